@@ -1,0 +1,41 @@
+package analyze
+
+import (
+	"snapana/analyze/attribution"
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/timeline"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+)
+
+// Result is everything that a report shows about one snapshot. Slices are in a fixed order,
+// so that equal inputs give equal outputs.
+type Result struct {
+	Snapshot *snapshot.Snapshot
+	Devices  []Device // devices that have segments or events, by ordinal
+	Verdict  verdict.Verdict
+	Quality  []Note
+}
+
+// Device is the analysis of one device. Devices are never mixed.
+type Device struct {
+	Timeline *timeline.Timeline
+	// Moments are the states that reports show: "peak" (highest active bytes), "oom" (the
+	// last out-of-memory event, if any) and "end", in this order.
+	Moments []Moment
+}
+
+// Moment is the state of a device right after one event.
+type Moment struct {
+	Name  string // "peak", "oom", "end"
+	State *timeline.State
+	Live  []attribution.Group // active bytes by stack, largest first; sums to State.Active
+	Frag  fragmentation.Report
+}
+
+// Note is one line about the quality of the data.
+type Note struct {
+	Level string `json:"level"` // "ok", "missing" or "problem"
+	Text  string `json:"text"`
+	Count int64  `json:"count"` // occurrences, 0 where counting makes no sense
+}

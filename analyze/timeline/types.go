@@ -1,0 +1,142 @@
+package timeline
+
+import "snapana/snapshot"
+
+// Timeline is the exact history of one device's memory.
+type Timeline struct {
+	Device int
+	Trace  snapshot.Trace
+
+	// Initial is the state before the first kept event, Final the one of the dump itself.
+	Initial, Final Totals
+	// The highest value of each series over the trace, the initial state included.
+	PeakReserved, PeakActive, PeakAllocated, PeakRequested Peak
+
+	// Curve samples the series at most a few thousand times, evenly by event index; each
+	// point also keeps the extremes of its span, so that no peak is lost.
+	Curve []Point
+
+	// Lives lists every allocation that the file knows, in order of birth: first those from
+	// before the trace by address, then by event.
+	Lives []Life
+	// Initially are the segments before the first event, Changes every later change.
+	Initially []Range
+	Changes   []Change
+
+	OOMs    []OOMEvent
+	Retries []Retry
+	Checks  Checks
+}
+
+// Totals are the byte sums of one device at one moment.
+type Totals struct {
+	Reserved  int64 `json:"reserved"`  // segments and mapped ranges
+	Active    int64 `json:"active"`    // rounded, allocated plus pending free
+	Allocated int64 `json:"allocated"` // rounded, not yet freed by the program
+	Requested int64 `json:"requested"` // requested bytes of active blocks
+}
+
+// Peak is a highest value and the first event after which it held; Event is -1 for the
+// state before the trace.
+type Peak struct {
+	Bytes int64 `json:"bytes"`
+	Event int   `json:"event"`
+}
+
+// Point covers the events First..Last of a curve: Max and Min are the extremes in the span
+// and At the values after Last.
+type Point struct {
+	First, Last  int
+	Time         int64 // of Last in microseconds since the Unix epoch, 0 unknown
+	At, Min, Max Totals
+}
+
+// Life is one allocation from birth to death.
+type Life struct {
+	Addr      uint64
+	Requested int64 // as asked; rounded bytes when the file does not say
+	Rounded   int64 // bytes taken in the segment
+	// Born is the alloc event, -1 for a pre-trace block. FreeRequested and Freed are the
+	// events of its end, -1 while it lives (a block that waits for another stream has only
+	// the first).
+	Born, FreeRequested, Freed int32
+	Stack                      snapshot.StackID
+	Stream                     snapshot.StreamID
+	Pool                       snapshot.PoolID
+}
+
+// LiveAfter reports whether the block was active right after event e (-1: at the start).
+func (l *Life) LiveAfter(e int) bool {
+	return int(l.Born) <= e && (l.Freed < 0 || int(l.Freed) > e)
+}
+
+// Range is a reserved range of addresses: a cudaMalloc segment or a mapped run.
+type Range struct {
+	Addr       uint64
+	Size       int64
+	Stream     snapshot.StreamID
+	Kind       snapshot.SegmentKind
+	Pool       snapshot.PoolID
+	Expandable bool
+	Stack      snapshot.StackID
+}
+
+// Change is one event that added a range to the reserved memory or took it away.
+type Change struct {
+	Event int
+	Add   bool
+	Range Range
+}
+
+// OOMEvent is one `oom` trace entry.
+type OOMEvent struct {
+	Event      int
+	Requested  int64 // rounded request
+	DeviceFree int64 // what cudaMemGetInfo said, -1 unknown
+	Stack      snapshot.StackID
+	After      Totals // the state at that moment
+}
+
+// Retry is a request that cudaMalloc refused at first: segments were released inside it.
+type Retry struct {
+	FirstEvent, LastEvent int   // the segment_free burst
+	Released              int64 // bytes given back
+}
+
+// Checks counts what does not add up. All zero means that the books balance.
+type Checks struct {
+	UntiledSegments    int64 // blocks do not cover the segment exactly
+	WrongSegmentTotals int64 // the segment's own sums differ from its blocks'
+	UnmatchedAllocs    int64 // alloc of an address that is live, or not live where the end says so
+	UnmatchedFrees     int64 // free of an address that was never live
+	Overlaps           int64 // live blocks that overlap
+	OutsideSegments    int64 // events on addresses in no known segment
+	LiveOverReserved   int64 // events after which active bytes exceed reserved bytes
+	MarkerMismatches   int64 // snapshot entries whose active bytes differ from the rebuilt ones
+	Markers            int64 // snapshot entries that were compared
+	BadEvents          int64 // events without address or size where they need one
+	UnknownActions     int64
+	PreTraceBlocks     int64 // blocks that were there before the trace: not an error
+	Residual           int64 // rebuilt final active bytes minus the dump's, 0 when they balance
+}
+
+// Inconsistent is the number of contradictions, 0 for a file that can be trusted.
+func (c *Checks) Inconsistent() int64 {
+	return c.UntiledSegments + c.WrongSegmentTotals + c.UnmatchedAllocs + c.UnmatchedFrees + c.Overlaps +
+		c.OutsideSegments + c.LiveOverReserved + c.MarkerMismatches + c.BadEvents
+}
+
+// State is the layout of a device's memory at one moment.
+type State struct {
+	Event    int // the moment is right after this event; -1 is before the trace
+	Time     int64
+	Totals   Totals
+	Segments []SegmentState // by address
+}
+
+// SegmentState is one reserved range with the blocks that live in it.
+type SegmentState struct {
+	Range
+	Live   []int32 // rows of Timeline.Lives, by address
+	Active int64   // rounded bytes of Live
+}

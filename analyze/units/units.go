@@ -1,0 +1,83 @@
+// Package units prints sizes, counts and times for people. Sizes are IEC (1 GiB = 2^30
+// bytes) with at least three significant digits; machine output uses raw integers instead.
+package units
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var suffixes = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+
+// Bytes prints n bytes: "512 B", "1.50 KiB", "62.4 GiB". The unit is chosen by the printed
+// value, so that 1023.9999 MiB reads "1.00 GiB" and never "1024 MiB".
+func Bytes(n int64) string {
+	sign, u := "", uint64(n)
+	if n < 0 {
+		sign, u = "-", -u
+	}
+	if u < 1024 {
+		return fmt.Sprintf("%s%d B", sign, u)
+	}
+	v, i := float64(u), 0
+	for v >= 1024 && i < len(suffixes)-1 {
+		v, i = v/1024, i+1
+	}
+	s := digits(v)
+	if s == "1024" && i < len(suffixes)-1 {
+		s, i = "1.00", i+1
+	}
+	return sign + s + " " + suffixes[i]
+}
+
+func digits(v float64) string {
+	switch {
+	case v < 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// Count prints n with a space between groups of three digits: "1 300 000".
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	neg := strings.HasPrefix(s, "-")
+	s = strings.TrimPrefix(s, "-")
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	if neg {
+		return "-" + s
+	}
+	return s
+}
+
+// Percent prints part of whole, "-" when whole is zero.
+func Percent(part, whole int64) string {
+	if whole == 0 {
+		return "-"
+	}
+	p := 100 * float64(part) / float64(whole)
+	if p != 0 && p < 9.95 && p > -9.95 {
+		return fmt.Sprintf("%.1f%%", p)
+	}
+	return fmt.Sprintf("%.0f%%", p)
+}
+
+// Micros prints a span of microseconds: "83 µs", "1.20 s", "2m30s".
+func Micros(us int64) string {
+	d := time.Duration(us) * time.Microsecond
+	switch {
+	case us < 1000:
+		return fmt.Sprintf("%d µs", us)
+	case us < 1e6:
+		return digits(float64(us)/1e3) + " ms"
+	case us < 60e6:
+		return digits(float64(us)/1e6) + " s"
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,3 @@
+module snapana
+
+go 1.26
