@@ -1,0 +1,38 @@
+package pickle
+
+import (
+	"io"
+
+	"snapana/snapshot/columns"
+)
+
+// Options steer one decoding. The zero value is usable.
+type Options struct {
+	// Name is the file's base name, for error messages only.
+	Name string
+	// Size is the length of the input in bytes where it is known, 0 where it is not. It
+	// only tightens limits.
+	Size int64
+	// Partial keeps everything decoded before a fault: Decode then returns both the
+	// snapshot and the error.
+	Partial bool
+	// Progress, if set, is called about once per mebibyte with the bytes read so far.
+	Progress func(bytes int64)
+}
+
+// Info is what Decode learned about the encoding itself.
+type Info struct {
+	Protocol int   // pickle protocol 0 to 5
+	Bytes    int64 // length of the pickle, up to and including STOP
+}
+
+// Decode reads one pickle from r. It never runs code: opcodes that would are refused with
+// columns.ErrRefused. Every error about the data is a *columns.FormatError.
+func Decode(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
+	panic("being written")
+}
+
+// DecodeJSON reads the same schema from JSON text.
+func DecodeJSON(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
+	panic("being written")
+}
