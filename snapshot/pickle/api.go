@@ -1,11 +1,5 @@
 package pickle
 
-import (
-	"io"
-
-	"snapana/snapshot/columns"
-)
-
 // Options steer one decoding. The zero value is usable.
 type Options struct {
 	// Name is the file's base name, for error messages only.
@@ -24,15 +18,4 @@ type Options struct {
 type Info struct {
 	Protocol int   // pickle protocol 0 to 5
 	Bytes    int64 // length of the pickle, up to and including STOP
-}
-
-// Decode reads one pickle from r. It never runs code: opcodes that would are refused with
-// columns.ErrRefused. Every error about the data is a *columns.FormatError.
-func Decode(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
-	panic("being written")
-}
-
-// DecodeJSON reads the same schema from JSON text.
-func DecodeJSON(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
-	panic("being written")
 }

@@ -1,0 +1,8 @@
+package pickle
+
+type runCache struct{}
+
+func (c *runCache) reset() {}
+
+func (l *loop) fastEvent() bool { return false }
+func (l *loop) fastStack() bool { return false }

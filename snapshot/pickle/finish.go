@@ -1,0 +1,299 @@
+package pickle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"snapana/snapshot/columns"
+)
+
+// finish makes the snapshot from the one value that is left on the stack.
+func (d *machine) finish() (*columns.Snapshot, error) {
+	top, err := d.settle(d.stack[0])
+	if err != nil {
+		return nil, err
+	}
+	out := &d.out
+	out.Shape = columns.ShapeDict
+	rec := snapshotRec{has: bit(keySegments)}
+	switch {
+	case top.kind == kSnapshot:
+		rec = d.snaps[top.u]
+	case top.kind == kEmptyList, top.kind == kList && d.lists[top.u].elem == kSegment:
+		out.Shape, rec.segments = columns.ShapeList, top
+	default:
+		inner, ok := d.wrapped(top)
+		if !ok {
+			return nil, &fault{columns.ErrNotSnapshot, "a pickle, but not a memory snapshot: it holds " + d.describe(top)}
+		}
+		out.Shape, rec = columns.ShapeWrapped, inner
+	}
+	d.fill(rec)
+	return out, nil
+}
+
+// wrapped finds a snapshot among the values of a dict.
+func (d *machine) wrapped(top value) (snapshotRec, bool) {
+	if top.kind != kDict {
+		return snapshotRec{}, false
+	}
+	pairs := d.vals[top.start() : top.start()+top.count()]
+	for i := 1; i < len(pairs); i += 2 {
+		if pairs[i].kind == kSnapshot {
+			d.noteStrange("wrapper", slices.Concat(pairs[:i-1], pairs[i+1:]))
+			return d.snaps[pairs[i].u], true
+		}
+	}
+	return snapshotRec{}, false
+}
+
+// describe says in a few words what a value is, for people who opened the wrong file.
+func (d *machine) describe(v value) string {
+	switch v.kind {
+	case kEmptyDict:
+		return "an empty dict"
+	case kDict:
+		var keys []string
+		pairs := d.vals[v.start() : v.start()+v.count()]
+		for i := 0; i < len(pairs) && len(keys) < 5; i += 2 {
+			if pairs[i].kind == kStr {
+				keys = append(keys, fmt.Sprintf("%.40q", d.out.Strings.Get(columns.StringID(pairs[i].u))))
+			}
+		}
+		return fmt.Sprintf("a dict of %d keys (%s)", len(pairs)/2, strings.Join(keys, ", "))
+	case kList, kStack:
+		return "a list of something else"
+	case kTuple, kPair:
+		return "a tuple"
+	case kStr:
+		return "a string"
+	case kInt, kUint, kBig, kFloat, kBool:
+		return "a number"
+	case kNone:
+		return "None"
+	}
+	return "something else"
+}
+
+// fill moves the parts of a snapshot to their places.
+func (d *machine) fill(rec snapshotRec) {
+	out := &d.out
+	d.hostSegments(rec.hostSegments)
+	if r := d.rows1(rec.segments, kSegment); r.Len > 0 {
+		out.Segments = out.Segments[r.Start:r.End()]
+	} else {
+		out.Segments = nil
+	}
+	if rec.has&(bit(keyDeviceTraces)|bit(keyTraces)) != 0 {
+		out.Traces = d.traces(rec.traces)
+	} else if out.Shape == columns.ShapeDict {
+		out.Shape = columns.ShapeNoTraces
+	}
+	if r := d.rows1(rec.annotations, kAnnotation); r.Len > 0 {
+		out.Annotations = d.annots[r.Start:r.End()]
+	}
+	if rec.has&bit(keyHostTraces) != 0 {
+		out.HostTraces = d.traces(rec.hostTraces)
+	}
+	d.settings(rec.settings)
+	for k, n := range d.unknown {
+		out.Unknown = append(out.Unknown, columns.UnknownKey{Where: k.where, Key: out.Strings.Get(k.key), Count: n})
+	}
+	slices.SortFunc(out.Unknown, func(a, b columns.UnknownKey) int {
+		return strings.Compare(a.Where+"\x00"+a.Key, b.Where+"\x00"+b.Key)
+	})
+}
+
+func (d *machine) rows1(v value, elem kind) columns.Range {
+	if v.kind == kList {
+		if l := d.lists[v.u]; l.elem == elem {
+			return columns.Range{Start: int32(l.start), Len: int32(l.n)}
+		}
+	}
+	return columns.Range{}
+}
+
+// traces reads a list of event lists.
+func (d *machine) traces(v value) []columns.Trace {
+	out := []columns.Trace{}
+	if r := d.rows1(v, kEvent); r.Len > 0 { // one device's list without the outer one
+		return append(out, columns.NewTrace(d.events, int(r.Start), int(r.Len)))
+	}
+	for _, t := range d.items(v) {
+		r := d.rows1(t, kEvent)
+		out = append(out, columns.NewTrace(d.events, int(r.Start), int(r.Len)))
+	}
+	return out
+}
+
+func (d *machine) hostSegments(v value) {
+	if r := d.rows1(v, kHostSegment); r.Len > 0 {
+		d.out.HostSegments = d.hosts[r.Start:r.End()]
+		return
+	}
+	// The key names of host segments are not settled; some look like device records.
+	if r := d.rows1(v, kSegment); r.Len > 0 {
+		for _, s := range d.out.Segments[r.Start:r.End()] {
+			d.out.HostSegments = append(d.out.HostSegments, columns.HostSegment{
+				Address: s.Address, Size: s.TotalSize, Stack: s.Stack, Active: s.ActiveSize > 0,
+			})
+		}
+	}
+	if r := d.rows1(v, kBlock); r.Len > 0 {
+		for _, b := range d.out.Blocks[r.Start:r.End()] {
+			d.out.HostSegments = append(d.out.HostSegments, columns.HostSegment{
+				Address: b.Address, Size: b.Size, Stack: b.Stack, Active: b.State.Active(),
+			})
+		}
+	}
+}
+
+// settings reads allocator_settings.
+func (d *machine) settings(v value) {
+	s := &d.out.Settings
+	s.MaxSplitSize = -1
+	if v.kind != kDict {
+		return
+	}
+	s.Present = true
+	pairs := d.vals[v.start() : v.start()+v.count()]
+	for i := 0; i+1 < len(pairs); i += 2 {
+		key, val := d.valueText(pairs[i]), pairs[i+1]
+		switch key {
+		case "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF":
+			s.Conf = d.valueText(val)
+		case "max_split_size":
+			if isInt(val) {
+				s.MaxSplitSize = clampInt(val)
+			}
+		case "garbage_collection_threshold":
+			if val.kind == kFloat {
+				s.GCThreshold = math.Float64frombits(val.u)
+			}
+		case "expandable_segments":
+			s.ExpandableSegments = (val.kind == kBool || val.kind == kInt) && val.u != 0
+		}
+		if val.kind != kDict {
+			s.Values = append(s.Values, columns.Setting{Key: key, Value: d.valueText(val)})
+			continue
+		}
+		inner := d.vals[val.start() : val.start()+val.count()]
+		for j := 0; j+1 < len(inner) && j < 200; j += 2 {
+			k := d.valueText(inner[j])
+			s.Values = append(s.Values, columns.Setting{Key: key + "." + k, Value: d.valueText(inner[j+1])})
+			if mib, err := strconv.Atoi(k); err == nil && key == "roundup_power2_divisions" && isInt(inner[j+1]) {
+				for slot := range s.Roundup {
+					if mib == 1<<slot {
+						s.Roundup[slot] = clampInt(inner[j+1])
+					}
+				}
+			}
+		}
+	}
+}
+
+func (d *machine) valueText(v value) string {
+	switch v.kind {
+	case kStr:
+		return d.out.Strings.Get(columns.StringID(v.u))
+	case kInt:
+		return strconv.FormatInt(int64(v.u), 10)
+	case kUint:
+		return strconv.FormatUint(v.u, 10)
+	case kFloat:
+		return strconv.FormatFloat(math.Float64frombits(v.u), 'g', -1, 64)
+	case kBool:
+		if v.u != 0 {
+			return "True"
+		}
+		return "False"
+	case kNone:
+		return "None"
+	case kPair:
+		return fmt.Sprintf("(%d, %d)", int32(v.u), int64(v.u)>>32)
+	case kEmptyList:
+		return "[]"
+	case kEmptyDict:
+		return "{}"
+	}
+	return "..."
+}
+
+// salvage closes whatever is open on the stack after a fault, leaving out the record that
+// was being read, and makes a snapshot of what came before.
+func (d *machine) salvage() (*columns.Snapshot, bool) {
+	for steps := 0; len(d.stack) > 1 || len(d.marks) > 0; steps++ {
+		if steps > maxDepth {
+			return nil, false
+		}
+		if err := d.closeOne(); err != nil {
+			return nil, false
+		}
+	}
+	if len(d.stack) == 0 {
+		return nil, false
+	}
+	s, err := d.finish()
+	return s, err == nil
+}
+
+// closeOne closes the innermost open container.
+func (d *machine) closeOne() error {
+	n := len(d.stack)
+	from := d.floor()
+	if len(d.marks) > 0 {
+		d.marks = d.marks[:len(d.marks)-1]
+		if from == 0 {
+			return errUnderflow
+		}
+		target := d.stack[from-1]
+		isDict := target.kind == kEmptyDict || target.kind == kDict || target.kind == kOpenDict
+		if !isDict {
+			return d.appends(from)
+		}
+		if (n-from)%2 != 0 {
+			n-- // a key without its value
+			d.stack = d.stack[:n]
+		}
+		if !d.isTop(d.stack[from:]) {
+			d.stack = d.stack[:from-1] // an unfinished record
+			return nil
+		}
+		return d.setItems(from)
+	}
+	// Without marks (protocol 0) the stack is container, key, container, key ...
+	below := d.stack[n-2]
+	switch below.kind {
+	case kStr:
+		if n < 3 {
+			return errUnderflow
+		}
+		top := d.stack[n-1]
+		if top.kind == kEmptyDict || top.kind == kOpenDict && !d.isTop(d.vals[top.start():top.start()+top.count()]) {
+			d.stack = d.stack[:n-2]
+			return nil
+		}
+		return d.setItem()
+	case kEmptyList, kList, kStack, kOpenFrames:
+		if top := d.stack[n-1]; top.kind == kEmptyDict || top.kind == kOpenDict {
+			d.stack = d.stack[:n-1]
+			return nil
+		}
+		return d.appends(n - 1)
+	}
+	d.stack = d.stack[:n-1]
+	return nil
+}
+
+// isTop reports whether pairs are those of a snapshot dict, or of one around it.
+func (d *machine) isTop(pairs []value) bool {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if k := pairs[i]; k.kind == kStr && (k.u == keySegments || k.u == keyDeviceTraces) || pairs[i+1].kind == kSnapshot {
+			return true
+		}
+	}
+	return false
+}

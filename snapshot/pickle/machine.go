@@ -1,0 +1,673 @@
+package pickle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"snapana/snapshot/columns"
+)
+
+const (
+	maxStack = 4 << 20 // values on the stack
+	maxDepth = 1 << 16 // open marks
+	// A machine may use baseMemory plus memoryPerByte for each input byte that was read.
+	baseMemory    = 128 << 20
+	memoryPerByte = 12
+)
+
+// machine executes the data part of pickle. Its methods are the meaning of the opcodes; the
+// opcode loop and the JSON reader call them.
+type machine struct {
+	opt Options
+	src *source
+	out columns.Snapshot
+
+	stack []value
+	marks []int32 // stack heights
+	memo  []memoEntry
+
+	lists    []listRec
+	vals     []value // elements of lists, tuples and dicts that are not rows
+	frameIDs []columns.FrameID
+	boxes    []value
+	snaps    []snapshotRec
+
+	events   *columns.Events
+	annots   []columns.Annotation
+	hosts    []columns.HostSegment
+	field    [numKeys]value // the record being read, by key
+	unknown  map[unknownKey]int64
+	copied   int64 // rows and values moved because a list was not contiguous
+	read     int64 // input bytes so far, at the last window
+	strCache [1 << 10]columns.StringID
+	runs     runCache
+	scratch  []columns.FrameID
+}
+
+type unknownKey struct {
+	where string
+	key   columns.StringID
+}
+
+func newMachine(opt Options) *machine {
+	d := &machine{opt: opt, events: new(columns.Events), unknown: make(map[unknownKey]int64)}
+	internVocabulary(&d.out.Strings)
+	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
+	d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)
+	return d
+}
+
+// fault is an error before its place in the file is known.
+type fault struct {
+	class error
+	msg   string
+}
+
+func (f *fault) Error() string { return f.msg }
+
+func corrupt(format string, args ...any) error {
+	return &fault{columns.ErrCorrupt, fmt.Sprintf(format, args...)}
+}
+
+var (
+	errUnderflow = corrupt("takes more values than there are")
+	errCycle     = corrupt("changes a container that something else already refers to (a cycle?)")
+	errDepth     = &fault{columns.ErrLimit, fmt.Sprintf("nested deeper than %d", maxDepth)}
+	errStack     = &fault{columns.ErrLimit, fmt.Sprintf("more than %d values wait on the stack", maxStack)}
+	errMemory    = &fault{columns.ErrLimit, "needs far more memory than its size explains"}
+	errCopies    = &fault{columns.ErrLimit, "repeats its contents too often"}
+)
+
+func (d *machine) push(v value) error {
+	if len(d.stack) >= maxStack {
+		return errStack
+	}
+	d.stack = append(d.stack, v)
+	return nil
+}
+
+func (d *machine) pushInt(n int64) error { return d.push(value{u: uint64(n), kind: kInt}) }
+
+func (d *machine) mark() error {
+	if len(d.marks) >= maxDepth {
+		return errDepth
+	}
+	d.marks = append(d.marks, int32(len(d.stack)))
+	return nil
+}
+
+// popMark returns the height of the stack at the last mark.
+func (d *machine) popMark() (int, error) {
+	if len(d.marks) == 0 {
+		return 0, corrupt("has no MARK")
+	}
+	at := d.marks[len(d.marks)-1]
+	d.marks = d.marks[:len(d.marks)-1]
+	return int(at), nil
+}
+
+// floor is the height below which the current opcode may not reach.
+func (d *machine) floor() int {
+	if len(d.marks) == 0 {
+		return 0
+	}
+	return int(d.marks[len(d.marks)-1])
+}
+
+// need checks that n values lie above the last mark.
+func (d *machine) need(n int) error {
+	if len(d.stack)-d.floor() < n {
+		return errUnderflow
+	}
+	return nil
+}
+
+// put stores the top of the stack in memo slot i.
+func (d *machine) put(i uint64) error {
+	if err := d.need(1); err != nil {
+		return err
+	}
+	if i > uint64(d.read)/2+chunkSize {
+		return &fault{columns.ErrLimit, fmt.Sprintf("memo index %d in a file of so few bytes", i)}
+	}
+	top := &d.stack[len(d.stack)-1]
+	e := d.pack(*top)
+	if i < uint64(len(d.memo)) {
+		if d.memo[i] != noEntry {
+			d.runs.reset() // what was learned about this index no longer holds
+		}
+		d.memo[i] = e
+	} else {
+		for uint64(len(d.memo)) < i {
+			d.memo = append(d.memo, noEntry)
+		}
+		d.memo = append(d.memo, e)
+	}
+	if i < math.MaxUint32 {
+		top.memo = uint32(i) + 1
+	}
+	return nil
+}
+
+func (d *machine) get(i uint64) error {
+	if i >= uint64(len(d.memo)) || d.memo[i] == noEntry {
+		return corrupt("refers to memo entry %d, which does not exist", i)
+	}
+	v := d.unpack(d.memo[i])
+	switch v.kind {
+	case kEmptyList, kUsedEmptyList:
+		d.memo[i] = memoEntry(kUsedEmptyList) << memoBits
+		v.kind = kEmptyList
+	case kEmptyDict, kUsedEmptyDict:
+		d.memo[i] = memoEntry(kUsedEmptyDict) << memoBits
+		v.kind = kEmptyDict
+	case kOpenFrames, kOpenDict:
+		var err error
+		if v, err = d.settle(v); err != nil {
+			return err
+		}
+		d.memo[i] = d.pack(v)
+	}
+	return d.push(v)
+}
+
+// update replaces *v, which keeps its memo slot, and what the memo knows of it.
+func (d *machine) update(v *value, by value) error {
+	by.memo = v.memo
+	if v.memo != 0 {
+		old := kind(d.memo[v.memo-1] >> memoBits)
+		if old == kUsedEmptyList || old == kUsedEmptyDict {
+			return errCycle
+		}
+		if old == v.kind { // else the slot was given to another value
+			d.memo[v.memo-1] = d.pack(by)
+		}
+	}
+	*v = by
+	return nil
+}
+
+// settle turns a container that was filled item by item into its final form.
+func (d *machine) settle(v value) (value, error) {
+	switch v.kind {
+	case kOpenFrames:
+		s := d.out.Stacks.Intern(d.frameIDs[v.start() : v.start()+v.count()])
+		return value{u: uint64(s), kind: kStack, memo: v.memo}, nil
+	case kOpenDict:
+		r, err := d.record(d.vals[v.start() : v.start()+v.count()])
+		if err != nil {
+			return v, err
+		}
+		if r.kind == kDict {
+			r.u = v.u // its pairs are in vals already
+		}
+		r.memo = v.memo
+		return r, nil
+	}
+	return v, nil
+}
+
+// settleAll settles values in place.
+func (d *machine) settleAll(vs []value) error {
+	for i := range vs {
+		if k := vs[i].kind; k == kOpenFrames || k == kOpenDict {
+			v, err := d.settle(vs[i])
+			if err != nil {
+				return err
+			}
+			if err := d.update(&vs[i], v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// appendVals adds vs to the run of vals at start of length n and returns the run's start,
+// which changes when something else follows it. Joined rows are taken apart.
+func (d *machine) appendVals(start, n uint32, vs []value) (uint32, uint32, error) {
+	if int(start+n) != len(d.vals) {
+		d.copied += int64(n)
+		if d.copied > d.read/8+1<<20 {
+			return 0, 0, errCopies
+		}
+		old := d.vals[start : start+n]
+		start = uint32(len(d.vals))
+		d.vals = append(d.vals, old...)
+	}
+	for _, v := range vs {
+		if v.isRow() {
+			for r := range v.count() {
+				d.vals = append(d.vals, run(v.kind, v.start()+r, 1))
+			}
+			continue
+		}
+		v.memo = 0
+		d.vals = append(d.vals, v)
+	}
+	if len(d.vals) > math.MaxUint32/2 {
+		return 0, 0, errMemory
+	}
+	return start, uint32(len(d.vals)) - start, nil
+}
+
+// setItems adds the key-value pairs on the stack from row from on to the dict below them.
+func (d *machine) setItems(from int) error {
+	if from == 0 || from <= d.floor() {
+		return errUnderflow
+	}
+	pairs := d.stack[from:]
+	if len(pairs)%2 != 0 {
+		return corrupt("needs pairs of key and value")
+	}
+	if err := d.settleAll(pairs); err != nil {
+		return err
+	}
+	target := &d.stack[from-1]
+	switch target.kind {
+	case kEmptyDict:
+		if len(pairs) == 0 {
+			break
+		}
+		v, err := d.record(pairs)
+		if err != nil {
+			return err
+		}
+		if v.kind == kDict {
+			start, n, err := d.appendVals(uint32(len(d.vals)), 0, pairs)
+			if err != nil {
+				return err
+			}
+			v = run(kDict, start, n)
+		}
+		if err := d.update(target, v); err != nil {
+			return err
+		}
+	case kDict, kOpenDict:
+		if err := d.growDict(target, pairs); err != nil {
+			return err
+		}
+	case kOpaque:
+	default:
+		return corrupt("adds keys to something that is not a dict, or was complete")
+	}
+	d.stack = d.stack[:from]
+	d.join()
+	return nil
+}
+
+func (d *machine) growDict(target *value, pairs []value) error {
+	start, n, err := d.appendVals(target.start(), target.count(), pairs)
+	if err != nil {
+		return err
+	}
+	return d.update(target, run(kOpenDict, start, n))
+}
+
+// setItem adds one pair.
+func (d *machine) setItem() error {
+	if err := d.need(3); err != nil {
+		return err
+	}
+	from := len(d.stack) - 2
+	target := &d.stack[from-1]
+	if target.kind != kEmptyDict && target.kind != kOpenDict && target.kind != kDict {
+		return d.setItems(from)
+	}
+	pair := d.stack[from:]
+	if err := d.settleAll(pair); err != nil {
+		return err
+	}
+	if target.kind == kEmptyDict {
+		start, n, err := d.appendVals(uint32(len(d.vals)), 0, pair)
+		if err != nil {
+			return err
+		}
+		if err := d.update(target, run(kOpenDict, start, n)); err != nil {
+			return err
+		}
+	} else if err := d.growDict(target, pair); err != nil {
+		return err
+	}
+	d.stack = d.stack[:from]
+	return nil
+}
+
+// join merges a row on top of the stack with the run of its predecessors right below it.
+func (d *machine) join() {
+	n := len(d.stack)
+	if n-2 < d.floor() {
+		return
+	}
+	v, below := d.stack[n-1], &d.stack[n-2]
+	if v.kind == below.kind && v.isRow() && below.start()+below.count() == v.start() {
+		*below = run(v.kind, below.start(), below.count()+v.count())
+		d.stack = d.stack[:n-1]
+	}
+}
+
+// appends adds the values on the stack from row from on to the list below them.
+func (d *machine) appends(from int) error {
+	if from == 0 || from <= d.floor() {
+		return errUnderflow
+	}
+	items := d.stack[from:]
+	if err := d.settleAll(items); err != nil {
+		return err
+	}
+	target := &d.stack[from-1]
+	if len(items) > 0 {
+		v, err := d.extend(*target, items)
+		if err != nil {
+			return err
+		}
+		if v != *target {
+			if err := d.update(target, v); err != nil {
+				return err
+			}
+		}
+	}
+	d.stack = d.stack[:from]
+	return nil
+}
+
+// extend returns list with items added.
+func (d *machine) extend(list value, items []value) (value, error) {
+	switch list.kind {
+	case kEmptyList:
+		return d.newList(items)
+	case kList:
+		return list, d.extendList(&d.lists[list.u], items)
+	case kStack:
+		frames := d.out.Stacks.Get(columns.StackID(list.u))
+		list = run(kOpenFrames, uint32(len(d.frameIDs)), uint32(len(frames)))
+		d.frameIDs = append(d.frameIDs, frames...)
+		d.copied += int64(len(frames))
+		return d.extendFrames(list, items)
+	case kOpenFrames:
+		return d.extendFrames(list, items)
+	case kPair:
+		// A list of two small numbers that goes on.
+		vals := []value{{u: uint64(int64(int32(list.u))), kind: kInt}, {u: uint64(int64(list.u) >> 32), kind: kInt}}
+		return d.newList(append(vals, items...))
+	case kOpaque:
+		return list, nil
+	}
+	return list, corrupt("adds items to something that is not a list")
+}
+
+func (d *machine) newList(items []value) (value, error) {
+	first := items[0].kind
+	if first == kFrame && allFrames(items) {
+		if len(items) == 1 {
+			list := run(kOpenFrames, uint32(len(d.frameIDs)), 0)
+			return d.extendFrames(list, items)
+		}
+		d.scratch = d.scratch[:0]
+		for _, v := range items {
+			d.scratch = append(d.scratch, columns.FrameID(v.u))
+		}
+		return value{u: uint64(d.out.Stacks.Intern(d.scratch)), kind: kStack}, nil
+	}
+	if len(items) == 2 && smallInt(items[0]) && smallInt(items[1]) {
+		return pair(items[0], items[1]), nil
+	}
+	rec := listRec{}
+	if items[0].isRow() {
+		rec = listRec{elem: first, start: items[0].start()}
+	} else {
+		rec.start = uint32(len(d.vals))
+	}
+	d.lists = append(d.lists, rec)
+	v := value{u: uint64(len(d.lists) - 1), kind: kList}
+	return v, d.extendList(&d.lists[v.u], items)
+}
+
+func allFrames(items []value) bool {
+	for i := range items {
+		if items[i].kind != kFrame {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *machine) extendFrames(list value, items []value) (value, error) {
+	if !allFrames(items) {
+		// Not a stack after all: whatever this is, it is not part of a snapshot.
+		return value{kind: kOpaque}, nil
+	}
+	start, n := list.start(), list.count()
+	if int(start+n) != len(d.frameIDs) {
+		d.copied += int64(n)
+		start = uint32(len(d.frameIDs))
+		d.frameIDs = append(d.frameIDs, d.frameIDs[list.start():list.start()+n]...)
+	}
+	if d.copied > d.read/8+1<<20 {
+		return list, errCopies
+	}
+	for _, v := range items {
+		d.frameIDs = append(d.frameIDs, columns.FrameID(v.u))
+	}
+	return run(kOpenFrames, start, n+uint32(len(items))), nil
+}
+
+func (d *machine) extendList(l *listRec, items []value) error {
+	if l.elem != kNone {
+		for i, v := range items {
+			if v.kind != l.elem {
+				if err := d.loosen(l); err != nil {
+					return err
+				}
+				return d.extendList(l, items[i:])
+			}
+			if v.start() != l.start+l.n {
+				if err := d.moveRows(l, v); err != nil {
+					return err
+				}
+			}
+			l.n += v.count()
+		}
+		return nil
+	}
+	var err error
+	l.start, l.n, err = d.appendVals(l.start, l.n, items)
+	return err
+}
+
+// loosen turns a list of rows into a list of values, for lists of mixed things.
+func (d *machine) loosen(l *listRec) error {
+	rows := run(l.elem, l.start, l.n)
+	d.copied += int64(l.n)
+	if d.copied > d.read/8+1<<20 {
+		return errCopies
+	}
+	*l = listRec{start: uint32(len(d.vals))}
+	if rows.count() == 0 {
+		return nil
+	}
+	var err error
+	l.start, l.n, err = d.appendVals(l.start, 0, []value{rows})
+	return err
+}
+
+// moveRows makes room for v at the end of l: rows are copied to the end of their table so
+// that the list stays one range. Only files that list a record twice need it.
+func (d *machine) moveRows(l *listRec, v value) error {
+	d.copied += int64(l.n) + int64(v.count())
+	if d.copied > d.read/8+1<<20 {
+		return errCopies
+	}
+	end := d.rows(l.elem)
+	if l.start+l.n != end {
+		for i := range l.n {
+			d.copyRow(l.elem, l.start+i)
+		}
+		l.start = end
+	}
+	for i := range v.count() {
+		d.copyRow(l.elem, v.start()+i)
+	}
+	return nil
+}
+
+func (d *machine) rows(k kind) uint32 {
+	switch k {
+	case kEvent:
+		return uint32(d.events.Len())
+	case kSegment:
+		return uint32(len(d.out.Segments))
+	case kBlock:
+		return uint32(len(d.out.Blocks))
+	case kHistory:
+		return uint32(len(d.out.History))
+	case kAnnotation:
+		return uint32(len(d.annots))
+	}
+	return uint32(len(d.hosts))
+}
+
+func (d *machine) copyRow(k kind, i uint32) {
+	switch k {
+	case kEvent:
+		e := *d.events.At(int(i))
+		*d.events.Next() = e
+	case kSegment:
+		d.out.Segments = append(d.out.Segments, d.out.Segments[i])
+	case kBlock:
+		d.out.Blocks = append(d.out.Blocks, d.out.Blocks[i])
+	case kHistory:
+		d.out.History = append(d.out.History, d.out.History[i])
+	case kAnnotation:
+		d.annots = append(d.annots, d.annots[i])
+	case kHostSegment:
+		d.hosts = append(d.hosts, d.hosts[i])
+	}
+}
+
+func smallInt(v value) bool {
+	return v.kind == kInt && int64(v.u) == int64(int32(v.u))
+}
+
+func pair(a, b value) value {
+	return value{u: uint64(uint32(a.u)) | b.u<<32, kind: kPair}
+}
+
+// tuple replaces the values from row from on by a tuple of them.
+func (d *machine) tuple(from int) error {
+	items := d.stack[from:]
+	if err := d.settleAll(items); err != nil {
+		return err
+	}
+	var v value
+	if len(items) == 2 && smallInt(items[0]) && smallInt(items[1]) {
+		v = pair(items[0], items[1])
+	} else {
+		start, n, err := d.appendVals(uint32(len(d.vals)), 0, items)
+		if err != nil {
+			return err
+		}
+		v = run(kTuple, start, n)
+	}
+	d.stack = d.stack[:from]
+	return d.push(v)
+}
+
+// list and dict build a container from the values above the mark in one step (protocol 0).
+func (d *machine) list(from int) error {
+	items := d.stack[from:]
+	if err := d.settleAll(items); err != nil {
+		return err
+	}
+	v := value{kind: kEmptyList}
+	if len(items) > 0 {
+		var err error
+		if v, err = d.newList(items); err != nil {
+			return err
+		}
+	}
+	d.stack = d.stack[:from]
+	return d.push(v)
+}
+
+func (d *machine) dict(from int) error {
+	pairs := d.stack[from:]
+	if len(pairs)%2 != 0 {
+		return corrupt("needs pairs of key and value")
+	}
+	if err := d.settleAll(pairs); err != nil {
+		return err
+	}
+	v := value{kind: kEmptyDict}
+	if len(pairs) > 0 {
+		var err error
+		if v, err = d.record(pairs); err != nil {
+			return err
+		}
+		if v.kind == kDict {
+			start, n, err := d.appendVals(uint32(len(d.vals)), 0, pairs)
+			if err != nil {
+				return err
+			}
+			v = run(kDict, start, n)
+		}
+	}
+	d.stack = d.stack[:from]
+	if err := d.push(v); err != nil {
+		return err
+	}
+	d.join()
+	return nil
+}
+
+// global admits the one harmless class. torch.jit's tag for typed containers is admitted
+// too: REDUCE with it gives back its first argument.
+func (d *machine) global(module, name string) error {
+	switch {
+	case module == "collections" && name == "OrderedDict":
+		return d.push(value{kind: kOrderedDict})
+	case module == "torch.jit._pickle" && name == "restore_type_tag":
+		return d.push(value{kind: kTypeTag})
+	}
+	return &fault{columns.ErrRefused, fmt.Sprintf("refused to load %.80s.%.80s: snapshots hold only data. "+
+		"Do not open this file with pickle.load unless you trust whoever made it", module, name)}
+}
+
+func (d *machine) reduce() error {
+	if err := d.need(2); err != nil {
+		return err
+	}
+	n := len(d.stack)
+	callable, args := d.stack[n-2], d.stack[n-1]
+	var v value
+	switch {
+	case callable.kind == kOrderedDict && args.kind == kTuple && args.count() == 0:
+		v = value{kind: kEmptyDict}
+	case callable.kind == kTypeTag && args.kind == kTuple && args.count() == 2:
+		v = d.vals[args.start()]
+	default:
+		return &fault{columns.ErrRefused, "refused to call anything: snapshots hold only data"}
+	}
+	d.stack[n-2] = v
+	d.stack = d.stack[:n-1]
+	return nil
+}
+
+// checkMemory runs once per window.
+func (d *machine) checkMemory() error {
+	used := int64(cap(d.stack)+cap(d.vals)+cap(d.lists)+cap(d.boxes))*16 + int64(len(d.memo))*8 +
+		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History)+cap(d.frameIDs))*8
+	if used > baseMemory+memoryPerByte*d.read {
+		return errMemory
+	}
+	return nil
+}
+
+// classOf says which class of errors a fault belongs to.
+func classOf(err error) (error, string) {
+	if f := (*fault)(nil); errors.As(err, &f) {
+		return f.class, f.msg
+	}
+	return err, err.Error()
+}
