@@ -96,6 +96,12 @@ func (t *Events) Next() *Event {
 	return e
 }
 
+// Drop takes the last event away again.
+func (t *Events) Drop() {
+	t.n--
+	*t.At(t.n) = Event{}
+}
+
 // Trace is one device's events in the order in which the allocator made them.
 type Trace struct {
 	events     *Events

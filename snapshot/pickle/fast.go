@@ -15,8 +15,8 @@ import (
 // fastEvent reads an event dict whose EMPTY_DICT ends at l.p. It reports false, with the
 // machine as it was, when the dict is anything else.
 func (l *loop) fastEvent() bool {
-	buf, p, lim := l.src.buf, l.p, l.lim
-	if p >= lim {
+	buf, p := l.src.buf, l.p
+	if p >= l.lim {
 		return false
 	}
 	memo := len(l.memo)
@@ -25,50 +25,124 @@ func (l *loop) fastEvent() bool {
 		l.memo = l.memo[:memo]
 		return false
 	}
-	p++
-	var mask uint64
-	for p < lim {
-		var ref uint32
-		switch buf[p] {
-		case opBinGet:
-			ref = uint32(buf[p+1])
-			p += 2
-		case opLongBinGet:
-			ref = binary.LittleEndian.Uint32(buf[p+1:])
-			p += 5
-		case opSetItems:
-			if mask&(1<<keyAction) == 0 {
-				l.memo = l.memo[:memo]
-				return false
-			}
-			l.event(mask)
-			l.p = p + 1
-			row := uint32(l.events.Len() - 1)
-			if isPut {
-				l.memo[memo] = memoEntry(kEvent)<<memoBits | memoEntry(row)
-			}
-			l.pushEvent(row)
-			return true
-		default:
-			l.memo = l.memo[:memo]
-			return false
-		}
-		if uint64(ref) >= uint64(len(l.memo)) {
-			break
-		}
-		e := l.memo[ref]
-		key := uint64(e) & (1<<memoBits - 1)
-		if kind(e>>memoBits) != kStr || key >= numKeys || key == 0 {
-			break
-		}
-		var ok bool
-		if p, ok = l.fastValue(buf, p, &l.field[key]); !ok {
-			break
-		}
-		mask |= 1 << key
+	row := l.events.Len()
+	e := l.events.Next()
+	p, ok := l.fastPairs(buf, p+1, e)
+	if !ok {
+		l.events.Drop()
+		l.memo = l.memo[:memo]
+		return false
 	}
-	l.memo = l.memo[:memo]
-	return false
+	l.p = p
+	if isPut {
+		l.memo[memo] = memoEntry(kEvent)<<memoBits | memoEntry(row)
+	}
+	l.pushEvent(uint32(row))
+	return true
+}
+
+// fastPairs reads the keys and values of an event up to its SETITEMS.
+func (l *loop) fastPairs(buf []byte, p int, e *columns.Event) (int, bool) {
+	var extras uint64
+	lim, memo := l.lim, l.memo
+	for p < lim {
+		var ref uint64
+		switch buf[p] {
+		case opLongBinGet:
+			ref = uint64(binary.LittleEndian.Uint32(buf[p+1:]))
+			p += 5
+		case opBinGet:
+			ref = uint64(buf[p+1])
+			p += 2
+		case opSetItems:
+			if e.Action == columns.ActionUnknown {
+				return p, false
+			}
+			if extras != 0 {
+				l.eventExtras(e, extras, value{})
+			}
+			return p + 1, true
+		default:
+			return p, false
+		}
+		if ref >= uint64(len(memo)) {
+			return p, false
+		}
+		key := uint64(memo[ref]) ^ uint64(kStr)<<memoBits // the string's id, huge for anything else
+		ok := true
+		var u uint64
+		switch key {
+		case keyAction:
+			var v value
+			if p, ok = l.fastValue(buf, p, &v); ok && v.kind == kStr {
+				e.Action = action(v.u)
+			}
+		case keyAddr:
+			if u, p, ok = fastInt(buf, p); ok {
+				e.Addr = u
+				e.Has |= columns.EventHasAddr
+			}
+		case keySize:
+			if u, p, ok = fastInt(buf, p); ok {
+				e.Size = int64(u)
+				e.Has |= columns.EventHasSize
+			}
+		case keyTimeUS:
+			if u, p, ok = fastInt(buf, p); ok {
+				e.Time = int64(u)
+				e.Has |= columns.EventHasTime
+			}
+		case keyStream:
+			if u, p, ok = fastInt(buf, p); ok {
+				if u != 0 {
+					e.Stream = l.out.Streams.Intern(u)
+				}
+				e.Has |= columns.EventHasStream
+			}
+		case keyFrames:
+			switch v := &l.field[keyFrames]; buf[p] {
+			case opEmptyList:
+				*v, p, _, ok = l.fastFrames(buf, p+1)
+			default:
+				p, ok = l.fastValue(buf, p, v)
+			}
+			if ok {
+				e.Stack = l.frames(1 << keyFrames)
+			}
+			memo = l.memo
+		default:
+			if key >= numKeys || key == 0 {
+				return p, false
+			}
+			p, ok = l.fastValue(buf, p, &l.field[key])
+			extras |= 1 << key
+			memo = l.memo
+		}
+		if !ok {
+			return p, false
+		}
+	}
+	return p, false
+}
+
+// fastInt reads an integer of at most 8 bytes. The window's margin makes wide loads safe.
+func fastInt(buf []byte, p int) (uint64, int, bool) {
+	switch buf[p] {
+	case opLong1:
+		n := int(buf[p+1])
+		if n-1 >= 8 || n == 0 {
+			return 0, p, false
+		}
+		shift := uint(64-8*n) & 63
+		return uint64(int64(binary.LittleEndian.Uint64(buf[p+2:])<<shift) >> shift), p + 2 + n, true
+	case opBinInt:
+		return uint64(int64(int32(binary.LittleEndian.Uint32(buf[p+1:])))), p + 5, true
+	case opBinInt2:
+		return uint64(binary.LittleEndian.Uint16(buf[p+1:])), p + 3, true
+	case opBinInt1:
+		return uint64(buf[p+1]), p + 2, true
+	}
+	return 0, p, false
 }
 
 // pushEvent pushes a row, or lengthens the run of rows before it.
@@ -108,28 +182,13 @@ func (l *loop) fastPut(buf []byte, p int, e memoEntry) (int, bool) {
 // fastValue reads the value of one key into v.
 func (l *loop) fastValue(buf []byte, p int, v *value) (int, bool) {
 	switch buf[p] {
-	case opLong1:
-		n := int(buf[p+1])
-		if n-1 < 8 { // 1 to 8 bytes; the window's margin makes the wide load safe
-			u := binary.LittleEndian.Uint64(buf[p+2:])
-			shift := uint(64 - 8*n)
-			*v = value{u: uint64(int64(u<<shift) >> shift), kind: kInt}
-			if n == 0 {
-				v.u = 0
-			}
-		} else {
-			*v = longValue(buf[p+2 : p+2+n])
-		}
-		return p + 2 + n, true
 	case opBinInt1:
 		*v = value{u: uint64(buf[p+1]), kind: kInt}
 		p += 2
-	case opBinInt2:
-		*v = value{u: uint64(binary.LittleEndian.Uint16(buf[p+1:])), kind: kInt}
-		return p + 3, true
-	case opBinInt:
-		*v = value{u: uint64(int64(int32(binary.LittleEndian.Uint32(buf[p+1:])))), kind: kInt}
-		return p + 5, true
+	case opLong1, opBinInt2, opBinInt:
+		u, p, ok := fastInt(buf, p)
+		*v = value{u: u, kind: kInt}
+		return p, ok
 	case opBinGet:
 		return p + 2, l.fastGet(uint32(buf[p+1]), v)
 	case opLongBinGet:
