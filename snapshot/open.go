@@ -1,0 +1,167 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"snapana/snapshot/columns"
+	"snapana/snapshot/pickle"
+)
+
+// Options steer Open and Read. The zero value is usable.
+type Options struct {
+	// Partial keeps what came before a fault in the data; Snapshot.Partial then says what
+	// the fault was.
+	Partial bool
+	// Progress, if set, is called about once per mebibyte of decoded data with the bytes of
+	// the file read so far and its size, 0 when that is not known.
+	Progress func(done, total int64)
+	// MaxBytes caps the decoded size. 0 allows what honest compression can give: 4 GiB or
+	// 64 times the compressed bytes, whichever is more; files that are not compressed are
+	// then not capped.
+	MaxBytes int64
+	// Index picks one of several snapshots in an HTML page, from 0 on.
+	Index int
+}
+
+// FormatError is a rejection of the input at one place.
+type FormatError = columns.FormatError
+
+// The classes of rejected input, for errors.Is.
+var (
+	ErrTruncated   = columns.ErrTruncated
+	ErrRefused     = columns.ErrRefused
+	ErrLimit       = columns.ErrLimit
+	ErrCorrupt     = columns.ErrCorrupt
+	ErrNotSnapshot = columns.ErrNotSnapshot
+)
+
+// Open reads the snapshot at path, "-" for standard input. See Read.
+func Open(path string, opt Options) (*Snapshot, error) {
+	if path == "-" {
+		return Read(os.Stdin, "stdin", opt)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, notSnapshot(path, "is a directory; name a snapshot file in it")
+	}
+	src := &source{name: path, opt: opt}
+	if info.Mode().IsRegular() {
+		src.file, src.size = f, info.Size()
+	}
+	return src.read(f)
+}
+
+// Read reads one snapshot from r: a pickle or JSON text, as it is or inside gzip, zstd, xz,
+// bzip2, zip or a page made by torch.cuda._memory_viz. What it is, is told by its first bytes
+// and never by its name, which is for messages only. Errors about the data are
+// *FormatError; errors of r are wrapped. It may read past the end of the snapshot.
+func Read(r io.Reader, name string, opt Options) (*Snapshot, error) {
+	return (&source{name: name, opt: opt}).read(r)
+}
+
+// source is one input on its way through the containers.
+type source struct {
+	name string
+	opt  Options
+	file io.ReaderAt // the input itself where it can seek
+	size int64       // of the input, 0 when not known
+
+	raw       atomic.Int64 // bytes taken from the input
+	container []string     // outermost first
+	notes     []string
+	html      *page // when the snapshot is inside a page
+	closers   []func()
+}
+
+func (s *source) read(r io.Reader) (*Snapshot, error) {
+	snap, err := s.unwrap(counted{r, &s.raw}, s.size, 0)
+	for _, c := range s.closers {
+		c()
+	}
+	if err == nil {
+		return snap, nil
+	}
+	var fe *FormatError
+	if errors.As(err, &fe) {
+		fe.Name = s.name
+		return nil, fe
+	}
+	return nil, fmt.Errorf("read %s: %w", s.name, err)
+}
+
+// decode is the end of the chain: r gives a bare pickle or JSON text of size bytes, 0 when
+// that is not known.
+func (s *source) decode(r io.Reader, size int64, isJSON bool) (*Snapshot, error) {
+	opt := pickle.Options{Name: s.name, Size: size, Partial: s.opt.Partial}
+	if s.opt.Progress != nil {
+		opt.Progress = func(int64) { s.opt.Progress(s.raw.Load(), s.size) }
+	}
+	if s.opt.MaxBytes > 0 {
+		r = &limited{r: r, max: s.opt.MaxBytes, src: s}
+	}
+	gate := &gate{r: r, partial: s.opt.Partial}
+	var (
+		cols *columns.Snapshot
+		info pickle.Info
+		err  error
+	)
+	if isJSON {
+		cols, info, err = pickle.DecodeJSON(gate, opt)
+	} else {
+		cols, info, err = pickle.Decode(gate, opt)
+	}
+	if damage := gate.close(); damage != nil && err != nil {
+		err = damage
+	}
+	if cols == nil {
+		var fe *FormatError
+		if isJSON && errors.As(err, &fe) {
+			fe.Msg = strings.Replace(fe.Msg, "a pickle, but", "JSON, but", 1)
+		}
+		if err == nil {
+			err = notSnapshot(s.name, "holds no snapshot")
+		}
+		return nil, err
+	}
+	kind := "JSON"
+	if !isJSON {
+		kind = fmt.Sprintf("pickle protocol %d", info.Protocol)
+	}
+	snap := &Snapshot{
+		Snapshot: *cols, Name: filepath.Base(s.name), Bytes: info.Bytes,
+		Container: append(s.container, kind), Partial: err,
+	}
+	normalise(snap)
+	snap.Writer = fingerprint(snap)
+	describe(snap)
+	if s.html != nil {
+		s.html.describe(snap)
+	}
+	if err != nil {
+		var fe *FormatError
+		if errors.As(err, &fe) {
+			fe.Name = s.name
+		}
+		snap.Missing = append([]string{"the end of the file: " + err.Error() + "; what came before is shown"}, snap.Missing...)
+	}
+	snap.Missing = append(snap.Missing, s.notes...)
+	return snap, nil
+}
+
+func notSnapshot(name, msg string) error {
+	return &FormatError{Name: name, Offset: -1, Msg: msg, Err: ErrNotSnapshot}
+}
