@@ -26,17 +26,18 @@ type (
 )
 
 const (
-	Alloc         = columns.Alloc
-	FreeRequested = columns.FreeRequested
-	FreeCompleted = columns.FreeCompleted
-	SegmentAlloc  = columns.SegmentAlloc
-	SegmentFree   = columns.SegmentFree
-	SegmentMap    = columns.SegmentMap
-	SegmentUnmap  = columns.SegmentUnmap
-	SnapshotTaken = columns.SnapshotTaken
-	OOM           = columns.OOM
-	Annotate      = columns.Annotate
-	UserDefined   = columns.UserDefined
+	Alloc             = columns.Alloc
+	FreeRequested     = columns.FreeRequested
+	FreeCompleted     = columns.FreeCompleted
+	SegmentAlloc      = columns.SegmentAlloc
+	SegmentFree       = columns.SegmentFree
+	SegmentMap        = columns.SegmentMap
+	SegmentUnmap      = columns.SegmentUnmap
+	SnapshotTaken     = columns.SnapshotTaken
+	OOM               = columns.OOM
+	Annotate          = columns.Annotate
+	UserDefined       = columns.UserDefined
+	WorkspaceSnapshot = columns.WorkspaceSnapshot
 
 	StateAllocated   = columns.StateAllocated
 	StatePendingFree = columns.StatePendingFree
@@ -47,6 +48,8 @@ const (
 	KindLarge   = columns.KindLarge
 
 	EmptyStack = columns.EmptyStack
+
+	EventHasSize = columns.EventHasSize
 )
 
 // Snapshot is one decoded snapshot with what is known about the file it came from. It is

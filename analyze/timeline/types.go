@@ -58,12 +58,16 @@ type Life struct {
 	Rounded   int64 // bytes taken in the segment
 	// Born is the alloc event, -1 for a pre-trace block. FreeRequested and Freed are the
 	// events of its end, -1 while it lives (a block that waits for another stream has only
-	// the first).
+	// the first). FreeRequested is PendingBefore when the block waited from the start.
 	Born, FreeRequested, Freed int32
 	Stack                      snapshot.StackID
 	Stream                     snapshot.StreamID
 	Pool                       snapshot.PoolID
 }
+
+// PendingBefore as a Life's FreeRequested says that the program had freed the block before
+// the first kept event.
+const PendingBefore = -2
 
 // LiveAfter reports whether the block was active right after event e (-1: at the start).
 func (l *Life) LiveAfter(e int) bool {
@@ -132,6 +136,9 @@ type State struct {
 	Time     int64
 	Totals   Totals
 	Segments []SegmentState // by address
+	// Outside are live blocks in no known segment, rows of Timeline.Lives. Only files that
+	// contradict themselves have any; Totals count them.
+	Outside []int32
 }
 
 // SegmentState is one reserved range with the blocks that live in it.

@@ -1,0 +1,55 @@
+package allocator
+
+import "testing"
+
+// The vectors are specification 5.3's.
+func TestRoundSize(t *testing.T) {
+	const mib = 1 << 20
+	all := func(div int64) *Roundup {
+		var up Roundup
+		for i := range up {
+			up[i] = div
+		}
+		return &up
+	}
+	for _, c := range []struct{ n, div, want int64 }{
+		{0, 0, 512}, {1, 0, 512}, {512, 0, 512}, {513, 0, 1024}, {mib + 1, 0, mib + 512},
+		{1200, 4, 1536}, {2049, 4, 2560}, {3000, 4, 3072}, {4097, 8, 4608}, {5000, 8, 5120},
+		{mib + 1, 4, 1310720}, {700 * mib, 8, 704 * mib}, {1100 * mib, 4, 1280 * mib},
+		{1300 * mib, 4, 1536 * mib}, {4096, 4, 4096}, {5000, 1, 5120},
+	} {
+		if got := RoundSize(c.n, all(c.div)); got != c.want {
+			t.Errorf("RoundSize(%d, %d divisions) = %d, want %d", c.n, c.div, got, c.want)
+		}
+	}
+	// Slots are by size: 256 MiB has no divisions here, 1 GiB has four.
+	up := Roundup{10: 4}
+	if got := RoundSize(300*mib, &up); got != 300*mib {
+		t.Errorf("300 MiB without divisions: %d", got)
+	}
+	if got := RoundSize(1100*mib, &up); got != 1280*mib {
+		t.Errorf("1100 MiB with four divisions: %d", got)
+	}
+	if got := RoundSize(MaxRequest, all(8)); got != MaxRequest {
+		t.Errorf("largest request: %d", got)
+	}
+}
+
+func TestSplits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		got  bool
+		want bool
+	}{
+		{"small, quantum left", SplitsSmall(512), true},
+		{"small, nothing left", SplitsSmall(0), false},
+		{"large, 1 MiB left", SplitsLarge(2<<20, 1<<20, -1), false},
+		{"large, more left", SplitsLarge(2<<20, 1<<20+512, -1), true},
+		{"large, at max_split_size", SplitsLarge(64<<20, 32<<20, 64<<20), false},
+		{"large, below max_split_size", SplitsLarge(63<<20, 32<<20, 64<<20), true},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %v", c.name, c.got)
+		}
+	}
+}

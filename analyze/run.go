@@ -1,0 +1,111 @@
+package analyze
+
+import (
+	"fmt"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/ghost"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+)
+
+// Run analyses a snapshot. It never fails: what the file lacks or contradicts is said in the
+// result's notes and findings.
+func Run(s *snapshot.Snapshot) *Result {
+	r := &Result{Snapshot: s}
+	var evidence []verdict.Evidence
+	for _, ordinal := range usedDevices(s) {
+		t := timeline.Build(s, ordinal)
+		d := Device{Timeline: t}
+		peak := look(s, t, "peak", t.PeakActive.Event)
+		end := look(s, t, "end", t.Trace.Len()-1)
+		e := verdict.Evidence{Timeline: t, Peak: peak.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
+		d.Moments = append(d.Moments, peak)
+		if n := len(t.OOMs); n > 0 {
+			oom := look(s, t, "oom", t.OOMs[n-1].Event)
+			scene := oom.scene()
+			e.OOM = &scene
+			d.Moments = append(d.Moments, oom)
+		}
+		d.Moments = append(d.Moments, end)
+		evidence = append(evidence, e)
+		r.Devices = append(r.Devices, d)
+	}
+	r.Verdict = verdict.Judge(s, evidence)
+	r.Quality = quality(s, r.Devices)
+	return r
+}
+
+// usedDevices lists the ordinals that have segments or events.
+func usedDevices(s *snapshot.Snapshot) []int {
+	used := make([]bool, s.NumDevices())
+	for i := range s.Traces {
+		used[i] = s.Traces[i].Len() > 0
+	}
+	for i := range s.Segments {
+		if d := s.Segments[i].Device; d >= 0 {
+			used[d] = true
+		}
+	}
+	var out []int
+	for d, u := range used {
+		if u {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func look(s *snapshot.Snapshot, t *timeline.Timeline, name string, event int) Moment {
+	st := t.StateAt(event)
+	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(t, st)}
+}
+
+func (m *Moment) scene() verdict.Scene {
+	return verdict.Scene{State: m.State, Frag: m.Frag, Live: m.Live}
+}
+
+// quality says how complete and how consistent the data is.
+func quality(s *snapshot.Snapshot, devices []Device) []Note {
+	notes := []Note{}
+	if s.Partial != nil {
+		notes = append(notes, Note{Level: "problem", Text: "The file is damaged and was read only up to the fault: " + s.Partial.Error()})
+	}
+	for i := range devices {
+		t := devices[i].Timeline
+		c := &t.Checks
+		n := c.Inconsistent()
+		switch {
+		case n > 0 || c.Residual != 0:
+			notes = append(notes, Note{Level: "problem", Count: n, Text: fmt.Sprintf("GPU %d: books do not balance: %s contradictions, residual %s.", t.Device, units.Count(n), units.Bytes(c.Residual))})
+		case t.Trace.Len() > 0:
+			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: books balance over %s events, residual 0 B.", t.Device, units.Count(int64(t.Trace.Len())))})
+		default:
+			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: the segments' own sums agree with their blocks.", t.Device)})
+		}
+		if c.PreTraceBlocks > 0 && t.Trace.Len() > 0 {
+			notes = append(notes, Note{Level: "missing", Count: c.PreTraceBlocks, Text: fmt.Sprintf("GPU %d: %s pre-trace blocks (%s) were allocated before the first kept event; when is unknown.",
+				t.Device, units.Count(c.PreTraceBlocks), units.Bytes(t.Initial.Active))})
+		}
+		if c.UnknownActions > 0 {
+			notes = append(notes, Note{Level: "missing", Count: c.UnknownActions, Text: fmt.Sprintf("GPU %d: %s events have an action that snapana does not know; they were left out.", t.Device, units.Count(c.UnknownActions))})
+		}
+	}
+	for _, m := range s.Missing {
+		notes = append(notes, Note{Level: "missing", Text: m})
+	}
+	for _, u := range s.Unknown {
+		notes = append(notes, Note{Level: "missing", Count: u.Count, Text: fmt.Sprintf("Unknown key %q in %s, %s times: left out.", u.Key, u.Where, units.Count(u.Count))})
+	}
+	if n := len(s.HostSegments); n > 0 {
+		var bytes int64
+		for _, h := range s.HostSegments {
+			bytes += h.Size
+		}
+		notes = append(notes, Note{Level: "ok", Count: int64(n), Text: fmt.Sprintf("The file also has %s blocks of pinned host memory (%s).", units.Count(int64(n)), units.Bytes(bytes))})
+	}
+	return notes
+}

@@ -1,0 +1,148 @@
+package analyze_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"snapana/analyze"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+)
+
+const shared = "../../shared"
+
+func run(t *testing.T, path string) *analyze.Result {
+	t.Helper()
+	s, err := snapshot.Open(path, snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return analyze.Run(s)
+}
+
+// TestLabelled compares the verdict with the label of each snapshot whose cause is known.
+func TestLabelled(t *testing.T) {
+	truths, _ := filepath.Glob(shared + "/corpus/*/truth.json")
+	local, _ := filepath.Glob("../fixtures/*.truth.json")
+	for _, path := range append(truths, local...) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want struct{ Verdict verdict.Status }
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		base := strings.TrimSuffix(path, ".truth.json") + "*.pickle"
+		if filepath.Base(path) == "truth.json" {
+			base = filepath.Dir(path) + "/snapshot*"
+		}
+		files, _ := filepath.Glob(base)
+		if len(files) == 0 {
+			t.Errorf("%s has no snapshot", path)
+		}
+		for _, file := range files {
+			if v := run(t, file).Verdict; v.Status != want.Verdict {
+				t.Errorf("%s: %s, want %s: %s", file, v.Status, want.Verdict, v.Headline)
+			}
+		}
+	}
+	if len(truths)+len(local) == 0 {
+		t.Fatal("no labelled snapshots")
+	}
+}
+
+// TestBundled holds what the three bundled snapshots must be told apart by.
+func TestBundled(t *testing.T) {
+	for name, want := range map[string]struct {
+		status verdict.Status
+		says   []string // in title, reasons, next steps and stack of the first finding
+	}{
+		"ghost":         {verdict.Ghost, []string{"model.py:39 forward", "loop in validate", "no_grad", "/workspace/model.py:39 forward"}},
+		"fragmentation": {verdict.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "expandable_segments:True"}},
+		"healthy":       {verdict.Healthy, nil},
+	} {
+		r := run(t, "../fixtures/"+name+".pickle")
+		if r.Verdict.Status != want.status {
+			t.Errorf("%s: %s: %s", name, r.Verdict.Status, r.Verdict.Headline)
+		}
+		if want.says == nil {
+			if len(r.Verdict.Findings) > 0 {
+				t.Errorf("%s accuses: %v", name, r.Verdict.Findings)
+			}
+			continue
+		}
+		f := r.Verdict.Findings[0]
+		text := strings.Join(append(append(append([]string{f.Title}, f.Why...), f.Next...), f.Stack...), "\n")
+		for _, part := range want.says {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s does not say %q:\n%s", name, part, text)
+			}
+		}
+	}
+}
+
+// TestReal analyses snapshots from real GPUs. Nothing is known of them but that two were
+// edited by hand; the others must balance and accuse nobody.
+func TestReal(t *testing.T) {
+	files, _ := filepath.Glob(shared + "/real/torch-*.*")
+	more, _ := filepath.Glob(shared + "/real/random-*.pickle")
+	files = append(files, more...)
+	if len(files) == 0 {
+		t.Skip("no real snapshots here")
+	}
+	for _, file := range files {
+		r := run(t, file)
+		edited := strings.Contains(file, "random-inconsistent") || strings.Contains(file, "trimmed")
+		want := verdict.Healthy
+		if edited {
+			want = verdict.Inconsistent
+		}
+		if r.Verdict.Status != want {
+			t.Errorf("%s: %s: %s", file, r.Verdict.Status, r.Verdict.Headline)
+		}
+		var contradictions int64
+		for _, d := range r.Devices {
+			contradictions += d.Timeline.Checks.Inconsistent()
+		}
+		if (contradictions > 0) != edited {
+			t.Errorf("%s: %d contradictions", file, contradictions)
+		}
+	}
+}
+
+// TestSums holds that every byte lands in a named place, at every moment of every device.
+func TestSums(t *testing.T) {
+	files, _ := filepath.Glob("../fixtures/*.pickle")
+	for _, dir := range []string{"/corpus/*/snapshot.pickle", "/real/torch-2*.pickle"} {
+		more, _ := filepath.Glob(shared + dir)
+		files = append(files, more...)
+	}
+	for _, file := range files {
+		for _, d := range run(t, file).Devices {
+			for _, m := range d.Moments {
+				fr := m.Frag
+				if fr.Reserved != fr.Active+fr.Releasable+fr.Split || fr.Reserved != m.State.Totals.Reserved {
+					t.Errorf("%s GPU %d %s: reserved %d = active %d + releasable %d + split %d", file, d.Timeline.Device, m.Name,
+						fr.Reserved, fr.Active, fr.Releasable, fr.Split)
+				}
+				var rounded, pinned int64
+				for _, g := range m.Live {
+					rounded += g.Rounded
+				}
+				for _, p := range fr.Pins {
+					pinned += p.Free
+				}
+				if rounded != m.State.Totals.Active || rounded != fr.Active {
+					t.Errorf("%s GPU %d %s: stacks hold %d of %d active bytes", file, d.Timeline.Device, m.Name, rounded, m.State.Totals.Active)
+				}
+				if pinned != fr.Split {
+					t.Errorf("%s GPU %d %s: pins hold %d of %d split bytes", file, d.Timeline.Device, m.Name, pinned, fr.Split)
+				}
+			}
+		}
+	}
+}

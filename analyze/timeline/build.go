@@ -1,0 +1,95 @@
+package timeline
+
+import (
+	"snapana/analyze/allocator"
+	"snapana/snapshot"
+)
+
+// Build rebuilds the history of one device ordinal. It never fails: what does not add up is
+// counted in Checks.
+func Build(s *snapshot.Snapshot, device int) *Timeline {
+	t := &Timeline{Device: device}
+	if device < len(s.Traces) {
+		t.Trace = s.Traces[device]
+	}
+	checkState(s, t)
+	sizes := match(s, t)
+	unwind(s, t)
+	run(s, t, sizes)
+	t.Retries = retries(t)
+	return t
+}
+
+// checkState sums up the dump's own state and checks it against itself.
+func checkState(s *snapshot.Snapshot, t *Timeline) {
+	for i := range s.Segments {
+		seg := &s.Segments[i]
+		if int(seg.Device) != t.Device {
+			continue
+		}
+		var sum Totals
+		at, tiled := seg.Address, true
+		for j := seg.Blocks.Start; j < seg.Blocks.End(); j++ {
+			b := &s.Blocks[j]
+			if b.Address != at || b.Size <= 0 || b.Size > allocator.MaxRequest {
+				tiled = false
+			}
+			at += uint64(b.Size)
+			if b.State.Active() {
+				sum.Active += b.Size
+				sum.Requested += b.Requested
+			}
+			if b.State == snapshot.StateAllocated {
+				sum.Allocated += b.Size
+			}
+		}
+		if !tiled || at != seg.Address+uint64(seg.TotalSize) {
+			t.Checks.UntiledSegments++
+		}
+		if sum.Active != seg.ActiveSize || sum.Allocated != seg.AllocatedSize || sum.Requested != seg.RequestedSize {
+			t.Checks.WrongSegmentTotals++
+		}
+		t.Final.Reserved += seg.TotalSize
+		t.Final.Active += sum.Active
+		t.Final.Allocated += sum.Allocated
+		t.Final.Requested += sum.Requested
+	}
+}
+
+// retries finds the requests inside which the allocator gave its cache back because
+// cudaMalloc refused: a burst of releases directly followed by a new segment, or by the
+// failure, of the same stack (specification 5.5 step 5). torch.cuda.empty_cache() releases in
+// the same way, but from a stack of its own; without stacks the two look alike and only
+// failures are taken.
+func retries(t *Timeline) []Retry {
+	var out []Retry
+	n := t.Trace.Len()
+	for i := 0; i < n; i++ {
+		if !releases(t.Trace.At(i)) {
+			continue
+		}
+		r := Retry{FirstEvent: i, LastEvent: i}
+		for ; i < n && releases(t.Trace.At(i)); i++ {
+			r.LastEvent = i
+			r.Released += t.Trace.At(i).Size
+		}
+		if i == n {
+			break
+		}
+		e, last := t.Trace.At(i), t.Trace.At(r.LastEvent)
+		switch e.Action {
+		case snapshot.OOM:
+			out = append(out, r)
+		case snapshot.SegmentAlloc, snapshot.SegmentMap:
+			if e.Stack == last.Stack && e.Stack > snapshot.EmptyStack {
+				out = append(out, r)
+			}
+		}
+		i--
+	}
+	return out
+}
+
+func releases(e *snapshot.Event) bool {
+	return (e.Action == snapshot.SegmentFree || e.Action == snapshot.SegmentUnmap) && !bad(e)
+}

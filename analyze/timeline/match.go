@@ -1,0 +1,204 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+
+	"snapana/analyze/allocator"
+	"snapana/snapshot"
+)
+
+// match pairs allocations with frees and fills t.Lives, but for the rounded sizes of blocks
+// that are not in the final state. The result says for which the size is recorded.
+func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
+	n := t.Trace.Len()
+	allocs := 0
+	for i := range n {
+		if t.Trace.At(i).Action == snapshot.Alloc {
+			allocs++
+		}
+	}
+	m := matcher{
+		s: s, t: t,
+		born: make([]Life, 0, allocs),
+		at:   newTable(min(allocs/4, 1<<20)),
+	}
+	for i := range n {
+		m.event(int32(i))
+	}
+	m.final()
+	return m.join()
+}
+
+// matcher is the state of match. Rows of born are kept as they are, rows of before as their
+// complement.
+type matcher struct {
+	s      *snapshot.Snapshot
+	t      *Timeline
+	born   []Life
+	before []Life
+	at     *table // the last life at each address
+
+	requests bool    // the trace records free_requested
+	inFinal  []int32 // rows whose size the final state gives
+	sizes    []int64
+}
+
+func (m *matcher) life(row int32) *Life {
+	if row < 0 {
+		return &m.before[^row]
+	}
+	return &m.born[row]
+}
+
+func (m *matcher) event(i int32) {
+	e := m.t.Trace.At(int(i))
+	switch e.Action {
+	case snapshot.Alloc:
+		if bad(e) {
+			return
+		}
+		if row, ok := m.at.get(e.Addr); ok {
+			if l := m.life(row); l.Freed < 0 {
+				m.t.Checks.UnmatchedAllocs++
+				l.Freed = i
+				if l.FreeRequested < 0 {
+					l.FreeRequested = i
+				}
+			}
+		}
+		l := Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack, Stream: e.Stream}
+		if e.Label != 0 {
+			l.Pool = m.s.Labels.Get(e.Label).Pool
+		}
+		m.at.put(e.Addr, int32(len(m.born)))
+		m.born = append(m.born, l)
+	case snapshot.FreeRequested:
+		if l := m.freed(e); l != nil && l.FreeRequested < 0 {
+			l.FreeRequested = i
+		} else if l != nil {
+			m.t.Checks.UnmatchedFrees++
+		}
+		m.requests = true
+	case snapshot.FreeCompleted:
+		if l := m.freed(e); l != nil {
+			l.Freed = i
+			if l.FreeRequested < 0 {
+				l.FreeRequested = i
+			}
+		}
+	}
+}
+
+// freed finds the block that a free is about, nil when the free makes no sense. A block that
+// no event handed out was there before the trace; its stack is not known, since torch records
+// the place of the free with a free.
+func (m *matcher) freed(e *snapshot.Event) *Life {
+	if bad(e) {
+		return nil
+	}
+	row, ok := m.at.get(e.Addr)
+	if !ok {
+		row = ^int32(len(m.before))
+		m.before = append(m.before, Life{Addr: e.Addr, Requested: e.Size, Born: -1, FreeRequested: -1, Freed: -1, Stream: e.Stream})
+		m.at.put(e.Addr, row)
+	}
+	l := m.life(row)
+	if l.Freed >= 0 {
+		m.t.Checks.UnmatchedFrees++
+		return nil
+	}
+	return l
+}
+
+// final matches the live blocks of the final state, which know their rounded size.
+func (m *matcher) final() {
+	last := int32(m.t.Trace.Len() - 1)
+	found := 0
+	for i := range m.s.Segments {
+		seg := &m.s.Segments[i]
+		if int(seg.Device) != m.t.Device {
+			continue
+		}
+		for j := seg.Blocks.Start; j < seg.Blocks.End(); j++ {
+			b := &m.s.Blocks[j]
+			if !b.State.Active() || b.Address == 0 || b.Size <= 0 || b.Size > allocator.MaxRequest {
+				continue
+			}
+			found++
+			row, ok := m.at.get(b.Address)
+			switch {
+			case !ok:
+				row = ^int32(len(m.before))
+				m.before = append(m.before, Life{Addr: b.Address, Requested: b.Requested, Born: -1, FreeRequested: -1, Freed: -1})
+				m.at.put(b.Address, row)
+			case m.life(row).Freed >= 0:
+				// The trace freed it, the state has it: trust the state from the end on.
+				m.t.Checks.UnmatchedAllocs++
+				row = int32(len(m.born))
+				m.born = append(m.born, Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1, Freed: -1})
+				m.at.put(b.Address, row)
+			}
+			l := m.life(row)
+			if l.Stack == 0 {
+				l.Stack = b.Stack
+			}
+			if l.FreeRequested < 0 && b.State == snapshot.StatePendingFree && l.Born < 0 {
+				l.FreeRequested = PendingBefore
+			}
+			l.Stream, l.Pool = seg.Stream, seg.Pool
+			m.inFinal = append(m.inFinal, row)
+			m.sizes = append(m.sizes, b.Size)
+		}
+	}
+	open := 0
+	for i := range m.born {
+		if m.born[i].Freed < 0 {
+			open++
+		}
+	}
+	for i := range m.before {
+		l := &m.before[i]
+		if l.Freed < 0 {
+			open++
+		} else if l.Freed == l.FreeRequested && m.requests {
+			l.FreeRequested = PendingBefore
+		}
+	}
+	m.t.Checks.UnmatchedAllocs += int64(max(open-found, 0))
+}
+
+// join makes one list of both kinds of lives, and says for which the size is recorded.
+func (m *matcher) join() []sizeSource {
+	order := make([]int32, len(m.before))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(m.before[a].Addr, m.before[b].Addr) })
+	place := make([]int32, len(m.before))
+	lives := make([]Life, 0, len(m.before)+len(m.born))
+	for to, from := range order {
+		place[from] = int32(to)
+		lives = append(lives, m.before[from])
+	}
+	lives = append(lives, m.born...)
+	m.t.Lives = lives
+	m.t.Checks.PreTraceBlocks = int64(len(m.before))
+
+	source := make([]sizeSource, len(lives))
+	for i, row := range m.inFinal {
+		if row < 0 {
+			row = place[^row]
+		} else {
+			row += int32(len(m.before))
+		}
+		lives[row].Rounded = m.sizes[i]
+		source[row] = recorded
+	}
+	return source
+}
+
+// bad reports whether an event lacks what its action needs.
+func bad(e *snapshot.Event) bool {
+	return e.Addr == 0 || e.Size < 0 || e.Size > allocator.MaxRequest || e.Addr+uint64(e.Size) < e.Addr
+}

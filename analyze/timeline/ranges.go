@@ -1,0 +1,207 @@
+package timeline
+
+import (
+	"slices"
+	"sort"
+
+	"snapana/analyze/allocator"
+	"snapana/snapshot"
+)
+
+// ranges are disjoint reserved ranges by address.
+type ranges []Range
+
+func (r *Range) end() uint64 { return r.Addr + uint64(r.Size) }
+
+// after is the place of the first range that begins above addr.
+func (rs ranges) after(addr uint64) int {
+	return sort.Search(len(rs), func(i int) bool { return rs[i].Addr > addr })
+}
+
+// holding is the place of the range that holds addr, -1 for none.
+func (rs ranges) holding(addr uint64) int {
+	if i := rs.after(addr) - 1; i >= 0 && addr < rs[i].end() {
+		return i
+	}
+	return -1
+}
+
+// add puts in a range, false when it overlaps one that is there. An expandable range joins
+// neighbours of its stream and pool (the allocator reports each mapped run as one segment).
+func (rs *ranges) add(r Range) bool {
+	i := rs.after(r.Addr)
+	list := *rs
+	if i > 0 && list[i-1].end() > r.Addr || i < len(list) && r.end() > list[i].Addr {
+		return false
+	}
+	if r.Expandable {
+		if i > 0 && joins(&list[i-1], &r) {
+			list[i-1].Size += r.Size
+			if i < len(list) && joins(&list[i-1], &list[i]) {
+				list[i-1].Size += list[i].Size
+				*rs = slices.Delete(list, i, i+1)
+			}
+			return true
+		}
+		if i < len(list) && joins(&r, &list[i]) {
+			list[i].Addr = r.Addr
+			list[i].Size += r.Size
+			return true
+		}
+	}
+	*rs = slices.Insert(list, i, r)
+	return true
+}
+
+// joins reports whether b continues a.
+func joins(a, b *Range) bool {
+	return a.Expandable && b.Expandable && a.end() == b.Addr && a.Stream == b.Stream && a.Pool == b.Pool
+}
+
+// cut takes [addr, addr+size) out, which must lie in one range, and returns that range as it
+// was, false when no range has it.
+func (rs *ranges) cut(addr uint64, size int64) (Range, bool) {
+	i := rs.holding(addr)
+	if i < 0 {
+		return Range{}, false
+	}
+	list := *rs
+	was := list[i]
+	end := addr + uint64(size)
+	if end > was.end() {
+		return Range{}, false
+	}
+	left, right := was, was
+	left.Size = int64(addr - was.Addr)
+	right.Addr, right.Size = end, int64(was.end()-end)
+	switch {
+	case left.Size > 0 && right.Size > 0:
+		list[i] = left
+		*rs = slices.Insert(list, i+1, right)
+	case left.Size > 0:
+		list[i] = left
+	case right.Size > 0:
+		list[i] = right
+	default:
+		*rs = slices.Delete(list, i, i+1)
+	}
+	return was, true
+}
+
+// apply makes a change, false when it does not fit what is there.
+func (rs *ranges) apply(c *Change) bool {
+	if c.Add {
+		return rs.add(c.Range)
+	}
+	_, ok := rs.cut(c.Range.Addr, c.Range.Size)
+	return ok
+}
+
+// finalRanges are the segments of the dump. A segment whose size makes no sense, or that
+// overlaps another, is left out and counted.
+func finalRanges(s *snapshot.Snapshot, t *Timeline) ranges {
+	var rs ranges
+	for i := range s.Segments {
+		seg := &s.Segments[i]
+		if int(seg.Device) != t.Device {
+			continue
+		}
+		r := Range{Addr: seg.Address, Size: seg.TotalSize, Stream: seg.Stream, Kind: seg.Kind,
+			Pool: seg.Pool, Expandable: seg.Expandable, Stack: seg.Stack}
+		if r.Addr != 0 && r.Size > 0 && r.Size <= allocator.MaxRequest && r.end() > r.Addr {
+			rs = append(rs, r)
+		} else {
+			t.Checks.UntiledSegments++
+		}
+	}
+	slices.SortStableFunc(rs, func(a, b Range) int {
+		switch {
+		case a.Addr < b.Addr:
+			return -1
+		case a.Addr > b.Addr:
+			return 1
+		}
+		return 0
+	})
+	kept := rs[:0]
+	for _, r := range rs {
+		if n := len(kept); n > 0 && kept[n-1].end() > r.Addr {
+			t.Checks.UntiledSegments++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// unwind goes backward through the segment events from the final segments, and fills
+// t.Initially and t.Changes (specification 4.2). Changes that contradict the state are
+// counted and left out.
+func unwind(s *snapshot.Snapshot, t *Timeline) {
+	now := finalRanges(s, t)
+	for i := t.Trace.Len() - 1; i >= 0; i-- {
+		e := t.Trace.At(i)
+		switch e.Action {
+		case snapshot.SegmentAlloc, snapshot.SegmentMap, snapshot.SegmentFree, snapshot.SegmentUnmap:
+		default:
+			continue
+		}
+		if bad(e) || e.Size == 0 {
+			t.Checks.BadEvents++
+			continue
+		}
+		r := Range{Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: e.Stack,
+			Expandable: e.Action == snapshot.SegmentMap || e.Action == snapshot.SegmentUnmap}
+		if e.Label != 0 {
+			r.Pool = s.Labels.Get(e.Label).Pool
+		}
+		c := Change{Event: i, Range: r}
+		switch e.Action {
+		case snapshot.SegmentAlloc, snapshot.SegmentMap:
+			was, ok := now.cut(e.Addr, e.Size)
+			if !ok {
+				t.Checks.OutsideSegments++
+				continue
+			}
+			c.Add = true
+			c.Range.Kind, c.Range.Pool, c.Range.Expandable, c.Range.Stream = was.Kind, was.Pool, was.Expandable, was.Stream
+		default:
+			c.Range.Kind = kindBySize(&r)
+			if n := neighbour(now, &r); n != nil {
+				c.Range.Kind, c.Range.Pool = n.Kind, n.Pool
+			}
+			if !now.add(c.Range) {
+				t.Checks.OutsideSegments++
+				continue
+			}
+		}
+		t.Changes = append(t.Changes, c)
+	}
+	slices.Reverse(t.Changes)
+	t.Initially = now
+}
+
+// kindBySize guesses the pool of a segment that is gone: the small pool takes segments of
+// exactly 2 MiB, the large one none below 10 MiB (5.1), and maps whole granules of those
+// sizes.
+func kindBySize(r *Range) snapshot.SegmentKind {
+	if r.Size == allocator.SmallBuffer || r.Expandable && r.Size%allocator.LargeBuffer != 0 {
+		return snapshot.KindSmall
+	}
+	return snapshot.KindLarge
+}
+
+// neighbour is a range that an expandable range continues, nil for none.
+func neighbour(rs ranges, r *Range) *Range {
+	if !r.Expandable {
+		return nil
+	}
+	i := rs.after(r.Addr)
+	if i > 0 && rs[i-1].Expandable && rs[i-1].end() == r.Addr && rs[i-1].Stream == r.Stream {
+		return &rs[i-1]
+	}
+	if i < len(rs) && rs[i].Expandable && rs[i].Addr == r.end() && rs[i].Stream == r.Stream {
+		return &rs[i]
+	}
+	return nil
+}

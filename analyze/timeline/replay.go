@@ -1,0 +1,403 @@
+package timeline
+
+import (
+	"snapana/analyze/allocator"
+	"snapana/snapshot"
+)
+
+const (
+	maxPoints  = 2048 // points of a curve
+	maxRepairs = 4    // replays with corrected sizes
+)
+
+// replay goes forward over the trace and fills in rounded sizes, totals, peaks and the curve.
+type replay struct {
+	s        *snapshot.Snapshot
+	t        *Timeline
+	sizes    []sizeSource
+	checks   Checks
+	layout   layout
+	now      Totals
+	next     int              // row of Lives that the next alloc event begins
+	change   int              // row of Changes that comes next
+	unplaced map[uint64]int32 // live blocks that the layout has no place for
+
+	expandable bool
+	maxSplit   int64
+	roundup    *allocator.Roundup
+	repaired   bool
+}
+
+// sizeSource says where the rounded size of a life comes from.
+type sizeSource uint8
+
+const (
+	derived   sizeSource = iota // by the rules, from the layout
+	corrected                   // a later event proved the derived one wrong
+	recorded                    // the dump has it
+)
+
+// run replays the trace until no size had to be corrected.
+func run(s *snapshot.Snapshot, t *Timeline, sizes []sizeSource) {
+	set := &s.Settings
+	r := &replay{s: s, t: t, sizes: sizes, maxSplit: -1, roundup: (*allocator.Roundup)(&set.Roundup)}
+	if set.Present {
+		r.expandable = set.ExpandableSegments
+		if set.MaxSplitSize > 0 {
+			r.maxSplit = set.MaxSplitSize
+		}
+	}
+	base := t.Checks
+	for range maxRepairs {
+		r.checks = base
+		r.once()
+		if !r.repaired {
+			break
+		}
+	}
+	t.Checks = r.checks
+	t.Checks.Residual = r.now.Active - t.Final.Active
+}
+
+func (r *replay) once() {
+	t := r.t
+	r.now, r.repaired, r.unplaced = Totals{}, false, map[uint64]int32{}
+	r.begin()
+	t.Initial = r.now
+	for _, p := range []*Peak{&t.PeakReserved, &t.PeakActive, &t.PeakAllocated, &t.PeakRequested} {
+		p.Event = -1
+	}
+	t.PeakReserved.Bytes, t.PeakActive.Bytes = r.now.Reserved, r.now.Active
+	t.PeakAllocated.Bytes, t.PeakRequested.Bytes = r.now.Allocated, r.now.Requested
+	t.OOMs = t.OOMs[:0]
+
+	n := t.Trace.Len()
+	span := max((n+maxPoints-1)/maxPoints, 1)
+	t.Curve = t.Curve[:0]
+	for first := 0; first < n; first += span {
+		last := min(first+span, n) - 1
+		p := Point{First: first, Last: last}
+		for i := first; i <= last; i++ {
+			e := t.Trace.At(i)
+			r.event(i, e)
+			if i == first {
+				p.Min, p.Max = r.now, r.now
+				r.raisePeaks(i)
+				continue
+			}
+			if e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted {
+				p.Min.lower(&r.now)
+				continue
+			}
+			p.Min.lower(&r.now)
+			p.Max.raise(&r.now)
+			r.raisePeaks(i)
+		}
+		p.At, p.Time = r.now, t.Trace.At(last).Time
+		t.Curve = append(t.Curve, p)
+	}
+	for ; r.next < len(t.Lives); r.next++ { // live at the end without an allocation
+		r.stray(int32(r.next))
+	}
+}
+
+func (t *Totals) lower(v *Totals) {
+	t.Reserved, t.Active = min(t.Reserved, v.Reserved), min(t.Active, v.Active)
+	t.Allocated, t.Requested = min(t.Allocated, v.Allocated), min(t.Requested, v.Requested)
+}
+
+func (t *Totals) raise(v *Totals) {
+	t.Reserved, t.Active = max(t.Reserved, v.Reserved), max(t.Active, v.Active)
+	t.Allocated, t.Requested = max(t.Allocated, v.Allocated), max(t.Requested, v.Requested)
+}
+
+func (r *replay) raisePeaks(i int) {
+	t := r.t
+	t.PeakReserved.raise(r.now.Reserved, i)
+	t.PeakActive.raise(r.now.Active, i)
+	t.PeakAllocated.raise(r.now.Allocated, i)
+	t.PeakRequested.raise(r.now.Requested, i)
+}
+
+func (p *Peak) raise(bytes int64, event int) {
+	if bytes > p.Bytes {
+		p.Bytes, p.Event = bytes, event
+	}
+}
+
+// begin lays out the state before the trace.
+func (r *replay) begin() {
+	t := r.t
+	r.change = 0
+	l := &r.layout
+	*l = layout{
+		blocks: l.blocks[:0], spare: l.spare[:0], starts: newTable(1024),
+		ranges: append(l.ranges[:0], t.Initially...), heads: l.heads[:0],
+	}
+	row := int32(0)
+	for i := range l.ranges {
+		rg := &l.ranges[i]
+		r.now.Reserved += rg.Size
+		head := l.newBlock(rg.Addr, rg.Size, rg.splitsSmall())
+		l.heads = append(l.heads, head)
+		for r.isBefore(row) && t.Lives[row].Addr < rg.Addr {
+			r.stray(row)
+			row++
+		}
+		b := head // the free rest of the range
+		for r.isBefore(row) && t.Lives[row].Addr < rg.end() {
+			b = r.place(row, b, rg)
+			row++
+		}
+	}
+	for r.isBefore(row) {
+		r.stray(row)
+		row++
+	}
+	r.next = int(row)
+}
+
+func (r *replay) isBefore(row int32) bool {
+	return int(row) < len(r.t.Lives) && r.t.Lives[row].Born < 0
+}
+
+// place gives a pre-trace block its place in rest, the free end of its range, and returns
+// what is free behind it, none when nothing is.
+func (r *replay) place(row, rest int32, rg *Range) int32 {
+	l := &r.t.Lives[row]
+	if rest == none || l.Addr < r.layout.blocks[rest].addr {
+		r.checks.Overlaps++
+		r.stray(row)
+		return rest
+	}
+	if r.sizes[row] == derived {
+		l.Rounded = allocator.RoundSize(l.Requested, r.roundup)
+		end := rg.end()
+		if r.isBefore(row+1) && r.t.Lives[row+1].Addr < end {
+			end = r.t.Lives[row+1].Addr
+		}
+		gap := int64(end-l.Addr) - l.Rounded
+		if gap > 0 && !r.splits(l.Rounded, gap, rg.splitsSmall()) {
+			l.Rounded += gap
+		}
+	}
+	if l.Addr+uint64(l.Rounded) > rg.end() {
+		r.checks.Overlaps++
+		r.stray(row)
+		return rest
+	}
+	if at := r.layout.blocks[rest].addr; l.Addr > at {
+		rest = r.layout.splitAt(rest, int64(l.Addr-at))
+	}
+	split := l.Rounded < r.layout.blocks[rest].size
+	r.layout.take(rest, row, l.Rounded, split)
+	r.born(l)
+	if !split {
+		return none
+	}
+	return r.layout.blocks[rest].next
+}
+
+// splits reports whether the allocator cuts remaining bytes off a block.
+func (r *replay) splits(rounded, remaining int64, small bool) bool {
+	if small || r.expandable {
+		return allocator.SplitsSmall(remaining)
+	}
+	return allocator.SplitsLarge(rounded, remaining, r.maxSplit)
+}
+
+// stray counts a block that the layout has no place for.
+func (r *replay) stray(row int32) {
+	l := &r.t.Lives[row]
+	if l.Rounded == 0 {
+		l.Rounded = allocator.RoundSize(l.Requested, r.roundup)
+	}
+	r.checks.OutsideSegments++
+	r.unplaced[l.Addr] = row
+	r.born(l)
+}
+
+func (r *replay) born(l *Life) {
+	r.now.Active += l.Rounded
+	r.now.Requested += l.Requested
+	if l.FreeRequested != PendingBefore {
+		r.now.Allocated += l.Rounded
+	}
+}
+
+func (r *replay) event(i int, e *snapshot.Event) {
+	switch e.Action {
+	case snapshot.Alloc:
+		if bad(e) {
+			r.checks.BadEvents++
+			return
+		}
+		r.alloc(int32(i))
+	case snapshot.FreeRequested, snapshot.FreeCompleted:
+		if bad(e) {
+			r.checks.BadEvents++
+			return
+		}
+		r.free(int32(i), e.Addr)
+		return
+	case snapshot.SegmentAlloc, snapshot.SegmentFree, snapshot.SegmentMap, snapshot.SegmentUnmap:
+		if r.change < len(r.t.Changes) && r.t.Changes[r.change].Event == i {
+			r.segment(&r.t.Changes[r.change])
+			r.change++
+		}
+	case snapshot.SnapshotTaken:
+		if e.Has&snapshot.EventHasSize != 0 {
+			r.checks.Markers++
+			if e.Size != r.now.Active {
+				r.checks.MarkerMismatches++
+			}
+		}
+		return
+	case snapshot.OOM:
+		o := OOMEvent{Event: i, Requested: e.Size, DeviceFree: -1, Stack: e.Stack, After: r.now}
+		if free, ok := e.DeviceFree(); ok {
+			o.DeviceFree = free
+		}
+		r.t.OOMs = append(r.t.OOMs, o)
+		return
+	case snapshot.Annotate, snapshot.UserDefined, snapshot.WorkspaceSnapshot:
+		return
+	default:
+		r.checks.UnknownActions++
+		return
+	}
+	if r.now.Active > r.now.Reserved {
+		r.checks.LiveOverReserved++
+	}
+}
+
+func (r *replay) segment(c *Change) {
+	if c.Add {
+		r.now.Reserved += c.Range.Size
+		if !r.layout.reserve(c.Range) {
+			r.checks.OutsideSegments++
+		}
+		return
+	}
+	r.now.Reserved -= c.Range.Size
+	if !r.layout.unreserve(c.Range.Addr, c.Range.Size) {
+		r.checks.OutsideSegments++
+	}
+}
+
+// alloc begins the life of the next row.
+func (r *replay) alloc(i int32) {
+	row := int32(r.next)
+	l := &r.t.Lives[row]
+	r.next++
+	lay := &r.layout
+	b, ok := lay.starts.get(l.Addr)
+	if ok && lay.blocks[b].life != none && r.t.Lives[lay.blocks[b].life].Freed == i {
+		r.completed(&r.t.Lives[lay.blocks[b].life], i)
+		lay.release(b)
+		b, ok = lay.starts.get(l.Addr)
+	}
+	if !ok {
+		b = r.startAt(l.Addr)
+	}
+	if b == none || lay.blocks[b].life != none {
+		if old, ok := r.unplaced[l.Addr]; ok {
+			r.completed(&r.t.Lives[old], i)
+		}
+		r.stray(row)
+		return
+	}
+	have := lay.blocks[b].size
+	if r.sizes[row] == derived {
+		l.Rounded = allocator.RoundSize(l.Requested, r.roundup)
+		if rest := have - l.Rounded; rest > 0 && !r.splits(l.Rounded, rest, lay.blocks[b].small) {
+			l.Rounded = have
+		}
+	}
+	if l.Rounded > have {
+		r.checks.Overlaps++
+		r.unplaced[l.Addr] = row
+		r.born(l)
+		return
+	}
+	lay.take(b, row, l.Rounded, l.Rounded < have)
+	r.born(l)
+}
+
+// startAt makes a free block begin at addr, where the layout has another block, and returns
+// it, none when that cannot be. Every address that was handed out is the start of a block, so
+// the blocks around it have another size than it seemed (specification 4.2, repair rule).
+func (r *replay) startAt(addr uint64) int32 {
+	lay := &r.layout
+	b := lay.holding(addr)
+	if b == none {
+		return none
+	}
+	offset := int64(addr - lay.blocks[b].addr)
+	if row := lay.blocks[b].life; row != none {
+		// The block is shorter than it seemed.
+		if r.sizes[row] == recorded || offset < allocator.RoundSize(r.t.Lives[row].Requested, r.roundup) {
+			r.checks.Overlaps++
+			return none
+		}
+		r.resize(row, offset)
+		rest := lay.splitAt(b, offset)
+		if n := lay.blocks[rest].next; lay.touching(rest, n) && lay.blocks[n].life == none {
+			lay.absorb(rest, n)
+		}
+		return rest
+	}
+	rest := lay.splitAt(b, offset)
+	p := lay.blocks[b].prev
+	if lay.touching(p, b) && offset <= allocator.SmallSize && r.sizes[lay.blocks[p].life] != recorded {
+		// The gap belongs to the block before it.
+		r.resize(lay.blocks[p].life, lay.blocks[p].size+offset)
+		lay.absorb(p, b)
+	}
+	return rest
+}
+
+// resize corrects a size and asks for another replay, since earlier totals were wrong too.
+func (r *replay) resize(row int32, rounded int64) {
+	l := &r.t.Lives[row]
+	r.now.Active += rounded - l.Rounded
+	r.now.Allocated += rounded - l.Rounded
+	l.Rounded = rounded
+	r.sizes[row] = corrected
+	r.repaired = true
+}
+
+// free ends a life, or a part of it.
+func (r *replay) free(i int32, addr uint64) {
+	lay := &r.layout
+	b, ok := lay.starts.get(addr)
+	if ok && lay.blocks[b].life != none {
+		l := &r.t.Lives[lay.blocks[b].life]
+		switch {
+		case l.Freed == i:
+			r.completed(l, i)
+			lay.release(b)
+		case l.FreeRequested == i:
+			r.now.Allocated -= l.Rounded
+		}
+		return
+	}
+	if row, ok := r.unplaced[addr]; ok {
+		l := &r.t.Lives[row]
+		switch {
+		case l.Freed == i:
+			r.completed(l, i)
+			delete(r.unplaced, addr)
+		case l.FreeRequested == i:
+			r.now.Allocated -= l.Rounded
+		}
+	}
+}
+
+func (r *replay) completed(l *Life, i int32) {
+	r.now.Active -= l.Rounded
+	r.now.Requested -= l.Requested
+	if l.FreeRequested == i {
+		r.now.Allocated -= l.Rounded
+	}
+}
