@@ -39,9 +39,9 @@ type matcher struct {
 	before []Life
 	at     *table // the last life at each address
 
-	requests bool    // the trace records free_requested
-	inFinal  []int32 // rows whose size the final state gives
-	sizes    []int64
+	silent  bool    // the trace leaves free_requested out
+	inFinal []int32 // rows whose size the final state gives
+	sizes   []int64
 }
 
 func (m *matcher) life(row int32) *Life {
@@ -79,12 +79,12 @@ func (m *matcher) event(i int32) {
 		} else if l != nil {
 			m.t.Checks.UnmatchedFrees++
 		}
-		m.requests = true
 	case snapshot.FreeCompleted:
 		if l := m.freed(e); l != nil {
 			l.Freed = i
 			if l.FreeRequested < 0 {
 				l.FreeRequested = i
+				m.silent = m.silent || l.Born >= 0
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (m *matcher) final() {
 		l := &m.before[i]
 		if l.Freed < 0 {
 			open++
-		} else if l.Freed == l.FreeRequested && m.requests {
+		} else if l.Freed == l.FreeRequested && !m.silent {
 			l.FreeRequested = PendingBefore
 		}
 	}

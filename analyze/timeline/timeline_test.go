@@ -2,6 +2,7 @@ package timeline_test
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,8 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/snapshot"
 )
+
+var snapshotFile = flag.String("snapshot", "", "`file` for BenchmarkBuild")
 
 const shared = "../../../shared"
 

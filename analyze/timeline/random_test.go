@@ -1,0 +1,95 @@
+package timeline_test
+
+import (
+	"bytes"
+	"testing"
+
+	"snapana/analyze/timeline"
+	"snapana/fixtures/build"
+	"snapana/fixtures/pickler"
+	"snapana/snapshot"
+)
+
+// read writes a made-up snapshot and reads it back.
+func read(t *testing.T, b *build.Snapshot) *snapshot.Snapshot {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := b.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRandom holds that random programs are rebuilt exactly: the state before the trace, the
+// peaks and where they are, and the end.
+func TestRandom(t *testing.T) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 5
+	}
+	for _, shape := range build.Shapes() {
+		t.Run(shape.Name, func(t *testing.T) {
+			for seed := range seeds {
+				made := build.Random(seed, shape.Options)
+				s := read(t, made)
+				for d, want := range made.Truth {
+					if shape.Options.Torch == 104 { // records no requested sizes
+						want.Initial.Requested, want.Final.Requested = want.Initial.Active, want.Final.Active
+						want.PeakRequested = want.PeakActive
+					}
+					checkTruth(t, seed, timeline.Build(s, d), &want)
+				}
+			}
+		})
+	}
+}
+
+func checkTruth(t *testing.T, seed uint64, got *timeline.Timeline, want *build.Truth) {
+	t.Helper()
+	if n := got.Checks.Inconsistent(); n != 0 || got.Checks.Residual != 0 {
+		t.Errorf("seed %d device %d: books do not balance: %+v", seed, got.Device, got.Checks)
+	}
+	if got.Final != timeline.Totals(want.Final) {
+		t.Errorf("seed %d device %d: final %+v, want %+v", seed, got.Device, got.Final, want.Final)
+	}
+	if got.Initial != timeline.Totals(want.Initial) {
+		t.Errorf("seed %d device %d: initial %+v, want %+v", seed, got.Device, got.Initial, want.Initial)
+	}
+	for _, p := range []struct {
+		name string
+		got  timeline.Peak
+		want build.Peak
+	}{
+		{"reserved", got.PeakReserved, want.PeakReserved}, {"active", got.PeakActive, want.PeakActive},
+		{"allocated", got.PeakAllocated, want.PeakAllocated}, {"requested", got.PeakRequested, want.PeakRequested},
+	} {
+		if p.got != timeline.Peak(p.want) {
+			t.Errorf("seed %d device %d: peak %s %+v, want %+v", seed, got.Device, p.name, p.got, p.want)
+		}
+	}
+	if int(got.Checks.PreTraceBlocks) < want.Before {
+		t.Errorf("seed %d device %d: %d pre-trace blocks, want at least %d", seed, got.Device, got.Checks.PreTraceBlocks, want.Before)
+	}
+}
+
+// TestRandomRing cuts the beginning of long histories off at random places.
+func TestRandomRing(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
+		opt := build.RandomOptions{Events: 3000, Live: 100, Streams: 3}
+		opt.Ring = 1 + int(seed*977%3000)
+		opt.Expandable = seed%3 == 0
+		if seed%4 == 0 {
+			opt.Capacity = 256 << 20
+		}
+		made := build.Random(seed, opt)
+		checkTruth(t, seed, timeline.Build(read(t, made), 0), &made.Truth[0])
+	}
+}
