@@ -1,0 +1,107 @@
+package verdict
+
+import (
+	"fmt"
+
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/snapshot"
+)
+
+// defragment is the advice against pieces.
+func (j *judge) defragment(sc *Scene, t *timeline.Timeline) []string {
+	var next []string
+	if !j.s.Settings.ExpandableSegments {
+		next = append(next, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts: free pieces can then be joined.")
+	}
+	if len(sc.Frag.Pins) > 0 {
+		next = append(next, fmt.Sprintf("Allocate long-lived tensors (%s) before the big short-lived ones, or in one piece, so that they do not pin segments.",
+			pinSite(j.s, t, sc)))
+	}
+	return next
+}
+
+// pinLine says what keeps the partly used segments.
+func pinLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) string {
+	var live, blocks int64
+	for _, p := range sc.Frag.Pins {
+		live += p.Live
+		blocks += int64(len(p.Lives))
+	}
+	return fmt.Sprintf("%s live blocks (%s) pin %s of free memory in %s; most come from %s.", units.Count(blocks), units.Bytes(live),
+		units.Bytes(sc.Frag.Split), plural(sc.Frag.PartlyUsed, "segment"), pinSite(s, t, sc))
+}
+
+// pinSite is the site whose blocks pin the most segments.
+func pinSite(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) string {
+	segments := map[snapshot.StackID]int64{}
+	var best snapshot.StackID
+	for _, p := range sc.Frag.Pins {
+		seen := map[snapshot.StackID]bool{}
+		for _, row := range p.Lives {
+			if st := t.Lives[row].Stack; !seen[st] {
+				seen[st] = true
+				segments[st] += p.Free
+			}
+		}
+	}
+	for st, n := range segments {
+		if m := segments[best]; n > m || n == m && st < best {
+			best = st
+		}
+	}
+	return siteOr(s, best)
+}
+
+// fragmented reports pieces that hurt before the program failed: cudaMalloc was refused and
+// the cache had to be given up, while much of what stayed reserved lay free in pieces.
+func (j *judge) fragmented(e *Evidence) {
+	t := e.Timeline
+	sc := &e.End
+	if e.Peak.Frag.Split > sc.Frag.Split {
+		sc = &e.Peak
+	}
+	share := float64(sc.Frag.Split) / float64(max(sc.Frag.Reserved, 1))
+	switch {
+	case len(t.Retries) > 0 && share >= 0.15 && sc.Frag.Split >= 64<<20:
+		var released int64
+		f := Finding{ID: "fragmentation", Status: Fragmentation, Severity: Warning, Confidence: Medium, Device: t.Device, Bytes: sc.Frag.Split}
+		for _, r := range t.Retries {
+			released += r.Released
+			f.Events = append(f.Events, r.FirstEvent)
+		}
+		f.Events = f.Events[:min(8, len(f.Events))]
+		f.Title = fmt.Sprintf("Fragmentation: %s of %s reserved lies free in segments that live blocks pin; the allocator ran into the device's limit %s.",
+			units.Bytes(sc.Frag.Split), units.Bytes(sc.Frag.Reserved), times(len(t.Retries)))
+		f.Why = []string{
+			fmt.Sprintf("cudaMalloc was refused %s: the allocator gave back %s of its cache inside requests and tried again, which costs time.", times(len(t.Retries)), units.Bytes(released)),
+			pinLine(j.s, t, sc),
+		}
+		f.Next = j.defragment(sc, t)
+		j.add(f)
+	case share >= 0.30 && sc.Frag.Split >= 1<<30:
+		j.add(Finding{
+			ID: "fragmentation", Status: Fragmentation, Severity: Info, Confidence: Medium, Device: t.Device, Bytes: sc.Frag.Split,
+			Title: fmt.Sprintf("%s of %s reserved lies free in partly used segments. It did no harm in this trace.", units.Bytes(sc.Frag.Split), units.Bytes(sc.Frag.Reserved)),
+			Why:   []string{pinLine(j.s, t, sc)}, Next: j.defragment(sc, t),
+		})
+	}
+}
+
+// cached reports memory that PyTorch only keeps for later.
+func (j *judge) cached(e *Evidence) {
+	fr := e.End.Frag
+	if fr.Reserved < 64<<20 || fr.Active*5 > fr.Reserved || fr.Releasable*2 < fr.Reserved {
+		return
+	}
+	j.add(Finding{
+		ID: "cached", Status: Cached, Severity: Info, Confidence: High, Device: e.Timeline.Device, Bytes: fr.Releasable,
+		Title: fmt.Sprintf("Cached, not leaked: only %s of %s reserved is in use; torch.cuda.empty_cache() returns %s.",
+			units.Bytes(fr.Active), units.Bytes(fr.Reserved), units.Bytes(fr.Releasable)),
+		Why: []string{
+			fmt.Sprintf("%s lies in segments with no live block. PyTorch keeps them to serve the next requests without cudaMalloc; nvidia-smi shows them as used.", units.Bytes(fr.Releasable)),
+			fmt.Sprintf("Live memory fell from %s at its peak to %s.", units.Bytes(e.Timeline.PeakActive.Bytes), units.Bytes(fr.Active)),
+		},
+		Next: []string{"Nothing, if this process goes on using the GPU.", "Call torch.cuda.empty_cache() once if another process needs the memory."},
+	})
+}

@@ -1,0 +1,62 @@
+package verdict
+
+import (
+	"fmt"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/units"
+)
+
+// outOfMemory explains the last oom event by arithmetic on the state at that moment.
+func (j *judge) outOfMemory(e *Evidence) {
+	t := e.Timeline
+	oom := t.OOMs[len(t.OOMs)-1]
+	after := oom.After
+	unused := after.Reserved - after.Active
+	f := Finding{
+		ID: "oom", Severity: Error, Confidence: High, Device: t.Device, Bytes: oom.Requested,
+		Events: []int{oom.Event}, Stack: attribution.Frames(j.s, oom.Stack),
+	}
+	req := units.Bytes(oom.Requested)
+	f.Why = append(f.Why, fmt.Sprintf("The request for %s came from %s.", req, siteOr(j.s, oom.Stack)),
+		fmt.Sprintf("At that moment %s was reserved: %s in live blocks, %s free but in pieces; the largest free piece was %s.",
+			units.Bytes(after.Reserved), units.Bytes(after.Active), units.Bytes(unused), units.Bytes(e.OOM.Frag.LargestFree)))
+	if oom.DeviceFree >= 0 {
+		f.Why = append(f.Why, fmt.Sprintf("The device itself had %s free.", units.Bytes(oom.DeviceFree)))
+	}
+	if len(t.OOMs) > 1 {
+		f.Why = append(f.Why, fmt.Sprintf("%d requests failed in the trace; this is the last.", len(t.OOMs)))
+	}
+	switch {
+	case e.OOM.Frag.LargestFree >= oom.Requested:
+		f.Status, f.Confidence = Limit, Medium
+		f.Title = fmt.Sprintf("Out of memory beside free memory: a request for %s was refused although one free piece had %s.", req, units.Bytes(e.OOM.Frag.LargestFree))
+		f.Why = append(f.Why, "Free memory serves only its own stream and pool, and max_split_size_mb keeps large pieces from smaller requests: one of these stood in the way.")
+		f.Next = []string{"See in the segment map which stream or private pool holds the free piece; allocate on that stream, or call torch.cuda.empty_cache() between the phases.",
+			"If max_split_size_mb is set, try without it."}
+	case unused >= oom.Requested:
+		f.Status, f.Bytes = Fragmentation, unused
+		f.Title = fmt.Sprintf("Out of memory by fragmentation: a request for %s failed while %s of reserved memory lay free in pieces.", req, units.Bytes(unused))
+		f.Why = append(f.Why, pinLine(j.s, t, e.OOM))
+		f.Next = j.defragment(e.OOM, t)
+	case oom.DeviceFree >= oom.Requested+(2<<20):
+		f.Status = Limit
+		f.Title = fmt.Sprintf("Out of memory with room on the device: a request for %s was refused although %s was free.", req, units.Bytes(oom.DeviceFree))
+		f.Next = []string{"Look for torch.cuda.set_per_process_memory_fraction, per_process_memory_fraction in the settings, a container or MIG limit."}
+	case oom.DeviceFree >= 0 && unused+oom.DeviceFree >= oom.Requested:
+		f.Status, f.Confidence, f.Bytes = Fragmentation, Medium, unused
+		f.Title = fmt.Sprintf("Out of memory: a request for %s would have fit in the free pieces (%s) and the device's rest (%s) joined.", req, units.Bytes(unused), units.Bytes(oom.DeviceFree))
+		f.Why = append(f.Why, pinLine(j.s, t, e.OOM))
+		f.Next = j.defragment(e.OOM, t)
+	default:
+		f.Status = Capacity
+		f.Title = fmt.Sprintf("Out of memory for real: live tensors held %s when %s more was asked for; no allocator setting helps.", units.Bytes(after.Active), req)
+		if len(e.OOM.Live) > 0 {
+			g := e.OOM.Live[0]
+			f.Why = append(f.Why, fmt.Sprintf("The largest holder is %s with %s in %s.", siteOr(j.s, g.Stack), units.Bytes(g.Rounded), plural(int(g.Count), "block")))
+		}
+		f.Next = []string{"Need less at once: a smaller batch or sequence, gradient checkpointing, a lower precision, or sharding over devices.",
+			"Look at the largest live stacks at the OOM below: each is a place to save."}
+	}
+	j.add(f)
+}

@@ -1,0 +1,136 @@
+package verdict_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"snapana/analyze"
+	"snapana/analyze/verdict"
+	"snapana/fixtures/build"
+	"snapana/fixtures/pickler"
+	"snapana/snapshot"
+)
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+func at(d *build.Device, line string) { d.Stack = build.NewStack(line, "/app/train.py:9:<module>") }
+
+// TestJudge runs small programs and holds what is said of them.
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		opt     build.Options
+		program func(d *build.Device)
+		status  verdict.Status
+		id      string // of the first finding, "" when there is none
+		says    string // in its title, reasons and next steps
+	}{
+		{"live memory fills the device", build.Options{Capacity: gib}, func(d *build.Device) {
+			at(d, "/app/model.py:7:forward")
+			for range 12 {
+				d.Alloc(100 * mib)
+			}
+		}, verdict.Capacity, "oom", "model.py:7 forward with 1000 MiB in 10 blocks"},
+
+		{"free memory in pieces", build.Options{Capacity: gib}, func(d *build.Device) {
+			at(d, "/app/load.py:7:read")
+			var blocks []*build.Block
+			for range 200 {
+				blocks = append(blocks, d.Alloc(5*mib))
+			}
+			for i, b := range blocks {
+				if i%4 != 0 {
+					d.Free(b)
+				}
+			}
+			d.Alloc(100 * mib)
+		}, verdict.Fragmentation, "oom", "most come from load.py:7 read"},
+
+		{"the pieces and the rest of the device, joined", build.Options{Capacity: 1100 * mib}, func(d *build.Device) {
+			at(d, "/app/load.py:7:read")
+			var blocks []*build.Block
+			for range 200 {
+				blocks = append(blocks, d.Alloc(5*mib))
+			}
+			for i, b := range blocks {
+				if i%20 == 0 {
+					d.Free(b)
+				}
+			}
+			d.Alloc(130 * mib)
+		}, verdict.Fragmentation, "oom", "joined"},
+
+		{"the free piece is another stream's", build.Options{Capacity: gib}, func(d *build.Device) {
+			at(d, "/app/load.py:7:read")
+			d.Stream = 0x100
+			big := d.Alloc(600 * mib)
+			d.Free(big)
+			d.Alloc(4 * mib)
+			d.Stream = 0
+			d.Alloc(500 * mib)
+		}, verdict.Limit, "oom", "its own stream"},
+
+		{"cached", build.Options{}, func(d *build.Device) {
+			at(d, "/app/model.py:7:forward")
+			d.Alloc(3 * mib)
+			d.Free(d.Alloc(500 * mib))
+		}, verdict.Cached, "cached", "empty_cache"},
+
+		{"an empty trace and nothing live", build.Options{}, func(d *build.Device) {}, verdict.NoData, "", ""},
+
+		{"ordinary", build.Options{}, func(d *build.Device) {
+			at(d, "/app/model.py:7:forward")
+			for range 20 {
+				d.Free(d.Alloc(50 * mib))
+			}
+			d.Alloc(40 * mib)
+		}, verdict.Healthy, "", ""},
+
+		{"no stacks: out of memory is told all the same", build.Options{Capacity: gib, NoStacks: true}, func(d *build.Device) {
+			for range 12 {
+				d.Alloc(100 * mib)
+			}
+		}, verdict.Capacity, "oom", "not recorded"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := judge(t, build.Run(c.opt, c.program))
+			if v.Status != c.status {
+				t.Errorf("status %s, want %s: %s", v.Status, c.status, v.Headline)
+			}
+			if c.id == "" {
+				if len(v.Findings) > 0 {
+					t.Errorf("accuses: %+v", v.Findings)
+				}
+				return
+			}
+			if len(v.Findings) == 0 {
+				t.Fatal("no findings")
+			}
+			f := v.Findings[0]
+			text := strings.Join(append(append([]string{f.Title}, f.Why...), f.Next...), "\n")
+			if f.ID != c.id || !strings.Contains(text, c.says) {
+				t.Errorf("finding %q does not say %q:\n%s", f.ID, c.says, text)
+			}
+			if f.Title != v.Headline || len(f.Why) == 0 || len(f.Next) == 0 || f.Confidence == "" {
+				t.Errorf("finding lacks a part: %+v", f)
+			}
+		})
+	}
+}
+
+func judge(t *testing.T, made *build.Snapshot) verdict.Verdict {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := made.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return analyze.Run(s).Verdict
+}
