@@ -1,0 +1,217 @@
+package html
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"snapana/analyze"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// device is the section of one device.
+type device struct {
+	ID, Name string
+	Figures  []figure
+	Timeline chart
+	ByEvent  *chart // the same by event, when Timeline is by time
+	Bunched  bool   // most events lie in a small part of the time
+	OOMs     []oomRow
+	MoreOOMs int
+	Retries  string
+	Stacks   []stackTable
+	Maps     []segmentMap
+	Frag     fragments
+	Folded   bool // one of many: shown when asked for
+}
+
+// figure is a key number with where it comes from.
+type figure struct {
+	Name, Value, Note string
+	Alarm             bool
+}
+
+// overviewRow is one device in the table of all.
+type overviewRow struct {
+	ID, Name                   string // ID is "" without a section
+	PeakReserved, PeakActive   string
+	EndReserved, EndActive     string
+	OOMs, Retries              int
+	ReservedWidth, ActiveWidth string // percent of the fullest device
+}
+
+// oomRow is one out-of-memory event.
+type oomRow struct{ Event, Asked, Free, Reserved, Active string }
+
+// phase is a moment, or several that are the same state, with its title.
+type phase struct {
+	*analyze.Moment
+	Title string // "Peak", "Peak and end"
+	When  string // "event 60, 1.50 s"
+	OOM   bool   // one of the moments is the out-of-memory event
+}
+
+func (p *page) addDevices(r *analyze.Result) {
+	rank := ranking(r)
+	shown := rank[:min(len(rank), maxDevices)]
+	p.Unshown = len(rank) - len(shown)
+	rows := slices.Sorted(slices.Values(shown))
+	deep := depths(rank)
+	for _, i := range rows {
+		d := newDevice(r, &r.Devices[i], deep[i])
+		d.Folded = len(rows) > 3 && i != rank[0]
+		p.Devices = append(p.Devices, d)
+	}
+	if len(r.Devices) < 2 {
+		return
+	}
+	var most int64
+	for i := range r.Devices {
+		most = max(most, r.Devices[i].Timeline.PeakReserved.Bytes)
+	}
+	for i := range r.Devices {
+		if i == maxRows {
+			p.MoreDevices = len(r.Devices) - i
+			break
+		}
+		t := r.Devices[i].Timeline
+		row := overviewRow{
+			Name:         view.DeviceName(t.Device),
+			PeakReserved: units.Bytes(t.PeakReserved.Bytes), PeakActive: units.Bytes(t.PeakActive.Bytes),
+			EndReserved: units.Bytes(t.Final.Reserved), EndActive: units.Bytes(t.Final.Active),
+			OOMs: len(t.OOMs), Retries: len(t.Retries),
+			ReservedWidth: percent(share(t.PeakReserved.Bytes, most)), ActiveWidth: percent(share(t.PeakActive.Bytes, most)),
+		}
+		if _, found := slices.BinarySearch(rows, i); found {
+			row.ID = deviceID(t.Device)
+		}
+		p.Overview = append(p.Overview, row)
+	}
+}
+
+func deviceID(ordinal int) string { return fmt.Sprintf("gpu%d", ordinal) }
+
+func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
+	t := d.Timeline
+	axis := view.NewAxis(t, r.Snapshot.HasTimes)
+	phases := newPhases(d, axis)
+	colours := newPalette(phases)
+	v := device{
+		ID: deviceID(t.Device), Name: view.DeviceName(t.Device),
+		Figures:  figures(t, axis),
+		Timeline: newChart(t, axis, deep.points),
+		Frag:     newFragments(t, phases, deep.pins),
+	}
+	if axis.ByTime && deep.points > compact.points {
+		c := newChart(t, view.NewAxis(t, false), deep.points)
+		v.ByEvent, v.Bunched = &c, bunched(t, axis)
+	}
+	for i, o := range t.OOMs {
+		if i == maxOOMs {
+			v.MoreOOMs = len(t.OOMs) - i
+			break
+		}
+		row := oomRow{
+			Event: eventName(axis, o.Event), Asked: units.Bytes(o.Requested), Free: "unknown",
+			Reserved: units.Bytes(o.After.Reserved), Active: units.Bytes(o.After.Active),
+		}
+		if o.DeviceFree >= 0 {
+			row.Free = units.Bytes(o.DeviceFree)
+		}
+		v.OOMs = append(v.OOMs, row)
+	}
+	if n := len(t.Retries); n > 0 {
+		var released int64
+		for _, x := range t.Retries {
+			released += x.Released
+		}
+		times := "once"
+		if n > 1 {
+			times = units.Count(int64(n)) + " times"
+		}
+		v.Retries = fmt.Sprintf("The device refused memory %s, and cached segments were released to try again: %s given back in all.",
+			times, units.Bytes(released))
+	}
+	for _, ph := range phases {
+		v.Stacks = append(v.Stacks, newStackTable(ph, colours, deep))
+		v.Maps = append(v.Maps, newSegmentMap(t, ph, colours, deep))
+	}
+	return v
+}
+
+// newPhases lists the moments of a device; moments with the same layout become one.
+func newPhases(d *analyze.Device, axis view.Axis) []phase {
+	var out []phase
+next:
+	for i := range d.Moments {
+		m := &d.Moments[i]
+		if m.State == nil {
+			continue
+		}
+		ph := phase{Moment: m, Title: view.MomentName(m.Name), OOM: m.Name == "oom"}
+		if d.Timeline.Trace.Len() > 0 {
+			ph.When = eventName(axis, m.State.Event)
+		}
+		for k := range out {
+			p := &out[k]
+			if !sameLayout(p.State, m.State) {
+				continue
+			}
+			p.Title += " and " + strings.ToLower(ph.Title)
+			if ph.When != p.When {
+				p.When += " and " + ph.When
+			}
+			p.OOM = p.OOM || ph.OOM
+			continue next
+		}
+		out = append(out, ph)
+	}
+	return out
+}
+
+// sameLayout reports whether the same blocks live in the same segments.
+func sameLayout(a, b *timeline.State) bool {
+	return a == b || a.Totals == b.Totals && slices.EqualFunc(a.Segments, b.Segments, func(s, t timeline.SegmentState) bool {
+		return s.Range == t.Range && slices.Equal(s.Live, t.Live)
+	})
+}
+
+// keep joins numbers with their words: lines break after the comma only.
+var keep = strings.NewReplacer(", ", ", ", " ", "\u00a0")
+
+// eventName says which event, and when.
+func eventName(a view.Axis, e int) string {
+	if e < 0 {
+		return "before the trace"
+	}
+	s := "event " + units.Count(int64(e))
+	if a.ByTime {
+		s += ", " + units.Micros(a.Event(e))
+	}
+	return keep.Replace(s)
+}
+
+func figures(t *timeline.Timeline, axis view.Axis) []figure {
+	peak := func(name string, p timeline.Peak) figure {
+		f := figure{Name: name, Value: units.Bytes(p.Bytes)}
+		if t.Trace.Len() > 0 {
+			f.Note = eventName(axis, p.Event)
+		}
+		return f
+	}
+	count := func(name string, n int, alarm bool) figure {
+		return figure{Name: name, Value: units.Count(int64(n)), Alarm: alarm && n > 0}
+	}
+	return []figure{
+		peak("Peak reserved", t.PeakReserved),
+		peak("Peak active", t.PeakActive),
+		peak("Peak allocated", t.PeakAllocated),
+		peak("Peak requested", t.PeakRequested),
+		{Name: "End reserved", Value: units.Bytes(t.Final.Reserved)},
+		{Name: "End active", Value: units.Bytes(t.Final.Active), Note: units.Percent(t.Final.Active, t.Final.Reserved) + " of reserved"},
+		count("Out of memory", len(t.OOMs), true),
+		count("Retries", len(t.Retries), false),
+	}
+}

@@ -1,0 +1,124 @@
+package html
+
+import (
+	"html/template"
+	"strconv"
+	"strings"
+)
+
+// drawing builds an inline SVG without a viewBox: positions are percentages of its box, so
+// that strokes and distances between marks do not stretch with it. Paths live in a nested
+// element that maps 0..pathWidth and 0..pathHeight to the whole box.
+type drawing struct{ b strings.Builder }
+
+const (
+	pathWidth  = 4000
+	pathHeight = 1000
+)
+
+func (d *drawing) html() template.HTML { return template.HTML(d.b.String()) }
+
+// open starts the drawing; label is what a screen reader says of it.
+func (d *drawing) open(class, label string) {
+	d.put(`<svg class="`, class, `" role="img" aria-label="`, escape(label), `">`)
+}
+
+func (d *drawing) close() { d.put(`</svg>`) }
+
+// rect draws a box; positions are fractions of the drawing.
+func (d *drawing) rect(x, y, w, h float64, class, title string) {
+	d.put(`<rect class="`, class, `" x="`, percent(x), `%" y="`, percent(y), `%" width="`, percent(w), `%" height="`, percent(h), `%"`)
+	d.finish("rect", title)
+}
+
+func (d *drawing) line(x1, y1, x2, y2 float64, class, title string) {
+	d.put(`<line class="`, class, `" x1="`, percent(x1), `%" y1="`, percent(y1), `%" x2="`, percent(x2), `%" y2="`, percent(y2), `%"`)
+	d.finish("line", title)
+}
+
+// text writes a short text around (x, y).
+func (d *drawing) text(x, y float64, class, s string) {
+	d.put(`<text class="`, class, `" x="`, percent(x), `%" y="`, percent(y), `%">`, escape(s), `</text>`)
+}
+
+func (d *drawing) finish(tag, title string) {
+	if title == "" {
+		d.put(`/>`)
+		return
+	}
+	d.put(`><title>`, escape(title), `</title></`, tag, `>`)
+}
+
+// paths draws paths in the nested element, in the order given.
+func (d *drawing) paths(list ...path) {
+	d.put(`<svg width="100%" height="100%" viewBox="0 0 `, strconv.Itoa(pathWidth), ` `, strconv.Itoa(pathHeight), `" preserveAspectRatio="none">`)
+	for i := range list {
+		if p := &list[i]; p.b.Len() > 0 {
+			d.put(`<path class="`, p.class, `" d="`, p.b.String(), `"/>`)
+		}
+	}
+	d.put(`</svg>`)
+}
+
+func (d *drawing) put(parts ...string) {
+	for _, s := range parts {
+		d.b.WriteString(s)
+	}
+}
+
+// path collects the commands of one path; positions are fractions of the drawing.
+type path struct {
+	class string
+	b     strings.Builder
+}
+
+func (p *path) cmd(c string, values ...int) {
+	p.b.WriteString(c)
+	for i, v := range values {
+		if i > 0 {
+			p.b.WriteByte(' ')
+		}
+		p.b.WriteString(strconv.Itoa(v))
+	}
+}
+
+func (p *path) move(x, y float64) { p.cmd("M", across(x), down(y)) }
+func (p *path) h(x float64)       { p.cmd("H", across(x)) }
+func (p *path) v(y float64)       { p.cmd("V", down(y)) }
+func (p *path) shut()             { p.b.WriteByte('Z') }
+
+// box adds a rectangle.
+func (p *path) box(x, y, w, h float64) {
+	x1, y1, x2, y2 := across(x), down(y), across(x+w), down(y+h)
+	p.cmd("M", x1, y1)
+	p.cmd("H", max(x2, x1+1))
+	p.cmd("V", y2)
+	p.cmd("H", x1)
+	p.shut()
+}
+
+func across(x float64) int { return int(clamp(x)*pathWidth + 0.5) }
+func down(y float64) int   { return int(clamp(y)*pathHeight + 0.5) }
+
+func clamp(x float64) float64 {
+	if !(x > 0) { // not a number included
+		return 0
+	}
+	return min(x, 1)
+}
+
+// share is part of whole between 0 and 1.
+func share(part, whole int64) float64 {
+	if whole <= 0 || part <= 0 {
+		return 0
+	}
+	return clamp(float64(part) / float64(whole))
+}
+
+// percent prints a fraction as the number before a % sign.
+func percent(x float64) string {
+	s := strconv.FormatFloat(clamp(x)*100, 'f', 2, 64)
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+func escape(s string) string { return template.HTMLEscapeString(s) }

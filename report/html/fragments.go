@@ -1,0 +1,92 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// fragments shows the ledger reserved = active + releasable + split of each moment, and what
+// keeps segments at the one that matters most.
+type fragments struct {
+	Ledgers  []ledger
+	PinTitle string
+	Pins     []pinRow
+	MorePins int
+}
+
+// ledger is one bar; the widths are percents of the most that is reserved at any moment.
+type ledger struct {
+	Title, When     string
+	Reserved        string
+	Parts           []part
+	LargestFree     string
+	Rounding        string
+	Segments        string
+	RoundingPercent string
+}
+
+type part struct {
+	Class, Name, Bytes, Share, Width, Meaning string
+}
+
+type pinRow struct{ Segment, Pool, Free, Live, Blocks, Site, Largest, Age string }
+
+func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
+	var v fragments
+	var most int64
+	for _, ph := range phases {
+		most = max(most, ph.Frag.Reserved)
+	}
+	var worst *phase
+	for i := range phases {
+		ph := &phases[i]
+		v.Ledgers = append(v.Ledgers, newLedger(ph, most))
+		if worst == nil || ph.Frag.Split > worst.Frag.Split {
+			worst = ph
+		}
+	}
+	for i := range phases {
+		if phases[i].OOM && len(phases[i].Frag.Pins) > 0 {
+			worst = &phases[i]
+		}
+	}
+	if worst == nil {
+		return v
+	}
+	list, more := view.Pins(t, worst.Moment, pins)
+	v.MorePins = more
+	v.PinTitle = strings.ToLower(worst.Title)
+	if worst.When != "" {
+		v.PinTitle += " (" + worst.When + ")"
+	}
+	for _, p := range list {
+		v.Pins = append(v.Pins, pinRow{
+			Segment: units.Bytes(p.Segment.Size),
+			Pool:    view.Pool(p.Segment.Kind, p.Segment.Pool, p.Segment.Stream, p.Segment.Expandable),
+			Free:    units.Bytes(p.Free), Live: units.Bytes(p.Live), Blocks: units.Count(int64(p.Blocks)),
+			Site: view.ClipLeft(text(p.Site), frameText), Largest: units.Bytes(p.Largest), Age: p.Age,
+		})
+	}
+	return v
+}
+
+func newLedger(ph *phase, most int64) ledger {
+	f := &ph.Frag
+	v := ledger{
+		Title: ph.Title, When: ph.When, Reserved: units.Bytes(f.Reserved),
+		LargestFree: units.Bytes(f.LargestFree),
+		Rounding:    units.Bytes(f.Rounding), RoundingPercent: units.Percent(f.Rounding, f.Active),
+		Segments: fmt.Sprintf("%s of %s", units.Count(int64(f.PartlyUsed)), units.Count(int64(f.Segments))),
+	}
+	add := func(class, name string, bytes int64, meaning string) {
+		v.Parts = append(v.Parts, part{class, name, units.Bytes(bytes), units.Percent(bytes, f.Reserved), percent(share(bytes, most)), meaning})
+	}
+	add("k-live", "Active", f.Active, "held by live blocks")
+	add("k-releasable", "Releasable", f.Releasable, "free in segments without a live block: empty_cache returns it")
+	add("k-split", "Split", f.Split, "free between live blocks: only a request that fits a gap can use it")
+	return v
+}

@@ -1,0 +1,371 @@
+package html
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"snapana/analyze"
+	"snapana/analyze/attribution"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/report/internal/sample"
+	"snapana/report/internal/view"
+	"snapana/snapshot"
+)
+
+func write(t *testing.T, r *analyze.Result) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// visible is the text of a page without markup, entities and repeated spaces.
+func visible(page string) string {
+	page = regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>`).ReplaceAllString(page, " ")
+	page = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&#34;", `"`, "&#39;", "'", "&#43;", "+").Replace(page)
+	return strings.Join(strings.Fields(page), " ") // no-break spaces included
+}
+
+func contains(t *testing.T, page string, want ...string) {
+	t.Helper()
+	for _, s := range want {
+		if !strings.Contains(page, s) {
+			t.Errorf("page lacks %q", s)
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	sample.Golden(t, "result.html", []byte(write(t, sample.Result())))
+	sample.Golden(t, "empty.html", []byte(write(t, sample.Empty())))
+}
+
+func TestContents(t *testing.T) {
+	contains(t, visible(write(t, sample.Result())),
+		"fragmentation", "A 768 MiB request failed on GPU 0", "job.pickle", "torch 2.5 to 2.7 (guessed)", "47.1 KiB", "100 events",
+		"Split memory could not serve a 768 MiB request high confidence",
+		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True and run again.",
+		"medium confidence heuristic", "Detach <tensors> that are kept between steps & free the rest.",
+		"Peak reserved 4.00 GiB", "time since the first event", "Out-of-memory events", "event 90, 2.25 s 768 MiB 112 MiB",
+		"64.0 MiB given back", "model.py:52 forward", "Active memory in all", "from before the trace",
+		"Peak and out of memory event 60, 1.50 s and event 90, 2.25 s", "Reserved 4.00 GiB = Active", "Largest free block", "max_split_size_mb:512",
+		"blocks and events agree", "no Python stacks on backward threads")
+}
+
+func TestDeterministic(t *testing.T) {
+	a, b := write(t, sample.Many(5)), write(t, sample.Many(5))
+	if a != b {
+		t.Error("two pages of the same result differ")
+	}
+}
+
+// references are what makes a browser fetch or run something.
+var references = regexp.MustCompile(`(?i)https?:|//[a-z]|\bsrc\s*=|@import|url\(|<script|<link|<iframe|<object|<embed|\bon[a-z]+\s*=|javascript:`)
+
+func TestSelfContained(t *testing.T) {
+	for name, r := range map[string]*analyze.Result{"result": sample.Result(), "many": sample.Many(9), "empty": sample.Empty(), "big": sample.Big(1)} {
+		if found := references.FindAllString(write(t, r), 3); found != nil {
+			t.Errorf("%s: page refers to something outside: %q", name, found)
+		}
+	}
+}
+
+func TestLinksWithinPage(t *testing.T) {
+	page := write(t, sample.Many(70))
+	links := regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(links) != maxDevices {
+		t.Errorf("%d links, want one for each of %d sections", len(links), maxDevices)
+	}
+	for _, m := range links {
+		id, ok := strings.CutPrefix(m[1], "#")
+		if !ok || strings.Count(page, `id="`+id+`"`) != 1 {
+			t.Errorf("link to %q has no single target", m[1])
+		}
+	}
+}
+
+// hostile puts markup into every text that a file can bring along.
+func hostile() *analyze.Result {
+	const evil = `</title></style><script>alert(1)</script><img src=x onerror="alert(2)">'"` + "`{{.}}\u202e\x00\n]]>"
+	r := sample.Result()
+	s := r.Snapshot
+	s.Name, s.Writer, s.Container, s.Missing = evil, evil, []string{evil}, []string{evil}
+	s.Partial = fmt.Errorf("read %s", evil)
+	s.Settings.Conf = evil
+	s.Settings.Values[0].Key, s.Settings.Values[0].Value = evil, evil
+	v := &r.Verdict
+	v.Status, v.Headline = verdict.Status(evil), evil
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		f.Title, f.Why, f.Next, f.Stack = evil, []string{evil}, []string{evil}, []string{evil}
+		f.Severity, f.Confidence, f.Status, f.ID = verdict.Severity(evil), verdict.Confidence(evil), verdict.Status(evil), evil
+	}
+	r.Quality[0] = analyze.Note{Level: evil, Text: evil}
+	for i := range r.Devices[0].Moments {
+		m := &r.Devices[0].Moments[i]
+		for k := range m.Live {
+			m.Live[k].Site, m.Live[k].Frames = evil, []string{evil, evil}
+		}
+	}
+	return r
+}
+
+func TestEscapes(t *testing.T) {
+	page := write(t, hostile())
+	if strings.Contains(page, "<script") || strings.Contains(page, "<img") || strings.ContainsAny(page, "\x00\u202e") {
+		t.Error("page holds markup or control characters from the file")
+	}
+	if n := strings.Count(page, "</style>"); n != 1 {
+		t.Errorf("%d style elements end, want 1", n)
+	}
+	if n := strings.Count(visible(page), "<script>alert(1)</script>"); n < 20 {
+		t.Errorf("markup is readable as text in %d places, want it wherever it was put", n)
+	}
+	balanced(t, page)
+}
+
+// balanced checks that elements nest; void elements are those that the page uses.
+func balanced(t *testing.T, page string) {
+	t.Helper()
+	var open []string
+	for _, m := range regexp.MustCompile(`<(/?)([a-z][a-z0-9]*)([^>]*)>`).FindAllStringSubmatch(page, -1) {
+		switch {
+		case m[2] == "meta" || m[2] == "br" || strings.HasSuffix(m[3], "/"):
+		case m[1] == "":
+			open = append(open, m[2])
+		case len(open) == 0 || open[len(open)-1] != m[2]:
+			t.Fatalf("</%s> closes %v", m[2], open[max(len(open)-4, 0):])
+		default:
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("left open: %v", open)
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	for name, r := range map[string]*analyze.Result{
+		"sample": sample.Empty(),
+		"zero":   {Snapshot: &snapshot.Snapshot{}},
+	} {
+		page := write(t, r)
+		balanced(t, page)
+		contains(t, visible(page), "no data", "neither segments nor events", "Not in the file.")
+		if strings.Contains(page, `role="img"`) {
+			t.Errorf("%s: a chart of nothing", name)
+		}
+	}
+}
+
+func TestNoTrace(t *testing.T) {
+	r := sample.Result()
+	r.Snapshot.HasTimes, r.Snapshot.HasStacks = false, false
+	r.Snapshot.Traces = nil
+	d := &r.Devices[0]
+	d.Timeline = &timeline.Timeline{Device: 0, Lives: d.Timeline.Lives, Final: d.Timeline.Final}
+	end := d.Moments[2]
+	end.State.Event, end.State.Time = -1, 0
+	peak := end
+	peak.Name = "peak"
+	for i := range end.Live {
+		end.Live[i].Site, end.Live[i].Frames, end.Live[i].Stack = "", nil, 0
+	}
+	d.Moments = []analyze.Moment{peak, end}
+	page := write(t, r)
+	balanced(t, page)
+	contains(t, visible(page), "no trace for this device", "Peak and end", "Trace none")
+	if strings.Contains(page, `class="plot"`) {
+		t.Error("a timeline without a trace")
+	}
+	if n := strings.Count(page, `class="stacks"`); n != 1 {
+		t.Errorf("%d tables of stacks, want one for a peak that is the end", n)
+	}
+}
+
+func TestNoTimes(t *testing.T) {
+	r := sample.Result()
+	r.Snapshot.HasTimes = false
+	text := visible(write(t, r))
+	contains(t, text, "trace event", "event 90 768 MiB")
+	if strings.Contains(text, "The same by trace event") {
+		t.Error("two charts by event")
+	}
+	if strings.Contains(text, "time since") {
+		t.Error("a time axis without times")
+	}
+}
+
+// The curve of a file whose clock jumps stays within its box and never runs backwards.
+func TestTimeBackwards(t *testing.T) {
+	r := sample.Result()
+	curve := r.Devices[0].Timeline.Curve
+	for i := range curve {
+		if i%2 == 1 {
+			curve[i].Time -= 100_000_000
+		}
+	}
+	page := write(t, r)
+	line := regexp.MustCompile(`<path class="line-reserved" d="([^"]*)"`).FindStringSubmatch(page)
+	if line == nil {
+		t.Fatal("no line of reserved bytes")
+	}
+	last := 0
+	for _, m := range regexp.MustCompile(`H(-?\d+)`).FindAllStringSubmatch(line[1], -1) {
+		var x int
+		fmt.Sscan(m[1], &x)
+		if x < last || x > pathWidth {
+			t.Fatalf("line goes from %d to %d", last, x)
+		}
+		last = x
+	}
+	if last != pathWidth {
+		t.Errorf("line ends at %d, want %d", last, pathWidth)
+	}
+}
+
+// A ramp is drawn as a ramp, whether a point is one event or many, and however many there are.
+func TestRamp(t *testing.T) {
+	for _, each := range []int{1, 7} {
+		for _, points := range []int{10, 598, 3000} {
+			tl := &timeline.Timeline{}
+			all := int64(points * each)
+			for i := range points {
+				totals := func(e int) timeline.Totals { return timeline.Totals{Active: int64(e) + 1} }
+				first, last := i*each, i*each+each-1
+				tl.Curve = append(tl.Curve, timeline.Point{First: first, Last: last, At: totals(last), Min: totals(first), Max: totals(last)})
+			}
+			curve := place(tl, view.NewAxis(tl, false), full.points)
+			p := outline(active, tl.Initial, curve, func(bytes int64) float64 { return 1 - share(bytes, all) })
+			var x, y int
+			for _, m := range regexp.MustCompile(`([MHV])(\d+)(?: (\d+))?`).FindAllStringSubmatch(p.b.String(), -1) {
+				v, _ := strconv.Atoi(m[2])
+				switch m[1] {
+				case "M":
+					x = v
+					y, _ = strconv.Atoi(m[3])
+				case "H":
+					x = v
+				case "V":
+					y = v
+				}
+				off := float64(x)/pathWidth - (1 - float64(y)/pathHeight)
+				if limit := 1.5/float64(min(points, full.points)) + 0.002; off > limit || off < -limit {
+					t.Fatalf("%d points of %d events: the ramp is at (%d, %d)", points, each, x, y)
+				}
+			}
+			if x != pathWidth {
+				t.Errorf("%d points of %d events: the ramp ends at %d", points, each, x)
+			}
+		}
+	}
+}
+
+func TestManyDevices(t *testing.T) {
+	page := write(t, sample.Many(64))
+	balanced(t, page)
+	if len(page) > 2<<20 {
+		t.Errorf("page of 64 devices has %s", units.Bytes(int64(len(page))))
+	}
+	for i := range 64 {
+		if n := strings.Count(page, fmt.Sprintf(`id="gpu%d"`, i)); n != 1 {
+			t.Fatalf("GPU %d has %d sections", i, n)
+		}
+	}
+	if n := strings.Count(page, "<details class=\"fold\">"); n != 63 {
+		t.Errorf("%d sections folded, want all but the one of the first finding", n)
+	}
+	contains(t, visible(write(t, sample.Many(70))), "6 devices with less memory have no section")
+}
+
+func TestSizeBound(t *testing.T) {
+	one := write(t, sample.Big(1))
+	for name, page := range map[string]string{"one device": one, "ten devices": write(t, sample.Big(10))} {
+		t.Logf("%s: %s", name, units.Bytes(int64(len(page))))
+		if len(page) > 2<<20 {
+			t.Errorf("%s: page has %s", name, units.Bytes(int64(len(page))))
+		}
+		balanced(t, page)
+	}
+	contains(t, visible(one), "more stacks", "more segments", "more frames", "All 4 000 segments end to end")
+}
+
+// Zero and negative sizes, moments without a state and stacks that do not add up must not
+// break the page; what does not add up is shown.
+func TestOddValues(t *testing.T) {
+	r := sample.Result()
+	d := &r.Devices[0]
+	t0 := d.Timeline
+	for i := range t0.Lives {
+		t0.Lives[i].Rounded = int64(i%3-1) * 1000
+	}
+	for i := range d.Moments {
+		m := &d.Moments[i]
+		m.State.Segments[i].Size = int64(-i)
+		m.State.Totals = timeline.Totals{}
+		m.Frag.Reserved = 0
+		m.Live = m.Live[1:]
+	}
+	d.Moments = append(d.Moments, analyze.Moment{Name: "later"})
+	t0.PeakActive.Event, t0.OOMs[0].Event, t0.OOMs[0].DeviceFree = 1<<30, -5, -1
+	long := strings.Repeat("é_very_long_name", 10_000)
+	d.Moments[0].Live = append(d.Moments[0].Live, attribution.Group{Stack: 9, Site: long, Frames: []string{long}})
+	page := write(t, r)
+	balanced(t, page)
+	contains(t, visible(page), "not attributed", "unknown")
+	if bad := regexp.MustCompile(`NaN|Inf|(width|height|x|y|x1|x2)="-`).FindString(page); bad != "" {
+		t.Errorf("page holds %q", bad)
+	}
+	if len(page) > 200_000 {
+		t.Errorf("long names make a page of %d bytes", len(page))
+	}
+}
+
+// The widths of a ledger sum to its share of the most reserved bytes.
+func TestLedgerCloses(t *testing.T) {
+	page := write(t, sample.Result())
+	bars := regexp.MustCompile(`<div class="stacked"[^>]*>(.*?)</div>`).FindAllStringSubmatch(page, -1)
+	if len(bars) != 2 { // peak and OOM are the same
+		t.Fatalf("%d ledgers, want 2", len(bars))
+	}
+	for _, b := range bars {
+		sum := 0.0
+		for _, m := range regexp.MustCompile(`width:([\d.]+)%`).FindAllStringSubmatch(b[1], -1) {
+			var w float64
+			fmt.Sscan(m[1], &w)
+			sum += w
+		}
+		if sum < 99.9 || sum > 100.1 {
+			t.Errorf("parts of a ledger fill %.2f%% of it", sum)
+		}
+	}
+}
+
+// A stack has one colour in all tables and maps, and no two stacks share a number.
+func TestPalette(t *testing.T) {
+	r := sample.Result()
+	phases := newPhases(&r.Devices[0], view.NewAxis(r.Devices[0].Timeline, true))
+	p := newPalette(phases)
+	seen := map[slot]bool{}
+	for _, ph := range phases {
+		for i := range ph.Live {
+			if p[ph.Live[i].Stack] == 0 {
+				t.Errorf("stack %d has no colour though there are few", ph.Live[i].Stack)
+			}
+		}
+	}
+	for _, s := range p {
+		if s < 1 || s > slots || seen[s] {
+			t.Errorf("slot %d is out of range or given twice", s)
+		}
+		seen[s] = true
+	}
+}

@@ -1,0 +1,269 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+
+	"snapana/analyze"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/report/internal/view"
+)
+
+// page is what page.tmpl shows. All texts are plain: one line without control characters.
+type page struct {
+	Style    template.CSS
+	Title    string
+	Badge    badge
+	Headline string
+	Facts    []fact
+	Top      *finding
+	Others   []findings
+	More     int // findings that are not shown
+
+	Overview    []overviewRow // with more than one device
+	MoreDevices int           // without a row
+	Devices     []device
+	Unshown     int // devices with a row and no section
+
+	Settings settings
+	Notes    []note
+}
+
+// badge is a status or severity: a word, a sign and a colour, never the colour alone.
+type badge struct{ Class, Sign, Word string }
+
+type fact struct{ Name, Value string }
+
+type finding struct {
+	Badge      badge
+	Title      string
+	Where      string // the device, "" for the whole file
+	Bytes      string
+	Confidence string
+	Heuristic  bool
+	Why, Next  []string
+	Stack      []string
+	Events     string
+}
+
+// findings are the further findings of one severity.
+type findings struct {
+	Name string
+	List []finding
+}
+
+type settings struct {
+	Present bool
+	Conf    string
+	Values  []fact
+	More    int
+}
+
+type note struct {
+	Badge badge
+	Text  string
+	Count string
+}
+
+func newPage(r *analyze.Result) *page {
+	p := &page{
+		Badge:    statusBadge(r.Verdict.Status),
+		Headline: text(r.Verdict.Headline),
+		Title:    text(string(r.Verdict.Status) + ": " + r.Snapshot.Name),
+		Facts:    facts(r),
+		Settings: newSettings(r),
+		Notes:    notes(r),
+	}
+	p.addFindings(r.Verdict.Findings)
+	p.addDevices(r)
+	return p
+}
+
+// text makes a text from the file one safe line of bounded length.
+func text(s string) string { return view.Clip(view.Plain(clipBytes(s)), longText) }
+
+// clipBytes bounds the work on texts that no one will read.
+func clipBytes(s string) string {
+	if len(s) > 8*longText {
+		return strings.ToValidUTF8(s[:8*longText], "")
+	}
+	return s
+}
+
+func texts(list []string, n int) []string {
+	var out []string
+	for i, s := range list {
+		if i == n {
+			return append(out, fmt.Sprintf("… and %d more", len(list)-n))
+		}
+		out = append(out, text(s))
+	}
+	return out
+}
+
+func statusBadge(s verdict.Status) badge {
+	sign := "!"
+	switch s {
+	case verdict.Healthy:
+		sign = "✓"
+	case verdict.Cached:
+		sign = "i"
+	case verdict.NoData, "":
+		return badge{"no-data", "–", "no data"}
+	case verdict.Ghost, verdict.Fragmentation, verdict.Capacity, verdict.Limit, verdict.Inconsistent:
+	default: // a status that this page does not know has no colour
+		return badge{"no-data", "!", view.Clip(text(string(s)), 24)}
+	}
+	return badge{string(s), sign, string(s)}
+}
+
+func severityBadge(s verdict.Severity) badge {
+	switch s {
+	case verdict.Error:
+		return badge{"error", "✕", "error"}
+	case verdict.Warning:
+		return badge{"warning", "!", "warning"}
+	}
+	return badge{"info", "i", "info"}
+}
+
+func facts(r *analyze.Result) []fact {
+	s := r.Snapshot
+	var events int64
+	for i := range s.Traces {
+		events += int64(s.Traces[i].Len())
+	}
+	writer := "unknown torch release"
+	if s.Writer != "" {
+		writer = "torch " + text(s.Writer) + " (guessed)"
+	}
+	list := []fact{
+		{"File", text(s.Name)},
+		{"Written by", writer},
+		{"Size", units.Bytes(s.Bytes)},
+		{"Trace", units.Count(events) + " events"},
+	}
+	switch events {
+	case 0:
+		list[3].Value = "none"
+	case 1:
+		list[3].Value = "1 event"
+	}
+	if len(s.Container) > 0 {
+		list = append(list, fact{"Format", text(strings.Join(s.Container, ", "))})
+	}
+	return list
+}
+
+func newFinding(f *verdict.Finding) finding {
+	v := finding{
+		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: view.Clip(text(string(f.Confidence)), 24),
+		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
+		Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
+	}
+	if f.Device >= 0 {
+		v.Where = view.DeviceName(f.Device)
+	}
+	if f.Bytes > 0 {
+		v.Bytes = units.Bytes(f.Bytes)
+	}
+	return v
+}
+
+func eventList(events []int) string {
+	const most = 8
+	var w []string
+	for i, e := range events {
+		if i == most {
+			w = append(w, fmt.Sprintf("… %s more", units.Count(int64(len(events)-most))))
+			break
+		}
+		w = append(w, strconv.Itoa(e))
+	}
+	return strings.Join(w, ", ")
+}
+
+func (p *page) addFindings(all []verdict.Finding) {
+	if len(all) == 0 {
+		return
+	}
+	top := newFinding(&all[0])
+	p.Top = &top
+	rest := all[1:]
+	if len(rest) > maxFindings {
+		p.More = len(rest) - maxFindings
+		rest = rest[:maxFindings]
+	}
+	groups := [...]findings{{Name: "Errors"}, {Name: "Warnings"}, {Name: "For information"}}
+	for i := range rest {
+		g := &groups[2]
+		switch rest[i].Severity {
+		case verdict.Error:
+			g = &groups[0]
+		case verdict.Warning:
+			g = &groups[1]
+		}
+		g.List = append(g.List, newFinding(&rest[i]))
+	}
+	for _, g := range groups {
+		if len(g.List) > 0 {
+			p.Others = append(p.Others, g)
+		}
+	}
+}
+
+func newSettings(r *analyze.Result) settings {
+	s := &r.Snapshot.Settings
+	v := settings{Present: s.Present, Conf: text(s.Conf)}
+	for i, x := range s.Values {
+		if i == maxSettings {
+			v.More = len(s.Values) - i
+			break
+		}
+		v.Values = append(v.Values, fact{text(x.Key), text(x.Value)})
+	}
+	return v
+}
+
+var (
+	noteOK      = badge{"ok", "✓", "ok"}
+	noteMissing = badge{"missing", "–", "missing"}
+	noteProblem = badge{"problem", "!", "problem"}
+)
+
+// notes lists problems first, then what is missing, then what is in order.
+func notes(r *analyze.Result) []note {
+	var problem, missing, ok []note
+	if err := r.Snapshot.Partial; err != nil {
+		problem = append(problem, note{Badge: noteProblem, Text: "only a part could be read: " + text(err.Error())})
+	}
+	for _, n := range r.Quality {
+		v := note{Text: text(n.Text)}
+		if n.Count > 0 {
+			v.Count = units.Count(n.Count)
+		}
+		switch n.Level {
+		case "problem":
+			v.Badge = noteProblem
+			problem = append(problem, v)
+		case "ok":
+			v.Badge = noteOK
+			ok = append(ok, v)
+		default:
+			v.Badge = noteMissing
+			missing = append(missing, v)
+		}
+	}
+	for _, s := range r.Snapshot.Missing {
+		missing = append(missing, note{Badge: noteMissing, Text: text(s)})
+	}
+	all := append(append(problem, missing...), ok...)
+	if len(all) > maxNotes {
+		rest := len(all) - maxNotes
+		all = append(all[:maxNotes], note{Badge: noteMissing, Text: fmt.Sprintf("… and %s more notes", units.Count(int64(rest)))})
+	}
+	return all
+}

@@ -1,0 +1,256 @@
+// Package sample builds results by hand for the tests of the reports: small ones whose every
+// figure can be checked by eye, and big ones that try the limits.
+package sample
+
+import (
+	"fmt"
+
+	"snapana/analyze"
+	"snapana/analyze/attribution"
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/timeline"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+	"snapana/snapshot/columns"
+)
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+
+	start = 1_700_000_000_000_000 // of the trace, microseconds since the Unix epoch
+)
+
+// Result is a file with one device that ran out of memory while free memory lay split
+// between live blocks.
+func Result() *analyze.Result {
+	s := snap("job.pickle", 1)
+	return &analyze.Result{
+		Snapshot: s,
+		Devices:  []analyze.Device{device(s, 0, 1)},
+		Verdict: verdict.Verdict{
+			Status:   verdict.Fragmentation,
+			Headline: "A 768 MiB request failed on GPU 0 while 1.25 GiB of reserved memory was free, in pieces of 512 MiB or less.",
+			Findings: []verdict.Finding{
+				{
+					ID: "oom", Status: verdict.Fragmentation, Severity: verdict.Error, Confidence: verdict.High,
+					Device: 0, Bytes: 1280 * mib,
+					Title: "Split memory could not serve a 768 MiB request",
+					Why: []string{
+						"At event 90 the program asked for 768 MiB; the device had 112 MiB left.",
+						"1.25 GiB of reserved memory was free, the largest piece 512 MiB.",
+						"Blocks of cache.py:88 append hold 2 segments with 1.00 GiB of free memory.",
+					},
+					Next: []string{
+						"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True and run again.",
+						"Allocate the blocks of cache.py:88 before the large buffers.",
+					},
+					Events: []int{90},
+					Stack:  []string{"cache.py:88 append", "generate.py:41 step", "main.py:12 <module>"},
+				},
+				{
+					ID: "growth", Status: verdict.Ghost, Severity: verdict.Warning, Confidence: verdict.Medium,
+					Device: 0, Bytes: 96 * mib, Heuristic: true,
+					Title:  "cache.py:88 append grows by 16.0 MiB per step",
+					Why:    []string{"6 steps in a row left one more block each."},
+					Next:   []string{"Detach <tensors> that are kept between steps & free the rest."},
+					Events: []int{12, 27, 43},
+				},
+			},
+		},
+		Quality: []analyze.Note{
+			{Level: "ok", Text: "blocks and events agree", Count: 0},
+			{Level: "missing", Text: "blocks from before the trace have no stack", Count: 2},
+		},
+	}
+}
+
+// Many is Result with n devices.
+func Many(n int) *analyze.Result {
+	r := Result()
+	r.Snapshot = snap("ranks.pickle", n)
+	r.Devices = nil
+	for i := range n {
+		r.Devices = append(r.Devices, device(r.Snapshot, i, int64(i+1)))
+	}
+	return r
+}
+
+// Empty is a file with nothing in it.
+func Empty() *analyze.Result {
+	return &analyze.Result{
+		Snapshot: &snapshot.Snapshot{Name: "empty.pickle", Container: []string{"pickle protocol 4"}},
+		Verdict:  verdict.Verdict{Status: verdict.NoData, Headline: "The file has no segments and no events."},
+	}
+}
+
+func snap(name string, devices int) *snapshot.Snapshot {
+	s := &snapshot.Snapshot{
+		Name: name, Bytes: 48_211, Container: []string{"gzip", "pickle protocol 4"}, Writer: "2.5 to 2.7",
+		Missing:  []string{"no Python stacks on backward threads: their memory has no site"},
+		HasTimes: true, HasStacks: true,
+	}
+	s.Settings = snapshot.Settings{
+		Present: true, Conf: "max_split_size_mb:512", MaxSplitSize: 512 * mib, GCThreshold: 0,
+		Values: []columns.Setting{
+			{Key: "PYTORCH_CUDA_ALLOC_CONF", Value: "max_split_size_mb:512"},
+			{Key: "max_split_size", Value: "536870912"},
+			{Key: "expandable_segments", Value: "False"},
+		},
+	}
+	events := new(columns.Events)
+	for d := range devices {
+		for i := range 100 {
+			e := events.Next()
+			*e = snapshot.Event{
+				Action: snapshot.Alloc, Addr: uint64(0x7f00_0000_0000 + i*mib), Size: mib,
+				Time: start + int64(i)*25_000, Has: columns.EventHasTime | columns.EventHasAddr | columns.EventHasSize,
+			}
+			if i == 90 {
+				*e = snapshot.Event{
+					Action: snapshot.OOM, Addr: 112 * mib, Size: 768 * mib,
+					Time: e.Time, Has: columns.EventHasTime | columns.EventHasDeviceFree,
+				}
+			}
+		}
+		s.Traces = append(s.Traces, columns.NewTrace(events, d*100, 100))
+	}
+	return s
+}
+
+// device is 4 GiB x scale of reserved memory in five segments.
+func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
+	m, base := scale*mib, uint64(0x7f00_0000_0000)
+	life := func(off, size int64, born int32, stack snapshot.StackID) timeline.Life {
+		return timeline.Life{
+			Addr: base + uint64(off*m), Requested: size*m - 100, Rounded: size * m,
+			Born: born, FreeRequested: -1, Freed: -1, Stack: stack,
+		}
+	}
+	t := &timeline.Timeline{
+		Device: ordinal, Trace: s.Traces[ordinal],
+		Lives: []timeline.Life{
+			life(0, 768, -1, 0), life(768, 256, -1, 0), // weights
+			life(1024, 512, 3, 2), life(1536, 128, 7, 3), // activations
+			life(2048+128, 16, 12, 4), life(3072+256, 16, 43, 4), // cache
+			life(1664, 360, 55, 2),
+		},
+	}
+	t.Lives[6].Freed, t.Lives[6].FreeRequested = 95, 95
+
+	kinds := []snapshot.SegmentKind{snapshot.KindLarge, snapshot.KindLarge, snapshot.KindLarge, snapshot.KindLarge, snapshot.KindSmall}
+	state := func(event int, lives ...[]int32) *timeline.State {
+		st := &timeline.State{Event: event}
+		if event >= 0 {
+			st.Time = t.Trace.At(event).Time
+		}
+		sizes, off := []int64{1024, 1024, 512, 512, 1024}, int64(0)
+		for i, size := range sizes {
+			seg := timeline.SegmentState{
+				Range: timeline.Range{Addr: base + uint64(off*m), Size: size * m, Kind: kinds[i]},
+				Live:  lives[i],
+			}
+			for _, l := range lives[i] {
+				seg.Active += t.Lives[l].Rounded
+				st.Totals.Requested += t.Lives[l].Requested
+			}
+			st.Totals.Active += seg.Active
+			st.Totals.Reserved += seg.Size
+			st.Segments = append(st.Segments, seg)
+			off += size
+		}
+		st.Totals.Allocated = st.Totals.Active
+		return st
+	}
+	peak := state(60, []int32{0, 1}, []int32{2, 3, 6}, []int32{4}, nil, []int32{5})
+	end := state(99, []int32{0, 1}, []int32{2, 3}, []int32{4}, nil, []int32{5})
+	oom := state(90, []int32{0, 1}, []int32{2, 3, 6}, []int32{4}, nil, []int32{5})
+
+	t.Initial = timeline.Totals{Reserved: 1024 * m, Active: 1024 * m, Allocated: 1024 * m, Requested: 1024*m - 200}
+	t.Final = end.Totals
+	t.PeakReserved = timeline.Peak{Bytes: peak.Totals.Reserved, Event: 43}
+	t.PeakActive = timeline.Peak{Bytes: peak.Totals.Active, Event: 60}
+	t.PeakAllocated, t.PeakRequested = t.PeakActive, timeline.Peak{Bytes: peak.Totals.Requested, Event: 60}
+	for i := 0; i < 100; i += 10 {
+		at := t.Initial
+		at.Reserved += int64(min(i, 50)) * 3072 * m / 50
+		at.Active += int64(min(i, 60)) * 4 * m
+		if i == 60 {
+			at = peak.Totals
+		}
+		if i == 90 {
+			at = end.Totals
+		}
+		at.Allocated = at.Active
+		lo, hi := at, at
+		lo.Active -= 16 * m
+		hi.Active = min(hi.Active+32*m, peak.Totals.Active)
+		hi.Allocated = hi.Active
+		t.Curve = append(t.Curve, timeline.Point{First: i, Last: i + 9, Time: t.Trace.At(i + 9).Time, At: at, Min: lo, Max: hi})
+	}
+	t.OOMs = []timeline.OOMEvent{{Event: 90, Requested: 768 * m, DeviceFree: 112 * m, After: oom.Totals}}
+	t.Retries = []timeline.Retry{{FirstEvent: 88, LastEvent: 89, Released: 64 * m}}
+	t.Checks = timeline.Checks{PreTraceBlocks: 2, Markers: 1}
+
+	return analyze.Device{Timeline: t, Moments: []analyze.Moment{
+		moment(t, "peak", peak), moment(t, "oom", oom), moment(t, "end", end),
+	}}
+}
+
+var frames = map[snapshot.StackID][]string{
+	2: {"model.py:52 forward", "linear.py:125 forward", "train.py:30 step", "main.py:12 <module>"},
+	3: {"attention.py:77 scores", "model.py:60 forward", "main.py:12 <module>"},
+	4: {"cache.py:88 append", "generate.py:41 step", "main.py:12 <module>"},
+}
+
+// moment derives the groups and the fragmentation of a state.
+func moment(t *timeline.Timeline, name string, st *timeline.State) analyze.Moment {
+	mo := analyze.Moment{Name: name, State: st}
+	f := &mo.Frag
+	f.Reserved, f.Active, f.Rounding = st.Totals.Reserved, st.Totals.Active, st.Totals.Active-st.Totals.Requested
+	groups := make([]attribution.Group, 5)
+	for i := range st.Segments {
+		seg := &st.Segments[i]
+		free := seg.Size - seg.Active
+		f.Segments++
+		f.LargestFree = max(f.LargestFree, free)
+		switch {
+		case len(seg.Live) == 0:
+			f.Releasable += free
+		case free > 0:
+			f.Split += free
+			f.PartlyUsed++
+			f.Pins = append(f.Pins, fragmentation.Pin{Segment: i, Free: free, Live: seg.Active, Lives: seg.Live})
+		}
+		for _, row := range seg.Live {
+			l := &t.Lives[row]
+			g := &groups[l.Stack]
+			g.Stack = l.Stack
+			g.Count++
+			g.Rounded += l.Rounded
+			g.Requested += l.Requested
+			if l.Born < 0 {
+				g.PreTrace += l.Rounded
+			}
+		}
+	}
+	for i := range groups {
+		g := &groups[i]
+		if g.Count == 0 {
+			continue
+		}
+		g.Frames = frames[g.Stack]
+		if len(g.Frames) > 0 {
+			g.Site = g.Frames[0]
+		}
+		mo.Live = append(mo.Live, *g)
+	}
+	sortGroups(mo.Live)
+	sortPins(f.Pins)
+	return mo
+}
+
+// stackName makes up a deep frame for the big samples.
+func stackName(i int) string {
+	return fmt.Sprintf("/opt/env/lib/python3.12/site-packages/torch/nn/modules/module%d.py:%d forward_<%d>", i%97, i, i)
+}
