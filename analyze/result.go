@@ -12,7 +12,7 @@ import (
 // so that equal inputs give equal outputs.
 type Result struct {
 	Snapshot *snapshot.Snapshot
-	Devices  []Device // devices that have segments or events, by ordinal
+	Devices  []Device // by ordinal; also those that the process had and did not use
 	Verdict  verdict.Verdict
 	Quality  []Note
 }
@@ -20,8 +20,8 @@ type Result struct {
 // Device is the analysis of one device. Devices are never mixed.
 type Device struct {
 	Timeline *timeline.Timeline
-	// Moments are the states that reports show: "peak" (highest active bytes), "oom" (the
-	// last out-of-memory event, if any) and "end", in this order.
+	// Moments are the states that reports show: "peak" (highest active bytes, if there is a
+	// trace), "oom" (the last out-of-memory event, if any) and "end", in this order.
 	Moments []Moment
 }
 

@@ -17,13 +17,16 @@ import (
 func Run(s *snapshot.Snapshot) *Result {
 	r := &Result{Snapshot: s}
 	var evidence []verdict.Evidence
-	for _, ordinal := range usedDevices(s) {
+	for _, ordinal := range devicesOf(s) {
 		t := timeline.Build(s, ordinal)
 		d := Device{Timeline: t}
-		peak := look(s, t, "peak", t.PeakActive.Event)
 		end := look(s, t, "end", t.Trace.Len()-1)
-		e := verdict.Evidence{Timeline: t, Peak: peak.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
-		d.Moments = append(d.Moments, peak)
+		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
+		if t.Trace.Len() > 0 { // else nothing is known of a peak
+			peak := look(s, t, "peak", t.PeakActive.Event)
+			e.Peak = peak.scene()
+			d.Moments = append(d.Moments, peak)
+		}
 		if n := len(t.OOMs); n > 0 {
 			oom := look(s, t, "oom", t.OOMs[n-1].Event)
 			scene := oom.scene()
@@ -39,11 +42,15 @@ func Run(s *snapshot.Snapshot) *Result {
 	return r
 }
 
-// usedDevices lists the ordinals that have segments or events.
-func usedDevices(s *snapshot.Snapshot) []int {
+// maxIdle bounds the devices that are shown although they did nothing.
+const maxIdle = 64
+
+// devicesOf lists the ordinals that have segments or events, and those that the process could
+// have used: device_traces has a list for each (specification 2.1).
+func devicesOf(s *snapshot.Snapshot) []int {
 	used := make([]bool, s.NumDevices())
 	for i := range s.Traces {
-		used[i] = s.Traces[i].Len() > 0
+		used[i] = s.Traces[i].Len() > 0 || len(s.Traces) <= maxIdle
 	}
 	for i := range s.Segments {
 		if d := s.Segments[i].Device; d >= 0 {

@@ -28,14 +28,14 @@ func (j *judge) growth(e *Evidence) {
 		}
 		site := siteOr(j.s, g.Stacks[0])
 		loop := j.frame(g.Loop)
-		f.Title = fmt.Sprintf("Ghost tensors: %s more at every lap of %s, never freed; most is allocated at %s.", units.Bytes(g.PerLap), loop, site)
-		f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to the end of the trace; they came in %d laps of the loop in %s.",
+		f.Title = fmt.Sprintf("Ghost tensors: %s more with every iteration of %s, never freed; most is allocated at %s.", units.Bytes(g.PerLap), loop, site)
+		f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to the end of the trace; they came in %d iterations of the loop in %s.",
 			units.Count(g.Count), units.Bytes(g.Bytes), plural(len(g.Stacks), "stack"), g.Laps, loop))
 		if g.Regular {
-			f.Why = append(f.Why, "Every lap leaves about the same: a reference is kept each time.")
+			f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
 		}
 		if g.Churn > 0.05 {
-			f.Why = append(f.Why, fmt.Sprintf("Other memory of the same laps is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.Churn))
+			f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.Churn))
 		} else {
 			f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
 		}
@@ -47,8 +47,8 @@ func (j *judge) growth(e *Evidence) {
 			f.Next = append(f.Next, "Keep numbers, not tensors: losses.append(loss.item()), or outputs.append(out.detach().cpu()).",
 				"Run evaluation under torch.no_grad() or torch.inference_mode(), so that no graph is built.")
 		} else {
-			f.Next = append(f.Next, "Find the list, dict, closure or hook that collects these tensors each lap, and store .detach().cpu() or .item() instead, or clear it.",
-				"If they are garbage in a reference cycle, break the cycle or call gc.collect() between laps.")
+			f.Next = append(f.Next, "Find the list, dict, closure or hook that collects these tensors, and store .detach().cpu() or .item() instead, or clear it.",
+				"If they are garbage in a reference cycle, break the cycle or call gc.collect() between iterations.")
 		}
 		j.add(f)
 	}

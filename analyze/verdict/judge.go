@@ -89,7 +89,7 @@ func (j *judge) verdict(devices []Evidence) Verdict {
 		events += t.Trace.Len()
 	}
 	switch {
-	case len(devices) == 0:
+	case top == nil || top.PeakReserved.Bytes == 0 && events == 0:
 		v.Status, v.Headline = NoData, "Nothing to judge: the file holds no segments and no events."
 	case events < 2:
 		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse in the state: %s active of %s reserved. Without a trace, growth cannot be judged.",

@@ -38,7 +38,8 @@ type overviewRow struct {
 	ID, Name                   string // ID is "" without a section
 	PeakReserved, PeakActive   string
 	EndReserved, EndActive     string
-	OOMs, Retries              int
+	OOMs, Retries              string
+	Alarm                      bool   // requests failed
 	ReservedWidth, ActiveWidth string // percent of the fullest device
 }
 
@@ -79,9 +80,9 @@ func (p *page) addDevices(r *analyze.Result) {
 		t := r.Devices[i].Timeline
 		row := overviewRow{
 			Name:         view.DeviceName(t.Device),
-			PeakReserved: units.Bytes(t.PeakReserved.Bytes), PeakActive: units.Bytes(t.PeakActive.Bytes),
+			PeakReserved: view.PeakBytes(t, t.PeakReserved), PeakActive: view.PeakBytes(t, t.PeakActive),
 			EndReserved: units.Bytes(t.Final.Reserved), EndActive: units.Bytes(t.Final.Active),
-			OOMs: len(t.OOMs), Retries: len(t.Retries),
+			OOMs: view.Count(t, len(t.OOMs)), Retries: view.Count(t, len(t.Retries)), Alarm: len(t.OOMs) > 0,
 			ReservedWidth: percent(share(t.PeakReserved.Bytes, most)), ActiveWidth: percent(share(t.PeakActive.Bytes, most)),
 		}
 		if _, found := slices.BinarySearch(rows, i); found {
@@ -195,14 +196,14 @@ func eventName(a view.Axis, e int) string {
 
 func figures(t *timeline.Timeline, axis view.Axis) []figure {
 	peak := func(name string, p timeline.Peak) figure {
-		f := figure{Name: name, Value: units.Bytes(p.Bytes)}
+		f := figure{Name: name, Value: view.PeakBytes(t, p)}
 		if t.Trace.Len() > 0 {
 			f.Note = eventName(axis, p.Event)
 		}
 		return f
 	}
 	count := func(name string, n int, alarm bool) figure {
-		return figure{Name: name, Value: units.Count(int64(n)), Alarm: alarm && n > 0}
+		return figure{Name: name, Value: view.Count(t, n), Alarm: alarm && n > 0}
 	}
 	return []figure{
 		peak("Peak reserved", t.PeakReserved),

@@ -7,6 +7,8 @@ import (
 
 	"snapana/analyze"
 	"snapana/analyze/attribution"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
 	"snapana/snapshot"
 )
 
@@ -24,6 +26,25 @@ func MomentName(name string) string {
 		return "End"
 	}
 	return name
+}
+
+// Unknown stands for a figure that the file does not give.
+const Unknown = "unknown"
+
+// PeakBytes prints a peak, which only a trace can tell.
+func PeakBytes(t *timeline.Timeline, p timeline.Peak) string {
+	if t.Trace.Len() == 0 {
+		return Unknown
+	}
+	return units.Bytes(p.Bytes)
+}
+
+// Count prints a number of events, which only a trace can tell.
+func Count(t *timeline.Timeline, n int) string {
+	if t.Trace.Len() == 0 {
+		return Unknown
+	}
+	return units.Count(int64(n))
 }
 
 // Find returns the moment of that name, nil when the device has none.

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"snapana/snapshot"
+)
+
+// inputFlags are the flags of every command that reads a snapshot.
+type inputFlags struct {
+	partial  bool
+	maxBytes size
+	index    int
+}
+
+func (f *inputFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.BoolVar(&f.partial, "partial", false, "read a damaged or cut file as far as it goes")
+	fl.Var(&f.maxBytes, "max-bytes", "refuse input that unpacks to more than `SIZE`, like 8GiB\n(default: 4GiB or 64 times the compressed size)")
+	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
+}
+
+// open reads the snapshot that the command line names.
+func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, error) {
+	if f.index < 0 {
+		return nil, fmt.Errorf("--index counts from 0, not %d", f.index)
+	}
+	meter := newMeter(cmd.ErrOrStderr())
+	defer meter.close()
+	opt := snapshot.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: meter.progress}
+	if path == "-" {
+		return snapshot.Read(cmd.InOrStdin(), "stdin", opt)
+	}
+	return snapshot.Open(path, opt)
+}
+
+// size is a flag value in bytes.
+type size int64
+
+func (s *size) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+func (s *size) Type() string { return "size" }
+
+// Set reads a number of bytes with an optional unit: k, M, G, T, each also as KiB or KB; all
+// are powers of 1024.
+func (s *size) Set(text string) error {
+	num := strings.ToLower(strings.TrimSpace(text))
+	num = strings.TrimSuffix(strings.TrimSuffix(num, "b"), "i")
+	shift := 0
+	if n := len(num); n > 0 {
+		if at := strings.IndexByte("kmgt", num[n-1]); at >= 0 {
+			shift, num = 10*(at+1), strings.TrimSpace(num[:n-1])
+		}
+	}
+	v, err := strconv.ParseFloat(num, 64)
+	v = math.Ldexp(v, shift)
+	if err != nil || !(v >= 1 && v < math.MaxInt64) {
+		return fmt.Errorf("want a size like 512MiB or 8GiB")
+	}
+	*s = size(v)
+	return nil
+}

@@ -1,0 +1,6 @@
+// Command snapana turns a PyTorch CUDA memory snapshot into a verdict.
+package main
+
+import "os"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// patience is how long reading may take before it is worth a progress bar.
+const patience = time.Second
+
+// meter shows how far reading has come, on a terminal and only when it takes a while.
+type meter struct {
+	w     io.Writer // nil when nobody watches
+	start time.Time
+	bar   *progressbar.ProgressBar
+}
+
+func newMeter(stderr io.Writer) *meter {
+	m := &meter{start: time.Now()}
+	if isTerminal(stderr) {
+		m.w = stderr
+	}
+	return m
+}
+
+func (m *meter) progress(done, total int64) {
+	if m.w == nil || time.Since(m.start) < patience {
+		return
+	}
+	if m.bar == nil {
+		if total == 0 {
+			total = -1 // not known: a spinner
+		}
+		m.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(m.w),
+			progressbar.OptionSetDescription("reading"),
+			progressbar.OptionShowBytes(true),
+			progressbar.OptionUseIECUnits(true),
+			progressbar.OptionEnableColorCodes(false),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish())
+	}
+	m.bar.Set64(done)
+}
+
+// close takes the bar off the screen.
+func (m *meter) close() {
+	if m.bar != nil {
+		m.bar.Clear()
+	}
+}
+
+// isTerminal reports whether w is a terminal that a person looks at.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// useColour reports whether to colour what goes to w.
+func useColour(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && isTerminal(w) }

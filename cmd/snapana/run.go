@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitInput = 2 // wrong usage, or input that is no snapshot
+	exitEnv   = 3 // what surrounds the program failed: permissions, space, a driver
+)
+
+// run is the whole program with its surroundings as arguments. It returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Decoding builds large tables that stay: collecting at every doubling is wasted on them.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(err.Error()))
+	return exitCode(err)
+}
+
+// oneLine takes line breaks and whatever else could drive a terminal out of a message:
+// parts of it come from file names and from the file itself.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r != ' ' && !unicode.IsGraphic(r)
+	}), " ")
+}
+
+func exitCode(err error) int {
+	var out *outputError
+	if errors.As(err, &out) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) {
+		return exitEnv
+	}
+	return exitInput
+}
+
+// outputError is a failure to write results.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
+// written marks an error as one of the output side.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &outputError{err}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "snapana",
+		Short: "Say where GPU memory went, from a PyTorch memory snapshot",
+		Long: `snapana reads a memory snapshot that PyTorch's CUDA caching allocator wrote
+(torch.cuda.memory._dump_snapshot) and says what filled the GPU: live tensors by
+call stack, memory that grows from step to step, and reserved memory that is too
+fragmented to serve a request. It needs no GPU, no Python and no network, and it
+never runs code from the file.
+
+Exit codes: 0 done; 2 wrong usage, or a file that is no snapshot; 3 the output
+could not be written, or the system refused.`,
+		Example: `  snapana report snapshot.pickle
+  snapana summary snapshot.pickle
+  gzip -dc snapshot.pickle.gz | snapana summary -`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return fmt.Errorf("unknown command %q; `snapana report %s` if it is a snapshot, `snapana help` for the commands", args[0], args[0])
+		},
+	}
+	root.Version = toolVersion()
+	root.SetVersionTemplate("snapana {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+	})
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newReport(), newSummary(), newVersion(), newCompletion(root))
+	return root
+}
+
+// oneFile is the argument rule of the commands that read a snapshot.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s needs one FILE (or - for standard input), got %d; see `%s --help`", cmd.Name(), len(args), cmd.CommandPath())
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"snapana/analyze"
+	"snapana/report/json"
+	"snapana/report/text"
+)
+
+func newSummary() *cobra.Command {
+	var (
+		in     inputFlags
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "summary FILE",
+		Short: "Print the main figures of a snapshot, and what it lacks",
+		Long: `summary prints one screen about the snapshot in FILE (- for standard input): what
+kind of file it is, which torch release wrote it, the devices with their reserved
+and active memory, and what the file lacks. It writes no files.`,
+		Example: `  snapana summary snapshot.pickle
+  snapana summary --json snapshot.pickle
+  zstd -dc snapshot.pickle.zst | snapana summary -`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			snap, err := in.open(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			result := analyze.Run(snap)
+			if asJSON {
+				return written(json.Write(cmd.OutOrStdout(), result))
+			}
+			return written(text.Summary(cmd.OutOrStdout(), result))
+		},
+	}
+	in.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the analysis as JSON, as report.json has it")
+	return cmd
+}

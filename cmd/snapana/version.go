@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze/device"
+)
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of snapana, Go and NVML",
+		Long: `version prints which snapana this is, the Go release it was built with, and
+whether NVML, through which the GPU driver is asked, can be used on this machine.
+Reading snapshots needs neither a GPU nor NVML.`,
+		Example: `  snapana version`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "snapana %s\n%s %s/%s\n%s\n",
+				toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, nvmlLine())
+			return written(err)
+		},
+	}
+}
+
+// toolVersion is the version of the module as it was installed, or "devel".
+func toolVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+func nvmlLine() string {
+	switch version, err := device.NVML(); {
+	case err == nil:
+		return "NVML: " + version
+	case errors.Is(err, device.ErrBuiltWithout):
+		return err.Error()
+	default:
+		return "NVML: not available, " + err.Error()
+	}
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"sync"
+
+	"snapana/analyze"
+	"snapana/report/html"
+	"snapana/report/json"
+	"snapana/report/plot"
+)
+
+const jsonName = "report.json"
+
+// file is one finished file of a report.
+type file struct {
+	name string
+	data []byte
+}
+
+// render makes all files in memory, so that no fault in the making leaves anything on disk.
+// They come to a few MiB, plus some 100 KiB for each device.
+func render(r *analyze.Result) ([]file, error) {
+	type job struct {
+		name  string
+		write func(io.Writer) error
+	}
+	jobs := []job{
+		{"report.html", func(w io.Writer) error { return html.Write(w, r) }},
+		{jsonName, func(w io.Writer) error { return json.Write(w, r) }},
+	}
+	for _, p := range plot.All(r) {
+		jobs = append(jobs, job{p.Name, p.Write})
+	}
+	files, errs := make([]file, len(jobs)), make([]error, len(jobs))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
+		wg.Go(func() {
+			for i := range next {
+				var b bytes.Buffer
+				errs[i] = jobs[i].write(&b)
+				files[i] = file{jobs[i].name, b.Bytes()}
+			}
+		})
+	}
+	for i := range jobs {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// ours matches the names that files of a report have.
+func ours(name string) bool {
+	return name == jsonName || name == "report.html" ||
+		regexp.MustCompile(`^(timeline|segments-(peak|end)|stacks)(-gpu[0-9]+)?\.png$`).MatchString(name)
+}
+
+// isReport reports whether the file at path begins as report.json does.
+func isReport(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := io.ReadFull(f, head)
+	return bytes.HasPrefix(head[:n], []byte("{\n \"schema\": \"snapana.report/"))
+}

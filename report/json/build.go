@@ -1,0 +1,144 @@
+package json
+
+import (
+	"fmt"
+	"math"
+
+	"snapana/analyze"
+	"snapana/analyze/timeline"
+	"snapana/analyze/verdict"
+	"snapana/report/internal/view"
+	"snapana/snapshot"
+)
+
+func build(r *analyze.Result) *report {
+	s := r.Snapshot
+	out := &report{
+		Schema: Schema,
+		Source: source{
+			Name: s.Name, Bytes: s.Bytes, Container: list(s.Container), Writer: s.Writer,
+			HasTimes: s.HasTimes, HasStacks: s.HasStacks,
+			Segments: len(s.Segments), Blocks: len(s.Blocks), Stacks: s.Stacks.Len(),
+		},
+		Verdict:  buildVerdict(r.Verdict),
+		Devices:  []device{},
+		Settings: buildSettings(&s.Settings),
+		Quality:  list(r.Quality),
+		Missing:  list(s.Missing),
+	}
+	if s.Partial != nil {
+		out.Source.Partial = s.Partial.Error()
+	}
+	for _, t := range s.Traces {
+		out.Source.Events += t.Len()
+	}
+	for i := range r.Devices {
+		out.Devices = append(out.Devices, buildDevice(&r.Devices[i]))
+	}
+	return out
+}
+
+// list is s, or an empty list for nil: arrays are never null.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func buildVerdict(v verdict.Verdict) verdict.Verdict {
+	findings := make([]verdict.Finding, min(len(v.Findings), maxFindings))
+	copy(findings, v.Findings)
+	for i := range findings {
+		f := &findings[i]
+		f.Why, f.Next, f.Events = list(f.Why), list(f.Next), list(f.Events[:min(len(f.Events), maxEvents)])
+	}
+	v.Findings = findings
+	return v
+}
+
+func buildSettings(s *snapshot.Settings) settings {
+	out := settings{
+		Present: s.Present, Conf: s.Conf, MaxSplitSize: s.MaxSplitSize, GCThreshold: s.GCThreshold,
+		Expandable: s.ExpandableSegments, Values: []setting{},
+	}
+	if math.IsNaN(out.GCThreshold) || math.IsInf(out.GCThreshold, 0) { // JSON has no such numbers
+		out.GCThreshold = 0
+	}
+	for _, v := range s.Values {
+		out.Values = append(out.Values, setting(v))
+	}
+	return out
+}
+
+func buildDevice(d *analyze.Device) device {
+	t := d.Timeline
+	out := device{
+		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
+		Peaks: peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested},
+		Curve: []point{}, Moments: []moment{}, OOMs: []oom{}, Retries: []retry{},
+		OOMsN: len(t.OOMs), RetryN: len(t.Retries), Checks: buildChecks(&t.Checks),
+	}
+	for _, p := range view.Reduce(t.Curve, maxCurve) {
+		out.Curve = append(out.Curve, point(p))
+	}
+	for i := range d.Moments {
+		if d.Moments[i].State != nil {
+			out.Moments = append(out.Moments, buildMoment(t, &d.Moments[i]))
+		}
+	}
+	for _, o := range t.OOMs[:min(len(t.OOMs), maxOOMs)] {
+		out.OOMs = append(out.OOMs, oom{o.Event, o.Requested, o.DeviceFree, o.After})
+	}
+	for _, y := range t.Retries[:min(len(t.Retries), maxRetries)] {
+		out.Retries = append(out.Retries, retry{y.FirstEvent, y.LastEvent, y.Released})
+	}
+	return out
+}
+
+func buildChecks(c *timeline.Checks) checks {
+	return checks{
+		Inconsistent: c.Inconsistent(), UntiledSegments: c.UntiledSegments, WrongSegmentTotals: c.WrongSegmentTotals,
+		UnmatchedAllocs: c.UnmatchedAllocs, UnmatchedFrees: c.UnmatchedFrees, Overlaps: c.Overlaps,
+		OutsideSegments: c.OutsideSegments, LiveOverReserved: c.LiveOverReserved,
+		MarkerMismatches: c.MarkerMismatches, Markers: c.Markers, BadEvents: c.BadEvents,
+		UnknownActions: c.UnknownActions, PreTraceBlocks: c.PreTraceBlocks, Residual: c.Residual,
+	}
+}
+
+func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
+	f := &m.Frag
+	out := moment{
+		Name: m.Name, Event: m.State.Event, Time: m.State.Time, Totals: m.State.Totals,
+		Stacks: []stack{}, StacksN: len(m.Live),
+		Fragmentation: fragmentation{
+			Reserved: f.Reserved, Active: f.Active, Releasable: f.Releasable, Split: f.Split,
+			Rounding: f.Rounding, LargestFree: f.LargestFree, Segments: f.Segments,
+			PartlyUsed: f.PartlyUsed, Pins: []pin{},
+		},
+	}
+	top, other, more := view.Top(m.Live, maxStacks)
+	for i := range top {
+		g := &top[i]
+		out.Stacks = append(out.Stacks, stack{
+			Kind: "stack", Site: view.Site(g), Bytes: g.Rounded, Requested: g.Requested,
+			PreTrace: g.PreTrace, Count: g.Count, Frames: list(g.Frames[:min(len(g.Frames), maxFrames)]),
+		})
+	}
+	if more > 0 {
+		out.Stacks = append(out.Stacks, stack{
+			Kind: "other", Site: fmt.Sprintf("%d other stacks", more), Bytes: other.Rounded,
+			Requested: other.Requested, PreTrace: other.PreTrace, Count: other.Count, Frames: []string{},
+		})
+	}
+	pins, _ := view.Pins(t, m, maxPins)
+	for _, p := range pins {
+		out.Fragmentation.Pins = append(out.Fragmentation.Pins, pin{
+			Address: fmt.Sprintf("0x%x", p.Segment.Addr), Size: p.Segment.Size, Free: p.Free, Live: p.Live,
+			Blocks: p.Blocks, Stream: int32(p.Segment.Stream), Expandable: p.Segment.Expandable,
+			Pool:    view.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
+			Largest: p.Largest, Site: p.Site,
+		})
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+// Package json writes results for programs: one object, described in SCHEMA.md. Sizes are
+// integers in bytes, arrays are never null, and equal results give equal bytes.
+package json
+
+import (
+	"encoding/json"
+	"io"
+
+	"snapana/analyze"
+)
+
+// Schema is the value of the field "schema". It changes when a field changes its meaning or
+// goes away; new fields do not change it.
+const Schema = "snapana.report/1"
+
+// Bounds on the lists of a report; what is left out is summed or counted.
+const (
+	maxCurve    = 512
+	maxStacks   = 50
+	maxFrames   = 64
+	maxPins     = 50
+	maxOOMs     = 100
+	maxRetries  = 100
+	maxFindings = 100
+	maxEvents   = 1000
+)
+
+// Write writes the report as indented JSON.
+func Write(w io.Writer, r *analyze.Result) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(build(r))
+}

@@ -1,0 +1,123 @@
+package json
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"snapana/analyze"
+	"snapana/report/internal/sample"
+)
+
+func write(t *testing.T, r *analyze.Result) []byte {
+	t.Helper()
+	var a, b bytes.Buffer
+	if err := Write(&a, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Error("two runs differ")
+	}
+	return a.Bytes()
+}
+
+func TestGolden(t *testing.T) {
+	sample.Golden(t, "report.json", write(t, sample.Result()))
+	sample.Golden(t, "empty.json", write(t, sample.Empty()))
+}
+
+// paths collects every path of a document, with [] for the elements of arrays, and calls
+// null for each null.
+func paths(v any, at string, into map[string]bool, null func(string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			p := strings.TrimPrefix(at+"."+k, ".")
+			into[p] = true
+			paths(v[k], p, into, null)
+		}
+	case []any:
+		for _, e := range v {
+			if _, object := e.(map[string]any); !object {
+				into[at+"[]"] = true
+			}
+			paths(e, at+"[]", into, null)
+		}
+	case nil:
+		null(at)
+	}
+}
+
+// TestSchema holds SCHEMA.md and the output together: every path that is written is
+// described, and every described path is written.
+func TestSchema(t *testing.T) {
+	doc, err := os.ReadFile("SCHEMA.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := map[string]bool{}
+	for line := range strings.Lines(string(doc)) {
+		if s, ok := strings.CutPrefix(line, "| `"); ok {
+			p, _, _ := strings.Cut(s, "`")
+			described[p] = true
+		}
+	}
+	written := map[string]bool{}
+	for _, r := range []*analyze.Result{sample.Result(), sample.Empty(), sample.Big(1)} {
+		var v any
+		if err := stdjson.Unmarshal(write(t, r), &v); err != nil {
+			t.Fatal(err)
+		}
+		paths(v, "", written, func(p string) { t.Errorf("%s is null", p) })
+	}
+	for _, p := range slices.Sorted(maps.Keys(written)) {
+		if !described[p] {
+			t.Errorf("SCHEMA.md does not describe %s", p)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(described)) {
+		if !written[p] {
+			t.Errorf("SCHEMA.md describes %s, which no sample writes", p)
+		}
+	}
+}
+
+func TestTotalsClose(t *testing.T) {
+	for _, r := range []*analyze.Result{sample.Result(), sample.Many(3), sample.Big(2)} {
+		for _, d := range build(r).Devices {
+			if len(d.Curve) > maxCurve {
+				t.Errorf("device %d: %d points", d.Device, len(d.Curve))
+			}
+			for _, m := range d.Moments {
+				var sum int64
+				for _, s := range m.Stacks {
+					sum += s.Bytes
+				}
+				f := m.Fragmentation
+				if sum != m.Totals.Active || f.Active+f.Releasable+f.Split != f.Reserved {
+					t.Errorf("device %d %s: stacks sum to %d of %d active; %+v", d.Device, m.Name, sum, m.Totals.Active, f)
+				}
+			}
+		}
+	}
+}
+
+// TestOddNumbers checks that what JSON cannot say does not keep the report from being written.
+func TestOddNumbers(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		r := sample.Result()
+		r.Snapshot.Settings.GCThreshold = v
+		r.Snapshot.Name = "\xff\x00"
+		if !stdjson.Valid(write(t, r)) {
+			t.Errorf("threshold %v: invalid JSON", v)
+		}
+	}
+}

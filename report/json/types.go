@@ -1,0 +1,153 @@
+package json
+
+import (
+	"snapana/analyze"
+	"snapana/analyze/timeline"
+	"snapana/analyze/verdict"
+)
+
+// The types below are the schema; SCHEMA.md says what each field means.
+
+type report struct {
+	Schema   string          `json:"schema"`
+	Source   source          `json:"source"`
+	Verdict  verdict.Verdict `json:"verdict"`
+	Devices  []device        `json:"devices"`
+	Settings settings        `json:"settings"`
+	Quality  []analyze.Note  `json:"quality"`
+	Missing  []string        `json:"missing"`
+}
+
+type source struct {
+	Name      string   `json:"name"`
+	Bytes     int64    `json:"bytes"`
+	Container []string `json:"container"`
+	Writer    string   `json:"writer"`
+	Partial   string   `json:"partial"`
+	HasTimes  bool     `json:"has_times"`
+	HasStacks bool     `json:"has_stacks"`
+	Events    int      `json:"events"`
+	Segments  int      `json:"segments"`
+	Blocks    int      `json:"blocks"`
+	Stacks    int      `json:"stacks"`
+}
+
+type device struct {
+	Device  int             `json:"device"`
+	Events  int             `json:"events"`
+	Initial timeline.Totals `json:"initial"`
+	Final   timeline.Totals `json:"final"`
+	Peaks   peaks           `json:"peaks"`
+	Curve   []point         `json:"curve"`
+	Moments []moment        `json:"moments"`
+	OOMs    []oom           `json:"ooms"`
+	OOMsN   int             `json:"ooms_total"`
+	Retries []retry         `json:"retries"`
+	RetryN  int             `json:"retries_total"`
+	Checks  checks          `json:"checks"`
+}
+
+type peaks struct {
+	Reserved  timeline.Peak `json:"reserved"`
+	Active    timeline.Peak `json:"active"`
+	Allocated timeline.Peak `json:"allocated"`
+	Requested timeline.Peak `json:"requested"`
+}
+
+type point struct {
+	First int             `json:"first"`
+	Last  int             `json:"last"`
+	Time  int64           `json:"time_us"`
+	At    timeline.Totals `json:"at"`
+	Min   timeline.Totals `json:"min"`
+	Max   timeline.Totals `json:"max"`
+}
+
+type moment struct {
+	Name          string          `json:"name"`
+	Event         int             `json:"event"`
+	Time          int64           `json:"time_us"`
+	Totals        timeline.Totals `json:"totals"`
+	Stacks        []stack         `json:"stacks"`
+	StacksN       int             `json:"stacks_total"`
+	Fragmentation fragmentation   `json:"fragmentation"`
+}
+
+type stack struct {
+	Kind      string   `json:"kind"` // "stack" or "other"
+	Site      string   `json:"site"`
+	Bytes     int64    `json:"bytes"`
+	Requested int64    `json:"requested"`
+	PreTrace  int64    `json:"pre_trace"`
+	Count     int64    `json:"count"`
+	Frames    []string `json:"frames"`
+}
+
+type fragmentation struct {
+	Reserved    int64 `json:"reserved"`
+	Active      int64 `json:"active"`
+	Releasable  int64 `json:"releasable"`
+	Split       int64 `json:"split"`
+	Rounding    int64 `json:"rounding"`
+	LargestFree int64 `json:"largest_free"`
+	Segments    int   `json:"segments"`
+	PartlyUsed  int   `json:"partly_used"`
+	Pins        []pin `json:"pins"`
+}
+
+type pin struct {
+	Address    string `json:"address"`
+	Size       int64  `json:"size"`
+	Free       int64  `json:"free"`
+	Live       int64  `json:"live"`
+	Blocks     int    `json:"blocks"`
+	Stream     int32  `json:"stream"`
+	Pool       string `json:"pool"`
+	Expandable bool   `json:"expandable"`
+	Largest    int64  `json:"largest_block"`
+	Site       string `json:"site"`
+}
+
+type oom struct {
+	Event      int             `json:"event"`
+	Requested  int64           `json:"requested"`
+	DeviceFree int64           `json:"device_free"`
+	After      timeline.Totals `json:"after"`
+}
+
+type retry struct {
+	First    int   `json:"first_event"`
+	Last     int   `json:"last_event"`
+	Released int64 `json:"released"`
+}
+
+type checks struct {
+	Inconsistent       int64 `json:"inconsistent"`
+	UntiledSegments    int64 `json:"untiled_segments"`
+	WrongSegmentTotals int64 `json:"wrong_segment_totals"`
+	UnmatchedAllocs    int64 `json:"unmatched_allocs"`
+	UnmatchedFrees     int64 `json:"unmatched_frees"`
+	Overlaps           int64 `json:"overlaps"`
+	OutsideSegments    int64 `json:"outside_segments"`
+	LiveOverReserved   int64 `json:"live_over_reserved"`
+	MarkerMismatches   int64 `json:"marker_mismatches"`
+	Markers            int64 `json:"markers"`
+	BadEvents          int64 `json:"bad_events"`
+	UnknownActions     int64 `json:"unknown_actions"`
+	PreTraceBlocks     int64 `json:"pre_trace_blocks"`
+	Residual           int64 `json:"residual"`
+}
+
+type settings struct {
+	Present      bool      `json:"present"`
+	Conf         string    `json:"conf"`
+	MaxSplitSize int64     `json:"max_split_size"`
+	GCThreshold  float64   `json:"gc_threshold"`
+	Expandable   bool      `json:"expandable_segments"`
+	Values       []setting `json:"values"`
+}
+
+type setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}

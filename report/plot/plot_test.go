@@ -1,0 +1,237 @@
+package plot
+
+import (
+	"bytes"
+	"flag"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"snapana/analyze"
+	"snapana/analyze/timeline"
+	"snapana/report/internal/sample"
+	"snapana/report/internal/view"
+)
+
+// keep names a folder that gets the pictures, for a look at them.
+var keep = flag.String("keep", "", "folder to write the pictures to")
+
+// drawAll draws every picture twice and checks what holds for all of them.
+func drawAll(t *testing.T, r *analyze.Result, prefix string) map[string]image.Image {
+	t.Helper()
+	out := map[string]image.Image{}
+	for _, p := range All(r) {
+		var a, b bytes.Buffer
+		if err := p.Write(&a); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s: two runs differ", p.Name)
+		}
+		if *keep != "" {
+			if err := os.WriteFile(filepath.Join(*keep, prefix+p.Name), a.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		img, err := png.Decode(&a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img.Bounds() != image.Rect(0, 0, pageWidth, pageHeight) {
+			t.Errorf("%s is %v", p.Name, img.Bounds())
+		}
+		unclipped(t, p.Name, img)
+		if out[p.Name] != nil {
+			t.Errorf("two pictures are named %s", p.Name)
+		}
+		out[p.Name] = img
+	}
+	return out
+}
+
+// unclipped fails when ink touches the border of a picture, where it would be cut off.
+func unclipped(t *testing.T, name string, img image.Image) {
+	t.Helper()
+	inner := img.Bounds().Inset(8)
+	for y := range pageHeight {
+		for x := range pageWidth {
+			if !(image.Point{X: x, Y: y}).In(inner) && !same(img.At(x, y), color.RGBA{0xff, 0xff, 0xff, 0xff}) {
+				t.Errorf("%s: ink at %d,%d runs over the border", name, x, y)
+				return
+			}
+		}
+	}
+}
+
+func same(a, b color.Color) bool {
+	ar, ag, ab, aa := a.RGBA()
+	br, bg, bb, ba := b.RGBA()
+	return ar == br && ag == bg && ab == bb && aa == ba
+}
+
+// count is the number of pixels of a colour in a part of a picture.
+func count(img image.Image, in image.Rectangle, c color.Color) int {
+	n := 0
+	for y := in.Min.Y; y < in.Max.Y; y++ {
+		for x := in.Min.X; x < in.Max.X; x++ {
+			if same(img.At(x, y), c) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestNames(t *testing.T) {
+	one := []string{"segments-end.png", "segments-peak.png", "stacks.png", "timeline.png"}
+	if got := slices.Sorted(maps.Keys(drawAll(t, sample.Result(), "one-"))); !slices.Equal(got, one) {
+		t.Errorf("one device: %q", got)
+	}
+	var two []string
+	for _, p := range All(sample.Many(2)) {
+		two = append(two, p.Name)
+	}
+	want := []string{
+		"timeline-gpu0.png", "segments-peak-gpu0.png", "segments-end-gpu0.png", "stacks-gpu0.png",
+		"timeline-gpu1.png", "segments-peak-gpu1.png", "segments-end-gpu1.png", "stacks-gpu1.png",
+	}
+	if !slices.Equal(two, want) {
+		t.Errorf("two devices: %q", two)
+	}
+}
+
+// TestLeftOut checks that there is no picture where there is nothing to draw.
+func TestLeftOut(t *testing.T) {
+	if p := All(sample.Empty()); len(p) != 0 {
+		t.Errorf("an empty file gives %d pictures", len(p))
+	}
+	r := sample.Result()
+	r.Devices[0].Timeline.Curve = nil
+	if got := drawAll(t, r, "no-curve-"); got["timeline.png"] != nil || got["stacks.png"] == nil {
+		t.Errorf("without a curve: %q", slices.Sorted(maps.Keys(got)))
+	}
+	r = sample.Result()
+	for i := range r.Devices[0].Moments {
+		r.Devices[0].Moments[i].Live = nil
+	}
+	if got := drawAll(t, r, "no-live-"); got["stacks.png"] != nil || got["segments-end.png"] == nil {
+		t.Errorf("without live blocks: %q", slices.Sorted(maps.Keys(got)))
+	}
+	r = sample.Result()
+	r.Devices[0].Moments = nil
+	if got := slices.Sorted(maps.Keys(drawAll(t, r, "no-moments-"))); !slices.Equal(got, []string{"timeline.png"}) {
+		t.Errorf("without moments: %q", got)
+	}
+	r = sample.Result()
+	r.Devices[0].Moments = r.Devices[0].Moments[:1]
+	if got := drawAll(t, r, "peak-only-"); got["segments-end.png"] != nil || got["stacks.png"] == nil {
+		t.Errorf("with a peak only: %q", slices.Sorted(maps.Keys(got)))
+	}
+}
+
+func TestBig(t *testing.T) {
+	if got := drawAll(t, sample.Big(1), "big-"); len(got) != 4 {
+		t.Errorf("%d pictures", len(got))
+	}
+}
+
+// TestHostile draws what no allocator would write; the pictures only have to come out.
+func TestHostile(t *testing.T) {
+	r := sample.Result()
+	d := &r.Devices[0]
+	tl := d.Timeline
+	r.Snapshot.Name = "a\x1b[31m" + string(make([]byte, 3000)) + "\u4e2d\u6587.pickle"
+	d.Moments[0].Live[0].Site = "\x00" + string(bytes.Repeat([]byte("W"), 5000))
+	tl.Lives[1].Addr = 1            // outside of its segment
+	tl.Lives[2].Rounded = -5        // nonsense
+	tl.Lives[3].Rounded = 1 << 60   // runs over the end
+	tl.Lives[4].Addr -= 1 << 20     // before its segment
+	tl.PeakActive.Event = 1 << 30   // past the trace
+	tl.PeakReserved.Bytes = 1 << 62 // taller than everything
+	tl.Curve[3].Time = 1            // long before the first event
+	tl.Curve[4].Time = 0            // unknown
+	d.Moments[0].State.Segments[2].Size = 0
+	for i := range 5000 {
+		tl.OOMs = append(tl.OOMs, timeline.OOMEvent{Event: i % 100, Requested: -1})
+		tl.Retries = append(tl.Retries, timeline.Retry{FirstEvent: i - 10})
+	}
+	if got := drawAll(t, r, "hostile-"); len(got) != 4 {
+		t.Errorf("%d pictures", len(got))
+	}
+}
+
+// TestMapArea checks that the area of a colour in a row is its share of the segment.
+func TestMapArea(t *testing.T) {
+	r := sample.Result()
+	d := &r.Devices[0]
+	p := segmentsPage(r, d, view.Find(d, "peak"))
+	area := image.Rect(mapLeft, p.top, pageWidth-mapRight, pageHeight-66)
+	const height = 4 // GiB, over five rows; the rows of 1 GiB are equally high
+	var row int
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		if same(p.img.At(area.Min.X, y), rankColour(0)) {
+			row++
+		}
+	}
+	if row < area.Dy()/height-30 || row > area.Dy()/height+30 {
+		t.Errorf("a row of 1 of %d GiB is %d of %d pixels high", height, row, area.Dy())
+	}
+	for rank, mib := range []int{1024, 872, 128} { // all in rows of 1 GiB
+		got := count(p.img, area, rankColour(rank))
+		want := row * area.Dx() * mib / 1024
+		if got < want*98/100-row || got > want*102/100+row {
+			t.Errorf("rank %d: %d pixels, want about %d", rank, got, want)
+		}
+	}
+}
+
+// TestPinsShow checks that a block which is far smaller than a pixel is still seen.
+func TestPinsShow(t *testing.T) {
+	r := sample.Result()
+	d := &r.Devices[0]
+	m := view.Find(d, "peak")
+	d.Timeline.Lives[4].Rounded = 512
+	p := segmentsPage(r, d, m)
+	area := image.Rect(mapLeft, p.top, pageWidth-mapRight, pageHeight-66)
+	if n := count(p.img, area, rankColour(3)); n < 10 {
+		t.Errorf("512 bytes in 1 GiB take %d pixels", n)
+	}
+}
+
+func TestTimelineMarks(t *testing.T) {
+	with := drawAll(t, sample.Result(), "")["timeline.png"]
+	r := sample.Result()
+	r.Devices[0].Timeline.OOMs = nil
+	without := drawAll(t, r, "calm-")["timeline.png"]
+	body := image.Rect(90, 200, pageWidth-20, pageHeight-120)
+	if n := count(with, body, view.ColourOOM); n < body.Dy() {
+		t.Errorf("the line of the failure has %d pixels over %d rows", n, body.Dy())
+	}
+	if n := count(without, body, view.ColourOOM); n != 0 {
+		t.Errorf("%d pixels of a failure that never was", n)
+	}
+}
+
+func TestStackBars(t *testing.T) {
+	d := &sample.Big(1).Devices[0]
+	peak := view.Find(d, "peak")
+	bars, rest, more := stackBars(peak, view.Find(d, "end"))
+	sum := rest.peak
+	for i, b := range bars {
+		sum += b.peak
+		if i > 0 && b.peak > bars[i-1].peak {
+			t.Errorf("bar %d is longer than the one before", i)
+		}
+	}
+	if len(bars) != maxBars || more != len(peak.Live)-maxBars || sum != peak.State.Totals.Active {
+		t.Errorf("%d bars and %d more sum to %d of %d", len(bars), more, sum, peak.State.Totals.Active)
+	}
+}

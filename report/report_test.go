@@ -1,0 +1,199 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"snapana/analyze"
+	"snapana/report/internal/sample"
+)
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func mustWrite(t *testing.T, dir string, r *analyze.Result) {
+	t.Helper()
+	if err := WriteDir(dir, r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var one = []string{"report.html", "report.json", "segments-end.png", "segments-peak.png", "stacks.png", "timeline.png"}
+
+func TestWriteDir(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a", "b", "job.report")
+	mustWrite(t, dir, sample.Result())
+	if got := names(t, dir); !slices.Equal(got, one) {
+		t.Errorf("files: %q", got)
+	}
+	if got := names(t, filepath.Dir(dir)); !slices.Equal(got, []string{"job.report"}) {
+		t.Errorf("beside the folder: %q", got)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !bytes.Contains(page, []byte("</html>")) {
+		t.Errorf("report.html of %d bytes, error %v", len(page), err)
+	}
+}
+
+// TestModes compares with what the same request gives elsewhere, as the umask has its say.
+func TestModes(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "plain"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(root, "plain", "file"), "")
+	dir := filepath.Join(root, "r")
+	mustWrite(t, dir, sample.Result())
+	mode := func(path ...string) fs.FileMode {
+		info, err := os.Stat(filepath.Join(append([]string{root}, path...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	if a, b := mode("r"), mode("plain"); a != b {
+		t.Errorf("the folder is %v, want %v", a, b)
+	}
+	for _, n := range names(t, dir) {
+		if a, b := mode("r", n), mode("plain", "file"); a != b {
+			t.Errorf("%s is %v, want %v", n, a, b)
+		}
+	}
+}
+
+func TestReplace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	mustWrite(t, dir, sample.Many(2))
+	put(t, filepath.Join(dir, "notes.txt"), "mine")
+	mustWrite(t, dir, sample.Result())
+	if got, want := names(t, dir), append([]string{"notes.txt"}, one...); !slices.Equal(got, want) {
+		t.Errorf("files: %q", got)
+	}
+	fresh := filepath.Join(t.TempDir(), "r")
+	mustWrite(t, fresh, sample.Result())
+	for _, n := range one {
+		a, errA := os.ReadFile(filepath.Join(dir, n))
+		b, errB := os.ReadFile(filepath.Join(fresh, n))
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs from a fresh one: %v, %v", n, errA, errB)
+		}
+	}
+}
+
+func TestEmptyFolder(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir+string(os.PathSeparator), sample.Empty())
+	if got := names(t, dir); !slices.Equal(got, []string{"report.html", "report.json"}) {
+		t.Errorf("files: %q", got)
+	}
+}
+
+func TestCurrentFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	mustWrite(t, ".", sample.Result())
+	mustWrite(t, ".", sample.Result())
+	if got := names(t, dir); !slices.Equal(got, one) {
+		t.Errorf("files: %q", got)
+	}
+}
+
+// TestRefused checks that nobody's files are touched.
+func TestRefused(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"other files":       {"model.py": "x", "stacks.png": "mine"},
+		"other report.json": {"report.json": `{"mine": true}`},
+	} {
+		dir := t.TempDir()
+		for f, text := range files {
+			put(t, filepath.Join(dir, f), text)
+		}
+		err := WriteDir(dir, sample.Result())
+		if !errors.Is(err, ErrNotReport) || !errors.Is(Check(dir), ErrNotReport) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := names(t, dir); len(got) != len(files) {
+			t.Errorf("%s: left %q", name, got)
+		}
+		for f, text := range files {
+			if got, err := os.ReadFile(filepath.Join(dir, f)); err != nil || string(got) != text {
+				t.Errorf("%s: %s is %q now, error %v", name, f, got, err)
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	put(t, path, "x")
+	if err := WriteDir(path, sample.Result()); err == nil || !strings.Contains(err.Error(), "is a file") {
+		t.Errorf("a file: %v", err)
+	}
+	if err := WriteDir(filepath.Join(path, "r"), sample.Result()); err == nil {
+		t.Error("a folder in a file was made")
+	}
+	link := path + "-link"
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteDir(link, sample.Result()); err == nil || !strings.Contains(err.Error(), "link") {
+		t.Errorf("a link to nothing: %v", err)
+	}
+}
+
+// TestNothingHalfWritten makes the last step fail, on a new folder and on an earlier report.
+func TestNothingHalfWritten(t *testing.T) {
+	root := t.TempDir()
+	files := []file{{"report.html", []byte("new")}, {"missing/dir.png", []byte("new")}}
+	if err := create(filepath.Join(root, "a", "b"), files); err == nil {
+		t.Fatal("no error")
+	}
+	if got := names(t, root); len(got) != 0 {
+		t.Errorf("left %q", got)
+	}
+
+	dir := filepath.Join(root, "r")
+	mustWrite(t, dir, sample.Result())
+	before, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(dir, files); err == nil {
+		t.Error("no error while staging")
+	}
+	// A folder that is not empty cannot be renamed over.
+	if err := os.MkdirAll(filepath.Join(dir, "x", "y"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(dir, []file{{"report.html", []byte("new")}, {"x", []byte("new")}}); err == nil {
+		t.Error("no error while moving")
+	}
+	if got := names(t, dir); !slices.Equal(got, append(slices.Clone(one), "x")) {
+		t.Errorf("left %q", got)
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("report.html changed to %d bytes, error %v", len(after), err)
+	}
+}

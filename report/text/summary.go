@@ -1,0 +1,109 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"snapana/analyze"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// Summary prints facts about a file and its devices, without a judgement, in about 30 lines.
+func Summary(w io.Writer, r *analyze.Result) error {
+	p := newPrinter(w, Options{})
+	s := r.Snapshot
+	fact := func(name, text string) { p.line(pad(name, 12) + view.Clip(view.Plain(text), width-12)) }
+
+	fact("File", fmt.Sprintf("%s, %s", s.Name, units.Bytes(s.Bytes)))
+	fact("Container", orDash(strings.Join(s.Container, " > ")))
+	fact("Writer", writer(s.Writer))
+	events := 0
+	for _, t := range s.Traces {
+		events += t.Len()
+	}
+	fact("Contents", fmt.Sprintf("%s, %s, %s, %s", count(events, "event"), count(len(s.Segments), "segment"),
+		count(len(s.Blocks), "block"), count(s.Stacks.Len(), "stack")))
+	fact("Recorded", recorded(s.HasTimes, s.HasStacks))
+	fact("Settings", settings(r))
+
+	const most = 3
+	for i := range r.Devices[:min(len(r.Devices), most)] {
+		p.line("")
+		p.device(r.Devices[i].Timeline)
+	}
+	if n := len(r.Devices) - most; n > 0 {
+		p.linef("... and %s", count(n, "more device"))
+	}
+	p.data(notes(r, 4))
+	return p.w.Flush()
+}
+
+func (p *printer) device(t *timeline.Timeline) {
+	span := ""
+	if a := view.NewAxis(t, true); a.ByTime {
+		span = " over " + units.Micros(a.Span)
+	}
+	p.linef("%s: %s%s, %s, %s", view.DeviceName(t.Device), count(t.Trace.Len(), "event"), span,
+		count(len(t.OOMs), "out-of-memory event"), count(len(t.Retries), "retry"))
+	p.line(pad("", 12) + right("reserved", 12) + right("active", 12) + right("allocated", 12) + right("requested", 12))
+	row := func(name string, v ...int64) {
+		s := "  " + pad(name, 10)
+		for _, n := range v {
+			s += right(units.Bytes(n), 12)
+		}
+		p.line(s)
+	}
+	row("start", t.Initial.Reserved, t.Initial.Active, t.Initial.Allocated, t.Initial.Requested)
+	row("peak", t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes)
+	row("end", t.Final.Reserved, t.Final.Active, t.Final.Allocated, t.Final.Requested)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func writer(guess string) string {
+	if guess == "" {
+		return "unknown"
+	}
+	return "torch " + guess + " (from the keys that the file has)"
+}
+
+// count prints "1 event", "2 events", "0 retries".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun = strings.TrimSuffix(noun, "y")
+		if strings.HasSuffix(noun, "retr") {
+			noun += "ie"
+		}
+		noun += "s"
+	}
+	return units.Count(int64(n)) + " " + noun
+}
+
+func recorded(times, stacks bool) string {
+	yes := func(ok bool, what string) string {
+		if ok {
+			return what
+		}
+		return "no " + what
+	}
+	return yes(times, "times") + ", " + yes(stacks, "stacks")
+}
+
+func settings(r *analyze.Result) string {
+	s := &r.Snapshot.Settings
+	switch {
+	case !s.Present:
+		return "not in the file"
+	case s.Conf == "":
+		return "the defaults"
+	}
+	return s.Conf
+}

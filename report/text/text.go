@@ -1,0 +1,141 @@
+// Package text prints results for a terminal: a verdict that fits on one screen, and facts
+// about a file. Lines are at most 100 columns wide. Texts from the file are stripped of
+// control characters, so that a file cannot drive the terminal.
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"snapana/analyze/verdict"
+)
+
+const width = 100
+
+// Options choose how a verdict is printed.
+type Options struct {
+	Color bool // use ANSI colours; the caller knows whether it writes to a terminal
+}
+
+// printer collects lines and counts them.
+type printer struct {
+	w     *bufio.Writer
+	color bool
+	lines int
+}
+
+func newPrinter(w io.Writer, o Options) *printer {
+	return &printer{w: bufio.NewWriter(w), color: o.Color}
+}
+
+// line prints one line, which must hold no line break.
+func (p *printer) line(s string) {
+	p.w.WriteString(strings.TrimRight(s, " "))
+	p.w.WriteByte('\n')
+	p.lines++
+}
+
+func (p *printer) linef(format string, args ...any) { p.line(fmt.Sprintf(format, args...)) }
+
+// ANSI attributes.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (p *printer) paint(attr, s string) string {
+	if !p.color || s == "" {
+		return s
+	}
+	return "\x1b[" + attr + "m" + s + "\x1b[0m"
+}
+
+func statusColor(s verdict.Status) string {
+	switch s {
+	case verdict.Healthy:
+		return green
+	case verdict.NoData:
+		return dim
+	case verdict.Cached:
+		return cyan
+	case verdict.Ghost, verdict.Fragmentation, verdict.Limit:
+		return yellow
+	}
+	return red
+}
+
+// wrap breaks a text into lines of at most n columns at spaces; longer words are cut.
+func wrap(s string, n int) []string {
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		for utf8.RuneCountInString(word) > n {
+			if line != "" {
+				out, line = append(out, line), ""
+			}
+			r := []rune(word)
+			out, word = append(out, string(r[:n])), string(r[n:])
+		}
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= n:
+			line += " " + word
+		default:
+			out, line = append(out, line), word
+		}
+	}
+	if line != "" {
+		out = append(out, line)
+	}
+	return out
+}
+
+// section prints texts under a label in the margin, each wrapped, at most limit lines.
+func (p *printer) section(label string, texts []string, limit int) {
+	var lines []string
+	for _, t := range texts {
+		for i, l := range wrap(t, width-10) {
+			if i > 0 && len(texts) > 1 {
+				l = "  " + l
+			}
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) > limit {
+		lines = append(lines[:limit-1:limit-1], fmt.Sprintf("... and %d more lines, in the full report", len(lines)-limit+1))
+	}
+	for i, l := range lines {
+		head := ""
+		if i == 0 {
+			head = label
+		}
+		p.line(p.paint(bold, pad(head, 8)) + l)
+	}
+}
+
+// pad fills s with spaces to n columns.
+func pad(s string, n int) string {
+	return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0))
+}
+
+// right is pad on the left side.
+func right(s string, n int) string {
+	return strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) + s
+}
+
+// bar draws part of whole as a bar of n columns.
+func bar(part, whole int64, n int) string {
+	if whole <= 0 || part <= 0 {
+		return strings.Repeat("·", n)
+	}
+	full := min(int(float64(part)/float64(whole)*float64(n)+0.5), n)
+	return strings.Repeat("█", full) + strings.Repeat("·", n-full)
+}

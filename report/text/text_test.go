@@ -1,0 +1,109 @@
+package text
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"snapana/analyze"
+	"snapana/analyze/verdict"
+	"snapana/report/internal/sample"
+)
+
+func render(t *testing.T, f func(io.Writer) error) string {
+	t.Helper()
+	var a, b bytes.Buffer
+	if err := f(&a); err != nil {
+		t.Fatal(err)
+	}
+	if err := f(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Error("two runs differ")
+	}
+	return a.String()
+}
+
+func verdictOf(t *testing.T, r *analyze.Result, o Options) string {
+	return render(t, func(w io.Writer) error { return Verdict(w, r, o) })
+}
+
+func summaryOf(t *testing.T, r *analyze.Result) string {
+	return render(t, func(w io.Writer) error { return Summary(w, r) })
+}
+
+func TestGolden(t *testing.T) {
+	sample.Golden(t, "verdict.txt", []byte(verdictOf(t, sample.Result(), Options{})))
+	sample.Golden(t, "verdict-color.txt", []byte(verdictOf(t, sample.Result(), Options{Color: true})))
+	sample.Golden(t, "verdict-many.txt", []byte(verdictOf(t, sample.Many(16), Options{})))
+	sample.Golden(t, "verdict-empty.txt", []byte(verdictOf(t, sample.Empty(), Options{})))
+	sample.Golden(t, "summary.txt", []byte(summaryOf(t, sample.Result())))
+	sample.Golden(t, "summary-empty.txt", []byte(summaryOf(t, sample.Empty())))
+}
+
+// TestFits holds the promise of one screen, also for texts that are far too long.
+func TestFits(t *testing.T) {
+	long := sample.Many(64)
+	f := &long.Verdict.Findings[0]
+	for range 50 {
+		f.Why = append(f.Why, strings.Repeat("word ", 80))
+		f.Next = append(f.Next, strings.Repeat("x", 300))
+		long.Verdict.Findings = append(long.Verdict.Findings, *f)
+		long.Snapshot.Missing = append(long.Snapshot.Missing, strings.Repeat("y", 300))
+	}
+	long.Verdict.Headline = strings.Repeat("headline ", 100)
+	for name, r := range map[string]*analyze.Result{"one": sample.Result(), "big": sample.Big(2), "long": long, "empty": sample.Empty()} {
+		for kind, out := range map[string]string{"verdict": verdictOf(t, r, Options{}), "summary": summaryOf(t, r)} {
+			lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+			if limit := map[string]int{"verdict": maxLines, "summary": 30}[kind]; len(lines) > limit {
+				t.Errorf("%s %s: %d lines, want at most %d", name, kind, len(lines), limit)
+			}
+			for _, l := range lines {
+				if n := utf8.RuneCountInString(l); n > width {
+					t.Errorf("%s %s: %d columns: %q", name, kind, n, l)
+				}
+			}
+		}
+	}
+}
+
+// TestLead checks that a verdict does not rest on a finding which says something else.
+func TestLead(t *testing.T) {
+	r := sample.Result()
+	r.Verdict.Status, r.Verdict.Headline = verdict.Healthy, "Healthy."
+	out := verdictOf(t, r, Options{})
+	if strings.Contains(out, "Why") || !strings.Contains(out, "Nothing to fix") || !strings.Contains(out, "Also    GPU 0: Split memory") {
+		t.Errorf("a healthy verdict with findings:\n%s", out)
+	}
+}
+
+// TestNotes checks that nothing is said twice and that problems come first.
+func TestNotes(t *testing.T) {
+	r := sample.Result()
+	r.Snapshot.Missing = []string{"no times", "no stacks"}
+	r.Quality = []analyze.Note{
+		{Level: "missing", Text: "no times"}, {Level: "ok", Text: "all is well"}, {Level: "problem", Text: "a fault"},
+	}
+	want := []string{"problem: a fault", "all is well", "no times", "no stacks"}
+	if got := notes(r, 4); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	want = append(want[:2:2], "... and 2 more notes, in the full report")
+	if got := notes(r, 3); !slices.Equal(got, want) {
+		t.Errorf("in three lines: %q", got)
+	}
+}
+
+func TestNoControlCharacters(t *testing.T) {
+	r := sample.Result()
+	r.Verdict.Headline = "a\x1b[2Jb\nc"
+	r.Devices[0].Moments[0].Live[0].Site = "x\x1b]0;title\x07.py"
+	r.Snapshot.Name = "n\rame"
+	if out := verdictOf(t, r, Options{}) + summaryOf(t, r); strings.ContainsAny(out, "\x1b\x07\r") {
+		t.Errorf("control characters reached the output: %q", out)
+	}
+}
