@@ -89,7 +89,7 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		case n > 0 || c.Residual != 0:
 			notes = append(notes, Note{Level: "problem", Count: n, Text: fmt.Sprintf("GPU %d: books do not balance: %s contradictions, residual %s.", t.Device, units.Count(n), units.Bytes(c.Residual))})
 		case t.Trace.Len() > 0:
-			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: books balance over %s events, residual 0 B.", t.Device, units.Count(int64(t.Trace.Len())))})
+			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: books balance over %s, residual 0 B.", t.Device, events(t.Trace.Len()))})
 		default:
 			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: the segments' own sums agree with their blocks.", t.Device)})
 		}
@@ -102,7 +102,7 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		}
 	}
 	for _, m := range s.Missing {
-		notes = append(notes, Note{Level: "missing", Text: m})
+		notes = append(notes, Note{Level: "missing", Text: "Missing: " + m + "."})
 	}
 	for _, u := range s.Unknown {
 		notes = append(notes, Note{Level: "missing", Count: u.Count, Text: fmt.Sprintf("Unknown key %q in %s, %s times: left out.", u.Key, u.Where, units.Count(u.Count))})
@@ -115,4 +115,11 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		notes = append(notes, Note{Level: "ok", Count: int64(n), Text: fmt.Sprintf("The file also has %s blocks of pinned host memory (%s).", units.Count(int64(n)), units.Bytes(bytes))})
 	}
 	return notes
+}
+
+func events(n int) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return units.Count(int64(n)) + " events"
 }

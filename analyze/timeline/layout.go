@@ -10,6 +10,7 @@ type layout struct {
 	starts *table  // block by its address
 	ranges ranges  // with the head block of each in heads
 	heads  []int32
+	split  int64 // bytes of the blocks for which inactiveSplit holds
 }
 
 // block is live when life is a row of Lives, free when life is none. prev and next close a
@@ -21,13 +22,25 @@ type block struct {
 	prev, next int32
 	life       int32
 	small      bool // splits by the small pool's rule
+	expandable bool
 }
 
 const none = -1
 
 func (l *layout) end(b int32) uint64 { return l.blocks[b].addr + uint64(l.blocks[b].size) }
 
-func (l *layout) newBlock(addr uint64, size int64, small bool) int32 {
+// inactiveSplit gives the bytes of a block that count as inactive split, which are all of it or
+// none: it is free, has neighbours, and is not expandable (specification 5.11).
+func (l *layout) inactiveSplit(b int32) int64 {
+	k := &l.blocks[b]
+	if k.life == none && k.prev != b && !k.expandable {
+		return k.size
+	}
+	return 0
+}
+
+// newBlock makes a free block in a ring of its own.
+func (l *layout) newBlock(addr uint64, size int64, small, expandable bool) int32 {
 	var b int32
 	if n := len(l.spare); n > 0 {
 		b, l.spare = l.spare[n-1], l.spare[:n-1]
@@ -35,7 +48,7 @@ func (l *layout) newBlock(addr uint64, size int64, small bool) int32 {
 		b = int32(len(l.blocks))
 		l.blocks = append(l.blocks, block{})
 	}
-	l.blocks[b] = block{addr: addr, size: size, prev: b, next: b, life: none, small: small}
+	l.blocks[b] = block{addr: addr, size: size, prev: b, next: b, life: none, small: small, expandable: expandable}
 	l.starts.put(addr, b)
 	return b
 }
@@ -44,10 +57,12 @@ func (l *layout) newBlock(addr uint64, size int64, small bool) int32 {
 // which is free.
 func (l *layout) splitAt(b int32, size int64) int32 {
 	old := l.blocks[b]
-	rest := l.newBlock(old.addr+uint64(size), old.size-size, old.small)
+	before := l.inactiveSplit(b)
+	rest := l.newBlock(old.addr+uint64(size), old.size-size, old.small, old.expandable)
 	l.blocks[b].size = size
 	l.link(rest, l.blocks[b].next)
 	l.link(b, rest)
+	l.split += l.inactiveSplit(b) + l.inactiveSplit(rest) - before
 	return rest
 }
 
@@ -55,8 +70,10 @@ func (l *layout) link(a, b int32) { l.blocks[a].next, l.blocks[b].prev = b, a }
 
 // absorb joins b into a, its left neighbour.
 func (l *layout) absorb(a, b int32) {
+	before := l.inactiveSplit(a) + l.inactiveSplit(b)
 	l.blocks[a].size += l.blocks[b].size
 	l.link(a, l.blocks[b].next)
+	l.split += l.inactiveSplit(a) - before
 	l.starts.drop(l.blocks[b].addr)
 	l.spare = append(l.spare, b)
 }
@@ -69,12 +86,14 @@ func (l *layout) take(b, life int32, size int64, split bool) {
 	if split {
 		l.splitAt(b, size)
 	}
+	l.split -= l.inactiveSplit(b)
 	l.blocks[b].life = life
 }
 
 // release frees a block and merges it with free neighbours.
 func (l *layout) release(b int32) {
 	l.blocks[b].life = none
+	l.split += l.inactiveSplit(b)
 	l.merge(b)
 }
 
@@ -111,7 +130,7 @@ func (l *layout) reserve(r Range) bool {
 	if !l.ranges.add(r) {
 		return false
 	}
-	b := l.newBlock(r.Addr, r.Size, r.splitsSmall())
+	b := l.newBlock(r.Addr, r.Size, r.splitsSmall(), r.Expandable)
 	switch len(l.ranges) - n {
 	case 1: // on its own
 		l.heads = append(l.heads, 0)
@@ -155,6 +174,7 @@ func (l *layout) unreserve(addr uint64, size int64) bool {
 	if l.blocks[b].size > size {
 		l.splitAt(b, size)
 	}
+	l.split -= l.inactiveSplit(b)
 	head := l.heads[i]
 	before, after := l.blocks[b].prev, l.blocks[b].next
 	last := l.blocks[head].prev

@@ -12,15 +12,25 @@ import (
 // that are not in the final state. The result says for which the size is recorded.
 func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
 	n := t.Trace.Len()
-	allocs := 0
+	allocs, frees := 0, 0
 	for i := range n {
-		if t.Trace.At(i).Action == snapshot.Alloc {
+		switch t.Trace.At(i).Action {
+		case snapshot.Alloc:
 			allocs++
+		case snapshot.FreeCompleted:
+			frees++
+		}
+	}
+	// What was freed or is live, and was not allocated, was there before: leave room for it.
+	live := 0
+	for i := range s.Segments {
+		if int(s.Segments[i].Device) == t.Device {
+			live += int(s.Segments[i].Blocks.Len)
 		}
 	}
 	m := matcher{
 		s: s, t: t,
-		born: make([]Life, 0, allocs),
+		born: make([]Life, 0, allocs+max(live+frees-allocs, 0)),
 		at:   newTable(min(allocs/4, 1<<20)),
 	}
 	for i := range n {
@@ -67,10 +77,7 @@ func (m *matcher) event(i int32) {
 				}
 			}
 		}
-		l := Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack, Stream: e.Stream}
-		if e.Label != 0 {
-			l.Pool = m.s.Labels.Get(e.Label).Pool
-		}
+		l := Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack}
 		m.at.put(e.Addr, int32(len(m.born)))
 		m.born = append(m.born, l)
 	case snapshot.FreeRequested:
@@ -100,7 +107,7 @@ func (m *matcher) freed(e *snapshot.Event) *Life {
 	row, ok := m.at.get(e.Addr)
 	if !ok {
 		row = ^int32(len(m.before))
-		m.before = append(m.before, Life{Addr: e.Addr, Requested: e.Size, Born: -1, FreeRequested: -1, Freed: -1, Stream: e.Stream})
+		m.before = append(m.before, Life{Addr: e.Addr, Requested: e.Size, Born: -1, FreeRequested: -1, Freed: -1})
 		m.at.put(e.Addr, row)
 	}
 	l := m.life(row)
@@ -146,7 +153,6 @@ func (m *matcher) final() {
 			if l.FreeRequested < 0 && b.State == snapshot.StatePendingFree && l.Born < 0 {
 				l.FreeRequested = PendingBefore
 			}
-			l.Stream, l.Pool = seg.Stream, seg.Pool
 			m.inFinal = append(m.inFinal, row)
 			m.sizes = append(m.sizes, b.Size)
 		}
@@ -176,12 +182,12 @@ func (m *matcher) join() []sizeSource {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(m.before[a].Addr, m.before[b].Addr) })
 	place := make([]int32, len(m.before))
-	lives := make([]Life, 0, len(m.before)+len(m.born))
+	lives := slices.Grow(m.born, len(m.before))[:len(m.before)+len(m.born)]
+	copy(lives[len(m.before):], m.born)
 	for to, from := range order {
 		place[from] = int32(to)
-		lives = append(lives, m.before[from])
+		lives[to] = m.before[from]
 	}
-	lives = append(lives, m.born...)
 	m.t.Lives = lives
 	m.t.Checks.PreTraceBlocks = int64(len(m.before))
 

@@ -69,6 +69,7 @@ func (r *replay) once() {
 	}
 	t.PeakReserved.Bytes, t.PeakActive.Bytes = r.now.Reserved, r.now.Active
 	t.PeakAllocated.Bytes, t.PeakRequested.Bytes = r.now.Allocated, r.now.Requested
+	t.PeakInactiveSplit = Peak{r.layout.split, -1}
 	t.OOMs = t.OOMs[:0]
 
 	n := t.Trace.Len()
@@ -80,6 +81,7 @@ func (r *replay) once() {
 		for i := first; i <= last; i++ {
 			e := t.Trace.At(i)
 			r.event(i, e)
+			t.PeakInactiveSplit.raise(r.layout.split, i)
 			if i == first {
 				p.Min, p.Max = r.now, r.now
 				r.raisePeaks(i)
@@ -138,7 +140,7 @@ func (r *replay) begin() {
 	for i := range l.ranges {
 		rg := &l.ranges[i]
 		r.now.Reserved += rg.Size
-		head := l.newBlock(rg.Addr, rg.Size, rg.splitsSmall())
+		head := l.newBlock(rg.Addr, rg.Size, rg.splitsSmall(), rg.Expandable)
 		l.heads = append(l.heads, head)
 		for r.isBefore(row) && t.Lives[row].Addr < rg.Addr {
 			r.stray(row)

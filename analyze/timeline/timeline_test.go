@@ -97,6 +97,7 @@ func TestTruth(t *testing.T) {
 				compare("active_bytes.all.peak", tl.PeakActive.Bytes)
 				compare("allocated_bytes.all.peak", tl.PeakAllocated.Bytes)
 				compare("requested_bytes.all.peak", tl.PeakRequested.Bytes)
+				compare("inactive_split_bytes.all.peak", tl.PeakInactiveSplit.Bytes)
 			}
 		})
 	}
