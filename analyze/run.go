@@ -79,7 +79,7 @@ func (m *Moment) scene() verdict.Scene {
 func quality(s *snapshot.Snapshot, devices []Device) []Note {
 	notes := []Note{}
 	if s.Partial != nil {
-		notes = append(notes, Note{Level: "problem", Text: "The file is damaged and was read only up to the fault: " + s.Partial.Error()})
+		notes = append(notes, Note{Level: "problem", Text: "Only a part of the file was read, up to a fault: " + s.Partial.Error() + "."})
 	}
 	for i := range devices {
 		t := devices[i].Timeline
@@ -88,6 +88,8 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		switch {
 		case n > 0 || c.Residual != 0:
 			notes = append(notes, Note{Level: "problem", Count: n, Text: fmt.Sprintf("GPU %d: books do not balance: %s contradictions, residual %s.", t.Device, units.Count(n), units.Bytes(c.Residual))})
+		case t.Trace.Len() > 0 && s.Partial != nil:
+			notes = append(notes, Note{Level: "missing", Text: fmt.Sprintf("GPU %d: %s could be read. The state in the file is from after the events that are missing, so that its end here is that of the last event.", t.Device, events(t.Trace.Len()))})
 		case t.Trace.Len() > 0:
 			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: books balance over %s, residual 0 B.", t.Device, events(t.Trace.Len()))})
 		default:

@@ -43,6 +43,8 @@ func put(t *testing.T, path, text string) {
 
 var one = []string{"report.html", "report.json", "segments-end.png", "segments-peak.png", "stacks.png", "timeline.png"}
 
+var none = one[:2] // of a file without segments and events
+
 func TestWriteDir(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a", "b", "job.report")
@@ -67,7 +69,7 @@ func TestModes(t *testing.T) {
 	}
 	put(t, filepath.Join(root, "plain", "file"), "")
 	dir := filepath.Join(root, "r")
-	mustWrite(t, dir, sample.Result())
+	mustWrite(t, dir, sample.Empty())
 	mode := func(path ...string) fs.FileMode {
 		info, err := os.Stat(filepath.Join(append([]string{root}, path...)...))
 		if err != nil {
@@ -87,15 +89,16 @@ func TestModes(t *testing.T) {
 
 func TestReplace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
-	mustWrite(t, dir, sample.Many(2))
-	put(t, filepath.Join(dir, "notes.txt"), "mine")
 	mustWrite(t, dir, sample.Result())
-	if got, want := names(t, dir), append([]string{"notes.txt"}, one...); !slices.Equal(got, want) {
+	put(t, filepath.Join(dir, "segments-end-gpu11.png"), "of an earlier run")
+	put(t, filepath.Join(dir, "notes.txt"), "mine")
+	mustWrite(t, dir, sample.Empty())
+	if got, want := names(t, dir), append([]string{"notes.txt"}, none...); !slices.Equal(got, want) {
 		t.Errorf("files: %q", got)
 	}
 	fresh := filepath.Join(t.TempDir(), "r")
-	mustWrite(t, fresh, sample.Result())
-	for _, n := range one {
+	mustWrite(t, fresh, sample.Empty())
+	for _, n := range none {
 		a, errA := os.ReadFile(filepath.Join(dir, n))
 		b, errB := os.ReadFile(filepath.Join(fresh, n))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
@@ -107,7 +110,7 @@ func TestReplace(t *testing.T) {
 func TestEmptyFolder(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, dir+string(os.PathSeparator), sample.Empty())
-	if got := names(t, dir); !slices.Equal(got, []string{"report.html", "report.json"}) {
+	if got := names(t, dir); !slices.Equal(got, none) {
 		t.Errorf("files: %q", got)
 	}
 }
@@ -115,9 +118,9 @@ func TestEmptyFolder(t *testing.T) {
 func TestCurrentFolder(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	mustWrite(t, ".", sample.Result())
-	mustWrite(t, ".", sample.Result())
-	if got := names(t, dir); !slices.Equal(got, one) {
+	mustWrite(t, ".", sample.Empty())
+	mustWrite(t, ".", sample.Empty())
+	if got := names(t, dir); !slices.Equal(got, none) {
 		t.Errorf("files: %q", got)
 	}
 }
@@ -174,7 +177,7 @@ func TestNothingHalfWritten(t *testing.T) {
 	}
 
 	dir := filepath.Join(root, "r")
-	mustWrite(t, dir, sample.Result())
+	mustWrite(t, dir, sample.Empty())
 	before, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +192,7 @@ func TestNothingHalfWritten(t *testing.T) {
 	if err := replace(dir, []file{{"report.html", []byte("new")}, {"x", []byte("new")}}); err == nil {
 		t.Error("no error while moving")
 	}
-	if got := names(t, dir); !slices.Equal(got, append(slices.Clone(one), "x")) {
+	if got := names(t, dir); !slices.Equal(got, append(slices.Clone(none), "x")) {
 		t.Errorf("left %q", got)
 	}
 	after, err := os.ReadFile(filepath.Join(dir, "report.html"))

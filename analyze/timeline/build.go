@@ -6,15 +6,21 @@ import (
 )
 
 // Build rebuilds the history of one device ordinal. It never fails: what does not add up is
-// counted in Checks.
+// counted in Checks. Of a file that was read only in part, the trace ends before the state does,
+// which then says nothing about the trace: Final is the state after the last event instead.
 func Build(s *snapshot.Snapshot, device int) *Timeline {
 	t := &Timeline{Device: device}
 	if device < len(s.Traces) {
 		t.Trace = s.Traces[device]
 	}
 	checkState(s, t)
+	t.cut = s.Partial != nil && t.Trace.Len() > 0
 	sizes := match(s, t)
-	unwind(s, t)
+	if t.cut {
+		windForward(s, t)
+	} else {
+		unwind(s, t)
+	}
 	run(s, t, sizes)
 	t.Retries = retries(t)
 	return t

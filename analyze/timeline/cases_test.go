@@ -1,6 +1,7 @@
 package timeline_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -162,6 +163,36 @@ func TestEdited(t *testing.T) {
 	}
 	if counted < tries*95/100 {
 		t.Errorf("only %d of %d broken traces were noticed", counted, tries)
+	}
+}
+
+// TestCut rebuilds traces whose end is missing, as those of a file that was cut: the state in
+// the file is then later than the trace, and may not disturb it.
+func TestCut(t *testing.T) {
+	for _, shape := range build.Shapes() {
+		s := read(t, build.Random(11, shape.Options))
+		if len(s.Traces) == 0 || s.Traces[0].Len() < 100 {
+			continue
+		}
+		full := timeline.Build(s, 0)
+		all := s.Traces[0]
+		for n := 10; n < all.Len(); n += 37 {
+			var events columns.Events
+			for i := range n {
+				*events.Next() = *all.At(i)
+			}
+			s.Traces[0] = columns.NewTrace(&events, 0, n)
+			s.Partial = errors.New("cut")
+			cut := timeline.Build(s, 0)
+			if cut.Checks.Inconsistent() != 0 || cut.Checks.Residual != 0 {
+				t.Fatalf("%s, %d events: %+v", shape.Name, n, cut.Checks)
+			}
+			if full.Checks.PreTraceBlocks == 0 {
+				if want := full.StateAt(n - 1).Totals; cut.Final != want {
+					t.Fatalf("%s, %d events: final %+v, want %+v", shape.Name, n, cut.Final, want)
+				}
+			}
+		}
 	}
 }
 

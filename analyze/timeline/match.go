@@ -36,7 +36,10 @@ func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
 	for i := range n {
 		m.event(int32(i))
 	}
-	m.final()
+	if !t.cut {
+		m.final()
+	}
+	m.pending()
 	return m.join()
 }
 
@@ -157,21 +160,30 @@ func (m *matcher) final() {
 			m.sizes = append(m.sizes, b.Size)
 		}
 	}
-	open := 0
-	for i := range m.born {
-		if m.born[i].Freed < 0 {
-			open++
+	m.t.Checks.UnmatchedAllocs += int64(max(m.open()-found, 0))
+}
+
+// open counts the lives that nothing has ended.
+func (m *matcher) open() int {
+	n := 0
+	for _, lives := range [][]Life{m.born, m.before} {
+		for i := range lives {
+			if lives[i].Freed < 0 {
+				n++
+			}
 		}
 	}
+	return n
+}
+
+// pending finds the pre-trace blocks whose only event is the completion of their free: the
+// request came before the trace.
+func (m *matcher) pending() {
 	for i := range m.before {
-		l := &m.before[i]
-		if l.Freed < 0 {
-			open++
-		} else if l.Freed == l.FreeRequested && !m.silent {
+		if l := &m.before[i]; l.Freed >= 0 && l.Freed == l.FreeRequested && !m.silent {
 			l.FreeRequested = PendingBefore
 		}
 	}
-	m.t.Checks.UnmatchedAllocs += int64(max(open-found, 0))
 }
 
 // join makes one list of both kinds of lives, and says for which the size is recorded.

@@ -181,6 +181,46 @@ func unwind(s *snapshot.Snapshot, t *Timeline) {
 	t.Initially = now
 }
 
+// windForward is unwind for a trace that ends before the state. A segment was there before the
+// trace when the trace releases it, or uses it, without having made it. One that was released after the part
+// that was read stays unknown.
+func windForward(s *snapshot.Snapshot, t *Timeline) {
+	var initial, now ranges
+	final := finalRanges(s, t)
+	for i := range t.Trace.Len() {
+		e := t.Trace.At(i)
+		if bad(e) {
+			continue
+		}
+		r := Range{Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: e.Stack}
+		r.Expandable = e.Action == snapshot.SegmentMap || e.Action == snapshot.SegmentUnmap
+		r.Kind = kindBySize(&r)
+		c := Change{Event: i, Range: r}
+		switch e.Action {
+		case snapshot.SegmentAlloc, snapshot.SegmentMap:
+			c.Add = true
+		case snapshot.SegmentFree, snapshot.SegmentUnmap:
+			if now.holding(e.Addr) < 0 && initial.add(r) {
+				now.add(r)
+			}
+		case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
+			if now.holding(e.Addr) < 0 {
+				if k := final.holding(e.Addr); k >= 0 && initial.add(final[k]) {
+					now.add(final[k])
+				}
+			}
+			continue
+		default:
+			continue
+		}
+		if e.Size == 0 || !now.apply(&c) {
+			continue // the state may show an expandable range longer than it was
+		}
+		t.Changes = append(t.Changes, c)
+	}
+	t.Initially = initial
+}
+
 // kindBySize guesses the pool of a segment that is gone: the small pool takes segments of
 // exactly 2 MiB, the large one none below 10 MiB (5.1), and maps whole granules of those
 // sizes.

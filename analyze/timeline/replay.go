@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"slices"
+
 	"snapana/analyze/allocator"
 	"snapana/snapshot"
 )
@@ -20,6 +22,7 @@ type replay struct {
 	now      Totals
 	next     int              // row of Lives that the next alloc event begins
 	change   int              // row of Changes that comes next
+	marked   int              // value of change at the last checkpoint that kept ranges
 	unplaced map[uint64]int32 // live blocks that the layout has no place for
 
 	expandable bool
@@ -56,6 +59,11 @@ func run(s *snapshot.Snapshot, t *Timeline, sizes []sizeSource) {
 		}
 	}
 	t.Checks = r.checks
+	if t.cut {
+		// Where segments were is then partly unknown, which is no contradiction.
+		t.Checks.OutsideSegments, t.Checks.Overlaps, t.Checks.LiveOverReserved = 0, 0, 0
+		t.Final = r.now
+	}
 	t.Checks.Residual = r.now.Active - t.Final.Active
 }
 
@@ -71,6 +79,8 @@ func (r *replay) once() {
 	t.PeakAllocated.Bytes, t.PeakRequested.Bytes = r.now.Allocated, r.now.Requested
 	t.PeakInactiveSplit = Peak{r.layout.split, -1}
 	t.OOMs = t.OOMs[:0]
+	t.checkpoints, r.marked = t.checkpoints[:0], 0
+	r.checkpoint(-1)
 
 	n := t.Trace.Len()
 	span := max((n+maxPoints-1)/maxPoints, 1)
@@ -97,6 +107,9 @@ func (r *replay) once() {
 		}
 		p.At, p.Time = r.now, t.Trace.At(last).Time
 		t.Curve = append(t.Curve, p)
+		if c := &t.checkpoints[len(t.checkpoints)-1]; last-int(c.event) >= max(minEvents, 2*len(c.live)) {
+			r.checkpoint(last)
+		}
 	}
 	for ; r.next < len(t.Lives); r.next++ { // live at the end without an allocation
 		r.stray(int32(r.next))
@@ -125,6 +138,29 @@ func (p *Peak) raise(bytes int64, event int) {
 	if bytes > p.Bytes {
 		p.Bytes, p.Event = bytes, event
 	}
+}
+
+// checkpoint keeps the present layout.
+func (r *replay) checkpoint(event int) {
+	c := checkpoint{event: int32(event), changes: int32(r.change)}
+	for _, head := range r.layout.heads {
+		b := head
+		for {
+			if row := r.layout.blocks[b].life; row != none {
+				c.live = append(c.live, row)
+			}
+			if b = r.layout.blocks[b].next; b == head {
+				break
+			}
+		}
+	}
+	for _, row := range r.unplaced {
+		c.live = append(c.live, row)
+	}
+	if r.change-r.marked >= max(minChanges, 2*len(r.layout.ranges)) {
+		c.ranges, r.marked = slices.Clone(r.layout.ranges), r.change
+	}
+	r.t.checkpoints = append(r.t.checkpoints, c)
 }
 
 // begin lays out the state before the trace.

@@ -29,6 +29,9 @@ type Timeline struct {
 	OOMs    []OOMEvent
 	Retries []Retry
 	Checks  Checks
+
+	cut         bool         // the trace ends before the dump's state
+	checkpoints []checkpoint // the first is at event -1
 }
 
 // Totals are the byte sums of one device at one moment.

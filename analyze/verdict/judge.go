@@ -91,6 +91,9 @@ func (j *judge) verdict(devices []Evidence) Verdict {
 	switch {
 	case top == nil || top.PeakReserved.Bytes == 0 && events == 0:
 		v.Status, v.Headline = NoData, "Nothing to judge: the file holds no segments and no events."
+	case j.s.Partial != nil:
+		v.Status, v.Headline = NoData, fmt.Sprintf("Nothing to accuse in the part of the file that could be read: %s active of %s reserved at its peak.",
+			units.Bytes(top.PeakActive.Bytes), units.Bytes(top.PeakReserved.Bytes))
 	case events < 2:
 		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse in the state: %s active of %s reserved. Without a trace, growth cannot be judged.",
 			units.Bytes(top.Final.Active), units.Bytes(top.Final.Reserved))

@@ -13,7 +13,7 @@ const (
 	Limit         Status = "limit"         // the device had room: a per-process limit, or another pool, refused
 	Cached        Status = "cached"        // reserved but free: empty_cache returns it
 	Inconsistent  Status = "inconsistent"  // the file contradicts itself: figures are not to be trusted
-	NoData        Status = "no-data"       // nothing in the file to judge
+	NoData        Status = "no-data"       // too little in the file to judge
 )
 
 // Severity orders findings: an Error needs an answer, a Warning a look, Info is context.

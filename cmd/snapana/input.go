@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"snapana/snapshot"
 )
@@ -41,6 +42,8 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 
 // size is a flag value in bytes.
 type size int64
+
+var _ pflag.Value = (*size)(nil)
 
 func (s *size) String() string {
 	if *s == 0 {

@@ -21,8 +21,17 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script. Each script finds the golden snapshots, and files that
 // are none, in its folder.
 func TestScripts(t *testing.T) {
+	dir := filepath.Join("testdata", "script")
+	var some []string
+	if testing.Short() { // without those that draw many reports
+		for _, name := range []string{"rejected", "usage", "help", "version", "completion", "summary"} {
+			some = append(some, filepath.Join(dir, name+".txtar"))
+		}
+		dir = ""
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Dir:                 dir,
+		Files:               some,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,

@@ -38,9 +38,11 @@ func (m *meter) progress(done, total int64) {
 		m.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(m.w),
 			progressbar.OptionSetDescription("reading"),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionUseIECUnits(true),
-			progressbar.OptionEnableColorCodes(false),
+			// Rates and predictions would count from here on and be far off.
+			progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionSetSpinnerChangeInterval(0), // else it draws on after close
+			progressbar.OptionSetWidth(30),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionClearOnFinish())
 	}

@@ -96,6 +96,8 @@ func nextStep(r *analyze.Result) string {
 		events += t.Len()
 	}
 	switch {
+	case r.Snapshot.Partial != nil:
+		return "Get the whole file: copy it again once the program that writes it has finished, or record it anew."
 	case len(r.Devices) == 0:
 		return "Call torch.cuda.memory._record_memory_history() when the program starts and torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
 	case events < 2: // the only one may be the dump itself
