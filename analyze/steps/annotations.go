@@ -1,0 +1,122 @@
+package steps
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// named are steps that the program named.
+type named struct {
+	spans []Step
+	names []string
+	unit  string
+}
+
+// fromAnnotations takes steps from the record_function scopes of the dump: from the profiler's
+// own ProfilerStep#N, else from scopes of a name with a number that changes, else from the end
+// of each optimizer step to the next (torch.optim.Optimizer.profile_hook_step names those).
+// Scopes outside the trace's time are left out. It is nil without such scopes.
+func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) *named {
+	begin, end := t.Trace.At(0).Time, t.Trace.At(t.Trace.Len()-1).Time
+	if begin == 0 || end < begin {
+		return nil
+	}
+	type scope struct {
+		name       string
+		start, end int64
+	}
+	kinds := map[string][]scope{}
+	open := map[snapshot.StringID]int64{}
+	for i := range s.Annotations {
+		a := &s.Annotations[i]
+		if int(a.Device) != t.Device && a.Device > 0 {
+			continue
+		}
+		if !a.End {
+			open[a.Name] = a.Time
+			continue
+		}
+		start, ok := open[a.Name]
+		if !ok || a.Time < begin || a.Time > end+1 || a.Time < start {
+			continue
+		}
+		delete(open, a.Name)
+		name := s.Strings.Get(a.Name)
+		kinds[kindOf(name)] = append(kinds[kindOf(name)], scope{name, start, a.Time})
+	}
+	best := ""
+	for kind, scopes := range kinds {
+		if len(scopes) >= MinSteps && rank(kind) > 0 {
+			if r, b := rank(kind), rank(best); r > b || r == b && (len(scopes) > len(kinds[best]) || len(scopes) == len(kinds[best]) && kind < best) {
+				best = kind
+			}
+		}
+	}
+	if best == "" {
+		return nil
+	}
+	scopes := kinds[best]
+	slices.SortStableFunc(scopes, func(a, b scope) int { return int(min(max(a.end-b.end, -1), 1)) })
+	n := &named{unit: best}
+	from := 0
+	for _, sc := range scopes {
+		first := from
+		if rank(best) > rankOptimizer {
+			first = max(eventAt(t, sc.start), from)
+		}
+		last := eventAt(t, sc.end+1) - 1
+		if last < first {
+			continue // nothing was allocated or freed in it
+		}
+		name := sc.name
+		if rank(best) == rankOptimizer {
+			name = ""
+		}
+		n.spans, n.names = append(n.spans, Step{First: first, Last: last}), append(n.names, name)
+		from = last + 1
+	}
+	if len(n.spans) < MinSteps {
+		return nil
+	}
+	return n
+}
+
+// kindOf is a scope's name without its number: "ProfilerStep#7" is a "ProfilerStep".
+func kindOf(name string) string {
+	if strings.HasPrefix(name, "Optimizer.") {
+		kind, _, _ := strings.Cut(name, "#")
+		return kind
+	}
+	return strings.TrimRight(strings.TrimRight(name, "0123456789"), "#_-: /")
+}
+
+const (
+	rankOptimizer = 1 + iota
+	rankUser
+	rankProfiler
+)
+
+// rank orders kinds of scopes by how well they name steps, 0 is not at all.
+func rank(kind string) int {
+	lower := strings.ToLower(kind)
+	switch {
+	case kind == "ProfilerStep":
+		return rankProfiler
+	case kind == "Optimizer.step":
+		return rankOptimizer
+	case strings.HasPrefix(kind, "Optimizer."), strings.Contains(lower, "epoch"):
+		return 0
+	case strings.Contains(lower, "step"), strings.Contains(lower, "batch"), strings.Contains(lower, "iter"):
+		return rankUser
+	}
+	return 0
+}
+
+// eventAt is the first event at or after a time.
+func eventAt(t *timeline.Timeline, time int64) int {
+	return sort.Search(t.Trace.Len(), func(i int) bool { return t.Trace.At(i).Time >= time })
+}

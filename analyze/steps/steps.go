@@ -1,0 +1,171 @@
+package steps
+
+import (
+	"fmt"
+	"slices"
+
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// MinSteps is the smallest number of steps that is called a loop.
+const MinSteps = 3
+
+// Step is one step, of the events First..Last.
+type Step struct {
+	First, Last int
+	Name        string // as the program called it, "" when it did not
+
+	// Peak is the highest number of active bytes in the step, Start and End those before its
+	// first event and after its last, Growth the difference.
+	Peak, Start, End, Growth int64
+	// Survivors are rounded bytes that were allocated in the step and live at the trace's end.
+	Survivors int64
+	// WarmUp marks the leading steps in which reserved memory still grew.
+	WarmUp bool
+}
+
+// Confidence says how far steps can be trusted.
+type Confidence string
+
+const (
+	High   Confidence = "high"   // the program named them, or names and loop agree
+	Medium Confidence = "medium" // inferred from stacks
+)
+
+// Result is what is known about the steps of one device.
+type Result struct {
+	Steps      []Step
+	Unit       string // what a step is: "ProfilerStep", "iteration of train (train.py:31)"
+	Source     string // "annotations", "loop", "both", "" without steps
+	Confidence Confidence
+}
+
+// Find looks for the steps of one device. The result is empty when there are none, or too few
+// to tell.
+func Find(s *snapshot.Snapshot, t *timeline.Timeline) Result {
+	if t.Trace.Len() == 0 {
+		return Result{}
+	}
+	sw := newSweep(t)
+	named := fromAnnotations(s, t)
+	loop := findLoop(s, t, sw)
+	var r Result
+	switch {
+	case loop != nil && named != nil && near(len(loop.starts), len(named.spans)):
+		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "both", Confidence: High}
+		if len(named.spans) == len(r.Steps) {
+			for i := range r.Steps {
+				r.Steps[i].Name = named.names[i]
+			}
+		}
+	case named != nil:
+		r = Result{Steps: named.spans, Unit: named.unit, Source: "annotations", Confidence: High}
+		for i := range r.Steps {
+			r.Steps[i].Name = named.names[i]
+		}
+	case loop != nil:
+		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "loop", Confidence: Medium}
+	default:
+		return Result{}
+	}
+	measure(t, sw, r.Steps)
+	return r
+}
+
+// near allows for a step at each end that the trace has only a part of.
+func near(a, b int) bool { return a-b <= 1 && b-a <= 1 }
+
+// At is the step that an event belongs to, -1 for none.
+func (r *Result) At(event int) int {
+	i, found := slices.BinarySearchFunc(r.Steps, event, func(s Step, e int) int { return s.First - e })
+	if !found {
+		i--
+	}
+	if i < 0 || event > r.Steps[i].Last {
+		return -1
+	}
+	return i
+}
+
+// sweep has what is needed to add up memory event by event.
+type sweep struct {
+	freed []int32 // by event, the row of the life that it ends, or -1
+}
+
+func newSweep(t *timeline.Timeline) *sweep {
+	sw := &sweep{freed: make([]int32, t.Trace.Len())}
+	for i := range sw.freed {
+		sw.freed[i] = -1
+	}
+	for i := range t.Lives {
+		if e := t.Lives[i].Freed; e >= 0 {
+			sw.freed[e] = int32(i)
+		}
+	}
+	return sw
+}
+
+// walk calls f after each event with the active bytes and, where the event began a life, its
+// row, else -1.
+func (sw *sweep) walk(t *timeline.Timeline, f func(event int, active int64, born int32)) {
+	active := t.Initial.Active
+	next := 0
+	for next < len(t.Lives) && t.Lives[next].Born < 0 {
+		next++
+	}
+	for e := range sw.freed {
+		if row := sw.freed[e]; row >= 0 {
+			active -= t.Lives[row].Rounded
+		}
+		born := int32(-1)
+		if next < len(t.Lives) && int(t.Lives[next].Born) == e {
+			born = int32(next)
+			active += t.Lives[next].Rounded
+			next++
+		}
+		f(e, active, born)
+	}
+}
+
+// measure fills in what each step did to memory.
+func measure(t *timeline.Timeline, sw *sweep, steps []Step) {
+	at, before := 0, t.Initial.Active
+	sw.walk(t, func(e int, active int64, born int32) {
+		for at < len(steps) && e > steps[at].Last {
+			at++
+		}
+		if at < len(steps) && e >= steps[at].First {
+			s := &steps[at]
+			if e == s.First {
+				s.Start, s.Peak = before, before
+			}
+			s.Peak = max(s.Peak, active)
+			s.End = active
+			if born >= 0 && t.Lives[born].Freed < 0 && t.Lives[born].FreeRequested < 0 {
+				s.Survivors += t.Lives[born].Rounded
+			}
+		}
+		before = active
+	})
+	grew := make([]bool, len(steps))
+	i := 0
+	for c := range t.Changes {
+		for i < len(steps) && t.Changes[c].Event > steps[i].Last {
+			i++
+		}
+		if i < len(steps) && t.Changes[c].Add && t.Changes[c].Event >= steps[i].First {
+			grew[i] = true
+		}
+	}
+	warm := true
+	for i := range steps {
+		steps[i].Growth = steps[i].End - steps[i].Start
+		warm = warm && grew[i] && i < len(steps)/2
+		steps[i].WarmUp = warm
+	}
+}
+
+func (l *loop) unit(s *snapshot.Snapshot) string {
+	return fmt.Sprintf("iteration of %s (%s:%d)", l.function, l.file, l.line)
+}
