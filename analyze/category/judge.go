@@ -1,0 +1,247 @@
+package category
+
+import (
+	"sort"
+
+	"snapana/analyze/steps"
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// soon is how many allocations may pass before a temporary block is freed.
+const soon = 16
+
+// Sizes of cuBLAS workspaces in bytes, as torch asks for them: :4096:2:16:8 by default, 32 MiB
+// on Hopper (aten/src/ATen/cuda/CublasHandlePool.cpp).
+const (
+	cublasDefault = 2*4096<<10 + 8*16<<10
+	cublasHopper  = 32 << 20
+)
+
+// finder has what decides about single lives.
+type finder struct {
+	s     *snapshot.Snapshot
+	tl    *timeline.Timeline
+	steps *steps.Result
+
+	origins []origin  // by stack
+	ruled   []verdict // by stack, what the user's rules say
+	trains  bool      // some stack is of an optimizer or a backward pass
+
+	allocs    []int32 // events of all allocations
+	backwards []int32 // those of backward passes, by event
+	lastBack  []int32 // by step, the last of those in it, -1 for none
+	firstFwd  []int32 // by step, its first allocation in forward, -1 for none
+	sizes     map[int64]bool
+	kept      map[kind]int // blocks that live at the end
+}
+
+type kind struct {
+	stack snapshot.StackID
+	size  int64
+}
+
+func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, rules []Rule) *finder {
+	f := &finder{s: s, tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{}}
+	if len(rules) > 0 {
+		f.ruled = applyRules(s, rules)
+	}
+	for i := range f.origins {
+		f.origins[i] = originOf(s, snapshot.StackID(i))
+	}
+	f.lastBack, f.firstFwd = make([]int32, len(st.Steps)), make([]int32, len(st.Steps))
+	for i := range f.lastBack {
+		f.lastBack[i], f.firstFwd[i] = -1, -1
+	}
+	for i := range tl.Lives {
+		switch f.origins[tl.Lives[i].Stack] {
+		case optimizer, backward:
+			f.trains = true
+		}
+		if l := &tl.Lives[i]; l.Freed < 0 && (l.Requested == cublasDefault || l.Requested == cublasHopper) {
+			f.kept[kind{l.Stack, l.Requested}]++
+		}
+	}
+	at := 0
+	for i := range tl.Lives {
+		l := &tl.Lives[i]
+		o := f.origins[l.Stack]
+		if o == loading || o == building {
+			f.sizes[l.Requested] = true
+		}
+		if l.Born < 0 {
+			continue
+		}
+		f.allocs = append(f.allocs, l.Born)
+		for at < len(st.Steps) && int(l.Born) > st.Steps[at].Last {
+			at++
+		}
+		inStep := at < len(st.Steps) && int(l.Born) >= st.Steps[at].First
+		switch {
+		case f.isBackward(o):
+			f.backwards = append(f.backwards, l.Born)
+			if inStep {
+				f.lastBack[at] = l.Born
+			}
+		case o == forward && inStep && f.firstFwd[at] < 0:
+			f.firstFwd[at] = l.Born
+		}
+	}
+	return f
+}
+
+// isBackward takes threads without Python frames for autograd's where the program trains.
+func (f *finder) isBackward(o origin) bool { return o == backward || o == frameless && f.trains }
+
+// end is the event that ends a life, or the trace's length.
+func (f *finder) end(l *timeline.Life) int32 {
+	if l.Freed >= 0 {
+		return l.Freed
+	}
+	return int32(f.tl.Trace.Len())
+}
+
+// between counts the events of a sorted list in (from, to).
+func between(events []int32, from, to int32) int {
+	a := sort.Search(len(events), func(i int) bool { return events[i] > from })
+	b := sort.Search(len(events), func(i int) bool { return events[i] >= to })
+	return max(b-a, 0)
+}
+
+func (f *finder) judge(l *timeline.Life) verdict {
+	if f.ruled != nil && f.ruled[l.Stack].confidence > None {
+		return f.ruled[l.Stack]
+	}
+	o := f.origins[l.Stack]
+	if f.isScratch(l, o) {
+		return verdict{Workspace, Medium}
+	}
+	switch o {
+	case scratch:
+		return verdict{Workspace, High}
+	case distributed:
+		return verdict{Communication, Medium}
+	case caching:
+		return verdict{Other, Medium}
+	case optimizer:
+		return f.fromOptimizer(l)
+	case loading:
+		return f.fromModel(l, High)
+	case building:
+		return f.fromModel(l, Medium)
+	case forward, recompute:
+		return f.fromForward(l, o)
+	case loader:
+		return verdict{Input, Medium}
+	case program:
+		return f.fromProgram(l)
+	}
+	if f.isBackward(o) {
+		return f.fromBackward(l)
+	}
+	return verdict{Unknown, None}
+}
+
+// isScratch recognises a cuBLAS workspace without C++ frames by its size: allocated at the
+// first matrix product of a thread and stream, and kept for good.
+func (f *finder) isScratch(l *timeline.Life, o origin) bool {
+	if l.Requested != cublasDefault && l.Requested != cublasHopper || l.Freed >= 0 || o < backward && o != frameless {
+		return false
+	}
+	if f.kept[kind{l.Stack, l.Requested}] > 2 {
+		return false // too many: a tensor of that size
+	}
+	return l.Requested == cublasDefault || !f.sizes[l.Requested] && (o == frameless || o == backward)
+}
+
+// leaves reports whether a life outlasts the step that it began in; without steps, whether it
+// lives at the end.
+func (f *finder) leaves(l *timeline.Life) bool {
+	if l.Born < 0 {
+		return true
+	}
+	if at := f.steps.At(int(l.Born)); at >= 0 {
+		return int(f.end(l)) > f.steps.Steps[at].Last
+	}
+	return l.Freed < 0 || between(f.allocs, l.Born, l.Freed) > len(f.allocs)/4
+}
+
+func (f *finder) short(l *timeline.Life) bool {
+	return l.Freed >= 0 && between(f.allocs, l.Born, l.Freed) < soon
+}
+
+func (f *finder) fromOptimizer(l *timeline.Life) verdict {
+	if f.leaves(l) {
+		return verdict{OptimizerState, High}
+	}
+	return verdict{Temporary, High}
+}
+
+func (f *finder) fromModel(l *timeline.Life, trust Confidence) verdict {
+	switch {
+	case l.Born >= 0 && f.short(l):
+		return verdict{Temporary, Medium}
+	case l.Freed >= 0 && trust == Medium && !f.leaves(l):
+		return verdict{Temporary, Low}
+	}
+	return verdict{Parameter, trust}
+}
+
+func (f *finder) fromBackward(l *timeline.Life) verdict {
+	if l.Born < 0 {
+		return verdict{Unknown, None}
+	}
+	trust := Medium
+	if f.sizes[l.Requested] {
+		trust = High
+	}
+	if at := f.steps.At(int(l.Born)); at >= 0 {
+		if f.end(l) > f.lastBack[at] && l.Born <= f.lastBack[at] && !f.briefly(l, f.lastBack[at]) {
+			return verdict{Gradient, trust}
+		}
+		return verdict{Gradient, Low}
+	}
+	// Without steps: what some other code's allocation finds alive has outlived the pass.
+	if between(f.allocs, l.Born, f.end(l)) > between(f.backwards, l.Born, f.end(l)) {
+		return verdict{Gradient, min(trust, Medium)}
+	}
+	return verdict{Gradient, Low}
+}
+
+// briefly reports whether a block lives on past the last allocation of a backward pass only
+// because it is an operand of the last operations.
+func (f *finder) briefly(l *timeline.Life, last int32) bool {
+	return !f.sizes[l.Requested] && l.Freed >= 0 && l.Freed-last < soon && between(f.backwards, l.Born, last) < soon
+}
+
+func (f *finder) fromForward(l *timeline.Life, o origin) verdict {
+	if l.Born < 0 {
+		return verdict{Activation, Low}
+	}
+	if o == recompute {
+		if f.short(l) {
+			return verdict{Temporary, Medium}
+		}
+		return verdict{Activation, Medium}
+	}
+	switch {
+	case between(f.backwards, l.Born, f.end(l)) > 0:
+		return verdict{AutogradSaved, Medium}
+	case f.short(l):
+		return verdict{Temporary, Medium}
+	}
+	return verdict{Activation, Medium}
+}
+
+func (f *finder) fromProgram(l *timeline.Life) verdict {
+	if l.Born < 0 {
+		return verdict{Other, Low}
+	}
+	if at := f.steps.At(int(l.Born)); at >= 0 && l.Born < f.firstFwd[at] {
+		return verdict{Input, Medium}
+	}
+	if f.short(l) {
+		return verdict{Temporary, Medium}
+	}
+	return verdict{Other, Low}
+}
