@@ -5,8 +5,10 @@
 //  2. At the moments that matter (the peak, the last out-of-memory event, the end),
 //     attribution groups what is live by the stack that allocated it, and fragmentation
 //     measures what is free and what keeps it from being used.
-//  3. ghost looks for memory that every lap of a loop adds and never returns.
-//  4. verdict turns all of it into ranked findings and one line.
+//  3. steps finds the program's steps, category says what memory is for, and churn what came
+//     and went at once.
+//  4. ghost looks for memory that every lap of a loop adds and never returns.
+//  5. verdict turns all of it into ranked findings and one line.
 //
 // Data flows this way only; no package looks at one that comes after it.
 package analyze

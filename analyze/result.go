@@ -2,7 +2,10 @@ package analyze
 
 import (
 	"snapana/analyze/attribution"
+	"snapana/analyze/category"
+	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
 	"snapana/snapshot"
@@ -17,12 +20,25 @@ type Result struct {
 	Quality  []Note
 }
 
+// Books adds up the checks of all devices: how often the file contradicts itself, and by how
+// many active bytes the rebuilt end differs from the recorded one.
+func (r *Result) Books() (contradictions, residual int64) {
+	for i := range r.Devices {
+		c := &r.Devices[i].Timeline.Checks
+		contradictions += c.Inconsistent()
+		residual += max(c.Residual, -c.Residual)
+	}
+	return contradictions, residual
+}
+
 // Device is the analysis of one device. Devices are never mixed.
 type Device struct {
 	Timeline *timeline.Timeline
 	// Moments are the states that reports show: "peak" (highest active bytes, if there is a
 	// trace), "oom" (the last out-of-memory event, if any) and "end", in this order.
 	Moments []Moment
+	Steps   steps.Result
+	Churn   churn.Report
 }
 
 // Moment is the state of a device right after one event.
@@ -31,6 +47,8 @@ type Moment struct {
 	State *timeline.State
 	Live  []attribution.Group // active bytes by stack, largest first; sums to State.Active
 	Frag  fragmentation.Report
+	// Uses says what the active bytes are for, most bytes first; sums to State.Active.
+	Uses []category.Sum
 }
 
 // Note is one line about the quality of the data.

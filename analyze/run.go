@@ -4,31 +4,40 @@ import (
 	"fmt"
 
 	"snapana/analyze/attribution"
+	"snapana/analyze/category"
+	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
+	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 	"snapana/analyze/verdict"
 	"snapana/snapshot"
 )
 
+// Options change how a snapshot is analysed.
+type Options struct {
+	Rules []category.Rule // what memory is for, before anything is inferred
+}
+
 // Run analyses a snapshot. It never fails: what the file lacks or contradicts is said in the
 // result's notes and findings.
-func Run(s *snapshot.Snapshot) *Result {
+func Run(s *snapshot.Snapshot, opt Options) *Result {
 	r := &Result{Snapshot: s}
 	var evidence []verdict.Evidence
 	for _, ordinal := range devicesOf(s) {
 		t := timeline.Build(s, ordinal)
-		d := Device{Timeline: t}
-		end := look(s, t, "end", t.Trace.Len()-1)
+		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t)}
+		uses := category.Find(s, t, &d.Steps, opt.Rules)
+		end := look(s, t, uses, "end", t.Trace.Len()-1)
 		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
 		if t.Trace.Len() > 0 { // else nothing is known of a peak
-			peak := look(s, t, "peak", t.PeakActive.Event)
+			peak := look(s, t, uses, "peak", t.PeakActive.Event)
 			e.Peak = peak.scene()
 			d.Moments = append(d.Moments, peak)
 		}
 		if n := len(t.OOMs); n > 0 {
-			oom := look(s, t, "oom", t.OOMs[n-1].Event)
+			oom := look(s, t, uses, "oom", t.OOMs[n-1].Event)
 			scene := oom.scene()
 			e.OOM = &scene
 			d.Moments = append(d.Moments, oom)
@@ -66,9 +75,9 @@ func devicesOf(s *snapshot.Snapshot) []int {
 	return out
 }
 
-func look(s *snapshot.Snapshot, t *timeline.Timeline, name string, event int) Moment {
+func look(s *snapshot.Snapshot, t *timeline.Timeline, uses *category.Table, name string, event int) Moment {
 	st := t.StateAt(event)
-	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(t, st)}
+	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(t, st), Uses: uses.Sums(t, st)}
 }
 
 func (m *Moment) scene() verdict.Scene {

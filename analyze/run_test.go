@@ -20,7 +20,7 @@ func run(t *testing.T, path string) *analyze.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analyze.Run(s)
+	return analyze.Run(s, analyze.Options{})
 }
 
 // TestLabelled compares the verdict with the label of each snapshot whose cause is known.

@@ -20,15 +20,21 @@ const (
 
 func read(t *testing.T, program func(d *build.Device)) (*snapshot.Snapshot, *timeline.Timeline) {
 	t.Helper()
+	s := readWith(t, build.Options{}, program)
+	return s, timeline.Build(s, 0)
+}
+
+func readWith(t *testing.T, opt build.Options, program func(d *build.Device)) *snapshot.Snapshot {
+	t.Helper()
 	var buf bytes.Buffer
-	if err := build.Run(build.Options{}, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
+	if err := build.Run(opt, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, timeline.Build(s, 0)
+	return s
 }
 
 func TestSite(t *testing.T) {
@@ -61,6 +67,14 @@ func TestSite(t *testing.T) {
 			[]string{"??:0:torch::unwind::unwind()", "/build/aten/src/ATen/native/Empty.cpp:12:at::empty", "Objects/call.c:5:_PyObject_Call", "/app/x.py:3:f"},
 			"x.py:3 f", []string{"/build/aten/src/ATen/native/Empty.cpp:12 at::empty", "/app/x.py:3 f"}},
 		{"nothing but plumbing", []string{module}, "module.py:1750 _call_impl", []string{"torch/nn/modules/module.py:1750 _call_impl"}},
+		{"a backward function in C++",
+			[]string{"CUDACachingAllocator.cpp:0:Native::malloc(unsigned long)", "??:0:at::_ops::bmm::call(at::Tensor const&)", ":0:torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)", "thread48.o:0:execute_native_thread_routine"},
+			"BmmBackward0 (backward)",
+			[]string{"CUDACachingAllocator.cpp Native::malloc(unsigned long)", "?? at::_ops::bmm::call(at::Tensor const&)", "? torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)", "thread48.o execute_native_thread_routine"}},
+		{"an operator in C++",
+			[]string{"??:0:at::_ops::empty::call(int)", "??:0:at::_ops::bmm::redispatch(at::Tensor const&)", "??:0:main"},
+			"aten::bmm",
+			[]string{"?? at::_ops::empty::call(int)", "?? at::_ops::bmm::redispatch(at::Tensor const&)", "?? main"}},
 		{"a path of Windows", []string{`\\host\me\train.py:4:step`}, "train.py:4 step", []string{`\\host\me\train.py:4 step`}},
 		{"no frames", nil, "", nil},
 	} {

@@ -9,10 +9,26 @@ import (
 
 // Site is the frame that a stack stands for: the innermost one of the user's own code, or
 // else of another library than torch, or else the innermost one at all: "model.py:26
-// forward". It is empty when the stack has no frames.
+// forward". A stack of C++ alone goes by the backward function or the operator that it is in:
+// "AddmmBackward0 (backward)". It is empty when the stack has no frames.
 func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
+	f, rank, ok := siteFrame(s, stack)
+	if !ok {
+		return ""
+	}
+	if rank <= native {
+		if name := nativeSite(s, stack); name != "" {
+			return name
+		}
+	}
+	return text(s, f, base(s.Strings.Get(f.File)))
+}
+
+// siteFrame is the frame of Site and where its code comes from, false without frames.
+func siteFrame(s *snapshot.Snapshot, stack snapshot.StackID) (snapshot.Frame, origin, bool) {
 	best, rank := snapshot.Frame{}, plumbing
-	for _, id := range s.Stacks.Get(stack) {
+	ids := s.Stacks.Get(stack)
+	for _, id := range ids {
 		f := s.Frames.Get(id)
 		if o := originOf(s, f); o > rank {
 			best, rank = f, o
@@ -21,14 +37,10 @@ func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
 			break
 		}
 	}
-	if rank == plumbing {
-		if frames := s.Stacks.Get(stack); len(frames) > 0 {
-			best = s.Frames.Get(frames[0])
-		} else {
-			return ""
-		}
+	if rank == plumbing && len(ids) > 0 {
+		best = s.Frames.Get(ids[0])
 	}
-	return text(s, best, base(s.Strings.Get(best.File)))
+	return best, rank, len(ids) > 0
 }
 
 // Frames is a stack for people, innermost first: "file:line function". Frames that every
@@ -75,13 +87,16 @@ const (
 )
 
 func originOf(s *snapshot.Snapshot, f snapshot.Frame) origin {
-	file, name := s.Strings.Get(f.File), s.Strings.Get(f.Name)
+	return originOfText(s.Strings.Get(f.File), s.Strings.Get(f.Name))
+}
+
+func originOfText(file, name string) origin {
 	switch {
 	case isPlumbing(file, name):
 		return plumbing
-	case isNative(file):
+	case !isPython(file):
 		return native
-	case strings.HasPrefix(file, "<frozen"), file == "none", file == "":
+	case strings.HasPrefix(file, "<frozen"), file == "none":
 		return library
 	}
 	if pkg, ok := installed(file); ok {
@@ -139,7 +154,7 @@ func isNative(file string) bool {
 	}
 	if i := strings.LastIndexByte(file, '.'); i >= 0 {
 		switch file[i:] {
-		case ".cpp", ".cc", ".c", ".h", ".hpp", ".cu", ".cuh", ".S", ".so":
+		case ".cpp", ".cc", ".c", ".h", ".hpp", ".cu", ".cuh", ".S", ".so", ".o":
 			return true
 		}
 	}

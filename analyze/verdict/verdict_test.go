@@ -132,5 +132,5 @@ func judge(t *testing.T, made *build.Snapshot) verdict.Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analyze.Run(s).Verdict
+	return analyze.Run(s, analyze.Options{}).Verdict
 }

@@ -3,12 +3,15 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"snapana/analyze"
+	"snapana/analyze/category"
 	"snapana/snapshot"
 )
 
@@ -17,12 +20,14 @@ type inputFlags struct {
 	partial  bool
 	maxBytes size
 	index    int
+	rules    string
 }
 
 func (f *inputFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.partial, "partial", false, "read a damaged or cut file as far as it goes")
 	fl.Var(&f.maxBytes, "max-bytes", "refuse input that unpacks to more than `SIZE`, like 8GiB\n(default: 4GiB or 64 times the compressed size)")
+	fl.StringVar(&f.rules, "rules", "", "take what memory is for from the patterns in `FILE`, a YAML file, before inferring it")
 	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
 }
 
@@ -38,6 +43,34 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 		return snapshot.Read(cmd.InOrStdin(), "stdin", opt)
 	}
 	return snapshot.Open(path, opt)
+}
+
+// analyse reads the snapshot that the command line names and analyses it.
+func (f *inputFlags) analyse(cmd *cobra.Command, path string) (*analyze.Result, error) {
+	opt, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	snap, err := f.open(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	return analyze.Run(snap, opt), nil
+}
+
+func (f *inputFlags) options() (analyze.Options, error) {
+	if f.rules == "" {
+		return analyze.Options{}, nil
+	}
+	data, err := os.ReadFile(f.rules)
+	if err != nil {
+		return analyze.Options{}, err
+	}
+	rules, err := category.ParseRules(data)
+	if err != nil {
+		return analyze.Options{}, fmt.Errorf("%s: %w", f.rules, err)
+	}
+	return analyze.Options{Rules: rules}, nil
 }
 
 // size is a flag value in bytes.

@@ -49,11 +49,10 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if err := report.Check(dir); err != nil {
 				return err
 			}
-			snap, err := in.open(cmd, args[0])
+			result, err := in.analyse(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			result := analyze.Run(snap)
 			if err := report.WriteDir(dir, result); err != nil {
 				return written(fmt.Errorf("write the report: %w", err))
 			}

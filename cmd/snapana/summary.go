@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
 	"snapana/report/json"
 	"snapana/report/text"
 )
@@ -24,11 +23,10 @@ and active memory, and what the file lacks. It writes no files.`,
   zstd -dc snapshot.pickle.zst | snapana summary -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			snap, err := in.open(cmd, args[0])
+			result, err := in.analyse(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			result := analyze.Run(snap)
 			if asJSON {
 				return written(json.Write(cmd.OutOrStdout(), result))
 			}

@@ -21,6 +21,8 @@ type device struct {
 	OOMs     []oomRow
 	MoreOOMs int
 	Retries  string
+	Uses     []uses
+	Steps    *stepView
 	Stacks   []stackTable
 	Maps     []segmentMap
 	Frag     fragments
@@ -135,7 +137,17 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.Retries = fmt.Sprintf("The device refused memory %s, and cached segments were released to try again: %s given back in all.",
 			times, units.Bytes(released))
 	}
+	if deep.points > compact.points {
+		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
+	}
+	var mostActive int64
+	for i := range phases {
+		mostActive = max(mostActive, phases[i].State.Totals.Active)
+	}
 	for _, ph := range phases {
+		if len(ph.Uses) > 0 {
+			v.Uses = append(v.Uses, newUses(r.Snapshot, &ph, mostActive))
+		}
 		v.Stacks = append(v.Stacks, newStackTable(ph, colours, deep))
 		v.Maps = append(v.Maps, newSegmentMap(t, ph, colours, deep))
 	}

@@ -152,6 +152,9 @@ func facts(r *analyze.Result) []fact {
 	case 1:
 		list[3].Value = "1 event"
 	}
+	if len(r.Devices) > 0 {
+		list = append(list, fact{"Books balance", view.Books(r)})
+	}
 	if len(s.Container) > 0 {
 		list = append(list, fact{"Format", text(strings.Join(s.Container, ", "))})
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"snapana/analyze"
+	"snapana/analyze/category"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
 	"snapana/report/internal/view"
@@ -33,7 +34,7 @@ func build(r *analyze.Result) *report {
 		out.Source.Events += t.Len()
 	}
 	for i := range r.Devices {
-		out.Devices = append(out.Devices, buildDevice(&r.Devices[i]))
+		out.Devices = append(out.Devices, buildDevice(r.Snapshot, &r.Devices[i]))
 	}
 	return out
 }
@@ -71,14 +72,17 @@ func buildSettings(s *snapshot.Settings) settings {
 	return out
 }
 
-func buildDevice(d *analyze.Device) device {
+func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	t := d.Timeline
 	out := device{
 		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
-		Peaks: peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested},
 		Curve: []point{}, Moments: []moment{}, OOMs: []oom{}, Retries: []retry{},
 		OOMsN: len(t.OOMs), RetryN: len(t.Retries), Checks: buildChecks(&t.Checks),
 	}
+	if t.Trace.Len() > 0 {
+		out.Peaks = &peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested, t.PeakInactiveSplit}
+	}
+	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
 	for _, p := range view.Reduce(t.Curve, maxCurve) {
 		out.Curve = append(out.Curve, point(p))
 	}
@@ -110,7 +114,7 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 	f := &m.Frag
 	out := moment{
 		Name: m.Name, Event: m.State.Event, Time: m.State.Time, Totals: m.State.Totals,
-		Stacks: []stack{}, StacksN: len(m.Live),
+		Stacks: []stack{}, StacksN: len(m.Live), Uses: []use{},
 		Fragmentation: fragmentation{
 			Reserved: f.Reserved, Active: f.Active, Releasable: f.Releasable, Split: f.Split,
 			Rounding: f.Rounding, LargestFree: f.LargestFree, Segments: f.Segments,
@@ -130,6 +134,10 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Kind: "other", Site: fmt.Sprintf("%d other stacks", more), Bytes: other.Rounded,
 			Requested: other.Requested, PreTrace: other.PreTrace, Count: other.Count, Frames: []string{},
 		})
+	}
+	for _, x := range m.Uses {
+		out.Uses = append(out.Uses, use{x.Category.String(), x.Rounded, x.Requested, x.Count,
+			x.Trust[category.High], x.Trust[category.Medium], x.Trust[category.Low]})
 	}
 	pins, _ := view.Pins(t, m, maxPins)
 	for _, p := range pins {

@@ -37,14 +37,52 @@ type device struct {
 	Events  int             `json:"events"`
 	Initial timeline.Totals `json:"initial"`
 	Final   timeline.Totals `json:"final"`
-	Peaks   peaks           `json:"peaks"`
+	Peaks   *peaks          `json:"peaks"` // null without a trace
 	Curve   []point         `json:"curve"`
 	Moments []moment        `json:"moments"`
 	OOMs    []oom           `json:"ooms"`
 	OOMsN   int             `json:"ooms_total"`
 	Retries []retry         `json:"retries"`
 	RetryN  int             `json:"retries_total"`
+	Steps   stepList        `json:"steps"`
+	Churn   churnSum        `json:"churn"`
 	Checks  checks          `json:"checks"`
+}
+
+type stepList struct {
+	Unit       string `json:"unit"`
+	Source     string `json:"source"`
+	Confidence string `json:"confidence"`
+	Total      int    `json:"total"`
+	Steps      []step `json:"list"`
+}
+
+type step struct {
+	First     int    `json:"first_event"`
+	Last      int    `json:"last_event"`
+	Name      string `json:"name"`
+	Peak      int64  `json:"peak"`
+	Start     int64  `json:"start"`
+	End       int64  `json:"end"`
+	Survivors int64  `json:"survivors"`
+	WarmUp    bool   `json:"warm_up"`
+}
+
+type churnSum struct {
+	Within int         `json:"within_events"`
+	Allocs int64       `json:"allocs"`
+	Short  int64       `json:"short"`
+	Bytes  int64       `json:"short_bytes"`
+	Span   int64       `json:"span_us"`
+	Sites  []churnSite `json:"sites"`
+}
+
+type churnSite struct {
+	Site   string  `json:"site"`
+	Allocs int64   `json:"allocs"`
+	Short  int64   `json:"short"`
+	Bytes  int64   `json:"short_bytes"`
+	Held   float64 `json:"held"`
 }
 
 type peaks struct {
@@ -52,6 +90,7 @@ type peaks struct {
 	Active    timeline.Peak `json:"active"`
 	Allocated timeline.Peak `json:"allocated"`
 	Requested timeline.Peak `json:"requested"`
+	Split     timeline.Peak `json:"inactive_split"`
 }
 
 type point struct {
@@ -70,6 +109,7 @@ type moment struct {
 	Totals        timeline.Totals `json:"totals"`
 	Stacks        []stack         `json:"stacks"`
 	StacksN       int             `json:"stacks_total"`
+	Uses          []use           `json:"uses"`
 	Fragmentation fragmentation   `json:"fragmentation"`
 }
 
@@ -81,6 +121,16 @@ type stack struct {
 	PreTrace  int64    `json:"pre_trace"`
 	Count     int64    `json:"count"`
 	Frames    []string `json:"frames"`
+}
+
+type use struct {
+	Category  string `json:"category"`
+	Bytes     int64  `json:"bytes"`
+	Requested int64  `json:"requested"`
+	Count     int64  `json:"count"`
+	High      int64  `json:"high"`
+	Medium    int64  `json:"medium"`
+	Low       int64  `json:"low"`
 }
 
 type fragmentation struct {

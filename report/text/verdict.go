@@ -53,7 +53,7 @@ func (p *printer) room(devices, findings int) (why, next int) {
 
 func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 	name := view.ClipLeft(view.Plain(r.Snapshot.Name), 60)
-	p.line(p.paint(dim, fmt.Sprintf("%s, %s", name, units.Bytes(r.Snapshot.Bytes))))
+	p.line(p.paint(dim, fmt.Sprintf("%s, %s; books balance: %s", name, units.Bytes(r.Snapshot.Bytes), view.Books(r))))
 	badge := strings.ToUpper(string(r.Verdict.Status))
 	text := view.Plain(r.Verdict.Headline)
 	if top != nil {

@@ -261,6 +261,9 @@ func (t *Labels) Get(id LabelID) Label {
 	return t.all[id-1]
 }
 
+// Len is the number of distinct labels that are not empty.
+func (t *Labels) Len() int { return len(t.all) }
+
 // Intern gives the id of an equal label.
 func (t *Labels) Intern(l Label) LabelID {
 	if l == (Label{}) {

@@ -7,7 +7,10 @@ import (
 
 	"snapana/analyze"
 	"snapana/analyze/attribution"
+	"snapana/analyze/category"
+	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
 	"snapana/snapshot"
@@ -192,7 +195,7 @@ func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
 	t.Retries = []timeline.Retry{{FirstEvent: 88, LastEvent: 89, Released: 64 * m}}
 	t.Checks = timeline.Checks{PreTraceBlocks: 2, Markers: 1}
 
-	return analyze.Device{Timeline: t, Moments: []analyze.Moment{
+	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Moments: []analyze.Moment{
 		moment(t, "peak", peak), moment(t, "oom", oom), moment(t, "end", end),
 	}}
 }
@@ -201,6 +204,41 @@ var frames = map[snapshot.StackID][]string{
 	2: {"model.py:52 forward", "linear.py:125 forward", "train.py:30 step", "main.py:12 <module>"},
 	3: {"attention.py:77 scores", "model.py:60 forward", "main.py:12 <module>"},
 	4: {"cache.py:88 append", "generate.py:41 step", "main.py:12 <module>"},
+}
+
+func stepsOf(m int64) steps.Result {
+	return steps.Result{
+		Unit: "iteration of train (train.py:31)", Source: "both", Confidence: steps.High,
+		Steps: []steps.Step{
+			{First: 10, Last: 39, Name: "ProfilerStep#1", Peak: 1700 * m, Start: 1024 * m, End: 1680 * m, Growth: 656 * m, Survivors: 656 * m, WarmUp: true},
+			{First: 40, Last: 69, Name: "ProfilerStep#2", Peak: 2056 * m, Start: 1680 * m, End: 2056 * m, Growth: 376 * m, Survivors: 16 * m},
+			{First: 70, Last: 99, Name: "ProfilerStep#3", Peak: 2056 * m, Start: 2056 * m, End: 1696 * m, Growth: -360 * m},
+		},
+	}
+}
+
+func churnOf(m int64) churn.Report {
+	return churn.Report{
+		Allocs: 5, Short: 1, Bytes: 360 * m, Micros: 2_475_000,
+		Sites: []churn.Site{{Stack: 2, Allocs: 2, Short: 1, Bytes: 360 * m, Held: 1.5e9}},
+	}
+}
+
+// usesOf takes the first stack for parameters and the rest for activations.
+func usesOf(groups []attribution.Group) []category.Sum {
+	var a, p category.Sum
+	a.Category, p.Category = category.Activation, category.Parameter
+	for i := range groups {
+		g, x, trust := &groups[i], &a, category.Medium
+		if i == 0 {
+			x, trust = &p, category.High
+		}
+		x.Count += g.Count
+		x.Rounded += g.Rounded
+		x.Requested += g.Requested
+		x.Trust[trust] += g.Rounded
+	}
+	return []category.Sum{p, a}
 }
 
 // moment derives the groups and the fragmentation of a state.
@@ -246,6 +284,7 @@ func moment(t *timeline.Timeline, name string, st *timeline.State) analyze.Momen
 		mo.Live = append(mo.Live, *g)
 	}
 	sortGroups(mo.Live)
+	mo.Uses = usesOf(mo.Live)
 	sortPins(f.Pins)
 	return mo
 }

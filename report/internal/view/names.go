@@ -47,6 +47,15 @@ func Count(t *timeline.Timeline, n int) string {
 	return units.Count(int64(n))
 }
 
+// Books says in one line whether the books balance.
+func Books(r *analyze.Result) string {
+	n, residual := r.Books()
+	if n == 0 && residual == 0 {
+		return "yes, residual 0 B"
+	}
+	return fmt.Sprintf("no, residual %s, %s contradictions", units.Bytes(residual), units.Count(n))
+}
+
 // Find returns the moment of that name, nil when the device has none.
 func Find(d *analyze.Device, name string) *analyze.Moment {
 	for i := range d.Moments {

@@ -1,0 +1,176 @@
+package attribution
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+)
+
+// Moment is a point of a trace: right after Event, which is -1 before the first.
+type Moment struct {
+	Event int
+	Name  string // "at the peak of active bytes", "at the end", "at step 3"
+}
+
+// Span is a step of the program: the events First to Last.
+type Span struct {
+	First, Last int
+	Name        string // as the program called it, may be empty
+}
+
+// AtWords is what Locate understands, for help and errors.
+const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or 1750000000000000, or step:3"
+
+// Locate finds the moment that a user typed:
+//
+//	start          before the first event
+//	peak           the highest active bytes
+//	oom            the last out-of-memory event
+//	end            after the last event, which is the dump's own state
+//	1234, #1234    right after an event of the trace
+//	+1.5s, 83ms    that long after the first event
+//	17500000000000 that time, in microseconds since the Unix epoch
+//	step:3         after the last event of a step, by number from 0 or by name
+//
+// steps gives the steps of the trace; nil says that none can be known.
+func Locate(t *timeline.Timeline, at string, steps func() []Span) (Moment, error) {
+	n := t.Trace.Len()
+	switch at {
+	case "start":
+		return Moment{-1, "before the trace"}, nil
+	case "end":
+		return Moment{n - 1, "at the end"}, nil
+	}
+	if n == 0 {
+		return Moment{}, fmt.Errorf("--at %s needs a trace, and GPU %d has none in this file: only --at end is known", at, t.Device)
+	}
+	if name, ok := strings.CutPrefix(at, "step:"); ok {
+		return locateStep(name, steps)
+	}
+	switch at {
+	case "peak":
+		return Peak(t, "active")
+	case "oom":
+		k := len(t.OOMs)
+		switch k {
+		case 0:
+			return Moment{}, fmt.Errorf("--at oom: the trace of GPU %d has no out-of-memory event", t.Device)
+		case 1:
+			return Moment{t.OOMs[0].Event, "when it ran out of memory"}, nil
+		}
+		return Moment{t.OOMs[k-1].Event, fmt.Sprintf("when it ran out of memory for the last of %d times", k)}, nil
+	}
+	if digits := strings.TrimPrefix(at, "#"); isNumber(digits) {
+		v, err := strconv.ParseInt(digits, 10, 64)
+		if err == nil && v >= oldestTime && digits == at {
+			return locateTime(t, v, at)
+		}
+		if err != nil || v >= int64(n) {
+			return Moment{}, fmt.Errorf("--at %s: the trace of GPU %d has %s", at, t.Device, eventRange(n))
+		}
+		return Moment{int(v), "after event " + units.Count(v)}, nil
+	}
+	if d, err := time.ParseDuration(strings.TrimPrefix(at, "+")); err == nil && d >= 0 {
+		return locateTime(t, t.Trace.At(0).Time+d.Microseconds(), at)
+	}
+	return Moment{}, fmt.Errorf("--at %q is no moment; want %s (the trace of GPU %d has %s)", at, AtWords, t.Device, eventRange(n)+timeRange(t))
+}
+
+// Peak is the moment of the highest bytes of one series: "reserved", "active", "allocated" or
+// "requested".
+func Peak(t *timeline.Timeline, series string) (Moment, error) {
+	peaks := map[string]timeline.Peak{
+		"reserved": t.PeakReserved, "active": t.PeakActive, "allocated": t.PeakAllocated, "requested": t.PeakRequested,
+	}
+	p, ok := peaks[series]
+	if !ok {
+		return Moment{}, fmt.Errorf("there is no peak of %q; of reserved, active, allocated and requested there is one", series)
+	}
+	if t.Trace.Len() == 0 {
+		return Moment{}, fmt.Errorf("the peak needs a trace, and GPU %d has none in this file; `snapana state` shows what is live at its end", t.Device)
+	}
+	return Moment{p.Event, "at the peak of " + series + " bytes"}, nil
+}
+
+// oldestTime tells times from events: as microseconds since the epoch it is in January 1970,
+// and no trace has so many events.
+const oldestTime = 1e12
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+func eventRange(n int) string {
+	if n == 1 {
+		return "one event, 0"
+	}
+	return "events 0 to " + strconv.Itoa(n-1)
+}
+
+// timeRange is the trace's length for errors, empty when it has no times.
+func timeRange(t *timeline.Timeline) string {
+	if first, last, ok := times(t); ok {
+		return ", times +0s to +" + span(last-first)
+	}
+	return ""
+}
+
+func times(t *timeline.Timeline) (first, last int64, ok bool) {
+	first, last = t.Trace.At(0).Time, t.Trace.At(t.Trace.Len()-1).Time
+	return first, last, first > 0 && last >= first
+}
+
+// span writes microseconds so that Locate reads them.
+func span(us int64) string { return (time.Duration(us) * time.Microsecond).String() }
+
+// locateTime finds the last event before the clock passes a time. The allocator's lock makes
+// times rise; where a clock was set back all the same, the first passing counts.
+func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
+	first, last, ok := times(t)
+	switch {
+	case !ok:
+		return Moment{}, fmt.Errorf("--at %s: the events of GPU %d have no times in this file; name an event, of %s", at, t.Device, eventRange(t.Trace.Len()))
+	case us < first || us > last:
+		return Moment{}, fmt.Errorf("--at %s: the trace of GPU %d has times +0s to +%s, or %d to %d", at, t.Device, span(last-first), first, last)
+	}
+	e := 0
+	for e+1 < t.Trace.Len() && t.Trace.At(e+1).Time <= us {
+		e++
+	}
+	return Moment{e, "at " + at}, nil
+}
+
+func locateStep(name string, steps func() []Span) (Moment, error) {
+	var all []Span
+	if steps != nil {
+		all = steps()
+	}
+	if len(all) == 0 {
+		return Moment{}, fmt.Errorf("--at step:%s: no steps are known of this trace; name an event or a time", name)
+	}
+	found := -1
+	if v, err := strconv.Atoi(name); err == nil && v >= 0 && v < len(all) {
+		found = v
+	}
+	for i := range all {
+		if found < 0 && name != "" && all[i].Name == name {
+			found = i
+		}
+	}
+	if found < 0 {
+		names := ""
+		if first := all[0].Name; first != "" {
+			names = fmt.Sprintf(" (%s to %s)", first, all[len(all)-1].Name)
+		}
+		return Moment{}, fmt.Errorf("--at step:%s: the trace has steps 0 to %d%s", name, len(all)-1, names)
+	}
+	word := fmt.Sprintf("after step %d of 0 to %d", found, len(all)-1)
+	if n := all[found].Name; n != "" {
+		word += " (" + n + ")"
+	}
+	return Moment{all[found].Last, word}, nil
+}

@@ -1,0 +1,148 @@
+package attribution
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// Note is what torch recorded beside the stacks of some of a row's blocks.
+type Note struct {
+	// Kind is "compile_context", "user_metadata", "internal_metadata", "category" (of files
+	// made from a profiler), "fx_node" or "forward": the innermost frames of the forward call
+	// whose backward allocated.
+	Kind  string
+	Text  string
+	Count int64
+	Bytes int64 // rounded
+}
+
+// maxNotes is how many notes a row keeps: those of the most bytes.
+const maxNotes = 8
+
+// noteKey is a row's label or FX node.
+type noteKey struct {
+	row   int32
+	label snapshot.LabelID
+	fx    int32 // of Frames.FX, from 1
+}
+
+// notes collects what is known of blocks by row.
+type notes struct {
+	s   *snapshot.Snapshot
+	t   *timeline.Timeline
+	sum map[noteKey]*Note
+	fx  []int32 // by stack: 1 + row of Frames.FX, 0 not yet known, -1 none
+}
+
+func newNotes(s *snapshot.Snapshot, t *timeline.Timeline) *notes {
+	n := &notes{s: s, t: t, sum: map[noteKey]*Note{}}
+	if len(s.Frames.FX) > 0 {
+		n.fx = make([]int32, s.Stacks.Len()+1)
+	}
+	return n
+}
+
+// label is what was recorded at a block's birth; nothing is known of pre-trace blocks.
+func (n *notes) label(l *timeline.Life) snapshot.LabelID {
+	if l.Born < 0 || n.s.Labels.Len() == 0 {
+		return 0
+	}
+	return n.t.Trace.At(int(l.Born)).Label
+}
+
+func (n *notes) add(row int32, l *timeline.Life, label snapshot.LabelID) {
+	if label != 0 {
+		n.count(noteKey{row: row, label: label}, l)
+	}
+	if n.fx == nil || int(l.Stack) >= len(n.fx) {
+		return
+	}
+	fx := &n.fx[l.Stack]
+	if *fx == 0 {
+		*fx = -1
+		for _, id := range n.s.Stacks.Get(l.Stack) {
+			if f := n.s.Frames.Get(id); f.FX > 0 {
+				*fx = f.FX
+				break
+			}
+		}
+	}
+	if *fx > 0 {
+		n.count(noteKey{row: row, fx: *fx}, l)
+	}
+}
+
+func (n *notes) count(k noteKey, l *timeline.Life) {
+	v := n.sum[k]
+	if v == nil {
+		v = new(Note)
+		n.sum[k] = v
+	}
+	v.Count++
+	v.Bytes += l.Rounded
+}
+
+// texts says in words what a key stands for, as pairs of kind and text.
+func (n *notes) texts(k noteKey) [][2]string {
+	get := n.s.Strings.Get
+	if k.fx > 0 {
+		fx := n.s.Frames.FX[k.fx-1]
+		text := strings.Join(strings.Fields(get(fx.Op)+" "+get(fx.Name)), " ")
+		if target := get(fx.Target); target != "" {
+			text += " (" + target + ")"
+		}
+		return [][2]string{{"fx_node", strings.TrimSpace(text)}}
+	}
+	l := n.s.Labels.Get(k.label)
+	var out [][2]string
+	for _, v := range []struct {
+		kind string
+		id   snapshot.StringID
+	}{
+		{"compile_context", l.CompileContext}, {"user_metadata", l.UserMetadata},
+		{"internal_metadata", l.InternalMetadata}, {"category", l.Category},
+	} {
+		if text := get(v.id); text != "" && (v.kind != "compile_context" || text != "N/A") {
+			out = append(out, [2]string{v.kind, text})
+		}
+	}
+	if frames := forwardFrames(get(l.ForwardFrames)); len(frames) > 0 {
+		var words []string
+		for _, f := range frames[:min(len(frames), 3)] {
+			words = append(words, f.text(base(f.file)))
+		}
+		out = append(out, [2]string{"forward", strings.Join(words, " < ")})
+	}
+	return out
+}
+
+// perRow gives the notes of each row, most bytes first.
+func (n *notes) perRow(rows int) [][]Note {
+	type key struct {
+		row        int32
+		kind, text string
+	}
+	sums := map[key]Note{}
+	for k, v := range n.sum {
+		for _, w := range n.texts(k) {
+			at := key{k.row, w[0], w[1]}
+			sum := sums[at]
+			sums[at] = Note{w[0], w[1], sum.Count + v.Count, sum.Bytes + v.Bytes}
+		}
+	}
+	out := make([][]Note, rows)
+	for k, v := range sums {
+		out[k.row] = append(out[k.row], v)
+	}
+	for i := range out {
+		slices.SortFunc(out[i], func(a, b Note) int {
+			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
+		})
+		out[i] = out[i][:min(len(out[i]), maxNotes)]
+	}
+	return out
+}

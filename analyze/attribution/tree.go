@@ -1,0 +1,152 @@
+package attribution
+
+import (
+	"cmp"
+	"slices"
+
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// Node is live memory by call path: everything that was allocated in a call or below it.
+type Node struct {
+	Name string // "file:line function", or of a module; empty at the root
+	// Unattributed marks a node that stands for what has no path.
+	Unattributed bool
+	Sum
+	Children []Node // most rounded bytes first
+}
+
+// Self is what was allocated in the call itself.
+func (n *Node) Self() Sum {
+	self := n.Sum
+	for i := range n.Children {
+		c := &n.Children[i]
+		self.Count -= c.Count
+		self.Rounded -= c.Rounded
+		self.Requested -= c.Requested
+		self.PreTrace -= c.PreTrace
+	}
+	return self
+}
+
+// Tree lays the live blocks of a state out by call path, outermost frame first, or by path of
+// module calls when the query is by module. The root's sum and leftOut, the blocks that
+// Match and Exclude took away, make up the state's active bytes.
+func Tree(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Query) (root Node, leftOut Sum) {
+	classes, notes := newClasses(s, t, &q), newNotes(s, t)
+	sums := map[*class]*Sum{}
+	var order []*class // so that equal files give equal trees
+	each(st, func(row int32) {
+		l := &t.Lives[row]
+		c := classes.of(l, notes.label(l))
+		if !c.kept {
+			leftOut.add(l)
+			return
+		}
+		sum := sums[c]
+		if sum == nil {
+			sum = new(Sum)
+			sums[c] = sum
+			order = append(order, c)
+		}
+		sum.add(l)
+	})
+	b := &treeBuilder{nodes: []flatNode{{}}, index: map[edge]int32{}}
+	for _, c := range order {
+		path, known := treePath(s, c, &q)
+		b.add(path, known, *sums[c])
+	}
+	return b.grow(), leftOut
+}
+
+func each(st *timeline.State, f func(row int32)) {
+	for i := range st.Segments {
+		for _, row := range st.Segments[i].Live {
+			f(row)
+		}
+	}
+	for _, row := range st.Outside {
+		f(row)
+	}
+}
+
+// treePath is where the blocks of a class hang, outermost first.
+func treePath(s *snapshot.Snapshot, c *class, q *Query) (path []string, known bool) {
+	if q.By == ByModule {
+		if path = moduleNames(s, c.stack, c.forward); len(path) > 0 {
+			return path, true
+		}
+		return []string{placeOf(s, ByModule, c).name}, false
+	}
+	ids := visible(s, c.stack, q.Internals)
+	for _, id := range slices.Backward(ids) {
+		path = append(path, FrameText(s, id))
+	}
+	if _, rank, _ := siteFrame(s, c.stack); rank < other && len(c.forward) > 0 {
+		back := []string{"(" + backwardOf + "these forward calls)"}
+		for _, f := range slices.Backward(c.forward) {
+			if q.Internals || originOfText(f.file, f.name) != plumbing {
+				back = append(back, f.text(shorten(orUnknown(f.file))))
+			}
+		}
+		return append(back, path...), true
+	}
+	if len(path) == 0 {
+		return []string{c.noStack}, false
+	}
+	return path, true
+}
+
+// treeBuilder is a tree in a table: stacks share their outer frames.
+type treeBuilder struct {
+	nodes []flatNode
+	index map[edge]int32
+}
+
+type flatNode struct {
+	name     string
+	unknown  bool
+	sum      Sum
+	children []int32
+}
+
+type edge struct {
+	parent int32
+	name   string
+}
+
+func (b *treeBuilder) add(path []string, known bool, sum Sum) {
+	at := int32(0)
+	b.nodes[0].sum.Add(sum)
+	for _, name := range path {
+		e := edge{at, name}
+		next, ok := b.index[e]
+		if !ok {
+			next = int32(len(b.nodes))
+			b.index[e] = next
+			b.nodes = append(b.nodes, flatNode{name: name, unknown: !known})
+			b.nodes[at].children = append(b.nodes[at].children, next)
+		}
+		at = next
+		b.nodes[at].sum.Add(sum)
+	}
+}
+
+// grow turns the table into nodes. Children stand behind their parents in it: going backwards
+// needs no recursion, which a file could drive deep.
+func (b *treeBuilder) grow() Node {
+	nodes := make([]Node, len(b.nodes))
+	for i := len(nodes) - 1; i >= 0; i-- {
+		f := &b.nodes[i]
+		n := Node{Name: f.name, Unattributed: f.unknown, Sum: f.sum}
+		for _, c := range f.children {
+			n.Children = append(n.Children, nodes[c])
+		}
+		slices.SortFunc(n.Children, func(a, b Node) int {
+			return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+		})
+		nodes[i] = n
+	}
+	return nodes[0]
+}

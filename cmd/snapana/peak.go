@@ -1,0 +1,39 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+func newPeak() *cobra.Command {
+	var (
+		f  stateFlags
+		of string
+	)
+	cmd := &cobra.Command{
+		Use:   "peak FILE",
+		Short: "Show what is live at the peak, and who holds it",
+		Long: `peak shows what is live at the highest active bytes of the trace in FILE (- for standard
+input): it is state --at peak, and takes the same flags. With --of the peak is that of
+another series: reserved memory, allocated bytes (without blocks that the program freed
+and another stream still uses) or requested bytes (before rounding).
+
+--by names the groups: ` + kindWords() + `;
+` + "`snapana help state`" + ` explains them.`,
+		Example: `  snapana peak snapshot.pickle
+  snapana peak --of reserved --by pool snapshot.pickle
+  snapana peak --tree snapshot.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args[0], func(_ *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
+				return attribution.Peak(t, of)
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` whose peak it is: reserved, active, allocated or requested")
+	return cmd
+}

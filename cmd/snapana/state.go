@@ -1,0 +1,258 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/category"
+	"snapana/analyze/steps"
+	"snapana/analyze/timeline"
+	"snapana/report/json"
+	"snapana/report/text"
+	"snapana/snapshot"
+)
+
+func newState() *cobra.Command {
+	var (
+		f  stateFlags
+		at string
+	)
+	cmd := &cobra.Command{
+		Use:   "state FILE",
+		Short: "Show what is live at one moment of the trace, and who holds it",
+		Long: `state rebuilds the memory of one GPU as it was at a moment of the trace in FILE (- for
+standard input), and groups the live blocks. Pre-trace blocks are counted like all others.
+
+--at names the moment:
+  end              after the last event: the dump's own state
+  start            before the first event
+  peak             at the highest active bytes
+  oom              at the last out-of-memory event
+  1234 or #1234    right after that event of the trace, from 0 on
+  +1.5s or 83ms    that long after the first event
+  1750000000000000 at that time, in microseconds since the Unix epoch
+  step:3           after a step, from 0 on, or by its name: step:ProfilerStep#3
+
+--by names the groups: ` + kindWords() + `.
+A site is the innermost frame of the program's own code. A module is a path of nn.Module
+calls, known by the lines at which their forward was, since stacks have no class names.
+
+"pinned" is the reserved memory of all segments in which a group has a block: while it
+lives, they cannot be released. Groups share segments, so that these do not sum up.`,
+		Example: `  snapana state snapshot.pickle
+  snapana state --at oom --by stack snapshot.pickle
+  snapana state --at +1.5s --by module --tree snapshot.pickle
+  snapana state --at 1234 --match 'model\.py' --exclude optim --json snapshot.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args[0], func(s *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
+				return attribution.Locate(t, at, func() []attribution.Span { return stepsOf(s, t) })
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&at, "at", "end", "`MOMENT`, as above")
+	return cmd
+}
+
+// stateFlags are the flags of the commands that show what is live at a moment.
+type stateFlags struct {
+	in             inputFlags
+	device         int
+	by             string
+	tree           bool
+	match, exclude string
+	top            int
+	asJSON         bool
+	internals      bool
+	parsed         []category.Rule // of the file that --rules names
+}
+
+func (f *stateFlags) add(cmd *cobra.Command) {
+	f.in.add(cmd)
+	fl := cmd.Flags()
+	fl.IntVar(&f.device, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
+	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
+	fl.StringVar(&f.by, "by", string(attribution.BySite), "group live blocks by `KIND`, as above")
+	fl.BoolVar(&f.tree, "tree", false, "show calls from the outermost in, instead of groups; with --by module, modules")
+	fl.StringVar(&f.match, "match", "", "only blocks with a frame \"file:line function\" that matches `REGEXP`")
+	fl.StringVar(&f.exclude, "exclude", "", "without blocks that have a frame that matches `REGEXP`")
+	fl.IntVar(&f.top, "top", 20, "show `N` groups, or in a tree N calls below each; 0 for all")
+	fl.BoolVar(&f.asJSON, "json", false, "print JSON instead, with all groups unless --top is given")
+	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher and C++ below Python")
+}
+
+// kindWords lists what --by takes.
+func kindWords() string {
+	var words []string
+	for _, k := range attribution.Kinds() {
+		words = append(words, string(k))
+	}
+	return strings.Join(words, ", ")
+}
+
+// query turns flags into a query.
+func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) {
+	if q.By, err = attribution.ParseKind(f.by); err != nil {
+		return q, fmt.Errorf("--by: %w", err)
+	}
+	if f.tree {
+		switch {
+		case !cmd.Flags().Changed("by"):
+			q.By = attribution.ByStack
+		case q.By != attribution.ByStack && q.By != attribution.ByModule:
+			return q, fmt.Errorf("--tree goes with --by stack or --by module, not with --by %s", q.By)
+		}
+	}
+	if f.top < 0 {
+		return q, fmt.Errorf("--top must not be negative; 0 is all")
+	}
+	if q.Match, err = pattern("--match", f.match); err != nil {
+		return q, err
+	}
+	if q.Exclude, err = pattern("--exclude", f.exclude); err != nil {
+		return q, err
+	}
+	if f.in.rules != "" && q.By != attribution.ByCategory {
+		return q, fmt.Errorf("--rules goes with --by category")
+	}
+	opt, err := f.in.options()
+	if err != nil {
+		return q, err
+	}
+	f.parsed = opt.Rules
+	q.Internals = f.internals
+	return q, nil
+}
+
+// categories gives the function that names the category of a block.
+func (f *stateFlags) categories(s *snapshot.Snapshot, t *timeline.Timeline) func(int32) string {
+	found := steps.Find(s, t)
+	table := category.Find(s, t, &found, f.parsed)
+	return func(row int32) string {
+		c, _ := table.Of(row)
+		if c == category.Unknown {
+			return ""
+		}
+		return c.String()
+	}
+}
+
+func pattern(flag, text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q is no regular expression: %w", flag, text, err)
+	}
+	return re, nil
+}
+
+// run reads the file, finds the moment and prints what is live then.
+func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
+	q, err := f.query(cmd)
+	if err != nil {
+		return err
+	}
+	snap, err := f.in.open(cmd, path)
+	if err != nil {
+		return err
+	}
+	t, why, err := pickDevice(snap, f.device, cmd.Flags().Changed("device"))
+	if err != nil {
+		return err
+	}
+	m, err := locate(snap, t)
+	if err != nil {
+		return err
+	}
+	if q.By == attribution.ByCategory {
+		q.Category = f.categories(snap, t)
+	}
+	a := attribution.Ask(snap, t, m, q, f.tree)
+	a.Why = why
+	w := cmd.OutOrStdout()
+	if f.asJSON {
+		top := 0
+		if cmd.Flags().Changed("top") {
+			top = f.top
+		}
+		return written(json.WriteState(w, a, top))
+	}
+	return written(text.State(w, a, text.StateOptions{Color: useColour(w), Top: f.top}))
+}
+
+func stepsOf(s *snapshot.Snapshot, t *timeline.Timeline) []attribution.Span {
+	var out []attribution.Span
+	for _, st := range steps.Find(s, t).Steps {
+		out = append(out, attribution.Span{First: st.First, Last: st.Last, Name: st.Name})
+	}
+	return out
+}
+
+// pickDevice builds the timeline of the device that was asked for, or else of the one with the
+// highest peak of reserved memory, and says why when there were others.
+func pickDevice(s *snapshot.Snapshot, ordinal int, asked bool) (*timeline.Timeline, string, error) {
+	used := usedDevices(s)
+	if asked {
+		for _, d := range used {
+			if d == ordinal {
+				return timeline.Build(s, d), "", nil
+			}
+		}
+		return nil, "", fmt.Errorf("--device %d: the file has memory of %s", ordinal, deviceWords(used))
+	}
+	if len(used) == 0 {
+		return nil, "", fmt.Errorf("%s has no segments and no events: nothing is live in it", s.Name)
+	}
+	best := timeline.Build(s, used[0])
+	for _, d := range used[1:] {
+		if t := timeline.Build(s, d); t.PeakReserved.Bytes > best.PeakReserved.Bytes {
+			best = t
+		}
+	}
+	if len(used) == 1 {
+		return best, "", nil
+	}
+	return best, fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses", len(used)), nil
+}
+
+// usedDevices lists the ordinals that have segments or events.
+func usedDevices(s *snapshot.Snapshot) []int {
+	used := make([]bool, s.NumDevices())
+	for i := range s.Traces {
+		used[i] = s.Traces[i].Len() > 0
+	}
+	for i := range s.Segments {
+		if d := s.Segments[i].Device; d >= 0 {
+			used[d] = true
+		}
+	}
+	var out []int
+	for d, u := range used {
+		if u {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func deviceWords(used []int) string {
+	const most = 8
+	if len(used) == 0 {
+		return "no GPU"
+	}
+	var words []string
+	for _, d := range used[:min(len(used), most)] {
+		words = append(words, fmt.Sprint(d))
+	}
+	if len(used) > most {
+		words = append(words, fmt.Sprintf("... (%d in all)", len(used)))
+	}
+	return "GPU " + strings.Join(words, ", ")
+}

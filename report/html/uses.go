@@ -1,0 +1,76 @@
+package html
+
+import (
+	"snapana/analyze/attribution"
+	"snapana/analyze/category"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+	"snapana/snapshot"
+)
+
+// uses shows what the active bytes of a moment are for.
+type uses struct {
+	Title, When string
+	Total       string
+	Parts       []part
+	Rows        []useRow
+}
+
+type useRow struct {
+	Class, Name, Bytes, Share, Blocks, Trust, Site string
+}
+
+// useClass gives each category a colour; the rest is grey, and told by its name.
+func useClass(c category.Category) string {
+	switch c {
+	case category.Parameter:
+		return slot(1).Class()
+	case category.Gradient:
+		return slot(2).Class()
+	case category.OptimizerState:
+		return slot(3).Class()
+	case category.AutogradSaved:
+		return slot(4).Class()
+	case category.Activation:
+		return slot(5).Class()
+	case category.Input:
+		return slot(6).Class()
+	case category.Temporary:
+		return slot(7).Class()
+	case category.Workspace:
+		return slot(8).Class()
+	}
+	return slot(0).Class()
+}
+
+func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {
+	v := uses{Title: ph.Title, When: ph.When, Total: units.Bytes(ph.State.Totals.Active)}
+	for _, x := range ph.Uses {
+		class := useClass(x.Category)
+		name := x.Category.String()
+		v.Parts = append(v.Parts, part{class, name, units.Bytes(x.Rounded), units.Percent(x.Rounded, ph.State.Totals.Active), percent(share(x.Rounded, most)), ""})
+		row := useRow{Class: class, Name: name, Bytes: units.Bytes(x.Rounded), Share: units.Percent(x.Rounded, ph.State.Totals.Active), Blocks: units.Count(x.Count), Trust: trust(&x)}
+		for i, stack := range x.Stacks {
+			if i > 0 {
+				break
+			}
+			row.Site = view.ClipLeft(text(attribution.Site(s, stack)), frameText)
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	return v
+}
+
+// trust is the confidence that most of a category's bytes have.
+func trust(x *category.Sum) string {
+	best := category.None
+	for c := range x.Trust {
+		if x.Trust[c] > x.Trust[best] {
+			best = category.Confidence(c)
+		}
+	}
+	if best == category.None {
+		return "-"
+	}
+	return best.String()
+}

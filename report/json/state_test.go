@@ -1,0 +1,91 @@
+package json
+
+import (
+	"bytes"
+	"regexp"
+	"testing"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/timeline"
+	fixture "snapana/fixtures/build"
+	"snapana/fixtures/pickler"
+	"snapana/report/internal/sample"
+	"snapana/snapshot"
+)
+
+const mib = 1 << 20
+
+// compiled is a program with a compiled region, of torch 2.12.
+func compiled(t *testing.T) (*snapshot.Snapshot, *timeline.Timeline) {
+	t.Helper()
+	var buf bytes.Buffer
+	program := func(d *fixture.Device) {
+		d.Stack = fixture.NewStack("/app/model.py:7:forward", "/app/train.py:3:main")
+		d.Alloc(4 * mib)
+		d.Record()
+		d.Region = "Torch-Compiled Region: 0/0"
+		d.Alloc(3 * mib)
+		d.Region, d.Stack = "", fixture.NewStack("/app/data.py:5:load", "/app/train.py:4:main")
+		d.Alloc(2*mib + 100)
+		d.Stack = nil
+		d.Alloc(mib)
+	}
+	if err := fixture.Run(fixture.Options{Torch: 212, Late: true}, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, timeline.Build(s, 0)
+}
+
+func writeState(t *testing.T, q attribution.Query, tree bool, top int) []byte {
+	t.Helper()
+	s, tl := compiled(t)
+	m, err := attribution.Locate(tl, "end", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteState(&b, attribution.Ask(s, tl, m, q, tree), top); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestStateGolden(t *testing.T) {
+	sample.Golden(t, "state.json", writeState(t, attribution.Query{Exclude: regexp.MustCompile("data")}, true, 1))
+}
+
+func TestStateSchema(t *testing.T) {
+	checkSchema(t, StateSchema, writeState(t, attribution.Query{}, true, 0), writeState(t, attribution.Query{By: attribution.ByPool}, false, 1))
+}
+
+// TestStateCloses adds up what a document lists.
+func TestStateCloses(t *testing.T) {
+	s, tl := compiled(t)
+	m, err := attribution.Locate(tl, "end", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []attribution.Kind{attribution.ByStack, attribution.BySite, attribution.ByPool} {
+		for top := range 4 {
+			d := buildState(attribution.Ask(s, tl, m, attribution.Query{By: by, Exclude: regexp.MustCompile("data")}, true), top)
+			sum := d.Others.Bytes + d.LeftOut.Bytes
+			for _, g := range d.Groups {
+				sum += g.Bytes
+			}
+			var self int64
+			for _, n := range d.Tree {
+				self += n.Self
+			}
+			if sum != d.Totals.Active || self+d.LeftOut.Bytes != d.Totals.Active || d.TreeN != len(d.Tree) {
+				t.Errorf("by %s, %d groups: sum %d, tree %d + %d, active %d", by, top, sum, self, d.LeftOut.Bytes, d.Totals.Active)
+			}
+			if top > 0 && len(d.Groups) > top || d.GroupsN < len(d.Groups) {
+				t.Errorf("by %s, %d groups: %d of %d", by, top, len(d.Groups), d.GroupsN)
+			}
+		}
+	}
+}

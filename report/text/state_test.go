@@ -1,0 +1,171 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/timeline"
+	"snapana/fixtures/build"
+	"snapana/fixtures/pickler"
+	"snapana/report/internal/sample"
+	"snapana/snapshot"
+)
+
+const mib = 1 << 20
+
+// program trains a little, from before the trace on.
+func program(d *build.Device) {
+	const (
+		module = "/venv/lib/python3.12/site-packages/torch/nn/modules/module.py:1750:_call_impl"
+		linear = "/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py:125:forward"
+		main   = "/app/train.py:9:main"
+	)
+	d.Alloc(600)
+	d.Record()
+	d.Stack = build.NewStack("/app/data.py:3:load", main)
+	d.Alloc(2 * mib)
+	block := []string{"/app/a folder/model.py:38:forward", module, "/app/a folder/model.py:55:forward", module, main}
+	d.Stack = build.NewStack(append([]string{linear, module}, block...)...)
+	d.Alloc(13 * mib)
+	d.Stack, d.Region = build.NewStack(block...), "Torch-Compiled Region: 0/0"
+	d.Alloc(4 * mib)
+	d.Stack, d.Region = build.NewStack(append([]string{"/venv/lib/python3.12/site-packages/torch/" + strings.Repeat("deep/", 30) + "x.py:1:f"}, block...)...), ""
+	d.Alloc(100)
+}
+
+func answer(t *testing.T, opt build.Options, program func(*build.Device), at string, q attribution.Query, tree bool) *attribution.Answer {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := build.Run(opt, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ask(t, s, at, q, tree)
+}
+
+func ask(t *testing.T, s *snapshot.Snapshot, at string, q attribution.Query, tree bool) *attribution.Answer {
+	t.Helper()
+	tl := timeline.Build(s, 0)
+	m, err := attribution.Locate(tl, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return attribution.Ask(s, tl, m, q, tree)
+}
+
+func stateOf(t *testing.T, a *attribution.Answer, o StateOptions) string {
+	return render(t, func(w io.Writer) error { return State(w, a, o) })
+}
+
+func TestStateGolden(t *testing.T) {
+	late := build.Options{Torch: 212, Late: true}
+	var all strings.Builder
+	for _, c := range []struct {
+		title, at string
+		opt       build.Options
+		q         attribution.Query
+		tree      bool
+		o         StateOptions
+	}{
+		{"by stack, with what torch.compile recorded", "end", late, attribution.Query{}, false, StateOptions{}},
+		{"by site, the first two, filtered", "peak", late, attribution.Query{By: attribution.BySite, Exclude: regexp.MustCompile("data")}, false, StateOptions{Top: 2}},
+		{"by module", "3", late, attribution.Query{By: attribution.ByModule}, false, StateOptions{}},
+		{"a tree", "end", late, attribution.Query{}, true, StateOptions{Color: true}},
+		{"a tree of modules, filtered", "end", late, attribution.Query{By: attribution.ByModule, Match: regexp.MustCompile("model")}, true, StateOptions{}},
+		{"a tree with internals, one call each", "end", late, attribution.Query{Internals: true}, true, StateOptions{Top: 1}},
+		{"before the trace", "start", late, attribution.Query{By: attribution.ByPool}, false, StateOptions{}},
+		{"no trace", "end", build.Options{NoTrace: true}, attribution.Query{By: attribution.BySite}, false, StateOptions{}},
+		{"nothing live", "start", build.Options{}, attribution.Query{}, false, StateOptions{}},
+	} {
+		a := answer(t, c.opt, program, c.at, c.q, c.tree)
+		all.WriteString("== " + c.title + "\n" + stateOf(t, a, c.o) + "\n")
+	}
+	sample.Golden(t, "state.txt", []byte(all.String()))
+}
+
+// TestStateHead checks the lines that say how far the figures can be trusted.
+func TestStateHead(t *testing.T) {
+	a := answer(t, build.Options{}, program, "end", attribution.Query{}, false)
+	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out, "\nbooks balance: yes, residual 0 B\n") {
+		t.Errorf("sound books:\n%s", out)
+	}
+	a.Why = "of 2"
+	a.Timeline.Checks.Overlaps, a.Timeline.Checks.Residual = 2, -512
+	a.State.Outside = []int32{0}
+	a.Snapshot.Partial = errors.New("cut at byte 7")
+	out := stateOf(t, a, StateOptions{})
+	for _, want := range []string{"made.pickle, GPU 0 (of 2) at the end\n", "books balance: no, residual -512 B, 2 contradictions\n",
+		"1 live block in no known segment", "only a part of the file was read: cut at byte 7\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestStateFits holds the width, and keeps control characters of a file from the terminal.
+func TestStateFits(t *testing.T) {
+	nasty := func(d *build.Device) {
+		for i := range 40 {
+			deep := []string{"/app/\x1b]0;x\a" + strings.Repeat("long ", 60) + ".py:1:f", "??:0:at::f<" + strings.Repeat("int, ", 80) + ">()"}
+			for k := range 30 + i {
+				deep = append(deep, "/app/"+strings.Repeat("d/", k*4)+"m.py:"+string(rune('1'+k%9))+":forward", "/torch/nn/modules/module.py:9:_call_impl")
+			}
+			d.Stack, d.Note = build.NewStack(deep...), "n\r\n"+strings.Repeat("ü", i*7)
+			d.Alloc(int64(i+1) * mib)
+		}
+	}
+	answers := map[string]*attribution.Answer{}
+	for _, k := range attribution.Kinds() {
+		q := attribution.Query{By: k, Category: func(int32) string { return strings.Repeat("category ", 50) }}
+		answers["by "+string(k)] = answer(t, build.Options{Torch: 212}, nasty, "end", q, false)
+		q.Internals = true
+		answers["tree by "+string(k)] = answer(t, build.Options{Torch: 212}, nasty, "end", q, true)
+	}
+	files, _ := filepath.Glob("../../fixtures/*.pickle")
+	for _, file := range files {
+		s, err := snapshot.Open(file, snapshot.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers[file] = ask(t, s, "peak", attribution.Query{}, false)
+		answers[file+" tree"] = ask(t, s, "peak", attribution.Query{}, true)
+	}
+	for name, a := range answers {
+		out := stateOf(t, a, StateOptions{Top: 20})
+		if strings.ContainsAny(out, "\x1b\a\r\t") {
+			t.Errorf("%s: control characters", name)
+		}
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	chain := []string{"/a/one.py:1 f", "two.py:2 g", "c/three.py:3 h", "four.py:4 i"}
+	for n, want := range map[int]string{
+		80: "one.py:1 f > two.py:2 g > three.py:3 h > four.py:4 i",
+		50: "one.py:1 f > (1 more) > three.py:3 h > four.py:4 i",
+		40: "one.py:1 f > (2 more) > four.py:4 i",
+		20: "(3 more) > four.py:4 i",
+	} {
+		if got := join(chain, n); got != want {
+			t.Errorf("%d columns: %q, want %q", n, got, want)
+		}
+	}
+	if got := join(chain[:2], 5); got != "one.py:1 f > two.py:2 g" {
+		t.Errorf("a pair: %q", got)
+	}
+}

@@ -1,0 +1,109 @@
+package text
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+const (
+	leastShare = 100  // calls below a hundredth of the whole are summed up
+	maxTree    = 1000 // lines of a tree
+	maxIndent  = 40
+)
+
+// tree prints live memory by call path like a flame graph from above. Calls that made only one
+// call and allocated nothing themselves are joined with it.
+func (p *printer) tree(a *attribution.Answer, top int) {
+	title := "calls, outermost first"
+	if a.Holders.By == attribution.ByModule {
+		title = "modules, outermost first"
+	}
+	p.line(p.paint(bold, right("active", 10)+right("share", 7)+"  "+title))
+	out := a.Holders.LeftOut
+	t := &treePrinter{printer: p, whole: a.State.Totals.Active, top: top, end: p.lines + maxTree}
+	t.below(a.Tree, 0)
+	if out.Count > 0 {
+		t.node(out.Rounded, 0, "(left out by --match and --exclude)")
+	}
+	t.node(a.Tree.Rounded+out.Rounded, 0, "in all")
+}
+
+type treePrinter struct {
+	*printer
+	whole int64
+	top   int
+	end   int
+}
+
+func (t *treePrinter) node(bytes int64, depth int, text string) {
+	head := right(units.Bytes(bytes), 10) + right(units.Percent(bytes, t.whole), 7) + "  " + strings.Repeat(" ", min(2*depth, maxIndent))
+	t.line(head + view.Clip(text, width-utf8.RuneCountInString(head)))
+}
+
+// below prints what a node consists of.
+func (t *treePrinter) below(n *attribution.Node, depth int) {
+	self, small, hidden := n.Self(), attribution.Sum{}, 0
+	if self.Rounded > 0 && depth > 0 {
+		t.node(self.Rounded, depth, "(allocated here)")
+	}
+	for i := range n.Children {
+		c := &n.Children[i]
+		if c.Rounded*leastShare < t.whole || t.top > 0 && i >= t.top || t.lines >= t.end {
+			small.Add(c.Sum)
+			hidden++
+			continue
+		}
+		chain := []string{c.Name}
+		for len(c.Children) == 1 && c.Self().Count == 0 {
+			c = &c.Children[0]
+			chain = append(chain, c.Name)
+		}
+		room := width - 19 - min(2*depth, maxIndent)
+		t.node(c.Rounded, depth, join(chain, room))
+		if len(c.Children) > 0 {
+			t.below(c, depth+1)
+		}
+	}
+	if hidden > 0 {
+		t.node(small.Rounded, depth, fmt.Sprintf("... and %s", count(hidden, "smaller call")))
+	}
+}
+
+// join writes a chain of calls in n columns: the outermost one, and as many of the innermost
+// ones as fit.
+func join(chain []string, n int) string {
+	short := make([]string, len(chain))
+	for i, c := range chain {
+		short[i] = shortFrame(view.Plain(c))
+	}
+	const sep = " > "
+	if s := strings.Join(short, sep); utf8.RuneCountInString(s) <= n || len(chain) < 3 {
+		return s
+	}
+	for from := 2; ; from++ {
+		s := fmt.Sprintf("%s%s(%d more)%s%s", short[0], sep, from-1, sep, strings.Join(short[from:], sep))
+		switch {
+		case utf8.RuneCountInString(s) <= n:
+			return s
+		case from == len(short)-1:
+			return fmt.Sprintf("(%d more)%s%s", from, sep, short[from])
+		}
+	}
+}
+
+var frameFile = regexp.MustCompile(`^(.*?):\d+(?: |$)`)
+
+// shortFrame drops the folders of "dir/file.py:1 function". C++ frames have none.
+func shortFrame(frame string) string {
+	m := frameFile.FindStringSubmatch(frame)
+	if m == nil {
+		return frame
+	}
+	return frame[strings.LastIndexAny(m[1], `/\`)+1:]
+}
