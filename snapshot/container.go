@@ -22,7 +22,7 @@ const (
 	sniffLen  = 1 << 10
 	maxLayers = 3
 	// maxWindow bounds what a compressed file may demand for its dictionary.
-	maxWindow = 256 << 20
+	maxWindow = 128 << 20
 	// maxSpool bounds a zip archive that must be held in memory, because it came through a pipe.
 	maxSpool = 1 << 30
 )
@@ -59,13 +59,26 @@ func (s *source) unwrap(r io.Reader, size int64, depth int) (*Snapshot, error) {
 		inner, err := s.decompress(br, kind)
 		if err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return nil, &FormatError{Offset: -1, Op: string(kind), Msg: "the file ends in the middle of the compressed data", Err: ErrTruncated}
+				return nil, cutOff(string(kind))
 			}
 			return nil, unpackError(string(kind), err)
 		}
 		return s.unwrap(s.guard(inner, string(kind)), 0, depth+1)
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) && depth > 0 {
+		return nil, cutOff(s.container[len(s.container)-1])
+	}
 	return nil, s.stranger(kind, head)
+}
+
+// tooMuch refuses a compressed file for the memory that it demands.
+func tooMuch(kind fileKind, what string) error {
+	return &FormatError{Offset: -1, Op: string(kind), Err: ErrLimit,
+		Msg: fmt.Sprintf("the file demands a %s of over %d MiB to unpack; unpack it first", what, maxWindow>>20)}
+}
+
+func cutOff(kind string) error {
+	return &FormatError{Offset: -1, Op: kind, Err: ErrTruncated, Msg: "the file ends in the middle of the compressed data"}
 }
 
 // guard limits what comes out of a decompressor.
@@ -73,18 +86,22 @@ func (s *source) guard(r io.Reader, kind string) io.Reader {
 	return &limited{r: unpacked{r, kind}, max: s.opt.MaxBytes, src: s, kind: kind}
 }
 
-func (s *source) decompress(r io.Reader, kind fileKind) (io.Reader, error) {
+func (s *source) decompress(r *bufio.Reader, kind fileKind) (io.Reader, error) {
 	switch kind {
 	case isGzip:
 		return gzip.NewReader(r)
 	case isZstd:
+		head, _ := r.Peek(zstd.HeaderMaxSize)
+		if h := (zstd.Header{}); h.Decode(head) == nil && h.WindowSize > maxWindow {
+			return nil, tooMuch(kind, "window")
+		}
 		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err == nil {
 			s.closers = append(s.closers, d.Close)
 		}
 		return d, err
 	case isXz:
-		return xz.NewReader(r)
+		return xz.NewReader(newXzGuard(r))
 	}
 	return bzip2.NewReader(r), nil
 }
@@ -110,19 +127,26 @@ func (s *source) openZip(r io.Reader, depth int) (*Snapshot, error) {
 	}
 	z, err := zip.NewReader(countedAt{at, &s.raw}, size)
 	if err != nil {
-		return nil, &FormatError{Offset: -1, Op: "zip", Err: ErrCorrupt,
-			Msg: fmt.Sprintf("the archive is damaged or was cut off (%v); copy the file again", err)}
+		return nil, brokenZip(err)
 	}
 	member, err := s.pick(z)
 	if err != nil {
 		return nil, err
 	}
 	body, err := member.Open()
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, brokenZip(err)
+	case err != nil:
 		return nil, unpackError("zip", err)
 	}
 	s.closers = append(s.closers, func() { body.Close() })
 	return s.unwrap(s.guard(body, "zip"), 0, depth+1)
+}
+
+func brokenZip(err error) error {
+	return &FormatError{Offset: -1, Op: "zip", Err: ErrCorrupt,
+		Msg: fmt.Sprintf("the archive is damaged or was cut off (%v); copy the file again", err)}
 }
 
 // pick chooses the member of an archive to open.

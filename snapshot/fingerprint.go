@@ -75,6 +75,9 @@ const newest = 99
 // fingerprint guesses the torch release that wrote the file from the keys it has, and from
 // those it lacks where every release after some one writes them.
 func fingerprint(s *Snapshot) string {
+	if s.Partial != nil {
+		return "" // the keys that would tell may be in the part that is missing
+	}
 	ev := collect(s)
 	if ev.ascend {
 		return "torch_npu"
@@ -193,7 +196,9 @@ func describe(s *Snapshot) {
 	if live > 0 && !requestedKnown {
 		miss("requested sizes (torch before 1.13 records none): the waste by rounding is not to be seen")
 	}
-	if !s.Settings.Present && !strings.HasPrefix(s.Writer, "1.") {
+	if !s.Settings.Present && s.Partial != nil {
+		miss("allocator settings, annotations: they would come after the part that was read")
+	} else if !s.Settings.Present && !strings.HasPrefix(s.Writer, "1.") {
 		miss("allocator settings (torch before 2.3 records none): PYTORCH_CUDA_ALLOC_CONF at the time is not known")
 	}
 }

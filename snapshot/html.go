@@ -60,6 +60,7 @@ var (
 
 // next moves to the first byte of the next base64 string.
 func (p *page) next() (bool, error) {
+search:
 	for {
 		window, err := p.r.Peek(p.r.Size())
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -68,12 +69,16 @@ func (p *page) next() (bool, error) {
 		if p.count == 0 && bytes.Contains(window, keyDigested) {
 			return false, notSnapshot("", "is a plot that torch 2.0 made of a snapshot, with the snapshot itself left out; open the snapshot it was made from")
 		}
-		at := bytes.Index(window, keyBase64)
-		if at >= 0 {
+		for from := 0; ; {
+			at := bytes.Index(window[from:], keyBase64)
+			if at < 0 {
+				break
+			}
+			at += from
 			rest := bytes.TrimLeft(window[at+len(keyBase64):], " \t\r\n")
 			if len(rest) < 2 && at > 0 && err == nil { // the value is beyond the window
 				p.r.Discard(at)
-				continue
+				continue search
 			}
 			if len(rest) > 0 && rest[0] == ':' {
 				if rest = bytes.TrimLeft(rest[1:], " \t\r\n"); len(rest) > 0 && rest[0] == '"' {
@@ -82,8 +87,7 @@ func (p *page) next() (bool, error) {
 					return true, nil
 				}
 			}
-			p.r.Discard(at + len(keyBase64))
-			continue
+			from = at + len(keyBase64)
 		}
 		if err != nil {
 			return false, nil

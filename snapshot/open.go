@@ -151,12 +151,9 @@ func (s *source) decode(r io.Reader, size int64, isJSON bool) (*Snapshot, error)
 	if s.html != nil {
 		s.html.describe(snap)
 	}
-	if err != nil {
-		var fe *FormatError
-		if errors.As(err, &fe) {
-			fe.Name = s.name
-		}
-		snap.Missing = append([]string{"the end of the file: " + err.Error() + "; what came before is shown"}, snap.Missing...)
+	var fault *FormatError
+	if errors.As(err, &fault) {
+		fault.Name = ""
 	}
 	snap.Missing = append(snap.Missing, s.notes...)
 	return snap, nil

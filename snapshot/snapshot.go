@@ -72,7 +72,8 @@ type Snapshot struct {
 	// HasTimes and HasStacks say whether any event has a time, and whether any event, block
 	// or segment has a non-empty stack.
 	HasTimes, HasStacks bool
-	// Partial is set when decoding stopped at a fault and what came before it was kept.
+	// Partial is set when decoding stopped at a fault and what came before it was kept. A
+	// *FormatError in it has no file name.
 	Partial error
 }
 

@@ -23,8 +23,9 @@ func Decode(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
 		if l.src.err != nil {
 			return nil, info, l.src.err
 		}
-		class, msg := classOf(err)
+		msg, class := classOf(err)
 		at := l.src.base + int64(l.opStart)
+		info.Bytes = at
 		op := opName(l.op)
 		if errors.Is(class, columns.ErrTruncated) {
 			op = ""
@@ -40,7 +41,7 @@ func Decode(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
 	}
 	s, err := d.finish()
 	if err != nil {
-		class, msg := classOf(err)
+		msg, class := classOf(err)
 		return nil, info, &columns.FormatError{Name: opt.Name, Offset: -1, Msg: msg, Err: class}
 	}
 	return s, info, nil
@@ -51,11 +52,10 @@ type loop struct {
 	*machine
 	src      *source
 	p        int // next byte
-	lim      int // an opcode that starts below lim lies whole in the window
+	lim      int // an opcode that starts below lim lies whole in the window, others are looked at
 	opStart  int
 	op       byte
 	protocol int
-	opened   bool // anything was read yet
 }
 
 var errTruncated = &fault{columns.ErrTruncated, "the file ends here, in the middle of the pickle: it was cut off or is still being written"}
@@ -73,16 +73,39 @@ func (l *loop) refill() error {
 		}
 	}
 	l.lim = l.src.end - margin
-	if l.src.eof {
-		l.lim = l.src.end
-	}
 	if l.p >= l.lim {
 		if !l.src.eof {
 			return l.refill() // a short read
 		}
-		return l.truncated()
+		return l.whole()
 	}
 	return nil
+}
+
+// whole checks, near the end of the input, that the opcode at the position is not cut: what is
+// kept of a damaged file must not depend on half an argument.
+func (l *loop) whole() error {
+	if l.p < l.src.end && l.p+1+argument(l.src.buf[l.p:]) <= l.src.end {
+		return nil
+	}
+	return l.truncated()
+}
+
+// argument is the length of the argument of the opcode in b[0], without what take and line read.
+func argument(b []byte) int {
+	switch b[0] {
+	case opBinGet, opBinPut, opBinInt1, opProto, opShortBinString, opShortBinBytes:
+		return 1
+	case opBinInt2:
+		return 2
+	case opBinInt, opLongBinGet, opLongBinPut, opBinUnicode, opBinString, opBinBytes, opLong4:
+		return 4
+	case opBinFloat, opFrame, opBinUnicode8, opBinBytes8, opByteArray8:
+		return 8
+	case opLong1, opShortBinUnicode:
+		return 1 + int(b[1])
+	}
+	return 0
 }
 
 // truncated reports the end of the input; the fault is where the input ends.
@@ -320,9 +343,6 @@ func (l *loop) window(p int) {
 	l.p = p
 	l.read = l.src.base + int64(l.src.end)
 	l.lim = l.src.end - margin
-	if l.src.eof {
-		l.lim = l.src.end
-	}
 	l.opStart = min(l.opStart, p)
 }
 
@@ -356,6 +376,8 @@ func (d *machine) intern(b []byte) columns.StringID {
 	if *slot != 0 && d.out.Strings.Get(*slot) == string(b) {
 		return *slot
 	}
+	before := d.out.Strings.Len()
 	*slot = d.out.Strings.Intern(b)
+	d.interned += int64(d.out.Strings.Len()-before) * int64(len(b))
 	return *slot
 }

@@ -305,6 +305,7 @@ type frameRun struct {
 	stack      columns.StackID
 	next       int32 // the run that followed this one last time
 	hash       uint64
+	slot       uint64 // in the table
 }
 
 const (
@@ -313,8 +314,10 @@ const (
 )
 
 func (c *runCache) reset() {
+	for i := range c.runs {
+		c.table[c.runs[i].slot] = 0
+	}
 	c.bytes, c.runs, c.last = c.bytes[:0], c.runs[:0], 0
-	clear(c.table)
 }
 
 // frameRun reads references up to APPENDS, which all must be to frames.
@@ -387,7 +390,7 @@ func (l *loop) frameRunSlow(buf []byte, p, end int, h uint64) (columns.StackID, 
 		c.reset()
 		slot = h & mask
 	}
-	c.runs = append(c.runs, frameRun{int32(len(c.bytes)), int32(len(c.bytes) + end - p), s, 0, h})
+	c.runs = append(c.runs, frameRun{int32(len(c.bytes)), int32(len(c.bytes) + end - p), s, 0, h, slot})
 	c.bytes = append(c.bytes, buf[p:end]...)
 	i := int32(len(c.runs) - 1)
 	c.table[slot] = i + 1

@@ -32,7 +32,39 @@ func (d *machine) finish() (*columns.Snapshot, error) {
 		out.Shape, rec = columns.ShapeWrapped, inner
 	}
 	d.fill(rec)
-	return out, nil
+	return out, d.checkShared()
+}
+
+// maxDevices is far above what one process can have.
+const maxDevices = 256
+
+// checkShared refuses records that several others claim: by sharing, few bytes could mean work
+// without end for whoever walks the tables.
+func (d *machine) checkShared() error {
+	var blocks, history, events int64
+	for i := range d.out.Segments {
+		blocks += int64(d.out.Segments[i].Blocks.Len)
+	}
+	for i := range d.out.Blocks {
+		history += int64(d.out.Blocks[i].History.Len)
+	}
+	for _, traces := range [][]columns.Trace{d.out.Traces, d.out.HostTraces} {
+		for _, t := range traces {
+			events += int64(t.Len())
+		}
+		if len(traces) > maxDevices {
+			return &fault{columns.ErrLimit, fmt.Sprintf("traces of more than %d devices", maxDevices)}
+		}
+	}
+	switch {
+	case blocks > int64(len(d.out.Blocks)):
+		return corrupt("several segments claim the same blocks")
+	case history > int64(len(d.out.History)):
+		return corrupt("several blocks claim the same history")
+	case events > int64(d.events.Len()):
+		return corrupt("several devices claim the same events")
+	}
+	return nil
 }
 
 // wrapped finds a snapshot among the values of a dict.
@@ -151,6 +183,8 @@ func (d *machine) hostSegments(v value) {
 	}
 }
 
+const maxSettings = 1 << 12
+
 // settings reads allocator_settings.
 func (d *machine) settings(v value) {
 	s := &d.out.Settings
@@ -160,7 +194,7 @@ func (d *machine) settings(v value) {
 	}
 	s.Present = true
 	pairs := d.vals[v.start() : v.start()+v.count()]
-	for i := 0; i+1 < len(pairs); i += 2 {
+	for i := 0; i+1 < len(pairs) && len(s.Values) < maxSettings; i += 2 {
 		key, val := d.valueText(pairs[i]), pairs[i+1]
 		switch key {
 		case "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF":
@@ -183,6 +217,9 @@ func (d *machine) settings(v value) {
 		inner := d.vals[val.start() : val.start()+val.count()]
 		for j := 0; j+1 < len(inner) && j < 200; j += 2 {
 			k := d.valueText(inner[j])
+			if len(s.Values) >= maxSettings || len(key)+len(k) > maxJoined/64 {
+				break
+			}
 			s.Values = append(s.Values, columns.Setting{Key: key + "." + k, Value: d.valueText(inner[j+1])})
 			if mib, err := strconv.Atoi(k); err == nil && key == "roundup_power2_divisions" && isInt(inner[j+1]) {
 				for slot := range s.Roundup {
@@ -249,14 +286,28 @@ func (d *machine) closeOne() error {
 		if from == 0 {
 			return errUnderflow
 		}
-		target := d.stack[from-1]
-		isDict := target.kind == kEmptyDict || target.kind == kDict || target.kind == kOpenDict
-		if !isDict {
-			return d.appends(from)
+		if from > n {
+			return nil // what it was set in is gone already
 		}
-		if (n-from)%2 != 0 {
-			n-- // a key without its value
-			d.stack = d.stack[:n]
+		target := d.stack[from-1]
+		switch target.kind {
+		case kEmptyDict, kDict, kOpenDict:
+		case kEmptyList, kList, kStack, kOpenFrames, kPair, kOpaque:
+			d.dropOpen(from)
+			return d.appends(from)
+		default:
+			d.stack = d.stack[:from] // a tuple was to come
+			return nil
+		}
+		for !pairs(d.stack[from:]) {
+			// Lists of one element have no mark: key, list, the element of the list that was
+			// being read.
+			if err := d.closeTop(); err != nil {
+				return err
+			}
+		}
+		if n = len(d.stack); (n-from)%2 != 0 {
+			d.stack = d.stack[:n-1] // a key without its value
 		}
 		if !d.isTop(d.stack[from:]) {
 			d.stack = d.stack[:from-1] // an unfinished record
@@ -264,7 +315,26 @@ func (d *machine) closeOne() error {
 		}
 		return d.setItems(from)
 	}
-	// Without marks (protocol 0) the stack is container, key, container, key ...
+	return d.closeTop()
+}
+
+// pairs reports whether what lies above a dict's mark is keys and values in turn.
+func pairs(items []value) bool {
+	for i := 0; i < len(items); i += 2 {
+		if items[i].kind != kStr {
+			return false
+		}
+	}
+	return true
+}
+
+// closeTop closes the top of the stack into what lies below it, where no mark is between:
+// container, element or container, key, value.
+func (d *machine) closeTop() error {
+	n := len(d.stack)
+	if n-d.floor() < 2 {
+		return errUnderflow
+	}
 	below := d.stack[n-2]
 	switch below.kind {
 	case kStr:
@@ -286,6 +356,13 @@ func (d *machine) closeOne() error {
 	}
 	d.stack = d.stack[:n-1]
 	return nil
+}
+
+// dropOpen takes away the dict on top of the stack, above row from, that was just begun.
+func (d *machine) dropOpen(from int) {
+	if n := len(d.stack); n > from && (d.stack[n-1].kind == kEmptyDict || d.stack[n-1].kind == kOpenDict) {
+		d.stack = d.stack[:n-1]
+	}
 }
 
 // isTop reports whether pairs are those of a snapshot dict, or of one around it.

@@ -23,7 +23,7 @@ func DecodeJSON(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
 			return nil, info, counted.err
 		}
 		fe := &columns.FormatError{Name: opt.Name, Offset: dec.InputOffset(), Op: "JSON"}
-		fe.Err, fe.Msg = classOf(err)
+		fe.Msg, fe.Err = classOf(err)
 		var syntax *json.SyntaxError
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -42,7 +42,7 @@ func DecodeJSON(r io.Reader, opt Options) (*columns.Snapshot, Info, error) {
 	}
 	s, err := d.finish()
 	if err != nil {
-		class, msg := classOf(err)
+		msg, class := classOf(err)
 		return nil, info, &columns.FormatError{Name: opt.Name, Offset: -1, Msg: msg, Err: class}
 	}
 	return s, info, nil

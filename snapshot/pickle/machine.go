@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"snapana/snapshot/columns"
 )
 
 const (
-	maxStack = 4 << 20 // values on the stack
+	maxStack = 2 << 20 // values on the stack
 	maxDepth = 1 << 16 // open marks
 	// A machine may use baseMemory plus memoryPerByte for each input byte that was read.
 	baseMemory    = 128 << 20
@@ -39,6 +41,9 @@ type machine struct {
 	field    [numKeys]value // the record being read, by key
 	unknown  map[unknownKey]int64
 	copied   int64 // rows and values moved because a list was not contiguous
+	settled  int64 // values of dicts that came one item at a time and were looked at
+	joined   int64 // bytes of texts made by joining lists of texts
+	interned int64 // bytes that the tables of distinct things take
 	read     int64 // input bytes so far, at the last window
 	strCache [1 << 10]columns.StringID
 	runs     runCache
@@ -115,20 +120,29 @@ func (d *machine) floor() int {
 	return int(d.marks[len(d.marks)-1])
 }
 
-// need checks that n values lie above the last mark.
+// need checks that n values lie above the last mark, and takes joined rows apart so that the
+// top n slots are n values.
 func (d *machine) need(n int) error {
-	if len(d.stack)-d.floor() < n {
-		return errUnderflow
+	floor := d.floor()
+	for k := 1; k <= n; k++ {
+		i := len(d.stack) - k
+		if i < floor {
+			return errUnderflow
+		}
+		if v := d.stack[i]; v.isRow() && v.count() > 1 {
+			d.stack[i] = run(v.kind, v.start(), v.count()-1)
+			d.stack = slices.Insert(d.stack, i+1, run(v.kind, v.start()+v.count()-1, 1))
+		}
 	}
 	return nil
 }
 
 // put stores the top of the stack in memo slot i.
 func (d *machine) put(i uint64) error {
-	if err := d.need(1); err != nil {
-		return err
+	if len(d.stack) <= d.floor() {
+		return errUnderflow
 	}
-	if i > uint64(d.read)/2+chunkSize {
+	if i > uint64(d.read)/2+margin { // to fill a slot takes two bytes
 		return &fault{columns.ErrLimit, fmt.Sprintf("memo index %d in a file of so few bytes", i)}
 	}
 	top := &d.stack[len(d.stack)-1]
@@ -195,6 +209,9 @@ func (d *machine) settle(v value) (value, error) {
 		s := d.out.Stacks.Intern(d.frameIDs[v.start() : v.start()+v.count()])
 		return value{u: uint64(s), kind: kStack, memo: v.memo}, nil
 	case kOpenDict:
+		if d.settled += int64(v.count()); d.settled > 4*d.read+1<<20 {
+			return v, errCopies
+		}
 		r, err := d.record(d.vals[v.start() : v.start()+v.count()])
 		if err != nil {
 			return v, err
@@ -630,8 +647,13 @@ func (d *machine) global(module, name string) error {
 	case module == "torch.jit._pickle" && name == "restore_type_tag":
 		return d.push(value{kind: kTypeTag})
 	}
-	return &fault{columns.ErrRefused, fmt.Sprintf("refused to load %.80s.%.80s: snapshots hold only data. "+
-		"Do not open this file with pickle.load unless you trust whoever made it", module, name)}
+	return &fault{columns.ErrRefused, fmt.Sprintf("refused to load %s.%s: snapshots hold only data. "+
+		"Do not open this file with pickle.load unless you trust whoever made it", plain(module), plain(name))}
+}
+
+// plain shortens a name from the file and escapes what a terminal could take for a command.
+func plain(name string) string {
+	return strings.Trim(fmt.Sprintf("%.80q", name), `"`)
 }
 
 func (d *machine) reduce() error {
@@ -657,17 +679,18 @@ func (d *machine) reduce() error {
 // checkMemory runs once per window.
 func (d *machine) checkMemory() error {
 	used := int64(cap(d.stack)+cap(d.vals)+cap(d.lists)+cap(d.boxes))*16 + int64(len(d.memo))*8 +
-		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History)+cap(d.frameIDs))*8
+		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History)+cap(d.frameIDs))*8 +
+		int64(cap(d.snaps))*104 + int64(d.out.Strings.Len()+d.out.Frames.Len()+d.out.Labels.Len()+d.out.Streams.Len())*96 + d.interned
 	if used > baseMemory+memoryPerByte*d.read {
 		return errMemory
 	}
 	return nil
 }
 
-// classOf says which class of errors a fault belongs to.
-func classOf(err error) (error, string) {
+// classOf gives the text of a fault and the class of errors that it belongs to.
+func classOf(err error) (string, error) {
 	if f := (*fault)(nil); errors.As(err, &f) {
-		return f.class, f.msg
+		return f.msg, f.class
 	}
-	return err, err.Error()
+	return err.Error(), err
 }

@@ -273,14 +273,23 @@ func (d *machine) text(mask uint64, key int) columns.StringID {
 	}
 	var b strings.Builder
 	for _, it := range items {
-		if it.kind == kStr {
-			b.WriteString(d.out.Strings.Get(columns.StringID(it.u)))
+		if it.kind != kStr {
+			continue
 		}
-		if b.Len() > 1<<20 {
+		s := d.out.Strings.Get(columns.StringID(it.u))
+		if b.Len()+len(s) > maxJoined {
 			break
 		}
+		b.WriteString(s)
 	}
-	return d.out.Strings.Intern([]byte(b.String()))
+	// The parts may be shared: few bytes of input can mean many distinct texts.
+	if d.joined > d.read+baseMemory/4 {
+		return 0
+	}
+	before := d.out.Strings.Len()
+	id := d.out.Strings.Intern([]byte(b.String()))
+	d.joined += int64(d.out.Strings.Len()-before) * int64(b.Len())
+	return id
 }
 
 // items gives the elements of a list or tuple of values, nil for anything else.
@@ -328,7 +337,10 @@ func (d *machine) pool(v value) (columns.PoolID, bool) {
 	return columns.PoolID{}, false
 }
 
-const maxUnknown = 1000
+const (
+	maxUnknown = 1000
+	maxJoined  = 64 << 10 // bytes of one joined text
+)
 
 func (d *machine) noteStrange(where string, pairs []value) {
 	for i := 0; i+1 < len(pairs); i += 2 {
