@@ -26,7 +26,7 @@ type inputFlags struct {
 func (f *inputFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.partial, "partial", false, "read a damaged or cut file as far as it goes")
-	fl.Var(&f.maxBytes, "max-bytes", "refuse input that unpacks to more than `SIZE`, like 8GiB\n(default: 4GiB or 64 times the compressed size)")
+	fl.Var(&f.maxBytes, "max-bytes", "refuse input that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
 	fl.StringVar(&f.rules, "rules", "", "take what memory is for from the patterns in `FILE`, a YAML file, before inferring it")
 	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
 }
