@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -39,6 +40,15 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 	meter := newMeter(cmd.ErrOrStderr())
 	defer meter.close()
 	opt := snapshot.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: meter.progress}
+	snap, err := f.read(cmd, path, opt)
+	var fault *snapshot.FormatError
+	if !f.partial && errors.As(err, &fault) && fault.Offset > 0 && (errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {
+		return nil, fmt.Errorf("%w (--partial uses what comes before)", err)
+	}
+	return snap, err
+}
+
+func (f *inputFlags) read(cmd *cobra.Command, path string, opt snapshot.Options) (*snapshot.Snapshot, error) {
 	if path == "-" {
 		return snapshot.Read(cmd.InOrStdin(), "stdin", opt)
 	}

@@ -19,6 +19,7 @@ type page struct {
 	Badge    badge
 	Headline string
 	Facts    []fact
+	Banner   string // what is wrong with the file itself
 	Top      *finding
 	Others   []findings
 	More     int // findings that are not shown
@@ -74,6 +75,7 @@ func newPage(r *analyze.Result) *page {
 		Headline: text(r.Verdict.Headline),
 		Title:    text(string(r.Verdict.Status) + ": " + r.Snapshot.Name),
 		Facts:    facts(r),
+		Banner:   banner(r),
 		Settings: newSettings(r),
 		Notes:    notes(r),
 	}
@@ -128,6 +130,14 @@ func severityBadge(s verdict.Severity) badge {
 		return badge{"warning", "!", "warning"}
 	}
 	return badge{"info", "i", "info"}
+}
+
+// banner says that a file was read in part only.
+func banner(r *analyze.Result) string {
+	if r.Snapshot.Partial == nil {
+		return ""
+	}
+	return view.Clip("Only a part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".", longText)
 }
 
 func facts(r *analyze.Result) []fact {
