@@ -4,8 +4,10 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"snapana/analyze"
 	"snapana/report/internal/view"
@@ -25,14 +27,17 @@ func (p Plot) Write(w io.Writer) error {
 	return nil
 }
 
-// All lists the pictures of a result. Names carry the device, as in "timeline-gpu1.png", when
-// there are several.
+// maxDevices is how many devices are drawn: more pictures than that nobody looks through.
+const maxDevices = 16
+
+// All lists the pictures of a result, for the devices that reserved most. Names carry the
+// device, as in "timeline-gpu1.png", when there are several.
 func All(r *analyze.Result) []Plot {
 	var out []Plot
-	for i := range r.Devices {
-		d := &r.Devices[i]
+	devices := drawn(r)
+	for _, d := range devices {
 		suffix := ".png"
-		if len(r.Devices) > 1 {
+		if len(devices) > 1 {
 			suffix = fmt.Sprintf("-gpu%d.png", d.Timeline.Device)
 		}
 		add := func(name string, draw func() *page) { out = append(out, Plot{name + suffix, draw}) }
@@ -47,6 +52,24 @@ func All(r *analyze.Result) []Plot {
 		if hasLive(d) {
 			add("stacks", func() *page { return stacksPage(r, d) })
 		}
+	}
+	return out
+}
+
+// drawn are the devices that did something, by ordinal.
+func drawn(r *analyze.Result) []*analyze.Device {
+	var out []*analyze.Device
+	for i := range r.Devices {
+		if t := r.Devices[i].Timeline; t.PeakReserved.Bytes > 0 || t.Trace.Len() > 0 {
+			out = append(out, &r.Devices[i])
+		}
+	}
+	if len(out) > maxDevices {
+		slices.SortStableFunc(out, func(a, b *analyze.Device) int {
+			return cmp.Compare(b.Timeline.PeakReserved.Bytes, a.Timeline.PeakReserved.Bytes)
+		})
+		out = out[:maxDevices]
+		slices.SortFunc(out, func(a, b *analyze.Device) int { return cmp.Compare(a.Timeline.Device, b.Timeline.Device) })
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"snapana/analyze"
@@ -247,5 +248,25 @@ func TestStackBars(t *testing.T) {
 	}
 	if len(bars) != maxBars || more != len(peak.Live)-maxBars || sum != peak.State.Totals.Active {
 		t.Errorf("%d bars and %d more sum to %d of %d", len(bars), more, sum, peak.State.Totals.Active)
+	}
+}
+
+// Machines have at most 16 devices; a file that claims more gets pictures of the fullest.
+func TestManyDevices(t *testing.T) {
+	n := 0
+	for _, p := range All(sample.Many(20)) {
+		if strings.HasPrefix(p.Name, "timeline-gpu") {
+			n++
+		}
+	}
+	if n != 16 {
+		t.Errorf("%d timelines, want 16", n)
+	}
+	one := sample.Many(2)
+	one.Devices[1] = analyze.Device{Timeline: &timeline.Timeline{Device: 1}}
+	for _, p := range All(one) {
+		if strings.Contains(p.Name, "gpu") {
+			t.Errorf("%s: only one device did anything", p.Name)
+		}
 	}
 }
