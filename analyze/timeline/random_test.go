@@ -41,7 +41,11 @@ func TestRandom(t *testing.T) {
 						want.Initial.Requested, want.Final.Requested = want.Initial.Active, want.Final.Active
 						want.PeakRequested = want.PeakActive
 					}
-					checkTruth(t, seed, timeline.Build(s, d), &want)
+					tl := timeline.Build(s, d)
+					checkTruth(t, seed, tl, &want)
+					if seed < 4 && want.Events > 0 {
+						checkEach(t, seed, tl, made)
+					}
 				}
 			}
 		})
@@ -90,6 +94,25 @@ func TestRandomRing(t *testing.T) {
 			opt.Capacity = 256 << 20
 		}
 		made := build.Random(seed, opt)
-		checkTruth(t, seed, timeline.Build(read(t, made), 0), &made.Truth[0])
+		tl := timeline.Build(read(t, made), 0)
+		checkTruth(t, seed, tl, &made.Truth[0])
+		if seed%6 == 0 {
+			checkEach(t, seed, tl, made)
+		}
+	}
+}
+
+// checkEach compares the state after every event with the program's own.
+func checkEach(t *testing.T, seed uint64, tl *timeline.Timeline, made *build.Snapshot) {
+	t.Helper()
+	n := 0
+	made.Each(tl.Device, func(event int, after build.Totals) {
+		n++
+		if got := tl.StateAt(event).Totals; got != timeline.Totals(after) {
+			t.Errorf("seed %d device %d after event %d: %+v, want %+v", seed, tl.Device, event, got, after)
+		}
+	})
+	if n != tl.Trace.Len() {
+		t.Errorf("seed %d device %d: %d events, want %d", seed, tl.Device, tl.Trace.Len(), n)
 	}
 }
