@@ -23,6 +23,8 @@ type device struct {
 	Retries  string
 	Uses     []uses
 	Steps    *stepView
+	Churn    *churnView
+	Books    books
 	Stacks   []stackTable
 	Maps     []segmentMap
 	Frag     fragments
@@ -140,6 +142,10 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	if deep.points > compact.points {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
 	}
+	if deep.points > compact.points {
+		v.Churn = newChurn(r.Snapshot, &d.Churn)
+	}
+	v.Books = newBooks(t)
 	var mostActive int64
 	for i := range phases {
 		mostActive = max(mostActive, phases[i].State.Totals.Active)

@@ -1,0 +1,76 @@
+package html
+
+import (
+	"fmt"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/churn"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+	"snapana/snapshot"
+)
+
+// books lists what was checked, and how often it was wrong.
+type books struct {
+	Summary string
+	Rows    []checkRow
+}
+
+type checkRow struct {
+	Name, Count string
+	Bad         bool
+}
+
+func newBooks(t *timeline.Timeline) books {
+	v := books{Summary: "Checks: all good"}
+	bad := 0
+	for _, c := range view.Checks(t) {
+		if c.Count != 0 {
+			bad++
+		}
+		v.Rows = append(v.Rows, checkRow{c.Name, units.Count(c.Count), c.Count != 0})
+	}
+	if bad > 0 {
+		v.Summary = fmt.Sprintf("Checks: %d of %d found something", bad, len(v.Rows))
+	}
+	v.Rows = append(v.Rows,
+		checkRow{Name: "pre-trace blocks, which is no fault: the trace begins after them", Count: units.Count(t.Checks.PreTraceBlocks)},
+		checkRow{Name: "earlier dumps that were compared", Count: units.Count(t.Checks.Markers)},
+		checkRow{Name: "events of an action that snapana does not know, left out", Count: units.Count(t.Checks.UnknownActions)})
+	return v
+}
+
+// churnView shows the sites whose memory came and went at once.
+type churnView struct {
+	Summary string
+	Rows    []churnRow
+}
+
+type churnRow struct{ Site, Allocs, Short, Bytes, Held string }
+
+const maxChurnRows = 8
+
+func newChurn(s *snapshot.Snapshot, r *churn.Report) *churnView {
+	if r.Short == 0 {
+		return nil
+	}
+	v := &churnView{Summary: fmt.Sprintf("%s of %s allocations were freed within %d events: %s in all",
+		units.Count(r.Short), units.Count(r.Allocs), churn.Within, units.Bytes(r.Bytes))}
+	if rate, known := r.Rate(); known {
+		v.Summary += fmt.Sprintf(", %s a second", units.Bytes(int64(min(rate, 1<<62))))
+	}
+	v.Summary += "."
+	for _, x := range r.Sites[:min(len(r.Sites), maxChurnRows)] {
+		site := attribution.Site(s, x.Stack)
+		if site == "" {
+			site = "(no frames)"
+		}
+		held := units.Bytes(int64(min(x.Held, 1<<62))) + "·s"
+		if r.Micros == 0 {
+			held = units.Bytes(int64(min(x.Held, 1<<62))) + "·events"
+		}
+		v.Rows = append(v.Rows, churnRow{view.ClipLeft(text(site), frameText), units.Count(x.Allocs), units.Count(x.Short), units.Bytes(x.Bytes), held})
+	}
+	return v
+}
