@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -188,6 +189,8 @@ func BenchmarkDecode(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	events := 0
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	for b.Loop() {
 		s, _, err := pickle.Decode(bytes.NewReader(data), pickle.Options{Size: int64(len(data))})
 		if err != nil {
@@ -198,5 +201,7 @@ func BenchmarkDecode(b *testing.B) {
 			events += t.Len()
 		}
 	}
+	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(events*b.N)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(max(events*b.N, 1)), "B/event")
 }
