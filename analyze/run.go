@@ -77,7 +77,7 @@ func devicesOf(s *snapshot.Snapshot) []int {
 
 func look(s *snapshot.Snapshot, t *timeline.Timeline, uses *category.Table, name string, event int) Moment {
 	st := t.StateAt(event)
-	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(t, st), Uses: uses.Sums(t, st)}
+	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(s, t, st), Uses: uses.Sums(t, st)}
 }
 
 func (m *Moment) scene() verdict.Scene {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"snapana/analyze/attribution"
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 )
 
@@ -24,6 +26,12 @@ func (j *judge) outOfMemory(e *Evidence) {
 	if oom.DeviceFree >= 0 {
 		f.Why = append(f.Why, fmt.Sprintf("The device itself had %s free.", units.Bytes(oom.DeviceFree)))
 	}
+	if c := e.OOM.Frag.Classes; c.Stream > oom.Requested/4 {
+		f.Why = append(f.Why, fmt.Sprintf("%s of the free memory is another stream's or a private pool's, and cannot serve this request.", units.Bytes(c.Stream)))
+	}
+	if c := e.OOM.Frag.Classes; c.Pending > oom.Requested/4 {
+		f.Why = append(f.Why, fmt.Sprintf("%s was freed by the program but waits for another stream to be done with it (record_stream).", units.Bytes(c.Pending)))
+	}
 	if len(t.OOMs) > 1 {
 		f.Why = append(f.Why, fmt.Sprintf("%d requests failed in the trace; this is the last.", len(t.OOMs)))
 	}
@@ -38,7 +46,7 @@ func (j *judge) outOfMemory(e *Evidence) {
 		f.Status, f.Bytes = Fragmentation, unused
 		f.Title = fmt.Sprintf("Out of memory by fragmentation: a request for %s failed while %s of reserved memory lay free in pieces.", req, units.Bytes(unused))
 		f.Why = append(f.Why, pinLine(j.s, t, e.OOM))
-		f.Next = j.defragment(e.OOM, t)
+		f.Next = append(j.defragment(e.OOM, t), j.plan(e.OOM, t, &oom)...)
 	case oom.DeviceFree >= oom.Requested+(2<<20):
 		f.Status = Limit
 		f.Title = fmt.Sprintf("Out of memory with room on the device: a request for %s was refused although %s was free.", req, units.Bytes(oom.DeviceFree))
@@ -47,7 +55,7 @@ func (j *judge) outOfMemory(e *Evidence) {
 		f.Status, f.Confidence, f.Bytes = Fragmentation, Medium, unused
 		f.Title = fmt.Sprintf("Out of memory: a request for %s would have fit in the free pieces (%s) and the device's rest (%s) joined.", req, units.Bytes(unused), units.Bytes(oom.DeviceFree))
 		f.Why = append(f.Why, pinLine(j.s, t, e.OOM))
-		f.Next = j.defragment(e.OOM, t)
+		f.Next = append(j.defragment(e.OOM, t), j.plan(e.OOM, t, &oom)...)
 	default:
 		f.Status = Capacity
 		f.Title = fmt.Sprintf("Out of memory for real: live tensors held %s when %s more was asked for; no allocator setting helps.", units.Bytes(after.Active), req)
@@ -59,4 +67,20 @@ func (j *judge) outOfMemory(e *Evidence) {
 			"Look at the largest live stacks at the OOM below: each is a place to save."}
 	}
 	j.add(f)
+}
+
+// plan says which blocks to free so that a failed request could have a segment of its own.
+func (j *judge) plan(sc *Scene, t *timeline.Timeline, oom *timeline.OOMEvent) []string {
+	const segment = 2 << 20 // large segments are multiples of this (5.1)
+	need := (oom.Requested+segment-1)/segment*segment - max(oom.DeviceFree, 0)
+	p := fragmentation.Free(t, sc.State, &sc.Frag, need)
+	if p.Returned == 0 {
+		return nil
+	}
+	from := siteOr(j.s, p.Sites[0].Stack)
+	if more := len(p.Sites) - 1; more > 0 {
+		from += " and " + plural(more, "other stack")
+	}
+	return []string{fmt.Sprintf("Or free %s (%s, from %s): that would return %s in %s, enough for the request.",
+		plural(int(p.Blocks), "live block"), units.Bytes(p.Bytes), from, units.Bytes(p.Returned), plural(p.Segments, "segment"))}
 }

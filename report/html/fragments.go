@@ -27,6 +27,7 @@ type ledger struct {
 	Rounding        string
 	Segments        string
 	RoundingPercent string
+	Classes         []part // of what is not allocated
 }
 
 type part struct {
@@ -84,6 +85,21 @@ func newLedger(ph *phase, most int64) ledger {
 	}
 	add := func(class, name string, bytes int64, meaning string) {
 		v.Parts = append(v.Parts, part{class, name, units.Bytes(bytes), units.Percent(bytes, f.Reserved), percent(share(bytes, most)), meaning})
+	}
+	c := &f.Classes
+	for _, x := range []struct {
+		name, meaning string
+		bytes         int64
+	}{
+		{"releasable", "free segments: empty_cache returns them", c.Releasable},
+		{"hard", "free pieces that live blocks keep in their segment", c.Hard},
+		{"soft", "free pieces that would be one if their segments were, as expandable segments are", c.Soft},
+		{"other stream or pool", "free, but of another stream or a private pool", c.Stream},
+		{"pending", "freed by the program, while another stream may still use it", c.Pending},
+	} {
+		if x.bytes > 0 {
+			v.Classes = append(v.Classes, part{Name: x.name, Bytes: units.Bytes(x.bytes), Share: units.Percent(x.bytes, c.Sum()), Meaning: x.meaning})
+		}
 	}
 	add("k-live", "Active", f.Active, "held by live blocks")
 	add("k-releasable", "Releasable", f.Releasable, "free in segments without a live block: empty_cache returns it")

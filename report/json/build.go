@@ -6,6 +6,7 @@ import (
 
 	"snapana/analyze"
 	"snapana/analyze/category"
+	frag "snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
 	"snapana/report/internal/view"
@@ -118,7 +119,8 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 		Fragmentation: fragmentation{
 			Reserved: f.Reserved, Active: f.Active, Releasable: f.Releasable, Split: f.Split,
 			Rounding: f.Rounding, LargestFree: f.LargestFree, Segments: f.Segments,
-			PartlyUsed: f.PartlyUsed, Pins: []pin{},
+			PartlyUsed: f.PartlyUsed, Pins: []pin{}, Stream: int32(f.Stream), Classes: classes(f.Classes),
+			Remainder: f.Remainder, Usable: f.LargestUsable, Scatter: f.Scatter(), Holes: buildHoles(f),
 		},
 	}
 	top, other, more := view.Top(m.Live, maxStacks)
@@ -147,6 +149,16 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Pool:    view.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
 			Largest: p.Largest, Site: p.Site,
 		})
+	}
+	return out
+}
+
+func buildHoles(f *frag.Report) []hole {
+	out := []hole{}
+	for i, h := range f.Holes {
+		if h.Count > 0 {
+			out = append(out, hole{From: 1 << i, Count: h.Count, Bytes: h.Bytes})
+		}
 	}
 	return out
 }

@@ -142,7 +142,29 @@ type fragmentation struct {
 	LargestFree int64 `json:"largest_free"`
 	Segments    int   `json:"segments"`
 	PartlyUsed  int   `json:"partly_used"`
-	Pins        []pin `json:"pins"`
+
+	Stream    int32   `json:"stream"`
+	Classes   classes `json:"classes"`
+	Remainder int64   `json:"remainder"`
+	Usable    int64   `json:"largest_usable"`
+	Scatter   float64 `json:"scatter"`
+	Holes     []hole  `json:"holes"`
+
+	Pins []pin `json:"pins"`
+}
+
+type classes struct {
+	Releasable int64 `json:"releasable"`
+	Hard       int64 `json:"hard"`
+	Soft       int64 `json:"soft"`
+	Stream     int64 `json:"stream"`
+	Pending    int64 `json:"pending"`
+}
+
+type hole struct {
+	From  int64 `json:"from"`
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"`
 }
 
 type pin struct {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"snapana/analyze"
+	"snapana/analyze/fragmentation"
 	"snapana/analyze/units"
 	"snapana/analyze/verdict"
 	"snapana/report/internal/view"
@@ -170,10 +171,27 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 				right(units.Bytes(f.Split), 11) + right(units.Bytes(f.LargestFree), 15))
 			head = ""
 		}
+		if m := view.Find(d, moments[len(moments)-1]); m != nil && len(devices) <= 2 {
+			if note := elsewhere(&m.Frag); note != "" {
+				p.line(pad("", 22) + view.Clip(note, width-22))
+			}
+		}
 	}
 	if n := len(devices) - len(shown); n > 0 {
 		p.linef("... and %d more devices with less memory", n)
 	}
+}
+
+// elsewhere tells what of the memory serves only others.
+func elsewhere(f *fragmentation.Report) string {
+	var w []string
+	if n := f.Classes.Pending; n > 0 {
+		w = append(w, units.Bytes(n)+" active waits for another stream")
+	}
+	if n := f.Classes.Stream; n > 0 {
+		w = append(w, units.Bytes(n)+" free is another stream's or a private pool's")
+	}
+	return strings.Join(w, "; ")
 }
 
 // stacks prints the most largest holders of a device's memory at the moment that matters: the

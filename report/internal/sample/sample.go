@@ -285,6 +285,9 @@ func moment(t *timeline.Timeline, name string, st *timeline.State) analyze.Momen
 	}
 	sortGroups(mo.Live)
 	mo.Uses = usesOf(mo.Live)
+	f.Classes = fragmentation.Classes{Releasable: f.Releasable, Hard: f.Split, Pending: st.Totals.Active - st.Totals.Allocated}
+	f.LargestUsable = f.LargestFree
+	f.Holes[27] = fragmentation.Holes{Count: int64(f.PartlyUsed), Bytes: f.Split}
 	sortPins(f.Pins)
 	return mo
 }
