@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 
 	"snapana/analyze/attribution"
 	"snapana/analyze/category"
@@ -57,20 +58,14 @@ const maxIdle = 64
 // devicesOf lists the ordinals that have segments or events, and those that the process could
 // have used: device_traces has a list for each (specification 2.1).
 func devicesOf(s *snapshot.Snapshot) []int {
-	used := make([]bool, s.NumDevices())
-	for i := range s.Traces {
-		used[i] = s.Traces[i].Len() > 0 || len(s.Traces) <= maxIdle
-	}
-	for i := range s.Segments {
-		if d := s.Segments[i].Device; d >= 0 {
-			used[d] = true
+	out := s.UsedDevices()
+	if len(s.Traces) <= maxIdle {
+		for d := range s.Traces {
+			if !slices.Contains(out, d) {
+				out = append(out, d)
+			}
 		}
-	}
-	var out []int
-	for d, u := range used {
-		if u {
-			out = append(out, d)
-		}
+		slices.Sort(out)
 	}
 	return out
 }

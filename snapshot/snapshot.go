@@ -86,3 +86,23 @@ func (s *Snapshot) NumDevices() int {
 	}
 	return n
 }
+
+// UsedDevices lists the ordinals that have segments or events.
+func (s *Snapshot) UsedDevices() []int {
+	used := make([]bool, s.NumDevices())
+	for i := range s.Traces {
+		used[i] = s.Traces[i].Len() > 0
+	}
+	for i := range s.Segments {
+		if d := s.Segments[i].Device; d >= 0 {
+			used[d] = true
+		}
+	}
+	var out []int
+	for d, u := range used {
+		if u {
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,14 +1,13 @@
 package attribution_test
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 
 	"snapana/analyze/attribution"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 )
 
@@ -26,14 +25,7 @@ func read(t *testing.T, program func(d *build.Device)) (*snapshot.Snapshot, *tim
 
 func readWith(t *testing.T, opt build.Options, program func(d *build.Device)) *snapshot.Snapshot {
 	t.Helper()
-	var buf bytes.Buffer
-	if err := build.Run(opt, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := buildtest.Read(t, build.Run(opt, program))
 	return s
 }
 

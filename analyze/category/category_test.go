@@ -1,7 +1,6 @@
 package category_test
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 )
 
@@ -169,14 +168,7 @@ func TestRules(t *testing.T) {
 		d.Stack = build.NewStack("/app/other.py:7:f")
 		d.Alloc(7000)
 	})
-	var buf bytes.Buffer
-	if err := made.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := buildtest.Read(t, made)
 	tl := timeline.Build(s, 0)
 	got := sums(t, s, tl, tl.Trace.Len(), rules)
 	want := map[category.Category]int64{category.Input: 3000, category.Communication: 5000, category.Other: 7000}

@@ -1,14 +1,12 @@
 package churn_test
 
 import (
-	"bytes"
 	"testing"
 
 	"snapana/analyze/churn"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
-	"snapana/snapshot"
+	"snapana/fixtures/build/buildtest"
 )
 
 func TestMeasure(t *testing.T) {
@@ -24,14 +22,7 @@ func TestMeasure(t *testing.T) {
 			}
 			d.Free(kept)
 		})
-		var buf bytes.Buffer
-		if err := made.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-			t.Fatal(err)
-		}
-		s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := buildtest.Read(t, made)
 		r := churn.Measure(s, timeline.Build(s, 0))
 		if r.Allocs != 41 || r.Short != 40 || r.Bytes != 80*mib || len(r.Sites) != 2 {
 			t.Fatalf("%+v", r)

@@ -1,14 +1,13 @@
 package fragmentation_test
 
 import (
-	"bytes"
 	"reflect"
 	"testing"
 
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 )
 
@@ -23,14 +22,7 @@ func TestMeasure(t *testing.T) {
 		d.Alloc(1000)             // in a small segment of 2 MiB
 		d.Free(d.Alloc(60 * mib)) // a segment with nothing in it
 	})
-	var buf bytes.Buffer
-	if err := made.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := buildtest.Read(t, made)
 	tl := timeline.Build(s, 0)
 	got := fragmentation.Measure(s, tl, tl.StateAt(tl.Trace.Len()))
 	pins := got.Pins
@@ -51,14 +43,7 @@ func TestMeasure(t *testing.T) {
 // made reads back what a program leaves.
 func made(t *testing.T, opt build.Options, program func(d *build.Device)) (*snapshot.Snapshot, *timeline.Timeline) {
 	t.Helper()
-	var buf bytes.Buffer
-	if err := build.Run(opt, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := buildtest.Read(t, build.Run(opt, program))
 	return s, timeline.Build(s, 0)
 }
 

@@ -1,13 +1,12 @@
 package ghost_test
 
 import (
-	"bytes"
 	"testing"
 
 	"snapana/analyze/ghost"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 )
 
@@ -122,14 +121,7 @@ func TestFind(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var buf bytes.Buffer
-			if err := build.Run(build.Options{}, c.program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-				t.Fatal(err)
-			}
-			s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := buildtest.Read(t, build.Run(build.Options{}, c.program))
 			tl := timeline.Build(s, 0)
 			var got []grown
 			for _, g := range ghost.Find(s, tl) {

@@ -10,7 +10,7 @@ import (
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 )
 
@@ -149,14 +149,7 @@ func TestFind(t *testing.T) {
 		}, 5, "ProfilerStep"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var buf bytes.Buffer
-			if err := build.Run(build.Options{}, c.program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-				t.Fatal(err)
-			}
-			s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := buildtest.Read(t, build.Run(build.Options{}, c.program))
 			tl := timeline.Build(s, 0)
 			r := steps.Find(s, tl)
 			if len(r.Steps) != c.want || r.Unit != c.unit {

@@ -7,6 +7,7 @@ import (
 
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 	"snapana/snapshot/columns"
 )
@@ -29,7 +30,7 @@ func TestRepair(t *testing.T) {
 	if n := made.Truth[0].Initial.Active; n != 5*mib {
 		t.Fatalf("the case is wrong: %d bytes active at first", n)
 	}
-	checkTruth(t, 0, timeline.Build(read(t, made), 0), &made.Truth[0])
+	checkTruth(t, 0, timeline.Build(buildtest.Read(t, made), 0), &made.Truth[0])
 }
 
 // TestLives follows blocks through the states of a free that waits for another stream.
@@ -44,7 +45,7 @@ func TestLives(t *testing.T) {
 		d.Free(old)           // 5, 6
 		_ = b
 	})
-	tl := timeline.Build(read(t, made), 0)
+	tl := timeline.Build(buildtest.Read(t, made), 0)
 	checkTruth(t, 0, tl, &made.Truth[0])
 	type span struct{ born, requested, freed int32 }
 	var got []span
@@ -78,7 +79,7 @@ func TestLives(t *testing.T) {
 func TestStates(t *testing.T) {
 	for _, shape := range build.Shapes() {
 		made := build.Random(7, shape.Options)
-		s := read(t, made)
+		s := buildtest.Read(t, made)
 		for d := range made.Truth {
 			tl := timeline.Build(s, d)
 			for _, p := range tl.Curve {
@@ -119,7 +120,7 @@ func TestEdited(t *testing.T) {
 	const tries = 300
 	for try := range tries {
 		shapes := build.Shapes()
-		s := read(t, build.Random(uint64(try%10), shapes[try%len(shapes)].Options))
+		s := buildtest.Read(t, build.Random(uint64(try%10), shapes[try%len(shapes)].Options))
 		if len(s.Traces) == 0 || s.Traces[0].Len() < 20 {
 			counted++ // no trace to break
 			continue
@@ -170,7 +171,7 @@ func TestEdited(t *testing.T) {
 // the file is then later than the trace, and may not disturb it.
 func TestCut(t *testing.T) {
 	for _, shape := range build.Shapes() {
-		s := read(t, build.Random(11, shape.Options))
+		s := buildtest.Read(t, build.Random(11, shape.Options))
 		if len(s.Traces) == 0 || s.Traces[0].Len() < 100 {
 			continue
 		}

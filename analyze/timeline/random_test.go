@@ -1,28 +1,12 @@
 package timeline_test
 
 import (
-	"bytes"
 	"testing"
 
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
-	"snapana/snapshot"
+	"snapana/fixtures/build/buildtest"
 )
-
-// read writes a made-up snapshot and reads it back.
-func read(t *testing.T, b *build.Snapshot) *snapshot.Snapshot {
-	t.Helper()
-	var buf bytes.Buffer
-	if err := b.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // TestRandom holds that random programs are rebuilt exactly: the state before the trace, the
 // peaks and where they are, and the end.
@@ -35,7 +19,7 @@ func TestRandom(t *testing.T) {
 		t.Run(shape.Name, func(t *testing.T) {
 			for seed := range seeds {
 				made := build.Random(seed, shape.Options)
-				s := read(t, made)
+				s := buildtest.Read(t, made)
 				for d, want := range made.Truth {
 					if shape.Options.Torch == 104 { // records no requested sizes
 						want.Initial.Requested, want.Final.Requested = want.Initial.Active, want.Final.Active
@@ -94,7 +78,7 @@ func TestRandomRing(t *testing.T) {
 			opt.Capacity = 256 << 20
 		}
 		made := build.Random(seed, opt)
-		tl := timeline.Build(read(t, made), 0)
+		tl := timeline.Build(buildtest.Read(t, made), 0)
 		checkTruth(t, seed, tl, &made.Truth[0])
 		if seed%6 == 0 {
 			checkEach(t, seed, tl, made)

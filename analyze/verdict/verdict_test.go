@@ -1,15 +1,13 @@
 package verdict_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"snapana/analyze"
 	"snapana/analyze/verdict"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
-	"snapana/snapshot"
+	"snapana/fixtures/build/buildtest"
 )
 
 const (
@@ -124,13 +122,6 @@ func TestJudge(t *testing.T) {
 
 func judge(t *testing.T, made *build.Snapshot) verdict.Verdict {
 	t.Helper()
-	var buf bytes.Buffer
-	if err := made.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := buildtest.Read(t, made)
 	return analyze.Run(s, analyze.Options{}).Verdict
 }

@@ -198,7 +198,7 @@ func stepsOf(s *snapshot.Snapshot, t *timeline.Timeline) []attribution.Span {
 // pickDevice builds the timeline of the device that was asked for, or else of the one with the
 // highest peak of reserved memory, and says why when there were others.
 func pickDevice(s *snapshot.Snapshot, ordinal int, asked bool) (*timeline.Timeline, string, error) {
-	used := usedDevices(s)
+	used := s.UsedDevices()
 	if asked {
 		for _, d := range used {
 			if d == ordinal {
@@ -220,26 +220,6 @@ func pickDevice(s *snapshot.Snapshot, ordinal int, asked bool) (*timeline.Timeli
 		return best, "", nil
 	}
 	return best, fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses", len(used)), nil
-}
-
-// usedDevices lists the ordinals that have segments or events.
-func usedDevices(s *snapshot.Snapshot) []int {
-	used := make([]bool, s.NumDevices())
-	for i := range s.Traces {
-		used[i] = s.Traces[i].Len() > 0
-	}
-	for i := range s.Segments {
-		if d := s.Segments[i].Device; d >= 0 {
-			used[d] = true
-		}
-	}
-	var out []int
-	for d, u := range used {
-		if u {
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 func deviceWords(used []int) string {

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 	"snapana/analyze/attribution"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"snapana/fixtures/build/buildtest"
 	"snapana/report/internal/sample"
 	"snapana/snapshot"
 )
@@ -42,14 +41,7 @@ func program(d *build.Device) {
 
 func answer(t *testing.T, opt build.Options, program func(*build.Device), at string, q attribution.Query, tree bool) *attribution.Answer {
 	t.Helper()
-	var buf bytes.Buffer
-	if err := build.Run(opt, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := buildtest.Read(t, build.Run(opt, program))
 	return ask(t, s, at, q, tree)
 }
 
