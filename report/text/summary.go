@@ -46,8 +46,12 @@ func (p *printer) device(t *timeline.Timeline) {
 	if a := view.NewAxis(t, true); a.ByTime {
 		span = " over " + units.Micros(a.Span)
 	}
-	p.linef("%s: %s%s, %s, %s", view.DeviceName(t.Device), count(t.Trace.Len(), "event"), span,
-		count(len(t.OOMs), "out-of-memory event"), count(len(t.Retries), "retry"))
+	if t.Trace.Len() == 0 {
+		p.linef("%s: no trace", view.DeviceName(t.Device))
+	} else {
+		p.linef("%s: %s%s, %s, %s", view.DeviceName(t.Device), count(t.Trace.Len(), "event"), span,
+			count(len(t.OOMs), "out-of-memory event"), count(len(t.Retries), "retry"))
+	}
 	p.line(pad("", 12) + right("reserved", 12) + right("active", 12) + right("allocated", 12) + right("requested", 12))
 	row := func(name string, v ...int64) {
 		s := "  " + pad(name, 10)
@@ -56,8 +60,10 @@ func (p *printer) device(t *timeline.Timeline) {
 		}
 		p.line(s)
 	}
-	row("start", t.Initial.Reserved, t.Initial.Active, t.Initial.Allocated, t.Initial.Requested)
-	row("peak", t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes)
+	if t.Trace.Len() > 0 { // else only the end is known
+		row("start", t.Initial.Reserved, t.Initial.Active, t.Initial.Allocated, t.Initial.Requested)
+		row("peak", t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes)
+	}
 	row("end", t.Final.Reserved, t.Final.Active, t.Final.Allocated, t.Final.Requested)
 }
 
