@@ -5,11 +5,13 @@ import "math/bits"
 // Constants of the allocator, in bytes. They have not changed from torch 1.4 to 2.14
 // (specification 5.1).
 const (
-	MinBlockSize = 512      // rounding quantum and smallest block
-	SmallSize    = 1 << 20  // rounded requests up to here use the small pool
-	SmallBuffer  = 2 << 20  // segment size of the small pool
-	LargeBuffer  = 20 << 20 // segment size for large requests below MinLargeAlloc
-	MaxRequest   = 1 << 50  // larger sizes are no sizes: more than any address space maps
+	MinBlockSize  = 512      // rounding quantum and smallest block
+	SmallSize     = 1 << 20  // rounded requests up to here use the small pool
+	SmallBuffer   = 2 << 20  // segment size of the small pool
+	LargeBuffer   = 20 << 20 // segment size for large requests below MinLargeAlloc
+	MinLargeAlloc = 10 << 20 // rounded requests from here on have a segment of their own
+	RoundLarge    = 2 << 20  // which is a multiple of this
+	MaxRequest    = 1 << 50  // larger sizes are no sizes: more than any address space maps
 )
 
 // Roundup is roundup_power2_divisions by interval: slot i is for sizes with floor(log2(size))
@@ -42,6 +44,20 @@ func roundDivision(n, div int64) int64 {
 	}
 	return (n + step - 1) &^ (step - 1)
 }
+
+// SegmentSize gives what cudaMalloc is asked for when no free block serves a rounded size (5.3,
+// get_allocation_size). largeSegment is large_segment_size in bytes, LargeBuffer by default.
+func SegmentSize(rounded, largeSegment int64) int64 {
+	switch {
+	case rounded <= SmallSize:
+		return SmallBuffer
+	case rounded < MinLargeAlloc:
+		return largeSegment
+	}
+	return roundUp(rounded, RoundLarge)
+}
+
+func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
 
 // SplitsSmall reports whether a block of the small pool, or one handed out in expandable
 // mode, is split when so many bytes remain after the request (5.5 rule 6, should_split).

@@ -4,7 +4,6 @@ import "testing"
 
 // The vectors are specification 5.3's.
 func TestRoundSize(t *testing.T) {
-	const mib = 1 << 20
 	all := func(div int64) *Roundup {
 		var up Roundup
 		for i := range up {

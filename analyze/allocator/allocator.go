@@ -1,0 +1,74 @@
+package allocator
+
+import "math"
+
+// Options make an allocator.
+type Options struct {
+	Conf Conf
+	Tie  Tie
+	// Driver is where memory comes from; nil is a Device without limit.
+	Driver Driver
+	// Total is the device's memory in bytes, by which the fraction of Conf and the address space
+	// of expandable segments go; 0 is unknown: no fraction, and address space for everything.
+	Total int64
+}
+
+// Allocator is the caching allocator of one device.
+type Allocator struct {
+	conf     Conf
+	tie      Tie
+	driver   Driver
+	total    int64
+	allowed  int64 // the fraction's bytes
+	maxSplit int64
+	collects bool // garbage
+
+	streams  []uint64
+	byHandle map[uint64]Stream
+	pools    []pool // large and small half of each memory pool by turns
+	queues   []queue
+	blocks   []block
+	spare    []int32 // rows of blocks to use again
+	spaces   []space
+	count    uint32 // ties given so far
+
+	waiting []Block // by ticket; none when done
+	tickets Ticket  // those that came before waiting
+
+	scratch  []int32
+	smallest int64 // segment or granule: smaller blocks cannot be given back
+
+	stats Stats
+}
+
+// unlimited is the address space of an expandable segment on a device of unknown size.
+const unlimited = 1 << 42
+
+// New makes an allocator that has nothing reserved. Stream 0 is the default stream.
+func New(o Options) *Allocator {
+	a := &Allocator{conf: o.Conf, tie: o.Tie, driver: o.Driver, total: o.Total, smallest: SmallBuffer, byHandle: make(map[uint64]Stream)}
+	if a.driver == nil {
+		a.driver = &Device{}
+	}
+	a.maxSplit = a.conf.maxSplit()
+	a.allowed = a.conf.allowed(a.total)
+	a.collects = a.allowed < math.MaxInt64 && a.conf.GCThreshold > 0
+	a.stats.MaxSplitSize = a.conf.MaxSplit
+	a.Stream(0)
+	a.NewPool()
+	return a
+}
+
+// Stats gives the statistics, which change with every call.
+func (a *Allocator) Stats() *Stats { return &a.stats }
+
+// Conf gives the settings.
+func (a *Allocator) Conf() *Conf { return &a.conf }
+
+// Addr is where a block begins.
+func (a *Allocator) Addr(b Block) uint64 { return a.blocks[b].addr }
+
+// Size is the rounded size of a block, with what was not worth a split.
+func (a *Allocator) Size(b Block) int64 { return a.blocks[b].size }
+
+func (a *Allocator) reserved() int64 { return a.stats.ReservedBytes[All].Current }

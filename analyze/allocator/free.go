@@ -1,0 +1,97 @@
+package allocator
+
+// Ticket stands for a block whose free was requested while other streams still used it. Tickets
+// count up from 0.
+type Ticket int64
+
+// Free frees a block that no other stream uses (5.7).
+func (a *Allocator) Free(b Block) {
+	a.request(b)
+	a.complete(b)
+}
+
+// FreeRequested frees a block that other streams still use: it stays active until
+// FreeCompleted, or until the allocator waits for all streams.
+func (a *Allocator) FreeRequested(b Block) Ticket {
+	a.request(b)
+	a.blocks[b].state = Pending
+	a.waiting = append(a.waiting, b)
+	return a.tickets + Ticket(len(a.waiting)) - 1
+}
+
+// FreeCompleted says that no stream uses the block of a ticket any more. It does nothing if
+// the allocator has found that out itself, by waiting.
+func (a *Allocator) FreeCompleted(t Ticket) {
+	i := int(t - a.tickets)
+	if i < 0 || a.waiting[i] == none {
+		return
+	}
+	b := a.waiting[i]
+	a.waiting[i] = none
+	a.complete(b)
+	done := 0
+	for done < len(a.waiting) && a.waiting[done] == none {
+		done++
+	}
+	if done > len(a.waiting)/2 {
+		a.tickets += Ticket(done)
+		a.waiting = a.waiting[:copy(a.waiting, a.waiting[done:])]
+	}
+}
+
+// synchronize waits for all streams (synchronize_and_free_events).
+func (a *Allocator) synchronize() {
+	a.stats.NumSyncAllStreams++
+	for i, b := range a.waiting {
+		if b != none {
+			a.waiting[i] = none
+			a.complete(b)
+		}
+	}
+	a.tickets += Ticket(len(a.waiting))
+	a.waiting = a.waiting[:0]
+}
+
+// request is what a free changes at once (DeviceCachingAllocator::free).
+func (a *Allocator) request(i Block) {
+	b := &a.blocks[i]
+	if b.state != Live {
+		panic("allocator: a block is freed twice")
+	}
+	kind := kindOf(a.queues[b.queue].small)
+	a.stats.Allocation.sub(kind, 1)
+	a.stats.AllocatedBytes.sub(kind, b.size)
+	if b.size >= a.maxSplit {
+		a.stats.OversizeAllocations.sub(1)
+	}
+}
+
+// complete puts a block back, joined with its free neighbours (free_block).
+func (a *Allocator) complete(i Block) {
+	b := &a.blocks[i]
+	kind := kindOf(a.queues[b.queue].small)
+	size := b.size
+	st := &a.stats
+	b.state = Free
+	prev, next := b.prev, b.next
+	var splits, splitBytes int64 // change of inactive_split
+	for _, n := range [2]int32{prev, next} {
+		if gained := a.merge(int32(i), n); gained > 0 {
+			splits--
+			splitBytes -= gained
+		}
+	}
+	a.insert(int32(i))
+	b = &a.blocks[i]
+	if b.space == none {
+		if b.split() {
+			splits++
+			splitBytes += b.size
+		}
+		st.InactiveSplit.change(kind, splits)
+		st.InactiveSplitBytes.change(kind, splitBytes)
+	}
+	st.Active.sub(kind, 1)
+	st.ActiveBytes.sub(kind, size)
+	st.RequestedBytes.sub(kind, b.requested)
+}

@@ -1,0 +1,125 @@
+package allocator
+
+// Stat is one figure over time.
+type Stat struct {
+	Current, Peak int64
+	Allocated     int64 // sum of all increases
+}
+
+// Freed is the sum of all decreases.
+func (s *Stat) Freed() int64 { return s.Allocated - s.Current }
+
+func (s *Stat) add(n int64) {
+	s.Current += n
+	s.Allocated += n
+	if s.Current > s.Peak {
+		s.Peak = s.Current
+	}
+}
+
+func (s *Stat) sub(n int64) { s.Current -= n }
+
+// Metric is a figure for all pools together, the small ones, and the large ones.
+type Metric [3]Stat
+
+// The parts of a Metric.
+const (
+	All = iota
+	SmallPools
+	LargePools
+)
+
+func (m *Metric) add(kind int, n int64) {
+	m[All].add(n)
+	m[kind].add(n)
+}
+
+func (m *Metric) sub(kind int, n int64) {
+	m[All].Current -= n
+	m[kind].Current -= n
+}
+
+// change adds a number that may be below zero.
+func (m *Metric) change(kind int, n int64) {
+	if n < 0 {
+		m.sub(kind, -n)
+	} else {
+		m.add(kind, n)
+	}
+}
+
+// Stats are the figures of torch.cuda.memory_stats() (5.11, 6.1). Bytes are rounded sizes but
+// for RequestedBytes.
+type Stats struct {
+	Allocation         Metric // blocks that the program holds
+	AllocatedBytes     Metric
+	Segment            Metric // of cudaMalloc; maps are no segments
+	ReservedBytes      Metric
+	Active             Metric // blocks that the program holds or another stream still uses
+	ActiveBytes        Metric
+	InactiveSplit      Metric // free blocks with neighbours, expandable ones left out
+	InactiveSplitBytes Metric
+	RequestedBytes     Metric
+
+	OversizeAllocations Stat // blocks of max_split_size and more
+	OversizeSegments    Stat
+
+	NumAllocRetries   int64 // requests for which the whole cache was given back
+	NumOOMs           int64
+	NumOOMRejections  int64 // failures of throw_on_cudamalloc_oom
+	NumSyncAllStreams int64
+	NumDeviceAlloc    int64 // cudaMalloc calls and maps
+	NumDeviceFree     int64 // cudaFree calls and unmaps
+	MaxSplitSize      int64 // -1 for no limit
+}
+
+// Each calls f with every key of memory_stats() and its value, in a fixed order.
+func (s *Stats) Each(f func(key string, value int64)) {
+	stat := func(key string, st *Stat) {
+		f(key+".current", st.Current)
+		f(key+".peak", st.Peak)
+		f(key+".allocated", st.Allocated)
+		f(key+".freed", st.Freed())
+	}
+	for _, m := range []struct {
+		key    string
+		metric *Metric
+	}{
+		{"allocation", &s.Allocation}, {"segment", &s.Segment}, {"active", &s.Active},
+		{"inactive_split", &s.InactiveSplit}, {"allocated_bytes", &s.AllocatedBytes},
+		{"reserved_bytes", &s.ReservedBytes}, {"active_bytes", &s.ActiveBytes},
+		{"inactive_split_bytes", &s.InactiveSplitBytes}, {"requested_bytes", &s.RequestedBytes},
+	} {
+		for kind, name := range []string{"all", "small_pool", "large_pool"} {
+			stat(m.key+"."+name, &m.metric[kind])
+		}
+	}
+	stat("oversize_allocations", &s.OversizeAllocations)
+	stat("oversize_segments", &s.OversizeSegments)
+	f("num_alloc_retries", s.NumAllocRetries)
+	f("num_ooms", s.NumOOMs)
+	f("num_oom_rejections", s.NumOOMRejections)
+	f("num_sync_all_streams", s.NumSyncAllStreams)
+	f("num_device_alloc", s.NumDeviceAlloc)
+	f("num_device_free", s.NumDeviceFree)
+	f("max_split_size", s.MaxSplitSize)
+}
+
+// ResetPeaks makes the current values the peaks (torch.cuda.reset_peak_memory_stats).
+func (s *Stats) ResetPeaks() {
+	for _, m := range []*Metric{&s.Allocation, &s.Segment, &s.Active, &s.InactiveSplit, &s.AllocatedBytes,
+		&s.ReservedBytes, &s.ActiveBytes, &s.InactiveSplitBytes, &s.RequestedBytes} {
+		for i := range m {
+			m[i].Peak = m[i].Current
+		}
+	}
+	s.OversizeAllocations.Peak = s.OversizeAllocations.Current
+	s.OversizeSegments.Peak = s.OversizeSegments.Current
+}
+
+func kindOf(small bool) int {
+	if small {
+		return SmallPools
+	}
+	return LargePools
+}

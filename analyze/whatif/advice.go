@@ -1,0 +1,111 @@
+package whatif
+
+import (
+	"fmt"
+
+	"snapana/analyze/units"
+)
+
+// Advice is the setting that is worth a try.
+type Advice struct {
+	// Best is the place of the setting in the list, -1 when none wins by a margin over the
+	// first one.
+	Best int
+	// Saved is how much less the peak of reserved memory is.
+	Saved int64
+	// Text says what it gives, Costs what it takes, each a sentence.
+	Text  string
+	Costs []string
+}
+
+// A setting must lower the peak by this much to be worth changing anything.
+const (
+	marginBytes   = 64 << 20
+	marginPercent = 5
+)
+
+// minShare is the share of reproduced requests below which predictions are not to be trusted.
+const minShare = 0.99
+
+// Trusted reports whether a validation permits predictions.
+func (v *Validation) Trusted() bool { return v.Share() >= minShare }
+
+// Advise compares the outcomes of settings with that of the first, which are those of the run. A
+// setting under which requests fail that the run had served is none to recommend: what follows
+// the first of them is no prediction any more.
+func Advise(settings []Setting, outs []*Outcome) Advice {
+	a := Advice{Best: -1}
+	base := outs[0]
+	for i, o := range outs[1:] {
+		if o.StartFailed || o.New > 0 {
+			continue
+		}
+		saves := base.StartFailed || base.New > 0 || base.Failures > o.Failures ||
+			base.Failures == o.Failures && base.PeakReserved.Bytes-o.PeakReserved.Bytes >= max(marginBytes, base.PeakReserved.Bytes*marginPercent/100)
+		if saves && (a.Best < 0 || o.better(outs[a.Best])) {
+			a.Best = i + 1
+		}
+	}
+	if a.Best < 0 {
+		return a
+	}
+	o := outs[a.Best]
+	a.Saved = base.PeakReserved.Bytes - o.PeakReserved.Bytes
+	name := name(settings[a.Best].Text)
+	switch {
+	case o.Failures == 0 && (base.StartFailed || base.Failures > 0):
+		a.Text = fmt.Sprintf("With %s every request is served, at a peak of %s reserved.", name, units.Bytes(o.PeakReserved.Bytes))
+	case base.StartFailed || base.New > 0:
+		a.Text = fmt.Sprintf("With %s no other request fails than in the run.", name)
+	case base.Failures > o.Failures:
+		a.Text = fmt.Sprintf("With %s fewer requests fail: %d instead of %d.", name, o.Failures, base.Failures)
+	default:
+		a.Text = fmt.Sprintf("With %s the peak of reserved memory is %s lower (%s).", name, units.Bytes(a.Saved), units.Percent(a.Saved, base.PeakReserved.Bytes))
+	}
+	a.Costs = costs(&settings[0], &settings[a.Best], base, o)
+	return a
+}
+
+func name(text string) string {
+	if text == "" {
+		return "the default settings"
+	}
+	return text
+}
+
+// better reports whether o beats another outcome that is better than the run's: by failures,
+// then by peak unless the two are within a hundredth, then by calls to the driver.
+func (o *Outcome) better(other *Outcome) bool {
+	if o.Failures != other.Failures {
+		return o.Failures < other.Failures
+	}
+	x, y := o.PeakReserved.Bytes, other.PeakReserved.Bytes
+	if max(x, y)-min(x, y) > max(x, y)/100 {
+		return x < y
+	}
+	return o.DeviceAllocs+o.DeviceFrees < other.DeviceAllocs+other.DeviceFrees
+}
+
+// costs names what a setting takes.
+func costs(from, to *Setting, base, o *Outcome) []string {
+	var out []string
+	calls, before := o.DeviceAllocs+o.DeviceFrees, base.DeviceAllocs+base.DeviceFrees
+	if calls > before+before/10 {
+		out = append(out, fmt.Sprintf("Calls to the driver: %s instead of %s; each can take milliseconds and waits for the GPU when memory is given back.",
+			units.Count(calls), units.Count(before)))
+	}
+	if o.Retries > base.Retries {
+		out = append(out, fmt.Sprintf("Retries: %s instead of %s.", units.Count(o.Retries), units.Count(base.Retries)))
+	}
+	if more := o.PeakAllocated.Bytes - base.PeakAllocated.Bytes; more > marginBytes/8 {
+		out = append(out, fmt.Sprintf("Rounding: blocks take up to %s more at their peak.", units.Bytes(more)))
+	}
+	if to.Conf.Expandable && !from.Conf.Expandable {
+		out = append(out, "expandable_segments: tensors on the GPU can be shared with other processes (CUDA IPC) only since about torch 2.5 and Linux 5.6; "+
+			"needs a driver with virtual memory management, and ROCm 7 or later on AMD; has no effect on Windows.")
+	}
+	if to.Conf.MaxSplit >= 0 && from.Conf.MaxSplit < 0 {
+		out = append(out, "max_split_size_mb: cached blocks above it serve only requests of about their size, so that other request sizes than those seen here can make many more calls to the driver.")
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package whatif_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"snapana/analyze/timeline"
+	"snapana/analyze/whatif"
+	"snapana/fixtures/build"
+	"snapana/snapshot"
+	"snapana/snapshot/columns"
+)
+
+// TestBroken replays traces that are broken in many ways, and states too: nothing may fail, and
+// what cannot be is no agreement.
+func TestBroken(t *testing.T) {
+	tries := 135
+	if testing.Short() {
+		tries = 27
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	shapes := build.Shapes()
+	inexact := 0
+	for try := range tries {
+		s := read(t, build.Random(uint64(try%7), shapes[try%len(shapes)].Options))
+		if len(s.Traces) == 0 || s.Traces[0].Len() < 20 {
+			continue
+		}
+		var broken columns.Events
+		old := s.Traces[0]
+		for i := range old.Len() {
+			e := *old.At(i)
+			switch rng.IntN(60) {
+			case 0:
+				continue
+			case 1:
+				*broken.Next() = e
+			case 2:
+				e.Addr = rng.Uint64() >> rng.IntN(64)
+			case 3:
+				e.Size = rng.Int64() >> rng.IntN(63)
+			case 4:
+				e.Addr = old.At(rng.IntN(old.Len())).Addr
+			case 5:
+				e.Action = snapshot.Action(rng.IntN(int(columns.NumActions)))
+			case 6:
+				e.Stream = old.At(rng.IntN(old.Len())).Stream
+			}
+			*broken.Next() = e
+		}
+		s.Traces[0] = columns.NewTrace(&broken, 0, broken.Len())
+		for i := range s.Segments {
+			switch rng.IntN(40) {
+			case 0:
+				s.Segments[i].Expandable = !s.Segments[i].Expandable
+			case 1:
+				s.Segments[i].Address = rng.Uint64() >> rng.IntN(30)
+			case 2:
+				s.Segments[i].Pool.A++
+			}
+		}
+		p, v := whatif.Load(s, timeline.Build(s, 0))
+		if !v.Exact() {
+			inexact++
+		}
+		if v.SameAllocs > v.Allocs || v.SameSegments > v.Segments || v.SameBlocks > v.Blocks || v.Exact() != (v.First == nil) {
+			t.Fatalf("try %d: %+v", try, v)
+		}
+		for _, start := range []whatif.Start{whatif.Keep, whatif.Anew} {
+			for _, conf := range []string{"", "expandable_segments:True", "max_split_size_mb:21"} {
+				for _, capacity := range []int64{0, 50 << 20, 1 << 40} {
+					run(t, p, conf, whatif.Options{Start: start, Capacity: capacity, Curve: 10})
+				}
+			}
+		}
+	}
+	if inexact < tries*8/10 {
+		t.Errorf("only %d of %d broken recordings were noticed", inexact, tries)
+	}
+}

@@ -1,0 +1,100 @@
+package whatif
+
+import (
+	"snapana/analyze/allocator"
+	"snapana/snapshot"
+)
+
+// burst is a run of releases that the program asked for with empty_cache, by its first and last
+// event.
+type burst struct{ first, last int32 }
+
+// bursts finds the releases that the program asked for. Releases also occur inside a request,
+// by garbage collection or because the device was full: then the request's segment follows, or
+// its failure, from the same stack (specification 5.12). Where no stacks are recorded the two
+// cannot be told apart, and releases are taken to be the program's unless a failure follows.
+func (x *extractor) bursts() []burst {
+	var out []burst
+	n := x.t.Trace.Len()
+	for i := 0; i < n; i++ {
+		if !releases(x.t.Trace.At(i)) {
+			continue
+		}
+		first, last := i, i
+		for i++; i < n; i++ {
+			e := x.t.Trace.At(i)
+			if releases(e) {
+				last = i
+			} else if e.Action != snapshot.FreeCompleted || !x.inside(i) {
+				break
+			}
+		}
+		if i < n {
+			last = x.ownPart(first, last, x.t.Trace.At(i))
+		}
+		i = max(i-1, last)
+		if last >= first {
+			out = append(out, burst{int32(first), int32(last)})
+		}
+	}
+	return out
+}
+
+// inside reports whether a completed free is one that the allocator waited for: its request
+// came some events earlier.
+func (x *extractor) inside(i int) bool {
+	row := x.ended[i]
+	return row >= 0 && int(x.t.Lives[row].FreeRequested) != i-1 && int(x.t.Lives[row].FreeRequested) != i
+}
+
+// ownPart takes from the end of first..last what belongs to the request of the event after it,
+// and gives the new last, which is before first when nothing remains.
+func (x *extractor) ownPart(first, last int, after *snapshot.Event) int {
+	switch after.Action {
+	case snapshot.OOM:
+		if after.Stack <= snapshot.EmptyStack {
+			return first - 1
+		}
+	case snapshot.SegmentAlloc, snapshot.SegmentMap:
+		if after.Stack <= snapshot.EmptyStack {
+			return last
+		}
+	default:
+		return last
+	}
+	for ; last >= first; last-- {
+		if e := x.t.Trace.At(last); releases(e) && e.Stack != after.Stack {
+			return last
+		}
+	}
+	return last
+}
+
+func releases(e *snapshot.Event) bool {
+	return (e.Action == snapshot.SegmentFree || e.Action == snapshot.SegmentUnmap) && e.Addr != 0 && e.Size > 0
+}
+
+func acquires(e *snapshot.Event) bool {
+	return (e.Action == snapshot.SegmentAlloc || e.Action == snapshot.SegmentMap) && e.Addr != 0 && e.Size > 0
+}
+
+// freeable finds the private pools that give memory back, by the first event of the releases
+// in which they first do: no graph uses them any more. Which pool a released segment was of is
+// recorded since torch 2.12.
+func (x *extractor) freeable() map[int32]allocator.Pool {
+	out := make(map[int32]allocator.Pool)
+	seen := make(map[snapshot.PoolID]bool)
+	for i := range x.t.Changes {
+		c := &x.t.Changes[i]
+		if c.Add || c.Range.Pool == (snapshot.PoolID{}) || seen[c.Range.Pool] {
+			continue
+		}
+		seen[c.Range.Pool] = true
+		first := c.Event
+		for first > 0 && releases(x.t.Trace.At(first-1)) {
+			first--
+		}
+		out[int32(first)] = x.poolOf(c.Range.Pool)
+	}
+	return out
+}

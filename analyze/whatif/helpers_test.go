@@ -1,0 +1,91 @@
+package whatif_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"snapana/analyze/timeline"
+	"snapana/analyze/whatif"
+	"snapana/fixtures/build"
+	"snapana/fixtures/pickler"
+	"snapana/snapshot"
+)
+
+const (
+	shared = "../../../shared/"
+	mib    = 1 << 20
+)
+
+// glob lists files of the shared corpus, and skips the test where that is not.
+func glob(t testing.TB, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(shared + pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Skipf("no files %s", pattern)
+	}
+	return files
+}
+
+func open(t testing.TB, path string) *snapshot.Snapshot {
+	t.Helper()
+	s, err := snapshot.Open(path, snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// load opens a file and makes the program of its first device.
+func load(t testing.TB, path string) (*whatif.Program, *whatif.Validation) {
+	t.Helper()
+	s := open(t, path)
+	return whatif.Load(s, timeline.Build(s, 0))
+}
+
+// read writes a made-up snapshot and reads it back.
+func read(t testing.TB, b *build.Snapshot) *snapshot.Snapshot {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := b.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run replays a program under a settings string.
+func run(t testing.TB, p *whatif.Program, conf string, o whatif.Options) *whatif.Outcome {
+	t.Helper()
+	set, err := p.Setting(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Conf = set.Conf
+	out, err := p.Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

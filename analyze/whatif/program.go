@@ -1,0 +1,253 @@
+package whatif
+
+import (
+	"snapana/analyze/allocator"
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// Program is what a recorded run asked of the allocator of one device. It is immutable, and
+// many goroutines may replay it.
+type Program struct {
+	Device int
+	// Recorded are the settings of the run as far as the file tells, and Tie the order in which
+	// its release takes blocks of the same size.
+	Recorded Recorded
+	// Capacity is the memory that the run could reserve, known from a request that failed, or
+	// from one that was served only after memory was given back; 0 is unknown.
+	Capacity int64
+	// Full counts the requests for which memory was given back.
+	Full int
+	// Allocs counts the requests that were served, OOMs those that failed.
+	Allocs, OOMs int
+	// EmptyCaches counts the times that the program gave its cache back.
+	EmptyCaches int
+	// Warm counts the blocks from before the trace, WarmBytes their rounded bytes, and
+	// StartReserved what was reserved at that time.
+	Warm          int
+	WarmBytes     int64
+	StartReserved int64
+
+	t       *timeline.Timeline
+	ops     []op
+	asks    []ask    // by row of Timeline.Lives, then the failed requests
+	streams []uint64 // handles of the streams, by allocator.Stream
+	pools   []snapshot.PoolID
+	start   []place // segments before the trace
+}
+
+// op is one step of a program.
+type op struct {
+	event int32
+	row   int32
+	kind  opKind
+}
+
+type opKind uint8
+
+const (
+	opAlloc    opKind = iota
+	opFree            // request and completion are one
+	opRequest         // other streams still use the block
+	opComplete        // the last stream is done with it
+	opFail            // a request that failed in the run
+	opEmpty           // empty_cache; its events are event to row
+	opRelease         // no graph uses pool number row any more
+)
+
+// ask is one request.
+type ask struct {
+	bytes  int64
+	stream allocator.Stream
+	id     snapshot.StreamID // of stream
+	pool   allocator.Pool
+}
+
+// NewProgram extracts the program from a timeline of s.
+func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
+	p := &Program{Device: t.Device, Recorded: recorded(s), t: t, streams: []uint64{0}, pools: []snapshot.PoolID{{}}}
+	p.capacity()
+	x := newExtractor(p, s)
+	x.events()
+	p.start = x.places(t.StateAt(-1))
+	for i := range p.start {
+		for k, row := range p.start[i].rows {
+			if row >= 0 {
+				p.Warm++
+				p.WarmBytes += p.start[i].Pieces[k].Size
+			}
+		}
+	}
+	p.StartReserved = t.Initial.Reserved
+	x.steps()
+	return p
+}
+
+// Operations is how many calls to the allocator a replay makes, where the request and the
+// completion of a free are one.
+func (p *Program) Operations() int { return len(p.ops) }
+
+// extractor builds a Program.
+type extractor struct {
+	p      *Program
+	s      *snapshot.Snapshot
+	t      *timeline.Timeline
+	stream map[snapshot.StreamID]allocator.Stream
+	handle map[uint64]allocator.Stream
+	pool   map[snapshot.PoolID]allocator.Pool
+
+	lows        map[spaceKey]uint64 // see lowest
+	born, ended []int32             // the row that an event begins, or whose end it is; -1 for none
+	private     privates
+	retry       retry
+	waits       bool // the trace says when frees are completed
+}
+
+func newExtractor(p *Program, s *snapshot.Snapshot) *extractor {
+	x := &extractor{p: p, s: s, t: p.t, stream: make(map[snapshot.StreamID]allocator.Stream),
+		handle: make(map[uint64]allocator.Stream), pool: make(map[snapshot.PoolID]allocator.Pool)}
+	for i, h := range p.streams {
+		x.handle[h] = allocator.Stream(i)
+	}
+	for i, id := range p.pools {
+		x.pool[id] = allocator.Pool(i)
+	}
+	return x
+}
+
+func (x *extractor) streamOf(id snapshot.StreamID) allocator.Stream {
+	if n, ok := x.stream[id]; ok {
+		return n
+	}
+	h := x.s.Streams.Handle(id)
+	n, ok := x.handle[h]
+	if !ok {
+		n = allocator.Stream(len(x.p.streams))
+		x.p.streams = append(x.p.streams, h)
+		x.handle[h] = n
+	}
+	x.stream[id] = n
+	return n
+}
+
+func (x *extractor) poolOf(id snapshot.PoolID) allocator.Pool {
+	n, ok := x.pool[id]
+	if !ok {
+		n = allocator.Pool(len(x.p.pools))
+		x.p.pools = append(x.p.pools, id)
+		x.pool[id] = n
+	}
+	return n
+}
+
+// events finds the rows of the events.
+func (x *extractor) events() {
+	n := x.t.Trace.Len()
+	x.born, x.ended = make([]int32, n), make([]int32, n)
+	for i := range n {
+		x.born[i], x.ended[i] = -1, -1
+		x.waits = x.waits || x.t.Trace.At(i).Action == snapshot.FreeCompleted
+	}
+	for row := range x.t.Lives {
+		l := &x.t.Lives[row]
+		if l.Born >= 0 {
+			if e := x.t.Trace.At(int(l.Born)); e.Action == snapshot.Alloc && e.Addr == l.Addr && x.born[l.Born] < 0 {
+				x.born[l.Born] = int32(row)
+			}
+		}
+		if l.FreeRequested >= 0 {
+			x.ended[l.FreeRequested] = int32(row)
+		}
+		if l.Freed >= 0 {
+			x.ended[l.Freed] = int32(row)
+		}
+	}
+}
+
+// steps makes the operations.
+func (x *extractor) steps() {
+	p, n := x.p, x.t.Trace.Len()
+	p.asks = make([]ask, len(x.t.Lives), len(x.t.Lives)+len(x.t.OOMs))
+	p.ops = make([]op, 0, n*2/3+16)
+	x.private.begin(x.t)
+	bursts := x.bursts()
+	freeable := x.freeable()
+	for i := range n {
+		e := x.t.Trace.At(i)
+		x.private.advance(i)
+		if pool, ok := freeable[int32(i)]; ok {
+			p.ops = append(p.ops, op{int32(i), int32(pool), opRelease})
+		}
+		if len(bursts) > 0 && int(bursts[0].first) == i {
+			p.ops = append(p.ops, op{bursts[0].first, bursts[0].last, opEmpty})
+			p.EmptyCaches++
+		}
+		switch e.Action {
+		case snapshot.Alloc:
+			x.alloc(int32(i), e)
+		case snapshot.FreeRequested, snapshot.FreeCompleted:
+			x.free(int32(i))
+		case snapshot.OOM:
+			if e.Size > 0 && e.Size <= allocator.MaxRequest {
+				x.request(op{int32(i), int32(len(p.asks)), opFail})
+				p.asks = append(p.asks, ask{bytes: e.Size, stream: x.streamOf(e.Stream), id: e.Stream})
+				p.OOMs++
+			}
+		case snapshot.SegmentFree, snapshot.SegmentUnmap:
+			if len(bursts) == 0 || i < int(bursts[0].first) {
+				x.retry.release(p.ops)
+			} else if int(bursts[0].last) == i {
+				bursts = bursts[1:]
+			}
+		}
+	}
+}
+
+// request adds a request that was served or failed.
+func (x *extractor) request(o op) {
+	x.p.ops = append(x.p.ops, o)
+	x.retry.end(x.p.ops)
+}
+
+func (x *extractor) alloc(i int32, e *snapshot.Event) {
+	p, row := x.p, x.born[i]
+	if row < 0 {
+		return
+	}
+	if old := x.ended[i]; old >= 0 && x.t.Lives[old].Freed == i { // the address was still live: its free is not in the trace
+		kind := opFree
+		if x.t.Lives[old].FreeRequested != i {
+			kind = opComplete
+		}
+		p.ops = append(p.ops, op{i, old, kind})
+	}
+	a := ask{bytes: e.Size, stream: x.streamOf(e.Stream), id: e.Stream}
+	if l := x.s.Labels.Get(e.Label); l.HasPool {
+		a.pool = x.poolOf(l.Pool)
+	} else {
+		a.pool = x.poolOf(x.private.holding(e.Addr))
+	}
+	p.asks[row] = a
+	x.request(op{i, row, opAlloc})
+	p.Allocs++
+}
+
+// free adds the end of a life. A completion that directly follows its request is one with it.
+func (x *extractor) free(i int32) {
+	row := x.ended[i]
+	if row < 0 {
+		return
+	}
+	l := &x.t.Lives[row]
+	if l.Born < 0 && l.Rounded == 0 {
+		return // of a block that has no place
+	}
+	switch {
+	case l.FreeRequested == i && (l.Freed == i || l.Freed == i+1 || !x.waits):
+		x.p.ops = append(x.p.ops, op{i, row, opFree})
+	case l.FreeRequested == i:
+		x.p.ops = append(x.p.ops, op{i, row, opRequest})
+	case l.Freed == i && l.FreeRequested != i-1:
+		x.p.ops = append(x.p.ops, op{i, row, opComplete})
+	}
+}

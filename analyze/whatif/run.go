@@ -1,0 +1,235 @@
+package whatif
+
+import (
+	"errors"
+
+	"snapana/analyze/allocator"
+	"snapana/snapshot"
+)
+
+// Start says what becomes of the blocks from before the trace.
+type Start uint8
+
+const (
+	// Keep leaves them and their segments where they were recorded. What earlier settings did to
+	// them stays: the answer is cautious.
+	Keep Start = iota
+	// Anew asks for them again, by address, from an allocator that has nothing reserved, as if
+	// the settings had been in force from the beginning. What was freed between them before the
+	// trace leaves no holes: the answer is hopeful.
+	Anew
+)
+
+// StartFor gives the start that suits a capacity, 0 for none: Keep, unless what was reserved
+// before the trace is more than there is.
+func (p *Program) StartFor(capacity int64) Start {
+	if capacity > 0 && p.StartReserved > capacity {
+		return Anew
+	}
+	return Keep
+}
+
+// Options are the conditions of a replay.
+type Options struct {
+	Conf  allocator.Conf
+	Start Start
+	// Capacity is the memory that the allocator can reserve in bytes, 0 for no limit.
+	Capacity int64
+	// Total is the memory of the device, by which a memory fraction goes; 0 is Capacity.
+	Total int64
+	// UntilFailure stops at the first request that fails.
+	UntilFailure bool
+	// Curve samples the reserved and allocated bytes at so many points, 0 for none.
+	Curve int
+}
+
+// Outcome is what a replay came to. Bytes are rounded sizes unless they are said to be
+// requested.
+type Outcome struct {
+	Conf allocator.Conf
+
+	PeakReserved  Peak
+	PeakAllocated Peak
+	// PeakWaste is the highest value of reserved minus allocated, between requests.
+	PeakWaste Peak
+	// EndReserved and EndAllocated are the values after the last event.
+	EndReserved, EndAllocated int64
+
+	DeviceAllocs int64 // cudaMalloc calls and maps within the trace
+	DeviceFrees  int64 // cudaFree calls and unmaps
+	Retries      int64 // requests for which the whole cache was given back
+
+	// Failures counts the requests that fail, and New those of them that did not in the recorded
+	// run, which would have ended there unless it caught the error. First is the first and
+	// Largest the largest of them. Served counts those that failed in the recorded run and do not
+	// here.
+	Failures, New, Served int
+	First, Largest        *Failure
+
+	// StartFailed is set when the blocks from before the trace did not even fit.
+	StartFailed bool
+
+	Curve []Sample
+	Stats allocator.Stats // at the end; peaks and counts are those of the trace
+}
+
+// Peak is a highest value and the event of the request or free with which it first held, -1 for
+// the start.
+type Peak struct {
+	Bytes int64
+	Event int
+}
+
+// Failure is a request that nothing could serve.
+type Failure struct {
+	Event     int
+	Requested int64 // bytes asked for; rounded ones where the request failed in the run too
+	Recorded  bool  // it failed in the run too
+	Stack     snapshot.StackID
+	// The state at that moment, after everything was given back.
+	Reserved, Allocated int64
+}
+
+// Sample covers the events First..Last of a curve with the highest values in them.
+type Sample struct {
+	First     int   `json:"first"`
+	Last      int   `json:"last"`
+	Reserved  int64 `json:"reserved"`
+	Allocated int64 `json:"allocated"`
+}
+
+// ErrAsync is why backend:cudaMallocAsync has no outcome.
+var ErrAsync = errors.New("backend:cudaMallocAsync is another allocator, inside the driver: what it would do cannot be replayed")
+
+// Run replays a program.
+func (p *Program) Run(o Options) (*Outcome, error) {
+	if o.Conf.Async {
+		return nil, ErrAsync
+	}
+	total := o.Total
+	if total == 0 {
+		total = o.Capacity
+	}
+	device := &allocator.Device{Total: o.Capacity}
+	a := allocator.New(allocator.Options{Conf: o.Conf, Tie: p.Recorded.Tie, Total: total, Driver: device})
+	out := &Outcome{Conf: o.Conf}
+	r := p.newReplay(a)
+	switch {
+	case o.Start == Anew:
+		out.StartFailed = !r.ask(p.start)
+	case o.Capacity > 0 && p.StartReserved > o.Capacity:
+		out.StartFailed = true
+	default:
+		r.restore(p.start, -1, device)
+		device.Hold(a.Stats().ReservedBytes[allocator.All].Current)
+	}
+	if out.StartFailed {
+		return out, nil
+	}
+	r.run(out, &o)
+	return out, nil
+}
+
+// run makes all operations and follows the sums.
+func (r *replay) run(out *Outcome, o *Options) {
+	st := r.a.Stats()
+	allocs, frees, retries := st.NumDeviceAlloc, st.NumDeviceFree, st.NumAllocRetries
+	reserved, allocated := &st.ReservedBytes[allocator.All], &st.AllocatedBytes[allocator.All]
+	out.PeakReserved = Peak{reserved.Current, -1}
+	out.PeakAllocated = Peak{allocated.Current, -1}
+	out.PeakWaste = Peak{reserved.Current - allocated.Current, -1}
+	curve := newCurve(r.p.t.Trace.Len(), o.Curve, reserved.Current, allocated.Current)
+	for i := range r.p.ops {
+		op := &r.p.ops[i]
+		ok := r.step(op)
+		event := int(op.event)
+		out.PeakReserved.raise(reserved.Peak, event)
+		out.PeakAllocated.raise(allocated.Peak, event)
+		out.PeakWaste.raise(reserved.Current-allocated.Current, event)
+		curve.add(event, reserved.Current, allocated.Current)
+		if !ok {
+			out.fail(r.failure(op))
+			if o.UntilFailure {
+				break
+			}
+		} else if op.kind == opFail {
+			out.Served++
+		}
+	}
+	out.DeviceAllocs, out.DeviceFrees, out.Retries = st.NumDeviceAlloc-allocs, st.NumDeviceFree-frees, st.NumAllocRetries-retries
+	out.EndReserved, out.EndAllocated = reserved.Current, allocated.Current
+	out.Curve = curve.finish()
+	out.Stats = *st
+}
+
+func (p *Peak) raise(bytes int64, event int) {
+	if bytes > p.Bytes {
+		p.Bytes, p.Event = bytes, event
+	}
+}
+
+func (r *replay) failure(o *op) Failure {
+	st := r.a.Stats()
+	f := Failure{
+		Event: int(o.event), Requested: r.p.asks[o.row].bytes, Recorded: o.kind == opFail,
+		Stack:    r.p.t.Trace.At(int(o.event)).Stack,
+		Reserved: st.ReservedBytes[allocator.All].Current, Allocated: st.AllocatedBytes[allocator.All].Current,
+	}
+	return f
+}
+
+func (out *Outcome) fail(f Failure) {
+	out.Failures++
+	if !f.Recorded {
+		out.New++
+	}
+	if out.First == nil {
+		out.First = &f
+	}
+	if out.Largest == nil || f.Requested > out.Largest.Requested {
+		out.Largest = &f
+	}
+}
+
+// curve samples two series.
+type curve struct {
+	samples             []Sample
+	span, events        int
+	reserved, allocated int64 // before the next event
+}
+
+// newCurve samples a trace of n events at up to so many points.
+func newCurve(n, points int, reserved, allocated int64) *curve {
+	c := &curve{events: n, reserved: reserved, allocated: allocated}
+	if points > 0 && n > 0 {
+		c.span = (n + points - 1) / points
+		c.samples = make([]Sample, 0, (n+c.span-1)/c.span)
+	}
+	return c
+}
+
+// add takes the values after an event. Events come in order; some are left out, because nothing
+// changes with them.
+func (c *curve) add(event int, reserved, allocated int64) {
+	if c.span == 0 {
+		return
+	}
+	c.upTo(event)
+	s := &c.samples[len(c.samples)-1]
+	s.Reserved, s.Allocated = max(s.Reserved, reserved), max(s.Allocated, allocated)
+	c.reserved, c.allocated = reserved, allocated
+}
+
+// upTo makes the samples up to that of an event.
+func (c *curve) upTo(event int) {
+	for n := len(c.samples); n*c.span <= event; n++ {
+		c.samples = append(c.samples, Sample{n * c.span, min((n+1)*c.span, c.events) - 1, c.reserved, c.allocated})
+	}
+}
+
+func (c *curve) finish() []Sample {
+	if c.span > 0 {
+		c.upTo(c.events - 1)
+	}
+	return c.samples
+}

@@ -1,0 +1,147 @@
+package whatif
+
+import (
+	"runtime"
+	"sync"
+
+	"snapana/analyze/allocator"
+)
+
+// Setting is a settings string with what it means.
+type Setting struct {
+	Text string // as in PYTORCH_CUDA_ALLOC_CONF
+	Conf allocator.Conf
+}
+
+// usual are the settings that are tried when nobody asks for others: each is a remedy that
+// torch's documentation or its users recommend.
+var usual = []string{
+	"",
+	"expandable_segments:True",
+	"max_split_size_mb:32",
+	"max_split_size_mb:128",
+	"max_split_size_mb:512",
+	"roundup_power2_divisions:4",
+	"roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",
+	"max_split_size_mb:128,roundup_power2_divisions:8",
+	"expandable_segments:True,roundup_power2_divisions:4",
+}
+
+// grid are further settings for a search.
+var grid = []string{
+	"max_split_size_mb:21",
+	"max_split_size_mb:64",
+	"max_split_size_mb:256",
+	"max_split_size_mb:1024",
+	"max_split_size_mb:64,max_non_split_rounding_mb:64",
+	"max_split_size_mb:256,max_non_split_rounding_mb:256",
+	"roundup_power2_divisions:1",
+	"roundup_power2_divisions:2",
+	"roundup_power2_divisions:8",
+	"roundup_power2_divisions:16",
+	"roundup_power2_divisions:[64:16,>:4]",
+	"max_split_size_mb:64,roundup_power2_divisions:8",
+	"max_split_size_mb:256,roundup_power2_divisions:4",
+	"max_split_size_mb:256,roundup_power2_divisions:16",
+	"large_segment_size_mb:12",
+	"large_segment_size_mb:40",
+	"large_segment_size_mb:64",
+	"expandable_segments:True,large_segment_size_mb:12",
+	"expandable_segments:True,large_segment_size_mb:64",
+	"expandable_segments:True,roundup_power2_divisions:8",
+	"expandable_segments:True,roundup_power2_divisions:16",
+}
+
+// Settings lists what to try by default: the recorded settings first, then the usual ones, and
+// with all those of a wider grid too. None means the same as another.
+func (p *Program) Settings(all bool) []Setting {
+	out := []Setting{p.asRecorded()}
+	texts := usual
+	if all {
+		texts = append(texts[:len(texts):len(texts)], grid...)
+	}
+	for _, text := range texts {
+		s, err := p.Setting(text)
+		if err != nil || p.Recorded.Release != allocator.Newest && s.Conf.Needs > p.Recorded.Release {
+			continue // the release does not know it
+		}
+		if known := func(o Setting) bool { return same(&o.Conf, &s.Conf) }; !contains(out, known) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func contains(list []Setting, is func(Setting) bool) bool {
+	for _, s := range list {
+		if is(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether two settings do the same.
+func same(a, b *allocator.Conf) bool {
+	x, y := *a, *b
+	x.Needs, y.Needs = 0, 0
+	for i := range x.Roundup {
+		x.Roundup[i], y.Roundup[i] = max(x.Roundup[i], 1), max(y.Roundup[i], 1)
+	}
+	return x == y
+}
+
+// Setting reads a settings string as the release does that wrote the file.
+func (p *Program) Setting(text string) (Setting, error) {
+	c, err := p.Recorded.Release.ParseConf(text)
+	return Setting{text, c}, err
+}
+
+func (p *Program) asRecorded() Setting {
+	text := p.Recorded.Text
+	if c, err := p.Recorded.Release.ParseConf(text); err != nil || !same(&c, &p.Recorded.Conf) {
+		text = p.Recorded.Conf.String() // the values say something else than the string
+	}
+	return Setting{text, p.Recorded.Conf}
+}
+
+// Sweep replays a program under many settings, on as many cores as there are. The outcomes are
+// in the order of the settings; o.Conf is not used.
+func (p *Program) Sweep(settings []Setting, o Options) ([]*Outcome, error) {
+	outs := make([]*Outcome, len(settings))
+	err := each(len(settings), func(i int) (err error) {
+		o := o
+		o.Conf = settings[i].Conf
+		outs[i], err = p.Run(o)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return outs, nil
+}
+
+// each calls f with the numbers below n, some at a time, and gives the first error by number.
+func each(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
