@@ -8,6 +8,7 @@ import (
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
+	"snapana/analyze/whatif"
 	"snapana/snapshot"
 )
 
@@ -39,6 +40,8 @@ type Device struct {
 	Moments []Moment
 	Steps   steps.Result
 	Churn   churn.Report
+	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
+	WhatIf *whatif.Answer
 }
 
 // Moment is the state of a device right after one event.

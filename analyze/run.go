@@ -13,12 +13,16 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 	"snapana/analyze/verdict"
+	"snapana/analyze/whatif"
 	"snapana/snapshot"
 )
 
 // Options change how a snapshot is analysed.
 type Options struct {
 	Rules []category.Rule // what memory is for, before anything is inferred
+	// NoReplay leaves out what other allocator settings would have done. Advice is then not
+	// proven.
+	NoReplay bool
 }
 
 // Run analyses a snapshot. It never fails: what the file lacks or contradicts is said in the
@@ -44,6 +48,12 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 			d.Moments = append(d.Moments, oom)
 		}
 		d.Moments = append(d.Moments, end)
+		if !opt.NoReplay && t.Trace.Len() > 0 && (t.Trace.Len() <= maxReplayed || len(t.OOMs)+len(t.Retries) > 0) && s.Partial == nil {
+			program, validation := whatif.Load(s, t)
+			if a, err := whatif.Ask(s, program, validation, whatif.Question{}); err == nil {
+				d.WhatIf, e.WhatIf = a, a
+			}
+		}
 		evidence = append(evidence, e)
 		r.Devices = append(r.Devices, d)
 	}
@@ -51,6 +61,10 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 	r.Quality = quality(s, r.Devices)
 	return r
 }
+
+// maxReplayed bounds the traces that are replayed under other settings although nothing went
+// wrong: it takes about a second for a million events.
+const maxReplayed = 2_000_000
 
 // maxIdle bounds the devices that are shown although they did nothing.
 const maxIdle = 64

@@ -85,9 +85,11 @@ func TestBundled(t *testing.T) {
 		status verdict.Status
 		says   []string // in title, reasons, next steps and stack of the first finding
 	}{
-		"ghost":         {verdict.Ghost, []string{"model.py:39 forward", "loop in validate", "no_grad", "/workspace/model.py:39 forward"}},
-		"fragmentation": {verdict.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "expandable_segments:True"}},
-		"healthy":       {verdict.Healthy, nil},
+		"ghost": {verdict.Ghost, []string{"model.py:39 forward", "loop in validate", "no_grad", "/workspace/model.py:39 forward"}},
+		"fragmentation": {verdict.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
+			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
+			"Do not count on PYTORCH_CUDA_ALLOC_CONF"}},
+		"healthy": {verdict.Healthy, nil},
 	} {
 		r := run(t, "../fixtures/"+name+".pickle")
 		if r.Verdict.Status != want.status {

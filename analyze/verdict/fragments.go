@@ -9,16 +9,44 @@ import (
 )
 
 // defragment is the advice against pieces.
-func (j *judge) defragment(sc *Scene, t *timeline.Timeline) []string {
-	var next []string
-	if !j.s.Settings.ExpandableSegments {
-		next = append(next, "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts: free pieces can then be joined.")
-	}
+func (j *judge) defragment(sc *Scene, e *Evidence) []string {
+	next := j.settings(e)
 	if len(sc.Frag.Pins) > 0 {
 		next = append(next, fmt.Sprintf("Allocate long-lived tensors (%s) before the big short-lived ones, or in one piece, so that they do not pin segments.",
-			pinSite(j.s, t, sc)))
+			pinSite(j.s, e.Timeline, sc)))
 	}
 	return next
+}
+
+// settings says which allocator setting helps, as far as a replay of the run proves it.
+func (j *judge) settings(e *Evidence) []string {
+	a := e.WhatIf
+	switch {
+	case a == nil || !a.Licence.Trusted:
+		if j.s.Settings.ExpandableSegments {
+			return nil
+		}
+		return []string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. That it helps here is not proven: the run cannot be replayed well enough."}
+	case a.Best > 0:
+		return []string{fmt.Sprintf("Set PYTORCH_CUDA_ALLOC_CONF=%s before the program starts. %s (Replayed: %s of the run's own requests are reproduced.)",
+			a.Rows[a.Best].Text, a.Advice, units.Percent(int64(a.Licence.SameRequests), int64(a.Licence.Requests)))}
+	}
+	return []string{"Do not count on PYTORCH_CUDA_ALLOC_CONF: " + noSetting(e)}
+}
+
+// noSetting says what was tried in vain.
+func noSetting(e *Evidence) string {
+	a := e.WhatIf
+	fails := 0
+	for i := range a.Rows {
+		if a.Rows[i].Failures > 0 {
+			fails++
+		}
+	}
+	if fails == len(a.Rows) {
+		return fmt.Sprintf("replayed under %d settings, expandable segments among them, the request fails each time.", len(a.Rows))
+	}
+	return fmt.Sprintf("replayed under %d settings, expandable segments among them, none lowers the peak by much.", len(a.Rows))
 }
 
 // pinLine says what keeps the partly used segments.
@@ -77,13 +105,13 @@ func (j *judge) fragmented(e *Evidence) {
 			fmt.Sprintf("cudaMalloc was refused %s: the allocator gave back %s of its cache inside requests and tried again, which costs time.", times(len(t.Retries)), units.Bytes(released)),
 			pinLine(j.s, t, sc),
 		}
-		f.Next = j.defragment(sc, t)
+		f.Next = j.defragment(sc, e)
 		j.add(f)
 	case share >= 0.30 && sc.Frag.Split >= 1<<30:
 		j.add(Finding{
 			ID: "fragmentation", Status: Fragmentation, Severity: Info, Confidence: Medium, Device: t.Device, Bytes: sc.Frag.Split,
 			Title: fmt.Sprintf("%s of %s reserved lies free in partly used segments. It did no harm in this trace.", units.Bytes(sc.Frag.Split), units.Bytes(sc.Frag.Reserved)),
-			Why:   []string{pinLine(j.s, t, sc)}, Next: j.defragment(sc, t),
+			Why:   []string{pinLine(j.s, t, sc)}, Next: j.defragment(sc, e),
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"snapana/analyze/ghost"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
+	"snapana/analyze/whatif"
 	"snapana/snapshot"
 )
 
@@ -20,6 +21,7 @@ type Evidence struct {
 	End      Scene
 	OOM      *Scene // the last out-of-memory event, nil without one
 	Growth   []ghost.Growth
+	WhatIf   *whatif.Answer // nil when nothing was replayed
 }
 
 // Scene is the memory of a device at one moment.

@@ -46,7 +46,7 @@ func (j *judge) outOfMemory(e *Evidence) {
 		f.Status, f.Bytes = Fragmentation, unused
 		f.Title = fmt.Sprintf("Out of memory by fragmentation: a request for %s failed while %s of reserved memory lay free in pieces.", req, units.Bytes(unused))
 		f.Why = append(f.Why, pinLine(j.s, t, e.OOM))
-		f.Next = append(j.defragment(e.OOM, t), j.plan(e.OOM, t, &oom)...)
+		f.Next = append(j.defragment(e.OOM, e), j.plan(e.OOM, t, &oom)...)
 	case oom.DeviceFree >= oom.Requested+(2<<20):
 		f.Status = Limit
 		f.Title = fmt.Sprintf("Out of memory with room on the device: a request for %s was refused although %s was free.", req, units.Bytes(oom.DeviceFree))
@@ -55,10 +55,13 @@ func (j *judge) outOfMemory(e *Evidence) {
 		f.Status, f.Confidence, f.Bytes = Fragmentation, Medium, unused
 		f.Title = fmt.Sprintf("Out of memory: a request for %s would have fit in the free pieces (%s) and the device's rest (%s) joined.", req, units.Bytes(unused), units.Bytes(oom.DeviceFree))
 		f.Why = append(f.Why, pinLine(j.s, t, e.OOM))
-		f.Next = append(j.defragment(e.OOM, t), j.plan(e.OOM, t, &oom)...)
+		f.Next = append(j.defragment(e.OOM, e), j.plan(e.OOM, t, &oom)...)
 	default:
 		f.Status = Capacity
 		f.Title = fmt.Sprintf("Out of memory for real: live tensors held %s when %s more was asked for; no allocator setting helps.", units.Bytes(after.Active), req)
+		if a := e.WhatIf; a != nil && a.Licence.Trusted && a.Best < 0 {
+			f.Why = append(f.Why, "This is proven: "+noSetting(e))
+		}
 		if len(e.OOM.Live) > 0 {
 			g := e.OOM.Live[0]
 			f.Why = append(f.Why, fmt.Sprintf("The largest holder is %s with %s in %s.", siteOr(j.s, g.Stack), units.Bytes(g.Rounded), plural(int(g.Count), "block")))

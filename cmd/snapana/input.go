@@ -55,12 +55,14 @@ func (f *inputFlags) read(cmd *cobra.Command, path string, opt snapshot.Options)
 	return snapshot.Open(path, opt)
 }
 
-// analyse reads the snapshot that the command line names and analyses it.
-func (f *inputFlags) analyse(cmd *cobra.Command, path string) (*analyze.Result, error) {
+// analyse reads the snapshot that the command line names and analyses it, with a replay under
+// other settings or without.
+func (f *inputFlags) analyse(cmd *cobra.Command, path string, replay bool) (*analyze.Result, error) {
 	opt, err := f.options()
 	if err != nil {
 		return nil, err
 	}
+	opt.NoReplay = !replay
 	snap, err := f.open(cmd, path)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if err := report.Check(dir); err != nil {
 				return err
 			}
-			result, err := in.analyse(cmd, args[0])
+			result, err := in.analyse(cmd, args[0], true)
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ and active memory, and what the file lacks. It writes no files.`,
   zstd -dc snapshot.pickle.zst | snapana summary -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := in.analyse(cmd, args[0])
+			result, err := in.analyse(cmd, args[0], asJSON)
 			if err != nil {
 				return err
 			}

@@ -24,6 +24,7 @@ type device struct {
 	Uses     []uses
 	Steps    *stepView
 	Churn    *churnView
+	WhatIf   *whatIf
 	Books    books
 	Stacks   []stackTable
 	Maps     []segmentMap
@@ -144,6 +145,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	}
 	if deep.points > compact.points {
 		v.Churn = newChurn(r.Snapshot, &d.Churn)
+		v.WhatIf = newWhatIf(d.WhatIf)
 	}
 	v.Books = newBooks(t)
 	var mostActive int64

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/timeline"
+	"snapana/report/json"
+	"snapana/report/text"
+	"snapana/snapshot"
+	"snapana/snapshot/memstats"
+)
+
+func newOOM() *cobra.Command {
+	var (
+		in          inputFlags
+		snap        string
+		all, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "oom LOG",
+		Short: "Explain the out-of-memory messages of a training log",
+		Long: `oom finds every out-of-memory message in LOG (- for standard input), a text of any size:
+those of PyTorch's allocators for CUDA, ROCm, XPU, Ascend and MPS in all releases, of the
+cudaMallocAsync backend, and plain errors of CUDA, cuBLAS and NCCL; also with prefixes of
+ranks and loggers, colours, HTML, wrapped or cut. Equal messages are counted.
+
+It prints the figures of the first one that has any, splits the device's memory by them
+(total = free + other processes + this process's non-PyTorch memory + allocated +
+unallocated + residual), says what they mean and what to do, and lists the others.
+
+"tried to allocate" is the segment that the device was asked for, not the tensor: 2 MiB for
+up to 1 MiB, 20 MiB for up to 10 MiB, else rounded up to 2 MiB.
+
+--snapshot puts the out-of-memory event of a snapshot of the same failure beside it: the
+request, and reserved and allocated bytes as the trace gives them.`,
+		Example: `  snapana oom train.log
+  snapana oom --snapshot snapshot.pickle train.log
+  kubectl logs trainer-0 | snapana oom -
+  snapana oom --json train.log`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("oom needs one LOG (or - for standard input), got %d; see `%s --help`", len(args), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if snap == "-" && args[0] == "-" {
+				return fmt.Errorf("standard input cannot be both LOG and --snapshot")
+			}
+			name, log, err := readLog(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if log.Messages == 0 {
+				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, with its stderr", name)
+			}
+			var events []memstats.Event
+			var snapName string
+			if snap != "" {
+				s, err := in.open(cmd, snap)
+				if err != nil {
+					return err
+				}
+				snapName, events = s.Name, oomEvents(s)
+			}
+			r := memstats.NewReport(name, log, snapName, events)
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return written(json.WriteOOM(w, r))
+			}
+			return written(text.OOM(w, r, text.OOMOptions{Color: useColour(w), All: all}))
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&snap, "snapshot", "", "compare with the out-of-memory event of the snapshot in `FILE`")
+	fl.BoolVar(&in.partial, "partial", false, "read a damaged or cut snapshot as far as it goes")
+	fl.Var(&in.maxBytes, "max-bytes", "refuse a snapshot that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
+	fl.IntVar(&in.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
+	fl.BoolVar(&all, "all", false, "explain every different message")
+	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all messages")
+	return cmd
+}
+
+// readLog collects the messages of the log that the command line names.
+func readLog(cmd *cobra.Command, path string) (name string, log memstats.Log, err error) {
+	var r io.Reader = cmd.InOrStdin()
+	name = "stdin"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", log, err
+		}
+		defer f.Close()
+		r, name = f, filepath.Base(path)
+	}
+	br := bufio.NewReader(r)
+	if head, _ := br.Peek(2); len(head) == 2 && (head[0] == 0x1f && head[1] == 0x8b || head[0] == 0x28 && head[1] == 0xb5) {
+		return "", log, fmt.Errorf("%s is compressed; unpack it into the command: `zcat %s | snapana oom -`", name, name)
+	}
+	err = memstats.Scan(br, func(m memstats.Message) error {
+		log.Add(m)
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return name, log, err
+}
+
+// oomEvents lists the out-of-memory events of a snapshot with the rebuilt state at each.
+func oomEvents(s *snapshot.Snapshot) []memstats.Event {
+	var out []memstats.Event
+	for _, d := range s.UsedDevices() {
+		if d >= len(s.Traces) {
+			continue
+		}
+		t := timeline.Build(s, d)
+		for _, e := range t.OOMs {
+			out = append(out, memstats.Event{
+				Device: d, Index: e.Event, Time: t.Trace.At(e.Event).Time, Requested: e.Requested, Free: e.DeviceFree,
+				Reserved: e.After.Reserved, Allocated: e.After.Allocated, Site: attribution.Site(s, e.Stack),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze/whatif"
+)
+
+// contextBytes is what a process usually takes of a device besides its allocator: the CUDA
+// context and libraries.
+const contextBytes = 512 << 20
+
+func newWhatif() *cobra.Command {
+	var (
+		in       inputFlags
+		device   int
+		confs    []string
+		capacity size
+		foreign  = sizeOrZero(contextBytes)
+		sweep    bool
+		start    string
+		asJSON   bool
+	)
+	cmd := &cobra.Command{
+		Use:   "whatif FILE",
+		Short: "Replay the run under other allocator settings, or on another device",
+		Long: `whatif replays the requests of the trace in FILE (- for standard input) on PyTorch's
+caching allocator, simulated: what would have been reserved, how often the driver would
+have been called, and whether a request would have failed.
+
+First the run is replayed under its own settings and compared with the trace, block by
+block; "licence" is the share that agrees. Below 99% nothing is recommended.
+
+Without --conf a set of usual settings is tried, with --sweep a wider one. "waste" is
+the highest value of reserved minus allocated memory, "calls" are cudaMalloc and map
+calls and their inverses, "retries" requests for which the cache was given back. A run
+ends at its first failure; how many follow says how much too small the device is.
+
+--capacity tries a device of that size: where does it fail first, and how small can it
+be? Memory that PyTorch cannot have, the CUDA context, libraries and other processes,
+is taken off with --foreign. Without --capacity the device has no limit, unless it was
+full in the run, which then tells its size.
+
+Blocks from before the trace stay where they were (--start keep) or are asked for again
+by address under each setting, as if it had been in force from the beginning
+(--start anew). The first is cautious, the second hopeful.`,
+		Example: `  snapana whatif snapshot.pickle
+  snapana whatif --conf expandable_segments:True --conf max_split_size_mb:128 snapshot.pickle
+  snapana whatif --capacity 24GiB snapshot.pickle
+  snapana whatif --sweep --json snapshot.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q := whatif.Question{All: sweep, Capacity: int64(capacity), Foreign: int64(foreign)}
+			switch start {
+			case "":
+			case "keep", "anew":
+				mode := whatif.Keep
+				if start == "anew" {
+					mode = whatif.Anew
+				}
+				q.Start = &mode
+			default:
+				return fmt.Errorf("--start is keep or anew, not %q", start)
+			}
+			if sweep && len(confs) > 0 {
+				return fmt.Errorf("--sweep and --conf exclude each other")
+			}
+			if cmd.Flags().Changed("foreign") && capacity == 0 {
+				return fmt.Errorf("--foreign goes with --capacity")
+			}
+			if capacity > 0 && foreign >= sizeOrZero(capacity) {
+				return fmt.Errorf("--foreign leaves nothing of --capacity")
+			}
+			snap, err := in.open(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			t, why, err := pickDevice(snap, device, cmd.Flags().Changed("device"))
+			if err != nil {
+				return err
+			}
+			p, v := whatif.Load(snap, t)
+			if p.Allocs+p.OOMs == 0 {
+				return fmt.Errorf("%s: GPU %d has no requests in its trace, so that there is nothing to replay; call torch.cuda.memory._record_memory_history() when the program starts", snap.Name, t.Device)
+			}
+			for _, text := range confs {
+				set, err := p.Setting(text)
+				if err != nil {
+					return fmt.Errorf("--conf %q: %w", text, err)
+				}
+				if set.Conf.Fraction < 1 && capacity == 0 {
+					return fmt.Errorf("--conf %q: a memory fraction is one of the device's memory, which --capacity must tell", text)
+				}
+				if set.Conf.Async {
+					return fmt.Errorf("--conf %q: %w", text, whatif.ErrAsync)
+				}
+				q.Settings = append(q.Settings, set)
+			}
+			a, err := whatif.Ask(snap, p, v, q)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return written(writeJSON(cmd.OutOrStdout(), a))
+			}
+			return written(writeWhatif(cmd.OutOrStdout(), a, &p.Recorded, why))
+		},
+	}
+	in.add(cmd)
+	fl := cmd.Flags()
+	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF; may be given several times")
+	fl.Var(&capacity, "capacity", "memory of the device, a `SIZE` like 24GiB")
+	fl.Var(&foreign, "foreign", "`SIZE` that is not PyTorch's on a device of --capacity")
+	fl.Lookup("foreign").DefValue = "512MiB"
+	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
+	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if it fits)")
+	fl.IntVar(&device, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
+	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
+	fl.BoolVar(&asJSON, "json", false, "print JSON instead")
+	return cmd
+}
+
+// sizeOrZero is a size that may be 0.
+type sizeOrZero size
+
+func (s *sizeOrZero) String() string { return (*size)(s).String() }
+func (s *sizeOrZero) Type() string   { return "size" }
+
+func (s *sizeOrZero) Set(text string) error {
+	if text == "0" {
+		*s = 0
+		return nil
+	}
+	return (*size)(s).Set(text)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,103 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+
+	"snapana/analyze/units"
+	"snapana/analyze/whatif"
+)
+
+// whatIf shows what other allocator settings would have done.
+type whatIf struct {
+	Licence string
+	Advice  string
+	Costs   []string
+	Rows    []settingRow
+	Device  string
+	Curve   template.HTML // reserved bytes over the trace, recorded and best
+}
+
+type settingRow struct {
+	Text, Reserved, Change, Waste, Calls, Retries, Fails, Width string
+	Recorded, Best, Failed                                      bool
+}
+
+func newWhatIf(a *whatif.Answer) *whatIf {
+	if a == nil || a.Licence.Requests == 0 {
+		return nil
+	}
+	l := &a.Licence
+	v := &whatIf{Licence: fmt.Sprintf("Replayed under its own settings, %s of %s requests get their recorded address (%s).",
+		units.Count(int64(l.SameRequests)), units.Count(int64(l.Requests)), units.Percent(int64(l.SameRequests), int64(l.Requests)))}
+	if !l.Trusted {
+		v.Licence += " That is too few to predict anything from it."
+		if l.Why != "" {
+			v.Licence += " The likely reason: " + text(l.Why)
+		}
+		return v
+	}
+	if a.Capacity.Reservable > 0 {
+		v.Device = fmt.Sprintf("The device lets %s be reserved, as in the run.", units.Bytes(a.Capacity.Reservable))
+	}
+	v.Advice = a.Advice
+	if a.Best > 0 {
+		v.Costs = a.Costs
+	} else {
+		v.Advice = "None of these settings is worth a change."
+	}
+	var most int64
+	for i := range a.Rows {
+		most = max(most, a.Rows[i].ReservedPeak)
+	}
+	base := a.Rows[0].ReservedPeak
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		row := settingRow{
+			Text: text(r.Text), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
+			Calls: units.Count(r.DeviceAllocs), Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
+			Width: percent(share(r.ReservedPeak, most)), Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
+		}
+		if row.Text == "" {
+			row.Text = "the defaults"
+		}
+		if r.Recorded {
+			row.Text += ", as recorded"
+		}
+		if d := r.ReservedPeak - base; d != 0 && base > 0 {
+			row.Change = fmt.Sprintf("%+.0f%%", 100*float64(d)/float64(base))
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	if a.Best > 0 {
+		v.Curve = drawReserved(a.Rows[0].Curve, a.Rows[a.Best].Curve, most)
+	}
+	return v
+}
+
+// drawReserved draws the reserved bytes of two replays by trace event.
+func drawReserved(recorded, best []whatif.Sample, most int64) template.HTML {
+	var d drawing
+	d.open("plot", "reserved bytes over the trace, as recorded and with the best setting")
+	line := func(class string, samples []whatif.Sample) path {
+		p := path{class: class}
+		if len(samples) == 0 {
+			return p
+		}
+		end := float64(max(samples[len(samples)-1].Last, 1))
+		for i, x := range samples {
+			y := 1 - share(x.Reserved, most)
+			if i == 0 {
+				p.move(0, y)
+			} else {
+				p.h(float64(x.First) / end)
+				p.v(y)
+			}
+		}
+		p.h(1)
+		return p
+	}
+	d.paths(line("line-reserved", recorded), line("line-best", best))
+	d.close()
+	return d.html()
+}

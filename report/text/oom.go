@@ -1,0 +1,263 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+	"snapana/snapshot/memstats"
+)
+
+// OOMOptions choose what is printed of a log's messages.
+type OOMOptions struct {
+	Color bool // use ANSI colours
+	All   bool // explain every message, not only the main one
+}
+
+// maxMessages is how many other messages get a row.
+const maxMessages = 20
+
+// OOM prints the out-of-memory messages of a log: the main one in at most 40 lines with its
+// figures, the split of the device's memory, the cause and what to do, then the others.
+func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
+	p := newPrinter(w, Options{Color: o.Color})
+	head := fmt.Sprintf("%s: %s", view.ClipLeft(view.Plain(r.Name), 60), count(int(r.Log.Messages), "out-of-memory message"))
+	if n := len(r.Log.Groups); int64(n) != r.Log.Messages {
+		head += fmt.Sprintf(", %d different", n)
+	}
+	p.line(p.paint(dim, head))
+	p.oomMessage(r.Main, r)
+	p.oomMatch(r)
+	if o.All {
+		for _, g := range r.Log.Groups {
+			if g != r.Main {
+				p.line("")
+				p.oomMessage(g, nil)
+			}
+		}
+	} else {
+		p.oomOthers(r)
+	}
+	if r.Log.Dropped > 0 {
+		p.line("... and " + count(int(r.Log.Dropped), "more message") + " beyond the different ones that are kept")
+	}
+	return p.w.Flush()
+}
+
+func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report) {
+	e := explain(&g.Message)
+	if joined != nil && joined.Match != nil && joined.Match.Same {
+		e.next[len(e.next)-1] = fmt.Sprintf("For the tensors behind these figures run `snapana report` on %s.", joined.Snapshot)
+	}
+	badge := strings.ToUpper(string(e.status))
+	for i, l := range wrap(view.Plain(e.title), width-len(badge)-2) {
+		head := strings.Repeat(" ", len(badge))
+		if i == 0 {
+			head = p.paint(bold+";"+statusColor(e.status), badge)
+		}
+		p.line(head + "  " + p.paint(bold, l))
+	}
+	p.line("")
+	p.section("Where", []string{oomPlace(g)}, 3)
+	p.section("Says", []string{strings.Join(oomFields(&g.Message), "; ") + "."}, 5)
+	if l := g.Ledger(); l != nil {
+		p.line("")
+		p.oomLedger(&g.Message, l)
+		p.line("")
+	}
+	p.section("Why", plain(e.why), 10)
+	p.section("Next", plain(numbered(e.next)), 8)
+}
+
+// oomPlace says where a message stands, how often and who wrote it.
+func oomPlace(g *memstats.Group) string {
+	s := fmt.Sprintf("line %s, byte %s", units.Count(g.Line), units.Count(g.Offset))
+	if g.Count > 1 {
+		s += fmt.Sprintf("; %s times in all, up to line %s", units.Count(g.Count), units.Count(g.LastLine))
+	}
+	if len(g.Ranks) > 0 {
+		s += "; " + rankWords(g.Ranks)
+	}
+	if g.Class != "" {
+		s += "; " + view.Clip(view.Plain(g.Class), 60)
+	}
+	if g.Family == memstats.Unknown {
+		s += "; form unknown"
+	} else {
+		s += fmt.Sprintf("; form %s, of %s", g.Family, g.Family.Writer())
+	}
+	if g.Cut {
+		s += "; cut"
+	}
+	return s
+}
+
+// rankWords lists ranks as ranges.
+func rankWords(ranks []int) string {
+	const most = 12
+	var parts []string
+	for i := 0; i < len(ranks); {
+		k := i
+		for k+1 < len(ranks) && ranks[k+1] == ranks[k]+1 {
+			k++
+		}
+		part := fmt.Sprint(ranks[i])
+		if k > i {
+			part += fmt.Sprintf("-%d", ranks[k])
+		}
+		if parts = append(parts, part); len(parts) == most && k+1 < len(ranks) {
+			parts = append(parts, fmt.Sprintf("... (%d in all)", len(ranks)))
+			break
+		}
+		i = k + 1
+	}
+	if len(ranks) == 1 {
+		return "rank " + parts[0]
+	}
+	return "ranks " + strings.Join(parts, ", ")
+}
+
+// oomFields lists what a message prints, in its order.
+func oomFields(m *memstats.Message) []string {
+	var out []string
+	add := func(name string, s memstats.Size) {
+		if s.Known() {
+			out = append(out, name+" "+units.Bytes(s.Bytes))
+		}
+	}
+	if m.Device >= 0 {
+		out = append(out, strings.ToUpper(m.Backend)+" device "+fmt.Sprint(m.Device))
+	}
+	add("tried to allocate", m.Tried)
+	add("total", m.Total)
+	add("free", m.Free)
+	const most = 6
+	for i, p := range m.Processes {
+		name := "this process"
+		if p.PID != 0 {
+			name = fmt.Sprintf("process %d", p.PID)
+		}
+		switch {
+		case i == most:
+			out = append(out, fmt.Sprintf("and %d more processes", len(m.Processes)-most))
+		case i > most:
+		case p.Unavailable:
+			out = append(out, name+" not available")
+		default:
+			add(name, p.Used)
+		}
+	}
+	add("allowed", m.Allowed)
+	add("allocated", m.Allocated)
+	add("active", m.Active)
+	add("in private pools", m.PrivatePools)
+	add("unallocated", m.Unallocated)
+	add("reserved", m.Reserved)
+	add("other allocations", m.Other)
+	if m.Hint != "" {
+		out = append(out, "hint "+m.Hint)
+	}
+	if len(out) == 0 {
+		return []string{"no figures"}
+	}
+	return out
+}
+
+var oomRows = map[memstats.Row]string{
+	memstats.RowFree:        "free on the device",
+	memstats.RowOthers:      "other processes",
+	memstats.RowNonPyTorch:  "this process outside PyTorch's allocator: CUDA context, NCCL",
+	memstats.RowForeign:     "other processes and this one's non-PyTorch memory, not told apart",
+	memstats.RowAllocated:   "allocated in tensors",
+	memstats.RowUnallocated: "reserved by PyTorch but unallocated",
+	memstats.RowReserved:    "reserved by PyTorch",
+	memstats.RowResidual:    "residual",
+}
+
+func (p *printer) oomLedger(m *memstats.Message, l *memstats.Ledger) {
+	name := "the device"
+	if m.Device >= 0 {
+		name = view.DeviceName(m.Device)
+	}
+	p.line(p.paint(bold, right(units.Bytes(l.Total), 10)+"  total of "+name))
+	for _, r := range l.Rows {
+		words := oomRows[r.Row]
+		if r.Row == memstats.RowResidual {
+			words = "not accounted for"
+			if -l.Slack <= r.Bytes && r.Bytes <= l.Slack {
+				words = "residual, within the rounding of the message"
+			}
+		} else if r.Bytes < 0 {
+			words = "below 0: not all that PyTorch holds can be on the device"
+		}
+		p.line(right(units.Bytes(r.Bytes), 10) + right(units.Percent(r.Bytes, l.Total), 6) + " " +
+			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + view.Clip(words, width-30))
+	}
+}
+
+// oomMatch shows the main message beside the snapshot's event.
+func (p *printer) oomMatch(r *memstats.Report) {
+	if r.Snapshot == "" {
+		return
+	}
+	p.line("")
+	name := view.ClipLeft(view.Plain(r.Snapshot), 40)
+	if r.Match == nil {
+		p.section("Joined", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is of another run."}, 3)
+		return
+	}
+	e := &r.Match.Event
+	verb := "is of the same request"
+	if !r.Match.Same {
+		verb = "is not of the same request; the nearest event"
+	}
+	site := ""
+	if e.Site != "" {
+		site = ", " + view.Clip(view.Plain(e.Site), 80)
+	}
+	p.section("Joined", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, view.DeviceName(e.Device), units.Count(int64(e.Index)), site)}, 3)
+	p.line(p.paint(bold, pad("", 8)+pad("", 12)+right("message", 11)+right("snapshot", 11)+right("difference", 12)))
+	for i := range r.Match.Figures {
+		f := &r.Match.Figures[i]
+		note := ""
+		if f.Agree {
+			note = "  within rounding"
+		}
+		p.line(pad("", 8) + pad(f.Name, 12) + right(units.Bytes(f.Message.Bytes), 11) + right(units.Bytes(f.Snapshot), 11) +
+			right(units.Bytes(f.Difference()), 12) + note)
+	}
+}
+
+// oomOthers gives the messages beside the main one a row each.
+func (p *printer) oomOthers(r *memstats.Report) {
+	n := len(r.Log.Groups) - 1
+	if n < 1 {
+		return
+	}
+	p.line("")
+	p.line(p.paint(bold, right("line", 9)+right("times", 8)+right("tried", 11)+right("free", 11)+right("allocated", 11)+right("unalloc.", 11)+"  form, cause"))
+	size := func(s memstats.Size) string {
+		if !s.Known() {
+			return "-"
+		}
+		return units.Bytes(s.Bytes)
+	}
+	shown := 0
+	for _, g := range r.Log.Groups {
+		if g == r.Main {
+			continue
+		}
+		if shown++; shown > maxMessages {
+			p.linef("... and %d more different messages; --all explains every one, --json lists them", n-maxMessages)
+			return
+		}
+		words := g.Family.String() + " " + string(g.Cause())
+		if len(g.Ranks) > 0 {
+			words += ", " + rankWords(g.Ranks)
+		}
+		p.line(right(units.Count(g.Line), 9) + right(units.Count(g.Count), 8) + right(size(g.Tried), 11) + right(size(g.Free), 11) +
+			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + view.Clip(words, width-63))
+	}
+}

@@ -1,0 +1,132 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"snapana/report/internal/sample"
+	"snapana/snapshot/memstats"
+)
+
+func oomReport(t *testing.T, text string, events ...memstats.Event) *memstats.Report {
+	t.Helper()
+	var log memstats.Log
+	if err := memstats.Scan(strings.NewReader(text), func(m memstats.Message) error { log.Add(m); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if log.Messages == 0 {
+		t.Fatalf("no message in %q", text)
+	}
+	name := ""
+	if events != nil {
+		name = "snapshot.pickle"
+	}
+	return memstats.NewReport("train.log", log, name, events)
+}
+
+const oomHead = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 16.00 GiB of which %s is free. "
+
+func oomTail(allocated, unallocated string) string {
+	return "Of the allocated memory " + allocated + " is allocated by PyTorch, and " + unallocated + " is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n"
+}
+
+// oomLogs are logs for every cause.
+func oomLogs() [][2]string {
+	return [][2]string{
+		{"fragmentation", fmt.Sprintf(oomHead, "2.00 GiB", "348.00 MiB") + "Including non-PyTorch memory, this process has 14.66 GiB memory in use. Process 4242 has 1024.00 MiB memory in use. " + oomTail("3.54 GiB", "10.62 GiB")},
+		{"capacity, in a container", fmt.Sprintf(oomHead, "20.00 MiB", "8.00 MiB") + "Process 9 has 15.90 GiB memory in use. " + oomTail("15.20 GiB", "2.00 MiB")},
+		{"other-processes", fmt.Sprintf(oomHead, "4.00 GiB", "1.00 GiB") + "Process 7 has 9.00 GiB memory in use. Including non-PyTorch memory, this process has 6.00 GiB memory in use. " + oomTail("5.00 GiB", "512.00 MiB")},
+		{"other-processes, not told apart", fmt.Sprintf(oomHead, "4.00 GiB", "1.00 GiB") + "Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. " + oomTail("5.00 GiB", "512.00 MiB")},
+		{"joined", fmt.Sprintf(oomHead, "1.00 GiB", "600.00 MiB") + oomTail("14.00 GiB", "600.00 MiB")},
+		{"room", fmt.Sprintf(oomHead, "1.00 GiB", "6.00 GiB") + oomTail("9.00 GiB", "0 bytes")},
+		{"fragmentation, with room", fmt.Sprintf(oomHead, "1.00 GiB", "6.00 GiB") + oomTail("6.00 GiB", "3.00 GiB")},
+		{"too-large", fmt.Sprintf(oomHead, "31.25 GiB", "1.00 GiB") + oomTail("14.00 GiB", "600.00 MiB")},
+		{"absurd", fmt.Sprintf(oomHead, "67109892.10 GiB", "1.00 GiB") + oomTail("14.00 GiB", "600.00 MiB")},
+		{"absurd, more than 1 EB", "RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.\n"},
+		{"limit", fmt.Sprintf(oomHead, "2.00 MiB", "14.00 GiB") + "1.05 GiB allowed; " + oomTail("1017.01 MiB", "57.99 MiB")},
+		{"limit, rejected", "torch.OutOfMemoryError: CUDA out of memory. Allocation was preemptively rejected because it would exceed per_process_memory_fraction limit. Requested size: 3.00 GiB\n"},
+		{"limit, MPS", "RuntimeError: MPS backend out of memory (MPS allocated: 18.02 GB, other allocations: 107.10 MB, max allowed: 18.13 GB). Tried to allocate 4.50 MB on private pool.\n"},
+		{"other-processes, MPS", "RuntimeError: MPS backend out of memory (MPS allocated: 7.43 GB, other allocations: 24.46 GB, max allowed: 32.00 GB). Tried to allocate 129.21 MB on private pool.\n"},
+		{"private-pools", fmt.Sprintf(oomHead, "512.00 MiB", "100.00 MiB") + strings.Replace(oomTail("14.00 GiB", "64.00 MiB"), "PyTorch,", "PyTorch, with 1.00 GiB allocated in private pools (e.g., CUDA Graphs),", 1)},
+		{"capacity, spilled", fmt.Sprintf(oomHead, "256.00 MiB", "0 bytes") + oomTail("37.10 GiB", "735.87 MiB")},
+		{"capacity, cudaMallocAsync", "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated     : 5.64 GiB\nRequested               : 2.00 GiB\nDevice limit            : 8.00 GiB\nFree (according to CUDA): 0 bytes\n"},
+		{"outside", "torch.AcceleratorError: CUDA error: out of memory\n"},
+		{"host", "RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 34359738368 bytes.\n"},
+		{"unknown", "torch.OutOfMemoryError: Allocation on device \n"},
+	}
+}
+
+func oomText(t *testing.T, r *memstats.Report, o OOMOptions) string {
+	return render(t, func(w io.Writer) error { return OOM(w, r, o) })
+}
+
+func TestOOMGolden(t *testing.T) {
+	var all strings.Builder
+	for _, l := range oomLogs() {
+		r := oomReport(t, l[1])
+		if want, _, _ := strings.Cut(l[0], ","); string(r.Main.Cause()) != want {
+			t.Errorf("%s: cause %s", l[0], r.Main.Cause())
+		}
+		all.WriteString("== " + l[0] + "\n" + oomText(t, r, OOMOptions{}) + "\n")
+	}
+	event := memstats.Event{Device: 0, Index: 7975, Requested: 2 << 30, Free: 348 << 20, Reserved: 14<<30 + 200<<20, Allocated: 3 << 30, Site: "train.py:9 main"}
+	first, second := oomLogs()[0][1], oomLogs()[2][1]
+	all.WriteString("== joined with a snapshot\n" + oomText(t, oomReport(t, first, event), OOMOptions{Color: true}))
+	event.Requested = 5 << 20
+	all.WriteString("== joined with another event\n" + oomText(t, oomReport(t, first, event), OOMOptions{}))
+	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []memstats.Event{}...), OOMOptions{}))
+	ranks := ""
+	for _, rank := range []int{3, 0, 1, 2, 7, 1} {
+		ranks += fmt.Sprintf("[rank%d]: %s", rank, first)
+	}
+	all.WriteString("== several\n" + oomText(t, oomReport(t, "CUDA error: out of memory\n"+ranks+second), OOMOptions{}))
+	all.WriteString("== several, all explained\n" + oomText(t, oomReport(t, ranks+second), OOMOptions{All: true}))
+	sample.Golden(t, "oom.txt", []byte(all.String()))
+}
+
+// TestOOMFits holds the width and the number of lines, and keeps control characters of a log
+// from the terminal.
+func TestOOMFits(t *testing.T) {
+	var many strings.Builder
+	for i, l := range oomLogs() {
+		many.WriteString(l[1])
+		fmt.Fprintf(&many, "[rank%d]: \x1b]0;x\a\u202e"+strings.Repeat("Long", 40)+"Error: CUDA out of memory. Tried to allocate %d.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 0 bytes is free. ", i*2, i)
+		for pid := range 40 {
+			fmt.Fprintf(&many, "Process %d has 17179869184.00 GiB memory in use. ", pid+1e9)
+		}
+		many.WriteString("\n")
+	}
+	event := memstats.Event{Site: strings.Repeat("deep/", 50) + "\x1b[2Jx.py:1 f"}
+	for i, l := range append(oomLogs(), [2]string{"many", many.String()}) {
+		for _, all := range []bool{false, true} {
+			r := oomReport(t, l[1], event)
+			r.Name, r.Snapshot = strings.Repeat("name\r", 30), strings.Repeat("\x1bsnapshot", 30)
+			out := oomText(t, r, OOMOptions{All: all})
+			if strings.ContainsAny(out, "\x1b\a\r\t\u202e") {
+				t.Errorf("%s: control characters", l[0])
+			}
+			for line := range strings.Lines(out) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%s: %d columns: %s", l[0], n, line)
+				}
+			}
+			if n := strings.Count(out, "\n"); i < len(oomLogs()) && n > 40 {
+				t.Errorf("%s: %d lines", l[0], n)
+			}
+		}
+	}
+}
+
+func TestRankWords(t *testing.T) {
+	for want, ranks := range map[string][]int{
+		"rank 3": {3}, "ranks 0-3, 7": {0, 1, 2, 3, 7}, "ranks 1, 3": {1, 3},
+		"ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, ... (13 in all)": {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24},
+	} {
+		if got := rankWords(ranks); got != want {
+			t.Errorf("%v: %q, want %q", ranks, got, want)
+		}
+	}
+}
