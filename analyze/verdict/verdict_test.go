@@ -125,3 +125,18 @@ func judge(t *testing.T, made *build.Snapshot) verdict.Verdict {
 	s := buildtest.Read(t, made)
 	return analyze.Run(s, analyze.Options{}).Verdict
 }
+
+// TestPrograms holds the verdict on kinds of runs that are known from practice.
+func TestPrograms(t *testing.T) {
+	for _, p := range build.Programs() {
+		for _, events := range []int{2000, 6000} {
+			made, ok := build.Named(p.Name, 3, build.RandomOptions{Events: events})
+			if !ok {
+				t.Fatal(p.Name)
+			}
+			if v := judge(t, made); string(v.Status) != p.Verdict {
+				t.Errorf("%s, %d events: %s, want %s: %s", p.Name, events, v.Status, p.Verdict, v.Headline)
+			}
+		}
+	}
+}
