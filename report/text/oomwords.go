@@ -57,7 +57,7 @@ func cause(m *memstats.Message) explanation {
 	case memstats.CauseFragmentation:
 		return explanation{verdict.Fragmentation, fmt.Sprintf("Out of memory by fragmentation: %s was asked for while %s of reserved memory lay free in pieces.", req, units.Bytes(unallocated.Bytes)),
 			[]string{"Whole free segments were returned to the device before the message was written: what is unallocated lies between live blocks, and no piece was large enough."},
-			[]string{"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts; the message recommends it even where it is on.",
+			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which the message recommends even where it is on. It does not always help: with a snapshot, `snapana whatif` tells.",
 				"If it is on already, or not supported, find the small long-lived blocks that keep the segments and allocate them first."}}
 	case memstats.CausePools:
 		return explanation{verdict.Limit, fmt.Sprintf("Out of memory beside private pools: %s was asked for, and %s lies free in pools that only CUDA graphs may use.", req, units.Bytes(m.PrivatePools.Bytes)),
@@ -70,7 +70,7 @@ func cause(m *memstats.Message) explanation {
 	case memstats.CauseJoined:
 		return explanation{verdict.Fragmentation, fmt.Sprintf("Out of memory by a split: %s would fit in the free pieces (%s) and the free device memory (%s) joined.", req, units.Bytes(unallocated.Bytes), units.Bytes(m.Free.Bytes)),
 			[]string{"Neither is enough by itself: a segment must be one piece, unless segments can grow."},
-			[]string{"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts: it lets free pieces and free device memory serve one request.", nextLess}}
+			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it can let free pieces and free device memory serve one request.", nextLess}}
 	case memstats.CauseOthers:
 		if m.Family == memstats.MPS {
 			return explanation{verdict.Limit, fmt.Sprintf("Out of memory beside other allocations: %s was asked for, and memory outside of PyTorch's allocator takes %s.", req, units.Bytes(m.Other.Bytes)),
