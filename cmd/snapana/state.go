@@ -69,6 +69,7 @@ type stateFlags struct {
 	top            int
 	asJSON         bool
 	internals      bool
+	mapFile        string
 	parsed         []category.Rule // of the file that --rules names
 }
 
@@ -83,6 +84,7 @@ func (f *stateFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.exclude, "exclude", "", "without blocks that have a frame that matches `REGEXP`")
 	fl.IntVar(&f.top, "top", 20, "show `N` groups, or in a tree N calls below each; 0 for all")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON instead, with all groups unless --top is given")
+	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to a PNG `FILE`")
 	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher and C++ below Python")
 }
 
@@ -176,6 +178,11 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 	}
 	a := attribution.Ask(snap, t, m, q, f.tree)
 	a.Why = why
+	if f.mapFile != "" {
+		if err := writeMap(f.mapFile, a); err != nil {
+			return written(fmt.Errorf("write the map: %w", err))
+		}
+	}
 	w := cmd.OutOrStdout()
 	if f.asJSON {
 		top := 0

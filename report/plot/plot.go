@@ -56,6 +56,11 @@ func All(r *analyze.Result) []Plot {
 	return out
 }
 
+// Segments is the map of the segments at one moment of a device.
+func Segments(r *analyze.Result, d *analyze.Device, m *analyze.Moment) Plot {
+	return Plot{"segments.png", func() *page { return segmentsPage(r, d, m) }}
+}
+
 // drawn are the devices that did something, by ordinal.
 func drawn(r *analyze.Result) []*analyze.Device {
 	var out []*analyze.Device

@@ -47,9 +47,12 @@ func rankColour(rank int) color.RGBA {
 
 func segmentsPage(r *analyze.Result, d *analyze.Device, m *analyze.Moment) *page {
 	f := &m.Frag
-	when := "at its end"
-	if m.Name == "peak" {
-		when = "at its peak"
+	when := m.Name
+	switch m.Name {
+	case "peak", "end":
+		when = "at its " + m.Name
+	case "oom":
+		when = "when it ran out of memory"
 	}
 	p := newPage(pageTitle(r, d, "Segments")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
 		units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
