@@ -41,6 +41,7 @@ type Growth struct {
 	Regular  bool               // laps left much the same
 	Churn    float64            // share of the allocations since the first survivor that were freed
 	InModule bool               // the survivors were made inside a module's forward
+	Trains   bool               // the trace has a backward pass or an optimizer
 	Events   []int              // births of survivors of the first stack, at most 8
 }
 
@@ -58,6 +59,7 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) []Growth {
 		}
 	}
 	sortGrowths(single)
+	trains := len(single) > 0 && trains(s)
 	found := map[loopKey]*Growth{}
 	for _, g := range single {
 		f := s.Frames.Get(g.Loop)
@@ -70,10 +72,23 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) []Growth {
 	}
 	out := make([]Growth, 0, len(found))
 	for _, g := range found {
+		g.Trains = trains
 		out = append(out, *g)
 	}
 	sortGrowths(out)
 	return out
+}
+
+// trains reports whether any stack is of a backward pass or of an optimizer.
+func trains(s *snapshot.Snapshot) bool {
+	for id := 1; id <= s.Frames.Len(); id++ {
+		f := s.Frames.Get(snapshot.FrameID(id))
+		file, name := s.Strings.Get(f.File), s.Strings.Get(f.Name)
+		if strings.Contains(file, "torch/optim/") || name == "backward" && strings.Contains(file, "torch/") {
+			return true
+		}
+	}
+	return false
 }
 
 func sortGrowths(g []Growth) {

@@ -39,6 +39,9 @@ func (j *judge) growth(e *Evidence) {
 		} else {
 			f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
 		}
+		if growsOnPurpose(g) {
+			f.Why = append(f.Why, "A cache that grows on purpose, like the key-value cache of a generation in progress, would look the same.")
+		}
 		if end > 0 {
 			f.Why = append(f.Why, fmt.Sprintf("It is %s of the memory in use (%s).", units.Percent(g.Bytes, end), units.Bytes(end)))
 		}
@@ -54,10 +57,16 @@ func (j *judge) growth(e *Evidence) {
 	}
 }
 
+// growsOnPurpose reports whether a cache could look the same: a few tensors from inside the
+// model with each iteration, and no training.
+func growsOnPurpose(g *ghost.Growth) bool { return g.InModule && !g.Trains && len(g.Stacks) <= 3 }
+
 func growthConfidence(g *ghost.Growth) Confidence {
 	switch {
 	case g.Churn <= 0.05:
 		return Low
+	case growsOnPurpose(g):
+		return Medium
 	case g.Laps >= 6 && g.Regular:
 		return High
 	}

@@ -72,6 +72,16 @@ func TestJudge(t *testing.T) {
 			d.Alloc(500 * mib)
 		}, verdict.Limit, "oom", "its own stream"},
 
+		{"a cache that may grow on purpose", build.Options{}, func(d *build.Device) {
+			const module = "/lib/python3/site-packages/torch/nn/modules/module.py:1750:_call_impl"
+			for range 20 {
+				d.Stack = build.NewStack("/app/gen.py:30:generate", "/app/gen.py:9:<module>")
+				d.Free(d.Alloc(mib))
+				d.Stack = build.NewStack("/app/model.py:7:forward", module, "/app/gen.py:31:generate", "/app/gen.py:9:<module>")
+				d.Alloc(5 * mib)
+			}
+		}, verdict.Ghost, "growth", "key-value cache of a generation in progress"},
+
 		{"cached", build.Options{}, func(d *build.Device) {
 			at(d, "/app/model.py:7:forward")
 			d.Alloc(3 * mib)
