@@ -40,6 +40,7 @@ type Device struct {
 	Moments []Moment
 	Steps   steps.Result
 	Churn   churn.Report
+	Free    []fragmentation.Sample // free memory over the trace
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
 }

@@ -32,7 +32,7 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 	var evidence []verdict.Evidence
 	for _, ordinal := range devicesOf(s) {
 		t := timeline.Build(s, ordinal)
-		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t)}
+		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
 		uses := category.Find(s, t, &d.Steps, opt.Rules)
 		end := look(s, t, uses, "end", t.Trace.Len()-1)
 		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
@@ -65,6 +65,9 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 // maxReplayed bounds the traces that are replayed under other settings although nothing went
 // wrong: it takes about a second for a million events.
 const maxReplayed = 2_000_000
+
+// freeSamples is at how many events the free memory is measured.
+const freeSamples = 160
 
 // maxIdle bounds the devices that are shown although they did nothing.
 const maxIdle = 64

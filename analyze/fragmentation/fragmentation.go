@@ -57,7 +57,11 @@ type Report struct {
 
 // Classes is what is reserved but not allocated, by what keeps it from being used.
 type Classes struct {
-	Releasable, Hard, Soft, Stream, Pending int64
+	Releasable int64 `json:"releasable"`
+	Hard       int64 `json:"hard"`
+	Soft       int64 `json:"soft"`
+	Stream     int64 `json:"stream"`
+	Pending    int64 `json:"pending"`
 }
 
 // Sum is reserved minus allocated.

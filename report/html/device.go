@@ -25,6 +25,7 @@ type device struct {
 	Steps    *stepView
 	Churn    *churnView
 	WhatIf   *whatIf
+	Free     *freeView
 	Books    books
 	Stacks   []stackTable
 	Maps     []segmentMap
@@ -144,6 +145,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
 	}
 	if deep.points > compact.points {
+		v.Free = newFree(d.Free)
 		v.Churn = newChurn(r.Snapshot, &d.Churn)
 		v.WhatIf = newWhatIf(d.WhatIf)
 	}

@@ -83,6 +83,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	if t.Trace.Len() > 0 {
 		out.Peaks = &peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested, t.PeakInactiveSplit}
 	}
+	out.Free = append([]frag.Sample{}, d.Free...)
 	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
 	for _, p := range view.Reduce(t.Curve, maxCurve) {
 		out.Curve = append(out.Curve, point(p))
@@ -119,7 +120,7 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 		Fragmentation: fragmentation{
 			Reserved: f.Reserved, Active: f.Active, Releasable: f.Releasable, Split: f.Split,
 			Rounding: f.Rounding, LargestFree: f.LargestFree, Segments: f.Segments,
-			PartlyUsed: f.PartlyUsed, Pins: []pin{}, Stream: int32(f.Stream), Classes: classes(f.Classes),
+			PartlyUsed: f.PartlyUsed, Pins: []pin{}, Stream: int32(f.Stream), Classes: f.Classes,
 			Remainder: f.Remainder, Usable: f.LargestUsable, Scatter: f.Scatter(), Holes: buildHoles(f),
 		},
 	}

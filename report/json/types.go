@@ -2,6 +2,7 @@ package json
 
 import (
 	"snapana/analyze"
+	frag "snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
 )
@@ -46,6 +47,7 @@ type device struct {
 	RetryN  int             `json:"retries_total"`
 	Steps   stepList        `json:"steps"`
 	Churn   churnSum        `json:"churn"`
+	Free    []frag.Sample   `json:"free"`
 	Checks  checks          `json:"checks"`
 }
 
@@ -143,22 +145,14 @@ type fragmentation struct {
 	Segments    int   `json:"segments"`
 	PartlyUsed  int   `json:"partly_used"`
 
-	Stream    int32   `json:"stream"`
-	Classes   classes `json:"classes"`
-	Remainder int64   `json:"remainder"`
-	Usable    int64   `json:"largest_usable"`
-	Scatter   float64 `json:"scatter"`
-	Holes     []hole  `json:"holes"`
+	Stream    int32        `json:"stream"`
+	Classes   frag.Classes `json:"classes"`
+	Remainder int64        `json:"remainder"`
+	Usable    int64        `json:"largest_usable"`
+	Scatter   float64      `json:"scatter"`
+	Holes     []hole       `json:"holes"`
 
 	Pins []pin `json:"pins"`
-}
-
-type classes struct {
-	Releasable int64 `json:"releasable"`
-	Hard       int64 `json:"hard"`
-	Soft       int64 `json:"soft"`
-	Stream     int64 `json:"stream"`
-	Pending    int64 `json:"pending"`
 }
 
 type hole struct {

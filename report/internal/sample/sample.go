@@ -195,7 +195,7 @@ func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
 	t.Retries = []timeline.Retry{{FirstEvent: 88, LastEvent: 89, Released: 64 * m}}
 	t.Checks = timeline.Checks{PreTraceBlocks: 2, Markers: 1}
 
-	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Moments: []analyze.Moment{
+	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Free: freeOf(m), Moments: []analyze.Moment{
 		moment(t, "peak", peak), moment(t, "oom", oom), moment(t, "end", end),
 	}}
 }
@@ -221,6 +221,15 @@ func churnOf(m int64) churn.Report {
 	return churn.Report{
 		Allocs: 5, Short: 1, Bytes: 360 * m, Micros: 2_475_000,
 		Sites: []churn.Site{{Stack: 2, Allocs: 2, Short: 1, Bytes: 360 * m, Held: 1.5e9}},
+	}
+}
+
+func freeOf(m int64) []fragmentation.Sample {
+	return []fragmentation.Sample{
+		{Event: 49, Time: start + 49*25_000, Reserved: 3072 * m, Allocated: 1680 * m, LargestUsable: 1008 * m,
+			Classes: fragmentation.Classes{Releasable: 1024 * m, Hard: 368 * m}},
+		{Event: 99, Time: start + 99*25_000, Reserved: 4096 * m, Allocated: 1696 * m, LargestUsable: 1024 * m,
+			Classes: fragmentation.Classes{Releasable: 1024 * m, Hard: 1376 * m}},
 	}
 }
 
