@@ -24,7 +24,9 @@ func (j *judge) outOfMemory(e *Evidence) {
 		fmt.Sprintf("At that moment %s was reserved: %s in live blocks, %s free but in pieces; the largest free piece was %s.",
 			units.Bytes(after.Reserved), units.Bytes(after.Active), units.Bytes(unused), units.Bytes(e.OOM.Frag.LargestFree)))
 	if oom.DeviceFree >= 0 {
-		f.Why = append(f.Why, fmt.Sprintf("The device itself had %s free.", units.Bytes(oom.DeviceFree)))
+		most := max(e.OOM.Frag.LargestUsable, oom.DeviceFree/segment*segment)
+		f.Why = append(f.Why, fmt.Sprintf("The device itself had %s free, so that the largest request that could still succeed was one for %s.",
+			units.Bytes(oom.DeviceFree), units.Bytes(most)))
 	}
 	if c := e.OOM.Frag.Classes; c.Stream > oom.Requested/4 {
 		f.Why = append(f.Why, fmt.Sprintf("%s of the free memory is another stream's or a private pool's, and cannot serve this request.", units.Bytes(c.Stream)))
@@ -72,9 +74,11 @@ func (j *judge) outOfMemory(e *Evidence) {
 	j.add(f)
 }
 
+// segment is what large segments are multiples of (5.1).
+const segment = 2 << 20
+
 // plan says which blocks to free so that a failed request could have a segment of its own.
 func (j *judge) plan(sc *Scene, t *timeline.Timeline, oom *timeline.OOMEvent) []string {
-	const segment = 2 << 20 // large segments are multiples of this (5.1)
 	need := (oom.Requested+segment-1)/segment*segment - max(oom.DeviceFree, 0)
 	p := fragmentation.Free(t, sc.State, &sc.Frag, need)
 	if p.Returned == 0 {
