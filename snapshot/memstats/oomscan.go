@@ -104,7 +104,7 @@ func (s *scanner) search() error {
 		}
 		s.count(from + start)
 		m.Line, m.Offset = s.line, s.base+int64(from+start)
-		s.floor = max(from+end, at+1)
+		s.floor = max(from+end, at+1, from+start+1) // the next message begins behind this one
 		s.pos = s.floor
 		if err := s.f(m); err != nil {
 			return err
