@@ -50,7 +50,7 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		d.Moments = append(d.Moments, end)
 		if !opt.NoReplay && t.Trace.Len() > 0 && (t.Trace.Len() <= maxReplayed || len(t.OOMs)+len(t.Retries) > 0) && s.Partial == nil {
 			program, validation := whatif.Load(s, t)
-			if a, err := whatif.Ask(s, program, validation, whatif.Question{}); err == nil {
+			if a, err := whatif.Ask(s, program, validation, whatif.Question{NoSearch: true}); err == nil {
 				d.WhatIf, e.WhatIf = a, a
 			}
 		}

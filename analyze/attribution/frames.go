@@ -21,7 +21,7 @@ func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
 			return name
 		}
 	}
-	return text(s, f, base(s.Strings.Get(f.File)))
+	return text(s, f, Base(s.Strings.Get(f.File)))
 }
 
 // siteFrame is the frame of Site and where its code comes from, false without frames.
@@ -185,4 +185,5 @@ func isPlumbing(file, name string) bool {
 	return false
 }
 
-func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+// Base is the last part of a path, of Unix or of Windows.
+func Base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

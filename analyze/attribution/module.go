@@ -73,5 +73,5 @@ func isModuleCall(file, name string) bool {
 }
 
 func moduleName(file string, line int) string {
-	return forwardFrame{line: line}.text(base(file))
+	return forwardFrame{line: line}.text(Base(file))
 }

@@ -57,7 +57,7 @@ func placeOf(s *snapshot.Snapshot, by Kind, c *class) place {
 	}
 	return place{
 		key:  fmt.Sprintf("%s%s\x00%s\x00%d", prefix, file, function, at.line),
-		name: prefix + at.text(base(orUnknown(file))), long: prefix + at.text(shorten(orUnknown(file))), known: true,
+		name: prefix + at.text(Base(orUnknown(file))), long: prefix + at.text(shorten(orUnknown(file))), known: true,
 	}
 }
 

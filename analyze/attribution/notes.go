@@ -113,7 +113,7 @@ func (n *notes) texts(k noteKey) [][2]string {
 	if frames := forwardFrames(get(l.ForwardFrames)); len(frames) > 0 {
 		var words []string
 		for _, f := range frames[:min(len(frames), 3)] {
-			words = append(words, f.text(base(f.file)))
+			words = append(words, f.text(Base(f.file)))
 		}
 		out = append(out, [2]string{"forward", strings.Join(words, " < ")})
 	}

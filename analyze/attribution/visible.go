@@ -44,7 +44,7 @@ func FrameText(s *snapshot.Snapshot, id snapshot.FrameID) string {
 		if file == "" || file == "??" {
 			return at.name
 		}
-		return at.text(base(file))
+		return at.text(Base(file))
 	}
 	return text(s, f, shorten(file))
 }

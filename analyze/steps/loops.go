@@ -156,7 +156,7 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw *sweep) *loop {
 			continue
 		}
 		if head := tr.head(nd); head >= 0 {
-			heads[head] = &loop{function: s.Strings.Get(nd.name), file: base(s.Strings.Get(nd.file)), line: tr.places[head].line, depth: nd.depth}
+			heads[head] = &loop{function: s.Strings.Get(nd.name), file: attribution.Base(s.Strings.Get(nd.file)), line: tr.places[head].line, depth: nd.depth}
 		}
 	}
 	if len(heads) == 0 {
@@ -262,5 +262,3 @@ func median(v []int64) int64 {
 	slices.Sort(w)
 	return w[len(w)/2]
 }
-
-func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 
+	"snapana/analyze/allocator"
 	"snapana/analyze/attribution"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
@@ -24,7 +25,7 @@ func (j *judge) outOfMemory(e *Evidence) {
 		fmt.Sprintf("At that moment %s was reserved: %s in live blocks, %s free but in pieces; the largest free piece was %s.",
 			units.Bytes(after.Reserved), units.Bytes(after.Active), units.Bytes(unused), units.Bytes(e.OOM.Frag.LargestFree)))
 	if oom.DeviceFree >= 0 {
-		most := max(e.OOM.Frag.LargestUsable, oom.DeviceFree/segment*segment)
+		most := max(e.OOM.Frag.LargestUsable, oom.DeviceFree/allocator.RoundLarge*allocator.RoundLarge)
 		f.Why = append(f.Why, fmt.Sprintf("The device itself had %s free, so that the largest request that could still succeed was one for %s.",
 			units.Bytes(oom.DeviceFree), units.Bytes(most)))
 	}
@@ -74,12 +75,9 @@ func (j *judge) outOfMemory(e *Evidence) {
 	j.add(f)
 }
 
-// segment is what large segments are multiples of (5.1).
-const segment = 2 << 20
-
 // plan says which blocks to free so that a failed request could have a segment of its own.
 func (j *judge) plan(sc *Scene, t *timeline.Timeline, oom *timeline.OOMEvent) []string {
-	need := (oom.Requested+segment-1)/segment*segment - max(oom.DeviceFree, 0)
+	need := (oom.Requested+allocator.RoundLarge-1)/allocator.RoundLarge*allocator.RoundLarge - max(oom.DeviceFree, 0)
 	p := fragmentation.Free(t, sc.State, &sc.Frag, need)
 	if p.Returned == 0 {
 		return nil

@@ -18,16 +18,7 @@ func siteOr(s *snapshot.Snapshot, stack snapshot.StackID) string {
 
 func (j *judge) frame(id snapshot.FrameID) string {
 	f := j.s.Frames.Get(id)
-	return fmt.Sprintf("%s (%s)", j.s.Strings.Get(f.Name), base(j.s.Strings.Get(f.File)))
-}
-
-func base(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' || path[i] == '\\' {
-			return path[i+1:]
-		}
-	}
-	return path
+	return fmt.Sprintf("%s (%s)", j.s.Strings.Get(f.Name), attribution.Base(j.s.Strings.Get(f.File)))
 }
 
 func plural(n int, what string) string {

@@ -10,11 +10,12 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/analyze/whatif"
 	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
 )
 
 func ask(t *testing.T, made *build.Snapshot, q whatif.Question) *whatif.Answer {
 	t.Helper()
-	s := read(t, made)
+	s := buildtest.Read(t, made)
 	p, v := whatif.Load(s, timeline.Build(s, 0))
 	a, err := whatif.Ask(s, p, v, q)
 	if err != nil {
@@ -80,7 +81,7 @@ func TestAsk(t *testing.T) {
 	if !a.Licence.Trusted {
 		t.Errorf("licence %+v", a.Licence)
 	}
-	s := read(t, made)
+	s := buildtest.Read(t, made)
 	s.Settings.ExpandableSegments = true
 	p, v := whatif.Load(s, timeline.Build(s, 0))
 	b, err := whatif.Ask(s, p, v, whatif.Question{})
@@ -106,7 +107,7 @@ func TestFullDevice(t *testing.T) {
 		d.Free(y)
 	}
 	made := build.Run(build.Options{Capacity: 200 * mib}, program)
-	s := read(t, made)
+	s := buildtest.Read(t, made)
 	tl := timeline.Build(s, 0)
 	p, v := whatif.Load(s, tl)
 	exact(t, "full", v, 3)

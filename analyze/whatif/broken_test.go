@@ -7,6 +7,7 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/analyze/whatif"
 	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 	"snapana/snapshot/columns"
 )
@@ -22,7 +23,7 @@ func TestBroken(t *testing.T) {
 	shapes := build.Shapes()
 	inexact := 0
 	for try := range tries {
-		s := read(t, build.Random(uint64(try%7), shapes[try%len(shapes)].Options))
+		s := buildtest.Read(t, build.Random(uint64(try%7), shapes[try%len(shapes)].Options))
 		if len(s.Traces) == 0 || s.Traces[0].Len() < 20 {
 			continue
 		}

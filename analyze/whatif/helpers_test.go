@@ -1,15 +1,12 @@
 package whatif_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"snapana/analyze/timeline"
 	"snapana/analyze/whatif"
-	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
 	"snapana/snapshot"
 )
 
@@ -45,20 +42,6 @@ func load(t testing.TB, path string) (*whatif.Program, *whatif.Validation) {
 	t.Helper()
 	s := open(t, path)
 	return whatif.Load(s, timeline.Build(s, 0))
-}
-
-// read writes a made-up snapshot and reads it back.
-func read(t testing.TB, b *build.Snapshot) *snapshot.Snapshot {
-	t.Helper()
-	var buf bytes.Buffer
-	if err := b.Write(&buf, pickler.Options{Protocol: 4}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // run replays a program under a settings string.

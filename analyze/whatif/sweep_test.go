@@ -9,6 +9,7 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/analyze/whatif"
 	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
 )
 
 // warm is a program that was recorded from its middle on.
@@ -35,7 +36,7 @@ func warm(d *build.Device) {
 func TestStart(t *testing.T) {
 	for _, opt := range []build.Options{{Late: true}, {Late: true, Expandable: true}} {
 		made := build.Run(opt, warm)
-		s := read(t, made)
+		s := buildtest.Read(t, made)
 		tl := timeline.Build(s, 0)
 		p, v := whatif.Load(s, tl)
 		exact(t, "recorded late", v, 7)
@@ -74,7 +75,7 @@ func TestStart(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	s := read(t, build.Run(build.Options{}, pieces))
+	s := buildtest.Read(t, build.Run(build.Options{}, pieces))
 	p := whatif.NewProgram(s, timeline.Build(s, 0))
 	few, many := p.Settings(false), p.Settings(true)
 	if few[0].Text != "" || few[0].Conf != p.Recorded.Conf || len(few) < 8 || len(many) < len(few)+10 {
@@ -103,7 +104,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
-	s := read(t, build.Run(build.Options{Capacity: 400 * mib}, pieces))
+	s := buildtest.Read(t, build.Run(build.Options{Capacity: 400 * mib}, pieces))
 	p := whatif.NewProgram(s, timeline.Build(s, 0))
 	settings := p.Settings(false)
 	outs, err := p.Sweep(settings, whatif.Options{Capacity: p.Capacity})
@@ -165,7 +166,7 @@ func TestAdviceNeedsMargin(t *testing.T) {
 
 // TestSmallestCapacity searches on programs whose answer is known.
 func TestSmallestCapacity(t *testing.T) {
-	s := read(t, build.Run(build.Options{Capacity: 400 * mib}, pieces))
+	s := buildtest.Read(t, build.Run(build.Options{Capacity: 400 * mib}, pieces))
 	p := whatif.NewProgram(s, timeline.Build(s, 0))
 	for conf, want := range map[string]int64{
 		"": 520 * mib, // 320 MiB in two segments and 200 more
@@ -185,7 +186,7 @@ func TestSmallestCapacity(t *testing.T) {
 		}
 	}
 	// The cache of a run without limit is given back on a smaller device.
-	s = read(t, build.Run(build.Options{}, func(d *build.Device) {
+	s = buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
 		d.Free(d.Alloc(100 * mib))
 		d.Free(d.Alloc(200 * mib))
 	}))
@@ -224,7 +225,7 @@ func TestCurve(t *testing.T) {
 
 // TestEmptyCache replays releases that the program asked for under other settings.
 func TestEmptyCache(t *testing.T) {
-	s := read(t, build.Run(build.Options{}, func(d *build.Device) {
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
 		d.Stack = build.NewStack("a.py:1:f")
 		x := d.Alloc(100 * mib)
 		y := d.Alloc(30 * mib)

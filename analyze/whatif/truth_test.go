@@ -8,6 +8,7 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/analyze/whatif"
 	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 )
 
@@ -191,7 +192,7 @@ func TestSaved(t *testing.T) {
 	if made.Truth[0].OOMs != 1 {
 		t.Fatalf("the case is wrong: %+v", made.Truth[0])
 	}
-	s := read(t, made)
+	s := buildtest.Read(t, made)
 	p, v := whatif.Load(s, timeline.Build(s, 0))
 	exact(t, "in pieces", v, 6)
 	if p.Capacity != 400*mib {

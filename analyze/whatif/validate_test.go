@@ -9,6 +9,7 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/analyze/whatif"
 	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
 	"snapana/snapshot/columns"
 )
@@ -87,7 +88,7 @@ func TestValidateRandom(t *testing.T) {
 			o := shape.Options
 			o.Events, o.Stacks = 1500, 1000 // else a request has empty_cache's stack by chance
 			made := build.Random(seed, o)
-			s := read(t, made)
+			s := buildtest.Read(t, made)
 			for d := range made.Truth {
 				tl := timeline.Build(s, d)
 				p, v := whatif.Load(s, tl)
@@ -159,7 +160,7 @@ func TestDivergence(t *testing.T) {
 			edit(s, func(e *snapshot.Event) bool { return e.Action != snapshot.SegmentFree })
 		}, "edited or filtered", 15},
 	} {
-		s := read(t, build.Run(c.opt, program))
+		s := buildtest.Read(t, build.Run(c.opt, program))
 		c.edit(s)
 		_, v := whatif.Load(s, timeline.Build(s, 0))
 		if v.Exact() || v.First == nil {
@@ -193,7 +194,7 @@ func edit(s *snapshot.Snapshot, keep func(*snapshot.Event) bool) {
 func TestTieOfUnknownRelease(t *testing.T) {
 	found := 0
 	for seed := range uint64(10) {
-		s := read(t, build.Random(seed, build.RandomOptions{Events: 3000, Stacks: 1000, Options: build.Options{Capacity: 256 << 20}}))
+		s := buildtest.Read(t, build.Random(seed, build.RandomOptions{Events: 3000, Stacks: 1000, Options: build.Options{Capacity: 256 << 20}}))
 		s.Writer = ""
 		p, v := whatif.Load(s, timeline.Build(s, 0))
 		exact(t, "unknown writer", v, 100)
