@@ -34,6 +34,7 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		t := timeline.Build(s, ordinal)
 		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
 		uses := category.Find(s, t, &d.Steps, opt.Rules)
+		d.Uses = uses
 		end := look(s, t, uses, "end", t.Trace.Len()-1)
 		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
 		if t.Trace.Len() > 0 { // else nothing is known of a peak

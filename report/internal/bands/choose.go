@@ -11,7 +11,7 @@ func (x *Index) Choose(n int, must []int) []bool {
 	if len(lives) <= n {
 		return nil
 	}
-	return largest(n, len(lives), func(i int) float64 {
+	return Largest(n, len(lives), func(i int) float64 {
 		l := &lives[i]
 		for _, e := range must {
 			if l.LiveAfter(e) {
@@ -26,10 +26,10 @@ func (x *Index) Choose(n int, must []int) []bool {
 	})
 }
 
-// largest marks the n of count things that have the largest areas, to within 2 %. Things are
+// Largest marks the n of count things that have the largest areas, to within 2 %. Things are
 // sorted into classes of about one area, and the last class that fits in part is thinned out
 // evenly: that needs no order of millions. Areas are not negative.
-func largest(n, count int, area func(i int) float64) []bool {
+func Largest(n, count int, area func(i int) float64) []bool {
 	const bits = 46 // of the mantissa that a class leaves out
 	counts := make([]int32, math.Float64bits(math.MaxFloat64)>>bits+1)
 	classes := make([]uint32, count)

@@ -75,7 +75,7 @@ func (x *Index) Window(q Query) *Window {
 		}
 	}
 	if q.Bands > 0 && n > q.Bands {
-		own = largest(q.Bands, len(seen), func(i int) float64 {
+		own = Largest(q.Bands, len(seen), func(i int) float64 {
 			if !own[i] {
 				return 0
 			}
