@@ -11,9 +11,13 @@ import (
 
 	"snapana/analyze"
 	"snapana/report"
+	"snapana/report/html"
 	"snapana/report/json"
 	"snapana/report/text"
 )
+
+// minPage is what a page without anything to zoom into takes at most.
+const minPage = 2 << 20
 
 func newReport() *cobra.Command {
 	var (
@@ -22,6 +26,7 @@ func newReport() *cobra.Command {
 		quiet  bool
 		asJSON bool
 	)
+	maxPage := size(html.DefaultBytes)
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Analyse a snapshot: print the verdict, write the full report to a folder",
@@ -43,6 +48,9 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if quiet && asJSON {
 				return fmt.Errorf("--quiet and --json exclude each other")
 			}
+			if maxPage < minPage {
+				return fmt.Errorf("--max-page must be 2 MiB or more: the tables and still pictures take up to that")
+			}
 			if dir == "" {
 				dir = folderName(args[0])
 			}
@@ -53,7 +61,7 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if err != nil {
 				return err
 			}
-			if err := report.WriteDir(dir, result); err != nil {
+			if err := report.WriteDir(dir, result, int(maxPage)); err != nil {
 				return written(fmt.Errorf("write the report: %w", err))
 			}
 			w := cmd.OutOrStdout()
@@ -74,6 +82,8 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 	fl := cmd.Flags()
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
+	fl.Var(&maxPage, "max-page", "`SIZE` of report.html at most; in a page with less room, less can be zoomed into")
+	fl.Lookup("max-page").DefValue = "8MiB"
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	return cmd
 }

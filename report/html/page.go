@@ -14,7 +14,8 @@ import (
 
 // page is what page.tmpl shows. All texts are plain: one line without control characters.
 type page struct {
-	Style    template.CSS
+	Policy   string
+	Style    template.HTML
 	Title    string
 	Badge    badge
 	Headline string
@@ -23,6 +24,8 @@ type page struct {
 	Top      *finding
 	Others   []findings
 	More     int // findings that are not shown
+
+	Questions []question // that the page answers, with where
 
 	Overview    []overviewRow // with more than one device
 	MoreDevices int           // without a row
@@ -71,6 +74,8 @@ type note struct {
 
 func newPage(r *analyze.Result) *page {
 	p := &page{
+		Policy:   policy(),
+		Style:    styleElement(),
 		Badge:    statusBadge(r.Verdict.Status),
 		Headline: text(r.Verdict.Headline),
 		Title:    text(string(r.Verdict.Status) + ": " + r.Snapshot.Name),
@@ -81,6 +86,7 @@ func newPage(r *analyze.Result) *page {
 	}
 	p.addFindings(r.Verdict.Findings)
 	p.addDevices(r)
+	p.addQuestions(r)
 	return p
 }
 
