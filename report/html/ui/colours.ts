@@ -111,12 +111,13 @@ function byPlace(dev: Device, name: (place: number) => string): { legend: Legend
 	return { legend, slotOf };
 }
 
-/** What colours tell the most: what memory is for, unless nearly all is for one thing. */
+/** What colours tell the most: what memory is for, unless that is unknown of most of it. */
 export function telling(dev: Device): ColourBy {
-	const peak = dev.marks.find(m => m.kind === "peak")?.event ?? dev.events - 1;
-	const rows = dev.lives.liveAt(peak), groups = dev.group(rows, row => String(dev.kinds.category[dev.kind[row]]));
+	const peak = dev.marks.find(m => m.kind === "peak")?.event ?? dev.events - 1, names = dev.tables.categories;
+	const groups = dev.group(dev.lives.liveAt(peak), row => names[dev.kinds.category[dev.kind[row]]]);
 	const all = groups.reduce((a, g) => a + g.bytes, 0);
-	return groups.length && groups[0].bytes > 0.8 * all ? "site" : "category";
+	const vague = groups.filter(g => g.name === "other" || g.name === "unknown").reduce((a, g) => a + g.bytes, 0);
+	return vague > all / 2 ? "site" : "category";
 }
 
 /** The sites that hold the most at the peak, and at the end. */

@@ -10,6 +10,8 @@ const height = 44;
 export class Minimap {
 	readonly element: HTMLElement;
 	private readonly canvas = el("canvas", { "aria-hidden": "true" });
+	private readonly picture = el("canvas");
+	private drawn = "";
 
 	constructor(readonly view: View) {
 		this.element = el("div", { class: "mini", "aria-hidden": "true" }, this.canvas);
@@ -22,17 +24,10 @@ export class Minimap {
 	}
 
 	render(): void {
-		const { view } = this, { dev, state } = view, W = this.element.clientWidth;
-		if (W === 0 || dev.events === 0) return;
-		const g = pen(this.canvas, W, height), b = state.mode === "reserved" ? dev.ranges : dev.lives;
-		const full = view.full(), cols = columns(b, view.edges(W, 0, full), dev.events);
-		const most = cols.total.reduce((a, v) => Math.max(a, v), 1);
-		g.clearRect(0, 0, W, height);
-		g.fillStyle = css("active-fill");
-		for (let c = 0; c < cols.n; c++) {
-			const h = (cols.total[c] / most) * (height - 4);
-			g.fillRect(c, height - h, 1, h);
-		}
+		const { view } = this, { state } = view, W = this.element.clientWidth;
+		if (W === 0 || view.dev.events === 0) return;
+		const g = pen(this.canvas, W, height), full = view.full();
+		g.drawImage(this.whole(W), 0, 0, W, height);
 		const a = (state.x0 / full) * W, z = Math.max((state.x1 / full) * W, a + 2);
 		g.globalAlpha = 0.62;
 		g.fillStyle = css("card");
@@ -44,6 +39,21 @@ export class Minimap {
 		g.fillStyle = css("ink");
 		for (const x of [a, z]) g.fillRect(x - 2, height / 2 - 8, 4, 16);
 		g.fillRect((view.at(state.cursor) / full) * W, 0, 1, height);
+	}
+
+	/** The picture below the window, which seldom changes. */
+	private whole(W: number): HTMLCanvasElement {
+		const { dev, state } = this.view, colour = css("active-fill"), key = [W, state.axis, state.mode === "reserved", colour, devicePixelRatio].join();
+		if (key === this.drawn) return this.picture;
+		this.drawn = key;
+		const g = pen(this.picture, W, height), b = state.mode === "reserved" ? dev.ranges : dev.lives;
+		const cols = columns(b, this.view.edges(W, 0, this.view.full()), dev.events), most = cols.total.reduce((a, v) => Math.max(a, v), 1);
+		g.fillStyle = colour;
+		for (let c = 0; c < cols.n; c++) {
+			const h = (cols.total[c] / most) * (height - 4);
+			g.fillRect(c, height - h, 1, h);
+		}
+		return this.picture;
 	}
 
 	/** A drag inside the window moves it, at its edges resizes it, elsewhere draws a new one. */

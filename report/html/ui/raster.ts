@@ -30,7 +30,7 @@ export class Frame {
 }
 
 /** How many columns all bands together may have in a picture, to be drawn within a frame. */
-const budget = 2_500_000;
+const budget = 5_000_000;
 
 /** Which bands a picture shows, and in which columns. */
 interface Visible { n: number; row: Int32Array; first: Int32Array; last: Int32Array }
@@ -90,19 +90,28 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 	const scale = H / (hi - lo);
 	const moments = cols.event, n = cols.n;
 	/** Fills rows y0..y1-1, counted from below, of columns c0..c1-1. */
-	const fill = (c0: number, c1: number, y0: number, y1: number, colour: number, id: number, edge: number) => {
+	const fill = (c0: number, c1: number, y0: number, y1: number, colour: number, id: number) => {
+		const edge = y1 - y0 > 3 ? tint(colour, back, 0.3) : colour;
 		for (let y = y0; y < y1; y++) {
-			const at = (H - 1 - y) * W;
-			pixels.fill(y === y1 - 1 ? edge : colour, at + c0, at + c1);
-			ids.fill(id, at + c0, at + c1);
+			const paint = y === y1 - 1 ? edge : colour, from = (H - 1 - y) * W + c0, to = from + c1 - c0;
+			if (to - from > 24) {
+				pixels.fill(paint, from, to);
+				ids.fill(id, from, to);
+				continue;
+			}
+			for (let at = from; at < to; at++) {
+				pixels[at] = paint;
+				ids[at] = id;
+			}
 		}
 	};
 	const row = (y: number) => Math.min(Math.max(Math.floor((y - lo) * scale), 0), H);
 
-	const seen = visible(b, moments, n);
+	const seen = visible(b, moments, n), size = b.size;
 	const least = merge ? Infinity : smallest(b, seen);
+	const tops = new Int32Array(n).fill(row(0)); // the row up to which a column is filled
 	for (let v = 0; v < seen.n; v++) {
-		const i = seen.row[v], first = seen.first[v], last = seen.last[v], s = b.size[i];
+		const i = seen.row[v], first = seen.first[v], last = seen.last[v], s = size[i];
 		if (s < least) {
 			const g = p.group(i);
 			const sum = (sums[g] ??= new Float64Array(n + 1));
@@ -111,20 +120,21 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 			merged[g]++;
 			continue;
 		}
-		const colour = p.colour(i), edge = tint(colour, back, 0.3);
-		let y0 = -1, y1 = -1, start = first;
+		let y0 = 0, y1 = 0, start = first, colour = -1;
 		for (let c = first; c <= last; c++) {
-			const below = own[c];
-			own[c] = below + s;
-			const a = row(below), z = row(below + s);
-			if (a !== y0 || z !== y1) {
-				if (y1 > y0) fill(start, c, y0, y1, colour, i, y1 - y0 > 3 ? edge : colour);
-				start = c;
-				y0 = a;
-				y1 = z;
+			const up = (own[c] += s), y = (up - lo) * scale;
+			const a = tops[c], z = y <= 0 ? 0 : y >= H ? H : y | 0;
+			tops[c] = z;
+			if (a === y0 && z === y1) continue;
+			if (y1 > y0) {
+				if (colour < 0) colour = p.colour(i);
+				fill(start, c, y0, y1, colour, i);
 			}
+			start = c;
+			y0 = a;
+			y1 = z;
 		}
-		if (y1 > y0) fill(start, last + 1, y0, y1, colour, i, y1 - y0 > 3 ? edge : colour);
+		if (y1 > y0) fill(start, last + 1, y0, y1, colour < 0 ? p.colour(i) : colour, i);
 	}
 	addRest(b, cols, p, sums, n);
 

@@ -8,7 +8,7 @@ import { Segment } from "./model";
 import { Panel } from "./panel";
 import { State, View } from "./view";
 
-const mostRows = 48, rowHeight = 26, barHeight = 17;
+const mostRows = 24, rowHeight = 26, barHeight = 17;
 
 interface Spot { x0: number; x1: number; y: number; row: number; segment: Segment; hole: number }
 
@@ -92,7 +92,7 @@ export class Segments implements Panel {
 			g.strokeStyle = card;
 		});
 		const rest = all.slice(mostRows);
-		this.more.textContent = rest.length ? `… ${format.plural(rest.length, "smaller segment")}, ${format.bytes(rest.reduce((a, s) => a + s.size, 0))}` : "";
+		this.more.textContent = rest.length ? `… ${format.plural(rest.length, "more segment")}, ${format.bytes(rest.reduce((a, s) => a + s.size, 0))}` : "";
 		this.canvas.setAttribute("aria-label", `${format.plural(all.length, "segment")}, ${format.bytes(reserved)} reserved, ${format.bytes(active)} of it active`);
 		fill(this.about, el("p", { class: "hint" }, "▲ marks blocks that keep a mostly free segment from being released."));
 	}

@@ -31,6 +31,8 @@ export class Timeline {
 	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
 	private readonly legend = el("ul", { class: "tl-legend", "aria-label": "Colours" });
 	private readonly note = el("p", { class: "hint tl-note" });
+	private painted: unknown[] = [];
+	private said = ""; // what the legend stands for
 	private hover: { x: number; y: number } | null = null;
 
 	constructor(readonly view: View) {
@@ -84,7 +86,7 @@ export class Timeline {
 			this.canvas.width = W;
 			this.canvas.height = H;
 		}
-		this.scheme = state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
+		this.paint();
 		const { lo, hi } = this.range();
 		this.columns = columns(this.bands, this.view.edges(W), dev.events);
 		draw(this.frame, this.bands, this.columns, lo, hi, state.mode === "stacked", this.scheme, abgr(css("card")));
@@ -94,6 +96,15 @@ export class Timeline {
 		this.took = performance.now() - started;
 		this.overlay();
 		this.say();
+	}
+
+	/** Decides on colours anew where something changed that they depend on. */
+	private paint(): void {
+		const { state } = this.view, card = css("card");
+		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, card];
+		if (painted.every((v, i) => v === this.painted[i])) return;
+		this.painted = painted;
+		this.scheme = state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
 	}
 
 	private axes(): void {
@@ -284,12 +295,14 @@ export class Timeline {
 			if (id >= 0) used.add(this.scheme.of(id));
 			else if (id < -1) used.add((-2 - id) % this.scheme.legend.length);
 		}
-		fill(this.legend, ...this.scheme.legend.map((g, i) => used.has(i) && el("li", {}, swatch(g.css), g.name)),
+		const key = [...used].sort().join() + state.colour + state.mode + css("card");
+		if (key !== this.said) fill(this.legend, ...this.scheme.legend.map((g, i) => used.has(i) && el("li", {}, swatch(g.css), g.name)),
 			state.mode !== "reserved" && el("li", {}, el("i", { class: "key line-reserved" }), "reserved"));
+		this.said = key;
 		const merged = f.merged.reduce((a, b) => a + b, 0);
 		const words = [];
 		if (state.mode === "bands" && merged) words.push(`${format.plural(merged, "allocation")} ${merged === 1 ? "lies" : "lie"} on top, striped and summed by colour, since there are too many to draw one by one. Zoom in to see them.`);
-		if (dev.leftOut.lives && state.mode !== "reserved") words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page: they are in the sums, without a band.`);
+		if (dev.leftOut.lives && state.mode !== "reserved") words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page: they are in the sums, without a band. Closer than ${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} a column, their part is that of the nearest moment that is known.`);
 		if (dev.leftOut.ranges) words.push(`${format.plural(dev.leftOut.ranges, "reserved range")} did not fit into this page.`);
 		this.note.textContent = words.join(" ");
 	}

@@ -2,6 +2,7 @@ package detail
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"snapana/analyze"
@@ -23,9 +24,11 @@ type most struct {
 // room is what a page has at best: a browser draws so much at once without a pause.
 var room = most{lives: 500_000, ranges: 50_000, spans: 8192, knots: 1 << 17, marks: 5000}
 
+// times shrinks the room. Sums shrink the least: they keep the picture right.
 func (m most) times(f float64) most {
 	by := func(n int) int { return int(float64(n) * f) }
-	return most{by(m.lives), by(m.ranges), max(by(m.spans), 16), max(by(m.knots), 16), by(m.marks)}
+	spans := int(float64(m.spans) * math.Sqrt(math.Sqrt(f)))
+	return most{by(m.lives), by(m.ranges), max(spans, 16), max(by(m.knots), 16), by(m.marks)}
 }
 
 // source is a device with what is found out once, however often it is packed.
