@@ -140,15 +140,14 @@ export function columns(b: Bands, edges: Int32Array, events: number): Columns {
 	for (let i = 0; i < n; i++) {
 		let from = edges[i], to = edges[i + 1];
 		if (from >= to) {
-			const at = from - 1;
-			if (i > 0) {
+			from = Math.min(from, events) - 1;
+			to = from + 1;
+			if (i > 0 && from <= out.event[i - 1]) {
 				out.event[i] = out.event[i - 1];
 				out.total[i] = out.total[i - 1];
-				if (out.span) out.span[i] = out.span![i - 1];
-				if (at <= out.event[i] || at >= events) continue;
+				if (out.span) out.span[i] = out.span[i - 1];
+				continue;
 			}
-			from = Math.min(Math.max(at, -1), events - 1);
-			to = from + 1;
 		}
 		const best = b.highestIn(from, to);
 		out.event[i] = best.event;

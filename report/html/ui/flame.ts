@@ -134,6 +134,6 @@ export class Flame implements Panel {
 /** The function first: a box may be narrow. */
 function label(c: Call, w: number): string {
 	const [file, ...name] = c.name.split(" ");
-	if (!name.length || w > 300) return c.name;
+	if (!name.length || !/:\d+$/.test(file) || w > 300) return c.name;
 	return name.join(" ") + " " + file.slice(file.lastIndexOf("/") + 1);
 }

@@ -88,13 +88,13 @@ export class View {
 		return Math.min(Math.max(e, 0), this.dev.events - 1);
 	}
 
-	/** The events where the columns of a picture begin. */
+	/** The events where the columns of a picture begin. Event e has the axis from e to e+1. */
 	edges(width: number, x0 = this.state.x0, x1 = this.state.x1): Int32Array {
 		const out = new Int32Array(width + 1), last = this.dev.events;
 		const byEvent = this.state.axis === "event";
 		for (let i = 0; i <= width; i++) {
 			const x = x0 + (i * (x1 - x0)) / width;
-			const e = byEvent ? Math.floor(x) : this.dev.eventAt(x);
+			const e = byEvent ? Math.ceil(x) : this.dev.eventAt(x);
 			out[i] = Math.min(Math.max(e, i ? out[i - 1] : 0), last);
 		}
 		return out;
@@ -121,6 +121,7 @@ export class View {
 	}
 
 	setAxis(axis: Axis): void {
+		if (axis === this.state.axis) return;
 		const a = this.eventAt(this.state.x0), b = this.eventAt(this.state.x1);
 		const whole = this.state.x0 <= 0 && this.state.x1 >= this.full();
 		this.set({ axis });

@@ -46,7 +46,7 @@ type Window struct {
 
 // Column is one column of a picture.
 type Column struct {
-	Event  int   // the moment is right after this event
+	Event  int   // the moment is right after this event; -1 is before the trace
 	Active int64 // bytes active at that moment
 }
 
@@ -93,13 +93,13 @@ func (x *Index) columns(edges []int) []Column {
 			out[i].Event, out[i].Active = x.Highest(edges[i], edges[i+1])
 			continue
 		}
-		if at := edges[i] - 1; i > 0 {
+		at := min(edges[i], x.events) - 1
+		switch {
+		case i > 0 && at <= out[i-1].Event:
 			out[i] = out[i-1]
-			if at > out[i].Event && at < x.events {
-				out[i].Event, out[i].Active = x.Highest(at, at+1)
-			}
-		} else {
-			at = min(max(at, 0), x.events-1)
+		case at < 0:
+			out[i] = Column{-1, x.blocks[0].before}
+		default:
 			out[i].Event, out[i].Active = x.Highest(at, at+1)
 		}
 	}

@@ -22,12 +22,12 @@ type most struct {
 }
 
 // room is what a page has at best: a browser draws so much at once without a pause.
-var room = most{lives: 500_000, ranges: 50_000, spans: 8192, knots: 1 << 17, marks: 5000}
+var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, knots: 1 << 17, marks: 5000}
 
-// times shrinks the room. Sums shrink the least: they keep the picture right.
+// times shrinks the room. Sums shrink less: they keep the picture right.
 func (m most) times(f float64) most {
 	by := func(n int) int { return int(float64(n) * f) }
-	spans := int(float64(m.spans) * math.Sqrt(math.Sqrt(f)))
+	spans := int(float64(m.spans) * math.Sqrt(f))
 	return most{by(m.lives), by(m.ranges), max(spans, 16), max(by(m.knots), 16), by(m.marks)}
 }
 

@@ -12,7 +12,7 @@ type Packed struct {
 }
 
 // tries bounds how often less is packed because it was too much.
-const tries = 12
+const tries = 16
 
 // categoryNames are the names of all categories, by number.
 func categoryNames() []string {
