@@ -27,3 +27,13 @@ func (p *page) drag(x0, y0, x1, y1 float64) {
 	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: x1, Y: y1, Button: input.MouseButtonLeft, ClickCount: 1}))
 	p.do(``)
 }
+
+// touch puts fingers on the screen, moves or lifts them.
+func touch(kind input.DispatchTouchEventType, points ...[2]float64) chromedp.Action[chromedp.Void] {
+	params := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}}
+	for i, p := range points {
+		id := float64(i)
+		params.TouchPoints = append(params.TouchPoints, &input.TouchPoint{X: p[0], Y: p[1], ID: &id})
+	}
+	return command(input.DispatchTouchEvent, params)
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -245,6 +246,36 @@ func TestMouse(t *testing.T) {
 		t.Error("a drag does not pan")
 	}
 	p.picture("zoomed")
+	p.quiet()
+}
+
+// Two fingers zoom, one pans.
+func TestTouch(t *testing.T) {
+	p := open(t, golden(t, "healthy"), settings{width: 390, height: 800, phone: true})
+	p.run(command(emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}))
+	p.do(`document.querySelector(".tl-box").scrollIntoView({block: "center"})`)
+	box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect(); return [r.left, r.top]; })()`)
+	x, y := box[0], box[1]+200
+	window := func() [2]float64 {
+		return eval[[2]float64](p, `[snapana.live[0].view.state.x0, snapana.live[0].view.state.x1]`)
+	}
+	whole := window()
+	p.run(touch(input.DispatchTouchEventTypeTouchStart, [2]float64{x + 100, y}, [2]float64{x + 160, y}),
+		touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 70, y}, [2]float64{x + 200, y}),
+		touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 40, y}, [2]float64{x + 240, y}),
+		touch(input.DispatchTouchEventTypeTouchEnd))
+	p.do(``)
+	near := window()
+	if near[1]-near[0] > (whole[1]-whole[0])*0.6 {
+		t.Errorf("two fingers zoom from %v to %v", whole, near)
+	}
+	p.run(touch(input.DispatchTouchEventTypeTouchStart, [2]float64{x + 100, y}),
+		touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 130, y}), touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 200, y}),
+		touch(input.DispatchTouchEventTypeTouchEnd))
+	p.do(``)
+	if moved := window(); moved[0] >= near[0] {
+		t.Errorf("a finger pans from %v to %v", near, moved)
+	}
 	p.quiet()
 }
 
