@@ -5,6 +5,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
@@ -41,6 +42,7 @@ type Device struct {
 	Steps   steps.Result
 	Churn   churn.Report
 	Free    []fragmentation.Sample // free memory over the trace
+	OOM     *oom.Report            // the last request that failed, nil for none
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
 }
