@@ -64,7 +64,7 @@ func (r *Report) segment(s *snapshot.Snapshot, t *timeline.Timeline, st *timelin
 		if rest := l.Rounded - allocator.RoundSize(min(max(l.Requested, 0), allocator.MaxRequest), up); rest > 0 {
 			r.Remainder += rest
 		}
-		if l.FreeRequested == timeline.PendingBefore || l.FreeRequested >= 0 && int(l.FreeRequested) <= st.Event {
+		if l.Waits(st.Event) {
 			r.Classes.Pending += l.Rounded
 			g.Pending += l.Rounded
 		}

@@ -1,6 +1,7 @@
 package fragmentation
 
 import (
+	"math"
 	"slices"
 
 	"snapana/analyze/timeline"
@@ -55,7 +56,7 @@ func Rank(t *timeline.Timeline, st *timeline.State, r *Report, n int) []Step {
 	var returned int64
 	count := 0
 	for len(out) < n && len(sums) > 0 {
-		best, credit := snapshot.StackID(0), -1.0
+		best, credit := snapshot.StackID(0), math.Inf(-1)
 		for stack := range sums {
 			c := 0.0
 			for _, i := range in[stack] {

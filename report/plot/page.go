@@ -32,8 +32,9 @@ const (
 
 // page is a picture in the making. Places are in pixels from the upper left corner.
 type page struct {
-	img    *image.RGBA
+	img    *image.RGBA // nil of a page of vectors
 	canvas vgdraw.Canvas
+	vector *svg
 	top    int // first row below the header
 }
 
@@ -41,10 +42,21 @@ type page struct {
 func newPage(title, about string) *page {
 	c := vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(72))
 	p := &page{img: c.Image().(*image.RGBA), canvas: vgdraw.NewCanvas(c, pageWidth, pageHeight)}
+	p.head(title, about)
+	return p
+}
+
+// newVectors begins a page of vectors, which has no gonum canvas.
+func newVectors(title, about string) *page {
+	p := &page{vector: new(svg)}
+	p.head(title, about)
+	return p
+}
+
+func (p *page) head(title, about string) {
 	p.text(bold(titleSize), margin, 44, fit(bold(titleSize), title, pageWidth-2*margin))
 	p.text(style(textSize, view.ColourMuted), margin, 74, fit(style(textSize, view.ColourMuted), about, pageWidth-2*margin))
 	p.top = 92
-	return p
 }
 
 // pageTitle names the file and the device.
@@ -53,6 +65,9 @@ func pageTitle(r *analyze.Result, d *analyze.Device, what string) string {
 }
 
 func (p *page) encode(w io.Writer) error {
+	if p.vector != nil {
+		return p.vector.write(w)
+	}
 	return png.Encode(w, p.img)
 }
 
@@ -74,6 +89,10 @@ func clean(s string) string { return strings.ReplaceAll(view.Plain(s), "\u202f",
 
 // text writes s with its baseline at row y.
 func (p *page) text(s vgdraw.TextStyle, x, y int, txt string) {
+	if p.vector != nil {
+		p.vector.text(s, x, y, clean(txt))
+		return
+	}
 	p.canvas.FillText(s, vg.Point{X: vg.Length(x), Y: vg.Length(pageHeight - y)}, clean(txt))
 }
 
@@ -102,7 +121,18 @@ func cut(s vgdraw.TextStyle, txt string, width int, clip func(string, int) strin
 
 // fill paints a rectangle.
 func (p *page) fill(r image.Rectangle, c color.RGBA) {
+	if p.vector != nil {
+		p.vector.rect(r, hex(c))
+		return
+	}
 	draw.Draw(p.img, r, image.NewUniform(c), image.Point{}, draw.Over)
+}
+
+// note explains a rectangle to who points at it, on pages that can.
+func (p *page) note(r image.Rectangle, txt string) {
+	if p.vector != nil {
+		p.vector.note(r, view.Clip(clean(txt), 300))
+	}
 }
 
 // frame draws the outline of a rectangle, inside it.

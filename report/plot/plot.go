@@ -19,7 +19,7 @@ type Plot struct {
 	draw func() *page
 }
 
-// Write draws the picture and writes it as PNG. Plots may be written at the same time.
+// Write draws the picture and writes it, as PNG unless it is a map of vectors. Plots may be written at the same time.
 func (p Plot) Write(w io.Writer) error {
 	if err := p.draw().encode(w); err != nil {
 		return fmt.Errorf("write %s: %w", p.Name, err)
@@ -46,7 +46,7 @@ func All(r *analyze.Result) []Plot {
 		}
 		for _, name := range []string{"peak", "end"} {
 			if m := view.Find(d, name); m != nil && m.State.Totals.Reserved > 0 {
-				add("segments-"+name, func() *page { return segmentsPage(r, d, m) })
+				add("segments-"+name, func() *page { return segmentsPage(newPage, r, d, m, byStack(d.Timeline, m)) })
 			}
 		}
 		if hasLive(d) {
@@ -56,9 +56,38 @@ func All(r *analyze.Result) []Plot {
 	return out
 }
 
+// By is what the colours of live blocks stand for.
+type By string
+
+const (
+	ByStack    By = "stack"
+	ByCategory By = "category"
+	ByState    By = "state" // allocated, or freed and waiting for another stream
+)
+
+// Map chooses how segments are drawn.
+type Map struct {
+	By       By                     // ByStack when empty
+	Category func(row int32) string // of a row of Timeline.Lives; for ByCategory
+	SVG      bool                   // vectors instead of PNG
+}
+
 // Segments is the map of the segments at one moment of a device.
-func Segments(r *analyze.Result, d *analyze.Device, m *analyze.Moment) Plot {
-	return Plot{"segments.png", func() *page { return segmentsPage(r, d, m) }}
+func Segments(r *analyze.Result, d *analyze.Device, m *analyze.Moment, o Map) Plot {
+	name, begin := "segments.png", newPage
+	if o.SVG {
+		name, begin = "segments.svg", newVectors
+	}
+	return Plot{name, func() *page {
+		paint := byStack(d.Timeline, m)
+		switch o.By {
+		case ByCategory:
+			paint = byName(d.Timeline, m, "Live blocks by what they are for", func(row int32) string { return cmp.Or(o.Category(row), unknownName) }, unknownName)
+		case ByState:
+			paint = byState(d.Timeline, m)
+		}
+		return segmentsPage(begin, r, d, m, paint)
+	}}
 }
 
 // drawn are the devices that did something, by ordinal.
