@@ -90,7 +90,7 @@ func TestBundled(t *testing.T) {
 		"fragmentation": {verdict.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
 			"Do not count on PYTORCH_CUDA_ALLOC_CONF", "With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
-			"with fewer blocks it cannot be had"}},
+			"fewer blocks are not"}},
 		"healthy": {verdict.Healthy, nil},
 	} {
 		r := run(t, "../fixtures/"+name+".pickle")

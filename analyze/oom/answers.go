@@ -107,10 +107,10 @@ func (r *Report) alone(add func(id, what string, fits Fits, bytes int64, note st
 	case r.Total == Unknown:
 		add("alone", what, NotKnown, Unknown, "its size is not recorded; --capacity tells")
 	case r.Elsewhere < short:
-		add("alone", what, No, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s of the device is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
+		add("alone", what, No, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
 	case r.Elsewhere < short+ownOutside:
 		add("alone", what, NotKnown, r.DeviceFree+r.Elsewhere, "it depends on this process's own memory outside PyTorch")
 	default:
-		add("alone", what, Yes, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s of the device is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
+		add("alone", what, Yes, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
 	}
 }

@@ -210,9 +210,6 @@ func (j *judge) capacity(e *Evidence, f *Finding) {
 		g := e.OOM.Live[0]
 		f.Why = append(f.Why, fmt.Sprintf("The largest holder is %s with %s in %s.", siteOr(j.s, g.Stack), units.Bytes(g.Rounded), plural(int(g.Count), "block")))
 	}
-	if r.Total == oom.Unknown && r.DeviceFree >= 0 {
-		f.Why = append(f.Why, "Whether other processes hold a part of the device, a snapshot does not say: --capacity tells how large it is.")
-	}
 	f.Next = []string{needLess, "Look at the largest live stacks at the OOM below: each is a place to save."}
 }
 
@@ -230,8 +227,9 @@ func (j *judge) plan(e *Evidence) []string {
 	if p.Hole > 0 {
 		gives = fmt.Sprintf("that would leave one free piece of %s", units.Bytes(p.Hole))
 	}
+	enough := "enough for the request."
 	if p.Fewest {
-		gives += ", and with fewer blocks it cannot be had"
+		enough = "enough for the request; fewer blocks are not."
 	}
-	return []string{fmt.Sprintf("Or free %s (%s, from %s): %s, enough for the request.", plural(int(p.Blocks), "live block"), units.Bytes(p.Bytes), from, gives)}
+	return []string{fmt.Sprintf("Or free %s (%s, from %s): %s, %s", plural(int(p.Blocks), "live block"), units.Bytes(p.Bytes), from, gives, enough)}
 }

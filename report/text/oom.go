@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"snapana/analyze/oom"
 	"snapana/analyze/units"
 	"snapana/report/internal/view"
 	"snapana/snapshot/memstats"
@@ -14,6 +15,8 @@ import (
 type OOMOptions struct {
 	Color bool // use ANSI colours
 	All   bool // explain every message, not only the main one
+	// Failure is the snapshot's report on the main message's request, nil for none.
+	Failure *oom.Report
 }
 
 // maxMessages is how many other messages get a row.
@@ -28,13 +31,17 @@ func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
 		head += fmt.Sprintf(", %d different", n)
 	}
 	p.line(p.paint(dim, head))
-	p.oomMessage(r.Main, r)
+	p.oomMessage(r.Main, r, o.Failure)
 	p.oomMatch(r)
+	if o.Failure != nil {
+		p.line("")
+		p.fits(o.Failure)
+	}
 	if o.All {
 		for _, g := range r.Log.Groups {
 			if g != r.Main {
 				p.line("")
-				p.oomMessage(g, nil)
+				p.oomMessage(g, nil, nil)
 			}
 		}
 	} else {
@@ -46,8 +53,11 @@ func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
 	return p.w.Flush()
 }
 
-func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report) {
+func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report, failure *oom.Report) {
 	e := explain(&g.Message)
+	if c := g.Cause(); c == memstats.CauseFragmentation || c == memstats.CauseJoined {
+		e.next[0] = expandable(failure, e.next[0])
+	}
 	if joined != nil && joined.Match != nil && joined.Match.Same {
 		e.next[len(e.next)-1] = fmt.Sprintf("For the tensors behind these figures run `snapana report` on %s.", joined.Snapshot)
 	}

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 
+	"snapana/analyze/oom"
 	"snapana/analyze/units"
 	"snapana/analyze/verdict"
 	"snapana/snapshot/memstats"
@@ -121,6 +122,24 @@ func limit(m *memstats.Message, req string) explanation {
 	e.title = fmt.Sprintf("Out of memory by the process's limit: %s more would exceed the %s that it may take.", req, sized(m.Allowed))
 	e.why = []string{fmt.Sprintf("The device itself had %s free; a memory fraction keeps it from this process.", sized(m.Free))}
 	return e
+}
+
+// expandable is the advice on expandable segments: what a replay of the snapshot says, or else what
+// is said of the message alone.
+func expandable(failure *oom.Report, otherwise string) string {
+	if failure == nil {
+		return otherwise
+	}
+	for _, a := range failure.Answers {
+		if a.ID != "setting" || a.What != "with expandable_segments:True" {
+			continue
+		}
+		if a.Fits == oom.Yes {
+			return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: in a replay of the snapshot the request is served with it."
+		}
+		return "Do not count on expandable_segments:True, whatever the message recommends: in a replay of the snapshot the request fails with it too."
+	}
+	return otherwise
 }
 
 func othersLine(m *memstats.Message) string {

@@ -100,15 +100,7 @@ func wrap(s string, n int) []string {
 
 // section prints texts under a label in the margin, each wrapped, at most limit lines.
 func (p *printer) section(label string, texts []string, limit int) {
-	var lines []string
-	for _, t := range texts {
-		for i, l := range wrap(t, width-10) {
-			if i > 0 && len(texts) > 1 {
-				l = "  " + l
-			}
-			lines = append(lines, l)
-		}
-	}
+	lines := sectionLines(texts)
 	if len(lines) > limit {
 		lines = append(lines[:limit-1:limit-1], fmt.Sprintf("... and %d more lines, in the full report", len(lines)-limit+1))
 	}
@@ -119,6 +111,20 @@ func (p *printer) section(label string, texts []string, limit int) {
 		}
 		p.line(p.paint(bold, pad(head, 8)) + l)
 	}
+}
+
+// sectionLines breaks the texts of a section into lines.
+func sectionLines(texts []string) []string {
+	var lines []string
+	for _, t := range texts {
+		for i, l := range wrap(t, width-10) {
+			if i > 0 && len(texts) > 1 {
+				l = "  " + l
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
 }
 
 // pad fills s with spaces to n columns.

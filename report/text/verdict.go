@@ -27,9 +27,10 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 		if tells(r, focus(r, top)) {
 			below = fitsLines
 		}
-		why, next := p.room(len(r.Devices), len(rest), below)
-		p.section("Why", plain(top.Why), why)
-		p.section("Next", plain(numbered(top.Next)), next)
+		why, next := plain(top.Why), plain(numbered(top.Next))
+		forWhy, forNext := p.room(len(r.Devices), len(rest), below, len(sectionLines(why)), len(sectionLines(next)))
+		p.section("Why", why, forWhy)
+		p.section("Next", next, forNext)
 	} else {
 		p.section("Next", []string{nextStep(r)}, 4)
 	}
@@ -52,12 +53,13 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	return p.w.Flush()
 }
 
-// room shares the lines that other parts leave between the reasons and the advice.
-func (p *printer) room(devices, findings, more int) (why, next int) {
+// room shares the lines that other parts leave between the reasons and the advice, which would
+// like to have so many each: what one does not need the other gets.
+func (p *printer) room(devices, findings, more, why, next int) (forWhy, forNext int) {
 	below := 2 + 10 + more // the ledger's blank lines and title; stacks and notes at their shortest
-	spare := maxLines - p.lines - min(findings, 3) - min(3*devices, 7) - below
-	next = min(max(spare-8, 4), 8)
-	return max(spare-next, 6), next
+	spare := max(maxLines-p.lines-min(findings, 3)-min(3*devices, 7)-below, 10)
+	forNext = max(min(max(spare/2, 4), next), spare-why)
+	return spare - min(forNext, next), forNext
 }
 
 // tells reports whether a request failed on a device that the verdict has room to tell about.
@@ -173,8 +175,8 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 		head := view.DeviceName(d.Timeline.Device)
 		for _, name := range moments {
 			m := view.Find(d, name)
-			if m == nil {
-				continue
+			if failed := view.Find(d, "oom"); m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
+				continue // the program ended there
 			}
 			f := &m.Frag
 			p.line(pad(head, 8) + pad(strings.ToLower(view.MomentName(name)), 14) + right(units.Bytes(f.Reserved), 11) + "  " +
@@ -199,8 +201,11 @@ func elsewhere(f *fragmentation.Report) string {
 	if n := f.Classes.Pending; n > 0 {
 		w = append(w, units.Bytes(n)+" active waits for another stream")
 	}
-	if n := f.Classes.Stream; n > 0 {
-		w = append(w, units.Bytes(n)+" free is another stream's or a private pool's")
+	if n := f.Private; n > 0 {
+		w = append(w, units.Bytes(n)+" free is kept for private pools")
+	}
+	if n := f.Classes.Stream - f.Private; n > 0 {
+		w = append(w, units.Bytes(n)+" free is another stream's")
 	}
 	return strings.Join(w, "; ")
 }
