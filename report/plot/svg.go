@@ -11,6 +11,9 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 )
 
+// maxNotes bounds the rectangles that explain themselves.
+const maxNotes = 4000
+
 // svg is a page as vectors, of the same rectangles and texts as its picture.
 type svg struct {
 	b     bytes.Buffer
