@@ -82,6 +82,7 @@ type Ghosts struct {
 	Bytes    int64 `json:"bytes"`
 	Returned int64 `json:"returned"` // whole segments without them
 	Largest  int64 `json:"largest"`  // largest free piece without them
+	Top      int   `json:"-"`        // the first of Evidence.Growth that counts
 }
 
 // Evidence is what a report is made from.
@@ -157,6 +158,9 @@ func (r *Report) ghosts(e *Evidence) {
 	for i := range e.Growth {
 		if !leaks(&e.Growth[i]) {
 			continue
+		}
+		if len(grows) == 0 {
+			r.Ghosts.Top = i
 		}
 		for _, id := range e.Growth[i].Stacks {
 			grows[id] = true

@@ -57,12 +57,16 @@ func (s Severity) rank() int {
 	return map[Severity]int{Error: 0, Warning: 1, Info: 2}[s]
 }
 
-// class puts doubts about the data before everything that was derived from it.
+// class puts doubts about the data before everything that was derived from it, and a failure that
+// growth explains before the growth.
 func (f *Finding) class() int {
-	if f.Status == Inconsistent {
+	switch {
+	case f.Status == Inconsistent:
 		return 0
+	case f.ID == "oom" && f.Status == Ghost:
+		return 1
 	}
-	return 1
+	return 2
 }
 
 type judge struct {

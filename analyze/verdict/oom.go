@@ -187,7 +187,7 @@ func (j *judge) others(e *Evidence, f *Finding) {
 
 func (j *judge) leak(e *Evidence, f *Finding) {
 	g := &e.Failure.Ghosts
-	top := &e.Growth[0]
+	top := &e.Growth[g.Top]
 	f.Status, f.Bytes, f.Heuristic, f.Confidence = Ghost, g.Bytes, true, growthConfidence(top)
 	if f.Confidence == High {
 		f.Confidence = Medium

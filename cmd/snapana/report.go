@@ -32,7 +32,17 @@ writes the full report, with an HTML page, plots and report.json, to a folder.
 FILE is what torch.cuda.memory._dump_snapshot wrote, or the same as JSON, or a page
 made by torch.cuda._memory_viz trace_plot; it may be inside gzip, zstd, xz, bzip2 or
 zip. The folder is NAME.report in the current folder, unless -o names another; what
-an earlier run left there is replaced. Nothing is written when FILE cannot be read.`,
+an earlier run left there is replaced. Nothing is written when FILE cannot be read.
+
+Free memory is told by what keeps it from use:
+  reserved = active + releasable + split
+  reserved - allocated = releasable + hard + soft + other stream or pool + pending
+  releasable  segments without a live block: torch.cuda.empty_cache() returns them
+  split       free pieces of segments that live blocks keep
+  soft        of those, the ones that touch across the border of two segments
+  hard        the others
+  pending     freed by the program, while another stream may still use it
+  rounding    active - requested`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json`,

@@ -30,8 +30,8 @@ func newFailure(d *analyze.Device, axis view.Axis) *failureView {
 	}
 	v.About += "."
 	if r.Released.Segments > 0 {
-		v.About += fmt.Sprintf(" Right before, the allocator gave %s of free segments back (events %s to %s): %s had been reserved.", units.Bytes(r.Released.Bytes),
-			units.Count(int64(r.Released.FirstEvent)), units.Count(int64(r.Released.LastEvent)), units.Bytes(r.Before.Reserved))
+		v.About += fmt.Sprintf(" Right before, from event %s on, the allocator gave %s of free segments back: %s had been reserved.",
+			units.Count(int64(r.Released.FirstEvent)), units.Bytes(r.Released.Bytes), units.Bytes(r.Before.Reserved))
 	} else {
 		v.About += " There was no free segment to give back before."
 	}
@@ -44,11 +44,15 @@ func newFailure(d *analyze.Device, axis view.Axis) *failureView {
 		v.Rows = append(v.Rows, row)
 	}
 	if p := &r.Plan; p.Blocks > 0 {
-		v.Plan = fmt.Sprintf("Without %s live blocks (%s) it would have been served", units.Count(p.Blocks), units.Bytes(p.Bytes))
+		blocks := units.Count(p.Blocks) + " live blocks"
+		if p.Blocks == 1 {
+			blocks = "1 live block"
+		}
+		v.Plan = fmt.Sprintf("Without %s (%s) it would have been served", blocks, units.Bytes(p.Bytes))
 		if m := view.Find(d, "oom"); m != nil {
 			v.Plan += ", most from " + view.ClipLeft(text(view.SiteOf(m)(p.Sites[0].Stack)), frameText)
 		}
-		if p.Fewest {
+		if p.Fewest && p.Blocks > 1 {
 			v.Plan += "; fewer are not enough"
 		}
 		v.Plan += "."
