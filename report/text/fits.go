@@ -8,17 +8,14 @@ import (
 	"snapana/report/internal/view"
 )
 
-// fitsLines is how many lines fits takes at most, the blank line behind it included.
-const fitsLines = 8
-
 // fits answers in a table in which circumstances the request that failed would have been served.
 // Settings are one line: `snapana whatif` has a row for each. That no piece was large enough, and
-// the device had too little, stands in the reasons already.
+// the device had too little, stands in the reasons already, and what the run has nothing of needs no line.
 func (p *printer) fits(r *oom.Report) {
 	p.line(p.paint(bold, fmt.Sprintf("Would %s have fit?", units.Bytes(r.Requested))))
 	settings, serve := 0, ""
 	for _, a := range r.Answers {
-		if (a.ID == "piece" || a.ID == "segment") && a.Fits != oom.Yes {
+		if (a.ID == "piece" || a.ID == "segment") && a.Fits != oom.Yes || a.Fits == oom.None {
 			continue
 		}
 		if a.ID != "setting" {
@@ -40,11 +37,11 @@ func (p *printer) fits(r *oom.Report) {
 	}
 }
 
-var fitWords = map[oom.Fits]string{oom.Yes: "yes", oom.No: "no", oom.NotKnown: "?", oom.None: "-"}
+var fitWords = map[oom.Fits]string{oom.Yes: "yes", oom.No: "no", oom.NotKnown: "?"}
 
 func (p *printer) answer(fits oom.Fits, what string, bytes int64, note string) {
 	size := ""
-	if bytes != oom.Unknown && fits != oom.None {
+	if bytes != oom.Unknown {
 		size = units.Bytes(bytes)
 	}
 	color := dim

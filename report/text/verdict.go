@@ -12,54 +12,56 @@ import (
 	"snapana/report/internal/view"
 )
 
-// maxLines of a verdict; it fits a screen of 46 together with the line that names the folder.
-const maxLines = 44
+// maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
+const maxLines = 38
 
 // Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
-// memory is and who holds it. It never takes more than 44 lines.
+// memory is and who holds it. It never takes more than 38 lines.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	p := newPrinter(w, o)
 	top, rest := lead(&r.Verdict)
 	p.headline(r, top)
 	p.line("")
 	if top != nil {
-		below := 0
-		if tells(r, focus(r, top)) {
-			below = fitsLines
-		}
+		scratch := newPrinter(io.Discard, o)
+		scratch.lines = p.lines + 10 // at least so many reasons and steps
+		scratch.below(r, top, rest, 3)
 		why, next := plain(top.Why), plain(numbered(top.Next))
-		forWhy, forNext := p.room(len(r.Devices), len(rest), below, len(sectionLines(why)), len(sectionLines(next)))
+		forWhy, forNext := share(max(maxLines-scratch.lines, 0)+10, len(sectionLines(why)), len(sectionLines(next)))
 		p.section("Why", why, forWhy)
 		p.section("Next", next, forNext)
 	} else {
 		p.section("Next", []string{nextStep(r)}, 4)
 	}
-	p.also(rest)
-	if len(r.Devices) > 0 {
-		p.line("")
-		d := focus(r, top)
-		if tells(r, d) {
-			p.fits(d.OOM)
-			p.line("")
-		}
-		p.ledger(r.Devices, d)
-		p.line("")
-		notes := notes(r, min(max(maxLines-p.lines-8, 4), 7))
-		p.stacks(d, top, min(5, maxLines-p.lines-len(notes)-3))
-		p.data(notes)
-	} else {
-		p.data(notes(r, 7))
-	}
+	p.below(r, top, rest, 5)
 	return p.w.Flush()
 }
 
-// room shares the lines that other parts leave between the reasons and the advice, which would
-// like to have so many each: what one does not need the other gets.
-func (p *printer) room(devices, findings, more, why, next int) (forWhy, forNext int) {
-	below := 2 + 10 + more // the ledger's blank lines and title; stacks and notes at their shortest
-	spare := max(maxLines-p.lines-min(findings, 3)-min(3*devices, 7)-below, 10)
-	forNext = max(min(max(spare/2, 4), next), spare-why)
-	return spare - min(forNext, next), forNext
+// below prints what follows the advice, with the most stacks that there is room for.
+func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.Finding, most int) {
+	p.also(rest)
+	if len(r.Devices) == 0 {
+		p.data(notes(r, 7))
+		return
+	}
+	p.line("")
+	d := focus(r, top)
+	if tells(r, d) {
+		p.fits(d.OOM)
+		p.line("")
+	}
+	p.ledger(r.Devices, d)
+	p.line("")
+	notes := notes(r, min(max(maxLines-p.lines-8, 4), 7))
+	p.stacks(d, top, max(min(most, maxLines-p.lines-len(notes)-3), 1))
+	p.data(notes)
+}
+
+// share divides lines between the reasons and the advice, which would like to have so many each:
+// what one does not need the other gets.
+func share(lines, why, next int) (forWhy, forNext int) {
+	forNext = min(next, max(lines/2, lines-why))
+	return lines - forNext, forNext
 }
 
 // tells reports whether a request failed on a device that the verdict has room to tell about.
