@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 
 	"snapana/analyze"
 	"snapana/analyze/attribution"
@@ -20,25 +18,8 @@ func writeMap(path string, a *attribution.Answer) error {
 	}
 	r := &analyze.Result{Snapshot: s, Devices: []analyze.Device{{Timeline: t, Moments: []analyze.Moment{m}}}}
 	var picture bytes.Buffer
-	if err := plot.Segments(r, &r.Devices[0], &m).Write(&picture); err != nil {
+	if err := plot.Segments(r, &r.Devices[0], &m).Write(&picture, plot.Medium{}); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".snapana-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(picture.Bytes())
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
+	return replaceFile(path, picture.Bytes())
 }

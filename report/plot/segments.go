@@ -45,7 +45,7 @@ func rankColour(rank int) color.RGBA {
 	return rankColours[rank]
 }
 
-func segmentsPage(r *analyze.Result, d *analyze.Device, m *analyze.Moment) *page {
+func segmentsPage(medium Medium, r *analyze.Result, d *analyze.Device, m *analyze.Moment) *page {
 	f := &m.Frag
 	when := m.Name
 	switch m.Name {
@@ -54,7 +54,7 @@ func segmentsPage(r *analyze.Result, d *analyze.Device, m *analyze.Moment) *page
 	case "oom":
 		when = "when it ran out of memory"
 	}
-	p := newPage(pageTitle(r, d, "Segments")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
+	p := newPage(medium, pageTitle(r, d, "Segments of")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
 		units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
 
 	ranks := map[snapshot.StackID]int{}
@@ -62,7 +62,7 @@ func segmentsPage(r *analyze.Result, d *analyze.Device, m *analyze.Moment) *page
 		ranks[m.Live[i].Stack] = i
 	}
 	rows := segmentRows(d.Timeline, m.State, ranks)
-	area := image.Rect(mapLeft, p.top+22, pageWidth-mapRight, pageHeight-66)
+	area := image.Rect(mapLeft, p.top+22, p.width-mapRight, p.height-66)
 	p.rows(rows, area)
 	caption := "place within the segment; each row is one segment, taller rows are larger segments"
 	summed := len(rows) > 0 && rows[len(rows)-1].sum
@@ -150,25 +150,26 @@ func (p *page) rows(rows []mapRow, area image.Rectangle) {
 	spare := float64(area.Dy() - floor*len(rows))
 	label := style(smallSize-1, view.ColourInk)
 	p.text(style(smallSize-1, view.ColourMuted), margin, area.Min.Y-10, "segment size")
+	into := p.raster(area)
 	var before int64 // bytes of the rows above
 	lastLabel := area.Min.Y - 100
 	for i, r := range rows {
 		y0 := area.Min.Y + floor*i + int(spare*float64(before)/float64(total))
 		before += r.size
 		y1 := area.Min.Y + floor*(i+1) + int(spare*float64(before)/float64(total))
-		box := image.Rect(area.Min.X, y0, area.Max.X, y1-rowGap)
-		p.row(r, box)
+		into.row(r, into.box(image.Rect(area.Min.X, y0, area.Max.X, y1-rowGap)))
 		if mid := (y0+y1)/2 + 5; mid-lastLabel >= 16 {
 			p.textRight(label, area.Min.X-8, mid, r.label)
 			lastLabel = mid
 		}
 	}
+	p.place(into)
 }
 
 // row paints one segment. A column of pixels is coloured as high as its share of live bytes,
 // in the colour of the stack that has the most of them there, and at least a bit where any
 // byte is live.
-func (p *page) row(r mapRow, box image.Rectangle) {
+func (p *raster) row(r mapRow, box image.Rectangle) {
 	width, height := box.Dx(), box.Dy()
 	split := box.Max.X - int(float64(r.empty)/float64(r.size)*float64(width)+0.5)
 	p.free(image.Rect(box.Min.X, box.Min.Y, split, box.Max.Y), false)
@@ -198,15 +199,16 @@ func (p *page) row(r mapRow, box image.Rectangle) {
 
 // free paints memory without live blocks: hatched where live blocks elsewhere in the segment
 // hold it, plain where the whole segment could be given back.
-func (p *page) free(box image.Rectangle, empty bool) {
+func (p *raster) free(box image.Rectangle, empty bool) {
 	if empty {
 		p.fill(box, faded(view.ColourReleasable, 110))
 		return
 	}
 	p.fill(box, color.RGBA{0xf4, 0xf4, 0xf2, 0xff})
+	period, thick := max(int(7*p.k+0.5), 3), max(int(p.k+0.5), 1)
 	for y := box.Min.Y; y < box.Max.Y; y++ {
 		for x := box.Min.X; x < box.Max.X; x++ {
-			if (x+y)%7 == 0 {
+			if (x+y)%period < thick {
 				p.img.SetRGBA(x, y, color.RGBA{0xb0, 0xa8, 0x98, 0xff})
 			}
 		}
@@ -229,7 +231,7 @@ func (p *page) share(area image.Rectangle, txt string) {
 // stackKeys is the legend at the right of the map.
 func (p *page) stackKeys(m *analyze.Moment, x, y int, summed bool) {
 	ink, muted := style(smallSize, view.ColourInk), style(smallSize, view.ColourMuted)
-	width := pageWidth - margin - x
+	width := p.width - margin - x
 	p.text(bold(textSize), x, y, "Live blocks by stack")
 	y += 14
 	top, other, more := view.Top(m.Live, rankOther)
@@ -256,7 +258,9 @@ func (p *page) stackKeys(m *analyze.Moment, x, y int, summed bool) {
 	y += 14
 	free := func(empty bool, name, means string, bytes int64) {
 		box := image.Rect(x, y+4, x+22, y+36)
-		p.free(box, empty)
+		swatch := p.raster(box)
+		swatch.free(swatch.img.Bounds(), empty)
+		p.place(swatch)
 		p.frame(box, view.ColourOther)
 		p.text(ink, x+32, y+17, name+", "+units.Bytes(bytes))
 		p.text(muted, x+32, y+36, fit(muted, means, width-32))
