@@ -5,6 +5,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
@@ -42,6 +43,7 @@ type Device struct {
 	Churn   churn.Report
 	Free    []fragmentation.Sample // free memory over the trace
 	Uses    []category.Sample      // what the active memory is for, over the trace
+	OOM     *oom.Report            // the last request that failed, nil for none
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
 }

@@ -8,6 +8,7 @@ import (
 	"snapana/analyze/attribution"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
+	"snapana/analyze/oom"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 	"snapana/analyze/whatif"
@@ -19,7 +20,8 @@ type Evidence struct {
 	Timeline *timeline.Timeline
 	Peak     Scene
 	End      Scene
-	OOM      *Scene // the last out-of-memory event, nil without one
+	OOM      *Scene      // the last out-of-memory event, nil without one
+	Failure  *oom.Report // of it
 	Growth   []ghost.Growth
 	WhatIf   *whatif.Answer // nil when nothing was replayed
 }

@@ -21,6 +21,7 @@ func newReport() *cobra.Command {
 		dir    string
 		quiet  bool
 		asJSON bool
+		total  size
 	)
 	cmd := &cobra.Command{
 		Use:   "report FILE",
@@ -49,7 +50,7 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if err := report.Check(dir); err != nil {
 				return err
 			}
-			result, err := in.analyse(cmd, args[0], true)
+			result, err := in.analyse(cmd, args[0], analyze.Options{Capacity: int64(total)})
 			if err != nil {
 				return err
 			}
@@ -74,6 +75,7 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 	fl := cmd.Flags()
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
+	fl.Var(&total, "capacity", "memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	return cmd
 }

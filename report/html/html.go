@@ -13,12 +13,15 @@ import (
 //go:embed page.tmpl
 var pageTemplate string
 
+//go:embed fragments.tmpl
+var fragmentsTemplate string
+
 //go:embed style.css
 var style string
 
 // Write writes the report on r. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result) error {
-	t, err := template.New("page").Parse(pageTemplate)
+	t, err := template.New("page").Parse(fragmentsTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

@@ -36,14 +36,14 @@ var useOrder = []category.Category{
 	category.Input, category.AutogradSaved, category.Activation, category.Temporary, category.Other, category.Unknown,
 }
 
-// band is one layer of a stack of areas: its height in each column.
-type band struct {
+// layer is one layer of a stack of areas: its height in each column.
+type layer struct {
 	name   string
 	colour color.RGBA
 	bytes  []int64
 }
 
-func (b *band) most() (bytes int64, column int) {
+func (b *layer) most() (bytes int64, column int) {
 	for i, n := range b.bytes {
 		if n > bytes {
 			bytes, column = n, i
@@ -55,18 +55,18 @@ func (b *band) most() (bytes int64, column int) {
 func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	t, axis := d.Timeline, view.NewAxis(d.Timeline, r.Snapshot.HasTimes)
 	ends := make([]int64, len(d.Uses))
-	bands := make([]band, len(useOrder))
+	layers := make([]layer, len(useOrder))
 	var top int64
 	peak := 0 // the fullest sample
 	for k, c := range useOrder {
-		bands[k] = band{name: c.String(), colour: useColours[c]}
+		layers[k] = layer{name: c.String(), colour: useColours[c]}
 	}
 	for i := range d.Uses {
 		s := &d.Uses[i]
 		ends[i] = axis.Event(s.Last)
 		var sum int64
 		for k, c := range useOrder {
-			bands[k].bytes = append(bands[k].bytes, s.Bytes[c])
+			layers[k].bytes = append(layers[k].bytes, s.Bytes[c])
 			sum += s.Bytes[c]
 		}
 		if sum > top {
@@ -75,13 +75,13 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	p := newPage(m, pageTitle(r, d, "Memory by category on"), fmt.Sprintf("Active bytes by category over %s; each column is the fullest moment in it. In brackets: at the peak of %s.",
 		events(t.Trace.Len()), units.Bytes(top)))
-	bands = shown(bands)
-	keys := make([]key, len(bands))
-	for k := range bands {
-		keys[k] = key{bands[k].name + " (" + units.Bytes(bands[k].bytes[peak]) + ")", solid(bands[k].colour)}
+	layers = shown(layers)
+	keys := make([]key, len(layers))
+	for k := range layers {
+		keys[k] = key{layers[k].name + " (" + units.Bytes(layers[k].bytes[peak]) + ")", solid(layers[k].colour)}
 	}
 	p.legend(append(keys, failureKeys(t)...))
-	p.stack(t, axis, bands, &areas{ends: ends, peak: mark{axis.Event(d.Uses[peak].Event), top, "peak active "}})
+	p.stack(t, axis, layers, &areas{ends: ends, peak: mark{axis.Event(d.Uses[peak].Event), top, "peak active "}})
 	return p
 }
 
@@ -100,19 +100,19 @@ var freeKinds = []struct {
 
 func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	t, axis := d.Timeline, view.NewAxis(d.Timeline, r.Snapshot.HasTimes)
-	bands := make([]band, len(freeKinds))
+	layers := make([]layer, len(freeKinds))
 	for k := range freeKinds {
-		bands[k] = band{name: freeKinds[k].name, colour: freeKinds[k].colour}
+		layers[k] = layer{name: freeKinds[k].name, colour: freeKinds[k].colour}
 	}
 	ends := make([]int64, len(d.Free))
-	usable := band{name: "largest request that fits", colour: view.ColourInk}
+	usable := layer{name: "largest request that fits", colour: view.ColourInk}
 	var top int64
 	most := 0 // the sample with the most
 	for i := range d.Free {
 		s := &d.Free[i]
 		ends[i] = axis.Event(s.Event)
-		for k := range bands {
-			bands[k].bytes = append(bands[k].bytes, freeKinds[k].bytes(&s.Classes))
+		for k := range layers {
+			layers[k].bytes = append(layers[k].bytes, freeKinds[k].bytes(&s.Classes))
 		}
 		usable.bytes = append(usable.bytes, s.LargestUsable)
 		if n := s.Classes.Sum(); n > top {
@@ -126,14 +126,14 @@ func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 			units.Bytes(top), units.Bytes(s.Reserved), units.Bytes(s.LargestUsable))
 	}
 	p := newPage(m, pageTitle(r, d, "Free memory of"), about)
-	bands = shown(bands)
+	layers = shown(layers)
 	var keys []key
-	for k := range bands {
-		keys = append(keys, key{bands[k].name, solid(bands[k].colour)})
+	for k := range layers {
+		keys = append(keys, key{layers[k].name, solid(layers[k].colour)})
 	}
 	keys = append(keys, key{usable.name, line(usable.colour)})
 	p.legend(append(keys, failureKeys(t)...))
-	p.stack(t, axis, bands, &areas{ends: ends, over: &usable, peak: mark{ends[most], top, "most "}})
+	p.stack(t, axis, layers, &areas{ends: ends, over: &usable, peak: mark{ends[most], top, "most "}})
 	return p
 }
 
@@ -144,12 +144,12 @@ func events(n int) string {
 	return units.Count(int64(n)) + " events"
 }
 
-// shown leaves out bands without any byte.
-func shown(bands []band) []band {
-	var out []band
-	for i := range bands {
-		if n, _ := bands[i].most(); n > 0 {
-			out = append(out, bands[i])
+// shown leaves out layers without any byte.
+func shown(layers []layer) []layer {
+	var out []layer
+	for i := range layers {
+		if n, _ := layers[i].most(); n > 0 {
+			out = append(out, layers[i])
 		}
 	}
 	return out
@@ -163,8 +163,8 @@ func failureKeys(t *timeline.Timeline) []key {
 	return []key{{"out of memory", upright(view.ColourOOM)}}
 }
 
-// stack draws bands on each other over time.
-func (p *page) stack(t *timeline.Timeline, axis view.Axis, bands []band, a *areas) {
+// stack draws layers on each other over time.
+func (p *page) stack(t *timeline.Timeline, axis view.Axis, layers []layer, a *areas) {
 	most := max(a.peak.bytes, 1)
 	if a.over != nil {
 		n, _ := a.over.most()
@@ -177,19 +177,19 @@ func (p *page) stack(t *timeline.Timeline, axis view.Axis, bands []band, a *area
 	g.X.Label.Text, g.Y.Label.Text = axis.Label(), "bytes on the device"
 	a.grid = view.ByteTicks(limit, 8)
 	g.X.Tick.Marker, g.Y.Tick.Marker = marks(axis.Ticks(10)), marks(a.grid)
-	a.page, a.history, a.bands = p, history{t: t, axis: axis}, bands
+	a.page, a.history, a.layers = p, history{t: t, axis: axis}, layers
 	a.reduce()
 	g.Add(a)
 	g.Draw(p.body(12))
 }
 
-// areas draws bands with the failures of a timeline.
+// areas draws layers with the failures of a timeline.
 type areas struct {
 	page    *page
 	history history
 	ends    []int64 // where each column ends on the axis
-	bands   []band
-	over    *band // drawn as a line, nil for none
+	layers  []layer
+	over    *layer // drawn as a line, nil for none
 	peak    mark
 	grid    []view.Tick
 }
@@ -206,8 +206,8 @@ func (a *areas) reduce() {
 	last, most := int64(-1), int64(0)
 	for i, end := range a.ends {
 		var sum int64
-		for k := range a.bands {
-			sum += a.bands[k].bytes[i]
+		for k := range a.layers {
+			sum += a.layers[k].bytes[i]
 		}
 		px := int64(float64(end) / float64(max(a.history.axis.Span, 1)) * maxPoints)
 		if px != last {
@@ -217,8 +217,8 @@ func (a *areas) reduce() {
 		}
 		last, most = px, sum
 		a.ends[kept-1] = end
-		for k := range a.bands {
-			a.bands[k].bytes[kept-1] = a.bands[k].bytes[i]
+		for k := range a.layers {
+			a.layers[k].bytes[kept-1] = a.layers[k].bytes[i]
 		}
 		if a.over != nil {
 			a.over.bytes[kept-1] = a.over.bytes[i]
@@ -245,8 +245,6 @@ func (a *areas) paint(c *vgdraw.Canvas, floor, roof []vg.Point, ink color.RGBA) 
 		shape = append(shape, pt)
 	}
 	c.FillPolygon(ink, shape)
-	// A light edge tells neighbours apart where colours alone might not.
-	c.StrokeLines(vgdraw.LineStyle{Color: color.White, Width: 0.75}, roof)
 }
 
 // Plot implements plot.Plotter.
@@ -270,8 +268,8 @@ func (a *areas) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	}
 	sums := make([]int64, len(a.ends))
 	floor := edge(func(i int) int64 { return 0 })
-	for k := range a.bands {
-		b := &a.bands[k]
+	for k := range a.layers {
+		b := &a.layers[k]
 		for i := range sums {
 			sums[i] += b.bytes[i]
 		}

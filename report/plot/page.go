@@ -3,6 +3,7 @@ package plot
 import (
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"io"
 	"math"
@@ -35,7 +36,7 @@ type page struct {
 	canvas        vgdraw.Canvas
 	png           *vgimg.Canvas // or svg
 	svg           *svg
-	scale         float64 // of rasters, in their pixels per unit
+	scale         float64 // pixels per unit of a PNG
 	width, height int     // in units
 	pixels        image.Point
 	title, about  string
@@ -50,7 +51,6 @@ func newPage(m Medium, title, about string) *page {
 	p.scale = float64(dpi) / 72
 	p.width, p.height = int(float64(w)/p.scale), int(float64(h)/p.scale)
 	if m.SVG {
-		p.scale = 2
 		p.svg = newSVG(p.width, p.height)
 		p.canvas = vgdraw.NewCanvas(p.svg, vg.Length(p.width), vg.Length(p.height))
 	} else {
@@ -117,19 +117,31 @@ func cut(s vgdraw.TextStyle, txt string, width int, clip func(string, int) strin
 	return txt
 }
 
-// fill paints a rectangle. Its edges are moved to whole pixels, so that they are sharp.
+// fill paints a rectangle, with its edges on whole pixels.
 func (p *page) fill(r image.Rectangle, c color.RGBA) {
 	if r = r.Intersect(image.Rect(0, 0, p.width, p.height)); r.Empty() {
 		return
 	}
-	min, max := p.snap(r.Min), p.snap(r.Max)
-	p.canvas.FillPolygon(c, []vg.Point{min, {X: max.X, Y: min.Y}, max, {X: min.X, Y: max.Y}})
+	if p.svg != nil {
+		p.svg.rect(r, hexOf(c))
+		return
+	}
+	draw.Draw(p.png.Image(), p.pixelsOf(r), image.NewUniform(c), image.Point{}, draw.Over)
 }
 
-// snap is the point of the canvas that is nearest to a place and lies between pixels.
-func (p *page) snap(at image.Point) vg.Point {
-	k := p.scale
-	return vg.Point{X: vg.Length(math.Round(float64(at.X)*k) / k), Y: vg.Length(math.Round(float64(p.height-at.Y)*k) / k)}
+// pixelsOf gives the pixels of a rectangle in a PNG, at least one in each direction.
+func (p *page) pixelsOf(r image.Rectangle) image.Rectangle {
+	px := func(v int) int { return int(math.Round(float64(v) * p.scale)) }
+	out := image.Rect(px(r.Min.X), px(r.Min.Y), px(r.Max.X), px(r.Max.Y))
+	out.Max.X, out.Max.Y = max(out.Max.X, out.Min.X+1), max(out.Max.Y, out.Min.Y+1)
+	return out
+}
+
+// note explains a rectangle to who points at it, in an SVG.
+func (p *page) note(r image.Rectangle, txt string) {
+	if p.svg != nil {
+		p.svg.note(r, view.Clip(clean(txt), 300))
+	}
 }
 
 // frame draws the outline of a rectangle, inside it.

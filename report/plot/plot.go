@@ -94,7 +94,7 @@ func Of(kind Kind, r *analyze.Result, d *analyze.Device, m *analyze.Moment) (Plo
 		if m == nil || m.State.Totals.Reserved <= 0 {
 			return none("nothing is reserved then")
 		}
-		return Segments(r, d, m), nil
+		return Segments(r, d, m, Map{}), nil
 	case KindStacks:
 		if m = cmp.Or(moments...); m == nil || !slices.ContainsFunc(moments, func(m *analyze.Moment) bool { return m != nil && len(m.Live) > 0 }) {
 			return none("nothing is live then")
@@ -141,9 +141,33 @@ func All(r *analyze.Result) []Plot {
 	return out
 }
 
+// By is what the colours of live blocks stand for.
+type By string
+
+const (
+	ByStack    By = "stack"
+	ByCategory By = "category"
+	ByState    By = "state" // allocated, or freed and waiting for another stream
+)
+
+// Map chooses how segments are drawn.
+type Map struct {
+	By       By                     // ByStack when empty
+	Category func(row int32) string // of a row of Timeline.Lives; for ByCategory
+}
+
 // Segments is the map of the segments at one moment of a device.
-func Segments(r *analyze.Result, d *analyze.Device, m *analyze.Moment) Plot {
-	return Plot{"segments", func(to Medium) *page { return segmentsPage(to, r, d, m) }}
+func Segments(r *analyze.Result, d *analyze.Device, m *analyze.Moment, o Map) Plot {
+	return Plot{"segments", func(to Medium) *page {
+		paint := byStack(d.Timeline, m)
+		switch o.By {
+		case ByCategory:
+			paint = byName(d.Timeline, m, "Live blocks by what they are for", func(row int32) string { return cmp.Or(o.Category(row), unknownName) }, unknownName)
+		case ByState:
+			paint = byState(d.Timeline, m)
+		}
+		return segmentsPage(to, r, d, m, paint)
+	}}
 }
 
 // drawn are the devices that did something, by ordinal.

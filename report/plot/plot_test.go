@@ -3,10 +3,13 @@ package plot
 import (
 	"bytes"
 	"cmp"
+	"encoding/xml"
 	"flag"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -193,7 +196,7 @@ func TestHostile(t *testing.T) {
 func TestMapArea(t *testing.T) {
 	r := sample.Result()
 	d := &r.Devices[0]
-	p := segmentsPage(Medium{}, r, d, view.Find(d, "peak"))
+	p := segmentsPage(Medium{}, r, d, view.Find(d, "peak"), byStack(d.Timeline, view.Find(d, "peak")))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	const height = 4 // GiB, over five rows; the rows of 1 GiB are equally high
 	var row int
@@ -220,7 +223,7 @@ func TestPinsShow(t *testing.T) {
 	d := &r.Devices[0]
 	m := view.Find(d, "peak")
 	d.Timeline.Lives[4].Rounded = 512
-	p := segmentsPage(Medium{}, r, d, m)
+	p := segmentsPage(Medium{}, r, d, m, byStack(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	if n := count(p.image(), area, rankColour(3)); n < 10 {
 		t.Errorf("512 bytes in 1 GiB take %d pixels", n)
@@ -293,3 +296,83 @@ func TestManyDevices(t *testing.T) {
 
 // image is what a page has drawn so far.
 func (p *page) image() *image.RGBA { return p.png.Image().(*image.RGBA) }
+
+// TestVectors checks that maps of vectors are sound XML, say what the picture says, and have an
+// explanation for each segment.
+func TestVectors(t *testing.T) {
+	hostile := sample.Result()
+	hostile.Snapshot.Name = "a\x1b<script>&\ufffe]]>.pickle"
+	hostile.Devices[0].Moments[0].Live[0].Site = "<b>\"'&"
+	for name, r := range map[string]*analyze.Result{"small": sample.Result(), "big": sample.Big(1), "hostile": hostile} {
+		d := &r.Devices[0]
+		m := view.Find(d, "peak")
+		for _, by := range []By{ByStack, ByCategory, ByState} {
+			o := Map{By: by, Category: func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] }}
+			var a, b bytes.Buffer
+			if err := cmp.Or(Segments(r, d, m, o).Write(&a, Medium{SVG: true}), Segments(r, d, m, o).Write(&b, Medium{SVG: true})); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(a.Bytes(), b.Bytes()) {
+				t.Errorf("%s by %s: two runs differ", name, by)
+			}
+			if *keep != "" {
+				os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%s-%s.svg", name, by)), a.Bytes(), 0o644)
+			}
+			titles, texts := 0, ""
+			for x := xml.NewDecoder(&a); ; {
+				token, err := x.Token()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%s by %s: %v", name, by, err)
+				}
+				switch token := token.(type) {
+				case xml.StartElement:
+					if token.Name.Local == "title" {
+						titles++
+					}
+					if token.Name.Local == "script" {
+						t.Errorf("%s by %s: a script", name, by)
+					}
+					for _, a := range token.Attr {
+						if a.Name.Local == "aria-label" {
+							texts += a.Value + "\n"
+						}
+					}
+				}
+			}
+			want := map[By]string{ByStack: "by stack", ByCategory: "parameter", ByState: "allocated"}[by]
+			if titles < len(m.State.Segments) && titles < maxNotes || !strings.Contains(texts, want) {
+				t.Errorf("%s by %s: %d titles, no %q", name, by, titles, want)
+			}
+		}
+	}
+}
+
+// TestWrapped checks that more segments than have a row of their own are all drawn, with as many
+// pixels for each byte.
+func TestWrapped(t *testing.T) {
+	r := sample.Big(1)
+	d := &r.Devices[0]
+	m := view.Find(d, "peak")
+	if len(m.State.Segments) <= maxMapRows {
+		t.Fatalf("%d segments", len(m.State.Segments))
+	}
+	p := segmentsPage(Medium{}, r, d, m, byState(d.Timeline, m))
+	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
+	live := count(p.image(), area, rankColour(0))
+	free, seen := 0, map[color.RGBA]bool{}
+	for _, h := range hatches {
+		for _, c := range []color.RGBA{h.ground, h.line} {
+			if !seen[c] {
+				seen[c] = true
+				free += count(p.image(), area, c)
+			}
+		}
+	}
+	want := float64(m.State.Totals.Active) / float64(m.State.Totals.Reserved)
+	if got := float64(live) / float64(live+free); got < want-0.05 || got > want+0.05 {
+		t.Errorf("%.2f of the pixels are live, of the bytes %.2f", got, want)
+	}
+}

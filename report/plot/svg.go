@@ -3,8 +3,8 @@ package plot
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/xml"
 	"fmt"
-	"html"
 	"image"
 	"image/color"
 	"image/png"
@@ -29,6 +29,7 @@ type svg struct {
 	width, height float64
 	body, defs    bytes.Buffer
 	glyphs        map[string]bool
+	notes         int
 	pen           pen
 	saved         []pen
 }
@@ -194,8 +195,8 @@ func (c *svg) FillString(f font.Face, at vg.Point, text string) {
 	)
 	px, py := c.at(at)
 	m := &c.pen.to
-	fmt.Fprintf(&c.body, "<g transform=\"matrix(%s %s %s %s %s %s)\" fill=\"%s\"%s>", factor(m[0]*k), factor(m[3]*k), factor(-m[1]*k), factor(-m[4]*k),
-		number(px), number(py), hex(c.pen.colour), opacity("fill", c.pen.colour))
+	fmt.Fprintf(&c.body, "<g transform=\"matrix(%s %s %s %s %s %s)\" fill=\"%s\"%s aria-label=\"%s\">", factor(m[0]*k), factor(m[3]*k), factor(-m[1]*k), factor(-m[4]*k),
+		number(px), number(py), hex(c.pen.colour), opacity("fill", c.pen.colour), escape(text))
 	for i, r := range text {
 		g, err := f.Face.GlyphIndex(&buf, r)
 		if err != nil {
@@ -278,10 +279,30 @@ func (c *svg) write(w io.Writer, width, height int, title, about string) error {
 <desc>%s</desc>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 <defs>
-%s</defs>
+%s%s</defs>
 %s</svg>
-`, width, height, number(c.width), number(c.height), html.EscapeString(title), html.EscapeString(about), c.defs.Bytes(), c.body.Bytes())
+`, width, height, number(c.width), number(c.height), escape(title), escape(about), patterns(), c.defs.Bytes(), c.body.Bytes())
 	return err
+}
+
+// rect paints a rectangle with a colour or a pattern.
+func (c *svg) rect(r image.Rectangle, fill string) {
+	fmt.Fprintf(&c.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" shape-rendering=\"crispEdges\"/>\n", r.Min.X, r.Min.Y, r.Dx(), r.Dy(), fill)
+}
+
+// note lays a text over a rectangle that shows when the pointer is there.
+func (c *svg) note(r image.Rectangle, txt string) {
+	if c.notes++; c.notes > maxNotes {
+		return
+	}
+	fmt.Fprintf(&c.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" pointer-events=\"all\"><title>%s</title></rect>\n",
+		r.Min.X, r.Min.Y, r.Dx(), r.Dy(), escape(txt))
+}
+
+func escape(txt string) string {
+	var b bytes.Buffer
+	xml.EscapeText(&b, []byte(txt)) // a buffer does not fail
+	return b.String()
 }
 
 // number prints a coordinate to a tenth of a unit.
@@ -296,6 +317,8 @@ func number(v float64) string {
 func factor(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1e7)/1e7+0, 'f', -1, 64)
 }
+
+func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 func hex(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 

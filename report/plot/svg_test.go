@@ -17,9 +17,8 @@ import (
 	"snapana/report/internal/sample"
 )
 
-// elements are all that a picture may consist of: nothing that runs, refers elsewhere or holds
-// text from the file.
-var elements = map[string]bool{"svg": true, "title": true, "desc": true, "rect": true, "defs": true, "path": true, "g": true, "use": true, "image": true}
+// elements are all that a picture may consist of: nothing that runs or refers elsewhere.
+var elements = map[string]bool{"svg": true, "title": true, "desc": true, "rect": true, "defs": true, "path": true, "g": true, "use": true, "pattern": true}
 
 // TestSVG reads pictures whose texts are hostile: they are well-formed, refer to nothing
 // outside, and stay small.

@@ -65,7 +65,7 @@ func statusColor(s verdict.Status) string {
 		return dim
 	case verdict.Cached:
 		return cyan
-	case verdict.Ghost, verdict.Fragmentation, verdict.Limit:
+	case verdict.Ghost, verdict.Fragmentation, verdict.Limit, verdict.Pools, verdict.Others:
 		return yellow
 	}
 	return red

@@ -12,18 +12,22 @@ import (
 	"snapana/report/internal/view"
 )
 
-// maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
-const maxLines = 38
+// maxLines of a verdict; it fits a screen of 46 together with the line that names the folder.
+const maxLines = 44
 
 // Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
-// memory is and who holds it. It never takes more than 38 lines.
+// memory is and who holds it. It never takes more than 44 lines.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	p := newPrinter(w, o)
 	top, rest := lead(&r.Verdict)
 	p.headline(r, top)
 	p.line("")
 	if top != nil {
-		why, next := p.room(len(r.Devices), len(rest))
+		below := 0
+		if tells(r, focus(r, top)) {
+			below = fitsLines
+		}
+		why, next := p.room(len(r.Devices), len(rest), below)
 		p.section("Why", plain(top.Why), why)
 		p.section("Next", plain(numbered(top.Next)), next)
 	} else {
@@ -33,6 +37,10 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	if len(r.Devices) > 0 {
 		p.line("")
 		d := focus(r, top)
+		if tells(r, d) {
+			p.fits(d.OOM)
+			p.line("")
+		}
 		p.ledger(r.Devices, d)
 		p.line("")
 		notes := notes(r, min(max(maxLines-p.lines-8, 4), 7))
@@ -45,12 +53,15 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 }
 
 // room shares the lines that other parts leave between the reasons and the advice.
-func (p *printer) room(devices, findings int) (why, next int) {
-	const below = 2 + 10 // the ledger's blank lines and title; stacks and notes at their shortest
+func (p *printer) room(devices, findings, more int) (why, next int) {
+	below := 2 + 10 + more // the ledger's blank lines and title; stacks and notes at their shortest
 	spare := maxLines - p.lines - min(findings, 3) - min(3*devices, 7) - below
-	next = min(max(spare-6, 4), 6)
+	next = min(max(spare-8, 4), 8)
 	return max(spare-next, 6), next
 }
+
+// tells reports whether a request failed on a device that the verdict has room to tell about.
+func tells(r *analyze.Result, d *analyze.Device) bool { return d.OOM != nil && len(r.Devices) <= 2 }
 
 func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 	name := view.ClipLeft(view.Plain(r.Snapshot.Name), 60)
