@@ -75,7 +75,7 @@ request, and reserved and allocated bytes as the trace gives them.`,
 			if asJSON {
 				return written(json.WriteOOM(w, r))
 			}
-			return written(text.OOM(w, r, text.OOMOptions{Color: useColour(w), All: all}))
+			return written(text.OOM(w, r, text.OOMOptions{Options: look(w), All: all}))
 		},
 	}
 	fl := cmd.Flags()
