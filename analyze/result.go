@@ -42,6 +42,7 @@ type Device struct {
 	Steps   steps.Result
 	Churn   churn.Report
 	Free    []fragmentation.Sample // free memory over the trace
+	Uses    []category.Sample      // what the active memory is for, over the trace
 	OOM     *oom.Report            // the last request that failed, nil for none
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer

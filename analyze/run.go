@@ -37,6 +37,7 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		t := timeline.Build(s, ordinal)
 		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
 		uses := category.Find(s, t, &d.Steps, opt.Rules)
+		d.Uses = uses.Over(t, useSamples)
 		end := look(s, t, uses, "end", t.Trace.Len()-1)
 		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
 		if t.Trace.Len() > 0 { // else nothing is known of a peak
@@ -74,6 +75,9 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 // maxReplayed bounds the traces that are replayed under other settings although nothing went
 // wrong: it takes about a second for a million events.
 const maxReplayed = 2_000_000
+
+// useSamples is into how many columns categories over time are sorted.
+const useSamples = 700
 
 // freeSamples is at how many events the free memory is measured.
 const freeSamples = 160

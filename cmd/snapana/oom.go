@@ -79,7 +79,7 @@ request, it also answers in which circumstances that would have been served.`,
 			if asJSON {
 				return written(json.WriteOOM(w, r, failure))
 			}
-			return written(text.OOM(w, r, text.OOMOptions{Color: useColour(w), All: all, Failure: failure}))
+			return written(text.OOM(w, r, text.OOMOptions{Options: look(w), All: all, Failure: failure}))
 		},
 	}
 	fl := cmd.Flags()

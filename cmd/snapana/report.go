@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,12 +16,16 @@ import (
 	"snapana/report/text"
 )
 
+// formats are what report can print.
+var formats = []string{"text", "md", "json"}
+
 func newReport() *cobra.Command {
 	var (
 		in     inputFlags
 		dir    string
 		quiet  bool
 		asJSON bool
+		format string
 		total  size
 	)
 	cmd := &cobra.Command{
@@ -45,14 +50,21 @@ Free memory is told by what keeps it from use:
   rounding    active - requested`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
-  snapana report --json --partial cut.pickle > report.json`,
+  snapana report --json --partial cut.pickle > report.json
+  snapana report --format md snapshot.pickle | gh issue create --title OOM --body-file -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("output") && dir == "" {
 				return fmt.Errorf("-o needs the name of a folder")
 			}
-			if quiet && asJSON {
+			changed := cmd.Flags().Changed("format")
+			switch {
+			case quiet && asJSON:
 				return fmt.Errorf("--quiet and --json exclude each other")
+			case changed && (quiet || asJSON):
+				return fmt.Errorf("--format goes without --quiet and --json")
+			case !slices.Contains(formats, format):
+				return fmt.Errorf("--format is one of %s, not %q", strings.Join(formats, ", "), format)
 			}
 			if dir == "" {
 				dir = folderName(args[0])
@@ -71,8 +83,10 @@ Free memory is told by what keeps it from use:
 			switch {
 			case quiet:
 				return nil
-			case asJSON:
+			case asJSON || format == "json":
 				return written(json.Write(w, result))
+			case format == "md":
+				return written(text.Markdown(w, result))
 			}
 			if err := printVerdict(w, result); err != nil {
 				return written(err)
@@ -87,11 +101,15 @@ Free memory is told by what keeps it from use:
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.Var(&total, "capacity", "memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
+	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")
+	must(cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return formats, cobra.ShellCompDirectiveNoFileComp
+	}))
 	return cmd
 }
 
 func printVerdict(w io.Writer, r *analyze.Result) error {
-	return text.Verdict(w, r, text.Options{Color: useColour(w)})
+	return text.Verdict(w, r, look(w))
 }
 
 // folderName is the default folder for the report on a file.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -42,26 +41,9 @@ func writeMap(path string, by plot.By, category func(row int32) string, a *attri
 	}
 	r := &analyze.Result{Snapshot: s, Devices: []analyze.Device{{Timeline: t, Moments: []analyze.Moment{m}}}}
 	var picture bytes.Buffer
-	o := plot.Map{By: by, Category: category, SVG: strings.EqualFold(filepath.Ext(path), ".svg")}
-	if err := plot.Segments(r, &r.Devices[0], &m, o).Write(&picture); err != nil {
+	to := plot.Medium{SVG: strings.EqualFold(filepath.Ext(path), ".svg")}
+	if err := plot.Segments(r, &r.Devices[0], &m, plot.Map{By: by, Category: category}).Write(&picture, to); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".snapana-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(picture.Bytes())
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
+	return replaceFile(path, picture.Bytes())
 }

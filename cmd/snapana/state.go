@@ -201,7 +201,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 		}
 		return written(json.WriteState(w, a, top, category))
 	}
-	return written(text.State(w, a, text.StateOptions{Color: useColour(w), Top: f.top}))
+	return written(text.State(w, a, text.StateOptions{Options: look(w), Top: f.top}))
 }
 
 func stepsOf(s *snapshot.Snapshot, t *timeline.Timeline) []attribution.Span {

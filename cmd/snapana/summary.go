@@ -31,7 +31,7 @@ and active memory, and what the file lacks. It writes no files.`,
 			if asJSON {
 				return written(json.Write(cmd.OutOrStdout(), result))
 			}
-			return written(text.Summary(cmd.OutOrStdout(), result))
+			return written(text.Summary(cmd.OutOrStdout(), result, look(cmd.OutOrStdout())))
 		},
 	}
 	in.add(cmd)

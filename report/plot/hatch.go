@@ -27,19 +27,22 @@ var hatches = [numClasses]hatch{
 // free paints memory without live blocks.
 func (p *page) free(box image.Rectangle, class fragmentation.Class) {
 	h := &hatches[class]
-	if p.vector != nil {
-		if h.slope == 0 {
-			p.vector.rect(box, hex(h.ground))
-		} else {
-			p.vector.rect(box, fmt.Sprintf("url(#free-%s)", class))
-		}
+	if h.slope == 0 {
+		p.fill(box, h.ground)
+		return
+	}
+	if p.svg != nil {
+		p.svg.rect(box, fmt.Sprintf("url(#free-%s)", class))
 		return
 	}
 	p.fill(box, h.ground)
-	for y := box.Min.Y; y < box.Max.Y && h.slope != 0; y++ {
-		for x := box.Min.X; x < box.Max.X; x++ {
-			if (x+h.slope*y+h.every*pageHeight)%h.every == 0 {
-				p.img.SetRGBA(x, y, h.line)
+	img := p.png.Image()
+	px := p.pixelsOf(box)
+	every, thick := max(int(float64(h.every)*p.scale+0.5), 2), max(int(p.scale+0.5), 1)
+	for y := px.Min.Y; y < px.Max.Y; y++ {
+		for x := px.Min.X; x < px.Max.X; x++ {
+			if (x+h.slope*y+every*img.Bounds().Dy())%every < thick {
+				img.Set(x, y, h.line)
 			}
 		}
 	}
@@ -57,7 +60,7 @@ func patterns() string {
 			from, to = 0, h.every
 		}
 		fmt.Fprintf(&b, `<pattern id="free-%s" width="%[2]d" height="%[2]d" patternUnits="userSpaceOnUse"><rect width="%[2]d" height="%[2]d" fill="%[3]s"/><path d="M%[4]d 0L%[5]d %[2]d" stroke="%[6]s" shape-rendering="auto"/></pattern>`,
-			fragmentation.Class(class), h.every, hex(h.ground), from, to, hex(h.line))
+			fragmentation.Class(class), h.every, hexOf(h.ground), from, to, hexOf(h.line))
 	}
 	return b.String()
 }

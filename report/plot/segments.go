@@ -25,7 +25,7 @@ const (
 
 // segmentsPage draws the segments of a moment: each as a row, or all end to end when they are
 // many.
-func segmentsPage(begin func(title, about string) *page, r *analyze.Result, d *analyze.Device, m *analyze.Moment, paint colouring) *page {
+func segmentsPage(to Medium, r *analyze.Result, d *analyze.Device, m *analyze.Moment, paint colouring) *page {
 	f := &m.Frag
 	when := m.Name
 	switch m.Name {
@@ -34,11 +34,11 @@ func segmentsPage(begin func(title, about string) *page, r *analyze.Result, d *a
 	case "oom":
 		when = "when it ran out of memory"
 	}
-	p := begin(pageTitle(r, d, "Segments")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
+	p := newPage(to, pageTitle(r, d, "Segments of")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
 		units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
 
 	pieces := piecesOf(d.Timeline, m, &paint)
-	area := image.Rect(mapLeft, p.top+22, pageWidth-mapRight, pageHeight-66)
+	area := image.Rect(mapLeft, p.top+22, p.width-mapRight, p.height-66)
 	if len(pieces) <= maxMapRows {
 		p.rows(pieces, area)
 		p.share(area, "place within the segment; each row is one segment in address order, taller rows are larger segments")
@@ -200,7 +200,7 @@ func (p *page) share(area image.Rectangle, txt string) {
 // mapKeys is the legend at the right of the map.
 func (p *page) mapKeys(m *analyze.Moment, paint *colouring, x, y int) {
 	ink, muted := style(smallSize, view.ColourInk), style(smallSize, view.ColourMuted)
-	width := pageWidth - margin - x
+	width := p.width - margin - x
 	p.text(bold(textSize), x, y, paint.title)
 	y += 14
 	sum := m.State.Totals.Active

@@ -13,10 +13,9 @@ import (
 
 // OOMOptions choose what is printed of a log's messages.
 type OOMOptions struct {
-	Color bool // use ANSI colours
-	All   bool // explain every message, not only the main one
-	// Failure is the snapshot's report on the main message's request, nil for none.
-	Failure *oom.Report
+	Options
+	All     bool        // explain every message, not only the main one
+	Failure *oom.Report // the snapshot's report on the main message's request, nil for none
 }
 
 // maxMessages is how many other messages get a row.
@@ -25,7 +24,7 @@ const maxMessages = 20
 // OOM prints the out-of-memory messages of a log: the main one in at most 40 lines with its
 // figures, the split of the device's memory, the cause and what to do, then the others.
 func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
-	p := newPrinter(w, Options{Color: o.Color})
+	p := newPrinter(w, o.Options)
 	head := fmt.Sprintf("%s: %s", view.ClipLeft(view.Plain(r.Name), 60), count(int(r.Log.Messages), "out-of-memory message"))
 	if n := len(r.Log.Groups); int64(n) != r.Log.Messages {
 		head += fmt.Sprintf(", %d different", n)
@@ -62,7 +61,7 @@ func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report, failure
 		e.next[len(e.next)-1] = fmt.Sprintf("For the tensors behind these figures run `snapana report` on %s.", joined.Snapshot)
 	}
 	badge := strings.ToUpper(string(e.status))
-	for i, l := range wrap(view.Plain(e.title), width-len(badge)-2) {
+	for i, l := range wrap(view.Plain(e.title), p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
 			head = p.paint(bold+";"+statusColor(e.status), badge)
@@ -203,7 +202,7 @@ func (p *printer) oomLedger(m *memstats.Message, l *memstats.Ledger) {
 			words = "below 0: not all that PyTorch holds can be on the device"
 		}
 		p.line(right(units.Bytes(r.Bytes), 10) + right(units.Percent(r.Bytes, l.Total), 6) + " " +
-			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + view.Clip(words, width-30))
+			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + view.Clip(words, p.width-30))
 	}
 }
 
@@ -268,6 +267,6 @@ func (p *printer) oomOthers(r *memstats.Report) {
 			words += ", " + rankWords(g.Ranks)
 		}
 		p.line(right(units.Count(g.Line), 9) + right(units.Count(g.Count), 8) + right(size(g.Tried), 11) + right(size(g.Free), 11) +
-			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + view.Clip(words, width-63))
+			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + view.Clip(words, p.width-63))
 	}
 }

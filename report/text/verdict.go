@@ -27,7 +27,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 		scratch.lines = p.lines + 10 // at least so many reasons and steps
 		scratch.below(r, top, rest, 3)
 		why, next := plain(top.Why), plain(numbered(top.Next))
-		forWhy, forNext := share(max(maxLines-scratch.lines, 0)+10, len(sectionLines(why)), len(sectionLines(next)))
+		forWhy, forNext := share(max(maxLines-scratch.lines, 0)+10, len(p.sectionLines(why)), len(p.sectionLines(next)))
 		p.section("Why", why, forWhy)
 		p.section("Next", next, forNext)
 	} else {
@@ -41,7 +41,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.Finding, most int) {
 	p.also(rest)
 	if len(r.Devices) == 0 {
-		p.data(notes(r, 7))
+		p.data(notes(r, 7, p.width))
 		return
 	}
 	p.line("")
@@ -52,7 +52,7 @@ func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.
 	}
 	p.ledger(r.Devices, d)
 	p.line("")
-	notes := notes(r, min(max(maxLines-p.lines-8, 4), 7))
+	notes := notes(r, min(max(maxLines-p.lines-8, 4), 7), p.width)
 	p.stacks(d, top, max(min(most, maxLines-p.lines-len(notes)-3), 1))
 	p.data(notes)
 }
@@ -75,9 +75,9 @@ func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 	if top != nil {
 		text += " (" + mark(top) + ")"
 	}
-	lines := wrap(text, width-len(badge)-2)
+	lines := wrap(text, p.width-len(badge)-2)
 	if len(lines) > 3 {
-		lines = append(lines[:2:2], view.Clip(lines[2], width-len(badge)-3)+"…")
+		lines = append(lines[:2:2], view.Clip(lines[2], p.width-len(badge)-3)+"…")
 	}
 	for i, l := range lines {
 		head := strings.Repeat(" ", len(badge))
@@ -158,15 +158,21 @@ func (p *printer) also(rest []verdict.Finding) {
 		if f.Device >= 0 {
 			title = view.DeviceName(f.Device) + ": " + title
 		}
-		p.line(p.paint(bold, pad(head, 8)) + view.Clip(title, width-12-len(mark)) + p.paint(dim, "  ("+mark+")"))
+		p.line(p.paint(bold, pad(head, 8)) + view.Clip(title, p.width-12-len(mark)) + p.paint(dim, "  ("+mark+")"))
 	}
 }
 
 // ledger prints one row per device and moment; with many devices only first and the fullest
 // ones.
 func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
+	largest := func(s string) string { // where the line has room for it
+		if p.width < 88 {
+			return ""
+		}
+		return right(s, 15)
+	}
 	p.line(p.paint(bold, pad("Memory", 22)+right("reserved", 11)+" ="+right("active", 11)+" +"+
-		right("releasable", 12)+" +"+right("split", 11)) + right("largest free", 15))
+		right("releasable", 12)+" +"+right("split", 11)) + largest("largest free"))
 	shown, moments := devices, []string{"peak", "oom", "end"}
 	if len(devices) > 2 {
 		moments = []string{"peak"}
@@ -183,12 +189,12 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 			f := &m.Frag
 			p.line(pad(head, 8) + pad(strings.ToLower(view.MomentName(name)), 14) + right(units.Bytes(f.Reserved), 11) + "  " +
 				right(units.Bytes(f.Active), 11) + "  " + right(units.Bytes(f.Releasable), 12) + "  " +
-				right(units.Bytes(f.Split), 11) + right(units.Bytes(f.LargestFree), 15))
+				right(units.Bytes(f.Split), 11) + largest(units.Bytes(f.LargestFree)))
 			head = ""
 		}
 		if m := view.Find(d, moments[len(moments)-1]); m != nil && len(devices) <= 2 {
 			if note := elsewhere(&m.Frag); note != "" {
-				p.line(pad("", 22) + view.Clip(note, width-22))
+				p.line(pad("", 22) + view.Clip(note, p.width-22))
 			}
 		}
 	}
@@ -212,30 +218,34 @@ func elsewhere(f *fragmentation.Report) string {
 	return strings.Join(w, "; ")
 }
 
-// stacks prints the most largest holders of a device's memory at the moment that matters: the
-// failure, the end when memory grows, or else the peak.
-func (p *printer) stacks(d *analyze.Device, top *verdict.Finding, most int) {
-	m, when := view.Find(d, "oom"), "when it ran out"
-	switch {
-	case m != nil:
-	case top != nil && (top.Status == verdict.Ghost || top.Status == verdict.Cached):
-		m, when = view.Find(d, "end"), "at the end"
-	default:
-		m, when = view.Find(d, "peak"), "at its peak"
+// decisive is the moment that matters: the failure, the end when memory grows, or else the peak.
+func decisive(d *analyze.Device, top *verdict.Finding) (m *analyze.Moment, when string) {
+	if m = view.Find(d, "oom"); m != nil {
+		return m, "when it ran out"
 	}
+	if top != nil && (top.Status == verdict.Ghost || top.Status == verdict.Cached) {
+		return view.Find(d, "end"), "at the end"
+	}
+	return view.Find(d, "peak"), "at its peak"
+}
+
+// stacks prints the most largest holders of a device's memory at the moment that matters.
+func (p *printer) stacks(d *analyze.Device, top *verdict.Finding, most int) {
+	m, when := decisive(d, top)
 	if m == nil || len(m.Live) == 0 {
 		return
 	}
 	sum := view.Sum(m.Live)
 	p.line(p.paint(bold, fmt.Sprintf("Who holds the %s of %s %s", units.Bytes(sum), view.DeviceName(d.Timeline.Device), when)))
 	groups, other, more := view.Top(m.Live, most)
+	room := p.width - 42 // for names
 	row := func(bytes int64, text string) {
 		p.line(right(units.Bytes(bytes), 10) + right(units.Percent(bytes, sum), 6) + " " +
 			p.paint(cyan, bar(bytes, sum, 10)) + "  " + text)
 	}
 	for i, site := range view.Sites(groups) {
 		g := &groups[i]
-		row(g.Rounded, pad(view.Clip(view.ClipLeft(view.Plain(site), 80), 58), 58)+right(count(int(g.Count), "block"), 13))
+		row(g.Rounded, pad(view.Clip(view.ClipLeft(view.Plain(site), 80), room), room)+right(count(int(g.Count), "block"), 13))
 	}
 	if more > 0 {
 		row(other.Rounded, "... and "+count(more, "more stack"))

@@ -196,7 +196,7 @@ func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
 	t.Retries = []timeline.Retry{{FirstEvent: 88, LastEvent: 89, Released: 64 * m}}
 	t.Checks = timeline.Checks{PreTraceBlocks: 2, Markers: 1}
 
-	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Free: freeOf(m), OOM: failure(m, failed), Moments: []analyze.Moment{
+	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Free: freeOf(m), Uses: usesOver(m), OOM: failure(m, failed), Moments: []analyze.Moment{
 		moment(t, "peak", peak), moment(t, "oom", failed), moment(t, "end", end),
 	}}
 }
@@ -254,6 +254,14 @@ func freeOf(m int64) []fragmentation.Sample {
 		{Event: 99, Time: start + 99*25_000, Reserved: 4096 * m, Allocated: 1696 * m, LargestUsable: 1024 * m,
 			Classes: fragmentation.Classes{Releasable: 1024 * m, Hard: 1376 * m}},
 	}
+}
+
+func usesOver(m int64) []category.Sample {
+	out := []category.Sample{{First: 0, Last: 49, Event: 49}, {First: 50, Last: 99, Event: 60}}
+	for i := range out {
+		out[i].Bytes[category.Parameter], out[i].Bytes[category.Activation] = 1024*m, 672*m
+	}
+	return out
 }
 
 // usesOf takes the first stack for parameters and the rest for activations.
