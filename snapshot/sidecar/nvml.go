@@ -57,6 +57,7 @@ type GPUProcess struct {
 	GPUInstance     *int64  `msgpack:"gpu_instance,omitempty"`
 	ComputeInstance *int64  `msgpack:"compute_instance,omitempty"`
 	Namespaces      []int64 `msgpack:"namespaces"` // pids, outermost first
+	Parents         []int64 `msgpack:"parents"`    // pids of its parent, its parent's parent and so on
 }
 
 // Accounted is what the driver's accounting mode remembers of a process.
