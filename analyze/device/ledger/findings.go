@@ -34,7 +34,7 @@ func Find(r *device.Reading, pid int64) []verdict.Finding {
 		}
 		var found []*verdict.Finding
 		for k := range g.Processes {
-			found = append(found, workers(g, &g.Processes[k]))
+			found = append(found, workers(g, k))
 		}
 		for _, f := range append(found, ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
 			if f != nil {
@@ -46,15 +46,16 @@ func Find(r *device.Reading, pid int64) []verdict.Finding {
 	return out
 }
 
-// workers finds processes that hold a context of their own beside that of the process that
-// started them, as data-loader workers do that touch the device.
-func workers(g *sidecar.GPU, parent *sidecar.GPUProcess) *verdict.Finding {
+// workers finds children of a process that hold a context of their own beside that of their
+// parent, as data-loader workers do that touch the device.
+func workers(g *sidecar.GPU, at int) *verdict.Finding {
+	parent := &g.Processes[at]
 	var found []string
 	var bytes int64
 	for i := range g.Processes {
 		p := &g.Processes[i]
 		// A child that has as much as its parent is no helper of it: mp.spawn starts ranks like that.
-		if Above(g.Processes, p) != parent || p.Used == nil || parent.Used == nil || *p.Used > maxContext || *p.Used > *parent.Used/2 {
+		if device.Above(g.Processes, p) != at || p.Used == nil || parent.Used == nil || *p.Used > maxContext || *p.Used > *parent.Used/2 {
 			continue
 		}
 		found = append(found, fmt.Sprintf("%d (%s, %s)", p.PID, origin(p, parent), units.Bytes(*p.Used)))
@@ -79,20 +80,6 @@ func workers(g *sidecar.GPU, parent *sidecar.GPUProcess) *verdict.Finding {
 
 // maxContext is more than a process takes that has a context and little else.
 const maxContext = 2 * gib
-
-// Above is the nearest ancestor of a process in a list, nil when none is in it.
-func Above(processes []sidecar.GPUProcess, p *sidecar.GPUProcess) *sidecar.GPUProcess {
-	ancestors := p.Parents
-	if ancestors == nil && p.PPID != nil {
-		ancestors = []int64{*p.PPID}
-	}
-	for _, pid := range ancestors {
-		if at := slices.IndexFunc(processes, func(q sidecar.GPUProcess) bool { return q.PID == pid }); at >= 0 && &processes[at] != p {
-			return &processes[at]
-		}
-	}
-	return nil
-}
 
 // origin says how a process came from another.
 func origin(p, parent *sidecar.GPUProcess) string {

@@ -1,0 +1,51 @@
+package text_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"snapana/analyze/device"
+	"snapana/analyze/device/ledger"
+	"snapana/report/internal/sample"
+	"snapana/report/text"
+)
+
+func nvml(t *testing.T, r *device.Reading, o text.NVMLOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := text.NVML(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && !o.Color {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	return b.String()
+}
+
+func TestNVML(t *testing.T) {
+	r := sample.Reading()
+	out := nvml(t, r, text.NVMLOptions{Findings: ledger.Find(r, 4101), History: [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}})
+	sample.Golden(t, "nvml.txt", []byte(out))
+	if strings.ContainsAny(out, "\x1b\u202e") {
+		t.Error("a process drives the terminal")
+	}
+	sample.Golden(t, "nvml-pid.txt", []byte(nvml(t, r.Only(4101), text.NVMLOptions{Only: true})))
+}
+
+func TestNVMLColour(t *testing.T) {
+	if out := nvml(t, sample.Reading(), text.NVMLOptions{Color: true}); !strings.Contains(out, "\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestNVMLLine(t *testing.T) {
+	want := "2026-01-02T12:00:00Z  GPU 0: 62.0 GiB of 80.0 GiB, 4101 48.0 GiB, 4102 500 MiB, 4103 500 MiB, 4104 300 MiB, 5000 8.00 GiB, 5001 unknown, 5002 2.00 GiB" +
+		"  GPU 1: 12.0 GiB of 80.0 GiB, 6001 5.00 GiB, 6002 1.00 GiB  GPU 2: used unknown"
+	if got := text.NVMLLine(sample.Reading()); got != want {
+		t.Errorf("got %q", got)
+	}
+}
