@@ -229,7 +229,7 @@ func TestWriterRoundTrip(t *testing.T) {
 			Index: new(int64(0)), UUID: "GPU-1", Name: "H200", Bus: "0:1", Total: new(int64(1 << 40)), Reserved: new(int64(1)), Used: new(int64(2)), Free: new(int64(0)),
 			MIG: new(true), Instances: []sidecar.MIGInstance{{UUID: "MIG-1", GPUInstance: new(int64(1)), ComputeInstance: new(int64(0)), Name: "1g", Total: new(int64(5)), Reserved: new(int64(1)), Used: new(int64(2)), Free: new(int64(2))}},
 			Processes: []sidecar.GPUProcess{{PID: 7, Kind: "compute+mps", Used: new(int64(4)), Name: "python", PPID: new(int64(1)), Started: new(int64(9)), User: "u", State: "zombie",
-				GPUInstance: new(int64(1)), ComputeInstance: new(int64(0)), Namespaces: []int64{7, 1}}},
+				GPUInstance: new(int64(1)), ComputeInstance: new(int64(0)), Namespaces: []int64{7, 1}, Parents: []int64{3, 2}}},
 			Retired: new(int64(0)), ECCErrors: new(int64(1)), Accounting: []sidecar.Accounted{{PID: 7, MaxUsed: new(int64(1 << 33)), Running: new(false)}}, Errors: []sidecar.Failed{{"a", "b"}},
 		}, {Processes: []sidecar.GPUProcess{}}},
 		Errors: []sidecar.Failed{{What: "topology", Why: "not supported"}},

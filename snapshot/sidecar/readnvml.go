@@ -86,6 +86,8 @@ func (c *cursor) process() GPUProcess {
 			p.State = c.str()
 		case "namespaces":
 			p.Namespaces = c.ints()
+		case "parents":
+			p.Parents = c.ints()
 		default:
 			return c.optional(key, field{"used", &p.Used}, field{"ppid", &p.PPID}, field{"started", &p.Started},
 				field{"gpu_instance", &p.GPUInstance}, field{"compute_instance", &p.ComputeInstance})
