@@ -8,12 +8,7 @@
 // figures. What a device does not support is no error.
 package device
 
-import (
-	"errors"
-	"time"
-
-	"snapana/snapshot/sidecar"
-)
+import "errors"
 
 // ErrBuiltWithout says that this build has no NVML: it was made without cgo or for another
 // system than Linux.
@@ -21,13 +16,6 @@ var ErrBuiltWithout = errors.New("built without NVML")
 
 // ErrNoDriver says that the machine has no NVIDIA driver, or none that answers.
 var ErrNoDriver = errors.New("no NVIDIA driver")
-
-// Reading is one reading of the driver. It takes a while, so that figures of different devices,
-// or of a device and its processes, may be some milliseconds apart.
-type Reading struct {
-	At time.Time // when it began
-	sidecar.NVML
-}
 
 // States of a process.
 const (

@@ -49,8 +49,9 @@ func (d *Driver) Version() (string, error) {
 
 // Read reads all devices. Names, users, parents and states of processes come from proc, which
 // is /proc.
-func (d *Driver) Read(proc fs.FS) *Reading {
-	r := &Reading{At: time.Now()}
+func (d *Driver) Read(proc fs.FS) *sidecar.Reading {
+	begun := time.Now()
+	r := &sidecar.Reading{Time: begun.UnixNano()}
 	table := newProcTable(proc)
 	r.Boot = table.boot
 	q := query{lib: d.lib, failed: &r.Errors}
@@ -78,7 +79,7 @@ func (d *Driver) Read(proc fs.FS) *Reading {
 	if unseen {
 		r.Errors = append(r.Errors, sidecar.Failed{What: "/proc", Why: table.blind()})
 	}
-	r.Duration = new(int64(time.Since(r.At)))
+	r.Duration = new(int64(time.Since(begun)))
 	return r
 }
 

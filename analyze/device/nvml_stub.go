@@ -2,7 +2,11 @@
 
 package device
 
-import "io/fs"
+import (
+	"io/fs"
+
+	"snapana/snapshot/sidecar"
+)
 
 // Driver cannot be had in this build.
 type Driver struct{}
@@ -17,4 +21,4 @@ func (d *Driver) Close() {}
 func (d *Driver) Version() (string, error) { return "", ErrBuiltWithout }
 
 // Read is never reached.
-func (d *Driver) Read(fs.FS) *Reading { return nil }
+func (d *Driver) Read(fs.FS) *sidecar.Reading { return nil }

@@ -15,6 +15,7 @@ import (
 
 	"snapana/analyze/device"
 	"snapana/fixtures/standin"
+	"snapana/snapshot/sidecar"
 )
 
 // TestMain is also a program that prints one reading as JSON, to be run with a stand-in for the
@@ -75,7 +76,7 @@ func process(m fstest.MapFS, pid, ppid int, state, comm, cmdline string) {
 }
 
 // show prints a reading, without what differs from one to the next.
-func show(r *device.Reading) string {
+func show(r *sidecar.Reading) string {
 	var b strings.Builder
 	num := func(n *int64) string {
 		if n == nil {
@@ -216,15 +217,15 @@ failed nvmlSystemGetDriverVersion: no permission
 			if err != nil {
 				t.Fatal(err)
 			}
-			var r device.Reading
+			var r sidecar.Reading
 			if err := json.Unmarshal(out, &r); err != nil {
 				t.Fatal(err)
 			}
 			if got := show(&r); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
-			if r.At.IsZero() || r.Duration == nil || *r.Duration <= 0 {
-				t.Errorf("at %v, took %v", r.At, r.Duration)
+			if r.Time == 0 || r.Duration == nil || *r.Duration <= 0 {
+				t.Errorf("at %v, took %v", r.Time, r.Duration)
 			}
 		})
 	}

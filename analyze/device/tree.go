@@ -19,7 +19,7 @@ func Above(processes []sidecar.GPUProcess, p *sidecar.GPUProcess) int {
 
 // Only is the reading with one process and those that descend from it. The number is of the
 // machine or of any namespace inside.
-func (r *Reading) Only(pid int64) *Reading {
+func Only(r *sidecar.Reading, pid int64) *sidecar.Reading {
 	out := *r
 	out.Devices = nil
 	var pids []int64 // the numbers on the machine

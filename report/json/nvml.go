@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 
-	driver "snapana/analyze/device"
 	"snapana/analyze/verdict"
 	"snapana/snapshot/sidecar"
 )
@@ -82,10 +81,10 @@ type nvmlFailed struct {
 }
 
 // WriteNVML writes a reading of the driver on one line, so that several make JSON lines.
-func WriteNVML(w io.Writer, r *driver.Reading, findings []verdict.Finding) error {
+func WriteNVML(w io.Writer, r *sidecar.Reading, findings []verdict.Finding) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	doc := nvmlDoc{Schema: NVMLSchema, Time: r.At.UnixNano(), Duration: r.Duration, Driver: r.Driver, NVML: r.NVML.NVML, CUDA: r.CUDA, Boot: r.Boot,
+	doc := nvmlDoc{Schema: NVMLSchema, Time: r.Time, Duration: r.Duration, Driver: r.Driver, NVML: r.NVML.NVML, CUDA: r.CUDA, Boot: r.Boot,
 		Devices: []nvmlDevice{}, Errors: nvmlErrors(r.Errors), Findings: append([]verdict.Finding{}, findings...)}
 	for i := range r.Devices {
 		doc.Devices = append(doc.Devices, buildGPU(&r.Devices[i]))

@@ -29,7 +29,7 @@ type NVMLOptions struct {
 }
 
 // NVML prints a reading of the driver: a table of devices, and of the processes on each.
-func NVML(w io.Writer, r *device.Reading, o NVMLOptions) error {
+func NVML(w io.Writer, r *sidecar.Reading, o NVMLOptions) error {
 	p := newPrinter(w, Options{Color: o.Color})
 	p.line(p.paint(dim, fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", orUnknown(r.Driver), orUnknown(r.CUDA), orUnknown(r.NVML.NVML), count(len(r.Devices), "device"))))
 	p.failed(r.Errors)
@@ -274,9 +274,9 @@ func sparkline(values []int64, limit int64, n int) string {
 }
 
 // NVMLLine is a reading in one line, for logs.
-func NVMLLine(r *device.Reading) string {
+func NVMLLine(r *sidecar.Reading) string {
 	var b strings.Builder
-	b.WriteString(r.At.UTC().Format(time.RFC3339))
+	b.WriteString(time.Unix(0, r.Time).UTC().Format(time.RFC3339))
 	for i := range r.Devices {
 		g := &r.Devices[i]
 		fmt.Fprintf(&b, "  %s:", gpuName(g, i))

@@ -10,9 +10,10 @@ import (
 	"snapana/analyze/device/ledger"
 	"snapana/report/internal/sample"
 	"snapana/report/text"
+	"snapana/snapshot/sidecar"
 )
 
-func nvml(t *testing.T, r *device.Reading, o text.NVMLOptions) string {
+func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := text.NVML(&b, r, o); err != nil {
@@ -33,7 +34,7 @@ func TestNVML(t *testing.T) {
 	if strings.ContainsAny(out, "\x1b\u202e") {
 		t.Error("a process drives the terminal")
 	}
-	sample.Golden(t, "nvml-pid.txt", []byte(nvml(t, r.Only(4101), text.NVMLOptions{Only: true})))
+	sample.Golden(t, "nvml-pid.txt", []byte(nvml(t, device.Only(r, 4101), text.NVMLOptions{Only: true})))
 }
 
 func TestNVMLColour(t *testing.T) {

@@ -24,7 +24,7 @@ const (
 
 // Find says what is odd about the processes of a reading. The findings are ordered by device.
 // Numbers of processes are of the machine; pid is the one that the question is about, 0 for none.
-func Find(r *device.Reading, pid int64) []verdict.Finding {
+func Find(r *sidecar.Reading, pid int64) []verdict.Finding {
 	var out []verdict.Finding
 	for i := range r.Devices {
 		g := &r.Devices[i]
@@ -117,6 +117,7 @@ func ended(g *sidecar.GPU) *verdict.Finding {
 	f := &verdict.Finding{ID: "orphans", Severity: severity(bytes, g), Confidence: verdict.High, Bytes: bytes,
 		Title: fmt.Sprintf("%s that ended still have %s of the device.", count(len(gone)+len(zombies), "process", "processes"), units.Bytes(bytes))}
 	if gone != nil {
+		f.Confidence = verdict.Medium
 		f.Why = append(f.Why, "The driver lists processes that the system does not have: "+list(gone)+". They may have ended between the two questions; ask again.")
 		f.Next = append(f.Next, "If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that frees the memory.")
 	}

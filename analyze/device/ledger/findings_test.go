@@ -54,7 +54,7 @@ func TestFind(t *testing.T) {
 		for _, p := range c.processes {
 			*g.Used += *p.Used
 		}
-		r := &device.Reading{NVML: sidecar.NVML{Devices: []sidecar.GPU{g}}}
+		r := &sidecar.Reading{NVML: sidecar.NVML{Devices: []sidecar.GPU{g}}}
 		if c.errors {
 			r.Errors = []sidecar.Failed{{What: "/proc", Why: "a container"}}
 		}

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"time"
 
-	"snapana/analyze/device"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
 	"snapana/snapshot/memstats"
@@ -94,14 +93,15 @@ func apart(format string, args ...any) error {
 }
 
 // Build joins a reading with PyTorch's side. The error is ErrApart.
-func Build(r *device.Reading, s Side) (*Ledger, error) {
+func Build(r *sidecar.Reading, s Side) (*Ledger, error) {
+	at := time.Unix(0, r.Time)
 	switch {
 	case s.Boot != "" && r.Boot != "" && s.Boot != r.Boot:
 		return nil, apart("the process ran on another machine, or before a reboot")
 	case s.At.IsZero():
 		return nil, apart("when PyTorch's figures were taken is unknown")
-	case r.At.Sub(s.At).Abs() > MaxApart:
-		return nil, apart("the driver was read %s %s PyTorch's figures were taken", r.At.Sub(s.At).Abs().Round(time.Second), order(r.At.Before(s.At)))
+	case at.Sub(s.At).Abs() > MaxApart:
+		return nil, apart("the driver was read %s %s PyTorch's figures were taken", at.Sub(s.At).Abs().Round(time.Second), order(at.Before(s.At)))
 	}
 	p, err := choose(r, s)
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // reading is one device of 16 GiB with processes 101 (ours) and 7.
-func reading() *device.Reading {
-	return &device.Reading{At: noon, NVML: sidecar.NVML{Boot: "b007", Devices: []sidecar.GPU{{
+func reading() *sidecar.Reading {
+	return &sidecar.Reading{Time: noon.UnixNano(), NVML: sidecar.NVML{Boot: "b007", Devices: []sidecar.GPU{{
 		Index: new(int64(0)), UUID: "GPU-a", Total: new(int64(16 * gib)), Reserved: new(int64(512 * mib)), Used: new(int64(11 * gib)), Free: new(int64(4*gib + 512*mib)),
 		Processes: []sidecar.GPUProcess{
 			{PID: 7, Used: new(int64(3 * gib)), State: device.Running, Started: new(int64(70))},
@@ -58,33 +58,33 @@ func TestBuild(t *testing.T) {
 	const all = "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1024*"
 	for _, c := range []struct {
 		name   string
-		change func(g *sidecar.GPU, r *device.Reading, s *ledger.Side)
+		change func(g *sidecar.GPU, r *sidecar.Reading, s *ledger.Side)
 		want   string
 		pid    int64
 		guess  bool
 		untold int
 	}{
 		{"all known", nil, all, 101, false, 0},
-		{"the number in its container", func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.PID = 9 }, all, 101, false, 0},
-		{"both numbers", func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.PID, s.HostPID = 7, 101 }, all, 101, false, 0},
-		{"one device, not named", func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.UUID = "" }, all, 101, false, 0},
-		{"no number: by size", func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.PID = 0 }, all, 101, true, 0},
-		{"numbers of the machine, seen from a container", func(g *sidecar.GPU, _ *device.Reading, s *ledger.Side) {
+		{"the number in its container", func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.PID = 9 }, all, 101, false, 0},
+		{"both numbers", func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.PID, s.HostPID = 7, 101 }, all, 101, false, 0},
+		{"one device, not named", func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.UUID = "" }, all, 101, false, 0},
+		{"no number: by size", func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.PID = 0 }, all, 101, true, 0},
+		{"numbers of the machine, seen from a container", func(g *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) {
 			s.PID = 5
 			g.Processes[1] = sidecar.GPUProcess{PID: 101, Used: g.Processes[1].Used}
 		}, all, 101, true, 0},
-		{"two could be it", func(g *sidecar.GPU, _ *device.Reading, s *ledger.Side) {
+		{"two could be it", func(g *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) {
 			s.PID = 0
 			g.Processes[0].Used = new(int64(6 * gib))
 			g.Free = new(int64(gib))
 		}, "free 1024, driver 512, others 13312, foreign -4608*, allocated 5120, unallocated 1024*", 0, false, 0},
-		{"its bytes are not told", func(g *sidecar.GPU, _ *device.Reading, _ *ledger.Side) { g.Processes[1].Used = nil }, "free 4608, driver 512, others 3072, foreign 2048*, allocated 5120, unallocated 1024*", 101, false, 0},
-		{"another's bytes are not told", func(g *sidecar.GPU, _ *device.Reading, _ *ledger.Side) { g.Processes[0].Used = nil }, "free 4608, driver 512, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 4096*", 101, false, 1},
-		{"first version of the figures", func(g *sidecar.GPU, _ *device.Reading, _ *ledger.Side) { g.Reserved = nil }, "free 4608, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1536*", 101, false, 0},
-		{"classes of cached memory", func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) {
+		{"its bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading, _ *ledger.Side) { g.Processes[1].Used = nil }, "free 4608, driver 512, others 3072, foreign 2048*, allocated 5120, unallocated 1024*", 101, false, 0},
+		{"another's bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading, _ *ledger.Side) { g.Processes[0].Used = nil }, "free 4608, driver 512, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 4096*", 101, false, 1},
+		{"first version of the figures", func(g *sidecar.GPU, _ *sidecar.Reading, _ *ledger.Side) { g.Reserved = nil }, "free 4608, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1536*", 101, false, 0},
+		{"classes of cached memory", func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) {
 			*s = s.Of(timeline.Totals{Reserved: 6 * gib, Allocated: 5 * gib}, fragmentation.Classes{Releasable: 1000 * mib, Stream: 24 * mib})
 		}, "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, releasable 1000, stream 24, residual 1024*", 101, false, 0},
-		{"an instance", func(g *sidecar.GPU, r *device.Reading, s *ledger.Side) {
+		{"an instance", func(g *sidecar.GPU, r *sidecar.Reading, s *ledger.Side) {
 			instance := sidecar.MIGInstance{UUID: "MIG-1", GPUInstance: new(int64(1)), Total: g.Total, Reserved: g.Reserved, Free: g.Free}
 			other := instance
 			other.UUID, other.GPUInstance = "MIG-2", new(int64(2))
@@ -95,7 +95,7 @@ func TestBuild(t *testing.T) {
 			g.Processes = append(g.Processes, sidecar.GPUProcess{PID: 8, Used: new(int64(gib)), GPUInstance: other.GPUInstance})
 			s.UUID = "MIG-1"
 		}, all, 101, false, 0},
-		{"one of two devices", func(_ *sidecar.GPU, r *device.Reading, s *ledger.Side) {
+		{"one of two devices", func(_ *sidecar.GPU, r *sidecar.Reading, s *ledger.Side) {
 			r.Devices = append([]sidecar.GPU{{UUID: "GPU-b"}}, r.Devices...)
 			s.UUID = ""
 		}, all, 101, false, 0},
@@ -124,28 +124,28 @@ func TestBuild(t *testing.T) {
 
 // Figures that are not of the same process, device and moment are never subtracted.
 func TestApart(t *testing.T) {
-	for want, change := range map[string]func(g *sidecar.GPU, r *device.Reading, s *ledger.Side){
-		"on another machine, or before a reboot":                            func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.Boot = "other" },
-		"when PyTorch's figures were taken is unknown":                      func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.At = time.Time{} },
-		"the driver was read 6s after PyTorch's":                            func(_ *sidecar.GPU, r *device.Reading, _ *ledger.Side) { r.At = noon.Add(6 * time.Second) },
-		"the driver was read 1m0s before":                                   func(_ *sidecar.GPU, r *device.Reading, _ *ledger.Side) { r.At = noon.Add(-time.Minute) },
-		"does not have the device GPU-b":                                    func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.UUID = "GPU-b" },
-		"process 101 is another one now":                                    func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.Started = 1011 },
-		"process 5 has no memory on this device":                            func(_ *sidecar.GPU, _ *device.Reading, s *ledger.Side) { s.PID = 5 },
-		"used 5.00 GiB, which is less than PyTorch had reserved (6.00 GiB)": func(g *sidecar.GPU, _ *device.Reading, _ *ledger.Side) { g.Processes[1].Used = new(int64(5 * gib)) },
-		"processes 7 and 101 could both be this one": func(g *sidecar.GPU, _ *device.Reading, s *ledger.Side) {
+	for want, change := range map[string]func(g *sidecar.GPU, r *sidecar.Reading, s *ledger.Side){
+		"on another machine, or before a reboot":                            func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.Boot = "other" },
+		"when PyTorch's figures were taken is unknown":                      func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.At = time.Time{} },
+		"the driver was read 6s after PyTorch's":                            func(_ *sidecar.GPU, r *sidecar.Reading, _ *ledger.Side) { r.Time += 6e9 },
+		"the driver was read 1m0s before":                                   func(_ *sidecar.GPU, r *sidecar.Reading, _ *ledger.Side) { r.Time -= 60e9 },
+		"does not have the device GPU-b":                                    func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.UUID = "GPU-b" },
+		"process 101 is another one now":                                    func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.Started = 1011 },
+		"process 5 has no memory on this device":                            func(_ *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) { s.PID = 5 },
+		"used 5.00 GiB, which is less than PyTorch had reserved (6.00 GiB)": func(g *sidecar.GPU, _ *sidecar.Reading, _ *ledger.Side) { g.Processes[1].Used = new(int64(5 * gib)) },
+		"processes 7 and 101 could both be this one": func(g *sidecar.GPU, _ *sidecar.Reading, s *ledger.Side) {
 			s.PID, s.Started = 9, 0
 			g.Processes[0].Namespaces = []int64{7, 9}
 		},
-		"which of the 2 devices PyTorch's figures are of is unknown": func(_ *sidecar.GPU, r *device.Reading, s *ledger.Side) {
+		"which of the 2 devices PyTorch's figures are of is unknown": func(_ *sidecar.GPU, r *sidecar.Reading, s *ledger.Side) {
 			r.Devices = append(r.Devices, sidecar.GPU{})
 			s.UUID, s.PID = "", 0
 		},
-		"the process uses several devices": func(_ *sidecar.GPU, r *device.Reading, s *ledger.Side) {
+		"the process uses several devices": func(_ *sidecar.GPU, r *sidecar.Reading, s *ledger.Side) {
 			r.Devices = append(r.Devices, r.Devices[0])
 			s.UUID = ""
 		},
-		"the driver does not tell the memory of the device": func(g *sidecar.GPU, _ *device.Reading, _ *ledger.Side) { g.Free = nil },
+		"the driver does not tell the memory of the device": func(g *sidecar.GPU, _ *sidecar.Reading, _ *ledger.Side) { g.Free = nil },
 	} {
 		r, s := reading(), side()
 		change(&r.Devices[0], r, &s)
@@ -188,7 +188,7 @@ func TestPinnedSegments(t *testing.T) {
 	// besides what PyTorch says that it reserved.
 	total, free, other := truth.Observer.Total, truth.Observer.Free, int64(gib)
 	own := truth.Stats[0].Reserved + 512*mib
-	r := &device.Reading{At: at.Add(time.Second), NVML: sidecar.NVML{Devices: []sidecar.GPU{{Total: &total, Reserved: new(int64(0)), Used: new(total - free), Free: &free,
+	r := &sidecar.Reading{Time: at.Add(time.Second).UnixNano(), NVML: sidecar.NVML{Devices: []sidecar.GPU{{Total: &total, Reserved: new(int64(0)), Used: new(total - free), Free: &free,
 		Processes: []sidecar.GPUProcess{{PID: 99, Used: &own}, {PID: 4242, Used: &other}}}}}}
 	l, err := ledger.Build(r, ledger.Side{At: at}.Of(end.Totals, classes))
 	if err != nil {

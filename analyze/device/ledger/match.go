@@ -3,7 +3,6 @@ package ledger
 import (
 	"slices"
 
-	"snapana/analyze/device"
 	"snapana/analyze/units"
 	"snapana/snapshot/sidecar"
 )
@@ -18,7 +17,7 @@ type part struct {
 
 // parts lists the devices, and in place of those that are split their instances. Compute
 // instances of one GPU instance share its memory and are one part for each name of it.
-func parts(r *device.Reading) []part {
+func parts(r *sidecar.Reading) []part {
 	var out []part
 	for i := range r.Devices {
 		g := &r.Devices[i]
@@ -45,7 +44,7 @@ func parts(r *device.Reading) []part {
 
 // choose finds the side's device: the one that it names, the only one, or the only one that its
 // process uses.
-func choose(r *device.Reading, s Side) (*part, error) {
+func choose(r *sidecar.Reading, s Side) (*part, error) {
 	all := parts(r)
 	if s.UUID != "" {
 		for i := range all {

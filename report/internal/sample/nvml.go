@@ -9,7 +9,7 @@ import (
 
 // Reading is one of three devices: one with a trainer, its workers and what others left behind,
 // one that is split, and one of which little could be read. Its texts are hostile.
-func Reading() *driver.Reading {
+func Reading() *sidecar.Reading {
 	process := func(pid, used int64, kind, name, user, state string, parents ...int64) sidecar.GPUProcess {
 		p := sidecar.GPUProcess{PID: pid, Used: &used, Kind: kind, Name: name, User: user, State: state, Parents: parents}
 		if used < 0 {
@@ -24,8 +24,8 @@ func Reading() *driver.Reading {
 		p.GPUInstance, p.ComputeInstance = &instance, new(int64(0))
 		return p
 	}
-	return &driver.Reading{
-		At: time.Date(2026, 1, 2, 12, 0, 0, 5, time.UTC),
+	return &sidecar.Reading{
+		Time: time.Date(2026, 1, 2, 12, 0, 0, 5, time.UTC).UnixNano(),
 		NVML: sidecar.NVML{
 			Driver: "550.54.15", NVML: "12.550.54.15", CUDA: "12.4", Boot: "0f0f", Duration: new(int64(4_000_000)),
 			Errors: []sidecar.Failed{{What: "/proc", Why: "processes of other users cannot be seen: their names and states are unknown"}},
