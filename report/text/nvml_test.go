@@ -2,6 +2,7 @@ package text_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -35,6 +36,24 @@ func TestNVML(t *testing.T) {
 		t.Error("a process drives the terminal")
 	}
 	sample.Golden(t, "nvml-pid.txt", []byte(nvml(t, device.Only(r, 4101), text.NVMLOptions{Only: true})))
+}
+
+// README.md shows a trainer with two workers, as it is printed.
+func TestNVMLInReadme(t *testing.T) {
+	r := sample.Reading()
+	r.Errors, r.Devices = nil, r.Devices[:1]
+	g := &r.Devices[0]
+	g.Processes, g.Used, g.Free = g.Processes[:3], new(int64(49<<30+512<<20)), new(int64(29<<30+896<<20))
+	g.ECCErrors, g.Retired, g.Accounting = nil, nil, nil
+	out := nvml(t, r, text.NVMLOptions{Findings: ledger.Find(r, 0)})
+	sample.Golden(t, "nvml-readme.txt", []byte(out))
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "$ snapana nvml\n"+out+"```\n") {
+		t.Error("README.md shows something else")
+	}
 }
 
 func TestNVMLColour(t *testing.T) {
