@@ -104,6 +104,11 @@ func inputs() (map[string][]byte, error) {
 	}
 	recorder := sidecartest.Stream(sidecartest.Header())
 	out["recorder.snapana"] = recorder
+	type m = sidecartest.Map
+	out["failed.snapana"] = sidecartest.Stream(sidecartest.Header("pid", 9, "boot", "b"),
+		m{"type", "snapshot", "time", int64(1e18), "file", "fragmentation.pickle"},
+		m{"type", "nvml", "time", int64(1e18 + 1e9), "boot", "b", "devices", []m{{"index", 0, "total", 16 << 30, "reserved", 0, "used", 16<<30 - 364904448, "free", 364904448,
+			"processes", []m{{"pid", 9, "used", 15204352000 + 512<<20}, {"pid", 4242, "used", 1 << 30}}}}})
 	out["torn.snapana"] = append(recorder[:len(recorder):len(recorder)], recorder[:20]...)
 	healthy := out["healthy.pickle"]
 	out["cut.pickle"] = healthy[:300_000]

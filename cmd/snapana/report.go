@@ -21,6 +21,8 @@ func newReport() *cobra.Command {
 		dir    string
 		quiet  bool
 		asJSON bool
+		live   bool
+		rec    string
 	)
 	cmd := &cobra.Command{
 		Use:   "report FILE",
@@ -31,7 +33,11 @@ writes the full report, with an HTML page, plots and report.json, to a folder.
 FILE is what torch.cuda.memory._dump_snapshot wrote, or the same as JSON, or a page
 made by torch.cuda._memory_viz trace_plot; it may be inside gzip, zstd, xz, bzip2 or
 zip. The folder is NAME.report in the current folder, unless -o names another; what
-an earlier run left there is replaced. Nothing is written when FILE cannot be read.`,
+an earlier run left there is replaced. Nothing is written when FILE cannot be read.
+
+--readings and --nvml add where all of the device's memory is, as the driver counts:
+other processes, the CUDA context and libraries, PyTorch. They refuse figures of
+another process, device or moment.`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json`,
@@ -47,6 +53,10 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 				dir = folderName(args[0])
 			}
 			if err := report.Check(dir); err != nil {
+				return err
+			}
+			driver, err := openDriverSide(live, rec)
+			if err != nil {
 				return err
 			}
 			result, err := in.analyse(cmd, args[0], true)
@@ -66,6 +76,11 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if err := printVerdict(w, result); err != nil {
 				return written(err)
 			}
+			if driver != nil {
+				if err := driver.print(w, result); err != nil {
+					return written(err)
+				}
+			}
 			_, err = fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
 			return written(err)
 		},
@@ -75,6 +90,8 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
+	fl.StringVar(&rec, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
+	fl.BoolVar(&live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 
 	"snapana/analyze/units"
 	"snapana/snapshot/sidecar"
@@ -48,7 +49,7 @@ func choose(r *sidecar.Reading, s Side) (*part, error) {
 	all := parts(r)
 	if s.UUID != "" {
 		for i := range all {
-			if all[i].uuid == s.UUID {
+			if bare(all[i].uuid) == bare(s.UUID) {
 				return &all[i], nil
 			}
 		}
@@ -73,6 +74,11 @@ func choose(r *sidecar.Reading, s Side) (*part, error) {
 		return nil, apart("which of the %d devices PyTorch's figures are of is unknown", len(all))
 	}
 	return found, nil
+}
+
+// bare is a UUID without the kind before it, which torch leaves out.
+func bare(uuid string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(uuid, "GPU-"), "MIG-")
 }
 
 // numbered reports whether a process of the driver has the side's number, in any namespace.
