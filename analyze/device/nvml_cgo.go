@@ -62,7 +62,6 @@ func (d *Driver) Read(proc fs.FS) *sidecar.Reading {
 	}
 	n, _ := ask(&q, "nvmlDeviceGetCount", d.lib.DeviceGetCount)
 	r.Devices = []sidecar.GPU{}
-	unseen := false
 	for i := range n {
 		g := sidecar.GPU{Index: new(int64(i))}
 		gq := query{lib: d.lib, failed: &g.Errors}
@@ -72,11 +71,10 @@ func (d *Driver) Read(proc fs.FS) *sidecar.Reading {
 		}
 		for k := range g.Processes {
 			table.describe(&g.Processes[k])
-			unseen = unseen || g.Processes[k].State == ""
 		}
 		r.Devices = append(r.Devices, g)
 	}
-	if unseen {
+	if !table.all {
 		r.Errors = append(r.Errors, sidecar.Failed{What: "/proc", Why: table.blind()})
 	}
 	r.Duration = new(int64(time.Since(begun)))

@@ -38,12 +38,12 @@ func newProcTable(fsys fs.FS) *procTable {
 	return t
 }
 
-// blind says why a process may be unknown.
+// blind says why processes may be missing or unknown.
 func (t *procTable) blind() string {
 	if !t.machine {
-		return "processes of the machine cannot be seen from this container: their names and states are unknown"
+		return "this is a container: processes outside may be missing, and their names and states are unknown"
 	}
-	return "processes of other users cannot be seen: their names and states are unknown"
+	return "processes of other users are hidden: their names and states are unknown"
 }
 
 // describe fills in what /proc knows of a process. Inside a container the driver's number may

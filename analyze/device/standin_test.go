@@ -191,14 +191,14 @@ failed nvmlSystemGetDriverVersion: no permission
 			m["self/ns/pid"].Data = []byte("pid:[4026532000]")
 			m["101/fd/7"] = &fstest.MapFile{Data: []byte("/dev/nvidiactl"), Mode: fs.ModeSymlink}
 			m["50/fd/7"] = &fstest.MapFile{Data: []byte("/dev/pts/0"), Mode: fs.ModeSymlink}
-		}, versions + "failed /proc: processes of the machine cannot be seen from this container: their names and states are unknown\n" +
+		}, versions + "failed /proc: this is a container: processes outside may be missing, and their names and states are unknown\n" +
 			gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
   50 compute used 6 in ?.?: "" "" of "", parents [], started ?, namespaces []
   101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
   104 compute used 7 in ?.?: "" "" of "", parents [], started ?, namespaces []
 `},
 		{"hidepid=2", false, []string{"FAKENVML_PROCS=101:c:5,104:c:7"}, func(m fstest.MapFS) { delete(m, "1/stat") },
-			versions + "failed /proc: processes of other users cannot be seen: their names and states are unknown\n" +
+			versions + "failed /proc: processes of other users are hidden: their names and states are unknown\n" +
 				gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
   101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
   104 compute used 7 in ?.?: "" "" of "", parents [], started ?, namespaces []

@@ -28,17 +28,13 @@ func Find(r *sidecar.Reading, pid int64) []verdict.Finding {
 	var out []verdict.Finding
 	for i := range r.Devices {
 		g := &r.Devices[i]
-		index := i
-		if g.Index != nil {
-			index = int(*g.Index)
-		}
 		var found []*verdict.Finding
 		for k := range g.Processes {
 			found = append(found, workers(g, k))
 		}
-		for _, f := range append(found, ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
+		for _, f := range append(found, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
 			if f != nil {
-				f.Status, f.Device, f.Events = Outside, index, []int{}
+				f.Status, f.Device, f.Events = Outside, index(g, i), []int{}
 				out = append(out, *f)
 			}
 		}
@@ -76,6 +72,52 @@ func workers(g *sidecar.GPU, at int) *verdict.Finding {
 		Next: []string{"Keep the dataset and the collate function on the CPU, and move batches to the device in the main process (pin_memory=True, non_blocking=True).",
 			"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" in the workers shows who needs the device."},
 	}
+}
+
+// strays finds processes that work on another device and have little more than a context on this
+// one, as every rank of a job has on the first device that forgets to choose its own.
+func strays(r *sidecar.Reading, at int) *verdict.Finding {
+	g := &r.Devices[at]
+	var found []string
+	var bytes int64
+	for i := range g.Processes {
+		p := &g.Processes[i]
+		if p.Used == nil || *p.Used > maxContext {
+			continue
+		}
+		for k := range r.Devices {
+			far := slices.IndexFunc(r.Devices[k].Processes, func(q sidecar.GPUProcess) bool { return q.PID == p.PID && value(q.Used) > 4**p.Used })
+			if k == at || far < 0 {
+				continue
+			}
+			found = append(found, fmt.Sprintf("%d (%s, %s; on GPU %d %s)", p.PID, name(p), units.Bytes(*p.Used), index(&r.Devices[k], k), used(&r.Devices[k].Processes[far])))
+			bytes += *p.Used
+			break
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	who := fmt.Sprintf("%d processes that work on other devices hold", len(found))
+	if len(found) == 1 {
+		who = "A process that works on another device holds"
+	}
+	return &verdict.Finding{
+		ID: "strays", Severity: severity(bytes, g), Confidence: verdict.Medium, Bytes: bytes, Heuristic: true,
+		Title: fmt.Sprintf("%s %s here, about what a CUDA context takes.", who, units.Bytes(bytes)),
+		Why: []string{"They use much more elsewhere: " + list(found) + ".",
+			"A rank that touches the device before it chose its own gets a context there that stays. A small part of a model on this device would look the same."},
+		Next: []string{"Call torch.cuda.set_device(local_rank) before anything else of torch.cuda, or give each rank its device with CUDA_VISIBLE_DEVICES.",
+			"Pass map_location to torch.load, and device_id to init_process_group."},
+	}
+}
+
+// index is the driver's number of a device.
+func index(g *sidecar.GPU, at int) int {
+	if g.Index != nil {
+		return int(*g.Index)
+	}
+	return at
 }
 
 // maxContext is more than a process takes that has a context and little else.

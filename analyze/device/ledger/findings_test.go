@@ -75,6 +75,25 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Ranks that touched the first device before they chose their own.
+func TestStrays(t *testing.T) {
+	on := func(processes ...sidecar.GPUProcess) sidecar.GPU {
+		return sidecar.GPU{Total: new(int64(80 * gib)), Processes: processes}
+	}
+	rank := func(pid, used int64) sidecar.GPUProcess { return proc(pid, used, "python train.py", 2) }
+	r := &sidecar.Reading{NVML: sidecar.NVML{Devices: []sidecar.GPU{
+		on(rank(10, 40*gib), rank(11, 500*mib), rank(12, 500*mib)), on(rank(11, 40*gib)), on(rank(12, 40*gib)),
+	}}}
+	found := ledger.Find(r, 0)
+	if len(found) != 1 || found[0].ID != "strays" || found[0].Device != 0 || found[0].Bytes != 1000*mib || !strings.Contains(found[0].Why[0], "12 (python train.py, 500 MiB; on GPU 2 40.0 GiB)") {
+		t.Errorf("%+v", found)
+	}
+	r.Devices[0] = on(rank(10, 40*gib), rank(11, 20*gib), rank(12, 20*gib)) // models on two devices
+	if found := ledger.Find(r, 0); found != nil {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestContext(t *testing.T) {
 	for bytes, want := range map[int64]string{512 * mib: "", 2 * gib: "", 3 * gib: "NCCL takes more", 12 * gib: "JAX takes 75%"} {
 		l := &ledger.Ledger{Ledger: memstats.Ledger{Total: 16 * gib, Rows: []memstats.LedgerRow{{Row: memstats.RowNonPyTorch, Bytes: bytes}}}, PID: 7}

@@ -22,16 +22,12 @@ func parts(r *sidecar.Reading) []part {
 	var out []part
 	for i := range r.Devices {
 		g := &r.Devices[i]
-		index := i
-		if g.Index != nil {
-			index = int(*g.Index)
-		}
 		if g.MIG == nil || !*g.MIG {
-			out = append(out, part{index, g.UUID, g.Total, g.Reserved, g.Free, g.Processes})
+			out = append(out, part{index(g, i), g.UUID, g.Total, g.Reserved, g.Free, g.Processes})
 			continue
 		}
 		for _, m := range g.Instances {
-			p := part{index, m.UUID, m.Total, m.Reserved, m.Free, nil}
+			p := part{index(g, i), m.UUID, m.Total, m.Reserved, m.Free, nil}
 			for _, q := range g.Processes {
 				if q.GPUInstance != nil && m.GPUInstance != nil && *q.GPUInstance == *m.GPUInstance {
 					p.processes = append(p.processes, q)

@@ -28,7 +28,7 @@ func Reading() *sidecar.Reading {
 		Time: time.Date(2026, 1, 2, 12, 0, 0, 5, time.UTC).UnixNano(),
 		NVML: sidecar.NVML{
 			Driver: "550.54.15", NVML: "12.550.54.15", CUDA: "12.4", Boot: "0f0f", Duration: new(int64(4_000_000)),
-			Errors: []sidecar.Failed{{What: "/proc", Why: "processes of other users cannot be seen: their names and states are unknown"}},
+			Errors: []sidecar.Failed{{What: "/proc", Why: "processes of other users are hidden: their names and states are unknown"}},
 			Devices: []sidecar.GPU{{
 				Index: new(int64(0)), UUID: "GPU-aaaa", Name: "NVIDIA A100-SXM4-80GB", Bus: "00000000:01:00.0",
 				Total: new(int64(80 * gib)), Reserved: new(int64(640 * mib)), Used: new(int64(62 * gib)), Free: new(int64(17*gib + 384*mib)),
