@@ -36,15 +36,19 @@ func TestMain(m *testing.M) {
 	driver.Close()
 }
 
-// program runs TestMain's.
+// program runs TestMain's with a made-up /proc.
 func program(t *testing.T, library string, env []string, proc fs.FS) (stdout []byte, err error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "proc")
 	if err := os.CopyFS(dir, proc); err != nil {
 		t.Fatal(err)
 	}
+	return programIn(dir, library, env)
+}
+
+func programIn(proc, library string, env []string) (stdout []byte, err error) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+library, "DEVICE_TEST_PROC="+dir), env...)
+	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+library, "DEVICE_TEST_PROC="+proc), env...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	if stdout, err = cmd.Output(); err != nil {
@@ -228,6 +232,26 @@ failed nvmlSystemGetDriverVersion: no permission
 				t.Errorf("at %v, took %v", r.Time, r.Duration)
 			}
 		})
+	}
+}
+
+// TestRealProc asks the kernel for this process.
+func TestRealProc(t *testing.T) {
+	if ns, err := os.Readlink("/proc/self/ns/pid"); err != nil || ns != "pid:[4026531836]" {
+		t.Skip("in a container only processes that have a device open are described")
+	}
+	out, err := programIn("/proc", standin.NVML(t), []string{fmt.Sprintf("FAKENVML_PROCS=%d:c:5", os.Getpid())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r sidecar.Reading
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatal(err)
+	}
+	p := r.Devices[0].Processes[0]
+	if p.State != device.Running || p.Name != filepath.Base(os.Args[0]) || p.PPID == nil || *p.PPID != int64(os.Getppid()) || p.Started == nil || *p.Started == 0 || p.User == "" || r.Boot == "" ||
+		len(p.Parents) == 0 || p.Parents[0] != int64(os.Getppid()) {
+		t.Errorf("%+v", p)
 	}
 }
 

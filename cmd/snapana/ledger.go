@@ -46,8 +46,9 @@ func (s *driverSide) ledger(r *analyze.Result, d *analyze.Device) (*ledger.Ledge
 	if n := d.Timeline.Trace.Len(); n > 0 && r.Snapshot.HasTimes {
 		at = time.UnixMicro(d.Timeline.Trace.At(n - 1).Time)
 	}
-	reading, side, err := s.live, ledger.Side{At: at}, error(nil)
+	reading, side := s.live, ledger.Side{At: at}
 	if s.recorded != nil {
+		var err error
 		if reading, side, err = ledger.Recorded(s.recorded, filepath.Base(r.Snapshot.Name), d.Timeline.Device, at); err != nil {
 			return nil, err
 		}
@@ -63,16 +64,17 @@ func (s *driverSide) print(w io.Writer, r *analyze.Result) error {
 		if d.Timeline.Final.Reserved == 0 {
 			continue
 		}
-		fmt.Fprintln(w)
 		l, err := s.ledger(r, d)
 		if errors.Is(err, ledger.ErrApart) {
-			if _, err := fmt.Fprintf(w, "GPU %d has no ledger: %s\n", d.Timeline.Device, oneLine(err.Error())); err != nil {
-				return err
-			}
-			continue
+			_, err = fmt.Fprintf(w, "\nGPU %d has no ledger: %s\n", d.Timeline.Device, oneLine(err.Error()))
+		} else if err == nil {
+			_, err = fmt.Fprintln(w)
 		}
 		if err != nil {
 			return err
+		}
+		if l == nil {
+			continue
 		}
 		var found []verdict.Finding
 		if f := ledger.Context(l); f != nil {
