@@ -27,6 +27,12 @@ func Open() (*Driver, error) { return open(nvml.New()) }
 func open(lib nvml.Interface) (*Driver, error) {
 	switch ret := lib.Init(); ret {
 	case nvml.SUCCESS:
+		for _, name := range []string{"nvmlSystemGetNVMLVersion", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"} {
+			if !has(lib, name) {
+				lib.Shutdown()
+				return nil, fmt.Errorf("%w: libnvidia-ml.so.1 is not that of a driver, it lacks %s", ErrNoDriver, name)
+			}
+		}
 		return &Driver{lib}, nil
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
 		return nil, fmt.Errorf("%w: libnvidia-ml.so.1 was not found", ErrNoDriver)
@@ -91,7 +97,7 @@ type query struct {
 // ask calls the function of the driver that is named, if the driver has it in any version. What
 // the function returns for want of anything to tell is no failure.
 func ask[T any](q *query, name string, call func() (T, nvml.Return), nothing ...nvml.Return) (v T, ok bool) {
-	if q.lost || !q.has(name) {
+	if q.lost || !has(q.lib, name) {
 		return v, false
 	}
 	v, ret := call()
@@ -108,9 +114,9 @@ func ask[T any](q *query, name string, call func() (T, nvml.Return), nothing ...
 
 // has reports whether the driver has a function, which drivers before it do not: the dynamic
 // linker ends the program when one that is missing is called.
-func (q *query) has(name string) bool {
+func has(lib nvml.Interface, name string) bool {
 	for _, version := range []string{"", "_v2", "_v3"} {
-		if q.lib.Extensions().LookupSymbol(name+version) == nil {
+		if lib.Extensions().LookupSymbol(name+version) == nil {
 			return true
 		}
 	}

@@ -266,6 +266,11 @@ func TestDriverThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("%s: %v\n%s", env, err, out)
 		}
 	}
+	// Calling what is not there would end the program with a message of the dynamic linker.
+	hollow := standin.NVML(t, "-DnvmlDeviceGetCount_v2=nvmlOther")
+	if out, err := program(t, hollow, nil, procs()); err == nil || !strings.Contains(err.Error(), "no NVIDIA driver: libnvidia-ml.so.1 is not that of a driver, it lacks nvmlDeviceGetCount") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	if out, err := program(t, t.TempDir(), nil, procs()); err == nil {
 		t.Logf("this machine has a driver: %s", out)
 	} else if !strings.Contains(err.Error(), "no NVIDIA driver: ") {
