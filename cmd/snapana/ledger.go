@@ -46,14 +46,14 @@ func (s *driverSide) ledger(r *analyze.Result, d *analyze.Device) (*ledger.Ledge
 	if n := d.Timeline.Trace.Len(); n > 0 && r.Snapshot.HasTimes {
 		at = time.UnixMicro(d.Timeline.Trace.At(n - 1).Time)
 	}
+	end := &d.Moments[len(d.Moments)-1]
 	reading, side := s.live, ledger.Side{At: at}
 	if s.recorded != nil {
 		var err error
-		if reading, side, err = ledger.Recorded(s.recorded, filepath.Base(r.Snapshot.Name), d.Timeline.Device, at); err != nil {
+		if reading, side, err = ledger.Recorded(s.recorded, filepath.Base(r.Snapshot.Name), d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
 			return nil, err
 		}
 	}
-	end := &d.Moments[len(d.Moments)-1]
 	return ledger.Build(reading, side.Of(end.State.Totals, end.Frag.Classes))
 }
 

@@ -11,11 +11,12 @@ import (
 
 // Recorded finds in a recording what belongs to a snapshot of one of its programs, by the
 // snapshot's base name: who wrote it and when, and the reading of the driver that is nearest to
-// that. Without one near enough, the recorder's own sample takes its place, which knows total and
-// free but no processes. Device is PyTorch's number. Where the recording does not name the
+// that. Without one near enough, a sample of the recorder takes its place, which knows total and
+// free but no processes, if PyTorch had reserved as much then as in the snapshot. Device is
+// PyTorch's number. Where the recording does not name the
 // snapshot, as one of `snapana nvml` does not, at is when the snapshot was taken; zero is unknown.
 // The error is ErrApart.
-func Recorded(f *sidecar.File, snapshot string, device int, at time.Time) (*sidecar.Reading, Side, error) {
+func Recorded(f *sidecar.File, snapshot string, device int, reserved int64, at time.Time) (*sidecar.Reading, Side, error) {
 	s := Side{At: at}
 	var of *sidecar.Run
 	for i := range f.Runs {
@@ -44,7 +45,7 @@ func Recorded(f *sidecar.File, snapshot string, device int, at time.Time) (*side
 	if best != nil && s.distance(best.Time) <= MaxApart {
 		return best, s, nil
 	}
-	if sample := sampled(of, &s, device); sample != nil {
+	if sample := sampled(of, &s, device, reserved); sample != nil {
 		return sample, s, nil
 	}
 	return nil, s, apart("%s has no reading within %s of the snapshot", f.Name, MaxApart)
@@ -53,7 +54,7 @@ func Recorded(f *sidecar.File, snapshot string, device int, at time.Time) (*side
 func (s *Side) distance(ns int64) time.Duration { return time.Unix(0, ns).Sub(s.At).Abs() }
 
 // sampled makes a reading of the recorder's sample that is nearest to a side.
-func sampled(run *sidecar.Run, s *Side, device int) *sidecar.Reading {
+func sampled(run *sidecar.Run, s *Side, device int, reserved int64) *sidecar.Reading {
 	if run == nil {
 		return nil
 	}
@@ -64,13 +65,17 @@ func sampled(run *sidecar.Run, s *Side, device int) *sidecar.Reading {
 			continue
 		}
 		for _, d := range sample.Devices {
-			if d.Device != nil && *d.Device == int64(device) && d.Total != nil && d.Free != nil {
+			n, told := d.Stats.Get(reservedBytes)
+			if told && n == reserved && d.Device != nil && *d.Device == int64(device) && d.Total != nil && d.Free != nil {
 				best = &sidecar.Reading{Time: sample.Time, NVML: sidecar.NVML{Boot: run.Boot, Devices: []sidecar.GPU{{Index: d.Device, UUID: s.UUID, Total: d.Total, Free: d.Free}}}}
 			}
 		}
 	}
 	return best
 }
+
+// reservedBytes is the counter of torch.cuda.memory_stats for the sum of all segments.
+const reservedBytes = "reserved_bytes.all.current"
 
 // uuid is what the recorder calls a device.
 func uuid(run *sidecar.Run, device int) string {
@@ -85,7 +90,7 @@ func Points(f *sidecar.File, run *sidecar.Run, device int) []Point {
 	var samples []sample
 	for i := range run.Samples {
 		for _, d := range run.Samples[i].Devices {
-			if n, told := d.Stats.Get("reserved_bytes.all.current"); told && d.Device != nil && *d.Device == int64(device) {
+			if n, told := d.Stats.Get(reservedBytes); told && d.Device != nil && *d.Device == int64(device) {
 				samples = append(samples, sample{run.Samples[i].Time, n})
 			}
 		}

@@ -47,7 +47,7 @@ func TestRecorded(t *testing.T) {
 		if c.change != nil {
 			c.change(f, &f.Runs[1])
 		}
-		r, s, err := ledger.Recorded(f, "s.pickle", 0, c.at)
+		r, s, err := ledger.Recorded(f, "s.pickle", 0, 6*gib+10, c.at)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -60,19 +60,23 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s: %s", c.name, show(l))
 		}
 	}
+	sampled := recording() // of moments at which PyTorch had reserved something else
+	sampled.Runs[1].NVML = nil
 	bare := recording()
 	bare.Runs[1].NVML, bare.Runs[1].Samples = nil, nil
 	for _, c := range []struct {
 		f        *sidecar.File
 		snapshot string
+		reserved int64
 		at       time.Time
 		want     string
 	}{
-		{recording(), "other.pickle", time.Time{}, "run.snapana does not name other.pickle"},
-		{recording(), "other.pickle", noon.Add(time.Hour), "run.snapana has no reading within 5s of the snapshot"},
-		{bare, "s.pickle", noon, "run.snapana has no reading within 5s of the snapshot"},
+		{recording(), "other.pickle", 0, time.Time{}, "run.snapana does not name other.pickle"},
+		{recording(), "other.pickle", 0, noon.Add(time.Hour), "run.snapana has no reading within 5s of the snapshot"},
+		{sampled, "s.pickle", 7 * gib, noon, "run.snapana has no reading within 5s of the snapshot"},
+		{bare, "s.pickle", 6*gib + 10, noon, "run.snapana has no reading within 5s of the snapshot"},
 	} {
-		if _, _, err := ledger.Recorded(c.f, c.snapshot, 0, c.at); !errors.Is(err, ledger.ErrApart) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := ledger.Recorded(c.f, c.snapshot, 0, c.reserved, c.at); !errors.Is(err, ledger.ErrApart) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
