@@ -27,6 +27,8 @@ func newReport() *cobra.Command {
 		asJSON bool
 		format string
 		total  size
+		live   bool
+		rec    string
 	)
 	cmd := &cobra.Command{
 		Use:   "report FILE",
@@ -47,7 +49,11 @@ Free memory is told by what keeps it from use:
   soft        of those, the ones that touch across the border of two segments
   hard        the others
   pending     freed by the program, while another stream may still use it
-  rounding    active - requested`,
+  rounding    active - requested
+
+--readings and --nvml add where all of the device's memory is, as the driver counts:
+other processes, the CUDA context and libraries, PyTorch. They refuse figures of
+another process, device or moment.`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json
@@ -72,6 +78,10 @@ Free memory is told by what keeps it from use:
 			if err := report.Check(dir); err != nil {
 				return err
 			}
+			driver, err := openDriverSide(live, rec)
+			if err != nil {
+				return err
+			}
 			result, err := in.analyse(cmd, args[0], analyze.Options{Capacity: int64(total)})
 			if err != nil {
 				return err
@@ -91,6 +101,11 @@ Free memory is told by what keeps it from use:
 			if err := printVerdict(w, result); err != nil {
 				return written(err)
 			}
+			if driver != nil {
+				if err := driver.print(w, result); err != nil {
+					return written(err)
+				}
+			}
 			_, err = fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
 			return written(err)
 		},
@@ -105,6 +120,8 @@ Free memory is told by what keeps it from use:
 	must(cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return formats, cobra.ShellCompDirectiveNoFileComp
 	}))
+	fl.StringVar(&rec, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
+	fl.BoolVar(&live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func valid(t *testing.T, all map[string]*jsonschema.Schema, from string, text []
 	return head.Schema
 }
 
-// TestSchemas validates what each command prints of each fixture.
+// TestSchemas validates what each command prints.
 func TestSchemas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("analyses every fixture in several ways")
@@ -80,6 +81,11 @@ func TestSchemas(t *testing.T) {
 	}
 	log := filepath.Join("..", "..", "fixtures", "train.log")
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
+	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata", "nvml.json")) // the command needs a driver
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen[valid(t, all, "nvml", reading)] = true
 	for name := range all {
 		if !seen[name] {
 			t.Errorf("no command printed %s", name)

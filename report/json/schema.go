@@ -25,6 +25,7 @@ func documents() []document {
 		{StateSchema, "state --json, peak --json", stateDoc{}},
 		{OOMSchema, "oom --json", oomDoc{}},
 		{whatif.Schema, "whatif --json", whatif.Answer{}},
+		{NVMLSchema, "nvml --json", nvmlDoc{}},
 	}
 }
 
@@ -127,7 +128,7 @@ func (n *node) fields(t reflect.Type, path string, words map[string]string) {
 		if name == "" {
 			name = f.Name
 		}
-		typ, omitted := f.Type, strings.Contains(option, "omitempty")
+		typ, omitted := f.Type, strings.Contains(option, "omit") // omitempty, omitzero
 		if omitted && typ.Kind() == reflect.Pointer {
 			typ = typ.Elem() // nil is left out, not null
 		}

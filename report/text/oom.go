@@ -73,7 +73,11 @@ func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report, failure
 	p.section("Says", []string{strings.Join(oomFields(&g.Message), "; ") + "."}, 5)
 	if l := g.Ledger(); l != nil {
 		p.line("")
-		p.oomLedger(&g.Message, l)
+		name := "the device"
+		if g.Device >= 0 {
+			name = view.DeviceName(g.Device)
+		}
+		p.deviceLedger(name, l)
 		p.line("")
 	}
 	p.section("Why", plain(e.why), 10)
@@ -172,38 +176,6 @@ func oomFields(m *memstats.Message) []string {
 		return []string{"no figures"}
 	}
 	return out
-}
-
-var oomRows = map[memstats.Row]string{
-	memstats.RowFree:        "free on the device",
-	memstats.RowOthers:      "other processes",
-	memstats.RowNonPyTorch:  "this process outside PyTorch's allocator: CUDA context, NCCL",
-	memstats.RowForeign:     "other processes and this one's non-PyTorch memory, not told apart",
-	memstats.RowAllocated:   "allocated in tensors",
-	memstats.RowUnallocated: "reserved by PyTorch but unallocated",
-	memstats.RowReserved:    "reserved by PyTorch",
-	memstats.RowResidual:    "residual",
-}
-
-func (p *printer) oomLedger(m *memstats.Message, l *memstats.Ledger) {
-	name := "the device"
-	if m.Device >= 0 {
-		name = view.DeviceName(m.Device)
-	}
-	p.line(p.paint(bold, right(units.Bytes(l.Total), 10)+"  total of "+name))
-	for _, r := range l.Rows {
-		words := oomRows[r.Row]
-		if r.Row == memstats.RowResidual {
-			words = "not accounted for"
-			if -l.Slack <= r.Bytes && r.Bytes <= l.Slack {
-				words = "residual, within the rounding of the message"
-			}
-		} else if r.Bytes < 0 {
-			words = "below 0: not all that PyTorch holds can be on the device"
-		}
-		p.line(right(units.Bytes(r.Bytes), 10) + right(units.Percent(r.Bytes, l.Total), 6) + " " +
-			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + view.Clip(words, p.width-30))
-	}
 }
 
 // oomMatch shows the main message beside the snapshot's event.

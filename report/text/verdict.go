@@ -27,7 +27,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 		scratch.lines = p.lines + 10 // at least so many reasons and steps
 		scratch.below(r, top, rest, 3)
 		why, next := plain(top.Why), plain(numbered(top.Next))
-		forWhy, forNext := share(max(maxLines-scratch.lines, 0)+10, len(p.sectionLines(why)), len(p.sectionLines(next)))
+		forWhy, forNext := divide(max(maxLines-scratch.lines, 0)+10, len(p.sectionLines(why)), len(p.sectionLines(next)))
 		p.section("Why", why, forWhy)
 		p.section("Next", next, forNext)
 	} else {
@@ -57,9 +57,9 @@ func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.
 	p.data(notes)
 }
 
-// share divides lines between the reasons and the advice, which would like to have so many each:
+// divide shares lines between the reasons and the advice, which would like to have so many each:
 // what one does not need the other gets.
-func share(lines, why, next int) (forWhy, forNext int) {
+func divide(lines, why, next int) (forWhy, forNext int) {
 	forNext = min(next, max(lines/2, lines-why))
 	return lines - forNext, forNext
 }
