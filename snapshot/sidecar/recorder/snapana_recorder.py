@@ -190,12 +190,10 @@ class _Refused(Exception):
 
 
 _refused = [0]
-_allowed = [_FILE, _FILE]
 
 
 def _guard(frame, event, arg):
-    name = frame.f_code.co_filename
-    if name != _FILE and name not in _allowed:
+    if frame.f_code.co_filename != _FILE:
         _refused[0] += 1
         raise _Refused()
 
@@ -242,11 +240,7 @@ class _Torch:
             setattr(self, name, find[name].__get__)
         self.storage_offset = find["storage_offset"]
         self.element_size = find["element_size"]
-        self.untyped = find.get("untyped_storage")
-        if self.untyped is None:  # before 2.0: a TypedStorage around it, which torch makes in Python
-            inner = find["_storage"]
-            _allowed[1] = torch.storage.TypedStorage.__init__.__code__.co_filename
-            self.untyped = lambda t: object.__getattribute__(inner(t), "__dict__")["_storage"]
+        self.untyped = find.get("untyped_storage") or find["_storage"]  # 2.0, 1.13
         storage = c.StorageBase
         self.nbytes = storage.__dict__["nbytes"]
         self.storage_device = storage.__dict__["device"].__get__
@@ -870,7 +864,8 @@ class _Heap:
         if type(space) is dict:
             self.items(i, space, "local")
             if frame.f_code.co_flags & 1:  # CO_OPTIMIZED: the variables live elsewhere, this is a copy
-                if sys.getrefcount(space) <= 3:
+                ours = 3 if id(space) not in self.index else 4  # there since an earlier look: in objs too
+                if sys.getrefcount(space) <= ours:
                     space.clear()
                 else:
                     self.shared += 1
