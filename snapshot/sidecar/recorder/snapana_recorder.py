@@ -424,6 +424,8 @@ class _Heap:
                 skip.add(id(frame))
                 frame = frame.f_back
         skip.update(id(v) for v in self.__dict__.values())
+        if gc.get_freeze_count():
+            self.notes.append("%d objects are frozen (gc.freeze) and cannot be seen" % gc.get_freeze_count())
         objs = self.objs = gc.get_objects()
         n = self.heap = len(objs)
         ids = list(map(id, objs))
@@ -1573,6 +1575,7 @@ class _Recorder:
     def devices(self):
         found = []
         cuda = self.torch._C._cuda_memoryStats
+        capturing = self.torch._C._cuda_isCurrentStreamCapturing()  # a captured graph allows few calls
         for d in range(self.torch.cuda.device_count()):
             stats = cuda(d)
             reserved = stats["reserved_bytes"]["all"]
@@ -1586,7 +1589,7 @@ class _Recorder:
                 at = self.names[names] = len(self.names)
                 self.write("names", id=at, names=names)
             row = {"device": d, "names": at, "stats": values}
-            memory = self.optional("mem_get_info", lambda: self.torch.cuda.mem_get_info(d))
+            memory = None if capturing else self.optional("mem_get_info", lambda: self.torch.cuda.mem_get_info(d))
             if memory is not None:
                 row["free"], row["total"] = memory
             found.append(row)
@@ -1722,10 +1725,14 @@ def start(run="run", history=True, max_entries=1_000_000, stacks="python", devic
     arguments. devices="all" also records storages in host memory, as device -1."""
     stop()
     try:
+        run = os.fspath(run)
+        if run.endswith(".snapana"):
+            run = run[:-len(".snapana")]
         _active[0] = _Recorder(run, history, max_entries, stacks, devices)
     except Exception as err:
         _active[0] = None
-        _quiet(lambda: sys.stderr.write("snapana_recorder: not recording: %s: %s\n" % (type(err).__name__, err)))
+        text = "snapana_recorder: not recording: %s: %s\n" % (type(err).__name__, err)
+        _quiet(lambda: os.write(2, text.encode("utf-8", "replace")))
 
 
 def step(epoch=None, label=None):
@@ -1847,8 +1854,6 @@ def _main():
     run = "run"
     if args[:1] == ["-o"] and len(args) > 1:
         run, args = args[1], args[2:]
-        if run.endswith(".snapana"):
-            run = run[:-len(".snapana")]
     if not args or args[0] in ("-h", "--help") or args[0] == "-m" and len(args) < 2 or args[0].startswith("-") and args[0] != "-m":
         sys.stderr.write(_USAGE)
         return 0 if args and args[0] in ("-h", "--help") else 2

@@ -892,15 +892,11 @@ class Files(Recorded):
         self.assertEqual(self.read()[-1]["steps"], 400)
 
     def test_nowhere_to_write(self):
-        stderr, sys.stderr = sys.stderr, open(os.devnull, "w")
-        try:
-            r.start(os.path.join(self.dir.name, "missing", "run"))
-        finally:
-            sys.stderr.close()
-            sys.stderr = stderr
-        r.step()
-        r.dump()
-        r.stop()
+        code = "import snapana_recorder as r; r.start('missing/run'); r.step(); r.dump(); r.on_oom(); r.stop()"
+        done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(os.path.abspath(SOURCE)), stderr=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("snapana_recorder: not recording: FileNotFoundError", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_a_full_disk_leaves_whole_records(self):
         r.start(self.run_path)
