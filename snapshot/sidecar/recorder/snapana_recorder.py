@@ -9,7 +9,9 @@
     r.stop()
 
 `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails, before
-anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program as it is.
+anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program as it is:
+it counts the steps of optimizers, and dumps now and then, at errors, and at the end. What lives in functions is gone at
+the end, so a program without an optimizer should call dump() itself.
 
 What it promises:
   * It runs no code of the program: it looks at foreign objects through type(), C descriptors and gc.get_referents only.
@@ -45,6 +47,7 @@ _MAX_NODES = 200_000  # Python objects in one holder graph, tensors not counted
 _MAX_EDGES = 1_000_000
 _MAX_GRAPH_NODES = 200_000  # autograd nodes walked in one dump
 _GRAPH_SECONDS = 5.0  # for walking them
+_DUMP_SHARE = 0.05  # of wall time, for dumps of a program that makes none itself: the first after some 10 s
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 
 
@@ -1378,12 +1381,12 @@ def _environment(torch):
     put("torch.debug", lambda: torch.version.debug)
     put("torch.cuda", lambda: torch.version.cuda)
     put("torch.hip", lambda: torch.version.hip)
-    put("torch.threads", torch.get_num_threads)
-    put("torch.interop_threads", torch.get_num_interop_threads)
-    put("torch.deterministic", torch.are_deterministic_algorithms_enabled)
+    put("torch.threads", lambda: torch.get_num_threads())
+    put("torch.interop_threads", lambda: torch.get_num_interop_threads())
+    put("torch.deterministic", lambda: torch.are_deterministic_algorithms_enabled())
     put("torch.tf32", lambda: torch.backends.cuda.matmul.allow_tf32)
-    put("torch.mkl", torch.backends.mkl.is_available)
-    put("torch.openmp", torch.backends.openmp.is_available)
+    put("torch.mkl", lambda: torch.backends.mkl.is_available())
+    put("torch.openmp", lambda: torch.backends.openmp.is_available())
     put("torch.backend", lambda: torch.cuda.memory.get_allocator_backend())
     return env
 
@@ -1450,7 +1453,7 @@ class _Recorder:
         self.all_devices = devices == "all"
         self.lock = threading.RLock()
         self.faults = {}
-        self.steps = self.dumps = self.ooms = 0
+        self.steps = self.dumps = self.snapshots = self.ooms = 0
         self.manual = self.observing = self.device_env = False
         self.busy = threading.local()
         self.started = time.monotonic()
@@ -1651,6 +1654,8 @@ class _Recorder:
             heap.clear()
             heap = None
         fields["duration"] = int((time.monotonic() - begin) * 1e9)
+        if reason == "exit" and self.snapshots and not table["storages"]["address"]:
+            snapshot = False  # nothing is left: the snapshot of the dump before says more
         fields.update(table)
         self.write("holders", **fields)
         fields = table = None
@@ -1672,6 +1677,7 @@ class _Recorder:
             except OSError:
                 pass
             raise
+        self.snapshots += 1
         self.write("snapshot", file=os.path.basename(path), bytes=size, holders=number)
 
     # -- running out of memory
@@ -1835,17 +1841,25 @@ def _auto(run):
 
 def _count_steps(recorder):
     from torch.optim.optimizer import register_optimizer_step_post_hook  # 2.0
+    state = {"spent": 0.0, "cost": 0.5, "next": 8}
 
     def after(optimizer, args, kwargs):
-        if _active[0] is recorder and not recorder.manual and recorder.file.pid == os.getpid():
-            recorder.safely("step", lambda: recorder.step(None, None))
+        if _active[0] is not recorder or recorder.manual or recorder.file.pid != os.getpid():
+            return
+        recorder.safely("step", lambda: recorder.step(None, None))
+        begin = time.monotonic()
+        if recorder.steps >= state["next"] and state["spent"] + state["cost"] <= _DUMP_SHARE * (begin - recorder.started):
+            state["next"] = 2 * recorder.steps
+            _quiet(lambda: recorder.dump("dump", True))
+            state["cost"] = time.monotonic() - begin
+            state["spent"] += state["cost"]
     register_optimizer_step_post_hook(after)
 
 
 _USAGE = """usage: python -m snapana_recorder [-o RUN] (FILE | -m MODULE) [ARGUMENTS]
 
 Runs a program, and writes RUN.snapana and RUN.pickle (run, if not given) for snapana: a sample for each optimizer step,
-and who holds device memory when an allocation fails, when the program raises, and when it ends.
+and who holds device memory: at some steps, when an allocation fails, when the program raises, and when it ends.
 """
 
 
