@@ -363,8 +363,9 @@ class _Heap:
     """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so that
     looking makes next to no containers, and gives the collector no reason to run."""
 
-    def __init__(self, torch, all_devices):
-        self.module = torch
+    def __init__(self, torch, all_devices, out_of_memory=False):
+        self.module, self.out_of_memory, self.busy = torch, out_of_memory, False
+        self.engine = "" if torch is None else os.path.join(os.path.dirname(torch.__file__), "autograd") + os.sep
         self.torch = None if torch is None else _Torch(torch)
         self.all_devices = all_devices
         self.notes, self.dropped = [], {}
@@ -376,7 +377,7 @@ class _Heap:
         self.storages, self.storage_rows = {}, []
         self.tensors = {}  # place -> index of its storage, shape, dtype, flags, offset
         self.hooks = {}  # place of a tensor -> place of its _backward_hooks
-        self.shared = 0
+        self.shared = set()  # frames that share their locals() with the program
         self.names = {}  # place of a module's namespace -> its name
         self.dicts = {}  # place of an instance dictionary -> its owner's place
         self.frames = []  # running
@@ -393,6 +394,36 @@ class _Heap:
         if found is None:
             found = self.types[id(tp)] = _Type(tp, self.torch)
         return found
+
+    def in_backward(self):
+        """Whether another thread is in the autograd engine, which frees without the interpreter's lock what we would read.
+
+        Once it was, it counts for the rest of this look. While an allocation fails in a thread of the engine, it stands still."""
+        if not self.busy and not self.out_of_memory:
+            me = threading.get_ident()
+            for thread, frame in sys._current_frames().items():
+                while thread != me and frame is not None:
+                    if frame.f_code.co_filename.startswith(self.engine):
+                        self.busy = True
+                    frame = frame.f_back
+            frame = None  # this very frame: a cycle
+        return self.busy
+
+    def set_aside(self):
+        """While another thread is in the autograd engine: lets go of tensors that C++ alone may own.
+
+        C++ keeps the wrapper of a tensor that Python no longer refers to, and gc shows it, but it does not keep the tensor."""
+        if not self.in_backward():
+            return
+        local = {id(value) for frame in self.frames for _, value in self.variables(frame)}
+        base, count = _list_references() + 1, 0
+        for i in range(self.heap):
+            if self.info[i].kind == _TENSOR and self.head[i] < 0 and sys.getrefcount(self.objs[i]) <= base and id(self.objs[i]) not in local:
+                self.index.pop(id(self.objs[i]), None)
+                self.objs[i], self.info[i] = None, self.type_of(type(None))
+                count += 1
+        if count:
+            self.notes.append("%d tensors that only C++ seems to hold were left out: another thread was in the autograd engine" % count)
 
     def add(self, obj):
         """The place of an object that may be new: wrappers of what C++ owns are made when they are asked for."""
@@ -523,7 +554,8 @@ class _Heap:
 
     def look_at_tensors(self):
         """Reads all tensors and walks the graph of each. Tensors that come up on the way are added and read too."""
-        failed = hooked = changed = freed = 0
+        self.set_aside()
+        failed = hooked = changed = unread_graph = 0
         unread = ""
         with _Guarded(self.module) as guard:
             if not guard.on:
@@ -559,6 +591,8 @@ class _Heap:
                 if count >= _MAX_GRAPH_NODES or count & 255 == 255 and time.monotonic() > stop:
                     self.dropped["graph_nodes"] = len(live) + len(spent)
                     break
+                if count & 63 == 0:
+                    self.in_backward()
                 count += 1
                 is_spent = not live
                 i = (spent if is_spent else live).popleft()
@@ -571,7 +605,9 @@ class _Heap:
                 except Exception:
                     guard.rearm()
                     failed += 1
-                for name, get in info.saved if guard.on and not is_spent else ():
+                if self.busy and info.saved:
+                    unread_graph += 1
+                for name, get in info.saved if guard.on and not is_spent and not self.busy else ():
                     before = _refused[0]
                     try:
                         value = get(node)
@@ -582,7 +618,6 @@ class _Heap:
                             continue
                         if "second time" in _text(err):  # each failure is dear before torch 2.4: ask no more on this path
                             is_spent = True
-                            freed += 1
                             break
                         changed += 1
                         continue
@@ -603,6 +638,8 @@ class _Heap:
                     if at not in seen:
                         seen.add(at)
                         (spent if is_spent else live).append(at)
+            if unread_graph:
+                self.notes.append("saved tensors of %d autograd nodes were not read: another thread was in the autograd engine" % unread_graph)
             if failed:
                 self.notes.append("%d tensors or autograd nodes could not be read%s" % (failed, ": " + unread if unread else ""))
             if hooked:
@@ -612,6 +649,8 @@ class _Heap:
 
     def count(self):
         """Tensors that gc can see, and the sizes of their distinct storages."""
+        if self.in_backward():
+            return None
         objs = gc.get_objects()
         type_ids = list(map(id, map(type, objs)))
         for at, tp in dict(zip(type_ids, map(type, objs))).items():
@@ -620,9 +659,11 @@ class _Heap:
         counts, seen = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0, "objects": len(objs)}, set()
         torch = self.torch
         with _Guarded(self.module) as guard:
-            for at, obj in zip(type_ids, objs):
+            for number, (at, obj) in enumerate(zip(type_ids, objs)):
                 if at not in kinds:
                     continue
+                if number & 255 == 0 and self.in_backward():
+                    return None
                 try:
                     storage = torch.untyped(obj)
                     device = torch.storage_device(storage)
@@ -702,7 +743,7 @@ class _Heap:
             self.notes.append("%d objects could not be looked into" % failed)
         running = self.label_frames()
         if self.shared:
-            self.notes.append("%d frames share their locals() with the program: it was brought up to date" % self.shared)
+            self.notes.append("%d frames share their locals() with the program: it was brought up to date" % len(self.shared))
         return _Table(self, order, running).columns()
 
     def edge(self, i, value, kind, label=""):
@@ -857,26 +898,30 @@ class _Heap:
             self.items(i, keywords, "default")
             self.absorb(keywords)
 
-    def locals(self, i, frame):
-        """Edges to the local variables of a frame. Returns their number.
+    def variables(self, frame):
+        """Names and values of a frame's local variables.
 
         Up to 3.12 f_locals is a dictionary that stays with the frame, and would keep alive what the function has let go
         of. It is emptied again, unless the program called locals() itself and still has it."""
-        before = len(self.edges[0])
         space = frame.f_locals
         if space is frame.f_globals:
-            return 0
+            return []
         if type(space) is dict:
-            self.items(i, space, "local")
+            found = [(name if type(name) is str else _key(name), value) for name, value in dict.items(space)]
             if frame.f_code.co_flags & 1:  # CO_OPTIMIZED: the variables live elsewhere, this is a copy
                 ours = 3 if id(space) not in self.index else 4  # there since an earlier look: in objs too
                 if sys.getrefcount(space) <= ours:
                     space.clear()
                 else:
-                    self.shared += 1
-        elif type(space) is _FrameLocals:
-            for name, value in space.items():
-                self.edge(i, value, "local", name)
+                    self.shared.add(id(frame))
+            return found
+        return list(space.items()) if type(space) is _FrameLocals else []
+
+    def locals(self, i, frame):
+        """Edges to the local variables of a frame. Returns their number."""
+        before = len(self.edges[0])
+        for name, value in self.variables(frame):
+            self.edge(i, value, "local", name)
         return len(self.edges[0]) - before
 
     def label_frames(self):
@@ -917,9 +962,7 @@ class _Table:
             self.kind.append(kind[e])
             self.text.append(text[e])
         self.number = number
-        self.probe = [object()]
-        self.base = sys.getrefcount(self.probe[0])
-        self.cpp = None
+        self.base = _list_references()
 
     def columns(self):
         heap = self.heap
@@ -1203,6 +1246,12 @@ class _Table:
 
 
 _GRAPH_EDGES = frozenset(("grad", "base", "grad_fn", "next", "saved", "variable"))
+
+
+def _list_references():
+    """What sys.getrefcount says of an object that only a list refers to."""
+    probe = [object()]
+    return sys.getrefcount(probe[0])
 
 
 def _handled():
@@ -1644,7 +1693,7 @@ class _Recorder:
         self.dumps += 1
         begin = time.monotonic()
         fields = {"id": number, "step": self.steps, "reason": reason}
-        heap = _Heap(self.torch, self.all_devices)
+        heap = _Heap(self.torch, self.all_devices, reason == "oom")
         try:
             heap.scan()
             if self.torch is not None:

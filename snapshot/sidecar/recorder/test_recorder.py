@@ -286,7 +286,8 @@ class Holders(Recorded):
     def test_long_keys(self):
         t, address = make()
         self.keep = {"k" * 1000: t}
-        found = [label for tensor in self.graph().of(address) for _, kind, label in self.graph().sources[tensor["node"]] if kind == "key"]
+        graph = self.graph()
+        found = [label for tensor in graph.of(address) for _, kind, label in graph.sources[tensor["node"]] if kind == "key"]
         self.assertEqual([len(x) for x in found], [80])
 
     def test_functions(self):
@@ -500,6 +501,46 @@ class Autograd(Recorded):
         node = self.holder(out[0], "grad_fn", "attr extra")
         self.assertEqual(node["kind"], "tensor")
         self.assertIn("node", [n["kind"] for n in self.graph().starts(address, "saved saved_tensors[0]")])
+
+    def test_cycle_through_the_graph(self):
+        """A function that keeps its own output in ctx: neither reference counting nor gc can ever free it."""
+        class Keep(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.out = []
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+        x, _ = make(requires_grad=True)
+        y = Keep.apply(x)
+        y.grad_fn.out.append(y)
+        address = y.data_ptr()
+        del y
+        self.assertEqual(self.graph().reached(address), {"cycle"})
+
+    def test_owned_by_cpp(self):
+        plain = torch.nn.Linear(SIZE, 1, bias=False)
+        address = plain.weight.data_ptr()
+        self.keep = torch.jit.script(plain)._c
+        del plain
+        graph = self.graph()
+        self.assertEqual(graph.reached(address), {"cpp"})
+        self.assertEqual([n["kind"] for n in graph.starts(address, "owner")], ["cpp"])
+
+    def test_held_by_the_evaluation_stack(self):
+        address = []
+
+        def pairs():
+            t, at = make()
+            address.append(at)
+            return [t, None]
+        for item in pairs():
+            if item is not None:
+                continue
+            graph = self.graph()
+        self.assertEqual(graph.reached(address[0]), {"unknown"})
 
     def test_freed_graph(self):
         x, _ = make(requires_grad=True)
@@ -996,18 +1037,6 @@ if "exit" in sys.argv: sys.exit(5)
 
 
 class Killed(Recorded):
-    PROGRAM = """
-import sys
-sys.path.insert(0, %r)
-import torch, snapana_recorder as r
-r.start(%r, devices="all")
-keep = [torch.zeros(10) for _ in range(200)]
-print("ready", flush=True)
-while True:
-    r.step()
-    r.dump()
-"""
-
     def test_kill(self):
         """A process killed at any moment leaves a file whose records are whole, but for the last one."""
         for i in range(50):
@@ -1033,6 +1062,39 @@ while True:
             size = os.path.getsize(path + ".snapana")
             self.assertTrue(0 <= rest < size)
             self.assertNotIn("end", [x["type"] for x in found])
+
+
+class Threads(Recorded):
+    PROGRAM = """
+import sys, threading
+import torch, snapana_recorder as r
+done = []
+
+def train():
+    model = torch.nn.Linear(20, 20)
+    while not done:
+        keep = [model(torch.zeros(3, 20)).relu() for _ in range(50)]
+        model(torch.zeros(2, 20)).sum().backward()
+
+threads = [threading.Thread(target=train) for _ in range(2)]
+for t in threads:
+    t.start()
+r.start(sys.argv[1], devices="all")
+for _ in range(5):
+    r.dump()
+    r.step()
+r.stop()
+done.append(1)
+for t in threads:
+    t.join()
+"""
+
+    def test_while_other_threads_train(self):
+        done = subprocess.run([sys.executable, "-c", self.PROGRAM, self.run_path], cwd=os.path.dirname(os.path.abspath(SOURCE)), stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x["type"] for x in found if x["type"] in ("holders", "fault", "end")], ["holders"] * 5 + ["end"])
 
 
 class Source(unittest.TestCase):
