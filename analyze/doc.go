@@ -8,7 +8,9 @@
 //  3. steps finds the program's steps, category says what memory is for, and churn what came
 //     and went at once.
 //  4. ghost looks for memory that every lap of a loop adds and never returns.
-//  5. verdict turns all of it into ranked findings and one line.
+//  5. whatif replays the run under other allocator settings, and oom says of the request that
+//     failed in which circumstances it would not have.
+//  6. verdict turns all of it into ranked findings and one line.
 //
 // Data flows this way only; no package looks at one that comes after it.
 package analyze

@@ -5,6 +5,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
@@ -37,11 +38,13 @@ type Device struct {
 	Timeline *timeline.Timeline
 	// Moments are the states that reports show: "peak" (highest active bytes, if there is a
 	// trace), "oom" (the last out-of-memory event, if any) and "end", in this order.
-	Moments []Moment
-	Steps   steps.Result
-	Churn   churn.Report
-	Free    []fragmentation.Sample // free memory over the trace
-	Uses    *category.Table        // what each life is for
+	Moments    []Moment
+	Steps      steps.Result
+	Churn      churn.Report
+	Free       []fragmentation.Sample // free memory over the trace
+	Categories *category.Table        // what each life is for
+	Uses       []category.Sample      // what the active memory is for, over the trace
+	OOM        *oom.Report            // the last request that failed, nil for none
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
 }

@@ -9,6 +9,7 @@ import (
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
+	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
@@ -23,6 +24,8 @@ type Options struct {
 	// NoReplay leaves out what other allocator settings would have done. Advice is then not
 	// proven.
 	NoReplay bool
+	// Capacity is the memory of each device in bytes, 0 for unknown: snapshots do not record it.
+	Capacity int64
 }
 
 // Run analyses a snapshot. It never fails: what the file lacks or contradicts is said in the
@@ -34,7 +37,8 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		t := timeline.Build(s, ordinal)
 		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
 		uses := category.Find(s, t, &d.Steps, opt.Rules)
-		d.Uses = uses
+		d.Categories = uses
+		d.Uses = uses.Over(t, useSamples)
 		end := look(s, t, uses, "end", t.Trace.Len()-1)
 		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
 		if t.Trace.Len() > 0 { // else nothing is known of a peak
@@ -43,10 +47,10 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 			d.Moments = append(d.Moments, peak)
 		}
 		if n := len(t.OOMs); n > 0 {
-			oom := look(s, t, uses, "oom", t.OOMs[n-1].Event)
-			scene := oom.scene()
+			m := look(s, t, uses, "oom", t.OOMs[n-1].Event)
+			scene := m.scene()
 			e.OOM = &scene
-			d.Moments = append(d.Moments, oom)
+			d.Moments = append(d.Moments, m)
 		}
 		d.Moments = append(d.Moments, end)
 		if !opt.NoReplay && t.Trace.Len() > 0 && (t.Trace.Len() <= maxReplayed || len(t.OOMs)+len(t.Retries) > 0) && s.Partial == nil {
@@ -54,6 +58,12 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 			if a, err := whatif.Ask(s, program, validation, whatif.Question{NoSearch: true}); err == nil {
 				d.WhatIf, e.WhatIf = a, a
 			}
+		}
+		if e.OOM != nil {
+			d.OOM = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
+				Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: opt.Capacity,
+			})
+			e.Failure = d.OOM
 		}
 		evidence = append(evidence, e)
 		r.Devices = append(r.Devices, d)
@@ -66,6 +76,9 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 // maxReplayed bounds the traces that are replayed under other settings although nothing went
 // wrong: it takes about a second for a million events.
 const maxReplayed = 2_000_000
+
+// useSamples is into how many columns categories over time are sorted.
+const useSamples = 700
 
 // freeSamples is at how many events the free memory is measured.
 const freeSamples = 160

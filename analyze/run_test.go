@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"snapana/analyze"
+	"snapana/analyze/fragmentation"
 	"snapana/analyze/verdict"
 	"snapana/snapshot"
 )
@@ -88,7 +89,8 @@ func TestBundled(t *testing.T) {
 		"ghost": {verdict.Ghost, []string{"model.py:39 forward", "loop in validate", "no_grad", "/workspace/model.py:39 forward"}},
 		"fragmentation": {verdict.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
-			"Do not count on PYTORCH_CUDA_ALLOC_CONF"}},
+			"Do not count on PYTORCH_CUDA_ALLOC_CONF", "With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
+			"fewer blocks are not"}},
 		"healthy": {verdict.Healthy, nil},
 	} {
 		r := run(t, "../fixtures/"+name+".pickle")
@@ -149,6 +151,12 @@ func TestSums(t *testing.T) {
 	}
 	for _, file := range files {
 		for _, d := range run(t, file).Devices {
+			for _, x := range d.Free {
+				checkGroups(t, file, x.Groups, x.Reserved, x.Classes.Pending)
+				if x.Classes.Sum() != x.Reserved-x.Allocated && d.Timeline.Checks.Inconsistent() == 0 {
+					t.Errorf("%s GPU %d event %d: classes %+v do not sum to %d - %d", file, d.Timeline.Device, x.Event, x.Classes, x.Reserved, x.Allocated)
+				}
+			}
 			for _, m := range d.Moments {
 				fr := m.Frag
 				if fr.Reserved != fr.Active+fr.Releasable+fr.Split || fr.Reserved != m.State.Totals.Reserved {
@@ -156,6 +164,7 @@ func TestSums(t *testing.T) {
 						fr.Reserved, fr.Active, fr.Releasable, fr.Split)
 				}
 				totals := m.State.Totals
+				checkGroups(t, file, fr.Groups, fr.Reserved, fr.Classes.Pending)
 				if sum := fr.Classes.Sum(); sum != totals.Reserved-totals.Allocated && len(m.State.Outside) == 0 {
 					t.Errorf("%s GPU %d %s: classes %+v sum to %d, want %d", file, d.Timeline.Device, m.Name, fr.Classes, sum, totals.Reserved-totals.Allocated)
 				}
@@ -177,5 +186,20 @@ func TestSums(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// checkGroups holds that streams and pools sum up to their device.
+func checkGroups(t *testing.T, file string, groups []fragmentation.Group, reserved, pending int64) {
+	t.Helper()
+	for _, g := range groups {
+		if g.Reserved != g.Active+g.Releasable+g.Split {
+			t.Errorf("%s: %+v does not close", file, g)
+		}
+		reserved -= g.Reserved
+		pending -= g.Pending
+	}
+	if reserved != 0 || pending != 0 {
+		t.Errorf("%s: groups miss %d bytes reserved and %d pending", file, reserved, pending)
 	}
 }

@@ -34,7 +34,7 @@ func render(r *analyze.Result, maxPage int) ([]file, error) {
 		{jsonName, func(w io.Writer) error { return json.Write(w, r) }},
 	}
 	for _, p := range plot.All(r) {
-		jobs = append(jobs, job{p.Name, p.Write})
+		jobs = append(jobs, job{p.Name + ".png", func(w io.Writer) error { return p.Write(w, plot.Medium{}) }})
 	}
 	files, errs := make([]file, len(jobs)), make([]error, len(jobs))
 	next := make(chan int)
@@ -64,7 +64,7 @@ func render(r *analyze.Result, maxPage int) ([]file, error) {
 // ours matches the names that files of a report have.
 func ours(name string) bool {
 	return name == jsonName || name == "report.html" ||
-		regexp.MustCompile(`^(timeline|segments-(peak|end)|stacks)(-gpu[0-9]+)?\.png$`).MatchString(name)
+		regexp.MustCompile(`^(timeline|categories|fragmentation|segments-(peak|end)|stacks|whatif)(-gpu[0-9]+)?\.png$`).MatchString(name)
 }
 
 // isReport reports whether the file at path begins as report.json does.

@@ -42,9 +42,9 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-var one = []string{"report.html", "report.json", "segments-end.png", "segments-peak.png", "stacks.png", "timeline.png"}
+var one = []string{"categories.png", "fragmentation.png", "report.html", "report.json", "segments-end.png", "segments-peak.png", "stacks.png", "timeline.png"}
 
-var none = one[:2] // of a file without segments and events
+var none = []string{"report.html", "report.json"} // of a file without segments and events
 
 func TestWriteDir(t *testing.T) {
 	root := t.TempDir()

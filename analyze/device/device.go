@@ -1,6 +1,11 @@
-// Package device talks to the GPU driver through NVML, which nothing else may call. NVML is
-// loaded at run time and may be missing; any call before a successful nvmlInit would kill the
-// process, so every function here begins with one and says what is wrong when it fails.
+// Package device reads the GPU driver through NVML: how much of each device's memory is used,
+// and by which processes. NVML is loaded at run time and may be missing; any call before a
+// successful nvmlInit, or of a function that an older driver lacks, would kill the process, so
+// Open is the only way to a Driver and a Driver asks for each function before it calls it.
+//
+// What the driver does not tell stays unknown: nil, never zero. A call that fails costs its
+// figure and is listed in the reading's errors; a device that is lost costs the rest of its
+// figures. What a device does not support is no error.
 package device
 
 import "errors"
@@ -11,3 +16,12 @@ var ErrBuiltWithout = errors.New("built without NVML")
 
 // ErrNoDriver says that the machine has no NVIDIA driver, or none that answers.
 var ErrNoDriver = errors.New("no NVIDIA driver")
+
+// States of a process.
+const (
+	Running = "running"
+	Zombie  = "zombie" // ended, and its parent has not asked how
+	// Gone is a process that the driver lists and the system does not have. It is only said
+	// where every process of the machine can be seen, which is not so in a container.
+	Gone = "gone"
+)

@@ -1,19 +1,23 @@
-package device
+package device_test
 
 import (
 	"errors"
 	"testing"
+
+	"snapana/analyze/device"
 )
 
 // The machine decides which of the outcomes it is; none may end the process.
-func TestNVML(t *testing.T) {
-	version, err := NVML()
-	switch {
-	case err == nil && version == "":
-		t.Error("no version and no error")
-	case err != nil && version != "":
-		t.Errorf("both version %q and error %v", version, err)
-	case err != nil && !errors.Is(err, ErrBuiltWithout) && !errors.Is(err, ErrNoDriver):
-		t.Errorf("error of no known class: %v", err)
+func TestOpen(t *testing.T) {
+	driver, err := device.Open()
+	if err != nil {
+		if !errors.Is(err, device.ErrBuiltWithout) && !errors.Is(err, device.ErrNoDriver) {
+			t.Errorf("error of no known class: %v", err)
+		}
+		return
+	}
+	defer driver.Close()
+	if version, err := driver.Version(); err != nil || version == "" {
+		t.Errorf("version %q, error %v", version, err)
 	}
 }

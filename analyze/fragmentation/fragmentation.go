@@ -26,10 +26,23 @@
 //	remainder   what was left of a block and not worth a split: up to 1 MiB
 //
 // The stream in question is that of the request where one failed, and else the one with the
-// most reserved memory.
+// most reserved memory. With free(h) the size of a hole h, a range between live blocks:
+//
+//	scatter        = 1 - max free(h) / sum free(h)
+//	largest usable = max free(h) over the holes of the default pools on that stream: the largest
+//	                 request that needs no cudaMalloc
+//	with cudaMalloc  the larger of that and of the device's free memory, down to 2 MiB
+//
+// What keeps a segment is measured in three ways. A block holds hostage the holes that touch it:
+// without it they are one. Free and Clear find the fewest blocks without which a request is
+// served, by whole segments that go back to the device or by one hole that is large enough. Rank
+// goes by stacks, since a program can do without a stack's blocks rather than without some.
 package fragmentation
 
-import "snapana/snapshot"
+import (
+	"snapana/analyze/allocator"
+	"snapana/snapshot"
+)
 
 // Report is the free memory of one device at one moment, in bytes.
 type Report struct {
@@ -47,6 +60,9 @@ type Report struct {
 	Stream    snapshot.StreamID // the stream in question
 	Classes   Classes
 	Remainder int64 // of Rounding, what was not worth a split
+	Private   int64 // of Classes.Stream, what is of private pools
+	// Groups are the streams and pools, most reserved bytes first. They sum to the device's.
+	Groups []Group
 	// LargestUsable is the largest free range of the default pools on the stream in question:
 	// the largest request that needs no cudaMalloc.
 	LargestUsable int64
@@ -73,6 +89,19 @@ type Holes struct {
 	Bytes int64
 }
 
+// Group is the memory of one stream in one pool: a free block serves only requests of both.
+type Group struct {
+	Stream     snapshot.StreamID `json:"stream"`
+	Pool       snapshot.PoolID   `json:"-"` // zero is the default pools, small and large
+	Segments   int               `json:"segments"`
+	Reserved   int64             `json:"reserved"`
+	Active     int64             `json:"active"`
+	Pending    int64             `json:"pending"`      // of Active, what waits for another stream
+	Releasable int64             `json:"releasable"`   // free bytes in segments without a live block
+	Split      int64             `json:"split"`        // free bytes in the others
+	Largest    int64             `json:"largest_free"` // largest hole
+}
+
 // Scatter is the share of the free memory that is not in the largest piece: 0 when it is all in
 // one, near 1 when it is in many small ones, 0 too when nothing is free.
 func (r *Report) Scatter() float64 {
@@ -81,6 +110,12 @@ func (r *Report) Scatter() float64 {
 		return 0
 	}
 	return 1 - float64(r.LargestFree)/float64(free)
+}
+
+// Servable is the largest request that could succeed when the device has so many bytes free, -1
+// for unknown: then it is what needs no cudaMalloc.
+func (r *Report) Servable(deviceFree int64) int64 {
+	return max(r.LargestUsable, deviceFree/allocator.RoundLarge*allocator.RoundLarge)
 }
 
 // Pin is a segment that cannot be released, and what keeps it.

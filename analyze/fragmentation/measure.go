@@ -14,55 +14,86 @@ import (
 // blocks, since the allocator merges free neighbours (specification 4.2).
 func Measure(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State) Report {
 	r := Report{Stream: streamInQuestion(t, st)}
-	r.Classes.Pending = pending(t, st)
-	edges := make([]edge, len(st.Segments))
-	for i := range st.Segments {
-		edges[i] = edgesOf(t, &st.Segments[i])
-	}
+	groups := map[groupKey]int{}
+	of := make([]int, len(st.Segments)) // row of Groups by segment
 	for i := range st.Segments {
 		seg := &st.Segments[i]
-		r.Segments++
-		r.Reserved += seg.Size
-		r.Active += seg.Active
-		free := seg.Size - seg.Active
-		if len(seg.Live) == 0 {
-			r.Releasable += free
-		} else if free > 0 {
-			r.Split += free
-			r.PartlyUsed++
-			r.Pins = append(r.Pins, Pin{Segment: i, Free: free, Live: seg.Active, Lives: seg.Live})
+		key := groupKey{seg.Stream, seg.Pool}
+		g, ok := groups[key]
+		if !ok {
+			g = len(r.Groups)
+			groups[key] = g
+			r.Groups = append(r.Groups, Group{Stream: seg.Stream, Pool: seg.Pool})
 		}
-		foreign := seg.Pool != (snapshot.PoolID{}) || seg.Stream != r.Stream && len(seg.Live) > 0
-		holes(t, seg, func(at uint64, size int64) {
-			r.LargestFree = max(r.LargestFree, size)
-			h := &r.Holes[bits.Len64(uint64(size))-1]
-			h.Count++
-			h.Bytes += size
-			if seg.Pool == (snapshot.PoolID{}) && seg.Stream == r.Stream {
-				r.LargestUsable = max(r.LargestUsable, size)
-			}
-			switch {
-			case foreign:
-				r.Classes.Stream += size
-			case len(seg.Live) == 0:
-				r.Classes.Releasable += size
-			case at == seg.Addr && i > 0 && edges[i-1].continues(&st.Segments[i-1], seg),
-				at+uint64(size) == seg.Addr+uint64(seg.Size) && i+1 < len(edges) && edges[i+1].precedes(&st.Segments[i+1], seg):
-				r.Classes.Soft += size
-			default:
-				r.Classes.Hard += size
-			}
-		})
-		for _, row := range seg.Live {
-			l := &t.Lives[row]
-			r.Rounding += l.Rounded - l.Requested
-			if rest := l.Rounded - allocator.RoundSize(min(max(l.Requested, 0), allocator.MaxRequest), (*allocator.Roundup)(&s.Settings.Roundup)); rest > 0 {
-				r.Remainder += rest
-			}
+		of[i] = g
+		r.segment(s, t, st, i, &r.Groups[g])
+	}
+	EachHole(t, st, r.Stream, func(h Hole) { r.hole(&h, &st.Segments[h.Segment], &r.Groups[of[h.Segment]]) })
+	slices.SortStableFunc(r.Pins, func(a, b Pin) int { return cmp.Compare(b.Free, a.Free) })
+	slices.SortStableFunc(r.Groups, func(a, b Group) int { return cmp.Compare(b.Reserved, a.Reserved) })
+	return r
+}
+
+type groupKey struct {
+	stream snapshot.StreamID
+	pool   snapshot.PoolID
+}
+
+// segment adds what does not depend on where holes lie.
+func (r *Report) segment(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, i int, g *Group) {
+	seg := &st.Segments[i]
+	r.Segments++
+	r.Reserved += seg.Size
+	r.Active += seg.Active
+	g.Segments++
+	g.Reserved += seg.Size
+	g.Active += seg.Active
+	free := seg.Size - seg.Active
+	if len(seg.Live) == 0 {
+		r.Releasable += free
+		g.Releasable += free
+	} else if g.Split += free; free > 0 {
+		r.Split += free
+		r.PartlyUsed++
+		r.Pins = append(r.Pins, Pin{Segment: i, Free: free, Live: seg.Active, Lives: seg.Live})
+	}
+	up := (*allocator.Roundup)(&s.Settings.Roundup)
+	for _, row := range seg.Live {
+		l := &t.Lives[row]
+		r.Rounding += l.Rounded - l.Requested
+		if rest := l.Rounded - allocator.RoundSize(min(max(l.Requested, 0), allocator.MaxRequest), up); rest > 0 {
+			r.Remainder += rest
+		}
+		if l.Waits(st.Event) {
+			r.Classes.Pending += l.Rounded
+			g.Pending += l.Rounded
 		}
 	}
-	slices.SortStableFunc(r.Pins, func(a, b Pin) int { return cmp.Compare(b.Free, a.Free) })
-	return r
+}
+
+func (r *Report) hole(h *Hole, seg *timeline.SegmentState, g *Group) {
+	r.LargestFree = max(r.LargestFree, h.Size)
+	g.Largest = max(g.Largest, h.Size)
+	n := &r.Holes[bits.Len64(uint64(h.Size))-1]
+	n.Count++
+	n.Bytes += h.Size
+	private := seg.Pool != (snapshot.PoolID{})
+	if !private && seg.Stream == r.Stream {
+		r.LargestUsable = max(r.LargestUsable, h.Size)
+	}
+	switch h.Class {
+	case Releasable:
+		r.Classes.Releasable += h.Size
+	case Hard:
+		r.Classes.Hard += h.Size
+	case Soft:
+		r.Classes.Soft += h.Size
+	case Stream:
+		r.Classes.Stream += h.Size
+		if private {
+			r.Private += h.Size
+		}
+	}
 }
 
 // streamInQuestion is the stream of the request that failed at this moment, else the one with
@@ -86,61 +117,4 @@ func streamInQuestion(t *timeline.Timeline, st *timeline.State) snapshot.StreamI
 		}
 	}
 	return best
-}
-
-// pending adds up the blocks that only another stream still uses.
-func pending(t *timeline.Timeline, st *timeline.State) int64 {
-	var sum int64
-	for i := range st.Segments {
-		for _, row := range st.Segments[i].Live {
-			l := &t.Lives[row]
-			if l.FreeRequested == timeline.PendingBefore || l.FreeRequested >= 0 && int(l.FreeRequested) <= st.Event {
-				sum += l.Rounded
-			}
-		}
-	}
-	return sum
-}
-
-// holes calls f for each free range of a segment, by address.
-func holes(t *timeline.Timeline, seg *timeline.SegmentState, f func(at uint64, size int64)) {
-	at := seg.Addr
-	for _, row := range seg.Live {
-		l := &t.Lives[row]
-		if l.Addr > at {
-			f(at, int64(l.Addr-at))
-		}
-		at = l.Addr + uint64(l.Rounded)
-	}
-	if end := seg.Addr + uint64(seg.Size); end > at {
-		f(at, int64(end-at))
-	}
-}
-
-// edge says whether a segment begins and ends with free memory.
-type edge struct{ head, tail bool }
-
-func edgesOf(t *timeline.Timeline, seg *timeline.SegmentState) edge {
-	e := edge{true, true}
-	if n := len(seg.Live); n > 0 {
-		last := &t.Lives[seg.Live[n-1]]
-		e.head = t.Lives[seg.Live[0]].Addr > seg.Addr
-		e.tail = last.Addr+uint64(last.Rounded) < seg.Addr+uint64(seg.Size)
-	}
-	return e
-}
-
-// continues reports whether the free end of before lies right before seg, and could be one
-// with it.
-func (e edge) continues(before, seg *timeline.SegmentState) bool {
-	return e.tail && before.Addr+uint64(before.Size) == seg.Addr && joinable(before, seg)
-}
-
-// precedes reports whether the free start of after lies right behind seg.
-func (e edge) precedes(after, seg *timeline.SegmentState) bool {
-	return e.head && seg.Addr+uint64(seg.Size) == after.Addr && joinable(after, seg)
-}
-
-func joinable(a, b *timeline.SegmentState) bool {
-	return a.Stream == b.Stream && a.Pool == b.Pool && a.Kind == b.Kind
 }

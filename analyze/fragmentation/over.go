@@ -13,6 +13,7 @@ type Sample struct {
 	Allocated     int64   `json:"allocated"`
 	LargestUsable int64   `json:"largest_usable"`
 	Classes       Classes `json:"classes"`
+	Groups        []Group `json:"-"` // streams and pools, most reserved bytes first
 }
 
 // Over measures a device at up to n events, evenly spread over its trace, the last one
@@ -24,7 +25,7 @@ func Over(s *snapshot.Snapshot, t *timeline.Timeline, n int) []Sample {
 	for i := 1; i <= n; i++ {
 		st := t.StateAt(last * i / n)
 		r := Measure(s, t, st)
-		out = append(out, Sample{st.Event, st.Time, st.Totals.Reserved, st.Totals.Allocated, r.LargestUsable, r.Classes})
+		out = append(out, Sample{st.Event, st.Time, st.Totals.Reserved, st.Totals.Allocated, r.LargestUsable, r.Classes, r.Groups})
 	}
 	return out
 }

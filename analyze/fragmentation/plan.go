@@ -8,13 +8,14 @@ import (
 	"snapana/snapshot"
 )
 
-// Plan is what to free so that whole segments can go back to the device.
+// Plan is which live blocks to free so that a request can be served.
 type Plan struct {
-	Need     int64 // bytes to return
-	Returned int64 // bytes of the segments that would be free, 0 when the plan cannot be had
+	Returned int64 // bytes of segments that go back to the device, or 0
 	Segments int
-	Blocks   int64 // live blocks to free
+	Hole     int64 // size of the free range that comes about inside a segment, or 0
+	Blocks   int64 // live blocks to free, 0 when the plan cannot be had
 	Bytes    int64 // their rounded bytes
+	Fewest   bool  // no other choice frees fewer blocks; else, of whole segments, at most twice as many
 	Sites    []PlanSite
 }
 
@@ -25,55 +26,96 @@ type PlanSite struct {
 	Bytes  int64
 }
 
-// Free plans to return need bytes of segments by freeing live blocks. It takes the segments
-// that give the most bytes for each block first and then drops those that turn out not to be
-// needed: sound, though not always the fewest blocks. Expandable and private memory is left
-// alone, since it is not returned by segment.
-func Free(t *timeline.Timeline, st *timeline.State, r *Report, need int64) Plan {
-	p := Plan{Need: need}
+// Free plans to return need bytes of segments by freeing all live blocks of some. Segments share
+// no blocks, so that this is a knapsack: of segments that return need bytes, those with the fewest
+// blocks. Expandable and private memory is left alone, since it is not returned by segment.
+func Free(t *timeline.Timeline, st *timeline.State, need int64) Plan {
 	if need <= 0 {
-		return p
+		return Plan{}
 	}
-	pins := make([]Pin, 0, len(r.Pins))
-	for _, pin := range r.Pins {
-		if seg := &st.Segments[pin.Segment]; !seg.Expandable && seg.Pool == (snapshot.PoolID{}) {
-			pins = append(pins, pin)
+	var lives [][]int32
+	var items []item
+	expandable := false
+	for i := range st.Segments {
+		seg := &st.Segments[i]
+		if returnable(seg) && len(seg.Live) > 0 {
+			lives = append(lives, seg.Live)
+			items = append(items, item{len(seg.Live), seg.Size})
 		}
+		expandable = expandable || seg.Expandable
 	}
-	size := func(pin *Pin) int64 { return st.Segments[pin.Segment].Size }
-	slices.SortStableFunc(pins, func(a, b Pin) int {
-		// a gives more for each block: size(a)/blocks(a) > size(b)/blocks(b)
-		return cmp.Compare(size(&b)*int64(len(a.Lives)), size(&a)*int64(len(b.Lives)))
-	})
-	n := 0
-	for ; n < len(pins) && p.Returned < need; n++ {
-		p.Returned += size(&pins[n])
+	chosen, fewest := cover(items, need)
+	if chosen == nil {
+		return Plan{}
 	}
-	if p.Returned < need {
-		return Plan{Need: need}
+	p := Plan{Segments: len(chosen), Fewest: fewest && !expandable}
+	var rows []int32
+	for _, i := range chosen {
+		p.Returned += items[i].size
+		rows = append(rows, lives[i]...)
 	}
-	pins = pins[:n]
-	for i := len(pins) - 1; i >= 0; i-- {
-		if s := size(&pins[i]); p.Returned-s >= need {
-			p.Returned -= s
-			pins = slices.Delete(pins, i, i+1)
+	p.frees(t, rows)
+	return p
+}
+
+// Clear plans a hole of at least size bytes inside one segment of a stream's default pools, by
+// freeing the fewest neighbours.
+func Clear(t *timeline.Timeline, st *timeline.State, stream snapshot.StreamID, size int64) Plan {
+	var best []int32
+	var hole int64
+	for i := range st.Segments {
+		seg := &st.Segments[i]
+		if seg.Pool != (snapshot.PoolID{}) || seg.Stream != stream || seg.Size < size {
+			continue
 		}
-	}
-	sites := map[snapshot.StackID]*PlanSite{}
-	for _, pin := range pins {
-		p.Segments++
-		for _, row := range pin.Lives {
-			l := &t.Lives[row]
-			site := sites[l.Stack]
-			if site == nil {
-				site = &PlanSite{Stack: l.Stack}
-				sites[l.Stack] = site
+		end := func(i int) uint64 { // of the block before the window
+			if i == 0 {
+				return seg.Addr
 			}
-			site.Blocks++
-			site.Bytes += l.Rounded
-			p.Blocks++
-			p.Bytes += l.Rounded
+			l := &t.Lives[seg.Live[i-1]]
+			return l.Addr + uint64(l.Rounded)
 		}
+		start := func(i int) uint64 { // of the block behind it
+			if i == len(seg.Live) {
+				return seg.Addr + uint64(seg.Size)
+			}
+			return t.Lives[seg.Live[i]].Addr
+		}
+		to := 0
+		for from := range seg.Live {
+			for to = max(to, from+1); to < len(seg.Live) && int64(start(to)-end(from)) < size; to++ {
+			}
+			if n := int64(start(to) - end(from)); n >= size && (best == nil || to-from < len(best)) {
+				best, hole = seg.Live[from:to], n
+			}
+		}
+	}
+	if best == nil {
+		return Plan{}
+	}
+	p := Plan{Hole: hole, Fewest: true}
+	p.frees(t, best)
+	return p
+}
+
+// returnable reports whether a segment goes back to the device as one when nothing lives in it.
+func returnable(seg *timeline.SegmentState) bool {
+	return !seg.Expandable && seg.Pool == (snapshot.PoolID{})
+}
+
+func (p *Plan) frees(t *timeline.Timeline, rows []int32) {
+	sites := map[snapshot.StackID]*PlanSite{}
+	for _, row := range rows {
+		l := &t.Lives[row]
+		site := sites[l.Stack]
+		if site == nil {
+			site = &PlanSite{Stack: l.Stack}
+			sites[l.Stack] = site
+		}
+		site.Blocks++
+		site.Bytes += l.Rounded
+		p.Blocks++
+		p.Bytes += l.Rounded
 	}
 	for _, site := range sites {
 		p.Sites = append(p.Sites, *site)
@@ -81,5 +123,4 @@ func Free(t *timeline.Timeline, st *timeline.State, r *Report, need int64) Plan 
 	slices.SortFunc(p.Sites, func(a, b PlanSite) int {
 		return cmp.Or(cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Stack, b.Stack))
 	})
-	return p
 }

@@ -79,6 +79,12 @@ func (l *Life) LiveAfter(e int) bool {
 	return int(l.Born) <= e && (l.Freed < 0 || int(l.Freed) > e)
 }
 
+// Waits reports whether a block that is active right after event e was freed by the program by
+// then, and only waits for another stream (record_stream).
+func (l *Life) Waits(e int) bool {
+	return l.FreeRequested == PendingBefore || l.FreeRequested >= 0 && int(l.FreeRequested) <= e
+}
+
 // Range is a reserved range of addresses: a cudaMalloc segment or a mapped run.
 type Range struct {
 	Addr       uint64

@@ -2,9 +2,12 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 
+	"snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
+	"snapana/analyze/whatif"
 	"snapana/snapshot"
 )
 
@@ -12,41 +15,83 @@ import (
 func (j *judge) defragment(sc *Scene, e *Evidence) []string {
 	next := j.settings(e)
 	if len(sc.Frag.Pins) > 0 {
-		next = append(next, fmt.Sprintf("Allocate long-lived tensors (%s) before the big short-lived ones, or in one piece, so that they do not pin segments.",
+		next = append(next, fmt.Sprintf("Allocate long-lived tensors (%s) before the short-lived ones, or in one piece, so that they do not pin segments.",
 			pinSite(j.s, e.Timeline, sc)))
 	}
 	return next
 }
 
+// settledLine names small blocks that stay among large ones that come and go, where the trace
+// shows such a thing.
+func settledLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) []string {
+	x, ok := fragmentation.FindSettled(t, sc.State, &sc.Frag)
+	if !ok {
+		return nil
+	}
+	return []string{fmt.Sprintf("Long-lived small blocks among short-lived large ones: %s of about %s, most from %s, stay in segments through which %s of about %s passed, each freed after about %s.",
+		plural(int(x.Blocks), "block"), units.Bytes(x.Size), siteOr(s, x.Stack), plural(int(x.Passed), "block"), units.Bytes(x.PassedSize), plural(x.PassedLife, "event"))}
+}
+
+// rankLine says which stacks to do without.
+func rankLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) []string {
+	steps := fragmentation.Rank(t, sc.State, &sc.Frag, 2)
+	if len(steps) < 2 || steps[1].Returned == 0 { // the plan says the same of a single stack
+		return nil
+	}
+	if a := &steps[0]; a.Returned*4 >= 3*steps[1].Returned {
+		return []string{fmt.Sprintf("All %s of %s (%s) gone would return %s in %s.", plural(int(a.Blocks), "block"), siteOr(s, a.Stack),
+			units.Bytes(a.Bytes), units.Bytes(a.Returned), plural(a.Segments, "segment"))}
+	}
+	a, b := &steps[0], &steps[1]
+	return []string{fmt.Sprintf("All %s of %s and %s (%s) gone would return %s in %s.", plural(int(a.Blocks+b.Blocks), "block"), siteOr(s, a.Stack), siteOr(s, b.Stack),
+		units.Bytes(a.Bytes+b.Bytes), units.Bytes(b.Returned), plural(b.Segments, "segment"))}
+}
+
 // settings says which allocator setting helps, as far as a replay of the run proves it.
 func (j *judge) settings(e *Evidence) []string {
 	a := e.WhatIf
-	switch {
-	case a == nil || !a.Licence.Trusted:
+	if a == nil || !a.Licence.Trusted {
 		if j.s.Settings.ExpandableSegments {
 			return nil
 		}
 		return []string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. That it helps here is not proven: the run cannot be replayed well enough."}
-	case a.Best > 0:
-		return []string{fmt.Sprintf("Set PYTORCH_CUDA_ALLOC_CONF=%s before the program starts. %s (Replayed: %s of the run's own requests are reproduced.)",
-			a.Rows[a.Best].Text, a.Advice, units.Percent(int64(a.Licence.SameRequests), int64(a.Licence.Requests)))}
 	}
-	return []string{"Do not count on PYTORCH_CUDA_ALLOC_CONF: " + noSetting(e)}
+	if a.Best <= 0 {
+		return []string{"Do not count on PYTORCH_CUDA_ALLOC_CONF: " + noSetting(e)}
+	}
+	best := &a.Rows[a.Best]
+	proof := fmt.Sprintf("(Replayed: %s of the run's own requests are reproduced.)", units.Percent(int64(a.Licence.SameRequests), int64(a.Licence.Requests)))
+	if best.Needs != "" {
+		return []string{
+			"Do not count on PYTORCH_CUDA_ALLOC_CONF in this release of torch: " + noSetting(e),
+			fmt.Sprintf("With torch %s or later, %s serves every request. %s", best.Needs, best.Text, proof),
+		}
+	}
+	return []string{fmt.Sprintf("Set PYTORCH_CUDA_ALLOC_CONF=%s before the program starts: %s %s", best.Text, served(a), proof)}
+}
+
+// served is what the recommended setting gives, without its name.
+func served(a *whatif.Answer) string {
+	return strings.TrimPrefix(a.Advice, "With "+a.Rows[a.Best].Text+" ")
 }
 
 // noSetting says what was tried in vain.
 func noSetting(e *Evidence) string {
-	a := e.WhatIf
-	fails := 0
-	for i := range a.Rows {
-		if a.Rows[i].Failures > 0 {
+	tried, fails := 0, 0
+	for i := range e.WhatIf.Rows {
+		row := &e.WhatIf.Rows[i]
+		if row.Needs != "" {
+			continue
+		}
+		tried++
+		if row.Failures > 0 {
 			fails++
 		}
 	}
-	if fails == len(a.Rows) {
-		return fmt.Sprintf("replayed under %d settings, expandable segments among them, the request fails each time.", len(a.Rows))
+	if fails == tried {
+		return fmt.Sprintf("replayed under %d settings, expandable segments among them, the request fails each time.", tried)
 	}
-	return fmt.Sprintf("replayed under %d settings, expandable segments among them, none lowers the peak by much.", len(a.Rows))
+	return fmt.Sprintf("replayed under %d settings, expandable segments among them, none lowers the peak by much.", tried)
 }
 
 // pinLine says what keeps the partly used segments.
@@ -105,6 +150,7 @@ func (j *judge) fragmented(e *Evidence) {
 			fmt.Sprintf("cudaMalloc was refused %s: the allocator gave back %s of its cache inside requests and tried again, which costs time.", times(len(t.Retries)), units.Bytes(released)),
 			pinLine(j.s, t, sc),
 		}
+		f.Why = append(append(f.Why, settledLine(j.s, t, sc)...), rankLine(j.s, t, sc)...)
 		f.Next = j.defragment(sc, e)
 		j.add(f)
 	case share >= 0.30 && sc.Frag.Split >= 1<<30:

@@ -8,6 +8,7 @@ import (
 	"snapana/analyze/attribution"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
+	"snapana/analyze/oom"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 	"snapana/analyze/whatif"
@@ -19,7 +20,8 @@ type Evidence struct {
 	Timeline *timeline.Timeline
 	Peak     Scene
 	End      Scene
-	OOM      *Scene // the last out-of-memory event, nil without one
+	OOM      *Scene      // the last out-of-memory event, nil without one
+	Failure  *oom.Report // of it
 	Growth   []ghost.Growth
 	WhatIf   *whatif.Answer // nil when nothing was replayed
 }
@@ -55,12 +57,16 @@ func (s Severity) rank() int {
 	return map[Severity]int{Error: 0, Warning: 1, Info: 2}[s]
 }
 
-// class puts doubts about the data before everything that was derived from it.
+// class puts doubts about the data before everything that was derived from it, and a failure that
+// growth explains before the growth.
 func (f *Finding) class() int {
-	if f.Status == Inconsistent {
+	switch {
+	case f.Status == Inconsistent:
 		return 0
+	case f.ID == "oom" && f.Status == Ghost:
+		return 1
 	}
-	return 1
+	return 2
 }
 
 type judge struct {

@@ -6,14 +6,17 @@ package verdict
 type Status string
 
 const (
-	Healthy       Status = "healthy"       // nothing to accuse
-	Ghost         Status = "ghost"         // memory grows: something keeps references
-	Fragmentation Status = "fragmentation" // reserved memory that cannot serve requests
-	Capacity      Status = "capacity"      // live memory alone exceeds what the device gives
-	Limit         Status = "limit"         // the device had room: a per-process limit, or another pool, refused
-	Cached        Status = "cached"        // reserved but free: empty_cache returns it
-	Inconsistent  Status = "inconsistent"  // the file contradicts itself: figures are not to be trusted
-	NoData        Status = "no-data"       // too little in the file to judge
+	Healthy       Status = "healthy"         // nothing to accuse
+	Ghost         Status = "ghost"           // memory grows: something keeps references
+	Fragmentation Status = "fragmentation"   // reserved memory that cannot serve requests
+	Capacity      Status = "capacity"        // live memory alone exceeds what the device gives
+	Limit         Status = "limit"           // the device had room: a limit of the process, or another stream, refused
+	Pools         Status = "private-pools"   // free memory is kept for CUDA graphs and other private pools
+	Others        Status = "other-processes" // memory outside of PyTorch took what was missing
+	Absurd        Status = "absurd"          // one request is more than the device has in all
+	Cached        Status = "cached"          // reserved but free: empty_cache returns it
+	Inconsistent  Status = "inconsistent"    // the file contradicts itself: figures are not to be trusted
+	NoData        Status = "no-data"         // too little in the file to judge
 )
 
 // Severity orders findings: an Error needs an answer, a Warning a look, Info is context.

@@ -72,6 +72,52 @@ func TestJudge(t *testing.T) {
 			d.Alloc(500 * mib)
 		}, verdict.Limit, "oom", "its own stream"},
 
+		{"memory that a loop leaves behind", build.Options{Capacity: gib}, func(d *build.Device) {
+			for range 9 {
+				at(d, "/app/train.py:30:step")
+				d.Free(d.Alloc(30 * mib))
+				at(d, "/app/train.py:31:keep")
+				d.Alloc(100 * mib)
+			}
+			at(d, "/app/train.py:32:attend")
+			d.Alloc(200 * mib)
+		}, verdict.Ghost, "oom", "train.py:31 keep"},
+
+		{"the free memory is a private pool's", build.Options{Capacity: gib}, func(d *build.Device) {
+			at(d, "/app/graph.py:7:capture")
+			d.Pool = build.Pool{A: 0, B: 1}
+			for range 6 {
+				d.Free(d.Alloc(100 * mib))
+			}
+			d.Alloc(4 * mib)
+			d.Free(d.Alloc(600 * mib))
+			d.Pool = build.Pool{}
+			d.Alloc(500 * mib)
+		}, verdict.Pools, "oom", "share a pool"},
+
+		{"another process came", build.Options{Capacity: gib}, func(d *build.Device) {
+			at(d, "/app/load.py:7:read")
+			var blocks []*build.Block
+			for range 9 {
+				blocks = append(blocks, d.Alloc(100*mib))
+			}
+			for _, b := range blocks {
+				d.Free(b)
+			}
+			d.Foreign = 700 * mib
+			d.Alloc(500 * mib)
+		}, verdict.Others, "oom", "nvidia-smi"},
+
+		{"one request for more than there ever was", build.Options{Capacity: gib}, func(d *build.Device) {
+			at(d, "/app/model.py:7:attend")
+			d.Alloc(20 * gib)
+		}, verdict.Capacity, "oom", "quadratic intermediate"},
+
+		{"a size that overflowed", build.Options{Capacity: gib}, func(d *build.Device) {
+			at(d, "/app/model.py:7:attend")
+			d.Alloc(3 << 40)
+		}, verdict.Absurd, "oom", "Even an empty GPU would not serve it"},
+
 		{"a cache that may grow on purpose", build.Options{}, func(d *build.Device) {
 			const module = "/lib/python3/site-packages/torch/nn/modules/module.py:1750:_call_impl"
 			for range 20 {

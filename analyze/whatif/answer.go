@@ -156,6 +156,13 @@ func Ask(s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, 
 	if err != nil {
 		return nil, err
 	}
+	if q.Settings == nil && outs[0].Failures > 0 {
+		if more, out, err := p.rescue(settings, outs, o); err != nil {
+			return nil, err
+		} else if out != nil {
+			settings, outs = append(settings[:len(settings):len(settings)], more), append(outs, out)
+		}
+	}
 	for i, out := range outs {
 		a.Rows = append(a.Rows, row(s, p, &settings[i], out))
 	}
@@ -190,6 +197,30 @@ func Ask(s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, 
 		a.Rows[i].Smallest, _, err = p.SmallestCapacity(o)
 		return err
 	})
+}
+
+// lastResort is tried where the run failed and all else did: smaller granules of expandable
+// segments, which lie between live blocks where those of 20 MiB do not. It needs a newer torch
+// than many files were written by.
+const lastResort = "expandable_segments:True,large_segment_size_mb:12"
+
+// rescue replays the last resort where every setting fails, and gives it when it does not.
+func (p *Program) rescue(settings []Setting, outs []*Outcome, o Options) (Setting, *Outcome, error) {
+	for _, out := range outs {
+		if out.Failures == 0 {
+			return Setting{}, nil, nil
+		}
+	}
+	set, err := p.Setting(lastResort)
+	if err != nil || contains(settings, func(have Setting) bool { return same(&have.Conf, &set.Conf) }) {
+		return Setting{}, nil, nil // the release does not know it, or it was tried
+	}
+	o.Conf = set.Conf
+	out, err := p.Run(o)
+	if err != nil || out.Failures > 0 || out.StartFailed {
+		return Setting{}, nil, err
+	}
+	return set, out, nil
 }
 
 func licence(v *Validation) Licence {

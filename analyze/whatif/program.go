@@ -65,7 +65,7 @@ type ask struct {
 
 // NewProgram extracts the program from a timeline of s.
 func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
-	p := &Program{Device: t.Device, Recorded: recorded(s), t: t, streams: []uint64{0}, pools: []snapshot.PoolID{{}}}
+	p := &Program{Device: t.Device, Recorded: RecordedIn(s), t: t, streams: []uint64{0}, pools: []snapshot.PoolID{{}}}
 	p.capacity()
 	x := newExtractor(p, s)
 	x.events()

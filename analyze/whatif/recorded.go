@@ -22,9 +22,9 @@ type Recorded struct {
 	Text string
 }
 
-// recorded reads the settings of a snapshot. Where they are values of their own they are
+// RecordedIn reads the settings of a snapshot. Where they are values of their own they are
 // trusted over the settings string, which may have been set later (specification 5.2).
-func recorded(s *snapshot.Snapshot) Recorded {
+func RecordedIn(s *snapshot.Snapshot) Recorded {
 	r := Recorded{Conf: allocator.Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf), Release: releaseOf(s.Writer)}
 	r.Tie = r.Release.Tie()
 	if !r.Known {

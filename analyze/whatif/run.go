@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"errors"
+	"slices"
 
 	"snapana/analyze/allocator"
 	"snapana/snapshot"
@@ -65,6 +66,7 @@ type Outcome struct {
 	// here.
 	Failures, New, Served int
 	First, Largest        *Failure
+	served                []int // the events of Served
 
 	// StartFailed is set when the blocks from before the trace did not even fit.
 	StartFailed bool
@@ -154,12 +156,19 @@ func (r *replay) run(out *Outcome, o *Options) {
 			}
 		} else if op.kind == opFail {
 			out.Served++
+			out.served = append(out.served, event)
 		}
 	}
 	out.DeviceAllocs, out.DeviceFrees, out.Retries = st.NumDeviceAlloc-allocs, st.NumDeviceFree-frees, st.NumAllocRetries-retries
 	out.EndReserved, out.EndAllocated = reserved.Current, allocated.Current
 	out.Curve = curve.finish()
 	out.Stats = *st
+}
+
+// Serves reports whether a request that failed in the recorded run, at that event, does not here.
+func (out *Outcome) Serves(event int) bool {
+	_, ok := slices.BinarySearch(out.served, event)
+	return ok
 }
 
 func (p *Peak) raise(bytes int64, event int) {

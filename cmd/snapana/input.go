@@ -55,14 +55,14 @@ func (f *inputFlags) read(cmd *cobra.Command, path string, opt snapshot.Options)
 	return snapshot.Open(path, opt)
 }
 
-// analyse reads the snapshot that the command line names and analyses it, with a replay under
-// other settings or without.
-func (f *inputFlags) analyse(cmd *cobra.Command, path string, replay bool) (*analyze.Result, error) {
-	opt, err := f.options()
+// analyse reads the snapshot that the command line names and analyses it by the rules that it
+// names, if any.
+func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Options) (*analyze.Result, error) {
+	rules, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	opt.NoReplay = !replay
+	opt.Rules = rules.Rules
 	snap, err := f.open(cmd, path)
 	if err != nil {
 		return nil, err

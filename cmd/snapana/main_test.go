@@ -3,13 +3,23 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"snapana/analyze/device"
+	"snapana/fixtures/standin"
+	"snapana/snapshot/sidecar"
+	"snapana/snapshot/sidecar/sidecartest"
 )
 
 var update = flag.Bool("update", false, "write what commands print into the scripts and README.md instead of comparing")
@@ -24,10 +34,14 @@ func TestScripts(t *testing.T) {
 	dir := filepath.Join("testdata", "script")
 	var some []string
 	if testing.Short() { // without those that draw many reports
-		for _, name := range []string{"rejected", "usage", "help", "version", "completion", "summary"} {
+		for _, name := range []string{"rejected", "usage", "help", "version", "completion", "summary", "nvml"} {
 			some = append(some, filepath.Join(dir, name+".txtar"))
 		}
 		dir = ""
+	}
+	library := ""
+	if _, err := exec.LookPath("gcc"); err == nil {
+		library = standin.NVML(t)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
@@ -36,6 +50,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("STANDIN", library)
 			inputs, err := inputs()
 			if err != nil {
 				return err
@@ -51,6 +66,20 @@ func TestScripts(t *testing.T) {
 			"files":     files,
 			"firstline": firstLine,
 			"stderr1":   oneStderrLine,
+			"readings":  recorded,
+		},
+		Condition: func(name string) (bool, error) {
+			driver, err := device.Open()
+			if err == nil {
+				driver.Close()
+			}
+			switch name {
+			case "nvml": // this build has it
+				return !errors.Is(err, device.ErrBuiltWithout), nil
+			case "driver":
+				return err == nil, nil
+			}
+			return false, fmt.Errorf("no such condition")
 		},
 	})
 }
@@ -73,6 +102,14 @@ func inputs() (map[string][]byte, error) {
 		}
 		out[name+".pickle"] = data
 	}
+	recorder := sidecartest.Stream(sidecartest.Header())
+	out["recorder.snapana"] = recorder
+	type m = sidecartest.Map
+	out["failed.snapana"] = sidecartest.Stream(sidecartest.Header("pid", 9, "boot", "b"),
+		m{"type", "snapshot", "time", int64(1e18), "file", "fragmentation.pickle"},
+		m{"type", "nvml", "time", int64(1e18 + 1e9), "boot", "b", "devices", []m{{"index", 0, "total", 16 << 30, "reserved", 0, "used", 16<<30 - 364904448, "free", 364904448,
+			"processes", []m{{"pid", 9, "used", 15204352000 + 512<<20}, {"pid", 4242, "used", 1 << 30}}}}})
+	out["torn.snapana"] = append(recorder[:len(recorder):len(recorder)], recorder[:20]...)
 	healthy := out["healthy.pickle"]
 	out["cut.pickle"] = healthy[:300_000]
 	var b bytes.Buffer
@@ -109,6 +146,36 @@ func firstLine(ts *testscript.TestScript, neg bool, args []string) {
 	if strings.Contains(line, args[1]) == neg {
 		ts.Fatalf("first line of %s: %q", args[0], line)
 	}
+}
+
+// readings FILE N... checks how many readings of the driver each run in FILE has. With +N it waits
+// until the only run, which another command writes, has N.
+func recorded(ts *testscript.TestScript, neg bool, args []string) {
+	want := strings.Join(args[1:], " ")
+	for range 1000 {
+		var got []string
+		f, err := sidecar.Open(ts.MkAbs(args[0]), sidecar.Options{})
+		if err == nil {
+			for i := range f.Runs {
+				got = append(got, strconv.Itoa(len(f.Runs[i].NVML)))
+			}
+		}
+		switch more, atLeast := strings.CutPrefix(want, "+"); {
+		case atLeast && len(got) == 1:
+			least, err := strconv.Atoi(more)
+			ts.Check(err)
+			if len(f.Runs[0].NVML) >= least {
+				return
+			}
+		case atLeast:
+		case strings.Join(got, " ") == want:
+			return
+		default:
+			ts.Fatalf("%s has %q readings, want %q (%v)", args[0], got, want, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not get %s readings", args[0], want)
 }
 
 // stderr1 TEXT... checks that stderr is one line for people that has each TEXT.

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"snapana/analyze"
 	"snapana/analyze/attribution"
+	"snapana/analyze/oom"
 	"snapana/analyze/timeline"
 	"snapana/report/json"
 	"snapana/report/text"
@@ -39,7 +41,8 @@ unallocated + residual), says what they mean and what to do, and lists the other
 up to 1 MiB, 20 MiB for up to 10 MiB, else rounded up to 2 MiB.
 
 --snapshot puts the out-of-memory event of a snapshot of the same failure beside it: the
-request, and reserved and allocated bytes as the trace gives them.`,
+request, and reserved and allocated bytes as the trace gives them. Where both are of the same
+request, it also answers in which circumstances that would have been served.`,
 		Example: `  snapana oom train.log
   snapana oom --snapshot snapshot.pickle train.log
   kubectl logs trainer-0 | snapana oom -
@@ -63,19 +66,20 @@ request, and reserved and allocated bytes as the trace gives them.`,
 			}
 			var events []memstats.Event
 			var snapName string
+			var s *snapshot.Snapshot
 			if snap != "" {
-				s, err := in.open(cmd, snap)
-				if err != nil {
+				if s, err = in.open(cmd, snap); err != nil {
 					return err
 				}
 				snapName, events = s.Name, oomEvents(s)
 			}
 			r := memstats.NewReport(name, log, snapName, events)
+			failure := failureOf(s, r)
 			w := cmd.OutOrStdout()
 			if asJSON {
-				return written(json.WriteOOM(w, r))
+				return written(json.WriteOOM(w, r, failure))
 			}
-			return written(text.OOM(w, r, text.OOMOptions{Color: useColour(w), All: all}))
+			return written(text.OOM(w, r, text.OOMOptions{Options: look(w), All: all, Failure: failure}))
 		},
 	}
 	fl := cmd.Flags()
@@ -112,6 +116,20 @@ func readLog(cmd *cobra.Command, path string) (name string, log memstats.Log, er
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return name, log, err
+}
+
+// failureOf explains the request that both the main message and the snapshot are about, with the
+// device's size of the message. It is nil when that is not the last one that failed.
+func failureOf(s *snapshot.Snapshot, r *memstats.Report) *oom.Report {
+	if r.Match == nil || !r.Match.Same {
+		return nil
+	}
+	for _, d := range analyze.Run(s, analyze.Options{Capacity: r.Main.Total.Bytes}).Devices {
+		if d.OOM != nil && d.Timeline.Device == r.Match.Event.Device && d.OOM.Event == r.Match.Event.Index {
+			return d.OOM
+		}
+	}
+	return nil
 }
 
 // oomEvents lists the out-of-memory events of a snapshot with the rebuilt state at each.

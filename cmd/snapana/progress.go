@@ -61,6 +61,3 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
-
-// useColour reports whether to colour what goes to w.
-func useColour(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && isTerminal(w) }

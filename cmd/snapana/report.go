@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,12 +20,19 @@ import (
 // minPage is what a page without anything to zoom into takes at most.
 const minPage = 2 << 20
 
+// formats are what report can print.
+var formats = []string{"text", "md", "json"}
+
 func newReport() *cobra.Command {
 	var (
 		in     inputFlags
 		dir    string
 		quiet  bool
 		asJSON bool
+		format string
+		total  size
+		live   bool
+		rec    string
 	)
 	maxPage := size(html.DefaultBytes)
 	cmd := &cobra.Command{
@@ -36,17 +44,38 @@ writes the full report, with an HTML page, plots and report.json, to a folder.
 FILE is what torch.cuda.memory._dump_snapshot wrote, or the same as JSON, or a page
 made by torch.cuda._memory_viz trace_plot; it may be inside gzip, zstd, xz, bzip2 or
 zip. The folder is NAME.report in the current folder, unless -o names another; what
-an earlier run left there is replaced. Nothing is written when FILE cannot be read.`,
+an earlier run left there is replaced. Nothing is written when FILE cannot be read.
+
+Free memory is told by what keeps it from use:
+  reserved = active + releasable + split
+  reserved - allocated = releasable + hard + soft + other stream or pool + pending
+  releasable  segments without a live block: torch.cuda.empty_cache() returns them
+  split       free pieces of segments that live blocks keep
+  soft        of those, the ones that touch across the border of two segments
+  hard        the others
+  pending     freed by the program, while another stream may still use it
+  rounding    active - requested
+
+--readings and --nvml add where all of the device's memory is, as the driver counts:
+other processes, the CUDA context and libraries, PyTorch. They refuse figures of
+another process, device or moment.`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
-  snapana report --json --partial cut.pickle > report.json`,
+  snapana report --json --partial cut.pickle > report.json
+  snapana report --format md snapshot.pickle | gh issue create --title OOM --body-file -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("output") && dir == "" {
 				return fmt.Errorf("-o needs the name of a folder")
 			}
-			if quiet && asJSON {
+			changed := cmd.Flags().Changed("format")
+			switch {
+			case quiet && asJSON:
 				return fmt.Errorf("--quiet and --json exclude each other")
+			case changed && (quiet || asJSON):
+				return fmt.Errorf("--format goes without --quiet and --json")
+			case !slices.Contains(formats, format):
+				return fmt.Errorf("--format is one of %s, not %q", strings.Join(formats, ", "), format)
 			}
 			if maxPage < minPage {
 				return fmt.Errorf("--max-page must be 2 MiB or more: the tables and still pictures take up to that")
@@ -57,7 +86,11 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if err := report.Check(dir); err != nil {
 				return err
 			}
-			result, err := in.analyse(cmd, args[0], true)
+			driver, err := openDriverSide(live, rec)
+			if err != nil {
+				return err
+			}
+			result, err := in.analyse(cmd, args[0], analyze.Options{Capacity: int64(total)})
 			if err != nil {
 				return err
 			}
@@ -68,11 +101,18 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			switch {
 			case quiet:
 				return nil
-			case asJSON:
+			case asJSON || format == "json":
 				return written(json.Write(w, result))
+			case format == "md":
+				return written(text.Markdown(w, result))
 			}
 			if err := printVerdict(w, result); err != nil {
 				return written(err)
+			}
+			if driver != nil {
+				if err := driver.print(w, result); err != nil {
+					return written(err)
+				}
 			}
 			_, err = fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
 			return written(err)
@@ -84,12 +124,19 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.Var(&maxPage, "max-page", "`SIZE` of report.html at most; in a page with less room, less can be zoomed into")
 	fl.Lookup("max-page").DefValue = "8MiB"
+	fl.Var(&total, "capacity", "memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
+	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")
+	must(cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return formats, cobra.ShellCompDirectiveNoFileComp
+	}))
+	fl.StringVar(&rec, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
+	fl.BoolVar(&live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 	return cmd
 }
 
 func printVerdict(w io.Writer, r *analyze.Result) error {
-	return text.Verdict(w, r, text.Options{Color: useColour(w)})
+	return text.Verdict(w, r, look(w))
 }
 
 // folderName is the default folder for the report on a file.

@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"snapana/analyze/device"
 )
 
 // Exit codes.
@@ -48,6 +50,9 @@ func oneLine(s string) string {
 
 func exitCode(err error) int {
 	var out *outputError
+	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrBuiltWithout) {
+		return exitEnv
+	}
 	if errors.As(err, &out) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) {
 		return exitEnv
 	}
@@ -99,7 +104,7 @@ could not be written, or the system refused.`,
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newWhatif(), newVersion(), newCompletion(root))
+	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newWhatif(), newPlot(), newNVML(), newRecorder(), newSchema(), newVersion(), newCompletion(root))
 	return root
 }
 

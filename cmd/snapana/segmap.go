@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
-	"os"
+	"fmt"
 	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"snapana/analyze"
 	"snapana/analyze/attribution"
@@ -11,8 +14,26 @@ import (
 	"snapana/report/plot"
 )
 
-// writeMap draws the segments of a state to a PNG file. Nothing is written unless all is.
-func writeMap(path string, a *attribution.Answer) error {
+// checkMap refuses what cannot be drawn before anything is read.
+func (f *stateFlags) checkMap(cmd *cobra.Command) error {
+	switch plot.By(f.mapBy) {
+	case plot.ByStack, plot.ByCategory, plot.ByState:
+	default:
+		return fmt.Errorf("--map-by %q: blocks are coloured by stack, category or state", f.mapBy)
+	}
+	switch ext := strings.ToLower(filepath.Ext(f.mapFile)); {
+	case f.mapFile == "" && cmd.Flags().Changed("map"):
+		return fmt.Errorf("--map needs the name of a file")
+	case f.mapFile == "" && cmd.Flags().Changed("map-by"):
+		return fmt.Errorf("--map-by goes with --map")
+	case f.mapFile != "" && ext != ".png" && ext != ".svg":
+		return fmt.Errorf("--map %s: the name must end in .png or .svg", f.mapFile)
+	}
+	return nil
+}
+
+// writeMap draws the segments of a state to a PNG or SVG file. Nothing is written unless all is.
+func writeMap(path string, by plot.By, category func(row int32) string, a *attribution.Answer) error {
 	s, t := a.Snapshot, a.Timeline
 	m := analyze.Moment{
 		Name: a.Moment.Name, State: a.State,
@@ -20,25 +41,9 @@ func writeMap(path string, a *attribution.Answer) error {
 	}
 	r := &analyze.Result{Snapshot: s, Devices: []analyze.Device{{Timeline: t, Moments: []analyze.Moment{m}}}}
 	var picture bytes.Buffer
-	if err := plot.Segments(r, &r.Devices[0], &m).Write(&picture); err != nil {
+	to := plot.Medium{SVG: strings.EqualFold(filepath.Ext(path), ".svg")}
+	if err := plot.Segments(r, &r.Devices[0], &m, plot.Map{By: by, Category: category}).Write(&picture, to); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".snapana-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(picture.Bytes())
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
+	return replaceFile(path, picture.Bytes())
 }

@@ -12,6 +12,7 @@ import (
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/report/json"
+	"snapana/report/plot"
 	"snapana/report/text"
 	"snapana/snapshot"
 )
@@ -46,6 +47,7 @@ lives, they cannot be released. Groups share segments, so that these do not sum 
 		Example: `  snapana state snapshot.pickle
   snapana state --at oom --by stack snapshot.pickle
   snapana state --at +1.5s --by module --tree snapshot.pickle
+  snapana state --at oom --map segments.svg --map-by category snapshot.pickle
   snapana state --at 1234 --match 'model\.py' --exclude optim --json snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,7 +71,7 @@ type stateFlags struct {
 	top            int
 	asJSON         bool
 	internals      bool
-	mapFile        string
+	mapFile, mapBy string
 	parsed         []category.Rule // of the file that --rules names
 }
 
@@ -84,7 +86,8 @@ func (f *stateFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.exclude, "exclude", "", "without blocks that have a frame that matches `REGEXP`")
 	fl.IntVar(&f.top, "top", 20, "show `N` groups, or in a tree N calls below each; 0 for all")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON instead, with all groups unless --top is given")
-	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to a PNG `FILE`")
+	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to `FILE`.png or FILE.svg")
+	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "colour the map's blocks by `KIND`: stack, category or state")
 	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher and C++ below Python")
 }
 
@@ -119,8 +122,11 @@ func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) 
 	if q.Exclude, err = pattern("--exclude", f.exclude); err != nil {
 		return q, err
 	}
-	if f.in.rules != "" && q.By != attribution.ByCategory {
-		return q, fmt.Errorf("--rules goes with --by category")
+	if f.in.rules != "" && q.By != attribution.ByCategory && f.mapBy != string(plot.ByCategory) && !f.asJSON {
+		return q, fmt.Errorf("--rules goes with --by category, --map-by category or --json")
+	}
+	if err := f.checkMap(cmd); err != nil {
+		return q, err
 	}
 	opt, err := f.in.options()
 	if err != nil {
@@ -173,13 +179,17 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 	if err != nil {
 		return err
 	}
+	var category func(int32) string
+	if q.By == attribution.ByCategory || f.mapBy == string(plot.ByCategory) || f.asJSON {
+		category = f.categories(snap, t)
+	}
 	if q.By == attribution.ByCategory {
-		q.Category = f.categories(snap, t)
+		q.Category = category
 	}
 	a := attribution.Ask(snap, t, m, q, f.tree)
 	a.Why = why
 	if f.mapFile != "" {
-		if err := writeMap(f.mapFile, a); err != nil {
+		if err := writeMap(f.mapFile, plot.By(f.mapBy), category, a); err != nil {
 			return written(fmt.Errorf("write the map: %w", err))
 		}
 	}
@@ -189,9 +199,9 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 		if cmd.Flags().Changed("top") {
 			top = f.top
 		}
-		return written(json.WriteState(w, a, top))
+		return written(json.WriteState(w, a, top, category))
 	}
-	return written(text.State(w, a, text.StateOptions{Color: useColour(w), Top: f.top}))
+	return written(text.State(w, a, text.StateOptions{Options: look(w), Top: f.top}))
 }
 
 func stepsOf(s *snapshot.Snapshot, t *timeline.Timeline) []attribution.Span {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"snapana/analyze"
 	"snapana/report/json"
 	"snapana/report/text"
 )
@@ -23,14 +24,14 @@ and active memory, and what the file lacks. It writes no files.`,
   zstd -dc snapshot.pickle.zst | snapana summary -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := in.analyse(cmd, args[0], asJSON)
+			result, err := in.analyse(cmd, args[0], analyze.Options{NoReplay: !asJSON})
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return written(json.Write(cmd.OutOrStdout(), result))
 			}
-			return written(text.Summary(cmd.OutOrStdout(), result))
+			return written(text.Summary(cmd.OutOrStdout(), result, look(cmd.OutOrStdout())))
 		},
 	}
 	in.add(cmd)

@@ -38,14 +38,19 @@ func toolVersion() string {
 }
 
 func nvmlLine() string {
-	switch version, err := device.NVML(); {
-	case err == nil:
-		return "NVML: " + version
-	case errors.Is(err, device.ErrBuiltWithout):
+	driver, err := device.Open()
+	if errors.Is(err, device.ErrBuiltWithout) {
 		return err.Error()
-	default:
+	}
+	var version string
+	if err == nil {
+		defer driver.Close()
+		version, err = driver.Version()
+	}
+	if err != nil {
 		return "NVML: not available, " + err.Error()
 	}
+	return "NVML: " + version
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

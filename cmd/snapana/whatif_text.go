@@ -36,10 +36,20 @@ func labelled(w io.Writer, label, text string) {
 	flush()
 }
 
+// shortName is the end of a file name that would leave no room on its line.
+func shortName(name string) string {
+	const most = 60
+	r := []rune(oneLine(name))
+	if len(r) <= most {
+		return string(r)
+	}
+	return "…" + string(r[len(r)-most+1:])
+}
+
 // writeWhatif prints an answer for people. why says why it is about that device, if anything.
 func writeWhatif(out io.Writer, a *whatif.Answer, r *whatif.Recorded, why string) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "%s, GPU %d: %s events, %s requests\n", oneLine(a.File), a.Device, count(a.Events), count(a.Licence.Requests))
+	fmt.Fprintf(w, "%s, GPU %d: %s events, %s requests\n", shortName(a.File), a.Device, count(a.Events), count(a.Licence.Requests))
 	if why != "" {
 		labelled(w, "", "(GPU "+fmt.Sprint(a.Device)+" "+why+")")
 	}

@@ -22,6 +22,7 @@ type device struct {
 	OOMs     []oomRow
 	MoreOOMs int
 	Retries  string
+	Failure  *failureView
 	Uses     []uses
 	Steps    *stepView
 	Churn    *churnView
@@ -150,6 +151,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.Free = newFree(d.Free)
 		v.Churn = newChurn(r.Snapshot, &d.Churn)
 		v.WhatIf = newWhatIf(d.WhatIf)
+		v.Failure = newFailure(d, axis)
 	}
 	v.Books = newBooks(t)
 	var mostActive int64

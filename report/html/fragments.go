@@ -16,6 +16,9 @@ type fragments struct {
 	PinTitle string
 	Pins     []pinRow
 	MorePins int
+	Holes    *holesView  // of the moment that matters most, as are the next two
+	Groups   *groupsView // nil where there is one stream and one pool
+	Without  []withoutRow
 }
 
 // ledger is one bar; the widths are percents of the most that is reserved at any moment.
@@ -24,6 +27,7 @@ type ledger struct {
 	Reserved        string
 	Parts           []part
 	LargestFree     string
+	Usable, Stream  string
 	Rounding        string
 	Segments        string
 	RoundingPercent string
@@ -58,6 +62,8 @@ func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 	if worst == nil {
 		return v
 	}
+	v.Holes, v.Groups = newHoles(worst), newGroups(worst)
+	v.Without = newWithout(t, worst)
 	list, more := view.Pins(t, worst.Moment, pins)
 	v.MorePins = more
 	v.PinTitle = strings.ToLower(worst.Title)
@@ -79,8 +85,8 @@ func newLedger(ph *phase, most int64) ledger {
 	f := &ph.Frag
 	v := ledger{
 		Title: ph.Title, When: ph.When, Reserved: units.Bytes(f.Reserved),
-		LargestFree: units.Bytes(f.LargestFree),
-		Rounding:    units.Bytes(f.Rounding), RoundingPercent: units.Percent(f.Rounding, f.Active),
+		LargestFree: units.Bytes(f.LargestFree), Usable: units.Bytes(f.LargestUsable), Stream: fmt.Sprint(f.Stream),
+		Rounding: units.Bytes(f.Rounding), RoundingPercent: units.Percent(f.Rounding, f.Active),
 		Segments: fmt.Sprintf("%s of %s", units.Count(int64(f.PartlyUsed)), units.Count(int64(f.Segments))),
 	}
 	add := func(class, name string, bytes int64, meaning string) {

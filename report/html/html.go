@@ -14,6 +14,9 @@ import (
 //go:embed page.tmpl
 var pageTemplate string
 
+//go:embed fragments.tmpl
+var fragmentsTemplate string
+
 // DefaultBytes bounds a page so that it can be mailed.
 const DefaultBytes = 8 << 20
 
@@ -23,7 +26,7 @@ const slack = 4 << 10
 // Write writes the report on r, in at most size bytes as long as these are enough for the tables
 // and still pictures, which take less than 2 MiB. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result, size int) error {
-	t, err := template.New("page").Parse(pageTemplate)
+	t, err := template.New("page").Parse(fragmentsTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

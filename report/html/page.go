@@ -121,7 +121,8 @@ func statusBadge(s verdict.Status) badge {
 		sign = "i"
 	case verdict.NoData, "":
 		return badge{"no-data", "–", "no data"}
-	case verdict.Ghost, verdict.Fragmentation, verdict.Capacity, verdict.Limit, verdict.Inconsistent:
+	case verdict.Ghost, verdict.Fragmentation, verdict.Capacity, verdict.Limit, verdict.Pools, verdict.Others,
+		verdict.Absurd, verdict.Inconsistent:
 	default: // a status that this page does not know has no colour
 		return badge{"no-data", "!", view.Clip(text(string(s)), 24)}
 	}

@@ -53,8 +53,12 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	base := a.Rows[0].ReservedPeak
 	for i := range a.Rows {
 		r := &a.Rows[i]
+		name := r.Text
+		if r.Needs != "" {
+			name += " (torch " + r.Needs + " or later)"
+		}
 		row := settingRow{
-			Text: text(r.Text), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
+			Text: text(name), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
 			Calls: units.Count(r.DeviceAllocs), Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
 			Width: percent(share(r.ReservedPeak, most)), Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
 		}

@@ -77,13 +77,14 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	t := d.Timeline
 	out := device{
 		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
-		Curve: []point{}, Moments: []moment{}, OOMs: []oom{}, Retries: []retry{},
+		Curve: []point{}, Moments: []moment{}, OOMs: []oomEntry{}, Retries: []retry{},
 		OOMsN: len(t.OOMs), RetryN: len(t.Retries), Checks: buildChecks(&t.Checks),
 	}
 	if t.Trace.Len() > 0 {
 		out.Peaks = &peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested, t.PeakInactiveSplit}
 	}
-	out.Free = append([]frag.Sample{}, d.Free...)
+	out.Free = buildFree(d.Free)
+	out.Failure = buildFailure(d)
 	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
 	for _, p := range view.Reduce(t.Curve, maxCurve) {
 		out.Curve = append(out.Curve, point(p))
@@ -94,7 +95,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		}
 	}
 	for _, o := range t.OOMs[:min(len(t.OOMs), maxOOMs)] {
-		out.OOMs = append(out.OOMs, oom{o.Event, o.Requested, o.DeviceFree, o.After})
+		out.OOMs = append(out.OOMs, oomEntry{o.Event, o.Requested, o.DeviceFree, o.After})
 	}
 	for _, y := range t.Retries[:min(len(t.Retries), maxRetries)] {
 		out.Retries = append(out.Retries, retry{y.FirstEvent, y.LastEvent, y.Released})
@@ -113,7 +114,7 @@ func buildChecks(c *timeline.Checks) checks {
 }
 
 func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
-	f := &m.Frag
+	f, site := &m.Frag, view.SiteOf(m)
 	out := moment{
 		Name: m.Name, Event: m.State.Event, Time: m.State.Time, Totals: m.State.Totals,
 		Stacks: []stack{}, StacksN: len(m.Live), Uses: []use{},
@@ -122,6 +123,7 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Rounding: f.Rounding, LargestFree: f.LargestFree, Segments: f.Segments,
 			PartlyUsed: f.PartlyUsed, Pins: []pin{}, Stream: int32(f.Stream), Classes: f.Classes,
 			Remainder: f.Remainder, Usable: f.LargestUsable, Scatter: f.Scatter(), Holes: buildHoles(f),
+			Private: f.Private, Groups: buildGroups(f.Groups), Without: buildWithout(t, m, site),
 		},
 	}
 	top, other, more := view.Top(m.Live, maxStacks)
@@ -148,7 +150,7 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Address: fmt.Sprintf("0x%x", p.Segment.Addr), Size: p.Segment.Size, Free: p.Free, Live: p.Live,
 			Blocks: p.Blocks, Stream: int32(p.Segment.Stream), Expandable: p.Segment.Expandable,
 			Pool:    view.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
-			Largest: p.Largest, Site: p.Site,
+			Largest: p.Largest, Site: p.Site, Keepers: buildKeepers(t, &m.State.Segments[p.Row], site),
 		})
 	}
 	return out

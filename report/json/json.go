@@ -23,6 +23,10 @@ const (
 	maxRetries  = 100
 	maxFindings = 100
 	maxEvents   = 1000
+	maxGroups   = 64
+	maxSampled  = 8 // groups of one sample over time
+	maxWithout  = 5
+	maxKeepers  = 16
 )
 
 // Write writes the report as indented JSON.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"snapana/analyze/oom"
 	"snapana/snapshot/memstats"
 )
 
@@ -19,6 +20,8 @@ type oomDoc struct {
 	Messages []oomMessage `json:"messages"`
 	Snapshot string       `json:"snapshot"`
 	Match    *oomMatch    `json:"match,omitempty"`
+	Cause    string       `json:"cause"`
+	WouldFit []oom.Answer `json:"would_fit"`
 }
 
 type oomMessage struct {
@@ -86,15 +89,19 @@ func known(s memstats.Size) *int64 {
 }
 
 // WriteOOM writes the out-of-memory messages of a log.
-func WriteOOM(w io.Writer, r *memstats.Report) error {
+func WriteOOM(w io.Writer, r *memstats.Report, failure *oom.Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(buildOOM(r))
+	doc := buildOOM(r)
+	if failure != nil {
+		doc.Cause, doc.WouldFit = string(failure.Cause), list(failure.Answers)
+	}
+	return e.Encode(doc)
 }
 
 func buildOOM(r *memstats.Report) *oomDoc {
-	out := &oomDoc{Schema: OOMSchema, File: r.Name, Total: r.Log.Messages, Dropped: r.Log.Dropped, Snapshot: r.Snapshot, Messages: []oomMessage{}}
+	out := &oomDoc{Schema: OOMSchema, File: r.Name, Total: r.Log.Messages, Dropped: r.Log.Dropped, Snapshot: r.Snapshot, Messages: []oomMessage{}, WouldFit: []oom.Answer{}}
 	for i, g := range r.Log.Groups {
 		if g == r.Main {
 			out.Main = i

@@ -26,7 +26,7 @@ func oomReport(t *testing.T, events ...memstats.Event) *memstats.Report {
 func writeOOM(t *testing.T, r *memstats.Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteOOM(&b, r); err != nil {
+	if err := WriteOOM(&b, r, sample.Result().Devices[0].OOM); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

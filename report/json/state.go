@@ -34,6 +34,7 @@ type stateDoc struct {
 	LeftOut   stateSum        `json:"left_out"`
 	Tree      []stateNode     `json:"tree"`
 	TreeN     int             `json:"tree_total"`
+	Map       segmentMap      `json:"map"`
 }
 
 type stateSum struct {
@@ -72,12 +73,14 @@ func sumOf(s attribution.Sum) stateSum {
 }
 
 // WriteState writes what is live at one moment. Groups after the first top ones are summed;
-// 0 keeps all.
-func WriteState(w io.Writer, a *attribution.Answer, top int) error {
+// 0 keeps all. category names what a row of Timeline.Lives is for; nil leaves it unknown.
+func WriteState(w io.Writer, a *attribution.Answer, top int, category func(row int32) string) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(buildState(a, top))
+	doc := buildState(a, top)
+	doc.Map = buildMap(a, category)
+	return e.Encode(doc)
 }
 
 func buildState(a *attribution.Answer, top int) *stateDoc {

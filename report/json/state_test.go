@@ -48,7 +48,7 @@ func writeState(t *testing.T, q attribution.Query, tree bool, top int) []byte {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := WriteState(&b, attribution.Ask(s, tl, m, q, tree), top); err != nil {
+	if err := WriteState(&b, attribution.Ask(s, tl, m, q, tree), top, func(row int32) string { return [...]string{"parameter", ""}[row%2] }); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -87,5 +87,34 @@ func TestStateCloses(t *testing.T) {
 				t.Errorf("by %s, %d groups: %d of %d", by, top, len(d.Groups), d.GroupsN)
 			}
 		}
+	}
+}
+
+// TestMapCloses holds that blocks and holes tile the segments, and name what holds them.
+func TestMapCloses(t *testing.T) {
+	s, tl := compiled(t)
+	m, err := attribution.Locate(tl, "end", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := attribution.Ask(s, tl, m, attribution.Query{}, false)
+	v := buildMap(a, nil)
+	sizes := make([]int64, len(v.Segments))
+	for _, b := range v.Blocks {
+		sizes[b.Segment] += b.Size
+		if b.Category != "unknown" || b.State != "allocated" || v.Sites[b.Site] == "" {
+			t.Errorf("%+v", b)
+		}
+	}
+	for _, h := range v.Holes {
+		sizes[h.Segment] += h.Size
+	}
+	for i, seg := range v.Segments {
+		if sizes[i] != seg.Size {
+			t.Errorf("segment %d: %d of %d bytes", i, sizes[i], seg.Size)
+		}
+	}
+	if v.BlocksN != len(v.Blocks) || v.HolesN != len(v.Holes) || len(v.Segments) == 0 {
+		t.Errorf("%d blocks, %d holes, %d segments", v.BlocksN, v.HolesN, len(v.Segments))
 	}
 }

@@ -3,6 +3,7 @@ package json
 import (
 	"snapana/analyze"
 	frag "snapana/analyze/fragmentation"
+	"snapana/analyze/oom"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
 )
@@ -41,13 +42,14 @@ type device struct {
 	Peaks   *peaks          `json:"peaks"` // null without a trace
 	Curve   []point         `json:"curve"`
 	Moments []moment        `json:"moments"`
-	OOMs    []oom           `json:"ooms"`
+	OOMs    []oomEntry      `json:"ooms"`
 	OOMsN   int             `json:"ooms_total"`
 	Retries []retry         `json:"retries"`
 	RetryN  int             `json:"retries_total"`
 	Steps   stepList        `json:"steps"`
 	Churn   churnSum        `json:"churn"`
-	Free    []frag.Sample   `json:"free"`
+	Free    []freeSample    `json:"free"`
+	Failure *failure        `json:"failure,omitempty"` // absent when no request failed
 	Checks  checks          `json:"checks"`
 }
 
@@ -151,8 +153,61 @@ type fragmentation struct {
 	Usable    int64        `json:"largest_usable"`
 	Scatter   float64      `json:"scatter"`
 	Holes     []hole       `json:"holes"`
+	Private   int64        `json:"private"`
+	Groups    []group      `json:"groups"`
 
-	Pins []pin `json:"pins"`
+	Pins    []pin     `json:"pins"`
+	Without []without `json:"without"`
+}
+
+type freeSample struct {
+	frag.Sample
+	Groups []group `json:"groups"`
+}
+
+// group is the memory of one stream in one pool.
+type group struct {
+	frag.Group
+	Pool string `json:"pool"`
+}
+
+// without is a stack that keeps segments.
+type without struct {
+	Site     string `json:"site"`
+	Blocks   int64  `json:"blocks"`
+	Bytes    int64  `json:"bytes"`
+	Hostage  int64  `json:"hostage"`
+	Returned int64  `json:"returned"`
+	Segments int    `json:"segments"`
+}
+
+type keeper struct {
+	Offset  int64  `json:"offset"`
+	Bytes   int64  `json:"bytes"`
+	Hostage int64  `json:"hostage"`
+	Born    int    `json:"born"`
+	Site    string `json:"site"`
+}
+
+type failure struct {
+	*oom.Report
+	Plan plan `json:"plan"`
+}
+
+type plan struct {
+	Blocks   int64      `json:"blocks"`
+	Bytes    int64      `json:"bytes"`
+	Returned int64      `json:"returned"`
+	Segments int        `json:"segments"`
+	Hole     int64      `json:"hole"`
+	Fewest   bool       `json:"fewest"`
+	Sites    []planSite `json:"sites"`
+}
+
+type planSite struct {
+	Site   string `json:"site"`
+	Blocks int64  `json:"blocks"`
+	Bytes  int64  `json:"bytes"`
 }
 
 type hole struct {
@@ -172,9 +227,11 @@ type pin struct {
 	Expandable bool   `json:"expandable"`
 	Largest    int64  `json:"largest_block"`
 	Site       string `json:"site"`
+
+	Keepers []keeper `json:"keepers"`
 }
 
-type oom struct {
+type oomEntry struct {
 	Event      int             `json:"event"`
 	Requested  int64           `json:"requested"`
 	DeviceFree int64           `json:"device_free"`

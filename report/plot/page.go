@@ -6,7 +6,7 @@ import (
 	"image/draw"
 	"image/png"
 	"io"
-	"strings"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -19,41 +19,61 @@ import (
 	"snapana/report/internal/view"
 )
 
-// Sizes in pixels. Pages are drawn at 72 dots per inch, so that a pixel is a vg.Length of 1.
+// A page is laid out 1600 units wide, whatever its width in pixels, and is meant to be read
+// at 1200 pixels: texts are then 13 pixels high or more. Without another size, a unit is a pixel.
 const (
-	pageWidth  = 1600
+	Width      = 1600 // of a page in units, and in pixels unless asked otherwise
 	pageHeight = 900
 	margin     = 28
 
-	titleSize = 26
-	textSize  = 17
-	smallSize = 15
+	titleSize = 28
+	textSize  = 19
+	smallSize = 17.5
 )
 
-// page is a picture in the making. Places are in pixels from the upper left corner.
+// page is a picture in the making. Places are in units from the upper left corner.
 type page struct {
-	img    *image.RGBA
-	canvas vgdraw.Canvas
-	top    int // first row below the header
+	canvas        vgdraw.Canvas
+	png           *vgimg.Canvas // or svg
+	svg           *svg
+	scale         float64 // pixels per unit of a PNG
+	width, height int     // in units
+	pixels        image.Point
+	title, about  string
+	top           int // first row below the header
 }
 
 // newPage begins a page with a title and a line about what is shown.
-func newPage(title, about string) *page {
-	c := vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(72))
-	p := &page{img: c.Image().(*image.RGBA), canvas: vgdraw.NewCanvas(c, pageWidth, pageHeight)}
-	p.text(bold(titleSize), margin, 44, fit(bold(titleSize), title, pageWidth-2*margin))
-	p.text(style(textSize, view.ColourMuted), margin, 74, fit(style(textSize, view.ColourMuted), about, pageWidth-2*margin))
-	p.top = 92
+func newPage(m Medium, title, about string) *page {
+	w, h := m.size()
+	p := &page{title: clean(title), about: clean(about), pixels: image.Pt(w, h), top: 98}
+	dpi := max(72*w/Width, 1) // vgimg knows whole numbers only
+	p.scale = float64(dpi) / 72
+	p.width, p.height = int(float64(w)/p.scale), int(float64(h)/p.scale)
+	if m.SVG {
+		p.svg = newSVG(p.width, p.height)
+		p.canvas = vgdraw.NewCanvas(p.svg, vg.Length(p.width), vg.Length(p.height))
+	} else {
+		p.png = vgimg.NewWith(vgimg.UseWH(vg.Length(w)*72/vg.Length(dpi), vg.Length(h)*72/vg.Length(dpi)), vgimg.UseDPI(dpi))
+		p.canvas = vgdraw.NewCanvas(p.png, vg.Length(p.width), vg.Length(p.height))
+	}
+	p.text(bold(titleSize), margin, 46, fit(bold(titleSize), p.title, p.width-2*margin))
+	p.text(style(textSize, view.ColourMuted), margin, 78, fit(style(textSize, view.ColourMuted), p.about, p.width-2*margin))
 	return p
 }
 
-// pageTitle names the file and the device.
+// pageTitle names the device and the file, as in "Memory of GPU 0, snapshot.pickle".
 func pageTitle(r *analyze.Result, d *analyze.Device, what string) string {
-	return what + " of " + view.DeviceName(d.Timeline.Device) + ", " + view.ClipLeft(view.Plain(r.Snapshot.Name), 70)
+	return what + " " + view.DeviceName(d.Timeline.Device) + ", " + view.ClipLeft(view.Plain(r.Snapshot.Name), 70)
 }
 
 func (p *page) encode(w io.Writer) error {
-	return png.Encode(w, p.img)
+	if p.svg != nil {
+		return p.svg.write(w, p.pixels.X, p.pixels.Y, p.title, p.about)
+	}
+	// The best compression takes twice as long as drawing, and saves 4%.
+	e := png.Encoder{CompressionLevel: png.BestSpeed}
+	return e.Encode(w, p.png.Image())
 }
 
 func style(size vg.Length, ink color.Color) vgdraw.TextStyle {
@@ -69,12 +89,9 @@ func bold(size vg.Length) vgdraw.TextStyle {
 	return s
 }
 
-// clean drops what the font has no glyph for.
-func clean(s string) string { return strings.ReplaceAll(view.Plain(s), "\u202f", " ") }
-
 // text writes s with its baseline at row y.
 func (p *page) text(s vgdraw.TextStyle, x, y int, txt string) {
-	p.canvas.FillText(s, vg.Point{X: vg.Length(x), Y: vg.Length(pageHeight - y)}, clean(txt))
+	p.canvas.FillText(s, vg.Point{X: vg.Length(x), Y: vg.Length(p.height - y)}, clean(txt))
 }
 
 // textRight writes s so that it ends at column x.
@@ -84,7 +101,7 @@ func (p *page) textRight(s vgdraw.TextStyle, x, y int, txt string) {
 
 func textWidth(s vgdraw.TextStyle, txt string) int { return int(s.Width(clean(txt)) + 0.5) }
 
-// fit cuts a text at its end until it is at most width pixels wide.
+// fit cuts a text at its end until it is at most width units wide.
 func fit(s vgdraw.TextStyle, txt string, width int) string { return cut(s, txt, width, view.Clip) }
 
 // fitLeft cuts a text at its start, for paths.
@@ -100,9 +117,31 @@ func cut(s vgdraw.TextStyle, txt string, width int, clip func(string, int) strin
 	return txt
 }
 
-// fill paints a rectangle.
+// fill paints a rectangle, with its edges on whole pixels.
 func (p *page) fill(r image.Rectangle, c color.RGBA) {
-	draw.Draw(p.img, r, image.NewUniform(c), image.Point{}, draw.Over)
+	if r = r.Intersect(image.Rect(0, 0, p.width, p.height)); r.Empty() {
+		return
+	}
+	if p.svg != nil {
+		p.svg.rect(r, hexOf(c))
+		return
+	}
+	draw.Draw(p.png.Image(), p.pixelsOf(r), image.NewUniform(c), image.Point{}, draw.Over)
+}
+
+// pixelsOf gives the pixels of a rectangle in a PNG, at least one in each direction.
+func (p *page) pixelsOf(r image.Rectangle) image.Rectangle {
+	px := func(v int) int { return int(math.Round(float64(v) * p.scale)) }
+	out := image.Rect(px(r.Min.X), px(r.Min.Y), px(r.Max.X), px(r.Max.Y))
+	out.Max.X, out.Max.Y = max(out.Max.X, out.Min.X+1), max(out.Max.Y, out.Min.Y+1)
+	return out
+}
+
+// note explains a rectangle to who points at it, in an SVG.
+func (p *page) note(r image.Rectangle, txt string) {
+	if p.svg != nil {
+		p.svg.note(r, view.Clip(clean(txt), 300))
+	}
 }
 
 // frame draws the outline of a rectangle, inside it.
@@ -128,12 +167,16 @@ func (p *page) legend(keys []key) {
 	x, y := margin, p.top+6
 	s := style(textSize, view.ColourInk)
 	for _, k := range keys {
-		k.draw(p, image.Rect(x, y, x+26, y+16))
+		w := textWidth(s, k.name)
+		if x+34+w > p.width-margin && x > margin {
+			x, y, p.top = margin, y+28, p.top+28
+		}
+		k.draw(p, image.Rect(x, y, x+26, y+17))
 		x += 34
-		p.text(s, x, y+14, k.name)
-		x += textWidth(s, k.name) + 30
+		p.text(s, x, y+15, k.name)
+		x += w + 30
 	}
-	p.top += 34
+	p.top += 36
 }
 
 // axes gives a gonum plot without a title, in the fonts of the page.
@@ -167,7 +210,7 @@ func marks(ticks []view.Tick) plot.ConstantTicks {
 	return out
 }
 
-// body is the canvas below the header, less right pixels at its right side.
+// body is the canvas below the header, less right units at its right side.
 func (p *page) body(right int) vgdraw.Canvas {
 	return vgdraw.Crop(p.canvas, margin-8, -vg.Length(margin+right), 16, -vg.Length(p.top))
 }

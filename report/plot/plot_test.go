@@ -3,10 +3,13 @@ package plot
 import (
 	"bytes"
 	"cmp"
+	"encoding/xml"
 	"flag"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +19,7 @@ import (
 
 	"snapana/analyze"
 	"snapana/analyze/timeline"
+	"snapana/analyze/whatif"
 	"snapana/report/internal/sample"
 	"snapana/report/internal/view"
 )
@@ -29,11 +33,11 @@ func drawAll(t *testing.T, r *analyze.Result, prefix string) map[string]*image.R
 	out := map[string]*image.RGBA{}
 	for _, p := range All(r) {
 		var b bytes.Buffer
-		if err := p.Write(&b); err != nil {
+		if err := p.Write(&b, Medium{}); err != nil {
 			t.Fatal(err)
 		}
 		if *keep != "" {
-			if err := os.WriteFile(filepath.Join(*keep, prefix+p.Name), b.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(*keep, prefix+p.Name+".png"), b.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -41,7 +45,7 @@ func drawAll(t *testing.T, r *analyze.Result, prefix string) map[string]*image.R
 		if err != nil {
 			t.Fatal(err)
 		}
-		if img.Bounds() != image.Rect(0, 0, pageWidth, pageHeight) {
+		if img.Bounds() != image.Rect(0, 0, Width, pageHeight) {
 			t.Errorf("%s is %v", p.Name, img.Bounds())
 		}
 		if out[p.Name] != nil {
@@ -59,8 +63,8 @@ func unclipped(t *testing.T, name string, img *image.RGBA) {
 	const border = 8
 	white := color.RGBA{0xff, 0xff, 0xff, 0xff}
 	for _, r := range []image.Rectangle{
-		image.Rect(0, 0, pageWidth, border), image.Rect(0, pageHeight-border, pageWidth, pageHeight),
-		image.Rect(0, 0, border, pageHeight), image.Rect(pageWidth-border, 0, pageWidth, pageHeight),
+		image.Rect(0, 0, Width, border), image.Rect(0, pageHeight-border, Width, pageHeight),
+		image.Rect(0, 0, border, pageHeight), image.Rect(Width-border, 0, Width, pageHeight),
 	} {
 		if n := r.Dx() * r.Dy(); count(img, r, white) != n {
 			t.Errorf("%s: ink runs over the border %v", name, r)
@@ -84,24 +88,26 @@ func count(img *image.RGBA, in image.Rectangle, c color.RGBA) int {
 // TestSame checks that equal results give equal bytes.
 func TestSame(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws 16 pictures")
+		t.Skip("draws 40 pictures")
 	}
-	for _, r := range []*analyze.Result{sample.Result(), sample.Big(1)} {
+	for _, r := range []*analyze.Result{withWhatIf(sample.Result()), sample.Big(1)} {
 		for _, p := range All(r) {
-			var a, b bytes.Buffer
-			if err := cmp.Or(p.Write(&a), p.Write(&b)); err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(a.Bytes(), b.Bytes()) {
-				t.Errorf("%s: two runs differ", p.Name)
+			for _, m := range []Medium{{}, {SVG: true}} {
+				var a, b bytes.Buffer
+				if err := cmp.Or(p.Write(&a, m), p.Write(&b, m)); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(a.Bytes(), b.Bytes()) {
+					t.Errorf("%s: two runs differ", p.Name)
+				}
 			}
 		}
 	}
 }
 
 func TestNames(t *testing.T) {
-	one := []string{"segments-end.png", "segments-peak.png", "stacks.png", "timeline.png"}
-	if got := slices.Sorted(maps.Keys(drawAll(t, sample.Result(), "one-"))); !slices.Equal(got, one) {
+	one := []string{"categories", "fragmentation", "segments-end", "segments-peak", "stacks", "timeline", "whatif"}
+	if got := slices.Sorted(maps.Keys(drawAll(t, withWhatIf(sample.Result()), "one-"))); !slices.Equal(got, one) {
 		t.Errorf("one device: %q", got)
 	}
 	var two []string
@@ -109,8 +115,8 @@ func TestNames(t *testing.T) {
 		two = append(two, p.Name)
 	}
 	want := []string{
-		"timeline-gpu0.png", "segments-peak-gpu0.png", "segments-end-gpu0.png", "stacks-gpu0.png",
-		"timeline-gpu1.png", "segments-peak-gpu1.png", "segments-end-gpu1.png", "stacks-gpu1.png",
+		"timeline-gpu0", "categories-gpu0", "fragmentation-gpu0", "segments-peak-gpu0", "segments-end-gpu0", "stacks-gpu0",
+		"timeline-gpu1", "categories-gpu1", "fragmentation-gpu1", "segments-peak-gpu1", "segments-end-gpu1", "stacks-gpu1",
 	}
 	if !slices.Equal(two, want) {
 		t.Errorf("two devices: %q", two)
@@ -127,24 +133,24 @@ func TestLeftOut(t *testing.T) {
 	}
 	r := sample.Result()
 	r.Devices[0].Timeline.Curve = nil
-	if got := drawAll(t, r, "no-curve-"); got["timeline.png"] != nil || got["stacks.png"] == nil {
+	if got := drawAll(t, r, "no-curve-"); got["timeline"] != nil || got["stacks"] == nil {
 		t.Errorf("without a curve: %q", slices.Sorted(maps.Keys(got)))
 	}
 	r = sample.Result()
 	for i := range r.Devices[0].Moments {
 		r.Devices[0].Moments[i].Live = nil
 	}
-	if got := drawAll(t, r, "no-live-"); got["stacks.png"] != nil || got["segments-end.png"] == nil {
+	if got := drawAll(t, r, "no-live-"); got["stacks"] != nil || got["segments-end"] == nil {
 		t.Errorf("without live blocks: %q", slices.Sorted(maps.Keys(got)))
 	}
 	r = sample.Result()
 	r.Devices[0].Moments = nil
-	if got := slices.Sorted(maps.Keys(drawAll(t, r, "no-moments-"))); !slices.Equal(got, []string{"timeline.png"}) {
+	if got := slices.Sorted(maps.Keys(drawAll(t, r, "no-moments-"))); !slices.Equal(got, []string{"categories", "fragmentation", "timeline"}) {
 		t.Errorf("without moments: %q", got)
 	}
 	r = sample.Result()
 	r.Devices[0].Moments = r.Devices[0].Moments[:1]
-	if got := drawAll(t, r, "peak-only-"); got["segments-end.png"] != nil || got["stacks.png"] == nil {
+	if got := drawAll(t, r, "peak-only-"); got["segments-end"] != nil || got["stacks"] == nil {
 		t.Errorf("with a peak only: %q", slices.Sorted(maps.Keys(got)))
 	}
 }
@@ -153,7 +159,7 @@ func TestBig(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the drawing is that of small results, only more of it")
 	}
-	if got := drawAll(t, sample.Big(1), "big-"); len(got) != 4 {
+	if got := drawAll(t, sample.Big(1), "big-"); len(got) < 4 {
 		t.Errorf("%d pictures", len(got))
 	}
 }
@@ -178,7 +184,10 @@ func TestHostile(t *testing.T) {
 		tl.OOMs = append(tl.OOMs, timeline.OOMEvent{Event: i % 100, Requested: -1})
 		tl.Retries = append(tl.Retries, timeline.Retry{FirstEvent: i - 10})
 	}
-	if got := drawAll(t, r, "hostile-"); len(got) != 4 {
+	d.Free[0].Classes.Hard, d.Free[1].Event = -1<<62, 1<<40
+	d.Uses[0].Bytes[0], d.Uses[1].Last = -1<<62, -7
+	withWhatIf(r).Devices[0].WhatIf.Rows[1].ReservedPeak = 1 << 62
+	if got := drawAll(t, r, "hostile-"); len(got) != 7 {
 		t.Errorf("%d pictures", len(got))
 	}
 }
@@ -187,12 +196,12 @@ func TestHostile(t *testing.T) {
 func TestMapArea(t *testing.T) {
 	r := sample.Result()
 	d := &r.Devices[0]
-	p := segmentsPage(r, d, view.Find(d, "peak"))
-	area := image.Rect(mapLeft, p.top, pageWidth-mapRight, pageHeight-66)
+	p := segmentsPage(Medium{}, r, d, view.Find(d, "peak"), byStack(d.Timeline, view.Find(d, "peak")))
+	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	const height = 4 // GiB, over five rows; the rows of 1 GiB are equally high
 	var row int
 	for y := area.Min.Y; y < area.Max.Y; y++ {
-		if p.img.RGBAAt(area.Min.X, y) == rankColour(0) {
+		if p.image().RGBAAt(area.Min.X, y) == rankColour(0) {
 			row++
 		}
 	}
@@ -200,7 +209,7 @@ func TestMapArea(t *testing.T) {
 		t.Errorf("a row of 1 of %d GiB is %d of %d pixels high", height, row, area.Dy())
 	}
 	for rank, mib := range []int{1024, 872, 128} { // all in rows of 1 GiB
-		got := count(p.img, area, rankColour(rank))
+		got := count(p.image(), area, rankColour(rank))
 		want := row * area.Dx() * mib / 1024
 		if got < want*98/100-row || got > want*102/100+row {
 			t.Errorf("rank %d: %d pixels, want about %d", rank, got, want)
@@ -214,19 +223,19 @@ func TestPinsShow(t *testing.T) {
 	d := &r.Devices[0]
 	m := view.Find(d, "peak")
 	d.Timeline.Lives[4].Rounded = 512
-	p := segmentsPage(r, d, m)
-	area := image.Rect(mapLeft, p.top, pageWidth-mapRight, pageHeight-66)
-	if n := count(p.img, area, rankColour(3)); n < 10 {
+	p := segmentsPage(Medium{}, r, d, m, byStack(d.Timeline, m))
+	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
+	if n := count(p.image(), area, rankColour(3)); n < 10 {
 		t.Errorf("512 bytes in 1 GiB take %d pixels", n)
 	}
 }
 
 func TestTimelineMarks(t *testing.T) {
 	r := sample.Result()
-	with := timelinePage(r, &r.Devices[0]).img
+	with := timelinePage(Medium{}, r, &r.Devices[0]).image()
 	r.Devices[0].Timeline.OOMs = nil
-	without := timelinePage(r, &r.Devices[0]).img
-	body := image.Rect(90, 200, pageWidth-20, pageHeight-120)
+	without := timelinePage(Medium{}, r, &r.Devices[0]).image()
+	body := image.Rect(90, 200, Width-20, pageHeight-120)
 	if n := count(with, body, view.ColourOOM); n < body.Dy() {
 		t.Errorf("the line of the failure has %d pixels over %d rows", n, body.Dy())
 	}
@@ -238,17 +247,31 @@ func TestTimelineMarks(t *testing.T) {
 func TestStackBars(t *testing.T) {
 	d := &sample.Big(1).Devices[0]
 	peak := view.Find(d, "peak")
-	bars, rest, more := stackBars(peak, view.Find(d, "end"))
-	sum := rest.peak
+	bars, rest, more := stackBars([]*analyze.Moment{peak, view.Find(d, "end")})
+	sum := rest.bytes[0]
 	for i, b := range bars {
-		sum += b.peak
-		if i > 0 && b.peak > bars[i-1].peak {
+		sum += b.bytes[0]
+		if i > 0 && b.bytes[0] > bars[i-1].bytes[0] {
 			t.Errorf("bar %d is longer than the one before", i)
 		}
 	}
 	if len(bars) != maxBars || more != len(peak.Live)-maxBars || sum != peak.State.Totals.Active {
 		t.Errorf("%d bars and %d more sum to %d of %d", len(bars), more, sum, peak.State.Totals.Active)
 	}
+}
+
+// withWhatIf adds a replay under other settings.
+func withWhatIf(r *analyze.Result) *analyze.Result {
+	r.Devices[0].WhatIf = &whatif.Answer{
+		Licence: whatif.Licence{Requests: 1000, SameRequests: 1000, Trusted: true}, Best: 1,
+		Capacity: whatif.Capacity{Source: "failure", Reservable: 5 << 30},
+		Rows: []whatif.Row{
+			{Recorded: true, ReservedPeak: 4 << 30, Allocated: 2 << 30, Failures: 2, Retries: 1},
+			{Text: "expandable_segments:True", ReservedPeak: 3 << 30, Allocated: 2 << 30},
+			{Text: "max_split_size_mb:128", StartFailed: true},
+		},
+	}
+	return r
 }
 
 // Machines have at most 16 devices; a file that claims more gets pictures of the fullest.
@@ -268,5 +291,92 @@ func TestManyDevices(t *testing.T) {
 		if strings.Contains(p.Name, "gpu") {
 			t.Errorf("%s: only one device did anything", p.Name)
 		}
+	}
+}
+
+// image is what a page has drawn so far.
+func (p *page) image() *image.RGBA { return p.png.Image().(*image.RGBA) }
+
+// TestVectors checks that maps of vectors are sound XML, say what the picture says, and have an
+// explanation for each segment.
+func TestVectors(t *testing.T) {
+	hostile := sample.Result()
+	hostile.Snapshot.Name = "a\x1b<script>&\ufffe]]>.pickle"
+	hostile.Devices[0].Moments[0].Live[0].Site = "<b>\"'&"
+	results := map[string]*analyze.Result{"small": sample.Result(), "hostile": hostile}
+	if !testing.Short() {
+		results["big"] = sample.Big(1)
+	}
+	for name, r := range results {
+		d := &r.Devices[0]
+		m := view.Find(d, "peak")
+		for _, by := range []By{ByStack, ByCategory, ByState} {
+			o := Map{By: by, Category: func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] }}
+			var a, b bytes.Buffer
+			if err := cmp.Or(Segments(r, d, m, o).Write(&a, Medium{SVG: true}), Segments(r, d, m, o).Write(&b, Medium{SVG: true})); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(a.Bytes(), b.Bytes()) {
+				t.Errorf("%s by %s: two runs differ", name, by)
+			}
+			if *keep != "" {
+				os.WriteFile(filepath.Join(*keep, fmt.Sprintf("%s-%s.svg", name, by)), a.Bytes(), 0o644)
+			}
+			titles, texts := 0, ""
+			for x := xml.NewDecoder(&a); ; {
+				token, err := x.Token()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%s by %s: %v", name, by, err)
+				}
+				switch token := token.(type) {
+				case xml.StartElement:
+					if token.Name.Local == "title" {
+						titles++
+					}
+					if token.Name.Local == "script" {
+						t.Errorf("%s by %s: a script", name, by)
+					}
+					for _, a := range token.Attr {
+						if a.Name.Local == "aria-label" {
+							texts += a.Value + "\n"
+						}
+					}
+				}
+			}
+			want := map[By]string{ByStack: "by stack", ByCategory: "parameter", ByState: "allocated"}[by]
+			if titles < len(m.State.Segments) && titles < maxNotes || !strings.Contains(texts, want) {
+				t.Errorf("%s by %s: %d titles, no %q", name, by, titles, want)
+			}
+		}
+	}
+}
+
+// TestWrapped checks that more segments than have a row of their own are all drawn, with as many
+// pixels for each byte.
+func TestWrapped(t *testing.T) {
+	r := sample.Big(1)
+	d := &r.Devices[0]
+	m := view.Find(d, "peak")
+	if len(m.State.Segments) <= maxMapRows {
+		t.Fatalf("%d segments", len(m.State.Segments))
+	}
+	p := segmentsPage(Medium{}, r, d, m, byState(d.Timeline, m))
+	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
+	live := count(p.image(), area, rankColour(0))
+	free, seen := 0, map[color.RGBA]bool{}
+	for _, h := range hatches {
+		for _, c := range []color.RGBA{h.ground, h.line} {
+			if !seen[c] {
+				seen[c] = true
+				free += count(p.image(), area, c)
+			}
+		}
+	}
+	want := float64(m.State.Totals.Active) / float64(m.State.Totals.Reserved)
+	if got := float64(live) / float64(live+free); got < want-0.05 || got > want+0.05 {
+		t.Errorf("%.2f of the pixels are live, of the bytes %.2f", got, want)
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"image"
-	"image/color"
 	"slices"
 
 	"snapana/analyze"
+	"snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 	"snapana/report/internal/view"
-	"snapana/snapshot"
 )
 
 // Sizes of the map of segments, in pixels.
@@ -19,33 +18,14 @@ const (
 	mapLeft    = 128 // for the sizes of the segments
 	mapRight   = 470 // for the legend
 	rowGap     = 1
-	rowFloor   = 4   // lowest row, with its gap
-	maxMapRows = 150 // more segments are summed in one row
+	rowFloor   = 4  // lowest row, with its gap
+	maxMapRows = 60 // more segments lie end to end instead
+	maxWraps   = 36 // rows of those
 )
 
-// rankColours are the colours of the stacks that hold the most, largest first.
-var rankColours = [...]color.RGBA{
-	{0x00, 0x72, 0xb2, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
-	{0x56, 0xb4, 0xe9, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x8c, 0x6b, 0x2f, 0xff}, {0x5b, 0x4b, 0x9e, 0xff},
-}
-
-// Ranks after those of rankColours: all other stacks, and stacks that are not told apart.
-const (
-	rankOther = len(rankColours) + iota
-	rankAny
-)
-
-func rankColour(rank int) color.RGBA {
-	switch rank {
-	case rankOther:
-		return color.RGBA{0x8a, 0x94, 0x9e, 0xff}
-	case rankAny:
-		return color.RGBA{0x46, 0x4d, 0x55, 0xff}
-	}
-	return rankColours[rank]
-}
-
-func segmentsPage(r *analyze.Result, d *analyze.Device, m *analyze.Moment) *page {
+// segmentsPage draws the segments of a moment: each as a row, or all end to end when they are
+// many.
+func segmentsPage(to Medium, r *analyze.Result, d *analyze.Device, m *analyze.Moment, paint colouring) *page {
 	f := &m.Frag
 	when := m.Name
 	switch m.Name {
@@ -54,163 +34,154 @@ func segmentsPage(r *analyze.Result, d *analyze.Device, m *analyze.Moment) *page
 	case "oom":
 		when = "when it ran out of memory"
 	}
-	p := newPage(pageTitle(r, d, "Segments")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
+	p := newPage(to, pageTitle(r, d, "Segments of")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
 		units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
 
-	ranks := map[snapshot.StackID]int{}
-	for i := range m.Live[:min(len(m.Live), rankOther)] {
-		ranks[m.Live[i].Stack] = i
+	pieces := piecesOf(d.Timeline, m, &paint)
+	area := image.Rect(mapLeft, p.top+22, p.width-mapRight, p.height-66)
+	if len(pieces) <= maxMapRows {
+		p.rows(pieces, area)
+		p.share(area, "place within the segment; each row is one segment in address order, taller rows are larger segments")
+	} else {
+		p.wrapped(pieces, area)
 	}
-	rows := segmentRows(d.Timeline, m.State, ranks)
-	area := image.Rect(mapLeft, p.top+22, pageWidth-mapRight, pageHeight-66)
-	p.rows(rows, area)
-	caption := "place within the segment; each row is one segment, taller rows are larger segments"
-	summed := len(rows) > 0 && rows[len(rows)-1].sum
-	if summed {
-		caption += "; the last row sums the smallest"
-	}
-	p.share(area, caption)
-	p.stackKeys(m, area.Max.X+28, area.Min.Y+14, summed)
+	p.mapKeys(m, &paint, area.Max.X+28, area.Min.Y+14)
 	return p
 }
 
-// mapRow is one row of the map: a segment, or the sum of the ones that have no row.
-type mapRow struct {
-	label string
-	size  int64
-	empty int64 // bytes at the end that belong to segments without a live block
-	runs  []run
-	sum   bool // of several segments
+// segment is a segment as a row of pieces that cover it.
+type segment struct {
+	size   int64
+	note   string
+	pieces []piece
 }
 
-// run is a stretch of live bytes of one stack within a row.
-type run struct {
+// piece is a stretch of one kind: free memory of a class, or a live block.
+type piece struct {
 	at, n int64
-	rank  int
+	kind  kind
+	note  string // of a live block
 }
 
-// segmentRows orders the segments by size and sums those that do not get a row.
-func segmentRows(t *timeline.Timeline, st *timeline.State, ranks map[snapshot.StackID]int) []mapRow {
-	order := make([]int, 0, len(st.Segments))
+// kind is a fragmentation.Class, or numClasses plus the rank of a live block.
+type kind int
+
+const numClasses = kind(fragmentation.Stream) + 1
+
+// piecesOf cuts the segments of a state, by address, into pieces. Blocks that stick out of their
+// segment are cut; those that lie outside are left out.
+func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *colouring) []segment {
+	st := m.State
+	holes := make([][]fragmentation.Hole, len(st.Segments))
+	fragmentation.EachHole(t, st, m.Frag.Stream, func(h fragmentation.Hole) { holes[h.Segment] = append(holes[h.Segment], h) })
+	var out []segment
 	for i := range st.Segments {
-		if st.Segments[i].Size > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(st.Segments[b].Size, st.Segments[a].Size) })
-	var rest []int
-	if len(order) > maxMapRows {
-		order, rest = order[:maxMapRows-1], order[maxMapRows-1:]
-	}
-	var rows []mapRow
-	for _, i := range order {
 		seg := &st.Segments[i]
-		row := mapRow{label: units.Bytes(seg.Size), size: seg.Size}
-		if len(seg.Live) == 0 {
-			row.empty = seg.Size
+		if seg.Size <= 0 {
+			continue
 		}
-		for _, l := range seg.Live {
-			life := &t.Lives[l]
-			if life.Addr < seg.Addr || life.Addr-seg.Addr >= uint64(seg.Size) {
-				continue
+		v := segment{size: seg.Size, note: fmt.Sprintf("%#x: %s, %s; %s live in %s, %s free", seg.Addr, units.Bytes(seg.Size),
+			view.Pool(seg.Kind, seg.Pool, seg.Stream, seg.Expandable), units.Bytes(seg.Active), blocks(len(seg.Live)), units.Bytes(seg.Size-seg.Active))}
+		add := func(addr uint64, n int64, k kind, note string) {
+			if at := int64(addr - seg.Addr); addr >= seg.Addr && at < seg.Size && n > 0 {
+				v.pieces = append(v.pieces, piece{at, min(n, seg.Size-at), k, note})
 			}
-			rank, ok := ranks[life.Stack]
-			if !ok {
-				rank = rankOther
-			}
-			at := int64(life.Addr - seg.Addr)
-			row.runs = append(row.runs, run{at, min(life.Rounded, seg.Size-at), rank})
 		}
-		rows = append(rows, row)
+		for _, h := range holes[i] {
+			add(h.Addr, h.Size, kind(h.Class), "")
+		}
+		for _, row := range seg.Live {
+			l := &t.Lives[row]
+			rank := paint.rank(row)
+			add(l.Addr, l.Rounded, numClasses+kind(rank), units.Bytes(l.Rounded)+", "+paint.name(rank))
+		}
+		slices.SortStableFunc(v.pieces, func(a, b piece) int { return cmp.Compare(a.at, b.at) })
+		out = append(out, v)
 	}
-	if len(rest) > 0 {
-		row := mapRow{label: fmt.Sprintf("+ %s more", units.Count(int64(len(rest)))), sum: true}
-		var live int64
-		for _, i := range rest {
-			row.size += st.Segments[i].Size
-			live += st.Segments[i].Active
-			if len(st.Segments[i].Live) == 0 {
-				row.empty += st.Segments[i].Size
-			}
-		}
-		row.runs = []run{{0, min(live, row.size), rankAny}}
-		rows = append(rows, row)
-	}
-	return rows
+	return out
 }
 
-// rows paints the map. Every row has a lowest height; the rest of the room goes by size.
-func (p *page) rows(rows []mapRow, area image.Rectangle) {
-	var total int64
-	for _, r := range rows {
-		total += r.size
+func blocks(n int) string {
+	if n == 1 {
+		return "1 block"
 	}
-	floor := min(area.Dy()/max(len(rows), 1), 12)
+	return units.Count(int64(n)) + " blocks"
+}
+
+// rows paints a row for each segment. Every row has a lowest height; the rest of the room goes by
+// size.
+func (p *page) rows(segs []segment, area image.Rectangle) {
+	var total int64
+	for i := range segs {
+		total += segs[i].size
+	}
+	floor := min(area.Dy()/max(len(segs), 1), 12)
 	floor = max(floor, rowFloor)
-	spare := float64(area.Dy() - floor*len(rows))
+	spare := float64(area.Dy() - floor*len(segs))
 	label := style(smallSize-1, view.ColourInk)
 	p.text(style(smallSize-1, view.ColourMuted), margin, area.Min.Y-10, "segment size")
 	var before int64 // bytes of the rows above
 	lastLabel := area.Min.Y - 100
-	for i, r := range rows {
+	for i := range segs {
+		s := &segs[i]
 		y0 := area.Min.Y + floor*i + int(spare*float64(before)/float64(total))
-		before += r.size
+		before += s.size
 		y1 := area.Min.Y + floor*(i+1) + int(spare*float64(before)/float64(total))
 		box := image.Rect(area.Min.X, y0, area.Max.X, y1-rowGap)
-		p.row(r, box)
+		b := newBand(box, s.size)
+		b.segment(s, 0)
+		p.band(b)
 		if mid := (y0+y1)/2 + 5; mid-lastLabel >= 16 {
-			p.textRight(label, area.Min.X-8, mid, r.label)
+			p.textRight(label, area.Min.X-8, mid, units.Bytes(s.size))
 			lastLabel = mid
 		}
 	}
 }
 
-// row paints one segment. A column of pixels is coloured as high as its share of live bytes,
-// in the colour of the stack that has the most of them there, and at least a bit where any
-// byte is live.
-func (p *page) row(r mapRow, box image.Rectangle) {
-	width, height := box.Dx(), box.Dy()
-	split := box.Max.X - int(float64(r.empty)/float64(r.size)*float64(width)+0.5)
-	p.free(image.Rect(box.Min.X, box.Min.Y, split, box.Max.Y), false)
-	p.free(image.Rect(split, box.Min.Y, box.Max.X, box.Max.Y), true)
-	live := make([]float64, width)
-	top := make([]float64, width) // bytes of the longest run that touches the column
-	rank := make([]int, width)
-	scale := float64(width) / float64(r.size)
-	for _, u := range r.runs {
-		from, to := float64(u.at)*scale, float64(u.at+u.n)*scale
-		for x := int(from); x < width && float64(x) < to; x++ {
-			part := min(to, float64(x+1)) - max(from, float64(x))
-			live[x] += part
-			if part > top[x] {
-				top[x], rank[x] = part, u.rank
-			}
+// wrapped paints all segments end to end, in rows of equally many bytes, with a mark where each
+// begins.
+func (p *page) wrapped(segs []segment, area image.Rectangle) {
+	var total int64
+	for i := range segs {
+		total += segs[i].size
+	}
+	row := int64(1) << 20
+	for row*maxWraps < total {
+		row *= 2
+	}
+	n := int((total + row - 1) / row)
+	bands := make([]*band, n)
+	height := min(area.Dy()/n, 40)
+	for i := range bands {
+		y := area.Min.Y + i*height
+		bands[i] = newBand(image.Rect(area.Min.X, y, area.Max.X, y+height-3), row)
+	}
+	var at int64
+	for i := range segs {
+		s := &segs[i]
+		for k := at / row; k*row < at+s.size; k++ {
+			bands[k].segment(s, at-k*row)
+		}
+		at += s.size
+	}
+	label := style(smallSize-1, view.ColourInk)
+	p.text(style(smallSize-1, view.ColourMuted), margin, area.Min.Y-10, "reserved before")
+	lastLabel := area.Min.Y - 100
+	for i, b := range bands {
+		p.band(b)
+		if mid := (b.box.Min.Y+b.box.Max.Y)/2 + 5; mid-lastLabel >= 16 {
+			p.textRight(label, area.Min.X-8, mid, units.Bytes(int64(i)*row))
+			lastLabel = mid
 		}
 	}
-	for x := range width {
-		if live[x] <= 0 {
-			continue
-		}
-		h := min(max(int(live[x]*float64(height)+0.5), max(height/4, 1)), height)
-		p.fill(image.Rect(box.Min.X+x, box.Max.Y-h, box.Min.X+x+1, box.Max.Y), rankColour(rank[x]))
+	s := style(smallSize, view.ColourMuted)
+	txt := fmt.Sprintf("all %s segments end to end in address order; a full row is %s", units.Count(int64(len(segs))), units.Bytes(row))
+	if slices.ContainsFunc(bands, func(b *band) bool {
+		return slices.ContainsFunc(b.cols, func(c column) bool { return c.edge == segmentEdge })
+	}) {
+		txt += "; a gap marks where one begins"
 	}
-}
-
-// free paints memory without live blocks: hatched where live blocks elsewhere in the segment
-// hold it, plain where the whole segment could be given back.
-func (p *page) free(box image.Rectangle, empty bool) {
-	if empty {
-		p.fill(box, faded(view.ColourReleasable, 110))
-		return
-	}
-	p.fill(box, color.RGBA{0xf4, 0xf4, 0xf2, 0xff})
-	for y := box.Min.Y; y < box.Max.Y; y++ {
-		for x := box.Min.X; x < box.Max.X; x++ {
-			if (x+y)%7 == 0 {
-				p.img.SetRGBA(x, y, color.RGBA{0xb0, 0xa8, 0x98, 0xff})
-			}
-		}
-	}
+	p.text(s, area.Min.X, area.Min.Y+n*height+24, txt)
 }
 
 // share draws the horizontal axis: every row spans its whole segment.
@@ -226,42 +197,44 @@ func (p *page) share(area image.Rectangle, txt string) {
 	p.text(s, area.Min.X+(area.Dx()-textWidth(s, txt))/2, area.Max.Y+46, txt)
 }
 
-// stackKeys is the legend at the right of the map.
-func (p *page) stackKeys(m *analyze.Moment, x, y int, summed bool) {
+// mapKeys is the legend at the right of the map.
+func (p *page) mapKeys(m *analyze.Moment, paint *colouring, x, y int) {
 	ink, muted := style(smallSize, view.ColourInk), style(smallSize, view.ColourMuted)
-	width := pageWidth - margin - x
-	p.text(bold(textSize), x, y, "Live blocks by stack")
+	width := p.width - margin - x
+	p.text(bold(textSize), x, y, paint.title)
 	y += 14
-	top, other, more := view.Top(m.Live, rankOther)
-	sites, sum := view.Sites(top), view.Sum(m.Live)
-	entry := func(c color.RGBA, site string, bytes int64) {
-		p.fill(image.Rect(x, y+4, x+22, y+36), c)
-		p.text(ink, x+32, y+17, fitLeft(ink, site, width-32))
-		p.text(muted, x+32, y+36, units.Bytes(bytes)+", "+units.Percent(bytes, sum)+" of active")
-		y += 52
+	sum := m.State.Totals.Active
+	for i, e := range paint.entries {
+		p.fill(image.Rect(x, y+4, x+22, y+36), rankColour(e.rank))
+		p.text(ink, x+32, y+17, fitLeft(ink, paint.entries[i].name, width-32))
+		p.text(muted, x+32, y+36, units.Bytes(e.bytes)+", "+units.Percent(e.bytes, sum)+" of active")
+		y += 48
 	}
-	for i := range top {
-		entry(rankColour(i), sites[i], top[i].Rounded)
-	}
-	if more > 0 {
-		entry(rankColour(rankOther), units.Count(int64(more))+" other stacks", other.Rounded)
-	}
-	if summed {
-		p.fill(image.Rect(x, y+4, x+22, y+24), rankColour(rankAny))
-		p.text(ink, x+32, y+20, "any stack, in the last row")
-		y += 40
-	}
-	y += 30
+	y += 26
 	p.text(bold(textSize), x, y, "Free memory")
 	y += 14
-	free := func(empty bool, name, means string, bytes int64) {
+	c := &m.Frag.Classes
+	for _, k := range []struct {
+		class fragmentation.Class
+		means string
+		bytes int64
+	}{
+		{fragmentation.Hard, "live blocks keep the segment", c.Hard},
+		{fragmentation.Soft, "the same, but joined to the next segment", c.Soft},
+		{fragmentation.Stream, "of another stream, or a private pool", c.Stream},
+		{fragmentation.Releasable, "whole segments: empty_cache() returns them", c.Releasable},
+	} {
+		if k.bytes == 0 {
+			continue
+		}
 		box := image.Rect(x, y+4, x+22, y+36)
-		p.free(box, empty)
+		p.free(box, k.class)
 		p.frame(box, view.ColourOther)
-		p.text(ink, x+32, y+17, name+", "+units.Bytes(bytes))
-		p.text(muted, x+32, y+36, fit(muted, means, width-32))
-		y += 52
+		p.text(ink, x+32, y+17, k.class.String()+", "+units.Bytes(k.bytes))
+		p.text(muted, x+32, y+36, fit(muted, k.means, width-32))
+		y += 48
 	}
-	free(false, "split", "live blocks keep the segment", m.Frag.Split)
-	free(true, "releasable", "empty_cache() returns it", m.Frag.Releasable)
+	if c.Hard+c.Soft+c.Stream+c.Releasable == 0 {
+		p.text(muted, x, y+17, "none")
+	}
 }

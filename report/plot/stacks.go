@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"snapana/analyze"
-	"snapana/analyze/attribution"
 	"snapana/analyze/units"
 	"snapana/report/internal/view"
 	"snapana/snapshot"
@@ -17,71 +16,88 @@ import (
 // maxBars is the number of stacks with bars of their own; the others are summed.
 const maxBars = 12
 
-// bar is one stack at two moments.
+// bar is one stack at up to two moments.
 type bar struct {
-	site      string
-	peak, end int64 // rounded bytes
-	blocks    int64 // at whichever of the two it holds more
+	site   string
+	bytes  [2]int64 // rounded
+	blocks int64    // where it holds the most
 }
 
-func stacksPage(r *analyze.Result, d *analyze.Device) *page {
-	peak, end := view.Find(d, "peak"), view.Find(d, "end")
-	bars, rest, more := stackBars(peak, end)
-	peakSum, endSum := active(peak), active(end)
-	p := newPage(pageTitle(r, d, "Holders"), fmt.Sprintf("Live bytes by the stack that allocated them: %s active at the peak, %s at the end", units.Bytes(peakSum), units.Bytes(endSum)))
-	p.legend([]key{{"at the peak", solid(view.ColourLive)}, {"at the end", solid(view.ColourSplit)}})
+func (b *bar) most() int64 { return max(b.bytes[0], b.bytes[1]) }
+
+// stacksPage shows the stacks that hold the most at one or two moments.
+func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analyze.Moment) *page {
+	moments = slices.DeleteFunc(slices.Clone(moments), func(m *analyze.Moment) bool { return m == nil })
+	if len(moments) == 2 && moments[0].State.Event == moments[1].State.Event {
+		moments = moments[1:]
+	}
+	bars, rest, more := stackBars(moments)
+	colours := []color.RGBA{view.ColourLive, view.ColourSplit}
+	sums := make([]int64, len(moments))
+	about, keys, tail := "Live bytes by the stack that allocated them: ", []key{}, ""
+	for i, m := range moments {
+		sums[i] = view.Sum(m.Live)
+		if i > 0 {
+			about, tail = about+", ", tail+", "
+		}
+		about += units.Bytes(sums[i]) + " " + when(m)
+		tail += fmt.Sprintf("%s (%s) %s", units.Bytes(rest.bytes[i]), units.Percent(rest.bytes[i], sums[i]), when(m))
+		keys = append(keys, key{when(m), solid(colours[i])})
+	}
+	p := newPage(m, pageTitle(r, d, "Holders of the memory of"), about)
+	if len(keys) > 1 {
+		p.legend(keys)
+	}
 
 	limit := int64(1)
 	for _, b := range bars {
-		limit = max(limit, b.peak, b.end)
+		limit = max(limit, b.most())
 	}
-	area := image.Rect(margin, p.top+16, pageWidth-margin-250, pageHeight-72)
+	area := image.Rect(margin, p.top+12, p.width-margin-310, p.height-72)
 	x := func(bytes int64) int { return area.Min.X + int(float64(bytes)/float64(limit)*float64(area.Dx())) }
-	p.byteAxis(area, limit, x)
+	p.byteAxis(area, limit, x, "live bytes, rounded as the allocator does")
 
-	name, num := style(smallSize, view.ColourInk), style(smallSize-2, view.ColourMuted)
+	name, num := style(smallSize, view.ColourInk), style(smallSize, view.ColourMuted)
 	if more > 0 {
 		area.Max.Y -= 30
-		p.text(name, area.Min.X+4, area.Max.Y+20, fmt.Sprintf("and %s other stacks with %s (%s) at the peak, %s (%s) at the end", units.Count(int64(more)),
-			units.Bytes(rest.peak), units.Percent(rest.peak, peakSum), units.Bytes(rest.end), units.Percent(rest.end, endSum)))
+		p.text(name, area.Min.X+4, area.Max.Y+18, "and "+plural(int64(more), "other stack", "other stacks")+" with "+tail)
 	}
-	pitch := min(area.Dy()/len(bars), 110)
-	thick := max((pitch-25)/2, 6)
+	pitch := min(area.Dy()/max(len(bars), 1), 110)
+	thick := min(max((pitch-27)/len(moments), 6), 30)
 	for i, b := range bars {
 		y := area.Min.Y + i*pitch
-		blocks := " blocks"
-		if b.blocks == 1 {
-			blocks = " block"
+		p.text(name, area.Min.X+4, y+17, fitLeft(name, b.site+", "+plural(b.blocks, "block", "blocks"), p.width-2*margin))
+		label := units.Bytes(b.bytes[0]) + "  " + units.Percent(b.bytes[0], sums[0])
+		for k, bytes := range b.bytes[:len(moments)] {
+			if bytes > 0 {
+				top := y + 23 + k*thick
+				p.fill(image.Rect(area.Min.X, top, max(x(bytes), area.Min.X+1), top+thick-1), colours[k])
+			}
+			if k > 0 && bytes != b.bytes[0] {
+				label += ", then " + units.Bytes(bytes) + "  " + units.Percent(bytes, sums[k])
+			}
 		}
-		p.text(name, area.Min.X+4, y+16, fitLeft(name, b.site+", "+units.Count(b.blocks)+blocks, pageWidth-2*margin))
-		for k, v := range []struct {
-			bytes, sum int64
-			c          color.RGBA
-		}{{b.peak, peakSum, view.ColourLive}, {b.end, endSum, view.ColourSplit}} {
-			top := y + 21 + k*thick
-			to := max(x(v.bytes), area.Min.X+1)
-			p.fill(image.Rect(area.Min.X, top, to, top+thick-1), v.c)
-			p.text(num, to+8, top+thick/2+4, units.Bytes(v.bytes)+"  "+units.Percent(v.bytes, v.sum))
-		}
+		p.text(num, x(b.most())+10, y+23+len(moments)*thick/2+6, label)
 	}
 	return p
 }
 
-func active(m *analyze.Moment) int64 {
-	if m == nil {
-		return 0
+// when says at which moment a figure holds.
+func when(m *analyze.Moment) string {
+	switch m.Name {
+	case "peak", "end":
+		return "at the " + m.Name
+	case "oom":
+		return "when it ran out of memory"
 	}
-	return view.Sum(m.Live)
+	return m.Name
 }
 
-// stackBars ranks stacks by the most that they hold at either moment. What gets no bar is
+// stackBars ranks stacks by the most that they hold at any of the moments. What gets no bar is
 // summed in rest; more is the number of those.
-func stackBars(peak, end *analyze.Moment) (bars []bar, rest bar, more int) {
+func stackBars(moments []*analyze.Moment) (bars []bar, rest bar, more int) {
 	rows := map[snapshot.StackID]int{}
-	add := func(m *analyze.Moment, note func(*bar, *attribution.Group)) {
-		if m == nil {
-			return
-		}
+	for k, m := range moments {
 		sites := view.Sites(m.Live)
 		for i := range m.Live {
 			g := &m.Live[i]
@@ -91,28 +107,27 @@ func stackBars(peak, end *analyze.Moment) (bars []bar, rest bar, more int) {
 				rows[g.Stack] = row
 				bars = append(bars, bar{site: sites[i]})
 			}
-			note(&bars[row], g)
+			b := &bars[row]
+			if b.bytes[k] += g.Rounded; b.bytes[k] == b.most() {
+				b.blocks = max(b.blocks, g.Count)
+			}
 		}
 	}
-	add(peak, func(b *bar, g *attribution.Group) { b.peak, b.blocks = b.peak+g.Rounded, g.Count })
-	add(end, func(b *bar, g *attribution.Group) {
-		if b.end += g.Rounded; b.end > b.peak {
-			b.blocks = g.Count
-		}
-	})
-	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(max(b.peak, b.end), max(a.peak, a.end)) })
+	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.most(), a.most()) })
 	if len(bars) <= maxBars {
 		return bars, rest, 0
 	}
 	for _, b := range bars[maxBars:] {
-		rest.peak, rest.end, rest.blocks = rest.peak+b.peak, rest.end+b.end, rest.blocks+b.blocks
+		for k := range b.bytes {
+			rest.bytes[k] += b.bytes[k]
+		}
 		more++
 	}
 	return bars[:maxBars], rest, more
 }
 
 // byteAxis draws a horizontal axis of bytes below the area, with a grid.
-func (p *page) byteAxis(area image.Rectangle, limit int64, x func(int64) int) {
+func (p *page) byteAxis(area image.Rectangle, limit int64, x func(int64) int, txt string) {
 	s := style(smallSize, view.ColourInk)
 	for _, t := range view.ByteTicks(limit, 8) {
 		at := x(t.Value)
@@ -121,6 +136,5 @@ func (p *page) byteAxis(area image.Rectangle, limit int64, x func(int64) int) {
 	}
 	p.fill(image.Rect(area.Min.X, area.Max.Y, area.Max.X, area.Max.Y+1), view.ColourMuted)
 	s = style(smallSize, view.ColourMuted)
-	txt := "live bytes, rounded as the allocator does"
 	p.text(s, area.Min.X+(area.Dx()-textWidth(s, txt))/2, area.Max.Y+46, txt)
 }

@@ -24,14 +24,14 @@ func faded(c color.RGBA, alpha uint16) color.RGBA {
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 0xff}
 }
 
-func timelinePage(r *analyze.Result, d *analyze.Device) *page {
+func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	t := d.Timeline
 	about := fmt.Sprintf("%s events. Peak: %s reserved, %s active.", units.Count(int64(t.Trace.Len())),
 		units.Bytes(t.PeakReserved.Bytes), units.Bytes(t.PeakActive.Bytes))
 	if n := len(t.OOMs); n > 0 {
 		about += fmt.Sprintf(" Out of memory: %s; the last request was for %s.", times(n), units.Bytes(t.OOMs[n-1].Requested))
 	}
-	p := newPage(pageTitle(r, d, "Memory"), about)
+	p := newPage(m, pageTitle(r, d, "Memory of"), about)
 
 	keys := []key{
 		{"reserved", area(faded(view.ColourReleasable, 120), view.ColourMuted)},
@@ -90,7 +90,7 @@ func upright(c color.RGBA) func(*page, image.Rectangle) {
 }
 
 func dot(p *page, r image.Rectangle) {
-	c := vg.Point{X: vg.Length(r.Min.X+r.Max.X) / 2, Y: vg.Length(pageHeight) - vg.Length(r.Min.Y+r.Max.Y)/2}
+	c := vg.Point{X: vg.Length(r.Min.X+r.Max.X) / 2, Y: vg.Length(p.height) - vg.Length(r.Min.Y+r.Max.Y)/2}
 	p.canvas.DrawGlyphNoClip(peakGlyph(view.ColourInk), c)
 }
 
@@ -146,23 +146,10 @@ func (h *history) Plot(c vgdraw.Canvas, p *plot.Plot) {
 
 // marks draws failures and peaks with their labels.
 func (h *history) marks(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) {
-	upright := func(event int, top vg.Length, colour color.Color) {
-		px := at(h.axis.Event(event), 0)
-		c.StrokeLine2(vgdraw.LineStyle{Color: colour, Width: 2}, px.X, c.Min.Y, px.X, top)
-	}
 	for _, i := range distinct(len(h.t.Retries), func(i int) int64 { return h.axis.Event(h.t.Retries[i].FirstEvent) }, h.axis.Span) {
-		upright(h.t.Retries[i].FirstEvent, c.Min.Y+(c.Max.Y-c.Min.Y)/12, view.ColourSplit)
+		h.upright(c, at, h.t.Retries[i].FirstEvent, c.Min.Y+(c.Max.Y-c.Min.Y)/12, view.ColourSplit)
 	}
-	for _, i := range distinct(len(h.t.OOMs), func(i int) int64 { return h.axis.Event(h.t.OOMs[i].Event) }, h.axis.Span) {
-		upright(h.t.OOMs[i].Event, c.Max.Y, view.ColourOOM)
-	}
-	l := labels{c: c, style: bold(textSize)}
-	if n := len(h.t.OOMs); n > 0 {
-		o := &h.t.OOMs[n-1]
-		x := at(h.axis.Event(o.Event), 0).X
-		l.taken = append(l.taken, vg.Rectangle{Min: vg.Point{X: x - 2, Y: c.Min.Y}, Max: vg.Point{X: x + 2, Y: c.Max.Y}})
-		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" asked for", view.ColourOOM)
-	}
+	l := h.failures(c, at)
 	for _, k := range []struct {
 		peak timeline.Peak
 		name string
@@ -172,6 +159,27 @@ func (h *history) marks(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) {
 		c.DrawGlyphNoClip(peakGlyph(k.ink), pt)
 		l.add(pt, "peak "+k.name+" "+units.Bytes(k.peak.Bytes), k.ink)
 	}
+}
+
+// upright draws the line of one event.
+func (h *history) upright(c vgdraw.Canvas, at func(px, bytes int64) vg.Point, event int, top vg.Length, ink color.Color) {
+	px := at(h.axis.Event(event), 0)
+	c.StrokeLine2(vgdraw.LineStyle{Color: ink, Width: 2}, px.X, c.Min.Y, px.X, top)
+}
+
+// failures draws the out-of-memory events and names the last one.
+func (h *history) failures(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) *labels {
+	for _, i := range distinct(len(h.t.OOMs), func(i int) int64 { return h.axis.Event(h.t.OOMs[i].Event) }, h.axis.Span) {
+		h.upright(c, at, h.t.OOMs[i].Event, c.Max.Y, view.ColourOOM)
+	}
+	l := &labels{c: c, style: bold(textSize)}
+	if n := len(h.t.OOMs); n > 0 {
+		o := &h.t.OOMs[n-1]
+		x := at(h.axis.Event(o.Event), 0).X
+		l.taken = append(l.taken, vg.Rectangle{Min: vg.Point{X: x - 2, Y: c.Min.Y}, Max: vg.Point{X: x + 2, Y: c.Max.Y}})
+		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" asked for", view.ColourOOM)
+	}
+	return l
 }
 
 // distinct lists the marks that fall on columns of their own, of n whose places on an axis of

@@ -11,7 +11,7 @@ import (
 
 // notes says in at most n lines how far the figures can be trusted: problems first, then
 // whether the books balance, then what is missing. Each takes three lines at most.
-func notes(r *analyze.Result, n int) []string {
+func notes(r *analyze.Result, n, width int) []string {
 	var problems, fine, missing []string
 	for _, q := range r.Quality {
 		switch s := view.Plain(q.Text); q.Level {
@@ -68,6 +68,6 @@ func (p *printer) data(notes []string) {
 			p.line("")
 			head = "Data"
 		}
-		p.line(p.paint(bold, pad(head, 8)) + view.Clip(n, width-8))
+		p.line(p.paint(bold, pad(head, 8)) + view.Clip(n, p.width-8))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"snapana/analyze/oom"
 	"snapana/analyze/units"
 	"snapana/report/internal/view"
 	"snapana/snapshot/memstats"
@@ -12,8 +13,9 @@ import (
 
 // OOMOptions choose what is printed of a log's messages.
 type OOMOptions struct {
-	Color bool // use ANSI colours
-	All   bool // explain every message, not only the main one
+	Options
+	All     bool        // explain every message, not only the main one
+	Failure *oom.Report // the snapshot's report on the main message's request, nil for none
 }
 
 // maxMessages is how many other messages get a row.
@@ -22,19 +24,23 @@ const maxMessages = 20
 // OOM prints the out-of-memory messages of a log: the main one in at most 40 lines with its
 // figures, the split of the device's memory, the cause and what to do, then the others.
 func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
-	p := newPrinter(w, Options{Color: o.Color})
+	p := newPrinter(w, o.Options)
 	head := fmt.Sprintf("%s: %s", view.ClipLeft(view.Plain(r.Name), 60), count(int(r.Log.Messages), "out-of-memory message"))
 	if n := len(r.Log.Groups); int64(n) != r.Log.Messages {
 		head += fmt.Sprintf(", %d different", n)
 	}
 	p.line(p.paint(dim, head))
-	p.oomMessage(r.Main, r)
+	p.oomMessage(r.Main, r, o.Failure)
 	p.oomMatch(r)
+	if o.Failure != nil {
+		p.line("")
+		p.fits(o.Failure)
+	}
 	if o.All {
 		for _, g := range r.Log.Groups {
 			if g != r.Main {
 				p.line("")
-				p.oomMessage(g, nil)
+				p.oomMessage(g, nil, nil)
 			}
 		}
 	} else {
@@ -46,13 +52,16 @@ func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
 	return p.w.Flush()
 }
 
-func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report) {
+func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report, failure *oom.Report) {
 	e := explain(&g.Message)
+	if c := g.Cause(); c == memstats.CauseFragmentation || c == memstats.CauseJoined {
+		e.next[0] = expandable(failure, e.next[0])
+	}
 	if joined != nil && joined.Match != nil && joined.Match.Same {
 		e.next[len(e.next)-1] = fmt.Sprintf("For the tensors behind these figures run `snapana report` on %s.", joined.Snapshot)
 	}
 	badge := strings.ToUpper(string(e.status))
-	for i, l := range wrap(view.Plain(e.title), width-len(badge)-2) {
+	for i, l := range wrap(view.Plain(e.title), p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
 			head = p.paint(bold+";"+statusColor(e.status), badge)
@@ -64,7 +73,11 @@ func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report) {
 	p.section("Says", []string{strings.Join(oomFields(&g.Message), "; ") + "."}, 5)
 	if l := g.Ledger(); l != nil {
 		p.line("")
-		p.oomLedger(&g.Message, l)
+		name := "the device"
+		if g.Device >= 0 {
+			name = view.DeviceName(g.Device)
+		}
+		p.deviceLedger(name, l)
 		p.line("")
 	}
 	p.section("Why", plain(e.why), 10)
@@ -165,38 +178,6 @@ func oomFields(m *memstats.Message) []string {
 	return out
 }
 
-var oomRows = map[memstats.Row]string{
-	memstats.RowFree:        "free on the device",
-	memstats.RowOthers:      "other processes",
-	memstats.RowNonPyTorch:  "this process outside PyTorch's allocator: CUDA context, NCCL",
-	memstats.RowForeign:     "other processes and this one's non-PyTorch memory, not told apart",
-	memstats.RowAllocated:   "allocated in tensors",
-	memstats.RowUnallocated: "reserved by PyTorch but unallocated",
-	memstats.RowReserved:    "reserved by PyTorch",
-	memstats.RowResidual:    "residual",
-}
-
-func (p *printer) oomLedger(m *memstats.Message, l *memstats.Ledger) {
-	name := "the device"
-	if m.Device >= 0 {
-		name = view.DeviceName(m.Device)
-	}
-	p.line(p.paint(bold, right(units.Bytes(l.Total), 10)+"  total of "+name))
-	for _, r := range l.Rows {
-		words := oomRows[r.Row]
-		if r.Row == memstats.RowResidual {
-			words = "not accounted for"
-			if -l.Slack <= r.Bytes && r.Bytes <= l.Slack {
-				words = "residual, within the rounding of the message"
-			}
-		} else if r.Bytes < 0 {
-			words = "below 0: not all that PyTorch holds can be on the device"
-		}
-		p.line(right(units.Bytes(r.Bytes), 10) + right(units.Percent(r.Bytes, l.Total), 6) + " " +
-			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + view.Clip(words, width-30))
-	}
-}
-
 // oomMatch shows the main message beside the snapshot's event.
 func (p *printer) oomMatch(r *memstats.Report) {
 	if r.Snapshot == "" {
@@ -258,6 +239,6 @@ func (p *printer) oomOthers(r *memstats.Report) {
 			words += ", " + rankWords(g.Ranks)
 		}
 		p.line(right(units.Count(g.Line), 9) + right(units.Count(g.Count), 8) + right(size(g.Tried), 11) + right(size(g.Free), 11) +
-			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + view.Clip(words, width-63))
+			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + view.Clip(words, p.width-63))
 	}
 }

@@ -74,7 +74,7 @@ func TestOOMGolden(t *testing.T) {
 	}
 	event := memstats.Event{Device: 0, Index: 7975, Requested: 2 << 30, Free: 348 << 20, Reserved: 14<<30 + 200<<20, Allocated: 3 << 30, Site: "train.py:9 main"}
 	first, second := oomLogs()[0][1], oomLogs()[2][1]
-	all.WriteString("== joined with a snapshot\n" + oomText(t, oomReport(t, first, event), OOMOptions{Color: true}))
+	all.WriteString("== joined with a snapshot\n" + oomText(t, oomReport(t, first, event), OOMOptions{Options: Options{Color: true}}))
 	event.Requested = 5 << 20
 	all.WriteString("== joined with another event\n" + oomText(t, oomReport(t, first, event), OOMOptions{}))
 	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []memstats.Event{}...), OOMOptions{}))
@@ -87,7 +87,7 @@ func TestOOMGolden(t *testing.T) {
 	sample.Golden(t, "oom.txt", []byte(all.String()))
 }
 
-// TestOOMFits holds the width and the number of lines, and keeps control characters of a log
+// TestOOMFits holds the usualWidth and the number of lines, and keeps control characters of a log
 // from the terminal.
 func TestOOMFits(t *testing.T) {
 	var many strings.Builder
@@ -109,7 +109,7 @@ func TestOOMFits(t *testing.T) {
 				t.Errorf("%s: control characters", l[0])
 			}
 			for line := range strings.Lines(out) {
-				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > usualWidth {
 					t.Errorf("%s: %d columns: %s", l[0], n, line)
 				}
 			}

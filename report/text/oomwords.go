@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 
+	"snapana/analyze/oom"
 	"snapana/analyze/units"
 	"snapana/analyze/verdict"
 	"snapana/snapshot/memstats"
@@ -45,11 +46,11 @@ func cause(m *memstats.Message) explanation {
 		if m.Family == memstats.Exabyte {
 			what = "more than 1 EB"
 		}
-		return explanation{verdict.Limit, fmt.Sprintf("A request for %s: no device has that much, so that a size was computed wrongly.", what),
+		return explanation{verdict.Absurd, fmt.Sprintf("A request for %s: no device has that much, so that a size was computed wrongly.", what),
 			[]string{"Such sizes come from a negative or overflowed dimension, or from a length read out of damaged data."},
 			[]string{"Print the shapes that go into the call which the traceback names, and check them before it."}}
 	case memstats.CauseTooLarge:
-		return explanation{verdict.Capacity, fmt.Sprintf("One request for %s, and the whole device has %s: no setting can serve it.", req, sized(m.Total)),
+		return explanation{verdict.Absurd, fmt.Sprintf("One request for %s, and the whole device has %s: no setting can serve it.", req, sized(m.Total)),
 			[]string{"The request alone is larger than the device, whatever else is in memory."},
 			[]string{"Look for a quadratic intermediate, such as an attention matrix that is not fused or a broadcast by mistake, in the line that the traceback names.", nextLess}}
 	case memstats.CauseLimit:
@@ -60,7 +61,7 @@ func cause(m *memstats.Message) explanation {
 			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which the message recommends even where it is on. It does not always help: with a snapshot, `snapana whatif` tells.",
 				"If it is on already, or not supported, find the small long-lived blocks that keep the segments and allocate them first."}}
 	case memstats.CausePools:
-		return explanation{verdict.Limit, fmt.Sprintf("Out of memory beside private pools: %s was asked for, and %s lies free in pools that only CUDA graphs may use.", req, units.Bytes(m.PrivatePools.Bytes)),
+		return explanation{verdict.Pools, fmt.Sprintf("Out of memory beside private pools: %s was asked for, and %s lies free in pools that only CUDA graphs may use.", req, units.Bytes(m.PrivatePools.Bytes)),
 			[]string{"Private pools never serve requests from outside them."},
 			[]string{"Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, or capture the largest first."}}
 	case memstats.CauseRoom:
@@ -73,10 +74,10 @@ func cause(m *memstats.Message) explanation {
 			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it can let free pieces and free device memory serve one request.", nextLess}}
 	case memstats.CauseOthers:
 		if m.Family == memstats.MPS {
-			return explanation{verdict.Limit, fmt.Sprintf("Out of memory beside other allocations: %s was asked for, and memory outside of PyTorch's allocator takes %s.", req, units.Bytes(m.Other.Bytes)),
+			return explanation{verdict.Others, fmt.Sprintf("Out of memory beside other allocations: %s was asked for, and memory outside of PyTorch's allocator takes %s.", req, units.Bytes(m.Other.Bytes)),
 				[]string{"The watermark limits both together."}, []string{"Close other programs that use the GPU, or free what this one allocated outside PyTorch."}}
 		}
-		return explanation{verdict.Limit, fmt.Sprintf("Out of memory on a shared device: %s would fit if other memory on the device were free.", req),
+		return explanation{verdict.Others, fmt.Sprintf("Out of memory on a shared device: %s would fit if other memory on the device were free.", req),
 			[]string{othersLine(m)},
 			[]string{"See with nvidia-smi who else is on the device; end what is left over, or choose a free device with CUDA_VISIBLE_DEVICES."}}
 	case memstats.CauseCapacity:
@@ -121,6 +122,24 @@ func limit(m *memstats.Message, req string) explanation {
 	e.title = fmt.Sprintf("Out of memory by the process's limit: %s more would exceed the %s that it may take.", req, sized(m.Allowed))
 	e.why = []string{fmt.Sprintf("The device itself had %s free; a memory fraction keeps it from this process.", sized(m.Free))}
 	return e
+}
+
+// expandable is the advice on expandable segments: what a replay of the snapshot says, or else what
+// is said of the message alone.
+func expandable(failure *oom.Report, otherwise string) string {
+	if failure == nil {
+		return otherwise
+	}
+	for _, a := range failure.Answers {
+		if a.ID != "setting" || a.What != "with expandable_segments:True" {
+			continue
+		}
+		if a.Fits == oom.Yes {
+			return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: in a replay of the snapshot the request is served with it."
+		}
+		return "Do not count on expandable_segments:True, whatever the message recommends: in a replay of the snapshot the request fails with it too."
+	}
+	return otherwise
 }
 
 func othersLine(m *memstats.Message) string {

@@ -12,14 +12,14 @@ import (
 
 // StateOptions choose what is printed of a state.
 type StateOptions struct {
-	Color bool // use ANSI colours
-	Top   int  // rows, or in a tree the calls below each call; 0 is all
+	Options
+	Top int // rows, or in a tree the calls below each call; 0 is all
 }
 
 // State prints what is live at one moment: the totals, whether they can be trusted, and the
 // live blocks by what the query groups them by, or by call path.
 func State(w io.Writer, a *attribution.Answer, o StateOptions) error {
-	p := newPrinter(w, Options{Color: o.Color})
+	p := newPrinter(w, o.Options)
 	p.stateHead(a)
 	p.line("")
 	if a.Tree != nil {
@@ -39,7 +39,7 @@ func (p *printer) stateHead(a *attribution.Answer) {
 		device += " (" + a.Why + ")"
 	}
 	head := fmt.Sprintf("%s, %s %s", view.ClipLeft(view.Plain(a.Snapshot.Name), 40), device, view.Plain(a.Moment.Name))
-	for _, l := range append(wrap(head, width), wrap(when(a), width)...) {
+	for _, l := range append(wrap(head, p.width), wrap(when(a), p.width)...) {
 		p.line(l)
 	}
 	c := &a.Timeline.Checks
@@ -52,7 +52,7 @@ func (p *printer) stateHead(a *attribution.Answer) {
 		p.line(count(n, "live block") + " in no known segment: the file contradicts itself")
 	}
 	if a.Snapshot.Partial != nil {
-		p.line(view.Clip("only a part of the file was read: "+view.Plain(a.Snapshot.Partial.Error()), width))
+		p.line(view.Clip("only a part of the file was read: "+view.Plain(a.Snapshot.Partial.Error()), p.width))
 	}
 }
 
@@ -98,7 +98,7 @@ func (p *printer) holders(a *attribution.Answer, top int) {
 		head := columns(units.Bytes(sum.Rounded), units.Percent(sum.Rounded, whole), units.Bytes(sum.Requested),
 			units.Count(sum.Count), pinned, units.Bytes(sum.PreTrace))
 		indent := len([]rune(head))
-		lines := wrap(view.Plain(name), width-indent)
+		lines := wrap(view.Plain(name), p.width-indent)
 		if n := len(lines); n > 3 {
 			lines = []string{lines[0], "…", lines[n-1]}
 		}
@@ -142,7 +142,7 @@ func (p *printer) frames(frames []string, most int) {
 			p.line(p.paint(dim, fmt.Sprintf("      ... and %s further out", count(len(frames)-i, "frame"))))
 			return
 		}
-		p.line("      " + p.paint(dim, view.ClipLeft(view.Plain(f), width-6)))
+		p.line("      " + p.paint(dim, view.ClipLeft(view.Plain(f), p.width-6)))
 	}
 }
 
@@ -157,6 +157,6 @@ func (p *printer) rowNotes(notes []attribution.Note) {
 	for _, n := range notes[:min(len(notes), 3)] {
 		tail := fmt.Sprintf(": %s in %s", units.Bytes(n.Bytes), count(int(n.Count), "block"))
 		text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(view.Plain(n.Text)), " ")
-		p.line("      " + p.paint(cyan, view.Clip(text, width-6-len([]rune(tail)))) + p.paint(dim, tail))
+		p.line("      " + p.paint(cyan, view.Clip(text, p.width-6-len([]rune(tail)))) + p.paint(dim, tail))
 	}
 }

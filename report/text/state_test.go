@@ -72,7 +72,7 @@ func TestStateGolden(t *testing.T) {
 		{"by stack, with what torch.compile recorded", "end", late, attribution.Query{}, false, StateOptions{}},
 		{"by site, the first two, filtered", "peak", late, attribution.Query{By: attribution.BySite, Exclude: regexp.MustCompile("data")}, false, StateOptions{Top: 2}},
 		{"by module", "3", late, attribution.Query{By: attribution.ByModule}, false, StateOptions{}},
-		{"a tree", "end", late, attribution.Query{}, true, StateOptions{Color: true}},
+		{"a tree", "end", late, attribution.Query{}, true, StateOptions{Options: Options{Color: true}}},
 		{"a tree of modules, filtered", "end", late, attribution.Query{By: attribution.ByModule, Match: regexp.MustCompile("model")}, true, StateOptions{}},
 		{"a tree with internals, one call each", "end", late, attribution.Query{Internals: true}, true, StateOptions{Top: 1}},
 		{"before the trace", "start", late, attribution.Query{By: attribution.ByPool}, false, StateOptions{}},
@@ -138,7 +138,7 @@ func TestStateFits(t *testing.T) {
 			t.Errorf("%s: control characters", name)
 		}
 		for line := range strings.Lines(out) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > usualWidth {
 				t.Errorf("%s: %d columns: %s", name, n, line)
 			}
 		}

@@ -12,10 +12,12 @@ import (
 )
 
 // Summary prints facts about a file and its devices, without a judgement, in about 30 lines.
-func Summary(w io.Writer, r *analyze.Result) error {
-	p := newPrinter(w, Options{})
+func Summary(w io.Writer, r *analyze.Result, o Options) error {
+	p := newPrinter(w, o)
 	s := r.Snapshot
-	fact := func(name, text string) { p.line(pad(name, 12) + view.Clip(view.Plain(text), width-12)) }
+	fact := func(name, text string) {
+		p.line(p.paint(bold, pad(name, 12)) + view.Clip(view.Plain(text), p.width-12))
+	}
 
 	fact("File", fmt.Sprintf("%s, %s", s.Name, units.Bytes(s.Bytes)))
 	fact("Container", orDash(strings.Join(s.Container, " > ")))
@@ -37,7 +39,7 @@ func Summary(w io.Writer, r *analyze.Result) error {
 	if n := len(r.Devices) - most; n > 0 {
 		p.linef("... and %s", count(n, "more device"))
 	}
-	p.data(notes(r, 4))
+	p.data(notes(r, 4, p.width))
 	return p.w.Flush()
 }
 
@@ -47,12 +49,12 @@ func (p *printer) device(t *timeline.Timeline) {
 		span = " over " + units.Micros(a.Span)
 	}
 	if t.Trace.Len() == 0 {
-		p.linef("%s: no trace", view.DeviceName(t.Device))
+		p.line(p.paint(bold, view.DeviceName(t.Device)) + ": no trace")
 	} else {
-		p.linef("%s: %s%s, %s, %s", view.DeviceName(t.Device), count(t.Trace.Len(), "event"), span,
+		p.linef("%s: %s%s, %s, %s", p.paint(bold, view.DeviceName(t.Device)), count(t.Trace.Len(), "event"), span,
 			count(len(t.OOMs), "out-of-memory event"), count(len(t.Retries), "retry"))
 	}
-	p.line(pad("", 12) + right("reserved", 12) + right("active", 12) + right("allocated", 12) + right("requested", 12))
+	p.line(p.paint(dim, pad("", 12)+right("reserved", 12)+right("active", 12)+right("allocated", 12)+right("requested", 12)))
 	row := func(name string, v ...int64) {
 		s := "  " + pad(name, 10)
 		for _, n := range v {

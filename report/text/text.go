@@ -1,10 +1,12 @@
 // Package text prints results for a terminal: a verdict that fits on one screen, and facts
-// about a file. Lines are at most 100 columns wide. Texts from the file are stripped of
+// about a file, and for issues and chats as Markdown. Lines are 100 columns wide unless asked
+// otherwise, from 80 to 120. Texts from the file are stripped of
 // control characters, so that a file cannot drive the terminal.
 package text
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -13,22 +15,30 @@ import (
 	"snapana/analyze/verdict"
 )
 
-const width = 100
+// Bounds on the width of lines, in columns: tables need the least, and prose is hard to read
+// beyond the most.
+const (
+	minWidth   = 80
+	usualWidth = 100
+	maxWidth   = 120
+)
 
-// Options choose how a verdict is printed.
+// Options choose how results are printed.
 type Options struct {
 	Color bool // use ANSI colours; the caller knows whether it writes to a terminal
+	Width int  // columns of a line, 0 for the usual ones
 }
 
 // printer collects lines and counts them.
 type printer struct {
 	w     *bufio.Writer
 	color bool
+	width int
 	lines int
 }
 
 func newPrinter(w io.Writer, o Options) *printer {
-	return &printer{w: bufio.NewWriter(w), color: o.Color}
+	return &printer{w: bufio.NewWriter(w), color: o.Color, width: min(max(cmp.Or(o.Width, usualWidth), minWidth), maxWidth)}
 }
 
 // line prints one line, which must hold no line break.
@@ -65,7 +75,7 @@ func statusColor(s verdict.Status) string {
 		return dim
 	case verdict.Cached:
 		return cyan
-	case verdict.Ghost, verdict.Fragmentation, verdict.Limit:
+	case verdict.Ghost, verdict.Fragmentation, verdict.Limit, verdict.Pools, verdict.Others:
 		return yellow
 	}
 	return red
@@ -76,12 +86,15 @@ func wrap(s string, n int) []string {
 	var out []string
 	line := ""
 	for _, word := range strings.Fields(s) {
-		for utf8.RuneCountInString(word) > n {
+		if utf8.RuneCountInString(word) > n {
 			if line != "" {
 				out, line = append(out, line), ""
 			}
 			r := []rune(word)
-			out, word = append(out, string(r[:n])), string(r[n:])
+			for ; len(r) > n; r = r[n:] {
+				out = append(out, string(r[:n]))
+			}
+			word = string(r)
 		}
 		switch {
 		case line == "":
@@ -100,15 +113,7 @@ func wrap(s string, n int) []string {
 
 // section prints texts under a label in the margin, each wrapped, at most limit lines.
 func (p *printer) section(label string, texts []string, limit int) {
-	var lines []string
-	for _, t := range texts {
-		for i, l := range wrap(t, width-10) {
-			if i > 0 && len(texts) > 1 {
-				l = "  " + l
-			}
-			lines = append(lines, l)
-		}
-	}
+	lines := p.sectionLines(texts)
 	if len(lines) > limit {
 		lines = append(lines[:limit-1:limit-1], fmt.Sprintf("... and %d more lines, in the full report", len(lines)-limit+1))
 	}
@@ -119,6 +124,20 @@ func (p *printer) section(label string, texts []string, limit int) {
 		}
 		p.line(p.paint(bold, pad(head, 8)) + l)
 	}
+}
+
+// sectionLines breaks the texts of a section into lines.
+func (p *printer) sectionLines(texts []string) []string {
+	var lines []string
+	for _, t := range texts {
+		for i, l := range wrap(t, p.width-10) {
+			if i > 0 && len(texts) > 1 {
+				l = "  " + l
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
 }
 
 // pad fills s with spaces to n columns.

@@ -33,7 +33,11 @@ func verdictOf(t *testing.T, r *analyze.Result, o Options) string {
 }
 
 func summaryOf(t *testing.T, r *analyze.Result) string {
-	return render(t, func(w io.Writer) error { return Summary(w, r) })
+	return render(t, func(w io.Writer) error { return Summary(w, r, Options{}) })
+}
+
+func markdownOf(t *testing.T, r *analyze.Result) string {
+	return render(t, func(w io.Writer) error { return Markdown(w, r) })
 }
 
 func TestGolden(t *testing.T) {
@@ -41,6 +45,10 @@ func TestGolden(t *testing.T) {
 	sample.Golden(t, "verdict-color.txt", []byte(verdictOf(t, sample.Result(), Options{Color: true})))
 	sample.Golden(t, "verdict-many.txt", []byte(verdictOf(t, sample.Many(16), Options{})))
 	sample.Golden(t, "verdict-empty.txt", []byte(verdictOf(t, sample.Empty(), Options{})))
+	sample.Golden(t, "verdict.md", []byte(markdownOf(t, sample.Result())))
+	sample.Golden(t, "verdict-many.md", []byte(markdownOf(t, sample.Many(16))))
+	sample.Golden(t, "verdict-empty.md", []byte(markdownOf(t, sample.Empty())))
+	sample.Golden(t, "verdict-narrow.txt", []byte(verdictOf(t, sample.Result(), Options{Width: 80})))
 	sample.Golden(t, "summary.txt", []byte(summaryOf(t, sample.Result())))
 	sample.Golden(t, "summary-empty.txt", []byte(summaryOf(t, sample.Empty())))
 }
@@ -57,16 +65,24 @@ func TestFits(t *testing.T) {
 	}
 	long.Verdict.Headline = strings.Repeat("headline ", 100)
 	for name, r := range map[string]*analyze.Result{"one": sample.Result(), "big": sample.Big(2), "long": long, "empty": sample.Empty()} {
-		for kind, out := range map[string]string{"verdict": verdictOf(t, r, Options{}), "summary": summaryOf(t, r)} {
-			lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
-			if limit := map[string]int{"verdict": maxLines, "summary": 30}[kind]; len(lines) > limit {
-				t.Errorf("%s %s: %d lines, want at most %d", name, kind, len(lines), limit)
-			}
-			for _, l := range lines {
-				if n := utf8.RuneCountInString(l); n > width {
-					t.Errorf("%s %s: %d columns: %q", name, kind, n, l)
-				}
-			}
+		for asked, width := range map[int]int{0: 100, 10: 80, 80: 80, 95: 95, 120: 120, 4000: 120} {
+			o := Options{Width: asked}
+			fits(t, name+" verdict", verdictOf(t, r, o), maxLines, width)
+			fits(t, name+" summary", render(t, func(w io.Writer) error { return Summary(w, r, o) }), 30, width)
+		}
+		fits(t, name+" markdown", markdownOf(t, r), maxMarkdown, 1000)
+	}
+}
+
+func fits(t *testing.T, name, out string, limit, width int) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) > limit {
+		t.Errorf("%s: %d lines, want at most %d", name, len(lines), limit)
+	}
+	for _, l := range lines {
+		if n := utf8.RuneCountInString(l); n > width {
+			t.Errorf("%s: %d columns of %d: %q", name, n, width, l)
 		}
 	}
 }
@@ -89,11 +105,11 @@ func TestNotes(t *testing.T) {
 		{Level: "missing", Text: "no times"}, {Level: "ok", Text: "all is well"}, {Level: "problem", Text: "a fault"},
 	}
 	want := []string{"problem: a fault", "all is well", "no times", "no stacks"}
-	if got := notes(r, 4); !slices.Equal(got, want) {
+	if got := notes(r, 4, usualWidth); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	want = append(want[:2:2], "... and 2 more notes, in the full report")
-	if got := notes(r, 3); !slices.Equal(got, want) {
+	if got := notes(r, 3, usualWidth); !slices.Equal(got, want) {
 		t.Errorf("in three lines: %q", got)
 	}
 }

@@ -43,7 +43,7 @@ type treePrinter struct {
 
 func (t *treePrinter) node(bytes int64, depth int, text string) {
 	head := right(units.Bytes(bytes), 10) + right(units.Percent(bytes, t.whole), 7) + "  " + strings.Repeat(" ", min(2*depth, maxIndent))
-	t.line(head + view.Clip(text, width-utf8.RuneCountInString(head)))
+	t.line(head + view.Clip(text, t.width-utf8.RuneCountInString(head)))
 }
 
 // below prints what a node consists of.
@@ -64,7 +64,7 @@ func (t *treePrinter) below(n *attribution.Node, depth int) {
 			c = &c.Children[0]
 			chain = append(chain, c.Name)
 		}
-		room := width - 19 - min(2*depth, maxIndent)
+		room := t.width - 19 - min(2*depth, maxIndent)
 		t.node(c.Rounded, depth, join(chain, room))
 		if len(c.Children) > 0 {
 			t.below(c, depth+1)

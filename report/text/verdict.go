@@ -23,34 +23,49 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	p.headline(r, top)
 	p.line("")
 	if top != nil {
-		why, next := p.room(len(r.Devices), len(rest))
-		p.section("Why", plain(top.Why), why)
-		p.section("Next", plain(numbered(top.Next)), next)
+		scratch := newPrinter(io.Discard, o)
+		scratch.lines = p.lines + 10 // at least so many reasons and steps
+		scratch.below(r, top, rest, 3)
+		why, next := plain(top.Why), plain(numbered(top.Next))
+		forWhy, forNext := divide(max(maxLines-scratch.lines, 0)+10, len(p.sectionLines(why)), len(p.sectionLines(next)))
+		p.section("Why", why, forWhy)
+		p.section("Next", next, forNext)
 	} else {
 		p.section("Next", []string{nextStep(r)}, 4)
 	}
-	p.also(rest)
-	if len(r.Devices) > 0 {
-		p.line("")
-		d := focus(r, top)
-		p.ledger(r.Devices, d)
-		p.line("")
-		notes := notes(r, min(max(maxLines-p.lines-8, 4), 7))
-		p.stacks(d, top, min(5, maxLines-p.lines-len(notes)-3))
-		p.data(notes)
-	} else {
-		p.data(notes(r, 7))
-	}
+	p.below(r, top, rest, 5)
 	return p.w.Flush()
 }
 
-// room shares the lines that other parts leave between the reasons and the advice.
-func (p *printer) room(devices, findings int) (why, next int) {
-	const below = 2 + 10 // the ledger's blank lines and title; stacks and notes at their shortest
-	spare := maxLines - p.lines - min(findings, 3) - min(3*devices, 7) - below
-	next = min(max(spare-6, 4), 6)
-	return max(spare-next, 6), next
+// below prints what follows the advice, with the most stacks that there is room for.
+func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.Finding, most int) {
+	p.also(rest)
+	if len(r.Devices) == 0 {
+		p.data(notes(r, 7, p.width))
+		return
+	}
+	p.line("")
+	d := focus(r, top)
+	if tells(r, d) {
+		p.fits(d.OOM)
+		p.line("")
+	}
+	p.ledger(r.Devices, d)
+	p.line("")
+	notes := notes(r, min(max(maxLines-p.lines-8, 4), 7), p.width)
+	p.stacks(d, top, max(min(most, maxLines-p.lines-len(notes)-3), 1))
+	p.data(notes)
 }
+
+// divide shares lines between the reasons and the advice, which would like to have so many each:
+// what one does not need the other gets.
+func divide(lines, why, next int) (forWhy, forNext int) {
+	forNext = min(next, max(lines/2, lines-why))
+	return lines - forNext, forNext
+}
+
+// tells reports whether a request failed on a device that the verdict has room to tell about.
+func tells(r *analyze.Result, d *analyze.Device) bool { return d.OOM != nil && len(r.Devices) <= 2 }
 
 func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 	name := view.ClipLeft(view.Plain(r.Snapshot.Name), 60)
@@ -60,9 +75,9 @@ func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 	if top != nil {
 		text += " (" + mark(top) + ")"
 	}
-	lines := wrap(text, width-len(badge)-2)
+	lines := wrap(text, p.width-len(badge)-2)
 	if len(lines) > 3 {
-		lines = append(lines[:2:2], view.Clip(lines[2], width-len(badge)-3)+"…")
+		lines = append(lines[:2:2], view.Clip(lines[2], p.width-len(badge)-3)+"…")
 	}
 	for i, l := range lines {
 		head := strings.Repeat(" ", len(badge))
@@ -143,15 +158,21 @@ func (p *printer) also(rest []verdict.Finding) {
 		if f.Device >= 0 {
 			title = view.DeviceName(f.Device) + ": " + title
 		}
-		p.line(p.paint(bold, pad(head, 8)) + view.Clip(title, width-12-len(mark)) + p.paint(dim, "  ("+mark+")"))
+		p.line(p.paint(bold, pad(head, 8)) + view.Clip(title, p.width-12-len(mark)) + p.paint(dim, "  ("+mark+")"))
 	}
 }
 
 // ledger prints one row per device and moment; with many devices only first and the fullest
 // ones.
 func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
+	largest := func(s string) string { // where the line has room for it
+		if p.width < 88 {
+			return ""
+		}
+		return right(s, 15)
+	}
 	p.line(p.paint(bold, pad("Memory", 22)+right("reserved", 11)+" ="+right("active", 11)+" +"+
-		right("releasable", 12)+" +"+right("split", 11)) + right("largest free", 15))
+		right("releasable", 12)+" +"+right("split", 11)) + largest("largest free"))
 	shown, moments := devices, []string{"peak", "oom", "end"}
 	if len(devices) > 2 {
 		moments = []string{"peak"}
@@ -162,18 +183,18 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 		head := view.DeviceName(d.Timeline.Device)
 		for _, name := range moments {
 			m := view.Find(d, name)
-			if m == nil {
-				continue
+			if failed := view.Find(d, "oom"); m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
+				continue // the program ended there
 			}
 			f := &m.Frag
 			p.line(pad(head, 8) + pad(strings.ToLower(view.MomentName(name)), 14) + right(units.Bytes(f.Reserved), 11) + "  " +
 				right(units.Bytes(f.Active), 11) + "  " + right(units.Bytes(f.Releasable), 12) + "  " +
-				right(units.Bytes(f.Split), 11) + right(units.Bytes(f.LargestFree), 15))
+				right(units.Bytes(f.Split), 11) + largest(units.Bytes(f.LargestFree)))
 			head = ""
 		}
 		if m := view.Find(d, moments[len(moments)-1]); m != nil && len(devices) <= 2 {
 			if note := elsewhere(&m.Frag); note != "" {
-				p.line(pad("", 22) + view.Clip(note, width-22))
+				p.line(pad("", 22) + view.Clip(note, p.width-22))
 			}
 		}
 	}
@@ -188,36 +209,43 @@ func elsewhere(f *fragmentation.Report) string {
 	if n := f.Classes.Pending; n > 0 {
 		w = append(w, units.Bytes(n)+" active waits for another stream")
 	}
-	if n := f.Classes.Stream; n > 0 {
-		w = append(w, units.Bytes(n)+" free is another stream's or a private pool's")
+	if n := f.Private; n > 0 {
+		w = append(w, units.Bytes(n)+" free is kept for private pools")
+	}
+	if n := f.Classes.Stream - f.Private; n > 0 {
+		w = append(w, units.Bytes(n)+" free is another stream's")
 	}
 	return strings.Join(w, "; ")
 }
 
-// stacks prints the most largest holders of a device's memory at the moment that matters: the
-// failure, the end when memory grows, or else the peak.
-func (p *printer) stacks(d *analyze.Device, top *verdict.Finding, most int) {
-	m, when := view.Find(d, "oom"), "when it ran out"
-	switch {
-	case m != nil:
-	case top != nil && (top.Status == verdict.Ghost || top.Status == verdict.Cached):
-		m, when = view.Find(d, "end"), "at the end"
-	default:
-		m, when = view.Find(d, "peak"), "at its peak"
+// decisive is the moment that matters: the failure, the end when memory grows, or else the peak.
+func decisive(d *analyze.Device, top *verdict.Finding) (m *analyze.Moment, when string) {
+	if m = view.Find(d, "oom"); m != nil {
+		return m, "when it ran out"
 	}
+	if top != nil && (top.Status == verdict.Ghost || top.Status == verdict.Cached) {
+		return view.Find(d, "end"), "at the end"
+	}
+	return view.Find(d, "peak"), "at its peak"
+}
+
+// stacks prints the most largest holders of a device's memory at the moment that matters.
+func (p *printer) stacks(d *analyze.Device, top *verdict.Finding, most int) {
+	m, when := decisive(d, top)
 	if m == nil || len(m.Live) == 0 {
 		return
 	}
 	sum := view.Sum(m.Live)
 	p.line(p.paint(bold, fmt.Sprintf("Who holds the %s of %s %s", units.Bytes(sum), view.DeviceName(d.Timeline.Device), when)))
 	groups, other, more := view.Top(m.Live, most)
+	room := p.width - 42 // for names
 	row := func(bytes int64, text string) {
 		p.line(right(units.Bytes(bytes), 10) + right(units.Percent(bytes, sum), 6) + " " +
 			p.paint(cyan, bar(bytes, sum, 10)) + "  " + text)
 	}
 	for i, site := range view.Sites(groups) {
 		g := &groups[i]
-		row(g.Rounded, pad(view.Clip(view.ClipLeft(view.Plain(site), 80), 58), 58)+right(count(int(g.Count), "block"), 13))
+		row(g.Rounded, pad(view.Clip(view.ClipLeft(view.Plain(site), 80), room), room)+right(count(int(g.Count), "block"), 13))
 	}
 	if more > 0 {
 		row(other.Rounded, "... and "+count(more, "more stack"))

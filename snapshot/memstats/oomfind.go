@@ -116,15 +116,18 @@ func (f *finder) class(raw []byte, at int, word []byte) (m Message, start, end i
 	start = at + len("MemoryError")
 	f.after.read(raw[start:min(len(raw), start+256)], nil)
 	p := parser{cursor: cursor{text: f.after.text}, m: &m}
-	if p.any(":", "('", "(\"") < 0 || !p.lit("allocationondevice") {
+	if p.any(":", "('", "(\"") < 0 {
 		return m, 0, 0, false
 	}
-	p.i -= len("allocation on device")
-	for p.i > 0 && lower(p.text[p.i]) != 'a' {
-		p.i--
+	head := p.i
+	if !p.lit("allocationondevice") {
+		return m, 0, 0, false
 	}
-	class, prefix := f.context(raw, start+int(f.after.from[p.i]))
-	start += int(f.after.from[p.i])
+	for lower(p.text[head]) != 'a' { // what stands before it is white
+		head++
+	}
+	start += int(f.after.from[head])
+	class, prefix := f.context(raw, start)
 	f.after.read(raw[start:], prefix)
 	p.cursor = cursor{text: f.after.text}
 	m = Message{Backend: "cuda", Class: class, Rank: -1, Device: -1}

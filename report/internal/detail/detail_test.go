@@ -139,7 +139,7 @@ func checkDevice(t *testing.T, u *unpacked, d *Device, s *snapshot.Snapshot, wan
 		if fmt.Sprint(nodes[stack[which[i]]]) != fmt.Sprint(len(s.Stacks.Get(w.Stack))) {
 			t.Fatalf("life %d has a stack of %v frames, want %d", i, nodes[stack[which[i]]], len(s.Stacks.Get(w.Stack)))
 		}
-		if c, _ := want.Uses.Of(int32(i)); int64(c) != category[which[i]] {
+		if c, _ := want.Categories.Of(int32(i)); int64(c) != category[which[i]] {
 			t.Fatalf("life %d is of category %d, want %d", i, category[which[i]], c)
 		}
 		if st := tl.StateAt(max(int(w.Born), -1)); len(st.Outside) == 0 {

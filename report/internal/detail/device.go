@@ -161,8 +161,8 @@ func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []b
 		l := &t.Lives[i]
 		r.to(int(l.Born))
 		k := kind{rounded: l.Rounded, requested: l.Requested, stack: st.row(l.Stack, l.Born < 0), place: r.placeOf(l.Addr)}
-		if src.Uses != nil {
-			c, trust := src.Uses.Of(int32(i))
+		if src.Categories != nil {
+			c, trust := src.Categories.Of(int32(i))
 			k.category, k.trust = uint8(c), uint8(trust)
 		}
 		row, ok := index[k]
@@ -212,8 +212,8 @@ func (src *source) rest(w *writer, d *Device, keep []bool, spans int) {
 	}
 	edges := bands.Even(0, d.Events, spans)
 	groups, group := 1, func(int32) int { return 0 }
-	if src.Uses != nil {
-		groups, group = len(category.All()), func(row int32) int { c, _ := src.Uses.Of(row); return int(c) }
+	if src.Categories != nil {
+		groups, group = len(category.All()), func(row int32) int { c, _ := src.Categories.Of(row); return int(c) }
 	}
 	rest := src.index.Rest(edges, keep, groups, group)
 	d.Rest.Edge = w.deltas(len(edges), func(i int) int64 { return int64(edges[i]) })

@@ -10,6 +10,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
@@ -167,7 +168,7 @@ func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
 	}
 	peak := state(60, []int32{0, 1}, []int32{2, 3, 6}, []int32{4}, nil, []int32{5})
 	end := state(99, []int32{0, 1}, []int32{2, 3}, []int32{4}, nil, []int32{5})
-	oom := state(90, []int32{0, 1}, []int32{2, 3, 6}, []int32{4}, nil, []int32{5})
+	failed := state(90, []int32{0, 1}, []int32{2, 3, 6}, []int32{4}, nil, []int32{5})
 
 	t.Initial = timeline.Totals{Reserved: 1024 * m, Active: 1024 * m, Allocated: 1024 * m, Requested: 1024*m - 200}
 	t.Final = end.Totals
@@ -191,13 +192,34 @@ func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
 		hi.Allocated = hi.Active
 		t.Curve = append(t.Curve, timeline.Point{First: i, Last: i + 9, Time: t.Trace.At(i + 9).Time, At: at, Min: lo, Max: hi})
 	}
-	t.OOMs = []timeline.OOMEvent{{Event: 90, Requested: 768 * m, DeviceFree: 112 * m, After: oom.Totals}}
+	t.OOMs = []timeline.OOMEvent{{Event: 90, Requested: 768 * m, DeviceFree: 112 * m, After: failed.Totals}}
 	t.Retries = []timeline.Retry{{FirstEvent: 88, LastEvent: 89, Released: 64 * m}}
 	t.Checks = timeline.Checks{PreTraceBlocks: 2, Markers: 1}
 
-	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Free: freeOf(m), Moments: []analyze.Moment{
-		moment(t, "peak", peak), moment(t, "oom", oom), moment(t, "end", end),
+	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Free: freeOf(m), Uses: usesOver(m), OOM: failure(m, failed), Moments: []analyze.Moment{
+		moment(t, "peak", peak), moment(t, "oom", failed), moment(t, "end", end),
 	}}
+}
+
+// failure is the report on the request that failed: the free pieces would have been enough.
+func failure(m int64, st *timeline.State) *oom.Report {
+	before := st.Totals
+	before.Reserved += 64 * m
+	return &oom.Report{
+		Event: 90, Requested: 768 * m, Segment: 768 * m, DeviceFree: 112 * m, Before: before, After: st.Totals,
+		Released: oom.Released{Segments: 2, Bytes: 64 * m, FirstEvent: 88, LastEvent: 89},
+		Largest:  512 * m, Servable: 512 * m, Total: oom.Unknown, AtLeast: st.Totals.Reserved + 112*m, Elsewhere: oom.Unknown, Fraction: 1,
+		Ghosts: oom.Ghosts{Blocks: 1, Bytes: 16 * m, Largest: 512 * m}, Cause: oom.Fragmentation,
+		Plan: fragmentation.Plan{Returned: 1024 * m, Segments: 1, Blocks: 1, Bytes: 16 * m, Fewest: true, Sites: []fragmentation.PlanSite{{Stack: 4, Blocks: 1, Bytes: 16 * m}}},
+		Answers: []oom.Answer{
+			{ID: "piece", What: "in the largest free piece of its stream", Fits: oom.No, Bytes: 512 * m},
+			{ID: "stream", What: "in one piece of all free bytes of its stream", Fits: oom.Yes, Bytes: 1280 * m},
+			{ID: "alone", What: "on a device that nobody shares", Fits: oom.NotKnown, Bytes: oom.Unknown, Note: "its size is not recorded; --capacity tells"},
+			{ID: "ghosts", What: "after freeing ghost tensors", Fits: oom.No, Bytes: 16 * m, Note: "a heuristic; 0 B of segments would go back"},
+			{ID: "setting", What: "with the default settings", Fits: oom.No, Bytes: 4096 * m, Note: "replayed"},
+			{ID: "setting", What: "with expandable_segments:True", Fits: oom.Yes, Bytes: 3072 * m, Note: "replayed"},
+		},
+	}
 }
 
 var frames = map[snapshot.StackID][]string{
@@ -227,10 +249,19 @@ func churnOf(m int64) churn.Report {
 func freeOf(m int64) []fragmentation.Sample {
 	return []fragmentation.Sample{
 		{Event: 49, Time: start + 49*25_000, Reserved: 3072 * m, Allocated: 1680 * m, LargestUsable: 1008 * m,
-			Classes: fragmentation.Classes{Releasable: 1024 * m, Hard: 368 * m}},
+			Classes: fragmentation.Classes{Releasable: 1024 * m, Hard: 368 * m},
+			Groups:  []fragmentation.Group{{Segments: 3, Reserved: 2048 * m, Active: 1680 * m, Split: 368 * m, Largest: 368 * m}, {Stream: 1, Segments: 1, Reserved: 1024 * m, Releasable: 1024 * m, Largest: 1024 * m}}},
 		{Event: 99, Time: start + 99*25_000, Reserved: 4096 * m, Allocated: 1696 * m, LargestUsable: 1024 * m,
 			Classes: fragmentation.Classes{Releasable: 1024 * m, Hard: 1376 * m}},
 	}
+}
+
+func usesOver(m int64) []category.Sample {
+	out := []category.Sample{{First: 0, Last: 49, Event: 49}, {First: 50, Last: 99, Event: 60}}
+	for i := range out {
+		out[i].Bytes[category.Parameter], out[i].Bytes[category.Activation] = 1024*m, 672*m
+	}
+	return out
 }
 
 // usesOf takes the first stack for parameters and the rest for activations.
@@ -296,6 +327,12 @@ func moment(t *timeline.Timeline, name string, st *timeline.State) analyze.Momen
 	mo.Uses = usesOf(mo.Live)
 	f.Classes = fragmentation.Classes{Releasable: f.Releasable, Hard: f.Split, Pending: st.Totals.Active - st.Totals.Allocated}
 	f.LargestUsable = f.LargestFree
+	f.Groups = []fragmentation.Group{
+		{Segments: f.Segments - 1, Reserved: f.Reserved - st.Segments[2].Size, Active: f.Active - st.Segments[2].Active, Releasable: f.Releasable,
+			Split: f.Split - st.Segments[2].Size + st.Segments[2].Active, Largest: f.LargestFree},
+		{Pool: snapshot.PoolID{A: 0, B: 1}, Segments: 1, Reserved: st.Segments[2].Size, Active: st.Segments[2].Active, Split: st.Segments[2].Size - st.Segments[2].Active,
+			Largest: st.Segments[2].Size - st.Segments[2].Active},
+	}
 	f.Holes[27] = fragmentation.Holes{Count: int64(f.PartlyUsed), Bytes: f.Split}
 	sortPins(f.Pins)
 	return mo

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"snapana/analyze"
@@ -121,12 +122,17 @@ func Clip(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// Plain makes a text from the file safe for a terminal and for one line: control characters
-// become spaces.
+// Plain makes a text from the file safe for a terminal and for one line: characters that
+// control, or that change how others are read without being seen, become spaces. Joiners, of
+// which scripts and emoji are made, stay.
 func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError || r == 0x2028 || r == 0x2029 ||
-			r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		switch {
+		case r < ' ', r == utf8.RuneError, r == 0x2028, r == 0x2029:
+			return ' '
+		case r < 0x7f, r == 0x200c, r == 0x200d:
+			return r
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs):
 			return ' '
 		}
 		return r

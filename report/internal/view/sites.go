@@ -3,7 +3,9 @@ package view
 import (
 	"strings"
 
+	"snapana/analyze"
 	"snapana/analyze/attribution"
+	"snapana/snapshot"
 )
 
 // Sites names the groups, as Site does. Groups that share a site also get the innermost frame
@@ -27,6 +29,21 @@ func Sites(groups []attribution.Group) []string {
 		}
 	}
 	return out
+}
+
+// SiteOf gives the line that stands for a stack of live blocks of a moment, never empty.
+func SiteOf(m *analyze.Moment) func(snapshot.StackID) string {
+	rows := make(map[snapshot.StackID]int, len(m.Live))
+	for i := range m.Live {
+		rows[m.Live[i].Stack] = i
+	}
+	return func(id snapshot.StackID) string {
+		g := attribution.Group{Stack: id}
+		if i, ok := rows[id]; ok {
+			g = m.Live[i]
+		}
+		return Site(&g)
+	}
 }
 
 // differ is the innermost frame that the groups in rows do not all have, -1 when there is none.

@@ -34,6 +34,7 @@ func Sum(groups []attribution.Group) int64 {
 // Pin is a segment that cannot be released and the largest thing that keeps it.
 type Pin struct {
 	Segment timeline.Range
+	Row     int   // of State.Segments
 	Free    int64 // bytes that wait
 	Live    int64 // bytes that hold them
 	Blocks  int
@@ -44,10 +45,7 @@ type Pin struct {
 
 // Pins describes the first n pins of a moment. more is the number of the rest.
 func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int) {
-	sites := make(map[int32]int, len(m.Live))
-	for i := range m.Live {
-		sites[int32(m.Live[i].Stack)] = i
-	}
+	site := SiteOf(m)
 	all := m.Frag.Pins
 	if len(all) > n {
 		all, more = all[:n], len(all)-n
@@ -56,7 +54,7 @@ func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int)
 		if p.Segment < 0 || p.Segment >= len(m.State.Segments) {
 			continue
 		}
-		v := Pin{Segment: m.State.Segments[p.Segment].Range, Free: p.Free, Live: p.Live, Blocks: len(p.Lives)}
+		v := Pin{Segment: m.State.Segments[p.Segment].Range, Row: p.Segment, Free: p.Free, Live: p.Live, Blocks: len(p.Lives)}
 		for _, row := range p.Lives {
 			l := &t.Lives[row]
 			if l.Rounded <= v.Largest {
@@ -66,11 +64,7 @@ func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int)
 			if l.Born < 0 {
 				v.Age = "from before the trace"
 			}
-			g := attribution.Group{Stack: l.Stack}
-			if i, ok := sites[int32(l.Stack)]; ok {
-				g = m.Live[i]
-			}
-			v.Site = Site(&g)
+			v.Site = site(l.Stack)
 		}
 		pins = append(pins, v)
 	}

@@ -1,0 +1,318 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"snapana/analyze/device"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/snapshot/memstats"
+	"snapana/snapshot/sidecar"
+)
+
+// Outside is the status of findings about memory that is not PyTorch's.
+const Outside verdict.Status = "outside"
+
+const (
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// Find says what is odd about the processes of a reading. The findings are ordered by device.
+// Numbers of processes are of the machine; pid is the one that the question is about, 0 for none.
+func Find(r *sidecar.Reading, pid int64) []verdict.Finding {
+	var out []verdict.Finding
+	for i := range r.Devices {
+		g := &r.Devices[i]
+		var found []*verdict.Finding
+		for k := range g.Processes {
+			found = append(found, workers(g, k))
+		}
+		for _, f := range append(found, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
+			if f != nil {
+				f.Status, f.Device, f.Events = Outside, index(g, i), []int{}
+				out = append(out, *f)
+			}
+		}
+	}
+	return out
+}
+
+// workers finds children of a process that hold a context of their own beside that of their
+// parent, as data-loader workers do that touch the device.
+func workers(g *sidecar.GPU, at int) *verdict.Finding {
+	parent := &g.Processes[at]
+	var found []string
+	var bytes int64
+	for i := range g.Processes {
+		p := &g.Processes[i]
+		// A child that has as much as its parent is no helper of it: mp.spawn starts ranks like that.
+		if device.Above(g.Processes, p) != at || p.Used == nil || parent.Used == nil || *p.Used > maxContext || *p.Used > *parent.Used/2 {
+			continue
+		}
+		found = append(found, fmt.Sprintf("%d (%s, %s)", p.PID, origin(p, parent), units.Bytes(*p.Used)))
+		bytes += *p.Used
+	}
+	if found == nil {
+		return nil
+	}
+	who := fmt.Sprintf("%d children of process %d (%s) hold a CUDA context each", len(found), parent.PID, name(parent))
+	if len(found) == 1 {
+		who = fmt.Sprintf("A child of process %d (%s) holds a CUDA context of its own", parent.PID, name(parent))
+	}
+	return &verdict.Finding{
+		ID: "workers", Severity: severity(bytes, g), Confidence: verdict.Medium, Bytes: bytes, Heuristic: true,
+		Title: fmt.Sprintf("%s: %s.", who, units.Bytes(bytes)),
+		Why: []string{"Each process that touches the device pays for a context: " + list(found) + ".",
+			"They use much less than their parent, as data-loader workers do; ranks of their own would look the same if they are small."},
+		Next: []string{"Keep the dataset and the collate function on the CPU, and move batches to the device in the main process (pin_memory=True, non_blocking=True).",
+			"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" in the workers shows who needs the device."},
+	}
+}
+
+// strays finds processes that work on another device and have little more than a context on this
+// one, as every rank of a job has on the first device that forgets to choose its own.
+func strays(r *sidecar.Reading, at int) *verdict.Finding {
+	g := &r.Devices[at]
+	var found []string
+	var bytes int64
+	for i := range g.Processes {
+		p := &g.Processes[i]
+		if p.Used == nil || *p.Used > maxContext {
+			continue
+		}
+		for k := range r.Devices {
+			far := slices.IndexFunc(r.Devices[k].Processes, func(q sidecar.GPUProcess) bool { return q.PID == p.PID && value(q.Used) > 4**p.Used })
+			if k == at || far < 0 {
+				continue
+			}
+			found = append(found, fmt.Sprintf("%d (%s, %s; on GPU %d %s)", p.PID, name(p), units.Bytes(*p.Used), index(&r.Devices[k], k), used(&r.Devices[k].Processes[far])))
+			bytes += *p.Used
+			break
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	who := fmt.Sprintf("%d processes that work on other devices hold", len(found))
+	if len(found) == 1 {
+		who = "A process that works on another device holds"
+	}
+	return &verdict.Finding{
+		ID: "strays", Severity: severity(bytes, g), Confidence: verdict.Medium, Bytes: bytes, Heuristic: true,
+		Title: fmt.Sprintf("%s %s here, about what a CUDA context takes.", who, units.Bytes(bytes)),
+		Why: []string{"They use much more elsewhere: " + list(found) + ".",
+			"A rank that touches the device before it chose its own gets a context there that stays. A small part of a model on this device would look the same."},
+		Next: []string{"Call torch.cuda.set_device(local_rank) before anything else of torch.cuda, or give each rank its device with CUDA_VISIBLE_DEVICES.",
+			"Pass map_location to torch.load, and device_id to init_process_group."},
+	}
+}
+
+// index is the driver's number of a device.
+func index(g *sidecar.GPU, at int) int {
+	if g.Index != nil {
+		return int(*g.Index)
+	}
+	return at
+}
+
+// maxContext is more than a process takes that has a context and little else.
+const maxContext = 2 * gib
+
+// origin says how a process came from another.
+func origin(p, parent *sidecar.GPUProcess) string {
+	switch {
+	case strings.Contains(p.Name, "multiprocessing.spawn"):
+		return "spawned"
+	case strings.Contains(p.Name, "multiprocessing.forkserver"):
+		return "from a fork server"
+	case p.Name == parent.Name:
+		return "forked"
+	}
+	return name(p)
+}
+
+// ended finds memory of processes that are no more.
+func ended(g *sidecar.GPU) *verdict.Finding {
+	var gone, zombies []string
+	var bytes int64
+	for i := range g.Processes {
+		p := &g.Processes[i]
+		to := &gone
+		switch p.State {
+		case device.Zombie:
+			to = &zombies
+		case device.Gone:
+		default:
+			continue
+		}
+		*to = append(*to, fmt.Sprintf("%d (%s)", p.PID, used(p)))
+		bytes += value(p.Used)
+	}
+	if gone == nil && zombies == nil {
+		return nil
+	}
+	f := &verdict.Finding{ID: "orphans", Severity: severity(bytes, g), Confidence: verdict.High, Bytes: bytes,
+		Title: fmt.Sprintf("%s that ended still have %s of the device.", count(len(gone)+len(zombies), "process", "processes"), units.Bytes(bytes))}
+	if gone != nil {
+		f.Confidence = verdict.Medium
+		f.Why = append(f.Why, "The driver lists processes that the system does not have: "+list(gone)+". They may have ended between the two questions; ask again.")
+		f.Next = append(f.Next, "If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that frees the memory.")
+	}
+	if zombies != nil {
+		f.Why = append(f.Why, "Zombies, whose parents have not asked how they ended: "+list(zombies)+".")
+		f.Next = append(f.Next, "End the parent of the zombies, or let it wait for its children.")
+	}
+	return f
+}
+
+// others finds memory of other users than the one of process pid.
+func others(g *sidecar.GPU, pid int64) *verdict.Finding {
+	at := slices.IndexFunc(g.Processes, func(p sidecar.GPUProcess) bool { return p.PID == pid })
+	if at < 0 || g.Processes[at].User == "" {
+		return nil
+	}
+	me := g.Processes[at].User
+	var found []string
+	var bytes int64
+	for i := range g.Processes {
+		if p := &g.Processes[i]; p.User != "" && p.User != me {
+			found = append(found, fmt.Sprintf("%d (%s of %s, %s)", p.PID, name(p), p.User, used(p)))
+			bytes += value(p.Used)
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return &verdict.Finding{ID: "other-users", Severity: severity(bytes, g), Confidence: verdict.High, Bytes: bytes,
+		Title: fmt.Sprintf("Other users' processes have %s of the device.", units.Bytes(bytes)),
+		Why:   []string{"Besides " + me + "'s: " + list(found) + "."},
+		Next:  []string{"Choose another device with CUDA_VISIBLE_DEVICES, or ask them."}}
+}
+
+// unlisted finds used memory that no process accounts for.
+func unlisted(g *sidecar.GPU, complete bool) *verdict.Finding {
+	if g.Used == nil || g.Reserved == nil || g.Processes == nil || !complete || len(g.Errors) > 0 {
+		return nil // the first version of the figures counts the driver's own memory as used
+	}
+	bytes := *g.Used
+	for i := range g.Processes {
+		if g.Processes[i].Used == nil {
+			return nil
+		}
+		bytes -= *g.Processes[i].Used
+	}
+	if bytes < gib || bytes < value(g.Total)/20 {
+		return nil
+	}
+	return &verdict.Finding{ID: "unlisted", Severity: verdict.Warning, Confidence: verdict.Low, Bytes: bytes, Heuristic: true,
+		Title: fmt.Sprintf("%s are used by no process that the driver lists.", units.Bytes(bytes)),
+		Why: []string{fmt.Sprintf("The device says that %s are used, its processes have %s.", units.Bytes(*g.Used), units.Bytes(*g.Used-bytes)),
+			"Processes of other containers and virtual machines, or ended ones whose memory was not given back, look like this."},
+		Next: []string{"`fuser -v /dev/nvidia*`, as root on the machine, names everything that has the device open."}}
+}
+
+// Context looks at what a process holds outside PyTorch: another framework, or NCCL.
+func Context(l *Ledger) *verdict.Finding {
+	bytes, ok := l.Get(memstats.RowNonPyTorch)
+	if !ok || bytes <= maxContext {
+		return nil
+	}
+	f := &verdict.Finding{ID: "non-pytorch", Status: Outside, Device: l.Device, Bytes: bytes, Severity: verdict.Warning, Confidence: verdict.Medium, Heuristic: true, Events: []int{},
+		Title: fmt.Sprintf("%s of this process are outside PyTorch's allocator, more than a CUDA context takes.", units.Bytes(bytes)),
+		Why: []string{fmt.Sprintf("The driver counts %s more for process %d than PyTorch reserved. A context with its libraries takes some hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID),
+			"NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and TensorFlow reserve most of the device when they start."},
+		Next: []string{"If JAX or TensorFlow is imported: XLA_PYTHON_CLIENT_PREALLOCATE=false, tf.config.experimental.set_memory_growth, or hide the device from it.",
+			"Fewer process groups, or a smaller NCCL_BUFFSIZE, make NCCL smaller."}}
+	if bytes > l.Total/2 {
+		f.Why[1] = "That is most of the device: JAX takes 75% of it when it starts and TensorFlow all, in the same process as PyTorch."
+	}
+	return f
+}
+
+// Point is what a process used, by the driver, and what PyTorch had reserved at about the same
+// time.
+type Point struct {
+	At             time.Time
+	Used, Reserved int64
+}
+
+// Growth finds memory outside PyTorch that grows while what PyTorch reserved stays. The first
+// third of the points is the start, in which libraries set themselves up.
+func Growth(points []Point) *verdict.Finding {
+	if len(points) < minPoints {
+		return nil
+	}
+	outside := func(p Point) int64 { return p.Used - p.Reserved }
+	first, second := len(points)/3, 2*len(points)/3
+	middle, last := points[first:second], points[second:]
+	most := outside(slices.MaxFunc(middle, func(a, b Point) int { return cmp.Compare(outside(a), outside(b)) }))
+	least := outside(slices.MinFunc(last, func(a, b Point) int { return cmp.Compare(outside(a), outside(b)) }))
+	from, to := middle[0], last[len(last)-1]
+	bytes := outside(to) - outside(from)
+	reserved := func(a, b Point) int { return cmp.Compare(a.Reserved, b.Reserved) }
+	moved := slices.MaxFunc(points[first:], reserved).Reserved - slices.MinFunc(points[first:], reserved).Reserved
+	if least <= most || bytes < minGrowth || moved > bytes/2 {
+		return nil
+	}
+	return &verdict.Finding{ID: "non-pytorch-growth", Status: Outside, Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: bytes, Heuristic: true, Events: []int{},
+		Title: fmt.Sprintf("Memory outside PyTorch's allocator grew by %s in %s.", units.Bytes(bytes), to.At.Sub(from.At).Round(time.Second)),
+		Why: []string{fmt.Sprintf("What the driver counts for the process less what PyTorch reserved went from %s to %s; reserved moved by %s.", units.Bytes(outside(from)), units.Bytes(outside(to)), units.Bytes(moved)),
+			"The start is left out. It is no tensor: no snapshot shows it."},
+		Next: []string{"New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: make them once.",
+			"Look for extensions that call cudaMalloc, and for CUDA graphs or modules that are loaded again and again."}}
+}
+
+const (
+	minPoints = 9
+	minGrowth = 64 * mib
+)
+
+// severity weighs bytes against the device.
+func severity(bytes int64, g *sidecar.GPU) verdict.Severity {
+	if bytes >= gib || g.Total != nil && bytes >= *g.Total/20 {
+		return verdict.Warning
+	}
+	return verdict.Info
+}
+
+func name(p *sidecar.GPUProcess) string {
+	if p.Name == "" {
+		return "name unknown"
+	}
+	return p.Name
+}
+
+func used(p *sidecar.GPUProcess) string {
+	if p.Used == nil {
+		return "size unknown"
+	}
+	return units.Bytes(*p.Used)
+}
+
+func value(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return units.Count(int64(n)) + " " + many
+}
+
+// list joins the first of several.
+func list(all []string) string {
+	const most = 6
+	if len(all) > most {
+		return strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", len(all)-most)
+	}
+	return strings.Join(all, ", ")
+}

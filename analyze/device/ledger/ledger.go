@@ -1,0 +1,176 @@
+// Package ledger accounts for a device's memory, from what the driver counts down to what
+// PyTorch's allocator does with its part:
+//
+//	total        = driver + others + this process + free + residual
+//	this process = non_pytorch + reserved
+//	reserved     = allocated + what is cached, by class
+//
+// where non_pytorch is the CUDA context and what libraries such as NCCL allocated past PyTorch.
+// It is what the process uses less what is *reserved*, never less what is allocated: cached
+// memory is PyTorch's, too. The driver and PyTorch are read one after the other, and figures of
+// another process, device or moment would give a difference that means nothing, so Build refuses
+// them.
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/timeline"
+	"snapana/snapshot/memstats"
+	"snapana/snapshot/sidecar"
+)
+
+// Rows beside those of an out-of-memory message. The classes of cached memory are those of
+// package fragmentation, and stand in the place of memstats.RowUnallocated.
+const (
+	RowDriver     memstats.Row = "driver" // what the driver keeps for itself
+	RowReleasable memstats.Row = "releasable"
+	RowHard       memstats.Row = "hard"
+	RowSoft       memstats.Row = "soft"
+	RowStream     memstats.Row = "stream"
+	RowPending    memstats.Row = "pending"
+)
+
+// Side is PyTorch's side: what one process's allocator did with a device at a moment. Numbers
+// of the process are 0 where they are unknown, the rest is empty.
+type Side struct {
+	PID     int64 // as the process sees it
+	HostPID int64 // in the outermost namespace, where it differs
+	Started int64 // clock ticks since boot
+	Boot    string
+
+	UUID string // of the device or the MIG instance
+	At   time.Time
+
+	Reserved, Allocated int64
+	Cached              []memstats.LedgerRow // parts of Reserved - Allocated; nil: one row for all
+}
+
+// Of takes the memory of a side from a snapshot's state.
+func (s Side) Of(at timeline.Totals, c fragmentation.Classes) Side {
+	s.Reserved, s.Allocated, s.Cached = at.Reserved, at.Allocated, nil
+	for _, row := range []memstats.LedgerRow{{Row: RowReleasable, Bytes: c.Releasable}, {Row: RowHard, Bytes: c.Hard},
+		{Row: RowSoft, Bytes: c.Soft}, {Row: RowStream, Bytes: c.Stream}, {Row: RowPending, Bytes: c.Pending}} {
+		if row.Bytes != 0 {
+			s.Cached = append(s.Cached, row)
+		}
+	}
+	return s
+}
+
+// By takes the process of a side from the header of a recording.
+func (s Side) By(h *sidecar.Header) Side {
+	for to, from := range map[*int64]*int64{&s.PID: h.PID, &s.HostPID: h.HostPID, &s.Started: h.Started} {
+		if *to = 0; from != nil {
+			*to = *from
+		}
+	}
+	s.Boot = h.Boot
+	return s
+}
+
+// Ledger is the split of one device, or of one instance of it. Its rows add up to the total.
+type Ledger struct {
+	memstats.Ledger
+	Device int   // of the driver; PyTorch counts those that CUDA_VISIBLE_DEVICES leaves
+	PID    int64 // of this process, as the driver says; 0 when it is not among the processes
+	// Untold counts other processes whose bytes the driver does not tell. They are in the residual.
+	Untold int
+}
+
+// MaxApart is how far a reading and PyTorch's figures may be apart.
+const MaxApart = 5 * time.Second
+
+// ErrApart is why two sides cannot be put into one ledger: they are of different processes,
+// devices or moments, or that cannot be ruled out.
+var ErrApart = errors.New("not comparable")
+
+func apart(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrApart, fmt.Sprintf(format, args...))
+}
+
+// Build joins a reading with PyTorch's side. The error is ErrApart.
+func Build(r *sidecar.Reading, s Side) (*Ledger, error) {
+	at := time.Unix(0, r.Time)
+	switch {
+	case s.Boot != "" && r.Boot != "" && s.Boot != r.Boot:
+		return nil, apart("the process ran on another machine, or before a reboot")
+	case s.At.IsZero():
+		return nil, apart("when PyTorch's figures were taken is unknown")
+	case at.Sub(s.At).Abs() > MaxApart:
+		return nil, apart("the driver was read %s %s PyTorch's figures were taken", at.Sub(s.At).Abs().Round(time.Second), order(at.Before(s.At)))
+	}
+	p, err := choose(r, s)
+	if err != nil {
+		return nil, err
+	}
+	own, guessed, err := p.own(s)
+	if err != nil {
+		return nil, err
+	}
+	if p.total == nil || p.free == nil {
+		return nil, apart("the driver does not tell the memory of the device")
+	}
+	return p.split(s, own, guessed), nil
+}
+
+func order(before bool) string {
+	if before {
+		return "before"
+	}
+	return "after"
+}
+
+func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
+	l := &Ledger{Device: p.device}
+	l.Total = *p.total
+	rest := l.Total
+	add := func(row memstats.Row, bytes int64, derived bool) {
+		l.Rows = append(l.Rows, memstats.LedgerRow{Row: row, Bytes: bytes, Derived: derived})
+		rest -= bytes
+	}
+	add(memstats.RowFree, *p.free, false)
+	if p.reserved != nil {
+		add(RowDriver, *p.reserved, false)
+	}
+	var others int64
+	n := 0
+	for i := range p.processes {
+		switch o := &p.processes[i]; {
+		case o == own:
+		case o.Used == nil:
+			l.Untold++
+		default:
+			others, n = others+*o.Used, n+1
+		}
+	}
+	if n > 0 {
+		add(memstats.RowOthers, others, false)
+	}
+	told := own != nil && own.Used != nil
+	if own != nil {
+		l.PID = own.PID
+		if guessed {
+			l.Guessed = own.PID
+		}
+	}
+	if told {
+		add(memstats.RowNonPyTorch, *own.Used-s.Reserved, true)
+	} else {
+		add(memstats.RowForeign, rest-s.Reserved, true)
+	}
+	add(memstats.RowAllocated, s.Allocated, false)
+	if s.Cached == nil {
+		add(memstats.RowUnallocated, s.Reserved-s.Allocated, true)
+	}
+	for _, c := range s.Cached {
+		add(c.Row, c.Bytes, c.Derived)
+	}
+	if told {
+		add(memstats.RowResidual, rest, true)
+	}
+	return l
+}

@@ -1,0 +1,136 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+
+	"snapana/analyze/units"
+	"snapana/snapshot/sidecar"
+)
+
+// part is a device, or an instance of one, with the processes in it.
+type part struct {
+	device                int
+	uuid                  string
+	total, reserved, free *int64
+	processes             []sidecar.GPUProcess
+}
+
+// parts lists the devices, and in place of those that are split their instances. Compute
+// instances of one GPU instance share its memory and are one part for each name of it.
+func parts(r *sidecar.Reading) []part {
+	var out []part
+	for i := range r.Devices {
+		g := &r.Devices[i]
+		if g.MIG == nil || !*g.MIG {
+			out = append(out, part{index(g, i), g.UUID, g.Total, g.Reserved, g.Free, g.Processes})
+			continue
+		}
+		for _, m := range g.Instances {
+			p := part{index(g, i), m.UUID, m.Total, m.Reserved, m.Free, nil}
+			for _, q := range g.Processes {
+				if q.GPUInstance != nil && m.GPUInstance != nil && *q.GPUInstance == *m.GPUInstance {
+					p.processes = append(p.processes, q)
+				}
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// choose finds the side's device: the one that it names, the only one, or the only one that its
+// process uses.
+func choose(r *sidecar.Reading, s Side) (*part, error) {
+	all := parts(r)
+	if s.UUID != "" {
+		for i := range all {
+			if bare(all[i].uuid) == bare(s.UUID) {
+				return &all[i], nil
+			}
+		}
+		return nil, apart("the reading does not have the device %s", s.UUID)
+	}
+	if len(all) == 1 {
+		return &all[0], nil
+	}
+	var found *part
+	for i := range all {
+		for k := range all[i].processes {
+			if !s.is(&all[i].processes[k]) {
+				continue
+			}
+			if found != nil && found != &all[i] {
+				return nil, apart("the process uses several devices, and which one PyTorch's figures are of is unknown")
+			}
+			found = &all[i]
+		}
+	}
+	if found == nil {
+		return nil, apart("which of the %d devices PyTorch's figures are of is unknown", len(all))
+	}
+	return found, nil
+}
+
+// bare is a UUID without the kind before it, which torch leaves out.
+func bare(uuid string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(uuid, "GPU-"), "MIG-")
+}
+
+// numbered reports whether a process of the driver has the side's number, in any namespace.
+func (s *Side) numbered(p *sidecar.GPUProcess) bool {
+	switch {
+	case s.HostPID != 0:
+		return p.PID == s.HostPID
+	case s.PID == 0:
+		return false
+	}
+	return p.PID == s.PID || slices.Contains(p.Namespaces, s.PID)
+}
+
+// is reports whether a process of the driver is the side's: it has its number, and did not start
+// at another time.
+func (s *Side) is(p *sidecar.GPUProcess) bool {
+	return s.numbered(p) && (s.Started == 0 || p.Started == nil || *p.Started == s.Started)
+}
+
+// own finds the side's process. Where it has no number, or the driver's numbers cannot be
+// looked up, as in a container, the only process that is large enough is taken for it.
+func (p *part) own(s Side) (own *sidecar.GPUProcess, guessed bool, err error) {
+	var reused bool
+	for i := range p.processes {
+		q := &p.processes[i]
+		if s.is(q) {
+			if own != nil { // the same number in two containers, and nothing to tell them apart
+				return nil, false, apart("processes %d and %d could both be this one", own.PID, q.PID)
+			}
+			own = q
+		} else if s.numbered(q) {
+			reused = true
+		}
+	}
+	if own != nil {
+		if own.Used != nil && *own.Used < s.Reserved {
+			return nil, false, apart("process %d used %s, which is less than PyTorch had reserved (%s): they are of different moments",
+				own.PID, units.Bytes(*own.Used), units.Bytes(s.Reserved))
+		}
+		return own, false, nil
+	}
+	if reused {
+		return nil, false, apart("process %d is another one now, started at another time", max(s.HostPID, s.PID))
+	}
+	for i := range p.processes {
+		q := &p.processes[i]
+		if q.Used == nil || *q.Used < s.Reserved || s.Reserved == 0 || s.PID != 0 && q.State != "" {
+			continue
+		}
+		if own != nil {
+			return nil, false, nil // several: no telling
+		}
+		own, guessed = q, true
+	}
+	if own == nil && s.PID != 0 && !slices.ContainsFunc(p.processes, func(q sidecar.GPUProcess) bool { return q.State == "" }) && p.processes != nil {
+		return nil, false, apart("process %d has no memory on this device", s.PID)
+	}
+	return own, guessed, nil
+}

@@ -1,0 +1,87 @@
+package fragmentation
+
+import (
+	"slices"
+	"sort"
+
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// Settled are long-lived blocks that stay in segments through which other, short-lived and larger
+// ones pass: they came between those and keep the segments for good.
+type Settled struct {
+	Stack  snapshot.StackID // that allocated most of them
+	Blocks int64
+	Size   int64 // median of their rounded bytes
+	Age    int   // median of events since their birth
+
+	Passed     int64 // blocks that were born and freed beside them, in the same segments
+	PassedSize int64 // median of their rounded bytes
+	PassedLife int   // median of events between birth and free
+}
+
+// A pattern must be this clear to be named.
+const (
+	settledTimes = 10 // longer lives
+	passedTimes  = 2  // larger blocks
+)
+
+// FindSettled looks for long-lived small blocks among short-lived large ones in the segments that
+// cannot be returned. ok is false where the trace does not show it.
+func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (found Settled, ok bool) {
+	type span struct {
+		from, to uint64
+		since    int32
+	}
+	var spans []span
+	var sizes, passedSizes []int64
+	var ages, lifes []int
+	stacks := map[snapshot.StackID]int64{}
+	for _, pin := range r.Pins {
+		seg := &st.Segments[pin.Segment]
+		first := int32(st.Event + 1)
+		for _, row := range pin.Lives {
+			l := &t.Lives[row]
+			sizes = append(sizes, l.Rounded)
+			ages = append(ages, st.Event-int(l.Born))
+			stacks[l.Stack]++
+			first = min(first, l.Born)
+		}
+		spans = append(spans, span{seg.Addr, seg.Addr + uint64(seg.Size), first})
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.from < b.from {
+			return -1
+		}
+		return 1
+	})
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born < 0 || l.Freed < 0 || int(l.Freed) > st.Event {
+			continue
+		}
+		k := sort.Search(len(spans), func(k int) bool { return spans[k].to > l.Addr })
+		if k < len(spans) && l.Addr >= spans[k].from && l.Freed > spans[k].since {
+			passedSizes = append(passedSizes, l.Rounded)
+			lifes = append(lifes, int(l.Freed-l.Born))
+		}
+	}
+	found = Settled{Blocks: int64(len(sizes)), Passed: int64(len(passedSizes))}
+	if found.Blocks == 0 || found.Passed < found.Blocks {
+		return found, false
+	}
+	found.Size, found.PassedSize = median(sizes), median(passedSizes)
+	found.Age, found.PassedLife = median(ages), median(lifes)
+	for id, n := range stacks {
+		if m := stacks[found.Stack]; n > m || n == m && id < found.Stack {
+			found.Stack = id
+		}
+	}
+	return found, found.Age >= settledTimes*max(found.PassedLife, 1) && found.PassedSize >= passedTimes*found.Size
+}
+
+func median[T int | int64](v []T) T {
+	slices.Sort(v)
+	return v[len(v)/2]
+}

@@ -1,0 +1,123 @@
+package oom
+
+import (
+	"fmt"
+
+	"snapana/analyze/units"
+)
+
+// Fits answers whether a request would have been served.
+type Fits string
+
+const (
+	Yes      Fits = "yes"
+	No       Fits = "no"
+	NotKnown Fits = "unknown"
+	None     Fits = "none" // there is nothing of the kind in this run
+)
+
+// ownOutside is more than a process's memory outside PyTorch usually is: the CUDA context and
+// what libraries take.
+const ownOutside = 1 << 30
+
+// Answer is one circumstance in which the request would have been served, or not.
+type Answer struct {
+	ID    string `json:"id"` // "piece", "segment", "stream", "all", "device", "alone", "ghosts", "setting"
+	What  string `json:"what"`
+	Fits  Fits   `json:"fits"`
+	Bytes int64  `json:"bytes"` // that there would have been, Unknown or that of Requested to compare with
+	Note  string `json:"note"`
+}
+
+func yes(b bool) Fits {
+	if b {
+		return Yes
+	}
+	return No
+}
+
+// answer fills in Answers, from what was to what might have been.
+func (r *Report) answer(e *Evidence) {
+	add := func(id, what string, fits Fits, bytes int64, note string) {
+		r.Answers = append(r.Answers, Answer{id, what, fits, bytes, note})
+	}
+	c := &e.Free.Classes
+	own := c.Releasable + c.Hard + c.Soft
+	all := c.Sum()
+	add("piece", "in the largest free piece of its stream", yes(r.Largest >= r.Requested), r.Largest, "")
+	if r.DeviceFree < 0 {
+		add("segment", "in a new segment, from the device's free memory", NotKnown, Unknown, "the event does not say how much was free")
+	} else {
+		add("segment", "in a new segment, from the device's free memory", yes(r.DeviceFree >= r.Segment), r.DeviceFree, "")
+	}
+	add("stream", "in one piece of all free bytes of its stream", yes(own >= r.Requested), own, "")
+	if all != own {
+		add("all", "in one piece of all free bytes, other streams' and pools' too", yes(all >= r.Requested), all, "")
+	}
+	if r.DeviceFree >= 0 {
+		add("device", "in that and the device's free memory, as one piece", yes(all+r.DeviceFree >= r.Requested), all+r.DeviceFree, "")
+	}
+	r.alone(add)
+	switch g := &r.Ghosts; {
+	case g.Blocks == 0:
+		add("ghosts", "after freeing ghost tensors", None, 0, "none were found")
+	case r.DeviceFree < 0 && g.Largest < r.Requested:
+		add("ghosts", "after freeing ghost tensors", NotKnown, g.Bytes, "the event does not say how much was free")
+	default:
+		add("ghosts", "after freeing ghost tensors", yes(r.withoutGhosts()), g.Bytes,
+			fmt.Sprintf("a heuristic; %s of segments would go back", units.Bytes(g.Returned)))
+	}
+	if a := e.WhatIf; a != nil && a.Licence.Trusted {
+		for i := range a.Rows {
+			row := &a.Rows[i]
+			name := row.Text
+			switch {
+			case name == "":
+				name = "the default settings"
+			case row.Needs != "":
+				name += " (torch " + row.Needs + " or later)"
+			}
+			note := "replayed"
+			fits := yes(!row.StartFailed && row.Outcome.Serves(r.Event))
+			if row.New > 0 {
+				note = fmt.Sprintf("replayed: fails %s that the run served", requests(row.New))
+				fits = No
+			}
+			add("setting", "with "+name, fits, row.ReservedPeak, note)
+		}
+	}
+}
+
+// withoutGhosts reports whether the request would have been served without them.
+func (r *Report) withoutGhosts() bool {
+	g := &r.Ghosts
+	return g.Largest >= r.Requested || r.DeviceFree >= 0 && g.Returned+r.DeviceFree >= r.Segment
+}
+
+// alone answers for a device that nobody shares, on which this process's own memory outside of
+// PyTorch would still be.
+func (r *Report) alone(add func(id, what string, fits Fits, bytes int64, note string)) {
+	const what = "on a device that nobody shares"
+	short := r.Segment - r.DeviceFree
+	switch {
+	case r.DeviceFree < 0:
+		add("alone", what, NotKnown, Unknown, "the event does not say how much was free")
+	case r.Lost >= short && r.Lost > 0 && short > 0:
+		add("alone", what, Yes, r.DeviceFree+r.Lost, fmt.Sprintf("memory outside PyTorch grew by %s or more since", units.Bytes(r.Lost)))
+	case r.Total == Unknown:
+		add("alone", what, NotKnown, Unknown, "its size is not recorded; --capacity tells")
+	case r.Elsewhere < short:
+		add("alone", what, No, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
+	case r.Elsewhere < short+ownOutside:
+		add("alone", what, NotKnown, r.DeviceFree+r.Elsewhere, "it depends on this process's own memory outside PyTorch")
+	default:
+		add("alone", what, Yes, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
+	}
+}
+
+func requests(n int) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return units.Count(int64(n)) + " requests"
+}

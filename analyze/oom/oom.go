@@ -1,0 +1,214 @@
+// Package oom explains a request that failed, from the snapshot alone: what the memory was like
+// around it, in which circumstances it would have been served, and why it was not.
+//
+// Everything here is arithmetic on recorded figures. A snapshot records neither the size of the
+// device nor what others hold on it, nor a memory fraction that was set by a call; what follows
+// from them is unknown then, and never guessed. What is known all the same:
+//
+//	total >= reserved + free                at every out-of-memory event
+//	total >= reserved                       at every other event
+//	elsewhere = total - reserved - free     other processes, and this one's memory outside PyTorch
+//
+// so that elsewhere grew when reserved + free is less than it was.
+package oom
+
+import (
+	"snapana/analyze/allocator"
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/ghost"
+	"snapana/analyze/timeline"
+	"snapana/analyze/whatif"
+	"snapana/snapshot"
+)
+
+// Cause is why a request failed.
+type Cause string
+
+const (
+	Absurd        Cause = "absurd"          // no device has so much, or this one has not
+	TooLarge      Cause = "too-large"       // more than the process could have with every tensor freed
+	Fragmentation Cause = "fragmentation"   // enough of its stream's memory is free, in pieces
+	Pools         Cause = "private-pools"   // what is free is kept for CUDA graphs and other private pools
+	OtherStream   Cause = "other-stream"    // what is free is another stream's, or waits for one
+	Unsplit       Cause = "unsplit"         // one piece is large enough, and max_split_size_mb kept it
+	Fraction      Cause = "fraction"        // a memory fraction is set, and the device had room
+	Room          Cause = "room"            // the device had room, and no fraction is recorded
+	Others        Cause = "other-processes" // memory outside of PyTorch's took what was missing
+	Growth        Cause = "growth"          // without what a loop leaves behind, it would have been served
+	Joined        Cause = "joined"          // free pieces and the device's rest would do together
+	Capacity      Cause = "capacity"        // live tensors fill the device
+)
+
+// Unknown is the value of byte counts that are not known.
+const Unknown = -1
+
+// absurdBytes is beyond what any device has.
+const absurdBytes = 1 << 40
+
+// Report is one request that failed. Sizes are in bytes.
+type Report struct {
+	Event      int                `json:"event"`
+	Requested  int64              `json:"requested"` // rounded
+	Segment    int64              `json:"segment"`   // what the device was asked for
+	DeviceFree int64              `json:"device_free"`
+	Stream     snapshot.StreamID  `json:"stream"`
+	Before     timeline.Totals    `json:"before"` // before the allocator gave its cache back for this request
+	After      timeline.Totals    `json:"after"`
+	Released   Released           `json:"released"`
+	Largest    int64              `json:"largest_usable"` // largest free piece that the request could have had
+	Servable   int64              `json:"servable"`       // largest request that could still have succeeded
+	Total      int64              `json:"device_total"`   // as told, else Unknown
+	AtLeast    int64              `json:"device_at_least"`
+	Elsewhere  int64              `json:"elsewhere"`       // outside of PyTorch's allocator, Unknown without Total
+	Lost       int64              `json:"elsewhere_grown"` // by how much Elsewhere is known to have grown
+	Fraction   float64            `json:"fraction"`        // of the device that the process may reserve, 1 for all or unknown
+	Ghosts     Ghosts             `json:"ghosts"`
+	Cause      Cause              `json:"cause"`
+	Answers    []Answer           `json:"would_fit"`
+	Plan       fragmentation.Plan `json:"-"` // fewest blocks without which it would have been served
+}
+
+// Released is what went back to the device inside the request.
+type Released struct {
+	Segments   int   `json:"segments"`
+	Bytes      int64 `json:"bytes"`
+	FirstEvent int   `json:"first_event"` // -1 for none
+	LastEvent  int   `json:"last_event"`
+}
+
+// Ghosts are the live blocks that a loop leaves behind, see package ghost.
+type Ghosts struct {
+	Blocks   int64 `json:"blocks"`
+	Bytes    int64 `json:"bytes"`
+	Returned int64 `json:"returned"` // whole segments without them
+	Largest  int64 `json:"largest"`  // largest free piece without them
+	Top      int   `json:"-"`        // the first of Evidence.Growth that counts
+}
+
+// Evidence is what a report is made from.
+type Evidence struct {
+	Timeline *timeline.Timeline
+	State    *timeline.State // at the event
+	Free     *fragmentation.Report
+	Growth   []ghost.Growth
+	WhatIf   *whatif.Answer // nil when nothing was replayed
+	Total    int64          // memory of the device, 0 for unknown
+}
+
+// Explain reports on the out-of-memory event at which the evidence was taken.
+func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
+	conf := whatif.RecordedIn(s).Conf
+	r := &Report{
+		Event: oom.Event, Requested: oom.Requested, DeviceFree: oom.DeviceFree, Stream: e.Free.Stream,
+		Segment: allocator.SegmentSize(max(oom.Requested, 0), conf.LargeSegment),
+		After:   oom.After, Before: oom.After, Released: Released{FirstEvent: -1, LastEvent: -1},
+		Largest: e.Free.LargestUsable, Servable: e.Free.Servable(oom.DeviceFree),
+		Total: Unknown, Elsewhere: Unknown, Fraction: conf.Fraction,
+	}
+	r.burst(e.Timeline)
+	r.bounds(e)
+	r.ghosts(e)
+	r.answer(e)
+	r.Cause = r.cause(e)
+	r.plan(e)
+	return r
+}
+
+// burst finds what was given back right before the failure.
+func (r *Report) burst(t *timeline.Timeline) {
+	for _, y := range t.Retries {
+		if y.LastEvent != r.Event-1 {
+			continue
+		}
+		r.Released = Released{y.LastEvent - y.FirstEvent + 1, y.Released, y.FirstEvent, y.LastEvent}
+		r.Before = t.StateAt(y.FirstEvent - 1).Totals
+	}
+}
+
+// bounds says what is known of the device.
+func (r *Report) bounds(e *Evidence) {
+	t := e.Timeline
+	r.AtLeast = t.PeakReserved.Bytes
+	for _, o := range t.OOMs {
+		if o.Event <= r.Event {
+			r.AtLeast = max(r.AtLeast, o.After.Reserved+max(o.DeviceFree, 0))
+		}
+	}
+	if r.DeviceFree < 0 {
+		return
+	}
+	if here := r.After.Reserved + r.DeviceFree; t.PeakReserved.Event <= r.Event {
+		r.Lost = r.AtLeast - here
+	}
+	if e.Total >= r.AtLeast && e.Total > 0 {
+		r.Total = e.Total
+		r.Elsewhere = e.Total - r.After.Reserved - r.DeviceFree
+	}
+}
+
+// leaks reports whether a growth is more than a hint: other memory of the same laps is freed, so
+// that no buffer is being filled, and it is no cache of a generation in progress either.
+func leaks(g *ghost.Growth) bool {
+	return g.Churn > 0.05 && !(g.InModule && !g.Trains && len(g.Stacks) <= 3)
+}
+
+// ghosts takes away what loops leave behind and looks at the holes again.
+func (r *Report) ghosts(e *Evidence) {
+	grows := map[snapshot.StackID]bool{}
+	for i := range e.Growth {
+		if !leaks(&e.Growth[i]) {
+			continue
+		}
+		if len(grows) == 0 {
+			r.Ghosts.Top = i
+		}
+		for _, id := range e.Growth[i].Stacks {
+			grows[id] = true
+		}
+	}
+	if len(grows) == 0 {
+		return
+	}
+	t := e.Timeline
+	for i := range e.State.Segments {
+		seg := e.State.Segments[i]
+		live := seg.Live
+		seg.Live = nil
+		seg.Active = 0
+		for _, row := range live {
+			l := &t.Lives[row]
+			if grows[l.Stack] && l.Born >= 0 && l.Freed < 0 && l.FreeRequested == -1 {
+				r.Ghosts.Blocks++
+				r.Ghosts.Bytes += l.Rounded
+				continue
+			}
+			seg.Live = append(seg.Live, row)
+			seg.Active += l.Rounded
+		}
+		if seg.Pool != (snapshot.PoolID{}) {
+			continue
+		}
+		if len(seg.Live) == 0 {
+			r.Ghosts.Returned += seg.Size
+		}
+		one := timeline.State{Event: e.State.Event, Segments: []timeline.SegmentState{seg}}
+		if seg.Stream == r.Stream {
+			fragmentation.EachHole(t, &one, r.Stream, func(h fragmentation.Hole) { r.Ghosts.Largest = max(r.Ghosts.Largest, h.Size) })
+		}
+	}
+}
+
+// plan looks for the fewest blocks to free, as whole segments or inside one.
+func (r *Report) plan(e *Evidence) {
+	switch r.Cause {
+	case Absurd, TooLarge, Unsplit, Fraction, Room:
+		return
+	}
+	t, st := e.Timeline, e.State
+	free := max(r.DeviceFree, 0) / allocator.RoundLarge * allocator.RoundLarge
+	r.Plan = fragmentation.Free(t, st, r.Segment-free)
+	if p := fragmentation.Clear(t, st, r.Stream, r.Requested); p.Blocks > 0 && (r.Plan.Blocks == 0 || p.Blocks < r.Plan.Blocks) {
+		p.Fewest = r.Plan.Blocks == 0 || r.Plan.Fewest
+		r.Plan = p
+	}
+}

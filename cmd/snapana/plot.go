@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze"
+	"snapana/analyze/attribution"
+	"snapana/analyze/category"
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/steps"
+	"snapana/analyze/whatif"
+	"snapana/report/plot"
+	"snapana/snapshot"
+)
+
+// Bounds on the size of a picture, in pixels, and into how many columns a trace is divided.
+const (
+	minWidth, maxWidth = 400, 8000
+	useColumns         = 1400
+	freeColumns        = 400
+)
+
+func newPlot() *cobra.Command {
+	var (
+		in            inputFlags
+		kind, at, out string
+		device        int
+		width, height int
+	)
+	cmd := &cobra.Command{
+		Use:   "plot FILE",
+		Short: "Draw one picture of a snapshot, as PNG or SVG",
+		Long: `plot draws what the snapshot in FILE (- for standard input) says of one GPU, to a PNG or SVG
+file, by the ending of its name.
+
+--kind names the picture:
+  timeline         reserved, active and allocated bytes over time
+  categories       what the active bytes are for, over time
+  fragmentation    reserved and free bytes over time, by what keeps them from use
+  segments         the map of the segments and of what lives in them, --at a moment
+  stacks           the stacks that hold the most, --at a moment
+  whatif           the peaks under other allocator settings, by replaying the run
+
+--at takes the moments of ` + "`snapana state`" + `: peak, end, oom, start, an event number, a time
+like +1.5s, or step:N. Without it segments are those at the peak, and stacks those at the
+peak and at the end.
+
+Texts in an SVG are outlines, so that it looks the same without the fonts.`,
+		Example: `  snapana plot --kind timeline -o memory.png snapshot.pickle
+  snapana plot --kind segments --at oom -o segments.svg snapshot.pickle
+  snapana plot --kind categories --width 2400 -o slide.png snapshot.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k := plot.Kind(kind)
+			moment := k == plot.KindSegments || k == plot.KindStacks
+			switch {
+			case !slices.Contains(plot.Kinds(), k):
+				return fmt.Errorf("--kind is one of %s, not %q", kindList(), kind)
+			case out == "":
+				return errors.New("-o needs the name of a file that ends in .png or .svg")
+			case at != "" && !moment:
+				return fmt.Errorf("--at goes with --kind segments or stacks, not with %s", k)
+			}
+			to, err := medium(out, width, height)
+			if err != nil {
+				return err
+			}
+			opt, err := in.options()
+			if err != nil {
+				return err
+			}
+			snap, err := in.open(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			t, _, err := pickDevice(snap, device, cmd.Flags().Changed("device"))
+			if err != nil {
+				return err
+			}
+			r := &analyze.Result{Snapshot: snap, Devices: []analyze.Device{{Timeline: t}}}
+			d := &r.Devices[0]
+			var m *analyze.Moment
+			switch k {
+			case plot.KindCategories:
+				found := steps.Find(snap, t)
+				d.Uses = category.Find(snap, t, &found, opt.Rules).Over(t, useColumns)
+			case plot.KindFragmentation:
+				d.Free = fragmentation.Over(snap, t, freeColumns)
+			case plot.KindWhatIf:
+				p, v := whatif.Load(snap, t)
+				if p.Allocs+p.OOMs > 0 {
+					if d.WhatIf, err = whatif.Ask(snap, p, v, whatif.Question{NoSearch: true}); err != nil {
+						return err
+					}
+				}
+			default:
+				if m, err = momentsFor(d, snap, at, moment); err != nil {
+					return err
+				}
+			}
+			picture, err := plot.Of(k, r, d, m)
+			if err != nil {
+				return fmt.Errorf("%s: %w", snap.Name, err)
+			}
+			var b bytes.Buffer
+			if err := picture.Write(&b, to); err != nil {
+				return err
+			}
+			if err := replaceFile(out, b.Bytes()); err != nil {
+				return written(fmt.Errorf("write the picture: %w", err))
+			}
+			return nil
+		},
+	}
+	in.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVarP(&kind, "kind", "k", string(plot.KindTimeline), "`KIND` of picture, as above")
+	fl.StringVar(&at, "at", "", "`MOMENT` of segments and stacks, as above")
+	fl.StringVarP(&out, "output", "o", "", "`FILE` to write, NAME.png or NAME.svg")
+	fl.IntVar(&width, "width", 0, "width in `PIXELS`, with all else in proportion (default 1600)")
+	fl.IntVar(&height, "height", 0, "height in `PIXELS` (default 9/16 of the width)")
+	fl.IntVar(&device, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
+	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
+	must(cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return strings.Split(kindList(), ", "), cobra.ShellCompDirectiveNoFileComp
+	}))
+	return cmd
+}
+
+// must is for mistakes of the program itself.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func kindList() string {
+	var words []string
+	for _, k := range plot.Kinds() {
+		words = append(words, string(k))
+	}
+	return strings.Join(words, ", ")
+}
+
+// medium is what a file of that name is to hold.
+func medium(path string, width, height int) (plot.Medium, error) {
+	m := plot.Medium{Width: width, Height: height}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png":
+	case ".svg":
+		m.SVG = true
+	default:
+		return m, fmt.Errorf("-o %s: a picture is a .png or .svg file", path)
+	}
+	if width != 0 && (width < minWidth || width > maxWidth) {
+		return m, fmt.Errorf("--width is from %d to %d pixels, not %d", minWidth, maxWidth, width)
+	}
+	if width == 0 {
+		width = plot.Width
+	}
+	if height != 0 && (height < width/2 || height > 2*width) {
+		return m, fmt.Errorf("--height is from half of the width to twice the width, %d to %d pixels, not %d", width/2, 2*width, height)
+	}
+	return m, nil
+}
+
+// momentsFor gives the moment that was asked for, or else puts the usual ones into the device.
+func momentsFor(d *analyze.Device, s *snapshot.Snapshot, at string, needed bool) (*analyze.Moment, error) {
+	if !needed {
+		return nil, nil
+	}
+	t := d.Timeline
+	look := func(name string, event int) analyze.Moment {
+		st := t.StateAt(event)
+		return analyze.Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(s, t, st)}
+	}
+	if at == "" {
+		if t.Trace.Len() > 0 {
+			d.Moments = append(d.Moments, look("peak", t.PeakActive.Event))
+		}
+		d.Moments = append(d.Moments, look("end", t.Trace.Len()-1))
+		return nil, nil
+	}
+	found, err := attribution.Locate(t, at, func() []attribution.Span { return stepsOf(s, t) })
+	if err != nil {
+		return nil, err
+	}
+	m := look(found.Name, found.Event)
+	return &m, nil
+}

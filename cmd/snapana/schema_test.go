@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	report "snapana/report/json"
+)
+
+// ok runs a command that has to succeed and returns what it prints.
+func ok(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(args, strings.NewReader(""), &out, &errs); code != exitOK {
+		t.Fatalf("%q: exit %d: %.300s", args, code, errs.String())
+	}
+	return out.Bytes()
+}
+
+// schemas compiles the schema of each kind of JSON.
+func schemas(t *testing.T) map[string]*jsonschema.Schema {
+	t.Helper()
+	out := map[string]*jsonschema.Schema{}
+	names, _ := report.Schemas()
+	for _, name := range names {
+		text := ok(t, "schema", name)
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource(name, doc); err != nil {
+			t.Fatal(err)
+		}
+		if out[name], err = c.Compile(name); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return out
+}
+
+// valid checks a document against the schema that it names.
+func valid(t *testing.T, all map[string]*jsonschema.Schema, from string, text []byte) string {
+	t.Helper()
+	var head struct{ Schema string }
+	if err := json.Unmarshal(text, &head); err != nil {
+		t.Errorf("%s: %v", from, err)
+		return ""
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all[head.Schema] == nil {
+		t.Errorf("%s: no schema %q", from, head.Schema)
+	} else if err := all[head.Schema].Validate(doc); err != nil {
+		t.Errorf("%s: %.500v", from, err)
+	}
+	return head.Schema
+}
+
+// TestSchemas validates what each command prints.
+func TestSchemas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("analyses every fixture in several ways")
+	}
+	all, seen := schemas(t), map[string]bool{}
+	for _, name := range []string{"healthy", "ghost", "fragmentation"} {
+		path := filepath.Join("..", "..", "fixtures", name+".pickle")
+		for _, args := range [][]string{
+			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"},
+		} {
+			seen[valid(t, all, name+" "+args[0], ok(t, append(args, path)...))] = true
+		}
+	}
+	log := filepath.Join("..", "..", "fixtures", "train.log")
+	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
+	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata", "nvml.json")) // the command needs a driver
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen[valid(t, all, "nvml", reading)] = true
+	for name := range all {
+		if !seen[name] {
+			t.Errorf("no command printed %s", name)
+		}
+	}
+}

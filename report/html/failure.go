@@ -1,0 +1,61 @@
+package html
+
+import (
+	"fmt"
+
+	"snapana/analyze"
+	"snapana/analyze/oom"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// failureView answers in which circumstances the request that failed would have been served.
+type failureView struct {
+	Asked, When, About string
+	Rows               []fitRow
+	Plan               string
+}
+
+type fitRow struct{ Class, Fits, What, Bytes, Note string }
+
+func newFailure(d *analyze.Device, axis view.Axis) *failureView {
+	r := d.OOM
+	if r == nil {
+		return nil
+	}
+	v := &failureView{Asked: units.Bytes(r.Requested), When: "at " + eventName(axis, r.Event)}
+	v.About = fmt.Sprintf("%s was reserved then, %s of it active", units.Bytes(r.After.Reserved), units.Bytes(r.After.Active))
+	if r.DeviceFree >= 0 {
+		v.About += fmt.Sprintf(", and %s free on the device", units.Bytes(r.DeviceFree))
+	}
+	v.About += "."
+	if r.Released.Segments > 0 {
+		v.About += fmt.Sprintf(" Right before, from event %s on, the allocator gave %s of free segments back: %s had been reserved.",
+			units.Count(int64(r.Released.FirstEvent)), units.Bytes(r.Released.Bytes), units.Bytes(r.Before.Reserved))
+	} else {
+		v.About += " There was no free segment to give back before."
+	}
+	v.About += fmt.Sprintf(" The largest request that could still succeed was one for %s.", units.Bytes(r.Servable))
+	for _, a := range r.Answers {
+		row := fitRow{string(a.Fits), string(a.Fits), text(a.What), "", text(a.Note)}
+		if a.Bytes != oom.Unknown && a.Fits != oom.None {
+			row.Bytes = units.Bytes(a.Bytes)
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	if p := &r.Plan; p.Blocks > 0 {
+		blocks := units.Count(p.Blocks) + " live blocks"
+		if p.Blocks == 1 {
+			blocks = "1 live block"
+		}
+		v.Plan = fmt.Sprintf("Without %s (%s) it would have been served", blocks, units.Bytes(p.Bytes))
+		if m := view.Find(d, "oom"); m != nil {
+			v.Plan += ", most from " + view.ClipLeft(text(view.SiteOf(m)(p.Sites[0].Stack)), frameText)
+		}
+		if p.Fewest && p.Blocks > 1 {
+			v.Plan += "; fewer are not enough"
+		}
+		v.Plan += "."
+	}
+	return v
+}

@@ -1,0 +1,87 @@
+package html
+
+import (
+	"fmt"
+
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+	"snapana/snapshot"
+)
+
+// holesView is a histogram of the free pieces of a moment.
+type holesView struct {
+	When    string
+	Rows    []holeRow
+	Scatter string
+}
+
+type holeRow struct{ From, Count, Bytes, Width string }
+
+// newHoles is nil where nothing is free.
+func newHoles(ph *phase) *holesView {
+	holes := &ph.Frag.Holes
+	first, last, most := len(holes), -1, int64(0)
+	for i, h := range holes {
+		if h.Count > 0 {
+			first, last, most = min(first, i), i, max(most, h.Bytes)
+		}
+	}
+	if last < 0 {
+		return nil
+	}
+	v := &holesView{When: ph.When, Scatter: fmt.Sprintf("%.2f", ph.Frag.Scatter())}
+	for i := last; i >= first; i-- {
+		if h := holes[i]; h.Count > 0 {
+			v.Rows = append(v.Rows, holeRow{units.Bytes(1 << i), units.Count(h.Count), units.Bytes(h.Bytes), percent(share(h.Bytes, most))})
+		}
+	}
+	return v
+}
+
+// groupsView tells the memory of a moment by stream and pool.
+type groupsView struct {
+	When string
+	Rows []groupRow
+	More string
+}
+
+type groupRow struct{ Name, Reserved, Active, Pending, Releasable, Split, Largest string }
+
+// maxGroups bounds the rows: graphs can have a pool each.
+const maxGroups = 12
+
+func newGroups(ph *phase) *groupsView {
+	groups := ph.Frag.Groups
+	if len(groups) < 2 {
+		return nil
+	}
+	v := &groupsView{When: ph.When}
+	for _, g := range groups[:min(len(groups), maxGroups)] {
+		v.Rows = append(v.Rows, groupRow{
+			fmt.Sprintf("stream %d, %s", g.Stream, view.Pool(snapshot.KindUnknown, g.Pool, 0, false)), units.Bytes(g.Reserved), units.Bytes(g.Active), units.Bytes(g.Pending),
+			units.Bytes(g.Releasable), units.Bytes(g.Split), units.Bytes(g.Largest),
+		})
+	}
+	if more := groups[len(v.Rows):]; len(more) > 0 {
+		var bytes int64
+		for _, g := range more {
+			bytes += g.Reserved
+		}
+		v.More = fmt.Sprintf("… %s more with %s reserved", units.Count(int64(len(more))), units.Bytes(bytes))
+	}
+	return v
+}
+
+type withoutRow struct{ Site, Blocks, Bytes, Hostage, Returned, Segments string }
+
+func newWithout(t *timeline.Timeline, ph *phase) []withoutRow {
+	var out []withoutRow
+	site := view.SiteOf(ph.Moment)
+	for _, x := range fragmentation.Rank(t, ph.State, &ph.Frag, 5) {
+		out = append(out, withoutRow{view.ClipLeft(text(site(x.Stack)), frameText), units.Count(x.Blocks), units.Bytes(x.Bytes),
+			units.Bytes(x.Hostage), units.Bytes(x.Returned), units.Count(int64(x.Segments))})
+	}
+	return out
+}

@@ -1,0 +1,21 @@
+package json
+
+import (
+	"bytes"
+	"testing"
+
+	"snapana/analyze/device/ledger"
+	"snapana/report/internal/sample"
+)
+
+func TestNVML(t *testing.T) {
+	r := sample.Reading()
+	var b bytes.Buffer
+	if err := WriteNVML(&b, r, ledger.Find(r, 4101)); err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(b.Bytes(), []byte("\n")); n != 1 {
+		t.Errorf("%d lines", n)
+	}
+	sample.Golden(t, "nvml.json", b.Bytes())
+}

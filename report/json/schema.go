@@ -1,0 +1,161 @@
+package json
+
+import (
+	_ "embed"
+	"encoding/json"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"snapana/analyze/whatif"
+)
+
+// document is one kind of JSON that snapana writes.
+type document struct {
+	name    string // the value of its field "schema"
+	command string
+	value   any // of the type that is written
+}
+
+// documents lists all kinds. SCHEMA.md has a part for each.
+func documents() []document {
+	return []document{
+		{Schema, "report --json, summary --json", report{}},
+		{StateSchema, "state --json, peak --json", stateDoc{}},
+		{OOMSchema, "oom --json", oomDoc{}},
+		{whatif.Schema, "whatif --json", whatif.Answer{}},
+		{NVMLSchema, "nvml --json", nvmlDoc{}},
+	}
+}
+
+// Schemas lists the kinds of JSON by the value of their field "schema", each with the commands
+// that write it.
+func Schemas() (names, commands []string) {
+	for _, d := range documents() {
+		names, commands = append(names, d.name), append(commands, d.command)
+	}
+	return names, commands
+}
+
+//go:embed SCHEMA.md
+var schemaText string
+
+// node is a JSON Schema, of draft 2020-12.
+type node struct {
+	Draft       string           `json:"$schema,omitempty"`
+	Title       string           `json:"title,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Const       string           `json:"const,omitempty"`
+	Type        any              `json:"type,omitempty"` // a word, or a list of them
+	Properties  map[string]*node `json:"properties,omitempty"`
+	Required    []string         `json:"required,omitempty"`
+	Items       *node            `json:"items,omitempty"`
+}
+
+// WriteSchema writes the JSON Schema of one kind, false when there is none of that name. It is
+// made from the types that are written and the words of SCHEMA.md, so that it cannot differ from
+// either. Fields that it does not name may appear in any release.
+func WriteSchema(w io.Writer, name string) (bool, error) {
+	for _, d := range documents() {
+		if d.name != name {
+			continue
+		}
+		n := schemaOf(reflect.TypeOf(d.value), "", described(name))
+		n.Draft, n.Title = "https://json-schema.org/draft/2020-12/schema", name
+		n.Description = "Printed by snapana " + d.command
+		n.Properties["schema"].Const = name
+		e := json.NewEncoder(w)
+		e.SetIndent("", " ")
+		e.SetEscapeHTML(false)
+		return true, e.Encode(n)
+	}
+	return false, nil
+}
+
+// described reads what SCHEMA.md says of each path of one kind.
+func described(name string) map[string]string {
+	out, in := map[string]string{}, false
+	for line := range strings.Lines(schemaText) {
+		if strings.HasPrefix(line, "# ") {
+			in = strings.Contains(line, "`"+name+"`")
+		}
+		if s, ok := strings.CutPrefix(line, "| `"); ok && in {
+			path, words, _ := strings.Cut(s, "` |")
+			out[path] = strings.TrimSuffix(strings.TrimSpace(words), "|")
+			out[path] = strings.ReplaceAll(strings.TrimSpace(out[path]), "`", "")
+		}
+	}
+	return out
+}
+
+// schemaOf describes a type as encoding/json writes it. The path of an element of a list ends
+// in [], and a list has no path of its own elements' fields but those.
+func schemaOf(t reflect.Type, path string, words map[string]string) *node {
+	n := &node{Description: words[path]}
+	switch t.Kind() {
+	case reflect.Pointer:
+		n = schemaOf(t.Elem(), path, words)
+		n.Type = []any{n.Type, "null"}
+	case reflect.Bool:
+		n.Type = "boolean"
+	case reflect.String:
+		n.Type = "string"
+	case reflect.Float32, reflect.Float64:
+		n.Type = "number"
+	case reflect.Slice, reflect.Array:
+		n.Type = "array"
+		n.Items = schemaOf(t.Elem(), path+"[]", words)
+	case reflect.Map:
+		n.Type = "object"
+	case reflect.Struct:
+		n.Type, n.Properties = "object", map[string]*node{}
+		n.fields(t, path, words)
+	default:
+		n.Type = "integer"
+	}
+	return n
+}
+
+// fields adds the fields of a struct; those of its embedded structs give way to its own.
+func (n *node) fields(t reflect.Type, path string, words map[string]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		typ, omitted := f.Type, strings.Contains(option, "omit") // omitempty, omitzero
+		if omitted && typ.Kind() == reflect.Pointer {
+			typ = typ.Elem() // nil is left out, not null
+		}
+		if n.Properties[name] == nil && !omitted {
+			n.Required = append(n.Required, name)
+		}
+		n.Properties[name] = schemaOf(typ, strings.TrimPrefix(path+"."+name, "."), words)
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.Anonymous || f.Tag.Get("json") != "" {
+			continue
+		}
+		inner, always := f.Type, true
+		if inner.Kind() == reflect.Pointer {
+			inner, always = inner.Elem(), false
+		}
+		e := &node{Properties: map[string]*node{}}
+		e.fields(inner, path, words)
+		for name, p := range e.Properties {
+			if n.Properties[name] == nil {
+				n.Properties[name] = p
+				if always && slices.Contains(e.Required, name) {
+					n.Required = append(n.Required, name)
+				}
+			}
+		}
+	}
+	slices.Sort(n.Required)
+}

@@ -1,0 +1,293 @@
+package plot
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+
+	"snapana/analyze"
+	"snapana/analyze/category"
+	"snapana/analyze/fragmentation"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// useColours are those of the categories.
+var useColours = map[category.Category]color.RGBA{
+	category.Parameter: {0x00, 0x72, 0xb2, 0xff}, category.Gradient: {0x00, 0x9e, 0x73, 0xff},
+	category.OptimizerState: {0x56, 0xb4, 0xe9, 0xff}, category.AutogradSaved: {0xe6, 0x9f, 0x00, 0xff},
+	category.Activation: {0xcc, 0x79, 0xa7, 0xff}, category.Input: {0x5b, 0x4b, 0x9e, 0xff},
+	category.Temporary: {0xf0, 0xe4, 0x42, 0xff}, category.Workspace: {0x8c, 0x6b, 0x2f, 0xff},
+	category.Communication: {0xd5, 0x5e, 0x00, 0xff}, category.Other: {0x8a, 0x94, 0x9e, 0xff},
+	category.Unknown: {0xcf, 0xd5, 0xda, 0xff},
+}
+
+// useOrder stacks what stays below what comes and goes.
+var useOrder = []category.Category{
+	category.Parameter, category.OptimizerState, category.Gradient, category.Workspace, category.Communication,
+	category.Input, category.AutogradSaved, category.Activation, category.Temporary, category.Other, category.Unknown,
+}
+
+// layer is one layer of a stack of areas: its height in each column.
+type layer struct {
+	name   string
+	colour color.RGBA
+	bytes  []int64
+}
+
+func (b *layer) most() (bytes int64, column int) {
+	for i, n := range b.bytes {
+		if n > bytes {
+			bytes, column = n, i
+		}
+	}
+	return bytes, column
+}
+
+func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
+	t, axis := d.Timeline, view.NewAxis(d.Timeline, r.Snapshot.HasTimes)
+	ends := make([]int64, len(d.Uses))
+	layers := make([]layer, len(useOrder))
+	var top int64
+	peak := 0 // the fullest sample
+	for k, c := range useOrder {
+		layers[k] = layer{name: c.String(), colour: useColours[c]}
+	}
+	for i := range d.Uses {
+		s := &d.Uses[i]
+		ends[i] = axis.Event(s.Last)
+		var sum int64
+		for k, c := range useOrder {
+			layers[k].bytes = append(layers[k].bytes, s.Bytes[c])
+			sum += s.Bytes[c]
+		}
+		if sum > top {
+			top, peak = sum, i
+		}
+	}
+	p := newPage(m, pageTitle(r, d, "Memory by category on"), fmt.Sprintf("Active bytes by category over %s; each column is the fullest moment in it. In brackets: at the peak of %s.",
+		events(t.Trace.Len()), units.Bytes(top)))
+	layers = shown(layers)
+	keys := make([]key, len(layers))
+	for k := range layers {
+		keys[k] = key{layers[k].name + " (" + units.Bytes(layers[k].bytes[peak]) + ")", solid(layers[k].colour)}
+	}
+	p.legend(append(keys, failureKeys(t)...))
+	p.stack(t, axis, layers, &areas{ends: ends, peak: mark{axis.Event(d.Uses[peak].Event), top, "peak active "}})
+	return p
+}
+
+// freeKinds are the classes of free memory, from what is easy to get back to what is not.
+var freeKinds = []struct {
+	name   string
+	colour color.RGBA
+	bytes  func(*fragmentation.Classes) int64
+}{
+	{"hard: between live blocks", view.ColourSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
+	{"soft: at the edges of segments", color.RGBA{0xcc, 0x79, 0xa7, 0xff}, func(c *fragmentation.Classes) int64 { return c.Soft }},
+	{"of another stream or pool", color.RGBA{0x8a, 0x94, 0x9e, 0xff}, func(c *fragmentation.Classes) int64 { return c.Stream }},
+	{"pending: in use by another stream", color.RGBA{0x5b, 0x4b, 0x9e, 0xff}, func(c *fragmentation.Classes) int64 { return c.Pending }},
+	{"releasable by empty_cache()", view.ColourReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
+}
+
+func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
+	t, axis := d.Timeline, view.NewAxis(d.Timeline, r.Snapshot.HasTimes)
+	layers := make([]layer, len(freeKinds))
+	for k := range freeKinds {
+		layers[k] = layer{name: freeKinds[k].name, colour: freeKinds[k].colour}
+	}
+	ends := make([]int64, len(d.Free))
+	usable := layer{name: "largest request that fits", colour: view.ColourInk}
+	var top int64
+	most := 0 // the sample with the most
+	for i := range d.Free {
+		s := &d.Free[i]
+		ends[i] = axis.Event(s.Event)
+		for k := range layers {
+			layers[k].bytes = append(layers[k].bytes, freeKinds[k].bytes(&s.Classes))
+		}
+		usable.bytes = append(usable.bytes, s.LargestUsable)
+		if n := s.Classes.Sum(); n > top {
+			top, most = n, i
+		}
+	}
+	about := "Nothing that is reserved was ever free at the moments that were measured."
+	if top > 0 {
+		s := &d.Free[most]
+		about = fmt.Sprintf("Reserved and not allocated bytes, by what keeps them from use: at most %s of %s reserved, where the largest request that fits is %s.",
+			units.Bytes(top), units.Bytes(s.Reserved), units.Bytes(s.LargestUsable))
+	}
+	p := newPage(m, pageTitle(r, d, "Free memory of"), about)
+	layers = shown(layers)
+	var keys []key
+	for k := range layers {
+		keys = append(keys, key{layers[k].name, solid(layers[k].colour)})
+	}
+	keys = append(keys, key{usable.name, line(usable.colour)})
+	p.legend(append(keys, failureKeys(t)...))
+	p.stack(t, axis, layers, &areas{ends: ends, over: &usable, peak: mark{ends[most], top, "most "}})
+	return p
+}
+
+func events(n int) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return units.Count(int64(n)) + " events"
+}
+
+// shown leaves out layers without any byte.
+func shown(layers []layer) []layer {
+	var out []layer
+	for i := range layers {
+		if n, _ := layers[i].most(); n > 0 {
+			out = append(out, layers[i])
+		}
+	}
+	return out
+}
+
+// failureKeys are the legend of failures.
+func failureKeys(t *timeline.Timeline) []key {
+	if len(t.OOMs) == 0 {
+		return nil
+	}
+	return []key{{"out of memory", upright(view.ColourOOM)}}
+}
+
+// stack draws layers on each other over time.
+func (p *page) stack(t *timeline.Timeline, axis view.Axis, layers []layer, a *areas) {
+	most := max(a.peak.bytes, 1)
+	if a.over != nil {
+		n, _ := a.over.most()
+		most = max(most, n)
+	}
+	limit := int64(float64(most) * 1.12) // room for the labels
+	g := axes()
+	g.X.Min, g.X.Max = 0, float64(axis.Span)
+	g.Y.Min, g.Y.Max = 0, float64(limit)
+	g.X.Label.Text, g.Y.Label.Text = axis.Label(), "bytes on the device"
+	a.grid = view.ByteTicks(limit, 8)
+	g.X.Tick.Marker, g.Y.Tick.Marker = marks(axis.Ticks(10)), marks(a.grid)
+	a.page, a.history, a.layers = p, history{t: t, axis: axis}, layers
+	a.reduce()
+	g.Add(a)
+	g.Draw(p.body(12))
+}
+
+// areas draws layers with the failures of a timeline.
+type areas struct {
+	page    *page
+	history history
+	ends    []int64 // where each column ends on the axis
+	layers  []layer
+	over    *layer // drawn as a line, nil for none
+	peak    mark
+	grid    []view.Tick
+}
+
+// mark is a place with a name.
+type mark struct {
+	at, bytes int64
+	name      string
+}
+
+// reduce keeps the fullest of the columns that would be drawn on the same pixels.
+func (a *areas) reduce() {
+	kept := 0
+	last, most := int64(-1), int64(0)
+	for i, end := range a.ends {
+		var sum int64
+		for k := range a.layers {
+			sum += a.layers[k].bytes[i]
+		}
+		px := int64(float64(end) / float64(max(a.history.axis.Span, 1)) * maxPoints)
+		if px != last {
+			kept++
+		} else if a.ends[kept-1] = end; sum <= most {
+			continue
+		}
+		last, most = px, sum
+		a.ends[kept-1] = end
+		for k := range a.layers {
+			a.layers[k].bytes[kept-1] = a.layers[k].bytes[i]
+		}
+		if a.over != nil {
+			a.over.bytes[kept-1] = a.over.bytes[i]
+		}
+	}
+	a.ends = a.ends[:kept]
+}
+
+// paint fills what lies between two edges. On pixels it goes column by column: filling a
+// polygon takes most of a second when memory comes and goes with every step of a long trace.
+func (a *areas) paint(c *vgdraw.Canvas, floor, roof []vg.Point, ink color.RGBA) {
+	if p := a.page; p.png != nil {
+		px := func(v vg.Length) int { return int(math.Round(float64(v) * p.scale)) }
+		img := p.png.Image()
+		bottom := img.Bounds().Dy()
+		for i := 0; i+1 < len(roof); i += 2 {
+			r := image.Rect(px(roof[i].X), bottom-px(roof[i].Y), px(roof[i+1].X), bottom-px(floor[i].Y))
+			draw.Draw(img, r, image.NewUniform(ink), image.Point{}, draw.Src)
+		}
+		return
+	}
+	shape := slices.Clone(roof)
+	for _, pt := range slices.Backward(floor) {
+		shape = append(shape, pt)
+	}
+	c.FillPolygon(ink, shape)
+}
+
+// Plot implements plot.Plotter.
+func (a *areas) Plot(c vgdraw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	at := func(px, bytes int64) vg.Point {
+		// A file that contradicts itself may have sums that lead far off the canvas.
+		return vg.Point{X: x(float64(px)), Y: min(max(y(float64(bytes)), c.Min.Y), c.Max.Y)}
+	}
+	edge := func(height func(i int) int64) []vg.Point {
+		var out []vg.Point
+		var prev int64
+		for i, end := range a.ends {
+			out = append(out, at(prev, height(i)), at(end, height(i)))
+			prev = end
+		}
+		if n := len(a.ends); n > 0 {
+			out = append(out, at(prev, height(n-1)), at(a.history.axis.Span, height(n-1)))
+		}
+		return out
+	}
+	sums := make([]int64, len(a.ends))
+	floor := edge(func(i int) int64 { return 0 })
+	for k := range a.layers {
+		b := &a.layers[k]
+		for i := range sums {
+			sums[i] += b.bytes[i]
+		}
+		roof := edge(func(i int) int64 { return sums[i] })
+		a.paint(&c, floor, roof, b.colour)
+		floor = roof
+	}
+	for _, g := range a.grid {
+		gy := y(float64(g.Value))
+		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, 0x38}, Width: 1}, c.Min.X, gy, c.Max.X, gy)
+	}
+	if a.over != nil {
+		c.StrokeLines(vgdraw.LineStyle{Color: a.over.colour, Width: 2, Dashes: []vg.Length{6, 4}}, edge(func(i int) int64 { return a.over.bytes[i] }))
+	}
+	l := a.history.failures(c, at)
+	if a.peak.bytes > 0 {
+		pt := at(a.peak.at, a.peak.bytes)
+		c.DrawGlyphNoClip(peakGlyph(view.ColourInk), pt)
+		l.add(pt, a.peak.name+units.Bytes(a.peak.bytes), view.ColourInk)
+	}
+}

@@ -1,0 +1,333 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"strconv"
+
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/f64"
+	"golang.org/x/image/math/fixed"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
+)
+
+// maxNotes bounds the rectangles that explain themselves.
+const maxNotes = 4000
+
+// svg is a canvas that writes SVG. Text becomes the outlines of its glyphs, each stored once,
+// so that it looks the same in every viewer and on every machine.
+//
+// Tried: gonum's vgsvg. It needs the font to be there, or embeds it whole: 1.1 MB for the two
+// weights, and many viewers outside of browsers ignore embedded fonts. The outlines of the
+// glyphs in use take about 40 KB.
+type svg struct {
+	width, height float64
+	body, defs    bytes.Buffer
+	glyphs        map[string]bool
+	notes         int
+	pen           pen
+	saved         []pen
+}
+
+// pen is the state of a canvas that Push saves.
+type pen struct {
+	to     f64.Aff3 // from the current coordinates to those of the file, where y points down
+	colour color.NRGBA
+	width  vg.Length
+	dashes []vg.Length
+	offset vg.Length
+}
+
+var _ vg.Canvas = (*svg)(nil)
+
+func newSVG(width, height int) *svg {
+	c := &svg{width: float64(width), height: float64(height), glyphs: map[string]bool{}}
+	c.pen.to = f64.Aff3{1, 0, 0, 0, -1, c.height}
+	vg.Initialize(c)
+	return c
+}
+
+func (c *svg) SetLineWidth(w vg.Length)                { c.pen.width = w }
+func (c *svg) SetLineDash(d []vg.Length, at vg.Length) { c.pen.dashes, c.pen.offset = d, at }
+func (c *svg) Push()                                   { c.saved = append(c.saved, c.pen) }
+func (c *svg) Rotate(a float64)                        { s, k := math.Sincos(a); c.apply(f64.Aff3{k, -s, 0, s, k, 0}) }
+func (c *svg) Translate(p vg.Point)                    { c.apply(f64.Aff3{1, 0, float64(p.X), 0, 1, float64(p.Y)}) }
+func (c *svg) Scale(x, y float64)                      { c.apply(f64.Aff3{x, 0, 0, 0, y, 0}) }
+
+func (c *svg) Pop() {
+	last := len(c.saved) - 1
+	c.pen, c.saved = c.saved[last], c.saved[:last]
+}
+
+func (c *svg) SetColor(ink color.Color) {
+	if ink == nil {
+		ink = color.Black
+	}
+	c.pen.colour = color.NRGBAModel.Convert(ink).(color.NRGBA)
+}
+
+// apply puts a transformation before the current one.
+func (c *svg) apply(b f64.Aff3) {
+	a := c.pen.to
+	c.pen.to = f64.Aff3{
+		a[0]*b[0] + a[1]*b[3], a[0]*b[1] + a[1]*b[4], a[0]*b[2] + a[1]*b[5] + a[2],
+		a[3]*b[0] + a[4]*b[3], a[3]*b[1] + a[4]*b[4], a[3]*b[2] + a[4]*b[5] + a[5],
+	}
+}
+
+// at gives the place of a point in the file.
+func (c *svg) at(p vg.Point) (x, y float64) {
+	m := &c.pen.to
+	return m[0]*float64(p.X) + m[1]*float64(p.Y) + m[2], m[3]*float64(p.X) + m[4]*float64(p.Y) + m[5]
+}
+
+// Fill implements vg.Canvas.
+func (c *svg) Fill(p vg.Path) {
+	fmt.Fprintf(&c.body, "<path d=\"%s\" fill=\"%s\"%s/>\n", c.outline(p), hex(c.pen.colour), opacity("fill", c.pen.colour))
+}
+
+// Stroke implements vg.Canvas.
+func (c *svg) Stroke(p vg.Path) {
+	if c.pen.width <= 0 {
+		return
+	}
+	fmt.Fprintf(&c.body, "<path d=\"%s\" fill=\"none\" stroke=\"%s\"%s stroke-width=\"%s\"", c.outline(p),
+		hex(c.pen.colour), opacity("stroke", c.pen.colour), number(float64(c.pen.width)))
+	if len(c.pen.dashes) > 0 {
+		c.body.WriteString(` stroke-dasharray="`)
+		for i, d := range c.pen.dashes {
+			if i > 0 {
+				c.body.WriteByte(' ')
+			}
+			c.body.WriteString(number(float64(d)))
+		}
+		fmt.Fprintf(&c.body, `" stroke-dashoffset="%s"`, number(float64(c.pen.offset)))
+	}
+	c.body.WriteString("/>\n")
+}
+
+// outline writes a path. Steps, of which curves over time consist, take one coordinate each.
+func (c *svg) outline(p vg.Path) string {
+	var b bytes.Buffer
+	lastX, lastY := "", ""
+	point := func(op byte, p vg.Point) {
+		x, y := c.at(p)
+		sx, sy := number(x), number(y)
+		switch {
+		case op == 'L' && sx == lastX && sy == lastY:
+		case op == 'L' && sy == lastY:
+			b.WriteString("H" + sx)
+		case op == 'L' && sx == lastX:
+			b.WriteString("V" + sy)
+		case op == 0: // a further point of the command before
+			b.WriteString(" " + sx + "," + sy)
+		default:
+			b.WriteString(string(op) + sx + "," + sy)
+		}
+		lastX, lastY = sx, sy
+	}
+	for i, comp := range p {
+		switch comp.Type {
+		case vg.MoveComp:
+			point('M', comp.Pos)
+		case vg.LineComp:
+			point('L', comp.Pos)
+		case vg.ArcComp:
+			from := byte('L')
+			if i == 0 {
+				from = 'M'
+			}
+			arc(comp, func(k int, pts ...vg.Point) {
+				if k == 0 {
+					point(from, pts[0])
+					return
+				}
+				point('C', pts[0])
+				point(0, pts[1])
+				point(0, pts[2])
+			})
+		case vg.CurveComp:
+			op := map[int]byte{1: 'Q', 2: 'C'}[len(comp.Control)]
+			for _, p := range comp.Control {
+				point(op, p)
+				op = 0
+			}
+			point(op, comp.Pos)
+		case vg.CloseComp:
+			b.WriteByte('Z')
+			lastX, lastY = "", ""
+		}
+	}
+	return b.String()
+}
+
+// arc calls f with the start of an arc and then with the points of a cubic curve for each
+// part of at most a quarter turn.
+func arc(a vg.PathComp, f func(k int, pts ...vg.Point)) {
+	on := func(angle, dx, dy float64) vg.Point {
+		s, k := math.Sincos(angle)
+		r := float64(a.Radius)
+		return vg.Point{X: a.Pos.X + vg.Length(r*(k-dx*s)), Y: a.Pos.Y + vg.Length(r*(s+dy*k))}
+	}
+	n := max(int(math.Ceil(math.Abs(a.Angle)/(math.Pi/2)-1e-9)), 1)
+	step := a.Angle / float64(n)
+	pull := 4.0 / 3 * math.Tan(step/4)
+	f(0, on(a.Start, 0, 0))
+	for k := 1; k <= n; k++ {
+		from, to := a.Start+float64(k-1)*step, a.Start+float64(k)*step
+		f(k, on(from, pull, pull), on(to, -pull, -pull), on(to, 0, 0))
+	}
+}
+
+// FillString implements vg.Canvas.
+func (c *svg) FillString(f font.Face, at vg.Point, text string) {
+	var (
+		buf  sfnt.Buffer
+		em   = fixed.Int26_6(f.Face.UnitsPerEm()) // in these terms, a unit of the font is 1/64
+		k    = float64(f.Font.Size) / float64(em)
+		x    fixed.Int26_6
+		last sfnt.GlyphIndex
+	)
+	px, py := c.at(at)
+	m := &c.pen.to
+	fmt.Fprintf(&c.body, "<g transform=\"matrix(%s %s %s %s %s %s)\" fill=\"%s\"%s aria-label=\"%s\">", factor(m[0]*k), factor(m[3]*k), factor(-m[1]*k), factor(-m[4]*k),
+		number(px), number(py), hex(c.pen.colour), opacity("fill", c.pen.colour), escape(text))
+	for i, r := range text {
+		g, err := f.Face.GlyphIndex(&buf, r)
+		if err != nil {
+			continue
+		}
+		if kern, err := f.Face.Kern(&buf, last, g, em, 0); i > 0 && err == nil {
+			x += kern
+		}
+		if id := c.glyph(f, &buf, g, em); id != "" {
+			fmt.Fprintf(&c.body, "<use xlink:href=\"#%s\" x=\"%d\"/>", id, int(x))
+		}
+		if advance, err := f.Face.GlyphAdvance(&buf, g, em, 0); err == nil {
+			x += advance
+		}
+		last = g
+	}
+	c.body.WriteString("</g>\n")
+}
+
+// glyph stores the outline of a glyph and returns its id, "" for one without ink. Equal ids
+// are equal outlines, also across files that are put into one page.
+func (c *svg) glyph(f font.Face, buf *sfnt.Buffer, g sfnt.GlyphIndex, em fixed.Int26_6) string {
+	id := fmt.Sprintf("r%d", g)
+	if f.Font.Weight > 0 {
+		id = fmt.Sprintf("b%d", g)
+	}
+	if has, ok := c.glyphs[id]; ok {
+		if !has {
+			return ""
+		}
+		return id
+	}
+	parts, err := f.Face.LoadGlyph(buf, g, em, nil)
+	c.glyphs[id] = err == nil && len(parts) > 0
+	if !c.glyphs[id] {
+		return ""
+	}
+	fmt.Fprintf(&c.defs, "<path id=\"%s\" d=\"", id)
+	for _, s := range parts {
+		n := 1
+		switch s.Op {
+		case sfnt.SegmentOpMoveTo:
+			c.defs.WriteByte('M')
+		case sfnt.SegmentOpLineTo:
+			c.defs.WriteByte('L')
+		case sfnt.SegmentOpQuadTo:
+			n = 2
+			c.defs.WriteByte('Q')
+		case sfnt.SegmentOpCubeTo:
+			n = 3
+			c.defs.WriteByte('C')
+		}
+		for k, p := range s.Args[:n] {
+			if k > 0 {
+				c.defs.WriteByte(' ')
+			}
+			fmt.Fprintf(&c.defs, "%d,%d", int(p.X), int(p.Y))
+		}
+	}
+	c.defs.WriteString("Z\"/>\n")
+	return id
+}
+
+// DrawImage implements vg.Canvas for rectangles that are not rotated.
+func (c *svg) DrawImage(to vg.Rectangle, img image.Image) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		return // only for images without any pixel
+	}
+	x, y := c.at(vg.Point{X: to.Min.X, Y: to.Max.Y})
+	fmt.Fprintf(&c.body, "<image x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,%s\"/>\n",
+		number(x), number(y), number(float64(to.Size().X)), number(float64(to.Size().Y)), base64.StdEncoding.EncodeToString(b.Bytes()))
+}
+
+// write gives the file: an image of width times height pixels with a name for those who
+// cannot see it.
+func (c *svg) write(w io.Writer, width, height int, title, about string) error {
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="%d" height="%d" viewBox="0 0 %s %s" role="img">
+<title>%s</title>
+<desc>%s</desc>
+<rect width="100%%" height="100%%" fill="#ffffff"/>
+<defs>
+%s%s</defs>
+%s</svg>
+`, width, height, number(c.width), number(c.height), escape(title), escape(about), patterns(), c.defs.Bytes(), c.body.Bytes())
+	return err
+}
+
+// rect paints a rectangle with a colour or a pattern.
+func (c *svg) rect(r image.Rectangle, fill string) {
+	fmt.Fprintf(&c.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" shape-rendering=\"crispEdges\"/>\n", r.Min.X, r.Min.Y, r.Dx(), r.Dy(), fill)
+}
+
+// note lays a text over a rectangle that shows when the pointer is there.
+func (c *svg) note(r image.Rectangle, txt string) {
+	if c.notes++; c.notes > maxNotes {
+		return
+	}
+	fmt.Fprintf(&c.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" pointer-events=\"all\"><title>%s</title></rect>\n",
+		r.Min.X, r.Min.Y, r.Dx(), r.Dy(), escape(txt))
+}
+
+func escape(txt string) string {
+	var b bytes.Buffer
+	xml.EscapeText(&b, []byte(txt)) // a buffer does not fail
+	return b.String()
+}
+
+// number prints a coordinate to a tenth of a unit.
+func number(v float64) string {
+	v = math.Round(v*10) / 10
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+func factor(v float64) string {
+	return strconv.FormatFloat(math.Round(v*1e7)/1e7+0, 'f', -1, 64)
+}
+
+func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+
+func hex(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+
+func opacity(what string, c color.NRGBA) string {
+	if c.A == 0xff {
+		return ""
+	}
+	return fmt.Sprintf(` %s-opacity="%.2f"`, what, float64(c.A)/0xff)
+}

@@ -1,0 +1,172 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"snapana/analyze"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// Bounds on a summary in Markdown: its lines, and the texts in it.
+const (
+	maxMarkdown  = 40
+	maxSentences = 5   // of reasons, of advice and of notes each
+	maxSentence  = 400 // runes
+	maxCode      = 120 // runes of a name
+)
+
+// Markdown prints the outcome of an analysis for an issue or a chat: what Verdict prints, in at
+// most 40 lines. Names from the file stand in code spans, where nothing is a link, a mention
+// or HTML; in sentences what could be is escaped.
+func Markdown(out io.Writer, r *analyze.Result) error {
+	w := bufio.NewWriter(out)
+	top, rest := lead(&r.Verdict)
+	headline := strings.ToUpper(string(r.Verdict.Status)) + ": " + r.Verdict.Headline
+	fmt.Fprintf(w, "### %s\n\n%s, %s; books balance: %s", prose(headline), code(r.Snapshot.Name), units.Bytes(r.Snapshot.Bytes), view.Books(r))
+	if top != nil {
+		fmt.Fprintf(w, "; %s", mark(top))
+	}
+	fmt.Fprint(w, "\n\n")
+	if top != nil {
+		bullets(w, "Why", "- ", top.Why)
+		bullets(w, "Next", "%d. ", top.Next)
+	} else {
+		bullets(w, "Next", "%d. ", []string{nextStep(r)})
+	}
+	for i := range rest[:min(len(rest), 2)] {
+		f := &rest[i]
+		title := f.Title
+		if f.Device >= 0 {
+			title = view.DeviceName(f.Device) + ": " + title
+		}
+		fmt.Fprintf(w, "Also: %s (%s)\n", prose(title), mark(f))
+	}
+	if len(rest) > 0 {
+		fmt.Fprintln(w)
+	}
+	if len(r.Devices) > 0 {
+		d := focus(r, top)
+		markdownLedger(w, r, d)
+		m, when := decisive(d, top)
+		markdownStacks(w, d, m, when)
+	}
+	var notes []string
+	for _, q := range r.Quality {
+		if q.Level != "ok" || len(r.Devices) == 1 {
+			notes = append(notes, q.Text)
+		}
+	}
+	bullets(w, "Data", "- ", notes)
+	return w.Flush()
+}
+
+// bullets prints a list under a word.
+func bullets(w io.Writer, head, bullet string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "**%s**\n\n", head)
+	for i, s := range texts {
+		bullet := strings.ReplaceAll(bullet, "%d", fmt.Sprint(i+1))
+		if i == maxSentences-1 && len(texts) > maxSentences {
+			fmt.Fprintf(w, "%s%s more in the full report\n", bullet, units.Count(int64(len(texts)-i)))
+			break
+		}
+		fmt.Fprintf(w, "%s%s\n", bullet, prose(s))
+	}
+	fmt.Fprintln(w)
+}
+
+func markdownLedger(w io.Writer, r *analyze.Result, d *analyze.Device) {
+	fmt.Fprint(w, "| memory | reserved | active | releasable | split | largest free |\n|---|---:|---:|---:|---:|---:|\n")
+	for _, name := range []string{"peak", "oom", "end"} {
+		if m := view.Find(d, name); m != nil {
+			f := &m.Frag
+			fmt.Fprintf(w, "| %s, %s | %s | %s | %s | %s | %s |\n", view.DeviceName(d.Timeline.Device), strings.ToLower(view.MomentName(name)),
+				units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Releasable), units.Bytes(f.Split), units.Bytes(f.LargestFree))
+		}
+	}
+	fmt.Fprintln(w)
+	if n := len(r.Devices) - 1; n > 0 {
+		fmt.Fprintf(w, "The file has %s.\n\n", count(n, "more device"))
+	}
+}
+
+func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when string) {
+	if m == nil || len(m.Live) == 0 {
+		return
+	}
+	sum := view.Sum(m.Live)
+	fmt.Fprintf(w, "| held %s | of %s | blocks | allocated by |\n|---:|---:|---:|---|\n", when, units.Bytes(sum))
+	groups, other, more := view.Top(m.Live, 5)
+	for i, site := range view.Sites(groups) {
+		g := &groups[i]
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(g.Rounded), units.Percent(g.Rounded, sum), units.Count(g.Count), code(site))
+	}
+	if more > 0 {
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(other.Rounded), units.Percent(other.Rounded, sum), units.Count(other.Count), count(more, "more stack"))
+	}
+	fmt.Fprintln(w)
+}
+
+// code writes a name as a code span that cannot end early, also within a table, whose cells
+// end at any bar that is not escaped.
+func code(name string) string {
+	name = view.ClipLeft(oneSpaced(name), maxCode)
+	if name == "" {
+		return "(no name)"
+	}
+	run, longest := 0, 0
+	for _, r := range name {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	if longest > 0 {
+		name = " " + name + " "
+	}
+	return fence + strings.ReplaceAll(name, "|", `\|`) + fence
+}
+
+// prose writes a sentence so that no part of it is markup, a link or a mention.
+func prose(s string) string {
+	s = view.Clip(oneSpaced(s), maxSentence)
+	var b strings.Builder
+	letter := func(i int) bool {
+		return i >= 0 && i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z')
+	}
+	const gap = "\u200b" // a space without width
+	for i, r := range s {
+		switch {
+		case r == '&':
+			b.WriteString("&amp;")
+			continue
+		case r == '<':
+			b.WriteString("&lt;")
+			continue
+		case r == '>':
+			b.WriteString("&gt;")
+			continue
+		case strings.ContainsRune("\\`*[]|~$", r), r == '#' && !letter(i-1), r == '!' && strings.HasPrefix(s[i:], "!["),
+			r == '_' && !(letter(i-1) && letter(i+1)), i == 0 && (r == '-' || r == '+' || r == '='):
+			b.WriteByte('\\')
+		case (r == '.' || r == ')') && i > 0 && strings.Trim(s[:i], "0123456789") == "" && (i+1 == len(s) || s[i+1] == ' '): // a numbered list
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+		switch {
+		case r == '@', r == '#', r == ':' && strings.HasPrefix(s[i:], "://"), r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
+			b.WriteString(gap)
+		}
+	}
+	return b.String()
+}
+
+// oneSpaced puts a text onto one line.
+func oneSpaced(s string) string { return strings.Join(strings.Fields(view.Plain(s)), " ") }

@@ -1,0 +1,71 @@
+package text_test
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"snapana/analyze/device"
+	"snapana/analyze/device/ledger"
+	"snapana/report/internal/sample"
+	"snapana/report/text"
+	"snapana/snapshot/sidecar"
+)
+
+func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := text.NVML(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && !o.Color {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	return b.String()
+}
+
+func TestNVML(t *testing.T) {
+	r := sample.Reading()
+	out := nvml(t, r, text.NVMLOptions{Findings: ledger.Find(r, 4101), History: [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}})
+	sample.Golden(t, "nvml.txt", []byte(out))
+	if strings.ContainsAny(out, "\x1b\u202e") {
+		t.Error("a process drives the terminal")
+	}
+	sample.Golden(t, "nvml-pid.txt", []byte(nvml(t, device.Only(r, 4101), text.NVMLOptions{Only: true})))
+}
+
+// README.md shows a trainer with two workers, as it is printed.
+func TestNVMLInReadme(t *testing.T) {
+	r := sample.Reading()
+	r.Errors, r.Devices = nil, r.Devices[:1]
+	g := &r.Devices[0]
+	g.Processes, g.Used, g.Free = g.Processes[:3], new(int64(49<<30+512<<20)), new(int64(29<<30+896<<20))
+	g.ECCErrors, g.Retired, g.Accounting = nil, nil, nil
+	out := nvml(t, r, text.NVMLOptions{Findings: ledger.Find(r, 0)})
+	sample.Golden(t, "nvml-readme.txt", []byte(out))
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "$ snapana nvml\n"+out+"```\n") {
+		t.Error("README.md shows something else")
+	}
+}
+
+func TestNVMLColour(t *testing.T) {
+	if out := nvml(t, sample.Reading(), text.NVMLOptions{Options: text.Options{Color: true}}); !strings.Contains(out, "\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestNVMLLine(t *testing.T) {
+	want := "2026-01-02T12:00:00Z  GPU 0: 62.0 GiB of 80.0 GiB, 4101 48.0 GiB, 4102 500 MiB, 4103 500 MiB, 4104 300 MiB, 5000 8.00 GiB, 5001 unknown, 5002 2.00 GiB" +
+		"  GPU 1: 12.0 GiB of 80.0 GiB, 6001 5.00 GiB, 6002 1.00 GiB  GPU 2: used unknown"
+	if got := text.NVMLLine(sample.Reading()); got != want {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,281 @@
+package sidecar
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"snapana/snapshot"
+)
+
+// cursor decodes one record that scan has measured. The first error sticks, and everything
+// after it is zero.
+type cursor struct {
+	frame   []byte
+	base    int64 // offset of the frame in the file
+	r       *bytes.Reader
+	dec     *msgpack.Decoder
+	path    []string
+	unknown map[string]int64
+	err     error
+}
+
+func newCursor(unknown map[string]int64) *cursor {
+	c := &cursor{r: bytes.NewReader(nil), unknown: unknown}
+	c.dec = msgpack.NewDecoder(c.r)
+	return c
+}
+
+func (c *cursor) reset(frame []byte, base int64) {
+	c.frame, c.base, c.path, c.err = frame, base, c.path[:0], nil
+	c.r.Reset(frame)
+	c.dec.ResetReader(c.r)
+}
+
+func (c *cursor) at() int { return len(c.frame) - c.r.Len() }
+
+func (c *cursor) fail(msg string) {
+	if c.err == nil {
+		c.err = &FormatError{Offset: c.base + int64(c.at()), Op: strings.Join(c.path, "."), Msg: msg, Err: snapshot.ErrCorrupt}
+	}
+}
+
+func (c *cursor) check(err error) {
+	if err != nil {
+		c.fail(err.Error())
+	}
+}
+
+// peek gives the code of the next value.
+func (c *cursor) peek() byte {
+	if at := c.at(); c.err == nil && at < len(c.frame) {
+		return c.frame[at]
+	}
+	return msgpcode.Nil
+}
+
+func (c *cursor) skip() {
+	n, err := scan(c.frame[c.at():])
+	if err == nil {
+		_, err = c.r.Seek(int64(n), io.SeekCurrent)
+	}
+	c.check(err)
+}
+
+// null takes a nil, which means the same as nothing, and reports whether there was one.
+func (c *cursor) null() bool {
+	if c.err == nil && c.peek() != msgpcode.Nil {
+		return false
+	}
+	if c.err == nil {
+		c.check(c.dec.DecodeNil())
+	}
+	return true
+}
+
+// fields calls field for each key of a map; it returns false for a key that it does not know.
+// nil is an empty map.
+func (c *cursor) fields(field func(key string) bool) {
+	if !c.null() {
+		c.pairs(c.mapLen(), field)
+	}
+}
+
+func (c *cursor) mapLen() int {
+	if code := c.peek(); !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 {
+		c.fail("is no map")
+		return 0
+	}
+	n, err := c.dec.DecodeMapLen()
+	c.check(err)
+	return n
+}
+
+// pairs takes n keys with their values, as fields does.
+func (c *cursor) pairs(n int, field func(key string) bool) {
+	for ; n > 0 && c.err == nil; n-- {
+		if !msgpcode.IsString(c.peek()) {
+			c.fail("a key is no string")
+			return
+		}
+		key := c.str()
+		c.path = append(c.path, key)
+		if !c.null() && !field(key) {
+			c.count()
+			c.skip()
+		}
+		c.path = c.path[:len(c.path)-1]
+	}
+}
+
+// Bounds of the unknown names that are told apart, and of each.
+const (
+	maxUnknown = 64
+	maxName    = 80
+)
+
+// count counts the value at the cursor as unknown.
+func (c *cursor) count() {
+	name := strings.Join(c.path, ".")
+	if len(name) > maxName {
+		name = strings.ToValidUTF8(name[:maxName], "")
+	}
+	if _, have := c.unknown[name]; !have && len(c.unknown) >= maxUnknown {
+		name = "others"
+	}
+	c.unknown[name]++
+}
+
+// list calls item for each value of a list.
+func (c *cursor) list(item func()) {
+	n := c.listLen()
+	for ; n > 0 && c.err == nil; n-- {
+		item()
+	}
+}
+
+// maps is list for a list of maps. A nil in it is refused: it would take one byte of the file
+// and a whole struct here.
+func (c *cursor) maps(item func()) {
+	c.list(func() {
+		if c.peek() == msgpcode.Nil {
+			c.fail("is no map")
+			return
+		}
+		item()
+	})
+}
+
+func (c *cursor) listLen() int {
+	if code := c.peek(); !msgpcode.IsFixedArray(code) && code != msgpcode.Array16 && code != msgpcode.Array32 {
+		c.fail("is no list")
+		return 0
+	}
+	n, err := c.dec.DecodeArrayLen()
+	c.check(err)
+	return n
+}
+
+func (c *cursor) str() string {
+	if !msgpcode.IsString(c.peek()) {
+		c.fail("is no string")
+		return ""
+	}
+	s, err := c.dec.DecodeString()
+	c.check(err)
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+func isInt(code byte) bool {
+	return msgpcode.IsFixedNum(code) || code >= msgpcode.Uint8 && code <= msgpcode.Int64
+}
+
+func (c *cursor) int() int64 {
+	code := c.peek()
+	if !isInt(code) {
+		c.fail("is no integer")
+		return 0
+	}
+	if code == msgpcode.Uint64 {
+		u, err := c.dec.DecodeUint64()
+		c.check(err)
+		if u > math.MaxInt64 {
+			c.fail("is larger than any size can be")
+		}
+		return int64(u)
+	}
+	v, err := c.dec.DecodeInt64()
+	c.check(err)
+	return v
+}
+
+func (c *cursor) opt() *int64 {
+	if v := c.int(); c.err == nil {
+		return &v
+	}
+	return nil
+}
+
+func (c *cursor) bool() *bool {
+	if code := c.peek(); code != msgpcode.True && code != msgpcode.False {
+		c.fail("is neither true nor false")
+		return nil
+	}
+	v, err := c.dec.DecodeBool()
+	c.check(err)
+	return &v
+}
+
+// strings reads a list of strings.
+func (c *cursor) strings() []string {
+	out := []string{}
+	c.list(func() { out = append(out, c.str()) })
+	return out
+}
+
+func (c *cursor) ints() []int64 {
+	return column[int64](c, math.MinInt64, math.MaxInt64)
+}
+
+// column reads a list of integers from low to high.
+func column[T ~int32 | ~int64 | ~uint8 | ~uint32](c *cursor, low, high int64) []T {
+	n := c.listLen()
+	// Each integer takes at least a byte of the frame, so that n is no mere claim.
+	out := make([]T, 0, min(n, len(c.frame)))
+	for ; n > 0 && c.err == nil; n-- {
+		v := c.int()
+		if v < low || v > high {
+			c.fail(fmt.Sprintf("%d is outside of %d to %d", v, low, high))
+		}
+		out = append(out, T(v))
+	}
+	return out
+}
+
+// addresses reads a list of unsigned integers, which may have their highest bit set.
+func (c *cursor) addresses() []uint64 {
+	out := []uint64{}
+	c.list(func() {
+		if c.peek() == msgpcode.Uint64 {
+			v, err := c.dec.DecodeUint64()
+			c.check(err)
+			out = append(out, v)
+			return
+		}
+		v := c.int()
+		if v < 0 {
+			c.fail("an address is negative")
+		}
+		out = append(out, uint64(v))
+	})
+	return out
+}
+
+// scalar reads a string, an integer or a bool.
+func (c *cursor) scalar() (any, bool) {
+	switch code := c.peek(); {
+	case msgpcode.IsString(code):
+		return c.str(), true
+	case isInt(code):
+		return c.int(), true
+	case code == msgpcode.True || code == msgpcode.False:
+		return *c.bool(), true
+	}
+	return nil, false
+}
+
+// unknowns lists what was counted, by name.
+func unknowns(m map[string]int64) []Unknown {
+	var out []Unknown
+	for what, n := range m {
+		out = append(out, Unknown{what, n})
+	}
+	slices.SortFunc(out, func(a, b Unknown) int { return strings.Compare(a.What, b.What) })
+	return out
+}

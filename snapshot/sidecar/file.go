@@ -1,0 +1,120 @@
+package sidecar
+
+import (
+	"errors"
+
+	"snapana/snapshot"
+)
+
+// File is what a .snapana file holds. It is immutable.
+type File struct {
+	Name  string // base name, for messages
+	Bytes int64  // that were read, after decompression
+	Runs  []Run  // in the order of their headers
+	// Truncated says where and how the file breaks in the middle of its last record, as that
+	// of a killed process may. Nil for a file that ends after a record, which need not have
+	// an End: the process may still run.
+	Truncated *FormatError
+	// Gaps are torn records that a later run was appended to.
+	Gaps []Gap
+	// Partial is the fault after which nothing was read, with Options.Partial.
+	Partial error
+	Unknown []Unknown // by name
+}
+
+// Gap is a stretch of bytes that holds no complete record.
+type Gap struct{ Offset, Bytes int64 }
+
+// Unknown is a record type or a key that this version does not know, "sample.host.x" for
+// example, and how often it came.
+type Unknown struct {
+	What  string
+	Count int64
+}
+
+// Run is one header with the records behind it.
+type Run struct {
+	Time int64 // of the header; like all times in nanoseconds since 1970, 0 unknown
+	Header
+	// Env holds strings, int64s and bools by dotted name. Nil: not recorded.
+	Env       map[string]any
+	Samples   []Sample
+	Holders   []*Holders
+	Snapshots []Dump
+	OOMs      []OOM
+	NVML      []Reading
+	Faults    []Fault
+	End       *End // nil: the process was killed or still runs
+}
+
+// OOM is what torch told its out-of-memory observer.
+type OOM struct {
+	Time int64
+	// Requested is the size of the segment that was asked for; Total and Free are of the
+	// device. Bytes.
+	Device, Requested, Total, Free *int64
+	Step                           *int64
+}
+
+// Dump says that a snapshot was written beside the file.
+type Dump struct {
+	Time    int64
+	File    string // base name
+	Bytes   *int64 // of the pickle
+	Holders *int64 // ID of the Holders of the same moment
+}
+
+// Reading is one NVML record.
+type Reading struct {
+	Time int64
+	NVML
+}
+
+// Fault is something that the recorder could not do.
+type Fault struct {
+	Time        int64
+	Where, What string
+	Count       *int64
+}
+
+// End says that the recorder was stopped in order.
+type End struct {
+	Time   int64
+	Steps  *int64
+	Reason string
+}
+
+// FormatError is a rejection of the input at one place.
+type FormatError = snapshot.FormatError
+
+// ErrNotSidecar is the class of errors for files of another kind. The other classes are those
+// of package snapshot.
+var ErrNotSidecar = errors.New("not a .snapana file")
+
+// Snapshot finds the record that says that the snapshot in a file of this base name was
+// written, the newest one if there are several, and its run.
+func (f *File) Snapshot(name string) (*Run, *Dump) {
+	for i := len(f.Runs) - 1; i >= 0; i-- {
+		r := &f.Runs[i]
+		for j := len(r.Snapshots) - 1; j >= 0; j-- {
+			if r.Snapshots[j].File == name {
+				return r, &r.Snapshots[j]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// HoldersOf gives the holders that were taken with a snapshot of this run, nil if they are not
+// in the file.
+func (r *Run) HoldersOf(d *Dump) *Holders {
+	if d.Holders == nil {
+		return nil
+	}
+	for _, h := range r.Holders {
+		if h.ID != nil && *h.ID == *d.Holders {
+			return h
+		}
+	}
+	return nil
+}

@@ -1,0 +1,1980 @@
+"""Records who keeps device memory alive in a PyTorch program, for `snapana ghosts` and `snapana report`.
+
+    import snapana_recorder as r
+    r.start("run")                  # writes run.snapana (run.rank3.snapana under torchrun)
+    for batch in loader:
+        train(batch)
+        r.step()                    # a sample of the memory counters
+    r.dump()                        # who holds what, and run.pickle, the snapshot, beside it
+    r.stop()
+
+`with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails, before
+anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program as it is:
+it counts the steps of optimizers, and dumps now and then, at errors, and at the end. What lives in functions is gone at
+the end, so a program without an optimizer should call dump() itself.
+
+What it promises:
+  * It runs no code of the program: it looks at foreign objects through type(), C descriptors and gc.get_referents only.
+    While it reads tensors and autograd nodes a trace function refuses every Python call but its own, so that torch
+    function modes, tensor subclasses and the unpack hooks of saved tensors (checkpointing) cannot run.
+  * It leaves the garbage collector as it is and collects nothing: unreachable cycles are found by counting references.
+  * It keeps nothing alive that it saw, and it never raises: what went wrong is a `fault` record in the file.
+  * Each record is one write to a file opened for appending: a killed process loses at most its last record.
+
+One file, standard library only, Python 3.8 to 3.14, torch 1.13 to 2.14. The file format is FORMAT.md of snapana's
+snapshot/sidecar package.
+"""
+import atexit
+import functools
+import gc
+import os
+import platform
+import struct
+import sys
+import threading
+import time
+import types
+from array import array
+from collections import deque
+
+__version__ = "1.0"
+__all__ = ["start", "step", "dump", "on_oom", "stop", "record"]
+
+_FILE = sys._getframe().f_code.co_filename
+_SAMPLE_BYTES = 64 << 20  # samples beyond this are thinned out to every 2nd, beyond twice this to every 4th, ...
+_SHARE = 0.01  # of wall time, for what a sample may do without
+_MAX_NODES = 200_000  # Python objects in one holder graph, tensors not counted
+_MAX_EDGES = 1_000_000
+_MAX_GRAPH_NODES = 200_000  # autograd nodes walked in one dump
+_GRAPH_SECONDS = 5.0  # for walking them
+_DUMP_SHARE = 0.05  # of wall time, for dumps of a program that makes none itself: the first after some 10 s
+_OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
+
+
+# ---------------------------------------------------------------- msgpack
+
+def _pack(value, out):
+    """Appends value to the bytearray out. Knows the exact builtin types only."""
+    kind = type(value)
+    if kind is int:
+        if 0 <= value < 0x80:
+            out.append(value)
+        elif -32 <= value < 0:
+            out.append(value & 0xFF)
+        elif value >= 0:
+            if value < 1 << 8:
+                out += struct.pack(">BB", 0xCC, value)
+            elif value < 1 << 16:
+                out += struct.pack(">BH", 0xCD, value)
+            elif value < 1 << 32:
+                out += struct.pack(">BI", 0xCE, value)
+            elif value < 1 << 64:
+                out += struct.pack(">BQ", 0xCF, value)
+            else:
+                out.append(0xC0)
+        elif value >= -(1 << 63):
+            out += struct.pack(">Bq", 0xD3, value)
+        else:
+            out.append(0xC0)
+    elif kind is str:
+        try:
+            data = value.encode("utf-8")
+        except UnicodeEncodeError:
+            data = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode("utf-8")
+        size = len(data)
+        if size < 32:
+            out.append(0xA0 | size)
+        elif size < 1 << 8:
+            out += struct.pack(">BB", 0xD9, size)
+        elif size < 1 << 16:
+            out += struct.pack(">BH", 0xDA, size)
+        else:
+            out += struct.pack(">BI", 0xDB, size)
+        out += data
+    elif kind is list or kind is tuple or kind is array:
+        size = len(value)
+        if size < 16:
+            out.append(0x90 | size)
+        elif size < 1 << 16:
+            out += struct.pack(">BH", 0xDC, size)
+        else:
+            out += struct.pack(">BI", 0xDD, size)
+        for item in value:
+            _pack(item, out)
+    elif kind is dict:
+        size = len(value)
+        if size < 16:
+            out.append(0x80 | size)
+        elif size < 1 << 16:
+            out += struct.pack(">BH", 0xDE, size)
+        else:
+            out += struct.pack(">BI", 0xDF, size)
+        for key, item in value.items():
+            _pack(key, out)
+            _pack(item, out)
+    elif kind is bool:
+        out.append(0xC3 if value else 0xC2)
+    elif kind is float:
+        out += struct.pack(">Bd", 0xCB, value)
+    else:  # None, and what no record should hold
+        out.append(0xC0)
+
+
+# ---------------------------------------------------------------- the file
+
+class _File:
+    """Appends records to one file that no other process writes."""
+
+    def __init__(self, base):
+        self.pid = os.getpid()
+        self.size = 0
+        self.lock = threading.RLock()
+        self.base, self.fd = base, _claim(base)
+        if self.fd is None:  # another process, or the parent of this one, is writing there
+            self.base = "%s.pid%d" % (base, self.pid)
+            self.fd = _claim(self.base)
+        if self.fd is None:
+            raise OSError("%s.snapana is in use" % self.base)
+
+    def write(self, record):
+        out = bytearray()
+        _pack(record, out)
+        with self.lock:
+            if self.fd is None or os.getpid() != self.pid:
+                return
+            view, done = memoryview(out), 0
+            try:
+                while done < len(out):
+                    done += os.write(self.fd, view[done:])
+            except OSError:
+                os.ftruncate(self.fd, self.size)  # what follows half a record could not be read
+                raise
+            self.size += done
+
+    def close(self):
+        with self.lock:
+            if self.fd is not None:
+                os.close(self.fd)
+                self.fd = None
+
+
+def _claim(base):
+    """Opens BASE.snapana for this process alone, or returns None. What an earlier run left there becomes BASE.snapana.old."""
+    try:
+        import fcntl
+    except ImportError:
+        fcntl = None
+    path = base + ".snapana"
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    fd = os.open(path, flags, 0o644)
+    try:
+        if fcntl is not None:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(fd).st_size:
+            os.close(fd)
+            fd = None
+            for name in (path, base + ".pickle"):
+                if os.path.exists(name):
+                    os.replace(name, name + ".old")
+            fd = os.open(path, flags, 0o644)
+            if fcntl is not None:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return fd
+    except OSError:
+        if fd is not None:
+            os.close(fd)
+        return None
+
+
+# ---------------------------------------------------------------- what torch shows in C
+
+class _Refused(Exception):
+    """Raised in place of Python code that is not ours."""
+
+
+_refused = [0]
+
+
+def _guard(frame, event, arg):
+    if frame.f_code.co_filename != _FILE:
+        _refused[0] += 1
+        raise _Refused()
+
+
+class _Guarded:
+    """While it is entered, no Python function of the program runs in this thread: each call raises instead.
+
+    A trace function that raises is removed by the interpreter, so whoever catches an exception calls rearm. Where a
+    debugger and a profiler hold both places, nothing can be refused and `on` stays false."""
+
+    def __init__(self, torch):
+        self.set = None
+        if sys.gettrace() is None:
+            self.set = sys.settrace
+        elif sys.getprofile() is None:
+            self.set = sys.setprofile
+        self.on = self.set is not None
+        self.disable = torch._C.DisableTorchFunction()
+
+    def rearm(self):
+        if self.on:
+            self.set(_guard)
+
+    def __enter__(self):
+        self.disable.__enter__()
+        self.rearm()
+        return self
+
+    def __exit__(self, *exc):
+        if self.on:
+            self.set(None)
+        self.disable.__exit__(None, None, None)
+
+
+class _Torch:
+    """The C descriptors of tensors and storages: unlike attributes, they cannot be overridden by a subclass."""
+
+    def __init__(self, torch):
+        c = torch._C
+        base = getattr(c, "_TensorBase", None) or c.TensorBase
+        find = base.__dict__
+        self.tensor, self.parameter = base, torch.nn.Parameter
+        for name in ("shape", "dtype", "requires_grad", "is_leaf", "grad_fn", "grad", "retains_grad", "_base", "_backward_hooks"):
+            setattr(self, name, find[name].__get__)
+        self.storage_offset = find["storage_offset"]
+        self.element_size = find["element_size"]
+        self.untyped = find.get("untyped_storage") or find["_storage"]  # 2.0, 1.13
+        storage = c.StorageBase
+        self.nbytes = storage.__dict__["nbytes"]
+        self.storage_device = storage.__dict__["device"].__get__
+        address = getattr(c, "_data_address", None)  # data_ptr would give a lazy copy memory of its own
+        data_ptr = storage.__dict__["data_ptr"]
+        self.address = (lambda t, s: address(t) & 0xFFFFFFFFFFFFFFFF) if address else (lambda t, s: data_ptr(s))
+
+
+_mro = type.__dict__["__mro__"].__get__
+_type_dict = type.__dict__["__dict__"].__get__
+_qualname = type.__dict__["__qualname__"].__get__
+_GetSet = types.GetSetDescriptorType
+_Member = types.MemberDescriptorType
+
+
+def _type_name(tp):
+    name = _qualname(tp)
+    module = _type_dict(tp).get("__module__")
+    name = str.__str__(name) if type(name) is not str else name
+    if type(module) is str and module != "builtins":
+        return module + "." + name
+    return name
+
+
+def _key(key, depth=0):
+    """repr of a dictionary key, of exact builtin types only: others could run code."""
+    kind = type(key)
+    if kind is str or kind is bytes:
+        return repr(key[:80])[:80]
+    if kind is int:
+        return repr(key) if key.bit_length() < 256 else "<int>"
+    if kind is float or kind is bool or key is None:
+        return repr(key)
+    if kind is tuple and depth < 3:
+        parts = [_key(k, depth + 1) for k in key[:8]]
+        if len(key) > 8:
+            parts.append("...")
+        return ("(%s,)" if len(parts) == 1 else "(%s)") % ", ".join(parts)
+    return "<%s>" % _type_name(kind)
+
+
+# ---------------------------------------------------------------- the holder graph
+
+# Kinds of objects, by their C layout.
+_OBJECT, _TENSOR, _NODE, _MODULE, _CLASS, _DICT, _LIST, _TUPLE, _SET, _DEQUE, _CELL, _FUNCTION, _METHOD, _PARTIAL, _LRU, _FRAME, _GENERATOR, \
+    _TRACEBACK, _EXCEPTION, _BUILTIN = range(20)
+
+_KIND_NAMES = ("object", "tensor", "node", "module", "class", "dict", "list", "tuple", "set", "deque", "cell", "function", "method", "partial",
+               "lru_cache", "frame", "generator", "traceback", "exception", "method")
+
+_LruCache = type(functools.lru_cache(maxsize=1)(lambda: None))
+_Cell = type((lambda x: lambda: x)(0).__closure__[0])
+_FrameLocals = type((lambda: sys._getframe().f_locals)())  # a write-through proxy from 3.13 on
+
+_LAYOUTS = (
+    (types.ModuleType, _MODULE), (type, _CLASS), (dict, _DICT), (list, _LIST), (tuple, _TUPLE), (set, _SET), (frozenset, _SET), (deque, _DEQUE),
+    (_Cell, _CELL), (types.FunctionType, _FUNCTION), (types.MethodType, _METHOD), (functools.partial, _PARTIAL), (_LruCache, _LRU),
+    (types.FrameType, _FRAME), (types.GeneratorType, _GENERATOR), (types.CoroutineType, _GENERATOR), (types.AsyncGeneratorType, _GENERATOR),
+    (types.TracebackType, _TRACEBACK), (BaseException, _EXCEPTION), (types.BuiltinFunctionType, _BUILTIN),
+)
+
+# Attributes of modules, optimizers and tensors that hold callbacks.
+_HOOKS = frozenset((
+    "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called",
+    "_backward_hooks", "_backward_pre_hooks", "_non_full_backward_hooks", "_state_dict_hooks", "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_post_accumulate_grad_hooks", "_optimizer_step_pre_hooks",
+    "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
+    "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks", "_global_forward_hooks",
+    "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks"))
+
+
+class _Type:
+    """What there is to know about one class: its layout, and the C descriptors that show its instances' insides."""
+
+    def __init__(self, tp, torch):
+        self.kind, self.dict, self.slots = _OBJECT, None, ()
+        self.next, self.saved, self.variable = None, (), None
+        self.name = _type_name(tp)
+        mro = _mro(tp)
+        for base in mro:
+            for layout, kind in _LAYOUTS:
+                if base is layout:
+                    self.kind = kind
+                    break
+            if torch is not None and base is torch.tensor:
+                self.kind = _TENSOR
+            if self.kind != _OBJECT:
+                break
+        slots, raw, saved = [], set(), []
+        for base in mro:
+            for name, value in list(_type_dict(base).items()):
+                vt = type(value)
+                if type(name) is not str or vt is not _GetSet and vt is not _Member:
+                    continue
+                if name == "__dict__":
+                    if self.dict is None and base is not type:
+                        self.dict = value.__get__
+                elif vt is _Member:
+                    if not name.startswith("__"):
+                        slots.append((name, value.__get__))
+                elif name == "next_functions":
+                    self.next = self.next or value.__get__
+                elif name == "variable":
+                    self.variable = value.__get__
+                elif name.startswith("_raw_saved_"):
+                    raw.add(name[4:])
+                elif name.startswith("_saved_") or name == "saved_tensors":
+                    saved.append((name, value.__get__))
+        if self.next is not None and self.kind == _OBJECT:
+            self.kind = _NODE
+            self.saved = tuple(s for s in saved if s[0] in raw or s[0] == "saved_tensors")
+        if self.kind in (_OBJECT, _NODE, _TENSOR, _DICT, _LIST, _TUPLE, _SET, _DEQUE, _EXCEPTION, _PARTIAL):
+            self.slots = tuple(slots)
+
+
+class _Heap:
+    """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so that
+    looking makes next to no containers, and gives the collector no reason to run."""
+
+    def __init__(self, torch, all_devices, out_of_memory=False):
+        self.module, self.out_of_memory, self.busy = torch, out_of_memory, False
+        self.engine = "" if torch is None else os.path.join(os.path.dirname(torch.__file__), "autograd") + os.sep
+        self.torch = None if torch is None else _Torch(torch)
+        self.all_devices = all_devices
+        self.notes, self.dropped = [], {}
+        self.types = {}  # id of a class -> _Type
+        self.objs, self.info = [], []
+        self.index = {}  # id of an object -> place, for objects that references to are followed
+        self.head, self.next, self.src = [], array("q"), array("q")  # reverse references: linked lists of sources
+        self.special = (array("q"), array("q"), [], [])  # references that gc does not see: from, to, kind, label
+        self.storages, self.storage_rows = {}, []
+        self.tensors = {}  # place -> index of its storage, shape, dtype, flags, offset
+        self.hooks = {}  # place of a tensor -> place of its _backward_hooks
+        self.shared = set()  # frames that share their locals() with the program
+        self.names = {}  # place of a module's namespace -> its name
+        self.dicts = {}  # place of an instance dictionary -> its owner's place
+        self.frames = []  # running
+        self.heap = 0
+
+    def clear(self):
+        for name in list(self.__dict__):
+            self.__dict__[name] = None
+
+    # -- references
+
+    def type_of(self, tp):
+        found = self.types.get(id(tp))
+        if found is None:
+            found = self.types[id(tp)] = _Type(tp, self.torch)
+        return found
+
+    def in_backward(self):
+        """Whether another thread is in the autograd engine, which frees without the interpreter's lock what we would read.
+
+        Once it was, it counts for the rest of this look. While an allocation fails in a thread of the engine, it stands still."""
+        if not self.busy and not self.out_of_memory:
+            me = threading.get_ident()
+            for thread, frame in sys._current_frames().items():
+                while thread != me and frame is not None:
+                    if frame.f_code.co_filename.startswith(self.engine):
+                        self.busy = True
+                    frame = frame.f_back
+            frame = None  # this very frame: a cycle
+        return self.busy
+
+    def set_aside(self):
+        """While another thread is in the autograd engine: lets go of tensors that C++ alone may own.
+
+        C++ keeps the wrapper of a tensor that Python no longer refers to, and gc shows it, but it does not keep the tensor."""
+        if not self.in_backward():
+            return
+        local = {id(value) for frame in self.frames for _, value in self.variables(frame)}
+        base, count = _list_references() + 1, 0
+        for i in range(self.heap):
+            if self.info[i].kind == _TENSOR and self.head[i] < 0 and sys.getrefcount(self.objs[i]) <= base and id(self.objs[i]) not in local:
+                self.index.pop(id(self.objs[i]), None)
+                self.objs[i], self.info[i] = None, self.type_of(type(None))
+                count += 1
+        if count:
+            self.notes.append("%d tensors that only C++ seems to hold were left out: another thread was in the autograd engine" % count)
+
+    def add(self, obj):
+        """The place of an object that may be new: wrappers of what C++ owns are made when they are asked for."""
+        at = self.index.get(id(obj))
+        if at is None:
+            at = len(self.objs)
+            self.objs.append(obj)
+            self.info.append(self.type_of(type(obj)))
+            self.head.append(-1)
+            self.index[id(obj)] = at
+        return at
+
+    def link(self, a, b):
+        self.next.append(self.head[b])
+        self.head[b] = len(self.src)
+        self.src.append(a)
+
+    def special_edge(self, a, b, kind, label=""):
+        self.special[0].append(a)
+        self.special[1].append(b)
+        self.special[2].append(kind)
+        self.special[3].append(label)
+        self.link(a, b)
+
+    def scan(self):
+        own = globals()
+        skip = {id(own), id(self), id(self.__dict__), id(self.frames)}
+        for frame in sys._current_frames().values():
+            while frame is not None:
+                if frame.f_globals is not own:
+                    self.frames.append(frame)
+                skip.add(id(frame))
+                frame = frame.f_back
+        skip.update(id(v) for v in self.__dict__.values())
+        if gc.get_freeze_count():
+            self.notes.append("%d objects are frozen (gc.freeze) and cannot be seen" % gc.get_freeze_count())
+        objs = self.objs = gc.get_objects()
+        n = self.heap = len(objs)
+        ids = list(map(id, objs))
+        index = self.index = dict(zip(ids, range(n)))
+        type_ids = list(map(id, map(type, objs)))
+        by_id = dict(zip(type_ids, map(type, objs)))
+        for at, tp in by_id.items():
+            self.types[at] = _Type(tp, self.torch)
+        by_id = tp = None
+        lookup = self.types
+        info = self.info = [lookup[t] for t in type_ids]
+        # What ends the walk is no target: classes, running frames, the namespaces of modules.
+        names = self.names
+        module_dict = types.ModuleType.__dict__["__dict__"].__get__
+        for i in range(n):
+            kind = info[i].kind
+            if kind == _MODULE:
+                space = module_dict(objs[i])
+                at = index.get(id(space))
+                if at is not None:
+                    names[at] = _module_name(space)
+            elif kind == _FUNCTION:
+                at = index.get(id(objs[i].__globals__))
+                if at is not None and at not in names:
+                    names[at] = _module_name(objs[at])
+        for frame in self.frames:
+            at = index.get(id(frame.f_globals))
+            if at is not None and at not in names:
+                names[at] = _module_name(objs[at])
+        space = frame = None
+        for i in range(n):
+            if info[i].kind == _CLASS:
+                index.pop(ids[i], None)
+        for at in names:
+            index.pop(ids[at], None)
+        for at in skip:
+            index.pop(at, None)
+        head = self.head = [-1] * n
+        nxt, src, referents, get = self.next, self.src, gc.get_referents, index.get
+        add_next, add_src, e = nxt.append, src.append, 0
+        for i in range(n):
+            if ids[i] in skip:
+                continue
+            for r in referents(objs[i]):
+                j = get(id(r))
+                if j is not None:
+                    add_src(i)
+                    add_next(head[j])
+                    head[j] = e
+                    e += 1
+        r = None
+        self.heap_edges = e
+
+    # -- tensors and the autograd graph
+
+    def read(self, i):
+        """Notes the storage of a tensor, and what hangs on it. Returns its grad_fn."""
+        torch, t = self.torch, self.objs[i]
+        fn, base = torch.grad_fn(t), torch._base(t)
+        storage = torch.untyped(t)
+        device = torch.storage_device(storage)
+        kind = device.type
+        if kind == "cpu" and self.all_devices or kind != "cpu" and kind != "meta":
+            size = torch.nbytes(storage)
+            if size:
+                number = -1 if kind == "cpu" else device.index or 0
+                row = (number, torch.address(t, storage), size)
+                at = self.storages.get(row[:2])
+                if at is None:
+                    at = self.storages[row[:2]] = len(self.storage_rows)
+                    self.storage_rows.append(row)
+                elif size > self.storage_rows[at][2]:
+                    self.storage_rows[at] = row
+                shape = "x".join([str(d) for d in torch.shape(t)])
+                flags = (1 if torch.requires_grad(t) else 0) | (2 if torch.is_leaf(t) else 0) | (4 if base is not None else 0)
+                for cls in _mro(type(t)):
+                    if cls is torch.parameter:
+                        flags |= 8
+                offset = torch.storage_offset(t) * torch.element_size(t)
+                self.tensors[i] = (at, shape, repr(torch.dtype(t)).replace("torch.", ""), flags, offset)
+        if fn is None or torch.retains_grad(t):
+            grad = torch.grad(t)
+            if grad is not None:
+                self.special_edge(i, self.add(grad), "grad")
+        hooks = torch._backward_hooks(t)
+        if hooks is not None:
+            self.hooks[i] = self.add(hooks)
+            self.special_edge(i, self.hooks[i], "hook", "_backward_hooks")
+        if base is not None:
+            self.special_edge(i, self.add(base), "base")
+        return fn
+
+    def look_at_tensors(self):
+        """Reads all tensors and walks the graph of each. Tensors that come up on the way are added and read too."""
+        self.set_aside()
+        failed = hooked = changed = unread_graph = 0
+        unread = ""
+        with _Guarded(self.module) as guard:
+            if not guard.on:
+                self.notes.append("a debugger and a profiler are active: saved tensors of the autograd graph were not read")
+            live, spent = deque(), deque()  # nodes of graphs that backward has not yet been through, and others
+            seen = set()
+            stop = time.monotonic() + _GRAPH_SECONDS
+            read, count = 0, 0
+            while True:
+                while read < len(self.objs):
+                    i, read = read, read + 1
+                    kind = self.info[i].kind
+                    if kind == _TENSOR:
+                        before = _refused[0]
+                        try:
+                            fn = self.read(i)
+                            if fn is not None:
+                                at = self.add(fn)
+                                self.special_edge(i, at, "grad_fn")
+                                if at not in seen:
+                                    seen.add(at)
+                                    live.append(at)
+                        except Exception as err:
+                            guard.rearm()
+                            failed += 1
+                            if _refused[0] == before:
+                                unread = _text(err)
+                    elif kind == _NODE and i not in seen:
+                        seen.add(i)
+                        live.append(i)
+                if not live and not spent:
+                    break
+                if count >= _MAX_GRAPH_NODES or count & 255 == 255 and time.monotonic() > stop:
+                    self.dropped["graph_nodes"] = len(live) + len(spent)
+                    break
+                if count & 63 == 0:
+                    self.in_backward()
+                count += 1
+                is_spent = not live
+                i = (spent if is_spent else live).popleft()
+                node, info = self.objs[i], self.info[i]
+                try:
+                    if info.variable is not None:
+                        variable = info.variable(node)
+                        if variable is not None:
+                            self.special_edge(i, self.add(variable), "variable")
+                except Exception:
+                    guard.rearm()
+                    failed += 1
+                if self.busy and info.saved:
+                    unread_graph += 1
+                for name, get in info.saved if guard.on and not is_spent and not self.busy else ():
+                    before = _refused[0]
+                    try:
+                        value = get(node)
+                    except Exception as err:
+                        guard.rearm()
+                        if _refused[0] != before:
+                            hooked += 1
+                            continue
+                        if "second time" in _text(err):  # each failure is dear before torch 2.4: ask no more on this path
+                            is_spent = True
+                            break
+                        changed += 1
+                        continue
+                    self.saved(i, name, value)
+                    value = None
+                try:
+                    edges = info.next(node)
+                except Exception:
+                    guard.rearm()
+                    failed += 1
+                    continue
+                for number, edge in enumerate(edges):
+                    fn = edge[0]
+                    if fn is None:
+                        continue
+                    at = self.add(fn)
+                    self.special_edge(i, at, "next", str(number))
+                    if at not in seen:
+                        seen.add(at)
+                        (spent if is_spent else live).append(at)
+            if unread_graph:
+                self.notes.append("saved tensors of %d autograd nodes were not read: another thread was in the autograd engine" % unread_graph)
+            if failed:
+                self.notes.append("%d tensors or autograd nodes could not be read%s" % (failed, ": " + unread if unread else ""))
+            if hooked:
+                self.notes.append("%d saved tensors are behind unpack hooks (checkpointing, offloading), which were not run" % hooked)
+            if changed:
+                self.notes.append("%d saved tensors were modified in place since, and cannot be read" % changed)
+
+    def count(self):
+        """Tensors that gc can see, and the sizes of their distinct storages."""
+        if self.in_backward():
+            return None
+        objs = gc.get_objects()
+        type_ids = list(map(id, map(type, objs)))
+        for at, tp in dict(zip(type_ids, map(type, objs))).items():
+            self.types[at] = _Type(tp, self.torch)
+        kinds = {at for at, info in self.types.items() if info.kind == _TENSOR}
+        counts, seen = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0, "objects": len(objs)}, set()
+        torch = self.torch
+        with _Guarded(self.module) as guard:
+            for number, (at, obj) in enumerate(zip(type_ids, objs)):
+                if at not in kinds:
+                    continue
+                if number & 255 == 0 and self.in_backward():
+                    return None
+                try:
+                    storage = torch.untyped(obj)
+                    device = torch.storage_device(storage)
+                    kind, size = device.type, torch.nbytes(storage)
+                    row = (kind, device.index, torch.address(obj, storage))
+                except Exception:
+                    guard.rearm()
+                    continue
+                if kind == "meta" or not size or row in seen:
+                    continue
+                seen.add(row)
+                where = "cpu" if kind == "cpu" else "device"
+                counts[where + "_count"] += 1
+                counts[where + "_bytes"] += size
+        return counts
+
+    def saved(self, i, name, value):
+        if value is None:
+            return
+        kind = type(value)
+        if kind is tuple or kind is list:
+            for number, item in enumerate(value):
+                if item is not None and self.type_of(type(item)).kind == _TENSOR:
+                    self.special_edge(i, self.add(item), "saved", "%s[%d]" % (name, number))
+        elif self.type_of(kind).kind == _TENSOR:
+            self.special_edge(i, self.add(value), "saved", name)
+
+    # -- what reaches a tensor
+
+    def reach(self):
+        """Places of all that leads to a storage, nearest first; module namespaces, classes and running frames end the walk."""
+        head, nxt, src, info, names = self.head, self.next, self.src, self.info, self.names
+        order = list(self.tensors)
+        seen = set(order)
+        limit = len(order) + _MAX_NODES
+        at = 0
+        while at < len(order):
+            j = order[at]
+            at += 1
+            if info[j].kind == _CLASS or j in names:
+                continue
+            e = head[j]
+            while e >= 0:
+                i = src[e]
+                e = nxt[e]
+                if i not in seen:
+                    if len(order) >= limit:
+                        self.dropped["nodes"] = self.dropped.get("nodes", 0) + 1
+                        continue
+                    seen.add(i)
+                    order.append(i)
+        return order
+
+    # -- what the references are
+
+    def describe(self):
+        """The columns of a holders record, without its numbers of the run."""
+        order = self.reach()
+        self.inside = set(order)
+        self.absorbed = set()
+        self.edges = (array("q"), array("q"), [], [])
+        special = self.special
+        for e in range(len(special[0])):
+            a = special[0][e]
+            if a in self.inside and special[1][e] in self.inside:
+                self.edges[0].append(a)
+                self.edges[1].append(special[1][e])
+                self.edges[2].append(special[2][e])
+                self.edges[3].append(special[3][e])
+        failed = 0
+        for i in order:
+            try:
+                self.label(i)
+            except Exception:
+                failed += 1
+        if failed:
+            self.notes.append("%d objects could not be looked into" % failed)
+        running = self.label_frames()
+        if self.shared:
+            self.notes.append("%d frames share their locals() with the program: it was brought up to date" % len(self.shared))
+        return _Table(self, order, running).columns()
+
+    def edge(self, i, value, kind, label=""):
+        """Notes that object i refers to value, if that leads to a storage."""
+        j = self.index.get(id(value))
+        if j is None or j not in self.inside:
+            return
+        edges = self.edges
+        edges[0].append(i)
+        edges[1].append(j)
+        edges[2].append(kind)
+        edges[3].append(label)
+        self.covered.add(j)
+
+    def absorb(self, value):
+        """Lets an object that only serves another (its __dict__, a __closure__) vanish from the graph."""
+        j = self.index.get(id(value))
+        if j is not None and j in self.inside:
+            self.covered.add(j)
+            e, sources = self.head[j], 0
+            while e >= 0 and sources < 2:
+                sources += 1
+                e = self.next[e]
+            if sources == 1:
+                self.absorbed.add(j)
+
+    def items(self, i, space, kind="attr"):
+        """Edges to the values of a dictionary whose keys are names."""
+        for name, value in dict.items(space):
+            name = name if type(name) is str else _key(name)
+            self.edge(i, value, "hook" if kind == "attr" and name in _HOOKS else kind, name)
+
+    def sequence(self, i, items, kind="index"):
+        number = 0
+        for value in items:
+            self.edge(i, value, kind, str(number))
+            number += 1
+
+    def label(self, i):
+        o, info = self.objs[i], self.info[i]
+        kind = info.kind
+        self.covered = {self.hooks[i]} if i in self.hooks else set()
+        if i in self.names:
+            self.items(i, o, "global")
+            return
+        if kind == _CLASS:
+            space = _type_dict(o)
+            for name, value in types.MappingProxyType.items(space):
+                self.edge(i, value, "attr", name if type(name) is str else _key(name))
+            return
+        if kind == _DICT:
+            for key, value in dict.items(o):
+                j = self.index.get(id(value))
+                if j is not None and j in self.inside:
+                    self.edge(i, value, "key", _key(key))
+                j = self.index.get(id(key))
+                if j is not None and j in self.inside:
+                    self.edge(i, key, "dictkey")
+        elif kind == _LIST:
+            self.sequence(i, list.__iter__(o))
+        elif kind == _TUPLE:
+            self.sequence(i, tuple.__iter__(o))
+        elif kind == _DEQUE:
+            self.sequence(i, deque.__iter__(o))
+        elif kind == _SET:
+            for value in gc.get_referents(o):
+                if id(value) != id(type(o)):
+                    self.edge(i, value, "element")
+        elif kind == _CELL:
+            for value in gc.get_referents(o):
+                self.edge(i, value, "contents")
+        elif kind == _FUNCTION:
+            self.label_function(i, o)
+        elif kind == _METHOD or kind == _BUILTIN:
+            self.edge(i, o.__self__, "self")
+            if kind == _METHOD:
+                self.edge(i, o.__func__, "func")
+        elif kind == _PARTIAL:
+            of = functools.partial.__dict__
+            self.edge(i, of["func"].__get__(o), "func")
+            args, keywords = of["args"].__get__(o), of["keywords"].__get__(o)
+            self.sequence(i, args, "args")
+            self.absorb(args)
+            if type(keywords) is dict:
+                self.items(i, keywords, "args")
+                self.absorb(keywords)
+        elif kind == _EXCEPTION:
+            of = BaseException.__dict__
+            self.edge(i, of["__traceback__"].__get__(o), "frame")
+            self.edge(i, of["__cause__"].__get__(o), "cause", "__cause__")
+            self.edge(i, of["__context__"].__get__(o), "cause", "__context__")
+            self.edge(i, of["args"].__get__(o), "attr", "args")
+        elif kind == _TRACEBACK:
+            self.edge(i, o.tb_frame, "frame")
+            self.edge(i, o.tb_next, "frame", "next")
+        elif kind == _FRAME:
+            self.locals(i, o)
+            self.edge(i, o.f_back, "frame", "f_back")
+        elif kind == _GENERATOR:
+            of = _type_dict(type(o))
+            for prefix in ("gi", "cr", "ag"):
+                if prefix + "_frame" in of:
+                    frame = of[prefix + "_frame"].__get__(o)
+                    if frame is not None:
+                        self.locals(i, frame)
+                        self.absorb(frame)
+                    waits = of.get(prefix + "_yieldfrom") or of.get(prefix + "_await")
+                    if waits is not None:
+                        self.edge(i, waits.__get__(o), "yield")
+        for name, get in info.slots:
+            try:
+                self.edge(i, get(o), "attr", name)
+            except AttributeError:
+                pass
+        # The rest is in its __dict__, or is something that only C knows the name of.
+        left = self.left(i, o)
+        if left and info.dict is not None and kind != _MODULE:
+            space = info.dict(o)
+            if type(space) is dict or issubclass(type(space), dict):
+                self.items(i, space)
+                self.absorb(space)
+                left = self.left(i, o)
+        for j in left:
+            self.edge(i, self.objs[j], "cache" if kind == _LRU else "other")
+
+    def left(self, i, o):
+        inside, covered, tp, get = self.inside, self.covered, type(o), self.index.get
+        found = []
+        for r in gc.get_referents(o):
+            if r is tp:
+                continue
+            j = get(id(r))
+            if j is not None and j in inside and j not in covered and j != i:
+                found.append(j)
+        return found
+
+    def label_function(self, i, o):
+        code = o.__code__
+        closure = o.__closure__
+        if closure is not None:
+            for name, cell in zip(code.co_freevars, closure):
+                self.edge(i, cell, "closure", name)
+            self.absorb(closure)
+        defaults = o.__defaults__
+        if defaults:
+            names = code.co_varnames[:code.co_argcount][-len(defaults):]
+            for name, value in zip(names, defaults):
+                self.edge(i, value, "default", name)
+            self.absorb(defaults)
+        keywords = o.__kwdefaults__
+        if keywords:
+            self.items(i, keywords, "default")
+            self.absorb(keywords)
+
+    def variables(self, frame):
+        """Names and values of a frame's local variables.
+
+        Up to 3.12 f_locals is a dictionary that stays with the frame, and would keep alive what the function has let go
+        of. It is emptied again, unless the program called locals() itself and still has it."""
+        space = frame.f_locals
+        if space is frame.f_globals:
+            return []
+        if type(space) is dict:
+            found = [(name if type(name) is str else _key(name), value) for name, value in dict.items(space)]
+            if frame.f_code.co_flags & 1:  # CO_OPTIMIZED: the variables live elsewhere, this is a copy
+                ours = 3 if id(space) not in self.index else 4  # there since an earlier look: in objs too
+                if sys.getrefcount(space) <= ours:
+                    space.clear()
+                else:
+                    self.shared.add(id(frame))
+            return found
+        return list(space.items()) if type(space) is _FrameLocals else []
+
+    def locals(self, i, frame):
+        """Edges to the local variables of a frame. Returns their number."""
+        before = len(self.edges[0])
+        for name, value in self.variables(frame):
+            self.edge(i, value, "local", name)
+        return len(self.edges[0]) - before
+
+    def label_frames(self):
+        """Running frames that have a local variable in the graph, by the number that their edges start from."""
+        found = []
+        for frame in self.frames:
+            at = -2 - len(found)
+            self.covered = set()
+            if self.locals(at, frame):
+                found.append(frame)
+        return found
+
+
+class _Table:
+    """Numbers the objects of a heap that are shown, finds out what keeps each alive, and lays them out in columns."""
+
+    def __init__(self, heap, order, running):
+        self.heap, self.running = heap, running
+        self.places = [i for i in order if i not in heap.absorbed]
+        number = dict(zip(self.places, range(len(self.places))))
+        for k in range(len(running)):
+            number[-2 - k] = len(self.places) + k
+        self.count = len(self.places) + len(running)
+        self.root = [""] * self.count
+        self.cycle = array("q", bytes(8 * self.count))
+        self.strings, self.words = [""], {"": 0}
+        self.src, self.dst, self.kind, self.text = array("q"), array("q"), [], []
+        src, dst, kind, text = heap.edges
+        for e in range(len(src)):
+            a, b = number.get(src[e]), number.get(dst[e])
+            if a is None or b is None:
+                continue
+            if len(self.src) >= _MAX_EDGES:
+                heap.dropped["edges"] = heap.dropped.get("edges", 0) + 1
+                continue
+            self.src.append(a)
+            self.dst.append(b)
+            self.kind.append(kind[e])
+            self.text.append(text[e])
+        self.number = number
+        self.base = _list_references()
+
+    def columns(self):
+        heap = self.heap
+        self.find_roots()
+        kinds, type_names, names, files, lines = [], [], [], [], []
+        word = self.word
+        for n in range(self.count):
+            if n < len(self.places):
+                row = self.node(self.places[n])
+            elif n < len(self.places) + len(self.running):
+                frame = self.running[n - len(self.places)]
+                row = ("frame", "", _code_name(frame.f_code), frame.f_code.co_filename, frame.f_lineno or 0)
+            else:
+                row = ("cpp", "", "", "", 0)
+            kinds.append(word(row[0]))
+            type_names.append(word(row[1]))
+            names.append(word(row[2]))
+            files.append(word(row[3]))
+            lines.append(row[4])
+        graph_only = self.graph_only()
+        tensors = {"node": [], "storage": [], "shape": [], "dtype": [], "flags": [], "offset": []}
+        for i, (storage, shape, dtype, flags, offset) in heap.tensors.items():
+            n = self.number[i]
+            tensors["node"].append(n)
+            tensors["storage"].append(storage)
+            tensors["shape"].append(word(shape))
+            tensors["dtype"].append(word(dtype))
+            tensors["flags"].append(flags | (16 if n in graph_only else 0))
+            tensors["offset"].append(offset)
+        rows = heap.storage_rows
+        return {
+            "objects": heap.heap,
+            "collected": self.collected,
+            "storages": {"device": [r[0] for r in rows], "address": [r[1] for r in rows], "bytes": [r[2] for r in rows]},
+            "tensors": tensors,
+            "nodes": {"kind": kinds, "type": type_names, "name": names, "file": files, "line": lines,
+                      "root": [word(r) for r in self.root], "cycle": self.cycle},
+            "edges": {"from": self.src, "to": self.dst, "kind": [word(k) for k in self.kind], "label": [word(t) for t in self.text]},
+            "strings": self.strings,
+            "dropped": heap.dropped,
+            "notes": heap.notes,
+        }
+
+    def word(self, text):
+        at = self.words.get(text)
+        if at is None:
+            at = self.words[text] = len(self.strings)
+            self.strings.append(text)
+        return at
+
+    def node(self, i):
+        """Kind, class, name, file and line of one object."""
+        heap = self.heap
+        o, info = heap.objs[i], heap.info[i]
+        kind = info.kind
+        if i in heap.names:
+            return "module", "", heap.names[i], "", 0
+        if kind == _CLASS:
+            return "class", "", _type_name(o), "", 0
+        if kind == _FUNCTION:
+            return "function", "", o.__qualname__, o.__code__.co_filename, o.__code__.co_firstlineno
+        if kind == _FRAME:
+            return "frame", "", _code_name(o.f_code), o.f_code.co_filename, o.f_lineno or 0
+        if kind == _TRACEBACK:
+            code = o.tb_frame.f_code
+            return "traceback", "", _code_name(code), code.co_filename, o.tb_lineno or 0
+        if kind == _GENERATOR:
+            of = _type_dict(type(o))
+            for prefix in ("gi", "cr", "ag"):
+                if prefix + "_code" in of:
+                    code, frame = of[prefix + "_code"].__get__(o), of[prefix + "_frame"].__get__(o)
+                    return "generator", info.name, _code_name(code), code.co_filename, (frame.f_lineno if frame is not None else 0) or 0
+        if kind == _LRU or kind == _PARTIAL or kind == _METHOD:
+            fn = o
+            for _ in range(8):
+                tp = type(fn)
+                if tp is types.FunctionType:
+                    return _KIND_NAMES[kind], info.name, fn.__qualname__, fn.__code__.co_filename, fn.__code__.co_firstlineno
+                if tp is types.MethodType:
+                    fn = fn.__func__
+                elif heap.type_of(tp).kind == _PARTIAL:
+                    fn = functools.partial.__dict__["func"].__get__(fn)
+                elif tp is _LruCache:
+                    fn = dict.get(heap.type_of(tp).dict(fn), "__wrapped__")
+                else:
+                    break
+        return _KIND_NAMES[kind], info.name, "", "", 0
+
+    # -- why each is alive
+
+    def find_roots(self):
+        heap, root, n_places = self.heap, self.root, len(self.places)
+        self.lists()
+        self.reached = bytearray(self.count)
+        for n, i in enumerate(self.places):
+            if i in heap.names:
+                self.start(n, "interpreter" if heap.names[i] in ("sys", "builtins") else "module")
+            elif heap.info[i].kind == _CLASS:
+                self.start(n, "class")
+        for k in range(len(self.running)):
+            self.start(n_places + k, "frame")
+        for error in _handled():
+            n = self.number.get(heap.index.get(id(error)))
+            if n is not None:
+                self.start(n, "interpreter")
+        error = None
+        # What has more references than we can see is held from where we cannot see. That C++ owns what has an edge of the
+        # autograd graph explains one.
+        owned = []
+        spare = [0] * n_places
+        for n, i in enumerate(self.places):
+            if self.reached[n]:
+                continue
+            graph, python = self.sources(n)
+            kind = heap.info[i].kind
+            cpp = kind == _TENSOR or kind == _NODE
+            spare[n] = self.unexplained(i)
+            if spare[n] > (1 if cpp and graph else 0):
+                if cpp and spare[n] == 1 and not python:
+                    owned.append(n)
+                    self.spread(n)
+                else:
+                    self.start(n, "unknown")
+        for n, i in enumerate(self.places):
+            if self.reached[n]:
+                continue
+            graph, python = self.sources(n)
+            if heap.dropped.get("nodes") and self.has_hidden_source(i):
+                self.start(n, "unknown")
+            elif not graph and not python:
+                if heap.info[i].kind in (_TENSOR, _NODE):
+                    owned.append(n)
+                    self.spread(n)
+                else:
+                    self.start(n, "unknown")
+        if owned:
+            cpp = self.count
+            self.count += 1
+            self.root.append("cpp")
+            self.cycle.append(0)
+            for n in owned:
+                self.src.append(cpp)
+                self.dst.append(n)
+                self.kind.append("owner")
+                self.text.append("")
+        self.collected = self.places and sum(1 for n in range(n_places) if not self.reached[n]) or 0
+        if self.collected:
+            self.find_cycles()
+
+    def lists(self):
+        """Linked lists of the edges from and to each node."""
+        self.first_out, self.first_in = array("q", [-1]) * self.count, array("q", [-1]) * self.count
+        self.next_out, self.next_in = array("q"), array("q")
+        for e in range(len(self.src)):
+            a, b = self.src[e], self.dst[e]
+            self.next_out.append(self.first_out[a])
+            self.first_out[a] = e
+            self.next_in.append(self.first_in[b])
+            self.first_in[b] = e
+
+    def start(self, n, root):
+        self.root[n] = root
+        self.spread(n)
+
+    def spread(self, n):
+        if self.reached[n]:
+            return
+        self.reached[n] = 1
+        todo = [n]
+        while todo:
+            e = self.first_out[todo.pop()]
+            while e >= 0:
+                b = self.dst[e]
+                if not self.reached[b]:
+                    self.reached[b] = 1
+                    todo.append(b)
+                e = self.next_out[e]
+
+    def sources(self, n):
+        """Numbers of edges to a node: of the autograd graph, and of Python objects."""
+        graph = python = 0
+        e = self.first_in[n]
+        while e >= 0:
+            if self.src[e] != n:
+                if self.kind[e] in _GRAPH_EDGES:
+                    graph += 1
+                else:
+                    python += 1
+            e = self.next_in[e]
+        return graph, python
+
+    def unexplained(self, i):
+        """How many references to an object come from where gc does not see."""
+        heap = self.heap
+        known, e = 0, heap.head[i]
+        while e >= 0:
+            if e < heap.heap_edges:
+                known += 1
+            e = heap.next[e]
+        return sys.getrefcount(heap.objs[i]) - self.base - known
+
+    def has_hidden_source(self, i):
+        heap = self.heap
+        e = heap.head[i]
+        while e >= 0:
+            if heap.src[e] not in heap.inside:
+                return True
+            e = heap.next[e]
+        return False
+
+    def find_cycles(self):
+        """Numbers the strongly connected parts that nothing outside of them keeps."""
+        count, reached = len(self.places), self.reached
+        order, low, on = [0] * count, [0] * count, bytearray(count)
+        part = [-1] * count
+        clock, parts, stack = 1, 0, []
+        for begin in range(count):
+            if reached[begin] or order[begin]:
+                continue
+            path = [begin]
+            cursor = [self.first_out[begin]]
+            order[begin] = low[begin] = clock
+            clock += 1
+            stack.append(begin)
+            on[begin] = 1
+            while path:
+                n, e = path[-1], cursor[-1]
+                if e >= 0:
+                    cursor[-1] = self.next_out[e]
+                    b = self.dst[e]
+                    if b >= count or reached[b]:
+                        continue
+                    if not order[b]:
+                        order[b] = low[b] = clock
+                        clock += 1
+                        stack.append(b)
+                        on[b] = 1
+                        path.append(b)
+                        cursor.append(self.first_out[b])
+                    elif on[b]:
+                        low[n] = min(low[n], order[b])
+                    continue
+                path.pop()
+                cursor.pop()
+                if path:
+                    low[path[-1]] = min(low[path[-1]], low[n])
+                if low[n] == order[n]:
+                    while True:
+                        b = stack.pop()
+                        on[b] = 0
+                        part[b] = parts
+                        if b == n:
+                            break
+                    parts += 1
+        outside = bytearray(parts)
+        for e in range(len(self.src)):
+            a, b = self.src[e], self.dst[e]
+            if b < count and a < count and part[b] >= 0 and part[a] != part[b]:
+                outside[part[b]] = 1
+        ids = {}
+        for n in range(count):
+            if part[n] >= 0 and not outside[part[n]]:
+                self.root[n] = "cycle"
+                self.cycle[n] = ids.setdefault(part[n], len(ids) + 1)
+
+    def graph_only(self):
+        """Tensors that nothing but saved values of the autograd graph refers to."""
+        found = set()
+        for i in self.heap.tensors:
+            n = self.number[i]
+            e, saved, other = self.first_in[n], False, False
+            while e >= 0 and not other:
+                if self.kind[e] == "saved":
+                    saved = True
+                else:
+                    other = True
+                e = self.next_in[e]
+            if saved and not other:
+                found.add(n)
+        return found
+
+
+_GRAPH_EDGES = frozenset(("grad", "base", "grad_fn", "next", "saved", "variable"))
+
+
+def _list_references():
+    """What sys.getrefcount says of an object that only a list refers to."""
+    probe = [object()]
+    return sys.getrefcount(probe[0])
+
+
+def _handled():
+    """Exceptions that the threads are handling right now."""
+    current = getattr(sys, "_current_exceptions", None)
+    errors = list(current().values()) if current is not None else [sys.exc_info()]
+    return [e[1] if type(e) is tuple else e for e in errors]
+
+
+def _code_name(code):
+    return getattr(code, "co_qualname", None) or code.co_name
+
+
+def _module_name(space):
+    name = dict.get(space, "__name__")
+    return name if type(name) is str else ""
+
+
+def _text(err):
+    """The message of an exception of torch's or the interpreter's, without calling its __str__."""
+    args = BaseException.__dict__["args"].__get__(err)
+    first = args[0] if args and type(args[0]) is str else ""
+    return first.split("\n", 1)[0][:200]
+
+
+# ---------------------------------------------------------------- the machine and the process
+
+def _read(path, size=1 << 16):
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return ""
+    try:
+        return os.read(fd, size).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+
+
+def _table(path, wanted):
+    """Numbers of a /proc file of lines "Name: number kB", in bytes where they are in kB."""
+    found = {}
+    for line in _read(path).splitlines():
+        name, _, rest = line.partition(":")
+        key = wanted.get(name)
+        words = rest.split()
+        if key and words and words[0].isdigit():
+            found[key] = int(words[0]) * (1024 if words[-1] == "kB" else 1)
+    return found
+
+
+def _stat(pid):
+    """Fields of /proc/PID/stat from the third on (the state), and the name."""
+    text = _read("/proc/%s/stat" % pid)
+    name, _, rest = text.partition("(")[2].rpartition(")")
+    return name, rest.split()
+
+
+def _namespace_pid():
+    for line in _read("/proc/self/status").splitlines():
+        if line.startswith("NSpid:"):
+            return int(line.split()[1])
+    return None
+
+
+def _cgroup_file(name, old):
+    for line in _read("/proc/self/cgroup").splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0" and not controllers:
+            candidates = ("/sys/fs/cgroup" + path + "/" + name, "/sys/fs/cgroup/" + name)
+        elif "memory" in controllers.split(","):
+            candidates = ("/sys/fs/cgroup/memory" + path + "/" + old, "/sys/fs/cgroup/memory/" + old)
+        else:
+            continue
+        for path in candidates:
+            if os.path.exists(path):
+                return path
+    return ""
+
+
+def _children(pid, depth=0):
+    found = []
+    try:
+        tasks = os.listdir("/proc/%s/task" % pid)
+    except OSError:
+        return found
+    for task in tasks:
+        for child in _read("/proc/%s/task/%s/children" % (pid, task)).split():
+            name, fields = _stat(child)
+            if not fields:
+                continue
+            row = {"pid": int(child), "ppid": int(pid), "name": name, "state": fields[0],
+                   "rss": int(fields[21]) * os.sysconf("SC_PAGE_SIZE")}
+            pss = _table("/proc/%s/smaps_rollup" % child, {"Pss": "pss"})
+            row.update(pss)
+            found.append(row)
+            if depth < 8:
+                found.extend(_children(child, depth + 1))
+    return found
+
+
+_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUBLAS_WORKSPACE_CONFIG",
+              "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONMALLOC")
+_PREFIXES = ("NCCL_", "MALLOC_", "TORCH_")
+_SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
+_LIBRARIES = ("numpy", "transformers", "accelerate", "deepspeed", "lightning", "xformers", "flash_attn", "triton", "bitsandbytes", "vllm")
+
+
+def _environment(torch):
+    env = {}
+
+    def put(name, get):
+        try:
+            value = get()
+        except Exception:
+            return
+        if type(value) in (str, int, bool):
+            env[name] = value
+
+    for name in _SETTINGS:
+        put("alloc." + name, lambda: os.environ.get(name))
+    for name in sorted(os.environ):
+        if name in _VARIABLES or name.startswith(_PREFIXES) and not any(w in name for w in ("TOKEN", "SECRET", "KEY", "PASSWORD")):
+            put("env." + name, lambda: os.environ.get(name))
+    preload = os.environ.get("LD_PRELOAD")
+    if preload:
+        env["env.LD_PRELOAD"] = ":".join(os.path.basename(p) for p in preload.replace(" ", ":").split(":"))
+    put("python.version", platform.python_version)
+    put("python.implementation", platform.python_implementation)
+    put("python.gc_thresholds", lambda: ",".join(str(n) for n in gc.get_threshold()))
+    put("python.gc_enabled", gc.isenabled)
+    put("python.start_method", lambda: sys.modules["multiprocessing"].get_start_method(allow_none=True))
+    put("python.malloc", lambda: os.environ.get("PYTHONMALLOC") or "default")
+    put("os.system", platform.system)
+    put("os.kernel", platform.release)
+    for line in _read("/etc/os-release").splitlines():
+        if line.startswith("PRETTY_NAME="):
+            env["os.distribution"] = line[12:].strip("\"'")
+    put("os.libc", lambda: " ".join(platform.libc_ver()).strip() or None)
+    put("os.container", _container)
+    put("os.overcommit", lambda: int(_read("/proc/sys/vm/overcommit_memory")))
+    put("os.thp", lambda: _read("/sys/kernel/mm/transparent_hugepage/enabled").partition("[")[2].partition("]")[0] or None)
+    for name, old in (("memory.max", "memory.limit_in_bytes"), ("memory.high", "memory.soft_limit_in_bytes")):
+        put("os.cgroup_" + name.replace(".", "_"), lambda: int(_read(_cgroup_file(name, old))))
+    memory = _table("/proc/meminfo", {"MemTotal": "ram", "SwapTotal": "swap"})
+    for name in memory:
+        env["host." + name] = memory[name]
+    put("host.cpus", lambda: len(os.sched_getaffinity(0)))
+    put("host.swappiness", lambda: int(_read("/proc/sys/vm/swappiness")))
+
+    def shm():
+        s = os.statvfs("/dev/shm")
+        return s.f_blocks * s.f_frsize
+    put("host.shm", shm)
+    try:
+        import resource
+        for name in ("as", "data", "rss", "memlock", "nofile", "nproc"):
+            soft = resource.getrlimit(getattr(resource, "RLIMIT_" + name.upper()))[0]
+            if soft != resource.RLIM_INFINITY:
+                env["limit." + name] = soft
+    except Exception:
+        pass
+    try:
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+        for name in _LIBRARIES:
+            for found in MetadataPathFinder.find_distributions(DistributionFinder.Context(name=name)):
+                put("library." + name, lambda: found.version)
+                break
+    except Exception:
+        pass
+    if torch is None:
+        return env
+    put("torch.version", lambda: str(torch.__version__))
+    put("torch.git", lambda: torch.version.git_version)
+    put("torch.debug", lambda: torch.version.debug)
+    put("torch.cuda", lambda: torch.version.cuda)
+    put("torch.hip", lambda: torch.version.hip)
+    put("torch.threads", lambda: torch.get_num_threads())
+    put("torch.interop_threads", lambda: torch.get_num_interop_threads())
+    put("torch.deterministic", lambda: torch.are_deterministic_algorithms_enabled())
+    put("torch.tf32", lambda: torch.backends.cuda.matmul.allow_tf32)
+    put("torch.mkl", lambda: torch.backends.mkl.is_available())
+    put("torch.openmp", lambda: torch.backends.openmp.is_available())
+    put("torch.backend", lambda: torch.cuda.memory.get_allocator_backend())
+    return env
+
+
+def _container():
+    if os.path.exists("/.dockerenv"):
+        return "docker"
+    if os.path.exists("/run/.containerenv"):
+        return "podman"
+    text = _read("/proc/1/cgroup")
+    for word in ("kubepods", "docker", "lxc"):
+        if word in text:
+            return word
+    return None
+
+
+def _device_environment(torch):
+    """What only shows once CUDA is initialised. Asks about nothing that would make a context on a device."""
+    env = {}
+    try:
+        env["torch.cudnn"] = torch.backends.cudnn.version() or 0
+        env["torch.nccl"] = ".".join(str(n) for n in torch.cuda.nccl.version())
+    except Exception:
+        pass
+    try:
+        env["driver.cuda"] = torch._C._cuda_getDriverVersion()
+    except Exception:
+        pass
+    driver = _read("/proc/driver/nvidia/version").partition("Kernel Module")[2].split()
+    if driver:
+        env["driver.version"] = driver[0]
+    for d in range(torch.cuda.device_count()):
+        p = torch.cuda.get_device_properties(d)
+        env["device.%d.name" % d] = str(p.name)
+        env["device.%d.capability" % d] = "%d.%d" % (p.major, p.minor)
+        env["device.%d.total" % d] = int(p.total_memory)
+        env["device.%d.multiprocessors" % d] = int(p.multi_processor_count)
+        if hasattr(p, "uuid"):
+            env["device.%d.uuid" % d] = str(p.uuid)
+        try:
+            env["alloc.memory_fraction.%d" % d] = str(torch.cuda.get_per_process_memory_fraction(d))
+        except Exception:
+            pass
+    return env
+
+
+# ---------------------------------------------------------------- the recorder
+
+def _flatten(stats, prefix, names, values):
+    for key, value in stats.items():
+        key = prefix + ("_".join(str(k) for k in key) if type(key) is tuple else str(key))
+        if isinstance(value, dict):
+            _flatten(value, key + ".", names, values)
+        elif type(value) is int:
+            names.append(key)
+            values.append(value)
+
+
+class _Recorder:
+    def __init__(self, run, history, max_entries, stacks, devices):
+        rank = os.environ.get("RANK", "")
+        self.file = _File(run + (".rank" + rank if rank.isdigit() else ""))
+        self.name = os.path.basename(run)
+        self.all_devices = devices == "all"
+        self.lock = threading.RLock()
+        self.faults = {}
+        self.steps = self.dumps = self.snapshots = self.ooms = 0
+        self.manual = self.observing = self.device_env = False
+        self.busy = threading.local()
+        self.started = time.monotonic()
+        self.every, self.thin_at = 1, _SAMPLE_BYTES
+        self.samples = 0  # bytes
+        self.spent, self.costs = 0.0, {}
+        self.names, self.plans = {}, {}
+        self.cgroup = _cgroup_file("memory.current", "memory.usage_in_bytes")
+        self.header(run)
+        self.torch = self.safely("torch", self.find_torch)
+        self.safely("env", lambda: self.write("env", env=_environment(self.torch)))
+        if history and self.torch is not None:
+            self.safely("history", lambda: self.torch.cuda._lazy_call(lambda: self.start_history(max_entries, stacks)))
+
+    def find_torch(self):
+        import torch
+        return torch
+
+    def write(self, kind, **fields):
+        record = {"type": kind, "time": time.time_ns()}
+        record.update(fields)
+        before = self.file.size
+        self.file.write(record)
+        return self.file.size - before
+
+    def safely(self, where, do):
+        """Runs a part of the recorder. What fails there becomes a fault record, at the 1st, 2nd, 4th, ... time."""
+        try:
+            return do()
+        except Exception as err:
+            what = (type(err).__name__ + ": " + _text(err)).rstrip(": ")
+            count = self.faults[where, what] = self.faults.get((where, what), 0) + 1
+            if count & (count - 1) == 0:
+                try:
+                    self.write("fault", where=where, what=what, count=count)
+                except Exception:
+                    pass
+
+    def header(self, run):
+        fields = {"format": "snapana", "version": 1, "producer": "recorder", "producer_version": __version__, "run": os.path.basename(run),
+                  "pid": os.getpid()}
+        host = _namespace_pid()
+        if host is not None and host != os.getpid():
+            fields["host_pid"] = host
+        stat = _stat("self")[1]
+        if len(stat) > 19:
+            fields["started"] = int(stat[19])
+        boot = _read("/proc/sys/kernel/random/boot_id").strip()
+        if boot:
+            fields["boot"] = boot
+        for key, name in (("rank", "RANK"), ("world_size", "WORLD_SIZE"), ("local_rank", "LOCAL_RANK")):
+            if os.environ.get(name, "").isdigit():
+                fields[key] = int(os.environ[name])
+        fields["program"] = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
+        self.write("header", **fields)
+
+    def start_history(self, max_entries, stacks):
+        self.safely("history", lambda: self.record_history(max_entries, stacks))
+
+    def record_history(self, max_entries, stacks):
+        if os.getpid() != self.file.pid:
+            return
+        c = self.torch._C
+        if getattr(c, "_cuda_isHistoryEnabled", lambda: False)():
+            return  # by the program: starting again would drop what it has recorded
+        record = self.torch.cuda.memory._record_memory_history
+        for args, kwargs in (((), {"enabled": "all", "context": "all", "stacks": stacks, "max_entries": max_entries}),
+                             ((True,), {"trace_alloc_max_entries": max_entries, "trace_alloc_record_context": True}), ((True,), {})):
+            try:
+                record(*args, **kwargs)
+                return
+            except TypeError:  # 2.0, then 1.13
+                continue
+
+    # -- samples
+
+    def allowed(self, part):
+        """Whether something that a sample may do without fits into the share of the time that the recorder may take."""
+        return self.spent + self.costs.get(part, 0.002) <= _SHARE * (time.monotonic() - self.started)
+
+    def optional(self, part, do):
+        if not self.allowed(part):
+            return None
+        begin = time.monotonic()
+        try:
+            return self.safely(part, do)
+        finally:
+            cost = self.costs[part] = time.monotonic() - begin
+            self.spent += cost
+
+    def step(self, epoch, label):
+        step = self.steps
+        self.steps += 1
+        if step % self.every:
+            return
+        fields = {"step": step}
+        if type(epoch) is int:
+            fields["epoch"] = epoch
+        if type(label) is str:
+            fields["label"] = label[:200]
+        if self.every > 1:
+            fields["every"] = self.every
+        if self.torch is not None and self.torch.cuda.is_initialized():
+            fields["devices"] = self.safely("devices", self.devices)
+            if not self.device_env:
+                self.device_env = True
+                self.safely("env", lambda: self.write("env", env=_device_environment(self.torch)))
+        host = self.safely("host", self.host)
+        fields["host"] = host
+        children = self.optional("children", lambda: _children(os.getpid()))
+        if children is not None:
+            fields["children"] = children
+        if self.torch is not None:
+            tensors = self.optional("tensors", self.count_tensors)
+            if tensors is not None:
+                fields["tensors"] = tensors
+        self.samples += self.write("sample", **fields)
+        if self.samples > self.thin_at:
+            self.every *= 2
+            self.thin_at += _SAMPLE_BYTES
+
+    def devices(self):
+        found = []
+        cuda = self.torch._C._cuda_memoryStats
+        capturing = self.torch._C._cuda_isCurrentStreamCapturing()  # a captured graph allows few calls
+        for d in range(self.torch.cuda.device_count()):
+            stats = cuda(d)
+            reserved = stats["reserved_bytes"]["all"]
+            if not reserved["peak"] and not reserved["allocated"]:
+                continue  # there may be no context on it, and asking its free memory would make one
+            names, values = [], []
+            _flatten(stats, "", names, values)
+            names = tuple(names)
+            at = self.names.get(names)
+            if at is None:
+                at = self.names[names] = len(self.names)
+                self.write("names", id=at, names=names)
+            row = {"device": d, "names": at, "stats": values}
+            memory = None if capturing else self.optional("mem_get_info", lambda: self.torch.cuda.mem_get_info(d))
+            if memory is not None:
+                row["free"], row["total"] = memory
+            found.append(row)
+        return found
+
+    def host(self):
+        row = _table("/proc/self/status", {"VmRSS": "rss", "VmHWM": "hwm", "VmSwap": "swap", "Threads": "threads"})
+        row.update(_table("/proc/meminfo", {"MemTotal": "ram", "MemAvailable": "available", "SwapFree": "swap_free", "SwapTotal": "swap_total",
+                                            "Shmem": "shm"}))
+        if self.cgroup:
+            text = _read(self.cgroup).strip()
+            if text.isdigit():
+                row["cgroup"] = int(text)
+        fds = self.optional("fds", lambda: len(os.listdir("/proc/self/fd")))
+        if fds is not None:
+            row["fds"] = fds
+        pinned = getattr(self.torch._C, "_cuda_hostMemoryStats", None) if self.torch is not None and self.torch.cuda.is_initialized() else None
+        if pinned is not None:
+            stats = self.optional("pinned", pinned)
+            if stats is not None:
+                now = stats.get("allocated_bytes", {}).get("current")
+                if now is not None:
+                    row["pinned"] = now
+        return row
+
+    def count_tensors(self):
+        heap = _Heap(self.torch, True)
+        try:
+            return heap.count()
+        finally:
+            heap.clear()
+
+    # -- dumps
+
+    def dump(self, reason, snapshot):
+        if getattr(self.busy, "now", False):
+            return
+        self.busy.now = True
+        try:
+            with self.lock:
+                self.safely("dump", lambda: self.write_dump(reason, snapshot))
+        finally:
+            self.busy.now = False
+
+    def write_dump(self, reason, snapshot):
+        if os.getpid() != self.file.pid or self.file.fd is None:
+            return
+        number = self.dumps
+        self.dumps += 1
+        begin = time.monotonic()
+        fields = {"id": number, "step": self.steps, "reason": reason}
+        heap = _Heap(self.torch, self.all_devices, reason == "oom")
+        try:
+            heap.scan()
+            if self.torch is not None:
+                heap.look_at_tensors()
+            table = heap.describe()
+        finally:
+            heap.clear()
+            heap = None
+        fields["duration"] = int((time.monotonic() - begin) * 1e9)
+        if reason == "exit" and self.snapshots and not table["storages"]["address"]:
+            snapshot = False  # nothing is left: the snapshot of the dump before says more
+        fields.update(table)
+        self.write("holders", **fields)
+        fields = table = None
+        if snapshot and self.torch is not None and self.torch.cuda.is_initialized():
+            self.safely("snapshot", lambda: self.write_snapshot(number))
+
+    def write_snapshot(self, number):
+        import pickle
+        path = self.file.base + ".pickle"
+        temp = "%s.%d.tmp" % (path, os.getpid())
+        try:
+            with open(temp, "wb") as f:
+                pickle.dump(self.torch.cuda.memory._snapshot(), f, protocol=4)
+                size = f.tell()
+            os.replace(temp, path)
+        except BaseException:
+            try:
+                os.unlink(temp)
+            except OSError:
+                pass
+            raise
+        self.snapshots += 1
+        self.write("snapshot", file=os.path.basename(path), bytes=size, holders=number)
+
+    # -- running out of memory
+
+    def observe(self):
+        if self.observing or self.torch is None:
+            return
+        self.observing = True
+        attach = getattr(self.torch._C, "_cuda_attach_out_of_memory_observer", None)
+        if attach is None:
+            raise RuntimeError("this torch has no out-of-memory observer")
+        # An observer cannot be taken away again, so it looks up which recorder is active.
+        self.torch.cuda._lazy_call(lambda: self.safely("oom", lambda: attach(_observer)))
+
+    def out_of_memory(self, device, requested, total, free):
+        self.ooms += 1
+        self.safely("oom", lambda: self.write("oom", device=device, requested=requested, total=total, free=free, step=self.steps))
+        if self.ooms <= _OOM_DUMPS:
+            self.dump("oom", True)
+
+    def stop(self, reason):
+        self.safely("end", lambda: self.write("end", steps=self.steps, reason=reason))
+        self.file.close()
+
+
+def _observer(device, requested, total, free):
+    recorder = _active[0]
+    if recorder is not None:
+        _quiet(lambda: recorder.out_of_memory(device, requested, total, free))
+
+
+def _quiet(do):
+    try:
+        return do()
+    except Exception:
+        return None
+
+
+_active = [None]
+
+
+def _current():
+    recorder = _active[0]
+    return recorder if recorder is not None and recorder.file.pid == os.getpid() else None
+
+
+def start(run="run", history=True, max_entries=1_000_000, stacks="python", devices="cuda"):
+    """Starts recording to RUN.snapana (RUN.rankN.snapana where RANK is set), and the allocator's history once CUDA is up.
+
+    run may hold a folder. history=False leaves _record_memory_history to the program; max_entries and stacks are its
+    arguments. devices="all" also records storages in host memory, as device -1."""
+    stop()
+    try:
+        run = os.fspath(run)
+        if run.endswith(".snapana"):
+            run = run[:-len(".snapana")]
+        _active[0] = _Recorder(run, history, max_entries, stacks, devices)
+    except Exception as err:
+        _active[0] = None
+        text = "snapana_recorder: not recording: %s: %s\n" % (type(err).__name__, err)
+        _quiet(lambda: os.write(2, text.encode("utf-8", "replace")))
+
+
+def step(epoch=None, label=None):
+    """Writes a sample of the memory counters. epoch is an int, label a string."""
+    recorder = _current()
+    if recorder is not None:
+        recorder.manual = True
+        recorder.safely("step", lambda: recorder.step(epoch, label))
+
+
+def dump(snapshot=True):
+    """Writes who holds which tensors right now, and beside it RUN.pickle, the allocator's snapshot."""
+    recorder = _current()
+    if recorder is not None:
+        _quiet(lambda: recorder.dump("dump", snapshot))
+
+
+def on_oom():
+    """From now on, dumps when an allocation fails on the device, before the error unwinds anything (torch 2.0 and later)."""
+    recorder = _current()
+    if recorder is not None:
+        recorder.safely("oom", recorder.observe)
+
+
+def stop(reason="stop"):
+    """Ends the recording."""
+    recorder = _current()
+    _active[0] = None
+    if recorder is not None:
+        _quiet(lambda: recorder.stop(reason))
+
+
+class record:
+    """Records a block: `with record("run"):`. Dumps when it raises, and at its end."""
+
+    def __init__(self, run="run", **options):
+        self.run, self.options = run, options
+
+    def __enter__(self):
+        start(self.run, **self.options)
+        return sys.modules[__name__]
+
+    def __exit__(self, kind, value, trace):
+        recorder = _current()
+        if recorder is not None:
+            _quiet(lambda: recorder.dump("exit" if kind is None else "exception", True))
+        stop("stop" if kind is None else "exception")
+        return False
+
+
+def _forked():
+    """In a forked child: lets go of the parent's file without a word."""
+    recorder = _active[0]
+    _active[0] = None
+    if recorder is not None and recorder.file.fd is not None:
+        try:
+            os.close(recorder.file.fd)
+        except OSError:
+            pass
+        recorder.file.fd = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+atexit.register(lambda: stop("exit"))
+
+
+# ---------------------------------------------------------------- python -m snapana_recorder
+
+class _OnTorch:
+    """Starts the recorder as soon as the program has imported torch, so that what the program sets up before it does so
+    (environment variables) still counts."""
+
+    def __init__(self, ready):
+        self.ready = ready
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        from importlib.util import find_spec
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module):
+                run(module)
+                self.ready()
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _auto(run):
+    start(run)
+    on_oom()
+    recorder = _current()
+    if recorder is not None:
+        recorder.safely("steps", lambda: _count_steps(recorder))
+
+
+def _count_steps(recorder):
+    from torch.optim.optimizer import register_optimizer_step_post_hook  # 2.0
+    state = {"spent": 0.0, "cost": 0.5, "next": 8}
+
+    def after(optimizer, args, kwargs):
+        if _active[0] is not recorder or recorder.manual or recorder.file.pid != os.getpid():
+            return
+        recorder.safely("step", lambda: recorder.step(None, None))
+        begin = time.monotonic()
+        if recorder.steps >= state["next"] and state["spent"] + state["cost"] <= _DUMP_SHARE * (begin - recorder.started):
+            state["next"] = 2 * recorder.steps
+            _quiet(lambda: recorder.dump("dump", True))
+            state["cost"] = time.monotonic() - begin
+            state["spent"] += state["cost"]
+    register_optimizer_step_post_hook(after)
+
+
+_USAGE = """usage: python -m snapana_recorder [-o RUN] (FILE | -m MODULE) [ARGUMENTS]
+
+Runs a program, and writes RUN.snapana and RUN.pickle (run, if not given) for snapana: a sample for each optimizer step,
+and who holds device memory: at some steps, when an allocation fails, when the program raises, and when it ends.
+"""
+
+
+def _main():
+    args = sys.argv[1:]
+    run = "run"
+    if args[:1] == ["-o"] and len(args) > 1:
+        run, args = args[1], args[2:]
+    if not args or args[0] in ("-h", "--help") or args[0] == "-m" and len(args) < 2 or args[0].startswith("-") and args[0] != "-m":
+        sys.stderr.write(_USAGE)
+        return 0 if args and args[0] in ("-h", "--help") else 2
+    run = os.path.abspath(run)
+    self = sys.modules["__main__"]
+    sys.modules["snapana_recorder"] = self  # for a program that imports it as well
+    main = types.ModuleType("__main__")
+    if args[0] == "-m":
+        from importlib.util import find_spec
+        sys.argv = args[1:]
+        sys.path[0] = os.getcwd()
+        spec = find_spec(args[1])
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = find_spec(args[1] + ".__main__")
+        if spec is None or spec.loader is None:
+            sys.stderr.write("snapana_recorder: no module named %s\n" % args[1])
+            return 2
+        code = spec.loader.get_code(spec.name)
+        main.__dict__.update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent)
+        sys.argv[0] = spec.origin
+    else:
+        import io
+        sys.argv = args
+        sys.path[0] = os.path.dirname(os.path.abspath(args[0]))
+        try:
+            with io.open_code(args[0]) as f:
+                code = compile(f.read(), args[0], "exec")
+        except OSError as err:
+            sys.stderr.write("snapana_recorder: %s\n" % err)
+            return 2
+        main.__dict__.update(__file__=args[0], __builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    if "torch" in sys.modules:
+        _auto(run)
+    else:
+        sys.meta_path.insert(0, _OnTorch(lambda: _auto(run)))
+    reason = "exit"
+    try:
+        exec(code, main.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as err:
+        reason = "exception"
+        recorder = _current()
+        if recorder is not None:
+            _quiet(lambda: recorder.dump("exception", True))
+        err.__traceback__ = err.__traceback__.tb_next  # not our own frame
+        if not isinstance(err, Exception):
+            raise
+        sys.excepthook(type(err), err, err.__traceback__)
+        return 1
+    finally:
+        recorder = _current()
+        if recorder is not None and reason == "exit":
+            _quiet(lambda: recorder.dump("exit", True))
+        stop(reason)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

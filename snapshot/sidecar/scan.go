@@ -1,0 +1,126 @@
+package sidecar
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+)
+
+// Limits of one record. A holders record of a million objects is some tens of mebibytes, flat,
+// and has a few dozen maps and lists; NVML readings have the most.
+const (
+	maxRecord = 1 << 30
+	maxDepth  = 16
+	maxLists  = 1 << 16 // maps and lists in a record
+)
+
+var (
+	errShort    = errors.New("needs more bytes")
+	errReserved = errors.New("a byte that no MessagePack value begins with")
+	errDeep     = errors.New("values are nested too deeply")
+	errMany     = errors.New("too many maps and lists in one record")
+)
+
+// scan gives the length of the value at the start of b without interpreting it. errShort
+// means that it goes on after b. It needs no memory that depends on b.
+func scan(b []byte) (int, error) {
+	var left [maxDepth]uint64 // values still to come, by depth
+	depth, at, lists := 0, 0, 0
+	left[0] = 1
+	for {
+		for left[depth] == 0 {
+			if depth == 0 {
+				return at, nil
+			}
+			depth--
+		}
+		left[depth]--
+		if at == len(b) {
+			return 0, errShort
+		}
+		head, body, children, err := measure(b[at:])
+		if err != nil {
+			return 0, err
+		}
+		if uint64(len(b)-at) < uint64(head)+body {
+			return 0, errShort
+		}
+		at += head + int(body)
+		if children == leaf {
+			continue
+		}
+		if lists++; lists > maxLists {
+			return 0, errMany
+		}
+		if depth++; depth == maxDepth {
+			return 0, errDeep
+		}
+		left[depth] = children
+	}
+}
+
+const leaf = ^uint64(0)
+
+// measure gives the size of the head of the value at the start of b, and either the bytes of
+// its body or the number of values inside it.
+func measure(b []byte) (head int, body, children uint64, err error) {
+	// number reads a length of n bytes after the code.
+	number := func(n int) uint64 {
+		head = 1 + n
+		if len(b) < head {
+			err = errShort
+			return 0
+		}
+		var buf [8]byte
+		copy(buf[8-n:], b[1:head])
+		return binary.BigEndian.Uint64(buf[:])
+	}
+	head, children = 1, leaf
+	switch c := b[0]; {
+	case c <= msgpcode.PosFixedNumHigh, c >= msgpcode.NegFixedNumLow:
+	case msgpcode.IsFixedMap(c):
+		children = 2 * uint64(c&msgpcode.FixedMapMask)
+	case msgpcode.IsFixedArray(c):
+		children = uint64(c & msgpcode.FixedArrayMask)
+	case msgpcode.IsFixedString(c):
+		body = uint64(c & msgpcode.FixedStrMask)
+	default:
+		switch c {
+		case msgpcode.Nil, msgpcode.False, msgpcode.True:
+		case msgpcode.Uint8, msgpcode.Int8:
+			body = 1
+		case msgpcode.Uint16, msgpcode.Int16:
+			body = 2
+		case msgpcode.Uint32, msgpcode.Int32, msgpcode.Float:
+			body = 4
+		case msgpcode.Uint64, msgpcode.Int64, msgpcode.Double:
+			body = 8
+		case msgpcode.Str8, msgpcode.Bin8:
+			body = number(1)
+		case msgpcode.Str16, msgpcode.Bin16:
+			body = number(2)
+		case msgpcode.Str32, msgpcode.Bin32:
+			body = number(4)
+		case msgpcode.Array16:
+			children = number(2)
+		case msgpcode.Array32:
+			children = number(4)
+		case msgpcode.Map16:
+			children = 2 * number(2)
+		case msgpcode.Map32:
+			children = 2 * number(4)
+		case msgpcode.FixExt1, msgpcode.FixExt2, msgpcode.FixExt4, msgpcode.FixExt8, msgpcode.FixExt16:
+			body = 1 + 1<<(c-msgpcode.FixExt1)
+		case msgpcode.Ext8:
+			body = 1 + number(1)
+		case msgpcode.Ext16:
+			body = 1 + number(2)
+		case msgpcode.Ext32:
+			body = 1 + number(4)
+		default:
+			err = errReserved
+		}
+	}
+	return head, body, children, err
+}
