@@ -26,7 +26,7 @@ export class Timeline {
 	});
 	private readonly canvas = el("canvas", { class: "tl-bands", "aria-hidden": "true" });
 	private readonly over = el("canvas", { class: "tl-over", "aria-hidden": "true" });
-	private readonly tip = el("div", { class: "tip", role: "status", hidden: true });
+	private readonly tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true }) // what is pinned says the same;
 	private readonly yAxis = el("div", { class: "tl-y", "aria-hidden": "true" });
 	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
 	private readonly legend = el("ul", { class: "tl-legend", "aria-label": "Colours" });

@@ -55,7 +55,7 @@ type Device struct {
 
 // Mark is an event worth a jump.
 type Mark struct {
-	Kind  string `json:"kind"` // "peak", "oom", "retry", "snapshot"
+	Kind  string `json:"kind"` // "peak", "oom", "retry"
 	Event int    `json:"event"`
 	Text  string `json:"text"`
 }

@@ -145,13 +145,23 @@ func (src *source) choose(n int) []bool {
 
 func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []bool) {
 	t := src.Timeline
+	n := len(t.Lives)
+	if keep != nil {
+		n = 0
+		for _, k := range keep {
+			if k {
+				n++
+			}
+		}
+	}
 	var (
-		rows  []int32 // of Lives
+		rows  = make([]int32, 0, n) // of Lives
+		which = make([]int32, 0, n) // row of kinds by row of rows
+		moved = make([]int64, 0, n) // by row of rows, the address less that of the kind's last
 		kinds []kind
-		which []int32 // row of kinds by row of rows
-		moved []int64 // by row of rows, the address less that of the kind's last
 		last  []int64 // address by kind
 	)
+	w.b = slices.Grow(w.b, 8*n)
 	index := map[kind]int32{}
 	for i := range t.Lives {
 		if keep != nil && !keep[i] {

@@ -35,8 +35,9 @@ func clean(s string) string {
 type stacks struct {
 	s       *snapshot.Snapshot
 	texts   texts
-	rows    map[key]int32 // of a stack
-	node    []int32       // by row
+	rows    []int32 // by stack, one more than the row; 0 is none yet
+	before  int32   // the same of pre-trace blocks without a stack
+	node    []int32 // by row
 	site    []int64
 	parents []int32
 	frames  []int32
@@ -46,38 +47,37 @@ type stacks struct {
 	origin  []attribution.Origin
 }
 
-// key tells stacks apart; a pre-trace block may have none because nobody recorded then.
-type key struct {
-	id       snapshot.StackID
-	preTrace bool
-}
-
 func newStacks(s *snapshot.Snapshot) *stacks {
 	return &stacks{
-		s: s, texts: texts{[]string{""}, map[string]int{"": 0}}, rows: map[key]int32{},
+		s: s, texts: texts{[]string{""}, map[string]int{"": 0}}, rows: make([]int32, s.Stacks.Len()+2),
 		parents: []int32{0}, frames: []int32{0}, child: map[[2]int32]int32{}, frame: map[snapshot.FrameID]int32{},
 	}
 }
 
-// row is the row of a stack, which is added when it is new.
+// row is the row of a stack, which is added when it is new. A pre-trace block may have none
+// because nobody recorded then.
 func (t *stacks) row(id snapshot.StackID, preTrace bool) int32 {
-	k := key{id, preTrace && id == 0}
-	if row, ok := t.rows[k]; ok {
-		return row
+	if int(id) >= len(t.rows) {
+		id = 0
 	}
-	row := int32(len(t.node))
-	t.rows[k] = row
-	g := attribution.Group{Stack: id, Site: attribution.Site(t.s, id)}
-	if k.preTrace {
+	slot := &t.rows[id]
+	g := attribution.Group{Stack: id}
+	if preTrace && id == 0 {
+		slot = &t.before
 		g.PreTrace, g.Rounded = 1, 1
 	}
+	if *slot > 0 {
+		return *slot - 1
+	}
+	g.Site = attribution.Site(t.s, id)
+	*slot = int32(len(t.node)) + 1
 	node := int32(0)
 	ids := t.s.Stacks.Get(id)
 	for i := len(ids) - 1; i >= 0; i-- {
 		node = t.below(node, t.frameRow(ids[i]))
 	}
 	t.node, t.site = append(t.node, node), append(t.site, t.texts.add(view.Site(&g)))
-	return row
+	return *slot - 1
 }
 
 func (t *stacks) below(parent, frame int32) int32 {
