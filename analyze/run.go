@@ -73,7 +73,7 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		var notes []string
 		r.Holders, notes = holder.Choose(s, lines, opt.Recorder, opt.Before)
 		for _, n := range notes {
-			r.Quality = append(r.Quality, Note{Level: "missing", Text: n})
+			r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
 		}
 	}
 	return r

@@ -73,6 +73,15 @@ func inputs() (map[string][]byte, error) {
 		}
 		out[name+".pickle"] = data
 	}
+	for from, to := range map[string]string{"snapshot.pickle.zst": "run.pickle.zst", "run.snapana": "run.snapana"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "holders", "loss_list_validation", from))
+		if err != nil {
+			return nil, err
+		}
+		out[to] = data
+	}
+	out["cut.snapana"] = out["run.snapana"][:len(out["run.snapana"])-1000]
+	out["bad.snapana"] = append(out["run.snapana"][:len(out["run.snapana"])-1000:len(out["run.snapana"])-1000], strings.Repeat("\xc1", 1000)...)
 	healthy := out["healthy.pickle"]
 	out["cut.pickle"] = healthy[:300_000]
 	var b bytes.Buffer

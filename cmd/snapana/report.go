@@ -18,6 +18,7 @@ import (
 func newReport() *cobra.Command {
 	var (
 		in     inputFlags
+		rec    recorderFlags
 		dir    string
 		quiet  bool
 		asJSON bool
@@ -30,8 +31,10 @@ writes the full report, with an HTML page, plots and report.json, to a folder.
 
 FILE is what torch.cuda.memory._dump_snapshot wrote, or the same as JSON, or a page
 made by torch.cuda._memory_viz trace_plot; it may be inside gzip, zstd, xz, bzip2 or
-zip. The folder is NAME.report in the current folder, unless -o names another; what
-an earlier run left there is replaced. Nothing is written when FILE cannot be read.`,
+zip. What the recorder wrote beside it says who holds the memory, see snapana ghosts.
+
+The folder is NAME.report in the current folder, unless -o names another; what an
+earlier run left there is replaced. Nothing is written when FILE cannot be read.`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json`,
@@ -49,7 +52,7 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 			if err := report.Check(dir); err != nil {
 				return err
 			}
-			result, err := in.analyse(cmd, args[0], true)
+			result, err := rec.analyse(cmd, &in, args[0], true)
 			if err != nil {
 				return err
 			}
@@ -71,6 +74,7 @@ an earlier run left there is replaced. Nothing is written when FILE cannot be re
 		},
 	}
 	in.add(cmd)
+	rec.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")

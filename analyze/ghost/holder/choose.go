@@ -53,13 +53,13 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 	if in.Before != nil {
 		r.Earlier = dumpName(in.Before)
 	}
-	var held, storages int64
+	var held int64
 	for _, d := range r.Devices {
 		held += d.Held.Count
 	}
-	storages = held + r.Stray.Count
-	if r.Stray.Count > storages/2 {
-		notes = append(notes, fmt.Sprintf("Only %d of %d storages are in a block: %s may be of another run or another moment than the snapshot.", held, storages, f.Name))
+	if r.Stray.Count > held {
+		return nil, append(notes, fmt.Sprintf("%s was not used: only %d of its %d storages fit a block, so that it is of another run or another moment than the snapshot.",
+			f.Name, held, held+r.Stray.Count))
 	}
 	r.Notes = append(notes, r.Notes...)
 	return r, nil

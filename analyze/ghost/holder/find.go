@@ -93,7 +93,9 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 	for i := range f.g.memory {
 		m := &f.g.memory[i]
 		if m.row < 0 {
-			r.Stray.add(m.storage)
+			if m.device >= 0 { // else it is host memory
+				r.Stray.add(m.storage)
+			}
 			continue
 		}
 		if held[m.device] == nil {

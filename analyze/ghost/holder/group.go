@@ -30,7 +30,7 @@ func (g *graph) group() []Holder {
 		if len(chain) > 0 {
 			n = g.nameChain(chain)
 		}
-		h := Holder{Reference: n.ref, Standing: n.standing}
+		h := Holder{Reference: n.ref, Standing: n.standing, back: n.back}
 		key := h.key()
 		k, ok := byKey[key]
 		if !ok {

@@ -35,7 +35,7 @@ func join(lines []*timeline.Timeline, h *sidecar.Holders) (mem []memory, ofStore
 		device, bytes := int(h.Storages.Device[i]), h.Storages.Bytes[i]
 		row := int32(-1)
 		if t := byDevice[device]; t != nil {
-			row = blockAt(t, blocks[device], h.Storages.Address[i])
+			row = blockAt(t, blocks[device], h.Storages.Address[i], bytes)
 		}
 		k := key{device, row}
 		at, ok := found[k]
@@ -75,14 +75,15 @@ func allocated(t *timeline.Timeline) []int32 {
 	return rows
 }
 
-// blockAt finds the block that an address is in, -1 for none. A storage begins where its block
-// does, unless memory of the allocator was handed out again in parts.
-func blockAt(t *timeline.Timeline, rows []int32, address uint64) int32 {
+// blockAt finds the block that a storage lies in, -1 for none. It begins where its block does,
+// unless memory of the allocator was handed out again in parts.
+func blockAt(t *timeline.Timeline, rows []int32, address uint64, bytes int64) int32 {
 	i := sort.Search(len(rows), func(i int) bool { return t.Lives[rows[i]].Addr > address }) - 1
 	if i < 0 {
 		return -1
 	}
-	if l := &t.Lives[rows[i]]; address-l.Addr < uint64(max(l.Rounded, 1)) {
+	l := &t.Lives[rows[i]]
+	if into := address - l.Addr; into < uint64(l.Rounded) && uint64(bytes) <= uint64(l.Rounded)-into {
 		return rows[i]
 	}
 	return -1

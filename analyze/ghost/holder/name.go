@@ -66,7 +66,8 @@ const (
 type named struct {
 	ref      Reference
 	standing Standing
-	at       int // place in the chain of the hop that is the reference
+	at       int    // place in the chain of the hop that is the reference
+	back     string // of a cycle: an attribute by which it closes
 }
 
 // nameChain goes back along a chain from a tensor until a reference has a name.
@@ -205,7 +206,7 @@ func (g *graph) nameChain(chain []hop) named {
 // variable that is nearest to the tensor.
 func (g *graph) nameCycle(chain []hop) named {
 	c := g.cycles[int(chain[0].to)-g.objects-len(g.memory)]
-	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(c)}, standing: Other}
+	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(c)}, standing: Other, back: g.back(c)}
 	for i := len(chain) - 1; i > 0; i-- {
 		switch g.edgeKind(chain[i].tag) {
 		case "attr", "local", "closure":
@@ -214,6 +215,18 @@ func (g *graph) nameCycle(chain []hop) named {
 		}
 	}
 	return n
+}
+
+// back finds an attribute by which one member of a cycle refers to another.
+func (g *graph) back(c cycle) string {
+	for _, v := range c.members {
+		for i := g.links.first[v]; i < g.links.first[v+1]; i++ {
+			if w := g.links.to[i]; g.rootOf(w) == "cycle" && g.edgeKind(g.links.tag[i]) == "attr" {
+				return g.label(g.links.tag[i])
+			}
+		}
+	}
+	return ""
 }
 
 // element reports whether hop i leads into an element of a container of the program's, as

@@ -77,6 +77,7 @@ type Holder struct {
 	rows   []int32 // of graph.memory
 	object []int32 // the objects behind the reference
 	hooked bool    // a hook is on the chain
+	back   string  // an attribute by which a cycle closes
 }
 
 // Site is the memory of one stack.

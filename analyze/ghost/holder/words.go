@@ -84,10 +84,8 @@ func (h *Holder) Fix() []string {
 		}
 		return []string{name + ".append(traceback.format_exc())  # the text, not the exception", "# or, where the exception must stay: err.__traceback__ = None"}
 	case r.Kind == Cycle:
-		if name == "" {
-			name = "other"
-		}
-		return []string{"self.other = weakref.ref(other)  # one direction that does not count breaks the cycle", "gc.collect()  # until then: frees what is unreachable now"}
+		back := orName(identifier(h.back), "other")
+		return []string{"self." + back + " = weakref.ref(" + back + ")  # a reference that does not count breaks the cycle", "gc.collect()  # until then: frees what is unreachable now"}
 	case r.Kind == Cache:
 		return []string{r.Function + ".cache_clear()", "# and return no tensors from a cached function, or .detach().cpu()"}
 	case r.Kind == Generator:
@@ -98,6 +96,9 @@ func (h *Holder) Fix() []string {
 		return []string{"# no reference in Python to drop: look for a graph that is still needed, a CUDA graph,", "# or an extension that keeps tensors"}
 	case h.hooked:
 		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove(); " + orName(name, "captured") + ".clear()"}
+	}
+	if h.Formerly != nil && identifier(h.Formerly.Variable) != "" {
+		name = identifier(h.Formerly.Variable) // the code that collects knows it by that
 	}
 	name = orName(name, "kept")
 	target := name
