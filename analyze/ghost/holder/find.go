@@ -76,6 +76,14 @@ type finder struct {
 	in   Input
 	tree *tree
 	sums []int64
+
+	growth map[site]*ghost.Growth
+}
+
+// site is a stack on a device.
+type site struct {
+	device int
+	stack  snapshot.StackID
 }
 
 func (f *finder) line(device int) *Line {

@@ -107,8 +107,19 @@ func (g *graph) rootOf(v int32) string {
 	return g.h.String(g.h.Nodes.Root[v])
 }
 
-func (g *graph) name(v int32) string     { return g.h.String(g.h.Nodes.Name[v]) }
-func (g *graph) typeName(v int32) string { return g.h.String(g.h.Nodes.Type[v]) }
+func (g *graph) name(v int32) string     { return g.text(g.h.Nodes.Name[v]) }
+func (g *graph) typeName(v int32) string { return g.text(g.h.Nodes.Type[v]) }
+
+// maxText bounds names and labels, in bytes.
+const maxText = 300
+
+func (g *graph) text(id sidecar.StringID) string {
+	s := g.h.String(id)
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "..."
+	}
+	return s
+}
 
 func (g *graph) edgeKind(tag int32) string {
 	if tag == madeUp {
@@ -121,7 +132,7 @@ func (g *graph) label(tag int32) string {
 	if tag == madeUp {
 		return ""
 	}
-	return g.h.String(g.h.Edges.Label[tag])
+	return g.text(g.h.Edges.Label[tag])
 }
 
 func isContainer(kind string) bool {

@@ -4,25 +4,23 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"snapana/analyze/ghost"
 )
 
-// judge calls a holder a ghost when its memory grows and nothing explains it.
+// judge calls a holder a ghost when its memory grows and nothing explains it. A variable of a
+// running function has what the current lap made; only when it has most of all laps, as a sum of
+// losses with their graphs does, it is one too.
 func (f *finder) judge(h *Holder) {
-	if h.Standing != Other {
-		return
+	var all int64 // of the growth, whoever holds it
+	if h.growth != nil {
+		all = h.growth.Bytes
 	}
-	var growth int64 // of all loops whose memory this holds some of
-	for i := range f.in.Lines {
-		for k := range f.in.Lines[i].Growth {
-			if f.in.Lines[i].Growth[k].Loop == h.Loop {
-				growth += f.in.Lines[i].Growth[k].Bytes
-			}
-		}
-	}
-	switch {
-	case h.Grown.Count >= 2 && (2*h.Grown.Bytes >= h.Sum.Bytes || 4*h.Grown.Bytes >= growth):
-		h.Standing = Ghost
-	case f.blind(h) && h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+2 && h.Storage.Bytes > h.Before.Bytes:
+	switch grown := h.Grown.Bytes; {
+	case h.Grown.Count < 2 && !f.blind(h):
+	case h.Standing == Running && 2*grown >= all && h.growth != nil,
+		h.Standing == Other && h.growth != nil && (2*grown >= h.Sum.Bytes || 4*grown >= all),
+		h.Standing == Other && f.blind(h) && h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+2 && h.Storage.Bytes > h.Before.Bytes:
 		h.Standing = Ghost
 	}
 }
@@ -40,33 +38,38 @@ func (f *finder) blind(h *Holder) bool {
 
 // unproven lists the growths that no ghost explains.
 func (f *finder) unproven(holders []Holder) []Unproven {
+	behind := map[*ghost.Growth]map[int]int64{} // bytes by holder
+	proven := map[*ghost.Growth]int64{}
+	for n := range holders {
+		for _, i := range holders[n].rows {
+			m := &f.g.memory[i]
+			if m.row < 0 {
+				continue
+			}
+			growth := f.growthOf(m)
+			if growth == nil {
+				continue
+			}
+			if behind[growth] == nil {
+				behind[growth] = map[int]int64{}
+			}
+			behind[growth][n] += m.bytes
+			if holders[n].Standing == Ghost {
+				proven[growth] += m.bytes
+			}
+		}
+	}
 	var out []Unproven
 	for i := range f.in.Lines {
 		l := &f.in.Lines[i]
 		for k := range l.Growth {
 			growth := &l.Growth[k]
-			var proven int64
-			behind := map[int]int64{}
-			for n := range holders {
-				for _, m := range holders[n].rows {
-					mem := &f.g.memory[m]
-					if mem.row < 0 || mem.device != l.Device {
-						continue
-					}
-					if life := &l.Lives[mem.row]; life.Born < 0 || !slices.Contains(growth.Stacks, life.Stack) {
-						continue
-					}
-					behind[n] += mem.bytes
-					if holders[n].Standing == Ghost {
-						proven += mem.bytes
-					}
-				}
-			}
-			if 2*proven >= growth.Bytes {
+			if 2*proven[growth] >= growth.Bytes {
 				continue
 			}
-			u := Unproven{Device: l.Device, Growth: growth, Holders: slices.Collect(maps.Keys(behind))}
-			slices.SortFunc(u.Holders, func(a, b int) int { return cmp.Or(cmp.Compare(behind[b], behind[a]), cmp.Compare(a, b)) })
+			bytes := behind[growth]
+			u := Unproven{Device: l.Device, Growth: growth, Holders: slices.Collect(maps.Keys(bytes))}
+			slices.SortFunc(u.Holders, func(a, b int) int { return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b)) })
 			out = append(out, u)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"snapana/analyze/ghost"
 	"snapana/analyze/timeline"
 	"snapana/snapshot"
 )
@@ -12,6 +13,26 @@ import (
 // life gives the allocation of a piece of memory.
 func (f *finder) life(m *memory) *timeline.Life {
 	return &f.line(m.device).Lives[m.row]
+}
+
+// growthOf finds the growth that a piece of memory is part of, nil for none.
+func (f *finder) growthOf(m *memory) *ghost.Growth {
+	l := f.life(m)
+	if l.Born < 0 {
+		return nil
+	}
+	if f.growth == nil {
+		f.growth = map[site]*ghost.Growth{}
+		for i := range f.in.Lines {
+			line := &f.in.Lines[i]
+			for k := range line.Growth {
+				for _, stack := range line.Growth[k].Stacks {
+					f.growth[site{line.Device, stack}] = &line.Growth[k]
+				}
+			}
+		}
+	}
+	return f.growth[site{m.device, l.Stack}]
 }
 
 // measure finds what a holder frees and what it shares. What many objects of one name free
@@ -50,7 +71,7 @@ func (f *finder) measure(h *Holder, exact bool) {
 		f.others(v, h, also)
 	}
 	h.Also = sorted(also)
-	if len(h.Also) == 0 {
+	if !slices.ContainsFunc(h.object, func(v int32) bool { return !f.sole(v) }) {
 		h.Alone = h.Frees
 	}
 	behind := map[int32]bool{}
@@ -72,6 +93,19 @@ func (f *finder) measure(h *Holder, exact bool) {
 		}
 	}
 	h.SharedWith = sorted(with)
+}
+
+// sole reports whether the reference on its chain is the only one to an object, but for those
+// that lead back from the object itself.
+func (f *finder) sole(v int32) bool {
+	g := f.g
+	for i := g.into.first[v]; i < g.into.first[v+1]; i++ {
+		from, tag := g.into.to[i], g.into.tag[i]
+		if (from != g.from[v] || tag != g.edge[v]) && f.tree.number[from] >= 0 && !f.tree.over(v, from) {
+			return false
+		}
+	}
+	return true
 }
 
 // behind reports whether one of these objects dominates v. known has them all, and remembers.
@@ -124,7 +158,7 @@ func (f *finder) others(v int32, h *Holder, out map[string]bool) {
 	g := f.g
 	for i := g.into.first[v]; i < min(g.into.first[v+1], g.into.first[v]+mostNamed); i++ {
 		from, tag := g.into.to[i], g.into.tag[i]
-		if from == g.from[v] && tag == g.edge[v] || g.from[from] < 0 && from != g.root || from == g.root || int(from) >= g.objects || f.tree.over(v, from) {
+		if from == g.from[v] && tag == g.edge[v] || int(from) >= g.objects || f.tree.number[from] < 0 || f.tree.over(v, from) {
 			continue
 		}
 		n := g.nameChain(append(g.chain(from), hop{from, v, tag}))
@@ -135,7 +169,7 @@ func (f *finder) others(v int32, h *Holder, out map[string]bool) {
 }
 
 func (f *finder) sites(h *Holder) {
-	byStack, byUse := map[snapshot.StackID]Sum{}, map[string]Sum{}
+	byStack, byUse, byGrowth := map[snapshot.StackID]Sum{}, map[string]Sum{}, map[*ghost.Growth]int64{}
 	for _, i := range h.rows {
 		m := &f.g.memory[i]
 		if m.row < 0 {
@@ -150,17 +184,20 @@ func (f *finder) sites(h *Holder) {
 			u.add(m.bytes)
 			byUse[use(m.row)] = u
 		}
-		for k := range f.line(m.device).Growth {
-			growth := &f.line(m.device).Growth[k]
-			if l.Born < 0 || !slices.Contains(growth.Stacks, l.Stack) {
-				continue
-			}
+		if growth := f.growthOf(m); growth != nil {
 			h.Grown.add(m.bytes)
-			if h.Loop == 0 {
-				h.Loop, h.Laps, h.PerLap = growth.Loop, growth.Laps, growth.PerLap
-			}
-			break
+			byGrowth[growth] += m.bytes
 		}
+	}
+	for _, l := range f.in.Lines { // in a fixed order
+		for k := range l.Growth {
+			if g := &l.Growth[k]; byGrowth[g] > 0 && (h.growth == nil || byGrowth[g] > byGrowth[h.growth]) {
+				h.growth = g
+			}
+		}
+	}
+	if h.growth != nil {
+		h.Loop, h.Laps, h.PerLap = h.growth.Loop, h.growth.Laps, h.growth.PerLap
 	}
 	h.Sites = bySize(byStack)
 	for name, sum := range byUse {

@@ -246,7 +246,7 @@ func (g *graph) function(r *Reference, v int32, variable string) {
 }
 
 func (g *graph) file(v int32) string {
-	return path.Base(strings.ReplaceAll("/"+g.h.String(g.h.Nodes.File[v]), `\`, "/"))
+	return path.Base(strings.ReplaceAll("/"+g.text(g.h.Nodes.File[v]), `\`, "/"))
 }
 
 func (g *graph) line(v int32) int { return int(g.h.Nodes.Line[v]) }

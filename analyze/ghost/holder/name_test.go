@@ -17,7 +17,7 @@ import (
 const mib = 1 << 20
 
 // memory is a snapshot with n live blocks of 1 MiB, and their addresses.
-func memory(t *testing.T, n int) (*snapshot.Snapshot, []uint64) {
+func memory(t testing.TB, n int) (*snapshot.Snapshot, []uint64) {
 	var blocks []uint64
 	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
 		d.Stack = build.NewStack("/app/train.py:3:load", "/app/train.py:9:<module>")
@@ -311,4 +311,77 @@ func TestChoose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A variable has what the current lap made, and is no ghost for it; a sum that keeps the graphs
+// of all laps is one.
+func TestRunningSum(t *testing.T) {
+	const laps = 8
+	var blocks []uint64
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		for range laps {
+			d.Stack = build.NewStack("/app/train.py:31:loss", "/app/train.py:9:main", "/app/train.py:20:<module>")
+			blocks = append(blocks, d.Alloc(mib).Addr())
+			d.Stack = build.NewStack("/app/train.py:40:batch", "/app/train.py:8:main", "/app/train.py:20:<module>")
+			d.Free(d.Alloc(mib))
+		}
+	}))
+	for _, c := range []struct {
+		name string
+		sum  int // laps in the graph of the variable; those before are in a list
+		want string
+		fix  string
+	}{
+		{"a sum", laps, "ghost: tensor `total`, local of main (train.py:7)", "total += loss.item()"},
+		{"a list and the last lap", 1, "ghost: list `losses`, local of main (train.py:7)", "losses.append("},
+	} {
+		g := &graphs{blocks: blocks}
+		f, list := g.main(), g.Node(Node{Kind: "list"})
+		g.chain(f, "local", "losses", list)
+		for range laps - c.sum {
+			g.chain(list, "index", "0", g.tensor(0))
+		}
+		total := g.Tensor(1, 4, 1)
+		g.chain(f, "local", "total", total)
+		at, kind := total, "grad_fn"
+		for range c.sum {
+			node := g.Node(Node{Kind: "node", Type: "AddBackward0"})
+			g.chain(at, kind, "0", node, "saved", "_saved_self", g.tensor(16))
+			at, kind = node, "next"
+		}
+		r, _ := find(t, s, g.Record(0))
+		h := &r.Holders[0]
+		if got := string(h.Standing) + ": " + h.String(); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+		if fix := strings.Join(h.Fix(), "\n"); !strings.Contains(fix, c.fix) {
+			t.Errorf("%s: fix %q", c.name, fix)
+		}
+		if len(r.Holders) > 1 && r.Holders[1].Standing == holder.Ghost || len(r.Unproven) > 0 {
+			t.Errorf("%s: holders %q, unproven %v", c.name, words(r), r.Unproven)
+		}
+	}
+}
+
+// A file from a stranger may have any graph.
+func FuzzFind(f *testing.F) {
+	s, blocks := memory(f, 3)
+	g := &graphs{blocks: blocks}
+	cycle := g.Node(Node{Kind: "object", Type: "A", Root: "cycle", Cycle: 3})
+	g.chain(g.main(), "local", "x", g.tensor(1), "grad_fn", "", g.Node(Node{Kind: "node"}), "next", "0", g.Node(Node{Kind: "node"}), "saved", "", g.tensor(16))
+	g.chain(cycle, "attr", "self", cycle, "attr", "t", g.tensor(8))
+	f.Add(Stream(Header(), g.Record(0), g.Record(1)))
+	devices := lines(s)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := sidecar.Read(bytes.NewReader(data), "fuzz", sidecar.Options{Partial: true})
+		if err != nil {
+			return
+		}
+		if r, _ := holder.Choose(s, devices, file, file); r != nil {
+			closes(t, "fuzz", r, devices)
+			for i := range r.Holders {
+				_ = r.Holders[i].Fix()
+			}
+		}
+	})
 }

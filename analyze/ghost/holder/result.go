@@ -74,10 +74,11 @@ type Holder struct {
 	Storage, Before Sum
 	Formerly        *Reference
 
-	rows   []int32 // of graph.memory
-	object []int32 // the objects behind the reference
-	hooked bool    // a hook is on the chain
-	back   string  // an attribute by which a cycle closes
+	rows   []int32       // of graph.memory
+	object []int32       // the objects behind the reference
+	growth *ghost.Growth // that most of Grown is part of, nil for none
+	hooked bool          // a hook is on the chain
+	back   string        // an attribute by which a cycle closes
 }
 
 // Site is the memory of one stack.

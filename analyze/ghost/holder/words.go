@@ -106,6 +106,13 @@ func (h *Holder) Fix() []string {
 		target = "self." + name
 	}
 	switch {
+	case h.Storage.Bytes <= 16*h.Storage.Count && r.Object != "tensor":
+		if r.Object == "dict" {
+			return []string{target + "[key] = loss.item()  # a number, not a tensor", target + ".clear()  # once it was used"}
+		}
+		return []string{target + ".append(loss.item())  # a number, not a tensor", target + ".clear()  # once it was used"}
+	case 2*h.Graph.Bytes > h.Sum.Bytes && r.Object == "tensor":
+		return []string{target + " = " + target + ".detach()  # or, for a sum: " + target + " += loss.item()", "with torch.no_grad(): ...  # where no backward pass follows"}
 	case 2*h.Graph.Bytes > h.Sum.Bytes && r.Object == "dict":
 		return []string{target + "[key] = value.detach().cpu()  # or .item(): without the graph", "with torch.no_grad(): ...  # where no backward pass follows"}
 	case 2*h.Graph.Bytes > h.Sum.Bytes:
