@@ -47,6 +47,9 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 		}
 	} else if first := run.Holders[0]; first != h {
 		in.Before = first
+		if first.Step != nil && h.Step != nil {
+			in.Steps = *h.Step - *first.Step
+		}
 	}
 	r := Find(in)
 	r.Dump, r.File = dumpName(h), f.Name

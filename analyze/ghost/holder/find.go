@@ -24,6 +24,7 @@ type Input struct {
 	Lines   []Line
 	Holders *sidecar.Holders
 	Before  *sidecar.Holders // an earlier dump to compare, or nil
+	Steps   int64            // of the program between the two, 0 unknown
 }
 
 // mostExact is for how many holders, the largest, what many objects free together is exact.

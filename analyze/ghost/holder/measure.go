@@ -162,7 +162,7 @@ func (f *finder) others(v int32, h *Holder, out map[string]bool) {
 			continue
 		}
 		n := g.nameChain(append(g.chain(from), hop{from, v, tag}))
-		if words := n.ref.words(); words != h.words() {
+		if words := n.ref.words(); words != h.words() && n.ref.Kind != Hidden { // that would help nobody
 			out[words] = true
 		}
 	}

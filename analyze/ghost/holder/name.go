@@ -230,13 +230,17 @@ func (g *graph) back(c cycle) string {
 }
 
 // element reports whether hop i leads into an element of a container of the program's, as
-// opposed to a module's submodule.
+// opposed to a module's submodule or hook.
 func (g *graph) element(chain []hop, i int) bool {
 	switch g.edgeKind(chain[i].tag) {
 	case "index", "element", "dictkey":
 		return true
 	case "key":
-		return i == 0 || g.edgeKind(chain[i-1].tag) != "attr" || g.label(chain[i-1].tag) != "_modules"
+		if i == 0 {
+			return true
+		}
+		into := chain[i-1].tag
+		return g.edgeKind(into) != "hook" && (g.edgeKind(into) != "attr" || g.label(into) != "_modules")
 	}
 	return false
 }

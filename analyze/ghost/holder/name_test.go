@@ -127,6 +127,10 @@ func TestNames(t *testing.T) {
 			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}), g.Node(Node{Kind: "object", Type: "app.Grab"})
 			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0", g.Node(Node{Kind: "method"}), "self", "", grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
 		}, "other: list attribute `seen` of Grab (local `model._forward_hooks[*]` of main)", ""},
+		{"an object as a hook", func(g *graphs) {
+			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}), g.Node(Node{Kind: "object", Type: "app.Grab"})
+			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0", grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+		}, "other: list attribute `seen` of Grab (local `model._forward_hooks[*]` of main)", ""},
 		{"a suspended generator", func(g *graphs) {
 			gen := g.Node(Node{Kind: "generator", Name: "batches", File: "/app/data.py", Line: 5})
 			g.chain(g.main(), "local", "it", gen, "local", "pool", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
@@ -359,6 +363,42 @@ func TestRunningSum(t *testing.T) {
 		}
 		if len(r.Holders) > 1 && r.Holders[1].Standing == holder.Ghost || len(r.Unproven) > 0 {
 			t.Errorf("%s: holders %q, unproven %v", c.name, words(r), r.Unproven)
+		}
+	}
+}
+
+// What looks like growth in the trace is none when an earlier dump has as much: a full buffer.
+func TestTwoDumpsAcquit(t *testing.T) {
+	const laps = 8
+	var blocks []uint64
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		for range laps {
+			d.Stack = build.NewStack("/app/train.py:31:store", "/app/train.py:9:main", "/app/train.py:20:<module>")
+			blocks = append(blocks, d.Alloc(mib).Addr())
+		}
+	}))
+	dump := func(id, step, tensors int) Map {
+		g := &graphs{blocks: blocks}
+		ring := g.Node(Node{Kind: "deque"})
+		g.chain(g.main(), "local", "ring", ring)
+		for range tensors {
+			g.chain(ring, "index", "0", g.tensor(0))
+		}
+		return g.Record(id, "step", step)
+	}
+	for _, c := range []struct {
+		name    string
+		records []Map
+		want    string
+	}{
+		{"one dump", []Map{dump(0, 20, laps)}, "ghost"},
+		{"more than before", []Map{dump(0, 8, 4), dump(1, 20, laps)}, "ghost"},
+		{"as much as before", []Map{dump(0, 8, laps), dump(1, 20, laps)}, "other"},
+		{"as much as right before", []Map{dump(0, 19, laps), dump(1, 20, laps)}, "ghost"},
+	} {
+		r, _ := find(t, s, c.records...)
+		if got := string(r.Holders[0].Standing); got != c.want || len(r.Unproven) > 0 {
+			t.Errorf("%s: %s, want %s; unproven %v", c.name, got, c.want, r.Unproven)
 		}
 	}
 }

@@ -74,6 +74,10 @@ type Holder struct {
 	Storage, Before Sum
 	Formerly        *Reference
 
+	// Steady says that it had as much in the earlier dump, some steps before: its memory does
+	// not grow, whatever the trace looks like.
+	Steady bool
+
 	rows   []int32       // of graph.memory
 	object []int32       // the objects behind the reference
 	growth *ghost.Growth // that most of Grown is part of, nil for none

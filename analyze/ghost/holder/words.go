@@ -87,13 +87,15 @@ func (h *Holder) Fix() []string {
 		back := orName(identifier(h.back), "other")
 		return []string{"self." + back + " = weakref.ref(" + back + ")  # a reference that does not count breaks the cycle", "gc.collect()  # until then: frees what is unreachable now"}
 	case r.Kind == Cache:
-		return []string{r.Function + ".cache_clear()", "# and return no tensors from a cached function, or .detach().cpu()"}
+		return []string{orName(identifier(short(r.Function)), "function") + ".cache_clear()", "# and return no tensors from a cached function, or .detach().cpu()"}
 	case r.Kind == Generator:
-		return []string{"generator.close()  # or exhaust it", "del " + orName(name, "generator")}
+		return []string{"generator.close()  # or exhaust it", orName(name, "kept") + ".clear()  # or, inside it: once it was used"}
 	case r.Kind == Interpreter:
 		return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
 	case r.Kind == CPP, r.Kind == Hidden, r.Kind == Unreached:
 		return []string{"# no reference in Python to drop: look for a graph that is still needed, a CUDA graph,", "# or an extension that keeps tensors"}
+	case r.Kind == Hook:
+		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove()"}
 	case h.hooked:
 		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove(); " + orName(name, "captured") + ".clear()"}
 	}
@@ -102,8 +104,11 @@ func (h *Holder) Fix() []string {
 	}
 	name = orName(name, "kept")
 	target := name
-	if r.Kind == Attribute {
+	switch {
+	case r.Kind == Attribute:
 		target = "self." + name
+	case r.Kind == ClassAttr && identifier(r.Class) != "":
+		target = r.Class + "." + name
 	}
 	switch {
 	case h.Storage.Bytes <= 16*h.Storage.Count && r.Object != "tensor":

@@ -305,6 +305,9 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 	if h.Standing != holder.Running && 2*h.Graph.Bytes > h.Bytes {
 		what += ", through autograd graphs"
 	}
+	if h.Grown.Count > 0 && h.Steady {
+		what += ": the trace looks as if it grew, but it had as much in the dump before"
+	}
 	note := many(int64(h.Tensors), "tensor")
 	return HolderRow{h.Bytes, clean(what), note}
 }
