@@ -135,6 +135,14 @@ func TestReadInPieces(t *testing.T) {
 	if len(want.Runs) != 150 || want.Truncated != nil || want.Gaps != nil || len(data) < 128<<10 {
 		t.Fatalf("%d bytes: %d runs, truncated %v, gaps %v", len(data), len(want.Runs), want.Truncated, want.Gaps)
 	}
+	// A last record that is longer than all before it moves within the buffer at the end.
+	var g Graph
+	for i := range 500 {
+		g.Tensor(uint64(i), 512, 0)
+	}
+	if f := read(t, Stream(Header(), g.Record(0))); len(f.Runs[0].Holders) != 1 {
+		t.Errorf("%+v", f)
+	}
 	for name, r := range map[string]io.Reader{
 		"byte by byte": iotest.OneByteReader(bytes.NewReader(data)), "in halves": iotest.HalfReader(bytes.NewReader(data)), "with the end": iotest.DataErrReader(bytes.NewReader(data)),
 	} {
