@@ -9,7 +9,9 @@
     r.stop()
 
 `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails, before
-anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program as it is.
+anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program as it is:
+it counts the steps of optimizers, and dumps now and then, at errors, and at the end. What lives in functions is gone at
+the end, so a program without an optimizer should call dump() itself.
 
 What it promises:
   * It runs no code of the program: it looks at foreign objects through type(), C descriptors and gc.get_referents only.
@@ -45,6 +47,7 @@ _MAX_NODES = 200_000  # Python objects in one holder graph, tensors not counted
 _MAX_EDGES = 1_000_000
 _MAX_GRAPH_NODES = 200_000  # autograd nodes walked in one dump
 _GRAPH_SECONDS = 5.0  # for walking them
+_DUMP_SHARE = 0.05  # of wall time, for dumps of a program that makes none itself: the first after some 10 s
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 
 
@@ -190,12 +193,10 @@ class _Refused(Exception):
 
 
 _refused = [0]
-_allowed = [_FILE, _FILE]
 
 
 def _guard(frame, event, arg):
-    name = frame.f_code.co_filename
-    if name != _FILE and name not in _allowed:
+    if frame.f_code.co_filename != _FILE:
         _refused[0] += 1
         raise _Refused()
 
@@ -242,11 +243,7 @@ class _Torch:
             setattr(self, name, find[name].__get__)
         self.storage_offset = find["storage_offset"]
         self.element_size = find["element_size"]
-        self.untyped = find.get("untyped_storage")
-        if self.untyped is None:  # before 2.0: a TypedStorage around it, which torch makes in Python
-            inner = find["_storage"]
-            _allowed[1] = torch.storage.TypedStorage.__init__.__code__.co_filename
-            self.untyped = lambda t: object.__getattribute__(inner(t), "__dict__")["_storage"]
+        self.untyped = find.get("untyped_storage") or find["_storage"]  # 2.0, 1.13
         storage = c.StorageBase
         self.nbytes = storage.__dict__["nbytes"]
         self.storage_device = storage.__dict__["device"].__get__
@@ -366,8 +363,9 @@ class _Heap:
     """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so that
     looking makes next to no containers, and gives the collector no reason to run."""
 
-    def __init__(self, torch, all_devices):
-        self.module = torch
+    def __init__(self, torch, all_devices, out_of_memory=False):
+        self.module, self.out_of_memory, self.busy = torch, out_of_memory, False
+        self.engine = "" if torch is None else os.path.join(os.path.dirname(torch.__file__), "autograd") + os.sep
         self.torch = None if torch is None else _Torch(torch)
         self.all_devices = all_devices
         self.notes, self.dropped = [], {}
@@ -379,7 +377,7 @@ class _Heap:
         self.storages, self.storage_rows = {}, []
         self.tensors = {}  # place -> index of its storage, shape, dtype, flags, offset
         self.hooks = {}  # place of a tensor -> place of its _backward_hooks
-        self.shared = 0
+        self.shared = set()  # frames that share their locals() with the program
         self.names = {}  # place of a module's namespace -> its name
         self.dicts = {}  # place of an instance dictionary -> its owner's place
         self.frames = []  # running
@@ -396,6 +394,36 @@ class _Heap:
         if found is None:
             found = self.types[id(tp)] = _Type(tp, self.torch)
         return found
+
+    def in_backward(self):
+        """Whether another thread is in the autograd engine, which frees without the interpreter's lock what we would read.
+
+        Once it was, it counts for the rest of this look. While an allocation fails in a thread of the engine, it stands still."""
+        if not self.busy and not self.out_of_memory:
+            me = threading.get_ident()
+            for thread, frame in sys._current_frames().items():
+                while thread != me and frame is not None:
+                    if frame.f_code.co_filename.startswith(self.engine):
+                        self.busy = True
+                    frame = frame.f_back
+            frame = None  # this very frame: a cycle
+        return self.busy
+
+    def set_aside(self):
+        """While another thread is in the autograd engine: lets go of tensors that C++ alone may own.
+
+        C++ keeps the wrapper of a tensor that Python no longer refers to, and gc shows it, but it does not keep the tensor."""
+        if not self.in_backward():
+            return
+        local = {id(value) for frame in self.frames for _, value in self.variables(frame)}
+        base, count = _list_references() + 1, 0
+        for i in range(self.heap):
+            if self.info[i].kind == _TENSOR and self.head[i] < 0 and sys.getrefcount(self.objs[i]) <= base and id(self.objs[i]) not in local:
+                self.index.pop(id(self.objs[i]), None)
+                self.objs[i], self.info[i] = None, self.type_of(type(None))
+                count += 1
+        if count:
+            self.notes.append("%d tensors that only C++ seems to hold were left out: another thread was in the autograd engine" % count)
 
     def add(self, obj):
         """The place of an object that may be new: wrappers of what C++ owns are made when they are asked for."""
@@ -430,6 +458,8 @@ class _Heap:
                 skip.add(id(frame))
                 frame = frame.f_back
         skip.update(id(v) for v in self.__dict__.values())
+        if gc.get_freeze_count():
+            self.notes.append("%d objects are frozen (gc.freeze) and cannot be seen" % gc.get_freeze_count())
         objs = self.objs = gc.get_objects()
         n = self.heap = len(objs)
         ids = list(map(id, objs))
@@ -524,7 +554,8 @@ class _Heap:
 
     def look_at_tensors(self):
         """Reads all tensors and walks the graph of each. Tensors that come up on the way are added and read too."""
-        failed = hooked = changed = freed = 0
+        self.set_aside()
+        failed = hooked = changed = unread_graph = 0
         unread = ""
         with _Guarded(self.module) as guard:
             if not guard.on:
@@ -560,6 +591,8 @@ class _Heap:
                 if count >= _MAX_GRAPH_NODES or count & 255 == 255 and time.monotonic() > stop:
                     self.dropped["graph_nodes"] = len(live) + len(spent)
                     break
+                if count & 63 == 0:
+                    self.in_backward()
                 count += 1
                 is_spent = not live
                 i = (spent if is_spent else live).popleft()
@@ -572,7 +605,9 @@ class _Heap:
                 except Exception:
                     guard.rearm()
                     failed += 1
-                for name, get in info.saved if guard.on and not is_spent else ():
+                if self.busy and info.saved:
+                    unread_graph += 1
+                for name, get in info.saved if guard.on and not is_spent and not self.busy else ():
                     before = _refused[0]
                     try:
                         value = get(node)
@@ -583,7 +618,6 @@ class _Heap:
                             continue
                         if "second time" in _text(err):  # each failure is dear before torch 2.4: ask no more on this path
                             is_spent = True
-                            freed += 1
                             break
                         changed += 1
                         continue
@@ -604,6 +638,8 @@ class _Heap:
                     if at not in seen:
                         seen.add(at)
                         (spent if is_spent else live).append(at)
+            if unread_graph:
+                self.notes.append("saved tensors of %d autograd nodes were not read: another thread was in the autograd engine" % unread_graph)
             if failed:
                 self.notes.append("%d tensors or autograd nodes could not be read%s" % (failed, ": " + unread if unread else ""))
             if hooked:
@@ -613,6 +649,8 @@ class _Heap:
 
     def count(self):
         """Tensors that gc can see, and the sizes of their distinct storages."""
+        if self.in_backward():
+            return None
         objs = gc.get_objects()
         type_ids = list(map(id, map(type, objs)))
         for at, tp in dict(zip(type_ids, map(type, objs))).items():
@@ -621,9 +659,11 @@ class _Heap:
         counts, seen = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0, "objects": len(objs)}, set()
         torch = self.torch
         with _Guarded(self.module) as guard:
-            for at, obj in zip(type_ids, objs):
+            for number, (at, obj) in enumerate(zip(type_ids, objs)):
                 if at not in kinds:
                     continue
+                if number & 255 == 0 and self.in_backward():
+                    return None
                 try:
                     storage = torch.untyped(obj)
                     device = torch.storage_device(storage)
@@ -703,7 +743,7 @@ class _Heap:
             self.notes.append("%d objects could not be looked into" % failed)
         running = self.label_frames()
         if self.shared:
-            self.notes.append("%d frames share their locals() with the program: it was brought up to date" % self.shared)
+            self.notes.append("%d frames share their locals() with the program: it was brought up to date" % len(self.shared))
         return _Table(self, order, running).columns()
 
     def edge(self, i, value, kind, label=""):
@@ -858,25 +898,30 @@ class _Heap:
             self.items(i, keywords, "default")
             self.absorb(keywords)
 
-    def locals(self, i, frame):
-        """Edges to the local variables of a frame. Returns their number.
+    def variables(self, frame):
+        """Names and values of a frame's local variables.
 
         Up to 3.12 f_locals is a dictionary that stays with the frame, and would keep alive what the function has let go
         of. It is emptied again, unless the program called locals() itself and still has it."""
-        before = len(self.edges[0])
         space = frame.f_locals
         if space is frame.f_globals:
-            return 0
+            return []
         if type(space) is dict:
-            self.items(i, space, "local")
+            found = [(name if type(name) is str else _key(name), value) for name, value in dict.items(space)]
             if frame.f_code.co_flags & 1:  # CO_OPTIMIZED: the variables live elsewhere, this is a copy
-                if sys.getrefcount(space) <= 3:
+                ours = 3 if id(space) not in self.index else 4  # there since an earlier look: in objs too
+                if sys.getrefcount(space) <= ours:
                     space.clear()
                 else:
-                    self.shared += 1
-        elif type(space) is _FrameLocals:
-            for name, value in space.items():
-                self.edge(i, value, "local", name)
+                    self.shared.add(id(frame))
+            return found
+        return list(space.items()) if type(space) is _FrameLocals else []
+
+    def locals(self, i, frame):
+        """Edges to the local variables of a frame. Returns their number."""
+        before = len(self.edges[0])
+        for name, value in self.variables(frame):
+            self.edge(i, value, "local", name)
         return len(self.edges[0]) - before
 
     def label_frames(self):
@@ -917,9 +962,7 @@ class _Table:
             self.kind.append(kind[e])
             self.text.append(text[e])
         self.number = number
-        self.probe = [object()]
-        self.base = sys.getrefcount(self.probe[0])
-        self.cpp = None
+        self.base = _list_references()
 
     def columns(self):
         heap = self.heap
@@ -1205,6 +1248,12 @@ class _Table:
 _GRAPH_EDGES = frozenset(("grad", "base", "grad_fn", "next", "saved", "variable"))
 
 
+def _list_references():
+    """What sys.getrefcount says of an object that only a list refers to."""
+    probe = [object()]
+    return sys.getrefcount(probe[0])
+
+
 def _handled():
     """Exceptions that the threads are handling right now."""
     current = getattr(sys, "_current_exceptions", None)
@@ -1381,12 +1430,12 @@ def _environment(torch):
     put("torch.debug", lambda: torch.version.debug)
     put("torch.cuda", lambda: torch.version.cuda)
     put("torch.hip", lambda: torch.version.hip)
-    put("torch.threads", torch.get_num_threads)
-    put("torch.interop_threads", torch.get_num_interop_threads)
-    put("torch.deterministic", torch.are_deterministic_algorithms_enabled)
+    put("torch.threads", lambda: torch.get_num_threads())
+    put("torch.interop_threads", lambda: torch.get_num_interop_threads())
+    put("torch.deterministic", lambda: torch.are_deterministic_algorithms_enabled())
     put("torch.tf32", lambda: torch.backends.cuda.matmul.allow_tf32)
-    put("torch.mkl", torch.backends.mkl.is_available)
-    put("torch.openmp", torch.backends.openmp.is_available)
+    put("torch.mkl", lambda: torch.backends.mkl.is_available())
+    put("torch.openmp", lambda: torch.backends.openmp.is_available())
     put("torch.backend", lambda: torch.cuda.memory.get_allocator_backend())
     return env
 
@@ -1453,7 +1502,7 @@ class _Recorder:
         self.all_devices = devices == "all"
         self.lock = threading.RLock()
         self.faults = {}
-        self.steps = self.dumps = self.ooms = 0
+        self.steps = self.dumps = self.snapshots = self.ooms = 0
         self.manual = self.observing = self.device_env = False
         self.busy = threading.local()
         self.started = time.monotonic()
@@ -1578,6 +1627,7 @@ class _Recorder:
     def devices(self):
         found = []
         cuda = self.torch._C._cuda_memoryStats
+        capturing = self.torch._C._cuda_isCurrentStreamCapturing()  # a captured graph allows few calls
         for d in range(self.torch.cuda.device_count()):
             stats = cuda(d)
             reserved = stats["reserved_bytes"]["all"]
@@ -1591,7 +1641,7 @@ class _Recorder:
                 at = self.names[names] = len(self.names)
                 self.write("names", id=at, names=names)
             row = {"device": d, "names": at, "stats": values}
-            memory = self.optional("mem_get_info", lambda: self.torch.cuda.mem_get_info(d))
+            memory = None if capturing else self.optional("mem_get_info", lambda: self.torch.cuda.mem_get_info(d))
             if memory is not None:
                 row["free"], row["total"] = memory
             found.append(row)
@@ -1643,7 +1693,7 @@ class _Recorder:
         self.dumps += 1
         begin = time.monotonic()
         fields = {"id": number, "step": self.steps, "reason": reason}
-        heap = _Heap(self.torch, self.all_devices)
+        heap = _Heap(self.torch, self.all_devices, reason == "oom")
         try:
             heap.scan()
             if self.torch is not None:
@@ -1653,6 +1703,8 @@ class _Recorder:
             heap.clear()
             heap = None
         fields["duration"] = int((time.monotonic() - begin) * 1e9)
+        if reason == "exit" and self.snapshots and not table["storages"]["address"]:
+            snapshot = False  # nothing is left: the snapshot of the dump before says more
         fields.update(table)
         self.write("holders", **fields)
         fields = table = None
@@ -1674,6 +1726,7 @@ class _Recorder:
             except OSError:
                 pass
             raise
+        self.snapshots += 1
         self.write("snapshot", file=os.path.basename(path), bytes=size, holders=number)
 
     # -- running out of memory
@@ -1727,10 +1780,14 @@ def start(run="run", history=True, max_entries=1_000_000, stacks="python", devic
     arguments. devices="all" also records storages in host memory, as device -1."""
     stop()
     try:
+        run = os.fspath(run)
+        if run.endswith(".snapana"):
+            run = run[:-len(".snapana")]
         _active[0] = _Recorder(run, history, max_entries, stacks, devices)
     except Exception as err:
         _active[0] = None
-        _quiet(lambda: sys.stderr.write("snapana_recorder: not recording: %s: %s\n" % (type(err).__name__, err)))
+        text = "snapana_recorder: not recording: %s: %s\n" % (type(err).__name__, err)
+        _quiet(lambda: os.write(2, text.encode("utf-8", "replace")))
 
 
 def step(epoch=None, label=None):
@@ -1833,17 +1890,25 @@ def _auto(run):
 
 def _count_steps(recorder):
     from torch.optim.optimizer import register_optimizer_step_post_hook  # 2.0
+    state = {"spent": 0.0, "cost": 0.5, "next": 8}
 
     def after(optimizer, args, kwargs):
-        if _active[0] is recorder and not recorder.manual and recorder.file.pid == os.getpid():
-            recorder.safely("step", lambda: recorder.step(None, None))
+        if _active[0] is not recorder or recorder.manual or recorder.file.pid != os.getpid():
+            return
+        recorder.safely("step", lambda: recorder.step(None, None))
+        begin = time.monotonic()
+        if recorder.steps >= state["next"] and state["spent"] + state["cost"] <= _DUMP_SHARE * (begin - recorder.started):
+            state["next"] = 2 * recorder.steps
+            _quiet(lambda: recorder.dump("dump", True))
+            state["cost"] = time.monotonic() - begin
+            state["spent"] += state["cost"]
     register_optimizer_step_post_hook(after)
 
 
 _USAGE = """usage: python -m snapana_recorder [-o RUN] (FILE | -m MODULE) [ARGUMENTS]
 
 Runs a program, and writes RUN.snapana and RUN.pickle (run, if not given) for snapana: a sample for each optimizer step,
-and who holds device memory when an allocation fails, when the program raises, and when it ends.
+and who holds device memory: at some steps, when an allocation fails, when the program raises, and when it ends.
 """
 
 
@@ -1852,8 +1917,6 @@ def _main():
     run = "run"
     if args[:1] == ["-o"] and len(args) > 1:
         run, args = args[1], args[2:]
-        if run.endswith(".snapana"):
-            run = run[:-len(".snapana")]
     if not args or args[0] in ("-h", "--help") or args[0] == "-m" and len(args) < 2 or args[0].startswith("-") and args[0] != "-m":
         sys.stderr.write(_USAGE)
         return 0 if args and args[0] in ("-h", "--help") else 2

@@ -1,0 +1,1107 @@
+"""Tests of snapana_recorder.py on CPU tensors: python3 -m unittest test_recorder. Needs torch."""
+import ast
+import collections
+import functools
+import gc
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import weakref
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+import snapana_recorder as r
+
+SOURCE = r.__file__
+SIZE = 1000  # elements of a tensor that a test looks for
+
+
+def unpack(data, at=0):
+    """One MessagePack value, strictly: (value, where it ends). IndexError or struct.error where the data ends."""
+    head = data[at]
+    at += 1
+    if head < 0x80:
+        return head, at
+    if head >= 0xE0:
+        return head - 256, at
+    if head < 0x90:
+        return unpack_map(data, at, head & 15)
+    if head < 0xA0:
+        return unpack_list(data, at, head & 15)
+    if head < 0xC0:
+        return unpack_text(data, at, head & 31)
+    if head in (0xC0, 0xC2, 0xC3):
+        return {0xC0: None, 0xC2: False, 0xC3: True}[head], at
+    for code, form in ((0xCB, ">d"), (0xCC, ">B"), (0xCD, ">H"), (0xCE, ">I"), (0xCF, ">Q"), (0xD3, ">q")):
+        if head == code:
+            return struct.unpack_from(form, data, at)[0], at + struct.calcsize(form)
+    for codes, read in (((0xD9, 0xDA, 0xDB), unpack_text), ((None, 0xDC, 0xDD), unpack_list), ((None, 0xDE, 0xDF), unpack_map)):
+        if head in codes:
+            form = (">B", ">H", ">I")[codes.index(head)]
+            return read(data, at + struct.calcsize(form), struct.unpack_from(form, data, at)[0])
+    raise ValueError("byte 0x%02x at %d" % (head, at - 1))
+
+
+def unpack_text(data, at, size):
+    if at + size > len(data):
+        raise IndexError
+    return data[at:at + size].decode("utf-8"), at + size
+
+
+def unpack_list(data, at, size):
+    items = []
+    for _ in range(size):
+        item, at = unpack(data, at)
+        items.append(item)
+    return items, at
+
+
+def unpack_map(data, at, size):
+    items = {}
+    for _ in range(size):
+        key, at = unpack(data, at)
+        items[key], at = unpack(data, at)
+    return items, at
+
+
+def records(path):
+    """The complete records of a file, and how many bytes follow them."""
+    with open(path, "rb") as f:
+        data = f.read()
+    found, at = [], 0
+    while at < len(data):
+        try:
+            record, at = unpack(data, at)
+        except (IndexError, struct.error):
+            break
+        found.append(record)
+    return found, len(data) - at
+
+
+class Graph:
+    """A holders record, for questions."""
+
+    def __init__(self, record):
+        self.record = record
+        words = record["strings"]
+        n = record["nodes"]
+        self.nodes = [dict(kind=words[k], type=words[t], name=words[m], file=words[f], line=line, root=words[r_], cycle=c)
+                      for k, t, m, f, line, r_, c in zip(n["kind"], n["type"], n["name"], n["file"], n["line"], n["root"], n["cycle"])]
+        e = record["edges"]
+        self.sources = collections.defaultdict(list)
+        for a, b, kind, label in zip(e["from"], e["to"], e["kind"], e["label"]):
+            self.sources[b].append((a, words[kind], words[label]))
+        self.notes = " ".join(record["notes"])
+        t, s = record["tensors"], record["storages"]
+        self.tensors = [dict(node=t["node"][i], address=s["address"][t["storage"][i]], bytes=s["bytes"][t["storage"][i]], shape=words[t["shape"][i]],
+                             dtype=words[t["dtype"][i]], flags=t["flags"][i], offset=t["offset"][i]) for i in range(len(t["node"]))]
+
+    def of(self, address):
+        return [t for t in self.tensors if t["address"] == address]
+
+    def starts(self, address, *steps):
+        """The nodes from which edges ("kind label" or "kind") lead, in this order, to a tensor at an address."""
+        at = {t["node"] for t in self.of(address)}
+        for step in reversed(steps):
+            kind, _, label = step.partition(" ")
+            at = {a for b in at for a, k, text in self.sources[b] if k == kind and (not label or text == label)}
+        return [self.nodes[a] for a in at]
+
+    def reached(self, address):
+        """The roots from which a tensor at an address is reached."""
+        todo = [t["node"] for t in self.of(address)]
+        seen = set(todo)
+        while todo:
+            for a, _, _ in self.sources[todo.pop()]:
+                if a not in seen:
+                    seen.add(a)
+                    todo.append(a)
+        return {self.nodes[n]["root"] for n in seen} - {""}
+
+
+def make(**options):
+    t = torch.zeros(SIZE, **options)
+    return t, t.data_ptr()
+
+
+class Recorded(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.run_path = os.path.join(self.dir.name, "run")
+        self.keep = []
+
+    def tearDown(self):
+        r.stop()
+        self.dir.cleanup()
+
+    def graph(self):
+        r.start(self.run_path, devices="all")
+        r.dump()
+        r.stop()
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x for x in found if x["type"] == "fault"], [])
+        return Graph([x for x in found if x["type"] == "holders"][-1])
+
+    def holder(self, address, *steps):
+        """The one node at the start of a chain of references to a tensor."""
+        graph = self.graph()
+        found = graph.starts(address, *steps)
+        self.assertEqual(len(found), 1, "%s: %s" % (steps, self.explain(graph, address)))
+        return found[0]
+
+    def explain(self, graph, address):
+        lines, at = [], [t["node"] for t in graph.of(address)]
+        for _ in range(4):
+            lines.append(str([(graph.nodes[b]["kind"], k, label, graph.nodes[a]["kind"], graph.nodes[a]["name"]) for b in at for a, k, label in graph.sources[b]]))
+            at = [a for b in at for a, _, _ in graph.sources[b]]
+        return "\n".join(lines)
+
+
+MODULE_GLOBAL = {}
+
+
+class Holders(Recorded):
+    def test_tensor(self):
+        t = torch.zeros(30, 40, requires_grad=True)[10:]
+        found = [x for x in self.graph().of(t.untyped_storage().data_ptr() if hasattr(t, "untyped_storage") else t.storage().data_ptr()) if x["shape"] == "20x40"]
+        self.assertEqual([(x["bytes"], x["dtype"], x["flags"], x["offset"]) for x in found], [(4800, "float32", 1 | 4, 1600)])
+
+    def test_views_share_a_storage(self):
+        t, address = make()
+        view = t[5:]
+        self.assertEqual(len(self.graph().of(address)), 2)
+        del view
+
+    def test_local(self):
+        def work():
+            mine, address = make()
+            return self.holder(address, "local mine")
+        node = work()
+        self.assertEqual((node["kind"], node["root"], node["name"].split(".")[-1]), ("frame", "frame", "work"))
+        self.assertEqual(node["file"], __file__)
+
+    def test_local_of_another_thread(self):
+        ready, done, address = threading.Event(), threading.Event(), []
+
+        def work():
+            mine, at = make()
+            address.append(at)
+            ready.set()
+            done.wait()
+            del mine
+        thread = threading.Thread(target=work)
+        thread.start()
+        ready.wait()
+        try:
+            self.assertEqual(self.holder(address[0], "local mine")["root"], "frame")
+        finally:
+            done.set()
+            thread.join()
+
+    def test_closure(self):
+        def maker():
+            history = []
+
+            def validate():
+                t, address = make()
+                history.append(t)
+                return address
+            return validate
+        validate = maker()
+        address = validate()
+        node = self.holder(address, "closure history", "contents", "index 0")
+        self.assertEqual((node["kind"], node["name"].split(".")[-1]), ("function", "validate"))
+        self.assertEqual(node["line"], validate.__code__.co_firstlineno)
+
+    def test_global(self):
+        t, address = make()
+        MODULE_GLOBAL["k"] = t
+        del t
+        try:
+            node = self.holder(address, "global MODULE_GLOBAL", "key 'k'")
+            self.assertEqual((node["kind"], node["root"], node["name"]), ("module", "module", __name__))
+        finally:
+            MODULE_GLOBAL.clear()
+
+    def test_namespace_of_no_module(self):
+        space = {"torch": torch, "__name__": "cell"}
+        exec("t = torch.zeros(1000)\ndef f(): pass", space)
+        f, address = space["f"], space["t"].data_ptr()
+        del space
+        node = self.holder(address, "global t")
+        self.assertEqual((node["kind"], node["name"]), ("module", "cell"))
+        del f
+
+    def test_attributes(self):
+        class Plain:
+            pass
+
+        class Slotted:
+            __slots__ = ("tensor",)
+
+        for cls in (Plain, Slotted):
+            with self.subTest(cls.__name__):
+                o = cls()
+                o.tensor, address = make()
+                node = self.holder(address, "attr tensor")
+                self.assertEqual(node["kind"], "object")
+                self.assertTrue(node["type"].endswith(cls.__name__), node["type"])
+                self.keep.append(o)
+
+    def test_attribute_of_a_module(self):
+        m = torch.nn.Linear(SIZE, 1)
+        node = self.holder(m.weight.data_ptr(), "attr _parameters", "key 'weight'")
+        self.assertEqual(node["type"], "torch.nn.modules.linear.Linear")
+
+    def test_class(self):
+        class Config:
+            cache, address = make()
+        node = self.holder(Config.address, "attr cache")
+        self.assertEqual((node["kind"], node["root"]), ("class", "class"))
+
+    def test_containers(self):
+        for kind, step, build in (
+                ("list", "index 1", lambda t: [0, t]),
+                ("tuple", "index 0", lambda t: (t,)),
+                ("deque", "index 2", lambda t: collections.deque([0, 0, t])),
+                ("set", "element", lambda t: {t}),
+                ("dict", "key ('a', 7)", lambda t: {("a", 7): t}),
+                ("dict", "dictkey", lambda t: {t: 1}),
+                ("dict", "key None", lambda t: collections.OrderedDict({None: t})),
+                ("dict", "key 'x'", lambda t: collections.defaultdict(list, x=t)),
+                ("list", "index 0", lambda t: type("Stack", (list,), {})([t]))):
+            with self.subTest(kind + " " + step):
+                t, address = make()
+                self.keep = build(t)
+                del t
+                self.assertEqual(self.holder(address, step)["kind"], kind)
+                self.assertEqual(self.holder(address, "attr keep", step)["kind"], "object")
+
+    def test_long_keys(self):
+        t, address = make()
+        self.keep = {"k" * 1000: t}
+        graph = self.graph()
+        found = [label for tensor in graph.of(address) for _, kind, label in graph.sources[tensor["node"]] if kind == "key"]
+        self.assertEqual([len(x) for x in found], [80])
+
+    def test_functions(self):
+        t, address = make()
+
+        def f(a, given=t, *, named=t):
+            pass
+        del t
+        self.assertEqual(self.holder(address, "default given")["kind"], "function")
+        self.assertEqual(self.holder(address, "default named")["kind"], "function")
+
+    def test_partial(self):
+        t, address = make()
+        self.keep = functools.partial(len, t)
+        del t
+        self.assertEqual(self.holder(address, "args 0")["kind"], "partial")
+
+    def test_bound_method(self):
+        class Model:
+            def forward(self):
+                pass
+        m = Model()
+        m.w, address = make()
+        self.keep = m.forward
+        del m
+        node = self.holder(address, "self", "attr w")
+        self.assertEqual((node["kind"], node["name"].split(".")[-1]), ("method", "forward"))
+
+    def test_lru_cache(self):
+        for size in (None, 8):
+            with self.subTest(maxsize=size):
+                @functools.lru_cache(maxsize=size)
+                def table(n):
+                    return make()[0]
+                address = table(1).data_ptr()
+                node = self.holder(address, *(("cache", "key") if size is None else ("cache",)))
+                self.assertEqual((node["kind"], node["name"].split(".")[-1]), ("lru_cache", "table"))
+                self.keep.append(table)
+
+    def test_generator(self):
+        def batches():
+            current, address = make()
+            yield address
+            del current
+        self.keep = batches()
+        address = next(self.keep)
+        node = self.holder(address, "local current")
+        self.assertEqual((node["kind"], node["name"].split(".")[-1]), ("generator", "batches"))
+        self.assertEqual(node["line"], batches.__code__.co_firstlineno + 2)
+
+    def test_coroutine(self):
+        class Wait:
+            def __await__(self):
+                yield
+
+        async def serve(out):
+            request, address = make()
+            out.append(address)
+            await Wait()
+            del request
+
+        out = []
+        self.keep = serve(out)
+        self.keep.send(None)
+        self.assertEqual(self.holder(out[0], "local request")["kind"], "generator")
+        self.keep.close()
+
+    def test_exception(self):
+        def fail(out):
+            scratch, address = make()
+            out.append(address)
+            raise ValueError("bad batch")
+        out = []
+        try:
+            fail(out)
+        except ValueError as err:
+            self.keep = err
+        node = self.holder(out[0], "frame", "frame next", "frame", "local scratch")
+        self.assertEqual(node["kind"], "exception")
+        self.assertEqual(self.holder(out[0], "attr keep", "frame", "frame next", "frame", "local scratch")["kind"], "object")
+        entry = self.holder(out[0], "frame", "local scratch")
+        self.assertEqual((entry["kind"], entry["name"].split(".")[-1], entry["line"]), ("traceback", "fail", fail.__code__.co_firstlineno + 3))
+
+    def test_exception_being_handled(self):
+        def fail(out):
+            scratch, address = make()
+            out.append(address)
+            raise ValueError
+        out = []
+        try:
+            fail(out)
+        except ValueError:
+            node = self.holder(out[0], "frame", "frame next", "frame", "local scratch")
+        self.assertEqual(node["root"], "interpreter")
+
+    def test_cause(self):
+        def fail(out):
+            scratch, address = make()
+            out.append(address)
+            raise ValueError
+        out = []
+        try:
+            try:
+                fail(out)
+            except ValueError as err:
+                raise KeyError from err
+        except KeyError as err:
+            self.keep = err
+        self.assertEqual(self.holder(out[0], "cause __cause__", "frame", "frame next", "frame", "local scratch")["type"], "KeyError")
+
+    def test_hooks(self):
+        def capture(features):
+            def hook(module, inputs, output):
+                features.append(output)
+            return hook
+        m = torch.nn.Linear(SIZE, SIZE)
+        features = []
+        m.register_forward_hook(capture(features))
+        features = None
+        address = m(torch.zeros(2, SIZE)).data_ptr()
+        node = self.holder(address, "hook _forward_hooks", "key", "closure features", "contents", "index 0")
+        self.assertEqual(node["type"], "torch.nn.modules.linear.Linear")
+
+    def test_hook_of_a_tensor(self):
+        w = torch.zeros(3, requires_grad=True)
+        held, address = make()
+
+        def hook(grad, held=held):
+            pass
+        w.register_hook(hook)
+        del held, hook
+        self.assertEqual(self.holder(address, "hook _backward_hooks", "key", "default held")["kind"], "tensor")
+
+    def test_thread_local(self):
+        self.keep = threading.local()
+        self.keep.tensor, address = make()
+        self.assertIn("frame", self.graph().reached(address))
+
+    def test_cycle(self):
+        class Node:
+            pass
+        gc.collect()
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            a, b = Node(), Node()
+            a.tensor, address = make()
+            a.other, b.other = b, a
+            del a, b
+            graph = self.graph()
+            self.assertEqual(graph.reached(address), {"cycle"})
+            self.assertEqual(len({n["cycle"] for n in graph.nodes if n["root"] == "cycle"}), 1)
+            self.assertEqual(graph.record["collected"], 3)
+        finally:
+            if enabled:
+                gc.enable()
+            gc.collect()
+
+    def test_view_and_its_base(self):
+        t, address = make()
+        self.keep = t[3:]
+        del t
+        graph = self.graph()
+        self.assertEqual(len(graph.starts(address, "attr keep", "base")), 1)
+
+
+class Autograd(Recorded):
+    def test_saved_tensors_without_python_objects(self):
+        def forward():
+            x, address = make(requires_grad=True)
+            middle = (x * 2).exp()  # saves its result, which no Python object refers to after this function
+            return middle.sum(), middle.data_ptr()
+        loss, address = forward()
+        self.keep = [loss]
+        del loss
+        graph = self.graph()
+        found = graph.of(address)
+        self.assertEqual([(t["bytes"], t["flags"] & 16) for t in found], [(4 * SIZE, 16)])
+        self.assertEqual([n["type"] for n in graph.starts(address, "saved _saved_result")], ["ExpBackward0"])
+        self.assertEqual([n["kind"] for n in graph.starts(address, "index 0", "grad_fn", "next 0", "saved")], ["list"])
+
+    def test_leaf(self):
+        def forward():
+            x, address = make(requires_grad=True)
+            return (x * 2).sum(), address
+        self.keep, address = forward()
+        self.assertEqual(self.holder(address, "grad_fn", "next", "next", "variable")["kind"], "tensor")
+
+    def test_gradient_that_python_never_saw(self):
+        m = torch.nn.Linear(SIZE, 1)
+        m(torch.ones(1, SIZE)).sum().backward()
+        graph = self.graph()
+        grads = [t for t in graph.tensors if any(k == "grad" for _, k, _ in graph.sources[t["node"]])]
+        self.assertIn("1x%d" % SIZE, [t["shape"] for t in grads])
+
+    def test_context_of_a_function(self):
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, out):
+                ctx.extra = torch.zeros(SIZE)
+                out.append(ctx.extra.data_ptr())
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g, None
+        out = []
+        x, address = make(requires_grad=True)
+        self.keep = Double.apply(x, out)
+        node = self.holder(out[0], "grad_fn", "attr extra")
+        self.assertEqual(node["kind"], "tensor")
+        self.assertIn("node", [n["kind"] for n in self.graph().starts(address, "saved saved_tensors[0]")])
+
+    def test_cycle_through_the_graph(self):
+        """A function that keeps its own output in ctx: neither reference counting nor gc can ever free it."""
+        class Keep(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.out = []
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+        x, _ = make(requires_grad=True)
+        y = Keep.apply(x)
+        y.grad_fn.out.append(y)
+        address = y.data_ptr()
+        del y
+        self.assertEqual(self.graph().reached(address), {"cycle"})
+
+    def test_owned_by_cpp(self):
+        plain = torch.nn.Linear(SIZE, 1, bias=False)
+        address = plain.weight.data_ptr()
+        self.keep = torch.jit.script(plain)._c
+        del plain
+        graph = self.graph()
+        self.assertEqual(graph.reached(address), {"cpp"})
+        self.assertEqual([n["kind"] for n in graph.starts(address, "owner")], ["cpp"])
+
+    def test_held_by_the_evaluation_stack(self):
+        address = []
+
+        def pairs():
+            t, at = make()
+            address.append(at)
+            return [t, None]
+        for item in pairs():
+            if item is not None:
+                continue
+            graph = self.graph()
+        self.assertEqual(graph.reached(address[0]), {"unknown"})
+
+    def test_freed_graph(self):
+        x, _ = make(requires_grad=True)
+        loss = x.exp().sum()
+        loss.backward()
+        self.assertEqual(self.graph().notes, "")
+
+
+class Hooked(Recorded):
+    """Hooks of saved tensors, tensor subclasses and function modes are the program's code, which must not run."""
+
+    def test_saved_tensor_hooks(self):
+        calls = []
+
+        def pack(t):
+            return [t]
+
+        def give(packed):
+            calls.append(1)
+            return packed[0]
+        x, _ = make(requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(pack, give):
+            y = x.exp()
+        graph = self.graph()
+        self.assertEqual(calls, [])
+        self.assertIn("1 saved tensors are behind unpack hooks", graph.notes)
+        y.sum().backward()
+        self.assertEqual(calls, [1])
+
+    def test_checkpoint(self):
+        for reentrant in (False, True):
+            with self.subTest(use_reentrant=reentrant):
+                calls = []
+
+                def block(x):
+                    calls.append(1)
+                    return x.exp().sin()
+                x, _ = make(requires_grad=True)
+                y = checkpoint(block, x * 1, use_reentrant=reentrant).sum()
+                self.assertEqual(len(calls), 1)
+                self.graph()
+                self.assertEqual(len(calls), 1)
+                y.backward()
+                self.assertEqual(len(calls), 2)
+
+    def test_save_on_cpu(self):
+        x, _ = make(requires_grad=True)
+        with torch.autograd.graph.save_on_cpu():
+            y = x.exp().sum()
+        self.graph()
+        y.backward()
+
+    def test_subclass(self):
+        calls = []
+
+        class Loud(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, kinds, args=(), kwargs=None):
+                calls.append(func)
+                return super().__torch_function__(func, kinds, args, kwargs or {})
+        t, address = make()
+        self.keep = t.as_subclass(Loud)
+        del t
+        calls.clear()
+        graph = self.graph()
+        self.assertEqual(calls, [])
+        self.assertEqual([graph.nodes[t["node"]]["type"].split(".")[-1] for t in graph.of(address)].count("Loud"), 1)
+
+    def test_dispatch_subclass(self):
+        calls = []
+
+        class Wrapper(torch.Tensor):
+            @staticmethod
+            def __new__(cls, inner):
+                t = torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+                t.inner = inner
+                return t
+
+            @classmethod
+            def __torch_dispatch__(cls, func, kinds, args=(), kwargs=None):
+                calls.append(func)
+                raise NotImplementedError
+        t, address = make()
+        self.keep = Wrapper(t)
+        del t
+        calls.clear()
+        self.assertEqual(self.holder(address, "attr keep", "attr inner")["kind"], "object")
+        self.assertEqual(calls, [])
+
+    def test_function_mode(self):
+        from torch.overrides import TorchFunctionMode
+        calls = []
+
+        class Mode(TorchFunctionMode):
+            def __torch_function__(self, func, kinds, args=(), kwargs=None):
+                calls.append(func)
+                return func(*args, **(kwargs or {}))
+        t, _ = make()
+        r.start(self.run_path, devices="all")
+        with Mode():
+            calls.clear()
+            r.step()
+            r.dump()
+            self.assertEqual(calls, [])
+
+    def test_meta_tensors_are_left_out(self):
+        t = torch.zeros(SIZE, device="meta")
+        self.assertNotIn(0, [x["address"] for x in self.graph().tensors])
+        del t
+
+
+class Hostile(Recorded):
+    def test_runs_no_code_of_the_program(self):
+        calls = []
+
+        def loud(name):
+            def method(self, *args):
+                calls.append(name)
+                raise RuntimeError(name)
+            return method
+
+        class Meta(type):
+            __instancecheck__ = loud("__instancecheck__")
+            __subclasscheck__ = loud("__subclasscheck__")
+            __getattribute__ = loud("meta __getattribute__")
+            __eq__ = loud("meta __eq__")
+            __hash__ = loud("meta __hash__")
+            __repr__ = loud("meta __repr__")
+        watching = []
+
+        def delete(self):
+            if watching:
+                calls.append("__del__")
+        names = ("__getattribute__", "__getattr__", "__repr__", "__str__", "__eq__", "__len__", "__bool__", "__iter__", "__getitem__", "__dir__",
+                 "__sizeof__", "__index__", "__contains__", "__format__", "__call__", "__get__")
+        space = {name: loud(name) for name in names}
+        space["__hash__"] = lambda self: 1
+        space["__del__"] = delete
+        space["__class__"] = property(loud("__class__"))
+        space["hidden"] = property(loud("property"))
+        for base in (object, list, dict):
+            cls = Meta("Hostile", (base,), dict(space))
+            o = object.__new__(cls) if base is object else base.__new__(cls)
+            t, address = make()
+            object.__setattr__(o, "tensor", t)
+            self.keep.append(o)
+            t = {o: make()[0]}
+            self.keep.append(t)
+            t = None
+            calls.clear()
+            watching.append(1)
+            r.start(self.run_path, devices="all")
+            r.step()
+            r.dump()
+            r.stop()
+            watching.clear()
+            self.assertEqual(calls, [])
+            found, _ = records(self.run_path + ".snapana")
+            self.assertEqual([x for x in found if x["type"] == "fault"], [])
+            graph = Graph(found[-2])
+            self.assertEqual([n["type"].split(".")[-1] for n in graph.starts(address, "attr tensor")], ["Hostile"])
+        self.assertIn("key <", " ".join(k + " " + text for s in graph.sources.values() for _, k, text in s))
+
+    def test_str_subclass_as_name(self):
+        calls = []
+
+        class Name(str):
+            def __eq__(self, other):
+                calls.append(1)
+                return str.__eq__(self, other)
+            __hash__ = str.__hash__
+        t, _ = make()
+        self.keep = {Name("a"): t}
+        calls.clear()
+        self.graph()
+        self.assertEqual(calls, [])
+
+    def test_keeps_nothing_alive(self):
+        class Holder:
+            pass
+        for _ in range(2):  # the second dump finds wrappers that the first one made
+            o = Holder()
+            o.t, _ = make(requires_grad=True)
+            o.loss = (o.t * 2).exp().sum()
+            ends = [weakref.ref(o), weakref.ref(o.t), weakref.ref(o.loss)]
+            self.graph()
+            gc_was = gc.isenabled()
+            gc.disable()
+            try:
+                del o
+                self.assertEqual([e() for e in ends], [None] * 3)
+            finally:
+                if gc_was:
+                    gc.enable()
+
+    def test_keeps_no_local_alive(self):
+        """Reading f_locals must not leave a copy of a running function's variables behind."""
+        ends = []
+
+        def work():
+            mine = make()[0]
+            ends.append(weakref.ref(mine))
+            self.graph()
+            mine = None
+            self.assertIsNone(ends[0]())
+
+        def batches():
+            mine = make()[0]
+            ends.append(weakref.ref(mine))
+            yield
+            mine = None
+            yield
+        work()
+        it = batches()
+        next(it)
+        self.graph()
+        next(it)
+        self.assertIsNone(ends[1]())
+
+    def test_locals_of_the_program_stay(self):
+        def work():
+            first = 1
+            space = locals()
+            t, _ = make()
+            self.graph()
+            return space["first"]
+        self.assertEqual(work(), 1)
+
+    def test_collector_stays_as_it_is(self):
+        class Node:
+            pass
+        before = gc.isenabled(), gc.get_threshold(), gc.get_debug(), list(gc.callbacks), len(gc.garbage)
+        gone = []
+        gc.disable()
+        try:
+            n = Node()
+            n.self = n
+            n.t, _ = make()
+            weakref.finalize(n, gone.append, 1)
+            del n
+            self.graph()
+            self.assertEqual(gone, [], "the recorder has collected")
+        finally:
+            gc.enable()
+        gc.collect()
+        self.assertEqual(gone, [1])
+        self.assertEqual((gc.isenabled(), gc.get_threshold(), gc.get_debug(), list(gc.callbacks), len(gc.garbage)), before)
+
+    def test_trace_and_profile_functions_come_back(self):
+        def trace(frame, event, arg):
+            return None
+        for get, put in ((sys.gettrace, sys.settrace), (sys.getprofile, sys.setprofile)):
+            old = get()
+            put(trace)
+            try:
+                self.graph()
+                self.assertIs(get(), trace)
+            finally:
+                put(old)
+        self.assertIsNone(sys.getprofile())
+
+    def test_under_a_debugger_and_a_profiler_hooks_stay_unread(self):
+        calls = []
+        x, _ = make(requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: calls.append(1) or t):
+            y = x.exp()
+        old = sys.gettrace(), sys.getprofile()
+        sys.settrace(lambda *a: None)
+        sys.setprofile(lambda *a: None)
+        try:
+            graph = self.graph()
+        finally:
+            sys.settrace(old[0])
+            sys.setprofile(old[1])
+        self.assertEqual(calls, [])
+        self.assertIn("were not read", graph.notes)
+        del y
+
+
+class Files(Recorded):
+    def read(self, suffix=""):
+        found, rest = records(self.run_path + suffix + ".snapana")
+        self.assertEqual(rest, 0)
+        return found
+
+    def test_records(self):
+        with r.record(self.run_path) as rec:
+            rec.step(epoch=2, label="train")
+            rec.step()
+        found = self.read()
+        self.assertEqual([x["type"] for x in found], ["header", "env", "sample", "sample", "holders", "end"])
+        for x in found:
+            self.assertEqual(list(x)[:2], ["type", "time"])
+        header, env, first, second, holders, end = found
+        self.assertEqual((header["format"], header["version"], header["producer"], header["pid"]), ("snapana", 1, "recorder", os.getpid()))
+        self.assertEqual(env["env"]["torch.version"], str(torch.__version__))
+        self.assertEqual((first["step"], first["epoch"], first["label"], second["step"]), (0, 2, "train", 1))
+        self.assertGreater(first["host"]["rss"], 0)
+        self.assertEqual((holders["id"], holders["step"], holders["reason"]), (0, 2, "exit"))
+        self.assertEqual((end["steps"], end["reason"]), (2, "stop"))
+
+    def test_block_that_raises(self):
+        with self.assertRaises(ValueError):
+            with r.record(self.run_path, devices="all"):
+                t, address = make()
+                raise ValueError
+        holders = [x for x in self.read() if x["type"] == "holders"]
+        self.assertEqual([x["reason"] for x in holders], ["exception"])
+        self.assertIn("frame", Graph(holders[0]).reached(address))
+        self.assertEqual(self.read()[-1]["reason"], "exception")
+
+    def test_columns_fit_together(self):
+        self.keep = [torch.zeros(5), {"a": torch.zeros(6)}, lambda t=torch.zeros(7): t]
+        record = self.graph().record
+        nodes, words = len(record["nodes"]["kind"]), len(record["strings"])
+        self.assertEqual(record["strings"][0], "")
+        for table in ("storages", "tensors", "nodes", "edges"):
+            self.assertEqual(len({len(c) for c in record[table].values()}), 1, table)
+        for table, column in (("tensors", "shape"), ("tensors", "dtype"), ("nodes", "kind"), ("nodes", "type"), ("nodes", "name"), ("nodes", "file"),
+                              ("nodes", "root"), ("edges", "kind"), ("edges", "label")):
+            self.assertTrue(all(0 <= s < words for s in record[table][column]), table + column)
+        for table, column in (("tensors", "node"), ("edges", "from"), ("edges", "to")):
+            self.assertTrue(all(0 <= n < nodes for n in record[table][column]), table + column)
+        self.assertTrue(all(0 <= s < len(record["storages"]["bytes"]) for s in record["tensors"]["storage"]))
+
+    def test_every_tensor_has_a_root(self):
+        self.keep = [torch.nn.Linear(3, 3), torch.zeros(5)]
+        graph = self.graph()
+        for t in graph.tensors:
+            self.assertTrue(graph.reached(t["address"]), graph.nodes[t["node"]])
+
+    def test_ranks(self):
+        os.environ["RANK"] = "3"
+        try:
+            r.start(self.run_path)
+            r.stop()
+        finally:
+            del os.environ["RANK"]
+        self.assertEqual(self.read(".rank3")[0]["rank"], 3)
+
+    def test_an_earlier_run_is_kept(self):
+        for _ in range(2):
+            r.start(self.run_path)
+            r.step()
+            r.stop()
+        self.assertEqual(len([x for x in self.read() if x["type"] == "header"]), 1)
+        self.assertTrue(os.path.exists(self.run_path + ".snapana.old"))
+
+    def test_forked_child_stays_silent(self):
+        r.start(self.run_path)
+        r.step()
+        pid = os.fork()
+        if pid == 0:
+            r.step()
+            r.dump()
+            r.stop()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        r.step()
+        r.stop()
+        self.assertEqual([x["step"] for x in self.read() if x["type"] == "sample"], [0, 1])
+
+    def test_forked_child_may_record_for_itself(self):
+        r.start(self.run_path)
+        pid = os.fork()
+        if pid == 0:
+            r.start(self.run_path)
+            r.step()
+            r.stop()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        r.stop()
+        self.assertEqual([x["type"] for x in self.read()], ["header", "env", "end"])
+        self.assertEqual([x["type"] for x in self.read(".pid%d" % pid)], ["header", "env", "sample", "end"])
+
+    def test_thinning(self):
+        old, r._SAMPLE_BYTES = r._SAMPLE_BYTES, 2000
+        try:
+            r.start(self.run_path)
+            for _ in range(400):
+                r.step()
+            r.stop()
+        finally:
+            r._SAMPLE_BYTES = old
+        samples = [x for x in self.read() if x["type"] == "sample"]
+        self.assertLess(len(samples), 200)
+        self.assertEqual(samples[0].get("every"), None)
+        self.assertGreater(samples[-1]["every"], 1)
+        self.assertEqual(samples[-1]["step"] % samples[-1]["every"], 0)
+        self.assertEqual(self.read()[-1]["steps"], 400)
+
+    def test_nowhere_to_write(self):
+        code = "import snapana_recorder as r; r.start('missing/run'); r.step(); r.dump(); r.on_oom(); r.stop()"
+        done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(os.path.abspath(SOURCE)), stderr=subprocess.PIPE, universal_newlines=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("snapana_recorder: not recording: FileNotFoundError", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_full_disk_leaves_whole_records(self):
+        r.start(self.run_path)
+        r.step()
+        file = r._active[0].file
+        write, state = os.write, [0]
+
+        def short(fd, data):
+            state[0] += 1
+            if state[0] == 1:
+                return write(fd, data[:5])
+            raise OSError(28, "No space left on device")
+        os.write = short
+        try:
+            r.step()
+        finally:
+            os.write = write
+        r.step()
+        r.stop()
+        self.assertEqual([x["step"] for x in self.read() if x["type"] == "sample"], [0, 2])
+        self.assertIsNone(file.fd)
+
+    def test_messagepack(self):
+        for value in (0, 127, 128, 255, 256, 65535, 65536, 2 ** 32, 2 ** 64 - 1, -1, -32, -33, -2 ** 63, 1.5, True, False, None, "", "a" * 31, "a" * 32,
+                      "é" * 200, "x" * 70000, [], list(range(15)), list(range(16)), list(range(70000)), {"a": {"b": [1]}}, {str(i): i for i in range(20)}):
+            out = bytearray()
+            r._pack(value, out)
+            self.assertEqual(unpack(bytes(out)), (value, len(out)))
+        out = bytearray()
+        r._pack("\ud800", out)
+        self.assertIn("\ufffd", unpack(bytes(out))[0])
+
+
+class Programs(Recorded):
+    def run_program(self, *args, **files):
+        for name, text in files.items():
+            with open(os.path.join(self.dir.name, name + ".py"), "w") as f:
+                f.write(text)
+        env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)))
+        return subprocess.run([sys.executable, "-m", "snapana_recorder"] + list(args), cwd=self.dir.name, env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True)
+
+    PROGRAM = """
+import os, sys
+assert "torch" not in sys.modules, "imported before the program could set up its environment"
+import torch
+model = torch.nn.Linear(4, 4)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(3):
+    model(torch.zeros(2, 4)).sum().backward()
+    opt.step()
+print(__name__, sys.argv[1:], sys.argv[0].endswith("train.py"), sys.modules["__main__"].model is model)
+if "fail" in sys.argv: raise ValueError("bad")
+if "exit" in sys.argv: sys.exit(5)
+"""
+
+    def check(self, done, code, reason):
+        self.assertEqual(done.returncode, code, done.stderr)
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x["reason"] for x in found if x["type"] == "holders"], [reason])
+        self.assertEqual(found[-1]["type"], "end")
+        if hasattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook"):
+            self.assertEqual(len([x for x in found if x["type"] == "sample"]), 3)
+        else:
+            self.assertEqual([x["where"] for x in found if x["type"] == "fault"], ["oom", "steps"])
+
+    def test_script(self):
+        done = self.run_program("train.py", "--lr", "3", train=self.PROGRAM)
+        self.assertEqual(done.stdout, "__main__ ['--lr', '3'] True True\n", done.stderr)
+        self.assertEqual(done.stderr, "")
+        self.check(done, 0, "exit")
+
+    def test_module(self):
+        done = self.run_program("-m", "train", "a", train=self.PROGRAM)
+        self.assertEqual(done.stdout, "__main__ ['a'] True True\n", done.stderr)
+        self.check(done, 0, "exit")
+
+    def test_script_that_raises(self):
+        done = self.run_program("train.py", "fail", train=self.PROGRAM)
+        self.assertIn('File "train.py", line 11, in <module>', done.stderr)
+        self.assertIn("ValueError: bad", done.stderr)
+        self.assertNotIn("snapana_recorder.py", done.stderr)
+        self.check(done, 1, "exception")
+
+    def test_script_that_exits(self):
+        self.check(self.run_program("train.py", "exit", train=self.PROGRAM), 5, "exit")
+
+    def test_script_without_torch(self):
+        done = self.run_program("plain.py", plain="print('hello')")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "hello\n", ""))
+
+    def test_usage(self):
+        self.assertEqual(self.run_program().returncode, 2)
+        self.assertEqual(self.run_program("missing.py").returncode, 2)
+        self.assertEqual(self.run_program("-m", "no_such_module").returncode, 2)
+
+
+class Killed(Recorded):
+    def test_kill(self):
+        """A process killed at any moment leaves a file whose records are whole, but for the last one."""
+        for i in range(50):
+            path = os.path.join(self.dir.name, "k%d" % i)
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    r.start(path, devices="all")
+                    while True:
+                        r.step()
+                        if i % 2:
+                            r._active[0].write("holders", columns=list(range(100000)))
+                finally:
+                    os._exit(1)
+            while not os.path.exists(path + ".snapana") or os.path.getsize(path + ".snapana") < 3000:
+                pass
+            threading.Event().wait((i * 7919 % 50) / 5000)
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+            found, rest = records(path + ".snapana")
+            self.assertEqual(found[0]["type"], "header")
+            self.assertGreater(len([x for x in found if x["type"] == "sample"]), 0)
+            size = os.path.getsize(path + ".snapana")
+            self.assertTrue(0 <= rest < size)
+            self.assertNotIn("end", [x["type"] for x in found])
+
+
+class Threads(Recorded):
+    PROGRAM = """
+import sys, threading
+import torch, snapana_recorder as r
+done = []
+
+def train():
+    model = torch.nn.Linear(20, 20)
+    while not done:
+        keep = [model(torch.zeros(3, 20)).relu() for _ in range(50)]
+        model(torch.zeros(2, 20)).sum().backward()
+
+threads = [threading.Thread(target=train) for _ in range(2)]
+for t in threads:
+    t.start()
+r.start(sys.argv[1], devices="all")
+for _ in range(5):
+    r.dump()
+    r.step()
+r.stop()
+done.append(1)
+for t in threads:
+    t.join()
+"""
+
+    def test_while_other_threads_train(self):
+        done = subprocess.run([sys.executable, "-c", self.PROGRAM, self.run_path], cwd=os.path.dirname(os.path.abspath(SOURCE)), stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x["type"] for x in found if x["type"] in ("holders", "fault", "end")], ["holders"] * 5 + ["end"])
+
+
+class Source(unittest.TestCase):
+    def test_old_python_can_read_it(self):
+        with open(SOURCE, encoding="utf-8") as f:
+            ast.parse(f.read(), feature_version=(3, 8))
+
+
+if __name__ == "__main__":
+    unittest.main()
