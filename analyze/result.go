@@ -5,6 +5,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/ghost/holder"
 	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
@@ -19,7 +20,10 @@ type Result struct {
 	Snapshot *snapshot.Snapshot
 	Devices  []Device // by ordinal; also those that the process had and did not use
 	Verdict  verdict.Verdict
-	Quality  []Note
+	// Holders says which Python objects keep the memory at the end, nil without a recorder's
+	// file that has a dump of them.
+	Holders *holder.Result
+	Quality []Note
 }
 
 // Books adds up the checks of all devices: how often the file contradicts itself, and by how

@@ -74,7 +74,7 @@ func TestSchemas(t *testing.T) {
 	for _, name := range []string{"healthy", "ghost", "fragmentation"} {
 		path := filepath.Join("..", "..", "fixtures", name+".pickle")
 		for _, args := range [][]string{
-			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"},
+			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"}, {"ghosts", "--json"},
 		} {
 			seen[valid(t, all, name+" "+args[0], ok(t, append(args, path)...))] = true
 		}

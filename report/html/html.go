@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"snapana/analyze"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
 )
 
 //go:embed page.tmpl
@@ -19,9 +21,17 @@ var fragmentsTemplate string
 //go:embed style.css
 var style string
 
+// heldRows is a titled list of holders.
+type heldRows struct {
+	Title string
+	Rows  []view.HolderRow
+}
+
+func newHeldRows(title string, rows []view.HolderRow) heldRows { return heldRows{title, rows} }
+
 // Write writes the report on r. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result) error {
-	t, err := template.New("page").Parse(fragmentsTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

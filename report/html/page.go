@@ -24,6 +24,8 @@ type page struct {
 	Others   []findings
 	More     int // findings that are not shown
 
+	Holders *view.Holders // nil without a recorder's file
+
 	Overview    []overviewRow // with more than one device
 	MoreDevices int           // without a row
 	Devices     []device
@@ -78,6 +80,9 @@ func newPage(r *analyze.Result) *page {
 		Banner:   banner(r),
 		Settings: newSettings(r),
 		Notes:    notes(r),
+	}
+	if r.Holders != nil {
+		p.Holders = view.NewHolders(r, 1<<20)
 	}
 	p.addFindings(r.Verdict.Findings)
 	p.addDevices(r)

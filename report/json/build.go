@@ -24,6 +24,7 @@ func build(r *analyze.Result) *report {
 		},
 		Verdict:  buildVerdict(r.Verdict),
 		Devices:  []device{},
+		Holders:  buildHolders(r),
 		Settings: buildSettings(&s.Settings),
 		Quality:  list(r.Quality),
 		Missing:  list(s.Missing),

@@ -15,6 +15,7 @@ type report struct {
 	Source   source          `json:"source"`
 	Verdict  verdict.Verdict `json:"verdict"`
 	Devices  []device        `json:"devices"`
+	Holders  *holders        `json:"holders,omitempty"`
 	Settings settings        `json:"settings"`
 	Quality  []analyze.Note  `json:"quality"`
 	Missing  []string        `json:"missing"`

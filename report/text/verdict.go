@@ -22,6 +22,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	top, rest := lead(&r.Verdict)
 	p.headline(r, top)
 	p.line("")
+	p.holder(r)
 	if top != nil {
 		scratch := newPrinter(io.Discard, o)
 		scratch.lines = p.lines + 10 // at least so many reasons and steps
@@ -85,6 +86,16 @@ func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 			head = p.paint(bold+";"+statusColor(r.Verdict.Status), badge)
 		}
 		p.line(head + "  " + p.paint(bold, l))
+	}
+}
+
+// holder names the first ghost that was seen in the process, in at most four lines.
+func (p *printer) holder(r *analyze.Result) {
+	if r.Holders == nil {
+		return
+	}
+	if v := view.NewHolders(r, 1<<20); len(v.Ghosts) > 0 {
+		p.section("Holder", []string{v.Headline + " (" + v.Mark + ")"}, 4)
 	}
 }
 
