@@ -63,6 +63,7 @@ type Device struct {
 	// NewRetries and NewOOMs are how far the counters rose between the first sample and the last.
 	NewRetries, NewOOMs int64
 
+	uneven bool // some sample has no step, or none above the one before
 	prev   map[string]int64
 	high   map[string]int64
 	extra  []string
@@ -138,6 +139,7 @@ func (d *Device) add(s *dump.Sample) {
 			d.ResetBefore = sum.Value-freed.Value != cur.Value
 		}
 	}
+	d.uneven = d.uneven || !s.Step.Known || d.Samples > 0 && s.Step.N <= d.Last.Step.N
 	d.resets(s)
 	keep := d.Samples%d.Every == 0
 	if keep {
@@ -315,13 +317,14 @@ func (d *Device) precision(name string) int64 {
 // Unit is what the series count along: "step" where the steps of the samples rise from one to
 // the next, else "sample".
 func (d *Device) Unit() string {
-	for i, p := range d.Points {
-		if !p.Step.Known || i > 0 && p.Step.N <= d.Points[i-1].Step.N {
-			return "sample"
-		}
+	if d.uneven {
+		return "sample"
 	}
 	return "step"
 }
+
+// Place is where point i lies along the unit.
+func (d *Device) Place(i int) int64 { return d.place(i, d.Unit()) }
 
 // place is where point i lies along the unit.
 func (d *Device) place(i int, unit string) int64 {

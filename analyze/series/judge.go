@@ -48,7 +48,7 @@ type Forecast struct {
 	Source  string
 	Level   int64 // the live peak that counts against it
 	Units   int64 // steps (samples, epochs) from the last sample on; 0 when it is full
-	Seconds int64 // the same as time, -1 unknown
+	Seconds int64 // the same as time, -1 unknown or below one
 }
 
 // judge holds one device on its way to a judgement.
@@ -129,18 +129,18 @@ func (j *judge) growth() {
 		f.Severity = verdict.Error
 	}
 	f.Title = fmt.Sprintf("%s of %s grows by %s with every %s.", words[j.Live], j.device(), per(t.Slope), t.Unit)
-	f.Why = append(f.Why, fmt.Sprintf("From %s %s to %s, %s rises from %s to %s in all, and %s of the rise is never given back.",
-		t.Unit, units.Count(t.From), units.Count(t.To), t.Name, units.Bytes(t.First), units.Bytes(t.Last), units.Bytes(t.Kept)))
+	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; from %s %s to %s, %s came that is never given back.",
+		t.Name, units.Bytes(t.First), units.Bytes(t.Last), t.Unit, units.Count(t.From), units.Count(t.To), units.Bytes(t.Kept)))
 	f.Why = append(f.Why, fmt.Sprintf("Slope %s a %s (95%%: %s to %s; Theil-Sen), chance without a trend %s (Mann-Kendall, %d windows).",
 		per(t.Slope), t.Unit, per(t.From95), per(t.To95), chanceWords(t.P), t.Windows))
 	freed := j.freed()
 	switch {
 	case t.GivenBack > 0:
 		f.Why = append(f.Why, fmt.Sprintf("Memory also comes and goes, by up to %s; the floor under it rises all the same.", units.Bytes(t.GivenBack)))
-	case freed > t.Kept:
-		f.Why = append(f.Why, fmt.Sprintf("%s was freed meanwhile, so this is no start-up phase.", units.Bytes(freed)))
+	case freed > t.Kept/20:
+		f.Why = append(f.Why, fmt.Sprintf("Other memory is given back (%s was freed meanwhile), so this is no start-up phase.", units.Bytes(freed)))
 	case freed >= 0:
-		f.Why = append(f.Why, "Little else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
+		f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
 	}
 	if t.PerEpoch > 0 && t.Unit != "epoch" {
 		f.Why = append(f.Why, fmt.Sprintf("By epochs: %s with each.", per(t.PerEpoch)))
@@ -155,7 +155,7 @@ func (j *judge) growth() {
 	case j.Live == Reserved:
 		f.Confidence = verdict.Low
 		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")
-	case freed >= 0 && freed <= t.Kept && t.GivenBack == 0:
+	case freed >= 0 && freed <= t.Kept/20 && t.GivenBack == 0:
 		f.Confidence = verdict.Low
 	case !t.Late && t.P <= chanceLate && t.Windows >= 6 && t.GivenBack == 0:
 		f.Confidence = verdict.High
@@ -216,8 +216,8 @@ func (j *judge) forecast(t *Trend) *Forecast {
 	if n := len(d.Points); t.Unit != "epoch" && n > 1 {
 		a, b := d.Points[0], d.Points[n-1]
 		if du := d.place(n-1, t.Unit) - d.place(0, t.Unit); a.Time > 0 && b.Time > a.Time && du > 0 {
-			if s := left * float64(b.Time-a.Time) / 1e6 / float64(du); s < 1e10 {
-				f.Seconds = max(int64(s), 0)
+			if s := left * float64(b.Time-a.Time) / 1e6 / float64(du); s >= 1 && s < 1e10 {
+				f.Seconds = int64(s)
 			}
 		}
 	}
@@ -301,9 +301,9 @@ func (j *judge) cached() {
 
 // drift: reserved memory grows while what is active does not.
 func (j *judge) drift() {
-	t := j.Trend(Cached)
-	if t == nil || t.Shape != Growing || t.Kept < 64<<20 || t.Kept < j.Trend(Reserved).Last/20 {
-		return
+	t, reserved := j.Trend(Cached), j.Trend(Reserved)
+	if t == nil || t.Shape != Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != Growing {
+		return // where reserved does not grow, live memory is given back
 	}
 	f := verdict.Finding{ID: "drift", Severity: verdict.Warning, Confidence: verdict.Low, Bytes: t.Kept, Heuristic: true,
 		Title: fmt.Sprintf("Reserved memory of %s that holds no live block grows by %s with every %s.", j.device(), per(t.Slope), t.Unit),
@@ -428,6 +428,12 @@ func (j *judge) notes() {
 	}
 	if d.Every > 1 {
 		add("One point stands for %d samples.", d.Every)
+	}
+	if d.Last.Cut {
+		add("The last table is cut: what it lacks is unknown.")
+	}
+	if d.Last.Async {
+		add("The cudaMallocAsync backend counts current and peak bytes only; all else is unknown.")
 	}
 	if g := d.grain[Allocated]; g > 1 {
 		add("Figures are known to %s only, as printed.", units.Bytes(g))

@@ -233,6 +233,9 @@ func TestFindings(t *testing.T) {
 		"reserved drifts": {run(0, each(40, func(i int) *dump.Sample {
 			return sample(i, series.Active, 500*mib, series.Allocated, 500*mib, series.Reserved, 600*mib+i*20*mib, series.Split, 50*mib+i*15*mib)
 		})...), series.StatusFragmentation, "drift", "fragmentation grows"},
+		"live falls": {run(0, each(40, func(i int) *dump.Sample {
+			return sample(i, series.Active, 900*mib-i*10*mib, series.Allocated, 900*mib-i*10*mib, series.Reserved, 1000*mib)
+		})...), series.StatusFlat, "", "falls"},
 		"full and tight": {run(0, each(10, func(i int) *dump.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak", 1000*mib, series.Reserved, 1000*mib, series.Retries, i/5)
 		})...), series.StatusFlat, "retries", "full once"},

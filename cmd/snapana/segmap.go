@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -19,15 +20,20 @@ func writeMap(path string, a *attribution.Answer) error {
 		Live: attribution.Live(s, t, a.State), Frag: fragmentation.Measure(s, t, a.State),
 	}
 	r := &analyze.Result{Snapshot: s, Devices: []analyze.Device{{Timeline: t, Moments: []analyze.Moment{m}}}}
-	var picture bytes.Buffer
-	if err := plot.Segments(r, &r.Devices[0], &m).Write(&picture); err != nil {
+	return writeWhole(path, plot.Segments(r, &r.Devices[0], &m).Write)
+}
+
+// writeWhole writes a file at once: when anything fails, what was there stays.
+func writeWhole(path string, write func(io.Writer) error) error {
+	var data bytes.Buffer
+	if err := write(&data); err != nil {
 		return err
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".snapana-*")
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(picture.Bytes())
+	_, err = tmp.Write(data.Bytes())
 	if e := tmp.Close(); err == nil {
 		err = e
 	}

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"snapana/analyze"
 	"snapana/report/internal/view"
@@ -34,17 +35,22 @@ const (
 type page struct {
 	img    *image.RGBA
 	canvas vgdraw.Canvas
-	top    int // first row below the header
+	vector *vgsvg.Canvas // in place of img, for SVG
+	top    int           // first row below the header
 }
 
 // newPage begins a page with a title and a line about what is shown.
 func newPage(title, about string) *page {
 	c := vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(72))
 	p := &page{img: c.Image().(*image.RGBA), canvas: vgdraw.NewCanvas(c, pageWidth, pageHeight)}
+	p.header(title, about)
+	return p
+}
+
+func (p *page) header(title, about string) {
 	p.text(bold(titleSize), margin, 44, fit(bold(titleSize), title, pageWidth-2*margin))
 	p.text(style(textSize, view.ColourMuted), margin, 74, fit(style(textSize, view.ColourMuted), about, pageWidth-2*margin))
 	p.top = 92
-	return p
 }
 
 // pageTitle names the file and the device.
@@ -53,6 +59,9 @@ func pageTitle(r *analyze.Result, d *analyze.Device, what string) string {
 }
 
 func (p *page) encode(w io.Writer) error {
+	if p.vector != nil {
+		return p.encodeVector(w)
+	}
 	return png.Encode(w, p.img)
 }
 
@@ -102,6 +111,11 @@ func cut(s vgdraw.TextStyle, txt string, width int, clip func(string, int) strin
 
 // fill paints a rectangle.
 func (p *page) fill(r image.Rectangle, c color.RGBA) {
+	if p.vector != nil {
+		x, y := func(v int) vg.Length { return vg.Length(v) }, func(v int) vg.Length { return vg.Length(pageHeight - v) }
+		p.canvas.FillPolygon(c, []vg.Point{{X: x(r.Min.X), Y: y(r.Min.Y)}, {X: x(r.Max.X), Y: y(r.Min.Y)}, {X: x(r.Max.X), Y: y(r.Max.Y)}, {X: x(r.Min.X), Y: y(r.Max.Y)}})
+		return
+	}
 	draw.Draw(p.img, r, image.NewUniform(c), image.Point{}, draw.Over)
 }
 

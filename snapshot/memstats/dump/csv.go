@@ -105,8 +105,7 @@ func (r *reader) rows(br *bufio.Reader, h *header) error {
 				r.info.Cut = &f
 				continue
 			}
-			r.info.Skipped++
-			r.fault(f)
+			r.skip(f)
 			continue
 		}
 		if len(cells) > 0 && cells[0] == h.cells[0] {
@@ -172,8 +171,7 @@ func (r *reader) query(br *bufio.Reader, h *header) error {
 		}
 		cells := splitRow(line, h.comma)
 		if len(cells) != len(h.cells) {
-			r.info.Skipped++
-			r.fault(Fault{Line: in.line, Offset: -1, Msg: "the row has " + strconv.Itoa(len(cells)) + " cells, the header " + strconv.Itoa(len(h.cells))})
+			r.skip(Fault{Line: in.line, Offset: -1, Msg: "the row has " + strconv.Itoa(len(cells)) + " cells, the header " + strconv.Itoa(len(h.cells))})
 			continue
 		}
 		d, p := Device{Index: -1}, Process{GPU: -1, GI: -1, CI: -1}

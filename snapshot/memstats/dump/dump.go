@@ -50,6 +50,7 @@ type Sample struct {
 	Label       string // what the program calls the moment, such as "validation"
 	Stats       []Stat // by name, each once
 	Cut         bool   // a table that ends early
+	Async       bool   // of the cudaMallocAsync backend, which counts little
 	Line        int64  // where it stands in the file, from 1 on; 0 where lines do not apply
 }
 
@@ -89,6 +90,7 @@ func (s *Sample) untracked() {
 	if !bytes.Known() || bytes.Value == 0 || !count.Known() || count.Value > 0 {
 		return
 	}
+	s.Async = true
 	s.Stats = slices.DeleteFunc(s.Stats, func(st Stat) bool {
 		return st.Value == 0 && !strings.HasPrefix(st.Name, "num_") && !strings.HasPrefix(st.Name, "device.")
 	})
@@ -153,9 +155,10 @@ type Info struct {
 	Container []string // how it was wrapped, outermost first, the format last
 	Samples   int64
 	Readings  int64
-	Skipped   int64  // records that could not be read
-	Odd       int64  // figures that cannot be: negative, infinite, no number
-	First     *Fault // the first of those, nil where there are none
-	Cut       *Fault // why the file ends early, nil where it does not
-	Foreign   int64  // records that were read and hold no counters
+	Skipped   int64 // records that could not be read
+	Odd       int64 // figures that cannot be: negative, infinite, no number
+	// FirstSkipped and FirstOdd are the first of those, nil where there are none.
+	FirstSkipped, FirstOdd *Fault
+	Cut                    *Fault // why the file ends early, nil where it does not
+	Foreign                int64  // records that were read and hold no counters
 }

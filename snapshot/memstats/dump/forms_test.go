@@ -193,8 +193,9 @@ func TestNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Samples != 2 || info.Odd != 2 || info.Skipped != 1 || info.Foreign != 2 || info.Cut == nil || info.Cut.Line != 6 || info.First == nil || info.First.Line != 2 {
-		t.Errorf("%+v, first %+v, cut %+v", info, info.First, info.Cut)
+	if info.Samples != 2 || info.Odd != 2 || info.Skipped != 1 || info.Foreign != 2 || info.Cut == nil || info.Cut.Line != 6 || info.FirstOdd == nil || info.FirstOdd.Line != 2 ||
+		info.FirstSkipped == nil || info.FirstSkipped.Line != 3 {
+		t.Errorf("%+v, first %+v and %+v, cut %+v", info, info.FirstOdd, info.FirstSkipped, info.Cut)
 	}
 }
 
@@ -280,7 +281,7 @@ func TestPacked(t *testing.T) {
 			t.Fatal(err)
 		}
 		info, err := dump.Open(path, nil, dump.Options{}, dump.Handler{})
-		if err != nil || info.Name != c.name || !slices.Equal(info.Container, []string{"gzip", "JSON"}) || (info.Cut != nil) != c.cut || c.cut == (info.Samples == 1000) {
+		if err != nil || info.Name != c.name || !slices.Equal(info.Container, []string{"gzip", "JSON lines"}) || (info.Cut != nil) != c.cut || c.cut == (info.Samples == 1000) {
 			t.Errorf("%s: %+v, %v", c.name, info, err)
 		}
 	}

@@ -65,6 +65,9 @@ func Read(in io.Reader, h Handler) (*Info, error) {
 	if r.info.Samples+r.info.Readings == 0 {
 		return nil, r.nothing(format, head)
 	}
+	if format == "JSON" && r.lines {
+		format = "JSON lines"
+	}
 	r.info.Container = []string{format}
 	return &r.info, nil
 }
@@ -125,13 +128,14 @@ func (r *reader) nothing(format string, head []byte) error {
 	switch {
 	case r.info.Cut != nil:
 		return &columns.FormatError{Offset: r.info.Cut.Offset, Msg: r.info.Cut.Msg, Err: columns.ErrTruncated}
-	case r.info.First != nil && r.info.First.class != nil:
-		return &columns.FormatError{Offset: r.info.First.Offset, Op: format, Msg: r.info.First.Msg, Err: r.info.First.class}
+	case r.info.FirstSkipped != nil && r.info.FirstSkipped.class != nil:
+		f := r.info.FirstSkipped
+		return &columns.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.class}
 	case format == "text":
 		line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
 		msg = fmt.Sprintf("is a text (it begins with %q) without memory counters; %s", clip(string(line), 40), whatIsRead)
 	case r.info.Odd > 0:
-		msg = "holds counters whose values cannot be: " + r.info.First.Msg
+		msg = "holds counters whose values cannot be: " + r.info.FirstOdd.Msg
 	}
 	return &columns.FormatError{Offset: -1, Msg: msg, Err: columns.ErrNotSnapshot}
 }
@@ -164,6 +168,7 @@ const maxSkipped = 1000
 func (r *reader) texts(br *bufio.Reader) error {
 	t := plain.NewText(br)
 	inRow := 0
+	defer func() { r.lines = t.OneLine() && t.Line() > 1 }()
 	for {
 		v, err := t.Next()
 		line := t.Line()
@@ -180,8 +185,7 @@ func (r *reader) texts(br *bufio.Reader) error {
 				r.info.Cut = &f
 				return nil
 			}
-			r.info.Skipped++
-			r.fault(f)
+			r.skip(f)
 			if fault.Err != columns.ErrTruncated {
 				t.SkipLine()
 			}

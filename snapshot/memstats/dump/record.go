@@ -14,6 +14,8 @@ type reader struct {
 	h    Handler
 	info Info
 	keys keys
+
+	lines bool // each record had a line of its own
 }
 
 // emit hands a sample on.
@@ -41,16 +43,20 @@ func (r *reader) emitReading(g *Reading) error {
 	return r.h.Reading(g)
 }
 
-// fault notes a part that could not be used.
-func (r *reader) fault(f Fault) {
-	if r.info.First == nil {
-		r.info.First = &f
+// skip counts a record that cannot be read.
+func (r *reader) skip(f Fault) {
+	r.info.Skipped++
+	if r.info.FirstSkipped == nil {
+		r.info.FirstSkipped = &f
 	}
 }
 
+// odd counts a figure that cannot be.
 func (r *reader) odd(s *Sample, name string) {
 	r.info.Odd++
-	r.fault(Fault{Line: s.Line, Offset: -1, Msg: "the value of " + strconv.Quote(clip(name, 60)) + " cannot be one"})
+	if r.info.FirstOdd == nil {
+		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1, Msg: "the value of " + strconv.Quote(clip(name, 60)) + " cannot be one"}
+	}
 }
 
 // value turns one value of a file into samples and counts it when it gives none.
