@@ -148,10 +148,18 @@ func (j *judge) growth() {
 	if t.Late {
 		f.Why = append(f.Why, "It began after a time without growth.")
 	}
-	if b := j.Trend(Blocks); b != nil && b.Shape == Growing {
+	b := j.Trend(Blocks)
+	larger := b != nil && b.Shape != Growing // no new tensors: the same ones get larger
+	switch {
+	case larger:
+		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with longer batches or a buffer that is extended.",
+			units.Count(b.Last)))
+	case b != nil:
 		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks grows too, by %.3g a %s.", b.Slope, b.Unit))
 	}
 	switch {
+	case larger:
+		f.Confidence = verdict.Low
 	case j.Live == Reserved:
 		f.Confidence = verdict.Low
 		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")

@@ -233,6 +233,9 @@ func TestFindings(t *testing.T) {
 		"reserved drifts": {run(0, each(40, func(i int) *dump.Sample {
 			return sample(i, series.Active, 500*mib, series.Allocated, 500*mib, series.Reserved, 600*mib+i*20*mib, series.Split, 50*mib+i*15*mib)
 		})...), series.StatusFragmentation, "drift", "fragmentation grows"},
+		"longer batches": {run(0, each(40, func(i int) *dump.Sample {
+			return sample(i, series.Allocated, 900*mib+i*10*mib, series.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
+		})...), series.StatusGrowing, "growth", "the same tensors get larger"},
 		"live falls": {run(0, each(40, func(i int) *dump.Sample {
 			return sample(i, series.Active, 900*mib-i*10*mib, series.Allocated, 900*mib-i*10*mib, series.Reserved, 1000*mib)
 		})...), series.StatusFlat, "", "falls"},

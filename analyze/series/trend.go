@@ -180,7 +180,7 @@ func rises(y []int64, precision int64) (kept int64, even bool) {
 	parts := min(4, last)
 	for k := range parts {
 		rise := floor[(k+1)*last/parts] - floor[k*last/parts]
-		if rise*int64(10*parts) < kept {
+		if float64(rise)*float64(10*parts) < float64(kept) {
 			return kept, false
 		}
 	}

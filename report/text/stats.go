@@ -216,10 +216,13 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 		wide = 0
 	}
 	p.line(p.paint(bold, pad("file", wide)[:wide]+pad("series", thin)+right("samples", 9)+right("live first", 12)+right("last", 11)+right("reserved", 11)+"  verdict"))
-	rows := 0
+	rows, growing := 0, 0
 	for i := range r.Files {
 		f := &r.Files[i]
 		for _, j := range f.Judgements {
+			if j.Status == series.StatusGrowing {
+				growing++
+			}
 			if rows++; rows > maxSeries {
 				p.line(fmt.Sprintf("... and %s more series, in --json", units.Count(int64(r.Count()-maxSeries))))
 				return
@@ -241,6 +244,9 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 			p.line(file + pad(view.Clip(seriesName(j.Device), thin), thin) + right(units.Count(j.Device.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
 				p.paint(seriesColors[j.Status], string(j.Status)) + how)
 		}
+	}
+	if growing > 0 && growing < r.Count() {
+		p.linef("%d of %d series grow, the others do not: look for what these do that the others do not do.", growing, r.Count())
 	}
 }
 

@@ -250,7 +250,7 @@ func readFile(t *testing.T, path string) string {
 func TestHostile(t *testing.T) {
 	for _, c := range hostile.All() {
 		if c.Large {
-			continue
+			continue // goes through gigabytes
 		}
 		path := filepath.Join(t.TempDir(), c.Name)
 		if err := os.WriteFile(path, c.Bytes(), 0o666); err != nil {

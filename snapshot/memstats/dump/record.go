@@ -251,7 +251,7 @@ var deviceLists = map[string]bool{"devices": true, "gpus": true, "stats": true, 
 func (r *reader) children(v *plain.Value, about *Sample) error {
 	numbered := 0
 	for _, key := range v.Keys {
-		if _, err := strconv.ParseUint(key, 10, 31); err == nil {
+		if _, ok := plainNumber(key); ok {
 			numbered++
 		}
 	}
@@ -271,13 +271,13 @@ func (r *reader) children(v *plain.Value, about *Sample) error {
 		if k := inText(ranked, lower); k >= 0 {
 			s.Rank = k
 		}
-		if n, err := strconv.ParseUint(key, 10, 31); err == nil {
+		if n, ok := plainNumber(key); ok {
 			// {0: memory_stats(0), 1: memory_stats(1)} or {step: memory_stats()}: more than a
 			// machine has devices are steps.
-			if s.Device < 0 && numbered <= 16 && int(n) < 16 {
+			if s.Device < 0 && numbered <= 16 && n < 16 {
 				s.Device = int(n)
 			} else if !s.Step.Known {
-				s.Step = Number{int64(n), true}
+				s.Step = Number{n, true}
 			}
 		}
 		if err := r.walk(item, &s, deviceLists[lower]); err != nil {
@@ -285,4 +285,13 @@ func (r *reader) children(v *plain.Value, about *Sample) error {
 		}
 	}
 	return nil
+}
+
+// plainNumber reads a key that is a number.
+func plainNumber(key string) (int64, bool) {
+	if key == "" || key[0] < '0' || key[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(key, 10, 32)
+	return n, err == nil
 }
