@@ -134,8 +134,9 @@ func (j *judge) growth() {
 	f.Why = append(f.Why, fmt.Sprintf("Slope %s a %s (95%%: %s to %s; Theil-Sen), chance without a trend %s (Mann-Kendall, %d windows).",
 		per(t.Slope), t.Unit, per(t.From95), per(t.To95), chanceWords(t.P), t.Windows))
 	freed := j.freed()
+	swings := t.GivenBack > t.Kept/10
 	switch {
-	case t.GivenBack > 0:
+	case swings:
 		f.Why = append(f.Why, fmt.Sprintf("Memory also comes and goes, by up to %s; the floor under it rises all the same.", units.Bytes(t.GivenBack)))
 	case freed > t.Kept/20:
 		f.Why = append(f.Why, fmt.Sprintf("Other memory is given back (%s was freed meanwhile), so this is no start-up phase.", units.Bytes(freed)))
@@ -144,6 +145,9 @@ func (j *judge) growth() {
 	}
 	if t.PerEpoch > 0 && t.Unit != "epoch" {
 		f.Why = append(f.Why, fmt.Sprintf("By epochs: %s with each.", per(t.PerEpoch)))
+	}
+	if f.Severity == verdict.Info {
+		f.Why = append(f.Why, fmt.Sprintf("It is little: 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit))
 	}
 	if t.Late {
 		f.Why = append(f.Why, "It began after a time without growth.")
@@ -163,9 +167,9 @@ func (j *judge) growth() {
 	case j.Live == Reserved:
 		f.Confidence = verdict.Low
 		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")
-	case freed >= 0 && freed <= t.Kept/20 && t.GivenBack == 0:
+	case freed >= 0 && freed <= t.Kept/20 && !swings:
 		f.Confidence = verdict.Low
-	case !t.Late && t.P <= chanceLate && t.Windows >= 6 && t.GivenBack == 0:
+	case !t.Late && t.P <= chanceLate && t.Windows >= 6 && !swings:
 		f.Confidence = verdict.High
 	}
 	f.Next = []string{
