@@ -69,13 +69,20 @@ func statsFile(f *series.File) string {
 	if len(f.Judgements) > 0 {
 		d := f.Judgements[0].Device
 		if a, b := d.First.Step, d.Last.Step; a.Known && b.Known && d.Unit() == "step" {
-			s += fmt.Sprintf(", steps %s to %s", units.Count(a.N), units.Count(b.N))
+			s += span("step", a.N, b.N)
 		}
 		if a, b := d.First.Epoch, d.Last.Epoch; a.Known && b.Known {
-			s += fmt.Sprintf(", epochs %s to %s", units.Count(a.N), units.Count(b.N))
+			s += span("epoch", a.N, b.N)
 		}
 	}
 	return view.Clip(s, width)
+}
+
+func span(what string, from, to int64) string {
+	if from == to {
+		return ", " + what + " " + units.Count(from)
+	}
+	return fmt.Sprintf(", %ss %s to %s", what, units.Count(from), units.Count(to))
 }
 
 var seriesColors = map[series.Status]string{series.StatusGrowing: yellow, series.StatusFragmentation: yellow, series.StatusCached: cyan,
