@@ -95,12 +95,12 @@ func inputs() (map[string][]byte, error) {
 		"list.pickle":   []byte("\x80\x02]q\x00."),
 		"number.pickle": []byte("\x80\x02K\x07."),
 	}
-	for _, name := range []string{"healthy", "ghost", "fragmentation"} {
-		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", name+".pickle"))
+	for _, name := range []string{"healthy.pickle", "ghost.pickle", "fragmentation.pickle", "ghost.stats.jsonl"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", name))
 		if err != nil {
 			return nil, err
 		}
-		out[name+".pickle"] = data
+		out[name] = data
 	}
 	recorder := sidecartest.Stream(sidecartest.Header())
 	out["recorder.snapana"] = recorder

@@ -81,6 +81,7 @@ func TestSchemas(t *testing.T) {
 	}
 	log := filepath.Join("..", "..", "fixtures", "train.log")
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
+	seen[valid(t, all, "stats", ok(t, "stats", "--json", filepath.Join("..", "..", "fixtures", "ghost.stats.jsonl")))] = true
 	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata", "nvml.json")) // the command needs a driver
 	if err != nil {
 		t.Fatal(err)

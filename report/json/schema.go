@@ -25,6 +25,7 @@ func documents() []document {
 		{StateSchema, "state --json, peak --json", stateDoc{}},
 		{OOMSchema, "oom --json", oomDoc{}},
 		{whatif.Schema, "whatif --json", whatif.Answer{}},
+		{StatsSchema, "stats --json", statsDoc{}},
 		{GhostsSchema, "ghosts --json", ghostsDoc{}},
 		{NVMLSchema, "nvml --json", nvmlDoc{}},
 	}
