@@ -7,7 +7,7 @@
 //     measures what is free and what keeps it from being used.
 //  3. steps finds the program's steps, category says what memory is for, and churn what came
 //     and went at once.
-//  4. ghost looks for memory that every lap of a loop adds and never returns.
+//  4. ghost looks for memory that every lap of a loop adds and never returns, or returns late.
 //  5. verdict turns all of it into ranked findings and one line.
 //
 // Data flows this way only; no package looks at one that comes after it.

@@ -5,6 +5,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/ghost"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/analyze/verdict"
@@ -40,6 +41,8 @@ type Device struct {
 	Moments []Moment
 	Steps   steps.Result
 	Churn   churn.Report
+	Growth  []ghost.Growth         // memory that loops add to and do not return
+	OneOffs []ghost.OneOff         // large survivors that do not grow
 	Free    []fragmentation.Sample // free memory over the trace
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer

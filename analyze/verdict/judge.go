@@ -21,6 +21,7 @@ type Evidence struct {
 	End      Scene
 	OOM      *Scene // the last out-of-memory event, nil without one
 	Growth   []ghost.Growth
+	Late     *ghost.Late    // nil when nothing is freed late
 	WhatIf   *whatif.Answer // nil when nothing was replayed
 }
 
@@ -38,6 +39,7 @@ func Judge(s *snapshot.Snapshot, devices []Evidence) Verdict {
 		e := &devices[i]
 		j.inconsistent(e)
 		j.growth(e)
+		j.late(e)
 		if e.OOM != nil {
 			j.outOfMemory(e)
 		} else {

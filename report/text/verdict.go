@@ -23,9 +23,10 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	p.headline(r, top)
 	p.line("")
 	if top != nil {
-		why, next := p.room(len(r.Devices), len(rest))
+		why, next := p.room(len(r.Devices), len(rest), len(top.Fix))
 		p.section("Why", plain(top.Why), why)
 		p.section("Next", plain(numbered(top.Next)), next)
+		p.code("Fix", top.Fix)
 	} else {
 		p.section("Next", []string{nextStep(r)}, 4)
 	}
@@ -45,9 +46,9 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 }
 
 // room shares the lines that other parts leave between the reasons and the advice.
-func (p *printer) room(devices, findings int) (why, next int) {
+func (p *printer) room(devices, findings, fix int) (why, next int) {
 	const below = 2 + 10 // the ledger's blank lines and title; stacks and notes at their shortest
-	spare := maxLines - p.lines - min(findings, 3) - min(3*devices, 7) - below
+	spare := maxLines - p.lines - fix - min(findings, 3) - min(3*devices, 7) - below
 	next = min(max(spare-6, 4), 6)
 	return max(spare-next, 6), next
 }
@@ -105,6 +106,17 @@ func nextStep(r *analyze.Result) string {
 		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, then dump the snapshot again."
 	}
 	return "Nothing to fix. If memory was short all the same, see below who holds it."
+}
+
+// code prints lines as they are.
+func (p *printer) code(label string, lines []string) {
+	for i, l := range lines {
+		head := ""
+		if i == 0 {
+			head = label
+		}
+		p.line(p.paint(bold, pad(head, 8)) + view.Clip(view.Plain(l), width-10))
+	}
 }
 
 func numbered(steps []string) []string {
