@@ -47,6 +47,8 @@ type device struct {
 	RetryN  int             `json:"retries_total"`
 	Steps   stepList        `json:"steps"`
 	Churn   churnSum        `json:"churn"`
+	Growth  []growth        `json:"growth"`
+	OneOffs []oneOff        `json:"one_offs"`
 	Free    []frag.Sample   `json:"free"`
 	Checks  checks          `json:"checks"`
 }
