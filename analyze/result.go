@@ -5,6 +5,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/ghost"
 	"snapana/analyze/ghost/holder"
 	"snapana/analyze/oom"
 	"snapana/analyze/steps"
@@ -45,6 +46,8 @@ type Device struct {
 	Moments []Moment
 	Steps   steps.Result
 	Churn   churn.Report
+	Growth  []ghost.Growth         // memory that loops add to and do not return
+	OneOffs []ghost.OneOff         // large survivors that do not grow
 	Free    []fragmentation.Sample // free memory over the trace
 	Uses    []category.Sample      // what the active memory is for, over the trace
 	OOM     *oom.Report            // the last request that failed, nil for none

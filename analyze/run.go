@@ -45,7 +45,9 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		uses := category.Find(s, t, &d.Steps, opt.Rules)
 		d.Uses = uses.Over(t, useSamples)
 		end := look(s, t, uses, "end", t.Trace.Len()-1)
-		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
+		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
+		ghost.CountSteps(e.Growth, &d.Steps)
+		d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth)
 		if t.Trace.Len() > 0 { // else nothing is known of a peak
 			peak := look(s, t, uses, "peak", t.PeakActive.Event)
 			e.Peak = peak.scene()

@@ -48,6 +48,7 @@ type finding struct {
 	Confidence string
 	Heuristic  bool
 	Why, Next  []string
+	Fix        []string // lines of Python
 	Stack      []string
 	Events     string
 }
@@ -181,7 +182,7 @@ func newFinding(f *verdict.Finding) finding {
 	v := finding{
 		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: view.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
-		Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
+		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
 	}
 	if f.Device >= 0 {
 		v.Where = view.DeviceName(f.Device)

@@ -87,6 +87,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	out.Free = buildFree(d.Free)
 	out.Failure = buildFailure(d)
 	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
+	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
 	for _, p := range view.Reduce(t.Curve, maxCurve) {
 		out.Curve = append(out.Curve, point(p))
 	}

@@ -375,6 +375,8 @@ func TestTwoDumpsAcquit(t *testing.T) {
 		for range laps {
 			d.Stack = build.NewStack("/app/train.py:31:store", "/app/train.py:9:main", "/app/train.py:20:<module>")
 			blocks = append(blocks, d.Alloc(mib).Addr())
+			d.Stack = build.NewStack("/app/train.py:12:main", "/app/train.py:20:<module>")
+			d.Free(d.Alloc(mib))
 		}
 	}))
 	dump := func(id, step, tensors int) Map {
