@@ -7,7 +7,9 @@
 //     measures what is free and what keeps it from being used.
 //  3. steps finds the program's steps, category says what memory is for, and churn what came
 //     and went at once.
-//  4. ghost looks for memory that every lap of a loop adds and never returns.
+//  4. ghost looks for memory that every lap of a loop adds and never returns, or returns late,
+//     and ghost/holder says which Python objects keep it, where the recorder's file lies beside
+//     the snapshot.
 //  5. whatif replays the run under other allocator settings, and oom says of the request that
 //     failed in which circumstances it would not have.
 //  6. verdict turns all of it into ranked findings and one line.

@@ -5,6 +5,8 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/ghost"
+	"snapana/analyze/ghost/holder"
 	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
@@ -19,7 +21,10 @@ type Result struct {
 	Snapshot *snapshot.Snapshot
 	Devices  []Device // by ordinal; also those that the process had and did not use
 	Verdict  verdict.Verdict
-	Quality  []Note
+	// Holders says which Python objects keep the memory at the end, nil without a recorder's
+	// file that has a dump of them.
+	Holders *holder.Result
+	Quality []Note
 }
 
 // Books adds up the checks of all devices: how often the file contradicts itself, and by how
@@ -41,6 +46,8 @@ type Device struct {
 	Moments    []Moment
 	Steps      steps.Result
 	Churn      churn.Report
+	Growth     []ghost.Growth         // memory that loops add to and do not return
+	OneOffs    []ghost.OneOff         // large survivors that do not grow
 	Free       []fragmentation.Sample // free memory over the trace
 	Categories *category.Table        // what each life is for
 	Uses       []category.Sample      // what the active memory is for, over the trace

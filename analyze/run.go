@@ -9,6 +9,7 @@ import (
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
+	"snapana/analyze/ghost/holder"
 	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
@@ -16,6 +17,7 @@ import (
 	"snapana/analyze/verdict"
 	"snapana/analyze/whatif"
 	"snapana/snapshot"
+	"snapana/snapshot/sidecar"
 )
 
 // Options change how a snapshot is analysed.
@@ -26,6 +28,9 @@ type Options struct {
 	NoReplay bool
 	// Capacity is the memory of each device in bytes, 0 for unknown: snapshots do not record it.
 	Capacity int64
+	// Recorder is what the Python recorder wrote beside the snapshot, nil for nothing. Before
+	// is an earlier file to compare with; nil compares with the first dump of the same run.
+	Recorder, Before *sidecar.File
 }
 
 // Run analyses a snapshot. It never fails: what the file lacks or contradicts is said in the
@@ -33,6 +38,7 @@ type Options struct {
 func Run(s *snapshot.Snapshot, opt Options) *Result {
 	r := &Result{Snapshot: s}
 	var evidence []verdict.Evidence
+	var lines []holder.Line
 	for _, ordinal := range devicesOf(s) {
 		t := timeline.Build(s, ordinal)
 		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
@@ -40,7 +46,9 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		d.Categories = uses
 		d.Uses = uses.Over(t, useSamples)
 		end := look(s, t, uses, "end", t.Trace.Len()-1)
-		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t)}
+		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
+		ghost.CountSteps(e.Growth, &d.Steps)
+		d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth)
 		if t.Trace.Len() > 0 { // else nothing is known of a peak
 			peak := look(s, t, uses, "peak", t.PeakActive.Event)
 			e.Peak = peak.scene()
@@ -66,10 +74,21 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 			e.Failure = d.OOM
 		}
 		evidence = append(evidence, e)
+		lines = append(lines, holder.Line{Timeline: t, Growth: e.Growth, Use: func(row int32) string {
+			c, _ := uses.Of(row)
+			return c.String()
+		}})
 		r.Devices = append(r.Devices, d)
 	}
 	r.Verdict = verdict.Judge(s, evidence)
 	r.Quality = quality(s, r.Devices)
+	if opt.Recorder != nil {
+		var notes []string
+		r.Holders, notes = holder.Choose(s, lines, opt.Recorder, opt.Before)
+		for _, n := range notes {
+			r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
+		}
+	}
 	return r
 }
 

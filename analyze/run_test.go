@@ -35,6 +35,7 @@ func TestLabelled(t *testing.T) {
 		}
 		var want struct {
 			Verdict verdict.Status
+			Site    string // of a ghost: "file:function", and words
 			Stats   []map[string]int64
 		}
 		if err := json.Unmarshal(data, &want); err != nil {
@@ -52,6 +53,18 @@ func TestLabelled(t *testing.T) {
 			r := run(t, file)
 			if v := r.Verdict; v.Status != want.Verdict {
 				t.Errorf("%s: %s, want %s: %s", file, v.Status, want.Verdict, v.Headline)
+			}
+			if want.Site != "" {
+				name, function, _ := strings.Cut(strings.Fields(want.Site)[0], ":")
+				function = function[strings.LastIndexByte(function, '.')+1:]
+				if top := r.Verdict.Headline; !strings.Contains(top, "at "+name+":") || !strings.HasSuffix(top, " "+function+".") {
+					t.Errorf("%s: %q, want the site %s", file, top, want.Site)
+				}
+			}
+			for _, f := range r.Verdict.Findings {
+				if want.Verdict == verdict.Healthy && f.Status == verdict.Ghost {
+					t.Errorf("%s accuses: %s", file, f.Title)
+				}
 			}
 			if strings.HasSuffix(file, "_at_oom.pickle") {
 				continue // the counters are those of the end

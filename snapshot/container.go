@@ -39,6 +39,9 @@ func (s *source) unwrap(r io.Reader, size int64, depth int) (*Snapshot, error) {
 		return nil, &FormatError{Offset: -1, Err: ErrLimit,
 			Msg: fmt.Sprintf("is packed more than %d times over; unpack it first", maxLayers)}
 	}
+	if s.inner != nil && (!kind.layer() || kind == isHTML) {
+		return nil, s.inner(br)
+	}
 	switch kind {
 	case isPickle:
 		return s.decode(br, size, false)

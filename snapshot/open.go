@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -85,6 +86,8 @@ type source struct {
 	notes     []string
 	html      *page // when the snapshot is inside a page
 	closers   []func()
+
+	inner func(*bufio.Reader) error // takes what the containers hold, in place of the decoder
 }
 
 func (s *source) read(r io.Reader) (*Snapshot, error) {

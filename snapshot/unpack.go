@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // Unpack takes the compression off r, for files that are not snapshots themselves: gzip, zstd,
@@ -46,4 +47,34 @@ func Unpack(r io.Reader, opt Options) (plain io.Reader, close func(), err error)
 		}
 		br = bufio.NewReaderSize(s.guard(inner, string(kind)), 64<<10)
 	}
+}
+
+// UnpackFile opens the file at path, "-" for stdin, and whatever it is packed in (gzip, zstd, xz,
+// bzip2, a zip archive of one file), and calls read with what is inside, of any kind. Of the
+// options it uses MaxBytes. It returns how the data was wrapped, outermost first.
+// Errors of read come back with the file's name.
+func UnpackFile(path string, stdin io.Reader, opt Options, read func(*bufio.Reader) error) ([]string, error) {
+	src := &source{name: path, opt: opt, inner: read}
+	if path == "-" {
+		src.name = "stdin"
+		_, err := src.read(stdin)
+		return src.container, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, notSnapshot(path, "is a directory; name a file in it")
+	}
+	if info.Mode().IsRegular() {
+		src.file, src.size = f, info.Size()
+	}
+	_, err = src.read(f)
+	return src.container, err
 }

@@ -94,7 +94,7 @@ func originOfText(file, name string) origin {
 	switch {
 	case isPlumbing(file, name):
 		return plumbing
-	case !isPython(file):
+	case !IsPython(file):
 		return native
 	case strings.HasPrefix(file, "<frozen"), file == "none":
 		return library

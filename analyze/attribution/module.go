@@ -48,7 +48,7 @@ func (w *moduleWalk) enter(file, name string, line int) {
 			w.end()
 			w.called, w.found, w.instead = true, false, ""
 		}
-	case !w.called || w.found || !isPython(file):
+	case !w.called || w.found || !IsPython(file):
 	case name == "forward":
 		w.path, w.found = append(w.path, moduleName(file, line)), true
 	case w.instead == "" && !strings.HasSuffix(file, moduleFile):

@@ -18,7 +18,7 @@ func visible(s *snapshot.Snapshot, stack snapshot.StackID, internals bool) []sna
 			continue
 		}
 		clean = append(clean, id)
-		if isPython(s.Strings.Get(f.File)) {
+		if IsPython(s.Strings.Get(f.File)) {
 			python = append(python, id)
 		}
 	}
@@ -31,15 +31,15 @@ func visible(s *snapshot.Snapshot, stack snapshot.StackID, internals bool) []sna
 	return ids
 }
 
-// isPython tells Python frames from C++ ones, whose file may be unknown.
-func isPython(file string) bool { return file != "" && !isNative(file) }
+// IsPython tells the files of Python frames from those of C++ ones, which may be unknown.
+func IsPython(file string) bool { return file != "" && !isNative(file) }
 
 // FrameText is a frame for people, "file:line function": without the folders above an
 // installed package, and of C++ symbols only the name.
 func FrameText(s *snapshot.Snapshot, id snapshot.FrameID) string {
 	f := s.Frames.Get(id)
 	file := s.Strings.Get(f.File)
-	if name := s.Strings.Get(f.Name); !isPython(file) && name != "" {
+	if name := s.Strings.Get(f.Name); !IsPython(file) && name != "" {
 		at := forwardFrame{name: cppName(name), line: int(f.Line)}
 		if file == "" || file == "??" {
 			return at.name

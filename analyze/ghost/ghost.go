@@ -5,24 +5,29 @@
 // The question is not "what is alive at the end" (weights are, and should be) but "what did
 // each lap of the program's outermost loop add and never return". In steps:
 //
-//  1. Take the allocations that are alive at the end and were born inside the trace, by stack.
-//  2. Between two births from one stack, find the innermost function that all allocations in
-//     between have in common: the function that runs the loop. When it runs inside a module's
-//     forward, a constructor or an optimizer, the loop is over layers or parameters, and the
-//     two births belong to one lap. Otherwise a new lap began.
-//  3. A stack grows when it left survivors in at least MinLaps laps up to the end of the
-//     trace, and held next to nothing before the first of them. Buffers that fill up, caches
-//     that are rebuilt, weights and optimizer state do not pass.
-//  4. Stacks that grow in the same loop are one finding: a retained graph has dozens.
+//  1. Take the stacks with several allocations that were born inside the trace and live at
+//     the horizon: the end, or the last out-of-memory event, since what follows one is mostly
+//     Python unwinding. Parameters, buffers of modules, optimizer state and the pools of
+//     captured graphs are made to stay, and left out.
+//  2. Between two births from one stack, find the innermost function that all allocations of
+//     that thread in between have in common: the function that runs the loop. When it runs
+//     inside a module's forward, a constructor or an optimizer, the loop is over layers or
+//     parameters, and the two births belong to one lap. Otherwise a new lap began.
+//  3. A stack grows when it left survivors in at least MinLaps laps, what it holds as laps end
+//     rises with significance, and none of this is so: it stopped while its loop went on (a
+//     cache that is full), it slows down (one that fills), it lost blocks as old as the
+//     survivors are (a buffer of bounded length, a history that is reset, an estimate of an
+//     average), or blocks of the same size that were there before died in its place.
+//  4. Stacks that grow in the same loop are one finding: a retained graph has dozens. What
+//     they have in common suggests what keeps them.
+//
+// Precision goes before recall: what only might be a leak is not accused.
 package ghost
 
 import (
 	"cmp"
 	"slices"
-	"sort"
-	"strings"
 
-	"snapana/analyze/attribution"
 	"snapana/analyze/timeline"
 	"snapana/snapshot"
 )
@@ -43,230 +48,169 @@ type Growth struct {
 	InModule bool               // the survivors were made inside a module's forward
 	Trains   bool               // the trace has a backward pass or an optimizer
 	Events   []int              // births of survivors of the first stack, at most 8
+
+	// Horizon is the event up to which memory was looked at, First and Last the births of the
+	// first and the last survivor.
+	Horizon, First, Last int
+	// Over says that the loop ended before the horizon, and kept what it had.
+	Over bool
+	// Slope is the Theil-Sen slope of what the stacks hold as laps end, in rounded bytes per
+	// lap of the stack with most bytes. Chance is the probability of such a rise without a
+	// trend, by the test of Mann and Kendall, of the least certain of the three largest stacks.
+	Slope  float64
+	Chance float64
+	// LapTime is the median time from one survivor's lap to the next in microseconds, 0 unknown.
+	LapTime int64
+	// Every is the median number of steps from one lap that left survivors to the next, 0 when
+	// the trace has no steps.
+	Every int
+	// Lifetimes are those of the stack with most bytes, by laps lived.
+	Lifetimes []Lifetime
+	// OlderCount and OlderBytes are pre-trace blocks of the same stacks that live at the
+	// horizon. Bytes has no part of them.
+	OlderCount, OlderBytes int64
+
+	Cause Cause
+
+	births []int32 // the first survivor of each lap
 }
 
 // Find returns the growths of one device, most bytes first.
 func Find(s *snapshot.Snapshot, t *timeline.Timeline) []Growth {
-	byStack := survivors(t)
-	if len(byStack) == 0 {
-		return nil
-	}
-	laps := newLapFinder(s, t)
-	var single []Growth
-	for stack, lives := range byStack {
-		if g, ok := laps.grows(stack, lives); ok {
-			single = append(single, g)
-		}
-	}
-	sortGrowths(single)
-	trains := len(single) > 0 && trains(s)
-	found := map[loopKey]*Growth{}
-	for _, g := range single {
-		f := s.Frames.Get(g.Loop)
-		key := loopKey{f.File, f.Name}
-		if have := found[key]; have == nil {
-			found[key] = &g
-		} else {
-			have.join(g)
-		}
-	}
-	out := make([]Growth, 0, len(found))
-	for _, g := range found {
-		g.Trains = trains
-		out = append(out, *g)
+	out := findAt(s, t, int32(t.Trace.Len()-1))
+	if n := len(t.OOMs); n > 0 {
+		out = append(out, findAt(s, t, int32(t.OOMs[n-1].Event))...)
 	}
 	sortGrowths(out)
-	return out
-}
-
-// trains reports whether any stack is of a backward pass or of an optimizer.
-func trains(s *snapshot.Snapshot) bool {
-	for id := 1; id <= s.Frames.Len(); id++ {
-		f := s.Frames.Get(snapshot.FrameID(id))
-		file, name := s.Strings.Get(f.File), s.Strings.Get(f.Name)
-		if strings.Contains(file, "torch/optim/") || name == "backward" && strings.Contains(file, "torch/") {
-			return true
-		}
-	}
-	return false
+	seen := map[function]bool{}
+	return slices.DeleteFunc(out, func(g Growth) bool {
+		f := s.Frames.Get(g.Loop)
+		key := function{f.File, f.Name}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
 }
 
 func sortGrowths(g []Growth) {
-	slices.SortFunc(g, func(a, b Growth) int {
+	slices.SortStableFunc(g, func(a, b Growth) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stacks[0], b.Stacks[0]))
 	})
 }
 
-type loopKey struct{ file, name snapshot.StringID }
-
-// join adds a stack that grows in the same loop. Stacks come by falling bytes.
-func (g *Growth) join(other Growth) {
-	g.Stacks = append(g.Stacks, other.Stacks...)
-	g.Count += other.Count
-	g.Bytes += other.Bytes
-	g.PerLap += other.PerLap
-	g.InModule = g.InModule || other.InModule
-	g.Churn = max(g.Churn, other.Churn)
+// findAt looks at the memory that is live right after an event.
+func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32) []Growth {
+	c := newCode(s)
+	rows := births(s, t, c, horizon)
+	if len(rows) == 0 {
+		return nil
+	}
+	k := newClock(s, t, c, horizon)
+	var found []*candidate
+	sizes := liveSizes(t, c, horizon)
+	stacks := make([]snapshot.StackID, 0, len(rows))
+	for stack := range rows {
+		stacks = append(stacks, stack)
+	}
+	slices.Sort(stacks)
+	for _, stack := range stacks {
+		p := k.population(stack, rows[stack], horizon)
+		if c.sort(stack)&nameless != 0 {
+			p.beyond(t, sizes)
+		}
+		if cand := k.grows(p, horizon); cand != nil {
+			found = append(found, cand)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	found = k.unreplaced(found, horizon)
+	return k.join(found, horizon)
 }
 
-// survivors are the rows of Lives that were born in the trace and live at its end, by stack.
-func survivors(t *timeline.Timeline) map[snapshot.StackID][]int32 {
+// cublas is the size in bytes of the workspace that each thread and stream keeps from its first
+// matrix product on: :4096:2:16:8 (aten/src/ATen/cuda/CublasHandlePool.cpp).
+const cublas = 2*4096<<10 + 8*16<<10
+
+// births are the rows of Lives of the stacks that may grow, all that were born up to the
+// horizon.
+func births(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) map[snapshot.StackID][]int32 {
+	survive := make([]int32, s.Stacks.Len()+1)
+	private := privatePools(t)
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born >= 0 && l.Born <= horizon && l.Stack > 0 && end(l, horizon) == none && !private.has(l.Addr) && l.Requested != cublas {
+			survive[l.Stack]++
+		}
+	}
+	for stack, n := range survive {
+		if n > 0 && (n < MinLaps || c.sort(snapshot.StackID(stack))&ofModel != 0) {
+			survive[stack] = 0
+		}
+	}
 	out := map[snapshot.StackID][]int32{}
 	for i := range t.Lives {
 		l := &t.Lives[i]
-		if l.Born >= 0 && l.FreeRequested < 0 && l.Freed < 0 && l.Stack > snapshot.EmptyStack {
+		if l.Born >= 0 && l.Born <= horizon && survive[l.Stack] > 0 && !private.has(l.Addr) && l.Requested != cublas {
 			out[l.Stack] = append(out[l.Stack], int32(i))
-		}
-	}
-	for stack, lives := range out {
-		if len(lives) < MinLaps {
-			delete(out, stack)
 		}
 	}
 	return out
 }
 
-// grows applies step 3 to one stack.
-func (lf *lapFinder) grows(stack snapshot.StackID, lives []int32) (Growth, bool) {
-	t := lf.t
-	g := Growth{Stacks: []snapshot.StackID{stack}, Count: int64(len(lives))}
-	var perLap []int64
-	var starts []int32
-	for i, row := range lives {
-		l := &t.Lives[row]
-		if i == 0 {
-			perLap, starts = append(perLap, 0), append(starts, l.Born)
-		} else if loop, ok := lf.lapBetween(t.Lives[lives[i-1]].Born, l.Born); ok {
-			perLap, starts = append(perLap, 0), append(starts, l.Born)
-			g.Loop = loop
-		}
-		perLap[len(perLap)-1] += l.Rounded
-		g.Bytes += l.Rounded
-	}
-	g.Laps = len(perLap)
-	if g.Laps < MinLaps {
-		return g, false
-	}
-	gaps := make([]int32, 0, len(starts))
-	for i := 1; i < len(starts); i++ {
-		gaps = append(gaps, starts[i]-starts[i-1])
-	}
-	last := t.Lives[lives[len(lives)-1]].Born
-	n := int32(t.Trace.Len())
-	if n-last > max(2*median(gaps), n/10) {
-		return g, false // it stopped growing: something that was built once
-	}
-	first := t.Lives[lives[0]].Born
-	if lf.mostBefore(stack, first) > g.Bytes/4 {
-		return g, false // it was as large before: something that is rebuilt
-	}
-	g.PerLap = median(perLap)
-	g.Regular = regular(perLap)
-	g.Churn = lf.churnSince(first)
-	g.InModule = lf.insideModule(stack)
-	for _, row := range lives[:min(8, len(lives))] {
-		g.Events = append(g.Events, int(t.Lives[row].Born))
-	}
-	return g, true
-}
+// addresses are ranges of addresses, in no order.
+type addresses []timeline.Range
 
-func median[T cmp.Ordered](v []T) T {
-	w := slices.Clone(v)
-	slices.Sort(w)
-	return w[len(w)/2]
-}
-
-// regular reports whether most laps left about the median.
-func regular(perLap []int64) bool {
-	m, near := median(perLap), 0
-	for _, b := range perLap {
-		if 4*b >= 3*m && 4*b <= 5*m {
-			near++
-		}
-	}
-	return 4*near >= 3*len(perLap)
-}
-
-// mostBefore is the most live bytes that stack held in the laps before the one of event e, up
-// to that event.
-func (lf *lapFinder) mostBefore(stack snapshot.StackID, e int32) int64 {
-	lives := lf.byStack[stack]
-	n := sort.Search(len(lives), func(i int) bool { return lf.t.Lives[lives[i]].Born >= e })
-	for n > 0 {
-		if _, ok := lf.lapBetween(lf.t.Lives[lives[n-1]].Born, e); ok {
-			break
-		}
-		n--
-	}
-	type edge struct {
-		at    int32
-		bytes int64
-	}
-	var edges []edge
-	for _, row := range lives[:n] {
-		l := &lf.t.Lives[row]
-		edges = append(edges, edge{l.Born, l.Rounded})
-		if l.Freed >= 0 && l.Freed < e {
-			edges = append(edges, edge{l.Freed, -l.Rounded})
-		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
-	var now, most int64
-	for _, ed := range edges {
-		now += ed.bytes
-		most = max(most, now)
-	}
-	return most
-}
-
-// churnSince is the share of the allocations born from event e on that were freed.
-func (lf *lapFinder) churnSince(e int32) float64 {
-	born, freed := 0, 0
-	for _, row := range lf.allocs {
-		if l := &lf.t.Lives[row]; l.Born >= e {
-			born++
-			if l.Freed >= 0 {
-				freed++
-			}
-		}
-	}
-	return float64(freed) / float64(max(born, 1))
-}
-
-func (lf *lapFinder) insideModule(stack snapshot.StackID) bool {
-	for _, f := range lf.s.Stacks.Get(stack) {
-		if lf.frameKind(f) == moduleCall {
+func (a addresses) has(addr uint64) bool {
+	for i := range a {
+		if addr-a[i].Addr < uint64(a[i].Size) {
 			return true
 		}
 	}
 	return false
 }
 
-// frameKind says whether a loop below this frame is over the parts of a model.
-func (lf *lapFinder) frameKind(id snapshot.FrameID) frameKind {
-	if k := lf.kinds[id]; k != notYet {
-		return k
+// privatePools are the ranges that were ever reserved for a private pool.
+func privatePools(t *timeline.Timeline) addresses {
+	var out addresses
+	add := func(r timeline.Range) {
+		if r.Pool != (snapshot.PoolID{}) {
+			out = append(out, r)
+		}
 	}
-	f := lf.s.Frames.Get(id)
-	file, name := lf.s.Strings.Get(f.File), lf.s.Strings.Get(f.Name)
-	k := plain
-	switch {
-	case strings.HasSuffix(file, "torch/nn/modules/module.py") && strings.HasSuffix(name, "_call_impl"):
-		k = moduleCall
-	case attribution.IsLibrary(lf.s, id),
-		name == "__init__", strings.Contains(name, "load_state_dict"), strings.Contains(name, "load_weights"),
-		strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_"):
-		k = partsLoop
+	for _, r := range t.Initially {
+		add(r)
 	}
-	lf.kinds[id] = k
-	return k
+	for i := range t.Changes {
+		if t.Changes[i].Add {
+			add(t.Changes[i].Range)
+		}
+	}
+	return out
 }
 
-type frameKind uint8
+// liveSizes counts the blocks at the horizon that have Python frames or are from before the
+// trace, by rounded size.
+func liveSizes(t *timeline.Timeline, c *code, horizon int32) map[int64]int {
+	out := map[int64]int{}
+	for i := range t.Lives {
+		if l := &t.Lives[i]; l.Born <= horizon && end(l, horizon) == none && (l.Born < 0 || c.sort(l.Stack)&nameless == 0) {
+			out[l.Rounded]++
+		}
+	}
+	return out
+}
 
-const (
-	notYet frameKind = iota
-	plain
-	moduleCall // torch.nn.Module.__call__
-	partsLoop  // constructors, loading, torch itself: loops over parameters
-)
+// beyond leaves only survivors that cannot be the gradients of parameters: a parameter has one
+// gradient of its size.
+func (p *population) beyond(t *timeline.Timeline, parameters map[int64]int) {
+	mine := map[int64]int{}
+	for _, i := range p.kept {
+		mine[t.Lives[p.rows[i]].Rounded]++
+	}
+	p.kept = slices.DeleteFunc(p.kept, func(i int) bool {
+		size := t.Lives[p.rows[i]].Rounded
+		return mine[size] <= parameters[size]
+	})
+}

@@ -1,9 +1,14 @@
 package ghost_test
 
 import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"snapana/analyze/ghost"
+	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
 	"snapana/fixtures/build/buildtest"
@@ -21,6 +26,10 @@ var (
 	layer   = stack(append(append([]string{"/app/model.py:40:forward"}, module...), "/app/model.py:60:forward", module[0], "/app/train.py:31:main")...)
 	state   = stack("/lib/python3/site-packages/torch/optim/adamw.py:150:_init_group", "/lib/python3/site-packages/torch/optim/adamw.py:240:step", "/app/train.py:33:main")
 	keep    = stack("/app/train.py:34:main")
+	other   = stack("/app/train.py:35:main")
+	loss    = stack("/lib/python3/site-packages/torch/nn/functional.py:3479:cross_entropy", "/app/train.py:32:main")
+	worker  = build.NewStack("/app/load.py:9:fill", "/usr/lib/python3.12/threading.py:1012:run", "/usr/lib/python3.12/threading.py:1032:_bootstrap")
+	hidden  = stack("/app/eval.py:5:evaluate", "/lib/python3/site-packages/torch/utils/_contextlib.py:116:decorate_context", "/app/train.py:36:main")
 )
 
 func stack(inner ...string) *build.Stack {
@@ -116,6 +125,116 @@ func TestFind(t *testing.T) {
 				}
 			})
 		}, []grown{{10, 80 * mib, 8 * mib}}},
+		{"the history is full near the end", func(d *build.Device) {
+			var ring []*build.Block
+			train(d, 33, func(int) {
+				if len(ring) == 30 {
+					d.Free(ring[0])
+					ring = ring[1:]
+				}
+				ring = append(ring, alloc(d, keep, 3*mib))
+			})
+		}, nil},
+		{"a queue that is filled twice as fast as it is emptied", func(d *build.Device) {
+			var queue []*build.Block
+			train(d, 20, func(int) {
+				for _, s := range []*build.Stack{keep, other} {
+					queue = append(queue, alloc(d, s, 3*mib))
+				}
+				d.Free(queue[0])
+				queue = queue[1:]
+			})
+		}, []grown{{10, 60 * mib, 6 * mib}}},
+		{"a bank whose entries are replaced by other code", func(d *build.Device) {
+			var bank []*build.Block
+			for range 30 {
+				bank = append(bank, alloc(d, other, 3*mib))
+			}
+			train(d, 20, func(lap int) {
+				d.Free(bank[lap])
+				bank[lap] = alloc(d, keep, 3*mib)
+			})
+		}, nil},
+		{"averages of classes, each replaced now and then", func(d *build.Device) {
+			rng, classes := rand.New(rand.NewPCG(1, 2)), map[int]*build.Block{}
+			train(d, 80, func(int) {
+				c := rng.IntN(20)
+				if old := classes[c]; old != nil {
+					classes[c] = alloc(d, keep, 3*mib)
+					d.Free(old)
+				} else {
+					classes[c] = alloc(d, other, 3*mib)
+				}
+			})
+		}, nil},
+		{"a cache by key, which fills", func(d *build.Device) {
+			rng, cache := rand.New(rand.NewPCG(1, 2)), map[int]bool{}
+			train(d, 80, func(int) {
+				if c := rng.IntN(30); !cache[c] {
+					cache[c] = true
+					alloc(d, keep, 3*mib)
+				}
+			})
+		}, nil},
+		{"kept from the middle on", func(d *build.Device) {
+			train(d, 20, func(lap int) {
+				if lap >= 10 {
+					alloc(d, keep, 3*mib)
+				}
+			})
+		}, []grown{{10, 30 * mib, 3 * mib}}},
+		{"tiny, under heavy traffic", func(d *build.Device) {
+			train(d, 20, func(int) { alloc(d, loss, 4) })
+		}, []grown{{20, 20 * 512, 512}}},
+		{"gradients, one for each parameter", func(d *build.Device) {
+			train(d, 20, func(lap int) {
+				if lap%4 == 3 {
+					alloc(d, nil, 4*mib)
+				}
+			})
+		}, nil},
+		{"gradients of every step", func(d *build.Device) {
+			train(d, 20, func(int) {
+				alloc(d, nil, 4*mib)
+				alloc(d, nil, 4*mib)
+			})
+		}, []grown{{20, 160 * mib, 8 * mib}}},
+		{"kept by another thread", func(d *build.Device) {
+			train(d, 20, func(int) { alloc(d, worker, 3*mib) })
+		}, []grown{{20, 60 * mib, 3 * mib}}},
+		{"kept in a decorated function", func(d *build.Device) {
+			train(d, 20, func(int) { alloc(d, hidden, 3*mib) })
+		}, []grown{{20, 60 * mib, 3 * mib}}},
+		{"one list, filled at once", func(d *build.Device) {
+			for range 30 {
+				alloc(d, keep, 3*mib)
+			}
+		}, nil},
+		{"built by a loop, and used by the next", func(d *build.Device) {
+			for range 10 {
+				d.Free(alloc(d, input, mib))
+				alloc(d, keep, 3*mib)
+			}
+			for range 60 {
+				d.Free(alloc(d, stack("/app/train.py:50:main"), mib))
+			}
+		}, nil},
+		{"losses of a loop, and another loop", func(d *build.Device) {
+			for range 10 {
+				d.Free(alloc(d, input, mib))
+				alloc(d, loss, 4)
+			}
+			for range 60 {
+				d.Free(alloc(d, stack("/app/train.py:50:main"), mib))
+			}
+		}, []grown{{10, 5120, 512}}},
+		{"a pool for each captured graph", func(d *build.Device) {
+			train(d, 10, func(lap int) {
+				d.Pool = build.Pool{A: int64(lap + 1)}
+				alloc(d, keep, 3*mib)
+				d.Pool = build.Pool{}
+			})
+		}, nil},
 		{"too short to tell", func(d *build.Device) {
 			train(d, ghost.MinLaps-1, func(int) { alloc(d, keep, 3*mib) })
 		}, nil},
@@ -141,5 +260,195 @@ func TestFind(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// find analyses a made-up program, which must have one growth.
+func find(t *testing.T, opt build.Options, program func(d *build.Device)) (*timeline.Timeline, ghost.Growth) {
+	t.Helper()
+	s := buildtest.Read(t, build.Run(opt, program))
+	tl := timeline.Build(s, 0)
+	all := ghost.Find(s, tl)
+	if len(all) != 1 {
+		t.Fatalf("%d growths, want 1", len(all))
+	}
+	st := steps.Find(s, tl)
+	ghost.CountSteps(all, &st)
+	return tl, all[0]
+}
+
+// TestTrend holds the figures of a growth whose truth is simple.
+func TestTrend(t *testing.T) {
+	_, g := find(t, build.Options{}, func(d *build.Device) {
+		train(d, 4, func(int) { alloc(d, keep, 3*mib) })
+	})
+	if g.Slope != 3*mib || math.Abs(g.Chance-1.0/24) > 1e-9 {
+		t.Errorf("slope %v, chance %v, want 3 MiB, and 1 of the 24 orders of 4 values", g.Slope, g.Chance)
+	}
+	want := []ghost.Lifetime{{Laps: 0, Of: 3, Count: 3, Bytes: 9 * mib}, {Laps: 1, Of: 2, Count: 2, Bytes: 6 * mib}, {Laps: 2, Of: 1, Count: 1, Bytes: 3 * mib}}
+	if !slices.Equal(g.Lifetimes, want) {
+		t.Errorf("lifetimes %+v, want %+v", g.Lifetimes, want)
+	}
+	_, g = find(t, build.Options{}, func(d *build.Device) {
+		train(d, 40, func(lap int) {
+			d.Wait(1000)
+			if lap%5 == 0 {
+				alloc(d, keep, 3*mib)
+			}
+		})
+	})
+	if g.Every != 5 || g.LapTime < 5000 || g.LapTime > 7000 {
+		t.Errorf("every %d steps in %d us, want 5 in somewhat more than 5000", g.Every, g.LapTime)
+	}
+}
+
+// TestRing looks at traces that have lost their beginning: a leak shows with its older blocks,
+// and a history that is longer than the trace does not.
+func TestRing(t *testing.T) {
+	opt := build.Options{Ring: 400}
+	_, g := find(t, opt, func(d *build.Device) {
+		train(d, 60, func(int) { alloc(d, keep, 3*mib) })
+	})
+	if g.OlderCount == 0 || int(g.OlderCount)+int(g.Count) != 60 {
+		t.Errorf("%d in the trace and %d before, want 60", g.Count, g.OlderCount)
+	}
+	s := buildtest.Read(t, build.Run(opt, func(d *build.Device) {
+		var ring []*build.Block
+		train(d, 90, func(int) {
+			if len(ring) == 50 {
+				d.Free(ring[0])
+				ring = ring[1:]
+			}
+			ring = append(ring, alloc(d, keep, 3*mib))
+		})
+	}))
+	if all := ghost.Find(s, timeline.Build(s, 0)); len(all) > 0 {
+		t.Errorf("a history of 50 grows: %+v", all)
+	}
+}
+
+// TestOutOfMemory looks at what was live when a request failed, not at what unwinding left.
+func TestOutOfMemory(t *testing.T) {
+	tl, g := find(t, build.Options{Capacity: 200 * mib}, func(d *build.Device) {
+		var list []*build.Block
+		train(d, 20, func(int) { list = append(list, alloc(d, keep, 3*mib)) })
+		alloc(d, other, 500*mib)
+		for _, b := range list {
+			d.Free(b)
+		}
+	})
+	if g.Bytes != 60*mib || len(tl.OOMs) != 1 || g.Horizon != tl.OOMs[0].Event {
+		t.Errorf("%d bytes at event %d, want 60 MiB at the failure", g.Bytes, g.Horizon)
+	}
+}
+
+// TestCause holds what is taken for the cause, by the memory that stays.
+func TestCause(t *testing.T) {
+	forward := func(line string) *build.Stack {
+		return stack(line, module[0], "/app/model.py:60:forward", module[0], "/app/train.py:31:main")
+	}
+	places := []*build.Stack{forward("/app/model.py:41:forward"), forward("/app/model.py:42:forward"), forward("/app/model.py:43:forward")}
+	graph := func(d *build.Device) {
+		for _, s := range places {
+			alloc(d, s, 2*mib)
+		}
+	}
+	for _, c := range []struct {
+		want ghost.Kind
+		each func(d *build.Device)
+		says string
+	}{
+		{ghost.Graph, graph, "no backward pass came"},
+		{ghost.Retained, func(d *build.Device) {
+			graph(d)
+			d.Free(alloc(d, nil, mib))
+		}, "although a backward pass ran"},
+		{ghost.Loss, func(d *build.Device) { alloc(d, loss, 4) }, "single numbers"},
+		{ghost.Output, func(d *build.Device) {
+			d.Free(alloc(d, places[0], 2*mib))
+			alloc(d, places[1], 2*mib)
+		}, "outputs are kept"},
+		{ghost.Captured, func(d *build.Device) {
+			alloc(d, places[0], 2*mib)
+			d.Free(alloc(d, places[1], 2*mib))
+		}, "hook"},
+		{ghost.Gradients, func(d *build.Device) { alloc(d, nil, 2*mib) }, "without Python frames"},
+		{ghost.Cached, func(d *build.Device) {
+			alloc(d, stack("/app/rope.py:8:cached_table", "/app/train.py:34:main"), mib)
+		}, "names alone"},
+		{ghost.Batch, func(d *build.Device) {
+			alloc(d, stack("/app/data.py:8:next_batch", "/app/train.py:34:main"), mib)
+		}, "next_batch"},
+		{ghost.Object, func(d *build.Device) { alloc(d, keep, mib) }, ""},
+	} {
+		_, g := find(t, build.Options{}, func(d *build.Device) {
+			train(d, 12, func(int) { c.each(d) })
+		})
+		if g.Cause.Kind != c.want || !strings.Contains(strings.Join(g.Cause.Why, " "), c.says) || len(g.Cause.Fix) != 2 {
+			t.Errorf("cause %+v, want %s with %q", g.Cause, c.want, c.says)
+		}
+	}
+}
+
+// TestLate tells what a collector frees from what the program empties: both in heaps, but one
+// at any place, and the other at one of its own.
+func TestLate(t *testing.T) {
+	run := func(release func(lap int) int) *ghost.Late {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			var waiting []*build.Block
+			lines := []*build.Stack{keep, other, stack("/app/train.py:36:main"), stack("/app/train.py:37:main")}
+			train(d, 60, func(lap int) {
+				waiting = append(waiting, alloc(d, loss, 3*mib))
+				for i, s := range lines {
+					d.Free(alloc(d, s, mib))
+					if release(lap) == i {
+						for _, b := range waiting {
+							d.Free(b)
+						}
+						waiting = nil
+					}
+				}
+			})
+		}))
+		tl := timeline.Build(s, 0)
+		st := steps.Find(s, tl)
+		if all := ghost.Find(s, tl); len(all) > 0 {
+			t.Errorf("grows: %+v", all)
+		}
+		return ghost.FindLate(s, tl, &st)
+	}
+	places := map[int]int{9: 0, 19: 2, 31: 1, 44: 3, 55: 0}
+	got := run(func(lap int) int {
+		if line, ok := places[lap]; ok {
+			return line
+		}
+		return -1
+	})
+	if got == nil || got.Times != 5 || got.Steps != 11 || got.Bytes != 33*mib {
+		t.Errorf("a collector's: %+v, want 5 times, and of 13 steps the 11 that had waited, 33 MiB", got)
+	}
+	if got := run(func(lap int) int {
+		if lap%10 == 9 {
+			return 3
+		}
+		return -1
+	}); got != nil {
+		t.Errorf("a list that is cleared every 10 steps: %+v", got)
+	}
+}
+
+func TestOneOffs(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		train(d, 20, func(lap int) {
+			alloc(d, loss, 4)
+			if lap == 7 {
+				alloc(d, keep, 300*mib)
+			}
+		})
+	}))
+	tl := timeline.Build(s, 0)
+	got := ghost.OneOffs(s, tl, ghost.Find(s, tl))
+	if len(got) != 1 || got[0].Bytes != 300*mib || got[0].Count != 1 || tl.Trace.At(got[0].First).Size != 300*mib {
+		t.Errorf("%+v, want the one of 300 MiB: weights and optimizer state are made to stay", got)
 	}
 }

@@ -23,6 +23,7 @@ type Evidence struct {
 	OOM      *Scene      // the last out-of-memory event, nil without one
 	Failure  *oom.Report // of it
 	Growth   []ghost.Growth
+	Late     *ghost.Late    // nil when nothing is freed late
 	WhatIf   *whatif.Answer // nil when nothing was replayed
 }
 
@@ -40,6 +41,7 @@ func Judge(s *snapshot.Snapshot, devices []Evidence) Verdict {
 		e := &devices[i]
 		j.inconsistent(e)
 		j.growth(e)
+		j.late(e)
 		if e.OOM != nil {
 			j.outOfMemory(e)
 		} else {

@@ -41,7 +41,7 @@ const (
 // Finding is one statement about a snapshot with its evidence. The same struct feeds text,
 // JSON and HTML.
 type Finding struct {
-	ID         string     `json:"id"` // stable: "oom", "growth", "cached", "fragmentation", "inconsistent"
+	ID         string     `json:"id"` // stable: "oom", "growth", "late", "cached", "fragmentation", "inconsistent"
 	Status     Status     `json:"status"`
 	Severity   Severity   `json:"severity"`
 	Confidence Confidence `json:"confidence"`
@@ -53,6 +53,8 @@ type Finding struct {
 	Heuristic  bool       `json:"heuristic"`       // an inference, not arithmetic
 	Events     []int      `json:"events"`          // trace indexes that prove it
 	Stack      []string   `json:"stack,omitempty"` // innermost first: "file:line function"
+	Cause      string     `json:"cause,omitempty"` // of a ghost: what probably keeps the memory
+	Fix        []string   `json:"fix,omitempty"`   // lines of Python that show the remedy
 }
 
 // Verdict is the outcome for one file.

@@ -95,12 +95,12 @@ func inputs() (map[string][]byte, error) {
 		"list.pickle":   []byte("\x80\x02]q\x00."),
 		"number.pickle": []byte("\x80\x02K\x07."),
 	}
-	for _, name := range []string{"healthy", "ghost", "fragmentation"} {
-		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", name+".pickle"))
+	for _, name := range []string{"healthy.pickle", "ghost.pickle", "fragmentation.pickle", "ghost.stats.jsonl"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", name))
 		if err != nil {
 			return nil, err
 		}
-		out[name+".pickle"] = data
+		out[name] = data
 	}
 	recorder := sidecartest.Stream(sidecartest.Header())
 	out["recorder.snapana"] = recorder
@@ -110,6 +110,15 @@ func inputs() (map[string][]byte, error) {
 		m{"type", "nvml", "time", int64(1e18 + 1e9), "boot", "b", "devices", []m{{"index", 0, "total", 16 << 30, "reserved", 0, "used", 16<<30 - 364904448, "free", 364904448,
 			"processes", []m{{"pid", 9, "used", 15204352000 + 512<<20}, {"pid", 4242, "used", 1 << 30}}}}})
 	out["torn.snapana"] = append(recorder[:len(recorder):len(recorder)], recorder[:20]...)
+	for from, to := range map[string]string{"snapshot.pickle.zst": "run.pickle.zst", "run.snapana": "run.snapana"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "holders", "loss_list_validation", from))
+		if err != nil {
+			return nil, err
+		}
+		out[to] = data
+	}
+	out["cut.snapana"] = out["run.snapana"][:len(out["run.snapana"])-1000]
+	out["bad.snapana"] = append(out["run.snapana"][:len(out["run.snapana"])-1000:len(out["run.snapana"])-1000], strings.Repeat("\xc1", 1000)...)
 	healthy := out["healthy.pickle"]
 	out["cut.pickle"] = healthy[:300_000]
 	var b bytes.Buffer

@@ -25,14 +25,15 @@ var formats = []string{"text", "md", "json"}
 
 func newReport() *cobra.Command {
 	var (
-		in     inputFlags
-		dir    string
-		quiet  bool
-		asJSON bool
-		format string
-		total  size
-		live   bool
-		rec    string
+		in       inputFlags
+		rec      recorderFlags
+		dir      string
+		quiet    bool
+		asJSON   bool
+		format   string
+		total    size
+		live     bool
+		readings string
 	)
 	maxPage := size(html.DefaultBytes)
 	cmd := &cobra.Command{
@@ -43,8 +44,10 @@ writes the full report, with an HTML page, plots and report.json, to a folder.
 
 FILE is what torch.cuda.memory._dump_snapshot wrote, or the same as JSON, or a page
 made by torch.cuda._memory_viz trace_plot; it may be inside gzip, zstd, xz, bzip2 or
-zip. The folder is NAME.report in the current folder, unless -o names another; what
-an earlier run left there is replaced. Nothing is written when FILE cannot be read.
+zip. What the recorder wrote beside it says who holds the memory, see snapana ghosts.
+
+The folder is NAME.report in the current folder, unless -o names another; what an
+earlier run left there is replaced. Nothing is written when FILE cannot be read.
 
 Free memory is told by what keeps it from use:
   reserved = active + releasable + split
@@ -86,11 +89,11 @@ another process, device or moment.`,
 			if err := report.Check(dir); err != nil {
 				return err
 			}
-			driver, err := openDriverSide(live, rec)
+			driver, err := openDriverSide(live, readings)
 			if err != nil {
 				return err
 			}
-			result, err := in.analyse(cmd, args[0], analyze.Options{Capacity: int64(total)})
+			result, err := rec.analyse(cmd, &in, args[0], analyze.Options{Capacity: int64(total)})
 			if err != nil {
 				return err
 			}
@@ -119,6 +122,7 @@ another process, device or moment.`,
 		},
 	}
 	in.add(cmd)
+	rec.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
@@ -130,7 +134,7 @@ another process, device or moment.`,
 	must(cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return formats, cobra.ShellCompDirectiveNoFileComp
 	}))
-	fl.StringVar(&rec, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
+	fl.StringVar(&readings, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
 	fl.BoolVar(&live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 	return cmd
 }

@@ -74,13 +74,14 @@ func TestSchemas(t *testing.T) {
 	for _, name := range []string{"healthy", "ghost", "fragmentation"} {
 		path := filepath.Join("..", "..", "fixtures", name+".pickle")
 		for _, args := range [][]string{
-			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"},
+			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"}, {"ghosts", "--json"},
 		} {
 			seen[valid(t, all, name+" "+args[0], ok(t, append(args, path)...))] = true
 		}
 	}
 	log := filepath.Join("..", "..", "fixtures", "train.log")
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
+	seen[valid(t, all, "stats", ok(t, "stats", "--json", filepath.Join("..", "..", "fixtures", "ghost.stats.jsonl")))] = true
 	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata", "nvml.json")) // the command needs a driver
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,9 @@ import (
 	"io"
 
 	"snapana/analyze"
+	"snapana/analyze/units"
 	"snapana/report/internal/detail"
+	"snapana/report/internal/view"
 )
 
 //go:embed page.tmpl
@@ -20,13 +22,21 @@ var fragmentsTemplate string
 // DefaultBytes bounds a page so that it can be mailed.
 const DefaultBytes = 8 << 20
 
+// heldRows is a titled list of holders.
+type heldRows struct {
+	Title string
+	Rows  []view.HolderRow
+}
+
+func newHeldRows(title string, rows []view.HolderRow) heldRows { return heldRows{title, rows} }
+
 // slack is what naming the details that are left out adds to a page.
 const slack = 4 << 10
 
 // Write writes the report on r, in at most size bytes as long as these are enough for the tables
 // and still pictures, which take less than 2 MiB. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result, size int) error {
-	t, err := template.New("page").Parse(fragmentsTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

@@ -27,6 +27,8 @@ type page struct {
 
 	Questions []question // that the page answers, with where
 
+	Holders *view.Holders // nil without a recorder's file
+
 	Overview    []overviewRow // with more than one device
 	MoreDevices int           // without a row
 	Devices     []device
@@ -49,6 +51,7 @@ type finding struct {
 	Confidence string
 	Heuristic  bool
 	Why, Next  []string
+	Fix        []string // lines of Python
 	Stack      []string
 	Events     string
 }
@@ -83,6 +86,9 @@ func newPage(r *analyze.Result) *page {
 		Banner:   banner(r),
 		Settings: newSettings(r),
 		Notes:    notes(r),
+	}
+	if r.Holders != nil {
+		p.Holders = view.NewHolders(r, 1<<20)
 	}
 	p.addFindings(r.Verdict.Findings)
 	p.addDevices(r)
@@ -182,7 +188,7 @@ func newFinding(f *verdict.Finding) finding {
 	v := finding{
 		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: view.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
-		Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
+		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
 	}
 	if f.Device >= 0 {
 		v.Where = view.DeviceName(f.Device)

@@ -23,6 +23,7 @@ func (p *page) addQuestions(r *analyze.Result) {
 		}
 		add(true, id+"-timeline", "When was it?")
 		add(len(d.Stacks) > 0, id+"-holders", "What is live at the peak?")
+		add(p.Holders != nil, "holders", "Who holds it?")
 		add(d.Steps != nil, id+"-steps", "Who grows?")
 		add(len(d.Frag.Ledgers) > 0, id+"-free", "Why so much reserved?")
 		add(d.WhatIf != nil, id+"-whatif", "Would another setting help?")

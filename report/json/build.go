@@ -24,6 +24,7 @@ func build(r *analyze.Result) *report {
 		},
 		Verdict:  buildVerdict(r.Verdict),
 		Devices:  []device{},
+		Holders:  buildHolders(r),
 		Settings: buildSettings(&s.Settings),
 		Quality:  list(r.Quality),
 		Missing:  list(s.Missing),
@@ -86,6 +87,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	out.Free = buildFree(d.Free)
 	out.Failure = buildFailure(d)
 	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
+	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
 	for _, p := range view.Reduce(t.Curve, maxCurve) {
 		out.Curve = append(out.Curve, point(p))
 	}

@@ -95,7 +95,7 @@ func checkSchema(t *testing.T, schema string, documents ...[]byte) {
 }
 
 func TestSchema(t *testing.T) {
-	checkSchema(t, Schema, write(t, sample.Result()), write(t, sample.Empty()), write(t, sample.Big(1)))
+	checkSchema(t, Schema, write(t, sample.Result()), write(t, sample.Held()), write(t, sample.Empty()), write(t, sample.Big(1)))
 }
 
 func TestTotalsClose(t *testing.T) {

@@ -25,6 +25,8 @@ func documents() []document {
 		{StateSchema, "state --json, peak --json", stateDoc{}},
 		{OOMSchema, "oom --json", oomDoc{}},
 		{whatif.Schema, "whatif --json", whatif.Answer{}},
+		{StatsSchema, "stats --json", statsDoc{}},
+		{GhostsSchema, "ghosts --json", ghostsDoc{}},
 		{NVMLSchema, "nvml --json", nvmlDoc{}},
 	}
 }
@@ -73,8 +75,25 @@ func WriteSchema(w io.Writer, name string) (bool, error) {
 	return false, nil
 }
 
-// described reads what SCHEMA.md says of each path of one kind.
+// described reads what SCHEMA.md says of each path of one kind. Findings are described once, in
+// the report: elsewhere only what differs is.
 func described(name string) map[string]string {
+	out := section(name)
+	for path := range out {
+		if name == Schema || path != "findings" && !strings.HasSuffix(path, ".findings") {
+			continue
+		}
+		for p, words := range section(Schema) {
+			if field, ok := strings.CutPrefix(p, "verdict.findings[]"); ok && out[path+"[]"+field] == "" {
+				out[path+"[]"+field] = words
+			}
+		}
+	}
+	return out
+}
+
+// section reads the table of one kind in SCHEMA.md.
+func section(name string) map[string]string {
 	out, in := map[string]string{}, false
 	for line := range strings.Lines(schemaText) {
 		if strings.HasPrefix(line, "# ") {

@@ -15,6 +15,7 @@ type report struct {
 	Source   source          `json:"source"`
 	Verdict  verdict.Verdict `json:"verdict"`
 	Devices  []device        `json:"devices"`
+	Holders  *holders        `json:"holders,omitempty"`
 	Settings settings        `json:"settings"`
 	Quality  []analyze.Note  `json:"quality"`
 	Missing  []string        `json:"missing"`
@@ -50,6 +51,8 @@ type device struct {
 	Churn   churnSum        `json:"churn"`
 	Free    []freeSample    `json:"free"`
 	Failure *failure        `json:"failure,omitempty"` // absent when no request failed
+	Growth  []growth        `json:"growth"`
+	OneOffs []oneOff        `json:"one_offs"`
 	Checks  checks          `json:"checks"`
 }
 

@@ -22,14 +22,16 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	top, rest := lead(&r.Verdict)
 	p.headline(r, top)
 	p.line("")
+	p.holder(r)
 	if top != nil {
 		scratch := newPrinter(io.Discard, o)
-		scratch.lines = p.lines + 10 // at least so many reasons and steps
+		scratch.lines = p.lines + len(top.Fix) + 10 // at least so many reasons and steps
 		scratch.below(r, top, rest, 3)
 		why, next := plain(top.Why), plain(numbered(top.Next))
 		forWhy, forNext := divide(max(maxLines-scratch.lines, 0)+10, len(p.sectionLines(why)), len(p.sectionLines(next)))
 		p.section("Why", why, forWhy)
 		p.section("Next", next, forNext)
+		p.code("Fix", top.Fix)
 	} else {
 		p.section("Next", []string{nextStep(r)}, 4)
 	}
@@ -88,6 +90,16 @@ func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 	}
 }
 
+// holder names the first ghost that was seen in the process, in at most four lines.
+func (p *printer) holder(r *analyze.Result) {
+	if r.Holders == nil {
+		return
+	}
+	if v := view.NewHolders(r, 1<<20); len(v.Ghosts) > 0 {
+		p.section("Holder", []string{v.Headline + " (" + v.Mark + ")"}, 4)
+	}
+}
+
 // lead splits the findings into the one that the verdict rests on, if any, and the others.
 func lead(v *verdict.Verdict) (*verdict.Finding, []verdict.Finding) {
 	if len(v.Findings) == 0 || v.Findings[0].Status != v.Status {
@@ -120,6 +132,17 @@ func nextStep(r *analyze.Result) string {
 		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, then dump the snapshot again."
 	}
 	return "Nothing to fix. If memory was short all the same, see below who holds it."
+}
+
+// code prints lines as they are.
+func (p *printer) code(label string, lines []string) {
+	for i, l := range lines {
+		head := ""
+		if i == 0 {
+			head = label
+		}
+		p.line(p.paint(bold, pad(head, 8)) + view.Clip(view.Plain(l), p.width-10))
+	}
 }
 
 func numbered(steps []string) []string {

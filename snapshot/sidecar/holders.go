@@ -10,7 +10,7 @@ type Holders struct {
 	Time      int64
 	ID        *int64
 	Step      *int64
-	Reason    string // "dump", "oom" or "exit"
+	Reason    string // "dump", "oom", "exit" or "exception"
 	Duration  *int64 // nanoseconds that taking it cost
 	Objects   *int64 // tracked objects that were looked at
 	Collected *int64 // of them unreachable
@@ -23,7 +23,7 @@ type Holders struct {
 	Notes     []string
 }
 
-// StorageColumns are the storages on devices.
+// StorageColumns are the storages on devices; device -1 is host memory.
 type StorageColumns struct {
 	Device  []int32
 	Address []uint64
@@ -60,12 +60,13 @@ const (
 
 // NodeColumns are the objects. FORMAT.md lists the words of Kind and Root.
 type NodeColumns struct {
-	Kind []StringID
-	Type []StringID // qualified class name
-	Name []StringID // of a function, frame or module
-	File []StringID
-	Line []int32    // 0 unknown
-	Root []StringID // "" for what is no root
+	Kind  []StringID
+	Type  []StringID // qualified class name
+	Name  []StringID // of a function, frame or module
+	File  []StringID
+	Line  []int32    // 0 unknown
+	Root  []StringID // "" for what is no root
+	Cycle []int64    // number of the unreachable cycle that it is in, 0 for none
 }
 
 // Len is the number of nodes.

@@ -153,8 +153,11 @@ func (in *frames) next() ([]byte, int64, error) {
 		case err == nil:
 			// The record may have been torn, and have taken the next run's header for its rest.
 			beyond := n + len(header) + 2
-			if len(b) < beyond && in.more() {
-				continue
+			if len(b) < beyond {
+				if in.more() {
+					continue
+				}
+				b = in.buf[in.start:in.end] // which has moved
 			}
 			if i := headerIn(b[:min(beyond, len(b))]); i > 0 && i < n {
 				return nil, at, &FormatError{Offset: at, Msg: "the record that begins here was torn", Err: snapshot.ErrCorrupt}

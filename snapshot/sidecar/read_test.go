@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"snapana/snapshot"
@@ -119,6 +121,38 @@ func TestReadAnyPrefix(t *testing.T) {
 	}
 	if f := read(t, packed.Bytes()); f.Runs[0].End == nil {
 		t.Error("gzip: no end")
+	}
+}
+
+// However the bytes come, the records are the same.
+func TestReadInPieces(t *testing.T) {
+	var records []Map
+	for range 150 { // beyond the size of a buffer
+		records = append(records, recorded()...)
+	}
+	data := Stream(records...)
+	want := read(t, data)
+	if len(want.Runs) != 150 || want.Truncated != nil || want.Gaps != nil || len(data) < 128<<10 {
+		t.Fatalf("%d bytes: %d runs, truncated %v, gaps %v", len(data), len(want.Runs), want.Truncated, want.Gaps)
+	}
+	// A last record that is longer than all before it moves within the buffer at the end.
+	var g Graph
+	for i := range 500 {
+		g.Tensor(uint64(i), 512, 0)
+	}
+	if f := read(t, Stream(Header(), g.Record(0))); len(f.Runs[0].Holders) != 1 {
+		t.Errorf("%+v", f)
+	}
+	for name, r := range map[string]io.Reader{
+		"byte by byte": iotest.OneByteReader(bytes.NewReader(data)), "in halves": iotest.HalfReader(bytes.NewReader(data)), "with the end": iotest.DataErrReader(bytes.NewReader(data)),
+	} {
+		got, err := sidecar.Read(r, "run.snapana", sidecar.Options{})
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := sidecar.Read(iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(data))), "x", sidecar.Options{}); !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("a failing disk: %v", err)
 	}
 }
 

@@ -356,6 +356,8 @@ func (c *cursor) holders(key string, h *Holders) bool {
 				h.Nodes.Line = column[int32](c, 0, math.MaxInt32)
 			case "root":
 				h.Nodes.Root = ids()
+			case "cycle":
+				h.Nodes.Cycle = column[int64](c, 0, math.MaxInt64)
 			default:
 				return false
 			}

@@ -18,6 +18,7 @@ func (h *Holders) complete() string {
 		optional("tensors.flags", &t.Flags, t.Len()),
 		optional("tensors.offset", &t.Offset, t.Len()),
 		optional("nodes.line", &n.Line, n.Len()),
+		optional("nodes.cycle", &n.Cycle, n.Len()),
 		below("tensors.node", t.Node, n.Len()),
 		below("tensors.storage", t.Storage, s.Len()),
 		below("edges.from", e.From, n.Len()),

@@ -10,6 +10,7 @@ import (
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/ghost"
 	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
@@ -59,6 +60,7 @@ func Result() *analyze.Result {
 					Why:    []string{"6 steps in a row left one more block each."},
 					Next:   []string{"Detach <tensors> that are kept between steps & free the rest."},
 					Events: []int{12, 27, 43},
+					Cause:  "cache", Fix: []string{"with torch.no_grad():", "    kept.append(<x>.item())"},
 				},
 			},
 		},
@@ -196,7 +198,7 @@ func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
 	t.Retries = []timeline.Retry{{FirstEvent: 88, LastEvent: 89, Released: 64 * m}}
 	t.Checks = timeline.Checks{PreTraceBlocks: 2, Markers: 1}
 
-	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Free: freeOf(m), Uses: usesOver(m), OOM: failure(m, failed), Moments: []analyze.Moment{
+	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Growth: growthOf(m), OneOffs: []ghost.OneOff{{Stack: 3, Count: 1, Bytes: 360 * m, First: 20}}, Free: freeOf(m), Uses: usesOver(m), OOM: failure(m, failed), Moments: []analyze.Moment{
 		moment(t, "peak", peak), moment(t, "oom", failed), moment(t, "end", end),
 	}}
 }
@@ -244,6 +246,15 @@ func churnOf(m int64) churn.Report {
 		Allocs: 5, Short: 1, Bytes: 360 * m, Micros: 2_475_000,
 		Sites: []churn.Site{{Stack: 2, Allocs: 2, Short: 1, Bytes: 360 * m, Held: 1.5e9}},
 	}
+}
+
+func growthOf(m int64) []ghost.Growth {
+	return []ghost.Growth{{
+		Stacks: []snapshot.StackID{4}, Laps: 6, Count: 6, Bytes: 96 * m, PerLap: 16 * m, Regular: true, Churn: 0.5,
+		Events: []int{12, 27, 43}, Horizon: 99, First: 12, Last: 87, Slope: float64(16 * m), Chance: 1.0 / 720, LapTime: 375_000, Every: 1,
+		Lifetimes:  []ghost.Lifetime{{Laps: 0, Of: 5, Count: 5, Bytes: 80 * m}, {Laps: 4, Of: 1, Count: 1, Bytes: 16 * m}},
+		OlderCount: 1, OlderBytes: 16 * m, Cause: ghost.Cause{Kind: ghost.Cached, Hints: []string{"append"}},
+	}}
 }
 
 func freeOf(m int64) []fragmentation.Sample {

@@ -49,7 +49,7 @@ type Graph struct {
 	device, bytes, shape, dtype, flags, offset []int
 	address                                    []uint64
 	node, storage                              []int
-	kind, class, name, file, line, root        []int
+	kind, class, name, file, line, root, cycle []int
 	from, to, edge, label                      []int
 }
 
@@ -58,6 +58,7 @@ type Node struct {
 	Kind, Type, Name, File string
 	Line                   int
 	Root                   string
+	Cycle                  int
 }
 
 func (g *Graph) id(s string) int {
@@ -77,6 +78,7 @@ func (g *Graph) id(s string) int {
 func (g *Graph) Node(n Node) int {
 	g.kind, g.class, g.name = append(g.kind, g.id(n.Kind)), append(g.class, g.id(n.Type)), append(g.name, g.id(n.Name))
 	g.file, g.line, g.root = append(g.file, g.id(n.File)), append(g.line, n.Line), append(g.root, g.id(n.Root))
+	g.cycle = append(g.cycle, n.Cycle)
 	return len(g.kind) - 1
 }
 
@@ -107,7 +109,7 @@ func (g *Graph) Record(id int, more ...any) Map {
 		"strings", g.strings,
 		"storages", Map{"device", list(g.device), "address", list(g.address), "bytes", list(g.bytes)},
 		"tensors", Map{"node", list(g.node), "storage", list(g.storage), "shape", list(g.shape), "dtype", list(g.dtype), "flags", list(g.flags), "offset", list(g.offset)},
-		"nodes", Map{"kind", list(g.kind), "type", list(g.class), "name", list(g.name), "file", list(g.file), "line", list(g.line), "root", list(g.root)},
+		"nodes", Map{"kind", list(g.kind), "type", list(g.class), "name", list(g.name), "file", list(g.file), "line", list(g.line), "root", list(g.root), "cycle", list(g.cycle)},
 		"edges", Map{"from", list(g.from), "to", list(g.to), "kind", list(g.edge), "label", list(g.label)},
 	}, more...)
 }

@@ -1,0 +1,148 @@
+// Package crosscheck puts memory counters beside a snapshot of the same process: every counter that
+// both know, at the same moment. PyTorch counts while it allocates, and a snapshot's trace is what it
+// did, so where the trace goes back to the first allocation each counter can be counted again
+// (specification 5.11) and must be equal. What differs has a reason, and the reason is said.
+package crosscheck
+
+import (
+	"fmt"
+
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/snapshot"
+	"snapana/snapshot/memstats/dump"
+)
+
+// Verdict is how two figures of one counter compare.
+type Verdict string
+
+const (
+	Equal   Verdict = "equal"
+	Within  Verdict = "within rounding" // of the printed figure
+	Differs Verdict = "differs"
+)
+
+// Row is one counter in both.
+type Row struct {
+	Name     string
+	Stats    dump.Figure
+	Snapshot int64
+	Verdict  Verdict
+	Why      string // of a difference, where it shows
+}
+
+// Residual is the counter's value minus the snapshot's.
+func (r *Row) Residual() int64 { return r.Stats.Value - r.Snapshot }
+
+// Check is one sample beside a snapshot.
+type Check struct {
+	Device int
+	Sample *dump.Sample
+	Event  int    // the sample was taken after this event of the trace, before the next allocation or free
+	Moment string // how that is known
+	Rows   []Row  // by name
+	// Whole says that the trace goes back to the first allocation, so that peaks and accumulated
+	// counters can be counted.
+	Whole     bool
+	Unchecked int // counters of the sample that the snapshot cannot tell
+	Reasons   []string
+}
+
+// Count is how many rows have a verdict.
+func (c *Check) Count(v Verdict) int {
+	n := 0
+	for i := range c.Rows {
+		if c.Rows[i].Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Compare checks a sample against the snapshot's history of its device.
+func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *dump.Sample) *Check {
+	c := &Check{Device: t.Device, Sample: sample, Whole: whole(s, t)}
+	counted := &counter{s: s, t: t}
+	end := t.Trace.Len() - 1
+	c.Event, c.Moment = end, "taken for that of the dump: the sample does not tell its moment"
+	if c.Whole {
+		if e, ok := counted.locate(sample); ok {
+			c.Event, c.Moment = e, fmt.Sprintf("found by its %s allocations and %s frees", units.Count(sample.Get("allocation.all.allocated").Value),
+				units.Count(sample.Get("allocation.all.freed").Value))
+		} else if sample.Get("allocation.all.allocated").Step == 1 {
+			c.Moment = "not in the trace: taken after the dump, of another run, or counters were reset; compared with the dump"
+		}
+	}
+	figures := counted.at(c.Event, c.Whole)
+	for _, st := range sample.Stats {
+		v, ok := figures[st.Name]
+		if !ok {
+			c.Unchecked++
+			continue
+		}
+		c.Rows = append(c.Rows, compare(st, v))
+	}
+	c.explain(t)
+	return c
+}
+
+func compare(st dump.Stat, v int64) Row {
+	r := Row{Name: st.Name, Stats: st.Figure, Snapshot: v, Verdict: Differs}
+	switch d := v - st.Value; {
+	case d == 0:
+		r.Verdict = Equal
+	case -st.Step < d && d < st.Step:
+		r.Verdict = Within
+	}
+	return r
+}
+
+// whole reports whether the trace begins before the first allocation.
+func whole(s *snapshot.Snapshot, t *timeline.Timeline) bool {
+	return s.Partial == nil && t.Trace.Len() > 0 && t.Initial == (timeline.Totals{}) && len(t.Initially) == 0 && t.Checks.PreTraceBlocks == 0 &&
+		t.Checks.Inconsistent() == 0 && t.Checks.Residual == 0
+}
+
+// explain gives reasons for what differs and for what could not be checked.
+func (c *Check) explain(t *timeline.Timeline) {
+	add := func(format string, args ...any) { c.Reasons = append(c.Reasons, fmt.Sprintf(format, args...)) }
+	if !c.Whole {
+		switch {
+		case t.Trace.Len() == 0:
+			add("The snapshot has no trace of this device: only current figures can be compared.")
+		case t.Initial != (timeline.Totals{}):
+			add("The trace begins with %s reserved already (recording began late, or its ring wrapped), so peaks and accumulated counters cannot be counted again.",
+				units.Bytes(t.Initial.Reserved))
+		default:
+			add("The trace does not cover everything, so peaks and accumulated counters cannot be counted again.")
+		}
+	}
+	moment, peaks, sums := 0, 0, 0
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if r.Verdict != Differs {
+			continue
+		}
+		switch kind := figureOf(r.Name); {
+		case r.Name == "num_alloc_retries" && r.Residual() > 0:
+			r.Why = "a retry shows in a trace only if stacks were recorded"
+		case kind == "current":
+			r.Why, moment = "another moment", moment+1
+		case kind == "peak" && r.Residual() < 0:
+			r.Why, peaks = "peaks were reset", peaks+1
+		case (kind == "allocated" || kind == "freed" || kind == "") && r.Residual() < 0:
+			r.Why, sums = "counters were reset, or another moment", sums+1
+		default:
+			r.Why = "another moment, or another run"
+		}
+	}
+	if moment > 0 {
+		add("Current figures differ: the sample and the dump are not of the same moment.")
+	}
+	if peaks > 0 {
+		add("Peaks of the sample are lower than those of the trace: reset_peak_memory_stats was called.")
+	}
+	if sums > 0 && moment == 0 {
+		add("Accumulated counters are lower than what the trace holds: reset_accumulated_memory_stats was called.")
+	}
+}

@@ -1,0 +1,112 @@
+package crosscheck_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"snapana/analyze/crosscheck"
+	"snapana/analyze/timeline"
+	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
+	"snapana/snapshot"
+	"snapana/snapshot/memstats/dump"
+)
+
+// samples reads a file of counters.
+func samples(t *testing.T, path string) []dump.Sample {
+	t.Helper()
+	var out []dump.Sample
+	_, err := dump.Open(path, nil, dump.Options{}, dump.Handler{Sample: func(s *dump.Sample) error {
+		c := *s
+		c.Stats = append([]dump.Stat(nil), s.Stats...)
+		out = append(out, c)
+		return nil
+	}})
+	if err != nil && !strings.Contains(err.Error(), "empty") {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestCorpus holds every sample of every workload against its snapshot. Where the trace begins
+// before the first allocation all that 5.11 lets one count again must be equal, at each step; where
+// it does not, the current figures must be, at the moment of the dump.
+func TestCorpus(t *testing.T) {
+	dirs, _ := filepath.Glob("../../../shared/corpus/*/memory_stats.jsonl")
+	if len(dirs) == 0 {
+		t.Skip("no corpus")
+	}
+	for _, path := range dirs {
+		dir := filepath.Dir(path)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			s, err := snapshot.Open(filepath.Join(dir, "snapshot.pickle"), snapshot.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := map[int]*timeline.Timeline{}
+			check := func(sample *dump.Sample, least int) *crosscheck.Check {
+				tl := lines[sample.Device]
+				if tl == nil {
+					tl = timeline.Build(s, max(sample.Device, 0))
+					lines[sample.Device] = tl
+				}
+				c := crosscheck.Compare(s, tl, sample)
+				for _, r := range c.Rows {
+					if r.Verdict == crosscheck.Differs && (c.Whole || sample.Step.Known == false) {
+						t.Errorf("GPU %d step %d: %s is %d, rebuilt %d (%s)", c.Device, sample.Step.N, r.Name, r.Stats.Value, r.Snapshot, r.Why)
+					}
+				}
+				if c.Whole && len(c.Rows) < least {
+					t.Errorf("GPU %d step %d: only %d figures compared", c.Device, sample.Step.N, len(c.Rows))
+				}
+				if !c.Whole && len(c.Reasons) == 0 {
+					t.Error("no reason why the trace does not cover everything")
+				}
+				return c
+			}
+			all := samples(t, path)
+			for i := range all {
+				if i%20 == 0 || i > len(all)-4 { // of 400 samples some
+					check(&all[i], 95)
+				}
+			}
+			for _, name := range []string{"truth.json", "memory_summary.txt"} { // of the moment of the dump
+				for _, sample := range samples(t, filepath.Join(dir, name)) {
+					c := check(&sample, 17)
+					if c.Event != lines[sample.Device].Trace.Len()-1 {
+						t.Errorf("%s: taken for the moment after event %d", name, c.Event)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestReasons checks what is said where figures differ.
+func TestReasons(t *testing.T) {
+	s := buildtest.Read(t, build.Random(7, build.RandomOptions{}))
+	tl := timeline.Build(s, 0)
+	stat := func(name string, v, step int64) dump.Stat {
+		return dump.Stat{Name: name, Figure: dump.Figure{Value: v, Step: step}}
+	}
+	for name, c := range map[string]struct {
+		stat dump.Stat
+		want crosscheck.Verdict
+		why  string
+	}{
+		"equal":            {stat("reserved_bytes.all.current", tl.Final.Reserved, 1), crosscheck.Equal, ""},
+		"rounded":          {stat("reserved_bytes.all.current", tl.Final.Reserved-5, 1024), crosscheck.Within, ""},
+		"another moment":   {stat("reserved_bytes.all.current", tl.Final.Reserved+2<<20, 1), crosscheck.Differs, "another moment"},
+		"peaks were reset": {stat("allocated_bytes.all.peak", tl.PeakAllocated.Bytes-512, 1), crosscheck.Differs, "peaks were reset"},
+		"counters reset":   {stat("allocation.all.allocated", 0, 1), crosscheck.Differs, "reset"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := crosscheck.Compare(s, tl, &dump.Sample{Stats: []dump.Stat{c.stat, stat("zzz", 1, 1)}})
+			if len(got.Rows) != 1 || got.Unchecked != 1 || got.Rows[0].Verdict != c.want || !strings.Contains(got.Rows[0].Why, c.why) ||
+				(c.want == crosscheck.Differs) != (len(got.Reasons) > 0) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,172 @@
+package ghost
+
+import (
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// clock answers whether the program began a new lap of an outer loop between two allocations.
+// Each thread has a sequence of its own: its stacks end in a function of their own.
+type clock struct {
+	s       *snapshot.Snapshot
+	t       *timeline.Timeline
+	code    *code
+	threads map[function]*sequence
+	main    *sequence   // the thread that allocates most
+	of      []*sequence // by stack; nil for a stack without Python frames
+}
+
+// function is a function as far as frames tell.
+type function struct{ file, name snapshot.StringID }
+
+// sequence is the allocations of one thread by birth.
+type sequence struct {
+	rows   []int32  // of Lives
+	events []int32  // their births
+	common []uint16 // common[i]: outer Python frames shared by rows[i] and rows[i+1]
+	blocks []uint16 // minima of common over blocks of blockLen
+}
+
+const blockLen = 64
+
+// newClock reads the allocations up to an event, that included.
+func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) *clock {
+	k := &clock{s: s, t: t, code: c, threads: map[function]*sequence{}, of: make([]*sequence, s.Stacks.Len()+1), main: &sequence{}}
+	known := make([]bool, s.Stacks.Len()+1)
+	type pair struct{ a, b snapshot.StackID }
+	seen := map[pair]uint16{}
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born > horizon {
+			break
+		}
+		if l.Born < 0 || l.Stack <= snapshot.EmptyStack {
+			continue
+		}
+		if !known[l.Stack] {
+			known[l.Stack] = true
+			k.of[l.Stack] = k.thread(l.Stack)
+		}
+		q := k.of[l.Stack]
+		if q == nil {
+			continue
+		}
+		if n := len(q.rows); n > 0 {
+			p := pair{t.Lives[q.rows[n-1]].Stack, l.Stack}
+			shared, ok := seen[p]
+			if !ok {
+				shared = k.sharedOuter(p.a, p.b)
+				seen[p] = shared
+			}
+			q.link(shared)
+		}
+		q.rows, q.events = append(q.rows, int32(i)), append(q.events, l.Born)
+	}
+	for _, q := range k.threads {
+		if len(q.rows) > len(k.main.rows) || len(q.rows) == len(k.main.rows) && len(q.rows) > 0 && q.rows[0] < k.main.rows[0] {
+			k.main = q
+		}
+	}
+	return k
+}
+
+// thread is the sequence of a stack's outermost Python function.
+func (k *clock) thread(stack snapshot.StackID) *sequence {
+	path := k.code.path(stack)
+	if len(path) == 0 {
+		return nil
+	}
+	f := k.s.Frames.Get(path[0])
+	root := function{f.File, f.Name}
+	if k.threads[root] == nil {
+		k.threads[root] = &sequence{}
+	}
+	return k.threads[root]
+}
+
+func (q *sequence) link(shared uint16) {
+	if len(q.common)%blockLen == 0 {
+		q.blocks = append(q.blocks, shared)
+	} else {
+		last := len(q.blocks) - 1
+		q.blocks[last] = min(q.blocks[last], shared)
+	}
+	q.common = append(q.common, shared)
+}
+
+// sharedOuter counts the outermost frames that two stacks share. The last one counted may
+// differ in its line: then the two went different ways inside that function.
+func (k *clock) sharedOuter(a, b snapshot.StackID) uint16 {
+	x, y := k.code.path(a), k.code.path(b)
+	n := 0
+	for n < len(x) && n < len(y) && n < 1<<16-1 {
+		if x[n] == y[n] {
+			n++
+			continue
+		}
+		f, g := k.s.Frames.Get(x[n]), k.s.Frames.Get(y[n])
+		if f.File == g.File && f.Name == g.Name {
+			n++
+		}
+		break
+	}
+	return uint16(n)
+}
+
+// between reports whether a new lap of an outer loop began between the births of two lives,
+// and the frame of the function that runs the loop. Allocations of one stack with no other in
+// between are a list that is being filled, and of one lap. What has no Python frames, as in
+// backward passes, goes by the main thread.
+func (k *clock) between(from, to int32) (snapshot.FrameID, bool) {
+	a, b := &k.t.Lives[from], &k.t.Lives[to]
+	if to == from+1 && a.Stack == b.Stack {
+		return 0, false
+	}
+	q := k.sequence(b.Stack)
+	i, j := q.find(a.Born), min(q.find(b.Born), len(q.rows)-1)
+	if i >= j {
+		return 0, false
+	}
+	n := q.least(i, j)
+	path := k.code.path(k.t.Lives[q.rows[j]].Stack)
+	if n == 0 || int(n) > len(path) {
+		return 0, false
+	}
+	return k.code.loop(path[:n])
+}
+
+// sequence is that of a stack's thread.
+func (k *clock) sequence(stack snapshot.StackID) *sequence {
+	if q := k.of[stack]; q != nil {
+		return q
+	}
+	return k.main
+}
+
+// find is the place of the first birth at or after event e.
+func (q *sequence) find(e int32) int {
+	lo, hi := 0, len(q.events)
+	for lo < hi {
+		if mid := (lo + hi) / 2; q.events[mid] < e {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// least is the minimum of common[i:j].
+func (q *sequence) least(i, j int) uint16 {
+	m := uint16(1<<16 - 1)
+	for i < j {
+		if i%blockLen == 0 && i+blockLen <= j {
+			m = min(m, q.blocks[i/blockLen])
+			i += blockLen
+			continue
+		}
+		m = min(m, q.common[i])
+		i++
+	}
+	return m
+}

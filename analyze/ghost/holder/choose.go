@@ -1,0 +1,143 @@
+package holder
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"snapana/snapshot"
+	"snapana/snapshot/sidecar"
+)
+
+// Choose finds in a recorder's file what was seen at the moment of a snapshot, and joins it.
+//
+// The recorder says which dump belongs to which snapshot, by name and size. Where it does not,
+// the dump is taken whose storages lie best on the snapshot's blocks; a note says so. The first
+// dump of the same run is the one that is compared, or the last one of before, if that is not
+// nil. The result is nil when the file has no dump of holders; notes then say why.
+func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Result, []string) {
+	var notes []string
+	if t := f.Truncated; t != nil {
+		notes = append(notes, fmt.Sprintf("%s breaks at byte %d, in the middle of a record; what came before it was used.", f.Name, t.Offset))
+	}
+	if f.Partial != nil {
+		notes = append(notes, fmt.Sprintf("Only a part of %s was read, up to a fault: %v.", f.Name, f.Partial))
+	}
+	for _, g := range f.Gaps {
+		notes = append(notes, fmt.Sprintf("%s has a torn record at byte %d; a later run goes on after it.", f.Name, g.Offset))
+	}
+	run, h := exactDump(s, f)
+	if h == nil {
+		if run, h = bestFit(lines, f); h != nil {
+			notes = append(notes, fmt.Sprintf("%s does not say which dump belongs to this snapshot; %s was taken, whose addresses fit best.", f.Name, dumpName(h)))
+		}
+	}
+	if h == nil {
+		return nil, append(notes, f.Name+" has no dump of who holds memory: call dump() of the recorder where it matters.")
+	}
+	in := Input{Lines: lines, Holders: h}
+	if before != nil {
+		for i := range before.Runs {
+			if n := len(before.Runs[i].Holders); n > 0 {
+				in.Before = before.Runs[i].Holders[n-1]
+			}
+		}
+		if in.Before == nil {
+			notes = append(notes, before.Name+" has no dump of who holds memory to compare with.")
+		}
+	} else if first := run.Holders[0]; first != h {
+		in.Before = first
+		if first.Step != nil && h.Step != nil {
+			in.Steps = *h.Step - *first.Step
+		}
+	}
+	r := Find(in)
+	r.Dump, r.File = dumpName(h), f.Name
+	if in.Before != nil {
+		r.Earlier = dumpName(in.Before)
+	}
+	var held int64
+	for _, d := range r.Devices {
+		held += d.Held.Count
+	}
+	if r.Stray.Count > held {
+		return nil, append(notes, fmt.Sprintf("%s was not used: only %d of its %d storages fit a block, so that it is of another run or another moment than the snapshot.",
+			f.Name, held, held+r.Stray.Count))
+	}
+	r.Notes = append(notes, r.Notes...)
+	return r, nil
+}
+
+func dumpName(h *sidecar.Holders) string {
+	name := "the dump"
+	if h.ID != nil {
+		name = fmt.Sprintf("dump %d", *h.ID)
+	}
+	if h.Step != nil {
+		name += fmt.Sprintf(", in step %d", *h.Step)
+	}
+	return name
+}
+
+// exactDump finds the dump that the recorder says was taken with this snapshot.
+func exactDump(s *snapshot.Snapshot, f *sidecar.File) (*sidecar.Run, *sidecar.Holders) {
+	if run, d := f.Snapshot(plainName(s.Name)); run != nil && (d.Bytes == nil || *d.Bytes == s.Bytes) {
+		if h := run.HoldersOf(d); h != nil {
+			return run, h
+		}
+	}
+	for i := len(f.Runs) - 1; i >= 0; i-- { // it may have been renamed
+		run := &f.Runs[i]
+		for j := len(run.Snapshots) - 1; j >= 0; j-- {
+			if d := &run.Snapshots[j]; d.Bytes != nil && *d.Bytes == s.Bytes {
+				if h := run.HoldersOf(d); h != nil {
+					return run, h
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// plainName takes the endings of compression off a file name.
+func plainName(name string) string {
+	for {
+		switch ext := path.Ext(name); strings.ToLower(ext) {
+		case ".gz", ".zst", ".xz", ".bz2", ".zip":
+			name = strings.TrimSuffix(name, ext)
+		default:
+			return name
+		}
+	}
+}
+
+// bestFit finds the dump with the most bytes in storages that begin where a block does, the
+// newest of equal ones.
+func bestFit(lines []Line, f *sidecar.File) (run *sidecar.Run, best *sidecar.Holders) {
+	type start struct {
+		device  int32
+		address uint64
+	}
+	blocks := map[start]int64{}
+	for i := range lines {
+		for _, row := range allocated(lines[i].Timeline) {
+			l := &lines[i].Lives[row]
+			blocks[start{int32(lines[i].Device), l.Addr}] = l.Rounded
+		}
+	}
+	most := int64(-1)
+	for i := range f.Runs {
+		for _, h := range f.Runs[i].Holders {
+			var fit int64
+			for k, a := range h.Storages.Address {
+				if b := blocks[start{h.Storages.Device[k], a}]; b >= h.Storages.Bytes[k] {
+					fit += b
+				}
+			}
+			if fit >= most {
+				run, best, most = &f.Runs[i], h, fit
+			}
+		}
+	}
+	return run, best
+}

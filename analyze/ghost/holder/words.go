@@ -1,0 +1,147 @@
+package holder
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String is the reference as a person would write it.
+func (r Reference) String() string { return r.words() }
+
+func (r *Reference) words() string {
+	quoted := "`" + r.Variable + "`"
+	owner := ""
+	if r.Owner != "" {
+		owner = " (" + r.Owner + ")"
+	}
+	switch r.Kind {
+	case Closure:
+		return "closure cell " + quoted + " of " + placed(r.Function, r.File, r.Line)
+	case Local:
+		return r.Object + " " + quoted + ", local of " + placed(r.Function, r.File, r.Line)
+	case Generator:
+		return r.Object + " " + quoted + ", local of the suspended generator " + placed(r.Function, r.File, r.Line)
+	case Global:
+		return r.Object + " " + quoted + ", global of module " + r.Function
+	case Attribute:
+		return r.Object + " attribute " + quoted + " of " + r.Class + owner
+	case ClassAttr:
+		return r.Object + " attribute " + quoted + " of class " + r.Class
+	case Default:
+		return r.Object + ", default of parameter " + quoted + " of " + placed(r.Function, r.File, r.Line)
+	case Partial:
+		return "argument " + quoted + " of functools.partial(" + r.Function + ")"
+	case Cache:
+		return "lru_cache of " + placed(r.Function, r.File, r.Line)
+	case Hook:
+		return "hook in " + quoted + " of " + r.Class + owner
+	case Traceback:
+		class := r.Class
+		if class == "" {
+			class = "an exception"
+		}
+		in := ""
+		if r.Owner != "" {
+			in = " in " + r.Owner
+		}
+		return "traceback frame " + r.Frame + " of " + class + in
+	case Cycle:
+		return "reference cycle " + r.Members + " (unreachable)"
+	case Interpreter:
+		if r.Variable != "" {
+			return "the interpreter: " + r.Variable
+		}
+		return "the interpreter"
+	case CPP:
+		return "no Python holder: C++ owns it"
+	case Hidden:
+		if r.Function != "" {
+			return "something of " + r.Function + " that has no name"
+		}
+		return "a referrer that Python's collector cannot see"
+	}
+	return "references that were not recorded"
+}
+
+func placed(name, file string, line int) string {
+	switch {
+	case file == "" || file == "." || file == "/":
+		return name
+	case line > 0:
+		return fmt.Sprintf("%s (%s:%d)", name, file, line)
+	}
+	return fmt.Sprintf("%s (%s)", name, file)
+}
+
+// Fix gives two lines of Python that let the memory go.
+func (h *Holder) Fix() []string {
+	r := &h.Reference
+	name := identifier(r.Variable)
+	switch {
+	case r.Kind == Traceback:
+		if name == "" {
+			return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
+		}
+		return []string{name + ".append(traceback.format_exc())  # the text, not the exception", "# or, where the exception must stay: err.__traceback__ = None"}
+	case r.Kind == Cycle:
+		back := orName(identifier(h.back), "other")
+		return []string{"self." + back + " = weakref.ref(" + back + ")  # a reference that does not count breaks the cycle", "gc.collect()  # until then: frees what is unreachable now"}
+	case r.Kind == Cache:
+		return []string{orName(identifier(short(r.Function)), "function") + ".cache_clear()", "# and return no tensors from a cached function, or .detach().cpu()"}
+	case r.Kind == Generator:
+		return []string{"generator.close()  # or exhaust it", orName(name, "kept") + ".clear()  # or, inside it: once it was used"}
+	case r.Kind == Interpreter:
+		return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
+	case r.Kind == CPP, r.Kind == Hidden, r.Kind == Unreached:
+		return []string{"# no reference in Python to drop: look for a graph that is still needed, a CUDA graph,", "# or an extension that keeps tensors"}
+	case r.Kind == Hook:
+		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove()"}
+	case h.hooked:
+		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove(); " + orName(name, "captured") + ".clear()"}
+	}
+	if h.Formerly != nil && identifier(h.Formerly.Variable) != "" {
+		name = identifier(h.Formerly.Variable) // the code that collects knows it by that
+	}
+	name = orName(name, "kept")
+	target := name
+	switch {
+	case r.Kind == Attribute:
+		target = "self." + name
+	case r.Kind == ClassAttr && identifier(r.Class) != "":
+		target = r.Class + "." + name
+	}
+	switch {
+	case h.Storage.Bytes <= 16*h.Storage.Count && r.Object != "tensor":
+		if r.Object == "dict" {
+			return []string{target + "[key] = loss.item()  # a number, not a tensor", target + ".clear()  # once it was used"}
+		}
+		return []string{target + ".append(loss.item())  # a number, not a tensor", target + ".clear()  # once it was used"}
+	case 2*h.Graph.Bytes > h.Sum.Bytes && r.Object == "tensor":
+		return []string{target + " = " + target + ".detach()  # or, for a sum: " + target + " += loss.item()", "with torch.no_grad(): ...  # where no backward pass follows"}
+	case 2*h.Graph.Bytes > h.Sum.Bytes && r.Object == "dict":
+		return []string{target + "[key] = value.detach().cpu()  # or .item(): without the graph", "with torch.no_grad(): ...  # where no backward pass follows"}
+	case 2*h.Graph.Bytes > h.Sum.Bytes:
+		return []string{target + ".append(loss.item())  # or output.detach().cpu(): without the graph", "with torch.no_grad(): ...  # where no backward pass follows"}
+	case r.Object == "dict":
+		return []string{target + "[key] = value.detach().cpu()  # keep it off the GPU", target + ".clear()  # once it was used"}
+	case isContainer(r.Object):
+		return []string{target + ".append(output.detach().cpu())  # keep it off the GPU", target + ".clear()  # once it was used"}
+	}
+	return []string{target + " = " + target + ".detach().cpu()  # keep it off the GPU", "del " + target + "  # once it was used"}
+}
+
+func orName(name, other string) string {
+	if name == "" {
+		return other
+	}
+	return name
+}
+
+// identifier gives a name back if it can stand in a line of Python.
+func identifier(s string) string {
+	ok := func(r rune) bool { return r == '_' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' }
+	if s == "" || len(s) > 60 || isNumber(s[:1]) || strings.TrimFunc(s, ok) != "" {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,123 @@
+package ghost
+
+import (
+	"cmp"
+	"slices"
+
+	"snapana/analyze/steps"
+	"snapana/analyze/timeline"
+)
+
+// join makes one finding of the stacks that grow in the same loop.
+func (k *clock) join(found []*candidate, horizon int32) []Growth {
+	groups := map[function][]*candidate{}
+	var order []function
+	for _, c := range found {
+		f := k.s.Frames.Get(c.loop())
+		key := function{f.File, f.Name}
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], c)
+	}
+	trains := k.code.trains()
+	var out []Growth
+	for _, key := range order {
+		group := groups[key]
+		slices.SortStableFunc(group, func(a, b *candidate) int { return cmp.Compare(sum(b.bytes), sum(a.bytes)) })
+		g := k.growth(group, horizon)
+		g.Trains = trains
+		g.Cause = k.cause(&g, group)
+		if g.Over && !g.Cause.sure() {
+			continue // built by a loop and kept: it may have been made to be used
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+func sum(v []int64) int64 {
+	total := int64(0)
+	for _, x := range v {
+		total += x
+	}
+	return total
+}
+
+func (k *clock) growth(group []*candidate, horizon int32) Growth {
+	top := group[0]
+	g := Growth{
+		Loop: top.loop(), Laps: len(top.births), Regular: regular(top.bytes), Over: top.over, Horizon: int(horizon),
+		First: int(top.births[0]), Last: int(k.t.Lives[top.rows[top.kept[len(top.kept)-1]]].Born),
+		births: top.births, LapTime: lapTime(k.t, top.births), Lifetimes: top.lifetimes(k.t, horizon),
+	}
+	for i, c := range group {
+		g.Stacks = append(g.Stacks, c.stack)
+		g.Count += int64(len(c.kept))
+		g.Bytes += sum(c.bytes)
+		g.PerLap += median(c.bytes)
+		g.InModule = g.InModule || k.code.sort(c.stack)&inModule != 0
+		g.Slope += c.slope * float64(len(c.starts)) / float64(len(top.starts))
+		if i < 3 {
+			g.Chance = max(g.Chance, c.chance)
+		}
+	}
+	g.Churn = k.churnSince(top.births[0], horizon)
+	for _, i := range top.kept[:min(8, len(top.kept))] {
+		g.Events = append(g.Events, int(k.t.Lives[top.rows[i]].Born))
+	}
+	for i := range k.t.Lives {
+		l := &k.t.Lives[i]
+		if l.Born >= 0 {
+			break
+		}
+		if l.Stack > 0 && end(l, horizon) == none && k.code.sort(l.Stack)&nameless == 0 && slices.Contains(g.Stacks, l.Stack) {
+			g.OlderCount++
+			g.OlderBytes += l.Rounded
+		}
+	}
+	return g
+}
+
+// CountSteps fills in how many steps lie between laps that left survivors.
+func CountSteps(growths []Growth, st *steps.Result) {
+	for i := range growths {
+		g := &growths[i]
+		var gaps []int
+		last := -1
+		for _, b := range g.births {
+			at := st.At(int(b))
+			if at >= 0 && last >= 0 {
+				gaps = append(gaps, at-last)
+			}
+			last = at
+		}
+		if len(gaps) > 0 {
+			g.Every = median(gaps)
+		}
+	}
+}
+
+// regular reports whether most laps left about the median.
+func regular(perLap []int64) bool {
+	m, near := median(perLap), 0
+	for _, b := range perLap {
+		if 4*b >= 3*m && 4*b <= 5*m {
+			near++
+		}
+	}
+	return 4*near >= 3*len(perLap)
+}
+
+// churnSince is the share of the allocations born from event e on that were freed.
+func (k *clock) churnSince(e, horizon int32) float64 {
+	born, freed := 0, 0
+	from, _ := slices.BinarySearchFunc(k.t.Lives, e, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
+	for i := from; i < len(k.t.Lives) && k.t.Lives[i].Born <= horizon; i++ {
+		born++
+		if end(&k.t.Lives[i], horizon) != none {
+			freed++
+		}
+	}
+	return float64(freed) / float64(max(born, 1))
+}

@@ -1,0 +1,157 @@
+package ghost
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"snapana/analyze/steps"
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// Late is memory of many steps that was given back at once, again and again, at places of the
+// program that have nothing to do with it: garbage in reference cycles, which waits for
+// Python's collector. A buffer that the program itself empties is emptied at one place, which
+// is not inside a module's forward when the buffer was not filled there.
+type Late struct {
+	Stacks []snapshot.StackID // what waited, most bytes first
+	Count  int64              // allocations that were freed so, two steps after their own or later
+	Times  int                // how often it was given back
+	Steps  int                // the most steps of which memory was given back at once
+	Bytes  int64              // the most rounded bytes that were given back at once
+	Events []int              // the first frees of each, at most 8
+}
+
+// The limits of FindLate.
+const (
+	minReleases = 3    // times that memory is given back
+	minWaiting  = 3    // steps of which it is, each time
+	elsewhere   = 0.67 // share of the times that were inside a module, or had a place of their own
+	together    = 0.8  // share of what outlives its step that goes so
+)
+
+// release is what one stack loses between two allocations of the main thread.
+type release struct {
+	steps map[int]bool
+	bytes int64
+	count int64
+	event int32
+}
+
+// FindLate looks for memory that is freed late, nil when there is none. It needs steps.
+func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Late {
+	if len(st.Steps) < minReleases*minWaiting {
+		return nil
+	}
+	c := newCode(s)
+	at := func(e int32) int {
+		return sort.Search(len(st.Steps), func(i int) bool { return st.Steps[i].First > int(e) }) - 1
+	}
+	type key struct {
+		stack snapshot.StackID
+		step  int // of the free
+	}
+	waited := map[key]int{}
+	lateOf := map[snapshot.StackID][]int32{}
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born < 0 || l.Freed < 0 || l.Stack <= snapshot.EmptyStack || l.Freed-l.Born < int32(st.Steps[0].Last-st.Steps[0].First) {
+			continue
+		}
+		if from, to := at(l.Born), at(l.Freed); from >= 0 && to-from >= 2 && c.sort(l.Stack)&ofModel == 0 {
+			waited[key{l.Stack, to}]++
+			lateOf[l.Stack] = append(lateOf[l.Stack], int32(i))
+		}
+	}
+	bursts := map[snapshot.StackID]int{}
+	for k, n := range waited {
+		if n >= minWaiting {
+			bursts[k.stack]++
+		}
+	}
+	var stacks []snapshot.StackID
+	for stack, n := range bursts {
+		if n >= minReleases {
+			stacks = append(stacks, stack)
+		}
+	}
+	if len(stacks) == 0 {
+		return nil
+	}
+	slices.Sort(stacks)
+	k := newClock(s, t, c, int32(t.Trace.Len()-1))
+	all := map[int]*release{}
+	var out Late
+	bytes := map[snapshot.StackID]int64{}
+	for _, stack := range stacks {
+		mine, ok := k.releases(stack, lateOf[stack], at)
+		if !ok {
+			continue
+		}
+		out.Stacks = append(out.Stacks, stack)
+		for place, r := range mine {
+			if all[place] == nil {
+				all[place] = &release{steps: map[int]bool{}, event: r.event}
+			}
+			for n := range r.steps {
+				all[place].steps[n] = true
+			}
+			all[place].bytes += r.bytes
+			all[place].event = min(all[place].event, r.event)
+			out.Count += r.count
+			bytes[stack] += r.bytes
+		}
+	}
+	if len(out.Stacks) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(out.Stacks, func(a, b snapshot.StackID) int { return cmp.Compare(bytes[b], bytes[a]) })
+	for _, r := range all {
+		out.Times++
+		out.Steps, out.Bytes = max(out.Steps, len(r.steps)), max(out.Bytes, r.bytes)
+		out.Events = append(out.Events, int(r.event))
+	}
+	slices.Sort(out.Events)
+	out.Events = out.Events[:min(8, len(out.Events))]
+	return &out
+}
+
+// releases groups the frees of a stack by where in the main thread's allocations they came,
+// and reports whether they look like a collector's.
+func (k *clock) releases(stack snapshot.StackID, rows []int32, at func(int32) int) (map[int]*release, bool) {
+	q, t := k.main, k.t
+	out := map[int]*release{}
+	for _, row := range rows {
+		l := &t.Lives[row]
+		place := q.find(l.Freed)
+		r := out[place]
+		if r == nil {
+			r = &release{steps: map[int]bool{}, event: l.Freed}
+			out[place] = r
+		}
+		r.steps[at(l.Born)] = true
+		r.bytes += l.Rounded
+		r.count++
+		r.event = min(r.event, l.Freed)
+	}
+	many, inMany := map[int]*release{}, int64(0)
+	places := map[snapshot.StackID]bool{}
+	foreign := 0
+	for place, r := range out {
+		if len(r.steps) < minWaiting || place == 0 {
+			continue
+		}
+		many[place] = r
+		inMany += r.count
+		before := t.Lives[q.rows[place-1]].Stack
+		places[before] = true
+		if place < len(q.rows) && k.code.sort(stack)&inModule == 0 {
+			shared := k.code.path(before)[:q.common[place-1]]
+			if slices.ContainsFunc(shared, func(id snapshot.FrameID) bool { return k.code.kind(id) == moduleCall }) {
+				foreign++
+			}
+		}
+	}
+	return many, len(many) >= minReleases && float64(max(len(places), foreign)) >= elsewhere*float64(len(many)) && float64(inMany) >= together*float64(len(rows))
+}

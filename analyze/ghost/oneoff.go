@@ -1,0 +1,61 @@
+package ghost
+
+import (
+	"cmp"
+	"slices"
+
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// OneOff is memory of one stack that was allocated in the trace and lives at its end, and that
+// does not grow. It is no accusation: inputs, caches and results are of this kind.
+type OneOff struct {
+	Stack snapshot.StackID
+	Count int64
+	Bytes int64 // rounded
+	First int   // event of the first birth
+}
+
+// The limits of OneOffs: how many there are at most, and the least share of the active memory.
+const (
+	maxOneOffs  = 10
+	oneOffShare = 0.05
+)
+
+// OneOffs lists large survivors that no growth has, most bytes first. Parameters, optimizer
+// state and what was allocated without Python frames are left out.
+func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth) []OneOff {
+	c := newCode(s)
+	horizon := int32(t.Trace.Len() - 1)
+	grows := map[snapshot.StackID]bool{}
+	for i := range growths {
+		for _, stack := range growths[i].Stacks {
+			grows[stack] = true
+		}
+	}
+	byStack := map[snapshot.StackID]*OneOff{}
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born < 0 || l.Stack <= snapshot.EmptyStack || end(l, horizon) != none || l.Requested == cublas {
+			continue
+		}
+		o := byStack[l.Stack]
+		if o == nil {
+			o = &OneOff{Stack: l.Stack, First: int(l.Born)}
+			byStack[l.Stack] = o
+		}
+		o.Count++
+		o.Bytes += l.Rounded
+	}
+	out := []OneOff{}
+	for stack, o := range byStack {
+		if !grows[stack] && float64(o.Bytes) >= oneOffShare*float64(t.Final.Active) && c.sort(stack)&(ofModel|nameless) == 0 {
+			out = append(out, *o)
+		}
+	}
+	slices.SortFunc(out, func(a, b OneOff) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.First, b.First))
+	})
+	return out[:min(len(out), maxOneOffs)]
+}

@@ -1,0 +1,45 @@
+package analyze_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"snapana/analyze/verdict"
+)
+
+// TestGhosts tells leaks from what only looks like one, in programs that ran with a real
+// PyTorch (../fixtures/ghosts/programs.py): no finding about ghosts at all in those, and the
+// site first in these.
+func TestGhosts(t *testing.T) {
+	data, err := os.ReadFile("../fixtures/ghosts/truth.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var truth map[string]struct {
+		Verdict verdict.Status
+		Site    string
+	}
+	if err := json.Unmarshal(data, &truth); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range truth {
+		v := run(t, "../fixtures/ghosts/"+name+".pickle.xz").Verdict
+		if want.Verdict == verdict.Healthy {
+			for _, f := range v.Findings {
+				if f.Status == verdict.Ghost {
+					t.Errorf("%s accuses: %s", name, f.Title)
+				}
+			}
+			continue
+		}
+		if v.Status != want.Verdict || !strings.Contains(v.Headline, want.Site) {
+			t.Errorf("%s: %s, want %s at %s: %s", name, v.Status, want.Verdict, want.Site, v.Headline)
+			continue
+		}
+		if f := v.Findings[0]; f.Cause == "" || len(f.Fix) == 0 || !f.Heuristic {
+			t.Errorf("%s: no cause, no remedy, or no heuristic: %+v", name, f)
+		}
+	}
+}

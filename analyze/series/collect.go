@@ -1,0 +1,335 @@
+package series
+
+import (
+	"slices"
+
+	"snapana/snapshot/memstats/dump"
+)
+
+// The counters that are kept, by their names in memory_stats.
+const (
+	Allocated = "allocated_bytes.all.current"
+	Requested = "requested_bytes.all.current"
+	Active    = "active_bytes.all.current"
+	Reserved  = "reserved_bytes.all.current"
+	Split     = "inactive_split_bytes.all.current"
+	Blocks    = "allocation.all.current"
+	Segments  = "segment.all.current"
+
+	allocatedPeak = "allocated_bytes.all.peak"
+	reservedPeak  = "reserved_bytes.all.peak"
+	allocatedSum  = "allocated_bytes.all.allocated"
+	freedSum      = "allocated_bytes.all.freed"
+	Retries       = "num_alloc_retries"
+	OOMs          = "num_ooms"
+	deviceFree    = "device.free"
+	deviceTotal   = "device.total"
+	Pinned        = "host.allocated_bytes.current"
+
+	// Cached is what is reserved and not active, Pending what the program has freed while another
+	// stream may still use it. Both are derived.
+	Cached  = "reserved - active"
+	Pending = "active - allocated"
+)
+
+var kept = []string{Allocated, Requested, Active, Reserved, Split, Blocks, Segments, allocatedPeak, reservedPeak,
+	allocatedSum, freedSum, Retries, OOMs, deviceFree, deviceTotal, Pinned}
+
+// maxPoints of a device are kept; of longer runs every second is dropped as often as it takes.
+const maxPoints = 1 << 13
+
+// unknown stands in a column for a figure that a sample lacks. Counters are never negative.
+const unknown = -1
+
+// Device is the series of one device of one process.
+type Device struct {
+	Device int // ordinal, -1 unknown
+	Rank   int // -1 unknown
+
+	Samples int64 // seen, of the run that is judged
+	Every   int64 // one point stands for so many samples
+	Points  []Point
+	columns map[string][]int64
+	grain   map[string]int64 // the coarsest precision of each column
+
+	First, Last dump.Sample
+	// Restarts counts how often the program began again; only the last run is kept.
+	Restarts int
+	// PeakResets and SumResets count falls of peaks and of accumulated counters:
+	// reset_peak_memory_stats and reset_accumulated_memory_stats were called.
+	PeakResets, SumResets int
+	// ResetBefore says that accumulated counters had been reset before the first sample.
+	ResetBefore bool
+	// NewRetries and NewOOMs are how far the counters rose between the first sample and the last.
+	NewRetries, NewOOMs int64
+
+	uneven bool // some sample has no step, or none above the one before
+	prev   map[string]int64
+	high   map[string]int64
+	extra  []string
+	epochs []epoch
+}
+
+// Point is when a sample was taken.
+type Point struct {
+	Sample int64 // counts from 0
+	Step   dump.Number
+	Epoch  dump.Number
+	Time   int64 // microseconds, 0 unknown
+}
+
+// epoch is the lowest of some columns in one epoch.
+type epoch struct {
+	number int64
+	low    map[string]int64
+}
+
+// maxEpochs bounds the epochs that are kept apart.
+const maxEpochs = 1 << 12
+
+// Collector sorts samples by device.
+type Collector struct {
+	Devices []*Device // by rank and ordinal
+	extra   []string
+	byID    map[[2]int]*Device
+}
+
+// NewCollector keeps the counters with the given names beside those that are judged.
+func NewCollector(names ...string) *Collector {
+	return &Collector{extra: names, byID: make(map[[2]int]*Device)}
+}
+
+// maxDevices is far above what the processes of one file have.
+const maxDevices = 1 << 12
+
+// Add takes the next sample. It keeps nothing of it that is not copied.
+func (c *Collector) Add(s *dump.Sample) {
+	id := [2]int{s.Rank, s.Device}
+	d := c.byID[id]
+	if d == nil {
+		if len(c.byID) >= maxDevices {
+			return
+		}
+		d = &Device{Device: s.Device, Rank: s.Rank, extra: c.extra}
+		d.begin()
+		c.byID[id] = d
+		at, _ := slices.BinarySearchFunc(c.Devices, id, func(o *Device, id [2]int) int {
+			return slices.Compare([]int{o.Rank, o.Device}, id[:])
+		})
+		c.Devices = slices.Insert(c.Devices, at, d)
+	}
+	d.add(s)
+}
+
+// begin forgets all samples.
+func (d *Device) begin() {
+	*d = Device{Device: d.Device, Rank: d.Rank, Restarts: d.Restarts, extra: d.extra, Every: 1,
+		columns: make(map[string][]int64), grain: make(map[string]int64), prev: make(map[string]int64), high: make(map[string]int64)}
+}
+
+func (d *Device) add(s *dump.Sample) {
+	if d.Samples > 0 && d.restarted(s) {
+		d.Restarts++
+		d.begin()
+	}
+	if d.Samples == 0 {
+		d.First = clone(s)
+		sum, freed, cur := s.Get(allocatedSum), s.Get(freedSum), s.Get(Allocated)
+		if sum.Step == 1 && freed.Step == 1 && cur.Step == 1 {
+			d.ResetBefore = sum.Value-freed.Value != cur.Value
+		}
+	}
+	d.uneven = d.uneven || !s.Step.Known || d.Samples > 0 && s.Step.N <= d.Last.Step.N
+	d.resets(s)
+	keep := d.Samples%d.Every == 0
+	if keep {
+		d.Points = append(d.Points, Point{d.Samples, s.Step, s.Epoch, s.Time})
+	}
+	for _, name := range kept {
+		d.column(name, s, keep)
+	}
+	for _, name := range d.extra {
+		if !slices.Contains(kept, name) {
+			d.column(name, s, keep)
+		}
+	}
+	d.epoch(s)
+	d.Samples++
+	d.Last = clone(s)
+	if len(d.Points) > maxPoints {
+		d.thin()
+	}
+}
+
+func clone(s *dump.Sample) dump.Sample {
+	c := *s
+	c.Stats = slices.Clone(s.Stats)
+	return c
+}
+
+func (d *Device) column(name string, s *dump.Sample, keep bool) {
+	f := s.Get(name)
+	if f.Known() {
+		d.prev[name] = f.Value
+		d.high[name] = max(d.high[name], f.Value)
+		d.grain[name] = max(d.grain[name], f.Step)
+	}
+	if !keep {
+		return
+	}
+	v := int64(unknown)
+	if f.Known() {
+		v = f.Value
+	}
+	d.columns[name] = append(d.columns[name], v)
+}
+
+// restarted reports whether the sample begins another run: its step is not above the last one,
+// and what only ever rises fell. A counter of batches falls with every epoch, but alone.
+func (d *Device) restarted(s *dump.Sample) bool {
+	if !s.Step.Known || !d.Last.Step.Known || s.Step.N > d.Last.Step.N {
+		return false
+	}
+	if s.Epoch.Known && d.Last.Epoch.Known && s.Epoch.N > d.Last.Epoch.N {
+		return false
+	}
+	f := s.Get(allocatedSum)
+	return f.Known() && f.Value < d.prev[allocatedSum]
+}
+
+// resets notices counters that fall although nothing but a reset lowers them, and sums the rises
+// of the others.
+func (d *Device) resets(s *dump.Sample) {
+	if d.Samples == 0 {
+		return
+	}
+	fell := func(name string) bool {
+		f := s.Get(name)
+		last, known := d.prev[name]
+		return known && f.Known() && f.Value < last
+	}
+	if fell(allocatedPeak) || fell(reservedPeak) {
+		d.PeakResets++
+	}
+	if fell(allocatedSum) || fell(freedSum) {
+		d.SumResets++
+	}
+	rise := func(name string) int64 {
+		f := s.Get(name)
+		last, known := d.prev[name]
+		switch {
+		case !known || !f.Known():
+			return 0
+		case f.Value < last: // reset in between: all of it is new
+			return f.Value
+		}
+		return f.Value - last
+	}
+	d.NewRetries += rise(Retries)
+	d.NewOOMs += rise(OOMs)
+}
+
+func (d *Device) epoch(s *dump.Sample) {
+	if !s.Epoch.Known {
+		return
+	}
+	n := len(d.epochs)
+	if n == 0 || d.epochs[n-1].number != s.Epoch.N {
+		if n >= maxEpochs {
+			return
+		}
+		d.epochs = append(d.epochs, epoch{s.Epoch.N, make(map[string]int64)})
+		n++
+	}
+	low := d.epochs[n-1].low
+	for _, name := range []string{Allocated, Requested, Active, Reserved} {
+		if f := s.Get(name); f.Known() {
+			if have, ok := low[name]; !ok || f.Value < have {
+				low[name] = f.Value
+			}
+		}
+	}
+}
+
+// thin drops every second point.
+func (d *Device) thin() {
+	half := func(col []int64) []int64 {
+		out := col[:0]
+		for i := 0; i < len(col); i += 2 {
+			out = append(out, col[i])
+		}
+		return out
+	}
+	for name, col := range d.columns {
+		d.columns[name] = half(col)
+	}
+	out := d.Points[:0]
+	for i := 0; i < len(d.Points); i += 2 {
+		out = append(out, d.Points[i])
+	}
+	d.Points = out
+	d.Every *= 2
+}
+
+// Column gives the values of a counter at the points, -1 where a sample lacks it; nil when no
+// sample has it.
+func (d *Device) Column(name string) []int64 {
+	switch name {
+	case Cached:
+		if c := d.difference(Reserved, Active); c != nil {
+			return c
+		}
+		return d.difference(Reserved, Allocated)
+	case Pending:
+		return d.difference(Active, Allocated)
+	}
+	if _, seen := d.prev[name]; !seen {
+		return nil
+	}
+	return d.columns[name]
+}
+
+func (d *Device) difference(a, b string) []int64 {
+	x, y := d.Column(a), d.Column(b)
+	if x == nil || y == nil {
+		return nil
+	}
+	out := make([]int64, len(x))
+	for i := range x {
+		if out[i] = x[i] - y[i]; x[i] < 0 || y[i] < 0 || out[i] < 0 {
+			out[i] = unknown
+		}
+	}
+	return out
+}
+
+// precision of a counter: differences below it mean nothing.
+func (d *Device) precision(name string) int64 {
+	switch name {
+	case Cached:
+		return max(d.grain[Reserved], d.grain[Active], d.grain[Allocated], 1)
+	case Pending:
+		return max(d.grain[Active], d.grain[Allocated], 1)
+	}
+	return max(d.grain[name], 1)
+}
+
+// Unit is what the series count along: "step" where the steps of the samples rise from one to
+// the next, else "sample".
+func (d *Device) Unit() string {
+	if d.uneven {
+		return "sample"
+	}
+	return "step"
+}
+
+// Place is where point i lies along the unit.
+func (d *Device) Place(i int) int64 { return d.place(i, d.Unit()) }
+
+// place is where point i lies along the unit.
+func (d *Device) place(i int, unit string) int64 {
+	if unit == "step" {
+		return d.Points[i].Step.N
+	}
+	return d.Points[i].Sample
+}

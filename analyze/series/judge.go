@@ -1,0 +1,453 @@
+package series
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+)
+
+// Status is the one-word outcome for a device.
+type Status string
+
+const (
+	StatusGrowing       Status = "growing"       // live memory grows
+	StatusFragmentation Status = "fragmentation" // reserved memory that cannot serve requests, or more and more of it
+	StatusCached        Status = "cached"        // little is live, and PyTorch keeps the rest
+	StatusFlat          Status = "flat"          // nothing to accuse
+	StatusUnknown       Status = "unknown"       // too little to tell
+)
+
+// Judgement is what the series of a device shows.
+type Judgement struct {
+	Device   *Device
+	Status   Status
+	Headline string
+	Live     string // the counter that the verdict rests on, "" when there is none
+	Trends   []Trend
+	Findings []verdict.Finding // most important first
+	Forecast *Forecast         // nil unless live memory grows and the capacity is known
+	Notes    []string          // what limits the answer
+}
+
+// Trend is that of a counter, nil when it has none.
+func (j *Judgement) Trend(name string) *Trend {
+	for i := range j.Trends {
+		if j.Trends[i].Name == name {
+			return &j.Trends[i]
+		}
+	}
+	return nil
+}
+
+// Forecast is how long the device will last if live memory grows on as it does.
+type Forecast struct {
+	Usable  int64 // bytes that tensors can have on the device
+	Source  string
+	Level   int64 // the live peak that counts against it
+	Units   int64 // steps (samples, epochs) from the last sample on; 0 when it is full
+	Seconds int64 // the same as time, -1 unknown or below one
+}
+
+// judge holds one device on its way to a judgement.
+type judge struct {
+	*Judgement
+	capacity int64
+}
+
+// Judge judges a device. capacity is how many bytes its memory has, 0 unknown.
+func Judge(d *Device, capacity int64) *Judgement {
+	j := judge{&Judgement{Device: d, Status: StatusFlat}, capacity}
+	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks, Segments, Pinned}, d.extra...) {
+		if j.Trend(name) == nil {
+			if t := d.Trend(name); t.Shape != Absent {
+				j.Trends = append(j.Trends, t)
+			}
+		}
+	}
+	for _, name := range []string{Allocated, Requested, Active, Reserved} {
+		if j.Trend(name) != nil {
+			j.Live = name
+			break
+		}
+	}
+	j.notes()
+	if j.Live == "" {
+		j.Status, j.Headline = StatusUnknown, "No counter of memory in these samples."
+		return j.Judgement
+	}
+	j.fragmentation()
+	j.growth()
+	j.cached()
+	j.drift()
+	j.pending()
+	j.failures()
+	j.split()
+	j.conclude()
+	return j.Judgement
+}
+
+func (j *judge) add(s Status, f verdict.Finding) {
+	f.Device = j.Device.Device
+	f.Status = map[Status]verdict.Status{StatusGrowing: verdict.Ghost, StatusFragmentation: verdict.Fragmentation,
+		StatusCached: verdict.Cached, StatusFlat: verdict.Healthy}[s]
+	j.Findings = append(j.Findings, f)
+	if j.Status == StatusFlat {
+		j.Status = s
+	}
+}
+
+func (j *judge) device() string {
+	s := "the device"
+	if j.Device.Device >= 0 {
+		s = fmt.Sprintf("GPU %d", j.Device.Device)
+	}
+	if j.Device.Rank >= 0 {
+		s += fmt.Sprintf(" of rank %d", j.Device.Rank)
+	}
+	return s
+}
+
+// names for people; "live" is what tensors hold.
+var words = map[string]string{Allocated: "Live memory", Requested: "Requested memory", Active: "Active memory", Reserved: "Reserved memory"}
+
+// per prints a slope.
+func per(v float64) string { return units.Bytes(int64(v + 0.5)) }
+
+func (j *judge) growth() {
+	t, d := j.Trend(j.Live), j.Device
+	if t.Shape != Growing {
+		return
+	}
+	f := verdict.Finding{ID: "growth", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: t.Kept, Heuristic: true}
+	if t.Kept < 1<<20 && t.Kept < t.Last/100 {
+		f.Severity = verdict.Info
+	}
+	if d.NewOOMs > 0 && t.Kept >= t.Last/4 {
+		f.Severity = verdict.Error
+	}
+	f.Title = fmt.Sprintf("%s of %s grows by %s with every %s.", words[j.Live], j.device(), per(t.Slope), t.Unit)
+	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; from %s %s to %s, %s came that is never given back.",
+		t.Name, units.Bytes(t.First), units.Bytes(t.Last), t.Unit, units.Count(t.From), units.Count(t.To), units.Bytes(t.Kept)))
+	f.Why = append(f.Why, fmt.Sprintf("Slope %s a %s (95%%: %s to %s; Theil-Sen), chance without a trend %s (Mann-Kendall, %d windows).",
+		per(t.Slope), t.Unit, per(t.From95), per(t.To95), chanceWords(t.P), t.Windows))
+	freed := j.freed()
+	swings := t.GivenBack > t.Kept/10
+	switch {
+	case swings:
+		f.Why = append(f.Why, fmt.Sprintf("Memory also comes and goes, by up to %s; the floor under it rises all the same.", units.Bytes(t.GivenBack)))
+	case freed > t.Kept/20:
+		f.Why = append(f.Why, fmt.Sprintf("Other memory is given back (%s was freed meanwhile), so this is no start-up phase.", units.Bytes(freed)))
+	case freed >= 0:
+		f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
+	}
+	if t.PerEpoch > 0 && t.Unit != "epoch" {
+		f.Why = append(f.Why, fmt.Sprintf("By epochs: %s with each.", per(t.PerEpoch)))
+	}
+	if f.Severity == verdict.Info {
+		f.Why = append(f.Why, fmt.Sprintf("It is little: 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit))
+	}
+	if t.Late {
+		f.Why = append(f.Why, "It began after a time without growth.")
+	}
+	b := j.Trend(Blocks)
+	larger := b != nil && b.Shape != Growing // no new tensors: the same ones get larger
+	switch {
+	case larger:
+		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with longer batches or a buffer that is extended.",
+			units.Count(b.Last)))
+	case b != nil:
+		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks grows too, by %.3g a %s.", b.Slope, b.Unit))
+	}
+	switch {
+	case larger:
+		f.Confidence = verdict.Low
+	case j.Live == Reserved:
+		f.Confidence = verdict.Low
+		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")
+	case freed >= 0 && freed <= t.Kept/20 && !swings:
+		f.Confidence = verdict.Low
+	case !t.Late && t.P <= chanceLate && t.Windows >= 6 && !swings:
+		f.Confidence = verdict.High
+	}
+	f.Next = []string{
+		"Record a snapshot over some of these " + t.Unit + "s and run `snapana report` on it: it names the stack that allocates what stays.",
+		"Look for lists, dicts, closures and hooks that keep tensors from " + t.Unit + " to " + t.Unit + ", and keep .detach().cpu() or .item() instead.",
+	}
+	if c := j.forecast(t); c != nil {
+		j.Forecast = c
+		f.Why = append(f.Why, c.words(t.Unit))
+	}
+	j.add(StatusGrowing, f)
+}
+
+func chanceWords(p float64) string {
+	if p < 0.0001 {
+		return "below 0.0001"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
+
+// freed is what was freed between the first sample and the last, -1 unknown.
+func (j *judge) freed() int64 {
+	a, b := j.Device.First.Get(freedSum), j.Device.Last.Get(freedSum)
+	if !a.Known() || !b.Known() || j.Device.SumResets > 0 {
+		return -1
+	}
+	return b.Value - a.Value
+}
+
+// forecast needs the capacity, from the caller or from what mem_get_info said.
+func (j *judge) forecast(t *Trend) *Forecast {
+	d := j.Device
+	f := &Forecast{Level: t.Last, Seconds: -1}
+	total, free, reserved := d.Last.Get(deviceTotal), d.Last.Get(deviceFree), d.Last.Get(Reserved)
+	switch {
+	case j.capacity > 0:
+		f.Usable, f.Source = j.capacity, "as given"
+	case total.Known() && free.Known() && reserved.Known():
+		f.Usable, f.Source = free.Value+reserved.Value, "free and reserved now, by mem_get_info"
+	case total.Known():
+		f.Usable, f.Source = total.Value, "the whole device, by mem_get_info"
+	default:
+		return nil
+	}
+	if peak := d.Last.Get(allocatedPeak); peak.Known() {
+		f.Level = max(f.Level, peak.Value)
+	}
+	if t.Slope <= 0 {
+		return nil
+	}
+	left := float64(f.Usable-f.Level) / t.Slope
+	if left > 1e15 {
+		return nil
+	}
+	f.Units = max(int64(left), 0)
+	if n := len(d.Points); t.Unit != "epoch" && n > 1 {
+		a, b := d.Points[0], d.Points[n-1]
+		if du := d.place(n-1, t.Unit) - d.place(0, t.Unit); a.Time > 0 && b.Time > a.Time && du > 0 {
+			if s := left * float64(b.Time-a.Time) / 1e6 / float64(du); s >= 1 && s < 1e10 {
+				f.Seconds = int64(s)
+			}
+		}
+	}
+	return f
+}
+
+func (f *Forecast) words(unit string) string {
+	if f.Units == 0 {
+		return fmt.Sprintf("The live peak, %s, has reached what tensors can have (%s, %s).", units.Bytes(f.Level), units.Bytes(f.Usable), f.Source)
+	}
+	s := fmt.Sprintf("At this pace the live peak, now %s, reaches %s (%s) in about %s more %ss", units.Bytes(f.Level), units.Bytes(f.Usable), f.Source,
+		units.Count(f.Units), unit)
+	if f.Seconds >= 0 {
+		s += ", " + units.Micros(f.Seconds*1e6)
+	}
+	return s + ", or earlier: fragmentation needs room too."
+}
+
+// fragmentation: requests made the device run full although much of what was reserved was never live at once.
+func (j *judge) fragmentation() {
+	d := j.Device
+	live, reserved := d.most(Allocated, allocatedPeak), d.most(Reserved, reservedPeak)
+	if d.NewRetries+d.NewOOMs == 0 || live == 0 || reserved == 0 || live > reserved/4*3 {
+		return
+	}
+	idle := reserved - live
+	f := verdict.Finding{ID: "fragmentation", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: idle, Heuristic: true,
+		Title: fmt.Sprintf("%s ran full while at least %s of what PyTorch had reserved was not in use.", upper(j.device()), units.Bytes(idle)),
+		Why: []string{fmt.Sprintf("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %s was ever live of the %s that was reserved.",
+			timesWord(d.NewRetries+d.NewOOMs), d.NewOOMs, units.Bytes(live), units.Bytes(reserved))},
+		Next: []string{
+			"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; with a snapshot, `snapana whatif` tells what each setting would do.",
+			"Run `snapana report` on a snapshot for the blocks that keep the segments.",
+		}}
+	if s := d.Last.Get(Split); s.Known() {
+		f.Why = append(f.Why, fmt.Sprintf("In the last sample %s lies free in pieces between live blocks (inactive split).", units.Bytes(s.Value)))
+	}
+	if d.PeakResets > 0 {
+		f.Confidence = verdict.Low
+		f.Why = append(f.Why, "Peaks were reset between the samples, so a higher one may be missing.")
+	}
+	if d.NewOOMs > 0 {
+		f.Severity = verdict.Error
+	}
+	j.add(StatusFragmentation, f)
+}
+
+func upper(s string) string {
+	if s[0] >= 'a' && s[0] <= 'z' {
+		return string(s[0]-'a'+'A') + s[1:]
+	}
+	return s
+}
+
+func timesWord(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return units.Count(n) + " times"
+}
+
+// most is the highest value of two counters in any sample.
+func (d *Device) most(a, b string) int64 { return max(d.high[a], d.high[b]) }
+
+// cached: what was live is gone, and PyTorch keeps the memory.
+func (j *judge) cached() {
+	d := j.Device
+	live, reserved := j.Trend(Allocated), j.Trend(Reserved)
+	if live == nil || reserved == nil || d.Samples < 2 || live.Shape == Growing {
+		return
+	}
+	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 || reserved.Last-live.Last < 64<<20 {
+		return
+	}
+	j.add(StatusCached, verdict.Finding{ID: "cached", Severity: verdict.Info, Confidence: verdict.High, Bytes: reserved.Last - live.Last,
+		Title: fmt.Sprintf("PyTorch keeps %s on %s that no tensor uses: a cache, not a leak.", units.Bytes(reserved.Last-live.Last), j.device()),
+		Why: []string{fmt.Sprintf("Live memory fell from %s to %s, and %s stays reserved for later requests.",
+			units.Bytes(live.High), units.Bytes(live.Last), units.Bytes(reserved.Last))},
+		Next: []string{"Leave it: new tensors get it without asking the driver. If another process needs it, call torch.cuda.empty_cache()."}})
+}
+
+// drift: reserved memory grows while what is active does not.
+func (j *judge) drift() {
+	t, reserved := j.Trend(Cached), j.Trend(Reserved)
+	if t == nil || t.Shape != Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != Growing {
+		return // where reserved does not grow, live memory is given back
+	}
+	f := verdict.Finding{ID: "drift", Severity: verdict.Warning, Confidence: verdict.Low, Bytes: t.Kept, Heuristic: true,
+		Title: fmt.Sprintf("Reserved memory of %s that holds no live block grows by %s with every %s.", j.device(), per(t.Slope), t.Unit),
+		Why: []string{fmt.Sprintf("reserved - active rises from %s to %s; chance without a trend %s (Mann-Kendall, %d windows).",
+			units.Bytes(t.First), units.Bytes(t.Last), chanceWords(t.P), t.Windows)},
+		Next: []string{"Requests of ever new sizes, like batches of varying length, do this. Try expandable_segments:True, or pad to few sizes."}}
+	if s := j.Trend(Split); s != nil && s.Shape == Growing {
+		f.Confidence = verdict.Medium
+		f.Why = append(f.Why, fmt.Sprintf("So do the free pieces between live blocks (inactive split), to %s: fragmentation grows.", units.Bytes(s.Last)))
+	}
+	if live := j.Trend(j.Live); live.Shape == Growing {
+		f.Severity = verdict.Info // what leaks also scatters
+	}
+	j.add(StatusFragmentation, f)
+}
+
+// pending: blocks that the program has freed wait for another stream.
+func (j *judge) pending() {
+	t := j.Trend(Pending)
+	if t == nil || t.Last < 64<<20 || t.Last < j.Trend(Active).Last/10 {
+		return
+	}
+	grows := ""
+	if t.Shape == Growing {
+		grows = fmt.Sprintf(" They grow by %s with every %s.", per(t.Slope), t.Unit)
+	}
+	j.note(verdict.Finding{ID: "pending", Severity: verdict.Info, Confidence: verdict.High, Bytes: t.Last,
+		Title: fmt.Sprintf("%s of %s was freed and still waits for another stream.", units.Bytes(t.Last), j.device()),
+		Why:   []string{"active - allocated are blocks with record_stream whose other stream has not got so far." + grows},
+		Next:  []string{"Let the side stream catch up (wait_stream, synchronize), or hand tensors over less often."}})
+}
+
+// note adds a finding that decides nothing.
+func (j *judge) note(f verdict.Finding) {
+	f.Device, f.Status = j.Device.Device, verdict.Healthy
+	j.Findings = append(j.Findings, f)
+}
+
+func (j *judge) failures() {
+	d := j.Device
+	if d.NewOOMs > 0 {
+		j.note(verdict.Finding{ID: "oom", Severity: verdict.Error, Confidence: verdict.High,
+			Title: fmt.Sprintf("Out of memory %s on %s between the first sample and the last.", timesWord(d.NewOOMs), j.device()),
+			Why:   []string{fmt.Sprintf("num_ooms rises by %s.", units.Count(d.NewOOMs))},
+			Next:  []string{"`snapana oom LOG` explains the message in the log."}})
+	}
+	if d.NewRetries > 0 {
+		j.note(verdict.Finding{ID: "retries", Severity: verdict.Info, Confidence: verdict.High,
+			Title: fmt.Sprintf("The device of %s was full %s: cudaMalloc failed, and PyTorch gave its cache back and tried again.", j.device(), timesWord(d.NewRetries)),
+			Why:   []string{fmt.Sprintf("num_alloc_retries rises by %s. Each one stops the GPU.", units.Count(d.NewRetries))},
+			Next:  []string{"There is little room left: a smaller batch, or less fragmentation, makes it faster."}})
+	}
+}
+
+// split says how much lies free in pieces, where that is most of what is reserved.
+func (j *judge) split() {
+	s, r := j.Device.Last.Get(Split), j.Device.Last.Get(Reserved)
+	if !s.Known() || !r.Known() || s.Value < 256<<20 || s.Value < r.Value/2 {
+		return
+	}
+	j.note(verdict.Finding{ID: "split", Severity: verdict.Info, Confidence: verdict.Low, Bytes: s.Value, Heuristic: true,
+		Title: fmt.Sprintf("%s of the %s that is reserved on %s lies free in pieces between live blocks.", units.Bytes(s.Value), units.Bytes(r.Value), j.device()),
+		Why:   []string{"inactive_split_bytes cannot go back to the device and serves only requests that fit its pieces. Between steps that is common; if a request fails, it is fragmentation."},
+		Next:  []string{"`snapana report` on a snapshot shows the pieces, and which blocks keep them apart."}})
+}
+
+// conclude ranks the findings and says in a line what they come to.
+func (j *judge) conclude() {
+	rank := map[verdict.Severity]int{verdict.Error: 0, verdict.Warning: 1, verdict.Info: 2}
+	lead := map[string]bool{"growth": j.Status == StatusGrowing, "fragmentation": true, "drift": j.Status == StatusFragmentation, "cached": true}
+	slices.SortStableFunc(j.Findings, func(a, b verdict.Finding) int {
+		if la, lb := lead[a.ID], lead[b.ID]; la != lb {
+			return cmp.Compare(btoi(lb), btoi(la))
+		}
+		return cmp.Compare(rank[a.Severity], rank[b.Severity])
+	})
+	t := j.Trend(j.Live)
+	if j.Status == StatusFlat && t.Shape == Short {
+		j.Status = StatusUnknown
+	}
+	switch j.Status {
+	case StatusFlat:
+		how := map[Shape]string{Steady: "is the same in every sample", Settled: "is level after its start", Swings: "comes and goes and does not grow",
+			Falling: "falls"}[t.Shape]
+		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", words[j.Live], j.device(), how, units.Bytes(t.Last))
+	case StatusUnknown:
+		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), samples(j.Device.Samples))
+	default:
+		j.Headline = j.Findings[0].Title
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func samples(n int64) string {
+	if n == 1 {
+		return "1 sample"
+	}
+	return units.Count(n) + " samples"
+}
+
+// notes says what limits the answer.
+func (j *judge) notes() {
+	d := j.Device
+	add := func(format string, args ...any) { j.Notes = append(j.Notes, fmt.Sprintf(format, args...)) }
+	if d.Restarts > 0 {
+		add("The program began again %s; only the last run is judged.", timesWord(int64(d.Restarts)))
+	}
+	if d.PeakResets > 0 {
+		add("Peaks fall %s: reset_peak_memory_stats was called, so each is that of a part.", timesWord(int64(d.PeakResets)))
+	}
+	if d.SumResets > 0 {
+		add("Accumulated counters fall %s: reset_accumulated_memory_stats was called.", timesWord(int64(d.SumResets)))
+	}
+	if d.ResetBefore {
+		add("Accumulated counters were reset before the first sample: allocated - freed is not current.")
+	}
+	if d.Every > 1 {
+		add("One point stands for %d samples.", d.Every)
+	}
+	if d.Last.Cut {
+		add("The last table is cut: what it lacks is unknown.")
+	}
+	if d.Last.Async {
+		add("The cudaMallocAsync backend counts current and peak bytes only; all else is unknown.")
+	}
+	if g := d.grain[Allocated]; g > 1 {
+		add("Figures are known to %s only, as printed.", units.Bytes(g))
+	}
+}

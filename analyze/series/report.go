@@ -1,0 +1,113 @@
+package series
+
+import (
+	"io"
+	"slices"
+
+	"snapana/analyze/crosscheck"
+	"snapana/analyze/timeline"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+	"snapana/snapshot/memstats/dump"
+)
+
+// Report is what the files of one call show.
+type Report struct {
+	Files    []File
+	Snapshot string // base name of the snapshot that was compared, "" for none
+	Checks   []*crosscheck.Check
+	// Unchecked says why samples and snapshot could not be compared.
+	Unchecked string
+}
+
+// File is one file with what was judged of it.
+type File struct {
+	Info       *dump.Info
+	Judgements []*Judgement
+	Reading    *dump.Reading // the last of nvidia-smi or list_gpu_processes, nil for none
+}
+
+// Options steer Open.
+type Options struct {
+	Metrics  []string // counters to show beside the usual ones
+	Capacity int64    // bytes of memory of each device, 0 unknown
+	MaxBytes int64    // as in dump.Options
+}
+
+// Open reads the counters in the file at path, "-" for stdin, and judges each device.
+func Open(path string, stdin io.Reader, opt Options) (*File, error) {
+	return judged(opt, func(h dump.Handler) (*dump.Info, error) {
+		return dump.Open(path, stdin, dump.Options{MaxBytes: opt.MaxBytes}, h)
+	})
+}
+
+// Read is Open for data that is not packed.
+func Read(r io.Reader, opt Options) (*File, error) {
+	return judged(opt, func(h dump.Handler) (*dump.Info, error) { return dump.Read(r, h) })
+}
+
+func judged(opt Options, read func(dump.Handler) (*dump.Info, error)) (*File, error) {
+	c := NewCollector(opt.Metrics...)
+	var f File
+	info, err := read(dump.Handler{
+		Sample:  func(s *dump.Sample) error { c.Add(s); return nil },
+		Reading: func(r *dump.Reading) error { g := *r; f.Reading = &g; return nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.Info = info
+	for _, d := range c.Devices {
+		f.Judgements = append(f.Judgements, Judge(d, opt.Capacity))
+	}
+	return &f, nil
+}
+
+// Compare checks the last sample of each device of the first file against a snapshot.
+func (r *Report) Compare(s *snapshot.Snapshot) {
+	r.Snapshot = s.Name
+	used := s.UsedDevices()
+	for _, j := range r.Files[0].Judgements {
+		d := j.Device.Device
+		if d < 0 && len(used) == 1 {
+			d = used[0] // a file that names no device is of the only one
+		}
+		if slices.Contains(used, d) {
+			r.Checks = append(r.Checks, crosscheck.Compare(s, timeline.Build(s, d), &j.Device.Last))
+		}
+	}
+	if len(r.Checks) == 0 {
+		r.Unchecked = "the snapshot has no memory of the devices that the samples are of"
+	}
+}
+
+// Main is the judgement that matters most, and its file; nil when nothing was judged.
+func (r *Report) Main() (*Judgement, *File) {
+	rank := func(j *Judgement) int {
+		n := map[Status]int{StatusFragmentation: 40, StatusGrowing: 40, StatusCached: 20, StatusFlat: 10}[j.Status]
+		if len(j.Findings) > 0 {
+			n += map[verdict.Severity]int{verdict.Error: 8, verdict.Warning: 4}[j.Findings[0].Severity]
+			n += map[verdict.Confidence]int{verdict.High: 2, verdict.Medium: 1}[j.Findings[0].Confidence]
+		}
+		return n
+	}
+	var best *Judgement
+	var from *File
+	for i := range r.Files {
+		for _, j := range r.Files[i].Judgements {
+			if best == nil || rank(j) > rank(best) {
+				best, from = j, &r.Files[i]
+			}
+		}
+	}
+	return best, from
+}
+
+// Count is how many devices were judged, in all files.
+func (r *Report) Count() int {
+	n := 0
+	for i := range r.Files {
+		n += len(r.Files[i].Judgements)
+	}
+	return n
+}

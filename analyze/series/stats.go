@@ -1,0 +1,95 @@
+package series
+
+import (
+	"math"
+	"slices"
+)
+
+// mannKendall gives the test statistic S of a series, its variance under no trend, and the
+// one-sided probability of such a rise by chance.
+func mannKendall(y []int64) (s, variance, p float64) {
+	n := len(y)
+	for i := range y {
+		for j := i + 1; j < n; j++ {
+			switch {
+			case y[j] > y[i]:
+				s++
+			case y[j] < y[i]:
+				s--
+			}
+		}
+	}
+	f := func(n float64) float64 { return n * (n - 1) * (2*n + 5) / 18 }
+	variance = f(float64(n))
+	tied := false
+	sorted := slices.Sorted(slices.Values(y))
+	for i := 0; i < n; {
+		k := i + 1
+		for k < n && sorted[k] == sorted[i] {
+			k++
+		}
+		if k-i > 1 {
+			tied = true
+			variance -= f(float64(k - i))
+		}
+		i = k
+	}
+	if s <= 0 || variance <= 0 {
+		return s, variance, 1
+	}
+	if n <= 10 && !tied {
+		return s, variance, exact(n, int(s))
+	}
+	return s, variance, math.Erfc((s-1)/math.Sqrt(2*variance)) / 2
+}
+
+// exact is the probability that S is at least s for n values in random order: S is the number of
+// pairs less twice the inversions, whose distribution is counted.
+func exact(n, s int) float64 {
+	pairs := n * (n - 1) / 2
+	count := make([]float64, pairs+1) // permutations by inversions
+	count[0] = 1
+	total := 1.0
+	for k := 2; k <= n; k++ {
+		next := make([]float64, pairs+1)
+		for inv := range count {
+			for add := 0; add < k && inv+add <= pairs; add++ {
+				next[inv+add] += count[inv]
+			}
+		}
+		count = next
+		total *= float64(k)
+	}
+	sum := 0.0
+	for inv := 0; inv <= (pairs-s)/2; inv++ {
+		sum += count[inv]
+	}
+	return sum / total
+}
+
+// theilSen gives the median of the slopes of all pairs with different x, and its 95% interval
+// after Sen, for a variance of S.
+func theilSen(x, y []int64, variance float64) (slope, low, high float64) {
+	var all []float64
+	for i := range x {
+		for j := i + 1; j < len(x); j++ {
+			if x[j] != x[i] {
+				all = append(all, float64(y[j]-y[i])/float64(x[j]-x[i]))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(all)
+	at := func(r float64) float64 {
+		return all[min(max(int(math.Round(r)), 0), len(all)-1)]
+	}
+	n := float64(len(all))
+	c := 1.96 * math.Sqrt(max(variance, 0))
+	slope = all[len(all)/2]
+	if len(all)%2 == 0 {
+		slope = (slope + all[len(all)/2-1]) / 2
+	}
+	return slope, at((n - c) / 2), at((n+c)/2 - 1)
+}

@@ -1,0 +1,198 @@
+package series
+
+// Shape is how a counter runs.
+type Shape string
+
+const (
+	Growing Shape = "growing" // more and more is never given back
+	Steady  Shape = "steady"  // the same all the time
+	Settled Shape = "settled" // rose, and is level since
+	Swings  Shape = "swings"  // comes and goes
+	Falling Shape = "falling" // ends at its lowest
+	Short   Shape = "short"   // too few samples to tell
+	Absent  Shape = "absent"  // no sample has it
+)
+
+// Trend is the run of one counter.
+type Trend struct {
+	Name  string
+	Shape Shape
+	// First, Last, Low and High are values of the points; Precision is how exact they are.
+	First, Last, Low, High, Precision int64
+
+	// What follows is known when Shape is Growing. Slope is in bytes (or counts) for each unit,
+	// "step", "sample" or "epoch", with its 95% interval; P is the chance of such a rise without
+	// a trend; Kept is what was added from From (a place along the unit) on and never given back.
+	Unit          string
+	Slope, From95 float64
+	To95          float64
+	P             float64
+	Kept          int64
+	From, To      int64
+	Windows       int
+	Late          bool    // the growth began after a time without
+	GivenBack     int64   // the deepest fall of the windows
+	PerEpoch      float64 // slope by epochs, 0 unknown
+}
+
+const (
+	minWindows = 5
+	maxWindows = 64
+	chance     = 0.01
+	chanceLate = 0.001
+)
+
+// Trend judges one counter.
+func (d *Device) Trend(name string) Trend {
+	t := Trend{Name: name, Shape: Absent, Precision: d.precision(name)}
+	col, unit := d.Column(name), d.Unit()
+	var x, y []int64
+	for i, v := range col {
+		if v >= 0 {
+			x, y = append(x, d.place(i, unit)), append(y, v)
+		}
+	}
+	if len(y) == 0 {
+		return t
+	}
+	t.First, t.Last, t.Low, t.High = y[0], y[len(y)-1], y[0], y[0]
+	for _, v := range y {
+		t.Low, t.High = min(t.Low, v), max(t.High, v)
+	}
+	t.Shape = t.shape(x, y, unit)
+	epochs, lows := d.lows(name)
+	if len(lows) >= minWindows {
+		e := t
+		if e.grows(epochs, lows, "epoch") {
+			if t.Shape != Growing && t.Shape != Steady {
+				e.Shape = Growing
+				t = e
+			}
+			t.PerEpoch = e.Slope
+		}
+	}
+	return t
+}
+
+func (d *Device) lows(name string) (numbers, lows []int64) {
+	for _, e := range d.epochs {
+		if v, ok := e.low[name]; ok && (len(numbers) == 0 || e.number > numbers[len(numbers)-1]) {
+			numbers, lows = append(numbers, e.number), append(lows, v)
+		}
+	}
+	return numbers, lows
+}
+
+func (t *Trend) shape(x, y []int64, unit string) Shape {
+	n := len(y)
+	if n == 1 {
+		return Short
+	}
+	if t.High-t.Low < t.Precision {
+		return Steady
+	}
+	if n >= minWindows && t.grows(x, y, unit) {
+		return Growing
+	}
+	tail := y[n-max(n/3, 2):]
+	level := true
+	for _, v := range tail {
+		level = level && max(v-tail[0], tail[0]-v) < t.Precision
+	}
+	switch {
+	case level && n > 2:
+		return Settled
+	case t.Last == t.Low && t.Last < t.First:
+		return Falling
+	case n < minWindows && t.Last == t.High && t.Last > t.First:
+		return Short
+	}
+	return Swings
+}
+
+// grows runs the test that doc.go describes, and fills in the figures when the answer is yes.
+func (t *Trend) grows(x, y []int64, unit string) bool {
+	fall := deepest(y)
+	if n := len(y); n > minWindows && unit != "epoch" { // without the warm-up
+		skip := max(n/10, 1)
+		x, y = x[skip:], y[skip:]
+	} else if n > minWindows {
+		x, y = x[1:], y[1:]
+	}
+	x, y = windows(x, y)
+	n := len(y)
+	swing := deepest(y)
+	for _, start := range []int{0, n / 4, n / 2} {
+		late := start > 0
+		least, limit := minWindows, chance
+		if late {
+			least, limit = 8, chanceLate
+		}
+		wx, wy := x[start:], y[start:]
+		if len(wy) < least {
+			return false
+		}
+		_, variance, p := mannKendall(wy)
+		kept, even := rises(wy, t.Precision)
+		if p > limit || !even || late && kept <= 2*fall {
+			continue
+		}
+		t.Unit, t.P, t.Kept, t.Windows, t.Late, t.GivenBack = unit, p, kept, len(wy), late, swing
+		t.From, t.To = wx[0], wx[len(wx)-1]
+		t.Slope, t.From95, t.To95 = theilSen(wx, wy, variance)
+		return t.Slope > 0
+	}
+	return false
+}
+
+// windows keeps the lowest value of each window, with its place.
+func windows(x, y []int64) (wx, wy []int64) {
+	n := len(y)
+	if n <= maxWindows {
+		return x, y
+	}
+	for w := range maxWindows {
+		from, to := w*n/maxWindows, (w+1)*n/maxWindows
+		low := from
+		for i := from; i < to; i++ {
+			if y[i] < y[low] {
+				low = i
+			}
+		}
+		wx, wy = append(wx, x[low]), append(wy, y[low])
+	}
+	return wx, wy
+}
+
+// rises gives how far the floor rises, and whether it does so in each quarter.
+func rises(y []int64, precision int64) (kept int64, even bool) {
+	floor := make([]int64, len(y))
+	low := y[len(y)-1]
+	for i := len(y) - 1; i >= 0; i-- {
+		low = min(low, y[i])
+		floor[i] = low
+	}
+	last := len(y) - 1
+	kept = floor[last] - floor[0]
+	if kept < precision {
+		return kept, false
+	}
+	parts := min(4, last)
+	for k := range parts {
+		rise := floor[(k+1)*last/parts] - floor[k*last/parts]
+		if float64(rise)*float64(10*parts) < float64(kept) {
+			return kept, false
+		}
+	}
+	return kept, true
+}
+
+// deepest is the largest fall from any value to a later one.
+func deepest(y []int64) int64 {
+	var fall, high int64
+	for _, v := range y {
+		high = max(high, v)
+		fall = max(fall, high-v)
+	}
+	return fall
+}

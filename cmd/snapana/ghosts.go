@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze"
+	"snapana/report/json"
+	"snapana/report/text"
+	"snapana/snapshot/sidecar"
+)
+
+func newGhosts() *cobra.Command {
+	var (
+		in     inputFlags
+		rec    recorderFlags
+		least  = size(1 << 20)
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "ghosts FILE",
+		Short: "Say which Python objects keep memory alive that should be gone",
+		Long: `ghosts looks for ghost tensors in the snapshot in FILE (- for standard input): memory that
+only a forgotten reference keeps.
+
+The snapshot alone shows what grows and where it was allocated. Who keeps it is in the
+recorder's file (see snapana recorder), which lists the Python objects that lead to each
+tensor; it is joined with the snapshot by address. NAME.snapana beside NAME.pickle is used
+by itself, another one with --recorder.
+
+For each ghost: the variable, attribute or closure cell that keeps it, how much it keeps and
+by how much it grows, the chain of references that leads to it, what letting go of it frees
+(nothing else keeps that part), and a fix. Then who holds the rest, as it should be, and what
+could not be joined: all add up to the allocated bytes.`,
+		Example: `  snapana ghosts run.pickle
+  snapana ghosts snapshot.pickle --recorder run.snapana
+  snapana ghosts run.pickle --before yesterday.snapana
+  snapana ghosts --json run.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			result, err := rec.analyse(cmd, &in, args[0], analyze.Options{NoReplay: true})
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return written(json.WriteGhosts(w, result))
+			}
+			return written(text.Ghosts(w, result, text.GhostOptions{Options: look(w), Min: int64(least)}))
+		},
+	}
+	in.add(cmd)
+	rec.add(cmd)
+	fl := cmd.Flags()
+	fl.Var(&least, "min", "sum up holders with less than `SIZE`; ghosts are always shown")
+	fl.Lookup("min").DefValue = "1MiB"
+	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all holders")
+	return cmd
+}
+
+// recorderFlags name the recorder's files that belong to a snapshot.
+type recorderFlags struct{ file, before string }
+
+func (f *recorderFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "recorder", "", "what the recorder wrote, in `FILE` (default: NAME.snapana beside NAME.pickle, if it is there)")
+	fl.StringVar(&f.before, "before", "", "compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
+}
+
+// analyse is inputFlags.analyse with the recorder's files.
+func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string, opt analyze.Options) (*analyze.Result, error) {
+	file, asked := f.file, f.file != ""
+	if !asked {
+		file = beside(path)
+	}
+	if f.before != "" && file == "" {
+		return nil, fmt.Errorf("--before needs the recorder's file of the snapshot too: --recorder")
+	}
+	var unread error
+	if file != "" {
+		opt.Recorder, unread = sidecar.Open(file, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)})
+		if unread != nil && asked {
+			return nil, unread
+		}
+	}
+	if f.before != "" {
+		var err error
+		if opt.Before, err = sidecar.Open(f.before, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)}); err != nil {
+			return nil, err
+		}
+	}
+	r, err := in.analyse(cmd, path, opt)
+	if err != nil {
+		return nil, err
+	}
+	if unread != nil {
+		r.Quality = append(r.Quality, analyze.Note{Level: "problem", Text: "The recorder's file beside the snapshot was not used: " + unread.Error() + "."})
+	}
+	return r, nil
+}
+
+// beside finds the recorder's file that lies beside a snapshot and has its name, "" for none.
+func beside(path string) string {
+	if path == "-" {
+		return ""
+	}
+	file := filepath.Join(filepath.Dir(path), strings.TrimSuffix(folderName(path), ".report")+".snapana")
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || file == path {
+		return ""
+	}
+	return file
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze/series"
+	"snapana/report/json"
+	"snapana/report/plot"
+	"snapana/report/text"
+)
+
+func newStats() *cobra.Command {
+	var (
+		in          inputFlags
+		snap, file  string
+		capacity    size
+		metrics     []string
+		all, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "stats FILE...",
+		Short: "Judge memory counters over time: does memory grow, is it fragmented or cached?",
+		Long: `stats reads what programs save of PyTorch's memory counters (- for standard input): dumps of
+torch.cuda.memory_stats() and host_memory_stats(), flat or nested, as JSON, JSON lines,
+pickle, msgpack, CSV or printed by Python, with step, epoch, device, rank or time in keys
+beside them; memory_summary() tables in logs; also list_gpu_processes() and nvidia-smi. They
+may be inside gzip, zstd, xz, bzip2 or zip. Several files are several ranks or runs.
+
+It judges each device:
+  growing        live memory rises from step to step and is never given back; teeth,
+                 warm-up, plateaus and validation are told apart from that
+  fragmentation  requests failed, or reserved memory grows, while much of it is not in use
+  cached         little is live, PyTorch keeps the rest: not a leak
+  flat           nothing to accuse
+  unknown        too few samples
+
+--snapshot compares the last samples with a snapshot of the same process: every counter that
+both know, at the same moment of the trace, with a reason for each difference.`,
+		Example: `  snapana stats memory_stats.jsonl
+  snapana stats --plot memory.png --capacity 80GiB rank*.jsonl
+  snapana stats --snapshot snapshot.pickle memory_stats.jsonl
+  nvidia-smi | snapana stats -`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("stats needs a FILE (or - for standard input); see `%s --help`", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				if ext := strings.ToLower(filepath.Ext(file)); ext != ".png" && ext != ".svg" {
+					return fmt.Errorf("--plot %s: want a name that ends in .png or .svg", file)
+				}
+			}
+			stdins := 0
+			for _, path := range append(args[:len(args):len(args)], snap) {
+				if path == "-" {
+					stdins++
+				}
+			}
+			if stdins > 1 {
+				return fmt.Errorf("standard input can be only one of the files")
+			}
+			var r series.Report
+			for _, path := range args {
+				f, err := series.Open(path, cmd.InOrStdin(), series.Options{Metrics: metrics, Capacity: int64(capacity), MaxBytes: int64(in.maxBytes)})
+				if err != nil {
+					return err
+				}
+				r.Files = append(r.Files, *f)
+			}
+			if snap != "" {
+				s, err := in.open(cmd, snap)
+				if err != nil {
+					return err
+				}
+				r.Compare(s)
+			}
+			if file != "" {
+				if err := writePlot(file, &r); err != nil {
+					return err
+				}
+			}
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return written(json.WriteStats(w, &r))
+			}
+			return written(text.Stats(w, &r, text.StatsOptions{Options: look(w), All: all}))
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&file, "plot", "", "draw the series to `FILE`, a .png or .svg")
+	fl.Var(&capacity, "capacity", "memory of each device, `SIZE` like 80GiB, to say when it will be full")
+	fl.StringSliceVar(&metrics, "metric", nil, "also show the counter `NAME`, like active.small_pool.current (repeatable)")
+	fl.StringVar(&snap, "snapshot", "", "compare the last samples of the first FILE with the snapshot in `FILE`")
+	fl.BoolVar(&in.partial, "partial", false, "read a damaged or cut snapshot as far as it goes")
+	fl.Var(&in.maxBytes, "max-bytes", "refuse a file that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
+	fl.IntVar(&in.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
+	fl.BoolVar(&all, "all", false, "show every series in full, and every counter of the comparison")
+	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
+	return cmd
+}
+
+// writePlot draws the series. Nothing is written unless all is.
+func writePlot(path string, r *series.Report) error {
+	p, ok := plot.Series(r)
+	if !ok {
+		return fmt.Errorf("--plot: there are no samples to draw")
+	}
+	var picture bytes.Buffer
+	err := p.Write(&picture, plot.Medium{SVG: strings.EqualFold(filepath.Ext(path), ".svg")})
+	if err == nil {
+		err = replaceFile(path, picture.Bytes())
+	}
+	if err != nil {
+		return written(fmt.Errorf("write the plot: %w", err))
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package html
+
+import (
+	"strings"
+	"testing"
+
+	"snapana/report/internal/sample"
+)
+
+func TestHolders(t *testing.T) {
+	page := still(t, write(t, sample.Held()))
+	_, section, ok := strings.Cut(page, `<section class="card" id="holders">`)
+	if !ok {
+		t.Fatal("no section on holders")
+	}
+	section, _, _ = strings.Cut(section, `<section class="card"`)
+	sample.Golden(t, "holders.html", []byte(section))
+	if strings.Contains(page, "<script") || strings.ContainsAny(page, "\x1b\u202e") {
+		t.Error("a name from the file is not escaped")
+	}
+	if strings.Contains(still(t, write(t, sample.Result())), `id="holders"`) {
+		t.Error("a section on holders without a recorder's file")
+	}
+}

@@ -1,0 +1,22 @@
+package json
+
+import (
+	"bytes"
+	"testing"
+
+	"snapana/analyze/series"
+	"snapana/report/internal/sample"
+)
+
+func writeStats(t *testing.T, r *series.Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteStats(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestStatsGolden(t *testing.T) {
+	sample.Golden(t, "stats.json", writeStats(t, sample.Stats(t)))
+}

@@ -1,0 +1,217 @@
+package plot
+
+import (
+	"fmt"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+
+	"snapana/analyze/series"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// maxPanels is how many devices are drawn below each other in one picture.
+const maxPanels = 4
+
+// Series is a picture of memory counters over time. Of several series those that matter most
+// come first; ok is false when there are none.
+func Series(r *series.Report) (p Plot, ok bool) {
+	if main, _ := r.Main(); main == nil {
+		return p, false
+	}
+	return Plot{"series", func(to Medium) *page { return seriesPage(to, r) }}, true
+}
+
+// panel is one series of a picture.
+type panel struct {
+	j    *series.Judgement
+	name string
+}
+
+// panels picks the series to draw: the main one first, then the others in order.
+func panels(r *series.Report) (out []panel, more int) {
+	main, _ := r.Main()
+	for pass := range 2 {
+		for i := range r.Files {
+			f := &r.Files[i]
+			for _, j := range f.Judgements {
+				if (j == main) != (pass == 0) {
+					continue
+				}
+				if len(out) == maxPanels {
+					more++
+					continue
+				}
+				name := view.DeviceName(j.Device.Device)
+				if j.Device.Device < 0 {
+					name = "GPU unknown"
+				}
+				if j.Device.Rank >= 0 {
+					name += fmt.Sprintf(" of rank %d", j.Device.Rank)
+				}
+				if len(r.Files) > 1 {
+					name += ", " + view.ClipLeft(view.Plain(f.Info.Name), 50)
+				}
+				out = append(out, panel{j, name})
+			}
+		}
+	}
+	return out, more
+}
+
+func seriesPage(to Medium, r *series.Report) *page {
+	main, from := r.Main()
+	list, more := panels(r)
+	title := "Memory over time, " + view.ClipLeft(view.Plain(from.Info.Name), 70)
+	if len(r.Files) > 1 {
+		title = fmt.Sprintf("Memory over time, %d files", len(r.Files))
+	}
+	about := main.Headline
+	if more > 0 {
+		about += fmt.Sprintf(" %d more series are not drawn.", more)
+	}
+	p := newPage(to, title, about)
+	p.legend([]key{
+		{"reserved", area(faded(view.ColourReleasable, 120), view.ColourMuted)},
+		{"active", area(faded(view.ColourLive, 150), view.ColourLive)},
+		{"allocated", line(view.ColourAllocated)},
+		{"trend of what is never given back", line(view.ColourOOM)},
+		{"cudaMalloc refused or out of memory", upright(view.ColourSplit)},
+	})
+	body := p.body(12)
+	height := (body.Max.Y - body.Min.Y) / vg.Length(len(list))
+	for i := range list {
+		part := body
+		part.Max.Y = body.Max.Y - height*vg.Length(i)
+		part.Min.Y = part.Max.Y - height
+		list[i].draw(part, len(list) > 1)
+	}
+	return p
+}
+
+// draw draws one series with its axes.
+func (n *panel) draw(c vgdraw.Canvas, named bool) {
+	d := n.j.Device
+	top, span := int64(1), int64(1)
+	for _, name := range []string{series.Reserved, series.Active, series.Allocated, series.Requested} {
+		for _, v := range d.Column(name) {
+			top = max(top, v)
+		}
+	}
+	first := int64(0)
+	if len(d.Points) > 0 {
+		first = d.Place(0)
+		span = max(d.Place(len(d.Points)-1)-first, 1)
+	}
+	g := axes()
+	if named {
+		g.Title.Text, g.Title.TextStyle = clean(n.name+": "+string(n.j.Status)), restyle(g.Title.TextStyle, textSize)
+		g.Title.Padding = 4
+	}
+	g.X.Min, g.X.Max = 0, float64(span)
+	g.Y.Min, g.Y.Max = 0, float64(top)*1.12
+	g.X.Label.Text, g.Y.Label.Text = d.Unit(), "bytes"
+	var ticks []view.Tick
+	for _, t := range view.CountTicks(span, 12) {
+		ticks = append(ticks, view.Tick{Value: t.Value, Label: units.Count(first + t.Value)})
+	}
+	grid := view.ByteTicks(int64(float64(top)*1.12), 6)
+	g.X.Tick.Marker, g.Y.Tick.Marker = marks(ticks), marks(grid)
+	g.Add(&curves{j: n.j, first: first, span: span, grid: grid})
+	g.Draw(c)
+}
+
+// curves draws the counters of one series.
+type curves struct {
+	j           *series.Judgement
+	first, span int64
+	grid        []view.Tick
+}
+
+// Plot implements plot.Plotter.
+func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	d := v.j.Device
+	line := func(name string) (out []vg.Point) {
+		col := d.Column(name)
+		stride := max(len(col)/maxPoints, 1)
+		for i := 0; i < len(col); i += stride {
+			low, high := i, i
+			for k := i; k < min(i+stride, len(col)); k++ {
+				if col[k] >= 0 && (col[low] < 0 || col[k] < col[low]) {
+					low = k
+				}
+				if col[k] > col[high] {
+					high = k
+				}
+			}
+			for _, k := range []int{min(low, high), max(low, high)} {
+				if col[k] >= 0 {
+					out = append(out, vg.Point{X: x(float64(d.Place(k) - v.first)), Y: y(float64(col[k]))})
+				}
+				if low == high {
+					break
+				}
+			}
+		}
+		return out
+	}
+	fill := func(ink color.Color, pts []vg.Point) {
+		if len(pts) > 1 {
+			c.FillPolygon(ink, append(append([]vg.Point{{X: pts[0].X, Y: y(0)}}, pts...), vg.Point{X: pts[len(pts)-1].X, Y: y(0)}))
+		}
+	}
+	stroke := func(ink color.Color, width vg.Length, dashes []vg.Length, pts []vg.Point) {
+		if len(pts) > 1 {
+			c.StrokeLines(vgdraw.LineStyle{Color: ink, Width: width, Dashes: dashes}, pts)
+		}
+		if len(pts) < 40 {
+			for _, pt := range pts {
+				c.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: ink, Radius: 2.5, Shape: vgdraw.CircleGlyph{}}, pt)
+			}
+		}
+	}
+	reserved, active, allocated := line(series.Reserved), line(series.Active), line(series.Allocated)
+	fill(faded(view.ColourReleasable, 120), reserved)
+	fill(faded(view.ColourLive, 120), active)
+	for _, g := range v.grid {
+		gy := y(float64(g.Value))
+		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, 0x30}, Width: 1}, c.Min.X, gy, c.Max.X, gy)
+	}
+	stroke(view.ColourMuted, 2, nil, reserved)
+	stroke(view.ColourLive, 1.5, nil, active)
+	stroke(view.ColourAllocated, 1.5, []vg.Length{6, 4}, allocated)
+	v.marks(c, x, y)
+}
+
+// marks draws failures and the trend, with labels.
+func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
+	d := v.j.Device
+	for _, name := range []string{series.Retries, series.OOMs} {
+		col := d.Column(name)
+		for i := 1; i < len(col); i++ {
+			if col[i] > col[i-1] && col[i-1] >= 0 {
+				at := x(float64(d.Place(i) - v.first))
+				c.StrokeLine2(vgdraw.LineStyle{Color: view.ColourSplit, Width: 2}, at, c.Min.Y, at, c.Min.Y+(c.Max.Y-c.Min.Y)/8)
+			}
+		}
+	}
+	t := v.j.Trend(v.j.Live)
+	if t == nil {
+		return
+	}
+	l := labels{c: c, style: bold(textSize)}
+	end := vg.Point{X: c.Max.X, Y: y(float64(t.Last))}
+	if t.Shape != series.Growing || t.Unit == "epoch" {
+		l.add(end, units.Bytes(t.Last), view.ColourLive)
+		return
+	}
+	// The line goes through the last value, so that it lies on what it is the trend of.
+	from := float64(t.Last) - t.Slope*float64(v.first+v.span-t.From)
+	a := vg.Point{X: x(float64(t.From - v.first)), Y: y(max(from, 0))}
+	c.StrokeLine2(vgdraw.LineStyle{Color: view.ColourOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
+	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(int64(t.Slope+0.5)), t.Unit), view.ColourOOM)
+}

@@ -1,0 +1,118 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"snapana/analyze"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/report/internal/view"
+)
+
+// GhostOptions choose what is printed of the holders of memory.
+type GhostOptions struct {
+	Options
+	Min int64 // sum up holders that have less; ghosts are always printed
+}
+
+// Ghosts prints who keeps the memory at the end of a snapshot: the verdict, each ghost with its
+// evidence and its fix, then what is held as it should be and what could not be joined.
+func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
+	p := newPrinter(w, o.Options)
+	v := view.NewHolders(r, o.Min)
+	head := view.ClipLeft(view.Plain(r.Snapshot.Name), 60)
+	if v.Source != "" {
+		head += " with " + v.Source
+	}
+	p.line(p.paint(dim, view.Clip(head, p.width)))
+	badge := strings.ToUpper(string(v.Status))
+	if v.Status == verdict.Healthy {
+		badge = "NO GHOST"
+		v.Headline = strings.TrimPrefix(v.Headline, "No ghost: ")
+	}
+	if v.Mark != "" {
+		v.Headline += " (" + v.Mark + ")"
+	}
+	for i, l := range wrap(v.Headline, p.width-len(badge)-2) {
+		lead := strings.Repeat(" ", len(badge))
+		if i == 0 {
+			lead = p.paint(bold+";"+statusColor(v.Status), badge)
+		}
+		p.line(lead + "  " + p.paint(bold, l))
+	}
+	for i := range v.Ghosts {
+		p.ghost(i+1, &v.Ghosts[i])
+	}
+	if len(v.Suspects) > 0 && len(v.Ghosts) > 0 {
+		p.line("")
+		p.line(p.paint(bold, "Grows in the trace, and no one holder was seen"))
+	}
+	for i := range v.Suspects {
+		p.ghost(len(v.Ghosts)+i+1, &v.Suspects[i])
+	}
+	p.holderRows("Other holders: they do not grow, or it cannot be told", v.Others)
+	p.holderRows("Held as it should be", v.Normal)
+	p.holderRows("Not joined", v.Apart)
+	if v.Closing != "" || len(v.Notes) > 0 {
+		p.line("")
+	}
+	if v.Closing != "" {
+		p.section("Sum", []string{v.Closing + "."}, 10)
+	}
+	p.section("Note", v.Notes, 20)
+	return p.w.Flush()
+}
+
+func (p *printer) ghost(n int, g *view.HolderGhost) {
+	p.line("")
+	for i, l := range wrap(g.Title, p.width-4) {
+		head := pad("", 4)
+		if i == 0 {
+			head = pad(fmt.Sprintf("%d.", n), 4)
+		}
+		p.line(head + p.paint(bold, l))
+	}
+	for _, f := range g.Facts {
+		for i, l := range wrap(f.Text, p.width-12) {
+			label := f.Label
+			if i > 0 {
+				label = ""
+			}
+			p.line("    " + p.paint(bold, pad(label, 8)) + l)
+		}
+	}
+	for i, s := range g.Sites {
+		label := ""
+		if i == 0 {
+			label = "Made at"
+		}
+		p.line("    " + p.paint(bold, pad(label, 8)) + right(units.Bytes(s.Bytes), 9) + "  " + pad(view.ClipLeft(s.Text, 60), 60) + right(s.Note, 14))
+	}
+	for i, l := range g.Fix {
+		label := ""
+		if i == 0 {
+			label = "Fix"
+		}
+		p.line("    " + p.paint(bold, pad(label, 8)) + p.paint(cyan, view.Clip(l, p.width-12)))
+	}
+}
+
+func (p *printer) holderRows(title string, rows []view.HolderRow) {
+	if len(rows) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.paint(bold, title))
+	for _, r := range rows {
+		lines := wrap(r.Text, p.width-26)
+		for i, l := range lines {
+			if i == 0 {
+				p.line(right(units.Bytes(r.Bytes), 10) + "  " + pad(l, p.width-26) + right(r.Note, 14))
+				continue
+			}
+			p.line(pad("", 12) + l)
+		}
+	}
+}

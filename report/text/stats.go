@@ -1,0 +1,421 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"snapana/analyze/crosscheck"
+	"snapana/analyze/series"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/report/internal/view"
+	"snapana/snapshot/memstats/dump"
+)
+
+// StatsOptions choose what is printed of memory counters.
+type StatsOptions struct {
+	Options
+	All bool // every device in full, and every counter of a comparison
+}
+
+// maxSeries is how many devices get a row.
+const maxSeries = 32
+
+// Stats prints what memory counters show: the verdict on the device that matters most with its
+// series, then a row for each other device, then the comparison with a snapshot.
+func Stats(w io.Writer, r *series.Report, o StatsOptions) error {
+	p := newPrinter(w, o.Options)
+	main, from := r.Main()
+	for i := range r.Files {
+		f := &r.Files[i]
+		if len(r.Files) > maxSeries && i >= maxSeries {
+			p.line(p.paint(dim, fmt.Sprintf("... and %d more files", len(r.Files)-i)))
+			break
+		}
+		p.line(p.paint(dim, view.Clip(statsFile(f), p.width)))
+	}
+	if main != nil {
+		p.judgement(main, from, len(r.Files) > 1)
+		if o.All {
+			for i := range r.Files {
+				for _, j := range r.Files[i].Judgements {
+					if j != main {
+						p.line("")
+						p.judgement(j, &r.Files[i], len(r.Files) > 1)
+					}
+				}
+			}
+		}
+		p.seriesTable(r, main)
+	}
+	for i := range r.Files {
+		p.reading(r.Files[i].Reading)
+	}
+	p.statsChecks(r, o.All)
+	p.statsData(r, main)
+	return p.w.Flush()
+}
+
+// statsFile says in a line what a file is.
+func statsFile(f *series.File) string {
+	s := view.ClipLeft(view.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + count(int(f.Info.Samples), "sample")
+	if n := len(f.Judgements); n > 1 {
+		s += fmt.Sprintf(" of %d series", n)
+	}
+	if f.Info.Samples == 0 {
+		s = strings.Replace(s, "0 samples", count(int(f.Info.Readings), "reading"), 1) + " of the driver"
+	}
+	if len(f.Judgements) > 0 {
+		d := f.Judgements[0].Device
+		if a, b := d.First.Step, d.Last.Step; a.Known && b.Known && d.Unit() == "step" {
+			s += span("step", a.N, b.N)
+		}
+		if a, b := d.First.Epoch, d.Last.Epoch; a.Known && b.Known {
+			s += span("epoch", a.N, b.N)
+		}
+	}
+	return s
+}
+
+func span(what string, from, to int64) string {
+	if from == to {
+		return ", " + what + " " + units.Count(from)
+	}
+	return fmt.Sprintf(", %ss %s to %s", what, units.Count(from), units.Count(to))
+}
+
+var seriesColors = map[series.Status]string{series.StatusGrowing: yellow, series.StatusFragmentation: yellow, series.StatusCached: cyan,
+	series.StatusFlat: green, series.StatusUnknown: dim}
+
+// judgement prints one device in full.
+func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
+	badge, title := strings.ToUpper(string(j.Status)), view.Plain(j.Headline)
+	var lead *verdict.Finding
+	if len(j.Findings) > 0 && j.Findings[0].Title == j.Headline {
+		lead = &j.Findings[0]
+		title += " (" + mark(lead) + ")"
+	}
+	if named {
+		title = view.ClipLeft(view.Plain(f.Info.Name), 40) + ": " + title
+	}
+	for i, l := range wrap(title, p.width-len(badge)-2) {
+		head := strings.Repeat(" ", len(badge))
+		if i == 0 {
+			head = p.paint(bold+";"+seriesColors[j.Status], badge)
+		}
+		p.line(head + "  " + p.paint(bold, l))
+	}
+	if lead != nil {
+		p.line("")
+		p.section("Why", plain(lead.Why), 12)
+		p.section("Next", plain(numbered(lead.Next)), 6)
+	}
+	rest := j.Findings
+	if lead != nil {
+		rest = rest[1:]
+	}
+	var also []string
+	for i := range rest {
+		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, mark(&rest[i]), rest[i].Why[0]))
+	}
+	if len(also) > 0 {
+		p.line("")
+		p.section("Also", plain(also), 12)
+	}
+	p.line("")
+	p.trends(j)
+}
+
+// trendNames are what people call the counters.
+var trendNames = map[string]string{series.Allocated: "allocated", series.Requested: "requested", series.Active: "active",
+	series.Pending: "waiting for a stream", series.Reserved: "reserved", series.Cached: "reserved, not active", series.Split: "inactive split",
+	series.Blocks: "live blocks", series.Segments: "segments", series.Pinned: "pinned, on the host"}
+
+// trends prints a row for each counter of a device.
+func (p *printer) trends(j *series.Judgement) {
+	d := j.Device
+	name := seriesName(d)
+	if d.Samples == 1 {
+		p.line(p.paint(bold, pad(name, 22)+right("then", 11)))
+	} else {
+		p.line(p.paint(bold, pad(name, 22)+right("first", 11)+right("last", 11)+right("lowest", 11)+right("highest", 11)+"  trend"))
+	}
+	for i := range j.Trends {
+		t := &j.Trends[i]
+		if t.Name == series.Pending && t.High == 0 {
+			continue
+		}
+		label, ok := trendNames[t.Name]
+		if !ok {
+			label = view.ClipLeft(view.Plain(t.Name), 21)
+		}
+		v := valueOf(t.Name)
+		if d.Samples == 1 {
+			p.line(pad(label, 22) + right(v(t.Last), 11))
+			continue
+		}
+		shape := string(t.Shape)
+		if t.Shape == series.Growing {
+			shape = p.paint(yellow, shape) + ", " + slopeOf(t)
+		}
+		p.line(pad(label, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) + "  " + shape)
+	}
+	var facts []string
+	figure := func(what, name string) {
+		if f := d.Last.Get(name); f.Known() {
+			facts = append(facts, what+" "+valueOf(name)(f.Value))
+		}
+	}
+	figure("peak of allocated", "allocated_bytes.all.peak")
+	figure("of reserved", "reserved_bytes.all.peak")
+	figure("retries", series.Retries)
+	figure("out of memory", series.OOMs)
+	figure("free on the device", "device.free")
+	if len(facts) > 0 {
+		p.line(view.Clip("In the last sample: "+strings.Join(facts, ", "), p.width))
+	}
+}
+
+// seriesName names a device, and its process where the file tells several apart.
+func seriesName(d *series.Device) string {
+	s := "GPU unknown"
+	if d.Device >= 0 {
+		s = view.DeviceName(d.Device)
+	}
+	if d.Rank >= 0 {
+		s += fmt.Sprintf(", rank %d", d.Rank)
+	}
+	return s
+}
+
+// valueOf prints values of a counter: bytes or counts.
+func valueOf(name string) func(int64) string {
+	if strings.Contains(name, "_bytes") || strings.Contains(name, " - ") || strings.HasPrefix(name, "device.") {
+		return units.Bytes
+	}
+	return units.Count
+}
+
+func slopeOf(t *series.Trend) string {
+	if strings.Contains(t.Name, "_bytes") || strings.Contains(t.Name, " - ") {
+		return units.Bytes(int64(t.Slope+0.5)) + " a " + t.Unit
+	}
+	return fmt.Sprintf("%.3g a %s", t.Slope, t.Unit)
+}
+
+// seriesTable compares all devices of all files.
+func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
+	if r.Count() < 2 {
+		return
+	}
+	p.line("")
+	wide, thin := 0, 8
+	for i := range r.Files {
+		wide = max(wide, len([]rune(r.Files[i].Info.Name))+2)
+		for _, j := range r.Files[i].Judgements {
+			thin = max(thin, len(seriesName(j.Device)))
+		}
+	}
+	thin = min(thin, 20)
+	const rest = 9 + 12 + 11 + 11 + 26 // the columns behind
+	if wide = min(wide, p.width-rest-thin); len(r.Files) == 1 {
+		wide = 0
+	}
+	p.line(p.paint(bold, pad("file", wide)[:wide]+pad("series", thin)+right("samples", 9)+right("live first", 12)+right("last", 11)+right("reserved", 11)+"  verdict"))
+	rows, growing := 0, 0
+	for i := range r.Files {
+		f := &r.Files[i]
+		for _, j := range f.Judgements {
+			if j.Status == series.StatusGrowing {
+				growing++
+			}
+			if rows++; rows > maxSeries {
+				p.line(fmt.Sprintf("... and %s more series, in --json", units.Count(int64(r.Count()-maxSeries))))
+				return
+			}
+			file := ""
+			if wide > 0 {
+				file = pad(view.ClipLeft(view.Plain(f.Info.Name), wide-2), wide)
+			}
+			first, last, held, how := "-", "-", "-", ""
+			if t := j.Trend(j.Live); t != nil {
+				first, last = units.Bytes(t.First), units.Bytes(t.Last)
+				if t.Shape == series.Growing {
+					how = ", " + slopeOf(t)
+				}
+			}
+			if t := j.Trend(series.Reserved); t != nil {
+				held = units.Bytes(t.Last)
+			}
+			p.line(file + pad(view.Clip(seriesName(j.Device), thin), thin) + right(units.Count(j.Device.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
+				p.paint(seriesColors[j.Status], string(j.Status)) + how)
+		}
+	}
+	if growing > 0 && growing < r.Count() {
+		p.linef("%d of %d series grow, the others do not: look for what these do that the others do not do.", growing, r.Count())
+	}
+}
+
+// reading prints what the driver's tools said.
+func (p *printer) reading(g *dump.Reading) {
+	if g == nil {
+		return
+	}
+	figure := func(f dump.Figure) string {
+		if !f.Known() {
+			return view.Unknown
+		}
+		return units.Bytes(f.Value)
+	}
+	if g.Driver != "" {
+		p.line("")
+		p.line(view.Clip(view.Plain("Driver "+g.Driver+", CUDA "+g.CUDA), p.width))
+	}
+	if len(g.Devices) > 0 {
+		p.line("")
+		p.line(p.paint(bold, pad("device", 34)+right("used", 11)+right("total", 11)+right("by processes", 14)))
+	}
+	for i := range g.Devices {
+		d := &g.Devices[i]
+		var sum int64
+		known := d.Idle
+		for k := range g.Processes {
+			if q := &g.Processes[k]; q.GPU == d.Index && q.Used.Known() {
+				sum, known = sum+q.Used.Value, true
+			}
+		}
+		by := view.Unknown
+		if known {
+			by = units.Bytes(sum)
+		}
+		p.line(pad(view.Clip(view.Plain(strings.TrimSpace(gpu(d.Index)+" "+d.Name)), 32), 34) + right(figure(d.Used), 11) + right(figure(d.Total), 11) + right(by, 14))
+	}
+	if len(g.Instances) > 0 {
+		p.line("")
+		p.line(p.paint(bold, pad("MIG instance", 34)+right("used", 11)+right("total", 11)))
+	}
+	for _, m := range g.Instances {
+		p.line(pad(fmt.Sprintf("GPU %d, instance %d (GI %d, CI %d)", m.GPU, m.Index, m.GI, m.CI), 34) + right(figure(m.Used), 11) + right(figure(m.Total), 11))
+	}
+	if len(g.Processes) > 0 {
+		p.line("")
+		p.line(p.paint(bold, right("process", 10)+"  "+pad("device", 22)+right("used", 11)+"  name"))
+	}
+	for i, q := range g.Processes {
+		if i == maxSeries {
+			p.line(fmt.Sprintf("... and %s more processes, in --json", units.Count(int64(len(g.Processes)-i))))
+			break
+		}
+		where := gpu(q.GPU)
+		if q.GI >= 0 {
+			where += fmt.Sprintf(" GI %d CI %d", q.GI, q.CI)
+		}
+		kind := map[string]string{"G": " (graphics)", "C+G": " (compute and graphics)"}[q.Type]
+		p.line(right(fmt.Sprint(q.PID), 10) + "  " + pad(where, 22) + right(figure(q.Used), 11) + "  " + view.ClipLeft(view.Plain(q.Name), 40) + kind)
+	}
+}
+
+func gpu(n int) string {
+	if n < 0 {
+		return "GPU unknown"
+	}
+	return view.DeviceName(n)
+}
+
+// mainCounters are compared in text even where they are equal.
+var mainCounters = map[string]bool{series.Allocated: true, "allocated_bytes.all.peak": true, "allocated_bytes.all.allocated": true,
+	"allocated_bytes.all.freed": true, series.Requested: true, series.Active: true, series.Reserved: true, "reserved_bytes.all.peak": true, series.Split: true,
+	series.Blocks: true, "allocation.all.allocated": true, series.Segments: true, series.Retries: true, series.OOMs: true,
+	"num_device_alloc": true, "num_device_free": true}
+
+// statsChecks prints samples beside a snapshot.
+func (p *printer) statsChecks(r *series.Report, all bool) {
+	if r.Snapshot == "" {
+		return
+	}
+	name := view.ClipLeft(view.Plain(r.Snapshot), 40)
+	if r.Unchecked != "" {
+		p.line("")
+		p.section("Joined", []string{name + ": " + r.Unchecked + "."}, 3)
+	}
+	for _, c := range r.Checks {
+		p.line("")
+		same, near, differ := c.Count(crosscheck.Equal), c.Count(crosscheck.Within), c.Count(crosscheck.Differs)
+		s := fmt.Sprintf("%s, %s: ", name, view.DeviceName(c.Device))
+		switch {
+		case differ == 0 && near == 0:
+			s += fmt.Sprintf("all %s that both know are equal.", count(same, "counter"))
+		case differ == 0:
+			s += fmt.Sprintf("all %s that both know agree, %d of them within the rounding of print.", count(same+near, "counter"), near)
+		default:
+			s += fmt.Sprintf("%d of %s that both know differ.", differ, count(len(c.Rows), "counter"))
+		}
+		s += fmt.Sprintf(" The moment is after event %s of the trace, %s.", units.Count(int64(c.Event)), c.Moment)
+		p.section("Joined", append([]string{s}, plain(c.Reasons)...), 10)
+		p.line(p.paint(bold, pad("", 8)+pad("counter", 36)+right("memory_stats", 17)+right("snapshot", 17)+right("difference", 13)))
+		left := 0
+		for i := range c.Rows {
+			row := &c.Rows[i]
+			if row.Verdict != crosscheck.Differs && !mainCounters[row.Name] && !all {
+				left++
+				continue
+			}
+			l := pad("", 8) + pad(view.ClipLeft(view.Plain(row.Name), 35), 36) + right(units.Count(row.Stats.Value), 17) + right(units.Count(row.Snapshot), 17)
+			switch row.Verdict {
+			case crosscheck.Within:
+				l += right("rounding", 13)
+			default:
+				l += right(units.Count(row.Residual()), 13)
+			}
+			p.line(l)
+			if row.Why != "" {
+				p.line(pad("", 10) + p.paint(dim, view.Clip(row.Why, p.width-10)))
+			}
+		}
+		if left > 0 {
+			p.line(fmt.Sprintf("        ... and %d more without a difference; --all shows them", left))
+		}
+	}
+}
+
+// statsData says what limits the answer.
+func (p *printer) statsData(r *series.Report, main *series.Judgement) {
+	var out []string
+	if main != nil {
+		out = append(out, main.Notes...)
+	}
+	for i := range r.Files {
+		f := r.Files[i].Info
+		pre := ""
+		if len(r.Files) > 1 {
+			pre = view.ClipLeft(f.Name, 30) + ": "
+		}
+		if f.Cut != nil {
+			out = append(out, pre+"The file ends early"+placeOf(f.Cut)+": "+f.Cut.Msg+".")
+		}
+		if f.Skipped > 0 {
+			out = append(out, fmt.Sprintf("%s%s could not be read, the first%s: %s.", pre, count(int(f.Skipped), "record"), placeOf(f.FirstSkipped), f.FirstSkipped.Msg))
+		}
+		if f.Odd > 0 {
+			out = append(out, fmt.Sprintf("%sLeft out: %s, the first%s: %s.", pre, count(int(f.Odd), "figure"), placeOf(f.FirstOdd), f.FirstOdd.Msg))
+		}
+		if f.Foreign > 0 {
+			out = append(out, fmt.Sprintf("%sWithout counters: %s.", pre, count(int(f.Foreign), "record")))
+		}
+	}
+	if len(out) > 0 {
+		p.line("")
+		p.section("Data", plain(out), 8)
+	}
+}
+
+func placeOf(f *dump.Fault) string {
+	switch {
+	case f.Line > 0:
+		return " in line " + units.Count(f.Line)
+	case f.Offset >= 0:
+		return " at byte " + units.Count(f.Offset)
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package text
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"snapana/analyze/series"
+	"snapana/report/internal/sample"
+)
+
+func TestStats(t *testing.T) {
+	for name, o := range map[string]StatsOptions{"stats.txt": {}, "stats-all.txt": {All: true}} {
+		var b bytes.Buffer
+		if err := Stats(&b, sample.Stats(t), o); err != nil {
+			t.Fatal(err)
+		}
+		sample.Golden(t, name, b.Bytes())
+		for line := range strings.Lines(b.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if utf8.RuneCountInString(line) > usualWidth || strings.ContainsFunc(line, unicode.IsControl) {
+				t.Errorf("%q", line)
+			}
+		}
+	}
+}
+
+// TestStatsColor checks that colours change nothing but colours.
+func TestStatsColor(t *testing.T) {
+	var plain, colored bytes.Buffer
+	r := sample.Stats(t)
+	if err := Stats(&plain, r, StatsOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Stats(&colored, r, StatsOptions{Options: Options{Color: true}}); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for i, s := range strings.Split(colored.String(), "\x1b[") {
+		if i > 0 {
+			_, s, _ = strings.Cut(s, "m")
+		}
+		out.WriteString(s)
+	}
+	if out.String() != plain.String() || colored.Len() == plain.Len() {
+		t.Error("coloured text differs")
+	}
+	if err := Stats(&plain, &series.Report{}, StatsOptions{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,164 @@
+// Package dump reads what programs save of PyTorch's memory counters and of the driver's: dumps
+// of torch.cuda.memory_stats and host_memory_stats as JSON, JSON lines, pickle, MessagePack, CSV
+// or printed by Python; memory_summary tables; the text of list_gpu_processes; tables and queries
+// of nvidia-smi. Section numbers in comments are those of the format specification, whose
+// section 6 describes the counters.
+//
+// A file is read once and handed on sample by sample, so that its size does not matter (only a
+// pickle must fit into memory). Nothing in it is trusted. A figure that a file does not give, or
+// that cannot be, is left out: it is unknown, never zero. What cannot be read is counted, with the
+// place of the first of it.
+package dump
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Figure is a counter's value as far as it is known: the true one differs from Value by less
+// than Step. Step is 1 for an exact figure, more for one that was printed in larger units, and 0
+// for one that the file does not give.
+type Figure struct {
+	Value, Step int64
+}
+
+// Known reports whether the file gives the figure.
+func (f Figure) Known() bool { return f.Step > 0 }
+
+// Stat is a figure with the name that it has in the flat form of memory_stats (6.1), for example
+// "allocated_bytes.all.current". Those of host_memory_stats (6.2) begin with "host."; what
+// mem_get_info says (6.5) is "device.free" and "device.total". Bytes, counts and, in the times of
+// the host, microseconds.
+type Stat struct {
+	Name string
+	Figure
+}
+
+// Number is a number that a sample may lack.
+type Number struct {
+	N     int64
+	Known bool
+}
+
+// Sample is what the counters of one device said at one moment.
+type Sample struct {
+	Device      int // ordinal, -1 unknown
+	Rank        int // of the process, -1 unknown
+	Step, Epoch Number
+	Time        int64  // microseconds, since 1970 unless the file's clock began elsewhere; 0 unknown
+	Label       string // what the program calls the moment, such as "validation"
+	Stats       []Stat // by name, each once
+	Cut         bool   // a table that ends early
+	Async       bool   // of the cudaMallocAsync backend, which counts little
+	Line        int64  // where it stands in the file, from 1 on; 0 where lines do not apply
+}
+
+// Get is the figure of that name, the zero Figure where the sample lacks it.
+func (s *Sample) Get(name string) Figure {
+	if i, ok := s.find(name); ok {
+		return s.Stats[i].Figure
+	}
+	return Figure{}
+}
+
+func (s *Sample) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.Stats, name, func(a Stat, b string) int { return strings.Compare(a.Name, b) })
+}
+
+// tidy sorts the stats and keeps the last of each name.
+func (s *Sample) tidy() {
+	if !slices.IsSortedFunc(s.Stats, byName) {
+		slices.SortStableFunc(s.Stats, byName)
+	}
+	out := s.Stats[:0]
+	for i, st := range s.Stats {
+		if i+1 == len(s.Stats) || s.Stats[i+1].Name != st.Name {
+			out = append(out, st)
+		}
+	}
+	s.Stats = out
+}
+
+func byName(a, b Stat) int { return cmp.Compare(a.Name, b.Name) }
+
+// untracked takes out the zeros of the cudaMallocAsync backend, which counts only current and
+// peak bytes and leaves all else at 0: there is memory, and no allocation (c10/cuda/
+// CUDAMallocAsyncAllocator.cpp, getDeviceStats).
+func (s *Sample) untracked() {
+	bytes, count := s.Get("allocated_bytes.all.current"), s.Get("allocation.all.peak")
+	if !bytes.Known() || bytes.Value == 0 || !count.Known() || count.Value > 0 {
+		return
+	}
+	s.Async = true
+	s.Stats = slices.DeleteFunc(s.Stats, func(st Stat) bool {
+		return st.Value == 0 && !strings.HasPrefix(st.Name, "num_") && !strings.HasPrefix(st.Name, "device.")
+	})
+}
+
+// Reading is what nvidia-smi or list_gpu_processes printed at one moment.
+type Reading struct {
+	Driver, CUDA string // versions, "" unknown
+	Time         string // as printed
+	Devices      []Device
+	Instances    []Instance
+	Processes    []Process
+	Line         int64
+}
+
+func (r *Reading) empty() bool { return len(r.Devices)+len(r.Instances)+len(r.Processes) == 0 }
+
+// Device is one GPU. Names may be cut by the table.
+type Device struct {
+	Index             int // -1 unknown
+	Name, UUID, Bus   string
+	Used, Total, Free Figure
+	// Idle says that the text lists no process on it, explicitly.
+	Idle bool
+}
+
+// Instance is one MIG instance.
+type Instance struct {
+	GPU, GI, CI, Index int
+	Used, Total        Figure
+}
+
+// Process is one process on a GPU.
+type Process struct {
+	GPU        int // -1 unknown
+	UUID       string
+	GI, CI     int // MIG instance, -1 none
+	PID        int64
+	Type, Name string // C compute, G graphics; names may be cut
+	Used       Figure
+}
+
+// Handler takes what is read, in the order of the file. What it gets is only valid during the
+// call. An error stops the reading.
+type Handler struct {
+	Sample  func(*Sample) error
+	Reading func(*Reading) error
+}
+
+// Fault is a part of a file that could not be used.
+type Fault struct {
+	Line   int64 // 0 where lines do not apply
+	Offset int64 // -1 unknown
+	Msg    string
+
+	class error
+}
+
+// Info says what a file was.
+type Info struct {
+	Name      string   // base name, or "stdin"
+	Container []string // how it was wrapped, outermost first, the format last
+	Samples   int64
+	Readings  int64
+	Skipped   int64 // records that could not be read
+	Odd       int64 // figures that cannot be: negative, infinite, no number
+	// FirstSkipped and FirstOdd are the first of those, nil where there are none.
+	FirstSkipped, FirstOdd *Fault
+	Cut                    *Fault // why the file ends early, nil where it does not
+	Foreign                int64  // records that were read and hold no counters
+}

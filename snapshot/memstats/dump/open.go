@@ -1,0 +1,267 @@
+package dump
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"snapana/snapshot"
+	"snapana/snapshot/columns"
+	"snapana/snapshot/pickle"
+	"snapana/snapshot/plain"
+)
+
+// Options steer Open. The zero value is usable.
+type Options struct {
+	// MaxBytes caps the unpacked size of compressed files, as in snapshot.Options.
+	MaxBytes int64
+}
+
+// Open reads the file at path, "-" for stdin, as it is or packed in gzip, zstd, xz, bzip2 or zip,
+// and hands what is in it to h. A file that holds nothing of what is read here is refused with a
+// *columns.FormatError that says what it is.
+func Open(path string, stdin io.Reader, opt Options, h Handler) (*Info, error) {
+	var info *Info
+	container, err := snapshot.UnpackFile(path, stdin, snapshot.Options{MaxBytes: opt.MaxBytes}, func(br *bufio.Reader) error {
+		var err error
+		info, err = Read(br, h)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.Name, info.Container = "stdin", append(container, info.Container...)
+	if path != "-" {
+		info.Name = filepath.Base(path)
+	}
+	return info, nil
+}
+
+// Read reads one file that is not packed. What it is, is told by how it begins.
+func Read(in io.Reader, h Handler) (*Info, error) {
+	cut := &ending{r: in}
+	br := bufio.NewReaderSize(cut, 64<<10)
+	head, err := br.Peek(4 << 10)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	r := &reader{h: h, keys: make(keys)}
+	format, read := r.sniff(head)
+	if read == nil {
+		return nil, &columns.FormatError{Offset: -1, Msg: format, Err: columns.ErrNotSnapshot}
+	}
+	if err := read(br); err != nil {
+		return nil, err
+	}
+	if cut.early && r.info.Cut == nil {
+		r.info.Cut = &Fault{Offset: -1, Msg: "the compressed data ends early"}
+	}
+	if r.info.Samples+r.info.Readings == 0 {
+		return nil, r.nothing(format, head)
+	}
+	if format == "JSON" && r.lines {
+		format = "JSON lines"
+	}
+	r.info.Container = []string{format}
+	return &r.info, nil
+}
+
+// ending lets compressed data that is cut off end like any other, and remembers it.
+type ending struct {
+	r     io.Reader
+	early bool
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		e.early, err = true, io.EOF
+	}
+	return n, err
+}
+
+var (
+	textPickle = regexp.MustCompile(`^(\(+[dl]p\d|ccollections\nOrderedDict\n|[\]}][qr(.])`)
+	textValue  = regexp.MustCompile(`^(\{\s*("|'|\(|\d|\}|$)|\[\s*([{(\["']|\]|$)|(collections\.)?OrderedDict\()`)
+)
+
+const whatIsRead = "read are dumps of torch.cuda.memory_stats() (JSON, JSON lines, pickle, msgpack, CSV), memory_summary() and " +
+	"list_gpu_processes() texts, and tables of nvidia-smi"
+
+// sniff chooses how to read a file. Without a way, format is why not.
+func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) error) {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	switch {
+	case len(text) == 0 && len(head) < 4<<10:
+		return "the file is empty; the dump may have failed or still be running", nil
+	case bytes.HasPrefix(head, []byte("SQLite format 3")):
+		return "is an SQLite database; " + whatIsRead, nil
+	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
+		return "is a Git LFS pointer, not the file itself; run `git lfs pull` to fetch it", nil
+	case head[0] == 0x80 && len(head) > 1 && head[1] <= 5, textPickle.Match(head):
+		return "pickle", r.pickles
+	case textValue.Match(text):
+		return "JSON", r.texts
+	case head[0] >= 0x81 && head[0] <= 0x9f, head[0] >= 0xdc && head[0] <= 0xdf:
+		if bytes.Contains(head[:min(len(head), 200)], []byte("header")) && bytes.Contains(head[:min(len(head), 200)], []byte("snapana")) {
+			return "is a .snapana recording, not a dump of counters", nil
+		}
+		return "msgpack", r.msgpack
+	case !printable(head):
+		return "is binary data of an unknown kind; " + whatIsRead, nil
+	}
+	if c := findHeader(text); c != nil {
+		return "CSV", c.bind(r)
+	}
+	return "text", r.tables
+}
+
+// nothing is the refusal of a file in which there was nothing to find.
+func (r *reader) nothing(format string, head []byte) error {
+	msg := "holds no memory counters; " + whatIsRead
+	switch {
+	case r.info.Cut != nil:
+		return &columns.FormatError{Offset: r.info.Cut.Offset, Msg: r.info.Cut.Msg, Err: columns.ErrTruncated}
+	case r.info.FirstSkipped != nil && r.info.FirstSkipped.class != nil:
+		f := r.info.FirstSkipped
+		return &columns.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.class}
+	case format == "text":
+		line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
+		msg = fmt.Sprintf("is a text (it begins with %q) without memory counters; %s", clip(string(line), 40), whatIsRead)
+	case r.info.Odd > 0:
+		msg = "holds counters whose values cannot be: " + r.info.FirstOdd.Msg
+	}
+	return &columns.FormatError{Offset: -1, Msg: msg, Err: columns.ErrNotSnapshot}
+}
+
+func printable(head []byte) bool {
+	for i := 0; i < len(head); {
+		c, n := utf8.DecodeRune(head[i:])
+		if c == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax || c < ' ' && !strings.ContainsRune("\n\r\t\x1b\f\b", c) {
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// clip shortens a text from the file.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// maxSkipped is how many damaged records in a row end the reading: what follows is then
+// something else.
+const maxSkipped = 1000
+
+// texts reads JSON, JSON lines and what Python prints.
+func (r *reader) texts(br *bufio.Reader) error {
+	t := plain.NewText(br)
+	inRow := 0
+	defer func() { r.lines = t.OneLine() && t.Line() > 1 }()
+	for {
+		v, err := t.Next()
+		line := t.Line()
+		var fault *columns.FormatError
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &fault):
+			f := Fault{Line: line, Offset: fault.Offset, Msg: fault.Msg, class: fault.Err}
+			if !t.OneLine() || fault.Err == columns.ErrTruncated && t.AtEnd() {
+				if r.info.Samples == 0 && fault.Err != columns.ErrTruncated {
+					return err
+				}
+				r.info.Cut = &f
+				return nil
+			}
+			r.skip(f)
+			if fault.Err != columns.ErrTruncated {
+				t.SkipLine()
+			}
+			if inRow++; inRow >= maxSkipped {
+				r.info.Cut = &Fault{Line: line, Offset: fault.Offset, Msg: fmt.Sprintf("%d lines in a row are damaged", maxSkipped)}
+				return nil
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		inRow = 0
+		if err := r.value(&v, line); err != nil {
+			return err
+		}
+	}
+}
+
+// msgpack reads MessagePack values one after the other.
+func (r *reader) msgpack(br *bufio.Reader) error {
+	m := plain.NewMsgpack(br)
+	for {
+		v, err := m.Next()
+		var fault *columns.FormatError
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &fault) && (r.info.Samples > 0 || fault.Err == columns.ErrTruncated):
+			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg}
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := r.value(&v, 0); err != nil {
+			return err
+		}
+	}
+}
+
+// maxPickle bounds a file of pickles, which is held in memory.
+const maxPickle = 512 << 20
+
+// pickles reads pickles one after the other, as a program leaves them that appends one with each
+// step.
+func (r *reader) pickles(br *bufio.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(br, maxPickle+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxPickle {
+		return &columns.FormatError{Offset: maxPickle, Op: "pickle", Err: columns.ErrLimit,
+			Msg: "the pickle is larger than 512 MiB; save counters as JSON lines, or use `snapana report` if it is a snapshot"}
+	}
+	for at := 0; at < len(data); {
+		v, info, err := pickle.DecodePlain(bytes.NewReader(data[at:]), pickle.Options{Size: int64(len(data) - at)})
+		var fault *columns.FormatError
+		switch {
+		case errors.As(err, &fault):
+			if fault.Offset >= 0 {
+				fault.Offset += int64(at)
+			}
+			if r.info.Samples == 0 || errors.Is(err, columns.ErrRefused) {
+				return err
+			}
+			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg}
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := r.value(&v, 0); err != nil {
+			return err
+		}
+		at += int(info.Bytes)
+		for at < len(data) && data[at] == 0 { // padding, as in HTML pages (1.4)
+			at++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+package dump
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"snapana/snapshot/plain"
+)
+
+// reader is one file on its way to the handler.
+type reader struct {
+	h    Handler
+	info Info
+	keys keys
+
+	lines bool // each record had a line of its own
+}
+
+// emit hands a sample on.
+func (r *reader) emit(s *Sample) error {
+	s.tidy()
+	s.untracked()
+	if len(s.Stats) == 0 {
+		return nil
+	}
+	r.info.Samples++
+	if r.h.Sample == nil {
+		return nil
+	}
+	return r.h.Sample(s)
+}
+
+func (r *reader) emitReading(g *Reading) error {
+	if g.empty() {
+		return nil
+	}
+	r.info.Readings++
+	if r.h.Reading == nil {
+		return nil
+	}
+	return r.h.Reading(g)
+}
+
+// skip counts a record that cannot be read.
+func (r *reader) skip(f Fault) {
+	r.info.Skipped++
+	if r.info.FirstSkipped == nil {
+		r.info.FirstSkipped = &f
+	}
+}
+
+// odd counts a figure that cannot be.
+func (r *reader) odd(s *Sample, name string) {
+	r.info.Odd++
+	if r.info.FirstOdd == nil {
+		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1, Msg: "the value of " + strconv.Quote(clip(name, 60)) + " cannot be one"}
+	}
+}
+
+// value turns one value of a file into samples and counts it when it gives none.
+func (r *reader) value(v *plain.Value, line int64) error {
+	before := r.info.Samples
+	err := r.walk(v, &Sample{Device: -1, Rank: -1, Line: line}, false)
+	if r.info.Samples == before && v.Kind != plain.Nil {
+		r.info.Foreign++
+	}
+	return err
+}
+
+// walk looks for counters in a value and what it holds. What surrounds them (step, device, ...)
+// comes down with about. perDevice says that a list has an element for each device.
+func (r *reader) walk(v *plain.Value, about *Sample, perDevice bool) error {
+	switch v.Kind {
+	case plain.List:
+		for i := range v.Items {
+			s := *about
+			if perDevice && s.Device < 0 {
+				s.Device = i
+			}
+			if err := r.walk(&v.Items[i], &s, false); err != nil {
+				return err
+			}
+		}
+	case plain.Map:
+		return r.dict(v, about)
+	}
+	return nil
+}
+
+func (r *reader) dict(v *plain.Value, about *Sample) error {
+	s := *about
+	s.Stats = append([]Stat(nil), about.Stats...)
+	own, columns := 0, 0
+	split := map[[2]int]*Sample{} // by device and rank, where keys name them
+	for i, key := range v.Keys {
+		m, item := r.keys.of(key), &v.Items[i]
+		switch m.role {
+		case roleStep:
+			s.Step = number(item)
+		case roleEpoch:
+			s.Epoch = number(item)
+		case roleDevice:
+			s.Device = small(item)
+		case roleRank:
+			s.Rank = small(item)
+		case roleTime:
+			s.Time = moment(item)
+		case roleLabel:
+			if item.Kind == plain.String {
+				s.Label = clip(item.Str, 100)
+			}
+		case rolePair:
+			if item.Kind == plain.List && len(item.Items) == 2 {
+				r.add(&s, "device.free", &item.Items[0])
+				r.add(&s, "device.total", &item.Items[1])
+			}
+		case roleStat:
+			if item.Kind == plain.List {
+				columns = max(columns, len(item.Items))
+				continue
+			}
+			to := &s
+			if m.device >= 0 || m.rank >= 0 {
+				id := [2]int{m.device, m.rank}
+				if to = split[id]; to == nil {
+					to = &Sample{}
+					split[id] = to
+				}
+			}
+			r.add(to, m.name, item)
+			if !strings.HasPrefix(m.name, "device.") {
+				own++
+			}
+		case roleBase:
+			own += r.nested(&s, m.name, item)
+		}
+	}
+	if columns > 0 {
+		if err := r.columns(v, &s, columns); err != nil {
+			return err
+		}
+	}
+	if own > 0 {
+		if err := r.parts(&s, split); err != nil {
+			return err
+		}
+		s.Stats = nil // what lies deeper is of another moment or device
+	}
+	return r.children(v, &s)
+}
+
+// parts hands on a record whose keys may name several devices.
+func (r *reader) parts(s *Sample, split map[[2]int]*Sample) error {
+	if len(split) == 0 {
+		out := *s
+		return r.emit(&out)
+	}
+	if len(s.Stats) > 0 {
+		out := *s
+		if err := r.emit(&out); err != nil {
+			return err
+		}
+	}
+	ids := slices.SortedFunc(maps.Keys(split), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for _, id := range ids {
+		out := *s
+		out.Stats = split[id].Stats
+		if id[0] >= 0 {
+			out.Device = id[0]
+		}
+		if id[1] >= 0 {
+			out.Rank = id[1]
+		}
+		if err := r.emit(&out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) add(s *Sample, name string, v *plain.Value) {
+	f, odd := figure(name, v)
+	if odd {
+		r.odd(s, name)
+	}
+	if f.Known() {
+		s.Stats = append(s.Stats, Stat{name, f})
+	}
+}
+
+// nested adds the figures of a counter in the nested form, and returns how many there were.
+func (r *reader) nested(s *Sample, name string, v *plain.Value) int {
+	if v.Kind != plain.Map {
+		if strings.HasSuffix(name, "_bytes") && v.Kind != plain.List {
+			r.add(s, name+".all.current", v)
+			return 1
+		}
+		return 0
+	}
+	n := 0
+	for i, key := range v.Keys {
+		path := name + "." + strings.ToLower(key)
+		if v.Items[i].Kind == plain.Map && strings.Count(path, ".") < 4 {
+			n += r.nested(s, path, &v.Items[i])
+			continue
+		}
+		if full, ok := counter(path, true); ok {
+			r.add(s, full, &v.Items[i])
+			n++
+		}
+	}
+	return n
+}
+
+// columns hands on the samples of a record that has a list for each counter.
+func (r *reader) columns(v *plain.Value, about *Sample, n int) error {
+	for row := range n {
+		s := *about
+		s.Stats = nil
+		for i, key := range v.Keys {
+			item := &v.Items[i]
+			if item.Kind != plain.List || row >= len(item.Items) {
+				continue
+			}
+			switch m, cell := r.keys.of(key), &item.Items[row]; m.role {
+			case roleStat:
+				r.add(&s, m.name, cell)
+			case roleStep:
+				s.Step = number(cell)
+			case roleEpoch:
+				s.Epoch = number(cell)
+			case roleDevice:
+				s.Device = small(cell)
+			case roleTime:
+				s.Time = moment(cell)
+			}
+		}
+		if err := r.emit(&s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviceLists are keys of lists that have an element for each device.
+var deviceLists = map[string]bool{"devices": true, "gpus": true, "stats": true, "memory_stats": true, "cuda": true, "per_device": true}
+
+// children walks what a record holds beside counters.
+func (r *reader) children(v *plain.Value, about *Sample) error {
+	numbered := 0
+	for _, key := range v.Keys {
+		if _, ok := plainNumber(key); ok {
+			numbered++
+		}
+	}
+	for i, key := range v.Keys {
+		item := &v.Items[i]
+		if item.Kind != plain.Map && item.Kind != plain.List {
+			continue
+		}
+		if m := r.keys.of(key); m.role != roleNone {
+			continue
+		}
+		s := *about
+		lower := strings.ToLower(strings.TrimSpace(key))
+		if d := inText(ordinal, lower); d >= 0 {
+			s.Device = d
+		}
+		if k := inText(ranked, lower); k >= 0 {
+			s.Rank = k
+		}
+		if n, ok := plainNumber(key); ok {
+			// {0: memory_stats(0), 1: memory_stats(1)} or {step: memory_stats()}: more than a
+			// machine has devices are steps.
+			if s.Device < 0 && numbered <= 16 && n < 16 {
+				s.Device = int(n)
+			} else if !s.Step.Known {
+				s.Step = Number{n, true}
+			}
+		}
+		if err := r.walk(item, &s, deviceLists[lower]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainNumber reads a key that is a number.
+func plainNumber(key string) (int64, bool) {
+	if key == "" || key[0] < '0' || key[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(key, 10, 32)
+	return n, err == nil
+}

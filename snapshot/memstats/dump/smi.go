@@ -1,0 +1,152 @@
+package dump
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// smiTable reads the tables of nvidia-smi, of drivers old and new, and the lines of
+// list_gpu_processes (6.5). Rows stand for themselves, so that a head or a tail is enough.
+type smiTable struct {
+	r       *reader
+	g       *Reading
+	pending *Device // its line with the memory comes next
+	listed  int     // the device of a list_gpu_processes text, -1 none
+}
+
+var (
+	smiBanner = regexp.MustCompile(`NVIDIA-SMI\s+(\S+)(?:.*Driver Version:\s*(\S+))?(?:.*CUDA (?:\S+ )?Version:\s*(\S+))?`)
+	smiDevice = regexp.MustCompile(`\|\s+(\d{1,4})\s+(\S.*?)\s+(?:On|Off|N/A|Default|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])`)
+	smiMemory = regexp.MustCompile(`\|\s*(\d{1,12})MiB\s*/\s*(\d{1,12})MiB\s*\|`)
+	smiMIG    = regexp.MustCompile(`\|\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s*\|\s*(\d{1,12})MiB\s*/\s*(\d{1,12})MiB\s*\|`)
+	smiProc   = regexp.MustCompile(`\|\s+(\d{1,4})\s+(?:(N/A|\d{1,4})\s+(N/A|\d{1,4})\s+)?(\d{1,18})\s+(C\+G|M\+C|C|G)\s+(\S.*?)\s+(\d{1,12}MiB|N/A)\s*\|`)
+
+	listGPU  = regexp.MustCompile(`(?:^|\s)GPU:(\d{1,4})\s*$`)
+	listProc = regexp.MustCompile(`process\s+(\d{1,18})\s+uses\s+(\d{1,12}(?:\.\d{1,3})?) MB GPU memory`)
+)
+
+func (t *smiTable) line(s string, no int64) error {
+	switch {
+	case strings.Contains(s, "NVIDIA-SMI"):
+		if m := smiBanner.FindStringSubmatch(s); m != nil {
+			err := t.flush()
+			g := t.reading(no)
+			g.Driver, g.CUDA = m[2], m[3]
+			return err
+		}
+	case strings.Contains(s, "MiB"), strings.Contains(s, "|"):
+		return t.row(s, no)
+	case strings.Contains(s, "GPU:"):
+		if m := listGPU.FindStringSubmatch(s); m != nil {
+			t.listed, _ = strconv.Atoi(m[1])
+			return t.device(Device{Index: t.listed}, no)
+		}
+	case strings.Contains(s, "no processes are running"):
+		if t.g != nil && len(t.g.Devices) > 0 {
+			t.g.Devices[len(t.g.Devices)-1].Idle = true
+		}
+	case strings.Contains(s, "MB GPU memory"):
+		if t.g != nil && len(t.g.Processes) >= maxRows {
+			return t.flush()
+		}
+		if m := listProc.FindStringSubmatch(s); m != nil {
+			pid, _ := strconv.ParseInt(m[1], 10, 64)
+			mib, err := strconv.ParseFloat(m[2], 64)
+			p := Process{GPU: -1, GI: -1, CI: -1, PID: pid}
+			if err == nil {
+				p.Used = Figure{int64(math.Round(mib * (1 << 20))), 1<<20/1000 + 1}
+			}
+			g := t.reading(no)
+			if len(g.Devices) > 0 {
+				p.GPU = t.listed
+			}
+			g.Processes = append(g.Processes, p)
+		}
+	}
+	return nil
+}
+
+func (t *smiTable) row(s string, no int64) error {
+	if g := t.g; g != nil && len(g.Devices)+len(g.Instances)+len(g.Processes) >= maxRows {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	if m := smiProc.FindStringSubmatch(s); m != nil {
+		p := Process{Type: m[5], Name: clip(m[6], 200), GI: index(m[2]), CI: index(m[3]), Used: mebibytes(strings.TrimSuffix(m[7], "MiB"))}
+		p.GPU, _ = strconv.Atoi(m[1])
+		p.PID, _ = strconv.ParseInt(m[4], 10, 64)
+		g := t.reading(no)
+		g.Processes = append(g.Processes, p)
+		return nil
+	}
+	if m := smiMIG.FindStringSubmatch(s); m != nil {
+		g := t.reading(no)
+		g.Instances = append(g.Instances, Instance{GPU: index(m[1]), GI: index(m[2]), CI: index(m[3]), Index: index(m[4]),
+			Used: mebibytes(m[5]), Total: mebibytes(m[6])})
+		return nil
+	}
+	if m := smiDevice.FindStringSubmatch(s); m != nil {
+		return t.device(Device{Index: index(m[1]), Name: clip(m[2], 100), Bus: m[3]}, no)
+	}
+	if m := smiMemory.FindStringSubmatch(s); m != nil && t.pending != nil {
+		t.pending.Used, t.pending.Total = mebibytes(m[1]), mebibytes(m[2])
+		t.pending = nil
+	}
+	return nil
+}
+
+// device adds a device; one that is there already begins the next reading.
+func (t *smiTable) device(d Device, no int64) error {
+	var err error
+	if t.g != nil {
+		for i := range t.g.Devices {
+			if t.g.Devices[i].Index == d.Index {
+				err = t.flush()
+				break
+			}
+		}
+	}
+	g := t.reading(no)
+	g.Devices = append(g.Devices, d)
+	t.pending = &g.Devices[len(g.Devices)-1]
+	return err
+}
+
+// maxRows bounds a reading; no machine has so many processes on its GPUs.
+const maxRows = 1 << 14
+
+func (t *smiTable) reading(no int64) *Reading {
+	if t.g == nil {
+		t.g = &Reading{Line: no}
+	}
+	return t.g
+}
+
+func (t *smiTable) flush() error {
+	g := t.g
+	t.g, t.pending = nil, nil
+	if g == nil {
+		return nil
+	}
+	return t.r.emitReading(g)
+}
+
+// index reads a short number, -1 for N/A.
+func index(s string) int {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n
+	}
+	return -1
+}
+
+// mebibytes reads a figure of nvidia-smi, which prints whole MiB.
+func mebibytes(s string) Figure {
+	n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64>>20 {
+		return Figure{}
+	}
+	return Figure{n << 20, 1 << 20}
+}
