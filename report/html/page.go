@@ -51,6 +51,7 @@ type finding struct {
 	Confidence string
 	Heuristic  bool
 	Why, Next  []string
+	MoreWhy    []string // folded away
 	Fix        []string // lines of Python
 	Stack      []string
 	Events     string
@@ -189,6 +190,9 @@ func newFinding(f *verdict.Finding) finding {
 		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: view.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
 		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
+	}
+	if n := 4; len(v.Why) > n+1 { // the first ones say most, and the timeline should not be far down
+		v.Why, v.MoreWhy = v.Why[:n], v.Why[n:]
 	}
 	if f.Device >= 0 {
 		v.Where = view.DeviceName(f.Device)
