@@ -48,14 +48,14 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		}})
 		r.Devices = append(r.Devices, d)
 	}
-	r.Verdict = verdict.Judge(s, evidence)
-	r.Quality = quality(s, r.Devices)
+	var notes []string
 	if opt.Recorder != nil {
-		var notes []string
 		r.Holders, notes = holder.Choose(s, lines, opt.Recorder, opt.Before)
-		for _, n := range notes {
-			r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
-		}
+	}
+	r.Verdict = verdict.Judge(s, evidence, r.Holders)
+	r.Quality = quality(s, r.Devices)
+	for _, n := range notes {
+		r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
 	}
 	return r
 }

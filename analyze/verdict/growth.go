@@ -68,6 +68,7 @@ func (j *judge) growth(e *Evidence) {
 			f.Why = append(f.Why, fmt.Sprintf("From the same stacks, %s blocks (%s) are older than the trace.", units.Count(g.OlderCount), units.Bytes(g.OlderBytes)))
 		}
 		f.Next = nextFor(g)
+		f.prove(j.seen, g)
 		j.add(f)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"snapana/analyze/attribution"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
+	"snapana/analyze/ghost/holder"
 	"snapana/analyze/oom"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
@@ -34,9 +35,10 @@ type Scene struct {
 	Live  []attribution.Group
 }
 
-// Judge turns the evidence of all devices into ranked findings and one verdict.
-func Judge(s *snapshot.Snapshot, devices []Evidence) Verdict {
-	j := judge{s: s}
+// Judge turns the evidence of all devices into ranked findings and one verdict. Seen is what the
+// recorder saw in the process, nil for nothing.
+func Judge(s *snapshot.Snapshot, devices []Evidence, seen *holder.Result) Verdict {
+	j := judge{s: s, seen: seen}
 	for i := range devices {
 		e := &devices[i]
 		j.inconsistent(e)
@@ -73,6 +75,7 @@ func (f *Finding) class() int {
 
 type judge struct {
 	s        *snapshot.Snapshot
+	seen     *holder.Result
 	findings []Finding
 }
 

@@ -22,7 +22,9 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	top, rest := lead(&r.Verdict)
 	p.headline(r, top)
 	p.line("")
-	p.holder(r)
+	if top == nil || top.ID != "growth" { // which says it itself
+		p.holder(r)
+	}
 	if top != nil {
 		scratch := newPrinter(io.Discard, o)
 		scratch.lines = p.lines + len(top.Fix) + 10 // at least so many reasons and steps

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"snapana/analyze"
 	"snapana/analyze/ghost/holder"
+	"snapana/analyze/verdict"
 	"snapana/fixtures/build"
 	"snapana/fixtures/build/buildtest"
 	"snapana/snapshot"
@@ -31,16 +33,21 @@ func memory(t testing.TB, n int) (*snapshot.Snapshot, []uint64) {
 // find joins a file of these records with a snapshot.
 func find(t *testing.T, s *snapshot.Snapshot, records ...Map) (*holder.Result, []string) {
 	t.Helper()
-	f, err := sidecar.Read(bytes.NewReader(Stream(append([]Map{Header()}, records...)...)), "run.snapana", sidecar.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	devices := lines(s)
-	r, notes := holder.Choose(s, devices, f, nil)
+	r, notes := holder.Choose(s, devices, recording(t, records), nil)
 	if r != nil {
 		closes(t, "made up", r, devices)
 	}
 	return r, notes
+}
+
+func recording(t *testing.T, records []Map) *sidecar.File {
+	t.Helper()
+	f, err := sidecar.Read(bytes.NewReader(Stream(append([]Map{Header()}, records...)...)), "run.snapana", sidecar.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // graphs builds the objects around tensors on the blocks of a snapshot.
@@ -401,6 +408,14 @@ func TestTwoDumpsAcquit(t *testing.T) {
 		r, _ := find(t, s, c.records...)
 		if got := string(r.Holders[0].Standing); got != c.want || len(r.Unproven) > 0 {
 			t.Errorf("%s: %s, want %s; unproven %v", c.name, got, c.want, r.Unproven)
+		}
+		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, c.records)}).Verdict
+		status, word := verdict.Ghost, "Seen in the process: deque `ring`"
+		if c.want == "other" {
+			status, word = verdict.Healthy, "acquits it"
+		}
+		if v.Status != status || len(v.Findings) != 1 || v.Findings[0].Heuristic == (status == verdict.Ghost) || !strings.Contains(v.Findings[0].Why[0], word) {
+			t.Errorf("%s: verdict %s, %+v", c.name, v.Status, v.Findings)
 		}
 	}
 }

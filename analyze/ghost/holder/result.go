@@ -96,3 +96,26 @@ type Use struct {
 	Name string
 	Sum
 }
+
+// Of returns the ghost that holds most of a growth, nil for none. When there is none, acquitted
+// says that all of its memory was seen, and what holds it does not grow. A nil Result has seen
+// nothing.
+func (r *Result) Of(g *ghost.Growth) (h *Holder, acquitted bool) {
+	if r == nil {
+		return nil, false
+	}
+	steady := false
+	for i := range r.Holders {
+		switch o := &r.Holders[i]; {
+		case o.growth != g:
+		case o.Standing == Ghost && (h == nil || o.Grown.Bytes > h.Grown.Bytes):
+			h = o
+		case o.Steady:
+			steady = true
+		}
+	}
+	for i := range r.Unproven {
+		steady = steady && r.Unproven[i].Growth != g
+	}
+	return h, steady && h == nil
+}
