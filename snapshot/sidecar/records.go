@@ -107,11 +107,22 @@ func (d *decoder) record(frame []byte, offset int64) error {
 	case "snapshot":
 		var s Dump
 		err := rest(func(key string) bool {
-			if key == "file" {
+			switch key {
+			case "file":
 				s.File = c.str()
-				return true
+			case "devices":
+				s.Devices = []DeviceMemory{}
+				c.maps(func() {
+					var m DeviceMemory
+					c.fields(func(key string) bool {
+						return c.optional(key, field{"device", &m.Device}, field{"free", &m.Free}, field{"total", &m.Total})
+					})
+					s.Devices = append(s.Devices, m)
+				})
+			default:
+				return c.optional(key, field{"bytes", &s.Bytes}, field{"holders", &s.Holders})
 			}
-			return c.optional(key, field{"bytes", &s.Bytes}, field{"holders", &s.Holders})
+			return true
 		})
 		s.Time = time
 		return appended(&run.Snapshots, s, err)
