@@ -26,6 +26,7 @@ func recorded() []Map {
 	return []Map{
 		Header("pid", 17, "rank", 0, "program", "train.py"),
 		{"type", "env", "time", 2, "env", Map{"torch.version", "2.6.0", "host.ram", 1 << 40, "python.gc_enabled", true, "device.0.x", []int{1}}},
+		{"type", "env", "time", 2, "env", Map{"driver.version", "570", "host.ram", 1 << 41}},
 		{"type", "names", "time", 3, "id", 0, "names", []string{"active.all.current", "reserved_bytes.all.current"}},
 		{"type", "sample", "time", 4, "step", 0, "devices", []Map{{"device", 0, "names", 0, "stats", []int{3, 0}, "free", 5, "total", nil}},
 			"host", Map{"rss", 9, "new", 1}, "tensors", Map{"cpu_count", 2}, "children", []Map{}},
@@ -62,7 +63,7 @@ func TestRead(t *testing.T) {
 	if *r.PID != 17 || *r.Rank != 0 || r.WorldSize != nil || r.Program != "train.py" || r.Time != 1 {
 		t.Errorf("header %+v", r.Header)
 	}
-	if want := map[string]any{"torch.version": "2.6.0", "host.ram": int64(1 << 40), "python.gc_enabled": true}; !reflect.DeepEqual(r.Env, want) {
+	if want := map[string]any{"torch.version": "2.6.0", "host.ram": int64(1 << 41), "python.gc_enabled": true, "driver.version": "570"}; !reflect.DeepEqual(r.Env, want) {
 		t.Errorf("env %v", r.Env)
 	}
 	s := r.Samples[0]

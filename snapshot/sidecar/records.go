@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"fmt"
+	"maps"
 	"math"
 )
 
@@ -58,8 +59,10 @@ func (d *decoder) record(frame []byte, offset int64) error {
 	case "env":
 		env := map[string]any{}
 		err := rest(func(key string) bool { return key == "env" && c.env(env) })
-		if err == nil {
+		if err == nil && run.Env == nil {
 			run.Env = env
+		} else if err == nil {
+			maps.Copy(run.Env, env)
 		}
 		return err
 	case "names":
