@@ -51,6 +51,7 @@ type Device struct {
 	Free    []fragmentation.Sample // free memory over the trace
 	Uses    []category.Sample      // what the active memory is for, over the trace
 	OOM     *oom.Report            // the last request that failed, nil for none
+	Account *Account               // all memory of the device, nil without readings of it
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
 }

@@ -31,7 +31,7 @@ func newHeldRows(title string, rows []view.HolderRow) heldRows { return heldRows
 
 // Write writes the report on r. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}
