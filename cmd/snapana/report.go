@@ -54,9 +54,9 @@ Free memory is told by what keeps it from use:
   pending     freed by the program, while another stream may still use it
   rounding    active - requested
 
---readings, --nvml and the recorder's file beside the snapshot add where all of the device's memory is, as the driver counts:
-other processes, the CUDA context and libraries, PyTorch. They refuse figures of
-another process, device or moment.`,
+--readings, --nvml and the recorder's file beside the snapshot add where all of the
+device's memory is, as the driver counts: other processes, the CUDA context and
+libraries, PyTorch. They refuse figures of another process, device or moment.`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json
