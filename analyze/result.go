@@ -43,15 +43,16 @@ type Device struct {
 	Timeline *timeline.Timeline
 	// Moments are the states that reports show: "peak" (highest active bytes, if there is a
 	// trace), "oom" (the last out-of-memory event, if any) and "end", in this order.
-	Moments []Moment
-	Steps   steps.Result
-	Churn   churn.Report
-	Growth  []ghost.Growth         // memory that loops add to and do not return
-	OneOffs []ghost.OneOff         // large survivors that do not grow
-	Free    []fragmentation.Sample // free memory over the trace
-	Uses    []category.Sample      // what the active memory is for, over the trace
-	OOM     *oom.Report            // the last request that failed, nil for none
-	Account *Account               // all memory of the device, nil without readings of it
+	Moments    []Moment
+	Steps      steps.Result
+	Churn      churn.Report
+	Growth     []ghost.Growth         // memory that loops add to and do not return
+	OneOffs    []ghost.OneOff         // large survivors that do not grow
+	Free       []fragmentation.Sample // free memory over the trace
+	Categories *category.Table        // what each life is for
+	Uses       []category.Sample      // what the active memory is for, over the trace
+	OOM        *oom.Report            // the last request that failed, nil for none
+	Account    *Account               // all memory of the device, nil without readings of it
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
 }

@@ -44,41 +44,10 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 	var evidence []verdict.Evidence
 	var lines []holder.Line
 	for _, ordinal := range devicesOf(s) {
-		t := timeline.Build(s, ordinal)
-		d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
-		uses := category.Find(s, t, &d.Steps, opt.Rules)
-		d.Uses = uses.Over(t, useSamples)
-		end := look(s, t, uses, "end", t.Trace.Len()-1)
-		e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
-		ghost.CountSteps(e.Growth, &d.Steps)
-		d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth)
-		if t.Trace.Len() > 0 { // else nothing is known of a peak
-			peak := look(s, t, uses, "peak", t.PeakActive.Event)
-			e.Peak = peak.scene()
-			d.Moments = append(d.Moments, peak)
-		}
-		if n := len(t.OOMs); n > 0 {
-			m := look(s, t, uses, "oom", t.OOMs[n-1].Event)
-			scene := m.scene()
-			e.OOM = &scene
-			d.Moments = append(d.Moments, m)
-		}
-		d.Moments = append(d.Moments, end)
-		if !opt.NoReplay && t.Trace.Len() > 0 && (t.Trace.Len() <= maxReplayed || len(t.OOMs)+len(t.Retries) > 0) && s.Partial == nil {
-			program, validation := whatif.Load(s, t)
-			if a, err := whatif.Ask(s, program, validation, whatif.Question{NoSearch: true}); err == nil {
-				d.WhatIf, e.WhatIf = a, a
-			}
-		}
-		if e.OOM != nil {
-			d.OOM = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
-				Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: opt.Capacity,
-			})
-			e.Failure = d.OOM
-		}
+		d, e := inspect(s, ordinal, opt)
 		evidence = append(evidence, e)
-		lines = append(lines, holder.Line{Timeline: t, Growth: e.Growth, Use: func(row int32) string {
-			c, _ := uses.Of(row)
+		lines = append(lines, holder.Line{Timeline: d.Timeline, Growth: d.Growth, Use: func(row int32) string {
+			c, _ := d.Categories.Of(row)
 			return c.String()
 		}})
 		r.Devices = append(r.Devices, d)
@@ -94,6 +63,57 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		}
 	}
 	return r
+}
+
+// inspect analyses one device.
+func inspect(s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Evidence) {
+	t := timeline.Build(s, ordinal)
+	replayed := make(chan *whatif.Answer, 1) // takes longest, and needs nothing else
+	go func() { replayed <- replay(s, t, opt) }()
+
+	d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
+	uses := category.Find(s, t, &d.Steps, opt.Rules)
+	d.Categories = uses
+	d.Uses = uses.Over(t, useSamples)
+	end := look(s, t, uses, "end", t.Trace.Len()-1)
+	e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
+	ghost.CountSteps(e.Growth, &d.Steps)
+	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth)
+	if t.Trace.Len() > 0 { // else nothing is known of a peak
+		peak := look(s, t, uses, "peak", t.PeakActive.Event)
+		e.Peak = peak.scene()
+		d.Moments = append(d.Moments, peak)
+	}
+	if n := len(t.OOMs); n > 0 {
+		m := look(s, t, uses, "oom", t.OOMs[n-1].Event)
+		scene := m.scene()
+		e.OOM = &scene
+		d.Moments = append(d.Moments, m)
+	}
+	d.Moments = append(d.Moments, end)
+	d.WhatIf = <-replayed
+	e.WhatIf = d.WhatIf
+	if e.OOM != nil {
+		d.OOM = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
+			Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: opt.Capacity,
+		})
+		e.Failure = d.OOM
+	}
+	return d, e
+}
+
+// replay tries other allocator settings on the run, nil where that was not asked for or cannot be.
+func replay(s *snapshot.Snapshot, t *timeline.Timeline, opt Options) *whatif.Answer {
+	n := t.Trace.Len()
+	if opt.NoReplay || n == 0 || n > maxReplayed && len(t.OOMs)+len(t.Retries) == 0 || s.Partial != nil {
+		return nil
+	}
+	program, validation := whatif.Load(s, t)
+	a, err := whatif.Ask(s, program, validation, whatif.Question{NoSearch: true})
+	if err != nil {
+		return nil
+	}
+	return a
 }
 
 // maxReplayed bounds the traces that are replayed under other settings although nothing went

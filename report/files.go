@@ -24,13 +24,13 @@ type file struct {
 
 // render makes all files in memory, so that no fault in the making leaves anything on disk.
 // They come to a few MiB, plus some 100 KiB for each device.
-func render(r *analyze.Result) ([]file, error) {
+func render(r *analyze.Result, maxPage int) ([]file, error) {
 	type job struct {
 		name  string
 		write func(io.Writer) error
 	}
 	jobs := []job{
-		{"report.html", func(w io.Writer) error { return html.Write(w, r) }},
+		{"report.html", func(w io.Writer) error { return html.Write(w, r, maxPage) }},
 		{jsonName, func(w io.Writer) error { return json.Write(w, r) }},
 	}
 	for _, p := range plot.All(r) {

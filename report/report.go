@@ -21,15 +21,16 @@ func Check(dir string) error {
 	return err
 }
 
-// WriteDir writes the report on r to dir and makes it, with its parents, when it is not there.
+// WriteDir writes the report on r to dir and makes it, with its parents, when it is not there. Its
+// page has at most maxPage bytes; see html.Write.
 // The files of an earlier report in dir are replaced, other files beside them are kept. Either
 // all files are written or nothing changes.
-func WriteDir(dir string, r *analyze.Result) error {
+func WriteDir(dir string, r *analyze.Result, maxPage int) error {
 	exists, err := occupant(dir)
 	if err != nil {
 		return err
 	}
-	files, err := render(r)
+	files, err := render(r, maxPage)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"snapana/analyze"
+	"snapana/report/html"
 	"snapana/report/internal/sample"
 )
 
@@ -29,7 +30,7 @@ func names(t *testing.T, dir string) []string {
 
 func mustWrite(t *testing.T, dir string, r *analyze.Result) {
 	t.Helper()
-	if err := WriteDir(dir, r); err != nil {
+	if err := WriteDir(dir, r, html.DefaultBytes); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -135,7 +136,7 @@ func TestRefused(t *testing.T) {
 		for f, text := range files {
 			put(t, filepath.Join(dir, f), text)
 		}
-		err := WriteDir(dir, sample.Result())
+		err := WriteDir(dir, sample.Result(), html.DefaultBytes)
 		if !errors.Is(err, ErrNotReport) || !errors.Is(Check(dir), ErrNotReport) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -150,17 +151,17 @@ func TestRefused(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	put(t, path, "x")
-	if err := WriteDir(path, sample.Result()); err == nil || !strings.Contains(err.Error(), "is a file") {
+	if err := WriteDir(path, sample.Result(), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "is a file") {
 		t.Errorf("a file: %v", err)
 	}
-	if err := WriteDir(filepath.Join(path, "r"), sample.Result()); err == nil {
+	if err := WriteDir(filepath.Join(path, "r"), sample.Result(), html.DefaultBytes); err == nil {
 		t.Error("a folder in a file was made")
 	}
 	link := path + "-link"
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteDir(link, sample.Result()); err == nil || !strings.Contains(err.Error(), "link") {
+	if err := WriteDir(link, sample.Result(), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "link") {
 		t.Errorf("a link to nothing: %v", err)
 	}
 }

@@ -34,6 +34,15 @@ var names = [numCategories]string{
 
 func (c Category) String() string { return names[c] }
 
+// All lists the categories, Unknown first; each is its own index.
+func All() []Category {
+	out := make([]Category, numCategories)
+	for i := range out {
+		out[i] = Category(i)
+	}
+	return out
+}
+
 // Confidence says how far a category can be trusted.
 type Confidence uint8
 

@@ -12,9 +12,13 @@ import (
 
 	"snapana/analyze"
 	"snapana/report"
+	"snapana/report/html"
 	"snapana/report/json"
 	"snapana/report/text"
 )
+
+// minPage is what a page without anything to zoom into takes at most.
+const minPage = 2 << 20
 
 // formats are what report can print.
 var formats = []string{"text", "md", "json"}
@@ -31,6 +35,7 @@ func newReport() *cobra.Command {
 		live     bool
 		readings string
 	)
+	maxPage := size(html.DefaultBytes)
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Analyse a snapshot: print the verdict, write the full report to a folder",
@@ -75,6 +80,9 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 			case !slices.Contains(formats, format):
 				return fmt.Errorf("--format is one of %s, not %q", strings.Join(formats, ", "), format)
 			}
+			if maxPage < minPage {
+				return fmt.Errorf("--max-page must be 2 MiB or more: the tables and still pictures take up to that")
+			}
 			if dir == "" {
 				dir = folderName(args[0])
 			}
@@ -89,7 +97,7 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 			if err != nil {
 				return err
 			}
-			if err := report.WriteDir(dir, result); err != nil {
+			if err := report.WriteDir(dir, result, int(maxPage)); err != nil {
 				return written(fmt.Errorf("write the report: %w", err))
 			}
 			w := cmd.OutOrStdout()
@@ -116,6 +124,8 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
+	fl.Var(&maxPage, "max-page", "`SIZE` of report.html at most; in a page with less room, less can be zoomed into")
+	fl.Lookup("max-page").DefValue = "8MiB"
 	fl.Var(&total, "capacity", "memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")

@@ -14,6 +14,7 @@ import (
 // device is the section of one device.
 type device struct {
 	ID, Name string
+	Ledger   *ledger // of the moment that matters most
 	Figures  []figure
 	Timeline chart
 	ByEvent  *chart // the same by event, when Timeline is by time
@@ -113,6 +114,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		Timeline: newChart(t, axis, deep.points),
 		Frag:     newFragments(t, phases, deep.pins),
 	}
+	v.Ledger = telling(phases, v.Frag.Ledgers)
 	if axis.ByTime && deep.points > compact.points {
 		c := newChart(t, view.NewAxis(t, false), deep.points)
 		v.ByEvent, v.Bunched = &c, bunched(t, axis)

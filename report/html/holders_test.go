@@ -8,7 +8,7 @@ import (
 )
 
 func TestHolders(t *testing.T) {
-	page := write(t, sample.Held())
+	page := still(t, write(t, sample.Held()))
 	_, section, ok := strings.Cut(page, `<section class="card" id="holders">`)
 	if !ok {
 		t.Fatal("no section on holders")
@@ -18,7 +18,7 @@ func TestHolders(t *testing.T) {
 	if strings.Contains(page, "<script") || strings.ContainsAny(page, "\x1b\u202e") {
 		t.Error("a name from the file is not escaped")
 	}
-	if strings.Contains(write(t, sample.Result()), `id="holders"`) {
+	if strings.Contains(still(t, write(t, sample.Result())), `id="holders"`) {
 		t.Error("a section on holders without a recorder's file")
 	}
 }

@@ -1,7 +1,7 @@
 package html
 
 import (
-	"bufio"
+	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -9,6 +9,7 @@ import (
 
 	"snapana/analyze"
 	"snapana/analyze/units"
+	"snapana/report/internal/detail"
 	"snapana/report/internal/view"
 )
 
@@ -18,8 +19,8 @@ var pageTemplate string
 //go:embed fragments.tmpl
 var fragmentsTemplate string
 
-//go:embed style.css
-var style string
+// DefaultBytes bounds a page so that it can be mailed.
+const DefaultBytes = 8 << 20
 
 // heldRows is a titled list of holders.
 type heldRows struct {
@@ -29,17 +30,39 @@ type heldRows struct {
 
 func newHeldRows(title string, rows []view.HolderRow) heldRows { return heldRows{title, rows} }
 
-// Write writes the report on r. Equal results give equal bytes.
-func Write(w io.Writer, r *analyze.Result) error {
+// slack is what naming the details that are left out adds to a page.
+const slack = 4 << 10
+
+// Write writes the report on r, in at most size bytes as long as these are enough for the tables
+// and still pictures, which take less than 2 MiB. Equal results give equal bytes.
+func Write(w io.Writer, r *analyze.Result, size int) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}
 	p := newPage(r)
-	p.Style = template.CSS(style)
-	b := bufio.NewWriter(w)
-	if err := t.Execute(b, p); err != nil {
+	var body bytes.Buffer
+	if err := t.Execute(&body, p); err != nil {
 		return fmt.Errorf("write html report: %w", err)
 	}
-	return b.Flush()
+	live, err := detail.Pack(r, size-body.Len()-len(script())-slack)
+	if err != nil {
+		return fmt.Errorf("write html report: %w", err)
+	}
+	if p.leaveOut(live) {
+		body.Reset()
+		if err := t.Execute(&body, p); err != nil {
+			return fmt.Errorf("write html report: %w", err)
+		}
+	}
+	if live != nil {
+		body.WriteString(`<script type="application/octet-stream" id="snapana-data">`)
+		body.Write(live.Text)
+		body.WriteString("</script>\n" + script())
+	}
+	body.WriteString("</body>\n</html>\n")
+	if _, err := body.WriteTo(w); err != nil {
+		return fmt.Errorf("write html report: %w", err)
+	}
+	return nil
 }

@@ -14,7 +14,8 @@ import (
 
 // page is what page.tmpl shows. All texts are plain: one line without control characters.
 type page struct {
-	Style    template.CSS
+	Policy   string
+	Style    template.HTML
 	Title    string
 	Badge    badge
 	Headline string
@@ -23,6 +24,8 @@ type page struct {
 	Top      *finding
 	Others   []findings
 	More     int // findings that are not shown
+
+	Questions []question // that the page answers, with where
 
 	Holders *view.Holders // nil without a recorder's file
 
@@ -48,6 +51,7 @@ type finding struct {
 	Confidence string
 	Heuristic  bool
 	Why, Next  []string
+	MoreWhy    []string // folded away
 	Fix        []string // lines of Python
 	Stack      []string
 	Events     string
@@ -74,6 +78,8 @@ type note struct {
 
 func newPage(r *analyze.Result) *page {
 	p := &page{
+		Policy:   policy(),
+		Style:    styleElement(),
 		Badge:    statusBadge(r.Verdict.Status),
 		Headline: text(r.Verdict.Headline),
 		Title:    text(string(r.Verdict.Status) + ": " + r.Snapshot.Name),
@@ -87,6 +93,7 @@ func newPage(r *analyze.Result) *page {
 	}
 	p.addFindings(r.Verdict.Findings)
 	p.addDevices(r)
+	p.addQuestions(r)
 	return p
 }
 
@@ -183,6 +190,9 @@ func newFinding(f *verdict.Finding) finding {
 		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: view.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
 		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
+	}
+	if n := 4; len(v.Why) > n+1 { // the first ones say most, and the timeline should not be far down
+		v.Why, v.MoreWhy = v.Why[:n], v.Why[n:]
 	}
 	if f.Device >= 0 {
 		v.Where = view.DeviceName(f.Device)

@@ -24,7 +24,7 @@ func TestWhatIf(t *testing.T) {
 	r := sample.Result()
 	r.Devices[0].WhatIf = answer()
 	page := write(t, r)
-	balanced(t, page)
+	balanced(t, still(t, page))
 	contains(t, visible(page), "Under other allocator settings", "200 of 200 requests", "With it all is well.", "It costs something.",
 		"the defaults, as recorded", "-33%", "4.00 GiB be reserved")
 	if !strings.Contains(page, "expandable_segments:True&lt;") {

@@ -1,0 +1,85 @@
+// The live memory by call path.
+
+import { Origin } from "./model";
+import { View } from "./view";
+
+/** A call with what it and the calls below it hold. */
+export interface Call {
+	name: string;
+	origin: Origin;
+	bytes: number;
+	self: number;
+	count: number;
+	parent: Call | null;
+	children: Call[]; // most bytes first
+}
+
+/** Lays the rows out by call path, outermost frame first. */
+export function calls(view: View, rows: number[]): Call {
+	const d = view.dev, t = d.tables, internals = view.state.internals;
+	const bytes = new Map<number, { bytes: number; count: number }>();
+	for (const row of rows) {
+		const s = d.stackOf(row), sum = bytes.get(s) ?? { bytes: 0, count: 0 };
+		sum.bytes += d.lives.size[row];
+		sum.count++;
+		bytes.set(s, sum);
+	}
+	const root = call("all", Origin.User, null), index = new Map<Call, Map<string, Call>>();
+	for (const [stack, sum] of bytes) {
+		const path = t.visible(stack, internals).reverse();
+		let at = root;
+		const enter = (name: string, origin: Origin) => {
+			let below = index.get(at);
+			if (!below) index.set(at, (below = new Map()));
+			let next = below.get(name);
+			if (!next) {
+				below.set(name, (next = call(name, origin, at)));
+				at.children.push(next);
+			}
+			at = next;
+			at.bytes += sum.bytes;
+			at.count += sum.count;
+		};
+		root.bytes += sum.bytes;
+		root.count += sum.count;
+		for (const n of path) enter(t.frame(n), t.frameOrigin[t.nodeFrame[n]]);
+		if (!path.length) enter(t.site(stack), Origin.Plumbing);
+		at.self += sum.bytes;
+	}
+	addRest(view, root);
+	sort(root);
+	return root;
+}
+
+function addRest(view: View, root: Call): void {
+	const rest = view.match ? null : view.dev.restAt(view.state.cursor);
+	const sum = rest ? rest.reduce((a, b) => a + b, 0) : 0;
+	if (sum <= 0) return;
+	const c = call("(not in this page, see above)", Origin.Plumbing, root);
+	c.bytes = c.self = sum;
+	root.bytes += sum;
+	root.children.push(c);
+}
+
+function call(name: string, origin: Origin, parent: Call | null): Call {
+	return { name, origin, bytes: 0, self: 0, count: 0, parent, children: [] };
+}
+
+function sort(root: Call): void {
+	const todo = [root];
+	for (let c = todo.pop(); c; c = todo.pop()) {
+		c.children.sort((a, b) => b.bytes - a.bytes || (a.name < b.name ? -1 : 1));
+		todo.push(...c.children);
+	}
+}
+
+/** The tree as text, calls of less than a thousandth left out. */
+export function asText(root: Call, line: (c: Call, depth: number) => string): string {
+	const out: string[] = [], todo: [Call, number][] = [[root, 0]];
+	for (let it = todo.pop(); it; it = todo.pop()) {
+		const [c, depth] = it;
+		out.push(line(c, depth));
+		for (let i = c.children.length - 1; i >= 0; i--) if (c.children[i].bytes * 1000 >= root.bytes) todo.push([c.children[i], depth + 1]);
+	}
+	return out.join("\n") + "\n";
+}

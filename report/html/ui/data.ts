@@ -1,0 +1,81 @@
+// Reads what the page carries. The contract is snapana/report/internal/detail, data.go.
+
+export interface Column { at: number; len: number; mode: "u" | "z" | "d" }
+
+interface Totals { reserved: number; active: number; allocated: number; requested: number }
+export interface Mark { kind: string; event: number; text: string }
+export interface Place { kind: string; stream: number; pool: string; expandable: boolean }
+
+export interface DeviceHeader {
+	ordinal: number;
+	events: number;
+	initial: Totals;
+	final: Totals;
+	marks: Mark[];
+	steps: { unit: string; first: Column; last: Column; names: string[] };
+	clock: { event: Column; micros: Column; exact: boolean };
+	places: Place[];
+	kinds: Record<"stack" | "rounded" | "requested" | "category" | "trust" | "place", Column>;
+	lives: Record<"kind" | "born" | "life" | "gap" | "addr", Column>;
+	ranges: Record<"addr" | "size" | "born" | "life" | "place", Column>;
+	rest: { edge: Column; event: Column; bytes: Column[] };
+	left_out: { lives: number; of: number; ranges: number };
+}
+
+export interface Header {
+	version: number;
+	strings: string[];
+	frames: { text: Column; origin: Column };
+	nodes: { parent: Column; frame: Column };
+	stacks: { node: Column; site: Column };
+	categories: string[];
+	devices: DeviceHeader[];
+}
+
+/** The data behind a header. */
+export class Packed {
+	constructor(readonly header: Header, private readonly body: Uint8Array) {}
+
+	/** Reads a column of numbers, exact up to 2^53. */
+	read(c: Column): Float64Array {
+		const out = new Float64Array(c.len), b = this.body;
+		let p = c.at, prev = 0;
+		for (let i = 0; i < c.len; i++) {
+			let x = b[p++];
+			let v = x & 127;
+			for (let m = 128; x >= 128; m *= 128) {
+				x = b[p++];
+				v += (x & 127) * m;
+			}
+			if (c.mode !== "u") {
+				v = v % 2 ? -(v + 1) / 2 : v / 2;
+				if (c.mode === "d") v = prev += v;
+			}
+			out[i] = v;
+		}
+		return out;
+	}
+
+	ints(c: Column): Int32Array {
+		return Int32Array.from(this.read(c));
+	}
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+	const native = (Uint8Array as unknown as { fromBase64?: (s: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+	if (native) return native(text);
+	const s = atob(text);
+	const out = new Uint8Array(s.length);
+	for (let i = 0; i < s.length; i++) out[i] = s.charCodeAt(i);
+	return out;
+}
+
+/** Inflates and splits the text of the page's data. */
+export async function load(text: string): Promise<Packed> {
+	const stream = new Blob([fromBase64(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
+	const all = new Uint8Array(await new Response(stream).arrayBuffer());
+	const n = new DataView(all.buffer).getUint32(0, true);
+	const header = JSON.parse(new TextDecoder().decode(all.subarray(4, 4 + n))) as Header;
+	if (header.version !== 1) throw new Error(`data of version ${header.version}, this page reads 1`);
+	return new Packed(header, all.subarray(4 + n));
+}

@@ -1,0 +1,143 @@
+// Every event of the trace, as far as the page has it.
+
+import { never } from "./bands";
+import { el, fill } from "./dom";
+import * as format from "./format";
+import { Panel } from "./panel";
+import { State, View } from "./view";
+
+const rowHeight = 24, shownRows = 18;
+const tallest = 8_000_000; // pixels; browsers cut off what is much taller
+
+const enum Type { Alloc, Asked, Freed, Reserve, Release, Mark }
+
+const words = ["alloc", "free requested", "free completed", "segment alloc", "segment free", ""];
+
+export class Events implements Panel {
+	readonly name = "Events";
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex"];
+	readonly element = el("div", { class: "panel events" });
+	private readonly scroller = el("div", { class: "event-list", tabindex: 0, role: "region", "aria-label": "events" });
+	private readonly tall = el("div", { class: "tall" });
+	private readonly list = el("div", { class: "rows" });
+	private readonly about = el("p", { class: "hint" });
+	private keys: Float64Array | null = null; // event * 8 + type, rising
+	private rows!: Int32Array;
+	private filtered: Int32Array | null = null;
+
+	constructor(readonly view: View) {
+		this.tall.append(this.list);
+		this.scroller.append(this.tall);
+		this.scroller.style.height = rowHeight * shownRows + "px";
+		this.element.append(this.about, this.scroller);
+		this.scroller.addEventListener("scroll", () => this.draw());
+		this.scroller.addEventListener("keydown", e => {
+			const dir = { ArrowDown: 1, ArrowUp: -1, PageDown: shownRows, PageUp: -shownRows }[e.key];
+			if (!dir || !this.keys) return;
+			e.preventDefault();
+			const i = Math.min(Math.max(this.place() + dir, 0), this.length - 1);
+			this.view.go(this.eventOf(i));
+		});
+	}
+
+	render(): void {
+		this.build();
+		this.filter();
+		this.tall.style.height = Math.max(Math.min(this.length * rowHeight, tallest), 1) + "px";
+		const d = this.view.dev, known = this.keys!.length;
+		this.about.textContent = `${format.plural(this.length, "event")}${this.filtered ? " of matching allocations" : ""}${d.leftOut.lives ? `; those of ${format.count(d.leftOut.lives)} allocations are not in this page` : ""}. A click moves the cursor.`;
+		if (known) this.scroller.scrollTop = this.scrollOf(Math.max(this.place() - shownRows / 2, 0));
+		this.draw();
+	}
+
+	private get length(): number {
+		return this.filtered ? this.filtered.length : this.keys!.length;
+	}
+
+	private index(i: number): number {
+		return this.filtered ? this.filtered[i] : i;
+	}
+
+	private eventOf(i: number): number {
+		return Math.floor(this.keys![this.index(i)] / 8);
+	}
+
+	/** The row of the first event at the cursor or after it. */
+	private place(): number {
+		let lo = 0, hi = this.length;
+		while (lo < hi) {
+			const mid = (lo + hi) >> 1;
+			if (this.eventOf(mid) < this.view.state.cursor) lo = mid + 1;
+			else hi = mid;
+		}
+		return Math.min(lo, this.length - 1);
+	}
+
+	private build(): void {
+		if (this.keys) return;
+		const d = this.view.dev, l = d.lives, r = d.ranges;
+		const all: number[] = [], rows: number[] = [];
+		const add = (event: number, type: Type, row: number) => {
+			if (event < 0 || event === never) return;
+			all.push(event * 8 + type);
+			rows.push(row);
+		};
+		for (let i = 0; i < l.n; i++) {
+			add(l.born[i], Type.Alloc, i);
+			if (d.asked[i] !== l.freed[i]) add(d.asked[i], Type.Asked, i);
+			add(l.freed[i], Type.Freed, i);
+		}
+		for (let i = 0; i < r.n; i++) {
+			add(r.born[i], Type.Reserve, i);
+			add(r.freed[i], Type.Release, i);
+		}
+		d.marks.forEach((m, i) => m.kind !== "peak" && add(m.event, Type.Mark, i));
+		const order = Int32Array.from(all, (_, i) => i).sort((a, b) => all[a] - all[b]);
+		this.keys = Float64Array.from(order, i => all[i]);
+		this.rows = order.map(i => rows[i]);
+	}
+
+	private filter(): void {
+		const { match, dev } = this.view;
+		this.filtered = null;
+		if (!match) return;
+		const out: number[] = [];
+		this.keys!.forEach((k, i) => {
+			if (k % 8 <= Type.Freed && match[dev.stackOf(this.rows[i])]) out.push(i);
+		});
+		this.filtered = Int32Array.from(out);
+	}
+
+	private scrollOf(i: number): number {
+		const full = this.length * rowHeight;
+		return full <= tallest ? i * rowHeight : (i / this.length) * tallest;
+	}
+
+	private draw(): void {
+		const n = this.length, full = n * rowHeight, top = this.scroller.scrollTop;
+		const first = Math.min(Math.max(Math.floor(full <= tallest ? top / rowHeight : (top / tallest) * n), 0), Math.max(n - shownRows, 0));
+		this.list.style.transform = `translateY(${full <= tallest ? first * rowHeight : top}px)`;
+		const out: HTMLElement[] = [];
+		for (let i = first; i < Math.min(first + shownRows + 1, n); i++) out.push(this.line(i));
+		fill(this.list, ...out);
+	}
+
+	private line(i: number): HTMLElement {
+		const d = this.view.dev, k = this.keys![this.index(i)], row = this.rows[this.index(i)], event = Math.floor(k / 8), type = k % 8 as Type;
+		let size = "", site = "", word = words[type];
+		if (type <= Type.Freed) {
+			size = format.bytes(d.lives.size[row]);
+			site = d.tables.site(d.stackOf(row));
+		} else if (type < Type.Mark) {
+			size = format.bytes(d.ranges.size[row]);
+			site = d.placeName(d.rangePlace[row]);
+		} else {
+			word = d.marks[row].kind;
+			site = d.marks[row].text;
+		}
+		return el("button", {
+			type: "button", tabindex: -1, class: "event t" + type + (event === this.view.state.cursor ? " now" : ""),
+			click: () => this.view.set({ cursor: event, pinned: type <= Type.Freed ? row : -1 }),
+		}, el("span", { class: "n" }, format.count(event)), el("span", { class: "n when" }, d.when(event)), el("span", { class: "what" }, word), el("span", { class: "n" }, size), el("span", { class: "site" }, site));
+	}
+}

@@ -1,0 +1,62 @@
+// Makes the page interactive. Without it, or where something fails, the page stays as it was.
+
+import { telling } from "./colours";
+import { load, Packed } from "./data";
+import { copy, el } from "./dom";
+import { keyHelp, search, status, toolbar } from "./controls";
+import { Events } from "./events";
+import { Flame } from "./flame";
+import { Minimap } from "./minimap";
+import { Device, Tables } from "./model";
+import { Tabs } from "./panel";
+import { Ruler } from "./ruler";
+import { Segments } from "./segments";
+import { Table } from "./table";
+import { Timeline } from "./timeline";
+import { Tree } from "./tree";
+import { View } from "./view";
+import { devices } from "./devices";
+
+/** The views of the page by device, for the console and for tests. */
+interface Live { device: Device; view: View; timeline: Timeline; table: Table; ruler: Ruler; tabs: Tabs }
+
+function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number): Live {
+	const device = new Device(packed, i, tables), view = new View(device, telling(device)), timeline = new Timeline(view);
+	const table = new Table(view), ruler = new Ruler(view);
+	const panels = [new Flame(view), new Tree(view), table, new Segments(view), ...(device.events ? [new Events(view), ruler] : [])];
+	const done = el("button", {
+		type: "button", click: async () => {
+			await copy(tabs.shown.text?.() ?? tabs.shown.element.innerText);
+			done.textContent = "Copied";
+			setTimeout(() => (done.textContent = "Copy as text"), 1200);
+		},
+	}, "Copy as text");
+	place.classList.add("on");
+	place.append(device.events ? toolbar(view) : "", search(view), ...(device.events ? [timeline.element, new Minimap(view).element] : []), status(view), ...(device.events ? [keyHelp()] : []));
+	const tabs = new Tabs(view, "What is live at the cursor", panels, done);
+	place.append(tabs.element);
+	timeline.render();
+	return { device, view, timeline, table, ruler, tabs };
+}
+
+async function start(): Promise<void> {
+	const text = document.getElementById("snapana-data")?.textContent;
+	if (!text) return;
+	const packed = await load(text), tables = new Tables(packed), live: Live[] = [];
+	const show = (i: number) => {
+		const place = document.getElementById(`gpu${packed.header.devices[i].ordinal}-live`);
+		if (!place || live[i]) return;
+		try {
+			live[i] = mount(place, packed, tables, i);
+			place.closest("section")!.classList.add("is-live");
+		} catch (e) {
+			place.replaceChildren(el("p", { class: "empty" }, `The interactive view failed (${e}); the figures on this page are complete without it.`));
+			throw e;
+		}
+	};
+	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed };
+	devices(packed.header.devices.map(d => d.ordinal), show);
+	document.documentElement.classList.add("ready");
+}
+
+start().catch(e => console.error("snapana:", e));

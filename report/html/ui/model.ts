@@ -1,0 +1,240 @@
+// The history of one device, and what can be asked of it.
+
+import { Bands, firstAt, never } from "./bands";
+import { Mark, Packed, Place } from "./data";
+
+/** Where the code of a frame comes from. */
+export const enum Origin { Plumbing, Native, Library, Other, User }
+
+/** The tables that all devices share. */
+export class Tables {
+	readonly strings: string[];
+	readonly frameText: Int32Array;
+	readonly frameOrigin: Int32Array;
+	readonly nodeParent: Int32Array;
+	readonly nodeFrame: Int32Array;
+	readonly stackNode: Int32Array;
+	readonly stackSite: Int32Array;
+	readonly categories: string[];
+
+	constructor(p: Packed) {
+		const h = p.header;
+		this.strings = h.strings;
+		this.frameText = p.ints(h.frames.text);
+		this.frameOrigin = p.ints(h.frames.origin);
+		this.nodeParent = p.ints(h.nodes.parent);
+		this.nodeFrame = p.ints(h.nodes.frame);
+		this.stackNode = p.ints(h.stacks.node);
+		this.stackSite = p.ints(h.stacks.site);
+		this.categories = h.categories;
+	}
+
+	site(stack: number): string {
+		return this.strings[this.stackSite[stack]];
+	}
+
+	frame(node: number): string {
+		return this.strings[this.frameText[this.nodeFrame[node]]];
+	}
+
+	/** The frames of a stack, innermost first; without internals, only those worth a line. */
+	frames(stack: number, internals = false): string[] {
+		return this.visible(stack, internals).map(n => this.frame(n));
+	}
+
+	/** The nodes of a stack that are shown, innermost first, as attribution.visible chooses. */
+	visible(stack: number, internals: boolean): number[] {
+		const all: number[] = [];
+		for (let n = this.stackNode[stack]; n > 0; n = this.nodeParent[n]) all.push(n);
+		if (internals) return all;
+		const origin = (n: number) => this.frameOrigin[this.nodeFrame[n]];
+		const python = all.filter(n => origin(n) >= Origin.Library);
+		if (python.length) return python;
+		const clean = all.filter(n => origin(n) !== Origin.Plumbing);
+		return clean.length ? clean : all;
+	}
+}
+
+export interface Group {
+	name: string;
+	bytes: number;
+	requested: number;
+	count: number;
+	stack: number; // one of them
+}
+
+export interface Totals { reserved: number; active: number; allocated: number; requested: number }
+
+export interface Segment { addr: number; size: number; place: number; live: number[]; active: number }
+
+export class Device {
+	readonly ordinal: number;
+	readonly events: number;
+	readonly marks: Mark[];
+	readonly places: Place[];
+	readonly leftOut: { lives: number; of: number; ranges: number };
+	readonly steps: { unit: string; first: Int32Array; last: Int32Array; names: string[] };
+
+	readonly lives: Bands;
+	readonly kind: Int32Array;
+	readonly addr: Float64Array;
+	readonly asked: Int32Array; // the event at which the program freed a block
+	readonly kinds: { stack: Int32Array; rounded: Float64Array; requested: Float64Array; category: Int32Array; trust: Int32Array; place: Int32Array };
+
+	readonly ranges: Bands;
+	readonly rangeAddr: Float64Array;
+	readonly rangePlace: Int32Array;
+
+	/** Events and microseconds since the first; empty without times. */
+	readonly clock: { event: Int32Array; micros: Float64Array; exact: boolean };
+
+	constructor(p: Packed, i: number, readonly tables: Tables) {
+		const h = p.header.devices[i];
+		this.ordinal = h.ordinal;
+		this.events = h.events;
+		this.marks = h.marks;
+		this.places = h.places;
+		this.leftOut = h.left_out;
+		this.steps = { unit: h.steps.unit, first: p.ints(h.steps.first), last: p.ints(h.steps.last), names: h.steps.names };
+		this.clock = { event: p.ints(h.clock.event), micros: p.read(h.clock.micros), exact: h.clock.exact };
+		this.kinds = {
+			stack: p.ints(h.kinds.stack), rounded: p.read(h.kinds.rounded), requested: p.read(h.kinds.requested),
+			category: p.ints(h.kinds.category), trust: p.ints(h.kinds.trust), place: p.ints(h.kinds.place),
+		};
+
+		const kind = this.kind = p.ints(h.lives.kind);
+		const n = kind.length;
+		const born = p.ints(h.lives.born), life = p.read(h.lives.life), gap = p.read(h.lives.gap);
+		const addr = this.addr = p.read(h.lives.addr);
+		const freed = new Int32Array(n), asked = this.asked = new Int32Array(n), size = new Float64Array(n);
+		const last = new Float64Array(this.kinds.stack.length);
+		for (let k = 0; k < n; k++) {
+			addr[k] = last[kind[k]] += addr[k];
+			size[k] = Math.max(this.kinds.rounded[kind[k]], 0);
+			freed[k] = life[k] ? born[k] + life[k] - 1 : never;
+			asked[k] = gap[k] === 0 ? freed[k] : gap[k] === 1 ? -2 : life[k] ? freed[k] - gap[k] + 2 : born[k] + gap[k] - 2;
+		}
+		this.lives = new Bands(born, freed, size);
+		if (h.rest.event.len) this.setRest(p, i);
+
+		const rborn = p.ints(h.ranges.born), rlife = p.read(h.ranges.life);
+		this.ranges = new Bands(rborn, rborn.map((b, k) => (rlife[k] ? b + rlife[k] - 1 : never)), p.read(h.ranges.size));
+		this.rangeAddr = p.read(h.ranges.addr);
+		this.rangePlace = p.ints(h.ranges.place);
+	}
+
+	private setRest(p: Packed, i: number): void {
+		const r = p.header.devices[i].rest;
+		const event = p.ints(r.event), groups = r.bytes.map(c => p.read(c));
+		const sum = new Float64Array(event.length), total = new Float64Array(event.length);
+		for (let s = 0; s < event.length; s++) {
+			for (const g of groups) sum[s] += g[s];
+			total[s] = sum[s] + this.lives.totalAt(event[s]);
+		}
+		this.lives.rest = { edge: p.ints(r.edge), event, groups, sum, total };
+	}
+
+	get hasTimes(): boolean {
+		return this.clock.event.length > 1;
+	}
+
+	/** Microseconds since the first event. */
+	timeOf(event: number): number {
+		const { event: e, micros: m } = this.clock;
+		const i = firstAt(e, event);
+		if (i >= e.length) return m[m.length - 1];
+		if (i === 0 || e[i] === event) return m[i];
+		return m[i - 1] + ((m[i] - m[i - 1]) * (event - e[i - 1])) / (e[i] - e[i - 1]);
+	}
+
+	/** The first event at a time or later. */
+	eventAt(us: number): number {
+		const { event: e, micros: m } = this.clock;
+		const i = firstAt(m, us);
+		if (i === 0) return 0;
+		if (i >= m.length) return this.events;
+		const part = (us - m[i - 1]) / Math.max(m[i] - m[i - 1], 1);
+		return Math.ceil(e[i - 1] + part * (e[i] - e[i - 1]));
+	}
+
+	/** Says when an event was. */
+	when(event: number): string {
+		return event < 0 || !this.hasTimes ? "" : "+" + micro(this.timeOf(event));
+	}
+
+	/** Totals right after an event, of all that is in the page. */
+	totals(event: number): Totals {
+		const t = { reserved: this.ranges.totalAt(event), active: 0, allocated: 0, requested: 0 };
+		for (const row of this.lives.liveAt(event)) {
+			t.active += this.lives.size[row];
+			t.requested += this.kinds.requested[this.kind[row]];
+			if (this.asked[row] > event) t.allocated += this.lives.size[row];
+		}
+		return t;
+	}
+
+	/** What was live after an event and is not in the page, by category. It is exact at the
+	 * moments of the rest, and elsewhere that of the nearest. */
+	restAt(event: number): Float64Array | null {
+		const r = this.lives.rest;
+		if (!r) return null;
+		const s = Math.min(Math.max(firstAt(r.edge, event + 1) - 1, 0), r.event.length - 1);
+		return Float64Array.from(r.groups, g => g[s]);
+	}
+
+	stackOf(row: number): number {
+		return this.kinds.stack[this.kind[row]];
+	}
+
+	/** Groups rows, most bytes first. */
+	group(rows: number[], name: (row: number) => string): Group[] {
+		const all = new Map<string, Group>();
+		for (const row of rows) {
+			const key = name(row);
+			let g = all.get(key);
+			if (!g) all.set(key, (g = { name: key, bytes: 0, requested: 0, count: 0, stack: this.stackOf(row) }));
+			g.bytes += this.lives.size[row];
+			g.requested += this.kinds.requested[this.kind[row]];
+			g.count++;
+		}
+		return [...all.values()].sort((a, b) => b.bytes - a.bytes || (a.name < b.name ? -1 : 1));
+	}
+
+	placeName(place: number): string {
+		const p = this.places[place];
+		if (!p.kind) return "in no known segment";
+		const words = [p.kind === "unknown" ? "" : p.kind + " pool", p.pool && "private pool " + p.pool, p.stream ? "stream " + p.stream : "", p.expandable ? "expandable" : ""];
+		return words.filter(w => w).join(", ") || "default pool";
+	}
+
+	streamName(place: number): string {
+		const p = this.places[place];
+		return !p.kind ? "in no known segment" : p.stream ? "stream " + p.stream : "default stream";
+	}
+
+	/** The segments after an event by address, neighbours of one expandable segment joined. */
+	segments(event: number): Segment[] {
+		const rows = this.ranges.liveAt(event).sort((a, b) => this.rangeAddr[a] - this.rangeAddr[b]);
+		const out: Segment[] = [];
+		for (const r of rows) {
+			const before = out[out.length - 1], addr = this.rangeAddr[r], place = this.rangePlace[r];
+			if (before && this.places[place].expandable && before.place === place && before.addr + before.size === addr) {
+				before.size += this.ranges.size[r];
+			} else {
+				out.push({ addr, size: this.ranges.size[r], place, live: [], active: 0 });
+			}
+		}
+		const live = this.lives.liveAt(event).sort((a, b) => this.addr[a] - this.addr[b]);
+		let s = 0;
+		for (const row of live) {
+			while (s < out.length && out[s].addr + out[s].size <= this.addr[row]) s++;
+			if (s === out.length) break;
+			if (this.addr[row] < out[s].addr) continue;
+			out[s].live.push(row);
+			out[s].active += this.lives.size[row];
+		}
+		return out;
+	}
+}
+
+import { micros as micro } from "./format";

@@ -1,0 +1,309 @@
+// The timeline: every allocation as a band on those that are older.
+
+import { Bands, Columns, columns, never } from "./bands";
+import { abgr, css, rangeScheme, scheme, Scheme } from "./colours";
+import { el, fill, pen, pixelRatio, resized, swatch } from "./dom";
+import * as format from "./format";
+import { draw, Frame, nothing } from "./raster";
+import { keys } from "./keys";
+import { drag } from "./pointer";
+import { describe, describeMerged } from "./describe";
+import { State, View } from "./view";
+
+const height = 360; // CSS pixels of the picture
+const lane = 18; // of the strip of steps above it
+
+export class Timeline {
+	readonly element: HTMLElement;
+	frame = new Frame(1, 1);
+	columns: Columns | null = null;
+	scheme!: Scheme;
+	/** Milliseconds that the last picture took. */
+	took = 0;
+
+	private readonly box = el("div", {
+		class: "tl-box", tabindex: 0, role: "slider", "aria-label": "Moment in the trace", "aria-orientation": "horizontal",
+	});
+	private readonly canvas = el("canvas", { class: "tl-bands", "aria-hidden": "true" });
+	private readonly over = el("canvas", { class: "tl-over", "aria-hidden": "true" });
+	private readonly tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true }) // what is pinned says the same;
+	private readonly yAxis = el("div", { class: "tl-y", "aria-hidden": "true" });
+	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
+	private readonly legend = el("ul", { class: "tl-legend", "aria-label": "Colours" });
+	private readonly note = el("p", { class: "hint tl-note" });
+	private painted: unknown[] = [];
+	private said = ""; // what the legend stands for
+	private hover: { x: number; y: number } | null = null;
+
+	constructor(readonly view: View) {
+		this.box.append(this.canvas, this.over, this.tip);
+		this.element = el("div", { class: "tl" }, this.legend, el("div", { class: "tl-grid" }, this.yAxis, this.box, this.xAxis), this.note);
+		this.box.addEventListener("keydown", e => keys(e, view));
+		drag(this.box, view, {
+			width: () => this.width,
+			hover: p => {
+				this.hover = p;
+				this.overlay();
+			},
+			click: (p, shift) => this.click(p.x, p.y, shift),
+			zoomY: (y, factor) => this.zoomY(y, factor),
+			panY: dy => this.panY(dy),
+		});
+		view.listen(changed => this.update(changed));
+		resized(this.box, () => this.render());
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
+	}
+
+	get width(): number {
+		return Math.max(this.box.clientWidth, 1);
+	}
+
+	/** What is stacked: allocations or reserved ranges. */
+	get bands(): Bands {
+		return this.view.state.mode === "reserved" ? this.view.dev.ranges : this.view.dev.lives;
+	}
+
+	private update(changed: Set<keyof State>): void {
+		const picture: (keyof State)[] = ["mode", "colour", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pinned"];
+		if (picture.some(k => changed.has(k))) this.render();
+		else this.overlay();
+	}
+
+	/** The bytes at the lower and the upper edge of the picture. */
+	range(): { lo: number; hi: number } {
+		const { lo, hi } = this.view.state, d = this.view.dev;
+		let most = Math.max(d.lives.peak, d.ranges.peak, 1);
+		if (d.lives.rest) for (const v of d.lives.rest.total) most = Math.max(most, v);
+		return hi ? { lo, hi } : { lo: 0, hi: most * 1.05 };
+	}
+
+	render(): void {
+		const started = performance.now(), ratio = pixelRatio(), { dev, state } = this.view;
+		const W = Math.round(this.width * ratio), H = Math.round(height * ratio);
+		if (dev.events === 0 || this.box.clientWidth === 0) return;
+		if (this.frame.width !== W || this.frame.height !== H) {
+			this.frame = new Frame(W, H);
+			this.canvas.width = W;
+			this.canvas.height = H;
+		}
+		this.paint();
+		const { lo, hi } = this.range();
+		this.columns = columns(this.bands, this.view.edges(W), dev.events);
+		draw(this.frame, this.bands, this.columns, lo, hi, state.mode === "stacked", this.scheme, abgr(css("card")));
+		const image = new ImageData(new Uint8ClampedArray(this.frame.pixels.buffer), W, H);
+		this.canvas.getContext("2d")!.putImageData(image, 0, 0);
+		this.axes();
+		this.took = performance.now() - started;
+		this.overlay();
+		this.say();
+	}
+
+	/** Decides on colours anew where something changed that they depend on. */
+	private paint(): void {
+		const { state } = this.view, card = css("card");
+		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, card];
+		if (painted.every((v, i) => v === this.painted[i])) return;
+		this.painted = painted;
+		this.scheme = state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
+	}
+
+	private axes(): void {
+		const { lo, hi } = this.range(), { view } = this, { x0, x1, axis } = view.state;
+		fill(this.yAxis, ...format.byteTicks(hi, 6).filter(v => v >= lo).map(v => {
+			const e = el("span", { class: "tick" }, format.bytes(v).replace(".00", "").replace(".0 ", " "));
+			e.style.top = (1 - (v - lo) / (hi - lo)) * height + lane + "px";
+			return e;
+		}));
+		const n = Math.max(2, Math.floor(this.width / 110));
+		fill(this.xAxis, ...format.ticks(x0, x1, n).map(v => {
+			const e = el("span", { class: "tick" }, v === 0 ? "0" : axis === "event" ? format.count(v) : format.micros(v).replace(/\.0+ /, " "));
+			const part = (v - x0) / (x1 - x0);
+			e.style.left = part * 100 + "%";
+			if (part < 0.02) e.style.transform = "none";
+			else if (part > 0.97) e.style.transform = "translateX(-100%)";
+			return e;
+		}), el("span", { class: "x-label" }, axis === "event" ? "trace event" : "time since the first event"));
+	}
+
+	/** Draws what moves with the cursor. */
+	overlay(): void {
+		const { view } = this, { dev, state } = view, W = this.width;
+		if (!this.columns) return;
+		const g = pen(this.over, W, height + lane);
+		g.clearRect(0, 0, W, height + lane);
+		const px = (event: number) => ((view.at(event) - state.x0) / (state.x1 - state.x0)) * W;
+		const muted = css("muted"), ink = css("ink");
+		this.drawSteps(g, px, muted);
+		if (state.mode !== "reserved") this.drawReserved(g, W);
+		const line = (event: number, colour: string, dash: number[], label: string) => {
+			const at = px(event), x = Math.min(Math.max(Math.round(at), 0), W - 1) + 0.5;
+			if (at < -1 || at > W + 1) return;
+			g.strokeStyle = g.fillStyle = colour;
+			g.setLineDash(dash);
+			g.lineWidth = 1.25;
+			g.beginPath();
+			g.moveTo(x, lane);
+			g.lineTo(x, lane + height);
+			g.stroke();
+			g.setLineDash([]);
+			g.textAlign = x > W - 60 ? "right" : "left";
+			g.fillText(label, x + (x > W - 60 ? -4 : 4), lane + 12);
+		};
+		for (const m of dev.marks) {
+			if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
+			else line(m.event, css(m.kind === "oom" ? "bad" : "active"), m.kind === "oom" ? [] : [2, 3], m.kind === "oom" ? "✕ OOM" : "▼ peak");
+		}
+		if (state.markA > -2) line(state.markA, css("odd"), [6, 3], "A");
+		if (state.markB > -2) line(state.markB, css("odd"), [6, 3], "B");
+		line(state.cursor, ink, [], "");
+		const x = px(state.cursor);
+		if (x >= 0 && x <= W) {
+			g.fillStyle = ink;
+			g.beginPath();
+			g.moveTo(x - 6, lane - 6);
+			g.lineTo(x + 6, lane - 6);
+			g.lineTo(x, lane + 3);
+			g.fill();
+		}
+		this.showTip(g, W);
+		const t = dev.lives.totalAt(state.cursor);
+		this.box.setAttribute("aria-valuemin", "-1");
+		this.box.setAttribute("aria-valuemax", String(dev.events - 1));
+		this.box.setAttribute("aria-valuenow", String(state.cursor));
+		this.box.setAttribute("aria-valuetext", `event ${state.cursor} ${dev.when(state.cursor)}, ${format.bytes(t)} active`);
+	}
+
+	private drawSteps(g: CanvasRenderingContext2D, px: (e: number) => number, muted: string): void {
+		const s = this.view.dev.steps, grid = css("grid"), sunk = css("sunk");
+		for (let i = 0; i < s.first.length; i++) {
+			const a = Math.max(px(s.first[i]), 0), z = Math.min(px(s.last[i]), this.width);
+			if (z <= 0 || a >= this.width || z - a < 0.5) continue;
+			g.fillStyle = i % 2 ? sunk : grid;
+			g.fillRect(a, 0, z - a, lane - 6);
+			if (z - a > 46) {
+				g.fillStyle = muted;
+				g.textAlign = "left";
+				g.font = "10px system-ui, sans-serif";
+				g.fillText(`step ${i}`, a + 3, lane - 9);
+				g.font = "12px system-ui, sans-serif";
+			}
+		}
+	}
+
+	private drawReserved(g: CanvasRenderingContext2D, W: number): void {
+		const cols = this.columns!, { lo, hi } = this.range(), ranges = this.view.dev.ranges;
+		if (!ranges.n) return;
+		g.strokeStyle = css("reserved");
+		g.lineWidth = 1.5;
+		g.beginPath();
+		for (let c = 0; c < cols.n; c++) {
+			const y = lane + (1 - (ranges.totalAt(cols.event[c]) - lo) / (hi - lo)) * height;
+			const x = (c / cols.n) * W;
+			if (c === 0) g.moveTo(x, y);
+			g.lineTo(x, y);
+			g.lineTo(((c + 1) / cols.n) * W, y);
+		}
+		g.stroke();
+	}
+
+	/** What the picture shows at a place, in CSS pixels from its upper left corner. */
+	hit(x: number, y: number): { column: number; event: number; id: number } | null {
+		if (!this.columns || y < lane) return null;
+		const r = this.frame.width / this.width;
+		const c = Math.floor(x * r), p = Math.floor((y - lane) * r);
+		if (c < 0 || c >= this.frame.width || p < 0 || p >= this.frame.height) return null;
+		return { column: c, event: this.columns.event[c], id: this.frame.ids[p * this.frame.width + c] };
+	}
+
+	private showTip(g: CanvasRenderingContext2D, W: number): void {
+		const h = this.hover && this.hit(this.hover.x, this.hover.y);
+		this.tip.hidden = !h;
+		if (!h || !this.hover) return;
+		g.strokeStyle = css("muted");
+		g.lineWidth = 1;
+		g.beginPath();
+		g.moveTo(Math.round(this.hover.x) + 0.5, lane);
+		g.lineTo(Math.round(this.hover.x) + 0.5, lane + height);
+		g.stroke();
+		const { dev, state } = this.view;
+		const head = el("p", { class: "tip-head" }, `event ${format.count(h.event)} ${dev.when(h.event)}: `,
+			el("b", {}, format.bytes(this.columns!.total[h.column])), state.mode === "reserved" ? " reserved" : " active");
+		const part = h.id === nothing ? null : h.id < -1 ? describeMerged(this, -2 - h.id) : state.mode === "reserved" ? this.describeRange(h.id) : describe(this.view, h.id, 4);
+		fill(this.tip, head, part);
+		this.tip.dataset.row = String(h.id);
+		const w = Math.min(380, W), left = this.hover.x + 14 + w > W ? this.hover.x - 14 - w : this.hover.x + 14;
+		this.tip.style.left = Math.max(Math.min(left, W - w), 0) + "px";
+		this.tip.style.maxWidth = w + "px";
+		this.tip.style.top = Math.min(this.hover.y + 12, height - 60) + "px";
+	}
+
+	private describeRange(row: number): HTMLElement {
+		const d = this.view.dev, end = d.ranges.freed[row];
+		return el("p", {}, el("b", {}, format.bytes(d.ranges.size[row])), ` reserved, ${d.placeName(d.rangePlace[row])}, since `,
+			d.ranges.born[row] < 0 ? "before the trace" : `event ${format.count(d.ranges.born[row])}`, end === never ? "" : ` to event ${format.count(end)}`);
+	}
+
+	private click(x: number, y: number, shift: boolean): void {
+		const h = this.hit(x, Math.max(y, lane));
+		if (!h) return;
+		if (shift) {
+			this.mark(h.event);
+			return;
+		}
+		this.view.set({ cursor: h.event, pinned: this.view.state.mode === "reserved" || h.id < 0 ? -1 : h.id });
+	}
+
+	/** Sets the two marks of the ruler in turn. */
+	mark(event: number): void {
+		const { markA, markB } = this.view.state;
+		if (markA > -2 && markB === -2) this.view.set({ markB: event });
+		else this.view.set({ markA: event, markB: -2 });
+	}
+
+	private zoomY(y: number, factor: number): void {
+		const { lo, hi } = this.range(), full = this.fullHeight();
+		const at = hi - ((y - lane) / height) * (hi - lo), width = Math.max((hi - lo) * factor, 4096);
+		if (width >= full) {
+			this.view.set({ lo: 0, hi: 0 });
+			return;
+		}
+		const low = Math.max(at - ((at - lo) / (hi - lo)) * width, 0);
+		this.view.set({ lo: low, hi: low + width });
+	}
+
+	private panY(dy: number): void {
+		if (!this.view.state.hi) return;
+		const { lo, hi } = this.range();
+		const low = Math.min(Math.max(lo + (dy / height) * (hi - lo), 0), Math.max(this.fullHeight() - (hi - lo), 0));
+		this.view.set({ lo: low, hi: low + hi - lo });
+	}
+
+	private fullHeight(): number {
+		const { lo, hi } = this.view.state;
+		this.view.state.lo = this.view.state.hi = 0;
+		const full = this.range().hi;
+		this.view.state.lo = lo;
+		this.view.state.hi = hi;
+		return full;
+	}
+
+	/** Says what the colours mean, and what is not to be seen. */
+	private say(): void {
+		const { dev, state } = this.view, used = new Set<number>(), f = this.frame;
+		for (let i = 0; i < f.ids.length; i += 7) {
+			const id = f.ids[i];
+			if (id >= 0) used.add(this.scheme.of(id));
+			else if (id < -1) used.add((-2 - id) % this.scheme.legend.length);
+		}
+		const key = [...used].sort().join() + state.colour + state.mode + css("card");
+		if (key !== this.said) fill(this.legend, ...this.scheme.legend.map((g, i) => used.has(i) && el("li", {}, swatch(g.css), g.name)),
+			state.mode !== "reserved" && el("li", {}, el("i", { class: "key line-reserved" }), "reserved"));
+		this.said = key;
+		const merged = f.merged.reduce((a, b) => a + b, 0);
+		const words = [];
+		if (state.mode === "bands" && merged) words.push(`${format.plural(merged, "allocation")} ${merged === 1 ? "lies" : "lie"} on top, striped and summed by colour, since there are too many to draw one by one. Zoom in to see them.`);
+		if (dev.leftOut.lives && state.mode !== "reserved") words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page: they are in the sums, without a band. Closer than ${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} a column, their part is that of the nearest moment that is known.`);
+		if (dev.leftOut.ranges) words.push(`${format.plural(dev.leftOut.ranges, "reserved range")} did not fit into this page.`);
+		this.note.textContent = words.join(" ");
+	}
+}

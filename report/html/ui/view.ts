@@ -1,0 +1,174 @@
+// What a user looks at: the state that all parts of a device's view share.
+
+import { Device, Group } from "./model";
+
+export type Mode = "bands" | "stacked" | "reserved";
+export type ColourBy = "category" | "site" | "stream" | "pool" | "age";
+export type Axis = "event" | "time";
+
+export interface State {
+	mode: Mode;
+	colour: ColourBy;
+	axis: Axis;
+	/** The part of the axis that is shown, in events or microseconds. */
+	x0: number;
+	x1: number;
+	/** Bytes at the lower and upper edge; hi 0 fits the highest of the whole trace. */
+	lo: number;
+	hi: number;
+	cursor: number; // event
+	pinned: number; // row of lives, -1 none
+	markA: number; // events, -2 none
+	markB: number;
+	search: string;
+	regex: boolean;
+	internals: boolean;
+}
+
+/** Which stacks a search matches; null without a search. */
+export type Match = Uint8Array | null;
+
+export class View {
+	readonly state: State;
+	match: Match = null;
+	searchError = "";
+	private readonly listeners: ((changed: Set<keyof State>) => void)[] = [];
+	private changed = new Set<keyof State>();
+	private scheduled = false;
+
+	constructor(readonly dev: Device, colour: ColourBy) {
+		this.state = {
+			mode: "bands", colour, axis: "event", x0: 0, x1: 1, lo: 0, hi: 0, cursor: start(dev), pinned: -1,
+			markA: -2, markB: -2, search: "", regex: false, internals: false,
+		};
+		this.state.x1 = this.full();
+	}
+
+	listen(f: (changed: Set<keyof State>) => void): void {
+		this.listeners.push(f);
+	}
+
+	/** Changes the state; listeners hear of it before the next frame. */
+	set(part: Partial<State>): void {
+		for (const key of Object.keys(part) as (keyof State)[]) {
+			if (this.state[key] === part[key]) continue;
+			(this.state as unknown as Record<string, unknown>)[key] = part[key];
+			this.changed.add(key);
+		}
+		if (this.changed.has("search") || this.changed.has("regex") || this.changed.has("internals")) this.find();
+		if (this.changed.size && !this.scheduled) {
+			this.scheduled = true;
+			requestAnimationFrame(() => this.flush());
+		}
+	}
+
+	/** Tells the listeners now. */
+	flush(): void {
+		this.scheduled = false;
+		const changed = this.changed;
+		this.changed = new Set();
+		if (changed.size) for (const f of this.listeners) f(changed);
+	}
+
+	/** The length of the whole axis. */
+	full(): number {
+		const d = this.dev;
+		return this.state.axis === "event" ? Math.max(d.events, 1) : d.clock.micros[d.clock.micros.length - 1] + 1;
+	}
+
+	/** Where an event lies on the axis. */
+	at(event: number): number {
+		if (this.state.axis === "event") return event + 0.5;
+		return event < 0 ? 0 : this.dev.timeOf(event);
+	}
+
+	/** The event at a place of the axis. */
+	eventAt(x: number): number {
+		const e = this.state.axis === "event" ? Math.floor(x) : this.dev.eventAt(x);
+		return Math.min(Math.max(e, 0), this.dev.events - 1);
+	}
+
+	/** The events where the columns of a picture begin. Event e has the axis from e to e+1. */
+	edges(width: number, x0 = this.state.x0, x1 = this.state.x1): Int32Array {
+		const out = new Int32Array(width + 1), last = this.dev.events;
+		const byEvent = this.state.axis === "event";
+		for (let i = 0; i <= width; i++) {
+			const x = x0 + (i * (x1 - x0)) / width;
+			const e = byEvent ? Math.ceil(x) : this.dev.eventAt(x);
+			out[i] = Math.min(Math.max(e, i ? out[i - 1] : 0), last);
+		}
+		return out;
+	}
+
+	/** Shows a part of the axis, within its bounds. */
+	zoom(x0: number, x1: number): void {
+		const full = this.full();
+		const least = this.state.axis === "event" ? Math.min(8, full) : Math.min(20, full);
+		const width = Math.min(Math.max(x1 - x0, least), full);
+		const mid = (x0 + x1) / 2;
+		let lo = Math.max(mid - width / 2, 0);
+		const hi = Math.min(lo + width, full);
+		lo = Math.max(hi - width, 0);
+		this.set({ x0: lo, x1: hi });
+	}
+
+	/** Moves the cursor, and the picture when the cursor would leave it. */
+	go(event: number): void {
+		event = Math.min(Math.max(event, -1), this.dev.events - 1);
+		this.set({ cursor: event });
+		const x = this.at(event), { x0, x1 } = this.state;
+		if (x < x0 || x > x1) this.zoom(x - (x1 - x0) / 2, x + (x1 - x0) / 2);
+	}
+
+	setAxis(axis: Axis): void {
+		if (axis === this.state.axis) return;
+		const a = this.eventAt(this.state.x0), b = this.eventAt(this.state.x1);
+		const whole = this.state.x0 <= 0 && this.state.x1 >= this.full();
+		this.set({ axis });
+		if (whole) this.set({ x0: 0, x1: this.full() });
+		else this.zoom(this.at(a), this.at(b));
+	}
+
+	/** The rows that are live at an event and match the search. */
+	live(event = this.state.cursor): number[] {
+		const rows = this.dev.lives.liveAt(event), m = this.match;
+		return m ? rows.filter(r => m[this.dev.stackOf(r)]) : rows;
+	}
+
+	/** Sums the matching rows that are live at an event. */
+	matched(event = this.state.cursor): Group {
+		const all = this.dev.group(this.live(event), () => "");
+		return all[0] ?? { name: "", bytes: 0, requested: 0, count: 0, stack: 0 };
+	}
+
+	private find(): void {
+		const { search, regex, internals } = this.state, t = this.dev.tables;
+		this.searchError = "";
+		this.match = null;
+		if (!search) return;
+		let test: (s: string) => boolean;
+		if (regex) {
+			try {
+				const re = new RegExp(search);
+				test = s => re.test(s);
+			} catch (e) {
+				this.searchError = e instanceof Error ? e.message : "no regular expression";
+				return;
+			}
+		} else {
+			const word = search.toLowerCase();
+			test = s => s.toLowerCase().includes(word);
+		}
+		const frames = Uint8Array.from(t.frameText, (s, f) => ((internals || t.frameOrigin[f] > 0) && test(t.strings[s]) ? 1 : 0));
+		const nodes = new Uint8Array(t.nodeParent.length);
+		for (let n = 1; n < nodes.length; n++) nodes[n] = nodes[t.nodeParent[n]] | frames[t.nodeFrame[n]];
+		this.match = Uint8Array.from(t.stackNode, n => nodes[n]);
+	}
+}
+
+/** The cursor begins at what went wrong, or else at the peak. */
+function start(dev: Device): number {
+	const ooms = dev.marks.filter(m => m.kind === "oom");
+	if (ooms.length) return ooms[ooms.length - 1].event;
+	return dev.marks.find(m => m.kind === "peak")?.event ?? dev.events - 1;
+}

@@ -1,0 +1,234 @@
+package detail
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"snapana/analyze"
+	"snapana/analyze/category"
+	"snapana/analyze/timeline"
+	"snapana/analyze/units"
+	"snapana/report/internal/bands"
+	"snapana/snapshot"
+)
+
+// most bounds what one device has in the page.
+type most struct {
+	lives, ranges int
+	spans         int // moments of Rest
+	knots         int // rows of the clock
+	marks         int // steps as well
+}
+
+// room is what a page has at best: a browser draws so much at once without a pause.
+var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, knots: 1 << 17, marks: 5000}
+
+// times shrinks the room. Sums shrink less: they keep the picture right.
+func (m most) times(f float64) most {
+	by := func(n int) int { return int(float64(n) * f) }
+	spans := int(float64(m.spans) * math.Sqrt(f))
+	return most{by(m.lives), by(m.ranges), max(spans, 16), max(by(m.knots), 16), by(m.marks)}
+}
+
+// source is a device with what is found out once, however often it is packed.
+type source struct {
+	*analyze.Device
+	s     *snapshot.Snapshot
+	index *bands.Index // made when something must be left out
+}
+
+// kind is a row of Kinds.
+type kind struct {
+	rounded, requested int64
+	stack, place       int32
+	category, trust    uint8
+}
+
+func (src *source) write(w *writer, st *stacks, m most) Device {
+	t := src.Timeline
+	d := Device{
+		Ordinal: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
+		Rest: Rest{Bytes: []Column{}}, LeftOut: LeftOut{Of: len(t.Lives)},
+	}
+	d.Marks = src.marks(m.marks)
+	src.steps(w, &d, m.marks)
+	src.clock(w, &d, m.knots)
+	keep := src.choose(m.lives)
+	r := newReserved(t)
+	src.lives(w, &d, st, r, keep)
+	r.write(w, &d, m.ranges)
+	src.rest(w, &d, keep, m.spans)
+	return d
+}
+
+// marks lists what the page offers to jump to.
+func (src *source) marks(n int) []Mark {
+	t := src.Timeline
+	out := []Mark{}
+	last := t.Trace.Len() - 1
+	add := func(kind string, event int, text string) {
+		if len(out) < n && event >= -1 && event <= last {
+			out = append(out, Mark{kind, event, text})
+		}
+	}
+	if last >= 0 {
+		add("peak", t.PeakActive.Event, "peak of active memory, "+units.Bytes(t.PeakActive.Bytes))
+	}
+	for i := range t.OOMs {
+		add("oom", t.OOMs[i].Event, "out of memory: "+units.Bytes(t.OOMs[i].Requested)+" asked")
+	}
+	for i := range t.Retries {
+		add("retry", t.Retries[i].FirstEvent, "the device refused: "+units.Bytes(t.Retries[i].Released)+" of cache given back")
+	}
+	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
+	return out
+}
+
+func (src *source) steps(w *writer, d *Device, n int) {
+	all := src.Steps.Steps
+	d.Steps.Names = []string{}
+	if len(all) > n {
+		all = nil // a part of them would look like all
+	}
+	for i := range all {
+		d.Steps.Names = append(d.Steps.Names, clean(all[i].Name))
+	}
+	d.Steps.Unit = clean(src.Steps.Unit)
+	d.Steps.First = w.deltas(len(all), func(i int) int64 { return int64(all[i].First) })
+	d.Steps.Last = w.deltas(len(all), func(i int) int64 { return int64(all[i].Last) })
+}
+
+// clock keeps the time of every event, or of about n of them.
+func (src *source) clock(w *writer, d *Device, n int) {
+	trace := src.Timeline.Trace
+	events, stride := trace.Len(), 1
+	if events > n {
+		stride = (events + n - 1) / n
+	}
+	var at, micros []int64
+	start, now := int64(0), int64(0)
+	for e := range events {
+		us := trace.At(e).Time
+		if start == 0 {
+			start = us
+		}
+		now = max(now, us-start)
+		if e%stride == 0 || e == events-1 {
+			at, micros = append(at, int64(e)), append(micros, now)
+		}
+	}
+	d.Clock.Exact = stride == 1
+	if !src.s.HasTimes || now == 0 {
+		at, micros = nil, nil
+	}
+	d.Clock.Event = w.deltas(len(at), func(i int) int64 { return at[i] })
+	d.Clock.Micros = w.deltas(len(micros), func(i int) int64 { return micros[i] })
+}
+
+// choose says which lives stay, nil for all.
+func (src *source) choose(n int) []bool {
+	if len(src.Timeline.Lives) <= n {
+		return nil
+	}
+	if src.index == nil {
+		src.index = bands.New(src.Timeline)
+	}
+	var must []int
+	for i := range src.Moments {
+		if st := src.Moments[i].State; st != nil {
+			must = append(must, st.Event)
+		}
+	}
+	return src.index.Choose(n, must)
+}
+
+func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []bool) {
+	t := src.Timeline
+	n := len(t.Lives)
+	if keep != nil {
+		n = 0
+		for _, k := range keep {
+			if k {
+				n++
+			}
+		}
+	}
+	var (
+		rows  = make([]int32, 0, n) // of Lives
+		which = make([]int32, 0, n) // row of kinds by row of rows
+		moved = make([]int64, 0, n) // by row of rows, the address less that of the kind's last
+		kinds []kind
+		last  []int64 // address by kind
+	)
+	w.b = slices.Grow(w.b, 8*n)
+	index := map[kind]int32{}
+	for i := range t.Lives {
+		if keep != nil && !keep[i] {
+			d.LeftOut.Lives++
+			continue
+		}
+		l := &t.Lives[i]
+		r.to(int(l.Born))
+		k := kind{rounded: l.Rounded, requested: l.Requested, stack: st.row(l.Stack, l.Born < 0), place: r.placeOf(l.Addr)}
+		if src.Categories != nil {
+			c, trust := src.Categories.Of(int32(i))
+			k.category, k.trust = uint8(c), uint8(trust)
+		}
+		row, ok := index[k]
+		if !ok {
+			row = int32(len(kinds))
+			index[k] = row
+			kinds, last = append(kinds, k), append(last, 0)
+		}
+		rows, which = append(rows, int32(i)), append(which, row)
+		moved = append(moved, int64(l.Addr)-last[row])
+		last[row] = int64(l.Addr)
+	}
+	of := func(i int) *timeline.Life { return &t.Lives[rows[i]] }
+	d.Kinds = Kinds{
+		Stack:     w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].stack) }),
+		Rounded:   w.plain(len(kinds), func(i int) int64 { return kinds[i].rounded }),
+		Requested: w.plain(len(kinds), func(i int) int64 { return kinds[i].requested }),
+		Category:  w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].category) }),
+		Trust:     w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].trust) }),
+		Place:     w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].place) }),
+	}
+	d.Lives = Lives{
+		Kind: w.plain(len(rows), func(i int) int64 { return int64(which[i]) }),
+		Born: w.deltas(len(rows), func(i int) int64 { return int64(of(i).Born) }),
+		Life: w.plain(len(rows), func(i int) int64 { return life(of(i).Born, of(i).Freed) }),
+		Gap:  w.plain(len(rows), func(i int) int64 { return gap(of(i)) }),
+		Addr: w.signed(len(rows), func(i int) int64 { return moved[i] }),
+	}
+}
+
+// gap is when the program freed a block, as Lives.Gap has it.
+func gap(l *timeline.Life) int64 {
+	switch {
+	case l.FreeRequested == timeline.PendingBefore:
+		return 1
+	case l.FreeRequested < 0 || l.FreeRequested == l.Freed:
+		return 0
+	case l.Freed < 0:
+		return 2 + int64(l.FreeRequested) - int64(l.Born)
+	}
+	return 2 + int64(l.Freed) - int64(l.FreeRequested)
+}
+
+func (src *source) rest(w *writer, d *Device, keep []bool, spans int) {
+	if keep == nil || d.Events == 0 {
+		return
+	}
+	edges := bands.Even(0, d.Events, spans)
+	groups, group := 1, func(int32) int { return 0 }
+	if src.Categories != nil {
+		groups, group = len(category.All()), func(row int32) int { c, _ := src.Categories.Of(row); return int(c) }
+	}
+	rest := src.index.Rest(edges, keep, groups, group)
+	d.Rest.Edge = w.deltas(len(edges), func(i int) int64 { return int64(edges[i]) })
+	d.Rest.Event = w.deltas(len(rest.Columns), func(i int) int64 { return int64(rest.Columns[i].Event) })
+	for _, sums := range rest.Merged {
+		d.Rest.Bytes = append(d.Rest.Bytes, w.deltas(len(sums), func(i int) int64 { return sums[i] }))
+	}
+}

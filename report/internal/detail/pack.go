@@ -1,0 +1,69 @@
+package detail
+
+import (
+	"snapana/analyze"
+	"snapana/analyze/category"
+)
+
+// Packed is the data of a page.
+type Packed struct {
+	Text []byte // for the page, see the package's comment
+	Data *Data
+}
+
+// tries bounds how often less is packed because it was too much.
+const tries = 16
+
+// categoryNames are the names of all categories, by number.
+func categoryNames() []string {
+	var out []string
+	for _, c := range category.All() {
+		out = append(out, c.String())
+	}
+	return out
+}
+
+// Pack packs the devices of r in at most size bytes of text. It gives nil when nothing fits.
+func Pack(r *analyze.Result, size int) (*Packed, error) {
+	sources := make([]source, len(r.Devices))
+	lives := 0
+	for i := range sources {
+		sources[i] = source{Device: &r.Devices[i], s: r.Snapshot}
+		lives += len(r.Devices[i].Timeline.Lives)
+	}
+	scale := 1.0
+	for range tries {
+		w, st := &writer{}, newStacks(r.Snapshot)
+		d := &Data{Version: Version, Categories: categoryNames(), Devices: []Device{}}
+		for i := range sources {
+			m := room.times(scale / float64(len(sources)))
+			m.lives = int(float64(min(room.lives, lives)) * scale * float64(len(sources[i].Timeline.Lives)) / float64(max(lives, 1)))
+			if scale == 1 && lives <= room.lives {
+				m.lives = len(sources[i].Timeline.Lives)
+			}
+			d.Devices = append(d.Devices, sources[i].write(w, st, m))
+		}
+		st.write(w, d)
+		text, err := w.pack(d)
+		if err != nil {
+			return nil, err
+		}
+		if len(text) <= size {
+			return &Packed{text, d}, nil
+		}
+		scale *= min(0.95*float64(size)/float64(len(text)), 0.9)
+	}
+	return nil, nil
+}
+
+// LeftOut adds up what did not fit on any device.
+func (p *Packed) LeftOut() LeftOut {
+	var sum LeftOut
+	for i := range p.Data.Devices {
+		o := &p.Data.Devices[i].LeftOut
+		sum.Lives += o.Lives
+		sum.Of += o.Of
+		sum.Ranges += o.Ranges
+	}
+	return sum
+}
