@@ -52,6 +52,7 @@ type Device struct {
 	Categories *category.Table        // what each life is for
 	Uses       []category.Sample      // what the active memory is for, over the trace
 	OOM        *oom.Report            // the last request that failed, nil for none
+	Account    *Account               // all memory of the device, nil without readings of it
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
 }

@@ -31,6 +31,10 @@ type Options struct {
 	// Recorder is what the Python recorder wrote beside the snapshot, nil for nothing. Before
 	// is an earlier file to compare with; nil compares with the first dump of the same run.
 	Recorder, Before *sidecar.File
+	// Readings has readings of the driver to account for the devices' memory with, in place of
+	// Recorder; Live is one of this moment, in place of both.
+	Readings *sidecar.File
+	Live     *sidecar.Reading
 }
 
 // Run analyses a snapshot. It never fails: what the file lacks or contradicts is said in the
@@ -53,6 +57,7 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		r.Holders, notes = holder.Choose(s, lines, opt.Recorder, opt.Before)
 	}
 	r.Verdict = verdict.Judge(s, evidence, r.Holders)
+	r.account(opt)
 	r.Quality = quality(s, r.Devices)
 	for _, n := range notes {
 		r.Quality = append(r.Quality, Note{Level: "problem", Text: n})

@@ -1,5 +1,7 @@
 package series
 
+import "slices"
+
 // Shape is how a counter runs.
 type Shape string
 
@@ -55,11 +57,7 @@ func (d *Device) Trend(name string) Trend {
 	if len(y) == 0 {
 		return t
 	}
-	t.First, t.Last, t.Low, t.High = y[0], y[len(y)-1], y[0], y[0]
-	for _, v := range y {
-		t.Low, t.High = min(t.Low, v), max(t.High, v)
-	}
-	t.Shape = t.shape(x, y, unit)
+	t = Of(name, unit, x, y, t.Precision)
 	epochs, lows := d.lows(name)
 	if len(lows) >= minWindows {
 		e := t
@@ -71,6 +69,18 @@ func (d *Device) Trend(name string) Trend {
 			t.PerEpoch = e.Slope
 		}
 	}
+	return t
+}
+
+// Of judges values y at the places x, which rise along a unit. Differences below the precision mean
+// nothing.
+func Of(name, unit string, x, y []int64, precision int64) Trend {
+	t := Trend{Name: name, Shape: Absent, Precision: precision}
+	if len(y) == 0 {
+		return t
+	}
+	t.First, t.Last, t.Low, t.High = y[0], y[len(y)-1], slices.Min(y), slices.Max(y)
+	t.Shape = t.shape(x, y, unit)
 	return t
 }
 

@@ -16,6 +16,7 @@ const (
 	Absurd        Status = "absurd"          // one request is more than the device has in all
 	Cached        Status = "cached"          // reserved but free: empty_cache returns it
 	Inconsistent  Status = "inconsistent"    // the file contradicts itself: figures are not to be trusted
+	Outside       Status = "outside"         // memory that is not PyTorch's: never the outcome, only a finding's
 	NoData        Status = "no-data"         // too little in the file to judge
 )
 

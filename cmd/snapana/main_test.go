@@ -102,6 +102,13 @@ func inputs() (map[string][]byte, error) {
 		}
 		out[name] = data
 	}
+	for _, name := range []string{"keeps_outputs.snapana", "loader_fork.snapana", "loader_spawn.snapana"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "host", name))
+		if err != nil {
+			return nil, err
+		}
+		out[name] = data
+	}
 	recorder := sidecartest.Stream(sidecartest.Header())
 	out["recorder.snapana"] = recorder
 	type m = sidecartest.Map

@@ -59,9 +59,9 @@ Free memory is told by what keeps it from use:
   pending     freed by the program, while another stream may still use it
   rounding    active - requested
 
---readings and --nvml add where all of the device's memory is, as the driver counts:
-other processes, the CUDA context and libraries, PyTorch. They refuse figures of
-another process, device or moment.`,
+--readings, --nvml and the recorder's file beside the snapshot add where all of the
+device's memory is, as the driver counts: other processes, the CUDA context and
+libraries, PyTorch. They refuse figures of another process, device or moment.`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json
@@ -89,11 +89,11 @@ another process, device or moment.`,
 			if err := report.Check(dir); err != nil {
 				return err
 			}
-			driver, err := openDriverSide(live, readings)
-			if err != nil {
+			opt := analyze.Options{Capacity: int64(total)}
+			if err := readDriver(&opt, live, readings); err != nil {
 				return err
 			}
-			result, err := rec.analyse(cmd, &in, args[0], analyze.Options{Capacity: int64(total)})
+			result, err := rec.analyse(cmd, &in, args[0], opt)
 			if err != nil {
 				return err
 			}
@@ -112,10 +112,8 @@ another process, device or moment.`,
 			if err := printVerdict(w, result); err != nil {
 				return written(err)
 			}
-			if driver != nil {
-				if err := driver.print(w, result); err != nil {
-					return written(err)
-				}
+			if err := text.Accounts(w, result, look(w)); err != nil {
+				return written(err)
 			}
 			_, err = fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
 			return written(err)

@@ -24,7 +24,7 @@ func newSchema() *cobra.Command {
 			switch len(args) {
 			case 0:
 				for i, name := range names {
-					if _, err := fmt.Fprintf(w, "%-18s snapana %s\n", name, commands[i]); err != nil {
+					if _, err := fmt.Fprintf(w, "%-22s snapana %s\n", name, commands[i]); err != nil {
 						return written(err)
 					}
 				}

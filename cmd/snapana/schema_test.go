@@ -81,6 +81,9 @@ func TestSchemas(t *testing.T) {
 	}
 	log := filepath.Join("..", "..", "fixtures", "train.log")
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
+	host := filepath.Join("..", "..", "fixtures", "host")
+	seen[valid(t, all, "stats of a host", ok(t, "stats", "--json", filepath.Join(host, "keeps_outputs.snapana")))] = true
+	seen[valid(t, all, "compare-env", ok(t, "compare-env", "--json", filepath.Join(host, "loader_fork.snapana"), filepath.Join(host, "loader_spawn.snapana")))] = true
 	seen[valid(t, all, "stats", ok(t, "stats", "--json", filepath.Join("..", "..", "fixtures", "ghost.stats.jsonl")))] = true
 	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata", "nvml.json")) // the command needs a driver
 	if err != nil {

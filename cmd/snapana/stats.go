@@ -2,16 +2,20 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"snapana/analyze/host"
 	"snapana/analyze/series"
 	"snapana/report/json"
 	"snapana/report/plot"
 	"snapana/report/text"
+	"snapana/snapshot/sidecar"
 )
 
 func newStats() *cobra.Command {
@@ -29,7 +33,9 @@ func newStats() *cobra.Command {
 torch.cuda.memory_stats() and host_memory_stats(), flat or nested, as JSON, JSON lines,
 pickle, msgpack, CSV or printed by Python, with step, epoch, device, rank or time in keys
 beside them; memory_summary() tables in logs; also list_gpu_processes() and nvidia-smi. They
-may be inside gzip, zstd, xz, bzip2 or zip. Several files are several ranks or runs.
+may be inside gzip, zstd, xz, bzip2 or zip. Several files are several ranks or runs. Of a
+recorder's .snapana file it also judges the host: does the process grow by tensors, Python
+objects or native memory, do its workers copy what they share, is the machine swapping?
 
 It judges each device:
   growing        live memory rises from step to step and is never given back; teeth,
@@ -67,12 +73,13 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 				return fmt.Errorf("standard input can be only one of the files")
 			}
 			var r series.Report
+			var hosts []*host.Judgement
 			for _, path := range args {
-				f, err := series.Open(path, cmd.InOrStdin(), series.Options{Metrics: metrics, Capacity: int64(capacity), MaxBytes: int64(in.maxBytes)})
+				f, on, err := openStats(path, cmd.InOrStdin(), series.Options{Metrics: metrics, Capacity: int64(capacity), MaxBytes: int64(in.maxBytes)})
 				if err != nil {
 					return err
 				}
-				r.Files = append(r.Files, *f)
+				r.Files, hosts = append(r.Files, *f), append(hosts, on...)
 			}
 			if snap != "" {
 				s, err := in.open(cmd, snap)
@@ -88,9 +95,9 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 			}
 			w := cmd.OutOrStdout()
 			if asJSON {
-				return written(json.WriteStats(w, &r))
+				return written(json.WriteStats(w, &r, hosts))
 			}
-			return written(text.Stats(w, &r, text.StatsOptions{Options: look(w), All: all}))
+			return written(text.Stats(w, &r, hosts, text.StatsOptions{Options: look(w), All: all}))
 		},
 	}
 	fl := cmd.Flags()
@@ -104,6 +111,25 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 	fl.BoolVar(&all, "all", false, "show every series in full, and every counter of the comparison")
 	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
 	return cmd
+}
+
+// openStats reads dumps of counters, or a recorder's file, which also tells of the host.
+func openStats(path string, stdin io.Reader, opt series.Options) (*series.File, []*host.Judgement, error) {
+	if path != "-" {
+		f, err := sidecar.Open(path, sidecar.Options{MaxBytes: opt.MaxBytes})
+		switch {
+		case err == nil:
+			counters, hosts := series.Recording(f, opt), host.Judge(f)
+			if counters.Info.Samples == 0 {
+				return nil, nil, fmt.Errorf("%s holds no samples: the program records one with each step()", path)
+			}
+			return counters, hosts, nil
+		case !errors.Is(err, sidecar.ErrNotSidecar):
+			return nil, nil, err
+		}
+	}
+	counters, err := series.Open(path, stdin, opt)
+	return counters, nil, err
 }
 
 // writePlot draws the series. Nothing is written unless all is.

@@ -23,6 +23,7 @@ type device struct {
 	MoreOOMs int
 	Retries  string
 	Failure  *failureView
+	Account  *accountView
 	Uses     []uses
 	Steps    *stepView
 	Churn    *churnView
@@ -153,7 +154,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.WhatIf = newWhatIf(d.WhatIf)
 		v.Failure = newFailure(d, axis)
 	}
-	v.Books = newBooks(t)
+	v.Account, v.Books = newAccount(d.Account), newBooks(t)
 	var mostActive int64
 	for i := range phases {
 		mostActive = max(mostActive, phases[i].State.Totals.Active)

@@ -36,7 +36,7 @@ const slack = 4 << 10
 // Write writes the report on r, in at most size bytes as long as these are enough for the tables
 // and still pictures, which take less than 2 MiB. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result, size int) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

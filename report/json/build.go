@@ -85,7 +85,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		out.Peaks = &peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested, t.PeakInactiveSplit}
 	}
 	out.Free = buildFree(d.Free)
-	out.Failure = buildFailure(d)
+	out.Failure, out.Account = buildFailure(d), buildAccount(d.Account)
 	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
 	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
 	for _, p := range view.Reduce(t.Curve, maxCurve) {

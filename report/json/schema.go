@@ -26,6 +26,7 @@ func documents() []document {
 		{OOMSchema, "oom --json", oomDoc{}},
 		{whatif.Schema, "whatif --json", whatif.Answer{}},
 		{StatsSchema, "stats --json", statsDoc{}},
+		{EnvironmentSchema, "compare-env --json", environmentDoc{}},
 		{GhostsSchema, "ghosts --json", ghostsDoc{}},
 		{NVMLSchema, "nvml --json", nvmlDoc{}},
 	}

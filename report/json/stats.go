@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"snapana/analyze/crosscheck"
+	"snapana/analyze/host"
 	"snapana/analyze/series"
 	"snapana/analyze/verdict"
 	"snapana/snapshot/memstats/dump"
@@ -19,6 +20,7 @@ const maxValues = 512
 type statsDoc struct {
 	Schema    string       `json:"schema"`
 	Files     []statsFile  `json:"files"`
+	Hosts     []statsHost  `json:"hosts"`
 	Snapshot  string       `json:"snapshot"`
 	Unchecked string       `json:"unchecked"`
 	Checks    []statsCheck `json:"checks"`
@@ -69,6 +71,11 @@ type statsFigure struct {
 }
 
 type statsTrend struct {
+	statsShape
+	Values []int64 `json:"values"`
+}
+
+type statsShape struct {
 	Name      string       `json:"name"`
 	Shape     series.Shape `json:"shape"`
 	First     int64        `json:"first"`
@@ -77,7 +84,6 @@ type statsTrend struct {
 	High      int64        `json:"high"`
 	Precision int64        `json:"precision"`
 	Growth    *statsGrowth `json:"growth,omitempty"`
-	Values    []int64      `json:"values"`
 }
 
 type statsGrowth struct {
@@ -162,16 +168,16 @@ type statsRow struct {
 	Why      string             `json:"why"`
 }
 
-// WriteStats writes what memory counters show.
-func WriteStats(w io.Writer, r *series.Report) error {
+// WriteStats writes what memory counters show, and what the recorder saw of the host.
+func WriteStats(w io.Writer, r *series.Report, hosts []*host.Judgement) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(buildStats(r))
+	return e.Encode(buildStats(r, hosts))
 }
 
-func buildStats(r *series.Report) *statsDoc {
-	out := &statsDoc{Schema: StatsSchema, Files: []statsFile{}, Snapshot: r.Snapshot, Unchecked: r.Unchecked, Checks: []statsCheck{}}
+func buildStats(r *series.Report, hosts []*host.Judgement) *statsDoc {
+	out := &statsDoc{Schema: StatsSchema, Files: []statsFile{}, Hosts: buildHosts(hosts), Snapshot: r.Snapshot, Unchecked: r.Unchecked, Checks: []statsCheck{}}
 	for i := range r.Files {
 		f := &r.Files[i]
 		o := statsFile{Name: f.Info.Name, Container: append([]string{}, f.Info.Container...), Samples: f.Info.Samples, Readings: f.Info.Readings,
@@ -220,10 +226,7 @@ func buildSeries(j *series.Judgement) statsSeries {
 	}
 	for i := range j.Trends {
 		t := &j.Trends[i]
-		v := statsTrend{Name: t.Name, Shape: t.Shape, First: t.First, Last: t.Last, Low: t.Low, High: t.High, Precision: t.Precision, Values: []int64{}}
-		if t.Shape == series.Growing {
-			v.Growth = &statsGrowth{t.Unit, t.Slope, t.From95, t.To95, t.P, t.Kept, t.From, t.To, t.Windows, t.Late, t.GivenBack, t.PerEpoch}
-		}
+		v := statsTrend{shapeOf(t), []int64{}}
 		col := d.Column(t.Name)
 		for k := 0; k < n; k += stride {
 			v.Values = append(v.Values, col[k])

@@ -11,7 +11,7 @@ import (
 func writeStats(t *testing.T, r *series.Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteStats(&b, r); err != nil {
+	if err := WriteStats(&b, r, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

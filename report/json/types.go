@@ -51,6 +51,7 @@ type device struct {
 	Churn   churnSum        `json:"churn"`
 	Free    []freeSample    `json:"free"`
 	Failure *failure        `json:"failure,omitempty"` // absent when no request failed
+	Account *account        `json:"ledger,omitempty"`  // absent without readings
 	Growth  []growth        `json:"growth"`
 	OneOffs []oneOff        `json:"one_offs"`
 	Checks  checks          `json:"checks"`

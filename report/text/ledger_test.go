@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"snapana/analyze"
 	"snapana/analyze/device/ledger"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
-	"snapana/analyze/verdict"
 	"snapana/report/internal/sample"
 	"snapana/report/text"
 )
@@ -23,7 +23,9 @@ func TestLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := text.Ledger(&b, l, []verdict.Finding{*ledger.Context(l)}, text.Options{}); err != nil {
+	result := &analyze.Result{Devices: []analyze.Device{{Timeline: &timeline.Timeline{}, Account: &analyze.Account{Ledger: l}},
+		{Timeline: &timeline.Timeline{Device: 1}}, {Timeline: &timeline.Timeline{Device: 2}, Account: &analyze.Account{Why: "not comparable: \x1b[31mred"}}}}
+	if err := text.Accounts(&b, result, text.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	sample.Golden(t, "ledger.txt", b.Bytes())

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"snapana/analyze/crosscheck"
+	"snapana/analyze/host"
 	"snapana/analyze/series"
 	"snapana/analyze/units"
 	"snapana/analyze/verdict"
@@ -23,8 +24,8 @@ type StatsOptions struct {
 const maxSeries = 32
 
 // Stats prints what memory counters show: the verdict on the device that matters most with its
-// series, then a row for each other device, then the comparison with a snapshot.
-func Stats(w io.Writer, r *series.Report, o StatsOptions) error {
+// series, then a row for each other device, the host, and the comparison with a snapshot.
+func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOptions) error {
 	p := newPrinter(w, o.Options)
 	main, from := r.Main()
 	for i := range r.Files {
@@ -48,6 +49,16 @@ func Stats(w io.Writer, r *series.Report, o StatsOptions) error {
 			}
 		}
 		p.seriesTable(r, main)
+	}
+	for i, j := range hosts {
+		if i == maxSeries {
+			p.line(fmt.Sprintf("... and %d more processes, in --json", len(hosts)-i))
+			break
+		}
+		if main != nil || i > 0 {
+			p.line("")
+		}
+		p.host(j, len(r.Files) > 1)
 	}
 	for i := range r.Files {
 		p.reading(r.Files[i].Reading)

@@ -62,6 +62,8 @@ type Dump struct {
 	File    string // base name
 	Bytes   *int64 // of the pickle
 	Holders *int64 // ID of the Holders of the same moment
+	// Devices are those that PyTorch has memory of, at that moment. Nil: not recorded.
+	Devices []DeviceMemory
 }
 
 // Reading is one NVML record.

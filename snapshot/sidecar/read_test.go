@@ -26,11 +26,13 @@ func recorded() []Map {
 	return []Map{
 		Header("pid", 17, "rank", 0, "program", "train.py"),
 		{"type", "env", "time", 2, "env", Map{"torch.version", "2.6.0", "host.ram", 1 << 40, "python.gc_enabled", true, "device.0.x", []int{1}}},
+		{"type", "env", "time", 2, "env", Map{"driver.version", "570", "host.ram", 1 << 41}},
 		{"type", "names", "time", 3, "id", 0, "names", []string{"active.all.current", "reserved_bytes.all.current"}},
 		{"type", "sample", "time", 4, "step", 0, "devices", []Map{{"device", 0, "names", 0, "stats", []int{3, 0}, "free", 5, "total", nil}},
 			"host", Map{"rss", 9, "new", 1}, "tensors", Map{"cpu_count", 2}, "children", []Map{}},
 		g.Record(0, "step", 5, "dropped", Map{"nodes", 2}, "notes", []string{"a note"}),
-		{"type", "snapshot", "time", 6, "file", "run.pickle", "bytes", 100, "holders", 0},
+		{"type", "snapshot", "time", 6, "file", "run.pickle", "bytes", 100, "holders", 0,
+			"devices", []Map{{"device", 0, "free", 5, "total", nil}}},
 		{"type", "oom", "time", 7, "device", 0, "requested", 2 << 20, "total", 1 << 34, "free", 0},
 		{"type", "nvml", "time", 8, "driver", "570", "devices", []Map{{"index", 0, "mig", false, "processes", []Map{{"pid", 1, "namespaces", []int{5, 1}}},
 			"instances", []Map{{"uuid", "MIG-1", "total", 3}}, "accounting", []Map{{"pid", 1, "running", true}}, "errors", []Map{{"what", "a", "why", "b"}}}}},
@@ -61,7 +63,7 @@ func TestRead(t *testing.T) {
 	if *r.PID != 17 || *r.Rank != 0 || r.WorldSize != nil || r.Program != "train.py" || r.Time != 1 {
 		t.Errorf("header %+v", r.Header)
 	}
-	if want := map[string]any{"torch.version": "2.6.0", "host.ram": int64(1 << 40), "python.gc_enabled": true}; !reflect.DeepEqual(r.Env, want) {
+	if want := map[string]any{"torch.version": "2.6.0", "host.ram": int64(1 << 41), "python.gc_enabled": true, "driver.version": "570"}; !reflect.DeepEqual(r.Env, want) {
 		t.Errorf("env %v", r.Env)
 	}
 	s := r.Samples[0]
@@ -75,6 +77,9 @@ func TestRead(t *testing.T) {
 		t.Errorf("host %+v, children %v, tensors %+v", s.Host, s.Children, s.Tensors)
 	}
 	run, dump := f.Snapshot("run.pickle")
+	if d := dump.Devices[0]; len(dump.Devices) != 1 || *d.Device != 0 || *d.Free != 5 || d.Total != nil {
+		t.Errorf("devices of the snapshot %+v", dump.Devices)
+	}
 	h := run.HoldersOf(dump)
 	if h == nil || h.Storages.Address[0] != 0xff00_0000_0000_0000 || h.Storages.Bytes[0] != 4096 || h.Tensors.Flags[0] != sidecar.RequiresGrad|sidecar.Leaf {
 		t.Fatalf("holders %+v", h)

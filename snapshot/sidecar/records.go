@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"fmt"
+	"maps"
 	"math"
 )
 
@@ -58,8 +59,10 @@ func (d *decoder) record(frame []byte, offset int64) error {
 	case "env":
 		env := map[string]any{}
 		err := rest(func(key string) bool { return key == "env" && c.env(env) })
-		if err == nil {
+		if err == nil && run.Env == nil {
 			run.Env = env
+		} else if err == nil {
+			maps.Copy(run.Env, env)
 		}
 		return err
 	case "names":
@@ -107,11 +110,22 @@ func (d *decoder) record(frame []byte, offset int64) error {
 	case "snapshot":
 		var s Dump
 		err := rest(func(key string) bool {
-			if key == "file" {
+			switch key {
+			case "file":
 				s.File = c.str()
-				return true
+			case "devices":
+				s.Devices = []DeviceMemory{}
+				c.maps(func() {
+					var m DeviceMemory
+					c.fields(func(key string) bool {
+						return c.optional(key, field{"device", &m.Device}, field{"free", &m.Free}, field{"total", &m.Total})
+					})
+					s.Devices = append(s.Devices, m)
+				})
+			default:
+				return c.optional(key, field{"bytes", &s.Bytes}, field{"holders", &s.Holders})
 			}
-			return c.optional(key, field{"bytes", &s.Bytes}, field{"holders", &s.Holders})
+			return true
 		})
 		s.Time = time
 		return appended(&run.Snapshots, s, err)

@@ -20,6 +20,12 @@ type DeviceSample struct {
 	Free, Total *int64 // mem_get_info: of the whole device, bytes
 }
 
+// DeviceMemory is what mem_get_info says of a whole device, in bytes.
+type DeviceMemory struct {
+	Device      *int64 // ordinal
+	Free, Total *int64
+}
+
 // Stats are the flat counters of torch.cuda.memory_stats. Samples share their names.
 type Stats struct {
 	Names  []string

@@ -15,7 +15,7 @@ import (
 )
 
 // Outside is the status of findings about memory that is not PyTorch's.
-const Outside verdict.Status = "outside"
+const Outside = verdict.Outside
 
 const (
 	mib = 1 << 20

@@ -11,23 +11,16 @@ import (
 
 // Recorded finds in a recording what belongs to a snapshot of one of its programs, by the
 // snapshot's base name: who wrote it and when, and the reading of the driver that is nearest to
-// that. Without one near enough, a sample of the recorder takes its place, which knows total and
-// free but no processes, if PyTorch had reserved as much then as in the snapshot. Device is
-// PyTorch's number. Where the recording does not name the
-// snapshot, as one of `snapana nvml` does not, at is when the snapshot was taken; zero is unknown.
-// The error is ErrApart.
+// that. Without one near enough, what the recorder noted with the snapshot takes its place, or a
+// sample of it, if PyTorch had reserved as much then as in the snapshot: these know total and free
+// but no processes. Device is PyTorch's number. Where the recording does not name the snapshot, as
+// one of `snapana nvml` does not, at is when the snapshot was taken; zero is unknown. The error is
+// ErrApart.
 func Recorded(f *sidecar.File, snapshot string, device int, reserved int64, at time.Time) (*sidecar.Reading, Side, error) {
 	s := Side{At: at}
-	var of *sidecar.Run
-	for i := range f.Runs {
-		for _, d := range f.Runs[i].Snapshots {
-			if d.File == snapshot {
-				of = &f.Runs[i]
-				s.At = time.Unix(0, d.Time)
-			}
-		}
-	}
+	of, dump := f.Snapshot(snapshot)
 	if of != nil {
+		s.At = time.Unix(0, dump.Time)
 		s = s.By(&of.Header)
 		s.UUID = uuid(of, device)
 	}
@@ -45,6 +38,13 @@ func Recorded(f *sidecar.File, snapshot string, device int, reserved int64, at t
 	if best != nil && s.distance(best.Time) <= MaxApart {
 		return best, s, nil
 	}
+	if dump != nil {
+		for _, d := range dump.Devices {
+			if d.Device != nil && *d.Device == int64(device) && d.Total != nil && d.Free != nil {
+				return s.reading(dump.Time, d.Device, d.Total, d.Free), s, nil
+			}
+		}
+	}
 	if sample := sampled(of, &s, device, reserved); sample != nil {
 		return sample, s, nil
 	}
@@ -52,6 +52,11 @@ func Recorded(f *sidecar.File, snapshot string, device int, reserved int64, at t
 }
 
 func (s *Side) distance(ns int64) time.Duration { return time.Unix(0, ns).Sub(s.At).Abs() }
+
+// reading is one of a side's device, of which only its memory is known.
+func (s *Side) reading(at int64, device, total, free *int64) *sidecar.Reading {
+	return &sidecar.Reading{Time: at, NVML: sidecar.NVML{Boot: s.Boot, Devices: []sidecar.GPU{{Index: device, UUID: s.UUID, Total: total, Free: free}}}}
+}
 
 // sampled makes a reading of the recorder's sample that is nearest to a side.
 func sampled(run *sidecar.Run, s *Side, device int, reserved int64) *sidecar.Reading {
@@ -67,7 +72,7 @@ func sampled(run *sidecar.Run, s *Side, device int, reserved int64) *sidecar.Rea
 		for _, d := range sample.Devices {
 			n, told := d.Stats.Get(reservedBytes)
 			if told && n == reserved && d.Device != nil && *d.Device == int64(device) && d.Total != nil && d.Free != nil {
-				best = &sidecar.Reading{Time: sample.Time, NVML: sidecar.NVML{Boot: run.Boot, Devices: []sidecar.GPU{{Index: d.Device, UUID: s.UUID, Total: d.Total, Free: d.Free}}}}
+				best = s.reading(sample.Time, d.Device, d.Total, d.Free)
 			}
 		}
 	}

@@ -81,7 +81,7 @@ func dumpName(h *sidecar.Holders) string {
 
 // exactDump finds the dump that the recorder says was taken with this snapshot.
 func exactDump(s *snapshot.Snapshot, f *sidecar.File) (*sidecar.Run, *sidecar.Holders) {
-	if run, d := f.Snapshot(plainName(s.Name)); run != nil && (d.Bytes == nil || *d.Bytes == s.Bytes) {
+	if run, d := f.Snapshot(PlainName(s.Name)); run != nil && (d.Bytes == nil || *d.Bytes == s.Bytes) {
 		if h := run.HoldersOf(d); h != nil {
 			return run, h
 		}
@@ -99,8 +99,8 @@ func exactDump(s *snapshot.Snapshot, f *sidecar.File) (*sidecar.Run, *sidecar.Ho
 	return nil, nil
 }
 
-// plainName takes the endings of compression off a file name.
-func plainName(name string) string {
+// PlainName takes the endings of compression off a file name.
+func PlainName(name string) string {
 	for {
 		switch ext := path.Ext(name); strings.ToLower(ext) {
 		case ".gz", ".zst", ".xz", ".bz2", ".zip":

@@ -9,6 +9,7 @@ import (
 	"snapana/analyze/attribution"
 	"snapana/analyze/category"
 	"snapana/analyze/churn"
+	"snapana/analyze/device/ledger"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
 	"snapana/analyze/oom"
@@ -17,6 +18,7 @@ import (
 	"snapana/analyze/verdict"
 	"snapana/snapshot"
 	"snapana/snapshot/columns"
+	"snapana/snapshot/memstats"
 )
 
 const (
@@ -26,13 +28,27 @@ const (
 	start = 1_700_000_000_000_000 // of the trace, microseconds since the Unix epoch
 )
 
+// accounted adds where all of a device's memory is.
+func accounted(d analyze.Device) analyze.Device {
+	end := &d.Timeline.Final
+	l := &ledger.Ledger{PID: 4101, Untold: 1}
+	l.Rows = []memstats.LedgerRow{{Row: memstats.RowFree, Bytes: 112 * mib}, {Row: ledger.RowDriver, Bytes: 640 * mib}, {Row: memstats.RowOthers, Bytes: 1024 * mib},
+		{Row: memstats.RowNonPyTorch, Bytes: 512 * mib, Derived: true}, {Row: memstats.RowAllocated, Bytes: end.Allocated},
+		{Row: ledger.RowHard, Bytes: end.Reserved - end.Allocated}, {Row: memstats.RowResidual, Derived: true}}
+	for _, r := range l.Rows {
+		l.Total += r.Bytes
+	}
+	d.Account = &analyze.Account{Ledger: l}
+	return d
+}
+
 // Result is a file with one device that ran out of memory while free memory lay split
 // between live blocks.
 func Result() *analyze.Result {
 	s := snap("job.pickle", 1)
 	return &analyze.Result{
 		Snapshot: s,
-		Devices:  []analyze.Device{device(s, 0, 1)},
+		Devices:  []analyze.Device{accounted(device(s, 0, 1))},
 		Verdict: verdict.Verdict{
 			Status:   verdict.Fragmentation,
 			Headline: "A 768 MiB request failed on GPU 0 while 1.25 GiB of reserved memory was free, in pieces of 512 MiB or less.",

@@ -66,6 +66,17 @@ func (s *Sample) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Stats, name, func(a Stat, b string) int { return strings.Compare(a.Name, b) })
 }
 
+// Set adds an exact figure. Complete ends a sample that was made in this way.
+func (s *Sample) Set(name string, value int64) {
+	s.Stats = append(s.Stats, Stat{name, Figure{Value: value, Step: 1}})
+}
+
+// Complete brings the stats into the order and the form of those that were read from a file.
+func (s *Sample) Complete() {
+	s.tidy()
+	s.untracked()
+}
+
 // tidy sorts the stats and keeps the last of each name.
 func (s *Sample) tidy() {
 	if !slices.IsSortedFunc(s.Stats, byName) {

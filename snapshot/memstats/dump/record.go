@@ -20,8 +20,7 @@ type reader struct {
 
 // emit hands a sample on.
 func (r *reader) emit(s *Sample) error {
-	s.tidy()
-	s.untracked()
+	s.Complete()
 	if len(s.Stats) == 0 {
 		return nil
 	}

@@ -43,6 +43,7 @@ __all__ = ["start", "step", "dump", "on_oom", "stop", "record"]
 _FILE = sys._getframe().f_code.co_filename
 _SAMPLE_BYTES = 64 << 20  # samples beyond this are thinned out to every 2nd, beyond twice this to every 4th, ...
 _SHARE = 0.01  # of wall time, for what a sample may do without
+_CHEAP = 0.0003  # seconds: what costs no more is in every sample
 _MAX_NODES = 200_000  # Python objects in one holder graph, tensors not counted
 _MAX_EDGES = 1_000_000
 _MAX_GRAPH_NODES = 200_000  # autograd nodes walked in one dump
@@ -1641,11 +1642,24 @@ class _Recorder:
                 at = self.names[names] = len(self.names)
                 self.write("names", id=at, names=names)
             row = {"device": d, "names": at, "stats": values}
-            memory = None if capturing else self.optional("mem_get_info", lambda: self.torch.cuda.mem_get_info(d))
-            if memory is not None:
-                row["free"], row["total"] = memory
+            if not capturing:
+                self.device_memory(row)
             found.append(row)
         return found
+
+    def device_memory(self, row):
+        """Adds what is free and there in all on a device: the only figures from outside the allocator, wanted in each sample."""
+        def ask():
+            row["free"], row["total"] = self.torch.cuda.mem_get_info(row["device"])
+        known = self.costs.get("mem_get_info", _CHEAP / 3)
+        if known > _CHEAP:
+            self.optional("mem_get_info", ask)
+            return
+        begin = time.monotonic()
+        try:
+            self.safely("mem_get_info", ask)
+        finally:
+            self.costs["mem_get_info"] = min(time.monotonic() - begin, 2 * known)  # once slow is no evidence
 
     def host(self):
         row = _table("/proc/self/status", {"VmRSS": "rss", "VmHWM": "hwm", "VmSwap": "swap", "Threads": "threads"})
@@ -1717,7 +1731,10 @@ class _Recorder:
         temp = "%s.%d.tmp" % (path, os.getpid())
         try:
             with open(temp, "wb") as f:
-                pickle.dump(self.torch.cuda.memory._snapshot(), f, protocol=4)
+                state = self.torch.cuda.memory._snapshot()
+                devices = self.safely("mem_get_info", self.snapshot_devices)
+                pickle.dump(state, f, protocol=4)
+                state = None
                 size = f.tell()
             os.replace(temp, path)
         except BaseException:
@@ -1727,7 +1744,18 @@ class _Recorder:
                 pass
             raise
         self.snapshots += 1
-        self.write("snapshot", file=os.path.basename(path), bytes=size, holders=number)
+        self.write("snapshot", file=os.path.basename(path), bytes=size, holders=number, devices=devices)
+
+    def snapshot_devices(self):
+        """What is free on each device that PyTorch has memory of, for the account of the snapshot's moment."""
+        found = []
+        if self.torch._C._cuda_isCurrentStreamCapturing():
+            return found
+        for d in range(self.torch.cuda.device_count()):
+            if self.torch._C._cuda_memoryStats(d)["reserved_bytes"]["all"]["current"]:
+                free, total = self.torch.cuda.mem_get_info(d)
+                found.append({"device": d, "free": free, "total": total})
+        return found
 
     # -- running out of memory
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import weakref
 
@@ -969,6 +970,66 @@ class Files(Recorded):
         out = bytearray()
         r._pack("\ud800", out)
         self.assertIn("\ufffd", unpack(bytes(out))[0])
+
+
+class Device:
+    """The little of torch that the recorder asks about one device."""
+
+    def __init__(self, seconds):
+        self.seconds, self.asked, self.capturing = seconds, 0, False
+        self._C = self.cuda = self.memory = self
+
+    def is_initialized(self):
+        return True
+
+    def device_count(self):
+        return 2
+
+    def _cuda_memoryStats(self, d):
+        sizes = {"current": 5 - 5 * d, "peak": 5 - 5 * d, "allocated": 5 - 5 * d, "freed": 0}
+        return {"reserved_bytes": {"all": sizes}, "num_ooms": 0}
+
+    def _cuda_isCurrentStreamCapturing(self):
+        return self.capturing
+
+    def mem_get_info(self, d):
+        assert d == 0, "asking an unused device would make a context on it"
+        self.asked += 1
+        time.sleep(self.seconds)
+        return 1000 - self.asked, 4000
+
+    def _snapshot(self):
+        return {"segments": [], "device_traces": []}
+
+
+class Devices(Recorded):
+    def samples(self, device, steps):
+        r.start(self.run_path)
+        recorder = r._current()
+        recorder.torch, recorder.device_env = device, True
+        recorder.count_tensors = lambda: None
+        for _ in range(steps):
+            r.step()
+        recorder.write_snapshot(0)
+        device.capturing = True
+        r.step()
+        r.stop()
+        found, _ = records(self.run_path + ".snapana")
+        self.assertEqual([x for x in found if x["type"] == "fault"], [])
+        last = [x for x in found if x["type"] == "snapshot"][-1]["devices"]
+        self.assertEqual(last, [{"device": 0, "free": 1000 - device.asked, "total": 4000}])
+        return [x["devices"] for x in found if x["type"] == "sample"]
+
+    def test_free_memory_in_each_sample(self):
+        cheap, r._CHEAP = r._CHEAP, 60  # seconds, for a busy machine
+        self.addCleanup(setattr, r, "_CHEAP", cheap)
+        found = self.samples(Device(0), 20)
+        self.assertEqual([[x["device"] for x in row] for row in found], [[0]] * 21)
+        self.assertEqual(["free" in row[0] for row in found], [True] * 20 + [False])  # the last while a graph is captured
+
+    def test_dear_free_memory(self):
+        found = self.samples(Device(0.02), 20)
+        self.assertLess(sum("free" in row[0] for row in found), 10)
 
 
 class Programs(Recorded):

@@ -1,0 +1,79 @@
+package analyze
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"snapana/analyze/device/ledger"
+	"snapana/analyze/ghost/holder"
+	"snapana/analyze/verdict"
+	"snapana/snapshot/sidecar"
+)
+
+// Account is all memory of a device at the end of a snapshot: the driver's or the recorder's
+// figures for the device, and in it PyTorch's.
+type Account struct {
+	Ledger *ledger.Ledger // nil where the two sides cannot be joined
+	Why    string         // why not
+}
+
+// account joins each device that PyTorch used with the readings that there are, and adds what is
+// odd about them to the findings, after those on the snapshot itself: they do not change its verdict.
+func (r *Result) account(opt Options) {
+	from := opt.Readings
+	if from == nil && opt.Live == nil {
+		from = opt.Recorder
+	}
+	if from == nil && opt.Live == nil {
+		return
+	}
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		if d.Timeline.Final.Reserved == 0 {
+			continue
+		}
+		l, err := r.join(d, from, opt.Live)
+		if errors.Is(err, ledger.ErrApart) && opt.Readings == nil && opt.Live == nil {
+			continue // nobody asked
+		}
+		d.Account = &Account{Ledger: l}
+		if err != nil {
+			d.Account.Why = strings.Join(strings.Fields(err.Error()), " ")
+			continue
+		}
+		r.odd(d, from)
+	}
+}
+
+func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*ledger.Ledger, error) {
+	var at time.Time
+	if n := d.Timeline.Trace.Len(); n > 0 && r.Snapshot.HasTimes {
+		at = time.UnixMicro(d.Timeline.Trace.At(n - 1).Time)
+	}
+	end := &d.Moments[len(d.Moments)-1]
+	reading, side := live, ledger.Side{At: at}
+	if from != nil {
+		var err error
+		if reading, side, err = ledger.Recorded(from, holder.PlainName(r.Snapshot.Name), d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
+			return nil, err
+		}
+	}
+	return ledger.Build(reading, side.Of(end.State.Totals, end.Frag.Classes))
+}
+
+func (r *Result) odd(d *Device, from *sidecar.File) {
+	add := func(f *verdict.Finding) {
+		if f != nil {
+			f.Device = d.Timeline.Device
+			r.Verdict.Findings = append(r.Verdict.Findings, *f)
+		}
+	}
+	add(ledger.Context(d.Account.Ledger))
+	if from == nil {
+		return
+	}
+	for i := range from.Runs {
+		add(ledger.Growth(ledger.Points(from, &from.Runs[i], d.Timeline.Device)))
+	}
+}

@@ -1,0 +1,91 @@
+package analyze_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"snapana/analyze"
+	"snapana/analyze/device/ledger"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+	"snapana/snapshot/memstats"
+	"snapana/snapshot/sidecar"
+)
+
+const (
+	mib = int64(1) << 20
+	gib = int64(1) << 30
+)
+
+// TestAccount accounts for a device with what the recorder noted beside a snapshot of the lab's
+// pinned_segments_oom: 16 GiB, of which 512 MiB are a context.
+func TestAccount(t *testing.T) {
+	dir := filepath.Join("..", "fixtures", "ledger")
+	s, err := snapshot.Open(filepath.Join(dir, "run.pickle.zst"), snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := sidecar.Open(filepath.Join(dir, "run.snapana"), sidecar.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := analyze.Run(s, analyze.Options{NoReplay: true})
+	if plain.Devices[0].Account != nil {
+		t.Error("an account without readings")
+	}
+	r := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f})
+	a := r.Devices[0].Account
+	if a == nil || a.Ledger == nil {
+		t.Fatalf("%+v", a)
+	}
+	var sum int64
+	for _, row := range a.Ledger.Rows {
+		sum += row.Bytes
+	}
+	foreign, _ := a.Ledger.Get(memstats.RowForeign)
+	if a.Ledger.Total != 16*gib || sum != 16*gib || foreign != 512*mib {
+		t.Errorf("%+v", a.Ledger)
+	}
+
+	// A reading of the driver at the same time goes before it, and tells processes apart.
+	run, dump := f.Snapshot("run.pickle")
+	total := r.Devices[0].Timeline.Final.Reserved
+	used := func(more int64) []sidecar.GPUProcess {
+		return []sidecar.GPUProcess{{PID: *run.PID, Started: run.Started, Used: new(total + more)}, {PID: 1, Used: new(gib / 4)}}
+	}
+	reading := func(at int64, processes []sidecar.GPUProcess) sidecar.Reading {
+		var sum int64
+		for _, p := range processes {
+			sum += *p.Used
+		}
+		return sidecar.Reading{Time: at, NVML: sidecar.NVML{Boot: run.Boot, Devices: []sidecar.GPU{{Index: new(int64(0)), Total: new(16 * gib), Reserved: new(int64(0)),
+			Free: new(16*gib - sum), Processes: processes}}}}
+	}
+	delete(run.Env, "device.0.uuid")
+	run.NVML = []sidecar.Reading{reading(dump.Time, used(512*mib))}
+	r = analyze.Run(s, analyze.Options{NoReplay: true, Readings: f})
+	if own, ok := r.Devices[0].Account.Ledger.Get(memstats.RowNonPyTorch); !ok || own != 512*mib || len(r.Verdict.Findings) != len(plain.Verdict.Findings) {
+		t.Errorf("%+v", r.Devices[0].Account.Ledger)
+	}
+	// What is odd about it is a finding, and does not change the verdict.
+	live := reading(dump.Time+time.Hour.Nanoseconds(), used(3*gib))
+	run.NVML = []sidecar.Reading{reading(dump.Time, used(3*gib))}
+	run.NVML[0].Devices[0].Total, run.NVML[0].Devices[0].Free = new(32*gib), new(32*gib-total-13*gib/4)
+	r = analyze.Run(s, analyze.Options{NoReplay: true, Readings: f})
+	at := slices.IndexFunc(r.Verdict.Findings, func(f verdict.Finding) bool { return f.Status == ledger.Outside })
+	if at != len(plain.Verdict.Findings) || r.Verdict.Status != plain.Verdict.Status || r.Verdict.Headline != plain.Verdict.Headline {
+		t.Errorf("%d: %+v", at, r.Verdict)
+	}
+	// Figures of another moment are refused, and it is said why only to who asked for them.
+	r = analyze.Run(s, analyze.Options{NoReplay: true, Live: &live})
+	if a := r.Devices[0].Account; a == nil || a.Ledger != nil || !strings.Contains(a.Why, "after PyTorch's figures were taken") {
+		t.Errorf("%+v", a)
+	}
+	run.NVML, dump.Devices, run.Samples = nil, nil, nil
+	if r = analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f}); r.Devices[0].Account != nil {
+		t.Errorf("%+v", r.Devices[0].Account)
+	}
+}

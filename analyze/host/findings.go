@@ -1,0 +1,272 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"snapana/analyze/series"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/snapshot/sidecar"
+)
+
+// Host is the status of findings about the machine's memory.
+const Host verdict.Status = "host"
+
+// court looks for what there is to say of one process.
+type court struct {
+	*Judgement
+	run      *sidecar.Run
+	last     *sidecar.Host
+	unit     string
+	children int
+}
+
+func (c *court) try() {
+	c.growth()
+	c.pinned()
+	c.workers()
+	c.swapping()
+	c.filled()
+	slices.SortStableFunc(c.Findings, func(a, b verdict.Finding) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(b.Bytes, a.Bytes))
+	})
+	p := c.Trend(Process)
+	switch {
+	case len(c.Findings) > 0 && c.Findings[0].Severity != verdict.Info:
+		c.Headline = c.Findings[0].Title
+		c.Status = StatusGrowing
+		if c.Findings[0].ID == "host-swapping" {
+			c.Status = StatusSwapping
+		}
+	case p == nil || p.Shape == series.Short:
+		c.Status, c.Headline = StatusUnknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.", c.Samples)
+	default:
+		c.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at most.", units.Bytes(p.Last), units.Bytes(p.High))
+	}
+	if c.Counted < 5 && c.grows(Process) {
+		c.Notes = append(c.Notes, fmt.Sprintf("Tensors were counted in %d of %d samples: the recorder takes the time for it in long runs only.", c.Counted, c.Samples))
+	}
+	if c.children == 0 && !slices.ContainsFunc(c.run.Samples, func(s sidecar.Sample) bool { return s.Children != nil }) {
+		c.Notes = append(c.Notes, "Children of the process were not looked at.")
+	}
+}
+
+func rank(f *verdict.Finding) int {
+	return slices.Index([]verdict.Severity{verdict.Error, verdict.Warning, verdict.Info}, f.Severity)
+}
+
+func (c *court) add(f verdict.Finding) {
+	f.Status, f.Device, f.Heuristic, f.Events = Host, -1, true, []int{}
+	f.Severity = cmp.Or(f.Severity, verdict.Warning)
+	c.Findings = append(c.Findings, f)
+}
+
+// slope says how a series rises.
+func slope(what string, t *series.Trend) string {
+	return fmt.Sprintf("%s from %s to %s, by %s a %s (95%%: %s to %s; Theil-Sen, %d windows).", what, units.Bytes(t.First), units.Bytes(t.Last),
+		units.Bytes(int64(t.Slope+0.5)), t.Unit, units.Bytes(int64(t.From95+0.5)), units.Bytes(int64(t.To95+0.5)), t.Windows)
+}
+
+// small reports whether growth is too little to matter in this run.
+func small(t *series.Trend) bool { return t.Kept < 4<<20 || t.Kept < t.Last/100 }
+
+// growth names what grows along with the process.
+func (c *court) growth() {
+	p := c.Trend(Process)
+	if p == nil || p.Shape != series.Growing {
+		return
+	}
+	f := verdict.Finding{Bytes: p.Kept, Confidence: verdict.Medium, Why: []string{slope("RSS with swap rises", p)}}
+	if small(p) {
+		f.Severity = verdict.Info
+	}
+	tensors, objects := c.Trend(CPUBytes), c.Trend(Objects)
+	switch {
+	case c.grows(CPUBytes) && tensors.Slope >= p.Slope/4:
+		c.tensors(&f, p, tensors)
+	case tensors == nil || tensors.Shape == series.Short || tensors.Shape == series.Absent:
+		f.ID, f.Confidence = "host-growth", verdict.Low
+		f.Title = fmt.Sprintf("The process grows by %s with every %s; of what is unknown.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
+		f.Why = append(f.Why, "Tensors were not counted often enough to say whether they grow too.")
+		f.Next = []string{"Let it run longer with the recorder: it counts tensors and objects in 1% of the time."}
+	case c.grows(Objects):
+		f.ID = "host-objects"
+		f.Title = fmt.Sprintf("Python objects pile up in host memory: %s more with every %s, and no tensors.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
+		f.Why = append(f.Why, c.flatTensors(tensors), fmt.Sprintf("Objects that the collector tracks rise from %s to %s, by %.3g a %s.",
+			units.Count(objects.First), units.Count(objects.Last), objects.Slope, objects.Unit))
+		f.Next = []string{"Look for lists, dicts and logs of numbers that a loop extends: histories of metrics, results of .tolist(), caches without a bound.",
+			"Compare two moments with tracemalloc: it names the line that allocates what stays."}
+	default:
+		f.ID, f.Confidence = "host-native", verdict.Low
+		f.Title = fmt.Sprintf("The process grows by %s with every %s, but neither its tensors nor its Python objects do.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
+		f.Why = append(f.Why, c.flatTensors(tensors), "That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of numbers in objects that stay, heaps that malloc keeps in pieces.")
+		f.Next = []string{"Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if growth ends, it was fragmentation of the heap.",
+			"Otherwise record the program with memray or heaptrack, which see native allocations."}
+	}
+	if s := c.forecast(p); s != "" {
+		f.Why = append(f.Why, s)
+	}
+	c.add(f)
+}
+
+func (c *court) flatTensors(t *series.Trend) string {
+	return fmt.Sprintf("CPU tensors do not account for it: %s at first, %s at the end.", units.Bytes(t.First), units.Bytes(t.Last))
+}
+
+func (c *court) tensors(f *verdict.Finding, p, t *series.Trend) {
+	f.ID = "host-tensors"
+	f.Title = fmt.Sprintf("CPU tensors pile up in host memory: %s more with every %s, never freed.", units.Bytes(int64(t.Slope+0.5)), t.Unit)
+	f.Why = append(f.Why, slope("CPU tensors rise", t))
+	if n := c.Trend(CPUTensors); n.Shape == series.Growing {
+		f.Why = append(f.Why, fmt.Sprintf("Their number rises too, from %s to %s, by %.3g a %s.", units.Count(n.First), units.Count(n.Last), n.Slope, n.Unit))
+		if t.Slope >= p.Slope/2 {
+			f.Confidence = verdict.High
+		}
+	} else {
+		f.Why = append(f.Why, "Their number does not: the same tensors get larger, as a buffer that is extended would.")
+	}
+	if int64(t.Slope) > 0 && t.Slope < p.Slope/2 {
+		f.Why = append(f.Why, "They explain only a part of the growth.")
+	}
+	f.Next = []string{"Keep numbers, not tensors: .item() for losses and metrics; write outputs to disk or reduce them in each step.",
+		"Run inference under torch.inference_mode(): a kept output otherwise keeps what autograd saved for it as well.",
+		"Record with start(devices=\"all\") and dump(): the file then says which object holds the tensors in host memory."}
+}
+
+// forecast says how soon the memory ends that the process can have.
+func (c *court) forecast(p *series.Trend) string {
+	left, of := int64(-1), ""
+	try := func(n int64, what string) {
+		if n >= 0 && (left < 0 || n < left) {
+			left, of = n, what
+		}
+	}
+	if c.last.Available != nil {
+		try(*c.last.Available, "available on the machine")
+	}
+	if limit, ok := c.run.Env["os.cgroup_memory_max"].(int64); ok && c.last.Cgroup != nil && limit > 0 {
+		try(max(limit-*c.last.Cgroup, 0), "left below the limit of its cgroup")
+	}
+	if left < 0 || p.Slope <= 0 || float64(left)/p.Slope > 1e12 {
+		return ""
+	}
+	return fmt.Sprintf("At this pace the %s %s last for about %s more %ss.", units.Bytes(left), of, units.Count(int64(float64(left)/p.Slope)), p.Unit)
+}
+
+func (c *court) pinned() {
+	t := c.Trend(Pinned)
+	if t == nil || t.Shape != series.Growing {
+		return
+	}
+	c.add(verdict.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: verdict.Medium,
+		Title: fmt.Sprintf("Pinned host memory grows by %s with every %s.", units.Bytes(int64(t.Slope+0.5)), t.Unit),
+		Why:   []string{slope("Pinned memory rises", t), "Pinned memory cannot be swapped, and PyTorch keeps freed blocks of it for later, in sizes of powers of two."},
+		Next: []string{"Look for batches that are kept after pin_memory=True or .pin_memory(), and for batch sizes that vary: each new size is pinned anew.",
+			"Lower prefetch_factor or the number of workers of loaders with pin_memory=True."}})
+}
+
+// workers tells copies of what workers share with their parent from growth of their own.
+func (c *court) workers() {
+	pss, rss := c.Trend(Workers), c.Trend(WorkersRSS)
+	if pss == nil || pss.Shape != series.Growing {
+		return
+	}
+	f := verdict.Finding{Bytes: pss.Kept, Confidence: verdict.Medium, Why: []string{
+		slope(fmt.Sprintf("What the %s have for themselves (PSS) rises", plural(c.children)), pss)}}
+	if small(pss) {
+		f.Severity = verdict.Info
+	}
+	if rss != nil && (rss.Shape != series.Growing || rss.Slope < pss.Slope/4) {
+		f.ID = "worker-copies"
+		f.Title = fmt.Sprintf("Worker processes copy memory that they shared with their parent: %s more with every %s.", units.Bytes(int64(pss.Slope+0.5)), pss.Unit)
+		f.Why = append(f.Why, fmt.Sprintf("Their RSS stays as it is (%s at first, %s at the end): no new memory, but pages that had been shared become their own.", units.Bytes(rss.First), units.Bytes(rss.Last)),
+			"A forked worker that only reads a Python object still writes to it: the reference count is in the object.")
+		if m, ok := c.run.Env["python.start_method"].(string); ok {
+			f.Why = append(f.Why, "Processes are started by "+m+".")
+			if m != "fork" && m != "forkserver" {
+				f.Confidence = verdict.Low
+			}
+		}
+		f.Next = []string{"Keep the dataset in a few large buffers (a tensor, a NumPy array, pyarrow, a memory-mapped file) in place of lists and dicts of objects.",
+			"It ends when all is copied, at most at the workers' RSS: count on that much, or use fewer workers."}
+	} else {
+		f.ID = "worker-growth"
+		f.Title = fmt.Sprintf("Worker processes grow: %s more with every %s.", units.Bytes(int64(pss.Slope+0.5)), pss.Unit)
+		f.Next = []string{"Look at what the dataset's __getitem__ and the collate function keep: caches, open files, lists of the class."}
+		if rss == nil {
+			f.Confidence = verdict.Low
+		} else {
+			f.Why = append(f.Why, slope("Their RSS rises too,", rss))
+		}
+	}
+	c.add(f)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "child process"
+	}
+	return fmt.Sprintf("%d child processes", n)
+}
+
+// swapping: the machine has no memory left, and it is not this process that takes more.
+func (c *court) swapping() {
+	var short, all int
+	var first, last int64 = -1, -1
+	for i := range c.run.Samples {
+		h := c.run.Samples[i].Host
+		if h == nil || h.Available == nil || h.RAM == nil {
+			continue
+		}
+		all++
+		if *h.Available < *h.RAM/20 {
+			short++
+		}
+		if h.SwapFree != nil && h.SwapTotal != nil {
+			if last = *h.SwapTotal - *h.SwapFree; first < 0 {
+				first = last
+			}
+		}
+	}
+	own := c.Trend(Swap)
+	moved := own != nil && own.Last-own.First >= 16<<20
+	if all < 5 || short*2 < all || !moved && last-first < 64<<20 {
+		return
+	}
+	if p := c.Trend(Process); p == nil || p.Shape == series.Growing {
+		if p != nil && len(c.Findings) > 0 {
+			c.Findings[0].Why = append(c.Findings[0].Why, "The machine is short of memory already: it swaps.")
+		}
+		return
+	}
+	f := verdict.Finding{ID: "host-swapping", Bytes: max(last-first, 0), Confidence: verdict.Medium,
+		Title: "The machine is short of memory and swaps; this program does not leak.",
+		Why: []string{fmt.Sprintf("Less than 5%% of the RAM was available in %d of %d samples; %s at the end.", short, all, units.Bytes(*c.last.Available)),
+			fmt.Sprintf("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS is not memory given back.", units.Bytes(c.Trend(Process).First), units.Bytes(c.Trend(Process).Last))},
+		Next: []string{"Find what else uses the memory: other processes, /dev/shm, files in tmpfs.", "Use fewer workers or smaller prefetching, or a machine with more RAM: swapping makes each step slow."}}
+	if first >= 0 {
+		f.Why = append(f.Why, fmt.Sprintf("Swap in use on the machine went from %s to %s.", units.Bytes(first), units.Bytes(last)))
+	}
+	if t := c.Trend(CPUBytes); t != nil && t.Shape != series.Growing {
+		f.Why = append(f.Why, fmt.Sprintf("CPU tensors do not grow either (%s at the end).", units.Bytes(t.Last)))
+	}
+	c.add(f)
+}
+
+// filled: the process rose and is level since, as with caches.
+func (c *court) filled() {
+	p := c.Trend(Process)
+	if p == nil || p.Shape != series.Settled || p.Last-p.First < max(p.First/10, 16<<20) {
+		return
+	}
+	f := verdict.Finding{ID: "host-filled", Severity: verdict.Info, Confidence: verdict.Medium, Bytes: p.Last - p.First,
+		Title: fmt.Sprintf("The process rose by %s and is level since, as a cache does that fills.", units.Bytes(p.Last-p.First)),
+		Why:   []string{fmt.Sprintf("RSS with swap went from %s to %s, and stayed there for the last third of the samples.", units.Bytes(p.First), units.Bytes(p.Last))},
+		Next:  []string{"Nothing to fix. A longer run would show whether it rises again."}}
+	if t := c.Trend(CPUBytes); t != nil && t.Shape == series.Settled && t.Last > t.First {
+		f.Why = append(f.Why, fmt.Sprintf("CPU tensors did the same: %s to %s.", units.Bytes(t.First), units.Bytes(t.Last)))
+	}
+	c.add(f)
+}

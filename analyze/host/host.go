@@ -1,0 +1,214 @@
+// Package host judges what a program does with the memory of its machine, from the recorder's
+// samples: does the process grow, is it tensors, Python objects or native memory that grow, do its
+// workers copy what they should share, or is the machine short of memory while the program is not
+// at fault?
+//
+// The size of a process is its RSS with what was swapped out, so that swapping does not look like
+// memory given back. Growth is what package series calls growing: never given back, in each
+// quarter of the run. Tensors and objects are counted by what Python's collector can see, in those
+// samples in which the recorder had the time. What grows along with the process is not proven to
+// be the cause: each finding of growth is a heuristic.
+package host
+
+import (
+	"snapana/analyze/series"
+	"snapana/analyze/verdict"
+	"snapana/snapshot/sidecar"
+)
+
+// Status is the one-word outcome for a process.
+type Status string
+
+// The outcomes, in the order in which they are looked for.
+const (
+	StatusGrowing  Status = "growing"  // the process, its workers or its pinned memory grow
+	StatusSwapping Status = "swapping" // the machine is short of memory, and the process does not grow
+	StatusFlat     Status = "flat"     // nothing to accuse
+	StatusUnknown  Status = "unknown"  // too few samples
+)
+
+// Judgement is what the samples of one process show.
+type Judgement struct {
+	File     string // base name
+	Rank     int    // -1 unknown
+	Samples  int
+	Counted  int // of them, those in which tensors were counted
+	Status   Status
+	Headline string
+	Trends   []series.Trend
+	Findings []verdict.Finding // most important first
+	Notes    []string
+}
+
+// The series that are judged. Bytes, and counts of tensors and objects.
+const (
+	Process    = "process" // RSS and swap of the process
+	RSS        = "rss"
+	Swap       = "swap"
+	CPUTensors = "cpu_tensors"
+	CPUBytes   = "cpu_tensor_bytes"
+	Objects    = "objects"
+	Pinned     = "pinned"
+	Workers    = "workers"     // PSS of all children that lived to the end: what they do not share, and their part of the rest
+	WorkersRSS = "workers_rss" // RSS of the same, shared memory counted for each
+	Available  = "available"   // of the machine
+	Cgroup     = "cgroup"
+)
+
+// Trend is that of a series, nil when it has none.
+func (j *Judgement) Trend(name string) *series.Trend {
+	for i := range j.Trends {
+		if j.Trends[i].Name == name {
+			return &j.Trends[i]
+		}
+	}
+	return nil
+}
+
+func (j *Judgement) grows(name string) bool {
+	t := j.Trend(name)
+	return t != nil && t.Shape == series.Growing
+}
+
+// Judge judges each process of a recording that has samples of the host.
+func Judge(f *sidecar.File) []*Judgement {
+	var out []*Judgement
+	for i := range f.Runs {
+		if j := judge(&f.Runs[i]); j != nil {
+			j.File = f.Name
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// column is a series in the making.
+type column struct{ x, y []int64 }
+
+func (c *column) add(x int64, y *int64) {
+	if y != nil && *y >= 0 && (len(c.x) == 0 || x > c.x[len(c.x)-1]) {
+		c.x, c.y = append(c.x, x), append(c.y, *y)
+	}
+}
+
+// grain is what pages and caches of libraries make memory of a process differ by without meaning.
+const grain = 1 << 20
+
+func judge(run *sidecar.Run) *Judgement {
+	j := &Judgement{Rank: -1, Status: StatusFlat}
+	if run.Rank != nil {
+		j.Rank = int(*run.Rank)
+	}
+	columns := map[string]*column{}
+	at := func(name string) *column {
+		if columns[name] == nil {
+			columns[name] = &column{}
+		}
+		return columns[name]
+	}
+	unit := "step"
+	for i := range run.Samples {
+		if s := run.Samples[i].Step; s == nil || i > 0 && *s <= *run.Samples[i-1].Step {
+			unit = "sample"
+			break
+		}
+	}
+	var last *sidecar.Host
+	for i := range run.Samples {
+		s := &run.Samples[i]
+		if s.Host == nil {
+			continue
+		}
+		j.Samples++
+		x := int64(i)
+		if unit == "step" {
+			x = *s.Step
+		}
+		h := s.Host
+		last = h
+		at(RSS).add(x, h.RSS)
+		at(Swap).add(x, h.Swap)
+		if h.RSS != nil {
+			size := *h.RSS
+			if h.Swap != nil {
+				size += *h.Swap
+			}
+			at(Process).add(x, &size)
+		}
+		at(Pinned).add(x, h.Pinned)
+		at(Available).add(x, h.Available)
+		at(Cgroup).add(x, h.Cgroup)
+		if t := s.Tensors; t != nil {
+			j.Counted++
+			at(CPUTensors).add(x, t.CPUCount)
+			at(CPUBytes).add(x, t.CPUBytes)
+			at(Objects).add(x, t.Objects)
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	n := workers(run, unit, at(Workers), at(WorkersRSS))
+	for _, name := range []string{Process, RSS, Swap, CPUBytes, CPUTensors, Objects, Pinned, Workers, WorkersRSS, Cgroup, Available} {
+		precision := int64(grain)
+		if name == CPUTensors || name == Objects || name == CPUBytes {
+			precision = 1
+		}
+		if c := at(name); len(c.y) > 0 {
+			j.Trends = append(j.Trends, series.Of(name, unit, c.x, c.y, precision))
+		}
+	}
+	c := &court{j, run, last, unit, n}
+	c.try()
+	return j
+}
+
+// workers sums the children that are there at the end over the samples in which all of them are:
+// while others come and go, what each has of shared memory changes without any of them growing.
+func workers(run *sidecar.Run, unit string, pss, rss *column) int {
+	var want map[int64]bool
+	for i := len(run.Samples) - 1; i >= 0 && want == nil; i-- {
+		if len(run.Samples[i].Children) > 0 {
+			want = pids(&run.Samples[i])
+		}
+	}
+	for i := range run.Samples {
+		s := &run.Samples[i]
+		have := pids(s)
+		same := len(have) == len(want) && len(want) > 0
+		for pid := range want {
+			same = same && have[pid]
+		}
+		if !same {
+			continue
+		}
+		x := int64(i)
+		if unit == "step" {
+			x = *s.Step
+		}
+		add := func(to *column, value func(*sidecar.Child) *int64) {
+			var sum int64
+			for k := range s.Children {
+				v := value(&s.Children[k])
+				if v == nil {
+					return
+				}
+				sum += *v
+			}
+			to.add(x, &sum)
+		}
+		add(pss, func(c *sidecar.Child) *int64 { return c.PSS })
+		add(rss, func(c *sidecar.Child) *int64 { return c.RSS })
+	}
+	return len(want)
+}
+
+func pids(s *sidecar.Sample) map[int64]bool {
+	out := map[int64]bool{}
+	for _, c := range s.Children {
+		if c.PID != nil {
+			out[*c.PID] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package host_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"snapana/analyze/host"
+	"snapana/analyze/verdict"
+	"snapana/snapshot/sidecar"
+)
+
+// programs are those of fixtures/host, and what is to be said of them: the findings that matter,
+// and others that need not be.
+var programs = []struct {
+	name, start string
+	status      host.Status
+	want        string
+}{
+	{"healthy", "", host.StatusFlat, ""},
+	{"keeps_outputs", "", host.StatusGrowing, "host-tensors high"},
+	{"keeps_objects", "", host.StatusGrowing, "host-objects medium"},
+	{"fills_cache", "", host.StatusFlat, ""},
+	{"loader", "fork", host.StatusGrowing, "worker-copies medium"},
+	{"loader", "spawn", host.StatusFlat, ""},
+}
+
+func file(name, start string) string {
+	if start != "" {
+		name += "_" + start
+	}
+	return name + ".snapana"
+}
+
+func judge(t *testing.T, path string) *host.Judgement {
+	t.Helper()
+	f, err := sidecar.Open(path, sidecar.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := host.Judge(f)
+	if len(all) != 1 {
+		t.Fatalf("%d judgements", len(all))
+	}
+	return all[0]
+}
+
+// serious lists the findings that are more than information.
+func serious(j *host.Judgement) string {
+	var out []string
+	for _, f := range j.Findings {
+		if f.Severity != verdict.Info {
+			out = append(out, f.ID+" "+string(f.Confidence))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func check(t *testing.T, j *host.Judgement, status host.Status, want string) {
+	t.Helper()
+	if got := serious(j); j.Status != status || got != want {
+		t.Errorf("%s: %q, want %s: %q", j.Status, got, status, want)
+		for _, f := range j.Findings {
+			t.Log(f.Title, f.Why)
+		}
+		for _, x := range j.Trends {
+			t.Logf("%+v", x)
+		}
+	}
+}
+
+func TestRecorded(t *testing.T) {
+	for _, p := range programs {
+		t.Run(p.name+p.start, func(t *testing.T) {
+			check(t, judge(t, filepath.Join("..", "..", "fixtures", "host", file(p.name, p.start))), p.status, p.want)
+		})
+	}
+}
+
+// TestPrograms runs the programs with the recorder, in the Python that .ci/run gives a torch.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs PyTorch programs for a minute")
+	}
+	const python = "/usr/bin/python3"
+	if out, err := exec.Command(python, "-c", "import torch").CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no torch for %s, which .ci/run installs: %s", python, out)
+		}
+		t.Skipf("no torch for %s", python)
+	}
+	recorder, err := filepath.Abs(filepath.Join("..", "..", "snapshot", "sidecar", "recorder"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range programs {
+		t.Run(p.name+p.start, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), file(p.name, p.start))
+			args := []string{filepath.Join("..", "..", "fixtures", "host", "programs.py"), p.name, strings.TrimSuffix(out, ".snapana")}
+			if p.start != "" {
+				args = append(args, p.start)
+			}
+			cmd := exec.Command(python, args...)
+			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+recorder)
+			if said, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			check(t, judge(t, out), p.status, p.want)
+		})
+	}
+}
+
+const mib = 1 << 20
+
+// made is a run of 40 steps, whose samples change fills in.
+func made(change func(i int64, s *sidecar.Sample)) *sidecar.File {
+	run := sidecar.Run{Env: map[string]any{"python.start_method": "fork", "os.cgroup_memory_max": int64(2000 * mib)}}
+	for i := range int64(40) {
+		s := sidecar.Sample{Step: new(i), Host: &sidecar.Host{RSS: new(int64(900 * mib)), Swap: new(int64(0)), Available: new(int64(8000 * mib)), RAM: new(int64(16000 * mib)),
+			SwapFree: new(int64(4000 * mib)), SwapTotal: new(int64(4000 * mib)), Cgroup: new(int64(1000 * mib))},
+			Tensors: &sidecar.TensorCounts{CPUCount: new(int64(10)), CPUBytes: new(int64(50 * mib)), Objects: new(int64(100_000))}}
+		change(i, &s)
+		run.Samples = append(run.Samples, s)
+	}
+	return &sidecar.File{Name: "run.snapana", Runs: []sidecar.Run{run}}
+}
+
+func TestMade(t *testing.T) {
+	child := func(pid, rss, pss int64) sidecar.Child {
+		return sidecar.Child{PID: &pid, RSS: new(rss * mib), PSS: new(pss * mib)}
+	}
+	short := func(i int64, s *sidecar.Sample) {
+		s.Host.Available, s.Host.SwapFree = new((700-i)*mib), new((4000-50*i)*mib)
+	}
+	for _, c := range []struct {
+		name   string
+		status host.Status
+		want   string
+		words  string // of the first finding's evidence
+		change func(i int64, s *sidecar.Sample)
+	}{
+		{"level", host.StatusFlat, "", "", func(int64, *sidecar.Sample) {}},
+		{"teeth", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i % 7 * 20 * mib }},
+		{"native", host.StatusGrowing, "host-native low", "CPU tensors do not account for it", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib }},
+		{"native with a few objects", host.StatusGrowing, "host-objects medium", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.Objects += i }},
+		{"nothing counted", host.StatusGrowing, "host-growth low", "the 1000 MiB left below the limit of its cgroup last for about 100 more steps", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; s.Tensors = nil }},
+		{"a buffer that is extended", host.StatusGrowing, "host-tensors medium", "the same tensors get larger", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.CPUBytes += i * 10 * mib }},
+		{"tensors in memory of files", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { *s.Tensors.CPUBytes += i * 10 * mib }},
+		{"pinned", host.StatusGrowing, "host-pinned medium", "", func(i int64, s *sidecar.Sample) { s.Host.Pinned = new(i * 32 * mib) }},
+		{"swapped out", host.StatusSwapping, "host-swapping medium", "Less than 5% of the RAM", func(i int64, s *sidecar.Sample) {
+			short(i, s)
+			*s.Host.RSS -= i * 10 * mib
+			*s.Host.Swap += i * 10 * mib
+		}},
+		{"swapped out by its own growth", host.StatusGrowing, "host-native low", "The machine is short of memory already", func(i int64, s *sidecar.Sample) {
+			short(i, s)
+			*s.Host.Swap += i * 10 * mib
+		}},
+		{"swap that is full and still", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { s.Host.Available, s.Host.SwapFree = new(int64(mib)), new(int64(0)) }},
+		{"workers that leak", host.StatusGrowing, "worker-growth medium", "", func(i int64, s *sidecar.Sample) {
+			s.Children = []sidecar.Child{child(1, 300+5*i, 100+5*i), child(2, 300, 100)}
+		}},
+		{"workers that end one after the other", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) {
+			for n := i / 8; n < 6; n++ { // what is left shares with fewer
+				s.Children = append(s.Children, child(n, 300, 100+400/(6-i/8)))
+			}
+		}},
+		{"workers without PSS", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) {
+			s.Children = []sidecar.Child{{PID: new(int64(1)), RSS: new(300 + 5*i*mib)}}
+		}},
+		{"little", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 70 << 10 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := host.Judge(made(c.change))[0]
+			check(t, j, c.status, c.want)
+			if c.words != "" && !strings.Contains(strings.Join(j.Findings[0].Why, "\n"), c.words) {
+				t.Errorf("%q", j.Findings[0].Why)
+			}
+			for _, f := range j.Findings {
+				if f.Status != host.Host || !f.Heuristic || len(f.Why) == 0 || len(f.Next) == 0 || slices.Contains(f.Why, "") {
+					t.Errorf("%+v", f)
+				}
+			}
+		})
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	f := made(func(int64, *sidecar.Sample) {})
+	f.Runs[0].Samples = f.Runs[0].Samples[:1]
+	if j := host.Judge(f)[0]; j.Status != host.StatusUnknown || len(j.Notes) == 0 {
+		t.Errorf("%+v", j)
+	}
+	f.Runs[0].Samples[0].Host = nil
+	if all := host.Judge(f); all != nil {
+		t.Errorf("%+v", all)
+	}
+}

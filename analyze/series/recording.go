@@ -1,0 +1,57 @@
+package series
+
+import (
+	"snapana/snapshot/memstats/dump"
+	"snapana/snapshot/sidecar"
+)
+
+// Recording judges the counters in the samples of a recorder's file.
+func Recording(f *sidecar.File, opt Options) *File {
+	c := NewCollector(opt.Metrics...)
+	info := &dump.Info{Name: f.Name, Container: []string{"recording"}}
+	for i := range f.Runs {
+		run := &f.Runs[i]
+		rank := -1
+		if run.Rank != nil {
+			rank = int(*run.Rank)
+		}
+		for k := range run.Samples {
+			s := &run.Samples[k]
+			info.Samples++
+			for _, d := range s.Devices {
+				if d.Device == nil {
+					continue
+				}
+				o := dump.Sample{Device: int(*d.Device), Rank: rank, Step: number(s.Step), Epoch: number(s.Epoch), Time: s.Time / 1000, Label: s.Label}
+				for n, name := range d.Stats.Names {
+					o.Set(name, d.Stats.Values[n])
+				}
+				if d.Free != nil && d.Total != nil {
+					o.Set(deviceFree, *d.Free)
+					o.Set(deviceTotal, *d.Total)
+				}
+				if s.Host != nil && s.Host.Pinned != nil {
+					o.Set(Pinned, *s.Host.Pinned)
+				}
+				o.Complete()
+				c.Add(&o)
+			}
+		}
+		info.Readings += int64(len(run.NVML))
+	}
+	if f.Truncated != nil {
+		info.Cut = &dump.Fault{Offset: f.Truncated.Offset, Msg: f.Truncated.Msg}
+	}
+	out := &File{Info: info}
+	for _, d := range c.Devices {
+		out.Judgements = append(out.Judgements, Judge(d, opt.Capacity))
+	}
+	return out
+}
+
+func number(v *int64) dump.Number {
+	if v == nil {
+		return dump.Number{}
+	}
+	return dump.Number{N: *v, Known: true}
+}

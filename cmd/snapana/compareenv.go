@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze/environment"
+	"snapana/report/json"
+	"snapana/report/text"
+	"snapana/snapshot/sidecar"
+)
+
+func newCompareEnv() *cobra.Command {
+	var all, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "compare-env A B",
+		Short: "Compare the environments of two runs: why does it leak on one machine only?",
+		Long: `compare-env puts two recordings (.snapana files of snapana recorder) side by side and shows in
+what their environments differ: versions, settings of the allocators, limits, the machine's
+memory, how workers are started. What is known to change memory use comes first, each with
+the reason.`,
+		Example: `  snapana compare-env workstation.snapana cluster.snapana`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("compare-env needs two FILES, not %d; see `%s --help`", len(args), cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var files [2]*sidecar.File
+			for i, path := range args {
+				var err error
+				if files[i], err = sidecar.Open(path, sidecar.Options{}); err != nil {
+					return err
+				}
+			}
+			c, err := environment.Compare(files[0], files[1])
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return written(json.WriteEnvironments(w, c))
+			}
+			return written(text.Environments(w, c, all, look(w)))
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also show what is the same; a star marks differences")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
+	return cmd
+}

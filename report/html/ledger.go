@@ -1,0 +1,34 @@
+package html
+
+import (
+	_ "embed"
+
+	"snapana/analyze"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+//go:embed ledger.tmpl
+var ledgerTemplate string
+
+// accountView is where all of a device's memory is.
+type accountView struct {
+	Total, Why string
+	Rows       []accountRow
+}
+
+type accountRow struct{ Name, Bytes, Share string }
+
+func newAccount(a *analyze.Account) *accountView {
+	if a == nil {
+		return nil
+	}
+	v := &accountView{Why: text(a.Why)}
+	if l := a.Ledger; l != nil {
+		v.Total = units.Bytes(l.Total)
+		for _, r := range l.Rows {
+			v.Rows = append(v.Rows, accountRow{view.LedgerWords[r.Row], units.Bytes(r.Bytes), units.Percent(r.Bytes, l.Total)})
+		}
+	}
+	return v
+}

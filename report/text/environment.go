@@ -1,0 +1,63 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"snapana/analyze/environment"
+	"snapana/report/internal/view"
+)
+
+// Environments prints two environments side by side: what differs, or with all everything.
+func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) error {
+	p := newPrinter(w, o)
+	rows := slices.Clone(c.Rows)
+	same := 0
+	if !all {
+		rows = slices.DeleteFunc(rows, func(r environment.Row) bool { return !r.Differs })
+		same = len(c.Rows) - len(rows)
+	}
+	matter := 0
+	for _, r := range rows {
+		if r.Differs && r.Why != "" {
+			matter++
+		}
+	}
+	switch {
+	case matter > 0:
+		p.line(p.paint(bold, fmt.Sprintf("%s known to matter for memory.", plural(matter, "difference is", "differences are"))))
+	default:
+		p.line(p.paint(bold, "No difference that is known to matter for memory: look for one in the program and its data."))
+	}
+	p.line("")
+	const name = 26
+	value := (p.width - name - 4) / 2
+	clip := func(s, absent string) string { return view.Clip(view.Plain(cmp.Or(s, absent)), value) }
+	p.line(p.paint(bold, pad("", name+2)+pad(view.ClipLeft(view.Plain(c.A), value), value+2)+view.ClipLeft(view.Plain(c.B), value)))
+	for i, r := range rows {
+		if i > 0 && r.Why == "" && rows[i-1].Why != "" {
+			p.line("")
+		}
+		sign := "  "
+		if r.Differs && all {
+			sign = p.paint(yellow, "* ")
+		}
+		p.line(pad(view.ClipLeft(view.Plain(r.Name), name), name) + sign + pad(clip(r.A, r.Absent), value+2) + clip(r.B, r.Absent))
+		if r.Differs && r.Why != "" && (i+1 == len(rows) || rows[i+1].Why != r.Why) {
+			for _, l := range wrap(r.Why, p.width-4) {
+				p.line("    " + p.paint(dim, l))
+			}
+		}
+	}
+	if !all {
+		p.line("")
+		more := plural(same-c.Single, "setting is the same", "settings are the same")
+		if c.Single > 0 {
+			more += fmt.Sprintf(", %d more are known of one run only", c.Single)
+		}
+		p.line(p.paint(dim, more+"; --all shows them."))
+	}
+	return p.w.Flush()
+}

@@ -1,0 +1,78 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"snapana/analyze/host"
+	"snapana/analyze/series"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+var hostNames = []struct{ series, name string }{
+	{host.Process, "process, RSS and swap"}, {host.Swap, "swapped out"}, {host.CPUBytes, "CPU tensors"}, {host.CPUTensors, "their number"},
+	{host.Objects, "Python objects"}, {host.Pinned, "pinned"}, {host.Workers, "workers, PSS"}, {host.WorkersRSS, "workers, RSS"},
+	{host.Available, "available in all"},
+}
+
+var hostColors = map[host.Status]string{host.StatusGrowing: yellow, host.StatusSwapping: yellow, host.StatusFlat: green, host.StatusUnknown: dim}
+
+// host prints what a process does with the memory of its machine.
+func (p *printer) host(j *host.Judgement, named bool) {
+	name := "HOST"
+	if j.Rank >= 0 {
+		name += fmt.Sprintf(" of rank %d", j.Rank)
+	}
+	badge, title := strings.ToUpper(string(j.Status)), view.Plain(j.Headline)
+	rest := j.Findings
+	lead := len(rest) > 0 && rest[0].Title == j.Headline
+	if lead {
+		title += " (" + mark(&rest[0]) + ")"
+	}
+	if named {
+		title = view.ClipLeft(view.Plain(j.File), 40) + ": " + title
+	}
+	badge = name + " " + badge
+	for i, l := range wrap(title, p.width-len(badge)-2) {
+		head := strings.Repeat(" ", len(badge))
+		if i == 0 {
+			head = p.paint(bold+";"+hostColors[j.Status], badge)
+		}
+		p.line(head + "  " + p.paint(bold, l))
+	}
+	if lead {
+		p.line("")
+		p.section("Why", plain(rest[0].Why), 12)
+		p.section("Next", plain(numbered(rest[0].Next)), 8)
+		rest = rest[1:]
+	}
+	var also []string
+	for i := range rest {
+		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, mark(&rest[i]), rest[i].Why[0]))
+	}
+	if len(also) > 0 {
+		p.line("")
+		p.section("Also", plain(also), 12)
+	}
+	p.line("")
+	p.line(p.paint(bold, pad("Host", 22)+right("first", 11)+right("last", 11)+right("lowest", 11)+right("highest", 11)+"  trend"))
+	for _, n := range hostNames {
+		t := j.Trend(n.series)
+		if t == nil || t.High == 0 {
+			continue
+		}
+		v, rise := units.Bytes, units.Bytes(int64(t.Slope+0.5))
+		if n.series == host.CPUTensors || n.series == host.Objects {
+			v, rise = units.Count, fmt.Sprintf("%.3g", t.Slope)
+		}
+		shape := string(t.Shape)
+		if t.Shape == series.Growing {
+			shape = p.paint(yellow, shape) + ", " + rise + " a " + t.Unit
+		}
+		p.line(pad(n.name, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) + "  " + shape)
+	}
+	if len(j.Notes) > 0 {
+		p.section("Data", plain(j.Notes), 6)
+	}
+}

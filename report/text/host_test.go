@@ -1,0 +1,52 @@
+package text
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"snapana/analyze/environment"
+	"snapana/analyze/host"
+	"snapana/analyze/series"
+	"snapana/report/internal/sample"
+	"snapana/snapshot/sidecar"
+)
+
+func recording(t *testing.T, name string) *sidecar.File {
+	t.Helper()
+	f, err := sidecar.Open(filepath.Join("..", "..", "fixtures", name), sidecar.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestHost prints two processes, one with counters of a device.
+func TestHost(t *testing.T) {
+	var r series.Report
+	var hosts []*host.Judgement
+	for _, name := range []string{"host/loader_fork.snapana", "holders/results_accumulate/run.snapana", "host/fills_cache.snapana"} {
+		f := recording(t, name)
+		r.Files, hosts = append(r.Files, *series.Recording(f, series.Options{})), append(hosts, host.Judge(f)...)
+	}
+	var b bytes.Buffer
+	if err := Stats(&b, &r, hosts, StatsOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sample.Golden(t, "hosts.txt", b.Bytes())
+}
+
+func TestEnvironments(t *testing.T) {
+	c, err := environment.Compare(recording(t, "host/loader_fork.snapana"), recording(t, "holders/healthy_train/run.snapana"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.B = "other\x1b[31m.snapana"
+	for name, all := range map[string]bool{"environments.txt": false, "environments-all.txt": true} {
+		var b bytes.Buffer
+		if err := Environments(&b, c, all, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		sample.Golden(t, name, b.Bytes())
+	}
+}
