@@ -78,7 +78,7 @@ func inspect(s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Ev
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
 	ghost.CountSteps(e.Growth, &d.Steps)
-	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth)
+	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.Trace.Len() > 0 { // else nothing is known of a peak
 		peak := look(s, t, uses, "peak", t.PeakActive.Event)
 		e.Peak = peak.scene()

@@ -415,7 +415,11 @@ func TestLate(t *testing.T) {
 		if all := ghost.Find(s, tl); len(all) > 0 {
 			t.Errorf("grows: %+v", all)
 		}
-		return ghost.FindLate(s, tl, &st)
+		late := ghost.FindLate(s, tl, &st)
+		if got := ghost.OneOffs(s, tl, nil, late); late != nil && len(got) > 0 {
+			t.Errorf("both late and no accusation: %+v", got)
+		}
+		return late
 	}
 	places := map[int]int{9: 0, 19: 2, 31: 1, 44: 3, 55: 0}
 	got := run(func(lap int) int {
@@ -447,7 +451,7 @@ func TestOneOffs(t *testing.T) {
 		})
 	}))
 	tl := timeline.Build(s, 0)
-	got := ghost.OneOffs(s, tl, ghost.Find(s, tl))
+	got := ghost.OneOffs(s, tl, ghost.Find(s, tl), nil)
 	if len(got) != 1 || got[0].Bytes != 300*mib || got[0].Count != 1 || tl.Trace.At(got[0].First).Size != 300*mib {
 		t.Errorf("%+v, want the one of 300 MiB: weights and optimizer state are made to stay", got)
 	}

@@ -23,15 +23,21 @@ const (
 	oneOffShare = 0.05
 )
 
-// OneOffs lists large survivors that no growth has, most bytes first. Parameters, optimizer
-// state and what was allocated without Python frames are left out.
-func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth) []OneOff {
+// OneOffs lists large survivors that no growth has and that do not wait for Python's collector
+// (late, nil for none), most bytes first. Parameters, optimizer state and what was allocated
+// without Python frames are left out.
+func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late *Late) []OneOff {
 	c := newCode(s)
 	horizon := int32(t.Trace.Len() - 1)
-	grows := map[snapshot.StackID]bool{}
+	accused := map[snapshot.StackID]bool{}
 	for i := range growths {
 		for _, stack := range growths[i].Stacks {
-			grows[stack] = true
+			accused[stack] = true
+		}
+	}
+	if late != nil {
+		for _, stack := range late.Stacks {
+			accused[stack] = true
 		}
 	}
 	byStack := map[snapshot.StackID]*OneOff{}
@@ -50,7 +56,7 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth) []One
 	}
 	out := []OneOff{}
 	for stack, o := range byStack {
-		if !grows[stack] && float64(o.Bytes) >= oneOffShare*float64(t.Final.Active) && c.sort(stack)&(ofModel|nameless) == 0 {
+		if !accused[stack] && float64(o.Bytes) >= oneOffShare*float64(t.Final.Active) && c.sort(stack)&(ofModel|nameless) == 0 {
 			out = append(out, *o)
 		}
 	}

@@ -35,7 +35,8 @@ by itself, another one with --recorder.
 For each ghost: the variable, attribute or closure cell that keeps it, how much it keeps and
 by how much it grows, the chain of references that leads to it, what letting go of it frees
 (nothing else keeps that part), and a fix. Then who holds the rest, as it should be, and what
-could not be joined: all add up to the allocated bytes.`,
+could not be joined: all add up to the allocated bytes. From a snapshot alone: what grows, and
+what large memory stays without growing, which is no ghost by itself.`,
 		Example: `  snapana ghosts run.pickle
   snapana ghosts snapshot.pickle --recorder run.snapana
   snapana ghosts run.pickle --before yesterday.snapana

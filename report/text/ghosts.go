@@ -55,6 +55,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	p.holderRows("Other holders: they do not grow, or it cannot be told", v.Others)
 	p.holderRows("Held as it should be", v.Normal)
 	p.holderRows("Not joined", v.Apart)
+	p.holderRows("Large, made in the trace and not growing: no ghost by itself", v.OneOffs)
 	if v.Closing != "" || len(v.Notes) > 0 {
 		p.line("")
 	}

@@ -27,6 +27,7 @@ type Holders struct {
 	Others   []HolderRow
 	Normal   []HolderRow
 	Apart    []HolderRow // what could not be joined
+	OneOffs  []HolderRow // of a snapshot alone: large, and not growing
 	Closing  string      // how the sum closes
 	Notes    []string
 }
@@ -52,10 +53,11 @@ type HolderRow struct {
 
 // How much is shown of each list.
 const (
-	mostGhosts = 20
-	mostRows   = 12
-	mostSites  = 3
-	mostText   = 300
+	mostGhosts  = 20
+	mostRows    = 12
+	mostSites   = 3
+	mostOneOffs = 5
+	mostText    = 300
 )
 
 // NewHolders puts the holders of a result in words. Holders below min bytes are summed up,
@@ -393,8 +395,29 @@ func (b *holderWords) inferred() {
 	default:
 		v.Status, v.Headline, v.Mark = verdict.Healthy, "No ghost: no loop of the trace leaves more memory behind each time.", "from the snapshot alone"
 	}
+	b.oneOffs()
 	v.Notes = append(v.Notes, "A snapshot says where memory was allocated, not who keeps it. For proof run the program with the recorder: "+
 		"`snapana recorder > snapana_recorder.py`, then `python -m snapana_recorder train.py`; it writes a .snapana file beside the snapshot.")
+}
+
+// oneOffs lists large memory that stays and does not grow. A recorder's file names its holders,
+// so it is listed for a snapshot alone.
+func (b *holderWords) oneOffs() {
+	for i := range b.r.Devices {
+		d := &b.r.Devices[i]
+		for _, o := range d.OneOffs {
+			row := HolderRow{Bytes: o.Bytes, Text: "made at a place that was not recorded", Note: many(o.Count, "block")}
+			if site := attribution.Site(b.r.Snapshot, o.Stack); site != "" {
+				row.Text = "made at " + clean(site)
+			}
+			if len(b.r.Devices) > 1 {
+				row.Text += ", " + DeviceName(d.Timeline.Device)
+			}
+			b.v.OneOffs = append(b.v.OneOffs, row)
+		}
+	}
+	slices.SortStableFunc(b.v.OneOffs, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	b.v.OneOffs = b.v.OneOffs[:min(len(b.v.OneOffs), mostOneOffs)]
 }
 
 func hasTrace(r *analyze.Result) bool {
