@@ -47,7 +47,7 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 			if err != nil {
 				return err
 			}
-			s, err := serve.New(result)
+			s, err := serve.New(result, serve.DefaultBytes)
 			if err != nil {
 				return err
 			}

@@ -26,8 +26,8 @@ import (
 	"snapana/report/internal/detail"
 )
 
-// pageBytes bounds the page. Nobody mails it, so it may have more than a report.
-const pageBytes = 64 << 20
+// DefaultBytes bounds the page. Nobody mails it, so it may have more than a report.
+const DefaultBytes = 64 << 20
 
 // grace is how long requests have to end when the server stops.
 const grace = 2 * time.Second
@@ -40,10 +40,10 @@ type Server struct {
 	busy    chan struct{} // has room for the windows that are made at a time
 }
 
-// New makes the page on r, with a new token.
-func New(r *analyze.Result) (*Server, error) {
+// New makes the page on r, in at most size bytes as html.Write does, with a new token.
+func New(r *analyze.Result, size int) (*Server, error) {
 	var page bytes.Buffer
-	windows, err := html.WriteServed(&page, r, pageBytes)
+	windows, err := html.WriteServed(&page, r, size)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 // start serves a small trace and gives the address of its page.
 func start(t *testing.T) string {
 	t.Helper()
-	s, err := serve.New(analyze.Run(buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})), analyze.Options{NoReplay: true}))
+	s, err := serve.New(analyze.Run(buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})), analyze.Options{NoReplay: true}), serve.DefaultBytes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func categoryNames() []string {
 
 // Pack packs the devices of r in at most size bytes of text. It gives nil when nothing fits.
 func Pack(r *analyze.Result, size int) (*Packed, error) {
-	return pack(r, size, newSources(r), newStacks)
+	return pack(r, size, room, newSources(r), newStacks)
 }
 
 func newSources(r *analyze.Result) []source {
@@ -37,7 +37,7 @@ func newSources(r *analyze.Result) []source {
 	return sources
 }
 
-func pack(r *analyze.Result, size int, sources []source, tables func(*snapshot.Snapshot) *stacks) (*Packed, error) {
+func pack(r *analyze.Result, size int, room most, sources []source, tables func(*snapshot.Snapshot) *stacks) (*Packed, error) {
 	lives := 0
 	for i := range sources {
 		lives += len(sources[i].Timeline.Lives)

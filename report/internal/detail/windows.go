@@ -14,6 +14,10 @@ import (
 // more is so long that a column of a picture covers more events than a moment of Rest.
 const windowLives = 100_000
 
+// servedLives bounds a page that can ask for more, of a trace that has more than room in any
+// case: the page joins its own lives with each window.
+const servedLives = 100_000
+
 // Window is what a page that was served leaves out of a part of the trace. It travels as
 //
 //	length of the header as uint32, little-endian | header | columns
@@ -33,8 +37,8 @@ type Window struct {
 	Lives Lives `json:"lives"` // none of these is in the page
 }
 
-// Windows gives what a page leaves out. It is safe for concurrent use. For each life that is
-// left out it keeps 9 bytes.
+// Windows gives what a page leaves out. It is safe for concurrent use. For a trace of which not
+// all is in the page it keeps 9 bytes for each life.
 type Windows struct {
 	devices []windowed
 	stacks  *stacks // of all lives: it does not change any more
@@ -50,7 +54,14 @@ type windowed struct {
 func PackServed(r *analyze.Result, size int) (*Packed, *Windows, error) {
 	v := &Windows{}
 	sources := newSources(r)
-	p, err := pack(r, size, sources, func(s *snapshot.Snapshot) *stacks {
+	m, lives := room, 0
+	for i := range sources {
+		lives += len(sources[i].Timeline.Lives)
+	}
+	if lives > m.lives {
+		m.lives = servedLives
+	}
+	p, err := pack(r, size, m, sources, func(s *snapshot.Snapshot) *stacks {
 		v.stacks = newStacks(s)
 		for i := range sources {
 			for k := range sources[i].Timeline.Lives {
