@@ -104,7 +104,7 @@ could not be written, or the system refused.`,
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newWhatif(), newPlot(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(), newCompletion(root))
+	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(), newCompletion(root))
 	return root
 }
 

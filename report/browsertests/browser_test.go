@@ -81,9 +81,9 @@ type settings struct {
 // page is an open report.
 type page struct {
 	testing.TB
-	ctx    context.Context
-	result *analyze.Result
-	path   string
+	ctx     context.Context
+	result  *analyze.Result
+	address string
 
 	mu       sync.Mutex
 	faults   []string // errors and warnings of the console, exceptions, dialogs
@@ -104,10 +104,16 @@ func open(t testing.TB, r *analyze.Result, set settings) *page {
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return visit(t, r, (&url.URL{Scheme: "file", Path: path}).String(), set)
+}
+
+// visit opens the report on r that is at an address.
+func visit(t testing.TB, r *analyze.Result, address string, set settings) *page {
+	t.Helper()
 	tab, closeTab := chromedp.NewContext(chromium)
 	ctx, cancel := context.WithTimeout(tab, 3*time.Minute)
 	t.Cleanup(func() { cancel(); closeTab() })
-	p := &page{TB: t, ctx: ctx, result: r, path: path}
+	p := &page{TB: t, ctx: ctx, result: r, address: address}
 	p.run() // opens the tab
 	if err := chromedp.Listen(ctx, p.hear); err != nil {
 		t.Fatal(err)
@@ -121,7 +127,7 @@ func open(t testing.TB, r *analyze.Result, set settings) *page {
 		command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(set.width), Height: int64(set.height), DeviceScaleFactor: 1, Mobile: set.phone}),
 		p.scheme(set.dark),
 		command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: set.noScript}),
-		chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()))
+		chromedp.Navigate(address))
 	if !set.noScript {
 		p.run(chromedp.WaitReady(chromedp.CSS("html.ready")))
 	}
@@ -162,7 +168,7 @@ func (p *page) hear(event any) {
 	case *cdppage.EventJavascriptDialogOpening:
 		p.faults = append(p.faults, "dialog: "+e.Message)
 	case *network.EventRequestWillBeSent:
-		if u := e.Request.URL; !strings.HasSuffix(u, "/report.html") && !strings.HasPrefix(u, "blob:") {
+		if u := e.Request.URL; u != p.address && !strings.HasPrefix(u, p.address+"window?") && !strings.HasPrefix(u, "blob:") {
 			p.requests = append(p.requests, u)
 		}
 	}

@@ -36,6 +36,9 @@ func policy() string {
 		hash(bundle), hash(styles()))
 }
 
+// ServedPolicy is the policy of WriteServed's page: it may ask its own server as well.
+func ServedPolicy() string { return policy() + "; connect-src 'self'" }
+
 func hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -58,6 +61,10 @@ func (p *page) leaveOut(live *detail.Packed) bool {
 	if say == "" {
 		return false
 	}
-	p.Notes = append([]note{{Badge: noteMissing, Text: say + " A larger --max-page has more."}}, p.Notes...)
+	more := " A larger --max-page has more."
+	if p.served {
+		more = " Zooming in asks for them."
+	}
+	p.Notes = append([]note{{Badge: noteMissing, Text: say + more}}, p.Notes...)
 	return true
 }

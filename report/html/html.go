@@ -36,16 +36,32 @@ const slack = 4 << 10
 // Write writes the report on r, in at most size bytes as long as these are enough for the tables
 // and still pictures, which take less than 2 MiB. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result, size int) error {
+	return writePage(w, newPage(r), size, "", func(size int) (*detail.Packed, error) { return detail.Pack(r, size) })
+}
+
+// WriteServed writes the same page for a server: its script asks "window" beside the page for
+// what the page leaves out. The windows are nil where the page has nothing to zoom into.
+func WriteServed(w io.Writer, r *analyze.Result, size int) (*detail.Windows, error) {
+	var windows *detail.Windows
+	p := newPage(r)
+	p.Policy, p.served = ServedPolicy(), true
+	err := writePage(w, p, size, ` data-windows="window"`, func(size int) (live *detail.Packed, err error) {
+		live, windows, err = detail.PackServed(r, size)
+		return live, err
+	})
+	return windows, err
+}
+
+func writePage(w io.Writer, p *page, size int, attributes string, pack func(size int) (*detail.Packed, error)) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}
-	p := newPage(r)
 	var body bytes.Buffer
 	if err := t.Execute(&body, p); err != nil {
 		return fmt.Errorf("write html report: %w", err)
 	}
-	live, err := detail.Pack(r, size-body.Len()-len(script())-slack)
+	live, err := pack(size - body.Len() - len(script()) - slack)
 	if err != nil {
 		return fmt.Errorf("write html report: %w", err)
 	}
@@ -56,7 +72,7 @@ func Write(w io.Writer, r *analyze.Result, size int) error {
 		}
 	}
 	if live != nil {
-		body.WriteString(`<script type="application/octet-stream" id="snapana-data">`)
+		body.WriteString(`<script type="application/octet-stream" id="snapana-data"` + attributes + `>`)
 		body.Write(live.Text)
 		body.WriteString("</script>\n" + script())
 	}

@@ -36,6 +36,8 @@ type page struct {
 
 	Settings settings
 	Notes    []note
+
+	served bool // its script asks for what it leaves out
 }
 
 // badge is a status or severity: a word, a sign and a colour, never the colour alone.

@@ -24,6 +24,8 @@ export class Bands {
 	private readonly highest: Int32Array; // by chunk of at, the row of the highest total
 	private readonly lastEnd: Int32Array; // by chunk of rows, the latest end
 	rest: Rest | null = null;
+	/** The events after which no band is missing, though others have a rest. */
+	known = { first: 0, last: -1 };
 
 	/** Rows must be in order of birth. */
 	constructor(readonly born: Int32Array, readonly freed: Int32Array, readonly size: Float64Array) {
@@ -94,6 +96,11 @@ export class Bands {
 		return { event: Math.max(this.at[best], from), total: this.total[best] };
 	}
 
+	/** Whether no band is missing after any of the events first..last. */
+	knows(first: number, last: number): boolean {
+		return !this.rest || (first >= this.known.first && last <= this.known.last);
+	}
+
 	/** The first row that is born at an event or later. */
 	bornFrom(event: number): number {
 		let lo = 0, hi = this.n;
@@ -130,7 +137,7 @@ export interface Columns {
 	edges: Int32Array;
 	event: Int32Array;
 	total: Float64Array;
-	span: Int32Array | null; // row of the rest's moments
+	span: Int32Array | null; // row of the rest's moments, -1 where nothing is missing
 }
 
 /** Column i covers the events edges[i]..edges[i+1]-1 of a trace that has so many. */
@@ -152,7 +159,8 @@ export function columns(b: Bands, edges: Int32Array, events: number): Columns {
 		const best = b.highestIn(from, to);
 		out.event[i] = best.event;
 		out.total[i] = best.total;
-		if (b.rest) rest(b.rest, out, i, from, to);
+		if (!b.knows(from, to - 1)) rest(b.rest!, out, i, from, to);
+		else if (out.span) out.span[i] = -1;
 	}
 	return out;
 }

@@ -49,7 +49,7 @@ export function search(view: View): HTMLElement {
 			result.textContent = `${format.plural(stacks, "stack")}; at the cursor ${format.bytes(g.bytes)} in ${format.plural(g.count, "block")}, ${format.percent(g.bytes, all)} of active`;
 		}
 	};
-	view.listen(c => (c.has("search") || c.has("regex") || c.has("internals") || c.has("cursor")) && say());
+	view.listen(c => (c.has("search") || c.has("regex") || c.has("internals") || c.has("cursor") || c.has("detail")) && say());
 	document.addEventListener("keydown", e => {
 		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
 		e.preventDefault();
@@ -63,7 +63,7 @@ export function status(view: View): HTMLElement {
 	const line = el("p", { class: "sum cursor", "aria-live": "off" }), pinned = el("div", { class: "pinned-box", hidden: true });
 	const update = (c: Set<keyof State> | null) => {
 		const { dev, state } = view;
-		if (!c || c.has("cursor")) {
+		if (!c || c.has("cursor") || c.has("detail")) {
 			const t = dev.totals(state.cursor), rest = dev.restAt(state.cursor)?.reduce((a, b) => a + b, 0) ?? 0;
 			const step = dev.steps.first.findLastIndex(f => f <= state.cursor);
 			const parts: [string, number][] = [["reserved", t.reserved], ["active", t.active + rest], ["allocated", t.allocated + rest]];

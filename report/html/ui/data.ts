@@ -32,9 +32,21 @@ export interface Header {
 	devices: DeviceHeader[];
 }
 
+/** What a server gives of a part of the trace: Window of the contract. */
+export interface WindowHeader {
+	version: number;
+	first: number;
+	last: number;
+	all: boolean;
+	at: number;
+	all_at: boolean;
+	kinds: DeviceHeader["kinds"];
+	lives: DeviceHeader["lives"];
+}
+
 /** The data behind a header. */
-export class Packed {
-	constructor(readonly header: Header, private readonly body: Uint8Array) {}
+export class Packed<H = Header> {
+	constructor(readonly header: H, private readonly body: Uint8Array) {}
 
 	/** Reads a column of numbers, exact up to 2^53. */
 	read(c: Column): Float64Array {
@@ -73,9 +85,13 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 /** Inflates and splits the text of the page's data. */
 export async function load(text: string): Promise<Packed> {
 	const stream = new Blob([fromBase64(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
-	const all = new Uint8Array(await new Response(stream).arrayBuffer());
+	return unpack<Header>(new Uint8Array(await new Response(stream).arrayBuffer()));
+}
+
+/** Splits what was inflated. */
+export function unpack<H extends { version: number }>(all: Uint8Array<ArrayBuffer>): Packed<H> {
 	const n = new DataView(all.buffer).getUint32(0, true);
-	const header = JSON.parse(new TextDecoder().decode(all.subarray(4, 4 + n))) as Header;
+	const header = JSON.parse(new TextDecoder().decode(all.subarray(4, 4 + n))) as H;
 	if (header.version !== 1) throw new Error(`data of version ${header.version}, this page reads 1`);
 	return new Packed(header, all.subarray(4 + n));
 }

@@ -1,6 +1,6 @@
 // Every event of the trace, as far as the page has it.
 
-import { never } from "./bands";
+import { Bands, never } from "./bands";
 import { el, fill } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
@@ -21,6 +21,7 @@ export class Events implements Panel {
 	private readonly tall = el("div", { class: "tall" });
 	private readonly list = el("div", { class: "rows" });
 	private readonly about = el("p", { class: "hint" });
+	private built: Bands | null = null;
 	private keys: Float64Array | null = null; // event * 8 + type, rising
 	private rows!: Int32Array;
 	private filtered: Int32Array | null = null;
@@ -74,8 +75,9 @@ export class Events implements Panel {
 	}
 
 	private build(): void {
-		if (this.keys) return;
 		const d = this.view.dev, l = d.lives, r = d.ranges;
+		if (this.keys && this.built === l) return;
+		this.built = l;
 		const all: number[] = [], rows: number[] = [];
 		const add = (event: number, type: Type, row: number) => {
 			if (event < 0 || event === never) return;

@@ -15,12 +15,13 @@ import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { Tree } from "./tree";
 import { View } from "./view";
+import { Windows } from "./windows";
 import { devices } from "./devices";
 
 /** The views of the page by device, for the console and for tests. */
 interface Live { device: Device; view: View; timeline: Timeline; table: Table; ruler: Ruler; tabs: Tabs }
 
-function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number): Live {
+function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, server?: string): Live {
 	const device = new Device(packed, i, tables), view = new View(device, telling(device)), timeline = new Timeline(view);
 	const table = new Table(view), ruler = new Ruler(view);
 	const panels = [new Flame(view), new Tree(view), table, new Segments(view), ...(device.events ? [new Events(view), ruler] : [])];
@@ -32,7 +33,7 @@ function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number): L
 		},
 	}, "Copy as text");
 	place.classList.add("on");
-	place.append(device.events ? toolbar(view) : "", search(view), ...(device.events ? [timeline.element, new Minimap(view).element] : []), status(view), ...(device.events ? [keyHelp()] : []));
+	place.append(device.events ? toolbar(view) : "", search(view), ...(device.events ? [timeline.element, ...(server ? [new Windows(view, server, i).element] : []), new Minimap(view).element] : []), status(view), ...(device.events ? [keyHelp()] : []));
 	const tabs = new Tabs(view, "What is live at the cursor", panels, done);
 	place.append(tabs.element);
 	timeline.render();
@@ -40,14 +41,14 @@ function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number): L
 }
 
 async function start(): Promise<void> {
-	const text = document.getElementById("snapana-data")?.textContent;
+	const data = document.getElementById("snapana-data"), text = data?.textContent;
 	if (!text) return;
 	const packed = await load(text), tables = new Tables(packed), live: Live[] = [];
 	const show = (i: number) => {
 		const place = document.getElementById(`gpu${packed.header.devices[i].ordinal}-live`);
 		if (!place || live[i]) return;
 		try {
-			live[i] = mount(place, packed, tables, i);
+			live[i] = mount(place, packed, tables, i, data.dataset.windows);
 			place.closest("section")!.classList.add("is-live");
 		} catch (e) {
 			place.replaceChildren(el("p", { class: "empty" }, `The interactive view failed (${e}); the figures on this page are complete without it.`));

@@ -1,7 +1,7 @@
 // The history of one device, and what can be asked of it.
 
-import { Bands, firstAt, never } from "./bands";
-import { Mark, Packed, Place } from "./data";
+import { Bands, firstAt, never, Rest } from "./bands";
+import { DeviceHeader, Mark, Packed, Place, WindowHeader } from "./data";
 
 /** Where the code of a frame comes from. */
 export const enum Origin { Plumbing, Native, Library, Other, User }
@@ -67,6 +67,88 @@ export interface Totals { reserved: number; active: number; allocated: number; r
 
 export interface Segment { addr: number; size: number; place: number; live: number[]; active: number }
 
+interface Kinds { stack: Int32Array; rounded: Float64Array; requested: Float64Array; category: Int32Array; trust: Int32Array; place: Int32Array }
+
+/** Lives as columns, in order of birth. */
+interface Lives { kinds: Kinds; kind: Int32Array; addr: Float64Array; asked: Int32Array; born: Int32Array; freed: Int32Array; size: Float64Array }
+
+function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">): Lives {
+	const kinds = {
+		stack: p.ints(h.kinds.stack), rounded: p.read(h.kinds.rounded), requested: p.read(h.kinds.requested),
+		category: p.ints(h.kinds.category), trust: p.ints(h.kinds.trust), place: p.ints(h.kinds.place),
+	};
+	const kind = p.ints(h.lives.kind), n = kind.length;
+	const born = p.ints(h.lives.born), life = p.read(h.lives.life), gap = p.read(h.lives.gap), addr = p.read(h.lives.addr);
+	const freed = new Int32Array(n), asked = new Int32Array(n), size = new Float64Array(n);
+	const last = new Float64Array(kinds.stack.length);
+	for (let k = 0; k < n; k++) {
+		addr[k] = last[kind[k]] += addr[k];
+		size[k] = Math.max(kinds.rounded[kind[k]], 0);
+		freed[k] = life[k] ? born[k] + life[k] - 1 : never;
+		asked[k] = gap[k] === 0 ? freed[k] : gap[k] === 1 ? -2 : life[k] ? freed[k] - gap[k] + 2 : born[k] + gap[k] - 2;
+	}
+	return { kinds, kind, addr, asked, born, freed, size };
+}
+
+/** Joins lives, in order of birth. */
+function merge(a: Lives, b: Lives): Lives {
+	const n = a.kind.length + b.kind.length, k = a.kinds.stack.length;
+	const ints = (x: Int32Array, y: Int32Array) => {
+		const out = new Int32Array(x.length + y.length);
+		out.set(x);
+		out.set(y, x.length);
+		return out;
+	};
+	const floats = (x: Float64Array, y: Float64Array) => {
+		const out = new Float64Array(x.length + y.length);
+		out.set(x);
+		out.set(y, x.length);
+		return out;
+	};
+	const kinds = {
+		stack: ints(a.kinds.stack, b.kinds.stack), rounded: floats(a.kinds.rounded, b.kinds.rounded), requested: floats(a.kinds.requested, b.kinds.requested),
+		category: ints(a.kinds.category, b.kinds.category), trust: ints(a.kinds.trust, b.kinds.trust), place: ints(a.kinds.place, b.kinds.place),
+	};
+	const out: Lives = {
+		kinds, kind: new Int32Array(n), addr: new Float64Array(n), asked: new Int32Array(n), born: new Int32Array(n), freed: new Int32Array(n), size: new Float64Array(n),
+	};
+	for (let i = 0, x = 0, y = 0; i < n; i++) {
+		const second = x === a.kind.length || (y < b.kind.length && b.born[y] < a.born[x]);
+		const from = second ? b : a, row = second ? y++ : x++;
+		out.kind[i] = from.kind[row] + (second ? k : 0);
+		out.addr[i] = from.addr[row];
+		out.asked[i] = from.asked[row];
+		out.born[i] = from.born[row];
+		out.freed[i] = from.freed[row];
+		out.size[i] = from.size[row];
+	}
+	return out;
+}
+
+/** What is left of a rest when some of its lives have bands. */
+function without(r: Rest, l: Lives): Rest {
+	const n = r.event.length, sum = r.sum.slice();
+	const less: (Float64Array | undefined)[] = [];
+	for (let i = 0; i < l.kind.length; i++) {
+		const g = (less[r.groups.length > 1 ? l.kinds.category[l.kind[i]] : 0] ??= new Float64Array(n + 1));
+		g[firstAt(r.event, l.born[i])] += l.size[i];
+		g[firstAt(r.event, l.freed[i])] -= l.size[i];
+	}
+	const groups = r.groups.map((bytes, k) => {
+		const g = less[k];
+		if (!g) return bytes;
+		const left = new Float64Array(n);
+		let now = 0;
+		for (let s = 0; s < n; s++) {
+			now += g[s];
+			left[s] = bytes[s] - now;
+			sum[s] -= now;
+		}
+		return left;
+	});
+	return { edge: r.edge, event: r.event, groups, sum, total: r.total };
+}
+
 export class Device {
 	readonly ordinal: number;
 	readonly events: number;
@@ -75,11 +157,16 @@ export class Device {
 	readonly leftOut: { lives: number; of: number; ranges: number };
 	readonly steps: { unit: string; first: Int32Array; last: Int32Array; names: string[] };
 
-	readonly lives: Bands;
-	readonly kind: Int32Array;
-	readonly addr: Float64Array;
-	readonly asked: Int32Array; // the event at which the program freed a block
-	readonly kinds: { stack: Int32Array; rounded: Float64Array; requested: Float64Array; category: Int32Array; trust: Int32Array; place: Int32Array };
+	lives: Bands;
+	kind!: Int32Array;
+	addr!: Float64Array;
+	asked!: Int32Array; // the event at which the program freed a block
+	kinds!: Kinds;
+	/** A server gives what is left out where one looks. */
+	served = false;
+	private readonly page: Lives; // the lives that are always here
+	private pageRest: Rest | null = null;
+	private knownAt = -2; // an event after which nothing is missing
 
 	readonly ranges: Bands;
 	readonly rangeAddr: Float64Array;
@@ -97,30 +184,32 @@ export class Device {
 		this.leftOut = h.left_out;
 		this.steps = { unit: h.steps.unit, first: p.ints(h.steps.first), last: p.ints(h.steps.last), names: h.steps.names };
 		this.clock = { event: p.ints(h.clock.event), micros: p.read(h.clock.micros), exact: h.clock.exact };
-		this.kinds = {
-			stack: p.ints(h.kinds.stack), rounded: p.read(h.kinds.rounded), requested: p.read(h.kinds.requested),
-			category: p.ints(h.kinds.category), trust: p.ints(h.kinds.trust), place: p.ints(h.kinds.place),
-		};
-
-		const kind = this.kind = p.ints(h.lives.kind);
-		const n = kind.length;
-		const born = p.ints(h.lives.born), life = p.read(h.lives.life), gap = p.read(h.lives.gap);
-		const addr = this.addr = p.read(h.lives.addr);
-		const freed = new Int32Array(n), asked = this.asked = new Int32Array(n), size = new Float64Array(n);
-		const last = new Float64Array(this.kinds.stack.length);
-		for (let k = 0; k < n; k++) {
-			addr[k] = last[kind[k]] += addr[k];
-			size[k] = Math.max(this.kinds.rounded[kind[k]], 0);
-			freed[k] = life[k] ? born[k] + life[k] - 1 : never;
-			asked[k] = gap[k] === 0 ? freed[k] : gap[k] === 1 ? -2 : life[k] ? freed[k] - gap[k] + 2 : born[k] + gap[k] - 2;
-		}
-		this.lives = new Bands(born, freed, size);
+		this.page = readLives(p, h);
+		this.lives = this.have(this.page);
 		if (h.rest.event.len) this.setRest(p, i);
 
 		const rborn = p.ints(h.ranges.born), rlife = p.read(h.ranges.life);
 		this.ranges = new Bands(rborn, rborn.map((b, k) => (rlife[k] ? b + rlife[k] - 1 : never)), p.read(h.ranges.size));
 		this.rangeAddr = p.read(h.ranges.addr);
 		this.rangePlace = p.ints(h.ranges.place);
+	}
+
+	private have(l: Lives): Bands {
+		this.kinds = l.kinds;
+		this.kind = l.kind;
+		this.addr = l.addr;
+		this.asked = l.asked;
+		return new Bands(l.born, l.freed, l.size);
+	}
+
+	/** Takes in what the page leaves out of a part of the trace, in the place of what came before. */
+	adopt(p: Packed<WindowHeader>): void {
+		const h = p.header, more = readLives(p, h), rest = this.pageRest;
+		if (!rest) return;
+		this.lives = this.have(merge(this.page, more));
+		this.lives.rest = without(rest, more);
+		this.lives.known = h.all ? { first: h.first, last: h.last } : { first: 0, last: -1 };
+		this.knownAt = h.all_at ? h.at : -2;
 	}
 
 	private setRest(p: Packed, i: number): void {
@@ -131,7 +220,7 @@ export class Device {
 			for (const g of groups) sum[s] += g[s];
 			total[s] = sum[s] + this.lives.totalAt(event[s]);
 		}
-		this.lives.rest = { edge: p.ints(r.edge), event, groups, sum, total };
+		this.lives.rest = this.pageRest = { edge: p.ints(r.edge), event, groups, sum, total };
 	}
 
 	get hasTimes(): boolean {
@@ -177,7 +266,7 @@ export class Device {
 	 * moments of the rest, and elsewhere that of the nearest. */
 	restAt(event: number): Float64Array | null {
 		const r = this.lives.rest;
-		if (!r) return null;
+		if (!r || event === this.knownAt || this.lives.knows(event, event)) return null;
 		const s = Math.min(Math.max(firstAt(r.edge, event + 1) - 1, 0), r.event.length - 1);
 		return Float64Array.from(r.groups, g => g[s]);
 	}

@@ -31,7 +31,7 @@ export class Tabs {
 		const bar = el("div", { role: "tablist", class: "tabs", "aria-label": label, keydown: (e: KeyboardEvent) => this.key(e) }, ...this.buttons);
 		this.element = el("div", { class: "panels" }, el("div", { class: "tab-bar" }, bar, after), ...panels.map(p => p.element));
 		view.listen(changed => {
-			if (panels[this.current].needs.some(k => changed.has(k))) panels[this.current].render();
+			if (changed.has("detail") || panels[this.current].needs.some(k => changed.has(k))) panels[this.current].render();
 		});
 		this.show(0);
 		resized(this.element, () => panels[this.current].render());

@@ -163,7 +163,7 @@ function addRest(b: Bands, cols: Columns, p: Paint, sums: (Float64Array | null)[
 		const sum = (sums[p.restGroup(category)] ??= new Float64Array(n + 1));
 		let before = 0;
 		for (let c = 0; c < n; c++) {
-			const v = bytes[cols.span![c]];
+			const v = cols.span![c] < 0 ? 0 : bytes[cols.span![c]];
 			sum[c] += v - before;
 			before = v;
 		}

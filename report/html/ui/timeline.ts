@@ -64,7 +64,7 @@ export class Timeline {
 	}
 
 	private update(changed: Set<keyof State>): void {
-		const picture: (keyof State)[] = ["mode", "colour", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pinned"];
+		const picture: (keyof State)[] = ["mode", "colour", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pinned", "detail"];
 		if (picture.some(k => changed.has(k))) this.render();
 		else this.overlay();
 	}
@@ -101,7 +101,7 @@ export class Timeline {
 	/** Decides on colours anew where something changed that they depend on. */
 	private paint(): void {
 		const { state } = this.view, card = css("card");
-		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, card];
+		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, state.detail, card];
 		if (painted.every((v, i) => v === this.painted[i])) return;
 		this.painted = painted;
 		this.scheme = state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
@@ -302,7 +302,9 @@ export class Timeline {
 		const merged = f.merged.reduce((a, b) => a + b, 0);
 		const words = [];
 		if (state.mode === "bands" && merged) words.push(`${format.plural(merged, "allocation")} ${merged === 1 ? "lies" : "lie"} on top, striped and summed by colour, since there are too many to draw one by one. Zoom in to see them.`);
-		if (dev.leftOut.lives && state.mode !== "reserved") words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page: they are in the sums, without a band. Closer than ${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} a column, their part is that of the nearest moment that is known.`);
+		const cols = this.columns!, left = dev.leftOut.lives > 0 && state.mode !== "reserved";
+		if (left && dev.served && !dev.lives.knows(cols.event[0], cols.event[cols.n - 1])) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, are in the sums, without a band as long as one does not zoom in.`);
+		if (left && !dev.served) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page: they are in the sums, without a band. Closer than ${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} a column, their part is that of the nearest moment that is known.`);
 		if (dev.leftOut.ranges) words.push(`${format.plural(dev.leftOut.ranges, "reserved range")} did not fit into this page.`);
 		this.note.textContent = words.join(" ");
 	}

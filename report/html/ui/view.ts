@@ -1,5 +1,6 @@
 // What a user looks at: the state that all parts of a device's view share.
 
+import { Packed, WindowHeader } from "./data";
 import { Device, Group } from "./model";
 
 export type Mode = "bands" | "stacked" | "reserved";
@@ -23,6 +24,8 @@ export interface State {
 	search: string;
 	regex: boolean;
 	internals: boolean;
+	/** How often a server gave more of the trace. */
+	detail: number;
 }
 
 /** Which stacks a search matches; null without a search. */
@@ -39,7 +42,7 @@ export class View {
 	constructor(readonly dev: Device, colour: ColourBy) {
 		this.state = {
 			mode: "bands", colour, axis: "event", x0: 0, x1: 1, lo: 0, hi: 0, cursor: start(dev), pinned: -1,
-			markA: -2, markB: -2, search: "", regex: false, internals: false,
+			markA: -2, markB: -2, search: "", regex: false, internals: false, detail: 0,
 		};
 		this.state.x1 = this.full();
 	}
@@ -133,6 +136,16 @@ export class View {
 	live(event = this.state.cursor): number[] {
 		const rows = this.dev.lives.liveAt(event), m = this.match;
 		return m ? rows.filter(r => m[this.dev.stackOf(r)]) : rows;
+	}
+
+	/** Takes in what a server gives. */
+	adopt(p: Packed<WindowHeader>): void {
+		const { dev, state } = this, { pinned } = state;
+		const born = pinned < 0 ? 0 : dev.lives.born[pinned], addr = pinned < 0 ? 0 : dev.addr[pinned];
+		dev.adopt(p);
+		let row = pinned < 0 ? dev.lives.n : dev.lives.bornFrom(born);
+		while (row < dev.lives.n && dev.lives.born[row] === born && dev.addr[row] !== addr) row++;
+		this.set({ detail: state.detail + 1, pinned: row < dev.lives.n && dev.lives.born[row] === born ? row : -1 });
 	}
 
 	/** Sums the matching rows that are live at an event. */

@@ -1,7 +1,6 @@
 package bands
 
 import (
-	"slices"
 	"sort"
 
 	"snapana/analyze/timeline"
@@ -108,14 +107,7 @@ func (x *Index) columns(edges []int) []Column {
 
 // alive calls f for each row, in order, that is live after any of the events first..last.
 func (x *Index) alive(first, last int, f func(row int32)) {
-	st := x.t.StateAt(first)
-	var old []int32
-	for i := range st.Segments {
-		old = append(old, st.Segments[i].Live...)
-	}
-	old = append(old, st.Outside...)
-	slices.Sort(old)
-	for _, row := range old {
+	for _, row := range live(x.t, first) {
 		f(row)
 	}
 	for row := x.bornFrom(first + 1); row < len(x.t.Lives) && int(x.t.Lives[row].Born) <= last; row++ {

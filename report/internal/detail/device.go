@@ -7,7 +7,6 @@ import (
 
 	"snapana/analyze"
 	"snapana/analyze/category"
-	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 	"snapana/report/internal/bands"
 	"snapana/snapshot"
@@ -36,13 +35,7 @@ type source struct {
 	*analyze.Device
 	s     *snapshot.Snapshot
 	index *bands.Index // made when something must be left out
-}
-
-// kind is a row of Kinds.
-type kind struct {
-	rounded, requested int64
-	stack, place       int32
-	category, trust    uint8
+	kept  []bool       // the lives that stayed, nil for all
 }
 
 func (src *source) write(w *writer, st *stacks, m most) Device {
@@ -55,6 +48,7 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 	src.steps(w, &d, m.marks)
 	src.clock(w, &d, m.knots)
 	keep := src.choose(m.lives)
+	src.kept = keep
 	r := newReserved(t)
 	src.lives(w, &d, st, r, keep)
 	r.write(w, &d, m.ranges)
@@ -154,15 +148,7 @@ func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []b
 			}
 		}
 	}
-	var (
-		rows  = make([]int32, 0, n) // of Lives
-		which = make([]int32, 0, n) // row of kinds by row of rows
-		moved = make([]int64, 0, n) // by row of rows, the address less that of the kind's last
-		kinds []kind
-		last  []int64 // address by kind
-	)
-	w.b = slices.Grow(w.b, 8*n)
-	index := map[kind]int32{}
+	list := newLifeList(n)
 	for i := range t.Lives {
 		if keep != nil && !keep[i] {
 			d.LeftOut.Lives++
@@ -170,50 +156,19 @@ func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []b
 		}
 		l := &t.Lives[i]
 		r.to(int(l.Born))
-		k := kind{rounded: l.Rounded, requested: l.Requested, stack: st.row(l.Stack, l.Born < 0), place: r.placeOf(l.Addr)}
-		if src.Categories != nil {
-			c, trust := src.Categories.Of(int32(i))
-			k.category, k.trust = uint8(c), uint8(trust)
-		}
-		row, ok := index[k]
-		if !ok {
-			row = int32(len(kinds))
-			index[k] = row
-			kinds, last = append(kinds, k), append(last, 0)
-		}
-		rows, which = append(rows, int32(i)), append(which, row)
-		moved = append(moved, int64(l.Addr)-last[row])
-		last[row] = int64(l.Addr)
+		list.add(l, int32(i), src.kind(i, st, r.placeOf(l.Addr)))
 	}
-	of := func(i int) *timeline.Life { return &t.Lives[rows[i]] }
-	d.Kinds = Kinds{
-		Stack:     w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].stack) }),
-		Rounded:   w.plain(len(kinds), func(i int) int64 { return kinds[i].rounded }),
-		Requested: w.plain(len(kinds), func(i int) int64 { return kinds[i].requested }),
-		Category:  w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].category) }),
-		Trust:     w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].trust) }),
-		Place:     w.plain(len(kinds), func(i int) int64 { return int64(kinds[i].place) }),
-	}
-	d.Lives = Lives{
-		Kind: w.plain(len(rows), func(i int) int64 { return int64(which[i]) }),
-		Born: w.deltas(len(rows), func(i int) int64 { return int64(of(i).Born) }),
-		Life: w.plain(len(rows), func(i int) int64 { return life(of(i).Born, of(i).Freed) }),
-		Gap:  w.plain(len(rows), func(i int) int64 { return gap(of(i)) }),
-		Addr: w.signed(len(rows), func(i int) int64 { return moved[i] }),
-	}
+	d.Kinds, d.Lives = list.write(w, t)
 }
 
-// gap is when the program freed a block, as Lives.Gap has it.
-func gap(l *timeline.Life) int64 {
-	switch {
-	case l.FreeRequested == timeline.PendingBefore:
-		return 1
-	case l.FreeRequested < 0 || l.FreeRequested == l.Freed:
-		return 0
-	case l.Freed < 0:
-		return 2 + int64(l.FreeRequested) - int64(l.Born)
+func (src *source) kind(i int, st *stacks, place int32) kind {
+	l := &src.Timeline.Lives[i]
+	k := kind{rounded: l.Rounded, requested: l.Requested, stack: st.row(l.Stack, l.Born < 0), place: place}
+	if src.Categories != nil {
+		c, trust := src.Categories.Of(int32(i))
+		k.category, k.trust = uint8(c), uint8(trust)
 	}
-	return 2 + int64(l.Freed) - int64(l.FreeRequested)
+	return k
 }
 
 func (src *source) rest(w *writer, d *Device, keep []bool, spans int) {

@@ -3,6 +3,7 @@ package detail
 import (
 	"snapana/analyze"
 	"snapana/analyze/category"
+	"snapana/snapshot"
 )
 
 // Packed is the data of a page.
@@ -25,15 +26,25 @@ func categoryNames() []string {
 
 // Pack packs the devices of r in at most size bytes of text. It gives nil when nothing fits.
 func Pack(r *analyze.Result, size int) (*Packed, error) {
+	return pack(r, size, room, newSources(r), newStacks)
+}
+
+func newSources(r *analyze.Result) []source {
 	sources := make([]source, len(r.Devices))
-	lives := 0
 	for i := range sources {
 		sources[i] = source{Device: &r.Devices[i], s: r.Snapshot}
-		lives += len(r.Devices[i].Timeline.Lives)
+	}
+	return sources
+}
+
+func pack(r *analyze.Result, size int, room most, sources []source, tables func(*snapshot.Snapshot) *stacks) (*Packed, error) {
+	lives := 0
+	for i := range sources {
+		lives += len(sources[i].Timeline.Lives)
 	}
 	scale := 1.0
 	for range tries {
-		w, st := &writer{}, newStacks(r.Snapshot)
+		w, st := &writer{}, tables(r.Snapshot)
 		d := &Data{Version: Version, Categories: categoryNames(), Devices: []Device{}}
 		for i := range sources {
 			m := room.times(scale / float64(len(sources)))

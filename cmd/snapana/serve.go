@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze"
+	"snapana/report/serve"
+)
+
+func newServe() *cobra.Command {
+	var (
+		in   inputFlags
+		port int
+		open bool
+	)
+	cmd := &cobra.Command{
+		Use:   "serve FILE",
+		Short: "Show the page of the report in a browser, with every allocation at hand",
+		Long: `serve analyses the snapshot in FILE (- for standard input), prints the address of the
+report's page and answers a browser on this machine until Ctrl-C. It is the page of
+report, but without a bound on what can be looked at: of a large trace the page asks
+for single allocations when one zooms in.
+
+The address is on 127.0.0.1 and has a random part. Who does not know it gets nothing,
+but who does can read the page: do not pass it on. Nothing is written.`,
+		Example: `  snapana serve snapshot.pickle
+  snapana serve --open snapshot.pickle
+  ssh -L 8321:127.0.0.1:8321 node snapana serve --port 8321 snapshot.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if port < 0 || port > 65535 {
+				return fmt.Errorf("--port is from 1 to 65535, or 0 for a free one, not %d", port)
+			}
+			l, err := serve.Listen(port)
+			if err != nil {
+				return written(err)
+			}
+			defer l.Close()
+			result, err := in.analyse(cmd, args[0], analyze.Options{})
+			if err != nil {
+				return err
+			}
+			s, err := serve.New(result, serve.DefaultBytes)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			url := s.URL(l)
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nCtrl-C stops.\n", url); err != nil {
+				return written(err)
+			}
+			if open {
+				if err := openBrowser(url); err != nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "snapana: no browser could be started (%s); open the address above\n", oneLine(err.Error()))
+				}
+			}
+			return written(s.Serve(ctx, l))
+		},
+	}
+	in.add(cmd)
+	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: a free one)")
+	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser")
+	return cmd
+}
+
+// openBrowser starts the system's browser and does not wait for it.
+func openBrowser(url string) error {
+	name, args := "xdg-open", []string{url}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
+	}
+	c := exec.Command(name, args...)
+	if err := c.Start(); err != nil {
+		return err
+	}
+	go c.Wait() // else it stays a zombie
+	return nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve prints an address that a browser can open, even where none starts, and ends well with
+// Ctrl-C.
+func TestServe(t *testing.T) {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir()) // without a browser
+	r, w := io.Pipe()
+	var stderr bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run([]string{"serve", "--open", filepath.Join("..", "..", "fixtures", "healthy.pickle")}, nil, w, &stderr)
+		w.Close()
+	}()
+	out := bufio.NewReader(r)
+	line, err := out.ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v: %d %s", err, <-code, &stderr)
+	}
+	go io.Copy(io.Discard, out)
+	resp, err := http.Get(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != 200 || !bytes.Contains(page, []byte("healthy.pickle")) {
+		t.Errorf("%s, %v, a page of %d bytes", resp.Status, err, len(page))
+	}
+	if err := self.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case c := <-code:
+		if c != exitOK {
+			t.Errorf("exit code %d: %s", c, &stderr)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Ctrl-C does not stop it")
+	}
+	if !strings.Contains(stderr.String(), "no browser could be started") {
+		t.Errorf("stderr has %q", &stderr)
+	}
+}

@@ -1,0 +1,125 @@
+// Package serve shows the page of report/html over loopback, with every allocation at hand: the
+// page asks for what it has no room for when a user zooms in.
+//
+// Others on the machine, and pages from the network in the same browser, must not read what a
+// snapshot tells. The server listens on 127.0.0.1 only. Its path begins with a random token,
+// without which it answers nothing. It refuses names of the host that are not its own, which
+// stops pages whose name is made to point here. It only reads, and it allows no other origin.
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"snapana/analyze"
+	"snapana/report/html"
+	"snapana/report/internal/detail"
+)
+
+// DefaultBytes bounds the page. Nobody mails it, so it may have more than a report.
+const DefaultBytes = 64 << 20
+
+// grace is how long requests have to end when the server stops.
+const grace = 2 * time.Second
+
+// Server is one page and the windows of its trace.
+type Server struct {
+	page    []byte
+	windows *detail.Windows // nil when the page has nothing to zoom into
+	token   string
+	busy    chan struct{} // has room for the windows that are made at a time
+}
+
+// New makes the page on r, in at most size bytes as html.Write does, with a new token.
+func New(r *analyze.Result, size int) (*Server, error) {
+	var page bytes.Buffer
+	windows, err := html.WriteServed(&page, r, size)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{page.Bytes(), windows, rand.Text(), make(chan struct{}, runtime.GOMAXPROCS(0))}, nil
+}
+
+// Listen takes a port of 127.0.0.1, a free one for port 0.
+func Listen(port int) (net.Listener, error) {
+	return net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+}
+
+// URL is the address of the page at a listener. Who knows it can read the page.
+func (s *Server) URL(l net.Listener) string {
+	return "http://" + l.Addr().String() + "/" + s.token + "/"
+}
+
+// Serve answers until ctx ends, and closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	server := &http.Server{
+		Handler:           s.Handler(port),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	stop := context.AfterFunc(ctx, func() {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		if server.Shutdown(late) != nil {
+			server.Close()
+		}
+	})
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// Handler answers requests to this port of the loopback.
+func (s *Server) Handler(port string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", html.ServedPolicy()+"; frame-ancestors 'none'")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		if r.Host != "127.0.0.1:"+port && r.Host != "localhost:"+port && (port != "80" || r.Host != "127.0.0.1" && r.Host != "localhost") {
+			http.Error(w, "this server is 127.0.0.1:"+port+" only", http.StatusMisdirectedRequest)
+			return
+		}
+		token, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
+			http.Error(w, "open the address that snapana printed", http.StatusNotFound)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "this server only reads", http.StatusMethodNotAllowed)
+			return
+		}
+		switch name {
+		case "":
+			h.Set("Content-Type", "text/html; charset=utf-8")
+			h.Set("Content-Length", strconv.Itoa(len(s.page)))
+			w.Write(s.page)
+		case "window":
+			s.window(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
