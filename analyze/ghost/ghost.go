@@ -75,6 +75,14 @@ type Growth struct {
 	births []int32 // the first survivor of each lap
 }
 
+// LikeFill reports whether a buffer that is being filled on purpose would look the same: next to
+// nothing else is freed meanwhile.
+func (g *Growth) LikeFill() bool { return g.Churn <= 0.05 }
+
+// LikeCache reports whether a cache that grows on purpose would look the same: a few tensors from
+// inside the model with each lap, and no training.
+func (g *Growth) LikeCache() bool { return g.InModule && !g.Trains && len(g.Stacks) <= 3 }
+
 // Find returns the growths of one device, most bytes first.
 func Find(s *snapshot.Snapshot, t *timeline.Timeline) []Growth {
 	out := findAt(s, t, int32(t.Trace.Len()-1))

@@ -146,18 +146,12 @@ func (r *Report) bounds(e *Evidence) {
 	}
 }
 
-// leaks reports whether a growth is more than a hint: other memory of the same laps is freed, so
-// that no buffer is being filled, and it is no cache of a generation in progress either.
-func leaks(g *ghost.Growth) bool {
-	return g.Churn > 0.05 && !(g.InModule && !g.Trains && len(g.Stacks) <= 3)
-}
-
 // ghosts takes away what loops leave behind and looks at the holes again.
 func (r *Report) ghosts(e *Evidence) {
 	grows := map[snapshot.StackID]bool{}
 	for i := range e.Growth {
-		if !leaks(&e.Growth[i]) {
-			continue
+		if g := &e.Growth[i]; g.LikeFill() || g.LikeCache() {
+			continue // no more than a hint
 		}
 		if len(grows) == 0 {
 			r.Ghosts.Top = i

@@ -46,12 +46,12 @@ func (j *judge) growth(e *Evidence) {
 		if g.Over {
 			f.Why = append(f.Why, "The loop ended before the trace did, and what it left stayed.")
 		}
-		if g.Churn > 0.05 {
+		if !g.LikeFill() {
 			f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.Churn))
 		} else {
 			f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
 		}
-		if growsOnPurpose(g) {
+		if g.LikeCache() {
 			f.Why = append(f.Why, "A cache that grows on purpose, like the key-value cache of a generation in progress, would look the same.")
 		}
 		if end > 0 {
@@ -131,15 +131,11 @@ func inTime(g *ghost.Growth, laps int64) string {
 	return ", about " + units.Micros(laps*g.LapTime)
 }
 
-// growsOnPurpose reports whether a cache could look the same: a few tensors from inside the
-// model with each iteration, and no training.
-func growsOnPurpose(g *ghost.Growth) bool { return g.InModule && !g.Trains && len(g.Stacks) <= 3 }
-
 func growthConfidence(g *ghost.Growth) Confidence {
 	switch {
-	case g.Churn <= 0.05:
+	case g.LikeFill():
 		return Low
-	case growsOnPurpose(g):
+	case g.LikeCache():
 		return Medium
 	case g.Laps >= 6 && g.Regular && g.Chance < 0.01:
 		return High
