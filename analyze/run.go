@@ -167,9 +167,9 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		case n > 0 || c.Residual != 0:
 			notes = append(notes, Note{Level: "problem", Count: n, Text: fmt.Sprintf("GPU %d: books do not balance: %s contradictions, residual %s.", t.Device, units.Count(n), units.Bytes(c.Residual))})
 		case t.Trace.Len() > 0 && s.Partial != nil:
-			notes = append(notes, Note{Level: "missing", Text: fmt.Sprintf("GPU %d: %s could be read. The state in the file is from after the events that are missing, so that its end here is that of the last event.", t.Device, events(t.Trace.Len()))})
+			notes = append(notes, Note{Level: "missing", Text: fmt.Sprintf("GPU %d: %s could be read. The state in the file is from after the events that are missing, so that its end here is that of the last event.", t.Device, units.Plural(t.Trace.Len(), "event"))})
 		case t.Trace.Len() > 0:
-			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: books balance over %s, residual 0 B.", t.Device, events(t.Trace.Len()))})
+			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: books balance over %s, residual 0 B.", t.Device, units.Plural(t.Trace.Len(), "event"))})
 		default:
 			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: the segments' own sums agree with their blocks.", t.Device)})
 		}
@@ -195,11 +195,4 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		notes = append(notes, Note{Level: "ok", Count: int64(n), Text: fmt.Sprintf("The file also has %s blocks of pinned host memory (%s).", units.Count(int64(n)), units.Bytes(bytes))})
 	}
 	return notes
-}
-
-func events(n int) string {
-	if n == 1 {
-		return "1 event"
-	}
-	return units.Count(int64(n)) + " events"
 }

@@ -80,7 +80,7 @@ func (r *Report) answer(e *Evidence) {
 			note := "replayed"
 			fits := yes(!row.StartFailed && row.Outcome.Serves(r.Event))
 			if row.New > 0 {
-				note = fmt.Sprintf("replayed: fails %s that the run served", requests(row.New))
+				note = fmt.Sprintf("replayed: fails %s that the run served", units.Plural(row.New, "request"))
 				fits = No
 			}
 			add("setting", "with "+name, fits, row.ReservedPeak, note)
@@ -113,11 +113,4 @@ func (r *Report) alone(add func(id, what string, fits Fits, bytes int64, note st
 	default:
 		add("alone", what, Yes, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
 	}
-}
-
-func requests(n int) string {
-	if n == 1 {
-		return "1 request"
-	}
-	return units.Count(int64(n)) + " requests"
 }

@@ -259,7 +259,7 @@ func (j *judge) fragmentation() {
 	f := verdict.Finding{ID: "fragmentation", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: idle, Heuristic: true,
 		Title: fmt.Sprintf("%s ran full while at least %s of what PyTorch had reserved was not in use.", upper(j.device()), units.Bytes(idle)),
 		Why: []string{fmt.Sprintf("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %s was ever live of the %s that was reserved.",
-			timesWord(d.NewRetries+d.NewOOMs), d.NewOOMs, units.Bytes(live), units.Bytes(reserved))},
+			units.Times(d.NewRetries+d.NewOOMs), d.NewOOMs, units.Bytes(live), units.Bytes(reserved))},
 		Next: []string{
 			"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; with a snapshot, `snapana whatif` tells what each setting would do.",
 			"Run `snapana report` on a snapshot for the blocks that keep the segments.",
@@ -282,13 +282,6 @@ func upper(s string) string {
 		return string(s[0]-'a'+'A') + s[1:]
 	}
 	return s
-}
-
-func timesWord(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return units.Count(n) + " times"
 }
 
 // most is the highest value of two counters in any sample.
@@ -358,13 +351,13 @@ func (j *judge) failures() {
 	d := j.Device
 	if d.NewOOMs > 0 {
 		j.note(verdict.Finding{ID: "oom", Severity: verdict.Error, Confidence: verdict.High,
-			Title: fmt.Sprintf("Out of memory %s on %s between the first sample and the last.", timesWord(d.NewOOMs), j.device()),
+			Title: fmt.Sprintf("Out of memory %s on %s between the first sample and the last.", units.Times(d.NewOOMs), j.device()),
 			Why:   []string{fmt.Sprintf("num_ooms rises by %s.", units.Count(d.NewOOMs))},
 			Next:  []string{"`snapana oom LOG` explains the message in the log."}})
 	}
 	if d.NewRetries > 0 {
 		j.note(verdict.Finding{ID: "retries", Severity: verdict.Info, Confidence: verdict.High,
-			Title: fmt.Sprintf("The device of %s was full %s: cudaMalloc failed, and PyTorch gave its cache back and tried again.", j.device(), timesWord(d.NewRetries)),
+			Title: fmt.Sprintf("The device of %s was full %s: cudaMalloc failed, and PyTorch gave its cache back and tried again.", j.device(), units.Times(d.NewRetries)),
 			Why:   []string{fmt.Sprintf("num_alloc_retries rises by %s. Each one stops the GPU.", units.Count(d.NewRetries))},
 			Next:  []string{"There is little room left: a smaller batch, or less fragmentation, makes it faster."}})
 	}
@@ -402,7 +395,7 @@ func (j *judge) conclude() {
 			Falling: "falls"}[t.Shape]
 		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", words[j.Live], j.device(), how, units.Bytes(t.Last))
 	case StatusUnknown:
-		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), samples(j.Device.Samples))
+		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), units.Plural(j.Device.Samples, "sample"))
 	default:
 		j.Headline = j.Findings[0].Title
 	}
@@ -415,25 +408,18 @@ func btoi(b bool) int {
 	return 0
 }
 
-func samples(n int64) string {
-	if n == 1 {
-		return "1 sample"
-	}
-	return units.Count(n) + " samples"
-}
-
 // notes says what limits the answer.
 func (j *judge) notes() {
 	d := j.Device
 	add := func(format string, args ...any) { j.Notes = append(j.Notes, fmt.Sprintf(format, args...)) }
 	if d.Restarts > 0 {
-		add("The program began again %s; only the last run is judged.", timesWord(int64(d.Restarts)))
+		add("The program began again %s; only the last run is judged.", units.Times(d.Restarts))
 	}
 	if d.PeakResets > 0 {
-		add("Peaks fall %s: reset_peak_memory_stats was called, so each is that of a part.", timesWord(int64(d.PeakResets)))
+		add("Peaks fall %s: reset_peak_memory_stats was called, so each is that of a part.", units.Times(d.PeakResets))
 	}
 	if d.SumResets > 0 {
-		add("Accumulated counters fall %s: reset_accumulated_memory_stats was called.", timesWord(int64(d.SumResets)))
+		add("Accumulated counters fall %s: reset_accumulated_memory_stats was called.", units.Times(d.SumResets))
 	}
 	if d.ResetBefore {
 		add("Accumulated counters were reset before the first sample: allocated - freed is not current.")

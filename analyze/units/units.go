@@ -56,6 +56,31 @@ func Count(n int64) string {
 	return s
 }
 
+// Plural prints n with its noun: "1 block", "2 000 blocks", "0 retries". A noun whose plural no rule
+// makes comes with it: Plural(n, "child", "children").
+func Plural[N int | int64](n N, noun string, plural ...string) string {
+	switch {
+	case n == 1:
+	case len(plural) > 0:
+		noun = plural[0]
+	case strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return Count(int64(n)) + " " + noun
+}
+
+// Times prints how often something happened: "once", "0 times", "2 000 times".
+func Times[N int | int64](n N) string {
+	if n == 1 {
+		return "once"
+	}
+	return Count(int64(n)) + " times"
+}
+
 // Percent prints part of whole, "-" when whole is zero.
 func Percent(part, whole int64) string {
 	if whole == 0 {

@@ -40,3 +40,23 @@ func TestCountPercentMicros(t *testing.T) {
 		}
 	}
 }
+
+func TestPlural(t *testing.T) {
+	for got, want := range map[string]string{
+		units.Plural(0, "block"):             "0 blocks",
+		units.Plural(1, "retry"):             "1 retry",
+		units.Plural(int64(2), "retry"):      "2 retries",
+		units.Plural(2, "other process"):     "2 other processes",
+		units.Plural(3, "batch"):             "3 batches",
+		units.Plural(1, "child", "children"): "1 child",
+		units.Plural(2, "child", "children"): "2 children",
+		units.Plural(2000, "event"):          "2\u202f000 events",
+		units.Times(0):                       "0 times",
+		units.Times(1):                       "once",
+		units.Times(int64(1000)):             "1\u202f000 times",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func settledLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) []string
 		return nil
 	}
 	return []string{fmt.Sprintf("Long-lived small blocks among short-lived large ones: %s of about %s, most from %s, stay in segments through which %s of about %s passed, each freed after about %s.",
-		plural(int(x.Blocks), "block"), units.Bytes(x.Size), siteOr(s, x.Stack), plural(int(x.Passed), "block"), units.Bytes(x.PassedSize), plural(x.PassedLife, "event"))}
+		units.Plural(x.Blocks, "block"), units.Bytes(x.Size), siteOr(s, x.Stack), units.Plural(x.Passed, "block"), units.Bytes(x.PassedSize), units.Plural(x.PassedLife, "event"))}
 }
 
 // rankLine says which stacks to do without.
@@ -39,12 +39,12 @@ func rankLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) []string {
 		return nil
 	}
 	if a := &steps[0]; a.Returned*4 >= 3*steps[1].Returned {
-		return []string{fmt.Sprintf("All %s of %s (%s) gone would return %s in %s.", plural(int(a.Blocks), "block"), siteOr(s, a.Stack),
-			units.Bytes(a.Bytes), units.Bytes(a.Returned), plural(a.Segments, "segment"))}
+		return []string{fmt.Sprintf("All %s of %s (%s) gone would return %s in %s.", units.Plural(a.Blocks, "block"), siteOr(s, a.Stack),
+			units.Bytes(a.Bytes), units.Bytes(a.Returned), units.Plural(a.Segments, "segment"))}
 	}
 	a, b := &steps[0], &steps[1]
-	return []string{fmt.Sprintf("All %s of %s and %s (%s) gone would return %s in %s.", plural(int(a.Blocks+b.Blocks), "block"), siteOr(s, a.Stack), siteOr(s, b.Stack),
-		units.Bytes(a.Bytes+b.Bytes), units.Bytes(b.Returned), plural(b.Segments, "segment"))}
+	return []string{fmt.Sprintf("All %s of %s and %s (%s) gone would return %s in %s.", units.Plural(a.Blocks+b.Blocks, "block"), siteOr(s, a.Stack), siteOr(s, b.Stack),
+		units.Bytes(a.Bytes+b.Bytes), units.Bytes(b.Returned), units.Plural(b.Segments, "segment"))}
 }
 
 // settings says which allocator setting helps, as far as a replay of the run proves it.
@@ -102,7 +102,7 @@ func pinLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) string {
 		blocks += int64(len(p.Lives))
 	}
 	return fmt.Sprintf("%s live blocks (%s) pin %s of free memory in %s; most come from %s.", units.Count(blocks), units.Bytes(live),
-		units.Bytes(sc.Frag.Split), plural(sc.Frag.PartlyUsed, "segment"), pinSite(s, t, sc))
+		units.Bytes(sc.Frag.Split), units.Plural(sc.Frag.PartlyUsed, "segment"), pinSite(s, t, sc))
 }
 
 // pinSite is the site whose blocks pin the most segments.
@@ -145,9 +145,9 @@ func (j *judge) fragmented(e *Evidence) {
 		}
 		f.Events = f.Events[:min(8, len(f.Events))]
 		f.Title = fmt.Sprintf("Fragmentation: %s of %s reserved lies free in segments that live blocks pin; the allocator ran into the device's limit %s.",
-			units.Bytes(sc.Frag.Split), units.Bytes(sc.Frag.Reserved), times(len(t.Retries)))
+			units.Bytes(sc.Frag.Split), units.Bytes(sc.Frag.Reserved), units.Times(len(t.Retries)))
 		f.Why = []string{
-			fmt.Sprintf("cudaMalloc was refused %s: the allocator gave back %s of its cache inside requests and tried again, which costs time.", times(len(t.Retries)), units.Bytes(released)),
+			fmt.Sprintf("cudaMalloc was refused %s: the allocator gave back %s of its cache inside requests and tried again, which costs time.", units.Times(len(t.Retries)), units.Bytes(released)),
 			pinLine(j.s, t, sc),
 		}
 		f.Why = append(append(f.Why, settledLine(j.s, t, sc)...), rankLine(j.s, t, sc)...)

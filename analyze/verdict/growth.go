@@ -38,7 +38,7 @@ func (j *judge) growth(e *Evidence) {
 			f.Title = fmt.Sprintf("Ghost tensors: %s more about every %d steps in %s, never freed; most is allocated at %s.", units.Bytes(g.PerLap), g.Every, loop, site)
 		}
 		f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
-			units.Count(g.Count), units.Bytes(g.Bytes), plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
+			units.Count(g.Count), units.Bytes(g.Bytes), units.Plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
 		f.Why = append(f.Why, g.Cause.Why...)
 		if g.Regular {
 			f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
@@ -159,7 +159,7 @@ func (j *judge) late(e *Evidence) {
 	}
 	f.Title = fmt.Sprintf("Freed late: memory of up to %d steps (%s) from %s waits and goes at once, as garbage in reference cycles does.", l.Steps, units.Bytes(l.Bytes), siteOr(j.s, l.Stacks[0]))
 	f.Why = []string{
-		fmt.Sprintf("%s allocations from %s outlived their steps, and were given back at %d moments, each time with those of several steps.", units.Count(l.Count), plural(len(l.Stacks), "stack"), l.Times),
+		fmt.Sprintf("%s allocations from %s outlived their steps, and were given back at %d moments, each time with those of several steps.", units.Count(l.Count), units.Plural(len(l.Stacks), "stack"), l.Times),
 		"Those moments lie at different places of the program, where its own code has no reason to free them: that is how Python's garbage collector frees objects that refer to each other.",
 		fmt.Sprintf("The most that went at once is %s of the peak of active memory (%s).", units.Percent(l.Bytes, e.Timeline.PeakActive.Bytes), units.Bytes(e.Timeline.PeakActive.Bytes)),
 	}

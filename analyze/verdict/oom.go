@@ -39,7 +39,7 @@ func (j *judge) around(e *Evidence) []string {
 	}
 	if r.Released.Segments > 0 {
 		why = append(why, fmt.Sprintf("Before it gave up, the allocator returned %s (%s) to the device: %s had been reserved.",
-			plural(r.Released.Segments, "free segment"), units.Bytes(r.Released.Bytes), units.Bytes(r.Before.Reserved)))
+			units.Plural(r.Released.Segments, "free segment"), units.Bytes(r.Released.Bytes), units.Bytes(r.Before.Reserved)))
 	}
 	if r.DeviceFree >= 0 {
 		why = append(why, fmt.Sprintf("The device itself had %s free, so that the largest request that could still succeed was one for %s.",
@@ -193,7 +193,7 @@ func (j *judge) leak(e *Evidence, f *Finding) {
 		f.Confidence = Medium
 	}
 	f.Title = fmt.Sprintf("Out of memory by growth: %s was asked for, and %s of the memory is what a loop leaves behind with every iteration.", units.Bytes(e.Failure.Requested), units.Bytes(g.Bytes))
-	f.Why = append(f.Why, fmt.Sprintf("%s (%s of active memory) grow with the loop in %s; most comes from %s.", plural(int(g.Blocks), "block"),
+	f.Why = append(f.Why, fmt.Sprintf("%s (%s of active memory) grow with the loop in %s; most comes from %s.", units.Plural(g.Blocks, "block"),
 		units.Percent(g.Bytes, e.Failure.After.Active), j.frame(top.Loop), siteOr(j.s, top.Stacks[0])),
 		"Without them the request would have been served.")
 	f.Next = []string{"Find the list, dict, closure or hook that collects these tensors: the finding on growth below has the evidence and what to do.", needLess}
@@ -208,7 +208,7 @@ func (j *judge) capacity(e *Evidence, f *Finding) {
 	}
 	if len(e.OOM.Live) > 0 {
 		g := e.OOM.Live[0]
-		f.Why = append(f.Why, fmt.Sprintf("The largest holder is %s with %s in %s.", siteOr(j.s, g.Stack), units.Bytes(g.Rounded), plural(int(g.Count), "block")))
+		f.Why = append(f.Why, fmt.Sprintf("The largest holder is %s with %s in %s.", siteOr(j.s, g.Stack), units.Bytes(g.Rounded), units.Plural(g.Count, "block")))
 	}
 	f.Next = []string{needLess, "Look at the largest live stacks at the OOM below: each is a place to save."}
 }
@@ -221,9 +221,9 @@ func (j *judge) plan(e *Evidence) []string {
 	}
 	from := siteOr(j.s, p.Sites[0].Stack)
 	if more := len(p.Sites) - 1; more > 0 {
-		from += " and " + plural(more, "other stack")
+		from += " and " + units.Plural(more, "other stack")
 	}
-	gives := fmt.Sprintf("that would return %s in %s", units.Bytes(p.Returned), plural(p.Segments, "segment"))
+	gives := fmt.Sprintf("that would return %s in %s", units.Bytes(p.Returned), units.Plural(p.Segments, "segment"))
 	if p.Hole > 0 {
 		gives = fmt.Sprintf("that would leave one free piece of %s", units.Bytes(p.Hole))
 	}
@@ -231,5 +231,5 @@ func (j *judge) plan(e *Evidence) []string {
 	if p.Fewest {
 		enough = "enough for the request; fewer blocks are not."
 	}
-	return []string{fmt.Sprintf("Or free %s (%s, from %s): %s, %s", plural(int(p.Blocks), "live block"), units.Bytes(p.Bytes), from, gives, enough)}
+	return []string{fmt.Sprintf("Or free %s (%s, from %s): %s, %s", units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes), from, gives, enough)}
 }

@@ -44,11 +44,7 @@ func newFailure(d *analyze.Device, axis view.Axis) *failureView {
 		v.Rows = append(v.Rows, row)
 	}
 	if p := &r.Plan; p.Blocks > 0 {
-		blocks := units.Count(p.Blocks) + " live blocks"
-		if p.Blocks == 1 {
-			blocks = "1 live block"
-		}
-		v.Plan = fmt.Sprintf("Without %s (%s) it would have been served", blocks, units.Bytes(p.Bytes))
+		v.Plan = fmt.Sprintf("Without %s (%s) it would have been served", units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes))
 		if m := view.Find(d, "oom"); m != nil {
 			v.Plan += ", most from " + view.ClipLeft(text(view.SiteOf(m)(p.Sites[0].Stack)), frameText)
 		}

@@ -95,11 +95,7 @@ func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, mos
 	case len(s.Live) == 0:
 		r.Free = "all free"
 	}
-	blocks := "1 block"
-	if n := len(s.Live); n != 1 {
-		blocks = units.Count(int64(n)) + " blocks"
-	}
-	r.Title = fmt.Sprintf("%#x: %s, %s live in %s, %s free", s.Addr, r.Size, units.Bytes(s.Active), blocks, units.Bytes(free))
+	r.Title = fmt.Sprintf("%#x: %s, %s live in %s, %s free", s.Addr, r.Size, units.Bytes(s.Active), units.Plural(len(s.Live), "block"), units.Bytes(free))
 	var d drawing
 	d.open("segment", r.Title)
 	d.blocks(t, ph, s, most, colours, titled)

@@ -74,7 +74,7 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		}
 	}
 	p := newPage(m, pageTitle(r, d, "Memory by category on"), fmt.Sprintf("Active bytes by category over %s; each column is the fullest moment in it. In brackets: at the peak of %s.",
-		events(t.Trace.Len()), units.Bytes(top)))
+		units.Plural(t.Trace.Len(), "event"), units.Bytes(top)))
 	layers = shown(layers)
 	keys := make([]key, len(layers))
 	for k := range layers {
@@ -135,13 +135,6 @@ func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	p.legend(append(keys, failureKeys(t)...))
 	p.stack(t, axis, layers, &areas{ends: ends, over: &usable, peak: mark{ends[most], top, "most "}})
 	return p
-}
-
-func events(n int) string {
-	if n == 1 {
-		return "1 event"
-	}
-	return units.Count(int64(n)) + " events"
 }
 
 // shown leaves out layers without any byte.

@@ -81,7 +81,7 @@ func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *colouring) []segme
 			continue
 		}
 		v := segment{size: seg.Size, note: fmt.Sprintf("%#x: %s, %s; %s live in %s, %s free", seg.Addr, units.Bytes(seg.Size),
-			view.Pool(seg.Kind, seg.Pool, seg.Stream, seg.Expandable), units.Bytes(seg.Active), blocks(len(seg.Live)), units.Bytes(seg.Size-seg.Active))}
+			view.Pool(seg.Kind, seg.Pool, seg.Stream, seg.Expandable), units.Bytes(seg.Active), units.Plural(len(seg.Live), "block"), units.Bytes(seg.Size-seg.Active))}
 		add := func(addr uint64, n int64, k kind, note string) {
 			if at := int64(addr - seg.Addr); addr >= seg.Addr && at < seg.Size && n > 0 {
 				v.pieces = append(v.pieces, piece{at, min(n, seg.Size-at), k, note})
@@ -99,13 +99,6 @@ func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *colouring) []segme
 		out = append(out, v)
 	}
 	return out
-}
-
-func blocks(n int) string {
-	if n == 1 {
-		return "1 block"
-	}
-	return units.Count(int64(n)) + " blocks"
 }
 
 // rows paints a row for each segment. Every row has a lowest height; the rest of the room goes by

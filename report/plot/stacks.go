@@ -60,13 +60,13 @@ func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analy
 	name, num := style(smallSize, view.ColourInk), style(smallSize, view.ColourMuted)
 	if more > 0 {
 		area.Max.Y -= 30
-		p.text(name, area.Min.X+4, area.Max.Y+18, "and "+plural(int64(more), "other stack", "other stacks")+" with "+tail)
+		p.text(name, area.Min.X+4, area.Max.Y+18, "and "+units.Plural(more, "other stack")+" with "+tail)
 	}
 	pitch := min(area.Dy()/max(len(bars), 1), 110)
 	thick := min(max((pitch-27)/len(moments), 6), 30)
 	for i, b := range bars {
 		y := area.Min.Y + i*pitch
-		p.text(name, area.Min.X+4, y+17, fitLeft(name, b.site+", "+plural(b.blocks, "block", "blocks"), p.width-2*margin))
+		p.text(name, area.Min.X+4, y+17, fitLeft(name, b.site+", "+units.Plural(b.blocks, "block"), p.width-2*margin))
 		label := units.Bytes(b.bytes[0]) + "  " + units.Percent(b.bytes[0], sums[0])
 		for k, bytes := range b.bytes[:len(moments)] {
 			if bytes > 0 {

@@ -29,7 +29,7 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	about := fmt.Sprintf("%s events. Peak: %s reserved, %s active.", units.Count(int64(t.Trace.Len())),
 		units.Bytes(t.PeakReserved.Bytes), units.Bytes(t.PeakActive.Bytes))
 	if n := len(t.OOMs); n > 0 {
-		about += fmt.Sprintf(" Out of memory: %s; the last request was for %s.", times(n), units.Bytes(t.OOMs[n-1].Requested))
+		about += fmt.Sprintf(" Out of memory: %s; the last request was for %s.", units.Times(n), units.Bytes(t.OOMs[n-1].Requested))
 	}
 	p := newPage(m, pageTitle(r, d, "Memory of"), about)
 
@@ -57,13 +57,6 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	g.Add(&history{t: t, axis: axis, points: view.Reduce(t.Curve, maxPoints), grid: view.ByteTicks(int64(float64(top)*1.12), 8)})
 	g.Draw(p.body(12))
 	return p
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return units.Count(int64(n)) + " times"
 }
 
 func area(c, edge color.RGBA) func(*page, image.Rectangle) {

@@ -70,13 +70,13 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		}
 		bad := ""
 		if row.Failures > 0 {
-			bad = plural(int64(row.Failures), "request fails", "requests fail")
+			bad = units.Plural(row.Failures, "request fails", "requests fail")
 		}
 		if row.Retries > 0 {
 			if bad != "" {
 				bad += ", "
 			}
-			bad += plural(row.Retries, "retry", "retries")
+			bad += units.Plural(row.Retries, "retry")
 		}
 		if bad != "" {
 			ink := num
@@ -118,11 +118,4 @@ func settingName(r *whatif.Row) string {
 		name += " (torch " + r.Needs + " or later)"
 	}
 	return name
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return units.Count(n) + " " + many
 }

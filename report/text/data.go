@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"snapana/analyze"
+	"snapana/analyze/units"
 	"snapana/report/internal/view"
 )
 
@@ -48,7 +49,7 @@ func notes(r *analyze.Result, n, width int) []string {
 			lines = append(lines[:2:2], view.Clip(lines[2], width-11)+"…")
 		}
 		if left := n - len(out); left < len(lines) || left == len(lines) && i < len(all)-1 {
-			return append(out, "... and "+count(len(all)-i, "more note")+", in the full report")
+			return append(out, "... and "+units.Plural(len(all)-i, "more note")+", in the full report")
 		}
 		for k, l := range lines {
 			if k > 0 {

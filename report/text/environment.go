@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"snapana/analyze/environment"
+	"snapana/analyze/units"
 	"snapana/report/internal/view"
 )
 
@@ -27,7 +28,7 @@ func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) e
 	}
 	switch {
 	case matter > 0:
-		p.line(p.paint(bold, fmt.Sprintf("%s known to matter for memory.", plural(matter, "difference is", "differences are"))))
+		p.line(p.paint(bold, fmt.Sprintf("%s known to matter for memory.", units.Plural(matter, "difference is", "differences are"))))
 	default:
 		p.line(p.paint(bold, "No difference that is known to matter for memory: look for one in the program and its data."))
 	}
@@ -53,7 +54,7 @@ func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) e
 	}
 	if !all {
 		p.line("")
-		more := plural(same-c.Single, "setting is the same", "settings are the same")
+		more := units.Plural(same-c.Single, "setting is the same", "settings are the same")
 		if c.Single > 0 {
 			more += fmt.Sprintf(", %d more are known of one run only", c.Single)
 		}

@@ -41,7 +41,7 @@ func (p *printer) account(l *ledger.Ledger, name string) {
 		p.line(fmt.Sprintf("          This is process %d.", l.PID))
 	}
 	if l.Untold > 0 {
-		p.line(fmt.Sprintf("          The driver does not tell the bytes of %s.", plural(l.Untold, "other process", "other processes")))
+		p.line(fmt.Sprintf("          The driver does not tell the bytes of %s.", units.Plural(l.Untold, "other process", "other processes")))
 	}
 }
 

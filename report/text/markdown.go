@@ -92,7 +92,7 @@ func markdownLedger(w io.Writer, r *analyze.Result, d *analyze.Device) {
 	}
 	fmt.Fprintln(w)
 	if n := len(r.Devices) - 1; n > 0 {
-		fmt.Fprintf(w, "The file has %s.\n\n", count(n, "more device"))
+		fmt.Fprintf(w, "The file has %s.\n\n", units.Plural(n, "more device"))
 	}
 }
 
@@ -108,7 +108,7 @@ func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when stri
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(g.Rounded), units.Percent(g.Rounded, sum), units.Count(g.Count), code(site))
 	}
 	if more > 0 {
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(other.Rounded), units.Percent(other.Rounded, sum), units.Count(other.Count), count(more, "more stack"))
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(other.Rounded), units.Percent(other.Rounded, sum), units.Count(other.Count), units.Plural(more, "more stack"))
 	}
 	fmt.Fprintln(w)
 }

@@ -31,7 +31,7 @@ type NVMLOptions struct {
 // NVML prints a reading of the driver: a table of devices, and of the processes on each.
 func NVML(w io.Writer, r *sidecar.Reading, o NVMLOptions) error {
 	p := newPrinter(w, o.Options)
-	p.line(p.paint(dim, fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", orUnknown(r.Driver), orUnknown(r.CUDA), orUnknown(r.NVML.NVML), count(len(r.Devices), "device"))))
+	p.line(p.paint(dim, fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", orUnknown(r.Driver), orUnknown(r.CUDA), orUnknown(r.NVML.NVML), units.Plural(len(r.Devices), "device"))))
 	p.failed(r.Errors)
 	for i := range r.Devices {
 		var history []int64
@@ -58,10 +58,10 @@ func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 	p.line(pad("", 8) + line)
 	var health []string
 	if number(g.ECCErrors) > 0 {
-		health = append(health, count(int(*g.ECCErrors), "uncorrected ECC error"))
+		health = append(health, units.Plural(*g.ECCErrors, "uncorrected ECC error"))
 	}
 	if number(g.Retired) > 0 {
-		health = append(health, count(int(*g.Retired), "retired page")+", which the device no longer uses")
+		health = append(health, units.Plural(*g.Retired, "retired page")+", which the device no longer uses")
 	}
 	if len(health) > 0 {
 		p.line(pad("", 8) + strings.Join(health, "; "))
@@ -123,7 +123,7 @@ func (p *printer) processes(all []sidecar.GPUProcess, total, used *int64, others
 			below, children := print(i, depth+1)
 			tree := number(q.Used) + below
 			if children > 0 && depth == 0 {
-				p.line(right("", 10) + right(units.Bytes(tree), 11) + share(p, tree, total) + fmt.Sprintf("  %d and its %s", q.PID, plural(children, "child", "children")))
+				p.line(right("", 10) + right(units.Bytes(tree), 11) + share(p, tree, total) + fmt.Sprintf("  %d and its %s", q.PID, units.Plural(children, "child", "children")))
 			}
 			sum, n = sum+tree, n+children+1
 		}
@@ -318,11 +318,4 @@ func number(n *int64) int64 {
 		return 0
 	}
 	return *n
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return units.Count(int64(n)) + " " + many
 }

@@ -25,7 +25,7 @@ const maxMessages = 20
 // figures, the split of the device's memory, the cause and what to do, then the others.
 func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
 	p := newPrinter(w, o.Options)
-	head := fmt.Sprintf("%s: %s", view.ClipLeft(view.Plain(r.Name), 60), count(int(r.Log.Messages), "out-of-memory message"))
+	head := fmt.Sprintf("%s: %s", view.ClipLeft(view.Plain(r.Name), 60), units.Plural(r.Log.Messages, "out-of-memory message"))
 	if n := len(r.Log.Groups); int64(n) != r.Log.Messages {
 		head += fmt.Sprintf(", %d different", n)
 	}
@@ -47,7 +47,7 @@ func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
 		p.oomOthers(r)
 	}
 	if r.Log.Dropped > 0 {
-		p.line("... and " + count(int(r.Log.Dropped), "more message") + " beyond the different ones that are kept")
+		p.line("... and " + units.Plural(r.Log.Dropped, "more message") + " beyond the different ones that are kept")
 	}
 	return p.w.Flush()
 }

@@ -46,10 +46,10 @@ func (p *printer) stateHead(a *attribution.Answer) {
 	if n := c.Inconsistent(); n == 0 && c.Residual == 0 {
 		p.line("books balance: " + p.paint(green, "yes") + ", residual 0 B")
 	} else {
-		p.line("books balance: " + p.paint(red, "no") + ", residual " + units.Bytes(c.Residual) + ", " + count(int(n), "contradiction"))
+		p.line("books balance: " + p.paint(red, "no") + ", residual " + units.Bytes(c.Residual) + ", " + units.Plural(n, "contradiction"))
 	}
 	if n := len(a.State.Outside); n > 0 {
-		p.line(count(n, "live block") + " in no known segment: the file contradicts itself")
+		p.line(units.Plural(n, "live block") + " in no known segment: the file contradicts itself")
 	}
 	if a.Snapshot.Partial != nil {
 		p.line(view.Clip("only a part of the file was read: "+view.Plain(a.Snapshot.Partial.Error()), p.width))
@@ -63,7 +63,7 @@ func when(a *attribution.Answer) string {
 	case t.Trace.Len() == 0:
 		return "the state of the dump; the file has no trace of this device"
 	case e < 0:
-		return "before the first of " + count(t.Trace.Len(), "event")
+		return "before the first of " + units.Plural(t.Trace.Len(), "event")
 	}
 	ev := t.Trace.At(e)
 	s := fmt.Sprintf("right after event %s of 0 to %s (%s", units.Count(int64(e)), units.Count(int64(t.Trace.Len()-1)), ev.Action)
@@ -139,7 +139,7 @@ func (p *printer) holders(a *attribution.Answer, top int) {
 func (p *printer) frames(frames []string, most int) {
 	for i, f := range frames {
 		if i == most-1 && len(frames) > most {
-			p.line(p.paint(dim, fmt.Sprintf("      ... and %s further out", count(len(frames)-i, "frame"))))
+			p.line(p.paint(dim, fmt.Sprintf("      ... and %s further out", units.Plural(len(frames)-i, "frame"))))
 			return
 		}
 		p.line("      " + p.paint(dim, view.ClipLeft(view.Plain(f), p.width-6)))
@@ -155,7 +155,7 @@ var noteWords = map[string]string{
 // rowNotes prints the first of a row's notes.
 func (p *printer) rowNotes(notes []attribution.Note) {
 	for _, n := range notes[:min(len(notes), 3)] {
-		tail := fmt.Sprintf(": %s in %s", units.Bytes(n.Bytes), count(int(n.Count), "block"))
+		tail := fmt.Sprintf(": %s in %s", units.Bytes(n.Bytes), units.Plural(n.Count, "block"))
 		text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(view.Plain(n.Text)), " ")
 		p.line("      " + p.paint(cyan, view.Clip(text, p.width-6-len([]rune(tail)))) + p.paint(dim, tail))
 	}

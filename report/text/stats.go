@@ -70,12 +70,12 @@ func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOption
 
 // statsFile says in a line what a file is.
 func statsFile(f *series.File) string {
-	s := view.ClipLeft(view.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + count(int(f.Info.Samples), "sample")
+	s := view.ClipLeft(view.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + units.Plural(f.Info.Samples, "sample")
 	if n := len(f.Judgements); n > 1 {
 		s += fmt.Sprintf(" of %d series", n)
 	}
 	if f.Info.Samples == 0 {
-		s = strings.Replace(s, "0 samples", count(int(f.Info.Readings), "reading"), 1) + " of the driver"
+		s = strings.Replace(s, "0 samples", units.Plural(f.Info.Readings, "reading"), 1) + " of the driver"
 	}
 	if len(f.Judgements) > 0 {
 		d := f.Judgements[0].Device
@@ -356,11 +356,11 @@ func (p *printer) statsChecks(r *series.Report, all bool) {
 		s := fmt.Sprintf("%s, %s: ", name, view.DeviceName(c.Device))
 		switch {
 		case differ == 0 && near == 0:
-			s += fmt.Sprintf("all %s that both know are equal.", count(same, "counter"))
+			s += fmt.Sprintf("all %s that both know are equal.", units.Plural(same, "counter"))
 		case differ == 0:
-			s += fmt.Sprintf("all %s that both know agree, %d of them within the rounding of print.", count(same+near, "counter"), near)
+			s += fmt.Sprintf("all %s that both know agree, %d of them within the rounding of print.", units.Plural(same+near, "counter"), near)
 		default:
-			s += fmt.Sprintf("%d of %s that both know differ.", differ, count(len(c.Rows), "counter"))
+			s += fmt.Sprintf("%d of %s that both know differ.", differ, units.Plural(len(c.Rows), "counter"))
 		}
 		s += fmt.Sprintf(" The moment is after event %s of the trace, %s.", units.Count(int64(c.Event)), c.Moment)
 		p.section("Joined", append([]string{s}, plain(c.Reasons)...), 10)
@@ -406,13 +406,13 @@ func (p *printer) statsData(r *series.Report, main *series.Judgement) {
 			out = append(out, pre+"The file ends early"+placeOf(f.Cut)+": "+f.Cut.Msg+".")
 		}
 		if f.Skipped > 0 {
-			out = append(out, fmt.Sprintf("%s%s could not be read, the first%s: %s.", pre, count(int(f.Skipped), "record"), placeOf(f.FirstSkipped), f.FirstSkipped.Msg))
+			out = append(out, fmt.Sprintf("%s%s could not be read, the first%s: %s.", pre, units.Plural(f.Skipped, "record"), placeOf(f.FirstSkipped), f.FirstSkipped.Msg))
 		}
 		if f.Odd > 0 {
-			out = append(out, fmt.Sprintf("%sLeft out: %s, the first%s: %s.", pre, count(int(f.Odd), "figure"), placeOf(f.FirstOdd), f.FirstOdd.Msg))
+			out = append(out, fmt.Sprintf("%sLeft out: %s, the first%s: %s.", pre, units.Plural(f.Odd, "figure"), placeOf(f.FirstOdd), f.FirstOdd.Msg))
 		}
 		if f.Foreign > 0 {
-			out = append(out, fmt.Sprintf("%sWithout counters: %s.", pre, count(int(f.Foreign), "record")))
+			out = append(out, fmt.Sprintf("%sWithout counters: %s.", pre, units.Plural(f.Foreign, "record")))
 		}
 	}
 	if len(out) > 0 {

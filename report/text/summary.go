@@ -26,8 +26,8 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	for _, t := range s.Traces {
 		events += t.Len()
 	}
-	fact("Contents", fmt.Sprintf("%s, %s, %s, %s", count(events, "event"), count(len(s.Segments), "segment"),
-		count(len(s.Blocks), "block"), count(s.Stacks.Len(), "stack")))
+	fact("Contents", fmt.Sprintf("%s, %s, %s, %s", units.Plural(events, "event"), units.Plural(len(s.Segments), "segment"),
+		units.Plural(len(s.Blocks), "block"), units.Plural(s.Stacks.Len(), "stack")))
 	fact("Recorded", recorded(s.HasTimes, s.HasStacks))
 	fact("Settings", settings(r))
 
@@ -37,7 +37,7 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 		p.device(r.Devices[i].Timeline)
 	}
 	if n := len(r.Devices) - most; n > 0 {
-		p.linef("... and %s", count(n, "more device"))
+		p.linef("... and %s", units.Plural(n, "more device"))
 	}
 	p.data(notes(r, 4, p.width))
 	return p.w.Flush()
@@ -51,8 +51,8 @@ func (p *printer) device(t *timeline.Timeline) {
 	if t.Trace.Len() == 0 {
 		p.line(p.paint(bold, view.DeviceName(t.Device)) + ": no trace")
 	} else {
-		p.linef("%s: %s%s, %s, %s", p.paint(bold, view.DeviceName(t.Device)), count(t.Trace.Len(), "event"), span,
-			count(len(t.OOMs), "out-of-memory event"), count(len(t.Retries), "retry"))
+		p.linef("%s: %s%s, %s, %s", p.paint(bold, view.DeviceName(t.Device)), units.Plural(t.Trace.Len(), "event"), span,
+			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry"))
 	}
 	p.line(p.paint(dim, pad("", 12)+right("reserved", 12)+right("active", 12)+right("allocated", 12)+right("requested", 12)))
 	row := func(name string, v ...int64) {
@@ -81,18 +81,6 @@ func writer(guess string) string {
 		return "unknown"
 	}
 	return "torch " + guess + " (from the keys that the file has)"
-}
-
-// count prints "1 event", "2 events", "0 retries".
-func count(n int, noun string) string {
-	if n != 1 {
-		noun = strings.TrimSuffix(noun, "y")
-		if strings.HasSuffix(noun, "retr") {
-			noun += "ie"
-		}
-		noun += "s"
-	}
-	return units.Count(int64(n)) + " " + noun
 }
 
 func recorded(times, stacks bool) string {

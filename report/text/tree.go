@@ -71,7 +71,7 @@ func (t *treePrinter) below(n *attribution.Node, depth int) {
 		}
 	}
 	if hidden > 0 {
-		t.node(small.Rounded, depth, fmt.Sprintf("... and %s", count(hidden, "smaller call")))
+		t.node(small.Rounded, depth, fmt.Sprintf("... and %s", units.Plural(hidden, "smaller call")))
 	}
 }
 

@@ -270,9 +270,9 @@ func (p *printer) stacks(d *analyze.Device, top *verdict.Finding, most int) {
 	}
 	for i, site := range view.Sites(groups) {
 		g := &groups[i]
-		row(g.Rounded, pad(view.Clip(view.ClipLeft(view.Plain(site), 80), room), room)+right(count(int(g.Count), "block"), 13))
+		row(g.Rounded, pad(view.Clip(view.ClipLeft(view.Plain(site), 80), room), room)+right(units.Plural(g.Count, "block"), 13))
 	}
 	if more > 0 {
-		row(other.Rounded, "... and "+count(more, "more stack"))
+		row(other.Rounded, "... and "+units.Plural(more, "more stack"))
 	}
 }

@@ -157,7 +157,7 @@ func ended(g *sidecar.GPU) *verdict.Finding {
 		return nil
 	}
 	f := &verdict.Finding{ID: "orphans", Severity: severity(bytes, g), Confidence: verdict.High, Bytes: bytes,
-		Title: fmt.Sprintf("%s that ended still have %s of the device.", count(len(gone)+len(zombies), "process", "processes"), units.Bytes(bytes))}
+		Title: fmt.Sprintf("%s that ended still have %s of the device.", units.Plural(len(gone)+len(zombies), "process"), units.Bytes(bytes))}
 	if gone != nil {
 		f.Confidence = verdict.Medium
 		f.Why = append(f.Why, "The driver lists processes that the system does not have: "+list(gone)+". They may have ended between the two questions; ask again.")
@@ -299,13 +299,6 @@ func value(n *int64) int64 {
 		return 0
 	}
 	return *n
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return units.Count(int64(n)) + " " + many
 }
 
 // list joins the first of several.

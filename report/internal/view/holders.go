@@ -127,7 +127,7 @@ func (b *holderWords) proven(h *holder.Result) {
 	}
 	v.Others, v.Normal = b.rows(v.Others, smallOthers), b.rows(v.Normal, smallNormal)
 	if more > 0 {
-		v.Notes = append(v.Notes, many(int64(more), "more ghost")+" with less memory.")
+		v.Notes = append(v.Notes, units.Plural(more, "more ghost")+" with less memory.")
 	}
 	for i := range h.Unproven {
 		v.Suspects = append(v.Suspects, b.unproven(h, &h.Unproven[i]))
@@ -144,7 +144,7 @@ func (b *holderWords) proven(h *holder.Result) {
 			v.Headline += "; something else keeps it too."
 		}
 		if n := len(v.Ghosts) + more; n > 1 {
-			v.Headline += fmt.Sprintf(" %s in all keep %s.", many(int64(n), "ghost"), units.Bytes(kept))
+			v.Headline += fmt.Sprintf(" %s in all keep %s.", units.Plural(n, "ghost"), units.Bytes(kept))
 		}
 		v.Mark = "seen in the process, and growing in the trace"
 		if first.Grown.Count == 0 {
@@ -172,7 +172,7 @@ func firstGhost(h *holder.Result) *holder.Holder {
 func (b *holderWords) rows(rows []HolderRow, small holder.Sum) []HolderRow {
 	rows = cut(rows)
 	if small.Count > 0 {
-		rows = append(rows, HolderRow{small.Bytes, fmt.Sprintf("%s of less than %s each", many(small.Count, "more holder"), units.Bytes(b.min)), ""})
+		rows = append(rows, HolderRow{small.Bytes, fmt.Sprintf("%s of less than %s each", units.Plural(small.Count, "more holder"), units.Bytes(b.min)), ""})
 	}
 	return rows
 }
@@ -181,7 +181,7 @@ func cut(rows []HolderRow) []HolderRow {
 	if len(rows) <= mostRows {
 		return rows
 	}
-	rest := HolderRow{Text: many(int64(len(rows)-mostRows+1), "more holder")}
+	rest := HolderRow{Text: units.Plural(len(rows)-mostRows+1, "more holder")}
 	for _, r := range rows[mostRows-1:] {
 		rest.Bytes += r.Bytes
 	}
@@ -194,7 +194,7 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 	fact := func(label, format string, args ...any) {
 		g.Facts = append(g.Facts, HolderFact{label, clean(fmt.Sprintf(format, args...))})
 	}
-	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), many(h.Count, "block"), many(int64(h.Tensors), "tensor"))
+	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"), units.Plural(h.Tensors, "tensor"))
 	if h.Graph.Bytes > 0 {
 		keeps += fmt.Sprintf(", and the autograd graphs behind them (%s)", units.Bytes(h.Graph.Bytes))
 	}
@@ -203,14 +203,14 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		if h.Kind == holder.Cycle {
 			noun = "cycle"
 		}
-		keeps += fmt.Sprintf(", by %s of this kind", many(int64(h.Objects), noun))
+		keeps += fmt.Sprintf(", by %s of this kind", units.Plural(h.Objects, noun))
 	}
 	fact("Keeps", "%s", keeps)
 	if h.Grown.Count > 0 {
 		fact("Grows", "by %s with every iteration of %s, %d so far", units.Bytes(h.PerLap), b.frame(h.Loop), h.Laps)
 	}
 	if h.Before.Count > 0 {
-		fact("Before", "%s (%s) in %s, now %s (%s)", many(h.Before.Count, "storage"), units.Bytes(h.Before.Bytes), r.Earlier, units.Count(h.Storage.Count), units.Bytes(h.Storage.Bytes))
+		fact("Before", "%s (%s) in %s, now %s (%s)", units.Plural(h.Before.Count, "storage"), units.Bytes(h.Before.Bytes), r.Earlier, units.Count(h.Storage.Count), units.Bytes(h.Storage.Bytes))
 	}
 	if h.Formerly != nil {
 		fact("", "then held by %s", h.Formerly)
@@ -265,10 +265,10 @@ func (b *holderWords) sites(stacks []holder.Site) []HolderRow {
 		return cmp.Or(cmp.Compare(bySite[y].Bytes, bySite[x].Bytes), strings.Compare(x, y))
 	})
 	var out []HolderRow
-	rest := HolderRow{Text: many(int64(len(names)-mostSites), "more site")}
+	rest := HolderRow{Text: units.Plural(len(names)-mostSites, "more site")}
 	for i, name := range names {
 		if i < mostSites || len(names) == mostSites+1 {
-			out = append(out, HolderRow{bySite[name].Bytes, name, many(bySite[name].Count, "block")})
+			out = append(out, HolderRow{bySite[name].Bytes, name, units.Plural(bySite[name].Count, "block")})
 			continue
 		}
 		rest.Bytes += bySite[name].Bytes
@@ -310,7 +310,7 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 	if h.Grown.Count > 0 && h.Steady {
 		what += ": the trace looks as if it grew, but it had as much in the dump before"
 	}
-	note := many(int64(h.Tensors), "tensor")
+	note := units.Plural(h.Tensors, "tensor")
 	return HolderRow{h.Bytes, clean(what), note}
 }
 
@@ -352,7 +352,7 @@ func (b *holderWords) apart(h *holder.Result) {
 	}
 	v.Apart = cut(v.Apart)
 	if h.Stray.Count > 0 {
-		v.Apart = append(v.Apart, HolderRow{h.Stray.Bytes, "storages whose address is in no allocated block: another allocator's, or freed since", many(h.Stray.Count, "storage")})
+		v.Apart = append(v.Apart, HolderRow{h.Stray.Bytes, "storages whose address is in no allocated block: another allocator's, or freed since", units.Plural(h.Stray.Count, "storage")})
 	}
 	v.Closing = strings.Join(closing, "; ")
 }
@@ -406,7 +406,7 @@ func (b *holderWords) oneOffs() {
 	for i := range b.r.Devices {
 		d := &b.r.Devices[i]
 		for _, o := range d.OneOffs {
-			row := HolderRow{Bytes: o.Bytes, Text: "made at a place that was not recorded", Note: many(o.Count, "block")}
+			row := HolderRow{Bytes: o.Bytes, Text: "made at a place that was not recorded", Note: units.Plural(o.Count, "block")}
 			if site := attribution.Site(b.r.Snapshot, o.Stack); site != "" {
 				row.Text = "made at " + clean(site)
 			}
@@ -427,12 +427,4 @@ func hasTrace(r *analyze.Result) bool {
 		}
 	}
 	return false
-}
-
-// many is a number with its noun.
-func many(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return units.Count(n) + " " + noun + "s"
 }
