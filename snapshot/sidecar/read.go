@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -38,37 +39,29 @@ func Open(path string, opt Options) (*File, error) {
 	return Read(f, path, opt)
 }
 
-// Read reads the records in r, as they are or inside gzip, zstd, xz or bzip2. A file that ends
+// Read reads the records in r, as they are or packed as snapshot.Unpack reads it. A file that ends
 // inside a record, or inside the compressed data, is no error: File.Truncated tells. Errors
 // about the data are *FormatError; errors of r are wrapped. name is for messages only.
 func Read(r io.Reader, name string, opt Options) (*File, error) {
-	f, err := read(r, opt)
-	if err == nil {
-		f.Name = filepath.Base(name)
-		return f, nil
+	f := &File{Name: filepath.Base(name)}
+	_, err := snapshot.Unpack(r, name, snapshot.Options{MaxBytes: opt.MaxBytes}, func(plain *bufio.Reader) error {
+		return f.read(plain, opt)
+	})
+	switch {
+	case errors.Is(err, snapshot.ErrTruncated):
+		f.Truncated = broken(0)
+	case err != nil:
+		return nil, err
 	}
-	var fe *FormatError
-	if errors.As(err, &fe) {
-		fe.Name = name
-		return nil, fe
-	}
-	return nil, fmt.Errorf("read %s: %w", name, err)
+	return f, nil
 }
 
-func read(r io.Reader, opt Options) (*File, error) {
-	plain, done, err := snapshot.Unpack(r, snapshot.Options{MaxBytes: opt.MaxBytes})
-	if errors.Is(err, snapshot.ErrTruncated) {
-		return &File{Truncated: broken(0)}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+func (f *File) read(plain io.Reader, opt Options) error {
 	in := &frames{r: plain}
-	if err := in.stranger(); err != nil {
-		return nil, err
+	err := in.stranger()
+	if err != nil {
+		return err
 	}
-	f := &File{}
 	unknown := map[string]int64{}
 	d := &decoder{c: newCursor(unknown)}
 	for err == nil {
@@ -97,9 +90,9 @@ func read(r io.Reader, opt Options) (*File, error) {
 	case errors.As(err, &fe) && opt.Partial && len(f.Runs) > 0:
 		f.Partial = fe
 	default:
-		return nil, err
+		return err
 	}
-	return f, nil
+	return nil
 }
 
 func isFault(err error) bool {
