@@ -111,10 +111,10 @@ func (j *judge) verdict(devices []Evidence) Verdict {
 		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse in the state: %s active of %s reserved. Without a trace, growth cannot be judged.",
 			units.Bytes(top.Final.Active), units.Bytes(top.Final.Reserved))
 	case top.Final.Active < top.PeakActive.Bytes/10*9:
-		v.Status, v.Headline = Healthy, fmt.Sprintf("Healthy: active memory peaks at %s (%s reserved) and comes back to %s.",
+		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %s (%s reserved) and comes back to %s.",
 			units.Bytes(top.PeakActive.Bytes), units.Bytes(top.PeakReserved.Bytes), units.Bytes(top.Final.Active))
 	default:
-		v.Status, v.Headline = Healthy, fmt.Sprintf("Healthy: active memory peaks at %s (%s reserved); no loop was seen to keep more and more.",
+		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %s (%s reserved); no loop was seen to keep more and more.",
 			units.Bytes(top.PeakActive.Bytes), units.Bytes(top.PeakReserved.Bytes))
 	}
 	return v
