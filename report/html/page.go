@@ -269,9 +269,6 @@ var (
 // notes lists problems first, then what is missing, then what is in order.
 func notes(r *analyze.Result) []note {
 	var problem, missing, ok []note
-	if err := r.Snapshot.Partial; err != nil {
-		problem = append(problem, note{Badge: noteProblem, Text: "only a part could be read: " + text(err.Error())})
-	}
 	for _, n := range r.Quality {
 		v := note{Text: text(n.Text)}
 		if n.Count > 0 {
@@ -288,9 +285,6 @@ func notes(r *analyze.Result) []note {
 			v.Badge = noteMissing
 			missing = append(missing, v)
 		}
-	}
-	for _, s := range r.Snapshot.Missing {
-		missing = append(missing, note{Badge: noteMissing, Text: text(s)})
 	}
 	all := append(append(problem, missing...), ok...)
 	if len(all) > maxNotes {

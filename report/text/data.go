@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"snapana/analyze"
 	"snapana/analyze/units"
@@ -23,14 +22,6 @@ func notes(r *analyze.Result, n, width int) []string {
 		default:
 			missing = append(missing, s)
 		}
-	}
-	for _, s := range plain(r.Snapshot.Missing) {
-		if !slices.Contains(missing, s) {
-			missing = append(missing, s)
-		}
-	}
-	if fault := r.Snapshot.Partial; fault != nil && len(problems) > 0 { // said once is enough
-		missing = slices.DeleteFunc(missing, func(s string) bool { return strings.Contains(s, view.Plain(fault.Error())) })
 	}
 	if len(r.Devices) > 1 && len(fine) > 1 {
 		sound := 0

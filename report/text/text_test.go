@@ -97,12 +97,13 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// TestNotes checks that nothing is said twice and that problems come first.
+// TestNotes checks that nothing is said twice, though the snapshot lists some of it too, and that
+// problems come first.
 func TestNotes(t *testing.T) {
 	r := sample.Result()
 	r.Snapshot.Missing = []string{"no times", "no stacks"}
 	r.Quality = []analyze.Note{
-		{Level: "missing", Text: "no times"}, {Level: "ok", Text: "all is well"}, {Level: "problem", Text: "a fault"},
+		{Level: "missing", Text: "no times"}, {Level: "missing", Text: "no stacks"}, {Level: "ok", Text: "all is well"}, {Level: "problem", Text: "a fault"},
 	}
 	want := []string{"problem: a fault", "all is well", "no times", "no stacks"}
 	if got := notes(r, 4, usualWidth); !slices.Equal(got, want) {
@@ -111,6 +112,17 @@ func TestNotes(t *testing.T) {
 	want = append(want[:2:2], "... and 2 more notes, in the full report")
 	if got := notes(r, 3, usualWidth); !slices.Equal(got, want) {
 		t.Errorf("in three lines: %q", got)
+	}
+}
+
+// TestStateOnly checks that a file without a trace, which has no peak, still says who holds its memory.
+func TestStateOnly(t *testing.T) {
+	r := sample.Result()
+	d := &r.Devices[0]
+	d.Moments = slices.DeleteFunc(d.Moments, func(m analyze.Moment) bool { return m.Name != "end" })
+	d.OOM, r.Verdict.Findings = nil, nil
+	if out := verdictOf(t, r, Options{}); !strings.Contains(out, "of GPU 0 in the dump's state") {
+		t.Errorf("nobody holds the memory:\n%s", out)
 	}
 }
 

@@ -219,7 +219,9 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 		}
 		if m := view.Find(d, moments[len(moments)-1]); m != nil && len(devices) <= 2 {
 			if note := elsewhere(&m.Frag); note != "" {
-				p.line(pad("", 22) + view.Clip(note, p.width-22))
+				for _, l := range wrap(note, p.width-22) {
+					p.line(pad("", 22) + l)
+				}
 			}
 		}
 	}
@@ -243,7 +245,8 @@ func elsewhere(f *fragmentation.Report) string {
 	return strings.Join(w, "; ")
 }
 
-// decisive is the moment that matters: the failure, the end when memory grows, or else the peak.
+// decisive is the moment that matters: the failure, the end when memory grows or nothing else is
+// known, or else the peak.
 func decisive(d *analyze.Device, top *verdict.Finding) (m *analyze.Moment, when string) {
 	if m = view.Find(d, "oom"); m != nil {
 		return m, "when it ran out"
@@ -251,7 +254,10 @@ func decisive(d *analyze.Device, top *verdict.Finding) (m *analyze.Moment, when 
 	if top != nil && (top.Status == verdict.Ghost || top.Status == verdict.Cached) {
 		return view.Find(d, "end"), "at the end"
 	}
-	return view.Find(d, "peak"), "at its peak"
+	if m = view.Find(d, "peak"); m != nil && d.Timeline.Trace.Len() > 1 {
+		return m, "at its peak"
+	}
+	return view.Find(d, "end"), "in the dump's state"
 }
 
 // stacks prints the most largest holders of a device's memory at the moment that matters.

@@ -83,6 +83,7 @@ func Result() *analyze.Result {
 		Quality: []analyze.Note{
 			{Level: "ok", Text: "blocks and events agree", Count: 0},
 			{Level: "missing", Text: "blocks from before the trace have no stack", Count: 2},
+			{Level: "missing", Text: "no Python stacks on backward threads: their memory has no site"},
 		},
 	}
 }
