@@ -63,14 +63,14 @@ func TestWidths(t *testing.T) {
 func TestScreenshots(t *testing.T) {
 	for _, name := range []string{"ghost", "fragmentation", "healthy"} {
 		r := golden(t, name)
-		for _, dark := range []bool{false, true} {
+		for look, dark := range map[string]bool{"light": false, "dark": true} {
 			for _, width := range []int{390, 1180, 1600} {
 				p := open(t, r, settings{width: width, height: 2200, dark: dark, phone: width < 500})
-				p.picture(fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{false: "light", true: "dark"}[dark]))
+				p.picture(fmt.Sprintf("%s-%d-%s", name, width, look))
 				if width == 1180 {
 					for _, tab := range []string{"Call tree", "Table", "Segments", "Events", "Compare"} {
 						p.do(`snapana.live[0].view.set({markA: 100, markB: 900}); snapana.live[0].tabs.open(%q); document.querySelector(".live").scrollIntoView()`, tab)
-						p.picture(fmt.Sprintf("%s-%s-%v", name, strings.ReplaceAll(tab, " ", "-"), dark))
+						p.picture(fmt.Sprintf("%s-%s-%s", name, strings.ReplaceAll(tab, " ", "-"), look))
 					}
 				}
 				p.quiet()
