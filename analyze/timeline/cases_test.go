@@ -8,7 +8,6 @@ import (
 	"snapana/analyze/timeline"
 	"snapana/fixtures/build"
 	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
 	"snapana/snapshot/columns"
 )
 
@@ -125,37 +124,16 @@ func TestEdited(t *testing.T) {
 			counted++ // no trace to break
 			continue
 		}
-		var broken columns.Events
-		old := s.Traces[0]
-		for i := range old.Len() {
-			e := *old.At(i)
-			switch rng.IntN(40) {
-			case 0:
-				continue
-			case 1:
-				*broken.Next() = e
-			case 2:
-				e.Addr = rng.Uint64() >> rng.IntN(64)
-			case 3:
-				e.Size = rng.Int64() >> rng.IntN(63)
-			case 4:
-				e.Size = -e.Size
-			case 5:
-				e.Addr = old.At(rng.IntN(old.Len())).Addr
-			case 6:
-				e.Action = snapshot.Action(rng.IntN(int(columns.NumActions)))
-			}
-			*broken.Next() = e
-		}
-		s.Traces[0] = columns.NewTrace(&broken, 0, broken.Len())
+		buildtest.Break(rng, s, 40)
+		events := s.Traces[0].Len()
 		tl := timeline.Build(s, 0)
 		if tl.Checks.Inconsistent() > 0 {
 			counted++
 		}
-		if n := len(tl.Curve); n == 0 || tl.Curve[n-1].Last != broken.Len()-1 {
+		if n := len(tl.Curve); n == 0 || tl.Curve[n-1].Last != events-1 {
 			t.Errorf("try %d: the curve does not reach the end", try)
 		}
-		for _, e := range []int{-1, tl.PeakActive.Event, tl.PeakReserved.Event, broken.Len() / 2, broken.Len()} {
+		for _, e := range []int{-1, tl.PeakActive.Event, tl.PeakReserved.Event, events / 2, events} {
 			st := tl.StateAt(e)
 			for i := range st.Segments {
 				checkTiling(t, tl, &st.Segments[i])

@@ -8,8 +8,6 @@ import (
 	"snapana/analyze/whatif"
 	"snapana/fixtures/build"
 	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
-	"snapana/snapshot/columns"
 )
 
 // TestBroken replays traces that are broken in many ways, and states too: nothing may fail, and
@@ -27,29 +25,7 @@ func TestBroken(t *testing.T) {
 		if len(s.Traces) == 0 || s.Traces[0].Len() < 20 {
 			continue
 		}
-		var broken columns.Events
-		old := s.Traces[0]
-		for i := range old.Len() {
-			e := *old.At(i)
-			switch rng.IntN(60) {
-			case 0:
-				continue
-			case 1:
-				*broken.Next() = e
-			case 2:
-				e.Addr = rng.Uint64() >> rng.IntN(64)
-			case 3:
-				e.Size = rng.Int64() >> rng.IntN(63)
-			case 4:
-				e.Addr = old.At(rng.IntN(old.Len())).Addr
-			case 5:
-				e.Action = snapshot.Action(rng.IntN(int(columns.NumActions)))
-			case 6:
-				e.Stream = old.At(rng.IntN(old.Len())).Stream
-			}
-			*broken.Next() = e
-		}
-		s.Traces[0] = columns.NewTrace(&broken, 0, broken.Len())
+		buildtest.Break(rng, s, 60)
 		for i := range s.Segments {
 			switch rng.IntN(40) {
 			case 0:
