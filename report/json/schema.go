@@ -29,6 +29,7 @@ func documents() []document {
 		{EnvironmentSchema, "compare-env --json", environmentDoc{}},
 		{GhostsSchema, "ghosts --json", ghostsDoc{}},
 		{NVMLSchema, "nvml --json", nvmlDoc{}},
+		{RanksSchema, "ranks --json", ranksDoc{}},
 	}
 }
 

@@ -1,0 +1,171 @@
+package ranks
+
+import (
+	"cmp"
+	"slices"
+
+	"snapana/analyze/verdict"
+)
+
+// Comparison puts the ranks of a run side by side.
+type Comparison struct {
+	// Ranks are in order of interest: the first that failed, the other failures, verdicts by how bad
+	// they are, and within one those furthest above the median first if they stand out, then by
+	// number. Files that could not be read come last.
+	Ranks []Rank
+	Read  int // how many could be read
+	// Medians of the peaks of those, in bytes.
+	MedianReserved, MedianActive int64
+	Groups                       []Group   // verdicts that ranks share, in the order of Ranks
+	Outliers                     []Outlier // furthest above the median first, 8 at most
+}
+
+// Group is a verdict with the ranks that have it for the same reason.
+type Group struct {
+	Status   verdict.Status
+	Headline string // of the first
+	Ranks    []int  // rows of Comparison.Ranks
+}
+
+// Outlier is a rank whose active peak lies so far above the median that chance is a poor reason: more
+// than 5% of it, and more than 3 standard deviations as the median absolute deviation estimates
+// them. Of fewer than 4 ranks none is.
+type Outlier struct {
+	Rank  int // row of Comparison.Ranks
+	Sites []Difference
+}
+
+// Difference is memory from one place that a rank has more of than others, in bytes at the peaks.
+type Difference struct {
+	Site          string
+	Bytes, Median int64
+}
+
+// Compare compares ranks, which may be in any order.
+func Compare(list []Rank) *Comparison {
+	c := &Comparison{Ranks: slices.Clone(list)}
+	files := make([]string, len(list))
+	for i := range list {
+		files[i] = list[i].File
+	}
+	for i, n := range numbers(files) {
+		c.Ranks[i].Number = n
+	}
+	var reserved, active []int64
+	for i := range c.Ranks {
+		if k := &c.Ranks[i]; k.Fault == "" {
+			reserved, active = append(reserved, k.Reserved), append(active, k.Active)
+		}
+	}
+	c.Read, c.MedianReserved, c.MedianActive = len(active), median(reserved), median(active)
+	deviation := make([]int64, len(active))
+	for i, a := range active {
+		deviation[i] = max(a-c.MedianActive, c.MedianActive-a)
+	}
+	limit := max(c.MedianActive/20, int64(3*1.4826*float64(median(deviation))))
+	out := func(k *Rank) bool { return k.Fault == "" && c.Read >= 4 && k.Over > limit }
+	for i := range c.Ranks {
+		if k := &c.Ranks[i]; k.Fault == "" {
+			k.Over = k.Active - c.MedianActive
+		}
+	}
+	slices.SortStableFunc(c.Ranks, func(a, b Rank) int {
+		over := func(k *Rank) int64 {
+			if out(k) {
+				return k.Over
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(weight(&a), weight(&b)), earlier(a.Failure, b.Failure), cmp.Compare(over(&b), over(&a)),
+			cmp.Compare(a.Number, b.Number), cmp.Compare(a.File, b.File))
+	})
+	c.group()
+	for i := range c.Ranks {
+		if out(&c.Ranks[i]) {
+			c.Outliers = append(c.Outliers, Outlier{Rank: i})
+		}
+	}
+	slices.SortStableFunc(c.Outliers, func(a, b Outlier) int { return cmp.Compare(c.Ranks[b.Rank].Over, c.Ranks[a.Rank].Over) })
+	c.Outliers = c.Outliers[:min(len(c.Outliers), 8)]
+	for i := range c.Outliers {
+		c.Outliers[i].Sites = c.differences(&c.Ranks[c.Outliers[i].Rank])
+	}
+	return c
+}
+
+// statuses orders verdicts that are not failures, worst first.
+var statuses = []verdict.Status{verdict.Fragmentation, verdict.Ghost, verdict.Inconsistent, verdict.Cached, verdict.NoData, verdict.Healthy}
+
+func weight(k *Rank) int {
+	switch {
+	case k.Fault != "":
+		return len(statuses) + 1
+	case k.Failure != nil:
+		return -1
+	}
+	return slices.Index(statuses, k.Status)
+}
+
+// earlier orders failures by their time, and those without after the others.
+func earlier(a, b *Failure) int {
+	if a == nil || b == nil || a.Time == b.Time {
+		return 0
+	}
+	if a.Time == 0 || b.Time == 0 {
+		return cmp.Compare(b.Time, a.Time)
+	}
+	return cmp.Compare(a.Time, b.Time)
+}
+
+func (c *Comparison) group() {
+	type key struct {
+		status verdict.Status
+		cause  string
+	}
+	rows := make(map[key]int)
+	for i := range c.Ranks {
+		k := &c.Ranks[i]
+		if k.Fault != "" {
+			continue
+		}
+		id := key{k.Status, k.Cause}
+		row, ok := rows[id]
+		if !ok {
+			row = len(c.Groups)
+			rows[id] = row
+			c.Groups = append(c.Groups, Group{Status: k.Status, Headline: k.Headline})
+		}
+		c.Groups[row].Ranks = append(c.Groups[row].Ranks, i)
+	}
+}
+
+// differences are up to three places of which a rank has most more than the median rank has, and
+// at least a tenth of what it has more in all.
+func (c *Comparison) differences(k *Rank) []Difference {
+	var all []Difference
+	values := make([]int64, 0, c.Read)
+	for site, bytes := range k.sites {
+		values = values[:0]
+		for i := range c.Ranks {
+			if o := &c.Ranks[i]; o.Fault == "" {
+				values = append(values, o.sites[site])
+			}
+		}
+		if m := median(values); bytes-m >= k.Over/10 {
+			all = append(all, Difference{site, bytes, m})
+		}
+	}
+	slices.SortFunc(all, func(a, b Difference) int {
+		return cmp.Or(cmp.Compare(b.Bytes-b.Median, a.Bytes-a.Median), cmp.Compare(a.Site, b.Site))
+	})
+	return all[:min(len(all), 3)]
+}
+
+// median is the lower middle value, 0 of none. It sorts v.
+func median(v []int64) int64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[(len(v)-1)/2]
+}

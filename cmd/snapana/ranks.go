@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"snapana/analyze"
+	"snapana/analyze/ranks"
+	"snapana/report/json"
+	"snapana/report/text"
+	"snapana/snapshot"
+)
+
+// maxReaders bounds how many snapshots are in memory at a time.
+const maxReaders = 4
+
+func newRanks() *cobra.Command {
+	var (
+		in          inputFlags
+		all, asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "ranks FILE...",
+		Short: "Compare the snapshots of a distributed run: who failed first, who has more?",
+		Long: `ranks judges the snapshots of all ranks of a run and puts them side by side: which ran out of
+memory first, which verdicts they share, and which rank has more memory than the others, from
+where. Ranks are told from the names of the files.
+
+A rank stands out when its peak of active memory is more than 5% and more than three standard
+deviations (by the median absolute deviation) above the median; of fewer than 4 ranks none is.
+Who failed first goes by the clocks of the machines.
+
+Files that cannot be read are named in the list, and the exit code is then 2.`,
+		Example: `  snapana ranks dumps/rank*.pickle
+  snapana ranks --json iteration_10/*/memory_snapshot.pickle`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("ranks needs the FILES of a run; see `%s --help`", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opt, err := in.options()
+			if err != nil {
+				return err
+			}
+			opt.NoReplay = true
+			list := make([]ranks.Rank, len(args))
+			var wg sync.WaitGroup
+			slots := make(chan struct{}, min(runtime.NumCPU(), maxReaders))
+			for i, path := range args {
+				slots <- struct{}{}
+				wg.Go(func() {
+					defer func() { <-slots }()
+					s, err := snapshot.Open(path, snapshot.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes), Index: in.index})
+					if err != nil {
+						list[i] = ranks.Unread(path, err)
+						return
+					}
+					list[i] = ranks.Reduce(path, analyze.Run(s, opt))
+				})
+			}
+			wg.Wait()
+			c := ranks.Compare(list)
+			w := cmd.OutOrStdout()
+			if asJSON {
+				err = json.WriteRanks(w, c)
+			} else {
+				err = text.Ranks(w, c, all, look(w))
+			}
+			if n := len(c.Ranks) - c.Read; err == nil && n > 0 {
+				return fmt.Errorf("%d of %d files could not be read", n, len(c.Ranks))
+			}
+			return written(err)
+		},
+	}
+	in.add(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "list all ranks")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
+	return cmd
+}

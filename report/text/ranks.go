@@ -1,0 +1,180 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"snapana/analyze/ranks"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/report/internal/view"
+)
+
+// maxRanks is how many ranks are listed unless all are asked for.
+const maxRanks = 16
+
+// Ranks prints the snapshots of a run side by side: the verdicts and who shares them, who differs,
+// and a line for each rank.
+func Ranks(w io.Writer, c *ranks.Comparison, all bool, o Options) error {
+	p := newPrinter(w, o)
+	failed := 0
+	for i := range c.Ranks {
+		if c.Ranks[i].Failure != nil {
+			failed++
+		}
+	}
+	head := units.Plural(len(c.Ranks), "snapshot")
+	if n := len(c.Ranks) - c.Read; n > 0 {
+		head += fmt.Sprintf(", %d of them could not be read", n)
+	}
+	if failed > 0 {
+		head += fmt.Sprintf("; %s ran out of memory", units.Plural(failed, "rank"))
+	}
+	p.line(p.paint(dim, head))
+	for i, g := range c.Groups {
+		if i == 8 && len(c.Groups) > 9 {
+			p.linef("... and %s", units.Plural(len(c.Groups)-i, "more verdict"))
+			break
+		}
+		p.group(c, &g)
+	}
+	differ := rankDifferences(c, failed)
+	bad := c.Read > 0 && c.Ranks[0].Status != verdict.Healthy
+	if len(differ) > 0 || bad {
+		p.line("")
+	}
+	p.section("Differ", differ, 24)
+	if bad {
+		p.section("Next", []string{"snapana report " + view.Plain(c.Ranks[0].File)}, 4)
+	}
+	p.line("")
+	p.ranks(c, all)
+	return p.w.Flush()
+}
+
+// group prints a verdict and the ranks that share it.
+func (p *printer) group(c *ranks.Comparison, g *ranks.Group) {
+	badge := strings.ToUpper(string(g.Status))
+	text := view.Plain(g.Headline)
+	first := &c.Ranks[g.Ranks[0]]
+	switch n := len(g.Ranks); n {
+	case 1:
+		text = rankName(first, "Rank") + ": " + text
+	case c.Read:
+		text = fmt.Sprintf("All %d ranks alike; %s: %s", n, rankName(first, "rank"), text)
+	default:
+		text = fmt.Sprintf("Ranks %s alike; %s: %s", rankList(c, g.Ranks), rankName(first, "rank"), text)
+	}
+	for i, l := range wrap(text, p.width-len(badge)-2) {
+		head := strings.Repeat(" ", len(badge))
+		if i == 0 {
+			head = p.paint(bold+";"+statusColor(g.Status), badge)
+		}
+		p.line(head + "  " + p.paint(bold, l))
+	}
+}
+
+// rankDifferences says who failed first and who has more than the others.
+func rankDifferences(c *ranks.Comparison, failed int) []string {
+	var out []string
+	if k := &c.Ranks[0]; failed > 1 && k.Failure.Time != 0 {
+		s := fmt.Sprintf("%s ran out of memory first, at %s UTC by its machine's clock", rankName(k, "Rank"), clock(k.Failure.Time))
+		if next := &c.Ranks[1]; next.Failure.Time != 0 {
+			s += fmt.Sprintf("; the next was %s, %s later", rankName(next, "rank"), units.Micros(next.Failure.Time-k.Failure.Time))
+		}
+		out = append(out, s+".")
+	}
+	for _, o := range c.Outliers {
+		k := &c.Ranks[o.Rank]
+		s := fmt.Sprintf("%s has %s of active memory at its peak, %s (%s) above the median of the ranks", rankName(k, "Rank"), units.Bytes(k.Active),
+			units.Bytes(k.Over), units.Percent(k.Over, c.MedianActive))
+		for i, d := range o.Sites {
+			s += fmt.Sprintf("%s %s has %s (median %s)", map[bool]string{true: ":", false: ","}[i == 0], view.ClipLeft(view.Plain(d.Site), 60), units.Bytes(d.Bytes), units.Bytes(d.Median))
+		}
+		out = append(out, s+".")
+	}
+	if len(out) == 0 && c.Read > 3 {
+		out = append(out, fmt.Sprintf("No rank stands out: the median of their active peaks is %s.", units.Bytes(c.MedianActive)))
+	}
+	return out
+}
+
+func clock(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02 15:04:05.000000") }
+
+func (p *printer) ranks(c *ranks.Comparison, all bool) {
+	room := p.width - 74
+	p.line(p.paint(bold, right("rank", 6)+right("reserved peak", 15)+right("active peak", 13)+right("to median", 11)+right("end", 11)+"  "+pad("verdict", 16)+"file"))
+	for i := range c.Ranks {
+		k := &c.Ranks[i]
+		if i == maxRanks-1 && len(c.Ranks) > maxRanks && !all {
+			p.line(p.paint(dim, fmt.Sprintf("... and %s; --all shows them", units.Plural(len(c.Ranks)-i, "more rank"))))
+			return
+		}
+		number := "?"
+		if k.Number >= 0 {
+			number = fmt.Sprint(k.Number)
+		}
+		file := view.ClipLeft(view.Plain(k.File), max(room, 12))
+		if k.Fault != "" {
+			for j, l := range wrap(view.Clip(view.Plain(k.Fault), 400), p.width-8) {
+				if j > 0 {
+					number = ""
+				}
+				p.line(right(number, 6) + "  " + p.paint(red, l))
+			}
+			continue
+		}
+		of := "-"
+		if c.MedianActive > 0 {
+			of = fmt.Sprintf("%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
+		}
+		p.line(right(number, 6) + right(units.Bytes(k.Reserved), 15) + right(units.Bytes(k.Active), 13) + right(of, 11) + right(units.Bytes(k.End), 11) + "  " +
+			p.paint(statusColor(k.Status), pad(string(k.Status), 16)) + file)
+	}
+}
+
+// rankName names one rank by its number, behind the word for it, or by its file.
+func rankName(k *ranks.Rank, word string) string {
+	if k.Number >= 0 {
+		return fmt.Sprintf("%s %d", word, k.Number)
+	}
+	return view.ClipLeft(view.Plain(k.File), 40)
+}
+
+// rankList names ranks by runs of numbers: "0 to 4, 6, 7".
+func rankList(c *ranks.Comparison, rows []int) string {
+	const most = 6
+	var numbers []int
+	var words []string
+	for _, row := range rows {
+		if k := &c.Ranks[row]; k.Number >= 0 {
+			numbers = append(numbers, k.Number)
+		} else {
+			words = append(words, rankName(k, ""))
+		}
+	}
+	slices.Sort(numbers)
+	var runs []string
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		switch {
+		case j > i+1:
+			runs = append(runs, fmt.Sprintf("%d to %d", numbers[i], numbers[j]))
+		default:
+			j = i
+			runs = append(runs, fmt.Sprint(numbers[i]))
+		}
+		i = j + 1
+	}
+	words = append(runs, words...)
+	if len(words) > most {
+		words = append(words[:most-1:most-1], fmt.Sprintf("... %d more", len(words)-most+1))
+	}
+	return strings.Join(words, ", ")
+}
