@@ -80,7 +80,8 @@ type origin uint8
 
 const (
 	plumbing origin = iota // interpreter, dispatcher, module call wrappers
-	native                 // C++
+	core                   // C++ that every operator and every backward pass runs through
+	native                 // other C++
 	library                // torch and the standard library
 	other                  // another installed package
 	user
@@ -94,6 +95,8 @@ func originOfText(file, name string) origin {
 	switch {
 	case isPlumbing(file, name):
 		return plumbing
+	case !IsPython(file) && isCore(cppName(name)):
+		return core
 	case !IsPython(file):
 		return native
 	case strings.HasPrefix(file, "<frozen"), file == "none":

@@ -11,8 +11,23 @@ var (
 	// autogradNode is the call of a backward function (torch/csrc/autograd/function.h).
 	autogradNode = regexp.MustCompile(`^torch::autograd::(?:generated::)?(\w+)::apply$`)
 	// operator is the entry to an operator of ATen from outside (aten/src/ATen/Operators.h).
-	operator = regexp.MustCompile(`^at::_ops::(\w+)::(?:call|redispatch)$`)
+	operator = regexp.MustCompile(`^at::_ops::(\w+)::(call|redispatch)$`)
 )
+
+// coreNames begin the symbols of C++ that every operator and every backward pass runs through.
+var coreNames = [...]string{"at::", "c10::", "std::", "torch::autograd::", "start_thread", "execute_native_thread_routine", "clone", "__clone"}
+
+// isCore reports whether a symbol is of the core of torch, or of a thread's beginning, and neither a
+// backward function nor the entry to an operator: those name what runs.
+func isCore(name string) bool {
+	for _, core := range coreNames {
+		if strings.HasPrefix(name, core) {
+			m := operator.FindStringSubmatch(name)
+			return !autogradNode.MatchString(name) && (m == nil || m[2] != "call")
+		}
+	}
+	return false
+}
 
 // nativeSite names a stack of nothing but C++, which threads of the backward pass have: by the
 // backward function that it is in, else by the outermost operator. Symbols are those that the

@@ -7,7 +7,8 @@ type Origin = origin
 
 const (
 	Plumbing = plumbing // interpreter, dispatcher, module call wrappers
-	Native   = native   // C++
+	Core     = core     // C++ that every operator and every backward pass runs through
+	Native   = native   // other C++
 	Library  = library  // torch and the standard library
 	Other    = other    // another installed package
 	User     = user

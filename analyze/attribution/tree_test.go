@@ -83,6 +83,31 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestTreeOfBackward leaves the core of torch out of stacks of C++ alone, which name what runs and
+// whatever is not torch's own.
+func TestTreeOfBackward(t *testing.T) {
+	engine := []string{":0:torch::autograd::Node::operator()(std::vector<at::Tensor>&&)", "??:0:torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)",
+		"thread48.o:0:execute_native_thread_routine", "pthread_create.c:0:start_thread", "clone3.S:0:__clone3"}
+	alloc := []string{"CUDACachingAllocator.cpp:0:c10::cuda::CUDACachingAllocator::Native::local_raw_alloc(unsigned long)", "??:0:at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>)"}
+	s, tl := read(t, func(d *build.Device) {
+		d.Stack = build.NewStack(slices.Concat(alloc, []string{"??:0:at::_ops::bmm::redispatch(at::Tensor const&)", "VariableType_3.cpp:0:torch::autograd::VariableType::bmm(at::Tensor const&)",
+			"??:0:at::_ops::bmm::call(at::Tensor const&)", "??:0:torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)"}, engine)...)
+		d.Alloc(2 * mib)
+		d.Stack = build.NewStack(slices.Concat(alloc, []string{"my_ext.cu:31:scan_backward(at::Tensor)"}, engine)...)
+		d.Alloc(mib)
+	})
+	want := []string{
+		" 3 0",
+		" torch::autograd::generated::BmmBackward0::apply 2 0",
+		"  at::_ops::bmm::call 2 2",
+		" my_ext.cu:31 scan_backward 1 1",
+	}
+	root, _ := attribution.Tree(s, tl, end(tl), attribution.Query{})
+	if got := lines(&root, 0); !slices.Equal(got, want) {
+		t.Errorf("\n%s", strings.Join(got, "\n"))
+	}
+}
+
 // TestModules reads paths of module calls from stacks as torch makes them.
 func TestModules(t *testing.T) {
 	wrapped := torch + "nn/modules/module.py:1739:_wrapped_call_impl"

@@ -5,30 +5,27 @@ import "snapana/snapshot"
 // visible lists the frames of a stack that are worth a line, innermost first. All are without
 // the filter; with it, those of the interpreter and the dispatcher are left out, and C++
 // frames too where there are Python frames: with stacks="all" dozens of them lie below each
-// call of an operator. When the filter would leave nothing, nothing is left out.
+// call of an operator. Of C++ alone, the core of torch is left out. When the filter would leave
+// nothing, less is left out.
 func visible(s *snapshot.Snapshot, stack snapshot.StackID, internals bool) []snapshot.FrameID {
 	ids := s.Stacks.Get(stack)
 	if internals {
 		return ids
 	}
-	var python, clean []snapshot.FrameID
-	for _, id := range ids {
-		f := s.Frames.Get(id)
-		if originOf(s, f) == plumbing {
-			continue
-		}
-		clean = append(clean, id)
-		if IsPython(s.Strings.Get(f.File)) {
-			python = append(python, id)
+	origins := make([]origin, len(ids))
+	best := plumbing
+	for i, id := range ids {
+		origins[i] = originOf(s, s.Frames.Get(id))
+		best = max(best, origins[i])
+	}
+	least := min(best, library)
+	var out []snapshot.FrameID
+	for i, id := range ids {
+		if origins[i] >= least {
+			out = append(out, id)
 		}
 	}
-	switch {
-	case len(python) > 0:
-		return python
-	case len(clean) > 0:
-		return clean
-	}
-	return ids
+	return out
 }
 
 // IsPython tells the files of Python frames from those of C++ ones, which may be unknown.

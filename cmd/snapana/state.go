@@ -88,7 +88,7 @@ func (f *stateFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON instead, with all groups unless --top is given")
 	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to `FILE`.png or FILE.svg")
 	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "colour the map's blocks by `KIND`: stack, category or state")
-	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher and C++ below Python")
+	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher, the core of torch and C++ below Python")
 }
 
 // kindWords lists what --by takes.

@@ -16,6 +16,7 @@ type device struct {
 	ID, Name string
 	Ledger   *ledger // of the moment that matters most
 	Figures  []figure
+	Traced   bool // there is a trace
 	Timeline chart
 	ByEvent  *chart // the same by event, when Timeline is by time
 	Bunched  bool   // most events lie in a small part of the time
@@ -111,6 +112,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	v := device{
 		ID: deviceID(t.Device), Name: view.DeviceName(t.Device),
 		Figures:  figures(t, axis),
+		Traced:   t.Trace.Len() > 0,
 		Timeline: newChart(t, axis, deep.points),
 		Frag:     newFragments(t, phases, deep.pins),
 	}

@@ -21,8 +21,12 @@ func (p *page) addQuestions(r *analyze.Result) {
 				p.Questions = append(p.Questions, question{place, text})
 			}
 		}
-		add(true, id+"-timeline", "When was it?")
-		add(len(d.Stacks) > 0, id+"-holders", "What is live at the peak?")
+		live := "What is live?"
+		if d.Traced {
+			live = "What is live at the peak?"
+		}
+		add(d.Traced, id+"-timeline", "When was it?")
+		add(len(d.Stacks) > 0, id+"-holders", live)
 		add(p.Holders != nil, "holders", "Who holds it?")
 		add(d.Steps != nil, id+"-steps", "Who grows?")
 		add(len(d.Frag.Ledgers) > 0, id+"-free", "Why so much reserved?")

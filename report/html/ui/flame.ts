@@ -66,7 +66,7 @@ export class Flame implements Panel {
 		if (top.bytes > 0 && W > 0) dense(top, 0, W, 0);
 		const rows = this.boxes.reduce((a, b) => Math.max(a, b.depth + 1), 1);
 		const g = pen(this.canvas, W, rows * rowHeight);
-		const fills = [css("f0"), css("f0"), css("f1"), css("f2"), css("f3")], ink = css("ink"), card = css("card"), strong = css("sel");
+		const fills = [css("f0"), css("f0"), css("f0"), css("f1"), css("f2"), css("f3")], ink = css("ink"), card = css("card"), strong = css("sel");
 		for (const b of this.boxes) {
 			const y = b.depth * rowHeight;
 			g.fillStyle = b.call === this.chosen ? strong : b.depth === 0 ? css("sunk") : fills[b.call.origin];

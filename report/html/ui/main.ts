@@ -36,6 +36,7 @@ function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, se
 	place.append(device.events ? toolbar(view) : "", search(view), ...(device.events ? [timeline.element, ...(server ? [new Windows(view, server, i).element] : []), new Minimap(view).element] : []), status(view), ...(device.events ? [keyHelp()] : []));
 	const tabs = new Tabs(view, "What is live at the cursor", panels, done);
 	place.append(tabs.element);
+	tabs.show(0);
 	timeline.render();
 	return { device, view, timeline, table, ruler, tabs };
 }

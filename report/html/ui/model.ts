@@ -4,7 +4,7 @@ import { Bands, firstAt, never, Rest } from "./bands";
 import { DeviceHeader, Mark, Packed, Place, WindowHeader } from "./data";
 
 /** Where the code of a frame comes from. */
-export const enum Origin { Plumbing, Native, Library, Other, User }
+export const enum Origin { Plumbing, Core, Native, Library, Other, User }
 
 /** The tables that all devices share. */
 export class Tables {
@@ -48,10 +48,8 @@ export class Tables {
 		for (let n = this.stackNode[stack]; n > 0; n = this.nodeParent[n]) all.push(n);
 		if (internals) return all;
 		const origin = (n: number) => this.frameOrigin[this.nodeFrame[n]];
-		const python = all.filter(n => origin(n) >= Origin.Library);
-		if (python.length) return python;
-		const clean = all.filter(n => origin(n) !== Origin.Plumbing);
-		return clean.length ? clean : all;
+		const least = Math.min(all.reduce((best, n) => Math.max(best, origin(n)), 0), Origin.Library);
+		return all.filter(n => origin(n) >= least);
 	}
 }
 

@@ -14,7 +14,7 @@ export interface Panel {
 	text?(): string;
 }
 
-/** Tabs as the ARIA practices describe them: arrows move between them. */
+/** Tabs as the ARIA practices describe them: arrows move between them. None is shown until one is asked for. */
 export class Tabs {
 	readonly element: HTMLElement;
 	private readonly buttons: HTMLButtonElement[];
@@ -33,7 +33,6 @@ export class Tabs {
 		view.listen(changed => {
 			if (changed.has("detail") || panels[this.current].needs.some(k => changed.has(k))) panels[this.current].render();
 		});
-		this.show(0);
 		resized(this.element, () => panels[this.current].render());
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels[this.current].render());
 	}

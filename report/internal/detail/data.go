@@ -20,7 +20,7 @@ type Data struct {
 // Frames are the frames of the stacks.
 type Frames struct {
 	Text   Column `json:"text"`   // row of Strings: "file:line function"
-	Origin Column `json:"origin"` // attribution.Origin: 0 plumbing, 1 native, 2 library, 3 other, 4 user
+	Origin Column `json:"origin"` // attribution.Origin: 0 plumbing, 1 core, 2 native, 3 library, 4 other, 5 user
 }
 
 // Nodes are the stacks as one tree of calls, outermost frame first. Row 0 is the root; a parent
