@@ -10,6 +10,7 @@ import (
 	"snapana/analyze/ghost/holder"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
+	"snapana/report/internal/view"
 	"snapana/snapshot"
 )
 
@@ -36,12 +37,10 @@ type Held struct {
 	Blocks Column `json:"blocks"`
 }
 
-// Growth is the evidence of a finding on growth: what was allocated by these stacks at the
-// events First..Last and lives after the event Horizon.
+// Growth is the evidence of a finding on growth: what these stacks allocated in the trace, and
+// the program has not freed after the event Horizon.
 type Growth struct {
 	Stacks  []int32 `json:"stacks"` // rows of Stacks
-	First   int     `json:"first"`
-	Last    int     `json:"last"`
 	Horizon int     `json:"horizon"`
 }
 
@@ -125,7 +124,7 @@ func (h *held) number(blocks []holder.Block) {
 }
 
 func (h *held) add(s *snapshot.Snapshot, x *holder.Holder) {
-	v := bare(clean(x.Reference.String()))
+	v := bare(clean(view.HolderName(x)))
 	v.Standing, v.Bytes, v.Blocks, v.Frees, v.Shared = string(x.Standing), x.Bytes, x.Count, x.Frees, x.Shared
 	v.Chain, v.With = cleaned(x.Hops, mostHops), cleaned(x.SharedWith, mostWith)
 	if x.Standing == holder.Ghost || x.Standing == holder.Other {
@@ -185,7 +184,7 @@ func (src *source) growth(st *stacks) []Growth {
 	out := []Growth{}
 	for i := range src.Growth {
 		g := &src.Growth[i]
-		v := Growth{Stacks: []int32{}, First: g.First, Last: g.Last, Horizon: g.Horizon}
+		v := Growth{Stacks: []int32{}, Horizon: g.Horizon}
 		for _, stack := range g.Stacks {
 			v.Stacks = append(v.Stacks, st.row(stack, false))
 		}

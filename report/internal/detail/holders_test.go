@@ -10,6 +10,7 @@ import (
 	"snapana/analyze/ghost/holder"
 	"snapana/analyze/timeline"
 	"snapana/report/internal/sample"
+	"snapana/report/internal/view"
 	"snapana/snapshot"
 	"snapana/snapshot/sidecar"
 )
@@ -101,7 +102,7 @@ func TestHoldersAddUp(t *testing.T) {
 					if len(u.Devices) == 1 && got[k+1] != h.Sum {
 						t.Errorf("%s: %v, want %v", h.Reference, got[k+1], h.Sum)
 					}
-					if v.Name != clean(h.Reference.String()) || v.Standing != string(h.Standing) || v.Bytes != h.Bytes || v.Frees != h.Frees || strings.Join(v.Chain, " > ") != h.Chain {
+					if v.Name != clean(view.HolderName(h)) || v.Standing != string(h.Standing) || v.Bytes != h.Bytes || v.Frees != h.Frees || strings.Join(v.Chain, " > ") != h.Chain {
 						t.Errorf("%+v, want %+v", v, h)
 					}
 				}
