@@ -136,7 +136,7 @@ func sumsAt(r *analyze.Result, event int) []heldSum {
 	return out
 }
 
-const readHolders = `snapana.live[0].holders.sums().map(s => ({Name: snapana.live[0].device.tables.holders[s.holder]?.name ?? (s.holder === -1 ? "gone" : "waits"), Bytes: s.bytes, Count: s.count}))`
+const readHolders = `snapana.live[0].holders.sums().map(s => ({Name: snapana.live[0].device.tables.holders[s.name]?.name ?? (s.name === "-1" ? "gone" : "waits"), Bytes: s.bytes, Count: s.count}))`
 
 // The tab of holders sums, at random moments, what Go sums; at the dump that is the result of
 // the join. A click highlights the blocks of a holder, and the line of the search sums them.

@@ -3,7 +3,7 @@
 import { Paint, tint } from "./raster";
 import { never } from "./bands";
 import { isGhost, title } from "./holders";
-import { Device } from "./model";
+import { Device, gone } from "./model";
 import { ColourBy, View } from "./view";
 
 /** A colour of the style sheet as ABGR, the order of a framebuffer's bytes. */
@@ -89,13 +89,12 @@ function classes(dev: Device, by: ColourBy): { of: (row: number) => number; lege
 		return { of: row => slotOf[kinds.place[dev.kind[row]]], legend, restGroup: () => legend.length - 1 };
 	}
 	case "holder": {
-		const all = dev.tables.holders, { bytes } = dev.held;
-		const slots = [["odd", "s7", "s4", "s2"], ["s1", "s3", "s5", "s8"]]; // of ghosts, and of others
-		const top = slots.flatMap((_, other) => [...bytes.keys()].filter(h => all[h].standing && bytes[h] > 0 && isGhost(all[h]) === !other).sort((a, b) => bytes[b] - bytes[a]).slice(0, 4)
-			.map((h, i) => ({ h, name: title(dev, h), css: css(slots[other][i]) })));
-		const legend = [...top, ...[["other holders", "s9"], ["no tensor was seen in it", "other"], ["freed before the dump", "a1"], ["not in this page", "a1"]].map(([name, c]) => ({ name, css: css(c) }))];
-		const n = top.length, class_ = all.map((_, h) => (h ? top.findIndex(g => g.h === h) : n + 1)).map(c => (c < 0 ? n : c));
-		return { of: row => class_[dev.holder[row]] ?? n + 2, legend, restGroup: () => n + 3 };
+		const all = dev.tables.holders, { bytes } = dev.held, rows = all.map((_, h) => h).filter(h => all[h].standing && bytes[h]).sort((a, b) => bytes[b] - bytes[a]);
+		const first = (ghost: boolean, slots: string[]) => rows.filter(h => isGhost(all[h]) === ghost).slice(0, slots.length).map((h, i) => ({ h, name: title(dev, h), slot: slots[i] }));
+		const shown = [...first(true, ["odd", "s7", "s4", "s2"]), ...first(false, ["s1", "s3", "s5", "s8"])], n = shown.length;
+		const others = [["other holders", "s9"], [title(dev, 0), "other"], [title(dev, gone), "a1"], ["not in this page", "a1"]].map(([name, slot]) => ({ h: -1, name, slot }));
+		const group = all.map((_, h) => (h ? shown.findIndex(g => g.h === h) : n + 1)).map(g => (g < 0 ? n : g));
+		return { of: row => group[dev.holder[row]] ?? n + 2, legend: [...shown, ...others].map(g => ({ name: g.name, css: css(g.slot) })), restGroup: () => n + 3 };
 	}
 	case "age": {
 		const legend = [...ages.map(([, name], i) => ({ name, css: css("a" + (i + 1)) })), { name: "never freed", css: css("a6") }];

@@ -3,7 +3,7 @@
 import { Holder } from "./data";
 import { el, fill } from "./dom";
 import * as format from "./format";
-import { Device, gone, waits } from "./model";
+import { Device, gone, Group, waits } from "./model";
 import { Panel } from "./panel";
 import { State, View } from "./view";
 
@@ -14,7 +14,7 @@ const standings: Record<string, string> = { ghost: "a ghost: its memory grows", 
 /** The name of a holder, or what is in its place. */
 export function title(d: Device, holder: number): string {
 	const h = d.tables.holders[holder];
-	return h ? (isGhost(h) ? "ghost: " : "") + h.name : holder === gone ? "not known: freed before the dump" : "freed by the program, waits for another stream";
+	return h ? (isGhost(h) ? "ghost: " : "") + h.name : holder === gone ? "not known: freed before the dump" : "freed, and waits for another stream";
 }
 
 function named(d: Device, holder: number): (Node | string)[] {
@@ -32,8 +32,6 @@ export function heldBy(d: Device, holder: number, all: boolean): HTMLElement | n
 	return el("div", { class: "held" }, el("p", {}, "At the dump held by ", ...named(d, holder)), el("p", { class: "chain" }, chain.join(" › ")));
 }
 
-interface Sum { holder: number; bytes: number; count: number }
-
 export class Holders implements Panel {
 	readonly name = "Holders";
 	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
@@ -41,19 +39,11 @@ export class Holders implements Panel {
 
 	constructor(readonly view: View) {}
 
-	/** The holders of what is live at the cursor: ghosts first, then by bytes, then what has none. */
-	sums(): Sum[] {
-		const { dev, match, state } = this.view, all = new Map<number, Sum>();
-		for (const row of dev.lives.liveAt(state.cursor)) {
-			if (match && !match[dev.stackOf(row)]) continue;
-			const holder = dev.holder[row];
-			let s = all.get(holder);
-			if (!s) all.set(holder, (s = { holder, bytes: 0, count: 0 }));
-			s.bytes += dev.lives.size[row];
-			s.count++;
-		}
-		const rank = (s: Sum) => (s.holder < 1 ? 2 : isGhost(dev.tables.holders[s.holder]) ? 0 : 1);
-		return [...all.values()].sort((a, b) => rank(a) - rank(b) || b.bytes - a.bytes || a.holder - b.holder);
+	/** What is live at the cursor by row of holders: ghosts first, then by bytes, then what has none. */
+	sums(): Group[] {
+		const { dev, match, state } = this.view, rows = dev.lives.liveAt(state.cursor).filter(row => !match || match[dev.stackOf(row)]);
+		const rank = (g: Group) => (Number(g.name) < 1 ? 2 : isGhost(dev.tables.holders[Number(g.name)]) ? 0 : 1);
+		return dev.group(rows, row => String(dev.holder[row])).sort((a, b) => rank(a) - rank(b));
 	}
 
 	/** Highlights what a holder has, in the place of what was highlighted. */
@@ -65,15 +55,15 @@ export class Holders implements Panel {
 	render(): void {
 		const { dev, state, match } = this.view, last = dev.events - 1, all = this.sums();
 		const rest = match ? 0 : (dev.restAt(state.cursor)?.reduce((a, b) => a + b, 0) ?? 0), sum = all.reduce((a, s) => a + s.bytes, rest);
-		const most = all.reduce((a, s) => Math.max(a, s.bytes), rest), focused = document.activeElement?.getAttribute("data-holder");
+		const most = Math.max(rest, ...all.map(s => s.bytes)), focused = document.activeElement?.getAttribute("data-holder");
 		const line = (bytes: number, count: number, ...what: (Node | string)[]) => {
 			const bar = el("span", { class: "fill" });
 			bar.style.width = (100 * bytes) / most + "%";
 			return el("tr", {}, el("td", { class: "n b" }, format.bytes(bytes)), el("td", { class: "n" }, format.percent(bytes, sum)), el("td", { class: "bars c" }, bytes <= most && el("span", { class: "track" }, bar)),
 				el("td", { class: "n c" }, count ? format.count(count) : ""), el("td", { class: "who" }, ...what));
 		};
-		const rows = all.flatMap(({ holder, bytes, count }) => {
-			const on = state.pick?.holder === holder, h = dev.tables.holders[holder];
+		const rows = all.flatMap(({ name, bytes, count }) => {
+			const holder = Number(name), on = state.pick?.holder === holder, h = dev.tables.holders[holder];
 			const tr = line(bytes, count, el("button", { type: "button", class: "link", "data-holder": holder, "aria-expanded": String(on), click: () => (on ? this.view.set({ pick: null }) : this.choose(holder)) },
 				on ? "▾ " : "▸ ", ...named(dev, holder)));
 			tr.className = (on ? "on " : "") + (h?.standing ?? "");
@@ -81,15 +71,11 @@ export class Holders implements Panel {
 		});
 		if (rest > 0) rows.push(line(rest, 0, "(not in this page, see above)"));
 		fill(this.element, state.cursor !== last && el("p", { class: "hint" }, el("button", { type: "button", click: () => this.view.go(last) }, "Go to the dump"),
-			" The recorder looked once, at the dump, which is the end of the trace. What lived from the cursor until then has a holder."),
+			" The recorder looked at the dump only, which is the end of the trace: what was freed before has no known holder."),
 			el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "holders" }, el("table", { class: "held-by" },
 				el("thead", {}, el("tr", {}, ...["Bytes", "Share", "", "Blocks", "Held by"].map((t, i) => el("th", { scope: "col", class: ["n", "n", "c bars", "n c", ""][i] }, t)))),
 				el("tbody", {}, ...rows), el("tfoot", {}, line(sum, all.reduce((a, s) => a + s.count, 0), "in all")))));
 		if (focused) this.element.querySelector<HTMLElement>(`[data-holder="${focused}"]`)?.focus();
-	}
-
-	text(): string {
-		return this.sums().map(s => `${format.bytes(s.bytes)}\t${s.count}\t${title(this.view.dev, s.holder)}`).join("\n") + "\n";
 	}
 
 	/** What is known of a holder. */

@@ -59,7 +59,7 @@ async function start(): Promise<void> {
 	};
 	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed };
 	const open = devices(packed.header.devices.map(d => d.ordinal), show);
-	showButtons(packed.header.devices.map(d => ({ ordinal: d.ordinal, held: packed.read(d.held.bytes) })), i => {
+	showButtons(packed, i => {
 		open(i);
 		return live[i];
 	});

@@ -1,19 +1,18 @@
 // Buttons that lead from a ghost to its allocations in the timeline.
 
+import { Packed } from "./data";
 import { el } from "./dom";
 import type { Live } from "./main";
 import { Device } from "./model";
 import { Pick } from "./view";
 
-/** Which devices a page has, and what each holder has on them. */
-interface Known { ordinal: number; held: Float64Array }
-
 /** Makes a button in each place that the page has for one. open shows a device. */
-export function showButtons(devices: Known[], open: (i: number) => Live | undefined): void {
+export function showButtons(packed: Packed, open: (i: number) => Live | undefined): void {
+	const { devices } = packed.header;
 	for (const place of document.querySelectorAll<HTMLElement>("[data-show]")) {
 		const [kind, first, second] = place.dataset.show!.split(" "), n = Number(first);
 		const holder = kind === "ghost" ? n + 1 : 0; // ghosts are the first rows of holders, behind the one of nobody
-		const i = devices.findIndex(d => (holder ? d.held[holder] > 0 : d.ordinal === n));
+		const i = devices.findIndex(d => (holder ? packed.read(d.held.bytes)[holder] > 0 : d.ordinal === n));
 		if (i < 0 || !document.getElementById(`gpu${devices[i].ordinal}-live`)) continue;
 		place.append(el("button", { type: "button", click: () => {
 			const l = open(i);

@@ -2,6 +2,7 @@ package detail
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -175,6 +176,32 @@ func TestHoldersOfWindows(t *testing.T) {
 	}
 	if d.LeftOut.Lives == 0 || len(lives) == 0 {
 		t.Errorf("%d lives are left out, %d in the window: the test is of no use", d.LeftOut.Lives, len(lives))
+	}
+}
+
+// A holder on several devices is summed on each.
+func TestHoldersOfDevices(t *testing.T) {
+	r := sample.Many(3)
+	h := holder.Holder{Reference: holder.Reference{Kind: holder.Global, Variable: "cache", Function: "main"}, Standing: holder.Other,
+		Blocks: []holder.Block{{Device: 0, Row: 3}, {Device: 2, Row: 3}, {Device: 2, Row: 4}}}
+	r.Holders = &holder.Result{Holders: []holder.Holder{h}, Devices: []holder.Device{{Ordinal: 0}, {Ordinal: 1, Unheld: holder.Sum{Count: 1, Bytes: 9}}, {Ordinal: 2}}}
+	p, err := Pack(r, 8<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := unpack(t, p)
+	for i, rows := range [][]int32{{3}, {}, {3, 4}} {
+		want := []holder.Sum{r.Holders.Devices[i].Unheld, {}}
+		for _, row := range rows {
+			want[1].Count, want[1].Bytes = want[1].Count+1, want[1].Bytes+r.Devices[i].Timeline.Lives[row].Rounded
+		}
+		d := &u.Devices[i]
+		if got := u.sums(t, d); !slices.Equal(got, want) {
+			t.Errorf("device %d: %v, want %v", i, got, want)
+		}
+		if got := u.held(t, u.lives(t, d), d.Lives.Holder); got[1] != want[1] {
+			t.Errorf("device %d: lives of %v, want %v", i, got[1], want[1])
+		}
 	}
 }
 
