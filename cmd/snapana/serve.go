@@ -17,6 +17,7 @@ import (
 func newServe() *cobra.Command {
 	var (
 		in   inputFlags
+		rec  recorderFlags
 		port int
 		open bool
 	)
@@ -43,7 +44,7 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 				return written(err)
 			}
 			defer l.Close()
-			result, err := in.analyse(cmd, args[0], analyze.Options{})
+			result, err := rec.analyse(cmd, &in, args[0], analyze.Options{})
 			if err != nil {
 				return err
 			}
@@ -66,6 +67,7 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 		},
 	}
 	in.add(cmd)
+	rec.add(cmd)
 	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: a free one)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser")
 	return cmd

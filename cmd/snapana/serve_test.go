@@ -13,7 +13,7 @@ import (
 )
 
 // serve prints an address that a browser can open, even where none starts, and ends well with
-// Ctrl-C.
+// Ctrl-C. Its page has what report's has, who holds the memory too.
 func TestServe(t *testing.T) {
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
@@ -24,7 +24,8 @@ func TestServe(t *testing.T) {
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- run([]string{"serve", "--open", filepath.Join("..", "..", "fixtures", "healthy.pickle")}, nil, w, &stderr)
+		dir := filepath.Join("..", "..", "fixtures", "holders", "hook_closure")
+		code <- run([]string{"serve", "--open", "--recorder", filepath.Join(dir, "run.snapana"), filepath.Join(dir, "snapshot.pickle.zst")}, nil, w, &stderr)
 		w.Close()
 	}()
 	out := bufio.NewReader(r)
@@ -39,7 +40,7 @@ func TestServe(t *testing.T) {
 	}
 	page, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if err != nil || resp.StatusCode != 200 || !bytes.Contains(page, []byte("healthy.pickle")) {
+	if err != nil || resp.StatusCode != 200 || !bytes.Contains(page, []byte("closure cell `features`")) {
 		t.Errorf("%s, %v, a page of %d bytes", resp.Status, err, len(page))
 	}
 	if err := self.Signal(os.Interrupt); err != nil {

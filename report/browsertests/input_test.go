@@ -37,3 +37,8 @@ func touch(kind input.DispatchTouchEventType, points ...[2]float64) chromedp.Act
 	}
 	return command(input.DispatchTouchEvent, params)
 }
+
+// moved is the mouse at a place, with no button.
+func moved(x, y float64) chromedp.Action[chromedp.Void] {
+	return mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y})
+}

@@ -22,6 +22,9 @@ import (
 //go:embed testdata/axe/axe.min.js
 var axe string
 
+// axeRun gives what axe finds that is serious in a part of the page.
+const axeRun = `axe.run(%s).then(r => r.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | ")))`
+
 const tabs = `["Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"]`
 
 // Nothing in a page complains or asks the network for anything, whatever is opened in it.
@@ -339,7 +342,7 @@ func TestAccessible(t *testing.T) {
 			if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {
 				t.Fatal(err)
 			}
-			for _, v := range eval[[]string](p, `axe.run().then(r => r.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | ")))`) {
+			for _, v := range eval[[]string](p, axeRun, "document") {
 				t.Errorf("dark %v, %s: %s", dark, tab, v)
 			}
 		}

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,6 +58,7 @@ type finding struct {
 	Fix        []string // lines of Python
 	Stack      []string
 	Events     string
+	Show       string // of a growth, for the script: "growth", the device and the place among its growths
 }
 
 // findings are the further findings of one severity.
@@ -93,7 +95,7 @@ func newPage(r *analyze.Result) *page {
 	if r.Holders != nil {
 		p.Holders = view.NewHolders(r, 1<<20)
 	}
-	p.addFindings(r.Verdict.Findings)
+	p.addFindings(r)
 	p.addDevices(r)
 	p.addQuestions(r)
 	return p
@@ -218,11 +220,29 @@ func eventList(events []int) string {
 	return strings.Join(w, ", ")
 }
 
-func (p *page) addFindings(all []verdict.Finding) {
+// growthOf names the growth that a finding is about, for the page's script.
+func growthOf(r *analyze.Result, f *verdict.Finding) string {
+	if f.ID != "growth" {
+		return ""
+	}
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		for k := range d.Growth {
+			if g := &d.Growth[k]; d.Timeline.Device == f.Device && g.Bytes == f.Bytes && slices.Equal(g.Events, f.Events) {
+				return fmt.Sprintf("growth %d %d", f.Device, k)
+			}
+		}
+	}
+	return ""
+}
+
+func (p *page) addFindings(r *analyze.Result) {
+	all := r.Verdict.Findings
 	if len(all) == 0 {
 		return
 	}
 	top := newFinding(&all[0])
+	top.Show = growthOf(r, &all[0])
 	p.Top = &top
 	rest := all[1:]
 	if len(rest) > maxFindings {
@@ -238,7 +258,9 @@ func (p *page) addFindings(all []verdict.Finding) {
 		case verdict.Warning:
 			g = &groups[1]
 		}
-		g.List = append(g.List, newFinding(&rest[i]))
+		v := newFinding(&rest[i])
+		v.Show = growthOf(r, &rest[i])
+		g.List = append(g.List, v)
 	}
 	for _, g := range groups {
 		if len(g.List) > 0 {

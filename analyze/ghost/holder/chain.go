@@ -8,8 +8,8 @@ import (
 // maxWords bounds the hops of a chain that are written out.
 const maxWords = 40
 
-// words is a chain for a reader.
-func (g *graph) words(chain []hop) string {
+// words is a chain for a reader, hop by hop.
+func (g *graph) words(chain []hop) []string {
 	var parts []string
 	graphNodes := 0
 	flush := func() {
@@ -55,7 +55,7 @@ func (g *graph) words(chain []hop) string {
 		}
 	}
 	flush()
-	return strings.Join(parts, " > ")
+	return parts
 }
 
 func (g *graph) rootWords(v int32) string {

@@ -3,6 +3,7 @@ package holder
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // key tells holders apart. Where a name has no numbers in it, equal ones are one holder.
@@ -36,7 +37,8 @@ func (g *graph) group() []Holder {
 		if !ok {
 			k = len(out)
 			byKey[key] = k
-			h.Chain = g.words(chain)
+			h.Hops = g.words(chain)
+			h.Chain = strings.Join(h.Hops, " > ")
 			out = append(out, h)
 		}
 		have := &out[k]
@@ -44,6 +46,7 @@ func (g *graph) group() []Holder {
 		have.Storage.add(m.storage)
 		if m.row >= 0 {
 			have.Sum.add(m.bytes)
+			have.Blocks = append(have.Blocks, Block{m.device, m.row})
 			if !slices.Contains(have.Devices, m.device) {
 				have.Devices = append(have.Devices, m.device)
 			}

@@ -171,6 +171,17 @@ func closes(t *testing.T, name string, r *holder.Result, devices []holder.Line) 
 		for _, s := range h.Sites {
 			sites += s.Bytes
 		}
+		var blocks holder.Sum
+		for _, b := range h.Blocks {
+			for _, d := range devices {
+				if d.Device == b.Device {
+					blocks.Count, blocks.Bytes = blocks.Count+1, blocks.Bytes+d.Lives[b.Row].Rounded
+				}
+			}
+		}
+		if blocks != h.Sum || strings.Join(h.Hops, " > ") != h.Chain {
+			t.Errorf("%s: %s: blocks of %v, want %v; hops %q, want %q", name, h.Reference, blocks, h.Sum, h.Hops, h.Chain)
+		}
 		if sites != h.Bytes || h.Shared > h.Bytes || h.Graph.Bytes > h.Bytes || h.Grown.Bytes > h.Bytes || h.Alone > h.Frees {
 			t.Errorf("%s: %s: %+v", name, h.Reference, h)
 		}

@@ -48,9 +48,10 @@ type Holder struct {
 	Devices  []int // ordinals
 	// Sum is the memory whose easiest chain runs through it; all holders add up.
 	Sum
-	Graph   Sum // of it, what is reached through an autograd graph
-	Tensors int // that are held directly, with or without a graph behind them
-	Objects int // how many objects of this name
+	Blocks  []Block // that Sum adds up
+	Graph   Sum     // of it, what is reached through an autograd graph
+	Tensors int     // that are held directly, with or without a graph behind them
+	Objects int     // how many objects of this name
 	// Frees is what is freed when the objects behind the reference are dropped or emptied,
 	// whoever else refers to them: also memory whose chain runs elsewhere. Alone is the part
 	// of it that goes when only this one reference is dropped.
@@ -61,6 +62,7 @@ type Holder struct {
 	SharedWith []string
 	Also       []string // other references to the same object
 	Chain      string   // from the root to one of the tensors
+	Hops       []string // the same, hop by hop: a name may look like what is between hops
 	Sites      []Site   // where it was allocated, most bytes first
 	Uses       []Use    // what it is for, most bytes first
 	// Grown is the memory at sites that grow, by the trace.
@@ -83,6 +85,12 @@ type Holder struct {
 	growth *ghost.Growth // that most of Grown is part of, nil for none
 	hooked bool          // a hook is on the chain
 	back   string        // an attribute by which a cycle closes
+}
+
+// Block is a block that is allocated at the end: a row of the Lives of a device's timeline.
+type Block struct {
+	Device int // ordinal
+	Row    int32
 }
 
 // Site is the memory of one stack.

@@ -52,7 +52,7 @@ export function calls(view: View, rows: number[]): Call {
 }
 
 function addRest(view: View, root: Call): void {
-	const rest = view.match ? null : view.dev.restAt(view.state.cursor);
+	const rest = view.choosy ? null : view.dev.restAt(view.state.cursor);
 	const sum = rest ? rest.reduce((a, b) => a + b, 0) : 0;
 	if (sum <= 0) return;
 	const c = call("(not in this page, see above)", Origin.Plumbing, root);

@@ -2,7 +2,8 @@
 
 import { Paint, tint } from "./raster";
 import { never } from "./bands";
-import { Device } from "./model";
+import { isGhost, title } from "./holders";
+import { Device, gone } from "./model";
 import { ColourBy, View } from "./view";
 
 /** A colour of the style sheet as ABGR, the order of a framebuffer's bytes. */
@@ -37,8 +38,8 @@ export interface Scheme extends Paint {
 /** Decides on the colours of allocations. */
 export function scheme(view: View): Scheme {
 	const dev = view.dev, by = view.state.colour;
-	const { of, legend, restGroup } = classes(dev, by);
-	return finish(view, of, legend, restGroup, row => view.match !== null && !view.match[dev.stackOf(row)], row => dev.kind[row]);
+	const { of, legend, restGroup } = classes(dev, by), dim = view.choosy;
+	return finish(view, of, legend, restGroup, row => dim && !view.hit(row), row => dev.kind[row]);
 }
 
 /** Decides on the colours of reserved ranges: by pool and stream. */
@@ -59,7 +60,7 @@ function finish(view: View, of: (row: number) => number, names: Legend, restGrou
 	const legend = names.map((g, i) => ({ name: g.name, css: hex(bright[i * shades.length + 1]) }));
 	const pinned = view.state.mode === "reserved" ? -1 : view.state.pinned;
 	const groups = legend.map((g, i) => ({ name: g.name, colour: bright[i * shades.length + 1] }));
-	const dim = view.match !== null;
+	const dim = view.choosy;
 	if (dim) groups.push(...legend.map((g, i) => ({ name: g.name, colour: pale[i * shades.length + 1] })));
 	return {
 		legend, of, groups, restGroup: c => restGroup(c) + (dim ? n : 0),
@@ -86,6 +87,14 @@ function classes(dev: Device, by: ColourBy): { of: (row: number) => number; lege
 		const { legend, slotOf } = byPlace(dev, p => (by === "stream" ? dev.streamName(p) : dev.placeName(p)));
 		legend.push({ name: "merged", css: css("other") });
 		return { of: row => slotOf[kinds.place[dev.kind[row]]], legend, restGroup: () => legend.length - 1 };
+	}
+	case "holder": {
+		const all = dev.tables.holders, { bytes } = dev.held, rows = all.map((_, h) => h).filter(h => all[h].standing && bytes[h]).sort((a, b) => bytes[b] - bytes[a]);
+		const first = (ghost: boolean, slots: string[]) => rows.filter(h => isGhost(all[h]) === ghost).slice(0, slots.length).map((h, i) => ({ h, name: title(dev, h), slot: slots[i] }));
+		const shown = [...first(true, ["odd", "s7", "s4", "s2"]), ...first(false, ["s1", "s3", "s5", "s8"])], n = shown.length;
+		const others = [["other holders", "s9"], [title(dev, 0), "other"], [title(dev, gone), "a1"], ["not in this page", "a1"]].map(([name, slot]) => ({ h: -1, name, slot }));
+		const group = all.map((_, h) => (h ? shown.findIndex(g => g.h === h) : n + 1)).map(g => (g < 0 ? n : g));
+		return { of: row => group[dev.holder[row]] ?? n + 2, legend: [...shown, ...others].map(g => ({ name: g.name, css: css(g.slot) })), restGroup: () => n + 3 };
 	}
 	case "age": {
 		const legend = [...ages.map(([, name], i) => ({ name, css: css("a" + (i + 1)) })), { name: "never freed", css: css("a6") }];

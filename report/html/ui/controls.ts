@@ -9,8 +9,9 @@ import { Axis, ColourBy, Mode, State, View } from "./view";
 export function toolbar(view: View): HTMLElement {
 	const { dev, state } = view;
 	const button = (text: string, label: string, click: () => void) => el("button", { type: "button", "aria-label": label, title: label, click }, text);
-	const colour = choice("Colour", [["category", "what for"], ["site", "site"], ["stream", "stream"], ["pool", "pool"], ["age", "lifetime"]], state.colour, v => view.set({ colour: v as ColourBy }));
+	const colour = choice("Colour", [["category", "what for"], ["site", "site"], ["stream", "stream"], ["pool", "pool"], ["age", "lifetime"], ...(dev.held.bytes.length ? [["holder", "holder"] as [string, string]] : [])], state.colour, v => view.set({ colour: v as ColourBy }));
 	const mode = choice("Show", [["bands", "allocations"], ["stacked", "sums"], ["reserved", "reserved memory"]], state.mode, v => view.set({ mode: v as Mode, pinned: -1 }));
+	view.listen(c => c.has("mode") && (mode.querySelector("select")!.value = state.mode));
 	const axis = dev.hasTimes && choice("By", [["event", "event"], ["time", "time"]], state.axis, v => view.setAxis(v as Axis));
 	const number = el("input", { type: "number", min: 0, max: dev.steps.last.length - 1, "aria-label": "Step number", value: 0, change: () => stepTo(view, Number(number.value)) });
 	const zoom = (factor: number) => {
@@ -43,19 +44,22 @@ export function search(view: View): HTMLElement {
 		const m = view.match;
 		input.classList.toggle("wrong", view.searchError !== "");
 		if (view.searchError) result.textContent = "This is no regular expression: " + view.searchError;
-		else if (!m) result.textContent = "";
+		else if (!view.choosy) result.textContent = "";
 		else {
-			const g = view.matched(), stacks = m.reduce((a, b) => a + b, 0), all = view.dev.lives.totalAt(view.state.cursor);
-			result.textContent = `${format.plural(stacks, "stack")}; at the cursor ${format.bytes(g.bytes)} in ${format.plural(g.count, "block")}, ${format.percent(g.bytes, all)} of active`;
+			const g = view.matched(), all = view.dev.lives.totalAt(view.state.cursor), { pick } = view.state;
+			const of = [pick?.name, m && format.plural(m.reduce((a, b) => a + b, 0), "stack")].filter(s => s).join(", ");
+			result.textContent = `${of}; at the cursor ${format.bytes(g.bytes)} in ${format.plural(g.count, "block")}, ${format.percent(g.bytes, all)} of active`;
 		}
+		none.hidden = !view.state.pick;
 	};
-	view.listen(c => (c.has("search") || c.has("regex") || c.has("internals") || c.has("cursor") || c.has("detail")) && say());
+	const none = el("button", { type: "button", hidden: true, click: () => view.set({ pick: null }) }, "No highlight");
+	view.listen(c => (["search", "regex", "internals", "pick", "cursor", "detail"] as const).some(k => c.has(k)) && say());
 	document.addEventListener("keydown", e => {
 		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
 		e.preventDefault();
 		input.focus();
 	});
-	return el("div", { class: "searchbar", role: "search" }, input, box("regular expression", "regex"), box("interpreter frames too", "internals"), result);
+	return el("div", { class: "searchbar", role: "search" }, input, box("regular expression", "regex"), box("interpreter frames too", "internals"), none, result);
 }
 
 /** Where the cursor is, and what is pinned. */

@@ -6,6 +6,14 @@ interface Totals { reserved: number; active: number; allocated: number; requeste
 export interface Mark { kind: string; event: number; text: string }
 export interface Place { kind: string; stream: number; pool: string; expandable: boolean }
 
+/** Who keeps memory at the dump; row 0 is no one that was seen. */
+export interface Holder {
+	name: string; standing: string; chain: string[]; bytes: number; blocks: number; frees: number; shared: number; with: string[]; grows: string; fix: string[];
+}
+
+/** What grows: allocated by these stacks in the trace, and not freed at the horizon. */
+export interface Growth { stacks: number[]; horizon: number }
+
 export interface DeviceHeader {
 	ordinal: number;
 	events: number;
@@ -16,7 +24,9 @@ export interface DeviceHeader {
 	clock: { event: Column; micros: Column; exact: boolean };
 	places: Place[];
 	kinds: Record<"stack" | "rounded" | "requested" | "category" | "trust" | "place", Column>;
-	lives: Record<"kind" | "born" | "life" | "gap" | "addr", Column>;
+	lives: Record<"kind" | "born" | "life" | "gap" | "addr" | "holder", Column>;
+	held: { bytes: Column; blocks: Column };
+	growth: Growth[];
 	ranges: Record<"addr" | "size" | "born" | "life" | "place", Column>;
 	rest: { edge: Column; event: Column; bytes: Column[] };
 	left_out: { lives: number; of: number; ranges: number };
@@ -29,6 +39,7 @@ export interface Header {
 	nodes: { parent: Column; frame: Column };
 	stacks: { node: Column; site: Column };
 	categories: string[];
+	holders: Holder[];
 	devices: DeviceHeader[];
 }
 

@@ -3,6 +3,7 @@
 import { el } from "./dom";
 import { never } from "./bands";
 import * as format from "./format";
+import { heldBy } from "./holders";
 import type { Timeline } from "./timeline";
 import { View } from "./view";
 
@@ -16,6 +17,7 @@ export function describe(view: View, row: number, frames: number): HTMLElement {
 	return el("div", { class: "alloc" },
 		el("p", {}, el("b", {}, format.bytes(size)), asked !== size ? ` (${format.bytes(asked)} asked for)` : "", " · ", name, trust && ` (${trust} confidence)`),
 		el("p", {}, life(view, row)),
+		heldBy(d, d.holder[row], frames > 9),
 		el("p", { class: "site" }, d.tables.site(d.kinds.stack[k])),
 		shown.length > 0 && el("ol", { class: "stack" }, ...shown.map(f => el("li", {}, f)), all.length > shown.length && el("li", { class: "more" }, `… ${all.length - shown.length} more`)));
 }

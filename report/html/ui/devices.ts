@@ -2,13 +2,14 @@
 
 import { el } from "./dom";
 
-/** Calls show for the devices that are looked at; with several it makes tabs of their sections. */
-export function devices(ordinals: number[], show: (i: number) => void): void {
+/** Calls show for the devices that are looked at; with several it makes tabs of their sections. It
+ * gives what shows another one. */
+export function devices(ordinals: number[], show: (i: number) => void): (i: number) => void {
 	const sections = ordinals.map(o => document.getElementById("gpu" + o));
 	const there = sections.map((s, i) => (s ? i : -1)).filter(i => i >= 0);
 	if (there.length < 2) {
 		there.forEach(show);
-		return;
+		return show;
 	}
 	const buttons = new Map<number, HTMLButtonElement>();
 	const open = (i: number) => {
@@ -32,4 +33,5 @@ export function devices(ordinals: number[], show: (i: number) => void): void {
 		if (k !== undefined) open(k);
 	});
 	open(named() ?? there.find(k => !sections[k]!.querySelector("details.fold")) ?? there[0]);
+	return open;
 }

@@ -15,7 +15,7 @@ const words = ["alloc", "free requested", "free completed", "segment alloc", "se
 
 export class Events implements Panel {
 	readonly name = "Events";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
 	readonly element = el("div", { class: "panel events" });
 	private readonly scroller = el("div", { class: "event-list", tabindex: 0, role: "region", "aria-label": "events" });
 	private readonly tall = el("div", { class: "tall" });
@@ -100,12 +100,11 @@ export class Events implements Panel {
 	}
 
 	private filter(): void {
-		const { match, dev } = this.view;
 		this.filtered = null;
-		if (!match) return;
+		if (!this.view.choosy) return;
 		const out: number[] = [];
 		this.keys!.forEach((k, i) => {
-			if (k % 8 <= Type.Freed && match[dev.stackOf(this.rows[i])]) out.push(i);
+			if (k % 8 <= Type.Freed && this.view.hit(this.rows[i])) out.push(i);
 		});
 		this.filtered = Int32Array.from(out);
 	}

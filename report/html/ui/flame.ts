@@ -13,7 +13,7 @@ interface Box { x: number; w: number; depth: number; call: Call }
 
 export class Flame implements Panel {
 	readonly name = "Flame graph";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick"];
 	readonly element = el("div", { class: "panel flame" });
 	private readonly canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "flame graph; arrow keys move, Enter focuses, Escape shows all" });
 	private readonly path = el("nav", { class: "crumbs", "aria-label": "Focus" });

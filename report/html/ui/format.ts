@@ -2,8 +2,10 @@
 
 const suffixes = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
+/** Three digits; of two that are as near, the even one, as Go prints it. */
 function digits(v: number): string {
-	return v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0);
+	const n = v < 9.995 ? 2 : v < 99.95 ? 1 : 0, x = v * 10 ** n;
+	return (x % 2 === 0.5 ? Math.floor(x) / 10 ** n : v).toFixed(n);
 }
 
 /** Prints a number of bytes: "512 B", "1.50 KiB". */

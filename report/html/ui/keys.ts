@@ -6,7 +6,7 @@ export const help: [string, string][] = [
 	["← →", "move the cursor by a column; with Shift by ten; with Alt by one event"], ["+ −", "zoom in and out around the cursor"],
 	["A D", "move the picture left and right"], ["Home End", "first and last event"], ["P", "the peak"], ["O", "the next out-of-memory event"],
 	["N B", "next and previous step"], ["L Enter", "pin the largest allocation live at the cursor"],
-	["M", "set a mark of the ruler"], ["0", "show all"], ["Escape", "unpin, and remove the marks"], ["/", "search"],
+	["M", "set a mark of the ruler"], ["0", "show all"], ["Escape", "unpin, and remove the marks and the highlight"], ["/", "search"],
 ];
 
 export function keys(e: KeyboardEvent, view: View): void {
@@ -30,7 +30,7 @@ export function keys(e: KeyboardEvent, view: View): void {
 		l: () => largest(view), Enter: () => largest(view),
 		m: () => (state.markA > -2 && state.markB === -2 ? view.set({ markB: state.cursor }) : view.set({ markA: state.cursor, markB: -2 })),
 		"0": () => view.set({ x0: 0, x1: view.full(), lo: 0, hi: 0 }),
-		Escape: () => view.set({ pinned: -1, markA: -2, markB: -2 }),
+		Escape: () => view.set({ pinned: -1, pick: null, markA: -2, markB: -2 }),
 	};
 	const act = actions[e.key.length === 1 ? e.key.toLowerCase() : e.key];
 	if (!act) return;

@@ -6,11 +6,13 @@ import { copy, el } from "./dom";
 import { keyHelp, search, status, toolbar } from "./controls";
 import { Events } from "./events";
 import { Flame } from "./flame";
+import { Holders } from "./holders";
 import { Minimap } from "./minimap";
 import { Device, Tables } from "./model";
 import { Tabs } from "./panel";
 import { Ruler } from "./ruler";
 import { Segments } from "./segments";
+import { showButtons } from "./show";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { Tree } from "./tree";
@@ -19,12 +21,12 @@ import { Windows } from "./windows";
 import { devices } from "./devices";
 
 /** The views of the page by device, for the console and for tests. */
-interface Live { device: Device; view: View; timeline: Timeline; table: Table; ruler: Ruler; tabs: Tabs }
+export interface Live { device: Device; view: View; timeline: Timeline; table: Table; holders: Holders | null; ruler: Ruler; tabs: Tabs }
 
 function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, server?: string): Live {
 	const device = new Device(packed, i, tables), view = new View(device, telling(device)), timeline = new Timeline(view);
-	const table = new Table(view), ruler = new Ruler(view);
-	const panels = [new Flame(view), new Tree(view), table, new Segments(view), ...(device.events ? [new Events(view), ruler] : [])];
+	const table = new Table(view), ruler = new Ruler(view), holders = device.held.bytes.length ? new Holders(view) : null;
+	const panels = [new Flame(view), new Tree(view), table, ...(holders ? [holders] : []), new Segments(view), ...(device.events ? [new Events(view), ruler] : [])];
 	const done = el("button", {
 		type: "button", click: async () => {
 			await copy(tabs.shown.text?.() ?? tabs.shown.element.innerText);
@@ -38,7 +40,7 @@ function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, se
 	place.append(tabs.element);
 	tabs.show(0);
 	timeline.render();
-	return { device, view, timeline, table, ruler, tabs };
+	return { device, view, timeline, table, holders, ruler, tabs };
 }
 
 async function start(): Promise<void> {
@@ -57,7 +59,11 @@ async function start(): Promise<void> {
 		}
 	};
 	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed };
-	devices(packed.header.devices.map(d => d.ordinal), show);
+	const open = devices(packed.header.devices.map(d => d.ordinal), show);
+	showButtons(packed, i => {
+		open(i);
+		return live[i];
+	});
 	document.documentElement.classList.add("ready");
 }
 

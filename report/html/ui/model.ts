@@ -1,7 +1,7 @@
 // The history of one device, and what can be asked of it.
 
 import { Bands, firstAt, never, Rest } from "./bands";
-import { DeviceHeader, Mark, Packed, Place, WindowHeader } from "./data";
+import { DeviceHeader, Growth, Holder, Mark, Packed, Place, WindowHeader } from "./data";
 
 /** Where the code of a frame comes from. */
 export const enum Origin { Plumbing, Core, Native, Library, Other, User }
@@ -16,6 +16,7 @@ export class Tables {
 	readonly stackNode: Int32Array;
 	readonly stackSite: Int32Array;
 	readonly categories: string[];
+	readonly holders: Holder[];
 
 	constructor(p: Packed) {
 		const h = p.header;
@@ -27,6 +28,7 @@ export class Tables {
 		this.stackNode = p.ints(h.stacks.node);
 		this.stackSite = p.ints(h.stacks.site);
 		this.categories = h.categories;
+		this.holders = h.holders;
 	}
 
 	site(stack: number): string {
@@ -67,8 +69,11 @@ export interface Segment { addr: number; size: number; place: number; live: numb
 
 interface Kinds { stack: Int32Array; rounded: Float64Array; requested: Float64Array; category: Int32Array; trust: Int32Array; place: Int32Array }
 
+/** In the place of a row of holders: freed before the dump, or by the program at the dump. */
+export const gone = -1, waits = -2;
+
 /** Lives as columns, in order of birth. */
-interface Lives { kinds: Kinds; kind: Int32Array; addr: Float64Array; asked: Int32Array; born: Int32Array; freed: Int32Array; size: Float64Array }
+interface Lives { kinds: Kinds; kind: Int32Array; addr: Float64Array; asked: Int32Array; born: Int32Array; freed: Int32Array; size: Float64Array; holder: Int32Array }
 
 function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">): Lives {
 	const kinds = {
@@ -78,14 +83,16 @@ function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">)
 	const kind = p.ints(h.lives.kind), n = kind.length;
 	const born = p.ints(h.lives.born), life = p.read(h.lives.life), gap = p.read(h.lives.gap), addr = p.read(h.lives.addr);
 	const freed = new Int32Array(n), asked = new Int32Array(n), size = new Float64Array(n);
-	const last = new Float64Array(kinds.stack.length);
+	const last = new Float64Array(kinds.stack.length), holder = new Int32Array(n).fill(gone), seen = p.ints(h.lives.holder);
+	let s = 0;
 	for (let k = 0; k < n; k++) {
 		addr[k] = last[kind[k]] += addr[k];
 		size[k] = Math.max(kinds.rounded[kind[k]], 0);
 		freed[k] = life[k] ? born[k] + life[k] - 1 : never;
 		asked[k] = gap[k] === 0 ? freed[k] : gap[k] === 1 ? -2 : life[k] ? freed[k] - gap[k] + 2 : born[k] + gap[k] - 2;
+		if (!life[k] && s < seen.length) holder[k] = gap[k] ? (s++, waits) : seen[s++];
 	}
-	return { kinds, kind, addr, asked, born, freed, size };
+	return { kinds, kind, addr, asked, born, freed, size, holder };
 }
 
 /** Joins lives, in order of birth. */
@@ -108,7 +115,7 @@ function merge(a: Lives, b: Lives): Lives {
 		category: ints(a.kinds.category, b.kinds.category), trust: ints(a.kinds.trust, b.kinds.trust), place: ints(a.kinds.place, b.kinds.place),
 	};
 	const out: Lives = {
-		kinds, kind: new Int32Array(n), addr: new Float64Array(n), asked: new Int32Array(n), born: new Int32Array(n), freed: new Int32Array(n), size: new Float64Array(n),
+		kinds, kind: new Int32Array(n), addr: new Float64Array(n), asked: new Int32Array(n), born: new Int32Array(n), freed: new Int32Array(n), size: new Float64Array(n), holder: new Int32Array(n),
 	};
 	for (let i = 0, x = 0, y = 0; i < n; i++) {
 		const second = x === a.kind.length || (y < b.kind.length && b.born[y] < a.born[x]);
@@ -119,6 +126,7 @@ function merge(a: Lives, b: Lives): Lives {
 		out.born[i] = from.born[row];
 		out.freed[i] = from.freed[row];
 		out.size[i] = from.size[row];
+		out.holder[i] = from.holder[row];
 	}
 	return out;
 }
@@ -160,6 +168,10 @@ export class Device {
 	addr!: Float64Array;
 	asked!: Int32Array; // the event at which the program freed a block
 	kinds!: Kinds;
+	holder!: Int32Array; // row of Tables.holders, or gone or waits
+	/** What each holder has at the dump, in the page or not; empty where no one looked. */
+	readonly held: { bytes: Float64Array; blocks: Float64Array };
+	readonly growth: Growth[];
 	/** A server gives what is left out where one looks. */
 	served = false;
 	private readonly page: Lives; // the lives that are always here
@@ -179,6 +191,8 @@ export class Device {
 		this.events = h.events;
 		this.marks = h.marks;
 		this.places = h.places;
+		this.held = { bytes: p.read(h.held.bytes), blocks: p.read(h.held.blocks) };
+		this.growth = h.growth;
 		this.leftOut = h.left_out;
 		this.steps = { unit: h.steps.unit, first: p.ints(h.steps.first), last: p.ints(h.steps.last), names: h.steps.names };
 		this.clock = { event: p.ints(h.clock.event), micros: p.read(h.clock.micros), exact: h.clock.exact };
@@ -197,6 +211,7 @@ export class Device {
 		this.kind = l.kind;
 		this.addr = l.addr;
 		this.asked = l.asked;
+		this.holder = l.holder;
 		return new Bands(l.born, l.freed, l.size);
 	}
 

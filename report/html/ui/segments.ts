@@ -14,7 +14,7 @@ interface Spot { x0: number; x1: number; y: number; row: number; segment: Segmen
 
 export class Segments implements Panel {
 	readonly name = "Segments";
-	readonly needs: (keyof State)[] = ["cursor", "colour", "search", "regex", "pinned"];
+	readonly needs: (keyof State)[] = ["cursor", "colour", "search", "regex", "pick", "pinned"];
 	readonly element = el("div", { class: "panel segs" });
 	private readonly sums = el("p", { class: "sum" });
 	private readonly canvas = el("canvas", { role: "img" });
@@ -41,7 +41,6 @@ export class Segments implements Panel {
 		const g = pen(this.canvas, W, Math.max(shown.length, 1) * rowHeight), left = 68, right = W > 560 ? 96 : 0;
 		const wide = Math.max(W - left - right, 10), most = shown.length ? shown[0].size : 1;
 		const colours = scheme(this.view), legend = colours.legend, ink = css("ink"), muted = css("muted"), free = css("free"), edge = css("free-line"), card = css("card");
-		const match = this.view.match;
 		this.spots = [];
 		g.clearRect(0, 0, W, shown.length * rowHeight);
 		shown.forEach((s, i) => {
@@ -61,7 +60,7 @@ export class Segments implements Panel {
 				const a = dev.addr[row], size = dev.lives.size[row];
 				if (a > at) this.spots.push({ x0: x(at), x1: x(a), y, row: -1, segment: s, hole: a - at });
 				at = a + size;
-				g.globalAlpha = match && !match[dev.stackOf(row)] ? 0.15 : 1;
+				g.globalAlpha = !this.view.hit(row) ? 0.15 : 1;
 				g.fillStyle = row === state.pinned ? ink : legend[colours.of(row)].css;
 				const w = size * scale;
 				g.fillRect(x(a), y, Math.max(w - (w > 3 ? 0.75 : 0), 0.5), barHeight);

@@ -13,7 +13,7 @@ type Key = "bytes" | "count" | "requested" | "name";
 
 export class Table implements Panel {
 	readonly name = "Table";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
 	readonly element = el("div", { class: "panel" });
 	private by: By = "site";
 	private sort: Key = "bytes";
@@ -38,7 +38,7 @@ export class Table implements Panel {
 		};
 		const all = dev.group(this.view.live(), names[by]);
 		if (by === "stack") for (const g of all) g.name = t.site(g.stack);
-		const rest = this.view.match ? 0 : (dev.restAt(this.view.state.cursor)?.reduce((a, b) => a + b, 0) ?? 0);
+		const rest = this.view.choosy ? 0 : (dev.restAt(this.view.state.cursor)?.reduce((a, b) => a + b, 0) ?? 0);
 		if (rest > 0) all.push({ name: "(not in this page, see above)", bytes: rest, requested: 0, count: 0, stack: -1 });
 		return all;
 	}

@@ -64,7 +64,7 @@ export class Timeline {
 	}
 
 	private update(changed: Set<keyof State>): void {
-		const picture: (keyof State)[] = ["mode", "colour", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pinned", "detail"];
+		const picture: (keyof State)[] = ["mode", "colour", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pick", "pinned", "detail"];
 		if (picture.some(k => changed.has(k))) this.render();
 		else this.overlay();
 	}
@@ -101,7 +101,7 @@ export class Timeline {
 	/** Decides on colours anew where something changed that they depend on. */
 	private paint(): void {
 		const { state } = this.view, card = css("card");
-		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, state.detail, card];
+		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, state.pick, state.detail, card];
 		if (painted.every((v, i) => v === this.painted[i])) return;
 		this.painted = painted;
 		this.scheme = state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);

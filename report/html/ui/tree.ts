@@ -10,7 +10,7 @@ const mostLines = 400;
 
 export class Tree implements Panel {
 	readonly name = "Call tree";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick"];
 	readonly element = el("div", { class: "panel tree" });
 	private readonly open = new Set<string>();
 	private root!: Call;
@@ -38,7 +38,7 @@ export class Tree implements Panel {
 		for (let it = todo.pop(); it && lines < mostLines; it = todo.pop(), lines++) {
 			const [c, depth] = it, id = path(c), leaf = !c.children.length, open = this.open.has(id);
 			const name = leaf ? el("span", { class: "leaf" }, c.name)
-				: el("button", { type: "button", class: "link", "aria-expanded": open, click: () => this.toggle(id) }, (open ? "▾ " : "▸ ") + c.name);
+				: el("button", { type: "button", class: "link", "aria-expanded": String(open), click: () => this.toggle(id) }, (open ? "▾ " : "▸ ") + c.name);
 			if (id === focus) toFocus = name;
 			const cell = el("td", { class: "path" }, name);
 			cell.style.paddingLeft = Math.min(depth, 24) * 12 + "px";

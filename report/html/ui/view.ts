@@ -4,7 +4,7 @@ import { Packed, WindowHeader } from "./data";
 import { Device, Group } from "./model";
 
 export type Mode = "bands" | "stacked" | "reserved";
-export type ColourBy = "category" | "site" | "stream" | "pool" | "age";
+export type ColourBy = "category" | "site" | "stream" | "pool" | "age" | "holder";
 export type Axis = "event" | "time";
 
 export interface State {
@@ -24,9 +24,13 @@ export interface State {
 	search: string;
 	regex: boolean;
 	internals: boolean;
+	/** Allocations to look at, beside those of the search. */
+	pick: Pick | null;
 	/** How often a server gave more of the trace. */
 	detail: number;
 }
+
+export interface Pick { name: string; has: (row: number) => boolean; holder?: number }
 
 /** Which stacks a search matches; null without a search. */
 export type Match = Uint8Array | null;
@@ -42,7 +46,7 @@ export class View {
 	constructor(readonly dev: Device, colour: ColourBy) {
 		this.state = {
 			mode: "bands", colour, axis: "event", x0: 0, x1: 1, lo: 0, hi: 0, cursor: start(dev), pinned: -1,
-			markA: -2, markB: -2, search: "", regex: false, internals: false, detail: 0,
+			markA: -2, markB: -2, search: "", regex: false, internals: false, pick: null, detail: 0,
 		};
 		this.state.x1 = this.full();
 	}
@@ -132,10 +136,21 @@ export class View {
 		else this.zoom(this.at(a), this.at(b));
 	}
 
-	/** The rows that are live at an event and match the search. */
+	/** Whether only some allocations are looked at. */
+	get choosy(): boolean {
+		return this.match !== null || this.state.pick !== null;
+	}
+
+	/** Whether a row is among those that are looked at. */
+	hit(row: number): boolean {
+		const { match, state: { pick } } = this;
+		return (!match || match[this.dev.stackOf(row)] > 0) && (!pick || pick.has(row));
+	}
+
+	/** The rows that are live at an event and are looked at. */
 	live(event = this.state.cursor): number[] {
-		const rows = this.dev.lives.liveAt(event), m = this.match;
-		return m ? rows.filter(r => m[this.dev.stackOf(r)]) : rows;
+		const rows = this.dev.lives.liveAt(event);
+		return this.choosy ? rows.filter(r => this.hit(r)) : rows;
 	}
 
 	/** Takes in what a server gives. */

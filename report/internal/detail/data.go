@@ -14,6 +14,7 @@ type Data struct {
 	Nodes      Nodes    `json:"nodes"`
 	Stacks     Stacks   `json:"stacks"`
 	Categories []string `json:"categories"` // by number, as in Kinds.Category
+	Holders    []Holder `json:"holders"`    // none without a recorder's file
 	Devices    []Device `json:"devices"`
 }
 
@@ -48,6 +49,8 @@ type Device struct {
 	Places  []Place         `json:"places"`
 	Kinds   Kinds           `json:"kinds"`
 	Lives   Lives           `json:"lives"`
+	Held    Held            `json:"held"`
+	Growth  []Growth        `json:"growth"`
 	Ranges  Ranges          `json:"ranges"`
 	Rest    Rest            `json:"rest"`
 	LeftOut LeftOut         `json:"left_out"`
@@ -107,6 +110,9 @@ type Lives struct {
 	// that still waits how many events after birth.
 	Gap  Column `json:"gap"`
 	Addr Column `json:"addr"` // less the address of the last life of the same kind
+	// Holder is the row of Holders of each life that is never freed, in order. It is empty
+	// without a recorder's file.
+	Holder Column `json:"holder"`
 }
 
 // Ranges are the runs of reserved addresses, in order of birth. Unmapping a part of one ends it

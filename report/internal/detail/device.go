@@ -18,16 +18,17 @@ type most struct {
 	spans         int // moments of Rest
 	knots         int // rows of the clock
 	marks         int // steps as well
+	holders       int
 }
 
 // room is what a page has at best: a browser draws so much at once without a pause.
-var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, knots: 1 << 17, marks: 5000}
+var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, knots: 1 << 17, marks: 5000, holders: 500}
 
 // times shrinks the room. Sums shrink less: they keep the picture right.
 func (m most) times(f float64) most {
 	by := func(n int) int { return int(float64(n) * f) }
 	spans := int(float64(m.spans) * math.Sqrt(f))
-	return most{by(m.lives), by(m.ranges), max(spans, 16), max(by(m.knots), 16), by(m.marks)}
+	return most{by(m.lives), by(m.ranges), max(spans, 16), max(by(m.knots), 16), by(m.marks), max(by(m.holders), 32)}
 }
 
 // source is a device with what is found out once, however often it is packed.
@@ -36,6 +37,7 @@ type source struct {
 	s     *snapshot.Snapshot
 	index *bands.Index // made when something must be left out
 	kept  []bool       // the lives that stayed, nil for all
+	held  *held
 }
 
 func (src *source) write(w *writer, st *stacks, m most) Device {
@@ -51,6 +53,7 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 	src.kept = keep
 	r := newReserved(t)
 	src.lives(w, &d, st, r, keep)
+	d.Held, d.Growth = src.held.write(w, t), src.growth(st)
 	r.write(w, &d, m.ranges)
 	src.rest(w, &d, keep, m.spans)
 	return d
@@ -158,7 +161,7 @@ func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []b
 		r.to(int(l.Born))
 		list.add(l, int32(i), src.kind(i, st, r.placeOf(l.Addr)))
 	}
-	d.Kinds, d.Lives = list.write(w, t)
+	d.Kinds, d.Lives = list.write(w, t, src.held)
 }
 
 func (src *source) kind(i int, st *stacks, place int32) kind {

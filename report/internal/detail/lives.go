@@ -39,7 +39,7 @@ func (a *lifeList) add(l *timeline.Life, i int32, k kind) {
 	a.last[row] = int64(l.Addr)
 }
 
-func (a *lifeList) write(w *writer, t *timeline.Timeline) (Kinds, Lives) {
+func (a *lifeList) write(w *writer, t *timeline.Timeline, h *held) (Kinds, Lives) {
 	w.b = slices.Grow(w.b, 8*len(a.rows))
 	of := func(i int) *timeline.Life { return &t.Lives[a.rows[i]] }
 	n, rows := len(a.kinds), len(a.rows)
@@ -51,11 +51,12 @@ func (a *lifeList) write(w *writer, t *timeline.Timeline) (Kinds, Lives) {
 			Trust:     w.plain(n, func(i int) int64 { return int64(a.kinds[i].trust) }),
 			Place:     w.plain(n, func(i int) int64 { return int64(a.kinds[i].place) }),
 		}, Lives{
-			Kind: w.plain(rows, func(i int) int64 { return int64(a.which[i]) }),
-			Born: w.deltas(rows, func(i int) int64 { return int64(of(i).Born) }),
-			Life: w.plain(rows, func(i int) int64 { return life(of(i).Born, of(i).Freed) }),
-			Gap:  w.plain(rows, func(i int) int64 { return gap(of(i)) }),
-			Addr: w.signed(rows, func(i int) int64 { return a.moved[i] }),
+			Kind:   w.plain(rows, func(i int) int64 { return int64(a.which[i]) }),
+			Born:   w.deltas(rows, func(i int) int64 { return int64(of(i).Born) }),
+			Life:   w.plain(rows, func(i int) int64 { return life(of(i).Born, of(i).Freed) }),
+			Gap:    w.plain(rows, func(i int) int64 { return gap(of(i)) }),
+			Addr:   w.signed(rows, func(i int) int64 { return a.moved[i] }),
+			Holder: h.column(w, t, a.rows),
 		}
 }
 

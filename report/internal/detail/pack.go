@@ -45,8 +45,10 @@ func pack(r *analyze.Result, size int, room most, sources []source, tables func(
 	scale := 1.0
 	for range tries {
 		w, st := &writer{}, tables(r.Snapshot)
-		d := &Data{Version: Version, Categories: categoryNames(), Devices: []Device{}}
+		held := newHeld(r, room.times(scale).holders)
+		d := &Data{Version: Version, Categories: categoryNames(), Holders: held.all, Devices: []Device{}}
 		for i := range sources {
+			sources[i].held = held
 			m := room.times(scale / float64(len(sources)))
 			m.lives = int(float64(min(room.lives, lives)) * scale * float64(len(sources[i].Timeline.Lives)) / float64(max(lives, 1)))
 			if scale == 1 && lives <= room.lives {

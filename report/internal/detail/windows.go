@@ -112,7 +112,7 @@ func (v *Windows) Pack(device, first, last, at int) ([]byte, error) {
 		list.add(&d.Timeline.Lives[row], row, d.kind(int(row), v.stacks, d.place[row]))
 	}
 	w := &writer{}
-	h.Kinds, h.Lives = list.write(w, d.Timeline)
+	h.Kinds, h.Lives = list.write(w, d.Timeline, d.held)
 	header, err := json.Marshal(h)
 	if err != nil {
 		return nil, fmt.Errorf("pack a window: %w", err)

@@ -293,17 +293,21 @@ func (b *holderWords) frame(id snapshot.FrameID) string {
 	return fmt.Sprintf("%s (%s)", s.Strings.Get(f.Name), attribution.Base(s.Strings.Get(f.File)))
 }
 
+// HolderName is a holder's reference with what it is for, where that is known. It is not clean.
+func HolderName(h *holder.Holder) string {
+	switch name := h.Reference.String(); h.Standing {
+	case holder.Parameter, holder.Buffer, holder.Gradient:
+		return string(h.Standing) + "s of " + name
+	case holder.Optimizer:
+		return "optimizer state of " + name
+	default:
+		return name
+	}
+}
+
 // row is a holder in a line.
 func (b *holderWords) row(h *holder.Holder) HolderRow {
-	what := h.Reference.String()
-	switch h.Standing {
-	case holder.Parameter, holder.Buffer:
-		what = string(h.Standing) + "s of " + what
-	case holder.Gradient:
-		what = "gradients of " + what
-	case holder.Optimizer:
-		what = "optimizer state of " + what
-	}
+	what := HolderName(h)
 	if h.Standing != holder.Running && 2*h.Graph.Bytes > h.Bytes {
 		what += ", through autograd graphs"
 	}
