@@ -23,6 +23,7 @@ type (
 	LabelID      = columns.LabelID
 	UnknownKey   = columns.UnknownKey
 	HistoryEntry = columns.HistoryEntry
+	HostSegment  = columns.HostSegment
 )
 
 const (
