@@ -40,6 +40,7 @@ const (
 	UserDefined       = columns.UserDefined
 	WorkspaceSnapshot = columns.WorkspaceSnapshot
 
+	StateUnknown     = columns.StateUnknown
 	StateAllocated   = columns.StateAllocated
 	StatePendingFree = columns.StatePendingFree
 	StateInactive    = columns.StateInactive
