@@ -39,6 +39,10 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	if n := len(r.Devices) - most; n > 0 {
 		p.linef("... and %s", count(n, "more device"))
 	}
+	if r.Pinned != nil {
+		p.line("")
+		p.pinnedSums(r.Pinned)
+	}
 	p.data(notes(r, 4, p.width))
 	return p.w.Flush()
 }

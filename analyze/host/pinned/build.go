@@ -11,6 +11,8 @@ import (
 
 const none = -1
 
+const maxPoints = 512 // of the curve
+
 // Build rebuilds the pinned host memory of a snapshot, nil when it has none. It never fails: what
 // does not add up is counted in Checks.
 func Build(s *snapshot.Snapshot) *Memory {
@@ -281,6 +283,9 @@ func (m *Memory) sums() {
 		if i == 0 {
 			m.Initial = now
 		}
+		if i > 0 {
+			m.sample(i-1, now)
+		}
 		raise(&m.PeakReserved, now.Reserved, i-1)
 		raise(&m.PeakActive, now.Active, i-1)
 		raise(&m.PeakAllocated, now.Allocated, i-1)
@@ -290,4 +295,15 @@ func (m *Memory) sums() {
 		return
 	}
 	m.Checks.Residual = Totals{now.Reserved - m.Final.Reserved - m.Registered, now.Active - m.Final.Active - m.Registered, now.Allocated - m.Final.Allocated - m.Registered}
+}
+
+// sample adds the sums after an event to the curve.
+func (m *Memory) sample(event int, now Totals) {
+	span := max((m.Trace.Len()+maxPoints-1)/maxPoints, 1)
+	if event%span == 0 {
+		m.Curve = append(m.Curve, Point{First: event})
+	}
+	p := &m.Curve[len(m.Curve)-1]
+	p.Last, p.Time, p.At = event, m.Trace.At(event).Time, now
+	p.Max = Totals{max(p.Max.Reserved, now.Reserved), max(p.Max.Active, now.Active), max(p.Max.Allocated, now.Allocated)}
 }

@@ -56,7 +56,7 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) verdict.Finding {
 	name := fmt.Sprintf("%s (%s)", s.Strings.Get(loop.Name), attribution.Base(s.Strings.Get(loop.File)))
 	f := verdict.Finding{ID: "host-pinned-growth", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: g.Bytes, Heuristic: true,
 		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
-		Title: fmt.Sprintf("Pinned host memory grows by %s with every iteration of %s and is never freed; most is allocated at %s.",
+		Title: fmt.Sprintf("Pinned host memory: %s more with every iteration of %s, never freed; most is allocated at %s.",
 			units.Bytes(g.PerLap), name, siteOr(s, g.Stacks[0]))}
 	switch {
 	case g.LikeFill():

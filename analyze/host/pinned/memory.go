@@ -23,6 +23,9 @@ type Memory struct {
 	// Blocks are all blocks that the process ever had in the trace, in the same order.
 	Blocks []Block
 
+	// Curve has at most maxPoints points, evenly by event.
+	Curve []Point
+
 	Holders []attribution.Group // active bytes at the end by stack, most first
 	Cached  []Class             // reserved and free at the end, most bytes first
 	// Growth is what loops add to and do not return. Its events are those of Trace.
@@ -56,6 +59,15 @@ type Block struct {
 
 	life  int32 // its last use: a row of lives in the making, none for no use yet
 	first bool  // that use is the one for which it was made
+}
+
+// Point covers the events First to Last: Max has the highest values among them, At those after Last.
+type Point struct {
+	First int    `json:"first"`
+	Last  int    `json:"last"`
+	Time  int64  `json:"time_us"` // of Last in microseconds since the Unix epoch, 0 unknown
+	At    Totals `json:"at"`
+	Max   Totals `json:"max"`
 }
 
 // Class is the blocks of one size that nobody uses at the end.

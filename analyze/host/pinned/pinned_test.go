@@ -141,7 +141,7 @@ func TestFindings(t *testing.T) {
 		{"reuse, late", build.Options{Late: true}, "loader", "", ""},
 		{"reuse, no trace", build.Options{NoTrace: true}, "loader", "", ""},
 		{"training without pinned memory", build.Options{}, "training", "", ""},
-		{"kept", build.Options{}, "pinned-leak", "host-pinned-growth warning high", "4.00 MiB with every iteration of main (train.py) and is never freed; most is allocated at pin_memory.py:71 pin_memory"},
+		{"kept", build.Options{}, "pinned-leak", "host-pinned-growth warning high", "4.00 MiB more with every iteration of main (train.py), never freed; most is allocated at pin_memory.py:71 pin_memory"},
 		{"kept, ring", build.Options{Ring: 1000}, "pinned-leak", "host-pinned-growth warning high", "Iterations are told by what GPU 0 allocates between"},
 		{"kept, no trace", build.Options{NoTrace: true}, "pinned-leak", "", ""},
 		{"kept, no stacks", build.Options{NoStacks: true}, "pinned-leak", "", ""},
