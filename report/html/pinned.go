@@ -56,6 +56,9 @@ func newPinned(m *pinned.Memory) *pinnedView {
 		v.Curve, v.Most = drawPinned(m.Curve, m.PeakReserved.Bytes), units.Bytes(m.PeakReserved.Bytes)
 	}
 	sum("At the end", m.Final)
+	if n := m.Registered; n > 0 {
+		sum("Registered by other code, besides", pinned.Totals{Reserved: n, Active: n, Allocated: n})
+	}
 	groups, other, more := view.Top(m.Holders, maxPinned)
 	total := view.Sum(m.Holders)
 	holder := func(site string, bytes, before, blocks int64) {

@@ -135,7 +135,7 @@ func nextStep(r *analyze.Result) string {
 		return "Get the whole file: copy it again once the program that writes it has finished, or record it anew."
 	case onHost >= 0:
 		return r.Verdict.Findings[onHost].Next[0]
-	case len(r.Devices) == 0 && r.Pinned != nil:
+	case r.Pinned != nil && len(r.Snapshot.UsedDevices()) == 0:
 		return "To judge the GPU's memory too, record without record_cuda=False."
 	case len(r.Devices) == 0:
 		return "Call torch.cuda.memory._record_memory_history() when the program starts and torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."

@@ -58,13 +58,10 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) verdict.Finding {
 		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
 		Title: fmt.Sprintf("Pinned host memory: %s more with every iteration of %s, never freed; most is allocated at %s.",
 			units.Bytes(g.PerLap), name, siteOr(s, g.Stacks[0]))}
-	switch {
-	case g.LikeFill():
-		f.Confidence = verdict.Low
-	case g.Laps >= 6 && g.Regular && g.Chance < 0.01:
+	if g.Laps >= 6 && g.Regular && g.Chance < 0.01 {
 		f.Confidence = verdict.High
 	}
-	if f.Confidence == verdict.Low || g.Bytes < smallGrowth || g.Bytes < m.Final.Active/100 {
+	if g.Bytes < smallGrowth || g.Bytes < m.Final.Active/100 {
 		f.Severity = verdict.Info
 	}
 	f.Why = append(f.Why, fmt.Sprintf("%s pinned blocks (%s) stay in use to the end of the trace; they came in %d iterations of the loop in %s.",
@@ -72,12 +69,8 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) verdict.Finding {
 	if g.Regular {
 		f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
 	}
-	if g.LikeFill() {
-		f.Why = append(f.Why, "Nothing else is freed meanwhile, so a data set that is pinned on purpose would look the same.")
-	} else {
-		f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed).", 100*g.Churn))
-	}
-	f.Why = append(f.Why, fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active), units.Bytes(m.Final.Active)))
+	f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a data set that is being pinned.", 100*g.Churn),
+		fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active), units.Bytes(m.Final.Active)))
 	if m.gpu >= 0 {
 		f.Why = append(f.Why, fmt.Sprintf("Iterations are told by what GPU %d allocates between.", m.gpu))
 	}

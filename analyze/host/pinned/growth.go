@@ -9,7 +9,11 @@ import (
 	"snapana/snapshot/columns"
 )
 
-// grow looks for memory that loops leave behind. The allocations of the GPU that had most, put in
+// maxClock bounds the events of a GPU that are looked at, the last ones, which take 80 bytes each.
+const maxClock = 4 << 20
+
+// grow looks for memory that loops leave behind. A data set that is pinned on purpose looks like that
+// as long as nothing else is freed, and is not accused. The allocations of the GPU that had most, put in
 // between by their time, tell what the program did meanwhile.
 func (m *Memory) grow(s *snapshot.Snapshot) {
 	host := map[snapshot.StackID]int{}
@@ -35,6 +39,7 @@ func (m *Memory) grow(s *snapshot.Snapshot) {
 		both.Initially = append(both.Initially, timeline.Range{Addr: b.Addr, Size: b.Size, Pool: b.Pool})
 	}
 	m.Growth = ghost.FindOf(s, both, func(stack snapshot.StackID) bool { _, ok := host[stack]; return ok })
+	m.Growth = slices.DeleteFunc(m.Growth, func(g ghost.Growth) bool { return g.LikeFill() })
 	for i := range m.Growth {
 		g := &m.Growth[i]
 		for k, e := range g.Events {
@@ -57,7 +62,8 @@ func (m *Memory) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 	if m.Trace.At(0).Has&columns.EventHasTime == 0 || device.Len() == 0 || device.At(0).Has&columns.EventHasTime == 0 {
 		device, m.gpu = snapshot.Trace{}, none
 	}
-	n := m.Trace.Len() + device.Len()
+	skip := max(device.Len()-maxClock, 0)
+	n := m.Trace.Len() + device.Len() - skip
 	events := &columns.Events{}
 	own := make([]int32, 0, n)
 	place := make([]int32, m.Trace.Len()) // of each event of the host
@@ -66,14 +72,14 @@ func (m *Memory) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 	var lives []timeline.Life
 	for i, k := 0, 0; i+k < n; {
 		at := int32(i + k)
-		if k == device.Len() || i < m.Trace.Len() && m.Trace.At(i).Time <= device.At(k).Time {
+		if k+skip == device.Len() || i < m.Trace.Len() && m.Trace.At(i).Time <= device.At(k+skip).Time {
 			*events.Next() = *m.Trace.At(i)
 			place[i] = at
 			own = append(own, int32(i))
 			i++
 			continue
 		}
-		e := device.At(k)
+		e := device.At(k + skip)
 		*events.Next() = *e
 		own = append(own, int32(max(i-1, 0)))
 		k++

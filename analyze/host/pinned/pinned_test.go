@@ -186,6 +186,86 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestHealthy holds that what programs pin on purpose is no finding.
+func TestHealthy(t *testing.T) {
+	at := func(d *build.Device, line string) { d.Stack = build.NewStack(line, "/app/train.py:9:<module>") }
+	for _, c := range []struct {
+		name    string
+		program func(d *build.Device)
+	}{
+		{"a model that is loaded, with a pinned copy of each part", func(d *build.Device) {
+			for range 30 {
+				at(d, "/app/load.py:3:load")
+				d.Alloc(4 * mib)
+				at(d, "/app/load.py:4:load")
+				d.Pin(4 * mib)
+			}
+		}},
+		{"a cache that is full", func(d *build.Device) {
+			for i := range 60 {
+				at(d, "/app/train.py:3:main")
+				x := d.Alloc(4 * mib)
+				if i < 12 {
+					at(d, "/app/train.py:4:main")
+					d.Pin(4 * mib)
+				}
+				at(d, "/app/train.py:5:main")
+				d.Free(x)
+			}
+		}},
+		{"a queue of bounded length", func(d *build.Device) {
+			var queue []*build.Pinned
+			for range 60 {
+				at(d, "/app/train.py:3:main")
+				x := d.Alloc(4 * mib)
+				at(d, "/app/train.py:4:main")
+				queue = append(queue, d.Pin(4*mib))
+				at(d, "/app/train.py:5:main")
+				d.Free(x)
+				if len(queue) > 20 {
+					d.Unpin(queue[0], false)
+					queue = queue[1:]
+				}
+			}
+		}},
+		{"activations offloaded and fetched again", func(d *build.Device) {
+			for range 10 {
+				var saved []*build.Pinned
+				for range 6 {
+					at(d, "/app/train.py:3:main")
+					x := d.Alloc(4 * mib)
+					at(d, "/app/train.py:4:main")
+					saved = append(saved, d.Pin(4*mib))
+					d.Free(x)
+				}
+				at(d, "/app/train.py:6:main")
+				for _, p := range saved {
+					d.Unpin(p, true)
+				}
+				d.Settle()
+			}
+		}},
+		{"batches of other lengths", func(d *build.Device) {
+			for i := range 60 {
+				at(d, "/app/train.py:3:main")
+				x := d.Alloc(4 * mib)
+				at(d, "/app/train.py:4:main")
+				p := d.Pin(int64(1+i*7%20) * mib)
+				d.Free(x)
+				d.Unpin(p, false)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := buildtest.Read(t, build.Run(build.Options{Torch: 213}, c.program))
+			m := pinned.Build(s)
+			if all := m.Findings(s); len(all) != 0 || !m.Checks.Balanced() {
+				t.Errorf("%s %+v", said(all), m.Checks)
+			}
+		})
+	}
+}
+
 // TestRegistered holds that what other code pins is told apart.
 func TestRegistered(t *testing.T) {
 	_, m := named(t, "registered", build.Options{})
