@@ -43,7 +43,7 @@ func newPinned(m *pinned.Memory) *pinnedView {
 	}
 	v := &pinnedView{Summary: "RAM that the GPU can read and that is never swapped out, by PyTorch's host allocator. All sizes are rounded ones: what was asked for is not recorded."}
 	sum := func(name string, t pinned.Totals) {
-		v.Sums = append(v.Sums, pinnedSum{name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Reserved - t.Active)})
+		v.Sums = append(v.Sums, pinnedSum{name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Reserved - t.Active - m.Unknown)})
 	}
 	if m.Trace.Len() > 0 {
 		sum("Before the trace", m.Initial)
@@ -57,7 +57,8 @@ func newPinned(m *pinned.Memory) *pinnedView {
 	}
 	sum("At the end", m.Final)
 	if n := m.Registered; n > 0 {
-		sum("Registered by other code, besides", pinned.Totals{Reserved: n, Active: n, Allocated: n})
+		b := units.Bytes(n)
+		v.Sums = append(v.Sums, pinnedSum{"Registered by other code, besides", b, b, b, units.Bytes(0)})
 	}
 	groups, other, more := view.Top(m.Holders, maxPinned)
 	total := view.Sum(m.Holders)
@@ -83,6 +84,9 @@ func newPinned(m *pinned.Memory) *pinnedView {
 	}
 	if m.Registered > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s more (cudaHostRegister): it is in the trace, and not in the state at the end.", units.Bytes(m.Registered)))
+	}
+	if m.Unknown > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("Of %s more the file does not say whether it is in use or cached.", units.Bytes(m.Unknown)))
 	}
 	if m.AtMostRounding > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("Of what is active, at most %s is rounding: a power of two was rounded from more than its half.", units.Bytes(m.AtMostRounding)))

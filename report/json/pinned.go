@@ -17,6 +17,7 @@ type pinnedMemory struct {
 	Peaks      *pinnedPeaks   `json:"peaks"` // null without a trace
 	Curve      []pinned.Point `json:"curve"`
 	Registered int64          `json:"registered"`
+	Unknown    int64          `json:"unknown"`
 	Rounding   int64          `json:"rounding_at_most"`
 	Stacks     []pinnedStack  `json:"stacks"`
 	StacksN    int            `json:"stacks_total"`
@@ -64,7 +65,7 @@ func buildPinned(m *pinned.Memory) *pinnedMemory {
 	}
 	c := &m.Checks
 	out := &pinnedMemory{Events: m.Trace.Len(), Stated: m.Stated, Initial: m.Initial, Final: m.Final, Curve: list(m.Curve), Registered: m.Registered,
-		Rounding: m.AtMostRounding, Stacks: []pinnedStack{}, StacksN: len(m.Holders), Cached: []pinnedClass{},
+		Unknown: m.Unknown, Rounding: m.AtMostRounding, Stacks: []pinnedStack{}, StacksN: len(m.Holders), Cached: []pinnedClass{},
 		Checks: pinnedChecks{c.Inconsistent(), c.Unmatched, c.Sizes, c.Bad, c.Unknown, c.Stateless, c.Lists, c.Before, c.Residual}}
 	if m.Trace.Len() > 0 {
 		out.Peaks = &pinnedPeaks{m.PeakReserved, m.PeakActive, m.PeakAllocated}

@@ -21,9 +21,9 @@ func (p *printer) pinned(r *analyze.Result) {
 // pinnedWords describes pinned host memory in a sentence or two.
 func pinnedWords(m *pinned.Memory) string {
 	end := &m.Final
-	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved), units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active))
-	if m.Checks.Stateless > 0 {
-		w = fmt.Sprintf("Host memory at the end: %s reserved, of which %s blocks may be in use or not", units.Bytes(end.Reserved), units.Count(m.Checks.Stateless))
+	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved), units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
+	if m.Unknown > 0 {
+		w += fmt.Sprintf(" + %s of which that is unknown", units.Bytes(m.Unknown))
 	}
 	if m.Trace.Len() > 0 {
 		w += fmt.Sprintf("; at most %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes), units.Bytes(m.PeakActive.Bytes))

@@ -207,6 +207,7 @@ func (b *builder) final(s *snapshot.Snapshot) {
 				}
 			case h.State != snapshot.StateInactive:
 				m.Checks.Stateless++
+				blk.unsure = true
 			}
 			continue
 		}

@@ -28,12 +28,6 @@ func (m *Memory) hold(s *snapshot.Snapshot) {
 	}
 	m.Holders = attribution.Live(s, &timeline.Timeline{Lives: m.Lives}, st)
 
-	unknown := map[uint64]bool{} // whether in use
-	if m.Stated {
-		for _, h := range s.HostSegments {
-			unknown[h.Address] = h.State == snapshot.StateUnknown && m.Trace.Len() == 0
-		}
-	}
 	classes := map[int64]*Class{}
 	reserved := map[int64]int64{}
 	for i := range m.Blocks {
@@ -42,7 +36,11 @@ func (m *Memory) hold(s *snapshot.Snapshot) {
 			continue
 		}
 		reserved[b.Size] += b.Size
-		if used[b.Addr] || unknown[b.Addr] {
+		if used[b.Addr] {
+			continue
+		}
+		if b.unsure {
+			m.Unknown += b.Size
 			continue
 		}
 		c := classes[b.Size]

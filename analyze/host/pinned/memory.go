@@ -36,7 +36,10 @@ type Memory struct {
 	// Registered is what other code pinned, as far as the trace has it and the state does not: bytes
 	// that are reserved, active and allocated at the end, and not in Final.
 	Registered int64
-	Checks     Checks
+	// Unknown is what is reserved at the end in blocks of which neither the trace nor the state says
+	// whether they are in use. It is neither in Holders nor in Cached.
+	Unknown int64
+	Checks  Checks
 
 	gpu int // whose allocations told the laps of Growth, -1 none
 }
@@ -56,6 +59,8 @@ type Block struct {
 	Stack snapshot.StackID
 	Made  int32 // the event that pinned it, -1 before the trace
 	Gone  int32 // the event that released it, -1 while it is there
+
+	unsure bool // whether it is in use is not known
 
 	life  int32 // its last use: a row of lives in the making, none for no use yet
 	first bool  // that use is the one for which it was made
