@@ -120,7 +120,9 @@ func openStats(path string, stdin io.Reader, opt series.Options) (*series.File, 
 		var seen bytes.Buffer // what it takes to see that the input is no recording
 		from := io.TeeReader(stdin, &seen)
 		stdin = io.MultiReader(&seen, stdin)
-		recording = func() (*sidecar.File, error) { return sidecar.Read(from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes}) }
+		recording = func() (*sidecar.File, error) {
+			return sidecar.Read(from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes})
+		}
 	}
 	f, err := recording()
 	switch {

@@ -10,9 +10,14 @@ import (
 	"snapana/report/internal/view"
 )
 
-// pinned says in at most three lines what pinned host memory there is and who holds it.
+// pinned says in at most three lines what pinned host memory there is and who holds it, or in one
+// line below many devices.
 func (p *printer) pinned(r *analyze.Result) {
-	if r.Pinned != nil {
+	switch {
+	case r.Pinned == nil:
+	case len(r.Devices) > 2:
+		p.section("Pinned", []string{view.Plain(pinnedWords(r.Pinned))}, 1)
+	default:
 		p.line("")
 		p.section("Pinned", []string{view.Plain(pinnedWords(r.Pinned))}, 3)
 	}

@@ -31,7 +31,10 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	fact("Recorded", recorded(s.HasTimes, s.HasStacks))
 	fact("Settings", settings(r))
 
-	const most = 3
+	most := 3
+	if r.Pinned != nil {
+		most = 2
+	}
 	for i := range r.Devices[:min(len(r.Devices), most)] {
 		p.line("")
 		p.device(r.Devices[i].Timeline)
