@@ -7,6 +7,7 @@ import (
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/ghost"
 	"snapana/analyze/ghost/holder"
+	"snapana/analyze/host/pinned"
 	"snapana/analyze/oom"
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
@@ -24,6 +25,8 @@ type Result struct {
 	// Holders says which Python objects keep the memory at the end, nil without a recorder's
 	// file that has a dump of them.
 	Holders *holder.Result
+	// Pinned is the pinned host memory, nil where none was recorded.
+	Pinned  *pinned.Memory
 	Quality []Note
 }
 

@@ -57,8 +57,9 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 		r.Holders, notes = holder.Choose(s, lines, opt.Recorder, opt.Before)
 	}
 	r.Verdict = verdict.Judge(s, evidence, r.Holders)
+	r.pinHost()
 	r.account(opt)
-	r.Quality = quality(s, r.Devices)
+	r.Quality = append(quality(s, r.Devices), pinnedNotes(r.Pinned)...)
 	for _, n := range notes {
 		r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
 	}
@@ -186,13 +187,6 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 	}
 	for _, u := range s.Unknown {
 		notes = append(notes, Note{Level: "missing", Count: u.Count, Text: fmt.Sprintf("Unknown key %q in %s, %s times: left out.", u.Key, u.Where, units.Count(u.Count))})
-	}
-	if n := len(s.HostSegments); n > 0 {
-		var bytes int64
-		for _, h := range s.HostSegments {
-			bytes += h.Size
-		}
-		notes = append(notes, Note{Level: "ok", Count: int64(n), Text: fmt.Sprintf("The file also has %s blocks of pinned host memory (%s).", units.Count(int64(n)), units.Bytes(bytes))})
 	}
 	return notes
 }

@@ -127,7 +127,7 @@ func fingerprint(s *Snapshot) string {
 	atLeast(ev.metadata, 10)
 	atLeast(ev.pool, 12)
 	lacks(events && !ev.pool, 11)
-	host := len(s.HostSegments) > 0 || s.HostTraces != nil
+	host := s.HasHostSegments || s.HostTraces != nil
 	atLeast(host, 13)
 	atLeast(ev.annotate, 14)
 	var text string

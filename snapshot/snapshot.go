@@ -23,6 +23,7 @@ type (
 	LabelID      = columns.LabelID
 	UnknownKey   = columns.UnknownKey
 	HistoryEntry = columns.HistoryEntry
+	HostSegment  = columns.HostSegment
 )
 
 const (
@@ -39,6 +40,7 @@ const (
 	UserDefined       = columns.UserDefined
 	WorkspaceSnapshot = columns.WorkspaceSnapshot
 
+	StateUnknown     = columns.StateUnknown
 	StateAllocated   = columns.StateAllocated
 	StatePendingFree = columns.StatePendingFree
 	StateInactive    = columns.StateInactive

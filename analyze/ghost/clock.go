@@ -1,6 +1,8 @@
 package ghost
 
 import (
+	"slices"
+
 	"snapana/analyze/timeline"
 	"snapana/snapshot"
 )
@@ -12,8 +14,9 @@ type clock struct {
 	t       *timeline.Timeline
 	code    *code
 	threads map[function]*sequence
-	main    *sequence   // the thread that allocates most
-	of      []*sequence // by stack; nil for a stack without Python frames
+	main    *sequence                   // the thread that allocates most
+	of      []*sequence                 // by stack; nil for a stack without Python frames
+	only    func(snapshot.StackID) bool // may grow; nil for all
 }
 
 // function is a function as far as frames tell.
@@ -30,8 +33,8 @@ type sequence struct {
 const blockLen = 64
 
 // newClock reads the allocations up to an event, that included.
-func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) *clock {
-	k := &clock{s: s, t: t, code: c, threads: map[function]*sequence{}, of: make([]*sequence, s.Stacks.Len()+1), main: &sequence{}}
+func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32, only func(snapshot.StackID) bool) *clock {
+	k := &clock{s: s, t: t, code: c, only: only, threads: map[function]*sequence{}, of: make([]*sequence, s.Stacks.Len()+1), main: &sequence{}}
 	known := make([]bool, s.Stacks.Len()+1)
 	type pair struct{ a, b snapshot.StackID }
 	seen := map[pair]uint16{}
@@ -74,6 +77,9 @@ func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32
 func (k *clock) thread(stack snapshot.StackID) *sequence {
 	path := k.code.path(stack)
 	if len(path) == 0 {
+		return nil
+	}
+	if k.only != nil && k.only(stack) && !slices.ContainsFunc(path, func(id snapshot.FrameID) bool { return k.code.kind(id) == plain }) {
 		return nil
 	}
 	f := k.s.Frames.Get(path[0])

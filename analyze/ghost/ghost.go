@@ -26,6 +26,7 @@ package ghost
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"snapana/analyze/timeline"
@@ -85,9 +86,16 @@ func (g *Growth) LikeCache() bool { return g.InModule && !g.Trains && len(g.Stac
 
 // Find returns the growths of one device, most bytes first.
 func Find(s *snapshot.Snapshot, t *timeline.Timeline) []Growth {
-	out := findAt(s, t, int32(t.Trace.Len()-1))
+	return FindOf(s, t, nil)
+}
+
+// FindOf is Find for a timeline in which other memory than that in question tells what the program
+// did meanwhile: only the stacks that of holds for may grow, all if it is nil. Those that have no code
+// of the program, as in a thread of a loader, go by the laps of the main thread.
+func FindOf(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) bool) []Growth {
+	out := findAt(s, t, int32(t.Trace.Len()-1), of)
 	if n := len(t.OOMs); n > 0 {
-		out = append(out, findAt(s, t, int32(t.OOMs[n-1].Event))...)
+		out = append(out, findAt(s, t, int32(t.OOMs[n-1].Event), of)...)
 	}
 	sortGrowths(out)
 	seen := map[function]bool{}
@@ -107,13 +115,16 @@ func sortGrowths(g []Growth) {
 }
 
 // findAt looks at the memory that is live right after an event.
-func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32) []Growth {
+func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(snapshot.StackID) bool) []Growth {
 	c := newCode(s)
 	rows := births(s, t, c, horizon)
+	if of != nil {
+		maps.DeleteFunc(rows, func(stack snapshot.StackID, _ []int32) bool { return !of(stack) })
+	}
 	if len(rows) == 0 {
 		return nil
 	}
-	k := newClock(s, t, c, horizon)
+	k := newClock(s, t, c, horizon, of)
 	var found []*candidate
 	sizes := liveSizes(t, c, horizon)
 	stacks := make([]snapshot.StackID, 0, len(rows))

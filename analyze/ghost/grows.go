@@ -205,6 +205,9 @@ func (k *clock) unreplaced(found []*candidate, horizon int32) []*candidate {
 		if l.Born > horizon {
 			break
 		}
+		if k.only != nil && !k.only(l.Stack) {
+			continue
+		}
 		for _, c := range alike[l.Stack] {
 			if l.Born >= 0 {
 				siblings[c] = append(siblings[c], int32(i))

@@ -80,7 +80,7 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 		return nil
 	}
 	slices.Sort(stacks)
-	k := newClock(s, t, c, int32(t.Trace.Len()-1))
+	k := newClock(s, t, c, int32(t.Trace.Len()-1), nil)
 	all := map[int]*release{}
 	var out Late
 	bytes := map[snapshot.StackID]int64{}

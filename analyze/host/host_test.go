@@ -83,7 +83,7 @@ func TestRecorded(t *testing.T) {
 // TestPrograms runs the programs with the recorder, in the Python that .ci/run gives a torch.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs PyTorch programs for a minute")
+		t.Skip("runs PyTorch programs for half a minute")
 	}
 	const python = "/usr/bin/python3"
 	if out, err := exec.Command(python, "-c", "import torch").CombinedOutput(); err != nil {
@@ -98,13 +98,14 @@ func TestPrograms(t *testing.T) {
 	}
 	for _, p := range programs {
 		t.Run(p.name+p.start, func(t *testing.T) {
+			t.Parallel()
 			out := filepath.Join(t.TempDir(), file(p.name, p.start))
 			args := []string{filepath.Join("..", "..", "fixtures", "host", "programs.py"), p.name, strings.TrimSuffix(out, ".snapana")}
 			if p.start != "" {
 				args = append(args, p.start)
 			}
 			cmd := exec.Command(python, args...)
-			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+recorder)
+			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", "PYTHONPATH="+recorder)
 			if said, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, said)
 			}

@@ -95,7 +95,7 @@ func inputs() (map[string][]byte, error) {
 		"list.pickle":   []byte("\x80\x02]q\x00."),
 		"number.pickle": []byte("\x80\x02K\x07."),
 	}
-	for _, name := range []string{"healthy.pickle", "ghost.pickle", "fragmentation.pickle", "ghost.stats.jsonl"} {
+	for _, name := range []string{"healthy.pickle", "ghost.pickle", "fragmentation.pickle", "pinned.pickle", "ghost.stats.jsonl"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", name))
 		if err != nil {
 			return nil, err

@@ -71,7 +71,7 @@ func TestSchemas(t *testing.T) {
 		t.Skip("analyses every fixture in several ways")
 	}
 	all, seen := schemas(t), map[string]bool{}
-	for _, name := range []string{"healthy", "ghost", "fragmentation"} {
+	for _, name := range []string{"healthy", "ghost", "fragmentation", "pinned"} {
 		path := filepath.Join("..", "..", "fixtures", name+".pickle")
 		for _, args := range [][]string{
 			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"}, {"ghosts", "--json"},

@@ -115,18 +115,25 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 
 // openStats reads dumps of counters, or a recorder's file, which also tells of the host.
 func openStats(path string, stdin io.Reader, opt series.Options) (*series.File, []*host.Judgement, error) {
-	if path != "-" {
-		f, err := sidecar.Open(path, sidecar.Options{MaxBytes: opt.MaxBytes})
-		switch {
-		case err == nil:
-			counters, hosts := series.Recording(f, opt), host.Judge(f)
-			if counters.Info.Samples == 0 {
-				return nil, nil, fmt.Errorf("%s holds no samples: the program records one with each step()", path)
-			}
-			return counters, hosts, nil
-		case !errors.Is(err, sidecar.ErrNotSidecar):
-			return nil, nil, err
+	recording := func() (*sidecar.File, error) { return sidecar.Open(path, sidecar.Options{MaxBytes: opt.MaxBytes}) }
+	if path == "-" {
+		var seen bytes.Buffer // what it takes to see that the input is no recording
+		from := io.TeeReader(stdin, &seen)
+		stdin = io.MultiReader(&seen, stdin)
+		recording = func() (*sidecar.File, error) {
+			return sidecar.Read(from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes})
 		}
+	}
+	f, err := recording()
+	switch {
+	case err == nil:
+		counters, hosts := series.Recording(f, opt), host.Judge(f)
+		if counters.Info.Samples == 0 {
+			return nil, nil, fmt.Errorf("%s holds no samples: the program records one with each step()", f.Name)
+		}
+		return counters, hosts, nil
+	case !errors.Is(err, sidecar.ErrNotSidecar):
+		return nil, nil, err
 	}
 	counters, err := series.Open(path, stdin, opt)
 	return counters, nil, err

@@ -53,7 +53,7 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*detail.Windows, err
 }
 
 func writePage(w io.Writer, p *page, size int, attributes string, pack func(size int) (*detail.Packed, error)) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

@@ -35,6 +35,7 @@ type page struct {
 	Devices     []device
 	Unshown     int // devices with a row and no section
 
+	Pinned   *pinnedView // nil without pinned host memory
 	Settings settings
 	Notes    []note
 
@@ -89,6 +90,7 @@ func newPage(r *analyze.Result) *page {
 		Title:    text(string(r.Verdict.Status) + ": " + r.Snapshot.Name),
 		Facts:    facts(r),
 		Banner:   banner(r),
+		Pinned:   newPinned(r.Pinned),
 		Settings: newSettings(r),
 		Notes:    notes(r),
 	}

@@ -32,6 +32,9 @@ func (p *page) addQuestions(r *analyze.Result) {
 		add(len(d.Frag.Ledgers) > 0, id+"-free", "Why so much reserved?")
 		add(d.WhatIf != nil, id+"-whatif", "Would another setting help?")
 	}
+	if p.Pinned != nil {
+		p.Questions = append(p.Questions, question{"pinned", "What is pinned on the host?"})
+	}
 	p.Questions = append(p.Questions, question{"data", "Is the data complete?"})
 }
 

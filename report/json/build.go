@@ -25,6 +25,7 @@ func build(r *analyze.Result) *report {
 		Verdict:  buildVerdict(r.Verdict),
 		Devices:  []device{},
 		Holders:  buildHolders(r),
+		Pinned:   buildPinned(r.Pinned),
 		Settings: buildSettings(&s.Settings),
 		Quality:  list(r.Quality),
 		Missing:  list(s.Missing),

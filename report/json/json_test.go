@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"snapana/analyze"
+	made "snapana/fixtures/build"
 	"snapana/report/internal/sample"
 )
 
@@ -95,7 +96,27 @@ func checkSchema(t *testing.T, schema string, documents ...[]byte) {
 }
 
 func TestSchema(t *testing.T) {
-	checkSchema(t, Schema, write(t, sample.Result()), write(t, sample.Held()), write(t, sample.Empty()), write(t, sample.Big(1)))
+	checkSchema(t, Schema, write(t, sample.Result()), write(t, sample.Held()), write(t, sample.Empty()), write(t, sample.Big(1)), write(t, sample.Pinned(t, "pinned-cache", made.Options{})))
+}
+
+// TestPinned holds that what is shown of pinned host memory closes, and is unknown where it is.
+func TestPinned(t *testing.T) {
+	for _, opt := range []made.Options{{}, {NoTrace: true}, {Ring: 300}} {
+		p := buildPinned(sample.Pinned(t, "registered", opt).Pinned)
+		var held, cached int64
+		for _, s := range p.Stacks {
+			held += s.Bytes
+		}
+		for _, c := range p.Cached {
+			cached += c.Bytes
+			if (c.Spare < 0) != opt.NoTrace {
+				t.Errorf("%+v", c)
+			}
+		}
+		if held != p.Final.Active+p.Registered || cached != p.Final.Reserved-p.Final.Active || (p.Peaks == nil) != opt.NoTrace || !p.Stated {
+			t.Errorf("held %d, cached %d of %+v", held, cached, p)
+		}
+	}
 }
 
 func TestTotalsClose(t *testing.T) {

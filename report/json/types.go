@@ -16,6 +16,7 @@ type report struct {
 	Verdict  verdict.Verdict `json:"verdict"`
 	Devices  []device        `json:"devices"`
 	Holders  *holders        `json:"holders,omitempty"`
+	Pinned   *pinnedMemory   `json:"pinned,omitempty"` // absent where none was recorded
 	Settings settings        `json:"settings"`
 	Quality  []analyze.Note  `json:"quality"`
 	Missing  []string        `json:"missing"`

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"snapana/analyze"
+	"snapana/analyze/host"
 	"snapana/analyze/units"
+	"snapana/analyze/verdict"
 	"snapana/report/internal/view"
 )
 
@@ -47,6 +50,9 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 	}
 	if len(rest) > 0 {
 		fmt.Fprintln(w)
+	}
+	if r.Pinned != nil && slices.ContainsFunc(r.Verdict.Findings, func(f verdict.Finding) bool { return f.Status == host.Host }) {
+		fmt.Fprintf(w, "Pinned: %s\n\n", prose(pinnedWords(r.Pinned)))
 	}
 	if len(r.Devices) > 0 {
 		d := focus(r, top)

@@ -31,13 +31,20 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	fact("Recorded", recorded(s.HasTimes, s.HasStacks))
 	fact("Settings", settings(r))
 
-	const most = 3
+	most := 3
+	if r.Pinned != nil {
+		most = 2
+	}
 	for i := range r.Devices[:min(len(r.Devices), most)] {
 		p.line("")
 		p.device(r.Devices[i].Timeline)
 	}
 	if n := len(r.Devices) - most; n > 0 {
 		p.linef("... and %s", units.Plural(n, "more device"))
+	}
+	if r.Pinned != nil {
+		p.line("")
+		p.pinnedSums(r.Pinned)
 	}
 	p.data(notes(r, 4, p.width))
 	return p.w.Flush()

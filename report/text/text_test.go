@@ -10,6 +10,7 @@ import (
 
 	"snapana/analyze"
 	"snapana/analyze/verdict"
+	"snapana/fixtures/build"
 	"snapana/report/internal/sample"
 )
 
@@ -64,7 +65,12 @@ func TestFits(t *testing.T) {
 		long.Snapshot.Missing = append(long.Snapshot.Missing, strings.Repeat("y", 300))
 	}
 	long.Verdict.Headline = strings.Repeat("headline ", 100)
-	for name, r := range map[string]*analyze.Result{"one": sample.Result(), "big": sample.Big(2), "long": long, "empty": sample.Empty()} {
+	pinned := sample.Pinned(t, "registered", build.Options{})
+	one, big, empty := sample.Result(), sample.Big(2), sample.Empty()
+	for _, r := range []*analyze.Result{one, big, long, empty} {
+		r.Pinned = pinned.Pinned
+	}
+	for name, r := range map[string]*analyze.Result{"one": one, "big": big, "long": long, "empty": empty, "pinned": pinned} {
 		for asked, width := range map[int]int{0: 100, 10: 80, 80: 80, 95: 95, 120: 120, 4000: 120} {
 			o := Options{Width: asked}
 			fits(t, name+" verdict", verdictOf(t, r, o), maxLines, width)

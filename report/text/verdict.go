@@ -3,10 +3,12 @@ package text
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"snapana/analyze"
 	"snapana/analyze/fragmentation"
+	"snapana/analyze/host"
 	"snapana/analyze/units"
 	"snapana/analyze/verdict"
 	"snapana/report/internal/view"
@@ -45,6 +47,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.Finding, most int) {
 	p.also(rest)
 	if len(r.Devices) == 0 {
+		p.pinned(r)
 		p.data(notes(r, 7, p.width))
 		return
 	}
@@ -55,6 +58,7 @@ func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.
 		p.line("")
 	}
 	p.ledger(r.Devices, d)
+	p.pinned(r)
 	p.line("")
 	notes := notes(r, min(max(maxLines-p.lines-8, 4), 7), p.width)
 	p.stacks(d, top, max(min(most, maxLines-p.lines-len(notes)-3), 1))
@@ -125,9 +129,14 @@ func nextStep(r *analyze.Result) string {
 	for _, t := range r.Snapshot.Traces {
 		events += t.Len()
 	}
+	onHost := slices.IndexFunc(r.Verdict.Findings, func(f verdict.Finding) bool { return f.Status == host.Host && f.Severity == verdict.Warning })
 	switch {
 	case r.Snapshot.Partial != nil:
 		return "Get the whole file: copy it again once the program that writes it has finished, or record it anew."
+	case onHost >= 0:
+		return r.Verdict.Findings[onHost].Next[0]
+	case r.Pinned != nil && len(r.Snapshot.UsedDevices()) == 0:
+		return "To judge the GPU's memory too, record without record_cuda=False."
 	case len(r.Devices) == 0:
 		return "Call torch.cuda.memory._record_memory_history() when the program starts and torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
 	case events < 2: // the only one may be the dump itself

@@ -22,8 +22,11 @@ type Snapshot struct {
 	Annotations []Annotation
 	Settings    Settings
 
-	HostSegments []HostSegment
-	HostTraces   []Trace
+	// HostSegments is the pinned host memory at the end, HostTraces its history: as a rule one
+	// trace, since all devices share it. HasHostSegments tells an empty list from none.
+	HostSegments    []HostSegment
+	HasHostSegments bool
+	HostTraces      []Trace
 
 	// Unknown counts the keys that no reader knows, by place; they are never an error.
 	Unknown []UnknownKey
@@ -138,12 +141,14 @@ type Annotation struct {
 	End    bool // false for START, true for END
 }
 
-// HostSegment is one block of pinned host memory (torch 2.13 and later).
+// HostSegment is one block of pinned host memory (torch 2.13 and later), which is a segment of its
+// own: the host allocator never splits (aten/src/ATen/core/CachingHostAllocator.h).
 type HostSegment struct {
 	Address uint64
-	Size    int64
+	Size    int64 // rounded bytes
+	Pool    PoolID
 	Stack   StackID
-	Active  bool
+	State   BlockState
 }
 
 // UnknownKey counts one key that the readers do not know, kept so that a report can name it.

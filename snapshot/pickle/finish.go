@@ -114,6 +114,7 @@ func (d *machine) describe(v value) string {
 func (d *machine) fill(rec snapshotRec) {
 	out := &d.out
 	d.hostSegments(rec.hostSegments)
+	out.HasHostSegments = rec.has&bit(keyHostSegments) != 0
 	if r := d.rows1(rec.segments, kSegment); r.Len > 0 {
 		out.Segments = out.Segments[r.Start:r.End()]
 	} else {
@@ -161,24 +162,36 @@ func (d *machine) traces(v value) []columns.Trace {
 	return out
 }
 
+// hostSegments takes the host segments, also those that look like segments or blocks of a device.
 func (d *machine) hostSegments(v value) {
 	if r := d.rows1(v, kHostSegment); r.Len > 0 {
 		d.out.HostSegments = d.hosts[r.Start:r.End()]
 		return
 	}
-	// The key names of host segments are not settled; some look like device records.
+	add := func(address uint64, size int64, pool columns.PoolID, stack columns.StackID, state columns.BlockState) {
+		d.out.HostSegments = append(d.out.HostSegments, columns.HostSegment{Address: address, Size: size, Pool: pool, Stack: stack, State: state})
+	}
 	if r := d.rows1(v, kSegment); r.Len > 0 {
 		for _, s := range d.out.Segments[r.Start:r.End()] {
-			d.out.HostSegments = append(d.out.HostSegments, columns.HostSegment{
-				Address: s.Address, Size: s.TotalSize, Stack: s.Stack, Active: s.ActiveSize > 0,
-			})
+			state := columns.StateUnknown
+			switch {
+			case s.AllocatedSize > 0:
+				state = columns.StateAllocated
+			case s.ActiveSize > 0:
+				state = columns.StatePendingFree
+			case s.Has&columns.SegmentHasTotals != 0:
+				state = columns.StateInactive
+			}
+			if s.Blocks.Len == 1 { // it has no other, as nothing is split
+				b := d.out.Blocks[s.Blocks.Start]
+				state, s.Stack = b.State, max(s.Stack, b.Stack)
+			}
+			add(s.Address, s.TotalSize, s.Pool, s.Stack, state)
 		}
 	}
 	if r := d.rows1(v, kBlock); r.Len > 0 {
 		for _, b := range d.out.Blocks[r.Start:r.End()] {
-			d.out.HostSegments = append(d.out.HostSegments, columns.HostSegment{
-				Address: b.Address, Size: b.Size, Stack: b.Stack, Active: b.State.Active(),
-			})
+			add(b.Address, b.Size, columns.PoolID{}, b.Stack, b.State)
 		}
 	}
 }

@@ -49,6 +49,7 @@ const (
 	keyHostTraces
 	keyAllocated
 	keyActive
+	keyOwnerPoolID
 	numKeys
 
 	wordSmall = iota
@@ -69,7 +70,7 @@ var vocabulary = []string{
 	"segment_pool_id", "is_expandable", "blocks", "state", "history", "real_size",
 	"filename", "line", "name", "fx_node_op", "fx_node_name", "fx_node_target", "fx_original_trace",
 	"stage", "segments", "device_traces", "traces", "allocator_settings", "external_annotations",
-	"host_segments", "host_traces", "allocated", "active",
+	"host_segments", "host_traces", "allocated", "active", "owner_private_pool_id",
 	"small", "large", "active_allocated", "active_pending_free", "active_awaiting_free", "inactive", "START", "END",
 }
 

@@ -43,6 +43,9 @@ func (d *machine) build(mask uint64) (value, string, error) {
 		return run(kEvent, uint32(d.events.Len()-1), 1), "event", d.tableLimit(d.events.Len())
 	case has(keyFilename) || has(keyName) && has(keyLine):
 		return value{u: uint64(d.frame(mask)), kind: kFrame}, "frame", nil
+	case d.isHost(mask):
+		d.hosts = append(d.hosts, d.host(mask))
+		return run(kHostSegment, uint32(len(d.hosts)-1), 1), "host segment", d.tableLimit(len(d.hosts))
 	case has(keyBlocks) || has(keyTotalSize):
 		d.segment(mask)
 		return run(kSegment, uint32(len(d.out.Segments)-1), 1), "segment", d.tableLimit(len(d.out.Segments))
@@ -77,12 +80,6 @@ func (d *machine) build(mask uint64) (value, string, error) {
 		}
 		d.snaps = append(d.snaps, r)
 		return value{u: uint64(len(d.snaps) - 1), kind: kSnapshot}, "snapshot", nil
-	case (has(keyAllocated) || has(keyActive)) && (has(keyAddr) || has(keyAddress)):
-		h := columns.HostSegment{Address: d.address(mask, keyAddress) | d.address(mask, keyAddr), Stack: d.frames(mask)}
-		h.Size = d.int(mask, keySize)
-		h.Active = has(keyActive) && d.field[keyActive].u != 0 || has(keyAllocated) && d.field[keyAllocated].u != 0
-		d.hosts = append(d.hosts, h)
-		return run(kHostSegment, uint32(len(d.hosts)-1), 1), "host segment", d.tableLimit(len(d.hosts))
 	}
 	return value{kind: kDict}, "", nil
 }
@@ -199,19 +196,52 @@ func (d *machine) segment(mask uint64) {
 	d.out.Segments = append(d.out.Segments, s)
 }
 
+// isHost recognises a host segment. The names of its keys were never seen in a file: the C++
+// fields are address, size, allocated, active and owner_private_pool_id (specification 2.8, PR
+// 182407), and the record that torch makes of a device's segment has other names for some of them
+// (torch/csrc/cuda/memory_snapshot.cpp, segmentInfoToDict). Either is read; hostSegments reads those
+// that look like a device's segments or blocks.
+func (d *machine) isHost(mask uint64) bool {
+	has := func(key int) bool { return mask&bit(key) != 0 }
+	return (has(keyAddress) || has(keyAddr)) && !has(keyBlocks) &&
+		(has(keyAllocated) || has(keyActive) || has(keyState) && (has(keyTotalSize) || has(keyAddr)))
+}
+
+func (d *machine) host(mask uint64) columns.HostSegment {
+	h := columns.HostSegment{Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Stack: d.frames(mask), State: d.state(mask)}
+	if mask&bit(keyAddress) == 0 {
+		h.Address = d.address(mask, keyAddr)
+	}
+	if mask&bit(keySize) == 0 {
+		h.Size = d.int(mask, keyTotalSize)
+	}
+	for _, key := range []int{keySegmentPoolID, keyPoolID, keyOwnerPoolID} {
+		if mask&bit(key) != 0 {
+			h.Pool, _ = d.pool(d.field[key])
+		}
+	}
+	yes := func(key int) bool {
+		v := d.field[key]
+		return mask&bit(key) != 0 && v.u != 0 && (v.kind == kBool || isInt(v))
+	}
+	switch {
+	case h.State != columns.StateUnknown || mask&(bit(keyAllocated)|bit(keyActive)) == 0:
+	case yes(keyAllocated), mask&bit(keyAllocated) == 0 && yes(keyActive):
+		h.State = columns.StateAllocated
+	case yes(keyActive):
+		h.State = columns.StatePendingFree // aten/src/ATen/core/CachingHostAllocator.h: event_count_ > 0
+	default:
+		h.State = columns.StateInactive
+	}
+	return h
+}
+
 func (d *machine) block(mask uint64) {
 	b := columns.Block{
 		Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Requested: d.int(mask, keyRequestedSize),
 		Stack: d.frames(mask), History: d.rangeOf(mask, keyHistory, kHistory),
 	}
-	switch d.str(mask, keyState) {
-	case wordActiveAllocated:
-		b.State = columns.StateAllocated
-	case wordActivePendingFree, wordActiveAwaitingFree:
-		b.State = columns.StatePendingFree
-	case wordInactive:
-		b.State = columns.StateInactive
-	}
+	b.State = d.state(mask)
 	if mask&bit(keyAddress) != 0 {
 		b.Has |= columns.BlockHasAddress
 	}
@@ -222,6 +252,18 @@ func (d *machine) block(mask uint64) {
 		b.Has |= columns.BlockHasHistory
 	}
 	d.out.Blocks = append(d.out.Blocks, b)
+}
+
+func (d *machine) state(mask uint64) columns.BlockState {
+	switch d.str(mask, keyState) {
+	case wordActiveAllocated, keyAllocated, keyActive: // the last two for host segments
+		return columns.StateAllocated
+	case wordActivePendingFree, wordActiveAwaitingFree:
+		return columns.StatePendingFree
+	case wordInactive:
+		return columns.StateInactive
+	}
+	return columns.StateUnknown
 }
 
 func isInt(v value) bool { return v.kind == kInt || v.kind == kUint }

@@ -110,7 +110,7 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 		return "JSON", r.texts
 	case head[0] >= 0x81 && head[0] <= 0x9f, head[0] >= 0xdc && head[0] <= 0xdf:
 		if bytes.Contains(head[:min(len(head), 200)], []byte("header")) && bytes.Contains(head[:min(len(head), 200)], []byte("snapana")) {
-			return "is a .snapana recording; it is read from a file only, not from standard input", nil
+			return "is a .snapana recording, not a dump of counters", nil
 		}
 		return "msgpack", r.msgpack
 	case !printable(head):

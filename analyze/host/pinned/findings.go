@@ -1,0 +1,148 @@
+package pinned
+
+import (
+	"fmt"
+	"strings"
+
+	"snapana/analyze/attribution"
+	"snapana/analyze/ghost"
+	"snapana/analyze/host"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+)
+
+// The limits of findings, in bytes: below them memory is not worth a word.
+const (
+	smallGrowth = 1 << 20
+	smallCache  = 64 << 20
+)
+
+// Findings are what there is to say of the memory, most important first. None of them is an error,
+// and none is the verdict: they stand beside that on the GPU's memory.
+func (m *Memory) Findings(s *snapshot.Snapshot) []verdict.Finding {
+	var out []verdict.Finding
+	if !m.Checks.Balanced() {
+		out = append(out, m.inconsistent())
+	}
+	for i := range m.Growth {
+		out = append(out, m.growth(s, &m.Growth[i]))
+	}
+	if f := m.spare(s); f != nil {
+		out = append(out, *f)
+	}
+	for i := range out {
+		out[i].Status, out[i].Device = host.Host, -1
+		if out[i].Events == nil {
+			out[i].Events = []int{}
+		}
+	}
+	return out
+}
+
+func (m *Memory) inconsistent() verdict.Finding {
+	c := &m.Checks
+	return verdict.Finding{ID: "host-inconsistent", Severity: verdict.Info, Confidence: verdict.High, Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
+		Title: fmt.Sprintf("The books of pinned host memory do not balance: %s contradictions, residual %s.", units.Count(c.Inconsistent()), units.Bytes(c.Residual.Reserved)),
+		Why: []string{fmt.Sprintf("Events that do not fit what was there before, or blocks that do not fit the end: %s; of another size than their block: %s; without address or size: %s.",
+			units.Count(c.Unmatched), units.Count(c.Sizes), units.Count(c.Bad)),
+			fmt.Sprintf("Rebuilt end less the file's: %s reserved, %s active, %s allocated.", units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))},
+		Next: []string{"Take the figures of pinned memory as estimates, and record the snapshot again with nothing else running when it is dumped."}}
+}
+
+// growth is a ghost on the host.
+func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) verdict.Finding {
+	loop := s.Frames.Get(g.Loop)
+	name := fmt.Sprintf("%s (%s)", s.Strings.Get(loop.Name), attribution.Base(s.Strings.Get(loop.File)))
+	f := verdict.Finding{ID: "host-pinned-growth", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: g.Bytes, Heuristic: true,
+		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
+		Title: fmt.Sprintf("Pinned host memory: %s more with every iteration of %s, never freed; most is allocated at %s.",
+			units.Bytes(g.PerLap), name, siteOr(s, g.Stacks[0]))}
+	if g.Laps >= 6 && g.Regular && g.Chance < 0.01 {
+		f.Confidence = verdict.High
+	}
+	if g.Bytes < smallGrowth || g.Bytes < m.Final.Active/100 {
+		f.Severity = verdict.Info
+	}
+	f.Why = append(f.Why, fmt.Sprintf("%s pinned blocks (%s) stay in use to the end of the trace; they came in %d iterations of the loop in %s.",
+		units.Count(g.Count), units.Bytes(g.Bytes), g.Laps, name))
+	if g.Regular {
+		f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
+	}
+	f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a data set that is being pinned.", 100*g.Churn),
+		fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active), units.Bytes(m.Final.Active)))
+	if m.gpu >= 0 {
+		f.Why = append(f.Why, fmt.Sprintf("Iterations are told by what GPU %d allocates between.", m.gpu))
+	}
+	f.Why = append(f.Why, "Pinned memory is RAM that cannot be swapped out.")
+	f.Next = []string{"Find the list, queue or closure that keeps these tensors (batches of a loader with pin_memory=True, results of .pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the iteration ends.",
+		"What must stay on the host: keep a copy that is not pinned (tensor.clone()), or write it into one pinned buffer that is used again."}
+	return f
+}
+
+// spare reports a cache that nobody needs. That is arithmetic, and no leak.
+func (m *Memory) spare(s *snapshot.Snapshot) *verdict.Finding {
+	spare := m.Spare()
+	if spare < smallCache || 4*spare < m.Final.Reserved {
+		return nil
+	}
+	f := &verdict.Finding{ID: "host-pinned-cached", Severity: verdict.Info, Confidence: verdict.High, Bytes: spare,
+		Title: fmt.Sprintf("PyTorch keeps %s of pinned host memory that was not needed in the second half of the trace (%s of %s).",
+			units.Bytes(spare), units.Percent(spare, m.Final.Reserved), units.Bytes(m.Final.Reserved))}
+	var sizes []string
+	var last int32 = none
+	for i := range m.Cached {
+		c := &m.Cached[i]
+		if c.Spare > 0 && len(sizes) < 3 {
+			sizes = append(sizes, fmt.Sprintf("%s in blocks of %s", units.Bytes(c.Spare), units.Bytes(c.Size)))
+			if i == 0 || last == none {
+				last = m.lastUse(c.Size)
+			}
+		}
+	}
+	f.Why = []string{"Reserved at the end beyond the most that was in use at a time since the middle of the trace: " + strings.Join(sizes, ", ") + ".",
+		"A freed block of pinned memory is kept for a request of the same size, and is never split for a smaller one."}
+	if last >= 0 {
+		l := &m.Lives[last]
+		if l.Born >= 0 {
+			f.Events = append(f.Events, int(l.Born))
+			f.Stack = attribution.Frames(s, l.Stack)
+		}
+		if l.Freed >= 0 {
+			f.Events = append(f.Events, int(l.Freed))
+		}
+		f.Why = append(f.Why, fmt.Sprintf("The largest part was last allocated at %s.", siteOr(s, l.Stack)))
+	}
+	if !Limited(s) {
+		f.Why = append(f.Why, "Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. How much was asked for is not recorded.")
+	}
+	f.Next = []string{"If it comes from a phase that is over, as loading or saving, torch._C._host_emptyCache() returns it (torch 2.5 or later)."}
+	if !Limited(s) {
+		f.Next = append(f.Next, "PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor keeps blocks above 64 MiB; set both alike. Or pin buffers of just below a power of two, and use them again.")
+	}
+	f.Next = append(f.Next, "For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need fewer blocks.")
+	return f
+}
+
+// lastUse is the row of Lives that used a block of a size last, none for no use.
+func (m *Memory) lastUse(size int64) int32 {
+	last := int32(none)
+	for i := range m.Lives {
+		if l := &m.Lives[i]; l.Rounded == size && l.Freed >= 0 && (last < 0 || l.Freed > m.Lives[last].Freed) {
+			last = int32(i)
+		}
+	}
+	return last
+}
+
+// Limited reports whether the settings bound the rounding to powers of two.
+func Limited(s *snapshot.Snapshot) bool {
+	return strings.Contains(s.Settings.Conf, "pinned_max_round_threshold_mb")
+}
+
+func siteOr(s *snapshot.Snapshot, stack snapshot.StackID) string {
+	if site := attribution.Site(s, stack); site != "" {
+		return site
+	}
+	return "a place that was not recorded"
+}

@@ -1,0 +1,134 @@
+package pinned
+
+import (
+	"snapana/analyze/attribution"
+	"snapana/analyze/ghost"
+	"snapana/analyze/timeline"
+	"snapana/snapshot"
+)
+
+// Memory is the history of a process's pinned host memory. All sizes are rounded bytes.
+type Memory struct {
+	Trace snapshot.Trace // of length 0 when none was recorded
+	// Stated says that the file has the state at the end. Else Final is that after the last event.
+	Stated         bool
+	Initial, Final Totals
+	// Peaks are highest values and the first events after which they held, -1 for the state before
+	// the trace. Without a trace there are none.
+	PeakReserved, PeakActive, PeakAllocated timeline.Peak
+
+	// Lives are all uses of blocks: first those from before the trace by address, then by event.
+	// Requested is the rounded size as well.
+	Lives []timeline.Life
+	// Blocks are all blocks that the process ever had in the trace, in the same order.
+	Blocks []Block
+
+	// Curve has at most maxPoints points, evenly by event.
+	Curve []Point
+
+	Holders []attribution.Group // active bytes at the end by stack, most first
+	Cached  []Class             // reserved and free at the end, most bytes first
+	// Growth is what loops add to and do not return. Its events are those of Trace.
+	Growth []ghost.Growth
+	// AtMostRounding bounds what rounding takes of the active bytes at the end: a power of two was
+	// rounded from more than its half.
+	AtMostRounding int64
+	// Registered is what other code pinned, as far as the trace has it and the state does not: bytes
+	// that are reserved, active and allocated at the end, and not in Final.
+	Registered int64
+	// Unknown is what is reserved at the end in blocks of which neither the trace nor the state says
+	// whether they are in use. It is neither in Holders nor in Cached.
+	Unknown int64
+	Checks  Checks
+
+	gpu int // whose allocations told the laps of Growth, -1 none
+}
+
+// Totals are the byte sums at one moment. Reserved less Active is what PyTorch caches.
+type Totals struct {
+	Reserved  int64 `json:"reserved"`  // pinned
+	Active    int64 `json:"active"`    // allocated, or waiting for streams
+	Allocated int64 `json:"allocated"` // not yet freed by the program
+}
+
+// Block is a piece of pinned memory from the call that pinned it to the one that released it.
+type Block struct {
+	Addr  uint64
+	Size  int64
+	Pool  snapshot.PoolID // other than zero for that of a graph capture
+	Stack snapshot.StackID
+	Made  int32 // the event that pinned it, -1 before the trace
+	Gone  int32 // the event that released it, -1 while it is there
+
+	unsure bool // whether it is in use is not known
+
+	life  int32 // its last use: a row of lives in the making, none for no use yet
+	first bool  // that use is the one for which it was made
+}
+
+// Point covers the events First to Last: Max has the highest values among them, At those after Last.
+type Point struct {
+	First int    `json:"first"`
+	Last  int    `json:"last"`
+	Time  int64  `json:"time_us"` // of Last in microseconds since the Unix epoch, 0 unknown
+	At    Totals `json:"at"`
+	Max   Totals `json:"max"`
+}
+
+// Class is the blocks of one size that nobody uses at the end.
+type Class struct {
+	Size   int64
+	Blocks int
+	Bytes  int64
+	// Spare is how much more of this size is reserved at the end than was ever in use at a time in
+	// the second half of the trace; -1 without a trace.
+	Spare int64
+}
+
+// Checks counts what does not add up. All zero means that the books balance.
+type Checks struct {
+	Unmatched int64 // events that do not fit what was there, and blocks that do not fit the end
+	Sizes     int64 // events and final blocks of another size than their block
+	Bad       int64 // events without address or size
+	Unknown   int64 // events whose action means nothing for host memory: no contradiction
+	Stateless int64 // final blocks of which the file does not say whether they are used: the same
+	Lists     int64 // further lists of events, which were left out: the same
+	Before    int64 // blocks in use from before the trace: the same
+
+	// Residual is the rebuilt end minus the file's, Registered left out.
+	Residual Totals
+}
+
+// Inconsistent is the number of contradictions, 0 for a file that can be trusted.
+func (c *Checks) Inconsistent() int64 { return c.Unmatched + c.Sizes + c.Bad }
+
+// Balanced reports whether the rebuilt history and the file's state agree.
+func (c *Checks) Balanced() bool { return c.Inconsistent() == 0 && c.Residual == (Totals{}) }
+
+// At gives the sums right after an event; -1 is before the trace.
+func (m *Memory) At(event int) Totals {
+	var sum Totals
+	for i := range m.Blocks {
+		if b := &m.Blocks[i]; int(b.Made) <= event && (b.Gone < 0 || int(b.Gone) > event) {
+			sum.Reserved += b.Size
+		}
+	}
+	for i := range m.Lives {
+		if l := &m.Lives[i]; l.LiveAfter(event) {
+			sum.Active += l.Rounded
+			if !l.Waits(event) {
+				sum.Allocated += l.Rounded
+			}
+		}
+	}
+	return sum
+}
+
+// Spare is what is reserved and was not in use in the second half of the trace, in bytes.
+func (m *Memory) Spare() int64 {
+	var n int64
+	for i := range m.Cached {
+		n += max(m.Cached[i].Spare, 0)
+	}
+	return n
+}

@@ -1,0 +1,75 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+
+	"snapana/analyze/host/pinned"
+	"snapana/analyze/units"
+	"snapana/analyze/verdict"
+	"snapana/snapshot"
+)
+
+// pinHost adds the pinned host memory and what there is to say of it: behind the finding on which the
+// verdict rests, and before findings that matter less.
+func (r *Result) pinHost() {
+	m := pinned.Build(r.Snapshot)
+	if m == nil {
+		return
+	}
+	r.Pinned = m
+	v := &r.Verdict
+	at := 0
+	if len(v.Findings) > 0 && v.Findings[0].Status == v.Status {
+		at = 1
+	}
+	for _, f := range m.Findings(r.Snapshot) {
+		for at < len(v.Findings) && (v.Findings[at].Severity != verdict.Info || f.Severity == verdict.Info) {
+			at++
+		}
+		v.Findings = slices.Insert(v.Findings, at, f)
+	}
+	if v.Status == verdict.NoData && len(r.Snapshot.UsedDevices()) == 0 && r.Snapshot.Partial == nil {
+		v.Headline = fmt.Sprintf("No memory of a GPU was recorded, only pinned host memory: %s active of %s reserved at the end.",
+			units.Bytes(m.Final.Active), units.Bytes(m.Final.Reserved))
+	}
+}
+
+// pinnedNotes says how far the figures of pinned host memory can be trusted, and what they lack.
+func pinnedNotes(m *pinned.Memory) []Note {
+	if m == nil {
+		return nil
+	}
+	var out []Note
+	c := &m.Checks
+	add := func(level string, count int64, format string, args ...any) {
+		out = append(out, Note{Level: level, Count: count, Text: "Pinned host memory: " + fmt.Sprintf(format, args...)})
+	}
+	n := m.Trace.Len()
+	switch {
+	case !c.Balanced():
+		add("problem", c.Inconsistent(), "books do not balance: %s contradictions, residual %s.", units.Count(c.Inconsistent()), units.Bytes(c.Residual.Reserved))
+	case n == 0:
+		add("missing", 0, "the file has its state and no trace, so neither its peak nor whether it grows is known.")
+	case !m.Stated:
+		add("missing", 0, "%s, and no state at the end to compare with.", units.Plural(n, "event"))
+	default:
+		add("ok", 0, "books balance over %s, residual 0 B.", units.Plural(n, "event"))
+	}
+	if c.Before > 0 && n > 0 {
+		add("missing", c.Before, "%s blocks were in use before the first kept event; since when is unknown.", units.Count(c.Before))
+	}
+	if c.Stateless > 0 {
+		add("missing", c.Stateless, "of %s blocks the file does not say whether they are in use.", units.Count(c.Stateless))
+	}
+	if c.Unknown > 0 {
+		add("missing", c.Unknown, "%s events have an action that means nothing for it; they were left out.", units.Count(c.Unknown))
+	}
+	if c.Lists > 0 {
+		add("missing", c.Lists, "%s further lists of events were left out.", units.Count(c.Lists))
+	}
+	if n > 0 && len(m.Holders) == 1 && m.Holders[0].Stack <= snapshot.EmptyStack {
+		add("missing", 0, "no stacks, so who allocated it, and whether a loop keeps it, is unknown.")
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+package analyze_test
+
+import (
+	"strings"
+	"testing"
+
+	"snapana/analyze"
+	"snapana/analyze/verdict"
+	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
+	"snapana/snapshot"
+)
+
+func notes(r *analyze.Result) string {
+	var all strings.Builder
+	for _, n := range r.Quality {
+		all.WriteString(n.Level + ": " + n.Text + "\n")
+	}
+	return all.String()
+}
+
+// TestPinnedNotes holds what is said of files that lack something of pinned host memory.
+func TestPinnedNotes(t *testing.T) {
+	for _, c := range []struct {
+		opt  build.Options
+		want string
+	}{
+		{build.Options{}, "ok: Pinned host memory: books balance over 81 events, residual 0 B."},
+		{build.Options{NoTrace: true}, "missing: Pinned host memory: the file has its state and no trace"},
+		{build.Options{NoStacks: true}, "missing: Pinned host memory: no stacks"},
+		{build.Options{Ring: 40}, "missing: Pinned host memory: 8 blocks were in use before the first kept event"},
+	} {
+		c.opt.Torch = 213
+		made, _ := build.Named("pinned-leak", 1, build.RandomOptions{Options: c.opt, Events: 1200})
+		r := analyze.Run(buildtest.Read(t, made), analyze.Options{NoReplay: true})
+		if got := notes(r); !strings.Contains(got, c.want) {
+			t.Errorf("%s lacks %q", got, c.want)
+		}
+	}
+	const pin = `{"action": "segment_alloc", "addr": 4096, "size": 4096}, {"action": "alloc", "addr": 4096, "size": 4096}`
+	for text, want := range map[string]string{
+		`"host_traces": [` + pin + `]`:                                               "missing: Pinned host memory: 2 events, and no state at the end",
+		`"host_traces": [` + pin + `, ` + pin + `], "host_segments": []`:             "problem: Pinned host memory: books do not balance: 2 contradictions",
+		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`:         "missing: Pinned host memory: 1 further lists of events were left out",
+		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: of 1 blocks the file does not say",
+	} {
+		s, err := snapshot.Read(strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json", snapshot.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := notes(analyze.Run(s, analyze.Options{})); !strings.Contains(got, want) {
+			t.Errorf("%s lacks %q", got, want)
+		}
+	}
+}
+
+// TestPinnedBeside holds that a finding about the host is no verdict on the GPU, also where both
+// memories grow.
+func TestPinnedBeside(t *testing.T) {
+	at := func(d *build.Device, line string) { d.Stack = build.NewStack(line, "/app/train.py:9:<module>") }
+	made := build.Run(build.Options{Torch: 213}, func(d *build.Device) {
+		for range 20 {
+			at(d, "/app/train.py:3:main")
+			x := d.Alloc(8 << 20)
+			at(d, "/app/train.py:4:main")
+			d.Alloc(4 << 20)
+			at(d, "/app/train.py:5:main")
+			d.Pin(4 << 20)
+			d.Free(x)
+		}
+	})
+	r := analyze.Run(buildtest.Read(t, made), analyze.Options{NoReplay: true})
+	v := &r.Verdict
+	if v.Status != verdict.Ghost || len(v.Findings) < 2 || v.Findings[0].ID != "growth" || v.Headline != v.Findings[0].Title ||
+		v.Findings[1].ID != "host-pinned-growth" || v.Findings[1].Status != "host" || v.Findings[1].Device != -1 {
+		t.Errorf("%+v", v)
+	}
+}

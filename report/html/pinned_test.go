@@ -1,0 +1,29 @@
+package html
+
+import (
+	"strings"
+	"testing"
+
+	"snapana/fixtures/build"
+	"snapana/report/internal/sample"
+)
+
+func TestPinned(t *testing.T) {
+	var all strings.Builder
+	for _, c := range []struct {
+		program string
+		opt     build.Options
+	}{{"pinned-cache", build.Options{}}, {"registered", build.Options{}}, {"loader", build.Options{NoTrace: true}}} {
+		page := still(t, write(t, sample.Pinned(t, c.program, c.opt)))
+		_, section, ok := strings.Cut(page, `<section class="card" id="pinned">`)
+		if !ok {
+			t.Fatal("no section on pinned memory")
+		}
+		section, _, _ = strings.Cut(section, `<section class="card"`)
+		all.WriteString(section)
+	}
+	sample.Golden(t, "pinned.html", []byte(all.String()))
+	if strings.Contains(still(t, write(t, sample.Result())), `id="pinned"`) {
+		t.Error("a section on pinned memory where there is none")
+	}
+}

@@ -1,0 +1,22 @@
+package sample
+
+import (
+	"testing"
+
+	"snapana/analyze"
+	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
+)
+
+// Pinned is the analysis of a made-up run with pinned host memory: one of build.Programs.
+func Pinned(t testing.TB, program string, opt build.Options) *analyze.Result {
+	t.Helper()
+	opt.Torch = 213
+	made, ok := build.Named(program, 1, build.RandomOptions{Options: opt, Events: 1200})
+	if !ok {
+		t.Fatalf("no program %s", program)
+	}
+	s := buildtest.Read(t, made)
+	s.Name = program + ".pickle"
+	return analyze.Run(s, analyze.Options{NoReplay: true})
+}

@@ -1,0 +1,74 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"snapana/analyze"
+	"snapana/analyze/host/pinned"
+	"snapana/analyze/units"
+	"snapana/report/internal/view"
+)
+
+// pinned says in at most three lines what pinned host memory there is and who holds it, or in one
+// line below many devices.
+func (p *printer) pinned(r *analyze.Result) {
+	switch {
+	case r.Pinned == nil:
+	case len(r.Devices) > 2:
+		p.section("Pinned", []string{view.Plain(pinnedWords(r.Pinned))}, 1)
+	default:
+		p.line("")
+		p.section("Pinned", []string{view.Plain(pinnedWords(r.Pinned))}, 3)
+	}
+}
+
+// pinnedWords describes pinned host memory in a sentence or two.
+func pinnedWords(m *pinned.Memory) string {
+	end := &m.Final
+	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved), units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
+	if m.Unknown > 0 {
+		w += fmt.Sprintf(" + %s of which that is unknown", units.Bytes(m.Unknown))
+	}
+	if m.Trace.Len() > 0 {
+		w += fmt.Sprintf("; at most %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes), units.Bytes(m.PeakActive.Bytes))
+	}
+	if m.Registered > 0 {
+		w += fmt.Sprintf("; %s more registered by other code", units.Bytes(m.Registered))
+	}
+	w += "."
+	var held []string
+	groups, _, more := view.Top(m.Holders, 2)
+	for i, site := range view.Sites(groups) {
+		held = append(held, units.Bytes(groups[i].Rounded)+" by "+site)
+	}
+	if more > 0 {
+		held = append(held, units.Plural(more, "more stack"))
+	}
+	if len(held) > 0 {
+		w += " Held: " + strings.Join(held, ", ") + "."
+	}
+	return w
+}
+
+// pinnedSums prints the sums of pinned host memory.
+func (p *printer) pinnedSums(m *pinned.Memory) {
+	events := "no trace"
+	if n := m.Trace.Len(); n > 0 {
+		events = units.Plural(n, "event")
+	}
+	p.line(p.paint(bold, "Pinned host memory") + ": " + events)
+	p.line(p.paint(dim, pad("", 12)+right("reserved", 12)+right("active", 12)+right("allocated", 12)))
+	row := func(name string, v ...int64) {
+		s := "  " + pad(name, 10)
+		for _, n := range v {
+			s += right(units.Bytes(n), 12)
+		}
+		p.line(s)
+	}
+	if m.Trace.Len() > 0 {
+		row("start", m.Initial.Reserved, m.Initial.Active, m.Initial.Allocated)
+		row("peak", m.PeakReserved.Bytes, m.PeakActive.Bytes, m.PeakAllocated.Bytes)
+	}
+	row("end", m.Final.Reserved, m.Final.Active, m.Final.Allocated)
+}
