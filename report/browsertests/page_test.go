@@ -36,7 +36,7 @@ func TestQuiet(t *testing.T) {
 			p := open(t, r, settings{})
 			p.do(`for (const l of snapana.live) { if (!l) continue;
 				for (const n of %s) l.tabs.open(n);
-				for (const mode of ["stacked", "reserved", "bands"]) for (const colour of ["site", "stream", "pool", "age", "category"]) { l.view.set({mode, colour}); l.view.flush(); }
+				for (const mode of ["stacked", "reserved", "free", "bands"]) for (const colour of ["site", "stream", "pool", "age", "category"]) { l.view.set({mode, colour}); l.view.flush(); }
 			}`, tabs)
 			p.quiet()
 		})

@@ -3,7 +3,8 @@
 export interface Column { at: number; len: number; mode: "u" | "z" | "d" }
 
 interface Totals { reserved: number; active: number; allocated: number; requested: number }
-export interface Mark { kind: string; event: number; text: string }
+export interface Mark { kind: string; event: number; text: string; stream: number }
+export interface Replay { name: string; peak: number; reserved: Column; failures: number; failed: number; asked: number }
 export interface Place { kind: string; stream: number; pool: string; expandable: boolean }
 
 export interface DeviceHeader {
@@ -20,6 +21,8 @@ export interface DeviceHeader {
 	ranges: Record<"addr" | "size" | "born" | "life" | "place", Column>;
 	rest: { edge: Column; event: Column; bytes: Column[] };
 	left_out: { lives: number; of: number; ranges: number };
+	free: { event: Column; bytes: Column[] };
+	whatif: { last: Column; limit: number; best: number; replays: Replay[] };
 }
 
 export interface Header {
