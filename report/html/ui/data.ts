@@ -32,6 +32,7 @@ export interface Header {
 	nodes: { parent: Column; frame: Column };
 	stacks: { node: Column; site: Column };
 	categories: string[];
+	colours: string[];
 	devices: DeviceHeader[];
 }
 

@@ -12,7 +12,7 @@ export const classes = [
 	{ name: "hard", colour: "split", means: "between live blocks that keep the segment" },
 	{ name: "soft", colour: "s4", means: "the same, but one piece with the next segment, were they expandable" },
 	{ name: "other stream or pool", colour: "other", means: "serves no request of the stream in question" },
-	{ name: "pending", colour: "s6", means: "freed by the program, waits for another stream" },
+	{ name: "pending", colour: "s8", means: "freed by the program, waits for another stream" },
 ];
 
 /** Free memory at moments of a trace: bytes by class, and their sum. */

@@ -17,6 +17,7 @@ export class Tables {
 	readonly stackNode: Int32Array;
 	readonly stackSite: Int32Array;
 	readonly categories: string[];
+	readonly colours: string[]; // of categories, in the style sheet
 
 	constructor(p: Packed) {
 		const h = p.header;
@@ -28,6 +29,7 @@ export class Tables {
 		this.stackNode = p.ints(h.stacks.node);
 		this.stackSite = p.ints(h.stacks.site);
 		this.categories = h.categories;
+		this.colours = h.colours;
 	}
 
 	site(stack: number): string {

@@ -14,6 +14,7 @@ type Data struct {
 	Nodes      Nodes    `json:"nodes"`
 	Stacks     Stacks   `json:"stacks"`
 	Categories []string `json:"categories"` // by number, as in Kinds.Category
+	Colours    []string `json:"colours"`    // of Categories: custom properties of style.css
 	Devices    []Device `json:"devices"`
 }
 

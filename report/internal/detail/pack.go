@@ -3,6 +3,7 @@ package detail
 import (
 	"snapana/analyze"
 	"snapana/analyze/category"
+	"snapana/report/internal/view"
 	"snapana/snapshot"
 )
 
@@ -15,11 +16,11 @@ type Packed struct {
 // tries bounds how often less is packed because it was too much.
 const tries = 16
 
-// categoryNames are the names of all categories, by number.
-func categoryNames() []string {
+// categoryTexts are the texts of all categories, by number.
+func categoryTexts(of func(category.Category) string) []string {
 	var out []string
 	for _, c := range category.All() {
-		out = append(out, c.String())
+		out = append(out, of(c))
 	}
 	return out
 }
@@ -45,7 +46,7 @@ func pack(r *analyze.Result, size int, room most, sources []source, tables func(
 	scale := 1.0
 	for range tries {
 		w, st := &writer{}, tables(r.Snapshot)
-		d := &Data{Version: Version, Categories: categoryNames(), Devices: []Device{}}
+		d := &Data{Version: Version, Categories: categoryTexts(category.Category.String), Colours: categoryTexts(view.UseName), Devices: []Device{}}
 		for i := range sources {
 			m := room.times(scale / float64(len(sources)))
 			m.lives = int(float64(min(room.lives, lives)) * scale * float64(len(sources[i].Timeline.Lives)) / float64(max(lives, 1)))
