@@ -335,7 +335,7 @@ func TestAccessible(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		p := open(t, golden(t, "ghost"), settings{dark: dark})
 		for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"} {
-			p.do(`snapana.live[0].tabs.open(%q); snapana.live[0].view.set({pinned: 5, markA: 10})`, tab)
+			p.do(`const tab = %q, { tabs, view } = snapana.live[0]; tabs.open(tab); view.show(tab === "Segments" ? "free" : "bands"); view.set({pinned: 5, markA: 10})`, tab)
 			if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {
 				t.Fatal(err)
 			}

@@ -50,8 +50,8 @@ export function placeTip(tip: HTMLElement, at: { x: number; y: number }, W: numb
 	tip.style.top = Math.min(at.y + 12, lowest) + "px";
 }
 
-/** Tells those who do not see a picture where its cursor is. */
-export function tell(box: HTMLElement, view: View, text: string): void {
-	const { dev, state } = view;
+/** Tells those who do not see a picture where its cursor is, and what is there: a text or a list. */
+export function tell(box: HTMLElement, view: View, what: string | Element): void {
+	const { dev, state } = view, text = typeof what === "string" ? what : [...what.children].map(e => e.textContent).join(", ");
 	for (const [name, v] of [["min", -1], ["max", dev.events - 1], ["now", state.cursor], ["text", `event ${state.cursor} ${dev.when(state.cursor)}, ${text}`]]) box.setAttribute("aria-value" + name, String(v));
 }

@@ -48,7 +48,7 @@ export class Curves {
 			},
 			click: p => view.set({ cursor: this.eventAt(p.x) }), zoomY: () => {}, panY: () => {},
 		});
-		view.listen(() => this.render());
+		view.listen(changed => (["x0", "x1", "axis", "cursor"] as const).some(k => changed.has(k)) && this.render());
 		redrawn(this.box, () => this.render());
 	}
 
@@ -119,7 +119,7 @@ export class Curves {
 		}
 		upright(g, x(view.at(state.cursor)), W, top, height, css("ink"), []);
 		fill(this.legend, ...this.figures(state.cursor));
-		tell(this.box, view, this.legend.innerText);
+		tell(this.box, view, this.legend);
 		this.tip.hidden = !this.hover || !rows.length;
 		if (!this.hover) return;
 		const event = this.eventAt(this.hover.x);

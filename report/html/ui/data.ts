@@ -96,6 +96,6 @@ export async function load(text: string): Promise<Packed> {
 export function unpack<H extends { version: number }>(all: Uint8Array<ArrayBuffer>): Packed<H> {
 	const n = new DataView(all.buffer).getUint32(0, true);
 	const header = JSON.parse(new TextDecoder().decode(all.subarray(4, 4 + n))) as H;
-	if (header.version !== 1) throw new Error(`data of version ${header.version}, this page reads 1`);
+	if (header.version !== 2) throw new Error(`data of version ${header.version}, this page reads 2`);
 	return new Packed(header, all.subarray(4 + n));
 }

@@ -53,7 +53,10 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	const head = (p: Part) => (p.rows.length ? addr[p.rows[0]] : p.end) - p.addr;
 	const tail = (p: Part) => p.end - (p.rows.length ? end(p.rows[p.rows.length - 1]) : p.addr);
 	const touch = (a?: Part, b?: Part) => a && b && a.end === b.addr && key[a.place] === key[b.place] && tail(a) > 0 && head(b) > 0;
-	const add = (p: Part, sign: number) => p.sums.forEach((v, i) => (sums[p.place][i] += sign * v));
+	const add = (p: Part, sign: number) => {
+		const to = sums[p.place];
+		for (let i = 0; i < 4; i++) to[i] += sign * p.sums[i];
+	};
 	/** Adds up anew what is free in a part and its neighbours, whose edges matter to each other. */
 	const weigh = (i: number) => {
 		for (let k = Math.max(i - 1, 0); k <= i + 1 && k < parts.length; k++) {
@@ -140,15 +143,15 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 		if (main < 0) main = largest();
 		const stream = ooms.get(now) ?? main;
 		const v = [0, 0, 0, 0, pending];
-		places.forEach((p, i) => {
-			const [, releasable, hard, soft] = sums[i], ours = !p.pool && p.stream === stream;
-			v[p.pool ? 3 : 0] += releasable;
-			v[ours ? 1 : 3] += hard;
-			v[ours ? 2 : 3] += soft;
-		});
+		for (let i = 0; i < places.length; i++) {
+			const p = places[i], of = sums[i], ours = !p.pool && p.stream === stream;
+			v[p.pool ? 3 : 0] += of[1];
+			v[ours ? 1 : 3] += of[2];
+			v[ours ? 2 : 3] += of[3];
+		}
 		out.event.push(now);
-		v.forEach((n, k) => out.bytes[k].push(n));
-		out.sum.push(v.reduce((a, n) => a + n, 0));
+		for (let k = 0; k < 5; k++) out.bytes[k].push(v[k]);
+		out.sum.push(v[0] + v[1] + v[2] + v[3] + v[4]);
 	};
 
 	for (let r = 0; r < ranges.n && ranges.born[r] <= first; r++) if (ranges.freed[r] > first) begin(r);
@@ -165,11 +168,15 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	const done = steps.map(() => 0);
 	for (;;) {
 		now = never;
-		steps.forEach(([of, rows], i) => done[i] < rows.length && (now = Math.min(now, of[rows[done[i]]])));
+		for (let i = 0; i < steps.length; i++) {
+			const [of, rows] = steps[i];
+			if (done[i] < rows.length) now = Math.min(now, of[rows[done[i]]]);
+		}
 		if (now === never) return out;
-		steps.forEach(([of, rows, act], i) => {
+		for (let i = 0; i < steps.length; i++) {
+			const [of, rows, act] = steps[i];
 			for (; done[i] < rows.length && of[rows[done[i]]] === now; done[i]++) act(rows[done[i]]);
-		});
+		}
 		record();
 	}
 }
@@ -179,6 +186,7 @@ export class Free {
 	private readonly first: number = 0;
 	private readonly last: number = -1; // all is known after first..last
 	private every: Moments | null = null;
+	private most = 0;
 
 	constructor(private readonly dev: Device, readonly samples: Moments) {
 		const { lives } = dev;
@@ -192,9 +200,7 @@ export class Free {
 
 	/** The most that is free at any moment. */
 	get peak(): number {
-		let peak = 0;
-		for (const { sum } of [this.exact, this.samples]) for (let i = 0; i < sum.length; i++) peak = Math.max(peak, sum[i]);
-		return peak;
+		return (this.most ||= Math.max(highest(this.exact.sum), highest(this.samples.sum)));
 	}
 
 	/** The classes right after an event, or at the nearest moment at which they were measured. */
@@ -229,6 +235,12 @@ export class Free {
 }
 
 export interface FreeColumns extends Columns { bytes: Float64Array[]; sampled: boolean }
+
+function highest(list: ArrayLike<number>): number {
+	let most = 0;
+	for (let i = 0; i < list.length; i++) most = Math.max(most, list[i]);
+	return most;
+}
 
 function nearest(m: Moments, event: number): number {
 	const i = firstAt(m.event, event);

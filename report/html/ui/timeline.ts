@@ -151,7 +151,7 @@ export class Timeline {
 			g.fill();
 		}
 		this.showTip(g, W);
-		tell(this.box, view, state.mode === "free" ? this.legend.innerText : `${format.bytes(dev.lives.totalAt(state.cursor))} active`);
+		tell(this.box, view, state.mode === "free" ? this.legend : `${format.bytes(dev.lives.totalAt(state.cursor))} active`);
 	}
 
 	private drawSteps(g: CanvasRenderingContext2D, px: (e: number) => number, muted: string): void {
@@ -215,7 +215,7 @@ export class Timeline {
 		const at = this.view.dev.free.at(event);
 		if (!at) return [];
 		const li = (text: string, v: number, part?: typeof classes[0]) => el("li", { title: part?.means }, part && swatch(css(part.colour)), text + " ", el("b", {}, format.bytes(v)));
-		return [li(at.event === event ? "free, and reserved" : `at event ${format.count(at.event)}, the nearest that was measured`, at.bytes.reduce((a, v) => a + v, 0)),
+		return [li(at.event === event ? "reserved, not allocated" : `at event ${format.count(at.event)}, the nearest that was measured`, at.bytes.reduce((a, v) => a + v, 0)),
 			...classes.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : []))];
 	}
 

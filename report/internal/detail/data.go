@@ -3,7 +3,7 @@ package detail
 import "snapana/analyze/timeline"
 
 // Version is raised when a page's script could not read older data.
-const Version = 1
+const Version = 2
 
 // Data is all that the script knows. No slice is nil, so that JSON has no null. Texts are one
 // line of bounded length, without control characters; the script must show them as text only.
