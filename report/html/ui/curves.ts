@@ -24,7 +24,7 @@ export class Curves {
 	/** Draws into place; the rows of table get a box each. */
 	constructor(readonly view: View, place: HTMLElement, table: HTMLElement) {
 		const { best, replays, last } = view.dev.whatif;
-		this.shown = new Set([0, Math.max(best, 0)]);
+		this.shown = new Set([0, best].filter(i => replays[i]?.bytes.length));
 		this.box.append(this.canvas, this.tip);
 		place.append(this.legend, el("div", { class: "tl-grid" }, this.yAxis, this.box, this.xAxis),
 			el("p", { class: "hint" }, `Choose settings in the table. Each step is the most that is reserved within ${format.plural(last[0] + 1, "event")}; zoom and cursor are those of the timeline.`));
