@@ -208,3 +208,11 @@ func TestChartScreenshots(t *testing.T) {
 		}
 	}
 }
+
+// The cells of a table are all there: what the script adds has its own class.
+func TestPinsAreWhole(t *testing.T) {
+	p := open(t, golden(t, "fragmentation"), settings{})
+	if hidden := eval[int](p, `[...document.querySelectorAll(".pins td")].filter(e => !e.offsetParent).length`); hidden > 0 {
+		t.Errorf("%d cells are hidden", hidden)
+	}
+}

@@ -204,7 +204,7 @@ export class Timeline {
 		const { dev, state } = this.view;
 		const head = el("p", { class: "tip-head" }, `event ${format.count(h.event)} ${dev.when(h.event)}: `,
 			el("b", {}, format.bytes(this.columns!.total[h.column])), state.mode === "reserved" ? " reserved" : state.mode === "free" ? " free" : " active");
-		const part = state.mode === "free" ? el("ul", { class: "tl-legend" }, ...this.describeFree(h.event)) : h.id === nothing ? null : h.id < -1 ? describeMerged(this, -2 - h.id) : state.mode === "reserved" ? this.describeRange(h.id) : describe(this.view, h.id, 4);
+		const part = state.mode === "free" ? el("ul", { class: "tl-legend" }, ...this.describeFree(h.event).slice(1)) : h.id === nothing ? null : h.id < -1 ? describeMerged(this, -2 - h.id) : state.mode === "reserved" ? this.describeRange(h.id) : describe(this.view, h.id, 4);
 		fill(this.tip, head, part);
 		this.tip.dataset.row = String(h.id);
 		placeTip(this.tip, this.hover, W, height - 60);
@@ -214,7 +214,7 @@ export class Timeline {
 	private describeFree(event: number): HTMLElement[] {
 		const at = this.view.dev.free.at(event);
 		if (!at) return [];
-		const li = (text: string, v: number, part?: typeof classes[0]) => el("li", { title: part?.means }, part && swatch(css(part.colour)), text + " ", el("b", {}, format.bytes(v)));
+		const li = (text: string, v: number, part?: typeof classes[0]) => el("li", { title: part?.means }, part && swatch(css(part.colour)), el("span", {}, text + " ", el("b", {}, format.bytes(v))));
 		return [li(at.event === event ? "reserved, not allocated" : `at event ${format.count(at.event)}, the nearest that was measured`, at.bytes.reduce((a, v) => a + v, 0)),
 			...classes.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : []))];
 	}
