@@ -39,7 +39,7 @@ func TestQuiet(t *testing.T) {
 			p := open(t, r, settings{})
 			p.do(`for (const l of snapana.live) { if (!l) continue;
 				for (const n of %s) l.tabs.open(n);
-				for (const mode of ["stacked", "reserved", "bands"]) for (const colour of ["site", "stream", "pool", "age", "category"]) { l.view.set({mode, colour}); l.view.flush(); }
+				for (const mode of ["stacked", "reserved", "free", "bands"]) for (const colour of ["site", "stream", "pool", "age", "category"]) { l.view.set({mode, colour}); l.view.flush(); }
 			}`, tabs)
 			p.quiet()
 		})
@@ -338,7 +338,7 @@ func TestAccessible(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		p := open(t, golden(t, "ghost"), settings{dark: dark})
 		for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"} {
-			p.do(`snapana.live[0].tabs.open(%q); snapana.live[0].view.set({pinned: 5, markA: 10})`, tab)
+			p.do(`const tab = %q, { tabs, view } = snapana.live[0]; tabs.open(tab); view.show(tab === "Segments" ? "free" : "bands"); view.set({pinned: 5, markA: 10})`, tab)
 			if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {
 				t.Fatal(err)
 			}

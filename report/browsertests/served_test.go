@@ -51,6 +51,19 @@ func TestServedDetail(t *testing.T) {
 		if got, want := eval[[2]int](p, `(() => { const d = snapana.live[0].device, rows = d.lives.liveAt(%d); return [rows.length, new Set(rows.map(r => d.addr[r])).size] })()`, at), blocks(tl, at); got != [2]int{want, want} {
 			t.Errorf("%d blocks at as many addresses are live after event %d, want %d", got, at, want)
 		}
+		for _, e := range []int{at, from + rng.IntN(to-from)} {
+			if got, want := eval[[5]int64](p, `(({event, bytes}) => event === %[1]d ? bytes : [])(snapana.live[0].device.free.at(%[1]d))`, e), classesAt(r, e); got != want {
+				t.Errorf("after event %d %v are free, want %v", e, got, want)
+			}
+		}
+		p.do(`const { view } = snapana.live[0]; view.show("free"); view.flush()`)
+		if c := rng.IntN(got.Width); got.Edges[c] < got.Edges[c+1] {
+			event := eval[int](p, `snapana.live[0].timeline.columns.event[%d]`, c)
+			if sum := eval[int64](p, `snapana.live[0].timeline.columns.total[%d]`, c); sum != sumOf(classesAt(r, event)) || event < got.Edges[c] || event >= got.Edges[c+1] {
+				t.Errorf("column %d shows %d bytes free after event %d, want %v", c, sum, event, classesAt(r, event))
+			}
+		}
+		p.do(`snapana.live[0].view.show("bands")`)
 	}
 	p.picture("served")
 	p.quiet()

@@ -2,6 +2,7 @@ package browsertests
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"snapana/fixtures/build"
@@ -19,7 +20,7 @@ const firstPaint = `new Promise(f => new PerformanceObserver(l => f(l.getEntries
 // BenchmarkPage measures, of a trace with 100,000 allocations drawn without a GPU, the first
 // paint, and the time from a zoom or a pan to the finished picture with all that follows it. Of
 // each move the fastest run counts, since a machine that does other things only adds to it:
-// give it -benchtime 20x.
+// give it -benchtime 20x. Free memory is measured likewise, after it was followed once.
 func BenchmarkPage(b *testing.B) {
 	r := random(b, 1, build.RandomOptions{Events: 300_000, Live: 1500})
 	p := open(b, r, settings{width: 1600})
@@ -34,6 +35,17 @@ func BenchmarkPage(b *testing.B) {
 			best[i], worst = min(best[i], ms), max(worst, ms)
 		}
 	}
+	p.do(`const v = snapana.live[0].view; v.zoom(0, v.full())`)
+	followed := eval[float64](p, `(() => { const v = snapana.live[0].view, t = performance.now(); v.show("free"); v.flush(); return performance.now() - t; })()`)
+	bestFree := make([]float64, len(moves))
+	for round := range 20 {
+		for i, move := range moves {
+			ms := eval[float64](p, `(() => { const v = snapana.live[0].view, t = performance.now(); %s; v.flush(); return performance.now() - t; })()`, move)
+			if round == 0 || ms < bestFree[i] {
+				bestFree[i] = ms
+			}
+		}
+	}
 	slowest := 0.0
 	for _, ms := range best {
 		slowest = max(slowest, ms)
@@ -42,4 +54,6 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportMetric(eval[float64](p, firstPaint), "ms-first-paint")
 	b.ReportMetric(slowest, "ms-slowest-move")
 	b.ReportMetric(worst, "ms-worst-frame")
+	b.ReportMetric(followed, "ms-free-followed")
+	b.ReportMetric(slices.Max(bestFree), "ms-free-slowest-move")
 }

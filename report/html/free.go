@@ -34,7 +34,7 @@ func newFree(samples []fragmentation.Sample) *freeView {
 		{"k-split", "hard", func(c *fragmentation.Classes) int64 { return c.Hard }},
 		{"s4", "soft", func(c *fragmentation.Classes) int64 { return c.Soft }},
 		{"s-other", "other stream or pool", func(c *fragmentation.Classes) int64 { return c.Stream }},
-		{"s6", "pending", func(c *fragmentation.Classes) int64 { return c.Pending }},
+		{"s8", "pending", func(c *fragmentation.Classes) int64 { return c.Pending }},
 	}
 	paths := make([]path, len(parts))
 	used := make([]bool, len(parts))

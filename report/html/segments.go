@@ -131,7 +131,7 @@ func (d *drawing) blocks(t *timeline.Timeline, ph phase, s *timeline.SegmentStat
 			boxes = append(boxes, func() {
 				d.rect(x, 0, w, barHeight, c.Class(), blockTitle(ph, l))
 				if c > 0 && width >= 2*wideBlock {
-					d.text(x+w/2, barHeight/2, "slot", fmt.Sprint(int(c)))
+					d.text(x+w/2, barHeight/2, c.Class()+" slot", fmt.Sprint(int(c)))
 				}
 			})
 			continue

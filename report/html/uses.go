@@ -1,6 +1,8 @@
 package html
 
 import (
+	"fmt"
+
 	"snapana/analyze/attribution"
 	"snapana/analyze/category"
 	"snapana/analyze/units"
@@ -20,27 +22,12 @@ type useRow struct {
 	Class, Name, Bytes, Share, Blocks, Trust, Site string
 }
 
-// useClass gives each category a colour; the rest is grey, and told by its name.
+// useClass is the class with the colour of a category.
 func useClass(c category.Category) string {
-	switch c {
-	case category.Parameter:
-		return slot(1).Class()
-	case category.Gradient:
-		return slot(2).Class()
-	case category.OptimizerState:
-		return slot(3).Class()
-	case category.AutogradSaved:
-		return slot(4).Class()
-	case category.Activation:
-		return slot(5).Class()
-	case category.Input:
-		return slot(6).Class()
-	case category.Temporary:
-		return slot(7).Class()
-	case category.Workspace:
-		return slot(8).Class()
+	if slot, ok := view.UseSlot(c); ok {
+		return fmt.Sprintf("s%d", slot+1)
 	}
-	return slot(0).Class()
+	return "s-" + view.UseName(c)
 }
 
 func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {

@@ -6,6 +6,7 @@ import (
 
 	"snapana/analyze/units"
 	"snapana/analyze/whatif"
+	"snapana/report/internal/view"
 )
 
 // whatIf shows what other allocator settings would have done.
@@ -53,20 +54,10 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	base := a.Rows[0].ReservedPeak
 	for i := range a.Rows {
 		r := &a.Rows[i]
-		name := r.Text
-		if r.Needs != "" {
-			name += " (torch " + r.Needs + " or later)"
-		}
 		row := settingRow{
-			Text: text(name), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
+			Text: text(view.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
 			Calls: units.Count(r.DeviceAllocs), Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
 			Width: percent(share(r.ReservedPeak, most)), Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
-		}
-		if row.Text == "" {
-			row.Text = "the defaults"
-		}
-		if r.Recorded {
-			row.Text += ", as recorded"
 		}
 		if d := r.ReservedPeak - base; d != 0 && base > 0 {
 			row.Change = fmt.Sprintf("%+.0f%%", 100*float64(d)/float64(base))

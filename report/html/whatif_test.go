@@ -26,7 +26,7 @@ func TestWhatIf(t *testing.T) {
 	page := write(t, r)
 	balanced(t, still(t, page))
 	contains(t, visible(page), "Under other allocator settings", "200 of 200 requests", "With it all is well.", "It costs something.",
-		"the defaults, as recorded", "-33%", "4.00 GiB be reserved")
+		"the defaults (as recorded)", "-33%", "4.00 GiB be reserved")
 	if !strings.Contains(page, "expandable_segments:True&lt;") {
 		t.Error("a setting is not escaped")
 	}

@@ -20,16 +20,6 @@ import (
 	"snapana/report/internal/view"
 )
 
-// useColours are those of the categories.
-var useColours = map[category.Category]color.RGBA{
-	category.Parameter: {0x00, 0x72, 0xb2, 0xff}, category.Gradient: {0x00, 0x9e, 0x73, 0xff},
-	category.OptimizerState: {0x56, 0xb4, 0xe9, 0xff}, category.AutogradSaved: {0xe6, 0x9f, 0x00, 0xff},
-	category.Activation: {0xcc, 0x79, 0xa7, 0xff}, category.Input: {0x5b, 0x4b, 0x9e, 0xff},
-	category.Temporary: {0xf0, 0xe4, 0x42, 0xff}, category.Workspace: {0x8c, 0x6b, 0x2f, 0xff},
-	category.Communication: {0xd5, 0x5e, 0x00, 0xff}, category.Other: {0x8a, 0x94, 0x9e, 0xff},
-	category.Unknown: {0xcf, 0xd5, 0xda, 0xff},
-}
-
 // useOrder stacks what stays below what comes and goes.
 var useOrder = []category.Category{
 	category.Parameter, category.OptimizerState, category.Gradient, category.Workspace, category.Communication,
@@ -59,7 +49,7 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	var top int64
 	peak := 0 // the fullest sample
 	for k, c := range useOrder {
-		layers[k] = layer{name: c.String(), colour: useColours[c]}
+		layers[k] = layer{name: c.String(), colour: view.UseColour(c).Light}
 	}
 	for i := range d.Uses {
 		s := &d.Uses[i]
@@ -92,9 +82,9 @@ var freeKinds = []struct {
 	bytes  func(*fragmentation.Classes) int64
 }{
 	{"hard: between live blocks", view.ColourSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
-	{"soft: at the edges of segments", color.RGBA{0xcc, 0x79, 0xa7, 0xff}, func(c *fragmentation.Classes) int64 { return c.Soft }},
-	{"of another stream or pool", color.RGBA{0x8a, 0x94, 0x9e, 0xff}, func(c *fragmentation.Classes) int64 { return c.Stream }},
-	{"pending: in use by another stream", color.RGBA{0x5b, 0x4b, 0x9e, 0xff}, func(c *fragmentation.Classes) int64 { return c.Pending }},
+	{"soft: at the edges of segments", view.Slots[3].Light, func(c *fragmentation.Classes) int64 { return c.Soft }},
+	{"of another stream or pool", view.SlotOther.Light, func(c *fragmentation.Classes) int64 { return c.Stream }},
+	{"pending: in use by another stream", view.Slots[7].Light, func(c *fragmentation.Classes) int64 { return c.Pending }},
 	{"releasable by empty_cache()", view.ColourReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
 }
 

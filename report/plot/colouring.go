@@ -2,32 +2,35 @@ package plot
 
 import (
 	"cmp"
-	"fmt"
 	"image/color"
 	"slices"
 
 	"snapana/analyze"
+	"snapana/analyze/category"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
 	"snapana/report/internal/view"
 	"snapana/snapshot"
 )
 
-// rankColours are the colours of those that hold the most, largest first: the palette of Okabe
-// and Ito, and two more.
-var rankColours = [...]color.RGBA{
-	{0x00, 0x72, 0xb2, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
-	{0x56, 0xb4, 0xe9, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x8c, 0x6b, 0x2f, 0xff}, {0x5b, 0x4b, 0x9e, 0xff},
-}
+// numRanks is how many that hold the most have a colour of their own. They have the rows of
+// view.Slots by rank, categories their own.
+const numRanks = 8
 
-// rankOther is the rank of all others.
-const rankOther = len(rankColours)
+// The ranks of all others, and of what is not known.
+const (
+	rankOther = len(view.Slots) + iota
+	rankUnknown
+)
 
 func rankColour(rank int) color.RGBA {
-	if rank >= rankOther {
-		return color.RGBA{0x8a, 0x94, 0x9e, 0xff}
+	switch {
+	case rank < rankOther:
+		return view.Slots[rank].Light
+	case rank == rankUnknown:
+		return view.SlotUnknown.Light
 	}
-	return rankColours[rank]
+	return view.SlotOther.Light
 }
 
 // colouring gives live blocks their colours.
@@ -55,7 +58,7 @@ func (c *colouring) name(rank int) string {
 // byStack colours the stacks that hold the most.
 func byStack(t *timeline.Timeline, m *analyze.Moment) colouring {
 	c := colouring{title: "Live blocks by stack"}
-	top, other, more := view.Top(m.Live, rankOther)
+	top, other, more := view.Top(m.Live, numRanks)
 	ranks := make(map[snapshot.StackID]int, len(top))
 	for i, site := range view.Sites(top) {
 		ranks[top[i].Stack] = i
@@ -73,8 +76,25 @@ func byStack(t *timeline.Timeline, m *analyze.Moment) colouring {
 	return c
 }
 
-// unknownName is the name of blocks of which nothing is known: they have no colour.
-const unknownName = "unknown"
+// byCategory colours live blocks by what they are for, as all drawings do. Rows of which
+// nothing is said are unknown.
+func byCategory(t *timeline.Timeline, m *analyze.Moment, name func(row int32) string) colouring {
+	unknown := category.Unknown.String()
+	c := byName(t, m, "Live blocks by what they are for", func(row int32) string { return cmp.Or(name(row), unknown) }, unknown)
+	ranks := map[string]int{}
+	for _, use := range category.All() {
+		ranks[use.String()] = rankOther
+		if slot, ok := view.UseSlot(use); ok {
+			ranks[use.String()] = slot
+		}
+	}
+	ranks[unknown] = rankUnknown
+	for i := range c.entries {
+		c.entries[i].rank = ranks[c.entries[i].name]
+	}
+	c.rank = func(row int32) int { return ranks[cmp.Or(name(row), unknown)] }
+	return c
+}
 
 // byName colours live blocks by what a function says of them, those with the most bytes first
 // unless they stand in last.
@@ -92,28 +112,12 @@ func byName(t *timeline.Timeline, m *analyze.Moment, title string, name func(row
 	slices.SortFunc(c.entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(slices.Index(last, a.name), slices.Index(last, b.name)), cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name))
 	})
-	if more := len(c.entries) - rankOther; more > 0 {
-		var rest int64
-		for _, e := range c.entries[rankOther:] {
-			rest += e.bytes
-		}
-		c.entries = append(c.entries[:rankOther], entry{name: fmt.Sprintf("%d others", more), bytes: rest})
-	}
 	ranks := map[string]int{}
 	for i := range c.entries {
-		rank := i
-		if c.entries[i].name == unknownName {
-			rank = rankOther
-		}
-		c.entries[i].rank = rank
-		ranks[c.entries[i].name] = rank
+		c.entries[i].rank = min(i, rankOther)
+		ranks[c.entries[i].name] = c.entries[i].rank
 	}
-	c.rank = func(row int32) int {
-		if rank, ok := ranks[name(row)]; ok {
-			return rank
-		}
-		return rankOther
-	}
+	c.rank = func(row int32) int { return ranks[name(row)] }
 	return c
 }
 

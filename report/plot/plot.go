@@ -162,7 +162,7 @@ func Segments(r *analyze.Result, d *analyze.Device, m *analyze.Moment, o Map) Pl
 		paint := byStack(d.Timeline, m)
 		switch o.By {
 		case ByCategory:
-			paint = byName(d.Timeline, m, "Live blocks by what they are for", func(row int32) string { return cmp.Or(o.Category(row), unknownName) }, unknownName)
+			paint = byCategory(d.Timeline, m, o.Category)
 		case ByState:
 			paint = byState(d.Timeline, m)
 		}

@@ -50,7 +50,7 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	for k, i := range shown {
 		row := &a.Rows[i]
 		y := area.Min.Y + k*pitch
-		label, font := settingName(row), name
+		label, font := view.Setting(row), name
 		if i == a.Best {
 			label, font = label+" (recommended)", bold(smallSize)
 		}
@@ -104,18 +104,4 @@ func settings(a *whatif.Answer) []int {
 		}
 	}
 	return out
-}
-
-func settingName(r *whatif.Row) string {
-	name := r.Text
-	if name == "" {
-		name = "the defaults"
-	}
-	switch {
-	case r.Recorded:
-		name += " (as recorded)"
-	case r.Needs != "":
-		name += " (torch " + r.Needs + " or later)"
-	}
-	return name
 }

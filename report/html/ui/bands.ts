@@ -183,7 +183,7 @@ function rest(r: Rest, out: Columns, i: number, from: number, to: number): void 
 }
 
 /** The first place of a rising list that is v or more. */
-export function firstAt(list: Int32Array | Float64Array, v: number): number {
+export function firstAt(list: ArrayLike<number>, v: number): number {
 	let lo = 0, hi = list.length;
 	while (lo < hi) {
 		const mid = (lo + hi) >> 1;

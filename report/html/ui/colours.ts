@@ -20,12 +20,6 @@ export function css(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-/** Categories have the colours of the static tables (uses.go); the rest is grey. */
-const categorySlots: Record<string, string> = {
-	"parameter": "s1", "gradient": "s2", "optimizer state": "s3", "autograd saved": "s4", "activation": "s5",
-	"input": "s6", "temporary": "s7", "workspace": "s8", "communication": "s9", "other": "other", "unknown": "other",
-};
-
 const ages: [number, string][] = [
 	[10, "freed within 10 events"], [100, "within 100"], [1000, "within 1 000"], [10_000, "within 10 000"], [never, "later"],
 ];
@@ -73,7 +67,7 @@ function classes(dev: Device, by: ColourBy): { of: (row: number) => number; lege
 	const names = dev.tables.categories, kinds = dev.kinds;
 	switch (by) {
 	case "category": {
-		const legend = names.map(name => ({ name, css: css(categorySlots[name] ?? "other") }));
+		const legend = names.map((name, c) => ({ name, css: css(dev.tables.colours[c]) }));
 		return { of: row => kinds.category[dev.kind[row]], legend, restGroup: c => c };
 	}
 	case "site": {

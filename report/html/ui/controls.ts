@@ -10,8 +10,11 @@ export function toolbar(view: View): HTMLElement {
 	const { dev, state } = view;
 	const button = (text: string, label: string, click: () => void) => el("button", { type: "button", "aria-label": label, title: label, click }, text);
 	const colour = choice("Colour", [["category", "what for"], ["site", "site"], ["stream", "stream"], ["pool", "pool"], ["age", "lifetime"], ...(dev.held.bytes.length ? [["holder", "holder"] as [string, string]] : [])], state.colour, v => view.set({ colour: v as ColourBy }));
-	const mode = choice("Show", [["bands", "allocations"], ["stacked", "sums"], ["reserved", "reserved memory"]], state.mode, v => view.set({ mode: v as Mode, pinned: -1 }));
-	view.listen(c => c.has("mode") && (mode.querySelector("select")!.value = state.mode));
+	const mode = choice("Show", [["bands", "allocations"], ["stacked", "sums"], ["reserved", "reserved memory"], ["free", "free memory"]], state.mode, v => view.show(v as Mode));
+	view.listen(() => {
+		mode.querySelector("select")!.value = state.mode;
+		colour.hidden = state.mode === "reserved" || state.mode === "free";
+	});
 	const axis = dev.hasTimes && choice("By", [["event", "event"], ["time", "time"]], state.axis, v => view.setAxis(v as Axis));
 	const number = el("input", { type: "number", min: 0, max: dev.steps.last.length - 1, "aria-label": "Step number", value: 0, change: () => stepTo(view, Number(number.value)) });
 	const zoom = (factor: number) => {

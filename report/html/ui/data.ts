@@ -3,7 +3,8 @@
 export interface Column { at: number; len: number; mode: "u" | "z" | "d" }
 
 interface Totals { reserved: number; active: number; allocated: number; requested: number }
-export interface Mark { kind: string; event: number; text: string }
+export interface Mark { kind: string; event: number; text: string; stream: number }
+export interface Replay { name: string; peak: number; reserved: Column; failures: number; failed: number; asked: number }
 export interface Place { kind: string; stream: number; pool: string; expandable: boolean }
 
 /** Who keeps memory at the dump; row 0 is no one that was seen. */
@@ -30,6 +31,8 @@ export interface DeviceHeader {
 	ranges: Record<"addr" | "size" | "born" | "life" | "place", Column>;
 	rest: { edge: Column; event: Column; bytes: Column[] };
 	left_out: { lives: number; of: number; ranges: number };
+	free: { event: Column; bytes: Column[] };
+	whatif: { last: Column; limit: number; best: number; replays: Replay[] };
 }
 
 export interface Header {
@@ -40,6 +43,7 @@ export interface Header {
 	stacks: { node: Column; site: Column };
 	categories: string[];
 	holders: Holder[];
+	colours: string[];
 	devices: DeviceHeader[];
 }
 
@@ -103,6 +107,6 @@ export async function load(text: string): Promise<Packed> {
 export function unpack<H extends { version: number }>(all: Uint8Array<ArrayBuffer>): Packed<H> {
 	const n = new DataView(all.buffer).getUint32(0, true);
 	const header = JSON.parse(new TextDecoder().decode(all.subarray(4, 4 + n))) as H;
-	if (header.version !== 1) throw new Error(`data of version ${header.version}, this page reads 1`);
+	if (header.version !== 2) throw new Error(`data of version ${header.version}, this page reads 2`);
 	return new Packed(header, all.subarray(4 + n));
 }

@@ -63,6 +63,12 @@ export function resized(e: Element, f: () => void): void {
 	}).observe(e);
 }
 
+/** Calls f when a picture must be drawn anew: in another width, or in the colours of night or day. */
+export function redrawn(e: Element, f: () => void): void {
+	resized(e, f);
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f);
+}
+
 /** More than 2 is not seen, and costs its square. */
 export function pixelRatio(): number {
 	return Math.min(window.devicePixelRatio || 1, 2);

@@ -4,6 +4,7 @@ import { telling } from "./colours";
 import { load, Packed } from "./data";
 import { copy, el } from "./dom";
 import { keyHelp, search, status, toolbar } from "./controls";
+import { Curves } from "./curves";
 import { Events } from "./events";
 import { Flame } from "./flame";
 import { Holders } from "./holders";
@@ -21,7 +22,20 @@ import { Windows } from "./windows";
 import { devices } from "./devices";
 
 /** The views of the page by device, for the console and for tests. */
-export interface Live { device: Device; view: View; timeline: Timeline; table: Table; holders: Holders | null; ruler: Ruler; tabs: Tabs }
+export interface Live { device: Device; view: View; timeline: Timeline; table: Table; holders: Holders | null; ruler: Ruler; tabs: Tabs; curves?: Curves }
+
+/** Makes the still charts of the section live. */
+function charts(place: HTMLElement, view: View, timeline: Timeline): Curves | undefined {
+	const section = place.closest("section")!, curves = section.querySelector<HTMLElement>(".curves"), table = section.querySelector<HTMLElement>("table.whatif");
+	section.querySelector(".over-trace")?.append(el("button", {
+		type: "button", click: () => {
+			view.show("free");
+			timeline.element.scrollIntoView({ block: "center" });
+			timeline.focus();
+		},
+	}, "Show in the timeline"));
+	return curves && table && view.dev.whatif.replays.length ? new Curves(view, curves, table) : undefined;
+}
 
 function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, server?: string): Live {
 	const device = new Device(packed, i, tables), view = new View(device, telling(device)), timeline = new Timeline(view);
@@ -40,7 +54,7 @@ function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, se
 	place.append(tabs.element);
 	tabs.show(0);
 	timeline.render();
-	return { device, view, timeline, table, holders, ruler, tabs };
+	return { device, view, timeline, table, holders, ruler, tabs, curves: charts(place, view, timeline) };
 }
 
 async function start(): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { columns } from "./bands";
 import { css } from "./colours";
-import { el, pen, resized } from "./dom";
+import { el, pen, redrawn } from "./dom";
 import { View } from "./view";
 
 const height = 44;
@@ -16,10 +16,9 @@ export class Minimap {
 	constructor(readonly view: View) {
 		this.element = el("div", { class: "mini", "aria-hidden": "true" }, this.canvas);
 		view.listen(changed => {
-			if (["x0", "x1", "axis", "cursor", "mode"].some(k => changed.has(k as never))) this.render();
+			if (["x0", "x1", "axis", "cursor", "mode", "detail"].some(k => changed.has(k as never))) this.render();
 		});
-		resized(this.element, () => this.render());
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
+		redrawn(this.element, () => this.render());
 		this.brush();
 	}
 
@@ -43,11 +42,11 @@ export class Minimap {
 
 	/** The picture below the window, which seldom changes. */
 	private whole(W: number): HTMLCanvasElement {
-		const { dev, state } = this.view, colour = css("active-fill"), key = [W, state.axis, state.mode === "reserved", colour, devicePixelRatio].join();
+		const { dev, state } = this.view, colour = css("active-fill"), key = [W, state.axis, state.mode, colour, state.detail, devicePixelRatio].join();
 		if (key === this.drawn) return this.picture;
 		this.drawn = key;
-		const g = pen(this.picture, W, height), b = state.mode === "reserved" ? dev.ranges : dev.lives;
-		const cols = columns(b, this.view.edges(W, 0, this.view.full()), dev.events), most = cols.total.reduce((a, v) => Math.max(a, v), 1);
+		const g = pen(this.picture, W, height), edges = this.view.edges(W, 0, this.view.full());
+		const cols = state.mode === "free" ? dev.free.columns(edges) : columns(state.mode === "reserved" ? dev.ranges : dev.lives, edges, dev.events), most = cols.total.reduce((a, v) => Math.max(a, v), 1);
 		g.fillStyle = colour;
 		for (let c = 0; c < cols.n; c++) {
 			const h = (cols.total[c] / most) * (height - 4);

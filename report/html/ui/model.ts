@@ -1,7 +1,8 @@
 // The history of one device, and what can be asked of it.
 
 import { Bands, firstAt, never, Rest } from "./bands";
-import { DeviceHeader, Growth, Holder, Mark, Packed, Place, WindowHeader } from "./data";
+import { DeviceHeader, Growth, Holder, Mark, Packed, Place, Replay, WindowHeader } from "./data";
+import { Free } from "./free";
 
 /** Where the code of a frame comes from. */
 export const enum Origin { Plumbing, Core, Native, Library, Other, User }
@@ -17,6 +18,7 @@ export class Tables {
 	readonly stackSite: Int32Array;
 	readonly categories: string[];
 	readonly holders: Holder[];
+	readonly colours: string[]; // of categories, in the style sheet
 
 	constructor(p: Packed) {
 		const h = p.header;
@@ -29,6 +31,7 @@ export class Tables {
 		this.stackSite = p.ints(h.stacks.site);
 		this.categories = h.categories;
 		this.holders = h.holders;
+		this.colours = h.colours;
 	}
 
 	site(stack: number): string {
@@ -185,6 +188,10 @@ export class Device {
 	/** Events and microseconds since the first; empty without times. */
 	readonly clock: { event: Int32Array; micros: Float64Array; exact: boolean };
 
+	free: Free;
+	/** Reserved memory under other settings: the most in each of the runs of events that end at last. */
+	readonly whatif: { last: Int32Array; limit: number; best: number; replays: (Replay & { bytes: Float64Array })[] };
+
 	constructor(p: Packed, i: number, readonly tables: Tables) {
 		const h = p.header.devices[i];
 		this.ordinal = h.ordinal;
@@ -204,6 +211,10 @@ export class Device {
 		this.ranges = new Bands(rborn, rborn.map((b, k) => (rlife[k] ? b + rlife[k] - 1 : never)), p.read(h.ranges.size));
 		this.rangeAddr = p.read(h.ranges.addr);
 		this.rangePlace = p.ints(h.ranges.place);
+
+		this.whatif = { ...h.whatif, last: p.ints(h.whatif.last), replays: h.whatif.replays.map(r => ({ ...r, bytes: p.read(r.reserved) })) };
+		const event = p.ints(h.free.event), bytes = h.free.bytes.map(c => p.read(c));
+		this.free = new Free(this, { event, bytes, sum: Float64Array.from(event, (_, k) => bytes.reduce((a, b) => a + b[k], 0)) });
 	}
 
 	private have(l: Lives): Bands {
@@ -223,6 +234,7 @@ export class Device {
 		this.lives.rest = without(rest, more);
 		this.lives.known = h.all ? { first: h.first, last: h.last } : { first: 0, last: -1 };
 		this.knownAt = h.all_at ? h.at : -2;
+		this.free = new Free(this, this.free.samples);
 	}
 
 	private setRest(p: Packed, i: number): void {

@@ -4,6 +4,7 @@ import { css, scheme } from "./colours";
 import { el, fill, pen } from "./dom";
 import * as format from "./format";
 import { describe } from "./describe";
+import { classes } from "./free";
 import { Segment } from "./model";
 import { Panel } from "./panel";
 import { State, View } from "./view";
@@ -36,8 +37,9 @@ export class Segments implements Panel {
 		const all = dev.segments(state.cursor).sort((a, b) => b.size - a.size), shown = all.slice(0, mostRows);
 		const reserved = all.reduce((a, s) => a + s.size, 0), active = all.reduce((a, s) => a + s.active, 0);
 		const idle = all.filter(s => !s.live.length).reduce((a, s) => a + s.size, 0);
-		fill(this.sums, ...[["Reserved", reserved], ["active", active], ["free in used segments", reserved - active - idle], ["free segments", idle]].map(([name, v]) =>
-			el("span", {}, `${name} `, el("b", {}, format.bytes(v as number)))), el("span", {}, "segments ", el("b", {}, format.count(all.length))));
+		const kinds = dev.free.at(state.cursor), sum = (name: string, v: number) => el("span", {}, name + " ", el("b", {}, format.bytes(v)));
+		fill(this.sums, sum("Reserved", reserved), sum("active", active), ...(kinds?.event === state.cursor ? classes.map((c, k) => kinds.bytes[k] > 0 && sum(c.name, kinds.bytes[k])) :
+			[sum("free in used segments", reserved - active - idle), sum("free segments", idle)]), el("span", {}, "segments ", el("b", {}, format.count(all.length))));
 		const g = pen(this.canvas, W, Math.max(shown.length, 1) * rowHeight), left = 68, right = W > 560 ? 96 : 0;
 		const wide = Math.max(W - left - right, 10), most = shown.length ? shown[0].size : 1;
 		const colours = scheme(this.view), legend = colours.legend, ink = css("ink"), muted = css("muted"), free = css("free"), edge = css("free-line"), card = css("card");

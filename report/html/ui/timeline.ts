@@ -1,9 +1,11 @@
 // The timeline: every allocation as a band on those that are older.
 
+import { placeTip, tell, upright, xAxis, yAxis } from "./axis";
 import { Bands, Columns, columns, never } from "./bands";
 import { abgr, css, rangeScheme, scheme, Scheme } from "./colours";
-import { el, fill, pen, pixelRatio, resized, swatch } from "./dom";
+import { el, fill, pen, pixelRatio, redrawn, swatch } from "./dom";
 import * as format from "./format";
+import { classes, drawFree, freeScheme } from "./free";
 import { draw, Frame, nothing } from "./raster";
 import { keys } from "./keys";
 import { drag } from "./pointer";
@@ -33,6 +35,7 @@ export class Timeline {
 	private readonly note = el("p", { class: "hint tl-note" });
 	private painted: unknown[] = [];
 	private said = ""; // what the legend stands for
+	private sampled = false; // some columns show measured moments beside their own
 	private hover: { x: number; y: number } | null = null;
 
 	constructor(readonly view: View) {
@@ -50,12 +53,15 @@ export class Timeline {
 			panY: dy => this.panY(dy),
 		});
 		view.listen(changed => this.update(changed));
-		resized(this.box, () => this.render());
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
+		redrawn(this.box, () => this.render());
 	}
 
 	get width(): number {
 		return Math.max(this.box.clientWidth, 1);
+	}
+
+	focus(): void {
+		this.box.focus();
 	}
 
 	/** What is stacked: allocations or reserved ranges. */
@@ -72,6 +78,7 @@ export class Timeline {
 	/** The bytes at the lower and the upper edge of the picture. */
 	range(): { lo: number; hi: number } {
 		const { lo, hi } = this.view.state, d = this.view.dev;
+		if (!hi && this.view.state.mode === "free") return { lo: 0, hi: Math.max(d.free.peak, 1) * 1.05 };
 		let most = Math.max(d.lives.peak, d.ranges.peak, 1);
 		if (d.lives.rest) for (const v of d.lives.rest.total) most = Math.max(most, v);
 		return hi ? { lo, hi } : { lo: 0, hi: most * 1.05 };
@@ -88,11 +95,19 @@ export class Timeline {
 		}
 		this.paint();
 		const { lo, hi } = this.range();
-		this.columns = columns(this.bands, this.view.edges(W), dev.events);
-		draw(this.frame, this.bands, this.columns, lo, hi, state.mode === "stacked", this.scheme, abgr(css("card")));
+		const edges = this.view.edges(W), back = abgr(css("card"));
+		if (state.mode === "free") {
+			const free = (this.columns = dev.free.columns(edges));
+			this.sampled = free.sampled;
+			drawFree(this.frame, free, lo, hi, this.scheme, back);
+		} else {
+			this.columns = columns(this.bands, edges, dev.events);
+			draw(this.frame, this.bands, this.columns, lo, hi, state.mode === "stacked", this.scheme, back);
+		}
 		const image = new ImageData(new Uint8ClampedArray(this.frame.pixels.buffer), W, H);
 		this.canvas.getContext("2d")!.putImageData(image, 0, 0);
-		this.axes();
+		yAxis(this.yAxis, lo, hi, height, lane);
+		xAxis(this.xAxis, this.view, this.width);
 		this.took = performance.now() - started;
 		this.overlay();
 		this.say();
@@ -104,25 +119,7 @@ export class Timeline {
 		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, state.pick, state.detail, card];
 		if (painted.every((v, i) => v === this.painted[i])) return;
 		this.painted = painted;
-		this.scheme = state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
-	}
-
-	private axes(): void {
-		const { lo, hi } = this.range(), { view } = this, { x0, x1, axis } = view.state;
-		fill(this.yAxis, ...format.byteTicks(hi, 6).filter(v => v >= lo).map(v => {
-			const e = el("span", { class: "tick" }, format.bytes(v).replace(".00", "").replace(".0 ", " "));
-			e.style.top = (1 - (v - lo) / (hi - lo)) * height + lane + "px";
-			return e;
-		}));
-		const n = Math.max(2, Math.floor(this.width / 110));
-		fill(this.xAxis, ...format.ticks(x0, x1, n).map(v => {
-			const e = el("span", { class: "tick" }, v === 0 ? "0" : axis === "event" ? format.count(v) : format.micros(v).replace(/\.0+ /, " "));
-			const part = (v - x0) / (x1 - x0);
-			e.style.left = part * 100 + "%";
-			if (part < 0.02) e.style.transform = "none";
-			else if (part > 0.97) e.style.transform = "translateX(-100%)";
-			return e;
-		}), el("span", { class: "x-label" }, axis === "event" ? "trace event" : "time since the first event"));
+		this.scheme = state.mode === "free" ? freeScheme() : state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
 	}
 
 	/** Draws what moves with the cursor. */
@@ -134,21 +131,9 @@ export class Timeline {
 		const px = (event: number) => ((view.at(event) - state.x0) / (state.x1 - state.x0)) * W;
 		const muted = css("muted"), ink = css("ink");
 		this.drawSteps(g, px, muted);
-		if (state.mode !== "reserved") this.drawReserved(g, W);
-		const line = (event: number, colour: string, dash: number[], label: string) => {
-			const at = px(event), x = Math.min(Math.max(Math.round(at), 0), W - 1) + 0.5;
-			if (at < -1 || at > W + 1) return;
-			g.strokeStyle = g.fillStyle = colour;
-			g.setLineDash(dash);
-			g.lineWidth = 1.25;
-			g.beginPath();
-			g.moveTo(x, lane);
-			g.lineTo(x, lane + height);
-			g.stroke();
-			g.setLineDash([]);
-			g.textAlign = x > W - 60 ? "right" : "left";
-			g.fillText(label, x + (x > W - 60 ? -4 : 4), lane + 12);
-		};
+		if (state.mode === "free") fill(this.legend, ...this.describeFree(state.cursor));
+		else if (state.mode !== "reserved") this.drawReserved(g, W);
+		const line = (event: number, colour: string, dash: number[], label: string) => upright(g, px(event), W, lane, height, colour, dash, label);
 		for (const m of dev.marks) {
 			if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
 			else line(m.event, css(m.kind === "oom" ? "bad" : "active"), m.kind === "oom" ? [] : [2, 3], m.kind === "oom" ? "✕ OOM" : "▼ peak");
@@ -166,11 +151,7 @@ export class Timeline {
 			g.fill();
 		}
 		this.showTip(g, W);
-		const t = dev.lives.totalAt(state.cursor);
-		this.box.setAttribute("aria-valuemin", "-1");
-		this.box.setAttribute("aria-valuemax", String(dev.events - 1));
-		this.box.setAttribute("aria-valuenow", String(state.cursor));
-		this.box.setAttribute("aria-valuetext", `event ${state.cursor} ${dev.when(state.cursor)}, ${format.bytes(t)} active`);
+		tell(this.box, view, state.mode === "free" ? this.legend : `${format.bytes(dev.lives.totalAt(state.cursor))} active`);
 	}
 
 	private drawSteps(g: CanvasRenderingContext2D, px: (e: number) => number, muted: string): void {
@@ -219,22 +200,23 @@ export class Timeline {
 		const h = this.hover && this.hit(this.hover.x, this.hover.y);
 		this.tip.hidden = !h;
 		if (!h || !this.hover) return;
-		g.strokeStyle = css("muted");
-		g.lineWidth = 1;
-		g.beginPath();
-		g.moveTo(Math.round(this.hover.x) + 0.5, lane);
-		g.lineTo(Math.round(this.hover.x) + 0.5, lane + height);
-		g.stroke();
+		upright(g, this.hover.x, W, lane, height, css("muted"), []);
 		const { dev, state } = this.view;
 		const head = el("p", { class: "tip-head" }, `event ${format.count(h.event)} ${dev.when(h.event)}: `,
-			el("b", {}, format.bytes(this.columns!.total[h.column])), state.mode === "reserved" ? " reserved" : " active");
-		const part = h.id === nothing ? null : h.id < -1 ? describeMerged(this, -2 - h.id) : state.mode === "reserved" ? this.describeRange(h.id) : describe(this.view, h.id, 4);
+			el("b", {}, format.bytes(this.columns!.total[h.column])), state.mode === "reserved" ? " reserved" : state.mode === "free" ? " free" : " active");
+		const part = state.mode === "free" ? el("ul", { class: "tl-legend" }, ...this.describeFree(h.event).slice(1)) : h.id === nothing ? null : h.id < -1 ? describeMerged(this, -2 - h.id) : state.mode === "reserved" ? this.describeRange(h.id) : describe(this.view, h.id, 4);
 		fill(this.tip, head, part);
 		this.tip.dataset.row = String(h.id);
-		const w = Math.min(380, W), left = this.hover.x + 14 + w > W ? this.hover.x - 14 - w : this.hover.x + 14;
-		this.tip.style.left = Math.max(Math.min(left, W - w), 0) + "px";
-		this.tip.style.maxWidth = w + "px";
-		this.tip.style.top = Math.min(this.hover.y + 12, height - 60) + "px";
+		placeTip(this.tip, this.hover, W, height - 60);
+	}
+
+	/** The classes of free memory after an event. */
+	private describeFree(event: number): HTMLElement[] {
+		const at = this.view.dev.free.at(event);
+		if (!at) return [];
+		const li = (text: string, v: number, part?: typeof classes[0]) => el("li", { title: part?.means }, part && swatch(css(part.colour)), el("span", {}, text + " ", el("b", {}, format.bytes(v))));
+		return [li(at.event === event ? "reserved, not allocated" : `at event ${format.count(at.event)}, the nearest that was measured`, at.bytes.reduce((a, v) => a + v, 0)),
+			...classes.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : []))];
 	}
 
 	private describeRange(row: number): HTMLElement {
@@ -289,6 +271,12 @@ export class Timeline {
 
 	/** Says what the colours mean, and what is not to be seen. */
 	private say(): void {
+		if (this.view.state.mode === "free") {
+			const n = this.view.dev.free.samples.event.length;
+			this.said = "";
+			this.note.textContent = "Reserved and not allocated, by what keeps it from use." + (this.sampled ? ` Not all allocations are in this page, so it was measured at ${format.plural(n, "moment")}: a column shows the nearest.` : "");
+			return;
+		}
 		const { dev, state } = this.view, used = new Set<number>(), f = this.frame;
 		for (let i = 0; i < f.ids.length; i += 7) {
 			const id = f.ids[i];

@@ -3,7 +3,7 @@
 import { Packed, WindowHeader } from "./data";
 import { Device, Group } from "./model";
 
-export type Mode = "bands" | "stacked" | "reserved";
+export type Mode = "bands" | "stacked" | "reserved" | "free";
 export type ColourBy = "category" | "site" | "stream" | "pool" | "age" | "holder";
 export type Axis = "event" | "time";
 
@@ -75,6 +75,11 @@ export class View {
 		const changed = this.changed;
 		this.changed = new Set();
 		if (changed.size) for (const f of this.listeners) f(changed);
+	}
+
+	/** Shows something else, in its full height. */
+	show(mode: Mode): void {
+		this.set({ mode, pinned: -1, lo: 0, hi: 0 });
 	}
 
 	/** The length of the whole axis. */

@@ -3,7 +3,7 @@ package detail
 import "snapana/analyze/timeline"
 
 // Version is raised when a page's script could not read older data.
-const Version = 1
+const Version = 2
 
 // Data is all that the script knows. No slice is nil, so that JSON has no null. Texts are one
 // line of bounded length, without control characters; the script must show them as text only.
@@ -15,6 +15,7 @@ type Data struct {
 	Stacks     Stacks   `json:"stacks"`
 	Categories []string `json:"categories"` // by number, as in Kinds.Category
 	Holders    []Holder `json:"holders"`    // none without a recorder's file
+	Colours    []string `json:"colours"`    // of Categories: custom properties of style.css
 	Devices    []Device `json:"devices"`
 }
 
@@ -54,13 +55,16 @@ type Device struct {
 	Ranges  Ranges          `json:"ranges"`
 	Rest    Rest            `json:"rest"`
 	LeftOut LeftOut         `json:"left_out"`
+	Free    Free            `json:"free"`
+	WhatIf  WhatIf          `json:"whatif"`
 }
 
 // Mark is an event worth a jump.
 type Mark struct {
-	Kind  string `json:"kind"` // "peak", "oom", "retry"
-	Event int    `json:"event"`
-	Text  string `json:"text"`
+	Kind   string `json:"kind"` // "peak", "oom", "retry"
+	Event  int    `json:"event"`
+	Text   string `json:"text"`
+	Stream int    `json:"stream"` // of an oom, that of the request that failed
 }
 
 // Steps are the steps of the program.
@@ -131,6 +135,32 @@ type Rest struct {
 	Edge  Column   `json:"edge"`  // where runs begin, and where the last ends
 	Event Column   `json:"event"` // the moment of each run
 	Bytes []Column `json:"bytes"` // by category, at each moment
+}
+
+// Free is what is reserved and not allocated, by what keeps it from use, right after some events
+// (fragmentation.Over). It is empty when nothing is left out: then it follows after every event.
+type Free struct {
+	Event Column   `json:"event"`
+	Bytes []Column `json:"bytes"` // releasable, hard, soft, stream, pending: as fragmentation.Classes
+}
+
+// WhatIf is reserved memory under the settings that were replayed, in the order of
+// whatif.Answer.Rows: the recorded ones first. It is empty where no replay is to be trusted.
+type WhatIf struct {
+	Last   Column   `json:"last"`  // where the runs of events end, of which Replay.Reserved has the most
+	Limit  int64    `json:"limit"` // bytes that can be reserved, 0 for no limit
+	Best   int      `json:"best"`  // row that is recommended, -1 for none
+	Replay []Replay `json:"replays"`
+}
+
+// Replay is the outcome of one setting.
+type Replay struct {
+	Name     string `json:"name"`
+	Peak     int64  `json:"peak"`     // of reserved bytes
+	Reserved Column `json:"reserved"` // empty where not even what was there before the trace fits
+	Failures int    `json:"failures"` // requests that fail
+	Failed   int    `json:"failed"`   // event of the first of them, -1 for none
+	Asked    int64  `json:"asked"`    // bytes of it
 }
 
 // LeftOut is what did not fit.

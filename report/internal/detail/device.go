@@ -16,19 +16,20 @@ import (
 type most struct {
 	lives, ranges int
 	spans         int // moments of Rest
+	free          int // moments of Free
 	knots         int // rows of the clock
 	marks         int // steps as well
 	holders       int
 }
 
 // room is what a page has at best: a browser draws so much at once without a pause.
-var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, knots: 1 << 17, marks: 5000, holders: 500}
+var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, free: 1 << 8, knots: 1 << 17, marks: 5000, holders: 500}
 
 // times shrinks the room. Sums shrink less: they keep the picture right.
 func (m most) times(f float64) most {
 	by := func(n int) int { return int(float64(n) * f) }
-	spans := int(float64(m.spans) * math.Sqrt(f))
-	return most{by(m.lives), by(m.ranges), max(spans, 16), max(by(m.knots), 16), by(m.marks), max(by(m.holders), 32)}
+	slowly := func(n int) int { return max(int(float64(n)*math.Sqrt(f)), 16) }
+	return most{by(m.lives), by(m.ranges), slowly(m.spans), slowly(m.free), max(by(m.knots), 16), by(m.marks), max(by(m.holders), 32)}
 }
 
 // source is a device with what is found out once, however often it is packed.
@@ -56,6 +57,8 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 	d.Held, d.Growth = src.held.write(w, t), src.growth(st)
 	r.write(w, &d, m.ranges)
 	src.rest(w, &d, keep, m.spans)
+	src.free(w, &d, m.free)
+	src.whatIf(w, &d)
 	return d
 }
 
@@ -64,19 +67,23 @@ func (src *source) marks(n int) []Mark {
 	t := src.Timeline
 	out := []Mark{}
 	last := t.Trace.Len() - 1
-	add := func(kind string, event int, text string) {
+	add := func(kind string, event int, text string, stream snapshot.StreamID) {
 		if len(out) < n && event >= -1 && event <= last {
-			out = append(out, Mark{kind, event, text})
+			out = append(out, Mark{kind, event, text, int(stream)})
 		}
 	}
 	if last >= 0 {
-		add("peak", t.PeakActive.Event, "peak of active memory, "+units.Bytes(t.PeakActive.Bytes))
+		add("peak", t.PeakActive.Event, "peak of active memory, "+units.Bytes(t.PeakActive.Bytes), 0)
 	}
 	for i := range t.OOMs {
-		add("oom", t.OOMs[i].Event, "out of memory: "+units.Bytes(t.OOMs[i].Requested)+" asked")
+		var stream snapshot.StreamID
+		if e := t.OOMs[i].Event; e >= 0 && e <= last {
+			stream = t.Trace.At(e).Stream
+		}
+		add("oom", t.OOMs[i].Event, "out of memory: "+units.Bytes(t.OOMs[i].Requested)+" asked", stream)
 	}
 	for i := range t.Retries {
-		add("retry", t.Retries[i].FirstEvent, "the device refused: "+units.Bytes(t.Retries[i].Released)+" of cache given back")
+		add("retry", t.Retries[i].FirstEvent, "the device refused: "+units.Bytes(t.Retries[i].Released)+" of cache given back", 0)
 	}
 	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
 	return out

@@ -3,6 +3,7 @@ package detail
 import (
 	"snapana/analyze"
 	"snapana/analyze/category"
+	"snapana/report/internal/view"
 	"snapana/snapshot"
 )
 
@@ -15,11 +16,11 @@ type Packed struct {
 // tries bounds how often less is packed because it was too much.
 const tries = 16
 
-// categoryNames are the names of all categories, by number.
-func categoryNames() []string {
+// categoryTexts are the texts of all categories, by number.
+func categoryTexts(of func(category.Category) string) []string {
 	var out []string
 	for _, c := range category.All() {
-		out = append(out, c.String())
+		out = append(out, of(c))
 	}
 	return out
 }
@@ -46,7 +47,7 @@ func pack(r *analyze.Result, size int, room most, sources []source, tables func(
 	for range tries {
 		w, st := &writer{}, tables(r.Snapshot)
 		held := newHeld(r, room.times(scale).holders)
-		d := &Data{Version: Version, Categories: categoryNames(), Holders: held.all, Devices: []Device{}}
+		d := &Data{Version: Version, Categories: categoryTexts(category.Category.String), Colours: categoryTexts(view.UseName), Holders: held.all, Devices: []Device{}}
 		for i := range sources {
 			sources[i].held = held
 			m := room.times(scale / float64(len(sources)))

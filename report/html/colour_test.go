@@ -1,0 +1,125 @@
+package html
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"snapana/analyze/category"
+	"snapana/report/internal/view"
+)
+
+// The sheet has the colours of view, on light and on dark ground.
+func TestStyleHasTheColoursOfView(t *testing.T) {
+	light, dark, ok := strings.Cut(style, "@media (prefers-color-scheme: dark)")
+	if !ok {
+		t.Fatal("no dark colours")
+	}
+	check := func(name string, s view.Slot) {
+		t.Helper()
+		for ground, c := range map[string]color.RGBA{light: s.Light, dark: s.Dark} {
+			if want := fmt.Sprintf("--%s: #%02x%02x%02x;", name, c.R, c.G, c.B); strings.Count(ground, want) != 1 {
+				t.Errorf("style.css lacks %q, on light or dark", want)
+			}
+		}
+	}
+	for i, s := range view.Slots {
+		check(fmt.Sprintf("s%d", i+1), s)
+	}
+	check("other", view.SlotOther)
+	check("unknown", view.SlotUnknown)
+	for _, c := range category.All() {
+		name := view.UseName(c)
+		check(name, view.UseColour(c))
+		if class := useClass(c); !strings.Contains(style, "."+class+" { background: var(--"+name+");") {
+			t.Errorf("%s has the class %s, which is not of the colour %s", c, class, name)
+		}
+	}
+}
+
+// Any two slots can be told apart, with each of the common kinds of colour blindness too, and
+// the number on one can be read.
+func TestSlotsCanBeToldApart(t *testing.T) {
+	const least = 15 // CIE 76; about 2 is just seen
+	for _, dark := range []bool{false, true} {
+		colour := func(s view.Slot) color.RGBA {
+			if dark {
+				return s.Dark
+			}
+			return s.Light
+		}
+		slots := append(append([]view.Slot{}, view.Slots[:]...), view.SlotOther)
+		for kind, m := range blindness {
+			for i := range slots {
+				for k := range i {
+					if d := distance(seen(colour(slots[i]), m), seen(colour(slots[k]), m)); d < least {
+						t.Errorf("dark %v, %s: slots %d and %d are only %.1f apart", dark, kind, k+1, i+1, d)
+					}
+				}
+			}
+		}
+		for i := range view.Slots {
+			on := color.RGBA{0xff, 0xff, 0xff, 0xff}
+			if inked := []int{1, 3, 4, 5, 8}; slices.Contains(inked, i) || dark && i == 2 {
+				on = color.RGBA{0x10, 0x15, 0x1b, 0xff}
+			}
+			if c := contrast(on, colour(view.Slots[i])); c < 4.5 {
+				t.Errorf("dark %v: the number on slot %d has a contrast of %.1f", dark, i+1, c)
+			}
+		}
+	}
+}
+
+// blindness are the kinds in linear sRGB (Machado, Oliveira and Fernandes, A Physiologically-based
+// Model for Simulation of Color Vision Deficiency, 2009, severity 1).
+var blindness = map[string][9]float64{
+	"none":         {1, 0, 0, 0, 1, 0, 0, 0, 1},
+	"protanopia":   {0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998},
+	"deuteranopia": {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881},
+	"tritanopia":   {1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900},
+}
+
+func linear(c color.RGBA) [3]float64 {
+	var out [3]float64
+	for i, b := range []uint8{c.R, c.G, c.B} {
+		if v := float64(b) / 255; v <= 0.04045 {
+			out[i] = v / 12.92
+		} else {
+			out[i] = math.Pow((v+0.055)/1.055, 2.4)
+		}
+	}
+	return out
+}
+
+// seen is a colour in CIE Lab, as it is seen.
+func seen(c color.RGBA, m [9]float64) [3]float64 {
+	v, w := linear(c), [3]float64{}
+	for i := range w {
+		w[i] = min(max(m[3*i]*v[0]+m[3*i+1]*v[1]+m[3*i+2]*v[2], 0), 1)
+	}
+	f := func(t float64) float64 {
+		if t > 0.008856 {
+			return math.Cbrt(t)
+		}
+		return 7.787*t + 16.0/116
+	}
+	x, y, z := f((0.4124*w[0]+0.3576*w[1]+0.1805*w[2])/0.95047), f(0.2126*w[0]+0.7152*w[1]+0.0722*w[2]), f((0.0193*w[0]+0.1192*w[1]+0.9505*w[2])/1.08883)
+	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
+}
+
+func distance(a, b [3]float64) float64 {
+	return math.Sqrt((a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1]) + (a[2]-b[2])*(a[2]-b[2]))
+}
+
+// contrast is that of WCAG.
+func contrast(a, b color.RGBA) float64 {
+	l := func(c color.RGBA) float64 {
+		v := linear(c)
+		return 0.2126*v[0] + 0.7152*v[1] + 0.0722*v[2]
+	}
+	x, y := l(a), l(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
