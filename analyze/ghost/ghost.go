@@ -28,6 +28,7 @@ import (
 	"cmp"
 	"slices"
 
+	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/snapshot"
 )
@@ -73,7 +74,21 @@ type Growth struct {
 	Cause Cause
 
 	births []int32 // the first survivor of each lap
+	clock  *clock
+	group  []*candidate  // of Stacks
+	steps  *steps.Result // nil before CountSteps
 }
+
+// early is how many laps must have left survivors before time tells a growth from a fill.
+const early = 16
+
+// LikeUse reports whether memory that is kept on purpose would look the same, such as a buffer
+// or a cache that is not full, or results that the program uses after its loop: nothing in the
+// memory says that it was forgotten.
+func (g *Growth) LikeUse() bool { return !g.Cause.sure() && g.Cause.Kind != Gradients }
+
+// Early reports whether there are too few laps to tell: most buffers take longer to fill.
+func (g *Growth) Early() bool { return g.LikeUse() && g.Laps < early }
 
 // LikeFill reports whether a buffer that is being filled on purpose would look the same: next to
 // nothing else is freed meanwhile.

@@ -30,10 +30,25 @@ func (f *finder) compare(groups []Holder) {
 	for i, m := range f.g.ofStore {
 		now[m] = at(f.in.Holders, i)
 	}
+	still := map[storage]*Holder{}
+	for i := range groups {
+		for _, m := range groups[i].rows {
+			still[now[m]] = &groups[i]
+		}
+	}
+	stored := make([]storage, len(mem))
+	for i, m := range ofStore {
+		stored[m] = at(h, i)
+	}
 	for i := range groups {
 		g := &groups[i]
 		if e := byKey[g.key()]; e != nil {
 			g.Before = e.Storage
+			for _, m := range e.rows {
+				if still[stored[m]] != g {
+					g.Left++
+				}
+			}
 			continue
 		}
 		bytes := map[*Holder]int64{}

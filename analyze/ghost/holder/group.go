@@ -51,6 +51,12 @@ func (g *graph) group() []Holder {
 		if len(chain) == 0 {
 			continue
 		}
+		if v := g.bounded(chain, n.at); v >= 0 && m.row >= 0 {
+			if have.bounded == nil {
+				have.bounded = map[int32]int64{}
+			}
+			have.bounded[v] += m.bytes
+		}
 		if a := (at{int32(k), chain[n.at].to}); !objects[a] {
 			objects[a] = true
 			have.object = append(have.object, a.node)
@@ -80,6 +86,9 @@ func (g *graph) group() []Holder {
 			tensors[a] = true
 			have.Tensors++
 		}
+	}
+	for i := range out {
+		g.bound(&out[i])
 	}
 	return out
 }
