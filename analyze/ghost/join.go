@@ -55,7 +55,7 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 		g.Stacks = append(g.Stacks, c.stack)
 		g.Count += int64(len(c.kept))
 		g.Bytes += sum(c.bytes)
-		g.PerLap += median(c.bytes)
+		g.weave(c)
 		g.InModule = g.InModule || k.code.sort(c.stack)&inModule != 0
 		g.Slope += c.slope * float64(len(c.starts)) / float64(len(top.starts))
 		if i < 3 {
@@ -78,6 +78,26 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 	}
 	g.Cause = k.cause(&g, group)
 	return g
+}
+
+// weave adds what a stack leaves with each lap to the strand of its pace. A stack that leaves
+// something more often than the first runs several times in each lap; one that does half as often
+// may do so because the first runs twice.
+func (g *Growth) weave(c *candidate) {
+	n, perLap := len(c.births), median(c.bytes)
+	for i := range g.Strands {
+		if s := &g.Strands[i]; 3*n > s.Laps {
+			s.PerLap += perLap
+			if i == 0 {
+				g.PerLap += perLap
+			} else {
+				g.PerLap += perLap * int64(s.Laps) / int64(g.Strands[0].Laps)
+			}
+			return
+		}
+	}
+	g.Strands = append(g.Strands, Strand{Stack: c.stack, Laps: n, PerLap: perLap})
+	g.PerLap += perLap * int64(n) / int64(g.Strands[0].Laps)
 }
 
 // Part is the growth of some of the stacks alone, nil when it has none of them.

@@ -12,6 +12,9 @@ import (
 // small is below what a growth is called small: it will not fill the device soon.
 const small = 1 << 20
 
+// mostStrands bounds the strands of a growth that are listed.
+const mostStrands = 4
+
 // growth reports memory that loops leave behind.
 func (j *judge) growth(e *Evidence) {
 	end := e.Timeline.Final.Active
@@ -57,6 +60,13 @@ func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 	f.Title = fmt.Sprintf("%s: %s more %s %s, %s; most is allocated at %s.", what, units.Bytes(g.PerLap), when, loop, freed, site)
 	f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
 		units.Count(g.Count), units.Bytes(g.Bytes), plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
+	if s := g.Strands; len(s) > 1 {
+		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %s in each of %d iterations (%s)", len(s), units.Bytes(s[0].PerLap), s[0].Laps, siteOr(j.s, s[0].Stack))
+		for i := range s[1:min(len(s), mostStrands)] {
+			line += fmt.Sprintf(", %s in only %d of them (%s)", units.Bytes(s[i+1].PerLap), s[i+1].Laps, siteOr(j.s, s[i+1].Stack))
+		}
+		f.Why = append(f.Why, line+".")
+	}
 	f.Why = append(f.Why, g.Cause.Why...)
 	if g.Regular {
 		f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")

@@ -26,15 +26,18 @@ func (f *Finding) prove(s *holder.Share) {
 		} else if b != nil && b.Hint == "" {
 			why = append(why, fmt.Sprintf("It is full, with %s: it is what each of them keeps that grows.", entries(b)))
 		}
-		if h.GivesBack() && g.LikeUse() {
-			why = append(why, fmt.Sprintf("Of the %s storages that it had in the dump before, %s are gone: it also gives memory back, as a cache, a queue or a table of requests does.",
-				units.Count(h.Before.Count), units.Count(h.Left)))
+		if h.Gone > 0 && g.LikeUse() {
+			why = append(why, fmt.Sprintf("Of the %s keys that it had in the dump before, %s are gone: it gives memory back, too, as a cache or a table of requests does.",
+				units.Count(h.Keys), units.Count(h.Gone)))
 			f.Confidence = Medium
 		}
 		if g.Early() {
 			f.Confidence = Medium
-			if h.GivesBack() {
-				f.Severity, f.Confidence = Info, Low // both speak for one that is not full yet
+			if h.Ordered {
+				why = append(why, "It is an OrderedDict, as caches with a bound mostly are.")
+			}
+			if h.Gone > 0 || h.Ordered {
+				f.Severity, f.Confidence = Info, Low // then it is more likely one that is not full yet
 			}
 		}
 		f.Why = append(why, f.Why...)

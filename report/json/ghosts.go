@@ -82,7 +82,7 @@ type heldBy struct {
 	Laps       int               `json:"laps"`
 	Storage    holderSum         `json:"storages"`
 	Before     holderSum         `json:"storages_before"`
-	Left       int64             `json:"storages_left"`
+	Gone       int64             `json:"keys_gone"`
 	Bound      *bound            `json:"bound,omitempty"`
 	Sites      []heldSite        `json:"sites"`
 	Uses       []heldUse         `json:"uses"`
@@ -143,7 +143,7 @@ func buildHolders(r *analyze.Result) *holders {
 		by := heldBy{
 			Standing: x.Standing, Words: x.Reference.String(), Reference: x.Reference, Formerly: x.Formerly, Devices: list(x.Devices), Bytes: x.Bytes, Blocks: x.Count, Tensors: x.Tensors,
 			Objects: x.Objects, Graph: x.Graph.Bytes, Frees: x.Frees, Alone: x.Alone, Shared: x.Shared, SharedWith: list(x.SharedWith), Also: list(x.Also),
-			Chain: x.Chain, Grown: x.Grown.Bytes, PerLap: x.PerLap, Laps: x.Laps, Storage: holderSum(x.Storage), Before: holderSum(x.Before), Left: x.Left,
+			Chain: x.Chain, Grown: x.Grown.Bytes, PerLap: x.PerLap, Laps: x.Laps, Storage: holderSum(x.Storage), Before: holderSum(x.Before), Gone: x.Gone,
 			Sites: heldSites(s, x.Sites), Uses: []heldUse{}, Fix: []string{},
 		}
 		if b := x.Bound; b != nil {

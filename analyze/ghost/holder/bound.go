@@ -16,10 +16,6 @@ func (h *Holder) Filling() bool {
 	return h.Bound != nil && h.Bound.Length < h.Bound.Limit && !h.throughGraph()
 }
 
-// GivesBack reports whether it has let go of memory since the earlier dump, which what is only
-// collected in does not.
-func (h *Holder) GivesBack() bool { return h.Left > 0 && !h.throughGraph() }
-
 // throughGraph reports whether most of the memory is reached through autograd graphs.
 func (h *Holder) throughGraph() bool { return 2*h.Graph.Bytes > h.Sum.Bytes }
 

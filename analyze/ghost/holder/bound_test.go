@@ -130,15 +130,19 @@ func TestTwoHoldersOfOneLoop(t *testing.T) {
 func TestWatchedShortly(t *testing.T) {
 	const laps = 8
 	s, blocks := grown(t, laps, 31)
-	dump := func(id, step int, gone bool) Map {
+	type change struct{ gone, ordered bool }
+	dump := func(id, step int, c change) Map {
 		g := &graphs{blocks: blocks}
 		requests := g.Node(Node{Kind: "dict"})
+		if c.ordered {
+			requests = g.Node(Node{Kind: "dict", Type: "collections.OrderedDict"})
+		}
 		g.chain(g.main(), "local", "running", requests)
 		if id == 0 {
 			for range 3 {
 				g.chain(requests, "key", "'a'", g.tensor(0))
 			}
-			if gone {
+			if c.gone {
 				g.chain(requests, "key", "'z'", g.Tensor(1<<40, mib, 0))
 			}
 		} else {
@@ -148,15 +152,15 @@ func TestWatchedShortly(t *testing.T) {
 		}
 		return g.Record(id, "step", step)
 	}
-	for _, gone := range []bool{false, true} {
-		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 3, gone), dump(1, 8, gone)})}).Verdict
+	for _, c := range []change{{}, {gone: true}, {ordered: true}} {
+		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 3, c), dump(1, 8, c)})}).Verdict
 		f := v.Findings[0]
 		status, severity, confidence := verdict.Ghost, verdict.Warning, verdict.Medium
-		if gone {
+		if c.gone || c.ordered {
 			status, severity, confidence = verdict.Healthy, verdict.Info, verdict.Low
 		}
 		if v.Status != status || f.Severity != severity || f.Confidence != confidence || !strings.Contains(f.Title, "or a buffer that is being filled") {
-			t.Errorf("gone %v: %s, %+v", gone, v.Status, f)
+			t.Errorf("%+v: %s, %+v", c, v.Status, f)
 		}
 	}
 }

@@ -79,9 +79,10 @@ type Holder struct {
 	// Steady says that it had as much in the earlier dump, some steps before: its memory does
 	// not grow, whatever the trace looks like.
 	Steady bool
-	// Left counts the storages that were behind the same name in the earlier dump and are not
-	// any more, of Before.
-	Left int64
+	// Keys counts those of a dict in the earlier dump, and Gone those of them that it has no more.
+	Keys, Gone int64
+	// Ordered says that it is an OrderedDict, which caches with a bound are mostly made of.
+	Ordered bool
 	// Bound is nil where the memory is in no container, or in one without a bound that is known.
 	Bound *Bound
 
