@@ -29,6 +29,7 @@ import (
 	"maps"
 	"slices"
 
+	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
 	"snapana/snapshot"
 )
@@ -43,7 +44,7 @@ type Growth struct {
 	Laps     int                // laps that left survivors, of the stack with most bytes
 	Count    int64              // survivors
 	Bytes    int64              // rounded bytes of the survivors
-	PerLap   int64              // median rounded bytes that a lap left
+	PerLap   int64              // median rounded bytes that a lap left, on average over the laps
 	Regular  bool               // laps left much the same
 	Churn    float64            // share of the allocations since the first survivor that were freed
 	InModule bool               // the survivors were made inside a module's forward
@@ -71,10 +72,37 @@ type Growth struct {
 	// horizon. Bytes has no part of them.
 	OlderCount, OlderBytes int64
 
+	// Strands are the memory that comes in each lap, and what comes in far fewer of them, most
+	// bytes first. One graph comes as a whole, so that several strands have several holders.
+	Strands []Strand
+
 	Cause Cause
 
 	births []int32 // the first survivor of each lap
+	clock  *clock
+	group  []*candidate  // of Stacks
+	steps  *steps.Result // nil before CountSteps
 }
+
+// Strand is memory of a growth that comes at a pace of its own.
+type Strand struct {
+	Stack  snapshot.StackID // with most bytes
+	Laps   int              // that left survivors
+	PerLap int64            // rounded bytes that such a lap left, by the medians of the stacks
+}
+
+// early is how many laps must have left survivors before time tells a growth from a fill.
+const early = 16
+
+// LikeUse reports whether memory that is kept on purpose would look the same, such as a buffer
+// or a cache that is not full, or results that the program uses after its loop: nothing in the
+// memory says that it was forgotten.
+func (g *Growth) LikeUse() bool {
+	return g.LikeCache() || !g.Cause.sure() && g.Cause.Kind != Gradients
+}
+
+// Early reports whether there are too few laps to tell: most buffers take longer to fill.
+func (g *Growth) Early() bool { return g.LikeUse() && g.Laps < early }
 
 // LikeFill reports whether a buffer that is being filled on purpose would look the same: next to
 // nothing else is freed meanwhile.

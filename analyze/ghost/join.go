@@ -6,6 +6,7 @@ import (
 
 	"snapana/analyze/steps"
 	"snapana/analyze/timeline"
+	"snapana/snapshot"
 )
 
 // join makes one finding of the stacks that grow in the same loop.
@@ -27,7 +28,6 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 		slices.SortStableFunc(group, func(a, b *candidate) int { return cmp.Compare(sum(b.bytes), sum(a.bytes)) })
 		g := k.growth(group, horizon)
 		g.Trains = trains
-		g.Cause = k.cause(&g, group)
 		if g.Over && !g.Cause.sure() {
 			continue // built by a loop and kept: it may have been made to be used
 		}
@@ -49,13 +49,13 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 	g := Growth{
 		Loop: top.loop(), Laps: len(top.births), Regular: regular(top.bytes), Over: top.over, Horizon: int(horizon),
 		First: int(top.births[0]), Last: int(k.t.Lives[top.rows[top.kept[len(top.kept)-1]]].Born),
-		births: top.births, LapTime: lapTime(k.t, top.births), Lifetimes: top.lifetimes(k.t, horizon),
+		births: top.births, clock: k, group: group, LapTime: lapTime(k.t, top.births), Lifetimes: top.lifetimes(k.t, horizon),
 	}
 	for i, c := range group {
 		g.Stacks = append(g.Stacks, c.stack)
 		g.Count += int64(len(c.kept))
 		g.Bytes += sum(c.bytes)
-		g.PerLap += median(c.bytes)
+		g.weave(c)
 		g.InModule = g.InModule || k.code.sort(c.stack)&inModule != 0
 		g.Slope += c.slope * float64(len(c.starts)) / float64(len(top.starts))
 		if i < 3 {
@@ -76,25 +76,70 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 			g.OlderBytes += l.Rounded
 		}
 	}
+	g.Cause = k.cause(&g, group)
 	return g
+}
+
+// weave adds what a stack leaves with each lap to the strand of its pace. A stack that leaves
+// something more often than the first runs several times in each lap; one that does half as often
+// may do so because the first runs twice.
+func (g *Growth) weave(c *candidate) {
+	n, perLap := len(c.births), median(c.bytes)
+	for i := range g.Strands {
+		if s := &g.Strands[i]; 3*n > s.Laps {
+			s.PerLap += perLap
+			if i == 0 {
+				g.PerLap += perLap
+			} else {
+				g.PerLap += perLap * int64(s.Laps) / int64(g.Strands[0].Laps)
+			}
+			return
+		}
+	}
+	g.Strands = append(g.Strands, Strand{Stack: c.stack, Laps: n, PerLap: perLap})
+	g.PerLap += perLap * int64(n) / int64(g.Strands[0].Laps)
+}
+
+// Part is the growth of some of the stacks alone, nil when it has none of them.
+func (g *Growth) Part(stacks map[snapshot.StackID]bool) *Growth {
+	var group []*candidate
+	for _, c := range g.group {
+		if stacks[c.stack] {
+			group = append(group, c)
+		}
+	}
+	if len(group) == 0 {
+		return nil
+	}
+	part := g.clock.growth(group, int32(g.Horizon))
+	part.Loop, part.Trains = g.Loop, g.Trains
+	part.countSteps(g.steps)
+	return &part
 }
 
 // CountSteps fills in how many steps lie between laps that left survivors.
 func CountSteps(growths []Growth, st *steps.Result) {
 	for i := range growths {
-		g := &growths[i]
-		var gaps []int
-		last := -1
-		for _, b := range g.births {
-			at := st.At(int(b))
-			if at >= 0 && last >= 0 {
-				gaps = append(gaps, at-last)
-			}
-			last = at
+		growths[i].countSteps(st)
+	}
+}
+
+func (g *Growth) countSteps(st *steps.Result) {
+	g.steps = st
+	if st == nil {
+		return
+	}
+	var gaps []int
+	last := -1
+	for _, b := range g.births {
+		at := st.At(int(b))
+		if at >= 0 && last >= 0 {
+			gaps = append(gaps, at-last)
 		}
-		if len(gaps) > 0 {
-			g.Every = median(gaps)
-		}
+		last = at
+	}
+	if len(gaps) > 0 {
+		g.Every = median(gaps)
 	}
 }
 

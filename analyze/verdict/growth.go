@@ -5,11 +5,15 @@ import (
 
 	"snapana/analyze/attribution"
 	"snapana/analyze/ghost"
+	"snapana/analyze/ghost/holder"
 	"snapana/analyze/units"
 )
 
 // small is below what a growth is called small: it will not fill the device soon.
 const small = 1 << 20
+
+// mostStrands bounds the strands of a growth that are listed.
+const mostStrands = 4
 
 // growth reports memory that loops leave behind.
 func (j *judge) growth(e *Evidence) {
@@ -18,59 +22,85 @@ func (j *judge) growth(e *Evidence) {
 		end = e.OOM.State.Totals.Active
 	}
 	for i := range e.Growth {
-		g := &e.Growth[i]
-		f := Finding{
-			ID: "growth", Status: Ghost, Severity: Warning, Device: e.Timeline.Device, Bytes: g.Bytes, Heuristic: true,
-			Confidence: growthConfidence(g), Events: g.Events, Stack: attribution.Frames(j.s, g.Stacks[0]),
-			Cause: string(g.Cause.Kind), Fix: g.Cause.Fix,
-		}
-		few := g.Bytes < small || g.Bytes < end/100
-		if few && f.Confidence == Low {
-			f.Severity = Info
-		}
-		if e.OOM != nil && g.Bytes >= end/4 && f.Confidence != Low {
-			f.Severity = Error
-		}
-		site := siteOr(j.s, g.Stacks[0])
-		loop := j.frame(g.Loop)
-		f.Title = fmt.Sprintf("Ghost tensors: %s more with every iteration of %s, never freed; most is allocated at %s.", units.Bytes(g.PerLap), loop, site)
-		if g.Every > 1 {
-			f.Title = fmt.Sprintf("Ghost tensors: %s more about every %d steps in %s, never freed; most is allocated at %s.", units.Bytes(g.PerLap), g.Every, loop, site)
-		}
-		f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
-			units.Count(g.Count), units.Bytes(g.Bytes), units.Plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
-		f.Why = append(f.Why, g.Cause.Why...)
-		if g.Regular {
-			f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
-		}
-		if g.Over {
-			f.Why = append(f.Why, "The loop ended before the trace did, and what it left stayed.")
-		}
-		if !g.LikeFill() {
-			f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.Churn))
-		} else {
-			f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
-		}
-		if g.LikeCache() {
-			f.Why = append(f.Why, "A cache that grows on purpose, like the key-value cache of a generation in progress, would look the same.")
-		}
-		if end > 0 {
-			share := fmt.Sprintf("It is %s of the memory in use (%s).", units.Percent(g.Bytes, end), units.Bytes(end))
-			if few {
-				share = fmt.Sprintf("So far it is only %s of the memory in use (%s): small, but it does not stop.", units.Percent(g.Bytes, end), units.Bytes(end))
+		for _, share := range j.seen.Of(&e.Growth[i]) {
+			if share.Holder != nil && share.Holder.Filling() {
+				j.filling(e, &share)
+				continue
 			}
-			f.Why = append(f.Why, share)
+			j.grows(e, &share, end)
 		}
-		f.Why = append(f.Why, projection(e, g))
-		f.Why = append(f.Why, fmt.Sprintf("Its level rises by %s an iteration (Theil-Sen slope); without a trend it would rise so with a probability of %s (Mann-Kendall).",
-			units.Bytes(int64(g.Slope)), chance(g.Chance)))
-		if g.OlderCount > 0 {
-			f.Why = append(f.Why, fmt.Sprintf("From the same stacks, %s blocks (%s) are older than the trace.", units.Count(g.OlderCount), units.Bytes(g.OlderBytes)))
-		}
-		f.Next = nextFor(g)
-		f.prove(j.seen, g)
-		j.add(f)
 	}
+}
+
+// grows reports a growth, or the share of one that a holder has. End is the memory in use.
+func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
+	g := share.Growth
+	f := Finding{
+		ID: "growth", Status: Ghost, Severity: Warning, Device: e.Timeline.Device, Bytes: g.Bytes, Heuristic: true,
+		Confidence: growthConfidence(g), Events: g.Events, Stack: attribution.Frames(j.s, g.Stacks[0]),
+		Cause: string(g.Cause.Kind), Fix: g.Cause.Fix,
+	}
+	few := g.Bytes < small || g.Bytes < end/100
+	if few && f.Confidence == Low {
+		f.Severity = Info
+	}
+	if e.OOM != nil && g.Bytes >= end/4 && f.Confidence != Low {
+		f.Severity = Error
+	}
+	site := siteOr(j.s, g.Stacks[0])
+	loop := j.frame(g.Loop)
+	what, freed := "Ghost tensors", "never freed"
+	if g.Early() {
+		what, freed = "Ghost tensors, or a buffer that is being filled", "none freed so far"
+	}
+	when := "with every iteration of"
+	if g.Every > 1 {
+		when = fmt.Sprintf("about every %d steps in", g.Every)
+	}
+	f.Title = fmt.Sprintf("%s: %s more %s %s, %s; most is allocated at %s.", what, units.Bytes(g.PerLap), when, loop, freed, site)
+	f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
+		units.Count(g.Count), units.Bytes(g.Bytes), units.Plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
+	if s := g.Strands; len(s) > 1 {
+		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %s in each of %d iterations (%s)", len(s), units.Bytes(s[0].PerLap), s[0].Laps, siteOr(j.s, s[0].Stack))
+		for i := range s[1:min(len(s), mostStrands)] {
+			line += fmt.Sprintf(", %s in only %d of them (%s)", units.Bytes(s[i+1].PerLap), s[i+1].Laps, siteOr(j.s, s[i+1].Stack))
+		}
+		f.Why = append(f.Why, line+".")
+	}
+	f.Why = append(f.Why, g.Cause.Why...)
+	if g.Regular {
+		f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
+	}
+	if g.Over {
+		f.Why = append(f.Why, "The loop ended before the trace did, and what it left stayed.")
+	}
+	if !g.LikeFill() {
+		f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.Churn))
+	} else {
+		f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
+	}
+	if g.LikeUse() && !g.LikeFill() {
+		f.Why = append(f.Why, fmt.Sprintf("In %d iterations, a buffer or a cache that is not full, or results that are used after the loop, would look the same.", g.Laps))
+	}
+	if g.LikeCache() {
+		f.Why = append(f.Why, "A cache that grows on purpose, like the key-value cache of a generation in progress, would look the same.")
+	}
+	if end > 0 {
+		share := fmt.Sprintf("It is %s of the memory in use (%s).", units.Percent(g.Bytes, end), units.Bytes(end))
+		if few {
+			share = fmt.Sprintf("So far it is only %s of the memory in use (%s): small, but it does not stop.", units.Percent(g.Bytes, end), units.Bytes(end))
+		}
+		f.Why = append(f.Why, share)
+	}
+	f.Why = append(f.Why, projection(e, g))
+	f.Why = append(f.Why, fmt.Sprintf("Its level rises by %s an iteration (Theil-Sen slope); without a trend it would rise so with a probability of %s (Mann-Kendall).",
+		units.Bytes(int64(g.Slope)), chance(g.Chance)))
+	if g.OlderCount > 0 {
+		f.Why = append(f.Why, fmt.Sprintf("From the same stacks, %s blocks (%s) are older than the trace.", units.Count(g.OlderCount), units.Bytes(g.OlderBytes)))
+	}
+	f.Next = nextFor(g)
+	f.prove(share)
+	j.add(f)
 }
 
 // horizon names the moment up to which survivors were counted.
@@ -133,9 +163,9 @@ func inTime(g *ghost.Growth, laps int64) string {
 
 func growthConfidence(g *ghost.Growth) Confidence {
 	switch {
-	case g.LikeFill():
+	case g.LikeFill(), g.Early():
 		return Low
-	case g.LikeCache():
+	case g.LikeCache(), g.LikeUse():
 		return Medium
 	case g.Laps >= 6 && g.Regular && g.Chance < 0.01:
 		return High

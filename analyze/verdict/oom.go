@@ -188,6 +188,14 @@ func (j *judge) others(e *Evidence, f *Finding) {
 func (j *judge) leak(e *Evidence, f *Finding) {
 	g := &e.Failure.Ghosts
 	top := &e.Growth[g.Top]
+	if s := j.seen.Of(top)[0]; s.Holder != nil && s.Holder.Filling() {
+		b := s.Holder.Bound
+		f.Status, f.Bytes = Capacity, b.Full
+		f.Title = fmt.Sprintf("Out of memory for real: %s was asked for while a buffer was still filling, with %s; full it takes %s.", units.Bytes(e.Failure.Requested), entries(b), units.Bytes(b.Full))
+		f.Why = append(f.Why, fmt.Sprintf("Seen in the process: %s keeps %s. Without it the request would have been served.", s.Holder.Reference.String(), units.Bytes(s.Holder.Bytes)))
+		f.Next = []string{"Give it a smaller bound, or keep its entries off the GPU (.cpu()) until they are used.", needLess}
+		return
+	}
 	f.Status, f.Bytes, f.Heuristic, f.Confidence = Ghost, g.Bytes, true, growthConfidence(top)
 	if f.Confidence == High {
 		f.Confidence = Medium

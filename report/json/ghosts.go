@@ -82,9 +82,18 @@ type heldBy struct {
 	Laps       int               `json:"laps"`
 	Storage    holderSum         `json:"storages"`
 	Before     holderSum         `json:"storages_before"`
+	Gone       int64             `json:"keys_gone"`
+	Bound      *bound            `json:"bound,omitempty"`
 	Sites      []heldSite        `json:"sites"`
 	Uses       []heldUse         `json:"uses"`
 	Fix        []string          `json:"fix"`
+}
+
+type bound struct {
+	Length int64  `json:"length"`
+	Limit  int64  `json:"limit"`
+	Hint   string `json:"hint"`
+	Full   int64  `json:"full"`
 }
 
 type unprovenGrow struct {
@@ -134,8 +143,11 @@ func buildHolders(r *analyze.Result) *holders {
 		by := heldBy{
 			Standing: x.Standing, Words: x.Reference.String(), Reference: x.Reference, Formerly: x.Formerly, Devices: list(x.Devices), Bytes: x.Bytes, Blocks: x.Count, Tensors: x.Tensors,
 			Objects: x.Objects, Graph: x.Graph.Bytes, Frees: x.Frees, Alone: x.Alone, Shared: x.Shared, SharedWith: list(x.SharedWith), Also: list(x.Also),
-			Chain: x.Chain, Grown: x.Grown.Bytes, PerLap: x.PerLap, Laps: x.Laps, Storage: holderSum(x.Storage), Before: holderSum(x.Before),
+			Chain: x.Chain, Grown: x.Grown.Bytes, PerLap: x.PerLap, Laps: x.Laps, Storage: holderSum(x.Storage), Before: holderSum(x.Before), Gone: x.Gone,
 			Sites: heldSites(s, x.Sites), Uses: []heldUse{}, Fix: []string{},
+		}
+		if b := x.Bound; b != nil {
+			by.Bound = &bound{b.Length, b.Limit, b.Hint, b.Full}
 		}
 		for _, u := range x.Uses {
 			by.Uses = append(by.Uses, heldUse{u.Name, u.Count, u.Bytes})

@@ -19,6 +19,7 @@ type Holders struct {
 	Tensors   TensorColumns
 	Nodes     NodeColumns
 	Edges     EdgeColumns
+	Bounds    BoundColumns
 	Dropped   map[string]int64 // what a limit cut
 	Notes     []string
 }
@@ -81,6 +82,16 @@ type EdgeColumns struct {
 
 // Len is the number of edges.
 func (c *EdgeColumns) Len() int { return len(c.From) }
+
+// BoundColumns are the containers that have a bound.
+type BoundColumns struct {
+	Node          []uint32
+	Length, Limit []int64    // entries now and at most
+	Hint          []StringID // attribute that the bound was read from; "" is one that the container keeps to itself
+}
+
+// Len is the number of bounds.
+func (c *BoundColumns) Len() int { return len(c.Node) }
 
 // String gives the text of an index.
 func (h *Holders) String(id StringID) string {

@@ -210,6 +210,8 @@ func TestReadRefuses(t *testing.T) {
 		{"a negative size", string(Stream(holders("storages", "device", []int{0}, "address", []int{1}, "bytes", []int{-1}))), snapshot.ErrCorrupt, "outside"},
 		{"a node that is not there", string(Stream(holders("edges", "from", []int{0}, "to", []int{9}, "kind", []int{1}))), snapshot.ErrCorrupt, "edges.from[0] is 0, of 0"},
 		{"a string that is not there", string(Stream(holders("nodes", "kind", []int{2}))), snapshot.ErrCorrupt, "nodes.kind[0] is 2, of 2"},
+		{"bounds of two lengths", string(Stream(holders("bounds", "node", []int{}, "length", []int{1}, "limit", []int{}))), snapshot.ErrCorrupt, "bounds.length"},
+		{"a bound of a node that is not there", string(Stream(holders("bounds", "node", []int{4}, "length", []int{1}, "limit", []int{2}))), snapshot.ErrCorrupt, "bounds.node[0] is 4, of 0"},
 		{"a name that is not there", string(Stream(holders("nodes", "kind", []int{1}, "name", []int{7}))), snapshot.ErrCorrupt, "nodes.name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

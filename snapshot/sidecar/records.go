@@ -393,6 +393,22 @@ func (c *cursor) holders(key string, h *Holders) bool {
 			}
 			return true
 		})
+	case "bounds":
+		c.fields(func(key string) bool {
+			switch key {
+			case "node":
+				h.Bounds.Node = rows()
+			case "length":
+				h.Bounds.Length = column[int64](c, 0, math.MaxInt64)
+			case "limit":
+				h.Bounds.Limit = column[int64](c, 0, math.MaxInt64)
+			case "hint":
+				h.Bounds.Hint = ids()
+			default:
+				return false
+			}
+			return true
+		})
 	default:
 		return c.optional(key, field{"id", &h.ID}, field{"step", &h.Step}, field{"duration", &h.Duration},
 			field{"objects", &h.Objects}, field{"collected", &h.Collected})

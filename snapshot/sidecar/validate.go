@@ -8,7 +8,7 @@ func (h *Holders) complete() string {
 	if len(h.Strings) > 0 && h.Strings[0] != "" {
 		return fmt.Sprintf("strings[0] is %.40q, not empty", h.Strings[0])
 	}
-	s, t, n, e := &h.Storages, &h.Tensors, &h.Nodes, &h.Edges
+	s, t, n, e, b := &h.Storages, &h.Tensors, &h.Nodes, &h.Edges, &h.Bounds
 	checks := []string{
 		length("storages.device", len(s.Device), s.Len()),
 		length("storages.bytes", len(s.Bytes), s.Len()),
@@ -19,6 +19,9 @@ func (h *Holders) complete() string {
 		optional("tensors.offset", &t.Offset, t.Len()),
 		optional("nodes.line", &n.Line, n.Len()),
 		optional("nodes.cycle", &n.Cycle, n.Len()),
+		length("bounds.length", len(b.Length), b.Len()),
+		length("bounds.limit", len(b.Limit), b.Len()),
+		below("bounds.node", b.Node, n.Len()),
 		below("tensors.node", t.Node, n.Len()),
 		below("tensors.storage", t.Storage, s.Len()),
 		below("edges.from", e.From, n.Len()),
@@ -33,7 +36,7 @@ func (h *Holders) complete() string {
 	}{
 		{"tensors.shape", &t.Shape, t.Len()}, {"tensors.dtype", &t.DType, t.Len()},
 		{"nodes.type", &n.Type, n.Len()}, {"nodes.name", &n.Name, n.Len()}, {"nodes.file", &n.File, n.Len()}, {"nodes.root", &n.Root, n.Len()},
-		{"edges.label", &e.Label, e.Len()},
+		{"edges.label", &e.Label, e.Len()}, {"bounds.hint", &b.Hint, b.Len()},
 	} {
 		checks = append(checks, optional(c.name, c.col, c.rows), below(c.name, *c.col, max(1, len(h.Strings))))
 	}

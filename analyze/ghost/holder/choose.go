@@ -56,6 +56,7 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 	if in.Before != nil {
 		r.Earlier = dumpName(in.Before)
 	}
+	r.readFree(run, h)
 	var held int64
 	for _, d := range r.Devices {
 		held += d.Held.Count
@@ -66,6 +67,22 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 	}
 	r.Notes = append(notes, r.Notes...)
 	return r, nil
+}
+
+// readFree adds what was free on the devices when the snapshot of a dump was written.
+func (r *Result) readFree(run *sidecar.Run, h *sidecar.Holders) {
+	for _, d := range run.Snapshots {
+		if d.Holders == nil || h.ID == nil || *d.Holders != *h.ID {
+			continue
+		}
+		for i := range r.Devices {
+			for _, m := range d.Devices {
+				if m.Device != nil && *m.Device == int64(r.Devices[i].Ordinal) {
+					r.Devices[i].free = m.Free
+				}
+			}
+		}
+	}
 }
 
 func dumpName(h *sidecar.Holders) string {

@@ -6,7 +6,8 @@ import "snapana/snapshot/sidecar"
 func (f *finder) compare(groups []Holder) {
 	h := f.in.Before
 	mem, ofStore, _ := join(nil, h)
-	earlier := newGraph(h, mem, ofStore).group()
+	before := newGraph(h, mem, ofStore)
+	earlier := before.group()
 	byKey, byMemory := map[string]*Holder{}, make([]*Holder, len(mem))
 	for i := range earlier {
 		byKey[earlier[i].key()] = &earlier[i]
@@ -34,6 +35,9 @@ func (f *finder) compare(groups []Holder) {
 		g := &groups[i]
 		if e := byKey[g.key()]; e != nil {
 			g.Before = e.Storage
+			if len(g.object) == 1 && len(e.object) == 1 {
+				g.Keys, g.Gone = missing(before.keys(e.object[0]), f.g.keys(g.object[0]))
+			}
 			continue
 		}
 		bytes := map[*Holder]int64{}
@@ -50,4 +54,26 @@ func (f *finder) compare(groups []Holder) {
 			g.Before, g.Formerly = most.Storage, &most.Reference
 		}
 	}
+}
+
+// keys are those of a dict under which it has tensors, as far as they can be told apart.
+func (g *graph) keys(v int32) map[string]bool {
+	out := map[string]bool{}
+	for i := g.links.first[v]; i < g.links.first[v+1]; i++ {
+		if tag := g.links.tag[i]; g.edgeKind(tag) == "key" {
+			out[g.label(tag)] = true
+		}
+	}
+	return out
+}
+
+// missing counts what was there, and what of it is not any more.
+func missing(then, now map[string]bool) (count, gone int64) {
+	for key := range then {
+		count++
+		if !now[key] {
+			gone++
+		}
+	}
+	return count, gone
 }

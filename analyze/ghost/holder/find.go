@@ -58,6 +58,15 @@ func Find(in Input) *Result {
 	})
 	r.Holders = slices.DeleteFunc(groups, func(h Holder) bool { return h.Count == 0 })
 	r.Unproven = f.unproven(r.Holders)
+	for i := range in.Lines {
+		for k := range in.Lines[i].Growth {
+			if shares := r.Of(&in.Lines[i].Growth[k]); len(shares) > 1 {
+				for _, s := range shares {
+					s.Holder.PerLap, s.Holder.Laps = s.PerLap, s.Growth.Laps
+				}
+			}
+		}
+	}
 	return r
 }
 

@@ -29,6 +29,8 @@ type graph struct {
 	top, depth []int32
 
 	flags []sidecar.TensorFlags // by object, of its tensor
+
+	bounds map[int32]Bound // by object; Full is not known yet
 }
 
 // madeUp is the tag of an edge that joins what the recorder lists apart: the root and the root
@@ -87,6 +89,7 @@ func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
 	back := linker{from: b.to, to: b.from, tag: b.tag}
 	g.into = back.links(int(g.root) + 1)
 	g.chains()
+	g.readBounds()
 	return g
 }
 

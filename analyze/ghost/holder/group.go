@@ -54,6 +54,12 @@ func (g *graph) group() []Holder {
 		if len(chain) == 0 {
 			continue
 		}
+		if v := g.bounded(chain, n.at); v >= 0 && m.row >= 0 {
+			if have.bounded == nil {
+				have.bounded = map[int32]int64{}
+			}
+			have.bounded[v] += m.bytes
+		}
 		if a := (at{int32(k), chain[n.at].to}); !objects[a] {
 			objects[a] = true
 			have.object = append(have.object, a.node)
@@ -83,6 +89,10 @@ func (g *graph) group() []Holder {
 			tensors[a] = true
 			have.Tensors++
 		}
+	}
+	for i := range out {
+		g.bound(&out[i])
+		out[i].Ordered = len(out[i].object) == 1 && g.kind(out[i].object[0]) == "dict" && g.typeName(out[i].object[0]) == "collections.OrderedDict"
 	}
 	return out
 }

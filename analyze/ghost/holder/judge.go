@@ -11,7 +11,7 @@ import (
 // judge calls a holder a ghost when its memory grows and nothing explains it. A variable of a
 // running function has what the current lap made; only when it has most of all laps, as a sum of
 // losses with their graphs does, it is one too. Two dumps can acquit: what is no more than some
-// laps ago is a buffer that is full.
+// laps ago is a buffer that is full. So can the bound of a container: one that is not full is filled.
 func (f *finder) judge(h *Holder) {
 	// Blocks are counted: one workspace that was made at the same place may outweigh them.
 	var all int64 // of the growth, whoever holds it
@@ -19,13 +19,13 @@ func (f *finder) judge(h *Holder) {
 		all = h.growth.Count
 	}
 	h.Steady = f.in.Steps >= ghost.MinLaps && h.Before.Count >= h.Storage.Count && h.Before.Bytes >= h.Storage.Bytes
-	if h.Steady {
+	if h.Steady || h.Filling() {
 		return
 	}
 	switch grown := h.Grown.Count; {
 	case h.Grown.Count < 2 && !f.blind(h):
 	case h.Standing == Running && 2*grown >= all && h.growth != nil,
-		h.Standing == Other && h.growth != nil && (2*h.Grown.Bytes >= h.Sum.Bytes || 4*grown >= all),
+		(h.Standing == Other || h.Standing == Buffer) && h.growth != nil && (2*h.Grown.Bytes >= h.Sum.Bytes || 4*grown >= all),
 		h.Standing == Other && f.blind(h) && h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+2 && h.Storage.Bytes > h.Before.Bytes:
 		h.Standing = Ghost
 	}
@@ -61,7 +61,7 @@ func (f *finder) unproven(holders []Holder) []Unproven {
 				behind[growth] = map[int]int64{}
 			}
 			behind[growth][n] += m.bytes
-			if h := &holders[n]; h.Standing == Ghost || h.Steady || h.Standing == Optimizer || h.Standing == Gradient {
+			if h := &holders[n]; h.Standing == Ghost || h.Steady || h.Filling() || h.Standing == Optimizer || h.Standing == Gradient {
 				proven[growth]++
 			}
 		}

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"snapana/analyze"
 	"snapana/analyze/ghost"
 	"snapana/analyze/ghost/holder"
 	"snapana/analyze/timeline"
+	"snapana/analyze/verdict"
 	"snapana/snapshot"
 	"snapana/snapshot/sidecar"
 )
@@ -198,4 +200,50 @@ func words(r *holder.Result) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// What is known of bounds, and of several holders, reaches the verdict.
+func TestLabVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status verdict.Status
+		want   [][]string // words of the title and the first reason of each finding on growth
+	}{
+		{"replay_filling", verdict.Healthy, [][]string{{"Still filling, 20 of 500 entries: deque `replay`, local of replay_filling", "full it takes 50"}}},
+		{"two_leaks", verdict.Ghost, [][]string{{"Ghost tensors", "Seen in the process: list `losses`"}, {"Ghost tensors", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
+		{"replay_oom", verdict.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom", "takes 125 GiB when it is full"}}},
+	} {
+		f, err := sidecar.Open(filepath.Join(lab, c.name, "run.snapana"), sidecar.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := snapshot.Open(filepath.Join(lab, c.name, "snapshot.pickle.zst"), snapshot.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f}).Verdict
+		if v.Status != c.status {
+			t.Errorf("%s: %s: %s", c.name, v.Status, v.Headline)
+		}
+		var got []string
+		for i := range v.Findings {
+			if f := &v.Findings[i]; f.ID == "growth" || f.ID == "filling" {
+				got = append(got, f.Title+" "+f.Why[0])
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %q", c.name, got)
+			continue
+		}
+		for i := range got {
+			for _, word := range c.want[i] {
+				if !strings.Contains(got[i], word) {
+					t.Errorf("%s: %q, want %q", c.name, got[i], word)
+				}
+			}
+		}
+		if c.name == "replay_oom" && !strings.Contains(v.Headline, "was asked for while a buffer was still filling") {
+			t.Errorf("%s: %s", c.name, v.Headline)
+		}
+	}
 }

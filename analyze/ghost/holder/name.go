@@ -21,6 +21,7 @@ const (
 	Default     Kind = "default"     // parameter Variable of Function
 	Partial     Kind = "partial"     // argument Variable of functools.partial(Function)
 	Cache       Kind = "lru_cache"   // what Function's lru_cache remembers
+	Context     Kind = "context"     // the context variable Variable
 	Hook        Kind = "hook"        // in the registry Variable of an object of class Class
 	Traceback   Kind = "traceback"   // a frame that a stored exception's traceback keeps
 	Cycle       Kind = "cycle"       // a reference cycle that nothing reaches
@@ -155,8 +156,14 @@ func (g *graph) nameChain(chain []hop) named {
 			g.function(r, h.from, label)
 			return finish(i, Default)
 		case "args":
+			if i > 0 && g.element(chain, i-1) {
+				continue // one of many calls in a container
+			}
 			g.function(r, h.from, label)
 			return finish(i, Partial)
+		case "context":
+			r.Variable = label
+			return finish(i, Context)
 		case "cache":
 			g.function(r, h.from, "")
 			return finish(i, Cache)
@@ -190,7 +197,7 @@ func (g *graph) nameChain(chain []hop) named {
 			case kind == "class":
 				r.Variable, r.Class = label, short(g.name(h.from))
 				return finish(i, ClassAttr)
-			case i > 0 && g.element(chain, i-1):
+			case i > 0 && g.element(chain, i-1) && !g.larger(h.to, chain[i-1].from):
 				continue // one of many objects in a container: the container has the name
 			}
 			r.Variable, r.Class, r.Owner = label, short(g.typeName(h.from)), g.owner(chain[:i])
@@ -243,6 +250,11 @@ func (g *graph) element(chain []hop, i int) bool {
 		return g.edgeKind(into) != "hook" && (g.edgeKind(into) != "attr" || g.label(into) != "_modules")
 	}
 	return false
+}
+
+// larger reports whether a is a container with more in it than the container b.
+func (g *graph) larger(a, b int32) bool {
+	return isContainer(g.kind(a)) && g.links.first[a+1]-g.links.first[a] > g.links.first[b+1]-g.links.first[b]
 }
 
 func (g *graph) function(r *Reference, v int32, variable string) {

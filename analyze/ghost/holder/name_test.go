@@ -111,6 +111,18 @@ func TestNames(t *testing.T) {
 			o := g.Node(Node{Kind: "object", Type: "app.Sample"})
 			g.chain(g.main(), "local", "samples", g.Node(Node{Kind: "list"}), "index", "0", o, "attr", "image", g.tensor(0))
 		}, "other: list `samples`, local of main (train.py:7)", ""},
+		{"a list of one of few objects in a list", func(g *graphs) {
+			handlers, records := g.Node(Node{Kind: "list"}), g.Node(Node{Kind: "list"})
+			keep := g.Node(Node{Kind: "object", Type: "app.Keep"})
+			g.chain(g.main(), "local", "handlers", handlers, "index", "0", keep, "attr", "records", records, "index", "0", g.tensor(0))
+			g.chain(records, "index", "1", g.Node(Node{Kind: "object", Type: "app.Record"}))
+		}, "other: list attribute `records` of Keep (local `handlers[*]` of main)", ""},
+		{"partials in a list", func(g *graphs) {
+			g.chain(g.main(), "local", "callbacks", g.Node(Node{Kind: "list"}), "index", "0", g.Node(Node{Kind: "partial", Name: "step"}), "args", "0", g.tensor(0))
+		}, "other: list `callbacks`, local of main (train.py:7)", ""},
+		{"a context variable", func(g *graphs) {
+			g.chain(g.Node(Node{Kind: "object", Type: "_contextvars.Context", Root: "unknown"}), "context", "trace", g.Node(Node{Kind: "tuple"}), "index", "0", g.tensor(0))
+		}, "other: tuple in context variable `trace`", ""},
 		{"an attribute of a submodule", func(g *graphs) {
 			model, block := g.Node(Node{Kind: "object", Type: "app.GPT"}), g.Node(Node{Kind: "object", Type: "app.Block"})
 			modules := g.Node(Node{Kind: "dict"})

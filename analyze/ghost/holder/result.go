@@ -2,6 +2,7 @@ package holder
 
 import (
 	"snapana/analyze/ghost"
+	"snapana/analyze/timeline"
 	"snapana/snapshot"
 )
 
@@ -39,6 +40,7 @@ type Device struct {
 	// memory that autograd keeps for itself.
 	Unheld      Sum
 	UnheldSites []Site
+	free        *int64 // on the device, at the snapshot's moment; nil unknown
 }
 
 // Holder is one reference, or many of the same name, with the memory behind it.
@@ -79,12 +81,19 @@ type Holder struct {
 	// Steady says that it had as much in the earlier dump, some steps before: its memory does
 	// not grow, whatever the trace looks like.
 	Steady bool
+	// Keys counts those of a dict in the earlier dump, and Gone those of them that it has no more.
+	Keys, Gone int64
+	// Ordered says that it is an OrderedDict, which caches with a bound are mostly made of.
+	Ordered bool
+	// Bound is nil where the memory is in no container, or in one without a bound that is known.
+	Bound *Bound
 
-	rows   []int32       // of graph.memory
-	object []int32       // the objects behind the reference
-	growth *ghost.Growth // that most of Grown is part of, nil for none
-	hooked bool          // a hook is on the chain
-	back   string        // an attribute by which a cycle closes
+	rows    []int32         // of graph.memory
+	object  []int32         // the objects behind the reference
+	growth  *ghost.Growth   // that most of Grown is part of, nil for none
+	bounded map[int32]int64 // bytes in each container that has a bound, by node
+	hooked  bool            // a hook is on the chain
+	back    string          // an attribute by which a cycle closes
 }
 
 // Block is a block that is allocated at the end: a row of the Lives of a device's timeline.
@@ -105,25 +114,13 @@ type Use struct {
 	Sum
 }
 
-// Of returns the ghost that holds most of a growth, nil for none. When there is none, acquitted
-// says that all of its memory was seen, and what holds it does not grow. A nil Result has seen
-// nothing.
-func (r *Result) Of(g *ghost.Growth) (h *Holder, acquitted bool) {
-	if r == nil {
-		return nil, false
-	}
-	steady := false
-	for i := range r.Holders {
-		switch o := &r.Holders[i]; {
-		case o.growth != g:
-		case o.Standing == Ghost && (h == nil || o.Grown.Bytes > h.Grown.Bytes):
-			h = o
-		case o.Steady:
-			steady = true
+// Room is what a device could give when the snapshot was written, beyond the memory that is in use: what is free
+// on it and what PyTorch has reserved; false when the recorder did not see it.
+func (r *Result) Room(t *timeline.Timeline) (int64, bool) {
+	for _, d := range r.Devices {
+		if d.Ordinal == t.Device && d.free != nil {
+			return *d.free + t.Final.Reserved - t.Final.Active, true
 		}
 	}
-	for i := range r.Unproven {
-		steady = steady && r.Unproven[i].Growth != g
-	}
-	return h, steady && h == nil
+	return 0, false
 }

@@ -33,6 +33,8 @@ func (r *Reference) words() string {
 		return "argument " + quoted + " of functools.partial(" + r.Function + ")"
 	case Cache:
 		return "lru_cache of " + placed(r.Function, r.File, r.Line)
+	case Context:
+		return r.Object + " in context variable " + quoted
 	case Hook:
 		return "hook in " + quoted + " of " + r.Class + owner
 	case Traceback:

@@ -42,6 +42,7 @@ func Held() *analyze.Result {
 		Reference: holder.Reference{Kind: holder.Cache, Function: "embed", File: "embed.py", Line: 4, Object: "tensor"},
 		Standing:  holder.Other, Devices: []int{0}, Sum: sum(3, 24), Tensors: 3, Objects: 3, Frees: 24 * mib, Alone: 24 * mib,
 		Chain: "module embed > embed > cache", Sites: []holder.Site{{Stack: 3, Sum: sum(3, 24)}}, Storage: sum(3, 24),
+		Bound: &holder.Bound{Length: 3, Limit: 128, Full: 1024 * mib},
 	}
 	weights := holder.Holder{
 		Reference: holder.Reference{Kind: holder.Local, Variable: "model", Function: "main", File: "train.py", Line: 9, Object: "GPT"},

@@ -311,6 +311,12 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 	if h.Standing != holder.Running && 2*h.Graph.Bytes > h.Bytes {
 		what += ", through autograd graphs"
 	}
+	if b := h.Bound; b != nil && h.Filling() {
+		what += fmt.Sprintf(": still filling, %s of %s entries; full it takes %s", units.Count(b.Length), units.Count(b.Limit), units.Bytes(b.Full))
+		if b.Hint != "" {
+			what += ", if " + b.Hint + " is its bound"
+		}
+	}
 	if h.Grown.Count > 0 && h.Steady {
 		what += ": the trace looks as if it grew, but it had as much in the dump before"
 	}

@@ -25,6 +25,7 @@ One file, standard library only, Python 3.8 to 3.14, torch 1.13 to 2.14. The fil
 snapshot/sidecar package.
 """
 import atexit
+import contextvars
 import functools
 import gc
 import os
@@ -35,7 +36,7 @@ import threading
 import time
 import types
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 
 __version__ = "1.0"
 __all__ = ["start", "step", "dump", "on_oom", "stop", "record"]
@@ -295,6 +296,13 @@ _OBJECT, _TENSOR, _NODE, _MODULE, _CLASS, _DICT, _LIST, _TUPLE, _SET, _DEQUE, _C
 _KIND_NAMES = ("object", "tensor", "node", "module", "class", "dict", "list", "tuple", "set", "deque", "cell", "function", "method", "partial",
                "lru_cache", "frame", "generator", "traceback", "exception", "method")
 
+# Containers with their lengths, attributes that often bound one of the same object, and the queues of which "maxsize" is kept to.
+_SIZED = {_DICT: dict.__len__, _LIST: list.__len__, _SET: set.__len__, _DEQUE: deque.__len__}
+_LIMITS = tuple(p + w for w in ("maxsize", "max_size", "maxlen", "max_len", "max_length", "capacity", "max_entries", "max_items", "buffer_size",
+                                "cache_size", "queue_size", "limit") for p in ("", "_"))
+_QUEUES = frozenset(("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.queues.Queue", "asyncio.queues.LifoQueue",
+                     "asyncio.queues.PriorityQueue"))
+
 _LruCache = type(functools.lru_cache(maxsize=1)(lambda: None))
 _Cell = type((lambda x: lambda: x)(0).__closure__[0])
 _FrameLocals = type((lambda: sys._getframe().f_locals)())  # a write-through proxy from 3.13 on
@@ -378,6 +386,7 @@ class _Heap:
         self.storages, self.storage_rows = {}, []
         self.tensors = {}  # place -> index of its storage, shape, dtype, flags, offset
         self.hooks = {}  # place of a tensor -> place of its _backward_hooks
+        self.bounds = {}  # place of a container -> entries now, entries at most, name of the attribute that says so
         self.shared = set()  # frames that share their locals() with the program
         self.names = {}  # place of a module's namespace -> its name
         self.dicts = {}  # place of an instance dictionary -> its owner's place
@@ -809,6 +818,9 @@ class _Heap:
             self.sequence(i, tuple.__iter__(o))
         elif kind == _DEQUE:
             self.sequence(i, deque.__iter__(o))
+            limit = deque.__dict__["maxlen"].__get__(o)
+            if limit is not None:
+                self.bounds[i] = (deque.__len__(o), limit, "")
         elif kind == _SET:
             for value in gc.get_referents(o):
                 if id(value) != id(type(o)):
@@ -865,10 +877,48 @@ class _Heap:
             space = info.dict(o)
             if type(space) is dict or issubclass(type(space), dict):
                 self.items(i, space)
+                self.bound_by_attribute(i, space)
                 self.absorb(space)
                 left = self.left(i, o)
+        elif info.dict is not None and kind in _SIZED and type(o) is not OrderedDict:
+            space = info.dict(o)
+            if type(space) is dict:
+                self.bound_by_attribute(i, space)
+        if kind == _LRU:
+            self.bound_of_cache(i, o)
+        elif type(o) is contextvars.Context:
+            for variable, value in contextvars.Context.items(o):
+                self.edge(i, value, "context", variable.name)
         for j in left:
             self.edge(i, self.objs[j], "cache" if kind == _LRU else "other")
+
+    def bound_of_cache(self, i, o):
+        """What functools.lru_cache was given as maxsize: its cache_info() would run Python, a cell of cache_parameters (3.9) need not."""
+        space = self.info[i].dict(o)
+        asks = dict.get(space, "cache_parameters")
+        if type(asks) is not types.FunctionType or "maxsize" not in asks.__code__.co_freevars:
+            return
+        limit = asks.__closure__[asks.__code__.co_freevars.index("maxsize")].cell_contents
+        for r in gc.get_referents(o):
+            if type(r) is dict and r is not space and type(limit) is int:
+                self.bounds[i] = (len(r), limit, "")
+
+    def bound_by_attribute(self, i, space):
+        """A bound of the containers of an object, or of a container with attributes, as the name of another attribute hints."""
+        name, limit = "", 0
+        for key in _LIMITS:
+            value = dict.get(space, key)
+            if type(value) is int and value > 0:
+                name, limit = key, value
+                break
+        if not limit:
+            return
+        if self.info[i].name in _QUEUES:
+            name = ""  # no hint: it keeps to it
+        for j in [i] + [self.index.get(id(value)) for value in dict.values(space)]:
+            size = _SIZED.get(self.info[j].kind) if j in self.inside else None
+            if size is not None and j not in self.bounds and size(self.objs[j]) <= limit:
+                self.bounds[j] = (size(self.objs[j]), limit, name)
 
     def left(self, i, o):
         inside, covered, tp, get = self.inside, self.covered, type(o), self.index.get
@@ -994,6 +1044,7 @@ class _Table:
             tensors["flags"].append(flags | (16 if n in graph_only else 0))
             tensors["offset"].append(offset)
         rows = heap.storage_rows
+        bounds = [(self.number[i],) + row for i, row in heap.bounds.items() if i in self.number]
         return {
             "objects": heap.heap,
             "collected": self.collected,
@@ -1002,6 +1053,8 @@ class _Table:
             "nodes": {"kind": kinds, "type": type_names, "name": names, "file": files, "line": lines,
                       "root": [word(r) for r in self.root], "cycle": self.cycle},
             "edges": {"from": self.src, "to": self.dst, "kind": [word(k) for k in self.kind], "label": [word(t) for t in self.text]},
+            "bounds": {"node": [b[0] for b in bounds], "length": [b[1] for b in bounds], "limit": [b[2] for b in bounds],
+                       "hint": [word(b[3]) for b in bounds]},
             "strings": self.strings,
             "dropped": heap.dropped,
             "notes": heap.notes,
@@ -1040,6 +1093,8 @@ class _Table:
             fn = o
             for _ in range(8):
                 tp = type(fn)
+                if tp is types.BuiltinFunctionType:
+                    return _KIND_NAMES[kind], info.name, fn.__qualname__, "", 0
                 if tp is types.FunctionType:
                     return _KIND_NAMES[kind], info.name, fn.__qualname__, fn.__code__.co_filename, fn.__code__.co_firstlineno
                 if tp is types.MethodType:

@@ -1,9 +1,11 @@
 """Tests of snapana_recorder.py on CPU tensors: python3 -m unittest test_recorder. Needs torch."""
 import ast
 import collections
+import contextvars
 import functools
 import gc
 import os
+import queue
 import struct
 import subprocess
 import sys
@@ -97,6 +99,8 @@ class Graph:
         self.sources = collections.defaultdict(list)
         for a, b, kind, label in zip(e["from"], e["to"], e["kind"], e["label"]):
             self.sources[b].append((a, words[kind], words[label]))
+        b = record["bounds"]
+        self.bounds = {node: (length, limit, words[hint]) for node, length, limit, hint in zip(b["node"], b["length"], b["limit"], b["hint"])}
         self.notes = " ".join(record["notes"])
         t, s = record["tensors"], record["storages"]
         self.tensors = [dict(node=t["node"][i], address=s["address"][t["storage"][i]], bytes=s["bytes"][t["storage"][i]], shape=words[t["shape"][i]],
@@ -328,6 +332,62 @@ class Holders(Recorded):
                 self.assertEqual((node["kind"], node["name"].split(".")[-1]), ("lru_cache", "table"))
                 self.keep.append(table)
 
+    def test_bounds(self):
+        class Replay:
+            def __init__(self, items, capacity):
+                self.items, self._capacity, self.flag = items, capacity, True
+
+        class Recent(collections.OrderedDict):
+            def __init__(self, **limits):
+                self.__dict__.update(limits)
+
+        @functools.lru_cache(maxsize=8)
+        def table(n):
+            return make()[0]
+
+        @functools.lru_cache(maxsize=None)
+        def tables(n):
+            return make()[0]
+        q = queue.Queue(maxsize=4)
+        recent, unlimited = Recent(maxsize=16), Recent(maxsize=None)
+        for at, (expected, holder, fill) in enumerate((
+                ((1, 500, ""), collections.deque(maxlen=500), lambda h: h.append),
+                ((2, 2, ""), collections.deque([0, 0, 0], maxlen=2), lambda h: h.append),
+                (None, collections.deque(), lambda h: h.append),
+                ((2, 8, ""), table, lambda h: None),
+                (None, tables, lambda h: None),
+                ((1, 4, ""), q, lambda h: h.put),
+                ((1, 100, "_capacity"), Replay([], 100), lambda h: h.items.append),
+                (None, Replay([0] * 5, 3), lambda h: h.items.append),  # it has more already
+                (None, Replay([], True), lambda h: h.items.append),
+                ((1, 16, "maxsize"), recent, lambda h: functools.partial(h.__setitem__, "x")),
+                (None, unlimited, lambda h: functools.partial(h.__setitem__, "x")))):
+            with self.subTest(at):
+                if fill(holder) is None:
+                    holder(0)
+                    address = holder(1).data_ptr()
+                else:
+                    t, address = make()
+                    fill(holder)(t)
+                    del t
+                self.keep = holder
+                graph = self.graph()
+                todo = {x["node"] for x in graph.of(address)}
+                above = set(todo)
+                for _ in range(3):
+                    todo = {a for b in todo for a, _, _ in graph.sources[b]}
+                    above |= todo
+                found = [b for n, b in graph.bounds.items() if n in above]
+                self.assertEqual(found, [expected] if expected else [], self.explain(graph, address))
+
+    def test_context_variable(self):
+        t, address = make()
+        variable = contextvars.ContextVar("trace")
+        context = contextvars.copy_context()
+        context.run(variable.set, [t])
+        del t
+        self.assertEqual(self.holder(address, "context trace", "index 0")["type"].split(".")[-1], "Context")
+
     def test_generator(self):
         def batches():
             current, address = make()
@@ -504,7 +564,7 @@ class Autograd(Recorded):
         self.assertIn("node", [n["kind"] for n in self.graph().starts(address, "saved saved_tensors[0]")])
 
     def test_cycle_through_the_graph(self):
-        """A function that keeps its own output in ctx: neither reference counting nor gc can ever free it."""
+        """A function that keeps its own output in ctx: reference counting can never free it, nor the collector, which is off."""
         class Keep(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
@@ -515,6 +575,8 @@ class Autograd(Recorded):
             def backward(ctx, g):
                 return g
         x, _ = make(requires_grad=True)
+        self.addCleanup(gc.enable)
+        gc.disable()
         y = Keep.apply(x)
         y.grad_fn.out.append(y)
         address = y.data_ptr()

@@ -51,6 +51,7 @@ type Graph struct {
 	node, storage                              []int
 	kind, class, name, file, line, root, cycle []int
 	from, to, edge, label                      []int
+	bounded, length, limit, hint               []int
 }
 
 // Node is an object; only Kind is needed.
@@ -102,6 +103,11 @@ func (g *Graph) View(storage, flags int) int {
 	return n
 }
 
+// Bound says how many entries a container has, and has at most.
+func (g *Graph) Bound(node, length, limit int, hint string) {
+	g.bounded, g.length, g.limit, g.hint = append(g.bounded, node), append(g.length, length), append(g.limit, limit), append(g.hint, g.id(hint))
+}
+
 // Record gives the holders record. Keys in more come last.
 func (g *Graph) Record(id int, more ...any) Map {
 	g.id("")
@@ -111,6 +117,7 @@ func (g *Graph) Record(id int, more ...any) Map {
 		"tensors", Map{"node", list(g.node), "storage", list(g.storage), "shape", list(g.shape), "dtype", list(g.dtype), "flags", list(g.flags), "offset", list(g.offset)},
 		"nodes", Map{"kind", list(g.kind), "type", list(g.class), "name", list(g.name), "file", list(g.file), "line", list(g.line), "root", list(g.root), "cycle", list(g.cycle)},
 		"edges", Map{"from", list(g.from), "to", list(g.to), "kind", list(g.edge), "label", list(g.label)},
+		"bounds", Map{"node", list(g.bounded), "length", list(g.length), "limit", list(g.limit), "hint", list(g.hint)},
 	}, more...)
 }
 
