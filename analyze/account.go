@@ -55,7 +55,7 @@ func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*le
 	reading, side := live, ledger.Side{At: at}
 	if from != nil {
 		var err error
-		if reading, side, err = ledger.Recorded(from, holder.PlainName(r.Snapshot.Name), d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
+		if reading, side, err = ledger.Recorded(from, holder.PlainName(r.Snapshot.Name), r.Snapshot.Bytes, d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
 			return nil, err
 		}
 	}

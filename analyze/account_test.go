@@ -51,7 +51,7 @@ func TestAccount(t *testing.T) {
 	}
 
 	// A reading of the driver at the same time goes before it, and tells processes apart.
-	run, dump := f.Snapshot("run.pickle")
+	run, dump := f.Snapshot("run.pickle", r.Snapshot.Bytes)
 	total := r.Devices[0].Timeline.Final.Reserved
 	used := func(more int64) []sidecar.GPUProcess {
 		return []sidecar.GPUProcess{{PID: *run.PID, Started: run.Started, Used: new(total + more)}, {PID: 1, Used: new(gib / 4)}}

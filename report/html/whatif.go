@@ -56,7 +56,7 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 		r := &a.Rows[i]
 		row := settingRow{
 			Text: text(view.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
-			Calls: units.Count(r.DeviceAllocs), Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
+			Calls: units.Count(r.DeviceAllocs + r.DeviceFrees), Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
 			Width: percent(share(r.ReservedPeak, most)), Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
 		}
 		if d := r.ReservedPeak - base; d != 0 && base > 0 {

@@ -93,14 +93,18 @@ type FormatError = snapshot.FormatError
 // of package snapshot.
 var ErrNotSidecar = errors.New("not a .snapana file")
 
-// Snapshot finds the record that says that the snapshot in a file of this base name was
-// written, the newest one if there are several, and its run.
-func (f *File) Snapshot(name string) (*Run, *Dump) {
-	for i := len(f.Runs) - 1; i >= 0; i-- {
-		r := &f.Runs[i]
-		for j := len(r.Snapshots) - 1; j >= 0; j-- {
-			if r.Snapshots[j].File == name {
-				return r, &r.Snapshots[j]
+// Snapshot finds the record that says that a snapshot was written, and its run, for one in a file of
+// this base name and, unpacked, of so many bytes; one of another name but this size was renamed. Of
+// several it is the newest, and nil when there is none.
+func (f *File) Snapshot(name string, bytes int64) (*Run, *Dump) {
+	for _, renamed := range []bool{false, true} {
+		for i := len(f.Runs) - 1; i >= 0; i-- {
+			r := &f.Runs[i]
+			for j := len(r.Snapshots) - 1; j >= 0; j-- {
+				d := &r.Snapshots[j]
+				if same := d.Bytes != nil && *d.Bytes == bytes; same && renamed || d.File == name && (same || d.Bytes == nil) {
+					return r, d
+				}
 			}
 		}
 	}

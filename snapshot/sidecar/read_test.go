@@ -76,7 +76,13 @@ func TestRead(t *testing.T) {
 	if *s.Host.RSS != 9 || s.Host.Swap != nil || s.Children == nil || *s.Tensors.CPUCount != 2 || s.Tensors.CPUBytes != nil {
 		t.Errorf("host %+v, children %v, tensors %+v", s.Host, s.Children, s.Tensors)
 	}
-	run, dump := f.Snapshot("run.pickle")
+	run, dump := f.Snapshot("run.pickle", 100)
+	if _, renamed := f.Snapshot("oom.pickle", 100); renamed != dump || dump == nil {
+		t.Errorf("of the file under another name: %+v", renamed)
+	}
+	if _, other := f.Snapshot("run.pickle", 101); other != nil {
+		t.Errorf("of another file under the same name: %+v", other)
+	}
 	if d := dump.Devices[0]; len(dump.Devices) != 1 || *d.Device != 0 || *d.Free != 5 || d.Total != nil {
 		t.Errorf("devices of the snapshot %+v", dump.Devices)
 	}

@@ -10,15 +10,15 @@ import (
 )
 
 // Recorded finds in a recording what belongs to a snapshot of one of its programs, by the
-// snapshot's base name: who wrote it and when, and the reading of the driver that is nearest to
+// snapshot's base name and unpacked size: who wrote it and when, and the reading of the driver that is nearest to
 // that. Without one near enough, what the recorder noted with the snapshot takes its place, or a
 // sample of it, if PyTorch had reserved as much then as in the snapshot: these know total and free
 // but no processes. Device is PyTorch's number. Where the recording does not name the snapshot, as
 // one of `snapana nvml` does not, at is when the snapshot was taken; zero is unknown. The error is
 // ErrApart.
-func Recorded(f *sidecar.File, snapshot string, device int, reserved int64, at time.Time) (*sidecar.Reading, Side, error) {
+func Recorded(f *sidecar.File, snapshot string, bytes int64, device int, reserved int64, at time.Time) (*sidecar.Reading, Side, error) {
 	s := Side{At: at}
-	of, dump := f.Snapshot(snapshot)
+	of, dump := f.Snapshot(snapshot, bytes)
 	if of != nil {
 		s.At = time.Unix(0, dump.Time)
 		s = s.By(&of.Header)

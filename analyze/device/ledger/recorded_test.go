@@ -52,7 +52,7 @@ func TestRecorded(t *testing.T) {
 		if c.change != nil {
 			c.change(f, &f.Runs[1])
 		}
-		r, s, err := ledger.Recorded(f, "s.pickle", 0, 6*gib+10, c.at)
+		r, s, err := ledger.Recorded(f, "s.pickle", 0, 0, 6*gib+10, c.at)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -81,7 +81,7 @@ func TestRecorded(t *testing.T) {
 		{sampled, "s.pickle", 7 * gib, noon, "run.snapana has no reading within 5s of the snapshot"},
 		{bare, "s.pickle", 6*gib + 10, noon, "run.snapana has no reading within 5s of the snapshot"},
 	} {
-		if _, _, err := ledger.Recorded(c.f, c.snapshot, 0, c.reserved, c.at); !errors.Is(err, ledger.ErrApart) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := ledger.Recorded(c.f, c.snapshot, 0, 0, c.reserved, c.at); !errors.Is(err, ledger.ErrApart) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}

@@ -98,19 +98,9 @@ func dumpName(h *sidecar.Holders) string {
 
 // exactDump finds the dump that the recorder says was taken with this snapshot.
 func exactDump(s *snapshot.Snapshot, f *sidecar.File) (*sidecar.Run, *sidecar.Holders) {
-	if run, d := f.Snapshot(PlainName(s.Name)); run != nil && (d.Bytes == nil || *d.Bytes == s.Bytes) {
+	if run, d := f.Snapshot(PlainName(s.Name), s.Bytes); run != nil {
 		if h := run.HoldersOf(d); h != nil {
 			return run, h
-		}
-	}
-	for i := len(f.Runs) - 1; i >= 0; i-- { // it may have been renamed
-		run := &f.Runs[i]
-		for j := len(run.Snapshots) - 1; j >= 0; j-- {
-			if d := &run.Snapshots[j]; d.Bytes != nil && *d.Bytes == s.Bytes {
-				if h := run.HoldersOf(d); h != nil {
-					return run, h
-				}
-			}
 		}
 	}
 	return nil, nil

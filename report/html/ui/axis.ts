@@ -27,7 +27,7 @@ export function xAxis(to: HTMLElement, view: View, width: number): void {
 }
 
 /** Draws an upright line with a label, when it is in the picture. */
-export function upright(g: CanvasRenderingContext2D, at: number, W: number, top: number, height: number, colour: string, dash: number[], label = ""): void {
+export function upright(g: CanvasRenderingContext2D, at: number, W: number, top: number, height: number, colour: string, dash: number[], label = "", row = 0): void {
 	const x = Math.min(Math.max(Math.round(at), 0), W - 1) + 0.5;
 	if (at < -1 || at > W + 1) return;
 	g.strokeStyle = g.fillStyle = colour;
@@ -39,7 +39,7 @@ export function upright(g: CanvasRenderingContext2D, at: number, W: number, top:
 	g.stroke();
 	g.setLineDash([]);
 	g.textAlign = x > W - 60 ? "right" : "left";
-	g.fillText(label, x + (x > W - 60 ? -4 : 4), top + 12);
+	g.fillText(label, x + (x > W - 60 ? -4 : 4), top + 12 + 14 * row);
 }
 
 /** Places the box that says what is under the pointer. */

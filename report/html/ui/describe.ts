@@ -9,17 +9,18 @@ import { View } from "./view";
 
 const trusts = ["", "low", "medium", "high"];
 
-/** An allocation: size, lifetime, what for, stack. */
+/** An allocation: size, lifetime, what for, stack, of which more than 9 frames are to be scrolled. */
 export function describe(view: View, row: number, frames: number): HTMLElement {
+	const whole = frames > 9;
 	const d = view.dev, k = d.kind[row], size = d.lives.size[row], asked = d.kinds.requested[k];
 	const trust = trusts[d.kinds.trust[k]], name = d.tables.categories[d.kinds.category[k]];
 	const all = d.tables.frames(d.kinds.stack[k], view.state.internals), shown = all.slice(0, frames);
 	return el("div", { class: "alloc" },
 		el("p", {}, el("b", {}, format.bytes(size)), asked !== size ? ` (${format.bytes(asked)} asked for)` : "", " · ", name, trust && ` (${trust} confidence)`),
 		el("p", {}, life(view, row)),
-		heldBy(d, d.holder[row], frames > 9),
+		heldBy(d, d.holder[row], whole),
 		el("p", { class: "site" }, d.tables.site(d.kinds.stack[k])),
-		shown.length > 0 && el("ol", { class: "stack" }, ...shown.map(f => el("li", {}, f)), all.length > shown.length && el("li", { class: "more" }, `… ${all.length - shown.length} more`)));
+		shown.length > 0 && el("ol", { class: "stack", ...(whole && { tabindex: 0 }) }, ...shown.map(f => el("li", {}, f)), all.length > shown.length && el("li", { class: "more" }, `… ${all.length - shown.length} more`)));
 }
 
 function life(view: View, row: number): string {

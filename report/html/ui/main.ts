@@ -2,7 +2,7 @@
 
 import { telling } from "./colours";
 import { load, Packed } from "./data";
-import { copy, el } from "./dom";
+import { copy, el, resized } from "./dom";
 import { keyHelp, search, status, toolbar } from "./controls";
 import { Curves } from "./curves";
 import { Events } from "./events";
@@ -78,6 +78,7 @@ async function start(): Promise<void> {
 		open(i);
 		return live[i];
 	});
+	for (const e of document.querySelectorAll<HTMLElement>(".scroll")) resized(e, () => (e.scrollWidth > e.clientWidth ? e.setAttribute("tabindex", "0") : e.removeAttribute("tabindex")));
 	document.documentElement.classList.add("ready");
 }
 

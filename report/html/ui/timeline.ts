@@ -133,7 +133,13 @@ export class Timeline {
 		this.drawSteps(g, px, muted);
 		if (state.mode === "free") fill(this.legend, ...this.describeFree(state.cursor));
 		else if (state.mode !== "reserved") this.drawReserved(g, W);
-		const line = (event: number, colour: string, dash: number[], label: string) => upright(g, px(event), W, lane, height, colour, dash, label);
+		const labels: [number, number][] = []; // from where to where, so that one that would lie on another goes below it
+		const line = (event: number, colour: string, dash: number[], label: string) => {
+			const x = px(event), w = g.measureText(label).width + 8, from = x > W - 60 ? x - w : x;
+			const row = labels.filter(([a, z]) => a < from + w && from < z).length;
+			if (label && x >= -1 && x <= W + 1) labels.push([from, from + w]);
+			upright(g, x, W, lane, height, colour, dash, row < 3 ? label : "", row);
+		};
 		for (const m of dev.marks) {
 			if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
 			else line(m.event, css(m.kind === "oom" ? "bad" : "active"), m.kind === "oom" ? [] : [2, 3], m.kind === "oom" ? "✕ OOM" : "▼ peak");
