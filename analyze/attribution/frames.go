@@ -24,6 +24,14 @@ func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
 	return text(s, f, Base(s.Strings.Get(f.File)))
 }
 
+// Place is Site in a sentence: a stack without frames is "a place that was not recorded".
+func Place(s *snapshot.Snapshot, stack snapshot.StackID) string {
+	if site := Site(s, stack); site != "" {
+		return site
+	}
+	return "a place that was not recorded"
+}
+
 // siteFrame is the frame of Site and where its code comes from, false without frames.
 func siteFrame(s *snapshot.Snapshot, stack snapshot.StackID) (snapshot.Frame, origin, bool) {
 	best, rank := snapshot.Frame{}, plumbing

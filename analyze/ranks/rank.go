@@ -58,19 +58,13 @@ func Reduce(file string, r *analyze.Result) Rank {
 	}
 	t := d.Timeline
 	k.Device, k.Reserved, k.Active, k.End = t.Device, t.PeakReserved.Bytes, t.PeakActive.Bytes, t.Final.Active
-	site := func(m *analyze.Moment, i int) string {
-		if s := attribution.Site(r.Snapshot, m.Live[i].Stack); s != "" {
-			return s
-		}
-		return "a place that was not recorded"
-	}
 	m := &d.Moments[len(d.Moments)-1]
 	if d.Moments[0].Name == "peak" {
 		m = &d.Moments[0]
 	}
 	k.sites = make(map[string]int64)
 	for i := range m.Live {
-		if s := site(m, i); len(k.sites) < maxSites || k.sites[s] > 0 {
+		if s := attribution.Place(r.Snapshot, m.Live[i].Stack); len(k.sites) < maxSites || k.sites[s] > 0 {
 			k.sites[s] += m.Live[i].Rounded
 		}
 	}

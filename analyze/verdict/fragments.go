@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"snapana/analyze/attribution"
 	"snapana/analyze/fragmentation"
 	"snapana/analyze/timeline"
 	"snapana/analyze/units"
@@ -29,7 +30,7 @@ func settledLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) []string
 		return nil
 	}
 	return []string{fmt.Sprintf("Long-lived small blocks among short-lived large ones: %s of about %s, most from %s, stay in segments through which %s of about %s passed, each freed after about %s.",
-		units.Plural(x.Blocks, "block"), units.Bytes(x.Size), siteOr(s, x.Stack), units.Plural(x.Passed, "block"), units.Bytes(x.PassedSize), units.Plural(x.PassedLife, "event"))}
+		units.Plural(x.Blocks, "block"), units.Bytes(x.Size), attribution.Place(s, x.Stack), units.Plural(x.Passed, "block"), units.Bytes(x.PassedSize), units.Plural(x.PassedLife, "event"))}
 }
 
 // rankLine says which stacks to do without.
@@ -39,11 +40,11 @@ func rankLine(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) []string {
 		return nil
 	}
 	if a := &steps[0]; a.Returned*4 >= 3*steps[1].Returned {
-		return []string{fmt.Sprintf("All %s of %s (%s) gone would return %s in %s.", units.Plural(a.Blocks, "block"), siteOr(s, a.Stack),
+		return []string{fmt.Sprintf("All %s of %s (%s) gone would return %s in %s.", units.Plural(a.Blocks, "block"), attribution.Place(s, a.Stack),
 			units.Bytes(a.Bytes), units.Bytes(a.Returned), units.Plural(a.Segments, "segment"))}
 	}
 	a, b := &steps[0], &steps[1]
-	return []string{fmt.Sprintf("All %s of %s and %s (%s) gone would return %s in %s.", units.Plural(a.Blocks+b.Blocks, "block"), siteOr(s, a.Stack), siteOr(s, b.Stack),
+	return []string{fmt.Sprintf("All %s of %s and %s (%s) gone would return %s in %s.", units.Plural(a.Blocks+b.Blocks, "block"), attribution.Place(s, a.Stack), attribution.Place(s, b.Stack),
 		units.Bytes(a.Bytes+b.Bytes), units.Bytes(b.Returned), units.Plural(b.Segments, "segment"))}
 }
 
@@ -123,7 +124,7 @@ func pinSite(s *snapshot.Snapshot, t *timeline.Timeline, sc *Scene) string {
 			best = st
 		}
 	}
-	return siteOr(s, best)
+	return attribution.Place(s, best)
 }
 
 // fragmented reports pieces that hurt before the program failed: cudaMalloc was refused and

@@ -47,7 +47,7 @@ func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 	if e.OOM != nil && g.Bytes >= end/4 && f.Confidence != Low {
 		f.Severity = Error
 	}
-	site := siteOr(j.s, g.Stacks[0])
+	site := attribution.Place(j.s, g.Stacks[0])
 	loop := j.frame(g.Loop)
 	what, freed := "Ghost tensors", "never freed"
 	if g.Early() {
@@ -61,9 +61,9 @@ func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 	f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
 		units.Count(g.Count), units.Bytes(g.Bytes), units.Plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
 	if s := g.Strands; len(s) > 1 {
-		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %s in each of %d iterations (%s)", len(s), units.Bytes(s[0].PerLap), s[0].Laps, siteOr(j.s, s[0].Stack))
+		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %s in each of %d iterations (%s)", len(s), units.Bytes(s[0].PerLap), s[0].Laps, attribution.Place(j.s, s[0].Stack))
 		for i := range s[1:min(len(s), mostStrands)] {
-			line += fmt.Sprintf(", %s in only %d of them (%s)", units.Bytes(s[i+1].PerLap), s[i+1].Laps, siteOr(j.s, s[i+1].Stack))
+			line += fmt.Sprintf(", %s in only %d of them (%s)", units.Bytes(s[i+1].PerLap), s[i+1].Laps, attribution.Place(j.s, s[i+1].Stack))
 		}
 		f.Why = append(f.Why, line+".")
 	}
@@ -187,7 +187,7 @@ func (j *judge) late(e *Evidence) {
 	if 10*l.Bytes >= e.Timeline.PeakActive.Bytes {
 		f.Severity = Warning
 	}
-	f.Title = fmt.Sprintf("Freed late: memory of up to %d steps (%s) from %s waits and goes at once, as garbage in reference cycles does.", l.Steps, units.Bytes(l.Bytes), siteOr(j.s, l.Stacks[0]))
+	f.Title = fmt.Sprintf("Freed late: memory of up to %d steps (%s) from %s waits and goes at once, as garbage in reference cycles does.", l.Steps, units.Bytes(l.Bytes), attribution.Place(j.s, l.Stacks[0]))
 	f.Why = []string{
 		fmt.Sprintf("%s allocations from %s outlived their steps, and were given back at %d moments, each time with those of several steps.", units.Count(l.Count), units.Plural(len(l.Stacks), "stack"), l.Times),
 		"Those moments lie at different places of the program, where its own code has no reason to free them: that is how Python's garbage collector frees objects that refer to each other.",

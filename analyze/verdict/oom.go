@@ -34,7 +34,7 @@ func (j *judge) around(e *Evidence) []string {
 		pieces = "none of it free."
 	}
 	why := []string{
-		fmt.Sprintf("The request for %s came from %s.", units.Bytes(r.Requested), siteOr(j.s, last.Stack)),
+		fmt.Sprintf("The request for %s came from %s.", units.Bytes(r.Requested), attribution.Place(j.s, last.Stack)),
 		fmt.Sprintf("At that moment %s was reserved: %s in live blocks, %s", units.Bytes(r.After.Reserved), units.Bytes(r.After.Active), pieces),
 	}
 	if r.Released.Segments > 0 {
@@ -88,7 +88,7 @@ func (j *judge) absurd(e *Evidence, f *Finding) {
 	}
 	f.Title = fmt.Sprintf("An impossible request: %s was asked for at once, and %s.", units.Bytes(r.Requested), than)
 	f.Why = append(f.Why, "Even an empty GPU would not serve it, so that no setting and no smaller model helps.")
-	f.Next = []string{"Print the shapes and the dtype that go into the call at " + siteOr(j.s, e.Timeline.OOMs[len(e.Timeline.OOMs)-1].Stack) + ": a negative or overflowed dimension, or a broadcast by mistake, makes such sizes.",
+	f.Next = []string{"Print the shapes and the dtype that go into the call at " + attribution.Place(j.s, e.Timeline.OOMs[len(e.Timeline.OOMs)-1].Stack) + ": a negative or overflowed dimension, or a broadcast by mistake, makes such sizes.",
 		"If it is meant, do the work in chunks or shard the tensor."}
 }
 
@@ -202,7 +202,7 @@ func (j *judge) leak(e *Evidence, f *Finding) {
 	}
 	f.Title = fmt.Sprintf("Out of memory by growth: %s was asked for, and %s of the memory is what a loop leaves behind with every iteration.", units.Bytes(e.Failure.Requested), units.Bytes(g.Bytes))
 	f.Why = append(f.Why, fmt.Sprintf("%s (%s of active memory) grow with the loop in %s; most comes from %s.", units.Plural(g.Blocks, "block"),
-		units.Percent(g.Bytes, e.Failure.After.Active), j.frame(top.Loop), siteOr(j.s, top.Stacks[0])),
+		units.Percent(g.Bytes, e.Failure.After.Active), j.frame(top.Loop), attribution.Place(j.s, top.Stacks[0])),
 		"Without them the request would have been served.")
 	f.Next = []string{"Find the list, dict, closure or hook that collects these tensors: the finding on growth below has the evidence and what to do.", needLess}
 }
@@ -216,7 +216,7 @@ func (j *judge) capacity(e *Evidence, f *Finding) {
 	}
 	if len(e.OOM.Live) > 0 {
 		g := e.OOM.Live[0]
-		f.Why = append(f.Why, fmt.Sprintf("The largest holder is %s with %s in %s.", siteOr(j.s, g.Stack), units.Bytes(g.Rounded), units.Plural(g.Count, "block")))
+		f.Why = append(f.Why, fmt.Sprintf("The largest holder is %s with %s in %s.", attribution.Place(j.s, g.Stack), units.Bytes(g.Rounded), units.Plural(g.Count, "block")))
 	}
 	f.Next = []string{needLess, "Look at the largest live stacks at the OOM below: each is a place to save."}
 }
@@ -227,7 +227,7 @@ func (j *judge) plan(e *Evidence) []string {
 	if p.Blocks == 0 {
 		return nil
 	}
-	from := siteOr(j.s, p.Sites[0].Stack)
+	from := attribution.Place(j.s, p.Sites[0].Stack)
 	if more := len(p.Sites) - 1; more > 0 {
 		from += " and " + units.Plural(more, "other stack")
 	}

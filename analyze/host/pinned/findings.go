@@ -57,7 +57,7 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) verdict.Finding {
 	f := verdict.Finding{ID: "host-pinned-growth", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: g.Bytes, Heuristic: true,
 		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
 		Title: fmt.Sprintf("Pinned host memory: %s more with every iteration of %s, never freed; most is allocated at %s.",
-			units.Bytes(g.PerLap), name, siteOr(s, g.Stacks[0]))}
+			units.Bytes(g.PerLap), name, attribution.Place(s, g.Stacks[0]))}
 	if g.Laps >= 6 && g.Regular && g.Chance < 0.01 {
 		f.Confidence = verdict.High
 	}
@@ -111,7 +111,7 @@ func (m *Memory) spare(s *snapshot.Snapshot) *verdict.Finding {
 		if l.Freed >= 0 {
 			f.Events = append(f.Events, int(l.Freed))
 		}
-		f.Why = append(f.Why, fmt.Sprintf("The largest part was last allocated at %s.", siteOr(s, l.Stack)))
+		f.Why = append(f.Why, fmt.Sprintf("The largest part was last allocated at %s.", attribution.Place(s, l.Stack)))
 	}
 	if !Limited(s) {
 		f.Why = append(f.Why, "Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. How much was asked for is not recorded.")
@@ -138,11 +138,4 @@ func (m *Memory) lastUse(size int64) int32 {
 // Limited reports whether the settings bound the rounding to powers of two.
 func Limited(s *snapshot.Snapshot) bool {
 	return strings.Contains(s.Settings.Conf, "pinned_max_round_threshold_mb")
-}
-
-func siteOr(s *snapshot.Snapshot, stack snapshot.StackID) string {
-	if site := attribution.Site(s, stack); site != "" {
-		return site
-	}
-	return "a place that was not recorded"
 }
