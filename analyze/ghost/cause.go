@@ -102,7 +102,11 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		c.Fix = []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)", "gc.collect()  # if objects refer to each other in a circle"}
 	}
 	if len(hints) > 0 {
-		c.Why = append(c.Why, fmt.Sprintf("A hint from names alone: the stack goes through %s.", strings.Join(hints, ", ")))
+		whose := "whose name hints at what keeps it"
+		if len(hints) > 1 {
+			whose = "whose names hint at what keeps it"
+		}
+		c.Why = append(c.Why, fmt.Sprintf("The stack goes through %s, %s; names prove nothing.", strings.Join(hints, ", "), whose))
 	}
 	return c
 }

@@ -375,7 +375,7 @@ func TestCause(t *testing.T) {
 		{ghost.Gradients, func(d *build.Device) { alloc(d, nil, 2*mib) }, "without Python frames"},
 		{ghost.Cached, func(d *build.Device) {
 			alloc(d, stack("/app/rope.py:8:cached_table", "/app/train.py:34:main"), mib)
-		}, "names alone"},
+		}, "names prove nothing"},
 		{ghost.Batch, func(d *build.Device) {
 			alloc(d, stack("/app/data.py:8:next_batch", "/app/train.py:34:main"), mib)
 		}, "next_batch"},
