@@ -8,6 +8,7 @@ import (
 	"snapana/analyze/device/ledger"
 	"snapana/analyze/ghost/holder"
 	"snapana/analyze/verdict"
+	"snapana/snapshot"
 	"snapana/snapshot/sidecar"
 )
 
@@ -76,4 +77,29 @@ func (r *Result) odd(d *Device, from *sidecar.File) {
 	for i := range from.Runs {
 		add(ledger.Growth(ledger.Points(from, &from.Runs[i], d.Timeline.Device)))
 	}
+}
+
+// memory is what is known of a device's memory in bytes beside the snapshot: in all, 0 for unknown,
+// and what was free when the snapshot was written, -1 for unknown.
+func (opt *Options) memory(s *snapshot.Snapshot, device int) (total, free int64) {
+	total, free = opt.Capacity, -1
+	if opt.Recorder == nil {
+		return total, free
+	}
+	_, dump := opt.Recorder.Snapshot(holder.PlainName(s.Name), s.Bytes)
+	if dump == nil {
+		return total, free
+	}
+	for _, d := range dump.Devices {
+		if d.Device == nil || *d.Device != int64(device) {
+			continue
+		}
+		if d.Total != nil && total == 0 {
+			total = *d.Total
+		}
+		if d.Free != nil {
+			free = *d.Free
+		}
+	}
+	return total, free
 }

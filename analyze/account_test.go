@@ -89,3 +89,26 @@ func TestAccount(t *testing.T) {
 		t.Errorf("%+v", r.Devices[0].Account)
 	}
 }
+
+// TestFullWhen says when growing memory fills the device, by what is known of its size.
+func TestFullWhen(t *testing.T) {
+	dir := filepath.Join("..", "fixtures", "holders", "two_leaks")
+	s, err := snapshot.Open(filepath.Join(dir, "snapshot.pickle.zst"), snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := sidecar.Open(filepath.Join(dir, "run.snapana"), sidecar.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, opt := range map[string]analyze.Options{
+		"How large the device is, the file does not say": {},
+		"The device has 16.0 GiB: at this rate":          {Capacity: 16 * gib},
+		"At the end 15.2 GiB of the device was free":     {Recorder: f},
+	} {
+		opt.NoReplay = true
+		if why := analyze.Run(s, opt).Verdict.Findings[0].Why; !slices.ContainsFunc(why, func(w string) bool { return strings.HasPrefix(w, want) }) {
+			t.Errorf("%q is not in %q", want, why)
+		}
+	}
+}

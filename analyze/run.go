@@ -26,7 +26,8 @@ type Options struct {
 	// NoReplay leaves out what other allocator settings would have done. Advice is then not
 	// proven.
 	NoReplay bool
-	// Capacity is the memory of each device in bytes, 0 for unknown: snapshots do not record it.
+	// Capacity is the memory of each device in bytes, 0 for unknown: snapshots do not record it, and
+	// what Recorder says of it comes second.
 	Capacity int64
 	// Recorder is what the Python recorder wrote beside the snapshot, nil for nothing. Before
 	// is an earlier file to compare with; nil compares with the first dump of the same run.
@@ -77,7 +78,8 @@ func inspect(s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Ev
 	d.Categories = uses
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
-	e := verdict.Evidence{Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
+	total, free := opt.memory(s, ordinal)
+	e := verdict.Evidence{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
 	ghost.CountSteps(e.Growth, &d.Steps)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.Trace.Len() > 0 { // else nothing is known of a peak
@@ -96,7 +98,7 @@ func inspect(s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Ev
 	e.WhatIf = d.WhatIf
 	if e.OOM != nil {
 		d.OOM = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
-			Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: opt.Capacity,
+			Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: total,
 		})
 		e.Failure = d.OOM
 	}

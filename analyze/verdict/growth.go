@@ -148,6 +148,14 @@ func projection(e *Evidence, g *ghost.Growth) string {
 		laps := max(capacity-t.PeakActive.Bytes, 0) / perLap
 		return fmt.Sprintf("The device lets this process reserve %s: at this rate it is full after %s more iterations%s.", units.Bytes(capacity), units.Count(laps), inTime(g, laps))
 	}
+	if e.Free >= 0 {
+		laps := max(t.Final.Reserved+e.Free-t.PeakActive.Bytes, 0) / perLap
+		return fmt.Sprintf("At the end %s of the device was free: at this rate it is full after %s more iterations%s.", units.Bytes(e.Free), units.Count(laps), inTime(g, laps))
+	}
+	if e.Total > t.PeakActive.Bytes {
+		laps := (e.Total - t.PeakActive.Bytes) / perLap
+		return fmt.Sprintf("The device has %s: at this rate it is full after %s more iterations%s, or earlier where others use it too.", units.Bytes(e.Total), units.Count(laps), inTime(g, laps))
+	}
 	const step = 1 << 30
 	laps := (step + perLap - 1) / perLap
 	return fmt.Sprintf("How large the device is, the file does not say; 1 GiB more takes %s iterations%s.", units.Count(laps), inTime(g, laps))

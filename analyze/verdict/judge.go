@@ -26,6 +26,9 @@ type Evidence struct {
 	Growth   []ghost.Growth
 	Late     *ghost.Late    // nil when nothing is freed late
 	WhatIf   *whatif.Answer // nil when nothing was replayed
+	// Total is the memory of the device, and Free what the driver said was free at the end, in bytes;
+	// 0 and -1 are unknown.
+	Total, Free int64
 }
 
 // Scene is the memory of a device at one moment.
