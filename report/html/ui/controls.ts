@@ -13,6 +13,7 @@ export function toolbar(view: View): HTMLElement {
 	const mode = choice("Show", [["bands", "allocations"], ["stacked", "sums"], ["reserved", "reserved memory"], ["free", "free memory"]], state.mode, v => view.show(v as Mode));
 	view.listen(() => {
 		mode.querySelector("select")!.value = state.mode;
+		colour.querySelector("select")!.value = state.colour;
 		colour.hidden = state.mode === "reserved" || state.mode === "free";
 	});
 	const axis = dev.hasTimes && choice("By", [["event", "event"], ["time", "time"]], state.axis, v => view.setAxis(v as Axis));
