@@ -52,6 +52,8 @@ file, by the ending of its name.
 like +1.5s, or step:N. Without it segments are those at the peak, and stacks those at the
 peak and at the end.
 
+What runs over time goes by trace event where most events lie in a small part of the time.
+
 Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 		Example: `  snapana plot --kind timeline -o memory.png snapshot.pickle
   snapana plot --kind segments --at oom -o segments.svg snapshot.pickle

@@ -119,7 +119,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	v.Ledger = telling(phases, v.Frag.Ledgers)
 	if axis.ByTime && deep.points > compact.points {
 		c := newChart(t, view.NewAxis(t, false), deep.points)
-		v.ByEvent, v.Bunched = &c, bunched(t, axis)
+		v.ByEvent, v.Bunched = &c, axis.Bunched(t)
 	}
 	for i, o := range t.OOMs {
 		if i == maxOOMs {

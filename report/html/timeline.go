@@ -92,24 +92,6 @@ func newChart(t *timeline.Timeline, axis view.Axis, points int) chart {
 	return c
 }
 
-// bunched reports whether half of the curve lies in a twentieth of the time, where a chart
-// by time shows little of it.
-func bunched(t *timeline.Timeline, axis view.Axis) bool {
-	var prev int64
-	at := make([]int64, len(t.Curve))
-	for i := range t.Curve {
-		prev = axis.Point(&t.Curve[i], prev)
-		at[i] = prev
-	}
-	half := len(at) / 2
-	for i := 0; i+half < len(at); i++ {
-		if half >= 20 && (at[i+half]-at[i])*20 < axis.Span {
-			return true
-		}
-	}
-	return false
-}
-
 func (c *chart) draw(t *timeline.Timeline, axis view.Axis, limit int64, points int) {
 	curve := place(t, axis, points)
 	at := func(bytes int64) float64 { return 1 - share(bytes, limit) }

@@ -43,7 +43,7 @@ func (b *layer) most() (bytes int64, column int) {
 }
 
 func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	t, axis := d.Timeline, view.NewAxis(d.Timeline, r.Snapshot.HasTimes)
+	t, axis := d.Timeline, view.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
 	ends := make([]int64, len(d.Uses))
 	layers := make([]layer, len(useOrder))
 	var top int64
@@ -89,7 +89,7 @@ var freeKinds = []struct {
 }
 
 func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	t, axis := d.Timeline, view.NewAxis(d.Timeline, r.Snapshot.HasTimes)
+	t, axis := d.Timeline, view.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
 	layers := make([]layer, len(freeKinds))
 	for k := range freeKinds {
 		layers[k] = layer{name: freeKinds[k].name, colour: freeKinds[k].colour}

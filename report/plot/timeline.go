@@ -47,7 +47,7 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	p.legend(keys)
 
-	axis := view.NewAxis(t, r.Snapshot.HasTimes)
+	axis := view.TellingAxis(t, r.Snapshot.HasTimes)
 	top := max(t.PeakReserved.Bytes, t.PeakActive.Bytes, 1)
 	g := axes()
 	g.X.Min, g.X.Max = 0, float64(axis.Span)

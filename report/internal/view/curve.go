@@ -81,6 +81,32 @@ func NewAxis(t *timeline.Timeline, hasTimes bool) Axis {
 	return a
 }
 
+// TellingAxis is by events also where there are times, if a chart by time would show little.
+func TellingAxis(t *timeline.Timeline, hasTimes bool) Axis {
+	a := NewAxis(t, hasTimes)
+	if a.ByTime && a.Bunched(t) {
+		return NewAxis(t, false)
+	}
+	return a
+}
+
+// Bunched reports whether half of the timeline's curve lies in a twentieth of the axis.
+func (a Axis) Bunched(t *timeline.Timeline) bool {
+	var prev int64
+	at := make([]int64, len(t.Curve))
+	for i := range t.Curve {
+		prev = a.Point(&t.Curve[i], prev)
+		at[i] = prev
+	}
+	half := len(at) / 2
+	for i := 0; i+half < len(at); i++ {
+		if half >= 20 && (at[i+half]-at[i])*20 < a.Span {
+			return true
+		}
+	}
+	return false
+}
+
 // Label names the axis with its unit.
 func (a Axis) Label() string {
 	if a.ByTime {

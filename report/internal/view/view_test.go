@@ -8,6 +8,8 @@ import (
 
 	"snapana/analyze/attribution"
 	"snapana/analyze/timeline"
+	"snapana/fixtures/build"
+	"snapana/fixtures/build/buildtest"
 	"snapana/report/internal/sample"
 	"snapana/report/internal/view"
 )
@@ -193,5 +195,22 @@ func TestClip(t *testing.T) {
 	}
 	if got := view.Plain("a\x1b[2J\nb\u202ec\x9b"); got != "a [2J b c " {
 		t.Errorf("Plain: %q", got)
+	}
+}
+
+// TestTellingAxis goes by events where a program waits most of the time.
+func TestTellingAxis(t *testing.T) {
+	for _, wait := range []int64{0, 1e6} {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			for range 200 {
+				d.Wait(10)
+				d.Free(d.Alloc(1 << 20))
+			}
+			d.Wait(wait)
+			d.Alloc(1 << 20)
+		}))
+		if a := view.TellingAxis(timeline.Build(s, 0), true); a.ByTime != (wait == 0) {
+			t.Errorf("after a wait of %d µs, by time: %v", wait, a.ByTime)
+		}
 	}
 }
