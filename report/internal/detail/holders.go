@@ -79,7 +79,7 @@ func newHeld(r *analyze.Result, n int) *held {
 	if len(list) <= n {
 		return h
 	}
-	rest := bare(units.Count(int64(len(list)-n)) + " more holders")
+	rest := bare(units.Plural(len(list)-n, "more holder"))
 	for i := range list {
 		if x := &list[i]; !keep[i] {
 			rest.Bytes, rest.Blocks = rest.Bytes+x.Bytes, rest.Blocks+x.Count
