@@ -50,7 +50,7 @@ func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 	site := attribution.Place(j.s, g.Stacks[0])
 	loop := j.frame(g.Loop)
 	what, freed := "Ghost tensors", "never freed"
-	if g.Early() {
+	if g.Early() || share.Holder == nil && (g.LikeUse() || g.LikeFill()) {
 		what, freed = "Ghost tensors, or a buffer that is being filled", "none freed so far"
 	}
 	when := "with every iteration of"
