@@ -1,7 +1,6 @@
 package json
 
 import (
-	"encoding/json"
 	"io"
 
 	"snapana/analyze/environment"
@@ -32,8 +31,5 @@ func WriteEnvironments(w io.Writer, c *environment.Comparison) error {
 	for _, r := range c.Rows {
 		out.Rows = append(out.Rows, environmentRow(r))
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return encode(w, out)
 }

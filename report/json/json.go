@@ -31,8 +31,13 @@ const (
 
 // Write writes the report as indented JSON.
 func Write(w io.Writer, r *analyze.Result) error {
+	return encode(w, build(r))
+}
+
+// encode writes a document, indented and with text as it is.
+func encode(w io.Writer, doc any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(build(r))
+	return e.Encode(doc)
 }

@@ -1,7 +1,6 @@
 package json
 
 import (
-	"encoding/json"
 	"io"
 
 	"snapana/analyze/oom"
@@ -90,14 +89,11 @@ func known(s memstats.Size) *int64 {
 
 // WriteOOM writes the out-of-memory messages of a log.
 func WriteOOM(w io.Writer, r *memstats.Report, failure *oom.Report) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
 	doc := buildOOM(r)
 	if failure != nil {
 		doc.Cause, doc.WouldFit = string(failure.Cause), list(failure.Answers)
 	}
-	return e.Encode(doc)
+	return encode(w, doc)
 }
 
 func buildOOM(r *memstats.Report) *oomDoc {

@@ -1,7 +1,6 @@
 package json
 
 import (
-	"encoding/json"
 	"io"
 
 	"snapana/analyze/ranks"
@@ -91,8 +90,5 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		}
 		out.Outliers = append(out.Outliers, v)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return encode(w, out)
 }

@@ -2,7 +2,6 @@ package json
 
 import (
 	_ "embed"
-	"encoding/json"
 	"io"
 	"reflect"
 	"slices"
@@ -69,10 +68,7 @@ func WriteSchema(w io.Writer, name string) (bool, error) {
 		n.Draft, n.Title = "https://json-schema.org/draft/2020-12/schema", name
 		n.Description = "Printed by snapana " + d.command
 		n.Properties["schema"].Const = name
-		e := json.NewEncoder(w)
-		e.SetIndent("", " ")
-		e.SetEscapeHTML(false)
-		return true, e.Encode(n)
+		return true, encode(w, n)
 	}
 	return false, nil
 }

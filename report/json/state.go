@@ -1,7 +1,6 @@
 package json
 
 import (
-	"encoding/json"
 	"io"
 
 	"snapana/analyze/attribution"
@@ -75,12 +74,9 @@ func sumOf(s attribution.Sum) stateSum {
 // WriteState writes what is live at one moment. Groups after the first top ones are summed;
 // 0 keeps all. category names what a row of Timeline.Lives is for; nil leaves it unknown.
 func WriteState(w io.Writer, a *attribution.Answer, top int, category func(row int32) string) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
 	doc := buildState(a, top)
 	doc.Map = buildMap(a, category)
-	return e.Encode(doc)
+	return encode(w, doc)
 }
 
 func buildState(a *attribution.Answer, top int) *stateDoc {

@@ -1,7 +1,6 @@
 package json
 
 import (
-	"encoding/json"
 	"io"
 
 	"snapana/analyze/crosscheck"
@@ -170,10 +169,7 @@ type statsRow struct {
 
 // WriteStats writes what memory counters show, and what the recorder saw of the host.
 func WriteStats(w io.Writer, r *series.Report, hosts []*host.Judgement) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(buildStats(r, hosts))
+	return encode(w, buildStats(r, hosts))
 }
 
 func buildStats(r *series.Report, hosts []*host.Judgement) *statsDoc {
