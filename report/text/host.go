@@ -47,14 +47,7 @@ func (p *printer) host(j *host.Judgement, named bool) {
 		p.section("Next", plain(numbered(rest[0].Next)), 8)
 		rest = rest[1:]
 	}
-	var also []string
-	for i := range rest {
-		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, mark(&rest[i]), rest[i].Why[0]))
-	}
-	if len(also) > 0 {
-		p.line("")
-		p.section("Also", plain(also), 12)
-	}
+	p.others(rest)
 	p.line("")
 	p.line(p.paint(bold, pad("Host", 22)+right("first", 11)+right("last", 11)+right("lowest", 11)+right("highest", 11)+"  trend"))
 	for _, n := range hostNames {

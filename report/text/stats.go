@@ -126,6 +126,13 @@ func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
 	if lead != nil {
 		rest = rest[1:]
 	}
+	p.others(rest)
+	p.line("")
+	p.trends(j)
+}
+
+// others prints the findings below the first, each with its first reason.
+func (p *printer) others(rest []verdict.Finding) {
 	var also []string
 	for i := range rest {
 		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, mark(&rest[i]), rest[i].Why[0]))
@@ -134,8 +141,6 @@ func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
 		p.line("")
 		p.section("Also", plain(also), 12)
 	}
-	p.line("")
-	p.trends(j)
 }
 
 // trendNames are what people call the counters.
