@@ -47,6 +47,11 @@ func Open(path string, opt Options) (*Snapshot, error) {
 	if path == "-" {
 		return Read(os.Stdin, "stdin", opt)
 	}
+	return (&source{name: path, opt: opt}).open(path)
+}
+
+// open reads the file at path.
+func (s *source) open(path string) (*Snapshot, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -57,13 +62,16 @@ func Open(path string, opt Options) (*Snapshot, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return nil, notSnapshot(path, "is a directory; name a snapshot file in it")
+		what := "a snapshot file"
+		if s.inner != nil {
+			what = "a file"
+		}
+		return nil, notSnapshot(path, "is a directory; name "+what+" in it")
 	}
-	src := &source{name: path, opt: opt}
 	if info.Mode().IsRegular() {
-		src.file, src.size = f, info.Size()
+		s.file, s.size = f, info.Size()
 	}
-	return src.read(f)
+	return s.read(f)
 }
 
 // Read reads one snapshot from r: a pickle or JSON text, as it is or inside gzip, zstd, xz,

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bufio"
 	"io"
-	"os"
 )
 
 // Unpack takes off what r is packed in (gzip, zstd, xz, bzip2, a zip archive of one file, up to three
@@ -23,21 +22,6 @@ func UnpackFile(path string, stdin io.Reader, opt Options, read func(*bufio.Read
 		return Unpack(stdin, "stdin", opt, read)
 	}
 	src := &source{name: path, opt: opt, inner: read}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return nil, notSnapshot(path, "is a directory; name a file in it")
-	}
-	if info.Mode().IsRegular() {
-		src.file, src.size = f, info.Size()
-	}
-	_, err = src.read(f)
+	_, err := src.open(path)
 	return src.container, err
 }
