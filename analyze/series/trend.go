@@ -1,6 +1,10 @@
 package series
 
-import "slices"
+import (
+	"slices"
+
+	"snapana/analyze/trend"
+)
 
 // Shape is how a counter runs.
 type Shape string
@@ -142,14 +146,14 @@ func (t *Trend) grows(x, y []int64, unit string) bool {
 		if len(wy) < least {
 			return false
 		}
-		_, variance, p := mannKendall(wy)
+		_, variance, p := trend.MannKendall(wy)
 		kept, even := rises(wy, t.Precision)
 		if p > limit || !even || late && kept <= 2*fall {
 			continue
 		}
 		t.Unit, t.P, t.Kept, t.Windows, t.Late, t.GivenBack = unit, p, kept, len(wy), late, swing
 		t.From, t.To = wx[0], wx[len(wx)-1]
-		t.Slope, t.From95, t.To95 = theilSen(wx, wy, variance)
+		t.Slope, t.From95, t.To95 = trend.TheilSen(wx, wy, variance)
 		return t.Slope > 0
 	}
 	return false

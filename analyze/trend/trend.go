@@ -1,13 +1,22 @@
-package series
+// Package trend tells whether a series rises, and how fast, by methods that make no assumption on how
+// its values are distributed.
+package trend
 
 import (
 	"math"
 	"slices"
 )
 
-// mannKendall gives the test statistic S of a series, its variance under no trend, and the
-// one-sided probability of such a rise by chance.
-func mannKendall(y []int64) (s, variance, p float64) {
+// MannKendall gives the test statistic S of a series, which is the number of pairs that rise less that of
+// those that fall, its variance under no trend, and the one-sided probability of such a rise by chance.
+// Up to 10 values without ties the distribution of S is exact, counting permutations by their
+// inversions; else S is normal with variance
+//
+//	(n(n-1)(2n+5) - sum over ties of t(t-1)(2t+5)) / 18
+//
+// and 1 is taken off S for continuity (H. B. Mann, Nonparametric tests against trend,
+// Econometrica 13, 1945; M. G. Kendall, Rank Correlation Methods, 4th ed., 1975).
+func MannKendall(y []int64) (s, variance, p float64) {
 	n := len(y)
 	for i := range y {
 		for j := i + 1; j < n; j++ {
@@ -67,9 +76,10 @@ func exact(n, s int) float64 {
 	return sum / total
 }
 
-// theilSen gives the median of the slopes of all pairs with different x, and its 95% interval
-// after Sen, for a variance of S.
-func theilSen(x, y []int64, variance float64) (slope, low, high float64) {
+// TheilSen gives the median of the slopes of all pairs with different x, and its 95% interval for a
+// variance of S (P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63,
+// 1968). Up to 29% of the values may be anything without moving it far.
+func TheilSen(x, y []int64, variance float64) (slope, low, high float64) {
 	var all []float64
 	for i := range x {
 		for j := i + 1; j < len(x); j++ {
