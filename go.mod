@@ -1,4 +1,4 @@
-module snapana
+module github.com/snapana/snapana
 
 go 1.26.0
 

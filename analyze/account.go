@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"snapana/analyze/device/ledger"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Account is all memory of a device at the end of a snapshot: the driver's or the recorder's

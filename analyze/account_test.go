@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"snapana/analyze"
-	"snapana/analyze/device/ledger"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
-	"snapana/snapshot/memstats"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 const (

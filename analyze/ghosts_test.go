@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 // TestGhosts tells leaks from what only looks like one, in programs that ran with a real

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"snapana/analyze/host/pinned"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // pinHost adds the pinned host memory and what there is to say of it: behind the finding on which the

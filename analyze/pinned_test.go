@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/verdict"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
 )
 
 func notes(r *analyze.Result) string {

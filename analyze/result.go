@@ -1,19 +1,19 @@
 package analyze
 
 import (
-	"snapana/analyze/attribution"
-	"snapana/analyze/category"
-	"snapana/analyze/churn"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/ghost"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/host/pinned"
-	"snapana/analyze/oom"
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/analyze/verdict"
-	"snapana/analyze/whatif"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/churn"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Result is everything that a report shows about one snapshot. Slices are in a fixed order,

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
 )
 
 const shared = "../../shared"

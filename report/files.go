@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"sync"
 
-	"snapana/analyze"
-	"snapana/report/html"
-	"snapana/report/json"
-	"snapana/report/plot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/html"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/plot"
 )
 
 const jsonName = "report.json"

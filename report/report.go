@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"snapana/analyze"
+	"github.com/snapana/snapana/analyze"
 )
 
 // ErrNotReport says that a folder holds something else than a report, which WriteDir then

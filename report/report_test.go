@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/report/html"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/html"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func names(t *testing.T, dir string) []string {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"snapana/fixtures/hostile"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/fixtures/hostile"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // most is how many bytes the refusal of a hostile file may allocate.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"snapana/snapshot/columns"
-	"snapana/snapshot/pickle"
+	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/pickle"
 )
 
 // Options steer Open and Read. The zero value is usable.

@@ -13,10 +13,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
-	"snapana/fixtures/build"
-	"snapana/fixtures/hostile"
-	"snapana/fixtures/pickler"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/hostile"
+	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // pocket is a writer that fails when too much comes.

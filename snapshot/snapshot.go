@@ -1,6 +1,6 @@
 package snapshot
 
-import "snapana/snapshot/columns"
+import "github.com/snapana/snapana/snapshot/columns"
 
 // The model, re-exported so that users of this package need no other.
 type (

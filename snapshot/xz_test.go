@@ -10,7 +10,7 @@ import (
 
 	"github.com/ulikunitz/xz"
 
-	"snapana/fixtures/hostile"
+	"github.com/snapana/snapana/fixtures/hostile"
 )
 
 // TestXzGuard passes whole files on unchanged, of several blocks, streams and padding between

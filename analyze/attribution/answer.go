@@ -1,8 +1,8 @@
 package attribution
 
 import (
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Answer is what is live at one moment of one device, and whose it is.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // Moment is a point of a trace: right after Event, which is -1 before the first.

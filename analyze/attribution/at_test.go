@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
 )
 
 // program has the events 0 to 7: a segment and a block at first, the same after 1 ms, and two

@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Group is the live memory that one stack allocated.

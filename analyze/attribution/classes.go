@@ -1,8 +1,8 @@
 package attribution
 
 import (
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // class is all blocks with one stack and one forward traceback: what is worked out from

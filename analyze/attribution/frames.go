@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Site is the frame that a stack stands for: the innermost one of the user's own code, or

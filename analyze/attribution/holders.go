@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Sum is a number of live blocks.

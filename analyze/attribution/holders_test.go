@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/snapshot"
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // mixed allocates in every way that groups tell apart; recording begins after the first block.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // modulePath names the nn.Module calls that a stack lies in, outermost first. Stacks have no

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // place is the code that a group of blocks stands for.

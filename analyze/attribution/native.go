@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 var (

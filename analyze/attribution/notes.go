@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Note is what torch recorded beside the stacks of some of a row's blocks.

@@ -1,6 +1,6 @@
 package attribution
 
-import "snapana/snapshot"
+import "github.com/snapana/snapana/snapshot"
 
 // Origin is where the code of a frame comes from, in rising order of interest.
 type Origin = origin

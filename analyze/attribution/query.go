@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Kind is what live blocks are grouped by.

@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"testing"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 var snapshotFile = flag.String("snapshot", "", "`file` for benchmarks")

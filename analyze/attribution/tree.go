@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Node is live memory by call path: everything that was allocated in a call or below it.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/attribution"
-	"snapana/fixtures/build"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/fixtures/build"
 )
 
 // lines writes a tree with a node a line, indented, with bytes and self in MiB.

@@ -1,6 +1,6 @@
 package attribution
 
-import "snapana/snapshot"
+import "github.com/snapana/snapana/snapshot"
 
 // visible lists the frames of a stack that are worth a line, innermost first. All are without
 // the filter; with it, those of the interpreter and the dispatcher are left out, and C++

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/category"
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // sums are the requested bytes by category of the state after an event.

@@ -3,9 +3,9 @@ package category
 import (
 	"sort"
 
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // soon is how many allocations may pass before a temporary block is freed.

@@ -3,7 +3,7 @@ package category
 import (
 	"strings"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // origin is the part of a program that a stack belongs to.

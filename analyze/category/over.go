@@ -3,7 +3,7 @@ package category
 import (
 	"sort"
 
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // Sample is what the active memory is for right after Event, the one of the events First to

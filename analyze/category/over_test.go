@@ -3,11 +3,11 @@ package category_test
 import (
 	"testing"
 
-	"snapana/analyze/category"
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 // TestOver holds that samples tile the trace, close to the sums of their moments, and have the

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Rule puts the memory of matching stacks into a category.

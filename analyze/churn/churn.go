@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Within is how many events of the trace may pass before a free for an allocation to count as

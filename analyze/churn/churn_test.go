@@ -3,10 +3,10 @@ package churn_test
 import (
 	"testing"
 
-	"snapana/analyze/churn"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze/churn"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 func TestMeasure(t *testing.T) {

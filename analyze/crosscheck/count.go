@@ -3,9 +3,9 @@ package crosscheck
 import (
 	"strings"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // tally is one counter of torch: c10/core/Allocator.h, struct Stat.

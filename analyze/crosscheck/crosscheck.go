@@ -7,10 +7,10 @@ package crosscheck
 import (
 	"fmt"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/snapshot"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // Verdict is how two figures of one counter compare.

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/crosscheck"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // samples reads a file of counters.

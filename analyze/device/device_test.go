@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device"
 )
 
 // The machine decides which of the outcomes it is; none may end the process.

@@ -11,7 +11,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // library is go-nvml's mock of a driver with one device, without the functions

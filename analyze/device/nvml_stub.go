@@ -5,7 +5,7 @@ package device
 import (
 	"io/fs"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Driver cannot be had in this build.

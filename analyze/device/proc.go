@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // initialNamespace is the namespace of the machine's process numbers, those that the driver

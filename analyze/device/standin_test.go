@@ -13,9 +13,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"snapana/analyze/device"
-	"snapana/fixtures/standin"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/fixtures/standin"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // TestMain is also a program that prints one reading as JSON, to be run with a stand-in for the

@@ -3,7 +3,7 @@ package device
 import (
 	"slices"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Above is the nearest ancestor of a process among those in a list, as an index, -1 when none is

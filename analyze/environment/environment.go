@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"snapana/analyze/units"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Comparison is two environments side by side.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/environment"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func file(name string, env map[string]any, samples ...sidecar.Sample) *sidecar.File {

@@ -40,8 +40,8 @@
 package fragmentation
 
 import (
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Report is the free memory of one device at one moment, in bytes.

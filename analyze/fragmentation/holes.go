@@ -1,8 +1,8 @@
 package fragmentation
 
 import (
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Class is what keeps free memory from being used; see the package's documentation.

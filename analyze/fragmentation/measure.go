@@ -5,9 +5,9 @@ import (
 	"math/bits"
 	"slices"
 
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Measure sums up the free memory of a state. Free blocks are exactly the holes between live

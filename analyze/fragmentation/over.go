@@ -1,8 +1,8 @@
 package fragmentation
 
 import (
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Sample is the free memory of a device right after one event.

@@ -3,10 +3,10 @@ package fragmentation_test
 import (
 	"testing"
 
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 // TestOver holds that each sample closes, and that the last is the end.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Plan is which live blocks to free so that a request can be served.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Step is one stack whose blocks are all freed, after those of the steps before it.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sort"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Settled are long-lived blocks that stay in segments through which other, short-lived and larger

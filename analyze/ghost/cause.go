@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze/attribution"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Kind is what probably keeps the memory.

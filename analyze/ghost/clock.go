@@ -3,8 +3,8 @@ package ghost
 import (
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // clock answers whether the program began a new lap of an outer loop between two allocations.

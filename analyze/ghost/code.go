@@ -3,8 +3,8 @@ package ghost
 import (
 	"strings"
 
-	"snapana/analyze/attribution"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // code knows what kind of code frames and stacks are of. Frames have no module and no class

@@ -29,9 +29,9 @@ import (
 	"maps"
 	"slices"
 
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // MinLaps is the number of laps that must each have left survivors.

@@ -3,8 +3,8 @@ package ghost
 import (
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // The limits of step 3.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // join makes one finding of the stacks that grow in the same loop.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Late is memory of many steps that was given back at once, again and again, at places of the

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // OneOff is memory of one stack that was allocated in the trace and lives at its end, and that

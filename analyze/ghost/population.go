@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sort"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // population is what one stack allocated up to the horizon: who was born in which lap, and who

@@ -3,7 +3,7 @@ package ghost
 import (
 	"math"
 
-	"snapana/analyze/trend"
+	"github.com/snapana/snapana/analyze/trend"
 )
 
 // maxPoints bounds the series that trends are computed of: pairs grow with its square.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"snapana/analyze/series"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Host is the status of findings about the machine's memory.

@@ -11,9 +11,9 @@
 package host
 
 import (
-	"snapana/analyze/series"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Status is the one-word outcome for a process.

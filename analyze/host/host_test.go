@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/host"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // programs are those of fixtures/host, and what is to be said of them: the findings that matter,

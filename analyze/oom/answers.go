@@ -3,7 +3,7 @@ package oom
 import (
 	"fmt"
 
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // Fits answers whether a request would have been served.

@@ -1,6 +1,6 @@
 package oom
 
-import "snapana/analyze/allocator"
+import "github.com/snapana/snapana/analyze/allocator"
 
 // cause judges by arithmetic, the surest first.
 func (r *Report) cause(e *Evidence) Cause {

@@ -13,12 +13,12 @@
 package oom
 
 import (
-	"snapana/analyze/allocator"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/ghost"
-	"snapana/analyze/timeline"
-	"snapana/analyze/whatif"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Cause is why a request failed.

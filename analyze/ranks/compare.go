@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 // Comparison puts the ranks of a run side by side.

@@ -1,9 +1,9 @@
 package ranks
 
 import (
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 // Rank is what is kept of one snapshot. Sizes are bytes.

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/ranks"
-	"snapana/analyze/verdict"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/ranks"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 const mib = 1 << 20

@@ -3,7 +3,7 @@ package series
 import (
 	"slices"
 
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // The counters that are kept, by their names in memory_stats.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 // Status is the one-word outcome for a device.

@@ -1,8 +1,8 @@
 package series
 
 import (
-	"snapana/snapshot/memstats/dump"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Recording judges the counters in the samples of a recorder's file.

@@ -4,11 +4,11 @@ import (
 	"io"
 	"slices"
 
-	"snapana/analyze/crosscheck"
-	"snapana/analyze/timeline"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // Report is what the files of one call show.

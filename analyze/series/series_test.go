@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/series"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 const mib = 1 << 20

@@ -3,7 +3,7 @@ package series
 import (
 	"slices"
 
-	"snapana/analyze/trend"
+	"github.com/snapana/snapana/analyze/trend"
 )
 
 // Shape is how a counter runs.

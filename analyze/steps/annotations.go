@@ -5,8 +5,8 @@ import (
 	"sort"
 	"strings"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // named are steps that the program named.

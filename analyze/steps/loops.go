@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // loop is a loop that was seen in the stacks.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // MinSteps is the smallest number of steps that is called a loop.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // TestCorpus finds the number of steps of real programs, which sampled memory_stats once in

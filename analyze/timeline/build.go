@@ -1,8 +1,8 @@
 package timeline
 
 import (
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Build rebuilds the history of one device ordinal. It never fails: what does not add up is

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 const mib = 1 << 20

@@ -1,6 +1,6 @@
 package timeline
 
-import "snapana/snapshot"
+import "github.com/snapana/snapana/snapshot"
 
 // layout is the allocator's view of reserved memory: per range a ring of blocks by address,
 // which tile it, live or free. Free neighbours are always merged (free_block).

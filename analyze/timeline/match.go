@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // match pairs allocations with frees and fills t.Lives, but for the rounded sizes of blocks

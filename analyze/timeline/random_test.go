@@ -3,9 +3,9 @@ package timeline_test
 import (
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 // TestRandom holds that random programs are rebuilt exactly: the state before the trace, the

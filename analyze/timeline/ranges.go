@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sort"
 
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // ranges are disjoint reserved ranges by address.

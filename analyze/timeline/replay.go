@@ -3,8 +3,8 @@ package timeline
 import (
 	"slices"
 
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 const (

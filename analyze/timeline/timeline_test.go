@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 var snapshotFile = flag.String("snapshot", "", "`file` for BenchmarkBuild")

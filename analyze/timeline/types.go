@@ -1,6 +1,6 @@
 package timeline
 
-import "snapana/snapshot"
+import "github.com/snapana/snapana/snapshot"
 
 // Timeline is the exact history of one device's memory.
 type Timeline struct {

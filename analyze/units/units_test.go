@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 func TestBytes(t *testing.T) {

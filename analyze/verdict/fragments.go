@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/analyze/whatif"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // defragment is the advice against pieces.

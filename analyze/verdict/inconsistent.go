@@ -3,7 +3,7 @@ package verdict
 import (
 	"fmt"
 
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // inconsistent reports files whose parts contradict each other.

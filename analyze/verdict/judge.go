@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"slices"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/ghost"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/oom"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/analyze/whatif"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Evidence is what is known about one device.

@@ -3,9 +3,9 @@ package verdict
 import (
 	"fmt"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/oom"
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // outOfMemory puts the last request that failed into words.

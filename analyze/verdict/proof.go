@@ -3,10 +3,10 @@ package verdict
 import (
 	"fmt"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/ghost"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // prove puts what the recorder saw in the process into a finding on a growth: who holds the

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/verdict"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 const (

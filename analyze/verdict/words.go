@@ -3,8 +3,8 @@ package verdict
 import (
 	"fmt"
 
-	"snapana/analyze/attribution"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/snapshot"
 )
 
 func (j *judge) frame(id snapshot.FrameID) string {

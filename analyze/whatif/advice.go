@@ -3,7 +3,7 @@ package whatif
 import (
 	"fmt"
 
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // Advice is the setting that is worth a try.

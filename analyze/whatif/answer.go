@@ -1,8 +1,8 @@
 package whatif
 
 import (
-	"snapana/analyze/attribution"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Schema names the form of an Answer in JSON. It changes when a field changes its meaning or

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/analyze/whatif"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 func ask(t *testing.T, made *build.Snapshot, q whatif.Question) *whatif.Answer {

@@ -4,10 +4,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/whatif"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 // TestBroken replays traces that are broken in many ways, and states too: nothing may fail, and

@@ -1,8 +1,8 @@
 package whatif
 
 import (
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // burst is a run of releases that the program asked for with empty_cache, by its first and last

@@ -1,6 +1,6 @@
 package whatif
 
-import "snapana/analyze/allocator"
+import "github.com/snapana/snapana/analyze/allocator"
 
 // capacityStep is how exactly the smallest capacity is searched: the driver's own granularity.
 const capacityStep = 2 << 20

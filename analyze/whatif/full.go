@@ -3,7 +3,7 @@ package whatif
 import (
 	"math"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // capacity finds the memory that the run could reserve. Where a request failed the driver said

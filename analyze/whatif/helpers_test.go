@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/whatif"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 )
 
 const (

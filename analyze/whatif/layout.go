@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // place is a segment as it lay at some moment, and the rows that live in it.

@@ -1,9 +1,9 @@
 package whatif
 
 import (
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Load makes the program of a timeline and validates it. Where the file does not tell the

@@ -1,9 +1,9 @@
 package whatif
 
 import (
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Program is what a recorded run asked of the allocator of one device. It is immutable, and

@@ -3,7 +3,7 @@ package whatif
 import (
 	"strings"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // reason guesses why the replay and the trace disagree at an operation, from what the file has.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Recorded are the settings of the run as far as the file tells.

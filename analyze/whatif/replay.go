@@ -1,8 +1,8 @@
 package whatif
 
 import (
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // replay is one run of a program on an allocator.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"snapana/analyze/allocator"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Start says what becomes of the blocks from before the trace.

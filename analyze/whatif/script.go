@@ -3,10 +3,10 @@ package whatif
 import (
 	"fmt"
 
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // scripted is an allocator.Driver that does what the trace says: it fails where the trace does

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"sync"
 
-	"snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/allocator"
 )
 
 // Setting is a settings string with what it means.

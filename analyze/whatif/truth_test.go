@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/whatif"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // TestTruth predicts five programs under eight settings each, from a recording under default

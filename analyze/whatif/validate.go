@@ -3,9 +3,9 @@ package whatif
 import (
 	"slices"
 
-	"snapana/analyze/allocator"
-	"snapana/analyze/units"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Validation says how well the replay of a program agrees with its trace.

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/analyze/whatif"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // exact checks that a replay reproduces a trace of at least so many requests to the last block.

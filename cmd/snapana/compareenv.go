@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze/environment"
-	"snapana/report/json"
-	"snapana/report/text"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func newCompareEnv() *cobra.Command {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/report/json"
-	"snapana/report/text"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func newGhosts() *cobra.Command {

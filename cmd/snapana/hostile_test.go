@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
 )
 
 // hostile is a name that tries to break out of every kind of output.

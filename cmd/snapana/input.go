@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"snapana/analyze"
-	"snapana/analyze/category"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // inputFlags are the flags of every command that reads a snapshot.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"snapana/analyze"
-	"snapana/analyze/device"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // readDriver reads the driver's side of a report, now or from a recording.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/term"
 
-	"snapana/report/text"
+	"github.com/snapana/snapana/report/text"
 )
 
 // look says how to print to w: in colours and as wide as it is on a terminal, else plain.

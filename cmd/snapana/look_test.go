@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"snapana/report/text"
+	"github.com/snapana/snapana/report/text"
 )
 
 func TestLook(t *testing.T) {

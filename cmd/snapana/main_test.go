@@ -16,10 +16,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"snapana/analyze/device"
-	"snapana/fixtures/standin"
-	"snapana/snapshot/sidecar"
-	"snapana/snapshot/sidecar/sidecartest"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/fixtures/standin"
+	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar/sidecartest"
 )
 
 var update = flag.Bool("update", false, "write what commands print into the scripts and README.md instead of comparing")

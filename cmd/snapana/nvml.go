@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"snapana/analyze/device"
-	"snapana/analyze/device/ledger"
-	"snapana/report/json"
-	"snapana/report/text"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func newNVML() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func TestScreen(t *testing.T) {

@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/oom"
-	"snapana/analyze/timeline"
-	"snapana/report/json"
-	"snapana/report/text"
-	"snapana/snapshot"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 func newOOM() *cobra.Command {

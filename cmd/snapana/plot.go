@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/category"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/steps"
-	"snapana/analyze/whatif"
-	"snapana/report/plot"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/plot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Bounds on the size of a picture, in pixels, and into how many columns a trace is divided.

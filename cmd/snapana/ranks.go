@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/analyze/ranks"
-	"snapana/report/json"
-	"snapana/report/text"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/ranks"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // maxReaders bounds how many snapshots are in memory at a time.

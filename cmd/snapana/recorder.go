@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"snapana/snapshot/sidecar/recorder"
+	"github.com/snapana/snapana/snapshot/sidecar/recorder"
 )
 
 func newRecorder() *cobra.Command {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/report"
-	"snapana/report/html"
-	"snapana/report/json"
-	"snapana/report/text"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report"
+	"github.com/snapana/snapana/report/html"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
 )
 
 // minPage is what a page without anything to zoom into takes at most.

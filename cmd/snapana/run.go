@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device"
 )
 
 // Exit codes.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/report/json"
+	"github.com/snapana/snapana/report/json"
 )
 
 func newSchema() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	report "snapana/report/json"
+	report "github.com/snapana/snapana/report/json"
 )
 
 // ok runs a command that has to succeed and returns what it prints.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/fragmentation"
-	"snapana/report/plot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/report/plot"
 )
 
 // checkMap refuses what cannot be drawn before anything is read.

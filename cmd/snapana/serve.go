@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/report/serve"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/serve"
 )
 
 func newServe() *cobra.Command {

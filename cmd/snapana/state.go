@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/category"
-	"snapana/analyze/steps"
-	"snapana/analyze/timeline"
-	"snapana/report/json"
-	"snapana/report/plot"
-	"snapana/report/text"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/plot"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
 )
 
 func newState() *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
 )
 
 // TestDevices asks for the state of files with several devices, of which some did nothing.

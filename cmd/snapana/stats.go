@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze/host"
-	"snapana/analyze/series"
-	"snapana/report/json"
-	"snapana/report/plot"
-	"snapana/report/text"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/plot"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func newStats() *cobra.Command {

@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"snapana/analyze"
-	"snapana/report/json"
-	"snapana/report/text"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
 )
 
 func newSummary() *cobra.Command {

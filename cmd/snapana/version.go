@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device"
 )
 
 func newVersion() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"snapana/analyze/whatif"
+	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // contextBytes is what a process usually takes of a device besides its allocator: the CUDA

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"snapana/analyze/units"
-	"snapana/analyze/whatif"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // margin is where text begins that has a label before it, columns how wide a line may be.

@@ -21,11 +21,11 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"snapana/analyze"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/report/html"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/report/html"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // chromium is one browser for all tests; each page is a tab of its own.

@@ -10,11 +10,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"snapana/analyze"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/units"
-	"snapana/analyze/whatif"
-	"snapana/fixtures/build"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/fixtures/build"
 )
 
 // classesAt is what Go measures, in the order of the page.

@@ -1,13 +1,13 @@
-module snapana/report/browsertests
+module github.com/snapana/snapana/report/browsertests
 
 go 1.26.0
 
-replace snapana => ../..
+replace github.com/snapana/snapana => ../..
 
 require (
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.1
-	snapana v0.0.0-00010101000000-000000000000
+	github.com/snapana/snapana v0.0.0-00010101000000-000000000000
 )
 
 require (

@@ -13,14 +13,14 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"snapana/analyze"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/units"
-	"snapana/report/html"
-	"snapana/report/internal/view"
-	"snapana/report/serve"
-	"snapana/snapshot"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/html"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/serve"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // recorded are snapshots of which the recorder saw the holders.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/fixtures/build"
-	"snapana/report/internal/bands"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/report/internal/bands"
 )
 
 // programs are snapshots of several kinds.

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/report/internal/bands"
-	"snapana/report/serve"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/report/internal/bands"
+	"github.com/snapana/snapana/report/serve"
 )
 
 // A page that leaves most of a trace out asks its server where one zooms in. Then every column

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build"
 )
 
 // moves are zooms and pans of a device's view v, from the whole trace down to a thousandth.

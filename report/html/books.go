@@ -3,12 +3,12 @@ package html
 import (
 	"fmt"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/churn"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/churn"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // books lists what was checked, and how often it was wrong.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"html/template"
 
-	"snapana/analyze/units"
-	"snapana/report/internal/detail"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/detail"
 )
 
 // The script is made of the TypeScript in ui, and kept so that a build needs no tool.

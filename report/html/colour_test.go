@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/category"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // The sheet has the colours of view, on light and on dark ground.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // depth bounds how much of a device the page shows.

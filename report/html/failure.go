@@ -3,10 +3,10 @@ package html
 import (
 	"fmt"
 
-	"snapana/analyze"
-	"snapana/analyze/oom"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // failureView answers in which circumstances the request that failed would have been served.

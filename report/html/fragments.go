@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // fragments shows the ledger reserved = active + releasable + split of each moment, and what

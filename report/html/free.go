@@ -3,8 +3,8 @@ package html
 import (
 	"html/template"
 
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // freeView draws what is reserved and not allocated over the trace, by what keeps it from use.

@@ -7,10 +7,10 @@ import (
 	"html/template"
 	"io"
 
-	"snapana/analyze"
-	"snapana/analyze/units"
-	"snapana/report/internal/detail"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/detail"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 //go:embed page.tmpl

@@ -3,9 +3,9 @@ package html
 import (
 	_ "embed"
 
-	"snapana/analyze"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 //go:embed ledger.tmpl

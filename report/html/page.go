@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // page is what page.tmpl shows. All texts are plain: one line without control characters.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"html/template"
 
-	"snapana/analyze/host/pinned"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 //go:embed pinned.tmpl

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/fixtures/build"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func TestPinned(t *testing.T) {

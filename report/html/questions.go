@@ -1,6 +1,6 @@
 package html
 
-import "snapana/analyze"
+import "github.com/snapana/snapana/analyze"
 
 // question is what a reader may want to know, with the place of its answer.
 type question struct{ ID, Text string }

@@ -6,9 +6,9 @@ import (
 	"html/template"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // segmentMap shows the segments of one moment, largest first.

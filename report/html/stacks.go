@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // stackTable says whose memory is live at one moment. Its rows sum to the total.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"snapana/analyze/steps"
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // stepView shows the program's steps: what each reached, and what it left.

@@ -5,9 +5,9 @@ import (
 	"html/template"
 	"slices"
 
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // chart is the timeline of one device. Lines and areas are SVG; the texts around them are

@@ -3,11 +3,11 @@ package html
 import (
 	"fmt"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/category"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // uses shows what the active bytes of a moment are for.

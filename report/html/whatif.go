@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"html/template"
 
-	"snapana/analyze/units"
-	"snapana/analyze/whatif"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // whatIf shows what other allocator settings would have done.

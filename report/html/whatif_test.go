@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/whatif"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func TestWhatIf(t *testing.T) {

@@ -1,8 +1,8 @@
 package json
 
 import (
-	"snapana/analyze"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 type account struct {

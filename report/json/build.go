@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 
-	"snapana/analyze"
-	"snapana/analyze/category"
-	frag "snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	frag "github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 func build(r *analyze.Result) *report {

@@ -3,7 +3,7 @@ package json
 import (
 	"io"
 
-	"snapana/analyze/environment"
+	"github.com/snapana/snapana/analyze/environment"
 )
 
 // EnvironmentSchema is the value of "schema" in what WriteEnvironments writes; see SCHEMA.md.

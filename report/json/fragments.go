@@ -1,11 +1,11 @@
 package json
 
 import (
-	"snapana/analyze"
-	frag "snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	frag "github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // buildFree keeps the groups of samples that have several.

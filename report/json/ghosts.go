@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"io"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // GhostsSchema is the value of "schema" in what WriteGhosts writes; see SCHEMA.md.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func ghosts(t *testing.T, r *analyze.Result) []byte {

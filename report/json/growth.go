@@ -1,9 +1,9 @@
 package json
 
 import (
-	"snapana/analyze/attribution"
-	"snapana/analyze/ghost"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // maxGrowthStacks bounds the stacks of a growth; their number is told.

@@ -1,9 +1,9 @@
 package json
 
 import (
-	"snapana/analyze/host"
-	"snapana/analyze/series"
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 type statsHost struct {

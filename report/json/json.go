@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"snapana/analyze"
+	"github.com/snapana/snapana/analyze"
 )
 
 // Schema is the value of the field "schema". It changes when a field changes its meaning or

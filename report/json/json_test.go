@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	made "snapana/fixtures/build"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze"
+	made "github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func write(t *testing.T, r *analyze.Result) []byte {

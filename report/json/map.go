@@ -3,10 +3,10 @@ package json
 import (
 	"fmt"
 
-	"snapana/analyze/attribution"
-	frag "snapana/analyze/fragmentation"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	frag "github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // maxMapBlocks bounds the blocks and the holes of a map each.

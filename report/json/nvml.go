@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"io"
 
-	"snapana/analyze/verdict"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // NVMLSchema is the value of "schema" in what WriteNVML writes; see SCHEMA.md.

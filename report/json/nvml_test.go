@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"snapana/analyze/device/ledger"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func TestNVML(t *testing.T) {

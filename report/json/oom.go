@@ -3,8 +3,8 @@ package json
 import (
 	"io"
 
-	"snapana/analyze/oom"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // OOMSchema is the value of "schema" in what WriteOOM writes; see SCHEMA.md.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/report/internal/sample"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 const oomLog = `[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 1 has a total capacity of 1024.00 MiB of which 8.00 MiB is free. Including non-PyTorch memory, this process has 900.00 MiB memory in use. Process 7 has 17179869184.00 GiB memory in use. 1000.00 MiB allowed; Of the allocated memory 700.00 MiB is allocated by PyTorch, with 1.00 MiB allocated in private pools (e.g., CUDA Graphs), and 100.00 MiB is reserved by PyTorch but unallocated.

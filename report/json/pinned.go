@@ -3,10 +3,10 @@ package json
 import (
 	"fmt"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/host/pinned"
-	"snapana/analyze/timeline"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 type pinnedMemory struct {

@@ -3,7 +3,7 @@ package json
 import (
 	"io"
 
-	"snapana/analyze/ranks"
+	"github.com/snapana/snapana/analyze/ranks"
 )
 
 // RanksSchema is the value of "schema" in what WriteRanks writes; see SCHEMA.md.

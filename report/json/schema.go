@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze/whatif"
+	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // document is one kind of JSON that snapana writes.

@@ -3,8 +3,8 @@ package json
 import (
 	"io"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // StateSchema is the value of "schema" in what WriteState writes; see Schema.

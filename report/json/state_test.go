@@ -5,12 +5,12 @@ import (
 	"regexp"
 	"testing"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	fixture "snapana/fixtures/build"
-	"snapana/fixtures/pickler"
-	"snapana/report/internal/sample"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	fixture "github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/snapshot"
 )
 
 const mib = 1 << 20

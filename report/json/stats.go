@@ -3,11 +3,11 @@ package json
 import (
 	"io"
 
-	"snapana/analyze/crosscheck"
-	"snapana/analyze/host"
-	"snapana/analyze/series"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // StatsSchema is the value of "schema" in what WriteStats writes; see SCHEMA.md.

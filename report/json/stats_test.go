@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"snapana/analyze/series"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func writeStats(t *testing.T, r *series.Report) []byte {

@@ -1,10 +1,10 @@
 package json
 
 import (
-	"snapana/analyze/attribution"
-	"snapana/analyze/churn"
-	"snapana/analyze/steps"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/churn"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Bounds on lists; totals tell of the rest.

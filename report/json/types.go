@@ -1,11 +1,11 @@
 package json
 
 import (
-	"snapana/analyze"
-	frag "snapana/analyze/fragmentation"
-	"snapana/analyze/oom"
-	"snapana/analyze/timeline"
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze"
+	frag "github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 // The types below are the schema; SCHEMA.md says what each field means.

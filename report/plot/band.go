@@ -5,7 +5,7 @@ import (
 	"image/color"
 	"math"
 
-	"snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/fragmentation"
 )
 
 // Sizes of what a band shows of pieces, in pixels.

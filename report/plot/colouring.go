@@ -5,12 +5,12 @@ import (
 	"image/color"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/category"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // numRanks is how many that hold the most have a colour of their own. They have the rows of

@@ -6,8 +6,8 @@ import (
 	"image/color"
 	"strings"
 
-	"snapana/analyze/fragmentation"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // hatch is how free memory of a class looks: a ground, and lines on it that rise (1), fall (-1) or

@@ -15,8 +15,8 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
-	"snapana/analyze"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // A page is laid out 1600 units wide, whatever its width in pixels, and is meant to be read

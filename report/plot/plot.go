@@ -9,8 +9,8 @@ import (
 	"io"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // Plot is one picture.

@@ -17,11 +17,11 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/timeline"
-	"snapana/analyze/whatif"
-	"snapana/report/internal/sample"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // keep names a folder that gets the pictures, for a look at them.

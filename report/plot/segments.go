@@ -6,11 +6,11 @@ import (
 	"image"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // Sizes of the map of segments, in pixels.

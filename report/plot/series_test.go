@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/series"
-	"snapana/report/internal/sample"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // TestSeries draws counters as PNG and as SVG.

@@ -7,10 +7,10 @@ import (
 	"image/color"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // maxBars is the number of stacks with bars of their own; the others are summed.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 // elements are all that a picture may consist of: nothing that runs or refers elsewhere.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/image/font/sfnt"
 	"gonum.org/v1/plot/font"
 
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // clean makes a text fit to be drawn. The font has Latin, Greek and Cyrillic letters; letters

@@ -6,10 +6,10 @@ import (
 	"image/color"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/units"
-	"snapana/analyze/whatif"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // maxSettings is the number of settings with bars of their own.

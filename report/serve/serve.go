@@ -21,9 +21,9 @@ import (
 	"strings"
 	"time"
 
-	"snapana/analyze"
-	"snapana/report/html"
-	"snapana/report/internal/detail"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/html"
+	"github.com/snapana/snapana/report/internal/detail"
 )
 
 // DefaultBytes bounds the page. Nobody mails it, so it may have more than a report.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"snapana/analyze"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/report/serve"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/report/serve"
 )
 
 // start serves a small trace and gives the address of its page.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // notes says in at most n lines how far the figures can be trusted: problems first, then

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 // fullest returns first and the devices with the most reserved memory at their peak, n in

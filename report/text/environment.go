@@ -6,9 +6,9 @@ import (
 	"io"
 	"slices"
 
-	"snapana/analyze/environment"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // Environments prints two environments side by side: what differs, or with all everything.

@@ -3,9 +3,9 @@ package text
 import (
 	"fmt"
 
-	"snapana/analyze/oom"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // fits answers in a table in which circumstances the request that failed would have been served.

@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // GhostOptions choose what is printed of the holders of memory.

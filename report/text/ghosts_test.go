@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"snapana/analyze"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func ghostsOf(t *testing.T, r *analyze.Result, o GhostOptions) string {

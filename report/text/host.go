@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/analyze/host"
-	"snapana/analyze/series"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 var hostNames = []struct{ series, name string }{

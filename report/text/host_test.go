@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"snapana/analyze/environment"
-	"snapana/analyze/host"
-	"snapana/analyze/series"
-	"snapana/report/internal/sample"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func recording(t *testing.T, name string) *sidecar.File {

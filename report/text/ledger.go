@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 
-	"snapana/analyze"
-	"snapana/analyze/device/ledger"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // Accounts prints where the memory of each device is, from its total to PyTorch's blocks, or why

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"snapana/analyze"
-	"snapana/analyze/device/ledger"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/report/internal/sample"
-	"snapana/report/text"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/text"
 )
 
 func TestLedger(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/host"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // Bounds on a summary in Markdown: its lines, and the texts in it.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func TestProse(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"snapana/analyze/device"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // NVMLOptions choose how a reading is printed.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"snapana/analyze/device"
-	"snapana/analyze/device/ledger"
-	"snapana/report/internal/sample"
-	"snapana/report/text"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {

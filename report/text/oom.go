@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"snapana/analyze/oom"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // OOMOptions choose what is printed of a log's messages.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"snapana/report/internal/sample"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 func oomReport(t *testing.T, text string, events ...memstats.Event) *memstats.Report {

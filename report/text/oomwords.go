@@ -3,10 +3,10 @@ package text
 import (
 	"fmt"
 
-	"snapana/analyze/oom"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // explanation is a message's cause in words.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/host/pinned"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // pinned says in at most three lines what pinned host memory there is and who holds it, or in one

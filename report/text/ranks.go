@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"snapana/analyze/ranks"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/ranks"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // maxRanks is how many ranks are listed unless all are asked for.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // StateOptions choose what is printed of a state.

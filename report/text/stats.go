@@ -5,13 +5,13 @@ import (
 	"io"
 	"strings"
 
-	"snapana/analyze/crosscheck"
-	"snapana/analyze/host"
-	"snapana/analyze/series"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // StatsOptions choose what is printed of memory counters.

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"snapana/analyze/series"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func TestStats(t *testing.T) {

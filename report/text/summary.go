@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // Summary prints facts about a file and its devices, without a judgement, in about 30 lines.

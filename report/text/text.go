@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 // Bounds on the width of lines, in columns: tables need the least, and prose is hard to read

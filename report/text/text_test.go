@@ -8,10 +8,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"snapana/analyze"
-	"snapana/analyze/verdict"
-	"snapana/fixtures/build"
-	"snapana/report/internal/sample"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func render(t *testing.T, f func(io.Writer) error) string {

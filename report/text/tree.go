@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 const (

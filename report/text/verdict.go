@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/host"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.

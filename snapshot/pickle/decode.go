@@ -6,7 +6,7 @@ import (
 	"io"
 	"math"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // Decode reads one pickle from r. It never runs code: opcodes that would are refused with

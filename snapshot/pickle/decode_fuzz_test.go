@@ -9,11 +9,11 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"snapana/fixtures/build"
-	"snapana/fixtures/hostile"
-	"snapana/fixtures/pickler"
-	"snapana/snapshot/columns"
-	"snapana/snapshot/pickle"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/hostile"
+	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/pickle"
 )
 
 // classes are those of which every rejection must be one.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/snapshot/columns"
-	"snapana/snapshot/pickle"
+	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/pickle"
 )
 
 var snapshotFile = flag.String("snapshot", "", "plain pickle to benchmark with, instead of a bundled one")

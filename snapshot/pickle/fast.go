@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // Nearly all bytes of a snapshot are trace events, and half of those are references to

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // fault is an error before its place in the file is known.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // finish makes the snapshot from the one value that is left on the stack.

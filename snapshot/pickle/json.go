@@ -6,7 +6,7 @@ import (
 	"io"
 	"math"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // DecodeJSON reads the same schema from JSON text, by driving the machine as a pickle would.

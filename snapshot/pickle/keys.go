@@ -1,6 +1,6 @@
 package pickle
 
-import "snapana/snapshot/columns"
+import "github.com/snapana/snapana/snapshot/columns"
 
 // The vocabulary of the format is interned first, in this order, so that a key's string id
 // is its constant here. Keys come first: their ids index bit masks.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/fixtures/build"
-	"snapana/fixtures/pickler"
-	"snapana/snapshot/columns"
-	"snapana/snapshot/pickle"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/pickle"
 )
 
 // dialects are the ways to write a snapshot.

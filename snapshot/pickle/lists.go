@@ -1,7 +1,7 @@
 package pickle
 
 import (
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // join merges a row on top of the stack with the run of its predecessors right below it.

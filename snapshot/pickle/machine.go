@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"math"
 	"strconv"
 
-	"snapana/snapshot/columns"
-	data "snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/columns"
+	data "github.com/snapana/snapana/snapshot/plain"
 )
 
 // DecodePlain reads one pickle of plain data, such as a memory_stats dump, with the machine that

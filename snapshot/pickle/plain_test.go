@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/snapshot/columns"
-	data "snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/columns"
+	data "github.com/snapana/snapana/snapshot/plain"
 )
 
 // TestDecodePlain reads data that is no snapshot.

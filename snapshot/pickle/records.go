@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // snapshotRec is a dict with segments or device_traces.

@@ -10,7 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // Msgpack reads a sequence of MessagePack values, one right after the other.

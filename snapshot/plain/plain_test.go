@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // words writes a value in one line.

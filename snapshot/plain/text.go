@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // Text reads a sequence of values from JSON or from what Python prints. encoding/json is not

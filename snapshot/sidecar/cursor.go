@@ -11,7 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // cursor decodes one record that scan has measured. The first error sticks, and everything

@@ -3,7 +3,7 @@ package sidecar
 import (
 	"errors"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // File is what a .snapana file holds. It is immutable.

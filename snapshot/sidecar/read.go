@@ -11,7 +11,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
-	"snapana/snapshot"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Options steer Open and Read. The zero value is usable.

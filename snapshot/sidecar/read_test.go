@@ -13,9 +13,9 @@ import (
 	"testing/iotest"
 	"time"
 
-	"snapana/snapshot"
-	"snapana/snapshot/sidecar"
-	. "snapana/snapshot/sidecar/sidecartest"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
+	. "github.com/snapana/snapana/snapshot/sidecar/sidecartest"
 )
 
 // recorded is a file with every record type.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func TestWriterFollowsTheFormat(t *testing.T) {

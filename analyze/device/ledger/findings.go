@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"snapana/analyze/device"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/memstats"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Outside is the status of findings about memory that is not PyTorch's.

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"snapana/analyze/device"
-	"snapana/analyze/device/ledger"
-	"snapana/analyze/verdict"
-	"snapana/snapshot/memstats"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // proc is a process of ann's, started by those in parents.

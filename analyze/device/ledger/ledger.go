@@ -17,10 +17,10 @@ import (
 	"fmt"
 	"time"
 
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/snapshot/memstats"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Rows beside those of an out-of-memory message. The classes of cached memory are those of

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"snapana/analyze/device"
-	"snapana/analyze/device/ledger"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
-	"snapana/snapshot/memstats"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 const (

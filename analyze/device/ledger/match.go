@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze/units"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // part is a device, or an instance of one, with the processes in it.

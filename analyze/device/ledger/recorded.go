@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Recorded finds in a recording what belongs to a snapshot of one of its programs, by the

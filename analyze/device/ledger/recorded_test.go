@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"snapana/analyze/device/ledger"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // recording is that of process 101 of reading, with a sample and a reading for each second, and a

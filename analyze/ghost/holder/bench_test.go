@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot/sidecar"
-	. "snapana/snapshot/sidecar/sidecartest"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot/sidecar"
+	. "github.com/snapana/snapana/snapshot/sidecar/sidecartest"
 )
 
 // A hundred thousand objects: a list of losses, each with a deep graph that keeps activations.

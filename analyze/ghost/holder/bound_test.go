@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/verdict"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
-	. "snapana/snapshot/sidecar/sidecartest"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
+	. "github.com/snapana/snapana/snapshot/sidecar/sidecartest"
 )
 
 // grown is a snapshot in which a loop leaves blocks of 1 MiB, at one site of train.py for each

@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"snapana/snapshot"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Choose finds in a recorder's file what was seen at the moment of a snapshot, and joins it.

@@ -1,6 +1,6 @@
 package holder
 
-import "snapana/snapshot/sidecar"
+import "github.com/snapana/snapana/snapshot/sidecar"
 
 // compare says what the holders had in the earlier dump.
 func (f *finder) compare(groups []Holder) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze/ghost"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Line is one device of the snapshot.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // graph is a Holders with its memory: nodes are first the objects, then the pieces of memory,

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sort"
 
-	"snapana/analyze/timeline"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Sum counts pieces of memory.

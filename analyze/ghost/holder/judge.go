@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/ghost"
 )
 
 // judge calls a holder a ghost when its memory grows and nothing explains it. A variable of a

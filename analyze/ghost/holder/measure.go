@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"snapana/analyze/ghost"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // life gives the allocation of a piece of memory.

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Kind says what sort of reference keeps memory.

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/verdict"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
-	"snapana/snapshot/sidecar"
-	. "snapana/snapshot/sidecar/sidecartest"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
+	. "github.com/snapana/snapana/snapshot/sidecar/sidecartest"
 )
 
 const mib = 1 << 20

@@ -1,9 +1,9 @@
 package holder
 
 import (
-	"snapana/analyze/ghost"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Result says who holds the memory that is allocated at the end of a snapshot.

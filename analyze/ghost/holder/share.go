@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/ghost"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Share is a growth, or the part of one that a holder has.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/allocator"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 const none = -1

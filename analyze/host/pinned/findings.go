@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/ghost"
-	"snapana/analyze/host"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // The limits of findings, in bytes: below them memory is not worth a word.

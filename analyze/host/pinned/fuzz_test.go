@@ -3,9 +3,9 @@ package pinned_test
 import (
 	"testing"
 
-	"snapana/analyze/host/pinned"
-	"snapana/snapshot"
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // FuzzBuild makes up traces and states that contradict themselves: nothing makes Build fail, and

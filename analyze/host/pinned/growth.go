@@ -3,10 +3,10 @@ package pinned
 import (
 	"slices"
 
-	"snapana/analyze/ghost"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
-	"snapana/snapshot/columns"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // maxClock bounds the events of a GPU that are looked at, the last ones, which take 80 bytes each.

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 	"slices"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // hold says who holds what at the end, and what is cached.

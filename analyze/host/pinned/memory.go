@@ -1,10 +1,10 @@
 package pinned
 
 import (
-	"snapana/analyze/attribution"
-	"snapana/analyze/ghost"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Memory is the history of a process's pinned host memory. All sizes are rounded bytes.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/host/pinned"
-	"snapana/analyze/verdict"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/snapshot"
 )
 
 const mib = 1 << 20

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/report/internal/bands"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/report/internal/bands"
 )
 
 // each runs f on the devices of random programs.

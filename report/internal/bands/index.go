@@ -3,7 +3,7 @@ package bands
 import (
 	"sort"
 
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // blockLen is how many events an entry of the index stands for.

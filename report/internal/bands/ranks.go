@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // rankCount is more than the binary orders of magnitude of bytes times events.

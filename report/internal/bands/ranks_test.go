@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"snapana/analyze/timeline"
-	"snapana/report/internal/bands"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/internal/bands"
 )
 
 // A search finds, once each and in order, lives that are not kept and live in the window: all of

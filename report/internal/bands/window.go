@@ -3,7 +3,7 @@ package bands
 import (
 	"sort"
 
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // Query says what a picture shows.

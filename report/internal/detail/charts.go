@@ -1,8 +1,8 @@
 package detail
 
 import (
-	"snapana/analyze/fragmentation"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 // free writes at most n of the moments at which free memory was measured, where the page cannot

@@ -3,11 +3,11 @@ package detail
 import (
 	"testing"
 
-	"snapana/analyze"
-	"snapana/analyze/fragmentation"
-	"snapana/fixtures/build"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Where lives are left out, free memory is that of fragmentation.Measure at each of the moments,

@@ -1,6 +1,6 @@
 package detail
 
-import "snapana/analyze/timeline"
+import "github.com/snapana/snapana/analyze/timeline"
 
 // Version is raised when a page's script could not read older data.
 const Version = 2

@@ -13,12 +13,12 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"snapana/analyze"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/report/internal/sample"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // unpacked is what a script has after it read the data.

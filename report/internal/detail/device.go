@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/category"
-	"snapana/analyze/units"
-	"snapana/report/internal/bands"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/bands"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // most bounds what one device has in the page.

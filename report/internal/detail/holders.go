@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Holder is what keeps memory at the dump, as the recorder saw it; sums are of all devices. Row 0

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"snapana/analyze"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/timeline"
-	"snapana/report/internal/sample"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
-	"snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // recorded is a fixture of which the recorder saw the holders.

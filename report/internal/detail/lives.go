@@ -3,7 +3,7 @@ package detail
 import (
 	"slices"
 
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // kind is a row of Kinds.

@@ -1,10 +1,10 @@
 package detail
 
 import (
-	"snapana/analyze"
-	"snapana/analyze/category"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Packed is the data of a page.

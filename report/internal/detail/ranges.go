@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"sort"
 
-	"snapana/analyze/timeline"
-	"snapana/report/internal/bands"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/internal/bands"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // piece is a run of reserved addresses from one event to another.

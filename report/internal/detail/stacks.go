@@ -1,9 +1,9 @@
 package detail
 
 import (
-	"snapana/analyze/attribution"
-	"snapana/report/internal/view"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // longest bounds a text, in runes.

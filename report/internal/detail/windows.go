@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"snapana/analyze"
-	"snapana/report/internal/bands"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/internal/bands"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // windowLives bounds a window: a browser takes so many in without a pause. A window that has

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"snapana/analyze"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // window reads a window back.

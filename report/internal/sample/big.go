@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/fragmentation"
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Big is a file with n devices of 80 GiB each in 4000 segments, 80 000 live blocks and 3000

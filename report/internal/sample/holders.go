@@ -1,10 +1,10 @@
 package sample
 
 import (
-	"snapana/analyze"
-	"snapana/analyze/ghost"
-	"snapana/analyze/ghost/holder"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Held is Result with what a recorder saw: two ghosts, one of them with a hostile name, memory

@@ -3,8 +3,8 @@ package sample
 import (
 	"time"
 
-	driver "snapana/analyze/device"
-	"snapana/snapshot/sidecar"
+	driver "github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Reading is one of three devices: one with a trainer, its workers and what others left behind,

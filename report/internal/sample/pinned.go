@@ -3,9 +3,9 @@ package sample
 import (
 	"testing"
 
-	"snapana/analyze"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
 )
 
 // Pinned is the analysis of a made-up run with pinned host memory: one of build.Programs.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/analyze/crosscheck"
-	"snapana/analyze/series"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // Stats is a report on two files of counters, one of them damaged, and on a text of nvidia-smi,

@@ -1,7 +1,7 @@
 package view
 
 import (
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // Check is one way in which a file can contradict itself.

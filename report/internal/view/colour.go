@@ -3,7 +3,7 @@ package view
 import (
 	"image/color"
 
-	"snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/category"
 )
 
 // Colours of the drawn reports, from the palette of Okabe and Ito, which people with the

@@ -1,8 +1,8 @@
 package view
 
 import (
-	"snapana/analyze/timeline"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Reduce merges neighbouring points so that at most n stay. Extremes survive: each merged

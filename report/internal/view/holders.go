@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/ghost/holder"
-	"snapana/analyze/units"
-	"snapana/analyze/verdict"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Holders is who keeps the memory at the end of a snapshot, in words. All texts are plain.

@@ -1,8 +1,8 @@
 package view
 
 import (
-	"snapana/analyze/device/ledger"
-	"snapana/snapshot/memstats"
+	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // LedgerWords name the parts of a device's memory.

@@ -6,11 +6,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/analyze/units"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // DeviceName is what a device is called in every report.

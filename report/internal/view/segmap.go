@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // Class is what a piece of reserved memory is used for.

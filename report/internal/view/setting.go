@@ -1,6 +1,6 @@
 package view
 
-import "snapana/analyze/whatif"
+import "github.com/snapana/snapana/analyze/whatif"
 
 // Setting names a setting that was replayed.
 func Setting(r *whatif.Row) string {

@@ -3,9 +3,9 @@ package view
 import (
 	"strings"
 
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/snapshot"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Sites names the groups, as Site does. Groups that share a site also get the innermost frame

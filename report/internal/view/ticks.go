@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // Tick is one labelled place on an axis.

@@ -1,9 +1,9 @@
 package view
 
 import (
-	"snapana/analyze"
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // Top splits groups into the first n and one that sums the others, so that totals close.

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"snapana/analyze/attribution"
-	"snapana/analyze/timeline"
-	"snapana/fixtures/build"
-	"snapana/fixtures/build/buildtest"
-	"snapana/report/internal/sample"
-	"snapana/report/internal/view"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/report/internal/view"
 )
 
 func labels(ticks []view.Tick) []string {

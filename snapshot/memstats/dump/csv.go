@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/plain"
 )
 
 // header is the first line of a CSV file that is read here.

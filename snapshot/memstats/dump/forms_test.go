@@ -13,9 +13,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/vmihailenco/msgpack/v5"
 
-	"snapana/fixtures/hostile"
-	"snapana/snapshot/columns"
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/fixtures/hostile"
+	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 // collect reads a file and keeps what is in it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/plain"
 )
 
 // role says what a key of a record is for.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"snapana/snapshot"
-	"snapana/snapshot/columns"
-	"snapana/snapshot/pickle"
-	"snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot/pickle"
+	"github.com/snapana/snapana/snapshot/plain"
 )
 
 // Options steer Open. The zero value is usable.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/plain"
 )
 
 // reader is one file on its way to the handler.

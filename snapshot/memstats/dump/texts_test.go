@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
 const (
