@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/memstats"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -24,7 +24,7 @@ const (
 // pinned_segments_oom: 16 GiB, of which 512 MiB are a context.
 func TestAccount(t *testing.T) {
 	dir := filepath.Join("..", "fixtures", "ledger")
-	s, err := snapshot.Open(filepath.Join(dir, "run.pickle.zst"), snapshot.Options{})
+	s, err := load.Open(filepath.Join(dir, "run.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestAccount(t *testing.T) {
 // TestFullWhen says when growing memory fills the device, by what is known of its size.
 func TestFullWhen(t *testing.T) {
 	dir := filepath.Join("..", "fixtures", "holders", "two_leaks")
-	s, err := snapshot.Open(filepath.Join(dir, "snapshot.pickle.zst"), snapshot.Options{})
+	s, err := load.Open(filepath.Join(dir, "snapshot.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 func notes(r *analyze.Result) string {
@@ -44,7 +44,7 @@ func TestPinnedNotes(t *testing.T) {
 		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`:         "missing: Pinned host memory: 1 further lists of events were left out",
 		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: of 1 blocks the file does not say",
 	} {
-		s, err := snapshot.Read(strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json", snapshot.Options{})
+		s, err := load.Read(strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json", load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

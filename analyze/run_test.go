@@ -10,14 +10,14 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 const shared = "../../shared"
 
 func run(t *testing.T, path string) *analyze.Result {
 	t.Helper()
-	s, err := snapshot.Open(path, snapshot.Options{})
+	s, err := load.Open(path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,64 +1,9 @@
 package snapshot
 
-import "github.com/snapana/snapana/snapshot/columns"
-
-// The model, re-exported so that users of this package need no other.
-type (
-	Event        = columns.Event
-	Action       = columns.Action
-	Trace        = columns.Trace
-	Segment      = columns.Segment
-	SegmentKind  = columns.SegmentKind
-	Block        = columns.Block
-	BlockState   = columns.BlockState
-	Frame        = columns.Frame
-	Label        = columns.Label
-	PoolID       = columns.PoolID
-	Annotation   = columns.Annotation
-	Settings     = columns.Settings
-	StringID     = columns.StringID
-	FrameID      = columns.FrameID
-	StackID      = columns.StackID
-	StreamID     = columns.StreamID
-	LabelID      = columns.LabelID
-	UnknownKey   = columns.UnknownKey
-	HistoryEntry = columns.HistoryEntry
-	HostSegment  = columns.HostSegment
-)
-
-const (
-	Alloc             = columns.Alloc
-	FreeRequested     = columns.FreeRequested
-	FreeCompleted     = columns.FreeCompleted
-	SegmentAlloc      = columns.SegmentAlloc
-	SegmentFree       = columns.SegmentFree
-	SegmentMap        = columns.SegmentMap
-	SegmentUnmap      = columns.SegmentUnmap
-	SnapshotTaken     = columns.SnapshotTaken
-	OOM               = columns.OOM
-	Annotate          = columns.Annotate
-	UserDefined       = columns.UserDefined
-	WorkspaceSnapshot = columns.WorkspaceSnapshot
-
-	StateUnknown     = columns.StateUnknown
-	StateAllocated   = columns.StateAllocated
-	StatePendingFree = columns.StatePendingFree
-	StateInactive    = columns.StateInactive
-
-	KindUnknown = columns.KindUnknown
-	KindSmall   = columns.KindSmall
-	KindLarge   = columns.KindLarge
-
-	EmptyStack = columns.EmptyStack
-
-	EventHasSize = columns.EventHasSize
-)
-
-// Snapshot is one decoded snapshot with what is known about the file it came from. It is
-// immutable and may be read from many goroutines.
+// Snapshot is one decoded snapshot with what is known about the file it came from. Sizes are bytes,
+// addresses are virtual addresses of the process that made the dump, times are microseconds since the
+// Unix epoch. It is immutable and may be read from many goroutines.
 type Snapshot struct {
-	columns.Snapshot
-
 	// Name is the file's base name, or "stdin".
 	Name string
 	// Bytes is the size of the decoded pickle (or JSON), after decompression.
@@ -77,6 +22,34 @@ type Snapshot struct {
 	// Partial is set when decoding stopped at a fault and what came before it was kept. A
 	// *FormatError in it has no file name.
 	Partial error
+
+	Shape Shape
+
+	Strings Strings
+	Frames  Frames
+	Stacks  Stacks
+	Streams Streams
+	Labels  Labels
+
+	Segments []Segment
+	Blocks   []Block // of all segments; a Segment names its range
+	History  []HistoryEntry
+
+	// Traces holds one trace per device ordinal. It is nil when the file has no
+	// device_traces at all, and holds empty traces for devices that did nothing.
+	Traces []Trace
+
+	Annotations []Annotation
+	Settings    Settings
+
+	// HostSegments is the pinned host memory at the end, HostTraces its history: as a rule one
+	// trace, since all devices share it. HasHostSegments tells an empty list from none.
+	HostSegments    []HostSegment
+	HasHostSegments bool
+	HostTraces      []Trace
+
+	// Unknown counts the keys that no reader knows, by place; they are never an error.
+	Unknown []UnknownKey
 }
 
 // NumDevices is the number of device ordinals that occur in segments or traces: the highest
@@ -108,3 +81,153 @@ func (s *Snapshot) UsedDevices() []int {
 	}
 	return out
 }
+
+// Shape is the form of the top-level object.
+type Shape uint8
+
+const (
+	ShapeDict     Shape = iota // dict with "segments" (torch 2.0 and later)
+	ShapeList                  // bare list of segments (torch 1.4 to 1.13, or torch.cuda.memory_snapshot())
+	ShapeWrapped               // a snapshot inside a dict of the user's own
+	ShapeNoTraces              // dict with segments only
+)
+
+// Segment is one cudaMalloc'ed range, or one contiguous mapped run of an expandable segment.
+type Segment struct {
+	Address       uint64
+	TotalSize     int64 // reserved bytes
+	AllocatedSize int64 // rounded bytes of active_allocated blocks
+	ActiveSize    int64 // AllocatedSize plus blocks that wait for other streams
+	RequestedSize int64 // requested bytes of active blocks; torch 2.0 and later
+	Pool          PoolID
+	Blocks        Range
+	Stack         StackID
+	Stream        StreamID
+	Device        int32
+	Kind          SegmentKind
+	Expandable    bool
+	Has           SegmentHas
+}
+
+// SegmentHas says which optional keys a segment dict carried.
+type SegmentHas uint8
+
+const (
+	SegmentHasAddress SegmentHas = 1 << iota
+	SegmentHasRequested
+	SegmentHasPool
+	SegmentHasStream
+	SegmentHasExpandable
+	SegmentHasTotals // allocated_size and active_size
+)
+
+// SegmentKind is the BlockPool that a segment serves: requests of at most 1 MiB, or larger ones.
+type SegmentKind uint8
+
+const (
+	KindUnknown SegmentKind = iota
+	KindSmall
+	KindLarge
+)
+
+func (k SegmentKind) String() string {
+	return [...]string{"unknown", "small", "large"}[k]
+}
+
+// PoolID identifies a memory pool: (0,0) is the default pool, (n,0) a pool of a graph
+// capture, (0,n) one from graph_pool_handle or torch.cuda.MemPool.
+type PoolID struct{ A, B int64 }
+
+// Block is a piece of a segment.
+type Block struct {
+	Address   uint64 // torch 2.1 and later; accumulated from the segment before that
+	Size      int64  // rounded bytes
+	Requested int64  // requested bytes; meaningless (stale) for inactive blocks
+	History   Range
+	Stack     StackID
+	State     BlockState
+	Has       BlockHas
+}
+
+// BlockHas says which optional keys a block dict carried.
+type BlockHas uint8
+
+const (
+	BlockHasAddress BlockHas = 1 << iota
+	BlockHasRequested
+	BlockHasHistory
+)
+
+// BlockState is the state of a block at the moment of the dump.
+type BlockState uint8
+
+const (
+	StateUnknown     BlockState = iota
+	StateAllocated              // active_allocated
+	StatePendingFree            // active_pending_free: freed by the program, still used by another stream
+	StateInactive               // inactive: cached, free to be handed out
+)
+
+func (s BlockState) String() string {
+	return [...]string{"unknown", "active_allocated", "active_pending_free", "inactive"}[s]
+}
+
+// Active reports whether the block's bytes count as active: allocated or pending free.
+func (s BlockState) Active() bool { return s == StateAllocated || s == StatePendingFree }
+
+// HistoryEntry is one element of a block's `history` list (torch 1.13 and 2.0 only); the
+// first of a live block's entries is the allocation that lives there.
+type HistoryEntry struct {
+	Address  uint64
+	RealSize int64 // requested bytes
+	Stack    StackID
+}
+
+// Annotation is one edge of a record_function user scope (torch 2.5 and later).
+type Annotation struct {
+	Time   int64
+	Name   StringID
+	Device int32
+	End    bool // false for START, true for END
+}
+
+// HostSegment is one block of pinned host memory (torch 2.13 and later), which is a segment of its
+// own: the host allocator never splits (aten/src/ATen/core/CachingHostAllocator.h).
+type HostSegment struct {
+	Address uint64
+	Size    int64 // rounded bytes
+	Pool    PoolID
+	Stack   StackID
+	State   BlockState
+}
+
+// UnknownKey counts one key that the readers do not know, kept so that a report can name it.
+type UnknownKey struct {
+	Where string // "segment", "block", "event", "frame", "annotation", "snapshot"
+	Key   string
+	Count int64
+}
+
+// Range is a run of rows in another table.
+type Range struct{ Start, Len int32 }
+
+// End is the row after the last.
+func (r Range) End() int32 { return r.Start + r.Len }
+
+// Settings is the allocator_settings dict (torch 2.3 and later).
+type Settings struct {
+	Present bool
+	// Conf is the last settings string seen, PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF.
+	Conf               string
+	MaxSplitSize       int64 // bytes; -1 is unlimited
+	GCThreshold        float64
+	ExpandableSegments bool
+	// Roundup holds roundup_power2_divisions by interval: slot i is for sizes with
+	// floor(log2(size)) = 20+i, slot 0 also for all below; 0 is off.
+	Roundup [16]int64
+	// Values lists every setting in file order, nested keys joined by a dot.
+	Values []Setting
+}
+
+// Setting is one key of allocator_settings with its value as text.
+type Setting struct{ Key, Value string }

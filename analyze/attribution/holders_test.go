@@ -10,7 +10,6 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // mixed allocates in every way that groups tell apart; recording begins after the first block.
@@ -187,13 +186,13 @@ func TestNotes(t *testing.T) {
 	})
 	// What the builder cannot write: FX nodes, and the traceback of a forward call.
 	trace := s.Traces[0]
-	forward := s.Labels.Intern(columns.Label{ForwardFrames: s.Strings.Intern([]byte(
+	forward := s.Labels.Intern(snapshot.Label{ForwardFrames: s.Strings.Intern([]byte(
 		"  File \"/app/train.py\", line 5, in main\n    model(x)\n" +
 			"  File \"" + torch + "nn/modules/module.py\", line 1750, in _call_impl\n    return forward_call(*args)\n" +
 			"  File \"/app/model.py\", line 38, in forward\n    return self.a(x)\n" +
 			"  File \"" + torch + "nn/functional.py\", line 9, in relu\n    return torch.relu(x)\n"))})
 	node := snapshot.Frame{File: s.Strings.Intern([]byte("/tmp/torchinductor_me/x.py")), Name: s.Strings.Intern([]byte("call")), Line: 10}
-	fx := columns.FX{Op: s.Strings.Intern([]byte("call_function")), Name: s.Strings.Intern([]byte("mm_3")), Target: s.Strings.Intern([]byte("aten.mm.default"))}
+	fx := snapshot.FX{Op: s.Strings.Intern([]byte("call_function")), Name: s.Strings.Intern([]byte("mm_3")), Target: s.Strings.Intern([]byte("aten.mm.default"))}
 	compiled := s.Stacks.Intern([]snapshot.FrameID{s.Frames.InternFX(node, fx)})
 	for i := range trace.Len() {
 		switch e := trace.At(i); {

@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // sums are the requested bytes by category of the state after an event.
@@ -40,7 +41,7 @@ func sums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, event int, 
 
 func open(t *testing.T, path string) (*snapshot.Snapshot, *timeline.Timeline) {
 	t.Helper()
-	s, err := snapshot.Open(path, snapshot.Options{})
+	s, err := load.Open(path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

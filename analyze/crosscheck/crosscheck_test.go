@@ -9,7 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
@@ -40,7 +40,7 @@ func TestCorpus(t *testing.T) {
 	for _, path := range dirs {
 		dir := filepath.Dir(path)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			s, err := snapshot.Open(filepath.Join(dir, "snapshot.pickle"), snapshot.Options{})
+			s, err := load.Open(filepath.Join(dir, "snapshot.pickle"), load.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

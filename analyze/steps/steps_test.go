@@ -11,7 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // TestCorpus finds the number of steps of real programs, which sampled memory_stats once in
@@ -27,7 +27,7 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			t.Skip("no corpus here")
 		}
-		s, err := snapshot.Open(filepath.Join(dir, "snapshot.pickle"), snapshot.Options{})
+		s, err := load.Open(filepath.Join(dir, "snapshot.pickle"), load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
-	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot"
 )
 
 const mib = 1 << 20
@@ -156,11 +156,11 @@ func TestCut(t *testing.T) {
 		full := timeline.Build(s, 0)
 		all := s.Traces[0]
 		for n := 10; n < all.Len(); n += 37 {
-			var events columns.Events
+			var events snapshot.Events
 			for i := range n {
 				*events.Next() = *all.At(i)
 			}
-			s.Traces[0] = columns.NewTrace(&events, 0, n)
+			s.Traces[0] = snapshot.NewTrace(&events, 0, n)
 			s.Partial = errors.New("cut")
 			cut := timeline.Build(s, 0)
 			if cut.Checks.Inconsistent() != 0 || cut.Checks.Residual != 0 {

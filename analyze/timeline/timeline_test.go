@@ -9,6 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 var snapshotFile = flag.String("snapshot", "", "`file` for BenchmarkBuild")
@@ -17,7 +18,7 @@ const shared = "../../../shared"
 
 func open(t testing.TB, path string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := snapshot.Open(path, snapshot.Options{})
+	s, err := load.Open(path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 const (
@@ -30,15 +31,15 @@ func glob(t testing.TB, pattern string) []string {
 
 func open(t testing.TB, path string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := snapshot.Open(path, snapshot.Options{})
+	s, err := load.Open(path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// load opens a file and makes the program of its first device.
-func load(t testing.TB, path string) (*whatif.Program, *whatif.Validation) {
+// program opens a file and makes the program of its first device.
+func program(t testing.TB, path string) (*whatif.Program, *whatif.Validation) {
 	t.Helper()
 	s := open(t, path)
 	return whatif.Load(s, timeline.Build(s, 0))

@@ -203,7 +203,7 @@ func TestSmallestCapacity(t *testing.T) {
 
 // TestCurve holds that a curve covers every event once and has the peaks.
 func TestCurve(t *testing.T) {
-	p, _ := load(t, "../../fixtures/healthy.pickle")
+	p, _ := program(t, "../../fixtures/healthy.pickle")
 	for _, points := range []int{1, 7, 500, 100000} {
 		o := run(t, p, "", whatif.Options{Curve: points})
 		next, reserved, allocated := 0, int64(0), int64(0)
@@ -253,7 +253,7 @@ func BenchmarkReplay(b *testing.B) {
 	if !exists(path) {
 		path = "../../fixtures/healthy.pickle"
 	}
-	p, _ := load(b, path)
+	p, _ := program(b, path)
 	for _, conf := range []string{"", "expandable_segments:True", "max_split_size_mb:32,roundup_power2_divisions:8"} {
 		b.Run(conf, func(b *testing.B) {
 			b.ReportAllocs()

@@ -37,7 +37,7 @@ func TestTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range []string{"snapshot.pickle", "snapshot_expandable.pickle"} {
-			p, _ := load(t, filepath.Join(dir, file))
+			p, _ := program(t, filepath.Join(dir, file))
 			for _, want := range truth.Runs {
 				runs++
 				o := run(t, p, want.Conf, whatif.Options{Capacity: truth.Total - truth.Overhead})
@@ -84,7 +84,7 @@ func TestStatistics(t *testing.T) {
 		if err := json.Unmarshal(readFile(t, base+".truth.json"), &truth); err != nil {
 			t.Fatal(err)
 		}
-		p, v := load(t, base+".pickle.gz")
+		p, v := program(t, base+".pickle.gz")
 		if name == "collected" {
 			if v.First == nil || v.Share() != 1 {
 				t.Errorf("%s: %+v", name, v)

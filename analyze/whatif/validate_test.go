@@ -11,7 +11,6 @@ import (
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // exact checks that a replay reproduces a trace of at least so many requests to the last block.
@@ -28,7 +27,7 @@ func exact(t *testing.T, name string, v *whatif.Validation, atLeast int) {
 
 func TestValidateFixtures(t *testing.T) {
 	for name, allocs := range map[string]int{"healthy": 3548, "ghost": 500, "fragmentation": 2900} {
-		_, v := load(t, "../../fixtures/"+name+".pickle")
+		_, v := program(t, "../../fixtures/"+name+".pickle")
 		exact(t, name, v, allocs)
 	}
 }
@@ -141,7 +140,7 @@ func TestDivergence(t *testing.T) {
 			s.Settings.MaxSplitSize = 21 << 20
 		}, "Settings that were changed", 20},
 		{"unknown settings", build.Options{Expandable: true}, func(s *snapshot.Snapshot) {
-			s.Settings = columns.Settings{}
+			s.Settings = snapshot.Settings{}
 		}, "does not record the allocator settings", 67},
 		{"threads", build.Options{Expandable: true}, func(s *snapshot.Snapshot) {
 			s.Settings.ExpandableSegments = false
@@ -178,7 +177,7 @@ func TestDivergence(t *testing.T) {
 
 // edit keeps the events that a function wants.
 func edit(s *snapshot.Snapshot, keep func(*snapshot.Event) bool) {
-	var events columns.Events
+	var events snapshot.Events
 	old := s.Traces[0]
 	for i := range old.Len() {
 		e := *old.At(i)
@@ -186,7 +185,7 @@ func edit(s *snapshot.Snapshot, keep func(*snapshot.Event) bool) {
 			*events.Next() = e
 		}
 	}
-	s.Traces[0] = columns.NewTrace(&events, 0, events.Len())
+	s.Traces[0] = snapshot.NewTrace(&events, 0, events.Len())
 }
 
 // TestTieOfUnknownRelease holds that the order of equal blocks is found where the file does not

@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // inputFlags are the flags of every command that reads a snapshot.
@@ -39,7 +40,7 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 	}
 	meter := newMeter(cmd.ErrOrStderr())
 	defer meter.close()
-	opt := snapshot.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: meter.progress}
+	opt := load.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: meter.progress}
 	snap, err := f.read(cmd, path, opt)
 	var fault *snapshot.FormatError
 	if !f.partial && errors.As(err, &fault) && fault.Offset > 0 && (errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {
@@ -48,11 +49,11 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 	return snap, err
 }
 
-func (f *inputFlags) read(cmd *cobra.Command, path string, opt snapshot.Options) (*snapshot.Snapshot, error) {
+func (f *inputFlags) read(cmd *cobra.Command, path string, opt load.Options) (*snapshot.Snapshot, error) {
 	if path == "-" {
-		return snapshot.Read(cmd.InOrStdin(), "stdin", opt)
+		return load.Read(cmd.InOrStdin(), "stdin", opt)
 	}
-	return snapshot.Open(path, opt)
+	return load.Open(path, opt)
 }
 
 // analyse reads the snapshot that the command line names and analyses it by the rules that it

@@ -11,7 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // maxReaders bounds how many snapshots are in memory at a time.
@@ -55,7 +55,7 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 				slots <- struct{}{}
 				wg.Go(func() {
 					defer func() { <-slots }()
-					s, err := snapshot.Open(path, snapshot.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes), Index: in.index})
+					s, err := load.Open(path, load.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes), Index: in.index})
 					if err != nil {
 						list[i] = ranks.Unread(path, err)
 						return

@@ -25,7 +25,7 @@ import (
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
 	"github.com/snapana/snapana/report/html"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // chromium is one browser for all tests; each page is a tab of its own.
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 func golden(t testing.TB, name string) *analyze.Result {
 	t.Helper()
 	path := filepath.Join("../../fixtures", name+".pickle")
-	s, err := snapshot.Open(path, snapshot.Options{})
+	s, err := load.Open(path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/internal/view"
 	"github.com/snapana/snapana/report/serve"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -27,7 +27,7 @@ import (
 func recorded(t testing.TB, name string) *analyze.Result {
 	t.Helper()
 	dir := filepath.Join("../../fixtures/holders", name)
-	s, err := snapshot.Open(filepath.Join(dir, "snapshot.pickle.zst"), snapshot.Options{})
+	s, err := load.Open(filepath.Join(dir, "snapshot.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

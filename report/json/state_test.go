@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/fixtures/pickler"
 	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 const mib = 1 << 20
@@ -33,7 +34,7 @@ func compiled(t *testing.T) (*snapshot.Snapshot, *timeline.Timeline) {
 	if err := fixture.Run(fixture.Options{Torch: 212, Late: true}, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := snapshot.Read(&buf, "made.pickle", snapshot.Options{})
+	s, err := load.Read(&buf, "made.pickle", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/snapana/snapana/fixtures/build/buildtest"
 	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 const mib = 1 << 20
@@ -125,7 +126,7 @@ func TestStateFits(t *testing.T) {
 	}
 	files, _ := filepath.Glob("../../fixtures/*.pickle")
 	for _, file := range files {
-		s, err := snapshot.Open(file, snapshot.Options{})
+		s, err := load.Open(file, load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

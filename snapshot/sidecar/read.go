@@ -12,6 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // Options steer Open and Read. The zero value is usable.
@@ -19,7 +20,7 @@ type Options struct {
 	// Partial keeps what came before a fault in the data; File.Partial then says what the
 	// fault was. A file that merely ends early needs no such leave.
 	Partial bool
-	// MaxBytes caps the unpacked size of compressed files, see snapshot.Options.
+	// MaxBytes caps the unpacked size of compressed files, see load.Options.
 	MaxBytes int64
 }
 
@@ -39,12 +40,12 @@ func Open(path string, opt Options) (*File, error) {
 	return Read(f, path, opt)
 }
 
-// Read reads the records in r, as they are or packed as snapshot.Unpack reads it. A file that ends
+// Read reads the records in r, as they are or packed as load.Unpack reads it. A file that ends
 // inside a record, or inside the compressed data, is no error: File.Truncated tells. Errors
 // about the data are *FormatError; errors of r are wrapped. name is for messages only.
 func Read(r io.Reader, name string, opt Options) (*File, error) {
 	f := &File{Name: filepath.Base(name)}
-	_, err := snapshot.Unpack(r, name, snapshot.Options{MaxBytes: opt.MaxBytes}, func(plain *bufio.Reader) error {
+	_, err := load.Unpack(r, name, load.Options{MaxBytes: opt.MaxBytes}, func(plain *bufio.Reader) error {
 		return f.read(plain, opt)
 	})
 	switch {

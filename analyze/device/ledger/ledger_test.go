@@ -14,7 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/memstats"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -175,7 +175,7 @@ func TestPinnedSegments(t *testing.T) {
 	if err := json.Unmarshal(data, &truth); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := snapshot.Open(filepath.Join(dir, "snapshot_at_oom.pickle"), snapshot.Options{})
+	snap, err := load.Open(filepath.Join(dir, "snapshot_at_oom.pickle"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -38,7 +39,7 @@ func labCase(t *testing.T, name string) (*holder.Result, []holder.Line, []string
 	if f.Truncated != nil || f.Unknown != nil {
 		t.Errorf("truncated %v, unknown %v", f.Truncated, f.Unknown)
 	}
-	s, err := snapshot.Open(filepath.Join(lab, name, "snapshot.pickle.zst"), snapshot.Options{})
+	s, err := load.Open(filepath.Join(lab, name, "snapshot.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func TestLabVerdicts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := snapshot.Open(filepath.Join(lab, c.name, "snapshot.pickle.zst"), snapshot.Options{})
+		s, err := load.Open(filepath.Join(lab, c.name, "snapshot.pickle.zst"), load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/host/pinned"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // FuzzBuild makes up traces and states that contradict themselves: nothing makes Build fail, and
@@ -16,12 +15,12 @@ func FuzzBuild(f *testing.F) {
 	f.Fuzz(func(t *testing.T, trace, state []byte) {
 		s := &snapshot.Snapshot{}
 		s.Stacks.Intern(nil)
-		events := &columns.Events{}
+		events := &snapshot.Events{}
 		for ; len(trace) > 2; trace = trace[3:] {
-			*events.Next() = snapshot.Event{Action: snapshot.Action(trace[0] % byte(columns.NumActions)), Addr: uint64(trace[1] % 8 << 4), Size: int64(trace[2]%5) << 9,
-				Time: int64(events.Len()), Has: columns.EventHasTime, Stack: snapshot.EmptyStack}
+			*events.Next() = snapshot.Event{Action: snapshot.Action(trace[0] % byte(snapshot.NumActions)), Addr: uint64(trace[1] % 8 << 4), Size: int64(trace[2]%5) << 9,
+				Time: int64(events.Len()), Has: snapshot.EventHasTime, Stack: snapshot.EmptyStack}
 		}
-		s.HostTraces = []snapshot.Trace{columns.NewTrace(events, 0, events.Len())}
+		s.HostTraces = []snapshot.Trace{snapshot.NewTrace(events, 0, events.Len())}
 		s.HasHostSegments = len(state)%3 > 0
 		for ; len(state) > 2; state = state[3:] {
 			s.HostSegments = append(s.HostSegments, snapshot.HostSegment{Address: uint64(state[0] % 8 << 4), Size: int64(state[1]%5) << 9, State: snapshot.BlockState(state[2] % 4)})

@@ -6,7 +6,6 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/columns"
 )
 
 // maxClock bounds the events of a GPU that are looked at, the last ones, which take 80 bytes each.
@@ -59,12 +58,12 @@ func (m *Memory) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 			device, m.gpu = t, d
 		}
 	}
-	if m.Trace.At(0).Has&columns.EventHasTime == 0 || device.Len() == 0 || device.At(0).Has&columns.EventHasTime == 0 {
+	if m.Trace.At(0).Has&snapshot.EventHasTime == 0 || device.Len() == 0 || device.At(0).Has&snapshot.EventHasTime == 0 {
 		device, m.gpu = snapshot.Trace{}, none
 	}
 	skip := max(device.Len()-maxClock, 0)
 	n := m.Trace.Len() + device.Len() - skip
-	events := &columns.Events{}
+	events := &snapshot.Events{}
 	own := make([]int32, 0, n)
 	place := make([]int32, m.Trace.Len()) // of each event of the host
 	t := &timeline.Timeline{Device: none}
@@ -109,6 +108,6 @@ func (m *Memory) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 		lives = append(lives, l)
 	}
 	slices.SortStableFunc(lives, func(a, b timeline.Life) int { return int(a.Born) - int(b.Born) })
-	t.Lives, t.Trace = lives, columns.NewTrace(events, 0, n)
+	t.Lives, t.Trace = lives, snapshot.NewTrace(events, 0, n)
 	return t, own
 }

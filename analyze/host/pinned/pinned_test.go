@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 const mib = 1 << 20
@@ -276,7 +277,7 @@ func TestRegistered(t *testing.T) {
 
 func read(t *testing.T, text string) *pinned.Memory {
 	t.Helper()
-	s, err := snapshot.Read(bytes.NewReader([]byte(text)), "x.json", snapshot.Options{})
+	s, err := load.Read(bytes.NewReader([]byte(text)), "x.json", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

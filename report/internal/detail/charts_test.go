@@ -7,7 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/report/internal/view"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // Where lives are left out, free memory is that of fragmentation.Measure at each of the moments,
@@ -48,7 +48,7 @@ func TestFree(t *testing.T) {
 
 // The curves are those of the replays, row by row, with their failures.
 func TestWhatIf(t *testing.T) {
-	s, err := snapshot.Open("../../../fixtures/fragmentation.pickle", snapshot.Options{})
+	s, err := load.Open("../../../fixtures/fragmentation.pickle", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

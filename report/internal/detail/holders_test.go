@@ -12,7 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/report/internal/view"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -20,7 +20,7 @@ import (
 func recorded(t *testing.T, name string) *analyze.Result {
 	t.Helper()
 	dir := filepath.Join("../../../fixtures/holders", name)
-	s, err := snapshot.Open(filepath.Join(dir, "snapshot.pickle.zst"), snapshot.Options{})
+	s, err := load.Open(filepath.Join(dir, "snapshot.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

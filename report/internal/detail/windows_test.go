@@ -12,7 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // window reads a window back.
@@ -108,7 +108,7 @@ func BenchmarkWindow(b *testing.B) {
 	if *snapshotFile == "" {
 		b.Skip("no -snapshot")
 	}
-	s, err := snapshot.Open(*snapshotFile, snapshot.Options{})
+	s, err := load.Open(*snapshotFile, load.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/columns"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -115,28 +114,28 @@ func snap(name string, devices int) *snapshot.Snapshot {
 	}
 	s.Settings = snapshot.Settings{
 		Present: true, Conf: "max_split_size_mb:512", MaxSplitSize: 512 * mib, GCThreshold: 0,
-		Values: []columns.Setting{
+		Values: []snapshot.Setting{
 			{Key: "PYTORCH_CUDA_ALLOC_CONF", Value: "max_split_size_mb:512"},
 			{Key: "max_split_size", Value: "536870912"},
 			{Key: "expandable_segments", Value: "False"},
 		},
 	}
-	events := new(columns.Events)
+	events := new(snapshot.Events)
 	for d := range devices {
 		for i := range 100 {
 			e := events.Next()
 			*e = snapshot.Event{
 				Action: snapshot.Alloc, Addr: uint64(0x7f00_0000_0000 + i*mib), Size: mib,
-				Time: start + int64(i)*25_000, Has: columns.EventHasTime | columns.EventHasAddr | columns.EventHasSize,
+				Time: start + int64(i)*25_000, Has: snapshot.EventHasTime | snapshot.EventHasAddr | snapshot.EventHasSize,
 			}
 			if i == 90 {
 				*e = snapshot.Event{
 					Action: snapshot.OOM, Addr: 112 * mib, Size: 768 * mib,
-					Time: e.Time, Has: columns.EventHasTime | columns.EventHasDeviceFree,
+					Time: e.Time, Has: snapshot.EventHasTime | snapshot.EventHasDeviceFree,
 				}
 			}
 		}
-		s.Traces = append(s.Traces, columns.NewTrace(events, d*100, 100))
+		s.Traces = append(s.Traces, snapshot.NewTrace(events, d*100, 100))
 	}
 	return s
 }

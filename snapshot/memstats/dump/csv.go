@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snapana/snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/internal/plain"
 )
 
 // header is the first line of a CSV file that is read here.

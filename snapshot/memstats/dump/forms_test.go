@@ -14,7 +14,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/snapana/snapana/fixtures/hostile"
-	"github.com/snapana/snapana/snapshot/columns"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/memstats/dump"
 )
 
@@ -205,25 +205,25 @@ func TestRefused(t *testing.T) {
 		data, says string
 		class      error
 	}{
-		"empty":           {"", "empty", columns.ErrNotSnapshot},
-		"blank":           {" \n\n", "empty", columns.ErrNotSnapshot},
-		"prose":           {"Traceback (most recent call last):\n", `begins with "Traceback`, columns.ErrNotSnapshot},
-		"other JSON":      {`{"loss": 2.31}`, "holds no memory counters", columns.ErrNotSnapshot},
-		"no JSON":         {"{'a': }", "no value", columns.ErrCorrupt},
-		"cut JSON":        {`{"num_ooms": 1`, "ends in the middle", columns.ErrTruncated},
-		"deep JSON":       {strings.Repeat(`{"a":`, 1000), "nested", columns.ErrLimit},
-		"only odd":        {`{"num_ooms": -1}`, "cannot be", columns.ErrNotSnapshot},
-		"binary":          {"\x00\x01\x02", "binary", columns.ErrNotSnapshot},
-		"SQLite":          {"SQLite format 3\x00", "SQLite", columns.ErrNotSnapshot},
-		"LFS":             {"version https://git-lfs.github.com/spec/v1\n", "git lfs pull", columns.ErrNotSnapshot},
-		"recording":       {"\x83\xa4type\xa6header\xa6format\xa7snapana\xa7version\x01", "recording", columns.ErrNotSnapshot},
-		"code":            {"\x80\x02cos\nsystem\nq\x00X\x01\x00\x00\x00xq\x01\x85q\x02Rq\x03.", "posix.system", columns.ErrRefused},
-		"msgpack, deep":   {strings.Repeat("\x91", 1000), "nested", columns.ErrLimit},
-		"msgpack, long":   {"\x81\xdb\xff\xff\xff\xffxx", "bytes", columns.ErrLimit},
-		"msgpack, cut":    {"\xde\xff\xff\xa1a", "ends in the middle", columns.ErrTruncated},
-		"headless CSV":    {"0, 16384 MiB, 500 MiB\n", "begins with", columns.ErrNotSnapshot},
-		"snapshot":        {readFile(t, "../../../fixtures/ghost.pickle"), "snapana report", columns.ErrNotSnapshot},
-		"half a sentence": {"the process ran | with GPU:\n", "begins with", columns.ErrNotSnapshot},
+		"empty":           {"", "empty", snapshot.ErrNotSnapshot},
+		"blank":           {" \n\n", "empty", snapshot.ErrNotSnapshot},
+		"prose":           {"Traceback (most recent call last):\n", `begins with "Traceback`, snapshot.ErrNotSnapshot},
+		"other JSON":      {`{"loss": 2.31}`, "holds no memory counters", snapshot.ErrNotSnapshot},
+		"no JSON":         {"{'a': }", "no value", snapshot.ErrCorrupt},
+		"cut JSON":        {`{"num_ooms": 1`, "ends in the middle", snapshot.ErrTruncated},
+		"deep JSON":       {strings.Repeat(`{"a":`, 1000), "nested", snapshot.ErrLimit},
+		"only odd":        {`{"num_ooms": -1}`, "cannot be", snapshot.ErrNotSnapshot},
+		"binary":          {"\x00\x01\x02", "binary", snapshot.ErrNotSnapshot},
+		"SQLite":          {"SQLite format 3\x00", "SQLite", snapshot.ErrNotSnapshot},
+		"LFS":             {"version https://git-lfs.github.com/spec/v1\n", "git lfs pull", snapshot.ErrNotSnapshot},
+		"recording":       {"\x83\xa4type\xa6header\xa6format\xa7snapana\xa7version\x01", "recording", snapshot.ErrNotSnapshot},
+		"code":            {"\x80\x02cos\nsystem\nq\x00X\x01\x00\x00\x00xq\x01\x85q\x02Rq\x03.", "posix.system", snapshot.ErrRefused},
+		"msgpack, deep":   {strings.Repeat("\x91", 1000), "nested", snapshot.ErrLimit},
+		"msgpack, long":   {"\x81\xdb\xff\xff\xff\xffxx", "bytes", snapshot.ErrLimit},
+		"msgpack, cut":    {"\xde\xff\xff\xa1a", "ends in the middle", snapshot.ErrTruncated},
+		"headless CSV":    {"0, 16384 MiB, 500 MiB\n", "begins with", snapshot.ErrNotSnapshot},
+		"snapshot":        {readFile(t, "../../../fixtures/ghost.pickle"), "snapana report", snapshot.ErrNotSnapshot},
+		"half a sentence": {"the process ran | with GPU:\n", "begins with", snapshot.ErrNotSnapshot},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "code" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snapana/snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/internal/plain"
 )
 
 // role says what a key of a record is for.

@@ -12,23 +12,23 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/columns"
-	"github.com/snapana/snapana/snapshot/pickle"
-	"github.com/snapana/snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/internal/pickle"
+	"github.com/snapana/snapana/snapshot/internal/plain"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // Options steer Open. The zero value is usable.
 type Options struct {
-	// MaxBytes caps the unpacked size of compressed files, as in snapshot.Options.
+	// MaxBytes caps the unpacked size of compressed files, as in load.Options.
 	MaxBytes int64
 }
 
 // Open reads the file at path, "-" for stdin, as it is or packed in gzip, zstd, xz, bzip2 or zip,
 // and hands what is in it to h. A file that holds nothing of what is read here is refused with a
-// *columns.FormatError that says what it is.
+// *snapshot.FormatError that says what it is.
 func Open(path string, stdin io.Reader, opt Options, h Handler) (*Info, error) {
 	var info *Info
-	container, err := snapshot.UnpackFile(path, stdin, snapshot.Options{MaxBytes: opt.MaxBytes}, func(br *bufio.Reader) error {
+	container, err := load.UnpackFile(path, stdin, load.Options{MaxBytes: opt.MaxBytes}, func(br *bufio.Reader) error {
 		var err error
 		info, err = Read(br, h)
 		return err
@@ -54,7 +54,7 @@ func Read(in io.Reader, h Handler) (*Info, error) {
 	r := &reader{h: h, keys: make(keys)}
 	format, read := r.sniff(head)
 	if read == nil {
-		return nil, &columns.FormatError{Offset: -1, Msg: format, Err: columns.ErrNotSnapshot}
+		return nil, &snapshot.FormatError{Offset: -1, Msg: format, Err: snapshot.ErrNotSnapshot}
 	}
 	if err := read(br); err != nil {
 		return nil, err
@@ -127,17 +127,17 @@ func (r *reader) nothing(format string, head []byte) error {
 	msg := "holds no memory counters; " + whatIsRead
 	switch {
 	case r.info.Cut != nil:
-		return &columns.FormatError{Offset: r.info.Cut.Offset, Msg: r.info.Cut.Msg, Err: columns.ErrTruncated}
+		return &snapshot.FormatError{Offset: r.info.Cut.Offset, Msg: r.info.Cut.Msg, Err: snapshot.ErrTruncated}
 	case r.info.FirstSkipped != nil && r.info.FirstSkipped.class != nil:
 		f := r.info.FirstSkipped
-		return &columns.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.class}
+		return &snapshot.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.class}
 	case format == "text":
 		line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
 		msg = fmt.Sprintf("is a text (it begins with %q) without memory counters; %s", clip(string(line), 40), whatIsRead)
 	case r.info.Odd > 0:
 		msg = "holds counters whose values cannot be: " + r.info.FirstOdd.Msg
 	}
-	return &columns.FormatError{Offset: -1, Msg: msg, Err: columns.ErrNotSnapshot}
+	return &snapshot.FormatError{Offset: -1, Msg: msg, Err: snapshot.ErrNotSnapshot}
 }
 
 func printable(head []byte) bool {
@@ -172,21 +172,21 @@ func (r *reader) texts(br *bufio.Reader) error {
 	for {
 		v, err := t.Next()
 		line := t.Line()
-		var fault *columns.FormatError
+		var fault *snapshot.FormatError
 		switch {
 		case err == io.EOF:
 			return nil
 		case errors.As(err, &fault):
 			f := Fault{Line: line, Offset: fault.Offset, Msg: fault.Msg, class: fault.Err}
-			if !t.OneLine() || fault.Err == columns.ErrTruncated && t.AtEnd() {
-				if r.info.Samples == 0 && fault.Err != columns.ErrTruncated {
+			if !t.OneLine() || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
+				if r.info.Samples == 0 && fault.Err != snapshot.ErrTruncated {
 					return err
 				}
 				r.info.Cut = &f
 				return nil
 			}
 			r.skip(f)
-			if fault.Err != columns.ErrTruncated {
+			if fault.Err != snapshot.ErrTruncated {
 				t.SkipLine()
 			}
 			if inRow++; inRow >= maxSkipped {
@@ -209,11 +209,11 @@ func (r *reader) msgpack(br *bufio.Reader) error {
 	m := plain.NewMsgpack(br)
 	for {
 		v, err := m.Next()
-		var fault *columns.FormatError
+		var fault *snapshot.FormatError
 		switch {
 		case err == io.EOF:
 			return nil
-		case errors.As(err, &fault) && (r.info.Samples > 0 || fault.Err == columns.ErrTruncated):
+		case errors.As(err, &fault) && (r.info.Samples > 0 || fault.Err == snapshot.ErrTruncated):
 			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg}
 			return nil
 		case err != nil:
@@ -236,18 +236,18 @@ func (r *reader) pickles(br *bufio.Reader) error {
 		return err
 	}
 	if len(data) > maxPickle {
-		return &columns.FormatError{Offset: maxPickle, Op: "pickle", Err: columns.ErrLimit,
+		return &snapshot.FormatError{Offset: maxPickle, Op: "pickle", Err: snapshot.ErrLimit,
 			Msg: "the pickle is larger than 512 MiB; save counters as JSON lines, or use `snapana report` if it is a snapshot"}
 	}
 	for at := 0; at < len(data); {
 		v, info, err := pickle.DecodePlain(bytes.NewReader(data[at:]), pickle.Options{Size: int64(len(data) - at)})
-		var fault *columns.FormatError
+		var fault *snapshot.FormatError
 		switch {
 		case errors.As(err, &fault):
 			if fault.Offset >= 0 {
 				fault.Offset += int64(at)
 			}
-			if r.info.Samples == 0 || errors.Is(err, columns.ErrRefused) {
+			if r.info.Samples == 0 || errors.Is(err, snapshot.ErrRefused) {
 				return err
 			}
 			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/snapana/snapana/snapshot/plain"
+	"github.com/snapana/snapana/snapshot/internal/plain"
 )
 
 // reader is one file on its way to the handler.

@@ -1,0 +1,286 @@
+package snapshot
+
+// The ids of interned things. 0 is none.
+type (
+	StringID int32
+	FrameID  int32
+	StackID  int32
+	StreamID int32
+	LabelID  int32
+)
+
+// EmptyStack is the id of a stack that was recorded and had no frames (typical of backward
+// threads with stacks="python"); 0 means that no stack was recorded.
+const EmptyStack StackID = 1
+
+// Strings is a table of distinct strings; id 0 is "".
+type Strings struct {
+	all   []string
+	index map[string]StringID
+}
+
+// Get returns the string with that id, which must have come from this table.
+func (t *Strings) Get(id StringID) string {
+	if id == 0 {
+		return ""
+	}
+	return t.all[id-1]
+}
+
+// Len is the number of distinct non-empty strings.
+func (t *Strings) Len() int { return len(t.all) }
+
+// Intern gives the id of b, copying it when it is new.
+func (t *Strings) Intern(b []byte) StringID {
+	if len(b) == 0 {
+		return 0
+	}
+	if id, ok := t.index[string(b)]; ok {
+		return id
+	}
+	if t.index == nil {
+		t.index = make(map[string]StringID)
+	}
+	s := string(b)
+	t.all = append(t.all, s)
+	id := StringID(len(t.all))
+	t.index[s] = id
+	return id
+}
+
+// Frame is one entry of a stack. Name is the function's co_name (not its qualified name).
+type Frame struct {
+	File, Name StringID
+	Line       int32 // 0 is unknown
+	FX         int32 // 1 + index in Frames.FX, 0 for none
+}
+
+// FX is what torch.compile's augment_with_fx_traces adds to a frame.
+type FX struct{ Op, Name, Target, OriginalTrace StringID }
+
+// Frames is a table of distinct frames; id 0 is none.
+type Frames struct {
+	all     []Frame
+	index   map[Frame]FrameID
+	FX      []FX
+	fxIndex map[FX]int32
+}
+
+// Get returns the frame with that id.
+func (t *Frames) Get(id FrameID) Frame {
+	if id == 0 {
+		return Frame{}
+	}
+	return t.all[id-1]
+}
+
+// Len is the number of distinct frames.
+func (t *Frames) Len() int { return len(t.all) }
+
+// Intern gives the id of an equal frame, adding it when it is new.
+func (t *Frames) Intern(f Frame) FrameID {
+	if id, ok := t.index[f]; ok {
+		return id
+	}
+	if t.index == nil {
+		t.index = make(map[Frame]FrameID)
+	}
+	t.all = append(t.all, f)
+	id := FrameID(len(t.all))
+	t.index[f] = id
+	return id
+}
+
+// InternFX is Intern for a frame with torch.compile's extra keys. Equal extras share a row.
+func (t *Frames) InternFX(f Frame, fx FX) FrameID {
+	row, ok := t.fxIndex[fx]
+	if !ok {
+		if t.fxIndex == nil {
+			t.fxIndex = make(map[FX]int32)
+		}
+		t.FX = append(t.FX, fx)
+		row = int32(len(t.FX))
+		t.fxIndex[fx] = row
+	}
+	f.FX = row
+	return t.Intern(f)
+}
+
+// Stacks is a table of distinct stacks, each a run of frame ids, innermost first.
+type Stacks struct {
+	ids    []FrameID
+	ends   []int32 // ends[i] is where stack i+1 ends in ids
+	table  []StackID
+	hashes []uint64
+}
+
+// Len is the number of distinct stacks, the empty one included once any was interned.
+func (t *Stacks) Len() int { return len(t.ends) }
+
+// Get returns the frames of a stack, innermost first. The caller must not change them.
+func (t *Stacks) Get(id StackID) []FrameID {
+	if id == 0 || int(id) > len(t.ends) {
+		return nil
+	}
+	start := int32(0)
+	if id > 1 {
+		start = t.ends[id-2]
+	}
+	return t.ids[start:t.ends[id-1]:t.ends[id-1]]
+}
+
+// Intern gives the id of an equal stack, copying frames when it is new. An empty list gives
+// EmptyStack.
+func (t *Stacks) Intern(frames []FrameID) StackID {
+	if t.ends == nil {
+		t.ends = append(t.ends, 0) // EmptyStack
+		t.hashes = append(t.hashes, 0)
+		t.table = make([]StackID, 1<<10)
+	}
+	if len(frames) == 0 {
+		return EmptyStack
+	}
+	h := hashFrames(frames)
+	mask := uint64(len(t.table) - 1)
+	slot := h & mask
+	for ; t.table[slot] != 0; slot = (slot + 1) & mask {
+		id := t.table[slot]
+		if t.hashes[id-1] == h && equalFrames(t.Get(id), frames) {
+			return id
+		}
+	}
+	t.ids = append(t.ids, frames...)
+	t.ends = append(t.ends, int32(len(t.ids)))
+	t.hashes = append(t.hashes, h)
+	id := StackID(len(t.ends))
+	t.table[slot] = id
+	if 2*len(t.ends) > len(t.table) {
+		t.grow()
+	}
+	return id
+}
+
+func (t *Stacks) grow() {
+	t.table = make([]StackID, 2*len(t.table))
+	mask := uint64(len(t.table) - 1)
+	for i := 1; i < len(t.hashes); i++ {
+		slot := t.hashes[i] & mask
+		for t.table[slot] != 0 {
+			slot = (slot + 1) & mask
+		}
+		t.table[slot] = StackID(i + 1)
+	}
+}
+
+func hashFrames(frames []FrameID) uint64 {
+	h := uint64(len(frames)) * 0x9e3779b97f4a7c15
+	for _, f := range frames {
+		h = (h ^ uint64(uint32(f))) * 0xff51afd7ed558ccd
+		h ^= h >> 32
+	}
+	return h
+}
+
+func equalFrames(a, b []FrameID) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Streams is a table of stream handles. Id 0 is the default stream, whose handle is 0, so
+// ids in order of first appearance are the names that reports show.
+type Streams struct {
+	handles []uint64
+	index   map[uint64]StreamID
+	last    StreamID
+}
+
+// Handle returns the raw stream handle.
+func (t *Streams) Handle(id StreamID) uint64 {
+	if id == 0 {
+		return 0
+	}
+	return t.handles[id-1]
+}
+
+// Len counts the distinct streams, the default one included.
+func (t *Streams) Len() int { return len(t.handles) + 1 }
+
+// Intern gives the id of a handle.
+func (t *Streams) Intern(handle uint64) StreamID {
+	if handle == 0 {
+		return 0
+	}
+	if t.last != 0 && t.handles[t.last-1] == handle {
+		return t.last
+	}
+	id, ok := t.index[handle]
+	if !ok {
+		if t.index == nil {
+			t.index = make(map[uint64]StreamID)
+		}
+		t.handles = append(t.handles, handle)
+		id = StreamID(len(t.handles))
+		t.index[handle] = id
+	}
+	t.last = id
+	return id
+}
+
+// Label holds the rare texts of an event.
+type Label struct {
+	CompileContext   StringID // torch 2.8: name of the compiled region, "N/A" when none
+	UserMetadata     StringID // torch 2.10: _set_memory_metadata
+	InternalMetadata StringID // after torch 2.14
+	Category         StringID // snapshots made from a profiler
+	ForwardFrames    StringID // torch 2.11: the forward traceback of a backward allocation, joined
+	CppFrames        StringID // torch 2.0: raw backtrace text
+	Action           StringID // the word, when the action is unknown
+	Pool             PoolID   // torch 2.12
+	HasPool          bool
+}
+
+// Labels is a table of distinct labels; id 0 is the empty one.
+type Labels struct {
+	all   []Label
+	index map[Label]LabelID
+	last  LabelID
+}
+
+// Get returns the label with that id.
+func (t *Labels) Get(id LabelID) Label {
+	if id == 0 {
+		return Label{}
+	}
+	return t.all[id-1]
+}
+
+// Len is the number of distinct labels that are not empty.
+func (t *Labels) Len() int { return len(t.all) }
+
+// Intern gives the id of an equal label.
+func (t *Labels) Intern(l Label) LabelID {
+	if l == (Label{}) {
+		return 0
+	}
+	if t.last != 0 && t.all[t.last-1] == l {
+		return t.last
+	}
+	id, ok := t.index[l]
+	if !ok {
+		if t.index == nil {
+			t.index = make(map[Label]LabelID)
+		}
+		t.all = append(t.all, l)
+		id = LabelID(len(t.all))
+		t.index[l] = id
+	}
+	t.last = id
+	return id
+}

@@ -1,0 +1,389 @@
+package pickle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// finish makes the snapshot from the one value that is left on the stack.
+func (d *machine) finish() (*snapshot.Snapshot, error) {
+	top, err := d.settle(d.stack[0])
+	if err != nil {
+		return nil, err
+	}
+	out := &d.out
+	out.Shape = snapshot.ShapeDict
+	rec := snapshotRec{has: bit(keySegments)}
+	switch {
+	case top.kind == kSnapshot:
+		rec = d.snaps[top.u]
+	case top.kind == kEmptyList, top.kind == kList && d.lists[top.u].elem == kSegment:
+		out.Shape, rec.segments = snapshot.ShapeList, top
+	default:
+		inner, ok := d.wrapped(top)
+		if !ok {
+			return nil, &fault{snapshot.ErrNotSnapshot, "a pickle, but not a memory snapshot: it holds " + d.describe(top)}
+		}
+		out.Shape, rec = snapshot.ShapeWrapped, inner
+	}
+	d.fill(rec)
+	return out, d.checkShared()
+}
+
+// maxDevices is far above what one process can have.
+const maxDevices = 256
+
+// checkShared refuses records that several others claim: by sharing, few bytes could mean work
+// without end for whoever walks the tables.
+func (d *machine) checkShared() error {
+	var blocks, history, events int64
+	for i := range d.out.Segments {
+		blocks += int64(d.out.Segments[i].Blocks.Len)
+	}
+	for i := range d.out.Blocks {
+		history += int64(d.out.Blocks[i].History.Len)
+	}
+	for _, traces := range [][]snapshot.Trace{d.out.Traces, d.out.HostTraces} {
+		for _, t := range traces {
+			events += int64(t.Len())
+		}
+		if len(traces) > maxDevices {
+			return &fault{snapshot.ErrLimit, fmt.Sprintf("traces of more than %d devices", maxDevices)}
+		}
+	}
+	switch {
+	case blocks > int64(len(d.out.Blocks)):
+		return corrupt("several segments claim the same blocks")
+	case history > int64(len(d.out.History)):
+		return corrupt("several blocks claim the same history")
+	case events > int64(d.events.Len()):
+		return corrupt("several devices claim the same events")
+	}
+	return nil
+}
+
+// wrapped finds a snapshot among the values of a dict.
+func (d *machine) wrapped(top value) (snapshotRec, bool) {
+	if top.kind != kDict {
+		return snapshotRec{}, false
+	}
+	pairs := d.vals[top.start() : top.start()+top.count()]
+	for i := 1; i < len(pairs); i += 2 {
+		if pairs[i].kind == kSnapshot {
+			d.noteStrange("wrapper", slices.Concat(pairs[:i-1], pairs[i+1:]))
+			return d.snaps[pairs[i].u], true
+		}
+	}
+	return snapshotRec{}, false
+}
+
+// describe says in a few words what a value is, for people who opened the wrong file.
+func (d *machine) describe(v value) string {
+	switch v.kind {
+	case kEmptyDict:
+		return "an empty dict"
+	case kDict:
+		var keys []string
+		pairs := d.vals[v.start() : v.start()+v.count()]
+		for i := 0; i < len(pairs) && len(keys) < 5; i += 2 {
+			if pairs[i].kind == kStr {
+				keys = append(keys, fmt.Sprintf("%.40q", d.out.Strings.Get(snapshot.StringID(pairs[i].u))))
+			}
+		}
+		return fmt.Sprintf("a dict of %d keys (%s)", len(pairs)/2, strings.Join(keys, ", "))
+	case kList, kStack:
+		return "a list of something else"
+	case kTuple, kPair:
+		return "a tuple"
+	case kStr:
+		return "a string"
+	case kInt, kUint, kBig, kFloat, kBool:
+		return "a number"
+	case kNone:
+		return "None"
+	}
+	return "something else"
+}
+
+// fill moves the parts of a snapshot to their places.
+func (d *machine) fill(rec snapshotRec) {
+	out := &d.out
+	d.hostSegments(rec.hostSegments)
+	out.HasHostSegments = rec.has&bit(keyHostSegments) != 0
+	if r := d.rows1(rec.segments, kSegment); r.Len > 0 {
+		out.Segments = out.Segments[r.Start:r.End()]
+	} else {
+		out.Segments = nil
+	}
+	if rec.has&(bit(keyDeviceTraces)|bit(keyTraces)) != 0 {
+		out.Traces = d.traces(rec.traces)
+	} else if out.Shape == snapshot.ShapeDict {
+		out.Shape = snapshot.ShapeNoTraces
+	}
+	if r := d.rows1(rec.annotations, kAnnotation); r.Len > 0 {
+		out.Annotations = d.annots[r.Start:r.End()]
+	}
+	if rec.has&bit(keyHostTraces) != 0 {
+		out.HostTraces = d.traces(rec.hostTraces)
+	}
+	d.settings(rec.settings)
+	for k, n := range d.unknown {
+		out.Unknown = append(out.Unknown, snapshot.UnknownKey{Where: k.where, Key: out.Strings.Get(k.key), Count: n})
+	}
+	slices.SortFunc(out.Unknown, func(a, b snapshot.UnknownKey) int {
+		return strings.Compare(a.Where+"\x00"+a.Key, b.Where+"\x00"+b.Key)
+	})
+}
+
+func (d *machine) rows1(v value, elem kind) snapshot.Range {
+	if v.kind == kList {
+		if l := d.lists[v.u]; l.elem == elem {
+			return snapshot.Range{Start: int32(l.start), Len: int32(l.n)}
+		}
+	}
+	return snapshot.Range{}
+}
+
+// traces reads a list of event lists.
+func (d *machine) traces(v value) []snapshot.Trace {
+	out := []snapshot.Trace{}
+	if r := d.rows1(v, kEvent); r.Len > 0 { // one device's list without the outer one
+		return append(out, snapshot.NewTrace(d.events, int(r.Start), int(r.Len)))
+	}
+	for _, t := range d.items(v) {
+		r := d.rows1(t, kEvent)
+		out = append(out, snapshot.NewTrace(d.events, int(r.Start), int(r.Len)))
+	}
+	return out
+}
+
+// hostSegments takes the host segments, also those that look like segments or blocks of a device.
+func (d *machine) hostSegments(v value) {
+	if r := d.rows1(v, kHostSegment); r.Len > 0 {
+		d.out.HostSegments = d.hosts[r.Start:r.End()]
+		return
+	}
+	add := func(address uint64, size int64, pool snapshot.PoolID, stack snapshot.StackID, state snapshot.BlockState) {
+		d.out.HostSegments = append(d.out.HostSegments, snapshot.HostSegment{Address: address, Size: size, Pool: pool, Stack: stack, State: state})
+	}
+	if r := d.rows1(v, kSegment); r.Len > 0 {
+		for _, s := range d.out.Segments[r.Start:r.End()] {
+			state := snapshot.StateUnknown
+			switch {
+			case s.AllocatedSize > 0:
+				state = snapshot.StateAllocated
+			case s.ActiveSize > 0:
+				state = snapshot.StatePendingFree
+			case s.Has&snapshot.SegmentHasTotals != 0:
+				state = snapshot.StateInactive
+			}
+			if s.Blocks.Len == 1 { // it has no other, as nothing is split
+				b := d.out.Blocks[s.Blocks.Start]
+				state, s.Stack = b.State, max(s.Stack, b.Stack)
+			}
+			add(s.Address, s.TotalSize, s.Pool, s.Stack, state)
+		}
+	}
+	if r := d.rows1(v, kBlock); r.Len > 0 {
+		for _, b := range d.out.Blocks[r.Start:r.End()] {
+			add(b.Address, b.Size, snapshot.PoolID{}, b.Stack, b.State)
+		}
+	}
+}
+
+const maxSettings = 1 << 12
+
+// settings reads allocator_settings.
+func (d *machine) settings(v value) {
+	s := &d.out.Settings
+	s.MaxSplitSize = -1
+	if v.kind != kDict {
+		return
+	}
+	s.Present = true
+	pairs := d.vals[v.start() : v.start()+v.count()]
+	for i := 0; i+1 < len(pairs) && len(s.Values) < maxSettings; i += 2 {
+		key, val := d.valueText(pairs[i]), pairs[i+1]
+		switch key {
+		case "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF":
+			s.Conf = d.valueText(val)
+		case "max_split_size":
+			if isInt(val) {
+				s.MaxSplitSize = clampInt(val)
+			}
+		case "garbage_collection_threshold":
+			if val.kind == kFloat {
+				s.GCThreshold = math.Float64frombits(val.u)
+			}
+		case "expandable_segments":
+			s.ExpandableSegments = (val.kind == kBool || val.kind == kInt) && val.u != 0
+		}
+		if val.kind != kDict {
+			s.Values = append(s.Values, snapshot.Setting{Key: key, Value: d.valueText(val)})
+			continue
+		}
+		inner := d.vals[val.start() : val.start()+val.count()]
+		for j := 0; j+1 < len(inner) && j < 200; j += 2 {
+			k := d.valueText(inner[j])
+			if len(s.Values) >= maxSettings || len(key)+len(k) > maxJoined/64 {
+				break
+			}
+			s.Values = append(s.Values, snapshot.Setting{Key: key + "." + k, Value: d.valueText(inner[j+1])})
+			if mib, err := strconv.Atoi(k); err == nil && key == "roundup_power2_divisions" && isInt(inner[j+1]) {
+				for slot := range s.Roundup {
+					if mib == 1<<slot {
+						s.Roundup[slot] = clampInt(inner[j+1])
+					}
+				}
+			}
+		}
+	}
+}
+
+func (d *machine) valueText(v value) string {
+	switch v.kind {
+	case kStr:
+		return d.out.Strings.Get(snapshot.StringID(v.u))
+	case kInt:
+		return strconv.FormatInt(int64(v.u), 10)
+	case kUint:
+		return strconv.FormatUint(v.u, 10)
+	case kFloat:
+		return strconv.FormatFloat(math.Float64frombits(v.u), 'g', -1, 64)
+	case kBool:
+		if v.u != 0 {
+			return "True"
+		}
+		return "False"
+	case kNone:
+		return "None"
+	case kPair:
+		return fmt.Sprintf("(%d, %d)", int32(v.u), int64(v.u)>>32)
+	case kEmptyList:
+		return "[]"
+	case kEmptyDict:
+		return "{}"
+	}
+	return "..."
+}
+
+// salvage closes whatever is open on the stack after a fault, leaving out the record that
+// was being read, and makes a snapshot of what came before.
+func (d *machine) salvage() (*snapshot.Snapshot, bool) {
+	for steps := 0; len(d.stack) > 1 || len(d.marks) > 0; steps++ {
+		if steps > maxDepth {
+			return nil, false
+		}
+		if err := d.closeOne(); err != nil {
+			return nil, false
+		}
+	}
+	if len(d.stack) == 0 {
+		return nil, false
+	}
+	s, err := d.finish()
+	return s, err == nil
+}
+
+// closeOne closes the innermost open container.
+func (d *machine) closeOne() error {
+	n := len(d.stack)
+	from := d.floor()
+	if len(d.marks) > 0 {
+		d.marks = d.marks[:len(d.marks)-1]
+		if from == 0 {
+			return errUnderflow
+		}
+		if from > n {
+			return nil // what it was set in is gone already
+		}
+		target := d.stack[from-1]
+		switch target.kind {
+		case kEmptyDict, kDict, kOpenDict:
+		case kEmptyList, kList, kStack, kOpenFrames, kPair, kOpaque:
+			d.dropOpen(from)
+			return d.appends(from)
+		default:
+			d.stack = d.stack[:from] // a tuple was to come
+			return nil
+		}
+		for !pairs(d.stack[from:]) {
+			// Lists of one element have no mark: key, list, the element of the list that was
+			// being read.
+			if err := d.closeTop(); err != nil {
+				return err
+			}
+		}
+		if n = len(d.stack); (n-from)%2 != 0 {
+			d.stack = d.stack[:n-1] // a key without its value
+		}
+		if !d.isTop(d.stack[from:]) {
+			d.stack = d.stack[:from-1] // an unfinished record
+			return nil
+		}
+		return d.setItems(from)
+	}
+	return d.closeTop()
+}
+
+// pairs reports whether what lies above a dict's mark is keys and values in turn.
+func pairs(items []value) bool {
+	for i := 0; i < len(items); i += 2 {
+		if items[i].kind != kStr {
+			return false
+		}
+	}
+	return true
+}
+
+// closeTop closes the top of the stack into what lies below it, where no mark is between:
+// container, element or container, key, value.
+func (d *machine) closeTop() error {
+	n := len(d.stack)
+	if n-d.floor() < 2 {
+		return errUnderflow
+	}
+	below := d.stack[n-2]
+	switch below.kind {
+	case kStr:
+		if n < 3 {
+			return errUnderflow
+		}
+		top := d.stack[n-1]
+		if top.kind == kEmptyDict || top.kind == kOpenDict && !d.isTop(d.vals[top.start():top.start()+top.count()]) {
+			d.stack = d.stack[:n-2]
+			return nil
+		}
+		return d.setItem()
+	case kEmptyList, kList, kStack, kOpenFrames:
+		if top := d.stack[n-1]; top.kind == kEmptyDict || top.kind == kOpenDict {
+			d.stack = d.stack[:n-1]
+			return nil
+		}
+		return d.appends(n - 1)
+	}
+	d.stack = d.stack[:n-1]
+	return nil
+}
+
+// dropOpen takes away the dict on top of the stack, above row from, that was just begun.
+func (d *machine) dropOpen(from int) {
+	if n := len(d.stack); n > from && (d.stack[n-1].kind == kEmptyDict || d.stack[n-1].kind == kOpenDict) {
+		d.stack = d.stack[:n-1]
+	}
+}
+
+// isTop reports whether pairs are those of a snapshot dict, or of one around it.
+func (d *machine) isTop(pairs []value) bool {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if k := pairs[i]; k.kind == kStr && (k.u == keySegments || k.u == keyDeviceTraces) || pairs[i+1].kind == kSnapshot {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,262 @@
+package pickle
+
+import (
+	"github.com/snapana/snapana/snapshot"
+)
+
+// join merges a row on top of the stack with the run of its predecessors right below it.
+func (d *machine) join() {
+	n := len(d.stack)
+	if n-2 < d.floor() {
+		return
+	}
+	v, below := d.stack[n-1], &d.stack[n-2]
+	if v.kind == below.kind && v.isRow() && below.start()+below.count() == v.start() {
+		*below = run(v.kind, below.start(), below.count()+v.count())
+		d.stack = d.stack[:n-1]
+	}
+}
+
+// appends adds the values on the stack from row from on to the list below them.
+func (d *machine) appends(from int) error {
+	if from == 0 || from <= d.floor() {
+		return errUnderflow
+	}
+	items := d.stack[from:]
+	if err := d.settleAll(items); err != nil {
+		return err
+	}
+	target := &d.stack[from-1]
+	if len(items) > 0 {
+		v, err := d.extend(*target, items)
+		if err != nil {
+			return err
+		}
+		if v != *target {
+			if err := d.update(target, v); err != nil {
+				return err
+			}
+		}
+	}
+	d.stack = d.stack[:from]
+	return nil
+}
+
+// extend returns list with items added.
+func (d *machine) extend(list value, items []value) (value, error) {
+	switch list.kind {
+	case kEmptyList:
+		return d.newList(items)
+	case kList:
+		return list, d.extendList(&d.lists[list.u], items)
+	case kStack:
+		frames := d.out.Stacks.Get(snapshot.StackID(list.u))
+		list = run(kOpenFrames, uint32(len(d.frameIDs)), uint32(len(frames)))
+		d.frameIDs = append(d.frameIDs, frames...)
+		d.copied += int64(len(frames))
+		return d.extendFrames(list, items)
+	case kOpenFrames:
+		return d.extendFrames(list, items)
+	case kPair:
+		// A list of two small numbers that goes on.
+		vals := []value{{u: uint64(int64(int32(list.u))), kind: kInt}, {u: uint64(int64(list.u) >> 32), kind: kInt}}
+		return d.newList(append(vals, items...))
+	case kOpaque:
+		return list, nil
+	}
+	return list, corrupt("adds items to something that is not a list")
+}
+
+func (d *machine) newList(items []value) (value, error) {
+	first := items[0].kind
+	if first == kFrame && allFrames(items) {
+		if len(items) == 1 {
+			list := run(kOpenFrames, uint32(len(d.frameIDs)), 0)
+			return d.extendFrames(list, items)
+		}
+		d.scratch = d.scratch[:0]
+		for _, v := range items {
+			d.scratch = append(d.scratch, snapshot.FrameID(v.u))
+		}
+		return value{u: uint64(d.out.Stacks.Intern(d.scratch)), kind: kStack}, nil
+	}
+	if len(items) == 2 && smallInt(items[0]) && smallInt(items[1]) {
+		return pair(items[0], items[1]), nil
+	}
+	rec := listRec{}
+	if items[0].isRow() {
+		rec = listRec{elem: first, start: items[0].start()}
+	} else {
+		rec.start = uint32(len(d.vals))
+	}
+	d.lists = append(d.lists, rec)
+	v := value{u: uint64(len(d.lists) - 1), kind: kList}
+	return v, d.extendList(&d.lists[v.u], items)
+}
+
+func allFrames(items []value) bool {
+	for i := range items {
+		if items[i].kind != kFrame {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *machine) extendFrames(list value, items []value) (value, error) {
+	if !allFrames(items) {
+		// Not a stack after all: whatever this is, it is not part of a snapshot.
+		return value{kind: kOpaque}, nil
+	}
+	start, n := list.start(), list.count()
+	if int(start+n) != len(d.frameIDs) {
+		d.copied += int64(n)
+		start = uint32(len(d.frameIDs))
+		d.frameIDs = append(d.frameIDs, d.frameIDs[list.start():list.start()+n]...)
+	}
+	if d.copied > d.read/8+1<<20 {
+		return list, errCopies
+	}
+	for _, v := range items {
+		d.frameIDs = append(d.frameIDs, snapshot.FrameID(v.u))
+	}
+	return run(kOpenFrames, start, n+uint32(len(items))), nil
+}
+
+func (d *machine) extendList(l *listRec, items []value) error {
+	if l.elem != kNone {
+		for i, v := range items {
+			if v.kind != l.elem {
+				if err := d.loosen(l); err != nil {
+					return err
+				}
+				return d.extendList(l, items[i:])
+			}
+			if v.start() != l.start+l.n {
+				if err := d.moveRows(l, v); err != nil {
+					return err
+				}
+			}
+			l.n += v.count()
+		}
+		return nil
+	}
+	var err error
+	l.start, l.n, err = d.appendVals(l.start, l.n, items)
+	return err
+}
+
+// loosen turns a list of rows into a list of values, for lists of mixed things.
+func (d *machine) loosen(l *listRec) error {
+	rows := run(l.elem, l.start, l.n)
+	d.copied += int64(l.n)
+	if d.copied > d.read/8+1<<20 {
+		return errCopies
+	}
+	*l = listRec{start: uint32(len(d.vals))}
+	if rows.count() == 0 {
+		return nil
+	}
+	var err error
+	l.start, l.n, err = d.appendVals(l.start, 0, []value{rows})
+	return err
+}
+
+// moveRows makes room for v at the end of l: rows are copied to the end of their table so
+// that the list stays one range. Only files that list a record twice need it.
+func (d *machine) moveRows(l *listRec, v value) error {
+	d.copied += int64(l.n) + int64(v.count())
+	if d.copied > d.read/8+1<<20 {
+		return errCopies
+	}
+	end := d.rows(l.elem)
+	if l.start+l.n != end {
+		for i := range l.n {
+			d.copyRow(l.elem, l.start+i)
+		}
+		l.start = end
+	}
+	for i := range v.count() {
+		d.copyRow(l.elem, v.start()+i)
+	}
+	return nil
+}
+
+func (d *machine) rows(k kind) uint32 {
+	switch k {
+	case kEvent:
+		return uint32(d.events.Len())
+	case kSegment:
+		return uint32(len(d.out.Segments))
+	case kBlock:
+		return uint32(len(d.out.Blocks))
+	case kHistory:
+		return uint32(len(d.out.History))
+	case kAnnotation:
+		return uint32(len(d.annots))
+	}
+	return uint32(len(d.hosts))
+}
+
+func (d *machine) copyRow(k kind, i uint32) {
+	switch k {
+	case kEvent:
+		e := *d.events.At(int(i))
+		*d.events.Next() = e
+	case kSegment:
+		d.out.Segments = append(d.out.Segments, d.out.Segments[i])
+	case kBlock:
+		d.out.Blocks = append(d.out.Blocks, d.out.Blocks[i])
+	case kHistory:
+		d.out.History = append(d.out.History, d.out.History[i])
+	case kAnnotation:
+		d.annots = append(d.annots, d.annots[i])
+	case kHostSegment:
+		d.hosts = append(d.hosts, d.hosts[i])
+	}
+}
+
+func smallInt(v value) bool {
+	return v.kind == kInt && int64(v.u) == int64(int32(v.u))
+}
+
+func pair(a, b value) value {
+	return value{u: uint64(uint32(a.u)) | b.u<<32, kind: kPair}
+}
+
+// tuple replaces the values from row from on by a tuple of them.
+func (d *machine) tuple(from int) error {
+	items := d.stack[from:]
+	if err := d.settleAll(items); err != nil {
+		return err
+	}
+	var v value
+	if len(items) == 2 && smallInt(items[0]) && smallInt(items[1]) {
+		v = pair(items[0], items[1])
+	} else {
+		start, n, err := d.appendVals(uint32(len(d.vals)), 0, items)
+		if err != nil {
+			return err
+		}
+		v = run(kTuple, start, n)
+	}
+	d.stack = d.stack[:from]
+	return d.push(v)
+}
+
+// list and dict build a container from the values above the mark in one step (protocol 0).
+func (d *machine) list(from int) error {
+	items := d.stack[from:]
+	if err := d.settleAll(items); err != nil {
+		return err
+	}
+	v := value{kind: kEmptyList}
+	if len(items) > 0 {
+		var err error
+		if v, err = d.newList(items); err != nil {
+			return err
+		}
+	}
+	d.stack = d.stack[:from]
+	return d.push(v)
+}

@@ -1,0 +1,409 @@
+package pickle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+const (
+	maxStack = 2 << 20 // values on the stack
+	maxDepth = 1 << 16 // open marks
+	// A machine may use baseMemory plus memoryPerByte for each input byte that was read.
+	baseMemory    = 128 << 20
+	memoryPerByte = 12
+)
+
+// machine executes the data part of pickle. Its methods are the meaning of the opcodes; the
+// opcode loop and the JSON reader call them.
+type machine struct {
+	opt Options
+	src *source
+	out snapshot.Snapshot
+
+	stack []value
+	marks []int32 // stack heights
+	memo  []memoEntry
+
+	lists    []listRec
+	vals     []value // elements of lists, tuples and dicts that are not rows
+	frameIDs []snapshot.FrameID
+	boxes    []value
+	snaps    []snapshotRec
+
+	events   *snapshot.Events
+	annots   []snapshot.Annotation
+	hosts    []snapshot.HostSegment
+	field    [numKeys]value // the record being read, by key
+	unknown  map[unknownKey]int64
+	copied   int64 // rows and values moved because a list was not contiguous
+	settled  int64 // values of dicts that came one item at a time and were looked at
+	joined   int64 // bytes of texts made by joining lists of texts
+	interned int64 // bytes that the tables of distinct things take
+	read     int64 // input bytes so far, at the last window
+	strCache [1 << 10]snapshot.StringID
+	runs     runCache
+	scratch  []snapshot.FrameID
+}
+
+type unknownKey struct {
+	where string
+	key   snapshot.StringID
+}
+
+func newMachine(opt Options) *machine {
+	d := &machine{opt: opt, events: new(snapshot.Events), unknown: make(map[unknownKey]int64)}
+	internVocabulary(&d.out.Strings)
+	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
+	d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)
+	return d
+}
+
+func (d *machine) push(v value) error {
+	if len(d.stack) >= maxStack {
+		return errStack
+	}
+	d.stack = append(d.stack, v)
+	return nil
+}
+
+func (d *machine) pushInt(n int64) error { return d.push(value{u: uint64(n), kind: kInt}) }
+
+func (d *machine) mark() error {
+	if len(d.marks) >= maxDepth {
+		return errDepth
+	}
+	d.marks = append(d.marks, int32(len(d.stack)))
+	return nil
+}
+
+// popMark returns the height of the stack at the last mark.
+func (d *machine) popMark() (int, error) {
+	if len(d.marks) == 0 {
+		return 0, corrupt("has no MARK")
+	}
+	at := d.marks[len(d.marks)-1]
+	d.marks = d.marks[:len(d.marks)-1]
+	return int(at), nil
+}
+
+// floor is the height below which the current opcode may not reach.
+func (d *machine) floor() int {
+	if len(d.marks) == 0 {
+		return 0
+	}
+	return int(d.marks[len(d.marks)-1])
+}
+
+// need checks that n values lie above the last mark, and takes joined rows apart so that the
+// top n slots are n values.
+func (d *machine) need(n int) error {
+	floor := d.floor()
+	for k := 1; k <= n; k++ {
+		i := len(d.stack) - k
+		if i < floor {
+			return errUnderflow
+		}
+		if v := d.stack[i]; v.isRow() && v.count() > 1 {
+			d.stack[i] = run(v.kind, v.start(), v.count()-1)
+			d.stack = slices.Insert(d.stack, i+1, run(v.kind, v.start()+v.count()-1, 1))
+		}
+	}
+	return nil
+}
+
+// put stores the top of the stack in memo slot i.
+func (d *machine) put(i uint64) error {
+	if len(d.stack) <= d.floor() {
+		return errUnderflow
+	}
+	if i > uint64(d.read)/2+margin { // to fill a slot takes two bytes
+		return &fault{snapshot.ErrLimit, fmt.Sprintf("memo index %d in a file of so few bytes", i)}
+	}
+	top := &d.stack[len(d.stack)-1]
+	e := d.pack(*top)
+	if i < uint64(len(d.memo)) {
+		if d.memo[i] != noEntry {
+			d.runs.reset() // what was learned about this index no longer holds
+		}
+		d.memo[i] = e
+	} else {
+		for uint64(len(d.memo)) < i {
+			d.memo = append(d.memo, noEntry)
+		}
+		d.memo = append(d.memo, e)
+	}
+	if i < math.MaxUint32 {
+		top.memo = uint32(i) + 1
+	}
+	return nil
+}
+
+func (d *machine) get(i uint64) error {
+	if i >= uint64(len(d.memo)) || d.memo[i] == noEntry {
+		return corrupt("refers to memo entry %d, which does not exist", i)
+	}
+	v := d.unpack(d.memo[i])
+	switch v.kind {
+	case kEmptyList, kUsedEmptyList:
+		d.memo[i] = memoEntry(kUsedEmptyList) << memoBits
+		v.kind = kEmptyList
+	case kEmptyDict, kUsedEmptyDict:
+		d.memo[i] = memoEntry(kUsedEmptyDict) << memoBits
+		v.kind = kEmptyDict
+	case kOpenFrames, kOpenDict:
+		var err error
+		if v, err = d.settle(v); err != nil {
+			return err
+		}
+		d.memo[i] = d.pack(v)
+	}
+	return d.push(v)
+}
+
+// update replaces *v, which keeps its memo slot, and what the memo knows of it.
+func (d *machine) update(v *value, by value) error {
+	by.memo = v.memo
+	if v.memo != 0 {
+		old := kind(d.memo[v.memo-1] >> memoBits)
+		if old == kUsedEmptyList || old == kUsedEmptyDict {
+			return errCycle
+		}
+		if old == v.kind { // else the slot was given to another value
+			d.memo[v.memo-1] = d.pack(by)
+		}
+	}
+	*v = by
+	return nil
+}
+
+// settle turns a container that was filled item by item into its final form.
+func (d *machine) settle(v value) (value, error) {
+	switch v.kind {
+	case kOpenFrames:
+		s := d.out.Stacks.Intern(d.frameIDs[v.start() : v.start()+v.count()])
+		return value{u: uint64(s), kind: kStack, memo: v.memo}, nil
+	case kOpenDict:
+		if d.settled += int64(v.count()); d.settled > 4*d.read+1<<20 {
+			return v, errCopies
+		}
+		r, err := d.record(d.vals[v.start() : v.start()+v.count()])
+		if err != nil {
+			return v, err
+		}
+		if r.kind == kDict {
+			r.u = v.u // its pairs are in vals already
+		}
+		r.memo = v.memo
+		return r, nil
+	}
+	return v, nil
+}
+
+// settleAll settles values in place.
+func (d *machine) settleAll(vs []value) error {
+	for i := range vs {
+		if k := vs[i].kind; k == kOpenFrames || k == kOpenDict {
+			v, err := d.settle(vs[i])
+			if err != nil {
+				return err
+			}
+			if err := d.update(&vs[i], v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// appendVals adds vs to the run of vals at start of length n and returns the run's start,
+// which changes when something else follows it. Joined rows are taken apart.
+func (d *machine) appendVals(start, n uint32, vs []value) (uint32, uint32, error) {
+	if int(start+n) != len(d.vals) {
+		d.copied += int64(n)
+		if d.copied > d.read/8+1<<20 {
+			return 0, 0, errCopies
+		}
+		old := d.vals[start : start+n]
+		start = uint32(len(d.vals))
+		d.vals = append(d.vals, old...)
+	}
+	for _, v := range vs {
+		if v.isRow() {
+			for r := range v.count() {
+				d.vals = append(d.vals, run(v.kind, v.start()+r, 1))
+			}
+			continue
+		}
+		v.memo = 0
+		d.vals = append(d.vals, v)
+	}
+	if len(d.vals) > math.MaxUint32/2 {
+		return 0, 0, errMemory
+	}
+	return start, uint32(len(d.vals)) - start, nil
+}
+
+// setItems adds the key-value pairs on the stack from row from on to the dict below them.
+func (d *machine) setItems(from int) error {
+	if from == 0 || from <= d.floor() {
+		return errUnderflow
+	}
+	pairs := d.stack[from:]
+	if len(pairs)%2 != 0 {
+		return corrupt("needs pairs of key and value")
+	}
+	if err := d.settleAll(pairs); err != nil {
+		return err
+	}
+	target := &d.stack[from-1]
+	switch target.kind {
+	case kEmptyDict:
+		if len(pairs) == 0 {
+			break
+		}
+		v, err := d.record(pairs)
+		if err != nil {
+			return err
+		}
+		if v.kind == kDict {
+			start, n, err := d.appendVals(uint32(len(d.vals)), 0, pairs)
+			if err != nil {
+				return err
+			}
+			v = run(kDict, start, n)
+		}
+		if err := d.update(target, v); err != nil {
+			return err
+		}
+	case kDict, kOpenDict:
+		if err := d.growDict(target, pairs); err != nil {
+			return err
+		}
+	case kOpaque:
+	default:
+		return corrupt("adds keys to something that is not a dict, or was complete")
+	}
+	d.stack = d.stack[:from]
+	d.join()
+	return nil
+}
+
+func (d *machine) growDict(target *value, pairs []value) error {
+	start, n, err := d.appendVals(target.start(), target.count(), pairs)
+	if err != nil {
+		return err
+	}
+	return d.update(target, run(kOpenDict, start, n))
+}
+
+// setItem adds one pair.
+func (d *machine) setItem() error {
+	if err := d.need(3); err != nil {
+		return err
+	}
+	from := len(d.stack) - 2
+	target := &d.stack[from-1]
+	if target.kind != kEmptyDict && target.kind != kOpenDict && target.kind != kDict {
+		return d.setItems(from)
+	}
+	pair := d.stack[from:]
+	if err := d.settleAll(pair); err != nil {
+		return err
+	}
+	if target.kind == kEmptyDict {
+		start, n, err := d.appendVals(uint32(len(d.vals)), 0, pair)
+		if err != nil {
+			return err
+		}
+		if err := d.update(target, run(kOpenDict, start, n)); err != nil {
+			return err
+		}
+	} else if err := d.growDict(target, pair); err != nil {
+		return err
+	}
+	d.stack = d.stack[:from]
+	return nil
+}
+
+func (d *machine) dict(from int) error {
+	pairs := d.stack[from:]
+	if len(pairs)%2 != 0 {
+		return corrupt("needs pairs of key and value")
+	}
+	if err := d.settleAll(pairs); err != nil {
+		return err
+	}
+	v := value{kind: kEmptyDict}
+	if len(pairs) > 0 {
+		var err error
+		if v, err = d.record(pairs); err != nil {
+			return err
+		}
+		if v.kind == kDict {
+			start, n, err := d.appendVals(uint32(len(d.vals)), 0, pairs)
+			if err != nil {
+				return err
+			}
+			v = run(kDict, start, n)
+		}
+	}
+	d.stack = d.stack[:from]
+	if err := d.push(v); err != nil {
+		return err
+	}
+	d.join()
+	return nil
+}
+
+// global admits the one harmless class. torch.jit's tag for typed containers is admitted
+// too: REDUCE with it gives back its first argument.
+func (d *machine) global(module, name string) error {
+	switch {
+	case module == "collections" && name == "OrderedDict":
+		return d.push(value{kind: kOrderedDict})
+	case module == "torch.jit._pickle" && name == "restore_type_tag":
+		return d.push(value{kind: kTypeTag})
+	}
+	return &fault{snapshot.ErrRefused, fmt.Sprintf("refused to load %s.%s: snapshots hold only data. "+
+		"Do not open this file with pickle.load unless you trust whoever made it", plain(module), plain(name))}
+}
+
+// plain shortens a name from the file and escapes what a terminal could take for a command.
+func plain(name string) string {
+	return strings.Trim(fmt.Sprintf("%.80q", name), `"`)
+}
+
+func (d *machine) reduce() error {
+	if err := d.need(2); err != nil {
+		return err
+	}
+	n := len(d.stack)
+	callable, args := d.stack[n-2], d.stack[n-1]
+	var v value
+	switch {
+	case callable.kind == kOrderedDict && args.kind == kTuple && args.count() == 0:
+		v = value{kind: kEmptyDict}
+	case callable.kind == kTypeTag && args.kind == kTuple && args.count() == 2:
+		v = d.vals[args.start()]
+	default:
+		return &fault{snapshot.ErrRefused, "refused to call anything: snapshots hold only data"}
+	}
+	d.stack[n-2] = v
+	d.stack = d.stack[:n-1]
+	return nil
+}
+
+// checkMemory runs once per window.
+func (d *machine) checkMemory() error {
+	used := int64(cap(d.stack)+cap(d.vals)+cap(d.lists)+cap(d.boxes))*16 + int64(len(d.memo))*8 +
+		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History)+cap(d.frameIDs))*8 +
+		int64(cap(d.snaps))*104 + int64(d.out.Strings.Len()+d.out.Frames.Len()+d.out.Labels.Len()+d.out.Streams.Len())*96 + d.interned
+	if used > baseMemory+memoryPerByte*d.read {
+		return errMemory
+	}
+	return nil
+}

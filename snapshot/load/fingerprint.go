@@ -1,0 +1,215 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// evidence is what a file shows about its writer.
+type evidence struct {
+	segments, blocks, allocs int // how many there are
+	stream, expandable       bool
+	history                  bool
+	time, anyLabel           bool
+	compile, metadata, pool  bool
+	annotate, category       bool
+	ascend                   bool
+	xpu                      bool
+	streamReuse              bool // the setting graph_capture_record_stream_reuse
+}
+
+func collect(s *snapshot.Snapshot) evidence {
+	var ev evidence
+	ev.segments, ev.blocks = len(s.Segments), len(s.Blocks)
+	for i := range s.Segments {
+		ev.stream = ev.stream || s.Segments[i].Has&snapshot.SegmentHasStream != 0
+		ev.expandable = ev.expandable || s.Segments[i].Has&snapshot.SegmentHasExpandable != 0
+	}
+	for i := range s.Blocks {
+		ev.history = ev.history || s.Blocks[i].Has&snapshot.BlockHasHistory != 0
+	}
+	var last snapshot.LabelID
+	for _, t := range s.Traces {
+		for i := range t.Len() {
+			e := t.At(i)
+			ev.time = ev.time || e.Has&snapshot.EventHasTime != 0
+			switch e.Action {
+			case snapshot.Alloc:
+				ev.allocs++
+			case snapshot.Annotate:
+				ev.annotate = true
+			case snapshot.WorkspaceSnapshot:
+				ev.ascend = true
+			}
+			if e.Label == last {
+				continue
+			}
+			last = e.Label
+			l := s.Labels.Get(e.Label)
+			ev.anyLabel = true
+			ev.compile = ev.compile || l.CompileContext != 0
+			ev.metadata = ev.metadata || l.UserMetadata != 0
+			ev.pool = ev.pool || l.HasPool
+			ev.category = ev.category || l.Category != 0
+		}
+	}
+	for _, v := range s.Settings.Values {
+		ev.streamReuse = ev.streamReuse || v.Key == "graph_capture_record_stream_reuse"
+		ev.xpu = ev.xpu || v.Key == "PYTORCH_ALLOC_CONF"
+	}
+	return ev
+}
+
+// newest stands for "or later" in a span of releases.
+const newest = 99
+
+// fingerprint guesses the torch release that wrote the file from the keys it has, and from
+// those it lacks where every release after some one writes them.
+func fingerprint(s *snapshot.Snapshot) string {
+	if s.Partial != nil {
+		return "" // the keys that would tell may be in the part that is missing
+	}
+	ev := collect(s)
+	if ev.ascend {
+		return "torch_npu"
+	}
+	if ev.category && !ev.time {
+		return "2.1 or later, from a profile"
+	}
+	if s.Shape == snapshot.ShapeList {
+		switch {
+		case ev.expandable:
+			return "2.1 or later, memory_snapshot()"
+		case ev.history:
+			return "1.13"
+		case ev.stream:
+			return "1.13 or earlier"
+		}
+		return "1.4 to 1.12"
+	}
+	if ev.segments > 0 && !ev.expandable {
+		if ev.history || !ev.time && !s.Settings.Present {
+			return "2.0"
+		}
+	}
+	// In releases 2.x: the least that has all the keys, the last that lacks all the others.
+	lo, hi := 0, newest
+	atLeast := func(has bool, release int) {
+		if has {
+			lo = max(lo, release)
+		}
+	}
+	lacks := func(lack bool, release int) {
+		if lack {
+			hi = min(hi, release)
+		}
+	}
+	events := ev.allocs > 0
+	atLeast(ev.expandable, 1)
+	atLeast(ev.time, 2)
+	lacks(events && !ev.time, 1)
+	atLeast(s.Settings.Present, 3)
+	lacks(!s.Settings.Present, 2)
+	atLeast(len(s.Annotations) > 0, 5)
+	atLeast(ev.compile, 8)
+	lacks(events && !ev.compile, 7)
+	atLeast(ev.streamReuse, 9)
+	lacks(s.Settings.Present && !ev.streamReuse, 8)
+	atLeast(ev.metadata, 10)
+	atLeast(ev.pool, 12)
+	lacks(events && !ev.pool, 11)
+	host := s.HasHostSegments || s.HostTraces != nil
+	atLeast(host, 13)
+	atLeast(ev.annotate, 14)
+	var text string
+	switch {
+	case lo > hi:
+		text = fmt.Sprintf("2.%d or later, edited", min(lo, hi))
+	case lo == hi:
+		text = fmt.Sprintf("2.%d", lo)
+	case hi == newest:
+		text = fmt.Sprintf("2.%d or later", lo)
+	default:
+		text = fmt.Sprintf("2.%d to 2.%d", lo, hi)
+	}
+	if ev.xpu {
+		text += ", XPU"
+	}
+	return text
+}
+
+// describe notes what the file lacks, and what that costs.
+func describe(s *snapshot.Snapshot) {
+	miss := func(format string, args ...any) { s.Missing = append(s.Missing, fmt.Sprintf(format, args...)) }
+	var events, taken, stacked int
+	for _, t := range s.Traces {
+		events += t.Len()
+		for i := range t.Len() {
+			e := t.At(i)
+			if e.Has&snapshot.EventHasTime != 0 {
+				s.HasTimes = true
+			}
+			if e.Stack > snapshot.EmptyStack {
+				stacked++
+			}
+			if e.Action == snapshot.SnapshotTaken {
+				taken++
+			}
+		}
+	}
+	live, withStack, requestedKnown := liveBytes(s)
+	s.HasStacks = stacked > 0 || withStack > 0
+	for i := range s.Segments {
+		s.HasStacks = s.HasStacks || s.Segments[i].Stack > snapshot.EmptyStack
+	}
+
+	switch {
+	case s.Traces == nil:
+		miss("the trace (no device_traces in the file): growth, peaks and causes are not to be seen, only the final state; " +
+			"call torch.cuda.memory._record_memory_history() before the part of interest")
+	case events == 0:
+		miss("the trace (it is empty): growth, peaks and causes are not to be seen, only the final state; " +
+			"call torch.cuda.memory._record_memory_history() before the part of interest")
+	case events == taken || events == 1:
+		miss("the trace (its only event is the dump itself): recording was on with enabled='state', or began too late; " +
+			"only the final state is to be seen")
+	}
+	if events > 0 && !s.HasTimes {
+		miss("event times (torch before 2.2 records none): plots run by event number")
+	}
+	switch {
+	case !s.HasStacks && (events > 0 || live > 0):
+		miss("call stacks: memory cannot be attributed to code; record with stacks='python' or 'all' and context='all'")
+	case live > 0 && withStack < live-live/100:
+		miss("call stacks of %.3g%% of the live bytes: that memory is shown as unattributed; "+
+			"it was allocated before recording began, or on threads without Python frames", 100*float64(live-withStack)/float64(live))
+	}
+	if live > 0 && !requestedKnown {
+		miss("requested sizes (torch before 1.13 records none): the waste by rounding is not to be seen")
+	}
+	if !s.Settings.Present && s.Partial != nil {
+		miss("allocator settings, annotations: they would come after the part that was read")
+	} else if !s.Settings.Present && !strings.HasPrefix(s.Writer, "1.") {
+		miss("allocator settings (torch before 2.3 records none): PYTORCH_CUDA_ALLOC_CONF at the time is not known")
+	}
+}
+
+// liveBytes sums the active blocks, and those of them whose stack is known.
+func liveBytes(s *snapshot.Snapshot) (live, withStack int64, requestedKnown bool) {
+	for i := range s.Blocks {
+		b := &s.Blocks[i]
+		if !b.State.Active() {
+			continue
+		}
+		live += b.Size
+		if b.Stack > snapshot.EmptyStack {
+			withStack += b.Size
+		}
+		if b.Has&snapshot.BlockHasRequested != 0 || b.History.Len > 0 {
+			requestedKnown = true
+		}
+	}
+	return live, withStack, requestedKnown
+}

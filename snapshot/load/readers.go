@@ -1,0 +1,124 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// gate stands at the end of a chain of readers. The pickle decoder reads ahead in a goroutine
+// of its own, which may still be at it when decoding is over: once the gate is closed nobody
+// is inside the chain, and nobody enters it.
+type gate struct {
+	mu      sync.Mutex
+	r       io.Reader
+	closed  bool
+	partial bool  // take a fault for the end of the data, to keep what came before
+	err     error // that fault
+}
+
+func (g *gate) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0, io.EOF
+	}
+	n, err := g.r.Read(p)
+	if g.partial && err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		g.err, err = err, io.EOF
+	}
+	return n, err
+}
+
+func (g *gate) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	return g.err
+}
+
+// counted counts the bytes read.
+type counted struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// countedAt is counted for random access.
+type countedAt struct {
+	r io.ReaderAt
+	n *atomic.Int64
+}
+
+func (c countedAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.r.ReadAt(p, off)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// Default limits of decompression. Traces of one repeated step compress about 13 to 1 with
+// gzip, 24 to 1 with xz; bombs are at 1000 to 1 and up.
+const (
+	freeBytes = 64 << 20
+	maxRatio  = 250
+)
+
+// limited stops a decompression bomb: more bytes than max or, where max is 0, than the bytes
+// read from the file can honestly hold.
+type limited struct {
+	r    io.Reader
+	n    int64
+	max  int64
+	src  *source
+	kind string
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	l.n += int64(n)
+	switch {
+	case l.max > 0 && l.n > l.max:
+		return 0, &snapshot.FormatError{Offset: l.max, Err: snapshot.ErrLimit,
+			Msg: fmt.Sprintf("holds more than the %d bytes that --max-bytes allows", l.max)}
+	case l.max == 0 && l.n > freeBytes && l.n/maxRatio > l.src.raw.Load():
+		return 0, &snapshot.FormatError{Offset: -1, Op: l.kind, Err: snapshot.ErrLimit,
+			Msg: fmt.Sprintf("unpacks to over %d times its size: it looks like a decompression bomb; "+
+				"set --max-bytes to what it may unpack to, if it is none", maxRatio)}
+	}
+	return n, err
+}
+
+// unpacked gives the faults of a decompressor the form of all others.
+type unpacked struct {
+	r    io.Reader
+	kind string
+}
+
+func (u unpacked) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	return n, unpackError(u.kind, err)
+}
+
+func unpackError(kind string, err error) error {
+	var fe *snapshot.FormatError
+	switch {
+	case err == nil, errors.Is(err, io.EOF), errors.As(err, &fe):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		// The decoder behind tells that the data was cut, with the offset.
+		return io.ErrUnexpectedEOF
+	case isEnvironment(err):
+		return err
+	}
+	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrCorrupt,
+		Msg: fmt.Sprintf("the compressed data is damaged (%v); copy the file again", err)}
+}

@@ -1,0 +1,142 @@
+package load
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// fileKind is what the first bytes of a file show it to be.
+type fileKind string
+
+const (
+	isPickle fileKind = "pickle"
+	isJSON   fileKind = "JSON"
+
+	isHTML  fileKind = "HTML"
+	isZip   fileKind = "zip"
+	isGzip  fileKind = "gzip"
+	isZstd  fileKind = "zstd"
+	isXz    fileKind = "xz"
+	isBzip2 fileKind = "bzip2"
+
+	isEmpty      fileKind = "empty"
+	isSQLite     fileKind = "SQLite"
+	isLFS        fileKind = "LFS"
+	isCheckpoint fileKind = "checkpoint"
+	isPacked     fileKind = "packed"
+	isText       fileKind = "text"
+	isOther      fileKind = "other"
+)
+
+// layer reports whether something may be inside.
+func (k fileKind) layer() bool {
+	switch k {
+	case isHTML, isZip, isGzip, isZstd, isXz, isBzip2:
+		return true
+	}
+	return false
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+var magics = []struct {
+	magic string
+	kind  fileKind
+}{
+	{"\x1f\x8b", isGzip},
+	{"\x28\xb5\x2f\xfd", isZstd},
+	{"\xfd7zXZ\x00", isXz},
+	{"BZh", isBzip2},
+	{"PK\x03\x04", isZip},
+	{"PK\x05\x06", isZip}, // an archive of nothing
+	{"SQLite format 3\x00", isSQLite},
+	{"version https://git-lfs", isLFS},
+	// torch.save before 1.6 begins with a pickled magic number (torch/serialization.py, MAGIC_NUMBER).
+	{"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", isCheckpoint},
+	{"7z\xbc\xaf\x27\x1c", isPacked},
+	{"\x04\x22\x4d\x18", isPacked}, // lz4
+	{"Rar!", isPacked},
+}
+
+// textPickle matches the beginnings of pickles of protocol 0 and 1, which have no magic
+// number: a MARK with the opcode that closes or opens a container, an empty container with
+// what follows one, or a GLOBAL.
+var textPickle = regexp.MustCompile(`^(\([dlt][p.(q]|\(+[dl]p\d|[\]}][qr(.VUXS]|(\(i|\(?c)[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n[(pq)\]}.N])`)
+
+func sniff(head []byte) fileKind {
+	if len(head) == 0 {
+		return isEmpty
+	}
+	for _, m := range magics {
+		if bytes.HasPrefix(head, []byte(m.magic)) {
+			return m.kind
+		}
+	}
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
+		return isPacked
+	}
+	if head[0] == 0x80 && (len(head) == 1 || head[1] < 0x10) {
+		return isPickle
+	}
+	if textPickle.Match(head) {
+		return isPickle
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, bom), " \t\r\n")
+	switch {
+	case len(text) > 0 && (text[0] == '{' || text[0] == '['):
+		return isJSON
+	case len(text) > 1 && text[0] == '<' && (text[1] == '!' || text[1]|0x20 >= 'a' && text[1]|0x20 <= 'z'):
+		return isHTML
+	case isPrintable(head):
+		return isText
+	}
+	return isOther
+}
+
+func isPrintable(head []byte) bool {
+	for i := 0; i < len(head); {
+		r, n := utf8.DecodeRune(head[i:])
+		if r == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax ||
+			r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
+// stranger is the error for a file that is no snapshot: what it is, and what to do.
+func (s *source) stranger(kind fileKind, head []byte) error {
+	const dump = "snapshots are written by torch.cuda.memory._dump_snapshot"
+	msg := ""
+	switch ext := strings.ToLower(filepath.Ext(s.name)); {
+	case kind == isEmpty && len(s.container) > 0:
+		msg = "holds nothing: the " + s.container[len(s.container)-1] + " data is empty"
+	case kind == isEmpty:
+		return &snapshot.FormatError{Name: s.name, Offset: 0, Err: snapshot.ErrTruncated,
+			Msg: "the file is empty; the dump may have failed or still be running"}
+	case kind == isSQLite:
+		msg = "is an SQLite database, perhaps an export of Nsight Systems, not a memory snapshot; " + dump
+	case kind == isLFS:
+		msg = "is a Git LFS pointer, not the file itself; run `git lfs pull` to fetch it"
+	case kind == isCheckpoint:
+		msg = "is a torch.save checkpoint, not a memory snapshot; " + dump
+	case kind == isPacked:
+		msg = "is an archive of a kind that is not read here; unpack it and name one snapshot"
+	case ext == ".nsys-rep" || ext == ".qdrep":
+		msg = "is a report of Nsight Systems, not a memory snapshot; " + dump
+	case ext == ".ncu-rep":
+		msg = "is a report of Nsight Compute, not a memory snapshot; " + dump
+	case kind == isText:
+		line, _, _ := bytes.Cut(bytes.TrimSpace(bytes.TrimPrefix(head, bom)), []byte("\n"))
+		msg = "is a text file (it begins with " + quote(line) + "), not a memory snapshot; " + dump
+	default:
+		msg = "is binary data of an unknown kind, not a memory snapshot; " + dump
+	}
+	return notSnapshot(s.name, msg)
+}
