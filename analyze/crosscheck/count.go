@@ -5,7 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // tally is one counter of torch: c10/core/Allocator.h, struct Stat.
@@ -90,7 +90,7 @@ func (c *counter) index() {
 // locate finds the moment of a sample in a whole trace: the last event at which as much had
 // happened as the sample says. Allocations and frees must be as many, the rest decides between
 // the events in between.
-func (c *counter) locate(s *dump.Sample) (event int, ok bool) {
+func (c *counter) locate(s *memstats.Sample) (event int, ok bool) {
 	want := map[string]int64{}
 	for _, name := range []string{"allocation.all.allocated", "allocation.all.freed"} {
 		f := s.Get(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // Verdict is how two figures of one counter compare.
@@ -25,7 +25,7 @@ const (
 // Row is one counter in both.
 type Row struct {
 	Name     string
-	Stats    dump.Figure
+	Stats    memstats.Figure
 	Snapshot int64
 	Verdict  Verdict
 	Why      string // of a difference, where it shows
@@ -37,7 +37,7 @@ func (r *Row) Residual() int64 { return r.Stats.Value - r.Snapshot }
 // Check is one sample beside a snapshot.
 type Check struct {
 	Device int
-	Sample *dump.Sample
+	Sample *memstats.Sample
 	Event  int    // the sample was taken after this event of the trace, before the next allocation or free
 	Moment string // how that is known
 	Rows   []Row  // by name
@@ -60,7 +60,7 @@ func (c *Check) Count(v Verdict) int {
 }
 
 // Compare checks a sample against the snapshot's history of its device.
-func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *dump.Sample) *Check {
+func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *memstats.Sample) *Check {
 	c := &Check{Device: t.Device, Sample: sample, Whole: whole(s, t)}
 	counted := &counter{s: s, t: t}
 	end := t.Trace.Len() - 1
@@ -86,7 +86,7 @@ func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *dump.Sample) *C
 	return c
 }
 
-func compare(st dump.Stat, v int64) Row {
+func compare(st memstats.Stat, v int64) Row {
 	r := Row{Name: st.Name, Stats: st.Figure, Snapshot: v, Verdict: Differs}
 	switch d := v - st.Value; {
 	case d == 0:

@@ -10,16 +10,16 @@ import (
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/build/buildtest"
 	"github.com/snapana/snapana/snapshot/load"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // samples reads a file of counters.
-func samples(t *testing.T, path string) []dump.Sample {
+func samples(t *testing.T, path string) []memstats.Sample {
 	t.Helper()
-	var out []dump.Sample
-	_, err := dump.Open(path, nil, dump.Options{}, dump.Handler{Sample: func(s *dump.Sample) error {
+	var out []memstats.Sample
+	_, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error {
 		c := *s
-		c.Stats = append([]dump.Stat(nil), s.Stats...)
+		c.Stats = append([]memstats.Stat(nil), s.Stats...)
 		out = append(out, c)
 		return nil
 	}})
@@ -45,7 +45,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines := map[int]*timeline.Timeline{}
-			check := func(sample *dump.Sample, least int) *crosscheck.Check {
+			check := func(sample *memstats.Sample, least int) *crosscheck.Check {
 				tl := lines[sample.Device]
 				if tl == nil {
 					tl = timeline.Build(s, max(sample.Device, 0))
@@ -87,11 +87,11 @@ func TestCorpus(t *testing.T) {
 func TestReasons(t *testing.T) {
 	s := buildtest.Read(t, build.Random(7, build.RandomOptions{}))
 	tl := timeline.Build(s, 0)
-	stat := func(name string, v, step int64) dump.Stat {
-		return dump.Stat{Name: name, Figure: dump.Figure{Value: v, Step: step}}
+	stat := func(name string, v, step int64) memstats.Stat {
+		return memstats.Stat{Name: name, Figure: memstats.Figure{Value: v, Step: step}}
 	}
 	for name, c := range map[string]struct {
-		stat dump.Stat
+		stat memstats.Stat
 		want crosscheck.Verdict
 		why  string
 	}{
@@ -102,7 +102,7 @@ func TestReasons(t *testing.T) {
 		"counters reset":   {stat("allocation.all.allocated", 0, 1), crosscheck.Differs, "reset"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := crosscheck.Compare(s, tl, &dump.Sample{Stats: []dump.Stat{c.stat, stat("zzz", 1, 1)}})
+			got := crosscheck.Compare(s, tl, &memstats.Sample{Stats: []memstats.Stat{c.stat, stat("zzz", 1, 1)}})
 			if len(got.Rows) != 1 || got.Unchecked != 1 || got.Rows[0].Verdict != c.want || !strings.Contains(got.Rows[0].Why, c.why) ||
 				(c.want == crosscheck.Differs) != (len(got.Reasons) > 0) {
 				t.Errorf("%+v", got)

@@ -3,7 +3,7 @@ package series
 import (
 	"slices"
 
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // The counters that are kept, by their names in memory_stats.
@@ -52,7 +52,7 @@ type Device struct {
 	columns map[string][]int64
 	grain   map[string]int64 // the coarsest precision of each column
 
-	First, Last dump.Sample
+	First, Last memstats.Sample
 	// Restarts counts how often the program began again; only the last run is kept.
 	Restarts int
 	// PeakResets and SumResets count falls of peaks and of accumulated counters:
@@ -73,8 +73,8 @@ type Device struct {
 // Point is when a sample was taken.
 type Point struct {
 	Sample int64 // counts from 0
-	Step   dump.Number
-	Epoch  dump.Number
+	Step   memstats.Number
+	Epoch  memstats.Number
 	Time   int64 // microseconds, 0 unknown
 }
 
@@ -103,7 +103,7 @@ func NewCollector(names ...string) *Collector {
 const maxDevices = 1 << 12
 
 // Add takes the next sample. It keeps nothing of it that is not copied.
-func (c *Collector) Add(s *dump.Sample) {
+func (c *Collector) Add(s *memstats.Sample) {
 	id := [2]int{s.Rank, s.Device}
 	d := c.byID[id]
 	if d == nil {
@@ -127,7 +127,7 @@ func (d *Device) begin() {
 		columns: make(map[string][]int64), grain: make(map[string]int64), prev: make(map[string]int64), high: make(map[string]int64)}
 }
 
-func (d *Device) add(s *dump.Sample) {
+func (d *Device) add(s *memstats.Sample) {
 	if d.Samples > 0 && d.restarted(s) {
 		d.Restarts++
 		d.begin()
@@ -161,13 +161,13 @@ func (d *Device) add(s *dump.Sample) {
 	}
 }
 
-func clone(s *dump.Sample) dump.Sample {
+func clone(s *memstats.Sample) memstats.Sample {
 	c := *s
 	c.Stats = slices.Clone(s.Stats)
 	return c
 }
 
-func (d *Device) column(name string, s *dump.Sample, keep bool) {
+func (d *Device) column(name string, s *memstats.Sample, keep bool) {
 	f := s.Get(name)
 	if f.Known() {
 		d.prev[name] = f.Value
@@ -186,7 +186,7 @@ func (d *Device) column(name string, s *dump.Sample, keep bool) {
 
 // restarted reports whether the sample begins another run: its step is not above the last one,
 // and what only ever rises fell. A counter of batches falls with every epoch, but alone.
-func (d *Device) restarted(s *dump.Sample) bool {
+func (d *Device) restarted(s *memstats.Sample) bool {
 	if !s.Step.Known || !d.Last.Step.Known || s.Step.N > d.Last.Step.N {
 		return false
 	}
@@ -199,7 +199,7 @@ func (d *Device) restarted(s *dump.Sample) bool {
 
 // resets notices counters that fall although nothing but a reset lowers them, and sums the rises
 // of the others.
-func (d *Device) resets(s *dump.Sample) {
+func (d *Device) resets(s *memstats.Sample) {
 	if d.Samples == 0 {
 		return
 	}
@@ -229,7 +229,7 @@ func (d *Device) resets(s *dump.Sample) {
 	d.NewOOMs += rise(OOMs)
 }
 
-func (d *Device) epoch(s *dump.Sample) {
+func (d *Device) epoch(s *memstats.Sample) {
 	if !s.Epoch.Known {
 		return
 	}

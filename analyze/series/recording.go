@@ -1,14 +1,14 @@
 package series
 
 import (
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Recording judges the counters in the samples of a recorder's file.
 func Recording(f *sidecar.File, opt Options) *File {
 	c := NewCollector(opt.Metrics...)
-	info := &dump.Info{Name: f.Name, Container: []string{"recording"}}
+	info := &memstats.Info{Name: f.Name, Container: []string{"recording"}}
 	for i := range f.Runs {
 		run := &f.Runs[i]
 		rank := -1
@@ -22,7 +22,7 @@ func Recording(f *sidecar.File, opt Options) *File {
 				if d.Device == nil {
 					continue
 				}
-				o := dump.Sample{Device: int(*d.Device), Rank: rank, Step: number(s.Step), Epoch: number(s.Epoch), Time: s.Time / 1000, Label: s.Label}
+				o := memstats.Sample{Device: int(*d.Device), Rank: rank, Step: number(s.Step), Epoch: number(s.Epoch), Time: s.Time / 1000, Label: s.Label}
 				for n, name := range d.Stats.Names {
 					o.Set(name, d.Stats.Values[n])
 				}
@@ -40,7 +40,7 @@ func Recording(f *sidecar.File, opt Options) *File {
 		info.Readings += int64(len(run.NVML))
 	}
 	if f.Truncated != nil {
-		info.Cut = &dump.Fault{Offset: f.Truncated.Offset, Msg: f.Truncated.Msg}
+		info.Cut = &memstats.Fault{Offset: f.Truncated.Offset, Msg: f.Truncated.Msg}
 	}
 	out := &File{Info: info}
 	for _, d := range c.Devices {
@@ -49,9 +49,9 @@ func Recording(f *sidecar.File, opt Options) *File {
 	return out
 }
 
-func number(v *int64) dump.Number {
+func number(v *int64) memstats.Number {
 	if v == nil {
-		return dump.Number{}
+		return memstats.Number{}
 	}
-	return dump.Number{N: *v, Known: true}
+	return memstats.Number{N: *v, Known: true}
 }

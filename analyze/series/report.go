@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // Report is what the files of one call show.
@@ -22,36 +22,36 @@ type Report struct {
 
 // File is one file with what was judged of it.
 type File struct {
-	Info       *dump.Info
+	Info       *memstats.Info
 	Judgements []*Judgement
-	Reading    *dump.Reading // the last of nvidia-smi or list_gpu_processes, nil for none
+	Reading    *memstats.Reading // the last of nvidia-smi or list_gpu_processes, nil for none
 }
 
 // Options steer Open.
 type Options struct {
 	Metrics  []string // counters to show beside the usual ones
 	Capacity int64    // bytes of memory of each device, 0 unknown
-	MaxBytes int64    // as in dump.Options
+	MaxBytes int64    // as in memstats.Options
 }
 
 // Open reads the counters in the file at path, "-" for stdin, and judges each device.
 func Open(path string, stdin io.Reader, opt Options) (*File, error) {
-	return judged(opt, func(h dump.Handler) (*dump.Info, error) {
-		return dump.Open(path, stdin, dump.Options{MaxBytes: opt.MaxBytes}, h)
+	return judged(opt, func(h memstats.Handler) (*memstats.Info, error) {
+		return memstats.Open(path, stdin, memstats.Options{MaxBytes: opt.MaxBytes}, h)
 	})
 }
 
 // Read is Open for data that is not packed.
 func Read(r io.Reader, opt Options) (*File, error) {
-	return judged(opt, func(h dump.Handler) (*dump.Info, error) { return dump.Read(r, h) })
+	return judged(opt, func(h memstats.Handler) (*memstats.Info, error) { return memstats.Read(r, h) })
 }
 
-func judged(opt Options, read func(dump.Handler) (*dump.Info, error)) (*File, error) {
+func judged(opt Options, read func(memstats.Handler) (*memstats.Info, error)) (*File, error) {
 	c := NewCollector(opt.Metrics...)
 	var f File
-	info, err := read(dump.Handler{
-		Sample:  func(s *dump.Sample) error { c.Add(s); return nil },
-		Reading: func(r *dump.Reading) error { g := *r; f.Reading = &g; return nil },
+	info, err := read(memstats.Handler{
+		Sample:  func(s *memstats.Sample) error { c.Add(s); return nil },
+		Reading: func(r *memstats.Reading) error { g := *r; f.Reading = &g; return nil },
 	})
 	if err != nil {
 		return nil, err

@@ -12,18 +12,18 @@ import (
 
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 const mib = 1 << 20
 
 // sample makes a sample of device 0.
-func sample(step int, stats ...any) *dump.Sample {
-	s := &dump.Sample{Rank: -1, Step: dump.Number{N: int64(step), Known: true}}
+func sample(step int, stats ...any) *memstats.Sample {
+	s := &memstats.Sample{Rank: -1, Step: memstats.Number{N: int64(step), Known: true}}
 	for i := 0; i < len(stats); i += 2 {
-		s.Stats = append(s.Stats, dump.Stat{Name: stats[i].(string), Figure: dump.Figure{Value: int64(stats[i+1].(int)), Step: 1}})
+		s.Stats = append(s.Stats, memstats.Stat{Name: stats[i].(string), Figure: memstats.Figure{Value: int64(stats[i+1].(int)), Step: 1}})
 	}
-	slices.SortFunc(s.Stats, func(a, b dump.Stat) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Stats, func(a, b memstats.Stat) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
 
@@ -33,7 +33,7 @@ func live(n, per int, f func(step int) int) *series.Judgement {
 	for i := range n {
 		s := sample(i, series.Allocated, f(i))
 		if per > 0 {
-			s.Epoch = dump.Number{N: int64(i / per), Known: true}
+			s.Epoch = memstats.Number{N: int64(i / per), Known: true}
 		}
 		c.Add(s)
 	}
@@ -166,7 +166,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := series.NewCollector()
-			_, err = dump.Open(path, nil, dump.Options{}, dump.Handler{Sample: func(s *dump.Sample) error { c.Add(s); return nil }})
+			_, err = memstats.Open(path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error { c.Add(s); return nil }})
 			if name == "genuine_oom" {
 				if err == nil || !strings.Contains(err.Error(), "empty") {
 					t.Errorf("%v", err)
@@ -200,15 +200,15 @@ func TestCorpus(t *testing.T) {
 
 // TestFindings checks what is noticed beside growth.
 func TestFindings(t *testing.T) {
-	run := func(capacity int64, samples ...*dump.Sample) *series.Judgement {
+	run := func(capacity int64, samples ...*memstats.Sample) *series.Judgement {
 		c := series.NewCollector()
 		for _, s := range samples {
 			c.Add(s)
 		}
 		return series.Judge(c.Devices[0], capacity)
 	}
-	each := func(n int, f func(i int) *dump.Sample) []*dump.Sample {
-		var out []*dump.Sample
+	each := func(n int, f func(i int) *memstats.Sample) []*memstats.Sample {
+		var out []*memstats.Sample
 		for i := range n {
 			out = append(out, f(i))
 		}
@@ -220,46 +220,46 @@ func TestFindings(t *testing.T) {
 		ids  string
 		says string // in the texts
 	}{
-		"forecast": {run(1000*mib, each(20, func(i int) *dump.Sample {
+		"forecast": {run(1000*mib, each(20, func(i int) *memstats.Sample {
 			s := sample(i, series.Allocated, 500*mib+i*10*mib)
 			s.Time = 1e15 + int64(i)*2e6
 			return s
 		})...), series.StatusGrowing, "growth", "now 690 MiB, reaches 1000 MiB (as given) in about 31 more steps, 1m2s"},
-		"forecast by mem_get_info": {run(0, each(20, func(i int) *dump.Sample {
+		"forecast by mem_get_info": {run(0, each(20, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib, series.Reserved, 700*mib)
 		})...), series.StatusGrowing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 more steps"},
-		"full already": {run(600*mib, each(20, func(i int) *dump.Sample { return sample(i, series.Allocated, 500*mib+i*10*mib) })...),
+		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample { return sample(i, series.Allocated, 500*mib+i*10*mib) })...),
 			series.StatusGrowing, "growth", "has reached what tensors can have"},
-		"reserved drifts": {run(0, each(40, func(i int) *dump.Sample {
+		"reserved drifts": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, series.Active, 500*mib, series.Allocated, 500*mib, series.Reserved, 600*mib+i*20*mib, series.Split, 50*mib+i*15*mib)
 		})...), series.StatusFragmentation, "drift", "fragmentation grows"},
-		"longer batches": {run(0, each(40, func(i int) *dump.Sample {
+		"longer batches": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 900*mib+i*10*mib, series.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
 		})...), series.StatusGrowing, "growth", "the same tensors get larger"},
-		"live falls": {run(0, each(40, func(i int) *dump.Sample {
+		"live falls": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, series.Active, 900*mib-i*10*mib, series.Allocated, 900*mib-i*10*mib, series.Reserved, 1000*mib)
 		})...), series.StatusFlat, "", "falls"},
-		"full and tight": {run(0, each(10, func(i int) *dump.Sample {
+		"full and tight": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak", 1000*mib, series.Reserved, 1000*mib, series.Retries, i/5)
 		})...), series.StatusFlat, "retries", "full once"},
-		"full and in pieces": {run(0, each(10, func(i int) *dump.Sample {
+		"full and in pieces": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, series.Reserved, 1000*mib, series.Retries, i/5, series.OOMs, i/9)
 		})...), series.StatusFragmentation, "fragmentation oom retries", "at most 400 MiB was ever live of the 1000 MiB"},
-		"other stream": {run(0, each(10, func(i int) *dump.Sample {
+		"other stream": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Active, 500*mib+i*50*mib, series.Allocated, 500*mib, series.Reserved, 1000*mib)
 		})...), series.StatusFlat, "pending", "grow by 50.0 MiB"},
-		"peaks reset": {run(0, each(10, func(i int) *dump.Sample {
+		"peaks reset": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.peak", 600*mib-i%5*mib)
 		})...), series.StatusFlat, "", "Peaks fall 8 times"},
-		"began again": {run(0, append(each(10, func(i int) *dump.Sample {
+		"began again": {run(0, append(each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib+i*mib, "allocated_bytes.all.allocated", i*1000*mib)
-		}), each(10, func(i int) *dump.Sample {
+		}), each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.allocated", i*1000*mib)
 		})...)...), series.StatusFlat, "", "began again once"},
-		"sums reset": {run(0, each(10, func(i int) *dump.Sample {
+		"sums reset": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.allocated", i%4*mib, "allocated_bytes.all.freed", i%4*mib)
 		})...), series.StatusFlat, "", "reset before the first sample"},
-		"only reserved": {run(0, each(10, func(i int) *dump.Sample { return sample(i, series.Reserved, 500*mib+i*mib) })...),
+		"only reserved": {run(0, each(10, func(i int) *memstats.Sample { return sample(i, series.Reserved, 500*mib+i*mib) })...),
 			series.StatusGrowing, "growth", "fragmentation would look the same"},
 		"no memory": {run(0, sample(0, series.Retries, 0)), series.StatusUnknown, "", "No counter"},
 	} {

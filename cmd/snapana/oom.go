@@ -16,7 +16,7 @@ import (
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 func newOOM() *cobra.Command {
@@ -64,7 +64,7 @@ request, it also answers in which circumstances that would have been served.`,
 			if log.Messages == 0 {
 				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, with its stderr", name)
 			}
-			var events []memstats.Event
+			var events []oomlog.Event
 			var snapName string
 			var s *snapshot.Snapshot
 			if snap != "" {
@@ -73,7 +73,7 @@ request, it also answers in which circumstances that would have been served.`,
 				}
 				snapName, events = s.Name, oomEvents(s)
 			}
-			r := memstats.NewReport(name, log, snapName, events)
+			r := oomlog.NewReport(name, log, snapName, events)
 			failure := failureOf(s, r)
 			w := cmd.OutOrStdout()
 			if asJSON {
@@ -93,7 +93,7 @@ request, it also answers in which circumstances that would have been served.`,
 }
 
 // readLog collects the messages of the log that the command line names.
-func readLog(cmd *cobra.Command, path string) (name string, log memstats.Log, err error) {
+func readLog(cmd *cobra.Command, path string) (name string, log oomlog.Log, err error) {
 	var r io.Reader = cmd.InOrStdin()
 	name = "stdin"
 	if path != "-" {
@@ -108,7 +108,7 @@ func readLog(cmd *cobra.Command, path string) (name string, log memstats.Log, er
 	if head, _ := br.Peek(2); len(head) == 2 && (head[0] == 0x1f && head[1] == 0x8b || head[0] == 0x28 && head[1] == 0xb5) {
 		return "", log, fmt.Errorf("%s is compressed; unpack it into the command: `zcat %s | snapana oom -`", name, name)
 	}
-	err = memstats.Scan(br, func(m memstats.Message) error {
+	err = oomlog.Scan(br, func(m oomlog.Message) error {
 		log.Add(m)
 		return nil
 	})
@@ -120,7 +120,7 @@ func readLog(cmd *cobra.Command, path string) (name string, log memstats.Log, er
 
 // failureOf explains the request that both the main message and the snapshot are about, with the
 // device's size of the message. It is nil when that is not the last one that failed.
-func failureOf(s *snapshot.Snapshot, r *memstats.Report) *oom.Report {
+func failureOf(s *snapshot.Snapshot, r *oomlog.Report) *oom.Report {
 	if r.Match == nil || !r.Match.Same {
 		return nil
 	}
@@ -133,15 +133,15 @@ func failureOf(s *snapshot.Snapshot, r *memstats.Report) *oom.Report {
 }
 
 // oomEvents lists the out-of-memory events of a snapshot with the rebuilt state at each.
-func oomEvents(s *snapshot.Snapshot) []memstats.Event {
-	var out []memstats.Event
+func oomEvents(s *snapshot.Snapshot) []oomlog.Event {
+	var out []oomlog.Event
 	for _, d := range s.UsedDevices() {
 		if d >= len(s.Traces) {
 			continue
 		}
 		t := timeline.Build(s, d)
 		for _, e := range t.OOMs {
-			out = append(out, memstats.Event{
+			out = append(out, oomlog.Event{
 				Device: d, Index: e.Event, Time: t.Trace.At(e.Event).Time, Requested: e.Requested, Free: e.DeviceFree,
 				Reserved: e.After.Reserved, Allocated: e.After.Allocated, Site: attribution.Site(s, e.Stack),
 			})

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"github.com/snapana/snapana/analyze/oom"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 // OOMSchema is the value of "schema" in what WriteOOM writes; see SCHEMA.md.
@@ -59,9 +59,9 @@ type oomProcess struct {
 }
 
 type oomRow struct {
-	Row     memstats.Row `json:"row"`
-	Bytes   int64        `json:"bytes"`
-	Derived bool         `json:"derived"`
+	Row     oomlog.Row `json:"row"`
+	Bytes   int64      `json:"bytes"`
+	Derived bool       `json:"derived"`
 }
 
 type oomMatch struct {
@@ -80,7 +80,7 @@ type oomFigure struct {
 	Agree    bool   `json:"agree"`
 }
 
-func known(s memstats.Size) *int64 {
+func known(s oomlog.Size) *int64 {
 	if !s.Known() {
 		return nil
 	}
@@ -88,7 +88,7 @@ func known(s memstats.Size) *int64 {
 }
 
 // WriteOOM writes the out-of-memory messages of a log.
-func WriteOOM(w io.Writer, r *memstats.Report, failure *oom.Report) error {
+func WriteOOM(w io.Writer, r *oomlog.Report, failure *oom.Report) error {
 	doc := buildOOM(r)
 	if failure != nil {
 		doc.Cause, doc.WouldFit = string(failure.Cause), list(failure.Answers)
@@ -96,7 +96,7 @@ func WriteOOM(w io.Writer, r *memstats.Report, failure *oom.Report) error {
 	return encode(w, doc)
 }
 
-func buildOOM(r *memstats.Report) *oomDoc {
+func buildOOM(r *oomlog.Report) *oomDoc {
 	out := &oomDoc{Schema: OOMSchema, File: r.Name, Total: r.Log.Messages, Dropped: r.Log.Dropped, Snapshot: r.Snapshot, Messages: []oomMessage{}, WouldFit: []oom.Answer{}}
 	for i, g := range r.Log.Groups {
 		if g == r.Main {

@@ -7,7 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // StatsSchema is the value of "schema" in what WriteStats writes; see SCHEMA.md.
@@ -178,7 +178,7 @@ func buildStats(r *series.Report, hosts []*host.Judgement) *statsDoc {
 		f := &r.Files[i]
 		o := statsFile{Name: f.Info.Name, Container: append([]string{}, f.Info.Container...), Samples: f.Info.Samples, Readings: f.Info.Readings,
 			Skipped: f.Info.Skipped, Odd: f.Info.Odd, Foreign: f.Info.Foreign, Series: []statsSeries{}}
-		for _, fault := range []*dump.Fault{f.Info.FirstOdd, f.Info.FirstSkipped} {
+		for _, fault := range []*memstats.Fault{f.Info.FirstOdd, f.Info.FirstSkipped} {
 			if fault != nil {
 				o.Fault = fault.Msg
 			}
@@ -238,14 +238,14 @@ func buildSeries(j *series.Judgement) statsSeries {
 	return o
 }
 
-func figureOf(f dump.Figure) *int64 {
+func figureOf(f memstats.Figure) *int64 {
 	if !f.Known() {
 		return nil
 	}
 	return &f.Value
 }
 
-func buildReading(g *dump.Reading) *statsReading {
+func buildReading(g *memstats.Reading) *statsReading {
 	o := &statsReading{Driver: g.Driver, CUDA: g.CUDA, Time: g.Time, Devices: []statsDevice{}, Instances: []statsInstance{}, Processes: []statsProcess{}}
 	for _, d := range g.Devices {
 		o.Devices = append(o.Devices, statsDevice{d.Index, d.Name, d.UUID, d.Bus, figureOf(d.Used), figureOf(d.Total), figureOf(d.Free), d.Idle})

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/view"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 // OOMOptions choose what is printed of a log's messages.
@@ -23,7 +23,7 @@ const maxMessages = 20
 
 // OOM prints the out-of-memory messages of a log: the main one in at most 40 lines with its
 // figures, the split of the device's memory, the cause and what to do, then the others.
-func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
+func OOM(w io.Writer, r *oomlog.Report, o OOMOptions) error {
 	p := newPrinter(w, o.Options)
 	head := fmt.Sprintf("%s: %s", view.ClipLeft(view.Plain(r.Name), 60), units.Plural(r.Log.Messages, "out-of-memory message"))
 	if n := len(r.Log.Groups); int64(n) != r.Log.Messages {
@@ -52,9 +52,9 @@ func OOM(w io.Writer, r *memstats.Report, o OOMOptions) error {
 	return p.w.Flush()
 }
 
-func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report, failure *oom.Report) {
+func (p *printer) oomMessage(g *oomlog.Group, joined *oomlog.Report, failure *oom.Report) {
 	e := explain(&g.Message)
-	if c := g.Cause(); c == memstats.CauseFragmentation || c == memstats.CauseJoined {
+	if c := g.Cause(); c == oomlog.CauseFragmentation || c == oomlog.CauseJoined {
 		e.next[0] = expandable(failure, e.next[0])
 	}
 	if joined != nil && joined.Match != nil && joined.Match.Same {
@@ -85,7 +85,7 @@ func (p *printer) oomMessage(g *memstats.Group, joined *memstats.Report, failure
 }
 
 // oomPlace says where a message stands, how often and who wrote it.
-func oomPlace(g *memstats.Group) string {
+func oomPlace(g *oomlog.Group) string {
 	s := fmt.Sprintf("line %s, byte %s", units.Count(g.Line), units.Count(g.Offset))
 	if g.Count > 1 {
 		s += fmt.Sprintf("; %s times in all, up to line %s", units.Count(g.Count), units.Count(g.LastLine))
@@ -96,7 +96,7 @@ func oomPlace(g *memstats.Group) string {
 	if g.Class != "" {
 		s += "; " + view.Clip(view.Plain(g.Class), 60)
 	}
-	if g.Family == memstats.Unknown {
+	if g.Family == oomlog.Unknown {
 		s += "; form unknown"
 	} else {
 		s += fmt.Sprintf("; form %s, of %s", g.Family, g.Family.Writer())
@@ -133,9 +133,9 @@ func rankWords(ranks []int) string {
 }
 
 // oomFields lists what a message prints, in its order.
-func oomFields(m *memstats.Message) []string {
+func oomFields(m *oomlog.Message) []string {
 	var out []string
-	add := func(name string, s memstats.Size) {
+	add := func(name string, s oomlog.Size) {
 		if s.Known() {
 			out = append(out, name+" "+units.Bytes(s.Bytes))
 		}
@@ -179,7 +179,7 @@ func oomFields(m *memstats.Message) []string {
 }
 
 // oomMatch shows the main message beside the snapshot's event.
-func (p *printer) oomMatch(r *memstats.Report) {
+func (p *printer) oomMatch(r *oomlog.Report) {
 	if r.Snapshot == "" {
 		return
 	}
@@ -212,14 +212,14 @@ func (p *printer) oomMatch(r *memstats.Report) {
 }
 
 // oomOthers gives the messages beside the main one a row each.
-func (p *printer) oomOthers(r *memstats.Report) {
+func (p *printer) oomOthers(r *oomlog.Report) {
 	n := len(r.Log.Groups) - 1
 	if n < 1 {
 		return
 	}
 	p.line("")
 	p.line(p.paint(bold, right("line", 9)+right("times", 8)+right("tried", 11)+right("free", 11)+right("allocated", 11)+right("unalloc.", 11)+"  form, cause"))
-	size := func(s memstats.Size) string {
+	size := func(s oomlog.Size) string {
 		if !s.Known() {
 			return "-"
 		}

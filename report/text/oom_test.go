@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/report/internal/sample"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
-func oomReport(t *testing.T, text string, events ...memstats.Event) *memstats.Report {
+func oomReport(t *testing.T, text string, events ...oomlog.Event) *oomlog.Report {
 	t.Helper()
-	var log memstats.Log
-	if err := memstats.Scan(strings.NewReader(text), func(m memstats.Message) error { log.Add(m); return nil }); err != nil {
+	var log oomlog.Log
+	if err := oomlog.Scan(strings.NewReader(text), func(m oomlog.Message) error { log.Add(m); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if log.Messages == 0 {
@@ -24,7 +24,7 @@ func oomReport(t *testing.T, text string, events ...memstats.Event) *memstats.Re
 	if events != nil {
 		name = "snapshot.pickle"
 	}
-	return memstats.NewReport("train.log", log, name, events)
+	return oomlog.NewReport("train.log", log, name, events)
 }
 
 const oomHead = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 16.00 GiB of which %s is free. "
@@ -59,7 +59,7 @@ func oomLogs() [][2]string {
 	}
 }
 
-func oomText(t *testing.T, r *memstats.Report, o OOMOptions) string {
+func oomText(t *testing.T, r *oomlog.Report, o OOMOptions) string {
 	return render(t, func(w io.Writer) error { return OOM(w, r, o) })
 }
 
@@ -72,12 +72,12 @@ func TestOOMGolden(t *testing.T) {
 		}
 		all.WriteString("== " + l[0] + "\n" + oomText(t, r, OOMOptions{}) + "\n")
 	}
-	event := memstats.Event{Device: 0, Index: 7975, Requested: 2 << 30, Free: 348 << 20, Reserved: 14<<30 + 200<<20, Allocated: 3 << 30, Site: "train.py:9 main"}
+	event := oomlog.Event{Device: 0, Index: 7975, Requested: 2 << 30, Free: 348 << 20, Reserved: 14<<30 + 200<<20, Allocated: 3 << 30, Site: "train.py:9 main"}
 	first, second := oomLogs()[0][1], oomLogs()[2][1]
 	all.WriteString("== joined with a snapshot\n" + oomText(t, oomReport(t, first, event), OOMOptions{Options: Options{Color: true}}))
 	event.Requested = 5 << 20
 	all.WriteString("== joined with another event\n" + oomText(t, oomReport(t, first, event), OOMOptions{}))
-	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []memstats.Event{}...), OOMOptions{}))
+	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []oomlog.Event{}...), OOMOptions{}))
 	ranks := ""
 	for _, rank := range []int{3, 0, 1, 2, 7, 1} {
 		ranks += fmt.Sprintf("[rank%d]: %s", rank, first)
@@ -99,7 +99,7 @@ func TestOOMFits(t *testing.T) {
 		}
 		many.WriteString("\n")
 	}
-	event := memstats.Event{Site: strings.Repeat("deep/", 50) + "\x1b[2Jx.py:1 f"}
+	event := oomlog.Event{Site: strings.Repeat("deep/", 50) + "\x1b[2Jx.py:1 f"}
 	for i, l := range append(oomLogs(), [2]string{"many", many.String()}) {
 		for _, all := range []bool{false, true} {
 			r := oomReport(t, l[1], event)

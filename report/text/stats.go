@@ -11,7 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/view"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // StatsOptions choose what is printed of memory counters.
@@ -274,11 +274,11 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 }
 
 // reading prints what the driver's tools said.
-func (p *printer) reading(g *dump.Reading) {
+func (p *printer) reading(g *memstats.Reading) {
 	if g == nil {
 		return
 	}
-	figure := func(f dump.Figure) string {
+	figure := func(f memstats.Figure) string {
 		if !f.Known() {
 			return view.Unknown
 		}
@@ -426,7 +426,7 @@ func (p *printer) statsData(r *series.Report, main *series.Judgement) {
 	}
 }
 
-func placeOf(f *dump.Fault) string {
+func placeOf(f *memstats.Fault) string {
 	switch {
 	case f.Line > 0:
 		return " in line " + units.Count(f.Line)

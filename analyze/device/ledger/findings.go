@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -218,7 +218,7 @@ func unlisted(g *sidecar.GPU, complete bool) *verdict.Finding {
 
 // Context looks at what a process holds outside PyTorch: another framework, or NCCL.
 func Context(l *Ledger) *verdict.Finding {
-	bytes, ok := l.Get(memstats.RowNonPyTorch)
+	bytes, ok := l.Get(oomlog.RowNonPyTorch)
 	if !ok || bytes <= maxContext {
 		return nil
 	}

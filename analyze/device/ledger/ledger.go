@@ -19,19 +19,19 @@ import (
 
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Rows beside those of an out-of-memory message. The classes of cached memory are those of
-// package fragmentation, and stand in the place of memstats.RowUnallocated.
+// package fragmentation, and stand in the place of oomlog.RowUnallocated.
 const (
-	RowDriver     memstats.Row = "driver" // what the driver keeps for itself
-	RowReleasable memstats.Row = "releasable"
-	RowHard       memstats.Row = "hard"
-	RowSoft       memstats.Row = "soft"
-	RowStream     memstats.Row = "stream"
-	RowPending    memstats.Row = "pending"
+	RowDriver     oomlog.Row = "driver" // what the driver keeps for itself
+	RowReleasable oomlog.Row = "releasable"
+	RowHard       oomlog.Row = "hard"
+	RowSoft       oomlog.Row = "soft"
+	RowStream     oomlog.Row = "stream"
+	RowPending    oomlog.Row = "pending"
 )
 
 // Side is PyTorch's side: what one process's allocator did with a device at a moment. Numbers
@@ -46,13 +46,13 @@ type Side struct {
 	At   time.Time
 
 	Reserved, Allocated int64
-	Cached              []memstats.LedgerRow // parts of Reserved - Allocated; nil: one row for all
+	Cached              []oomlog.LedgerRow // parts of Reserved - Allocated; nil: one row for all
 }
 
 // Of takes the memory of a side from a snapshot's state.
 func (s Side) Of(at timeline.Totals, c fragmentation.Classes) Side {
 	s.Reserved, s.Allocated, s.Cached = at.Reserved, at.Allocated, nil
-	for _, row := range []memstats.LedgerRow{{Row: RowReleasable, Bytes: c.Releasable}, {Row: RowHard, Bytes: c.Hard},
+	for _, row := range []oomlog.LedgerRow{{Row: RowReleasable, Bytes: c.Releasable}, {Row: RowHard, Bytes: c.Hard},
 		{Row: RowSoft, Bytes: c.Soft}, {Row: RowStream, Bytes: c.Stream}, {Row: RowPending, Bytes: c.Pending}} {
 		if row.Bytes != 0 {
 			s.Cached = append(s.Cached, row)
@@ -74,7 +74,7 @@ func (s Side) By(h *sidecar.Header) Side {
 
 // Ledger is the split of one device, or of one instance of it. Its rows add up to the total.
 type Ledger struct {
-	memstats.Ledger
+	oomlog.Ledger
 	Device int   // of the driver; PyTorch counts those that CUDA_VISIBLE_DEVICES leaves
 	PID    int64 // of this process, as the driver says; 0 when it is not among the processes
 	// Untold counts other processes whose bytes the driver does not tell. They are in the residual.
@@ -128,11 +128,11 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 	l := &Ledger{Device: p.device}
 	l.Total = *p.total
 	rest := l.Total
-	add := func(row memstats.Row, bytes int64, derived bool) {
-		l.Rows = append(l.Rows, memstats.LedgerRow{Row: row, Bytes: bytes, Derived: derived})
+	add := func(row oomlog.Row, bytes int64, derived bool) {
+		l.Rows = append(l.Rows, oomlog.LedgerRow{Row: row, Bytes: bytes, Derived: derived})
 		rest -= bytes
 	}
-	add(memstats.RowFree, *p.free, false)
+	add(oomlog.RowFree, *p.free, false)
 	if p.reserved != nil {
 		add(RowDriver, *p.reserved, false)
 	}
@@ -148,7 +148,7 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 		}
 	}
 	if n > 0 {
-		add(memstats.RowOthers, others, false)
+		add(oomlog.RowOthers, others, false)
 	}
 	told := own != nil && own.Used != nil
 	if own != nil {
@@ -158,19 +158,19 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 		}
 	}
 	if told {
-		add(memstats.RowNonPyTorch, *own.Used-s.Reserved, true)
+		add(oomlog.RowNonPyTorch, *own.Used-s.Reserved, true)
 	} else {
-		add(memstats.RowForeign, rest-s.Reserved, true)
+		add(oomlog.RowForeign, rest-s.Reserved, true)
 	}
-	add(memstats.RowAllocated, s.Allocated, false)
+	add(oomlog.RowAllocated, s.Allocated, false)
 	if s.Cached == nil {
-		add(memstats.RowUnallocated, s.Reserved-s.Allocated, true)
+		add(oomlog.RowUnallocated, s.Reserved-s.Allocated, true)
 	}
 	for _, c := range s.Cached {
 		add(c.Row, c.Bytes, c.Derived)
 	}
 	if told {
-		add(memstats.RowResidual, rest, true)
+		add(oomlog.RowResidual, rest, true)
 	}
 	return l
 }

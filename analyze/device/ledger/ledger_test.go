@@ -15,7 +15,7 @@ import (
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot/load"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -194,8 +194,8 @@ func TestPinnedSegments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for row, want := range map[memstats.Row]int64{memstats.RowOthers: gib, memstats.RowNonPyTorch: 512 * mib, memstats.RowAllocated: 3801088000,
-		ledger.RowHard: 11403264000, memstats.RowFree: 364904448, memstats.RowResidual: 0} {
+	for row, want := range map[oomlog.Row]int64{oomlog.RowOthers: gib, oomlog.RowNonPyTorch: 512 * mib, oomlog.RowAllocated: 3801088000,
+		ledger.RowHard: 11403264000, oomlog.RowFree: 364904448, oomlog.RowResidual: 0} {
 		if got, ok := l.Get(row); !ok || got != want {
 			t.Errorf("%s: %d (%v), want %d", row, got, ok, want)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 const (
@@ -31,9 +31,9 @@ const (
 func accounted(d analyze.Device) analyze.Device {
 	end := &d.Timeline.Final
 	l := &ledger.Ledger{PID: 4101, Untold: 1}
-	l.Rows = []memstats.LedgerRow{{Row: memstats.RowFree, Bytes: 112 * mib}, {Row: ledger.RowDriver, Bytes: 640 * mib}, {Row: memstats.RowOthers, Bytes: 1024 * mib},
-		{Row: memstats.RowNonPyTorch, Bytes: 512 * mib, Derived: true}, {Row: memstats.RowAllocated, Bytes: end.Allocated},
-		{Row: ledger.RowHard, Bytes: end.Reserved - end.Allocated}, {Row: memstats.RowResidual, Derived: true}}
+	l.Rows = []oomlog.LedgerRow{{Row: oomlog.RowFree, Bytes: 112 * mib}, {Row: ledger.RowDriver, Bytes: 640 * mib}, {Row: oomlog.RowOthers, Bytes: 1024 * mib},
+		{Row: oomlog.RowNonPyTorch, Bytes: 512 * mib, Derived: true}, {Row: oomlog.RowAllocated, Bytes: end.Allocated},
+		{Row: ledger.RowHard, Bytes: end.Reserved - end.Allocated}, {Row: oomlog.RowResidual, Derived: true}}
 	for _, r := range l.Rows {
 		l.Total += r.Bytes
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/crosscheck"
 	"github.com/snapana/snapana/analyze/series"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // Stats is a report on two files of counters, one of them damaged, and on a text of nvidia-smi,
@@ -41,9 +41,9 @@ func Stats(t testing.TB) *series.Report {
 	r.Snapshot = "snapshot.pickle"
 	r.Checks = []*crosscheck.Check{{Device: 0, Event: 1234, Moment: "found by its 100 allocations and 50 frees", Whole: true, Unchecked: 2, Reasons: []string{"Peaks were reset."},
 		Rows: []crosscheck.Row{
-			{Name: "active.all.current", Stats: dump.Figure{Value: 3, Step: 1}, Snapshot: 3, Verdict: crosscheck.Equal},
-			{Name: "allocated_bytes.all.current", Stats: dump.Figure{Value: 1 << 20, Step: 1 << 20}, Snapshot: 1<<20 + 5, Verdict: crosscheck.Within},
-			{Name: "allocated_bytes.all.peak", Stats: dump.Figure{Value: 512, Step: 1}, Snapshot: 1024, Verdict: crosscheck.Differs, Why: "peaks were reset"},
+			{Name: "active.all.current", Stats: memstats.Figure{Value: 3, Step: 1}, Snapshot: 3, Verdict: crosscheck.Equal},
+			{Name: "allocated_bytes.all.current", Stats: memstats.Figure{Value: 1 << 20, Step: 1 << 20}, Snapshot: 1<<20 + 5, Verdict: crosscheck.Within},
+			{Name: "allocated_bytes.all.peak", Stats: memstats.Figure{Value: 512, Step: 1}, Snapshot: 1024, Verdict: crosscheck.Differs, Why: "peaks were reset"},
 		}}}
 	return &r
 }

@@ -1,4 +1,4 @@
-package dump_test
+package memstats_test
 
 import (
 	"bytes"
@@ -15,35 +15,35 @@ import (
 
 	"github.com/snapana/snapana/fixtures/hostile"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // collect reads a file and keeps what is in it.
-func collect(t testing.TB, data string) ([]dump.Sample, []dump.Reading, *dump.Info, error) {
+func collect(t testing.TB, data string) ([]memstats.Sample, []memstats.Reading, *memstats.Info, error) {
 	t.Helper()
-	var samples []dump.Sample
-	var readings []dump.Reading
-	info, err := dump.Read(strings.NewReader(data), dump.Handler{
-		Sample:  func(s *dump.Sample) error { samples = append(samples, clone(s)); return nil },
-		Reading: func(r *dump.Reading) error { readings = append(readings, *r); return nil },
+	var samples []memstats.Sample
+	var readings []memstats.Reading
+	info, err := memstats.Read(strings.NewReader(data), memstats.Handler{
+		Sample:  func(s *memstats.Sample) error { samples = append(samples, clone(s)); return nil },
+		Reading: func(r *memstats.Reading) error { readings = append(readings, *r); return nil },
 	})
 	return samples, readings, info, err
 }
 
-func clone(s *dump.Sample) dump.Sample {
+func clone(s *memstats.Sample) memstats.Sample {
 	c := *s
 	c.Stats = slices.Clone(s.Stats)
 	return c
 }
 
 // words writes a sample in one line.
-func words(s *dump.Sample) string {
+func words(s *memstats.Sample) string {
 	var b strings.Builder
 	for _, n := range []struct {
 		name string
-		n    dump.Number
-	}{{"step", s.Step}, {"epoch", s.Epoch}, {"device", dump.Number{N: int64(s.Device), Known: s.Device >= 0}}, {"rank", dump.Number{N: int64(s.Rank), Known: s.Rank >= 0}},
-		{"time", dump.Number{N: s.Time, Known: s.Time != 0}}} {
+		n    memstats.Number
+	}{{"step", s.Step}, {"epoch", s.Epoch}, {"device", memstats.Number{N: int64(s.Device), Known: s.Device >= 0}}, {"rank", memstats.Number{N: int64(s.Rank), Known: s.Rank >= 0}},
+		{"time", memstats.Number{N: s.Time, Known: s.Time != 0}}} {
 		if n.n.Known {
 			fmt.Fprintf(&b, "%s=%d ", n.name, n.n.N)
 		}
@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 		"msgpack, long":   {"\x81\xdb\xff\xff\xff\xffxx", "bytes", snapshot.ErrLimit},
 		"msgpack, cut":    {"\xde\xff\xff\xa1a", "ends in the middle", snapshot.ErrTruncated},
 		"headless CSV":    {"0, 16384 MiB, 500 MiB\n", "begins with", snapshot.ErrNotSnapshot},
-		"snapshot":        {readFile(t, "../../../fixtures/ghost.pickle"), "snapana report", snapshot.ErrNotSnapshot},
+		"snapshot":        {readFile(t, "../../fixtures/ghost.pickle"), "snapana report", snapshot.ErrNotSnapshot},
 		"half a sentence": {"the process ran | with GPU:\n", "begins with", snapshot.ErrNotSnapshot},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestHostile(t *testing.T) {
 		if err := os.WriteFile(path, c.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := dump.Open(path, nil, dump.Options{}, dump.Handler{}); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{}); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestPacked(t *testing.T) {
 		if err := os.WriteFile(path, c.data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		info, err := dump.Open(path, nil, dump.Options{}, dump.Handler{})
+		info, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{})
 		if err != nil || info.Name != c.name || !slices.Equal(info.Container, []string{"gzip", "JSON lines"}) || (info.Cut != nil) != c.cut || c.cut == (info.Samples == 1000) {
 			t.Errorf("%s: %+v, %v", c.name, info, err)
 		}
@@ -299,8 +299,8 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		samples, readings := int64(0), int64(0)
-		info, err := dump.Read(bytes.NewReader(data), dump.Handler{
-			Sample: func(s *dump.Sample) error {
+		info, err := memstats.Read(bytes.NewReader(data), memstats.Handler{
+			Sample: func(s *memstats.Sample) error {
 				samples++
 				for i, st := range s.Stats {
 					if st.Step < 1 || st.Value < 0 && st.Name != "max_split_size" || i > 0 && s.Stats[i-1].Name >= st.Name {
@@ -309,7 +309,7 @@ func FuzzRead(f *testing.F) {
 				}
 				return nil
 			},
-			Reading: func(*dump.Reading) error { readings++; return nil },
+			Reading: func(*memstats.Reading) error { readings++; return nil },
 		})
 		if err == nil && (info.Samples != samples || info.Readings != readings || samples+readings == 0) {
 			t.Fatalf("%+v after %d samples and %d readings", info, samples, readings)

@@ -1,4 +1,4 @@
-package memstats
+package oomlog
 
 // anchor is a text that every message has one of.
 type anchor int

@@ -1,4 +1,4 @@
-package memstats
+package oomlog
 
 // Cause is why a request failed, as far as its message's own figures say.
 type Cause string

@@ -1,4 +1,4 @@
-package memstats
+package oomlog
 
 // Row names a part of a device's memory.
 type Row string

@@ -1,4 +1,4 @@
-package dump_test
+package memstats_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/snapshot/memstats/dump"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 const (
@@ -18,17 +18,17 @@ const (
 )
 
 // device and process write the parts of a reading in one line.
-func device(d dump.Device) string {
+func device(d memstats.Device) string {
 	return fmt.Sprintf("%d %s %s %d/%d MiB", d.Index, d.Name, d.Bus, d.Used.Value/mib, d.Total.Value/mib)
 }
 
-func process(p dump.Process) string {
+func process(p memstats.Process) string {
 	return fmt.Sprintf("%d %d/%d %d %s %s %d MiB", p.GPU, p.GI, p.CI, p.PID, p.Type, p.Name, p.Used.Value/mib)
 }
 
 // TestRealTexts reads texts from the wild; the values were read from them by eye.
 func TestRealTexts(t *testing.T) {
-	type figures map[string]dump.Figure
+	type figures map[string]memstats.Figure
 	for name, c := range map[string]struct {
 		device       int
 		stats        int // how many figures in all
@@ -36,7 +36,7 @@ func TestRealTexts(t *testing.T) {
 		want         figures
 		driver, cuda string
 		devices      []string
-		instances    []dump.Instance
+		instances    []memstats.Instance
 		processes    []string
 	}{
 		"comfyui_cudaMallocAsync_torch2.8_prefixed.txt": {stats: 8, want: figures{ // all others are zeros that nobody counted
@@ -80,10 +80,10 @@ func TestRealTexts(t *testing.T) {
 			"0 -1/-1 1995 G /usr/lib/xorg/Xorg 202 MiB", "0 -1/-1 2355 G /usr/bin/gnome-shell 29 MiB",
 			"0 -1/-1 3109 G ...944559455204059567,131072 122 MiB", "0 -1/-1 4142 G ...AAAAAAAAA= --shared-files 30 MiB",
 		}},
-		"mig_devices_nvitop8.txt": {instances: []dump.Instance{
-			{GPU: 1, GI: 3, CI: 0, Index: 0, Used: dump.Figure{Value: 14366 * mib, Step: mib}, Total: dump.Figure{Value: 19968 * mib, Step: mib}},
-			{GPU: 1, GI: 5, CI: 0, Index: 1, Used: dump.Figure{Value: 9880 * mib, Step: mib}, Total: dump.Figure{Value: 19968 * mib, Step: mib}},
-			{GPU: 1, GI: 6, CI: 0, Index: 2, Used: dump.Figure{Value: 13 * mib, Step: mib}, Total: dump.Figure{Value: 19968 * mib, Step: mib}},
+		"mig_devices_nvitop8.txt": {instances: []memstats.Instance{
+			{GPU: 1, GI: 3, CI: 0, Index: 0, Used: memstats.Figure{Value: 14366 * mib, Step: mib}, Total: memstats.Figure{Value: 19968 * mib, Step: mib}},
+			{GPU: 1, GI: 5, CI: 0, Index: 1, Used: memstats.Figure{Value: 9880 * mib, Step: mib}, Total: memstats.Figure{Value: 19968 * mib, Step: mib}},
+			{GPU: 1, GI: 6, CI: 0, Index: 2, Used: memstats.Figure{Value: 13 * mib, Step: mib}, Total: memstats.Figure{Value: 19968 * mib, Step: mib}},
 		}},
 		"rlinf_255_two4090_new_layout_head.txt": {driver: "550.163.01", cuda: "12.4", devices: []string{
 			"0 NVIDIA GeForce RTX 4090 00000000:4E:00.0 507/24564 MiB", "1 NVIDIA GeForce RTX 4090 00000000:4F:00.0 459/24564 MiB",
@@ -96,7 +96,7 @@ func TestRealTexts(t *testing.T) {
 			processes: []string{"0 -1/-1 772207 C python 9635 MiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("../../../../shared/real/text", name)
+			path := filepath.Join("../../../shared/real/text", name)
 			data, err := os.ReadFile(path)
 			if os.IsNotExist(err) {
 				t.Skip(err)
@@ -140,12 +140,12 @@ func TestRealTexts(t *testing.T) {
 
 // TestAllTexts holds that no text from the wild fails without a reason, so that new ones are looked at.
 func TestAllTexts(t *testing.T) {
-	paths, _ := filepath.Glob("../../../../shared/real/text/*")
+	paths, _ := filepath.Glob("../../../shared/real/text/*")
 	if len(paths) == 0 {
 		t.Skip("no texts")
 	}
 	for _, path := range paths {
-		if _, err := dump.Open(path, nil, dump.Options{}, dump.Handler{}); err != nil {
+		if _, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -154,7 +154,7 @@ func TestAllTexts(t *testing.T) {
 // TestSummaryAgainstStats holds the memory_summary texts of the corpus, at the precision that they
 // have, against the counters of the same moment.
 func TestSummaryAgainstStats(t *testing.T) {
-	dirs, _ := filepath.Glob("../../../../shared/corpus/*")
+	dirs, _ := filepath.Glob("../../../shared/corpus/*")
 	compared := 0
 	for _, dir := range dirs {
 		text, err := os.ReadFile(filepath.Join(dir, "memory_summary.txt"))
@@ -285,13 +285,13 @@ func TestReadings(t *testing.T) {
 }
 
 func BenchmarkJSONLines(b *testing.B) {
-	data, err := os.ReadFile("../../../../shared/corpus/fragmentation_oom/memory_stats.jsonl")
+	data, err := os.ReadFile("../../../shared/corpus/fragmentation_oom/memory_stats.jsonl")
 	if err != nil {
 		b.Skip(err)
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := dump.Read(bytes.NewReader(data), dump.Handler{}); err != nil {
+		if _, err := memstats.Read(bytes.NewReader(data), memstats.Handler{}); err != nil {
 			b.Fatal(err)
 		}
 	}

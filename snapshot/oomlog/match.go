@@ -1,4 +1,4 @@
-package memstats
+package oomlog
 
 // Event is an `oom` entry of a snapshot's trace with the state rebuilt at that moment.
 type Event struct {

@@ -1,10 +1,10 @@
-// Package memstats reads what PyTorch says about its memory in words: the out-of-memory
+// Package oomlog reads what PyTorch says about its memory in words: the out-of-memory
 // messages of training logs. Section numbers in comments are those of the format
 // specification, whose section 7 lists the messages by family, A to M.
 //
 // A log may have any size and any content. It is read once, in constant memory; nothing in it
 // is trusted, and a figure that a message does not give stays unknown instead of zero.
-package memstats
+package oomlog
 
 // Family is the form of a message, by the letter that it has in 7.2.
 type Family byte

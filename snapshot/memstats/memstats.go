@@ -1,4 +1,4 @@
-// Package dump reads what programs save of PyTorch's memory counters and of the driver's: dumps
+// Package memstats reads what programs save of PyTorch's memory counters and of the driver's: dumps
 // of torch.cuda.memory_stats and host_memory_stats as JSON, JSON lines, pickle, MessagePack, CSV
 // or printed by Python; memory_summary tables; the text of list_gpu_processes; tables and queries
 // of nvidia-smi. Section numbers in comments are those of the format specification, whose
@@ -8,7 +8,7 @@
 // pickle must fit into memory). Nothing in it is trusted. A figure that a file does not give, or
 // that cannot be, is left out: it is unknown, never zero. What cannot be read is counted, with the
 // place of the first of it.
-package dump
+package memstats
 
 import (
 	"cmp"
