@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device/ledger"
-	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"

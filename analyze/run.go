@@ -9,7 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
-	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"

@@ -7,7 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
 // TestOver holds that samples tile the trace, close to the sums of their moments, and have the

@@ -6,7 +6,7 @@ import (
 	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
 func TestMeasure(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/crosscheck"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/memstats"
 )

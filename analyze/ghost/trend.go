@@ -3,7 +3,7 @@ package ghost
 import (
 	"math"
 
-	"github.com/snapana/snapana/analyze/trend"
+	"github.com/snapana/snapana/analyze/internal/trend"
 )
 
 // maxPoints bounds the series that trends are computed of: pairs grow with its square.

@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
 const mib = 1 << 20

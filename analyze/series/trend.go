@@ -3,7 +3,7 @@ package series
 import (
 	"slices"
 
-	"github.com/snapana/snapana/analyze/trend"
+	"github.com/snapana/snapana/analyze/internal/trend"
 )
 
 // Shape is how a counter runs.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
 // TestRandom holds that random programs are rebuilt exactly: the state before the trace, the

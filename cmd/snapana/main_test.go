@@ -17,9 +17,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/fixtures/sidecartest"
 	"github.com/snapana/snapana/fixtures/standin"
 	"github.com/snapana/snapana/snapshot/sidecar"
-	"github.com/snapana/snapana/snapshot/sidecar/sidecartest"
 )
 
 var update = flag.Bool("update", false, "write what commands print into the scripts and README.md instead of comparing")

@@ -14,10 +14,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/html"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/serve"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -79,7 +79,7 @@ func TestHoverNamesTheHolder(t *testing.T) {
 					if h.Standing == holder.Ghost {
 						want += "ghost "
 					}
-					want += view.HolderName(h)
+					want += chart.HolderName(h)
 				case l.Freed >= 0:
 					if gone++; gone > 4 {
 						continue
@@ -120,7 +120,7 @@ func sumsAt(r *analyze.Result, event int) []heldSum {
 		name := "no tensor was seen in it"
 		switch h := of[int32(i)]; {
 		case h != nil:
-			name = view.HolderName(h)
+			name = chart.HolderName(h)
 		case l.Freed >= 0:
 			name = "gone"
 		case l.FreeRequested != -1:
@@ -159,7 +159,7 @@ func TestHoldersTab(t *testing.T) {
 			for i := range r.Holders.Holders {
 				h := &r.Holders.Holders[i]
 				p.do(`document.querySelector('[data-holder="%d"]').click()`, i+1)
-				want := fmt.Sprintf("%s; at the cursor %s in %s", view.HolderName(h), units.Bytes(h.Bytes), units.Count(h.Count))
+				want := fmt.Sprintf("%s; at the cursor %s in %s", chart.HolderName(h), units.Bytes(h.Bytes), units.Count(h.Count))
 				if found := eval[string](p, `document.querySelector(".found").textContent`); !strings.Contains(found, want) {
 					t.Errorf("the page says %q, want %q", found, want)
 				}

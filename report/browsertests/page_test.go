@@ -15,7 +15,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/fixtures/build/buildtest"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot"
 )
 

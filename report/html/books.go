@@ -7,7 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -25,7 +25,7 @@ type checkRow struct {
 func newBooks(t *timeline.Timeline) books {
 	v := books{Summary: "Checks: all good"}
 	bad := 0
-	for _, c := range view.Checks(t) {
+	for _, c := range chart.Checks(t) {
 		if c.Count != 0 {
 			bad++
 		}
@@ -70,7 +70,7 @@ func newChurn(s *snapshot.Snapshot, r *churn.Report) *churnView {
 		if r.Micros == 0 {
 			held = units.Bytes(int64(min(x.Held, 1<<62))) + "·events"
 		}
-		v.Rows = append(v.Rows, churnRow{view.ClipLeft(text(site), frameText), units.Count(x.Allocs), units.Count(x.Short), units.Bytes(x.Bytes), held})
+		v.Rows = append(v.Rows, churnRow{chart.ClipLeft(text(site), frameText), units.Count(x.Allocs), units.Count(x.Short), units.Bytes(x.Bytes), held})
 	}
 	return v
 }

@@ -8,7 +8,7 @@ import (
 	"html/template"
 
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/detail"
+	"github.com/snapana/snapana/report/internal/page"
 )
 
 // The script is made of the TypeScript in ui, and kept so that a build needs no tool.
@@ -47,7 +47,7 @@ func hash(s string) string {
 func styleElement() template.HTML { return template.HTML("<style>" + styles() + "</style>") }
 
 // leaveOut notes what the page has no room for, and reports whether there is any.
-func (p *page) leaveOut(live *detail.Packed) bool {
+func (p *document) leaveOut(live *page.Packed) bool {
 	say := ""
 	if live == nil {
 		say = "The page has no room for single allocations: its figures are complete, but nothing in it can be zoomed."

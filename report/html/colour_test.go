@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // The sheet has the colours of view, on light and on dark ground.
@@ -18,7 +18,7 @@ func TestStyleHasTheColoursOfView(t *testing.T) {
 	if !ok {
 		t.Fatal("no dark colours")
 	}
-	check := func(name string, s view.Slot) {
+	check := func(name string, s chart.Slot) {
 		t.Helper()
 		for ground, c := range map[string]color.RGBA{light: s.Light, dark: s.Dark} {
 			if want := fmt.Sprintf("--%s: #%02x%02x%02x;", name, c.R, c.G, c.B); strings.Count(ground, want) != 1 {
@@ -26,14 +26,14 @@ func TestStyleHasTheColoursOfView(t *testing.T) {
 			}
 		}
 	}
-	for i, s := range view.Slots {
+	for i, s := range chart.Slots {
 		check(fmt.Sprintf("s%d", i+1), s)
 	}
-	check("other", view.SlotOther)
-	check("unknown", view.SlotUnknown)
+	check("other", chart.SlotOther)
+	check("unknown", chart.SlotUnknown)
 	for _, c := range category.All() {
-		name := view.UseName(c)
-		check(name, view.UseColour(c))
+		name := chart.UseName(c)
+		check(name, chart.UseColour(c))
 		if class := useClass(c); !strings.Contains(style, "."+class+" { background: var(--"+name+");") {
 			t.Errorf("%s has the class %s, which is not of the colour %s", c, class, name)
 		}
@@ -45,13 +45,13 @@ func TestStyleHasTheColoursOfView(t *testing.T) {
 func TestSlotsCanBeToldApart(t *testing.T) {
 	const least = 15 // CIE 76; about 2 is just seen
 	for _, dark := range []bool{false, true} {
-		colour := func(s view.Slot) color.RGBA {
+		colour := func(s chart.Slot) color.RGBA {
 			if dark {
 				return s.Dark
 			}
 			return s.Light
 		}
-		slots := append(append([]view.Slot{}, view.Slots[:]...), view.SlotOther)
+		slots := append(append([]chart.Slot{}, chart.Slots[:]...), chart.SlotOther)
 		for kind, m := range blindness {
 			for i := range slots {
 				for k := range i {
@@ -61,12 +61,12 @@ func TestSlotsCanBeToldApart(t *testing.T) {
 				}
 			}
 		}
-		for i := range view.Slots {
+		for i := range chart.Slots {
 			on := color.RGBA{0xff, 0xff, 0xff, 0xff}
 			if inked := []int{1, 3, 4, 5, 8}; slices.Contains(inked, i) || dark && i == 2 {
 				on = color.RGBA{0x10, 0x15, 0x1b, 0xff}
 			}
-			if c := contrast(on, colour(view.Slots[i])); c < 4.5 {
+			if c := contrast(on, colour(chart.Slots[i])); c < 4.5 {
 				t.Errorf("dark %v: the number on slot %d has a contrast of %.1f", dark, i+1, c)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // device is the section of one device.
@@ -17,9 +17,9 @@ type device struct {
 	Ledger   *ledger // of the moment that matters most
 	Figures  []figure
 	Traced   bool // there is a trace
-	Timeline chart
-	ByEvent  *chart // the same by event, when Timeline is by time
-	Bunched  bool   // most events lie in a small part of the time
+	Timeline timelineChart
+	ByEvent  *timelineChart // the same by event, when Timeline is by time
+	Bunched  bool           // most events lie in a small part of the time
 	OOMs     []oomRow
 	MoreOOMs int
 	Retries  string
@@ -64,7 +64,7 @@ type phase struct {
 	OOM   bool   // one of the moments is the out-of-memory event
 }
 
-func (p *page) addDevices(r *analyze.Result) {
+func (p *document) addDevices(r *analyze.Result) {
 	rank := ranking(r)
 	shown := rank[:min(len(rank), maxDevices)]
 	p.Unshown = len(rank) - len(shown)
@@ -89,10 +89,10 @@ func (p *page) addDevices(r *analyze.Result) {
 		}
 		t := r.Devices[i].Timeline
 		row := overviewRow{
-			Name:         view.DeviceName(t.Device),
-			PeakReserved: view.PeakBytes(t, t.PeakReserved), PeakActive: view.PeakBytes(t, t.PeakActive),
+			Name:         chart.DeviceName(t.Device),
+			PeakReserved: chart.PeakBytes(t, t.PeakReserved), PeakActive: chart.PeakBytes(t, t.PeakActive),
 			EndReserved: units.Bytes(t.Final.Reserved), EndActive: units.Bytes(t.Final.Active),
-			OOMs: view.Count(t, len(t.OOMs)), Retries: view.Count(t, len(t.Retries)), Alarm: len(t.OOMs) > 0,
+			OOMs: chart.Count(t, len(t.OOMs)), Retries: chart.Count(t, len(t.Retries)), Alarm: len(t.OOMs) > 0,
 			ReservedWidth: percent(share(t.PeakReserved.Bytes, most)), ActiveWidth: percent(share(t.PeakActive.Bytes, most)),
 		}
 		if _, found := slices.BinarySearch(rows, i); found {
@@ -106,11 +106,11 @@ func deviceID(ordinal int) string { return fmt.Sprintf("gpu%d", ordinal) }
 
 func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	t := d.Timeline
-	axis := view.NewAxis(t, r.Snapshot.HasTimes)
+	axis := chart.NewAxis(t, r.Snapshot.HasTimes)
 	phases := newPhases(d, axis)
 	colours := newPalette(phases)
 	v := device{
-		ID: deviceID(t.Device), Name: view.DeviceName(t.Device),
+		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device),
 		Figures:  figures(t, axis),
 		Traced:   t.Trace.Len() > 0,
 		Timeline: newChart(t, axis, deep.points),
@@ -118,7 +118,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	}
 	v.Ledger = telling(phases, v.Frag.Ledgers)
 	if axis.ByTime && deep.points > compact.points {
-		c := newChart(t, view.NewAxis(t, false), deep.points)
+		c := newChart(t, chart.NewAxis(t, false), deep.points)
 		v.ByEvent, v.Bunched = &c, axis.Bunched(t)
 	}
 	for i, o := range t.OOMs {
@@ -172,7 +172,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 }
 
 // newPhases lists the moments of a device; moments with the same layout become one.
-func newPhases(d *analyze.Device, axis view.Axis) []phase {
+func newPhases(d *analyze.Device, axis chart.Axis) []phase {
 	var out []phase
 next:
 	for i := range d.Moments {
@@ -180,7 +180,7 @@ next:
 		if m.State == nil {
 			continue
 		}
-		ph := phase{Moment: m, Title: view.MomentName(m.Name), OOM: m.Name == "oom"}
+		ph := phase{Moment: m, Title: chart.MomentName(m.Name), OOM: m.Name == "oom"}
 		if d.Timeline.Trace.Len() > 0 {
 			ph.When = eventName(axis, m.State.Event)
 		}
@@ -212,7 +212,7 @@ func sameLayout(a, b *timeline.State) bool {
 var keep = strings.NewReplacer(", ", ", ", " ", "\u00a0")
 
 // eventName says which event, and when.
-func eventName(a view.Axis, e int) string {
+func eventName(a chart.Axis, e int) string {
 	if e < 0 {
 		return "before the trace"
 	}
@@ -223,16 +223,16 @@ func eventName(a view.Axis, e int) string {
 	return keep.Replace(s)
 }
 
-func figures(t *timeline.Timeline, axis view.Axis) []figure {
+func figures(t *timeline.Timeline, axis chart.Axis) []figure {
 	peak := func(name string, p timeline.Peak) figure {
-		f := figure{Name: name, Value: view.PeakBytes(t, p)}
+		f := figure{Name: name, Value: chart.PeakBytes(t, p)}
 		if t.Trace.Len() > 0 {
 			f.Note = eventName(axis, p.Event)
 		}
 		return f
 	}
 	count := func(name string, n int, alarm bool) figure {
-		return figure{Name: name, Value: view.Count(t, n), Alarm: alarm && n > 0}
+		return figure{Name: name, Value: chart.Count(t, n), Alarm: alarm && n > 0}
 	}
 	return []figure{
 		peak("Peak reserved", t.PeakReserved),

@@ -6,7 +6,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // failureView answers in which circumstances the request that failed would have been served.
@@ -18,7 +18,7 @@ type failureView struct {
 
 type fitRow struct{ Class, Fits, What, Bytes, Note string }
 
-func newFailure(d *analyze.Device, axis view.Axis) *failureView {
+func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	r := d.OOM
 	if r == nil {
 		return nil
@@ -45,8 +45,8 @@ func newFailure(d *analyze.Device, axis view.Axis) *failureView {
 	}
 	if p := &r.Plan; p.Blocks > 0 {
 		v.Plan = fmt.Sprintf("Without %s (%s) it would have been served", units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes))
-		if m := view.Find(d, "oom"); m != nil {
-			v.Plan += ", most from " + view.ClipLeft(text(view.SiteOf(m)(p.Sites[0].Stack)), frameText)
+		if m := chart.Find(d, "oom"); m != nil {
+			v.Plan += ", most from " + chart.ClipLeft(text(chart.SiteOf(m)(p.Sites[0].Stack)), frameText)
 		}
 		if p.Fewest && p.Blocks > 1 {
 			v.Plan += "; fewer are not enough"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // fragments shows the ledger reserved = active + releasable + split of each moment, and what
@@ -64,7 +64,7 @@ func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 	}
 	v.Holes, v.Groups = newHoles(worst), newGroups(worst)
 	v.Without = newWithout(t, worst)
-	list, more := view.Pins(t, worst.Moment, pins)
+	list, more := chart.Pins(t, worst.Moment, pins)
 	v.MorePins = more
 	v.PinTitle = strings.ToLower(worst.Title)
 	if worst.When != "" {
@@ -73,9 +73,9 @@ func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 	for _, p := range list {
 		v.Pins = append(v.Pins, pinRow{
 			Segment: units.Bytes(p.Segment.Size),
-			Pool:    view.Pool(p.Segment.Kind, p.Segment.Pool, p.Segment.Stream, p.Segment.Expandable),
+			Pool:    chart.Pool(p.Segment.Kind, p.Segment.Pool, p.Segment.Stream, p.Segment.Expandable),
 			Free:    units.Bytes(p.Free), Live: units.Bytes(p.Live), Blocks: units.Count(int64(p.Blocks)),
-			Site: view.ClipLeft(text(p.Site), frameText), Largest: units.Bytes(p.Largest), Age: p.Age,
+			Site: chart.ClipLeft(text(p.Site), frameText), Largest: units.Bytes(p.Largest), Age: p.Age,
 		})
 	}
 	return v

@@ -6,7 +6,7 @@ import (
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -60,7 +60,7 @@ func newGroups(ph *phase) *groupsView {
 	v := &groupsView{When: ph.When}
 	for _, g := range groups[:min(len(groups), maxGroups)] {
 		v.Rows = append(v.Rows, groupRow{
-			fmt.Sprintf("stream %d, %s", g.Stream, view.Pool(snapshot.KindUnknown, g.Pool, 0, false)), units.Bytes(g.Reserved), units.Bytes(g.Active), units.Bytes(g.Pending),
+			fmt.Sprintf("stream %d, %s", g.Stream, chart.Pool(snapshot.KindUnknown, g.Pool, 0, false)), units.Bytes(g.Reserved), units.Bytes(g.Active), units.Bytes(g.Pending),
 			units.Bytes(g.Releasable), units.Bytes(g.Split), units.Bytes(g.Largest),
 		})
 	}
@@ -78,9 +78,9 @@ type withoutRow struct{ Site, Blocks, Bytes, Hostage, Returned, Segments string 
 
 func newWithout(t *timeline.Timeline, ph *phase) []withoutRow {
 	var out []withoutRow
-	site := view.SiteOf(ph.Moment)
+	site := chart.SiteOf(ph.Moment)
 	for _, x := range fragmentation.Rank(t, ph.State, &ph.Frag, 5) {
-		out = append(out, withoutRow{view.ClipLeft(text(site(x.Stack)), frameText), units.Count(x.Blocks), units.Bytes(x.Bytes),
+		out = append(out, withoutRow{chart.ClipLeft(text(site(x.Stack)), frameText), units.Count(x.Blocks), units.Bytes(x.Bytes),
 			units.Bytes(x.Hostage), units.Bytes(x.Returned), units.Count(int64(x.Segments))})
 	}
 	return out

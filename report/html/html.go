@@ -9,8 +9,8 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/detail"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/report/internal/page"
 )
 
 //go:embed page.tmpl
@@ -25,10 +25,10 @@ const DefaultBytes = 8 << 20
 // heldRows is a titled list of holders.
 type heldRows struct {
 	Title string
-	Rows  []view.HolderRow
+	Rows  []chart.HolderRow
 }
 
-func newHeldRows(title string, rows []view.HolderRow) heldRows { return heldRows{title, rows} }
+func newHeldRows(title string, rows []chart.HolderRow) heldRows { return heldRows{title, rows} }
 
 // slack is what naming the details that are left out adds to a page.
 const slack = 4 << 10
@@ -36,23 +36,23 @@ const slack = 4 << 10
 // Write writes the report on r, in at most size bytes as long as these are enough for the tables
 // and still pictures, which take less than 2 MiB. Equal results give equal bytes.
 func Write(w io.Writer, r *analyze.Result, size int) error {
-	return writePage(w, newPage(r), size, "", func(size int) (*detail.Packed, error) { return detail.Pack(r, size) })
+	return writePage(w, newPage(r), size, "", func(size int) (*page.Packed, error) { return page.Pack(r, size) })
 }
 
 // WriteServed writes the same page for a server: its script asks "window" beside the page for
 // what the page leaves out. The windows are nil where the page has nothing to zoom into.
-func WriteServed(w io.Writer, r *analyze.Result, size int) (*detail.Windows, error) {
-	var windows *detail.Windows
+func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error) {
+	var windows *page.Windows
 	p := newPage(r)
 	p.Policy, p.served = ServedPolicy(), true
-	err := writePage(w, p, size, ` data-windows="window"`, func(size int) (live *detail.Packed, err error) {
-		live, windows, err = detail.PackServed(r, size)
+	err := writePage(w, p, size, ` data-windows="window"`, func(size int) (live *page.Packed, err error) {
+		live, windows, err = page.PackServed(r, size)
 		return live, err
 	})
 	return windows, err
 }
 
-func writePage(w io.Writer, p *page, size int, attributes string, pack func(size int) (*detail.Packed, error)) error {
+func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)

@@ -13,8 +13,8 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/sample"
-	"github.com/snapana/snapana/report/internal/view"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -267,7 +267,7 @@ func TestRamp(t *testing.T) {
 				first, last := i*each, i*each+each-1
 				tl.Curve = append(tl.Curve, timeline.Point{First: first, Last: last, At: totals(last), Min: totals(first), Max: totals(last)})
 			}
-			curve := place(tl, view.NewAxis(tl, false), full.points)
+			curve := place(tl, chart.NewAxis(tl, false), full.points)
 			p := outline(active, tl.Initial, curve, func(bytes int64) float64 { return 1 - share(bytes, all) })
 			var x, y int
 			for _, m := range regexp.MustCompile(`([MHV])(\d+)(?: (\d+))?`).FindAllStringSubmatch(p.b.String(), -1) {
@@ -412,7 +412,7 @@ func TestLedgerCloses(t *testing.T) {
 // A stack has one colour in all tables and maps, and no two stacks share a number.
 func TestPalette(t *testing.T) {
 	r := sample.Result()
-	phases := newPhases(&r.Devices[0], view.NewAxis(r.Devices[0].Timeline, true))
+	phases := newPhases(&r.Devices[0], chart.NewAxis(r.Devices[0].Timeline, true))
 	p := newPalette(phases)
 	seen := map[slot]bool{}
 	for _, ph := range phases {

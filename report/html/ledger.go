@@ -5,7 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 //go:embed ledger.tmpl
@@ -27,7 +27,7 @@ func newAccount(a *analyze.Account) *accountView {
 	if l := a.Ledger; l != nil {
 		v.Total = units.Bytes(l.Total)
 		for _, r := range l.Rows {
-			v.Rows = append(v.Rows, accountRow{view.LedgerWords[r.Row], units.Bytes(r.Bytes), units.Percent(r.Bytes, l.Total)})
+			v.Rows = append(v.Rows, accountRow{chart.LedgerWords[r.Row], units.Bytes(r.Bytes), units.Percent(r.Bytes, l.Total)})
 		}
 	}
 	return v

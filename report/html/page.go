@@ -10,11 +10,11 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // page is what page.tmpl shows. All texts are plain: one line without control characters.
-type page struct {
+type document struct {
 	Policy   string
 	Style    template.HTML
 	Title    string
@@ -28,7 +28,7 @@ type page struct {
 
 	Questions []question // that the page answers, with where
 
-	Holders *view.Holders // nil without a recorder's file
+	Holders *chart.Holders // nil without a recorder's file
 
 	Overview    []overviewRow // with more than one device
 	MoreDevices int           // without a row
@@ -81,8 +81,8 @@ type note struct {
 	Count string
 }
 
-func newPage(r *analyze.Result) *page {
-	p := &page{
+func newPage(r *analyze.Result) *document {
+	p := &document{
 		Policy:   policy(),
 		Style:    styleElement(),
 		Badge:    statusBadge(r.Verdict.Status),
@@ -95,7 +95,7 @@ func newPage(r *analyze.Result) *page {
 		Notes:    notes(r),
 	}
 	if r.Holders != nil {
-		p.Holders = view.NewHolders(r, 1<<20)
+		p.Holders = chart.NewHolders(r, 1<<20)
 	}
 	p.addFindings(r)
 	p.addDevices(r)
@@ -104,7 +104,7 @@ func newPage(r *analyze.Result) *page {
 }
 
 // text makes a text from the file one safe line of bounded length.
-func text(s string) string { return view.Clip(view.Plain(clipBytes(s)), longText) }
+func text(s string) string { return chart.Clip(chart.Plain(clipBytes(s)), longText) }
 
 // clipBytes bounds the work on texts that no one will read.
 func clipBytes(s string) string {
@@ -137,7 +137,7 @@ func statusBadge(s verdict.Status) badge {
 	case verdict.Ghost, verdict.Fragmentation, verdict.Capacity, verdict.Limit, verdict.Pools, verdict.Others,
 		verdict.Absurd, verdict.Inconsistent:
 	default: // a status that this page does not know has no colour
-		return badge{"no-data", "!", view.Clip(text(string(s)), 24)}
+		return badge{"no-data", "!", chart.Clip(text(string(s)), 24)}
 	}
 	return badge{string(s), sign, string(s)}
 }
@@ -157,7 +157,7 @@ func banner(r *analyze.Result) string {
 	if r.Snapshot.Partial == nil {
 		return ""
 	}
-	return view.Clip("Only a part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".", longText)
+	return chart.Clip("Only a part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".", longText)
 }
 
 func facts(r *analyze.Result) []fact {
@@ -183,7 +183,7 @@ func facts(r *analyze.Result) []fact {
 		list[3].Value = "1 event"
 	}
 	if len(r.Devices) > 0 {
-		list = append(list, fact{"Books balance", view.Books(r)})
+		list = append(list, fact{"Books balance", chart.Books(r)})
 	}
 	if len(s.Container) > 0 {
 		list = append(list, fact{"Format", text(strings.Join(s.Container, ", "))})
@@ -193,7 +193,7 @@ func facts(r *analyze.Result) []fact {
 
 func newFinding(f *verdict.Finding) finding {
 	v := finding{
-		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: view.Clip(text(string(f.Confidence)), 24),
+		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: chart.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
 		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
 	}
@@ -201,7 +201,7 @@ func newFinding(f *verdict.Finding) finding {
 		v.Why, v.MoreWhy = v.Why[:n], v.Why[n:]
 	}
 	if f.Device >= 0 {
-		v.Where = view.DeviceName(f.Device)
+		v.Where = chart.DeviceName(f.Device)
 	}
 	if f.Bytes > 0 {
 		v.Bytes = units.Bytes(f.Bytes)
@@ -238,7 +238,7 @@ func growthOf(r *analyze.Result, f *verdict.Finding) string {
 	return ""
 }
 
-func (p *page) addFindings(r *analyze.Result) {
+func (p *document) addFindings(r *analyze.Result) {
 	all := r.Verdict.Findings
 	if len(all) == 0 {
 		return

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"html/template"
 
-	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 //go:embed pinned.tmpl
@@ -60,12 +60,12 @@ func newPinned(m *pinned.Memory) *pinnedView {
 		b := units.Bytes(n)
 		v.Sums = append(v.Sums, pinnedSum{"Registered by other code, besides", b, b, b, units.Bytes(0)})
 	}
-	groups, other, more := view.Top(m.Holders, maxPinned)
-	total := view.Sum(m.Holders)
+	groups, other, more := chart.Top(m.Holders, maxPinned)
+	total := chart.Sum(m.Holders)
 	holder := func(site string, bytes, before, blocks int64) {
 		v.Holders = append(v.Holders, pinnedHolder{text(site), units.Bytes(bytes), units.Percent(bytes, total), units.Count(blocks), units.Bytes(before)})
 	}
-	for i, site := range view.Sites(groups) {
+	for i, site := range chart.Sites(groups) {
 		holder(site, groups[i].Rounded, groups[i].PreTrace, groups[i].Count)
 	}
 	if more > 0 {

@@ -6,7 +6,7 @@ import "github.com/snapana/snapana/analyze"
 type question struct{ ID, Text string }
 
 // addQuestions links to the answers, of the device that the verdict is about.
-func (p *page) addQuestions(r *analyze.Result) {
+func (p *document) addQuestions(r *analyze.Result) {
 	if len(p.Devices) == 0 {
 		return
 	}

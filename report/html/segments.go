@@ -8,7 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // segmentMap shows the segments of one moment, largest first.
@@ -85,7 +85,7 @@ func newSegmentMap(t *timeline.Timeline, ph phase, colours palette, deep depth) 
 func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colours palette, titled *int) segmentRow {
 	free := max(s.Size-s.Active, 0)
 	r := segmentRow{
-		Size: units.Bytes(s.Size), Pool: view.Pool(s.Kind, s.Pool, s.Stream, s.Expandable), Free: units.Bytes(free) + " free",
+		Size: units.Bytes(s.Size), Pool: chart.Pool(s.Kind, s.Pool, s.Stream, s.Expandable), Free: units.Bytes(free) + " free",
 		Width:  percent(max(share(s.Size, most), 0.012)),
 		Pinned: len(s.Live) > 0 && free > s.Active && free > s.Size/8,
 	}
@@ -214,7 +214,7 @@ func blockTitle(ph phase, l *timeline.Life) string {
 	s := units.Bytes(l.Rounded)
 	for i := range ph.Live {
 		if g := &ph.Live[i]; g.Stack == l.Stack {
-			s += ", " + view.ClipLeft(text(view.Site(g)), 80)
+			s += ", " + chart.ClipLeft(text(chart.Site(g)), 80)
 			break
 		}
 	}
@@ -226,11 +226,11 @@ func blockTitle(ph phase, l *timeline.Life) string {
 
 // addRibbon draws all segments end to end.
 func (m *segmentMap) addRibbon(t *timeline.Timeline, s *timeline.State, budget int) {
-	v := view.NewMap(t, s, budget, 0)
+	v := chart.NewMap(t, s, budget, 0)
 	if v.Rows == 0 {
 		return
 	}
-	classes := [view.NumClasses]path{{class: "k-live"}, {class: "k-split"}, {class: "k-releasable"}}
+	classes := [chart.NumClasses]path{{class: "k-live"}, {class: "k-split"}, {class: "k-releasable"}}
 	h := 1 / float64(v.Rows)
 	for _, p := range v.Pieces {
 		classes[p.Class].box(p.X, float64(p.Row)*h, p.W, h*0.8)

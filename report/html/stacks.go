@@ -9,7 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -74,7 +74,7 @@ func newPalette(phases []phase) palette {
 func newStackTable(ph phase, colours palette, deep depth) stackTable {
 	total := ph.Frag.Active
 	v := stackTable{Title: ph.Title, When: ph.When}
-	top, other, more := view.Top(ph.Live, deep.stacks)
+	top, other, more := chart.Top(ph.Live, deep.stacks)
 	var most, sum, blocks int64
 	for i := range ph.Live {
 		most = max(most, ph.Live[i].Rounded)
@@ -92,11 +92,11 @@ func newStackTable(ph phase, colours palette, deep depth) stackTable {
 		g := &top[i]
 		r := row(g)
 		r.Slot = colours[g.Stack]
-		r.Site = view.ClipLeft(text(view.Site(g)), frameText)
+		r.Site = chart.ClipLeft(text(chart.Site(g)), frameText)
 		r.Frames = frames(g.Frames, deep.frames)
 		r.Note = groupNote(g)
 		if via := different(top, i); via != "" {
-			r.Note = strings.TrimSuffix("via "+view.ClipLeft(text(via), frameText)+", "+r.Note, ", ")
+			r.Note = strings.TrimSuffix("via "+chart.ClipLeft(text(via), frameText)+", "+r.Note, ", ")
 		}
 		v.Rows = append(v.Rows, r)
 	}
@@ -121,7 +121,7 @@ func different(groups []attribution.Group, i int) string {
 	at := -1
 	for k := range groups {
 		b := &groups[k]
-		if k == i || view.Site(a) != view.Site(b) {
+		if k == i || chart.Site(a) != chart.Site(b) {
 			continue
 		}
 		n := 0
@@ -140,7 +140,7 @@ func different(groups []attribution.Group, i int) string {
 func groupNote(g *attribution.Group) string {
 	s := ""
 	switch {
-	case g.PreTrace > 0 && g.PreTrace == g.Rounded && strings.HasPrefix(view.Site(g), "(from before the trace"):
+	case g.PreTrace > 0 && g.PreTrace == g.Rounded && strings.HasPrefix(chart.Site(g), "(from before the trace"):
 	case g.PreTrace > 0 && g.PreTrace == g.Rounded:
 		s = "from before the trace"
 	case g.PreTrace > 0:
@@ -162,7 +162,7 @@ func frames(list []string, n int) []string {
 		if i == n {
 			return append(out, fmt.Sprintf("… %s more frames", units.Count(int64(len(list)-n))))
 		}
-		out = append(out, view.ClipLeft(text(f), frameText))
+		out = append(out, chart.ClipLeft(text(f), frameText))
 	}
 	return out
 }

@@ -7,12 +7,12 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// chart is the timeline of one device. Lines and areas are SVG; the texts around them are
+// timelineChart is the timeline of one device. Lines and areas are SVG; the texts around them are
 // HTML at percentages, so that they keep their size at any width.
-type chart struct {
+type timelineChart struct {
 	Note   string // why there is no chart
 	Plot   template.HTML
 	Y, X   []axisTick
@@ -63,9 +63,9 @@ var (
 	allocated = series{"allocated", "Allocated", func(t timeline.Totals) int64 { return t.Allocated }}
 )
 
-func newChart(t *timeline.Timeline, axis view.Axis, points int) chart {
+func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 	if len(t.Curve) == 0 {
-		return chart{Note: "The file has no trace for this device, so there is no history to draw: only the state at the dump is known. " +
+		return timelineChart{Note: "The file has no trace for this device, so there is no history to draw: only the state at the dump is known. " +
 			"Call torch.cuda.memory._record_memory_history() before the program allocates to get one."}
 	}
 	top := max(t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.Initial.Reserved, t.Initial.Active)
@@ -73,11 +73,11 @@ func newChart(t *timeline.Timeline, axis view.Axis, points int) chart {
 		top = max(top, t.Curve[i].Max.Reserved, t.Curve[i].Max.Active, t.Curve[i].Max.Allocated)
 	}
 	if top <= 0 {
-		return chart{Note: "The trace has events, but no memory was ever in use on this device."}
+		return timelineChart{Note: "The trace has events, but no memory was ever in use on this device."}
 	}
-	c := chart{XLabel: axis.Label()}
+	c := timelineChart{XLabel: axis.Label()}
 	limit := top + top/20
-	for _, k := range view.ByteTicks(limit, 5) {
+	for _, k := range chart.ByteTicks(limit, 5) {
 		c.Y = append(c.Y, axisTick{At: percent(1 - share(k.Value, limit)), Label: k.Label})
 	}
 	for i, k := range axis.Ticks(8) {
@@ -92,14 +92,14 @@ func newChart(t *timeline.Timeline, axis view.Axis, points int) chart {
 	return c
 }
 
-func (c *chart) draw(t *timeline.Timeline, axis view.Axis, limit int64, points int) {
+func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64, points int) {
 	curve := place(t, axis, points)
 	at := func(bytes int64) float64 { return 1 - share(bytes, limit) }
 
 	var d drawing
 	d.open("plot", fmt.Sprintf("Memory over time: reserved up to %s, active up to %s",
 		units.Bytes(t.PeakReserved.Bytes), units.Bytes(t.PeakActive.Bytes)))
-	for _, k := range view.ByteTicks(limit, 5) {
+	for _, k := range chart.ByteTicks(limit, 5) {
 		d.line(0, at(k.Value), 1, at(k.Value), "grid", "")
 	}
 	d.paths(
@@ -132,7 +132,7 @@ type span struct {
 
 // place puts the curve on the axis and merges points that fall on the same of n columns.
 // A clock that runs backwards stands still.
-func place(t *timeline.Timeline, axis view.Axis, n int) []span {
+func place(t *timeline.Timeline, axis chart.Axis, n int) []span {
 	out := make([]span, 0, min(n, len(t.Curve))+1)
 	var prev int64
 	for i := range t.Curve {
@@ -141,7 +141,7 @@ func place(t *timeline.Timeline, axis view.Axis, n int) []span {
 		to := axis.Point(&q, prev)
 		from, prev = min(from, to), to
 		if k := len(out) - 1; k >= 0 && int(out[k].to*float64(n)) == int(share(to, axis.Span)*float64(n)) {
-			out[k].Point = view.Reduce([]timeline.Point{out[k].Point, q}, 1)[0]
+			out[k].Point = chart.Reduce([]timeline.Point{out[k].Point, q}, 1)[0]
 			out[k].to = share(to, axis.Span)
 			continue
 		}
@@ -197,7 +197,7 @@ func (p *path) steps(s series, initial timeline.Totals, curve []span, at func(in
 	p.h(1)
 }
 
-func (c *chart) addLanes(t *timeline.Timeline, axis view.Axis) {
+func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
 	peak := share(axis.Event(t.PeakActive.Event), axis.Span)
 	c.Lanes = append(c.Lanes, lane{Class: "peak", Sign: "▼", Name: "Peak", Marks: []laneMark{{
 		At: percent(peak), Label: units.Bytes(t.PeakActive.Bytes) + " active", Left: peak > 0.5,
@@ -223,7 +223,7 @@ func (c *chart) addLanes(t *timeline.Timeline, axis view.Axis) {
 
 // addLane adds a lane when there are marks, at most maxMarks evenly chosen ones; a lane with
 // several marks tells their number.
-func (c *chart) addLane(class, sign, name string, marks []laneMark) {
+func (c *timelineChart) addLane(class, sign, name string, marks []laneMark) {
 	n := len(marks)
 	if n == 0 {
 		return
@@ -243,7 +243,7 @@ func (c *chart) addLane(class, sign, name string, marks []laneMark) {
 
 // addEnds places the labels at the right end of the lines: near their line, in its order,
 // and apart from each other.
-func (c *chart) addEnds(t *timeline.Timeline, limit int64) {
+func (c *timelineChart) addEnds(t *timeline.Timeline, limit int64) {
 	final := t.Curve[len(t.Curve)-1].At
 	for _, s := range []series{reserved, active, allocated} {
 		y := int((1-share(s.of(final), limit))*plotHeight) - labelHeight/2

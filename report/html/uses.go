@@ -6,7 +6,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -24,10 +24,10 @@ type useRow struct {
 
 // useClass is the class with the colour of a category.
 func useClass(c category.Category) string {
-	if slot, ok := view.UseSlot(c); ok {
+	if slot, ok := chart.UseSlot(c); ok {
 		return fmt.Sprintf("s%d", slot+1)
 	}
-	return "s-" + view.UseName(c)
+	return "s-" + chart.UseName(c)
 }
 
 func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {
@@ -41,7 +41,7 @@ func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {
 			if i > 0 {
 				break
 			}
-			row.Site = view.ClipLeft(text(attribution.Site(s, stack)), frameText)
+			row.Site = chart.ClipLeft(text(attribution.Site(s, stack)), frameText)
 		}
 		v.Rows = append(v.Rows, row)
 	}

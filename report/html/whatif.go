@@ -6,7 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/whatif"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // whatIf shows what other allocator settings would have done.
@@ -55,7 +55,7 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	for i := range a.Rows {
 		r := &a.Rows[i]
 		row := settingRow{
-			Text: text(view.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
+			Text: text(chart.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
 			Calls: units.Count(r.DeviceAllocs + r.DeviceFrees), Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
 			Width: percent(share(r.ReservedPeak, most)), Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
 		}

@@ -9,7 +9,7 @@ import (
 	frag "github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -89,7 +89,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	out.Failure, out.Account = buildFailure(d), buildAccount(d.Account)
 	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
 	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
-	for _, p := range view.Reduce(t.Curve, maxCurve) {
+	for _, p := range chart.Reduce(t.Curve, maxCurve) {
 		out.Curve = append(out.Curve, point(p))
 	}
 	for i := range d.Moments {
@@ -117,7 +117,7 @@ func buildChecks(c *timeline.Checks) checks {
 }
 
 func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
-	f, site := &m.Frag, view.SiteOf(m)
+	f, site := &m.Frag, chart.SiteOf(m)
 	out := moment{
 		Name: m.Name, Event: m.State.Event, Time: m.State.Time, Totals: m.State.Totals,
 		Stacks: []stack{}, StacksN: len(m.Live), Uses: []use{},
@@ -129,11 +129,11 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Private: f.Private, Groups: buildGroups(f.Groups), Without: buildWithout(t, m, site),
 		},
 	}
-	top, other, more := view.Top(m.Live, maxStacks)
+	top, other, more := chart.Top(m.Live, maxStacks)
 	for i := range top {
 		g := &top[i]
 		out.Stacks = append(out.Stacks, stack{
-			Kind: "stack", Site: view.Site(g), Bytes: g.Rounded, Requested: g.Requested,
+			Kind: "stack", Site: chart.Site(g), Bytes: g.Rounded, Requested: g.Requested,
 			PreTrace: g.PreTrace, Count: g.Count, Frames: list(g.Frames[:min(len(g.Frames), maxFrames)]),
 		})
 	}
@@ -147,12 +147,12 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 		out.Uses = append(out.Uses, use{x.Category.String(), x.Rounded, x.Requested, x.Count,
 			x.Trust[category.High], x.Trust[category.Medium], x.Trust[category.Low]})
 	}
-	pins, _ := view.Pins(t, m, maxPins)
+	pins, _ := chart.Pins(t, m, maxPins)
 	for _, p := range pins {
 		out.Fragmentation.Pins = append(out.Fragmentation.Pins, pin{
 			Address: fmt.Sprintf("0x%x", p.Segment.Addr), Size: p.Segment.Size, Free: p.Free, Live: p.Live,
 			Blocks: p.Blocks, Stream: int32(p.Segment.Stream), Expandable: p.Segment.Expandable,
-			Pool:    view.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
+			Pool:    chart.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
 			Largest: p.Largest, Site: p.Site, Keepers: buildKeepers(t, &m.State.Segments[p.Row], site),
 		})
 	}

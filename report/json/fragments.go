@@ -4,7 +4,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -24,7 +24,7 @@ func buildFree(samples []frag.Sample) []freeSample {
 func buildGroups(groups []frag.Group) []group {
 	out := []group{}
 	for _, g := range groups[:min(len(groups), maxGroups)] {
-		out = append(out, group{g, view.Pool(snapshot.KindUnknown, g.Pool, 0, false)})
+		out = append(out, group{g, chart.Pool(snapshot.KindUnknown, g.Pool, 0, false)})
 	}
 	return out
 }
@@ -48,11 +48,11 @@ func buildKeepers(t *timeline.Timeline, seg *timeline.SegmentState, site func(sn
 }
 
 func buildFailure(d *analyze.Device) *failure {
-	m := view.Find(d, "oom")
+	m := chart.Find(d, "oom")
 	if d.OOM == nil || m == nil {
 		return nil
 	}
-	r, p, site := d.OOM, &d.OOM.Plan, view.SiteOf(m)
+	r, p, site := d.OOM, &d.OOM.Plan, chart.SiteOf(m)
 	out := &failure{r, plan{p.Blocks, p.Bytes, p.Returned, p.Segments, p.Hole, p.Fewest, []planSite{}}}
 	for _, x := range p.Sites[:min(len(p.Sites), maxStacks)] {
 		out.Plan.Sites = append(out.Plan.Sites, planSite{site(x.Stack), x.Blocks, x.Bytes})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -57,7 +57,7 @@ func buildMap(a *attribution.Answer, category func(row int32) string) segmentMap
 	for i := range st.Segments {
 		seg := &st.Segments[i]
 		m.Segments = append(m.Segments, mapSegment{fmt.Sprintf("0x%x", seg.Addr), seg.Size, seg.Active, int32(seg.Stream),
-			view.Pool(seg.Kind, seg.Pool, 0, false), seg.Expandable})
+			chart.Pool(seg.Kind, seg.Pool, 0, false), seg.Expandable})
 		for _, row := range seg.Live {
 			if m.BlocksN++; m.BlocksN > maxMapBlocks {
 				continue
@@ -67,7 +67,7 @@ func buildMap(a *attribution.Answer, category func(row int32) string) segmentMap
 			if !ok {
 				site = len(m.Sites)
 				sites[l.Stack] = site
-				m.Sites = append(m.Sites, view.Site(&attribution.Group{Stack: l.Stack, Site: attribution.Site(a.Snapshot, l.Stack)}))
+				m.Sites = append(m.Sites, chart.Site(&attribution.Group{Stack: l.Stack, Site: attribution.Site(a.Snapshot, l.Stack)}))
 			}
 			b := mapBlock{i, int64(l.Addr - seg.Addr), l.Rounded, l.Requested, "allocated", "unknown", site, int(l.Born)}
 			if l.Waits(st.Event) {

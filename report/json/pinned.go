@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 type pinnedMemory struct {
@@ -73,9 +73,9 @@ func buildPinned(m *pinned.Memory) *pinnedMemory {
 	add := func(kind, site string, g *attribution.Group) {
 		out.Stacks = append(out.Stacks, pinnedStack{kind, site, g.Rounded, g.PreTrace, g.Count, list(g.Frames[:min(len(g.Frames), maxFrames)])})
 	}
-	top, other, more := view.Top(m.Holders, maxStacks)
+	top, other, more := chart.Top(m.Holders, maxStacks)
 	for i := range top {
-		add("stack", view.Site(&top[i]), &top[i])
+		add("stack", chart.Site(&top[i]), &top[i])
 	}
 	if more > 0 {
 		add("other", fmt.Sprintf("%d other stacks", more), &other)

@@ -17,7 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // useOrder stacks what stays below what comes and goes.
@@ -43,13 +43,13 @@ func (b *layer) most() (bytes int64, column int) {
 }
 
 func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	t, axis := d.Timeline, view.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
+	t, axis := d.Timeline, chart.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
 	ends := make([]int64, len(d.Uses))
 	layers := make([]layer, len(useOrder))
 	var top int64
 	peak := 0 // the fullest sample
 	for k, c := range useOrder {
-		layers[k] = layer{name: c.String(), colour: view.UseColour(c).Light}
+		layers[k] = layer{name: c.String(), colour: chart.UseColour(c).Light}
 	}
 	for i := range d.Uses {
 		s := &d.Uses[i]
@@ -81,21 +81,21 @@ var freeKinds = []struct {
 	colour color.RGBA
 	bytes  func(*fragmentation.Classes) int64
 }{
-	{"hard: between live blocks", view.ColourSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
-	{"soft: at the edges of segments", view.Slots[3].Light, func(c *fragmentation.Classes) int64 { return c.Soft }},
-	{"of another stream or pool", view.SlotOther.Light, func(c *fragmentation.Classes) int64 { return c.Stream }},
-	{"pending: in use by another stream", view.Slots[7].Light, func(c *fragmentation.Classes) int64 { return c.Pending }},
-	{"releasable by empty_cache()", view.ColourReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
+	{"hard: between live blocks", chart.ColourSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
+	{"soft: at the edges of segments", chart.Slots[3].Light, func(c *fragmentation.Classes) int64 { return c.Soft }},
+	{"of another stream or pool", chart.SlotOther.Light, func(c *fragmentation.Classes) int64 { return c.Stream }},
+	{"pending: in use by another stream", chart.Slots[7].Light, func(c *fragmentation.Classes) int64 { return c.Pending }},
+	{"releasable by empty_cache()", chart.ColourReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
 }
 
 func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	t, axis := d.Timeline, view.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
+	t, axis := d.Timeline, chart.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
 	layers := make([]layer, len(freeKinds))
 	for k := range freeKinds {
 		layers[k] = layer{name: freeKinds[k].name, colour: freeKinds[k].colour}
 	}
 	ends := make([]int64, len(d.Free))
-	usable := layer{name: "largest request that fits", colour: view.ColourInk}
+	usable := layer{name: "largest request that fits", colour: chart.ColourInk}
 	var top int64
 	most := 0 // the sample with the most
 	for i := range d.Free {
@@ -143,11 +143,11 @@ func failureKeys(t *timeline.Timeline) []key {
 	if len(t.OOMs) == 0 {
 		return nil
 	}
-	return []key{{"out of memory", upright(view.ColourOOM)}}
+	return []key{{"out of memory", upright(chart.ColourOOM)}}
 }
 
 // stack draws layers on each other over time.
-func (p *page) stack(t *timeline.Timeline, axis view.Axis, layers []layer, a *areas) {
+func (p *page) stack(t *timeline.Timeline, axis chart.Axis, layers []layer, a *areas) {
 	most := max(a.peak.bytes, 1)
 	if a.over != nil {
 		n, _ := a.over.most()
@@ -158,7 +158,7 @@ func (p *page) stack(t *timeline.Timeline, axis view.Axis, layers []layer, a *ar
 	g.X.Min, g.X.Max = 0, float64(axis.Span)
 	g.Y.Min, g.Y.Max = 0, float64(limit)
 	g.X.Label.Text, g.Y.Label.Text = axis.Label(), "bytes on the device"
-	a.grid = view.ByteTicks(limit, 8)
+	a.grid = chart.ByteTicks(limit, 8)
 	g.X.Tick.Marker, g.Y.Tick.Marker = marks(axis.Ticks(10)), marks(a.grid)
 	a.page, a.history, a.layers = p, history{t: t, axis: axis}, layers
 	a.reduce()
@@ -174,7 +174,7 @@ type areas struct {
 	layers  []layer
 	over    *layer // drawn as a line, nil for none
 	peak    mark
-	grid    []view.Tick
+	grid    []chart.Tick
 }
 
 // mark is a place with a name.
@@ -270,7 +270,7 @@ func (a *areas) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	l := a.history.failures(c, at)
 	if a.peak.bytes > 0 {
 		pt := at(a.peak.at, a.peak.bytes)
-		c.DrawGlyphNoClip(peakGlyph(view.ColourInk), pt)
-		l.add(pt, a.peak.name+units.Bytes(a.peak.bytes), view.ColourInk)
+		c.DrawGlyphNoClip(peakGlyph(chart.ColourInk), pt)
+		l.add(pt, a.peak.name+units.Bytes(a.peak.bytes), chart.ColourInk)
 	}
 }

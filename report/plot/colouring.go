@@ -9,28 +9,28 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // numRanks is how many that hold the most have a colour of their own. They have the rows of
-// view.Slots by rank, categories their own.
+// chart.Slots by rank, categories their own.
 const numRanks = 8
 
 // The ranks of all others, and of what is not known.
 const (
-	rankOther = len(view.Slots) + iota
+	rankOther = len(chart.Slots) + iota
 	rankUnknown
 )
 
 func rankColour(rank int) color.RGBA {
 	switch {
 	case rank < rankOther:
-		return view.Slots[rank].Light
+		return chart.Slots[rank].Light
 	case rank == rankUnknown:
-		return view.SlotUnknown.Light
+		return chart.SlotUnknown.Light
 	}
-	return view.SlotOther.Light
+	return chart.SlotOther.Light
 }
 
 // colouring gives live blocks their colours.
@@ -58,9 +58,9 @@ func (c *colouring) name(rank int) string {
 // byStack colours the stacks that hold the most.
 func byStack(t *timeline.Timeline, m *analyze.Moment) colouring {
 	c := colouring{title: "Live blocks by stack"}
-	top, other, more := view.Top(m.Live, numRanks)
+	top, other, more := chart.Top(m.Live, numRanks)
 	ranks := make(map[snapshot.StackID]int, len(top))
-	for i, site := range view.Sites(top) {
+	for i, site := range chart.Sites(top) {
 		ranks[top[i].Stack] = i
 		c.entries = append(c.entries, entry{site, top[i].Rounded, i})
 	}
@@ -84,7 +84,7 @@ func byCategory(t *timeline.Timeline, m *analyze.Moment, name func(row int32) st
 	ranks := map[string]int{}
 	for _, use := range category.All() {
 		ranks[use.String()] = rankOther
-		if slot, ok := view.UseSlot(use); ok {
+		if slot, ok := chart.UseSlot(use); ok {
 			ranks[use.String()] = slot
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // A page is laid out 1600 units wide, whatever its width in pixels, and is meant to be read
@@ -58,13 +58,13 @@ func newPage(m Medium, title, about string) *page {
 		p.canvas = vgdraw.NewCanvas(p.png, vg.Length(p.width), vg.Length(p.height))
 	}
 	p.text(bold(titleSize), margin, 46, fit(bold(titleSize), p.title, p.width-2*margin))
-	p.text(style(textSize, view.ColourMuted), margin, 78, fit(style(textSize, view.ColourMuted), p.about, p.width-2*margin))
+	p.text(style(textSize, chart.ColourMuted), margin, 78, fit(style(textSize, chart.ColourMuted), p.about, p.width-2*margin))
 	return p
 }
 
 // pageTitle names the device and the file, as in "Memory of GPU 0, snapshot.pickle".
 func pageTitle(r *analyze.Result, d *analyze.Device, what string) string {
-	return what + " " + view.DeviceName(d.Timeline.Device) + ", " + view.ClipLeft(view.Plain(r.Snapshot.Name), 70)
+	return what + " " + chart.DeviceName(d.Timeline.Device) + ", " + chart.ClipLeft(chart.Plain(r.Snapshot.Name), 70)
 }
 
 func (p *page) encode(w io.Writer) error {
@@ -84,7 +84,7 @@ func style(size vg.Length, ink color.Color) vgdraw.TextStyle {
 }
 
 func bold(size vg.Length) vgdraw.TextStyle {
-	s := style(size, view.ColourInk)
+	s := style(size, chart.ColourInk)
 	s.Font.Weight = 3 // WeightBold of golang.org/x/image/font
 	return s
 }
@@ -102,11 +102,11 @@ func (p *page) textRight(s vgdraw.TextStyle, x, y int, txt string) {
 func textWidth(s vgdraw.TextStyle, txt string) int { return int(s.Width(clean(txt)) + 0.5) }
 
 // fit cuts a text at its end until it is at most width units wide.
-func fit(s vgdraw.TextStyle, txt string, width int) string { return cut(s, txt, width, view.Clip) }
+func fit(s vgdraw.TextStyle, txt string, width int) string { return cut(s, txt, width, chart.Clip) }
 
 // fitLeft cuts a text at its start, for paths.
 func fitLeft(s vgdraw.TextStyle, txt string, width int) string {
-	return cut(s, txt, width, view.ClipLeft)
+	return cut(s, txt, width, chart.ClipLeft)
 }
 
 func cut(s vgdraw.TextStyle, txt string, width int, clip func(string, int) string) string {
@@ -140,7 +140,7 @@ func (p *page) pixelsOf(r image.Rectangle) image.Rectangle {
 // note explains a rectangle to who points at it, in an SVG.
 func (p *page) note(r image.Rectangle, txt string) {
 	if p.svg != nil {
-		p.svg.note(r, view.Clip(clean(txt), 300))
+		p.svg.note(r, chart.Clip(clean(txt), 300))
 	}
 }
 
@@ -165,7 +165,7 @@ func solid(c color.RGBA) func(*page, image.Rectangle) {
 // legend writes the keys in a row below the header and makes room for it.
 func (p *page) legend(keys []key) {
 	x, y := margin, p.top+6
-	s := style(textSize, view.ColourInk)
+	s := style(textSize, chart.ColourInk)
 	for _, k := range keys {
 		w := textWidth(s, k.name)
 		if x+34+w > p.width-margin && x > margin {
@@ -186,7 +186,7 @@ func axes() *plot.Plot {
 		a.Label.TextStyle = restyle(a.Label.TextStyle, textSize)
 		a.Tick.Label = restyle(a.Tick.Label, smallSize)
 		a.Label.Padding = 6
-		a.LineStyle.Color, a.Tick.LineStyle.Color = view.ColourMuted, view.ColourMuted
+		a.LineStyle.Color, a.Tick.LineStyle.Color = chart.ColourMuted, chart.ColourMuted
 		a.LineStyle.Width, a.Tick.LineStyle.Width = 1, 1
 		a.Tick.Length = 5
 		a.Padding = 0
@@ -196,13 +196,13 @@ func axes() *plot.Plot {
 
 // restyle changes the font and keeps alignment and rotation.
 func restyle(s vgdraw.TextStyle, size vg.Length) vgdraw.TextStyle {
-	n := style(size, view.ColourInk)
+	n := style(size, chart.ColourInk)
 	s.Font, s.Color, s.Handler = n.Font, n.Color, n.Handler
 	return s
 }
 
 // marks turns ticks into those of a gonum axis.
-func marks(ticks []view.Tick) plot.ConstantTicks {
+func marks(ticks []chart.Tick) plot.ConstantTicks {
 	out := make(plot.ConstantTicks, len(ticks))
 	for i, t := range ticks {
 		out[i] = plot.Tick{Value: float64(t.Value), Label: clean(t.Label)}

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Plot is one picture.
@@ -62,11 +62,11 @@ func Kinds() []Kind {
 // peak, or for Stacks the peak and the end. The error says why there is nothing to draw.
 func Of(kind Kind, r *analyze.Result, d *analyze.Device, m *analyze.Moment) (Plot, error) {
 	none := func(why string) (Plot, error) {
-		return Plot{}, fmt.Errorf("%s of %s: %s", kind, view.DeviceName(d.Timeline.Device), why)
+		return Plot{}, fmt.Errorf("%s of %s: %s", kind, chart.DeviceName(d.Timeline.Device), why)
 	}
 	moments := []*analyze.Moment{m}
 	if m == nil {
-		moments = []*analyze.Moment{view.Find(d, "peak"), view.Find(d, "end")}
+		moments = []*analyze.Moment{chart.Find(d, "peak"), chart.Find(d, "end")}
 	}
 	traced := len(d.Timeline.Curve) > 0 && d.Timeline.Trace.Len() > 0
 	var draw func(Medium) *page
@@ -131,7 +131,7 @@ func All(r *analyze.Result) []Plot {
 		add("categories", KindCategories, nil)
 		add("fragmentation", KindFragmentation, nil)
 		for _, name := range []string{"peak", "end"} {
-			if m := view.Find(d, name); m != nil {
+			if m := chart.Find(d, name); m != nil {
 				add("segments-"+name, KindSegments, m)
 			}
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/sample"
-	"github.com/snapana/snapana/report/internal/view"
 )
 
 // keep names a folder that gets the pictures, for a look at them.
@@ -196,7 +196,7 @@ func TestHostile(t *testing.T) {
 func TestMapArea(t *testing.T) {
 	r := sample.Result()
 	d := &r.Devices[0]
-	p := segmentsPage(Medium{}, r, d, view.Find(d, "peak"), byStack(d.Timeline, view.Find(d, "peak")))
+	p := segmentsPage(Medium{}, r, d, chart.Find(d, "peak"), byStack(d.Timeline, chart.Find(d, "peak")))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	const height = 4 // GiB, over five rows; the rows of 1 GiB are equally high
 	var row int
@@ -221,7 +221,7 @@ func TestMapArea(t *testing.T) {
 func TestPinsShow(t *testing.T) {
 	r := sample.Result()
 	d := &r.Devices[0]
-	m := view.Find(d, "peak")
+	m := chart.Find(d, "peak")
 	d.Timeline.Lives[4].Rounded = 512
 	p := segmentsPage(Medium{}, r, d, m, byStack(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
@@ -236,18 +236,18 @@ func TestTimelineMarks(t *testing.T) {
 	r.Devices[0].Timeline.OOMs = nil
 	without := timelinePage(Medium{}, r, &r.Devices[0]).image()
 	body := image.Rect(90, 200, Width-20, pageHeight-120)
-	if n := count(with, body, view.ColourOOM); n < body.Dy() {
+	if n := count(with, body, chart.ColourOOM); n < body.Dy() {
 		t.Errorf("the line of the failure has %d pixels over %d rows", n, body.Dy())
 	}
-	if n := count(without, body, view.ColourOOM); n != 0 {
+	if n := count(without, body, chart.ColourOOM); n != 0 {
 		t.Errorf("%d pixels of a failure that never was", n)
 	}
 }
 
 func TestStackBars(t *testing.T) {
 	d := &sample.Big(1).Devices[0]
-	peak := view.Find(d, "peak")
-	bars, rest, more := stackBars([]*analyze.Moment{peak, view.Find(d, "end")})
+	peak := chart.Find(d, "peak")
+	bars, rest, more := stackBars([]*analyze.Moment{peak, chart.Find(d, "end")})
 	sum := rest.bytes[0]
 	for i, b := range bars {
 		sum += b.bytes[0]
@@ -309,7 +309,7 @@ func TestVectors(t *testing.T) {
 	}
 	for name, r := range results {
 		d := &r.Devices[0]
-		m := view.Find(d, "peak")
+		m := chart.Find(d, "peak")
 		for _, by := range []By{ByStack, ByCategory, ByState} {
 			o := Map{By: by, Category: func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] }}
 			var a, b bytes.Buffer
@@ -359,7 +359,7 @@ func TestVectors(t *testing.T) {
 func TestWrapped(t *testing.T) {
 	r := sample.Big(1)
 	d := &r.Devices[0]
-	m := view.Find(d, "peak")
+	m := chart.Find(d, "peak")
 	if len(m.State.Segments) <= maxMapRows {
 		t.Fatalf("%d segments", len(m.State.Segments))
 	}

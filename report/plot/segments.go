@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Sizes of the map of segments, in pixels.
@@ -81,7 +81,7 @@ func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *colouring) []segme
 			continue
 		}
 		v := segment{size: seg.Size, note: fmt.Sprintf("%#x: %s, %s; %s live in %s, %s free", seg.Addr, units.Bytes(seg.Size),
-			view.Pool(seg.Kind, seg.Pool, seg.Stream, seg.Expandable), units.Bytes(seg.Active), units.Plural(len(seg.Live), "block"), units.Bytes(seg.Size-seg.Active))}
+			chart.Pool(seg.Kind, seg.Pool, seg.Stream, seg.Expandable), units.Bytes(seg.Active), units.Plural(len(seg.Live), "block"), units.Bytes(seg.Size-seg.Active))}
 		add := func(addr uint64, n int64, k kind, note string) {
 			if at := int64(addr - seg.Addr); addr >= seg.Addr && at < seg.Size && n > 0 {
 				v.pieces = append(v.pieces, piece{at, min(n, seg.Size-at), k, note})
@@ -111,8 +111,8 @@ func (p *page) rows(segs []segment, area image.Rectangle) {
 	floor := min(area.Dy()/max(len(segs), 1), 12)
 	floor = max(floor, rowFloor)
 	spare := float64(area.Dy() - floor*len(segs))
-	label := style(smallSize-1, view.ColourInk)
-	p.text(style(smallSize-1, view.ColourMuted), margin, area.Min.Y-10, "segment size")
+	label := style(smallSize-1, chart.ColourInk)
+	p.text(style(smallSize-1, chart.ColourMuted), margin, area.Min.Y-10, "segment size")
 	var before int64 // bytes of the rows above
 	lastLabel := area.Min.Y - 100
 	for i := range segs {
@@ -157,8 +157,8 @@ func (p *page) wrapped(segs []segment, area image.Rectangle) {
 		}
 		at += s.size
 	}
-	label := style(smallSize-1, view.ColourInk)
-	p.text(style(smallSize-1, view.ColourMuted), margin, area.Min.Y-10, "reserved before")
+	label := style(smallSize-1, chart.ColourInk)
+	p.text(style(smallSize-1, chart.ColourMuted), margin, area.Min.Y-10, "reserved before")
 	lastLabel := area.Min.Y - 100
 	for i, b := range bands {
 		p.band(b)
@@ -167,7 +167,7 @@ func (p *page) wrapped(segs []segment, area image.Rectangle) {
 			lastLabel = mid
 		}
 	}
-	s := style(smallSize, view.ColourMuted)
+	s := style(smallSize, chart.ColourMuted)
 	txt := fmt.Sprintf("all %s segments end to end in address order; a full row is %s", units.Count(int64(len(segs))), units.Bytes(row))
 	if slices.ContainsFunc(bands, func(b *band) bool {
 		return slices.ContainsFunc(b.cols, func(c column) bool { return c.edge == segmentEdge })
@@ -179,20 +179,20 @@ func (p *page) wrapped(segs []segment, area image.Rectangle) {
 
 // share draws the horizontal axis: every row spans its whole segment.
 func (p *page) share(area image.Rectangle, txt string) {
-	s := style(smallSize, view.ColourInk)
+	s := style(smallSize, chart.ColourInk)
 	for i := 0; i <= 4; i++ {
 		x := area.Min.X + area.Dx()*i/4
-		p.fill(image.Rect(x, area.Max.Y, x+1, area.Max.Y+6), view.ColourMuted)
+		p.fill(image.Rect(x, area.Max.Y, x+1, area.Max.Y+6), chart.ColourMuted)
 		txt := fmt.Sprintf("%d%%", 25*i)
 		p.text(s, x-textWidth(s, txt)/2, area.Max.Y+23, txt)
 	}
-	s = style(smallSize, view.ColourMuted)
+	s = style(smallSize, chart.ColourMuted)
 	p.text(s, area.Min.X+(area.Dx()-textWidth(s, txt))/2, area.Max.Y+46, txt)
 }
 
 // mapKeys is the legend at the right of the map.
 func (p *page) mapKeys(m *analyze.Moment, paint *colouring, x, y int) {
-	ink, muted := style(smallSize, view.ColourInk), style(smallSize, view.ColourMuted)
+	ink, muted := style(smallSize, chart.ColourInk), style(smallSize, chart.ColourMuted)
 	width := p.width - margin - x
 	p.text(bold(textSize), x, y, paint.title)
 	y += 14
@@ -222,7 +222,7 @@ func (p *page) mapKeys(m *analyze.Moment, paint *colouring, x, y int) {
 		}
 		box := image.Rect(x, y+4, x+22, y+36)
 		p.free(box, k.class)
-		p.frame(box, view.ColourOther)
+		p.frame(box, chart.ColourOther)
 		p.text(ink, x+32, y+17, k.class.String()+", "+units.Bytes(k.bytes))
 		p.text(muted, x+32, y+36, fit(muted, k.means, width-32))
 		y += 48

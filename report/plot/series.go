@@ -10,7 +10,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // maxPanels is how many devices are drawn below each other in one picture.
@@ -45,7 +45,7 @@ func panels(r *series.Report) (out []panel, more int) {
 					more++
 					continue
 				}
-				name := view.DeviceName(j.Device.Device)
+				name := chart.DeviceName(j.Device.Device)
 				if j.Device.Device < 0 {
 					name = "GPU unknown"
 				}
@@ -53,7 +53,7 @@ func panels(r *series.Report) (out []panel, more int) {
 					name += fmt.Sprintf(" of rank %d", j.Device.Rank)
 				}
 				if len(r.Files) > 1 {
-					name += ", " + view.ClipLeft(view.Plain(f.Info.Name), 50)
+					name += ", " + chart.ClipLeft(chart.Plain(f.Info.Name), 50)
 				}
 				out = append(out, panel{j, name})
 			}
@@ -65,7 +65,7 @@ func panels(r *series.Report) (out []panel, more int) {
 func seriesPage(to Medium, r *series.Report) *page {
 	main, from := r.Main()
 	list, more := panels(r)
-	title := "Memory over time, " + view.ClipLeft(view.Plain(from.Info.Name), 70)
+	title := "Memory over time, " + chart.ClipLeft(chart.Plain(from.Info.Name), 70)
 	if len(r.Files) > 1 {
 		title = fmt.Sprintf("Memory over time, %d files", len(r.Files))
 	}
@@ -75,11 +75,11 @@ func seriesPage(to Medium, r *series.Report) *page {
 	}
 	p := newPage(to, title, about)
 	p.legend([]key{
-		{"reserved", area(faded(view.ColourReleasable, 120), view.ColourMuted)},
-		{"active", area(faded(view.ColourLive, 150), view.ColourLive)},
-		{"allocated", line(view.ColourAllocated)},
-		{"trend of what is never given back", line(view.ColourOOM)},
-		{"cudaMalloc refused or out of memory", upright(view.ColourSplit)},
+		{"reserved", area(faded(chart.ColourReleasable, 120), chart.ColourMuted)},
+		{"active", area(faded(chart.ColourLive, 150), chart.ColourLive)},
+		{"allocated", line(chart.ColourAllocated)},
+		{"trend of what is never given back", line(chart.ColourOOM)},
+		{"cudaMalloc refused or out of memory", upright(chart.ColourSplit)},
 	})
 	body := p.body(12)
 	height := (body.Max.Y - body.Min.Y) / vg.Length(len(list))
@@ -114,11 +114,11 @@ func (n *panel) draw(c vgdraw.Canvas, named bool) {
 	g.X.Min, g.X.Max = 0, float64(span)
 	g.Y.Min, g.Y.Max = 0, float64(top)*1.12
 	g.X.Label.Text, g.Y.Label.Text = d.Unit(), "bytes"
-	var ticks []view.Tick
-	for _, t := range view.CountTicks(span, 12) {
-		ticks = append(ticks, view.Tick{Value: t.Value, Label: units.Count(first + t.Value)})
+	var ticks []chart.Tick
+	for _, t := range chart.CountTicks(span, 12) {
+		ticks = append(ticks, chart.Tick{Value: t.Value, Label: units.Count(first + t.Value)})
 	}
-	grid := view.ByteTicks(int64(float64(top)*1.12), 6)
+	grid := chart.ByteTicks(int64(float64(top)*1.12), 6)
 	g.X.Tick.Marker, g.Y.Tick.Marker = marks(ticks), marks(grid)
 	g.Add(&curves{j: n.j, first: first, span: span, grid: grid})
 	g.Draw(c)
@@ -128,7 +128,7 @@ func (n *panel) draw(c vgdraw.Canvas, named bool) {
 type curves struct {
 	j           *series.Judgement
 	first, span int64
-	grid        []view.Tick
+	grid        []chart.Tick
 }
 
 // Plot implements plot.Plotter.
@@ -175,15 +175,15 @@ func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
 		}
 	}
 	reserved, active, allocated := line(series.Reserved), line(series.Active), line(series.Allocated)
-	fill(faded(view.ColourReleasable, 120), reserved)
-	fill(faded(view.ColourLive, 120), active)
+	fill(faded(chart.ColourReleasable, 120), reserved)
+	fill(faded(chart.ColourLive, 120), active)
 	for _, g := range v.grid {
 		gy := y(float64(g.Value))
 		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, 0x30}, Width: 1}, c.Min.X, gy, c.Max.X, gy)
 	}
-	stroke(view.ColourMuted, 2, nil, reserved)
-	stroke(view.ColourLive, 1.5, nil, active)
-	stroke(view.ColourAllocated, 1.5, []vg.Length{6, 4}, allocated)
+	stroke(chart.ColourMuted, 2, nil, reserved)
+	stroke(chart.ColourLive, 1.5, nil, active)
+	stroke(chart.ColourAllocated, 1.5, []vg.Length{6, 4}, allocated)
 	v.marks(c, x, y)
 }
 
@@ -195,7 +195,7 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 		for i := 1; i < len(col); i++ {
 			if col[i] > col[i-1] && col[i-1] >= 0 {
 				at := x(float64(d.Place(i) - v.first))
-				c.StrokeLine2(vgdraw.LineStyle{Color: view.ColourSplit, Width: 2}, at, c.Min.Y, at, c.Min.Y+(c.Max.Y-c.Min.Y)/8)
+				c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColourSplit, Width: 2}, at, c.Min.Y, at, c.Min.Y+(c.Max.Y-c.Min.Y)/8)
 			}
 		}
 	}
@@ -206,12 +206,12 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 	l := labels{c: c, style: bold(textSize)}
 	end := vg.Point{X: c.Max.X, Y: y(float64(t.Last))}
 	if t.Shape != series.Growing || t.Unit == "epoch" {
-		l.add(end, units.Bytes(t.Last), view.ColourLive)
+		l.add(end, units.Bytes(t.Last), chart.ColourLive)
 		return
 	}
 	// The line goes through the last value, so that it lies on what it is the trend of.
 	from := float64(t.Last) - t.Slope*float64(v.first+v.span-t.From)
 	a := vg.Point{X: x(float64(t.From - v.first)), Y: y(max(from, 0))}
-	c.StrokeLine2(vgdraw.LineStyle{Color: view.ColourOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
-	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(int64(t.Slope+0.5)), t.Unit), view.ColourOOM)
+	c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColourOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
+	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(int64(t.Slope+0.5)), t.Unit), chart.ColourOOM)
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/sample"
-	"github.com/snapana/snapana/report/internal/view"
 )
 
 // TestSeries draws counters as PNG and as SVG.
@@ -48,7 +48,7 @@ func TestSeries(t *testing.T) {
 		}
 		rgba := img.(*image.RGBA)
 		unclipped(t, p.Name, rgba)
-		if count(rgba, rgba.Bounds(), view.ColourOOM) < 50 || count(rgba, rgba.Bounds(), view.ColourSplit) < 50 {
+		if count(rgba, rgba.Bounds(), chart.ColourOOM) < 50 || count(rgba, rgba.Bounds(), chart.ColourSplit) < 50 {
 			t.Error("no trend, or no refused cudaMalloc, in the picture")
 		}
 	}

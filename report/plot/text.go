@@ -8,14 +8,14 @@ import (
 	"golang.org/x/image/font/sfnt"
 	"gonum.org/v1/plot/font"
 
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // clean makes a text fit to be drawn. The font has Latin, Greek and Cyrillic letters; letters
 // of other scripts are written as in \u4e2d, since a picture that shows boxes, or letters in
 // the wrong order, would name nothing.
 func clean(s string) string {
-	s = strings.ReplaceAll(view.Plain(s), "\u202f", " ")
+	s = strings.ReplaceAll(chart.Plain(s), "\u202f", " ")
 	var (
 		b    strings.Builder
 		face *sfnt.Font

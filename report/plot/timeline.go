@@ -12,7 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // maxPoints of a curve are drawn, about one per column of pixels.
@@ -34,27 +34,27 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	p := newPage(m, pageTitle(r, d, "Memory of"), about)
 
 	keys := []key{
-		{"reserved", area(faded(view.ColourReleasable, 120), view.ColourMuted)},
-		{"active", area(faded(view.ColourLive, 150), view.ColourLive)},
-		{"allocated", line(view.ColourAllocated)},
+		{"reserved", area(faded(chart.ColourReleasable, 120), chart.ColourMuted)},
+		{"active", area(faded(chart.ColourLive, 150), chart.ColourLive)},
+		{"allocated", line(chart.ColourAllocated)},
 		{"peak", dot},
 	}
 	if len(t.OOMs) > 0 {
-		keys = append(keys, key{"out of memory", upright(view.ColourOOM)})
+		keys = append(keys, key{"out of memory", upright(chart.ColourOOM)})
 	}
 	if len(t.Retries) > 0 {
-		keys = append(keys, key{"cudaMalloc refused, cache given back", upright(view.ColourSplit)})
+		keys = append(keys, key{"cudaMalloc refused, cache given back", upright(chart.ColourSplit)})
 	}
 	p.legend(keys)
 
-	axis := view.TellingAxis(t, r.Snapshot.HasTimes)
+	axis := chart.TellingAxis(t, r.Snapshot.HasTimes)
 	top := max(t.PeakReserved.Bytes, t.PeakActive.Bytes, 1)
 	g := axes()
 	g.X.Min, g.X.Max = 0, float64(axis.Span)
 	g.Y.Min, g.Y.Max = 0, float64(top)*1.12 // room for the labels of peaks
 	g.X.Label.Text, g.Y.Label.Text = axis.Label(), "bytes on the device"
-	g.X.Tick.Marker, g.Y.Tick.Marker = marks(axis.Ticks(10)), marks(view.ByteTicks(int64(float64(top)*1.12), 8))
-	g.Add(&history{t: t, axis: axis, points: view.Reduce(t.Curve, maxPoints), grid: view.ByteTicks(int64(float64(top)*1.12), 8)})
+	g.X.Tick.Marker, g.Y.Tick.Marker = marks(axis.Ticks(10)), marks(chart.ByteTicks(int64(float64(top)*1.12), 8))
+	g.Add(&history{t: t, axis: axis, points: chart.Reduce(t.Curve, maxPoints), grid: chart.ByteTicks(int64(float64(top)*1.12), 8)})
 	g.Draw(p.body(12))
 	return p
 }
@@ -84,7 +84,7 @@ func upright(c color.RGBA) func(*page, image.Rectangle) {
 
 func dot(p *page, r image.Rectangle) {
 	c := vg.Point{X: vg.Length(r.Min.X+r.Max.X) / 2, Y: vg.Length(p.height) - vg.Length(r.Min.Y+r.Max.Y)/2}
-	p.canvas.DrawGlyphNoClip(peakGlyph(view.ColourInk), c)
+	p.canvas.DrawGlyphNoClip(peakGlyph(chart.ColourInk), c)
 }
 
 func peakGlyph(c color.Color) vgdraw.GlyphStyle {
@@ -94,9 +94,9 @@ func peakGlyph(c color.Color) vgdraw.GlyphStyle {
 // history draws the curves of a timeline with its marks.
 type history struct {
 	t      *timeline.Timeline
-	axis   view.Axis
+	axis   chart.Axis
 	points []timeline.Point
-	grid   []view.Tick
+	grid   []chart.Tick
 }
 
 // Plot implements plot.Plotter.
@@ -124,30 +124,30 @@ func (h *history) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	active := steps(init.Active, func(p *timeline.Point) int64 { return p.Max.Active })
 	floor := steps(init.Active, func(p *timeline.Point) int64 { return p.Min.Active })
 	allocated := steps(init.Allocated, func(p *timeline.Point) int64 { return p.Max.Allocated })
-	c.FillPolygon(faded(view.ColourReleasable, 120), under(reserved))
-	c.FillPolygon(faded(view.ColourLive, 90), under(active))
-	c.FillPolygon(faded(view.ColourLive, 150), under(floor)) // between the two, memory comes and goes
+	c.FillPolygon(faded(chart.ColourReleasable, 120), under(reserved))
+	c.FillPolygon(faded(chart.ColourLive, 90), under(active))
+	c.FillPolygon(faded(chart.ColourLive, 150), under(floor)) // between the two, memory comes and goes
 	for _, g := range h.grid {
 		gy := y(float64(g.Value))
 		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, 0x30}, Width: 1}, c.Min.X, gy, c.Max.X, gy)
 	}
-	c.StrokeLines(vgdraw.LineStyle{Color: view.ColourMuted, Width: 2}, reserved)
-	c.StrokeLines(vgdraw.LineStyle{Color: view.ColourLive, Width: 1.5}, active)
-	c.StrokeLines(vgdraw.LineStyle{Color: view.ColourAllocated, Width: 1.5, Dashes: []vg.Length{6, 4}}, allocated)
+	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourMuted, Width: 2}, reserved)
+	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourLive, Width: 1.5}, active)
+	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourAllocated, Width: 1.5, Dashes: []vg.Length{6, 4}}, allocated)
 	h.marks(c, at)
 }
 
 // marks draws failures and peaks with their labels.
 func (h *history) marks(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) {
 	for _, i := range distinct(len(h.t.Retries), func(i int) int64 { return h.axis.Event(h.t.Retries[i].FirstEvent) }, h.axis.Span) {
-		h.upright(c, at, h.t.Retries[i].FirstEvent, c.Min.Y+(c.Max.Y-c.Min.Y)/12, view.ColourSplit)
+		h.upright(c, at, h.t.Retries[i].FirstEvent, c.Min.Y+(c.Max.Y-c.Min.Y)/12, chart.ColourSplit)
 	}
 	l := h.failures(c, at)
 	for _, k := range []struct {
 		peak timeline.Peak
 		name string
 		ink  color.RGBA
-	}{{h.t.PeakReserved, "reserved", view.ColourMuted}, {h.t.PeakActive, "active", view.ColourLive}} {
+	}{{h.t.PeakReserved, "reserved", chart.ColourMuted}, {h.t.PeakActive, "active", chart.ColourLive}} {
 		pt := at(h.axis.Event(k.peak.Event), k.peak.Bytes)
 		c.DrawGlyphNoClip(peakGlyph(k.ink), pt)
 		l.add(pt, "peak "+k.name+" "+units.Bytes(k.peak.Bytes), k.ink)
@@ -163,14 +163,14 @@ func (h *history) upright(c vgdraw.Canvas, at func(px, bytes int64) vg.Point, ev
 // failures draws the out-of-memory events and names the last one.
 func (h *history) failures(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) *labels {
 	for _, i := range distinct(len(h.t.OOMs), func(i int) int64 { return h.axis.Event(h.t.OOMs[i].Event) }, h.axis.Span) {
-		h.upright(c, at, h.t.OOMs[i].Event, c.Max.Y, view.ColourOOM)
+		h.upright(c, at, h.t.OOMs[i].Event, c.Max.Y, chart.ColourOOM)
 	}
 	l := &labels{c: c, style: bold(textSize)}
 	if n := len(h.t.OOMs); n > 0 {
 		o := &h.t.OOMs[n-1]
 		x := at(h.axis.Event(o.Event), 0).X
 		l.taken = append(l.taken, vg.Rectangle{Min: vg.Point{X: x - 2, Y: c.Min.Y}, Max: vg.Point{X: x + 2, Y: c.Max.Y}})
-		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" asked for", view.ColourOOM)
+		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" asked for", chart.ColourOOM)
 	}
 	return l
 }

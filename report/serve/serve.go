@@ -23,7 +23,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/html"
-	"github.com/snapana/snapana/report/internal/detail"
+	"github.com/snapana/snapana/report/internal/page"
 )
 
 // DefaultBytes bounds the page. Nobody mails it, so it may have more than a report.
@@ -35,7 +35,7 @@ const grace = 2 * time.Second
 // Server is one page and the windows of its trace.
 type Server struct {
 	page    []byte
-	windows *detail.Windows // nil when the page has nothing to zoom into
+	windows *page.Windows // nil when the page has nothing to zoom into
 	token   string
 	busy    chan struct{} // has room for the windows that are made at a time
 }

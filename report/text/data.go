@@ -6,7 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // notes says in at most n lines how far the figures can be trusted: problems first, then
@@ -14,7 +14,7 @@ import (
 func notes(r *analyze.Result, n, width int) []string {
 	var problems, fine, missing []string
 	for _, q := range r.Quality {
-		switch s := view.Plain(q.Text); q.Level {
+		switch s := chart.Plain(q.Text); q.Level {
 		case "problem":
 			problems = append(problems, "problem: "+s)
 		case "ok":
@@ -37,7 +37,7 @@ func notes(r *analyze.Result, n, width int) []string {
 	for i, s := range all {
 		lines := wrap(s, width-10)
 		if len(lines) > 3 {
-			lines = append(lines[:2:2], view.Clip(lines[2], width-11)+"…")
+			lines = append(lines[:2:2], chart.Clip(lines[2], width-11)+"…")
 		}
 		if left := n - len(out); left < len(lines) || left == len(lines) && i < len(all)-1 {
 			return append(out, "... and "+units.Plural(len(all)-i, "more note")+", in the full report")
@@ -60,6 +60,6 @@ func (p *printer) data(notes []string) {
 			p.line("")
 			head = "Data"
 		}
-		p.line(p.paint(bold, pad(head, 8)) + view.Clip(n, p.width-8))
+		p.line(p.paint(bold, pad(head, 8)) + chart.Clip(n, p.width-8))
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Environments prints two environments side by side: what differs, or with all everything.
@@ -35,8 +35,8 @@ func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) e
 	p.line("")
 	const name = 26
 	value := (p.width - name - 4) / 2
-	clip := func(s, absent string) string { return view.Clip(view.Plain(cmp.Or(s, absent)), value) }
-	p.line(p.paint(bold, pad("", name+2)+pad(view.ClipLeft(view.Plain(c.A), value), value+2)+view.ClipLeft(view.Plain(c.B), value)))
+	clip := func(s, absent string) string { return chart.Clip(chart.Plain(cmp.Or(s, absent)), value) }
+	p.line(p.paint(bold, pad("", name+2)+pad(chart.ClipLeft(chart.Plain(c.A), value), value+2)+chart.ClipLeft(chart.Plain(c.B), value)))
 	for i, r := range rows {
 		if i > 0 && r.Why == "" && rows[i-1].Why != "" {
 			p.line("")
@@ -45,7 +45,7 @@ func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) e
 		if r.Differs && all {
 			sign = p.paint(yellow, "* ")
 		}
-		p.line(pad(view.ClipLeft(view.Plain(r.Name), name), name) + sign + pad(clip(r.A, r.Absent), value+2) + clip(r.B, r.Absent))
+		p.line(pad(chart.ClipLeft(chart.Plain(r.Name), name), name) + sign + pad(clip(r.A, r.Absent), value+2) + clip(r.B, r.Absent))
 		if r.Differs && r.Why != "" && (i+1 == len(rows) || rows[i+1].Why != r.Why) {
 			for _, l := range wrap(r.Why, p.width-4) {
 				p.line("    " + p.paint(dim, l))

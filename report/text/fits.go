@@ -5,7 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // fits answers in a table in which circumstances the request that failed would have been served.
@@ -53,7 +53,7 @@ func (p *printer) answer(fits oom.Fits, what string, bytes int64, note string) {
 	}
 	head := "  " + p.paint(color, pad(fitWords[fits], 5)) + right(size, 9) + "  " + what
 	if note != "" {
-		head += p.paint(dim, ": "+view.Clip(view.Plain(note), max(p.width-20-len([]rune(what)), 8)))
+		head += p.paint(dim, ": "+chart.Clip(chart.Plain(note), max(p.width-20-len([]rune(what)), 8)))
 	}
 	p.line(head)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // GhostOptions choose what is printed of the holders of memory.
@@ -21,12 +21,12 @@ type GhostOptions struct {
 // evidence and its fix, then what is held as it should be and what could not be joined.
 func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	p := newPrinter(w, o.Options)
-	v := view.NewHolders(r, o.Min)
-	head := view.ClipLeft(view.Plain(r.Snapshot.Name), 60)
+	v := chart.NewHolders(r, o.Min)
+	head := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
 	if v.Source != "" {
 		head += " with " + v.Source
 	}
-	p.line(p.paint(dim, view.Clip(head, p.width)))
+	p.line(p.paint(dim, chart.Clip(head, p.width)))
 	badge := strings.ToUpper(string(v.Status))
 	if v.Status == verdict.Healthy {
 		badge = "NO GHOST"
@@ -66,7 +66,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	return p.w.Flush()
 }
 
-func (p *printer) ghost(n int, g *view.HolderGhost) {
+func (p *printer) ghost(n int, g *chart.HolderGhost) {
 	p.line("")
 	for i, l := range wrap(g.Title, p.width-4) {
 		head := pad("", 4)
@@ -89,18 +89,18 @@ func (p *printer) ghost(n int, g *view.HolderGhost) {
 		if i == 0 {
 			label = "Made at"
 		}
-		p.line("    " + p.paint(bold, pad(label, 8)) + right(units.Bytes(s.Bytes), 9) + "  " + pad(view.ClipLeft(s.Text, 60), 60) + right(s.Note, 14))
+		p.line("    " + p.paint(bold, pad(label, 8)) + right(units.Bytes(s.Bytes), 9) + "  " + pad(chart.ClipLeft(s.Text, 60), 60) + right(s.Note, 14))
 	}
 	for i, l := range g.Fix {
 		label := ""
 		if i == 0 {
 			label = "Fix"
 		}
-		p.line("    " + p.paint(bold, pad(label, 8)) + p.paint(cyan, view.Clip(l, p.width-12)))
+		p.line("    " + p.paint(bold, pad(label, 8)) + p.paint(cyan, chart.Clip(l, p.width-12)))
 	}
 }
 
-func (p *printer) holderRows(title string, rows []view.HolderRow) {
+func (p *printer) holderRows(title string, rows []chart.HolderRow) {
 	if len(rows) == 0 {
 		return
 	}

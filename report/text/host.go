@@ -7,7 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 var hostNames = []struct{ series, name string }{
@@ -24,14 +24,14 @@ func (p *printer) host(j *host.Judgement, named bool) {
 	if j.Rank >= 0 {
 		name += fmt.Sprintf(" of rank %d", j.Rank)
 	}
-	badge, title := strings.ToUpper(string(j.Status)), view.Plain(j.Headline)
+	badge, title := strings.ToUpper(string(j.Status)), chart.Plain(j.Headline)
 	rest := j.Findings
 	lead := len(rest) > 0 && rest[0].Title == j.Headline
 	if lead {
 		title += " (" + mark(&rest[0]) + ")"
 	}
 	if named {
-		title = view.ClipLeft(view.Plain(j.File), 40) + ": " + title
+		title = chart.ClipLeft(chart.Plain(j.File), 40) + ": " + title
 	}
 	badge = name + " " + badge
 	for i, l := range wrap(title, p.width-len(badge)-2) {

@@ -7,7 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
@@ -22,10 +22,10 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 		}
 		p.line("")
 		if l := d.Account.Ledger; l != nil {
-			p.account(l, view.DeviceName(d.Timeline.Device))
+			p.account(l, chart.DeviceName(d.Timeline.Device))
 			continue
 		}
-		for _, l := range wrap(view.Plain(view.DeviceName(d.Timeline.Device)+" has no ledger: "+d.Account.Why), p.width) {
+		for _, l := range wrap(chart.Plain(chart.DeviceName(d.Timeline.Device)+" has no ledger: "+d.Account.Why), p.width) {
 			p.line(l)
 		}
 	}
@@ -49,7 +49,7 @@ func (p *printer) account(l *ledger.Ledger, name string) {
 func (p *printer) deviceLedger(name string, l *oomlog.Ledger) {
 	p.line(p.paint(bold, right(units.Bytes(l.Total), 10)+"  total of "+name))
 	for _, r := range l.Rows {
-		words := view.LedgerWords[r.Row]
+		words := chart.LedgerWords[r.Row]
 		switch {
 		case r.Row != oomlog.RowResidual && r.Bytes < 0:
 			words = "below 0: not all that PyTorch holds can be on the device"
@@ -60,6 +60,6 @@ func (p *printer) deviceLedger(name string, l *oomlog.Ledger) {
 			words = "not accounted for"
 		}
 		p.line(right(units.Bytes(r.Bytes), 10) + right(units.Percent(r.Bytes, l.Total), 6) + " " +
-			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + view.Clip(words, p.width-30))
+			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + chart.Clip(words, p.width-30))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Bounds on a summary in Markdown: its lines, and the texts in it.
@@ -29,7 +29,7 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 	w := bufio.NewWriter(out)
 	top, rest := lead(&r.Verdict)
 	headline := strings.ToUpper(string(r.Verdict.Status)) + ": " + r.Verdict.Headline
-	fmt.Fprintf(w, "### %s\n\n%s, %s; books balance: %s", prose(headline), code(r.Snapshot.Name), units.Bytes(r.Snapshot.Bytes), view.Books(r))
+	fmt.Fprintf(w, "### %s\n\n%s, %s; books balance: %s", prose(headline), code(r.Snapshot.Name), units.Bytes(r.Snapshot.Bytes), chart.Books(r))
 	if top != nil {
 		fmt.Fprintf(w, "; %s", mark(top))
 	}
@@ -44,7 +44,7 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 		f := &rest[i]
 		title := f.Title
 		if f.Device >= 0 {
-			title = view.DeviceName(f.Device) + ": " + title
+			title = chart.DeviceName(f.Device) + ": " + title
 		}
 		fmt.Fprintf(w, "Also: %s (%s)\n", prose(title), mark(f))
 	}
@@ -90,9 +90,9 @@ func bullets(w io.Writer, head, bullet string, texts []string) {
 func markdownLedger(w io.Writer, r *analyze.Result, d *analyze.Device) {
 	fmt.Fprint(w, "| memory | reserved | active | releasable | split | largest free |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, name := range []string{"peak", "oom", "end"} {
-		if m := view.Find(d, name); m != nil {
+		if m := chart.Find(d, name); m != nil {
 			f := &m.Frag
-			fmt.Fprintf(w, "| %s, %s | %s | %s | %s | %s | %s |\n", view.DeviceName(d.Timeline.Device), strings.ToLower(view.MomentName(name)),
+			fmt.Fprintf(w, "| %s, %s | %s | %s | %s | %s | %s |\n", chart.DeviceName(d.Timeline.Device), strings.ToLower(chart.MomentName(name)),
 				units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Releasable), units.Bytes(f.Split), units.Bytes(f.LargestFree))
 		}
 	}
@@ -106,10 +106,10 @@ func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when stri
 	if m == nil || len(m.Live) == 0 {
 		return
 	}
-	sum := view.Sum(m.Live)
+	sum := chart.Sum(m.Live)
 	fmt.Fprintf(w, "| held %s | of %s | blocks | allocated by |\n|---:|---:|---:|---|\n", when, units.Bytes(sum))
-	groups, other, more := view.Top(m.Live, 5)
-	for i, site := range view.Sites(groups) {
+	groups, other, more := chart.Top(m.Live, 5)
+	for i, site := range chart.Sites(groups) {
 		g := &groups[i]
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(g.Rounded), units.Percent(g.Rounded, sum), units.Count(g.Count), code(site))
 	}
@@ -122,7 +122,7 @@ func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when stri
 // code writes a name as a code span that cannot end early, also within a table, whose cells
 // end at any bar that is not escaped.
 func code(name string) string {
-	name = view.ClipLeft(oneSpaced(name), maxCode)
+	name = chart.ClipLeft(oneSpaced(name), maxCode)
 	if name == "" {
 		return "(no name)"
 	}
@@ -142,7 +142,7 @@ func code(name string) string {
 
 // prose writes a sentence so that no part of it is markup, a link or a mention.
 func prose(s string) string {
-	s = view.Clip(oneSpaced(s), maxSentence)
+	s = chart.Clip(oneSpaced(s), maxSentence)
 	var b strings.Builder
 	letter := func(i int) bool {
 		return i >= 0 && i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z')
@@ -175,4 +175,4 @@ func prose(s string) string {
 }
 
 // oneSpaced puts a text onto one line.
-func oneSpaced(s string) string { return strings.Join(strings.Fields(view.Plain(s)), " ") }
+func oneSpaced(s string) string { return strings.Join(strings.Fields(chart.Plain(s)), " ") }

@@ -11,7 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -50,7 +50,7 @@ func NVML(w io.Writer, r *sidecar.Reading, o NVMLOptions) error {
 
 func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 	head := plain([]string{g.Name, g.Bus, g.UUID})
-	p.line(p.paint(bold, pad(gpuName(g, at), 8)) + view.Clip(strings.Join(slices.DeleteFunc(head, func(s string) bool { return s == "" }), ", "), p.width-8))
+	p.line(p.paint(bold, pad(gpuName(g, at), 8)) + chart.Clip(strings.Join(slices.DeleteFunc(head, func(s string) bool { return s == "" }), ", "), p.width-8))
 	line := memoryLine(g.Total, g.Reserved, g.Used, g.Free)
 	if len(history) > 1 {
 		line = pad(line, 62) + p.paint(cyan, sparkline(history, number(g.Total), 28))
@@ -80,7 +80,7 @@ func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 		}
 		rest = slices.DeleteFunc(slices.Clone(rest), same)
 		p.line(pad("", 8) + p.paint(bold, fmt.Sprintf("instance %s.%s", unknownOr(m.GPUInstance), unknownOr(m.ComputeInstance))) +
-			"  " + view.Clip(view.Plain(m.Name+", "+m.UUID), p.width-26))
+			"  " + chart.Clip(chart.Plain(m.Name+", "+m.UUID), p.width-26))
 		p.line(pad("", 8) + memoryLine(m.Total, m.Reserved, m.Used, m.Free))
 		p.processes(in, m.Total, nil, "")
 	}
@@ -152,7 +152,7 @@ func (p *printer) process(q *sidecar.GPUProcess, total *int64, depth int) {
 	if q.Used != nil {
 		size, part = units.Bytes(*q.Used), share(p, *q.Used, total)
 	}
-	name := view.Plain(q.Name)
+	name := chart.Plain(q.Name)
 	if name == "" {
 		name = "?"
 	}
@@ -163,12 +163,12 @@ func (p *printer) process(q *sidecar.GPUProcess, total *int64, depth int) {
 		name += " (ended, a zombie)"
 	}
 	indent := strings.Repeat("  ", min(depth, 6))
-	user := view.Plain(q.User)
+	user := chart.Plain(q.User)
 	if user == "" {
 		user = "?"
 	}
 	kind := strings.NewReplacer("compute", "C", "graphics", "G", "mps", "M").Replace(q.Kind)
-	p.line(right(fmt.Sprint(q.PID), 10) + right(size, 11) + part + "  " + pad(kind, 9) + pad(view.Clip(user, 10), 11) + view.Clip(indent+name, p.width-61))
+	p.line(right(fmt.Sprint(q.PID), 10) + right(size, 11) + part + "  " + pad(kind, 9) + pad(chart.Clip(user, 10), 11) + chart.Clip(indent+name, p.width-61))
 }
 
 func share(p *printer, bytes int64, total *int64) string {
@@ -207,7 +207,7 @@ func (p *printer) accounting(all []sidecar.Accounted) {
 // failed lists calls that failed.
 func (p *printer) failed(all []sidecar.Failed) {
 	for _, f := range all {
-		for i, l := range wrap(view.Plain("could not read "+f.What+": "+f.Why), p.width-10) {
+		for i, l := range wrap(chart.Plain("could not read "+f.What+": "+f.Why), p.width-10) {
 			if i > 0 {
 				l = "  " + l
 			}
@@ -218,7 +218,7 @@ func (p *printer) failed(all []sidecar.Failed) {
 
 func (p *printer) finding(f *verdict.Finding) {
 	label := strings.ToUpper(string(f.Severity))
-	for i, l := range wrap(view.Plain(f.Title), p.width-len(label)-2) {
+	for i, l := range wrap(chart.Plain(f.Title), p.width-len(label)-2) {
 		head := strings.Repeat(" ", len(label))
 		if i == 0 {
 			head = p.paint(bold+";"+yellow, label)
@@ -237,7 +237,7 @@ func gpuName(g *sidecar.GPU, at int) string {
 	if g.Index != nil {
 		at = int(*g.Index)
 	}
-	return view.DeviceName(at)
+	return chart.DeviceName(at)
 }
 
 func memoryLine(total, reserved, used, free *int64) string {
@@ -310,7 +310,7 @@ func orUnknown(s string) string {
 	if s == "" {
 		return "unknown"
 	}
-	return view.Plain(s)
+	return chart.Plain(s)
 }
 
 func number(n *int64) int64 {

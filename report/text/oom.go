@@ -7,7 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
@@ -25,7 +25,7 @@ const maxMessages = 20
 // figures, the split of the device's memory, the cause and what to do, then the others.
 func OOM(w io.Writer, r *oomlog.Report, o OOMOptions) error {
 	p := newPrinter(w, o.Options)
-	head := fmt.Sprintf("%s: %s", view.ClipLeft(view.Plain(r.Name), 60), units.Plural(r.Log.Messages, "out-of-memory message"))
+	head := fmt.Sprintf("%s: %s", chart.ClipLeft(chart.Plain(r.Name), 60), units.Plural(r.Log.Messages, "out-of-memory message"))
 	if n := len(r.Log.Groups); int64(n) != r.Log.Messages {
 		head += fmt.Sprintf(", %d different", n)
 	}
@@ -61,7 +61,7 @@ func (p *printer) oomMessage(g *oomlog.Group, joined *oomlog.Report, failure *oo
 		e.next[len(e.next)-1] = fmt.Sprintf("For the tensors behind these figures run `snapana report` on %s.", joined.Snapshot)
 	}
 	badge := strings.ToUpper(string(e.status))
-	for i, l := range wrap(view.Plain(e.title), p.width-len(badge)-2) {
+	for i, l := range wrap(chart.Plain(e.title), p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
 			head = p.paint(bold+";"+statusColor(e.status), badge)
@@ -75,7 +75,7 @@ func (p *printer) oomMessage(g *oomlog.Group, joined *oomlog.Report, failure *oo
 		p.line("")
 		name := "the device"
 		if g.Device >= 0 {
-			name = view.DeviceName(g.Device)
+			name = chart.DeviceName(g.Device)
 		}
 		p.deviceLedger(name, l)
 		p.line("")
@@ -94,7 +94,7 @@ func oomPlace(g *oomlog.Group) string {
 		s += "; " + rankWords(g.Ranks)
 	}
 	if g.Class != "" {
-		s += "; " + view.Clip(view.Plain(g.Class), 60)
+		s += "; " + chart.Clip(chart.Plain(g.Class), 60)
 	}
 	if g.Family == oomlog.Unknown {
 		s += "; form unknown"
@@ -184,7 +184,7 @@ func (p *printer) oomMatch(r *oomlog.Report) {
 		return
 	}
 	p.line("")
-	name := view.ClipLeft(view.Plain(r.Snapshot), 40)
+	name := chart.ClipLeft(chart.Plain(r.Snapshot), 40)
 	if r.Match == nil {
 		p.section("Joined", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is of another run."}, 3)
 		return
@@ -196,9 +196,9 @@ func (p *printer) oomMatch(r *oomlog.Report) {
 	}
 	site := ""
 	if e.Site != "" {
-		site = ", " + view.Clip(view.Plain(e.Site), 80)
+		site = ", " + chart.Clip(chart.Plain(e.Site), 80)
 	}
-	p.section("Joined", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, view.DeviceName(e.Device), units.Count(int64(e.Index)), site)}, 3)
+	p.section("Joined", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device), units.Count(int64(e.Index)), site)}, 3)
 	p.line(p.paint(bold, pad("", 8)+pad("", 12)+right("message", 11)+right("snapshot", 11)+right("difference", 12)))
 	for i := range r.Match.Figures {
 		f := &r.Match.Figures[i]
@@ -239,6 +239,6 @@ func (p *printer) oomOthers(r *oomlog.Report) {
 			words += ", " + rankWords(g.Ranks)
 		}
 		p.line(right(units.Count(g.Line), 9) + right(units.Count(g.Count), 8) + right(size(g.Tried), 11) + right(size(g.Free), 11) +
-			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + view.Clip(words, p.width-63))
+			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + chart.Clip(words, p.width-63))
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/host/pinned"
+	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // pinned says in at most three lines what pinned host memory there is and who holds it, or in one
@@ -16,10 +16,10 @@ func (p *printer) pinned(r *analyze.Result) {
 	switch {
 	case r.Pinned == nil:
 	case len(r.Devices) > 2:
-		p.section("Pinned", []string{view.Plain(pinnedWords(r.Pinned))}, 1)
+		p.section("Pinned", []string{chart.Plain(pinnedWords(r.Pinned))}, 1)
 	default:
 		p.line("")
-		p.section("Pinned", []string{view.Plain(pinnedWords(r.Pinned))}, 3)
+		p.section("Pinned", []string{chart.Plain(pinnedWords(r.Pinned))}, 3)
 	}
 }
 
@@ -38,8 +38,8 @@ func pinnedWords(m *pinned.Memory) string {
 	}
 	w += "."
 	var held []string
-	groups, _, more := view.Top(m.Holders, 2)
-	for i, site := range view.Sites(groups) {
+	groups, _, more := chart.Top(m.Holders, 2)
+	for i, site := range chart.Sites(groups) {
 		held = append(held, units.Bytes(groups[i].Rounded)+" by "+site)
 	}
 	if more > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // maxRanks is how many ranks are listed unless all are asked for.
@@ -48,7 +48,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, all bool, o Options) error {
 	}
 	p.section("Differ", differ, 24)
 	if bad {
-		p.section("Next", []string{"snapana report " + view.Plain(c.Ranks[0].File)}, 4)
+		p.section("Next", []string{"snapana report " + chart.Plain(c.Ranks[0].File)}, 4)
 	}
 	p.line("")
 	p.ranks(c, all)
@@ -58,7 +58,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, all bool, o Options) error {
 // group prints a verdict and the ranks that share it.
 func (p *printer) group(c *ranks.Comparison, g *ranks.Group) {
 	badge := strings.ToUpper(string(g.Status))
-	text := view.Plain(g.Headline)
+	text := chart.Plain(g.Headline)
 	first := &c.Ranks[g.Ranks[0]]
 	switch n := len(g.Ranks); n {
 	case 1:
@@ -92,7 +92,7 @@ func rankDifferences(c *ranks.Comparison, failed int) []string {
 		s := fmt.Sprintf("%s has %s of active memory at its peak, %s (%s) above the median of the ranks", rankName(k, "Rank"), units.Bytes(k.Active),
 			units.Bytes(k.Over), units.Percent(k.Over, c.MedianActive))
 		for i, d := range o.Sites {
-			s += fmt.Sprintf("%s %s has %s (median %s)", map[bool]string{true: ":", false: ","}[i == 0], view.ClipLeft(view.Plain(d.Site), 60), units.Bytes(d.Bytes), units.Bytes(d.Median))
+			s += fmt.Sprintf("%s %s has %s (median %s)", map[bool]string{true: ":", false: ","}[i == 0], chart.ClipLeft(chart.Plain(d.Site), 60), units.Bytes(d.Bytes), units.Bytes(d.Median))
 		}
 		out = append(out, s+".")
 	}
@@ -117,9 +117,9 @@ func (p *printer) ranks(c *ranks.Comparison, all bool) {
 		if k.Number >= 0 {
 			number = fmt.Sprint(k.Number)
 		}
-		file := view.ClipLeft(view.Plain(k.File), max(room, 12))
+		file := chart.ClipLeft(chart.Plain(k.File), max(room, 12))
 		if k.Fault != "" {
-			for j, l := range wrap(view.Clip(view.Plain(k.Fault), 400), p.width-8) {
+			for j, l := range wrap(chart.Clip(chart.Plain(k.Fault), 400), p.width-8) {
 				if j > 0 {
 					number = ""
 				}
@@ -141,7 +141,7 @@ func rankName(k *ranks.Rank, word string) string {
 	if k.Number >= 0 {
 		return fmt.Sprintf("%s %d", word, k.Number)
 	}
-	return view.ClipLeft(view.Plain(k.File), 40)
+	return chart.ClipLeft(chart.Plain(k.File), 40)
 }
 
 // rankList names ranks by runs of numbers: "0 to 4, 6, 7".

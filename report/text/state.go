@@ -7,7 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // StateOptions choose what is printed of a state.
@@ -34,11 +34,11 @@ func (p *printer) stateHead(a *attribution.Answer) {
 	t := a.State.Totals
 	p.line(p.paint(bold, fmt.Sprintf("reserved %s   active %s   allocated %s   requested %s",
 		units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Requested))))
-	device := view.DeviceName(a.Timeline.Device)
+	device := chart.DeviceName(a.Timeline.Device)
 	if a.Why != "" {
 		device += " (" + a.Why + ")"
 	}
-	head := fmt.Sprintf("%s, %s %s", view.ClipLeft(view.Plain(a.Snapshot.Name), 40), device, view.Plain(a.Moment.Name))
+	head := fmt.Sprintf("%s, %s %s", chart.ClipLeft(chart.Plain(a.Snapshot.Name), 40), device, chart.Plain(a.Moment.Name))
 	for _, l := range append(wrap(head, p.width), wrap(when(a), p.width)...) {
 		p.line(l)
 	}
@@ -52,7 +52,7 @@ func (p *printer) stateHead(a *attribution.Answer) {
 		p.line(units.Plural(n, "live block") + " in no known segment: the file contradicts itself")
 	}
 	if a.Snapshot.Partial != nil {
-		p.line(view.Clip("only a part of the file was read: "+view.Plain(a.Snapshot.Partial.Error()), p.width))
+		p.line(chart.Clip("only a part of the file was read: "+chart.Plain(a.Snapshot.Partial.Error()), p.width))
 	}
 }
 
@@ -98,7 +98,7 @@ func (p *printer) holders(a *attribution.Answer, top int) {
 		head := columns(units.Bytes(sum.Rounded), units.Percent(sum.Rounded, whole), units.Bytes(sum.Requested),
 			units.Count(sum.Count), pinned, units.Bytes(sum.PreTrace))
 		indent := len([]rune(head))
-		lines := wrap(view.Plain(name), p.width-indent)
+		lines := wrap(chart.Plain(name), p.width-indent)
 		if n := len(lines); n > 3 {
 			lines = []string{lines[0], "…", lines[n-1]}
 		}
@@ -142,7 +142,7 @@ func (p *printer) frames(frames []string, most int) {
 			p.line(p.paint(dim, fmt.Sprintf("      ... and %s further out", units.Plural(len(frames)-i, "frame"))))
 			return
 		}
-		p.line("      " + p.paint(dim, view.ClipLeft(view.Plain(f), p.width-6)))
+		p.line("      " + p.paint(dim, chart.ClipLeft(chart.Plain(f), p.width-6)))
 	}
 }
 
@@ -156,7 +156,7 @@ var noteWords = map[string]string{
 func (p *printer) rowNotes(notes []attribution.Note) {
 	for _, n := range notes[:min(len(notes), 3)] {
 		tail := fmt.Sprintf(": %s in %s", units.Bytes(n.Bytes), units.Plural(n.Count, "block"))
-		text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(view.Plain(n.Text)), " ")
-		p.line("      " + p.paint(cyan, view.Clip(text, p.width-6-len([]rune(tail)))) + p.paint(dim, tail))
+		text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(chart.Plain(n.Text)), " ")
+		p.line("      " + p.paint(cyan, chart.Clip(text, p.width-6-len([]rune(tail)))) + p.paint(dim, tail))
 	}
 }

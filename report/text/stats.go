@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -34,7 +34,7 @@ func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOption
 			p.line(p.paint(dim, fmt.Sprintf("... and %d more files", len(r.Files)-i)))
 			break
 		}
-		p.line(p.paint(dim, view.Clip(statsFile(f), p.width)))
+		p.line(p.paint(dim, chart.Clip(statsFile(f), p.width)))
 	}
 	if main != nil {
 		p.judgement(main, from, len(r.Files) > 1)
@@ -70,7 +70,7 @@ func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOption
 
 // statsFile says in a line what a file is.
 func statsFile(f *series.File) string {
-	s := view.ClipLeft(view.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + units.Plural(f.Info.Samples, "sample")
+	s := chart.ClipLeft(chart.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + units.Plural(f.Info.Samples, "sample")
 	if n := len(f.Judgements); n > 1 {
 		s += fmt.Sprintf(" of %d series", n)
 	}
@@ -101,14 +101,14 @@ var seriesColors = map[series.Status]string{series.StatusGrowing: yellow, series
 
 // judgement prints one device in full.
 func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
-	badge, title := strings.ToUpper(string(j.Status)), view.Plain(j.Headline)
+	badge, title := strings.ToUpper(string(j.Status)), chart.Plain(j.Headline)
 	var lead *verdict.Finding
 	if len(j.Findings) > 0 && j.Findings[0].Title == j.Headline {
 		lead = &j.Findings[0]
 		title += " (" + mark(lead) + ")"
 	}
 	if named {
-		title = view.ClipLeft(view.Plain(f.Info.Name), 40) + ": " + title
+		title = chart.ClipLeft(chart.Plain(f.Info.Name), 40) + ": " + title
 	}
 	for i, l := range wrap(title, p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
@@ -164,7 +164,7 @@ func (p *printer) trends(j *series.Judgement) {
 		}
 		label, ok := trendNames[t.Name]
 		if !ok {
-			label = view.ClipLeft(view.Plain(t.Name), 21)
+			label = chart.ClipLeft(chart.Plain(t.Name), 21)
 		}
 		v := valueOf(t.Name)
 		if d.Samples == 1 {
@@ -189,7 +189,7 @@ func (p *printer) trends(j *series.Judgement) {
 	figure("out of memory", series.OOMs)
 	figure("free on the device", "device.free")
 	if len(facts) > 0 {
-		p.line(view.Clip("In the last sample: "+strings.Join(facts, ", "), p.width))
+		p.line(chart.Clip("In the last sample: "+strings.Join(facts, ", "), p.width))
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *printer) trends(j *series.Judgement) {
 func seriesName(d *series.Device) string {
 	s := "GPU unknown"
 	if d.Device >= 0 {
-		s = view.DeviceName(d.Device)
+		s = chart.DeviceName(d.Device)
 	}
 	if d.Rank >= 0 {
 		s += fmt.Sprintf(", rank %d", d.Rank)
@@ -252,7 +252,7 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 			}
 			file := ""
 			if wide > 0 {
-				file = pad(view.ClipLeft(view.Plain(f.Info.Name), wide-2), wide)
+				file = pad(chart.ClipLeft(chart.Plain(f.Info.Name), wide-2), wide)
 			}
 			first, last, held, how := "-", "-", "-", ""
 			if t := j.Trend(j.Live); t != nil {
@@ -264,7 +264,7 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 			if t := j.Trend(series.Reserved); t != nil {
 				held = units.Bytes(t.Last)
 			}
-			p.line(file + pad(view.Clip(seriesName(j.Device), thin), thin) + right(units.Count(j.Device.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
+			p.line(file + pad(chart.Clip(seriesName(j.Device), thin), thin) + right(units.Count(j.Device.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
 				p.paint(seriesColors[j.Status], string(j.Status)) + how)
 		}
 	}
@@ -280,13 +280,13 @@ func (p *printer) reading(g *memstats.Reading) {
 	}
 	figure := func(f memstats.Figure) string {
 		if !f.Known() {
-			return view.Unknown
+			return chart.Unknown
 		}
 		return units.Bytes(f.Value)
 	}
 	if g.Driver != "" {
 		p.line("")
-		p.line(view.Clip(view.Plain("Driver "+g.Driver+", CUDA "+g.CUDA), p.width))
+		p.line(chart.Clip(chart.Plain("Driver "+g.Driver+", CUDA "+g.CUDA), p.width))
 	}
 	if len(g.Devices) > 0 {
 		p.line("")
@@ -301,11 +301,11 @@ func (p *printer) reading(g *memstats.Reading) {
 				sum, known = sum+q.Used.Value, true
 			}
 		}
-		by := view.Unknown
+		by := chart.Unknown
 		if known {
 			by = units.Bytes(sum)
 		}
-		p.line(pad(view.Clip(view.Plain(strings.TrimSpace(gpu(d.Index)+" "+d.Name)), 32), 34) + right(figure(d.Used), 11) + right(figure(d.Total), 11) + right(by, 14))
+		p.line(pad(chart.Clip(chart.Plain(strings.TrimSpace(gpu(d.Index)+" "+d.Name)), 32), 34) + right(figure(d.Used), 11) + right(figure(d.Total), 11) + right(by, 14))
 	}
 	if len(g.Instances) > 0 {
 		p.line("")
@@ -328,7 +328,7 @@ func (p *printer) reading(g *memstats.Reading) {
 			where += fmt.Sprintf(" GI %d CI %d", q.GI, q.CI)
 		}
 		kind := map[string]string{"G": " (graphics)", "C+G": " (compute and graphics)"}[q.Type]
-		p.line(right(fmt.Sprint(q.PID), 10) + "  " + pad(where, 22) + right(figure(q.Used), 11) + "  " + view.ClipLeft(view.Plain(q.Name), 40) + kind)
+		p.line(right(fmt.Sprint(q.PID), 10) + "  " + pad(where, 22) + right(figure(q.Used), 11) + "  " + chart.ClipLeft(chart.Plain(q.Name), 40) + kind)
 	}
 }
 
@@ -336,7 +336,7 @@ func gpu(n int) string {
 	if n < 0 {
 		return "GPU unknown"
 	}
-	return view.DeviceName(n)
+	return chart.DeviceName(n)
 }
 
 // mainCounters are compared in text even where they are equal.
@@ -350,7 +350,7 @@ func (p *printer) statsChecks(r *series.Report, all bool) {
 	if r.Snapshot == "" {
 		return
 	}
-	name := view.ClipLeft(view.Plain(r.Snapshot), 40)
+	name := chart.ClipLeft(chart.Plain(r.Snapshot), 40)
 	if r.Unchecked != "" {
 		p.line("")
 		p.section("Joined", []string{name + ": " + r.Unchecked + "."}, 3)
@@ -358,7 +358,7 @@ func (p *printer) statsChecks(r *series.Report, all bool) {
 	for _, c := range r.Checks {
 		p.line("")
 		same, near, differ := c.Count(crosscheck.Equal), c.Count(crosscheck.Within), c.Count(crosscheck.Differs)
-		s := fmt.Sprintf("%s, %s: ", name, view.DeviceName(c.Device))
+		s := fmt.Sprintf("%s, %s: ", name, chart.DeviceName(c.Device))
 		switch {
 		case differ == 0 && near == 0:
 			s += fmt.Sprintf("all %s that both know are equal.", units.Plural(same, "counter"))
@@ -377,7 +377,7 @@ func (p *printer) statsChecks(r *series.Report, all bool) {
 				left++
 				continue
 			}
-			l := pad("", 8) + pad(view.ClipLeft(view.Plain(row.Name), 35), 36) + right(units.Count(row.Stats.Value), 17) + right(units.Count(row.Snapshot), 17)
+			l := pad("", 8) + pad(chart.ClipLeft(chart.Plain(row.Name), 35), 36) + right(units.Count(row.Stats.Value), 17) + right(units.Count(row.Snapshot), 17)
 			switch row.Verdict {
 			case crosscheck.Within:
 				l += right("rounding", 13)
@@ -386,7 +386,7 @@ func (p *printer) statsChecks(r *series.Report, all bool) {
 			}
 			p.line(l)
 			if row.Why != "" {
-				p.line(pad("", 10) + p.paint(dim, view.Clip(row.Why, p.width-10)))
+				p.line(pad("", 10) + p.paint(dim, chart.Clip(row.Why, p.width-10)))
 			}
 		}
 		if left > 0 {
@@ -405,7 +405,7 @@ func (p *printer) statsData(r *series.Report, main *series.Judgement) {
 		f := r.Files[i].Info
 		pre := ""
 		if len(r.Files) > 1 {
-			pre = view.ClipLeft(f.Name, 30) + ": "
+			pre = chart.ClipLeft(f.Name, 30) + ": "
 		}
 		if f.Cut != nil {
 			out = append(out, pre+"The file ends early"+placeOf(f.Cut)+": "+f.Cut.Msg+".")

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Summary prints facts about a file and its devices, without a judgement, in about 30 lines.
@@ -16,7 +16,7 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	p := newPrinter(w, o)
 	s := r.Snapshot
 	fact := func(name, text string) {
-		p.line(p.paint(bold, pad(name, 12)) + view.Clip(view.Plain(text), p.width-12))
+		p.line(p.paint(bold, pad(name, 12)) + chart.Clip(chart.Plain(text), p.width-12))
 	}
 
 	fact("File", fmt.Sprintf("%s, %s", s.Name, units.Bytes(s.Bytes)))
@@ -52,13 +52,13 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 
 func (p *printer) device(t *timeline.Timeline) {
 	span := ""
-	if a := view.NewAxis(t, true); a.ByTime {
+	if a := chart.NewAxis(t, true); a.ByTime {
 		span = " over " + units.Micros(a.Span)
 	}
 	if t.Trace.Len() == 0 {
-		p.line(p.paint(bold, view.DeviceName(t.Device)) + ": no trace")
+		p.line(p.paint(bold, chart.DeviceName(t.Device)) + ": no trace")
 	} else {
-		p.linef("%s: %s%s, %s, %s", p.paint(bold, view.DeviceName(t.Device)), units.Plural(t.Trace.Len(), "event"), span,
+		p.linef("%s: %s%s, %s, %s", p.paint(bold, chart.DeviceName(t.Device)), units.Plural(t.Trace.Len(), "event"), span,
 			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry"))
 	}
 	p.line(p.paint(dim, pad("", 12)+right("reserved", 12)+right("active", 12)+right("allocated", 12)+right("requested", 12)))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 const (
@@ -43,7 +43,7 @@ type treePrinter struct {
 
 func (t *treePrinter) node(bytes int64, depth int, text string) {
 	head := right(units.Bytes(bytes), 10) + right(units.Percent(bytes, t.whole), 7) + "  " + strings.Repeat(" ", min(2*depth, maxIndent))
-	t.line(head + view.Clip(text, t.width-utf8.RuneCountInString(head)))
+	t.line(head + chart.Clip(text, t.width-utf8.RuneCountInString(head)))
 }
 
 // below prints what a node consists of.
@@ -80,7 +80,7 @@ func (t *treePrinter) below(n *attribution.Node, depth int) {
 func join(chain []string, n int) string {
 	short := make([]string, len(chain))
 	for i, c := range chain {
-		short[i] = shortFrame(view.Plain(c))
+		short[i] = shortFrame(chart.Plain(c))
 	}
 	const sep = " > "
 	if s := strings.Join(short, sep); utf8.RuneCountInString(s) <= n || len(chain) < 3 {

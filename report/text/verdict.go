@@ -11,7 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/view"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
@@ -76,16 +76,16 @@ func divide(lines, why, next int) (forWhy, forNext int) {
 func tells(r *analyze.Result, d *analyze.Device) bool { return d.OOM != nil && len(r.Devices) <= 2 }
 
 func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
-	name := view.ClipLeft(view.Plain(r.Snapshot.Name), 60)
-	p.line(p.paint(dim, fmt.Sprintf("%s, %s; books balance: %s", name, units.Bytes(r.Snapshot.Bytes), view.Books(r))))
+	name := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
+	p.line(p.paint(dim, fmt.Sprintf("%s, %s; books balance: %s", name, units.Bytes(r.Snapshot.Bytes), chart.Books(r))))
 	badge := strings.ToUpper(string(r.Verdict.Status))
-	text := view.Plain(r.Verdict.Headline)
+	text := chart.Plain(r.Verdict.Headline)
 	if top != nil {
 		text += " (" + mark(top) + ")"
 	}
 	lines := wrap(text, p.width-len(badge)-2)
 	if len(lines) > 3 {
-		lines = append(lines[:2:2], view.Clip(lines[2], p.width-len(badge)-3)+"…")
+		lines = append(lines[:2:2], chart.Clip(lines[2], p.width-len(badge)-3)+"…")
 	}
 	for i, l := range lines {
 		head := strings.Repeat(" ", len(badge))
@@ -101,7 +101,7 @@ func (p *printer) holder(r *analyze.Result) {
 	if r.Holders == nil {
 		return
 	}
-	if v := view.NewHolders(r, 1<<20); len(v.Ghosts) > 0 {
+	if v := chart.NewHolders(r, 1<<20); len(v.Ghosts) > 0 {
 		p.section("Holder", []string{v.Headline + " (" + v.Mark + ")"}, 4)
 	}
 }
@@ -152,7 +152,7 @@ func (p *printer) code(label string, lines []string) {
 		if i == 0 {
 			head = label
 		}
-		p.line(p.paint(bold, pad(head, 8)) + view.Clip(view.Plain(l), p.width-10))
+		p.line(p.paint(bold, pad(head, 8)) + chart.Clip(chart.Plain(l), p.width-10))
 	}
 }
 
@@ -170,7 +170,7 @@ func numbered(steps []string) []string {
 func plain(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, s := range texts {
-		out[i] = view.Plain(s)
+		out[i] = chart.Plain(s)
 	}
 	return out
 }
@@ -188,11 +188,11 @@ func (p *printer) also(rest []verdict.Finding) {
 			return
 		}
 		mark := mark(&f)
-		title := view.Plain(f.Title)
+		title := chart.Plain(f.Title)
 		if f.Device >= 0 {
-			title = view.DeviceName(f.Device) + ": " + title
+			title = chart.DeviceName(f.Device) + ": " + title
 		}
-		p.line(p.paint(bold, pad(head, 8)) + view.Clip(title, p.width-12-len(mark)) + p.paint(dim, "  ("+mark+")"))
+		p.line(p.paint(bold, pad(head, 8)) + chart.Clip(title, p.width-12-len(mark)) + p.paint(dim, "  ("+mark+")"))
 	}
 }
 
@@ -214,19 +214,19 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 	}
 	for i := range shown {
 		d := &shown[i]
-		head := view.DeviceName(d.Timeline.Device)
+		head := chart.DeviceName(d.Timeline.Device)
 		for _, name := range moments {
-			m := view.Find(d, name)
-			if failed := view.Find(d, "oom"); m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
+			m := chart.Find(d, name)
+			if failed := chart.Find(d, "oom"); m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
 				continue // the program ended there
 			}
 			f := &m.Frag
-			p.line(pad(head, 8) + pad(strings.ToLower(view.MomentName(name)), 14) + right(units.Bytes(f.Reserved), 11) + "  " +
+			p.line(pad(head, 8) + pad(strings.ToLower(chart.MomentName(name)), 14) + right(units.Bytes(f.Reserved), 11) + "  " +
 				right(units.Bytes(f.Active), 11) + "  " + right(units.Bytes(f.Releasable), 12) + "  " +
 				right(units.Bytes(f.Split), 11) + largest(units.Bytes(f.LargestFree)))
 			head = ""
 		}
-		if m := view.Find(d, moments[len(moments)-1]); m != nil && len(devices) <= 2 {
+		if m := chart.Find(d, moments[len(moments)-1]); m != nil && len(devices) <= 2 {
 			if note := elsewhere(&m.Frag); note != "" {
 				for _, l := range wrap(note, p.width-22) {
 					p.line(pad("", 22) + l)
@@ -257,16 +257,16 @@ func elsewhere(f *fragmentation.Report) string {
 // decisive is the moment that matters: the failure, the end when memory grows or nothing else is
 // known, or else the peak.
 func decisive(d *analyze.Device, top *verdict.Finding) (m *analyze.Moment, when string) {
-	if m = view.Find(d, "oom"); m != nil {
+	if m = chart.Find(d, "oom"); m != nil {
 		return m, "when it ran out"
 	}
 	if top != nil && (top.Status == verdict.Ghost || top.Status == verdict.Cached) {
-		return view.Find(d, "end"), "at the end"
+		return chart.Find(d, "end"), "at the end"
 	}
-	if m = view.Find(d, "peak"); m != nil && d.Timeline.Trace.Len() > 1 {
+	if m = chart.Find(d, "peak"); m != nil && d.Timeline.Trace.Len() > 1 {
 		return m, "at its peak"
 	}
-	return view.Find(d, "end"), "in the dump's state"
+	return chart.Find(d, "end"), "in the dump's state"
 }
 
 // stacks prints the most largest holders of a device's memory at the moment that matters.
@@ -275,17 +275,17 @@ func (p *printer) stacks(d *analyze.Device, top *verdict.Finding, most int) {
 	if m == nil || len(m.Live) == 0 {
 		return
 	}
-	sum := view.Sum(m.Live)
-	p.line(p.paint(bold, fmt.Sprintf("Who holds the %s of %s %s", units.Bytes(sum), view.DeviceName(d.Timeline.Device), when)))
-	groups, other, more := view.Top(m.Live, most)
+	sum := chart.Sum(m.Live)
+	p.line(p.paint(bold, fmt.Sprintf("Who holds the %s of %s %s", units.Bytes(sum), chart.DeviceName(d.Timeline.Device), when)))
+	groups, other, more := chart.Top(m.Live, most)
 	room := p.width - 42 // for names
 	row := func(bytes int64, text string) {
 		p.line(right(units.Bytes(bytes), 10) + right(units.Percent(bytes, sum), 6) + " " +
 			p.paint(cyan, bar(bytes, sum, 10)) + "  " + text)
 	}
-	for i, site := range view.Sites(groups) {
+	for i, site := range chart.Sites(groups) {
 		g := &groups[i]
-		row(g.Rounded, pad(view.Clip(view.ClipLeft(view.Plain(site), 80), room), room)+right(units.Plural(g.Count, "block"), 13))
+		row(g.Rounded, pad(chart.Clip(chart.ClipLeft(chart.Plain(site), 80), room), room)+right(units.Plural(g.Count, "block"), 13))
 	}
 	if more > 0 {
 		row(other.Rounded, "... and "+units.Plural(more, "more stack"))

@@ -13,9 +13,9 @@ import (
 	"testing/iotest"
 	"time"
 
+	. "github.com/snapana/snapana/fixtures/sidecartest"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
-	. "github.com/snapana/snapana/snapshot/sidecar/sidecartest"
 )
 
 // recorded is a file with every record type.

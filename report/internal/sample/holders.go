@@ -3,7 +3,7 @@ package sample
 import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/ghost"
-	"github.com/snapana/snapana/analyze/ghost/holder"
+	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/snapshot"
 )
 

@@ -1,0 +1,97 @@
+package chart
+
+import (
+	"image/color"
+
+	"github.com/snapana/snapana/analyze/category"
+)
+
+// Colours of the drawn reports, from the palette of Okabe and Ito, which people with the
+// common kinds of colour blindness can tell apart. style.css of the HTML report has the same.
+var (
+	ColourLive       = color.RGBA{0x00, 0x72, 0xb2, 0xff} // blue
+	ColourSplit      = color.RGBA{0xe6, 0x9f, 0x00, 0xff} // orange
+	ColourReleasable = color.RGBA{0x9c, 0xcf, 0xee, 0xff} // sky, light
+	ColourAllocated  = color.RGBA{0x00, 0x9e, 0x73, 0xff} // green
+	ColourOOM        = color.RGBA{0xd5, 0x5e, 0x00, 0xff} // vermilion
+	ColourInk        = color.RGBA{0x1c, 0x21, 0x28, 0xff}
+	ColourMuted      = color.RGBA{0x5d, 0x67, 0x72, 0xff}
+	ColourGrid       = color.RGBA{0xe3, 0xe7, 0xeb, 0xff}
+	ColourOther      = color.RGBA{0xb4, 0xbc, 0xc4, 0xff}
+)
+
+// Colours gives each class of a map its colour.
+var Colours = [NumClasses]color.RGBA{ColourLive, ColourSplit, ColourReleasable}
+
+// Slot is a colour that stands for one of several things, on light and on dark ground. It is
+// --s1 and so on of style.css.
+type Slot struct{ Light, Dark color.RGBA }
+
+// Slots are s1 to s9: the hues of Okabe and Ito with brown and violet, apart in lightness so
+// far that any two, and the greys, can be told apart with any of the common kinds of colour
+// blindness. Stacks have them by rank.
+var Slots = [...]Slot{
+	{color.RGBA{0x0a, 0x4e, 0xa6, 0xff}, color.RGBA{0x13, 0x6f, 0xe8, 0xff}}, // blue
+	{color.RGBA{0xf5, 0xa3, 0x00, 0xff}, color.RGBA{0xff, 0xb0, 0x1a, 0xff}}, // orange
+	{color.RGBA{0x12, 0x80, 0x52, 0xff}, color.RGBA{0x12, 0xb8, 0x7b, 0xff}}, // green
+	{color.RGBA{0xa3, 0x6d, 0xb8, 0xff}, color.RGBA{0xdd, 0x98, 0xf8, 0xff}}, // purple
+	{color.RGBA{0x2f, 0x9b, 0xf5, 0xff}, color.RGBA{0x7f, 0xf0, 0xf5, 0xff}}, // sky
+	{color.RGBA{0xd9, 0x5a, 0x00, 0xff}, color.RGBA{0xe0, 0x5e, 0x18, 0xff}}, // vermilion
+	{color.RGBA{0x70, 0x30, 0x0f, 0xff}, color.RGBA{0xa8, 0x51, 0x2f, 0xff}}, // brown
+	{color.RGBA{0x5a, 0x32, 0x72, 0xff}, color.RGBA{0x96, 0x52, 0xab, 0xff}}, // violet
+	{color.RGBA{0xc9, 0xbc, 0x5e, 0xff}, color.RGBA{0xef, 0xec, 0x84, 0xff}}, // yellow
+}
+
+// The greys stand for all others, and for what is not known: --other and --unknown.
+var (
+	SlotOther   = Slot{color.RGBA{0x8b, 0x94, 0x9e, 0xff}, color.RGBA{0x7c, 0x86, 0x90, 0xff}}
+	SlotUnknown = Slot{color.RGBA{0xcf, 0xd5, 0xda, 0xff}, color.RGBA{0x46, 0x50, 0x5b, 0xff}}
+)
+
+// UseSlot is the row of Slots of a category, in every plot, table and picture. Those that are
+// called other and unknown have none.
+func UseSlot(c category.Category) (slot int, ok bool) {
+	switch c {
+	case category.Parameter:
+		return 0, true
+	case category.AutogradSaved:
+		return 1, true
+	case category.Gradient:
+		return 2, true
+	case category.Activation:
+		return 3, true
+	case category.OptimizerState:
+		return 4, true
+	case category.Communication:
+		return 5, true
+	case category.Workspace:
+		return 6, true
+	case category.Input:
+		return 7, true
+	case category.Temporary:
+		return 8, true
+	}
+	return 0, false
+}
+
+// UseColour is the colour of a category.
+func UseColour(c category.Category) Slot {
+	if slot, ok := UseSlot(c); ok {
+		return Slots[slot]
+	}
+	if c == category.Unknown {
+		return SlotUnknown
+	}
+	return SlotOther
+}
+
+// UseName is the custom property of style.css with the colour of a category, without dashes.
+func UseName(c category.Category) string {
+	if slot, ok := UseSlot(c); ok {
+		return "s" + string(rune('1'+slot))
+	}
+	if c == category.Unknown {
+		return "unknown"
+	}
+	return "other"
+}

@@ -1,0 +1,440 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Holders is who keeps the memory at the end of a snapshot, in words. All texts are plain.
+type Holders struct {
+	// Status is that of the headline: Ghost, Healthy, or NoData where nothing can be said.
+	Status   verdict.Status
+	Headline string
+	Mark     string // how far it can be trusted
+	Source   string // which dump of which file was joined
+	Ghosts   []HolderGhost
+	Suspects []HolderGhost // growth of the trace that no holder explains
+	Others   []HolderRow
+	Normal   []HolderRow
+	Apart    []HolderRow // what could not be joined
+	OneOffs  []HolderRow // of a snapshot alone: large, and not growing
+	Closing  string      // how the sum closes
+	Notes    []string
+}
+
+// HolderGhost is one ghost with its evidence.
+type HolderGhost struct {
+	Title string
+	Bytes int64
+	Facts []HolderFact
+	Sites []HolderRow
+	Fix   []string // lines of Python
+}
+
+// HolderFact is one line of evidence.
+type HolderFact struct{ Label, Text string }
+
+// HolderRow is a sum.
+type HolderRow struct {
+	Bytes int64
+	Text  string
+	Note  string
+}
+
+// How much is shown of each list.
+const (
+	mostGhosts  = 20
+	mostRows    = 12
+	mostSites   = 3
+	mostOneOffs = 5
+	mostText    = 300
+)
+
+// NewHolders puts the holders of a result in words. Holders below min bytes are summed up,
+// ghosts are always shown.
+func NewHolders(r *analyze.Result, min int64) *Holders {
+	v := &Holders{}
+	b := &holderWords{r: r, v: v, min: min}
+	for _, n := range r.Quality {
+		if n.Level == "problem" {
+			v.Notes = append(v.Notes, clean(n.Text))
+		}
+	}
+	h := r.Holders
+	if h == nil {
+		b.inferred()
+		return v
+	}
+	v.Source = fmt.Sprintf("%s of %s", h.Dump, clean(h.File))
+	if h.Earlier != "" {
+		v.Source += ", compared with " + h.Earlier
+	}
+	b.proven(h)
+	for _, n := range h.Notes {
+		v.Notes = append(v.Notes, clean(n))
+	}
+	return v
+}
+
+func clean(s string) string {
+	if len(s) > 8*mostText {
+		s = strings.ToValidUTF8(s[:8*mostText], "")
+	}
+	return Clip(Plain(s), mostText)
+}
+
+type holderWords struct {
+	r   *analyze.Result
+	v   *Holders
+	min int64
+}
+
+// proven puts a join in words.
+func (b *holderWords) proven(h *holder.Result) {
+	v := b.v
+	var smallOthers, smallNormal holder.Sum
+	var kept int64
+	more := 0
+	for i := range h.Holders {
+		x := &h.Holders[i]
+		switch {
+		case x.Standing == holder.Ghost:
+			kept += x.Bytes
+			if len(v.Ghosts) < mostGhosts {
+				v.Ghosts = append(v.Ghosts, b.ghost(h, x))
+			} else {
+				more++
+			}
+		case x.Bytes < b.min && x.Standing == holder.Other:
+			smallOthers.Count, smallOthers.Bytes = smallOthers.Count+1, smallOthers.Bytes+x.Bytes
+		case x.Bytes < b.min:
+			smallNormal.Count, smallNormal.Bytes = smallNormal.Count+1, smallNormal.Bytes+x.Bytes
+		case x.Standing == holder.Other:
+			v.Others = append(v.Others, b.row(x))
+		default:
+			v.Normal = append(v.Normal, b.row(x))
+		}
+	}
+	v.Others, v.Normal = b.rows(v.Others, smallOthers), b.rows(v.Normal, smallNormal)
+	if more > 0 {
+		v.Notes = append(v.Notes, units.Plural(more, "more ghost")+" with less memory.")
+	}
+	for i := range h.Unproven {
+		v.Suspects = append(v.Suspects, b.unproven(h, &h.Unproven[i]))
+	}
+	b.apart(h)
+	switch first := firstGhost(h); {
+	case first != nil:
+		v.Status = verdict.Ghost
+		v.Headline = fmt.Sprintf("%s keeps %s", clean(first.Reference.String()), units.Bytes(first.Bytes))
+		switch {
+		case first.Frees > 0:
+			v.Headline += fmt.Sprintf("; letting go of it frees %s.", units.Bytes(first.Frees))
+		default:
+			v.Headline += "; something else keeps it too."
+		}
+		if n := len(v.Ghosts) + more; n > 1 {
+			v.Headline += fmt.Sprintf(" %s in all keep %s.", units.Plural(n, "ghost"), units.Bytes(kept))
+		}
+		v.Mark = "seen in the process, and growing in the trace"
+		if first.Grown.Count == 0 {
+			v.Mark = "seen in the process, and more of it than in the dump before"
+		}
+	case len(v.Suspects) > 0:
+		v.Status = verdict.Ghost
+		v.Headline = "Memory grows in the trace, but what was seen in the process does not name one holder of it."
+		v.Mark = "heuristic"
+	default:
+		v.Status = verdict.Healthy
+		v.Headline = "No ghost: nothing that was seen to hold memory grows."
+		v.Mark = "from the trace and " + h.File
+	}
+}
+
+func firstGhost(h *holder.Result) *holder.Holder {
+	if len(h.Holders) > 0 && h.Holders[0].Standing == holder.Ghost {
+		return &h.Holders[0]
+	}
+	return nil
+}
+
+// rows cuts a list, and ends it with the holders that were left out for their size.
+func (b *holderWords) rows(rows []HolderRow, small holder.Sum) []HolderRow {
+	rows = cut(rows)
+	if small.Count > 0 {
+		rows = append(rows, HolderRow{small.Bytes, fmt.Sprintf("%s of less than %s each", units.Plural(small.Count, "more holder"), units.Bytes(b.min)), ""})
+	}
+	return rows
+}
+
+func cut(rows []HolderRow) []HolderRow {
+	if len(rows) <= mostRows {
+		return rows
+	}
+	rest := HolderRow{Text: units.Plural(len(rows)-mostRows+1, "more holder")}
+	for _, r := range rows[mostRows-1:] {
+		rest.Bytes += r.Bytes
+	}
+	return append(rows[:mostRows-1:mostRows-1], rest)
+}
+
+// ghost is the evidence against one holder.
+func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
+	g := HolderGhost{Title: clean(h.Reference.String()), Bytes: h.Bytes}
+	fact := func(label, format string, args ...any) {
+		g.Facts = append(g.Facts, HolderFact{label, clean(fmt.Sprintf(format, args...))})
+	}
+	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"), units.Plural(h.Tensors, "tensor"))
+	if h.Graph.Bytes > 0 {
+		keeps += fmt.Sprintf(", and the autograd graphs behind them (%s)", units.Bytes(h.Graph.Bytes))
+	}
+	if h.Objects > 1 {
+		noun := "object"
+		if h.Kind == holder.Cycle {
+			noun = "cycle"
+		}
+		keeps += fmt.Sprintf(", by %s of this kind", units.Plural(h.Objects, noun))
+	}
+	fact("Keeps", "%s", keeps)
+	if h.Grown.Count > 0 {
+		fact("Grows", "by %s with every iteration of %s, %d so far", units.Bytes(h.PerLap), b.frame(h.Loop), h.Laps)
+	}
+	if h.Before.Count > 0 {
+		fact("Before", "%s (%s) in %s, now %s (%s)", units.Plural(h.Before.Count, "storage"), units.Bytes(h.Before.Bytes), r.Earlier, units.Count(h.Storage.Count), units.Bytes(h.Storage.Bytes))
+	}
+	if h.Formerly != nil {
+		fact("", "then held by %s", h.Formerly)
+	}
+	fact("Chain", "%s", h.Chain)
+	for i, also := range h.Also {
+		if i == mostSites {
+			fact("", "and by %d more references", len(h.Also)-i)
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "Also"
+		}
+		fact(label, "referred to by %s: empty it, or drop both", also)
+	}
+	switch {
+	case h.Shared == 0:
+		fact("Frees", "%s", units.Bytes(h.Frees))
+	default:
+		with := "something else"
+		if len(h.SharedWith) > 0 {
+			with = h.SharedWith[0]
+			if n := len(h.SharedWith) - 1; n > 0 {
+				with += fmt.Sprintf(" and %d more", n)
+			}
+		}
+		fact("Frees", "%s; the other %s is also kept by %s", units.Bytes(h.Frees), units.Bytes(h.Shared), with)
+	}
+	g.Sites = b.sites(h.Sites)
+	g.Fix = plainLines(h.Fix())
+	return g
+}
+
+func plainLines(lines []string) []string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, clean(l))
+	}
+	return out
+}
+
+// sites sums up stacks by their site, and shows the largest.
+func (b *holderWords) sites(stacks []holder.Site) []HolderRow {
+	bySite := map[string]holder.Sum{}
+	for _, s := range stacks {
+		site := b.site(s.Stack)
+		sum := bySite[site]
+		bySite[site] = holder.Sum{Count: sum.Count + s.Count, Bytes: sum.Bytes + s.Bytes}
+	}
+	names := slices.SortedFunc(maps.Keys(bySite), func(x, y string) int {
+		return cmp.Or(cmp.Compare(bySite[y].Bytes, bySite[x].Bytes), strings.Compare(x, y))
+	})
+	var out []HolderRow
+	rest := HolderRow{Text: units.Plural(len(names)-mostSites, "more site")}
+	for i, name := range names {
+		if i < mostSites || len(names) == mostSites+1 {
+			out = append(out, HolderRow{bySite[name].Bytes, name, units.Plural(bySite[name].Count, "block")})
+			continue
+		}
+		rest.Bytes += bySite[name].Bytes
+	}
+	if rest.Bytes > 0 {
+		out = append(out, rest)
+	}
+	return out
+}
+
+func (b *holderWords) site(stack snapshot.StackID) string {
+	if s := attribution.Site(b.r.Snapshot, stack); s != "" {
+		return clean(s)
+	}
+	return "no stack recorded"
+}
+
+// frame names the function of a frame.
+func (b *holderWords) frame(id snapshot.FrameID) string {
+	s := b.r.Snapshot
+	f := s.Frames.Get(id)
+	return fmt.Sprintf("%s (%s)", s.Strings.Get(f.Name), attribution.Base(s.Strings.Get(f.File)))
+}
+
+// HolderName is a holder's reference with what it is for, where that is known. It is not clean.
+func HolderName(h *holder.Holder) string {
+	switch name := h.Reference.String(); h.Standing {
+	case holder.Parameter, holder.Buffer, holder.Gradient:
+		return string(h.Standing) + "s of " + name
+	case holder.Optimizer:
+		return "optimizer state of " + name
+	default:
+		return name
+	}
+}
+
+// row is a holder in a line.
+func (b *holderWords) row(h *holder.Holder) HolderRow {
+	what := HolderName(h)
+	if h.Standing != holder.Running && 2*h.Graph.Bytes > h.Bytes {
+		what += ", through autograd graphs"
+	}
+	if b := h.Bound; b != nil && h.Filling() {
+		what += fmt.Sprintf(": still filling, %s of %s entries; full it takes %s", units.Count(b.Length), units.Count(b.Limit), units.Bytes(b.Full))
+		if b.Hint != "" {
+			what += ", if " + b.Hint + " is its bound"
+		}
+	}
+	if h.Grown.Count > 0 && h.Steady {
+		what += ": the trace looks as if it grew, but it had as much in the dump before"
+	}
+	note := units.Plural(h.Tensors, "tensor")
+	return HolderRow{h.Bytes, clean(what), note}
+}
+
+// unproven is a growth without a holder to blame.
+func (b *holderWords) unproven(r *holder.Result, u *holder.Unproven) HolderGhost {
+	g := HolderGhost{Title: fmt.Sprintf("%s more with every iteration of %s, most of it at %s", units.Bytes(u.PerLap), b.frame(u.Loop), b.site(u.Stacks[0])), Bytes: u.Bytes}
+	g.Title = clean(g.Title)
+	label := "Held by"
+	for i, n := range u.Holders {
+		if i == mostSites {
+			break
+		}
+		g.Facts = append(g.Facts, HolderFact{label, b.row(&r.Holders[n]).Text})
+		label = ""
+	}
+	if len(u.Holders) == 0 {
+		g.Facts = append(g.Facts, HolderFact{label, "nothing that the recorder saw: C++ may own it, or it was freed between the two dumps"})
+	}
+	return g
+}
+
+// apart lists what was not joined, and says how the sum closes.
+func (b *holderWords) apart(h *holder.Result) {
+	v := b.v
+	var closing []string
+	for i := range h.Devices {
+		d := &h.Devices[i]
+		if d.Allocated.Count == 0 {
+			continue
+		}
+		if len(closing) < 8 {
+			closing = append(closing, fmt.Sprintf("%s: %s allocated = %s behind holders + %s in blocks that no tensor was seen in",
+				DeviceName(d.Ordinal), units.Bytes(d.Allocated.Bytes), units.Bytes(d.Held.Bytes), units.Bytes(d.Unheld.Bytes)))
+		}
+		for _, s := range b.sites(d.UnheldSites) {
+			s.Text = "no tensor was seen in it: made at " + s.Text
+			v.Apart = append(v.Apart, s)
+		}
+	}
+	v.Apart = cut(v.Apart)
+	if h.Stray.Count > 0 {
+		v.Apart = append(v.Apart, HolderRow{h.Stray.Bytes, "storages whose address is in no allocated block: another allocator's, or freed since", units.Plural(h.Stray.Count, "storage")})
+	}
+	v.Closing = strings.Join(closing, "; ")
+}
+
+// inferred says what the snapshot alone tells.
+func (b *holderWords) inferred() {
+	v := b.v
+	for i := range b.r.Verdict.Findings {
+		f := &b.r.Verdict.Findings[i]
+		if f.Status != verdict.Ghost {
+			continue
+		}
+		g := HolderGhost{Title: clean(f.Title), Bytes: f.Bytes}
+		add := func(label string, texts []string) {
+			for k, t := range texts {
+				if k > 0 {
+					label = ""
+				}
+				g.Facts = append(g.Facts, HolderFact{label, clean(t)})
+			}
+		}
+		add("Why", f.Why)
+		add("Next", f.Next)
+		v.Suspects = append(v.Suspects, g)
+		if v.Headline == "" {
+			v.Headline, v.Mark = g.Title, string(f.Confidence)+" confidence"
+			if f.Heuristic {
+				v.Mark += ", heuristic"
+			}
+		}
+		if len(v.Suspects) == mostGhosts {
+			break
+		}
+	}
+	switch {
+	case len(v.Suspects) > 0:
+		v.Status = verdict.Ghost
+	case b.r.Verdict.Status == verdict.NoData || !hasTrace(b.r):
+		v.Status, v.Headline, v.Mark = verdict.NoData, "Nothing can be said: there is no trace to see growth in, and no recorder's file.", ""
+	default:
+		v.Status, v.Headline, v.Mark = verdict.Healthy, "No ghost: no loop of the trace leaves more memory behind each time.", "from the snapshot alone"
+	}
+	b.oneOffs()
+	v.Notes = append(v.Notes, "A snapshot says where memory was allocated, not who keeps it. For proof run the program with the recorder: "+
+		"`snapana recorder > snapana_recorder.py`, then `python -m snapana_recorder train.py`; it writes a .snapana file beside the snapshot.")
+}
+
+// oneOffs lists large memory that stays and does not grow. A recorder's file names its holders,
+// so it is listed for a snapshot alone.
+func (b *holderWords) oneOffs() {
+	for i := range b.r.Devices {
+		d := &b.r.Devices[i]
+		for _, o := range d.OneOffs {
+			row := HolderRow{Bytes: o.Bytes, Text: "made at a place that was not recorded", Note: units.Plural(o.Count, "block")}
+			if site := attribution.Site(b.r.Snapshot, o.Stack); site != "" {
+				row.Text = "made at " + clean(site)
+			}
+			if len(b.r.Devices) > 1 {
+				row.Text += ", " + DeviceName(d.Timeline.Device)
+			}
+			b.v.OneOffs = append(b.v.OneOffs, row)
+		}
+	}
+	slices.SortStableFunc(b.v.OneOffs, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	b.v.OneOffs = b.v.OneOffs[:min(len(b.v.OneOffs), mostOneOffs)]
+}
+
+func hasTrace(r *analyze.Result) bool {
+	for i := range r.Devices {
+		if r.Devices[i].Timeline.Trace.Len() > 0 {
+			return true
+		}
+	}
+	return false
+}

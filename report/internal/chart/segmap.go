@@ -1,0 +1,214 @@
+package chart
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/timeline"
+)
+
+// Class is what a piece of reserved memory is used for.
+type Class uint8
+
+const (
+	Live       Class = iota // a live block
+	Split                   // free, in a segment that live blocks hold
+	Releasable              // free, in a segment without live blocks
+	NumClasses
+)
+
+// Piece is a run of one class within one row of a map. X and W are fractions of the row.
+type Piece struct {
+	X, W  float64
+	Row   int32
+	Class Class
+}
+
+// Spot is a place worth a name: a whole segment or a single block. A spot that wraps around
+// the end of a row is marked on the row where it starts.
+type Spot struct {
+	X, W    float64
+	Row     int32
+	Segment int   // row of State.Segments
+	Life    int32 // row of Timeline.Lives, -1 for the whole segment
+}
+
+// Map lays all segments of a state end to end, in address order, on a ribbon that wraps like
+// text. Equal areas are equal bytes, whatever the sizes of the segments.
+type Map struct {
+	RowBytes int64 // bytes in a full row
+	Rows     int
+	Pieces   []Piece
+	Edges    []Piece // starts of segments that are wide enough to be told apart
+	Spots    []Spot  // the largest segments, then the largest blocks, each largest first
+	// Cell is the size of a cell in bytes when pieces were merged, 0 when the map is exact.
+	// A merged cell shows the class that fills most of it.
+	Cell int64
+}
+
+// maxRows keeps maps about as high as they are readable; a row is a power of two of bytes.
+const maxRows = 32
+
+// NewMap lays out a state. At most budget pieces are made; a layout that needs more is
+// merged into cells. spots bounds the named places of each kind.
+func NewMap(t *timeline.Timeline, s *timeline.State, budget, spots int) *Map {
+	m := &Map{RowBytes: 1}
+	var total int64
+	for i := range s.Segments {
+		total += max(s.Segments[i].Size, 0)
+	}
+	if total == 0 {
+		return m
+	}
+	for m.RowBytes*maxRows < total {
+		m.RowBytes *= 2
+	}
+	m.Rows = int((total + m.RowBytes - 1) / m.RowBytes)
+	m.place(t, s, spots)
+
+	exact := 0
+	runs(t, s, func(Class, int64, int64) { exact++ })
+	if exact+m.Rows <= budget {
+		runs(t, s, m.add)
+		return m
+	}
+	m.merge(t, s, min(max(budget/m.Rows, 32), 1000))
+	return m
+}
+
+// add appends a run, cut at the ends of rows.
+func (m *Map) add(c Class, at, n int64) {
+	for n > 0 {
+		row := at / m.RowBytes
+		k := min(n, (row+1)*m.RowBytes-at)
+		m.Pieces = append(m.Pieces, Piece{
+			X: float64(at-row*m.RowBytes) / float64(m.RowBytes), W: float64(k) / float64(m.RowBytes),
+			Row: int32(row), Class: c,
+		})
+		at, n = at+k, n-k
+	}
+}
+
+// merge fills Pieces from cells of equal size, cols to a row.
+func (m *Map) merge(t *timeline.Timeline, s *timeline.State, cols int) {
+	m.Cell = max((m.RowBytes+int64(cols)-1)/int64(cols), 1)
+	perRow := (m.RowBytes + m.Cell - 1) / m.Cell
+	sums := make([][NumClasses]int64, perRow*int64(m.Rows))
+	runs(t, s, func(c Class, at, n int64) {
+		for n > 0 {
+			row := at / m.RowBytes
+			off := at - row*m.RowBytes
+			col := off / m.Cell
+			k := min(n, min((col+1)*m.Cell, m.RowBytes)-off)
+			sums[row*perRow+col][c] += k
+			at, n = at+k, n-k
+		}
+	})
+	for row := range int64(m.Rows) {
+		for col := int64(0); col < perRow; {
+			c, ok := largest(sums[row*perRow+col])
+			end := col + 1
+			for end < perRow {
+				if d, same := largest(sums[row*perRow+end]); d != c || same != ok {
+					break
+				}
+				end++
+			}
+			if ok {
+				x := float64(col*m.Cell) / float64(m.RowBytes)
+				m.Pieces = append(m.Pieces, Piece{
+					X: x, W: min(float64(end*m.Cell)/float64(m.RowBytes), 1) - x, Row: int32(row), Class: c,
+				})
+			}
+			col = end
+		}
+	}
+}
+
+// largest is the class that fills most of a cell, false for a cell past the end.
+func largest(sum [NumClasses]int64) (Class, bool) {
+	c := Live
+	for d := range NumClasses {
+		if sum[d] > sum[c] {
+			c = d
+		}
+	}
+	return c, sum[c] > 0
+}
+
+// place finds the edges of segments and the spots.
+func (m *Map) place(t *timeline.Timeline, s *timeline.State, spots int) {
+	type spot struct {
+		Spot
+		bytes int64
+	}
+	var segments, blocks []spot
+	spotAt := func(at, n int64, segment int, life int32) spot {
+		row := at / m.RowBytes
+		x := float64(at-row*m.RowBytes) / float64(m.RowBytes)
+		return spot{Spot{x, min(float64(n)/float64(m.RowBytes), 1-x), int32(row), segment, life}, n}
+	}
+	var at int64
+	for i := range s.Segments {
+		seg := &s.Segments[i]
+		if seg.Size <= 0 {
+			continue
+		}
+		p := spotAt(at, seg.Size, i, -1)
+		segments = append(segments, p)
+		if p.W > 0.004 && p.X > 0 && len(m.Edges) < 2000 {
+			m.Edges = append(m.Edges, Piece{X: p.X, Row: p.Row})
+		}
+		for _, row := range seg.Live {
+			l := &t.Lives[row]
+			off := int64(l.Addr - seg.Addr)
+			if l.Addr >= seg.Addr && off < seg.Size {
+				blocks = append(blocks, spotAt(at+off, min(l.Rounded, seg.Size-off), i, row))
+			}
+		}
+		at += seg.Size
+	}
+	for _, list := range [][]spot{segments, blocks} {
+		slices.SortStableFunc(list, func(a, b spot) int { return cmp.Compare(b.bytes, a.bytes) })
+		for i := range list[:min(len(list), spots)] {
+			m.Spots = append(m.Spots, list[i].Spot)
+		}
+	}
+}
+
+// runs calls f for every run of one class in ribbon order; together the runs cover the
+// reserved bytes exactly. Blocks that overlap or stick out of their segment are cut.
+func runs(t *timeline.Timeline, s *timeline.State, f func(c Class, at, n int64)) {
+	var base int64
+	for i := range s.Segments {
+		seg := &s.Segments[i]
+		if seg.Size <= 0 {
+			continue
+		}
+		free := Split
+		if len(seg.Live) == 0 {
+			free = Releasable
+		}
+		end := int64(0) // of the last block, relative to the segment
+		for _, row := range seg.Live {
+			l := &t.Lives[row]
+			if l.Addr < seg.Addr || l.Addr-seg.Addr >= uint64(seg.Size) {
+				continue
+			}
+			from := max(int64(l.Addr-seg.Addr), end)
+			to := min(int64(l.Addr-seg.Addr)+max(l.Rounded, 0), seg.Size)
+			if to <= from {
+				continue
+			}
+			if from > end {
+				f(free, base+end, from-end)
+			}
+			f(Live, base+from, to-from)
+			end = to
+		}
+		if end < seg.Size {
+			f(free, base+end, seg.Size-end)
+		}
+		base += seg.Size
+	}
+}

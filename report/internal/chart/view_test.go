@@ -1,0 +1,216 @@
+package chart_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
+	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/report/internal/sample"
+)
+
+func labels(ticks []chart.Tick) []string {
+	var out []string
+	for _, t := range ticks {
+		out = append(out, strings.ReplaceAll(t.Label, "\u202f", " "))
+	}
+	return out
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		got  []chart.Tick
+		want []string
+	}{
+		{chart.ByteTicks(80<<30, 4), []string{"0", "20 GiB", "40 GiB", "60 GiB", "80 GiB"}},
+		{chart.ByteTicks(1536, 8), []string{"0", "0.2 KiB", "0.4 KiB", "0.6 KiB", "0.8 KiB", "1 KiB", "1.2 KiB", "1.4 KiB"}},
+		{chart.ByteTicks(7, 8), []string{"0", "1 B", "2 B", "3 B", "4 B", "5 B", "6 B", "7 B"}},
+		{chart.TimeTicks(90e6, 5), []string{"0", "20 s", "40 s", "60 s", "80 s"}},
+		{chart.TimeTicks(30*60e6, 3), []string{"0", "10 min", "20 min", "30 min"}},
+		{chart.CountTicks(5000, 5), []string{"0", "1 000", "2 000", "3 000", "4 000", "5 000"}},
+	} {
+		if got := labels(c.got); !slices.Equal(got, c.want) {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestTicksBounds checks that any limit gives few ticks, in order and within the limit.
+func TestTicksBounds(t *testing.T) {
+	for _, f := range []func(int64, int) []chart.Tick{chart.ByteTicks, chart.TimeTicks, chart.CountTicks} {
+		for limit := int64(1); limit > 0; limit = limit*3 + 1 {
+			ticks := f(limit, 8)
+			if len(ticks) < 1 || len(ticks) > 9 {
+				t.Errorf("%d ticks up to %d", len(ticks), limit)
+			}
+			for i, k := range ticks {
+				if k.Value > limit || i > 0 && k.Value <= ticks[i-1].Value {
+					t.Errorf("up to %d: %v", limit, ticks)
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestReduce(t *testing.T) {
+	var points []timeline.Point
+	for i := range 1000 {
+		v := timeline.Totals{Active: int64(i % 97)}
+		points = append(points, timeline.Point{First: i, Last: i, Time: int64(i), At: v, Min: v, Max: v})
+	}
+	points[501].Max.Active, points[502].Min.Active = 5000, -5000
+	out := chart.Reduce(points, 64)
+	if len(out) != 64 {
+		t.Fatalf("%d points", len(out))
+	}
+	hi, lo, next := int64(0), int64(0), 0
+	for _, p := range out {
+		hi, lo = max(hi, p.Max.Active), min(lo, p.Min.Active)
+		if p.First != next || p.At != points[p.Last].At || p.Time != int64(p.Last) {
+			t.Errorf("point %+v after event %d", p, next-1)
+		}
+		next = p.Last + 1
+	}
+	if hi != 5000 || lo != -5000 || next != 1000 {
+		t.Errorf("extremes %d and %d, %d events", lo, hi, next)
+	}
+}
+
+func TestAxis(t *testing.T) {
+	tl := sample.Result().Devices[0].Timeline
+	byTime := chart.NewAxis(tl, true)
+	if !byTime.ByTime || byTime.Event(-1) != 0 || byTime.Event(4) != 100_000 || byTime.Event(99) != byTime.Span {
+		t.Errorf("by time: %+v, event 4 at %d", byTime, byTime.Event(4))
+	}
+	byEvent := chart.NewAxis(tl, false)
+	if byEvent.ByTime || byEvent.Span != 100 || byEvent.Event(-1) != 0 || byEvent.Event(99) != 100 || byEvent.Event(1<<30) != 100 {
+		t.Errorf("by event: %+v", byEvent)
+	}
+	prev := int64(0)
+	for i := range tl.Curve {
+		x := byTime.Point(&tl.Curve[i], prev)
+		if x < prev || x > byTime.Span {
+			t.Errorf("point %d is at %d after %d", i, x, prev)
+		}
+		prev = x
+	}
+}
+
+// TestMapCovers checks that the pieces of a map cover the reserved bytes exactly, class by
+// class, when nothing was merged.
+func TestMapCovers(t *testing.T) {
+	d := &sample.Result().Devices[0]
+	m := chart.Find(d, "peak")
+	v := chart.NewMap(d.Timeline, m.State, 10_000, 5)
+	var sums [chart.NumClasses]float64
+	for _, p := range v.Pieces {
+		if p.X < 0 || p.W <= 0 || p.X+p.W > 1.0000001 || int(p.Row) >= v.Rows {
+			t.Errorf("piece %+v", p)
+		}
+		sums[p.Class] += p.W * float64(v.RowBytes)
+	}
+	f := &m.Frag
+	for c, want := range [chart.NumClasses]int64{f.Active, f.Split, f.Releasable} {
+		if got := int64(sums[c] + 0.5); got != want {
+			t.Errorf("class %d: %d bytes, want %d", c, got, want)
+		}
+	}
+	if v.Cell != 0 || len(v.Spots) == 0 {
+		t.Errorf("cell %d, %d spots", v.Cell, len(v.Spots))
+	}
+}
+
+func TestMapMerges(t *testing.T) {
+	d := &sample.Big(1).Devices[0]
+	m := chart.Find(d, "peak")
+	v := chart.NewMap(d.Timeline, m.State, 4000, 5)
+	if v.Cell == 0 || len(v.Pieces) > 32*1000 || v.Rows > 32 {
+		t.Errorf("cell %d, %d pieces, %d rows", v.Cell, len(v.Pieces), v.Rows)
+	}
+	if e := chart.NewMap(d.Timeline, &timeline.State{}, 100, 5); e.Rows != 0 || len(e.Pieces) != 0 {
+		t.Errorf("a map of nothing: %+v", e)
+	}
+}
+
+func TestTop(t *testing.T) {
+	groups := []attribution.Group{{Rounded: 5, Count: 1}, {Rounded: 3, Count: 2}, {Rounded: 1, Count: 4, PreTrace: 1}, {Rounded: 1, Count: 8}}
+	top, other, more := chart.Top(groups, 2)
+	if len(top) != 2 || more != 2 || other.Rounded != 2 || other.Count != 12 || other.PreTrace != 1 || chart.Sum(groups) != 10 {
+		t.Errorf("%v, %+v, %d", top, other, more)
+	}
+	if top, _, more = chart.Top(groups, 4); len(top) != 4 || more != 0 {
+		t.Errorf("%d of 4, %d more", len(top), more)
+	}
+}
+
+func TestPins(t *testing.T) {
+	d := &sample.Result().Devices[0]
+	pins, more := chart.Pins(d.Timeline, chart.Find(d, "peak"), 2)
+	if len(pins) != 2 || more != 1 || pins[0].Free < pins[1].Free {
+		t.Fatalf("%+v, %d more", pins, more)
+	}
+	if p := pins[0]; p.Site != "cache.py:88 append" || p.Blocks != 1 || p.Largest != 16<<20 || p.Free+p.Live != p.Segment.Size || p.Age != "" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestSites(t *testing.T) {
+	group := func(site string, frames ...string) attribution.Group {
+		return attribution.Group{Stack: 9, Site: site, Frames: frames}
+	}
+	got := chart.Sites([]attribution.Group{
+		group("m.py:1 f", "torch/a.py:7 relu", "lib/m.py:1 f", "main.py:2 <module>"),
+		group("m.py:1 f", "torch/b.py:8 norm", "lib/m.py:1 f", "main.py:2 <module>"),
+		group("m.py:1 f", "lib/m.py:1 f", "main.py:2 <module>"),
+		group("c.py:5 g", "x/c.py:5 g", "x/one.py:1 h"),
+		group("c.py:5 g", "x/c.py:5 g", "x/two.py:1 h"),
+		group("d.py:5 g", "x/d.py:5 g"),
+		group("d.py:5 g", "x/d.py:5 g"),
+		{Stack: 9},
+	})
+	want := []string{
+		"m.py:1 f (a.py:7 relu)", "m.py:1 f (b.py:8 norm)", "m.py:1 f", "c.py:5 g (one.py:1 h)", "c.py:5 g (two.py:1 h)",
+		"d.py:5 g", "d.py:5 g", "(no stack recorded)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestClip(t *testing.T) {
+	if got := chart.ClipLeft("/a/b/ü.py", 5); got != "…ü.py" {
+		t.Errorf("ClipLeft: %q", got)
+	}
+	if got := chart.Clip("übermorgen", 5); got != "über…" || utf8.RuneCountInString(got) != 5 {
+		t.Errorf("Clip: %q", got)
+	}
+	if got := chart.Clip("abc", 3) + chart.ClipLeft("abc", 3); got != "abcabc" {
+		t.Errorf("what fits was cut: %q", got)
+	}
+	if got := chart.Plain("a\x1b[2J\nb\u202ec\x9b"); got != "a [2J b c " {
+		t.Errorf("Plain: %q", got)
+	}
+}
+
+// TestTellingAxis goes by events where a program waits most of the time.
+func TestTellingAxis(t *testing.T) {
+	for _, wait := range []int64{0, 1e6} {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			for range 200 {
+				d.Wait(10)
+				d.Free(d.Alloc(1 << 20))
+			}
+			d.Wait(wait)
+			d.Alloc(1 << 20)
+		}))
+		if a := chart.TellingAxis(timeline.Build(s, 0), true); a.ByTime != (wait == 0) {
+			t.Errorf("after a wait of %d µs, by time: %v", wait, a.ByTime)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package page
+
+import "github.com/snapana/snapana/analyze/timeline"
+
+// Version is raised when a page's script could not read older data.
+const Version = 2
+
+// Data is all that the script knows. No slice is nil, so that JSON has no null. Texts are one
+// line of bounded length, without control characters; the script must show them as text only.
+type Data struct {
+	Version    int      `json:"version"`
+	Strings    []string `json:"strings"`
+	Frames     Frames   `json:"frames"`
+	Nodes      Nodes    `json:"nodes"`
+	Stacks     Stacks   `json:"stacks"`
+	Categories []string `json:"categories"` // by number, as in Kinds.Category
+	Holders    []Holder `json:"holders"`    // none without a recorder's file
+	Colours    []string `json:"colours"`    // of Categories: custom properties of style.css
+	Devices    []Device `json:"devices"`
+}
+
+// Frames are the frames of the stacks.
+type Frames struct {
+	Text   Column `json:"text"`   // row of Strings: "file:line function"
+	Origin Column `json:"origin"` // attribution.Origin: 0 plumbing, 1 core, 2 native, 3 library, 4 other, 5 user
+}
+
+// Nodes are the stacks as one tree of calls, outermost frame first. Row 0 is the root; a parent
+// comes before its children.
+type Nodes struct {
+	Parent Column `json:"parent"` // row of Nodes
+	Frame  Column `json:"frame"`  // row of Frames; meaningless for the root
+}
+
+// Stacks are the stacks that allocated something which is in the data.
+type Stacks struct {
+	Node Column `json:"node"` // row of Nodes: the innermost frame, the root without frames
+	Site Column `json:"site"` // row of Strings: the frame that the stack stands for
+}
+
+// Device is one device. Events count from 0, -1 is before the trace.
+type Device struct {
+	Ordinal int             `json:"ordinal"`
+	Events  int             `json:"events"` // length of the trace
+	Initial timeline.Totals `json:"initial"`
+	Final   timeline.Totals `json:"final"`
+	Marks   []Mark          `json:"marks"` // by event
+	Steps   Steps           `json:"steps"`
+	Clock   Clock           `json:"clock"`
+	Places  []Place         `json:"places"`
+	Kinds   Kinds           `json:"kinds"`
+	Lives   Lives           `json:"lives"`
+	Held    Held            `json:"held"`
+	Growth  []Growth        `json:"growth"`
+	Ranges  Ranges          `json:"ranges"`
+	Rest    Rest            `json:"rest"`
+	LeftOut LeftOut         `json:"left_out"`
+	Free    Free            `json:"free"`
+	WhatIf  WhatIf          `json:"whatif"`
+}
+
+// Mark is an event worth a jump.
+type Mark struct {
+	Kind   string `json:"kind"` // "peak", "oom", "retry"
+	Event  int    `json:"event"`
+	Text   string `json:"text"`
+	Stream int    `json:"stream"` // of an oom, that of the request that failed
+}
+
+// Steps are the steps of the program.
+type Steps struct {
+	Unit  string   `json:"unit"`
+	First Column   `json:"first"` // events
+	Last  Column   `json:"last"`
+	Names []string `json:"names"`
+}
+
+// Clock gives the times of events; between its rows, time passes evenly. It is empty without
+// times. It never runs backwards.
+type Clock struct {
+	Event  Column `json:"event"`
+	Micros Column `json:"micros"` // since the first event
+	Exact  bool   `json:"exact"`  // every event has a row
+}
+
+// Place is where memory comes from: a pool of a stream.
+type Place struct {
+	Kind       string `json:"kind"` // "small", "large", "unknown", "" in no known segment
+	Stream     int    `json:"stream"`
+	Pool       string `json:"pool"` // "" is the default pool
+	Expandable bool   `json:"expandable"`
+}
+
+// Kinds are the allocations that differ only in when and where they lived: programs repeat
+// themselves.
+type Kinds struct {
+	Stack     Column `json:"stack"`     // row of Stacks
+	Rounded   Column `json:"rounded"`   // bytes taken in the segment
+	Requested Column `json:"requested"` // bytes asked for
+	Category  Column `json:"category"`  // row of Categories
+	Trust     Column `json:"trust"`     // 0 none, 1 low, 2 medium, 3 high
+	Place     Column `json:"place"`     // row of Places
+}
+
+// Lives are the allocations in order of birth: rows of Timeline.Lives, less those left out.
+type Lives struct {
+	Kind Column `json:"kind"` // row of Kinds
+	Born Column `json:"born"` // event
+	// Life is 0 for one that is never freed, else one more than the events from birth to when
+	// the block went back to the pool.
+	Life Column `json:"life"`
+	// Gap says when the program freed the block: 0 when it went back (or never), 1 before the
+	// trace, else 2 and more: of a freed block how many events before it went back, of a block
+	// that still waits how many events after birth.
+	Gap  Column `json:"gap"`
+	Addr Column `json:"addr"` // less the address of the last life of the same kind
+	// Holder is the row of Holders of each life that is never freed, in order. It is empty
+	// without a recorder's file.
+	Holder Column `json:"holder"`
+}
+
+// Ranges are the runs of reserved addresses, in order of birth. Unmapping a part of one ends it
+// and begins what is left of it.
+type Ranges struct {
+	Addr  Column `json:"addr"`
+	Size  Column `json:"size"`
+	Born  Column `json:"born"`
+	Life  Column `json:"life"` // as of Lives
+	Place Column `json:"place"`
+}
+
+// Rest is the active bytes of the lives that were left out, at moments spread over the trace:
+// each the one of the most active bytes of a run of events. It is empty when all are there.
+type Rest struct {
+	Edge  Column   `json:"edge"`  // where runs begin, and where the last ends
+	Event Column   `json:"event"` // the moment of each run
+	Bytes []Column `json:"bytes"` // by category, at each moment
+}
+
+// Free is what is reserved and not allocated, by what keeps it from use, right after some events
+// (fragmentation.Over). It is empty when nothing is left out: then it follows after every event.
+type Free struct {
+	Event Column   `json:"event"`
+	Bytes []Column `json:"bytes"` // releasable, hard, soft, stream, pending: as fragmentation.Classes
+}
+
+// WhatIf is reserved memory under the settings that were replayed, in the order of
+// whatif.Answer.Rows: the recorded ones first. It is empty where no replay is to be trusted.
+type WhatIf struct {
+	Last   Column   `json:"last"`  // where the runs of events end, of which Replay.Reserved has the most
+	Limit  int64    `json:"limit"` // bytes that can be reserved, 0 for no limit
+	Best   int      `json:"best"`  // row that is recommended, -1 for none
+	Replay []Replay `json:"replays"`
+}
+
+// Replay is the outcome of one setting.
+type Replay struct {
+	Name     string `json:"name"`
+	Peak     int64  `json:"peak"`     // of reserved bytes
+	Reserved Column `json:"reserved"` // empty where not even what was there before the trace fits
+	Failures int    `json:"failures"` // requests that fail
+	Failed   int    `json:"failed"`   // event of the first of them, -1 for none
+	Asked    int64  `json:"asked"`    // bytes of it
+}
+
+// LeftOut is what did not fit.
+type LeftOut struct {
+	Lives  int `json:"lives"`  // allocations that are only in Rest
+	Of     int `json:"of"`     // all allocations
+	Ranges int `json:"ranges"` // reserved ranges, which are then nowhere
+}
+
+// Column is where the numbers of a column lie.
+type Column struct {
+	At   int    `json:"at"`   // bytes behind the header
+	Len  int    `json:"len"`  // numbers
+	Mode string `json:"mode"` // "u" as they are, "z" zigzag, "d" zigzag of the difference to the one before
+}

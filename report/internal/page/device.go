@@ -1,0 +1,199 @@
+package page
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/bands"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// most bounds what one device has in the page.
+type most struct {
+	lives, ranges int
+	spans         int // moments of Rest
+	free          int // moments of Free
+	knots         int // rows of the clock
+	marks         int // steps as well
+	holders       int
+}
+
+// room is what a page has at best: a browser draws so much at once without a pause.
+var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, free: 1 << 8, knots: 1 << 17, marks: 5000, holders: 500}
+
+// times shrinks the room. Sums shrink less: they keep the picture right.
+func (m most) times(f float64) most {
+	by := func(n int) int { return int(float64(n) * f) }
+	slowly := func(n int) int { return max(int(float64(n)*math.Sqrt(f)), 16) }
+	return most{by(m.lives), by(m.ranges), slowly(m.spans), slowly(m.free), max(by(m.knots), 16), by(m.marks), max(by(m.holders), 32)}
+}
+
+// source is a device with what is found out once, however often it is packed.
+type source struct {
+	*analyze.Device
+	s     *snapshot.Snapshot
+	index *bands.Index // made when something must be left out
+	kept  []bool       // the lives that stayed, nil for all
+	held  *held
+}
+
+func (src *source) write(w *writer, st *stacks, m most) Device {
+	t := src.Timeline
+	d := Device{
+		Ordinal: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
+		Rest: Rest{Bytes: []Column{}}, LeftOut: LeftOut{Of: len(t.Lives)},
+	}
+	d.Marks = src.marks(m.marks)
+	src.steps(w, &d, m.marks)
+	src.clock(w, &d, m.knots)
+	keep := src.choose(m.lives)
+	src.kept = keep
+	r := newReserved(t)
+	src.lives(w, &d, st, r, keep)
+	d.Held, d.Growth = src.held.write(w, t), src.growth(st)
+	r.write(w, &d, m.ranges)
+	src.rest(w, &d, keep, m.spans)
+	src.free(w, &d, m.free)
+	src.whatIf(w, &d)
+	return d
+}
+
+// marks lists what the page offers to jump to.
+func (src *source) marks(n int) []Mark {
+	t := src.Timeline
+	out := []Mark{}
+	last := t.Trace.Len() - 1
+	add := func(kind string, event int, text string, stream snapshot.StreamID) {
+		if len(out) < n && event >= -1 && event <= last {
+			out = append(out, Mark{kind, event, text, int(stream)})
+		}
+	}
+	if last >= 0 {
+		add("peak", t.PeakActive.Event, "peak of active memory, "+units.Bytes(t.PeakActive.Bytes), 0)
+	}
+	for i := range t.OOMs {
+		var stream snapshot.StreamID
+		if e := t.OOMs[i].Event; e >= 0 && e <= last {
+			stream = t.Trace.At(e).Stream
+		}
+		add("oom", t.OOMs[i].Event, "out of memory: "+units.Bytes(t.OOMs[i].Requested)+" asked", stream)
+	}
+	for i := range t.Retries {
+		add("retry", t.Retries[i].FirstEvent, "the device refused: "+units.Bytes(t.Retries[i].Released)+" of cache given back", 0)
+	}
+	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
+	return out
+}
+
+func (src *source) steps(w *writer, d *Device, n int) {
+	all := src.Steps.Steps
+	d.Steps.Names = []string{}
+	if len(all) > n {
+		all = nil // a part of them would look like all
+	}
+	for i := range all {
+		d.Steps.Names = append(d.Steps.Names, clean(all[i].Name))
+	}
+	d.Steps.Unit = clean(src.Steps.Unit)
+	d.Steps.First = w.deltas(len(all), func(i int) int64 { return int64(all[i].First) })
+	d.Steps.Last = w.deltas(len(all), func(i int) int64 { return int64(all[i].Last) })
+}
+
+// clock keeps the time of every event, or of about n of them.
+func (src *source) clock(w *writer, d *Device, n int) {
+	trace := src.Timeline.Trace
+	events, stride := trace.Len(), 1
+	if events > n {
+		stride = (events + n - 1) / n
+	}
+	var at, micros []int64
+	start, now := int64(0), int64(0)
+	for e := range events {
+		us := trace.At(e).Time
+		if start == 0 {
+			start = us
+		}
+		now = max(now, us-start)
+		if e%stride == 0 || e == events-1 {
+			at, micros = append(at, int64(e)), append(micros, now)
+		}
+	}
+	d.Clock.Exact = stride == 1
+	if !src.s.HasTimes || now == 0 {
+		at, micros = nil, nil
+	}
+	d.Clock.Event = w.deltas(len(at), func(i int) int64 { return at[i] })
+	d.Clock.Micros = w.deltas(len(micros), func(i int) int64 { return micros[i] })
+}
+
+// choose says which lives stay, nil for all.
+func (src *source) choose(n int) []bool {
+	if len(src.Timeline.Lives) <= n {
+		return nil
+	}
+	if src.index == nil {
+		src.index = bands.New(src.Timeline)
+	}
+	var must []int
+	for i := range src.Moments {
+		if st := src.Moments[i].State; st != nil {
+			must = append(must, st.Event)
+		}
+	}
+	return src.index.Choose(n, must)
+}
+
+func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []bool) {
+	t := src.Timeline
+	n := len(t.Lives)
+	if keep != nil {
+		n = 0
+		for _, k := range keep {
+			if k {
+				n++
+			}
+		}
+	}
+	list := newLifeList(n)
+	for i := range t.Lives {
+		if keep != nil && !keep[i] {
+			d.LeftOut.Lives++
+			continue
+		}
+		l := &t.Lives[i]
+		r.to(int(l.Born))
+		list.add(l, int32(i), src.kind(i, st, r.placeOf(l.Addr)))
+	}
+	d.Kinds, d.Lives = list.write(w, t, src.held)
+}
+
+func (src *source) kind(i int, st *stacks, place int32) kind {
+	l := &src.Timeline.Lives[i]
+	k := kind{rounded: l.Rounded, requested: l.Requested, stack: st.row(l.Stack, l.Born < 0), place: place}
+	if src.Categories != nil {
+		c, trust := src.Categories.Of(int32(i))
+		k.category, k.trust = uint8(c), uint8(trust)
+	}
+	return k
+}
+
+func (src *source) rest(w *writer, d *Device, keep []bool, spans int) {
+	if keep == nil || d.Events == 0 {
+		return
+	}
+	edges := bands.Even(0, d.Events, spans)
+	groups, group := 1, func(int32) int { return 0 }
+	if src.Categories != nil {
+		groups, group = len(category.All()), func(row int32) int { c, _ := src.Categories.Of(row); return int(c) }
+	}
+	rest := src.index.Rest(edges, keep, groups, group)
+	d.Rest.Edge = w.deltas(len(edges), func(i int) int64 { return int64(edges[i]) })
+	d.Rest.Event = w.deltas(len(rest.Columns), func(i int) int64 { return int64(rest.Columns[i].Event) })
+	for _, sums := range rest.Merged {
+		d.Rest.Bytes = append(d.Rest.Bytes, w.deltas(len(sums), func(i int) int64 { return sums[i] }))
+	}
+}

@@ -1,0 +1,194 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Holder is what keeps memory at the dump, as the recorder saw it; sums are of all devices. Row 0
+// of Data.Holders stands for the blocks that no tensor was seen in, and the last row for the
+// holders that the page has no room for, if there are any: both have no Standing.
+type Holder struct {
+	Name     string   `json:"name"`
+	Standing string   `json:"standing"` // as holder.Standing: "ghost" is a finding
+	Chain    []string `json:"chain"`    // from the root to one of its tensors
+	Bytes    int64    `json:"bytes"`    // rounded
+	Blocks   int64    `json:"blocks"`
+	Frees    int64    `json:"frees"`  // by letting go of it
+	Shared   int64    `json:"shared"` // of Bytes, what something else keeps too
+	With     []string `json:"with"`   // such as
+	Grows    string   `json:"grows"`  // "" for what does not
+	Fix      []string `json:"fix"`    // lines of Python, for what is a finding or may be one
+}
+
+// Held are the sums of the blocks of a device that the program has not freed at the dump, by row
+// of Holders, whether the page has these blocks or not. It is empty without a recorder's file.
+type Held struct {
+	Bytes  Column `json:"bytes"` // rounded
+	Blocks Column `json:"blocks"`
+}
+
+// Growth is the evidence of a finding on growth: what these stacks allocated in the trace, and
+// the program has not freed after the event Horizon.
+type Growth struct {
+	Stacks  []int32 `json:"stacks"` // rows of Stacks
+	Horizon int     `json:"horizon"`
+}
+
+// Bounds of what is told of one holder.
+const (
+	mostHops = 41 // a chain in words has no more
+	mostWith = 3
+)
+
+// held numbers holders, and the blocks that they hold.
+type held struct {
+	all    []Holder
+	row    map[holder.Block]int32 // of all
+	unheld map[int]holder.Sum     // by ordinal
+}
+
+// newHeld takes at most n holders: ghosts, then those with the most bytes. They keep their order.
+func newHeld(r *analyze.Result, n int) *held {
+	h := &held{all: []Holder{}, row: map[holder.Block]int32{}, unheld: map[int]holder.Sum{}}
+	if r.Holders == nil {
+		return h
+	}
+	h.all = append(h.all, bare("no tensor was seen in it"))
+	for i := range r.Holders.Devices {
+		d := &r.Holders.Devices[i]
+		h.unheld[d.Ordinal] = d.Unheld
+		h.all[0].Bytes, h.all[0].Blocks = h.all[0].Bytes+d.Unheld.Bytes, h.all[0].Blocks+d.Unheld.Count
+	}
+	list := r.Holders.Holders
+	keep := largest(list, n)
+	for i := range list {
+		if keep[i] {
+			h.add(r.Snapshot, &list[i])
+		}
+	}
+	if len(list) <= n {
+		return h
+	}
+	rest := bare(units.Plural(len(list)-n, "more holder"))
+	for i := range list {
+		if x := &list[i]; !keep[i] {
+			rest.Bytes, rest.Blocks = rest.Bytes+x.Bytes, rest.Blocks+x.Count
+			h.number(x.Blocks)
+		}
+	}
+	h.all = append(h.all, rest)
+	return h
+}
+
+func bare(name string) Holder {
+	return Holder{Name: name, Chain: []string{}, With: []string{}, Fix: []string{}}
+}
+
+// largest marks the n holders to keep.
+func largest(list []holder.Holder, n int) []bool {
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	rank := func(i int) int {
+		if list[i].Standing == holder.Ghost {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(list[b].Bytes, list[a].Bytes))
+	})
+	keep := make([]bool, len(list))
+	for _, i := range order[:min(n, len(order))] {
+		keep[i] = true
+	}
+	return keep
+}
+
+// number gives blocks the row that comes next.
+func (h *held) number(blocks []holder.Block) {
+	for _, b := range blocks {
+		h.row[b] = int32(len(h.all))
+	}
+}
+
+func (h *held) add(s *snapshot.Snapshot, x *holder.Holder) {
+	v := bare(clean(chart.HolderName(x)))
+	v.Standing, v.Bytes, v.Blocks, v.Frees, v.Shared = string(x.Standing), x.Bytes, x.Count, x.Frees, x.Shared
+	v.Chain, v.With = cleaned(x.Hops, mostHops), cleaned(x.SharedWith, mostWith)
+	if x.Standing == holder.Ghost || x.Standing == holder.Other {
+		v.Fix = cleaned(x.Fix(), mostHops)
+	}
+	if x.Grown.Count > 0 && x.Loop != 0 && !x.Steady {
+		f := s.Frames.Get(x.Loop)
+		v.Grows = clean(fmt.Sprintf("by %s with every iteration of %s (%s), %d so far", units.Bytes(x.PerLap),
+			s.Strings.Get(f.Name), attribution.Base(s.Strings.Get(f.File)), x.Laps))
+	}
+	h.number(x.Blocks)
+	h.all = append(h.all, v)
+}
+
+func cleaned(list []string, n int) []string {
+	out := []string{}
+	for _, s := range list[:min(len(list), n)] {
+		out = append(out, clean(s))
+	}
+	return out
+}
+
+// column is Lives.Holder of these rows.
+func (h *held) column(w *writer, t *timeline.Timeline, rows []int32) Column {
+	if len(h.all) == 0 {
+		return w.plain(0, nil)
+	}
+	var of []int32
+	for _, row := range rows {
+		if t.Lives[row].Freed < 0 {
+			of = append(of, h.row[holder.Block{Device: t.Device, Row: row}])
+		}
+	}
+	return w.plain(len(of), func(i int) int64 { return int64(of[i]) })
+}
+
+// write sums up the blocks of a device.
+func (h *held) write(w *writer, t *timeline.Timeline) Held {
+	sums := make([]holder.Sum, len(h.all))
+	if len(sums) > 0 {
+		sums[0] = h.unheld[t.Device]
+	}
+	for b, row := range h.row {
+		if b.Device == t.Device {
+			sums[row].Count++
+			sums[row].Bytes += t.Lives[b.Row].Rounded
+		}
+	}
+	return Held{
+		Bytes:  w.plain(len(sums), func(i int) int64 { return sums[i].Bytes }),
+		Blocks: w.plain(len(sums), func(i int) int64 { return sums[i].Count }),
+	}
+}
+
+// growth is the evidence of the findings on growth, in their order.
+func (src *source) growth(st *stacks) []Growth {
+	out := []Growth{}
+	for i := range src.Growth {
+		g := &src.Growth[i]
+		v := Growth{Stacks: []int32{}, Horizon: g.Horizon}
+		for _, stack := range g.Stacks {
+			v.Stacks = append(v.Stacks, st.row(stack, false))
+		}
+		out = append(out, v)
+	}
+	return out
+}
