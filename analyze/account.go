@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -64,7 +64,7 @@ func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*le
 }
 
 func (r *Result) odd(d *Device, from *sidecar.File) {
-	add := func(f *verdict.Finding) {
+	add := func(f *finding.Finding) {
 		if f != nil {
 			f.Device = d.Timeline.Device
 			r.Verdict.Findings = append(r.Verdict.Findings, *f)

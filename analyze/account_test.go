@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/device/ledger"
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -75,7 +74,7 @@ func TestAccount(t *testing.T) {
 	run.NVML = []sidecar.Reading{reading(dump.Time, used(3*gib))}
 	run.NVML[0].Devices[0].Total, run.NVML[0].Devices[0].Free = new(32*gib), new(32*gib-total-13*gib/4)
 	r = analyze.Run(s, analyze.Options{NoReplay: true, Readings: f})
-	at := slices.IndexFunc(r.Verdict.Findings, func(f verdict.Finding) bool { return f.Status == ledger.Outside })
+	at := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Outside })
 	if at != len(plain.Verdict.Findings) || r.Verdict.Status != plain.Verdict.Status || r.Verdict.Headline != plain.Verdict.Headline {
 		t.Errorf("%d: %+v", at, r.Verdict)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 )
 
 // TestGhosts tells leaks from what only looks like one, in programs that ran with a real
@@ -18,7 +18,7 @@ func TestGhosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var truth map[string]struct {
-		Verdict verdict.Status
+		Verdict finding.Status
 		Site    string
 	}
 	if err := json.Unmarshal(data, &truth); err != nil {
@@ -26,9 +26,9 @@ func TestGhosts(t *testing.T) {
 	}
 	for name, want := range truth {
 		v := run(t, "../fixtures/ghosts/"+name+".pickle.xz").Verdict
-		if want.Verdict == verdict.Healthy {
+		if want.Verdict == finding.Healthy {
 			for _, f := range v.Findings {
-				if f.Status == verdict.Ghost {
+				if f.Status == finding.Ghost {
 					t.Errorf("%s accuses: %s", name, f.Title)
 				}
 			}

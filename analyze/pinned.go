@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -24,12 +24,12 @@ func (r *Result) pinHost() {
 		at = 1
 	}
 	for _, f := range m.Findings(r.Snapshot) {
-		for at < len(v.Findings) && (v.Findings[at].Severity != verdict.Info || f.Severity == verdict.Info) {
+		for at < len(v.Findings) && (v.Findings[at].Severity != finding.Info || f.Severity == finding.Info) {
 			at++
 		}
 		v.Findings = slices.Insert(v.Findings, at, f)
 	}
-	if v.Status == verdict.NoData && len(r.Snapshot.UsedDevices()) == 0 && r.Snapshot.Partial == nil {
+	if v.Status == finding.NoData && len(r.Snapshot.UsedDevices()) == 0 && r.Snapshot.Partial == nil {
 		v.Headline = fmt.Sprintf("No memory of a GPU was recorded, only pinned host memory: %s active of %s reserved at the end.",
 			units.Bytes(m.Final.Active), units.Bytes(m.Final.Reserved))
 	}

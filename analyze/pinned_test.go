@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot/load"
@@ -71,7 +71,7 @@ func TestPinnedBeside(t *testing.T) {
 	})
 	r := analyze.Run(buildtest.Read(t, made), analyze.Options{NoReplay: true})
 	v := &r.Verdict
-	if v.Status != verdict.Ghost || len(v.Findings) < 2 || v.Findings[0].ID != "growth" || v.Headline != v.Findings[0].Title ||
+	if v.Status != finding.Ghost || len(v.Findings) < 2 || v.Findings[0].ID != "growth" || v.Headline != v.Findings[0].Title ||
 		v.Findings[1].ID != "host-pinned-growth" || v.Findings[1].Status != "host" || v.Findings[1].Device != -1 {
 		t.Errorf("%+v", v)
 	}

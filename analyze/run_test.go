@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -34,7 +34,7 @@ func TestLabelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want struct {
-			Verdict verdict.Status
+			Verdict finding.Status
 			Site    string // of a ghost: "file:function", and words
 			Stats   []map[string]int64
 		}
@@ -62,7 +62,7 @@ func TestLabelled(t *testing.T) {
 				}
 			}
 			for _, f := range r.Verdict.Findings {
-				if want.Verdict == verdict.Healthy && f.Status == verdict.Ghost {
+				if want.Verdict == finding.Healthy && f.Status == finding.Ghost {
 					t.Errorf("%s accuses: %s", file, f.Title)
 				}
 			}
@@ -96,15 +96,15 @@ func splitBytes(m *analyze.Moment) int64 {
 // TestBundled holds what the three bundled snapshots must be told apart by.
 func TestBundled(t *testing.T) {
 	for name, want := range map[string]struct {
-		status verdict.Status
+		status finding.Status
 		says   []string // in title, reasons, next steps and stack of the first finding
 	}{
-		"ghost": {verdict.Ghost, []string{"model.py:39 forward", "loop in validate", "no_grad", "/workspace/model.py:39 forward"}},
-		"fragmentation": {verdict.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
+		"ghost": {finding.Ghost, []string{"model.py:39 forward", "loop in validate", "no_grad", "/workspace/model.py:39 forward"}},
+		"fragmentation": {finding.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
 			"Do not count on PYTORCH_CUDA_ALLOC_CONF", "With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
 			"fewer blocks are not"}},
-		"healthy": {verdict.Healthy, nil},
+		"healthy": {finding.Healthy, nil},
 	} {
 		r := run(t, "../fixtures/"+name+".pickle")
 		if r.Verdict.Status != want.status {
@@ -138,9 +138,9 @@ func TestReal(t *testing.T) {
 	for _, file := range files {
 		r := run(t, file)
 		edited := strings.Contains(file, "random-inconsistent") || strings.Contains(file, "trimmed")
-		want := verdict.Healthy
+		want := finding.Healthy
 		if edited {
-			want = verdict.Inconsistent
+			want = finding.Inconsistent
 		}
 		if r.Verdict.Status != want {
 			t.Errorf("%s: %s: %s", file, r.Verdict.Status, r.Verdict.Headline)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	. "github.com/snapana/snapana/fixtures/sidecartest"
@@ -40,22 +40,22 @@ func TestBounds(t *testing.T) {
 		hint       string
 		free       int // MiB on the device, -1 unknown
 		graph      bool
-		status     verdict.Status
+		status     finding.Status
 		title, why string
-		severity   verdict.Severity
-		confidence verdict.Confidence
+		severity   finding.Severity
+		confidence finding.Confidence
 		elsewhere  bool
 	}{
-		{name: "filling", limit: 500, free: -1, status: verdict.Healthy, severity: verdict.Info, confidence: verdict.High,
+		{name: "filling", limit: 500, free: -1, status: finding.Healthy, severity: finding.Info, confidence: finding.High,
 			title: "Still filling, 20 of 500 entries: deque `ring`, local of main (train.py:7). It has 20.0 MiB; full it takes 500 MiB.", why: "an entry takes 1.00 MiB now"},
-		{name: "fits", limit: 500, free: 480, status: verdict.Healthy, severity: verdict.Info, confidence: verdict.High, title: "Still filling"},
-		{name: "does not fit", limit: 500, free: 100, status: verdict.Capacity, severity: verdict.Warning, confidence: verdict.High,
+		{name: "fits", limit: 500, free: 480, status: finding.Healthy, severity: finding.Info, confidence: finding.High, title: "Still filling"},
+		{name: "does not fit", limit: 500, free: 100, status: finding.Capacity, severity: finding.Warning, confidence: finding.High,
 			title: "It will not fit: deque `ring`, local of main (train.py:7) takes 500 MiB when it is full (20 of 500 entries now)"},
-		{name: "a hint", limit: 30, hint: "capacity", free: -1, status: verdict.Healthy, severity: verdict.Info, confidence: verdict.Low,
+		{name: "a hint", limit: 30, hint: "capacity", free: -1, status: finding.Healthy, severity: finding.Info, confidence: finding.Low,
 			title: "Still filling, 20 of 30 entries", why: "read from the attribute capacity"},
-		{name: "full", limit: laps, free: -1, status: verdict.Ghost, severity: verdict.Warning, confidence: verdict.High, title: "Ghost tensors: 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
-		{name: "graphs", limit: 500, graph: true, free: -1, status: verdict.Ghost, severity: verdict.Warning, confidence: verdict.High, title: "Ghost tensors: 1.00 MiB more", why: "full it takes 500 MiB"},
-		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: verdict.Ghost, severity: verdict.Warning, confidence: verdict.High, title: "Ghost tensors: 1.00 MiB more"},
+		{name: "full", limit: laps, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Ghost tensors: 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
+		{name: "graphs", limit: 500, graph: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Ghost tensors: 1.00 MiB more", why: "full it takes 500 MiB"},
+		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Ghost tensors: 1.00 MiB more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &graphs{blocks: blocks}
@@ -155,9 +155,9 @@ func TestWatchedShortly(t *testing.T) {
 	for _, c := range []change{{}, {gone: true}, {ordered: true}} {
 		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 3, c), dump(1, 8, c)})}).Verdict
 		f := v.Findings[0]
-		status, severity, confidence := verdict.Ghost, verdict.Warning, verdict.Medium
+		status, severity, confidence := finding.Ghost, finding.Warning, finding.Medium
 		if c.gone || c.ordered {
-			status, severity, confidence = verdict.Healthy, verdict.Info, verdict.Low
+			status, severity, confidence = finding.Healthy, finding.Info, finding.Low
 		}
 		if v.Status != status || f.Severity != severity || f.Confidence != confidence || !strings.Contains(f.Title, "or a buffer that is being filled") {
 			t.Errorf("%+v: %s, %+v", c, v.Status, f)

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -207,12 +207,12 @@ func words(r *holder.Result) []string {
 func TestLabVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		status verdict.Status
+		status finding.Status
 		want   [][]string // words of the title and the first reason of each finding on growth
 	}{
-		{"replay_filling", verdict.Healthy, [][]string{{"Still filling, 20 of 500 entries: deque `replay`, local of replay_filling", "full it takes 50"}}},
-		{"two_leaks", verdict.Ghost, [][]string{{"Ghost tensors", "Seen in the process: list `losses`"}, {"Ghost tensors", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
-		{"replay_oom", verdict.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom", "takes 125 GiB when it is full"}}},
+		{"replay_filling", finding.Healthy, [][]string{{"Still filling, 20 of 500 entries: deque `replay`, local of replay_filling", "full it takes 50"}}},
+		{"two_leaks", finding.Ghost, [][]string{{"Ghost tensors", "Seen in the process: list `losses`"}, {"Ghost tensors", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
+		{"replay_oom", finding.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom", "takes 125 GiB when it is full"}}},
 	} {
 		f, err := sidecar.Open(filepath.Join(lab, c.name, "run.snapana"), sidecar.Options{})
 		if err != nil {

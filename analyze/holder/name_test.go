@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	. "github.com/snapana/snapana/fixtures/sidecartest"
@@ -422,11 +422,11 @@ func TestTwoDumpsAcquit(t *testing.T) {
 			t.Errorf("%s: %s, want %s; unproven %v", c.name, got, c.want, r.Unproven)
 		}
 		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, c.records)}).Verdict
-		status, word := verdict.Ghost, "Seen in the process: deque `ring`"
+		status, word := finding.Ghost, "Seen in the process: deque `ring`"
 		if c.want == "other" {
-			status, word = verdict.Healthy, "acquits it"
+			status, word = finding.Healthy, "acquits it"
 		}
-		if v.Status != status || len(v.Findings) != 1 || v.Findings[0].Heuristic == (status == verdict.Ghost) || !strings.Contains(v.Findings[0].Why[0], word) {
+		if v.Status != status || len(v.Findings) != 1 || v.Findings[0].Heuristic == (status == finding.Ghost) || !strings.Contains(v.Findings[0].Why[0], word) {
 			t.Errorf("%s: verdict %s, %+v", c.name, v.Status, v.Findings)
 		}
 	}

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
-
-// Host is the status of findings about the machine's memory.
-const Host verdict.Status = "host"
 
 // court looks for what there is to say of one process.
 type court struct {
@@ -29,19 +26,19 @@ func (c *court) try() {
 	c.workers()
 	c.swapping()
 	c.filled()
-	slices.SortStableFunc(c.Findings, func(a, b verdict.Finding) int {
+	slices.SortStableFunc(c.Findings, func(a, b finding.Finding) int {
 		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(b.Bytes, a.Bytes))
 	})
 	p := c.Trend(Process)
 	switch {
-	case len(c.Findings) > 0 && c.Findings[0].Severity != verdict.Info:
+	case len(c.Findings) > 0 && c.Findings[0].Severity != finding.Info:
 		c.Headline = c.Findings[0].Title
-		c.Status = StatusGrowing
+		c.Status = finding.Growing
 		if c.Findings[0].ID == "host-swapping" {
-			c.Status = StatusSwapping
+			c.Status = finding.Swapping
 		}
 	case p == nil || p.Shape == series.Short:
-		c.Status, c.Headline = StatusUnknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.", c.Samples)
+		c.Status, c.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.", c.Samples)
 	default:
 		c.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at most.", units.Bytes(p.Last), units.Bytes(p.High))
 	}
@@ -53,13 +50,13 @@ func (c *court) try() {
 	}
 }
 
-func rank(f *verdict.Finding) int {
-	return slices.Index([]verdict.Severity{verdict.Error, verdict.Warning, verdict.Info}, f.Severity)
+func rank(f *finding.Finding) int {
+	return slices.Index([]finding.Severity{finding.Error, finding.Warning, finding.Info}, f.Severity)
 }
 
-func (c *court) add(f verdict.Finding) {
-	f.Status, f.Device, f.Heuristic, f.Events = Host, -1, true, []int{}
-	f.Severity = cmp.Or(f.Severity, verdict.Warning)
+func (c *court) add(f finding.Finding) {
+	f.Status, f.Device, f.Heuristic, f.Events = finding.Host, -1, true, []int{}
+	f.Severity = cmp.Or(f.Severity, finding.Warning)
 	c.Findings = append(c.Findings, f)
 }
 
@@ -78,16 +75,16 @@ func (c *court) growth() {
 	if p == nil || p.Shape != series.Growing {
 		return
 	}
-	f := verdict.Finding{Bytes: p.Kept, Confidence: verdict.Medium, Why: []string{slope("RSS with swap rises", p)}}
+	f := finding.Finding{Bytes: p.Kept, Confidence: finding.Medium, Why: []string{slope("RSS with swap rises", p)}}
 	if small(p) {
-		f.Severity = verdict.Info
+		f.Severity = finding.Info
 	}
 	tensors, objects := c.Trend(CPUBytes), c.Trend(Objects)
 	switch {
 	case c.grows(CPUBytes) && tensors.Slope >= p.Slope/4:
 		c.tensors(&f, p, tensors)
 	case tensors == nil || tensors.Shape == series.Short || tensors.Shape == series.Absent:
-		f.ID, f.Confidence = "host-growth", verdict.Low
+		f.ID, f.Confidence = "host-growth", finding.Low
 		f.Title = fmt.Sprintf("The process grows by %s with every %s; of what is unknown.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
 		f.Why = append(f.Why, "Tensors were not counted often enough to say whether they grow too.")
 		f.Next = []string{"Let it run longer with the recorder: it counts tensors and objects in 1% of the time."}
@@ -99,7 +96,7 @@ func (c *court) growth() {
 		f.Next = []string{"Look for lists, dicts and logs of numbers that a loop extends: histories of metrics, results of .tolist(), caches without a bound.",
 			"Compare two moments with tracemalloc: it names the line that allocates what stays."}
 	default:
-		f.ID, f.Confidence = "host-native", verdict.Low
+		f.ID, f.Confidence = "host-native", finding.Low
 		f.Title = fmt.Sprintf("The process grows by %s with every %s, but neither its tensors nor its Python objects do.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
 		f.Why = append(f.Why, c.flatTensors(tensors), "That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of numbers in objects that stay, heaps that malloc keeps in pieces.")
 		f.Next = []string{"Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if growth ends, it was fragmentation of the heap.",
@@ -115,14 +112,14 @@ func (c *court) flatTensors(t *series.Trend) string {
 	return fmt.Sprintf("CPU tensors do not account for it: %s at first, %s at the end.", units.Bytes(t.First), units.Bytes(t.Last))
 }
 
-func (c *court) tensors(f *verdict.Finding, p, t *series.Trend) {
+func (c *court) tensors(f *finding.Finding, p, t *series.Trend) {
 	f.ID = "host-tensors"
 	f.Title = fmt.Sprintf("CPU tensors pile up in host memory: %s more with every %s, never freed.", units.Bytes(int64(t.Slope+0.5)), t.Unit)
 	f.Why = append(f.Why, slope("CPU tensors rise", t))
 	if n := c.Trend(CPUTensors); n.Shape == series.Growing {
 		f.Why = append(f.Why, fmt.Sprintf("Their number rises too, from %s to %s, by %.3g a %s.", units.Count(n.First), units.Count(n.Last), n.Slope, n.Unit))
 		if t.Slope >= p.Slope/2 {
-			f.Confidence = verdict.High
+			f.Confidence = finding.High
 		}
 	} else {
 		f.Why = append(f.Why, "Their number does not: the same tensors get larger, as a buffer that is extended would.")
@@ -160,7 +157,7 @@ func (c *court) pinned() {
 	if t == nil || t.Shape != series.Growing {
 		return
 	}
-	c.add(verdict.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: verdict.Medium,
+	c.add(finding.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: finding.Medium,
 		Title: fmt.Sprintf("Pinned host memory grows by %s with every %s.", units.Bytes(int64(t.Slope+0.5)), t.Unit),
 		Why:   []string{slope("Pinned memory rises", t), "Pinned memory cannot be swapped, and PyTorch keeps freed blocks of it for later, in sizes of powers of two."},
 		Next: []string{"Look for batches that are kept after pin_memory=True or .pin_memory(), and for batch sizes that vary: each new size is pinned anew.",
@@ -173,10 +170,10 @@ func (c *court) workers() {
 	if pss == nil || pss.Shape != series.Growing {
 		return
 	}
-	f := verdict.Finding{Bytes: pss.Kept, Confidence: verdict.Medium, Why: []string{
+	f := finding.Finding{Bytes: pss.Kept, Confidence: finding.Medium, Why: []string{
 		slope(fmt.Sprintf("What the %s have for themselves (PSS) rises", plural(c.children)), pss)}}
 	if small(pss) {
-		f.Severity = verdict.Info
+		f.Severity = finding.Info
 	}
 	if rss != nil && (rss.Shape != series.Growing || rss.Slope < pss.Slope/4) {
 		f.ID = "worker-copies"
@@ -186,7 +183,7 @@ func (c *court) workers() {
 		if m, ok := c.run.Env["python.start_method"].(string); ok {
 			f.Why = append(f.Why, "Processes are started by "+m+".")
 			if m != "fork" && m != "forkserver" {
-				f.Confidence = verdict.Low
+				f.Confidence = finding.Low
 			}
 		}
 		f.Next = []string{"Keep the dataset in a few large buffers (a tensor, a NumPy array, pyarrow, a memory-mapped file) in place of lists and dicts of objects.",
@@ -196,7 +193,7 @@ func (c *court) workers() {
 		f.Title = fmt.Sprintf("Worker processes grow: %s more with every %s.", units.Bytes(int64(pss.Slope+0.5)), pss.Unit)
 		f.Next = []string{"Look at what the dataset's __getitem__ and the collate function keep: caches, open files, lists of the class."}
 		if rss == nil {
-			f.Confidence = verdict.Low
+			f.Confidence = finding.Low
 		} else {
 			f.Why = append(f.Why, slope("Their RSS rises too,", rss))
 		}
@@ -241,7 +238,7 @@ func (c *court) swapping() {
 		}
 		return
 	}
-	f := verdict.Finding{ID: "host-swapping", Bytes: max(last-first, 0), Confidence: verdict.Medium,
+	f := finding.Finding{ID: "host-swapping", Bytes: max(last-first, 0), Confidence: finding.Medium,
 		Title: "The machine is short of memory and swaps; this program does not leak.",
 		Why: []string{fmt.Sprintf("Less than 5%% of the RAM was available in %d of %d samples; %s at the end.", short, all, units.Bytes(*c.last.Available)),
 			fmt.Sprintf("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS is not memory given back.", units.Bytes(c.Trend(Process).First), units.Bytes(c.Trend(Process).Last))},
@@ -261,7 +258,7 @@ func (c *court) filled() {
 	if p == nil || p.Shape != series.Settled || p.Last-p.First < max(p.First/10, 16<<20) {
 		return
 	}
-	f := verdict.Finding{ID: "host-filled", Severity: verdict.Info, Confidence: verdict.Medium, Bytes: p.Last - p.First,
+	f := finding.Finding{ID: "host-filled", Severity: finding.Info, Confidence: finding.Medium, Bytes: p.Last - p.First,
 		Title: fmt.Sprintf("The process rose by %s and is level since, as a cache does that fills.", units.Bytes(p.Last-p.First)),
 		Why:   []string{fmt.Sprintf("RSS with swap went from %s to %s, and stayed there for the last third of the samples.", units.Bytes(p.First), units.Bytes(p.Last))},
 		Next:  []string{"Nothing to fix. A longer run would show whether it rises again."}}

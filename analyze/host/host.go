@@ -11,20 +11,9 @@
 package host
 
 import (
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/series"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/sidecar"
-)
-
-// Status is the one-word outcome for a process.
-type Status string
-
-// The outcomes, in the order in which they are looked for.
-const (
-	StatusGrowing  Status = "growing"  // the process, its workers or its pinned memory grow
-	StatusSwapping Status = "swapping" // the machine is short of memory, and the process does not grow
-	StatusFlat     Status = "flat"     // nothing to accuse
-	StatusUnknown  Status = "unknown"  // too few samples
 )
 
 // Judgement is what the samples of one process show.
@@ -32,11 +21,11 @@ type Judgement struct {
 	File     string // base name
 	Rank     int    // -1 unknown
 	Samples  int
-	Counted  int // of them, those in which tensors were counted
-	Status   Status
+	Counted  int            // of them, those in which tensors were counted
+	Status   finding.Status // Growing, Swapping, Flat or Unknown
 	Headline string
 	Trends   []series.Trend
-	Findings []verdict.Finding // most important first
+	Findings []finding.Finding // most important first
 	Notes    []string
 }
 
@@ -95,7 +84,7 @@ func (c *column) add(x int64, y *int64) {
 const grain = 1 << 20
 
 func judge(run *sidecar.Run) *Judgement {
-	j := &Judgement{Rank: -1, Status: StatusFlat}
+	j := &Judgement{Rank: -1, Status: finding.Flat}
 	if run.Rank != nil {
 		j.Rank = int(*run.Rank)
 	}

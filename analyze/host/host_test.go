@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -17,15 +17,15 @@ import (
 // and others that need not be.
 var programs = []struct {
 	name, start string
-	status      host.Status
+	status      finding.Status
 	want        string
 }{
-	{"healthy", "", host.StatusFlat, ""},
-	{"keeps_outputs", "", host.StatusGrowing, "host-tensors high"},
-	{"keeps_objects", "", host.StatusGrowing, "host-objects medium"},
-	{"fills_cache", "", host.StatusFlat, ""},
-	{"loader", "fork", host.StatusGrowing, "worker-copies medium"},
-	{"loader", "spawn", host.StatusFlat, ""},
+	{"healthy", "", finding.Flat, ""},
+	{"keeps_outputs", "", finding.Growing, "host-tensors high"},
+	{"keeps_objects", "", finding.Growing, "host-objects medium"},
+	{"fills_cache", "", finding.Flat, ""},
+	{"loader", "fork", finding.Growing, "worker-copies medium"},
+	{"loader", "spawn", finding.Flat, ""},
 }
 
 func file(name, start string) string {
@@ -52,14 +52,14 @@ func judge(t *testing.T, path string) *host.Judgement {
 func serious(j *host.Judgement) string {
 	var out []string
 	for _, f := range j.Findings {
-		if f.Severity != verdict.Info {
+		if f.Severity != finding.Info {
 			out = append(out, f.ID+" "+string(f.Confidence))
 		}
 	}
 	return strings.Join(out, ", ")
 }
 
-func check(t *testing.T, j *host.Judgement, status host.Status, want string) {
+func check(t *testing.T, j *host.Judgement, status finding.Status, want string) {
 	t.Helper()
 	if got := serious(j); j.Status != status || got != want {
 		t.Errorf("%s: %q, want %s: %q", j.Status, got, status, want)
@@ -138,41 +138,41 @@ func TestMade(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		status host.Status
+		status finding.Status
 		want   string
 		words  string // of the first finding's evidence
 		change func(i int64, s *sidecar.Sample)
 	}{
-		{"level", host.StatusFlat, "", "", func(int64, *sidecar.Sample) {}},
-		{"teeth", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i % 7 * 20 * mib }},
-		{"native", host.StatusGrowing, "host-native low", "CPU tensors do not account for it", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib }},
-		{"native with a few objects", host.StatusGrowing, "host-objects medium", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.Objects += i }},
-		{"nothing counted", host.StatusGrowing, "host-growth low", "the 1000 MiB left below the limit of its cgroup last for about 100 more steps", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; s.Tensors = nil }},
-		{"a buffer that is extended", host.StatusGrowing, "host-tensors medium", "the same tensors get larger", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.CPUBytes += i * 10 * mib }},
-		{"tensors in memory of files", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { *s.Tensors.CPUBytes += i * 10 * mib }},
-		{"pinned", host.StatusGrowing, "host-pinned medium", "", func(i int64, s *sidecar.Sample) { s.Host.Pinned = new(i * 32 * mib) }},
-		{"swapped out", host.StatusSwapping, "host-swapping medium", "Less than 5% of the RAM", func(i int64, s *sidecar.Sample) {
+		{"level", finding.Flat, "", "", func(int64, *sidecar.Sample) {}},
+		{"teeth", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i % 7 * 20 * mib }},
+		{"native", finding.Growing, "host-native low", "CPU tensors do not account for it", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib }},
+		{"native with a few objects", finding.Growing, "host-objects medium", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.Objects += i }},
+		{"nothing counted", finding.Growing, "host-growth low", "the 1000 MiB left below the limit of its cgroup last for about 100 more steps", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; s.Tensors = nil }},
+		{"a buffer that is extended", finding.Growing, "host-tensors medium", "the same tensors get larger", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.CPUBytes += i * 10 * mib }},
+		{"tensors in memory of files", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { *s.Tensors.CPUBytes += i * 10 * mib }},
+		{"pinned", finding.Growing, "host-pinned medium", "", func(i int64, s *sidecar.Sample) { s.Host.Pinned = new(i * 32 * mib) }},
+		{"swapped out", finding.Swapping, "host-swapping medium", "Less than 5% of the RAM", func(i int64, s *sidecar.Sample) {
 			short(i, s)
 			*s.Host.RSS -= i * 10 * mib
 			*s.Host.Swap += i * 10 * mib
 		}},
-		{"swapped out by its own growth", host.StatusGrowing, "host-native low", "The machine is short of memory already", func(i int64, s *sidecar.Sample) {
+		{"swapped out by its own growth", finding.Growing, "host-native low", "The machine is short of memory already", func(i int64, s *sidecar.Sample) {
 			short(i, s)
 			*s.Host.Swap += i * 10 * mib
 		}},
-		{"swap that is full and still", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { s.Host.Available, s.Host.SwapFree = new(int64(mib)), new(int64(0)) }},
-		{"workers that leak", host.StatusGrowing, "worker-growth medium", "", func(i int64, s *sidecar.Sample) {
+		{"swap that is full and still", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { s.Host.Available, s.Host.SwapFree = new(int64(mib)), new(int64(0)) }},
+		{"workers that leak", finding.Growing, "worker-growth medium", "", func(i int64, s *sidecar.Sample) {
 			s.Children = []sidecar.Child{child(1, 300+5*i, 100+5*i), child(2, 300, 100)}
 		}},
-		{"workers that end one after the other", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) {
+		{"workers that end one after the other", finding.Flat, "", "", func(i int64, s *sidecar.Sample) {
 			for n := i / 8; n < 6; n++ { // what is left shares with fewer
 				s.Children = append(s.Children, child(n, 300, 100+400/(6-i/8)))
 			}
 		}},
-		{"workers without PSS", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) {
+		{"workers without PSS", finding.Flat, "", "", func(i int64, s *sidecar.Sample) {
 			s.Children = []sidecar.Child{{PID: new(int64(1)), RSS: new(300 + 5*i*mib)}}
 		}},
-		{"little", host.StatusFlat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 70 << 10 }},
+		{"little", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 70 << 10 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := host.Judge(made(c.change))[0]
@@ -181,7 +181,7 @@ func TestMade(t *testing.T) {
 				t.Errorf("%q", j.Findings[0].Why)
 			}
 			for _, f := range j.Findings {
-				if f.Status != host.Host || !f.Heuristic || len(f.Why) == 0 || len(f.Next) == 0 || slices.Contains(f.Why, "") {
+				if f.Status != finding.Host || !f.Heuristic || len(f.Why) == 0 || len(f.Next) == 0 || slices.Contains(f.Why, "") {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -192,7 +192,7 @@ func TestMade(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	f := made(func(int64, *sidecar.Sample) {})
 	f.Runs[0].Samples = f.Runs[0].Samples[:1]
-	if j := host.Judge(f)[0]; j.Status != host.StatusUnknown || len(j.Notes) == 0 {
+	if j := host.Judge(f)[0]; j.Status != finding.Unknown || len(j.Notes) == 0 {
 		t.Errorf("%+v", j)
 	}
 	f.Runs[0].Samples[0].Host = nil

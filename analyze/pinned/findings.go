@@ -5,10 +5,9 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
-	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -20,8 +19,8 @@ const (
 
 // Findings are what there is to say of the memory, most important first. None of them is an error,
 // and none is the verdict: they stand beside that on the GPU's memory.
-func (m *Memory) Findings(s *snapshot.Snapshot) []verdict.Finding {
-	var out []verdict.Finding
+func (m *Memory) Findings(s *snapshot.Snapshot) []finding.Finding {
+	var out []finding.Finding
 	if !m.Checks.Balanced() {
 		out = append(out, m.inconsistent())
 	}
@@ -32,7 +31,7 @@ func (m *Memory) Findings(s *snapshot.Snapshot) []verdict.Finding {
 		out = append(out, *f)
 	}
 	for i := range out {
-		out[i].Status, out[i].Device = host.Host, -1
+		out[i].Status, out[i].Device = finding.Host, -1
 		if out[i].Events == nil {
 			out[i].Events = []int{}
 		}
@@ -40,9 +39,9 @@ func (m *Memory) Findings(s *snapshot.Snapshot) []verdict.Finding {
 	return out
 }
 
-func (m *Memory) inconsistent() verdict.Finding {
+func (m *Memory) inconsistent() finding.Finding {
 	c := &m.Checks
-	return verdict.Finding{ID: "host-inconsistent", Severity: verdict.Info, Confidence: verdict.High, Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
+	return finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High, Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
 		Title: fmt.Sprintf("The books of pinned host memory do not balance: %s contradictions, residual %s.", units.Count(c.Inconsistent()), units.Bytes(c.Residual.Reserved)),
 		Why: []string{fmt.Sprintf("Events that do not fit what was there before, or blocks that do not fit the end: %s; of another size than their block: %s; without address or size: %s.",
 			units.Count(c.Unmatched), units.Count(c.Sizes), units.Count(c.Bad)),
@@ -51,18 +50,18 @@ func (m *Memory) inconsistent() verdict.Finding {
 }
 
 // growth is a ghost on the host.
-func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) verdict.Finding {
+func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) finding.Finding {
 	loop := s.Frames.Get(g.Loop)
 	name := fmt.Sprintf("%s (%s)", s.Strings.Get(loop.Name), attribution.Base(s.Strings.Get(loop.File)))
-	f := verdict.Finding{ID: "host-pinned-growth", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: g.Bytes, Heuristic: true,
+	f := finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes, Heuristic: true,
 		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
 		Title: fmt.Sprintf("Pinned host memory: %s more with every iteration of %s, never freed; most is allocated at %s.",
 			units.Bytes(g.PerLap), name, attribution.Place(s, g.Stacks[0]))}
 	if g.Laps >= 6 && g.Regular && g.Chance < 0.01 {
-		f.Confidence = verdict.High
+		f.Confidence = finding.High
 	}
 	if g.Bytes < smallGrowth || g.Bytes < m.Final.Active/100 {
-		f.Severity = verdict.Info
+		f.Severity = finding.Info
 	}
 	f.Why = append(f.Why, fmt.Sprintf("%s pinned blocks (%s) stay in use to the end of the trace; they came in %d iterations of the loop in %s.",
 		units.Count(g.Count), units.Bytes(g.Bytes), g.Laps, name))
@@ -81,12 +80,12 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) verdict.Finding {
 }
 
 // spare reports a cache that nobody needs. That is arithmetic, and no leak.
-func (m *Memory) spare(s *snapshot.Snapshot) *verdict.Finding {
+func (m *Memory) spare(s *snapshot.Snapshot) *finding.Finding {
 	spare := m.Spare()
 	if spare < smallCache || 4*spare < m.Final.Reserved {
 		return nil
 	}
-	f := &verdict.Finding{ID: "host-pinned-cached", Severity: verdict.Info, Confidence: verdict.High, Bytes: spare,
+	f := &finding.Finding{ID: "host-pinned-cached", Severity: finding.Info, Confidence: finding.High, Bytes: spare,
 		Title: fmt.Sprintf("PyTorch keeps %s of pinned host memory that was not needed in the second half of the trace (%s of %s).",
 			units.Bytes(spare), units.Percent(spare, m.Final.Reserved), units.Bytes(m.Final.Reserved))}
 	var sizes []string

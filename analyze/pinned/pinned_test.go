@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/pinned"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot"
@@ -120,7 +120,7 @@ func named(t *testing.T, name string, opt build.Options) (*snapshot.Snapshot, *p
 	return s, pinned.Build(s)
 }
 
-func said(all []verdict.Finding) string {
+func said(all []finding.Finding) string {
 	var out []string
 	for _, f := range all {
 		out = append(out, f.ID+" "+string(f.Severity)+" "+string(f.Confidence))

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 )
 
 // Comparison puts the ranks of a run side by side.
@@ -22,7 +22,7 @@ type Comparison struct {
 
 // Group is a verdict with the ranks that have it for the same reason.
 type Group struct {
-	Status   verdict.Status
+	Status   finding.Status
 	Headline string // of the first
 	Ranks    []int  // rows of Comparison.Ranks
 }
@@ -93,17 +93,14 @@ func Compare(list []Rank) *Comparison {
 	return c
 }
 
-// statuses orders verdicts that are not failures, worst first.
-var statuses = []verdict.Status{verdict.Fragmentation, verdict.Ghost, verdict.Inconsistent, verdict.Cached, verdict.NoData, verdict.Healthy}
-
 func weight(k *Rank) int {
 	switch {
 	case k.Fault != "":
-		return len(statuses) + 1
+		return len(finding.Statuses()) + 1
 	case k.Failure != nil:
 		return -1
 	}
-	return slices.Index(statuses, k.Status)
+	return k.Status.Rank()
 }
 
 // earlier orders failures by their time, and those without after the others.
@@ -119,7 +116,7 @@ func earlier(a, b *Failure) int {
 
 func (c *Comparison) group() {
 	type key struct {
-		status verdict.Status
+		status finding.Status
 		cause  string
 	}
 	rows := make(map[key]int)

@@ -3,7 +3,7 @@ package ranks
 import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 )
 
 // Rank is what is kept of one snapshot. Sizes are bytes.
@@ -11,7 +11,7 @@ type Rank struct {
 	File     string // as the caller names it
 	Number   int    // the rank, -1 when the names of the files do not tell
 	Fault    string // why the file could not be read; then nothing below is known
-	Status   verdict.Status
+	Status   finding.Status
 	Headline string
 	Cause    string // what verdicts of one status must share to be the same: the finding, and where
 	Device   int    // the one with the highest peak of reserved memory, -1 for none

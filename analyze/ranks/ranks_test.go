@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ranks"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 )
@@ -56,7 +56,7 @@ func TestHealthy(t *testing.T) {
 		list = append(list, worker{activations: 100 + int64(i)}.rank(t, fmt.Sprintf("rank%d.pickle", 4-i)))
 	}
 	c := ranks.Compare(list)
-	if len(c.Outliers) != 0 || len(c.Groups) != 1 || c.Groups[0].Status != verdict.Healthy || len(c.Groups[0].Ranks) != 5 {
+	if len(c.Outliers) != 0 || len(c.Groups) != 1 || c.Groups[0].Status != finding.Healthy || len(c.Groups[0].Ranks) != 5 {
 		t.Errorf("five ranks alike: %+v, %+v", c.Outliers, c.Groups)
 	}
 	for i, k := range c.Ranks {

@@ -5,29 +5,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
-)
-
-// Status is the one-word outcome for a device.
-type Status string
-
-const (
-	StatusGrowing       Status = "growing"       // live memory grows
-	StatusFragmentation Status = "fragmentation" // reserved memory that cannot serve requests, or more and more of it
-	StatusCached        Status = "cached"        // little is live, and PyTorch keeps the rest
-	StatusFlat          Status = "flat"          // nothing to accuse
-	StatusUnknown       Status = "unknown"       // too little to tell
 )
 
 // Judgement is what the series of a device shows.
 type Judgement struct {
 	Device   *Device
-	Status   Status
+	Status   finding.Status // Growing, Fragmentation, Cached, Flat or Unknown
 	Headline string
 	Live     string // the counter that the verdict rests on, "" when there is none
 	Trends   []Trend
-	Findings []verdict.Finding // most important first
+	Findings []finding.Finding // most important first
 	Forecast *Forecast         // nil unless live memory grows and the capacity is known
 	Notes    []string          // what limits the answer
 }
@@ -59,7 +48,7 @@ type judge struct {
 
 // Judge judges a device. capacity is how many bytes its memory has, 0 unknown.
 func Judge(d *Device, capacity int64) *Judgement {
-	j := judge{&Judgement{Device: d, Status: StatusFlat}, capacity}
+	j := judge{&Judgement{Device: d, Status: finding.Flat}, capacity}
 	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks, Segments, Pinned}, d.extra...) {
 		if j.Trend(name) == nil {
 			if t := d.Trend(name); t.Shape != Absent {
@@ -75,7 +64,7 @@ func Judge(d *Device, capacity int64) *Judgement {
 	}
 	j.notes()
 	if j.Live == "" {
-		j.Status, j.Headline = StatusUnknown, "No counter of memory in these samples."
+		j.Status, j.Headline = finding.Unknown, "No counter of memory in these samples."
 		return j.Judgement
 	}
 	j.fragmentation()
@@ -89,12 +78,14 @@ func Judge(d *Device, capacity int64) *Judgement {
 	return j.Judgement
 }
 
-func (j *judge) add(s Status, f verdict.Finding) {
+func (j *judge) add(s finding.Status, f finding.Finding) {
 	f.Device = j.Device.Device
-	f.Status = map[Status]verdict.Status{StatusGrowing: verdict.Ghost, StatusFragmentation: verdict.Fragmentation,
-		StatusCached: verdict.Cached, StatusFlat: verdict.Healthy}[s]
+	f.Status = s
+	if s == finding.Growing {
+		f.Status = finding.Ghost
+	}
 	j.Findings = append(j.Findings, f)
-	if j.Status == StatusFlat {
+	if j.Status == finding.Flat {
 		j.Status = s
 	}
 }
@@ -121,12 +112,12 @@ func (j *judge) growth() {
 	if t.Shape != Growing {
 		return
 	}
-	f := verdict.Finding{ID: "growth", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: t.Kept, Heuristic: true}
+	f := finding.Finding{ID: "growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: t.Kept, Heuristic: true}
 	if t.Kept < 1<<20 && t.Kept < t.Last/100 {
-		f.Severity = verdict.Info
+		f.Severity = finding.Info
 	}
 	if d.NewOOMs > 0 && t.Kept >= t.Last/4 {
-		f.Severity = verdict.Error
+		f.Severity = finding.Error
 	}
 	f.Title = fmt.Sprintf("%s of %s grows by %s with every %s.", words[j.Live], j.device(), per(t.Slope), t.Unit)
 	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; from %s %s to %s, %s came that is never given back.",
@@ -146,7 +137,7 @@ func (j *judge) growth() {
 	if t.PerEpoch > 0 && t.Unit != "epoch" {
 		f.Why = append(f.Why, fmt.Sprintf("By epochs: %s with each.", per(t.PerEpoch)))
 	}
-	if f.Severity == verdict.Info {
+	if f.Severity == finding.Info {
 		f.Why = append(f.Why, fmt.Sprintf("It is little: 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit))
 	}
 	if t.Late {
@@ -163,14 +154,14 @@ func (j *judge) growth() {
 	}
 	switch {
 	case larger:
-		f.Confidence = verdict.Low
+		f.Confidence = finding.Low
 	case j.Live == Reserved:
-		f.Confidence = verdict.Low
+		f.Confidence = finding.Low
 		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")
 	case freed >= 0 && freed <= t.Kept/20 && !swings:
-		f.Confidence = verdict.Low
+		f.Confidence = finding.Low
 	case !t.Late && t.P <= chanceLate && t.Windows >= 6 && !swings:
-		f.Confidence = verdict.High
+		f.Confidence = finding.High
 	}
 	f.Next = []string{
 		"Record a snapshot over some of these " + t.Unit + "s and run `snapana report` on it: it names the stack that allocates what stays.",
@@ -180,7 +171,7 @@ func (j *judge) growth() {
 		j.Forecast = c
 		f.Why = append(f.Why, c.words(t.Unit))
 	}
-	j.add(StatusGrowing, f)
+	j.add(finding.Growing, f)
 }
 
 func chanceWords(p float64) string {
@@ -256,7 +247,7 @@ func (j *judge) fragmentation() {
 		return
 	}
 	idle := reserved - live
-	f := verdict.Finding{ID: "fragmentation", Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: idle, Heuristic: true,
+	f := finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium, Bytes: idle, Heuristic: true,
 		Title: fmt.Sprintf("%s ran full while at least %s of what PyTorch had reserved was not in use.", upper(j.device()), units.Bytes(idle)),
 		Why: []string{fmt.Sprintf("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %s was ever live of the %s that was reserved.",
 			units.Times(d.NewRetries+d.NewOOMs), d.NewOOMs, units.Bytes(live), units.Bytes(reserved))},
@@ -268,13 +259,13 @@ func (j *judge) fragmentation() {
 		f.Why = append(f.Why, fmt.Sprintf("In the last sample %s lies free in pieces between live blocks (inactive split).", units.Bytes(s.Value)))
 	}
 	if d.PeakResets > 0 {
-		f.Confidence = verdict.Low
+		f.Confidence = finding.Low
 		f.Why = append(f.Why, "Peaks were reset between the samples, so a higher one may be missing.")
 	}
 	if d.NewOOMs > 0 {
-		f.Severity = verdict.Error
+		f.Severity = finding.Error
 	}
-	j.add(StatusFragmentation, f)
+	j.add(finding.Fragmentation, f)
 }
 
 func upper(s string) string {
@@ -297,7 +288,7 @@ func (j *judge) cached() {
 	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 || reserved.Last-live.Last < 64<<20 {
 		return
 	}
-	j.add(StatusCached, verdict.Finding{ID: "cached", Severity: verdict.Info, Confidence: verdict.High, Bytes: reserved.Last - live.Last,
+	j.add(finding.Cached, finding.Finding{ID: "cached", Severity: finding.Info, Confidence: finding.High, Bytes: reserved.Last - live.Last,
 		Title: fmt.Sprintf("PyTorch keeps %s on %s that no tensor uses: a cache, not a leak.", units.Bytes(reserved.Last-live.Last), j.device()),
 		Why: []string{fmt.Sprintf("Live memory fell from %s to %s, and %s stays reserved for later requests.",
 			units.Bytes(live.High), units.Bytes(live.Last), units.Bytes(reserved.Last))},
@@ -310,19 +301,19 @@ func (j *judge) drift() {
 	if t == nil || t.Shape != Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != Growing {
 		return // where reserved does not grow, live memory is given back
 	}
-	f := verdict.Finding{ID: "drift", Severity: verdict.Warning, Confidence: verdict.Low, Bytes: t.Kept, Heuristic: true,
+	f := finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
 		Title: fmt.Sprintf("Reserved memory of %s that holds no live block grows by %s with every %s.", j.device(), per(t.Slope), t.Unit),
 		Why: []string{fmt.Sprintf("reserved - active rises from %s to %s; chance without a trend %s (Mann-Kendall, %d windows).",
 			units.Bytes(t.First), units.Bytes(t.Last), chanceWords(t.P), t.Windows)},
 		Next: []string{"Requests of ever new sizes, like batches of varying length, do this. Try expandable_segments:True, or pad to few sizes."}}
 	if s := j.Trend(Split); s != nil && s.Shape == Growing {
-		f.Confidence = verdict.Medium
+		f.Confidence = finding.Medium
 		f.Why = append(f.Why, fmt.Sprintf("So do the free pieces between live blocks (inactive split), to %s: fragmentation grows.", units.Bytes(s.Last)))
 	}
 	if live := j.Trend(j.Live); live.Shape == Growing {
-		f.Severity = verdict.Info // what leaks also scatters
+		f.Severity = finding.Info // what leaks also scatters
 	}
-	j.add(StatusFragmentation, f)
+	j.add(finding.Fragmentation, f)
 }
 
 // pending: blocks that the program has freed wait for another stream.
@@ -335,28 +326,28 @@ func (j *judge) pending() {
 	if t.Shape == Growing {
 		grows = fmt.Sprintf(" They grow by %s with every %s.", per(t.Slope), t.Unit)
 	}
-	j.note(verdict.Finding{ID: "pending", Severity: verdict.Info, Confidence: verdict.High, Bytes: t.Last,
+	j.note(finding.Finding{ID: "pending", Severity: finding.Info, Confidence: finding.High, Bytes: t.Last,
 		Title: fmt.Sprintf("%s of %s was freed and still waits for another stream.", units.Bytes(t.Last), j.device()),
 		Why:   []string{"active - allocated are blocks with record_stream whose other stream has not got so far." + grows},
 		Next:  []string{"Let the side stream catch up (wait_stream, synchronize), or hand tensors over less often."}})
 }
 
 // note adds a finding that decides nothing.
-func (j *judge) note(f verdict.Finding) {
-	f.Device, f.Status = j.Device.Device, verdict.Healthy
+func (j *judge) note(f finding.Finding) {
+	f.Device, f.Status = j.Device.Device, finding.Healthy
 	j.Findings = append(j.Findings, f)
 }
 
 func (j *judge) failures() {
 	d := j.Device
 	if d.NewOOMs > 0 {
-		j.note(verdict.Finding{ID: "oom", Severity: verdict.Error, Confidence: verdict.High,
+		j.note(finding.Finding{ID: "oom", Severity: finding.Error, Confidence: finding.High,
 			Title: fmt.Sprintf("Out of memory %s on %s between the first sample and the last.", units.Times(d.NewOOMs), j.device()),
 			Why:   []string{fmt.Sprintf("num_ooms rises by %s.", units.Count(d.NewOOMs))},
 			Next:  []string{"`snapana oom LOG` explains the message in the log."}})
 	}
 	if d.NewRetries > 0 {
-		j.note(verdict.Finding{ID: "retries", Severity: verdict.Info, Confidence: verdict.High,
+		j.note(finding.Finding{ID: "retries", Severity: finding.Info, Confidence: finding.High,
 			Title: fmt.Sprintf("The device of %s was full %s: cudaMalloc failed, and PyTorch gave its cache back and tried again.", j.device(), units.Times(d.NewRetries)),
 			Why:   []string{fmt.Sprintf("num_alloc_retries rises by %s. Each one stops the GPU.", units.Count(d.NewRetries))},
 			Next:  []string{"There is little room left: a smaller batch, or less fragmentation, makes it faster."}})
@@ -369,7 +360,7 @@ func (j *judge) split() {
 	if !s.Known() || !r.Known() || s.Value < 256<<20 || s.Value < r.Value/2 {
 		return
 	}
-	j.note(verdict.Finding{ID: "split", Severity: verdict.Info, Confidence: verdict.Low, Bytes: s.Value, Heuristic: true,
+	j.note(finding.Finding{ID: "split", Severity: finding.Info, Confidence: finding.Low, Bytes: s.Value, Heuristic: true,
 		Title: fmt.Sprintf("%s of the %s that is reserved on %s lies free in pieces between live blocks.", units.Bytes(s.Value), units.Bytes(r.Value), j.device()),
 		Why:   []string{"inactive_split_bytes cannot go back to the device and serves only requests that fit its pieces. Between steps that is common; if a request fails, it is fragmentation."},
 		Next:  []string{"`snapana report` on a snapshot shows the pieces, and which blocks keep them apart."}})
@@ -377,24 +368,24 @@ func (j *judge) split() {
 
 // conclude ranks the findings and says in a line what they come to.
 func (j *judge) conclude() {
-	rank := map[verdict.Severity]int{verdict.Error: 0, verdict.Warning: 1, verdict.Info: 2}
-	lead := map[string]bool{"growth": j.Status == StatusGrowing, "fragmentation": true, "drift": j.Status == StatusFragmentation, "cached": true}
-	slices.SortStableFunc(j.Findings, func(a, b verdict.Finding) int {
+	rank := map[finding.Severity]int{finding.Error: 0, finding.Warning: 1, finding.Info: 2}
+	lead := map[string]bool{"growth": j.Status == finding.Growing, "fragmentation": true, "drift": j.Status == finding.Fragmentation, "cached": true}
+	slices.SortStableFunc(j.Findings, func(a, b finding.Finding) int {
 		if la, lb := lead[a.ID], lead[b.ID]; la != lb {
 			return cmp.Compare(btoi(lb), btoi(la))
 		}
 		return cmp.Compare(rank[a.Severity], rank[b.Severity])
 	})
 	t := j.Trend(j.Live)
-	if j.Status == StatusFlat && t.Shape == Short {
-		j.Status = StatusUnknown
+	if j.Status == finding.Flat && t.Shape == Short {
+		j.Status = finding.Unknown
 	}
 	switch j.Status {
-	case StatusFlat:
+	case finding.Flat:
 		how := map[Shape]string{Steady: "is the same in every sample", Settled: "is level after its start", Swings: "comes and goes and does not grow",
 			Falling: "falls"}[t.Shape]
 		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", words[j.Live], j.device(), how, units.Bytes(t.Last))
-	case StatusUnknown:
+	case finding.Unknown:
 		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), units.Plural(j.Device.Samples, "sample"))
 	default:
 		j.Headline = j.Findings[0].Title

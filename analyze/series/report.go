@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
@@ -84,10 +84,10 @@ func (r *Report) Compare(s *snapshot.Snapshot) {
 // Main is the judgement that matters most, and its file; nil when nothing was judged.
 func (r *Report) Main() (*Judgement, *File) {
 	rank := func(j *Judgement) int {
-		n := map[Status]int{StatusFragmentation: 40, StatusGrowing: 40, StatusCached: 20, StatusFlat: 10}[j.Status]
+		n := map[finding.Status]int{finding.Fragmentation: 40, finding.Growing: 40, finding.Cached: 20, finding.Flat: 10}[j.Status]
 		if len(j.Findings) > 0 {
-			n += map[verdict.Severity]int{verdict.Error: 8, verdict.Warning: 4}[j.Findings[0].Severity]
-			n += map[verdict.Confidence]int{verdict.High: 2, verdict.Medium: 1}[j.Findings[0].Confidence]
+			n += map[finding.Severity]int{finding.Error: 8, finding.Warning: 4}[j.Findings[0].Severity]
+			n += map[finding.Confidence]int{finding.High: 2, finding.Medium: 1}[j.Findings[0].Confidence]
 		}
 		return n
 	}

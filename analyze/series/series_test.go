@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/series"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -48,51 +48,51 @@ func TestShapes(t *testing.T) {
 	for name, c := range map[string]struct {
 		n, per int
 		f      func(i int) int
-		want   series.Status
+		want   finding.Status
 		shape  series.Shape
 		slope  float64 // of growth, to 10%
 	}{
-		"level":                   {n: 100, f: func(i int) int { return 500 * mib }, want: series.StatusFlat, shape: series.Steady},
-		"warm-up":                 {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*mib }, want: series.StatusFlat, shape: series.Settled},
-		"long warm-up":            {n: 100, f: func(i int) int { return 500*mib + min(i, 40)*mib }, want: series.StatusFlat, shape: series.Settled},
-		"plateau at two thirds":   {n: 90, f: func(i int) int { return 500*mib + min(i, 60)*mib }, want: series.StatusFlat, shape: series.Settled},
-		"sawtooth":                {n: 200, f: saw(7, mib), want: series.StatusFlat, shape: series.Swings},
-		"long sawtooth":           {n: 200, f: saw(70, mib), want: series.StatusFlat, shape: series.Swings},
-		"two and a half teeth":    {n: 25, f: saw(10, mib), want: series.StatusFlat, shape: series.Swings},
-		"long tooth at the end":   {n: 150, f: saw(80, mib), want: series.StatusFlat, shape: series.Swings},
-		"validation takes more":   {n: 200, f: func(i int) int { return 500*mib + i/20%2*300*mib }, want: series.StatusFlat, shape: series.Swings},
-		"validation takes less":   {n: 200, f: func(i int) int { return 500*mib - i/20%2*300*mib }, want: series.StatusFlat, shape: series.Falling},
-		"ends in validation":      {n: 190, f: func(i int) int { return 500*mib + i/100*300*mib }, want: series.StatusFlat, shape: series.Settled},
-		"a stair at the end":      {n: 60, f: func(i int) int { return 500*mib + i/55*mib }, want: series.StatusFlat, shape: series.Swings},
-		"falling":                 {n: 60, f: func(i int) int { return 500*mib - i*mib }, want: series.StatusFlat, shape: series.Falling},
-		"loss list of each epoch": {n: 300, per: 50, f: saw(50, mib), want: series.StatusFlat, shape: series.Swings},
-		"one sample":              {n: 1, f: saw(7, mib), want: series.StatusUnknown, shape: series.Short},
-		"four rising":             {n: 4, f: saw(7, mib), want: series.StatusUnknown, shape: series.Short},
+		"level":                   {n: 100, f: func(i int) int { return 500 * mib }, want: finding.Flat, shape: series.Steady},
+		"warm-up":                 {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*mib }, want: finding.Flat, shape: series.Settled},
+		"long warm-up":            {n: 100, f: func(i int) int { return 500*mib + min(i, 40)*mib }, want: finding.Flat, shape: series.Settled},
+		"plateau at two thirds":   {n: 90, f: func(i int) int { return 500*mib + min(i, 60)*mib }, want: finding.Flat, shape: series.Settled},
+		"sawtooth":                {n: 200, f: saw(7, mib), want: finding.Flat, shape: series.Swings},
+		"long sawtooth":           {n: 200, f: saw(70, mib), want: finding.Flat, shape: series.Swings},
+		"two and a half teeth":    {n: 25, f: saw(10, mib), want: finding.Flat, shape: series.Swings},
+		"long tooth at the end":   {n: 150, f: saw(80, mib), want: finding.Flat, shape: series.Swings},
+		"validation takes more":   {n: 200, f: func(i int) int { return 500*mib + i/20%2*300*mib }, want: finding.Flat, shape: series.Swings},
+		"validation takes less":   {n: 200, f: func(i int) int { return 500*mib - i/20%2*300*mib }, want: finding.Flat, shape: series.Falling},
+		"ends in validation":      {n: 190, f: func(i int) int { return 500*mib + i/100*300*mib }, want: finding.Flat, shape: series.Settled},
+		"a stair at the end":      {n: 60, f: func(i int) int { return 500*mib + i/55*mib }, want: finding.Flat, shape: series.Swings},
+		"falling":                 {n: 60, f: func(i int) int { return 500*mib - i*mib }, want: finding.Flat, shape: series.Falling},
+		"loss list of each epoch": {n: 300, per: 50, f: saw(50, mib), want: finding.Flat, shape: series.Swings},
+		"one sample":              {n: 1, f: saw(7, mib), want: finding.Unknown, shape: series.Short},
+		"four rising":             {n: 4, f: saw(7, mib), want: finding.Unknown, shape: series.Short},
 
-		"leak":                         {n: 100, f: func(i int) int { return 500*mib + i*mib }, want: series.StatusGrowing, slope: mib},
-		"leak of 512 B":                {n: 100, f: func(i int) int { return 500*mib + i*512 }, want: series.StatusGrowing, slope: 512},
-		"leak of five steps":           {n: 6, f: func(i int) int { return 500*mib + i*mib }, want: series.StatusGrowing, slope: mib},
-		"leak, long":                   {n: 100_000, f: func(i int) int { return 500*mib + i*512 }, want: series.StatusGrowing, slope: 512},
-		"leak under a sawtooth":        {n: 300, f: func(i int) int { return saw(10, 30*mib)(i) + i*mib }, want: series.StatusGrowing, slope: mib},
-		"leak under long teeth":        {n: 400, f: func(i int) int { return saw(30, 10*mib)(i) + i*mib }, want: series.StatusGrowing, slope: mib},
-		"leak with validation":         {n: 300, f: func(i int) int { return 500*mib + i*mib + i/10%3/2*300*mib }, want: series.StatusGrowing, slope: mib},
-		"leak with lower validation":   {n: 300, f: func(i int) int { return 500*mib + i*mib - i/10%3/2*300*mib }, want: series.StatusGrowing, slope: mib},
-		"leak after warm-up":           {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*100*mib + i*mib }, want: series.StatusGrowing, slope: mib},
-		"leak that began late":         {n: 200, f: func(i int) int { return 500*mib + max(i-90, 0)*mib }, want: series.StatusGrowing, slope: mib},
-		"leak with every validation":   {n: 400, f: func(i int) int { return 500*mib + i/20*20*mib }, want: series.StatusGrowing, slope: mib},
-		"leak with every epoch":        {n: 60, per: 10, f: func(i int) int { return 500*mib + i/10*20*mib + i%10*mib }, want: series.StatusGrowing},
-		"leak of each seventh garbage": {n: 140, f: func(i int) int { return 500*mib + i/7*mib + i%7*3*mib }, want: series.StatusGrowing, slope: mib / 7.},
+		"leak":                         {n: 100, f: func(i int) int { return 500*mib + i*mib }, want: finding.Growing, slope: mib},
+		"leak of 512 B":                {n: 100, f: func(i int) int { return 500*mib + i*512 }, want: finding.Growing, slope: 512},
+		"leak of five steps":           {n: 6, f: func(i int) int { return 500*mib + i*mib }, want: finding.Growing, slope: mib},
+		"leak, long":                   {n: 100_000, f: func(i int) int { return 500*mib + i*512 }, want: finding.Growing, slope: 512},
+		"leak under a sawtooth":        {n: 300, f: func(i int) int { return saw(10, 30*mib)(i) + i*mib }, want: finding.Growing, slope: mib},
+		"leak under long teeth":        {n: 400, f: func(i int) int { return saw(30, 10*mib)(i) + i*mib }, want: finding.Growing, slope: mib},
+		"leak with validation":         {n: 300, f: func(i int) int { return 500*mib + i*mib + i/10%3/2*300*mib }, want: finding.Growing, slope: mib},
+		"leak with lower validation":   {n: 300, f: func(i int) int { return 500*mib + i*mib - i/10%3/2*300*mib }, want: finding.Growing, slope: mib},
+		"leak after warm-up":           {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*100*mib + i*mib }, want: finding.Growing, slope: mib},
+		"leak that began late":         {n: 200, f: func(i int) int { return 500*mib + max(i-90, 0)*mib }, want: finding.Growing, slope: mib},
+		"leak with every validation":   {n: 400, f: func(i int) int { return 500*mib + i/20*20*mib }, want: finding.Growing, slope: mib},
+		"leak with every epoch":        {n: 60, per: 10, f: func(i int) int { return 500*mib + i/10*20*mib + i%10*mib }, want: finding.Growing},
+		"leak of each seventh garbage": {n: 140, f: func(i int) int { return 500*mib + i/7*mib + i%7*3*mib }, want: finding.Growing, slope: mib / 7.},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := live(c.n, c.per, c.f)
 			tr := j.Trend(series.Allocated)
-			if j.Status != c.want || c.want == series.StatusFlat && tr.Shape != c.shape {
+			if j.Status != c.want || c.want == finding.Flat && tr.Shape != c.shape {
 				t.Fatalf("%s, %s: %s; %+v", j.Status, tr.Shape, j.Headline, *tr)
 			}
 			if c.slope > 0 && math.Abs(tr.Slope-c.slope) > c.slope/10 {
 				t.Errorf("slope %g a %s, want %g", tr.Slope, tr.Unit, c.slope)
 			}
-			if c.want == series.StatusGrowing && (tr.From95 > tr.Slope || tr.To95 < tr.Slope || tr.Kept <= 0 || tr.P > 0.01) {
+			if c.want == finding.Growing && (tr.From95 > tr.Slope || tr.To95 < tr.Slope || tr.Kept <= 0 || tr.P > 0.01) {
 				t.Errorf("%+v", tr)
 			}
 		})
@@ -127,7 +127,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			}
 			return 500*mib + int(r.ExpFloat64()*10)*mib // seldom a large one
 		})
-		if j.Status == series.StatusGrowing {
+		if j.Status == finding.Growing {
 			alarms++
 			t.Logf("seed %d, %d samples: %s", seed, n, j.Headline)
 		}
@@ -148,7 +148,7 @@ func TestNoFalseAlarm(t *testing.T) {
 //	               "split" says that most of what is reserved lies in pieces
 //	capacity       genuine_oom failed in its first step and has no sample at all: the file is refused
 func TestCorpus(t *testing.T) {
-	words := map[string]series.Status{"ghost": series.StatusGrowing, "healthy": series.StatusFlat, "cached": series.StatusCached, "fragmentation": series.StatusFragmentation}
+	words := map[string]finding.Status{"ghost": finding.Growing, "healthy": finding.Flat, "cached": finding.Cached, "fragmentation": finding.Fragmentation}
 	paths, _ := filepath.Glob("../../../shared/corpus/*/memory_stats.jsonl")
 	if len(paths) == 0 {
 		t.Skip("no corpus")
@@ -180,7 +180,7 @@ func TestCorpus(t *testing.T) {
 				j := series.Judge(d, 0)
 				want := words[truth.Verdict]
 				if name == "pinned_segments_oom" {
-					want = series.StatusUnknown
+					want = finding.Unknown
 					if len(j.Findings) == 0 || j.Findings[0].ID != "split" {
 						t.Errorf("%+v", j.Findings)
 					}
@@ -189,7 +189,7 @@ func TestCorpus(t *testing.T) {
 					t.Errorf("GPU %d: %s, truth %s: %s", d.Device, j.Status, truth.Verdict, j.Headline)
 				}
 				for _, f := range j.Findings {
-					if want == series.StatusFlat && f.Severity != verdict.Info {
+					if want == finding.Flat && f.Severity != finding.Info {
 						t.Errorf("a healthy run is accused: %+v", f)
 					}
 				}
@@ -216,7 +216,7 @@ func TestFindings(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		j    *series.Judgement
-		want series.Status
+		want finding.Status
 		ids  string
 		says string // in the texts
 	}{
@@ -224,44 +224,44 @@ func TestFindings(t *testing.T) {
 			s := sample(i, series.Allocated, 500*mib+i*10*mib)
 			s.Time = 1e15 + int64(i)*2e6
 			return s
-		})...), series.StatusGrowing, "growth", "now 690 MiB, reaches 1000 MiB (as given) in about 31 more steps, 1m2s"},
+		})...), finding.Growing, "growth", "now 690 MiB, reaches 1000 MiB (as given) in about 31 more steps, 1m2s"},
 		"forecast by mem_get_info": {run(0, each(20, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib, series.Reserved, 700*mib)
-		})...), series.StatusGrowing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 more steps"},
+		})...), finding.Growing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 more steps"},
 		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample { return sample(i, series.Allocated, 500*mib+i*10*mib) })...),
-			series.StatusGrowing, "growth", "has reached what tensors can have"},
+			finding.Growing, "growth", "has reached what tensors can have"},
 		"reserved drifts": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, series.Active, 500*mib, series.Allocated, 500*mib, series.Reserved, 600*mib+i*20*mib, series.Split, 50*mib+i*15*mib)
-		})...), series.StatusFragmentation, "drift", "fragmentation grows"},
+		})...), finding.Fragmentation, "drift", "fragmentation grows"},
 		"longer batches": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 900*mib+i*10*mib, series.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
-		})...), series.StatusGrowing, "growth", "the same tensors get larger"},
+		})...), finding.Growing, "growth", "the same tensors get larger"},
 		"live falls": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, series.Active, 900*mib-i*10*mib, series.Allocated, 900*mib-i*10*mib, series.Reserved, 1000*mib)
-		})...), series.StatusFlat, "", "falls"},
+		})...), finding.Flat, "", "falls"},
 		"full and tight": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak", 1000*mib, series.Reserved, 1000*mib, series.Retries, i/5)
-		})...), series.StatusFlat, "retries", "full once"},
+		})...), finding.Flat, "retries", "full once"},
 		"full and in pieces": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, series.Reserved, 1000*mib, series.Retries, i/5, series.OOMs, i/9)
-		})...), series.StatusFragmentation, "fragmentation oom retries", "at most 400 MiB was ever live of the 1000 MiB"},
+		})...), finding.Fragmentation, "fragmentation oom retries", "at most 400 MiB was ever live of the 1000 MiB"},
 		"other stream": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Active, 500*mib+i*50*mib, series.Allocated, 500*mib, series.Reserved, 1000*mib)
-		})...), series.StatusFlat, "pending", "grow by 50.0 MiB"},
+		})...), finding.Flat, "pending", "grow by 50.0 MiB"},
 		"peaks reset": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.peak", 600*mib-i%5*mib)
-		})...), series.StatusFlat, "", "Peaks fall 8 times"},
+		})...), finding.Flat, "", "Peaks fall 8 times"},
 		"began again": {run(0, append(each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib+i*mib, "allocated_bytes.all.allocated", i*1000*mib)
 		}), each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.allocated", i*1000*mib)
-		})...)...), series.StatusFlat, "", "began again once"},
+		})...)...), finding.Flat, "", "began again once"},
 		"sums reset": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.allocated", i%4*mib, "allocated_bytes.all.freed", i%4*mib)
-		})...), series.StatusFlat, "", "reset before the first sample"},
+		})...), finding.Flat, "", "reset before the first sample"},
 		"only reserved": {run(0, each(10, func(i int) *memstats.Sample { return sample(i, series.Reserved, 500*mib+i*mib) })...),
-			series.StatusGrowing, "growth", "fragmentation would look the same"},
-		"no memory": {run(0, sample(0, series.Retries, 0)), series.StatusUnknown, "", "No counter"},
+			finding.Growing, "growth", "fragmentation would look the same"},
+		"no memory": {run(0, sample(0, series.Retries, 0)), finding.Unknown, "", "No counter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ids, texts []string
@@ -292,7 +292,7 @@ func TestDevices(t *testing.T) {
 	}
 	for i, d := range c.Devices {
 		j := series.Judge(d, 0)
-		if d.Rank != i/2 || d.Device != i%2 || (j.Status == series.StatusGrowing) != (d.Rank == 1) || j.Trend("num_device_alloc") == nil {
+		if d.Rank != i/2 || d.Device != i%2 || (j.Status == finding.Growing) != (d.Rank == 1) || j.Trend("num_device_alloc") == nil {
 			t.Errorf("%d: rank %d GPU %d: %s", i, d.Rank, d.Device, j.Status)
 		}
 	}

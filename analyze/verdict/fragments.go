@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -139,7 +140,7 @@ func (j *judge) fragmented(e *Evidence) {
 	switch {
 	case len(t.Retries) > 0 && share >= 0.15 && sc.Frag.Split >= 64<<20:
 		var released int64
-		f := Finding{ID: "fragmentation", Status: Fragmentation, Severity: Warning, Confidence: Medium, Device: t.Device, Bytes: sc.Frag.Split}
+		f := finding.Finding{ID: "fragmentation", Status: finding.Fragmentation, Severity: finding.Warning, Confidence: finding.Medium, Device: t.Device, Bytes: sc.Frag.Split}
 		for _, r := range t.Retries {
 			released += r.Released
 			f.Events = append(f.Events, r.FirstEvent)
@@ -155,8 +156,8 @@ func (j *judge) fragmented(e *Evidence) {
 		f.Next = j.defragment(sc, e)
 		j.add(f)
 	case share >= 0.30 && sc.Frag.Split >= 1<<30:
-		j.add(Finding{
-			ID: "fragmentation", Status: Fragmentation, Severity: Info, Confidence: Medium, Device: t.Device, Bytes: sc.Frag.Split,
+		j.add(finding.Finding{
+			ID: "fragmentation", Status: finding.Fragmentation, Severity: finding.Info, Confidence: finding.Medium, Device: t.Device, Bytes: sc.Frag.Split,
 			Title: fmt.Sprintf("%s of %s reserved lies free in partly used segments. It did no harm in this trace.", units.Bytes(sc.Frag.Split), units.Bytes(sc.Frag.Reserved)),
 			Why:   []string{pinLine(j.s, t, sc)}, Next: j.defragment(sc, e),
 		})
@@ -169,8 +170,8 @@ func (j *judge) cached(e *Evidence) {
 	if fr.Reserved < 64<<20 || fr.Active*5 > fr.Reserved || fr.Releasable*2 < fr.Reserved {
 		return
 	}
-	j.add(Finding{
-		ID: "cached", Status: Cached, Severity: Info, Confidence: High, Device: e.Timeline.Device, Bytes: fr.Releasable,
+	j.add(finding.Finding{
+		ID: "cached", Status: finding.Cached, Severity: finding.Info, Confidence: finding.High, Device: e.Timeline.Device, Bytes: fr.Releasable,
 		Title: fmt.Sprintf("Cached, not leaked: only %s of %s reserved is in use; torch.cuda.empty_cache() returns %s.",
 			units.Bytes(fr.Active), units.Bytes(fr.Reserved), units.Bytes(fr.Releasable)),
 		Why: []string{

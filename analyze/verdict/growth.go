@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
@@ -35,17 +36,17 @@ func (j *judge) growth(e *Evidence) {
 // grows reports a growth, or the share of one that a holder has. End is the memory in use.
 func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 	g := share.Growth
-	f := Finding{
-		ID: "growth", Status: Ghost, Severity: Warning, Device: e.Timeline.Device, Bytes: g.Bytes, Heuristic: true,
+	f := finding.Finding{
+		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Device: e.Timeline.Device, Bytes: g.Bytes, Heuristic: true,
 		Confidence: growthConfidence(g), Events: g.Events, Stack: attribution.Frames(j.s, g.Stacks[0]),
 		Cause: string(g.Cause.Kind), Fix: g.Cause.Fix,
 	}
 	few := g.Bytes < small || g.Bytes < end/100
-	if few && f.Confidence == Low {
-		f.Severity = Info
+	if few && f.Confidence == finding.Low {
+		f.Severity = finding.Info
 	}
-	if e.OOM != nil && g.Bytes >= end/4 && f.Confidence != Low {
-		f.Severity = Error
+	if e.OOM != nil && g.Bytes >= end/4 && f.Confidence != finding.Low {
+		f.Severity = finding.Error
 	}
 	site := attribution.Place(j.s, g.Stacks[0])
 	loop := j.frame(g.Loop)
@@ -99,7 +100,7 @@ func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 		f.Why = append(f.Why, fmt.Sprintf("From the same stacks, %s blocks (%s) are older than the trace.", units.Count(g.OlderCount), units.Bytes(g.OlderBytes)))
 	}
 	f.Next = nextFor(g)
-	f.prove(share)
+	prove(&f, share)
 	j.add(f)
 }
 
@@ -169,16 +170,16 @@ func inTime(g *ghost.Growth, laps int64) string {
 	return ", about " + units.Micros(laps*g.LapTime)
 }
 
-func growthConfidence(g *ghost.Growth) Confidence {
+func growthConfidence(g *ghost.Growth) finding.Confidence {
 	switch {
 	case g.LikeFill(), g.Early():
-		return Low
+		return finding.Low
 	case g.LikeCache(), g.LikeUse():
-		return Medium
+		return finding.Medium
 	case g.Laps >= 6 && g.Regular && g.Chance < 0.01:
-		return High
+		return finding.High
 	}
-	return Medium
+	return finding.Medium
 }
 
 // late reports memory that waits for Python's garbage collector.
@@ -187,13 +188,13 @@ func (j *judge) late(e *Evidence) {
 	if l == nil || 100*l.Bytes < e.Timeline.PeakActive.Bytes {
 		return
 	}
-	f := Finding{
-		ID: "late", Status: Ghost, Severity: Info, Confidence: Medium, Device: e.Timeline.Device, Bytes: l.Bytes, Heuristic: true,
+	f := finding.Finding{
+		ID: "late", Status: finding.Ghost, Severity: finding.Info, Confidence: finding.Medium, Device: e.Timeline.Device, Bytes: l.Bytes, Heuristic: true,
 		Events: l.Events, Stack: attribution.Frames(j.s, l.Stacks[0]), Cause: "cycle",
 		Fix: []string{"self.owner = weakref.ref(owner)  # break the circle", "gc.collect()  # or collect once in a while"},
 	}
 	if 10*l.Bytes >= e.Timeline.PeakActive.Bytes {
-		f.Severity = Warning
+		f.Severity = finding.Warning
 	}
 	f.Title = fmt.Sprintf("Freed late: memory of up to %d steps (%s) from %s waits and goes at once, as garbage in reference cycles does.", l.Steps, units.Bytes(l.Bytes), attribution.Place(j.s, l.Stacks[0]))
 	f.Why = []string{

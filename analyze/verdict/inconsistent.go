@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -13,8 +14,8 @@ func (j *judge) inconsistent(e *Evidence) {
 	if n == 0 && c.Residual == 0 {
 		return
 	}
-	f := Finding{
-		ID: "inconsistent", Status: Inconsistent, Severity: Error, Confidence: High, Device: e.Timeline.Device,
+	f := finding.Finding{
+		ID: "inconsistent", Status: finding.Inconsistent, Severity: finding.Error, Confidence: finding.High, Device: e.Timeline.Device,
 		Bytes: max(c.Residual, -c.Residual),
 		Title: fmt.Sprintf("The file contradicts itself in %s places: do not trust its figures.", units.Count(n)),
 		Next: []string{"Record the snapshot again, and keep the file as torch wrote it: trimmed, filtered or generated files look like this.",

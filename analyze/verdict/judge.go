@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
@@ -54,23 +55,19 @@ func Judge(s *snapshot.Snapshot, devices []Evidence, seen *holder.Result) Verdic
 			j.cached(e)
 		}
 	}
-	slices.SortStableFunc(j.findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity.rank(), b.Severity.rank()), cmp.Compare(a.class(), b.class()), cmp.Compare(b.Bytes, a.Bytes))
+	slices.SortStableFunc(j.findings, func(a, b finding.Finding) int {
+		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(class(&a), class(&b)), cmp.Compare(b.Bytes, a.Bytes))
 	})
 	return j.verdict(devices)
 }
 
-func (s Severity) rank() int {
-	return map[Severity]int{Error: 0, Warning: 1, Info: 2}[s]
-}
-
 // class puts doubts about the data before everything that was derived from it, and a failure that
 // growth explains before the growth.
-func (f *Finding) class() int {
+func class(f *finding.Finding) int {
 	switch {
-	case f.Status == Inconsistent:
+	case f.Status == finding.Inconsistent:
 		return 0
-	case f.ID == "oom" && f.Status == Ghost:
+	case f.ID == "oom" && f.Status == finding.Ghost:
 		return 1
 	}
 	return 2
@@ -79,18 +76,18 @@ func (f *Finding) class() int {
 type judge struct {
 	s        *snapshot.Snapshot
 	seen     *holder.Result
-	findings []Finding
+	findings []finding.Finding
 }
 
-func (j *judge) add(f Finding) { j.findings = append(j.findings, f) }
+func (j *judge) add(f finding.Finding) { j.findings = append(j.findings, f) }
 
 func (j *judge) verdict(devices []Evidence) Verdict {
 	v := Verdict{Findings: j.findings}
 	if v.Findings == nil {
-		v.Findings = []Finding{}
+		v.Findings = []finding.Finding{}
 	}
 	if len(v.Findings) > 0 {
-		if f := v.Findings[0]; f.Severity != Info || f.Status == Cached {
+		if f := v.Findings[0]; f.Severity != finding.Info || f.Status == finding.Cached {
 			v.Status, v.Headline = f.Status, f.Title
 			return v
 		}
@@ -106,18 +103,18 @@ func (j *judge) verdict(devices []Evidence) Verdict {
 	}
 	switch {
 	case top == nil || top.PeakReserved.Bytes == 0 && events == 0:
-		v.Status, v.Headline = NoData, "Nothing to judge: the file holds no segments and no events."
+		v.Status, v.Headline = finding.NoData, "Nothing to judge: the file holds no segments and no events."
 	case j.s.Partial != nil:
-		v.Status, v.Headline = NoData, fmt.Sprintf("Nothing to accuse in the part of the file that could be read: %s active of %s reserved at its peak.",
+		v.Status, v.Headline = finding.NoData, fmt.Sprintf("Nothing to accuse in the part of the file that could be read: %s active of %s reserved at its peak.",
 			units.Bytes(top.PeakActive.Bytes), units.Bytes(top.PeakReserved.Bytes))
 	case events < 2:
-		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse in the state: %s active of %s reserved. Without a trace, growth cannot be judged.",
+		v.Status, v.Headline = finding.Healthy, fmt.Sprintf("Nothing to accuse in the state: %s active of %s reserved. Without a trace, growth cannot be judged.",
 			units.Bytes(top.Final.Active), units.Bytes(top.Final.Reserved))
 	case top.Final.Active < top.PeakActive.Bytes/10*9:
-		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %s (%s reserved) and comes back to %s.",
+		v.Status, v.Headline = finding.Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %s (%s reserved) and comes back to %s.",
 			units.Bytes(top.PeakActive.Bytes), units.Bytes(top.PeakReserved.Bytes), units.Bytes(top.Final.Active))
 	default:
-		v.Status, v.Headline = Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %s (%s reserved); no loop was seen to keep more and more.",
+		v.Status, v.Headline = finding.Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %s (%s reserved); no loop was seen to keep more and more.",
 			units.Bytes(top.PeakActive.Bytes), units.Bytes(top.PeakReserved.Bytes))
 	}
 	return v

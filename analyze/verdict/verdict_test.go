@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
@@ -23,7 +24,7 @@ func TestJudge(t *testing.T) {
 		name    string
 		opt     build.Options
 		program func(d *build.Device)
-		status  verdict.Status
+		status  finding.Status
 		id      string // of the first finding, "" when there is none
 		says    string // in its title, reasons and next steps
 	}{
@@ -32,7 +33,7 @@ func TestJudge(t *testing.T) {
 			for range 12 {
 				d.Alloc(100 * mib)
 			}
-		}, verdict.Capacity, "oom", "model.py:7 forward with 1000 MiB in 10 blocks"},
+		}, finding.Capacity, "oom", "model.py:7 forward with 1000 MiB in 10 blocks"},
 
 		{"free memory in pieces", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/load.py:7:read")
@@ -46,7 +47,7 @@ func TestJudge(t *testing.T) {
 				}
 			}
 			d.Alloc(100 * mib)
-		}, verdict.Fragmentation, "oom", "most come from load.py:7 read"},
+		}, finding.Fragmentation, "oom", "most come from load.py:7 read"},
 
 		{"the pieces and the rest of the device, joined", build.Options{Capacity: 1100 * mib}, func(d *build.Device) {
 			at(d, "/app/load.py:7:read")
@@ -60,7 +61,7 @@ func TestJudge(t *testing.T) {
 				}
 			}
 			d.Alloc(130 * mib)
-		}, verdict.Fragmentation, "oom", "joined"},
+		}, finding.Fragmentation, "oom", "joined"},
 
 		{"the free piece is another stream's", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/load.py:7:read")
@@ -70,7 +71,7 @@ func TestJudge(t *testing.T) {
 			d.Alloc(4 * mib)
 			d.Stream = 0
 			d.Alloc(500 * mib)
-		}, verdict.Limit, "oom", "its own stream"},
+		}, finding.Limit, "oom", "its own stream"},
 
 		{"memory that a loop leaves behind", build.Options{Capacity: gib}, func(d *build.Device) {
 			for range 9 {
@@ -81,7 +82,7 @@ func TestJudge(t *testing.T) {
 			}
 			at(d, "/app/train.py:32:attend")
 			d.Alloc(200 * mib)
-		}, verdict.Ghost, "oom", "train.py:31 keep"},
+		}, finding.Ghost, "oom", "train.py:31 keep"},
 
 		{"the free memory is a private pool's", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/graph.py:7:capture")
@@ -93,7 +94,7 @@ func TestJudge(t *testing.T) {
 			d.Free(d.Alloc(600 * mib))
 			d.Pool = build.Pool{}
 			d.Alloc(500 * mib)
-		}, verdict.Pools, "oom", "share a pool"},
+		}, finding.Pools, "oom", "share a pool"},
 
 		{"another process came", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/load.py:7:read")
@@ -106,17 +107,17 @@ func TestJudge(t *testing.T) {
 			}
 			d.Foreign = 700 * mib
 			d.Alloc(500 * mib)
-		}, verdict.Others, "oom", "nvidia-smi"},
+		}, finding.Others, "oom", "nvidia-smi"},
 
 		{"one request for more than there ever was", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/model.py:7:attend")
 			d.Alloc(20 * gib)
-		}, verdict.Capacity, "oom", "quadratic intermediate"},
+		}, finding.Capacity, "oom", "quadratic intermediate"},
 
 		{"a size that overflowed", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/model.py:7:attend")
 			d.Alloc(3 << 40)
-		}, verdict.Absurd, "oom", "Even an empty GPU would not serve it"},
+		}, finding.Absurd, "oom", "Even an empty GPU would not serve it"},
 
 		{"a cache that may grow on purpose", build.Options{}, func(d *build.Device) {
 			const module = "/lib/python3/site-packages/torch/nn/modules/module.py:1750:_call_impl"
@@ -126,15 +127,15 @@ func TestJudge(t *testing.T) {
 				d.Stack = build.NewStack("/app/model.py:7:forward", module, "/app/gen.py:31:generate", "/app/gen.py:9:<module>")
 				d.Alloc(5 * mib)
 			}
-		}, verdict.Ghost, "growth", "key-value cache of a generation in progress"},
+		}, finding.Ghost, "growth", "key-value cache of a generation in progress"},
 
 		{"cached", build.Options{}, func(d *build.Device) {
 			at(d, "/app/model.py:7:forward")
 			d.Alloc(3 * mib)
 			d.Free(d.Alloc(500 * mib))
-		}, verdict.Cached, "cached", "empty_cache"},
+		}, finding.Cached, "cached", "empty_cache"},
 
-		{"an empty trace and nothing live", build.Options{}, func(d *build.Device) {}, verdict.NoData, "", ""},
+		{"an empty trace and nothing live", build.Options{}, func(d *build.Device) {}, finding.NoData, "", ""},
 
 		{"ordinary", build.Options{}, func(d *build.Device) {
 			at(d, "/app/model.py:7:forward")
@@ -142,13 +143,13 @@ func TestJudge(t *testing.T) {
 				d.Free(d.Alloc(50 * mib))
 			}
 			d.Alloc(40 * mib)
-		}, verdict.Healthy, "", ""},
+		}, finding.Healthy, "", ""},
 
 		{"no stacks: out of memory is told all the same", build.Options{Capacity: gib, NoStacks: true}, func(d *build.Device) {
 			for range 12 {
 				d.Alloc(100 * mib)
 			}
-		}, verdict.Capacity, "oom", "not recorded"},
+		}, finding.Capacity, "oom", "not recorded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := judge(t, build.Run(c.opt, c.program))

@@ -10,9 +10,9 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot"
@@ -126,11 +126,11 @@ func hostile() *analyze.Result {
 	s.Settings.Conf = evil
 	s.Settings.Values[0].Key, s.Settings.Values[0].Value = evil, evil
 	v := &r.Verdict
-	v.Status, v.Headline = verdict.Status(evil), evil
+	v.Status, v.Headline = finding.Status(evil), evil
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		f.Title, f.Why, f.Next, f.Stack = evil, []string{evil}, []string{evil}, []string{evil}
-		f.Severity, f.Confidence, f.Status, f.ID = verdict.Severity(evil), verdict.Confidence(evil), verdict.Status(evil), evil
+		f.Severity, f.Confidence, f.Status, f.ID = finding.Severity(evil), finding.Confidence(evil), finding.Status(evil), evil
 	}
 	r.Quality[0] = analyze.Note{Level: evil, Text: evil}
 	for i := range r.Devices[0].Moments {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -22,7 +22,7 @@ type document struct {
 	Headline string
 	Facts    []fact
 	Banner   string // what is wrong with the file itself
-	Top      *finding
+	Top      *shown
 	Others   []findings
 	More     int // findings that are not shown
 
@@ -47,7 +47,7 @@ type badge struct{ Class, Sign, Word string }
 
 type fact struct{ Name, Value string }
 
-type finding struct {
+type shown struct {
 	Badge      badge
 	Title      string
 	Where      string // the device, "" for the whole file
@@ -65,7 +65,7 @@ type finding struct {
 // findings are the further findings of one severity.
 type findings struct {
 	Name string
-	List []finding
+	List []shown
 }
 
 type settings struct {
@@ -125,28 +125,24 @@ func texts(list []string, n int) []string {
 	return out
 }
 
-func statusBadge(s verdict.Status) badge {
-	sign := "!"
-	switch s {
-	case verdict.Healthy:
-		sign = "✓"
-	case verdict.Cached:
-		sign = "i"
-	case verdict.NoData, "":
-		return badge{"no-data", "–", "no data"}
-	case verdict.Ghost, verdict.Fragmentation, verdict.Capacity, verdict.Limit, verdict.Pools, verdict.Others,
-		verdict.Absurd, verdict.Inconsistent:
-	default: // a status that this page does not know has no colour
+// signs stand beside the word of a status, by its tone.
+var signs = [...]string{finding.Bad: "!", finding.Warn: "!", finding.Neutral: "i", finding.Good: "✓", finding.None: "–"}
+
+func statusBadge(s finding.Status) badge {
+	switch {
+	case s == finding.NoData, s == "":
+		return badge{"no-data", signs[finding.None], "no data"}
+	case s.Rank() < 0: // a status that this page does not know has no color
 		return badge{"no-data", "!", chart.Clip(text(string(s)), 24)}
 	}
-	return badge{string(s), sign, string(s)}
+	return badge{string(s), signs[s.Tone()], string(s)}
 }
 
-func severityBadge(s verdict.Severity) badge {
+func severityBadge(s finding.Severity) badge {
 	switch s {
-	case verdict.Error:
+	case finding.Error:
 		return badge{"error", "✕", "error"}
-	case verdict.Warning:
+	case finding.Warning:
 		return badge{"warning", "!", "warning"}
 	}
 	return badge{"info", "i", "info"}
@@ -191,8 +187,8 @@ func facts(r *analyze.Result) []fact {
 	return list
 }
 
-func newFinding(f *verdict.Finding) finding {
-	v := finding{
+func newFinding(f *finding.Finding) shown {
+	v := shown{
 		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: chart.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
 		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
@@ -223,7 +219,7 @@ func eventList(events []int) string {
 }
 
 // growthOf names the growth that a finding is about, for the page's script.
-func growthOf(r *analyze.Result, f *verdict.Finding) string {
+func growthOf(r *analyze.Result, f *finding.Finding) string {
 	if f.ID != "growth" {
 		return ""
 	}
@@ -255,9 +251,9 @@ func (p *document) addFindings(r *analyze.Result) {
 	for i := range rest {
 		g := &groups[2]
 		switch rest[i].Severity {
-		case verdict.Error:
+		case finding.Error:
 			g = &groups[0]
-		case verdict.Warning:
+		case finding.Warning:
 			g = &groups[1]
 		}
 		v := newFinding(&rest[i])

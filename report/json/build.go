@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/finding"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -51,7 +52,7 @@ func list[T any](s []T) []T {
 }
 
 func buildVerdict(v verdict.Verdict) verdict.Verdict {
-	findings := make([]verdict.Finding, min(len(v.Findings), maxFindings))
+	findings := make([]finding.Finding, min(len(v.Findings), maxFindings))
 	copy(findings, v.Findings)
 	for i := range findings {
 		f := &findings[i]

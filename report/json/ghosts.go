@@ -6,8 +6,8 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -17,7 +17,7 @@ const GhostsSchema = "snapana.ghosts/1"
 type ghostsDoc struct {
 	Schema   string            `json:"schema"`
 	File     string            `json:"file"`
-	Findings []verdict.Finding `json:"findings"`
+	Findings []finding.Finding `json:"findings"`
 	Holders  *holders          `json:"holders,omitempty"`
 	Quality  []analyze.Note    `json:"quality"`
 }
@@ -112,9 +112,9 @@ const (
 
 // WriteGhosts writes who keeps the memory at the end of a snapshot.
 func WriteGhosts(w io.Writer, r *analyze.Result) error {
-	doc := ghostsDoc{Schema: GhostsSchema, File: r.Snapshot.Name, Findings: []verdict.Finding{}, Holders: buildHolders(r), Quality: list(r.Quality)}
+	doc := ghostsDoc{Schema: GhostsSchema, File: r.Snapshot.Name, Findings: []finding.Finding{}, Holders: buildHolders(r), Quality: list(r.Quality)}
 	for _, f := range buildVerdict(r.Verdict).Findings {
-		if f.Status == verdict.Ghost {
+		if f.Status == finding.Ghost {
 			doc.Findings = append(doc.Findings, f)
 		}
 	}

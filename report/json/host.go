@@ -1,9 +1,9 @@
 package json
 
 import (
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
-	"github.com/snapana/snapana/analyze/verdict"
 )
 
 type statsHost struct {
@@ -11,17 +11,17 @@ type statsHost struct {
 	Rank     int               `json:"rank"`
 	Samples  int               `json:"samples"`
 	Counted  int               `json:"counted"`
-	Status   host.Status       `json:"status"`
+	Status   finding.Status    `json:"status"`
 	Headline string            `json:"headline"`
 	Trends   []statsShape      `json:"trends"`
-	Findings []verdict.Finding `json:"findings"`
+	Findings []finding.Finding `json:"findings"`
 	Notes    []string          `json:"notes"`
 }
 
 func buildHosts(hosts []*host.Judgement) []statsHost {
 	out := []statsHost{}
 	for _, j := range hosts {
-		o := statsHost{j.File, j.Rank, j.Samples, j.Counted, j.Status, j.Headline, []statsShape{}, append([]verdict.Finding{}, j.Findings...), append([]string{}, j.Notes...)}
+		o := statsHost{j.File, j.Rank, j.Samples, j.Counted, j.Status, j.Headline, []statsShape{}, append([]finding.Finding{}, j.Findings...), append([]string{}, j.Notes...)}
 		for i := range j.Trends {
 			o.Trends = append(o.Trends, shapeOf(&j.Trends[i]))
 		}

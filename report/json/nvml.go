@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -21,7 +21,7 @@ type nvmlDoc struct {
 	Boot     string            `json:"boot"`
 	Devices  []nvmlDevice      `json:"devices"`
 	Errors   []nvmlFailed      `json:"errors"`
-	Findings []verdict.Finding `json:"findings"`
+	Findings []finding.Finding `json:"findings"`
 }
 
 type nvmlMemory struct {
@@ -81,11 +81,11 @@ type nvmlFailed struct {
 }
 
 // WriteNVML writes a reading of the driver on one line, so that several make JSON lines.
-func WriteNVML(w io.Writer, r *sidecar.Reading, findings []verdict.Finding) error {
+func WriteNVML(w io.Writer, r *sidecar.Reading, findings []finding.Finding) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	doc := nvmlDoc{Schema: NVMLSchema, Time: r.Time, Duration: r.Duration, Driver: r.Driver, NVML: r.NVML.NVML, CUDA: r.CUDA, Boot: r.Boot,
-		Devices: []nvmlDevice{}, Errors: nvmlErrors(r.Errors), Findings: append([]verdict.Finding{}, findings...)}
+		Devices: []nvmlDevice{}, Errors: nvmlErrors(r.Errors), Findings: append([]finding.Finding{}, findings...)}
 	for i := range r.Devices {
 		doc.Devices = append(doc.Devices, buildGPU(&r.Devices[i]))
 	}

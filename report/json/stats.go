@@ -4,9 +4,9 @@ import (
 	"io"
 
 	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -44,14 +44,14 @@ type statsSeries struct {
 	Rank        int               `json:"rank"`
 	Samples     int64             `json:"samples"`
 	Every       int64             `json:"every"`
-	Status      series.Status     `json:"status"`
+	Status      finding.Status    `json:"status"`
 	Headline    string            `json:"headline"`
 	Live        string            `json:"live"`
 	Unit        string            `json:"unit"`
 	At          []int64           `json:"at"`
 	Times       []int64           `json:"time_us"`
 	Trends      []statsTrend      `json:"trends"`
-	Findings    []verdict.Finding `json:"findings"`
+	Findings    []finding.Finding `json:"findings"`
 	Forecast    *statsForecast    `json:"forecast,omitempty"`
 	Restarts    int               `json:"restarts"`
 	PeakResets  int               `json:"peak_resets"`
@@ -207,7 +207,7 @@ func buildStats(r *series.Report, hosts []*host.Judgement) *statsDoc {
 func buildSeries(j *series.Judgement) statsSeries {
 	d := j.Device
 	o := statsSeries{Device: d.Device, Rank: d.Rank, Samples: d.Samples, Every: d.Every, Status: j.Status, Headline: j.Headline, Live: j.Live, Unit: d.Unit(),
-		At: []int64{}, Times: []int64{}, Trends: []statsTrend{}, Findings: append([]verdict.Finding{}, j.Findings...), Restarts: d.Restarts, PeakResets: d.PeakResets,
+		At: []int64{}, Times: []int64{}, Trends: []statsTrend{}, Findings: append([]finding.Finding{}, j.Findings...), Restarts: d.Restarts, PeakResets: d.PeakResets,
 		SumResets: d.SumResets, ResetBefore: d.ResetBefore, NewRetries: d.NewRetries, NewOOMs: d.NewOOMs, Last: []statsFigure{}, Notes: append([]string{}, j.Notes...)}
 	for i := range o.Findings {
 		if o.Findings[i].Events == nil {

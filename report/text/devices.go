@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 )
 
 // fullest returns first and the devices with the most reserved memory at their peak, n in
@@ -37,7 +37,7 @@ func btoi(b bool) int {
 
 // focus is the device that the leading finding is about, or else the one with the highest
 // peak of reserved memory.
-func focus(r *analyze.Result, top *verdict.Finding) *analyze.Device {
+func focus(r *analyze.Result, top *finding.Finding) *analyze.Device {
 	best := &r.Devices[0]
 	for i := range r.Devices {
 		d := &r.Devices[i]

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -28,7 +28,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	}
 	p.line(p.paint(dim, chart.Clip(head, p.width)))
 	badge := strings.ToUpper(string(v.Status))
-	if v.Status == verdict.Healthy {
+	if v.Status == finding.Healthy {
 		badge = "NO GHOST"
 		v.Headline = strings.TrimPrefix(v.Headline, "No ghost: ")
 	}
@@ -38,7 +38,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	for i, l := range wrap(v.Headline, p.width-len(badge)-2) {
 		lead := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			lead = p.paint(bold+";"+statusColor(v.Status), badge)
+			lead = p.paint(bold+";"+tones[v.Status.Tone()], badge)
 		}
 		p.line(lead + "  " + p.paint(bold, l))
 	}

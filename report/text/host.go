@@ -16,8 +16,6 @@ var hostNames = []struct{ series, name string }{
 	{host.Available, "available in all"},
 }
 
-var hostColors = map[host.Status]string{host.StatusGrowing: yellow, host.StatusSwapping: yellow, host.StatusFlat: green, host.StatusUnknown: dim}
-
 // host prints what a process does with the memory of its machine.
 func (p *printer) host(j *host.Judgement, named bool) {
 	name := "HOST"
@@ -37,7 +35,7 @@ func (p *printer) host(j *host.Judgement, named bool) {
 	for i, l := range wrap(title, p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			head = p.paint(bold+";"+hostColors[j.Status], badge)
+			head = p.paint(bold+";"+tones[j.Status.Tone()], badge)
 		}
 		p.line(head + "  " + p.paint(bold, l))
 	}

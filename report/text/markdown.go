@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -51,7 +50,7 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 	if len(rest) > 0 {
 		fmt.Fprintln(w)
 	}
-	if r.Pinned != nil && slices.ContainsFunc(r.Verdict.Findings, func(f verdict.Finding) bool { return f.Status == host.Host }) {
+	if r.Pinned != nil && slices.ContainsFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Host }) {
 		fmt.Fprintf(w, "Pinned: %s\n\n", prose(pinnedWords(r.Pinned)))
 	}
 	if len(r.Devices) > 0 {

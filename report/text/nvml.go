@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -22,7 +22,7 @@ type NVMLOptions struct {
 	// used belongs to others.
 	Only bool
 	// Findings come after the table.
-	Findings []verdict.Finding
+	Findings []finding.Finding
 	// History is what was used on each device before, by the device's place in the reading; it
 	// becomes a sparkline.
 	History [][]int64
@@ -216,7 +216,7 @@ func (p *printer) failed(all []sidecar.Failed) {
 	}
 }
 
-func (p *printer) finding(f *verdict.Finding) {
+func (p *printer) finding(f *finding.Finding) {
 	label := strings.ToUpper(string(f.Severity))
 	for i, l := range wrap(chart.Plain(f.Title), p.width-len(label)-2) {
 		head := strings.Repeat(" ", len(label))

@@ -64,7 +64,7 @@ func (p *printer) oomMessage(g *oomlog.Group, joined *oomlog.Report, failure *oo
 	for i, l := range wrap(chart.Plain(e.title), p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			head = p.paint(bold+";"+statusColor(e.status), badge)
+			head = p.paint(bold+";"+tones[e.status.Tone()], badge)
 		}
 		p.line(head + "  " + p.paint(bold, l))
 	}

@@ -3,15 +3,15 @@ package text
 import (
 	"fmt"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 // explanation is a message's cause in words.
 type explanation struct {
-	status    verdict.Status
+	status    finding.Status
 	title     string
 	why, next []string
 }
@@ -32,7 +32,7 @@ func sized(s oomlog.Size) string {
 func explain(m *oomlog.Message) explanation {
 	e := cause(m)
 	e.why = append(e.why, caveats(m)...)
-	if m.Backend != "cpu" && m.Backend != "mps" && e.status != verdict.NoData {
+	if m.Backend != "cpu" && m.Backend != "mps" && e.status != finding.NoData {
 		e.next = append(e.next, nextRecord)
 	}
 	return e
@@ -46,38 +46,38 @@ func cause(m *oomlog.Message) explanation {
 		if m.Family == oomlog.Exabyte {
 			what = "more than 1 EB"
 		}
-		return explanation{verdict.Absurd, fmt.Sprintf("A request for %s: no device has that much, so that a size was computed wrongly.", what),
+		return explanation{finding.Absurd, fmt.Sprintf("A request for %s: no device has that much, so that a size was computed wrongly.", what),
 			[]string{"Such sizes come from a negative or overflowed dimension, or from a length read out of damaged data."},
 			[]string{"Print the shapes that go into the call which the traceback names, and check them before it."}}
 	case oomlog.CauseTooLarge:
-		return explanation{verdict.Absurd, fmt.Sprintf("One request for %s, and the whole device has %s: no setting can serve it.", req, sized(m.Total)),
+		return explanation{finding.Absurd, fmt.Sprintf("One request for %s, and the whole device has %s: no setting can serve it.", req, sized(m.Total)),
 			[]string{"The request alone is larger than the device, whatever else is in memory."},
 			[]string{"Look for a quadratic intermediate, such as an attention matrix that is not fused or a broadcast by mistake, in the line that the traceback names.", nextLess}}
 	case oomlog.CauseLimit:
 		return limit(m, req)
 	case oomlog.CauseFragmentation:
-		return explanation{verdict.Fragmentation, fmt.Sprintf("Out of memory by fragmentation: %s was asked for while %s of reserved memory lay free in pieces.", req, units.Bytes(unallocated.Bytes)),
+		return explanation{finding.Fragmentation, fmt.Sprintf("Out of memory by fragmentation: %s was asked for while %s of reserved memory lay free in pieces.", req, units.Bytes(unallocated.Bytes)),
 			[]string{"Whole free segments were returned to the device before the message was written: what is unallocated lies between live blocks, and no piece was large enough."},
 			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which the message recommends even where it is on. It does not always help: with a snapshot, `snapana whatif` tells.",
 				"If it is on already, or not supported, find the small long-lived blocks that keep the segments and allocate them first."}}
 	case oomlog.CausePools:
-		return explanation{verdict.Pools, fmt.Sprintf("Out of memory beside private pools: %s was asked for, and %s lies free in pools that only CUDA graphs may use.", req, units.Bytes(m.PrivatePools.Bytes)),
+		return explanation{finding.Pools, fmt.Sprintf("Out of memory beside private pools: %s was asked for, and %s lies free in pools that only CUDA graphs may use.", req, units.Bytes(m.PrivatePools.Bytes)),
 			[]string{"Private pools never serve requests from outside them."},
 			[]string{"Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, or capture the largest first."}}
 	case oomlog.CauseRoom:
-		return explanation{verdict.Limit, fmt.Sprintf("Out of memory with room on the device: %s was refused although %s was free.", req, units.Bytes(m.Free.Bytes)),
+		return explanation{finding.Limit, fmt.Sprintf("Out of memory with room on the device: %s was refused although %s was free.", req, units.Bytes(m.Free.Bytes)),
 			[]string{"The message states no limit of the process. Something else refused, or what was free had just been freed by another process."},
 			[]string{"Look for torch.cuda.set_per_process_memory_fraction, a container, MIG or WSL limit, a limit on pinned or virtual memory (ulimit -v), and for processes that come and go on the device."}}
 	case oomlog.CauseJoined:
-		return explanation{verdict.Fragmentation, fmt.Sprintf("Out of memory by a split: %s would fit in the free pieces (%s) and the free device memory (%s) joined.", req, units.Bytes(unallocated.Bytes), units.Bytes(m.Free.Bytes)),
+		return explanation{finding.Fragmentation, fmt.Sprintf("Out of memory by a split: %s would fit in the free pieces (%s) and the free device memory (%s) joined.", req, units.Bytes(unallocated.Bytes), units.Bytes(m.Free.Bytes)),
 			[]string{"Neither is enough by itself: a segment must be one piece, unless segments can grow."},
 			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it can let free pieces and free device memory serve one request.", nextLess}}
 	case oomlog.CauseOthers:
 		if m.Family == oomlog.MPS {
-			return explanation{verdict.Others, fmt.Sprintf("Out of memory beside other allocations: %s was asked for, and memory outside of PyTorch's allocator takes %s.", req, units.Bytes(m.Other.Bytes)),
+			return explanation{finding.Others, fmt.Sprintf("Out of memory beside other allocations: %s was asked for, and memory outside of PyTorch's allocator takes %s.", req, units.Bytes(m.Other.Bytes)),
 				[]string{"The watermark limits both together."}, []string{"Close other programs that use the GPU, or free what this one allocated outside PyTorch."}}
 		}
-		return explanation{verdict.Others, fmt.Sprintf("Out of memory on a shared device: %s would fit if other memory on the device were free.", req),
+		return explanation{finding.Others, fmt.Sprintf("Out of memory on a shared device: %s would fit if other memory on the device were free.", req),
 			[]string{othersLine(m)},
 			[]string{"See with nvidia-smi who else is on the device; end what is left over, or choose a free device with CUDA_VISIBLE_DEVICES."}}
 	case oomlog.CauseCapacity:
@@ -89,31 +89,31 @@ func cause(m *oomlog.Message) explanation {
 		if m.Spilled() {
 			reasons = nil // see caveats
 		}
-		return explanation{verdict.Capacity, fmt.Sprintf("Out of memory for real: tensors held %s when %s more was asked for.", units.Bytes(m.Allocated.Bytes), req),
+		return explanation{finding.Capacity, fmt.Sprintf("Out of memory for real: tensors held %s when %s more was asked for.", units.Bytes(m.Allocated.Bytes), req),
 			reasons,
 			[]string{nextLess}}
 	case oomlog.CauseOutside:
-		return explanation{verdict.Limit, "CUDA itself ran out of memory, outside of PyTorch's caching allocator; the message has no figures.",
+		return explanation{finding.Limit, "CUDA itself ran out of memory, outside of PyTorch's caching allocator; the message has no figures.",
 			[]string{"It comes from the CUDA context, cuBLAS, cuDNN, NCCL or a library with its own memory, which get only what the allocator and other processes leave.",
 				"A failed call may be reported late: the line that the traceback names need not be the cause."},
 			[]string{"Leave memory for them: lower the allocator's share with torch.cuda.set_per_process_memory_fraction, or call torch.cuda.empty_cache() first.",
 				"See with nvidia-smi whether another process fills the device."}}
 	case oomlog.CauseHost:
-		return explanation{verdict.Limit, fmt.Sprintf("The machine's own memory ran out, not a GPU's: %s was asked for.", req), nil,
+		return explanation{finding.Limit, fmt.Sprintf("The machine's own memory ran out, not a GPU's: %s was asked for.", req), nil,
 			[]string{"Look at free memory of the machine or the limit of its container; use fewer loader workers or less pinned memory."}}
 	}
-	return explanation{verdict.NoData, "Out of memory; the message has too few figures to say why.",
+	return explanation{finding.NoData, "Out of memory; the message has too few figures to say why.",
 		[]string{"It was cut, or written by a form of the allocator that prints no more."},
 		[]string{"Look for the whole message further up in the log, or in another rank's log.", nextRecord}}
 }
 
 func limit(m *oomlog.Message, req string) explanation {
 	if m.Family == oomlog.MPS {
-		return explanation{verdict.Limit, fmt.Sprintf("Out of memory at the watermark: %s more would exceed the %s that PyTorch may take.", req, sized(m.Allowed)),
+		return explanation{finding.Limit, fmt.Sprintf("Out of memory at the watermark: %s more would exceed the %s that PyTorch may take.", req, sized(m.Allowed)),
 			[]string{fmt.Sprintf("PyTorch holds %s, other allocations %s.", sized(m.Allocated), sized(m.Other))},
 			[]string{nextLess, "PYTORCH_MPS_HIGH_WATERMARK_RATIO moves the watermark; without one the whole machine may run out of memory."}}
 	}
-	e := explanation{status: verdict.Limit, next: []string{"Raise or remove the limit: torch.cuda.set_per_process_memory_fraction, or per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.", nextLess}}
+	e := explanation{status: finding.Limit, next: []string{"Raise or remove the limit: torch.cuda.set_per_process_memory_fraction, or per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.", nextLess}}
 	if m.Family == oomlog.Rejected {
 		e.title = fmt.Sprintf("Out of memory by the process's limit: %s was refused before the device was asked.", req)
 		e.why = []string{"throw_on_cudamalloc_oom is set, and the request would exceed per_process_memory_fraction. No retry was made, so that cached memory was not given back."}

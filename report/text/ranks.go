@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -42,7 +42,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, all bool, o Options) error {
 		p.group(c, &g)
 	}
 	differ := rankDifferences(c, failed)
-	bad := c.Read > 0 && c.Ranks[0].Status != verdict.Healthy
+	bad := c.Read > 0 && c.Ranks[0].Status != finding.Healthy
 	if len(differ) > 0 || bad {
 		p.line("")
 	}
@@ -71,7 +71,7 @@ func (p *printer) group(c *ranks.Comparison, g *ranks.Group) {
 	for i, l := range wrap(text, p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			head = p.paint(bold+";"+statusColor(g.Status), badge)
+			head = p.paint(bold+";"+tones[g.Status.Tone()], badge)
 		}
 		p.line(head + "  " + p.paint(bold, l))
 	}
@@ -132,7 +132,7 @@ func (p *printer) ranks(c *ranks.Comparison, all bool) {
 			of = fmt.Sprintf("%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
 		}
 		p.line(right(number, 6) + right(units.Bytes(k.Reserved), 15) + right(units.Bytes(k.Active), 13) + right(of, 11) + right(units.Bytes(k.End), 11) + "  " +
-			p.paint(statusColor(k.Status), pad(string(k.Status), 16)) + file)
+			p.paint(tones[k.Status.Tone()], pad(string(k.Status), 16)) + file)
 	}
 }
 

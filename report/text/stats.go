@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
@@ -96,13 +96,10 @@ func span(what string, from, to int64) string {
 	return fmt.Sprintf(", %ss %s to %s", what, units.Count(from), units.Count(to))
 }
 
-var seriesColors = map[series.Status]string{series.StatusGrowing: yellow, series.StatusFragmentation: yellow, series.StatusCached: cyan,
-	series.StatusFlat: green, series.StatusUnknown: dim}
-
 // judgement prints one device in full.
 func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
 	badge, title := strings.ToUpper(string(j.Status)), chart.Plain(j.Headline)
-	var lead *verdict.Finding
+	var lead *finding.Finding
 	if len(j.Findings) > 0 && j.Findings[0].Title == j.Headline {
 		lead = &j.Findings[0]
 		title += " (" + mark(lead) + ")"
@@ -113,7 +110,7 @@ func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
 	for i, l := range wrap(title, p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			head = p.paint(bold+";"+seriesColors[j.Status], badge)
+			head = p.paint(bold+";"+tones[j.Status.Tone()], badge)
 		}
 		p.line(head + "  " + p.paint(bold, l))
 	}
@@ -132,7 +129,7 @@ func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
 }
 
 // others prints the findings below the first, each with its first reason.
-func (p *printer) others(rest []verdict.Finding) {
+func (p *printer) others(rest []finding.Finding) {
 	var also []string
 	for i := range rest {
 		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, mark(&rest[i]), rest[i].Why[0]))
@@ -243,7 +240,7 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 	for i := range r.Files {
 		f := &r.Files[i]
 		for _, j := range f.Judgements {
-			if j.Status == series.StatusGrowing {
+			if j.Status == finding.Growing {
 				growing++
 			}
 			if rows++; rows > maxSeries {
@@ -265,7 +262,7 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 				held = units.Bytes(t.Last)
 			}
 			p.line(file + pad(chart.Clip(seriesName(j.Device), thin), thin) + right(units.Count(j.Device.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
-				p.paint(seriesColors[j.Status], string(j.Status)) + how)
+				p.paint(tones[j.Status.Tone()], string(j.Status)) + how)
 		}
 	}
 	if growing > 0 && growing < r.Count() {

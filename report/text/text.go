@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 )
 
 // Bounds on the width of lines, in columns: tables need the least, and prose is hard to read
@@ -67,19 +67,8 @@ func (p *printer) paint(attr, s string) string {
 	return "\x1b[" + attr + "m" + s + "\x1b[0m"
 }
 
-func statusColor(s verdict.Status) string {
-	switch s {
-	case verdict.Healthy:
-		return green
-	case verdict.NoData:
-		return dim
-	case verdict.Cached:
-		return cyan
-	case verdict.Ghost, verdict.Fragmentation, verdict.Limit, verdict.Pools, verdict.Others:
-		return yellow
-	}
-	return red
-}
+// tones are the colors of statuses.
+var tones = [...]string{finding.Bad: red, finding.Warn: yellow, finding.Neutral: cyan, finding.Good: green, finding.None: dim}
 
 // wrap breaks a text into lines of at most n columns at spaces; longer words are cut.
 func wrap(s string, n int) []string {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/report/internal/sample"
 )
@@ -96,7 +96,7 @@ func fits(t *testing.T, name, out string, limit, width int) {
 // TestLead checks that a verdict does not rest on a finding which says something else.
 func TestLead(t *testing.T) {
 	r := sample.Result()
-	r.Verdict.Status, r.Verdict.Headline = verdict.Healthy, "Healthy."
+	r.Verdict.Status, r.Verdict.Headline = finding.Healthy, "Healthy."
 	out := verdictOf(t, r, Options{})
 	if strings.Contains(out, "Why") || !strings.Contains(out, "Nothing to fix") || !strings.Contains(out, "Also    GPU 0: Split memory") {
 		t.Errorf("a healthy verdict with findings:\n%s", out)

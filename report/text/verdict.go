@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
-	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -44,7 +44,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 }
 
 // below prints what follows the advice, with the most stacks that there is room for.
-func (p *printer) below(r *analyze.Result, top *verdict.Finding, rest []verdict.Finding, most int) {
+func (p *printer) below(r *analyze.Result, top *finding.Finding, rest []finding.Finding, most int) {
 	p.also(rest)
 	if len(r.Devices) == 0 {
 		p.pinned(r)
@@ -75,7 +75,7 @@ func divide(lines, why, next int) (forWhy, forNext int) {
 // tells reports whether a request failed on a device that the verdict has room to tell about.
 func tells(r *analyze.Result, d *analyze.Device) bool { return d.OOM != nil && len(r.Devices) <= 2 }
 
-func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
+func (p *printer) headline(r *analyze.Result, top *finding.Finding) {
 	name := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
 	p.line(p.paint(dim, fmt.Sprintf("%s, %s; books balance: %s", name, units.Bytes(r.Snapshot.Bytes), chart.Books(r))))
 	badge := strings.ToUpper(string(r.Verdict.Status))
@@ -90,7 +90,7 @@ func (p *printer) headline(r *analyze.Result, top *verdict.Finding) {
 	for i, l := range lines {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			head = p.paint(bold+";"+statusColor(r.Verdict.Status), badge)
+			head = p.paint(bold+";"+tones[r.Verdict.Status.Tone()], badge)
 		}
 		p.line(head + "  " + p.paint(bold, l))
 	}
@@ -107,7 +107,7 @@ func (p *printer) holder(r *analyze.Result) {
 }
 
 // lead splits the findings into the one that the verdict rests on, if any, and the others.
-func lead(v *verdict.Verdict) (*verdict.Finding, []verdict.Finding) {
+func lead(v *verdict.Verdict) (*finding.Finding, []finding.Finding) {
 	if len(v.Findings) == 0 || v.Findings[0].Status != v.Status {
 		return nil, v.Findings
 	}
@@ -115,7 +115,7 @@ func lead(v *verdict.Verdict) (*verdict.Finding, []verdict.Finding) {
 }
 
 // mark says how far a finding can be trusted.
-func mark(f *verdict.Finding) string {
+func mark(f *finding.Finding) string {
 	s := string(f.Confidence) + " confidence"
 	if f.Heuristic {
 		s += ", heuristic"
@@ -129,7 +129,7 @@ func nextStep(r *analyze.Result) string {
 	for _, t := range r.Snapshot.Traces {
 		events += t.Len()
 	}
-	onHost := slices.IndexFunc(r.Verdict.Findings, func(f verdict.Finding) bool { return f.Status == host.Host && f.Severity == verdict.Warning })
+	onHost := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Host && f.Severity == finding.Warning })
 	switch {
 	case r.Snapshot.Partial != nil:
 		return "Get the whole file: copy it again once the program that writes it has finished, or record it anew."
@@ -176,7 +176,7 @@ func plain(texts []string) []string {
 }
 
 // also names the other findings, a line each.
-func (p *printer) also(rest []verdict.Finding) {
+func (p *printer) also(rest []finding.Finding) {
 	const most = 3
 	for i, f := range rest {
 		head := ""
@@ -256,11 +256,11 @@ func elsewhere(f *fragmentation.Report) string {
 
 // decisive is the moment that matters: the failure, the end when memory grows or nothing else is
 // known, or else the peak.
-func decisive(d *analyze.Device, top *verdict.Finding) (m *analyze.Moment, when string) {
+func decisive(d *analyze.Device, top *finding.Finding) (m *analyze.Moment, when string) {
 	if m = chart.Find(d, "oom"); m != nil {
 		return m, "when it ran out"
 	}
-	if top != nil && (top.Status == verdict.Ghost || top.Status == verdict.Cached) {
+	if top != nil && (top.Status == finding.Ghost || top.Status == finding.Cached) {
 		return chart.Find(d, "end"), "at the end"
 	}
 	if m = chart.Find(d, "peak"); m != nil && d.Timeline.Trace.Len() > 1 {
@@ -270,7 +270,7 @@ func decisive(d *analyze.Device, top *verdict.Finding) (m *analyze.Moment, when 
 }
 
 // stacks prints the most largest holders of a device's memory at the moment that matters.
-func (p *printer) stacks(d *analyze.Device, top *verdict.Finding, most int) {
+func (p *printer) stacks(d *analyze.Device, top *finding.Finding, most int) {
 	m, when := decisive(d, top)
 	if m == nil || len(m.Live) == 0 {
 		return

@@ -8,14 +8,11 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
-
-// Outside is the status of findings about memory that is not PyTorch's.
-const Outside = verdict.Outside
 
 const (
 	mib = 1 << 20
@@ -24,17 +21,17 @@ const (
 
 // Find says what is odd about the processes of a reading. The findings are ordered by device.
 // Numbers of processes are of the machine; pid is the one that the question is about, 0 for none.
-func Find(r *sidecar.Reading, pid int64) []verdict.Finding {
-	var out []verdict.Finding
+func Find(r *sidecar.Reading, pid int64) []finding.Finding {
+	var out []finding.Finding
 	for i := range r.Devices {
 		g := &r.Devices[i]
-		var found []*verdict.Finding
+		var found []*finding.Finding
 		for k := range g.Processes {
 			found = append(found, workers(g, k))
 		}
 		for _, f := range append(found, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
 			if f != nil {
-				f.Status, f.Device, f.Events = Outside, index(g, i), []int{}
+				f.Status, f.Device, f.Events = finding.Outside, index(g, i), []int{}
 				out = append(out, *f)
 			}
 		}
@@ -44,7 +41,7 @@ func Find(r *sidecar.Reading, pid int64) []verdict.Finding {
 
 // workers finds children of a process that hold a context of their own beside that of their
 // parent, as data-loader workers do that touch the device.
-func workers(g *sidecar.GPU, at int) *verdict.Finding {
+func workers(g *sidecar.GPU, at int) *finding.Finding {
 	parent := &g.Processes[at]
 	var found []string
 	var bytes int64
@@ -64,8 +61,8 @@ func workers(g *sidecar.GPU, at int) *verdict.Finding {
 	if len(found) == 1 {
 		who = fmt.Sprintf("A child of process %d (%s) holds a CUDA context of its own", parent.PID, name(parent))
 	}
-	return &verdict.Finding{
-		ID: "workers", Severity: severity(bytes, g), Confidence: verdict.Medium, Bytes: bytes, Heuristic: true,
+	return &finding.Finding{
+		ID: "workers", Severity: severity(bytes, g), Confidence: finding.Medium, Bytes: bytes, Heuristic: true,
 		Title: fmt.Sprintf("%s: %s.", who, units.Bytes(bytes)),
 		Why: []string{"Each process that touches the device pays for a context: " + list(found) + ".",
 			"They use much less than their parent, as data-loader workers do; ranks of their own would look the same if they are small."},
@@ -76,7 +73,7 @@ func workers(g *sidecar.GPU, at int) *verdict.Finding {
 
 // strays finds processes that work on another device and have little more than a context on this
 // one, as every rank of a job has on the first device that forgets to choose its own.
-func strays(r *sidecar.Reading, at int) *verdict.Finding {
+func strays(r *sidecar.Reading, at int) *finding.Finding {
 	g := &r.Devices[at]
 	var found []string
 	var bytes int64
@@ -102,8 +99,8 @@ func strays(r *sidecar.Reading, at int) *verdict.Finding {
 	if len(found) == 1 {
 		who = "A process that works on another device holds"
 	}
-	return &verdict.Finding{
-		ID: "strays", Severity: severity(bytes, g), Confidence: verdict.Medium, Bytes: bytes, Heuristic: true,
+	return &finding.Finding{
+		ID: "strays", Severity: severity(bytes, g), Confidence: finding.Medium, Bytes: bytes, Heuristic: true,
 		Title: fmt.Sprintf("%s %s here, about what a CUDA context takes.", who, units.Bytes(bytes)),
 		Why: []string{"They use much more elsewhere: " + list(found) + ".",
 			"A rank that touches the device before it chose its own gets a context there that stays. A small part of a model on this device would look the same."},
@@ -137,7 +134,7 @@ func origin(p, parent *sidecar.GPUProcess) string {
 }
 
 // ended finds memory of processes that are no more.
-func ended(g *sidecar.GPU) *verdict.Finding {
+func ended(g *sidecar.GPU) *finding.Finding {
 	var gone, zombies []string
 	var bytes int64
 	for i := range g.Processes {
@@ -156,10 +153,10 @@ func ended(g *sidecar.GPU) *verdict.Finding {
 	if gone == nil && zombies == nil {
 		return nil
 	}
-	f := &verdict.Finding{ID: "orphans", Severity: severity(bytes, g), Confidence: verdict.High, Bytes: bytes,
+	f := &finding.Finding{ID: "orphans", Severity: severity(bytes, g), Confidence: finding.High, Bytes: bytes,
 		Title: fmt.Sprintf("%s that ended still have %s of the device.", units.Plural(len(gone)+len(zombies), "process"), units.Bytes(bytes))}
 	if gone != nil {
-		f.Confidence = verdict.Medium
+		f.Confidence = finding.Medium
 		f.Why = append(f.Why, "The driver lists processes that the system does not have: "+list(gone)+". They may have ended between the two questions; ask again.")
 		f.Next = append(f.Next, "If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that frees the memory.")
 	}
@@ -171,7 +168,7 @@ func ended(g *sidecar.GPU) *verdict.Finding {
 }
 
 // others finds memory of other users than the one of process pid.
-func others(g *sidecar.GPU, pid int64) *verdict.Finding {
+func others(g *sidecar.GPU, pid int64) *finding.Finding {
 	at := slices.IndexFunc(g.Processes, func(p sidecar.GPUProcess) bool { return p.PID == pid })
 	if at < 0 || g.Processes[at].User == "" {
 		return nil
@@ -188,14 +185,14 @@ func others(g *sidecar.GPU, pid int64) *verdict.Finding {
 	if found == nil {
 		return nil
 	}
-	return &verdict.Finding{ID: "other-users", Severity: severity(bytes, g), Confidence: verdict.High, Bytes: bytes,
+	return &finding.Finding{ID: "other-users", Severity: severity(bytes, g), Confidence: finding.High, Bytes: bytes,
 		Title: fmt.Sprintf("Other users' processes have %s of the device.", units.Bytes(bytes)),
 		Why:   []string{"Besides " + me + "'s: " + list(found) + "."},
 		Next:  []string{"Choose another device with CUDA_VISIBLE_DEVICES, or ask them."}}
 }
 
 // unlisted finds used memory that no process accounts for.
-func unlisted(g *sidecar.GPU, complete bool) *verdict.Finding {
+func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 	if g.Used == nil || g.Reserved == nil || g.Processes == nil || !complete || len(g.Errors) > 0 {
 		return nil // the first version of the figures counts the driver's own memory as used
 	}
@@ -209,7 +206,7 @@ func unlisted(g *sidecar.GPU, complete bool) *verdict.Finding {
 	if bytes < gib || bytes < value(g.Total)/20 {
 		return nil
 	}
-	return &verdict.Finding{ID: "unlisted", Severity: verdict.Warning, Confidence: verdict.Low, Bytes: bytes, Heuristic: true,
+	return &finding.Finding{ID: "unlisted", Severity: finding.Warning, Confidence: finding.Low, Bytes: bytes, Heuristic: true,
 		Title: fmt.Sprintf("%s are used by no process that the driver lists.", units.Bytes(bytes)),
 		Why: []string{fmt.Sprintf("The device says that %s are used, its processes have %s.", units.Bytes(*g.Used), units.Bytes(*g.Used-bytes)),
 			"Processes of other containers and virtual machines, or ended ones whose memory was not given back, look like this."},
@@ -217,12 +214,12 @@ func unlisted(g *sidecar.GPU, complete bool) *verdict.Finding {
 }
 
 // Context looks at what a process holds outside PyTorch: another framework, or NCCL.
-func Context(l *Ledger) *verdict.Finding {
+func Context(l *Ledger) *finding.Finding {
 	bytes, ok := l.Get(oomlog.RowNonPyTorch)
 	if !ok || bytes <= maxContext {
 		return nil
 	}
-	f := &verdict.Finding{ID: "non-pytorch", Status: Outside, Device: l.Device, Bytes: bytes, Severity: verdict.Warning, Confidence: verdict.Medium, Heuristic: true, Events: []int{},
+	f := &finding.Finding{ID: "non-pytorch", Status: finding.Outside, Device: l.Device, Bytes: bytes, Severity: finding.Warning, Confidence: finding.Medium, Heuristic: true, Events: []int{},
 		Title: fmt.Sprintf("%s of this process are outside PyTorch's allocator, more than a CUDA context takes.", units.Bytes(bytes)),
 		Why: []string{fmt.Sprintf("The driver counts %s more for process %d than PyTorch reserved. A context with its libraries takes some hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID),
 			"NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and TensorFlow reserve most of the device when they start."},
@@ -243,7 +240,7 @@ type Point struct {
 
 // Growth finds memory outside PyTorch that grows while what PyTorch reserved stays. The first
 // third of the points is the start, in which libraries set themselves up.
-func Growth(points []Point) *verdict.Finding {
+func Growth(points []Point) *finding.Finding {
 	if len(points) < minPoints {
 		return nil
 	}
@@ -259,7 +256,7 @@ func Growth(points []Point) *verdict.Finding {
 	if least <= most || bytes < minGrowth || moved > bytes/2 {
 		return nil
 	}
-	return &verdict.Finding{ID: "non-pytorch-growth", Status: Outside, Severity: verdict.Warning, Confidence: verdict.Medium, Bytes: bytes, Heuristic: true, Events: []int{},
+	return &finding.Finding{ID: "non-pytorch-growth", Status: finding.Outside, Severity: finding.Warning, Confidence: finding.Medium, Bytes: bytes, Heuristic: true, Events: []int{},
 		Title: fmt.Sprintf("Memory outside PyTorch's allocator grew by %s in %s.", units.Bytes(bytes), to.At.Sub(from.At).Round(time.Second)),
 		Why: []string{fmt.Sprintf("What the driver counts for the process less what PyTorch reserved went from %s to %s; reserved moved by %s.", units.Bytes(outside(from)), units.Bytes(outside(to)), units.Bytes(moved)),
 			"The start is left out. It is no tensor: no snapshot shows it."},
@@ -273,11 +270,11 @@ const (
 )
 
 // severity weighs bytes against the device.
-func severity(bytes int64, g *sidecar.GPU) verdict.Severity {
+func severity(bytes int64, g *sidecar.GPU) finding.Severity {
 	if bytes >= gib || g.Total != nil && bytes >= *g.Total/20 {
-		return verdict.Warning
+		return finding.Warning
 	}
-	return verdict.Info
+	return finding.Info
 }
 
 func name(p *sidecar.GPUProcess) string {

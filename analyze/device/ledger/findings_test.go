@@ -8,7 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/device/ledger"
-	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 		var got []string
 		for _, f := range found {
 			got = append(got, fmt.Sprintf("%s %d %s", f.ID, f.Bytes, f.Severity))
-			if f.Device != 3 || f.Status != ledger.Outside || f.Title == "" || len(f.Why) == 0 || len(f.Next) == 0 {
+			if f.Device != 3 || f.Status != finding.Outside || f.Title == "" || len(f.Why) == 0 || len(f.Next) == 0 {
 				t.Errorf("%s: %+v", c.name, f)
 			}
 		}
@@ -130,7 +130,7 @@ func TestGrowth(t *testing.T) {
 			points = append(points, ledger.Point{At: noon.Add(time.Duration(i) * time.Second), Used: c.outside(i) + c.reserved(i), Reserved: c.reserved(i)})
 		}
 		f := ledger.Growth(points)
-		if (f == nil) != (c.bytes == 0) || f != nil && (f.Bytes != c.bytes || f.Severity != verdict.Warning || !f.Heuristic) {
+		if (f == nil) != (c.bytes == 0) || f != nil && (f.Bytes != c.bytes || f.Severity != finding.Warning || !f.Heuristic) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

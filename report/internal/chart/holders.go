@@ -9,16 +9,16 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // Holders is who keeps the memory at the end of a snapshot, in words. All texts are plain.
 type Holders struct {
 	// Status is that of the headline: Ghost, Healthy, or NoData where nothing can be said.
-	Status   verdict.Status
+	Status   finding.Status
 	Headline string
 	Mark     string // how far it can be trusted
 	Source   string // which dump of which file was joined
@@ -135,7 +135,7 @@ func (b *holderWords) proven(h *holder.Result) {
 	b.apart(h)
 	switch first := firstGhost(h); {
 	case first != nil:
-		v.Status = verdict.Ghost
+		v.Status = finding.Ghost
 		v.Headline = fmt.Sprintf("%s keeps %s", clean(first.Reference.String()), units.Bytes(first.Bytes))
 		switch {
 		case first.Frees > 0:
@@ -151,11 +151,11 @@ func (b *holderWords) proven(h *holder.Result) {
 			v.Mark = "seen in the process, and more of it than in the dump before"
 		}
 	case len(v.Suspects) > 0:
-		v.Status = verdict.Ghost
+		v.Status = finding.Ghost
 		v.Headline = "Memory grows in the trace, but what was seen in the process does not name one holder of it."
 		v.Mark = "heuristic"
 	default:
-		v.Status = verdict.Healthy
+		v.Status = finding.Healthy
 		v.Headline = "No ghost: nothing that was seen to hold memory grows."
 		v.Mark = "from the trace and " + h.File
 	}
@@ -372,7 +372,7 @@ func (b *holderWords) inferred() {
 	v := b.v
 	for i := range b.r.Verdict.Findings {
 		f := &b.r.Verdict.Findings[i]
-		if f.Status != verdict.Ghost {
+		if f.Status != finding.Ghost {
 			continue
 		}
 		g := HolderGhost{Title: clean(f.Title), Bytes: f.Bytes}
@@ -399,11 +399,11 @@ func (b *holderWords) inferred() {
 	}
 	switch {
 	case len(v.Suspects) > 0:
-		v.Status = verdict.Ghost
-	case b.r.Verdict.Status == verdict.NoData || !hasTrace(b.r):
-		v.Status, v.Headline, v.Mark = verdict.NoData, "Nothing can be said: there is no trace to see growth in, and no recorder's file.", ""
+		v.Status = finding.Ghost
+	case b.r.Verdict.Status == finding.NoData || !hasTrace(b.r):
+		v.Status, v.Headline, v.Mark = finding.NoData, "Nothing can be said: there is no trace to see growth in, and no recorder's file.", ""
 	default:
-		v.Status, v.Headline, v.Mark = verdict.Healthy, "No ghost: no loop of the trace leaves more memory behind each time.", "from the snapshot alone"
+		v.Status, v.Headline, v.Mark = finding.Healthy, "No ghost: no loop of the trace leaves more memory behind each time.", "from the snapshot alone"
 	}
 	b.oneOffs()
 	v.Notes = append(v.Notes, "A snapshot says where memory was allocated, not who keeps it. For proof run the program with the recorder: "+

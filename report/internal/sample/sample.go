@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/oom"
@@ -49,11 +50,11 @@ func Result() *analyze.Result {
 		Snapshot: s,
 		Devices:  []analyze.Device{accounted(device(s, 0, 1))},
 		Verdict: verdict.Verdict{
-			Status:   verdict.Fragmentation,
+			Status:   finding.Fragmentation,
 			Headline: "A 768 MiB request failed on GPU 0 while 1.25 GiB of reserved memory was free, in pieces of 512 MiB or less.",
-			Findings: []verdict.Finding{
+			Findings: []finding.Finding{
 				{
-					ID: "oom", Status: verdict.Fragmentation, Severity: verdict.Error, Confidence: verdict.High,
+					ID: "oom", Status: finding.Fragmentation, Severity: finding.Error, Confidence: finding.High,
 					Device: 0, Bytes: 1280 * mib,
 					Title: "Split memory could not serve a 768 MiB request",
 					Why: []string{
@@ -69,7 +70,7 @@ func Result() *analyze.Result {
 					Stack:  []string{"cache.py:88 append", "generate.py:41 step", "main.py:12 <module>"},
 				},
 				{
-					ID: "growth", Status: verdict.Ghost, Severity: verdict.Warning, Confidence: verdict.Medium,
+					ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: finding.Medium,
 					Device: 0, Bytes: 96 * mib, Heuristic: true,
 					Title:  "cache.py:88 append grows by 16.0 MiB per step",
 					Why:    []string{"6 steps in a row left one more block each."},
@@ -102,7 +103,7 @@ func Many(n int) *analyze.Result {
 func Empty() *analyze.Result {
 	return &analyze.Result{
 		Snapshot: &snapshot.Snapshot{Name: "empty.pickle", Container: []string{"pickle protocol 4"}},
-		Verdict:  verdict.Verdict{Status: verdict.NoData, Headline: "The file has no segments and no events."},
+		Verdict:  verdict.Verdict{Status: finding.NoData, Headline: "The file has no segments and no events."},
 	}
 }
 

@@ -1,0 +1,53 @@
+// Package finding is the vocabulary of judgements: what a statement about memory is made of, and the one
+// table of the outcomes that there are. It knows no analysis and no output; package verdict writes
+// findings, the reports show them.
+package finding
+
+// Severity orders findings: an Error needs an answer, a Warning a look, Info is context.
+type Severity string
+
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+	Info    Severity = "info"
+)
+
+// Rank orders severities, the gravest first, from 0 on.
+func (s Severity) Rank() int {
+	switch s {
+	case Error:
+		return 0
+	case Warning:
+		return 1
+	}
+	return 2
+}
+
+// Confidence says how far a finding can be trusted: High is arithmetic on recorded facts,
+// Medium a pattern that seldom misleads, Low a hint.
+type Confidence string
+
+const (
+	High   Confidence = "high"
+	Medium Confidence = "medium"
+	Low    Confidence = "low"
+)
+
+// Finding is one statement about a snapshot with its evidence. The same struct feeds text,
+// JSON and HTML.
+type Finding struct {
+	ID         string     `json:"id"` // stable: "oom", "growth", "late", "cached", "fragmentation", "inconsistent"
+	Status     Status     `json:"status"`
+	Severity   Severity   `json:"severity"`
+	Confidence Confidence `json:"confidence"`
+	Device     int        `json:"device"`          // -1 when it is about the whole file
+	Bytes      int64      `json:"bytes"`           // what is at stake
+	Title      string     `json:"title"`           // one line
+	Why        []string   `json:"why"`             // plain sentences with numbers
+	Next       []string   `json:"next"`            // what to do
+	Heuristic  bool       `json:"heuristic"`       // an inference, not arithmetic
+	Events     []int      `json:"events"`          // trace indexes that prove it
+	Stack      []string   `json:"stack,omitempty"` // innermost first: "file:line function"
+	Cause      string     `json:"cause,omitempty"` // of a ghost: what probably keeps the memory
+	Fix        []string   `json:"fix,omitempty"`   // lines of Python that show the remedy
+}

@@ -1,0 +1,104 @@
+package finding
+
+import "slices"
+
+// Status is the one-word outcome of an analysis.
+type Status string
+
+// The outcomes of snapshots and of out-of-memory messages.
+const (
+	Healthy       Status = "healthy"
+	Ghost         Status = "ghost"
+	Fragmentation Status = "fragmentation"
+	Capacity      Status = "capacity"
+	Limit         Status = "limit"
+	Pools         Status = "private-pools"
+	Others        Status = "other-processes"
+	Absurd        Status = "absurd"
+	Cached        Status = "cached"
+	Inconsistent  Status = "inconsistent"
+	NoData        Status = "no-data"
+)
+
+// Outcomes of single findings only, never of a snapshot.
+const (
+	Outside Status = "outside"
+	Host    Status = "host"
+)
+
+// The outcomes of counters over time, of the device's memory and the host's.
+const (
+	Growing  Status = "growing"
+	Swapping Status = "swapping"
+	Flat     Status = "flat"
+	Unknown  Status = "unknown"
+)
+
+// Tone is how an outcome is to be shown: the color class of all outputs.
+type Tone uint8
+
+const (
+	Bad     Tone = iota // a failure, or data that cannot be trusted
+	Warn                // something to look into
+	Neutral             // worth knowing, nothing to fix
+	Good                // nothing found
+	None                // nothing can be said
+)
+
+// outcome is a row of the table of statuses.
+type outcome struct {
+	status  Status
+	tone    Tone
+	meaning string // one clause for legends and manuals
+}
+
+// outcomes are all statuses, the gravest first.
+var outcomes = [...]outcome{
+	{Absurd, Bad, "one request is more than the device has in all"},
+	{Capacity, Bad, "the live tensors alone are more than the device holds, or a buffer will be when it is full"},
+	{Others, Warn, "memory outside of PyTorch took what was missing"},
+	{Pools, Warn, "a request failed beside memory that is free in the pools of CUDA graphs"},
+	{Limit, Warn, "a request failed although there was room: a per-process limit, or free memory of another stream"},
+	{Fragmentation, Warn, "reserved memory lies free in pieces that no request fits, while live blocks pin the segments"},
+	{Ghost, Warn, "a loop keeps memory with every iteration: a list, closure, hook or cycle still refers to it"},
+	{Growing, Warn, "memory in use grows and is not given back"},
+	{Swapping, Warn, "the machine is short of memory, and the program is not at fault"},
+	{Inconsistent, Bad, "the file contradicts itself, so its figures are estimates"},
+	{Outside, Bad, "memory that is not PyTorch's, by the driver's readings"},
+	{Host, Bad, "the process's own memory, pinned or not"},
+	{Cached, Neutral, "PyTorch keeps memory that nobody uses; not a leak"},
+	{NoData, None, "too little could be read to judge"},
+	{Unknown, None, "too few samples to judge"},
+	{Healthy, Good, "nothing to accuse"},
+	{Flat, Good, "memory does not grow"},
+}
+
+// Statuses lists all statuses, the gravest first.
+func Statuses() []Status {
+	out := make([]Status, len(outcomes))
+	for i := range outcomes {
+		out[i] = outcomes[i].status
+	}
+	return out
+}
+
+// Rank orders statuses, the gravest first, from 0 on; it is -1 for one that is not in the table.
+func (s Status) Rank() int {
+	return slices.IndexFunc(outcomes[:], func(o outcome) bool { return o.status == s })
+}
+
+// Tone is how s is to be shown.
+func (s Status) Tone() Tone {
+	if at := s.Rank(); at >= 0 {
+		return outcomes[at].tone
+	}
+	return Bad
+}
+
+// Meaning says in one clause what s stands for, "" for one that is not in the table.
+func (s Status) Meaning() string {
+	if at := s.Rank(); at >= 0 {
+		return outcomes[at].meaning
+	}
+	return ""
+}
