@@ -133,7 +133,7 @@ const freeSamples = 160
 const maxIdle = 64
 
 // devicesOf lists the ordinals that have segments or events, and those that the process could
-// have used: device_traces has a list for each (specification 2.1).
+// have used: device_traces has a list for each (snapshot/SPEC.md 2.1).
 func devicesOf(s *snapshot.Snapshot) []int {
 	out := s.UsedDevices()
 	if len(s.Traces) <= maxIdle {

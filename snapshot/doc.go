@@ -7,6 +7,6 @@
 // machine, the JSON reader, the fixtures) fill the tables through the Add and Intern methods;
 // once a Snapshot is handed out nobody changes it, and it may be read from many goroutines.
 //
-// Field facts are from the snapshot format specification, sections 2 and 3, which cites
+// Field facts are from snapshot/SPEC.md 2.1 to 2.10 and analyze/timeline/SPEC.md 3.1, which cite
 // torch/csrc/cuda/memory_snapshot.cpp and torch/csrc/profiler/combined_traceback.cpp.
 package snapshot

@@ -12,7 +12,7 @@ type Snapshot struct {
 	// ["gzip", "pickle protocol 4"].
 	Container []string
 	// Writer is a guess of the torch release that wrote the file, from the keys it has
-	// (specification section 2.10), for example "2.5 to 2.7".
+	// (SPEC.md 2.10), for example "2.5 to 2.7".
 	Writer string
 	// Missing lists what the file lacks, in words for a reader, each with what that costs.
 	Missing []string

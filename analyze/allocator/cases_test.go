@@ -113,7 +113,7 @@ func (b *bench) log(want ...string) {
 	}
 }
 
-func TestSegmentSizes(t *testing.T) { // 5.3
+func TestSegmentSizes(t *testing.T) { // SPEC.md 5.3
 	b := newBench(t, "", 0)
 	for _, n := range []int64{1, mib, mib + 1, 10*mib - 512, 10 * mib, 11*mib + 1} {
 		b.get(n)
@@ -122,7 +122,7 @@ func TestSegmentSizes(t *testing.T) { // 5.3
 	b.log("malloc 2M", "malloc 20M", "malloc 10M", "malloc 12M")
 }
 
-func TestSplitting(t *testing.T) { // 5.5 rule 6
+func TestSplitting(t *testing.T) { // SPEC.md 5.5 step 6
 	b := newBench(t, "", 0)
 	b.at(b.get(1), 0, 512)
 	b.at(b.get(2*mib-1024), 2*mib, 2*mib-1024)        // not of the small pool
@@ -135,7 +135,7 @@ func TestSplitting(t *testing.T) { // 5.5 rule 6
 	b.log("malloc 2M", "malloc 20M", "malloc 20M")
 }
 
-func TestBestFit(t *testing.T) { // 5.4
+func TestBestFit(t *testing.T) { // SPEC.md 5.4
 	b := newBench(t, "", 0)
 	ten, twelve, other := b.get(10*mib), b.get(12*mib), b.get(12*mib)
 	b.Free(other)
@@ -153,7 +153,7 @@ func TestBestFit(t *testing.T) { // 5.4
 	b.log("malloc 10M", "malloc 12M", "malloc 12M", "malloc 20M", "malloc 20M")
 }
 
-func TestMerge(t *testing.T) { // 5.7
+func TestMerge(t *testing.T) { // SPEC.md 5.7
 	b := newBench(t, "", 0)
 	k := b.gets(5*mib, 4)
 	b.Free(k[0])
@@ -166,7 +166,7 @@ func TestMerge(t *testing.T) { // 5.7
 	b.log("malloc 20M", "malloc 20M")
 }
 
-func TestTies(t *testing.T) { // 5.4
+func TestTies(t *testing.T) { // SPEC.md 5.4
 	for tie, want := range map[Tie]int64{TieAddress: 40 * mib, TieCounter: 60 * mib, TieCounterPrivate: 40 * mib, TieSegment: 60 * mib} {
 		j := &journal{}
 		a := New(Options{Conf: Default(), Tie: tie, Driver: j})
@@ -185,7 +185,7 @@ func TestTies(t *testing.T) { // 5.4
 	}
 }
 
-func TestMaxSplit(t *testing.T) { // 5.4, 5.5 rule 6
+func TestMaxSplit(t *testing.T) { // SPEC.md 5.4, 5.5 step 6
 	b := newBench(t, "max_split_size_mb:40", 0)
 	big := b.get(100 * mib)
 	b.Free(big)
@@ -207,7 +207,7 @@ func TestMaxSplit(t *testing.T) { // 5.4, 5.5 rule 6
 	}
 }
 
-func TestRetry(t *testing.T) { // 5.5 step 5, 5.10
+func TestRetry(t *testing.T) { // SPEC.md 5.5 step 5, 5.10
 	b := newBench(t, "", 100*mib)
 	k := append(b.gets(10*mib, 5), b.gets(20*mib, 2)...)
 	small := b.get(1)
@@ -229,7 +229,7 @@ func TestRetry(t *testing.T) { // 5.5 step 5, 5.10
 	}
 }
 
-func TestReleaseAvailable(t *testing.T) { // 5.9
+func TestReleaseAvailable(t *testing.T) { // SPEC.md 5.9
 	b := newBench(t, "max_split_size_mb:30", 200*mib)
 	k := []Block{b.get(40 * mib), b.get(50 * mib), b.get(90 * mib)}
 	b.get(20 * mib)
@@ -253,7 +253,7 @@ func TestReleaseAvailable(t *testing.T) { // 5.9
 	b.log("full 190M", "free 40M", "free 40M", "free 40M", "full 190M")
 }
 
-func TestGarbageCollection(t *testing.T) { // 5.8
+func TestGarbageCollection(t *testing.T) { // SPEC.md 5.8
 	b := newBench(t, "garbage_collection_threshold:0.5,per_process_memory_fraction:0.5", 400*mib)
 	old, young := b.gets(30*mib, 2), b.gets(20*mib, 2)
 	for _, k := range old {
@@ -281,7 +281,7 @@ func TestGarbageCollection(t *testing.T) { // 5.8
 	plain.log("full 102M", "free 100M", "free 100M", "free 100M", "malloc 102M")
 }
 
-func TestFraction(t *testing.T) { // 5.5 step 5
+func TestFraction(t *testing.T) { // SPEC.md 5.5 step 5
 	b := newBench(t, "per_process_memory_fraction:0.5", 200*mib)
 	b.Free(b.get(60 * mib))
 	b.get(70 * mib) // the cache goes without a question to the device
@@ -297,7 +297,7 @@ func TestFraction(t *testing.T) { // 5.5 step 5
 	}
 }
 
-func TestExpandable(t *testing.T) { // 5.6
+func TestExpandable(t *testing.T) { // SPEC.md 5.6
 	b := newBench(t, "expandable_segments:True", 160*mib)
 	b.get(3)
 	b.log("map 2M at 0M")
@@ -319,7 +319,7 @@ func TestExpandable(t *testing.T) { // 5.6
 	b.log("unmap 20M at 180M")
 }
 
-func TestExpandableFull(t *testing.T) { // 5.6, 5.10
+func TestExpandableFull(t *testing.T) { // SPEC.md 5.6, 5.10
 	b := newBench(t, "expandable_segments:True", 160*mib)
 	k := b.gets(30*mib, 4) // up to 120 of the 180 MiB of addresses
 	b.log("map 40M at 0M", "map 20M at 40M", "map 40M at 60M", "map 20M at 100M")
@@ -333,7 +333,7 @@ func TestExpandableFull(t *testing.T) { // 5.6, 5.10
 
 // TestExpandableInPart has a request for which memory is mapped at two places, the second in
 // vain: the first stays, until all is given back.
-func TestExpandableInPart(t *testing.T) { // 5.6
+func TestExpandableInPart(t *testing.T) { // SPEC.md 5.6
 	b := newBench(t, "expandable_segments:True", 60*mib)
 	x, y, z := b.get(20*mib), b.get(5*mib), b.get(35*mib)
 	b.Free(x)
@@ -349,7 +349,7 @@ func TestExpandableInPart(t *testing.T) { // 5.6
 	}
 }
 
-func TestStatsKeys(t *testing.T) { // 6.1
+func TestStatsKeys(t *testing.T) { // snapshot/SPEC.md 6.1
 	keys := make(map[string]bool)
 	new(Stats).Each(func(key string, _ int64) { keys[key] = true })
 	if len(keys) != 9*3*4+2*4+7 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Conf are the settings that change where memory goes (5.2). The zero value is not valid: begin
+// Conf are the settings that change where memory goes (SPEC.md 5.2). The zero value is not valid: begin
 // with Default.
 type Conf struct {
 	MaxSplit            int64   // max_split_size in bytes, -1 for no limit

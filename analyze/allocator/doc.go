@@ -1,18 +1,18 @@
 // Package allocator is PyTorch's CUDA caching allocator for one device, without the device: the
 // same requests in the same order give the same segments, the same blocks and the same
-// statistics (specification 5; c10/cuda/CUDACachingAllocator.cpp).
+// statistics (c10/cuda/CUDACachingAllocator.cpp).
 //
-// It can be read side by side with the specification:
+// It can be read side by side with the rules:
 //
-//	rules.go       5.1, 5.3  sizes, and when a block is split
-//	conf.go        5.2       the settings; parse.go reads PYTORCH_CUDA_ALLOC_CONF
-//	pool.go        5.4       pools, and the free blocks of each by stream, size and tie
-//	search.go      5.4       the free block that serves a request
-//	malloc.go      5.5       a request from its size to its block
-//	expandable.go  5.6       segments that grow by mapping
-//	free.go        5.7       frees, also those that wait for other streams
-//	release.go     5.8-5.10  what goes back to the driver, and when
-//	stats.go       5.11      the figures of torch.cuda.memory_stats()
+//	rules.go       SPEC.md 5.1, 5.3      sizes, and when a block is split
+//	conf.go        SPEC.md 5.2           the settings; parse.go reads PYTORCH_CUDA_ALLOC_CONF
+//	pool.go        SPEC.md 5.4           pools, and the free blocks of each by stream, size and tie
+//	search.go      SPEC.md 5.4           the free block that serves a request
+//	malloc.go      SPEC.md 5.5           a request from its size to its block
+//	expandable.go  SPEC.md 5.6           segments that grow by mapping
+//	free.go        SPEC.md 5.7           frees, also those that wait for other streams
+//	release.go     SPEC.md 5.8 to 5.10   what goes back to the driver, and when
+//	stats.go       SPEC.md 5.11          the figures of torch.cuda.memory_stats()
 //
 // Memory comes from a Driver: Device is one of a given capacity. What happens outside of the
 // allocator is told to it: which stream and pool a request is for, and when the last stream is

@@ -23,7 +23,7 @@ func (a *Allocator) granule(q *queue) int64 {
 }
 
 // extend maps memory behind a free block, or at the start of unmapped address space, until a
-// block serves the rounded size (5.6, try_allocate_expandable_block). It is none when the
+// block serves the rounded size (SPEC.md 5.6, try_allocate_expandable_block). It is none when the
 // device is full; what was mapped until then stays, as a free block.
 func (a *Allocator) extend(qi int32, rounded int64) int32 {
 	b := a.findExpandable(qi, rounded)

@@ -4,7 +4,7 @@ package allocator
 // count up from 0.
 type Ticket int64
 
-// Free frees a block that no other stream uses (5.7).
+// Free frees a block that no other stream uses (SPEC.md 5.7).
 func (a *Allocator) Free(b Block) {
 	a.request(b)
 	a.complete(b)

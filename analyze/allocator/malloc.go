@@ -1,7 +1,7 @@
 package allocator
 
 // Malloc serves a request of n bytes, n > 0, on a stream and pool. It is false when the device
-// is full even though all that could be was given back (5.5, DeviceCachingAllocator::malloc).
+// is full even though all that could be was given back (SPEC.md 5.5, DeviceCachingAllocator::malloc).
 func (a *Allocator) Malloc(n int64, s Stream, p Pool) (Block, bool) {
 	rounded := RoundSize(n, &a.conf.Roundup)
 	q := a.queueFor(rounded <= SmallSize, s, p)
@@ -14,7 +14,7 @@ func (a *Allocator) Malloc(n int64, s Stream, p Pool) (Block, bool) {
 	return Block(a.handOut(q, b, rounded, n)), true
 }
 
-// grow gets a block from the driver, if need be after giving some back (5.5 steps 4 and 5).
+// grow gets a block from the driver, if need be after giving some back (SPEC.md 5.5 steps 4 and 5).
 // The block is in no queue.
 func (a *Allocator) grow(q int32, rounded int64) int32 {
 	size := SegmentSize(rounded, a.conf.LargeSegment)
@@ -66,7 +66,7 @@ func (a *Allocator) allocBlock(q int32, rounded, size int64) int32 {
 }
 
 // handOut gives a block, which is in no queue, to the program. What is too much is split off:
-// the front goes to the program, the rest stays (5.5 rules 6 to 8, alloc_found_block).
+// the front goes to the program, the rest stays (SPEC.md 5.5 steps 6 to 8, alloc_found_block).
 func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 	b := &a.blocks[i]
 	small := a.queues[q].small

@@ -83,7 +83,7 @@ func (a *Allocator) NewPool() Pool {
 }
 
 // ReleasePool says that no graph uses a private pool any more: from now on its cache is given
-// back like that of the default pool (5.10).
+// back like that of the default pool (SPEC.md 5.10).
 func (a *Allocator) ReleasePool(p Pool) {
 	a.pools[2*p].freeable, a.pools[2*p+1].freeable = true, true
 }

@@ -4,7 +4,7 @@ package allocator
 func (a *Allocator) EmptyCache() { a.releaseCached() }
 
 // collect gives back free segments of the default pool that were not used for long, oldest
-// first, when more than a share of the allowed memory is reserved (5.8,
+// first, when more than a share of the allowed memory is reserved (SPEC.md 5.8,
 // garbage_collect_cached_blocks).
 func (a *Allocator) collect() {
 	limit := int64(a.conf.GCThreshold * float64(a.allowed))
@@ -41,7 +41,7 @@ func (a *Allocator) collect() {
 }
 
 // releaseAvailable gives back just enough of the blocks that are never split to serve a
-// request, and reports whether that was possible (5.9, release_available_cached_blocks).
+// request, and reports whether that was possible (SPEC.md 5.9, release_available_cached_blocks).
 func (a *Allocator) releaseAvailable(qi int32, rounded int64) bool {
 	if a.conf.MaxSplit < 0 {
 		return false
@@ -82,7 +82,7 @@ func (a *Allocator) unsplit(i int32) bool {
 	return a.blocks[i].space == none && !a.blocks[i].split()
 }
 
-// releaseCached waits for all streams and gives back every free segment and granule (5.10,
+// releaseCached waits for all streams and gives back every free segment and granule (SPEC.md 5.10,
 // release_cached_blocks).
 func (a *Allocator) releaseCached() {
 	a.synchronize()

@@ -3,7 +3,7 @@ package allocator
 import "math/bits"
 
 // Constants of the allocator, in bytes. They have not changed from torch 1.4 to 2.14
-// (specification 5.1).
+// (SPEC.md 5.1).
 const (
 	MinBlockSize  = 512      // rounding quantum and smallest block
 	SmallSize     = 1 << 20  // rounded requests up to here use the small pool
@@ -18,7 +18,7 @@ const (
 // = 20+i, slot 0 also for all below, slot 15 for all above; 0 and 1 are off.
 type Roundup [16]int64
 
-// RoundSize gives the rounded size of a request of n bytes, 0 <= n <= MaxRequest (5.3,
+// RoundSize gives the rounded size of a request of n bytes, 0 <= n <= MaxRequest (SPEC.md 5.3,
 // DeviceCachingAllocator::round_size).
 func RoundSize(n int64, up *Roundup) int64 {
 	if n < MinBlockSize {
@@ -45,7 +45,7 @@ func roundDivision(n, div int64) int64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// SegmentSize gives what cudaMalloc is asked for when no free block serves a rounded size (5.3,
+// SegmentSize gives what cudaMalloc is asked for when no free block serves a rounded size (SPEC.md 5.3,
 // get_allocation_size). largeSegment is large_segment_size in bytes, LargeBuffer by default.
 func SegmentSize(rounded, largeSegment int64) int64 {
 	switch {
@@ -60,7 +60,7 @@ func SegmentSize(rounded, largeSegment int64) int64 {
 func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
 
 // SplitsSmall reports whether a block of the small pool, or one handed out in expandable
-// mode, is split when so many bytes remain after the request (5.5 rule 6, should_split).
+// mode, is split when so many bytes remain after the request (SPEC.md 5.5 step 6, should_split).
 func SplitsSmall(remaining int64) bool { return remaining >= MinBlockSize }
 
 // SplitsLarge is the rule for the large pool. maxSplit is max_split_size in bytes, -1 for no

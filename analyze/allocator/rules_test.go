@@ -2,7 +2,7 @@ package allocator
 
 import "testing"
 
-// The vectors are specification 5.3's.
+// SPEC.md 5.3 has some of the vectors.
 func TestRoundSize(t *testing.T) {
 	all := func(div int64) *Roundup {
 		var up Roundup

@@ -1,7 +1,7 @@
 package allocator
 
 // find takes the free block that serves a rounded size out of a queue, none when there is no
-// such block (5.4, get_free_block). It looks at one candidate: where a rule forbids that one,
+// such block (SPEC.md 5.4, get_free_block). It looks at one candidate: where a rule forbids that one,
 // larger ones are not tried.
 func (a *Allocator) find(qi int32, rounded int64) int32 {
 	q := &a.queues[qi]

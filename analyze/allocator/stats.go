@@ -48,7 +48,7 @@ func (m *Metric) change(kind int, n int64) {
 	}
 }
 
-// Stats are the figures of torch.cuda.memory_stats() (5.11, 6.1). Bytes are rounded sizes but
+// Stats are the figures of torch.cuda.memory_stats() (SPEC.md 5.11, snapshot/SPEC.md 6.1). Bytes are rounded sizes but
 // for RequestedBytes.
 type Stats struct {
 	Allocation         Metric // blocks that the program holds

@@ -20,7 +20,7 @@ func (r Release) String() string {
 	return fmt.Sprintf("%d.%d", r/100, r%100)
 }
 
-// Tie says which of several free blocks of the same size is taken (5.4).
+// Tie says which of several free blocks of the same size is taken (SPEC.md 5.4).
 type Tie uint8
 
 const (

@@ -71,7 +71,7 @@ func (c *classes) make(k classKey) *class {
 }
 
 // noStack says why a block has no frames. Blocks of a dump have a list of frames even when
-// nothing was recorded, which for events is told apart (specification 2.3, 2.4).
+// nothing was recorded, which for events is told apart (snapshot/SPEC.md 2.3, 2.4).
 func (c *classes) noStack(l *timeline.Life) string {
 	switch {
 	case l.Born < 0 && c.traced:

@@ -52,7 +52,7 @@ func siteFrame(s *snapshot.Snapshot, stack snapshot.StackID) (snapshot.Frame, or
 }
 
 // Frames is a stack for people, innermost first: "file:line function". Frames that every
-// stack has and that say nothing are left out (specification 2.9), unless nothing else is
+// stack has and that say nothing are left out (snapshot/SPEC.md 2.9), unless nothing else is
 // there, and the folders above an installed package are cut off.
 func Frames(s *snapshot.Snapshot, stack snapshot.StackID) []string {
 	var out []string

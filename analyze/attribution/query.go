@@ -35,7 +35,7 @@ type Query struct {
 	// and also as FrameText shortens it. nil is no filter.
 	Match, Exclude *regexp.Regexp
 	// Internals shows and matches the frames of the interpreter and the dispatcher too, and
-	// C++ frames of stacks that have Python frames (specification 2.9).
+	// C++ frames of stacks that have Python frames (snapshot/SPEC.md 2.9).
 	Internals bool
 	// Category names the category of a row of Timeline.Lives, empty when it is not known. It
 	// must be set for ByCategory, and only for it.

@@ -34,7 +34,7 @@ const (
 var poolNames = [...]string{"all", "small_pool", "large_pool"}
 
 const (
-	smallRequest = 1 << 20 // larger rounded requests go to the large pool (5.1)
+	smallRequest = 1 << 20 // larger rounded requests go to the large pool (analyze/allocator/SPEC.md 5.1)
 	smallSegment = 2 << 20 // all segments of the small pool, and none of the large one
 )
 

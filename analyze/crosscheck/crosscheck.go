@@ -1,7 +1,7 @@
 // Package crosscheck puts memory counters beside a snapshot of the same process: every counter that
 // both know, at the same moment. PyTorch counts while it allocates, and a snapshot's trace is what it
 // did, so where the trace goes back to the first allocation each counter can be counted again
-// (specification 5.11) and must be equal. What differs has a reason, and the reason is said.
+// (analyze/allocator/SPEC.md 5.11) and must be equal. What differs has a reason, and the reason is said.
 package crosscheck
 
 import (

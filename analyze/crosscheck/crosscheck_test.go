@@ -30,8 +30,8 @@ func samples(t *testing.T, path string) []memstats.Sample {
 }
 
 // TestCorpus holds every sample of every workload against its snapshot. Where the trace begins
-// before the first allocation all that 5.11 lets one count again must be equal, at each step; where
-// it does not, the current figures must be, at the moment of the dump.
+// before the first allocation all that analyze/allocator/SPEC.md 5.11 lets one count again must be
+// equal, at each step; where it does not, the current figures must be, at the moment of the dump.
 func TestCorpus(t *testing.T) {
 	dirs, _ := filepath.Glob("../../../shared/corpus/*/memory_stats.jsonl")
 	if len(dirs) == 0 {

@@ -160,7 +160,7 @@ func (q *query) memory(h nvml.Device) (total, reserved, used, free *int64) {
 }
 
 // size is nil for what the driver cannot tell: all ones, which torch prints as 17179869184 GiB
-// (specification 7.2).
+// (snapshot/SPEC.md 7.2).
 func size(n uint64) *int64 {
 	if n > math.MaxInt64 {
 		return nil

@@ -112,7 +112,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 }
 
 // hints are functions of a stack, outside of torch, whose names hint at a holder. Frames have
-// the function's own name only (specification 2.9): a closure is seen as its inner function.
+// the function's own name only (snapshot/SPEC.md 2.9): a closure is seen as its inner function.
 func (k *clock) hints(stack snapshot.StackID) []string {
 	var out []string
 	path := k.code.path(stack)

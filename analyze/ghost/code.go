@@ -8,7 +8,7 @@ import (
 )
 
 // code knows what kind of code frames and stacks are of. Frames have no module and no class
-// (specification 2.9), so that all of it goes by file and function names.
+// (snapshot/SPEC.md 2.9), so that all of it goes by file and function names.
 type code struct {
 	s     *snapshot.Snapshot
 	kinds []frameKind          // by frame

@@ -5,7 +5,7 @@
 // The host allocator is simpler than a device's (aten/src/ATen/core/CachingHostAllocator.h, note
 // HostAllocator design): it never splits, so a block is a segment; sizes are rounded up to a power of
 // two, unless a limit is set (PR 171662); a block that streams still use waits for their events after
-// its free. All sizes in the file are rounded ones (specification 2.8): what was asked for is unknown.
+// its free. All sizes in the file are rounded ones (snapshot/SPEC.md 2.8): what was asked for is unknown.
 //
 //  1. Build goes forward over the events, a block by its address. What an event uses and none made
 //     was there before the trace, and so was what only the final state has.

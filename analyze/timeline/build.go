@@ -64,7 +64,7 @@ func checkState(s *snapshot.Snapshot, t *Timeline) {
 
 // retries finds the requests inside which the allocator gave its cache back because
 // cudaMalloc refused: a burst of releases directly followed by a new segment, or by the
-// failure, of the same stack (specification 5.5 step 5). torch.cuda.empty_cache() releases in
+// failure, of the same stack (analyze/allocator/SPEC.md 5.5 step 5). torch.cuda.empty_cache() releases in
 // the same way, but from a stack of its own; without stacks the two look alike and only
 // failures are taken.
 func retries(t *Timeline) []Retry {

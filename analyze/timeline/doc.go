@@ -1,5 +1,5 @@
 // Package timeline rebuilds the memory of one device over time, exactly, from the events of a
-// trace and the state at its end (specification 4.2).
+// trace and the state at its end (SPEC.md 4.2).
 //
 // A trace names requested bytes, while the allocator counts rounded ones and hands out whole
 // blocks where splitting does not pay. The sizes follow from where blocks lie, so Build plays

@@ -30,7 +30,7 @@ const none = -1
 func (l *layout) end(b int32) uint64 { return l.blocks[b].addr + uint64(l.blocks[b].size) }
 
 // inactiveSplit gives the bytes of a block that count as inactive split, which are all of it or
-// none: it is free, has neighbours, and is not expandable (specification 5.11).
+// none: it is free, has neighbours, and is not expandable (analyze/allocator/SPEC.md 5.11).
 func (l *layout) inactiveSplit(b int32) int64 {
 	k := &l.blocks[b]
 	if k.life == none && k.prev != b && !k.expandable {
@@ -200,5 +200,6 @@ func (l *layout) unreserve(addr uint64, size int64) bool {
 	return true
 }
 
-// splitsSmall reports whether blocks of the range split by the small pool's rule (5.5 rule 6).
+// splitsSmall reports whether blocks of the range split by the small pool's rule
+// (analyze/allocator/SPEC.md 5.5 step 6).
 func (r *Range) splitsSmall() bool { return r.Kind == snapshot.KindSmall || r.Expandable }

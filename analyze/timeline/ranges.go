@@ -135,7 +135,7 @@ func finalRanges(s *snapshot.Snapshot, t *Timeline) ranges {
 }
 
 // unwind goes backward through the segment events from the final segments, and fills
-// t.Initially and t.Changes (specification 4.2). Changes that contradict the state are
+// t.Initially and t.Changes (SPEC.md 4.2). Changes that contradict the state are
 // counted and left out.
 func unwind(s *snapshot.Snapshot, t *Timeline) {
 	now := finalRanges(s, t)
@@ -222,7 +222,7 @@ func windForward(s *snapshot.Snapshot, t *Timeline) {
 }
 
 // kindBySize guesses the pool of a segment that is gone: the small pool takes segments of
-// exactly 2 MiB, the large one none below 10 MiB (5.1), and maps whole granules of those
+// exactly 2 MiB, the large one none below 10 MiB (analyze/allocator/SPEC.md 5.1), and maps whole granules of those
 // sizes.
 func kindBySize(r *Range) snapshot.SegmentKind {
 	if r.Size == allocator.SmallBuffer || r.Expandable && r.Size%allocator.LargeBuffer != 0 {

@@ -364,7 +364,7 @@ func (r *replay) alloc(i int32) {
 
 // startAt makes a free block begin at addr, where the layout has another block, and returns
 // it, none when that cannot be. Every address that was handed out is the start of a block, so
-// the blocks around it have another size than it seemed (specification 4.2, repair rule).
+// the blocks around it have another size than it seemed (SPEC.md 4.2, repair rule).
 func (r *replay) startAt(addr uint64) int32 {
 	lay := &r.layout
 	b := lay.holding(addr)

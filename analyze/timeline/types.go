@@ -12,7 +12,7 @@ type Timeline struct {
 	// The highest value of each series over the trace, the initial state included.
 	PeakReserved, PeakActive, PeakAllocated, PeakRequested Peak
 	// PeakInactiveSplit is that of inactive_split_bytes: free blocks that have neighbours in
-	// their segment, expandable ones left out (5.11).
+	// their segment, expandable ones left out (analyze/allocator/SPEC.md 5.11).
 	PeakInactiveSplit Peak
 
 	// Curve samples the series at most a few thousand times, evenly by event index; each

@@ -11,7 +11,7 @@ type burst struct{ first, last int32 }
 
 // bursts finds the releases that the program asked for. Releases also occur inside a request,
 // by garbage collection or because the device was full: then the request's segment follows, or
-// its failure, from the same stack (specification 5.12). Where no stacks are recorded the two
+// its failure, from the same stack (analyze/allocator/SPEC.md 5.12). Where no stacks are recorded the two
 // cannot be told apart, and releases are taken to be the program's unless a failure follows.
 func (x *extractor) bursts() []burst {
 	var out []burst

@@ -1,6 +1,6 @@
 // Package whatif says what other allocator settings, or another device, would have done to a
 // recorded run: it replays the requests of a trace on the allocator of package allocator
-// (specification 5.12).
+// (analyze/allocator/SPEC.md 5.12).
 //
 //  1. NewProgram takes from a timeline what the run asked of its allocator: requests, frees and
 //     empty_cache calls, without what the allocator made of them.

@@ -23,7 +23,7 @@ type Recorded struct {
 }
 
 // RecordedIn reads the settings of a snapshot. Where they are values of their own they are
-// trusted over the settings string, which may have been set later (specification 5.2).
+// trusted over the settings string, which may have been set later (analyze/allocator/SPEC.md 5.2).
 func RecordedIn(s *snapshot.Snapshot) Recorded {
 	r := Recorded{Conf: allocator.Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf), Release: releaseOf(s.Writer)}
 	r.Tie = r.Release.Tie()

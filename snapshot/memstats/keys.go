@@ -42,7 +42,7 @@ var (
 	ranked  = regexp.MustCompile(`(?:^|[^a-z])rank[:_ #-]?(\d{1,7})(?:$|[^0-9])`)
 )
 
-// scalars have neither pools nor figures (6.1, 6.2). The others are what people call the results
+// scalars have neither pools nor figures (snapshot/SPEC.md 6.1, 6.2). The others are what people call the results
 // of memory_allocated() and the like, in bytes.
 var scalars = map[string]string{
 	"num_alloc_retries": "", "num_ooms": "", "max_split_size": "", "num_sync_all_streams": "",

@@ -1,8 +1,7 @@
 // Package memstats reads what programs save of PyTorch's memory counters and of the driver's: dumps
 // of torch.cuda.memory_stats and host_memory_stats as JSON, JSON lines, pickle, MessagePack, CSV
 // or printed by Python; memory_summary tables; the text of list_gpu_processes; tables and queries
-// of nvidia-smi. Section numbers in comments are those of the format specification, whose
-// section 6 describes the counters.
+// of nvidia-smi. The counters are those of snapshot/SPEC.md 6.1 to 6.5.
 //
 // A file is read once and handed on sample by sample, so that its size does not matter (only a
 // pickle must fit into memory). Nothing in it is trusted. A figure that a file does not give, or
@@ -26,9 +25,9 @@ type Figure struct {
 // Known reports whether the file gives the figure.
 func (f Figure) Known() bool { return f.Step > 0 }
 
-// Stat is a figure with the name that it has in the flat form of memory_stats (6.1), for example
-// "allocated_bytes.all.current". Those of host_memory_stats (6.2) begin with "host."; what
-// mem_get_info says (6.5) is "device.free" and "device.total". Bytes, counts and, in the times of
+// Stat is a figure with the name that it has in the flat form of memory_stats (snapshot/SPEC.md 6.1), for example
+// "allocated_bytes.all.current". Those of host_memory_stats (snapshot/SPEC.md 6.2) begin with "host."; what
+// mem_get_info says (snapshot/SPEC.md 6.5) is "device.free" and "device.total". Bytes, counts and, in the times of
 // the host, microseconds.
 type Stat struct {
 	Name string

@@ -259,7 +259,7 @@ func (r *reader) pickles(br *bufio.Reader) error {
 			return err
 		}
 		at += int(info.Bytes)
-		for at < len(data) && data[at] == 0 { // padding, as in HTML pages (1.4)
+		for at < len(data) && data[at] == 0 { // padding, as in HTML pages (snapshot/SPEC.md 1.4)
 			at++
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // smiTable reads the tables of nvidia-smi, of drivers old and new, and the lines of
-// list_gpu_processes (6.5). Rows stand for themselves, so that a head or a tail is enough.
+// list_gpu_processes (snapshot/SPEC.md 6.5). Rows stand for themselves, so that a head or a tail is enough.
 type smiTable struct {
 	r       *reader
 	g       *Reading

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// summary reads memory_summary tables (6.3). Every row stands for itself, so a table may be
+// summary reads memory_summary tables (snapshot/SPEC.md 6.3). Every row stands for itself, so a table may be
 // abbreviated, cut, indented, or behind the prefixes of a log.
 type summary struct {
 	r      *reader
@@ -112,7 +112,7 @@ func (t *summary) row(label, rest string) {
 	}
 }
 
-// cell reads a number with a unit. torch divides and drops the rest (6.3); its units of bytes are
+// cell reads a number with a unit. torch divides and drops the rest (snapshot/SPEC.md 6.3); its units of bytes are
 // powers of 1024 in all releases, those of counts powers of 1000.
 func cell(digits, unit string) Figure {
 	n, err := strconv.ParseInt(digits, 10, 64)

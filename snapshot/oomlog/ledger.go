@@ -31,7 +31,7 @@ type Ledger struct {
 	// Slack is how far rounding of the printed figures can move a difference.
 	Slack int64
 	// Guessed is the process that is taken for this one by its size, 0 for none: inside a
-	// container NVML's process numbers are not those of the program (7.2).
+	// container NVML's process numbers are not those of the program (snapshot/SPEC.md 7.2).
 	Guessed int64
 }
 

@@ -5,15 +5,15 @@ type Event struct {
 	Device    int
 	Index     int    // in the device's trace
 	Time      int64  // microseconds since the Unix epoch, 0 unknown
-	Requested int64  // rounded to the allocator's 512 bytes (section 3)
+	Requested int64  // rounded to the allocator's 512 bytes (analyze/timeline/SPEC.md 3.1)
 	Free      int64  // of the device, -1 unknown
 	Reserved  int64  // by the caching allocator
 	Allocated int64  // in live tensors
 	Site      string // who asked
 }
 
-// SegmentSize is the size that CUDA is asked for when a request needs a new segment (5.5,
-// 5.1): the one that messages print.
+// SegmentSize is the size that CUDA is asked for when a request needs a new segment
+// (analyze/allocator/SPEC.md 5.3): the one that messages print.
 func SegmentSize(requested int64) int64 {
 	const small, large = 1 << 20, 10 << 20
 	switch {

@@ -1,12 +1,11 @@
 // Package oomlog reads what PyTorch says about its memory in words: the out-of-memory
-// messages of training logs. Section numbers in comments are those of the format
-// specification, whose section 7 lists the messages by family, A to M.
+// messages of training logs. snapshot/SPEC.md 7.2 lists the messages by family, A to M.
 //
 // A log may have any size and any content. It is read once, in constant memory; nothing in it
 // is trusted, and a figure that a message does not give stays unknown instead of zero.
 package oomlog
 
-// Family is the form of a message, by the letter that it has in 7.2.
+// Family is the form of a message, by the letter that it has in snapshot/SPEC.md 7.2.
 type Family byte
 
 const (
@@ -77,7 +76,7 @@ func (s Size) Known() bool { return s.Step > 0 }
 type Process struct {
 	PID  int64 // 0 is the process that ran out of memory
 	Used Size
-	// Unavailable is set when NVML could not say: 17179869184.00 GiB is all bits set (7.2).
+	// Unavailable is set when NVML could not say: 17179869184.00 GiB is all bits set (snapshot/SPEC.md 7.2).
 	Unavailable bool
 }
 
@@ -91,7 +90,7 @@ type Message struct {
 	Rank    int    // of the process that wrote it, -1 unknown
 	Device  int    // ordinal, -1 unknown
 
-	// Tried is the segment size that CUDA was asked for, not the tensor's (7.1); in families
+	// Tried is the segment size that CUDA was asked for, not the tensor's (snapshot/SPEC.md 7.1); in families
 	// F, H, K and for the CPU it is the request itself.
 	Tried        Size
 	Total        Size

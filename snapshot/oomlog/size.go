@@ -102,7 +102,7 @@ var units = []struct {
 	{"kb", 10}, {"mb", 20}, {"gb", 30}, {"tb", 40},
 }
 
-// size reads a printed size (7.1).
+// size reads a printed size (snapshot/SPEC.md 7.1).
 func (c *cursor) size() (Size, bool) {
 	start := c.i
 	digits, frac, ok := c.decimal()

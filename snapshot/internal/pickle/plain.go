@@ -118,7 +118,7 @@ func (c *copier) dict(pairs []value, depth int) (data.Value, error) {
 			name = c.d.out.Strings.Get(snapshot.StringID(k.u))
 		case kInt:
 			name = strconv.FormatInt(int64(k.u), 10)
-		case kPair: // the id of a private pool, joined as torch does (6.1)
+		case kPair: // the id of a private pool, joined as torch does (snapshot/SPEC.md 6.1)
 			name = fmt.Sprintf("%d_%d", int32(k.u), int32(k.u>>32))
 		default:
 			continue

@@ -197,7 +197,7 @@ func (d *machine) segment(mask uint64) {
 }
 
 // isHost recognises a host segment. The names of its keys were never seen in a file: the C++
-// fields are address, size, allocated, active and owner_private_pool_id (specification 2.8, PR
+// fields are address, size, allocated, active and owner_private_pool_id (snapshot/SPEC.md 2.8, PR
 // 182407), and the record that torch makes of a device's segment has other names for some of them
 // (torch/csrc/cuda/memory_snapshot.cpp, segmentInfoToDict). Either is read; hostSegments reads those
 // that look like a device's segments or blocks.

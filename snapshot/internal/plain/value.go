@@ -60,7 +60,7 @@ func key(v *Value) (string, bool) {
 		return v.Str, true
 	case Int:
 		return fmt.Sprint(v.Int), true
-	case List: // torch joins the ids of a private pool the same way (6.1)
+	case List: // torch joins the ids of a private pool the same way (snapshot/SPEC.md 6.1)
 		s := ""
 		for i := range v.Items {
 			part, ok := key(&v.Items[i])
