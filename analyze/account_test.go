@@ -9,6 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -31,11 +32,11 @@ func TestAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := analyze.Run(s, analyze.Options{NoReplay: true})
+	plain := analyzetest.Run(t, s, analyze.Options{NoReplay: true})
 	if plain.Devices[0].Account != nil {
 		t.Error("an account without readings")
 	}
-	r := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f})
+	r := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: f})
 	a := r.Devices[0].Account
 	if a == nil || a.Ledger == nil {
 		t.Fatalf("%+v", a)
@@ -65,7 +66,7 @@ func TestAccount(t *testing.T) {
 	}
 	delete(run.Env, "device.0.uuid")
 	run.NVML = []sidecar.Reading{reading(dump.Time, used(512*mib))}
-	r = analyze.Run(s, analyze.Options{NoReplay: true, Readings: f})
+	r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Readings: f})
 	if own, ok := r.Devices[0].Account.Ledger.Get(oomlog.RowNonPyTorch); !ok || own != 512*mib || len(r.Verdict.Findings) != len(plain.Verdict.Findings) {
 		t.Errorf("%+v", r.Devices[0].Account.Ledger)
 	}
@@ -73,18 +74,18 @@ func TestAccount(t *testing.T) {
 	live := reading(dump.Time+time.Hour.Nanoseconds(), used(3*gib))
 	run.NVML = []sidecar.Reading{reading(dump.Time, used(3*gib))}
 	run.NVML[0].Devices[0].Total, run.NVML[0].Devices[0].Free = new(32*gib), new(32*gib-total-13*gib/4)
-	r = analyze.Run(s, analyze.Options{NoReplay: true, Readings: f})
+	r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Readings: f})
 	at := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Outside })
 	if at != len(plain.Verdict.Findings) || r.Verdict.Status != plain.Verdict.Status || r.Verdict.Headline != plain.Verdict.Headline {
 		t.Errorf("%d: %+v", at, r.Verdict)
 	}
 	// Figures of another moment are refused, and it is said why only to who asked for them.
-	r = analyze.Run(s, analyze.Options{NoReplay: true, Live: &live})
+	r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Live: &live})
 	if a := r.Devices[0].Account; a == nil || a.Ledger != nil || !strings.Contains(a.Why, "after PyTorch's figures were taken") {
 		t.Errorf("%+v", a)
 	}
 	run.NVML, dump.Devices, run.Samples = nil, nil, nil
-	if r = analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f}); r.Devices[0].Account != nil {
+	if r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: f}); r.Devices[0].Account != nil {
 		t.Errorf("%+v", r.Devices[0].Account)
 	}
 }
@@ -106,7 +107,7 @@ func TestFullWhen(t *testing.T) {
 		"At the end 15.2 GiB of the device was free":     {Recorder: f},
 	} {
 		opt.NoReplay = true
-		if why := analyze.Run(s, opt).Verdict.Findings[0].Why; !slices.ContainsFunc(why, func(w string) bool { return strings.HasPrefix(w, want) }) {
+		if why := analyzetest.Run(t, s, opt).Verdict.Findings[0].Why; !slices.ContainsFunc(why, func(w string) bool { return strings.HasPrefix(w, want) }) {
 			t.Errorf("%q is not in %q", want, why)
 		}
 	}

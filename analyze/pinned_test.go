@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot/load"
@@ -32,7 +33,7 @@ func TestPinnedNotes(t *testing.T) {
 	} {
 		c.opt.Torch = 213
 		made, _ := build.Named("pinned-leak", 1, build.RandomOptions{Options: c.opt, Events: 1200})
-		r := analyze.Run(buildtest.Read(t, made), analyze.Options{NoReplay: true})
+		r := analyzetest.Run(t, buildtest.Read(t, made), analyze.Options{NoReplay: true})
 		if got := notes(r); !strings.Contains(got, c.want) {
 			t.Errorf("%s lacks %q", got, c.want)
 		}
@@ -48,7 +49,7 @@ func TestPinnedNotes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := notes(analyze.Run(s, analyze.Options{})); !strings.Contains(got, want) {
+		if got := notes(analyzetest.Run(t, s, analyze.Options{})); !strings.Contains(got, want) {
 			t.Errorf("%s lacks %q", got, want)
 		}
 	}
@@ -69,7 +70,7 @@ func TestPinnedBeside(t *testing.T) {
 			d.Free(x)
 		}
 	})
-	r := analyze.Run(buildtest.Read(t, made), analyze.Options{NoReplay: true})
+	r := analyzetest.Run(t, buildtest.Read(t, made), analyze.Options{NoReplay: true})
 	v := &r.Verdict
 	if v.Status != finding.Ghost || len(v.Findings) < 2 || v.Findings[0].ID != "growth" || v.Headline != v.Findings[0].Title ||
 		v.Findings[1].ID != "host-pinned-growth" || v.Findings[1].Status != "host" || v.Findings[1].Device != -1 {

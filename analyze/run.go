@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -38,14 +39,17 @@ type Options struct {
 	Live     *sidecar.Reading
 }
 
-// Run analyses a snapshot. It never fails: what the file lacks or contradicts is said in the
-// result's notes and findings.
-func Run(s *snapshot.Snapshot, opt Options) *Result {
+// Run analyzes a snapshot. It fails only when ctx ends before it is done, with ctx's error: what the
+// file lacks or contradicts is said in the result's notes and findings.
+func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error) {
 	r := &Result{Snapshot: s}
 	var evidence []verdict.Evidence
 	var lines []holder.Line
 	for _, ordinal := range devicesOf(s) {
-		d, e := inspect(s, ordinal, opt)
+		d, e, err := inspect(ctx, s, ordinal, opt)
+		if err != nil {
+			return nil, err
+		}
 		evidence = append(evidence, e)
 		lines = append(lines, holder.Line{Timeline: d.Timeline, Growth: d.Growth, Use: func(row int32) string {
 			c, _ := d.Categories.Of(row)
@@ -64,14 +68,17 @@ func Run(s *snapshot.Snapshot, opt Options) *Result {
 	for _, n := range notes {
 		r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
 	}
-	return r
+	return r, nil
 }
 
-// inspect analyses one device.
-func inspect(s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Evidence) {
+// inspect analyzes one device.
+func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Evidence, error) {
 	t := timeline.Build(s, ordinal)
+	if err := ctx.Err(); err != nil {
+		return Device{}, verdict.Evidence{}, err
+	}
 	replayed := make(chan *whatif.Answer, 1) // takes longest, and needs nothing else
-	go func() { replayed <- replay(s, t, opt) }()
+	go func() { replayed <- replay(ctx, s, t, opt) }()
 
 	d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
@@ -102,17 +109,20 @@ func inspect(s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Ev
 		})
 		e.Failure = d.OOM
 	}
-	return d, e
+	return d, e, ctx.Err()
 }
 
 // replay tries other allocator settings on the run, nil where that was not asked for or cannot be.
-func replay(s *snapshot.Snapshot, t *timeline.Timeline, opt Options) *whatif.Answer {
+func replay(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, opt Options) *whatif.Answer {
 	n := t.Trace.Len()
 	if opt.NoReplay || n == 0 || n > maxReplayed && len(t.OOMs)+len(t.Retries) == 0 || s.Partial != nil {
 		return nil
 	}
-	program, validation := whatif.Load(s, t)
-	a, err := whatif.Ask(s, program, validation, whatif.Question{NoSearch: true})
+	program, validation, err := whatif.Load(ctx, s, t)
+	if err != nil {
+		return nil
+	}
+	a, err := whatif.Ask(ctx, s, program, validation, whatif.Question{NoSearch: true})
 	if err != nil {
 		return nil
 	}

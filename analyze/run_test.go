@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -21,7 +22,7 @@ func run(t *testing.T, path string) *analyze.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analyze.Run(s, analyze.Options{})
+	return analyzetest.Run(t, s, analyze.Options{})
 }
 
 // TestLabelled compares the verdict with the label of each snapshot whose cause is known.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	. "github.com/snapana/snapana/fixtures/sidecartest"
@@ -85,7 +86,7 @@ func TestBounds(t *testing.T) {
 				records = append(records, Map{"type", "snapshot", "time", 3, "file", "x.pickle", "bytes", 1, "holders", 0,
 					"devices", []Map{{"device", 0, "free", c.free*mib + laps*mib - reserved, "total", 80 << 30}}})
 			}
-			v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, records)}).Verdict
+			v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, records)}).Verdict
 			if v.Status != c.status || len(v.Findings) != 1 {
 				t.Fatalf("%s: %+v", v.Status, v.Findings)
 			}
@@ -110,7 +111,7 @@ func TestTwoHoldersOfOneLoop(t *testing.T) {
 		g.chain(a, "index", "0", g.tensor(0))
 		g.chain(b, "index", "0", g.tensor(0))
 	}
-	r := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0)})})
+	r := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0)})})
 	if len(r.Verdict.Findings) != 2 {
 		t.Fatalf("%+v", r.Verdict.Findings)
 	}
@@ -153,7 +154,7 @@ func TestWatchedShortly(t *testing.T) {
 		return g.Record(id, "step", step)
 	}
 	for _, c := range []change{{}, {gone: true}, {ordered: true}} {
-		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 3, c), dump(1, 8, c)})}).Verdict
+		v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 3, c), dump(1, 8, c)})}).Verdict
 		f := v.Findings[0]
 		status, severity, confidence := finding.Ghost, finding.Warning, finding.Medium
 		if c.gone || c.ordered {

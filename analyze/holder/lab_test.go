@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -222,7 +223,7 @@ func TestLabVerdicts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f}).Verdict
+		v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: f}).Verdict
 		if v.Status != c.status {
 			t.Errorf("%s: %s: %s", c.name, v.Status, v.Headline)
 		}

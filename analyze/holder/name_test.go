@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	. "github.com/snapana/snapana/fixtures/sidecartest"
@@ -421,7 +422,7 @@ func TestTwoDumpsAcquit(t *testing.T) {
 		if got := string(r.Holders[0].Standing); got != c.want || len(r.Unproven) > 0 {
 			t.Errorf("%s: %s, want %s; unproven %v", c.name, got, c.want, r.Unproven)
 		}
-		v := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: recording(t, c.records)}).Verdict
+		v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, c.records)}).Verdict
 		status, word := finding.Ghost, "Seen in the process: deque `ring`"
 		if c.want == "other" {
 			status, word = finding.Healthy, "acquits it"

@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ranks"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 )
@@ -47,7 +48,7 @@ func (x worker) rank(t *testing.T, file string) ranks.Rank {
 			d.Alloc(8 << 30)
 		}
 	}))
-	return ranks.Reduce(file, analyze.Run(s, analyze.Options{NoReplay: true}))
+	return ranks.Reduce(file, analyzetest.Run(t, s, analyze.Options{NoReplay: true}))
 }
 
 func TestHealthy(t *testing.T) {

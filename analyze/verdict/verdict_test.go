@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 )
@@ -180,7 +181,7 @@ func TestJudge(t *testing.T) {
 func judge(t *testing.T, made *build.Snapshot) verdict.Verdict {
 	t.Helper()
 	s := buildtest.Read(t, made)
-	return analyze.Run(s, analyze.Options{}).Verdict
+	return analyzetest.Run(t, s, analyze.Options{}).Verdict
 }
 
 // TestPrograms holds the verdict on kinds of runs that are known from practice.

@@ -1,6 +1,8 @@
 package whatif
 
 import (
+	"context"
+
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -118,7 +120,7 @@ type Refused struct {
 
 // Ask answers a question about a program. The smallest capacity is searched where a capacity
 // matters, for all settings unless the wider set is tried: then for the recorded and the best.
-func Ask(s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, error) {
+func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, error) {
 	a := &Answer{Schema: Schema, File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Best: -1, Costs: []string{}}
 	if p.Recorded.Release != 0 {
 		a.Release = p.Recorded.Release.String()
@@ -152,12 +154,12 @@ func Ask(s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, 
 		total = a.Capacity.Reservable
 	}
 	o := Options{Start: start, Capacity: a.Capacity.Reservable, Total: total, Curve: 512}
-	outs, err := p.Sweep(settings, o)
+	outs, err := p.Sweep(ctx, settings, o)
 	if err != nil {
 		return nil, err
 	}
 	if q.Settings == nil && outs[0].Failures > 0 {
-		if more, out, err := p.rescue(settings, outs, o); err != nil {
+		if more, out, err := p.rescue(ctx, settings, outs, o); err != nil {
 			return nil, err
 		} else if out != nil {
 			settings, outs = append(settings[:len(settings):len(settings)], more), append(outs, out)
@@ -194,7 +196,7 @@ func Ask(s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, 
 	return a, each(len(shown), func(k int) (err error) {
 		o, i := o, shown[k]
 		o.Conf, o.Curve = settings[i].Conf, 0
-		a.Rows[i].Smallest, _, err = p.SmallestCapacity(o)
+		a.Rows[i].Smallest, _, err = p.SmallestCapacity(ctx, o)
 		return err
 	})
 }
@@ -205,7 +207,7 @@ func Ask(s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, 
 const lastResort = "expandable_segments:True,large_segment_size_mb:12"
 
 // rescue replays the last resort where every setting fails, and gives it when it does not.
-func (p *Program) rescue(settings []Setting, outs []*Outcome, o Options) (Setting, *Outcome, error) {
+func (p *Program) rescue(ctx context.Context, settings []Setting, outs []*Outcome, o Options) (Setting, *Outcome, error) {
 	for _, out := range outs {
 		if out.Failures == 0 {
 			return Setting{}, nil, nil
@@ -216,7 +218,7 @@ func (p *Program) rescue(settings []Setting, outs []*Outcome, o Options) (Settin
 		return Setting{}, nil, nil // the release does not know it, or it was tried
 	}
 	o.Conf = set.Conf
-	out, err := p.Run(o)
+	out, err := p.Run(ctx, o)
 	if err != nil || out.Failures > 0 || out.StartFailed {
 		return Setting{}, nil, err
 	}

@@ -16,8 +16,8 @@ import (
 func ask(t *testing.T, made *build.Snapshot, q whatif.Question) *whatif.Answer {
 	t.Helper()
 	s := buildtest.Read(t, made)
-	p, v := whatif.Load(s, timeline.Build(s, 0))
-	a, err := whatif.Ask(s, p, v, q)
+	p, v := loaded(t, s, timeline.Build(s, 0))
+	a, err := whatif.Ask(t.Context(), s, p, v, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +83,12 @@ func TestAsk(t *testing.T) {
 	}
 	s := buildtest.Read(t, made)
 	s.Settings.ExpandableSegments = true
-	p, v := whatif.Load(s, timeline.Build(s, 0))
-	b, err := whatif.Ask(s, p, v, whatif.Question{})
+	p, v := loaded(t, s, timeline.Build(s, 0))
+	b, err := whatif.Ask(t.Context(), s, p, v, whatif.Question{})
 	if err != nil || b.Licence.Trusted || b.Best != -1 || b.Advice != "" || b.Licence.What == "" || b.Licence.Why == "" {
 		t.Errorf("error %v, licence %+v, best %d", err, b.Licence, b.Best)
 	}
-	if _, err := whatif.Ask(s, p, v, whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}}); !errors.Is(err, whatif.ErrAsync) {
+	if _, err := whatif.Ask(t.Context(), s, p, v, whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}}); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -109,7 +109,7 @@ func TestFullDevice(t *testing.T) {
 	made := build.Run(build.Options{Capacity: 200 * mib}, program)
 	s := buildtest.Read(t, made)
 	tl := timeline.Build(s, 0)
-	p, v := whatif.Load(s, tl)
+	p, v := loaded(t, s, tl)
 	exact(t, "full", v, 3)
 	// 160 MiB and 120 more were too much, 180 were not.
 	if p.Full != 1 || p.EmptyCaches != 0 || p.Capacity != 278*mib || made.Truth[0].Retries != 1 {

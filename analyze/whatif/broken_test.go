@@ -36,7 +36,7 @@ func TestBroken(t *testing.T) {
 				s.Segments[i].Pool.A++
 			}
 		}
-		p, v := whatif.Load(s, timeline.Build(s, 0))
+		p, v := loaded(t, s, timeline.Build(s, 0))
 		if !v.Exact() {
 			inexact++
 		}

@@ -1,6 +1,10 @@
 package whatif
 
-import "github.com/snapana/snapana/analyze/allocator"
+import (
+	"context"
+
+	"github.com/snapana/snapana/analyze/allocator"
+)
 
 // capacityStep is how exactly the smallest capacity is searched: the driver's own granularity.
 const capacityStep = 2 << 20
@@ -10,10 +14,10 @@ const capacityStep = 2 << 20
 // full device makes the allocator give its cache back, that is often less than the highest
 // reserved bytes of a run without limit. Fit is taken to grow with capacity, which a rare
 // layout contradicts. The result has the outcome at that capacity.
-func (p *Program) SmallestCapacity(o Options) (int64, *Outcome, error) {
+func (p *Program) SmallestCapacity(ctx context.Context, o Options) (int64, *Outcome, error) {
 	o.UntilFailure = true
 	o.Capacity = 0
-	best, err := p.Run(o)
+	best, err := p.Run(ctx, o)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -26,7 +30,7 @@ func (p *Program) SmallestCapacity(o Options) (int64, *Outcome, error) {
 	for fits-fails > 1 {
 		mid := fails + (fits-fails)/2
 		o.Capacity = mid * capacityStep
-		out, err := p.Run(o)
+		out, err := p.Run(ctx, o)
 		if err != nil {
 			return 0, nil, err
 		}

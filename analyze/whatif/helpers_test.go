@@ -42,7 +42,17 @@ func open(t testing.TB, path string) *snapshot.Snapshot {
 func program(t testing.TB, path string) (*whatif.Program, *whatif.Validation) {
 	t.Helper()
 	s := open(t, path)
-	return whatif.Load(s, timeline.Build(s, 0))
+	return loaded(t, s, timeline.Build(s, 0))
+}
+
+// loaded makes the program of a timeline and validates it.
+func loaded(t testing.TB, s *snapshot.Snapshot, tl *timeline.Timeline) (*whatif.Program, *whatif.Validation) {
+	t.Helper()
+	p, v, err := whatif.Load(t.Context(), s, tl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, v
 }
 
 // run replays a program under a settings string.
@@ -53,7 +63,7 @@ func run(t testing.TB, p *whatif.Program, conf string, o whatif.Options) *whatif
 		t.Fatal(err)
 	}
 	o.Conf = set.Conf
-	out, err := p.Run(o)
+	out, err := p.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -103,8 +104,12 @@ type Sample struct {
 // ErrAsync is why backend:cudaMallocAsync has no outcome.
 var ErrAsync = errors.New("backend:cudaMallocAsync is another allocator, inside the driver: what it would do cannot be replayed")
 
-// Run replays a program.
-func (p *Program) Run(o Options) (*Outcome, error) {
+// checkEvery is after how many operations a replay looks whether it is still wanted: about a
+// millisecond.
+const checkEvery = 1 << 13
+
+// Run replays a program. It gives ctx's error when that ends before the replay does.
+func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 	if o.Conf.Async {
 		return nil, ErrAsync
 	}
@@ -128,12 +133,14 @@ func (p *Program) Run(o Options) (*Outcome, error) {
 	if out.StartFailed {
 		return out, nil
 	}
-	r.run(out, &o)
+	if err := r.run(ctx, out, &o); err != nil {
+		return nil, err
+	}
 	return out, nil
 }
 
 // run makes all operations and follows the sums.
-func (r *replay) run(out *Outcome, o *Options) {
+func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 	st := r.a.Stats()
 	allocs, frees, retries := st.NumDeviceAlloc, st.NumDeviceFree, st.NumAllocRetries
 	reserved, allocated := &st.ReservedBytes[allocator.All], &st.AllocatedBytes[allocator.All]
@@ -142,6 +149,9 @@ func (r *replay) run(out *Outcome, o *Options) {
 	out.PeakWaste = Peak{reserved.Current - allocated.Current, -1}
 	curve := newCurve(r.p.t.Trace.Len(), o.Curve, reserved.Current, allocated.Current)
 	for i := range r.p.ops {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		op := &r.p.ops[i]
 		ok := r.step(op)
 		event := int(op.event)
@@ -163,6 +173,7 @@ func (r *replay) run(out *Outcome, o *Options) {
 	out.EndReserved, out.EndAllocated = reserved.Current, allocated.Current
 	out.Curve = curve.finish()
 	out.Stats = *st
+	return nil
 }
 
 // Serves reports whether a request that failed in the recorded run, at that event, does not here.

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
@@ -107,12 +108,12 @@ func (p *Program) asRecorded() Setting {
 
 // Sweep replays a program under many settings, on as many cores as there are. The outcomes are
 // in the order of the settings; o.Conf is not used.
-func (p *Program) Sweep(settings []Setting, o Options) ([]*Outcome, error) {
+func (p *Program) Sweep(ctx context.Context, settings []Setting, o Options) ([]*Outcome, error) {
 	outs := make([]*Outcome, len(settings))
 	err := each(len(settings), func(i int) (err error) {
 		o := o
 		o.Conf = settings[i].Conf
-		outs[i], err = p.Run(o)
+		outs[i], err = p.Run(ctx, o)
 		return err
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ func TestStart(t *testing.T) {
 		made := build.Run(opt, warm)
 		s := buildtest.Read(t, made)
 		tl := timeline.Build(s, 0)
-		p, v := whatif.Load(s, tl)
+		p, v := loaded(t, s, tl)
 		exact(t, "recorded late", v, 7)
 		if p.Warm != 20 || p.WarmBytes != made.Truth[0].Initial.Active || p.StartReserved != made.Truth[0].Initial.Reserved {
 			t.Errorf("%d blocks of %d bytes in %d: %+v", p.Warm, p.WarmBytes, p.StartReserved, made.Truth[0].Initial)
@@ -107,7 +107,7 @@ func TestSweep(t *testing.T) {
 	s := buildtest.Read(t, build.Run(build.Options{Capacity: 400 * mib}, pieces))
 	p := whatif.NewProgram(s, timeline.Build(s, 0))
 	settings := p.Settings(false)
-	outs, err := p.Sweep(settings, whatif.Options{Capacity: p.Capacity})
+	outs, err := p.Sweep(t.Context(), settings, whatif.Options{Capacity: p.Capacity})
 	if err != nil || len(outs) != len(settings) {
 		t.Fatalf("%d outcomes of %d settings, error %v", len(outs), len(settings), err)
 	}
@@ -122,7 +122,7 @@ func TestSweep(t *testing.T) {
 		!strings.Contains(strings.Join(a.Costs, " "), "CUDA IPC") {
 		t.Errorf("advice: %+v", a)
 	}
-	if _, err := p.Sweep([]whatif.Setting{{Conf: allocator.Conf{Async: true}}}, whatif.Options{}); !errors.Is(err, whatif.ErrAsync) {
+	if _, err := p.Sweep(t.Context(), []whatif.Setting{{Conf: allocator.Conf{Async: true}}}, whatif.Options{}); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -177,7 +177,7 @@ func TestSmallestCapacity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, o, err := p.SmallestCapacity(whatif.Options{Conf: set.Conf})
+		got, o, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: set.Conf})
 		if err != nil || got != want || o.First != nil || o.Served != 1 {
 			t.Errorf("%q: %d MiB, want %d (error %v)", conf, got/mib, want/mib, err)
 		}
@@ -191,12 +191,12 @@ func TestSmallestCapacity(t *testing.T) {
 		d.Free(d.Alloc(200 * mib))
 	}))
 	p = whatif.NewProgram(s, timeline.Build(s, 0))
-	if got, _, err := p.SmallestCapacity(whatif.Options{Conf: p.Recorded.Conf}); err != nil || got != 200*mib {
+	if got, _, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: p.Recorded.Conf}); err != nil || got != 200*mib {
 		t.Errorf("%d MiB, error %v", got/mib, err)
 	}
 	c := p.Recorded.Conf
 	c.Async = true
-	if _, _, err := p.SmallestCapacity(whatif.Options{Conf: c}); !errors.Is(err, whatif.ErrAsync) {
+	if _, _, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: c}); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -273,8 +273,8 @@ func BenchmarkSweep(b *testing.B) {
 	}
 	s := open(b, path)
 	for range b.N {
-		p, _ := whatif.Load(s, timeline.Build(s, 0))
-		if _, err := p.Sweep(p.Settings(false), whatif.Options{Curve: 1000}); err != nil {
+		p, _ := loaded(b, s, timeline.Build(s, 0))
+		if _, err := p.Sweep(b.Context(), p.Settings(false), whatif.Options{Curve: 1000}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -98,7 +98,7 @@ func TestStatistics(t *testing.T) {
 				t.Fatal(err)
 			}
 			set.Conf.Fraction = want.Fraction
-			o, err := p.Run(whatif.Options{Conf: set.Conf, Capacity: want.Capacity, Total: want.Total})
+			o, err := p.Run(t.Context(), whatif.Options{Conf: set.Conf, Capacity: want.Capacity, Total: want.Total})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestStatistics(t *testing.T) {
 // TestUnrecordedFraction holds that garbage collection is named where it is the likely reason.
 func TestUnrecordedFraction(t *testing.T) {
 	s := open(t, "testdata/collected.pickle.gz")
-	p, v := whatif.Load(s, timeline.Build(s, 0))
+	p, v := loaded(t, s, timeline.Build(s, 0))
 	if v.First == nil || v.First.Why != "garbage_collection_threshold is set: it takes effect under a memory fraction, which the file does not record." {
 		t.Errorf("%+v", v.First)
 	}
@@ -152,7 +152,7 @@ func TestFailures(t *testing.T) {
 	for _, path := range files {
 		s := open(t, path)
 		tl := timeline.Build(s, 0)
-		p, _ := whatif.Load(s, tl)
+		p, _ := loaded(t, s, tl)
 		if p.OOMs != 1 || p.Capacity == 0 {
 			t.Fatalf("%s: %d failed requests, capacity %d", path, p.OOMs, p.Capacity)
 		}
@@ -193,7 +193,7 @@ func TestSaved(t *testing.T) {
 		t.Fatalf("the case is wrong: %+v", made.Truth[0])
 	}
 	s := buildtest.Read(t, made)
-	p, v := whatif.Load(s, timeline.Build(s, 0))
+	p, v := loaded(t, s, timeline.Build(s, 0))
 	exact(t, "in pieces", v, 6)
 	if p.Capacity != 400*mib {
 		t.Fatalf("capacity %d", p.Capacity)

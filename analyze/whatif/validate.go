@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"context"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
@@ -51,8 +52,9 @@ type Divergence struct {
 // rebuilds bounds the work of going on after disagreements, in blocks that are put back.
 const rebuilds = 20 << 20
 
-// Validate replays a program under the recorded settings and compares it with its trace.
-func (p *Program) Validate(s *snapshot.Snapshot) *Validation {
+// Validate replays a program under the recorded settings and compares it with its trace. It fails only
+// when ctx ends.
+func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Validation, error) {
 	own := *p // which learns of streams and pools that only later states have
 	own.streams, own.pools = slices.Clone(p.streams), slices.Clone(p.pools)
 	p = &own
@@ -64,8 +66,10 @@ func (p *Program) Validate(s *snapshot.Snapshot) *Validation {
 		}
 	}
 	v.v.Segments = len(v.script)
-	v.run()
-	return v.v
+	if err := v.run(ctx); err != nil {
+		return nil, err
+	}
+	return v.v, nil
 }
 
 // validator feeds a replay with the segments of the trace.
@@ -80,7 +84,7 @@ type validator struct {
 	done   int // the event up to which the replay was put into the recorded state
 }
 
-func (v *validator) run() {
+func (v *validator) run(ctx context.Context) error {
 	p := v.p
 	v.r = &replay{p: p, held: make([]int32, len(p.asks))}
 	for i := range v.r.held {
@@ -88,6 +92,9 @@ func (v *validator) run() {
 	}
 	v.restart(p.start, nil, -1)
 	for i := range p.ops {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		o := &p.ops[i]
 		if int(o.event) <= v.done {
 			continue
@@ -114,11 +121,12 @@ func (v *validator) run() {
 					v.v.Unchecked++
 				}
 			}
-			return
+			return nil
 		}
 		v.restart(v.x.places(st), st.Outside, event)
 	}
 	v.final()
+	return nil
 }
 
 // restart makes a new allocator with the recorded state after an event. What the replay holds

@@ -40,7 +40,7 @@ func TestValidateCorpus(t *testing.T) {
 		for _, path := range glob(t, pattern) {
 			s := open(t, path)
 			for d := range s.NumDevices() {
-				_, v := whatif.Load(s, timeline.Build(s, d))
+				_, v := loaded(t, s, timeline.Build(s, d))
 				exact(t, strings.TrimPrefix(path, shared), v, 0)
 			}
 		}
@@ -57,7 +57,7 @@ func TestValidateReal(t *testing.T) {
 			if tl.Trace.Len() <= 200 {
 				continue
 			}
-			_, v := whatif.Load(s, tl)
+			_, v := loaded(t, s, tl)
 			if filepath.Base(path) == "random-inconsistent.pickle" {
 				// Made by a generator that knows nothing of allocators.
 				if v.Trusted() || v.First == nil || !strings.Contains(v.First.Why, "no allocator made it") {
@@ -90,7 +90,7 @@ func TestValidateRandom(t *testing.T) {
 			s := buildtest.Read(t, made)
 			for d := range made.Truth {
 				tl := timeline.Build(s, d)
-				p, v := whatif.Load(s, tl)
+				p, v := loaded(t, s, tl)
 				exact(t, shape.Name, v, 0)
 				total += v.Allocs
 				// And without its addresses the same peaks, where none was used again.
@@ -161,7 +161,7 @@ func TestDivergence(t *testing.T) {
 	} {
 		s := buildtest.Read(t, build.Run(c.opt, program))
 		c.edit(s)
-		_, v := whatif.Load(s, timeline.Build(s, 0))
+		_, v := loaded(t, s, timeline.Build(s, 0))
 		if v.Exact() || v.First == nil {
 			t.Errorf("%s: nothing is noticed", c.name)
 			continue
@@ -195,7 +195,7 @@ func TestTieOfUnknownRelease(t *testing.T) {
 	for seed := range uint64(10) {
 		s := buildtest.Read(t, build.Random(seed, build.RandomOptions{Events: 3000, Stacks: 1000, Options: build.Options{Capacity: 256 << 20}}))
 		s.Writer = ""
-		p, v := whatif.Load(s, timeline.Build(s, 0))
+		p, v := loaded(t, s, timeline.Build(s, 0))
 		exact(t, "unknown writer", v, 100)
 		if p.Recorded.Tie == allocator.TieAddress {
 			found++

@@ -68,7 +68,7 @@ func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Option
 	if err != nil {
 		return nil, err
 	}
-	return analyze.Run(snap, opt), nil
+	return analyze.Run(cmd.Context(), snap, opt)
 }
 
 func (f *inputFlags) options() (analyze.Options, error) {

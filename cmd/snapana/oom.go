@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +75,10 @@ request, it also answers in which circumstances that would have been served.`,
 				snapName, events = s.Name, oomEvents(s)
 			}
 			r := oomlog.NewReport(name, log, snapName, events)
-			failure := failureOf(s, r)
+			failure, err := failureOf(cmd.Context(), s, r)
+			if err != nil {
+				return err
+			}
 			w := cmd.OutOrStdout()
 			if asJSON {
 				return written(json.WriteOOM(w, r, failure))
@@ -120,16 +124,20 @@ func readLog(cmd *cobra.Command, path string) (name string, log oomlog.Log, err 
 
 // failureOf explains the request that both the main message and the snapshot are about, with the
 // device's size of the message. It is nil when that is not the last one that failed.
-func failureOf(s *snapshot.Snapshot, r *oomlog.Report) *oom.Report {
+func failureOf(ctx context.Context, s *snapshot.Snapshot, r *oomlog.Report) (*oom.Report, error) {
 	if r.Match == nil || !r.Match.Same {
-		return nil
+		return nil, nil
 	}
-	for _, d := range analyze.Run(s, analyze.Options{Capacity: r.Main.Total.Bytes}).Devices {
+	a, err := analyze.Run(ctx, s, analyze.Options{Capacity: r.Main.Total.Bytes})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range a.Devices {
 		if d.OOM != nil && d.Timeline.Device == r.Match.Event.Device && d.OOM.Event == r.Match.Event.Index {
-			return d.OOM
+			return d.OOM, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // oomEvents lists the out-of-memory events of a snapshot with the rebuilt state at each.

@@ -96,9 +96,12 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			case plot.KindFragmentation:
 				d.Free = fragmentation.Over(snap, t, freeColumns)
 			case plot.KindWhatIf:
-				p, v := whatif.Load(snap, t)
+				p, v, err := whatif.Load(cmd.Context(), snap, t)
+				if err != nil {
+					return err
+				}
 				if p.Allocs+p.OOMs > 0 {
-					if d.WhatIf, err = whatif.Ask(snap, p, v, whatif.Question{NoSearch: true}); err != nil {
+					if d.WhatIf, err = whatif.Ask(cmd.Context(), snap, p, v, whatif.Question{NoSearch: true}); err != nil {
 						return err
 					}
 				}

@@ -60,10 +60,18 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 						list[i] = ranks.Unread(path, err)
 						return
 					}
-					list[i] = ranks.Reduce(path, analyze.Run(s, opt))
+					r, err := analyze.Run(cmd.Context(), s, opt)
+					if err != nil {
+						list[i] = ranks.Unread(path, err)
+						return
+					}
+					list[i] = ranks.Reduce(path, r)
 				})
 			}
 			wg.Wait()
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
 			c := ranks.Compare(list)
 			w := cmd.OutOrStdout()
 			if asJSON {

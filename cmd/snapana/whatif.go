@@ -83,7 +83,10 @@ by address under each setting, as if it had been in force from the beginning
 			if err != nil {
 				return err
 			}
-			p, v := whatif.Load(snap, t)
+			p, v, err := whatif.Load(cmd.Context(), snap, t)
+			if err != nil {
+				return err
+			}
 			if p.Allocs+p.OOMs == 0 {
 				return fmt.Errorf("%s: GPU %d has no requests in its trace, so that there is nothing to replay; call torch.cuda.memory._record_memory_history() when the program starts", snap.Name, t.Device)
 			}
@@ -100,7 +103,7 @@ by address under each setting, as if it had been in force from the beginning
 				}
 				q.Settings = append(q.Settings, set)
 			}
-			a, err := whatif.Ask(snap, p, v, q)
+			a, err := whatif.Ask(cmd.Context(), snap, p, v, q)
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/report/html"
@@ -60,13 +61,13 @@ func golden(t testing.TB, name string) *analyze.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analyze.Run(s, analyze.Options{})
+	return analyzetest.Run(t, s, analyze.Options{})
 }
 
 // random is a made-up program.
 func random(t testing.TB, seed uint64, opt build.RandomOptions) *analyze.Result {
 	t.Helper()
-	return analyze.Run(buildtest.Read(t, build.Random(seed, opt)), analyze.Options{NoReplay: true})
+	return analyzetest.Run(t, buildtest.Read(t, build.Random(seed, opt)), analyze.Options{NoReplay: true})
 }
 
 // settings say how a page is looked at.

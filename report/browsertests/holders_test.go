@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/serve"
@@ -35,7 +36,7 @@ func recorded(t testing.TB, name string) *analyze.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f})
+	return analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: f})
 }
 
 // holdersOf gives the holder of each life of the first device that is live at the dump.

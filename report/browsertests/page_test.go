@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot"
@@ -292,7 +293,7 @@ func TestHostile(t *testing.T) {
 			d.Alloc(1 << 20)
 		}
 	})
-	r := analyze.Run(buildtest.Read(t, made), analyze.Options{NoReplay: true})
+	r := analyzetest.Run(t, buildtest.Read(t, made), analyze.Options{NoReplay: true})
 	r.Snapshot.Name = evil
 	p := open(t, r, settings{})
 	p.do(`for (const n of %s) snapana.live[0].tabs.open(n); snapana.live[0].view.set({pinned: 3})`, tabs)
@@ -355,6 +356,6 @@ func TestAccessible(t *testing.T) {
 
 // A file that was read in part, and one with nothing in it, open too.
 func TestOdd(t *testing.T) {
-	p := open(t, analyze.Run(&snapshot.Snapshot{Name: "empty"}, analyze.Options{}), settings{})
+	p := open(t, analyzetest.Run(t, &snapshot.Snapshot{Name: "empty"}, analyze.Options{}), settings{})
 	p.quiet()
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/report/serve"
@@ -21,7 +22,7 @@ import (
 // start serves a small trace and gives the address of its page.
 func start(t *testing.T) string {
 	t.Helper()
-	s, err := serve.New(analyze.Run(buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})), analyze.Options{NoReplay: true}), serve.DefaultBytes)
+	s, err := serve.New(analyzetest.Run(t, buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})), analyze.Options{NoReplay: true}), serve.DefaultBytes)
 	if err != nil {
 		t.Fatal(err)
 	}

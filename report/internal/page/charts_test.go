@@ -5,6 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/load"
@@ -52,7 +53,7 @@ func TestWhatIf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := analyze.Run(s, analyze.Options{})
+	r := analyzetest.Run(t, s, analyze.Options{})
 	p, err := Pack(r, 8<<20)
 	if err != nil || p == nil {
 		t.Fatal(p, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/report/internal/sample"
@@ -102,7 +103,7 @@ func (u *unpacked) lives(t *testing.T, d *Device) []timeline.Life {
 }
 
 func result(t *testing.T, seed uint64, opt build.RandomOptions) *analyze.Result {
-	return analyze.Run(buildtest.Read(t, build.Random(seed, opt)), analyze.Options{NoReplay: true})
+	return analyzetest.Run(t, buildtest.Read(t, build.Random(seed, opt)), analyze.Options{NoReplay: true})
 }
 
 // What is packed is what the timeline has, event by event.

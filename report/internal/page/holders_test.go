@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot/load"
@@ -28,7 +29,7 @@ func recorded(t *testing.T, name string) *analyze.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := analyze.Run(s, analyze.Options{NoReplay: true, Recorder: f})
+	r := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: f})
 	if r.Holders == nil {
 		t.Fatalf("%s: nobody was seen to hold anything", name)
 	}

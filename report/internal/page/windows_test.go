@@ -11,6 +11,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/snapshot/load"
 )
@@ -112,7 +113,7 @@ func BenchmarkWindow(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, v, err := PackServed(analyze.Run(s, analyze.Options{NoReplay: true}), 64<<20)
+	_, v, err := PackServed(analyzetest.Run(b, s, analyze.Options{NoReplay: true}), 64<<20)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 )
@@ -18,5 +19,5 @@ func Pinned(t testing.TB, program string, opt build.Options) *analyze.Result {
 	}
 	s := buildtest.Read(t, made)
 	s.Name = program + ".pickle"
-	return analyze.Run(s, analyze.Options{NoReplay: true})
+	return analyzetest.Run(t, s, analyze.Options{NoReplay: true})
 }
