@@ -24,11 +24,11 @@ const (
 // pinned_segments_oom: 16 GiB, of which 512 MiB are a context.
 func TestAccount(t *testing.T) {
 	dir := filepath.Join("..", "fixtures", "ledger")
-	s, err := load.Open(filepath.Join(dir, "run.pickle.zst"), load.Options{})
+	s, err := load.Open(t.Context(), filepath.Join(dir, "run.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := sidecar.Open(filepath.Join(dir, "run.snapana"), sidecar.Options{})
+	f, err := sidecar.Open(t.Context(), filepath.Join(dir, "run.snapana"), sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func TestAccount(t *testing.T) {
 // TestFullWhen says when growing memory fills the device, by what is known of its size.
 func TestFullWhen(t *testing.T) {
 	dir := filepath.Join("..", "fixtures", "holders", "two_leaks")
-	s, err := load.Open(filepath.Join(dir, "snapshot.pickle.zst"), load.Options{})
+	s, err := load.Open(t.Context(), filepath.Join(dir, "snapshot.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := sidecar.Open(filepath.Join(dir, "run.snapana"), sidecar.Options{})
+	f, err := sidecar.Open(t.Context(), filepath.Join(dir, "run.snapana"), sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

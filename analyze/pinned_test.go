@@ -45,7 +45,7 @@ func TestPinnedNotes(t *testing.T) {
 		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`:         "missing: Pinned host memory: 1 further lists of events were left out",
 		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: of 1 blocks the file does not say",
 	} {
-		s, err := load.Read(strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json", load.Options{})
+		s, err := load.Read(t.Context(), strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json", load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

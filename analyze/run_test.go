@@ -18,7 +18,7 @@ const shared = "../../shared"
 
 func run(t *testing.T, path string) *analyze.Result {
 	t.Helper()
-	s, err := load.Open(path, load.Options{})
+	s, err := load.Open(t.Context(), path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ var snapshotFile = flag.String("snapshot", "", "`file` for benchmarks")
 
 func open(t testing.TB, path string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := load.Open(path, load.Options{})
+	s, err := load.Open(t.Context(), path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

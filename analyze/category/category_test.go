@@ -41,7 +41,7 @@ func sums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, event int, 
 
 func open(t *testing.T, path string) (*snapshot.Snapshot, *timeline.Timeline) {
 	t.Helper()
-	s, err := load.Open(path, load.Options{})
+	s, err := load.Open(t.Context(), path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

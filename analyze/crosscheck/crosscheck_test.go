@@ -17,7 +17,7 @@ import (
 func samples(t *testing.T, path string) []memstats.Sample {
 	t.Helper()
 	var out []memstats.Sample
-	_, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error {
+	_, err := memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error {
 		c := *s
 		c.Stats = append([]memstats.Stat(nil), s.Stats...)
 		out = append(out, c)
@@ -40,7 +40,7 @@ func TestCorpus(t *testing.T) {
 	for _, path := range dirs {
 		dir := filepath.Dir(path)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			s, err := load.Open(filepath.Join(dir, "snapshot.pickle"), load.Options{})
+			s, err := load.Open(t.Context(), filepath.Join(dir, "snapshot.pickle"), load.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

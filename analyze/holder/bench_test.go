@@ -38,7 +38,7 @@ func BenchmarkFind(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	lines := []holder.Line{{Timeline: timeline.Build(s, 0)}}
 	for b.Loop() {
-		f, err := sidecar.Read(bytes.NewReader(data), "run.snapana", sidecar.Options{})
+		f, err := sidecar.Read(b.Context(), bytes.NewReader(data), "run.snapana", sidecar.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -33,14 +33,14 @@ func lines(s *snapshot.Snapshot) []holder.Line {
 
 func labCase(t *testing.T, name string) (*holder.Result, []holder.Line, []string) {
 	t.Helper()
-	f, err := sidecar.Open(filepath.Join(lab, name, "run.snapana"), sidecar.Options{})
+	f, err := sidecar.Open(t.Context(), filepath.Join(lab, name, "run.snapana"), sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if f.Truncated != nil || f.Unknown != nil {
 		t.Errorf("truncated %v, unknown %v", f.Truncated, f.Unknown)
 	}
-	s, err := load.Open(filepath.Join(lab, name, "snapshot.pickle.zst"), load.Options{})
+	s, err := load.Open(t.Context(), filepath.Join(lab, name, "snapshot.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +215,11 @@ func TestLabVerdicts(t *testing.T) {
 		{"two_leaks", finding.Ghost, [][]string{{"Ghost tensors", "Seen in the process: list `losses`"}, {"Ghost tensors", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
 		{"replay_oom", finding.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom", "takes 125 GiB when it is full"}}},
 	} {
-		f, err := sidecar.Open(filepath.Join(lab, c.name, "run.snapana"), sidecar.Options{})
+		f, err := sidecar.Open(t.Context(), filepath.Join(lab, c.name, "run.snapana"), sidecar.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := load.Open(filepath.Join(lab, c.name, "snapshot.pickle.zst"), load.Options{})
+		s, err := load.Open(t.Context(), filepath.Join(lab, c.name, "snapshot.pickle.zst"), load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func find(t *testing.T, s *snapshot.Snapshot, records ...Map) (*holder.Result, [
 
 func recording(t *testing.T, records []Map) *sidecar.File {
 	t.Helper()
-	f, err := sidecar.Read(bytes.NewReader(Stream(append([]Map{Header()}, records...)...)), "run.snapana", sidecar.Options{})
+	f, err := sidecar.Read(t.Context(), bytes.NewReader(Stream(append([]Map{Header()}, records...)...)), "run.snapana", sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func FuzzFind(f *testing.F) {
 	f.Add(Stream(Header(), g.Record(0), g.Record(1)))
 	devices := lines(s)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := sidecar.Read(bytes.NewReader(data), "fuzz", sidecar.Options{Partial: true})
+		file, err := sidecar.Read(t.Context(), bytes.NewReader(data), "fuzz", sidecar.Options{Partial: true})
 		if err != nil {
 			return
 		}

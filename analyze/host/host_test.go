@@ -37,7 +37,7 @@ func file(name, start string) string {
 
 func judge(t *testing.T, path string) *host.Judgement {
 	t.Helper()
-	f, err := sidecar.Open(path, sidecar.Options{})
+	f, err := sidecar.Open(t.Context(), path, sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

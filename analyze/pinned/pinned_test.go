@@ -277,7 +277,7 @@ func TestRegistered(t *testing.T) {
 
 func read(t *testing.T, text string) *pinned.Memory {
 	t.Helper()
-	s, err := load.Read(bytes.NewReader([]byte(text)), "x.json", load.Options{})
+	s, err := load.Read(t.Context(), bytes.NewReader([]byte(text)), "x.json", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"context"
 	"io"
 	"slices"
 
@@ -35,15 +36,17 @@ type Options struct {
 }
 
 // Open reads the counters in the file at path, "-" for stdin, and judges each device.
-func Open(path string, stdin io.Reader, opt Options) (*File, error) {
+func Open(ctx context.Context, path string, stdin io.Reader, opt Options) (*File, error) {
 	return judged(opt, func(h memstats.Handler) (*memstats.Info, error) {
-		return memstats.Open(path, stdin, memstats.Options{MaxBytes: opt.MaxBytes}, h)
+		return memstats.Open(ctx, path, stdin, memstats.Options{MaxBytes: opt.MaxBytes}, h)
 	})
 }
 
-// Read is Open for data that is not packed.
-func Read(r io.Reader, opt Options) (*File, error) {
-	return judged(opt, func(h memstats.Handler) (*memstats.Info, error) { return memstats.Read(r, h) })
+// Read is Open for what r gives; name is for messages.
+func Read(ctx context.Context, r io.Reader, name string, opt Options) (*File, error) {
+	return judged(opt, func(h memstats.Handler) (*memstats.Info, error) {
+		return memstats.Read(ctx, r, name, memstats.Options{MaxBytes: opt.MaxBytes}, h)
+	})
 }
 
 func judged(opt Options, read func(memstats.Handler) (*memstats.Info, error)) (*File, error) {

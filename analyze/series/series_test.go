@@ -166,7 +166,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := series.NewCollector()
-			_, err = memstats.Open(path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error { c.Add(s); return nil }})
+			_, err = memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error { c.Add(s); return nil }})
 			if name == "genuine_oom" {
 				if err == nil || !strings.Contains(err.Error(), "empty") {
 					t.Errorf("%v", err)

@@ -27,7 +27,7 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			t.Skip("no corpus here")
 		}
-		s, err := load.Open(filepath.Join(dir, "snapshot.pickle"), load.Options{})
+		s, err := load.Open(t.Context(), filepath.Join(dir, "snapshot.pickle"), load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

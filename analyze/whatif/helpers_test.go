@@ -31,7 +31,7 @@ func glob(t testing.TB, pattern string) []string {
 
 func open(t testing.TB, path string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := load.Open(path, load.Options{})
+	s, err := load.Open(t.Context(), path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

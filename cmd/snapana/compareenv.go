@@ -31,7 +31,7 @@ the reason.`,
 			var files [2]*sidecar.File
 			for i, path := range args {
 				var err error
-				if files[i], err = sidecar.Open(path, sidecar.Options{}); err != nil {
+				if files[i], err = sidecar.Open(cmd.Context(), path, sidecar.Options{}); err != nil {
 					return err
 				}
 			}

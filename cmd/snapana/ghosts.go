@@ -83,14 +83,14 @@ func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
 	}
 	var unread error
 	if file != "" {
-		opt.Recorder, unread = sidecar.Open(file, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)})
+		opt.Recorder, unread = sidecar.Open(cmd.Context(), file, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)})
 		if unread != nil && asked {
 			return nil, unread
 		}
 	}
 	if f.before != "" {
 		var err error
-		if opt.Before, err = sidecar.Open(f.before, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)}); err != nil {
+		if opt.Before, err = sidecar.Open(cmd.Context(), f.before, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)}); err != nil {
 			return nil, err
 		}
 	}

@@ -51,9 +51,9 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 
 func (f *inputFlags) read(cmd *cobra.Command, path string, opt load.Options) (*snapshot.Snapshot, error) {
 	if path == "-" {
-		return load.Read(cmd.InOrStdin(), "stdin", opt)
+		return load.Read(cmd.Context(), cmd.InOrStdin(), "stdin", opt)
 	}
-	return load.Open(path, opt)
+	return load.Open(cmd.Context(), path, opt)
 }
 
 // analyse reads the snapshot that the command line names and analyses it by the rules that it

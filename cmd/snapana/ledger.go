@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -10,13 +11,13 @@ import (
 )
 
 // readDriver reads the driver's side of a report, now or from a recording.
-func readDriver(opt *analyze.Options, live bool, readings string) error {
+func readDriver(ctx context.Context, opt *analyze.Options, live bool, readings string) error {
 	switch {
 	case live && readings != "":
 		return fmt.Errorf("--nvml and --readings exclude each other")
 	case readings != "":
 		var err error
-		opt.Readings, err = sidecar.Open(readings, sidecar.Options{})
+		opt.Readings, err = sidecar.Open(ctx, readings, sidecar.Options{})
 		return err
 	case live:
 		driver, err := device.Open()

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -170,7 +171,7 @@ func recorded(ts *testscript.TestScript, neg bool, args []string) {
 	want := strings.Join(args[1:], " ")
 	for range 1000 {
 		var got []string
-		f, err := sidecar.Open(ts.MkAbs(args[0]), sidecar.Options{})
+		f, err := sidecar.Open(context.Background(), ts.MkAbs(args[0]), sidecar.Options{})
 		if err == nil {
 			for i := range f.Runs {
 				got = append(got, strconv.Itoa(len(f.Runs[i].NVML)))

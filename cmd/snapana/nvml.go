@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -57,7 +58,7 @@ recorder is writing.`,
 			defer driver.Close()
 			out := &readings{w: cmd.OutOrStdout(), pid: pid, json: asJSON}
 			if record != "" {
-				if out.rec, err = openRecord(record); err != nil {
+				if out.rec, err = openRecord(cmd.Context(), record); err != nil {
 					return err
 				}
 				defer out.rec.Close()
@@ -203,14 +204,14 @@ type recordFile struct {
 // openRecord opens a new file, or one that is a .snapana file already: no other is appended to.
 // In the file of a program's recorder, a header would take the records that follow away from the
 // program, so there is one only where the file breaks and readers have to find the next record.
-func openRecord(path string) (*recordFile, error) {
+func openRecord(ctx context.Context, path string) (*recordFile, error) {
 	out := &recordFile{header: true}
 	data, err := os.Open(path)
 	if err == nil {
 		defer data.Close()
 		first := make([]byte, 1)
 		if _, err := io.ReadFull(data, first); err == nil {
-			f, err := sidecar.Open(path, sidecar.Options{})
+			f, err := sidecar.Open(ctx, path, sidecar.Options{})
 			switch {
 			case err != nil:
 				return nil, err

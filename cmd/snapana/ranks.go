@@ -55,7 +55,7 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 				slots <- struct{}{}
 				wg.Go(func() {
 					defer func() { <-slots }()
-					s, err := load.Open(path, load.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes), Index: in.index})
+					s, err := load.Open(cmd.Context(), path, load.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes), Index: in.index})
 					if err != nil {
 						list[i] = ranks.Unread(path, err)
 						return

@@ -90,7 +90,7 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 				return err
 			}
 			opt := analyze.Options{Capacity: int64(total)}
-			if err := readDriver(&opt, live, readings); err != nil {
+			if err := readDriver(cmd.Context(), &opt, live, readings); err != nil {
 				return err
 			}
 			result, err := rec.analyse(cmd, &in, args[0], opt)

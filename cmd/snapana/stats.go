@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +76,8 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 			var r series.Report
 			var hosts []*host.Judgement
 			for _, path := range args {
-				f, on, err := openStats(path, cmd.InOrStdin(), series.Options{Metrics: metrics, Capacity: int64(capacity), MaxBytes: int64(in.maxBytes)})
+				f, on, err := openStats(cmd.Context(), path, cmd.InOrStdin(),
+					series.Options{Metrics: metrics, Capacity: int64(capacity), MaxBytes: int64(in.maxBytes)})
 				if err != nil {
 					return err
 				}
@@ -114,14 +116,16 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 }
 
 // openStats reads dumps of counters, or a recorder's file, which also tells of the host.
-func openStats(path string, stdin io.Reader, opt series.Options) (*series.File, []*host.Judgement, error) {
-	recording := func() (*sidecar.File, error) { return sidecar.Open(path, sidecar.Options{MaxBytes: opt.MaxBytes}) }
+func openStats(ctx context.Context, path string, stdin io.Reader, opt series.Options) (*series.File, []*host.Judgement, error) {
+	recording := func() (*sidecar.File, error) {
+		return sidecar.Open(ctx, path, sidecar.Options{MaxBytes: opt.MaxBytes})
+	}
 	if path == "-" {
 		var seen bytes.Buffer // what it takes to see that the input is no recording
 		from := io.TeeReader(stdin, &seen)
 		stdin = io.MultiReader(&seen, stdin)
 		recording = func() (*sidecar.File, error) {
-			return sidecar.Read(from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes})
+			return sidecar.Read(ctx, from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes})
 		}
 	}
 	f, err := recording()
@@ -135,7 +139,7 @@ func openStats(path string, stdin io.Reader, opt series.Options) (*series.File, 
 	case !errors.Is(err, sidecar.ErrNotSidecar):
 		return nil, nil, err
 	}
-	counters, err := series.Open(path, stdin, opt)
+	counters, err := series.Open(ctx, path, stdin, opt)
 	return counters, nil, err
 }
 

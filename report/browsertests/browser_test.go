@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 func golden(t testing.TB, name string) *analyze.Result {
 	t.Helper()
 	path := filepath.Join("../../fixtures", name+".pickle")
-	s, err := load.Open(path, load.Options{})
+	s, err := load.Open(t.Context(), path, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

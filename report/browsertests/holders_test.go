@@ -28,11 +28,11 @@ import (
 func recorded(t testing.TB, name string) *analyze.Result {
 	t.Helper()
 	dir := filepath.Join("../../fixtures/holders", name)
-	s, err := load.Open(filepath.Join(dir, "snapshot.pickle.zst"), load.Options{})
+	s, err := load.Open(t.Context(), filepath.Join(dir, "snapshot.pickle.zst"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := sidecar.Open(filepath.Join(dir, "run.snapana"), sidecar.Options{})
+	f, err := sidecar.Open(t.Context(), filepath.Join(dir, "run.snapana"), sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

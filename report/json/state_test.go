@@ -34,7 +34,7 @@ func compiled(t *testing.T) (*snapshot.Snapshot, *timeline.Timeline) {
 	if err := fixture.Run(fixture.Options{Torch: 212, Late: true}, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := load.Read(&buf, "made.pickle", load.Options{})
+	s, err := load.Read(t.Context(), &buf, "made.pickle", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 func recording(t *testing.T, name string) *sidecar.File {
 	t.Helper()
-	f, err := sidecar.Open(filepath.Join("..", "..", "fixtures", name), sidecar.Options{})
+	f, err := sidecar.Open(t.Context(), filepath.Join("..", "..", "fixtures", name), sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func TestStateFits(t *testing.T) {
 	}
 	files, _ := filepath.Glob("../../fixtures/*.pickle")
 	for _, file := range files {
-		s, err := load.Open(file, load.Options{})
+		s, err := load.Open(t.Context(), file, load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

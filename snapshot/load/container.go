@@ -130,7 +130,7 @@ func (s *source) openZip(r io.Reader, depth int) (*snapshot.Snapshot, error) {
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
 	}
-	z, err := zip.NewReader(countedAt{at, &s.raw}, size)
+	z, err := zip.NewReader(countedAt{s.ctx, at, &s.raw}, size)
 	if err != nil {
 		return nil, brokenZip(err)
 	}

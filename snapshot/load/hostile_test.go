@@ -37,14 +37,14 @@ func TestHostile(t *testing.T) {
 				piped = c.Piped
 			}
 			refuse(t, &c, path, c.Class, func() error {
-				_, err := load.Open(path, load.Options{})
+				_, err := load.Open(t.Context(), path, load.Options{})
 				return err
 			})
 			if c.Large || testing.Short() && len(data) > 1<<20 {
 				return // the same again, at length
 			}
 			refuse(t, &c, c.Name, piped, func() error {
-				_, err := load.Read(bytes.NewReader(data), c.Name, load.Options{})
+				_, err := load.Read(t.Context(), bytes.NewReader(data), c.Name, load.Options{})
 				return err
 			})
 		})

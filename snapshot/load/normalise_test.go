@@ -10,7 +10,7 @@ import (
 
 func fromJSON(t *testing.T, text string) *snapshot.Snapshot {
 	t.Helper()
-	s, err := Read(strings.NewReader(text), "x.json", Options{})
+	s, err := Read(t.Context(), strings.NewReader(text), "x.json", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestFilteredPage(t *testing.T) {
 		{"action": "alloc", "addr": 512, "size": 512, "stream": 0}, {"action": "alloc", "addr": 1024, "size": 512, "stream": 0},
 		{"action": "free_requested", "addr": %, "size": 512, "stream": 0}]]}`
 	for addr, filtered := range map[string]bool{"512": false, "9999": true} {
-		s, err := Read(strings.NewReader(plotPage(strings.Replace(trace, "%", addr, 1))), "x.html", Options{})
+		s, err := Read(t.Context(), strings.NewReader(plotPage(strings.Replace(trace, "%", addr, 1))), "x.html", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestRealFiles(t *testing.T) {
 		if len(paths) == 0 {
 			t.Skip("the real snapshots are not here")
 		}
-		s, err := Open(paths[0], Options{})
+		s, err := Open(t.Context(), paths[0], Options{})
 		if err != nil {
 			t.Error(err)
 			continue

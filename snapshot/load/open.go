@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,11 +32,11 @@ type Options struct {
 }
 
 // Open reads the snapshot at path, "-" for standard input. See Read.
-func Open(path string, opt Options) (*snapshot.Snapshot, error) {
+func Open(ctx context.Context, path string, opt Options) (*snapshot.Snapshot, error) {
 	if path == "-" {
-		return Read(os.Stdin, "stdin", opt)
+		return Read(ctx, os.Stdin, "stdin", opt)
 	}
-	return (&source{name: path, opt: opt}).open(path)
+	return (&source{ctx: ctx, name: path, opt: opt}).open(path)
 }
 
 // open reads the file at path.
@@ -66,12 +67,14 @@ func (s *source) open(path string) (*snapshot.Snapshot, error) {
 // bzip2, zip or a page made by torch.cuda._memory_viz. What it is, is told by its first bytes
 // and never by its name, which is for messages only. Errors about the data are
 // *FormatError; errors of r are wrapped. It may read past the end of the snapshot.
-func Read(r io.Reader, name string, opt Options) (*snapshot.Snapshot, error) {
-	return (&source{name: name, opt: opt}).read(r)
+// When ctx is done it stops at the next read of r or of what that unpacks to, with ctx.Err().
+func Read(ctx context.Context, r io.Reader, name string, opt Options) (*snapshot.Snapshot, error) {
+	return (&source{ctx: ctx, name: name, opt: opt}).read(r)
 }
 
 // source is one input on its way through the containers.
 type source struct {
+	ctx  context.Context
 	name string
 	opt  Options
 	file io.ReaderAt // the input itself where it can seek
@@ -87,9 +90,12 @@ type source struct {
 }
 
 func (s *source) read(r io.Reader) (*snapshot.Snapshot, error) {
-	snap, err := s.unwrap(counted{r, &s.raw}, s.size, 0)
+	snap, err := s.unwrap(counted{s.ctx, r, &s.raw}, s.size, 0)
 	for _, c := range s.closers {
 		c()
+	}
+	if stopped := s.ctx.Err(); stopped != nil {
+		return nil, fmt.Errorf("read %s: %w", s.name, stopped)
 	}
 	if err == nil {
 		return snap, nil

@@ -117,11 +117,11 @@ func TestContainers(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.data), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			opened, err := Open(path, Options{})
+			opened, err := Open(t.Context(), path, Options{})
 			if err != nil {
 				t.Fatal("Open:", err)
 			}
-			piped, err := Read(iotest.OneByteReader(strings.NewReader(tt.data)), "stdin", Options{})
+			piped, err := Read(t.Context(), iotest.OneByteReader(strings.NewReader(tt.data)), "stdin", Options{})
 			if err != nil {
 				t.Fatal("Read:", err)
 			}
@@ -143,7 +143,7 @@ func TestContainers(t *testing.T) {
 func TestPageOfSeveral(t *testing.T) {
 	page := plotPage(devices(1), devices(2), devices(3))
 	for i := range 3 {
-		s, err := Read(strings.NewReader(page), "plot.html", Options{Index: i})
+		s, err := Read(t.Context(), strings.NewReader(page), "plot.html", Options{Index: i})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestPageOfSeveral(t *testing.T) {
 			t.Errorf("notes %q lack %q", got, want)
 		}
 	}
-	_, err := Read(strings.NewReader(page), "plot.html", Options{Index: 3})
+	_, err := Read(t.Context(), strings.NewReader(page), "plot.html", Options{Index: 3})
 	if err == nil || !strings.Contains(err.Error(), "holds 3 snapshots") {
 		t.Errorf("index 3: %v", err)
 	}
@@ -203,8 +203,8 @@ func TestRejected(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.data), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			_, openErr := Open(path, Options{})
-			_, readErr := Read(strings.NewReader(tt.data), "a/b.pickle", Options{})
+			_, openErr := Open(t.Context(), path, Options{})
+			_, readErr := Read(t.Context(), strings.NewReader(tt.data), "a/b.pickle", Options{})
 			for err, name := range map[error]string{openErr: path, readErr: "a/b.pickle"} {
 				var fe *snapshot.FormatError
 				if !errors.As(err, &fe) || !errors.Is(err, tt.class) {
@@ -224,15 +224,15 @@ func TestRejected(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(dir, Options{}); !errors.Is(err, snapshot.ErrNotSnapshot) || !strings.Contains(err.Error(), dir+": is a directory") {
+	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, snapshot.ErrNotSnapshot) || !strings.Contains(err.Error(), dir+": is a directory") {
 		t.Errorf("directory: %v", err)
 	}
 	absent := filepath.Join(dir, "absent.pickle")
-	if _, err := Open(absent, Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), absent) {
+	if _, err := Open(t.Context(), absent, Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), absent) {
 		t.Errorf("absent: %v", err)
 	}
 	fault := errors.New("cable pulled")
-	_, err := Read(io.MultiReader(strings.NewReader(tiny[:9]), iotest.ErrReader(fault)), "x", Options{})
+	_, err := Read(t.Context(), io.MultiReader(strings.NewReader(tiny[:9]), iotest.ErrReader(fault)), "x", Options{})
 	if !errors.Is(err, fault) || !strings.Contains(err.Error(), "read x: ") {
 		t.Errorf("failing reader: %v", err)
 	}
@@ -240,11 +240,11 @@ func TestOpenFails(t *testing.T) {
 
 func TestMaxBytes(t *testing.T) {
 	for _, data := range []string{tiny, gz(t, tiny), zst(t, tiny), plotPage(tiny), zipped(t, "a", tiny)} {
-		_, err := Read(strings.NewReader(data), "x", Options{MaxBytes: int64(len(tiny)) - 1})
+		_, err := Read(t.Context(), strings.NewReader(data), "x", Options{MaxBytes: int64(len(tiny)) - 1})
 		if !errors.Is(err, snapshot.ErrLimit) || !strings.Contains(err.Error(), "--max-bytes") {
 			t.Errorf("%.10q below the limit: %v", data, err)
 		}
-		if _, err := Read(strings.NewReader(data), "x", Options{MaxBytes: int64(len(tiny)) + 8}); err != nil {
+		if _, err := Read(t.Context(), strings.NewReader(data), "x", Options{MaxBytes: int64(len(tiny)) + 8}); err != nil {
 			t.Errorf("%.10q within the limit: %v", data, err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestMaxBytes(t *testing.T) {
 
 // A reader of endless blanks from a file of one byte is a bomb without any limit set.
 func TestBomb(t *testing.T) {
-	src := &source{name: "x"}
+	src := &source{ctx: t.Context(), name: "x"}
 	src.raw.Store(1 << 10)
 	l := &limited{r: blanks{}, src: src, kind: "gzip"}
 	n, err := io.Copy(io.Discard, l)
@@ -280,10 +280,10 @@ func TestPartial(t *testing.T) {
 		"gzip":         gz(t, whole)[:len(gz(t, whole))/2],
 		"gzip, broken": gz(t, whole)[:len(gz(t, whole))/2] + strings.Repeat("\xff", 100),
 	} {
-		if _, err := Read(strings.NewReader(data), "x", Options{}); err == nil {
+		if _, err := Read(t.Context(), strings.NewReader(data), "x", Options{}); err == nil {
 			t.Errorf("%s: no error without Partial", name)
 		}
-		s, err := Read(strings.NewReader(data), "x", Options{Partial: true})
+		s, err := Read(t.Context(), strings.NewReader(data), "x", Options{Partial: true})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -301,7 +301,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 0
-	_, err := Open(path, Options{Progress: func(done, total int64) {
+	_, err := Open(t.Context(), path, Options{Progress: func(done, total int64) {
 		calls++
 		if done <= 0 || done > total || total != int64(len(data)) {
 			t.Errorf("progress %d of %d", done, total)

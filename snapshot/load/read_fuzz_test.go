@@ -118,7 +118,7 @@ func readAll(t *testing.T, data []byte) {
 
 func result(t *testing.T, opt load.Options, r io.Reader) string {
 	t.Helper()
-	s, err := load.Read(r, "dir/name", opt)
+	s, err := load.Read(t.Context(), r, "dir/name", opt)
 	if err != nil {
 		var fe *snapshot.FormatError
 		if !errors.As(err, &fe) {

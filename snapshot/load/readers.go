@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,13 +42,17 @@ func (g *gate) close() error {
 	return g.err
 }
 
-// counted counts the bytes read.
+// counted counts the bytes read, and reads none once ctx is done.
 type counted struct {
-	r io.Reader
-	n *atomic.Int64
+	ctx context.Context
+	r   io.Reader
+	n   *atomic.Int64
 }
 
 func (c counted) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.r.Read(p)
 	c.n.Add(int64(n))
 	return n, err
@@ -55,11 +60,15 @@ func (c counted) Read(p []byte) (int, error) {
 
 // countedAt is counted for random access.
 type countedAt struct {
-	r io.ReaderAt
-	n *atomic.Int64
+	ctx context.Context
+	r   io.ReaderAt
+	n   *atomic.Int64
 }
 
 func (c countedAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.r.ReadAt(p, off)
 	c.n.Add(int64(n))
 	return n, err
@@ -83,6 +92,9 @@ type limited struct {
 }
 
 func (l *limited) Read(p []byte) (int, error) {
+	if err := l.src.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := l.r.Read(p)
 	l.n += int64(n)
 	switch {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"context"
 	"io"
 )
 
@@ -10,18 +11,15 @@ import (
 // themselves. Of the options it uses MaxBytes, and name is for messages. It returns how the data was
 // wrapped, outermost first. Errors about the data, those of read too, are *FormatError; a file that
 // was cut before its data begins gives ErrTruncated.
-func Unpack(r io.Reader, name string, opt Options, read func(*bufio.Reader) error) ([]string, error) {
-	src := &source{name: name, opt: opt, inner: read}
+func Unpack(ctx context.Context, r io.Reader, name string, opt Options, read func(*bufio.Reader) error) ([]string, error) {
+	src := &source{ctx: ctx, name: name, opt: opt, inner: read}
 	_, err := src.read(r)
 	return src.container, err
 }
 
-// UnpackFile does the same for the file at path, "-" for stdin.
-func UnpackFile(path string, stdin io.Reader, opt Options, read func(*bufio.Reader) error) ([]string, error) {
-	if path == "-" {
-		return Unpack(stdin, "stdin", opt, read)
-	}
-	src := &source{name: path, opt: opt, inner: read}
+// UnpackFile does the same for the file at path.
+func UnpackFile(ctx context.Context, path string, opt Options, read func(*bufio.Reader) error) ([]string, error) {
+	src := &source{ctx: ctx, name: path, opt: opt, inner: read}
 	_, err := src.open(path)
 	return src.container, err
 }

@@ -23,7 +23,7 @@ func collect(t testing.TB, data string) ([]memstats.Sample, []memstats.Reading, 
 	t.Helper()
 	var samples []memstats.Sample
 	var readings []memstats.Reading
-	info, err := memstats.Read(strings.NewReader(data), memstats.Handler{
+	info, err := memstats.Read(t.Context(), strings.NewReader(data), "x", memstats.Options{}, memstats.Handler{
 		Sample:  func(s *memstats.Sample) error { samples = append(samples, clone(s)); return nil },
 		Reading: func(r *memstats.Reading) error { readings = append(readings, *r); return nil },
 	})
@@ -256,7 +256,7 @@ func TestHostile(t *testing.T) {
 		if err := os.WriteFile(path, c.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{}); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{}); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestPacked(t *testing.T) {
 		if err := os.WriteFile(path, c.data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		info, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{})
+		info, err := memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{})
 		if err != nil || info.Name != c.name || !slices.Equal(info.Container, []string{"gzip", "JSON lines"}) || (info.Cut != nil) != c.cut || c.cut == (info.Samples == 1000) {
 			t.Errorf("%s: %+v, %v", c.name, info, err)
 		}
@@ -299,7 +299,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		samples, readings := int64(0), int64(0)
-		info, err := memstats.Read(bytes.NewReader(data), memstats.Handler{
+		info, err := memstats.Read(t.Context(), bytes.NewReader(data), "x", memstats.Options{}, memstats.Handler{
 			Sample: func(s *memstats.Sample) error {
 				samples++
 				for i, st := range s.Stats {

@@ -66,8 +66,8 @@ var bases = map[string]bool{
 	"allocations": true, "active_requests": true, "host_alloc_time": true, "host_free_time": true,
 }
 
-// context are keys that say when and where a sample was taken.
-var context = map[string]role{
+// moments are keys that say when and where a sample was taken.
+var moments = map[string]role{
 	"step": roleStep, "global_step": roleStep, "_step": roleStep, "iteration": roleStep, "iter": roleStep, "batch": roleStep,
 	"batch_idx": roleStep, "it": roleStep, "update": roleStep,
 	"epoch": roleEpoch, "current_epoch": roleEpoch, "epoch_idx": roleEpoch,
@@ -100,7 +100,7 @@ func recognise(key string) meaning {
 	if len(s) > 200 {
 		return m
 	}
-	if r, ok := context[s]; ok {
+	if r, ok := moments[s]; ok {
 		m.role = r
 		return m
 	}

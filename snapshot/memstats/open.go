@@ -3,6 +3,7 @@ package memstats
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,25 +27,37 @@ type Options struct {
 // Open reads the file at path, "-" for stdin, as it is or packed in gzip, zstd, xz, bzip2 or zip,
 // and hands what is in it to h. A file that holds nothing of what is read here is refused with a
 // *snapshot.FormatError that says what it is.
-func Open(path string, stdin io.Reader, opt Options, h Handler) (*Info, error) {
+func Open(ctx context.Context, path string, stdin io.Reader, opt Options, h Handler) (*Info, error) {
+	if path == "-" {
+		return Read(ctx, stdin, "stdin", opt, h)
+	}
+	return unpacked(path, h, func(inside func(*bufio.Reader) error) ([]string, error) {
+		return load.UnpackFile(ctx, path, load.Options{MaxBytes: opt.MaxBytes}, inside)
+	})
+}
+
+// Read is Open for what r gives; name is for messages. When ctx is done it stops with ctx.Err().
+func Read(ctx context.Context, r io.Reader, name string, opt Options, h Handler) (*Info, error) {
+	return unpacked(name, h, func(inside func(*bufio.Reader) error) ([]string, error) {
+		return load.Unpack(ctx, r, name, load.Options{MaxBytes: opt.MaxBytes}, inside)
+	})
+}
+
+func unpacked(name string, h Handler, unpack func(inside func(*bufio.Reader) error) ([]string, error)) (*Info, error) {
 	var info *Info
-	container, err := load.UnpackFile(path, stdin, load.Options{MaxBytes: opt.MaxBytes}, func(br *bufio.Reader) error {
-		var err error
-		info, err = Read(br, h)
+	container, err := unpack(func(br *bufio.Reader) (err error) {
+		info, err = read(br, h)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	info.Name, info.Container = "stdin", append(container, info.Container...)
-	if path != "-" {
-		info.Name = filepath.Base(path)
-	}
+	info.Name, info.Container = filepath.Base(name), append(container, info.Container...)
 	return info, nil
 }
 
-// Read reads one file that is not packed. What it is, is told by how it begins.
-func Read(in io.Reader, h Handler) (*Info, error) {
+// read reads one file that is not packed. What it is, is told by how it begins.
+func read(in io.Reader, h Handler) (*Info, error) {
 	cut := &ending{r: in}
 	br := bufio.NewReaderSize(cut, 64<<10)
 	head, err := br.Peek(4 << 10)

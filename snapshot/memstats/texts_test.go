@@ -145,7 +145,7 @@ func TestAllTexts(t *testing.T) {
 		t.Skip("no texts")
 	}
 	for _, path := range paths {
-		if _, err := memstats.Open(path, nil, memstats.Options{}, memstats.Handler{}); err != nil {
+		if _, err := memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -291,7 +291,7 @@ func BenchmarkJSONLines(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := memstats.Read(bytes.NewReader(data), memstats.Handler{}); err != nil {
+		if _, err := memstats.Read(b.Context(), bytes.NewReader(data), "x", memstats.Options{}, memstats.Handler{}); err != nil {
 			b.Fatal(err)
 		}
 	}

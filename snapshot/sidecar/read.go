@@ -3,6 +3,7 @@ package sidecar
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,9 @@ type Options struct {
 }
 
 // Open reads the .snapana file at path, "-" for standard input. See Read.
-func Open(path string, opt Options) (*File, error) {
+func Open(ctx context.Context, path string, opt Options) (*File, error) {
 	if path == "-" {
-		return Read(os.Stdin, "stdin", opt)
+		return Read(ctx, os.Stdin, "stdin", opt)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -37,15 +38,16 @@ func Open(path string, opt Options) (*File, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, &FormatError{Name: path, Offset: -1, Msg: "is a directory; name a .snapana file in it", Err: ErrNotSidecar}
 	}
-	return Read(f, path, opt)
+	return Read(ctx, f, path, opt)
 }
 
 // Read reads the records in r, as they are or packed as load.Unpack reads it. A file that ends
 // inside a record, or inside the compressed data, is no error: File.Truncated tells. Errors
-// about the data are *FormatError; errors of r are wrapped. name is for messages only.
-func Read(r io.Reader, name string, opt Options) (*File, error) {
+// about the data are *FormatError; errors of r are wrapped, ctx.Err() when ctx is done before
+// all is read. name is for messages only.
+func Read(ctx context.Context, r io.Reader, name string, opt Options) (*File, error) {
 	f := &File{Name: filepath.Base(name)}
-	_, err := load.Unpack(r, name, load.Options{MaxBytes: opt.MaxBytes}, func(plain *bufio.Reader) error {
+	_, err := load.Unpack(ctx, r, name, load.Options{MaxBytes: opt.MaxBytes}, func(plain *bufio.Reader) error {
 		return f.read(plain, opt)
 	})
 	switch {

@@ -44,7 +44,7 @@ func recorded() []Map {
 
 func read(t *testing.T, data []byte) *sidecar.File {
 	t.Helper()
-	f, err := sidecar.Read(bytes.NewReader(data), "run.snapana", sidecar.Options{})
+	f, err := sidecar.Read(t.Context(), bytes.NewReader(data), "run.snapana", sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +157,12 @@ func TestReadInPieces(t *testing.T) {
 	for name, r := range map[string]io.Reader{
 		"byte by byte": iotest.OneByteReader(bytes.NewReader(data)), "in halves": iotest.HalfReader(bytes.NewReader(data)), "with the end": iotest.DataErrReader(bytes.NewReader(data)),
 	} {
-		got, err := sidecar.Read(r, "run.snapana", sidecar.Options{})
+		got, err := sidecar.Read(t.Context(), r, "run.snapana", sidecar.Options{})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := sidecar.Read(iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(data))), "x", sidecar.Options{}); !errors.Is(err, iotest.ErrTimeout) {
+	if _, err := sidecar.Read(t.Context(), iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(data))), "x", sidecar.Options{}); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("a failing disk: %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestReadInPieces(t *testing.T) {
 func TestReadRunsAfterATornRecord(t *testing.T) {
 	data := Stream(recorded()...)
 	for n := 1; n < len(data); n++ {
-		f, err := sidecar.Read(bytes.NewReader(append(data[:n:n], data...)), "x", sidecar.Options{})
+		f, err := sidecar.Read(t.Context(), bytes.NewReader(append(data[:n:n], data...)), "x", sidecar.Options{})
 		if err != nil {
 			t.Fatalf("torn after %d bytes: %v", n, err)
 		}
@@ -225,7 +225,7 @@ func TestReadRefuses(t *testing.T) {
 			if c.class == snapshot.ErrCorrupt {
 				data = append(Stream(Header()), data...)
 			}
-			_, err := sidecar.Read(bytes.NewReader(data), "dir/x.snapana", sidecar.Options{})
+			_, err := sidecar.Read(t.Context(), bytes.NewReader(data), "dir/x.snapana", sidecar.Options{})
 			var fe *sidecar.FormatError
 			if !errors.As(err, &fe) || !errors.Is(err, c.class) {
 				t.Fatalf("got %v", err)
@@ -234,7 +234,7 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("says %q, want %q in it", err, c.says)
 			}
 			if c.class == snapshot.ErrCorrupt {
-				f, err := sidecar.Read(bytes.NewReader(data), "x", sidecar.Options{Partial: true})
+				f, err := sidecar.Read(t.Context(), bytes.NewReader(data), "x", sidecar.Options{Partial: true})
 				if err != nil || f.Partial == nil || len(f.Runs) != 1 {
 					t.Errorf("with Partial: %+v, %v", f, err)
 				}
@@ -260,10 +260,10 @@ func TestReadBelievesNoLength(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := sidecar.Open(dir, sidecar.Options{}); !errors.Is(err, sidecar.ErrNotSidecar) {
+	if _, err := sidecar.Open(t.Context(), dir, sidecar.Options{}); !errors.Is(err, sidecar.ErrNotSidecar) {
 		t.Errorf("a folder: %v", err)
 	}
-	if _, err := sidecar.Open(filepath.Join(dir, "none"), sidecar.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := sidecar.Open(t.Context(), filepath.Join(dir, "none"), sidecar.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -289,7 +289,7 @@ func TestWriterRoundTrip(t *testing.T) {
 	if err := errors.Join(w.Header(at, sidecar.Header{Producer: sidecar.ProducerNVML, PID: new(int64(1))}), w.NVML(at, want), w.End(at, "done"), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := sidecar.Open(path, sidecar.Options{})
+	f, err := sidecar.Open(t.Context(), path, sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(Stream(Header()))
 	f.Add([]byte("\x82\xa4type\xa6header"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := sidecar.Read(bytes.NewReader(data), "fuzz", sidecar.Options{})
+		file, err := sidecar.Read(t.Context(), bytes.NewReader(data), "fuzz", sidecar.Options{})
 		if err != nil {
 			var fe *sidecar.FormatError
 			if !errors.As(err, &fe) {

@@ -175,7 +175,7 @@ func TestPinnedSegments(t *testing.T) {
 	if err := json.Unmarshal(data, &truth); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := load.Open(filepath.Join(dir, "snapshot_at_oom.pickle"), load.Options{})
+	snap, err := load.Open(t.Context(), filepath.Join(dir, "snapshot_at_oom.pickle"), load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestFree(t *testing.T) {
 
 // The curves are those of the replays, row by row, with their failures.
 func TestWhatIf(t *testing.T) {
-	s, err := load.Open("../../../fixtures/fragmentation.pickle", load.Options{})
+	s, err := load.Open(t.Context(), "../../../fixtures/fragmentation.pickle", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

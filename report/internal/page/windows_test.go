@@ -109,7 +109,7 @@ func BenchmarkWindow(b *testing.B) {
 	if *snapshotFile == "" {
 		b.Skip("no -snapshot")
 	}
-	s, err := load.Open(*snapshotFile, load.Options{})
+	s, err := load.Open(b.Context(), *snapshotFile, load.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

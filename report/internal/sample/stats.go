@@ -31,11 +31,10 @@ func Stats(t testing.TB) *series.Report {
 	var r series.Report
 	for _, f := range []struct{ name, text string }{{"rank0.jsonl", one.String()}, {"rank7.jsonl", two.String()}, {"smi.txt", smi},
 		{"query.csv", "index, name, memory.used [MiB], memory.free [MiB]\n0, X, 5 MiB, 7 MiB\n"}} {
-		file, err := series.Read(strings.NewReader(f.text), series.Options{Capacity: 1 << 30, Metrics: []string{"num_ooms"}})
+		file, err := series.Read(t.Context(), strings.NewReader(f.text), f.name, series.Options{Capacity: 1 << 30, Metrics: []string{"num_ooms"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		file.Info.Name = f.name
 		r.Files = append(r.Files, *file)
 	}
 	r.Snapshot = "snapshot.pickle"
