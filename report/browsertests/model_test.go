@@ -63,8 +63,7 @@ func TestColumnsEqualGo(t *testing.T) {
 				if axis == "event" && (got.Edges[0] != from || got.Edges[got.Width] != to) {
 					t.Fatalf("zoomed to %d..%d, the picture has %d..%d", from, to, got.Edges[0], got.Edges[got.Width])
 				}
-				want := x.Window(bands.Query{Edges: got.Edges})
-				for i, c := range want.Columns {
+				for i, c := range x.Columns(got.Edges) {
 					if got.Event[i] != c.Event && active(tl, got.Event[i]) != c.Active || int64(got.Total[i]) != c.Active {
 						t.Fatalf("%s %d..%d, column %d of %d..%d: event %d with %.0f bytes, want %+v", axis, from, to, i, got.Edges[i], got.Edges[i+1], got.Event[i], got.Total[i], c)
 					}

@@ -40,7 +40,7 @@ func TestServedDetail(t *testing.T) {
 			view.zoom(%d, %d); view.set({cursor: %d});
 			while (!device.lives.knows(%[1]d, %d) || device.restAt(%[3]d)) await new Promise(f => setTimeout(f, 20))`, from, to, at, to-1)
 		got := eval[pictured](p, readPicture)
-		for i, c := range x.Window(bands.Query{Edges: got.Edges}).Columns {
+		for i, c := range x.Columns(got.Edges) {
 			if got.Event[i] != c.Event && active(tl, got.Event[i]) != c.Active || int64(got.Total[i]) != c.Active {
 				t.Fatalf("%d..%d, column %d: event %d with %.0f bytes, want %+v", from, to, i, got.Event[i], got.Total[i], c)
 			}

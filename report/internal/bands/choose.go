@@ -57,21 +57,3 @@ func Largest(n, count int, area func(i int) float64) []bool {
 	}
 	return keep
 }
-
-// Rest sums, at the moments of a window's columns, the lives that are not kept, by group. A nil
-// keep keeps all.
-func (x *Index) Rest(edges []int, keep []bool, groups int, group func(row int32) int) *Window {
-	w := &Window{Columns: x.columns(edges)}
-	var seen []Band
-	from := 0
-	for row := range keep {
-		if keep[row] {
-			continue
-		}
-		if b, ok := w.place(int32(row), &x.t.Lives[row], &from); ok {
-			seen = append(seen, b)
-		}
-	}
-	w.merge(x.t, seen, nil, &Query{Group: group, Groups: groups})
-	return w
-}

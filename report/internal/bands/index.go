@@ -48,7 +48,7 @@ func New(t *timeline.Timeline) *Index {
 			next[b]++
 		}
 	}
-	row := x.bornFrom(0)
+	row := sort.Search(len(t.Lives), func(i int) bool { return t.Lives[i].Born >= 0 })
 	now := int64(0)
 	for i := range t.Lives[:row] {
 		now += bytes(&t.Lives[i])
@@ -82,11 +82,6 @@ func (x *Index) blockOf(event int32) int {
 		return -1
 	}
 	return int(event) / blockLen
-}
-
-// bornFrom is the first row of Lives that begins at an event or later.
-func (x *Index) bornFrom(event int) int {
-	return sort.Search(len(x.t.Lives), func(i int) bool { return int(x.t.Lives[i].Born) >= event })
 }
 
 // bytes is what a life takes; only files that contradict themselves have lives of less than 0.

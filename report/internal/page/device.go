@@ -190,10 +190,10 @@ func (src *source) rest(w *writer, d *Device, keep []bool, spans int) {
 	if src.Categories != nil {
 		groups, group = len(category.All()), func(row int32) int { c, _ := src.Categories.Of(row); return int(c) }
 	}
-	rest := src.index.Rest(edges, keep, groups, group)
+	columns := src.index.Columns(edges)
 	d.Rest.Edge = w.deltas(len(edges), func(i int) int64 { return int64(edges[i]) })
-	d.Rest.Event = w.deltas(len(rest.Columns), func(i int) int64 { return int64(rest.Columns[i].Event) })
-	for _, sums := range rest.Merged {
+	d.Rest.Event = w.deltas(len(columns), func(i int) int64 { return int64(columns[i].Event) })
+	for _, sums := range src.index.Rest(columns, keep, groups, group) {
 		d.Rest.Bytes = append(d.Rest.Bytes, w.deltas(len(sums), func(i int) int64 { return sums[i] }))
 	}
 }
