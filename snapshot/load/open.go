@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"github.com/snapana/snapana/snapshot"
@@ -133,10 +132,6 @@ func (s *source) decode(r io.Reader, size int64, isJSON bool) (*snapshot.Snapsho
 		err = damage
 	}
 	if snap == nil {
-		var fe *snapshot.FormatError
-		if isJSON && errors.As(err, &fe) {
-			fe.Msg = strings.Replace(fe.Msg, "a pickle, but", "JSON, but", 1)
-		}
 		if err == nil {
 			err = notSnapshot(s.name, "holds no snapshot")
 		}

@@ -27,7 +27,7 @@ func (d *machine) finish() (*snapshot.Snapshot, error) {
 	default:
 		inner, ok := d.wrapped(top)
 		if !ok {
-			return nil, &fault{snapshot.ErrNotSnapshot, "a pickle, but not a memory snapshot: it holds " + d.describe(top)}
+			return nil, &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it holds " + d.describe(top)}
 		}
 		out.Shape, rec = snapshot.ShapeWrapped, inner
 	}

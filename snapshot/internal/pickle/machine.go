@@ -20,9 +20,10 @@ const (
 // machine executes the data part of pickle. Its methods are the meaning of the opcodes; the
 // opcode loop and the JSON reader call them.
 type machine struct {
-	opt Options
-	src *source
-	out snapshot.Snapshot
+	opt  Options
+	form string // what the input is, in a sentence
+	src  *source
+	out  snapshot.Snapshot
 
 	stack []value
 	marks []int32 // stack heights
@@ -55,7 +56,7 @@ type unknownKey struct {
 }
 
 func newMachine(opt Options) *machine {
-	d := &machine{opt: opt, events: new(snapshot.Events), unknown: make(map[unknownKey]int64)}
+	d := &machine{opt: opt, form: "a pickle", events: new(snapshot.Events), unknown: make(map[unknownKey]int64)}
 	internVocabulary(&d.out.Strings)
 	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
 	d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)
