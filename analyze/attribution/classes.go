@@ -70,14 +70,21 @@ func (c *classes) make(k classKey) *class {
 	return v
 }
 
+// Lines that stand for a stack without frames.
+const (
+	NoFrames      = "(recorded without frames)"
+	NoStackBefore = "(from before the trace, no stack)"
+	NoStack       = "(no stack recorded)"
+)
+
 // noStack says why a block has no frames. Blocks of a dump have a list of frames even when
 // nothing was recorded, which for events is told apart (snapshot/SPEC.md 2.3, 2.4).
 func (c *classes) noStack(l *timeline.Life) string {
 	switch {
 	case l.Born < 0 && c.traced:
-		return "(from before the trace, no stack)"
+		return NoStackBefore
 	case l.Born >= 0 && l.Stack == snapshot.EmptyStack:
-		return "(recorded without frames)"
+		return NoFrames
 	}
-	return "(no stack recorded)"
+	return NoStack
 }

@@ -140,9 +140,10 @@ func different(groups []attribution.Group, i int) string {
 func groupNote(g *attribution.Group) string {
 	s := ""
 	switch {
-	case g.PreTrace > 0 && g.PreTrace == g.Rounded && strings.HasPrefix(chart.Site(g), "(from before the trace"):
 	case g.PreTrace > 0 && g.PreTrace == g.Rounded:
-		s = "from before the trace"
+		if g.Site != "" || g.Stack == snapshot.EmptyStack { // else its line says so
+			s = "from before the trace"
+		}
 	case g.PreTrace > 0:
 		s = units.Bytes(g.PreTrace) + " from before the trace"
 	}

@@ -70,12 +70,16 @@ func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOption
 
 // statsFile says in a line what a file is.
 func statsFile(f *series.File) string {
-	s := chart.ClipLeft(chart.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + units.Plural(f.Info.Samples, "sample")
+	samples := units.Plural(f.Info.Samples, "sample")
+	if f.Info.Samples == 0 {
+		samples = units.Plural(f.Info.Readings, "reading")
+	}
+	s := chart.ClipLeft(chart.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + samples
 	if n := len(f.Judgements); n > 1 {
 		s += fmt.Sprintf(" of %d series", n)
 	}
 	if f.Info.Samples == 0 {
-		s = strings.Replace(s, "0 samples", units.Plural(f.Info.Readings, "reading"), 1) + " of the driver"
+		s += " of the driver"
 	}
 	if len(f.Judgements) > 0 {
 		d := f.Judgements[0].Device

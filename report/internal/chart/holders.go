@@ -416,10 +416,7 @@ func (b *holderWords) oneOffs() {
 	for i := range b.r.Devices {
 		d := &b.r.Devices[i]
 		for _, o := range d.OneOffs {
-			row := HolderRow{Bytes: o.Bytes, Text: "made at a place that was not recorded", Note: units.Plural(o.Count, "block")}
-			if site := attribution.Site(b.r.Snapshot, o.Stack); site != "" {
-				row.Text = "made at " + clean(site)
-			}
+			row := HolderRow{Bytes: o.Bytes, Text: "made at " + clean(attribution.Place(b.r.Snapshot, o.Stack)), Note: units.Plural(o.Count, "block")}
 			if len(b.r.Devices) > 1 {
 				row.Text += ", " + DeviceName(d.Timeline.Device)
 			}

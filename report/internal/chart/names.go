@@ -75,11 +75,11 @@ func Site(g *attribution.Group) string {
 	case len(g.Frames) > 0:
 		return g.Frames[0]
 	case g.Stack == snapshot.EmptyStack:
-		return "(recorded without frames)"
+		return attribution.NoFrames
 	case g.PreTrace > 0 && g.PreTrace == g.Rounded:
-		return "(from before the trace, no stack)"
+		return attribution.NoStackBefore
 	}
-	return "(no stack recorded)"
+	return attribution.NoStack
 }
 
 // Pool names the pool, kind and stream of a segment.
