@@ -27,6 +27,10 @@ type Answer struct {
 	Fits  Fits   `json:"fits"`
 	Bytes int64  `json:"bytes"` // that there would have been, Unknown or that of Requested to compare with
 	Note  string `json:"note"`
+	// Conf is the allocator setting of a "setting", "" for the default one; Needs is the release of
+	// torch that knows it, where that is newer than the snapshot's.
+	Conf  string `json:"-"`
+	Needs string `json:"-"`
 }
 
 func yes(b bool) Fits {
@@ -39,7 +43,7 @@ func yes(b bool) Fits {
 // answer fills in Answers, from what was to what might have been.
 func (r *Report) answer(e *Evidence) {
 	add := func(id, what string, fits Fits, bytes int64, note string) {
-		r.Answers = append(r.Answers, Answer{id, what, fits, bytes, note})
+		r.Answers = append(r.Answers, Answer{ID: id, What: what, Fits: fits, Bytes: bytes, Note: note})
 	}
 	c := &e.Free.Classes
 	own := c.Releasable + c.Hard + c.Soft
@@ -83,7 +87,7 @@ func (r *Report) answer(e *Evidence) {
 				note = fmt.Sprintf("replayed: fails %s that the run served", units.Plural(row.New, "request"))
 				fits = No
 			}
-			add("setting", "with "+name, fits, row.ReservedPeak, note)
+			r.Answers = append(r.Answers, Answer{ID: "setting", What: "with " + name, Fits: fits, Bytes: row.ReservedPeak, Note: note, Conf: row.Text, Needs: row.Needs})
 		}
 	}
 }

@@ -2,14 +2,12 @@ package verdict
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -69,12 +67,11 @@ func (j *judge) settings(e *Evidence) []string {
 			fmt.Sprintf("With torch %s or later, %s serves every request. %s", best.Needs, best.Text, proof),
 		}
 	}
-	return []string{fmt.Sprintf("Set PYTORCH_CUDA_ALLOC_CONF=%s before the program starts: %s %s", best.Text, served(a), proof)}
-}
-
-// served is what the recommended setting gives, without its name.
-func served(a *whatif.Answer) string {
-	return strings.TrimPrefix(a.Advice, "With "+a.Rows[a.Best].Text+" ")
+	gives := a.Gain.String()
+	if best.Text == "" {
+		gives = a.Advice
+	}
+	return []string{fmt.Sprintf("Set PYTORCH_CUDA_ALLOC_CONF=%s before the program starts: %s %s", best.Text, gives, proof)}
 }
 
 // noSetting says what was tried in vain.

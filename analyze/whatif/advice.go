@@ -11,11 +11,47 @@ type Advice struct {
 	// Best is the place of the setting in the list, -1 when none wins by a margin over the
 	// first one.
 	Best int
-	// Saved is how much less the peak of reserved memory is.
-	Saved int64
-	// Text says what it gives, Costs what it takes, each a sentence.
+	// Gain is what it gives, Text says so, and Costs what it takes, each in a sentence.
+	Gain  Gain
 	Text  string
 	Costs []string
+}
+
+// Gain is what a setting gives in place of the recorded one: the peaks of reserved memory in bytes,
+// and the requests that fail. The zero value is that of no setting.
+type Gain struct {
+	Kind                     GainKind
+	Peak, PeakBefore         int64
+	Failures, FailuresBefore int
+}
+
+// GainKind is the most that can be said for a setting.
+type GainKind string
+
+// The kinds of gains, the best first.
+const (
+	ServesAll  GainKind = "serves-all"  // the run failed, and with it no request does
+	FailsNoNew GainKind = "no-new"      // with the recorded setting more requests fail in the replay than did
+	FailsLess  GainKind = "fewer-fail"  // fewer requests fail
+	LowersPeak GainKind = "lowers-peak" // the peak is lower
+)
+
+// Saved is how much lower the peak of reserved memory is, in bytes.
+func (g *Gain) Saved() int64 { return g.PeakBefore - g.Peak }
+
+// String is the predicate of a sentence on the setting.
+func (g *Gain) String() string {
+	switch g.Kind {
+	case ServesAll:
+		return fmt.Sprintf("every request is served, at a peak of %s reserved.", units.Bytes(g.Peak))
+	case FailsNoNew:
+		return "no other request fails than in the run."
+	case FailsLess:
+		return fmt.Sprintf("fewer requests fail: %d instead of %d.", g.Failures, g.FailuresBefore)
+	case LowersPeak:
+		return fmt.Sprintf("the peak of reserved memory is %s lower (%s).", units.Bytes(g.Saved()), units.Percent(g.Saved(), g.PeakBefore))
+	}
+	return ""
 }
 
 // A setting must lower the peak by this much to be worth changing anything.
@@ -50,22 +86,21 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 		return a
 	}
 	o := outs[a.Best]
-	a.Saved = base.PeakReserved.Bytes - o.PeakReserved.Bytes
-	name := name(settings[a.Best].Text)
+	a.Gain = Gain{LowersPeak, o.PeakReserved.Bytes, base.PeakReserved.Bytes, o.Failures, base.Failures}
 	switch {
 	case o.Failures == 0 && (base.StartFailed || base.Failures > 0):
-		a.Text = fmt.Sprintf("With %s every request is served, at a peak of %s reserved.", name, units.Bytes(o.PeakReserved.Bytes))
+		a.Gain.Kind = ServesAll
 	case base.StartFailed || base.New > 0:
-		a.Text = fmt.Sprintf("With %s no other request fails than in the run.", name)
+		a.Gain.Kind = FailsNoNew
 	case base.Failures > o.Failures:
-		a.Text = fmt.Sprintf("With %s fewer requests fail: %d instead of %d.", name, o.Failures, base.Failures)
-	default:
-		a.Text = fmt.Sprintf("With %s the peak of reserved memory is %s lower (%s).", name, units.Bytes(a.Saved), units.Percent(a.Saved, base.PeakReserved.Bytes))
+		a.Gain.Kind = FailsLess
 	}
+	a.Text = "With " + name(settings[a.Best].Text) + " " + a.Gain.String()
 	a.Costs = costs(&settings[0], &settings[a.Best], base, o)
 	return a
 }
 
+// name is what a setting is called in a sentence.
 func name(text string) string {
 	if text == "" {
 		return "the default settings"

@@ -46,6 +46,7 @@ type Answer struct {
 	Best   int      `json:"best"`
 	Advice string   `json:"advice"`
 	Costs  []string `json:"costs"`
+	Gain   Gain     `json:"-"` // of which Advice is made
 }
 
 // Licence says how well the replay under the recorded settings agrees with the trace.
@@ -171,7 +172,7 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Validation, q
 	a.Rows[0].Recorded = true
 	if a.Licence.Trusted {
 		advice := Advise(settings, outs)
-		a.Best, a.Advice = advice.Best, advice.Text
+		a.Best, a.Advice, a.Gain = advice.Best, advice.Text, advice.Gain
 		a.Costs = append(a.Costs, advice.Costs...)
 	}
 	shown := []int{0}

@@ -131,7 +131,7 @@ func expandable(failure *oom.Report, otherwise string) string {
 		return otherwise
 	}
 	for _, a := range failure.Answers {
-		if a.ID != "setting" || a.What != "with expandable_segments:True" {
+		if a.ID != "setting" || a.Conf != "expandable_segments:True" || a.Needs != "" {
 			continue
 		}
 		if a.Fits == oom.Yes {

@@ -236,7 +236,7 @@ func failure(m int64, st *timeline.State) *oom.Report {
 			{ID: "alone", What: "on a device that nobody shares", Fits: oom.NotKnown, Bytes: oom.Unknown, Note: "its size is not recorded; --capacity tells"},
 			{ID: "ghosts", What: "after freeing ghost tensors", Fits: oom.No, Bytes: 16 * m, Note: "a heuristic; 0 B of segments would go back"},
 			{ID: "setting", What: "with the default settings", Fits: oom.No, Bytes: 4096 * m, Note: "replayed"},
-			{ID: "setting", What: "with expandable_segments:True", Fits: oom.Yes, Bytes: 3072 * m, Note: "replayed"},
+			{ID: "setting", What: "with expandable_segments:True", Conf: "expandable_segments:True", Fits: oom.Yes, Bytes: 3072 * m, Note: "replayed"},
 		},
 	}
 }
