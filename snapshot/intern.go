@@ -1,5 +1,7 @@
 package snapshot
 
+import "sync/atomic"
+
 // The ids of interned things. 0 is none.
 type (
 	StringID int32
@@ -64,6 +66,7 @@ type Frames struct {
 	index   map[Frame]FrameID
 	FX      []FX
 	fxIndex map[FX]int32
+	notes   atomic.Pointer[[]atomic.Uint32]
 }
 
 // Get returns the frame with that id.
@@ -72,6 +75,21 @@ func (t *Frames) Get(id FrameID) Frame {
 		return Frame{}
 	}
 	return t.all[id-1]
+}
+
+// Notes is room by frame id for what an analysis works out once for all who ask, 0 at first.
+// It is emptied when frames are added.
+func (t *Frames) Notes() []atomic.Uint32 {
+	for {
+		old := t.notes.Load()
+		if old != nil && len(*old) == len(t.all)+1 {
+			return *old
+		}
+		room := make([]atomic.Uint32, len(t.all)+1)
+		if t.notes.CompareAndSwap(old, &room) {
+			return room
+		}
+	}
 }
 
 // Len is the number of distinct frames.

@@ -3,6 +3,9 @@ package attribution
 import (
 	"regexp"
 	"strconv"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // forwardFrame is one entry of forward_frames: the traceback of the forward call whose
@@ -30,14 +33,19 @@ func forwardFrames(text string) []forwardFrame {
 }
 
 // forwardSite is the frame that a forward traceback stands for, as siteFrame for stacks.
-func forwardSite(frames []forwardFrame) (forwardFrame, bool) {
-	best, rank := forwardFrame{}, plumbing
-	for i, f := range frames {
-		if o := originOfText(f.file, f.name); i == 0 || o > rank {
+func forwardSite(forward []forwardFrame) (forwardFrame, bool) {
+	best, rank := forwardFrame{}, frames.Plumbing
+	for i, f := range forward {
+		if o := frames.Classify(f.file, f.name).Origin(); i == 0 || o > rank {
 			best, rank = f, o
 		}
 	}
-	return best, len(frames) > 0
+	return best, len(forward) > 0
+}
+
+// text is a frame as "file:line function" with the file given.
+func text(s *snapshot.Snapshot, f snapshot.Frame, file string) string {
+	return forwardFrame{name: s.Strings.Get(f.Name), line: int(f.Line)}.text(orUnknown(file))
 }
 
 // text is the frame as "file:line function" with the file given.

@@ -2,8 +2,8 @@ package attribution
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -20,16 +20,16 @@ func modulePath(s *snapshot.Snapshot, stack snapshot.StackID) []string {
 	var w moduleWalk
 	for i := len(ids) - 1; i >= 0; i-- {
 		f := s.Frames.Get(ids[i])
-		w.enter(s.Strings.Get(f.File), s.Strings.Get(f.Name), int(f.Line))
+		w.enter(frames.Of(s, ids[i]), forwardFrame{s.Strings.Get(f.File), s.Strings.Get(f.Name), int(f.Line)})
 	}
 	return w.end()
 }
 
 // forwardModulePath is modulePath for a forward traceback.
-func forwardModulePath(frames []forwardFrame) []string {
+func forwardModulePath(forward []forwardFrame) []string {
 	var w moduleWalk
-	for _, f := range slices.Backward(frames) {
-		w.enter(f.file, f.name, f.line)
+	for _, f := range slices.Backward(forward) {
+		w.enter(frames.Classify(f.file, f.name), f)
 	}
 	return w.end()
 }
@@ -41,18 +41,16 @@ type moduleWalk struct {
 	instead       string // the first other frame after the call
 }
 
-func (w *moduleWalk) enter(file, name string, line int) {
+func (w *moduleWalk) enter(c frames.Class, f forwardFrame) {
 	switch {
-	case isModuleCall(file, name):
-		if name == "_call_impl" {
-			w.end()
-			w.called, w.found, w.instead = true, false, ""
-		}
-	case !w.called || w.found || !IsPython(file):
-	case name == "forward":
-		w.path, w.found = append(w.path, moduleName(file, line)), true
-	case w.instead == "" && !strings.HasSuffix(file, moduleFile):
-		w.instead = moduleName(file, line) + " " + name
+	case c.IsModuleCall():
+		w.end()
+		w.called, w.found, w.instead = true, false, ""
+	case !w.called || w.found || !c.Has(frames.Python):
+	case f.name == "forward":
+		w.path, w.found = append(w.path, moduleName(f)), true
+	case w.instead == "" && !c.InModuleFile():
+		w.instead = moduleName(f) + " " + f.name
 	}
 }
 
@@ -65,13 +63,6 @@ func (w *moduleWalk) end() []string {
 	return w.path
 }
 
-const moduleFile = "torch/nn/modules/module.py"
-
-// isModuleCall recognises the two wrappers of torch 2.0 and later, or the one of before.
-func isModuleCall(file, name string) bool {
-	return (name == "_call_impl" || name == "_wrapped_call_impl") && strings.HasSuffix(file, moduleFile)
-}
-
-func moduleName(file string, line int) string {
-	return forwardFrame{line: line}.text(Base(file))
+func moduleName(f forwardFrame) string {
+	return forwardFrame{line: f.line}.text(frames.Base(f.file))
 }

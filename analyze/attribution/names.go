@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -29,7 +30,7 @@ func placeOf(s *snapshot.Snapshot, by Kind, c *class) place {
 	f, rank, ok := siteFrame(s, stack)
 	file, function := s.Strings.Get(f.File), s.Strings.Get(f.Name)
 	line, prefix := int(f.Line), ""
-	if rank < other {
+	if rank < frames.Other {
 		if fr, has := forwardSite(forward); has {
 			file, function, line, ok, prefix = fr.file, fr.name, fr.line, true, backwardOf
 		}
@@ -42,22 +43,22 @@ func placeOf(s *snapshot.Snapshot, by Kind, c *class) place {
 	case by == ByModule:
 		const name = "(outside of module calls)"
 		return place{"\x00" + name, name, name, false}
-	case prefix == "" && rank <= native && by == ByFile:
+	case prefix == "" && rank <= frames.Native && by == ByFile:
 		const name = "(C++)"
 		return place{"\x00" + name, name, name, true}
-	case prefix == "" && rank <= native:
+	case prefix == "" && rank <= frames.Native:
 		if name := nativeSite(s, stack); name != "" {
 			return place{"\x00" + name, name, name, true}
 		}
 	case by == ByFile:
-		short := shorten(orUnknown(file))
+		short := frames.Short(orUnknown(file))
 		return place{prefix + file, prefix + short, prefix + orUnknown(file), true}
 	case by == ByFunction:
 		at.line = 0
 	}
 	return place{
 		key:  fmt.Sprintf("%s%s\x00%s\x00%d", prefix, file, function, at.line),
-		name: prefix + at.text(Base(orUnknown(file))), long: prefix + at.text(shorten(orUnknown(file))), known: true,
+		name: prefix + at.text(frames.Base(orUnknown(file))), long: prefix + at.text(frames.Short(orUnknown(file))), known: true,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -110,10 +111,10 @@ func (n *notes) texts(k noteKey) [][2]string {
 			out = append(out, [2]string{v.kind, text})
 		}
 	}
-	if frames := forwardFrames(get(l.ForwardFrames)); len(frames) > 0 {
+	if forward := forwardFrames(get(l.ForwardFrames)); len(forward) > 0 {
 		var words []string
-		for _, f := range frames[:min(len(frames), 3)] {
-			words = append(words, f.text(Base(f.file)))
+		for _, f := range forward[:min(len(forward), 3)] {
+			words = append(words, f.text(frames.Base(f.file)))
 		}
 		out = append(out, [2]string{"forward", strings.Join(words, " < ")})
 	}

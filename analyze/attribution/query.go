@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -83,7 +84,7 @@ func (f *filter) any(re *regexp.Regexp, known []int8, stack snapshot.StackID, fo
 	for _, id := range f.s.Stacks.Get(stack) {
 		if known[id] == 0 {
 			known[id] = 1
-			if f.frame(re, f.s.Frames.Get(id)) {
+			if f.frame(re, id) {
 				known[id] = 2
 			}
 		}
@@ -92,17 +93,18 @@ func (f *filter) any(re *regexp.Regexp, known []int8, stack snapshot.StackID, fo
 		}
 	}
 	for _, fr := range forward {
-		if re.MatchString(fr.text(fr.file)) || re.MatchString(fr.text(shorten(fr.file))) {
+		if re.MatchString(fr.text(fr.file)) || re.MatchString(fr.text(frames.Short(fr.file))) {
 			return true
 		}
 	}
 	return false
 }
 
-func (f *filter) frame(re *regexp.Regexp, fr snapshot.Frame) bool {
-	if !f.q.Internals && originOf(f.s, fr) == plumbing {
+func (f *filter) frame(re *regexp.Regexp, id snapshot.FrameID) bool {
+	if !f.q.Internals && frames.Of(f.s, id).Origin() == frames.Plumbing {
 		return false
 	}
+	fr := f.s.Frames.Get(id)
 	file := f.s.Strings.Get(fr.File)
-	return re.MatchString(text(f.s, fr, file)) || re.MatchString(text(f.s, fr, shorten(file)))
+	return re.MatchString(text(f.s, fr, file)) || re.MatchString(text(f.s, fr, frames.Short(file)))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -83,11 +84,11 @@ func treePath(s *snapshot.Snapshot, c *class, q *Query) (path []string, known bo
 	for _, id := range slices.Backward(ids) {
 		path = append(path, FrameText(s, id))
 	}
-	if _, rank, _ := siteFrame(s, c.stack); rank < other && len(c.forward) > 0 {
+	if _, rank, _ := siteFrame(s, c.stack); rank < frames.Other && len(c.forward) > 0 {
 		back := []string{"(" + backwardOf + "these forward calls)"}
 		for _, f := range slices.Backward(c.forward) {
-			if q.Internals || originOfText(f.file, f.name) != plumbing {
-				back = append(back, f.text(shorten(orUnknown(f.file))))
+			if q.Internals || frames.Classify(f.file, f.name).Origin() != frames.Plumbing {
+				back = append(back, f.text(frames.Short(orUnknown(f.file))))
 			}
 		}
 		return append(back, path...), true

@@ -1,6 +1,9 @@
 package attribution
 
-import "github.com/snapana/snapana/snapshot"
+import (
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
 
 // visible lists the frames of a stack that are worth a line, innermost first. All are without
 // the filter; with it, those of the interpreter and the dispatcher are left out, and C++
@@ -12,36 +15,31 @@ func visible(s *snapshot.Snapshot, stack snapshot.StackID, internals bool) []sna
 	if internals {
 		return ids
 	}
-	origins := make([]origin, len(ids))
-	best := plumbing
-	for i, id := range ids {
-		origins[i] = originOf(s, s.Frames.Get(id))
-		best = max(best, origins[i])
+	least := frames.Plumbing
+	for _, id := range ids {
+		least = max(least, frames.Of(s, id).Origin())
 	}
-	least := min(best, library)
+	least = min(least, frames.Library)
 	var out []snapshot.FrameID
-	for i, id := range ids {
-		if origins[i] >= least {
+	for _, id := range ids {
+		if frames.Of(s, id).Origin() >= least {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// IsPython tells the files of Python frames from those of C++ ones, which may be unknown.
-func IsPython(file string) bool { return file != "" && !isNative(file) }
-
 // FrameText is a frame for people, "file:line function": without the folders above an
 // installed package, and of C++ symbols only the name.
 func FrameText(s *snapshot.Snapshot, id snapshot.FrameID) string {
 	f := s.Frames.Get(id)
 	file := s.Strings.Get(f.File)
-	if name := s.Strings.Get(f.Name); !IsPython(file) && name != "" {
-		at := forwardFrame{name: cppName(name), line: int(f.Line)}
+	if name := s.Strings.Get(f.Name); !frames.IsPython(file) && name != "" {
+		at := forwardFrame{name: frames.CppName(name), line: int(f.Line)}
 		if file == "" || file == "??" {
 			return at.name
 		}
-		return at.text(Base(file))
+		return at.text(frames.Base(file))
 	}
-	return text(s, f, shorten(file))
+	return text(s, f, frames.Short(file))
 }

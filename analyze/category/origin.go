@@ -1,8 +1,7 @@
 package category
 
 import (
-	"strings"
-
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -36,8 +35,7 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 	}
 	var saw [program + 1]bool
 	for _, id := range s.Stacks.Get(stack) {
-		f := s.Frames.Get(id)
-		saw[frameOrigin(s.Strings.Get(f.File), s.Strings.Get(f.Name))] = true
+		saw[frameOrigin(frames.Of(s, id))] = true
 	}
 	if saw[recompute] && saw[forward] {
 		return recompute
@@ -50,50 +48,43 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 	return program
 }
 
-func frameOrigin(file, name string) origin {
-	torch := ""
-	if i := strings.LastIndex(file, "/torch/"); i >= 0 {
-		torch = file[i+len("/torch/"):]
+// ofPart is what parts of torch are for; notYet is nothing that would tell.
+var ofPart = [frames.NumParts]origin{
+	frames.Optimizer:        optimizer,
+	frames.OtherOptimizer:   optimizer,
+	frames.Launcher:         distributed,
+	frames.Distributed:      distributed,
+	frames.ProcessGroup:     distributed,
+	frames.ModuleMove:       loading,
+	frames.ModuleInit:       building,
+	frames.ModuleCall:       forward,
+	frames.LossFunction:     forward,
+	frames.Functional:       forward,
+	frames.VariableType:     forward,
+	frames.Recompute:        recompute,
+	frames.Backward:         backward,
+	frames.BackwardFunction: backward,
+	frames.EngineThread:     backward,
+	frames.Loader:           loader,
+}
+
+func frameOrigin(c frames.Class) origin {
+	part := c.Part()
+	if c.Has(frames.RelativeTorch) {
+		part = frames.None
 	}
-	has := strings.HasPrefix
 	switch {
-	case strings.Contains(name, "ublas") || strings.Contains(name, "CUDABlas") || strings.Contains(file, "ublas"):
-		if strings.Contains(name, "orkspace") {
-			return scratch
-		}
-	case has(torch, "optim/lr_scheduler"):
-	case has(torch, "optim/"), strings.Contains(file, "/apex/optimizers/"), strings.Contains(file, "/bitsandbytes/optim/"):
-		return optimizer
-	case has(torch, "distributed/"), has(torch, "nn/parallel/distributed.py"), strings.Contains(name, "ProcessGroupNCCL"):
-		return distributed
-	case has(torch, "nn/modules/module.py"):
-		switch name {
-		case "_apply", "to", "cuda", "convert", "to_empty", "_load_from_state_dict", "load_state_dict":
-			return loading
-		case "_call_impl":
-			return forward
-		}
-	case has(torch, "utils/checkpoint.py"):
-		switch name {
-		case "recompute_fn", "unpack_hook", "backward":
-			return recompute
-		}
-	case has(torch, "_tensor.py") && name == "backward", has(torch, "autograd/") && strings.Contains(name, "backward"),
-		strings.HasPrefix(name, "torch::autograd::Engine"):
-		return backward
-	case has(torch, "nn/functional.py"), strings.HasPrefix(name, "torch::autograd::VariableType"):
-		return forward
-	case has(torch, "nn/init.py"), has(torch, "nn/modules/") && (name == "__init__" || name == "reset_parameters"):
-		return building
-	case has(torch, "utils/data/"):
-		return loader
-	case torch != "":
-	case strings.Contains(name, "kv_cache") && (strings.Contains(name, "alloc") || strings.Contains(name, "init") || strings.Contains(name, "create")),
-		strings.HasSuffix(file, "/cache_engine.py"):
+	case c.Has(frames.Workspace):
+		return scratch
+	case c.Has(frames.Cublas):
+	case ofPart[part] != notYet:
+		return ofPart[part]
+	case c.Has(frames.InTorch):
+	case c.Has(frames.KVCache):
 		return caching
-	case name == "load_state_dict", name == "from_pretrained", strings.HasPrefix(name, "load_weights"), strings.HasPrefix(name, "_load_pretrained"):
+	case c.Has(frames.LoadsModel):
 		return loading
-	case name == "__init__":
+	case c.Has(frames.Constructor):
 		return building
 	}
 	return program

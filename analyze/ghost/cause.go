@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -117,7 +117,7 @@ func (k *clock) hints(stack snapshot.StackID) []string {
 	var out []string
 	path := k.code.path(stack)
 	for i := len(path) - 1; i >= 0 && len(out) < 3; i-- {
-		if attribution.IsLibrary(k.s, path[i]) {
+		if frames.Of(k.s, path[i]).IsLibrary() {
 			continue
 		}
 		name := k.s.Strings.Get(k.s.Frames.Get(path[i]).Name)

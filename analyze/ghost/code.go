@@ -1,24 +1,21 @@
 package ghost
 
 import (
-	"strings"
+	"slices"
 
-	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
-// code knows what kind of code frames and stacks are of. Frames have no module and no class
-// (snapshot/SPEC.md 2.9), so that all of it goes by file and function names.
+// code knows what kind of code frames and stacks are of.
 type code struct {
 	s     *snapshot.Snapshot
-	kinds []frameKind          // by frame
 	paths [][]snapshot.FrameID // by stack: its Python frames, outermost first
 	sorts []stackKind          // by stack
 }
 
 func newCode(s *snapshot.Snapshot) *code {
-	return &code{s: s, kinds: make([]frameKind, s.Frames.Len()+1), paths: make([][]snapshot.FrameID, s.Stacks.Len()+1),
-		sorts: make([]stackKind, s.Stacks.Len()+1)}
+	return &code{s: s, paths: make([][]snapshot.FrameID, s.Stacks.Len()+1), sorts: make([]stackKind, s.Stacks.Len()+1)}
 }
 
 type frameKind uint8
@@ -38,56 +35,39 @@ const (
 	parts                // a constructor or a loader, which loop over parts
 )
 
-func (c *code) kind(id snapshot.FrameID) frameKind {
-	k := c.kinds[id]
-	if k == notYet {
-		k = c.frameKind(id)
-		c.kinds[id] = k
-	}
-	return k
+// ofPart is the kind of torch's parts; notYet is that of any of its code.
+var ofPart = [frames.NumParts]frameKind{
+	frames.ModuleCall:    moduleCall,
+	frames.ModuleWrapper: moduleCall,
+	frames.ModuleCode:    moduleCall,
+	frames.ModuleMove:    building,
+	frames.ModuleLoad:    building,
+	frames.ModuleInit:    building,
+	frames.ParameterCode: building,
+	frames.LossModule:    lossCall,
+	frames.LossFunction:  lossCall,
+	frames.Optimizer:     optimizer,
+	frames.LRScheduler:   optimizer,
+	frames.Backward:      backward,
+	frames.Autograd:      backward,
+	frames.Launcher:      through,
+	frames.Wrapper:       through,
 }
 
-func (c *code) frameKind(id snapshot.FrameID) frameKind {
-	f := c.s.Frames.Get(id)
-	file, name := c.s.Strings.Get(f.File), c.s.Strings.Get(f.Name)
-	torch := ""
-	if i := strings.LastIndex(file, "torch/"); i >= 0 && (i == 0 || file[i-1] == '/') {
-		torch = file[i+len("torch/"):]
-	}
-	has := func(prefix string) bool { return strings.HasPrefix(torch, prefix) }
+func (c *code) kind(id snapshot.FrameID) frameKind {
+	class := frames.Of(c.s, id)
 	switch {
-	case !attribution.IsPython(file):
+	case !class.Has(frames.Python):
 		return native
-	case has("nn/modules/module.py"):
-		switch name {
-		case "_apply", "to", "cuda", "convert", "to_empty", "_load_from_state_dict", "load_state_dict", "load":
-			return building
-		}
-		return moduleCall
-	case has("nn/init.py"), has("nn/modules/") && (name == "__init__" || name == "reset_parameters"), has("nn/parameter.py"):
-		return building
-	case has("nn/modules/loss.py"), has("nn/functional.py") && (strings.Contains(name, "loss") || strings.Contains(name, "entropy")):
-		return lossCall
-	case has("optim/"):
-		return optimizer
-	case has("autograd/graph.py"), has("autograd/__init__.py"), has("_tensor.py") && name == "backward":
-		return backward
-	case has("utils/_contextlib.py"), has("autograd/grad_mode.py"), has("amp/"), has("_dynamo/"), has("_compile.py"), has("profiler/"),
-		has("autograd/profiler.py"), has("distributed/run.py"), has("distributed/launcher/"), has("distributed/elastic/"), has("multiprocessing/"):
+	case ofPart[class.Part()] != notYet:
+		return ofPart[class.Part()]
+	case class.Has(frames.Copies):
+		return copying
+	case class.Has(frames.CallsOn):
 		return through
-	case attribution.IsLibrary(c.s, id):
-		switch attribution.Base(file) {
-		case "copy.py", "pickle.py":
-			return copying
-		case "threading.py", "thread.py", "runpy.py", "contextlib.py", "functools.py", "base_events.py", "events.py", "runners.py", "process.py", "popen_fork.py":
-			return through
-		}
-		if strings.HasPrefix(file, "<frozen") {
-			return through
-		}
+	case class.IsLibrary():
 		return inside
-	case name == "__init__", strings.Contains(name, "load_state_dict"), strings.Contains(name, "load_weights"),
-		strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_"):
+	case class.Has(frames.Constructor | frames.BuildsParts):
 		return parts
 	}
 	return plain
@@ -98,11 +78,11 @@ func (c *code) path(stack snapshot.StackID) []snapshot.FrameID {
 	if p := c.paths[stack]; p != nil {
 		return p
 	}
-	frames := c.s.Stacks.Get(stack)
-	p := make([]snapshot.FrameID, 0, len(frames))
-	for i := len(frames) - 1; i >= 0; i-- {
-		if c.kind(frames[i]) != native {
-			p = append(p, frames[i])
+	ids := c.s.Stacks.Get(stack)
+	p := make([]snapshot.FrameID, 0, len(ids))
+	for _, id := range slices.Backward(ids) {
+		if c.kind(id) != native {
+			p = append(p, id)
 		}
 	}
 	c.paths[stack] = p

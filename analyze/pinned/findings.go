@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -51,8 +52,7 @@ func (m *Memory) inconsistent() finding.Finding {
 
 // growth is a ghost on the host.
 func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) finding.Finding {
-	loop := s.Frames.Get(g.Loop)
-	name := fmt.Sprintf("%s (%s)", s.Strings.Get(loop.Name), attribution.Base(s.Strings.Get(loop.File)))
+	name := frames.Function(s, g.Loop)
 	f := finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes, Heuristic: true,
 		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
 		Title: fmt.Sprintf("Pinned host memory: %s more with every iteration of %s, never freed; most is allocated at %s.",

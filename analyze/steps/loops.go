@@ -3,9 +3,8 @@ package steps
 import (
 	"cmp"
 	"slices"
-	"strings"
 
-	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -69,18 +68,17 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 	if p, ok := tr.paths[stack]; ok {
 		return p
 	}
-	frames := tr.s.Stacks.Get(stack)
 	var path []int32
 	parent, inside := int32(-1), false
-	for i := len(frames) - 1; i >= 0; i-- {
-		f := tr.s.Frames.Get(frames[i])
-		if isModuleCall(tr.s, f) {
+	for _, id := range slices.Backward(tr.s.Stacks.Get(stack)) {
+		class := frames.Of(tr.s, id)
+		if class.IsModuleCall() {
 			inside = true
+		}
+		if class.IsLibrary() {
 			continue
 		}
-		if attribution.IsLibrary(tr.s, frames[i]) {
-			continue
-		}
+		f := tr.s.Frames.Get(id)
 		key := nodeKey{parent, f.File, f.Name}
 		n, ok := tr.index[key]
 		if !ok {
@@ -111,10 +109,6 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 // insideModule is added to the depth of functions in a module's forward, which are looked at
 // only when nothing outside repeats.
 const insideModule = 1 << 10
-
-func isModuleCall(s *snapshot.Snapshot, f snapshot.Frame) bool {
-	return s.Strings.Get(f.Name) == "_call_impl" && strings.HasSuffix(s.Strings.Get(f.File), "torch/nn/modules/module.py")
-}
 
 // findLoop finds the loop whose iterations are the program's steps, nil when there is none.
 func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw *sweep) *loop {
@@ -156,7 +150,7 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw *sweep) *loop {
 			continue
 		}
 		if head := tr.head(nd); head >= 0 {
-			heads[head] = &loop{function: s.Strings.Get(nd.name), file: attribution.Base(s.Strings.Get(nd.file)), line: tr.places[head].line, depth: nd.depth}
+			heads[head] = &loop{function: s.Strings.Get(nd.name), file: frames.Base(s.Strings.Get(nd.file)), line: tr.places[head].line, depth: nd.depth}
 		}
 	}
 	if len(heads) == 0 {

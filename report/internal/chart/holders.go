@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -287,11 +288,7 @@ func (b *holderWords) site(stack snapshot.StackID) string {
 }
 
 // frame names the function of a frame.
-func (b *holderWords) frame(id snapshot.FrameID) string {
-	s := b.r.Snapshot
-	f := s.Frames.Get(id)
-	return fmt.Sprintf("%s (%s)", s.Strings.Get(f.Name), attribution.Base(s.Strings.Get(f.File)))
-}
+func (b *holderWords) frame(id snapshot.FrameID) string { return frames.Function(b.r.Snapshot, id) }
 
 // HolderName is a holder's reference with what it is for, where that is known. It is not clean.
 func HolderName(h *holder.Holder) string {

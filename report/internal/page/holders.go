@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -131,9 +131,7 @@ func (h *held) add(s *snapshot.Snapshot, x *holder.Holder) {
 		v.Fix = cleaned(x.Fix(), mostHops)
 	}
 	if x.Grown.Count > 0 && x.Loop != 0 && !x.Steady {
-		f := s.Frames.Get(x.Loop)
-		v.Grows = clean(fmt.Sprintf("by %s with every iteration of %s (%s), %d so far", units.Bytes(x.PerLap),
-			s.Strings.Get(f.Name), attribution.Base(s.Strings.Get(f.File)), x.Laps))
+		v.Grows = clean(fmt.Sprintf("by %s with every iteration of %s, %d so far", units.Bytes(x.PerLap), frames.Function(s, x.Loop), x.Laps))
 	}
 	h.number(x.Blocks)
 	h.all = append(h.all, v)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -44,7 +45,7 @@ type stacks struct {
 	child   map[[2]int32]int32
 	frame   map[snapshot.FrameID]int32
 	text    []int64 // by frame
-	origin  []attribution.Origin
+	origin  []frames.Origin
 }
 
 func newStacks(s *snapshot.Snapshot) *stacks {
@@ -97,7 +98,7 @@ func (t *stacks) frameRow(id snapshot.FrameID) int32 {
 		row = int32(len(t.text))
 		t.frame[id] = row
 		t.text = append(t.text, t.texts.add(attribution.FrameText(t.s, id)))
-		t.origin = append(t.origin, attribution.OriginOf(t.s, id))
+		t.origin = append(t.origin, frames.Of(t.s, id).Origin())
 	}
 	return row
 }

@@ -1,10 +1,8 @@
-package attribution
+package frames
 
 import (
 	"regexp"
 	"strings"
-
-	"github.com/snapana/snapana/snapshot"
 )
 
 var (
@@ -29,28 +27,22 @@ func isCore(name string) bool {
 	return false
 }
 
-// nativeSite names a stack of nothing but C++, which threads of the backward pass have: by the
-// backward function that it is in, else by the outermost operator. Symbols are those that the
-// unwinder found, which without debug information may be of a neighbour. It is empty when
-// neither is there.
-func nativeSite(s *snapshot.Snapshot, stack snapshot.StackID) string {
-	found := ""
-	for _, id := range s.Stacks.Get(stack) {
-		f := s.Frames.Get(id)
-		name := cppName(s.Strings.Get(f.Name))
-		if m := autogradNode.FindStringSubmatch(name); m != nil {
-			return m[1] + " (backward)"
-		}
-		if m := operator.FindStringSubmatch(name); m != nil {
-			found = "aten::" + m[1]
-		}
+// Operation names what the call of a C++ symbol runs: a backward function, "AddmmBackward0
+// (backward)", or an operator, "aten::mm". It is empty for any other.
+func Operation(symbol string) (name string, isBackward bool) {
+	symbol = CppName(symbol)
+	if m := autogradNode.FindStringSubmatch(symbol); m != nil {
+		return m[1] + " (backward)", true
 	}
-	return found
+	if m := operator.FindStringSubmatch(symbol); m != nil {
+		return "aten::" + m[1], false
+	}
+	return "", false
 }
 
-// cppName shortens a C++ symbol to its qualified name, without its type, its arguments and
+// CppName shortens a C++ symbol to its qualified name, without its type, its arguments and
 // those of templates.
-func cppName(name string) string {
+func CppName(name string) string {
 	name = strings.ReplaceAll(name, "(anonymous namespace)::", "")
 	if strings.Contains(name, "operator") {
 		return name

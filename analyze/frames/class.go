@@ -1,0 +1,163 @@
+package frames
+
+import (
+	"strings"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Origin is where the code of a frame comes from, in rising order of interest.
+type Origin uint8
+
+// The origins of code. The numbers are part of the report's page.
+const (
+	Plumbing Origin = iota // interpreter, dispatcher, module call wrappers
+	Core                   // C++ that every operator and every backward pass runs through
+	Native                 // other C++
+	Library                // torch and the standard library
+	Other                  // another installed package
+	User
+)
+
+// Class is what is known of a frame: its Origin, its Part, and facts that are true or not.
+type Class uint32
+
+const (
+	partShift = 3
+	partBits  = 5
+)
+
+// The facts, above the bits of Origin and Part.
+const (
+	known Class = 1 << (partShift + partBits + iota) // tells a class from none yet
+
+	Python // a frame of Python, not of C++
+
+	// InTorch marks files anywhere below a folder named torch, RelativeTorch those of a Part
+	// whose path begins with it, as some builds record them. Category takes all of the former
+	// for torch, even a project of that name, and none of the latter; modules and ghosts take
+	// both by their Part; an Origin is Library for files that torch is known to have, and
+	// never for the latter.
+	InTorch
+	RelativeTorch
+
+	Cublas    // by the name of a symbol or a file
+	Workspace // of Cublas, and named one
+
+	// Names of functions outside of torch. Category and ghosts each have a list of their own of
+	// what loads weights: LoadsModel is category's, BuildsParts ghosts'.
+	Constructor
+	KVCache // key-value caches of inference servers
+	LoadsModel
+	BuildsParts
+
+	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads or
+	// decorates, which only calls on.
+	Copies
+	CallsOn
+)
+
+// Origin says where the code comes from, as far as the path tells.
+func (c Class) Origin() Origin { return Origin(c & (1<<partShift - 1)) }
+
+// Part is the part of torch, or of a library that takes its place.
+func (c Class) Part() Part { return Part(c >> partShift & (1<<partBits - 1)) }
+
+// Has reports whether one of some facts is true.
+func (c Class) Has(facts Class) bool { return c&facts != 0 }
+
+// IsLibrary reports whether a frame is inside torch, the standard library, or native code.
+func (c Class) IsLibrary() bool { return c.Origin() <= Library }
+
+// IsModuleCall reports whether a frame is the one in which every call of an nn.Module runs: the
+// inner one of two wrappers since torch 2.0 (torch/nn/modules/module.py).
+func (c Class) IsModuleCall() bool { return c.Part() == ModuleCall }
+
+// InModuleFile reports whether a frame is in the file of torch.nn.Module itself.
+func (c Class) InModuleFile() bool { return c.Part() >= ModuleCall && c.Part() <= ModuleCode }
+
+// Of is the class of a frame of a snapshot.
+func Of(s *snapshot.Snapshot, id snapshot.FrameID) Class {
+	slot := &s.Frames.Notes()[id]
+	if c := slot.Load(); c != 0 {
+		return Class(c)
+	}
+	f := s.Frames.Get(id)
+	c := Classify(s.Strings.Get(f.File), s.Strings.Get(f.Name))
+	slot.Store(uint32(c))
+	return c
+}
+
+// Classify is Of for a frame by its texts.
+func Classify(file, name string) Class {
+	p := cut(file)
+	part := partOf(p, name)
+	c := known | Class(part)<<partShift
+	set := func(facts Class, is bool) {
+		if is {
+			c |= facts
+		}
+	}
+	set(Python, IsPython(file))
+	set(InTorch, p.torch != "" && !p.relative)
+	set(RelativeTorch, p.relative && part != None && part < firstElsewhere)
+	c |= Class(originOf(p, name, part, c.Has(Python)))
+	if strings.Contains(name, "ublas") || strings.Contains(name, "CUDABlas") || strings.Contains(file, "ublas") {
+		set(Cublas, true)
+		set(Workspace, strings.Contains(name, "orkspace"))
+	}
+	set(Constructor, name == "__init__")
+	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") || strings.HasSuffix(file, "/cache_engine.py"))
+	set(LoadsModel, name == "load_state_dict" || name == "from_pretrained" ||
+		strings.HasPrefix(name, "load_weights") || strings.HasPrefix(name, "_load_pretrained"))
+	set(BuildsParts, containsAny(name, "load_state_dict", "load_weights", "_init_") || strings.HasPrefix(name, "init_"))
+	if c.IsLibrary() {
+		switch Base(file) {
+		case "copy.py", "pickle.py":
+			set(Copies, true)
+		case "threading.py", "thread.py", "runpy.py", "contextlib.py", "functools.py", "base_events.py", "events.py",
+			"runners.py", "process.py", "popen_fork.py":
+			set(CallsOn, true)
+		}
+		set(CallsOn, strings.HasPrefix(file, "<frozen"))
+	}
+	return c
+}
+
+func originOf(p path, name string, part Part, python bool) Origin {
+	switch {
+	case part == ModuleCall, part == ModuleWrapper, isPlumbing(p.file, name):
+		return Plumbing
+	case !python && isCore(CppName(name)):
+		return Core
+	case !python:
+		return Native
+	case strings.HasPrefix(p.file, "<frozen"), p.file == "none":
+		return Library
+	case strings.HasPrefix(p.installed, "torch/"):
+		return Library
+	case p.isInstalled:
+		return Other
+	case strings.Contains(p.file, "/lib/python3"), strings.Contains(p.file, "/torchinductor_"), p.isTorchSource():
+		return Library
+	}
+	return User
+}
+
+// isPlumbing is the filter that torch's own viewer uses (_memory_viz.py _frame_filter).
+func isPlumbing(file, name string) bool {
+	return name == "_start" ||
+		containsAny(name, "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp",
+			"__libc_start_main", "PyEval_", "PyObject_", "PyFunction_") ||
+		containsAny(file, "core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c",
+			"Objects/call.c", "Objects/methodobject.c", "pycore_ceval.h", "ceval.c", "cpython/abstract.h")
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(s, p) {
+			return true
+		}
+	}
+	return false
+}

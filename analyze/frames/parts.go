@@ -1,0 +1,119 @@
+package frames
+
+import "strings"
+
+// Part is a part of torch, or code elsewhere that takes its place.
+type Part uint8
+
+const (
+	None Part = iota
+
+	ModuleCall    // torch.nn.Module._call_impl
+	ModuleWrapper // what calls it since torch 2.0
+	ModuleMove    // moving a module, or loading its state
+	ModuleLoad    // a step of that, which category does not take for loading
+	ModuleCode    // anything else in module.py: ghosts take all of it for calls
+
+	ModuleInit    // making a module
+	ParameterCode // making a parameter, which category does not take for building
+	LossModule
+	LossFunction
+	Functional
+
+	Optimizer
+	LRScheduler // which category does not take for the optimizer
+
+	Launcher // torchrun: ghosts pass it over
+	Distributed
+
+	Recompute // activation checkpoints, as they run forward again
+	Backward  // a call of the autograd engine
+	Autograd  // beside it: ghosts take it for the call too
+	BackwardFunction
+
+	Wrapper // decorators and starters of processes, which only call on
+	Loader  // torch.utils.data
+
+	// C++ of torch, by symbols, and optimizers of other packages.
+	EngineThread
+	VariableType
+	ProcessGroup
+	OtherOptimizer
+	NumParts
+
+	firstElsewhere = EngineThread
+)
+
+// torchFiles says which part of torch a file is, the first line that fits. The files are
+// prefixes of paths below the folder torch, the names those of functions, any if there are
+// none; *name* is any with that in it.
+var torchFiles = [...]struct {
+	file, names string
+	part        Part
+}{
+	{"nn/modules/module.py", "_call_impl", ModuleCall},
+	{"nn/modules/module.py", "_wrapped_call_impl", ModuleWrapper},
+	{"nn/modules/module.py", "_apply to cuda convert to_empty _load_from_state_dict load_state_dict", ModuleMove},
+	{"nn/modules/module.py", "load", ModuleLoad},
+	{"nn/modules/module.py", "", ModuleCode},
+	{"nn/init.py", "", ModuleInit},
+	{"nn/modules/", "__init__ reset_parameters", ModuleInit},
+	{"nn/parameter.py", "", ParameterCode},
+	{"nn/modules/loss.py", "", LossModule},
+	{"nn/functional.py", "*loss* *entropy*", LossFunction},
+	{"nn/functional.py", "", Functional},
+	{"nn/parallel/distributed.py", "", Distributed},
+	{"optim/lr_scheduler", "", LRScheduler},
+	{"optim/", "", Optimizer},
+	{"distributed/run.py", "", Launcher},
+	{"distributed/launcher/", "", Launcher},
+	{"distributed/elastic/", "", Launcher},
+	{"distributed/", "", Distributed},
+	{"_tensor.py", "backward", Backward},
+	{"autograd/graph.py", "*backward*", Backward},
+	{"autograd/graph.py", "", Autograd},
+	{"autograd/__init__.py", "*backward*", Backward},
+	{"autograd/__init__.py", "", Autograd},
+	{"autograd/grad_mode.py", "", Wrapper},
+	{"autograd/profiler.py", "", Wrapper},
+	{"autograd/", "*backward*", BackwardFunction},
+	{"utils/checkpoint.py", "recompute_fn unpack_hook backward", Recompute},
+	{"utils/data/", "", Loader},
+	{"utils/_contextlib.py", "", Wrapper},
+	{"amp/", "", Wrapper},
+	{"_dynamo/", "", Wrapper},
+	{"_compile.py", "", Wrapper},
+	{"profiler/", "", Wrapper},
+	{"multiprocessing/", "", Wrapper},
+}
+
+func partOf(p path, name string) Part {
+	if p.torch != "" {
+		for i := range torchFiles {
+			if r := &torchFiles[i]; strings.HasPrefix(p.torch, r.file) && fits(r.names, name) {
+				return r.part
+			}
+		}
+	}
+	switch {
+	case containsAny(p.file, "/apex/optimizers/", "/bitsandbytes/optim/"):
+		return OtherOptimizer
+	case strings.Contains(name, "ProcessGroupNCCL"):
+		return ProcessGroup
+	case strings.HasPrefix(name, "torch::autograd::Engine"):
+		return EngineThread
+	case strings.HasPrefix(name, "torch::autograd::VariableType"):
+		return VariableType
+	}
+	return None
+}
+
+// fits matches a function against the names of a line of torchFiles.
+func fits(names, name string) bool {
+	for word := range strings.FieldsSeq(names) {
+		if part, ok := strings.CutPrefix(word, "*"); word == name || ok && strings.Contains(name, part[:len(part)-1]) {
+			return true
+		}
+	}
+	return names == ""
+}
