@@ -9,9 +9,9 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/snapshot/load"
-	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -45,7 +45,7 @@ func TestAccount(t *testing.T) {
 	for _, row := range a.Ledger.Rows {
 		sum += row.Bytes
 	}
-	foreign, _ := a.Ledger.Get(oomlog.RowForeign)
+	foreign, _ := a.Ledger.Get(oom.RowForeign)
 	if a.Ledger.Total != 16*gib || sum != 16*gib || foreign != 512*mib {
 		t.Errorf("%+v", a.Ledger)
 	}
@@ -67,7 +67,7 @@ func TestAccount(t *testing.T) {
 	delete(run.Env, "device.0.uuid")
 	run.NVML = []sidecar.Reading{reading(dump.Time, used(512*mib))}
 	r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Readings: f})
-	if own, ok := r.Devices[0].Account.Ledger.Get(oomlog.RowNonPyTorch); !ok || own != 512*mib || len(r.Verdict.Findings) != len(plain.Verdict.Findings) {
+	if own, ok := r.Devices[0].Account.Ledger.Get(oom.RowNonPyTorch); !ok || own != 512*mib || len(r.Verdict.Findings) != len(plain.Verdict.Findings) {
 		t.Errorf("%+v", r.Devices[0].Account.Ledger)
 	}
 	// What is odd about it is a finding, and does not change the verdict.

@@ -1,7 +1,8 @@
-// Package oom explains a request that failed, from the snapshot alone: what the memory was like
-// around it, in which circumstances it would have been served, and why it was not.
+// Package oom explains requests that failed, by what a snapshot recorded or by what the messages in a log
+// say: what the memory was like, why the request was not served, and in which circumstances it would have
+// been.
 //
-// Everything here is arithmetic on recorded figures. A snapshot records neither the size of the
+// Everything here is arithmetic on recorded or printed figures. A snapshot records neither the size of the
 // device nor what others hold on it, nor a memory fraction that was set by a call; what follows
 // from them is unknown then, and never guessed. What is known all the same:
 //
@@ -19,24 +20,6 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
-)
-
-// Cause is why a request failed.
-type Cause string
-
-const (
-	Absurd        Cause = "absurd"          // no device has so much, or this one has not
-	TooLarge      Cause = "too-large"       // more than the process could have with every tensor freed
-	Fragmentation Cause = "fragmentation"   // enough of its stream's memory is free, in pieces
-	Pools         Cause = "private-pools"   // what is free is kept for CUDA graphs and other private pools
-	OtherStream   Cause = "other-stream"    // what is free is another stream's, or waits for one
-	Unsplit       Cause = "unsplit"         // one piece is large enough, and max_split_size_mb kept it
-	Fraction      Cause = "fraction"        // a memory fraction is set, and the device had room
-	Room          Cause = "room"            // the device had room, and no fraction is recorded
-	Others        Cause = "other-processes" // memory outside of PyTorch's took what was missing
-	Growth        Cause = "growth"          // without what a loop leaves behind, it would have been served
-	Joined        Cause = "joined"          // free pieces and the device's rest would do together
-	Capacity      Cause = "capacity"        // live tensors fill the device
 )
 
 // Unknown is the value of byte counts that are not known.

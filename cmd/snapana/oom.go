@@ -2,22 +2,16 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/oom"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
-	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 func newOOM() *cobra.Command {
@@ -58,32 +52,27 @@ request, it also answers in which circumstances that would have been served.`,
 			if snap == "-" && args[0] == "-" {
 				return fmt.Errorf("standard input cannot be both LOG and --snapshot")
 			}
-			name, log, err := readLog(cmd, args[0])
+			log, err := readLog(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			if log.Messages == 0 {
-				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, with its stderr", name)
+				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, with its stderr", log.Name)
 			}
-			var events []oomlog.Event
-			var snapName string
-			var s *snapshot.Snapshot
 			if snap != "" {
-				if s, err = in.open(cmd, snap); err != nil {
+				s, err := in.open(cmd, snap)
+				if err != nil {
 					return err
 				}
-				snapName, events = s.Name, oomEvents(s)
-			}
-			r := oomlog.NewReport(name, log, snapName, events)
-			failure, err := failureOf(cmd.Context(), s, r)
-			if err != nil {
-				return err
+				if err := analyze.Join(cmd.Context(), log, s); err != nil {
+					return err
+				}
 			}
 			w := cmd.OutOrStdout()
 			if asJSON {
-				return written(json.WriteOOM(w, r, failure))
+				return written(json.WriteOOM(w, log))
 			}
-			return written(text.OOM(w, r, text.OOMOptions{Options: look(w), All: all, Failure: failure}))
+			return written(text.OOM(w, log, text.OOMOptions{Options: look(w), All: all}))
 		},
 	}
 	fl := cmd.Flags()
@@ -97,63 +86,23 @@ request, it also answers in which circumstances that would have been served.`,
 }
 
 // readLog collects the messages of the log that the command line names.
-func readLog(cmd *cobra.Command, path string) (name string, log oomlog.Log, err error) {
-	var r io.Reader = cmd.InOrStdin()
-	name = "stdin"
+func readLog(cmd *cobra.Command, path string) (*oom.Log, error) {
+	r, name := cmd.InOrStdin(), "stdin"
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return "", log, err
+			return nil, err
 		}
 		defer f.Close()
 		r, name = f, filepath.Base(path)
 	}
 	br := bufio.NewReader(r)
 	if head, _ := br.Peek(2); len(head) == 2 && (head[0] == 0x1f && head[1] == 0x8b || head[0] == 0x28 && head[1] == 0xb5) {
-		return "", log, fmt.Errorf("%s is compressed; unpack it into the command: `zcat %s | snapana oom -`", name, name)
+		return nil, fmt.Errorf("%s is compressed; unpack it into the command: `zcat %s | snapana oom -`", name, name)
 	}
-	err = oomlog.Scan(br, func(m oomlog.Message) error {
-		log.Add(m)
-		return nil
-	})
+	log, err := oom.ReadLog(name, br)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return name, log, err
-}
-
-// failureOf explains the request that both the main message and the snapshot are about, with the
-// device's size of the message. It is nil when that is not the last one that failed.
-func failureOf(ctx context.Context, s *snapshot.Snapshot, r *oomlog.Report) (*oom.Report, error) {
-	if r.Match == nil || !r.Match.Same {
-		return nil, nil
-	}
-	a, err := analyze.Run(ctx, s, analyze.Options{Capacity: r.Main.Total.Bytes})
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range a.Devices {
-		if d.OOM != nil && d.Timeline.Device == r.Match.Event.Device && d.OOM.Event == r.Match.Event.Index {
-			return d.OOM, nil
-		}
-	}
-	return nil, nil
-}
-
-// oomEvents lists the out-of-memory events of a snapshot with the rebuilt state at each.
-func oomEvents(s *snapshot.Snapshot) []oomlog.Event {
-	var out []oomlog.Event
-	for _, d := range s.UsedDevices() {
-		if d >= len(s.Traces) {
-			continue
-		}
-		t := timeline.Build(s, d)
-		for _, e := range t.OOMs {
-			out = append(out, oomlog.Event{
-				Device: d, Index: e.Event, Time: t.Trace.At(e.Event).Time, Requested: e.Requested, Free: e.DeviceFree,
-				Reserved: e.After.Reserved, Allocated: e.After.Allocated, Site: attribution.Site(s, e.Stack),
-			})
-		}
-	}
-	return out
+	return log, err
 }

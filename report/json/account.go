@@ -2,7 +2,7 @@ package json
 
 import (
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/snapshot/oomlog"
+	"github.com/snapana/snapana/analyze/oom"
 )
 
 type account struct {
@@ -16,9 +16,9 @@ type account struct {
 }
 
 type accountRow struct {
-	Row     oomlog.Row `json:"row"`
-	Bytes   int64      `json:"bytes"`
-	Derived bool       `json:"derived"`
+	Row     oom.Row `json:"row"`
+	Bytes   int64   `json:"bytes"`
+	Derived bool    `json:"derived"`
 }
 
 func buildAccount(a *analyze.Account) *account {

@@ -59,9 +59,9 @@ type oomProcess struct {
 }
 
 type oomRow struct {
-	Row     oomlog.Row `json:"row"`
-	Bytes   int64      `json:"bytes"`
-	Derived bool       `json:"derived"`
+	Row     oom.Row `json:"row"`
+	Bytes   int64   `json:"bytes"`
+	Derived bool    `json:"derived"`
 }
 
 type oomMatch struct {
@@ -88,22 +88,19 @@ func known(s oomlog.Size) *int64 {
 }
 
 // WriteOOM writes the out-of-memory messages of a log.
-func WriteOOM(w io.Writer, r *oomlog.Report, failure *oom.Report) error {
+func WriteOOM(w io.Writer, r *oom.Log) error {
 	doc := buildOOM(r)
-	if failure != nil {
-		doc.Cause, doc.WouldFit = string(failure.Cause), list(failure.Answers)
+	if r.Failure != nil {
+		doc.Cause, doc.WouldFit = string(r.Failure.Cause), list(r.Failure.Answers)
 	}
 	return encode(w, doc)
 }
 
-func buildOOM(r *oomlog.Report) *oomDoc {
-	out := &oomDoc{Schema: OOMSchema, File: r.Name, Total: r.Log.Messages, Dropped: r.Log.Dropped, Snapshot: r.Snapshot, Messages: []oomMessage{}, WouldFit: []oom.Answer{}}
-	for i, g := range r.Log.Groups {
-		if g == r.Main {
-			out.Main = i
-		}
+func buildOOM(r *oom.Log) *oomDoc {
+	out := &oomDoc{Schema: OOMSchema, File: r.Name, Total: r.Messages, Dropped: r.Dropped, Main: r.Main, Snapshot: r.Snapshot, Messages: []oomMessage{}, WouldFit: []oom.Answer{}}
+	for _, g := range r.Groups {
 		m := oomMessage{
-			Family: g.Family.String(), Backend: g.Backend, Cause: string(g.Cause()),
+			Family: g.Family.String(), Backend: g.Backend, Cause: string(g.Cause),
 			Line: g.Line, LastLine: g.LastLine, Offset: g.Offset, Count: g.Count, Ranks: append([]int{}, g.Ranks...),
 			Class: g.Class, Device: g.Device, Cut: g.Cut, Hint: g.Hint, Text: g.Text,
 			Tried: known(g.Tried), Total: known(g.Total), Free: known(g.Free), Allowed: known(g.Allowed),
@@ -114,7 +111,7 @@ func buildOOM(r *oomlog.Report) *oomDoc {
 		for _, p := range g.Processes {
 			m.Processes = append(m.Processes, oomProcess{p.PID, known(p.Used)})
 		}
-		if l := g.Ledger(); l != nil {
+		if l := g.Ledger; l != nil {
 			m.LedgerSlack = l.Slack
 			for _, row := range l.Rows {
 				m.Ledger = append(m.Ledger, oomRow(row))

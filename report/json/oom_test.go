@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/report/internal/sample"
-	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 const oomLog = `[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 1 has a total capacity of 1024.00 MiB of which 8.00 MiB is free. Including non-PyTorch memory, this process has 900.00 MiB memory in use. Process 7 has 17179869184.00 GiB memory in use. 1000.00 MiB allowed; Of the allocated memory 700.00 MiB is allocated by PyTorch, with 1.00 MiB allocated in private pools (e.g., CUDA Graphs), and 100.00 MiB is reserved by PyTorch but unallocated.
@@ -14,25 +14,27 @@ RuntimeError: NPU out of memory. Tried to allocate 22.00 MiB (NPU 0; 60.97 GiB t
 MPS backend out of memory (MPS allocated: 18.02 GB, other allocations: 107.10 MB, max allowed: 18.13 GB). Tried to allocate 4.50 MB on private pool.
 `
 
-func oomReport(t *testing.T, events ...oomlog.Event) *oomlog.Report {
+func oomReport(t *testing.T, events ...oom.Event) *oom.Log {
 	t.Helper()
-	var log oomlog.Log
-	if err := oomlog.Scan(strings.NewReader(oomLog), func(m oomlog.Message) error { log.Add(m); return nil }); err != nil {
+	log, err := oom.ReadLog("train.log", strings.NewReader(oomLog))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return oomlog.NewReport("train.log", log, "snapshot.pickle", events)
+	log.Join("snapshot.pickle", events)
+	log.Failure = sample.Result().Devices[0].OOM
+	return log
 }
 
-func writeOOM(t *testing.T, r *oomlog.Report) []byte {
+func writeOOM(t *testing.T, r *oom.Log) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteOOM(&b, r, sample.Result().Devices[0].OOM); err != nil {
+	if err := WriteOOM(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-var oomEvent = oomlog.Event{Device: 1, Index: 9, Time: 17, Requested: 5 << 20, Free: 8 << 20, Reserved: 800 << 20, Allocated: 701 << 20, Site: "model.py:7 forward"}
+var oomEvent = oom.Event{Device: 1, Index: 9, Time: 17, Segment: 20 << 20, Free: 8 << 20, Reserved: 800 << 20, Allocated: 701 << 20, Site: "model.py:7 forward"}
 
 func TestOOMGolden(t *testing.T) {
 	sample.Golden(t, "oom.json", writeOOM(t, oomReport(t, oomEvent)))

@@ -6,9 +6,9 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
-	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 // Accounts prints where the memory of each device is, from its total to PyTorch's blocks, or why
@@ -46,14 +46,14 @@ func (p *printer) account(l *ledger.Ledger, name string) {
 }
 
 // deviceLedger prints the parts of a device's memory; they add up to its total.
-func (p *printer) deviceLedger(name string, l *oomlog.Ledger) {
+func (p *printer) deviceLedger(name string, l *oom.Ledger) {
 	p.line(p.paint(bold, right(units.Bytes(l.Total), 10)+"  total of "+name))
 	for _, r := range l.Rows {
 		words := chart.LedgerWords[r.Row]
 		switch {
-		case r.Row != oomlog.RowResidual && r.Bytes < 0:
+		case r.Row != oom.RowResidual && r.Bytes < 0:
 			words = "below 0: not all that PyTorch holds can be on the device"
-		case r.Row != oomlog.RowResidual || r.Bytes == 0 && l.Slack == 0:
+		case r.Row != oom.RowResidual || r.Bytes == 0 && l.Slack == 0:
 		case -l.Slack <= r.Bytes && r.Bytes <= l.Slack:
 			words = "residual, within the rounding of the message"
 		default:

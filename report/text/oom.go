@@ -14,8 +14,7 @@ import (
 // OOMOptions choose what is printed of a log's messages.
 type OOMOptions struct {
 	Options
-	All     bool        // explain every message, not only the main one
-	Failure *oom.Report // the snapshot's report on the main message's request, nil for none
+	All bool // explain every message, not only the main one
 }
 
 // maxMessages is how many other messages get a row.
@@ -23,22 +22,22 @@ const maxMessages = 20
 
 // OOM prints the out-of-memory messages of a log: the main one in at most 40 lines with its
 // figures, the split of the device's memory, the cause and what to do, then the others.
-func OOM(w io.Writer, r *oomlog.Report, o OOMOptions) error {
+func OOM(w io.Writer, r *oom.Log, o OOMOptions) error {
 	p := newPrinter(w, o.Options)
-	head := fmt.Sprintf("%s: %s", chart.ClipLeft(chart.Plain(r.Name), 60), units.Plural(r.Log.Messages, "out-of-memory message"))
-	if n := len(r.Log.Groups); int64(n) != r.Log.Messages {
+	head := fmt.Sprintf("%s: %s", chart.ClipLeft(chart.Plain(r.Name), 60), units.Plural(r.Messages, "out-of-memory message"))
+	if n := len(r.Groups); int64(n) != r.Messages {
 		head += fmt.Sprintf(", %d different", n)
 	}
 	p.line(p.paint(dim, head))
-	p.oomMessage(r.Main, r, o.Failure)
+	p.oomMessage(r.Groups[r.Main], r, r.Failure)
 	p.oomMatch(r)
-	if o.Failure != nil {
+	if r.Failure != nil {
 		p.line("")
-		p.fits(o.Failure)
+		p.fits(r.Failure)
 	}
 	if o.All {
-		for _, g := range r.Log.Groups {
-			if g != r.Main {
+		for i, g := range r.Groups {
+			if i != r.Main {
 				p.line("")
 				p.oomMessage(g, nil, nil)
 			}
@@ -46,15 +45,15 @@ func OOM(w io.Writer, r *oomlog.Report, o OOMOptions) error {
 	} else {
 		p.oomOthers(r)
 	}
-	if r.Log.Dropped > 0 {
-		p.line("... and " + units.Plural(r.Log.Dropped, "more message") + " beyond the different ones that are kept")
+	if r.Dropped > 0 {
+		p.line("... and " + units.Plural(r.Dropped, "more message") + " beyond the different ones that are kept")
 	}
 	return p.w.Flush()
 }
 
-func (p *printer) oomMessage(g *oomlog.Group, joined *oomlog.Report, failure *oom.Report) {
-	e := explain(&g.Message)
-	if c := g.Cause(); c == oomlog.CauseFragmentation || c == oomlog.CauseJoined {
+func (p *printer) oomMessage(g *oom.Group, joined *oom.Log, failure *oom.Report) {
+	e := explain(g)
+	if c := g.Cause; c == oom.Fragmentation || c == oom.Joined {
 		e.next[0] = expandable(failure, e.next[0])
 	}
 	if joined != nil && joined.Match != nil && joined.Match.Same {
@@ -71,7 +70,7 @@ func (p *printer) oomMessage(g *oomlog.Group, joined *oomlog.Report, failure *oo
 	p.line("")
 	p.section("Where", []string{oomPlace(g)}, 3)
 	p.section("Says", []string{strings.Join(oomFields(&g.Message), "; ") + "."}, 5)
-	if l := g.Ledger(); l != nil {
+	if l := g.Ledger; l != nil {
 		p.line("")
 		name := "the device"
 		if g.Device >= 0 {
@@ -85,7 +84,7 @@ func (p *printer) oomMessage(g *oomlog.Group, joined *oomlog.Report, failure *oo
 }
 
 // oomPlace says where a message stands, how often and who wrote it.
-func oomPlace(g *oomlog.Group) string {
+func oomPlace(g *oom.Group) string {
 	s := fmt.Sprintf("line %s, byte %s", units.Count(g.Line), units.Count(g.Offset))
 	if g.Count > 1 {
 		s += fmt.Sprintf("; %s times in all, up to line %s", units.Count(g.Count), units.Count(g.LastLine))
@@ -179,7 +178,7 @@ func oomFields(m *oomlog.Message) []string {
 }
 
 // oomMatch shows the main message beside the snapshot's event.
-func (p *printer) oomMatch(r *oomlog.Report) {
+func (p *printer) oomMatch(r *oom.Log) {
 	if r.Snapshot == "" {
 		return
 	}
@@ -212,8 +211,8 @@ func (p *printer) oomMatch(r *oomlog.Report) {
 }
 
 // oomOthers gives the messages beside the main one a row each.
-func (p *printer) oomOthers(r *oomlog.Report) {
-	n := len(r.Log.Groups) - 1
+func (p *printer) oomOthers(r *oom.Log) {
+	n := len(r.Groups) - 1
 	if n < 1 {
 		return
 	}
@@ -226,15 +225,15 @@ func (p *printer) oomOthers(r *oomlog.Report) {
 		return units.Bytes(s.Bytes)
 	}
 	shown := 0
-	for _, g := range r.Log.Groups {
-		if g == r.Main {
+	for i, g := range r.Groups {
+		if i == r.Main {
 			continue
 		}
 		if shown++; shown > maxMessages {
 			p.linef("... and %d more different messages; --all explains every one, --json lists them", n-maxMessages)
 			return
 		}
-		words := g.Family.String() + " " + string(g.Cause())
+		words := g.Family.String() + " " + string(g.Cause)
 		if len(g.Ranks) > 0 {
 			words += ", " + rankWords(g.Ranks)
 		}

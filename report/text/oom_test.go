@@ -7,14 +7,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/report/internal/sample"
-	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
-func oomReport(t *testing.T, text string, events ...oomlog.Event) *oomlog.Report {
+func oomReport(t *testing.T, text string, events ...oom.Event) *oom.Log {
 	t.Helper()
-	var log oomlog.Log
-	if err := oomlog.Scan(strings.NewReader(text), func(m oomlog.Message) error { log.Add(m); return nil }); err != nil {
+	log, err := oom.ReadLog("train.log", strings.NewReader(text))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if log.Messages == 0 {
@@ -24,7 +24,8 @@ func oomReport(t *testing.T, text string, events ...oomlog.Event) *oomlog.Report
 	if events != nil {
 		name = "snapshot.pickle"
 	}
-	return oomlog.NewReport("train.log", log, name, events)
+	log.Join(name, events)
+	return log
 }
 
 const oomHead = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 16.00 GiB of which %s is free. "
@@ -59,7 +60,7 @@ func oomLogs() [][2]string {
 	}
 }
 
-func oomText(t *testing.T, r *oomlog.Report, o OOMOptions) string {
+func oomText(t *testing.T, r *oom.Log, o OOMOptions) string {
 	return render(t, func(w io.Writer) error { return OOM(w, r, o) })
 }
 
@@ -67,17 +68,17 @@ func TestOOMGolden(t *testing.T) {
 	var all strings.Builder
 	for _, l := range oomLogs() {
 		r := oomReport(t, l[1])
-		if want, _, _ := strings.Cut(l[0], ","); string(r.Main.Cause()) != want {
-			t.Errorf("%s: cause %s", l[0], r.Main.Cause())
+		if want, _, _ := strings.Cut(l[0], ","); string(r.Groups[r.Main].Cause) != want {
+			t.Errorf("%s: cause %s", l[0], r.Groups[r.Main].Cause)
 		}
 		all.WriteString("== " + l[0] + "\n" + oomText(t, r, OOMOptions{}) + "\n")
 	}
-	event := oomlog.Event{Device: 0, Index: 7975, Requested: 2 << 30, Free: 348 << 20, Reserved: 14<<30 + 200<<20, Allocated: 3 << 30, Site: "train.py:9 main"}
+	event := oom.Event{Device: 0, Index: 7975, Segment: 2 << 30, Free: 348 << 20, Reserved: 14<<30 + 200<<20, Allocated: 3 << 30, Site: "train.py:9 main"}
 	first, second := oomLogs()[0][1], oomLogs()[2][1]
 	all.WriteString("== joined with a snapshot\n" + oomText(t, oomReport(t, first, event), OOMOptions{Options: Options{Color: true}}))
-	event.Requested = 5 << 20
+	event.Segment = 20 << 20
 	all.WriteString("== joined with another event\n" + oomText(t, oomReport(t, first, event), OOMOptions{}))
-	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []oomlog.Event{}...), OOMOptions{}))
+	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []oom.Event{}...), OOMOptions{}))
 	ranks := ""
 	for _, rank := range []int{3, 0, 1, 2, 7, 1} {
 		ranks += fmt.Sprintf("[rank%d]: %s", rank, first)
@@ -99,7 +100,7 @@ func TestOOMFits(t *testing.T) {
 		}
 		many.WriteString("\n")
 	}
-	event := oomlog.Event{Site: strings.Repeat("deep/", 50) + "\x1b[2Jx.py:1 f"}
+	event := oom.Event{Site: strings.Repeat("deep/", 50) + "\x1b[2Jx.py:1 f"}
 	for i, l := range append(oomLogs(), [2]string{"many", many.String()}) {
 		for _, all := range []bool{false, true} {
 			r := oomReport(t, l[1], event)

@@ -29,7 +29,7 @@ func sized(s oomlog.Size) string {
 }
 
 // explain says why a request failed and what to do.
-func explain(m *oomlog.Message) explanation {
+func explain(m *oom.Group) explanation {
 	e := cause(m)
 	e.why = append(e.why, caveats(m)...)
 	if m.Backend != "cpu" && m.Backend != "mps" && e.status != finding.NoData {
@@ -38,10 +38,10 @@ func explain(m *oomlog.Message) explanation {
 	return e
 }
 
-func cause(m *oomlog.Message) explanation {
+func cause(m *oom.Group) explanation {
 	req, unallocated := sized(m.Tried), m.UnallocatedBytes()
-	switch m.Cause() {
-	case oomlog.CauseAbsurd:
+	switch m.Cause {
+	case oom.Absurd:
 		what := req
 		if m.Family == oomlog.Exabyte {
 			what = "more than 1 EB"
@@ -49,30 +49,30 @@ func cause(m *oomlog.Message) explanation {
 		return explanation{finding.Absurd, fmt.Sprintf("A request for %s: no device has that much, so that a size was computed wrongly.", what),
 			[]string{"Such sizes come from a negative or overflowed dimension, or from a length read out of damaged data."},
 			[]string{"Print the shapes that go into the call which the traceback names, and check them before it."}}
-	case oomlog.CauseTooLarge:
+	case oom.TooLarge:
 		return explanation{finding.Absurd, fmt.Sprintf("One request for %s, and the whole device has %s: no setting can serve it.", req, sized(m.Total)),
 			[]string{"The request alone is larger than the device, whatever else is in memory."},
 			[]string{"Look for a quadratic intermediate, such as an attention matrix that is not fused or a broadcast by mistake, in the line that the traceback names.", nextLess}}
-	case oomlog.CauseLimit:
+	case oom.Limit:
 		return limit(m, req)
-	case oomlog.CauseFragmentation:
+	case oom.Fragmentation:
 		return explanation{finding.Fragmentation, fmt.Sprintf("Out of memory by fragmentation: %s was asked for while %s of reserved memory lay free in pieces.", req, units.Bytes(unallocated.Bytes)),
 			[]string{"Whole free segments were returned to the device before the message was written: what is unallocated lies between live blocks, and no piece was large enough."},
 			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which the message recommends even where it is on. It does not always help: with a snapshot, `snapana whatif` tells.",
 				"If it is on already, or not supported, find the small long-lived blocks that keep the segments and allocate them first."}}
-	case oomlog.CausePools:
+	case oom.Pools:
 		return explanation{finding.Pools, fmt.Sprintf("Out of memory beside private pools: %s was asked for, and %s lies free in pools that only CUDA graphs may use.", req, units.Bytes(m.PrivatePools.Bytes)),
 			[]string{"Private pools never serve requests from outside them."},
 			[]string{"Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, or capture the largest first."}}
-	case oomlog.CauseRoom:
+	case oom.Room:
 		return explanation{finding.Limit, fmt.Sprintf("Out of memory with room on the device: %s was refused although %s was free.", req, units.Bytes(m.Free.Bytes)),
 			[]string{"The message states no limit of the process. Something else refused, or what was free had just been freed by another process."},
 			[]string{"Look for torch.cuda.set_per_process_memory_fraction, a container, MIG or WSL limit, a limit on pinned or virtual memory (ulimit -v), and for processes that come and go on the device."}}
-	case oomlog.CauseJoined:
+	case oom.Joined:
 		return explanation{finding.Fragmentation, fmt.Sprintf("Out of memory by a split: %s would fit in the free pieces (%s) and the free device memory (%s) joined.", req, units.Bytes(unallocated.Bytes), units.Bytes(m.Free.Bytes)),
 			[]string{"Neither is enough by itself: a segment must be one piece, unless segments can grow."},
 			[]string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it can let free pieces and free device memory serve one request.", nextLess}}
-	case oomlog.CauseOthers:
+	case oom.Others:
 		if m.Family == oomlog.MPS {
 			return explanation{finding.Others, fmt.Sprintf("Out of memory beside other allocations: %s was asked for, and memory outside of PyTorch's allocator takes %s.", req, units.Bytes(m.Other.Bytes)),
 				[]string{"The watermark limits both together."}, []string{"Close other programs that use the GPU, or free what this one allocated outside PyTorch."}}
@@ -80,7 +80,7 @@ func cause(m *oomlog.Message) explanation {
 		return explanation{finding.Others, fmt.Sprintf("Out of memory on a shared device: %s would fit if other memory on the device were free.", req),
 			[]string{othersLine(m)},
 			[]string{"See with nvidia-smi who else is on the device; end what is left over, or choose a free device with CUDA_VISIBLE_DEVICES."}}
-	case oomlog.CauseCapacity:
+	case oom.Capacity:
 		why := fmt.Sprintf("Free pieces (%s) and free device memory (%s) together are less than the request: no allocator setting helps.", units.Bytes(unallocated.Bytes), units.Bytes(m.Free.Bytes))
 		if !unallocated.Known() {
 			why = fmt.Sprintf("The device had %s free.", units.Bytes(m.Free.Bytes))
@@ -92,13 +92,13 @@ func cause(m *oomlog.Message) explanation {
 		return explanation{finding.Capacity, fmt.Sprintf("Out of memory for real: tensors held %s when %s more was asked for.", units.Bytes(m.Allocated.Bytes), req),
 			reasons,
 			[]string{nextLess}}
-	case oomlog.CauseOutside:
+	case oom.Outside:
 		return explanation{finding.Limit, "CUDA itself ran out of memory, outside of PyTorch's caching allocator; the message has no figures.",
 			[]string{"It comes from the CUDA context, cuBLAS, cuDNN, NCCL or a library with its own memory, which get only what the allocator and other processes leave.",
 				"A failed call may be reported late: the line that the traceback names need not be the cause."},
 			[]string{"Leave memory for them: lower the allocator's share with torch.cuda.set_per_process_memory_fraction, or call torch.cuda.empty_cache() first.",
 				"See with nvidia-smi whether another process fills the device."}}
-	case oomlog.CauseHost:
+	case oom.Host:
 		return explanation{finding.Limit, fmt.Sprintf("The machine's own memory ran out, not a GPU's: %s was asked for.", req), nil,
 			[]string{"Look at free memory of the machine or the limit of its container; use fewer loader workers or less pinned memory."}}
 	}
@@ -107,7 +107,7 @@ func cause(m *oomlog.Message) explanation {
 		[]string{"Look for the whole message further up in the log, or in another rank's log.", nextRecord}}
 }
 
-func limit(m *oomlog.Message, req string) explanation {
+func limit(m *oom.Group, req string) explanation {
 	if m.Family == oomlog.MPS {
 		return explanation{finding.Limit, fmt.Sprintf("Out of memory at the watermark: %s more would exceed the %s that PyTorch may take.", req, sized(m.Allowed)),
 			[]string{fmt.Sprintf("PyTorch holds %s, other allocations %s.", sized(m.Allocated), sized(m.Other))},
@@ -142,19 +142,19 @@ func expandable(failure *oom.Report, otherwise string) string {
 	return otherwise
 }
 
-func othersLine(m *oomlog.Message) string {
-	l := m.Ledger()
-	if n, ok := l.Get(oomlog.RowOthers); ok {
+func othersLine(m *oom.Group) string {
+	l := m.Ledger
+	if n, ok := l.Get(oom.RowOthers); ok {
 		return fmt.Sprintf("Other processes hold %s of the device.", units.Bytes(n))
 	}
-	n, _ := l.Get(oomlog.RowForeign)
+	n, _ := l.Get(oom.RowForeign)
 	return fmt.Sprintf("%s of the device is neither free nor PyTorch's: other processes, or this one's CUDA context and libraries; the message does not tell them apart.", units.Bytes(n))
 }
 
 // caveats are what misleads in a message.
-func caveats(m *oomlog.Message) []string {
+func caveats(m *oom.Group) []string {
 	var out []string
-	if m.Tried.Known() && m.Cause() != oomlog.CauseAbsurd {
+	if m.Tried.Known() && m.Cause != oom.Absurd {
 		switch m.Family {
 		case oomlog.Rejected, oomlog.Async, oomlog.MPS, oomlog.Outside:
 		default:
@@ -166,7 +166,7 @@ func caveats(m *oomlog.Message) []string {
 			}
 		}
 	}
-	if c := m.Cause(); (c == oomlog.CauseFragmentation || c == oomlog.CausePools) && m.Free.Bytes > m.Tried.Bytes {
+	if c := m.Cause; (c == oom.Fragmentation || c == oom.Pools) && m.Free.Bytes > m.Tried.Bytes {
 		out = append(out, fmt.Sprintf("The device itself had %s free as well: a limit that the message does not name, or the driver, refused that too.", units.Bytes(m.Free.Bytes)))
 	}
 	for _, p := range m.Processes {
@@ -181,7 +181,7 @@ func caveats(m *oomlog.Message) []string {
 	if m.PrivatePools.Known() {
 		out = append(out, fmt.Sprintf("%s of what counts as allocated is free in private pools of CUDA graphs.", sized(m.PrivatePools)))
 	}
-	if l := m.Ledger(); l != nil && l.Guessed != 0 {
+	if l := m.Ledger; l != nil && l.Guessed != 0 {
 		out = append(out, fmt.Sprintf("Process %d is taken for this process, by its size: inside a container the numbers differ.", l.Guessed))
 	}
 	return out

@@ -74,7 +74,7 @@ func (m *Message) facts() string {
 	for _, name := range names {
 		s += fmt.Sprintf(" %s=%d", name, f[name].Bytes)
 	}
-	return s + fmt.Sprintf(" hint %q cut %v: %s", m.Hint, m.Cut, m.Cause())
+	return s + fmt.Sprintf(" hint %q cut %v", m.Hint, m.Cut)
 }
 
 // cases reads testdata/oom_cases.txt.

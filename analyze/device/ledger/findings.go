@@ -9,8 +9,8 @@ import (
 
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -215,7 +215,7 @@ func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 
 // Context looks at what a process holds outside PyTorch: another framework, or NCCL.
 func Context(l *Ledger) *finding.Finding {
-	bytes, ok := l.Get(oomlog.RowNonPyTorch)
+	bytes, ok := l.Get(oom.RowNonPyTorch)
 	if !ok || bytes <= maxContext {
 		return nil
 	}

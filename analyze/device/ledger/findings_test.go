@@ -9,7 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/snapshot/oomlog"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -96,7 +96,7 @@ func TestStrays(t *testing.T) {
 
 func TestContext(t *testing.T) {
 	for bytes, want := range map[int64]string{512 * mib: "", 2 * gib: "", 3 * gib: "NCCL takes more", 12 * gib: "JAX takes 75%"} {
-		l := &ledger.Ledger{Ledger: oomlog.Ledger{Total: 16 * gib, Rows: []oomlog.LedgerRow{{Row: oomlog.RowNonPyTorch, Bytes: bytes}}}, PID: 7}
+		l := &ledger.Ledger{Ledger: oom.Ledger{Total: 16 * gib, Rows: []oom.LedgerRow{{Row: oom.RowNonPyTorch, Bytes: bytes}}}, PID: 7}
 		f := ledger.Context(l)
 		if (f == nil) != (want == "") || f != nil && !strings.Contains(strings.Join(f.Why, " "), want) {
 			t.Errorf("%d: %+v", bytes, f)

@@ -18,20 +18,20 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Rows beside those of an out-of-memory message. The classes of cached memory are those of
-// package fragmentation, and stand in the place of oomlog.RowUnallocated.
+// package fragmentation, and stand in the place of oom.RowUnallocated.
 const (
-	RowDriver     oomlog.Row = "driver" // what the driver keeps for itself
-	RowReleasable oomlog.Row = "releasable"
-	RowHard       oomlog.Row = "hard"
-	RowSoft       oomlog.Row = "soft"
-	RowStream     oomlog.Row = "stream"
-	RowPending    oomlog.Row = "pending"
+	RowDriver     oom.Row = "driver" // what the driver keeps for itself
+	RowReleasable oom.Row = "releasable"
+	RowHard       oom.Row = "hard"
+	RowSoft       oom.Row = "soft"
+	RowStream     oom.Row = "stream"
+	RowPending    oom.Row = "pending"
 )
 
 // Side is PyTorch's side: what one process's allocator did with a device at a moment. Numbers
@@ -46,13 +46,13 @@ type Side struct {
 	At   time.Time
 
 	Reserved, Allocated int64
-	Cached              []oomlog.LedgerRow // parts of Reserved - Allocated; nil: one row for all
+	Cached              []oom.LedgerRow // parts of Reserved - Allocated; nil: one row for all
 }
 
 // Of takes the memory of a side from a snapshot's state.
 func (s Side) Of(at timeline.Totals, c fragmentation.Classes) Side {
 	s.Reserved, s.Allocated, s.Cached = at.Reserved, at.Allocated, nil
-	for _, row := range []oomlog.LedgerRow{{Row: RowReleasable, Bytes: c.Releasable}, {Row: RowHard, Bytes: c.Hard},
+	for _, row := range []oom.LedgerRow{{Row: RowReleasable, Bytes: c.Releasable}, {Row: RowHard, Bytes: c.Hard},
 		{Row: RowSoft, Bytes: c.Soft}, {Row: RowStream, Bytes: c.Stream}, {Row: RowPending, Bytes: c.Pending}} {
 		if row.Bytes != 0 {
 			s.Cached = append(s.Cached, row)
@@ -74,7 +74,7 @@ func (s Side) By(h *sidecar.Header) Side {
 
 // Ledger is the split of one device, or of one instance of it. Its rows add up to the total.
 type Ledger struct {
-	oomlog.Ledger
+	oom.Ledger
 	Device int   // of the driver; PyTorch counts those that CUDA_VISIBLE_DEVICES leaves
 	PID    int64 // of this process, as the driver says; 0 when it is not among the processes
 	// Untold counts other processes whose bytes the driver does not tell. They are in the residual.
@@ -128,11 +128,11 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 	l := &Ledger{Device: p.device}
 	l.Total = *p.total
 	rest := l.Total
-	add := func(row oomlog.Row, bytes int64, derived bool) {
-		l.Rows = append(l.Rows, oomlog.LedgerRow{Row: row, Bytes: bytes, Derived: derived})
+	add := func(row oom.Row, bytes int64, derived bool) {
+		l.Rows = append(l.Rows, oom.LedgerRow{Row: row, Bytes: bytes, Derived: derived})
 		rest -= bytes
 	}
-	add(oomlog.RowFree, *p.free, false)
+	add(oom.RowFree, *p.free, false)
 	if p.reserved != nil {
 		add(RowDriver, *p.reserved, false)
 	}
@@ -148,7 +148,7 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 		}
 	}
 	if n > 0 {
-		add(oomlog.RowOthers, others, false)
+		add(oom.RowOthers, others, false)
 	}
 	told := own != nil && own.Used != nil
 	if own != nil {
@@ -158,19 +158,19 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 		}
 	}
 	if told {
-		add(oomlog.RowNonPyTorch, *own.Used-s.Reserved, true)
+		add(oom.RowNonPyTorch, *own.Used-s.Reserved, true)
 	} else {
-		add(oomlog.RowForeign, rest-s.Reserved, true)
+		add(oom.RowForeign, rest-s.Reserved, true)
 	}
-	add(oomlog.RowAllocated, s.Allocated, false)
+	add(oom.RowAllocated, s.Allocated, false)
 	if s.Cached == nil {
-		add(oomlog.RowUnallocated, s.Reserved-s.Allocated, true)
+		add(oom.RowUnallocated, s.Reserved-s.Allocated, true)
 	}
 	for _, c := range s.Cached {
 		add(c.Row, c.Bytes, c.Derived)
 	}
 	if told {
-		add(oomlog.RowResidual, rest, true)
+		add(oom.RowResidual, rest, true)
 	}
 	return l
 }

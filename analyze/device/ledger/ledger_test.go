@@ -13,9 +13,9 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot/load"
-	"github.com/snapana/snapana/snapshot/oomlog"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -194,8 +194,8 @@ func TestPinnedSegments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for row, want := range map[oomlog.Row]int64{oomlog.RowOthers: gib, oomlog.RowNonPyTorch: 512 * mib, oomlog.RowAllocated: 3801088000,
-		ledger.RowHard: 11403264000, oomlog.RowFree: 364904448, oomlog.RowResidual: 0} {
+	for row, want := range map[oom.Row]int64{oom.RowOthers: gib, oom.RowNonPyTorch: 512 * mib, oom.RowAllocated: 3801088000,
+		ledger.RowHard: 11403264000, oom.RowFree: 364904448, oom.RowResidual: 0} {
 		if got, ok := l.Get(row); !ok || got != want {
 			t.Errorf("%s: %d (%v), want %d", row, got, ok, want)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 const (
@@ -32,9 +31,9 @@ const (
 func accounted(d analyze.Device) analyze.Device {
 	end := &d.Timeline.Final
 	l := &ledger.Ledger{PID: 4101, Untold: 1}
-	l.Rows = []oomlog.LedgerRow{{Row: oomlog.RowFree, Bytes: 112 * mib}, {Row: ledger.RowDriver, Bytes: 640 * mib}, {Row: oomlog.RowOthers, Bytes: 1024 * mib},
-		{Row: oomlog.RowNonPyTorch, Bytes: 512 * mib, Derived: true}, {Row: oomlog.RowAllocated, Bytes: end.Allocated},
-		{Row: ledger.RowHard, Bytes: end.Reserved - end.Allocated}, {Row: oomlog.RowResidual, Derived: true}}
+	l.Rows = []oom.LedgerRow{{Row: oom.RowFree, Bytes: 112 * mib}, {Row: ledger.RowDriver, Bytes: 640 * mib}, {Row: oom.RowOthers, Bytes: 1024 * mib},
+		{Row: oom.RowNonPyTorch, Bytes: 512 * mib, Derived: true}, {Row: oom.RowAllocated, Bytes: end.Allocated},
+		{Row: ledger.RowHard, Bytes: end.Reserved - end.Allocated}, {Row: oom.RowResidual, Derived: true}}
 	for _, r := range l.Rows {
 		l.Total += r.Bytes
 	}

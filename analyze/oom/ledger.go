@@ -1,4 +1,6 @@
-package oomlog
+package oom
+
+import "github.com/snapana/snapana/snapshot/oomlog"
 
 // Row names a part of a device's memory.
 type Row string
@@ -45,9 +47,9 @@ func (l *Ledger) Get(row Row) (int64, bool) {
 	return 0, false
 }
 
-// Ledger derives the split, nil when the message has too few figures.
-func (m *Message) Ledger() *Ledger {
-	if !m.Total.Known() || !m.Free.Known() || m.Family == Async {
+// ledger derives the split, nil when the message has too few figures.
+func ledger(m *oomlog.Message) *Ledger {
+	if !m.Total.Known() || !m.Free.Known() || m.Family == oomlog.Async {
 		return nil
 	}
 	l := &Ledger{Total: m.Total.Bytes}
@@ -97,7 +99,7 @@ func (m *Message) Ledger() *Ledger {
 }
 
 // processes finds this process in the list, by its size when it is not named, and the others.
-func (l *Ledger) processes(m *Message, reserved Size) (own Size, others []Process) {
+func (l *Ledger) processes(m *oomlog.Message, reserved oomlog.Size) (own oomlog.Size, others []oomlog.Process) {
 	fits, named := -1, false
 	for i, p := range m.Processes {
 		switch {
