@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -69,6 +72,25 @@ func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Option
 		return nil, err
 	}
 	return analyze.Run(cmd.Context(), snap, opt)
+}
+
+// reader makes a Reader of a function.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+// stoppable is r with reads that end when ctx does, even of a terminal or a pipe that gives nothing.
+func stoppable(ctx context.Context, r io.Reader) io.Reader {
+	begun := sync.OnceValue(func() io.Reader { // not before something is wanted of r
+		out, in := io.Pipe()
+		go func() {
+			_, err := io.Copy(in, r)
+			in.CloseWithError(err)
+		}()
+		context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+		return out
+	})
+	return reader(func(p []byte) (int, error) { return begun().Read(p) })
 }
 
 func (f *inputFlags) options() (analyze.Options, error) {

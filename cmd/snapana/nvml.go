@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +64,7 @@ recorder is writing.`,
 			if every == 0 {
 				return out.one(driver.Read(os.DirFS("/proc")))
 			}
-			return out.watch(driver, every)
+			return out.watch(cmd.Context(), driver, every)
 		},
 	}
 	fl := cmd.Flags()
@@ -115,11 +113,8 @@ func (o *readings) take(r *sidecar.Reading) (*sidecar.Reading, error) {
 	return r, nil
 }
 
-// watch reads until the user or the system interrupts it.
-func (o *readings) watch(driver *device.Driver, every time.Duration) error {
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(stop)
+// watch reads until ctx is done.
+func (o *readings) watch(ctx context.Context, driver *device.Driver, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -132,7 +127,7 @@ func (o *readings) watch(driver *device.Driver, every time.Duration) error {
 			return err
 		}
 		select {
-		case <-stop:
+		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// patience is how long reading may take before it is worth a progress bar.
-const patience = time.Second
+// silence is how long reading may take before it is worth a progress bar.
+const silence = time.Second
 
 // meter shows how far reading has come, on a terminal and only when it takes a while.
 type meter struct {
@@ -28,7 +28,7 @@ func newMeter(stderr io.Writer) *meter {
 }
 
 func (m *meter) progress(done, total int64) {
-	if m.w == nil || time.Since(m.start) < patience {
+	if m.w == nil || time.Since(m.start) < silence {
 		return
 	}
 	if m.bar == nil {

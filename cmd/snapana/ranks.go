@@ -72,6 +72,9 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
+			if err := cmd.Context().Err(); err != nil {
+				return err
+			}
 			c := ranks.Compare(list)
 			w := cmd.OutOrStdout()
 			if asJSON {

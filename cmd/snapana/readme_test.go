@@ -31,7 +31,7 @@ func TestReadme(t *testing.T) {
 		blocks++
 		command := console.FindStringSubmatch(block)[1]
 		var out bytes.Buffer
-		run(strings.Fields(command), strings.NewReader(""), &out, &out)
+		run(t.Context(), strings.Fields(command), strings.NewReader(""), &out, &out)
 		return "```console\n$ snapana " + command + "\n" + out.String() + "```"
 	})
 	if blocks < 3 {

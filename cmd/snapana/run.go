@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,24 +18,29 @@ import (
 
 // Exit codes.
 const (
-	exitOK    = 0
-	exitInput = 2 // wrong usage, or input that is no snapshot
-	exitEnv   = 3 // what surrounds the program failed: permissions, space, a driver
+	exitOK      = 0
+	exitInput   = 2   // wrong usage, or input that is no snapshot
+	exitEnv     = 3   // what surrounds the program failed: permissions, space, a driver
+	exitStopped = 130 // by a signal
 )
 
-// run is the whole program with its surroundings as arguments. It returns the exit code.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// run is the whole program with its surroundings as arguments. It returns the exit code. When ctx is
+// done, commands end soon: those that run until Ctrl-C as they should, the others without a word.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Decoding builds large tables that stay: collecting at every doubling is wasted on them.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetIn(stdin)
+	root.SetIn(stoppable(ctx, stdin))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.Execute()
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitStopped
 	}
 	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(err.Error()))
 	return exitCode(err)

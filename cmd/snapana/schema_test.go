@@ -17,7 +17,7 @@ import (
 func ok(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(args, strings.NewReader(""), &out, &errs); code != exitOK {
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != exitOK {
 		t.Fatalf("%q: exit %d: %.300s", args, code, errs.String())
 	}
 	return out.Bytes()

@@ -2,11 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -52,8 +49,6 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
 			url := s.URL(l)
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nCtrl-C stops.\n", url); err != nil {
 				return written(err)
@@ -63,7 +58,7 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 					fmt.Fprintf(cmd.ErrOrStderr(), "snapana: no browser could be started (%s); open the address above\n", oneLine(err.Error()))
 				}
 			}
-			return written(s.Serve(ctx, l))
+			return written(s.Serve(cmd.Context(), l))
 		},
 	}
 	in.add(cmd)

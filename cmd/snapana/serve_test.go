@@ -3,9 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,17 +15,15 @@ import (
 // serve prints an address that a browser can open, even where none starts, and ends well with
 // Ctrl-C. Its page has what report's has, who holds the memory too.
 func TestServe(t *testing.T) {
-	self, err := os.FindProcess(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	t.Setenv("PATH", t.TempDir()) // without a browser
 	r, w := io.Pipe()
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
 		dir := filepath.Join("..", "..", "fixtures", "holders", "hook_closure")
-		code <- run([]string{"serve", "--open", "--recorder", filepath.Join(dir, "run.snapana"), filepath.Join(dir, "snapshot.pickle.zst")}, nil, w, &stderr)
+		code <- run(ctx, []string{"serve", "--open", "--recorder", filepath.Join(dir, "run.snapana"), filepath.Join(dir, "snapshot.pickle.zst")}, nil, w, &stderr)
 		w.Close()
 	}()
 	out := bufio.NewReader(r)
@@ -43,9 +41,7 @@ func TestServe(t *testing.T) {
 	if err != nil || resp.StatusCode != 200 || !bytes.Contains(page, []byte("closure cell `features`")) {
 		t.Errorf("%s, %v, a page of %d bytes", resp.Status, err, len(page))
 	}
-	if err := self.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	stop()
 	select {
 	case c := <-code:
 		if c != exitOK {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/internal/pickle"
@@ -45,6 +46,7 @@ func (s *source) open(path string) (*snapshot.Snapshot, error) {
 		return nil, err
 	}
 	defer f.Close()
+	defer context.AfterFunc(s.ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })() // a pipe may have nothing to give
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
