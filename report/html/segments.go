@@ -151,11 +151,8 @@ func (d *drawing) blocks(t *timeline.Timeline, ph phase, s *timeline.SegmentStat
 
 // extent is where a block lies, as fractions of its segment.
 func extent(l *timeline.Life, s *timeline.SegmentState) (x, w float64, ok bool) {
-	if l.Addr < s.Addr || l.Addr-s.Addr >= uint64(s.Size) || l.Rounded <= 0 {
-		return 0, 0, false
-	}
-	off := int64(l.Addr - s.Addr)
-	return float64(off) / float64(s.Size), share(min(l.Rounded, s.Size-off), s.Size), true
+	at, n, ok := chart.Extent(l.Addr, l.Rounded, s)
+	return float64(at) / float64(s.Size), share(n, s.Size), ok
 }
 
 // cells divide a bar with too many blocks to draw: each is as high as it is full, in the
@@ -226,7 +223,7 @@ func blockTitle(ph phase, l *timeline.Life) string {
 
 // addRibbon draws all segments end to end.
 func (m *segmentMap) addRibbon(t *timeline.Timeline, s *timeline.State, budget int) {
-	v := chart.NewMap(t, s, budget, 0)
+	v := chart.NewMap(t, s, budget)
 	if v.Rows == 0 {
 		return
 	}

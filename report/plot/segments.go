@@ -82,17 +82,16 @@ func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *colouring) []segme
 		}
 		v := segment{size: seg.Size, note: fmt.Sprintf("%#x: %s, %s; %s live in %s, %s free", seg.Addr, units.Bytes(seg.Size),
 			chart.Pool(seg.Kind, seg.Pool, seg.Stream, seg.Expandable), units.Bytes(seg.Active), units.Plural(len(seg.Live), "block"), units.Bytes(seg.Size-seg.Active))}
-		add := func(addr uint64, n int64, k kind, note string) {
-			if at := int64(addr - seg.Addr); addr >= seg.Addr && at < seg.Size && n > 0 {
-				v.pieces = append(v.pieces, piece{at, min(n, seg.Size-at), k, note})
+		add := func(addr uint64, size int64, k kind, note string) {
+			if at, n, ok := chart.Extent(addr, size, seg); ok {
+				v.pieces = append(v.pieces, piece{at, n, k, note})
 			}
 		}
 		for _, h := range holes[i] {
 			add(h.Addr, h.Size, kind(h.Class), "")
 		}
 		for _, row := range seg.Live {
-			l := &t.Lives[row]
-			rank := paint.rank(row)
+			l, rank := &t.Lives[row], paint.rank(row)
 			add(l.Addr, l.Rounded, numClasses+kind(rank), units.Bytes(l.Rounded)+", "+paint.name(rank))
 		}
 		slices.SortStableFunc(v.pieces, func(a, b piece) int { return cmp.Compare(a.at, b.at) })

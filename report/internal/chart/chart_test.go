@@ -107,7 +107,7 @@ func TestAxis(t *testing.T) {
 func TestMapCovers(t *testing.T) {
 	d := &sample.Result().Devices[0]
 	m := chart.Find(d, "peak")
-	v := chart.NewMap(d.Timeline, m.State, 10_000, 5)
+	v := chart.NewMap(d.Timeline, m.State, 10_000)
 	var sums [chart.NumClasses]float64
 	for _, p := range v.Pieces {
 		if p.X < 0 || p.W <= 0 || p.X+p.W > 1.0000001 || int(p.Row) >= v.Rows {
@@ -121,19 +121,19 @@ func TestMapCovers(t *testing.T) {
 			t.Errorf("class %d: %d bytes, want %d", c, got, want)
 		}
 	}
-	if v.Cell != 0 || len(v.Spots) == 0 {
-		t.Errorf("cell %d, %d spots", v.Cell, len(v.Spots))
+	if v.Cell != 0 {
+		t.Errorf("cell %d", v.Cell)
 	}
 }
 
 func TestMapMerges(t *testing.T) {
 	d := &sample.Big(1).Devices[0]
 	m := chart.Find(d, "peak")
-	v := chart.NewMap(d.Timeline, m.State, 4000, 5)
+	v := chart.NewMap(d.Timeline, m.State, 4000)
 	if v.Cell == 0 || len(v.Pieces) > 32*1000 || v.Rows > 32 {
 		t.Errorf("cell %d, %d pieces, %d rows", v.Cell, len(v.Pieces), v.Rows)
 	}
-	if e := chart.NewMap(d.Timeline, &timeline.State{}, 100, 5); e.Rows != 0 || len(e.Pieces) != 0 {
+	if e := chart.NewMap(d.Timeline, &timeline.State{}, 100); e.Rows != 0 || len(e.Pieces) != 0 {
 		t.Errorf("a map of nothing: %+v", e)
 	}
 }

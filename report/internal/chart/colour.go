@@ -2,6 +2,7 @@ package chart
 
 import (
 	"image/color"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
 )
@@ -19,9 +20,6 @@ var (
 	ColourGrid       = color.RGBA{0xe3, 0xe7, 0xeb, 0xff}
 	ColourOther      = color.RGBA{0xb4, 0xbc, 0xc4, 0xff}
 )
-
-// Colours gives each class of a map its colour.
-var Colours = [NumClasses]color.RGBA{ColourLive, ColourSplit, ColourReleasable}
 
 // Slot is a colour that stands for one of several things, on light and on dark ground. It is
 // --s1 and so on of style.css.
@@ -48,30 +46,17 @@ var (
 	SlotUnknown = Slot{color.RGBA{0xcf, 0xd5, 0xda, 0xff}, color.RGBA{0x46, 0x50, 0x5b, 0xff}}
 )
 
+// useSlots are the categories that have a row of Slots, in their order.
+var useSlots = [...]category.Category{
+	category.Parameter, category.AutogradSaved, category.Gradient, category.Activation, category.OptimizerState,
+	category.Communication, category.Workspace, category.Input, category.Temporary,
+}
+
 // UseSlot is the row of Slots of a category, in every plot, table and picture. Those that are
 // called other and unknown have none.
 func UseSlot(c category.Category) (slot int, ok bool) {
-	switch c {
-	case category.Parameter:
-		return 0, true
-	case category.AutogradSaved:
-		return 1, true
-	case category.Gradient:
-		return 2, true
-	case category.Activation:
-		return 3, true
-	case category.OptimizerState:
-		return 4, true
-	case category.Communication:
-		return 5, true
-	case category.Workspace:
-		return 6, true
-	case category.Input:
-		return 7, true
-	case category.Temporary:
-		return 8, true
-	}
-	return 0, false
+	slot = slices.Index(useSlots[:], c)
+	return max(slot, 0), slot >= 0
 }
 
 // UseColour is the colour of a category.

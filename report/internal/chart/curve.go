@@ -20,17 +20,15 @@ func Reduce(points []timeline.Point, n int) []timeline.Point {
 			if q.Time != 0 {
 				p.Time = q.Time
 			}
-			p.Min = each(p.Min, q.Min, min64)
-			p.Max = each(p.Max, q.Max, max64)
+			p.Min = each(p.Min, q.Min, func(a, b int64) int64 { return min(a, b) })
+			p.Max = each(p.Max, q.Max, func(a, b int64) int64 { return max(a, b) })
 		}
 		out = append(out, p)
 	}
 	return out
 }
 
-func min64(a, b int64) int64 { return min(a, b) }
-func max64(a, b int64) int64 { return max(a, b) }
-
+// each joins two totals, figure by figure, with f.
 func each(a, b timeline.Totals, f func(a, b int64) int64) timeline.Totals {
 	return timeline.Totals{
 		Reserved:  f(a.Reserved, b.Reserved),

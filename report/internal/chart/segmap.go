@@ -1,11 +1,6 @@
 package chart
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/snapana/snapana/analyze/timeline"
-)
+import "github.com/snapana/snapana/analyze/timeline"
 
 // Class is what a piece of reserved memory is used for.
 type Class uint8
@@ -24,23 +19,12 @@ type Piece struct {
 	Class Class
 }
 
-// Spot is a place worth a name: a whole segment or a single block. A spot that wraps around
-// the end of a row is marked on the row where it starts.
-type Spot struct {
-	X, W    float64
-	Row     int32
-	Segment int   // row of State.Segments
-	Life    int32 // row of Timeline.Lives, -1 for the whole segment
-}
-
 // Map lays all segments of a state end to end, in address order, on a ribbon that wraps like
 // text. Equal areas are equal bytes, whatever the sizes of the segments.
 type Map struct {
 	RowBytes int64 // bytes in a full row
 	Rows     int
 	Pieces   []Piece
-	Edges    []Piece // starts of segments that are wide enough to be told apart
-	Spots    []Spot  // the largest segments, then the largest blocks, each largest first
 	// Cell is the size of a cell in bytes when pieces were merged, 0 when the map is exact.
 	// A merged cell shows the class that fills most of it.
 	Cell int64
@@ -50,8 +34,8 @@ type Map struct {
 const maxRows = 32
 
 // NewMap lays out a state. At most budget pieces are made; a layout that needs more is
-// merged into cells. spots bounds the named places of each kind.
-func NewMap(t *timeline.Timeline, s *timeline.State, budget, spots int) *Map {
+// merged into cells.
+func NewMap(t *timeline.Timeline, s *timeline.State, budget int) *Map {
 	m := &Map{RowBytes: 1}
 	var total int64
 	for i := range s.Segments {
@@ -64,7 +48,6 @@ func NewMap(t *timeline.Timeline, s *timeline.State, budget, spots int) *Map {
 		m.RowBytes *= 2
 	}
 	m.Rows = int((total + m.RowBytes - 1) / m.RowBytes)
-	m.place(t, s, spots)
 
 	exact := 0
 	runs(t, s, func(Class, int64, int64) { exact++ })
@@ -136,44 +119,14 @@ func largest(sum [NumClasses]int64) (Class, bool) {
 	return c, sum[c] > 0
 }
 
-// place finds the edges of segments and the spots.
-func (m *Map) place(t *timeline.Timeline, s *timeline.State, spots int) {
-	type spot struct {
-		Spot
-		bytes int64
+// Extent is where a block or a hole lies in its segment, in bytes from its start. What sticks out of
+// the segment is cut; ok is false for what lies outside or takes nothing.
+func Extent(addr uint64, size int64, s *timeline.SegmentState) (at, n int64, ok bool) {
+	if size <= 0 || s.Size <= 0 || addr < s.Addr || addr-s.Addr >= uint64(s.Size) {
+		return 0, 0, false
 	}
-	var segments, blocks []spot
-	spotAt := func(at, n int64, segment int, life int32) spot {
-		row := at / m.RowBytes
-		x := float64(at-row*m.RowBytes) / float64(m.RowBytes)
-		return spot{Spot{x, min(float64(n)/float64(m.RowBytes), 1-x), int32(row), segment, life}, n}
-	}
-	var at int64
-	for i := range s.Segments {
-		seg := &s.Segments[i]
-		if seg.Size <= 0 {
-			continue
-		}
-		p := spotAt(at, seg.Size, i, -1)
-		segments = append(segments, p)
-		if p.W > 0.004 && p.X > 0 && len(m.Edges) < 2000 {
-			m.Edges = append(m.Edges, Piece{X: p.X, Row: p.Row})
-		}
-		for _, row := range seg.Live {
-			l := &t.Lives[row]
-			off := int64(l.Addr - seg.Addr)
-			if l.Addr >= seg.Addr && off < seg.Size {
-				blocks = append(blocks, spotAt(at+off, min(l.Rounded, seg.Size-off), i, row))
-			}
-		}
-		at += seg.Size
-	}
-	for _, list := range [][]spot{segments, blocks} {
-		slices.SortStableFunc(list, func(a, b spot) int { return cmp.Compare(b.bytes, a.bytes) })
-		for i := range list[:min(len(list), spots)] {
-			m.Spots = append(m.Spots, list[i].Spot)
-		}
-	}
+	at = int64(addr - s.Addr)
+	return at, min(size, s.Size-at), true
 }
 
 // runs calls f for every run of one class in ribbon order; together the runs cover the
@@ -191,13 +144,9 @@ func runs(t *timeline.Timeline, s *timeline.State, f func(c Class, at, n int64))
 		}
 		end := int64(0) // of the last block, relative to the segment
 		for _, row := range seg.Live {
-			l := &t.Lives[row]
-			if l.Addr < seg.Addr || l.Addr-seg.Addr >= uint64(seg.Size) {
-				continue
-			}
-			from := max(int64(l.Addr-seg.Addr), end)
-			to := min(int64(l.Addr-seg.Addr)+max(l.Rounded, 0), seg.Size)
-			if to <= from {
+			from, n, ok := Extent(t.Lives[row].Addr, t.Lives[row].Rounded, seg)
+			to := from + n
+			if from = max(from, end); !ok || to <= from {
 				continue
 			}
 			if from > end {
