@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -44,10 +45,8 @@ func newBooks(t *timeline.Timeline) books {
 // churnView shows the sites whose memory came and went at once.
 type churnView struct {
 	Summary string
-	Rows    []churnRow
+	Table   *table
 }
-
-type churnRow struct{ Site, Allocs, Short, Bytes, Held string }
 
 const maxChurnRows = 8
 
@@ -61,16 +60,14 @@ func newChurn(s *snapshot.Snapshot, r *churn.Report) *churnView {
 		v.Summary += fmt.Sprintf(", %s a second", units.Bytes(int64(min(rate, 1<<62))))
 	}
 	v.Summary += "."
+	v.Table = newTable("", sites("Allocated at"), numbers("Freed at once"), numbers("of allocations"), numbers("Bytes"), numbers("Bytes × time held"))
+	unit := "·s"
+	if r.Micros == 0 {
+		unit = "·events"
+	}
 	for _, x := range r.Sites[:min(len(r.Sites), maxChurnRows)] {
-		site := attribution.Site(s, x.Stack)
-		if site == "" {
-			site = "(no frames)"
-		}
-		held := units.Bytes(int64(min(x.Held, 1<<62))) + "·s"
-		if r.Micros == 0 {
-			held = units.Bytes(int64(min(x.Held, 1<<62))) + "·events"
-		}
-		v.Rows = append(v.Rows, churnRow{chart.ClipLeft(text(site), frameText), units.Count(x.Allocs), units.Count(x.Short), units.Bytes(x.Bytes), held})
+		at := cmp.Or(attribution.Site(s, x.Stack), "(no frames)")
+		v.Table.add(site(at), units.Count(x.Short), units.Count(x.Allocs), units.Bytes(x.Bytes), units.Bytes(int64(min(x.Held, 1<<62)))+unit)
 	}
 	return v
 }

@@ -20,8 +20,7 @@ type device struct {
 	Timeline timelineChart
 	ByEvent  *timelineChart // the same by event, when Timeline is by time
 	Bunched  bool           // most events lie in a small part of the time
-	OOMs     []oomRow
-	MoreOOMs int
+	OOMs     *table
 	Retries  string
 	Failure  *failureView
 	Account  *accountView
@@ -52,9 +51,6 @@ type overviewRow struct {
 	Alarm                      bool   // requests failed
 	ReservedWidth, ActiveWidth string // percent of the fullest device
 }
-
-// oomRow is one out-of-memory event.
-type oomRow struct{ Event, Asked, Free, Reserved, Active string }
 
 // phase is a moment, or several that are the same state, with its title.
 type phase struct {
@@ -121,20 +117,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		c := newChart(t, chart.NewAxis(t, false), deep.points)
 		v.ByEvent, v.Bunched = &c, axis.Bunched(t)
 	}
-	for i, o := range t.OOMs {
-		if i == maxOOMs {
-			v.MoreOOMs = len(t.OOMs) - i
-			break
-		}
-		row := oomRow{
-			Event: eventName(axis, o.Event), Asked: units.Bytes(o.Requested), Free: "unknown",
-			Reserved: units.Bytes(o.After.Reserved), Active: units.Bytes(o.After.Active),
-		}
-		if o.DeviceFree >= 0 {
-			row.Free = units.Bytes(o.DeviceFree)
-		}
-		v.OOMs = append(v.OOMs, row)
-	}
+	v.OOMs = newOOMs(t, axis)
 	if n := len(t.Retries); n > 0 {
 		var released int64
 		for _, x := range t.Retries {
@@ -149,8 +132,6 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	}
 	if deep.points > compact.points {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
-	}
-	if deep.points > compact.points {
 		v.Free = newFree(d.Free)
 		v.Churn = newChurn(r.Snapshot, &d.Churn)
 		v.WhatIf = newWhatIf(d.WhatIf)
@@ -169,6 +150,26 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.Maps = append(v.Maps, newSegmentMap(t, ph, colours, deep))
 	}
 	return v
+}
+
+// newOOMs lists the requests that failed, nil for none.
+func newOOMs(t *timeline.Timeline, axis chart.Axis) *table {
+	if len(t.OOMs) == 0 {
+		return nil
+	}
+	out := newTable("", words("When"), numbers("Asked"), numbers("Device free"), numbers("Reserved"), numbers("Active"))
+	for i, o := range t.OOMs {
+		if i == maxOOMs {
+			out.More = fmt.Sprintf("%d more", len(t.OOMs)-i)
+			break
+		}
+		free := "unknown"
+		if o.DeviceFree >= 0 {
+			free = units.Bytes(o.DeviceFree)
+		}
+		out.add(eventName(axis, o.Event), units.Bytes(o.Requested), free, units.Bytes(o.After.Reserved), units.Bytes(o.After.Active))
+	}
+	return out
 }
 
 // newPhases lists the moments of a device; moments with the same layout become one.

@@ -75,7 +75,7 @@ func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 			Segment: units.Bytes(p.Segment.Size),
 			Pool:    chart.Pool(p.Segment.Kind, p.Segment.Pool, p.Segment.Stream, p.Segment.Expandable),
 			Free:    units.Bytes(p.Free), Live: units.Bytes(p.Live), Blocks: units.Count(int64(p.Blocks)),
-			Site: chart.ClipLeft(text(p.Site), frameText), Largest: units.Bytes(p.Largest), Age: p.Age,
+			Site: site(p.Site), Largest: units.Bytes(p.Largest), Age: p.Age,
 		})
 	}
 	return v

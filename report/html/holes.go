@@ -42,12 +42,9 @@ func newHoles(ph *phase) *holesView {
 
 // groupsView tells the memory of a moment by stream and pool.
 type groupsView struct {
-	When string
-	Rows []groupRow
-	More string
+	When  string
+	Table *table
 }
-
-type groupRow struct{ Name, Reserved, Active, Pending, Releasable, Split, Largest string }
 
 // maxGroups bounds the rows: graphs can have a pool each.
 const maxGroups = 12
@@ -57,30 +54,30 @@ func newGroups(ph *phase) *groupsView {
 	if len(groups) < 2 {
 		return nil
 	}
-	v := &groupsView{When: ph.When}
-	for _, g := range groups[:min(len(groups), maxGroups)] {
-		v.Rows = append(v.Rows, groupRow{
-			fmt.Sprintf("stream %d, %s", g.Stream, chart.Pool(snapshot.KindUnknown, g.Pool, 0, false)), units.Bytes(g.Reserved), units.Bytes(g.Active), units.Bytes(g.Pending),
-			units.Bytes(g.Releasable), units.Bytes(g.Split), units.Bytes(g.Largest),
-		})
+	t := newTable("groups", words("Stream, pool"), numbers("Reserved"), numbers("Active"), numbers("Waiting"),
+		numbers("Releasable"), numbers("Split"), numbers("Largest piece"))
+	shown := min(len(groups), maxGroups)
+	for _, g := range groups[:shown] {
+		t.add(fmt.Sprintf("stream %d, %s", g.Stream, chart.Pool(snapshot.KindUnknown, g.Pool, 0, false)), units.Bytes(g.Reserved),
+			units.Bytes(g.Active), units.Bytes(g.Pending), units.Bytes(g.Releasable), units.Bytes(g.Split), units.Bytes(g.Largest))
 	}
-	if more := groups[len(v.Rows):]; len(more) > 0 {
+	if more := groups[shown:]; len(more) > 0 {
 		var bytes int64
 		for _, g := range more {
 			bytes += g.Reserved
 		}
-		v.More = fmt.Sprintf("… %s more with %s reserved", units.Count(int64(len(more))), units.Bytes(bytes))
+		t.More = fmt.Sprintf("%s more with %s reserved", units.Count(int64(len(more))), units.Bytes(bytes))
 	}
-	return v
+	return &groupsView{ph.When, t}
 }
 
 type withoutRow struct{ Site, Blocks, Bytes, Hostage, Returned, Segments string }
 
 func newWithout(t *timeline.Timeline, ph *phase) []withoutRow {
 	var out []withoutRow
-	site := chart.SiteOf(ph.Moment)
+	name := chart.SiteOf(ph.Moment)
 	for _, x := range fragmentation.Rank(t, ph.State, &ph.Frag, 5) {
-		out = append(out, withoutRow{chart.ClipLeft(text(site(x.Stack)), frameText), units.Count(x.Blocks), units.Bytes(x.Bytes),
+		out = append(out, withoutRow{site(name(x.Stack)), units.Count(x.Blocks), units.Bytes(x.Bytes),
 			units.Bytes(x.Hostage), units.Bytes(x.Returned), units.Count(int64(x.Segments))})
 	}
 	return out

@@ -11,13 +11,11 @@ import (
 //go:embed ledger.tmpl
 var ledgerTemplate string
 
-// accountView is where all of a device's memory is.
+// accountView is where all of a device's memory is, or why that cannot be said.
 type accountView struct {
-	Total, Why string
-	Rows       []accountRow
+	Why   string
+	Table *table
 }
-
-type accountRow struct{ Name, Bytes, Share string }
 
 func newAccount(a *analyze.Account) *accountView {
 	if a == nil {
@@ -25,9 +23,9 @@ func newAccount(a *analyze.Account) *accountView {
 	}
 	v := &accountView{Why: text(a.Why)}
 	if l := a.Ledger; l != nil {
-		v.Total = units.Bytes(l.Total)
+		v.Table = newTable("ledger", words(units.Bytes(l.Total)+" in all"), numbers("Bytes"), numbers("Share"))
 		for _, r := range l.Rows {
-			v.Rows = append(v.Rows, accountRow{chart.LedgerWords[r.Row], units.Bytes(r.Bytes), units.Percent(r.Bytes, l.Total)})
+			v.Table.add(chart.LedgerWords[r.Row], units.Bytes(r.Bytes), units.Percent(r.Bytes, l.Total))
 		}
 	}
 	return v

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -19,17 +20,11 @@ type pinnedView struct {
 	Summary string
 	Curve   template.HTML
 	Most    string
-	Sums    []pinnedSum
-	Holders []pinnedHolder
-	Cached  []pinnedClass
+	Sums    *table
+	Holders *table // nil for none, as Cached
+	Cached  *table
 	Notes   []string
 }
-
-type pinnedSum struct{ Name, Reserved, Active, Allocated, Cached string }
-
-type pinnedHolder struct{ Site, Bytes, Share, Blocks, Before string }
-
-type pinnedClass struct{ Size, Blocks, Bytes, Spare string }
 
 // Bounds on the tables.
 const (
@@ -42,8 +37,9 @@ func newPinned(m *pinned.Memory) *pinnedView {
 		return nil
 	}
 	v := &pinnedView{Summary: "RAM that the GPU can read and that is never swapped out, by PyTorch's host allocator. All sizes are rounded ones: what was asked for is not recorded."}
+	v.Sums = newTable("pinned", column{Cell: "row"}, strong("Reserved"), numbers("Active"), numbers("Allocated"), numbers("Cached"))
 	sum := func(name string, t pinned.Totals) {
-		v.Sums = append(v.Sums, pinnedSum{name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Reserved - t.Active - m.Unknown)})
+		v.Sums.add(name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Reserved-t.Active-m.Unknown))
 	}
 	if m.Trace.Len() > 0 {
 		sum("Before the trace", m.Initial)
@@ -58,30 +54,9 @@ func newPinned(m *pinned.Memory) *pinnedView {
 	sum("At the end", m.Final)
 	if n := m.Registered; n > 0 {
 		b := units.Bytes(n)
-		v.Sums = append(v.Sums, pinnedSum{"Registered by other code, besides", b, b, b, units.Bytes(0)})
+		v.Sums.add("Registered by other code, besides", b, b, b, units.Bytes(0))
 	}
-	groups, other, more := chart.Top(m.Holders, maxPinned)
-	total := chart.Sum(m.Holders)
-	holder := func(site string, bytes, before, blocks int64) {
-		v.Holders = append(v.Holders, pinnedHolder{text(site), units.Bytes(bytes), units.Percent(bytes, total), units.Count(blocks), units.Bytes(before)})
-	}
-	for i, site := range chart.Sites(groups) {
-		holder(site, groups[i].Rounded, groups[i].PreTrace, groups[i].Count)
-	}
-	if more > 0 {
-		holder(fmt.Sprintf("… %d more stacks", more), other.Rounded, other.PreTrace, other.Count)
-	}
-	var rest pinned.Class
-	for i, c := range m.Cached {
-		if i >= maxClasses {
-			rest.Blocks, rest.Bytes, rest.Spare = rest.Blocks+c.Blocks, rest.Bytes+c.Bytes, rest.Spare+c.Spare
-			continue
-		}
-		v.Cached = append(v.Cached, newPinnedClass(units.Bytes(c.Size), c))
-	}
-	if rest.Blocks > 0 {
-		v.Cached = append(v.Cached, newPinnedClass("others", rest))
-	}
+	v.Holders, v.Cached = pinnedHolders(m), pinnedCached(m)
 	if m.Registered > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s more (cudaHostRegister): it is in the trace, and not in the state at the end.", units.Bytes(m.Registered)))
 	}
@@ -94,12 +69,50 @@ func newPinned(m *pinned.Memory) *pinnedView {
 	return v
 }
 
-func newPinnedClass(size string, c pinned.Class) pinnedClass {
-	spare := "unknown"
-	if c.Spare >= 0 {
-		spare = units.Bytes(c.Spare)
+func pinnedHolders(m *pinned.Memory) *table {
+	if len(m.Holders) == 0 {
+		return nil
 	}
-	return pinnedClass{size, units.Count(int64(c.Blocks)), units.Bytes(c.Bytes), spare}
+	t := newTable("", sites("Allocated at"), strong("Bytes"), numbers("Share"), numbers("Blocks"), numbers("From before the trace"))
+	groups, other, more := chart.Top(m.Holders, maxPinned)
+	total := chart.Sum(m.Holders)
+	row := func(name string, g *attribution.Group) {
+		t.add(text(name), units.Bytes(g.Rounded), units.Percent(g.Rounded, total), units.Count(g.Count), units.Bytes(g.PreTrace))
+	}
+	for i, name := range chart.Sites(groups) {
+		row(name, &groups[i])
+	}
+	if more > 0 {
+		row(fmt.Sprintf("… %d more stacks", more), &other)
+	}
+	return t
+}
+
+func pinnedCached(m *pinned.Memory) *table {
+	if len(m.Cached) == 0 {
+		return nil
+	}
+	t := newTable("", numbers("Block size"), numbers("Blocks"), strong("Bytes"), numbers("Not needed since the middle of the trace"))
+	row := func(size string, c *pinned.Class) {
+		spare := "unknown"
+		if c.Spare >= 0 {
+			spare = units.Bytes(c.Spare)
+		}
+		t.add(size, units.Count(int64(c.Blocks)), units.Bytes(c.Bytes), spare)
+	}
+	var rest pinned.Class
+	for i := range m.Cached {
+		c := &m.Cached[i]
+		if i < maxClasses {
+			row(units.Bytes(c.Size), c)
+			continue
+		}
+		rest.Blocks, rest.Bytes, rest.Spare = rest.Blocks+c.Blocks, rest.Bytes+c.Bytes, rest.Spare+c.Spare
+	}
+	if rest.Blocks > 0 {
+		row("others", &rest)
+	}
+	return t
 }
 
 func after(event int) string {

@@ -92,11 +92,11 @@ func newStackTable(ph phase, colours palette, deep depth) stackTable {
 		g := &top[i]
 		r := row(g)
 		r.Slot = colours[g.Stack]
-		r.Site = chart.ClipLeft(text(chart.Site(g)), frameText)
+		r.Site = site(chart.Site(g))
 		r.Frames = frames(g.Frames, deep.frames)
 		r.Note = groupNote(g)
 		if via := different(top, i); via != "" {
-			r.Note = strings.TrimSuffix("via "+chart.ClipLeft(text(via), frameText)+", "+r.Note, ", ")
+			r.Note = strings.TrimSuffix("via "+site(via)+", "+r.Note, ", ")
 		}
 		v.Rows = append(v.Rows, r)
 	}
@@ -163,7 +163,7 @@ func frames(list []string, n int) []string {
 		if i == n {
 			return append(out, fmt.Sprintf("… %s more frames", units.Count(int64(len(list)-n))))
 		}
-		out = append(out, chart.ClipLeft(text(f), frameText))
+		out = append(out, site(f))
 	}
 	return out
 }

@@ -13,19 +13,13 @@ import (
 type stepView struct {
 	Summary string
 	Bars    []stepBar
-	Rows    []stepRow
-	More    int
+	Table   *table
 }
 
 // stepBar is one step; heights are percents of the highest peak.
 type stepBar struct {
 	Title, Peak, End string
 	WarmUp           bool
-}
-
-type stepRow struct {
-	Number, Name, Events, Peak, End, Growth, Survivors string
-	WarmUp                                             bool
 }
 
 const (
@@ -81,16 +75,21 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		b.Title = fmt.Sprintf("step %d: peak %s, end %s", i+1, units.Bytes(peak), units.Bytes(end))
 		v.Bars = append(v.Bars, b)
 	}
+	v.Table = newTable("", numbers("Step"), words("Begins at"), numbers("Peak"), numbers("End"), numbers("Growth"), numbers("Kept to the end"), words(""))
 	for i := range r.Steps {
 		if i == maxStepRows {
-			v.More = n - i
+			v.Table.More = fmt.Sprintf("%d more", n-i)
 			break
 		}
 		s := &r.Steps[i]
-		v.Rows = append(v.Rows, stepRow{
-			Number: strconv.Itoa(i + 1), Name: text(s.Name), Events: name(s.First), Peak: units.Bytes(s.Peak), End: units.Bytes(s.End),
-			Growth: signed(s.Growth), Survivors: units.Bytes(s.Survivors), WarmUp: s.WarmUp,
-		})
+		note := ""
+		if s.WarmUp {
+			note = "warm-up"
+		}
+		if s.Name != "" {
+			note += " " + text(s.Name)
+		}
+		v.Table.add(strconv.Itoa(i+1), name(s.First), units.Bytes(s.Peak), units.Bytes(s.End), signed(s.Growth), units.Bytes(s.Survivors), note)
 	}
 	return v
 }

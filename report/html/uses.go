@@ -41,7 +41,7 @@ func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {
 			if i > 0 {
 				break
 			}
-			row.Site = chart.ClipLeft(text(attribution.Site(s, stack)), frameText)
+			row.Site = site(attribution.Site(s, stack))
 		}
 		v.Rows = append(v.Rows, row)
 	}
