@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -70,12 +71,12 @@ func (r *Result) odd(d *Device, from *sidecar.File) {
 			r.Verdict.Findings = append(r.Verdict.Findings, *f)
 		}
 	}
-	add(ledger.Context(d.Account.Ledger))
+	add(verdict.Outside(d.Account.Ledger))
 	if from == nil {
 		return
 	}
 	for i := range from.Runs {
-		add(ledger.Growth(ledger.Points(from, &from.Runs[i], d.Timeline.Device)))
+		add(verdict.OutsideGrowth(ledger.Points(from, &from.Runs[i], d.Timeline.Device)))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -23,7 +24,7 @@ func (r *Result) pinHost() {
 	if len(v.Findings) > 0 && v.Findings[0].Status == v.Status {
 		at = 1
 	}
-	for _, f := range m.Findings(r.Snapshot) {
+	for _, f := range verdict.JudgePinned(r.Snapshot, m) {
 		for at < len(v.Findings) && (v.Findings[at].Severity != finding.Info || f.Severity == finding.Info) {
 			at++
 		}

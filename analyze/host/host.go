@@ -1,4 +1,4 @@
-// Package host judges what a program does with the memory of its machine, from the recorder's
+// Package host measures what a program does with the memory of its machine, from the recorder's
 // samples: does the process grow, is it tensors, Python objects or native memory that grow, do its
 // workers copy what they should share, or is the machine short of memory while the program is not
 // at fault?
@@ -11,27 +11,26 @@
 package host
 
 import (
-	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
-// Judgement is what the samples of one process show.
-type Judgement struct {
-	File     string // base name
-	Rank     int    // -1 unknown
-	Samples  int
-	Counted  int            // of them, those in which tensors were counted
-	Status   finding.Status // Growing, Swapping, Flat or Unknown
-	Headline string
-	Trends   []series.Trend
-	Findings []finding.Finding // most important first
-	Notes    []string
+// Process is what the samples of one process say of its own memory.
+type Process struct {
+	File    string // base name
+	Rank    int    // -1 unknown
+	Samples int
+	Counted int // of them, those in which tensors were counted
+	Trends  series.Trends
+
+	Run      *sidecar.Run
+	Last     *sidecar.Host // of its samples
+	Children int           // those that lived to the end
 }
 
 // The series that are judged. Bytes, and counts of tensors and objects.
 const (
-	Process    = "process" // RSS and swap of the process
+	Size       = "process" // RSS and swap of the process
 	RSS        = "rss"
 	Swap       = "swap"
 	CPUTensors = "cpu_tensors"
@@ -44,28 +43,13 @@ const (
 	Cgroup     = "cgroup"
 )
 
-// Trend is that of a series, nil when it has none.
-func (j *Judgement) Trend(name string) *series.Trend {
-	for i := range j.Trends {
-		if j.Trends[i].Name == name {
-			return &j.Trends[i]
-		}
-	}
-	return nil
-}
-
-func (j *Judgement) grows(name string) bool {
-	t := j.Trend(name)
-	return t != nil && t.Shape == series.Growing
-}
-
-// Judge judges each process of a recording that has samples of the host.
-func Judge(f *sidecar.File) []*Judgement {
-	var out []*Judgement
+// Read measures each process of a recording that has samples of the host.
+func Read(f *sidecar.File) []*Process {
+	var out []*Process
 	for i := range f.Runs {
-		if j := judge(&f.Runs[i]); j != nil {
-			j.File = f.Name
-			out = append(out, j)
+		if p := measure(&f.Runs[i]); p != nil {
+			p.File = f.Name
+			out = append(out, p)
 		}
 	}
 	return out
@@ -83,10 +67,10 @@ func (c *column) add(x int64, y *int64) {
 // grain is what pages and caches of libraries make memory of a process differ by without meaning.
 const grain = 1 << 20
 
-func judge(run *sidecar.Run) *Judgement {
-	j := &Judgement{Rank: -1, Status: finding.Flat}
+func measure(run *sidecar.Run) *Process {
+	p := &Process{Rank: -1, Run: run}
 	if run.Rank != nil {
-		j.Rank = int(*run.Rank)
+		p.Rank = int(*run.Rank)
 	}
 	columns := map[string]*column{}
 	at := func(name string) *column {
@@ -102,19 +86,18 @@ func judge(run *sidecar.Run) *Judgement {
 			break
 		}
 	}
-	var last *sidecar.Host
 	for i := range run.Samples {
 		s := &run.Samples[i]
 		if s.Host == nil {
 			continue
 		}
-		j.Samples++
+		p.Samples++
 		x := int64(i)
 		if unit == "step" {
 			x = *s.Step
 		}
 		h := s.Host
-		last = h
+		p.Last = h
 		at(RSS).add(x, h.RSS)
 		at(Swap).add(x, h.Swap)
 		if h.RSS != nil {
@@ -122,34 +105,32 @@ func judge(run *sidecar.Run) *Judgement {
 			if h.Swap != nil {
 				size += *h.Swap
 			}
-			at(Process).add(x, &size)
+			at(Size).add(x, &size)
 		}
 		at(Pinned).add(x, h.Pinned)
 		at(Available).add(x, h.Available)
 		at(Cgroup).add(x, h.Cgroup)
 		if t := s.Tensors; t != nil {
-			j.Counted++
+			p.Counted++
 			at(CPUTensors).add(x, t.CPUCount)
 			at(CPUBytes).add(x, t.CPUBytes)
 			at(Objects).add(x, t.Objects)
 		}
 	}
-	if last == nil {
+	if p.Last == nil {
 		return nil
 	}
-	n := workers(run, unit, at(Workers), at(WorkersRSS))
-	for _, name := range []string{Process, RSS, Swap, CPUBytes, CPUTensors, Objects, Pinned, Workers, WorkersRSS, Cgroup, Available} {
+	p.Children = workers(run, unit, at(Workers), at(WorkersRSS))
+	for _, name := range []string{Size, RSS, Swap, CPUBytes, CPUTensors, Objects, Pinned, Workers, WorkersRSS, Cgroup, Available} {
 		precision := int64(grain)
 		if name == CPUTensors || name == Objects || name == CPUBytes {
 			precision = 1
 		}
 		if c := at(name); len(c.y) > 0 {
-			j.Trends = append(j.Trends, series.Of(name, unit, c.x, c.y, precision))
+			p.Trends = append(p.Trends, series.Of(name, unit, c.x, c.y, precision))
 		}
 	}
-	c := &court{j, run, last, unit, n}
-	c.try()
-	return j
+	return p
 }
 
 // workers sums the children that are there at the end over the samples in which all of them are:

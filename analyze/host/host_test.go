@@ -10,6 +10,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -35,21 +36,21 @@ func file(name, start string) string {
 	return name + ".snapana"
 }
 
-func judge(t *testing.T, path string) *host.Judgement {
+func judge(t *testing.T, path string) *verdict.Host {
 	t.Helper()
 	f, err := sidecar.Open(t.Context(), path, sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := host.Judge(f)
+	all := host.Read(f)
 	if len(all) != 1 {
-		t.Fatalf("%d judgements", len(all))
+		t.Fatalf("%d processes", len(all))
 	}
-	return all[0]
+	return verdict.JudgeHost(all[0])
 }
 
 // serious lists the findings that are more than information.
-func serious(j *host.Judgement) string {
+func serious(j *verdict.Host) string {
 	var out []string
 	for _, f := range j.Findings {
 		if f.Severity != finding.Info {
@@ -59,7 +60,7 @@ func serious(j *host.Judgement) string {
 	return strings.Join(out, ", ")
 }
 
-func check(t *testing.T, j *host.Judgement, status finding.Status, want string) {
+func check(t *testing.T, j *verdict.Host, status finding.Status, want string) {
 	t.Helper()
 	if got := serious(j); j.Status != status || got != want {
 		t.Errorf("%s: %q, want %s: %q", j.Status, got, status, want)
@@ -175,7 +176,7 @@ func TestMade(t *testing.T) {
 		{"little", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 70 << 10 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j := host.Judge(made(c.change))[0]
+			j := verdict.JudgeHost(host.Read(made(c.change))[0])
 			check(t, j, c.status, c.want)
 			if c.words != "" && !strings.Contains(strings.Join(j.Findings[0].Why, "\n"), c.words) {
 				t.Errorf("%q", j.Findings[0].Why)
@@ -192,11 +193,11 @@ func TestMade(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	f := made(func(int64, *sidecar.Sample) {})
 	f.Runs[0].Samples = f.Runs[0].Samples[:1]
-	if j := host.Judge(f)[0]; j.Status != finding.Unknown || len(j.Notes) == 0 {
+	if j := verdict.JudgeHost(host.Read(f)[0]); j.Status != finding.Unknown || len(j.Notes) == 0 {
 		t.Errorf("%+v", j)
 	}
 	f.Runs[0].Samples[0].Host = nil
-	if all := host.Judge(f); all != nil {
+	if all := host.Read(f); all != nil {
 		t.Errorf("%+v", all)
 	}
 }

@@ -16,7 +16,7 @@ const maxPoints = 512 // of the curve
 // Build rebuilds the pinned host memory of a snapshot, nil when it has none. It never fails: what
 // does not add up is counted in Checks.
 func Build(s *snapshot.Snapshot) *Memory {
-	m := &Memory{Stated: s.HasHostSegments && s.Partial == nil, gpu: none}
+	m := &Memory{Stated: s.HasHostSegments && s.Partial == nil, GPU: none}
 	for _, t := range s.HostTraces {
 		switch {
 		case t.Len() == 0:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -47,6 +48,6 @@ func FuzzBuild(f *testing.F) {
 		if m.Stated && (end.Reserved-m.Final.Reserved != r.Reserved+m.Registered || end.Active-m.Final.Active != r.Active+m.Registered) {
 			t.Errorf("end %+v, final %+v, registered %d, residual %+v", end, m.Final, m.Registered, r)
 		}
-		m.Findings(s)
+		verdict.JudgePinned(s, m)
 	})
 }

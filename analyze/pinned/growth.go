@@ -55,11 +55,11 @@ func (m *Memory) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 	var device snapshot.Trace
 	for d, t := range s.Traces {
 		if t.Len() > device.Len() {
-			device, m.gpu = t, d
+			device, m.GPU = t, d
 		}
 	}
 	if m.Trace.At(0).Has&snapshot.EventHasTime == 0 || device.Len() == 0 || device.At(0).Has&snapshot.EventHasTime == 0 {
-		device, m.gpu = snapshot.Trace{}, none
+		device, m.GPU = snapshot.Trace{}, none
 	}
 	skip := max(device.Len()-maxClock, 0)
 	n := m.Trace.Len() + device.Len() - skip

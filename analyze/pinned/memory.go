@@ -1,6 +1,8 @@
 package pinned
 
 import (
+	"strings"
+
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -41,7 +43,7 @@ type Memory struct {
 	Unknown int64
 	Checks  Checks
 
-	gpu int // whose allocations told the laps of Growth, -1 none
+	GPU int // whose allocations told the laps of Growth, -1 none
 }
 
 // Totals are the byte sums at one moment. Reserved less Active is what PyTorch caches.
@@ -131,4 +133,20 @@ func (m *Memory) Spare() int64 {
 		n += max(m.Cached[i].Spare, 0)
 	}
 	return n
+}
+
+// LastUse is the row of Lives that used a block of a size last, none for no use.
+func (m *Memory) LastUse(size int64) int32 {
+	last := int32(none)
+	for i := range m.Lives {
+		if l := &m.Lives[i]; l.Rounded == size && l.Freed >= 0 && (last < 0 || l.Freed > m.Lives[last].Freed) {
+			last = int32(i)
+		}
+	}
+	return last
+}
+
+// Limited reports whether the settings bound the rounding to powers of two.
+func Limited(s *snapshot.Snapshot) bool {
+	return strings.Contains(s.Settings.Conf, "pinned_max_round_threshold_mb")
 }

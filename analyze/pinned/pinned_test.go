@@ -8,6 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot"
@@ -160,7 +161,7 @@ func TestFindings(t *testing.T) {
 				}
 				return
 			}
-			all := m.Findings(s)
+			all := verdict.JudgePinned(s, m)
 			if got := said(all); got != c.want {
 				t.Fatalf("%q, want %q", got, c.want)
 			}
@@ -260,7 +261,7 @@ func TestHealthy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := buildtest.Read(t, build.Run(build.Options{Torch: 213}, c.program))
 			m := pinned.Build(s)
-			if all := m.Findings(s); len(all) != 0 || !m.Checks.Balanced() {
+			if all := verdict.JudgePinned(s, m); len(all) != 0 || !m.Checks.Balanced() {
 				t.Errorf("%s %+v", said(all), m.Checks)
 			}
 		})

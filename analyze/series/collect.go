@@ -16,14 +16,14 @@ const (
 	Blocks    = "allocation.all.current"
 	Segments  = "segment.all.current"
 
-	allocatedPeak = "allocated_bytes.all.peak"
-	reservedPeak  = "reserved_bytes.all.peak"
+	AllocatedPeak = "allocated_bytes.all.peak"
+	ReservedPeak  = "reserved_bytes.all.peak"
 	allocatedSum  = "allocated_bytes.all.allocated"
-	freedSum      = "allocated_bytes.all.freed"
+	FreedSum      = "allocated_bytes.all.freed"
 	Retries       = "num_alloc_retries"
 	OOMs          = "num_ooms"
-	deviceFree    = "device.free"
-	deviceTotal   = "device.total"
+	DeviceFree    = "device.free"
+	DeviceTotal   = "device.total"
 	Pinned        = "host.allocated_bytes.current"
 
 	// Cached is what is reserved and not active, Pending what the program has freed while another
@@ -32,8 +32,8 @@ const (
 	Pending = "active - allocated"
 )
 
-var kept = []string{Allocated, Requested, Active, Reserved, Split, Blocks, Segments, allocatedPeak, reservedPeak,
-	allocatedSum, freedSum, Retries, OOMs, deviceFree, deviceTotal, Pinned}
+var kept = []string{Allocated, Requested, Active, Reserved, Split, Blocks, Segments, AllocatedPeak, ReservedPeak,
+	allocatedSum, FreedSum, Retries, OOMs, DeviceFree, DeviceTotal, Pinned}
 
 // maxPoints of a device are kept; of longer runs every second is dropped as often as it takes.
 const maxPoints = 1 << 13
@@ -134,7 +134,7 @@ func (d *Device) add(s *memstats.Sample) {
 	}
 	if d.Samples == 0 {
 		d.First = clone(s)
-		sum, freed, cur := s.Get(allocatedSum), s.Get(freedSum), s.Get(Allocated)
+		sum, freed, cur := s.Get(allocatedSum), s.Get(FreedSum), s.Get(Allocated)
 		if sum.Step == 1 && freed.Step == 1 && cur.Step == 1 {
 			d.ResetBefore = sum.Value-freed.Value != cur.Value
 		}
@@ -208,10 +208,10 @@ func (d *Device) resets(s *memstats.Sample) {
 		last, known := d.prev[name]
 		return known && f.Known() && f.Value < last
 	}
-	if fell(allocatedPeak) || fell(reservedPeak) {
+	if fell(AllocatedPeak) || fell(ReservedPeak) {
 		d.PeakResets++
 	}
-	if fell(allocatedSum) || fell(freedSum) {
+	if fell(allocatedSum) || fell(FreedSum) {
 		d.SumResets++
 	}
 	rise := func(name string) int64 {
@@ -303,8 +303,8 @@ func (d *Device) difference(a, b string) []int64 {
 	return out
 }
 
-// precision of a counter: differences below it mean nothing.
-func (d *Device) precision(name string) int64 {
+// Precision of a counter: differences below it mean nothing.
+func (d *Device) Precision(name string) int64 {
 	switch name {
 	case Cached:
 		return max(d.grain[Reserved], d.grain[Active], d.grain[Allocated], 1)
@@ -324,12 +324,12 @@ func (d *Device) Unit() string {
 }
 
 // Place is where point i lies along the unit.
-func (d *Device) Place(i int) int64 { return d.place(i, d.Unit()) }
-
-// place is where point i lies along the unit.
-func (d *Device) place(i int, unit string) int64 {
-	if unit == "step" {
-		return d.Points[i].Step.N
+func (d *Device) Place(i int) int64 {
+	if d.uneven {
+		return d.Points[i].Sample
 	}
-	return d.Points[i].Sample
+	return d.Points[i].Step.N
 }
+
+// Highest is the highest value of two counters in any sample.
+func (d *Device) Highest(a, b string) int64 { return max(d.high[a], d.high[b]) }

@@ -5,7 +5,7 @@ import (
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
-// Recording judges the counters in the samples of a recorder's file.
+// Recording reads the counters in the samples of a recorder's file.
 func Recording(f *sidecar.File, opt Options) *File {
 	c := NewCollector(opt.Metrics...)
 	info := &memstats.Info{Name: f.Name, Container: []string{"recording"}}
@@ -27,8 +27,8 @@ func Recording(f *sidecar.File, opt Options) *File {
 					o.Set(name, d.Stats.Values[n])
 				}
 				if d.Free != nil && d.Total != nil {
-					o.Set(deviceFree, *d.Free)
-					o.Set(deviceTotal, *d.Total)
+					o.Set(DeviceFree, *d.Free)
+					o.Set(DeviceTotal, *d.Total)
 				}
 				if s.Host != nil && s.Host.Pinned != nil {
 					o.Set(Pinned, *s.Host.Pinned)
@@ -42,11 +42,7 @@ func Recording(f *sidecar.File, opt Options) *File {
 	if f.Truncated != nil {
 		info.Cut = &memstats.Fault{Offset: f.Truncated.Offset, Msg: f.Truncated.Msg}
 	}
-	out := &File{Info: info}
-	for _, d := range c.Devices {
-		out.Judgements = append(out.Judgements, Judge(d, opt.Capacity))
-	}
-	return out
+	return &File{Info: info, Devices: c.Devices}
 }
 
 func number(v *int64) memstats.Number {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -28,7 +29,7 @@ func sample(step int, stats ...any) *memstats.Sample {
 }
 
 // live judges n samples of live memory; per is the number of steps of an epoch, 0 for none.
-func live(n, per int, f func(step int) int) *series.Judgement {
+func live(n, per int, f func(step int) int) *verdict.Counters {
 	c := series.NewCollector()
 	for i := range n {
 		s := sample(i, series.Allocated, f(i))
@@ -37,7 +38,7 @@ func live(n, per int, f func(step int) int) *series.Judgement {
 		}
 		c.Add(s)
 	}
-	return series.Judge(c.Devices[0], 0)
+	return verdict.JudgeCounters(c.Devices[0], 0)
 }
 
 // TestShapes judges runs of every shape that healthy programs and leaks have.
@@ -85,7 +86,7 @@ func TestShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := live(c.n, c.per, c.f)
-			tr := j.Trend(series.Allocated)
+			tr := j.Trends.Of(series.Allocated)
 			if j.Status != c.want || c.want == finding.Flat && tr.Shape != c.shape {
 				t.Fatalf("%s, %s: %s; %+v", j.Status, tr.Shape, j.Headline, *tr)
 			}
@@ -177,7 +178,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range c.Devices {
-				j := series.Judge(d, 0)
+				j := verdict.JudgeCounters(d, 0)
 				want := words[truth.Verdict]
 				if name == "pinned_segments_oom" {
 					want = finding.Unknown
@@ -200,12 +201,12 @@ func TestCorpus(t *testing.T) {
 
 // TestFindings checks what is noticed beside growth.
 func TestFindings(t *testing.T) {
-	run := func(capacity int64, samples ...*memstats.Sample) *series.Judgement {
+	run := func(capacity int64, samples ...*memstats.Sample) *verdict.Counters {
 		c := series.NewCollector()
 		for _, s := range samples {
 			c.Add(s)
 		}
-		return series.Judge(c.Devices[0], capacity)
+		return verdict.JudgeCounters(c.Devices[0], capacity)
 	}
 	each := func(n int, f func(i int) *memstats.Sample) []*memstats.Sample {
 		var out []*memstats.Sample
@@ -215,7 +216,7 @@ func TestFindings(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]struct {
-		j    *series.Judgement
+		j    *verdict.Counters
 		want finding.Status
 		ids  string
 		says string // in the texts
@@ -291,8 +292,8 @@ func TestDevices(t *testing.T) {
 		t.Fatalf("%d devices", len(c.Devices))
 	}
 	for i, d := range c.Devices {
-		j := series.Judge(d, 0)
-		if d.Rank != i/2 || d.Device != i%2 || (j.Status == finding.Growing) != (d.Rank == 1) || j.Trend("num_device_alloc") == nil {
+		j := verdict.JudgeCounters(d, 0)
+		if d.Rank != i/2 || d.Device != i%2 || (j.Status == finding.Growing) != (d.Rank == 1) || j.Trends.Of("num_device_alloc") == nil {
 			t.Errorf("%d: rank %d GPU %d: %s", i, d.Rank, d.Device, j.Status)
 		}
 	}

@@ -41,21 +41,56 @@ type Trend struct {
 	PerEpoch      float64 // slope by epochs, 0 unknown
 }
 
+// ChanceLate is the chance without a trend above which growth that began late is none. Below it other
+// growth is beyond doubt.
+const ChanceLate = 0.001
+
 const (
 	minWindows = 5
 	maxWindows = 64
 	chance     = 0.01
-	chanceLate = 0.001
 )
 
-// Trend judges one counter.
-func (d *Device) Trend(name string) Trend {
-	t := Trend{Name: name, Shape: Absent, Precision: d.precision(name)}
+// Trends are those of several counters.
+type Trends []Trend
+
+// Of is the trend of a counter, nil when it has none.
+func (all Trends) Of(name string) *Trend {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// Grows reports whether there is a trend of a counter, and it is one of growth.
+func (all Trends) Grows(name string) bool {
+	t := all.Of(name)
+	return t != nil && t.Shape == Growing
+}
+
+// Trends gives those of all counters that samples have.
+func (d *Device) Trends() Trends {
+	var out Trends
+	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks, Segments, Pinned}, d.extra...) {
+		if out.Of(name) == nil {
+			if t := d.trend(name); t.Shape != Absent {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// trend is that of one counter.
+func (d *Device) trend(name string) Trend {
+	t := Trend{Name: name, Shape: Absent, Precision: d.Precision(name)}
 	col, unit := d.Column(name), d.Unit()
 	var x, y []int64
 	for i, v := range col {
 		if v >= 0 {
-			x, y = append(x, d.place(i, unit)), append(y, v)
+			x, y = append(x, d.Place(i)), append(y, v)
 		}
 	}
 	if len(y) == 0 {
@@ -140,7 +175,7 @@ func (t *Trend) grows(x, y []int64, unit string) bool {
 		late := start > 0
 		least, limit := minWindows, chance
 		if late {
-			least, limit = 8, chanceLate
+			least, limit = 8, ChanceLate
 		}
 		wx, wy := x[start:], y[start:]
 		if len(wy) < least {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/snapana/snapana/analyze/device"
-	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -93,7 +93,7 @@ func (o *readings) one(r *sidecar.Reading) error {
 	if o.pid != 0 && len(shown.Devices) == 0 {
 		return fmt.Errorf("process %d has no memory on any device, by what the driver lists", o.pid)
 	}
-	found := ledger.Find(r, o.pid)
+	found := verdict.JudgeReading(r, o.pid)
 	if o.json {
 		return written(json.WriteNVML(o.w, shown, found))
 	}
@@ -137,13 +137,13 @@ func (o *readings) watch(ctx context.Context, driver *device.Driver, every time.
 func (o *readings) show(r, shown *sidecar.Reading) error {
 	switch {
 	case o.json:
-		return written(json.WriteNVML(o.w, shown, ledger.Find(r, o.pid)))
+		return written(json.WriteNVML(o.w, shown, verdict.JudgeReading(r, o.pid)))
 	case !isTerminal(o.w):
 		_, err := fmt.Fprintln(o.w, text.NVMLLine(shown))
 		return written(err)
 	}
 	var b bytes.Buffer
-	opt := text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: ledger.Find(r, o.pid), History: o.remember(shown)}
+	opt := text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: verdict.JudgeReading(r, o.pid), History: o.remember(shown)}
 	if err := text.NVML(&b, shown, opt); err != nil {
 		return err
 	}

@@ -2,21 +2,17 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
-	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func newStats() *cobra.Command {
@@ -73,15 +69,12 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 			if stdins > 1 {
 				return fmt.Errorf("standard input can be only one of the files")
 			}
-			var r series.Report
-			var hosts []*host.Judgement
+			var r analyze.Stats
+			opt := analyze.StatsOptions{Options: series.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)}, Capacity: int64(capacity)}
 			for _, path := range args {
-				f, on, err := openStats(cmd.Context(), path, cmd.InOrStdin(),
-					series.Options{Metrics: metrics, Capacity: int64(capacity), MaxBytes: int64(in.maxBytes)})
-				if err != nil {
+				if err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt); err != nil {
 					return err
 				}
-				r.Files, hosts = append(r.Files, *f), append(hosts, on...)
 			}
 			if snap != "" {
 				s, err := in.open(cmd, snap)
@@ -97,9 +90,9 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 			}
 			w := cmd.OutOrStdout()
 			if asJSON {
-				return written(json.WriteStats(w, &r, hosts))
+				return written(json.WriteStats(w, &r))
 			}
-			return written(text.Stats(w, &r, hosts, text.StatsOptions{Options: look(w), All: all}))
+			return written(text.Stats(w, &r, text.StatsOptions{Options: look(w), All: all}))
 		},
 	}
 	fl := cmd.Flags()
@@ -115,36 +108,8 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 	return cmd
 }
 
-// openStats reads dumps of counters, or a recorder's file, which also tells of the host.
-func openStats(ctx context.Context, path string, stdin io.Reader, opt series.Options) (*series.File, []*host.Judgement, error) {
-	recording := func() (*sidecar.File, error) {
-		return sidecar.Open(ctx, path, sidecar.Options{MaxBytes: opt.MaxBytes})
-	}
-	if path == "-" {
-		var seen bytes.Buffer // what it takes to see that the input is no recording
-		from := io.TeeReader(stdin, &seen)
-		stdin = io.MultiReader(&seen, stdin)
-		recording = func() (*sidecar.File, error) {
-			return sidecar.Read(ctx, from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes})
-		}
-	}
-	f, err := recording()
-	switch {
-	case err == nil:
-		counters, hosts := series.Recording(f, opt), host.Judge(f)
-		if counters.Info.Samples == 0 {
-			return nil, nil, fmt.Errorf("%s holds no samples: the program records one with each step()", f.Name)
-		}
-		return counters, hosts, nil
-	case !errors.Is(err, sidecar.ErrNotSidecar):
-		return nil, nil, err
-	}
-	counters, err := series.Open(ctx, path, stdin, opt)
-	return counters, nil, err
-}
-
 // writePlot draws the series. Nothing is written unless all is.
-func writePlot(path string, r *series.Report) error {
+func writePlot(path string, r *analyze.Stats) error {
 	p, ok := plot.Series(r)
 	if !ok {
 		return fmt.Errorf("--plot: there are no samples to draw")

@@ -2,8 +2,8 @@ package json
 
 import (
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/verdict"
 )
 
 type statsHost struct {
@@ -18,7 +18,7 @@ type statsHost struct {
 	Notes    []string          `json:"notes"`
 }
 
-func buildHosts(hosts []*host.Judgement) []statsHost {
+func buildHosts(hosts []*verdict.Host) []statsHost {
 	out := []statsHost{}
 	for _, j := range hosts {
 		o := statsHost{j.File, j.Rank, j.Samples, j.Counted, j.Status, j.Headline, []statsShape{}, append([]finding.Finding{}, j.Findings...), append([]string{}, j.Notes...)}

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func TestNVML(t *testing.T) {
 	r := sample.Reading()
 	var b bytes.Buffer
-	if err := WriteNVML(&b, r, ledger.Find(r, 4101)); err != nil {
+	if err := WriteNVML(&b, r, verdict.JudgeReading(r, 4101)); err != nil {
 		t.Fatal(err)
 	}
 	if n := bytes.Count(b.Bytes(), []byte("\n")); n != 1 {

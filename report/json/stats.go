@@ -3,10 +3,11 @@ package json
 import (
 	"io"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/crosscheck"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -168,12 +169,12 @@ type statsRow struct {
 }
 
 // WriteStats writes what memory counters show, and what the recorder saw of the host.
-func WriteStats(w io.Writer, r *series.Report, hosts []*host.Judgement) error {
-	return encode(w, buildStats(r, hosts))
+func WriteStats(w io.Writer, r *analyze.Stats) error {
+	return encode(w, buildStats(r))
 }
 
-func buildStats(r *series.Report, hosts []*host.Judgement) *statsDoc {
-	out := &statsDoc{Schema: StatsSchema, Files: []statsFile{}, Hosts: buildHosts(hosts), Snapshot: r.Snapshot, Unchecked: r.Unchecked, Checks: []statsCheck{}}
+func buildStats(r *analyze.Stats) *statsDoc {
+	out := &statsDoc{Schema: StatsSchema, Files: []statsFile{}, Hosts: buildHosts(r.Hosts), Snapshot: r.Snapshot, Unchecked: r.Unchecked, Checks: []statsCheck{}}
 	for i := range r.Files {
 		f := &r.Files[i]
 		o := statsFile{Name: f.Info.Name, Container: append([]string{}, f.Info.Container...), Samples: f.Info.Samples, Readings: f.Info.Readings,
@@ -186,7 +187,7 @@ func buildStats(r *series.Report, hosts []*host.Judgement) *statsDoc {
 		if f.Info.Cut != nil {
 			o.Cut = f.Info.Cut.Msg
 		}
-		for _, j := range f.Judgements {
+		for _, j := range f.Series {
 			o.Series = append(o.Series, buildSeries(j))
 		}
 		if f.Reading != nil {
@@ -204,7 +205,7 @@ func buildStats(r *series.Report, hosts []*host.Judgement) *statsDoc {
 	return out
 }
 
-func buildSeries(j *series.Judgement) statsSeries {
+func buildSeries(j *verdict.Counters) statsSeries {
 	d := j.Device
 	o := statsSeries{Device: d.Device, Rank: d.Rank, Samples: d.Samples, Every: d.Every, Status: j.Status, Headline: j.Headline, Live: j.Live, Unit: d.Unit(),
 		At: []int64{}, Times: []int64{}, Trends: []statsTrend{}, Findings: append([]finding.Finding{}, j.Findings...), Restarts: d.Restarts, PeakResets: d.PeakResets,

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/internal/sample"
 )
 
-func writeStats(t *testing.T, r *series.Report) []byte {
+func writeStats(t *testing.T, r *analyze.Stats) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteStats(&b, r, nil); err != nil {
+	if err := WriteStats(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

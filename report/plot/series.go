@@ -8,8 +8,10 @@ import (
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -18,7 +20,7 @@ const maxPanels = 4
 
 // Series is a picture of memory counters over time. Of several series those that matter most
 // come first; ok is false when there are none.
-func Series(r *series.Report) (p Plot, ok bool) {
+func Series(r *analyze.Stats) (p Plot, ok bool) {
 	if main, _ := r.Main(); main == nil {
 		return p, false
 	}
@@ -27,17 +29,17 @@ func Series(r *series.Report) (p Plot, ok bool) {
 
 // panel is one series of a picture.
 type panel struct {
-	j    *series.Judgement
+	j    *verdict.Counters
 	name string
 }
 
 // panels picks the series to draw: the main one first, then the others in order.
-func panels(r *series.Report) (out []panel, more int) {
+func panels(r *analyze.Stats) (out []panel, more int) {
 	main, _ := r.Main()
 	for pass := range 2 {
 		for i := range r.Files {
 			f := &r.Files[i]
-			for _, j := range f.Judgements {
+			for _, j := range f.Series {
 				if (j == main) != (pass == 0) {
 					continue
 				}
@@ -62,7 +64,7 @@ func panels(r *series.Report) (out []panel, more int) {
 	return out, more
 }
 
-func seriesPage(to Medium, r *series.Report) *page {
+func seriesPage(to Medium, r *analyze.Stats) *page {
 	main, from := r.Main()
 	list, more := panels(r)
 	title := "Memory over time, " + chart.ClipLeft(chart.Plain(from.Info.Name), 70)
@@ -126,7 +128,7 @@ func (n *panel) draw(c vgdraw.Canvas, named bool) {
 
 // curves draws the counters of one series.
 type curves struct {
-	j           *series.Judgement
+	j           *verdict.Counters
 	first, span int64
 	grid        []chart.Tick
 }
@@ -199,7 +201,7 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 			}
 		}
 	}
-	t := v.j.Trend(v.j.Live)
+	t := v.j.Trends.Of(v.j.Live)
 	if t == nil {
 		return
 	}

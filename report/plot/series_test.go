@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/sample"
 )
@@ -52,7 +52,7 @@ func TestSeries(t *testing.T) {
 			t.Error("no trend, or no refused cudaMalloc, in the picture")
 		}
 	}
-	if _, ok := Series(&series.Report{}); ok {
+	if _, ok := Series(&analyze.Stats{}); ok {
 		t.Error("a picture of nothing")
 	}
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
 var hostNames = []struct{ series, name string }{
-	{host.Process, "process, RSS and swap"}, {host.Swap, "swapped out"}, {host.CPUBytes, "CPU tensors"}, {host.CPUTensors, "their number"},
+	{host.Size, "process, RSS and swap"}, {host.Swap, "swapped out"}, {host.CPUBytes, "CPU tensors"}, {host.CPUTensors, "their number"},
 	{host.Objects, "Python objects"}, {host.Pinned, "pinned"}, {host.Workers, "workers, PSS"}, {host.WorkersRSS, "workers, RSS"},
 	{host.Available, "available in all"},
 }
 
 // host prints what a process does with the memory of its machine.
-func (p *printer) host(j *host.Judgement, named bool) {
+func (p *printer) host(j *verdict.Host, named bool) {
 	name := "HOST"
 	if j.Rank >= 0 {
 		name += fmt.Sprintf(" of rank %d", j.Rank)
@@ -49,7 +50,7 @@ func (p *printer) host(j *host.Judgement, named bool) {
 	p.line("")
 	p.line(p.paint(bold, pad("Host", 22)+right("first", 11)+right("last", 11)+right("lowest", 11)+right("highest", 11)+"  trend"))
 	for _, n := range hostNames {
-		t := j.Trend(n.series)
+		t := j.Trends.Of(n.series)
 		if t == nil || t.High == 0 {
 			continue
 		}

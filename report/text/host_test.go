@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/environment"
-	"github.com/snapana/snapana/analyze/host"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -23,14 +22,14 @@ func recording(t *testing.T, name string) *sidecar.File {
 
 // TestHost prints two processes, one with counters of a device.
 func TestHost(t *testing.T) {
-	var r series.Report
-	var hosts []*host.Judgement
+	var r analyze.Stats
 	for _, name := range []string{"host/loader_fork.snapana", "holders/results_accumulate/run.snapana", "host/fills_cache.snapana"} {
-		f := recording(t, name)
-		r.Files, hosts = append(r.Files, *series.Recording(f, series.Options{})), append(hosts, host.Judge(f)...)
+		if err := r.Add(t.Context(), filepath.Join("..", "..", "fixtures", name), nil, analyze.StatsOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var b bytes.Buffer
-	if err := Stats(&b, &r, hosts, StatsOptions{}); err != nil {
+	if err := Stats(&b, &r, StatsOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	sample.Golden(t, "hosts.txt", b.Bytes())

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/device"
-	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -30,7 +30,7 @@ func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {
 
 func TestNVML(t *testing.T) {
 	r := sample.Reading()
-	out := nvml(t, r, text.NVMLOptions{Findings: ledger.Find(r, 4101), History: [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}})
+	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 4101), History: [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}})
 	sample.Golden(t, "nvml.txt", []byte(out))
 	if strings.ContainsAny(out, "\x1b\u202e") {
 		t.Error("a process drives the terminal")
@@ -45,7 +45,7 @@ func TestNVMLInReadme(t *testing.T) {
 	g := &r.Devices[0]
 	g.Processes, g.Used, g.Free = g.Processes[:3], new(int64(49<<30+512<<20)), new(int64(29<<30+896<<20))
 	g.ECCErrors, g.Retired, g.Accounting = nil, nil, nil
-	out := nvml(t, r, text.NVMLOptions{Findings: ledger.Find(r, 0)})
+	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 0)})
 	sample.Golden(t, "nvml-readme.txt", []byte(out))
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -5,11 +5,12 @@ import (
 	"io"
 	"strings"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/crosscheck"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
@@ -25,7 +26,7 @@ const maxSeries = 32
 
 // Stats prints what memory counters show: the verdict on the device that matters most with its
 // series, then a row for each other device, the host, and the comparison with a snapshot.
-func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOptions) error {
+func Stats(w io.Writer, r *analyze.Stats, o StatsOptions) error {
 	p := newPrinter(w, o.Options)
 	main, from := r.Main()
 	for i := range r.Files {
@@ -40,7 +41,7 @@ func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOption
 		p.judgement(main, from, len(r.Files) > 1)
 		if o.All {
 			for i := range r.Files {
-				for _, j := range r.Files[i].Judgements {
+				for _, j := range r.Files[i].Series {
 					if j != main {
 						p.line("")
 						p.judgement(j, &r.Files[i], len(r.Files) > 1)
@@ -50,9 +51,9 @@ func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOption
 		}
 		p.seriesTable(r, main)
 	}
-	for i, j := range hosts {
+	for i, j := range r.Hosts {
 		if i == maxSeries {
-			p.line(fmt.Sprintf("... and %d more processes, in --json", len(hosts)-i))
+			p.line(fmt.Sprintf("... and %d more processes, in --json", len(r.Hosts)-i))
 			break
 		}
 		if main != nil || i > 0 {
@@ -69,20 +70,20 @@ func Stats(w io.Writer, r *series.Report, hosts []*host.Judgement, o StatsOption
 }
 
 // statsFile says in a line what a file is.
-func statsFile(f *series.File) string {
+func statsFile(f *analyze.StatsFile) string {
 	samples := units.Plural(f.Info.Samples, "sample")
 	if f.Info.Samples == 0 {
 		samples = units.Plural(f.Info.Readings, "reading")
 	}
 	s := chart.ClipLeft(chart.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + samples
-	if n := len(f.Judgements); n > 1 {
+	if n := len(f.Series); n > 1 {
 		s += fmt.Sprintf(" of %d series", n)
 	}
 	if f.Info.Samples == 0 {
 		s += " of the driver"
 	}
-	if len(f.Judgements) > 0 {
-		d := f.Judgements[0].Device
+	if len(f.Series) > 0 {
+		d := f.Series[0].Device
 		if a, b := d.First.Step, d.Last.Step; a.Known && b.Known && d.Unit() == "step" {
 			s += span("step", a.N, b.N)
 		}
@@ -101,7 +102,7 @@ func span(what string, from, to int64) string {
 }
 
 // judgement prints one device in full.
-func (p *printer) judgement(j *series.Judgement, f *series.File, named bool) {
+func (p *printer) judgement(j *verdict.Counters, f *analyze.StatsFile, named bool) {
 	badge, title := strings.ToUpper(string(j.Status)), chart.Plain(j.Headline)
 	var lead *finding.Finding
 	if len(j.Findings) > 0 && j.Findings[0].Title == j.Headline {
@@ -150,7 +151,7 @@ var trendNames = map[string]string{series.Allocated: "allocated", series.Request
 	series.Blocks: "live blocks", series.Segments: "segments", series.Pinned: "pinned, on the host"}
 
 // trends prints a row for each counter of a device.
-func (p *printer) trends(j *series.Judgement) {
+func (p *printer) trends(j *verdict.Counters) {
 	d := j.Device
 	name := seriesName(d)
 	if d.Samples == 1 {
@@ -222,7 +223,7 @@ func slopeOf(t *series.Trend) string {
 }
 
 // seriesTable compares all devices of all files.
-func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
+func (p *printer) seriesTable(r *analyze.Stats, main *verdict.Counters) {
 	if r.Count() < 2 {
 		return
 	}
@@ -230,7 +231,7 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 	wide, thin := 0, 8
 	for i := range r.Files {
 		wide = max(wide, len([]rune(r.Files[i].Info.Name))+2)
-		for _, j := range r.Files[i].Judgements {
+		for _, j := range r.Files[i].Series {
 			thin = max(thin, len(seriesName(j.Device)))
 		}
 	}
@@ -243,7 +244,7 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 	rows, growing := 0, 0
 	for i := range r.Files {
 		f := &r.Files[i]
-		for _, j := range f.Judgements {
+		for _, j := range f.Series {
 			if j.Status == finding.Growing {
 				growing++
 			}
@@ -256,13 +257,13 @@ func (p *printer) seriesTable(r *series.Report, main *series.Judgement) {
 				file = pad(chart.ClipLeft(chart.Plain(f.Info.Name), wide-2), wide)
 			}
 			first, last, held, how := "-", "-", "-", ""
-			if t := j.Trend(j.Live); t != nil {
+			if t := j.Trends.Of(j.Live); t != nil {
 				first, last = units.Bytes(t.First), units.Bytes(t.Last)
 				if t.Shape == series.Growing {
 					how = ", " + slopeOf(t)
 				}
 			}
-			if t := j.Trend(series.Reserved); t != nil {
+			if t := j.Trends.Of(series.Reserved); t != nil {
 				held = units.Bytes(t.Last)
 			}
 			p.line(file + pad(chart.Clip(seriesName(j.Device), thin), thin) + right(units.Count(j.Device.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
@@ -347,7 +348,7 @@ var mainCounters = map[string]bool{series.Allocated: true, "allocated_bytes.all.
 	"num_device_alloc": true, "num_device_free": true}
 
 // statsChecks prints samples beside a snapshot.
-func (p *printer) statsChecks(r *series.Report, all bool) {
+func (p *printer) statsChecks(r *analyze.Stats, all bool) {
 	if r.Snapshot == "" {
 		return
 	}
@@ -397,7 +398,7 @@ func (p *printer) statsChecks(r *series.Report, all bool) {
 }
 
 // statsData says what limits the answer.
-func (p *printer) statsData(r *series.Report, main *series.Judgement) {
+func (p *printer) statsData(r *analyze.Stats, main *verdict.Counters) {
 	var out []string
 	if main != nil {
 		out = append(out, main.Notes...)

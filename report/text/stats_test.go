@@ -7,14 +7,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func TestStats(t *testing.T) {
 	for name, o := range map[string]StatsOptions{"stats.txt": {}, "stats-all.txt": {All: true}} {
 		var b bytes.Buffer
-		if err := Stats(&b, sample.Stats(t), nil, o); err != nil {
+		if err := Stats(&b, sample.Stats(t), o); err != nil {
 			t.Fatal(err)
 		}
 		sample.Golden(t, name, b.Bytes())
@@ -31,10 +31,10 @@ func TestStats(t *testing.T) {
 func TestStatsColor(t *testing.T) {
 	var plain, colored bytes.Buffer
 	r := sample.Stats(t)
-	if err := Stats(&plain, r, nil, StatsOptions{}); err != nil {
+	if err := Stats(&plain, r, StatsOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Stats(&colored, r, nil, StatsOptions{Options: Options{Color: true}}); err != nil {
+	if err := Stats(&colored, r, StatsOptions{Options: Options{Color: true}}); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
@@ -47,7 +47,7 @@ func TestStatsColor(t *testing.T) {
 	if out.String() != plain.String() || colored.Len() == plain.Len() {
 		t.Error("coloured text differs")
 	}
-	if err := Stats(&plain, &series.Report{}, nil, StatsOptions{}); err != nil {
+	if err := Stats(&plain, &analyze.Stats{}, StatsOptions{}); err != nil {
 		t.Error(err)
 	}
 }

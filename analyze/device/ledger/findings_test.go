@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -58,7 +59,7 @@ func TestFind(t *testing.T) {
 		if c.errors {
 			r.Errors = []sidecar.Failed{{What: "/proc", Why: "a container"}}
 		}
-		found := ledger.Find(r, 10)
+		found := verdict.JudgeReading(r, 10)
 		var got []string
 		for _, f := range found {
 			got = append(got, fmt.Sprintf("%s %d %s", f.ID, f.Bytes, f.Severity))
@@ -84,12 +85,12 @@ func TestStrays(t *testing.T) {
 	r := &sidecar.Reading{NVML: sidecar.NVML{Devices: []sidecar.GPU{
 		on(rank(10, 40*gib), rank(11, 500*mib), rank(12, 500*mib)), on(rank(11, 40*gib)), on(rank(12, 40*gib)),
 	}}}
-	found := ledger.Find(r, 0)
+	found := verdict.JudgeReading(r, 0)
 	if len(found) != 1 || found[0].ID != "strays" || found[0].Device != 0 || found[0].Bytes != 1000*mib || !strings.Contains(found[0].Why[0], "12 (python train.py, 500 MiB; on GPU 2 40.0 GiB)") {
 		t.Errorf("%+v", found)
 	}
 	r.Devices[0] = on(rank(10, 40*gib), rank(11, 20*gib), rank(12, 20*gib)) // models on two devices
-	if found := ledger.Find(r, 0); found != nil {
+	if found := verdict.JudgeReading(r, 0); found != nil {
 		t.Errorf("%+v", found)
 	}
 }
@@ -97,12 +98,12 @@ func TestStrays(t *testing.T) {
 func TestContext(t *testing.T) {
 	for bytes, want := range map[int64]string{512 * mib: "", 2 * gib: "", 3 * gib: "NCCL takes more", 12 * gib: "JAX takes 75%"} {
 		l := &ledger.Ledger{Ledger: oom.Ledger{Total: 16 * gib, Rows: []oom.LedgerRow{{Row: oom.RowNonPyTorch, Bytes: bytes}}}, PID: 7}
-		f := ledger.Context(l)
+		f := verdict.Outside(l)
 		if (f == nil) != (want == "") || f != nil && !strings.Contains(strings.Join(f.Why, " "), want) {
 			t.Errorf("%d: %+v", bytes, f)
 		}
 	}
-	if f := ledger.Context(&ledger.Ledger{}); f != nil {
+	if f := verdict.Outside(&ledger.Ledger{}); f != nil {
 		t.Errorf("nothing known: %+v", f)
 	}
 }
@@ -129,7 +130,7 @@ func TestGrowth(t *testing.T) {
 		for i := range c.n {
 			points = append(points, ledger.Point{At: noon.Add(time.Duration(i) * time.Second), Used: c.outside(i) + c.reserved(i), Reserved: c.reserved(i)})
 		}
-		f := ledger.Growth(points)
+		f := verdict.OutsideGrowth(points)
 		if (f == nil) != (c.bytes == 0) || f != nil && (f.Bytes != c.bytes || f.Severity != finding.Warning || !f.Heuristic) {
 			t.Errorf("%s: %+v", name, f)
 		}

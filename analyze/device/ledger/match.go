@@ -23,11 +23,11 @@ func parts(r *sidecar.Reading) []part {
 	for i := range r.Devices {
 		g := &r.Devices[i]
 		if g.MIG == nil || !*g.MIG {
-			out = append(out, part{index(g, i), g.UUID, g.Total, g.Reserved, g.Free, g.Processes})
+			out = append(out, part{Index(g, i), g.UUID, g.Total, g.Reserved, g.Free, g.Processes})
 			continue
 		}
 		for _, m := range g.Instances {
-			p := part{index(g, i), m.UUID, m.Total, m.Reserved, m.Free, nil}
+			p := part{Index(g, i), m.UUID, m.Total, m.Reserved, m.Free, nil}
 			for _, q := range g.Processes {
 				if q.GPUInstance != nil && m.GPUInstance != nil && *q.GPUInstance == *m.GPUInstance {
 					p.processes = append(p.processes, q)
@@ -37,6 +37,14 @@ func parts(r *sidecar.Reading) []part {
 		}
 	}
 	return out
+}
+
+// Index is the driver's number of a device, or its place in the reading.
+func Index(g *sidecar.GPU, at int) int {
+	if g.Index != nil {
+		return int(*g.Index)
+	}
+	return at
 }
 
 // choose finds the side's device: the one that it names, the only one, or the only one that its

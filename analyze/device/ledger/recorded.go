@@ -88,8 +88,15 @@ func uuid(run *sidecar.Run, device int) string {
 	return s
 }
 
+// Point is what a process used, by the driver, and what PyTorch had reserved at about the same
+// time.
+type Point struct {
+	At             time.Time
+	Used, Reserved int64
+}
+
 // Points pairs what the driver counts for a run's process with what PyTorch had reserved on a
-// device at about the same time, for Growth.
+// device at about the same time.
 func Points(f *sidecar.File, run *sidecar.Run, device int) []Point {
 	type sample struct{ at, reserved int64 }
 	var samples []sample

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -93,7 +94,7 @@ func TestPoints(t *testing.T) {
 	if len(points) != 30 || points[3] != (ledger.Point{At: time.Unix(0, noon.UnixNano()+3e9), Used: 7*gib + 30*mib, Reserved: 6*gib + 3}) {
 		t.Fatalf("%d points, %+v", len(points), points)
 	}
-	if g := ledger.Growth(points); g == nil || g.Bytes != 190*mib-19 {
+	if g := verdict.OutsideGrowth(points); g == nil || g.Bytes != 190*mib-19 {
 		t.Errorf("%+v", g)
 	}
 	run := &f.Runs[1]

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/crosscheck"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/snapshot/memstats"
@@ -12,7 +13,7 @@ import (
 
 // Stats is a report on two files of counters, one of them damaged, and on a text of nvidia-smi,
 // beside a made-up comparison.
-func Stats(t testing.TB) *series.Report {
+func Stats(t testing.TB) *analyze.Stats {
 	t.Helper()
 	var one, two strings.Builder
 	for i := range 24 {
@@ -28,14 +29,13 @@ func Stats(t testing.TB) *series.Report {
 	smi := "| NVIDIA-SMI 535.1  Driver Version: 535.1  CUDA Version: 12.2 |\n|   0  NVIDIA X\x1b[31m Y  Off  | 00000000:19:00.0 Off |\n|  8W | 9637MiB / 12192MiB |\n" +
 		"|    0   N/A  N/A    772207      C   python    9635MiB |\n|    0   N/A  N/A    5      G   /usr/lib/xorg/Xorg    N/A |\n" +
 		"|  1    3   0   0  |  14366MiB / 19968MiB | 28 |\n"
-	var r series.Report
+	var r analyze.Stats
 	for _, f := range []struct{ name, text string }{{"rank0.jsonl", one.String()}, {"rank7.jsonl", two.String()}, {"smi.txt", smi},
 		{"query.csv", "index, name, memory.used [MiB], memory.free [MiB]\n0, X, 5 MiB, 7 MiB\n"}} {
-		file, err := series.Read(t.Context(), strings.NewReader(f.text), f.name, series.Options{Capacity: 1 << 30, Metrics: []string{"num_ooms"}})
-		if err != nil {
+		if err := r.Add(t.Context(), "-", strings.NewReader(f.text), analyze.StatsOptions{Options: series.Options{Metrics: []string{"num_ooms"}}, Capacity: 1 << 30}); err != nil {
 			t.Fatal(err)
 		}
-		r.Files = append(r.Files, *file)
+		r.Files[len(r.Files)-1].Info.Name = f.name
 	}
 	r.Snapshot = "snapshot.pickle"
 	r.Checks = []*crosscheck.Check{{Device: 0, Event: 1234, Moment: "found by its 100 allocations and 50 frees", Whole: true, Unchecked: 2, Reasons: []string{"Peaks were reset."},

@@ -1,4 +1,4 @@
-package ledger
+package verdict
 
 import (
 	"cmp"
@@ -8,20 +8,16 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
-const (
-	mib = 1 << 20
-	gib = 1 << 30
-)
-
-// Find says what is odd about the processes of a reading. The findings are ordered by device.
+// JudgeReading says what is odd about the processes of a reading of the driver. The findings are ordered by device.
 // Numbers of processes are of the machine; pid is the one that the question is about, 0 for none.
-func Find(r *sidecar.Reading, pid int64) []finding.Finding {
+func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 	var out []finding.Finding
 	for i := range r.Devices {
 		g := &r.Devices[i]
@@ -31,7 +27,7 @@ func Find(r *sidecar.Reading, pid int64) []finding.Finding {
 		}
 		for _, f := range append(found, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
 			if f != nil {
-				f.Status, f.Device, f.Events = finding.Outside, index(g, i), []int{}
+				f.Status, f.Device, f.Events = finding.Outside, ledger.Index(g, i), []int{}
 				out = append(out, *f)
 			}
 		}
@@ -87,7 +83,7 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 			if k == at || far < 0 {
 				continue
 			}
-			found = append(found, fmt.Sprintf("%d (%s, %s; on GPU %d %s)", p.PID, name(p), units.Bytes(*p.Used), index(&r.Devices[k], k), used(&r.Devices[k].Processes[far])))
+			found = append(found, fmt.Sprintf("%d (%s, %s; on GPU %d %s)", p.PID, name(p), units.Bytes(*p.Used), ledger.Index(&r.Devices[k], k), used(&r.Devices[k].Processes[far])))
 			bytes += *p.Used
 			break
 		}
@@ -109,16 +105,8 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 	}
 }
 
-// index is the driver's number of a device.
-func index(g *sidecar.GPU, at int) int {
-	if g.Index != nil {
-		return int(*g.Index)
-	}
-	return at
-}
-
 // maxContext is more than a process takes that has a context and little else.
-const maxContext = 2 * gib
+const maxContext = 2 << 30
 
 // origin says how a process came from another.
 func origin(p, parent *sidecar.GPUProcess) string {
@@ -203,7 +191,7 @@ func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 		}
 		bytes -= *g.Processes[i].Used
 	}
-	if bytes < gib || bytes < value(g.Total)/20 {
+	if bytes < 1<<30 || bytes < value(g.Total)/20 {
 		return nil
 	}
 	return &finding.Finding{ID: "unlisted", Severity: finding.Warning, Confidence: finding.Low, Bytes: bytes, Heuristic: true,
@@ -213,8 +201,8 @@ func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 		Next: []string{"`fuser -v /dev/nvidia*`, as root on the machine, names everything that has the device open."}}
 }
 
-// Context looks at what a process holds outside PyTorch: another framework, or NCCL.
-func Context(l *Ledger) *finding.Finding {
+// Outside looks at what a process holds outside PyTorch: another framework, or NCCL.
+func Outside(l *ledger.Ledger) *finding.Finding {
 	bytes, ok := l.Get(oom.RowNonPyTorch)
 	if !ok || bytes <= maxContext {
 		return nil
@@ -231,27 +219,20 @@ func Context(l *Ledger) *finding.Finding {
 	return f
 }
 
-// Point is what a process used, by the driver, and what PyTorch had reserved at about the same
-// time.
-type Point struct {
-	At             time.Time
-	Used, Reserved int64
-}
-
-// Growth finds memory outside PyTorch that grows while what PyTorch reserved stays. The first
+// OutsideGrowth finds memory outside PyTorch that grows while what PyTorch reserved stays. The first
 // third of the points is the start, in which libraries set themselves up.
-func Growth(points []Point) *finding.Finding {
+func OutsideGrowth(points []ledger.Point) *finding.Finding {
 	if len(points) < minPoints {
 		return nil
 	}
-	outside := func(p Point) int64 { return p.Used - p.Reserved }
+	outside := func(p ledger.Point) int64 { return p.Used - p.Reserved }
 	first, second := len(points)/3, 2*len(points)/3
 	middle, last := points[first:second], points[second:]
-	most := outside(slices.MaxFunc(middle, func(a, b Point) int { return cmp.Compare(outside(a), outside(b)) }))
-	least := outside(slices.MinFunc(last, func(a, b Point) int { return cmp.Compare(outside(a), outside(b)) }))
+	most := outside(slices.MaxFunc(middle, func(a, b ledger.Point) int { return cmp.Compare(outside(a), outside(b)) }))
+	least := outside(slices.MinFunc(last, func(a, b ledger.Point) int { return cmp.Compare(outside(a), outside(b)) }))
 	from, to := middle[0], last[len(last)-1]
 	bytes := outside(to) - outside(from)
-	reserved := func(a, b Point) int { return cmp.Compare(a.Reserved, b.Reserved) }
+	reserved := func(a, b ledger.Point) int { return cmp.Compare(a.Reserved, b.Reserved) }
 	moved := slices.MaxFunc(points[first:], reserved).Reserved - slices.MinFunc(points[first:], reserved).Reserved
 	if least <= most || bytes < minGrowth || moved > bytes/2 {
 		return nil
@@ -266,12 +247,12 @@ func Growth(points []Point) *finding.Finding {
 
 const (
 	minPoints = 9
-	minGrowth = 64 * mib
+	minGrowth = 64 << 20
 )
 
 // severity weighs bytes against the device.
 func severity(bytes int64, g *sidecar.GPU) finding.Severity {
-	if bytes >= gib || g.Total != nil && bytes >= *g.Total/20 {
+	if bytes >= 1<<30 || g.Total != nil && bytes >= *g.Total/20 {
 		return finding.Warning
 	}
 	return finding.Info

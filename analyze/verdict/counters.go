@@ -1,4 +1,4 @@
-package series
+package verdict
 
 import (
 	"cmp"
@@ -6,29 +6,20 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
 )
 
-// Judgement is what the series of a device shows.
-type Judgement struct {
-	Device   *Device
+// Counters is what the counters of one device show over time.
+type Counters struct {
+	Device   *series.Device
 	Status   finding.Status // Growing, Fragmentation, Cached, Flat or Unknown
 	Headline string
 	Live     string // the counter that the verdict rests on, "" when there is none
-	Trends   []Trend
+	Trends   series.Trends
 	Findings []finding.Finding // most important first
 	Forecast *Forecast         // nil unless live memory grows and the capacity is known
 	Notes    []string          // what limits the answer
-}
-
-// Trend is that of a counter, nil when it has none.
-func (j *Judgement) Trend(name string) *Trend {
-	for i := range j.Trends {
-		if j.Trends[i].Name == name {
-			return &j.Trends[i]
-		}
-	}
-	return nil
 }
 
 // Forecast is how long the device will last if live memory grows on as it does.
@@ -40,24 +31,11 @@ type Forecast struct {
 	Seconds int64 // the same as time, -1 unknown or below one
 }
 
-// judge holds one device on its way to a judgement.
-type judge struct {
-	*Judgement
-	capacity int64
-}
-
-// Judge judges a device. capacity is how many bytes its memory has, 0 unknown.
-func Judge(d *Device, capacity int64) *Judgement {
-	j := judge{&Judgement{Device: d, Status: finding.Flat}, capacity}
-	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks, Segments, Pinned}, d.extra...) {
-		if j.Trend(name) == nil {
-			if t := d.Trend(name); t.Shape != Absent {
-				j.Trends = append(j.Trends, t)
-			}
-		}
-	}
-	for _, name := range []string{Allocated, Requested, Active, Reserved} {
-		if j.Trend(name) != nil {
+// JudgeCounters judges the counters of a device. capacity is how many bytes its memory has, 0 unknown.
+func JudgeCounters(d *series.Device, capacity int64) *Counters {
+	j := &Counters{Device: d, Status: finding.Flat, Trends: d.Trends()}
+	for _, name := range []string{series.Allocated, series.Requested, series.Active, series.Reserved} {
+		if j.Trends.Of(name) != nil {
 			j.Live = name
 			break
 		}
@@ -65,20 +43,20 @@ func Judge(d *Device, capacity int64) *Judgement {
 	j.notes()
 	if j.Live == "" {
 		j.Status, j.Headline = finding.Unknown, "No counter of memory in these samples."
-		return j.Judgement
+		return j
 	}
 	j.fragmentation()
-	j.growth()
+	j.growth(capacity)
 	j.cached()
 	j.drift()
 	j.pending()
 	j.failures()
 	j.split()
 	j.conclude()
-	return j.Judgement
+	return j
 }
 
-func (j *judge) add(s finding.Status, f finding.Finding) {
+func (j *Counters) add(s finding.Status, f finding.Finding) {
 	f.Device = j.Device.Device
 	f.Status = s
 	if s == finding.Growing {
@@ -90,7 +68,7 @@ func (j *judge) add(s finding.Status, f finding.Finding) {
 	}
 }
 
-func (j *judge) device() string {
+func (j *Counters) device() string {
 	s := "the device"
 	if j.Device.Device >= 0 {
 		s = fmt.Sprintf("GPU %d", j.Device.Device)
@@ -101,15 +79,15 @@ func (j *judge) device() string {
 	return s
 }
 
-// names for people; "live" is what tensors hold.
-var words = map[string]string{Allocated: "Live memory", Requested: "Requested memory", Active: "Active memory", Reserved: "Reserved memory"}
+// liveNames are for people; "live" is what tensors hold.
+var liveNames = map[string]string{series.Allocated: "Live memory", series.Requested: "Requested memory", series.Active: "Active memory", series.Reserved: "Reserved memory"}
 
 // per prints a slope.
 func per(v float64) string { return units.Bytes(int64(v + 0.5)) }
 
-func (j *judge) growth() {
-	t, d := j.Trend(j.Live), j.Device
-	if t.Shape != Growing {
+func (j *Counters) growth(capacity int64) {
+	t, d := j.Trends.Of(j.Live), j.Device
+	if t.Shape != series.Growing {
 		return
 	}
 	f := finding.Finding{ID: "growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: t.Kept, Heuristic: true}
@@ -119,7 +97,7 @@ func (j *judge) growth() {
 	if d.NewOOMs > 0 && t.Kept >= t.Last/4 {
 		f.Severity = finding.Error
 	}
-	f.Title = fmt.Sprintf("%s of %s grows by %s with every %s.", words[j.Live], j.device(), per(t.Slope), t.Unit)
+	f.Title = fmt.Sprintf("%s of %s grows by %s with every %s.", liveNames[j.Live], j.device(), per(t.Slope), t.Unit)
 	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; from %s %s to %s, %s came that is never given back.",
 		t.Name, units.Bytes(t.First), units.Bytes(t.Last), t.Unit, units.Count(t.From), units.Count(t.To), units.Bytes(t.Kept)))
 	f.Why = append(f.Why, fmt.Sprintf("Slope %s a %s (95%%: %s to %s; Theil-Sen), chance without a trend %s (Mann-Kendall, %d windows).",
@@ -143,8 +121,8 @@ func (j *judge) growth() {
 	if t.Late {
 		f.Why = append(f.Why, "It began after a time without growth.")
 	}
-	b := j.Trend(Blocks)
-	larger := b != nil && b.Shape != Growing // no new tensors: the same ones get larger
+	b := j.Trends.Of(series.Blocks)
+	larger := b != nil && b.Shape != series.Growing // no new tensors: the same ones get larger
 	switch {
 	case larger:
 		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with longer batches or a buffer that is extended.",
@@ -155,19 +133,19 @@ func (j *judge) growth() {
 	switch {
 	case larger:
 		f.Confidence = finding.Low
-	case j.Live == Reserved:
+	case j.Live == series.Reserved:
 		f.Confidence = finding.Low
 		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")
 	case freed >= 0 && freed <= t.Kept/20 && !swings:
 		f.Confidence = finding.Low
-	case !t.Late && t.P <= chanceLate && t.Windows >= 6 && !swings:
+	case !t.Late && t.P <= series.ChanceLate && t.Windows >= 6 && !swings:
 		f.Confidence = finding.High
 	}
 	f.Next = []string{
 		"Record a snapshot over some of these " + t.Unit + "s and run `snapana report` on it: it names the stack that allocates what stays.",
 		"Look for lists, dicts, closures and hooks that keep tensors from " + t.Unit + " to " + t.Unit + ", and keep .detach().cpu() or .item() instead.",
 	}
-	if c := j.forecast(t); c != nil {
+	if c := j.forecast(t, capacity); c != nil {
 		j.Forecast = c
 		f.Why = append(f.Why, c.words(t.Unit))
 	}
@@ -182,8 +160,8 @@ func chanceWords(p float64) string {
 }
 
 // freed is what was freed between the first sample and the last, -1 unknown.
-func (j *judge) freed() int64 {
-	a, b := j.Device.First.Get(freedSum), j.Device.Last.Get(freedSum)
+func (j *Counters) freed() int64 {
+	a, b := j.Device.First.Get(series.FreedSum), j.Device.Last.Get(series.FreedSum)
 	if !a.Known() || !b.Known() || j.Device.SumResets > 0 {
 		return -1
 	}
@@ -191,13 +169,13 @@ func (j *judge) freed() int64 {
 }
 
 // forecast needs the capacity, from the caller or from what mem_get_info said.
-func (j *judge) forecast(t *Trend) *Forecast {
+func (j *Counters) forecast(t *series.Trend, capacity int64) *Forecast {
 	d := j.Device
 	f := &Forecast{Level: t.Last, Seconds: -1}
-	total, free, reserved := d.Last.Get(deviceTotal), d.Last.Get(deviceFree), d.Last.Get(Reserved)
+	total, free, reserved := d.Last.Get(series.DeviceTotal), d.Last.Get(series.DeviceFree), d.Last.Get(series.Reserved)
 	switch {
-	case j.capacity > 0:
-		f.Usable, f.Source = j.capacity, "as given"
+	case capacity > 0:
+		f.Usable, f.Source = capacity, "as given"
 	case total.Known() && free.Known() && reserved.Known():
 		f.Usable, f.Source = free.Value+reserved.Value, "free and reserved now, by mem_get_info"
 	case total.Known():
@@ -205,7 +183,7 @@ func (j *judge) forecast(t *Trend) *Forecast {
 	default:
 		return nil
 	}
-	if peak := d.Last.Get(allocatedPeak); peak.Known() {
+	if peak := d.Last.Get(series.AllocatedPeak); peak.Known() {
 		f.Level = max(f.Level, peak.Value)
 	}
 	if t.Slope <= 0 {
@@ -218,7 +196,7 @@ func (j *judge) forecast(t *Trend) *Forecast {
 	f.Units = max(int64(left), 0)
 	if n := len(d.Points); t.Unit != "epoch" && n > 1 {
 		a, b := d.Points[0], d.Points[n-1]
-		if du := d.place(n-1, t.Unit) - d.place(0, t.Unit); a.Time > 0 && b.Time > a.Time && du > 0 {
+		if du := d.Place(n-1) - d.Place(0); a.Time > 0 && b.Time > a.Time && du > 0 {
 			if s := left * float64(b.Time-a.Time) / 1e6 / float64(du); s >= 1 && s < 1e10 {
 				f.Seconds = int64(s)
 			}
@@ -240,9 +218,9 @@ func (f *Forecast) words(unit string) string {
 }
 
 // fragmentation: requests made the device run full although much of what was reserved was never live at once.
-func (j *judge) fragmentation() {
+func (j *Counters) fragmentation() {
 	d := j.Device
-	live, reserved := d.most(Allocated, allocatedPeak), d.most(Reserved, reservedPeak)
+	live, reserved := d.Highest(series.Allocated, series.AllocatedPeak), d.Highest(series.Reserved, series.ReservedPeak)
 	if d.NewRetries+d.NewOOMs == 0 || live == 0 || reserved == 0 || live > reserved/4*3 {
 		return
 	}
@@ -255,7 +233,7 @@ func (j *judge) fragmentation() {
 			"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; with a snapshot, `snapana whatif` tells what each setting would do.",
 			"Run `snapana report` on a snapshot for the blocks that keep the segments.",
 		}}
-	if s := d.Last.Get(Split); s.Known() {
+	if s := d.Last.Get(series.Split); s.Known() {
 		f.Why = append(f.Why, fmt.Sprintf("In the last sample %s lies free in pieces between live blocks (inactive split).", units.Bytes(s.Value)))
 	}
 	if d.PeakResets > 0 {
@@ -275,14 +253,11 @@ func upper(s string) string {
 	return s
 }
 
-// most is the highest value of two counters in any sample.
-func (d *Device) most(a, b string) int64 { return max(d.high[a], d.high[b]) }
-
 // cached: what was live is gone, and PyTorch keeps the memory.
-func (j *judge) cached() {
+func (j *Counters) cached() {
 	d := j.Device
-	live, reserved := j.Trend(Allocated), j.Trend(Reserved)
-	if live == nil || reserved == nil || d.Samples < 2 || live.Shape == Growing {
+	live, reserved := j.Trends.Of(series.Allocated), j.Trends.Of(series.Reserved)
+	if live == nil || reserved == nil || d.Samples < 2 || live.Shape == series.Growing {
 		return
 	}
 	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 || reserved.Last-live.Last < 64<<20 {
@@ -296,9 +271,9 @@ func (j *judge) cached() {
 }
 
 // drift: reserved memory grows while what is active does not.
-func (j *judge) drift() {
-	t, reserved := j.Trend(Cached), j.Trend(Reserved)
-	if t == nil || t.Shape != Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != Growing {
+func (j *Counters) drift() {
+	t, reserved := j.Trends.Of(series.Cached), j.Trends.Of(series.Reserved)
+	if t == nil || t.Shape != series.Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != series.Growing {
 		return // where reserved does not grow, live memory is given back
 	}
 	f := finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
@@ -306,24 +281,24 @@ func (j *judge) drift() {
 		Why: []string{fmt.Sprintf("reserved - active rises from %s to %s; chance without a trend %s (Mann-Kendall, %d windows).",
 			units.Bytes(t.First), units.Bytes(t.Last), chanceWords(t.P), t.Windows)},
 		Next: []string{"Requests of ever new sizes, like batches of varying length, do this. Try expandable_segments:True, or pad to few sizes."}}
-	if s := j.Trend(Split); s != nil && s.Shape == Growing {
+	if s := j.Trends.Of(series.Split); s != nil && s.Shape == series.Growing {
 		f.Confidence = finding.Medium
 		f.Why = append(f.Why, fmt.Sprintf("So do the free pieces between live blocks (inactive split), to %s: fragmentation grows.", units.Bytes(s.Last)))
 	}
-	if live := j.Trend(j.Live); live.Shape == Growing {
+	if live := j.Trends.Of(j.Live); live.Shape == series.Growing {
 		f.Severity = finding.Info // what leaks also scatters
 	}
 	j.add(finding.Fragmentation, f)
 }
 
 // pending: blocks that the program has freed wait for another stream.
-func (j *judge) pending() {
-	t := j.Trend(Pending)
-	if t == nil || t.Last < 64<<20 || t.Last < j.Trend(Active).Last/10 {
+func (j *Counters) pending() {
+	t := j.Trends.Of(series.Pending)
+	if t == nil || t.Last < 64<<20 || t.Last < j.Trends.Of(series.Active).Last/10 {
 		return
 	}
 	grows := ""
-	if t.Shape == Growing {
+	if t.Shape == series.Growing {
 		grows = fmt.Sprintf(" They grow by %s with every %s.", per(t.Slope), t.Unit)
 	}
 	j.note(finding.Finding{ID: "pending", Severity: finding.Info, Confidence: finding.High, Bytes: t.Last,
@@ -333,12 +308,12 @@ func (j *judge) pending() {
 }
 
 // note adds a finding that decides nothing.
-func (j *judge) note(f finding.Finding) {
+func (j *Counters) note(f finding.Finding) {
 	f.Device, f.Status = j.Device.Device, finding.Healthy
 	j.Findings = append(j.Findings, f)
 }
 
-func (j *judge) failures() {
+func (j *Counters) failures() {
 	d := j.Device
 	if d.NewOOMs > 0 {
 		j.note(finding.Finding{ID: "oom", Severity: finding.Error, Confidence: finding.High,
@@ -355,8 +330,8 @@ func (j *judge) failures() {
 }
 
 // split says how much lies free in pieces, where that is most of what is reserved.
-func (j *judge) split() {
-	s, r := j.Device.Last.Get(Split), j.Device.Last.Get(Reserved)
+func (j *Counters) split() {
+	s, r := j.Device.Last.Get(series.Split), j.Device.Last.Get(series.Reserved)
 	if !s.Known() || !r.Known() || s.Value < 256<<20 || s.Value < r.Value/2 {
 		return
 	}
@@ -366,25 +341,34 @@ func (j *judge) split() {
 		Next:  []string{"`snapana report` on a snapshot shows the pieces, and which blocks keep them apart."}})
 }
 
+// Weight tells how much a series matters beside others: more is graver.
+func (j *Counters) Weight() int {
+	n := map[finding.Status]int{finding.Fragmentation: 40, finding.Growing: 40, finding.Cached: 20, finding.Flat: 10}[j.Status]
+	if len(j.Findings) > 0 {
+		n += map[finding.Severity]int{finding.Error: 8, finding.Warning: 4}[j.Findings[0].Severity]
+		n += map[finding.Confidence]int{finding.High: 2, finding.Medium: 1}[j.Findings[0].Confidence]
+	}
+	return n
+}
+
 // conclude ranks the findings and says in a line what they come to.
-func (j *judge) conclude() {
-	rank := map[finding.Severity]int{finding.Error: 0, finding.Warning: 1, finding.Info: 2}
+func (j *Counters) conclude() {
 	lead := map[string]bool{"growth": j.Status == finding.Growing, "fragmentation": true, "drift": j.Status == finding.Fragmentation, "cached": true}
 	slices.SortStableFunc(j.Findings, func(a, b finding.Finding) int {
 		if la, lb := lead[a.ID], lead[b.ID]; la != lb {
 			return cmp.Compare(btoi(lb), btoi(la))
 		}
-		return cmp.Compare(rank[a.Severity], rank[b.Severity])
+		return cmp.Compare(a.Severity.Rank(), b.Severity.Rank())
 	})
-	t := j.Trend(j.Live)
-	if j.Status == finding.Flat && t.Shape == Short {
+	t := j.Trends.Of(j.Live)
+	if j.Status == finding.Flat && t.Shape == series.Short {
 		j.Status = finding.Unknown
 	}
 	switch j.Status {
 	case finding.Flat:
-		how := map[Shape]string{Steady: "is the same in every sample", Settled: "is level after its start", Swings: "comes and goes and does not grow",
-			Falling: "falls"}[t.Shape]
-		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", words[j.Live], j.device(), how, units.Bytes(t.Last))
+		how := map[series.Shape]string{series.Steady: "is the same in every sample", series.Settled: "is level after its start", series.Swings: "comes and goes and does not grow",
+			series.Falling: "falls"}[t.Shape]
+		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", liveNames[j.Live], j.device(), how, units.Bytes(t.Last))
 	case finding.Unknown:
 		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), units.Plural(j.Device.Samples, "sample"))
 	default:
@@ -400,7 +384,7 @@ func btoi(b bool) int {
 }
 
 // notes says what limits the answer.
-func (j *judge) notes() {
+func (j *Counters) notes() {
 	d := j.Device
 	add := func(format string, args ...any) { j.Notes = append(j.Notes, fmt.Sprintf(format, args...)) }
 	if d.Restarts > 0 {
@@ -424,7 +408,7 @@ func (j *judge) notes() {
 	if d.Last.Async {
 		add("The cudaMallocAsync backend counts current and peak bytes only; all else is unknown.")
 	}
-	if g := d.grain[Allocated]; g > 1 {
+	if g := d.Precision(series.Allocated); g > 1 {
 		add("Figures are known to %s only, as printed.", units.Bytes(g))
 	}
 }

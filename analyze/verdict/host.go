@@ -1,4 +1,4 @@
-package host
+package verdict
 
 import (
 	"cmp"
@@ -6,58 +6,63 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
-// court looks for what there is to say of one process.
-type court struct {
-	*Judgement
-	run      *sidecar.Run
-	last     *sidecar.Host
-	unit     string
-	children int
+// Host is what a program does with the memory of its machine.
+type Host struct {
+	*host.Process
+	Status   finding.Status // Growing, Swapping, Flat or Unknown
+	Headline string
+	Findings []finding.Finding // most important first
+	Notes    []string
 }
 
-func (c *court) try() {
-	c.growth()
-	c.pinned()
-	c.workers()
-	c.swapping()
-	c.filled()
-	slices.SortStableFunc(c.Findings, func(a, b finding.Finding) int {
-		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(b.Bytes, a.Bytes))
+// JudgeHost judges one process.
+func JudgeHost(p *host.Process) *Host {
+	j := &Host{Process: p, Status: finding.Flat}
+	j.growth()
+	j.pinned()
+	j.workers()
+	j.swapping()
+	j.filled()
+	j.conclude()
+	return j
+}
+
+// conclude ranks the findings and says in a line what they come to.
+func (j *Host) conclude() {
+	slices.SortStableFunc(j.Findings, func(a, b finding.Finding) int {
+		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(b.Bytes, a.Bytes))
 	})
-	p := c.Trend(Process)
+	p := j.Trends.Of(host.Size)
 	switch {
-	case len(c.Findings) > 0 && c.Findings[0].Severity != finding.Info:
-		c.Headline = c.Findings[0].Title
-		c.Status = finding.Growing
-		if c.Findings[0].ID == "host-swapping" {
-			c.Status = finding.Swapping
+	case len(j.Findings) > 0 && j.Findings[0].Severity != finding.Info:
+		j.Headline = j.Findings[0].Title
+		j.Status = finding.Growing
+		if j.Findings[0].ID == "host-swapping" {
+			j.Status = finding.Swapping
 		}
 	case p == nil || p.Shape == series.Short:
-		c.Status, c.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.", c.Samples)
+		j.Status, j.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.", j.Samples)
 	default:
-		c.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at most.", units.Bytes(p.Last), units.Bytes(p.High))
+		j.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at most.", units.Bytes(p.Last), units.Bytes(p.High))
 	}
-	if c.Counted < 5 && c.grows(Process) {
-		c.Notes = append(c.Notes, fmt.Sprintf("Tensors were counted in %d of %d samples: the recorder takes the time for it in long runs only.", c.Counted, c.Samples))
+	if j.Counted < 5 && j.Trends.Grows(host.Size) {
+		j.Notes = append(j.Notes, fmt.Sprintf("Tensors were counted in %d of %d samples: the recorder takes the time for it in long runs only.", j.Counted, j.Samples))
 	}
-	if c.children == 0 && !slices.ContainsFunc(c.run.Samples, func(s sidecar.Sample) bool { return s.Children != nil }) {
-		c.Notes = append(c.Notes, "Children of the process were not looked at.")
+	if j.Children == 0 && !slices.ContainsFunc(j.Run.Samples, func(s sidecar.Sample) bool { return s.Children != nil }) {
+		j.Notes = append(j.Notes, "Children of the process were not looked at.")
 	}
 }
 
-func rank(f *finding.Finding) int {
-	return slices.Index([]finding.Severity{finding.Error, finding.Warning, finding.Info}, f.Severity)
-}
-
-func (c *court) add(f finding.Finding) {
+func (j *Host) add(f finding.Finding) {
 	f.Status, f.Device, f.Heuristic, f.Events = finding.Host, -1, true, []int{}
 	f.Severity = cmp.Or(f.Severity, finding.Warning)
-	c.Findings = append(c.Findings, f)
+	j.Findings = append(j.Findings, f)
 }
 
 // slope says how a series rises.
@@ -66,57 +71,57 @@ func slope(what string, t *series.Trend) string {
 		units.Bytes(int64(t.Slope+0.5)), t.Unit, units.Bytes(int64(t.From95+0.5)), units.Bytes(int64(t.To95+0.5)), t.Windows)
 }
 
-// small reports whether growth is too little to matter in this run.
-func small(t *series.Trend) bool { return t.Kept < 4<<20 || t.Kept < t.Last/100 }
+// slight reports whether growth is too little to matter in this run.
+func slight(t *series.Trend) bool { return t.Kept < 4<<20 || t.Kept < t.Last/100 }
 
 // growth names what grows along with the process.
-func (c *court) growth() {
-	p := c.Trend(Process)
+func (j *Host) growth() {
+	p := j.Trends.Of(host.Size)
 	if p == nil || p.Shape != series.Growing {
 		return
 	}
 	f := finding.Finding{Bytes: p.Kept, Confidence: finding.Medium, Why: []string{slope("RSS with swap rises", p)}}
-	if small(p) {
+	if slight(p) {
 		f.Severity = finding.Info
 	}
-	tensors, objects := c.Trend(CPUBytes), c.Trend(Objects)
+	tensors, objects := j.Trends.Of(host.CPUBytes), j.Trends.Of(host.Objects)
 	switch {
-	case c.grows(CPUBytes) && tensors.Slope >= p.Slope/4:
-		c.tensors(&f, p, tensors)
+	case j.Trends.Grows(host.CPUBytes) && tensors.Slope >= p.Slope/4:
+		j.tensors(&f, p, tensors)
 	case tensors == nil || tensors.Shape == series.Short || tensors.Shape == series.Absent:
 		f.ID, f.Confidence = "host-growth", finding.Low
 		f.Title = fmt.Sprintf("The process grows by %s with every %s; of what is unknown.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
 		f.Why = append(f.Why, "Tensors were not counted often enough to say whether they grow too.")
 		f.Next = []string{"Let it run longer with the recorder: it counts tensors and objects in 1% of the time."}
-	case c.grows(Objects):
+	case j.Trends.Grows(host.Objects):
 		f.ID = "host-objects"
 		f.Title = fmt.Sprintf("Python objects pile up in host memory: %s more with every %s, and no tensors.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
-		f.Why = append(f.Why, c.flatTensors(tensors), fmt.Sprintf("Objects that the collector tracks rise from %s to %s, by %.3g a %s.",
+		f.Why = append(f.Why, j.flatTensors(tensors), fmt.Sprintf("Objects that the collector tracks rise from %s to %s, by %.3g a %s.",
 			units.Count(objects.First), units.Count(objects.Last), objects.Slope, objects.Unit))
 		f.Next = []string{"Look for lists, dicts and logs of numbers that a loop extends: histories of metrics, results of .tolist(), caches without a bound.",
 			"Compare two moments with tracemalloc: it names the line that allocates what stays."}
 	default:
 		f.ID, f.Confidence = "host-native", finding.Low
 		f.Title = fmt.Sprintf("The process grows by %s with every %s, but neither its tensors nor its Python objects do.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
-		f.Why = append(f.Why, c.flatTensors(tensors), "That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of numbers in objects that stay, heaps that malloc keeps in pieces.")
+		f.Why = append(f.Why, j.flatTensors(tensors), "That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of numbers in objects that stay, heaps that malloc keeps in pieces.")
 		f.Next = []string{"Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if growth ends, it was fragmentation of the heap.",
 			"Otherwise record the program with memray or heaptrack, which see native allocations."}
 	}
-	if s := c.forecast(p); s != "" {
+	if s := j.forecast(p); s != "" {
 		f.Why = append(f.Why, s)
 	}
-	c.add(f)
+	j.add(f)
 }
 
-func (c *court) flatTensors(t *series.Trend) string {
+func (j *Host) flatTensors(t *series.Trend) string {
 	return fmt.Sprintf("CPU tensors do not account for it: %s at first, %s at the end.", units.Bytes(t.First), units.Bytes(t.Last))
 }
 
-func (c *court) tensors(f *finding.Finding, p, t *series.Trend) {
+func (j *Host) tensors(f *finding.Finding, p, t *series.Trend) {
 	f.ID = "host-tensors"
 	f.Title = fmt.Sprintf("CPU tensors pile up in host memory: %s more with every %s, never freed.", units.Bytes(int64(t.Slope+0.5)), t.Unit)
 	f.Why = append(f.Why, slope("CPU tensors rise", t))
-	if n := c.Trend(CPUTensors); n.Shape == series.Growing {
+	if n := j.Trends.Of(host.CPUTensors); n.Shape == series.Growing {
 		f.Why = append(f.Why, fmt.Sprintf("Their number rises too, from %s to %s, by %.3g a %s.", units.Count(n.First), units.Count(n.Last), n.Slope, n.Unit))
 		if t.Slope >= p.Slope/2 {
 			f.Confidence = finding.High
@@ -133,18 +138,18 @@ func (c *court) tensors(f *finding.Finding, p, t *series.Trend) {
 }
 
 // forecast says how soon the memory ends that the process can have.
-func (c *court) forecast(p *series.Trend) string {
+func (j *Host) forecast(p *series.Trend) string {
 	left, of := int64(-1), ""
 	try := func(n int64, what string) {
 		if n >= 0 && (left < 0 || n < left) {
 			left, of = n, what
 		}
 	}
-	if c.last.Available != nil {
-		try(*c.last.Available, "available on the machine")
+	if j.Last.Available != nil {
+		try(*j.Last.Available, "available on the machine")
 	}
-	if limit, ok := c.run.Env["os.cgroup_memory_max"].(int64); ok && c.last.Cgroup != nil && limit > 0 {
-		try(max(limit-*c.last.Cgroup, 0), "left below the limit of its cgroup")
+	if limit, ok := j.Run.Env["os.cgroup_memory_max"].(int64); ok && j.Last.Cgroup != nil && limit > 0 {
+		try(max(limit-*j.Last.Cgroup, 0), "left below the limit of its cgroup")
 	}
 	if left < 0 || p.Slope <= 0 || float64(left)/p.Slope > 1e12 {
 		return ""
@@ -152,12 +157,12 @@ func (c *court) forecast(p *series.Trend) string {
 	return fmt.Sprintf("At this pace the %s %s last for about %s more %ss.", units.Bytes(left), of, units.Count(int64(float64(left)/p.Slope)), p.Unit)
 }
 
-func (c *court) pinned() {
-	t := c.Trend(Pinned)
+func (j *Host) pinned() {
+	t := j.Trends.Of(host.Pinned)
 	if t == nil || t.Shape != series.Growing {
 		return
 	}
-	c.add(finding.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: finding.Medium,
+	j.add(finding.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: finding.Medium,
 		Title: fmt.Sprintf("Pinned host memory grows by %s with every %s.", units.Bytes(int64(t.Slope+0.5)), t.Unit),
 		Why:   []string{slope("Pinned memory rises", t), "Pinned memory cannot be swapped, and PyTorch keeps freed blocks of it for later, in sizes of powers of two."},
 		Next: []string{"Look for batches that are kept after pin_memory=True or .pin_memory(), and for batch sizes that vary: each new size is pinned anew.",
@@ -165,14 +170,14 @@ func (c *court) pinned() {
 }
 
 // workers tells copies of what workers share with their parent from growth of their own.
-func (c *court) workers() {
-	pss, rss := c.Trend(Workers), c.Trend(WorkersRSS)
+func (j *Host) workers() {
+	pss, rss := j.Trends.Of(host.Workers), j.Trends.Of(host.WorkersRSS)
 	if pss == nil || pss.Shape != series.Growing {
 		return
 	}
 	f := finding.Finding{Bytes: pss.Kept, Confidence: finding.Medium, Why: []string{
-		slope(fmt.Sprintf("What the %s have for themselves (PSS) rises", plural(c.children)), pss)}}
-	if small(pss) {
+		slope(fmt.Sprintf("What the %s have for themselves (PSS) rises", plural(j.Children)), pss)}}
+	if slight(pss) {
 		f.Severity = finding.Info
 	}
 	if rss != nil && (rss.Shape != series.Growing || rss.Slope < pss.Slope/4) {
@@ -180,7 +185,7 @@ func (c *court) workers() {
 		f.Title = fmt.Sprintf("Worker processes copy memory that they shared with their parent: %s more with every %s.", units.Bytes(int64(pss.Slope+0.5)), pss.Unit)
 		f.Why = append(f.Why, fmt.Sprintf("Their RSS stays as it is (%s at first, %s at the end): no new memory, but pages that had been shared become their own.", units.Bytes(rss.First), units.Bytes(rss.Last)),
 			"A forked worker that only reads a Python object still writes to it: the reference count is in the object.")
-		if m, ok := c.run.Env["python.start_method"].(string); ok {
+		if m, ok := j.Run.Env["python.start_method"].(string); ok {
 			f.Why = append(f.Why, "Processes are started by "+m+".")
 			if m != "fork" && m != "forkserver" {
 				f.Confidence = finding.Low
@@ -198,7 +203,7 @@ func (c *court) workers() {
 			f.Why = append(f.Why, slope("Their RSS rises too,", rss))
 		}
 	}
-	c.add(f)
+	j.add(f)
 }
 
 func plural(n int) string {
@@ -209,11 +214,11 @@ func plural(n int) string {
 }
 
 // swapping: the machine has no memory left, and it is not this process that takes more.
-func (c *court) swapping() {
+func (j *Host) swapping() {
 	var short, all int
 	var first, last int64 = -1, -1
-	for i := range c.run.Samples {
-		h := c.run.Samples[i].Host
+	for i := range j.Run.Samples {
+		h := j.Run.Samples[i].Host
 		if h == nil || h.Available == nil || h.RAM == nil {
 			continue
 		}
@@ -227,34 +232,34 @@ func (c *court) swapping() {
 			}
 		}
 	}
-	own := c.Trend(Swap)
+	own := j.Trends.Of(host.Swap)
 	moved := own != nil && own.Last-own.First >= 16<<20
 	if all < 5 || short*2 < all || !moved && last-first < 64<<20 {
 		return
 	}
-	if p := c.Trend(Process); p == nil || p.Shape == series.Growing {
-		if p != nil && len(c.Findings) > 0 {
-			c.Findings[0].Why = append(c.Findings[0].Why, "The machine is short of memory already: it swaps.")
+	if p := j.Trends.Of(host.Size); p == nil || p.Shape == series.Growing {
+		if p != nil && len(j.Findings) > 0 {
+			j.Findings[0].Why = append(j.Findings[0].Why, "The machine is short of memory already: it swaps.")
 		}
 		return
 	}
 	f := finding.Finding{ID: "host-swapping", Bytes: max(last-first, 0), Confidence: finding.Medium,
 		Title: "The machine is short of memory and swaps; this program does not leak.",
-		Why: []string{fmt.Sprintf("Less than 5%% of the RAM was available in %d of %d samples; %s at the end.", short, all, units.Bytes(*c.last.Available)),
-			fmt.Sprintf("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS is not memory given back.", units.Bytes(c.Trend(Process).First), units.Bytes(c.Trend(Process).Last))},
+		Why: []string{fmt.Sprintf("Less than 5%% of the RAM was available in %d of %d samples; %s at the end.", short, all, units.Bytes(*j.Last.Available)),
+			fmt.Sprintf("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS is not memory given back.", units.Bytes(j.Trends.Of(host.Size).First), units.Bytes(j.Trends.Of(host.Size).Last))},
 		Next: []string{"Find what else uses the memory: other processes, /dev/shm, files in tmpfs.", "Use fewer workers or smaller prefetching, or a machine with more RAM: swapping makes each step slow."}}
 	if first >= 0 {
 		f.Why = append(f.Why, fmt.Sprintf("Swap in use on the machine went from %s to %s.", units.Bytes(first), units.Bytes(last)))
 	}
-	if t := c.Trend(CPUBytes); t != nil && t.Shape != series.Growing {
+	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape != series.Growing {
 		f.Why = append(f.Why, fmt.Sprintf("CPU tensors do not grow either (%s at the end).", units.Bytes(t.Last)))
 	}
-	c.add(f)
+	j.add(f)
 }
 
 // filled: the process rose and is level since, as with caches.
-func (c *court) filled() {
-	p := c.Trend(Process)
+func (j *Host) filled() {
+	p := j.Trends.Of(host.Size)
 	if p == nil || p.Shape != series.Settled || p.Last-p.First < max(p.First/10, 16<<20) {
 		return
 	}
@@ -262,8 +267,8 @@ func (c *court) filled() {
 		Title: fmt.Sprintf("The process rose by %s and is level since, as a cache does that fills.", units.Bytes(p.Last-p.First)),
 		Why:   []string{fmt.Sprintf("RSS with swap went from %s to %s, and stayed there for the last third of the samples.", units.Bytes(p.First), units.Bytes(p.Last))},
 		Next:  []string{"Nothing to fix. A longer run would show whether it rises again."}}
-	if t := c.Trend(CPUBytes); t != nil && t.Shape == series.Settled && t.Last > t.First {
+	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape == series.Settled && t.Last > t.First {
 		f.Why = append(f.Why, fmt.Sprintf("CPU tensors did the same: %s to %s.", units.Bytes(t.First), units.Bytes(t.Last)))
 	}
-	c.add(f)
+	j.add(f)
 }

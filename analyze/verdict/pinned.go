@@ -1,4 +1,4 @@
-package pinned
+package verdict
 
 import (
 	"fmt"
@@ -8,27 +8,28 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // The limits of findings, in bytes: below them memory is not worth a word.
 const (
-	smallGrowth = 1 << 20
-	smallCache  = 64 << 20
+	smallPinned = 1 << 20
+	smallSpare  = 64 << 20
 )
 
-// Findings are what there is to say of the memory, most important first. None of them is an error,
+// JudgePinned says what there is to say of pinned host memory, most important first. None of them is an error,
 // and none is the verdict: they stand beside that on the GPU's memory.
-func (m *Memory) Findings(s *snapshot.Snapshot) []finding.Finding {
+func JudgePinned(s *snapshot.Snapshot, m *pinned.Memory) []finding.Finding {
 	var out []finding.Finding
 	if !m.Checks.Balanced() {
-		out = append(out, m.inconsistent())
+		out = append(out, pinnedInconsistent(m))
 	}
 	for i := range m.Growth {
-		out = append(out, m.growth(s, &m.Growth[i]))
+		out = append(out, pinnedGrowth(s, m, &m.Growth[i]))
 	}
-	if f := m.spare(s); f != nil {
+	if f := pinnedSpare(s, m); f != nil {
 		out = append(out, *f)
 	}
 	for i := range out {
@@ -40,7 +41,7 @@ func (m *Memory) Findings(s *snapshot.Snapshot) []finding.Finding {
 	return out
 }
 
-func (m *Memory) inconsistent() finding.Finding {
+func pinnedInconsistent(m *pinned.Memory) finding.Finding {
 	c := &m.Checks
 	return finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High, Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
 		Title: fmt.Sprintf("The books of pinned host memory do not balance: %s contradictions, residual %s.", units.Count(c.Inconsistent()), units.Bytes(c.Residual.Reserved)),
@@ -50,8 +51,8 @@ func (m *Memory) inconsistent() finding.Finding {
 		Next: []string{"Take the figures of pinned memory as estimates, and record the snapshot again with nothing else running when it is dumped."}}
 }
 
-// growth is a ghost on the host.
-func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) finding.Finding {
+// pinnedGrowth is a ghost on the host.
+func pinnedGrowth(s *snapshot.Snapshot, m *pinned.Memory, g *ghost.Growth) finding.Finding {
 	name := frames.Function(s, g.Loop)
 	f := finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes, Heuristic: true,
 		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
@@ -60,7 +61,7 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) finding.Finding {
 	if g.Laps >= 6 && g.Regular && g.Chance < 0.01 {
 		f.Confidence = finding.High
 	}
-	if g.Bytes < smallGrowth || g.Bytes < m.Final.Active/100 {
+	if g.Bytes < smallPinned || g.Bytes < m.Final.Active/100 {
 		f.Severity = finding.Info
 	}
 	f.Why = append(f.Why, fmt.Sprintf("%s pinned blocks (%s) stay in use to the end of the trace; they came in %d iterations of the loop in %s.",
@@ -70,8 +71,8 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) finding.Finding {
 	}
 	f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a data set that is being pinned.", 100*g.Churn),
 		fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active), units.Bytes(m.Final.Active)))
-	if m.gpu >= 0 {
-		f.Why = append(f.Why, fmt.Sprintf("Iterations are told by what GPU %d allocates between.", m.gpu))
+	if m.GPU >= 0 {
+		f.Why = append(f.Why, fmt.Sprintf("Iterations are told by what GPU %d allocates between.", m.GPU))
 	}
 	f.Why = append(f.Why, "Pinned memory is RAM that cannot be swapped out.")
 	f.Next = []string{"Find the list, queue or closure that keeps these tensors (batches of a loader with pin_memory=True, results of .pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the iteration ends.",
@@ -79,23 +80,23 @@ func (m *Memory) growth(s *snapshot.Snapshot, g *ghost.Growth) finding.Finding {
 	return f
 }
 
-// spare reports a cache that nobody needs. That is arithmetic, and no leak.
-func (m *Memory) spare(s *snapshot.Snapshot) *finding.Finding {
+// pinnedSpare reports a cache that nobody needs. That is arithmetic, and no leak.
+func pinnedSpare(s *snapshot.Snapshot, m *pinned.Memory) *finding.Finding {
 	spare := m.Spare()
-	if spare < smallCache || 4*spare < m.Final.Reserved {
+	if spare < smallSpare || 4*spare < m.Final.Reserved {
 		return nil
 	}
 	f := &finding.Finding{ID: "host-pinned-cached", Severity: finding.Info, Confidence: finding.High, Bytes: spare,
 		Title: fmt.Sprintf("PyTorch keeps %s of pinned host memory that was not needed in the second half of the trace (%s of %s).",
 			units.Bytes(spare), units.Percent(spare, m.Final.Reserved), units.Bytes(m.Final.Reserved))}
 	var sizes []string
-	var last int32 = none
+	last := int32(-1)
 	for i := range m.Cached {
 		c := &m.Cached[i]
 		if c.Spare > 0 && len(sizes) < 3 {
 			sizes = append(sizes, fmt.Sprintf("%s in blocks of %s", units.Bytes(c.Spare), units.Bytes(c.Size)))
-			if i == 0 || last == none {
-				last = m.lastUse(c.Size)
+			if i == 0 || last < 0 {
+				last = m.LastUse(c.Size)
 			}
 		}
 	}
@@ -112,29 +113,13 @@ func (m *Memory) spare(s *snapshot.Snapshot) *finding.Finding {
 		}
 		f.Why = append(f.Why, fmt.Sprintf("The largest part was last allocated at %s.", attribution.Place(s, l.Stack)))
 	}
-	if !Limited(s) {
+	if !pinned.Limited(s) {
 		f.Why = append(f.Why, "Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. How much was asked for is not recorded.")
 	}
 	f.Next = []string{"If it comes from a phase that is over, as loading or saving, torch._C._host_emptyCache() returns it (torch 2.5 or later)."}
-	if !Limited(s) {
+	if !pinned.Limited(s) {
 		f.Next = append(f.Next, "PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor keeps blocks above 64 MiB; set both alike. Or pin buffers of just below a power of two, and use them again.")
 	}
 	f.Next = append(f.Next, "For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need fewer blocks.")
 	return f
-}
-
-// lastUse is the row of Lives that used a block of a size last, none for no use.
-func (m *Memory) lastUse(size int64) int32 {
-	last := int32(none)
-	for i := range m.Lives {
-		if l := &m.Lives[i]; l.Rounded == size && l.Freed >= 0 && (last < 0 || l.Freed > m.Lives[last].Freed) {
-			last = int32(i)
-		}
-	}
-	return last
-}
-
-// Limited reports whether the settings bound the rounding to powers of two.
-func Limited(s *snapshot.Snapshot) bool {
-	return strings.Contains(s.Settings.Conf, "pinned_max_round_threshold_mb")
 }

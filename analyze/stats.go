@@ -1,0 +1,122 @@
+package analyze
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sidecar"
+)
+
+// Stats is what memory counters over time show, with all files of one call.
+type Stats struct {
+	Files    []StatsFile
+	Hosts    []*verdict.Host // processes of recordings, in the order of the files
+	Snapshot string          // base name of the snapshot that was compared, "" for none
+	Checks   []*crosscheck.Check
+	// Unchecked says why samples and snapshot could not be compared.
+	Unchecked string
+}
+
+// StatsFile is one file with what was judged of it.
+type StatsFile struct {
+	Info    *memstats.Info
+	Series  []*verdict.Counters
+	Reading *memstats.Reading // the last of nvidia-smi or list_gpu_processes, nil for none
+}
+
+// StatsOptions steer Add.
+type StatsOptions struct {
+	series.Options
+	Capacity int64 // bytes of memory of each device, 0 unknown
+}
+
+// Add reads and judges the file at path, "-" for stdin: dumps of counters, or a recorder's file, which
+// also tells of the host.
+func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt StatsOptions) error {
+	recording := func() (*sidecar.File, error) {
+		return sidecar.Open(ctx, path, sidecar.Options{MaxBytes: opt.MaxBytes})
+	}
+	if path == "-" {
+		var seen bytes.Buffer // what it takes to see that the input is no recording
+		from := io.TeeReader(stdin, &seen)
+		stdin = io.MultiReader(&seen, stdin)
+		recording = func() (*sidecar.File, error) {
+			return sidecar.Read(ctx, from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes})
+		}
+	}
+	var f *series.File
+	recorded, err := recording()
+	switch {
+	case err == nil:
+		if f = series.Recording(recorded, opt.Options); f.Info.Samples == 0 {
+			return fmt.Errorf("%s holds no samples: the program records one with each step()", recorded.Name)
+		}
+		for _, p := range host.Read(recorded) {
+			r.Hosts = append(r.Hosts, verdict.JudgeHost(p))
+		}
+	case !errors.Is(err, sidecar.ErrNotSidecar):
+		return err
+	default:
+		if f, err = series.Open(ctx, path, stdin, opt.Options); err != nil {
+			return err
+		}
+	}
+	out := StatsFile{Info: f.Info, Reading: f.Reading}
+	for _, d := range f.Devices {
+		out.Series = append(out.Series, verdict.JudgeCounters(d, opt.Capacity))
+	}
+	r.Files = append(r.Files, out)
+	return nil
+}
+
+// Compare checks the last sample of each device of the first file against a snapshot.
+func (r *Stats) Compare(s *snapshot.Snapshot) {
+	r.Snapshot = s.Name
+	used := s.UsedDevices()
+	for _, j := range r.Files[0].Series {
+		d := j.Device.Device
+		if d < 0 && len(used) == 1 {
+			d = used[0] // a file that names no device is of the only one
+		}
+		if slices.Contains(used, d) {
+			r.Checks = append(r.Checks, crosscheck.Compare(s, timeline.Build(s, d), &j.Device.Last))
+		}
+	}
+	if len(r.Checks) == 0 {
+		r.Unchecked = "the snapshot has no memory of the devices that the samples are of"
+	}
+}
+
+// Main is the series that matters most, and its file; nil when nothing was judged.
+func (r *Stats) Main() (*verdict.Counters, *StatsFile) {
+	var best *verdict.Counters
+	var from *StatsFile
+	for i := range r.Files {
+		for _, j := range r.Files[i].Series {
+			if best == nil || j.Weight() > best.Weight() {
+				best, from = j, &r.Files[i]
+			}
+		}
+	}
+	return best, from
+}
+
+// Count is how many series were judged, in all files.
+func (r *Stats) Count() int {
+	n := 0
+	for i := range r.Files {
+		n += len(r.Files[i].Series)
+	}
+	return n
+}
