@@ -60,6 +60,16 @@ type Device struct {
 	WhatIf *whatif.Answer
 }
 
+// Moment returns the moment of that name, nil when the device has none.
+func (d *Device) Moment(name string) *Moment {
+	for i := range d.Moments {
+		if d.Moments[i].Name == name && d.Moments[i].State != nil {
+			return &d.Moments[i]
+		}
+	}
+	return nil
+}
+
 // Moment is the state of a device right after one event.
 type Moment struct {
 	Name  string // "peak", "oom", "end"

@@ -48,7 +48,7 @@ func buildKeepers(t *timeline.Timeline, seg *timeline.SegmentState, site func(sn
 }
 
 func buildFailure(d *analyze.Device) *failure {
-	m := chart.Find(d, "oom")
+	m := d.Moment("oom")
 	if d.OOM == nil || m == nil {
 		return nil
 	}

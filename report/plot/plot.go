@@ -66,7 +66,7 @@ func Of(kind Kind, r *analyze.Result, d *analyze.Device, m *analyze.Moment) (Plo
 	}
 	moments := []*analyze.Moment{m}
 	if m == nil {
-		moments = []*analyze.Moment{chart.Find(d, "peak"), chart.Find(d, "end")}
+		moments = []*analyze.Moment{d.Moment("peak"), d.Moment("end")}
 	}
 	traced := len(d.Timeline.Curve) > 0 && d.Timeline.Trace.Len() > 0
 	var draw func(Medium) *page
@@ -131,7 +131,7 @@ func All(r *analyze.Result) []Plot {
 		add("categories", KindCategories, nil)
 		add("fragmentation", KindFragmentation, nil)
 		for _, name := range []string{"peak", "end"} {
-			if m := chart.Find(d, name); m != nil {
+			if m := d.Moment(name); m != nil {
 				add("segments-"+name, KindSegments, m)
 			}
 		}

@@ -196,7 +196,7 @@ func TestHostile(t *testing.T) {
 func TestMapArea(t *testing.T) {
 	r := sample.Result()
 	d := &r.Devices[0]
-	p := segmentsPage(Medium{}, r, d, chart.Find(d, "peak"), byStack(d.Timeline, chart.Find(d, "peak")))
+	p := segmentsPage(Medium{}, r, d, d.Moment("peak"), byStack(d.Timeline, d.Moment("peak")))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	const height = 4 // GiB, over five rows; the rows of 1 GiB are equally high
 	var row int
@@ -221,7 +221,7 @@ func TestMapArea(t *testing.T) {
 func TestPinsShow(t *testing.T) {
 	r := sample.Result()
 	d := &r.Devices[0]
-	m := chart.Find(d, "peak")
+	m := d.Moment("peak")
 	d.Timeline.Lives[4].Rounded = 512
 	p := segmentsPage(Medium{}, r, d, m, byStack(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
@@ -246,8 +246,8 @@ func TestTimelineMarks(t *testing.T) {
 
 func TestStackBars(t *testing.T) {
 	d := &sample.Big(1).Devices[0]
-	peak := chart.Find(d, "peak")
-	bars, rest, more := stackBars([]*analyze.Moment{peak, chart.Find(d, "end")})
+	peak := d.Moment("peak")
+	bars, rest, more := stackBars([]*analyze.Moment{peak, d.Moment("end")})
 	sum := rest.bytes[0]
 	for i, b := range bars {
 		sum += b.bytes[0]
@@ -309,7 +309,7 @@ func TestVectors(t *testing.T) {
 	}
 	for name, r := range results {
 		d := &r.Devices[0]
-		m := chart.Find(d, "peak")
+		m := d.Moment("peak")
 		for _, by := range []By{ByStack, ByCategory, ByState} {
 			o := Map{By: by, Category: func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] }}
 			var a, b bytes.Buffer
@@ -359,7 +359,7 @@ func TestVectors(t *testing.T) {
 func TestWrapped(t *testing.T) {
 	r := sample.Big(1)
 	d := &r.Devices[0]
-	m := chart.Find(d, "peak")
+	m := d.Moment("peak")
 	if len(m.State.Segments) <= maxMapRows {
 		t.Fatalf("%d segments", len(m.State.Segments))
 	}

@@ -89,7 +89,7 @@ func bullets(w io.Writer, head, bullet string, texts []string) {
 func markdownLedger(w io.Writer, r *analyze.Result, d *analyze.Device) {
 	fmt.Fprint(w, "| memory | reserved | active | releasable | split | largest free |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, name := range []string{"peak", "oom", "end"} {
-		if m := chart.Find(d, name); m != nil {
+		if m := d.Moment(name); m != nil {
 			f := &m.Frag
 			fmt.Fprintf(w, "| %s, %s | %s | %s | %s | %s | %s |\n", chart.DeviceName(d.Timeline.Device), strings.ToLower(chart.MomentName(name)),
 				units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Releasable), units.Bytes(f.Split), units.Bytes(f.LargestFree))

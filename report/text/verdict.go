@@ -216,8 +216,8 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 		d := &shown[i]
 		head := chart.DeviceName(d.Timeline.Device)
 		for _, name := range moments {
-			m := chart.Find(d, name)
-			if failed := chart.Find(d, "oom"); m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
+			m := d.Moment(name)
+			if failed := d.Moment("oom"); m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
 				continue // the program ended there
 			}
 			f := &m.Frag
@@ -226,7 +226,7 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 				right(units.Bytes(f.Split), 11) + largest(units.Bytes(f.LargestFree)))
 			head = ""
 		}
-		if m := chart.Find(d, moments[len(moments)-1]); m != nil && len(devices) <= 2 {
+		if m := d.Moment(moments[len(moments)-1]); m != nil && len(devices) <= 2 {
 			if note := elsewhere(&m.Frag); note != "" {
 				for _, l := range wrap(note, p.width-22) {
 					p.line(pad("", 22) + l)
@@ -257,16 +257,16 @@ func elsewhere(f *fragmentation.Report) string {
 // decisive is the moment that matters: the failure, the end when memory grows or nothing else is
 // known, or else the peak.
 func decisive(d *analyze.Device, top *finding.Finding) (m *analyze.Moment, when string) {
-	if m = chart.Find(d, "oom"); m != nil {
+	if m = d.Moment("oom"); m != nil {
 		return m, "when it ran out"
 	}
 	if top != nil && (top.Status == finding.Ghost || top.Status == finding.Cached) {
-		return chart.Find(d, "end"), "at the end"
+		return d.Moment("end"), "at the end"
 	}
-	if m = chart.Find(d, "peak"); m != nil && d.Timeline.Trace.Len() > 1 {
+	if m = d.Moment("peak"); m != nil && d.Timeline.Trace.Len() > 1 {
 		return m, "at its peak"
 	}
-	return chart.Find(d, "end"), "in the dump's state"
+	return d.Moment("end"), "in the dump's state"
 }
 
 // stacks prints the most largest holders of a device's memory at the moment that matters.

@@ -106,7 +106,7 @@ func TestAxis(t *testing.T) {
 // class, when nothing was merged.
 func TestMapCovers(t *testing.T) {
 	d := &sample.Result().Devices[0]
-	m := chart.Find(d, "peak")
+	m := d.Moment("peak")
 	v := chart.NewMap(d.Timeline, m.State, 10_000)
 	var sums [chart.NumClasses]float64
 	for _, p := range v.Pieces {
@@ -128,7 +128,7 @@ func TestMapCovers(t *testing.T) {
 
 func TestMapMerges(t *testing.T) {
 	d := &sample.Big(1).Devices[0]
-	m := chart.Find(d, "peak")
+	m := d.Moment("peak")
 	v := chart.NewMap(d.Timeline, m.State, 4000)
 	if v.Cell == 0 || len(v.Pieces) > 32*1000 || v.Rows > 32 {
 		t.Errorf("cell %d, %d pieces, %d rows", v.Cell, len(v.Pieces), v.Rows)
@@ -151,7 +151,7 @@ func TestTop(t *testing.T) {
 
 func TestPins(t *testing.T) {
 	d := &sample.Result().Devices[0]
-	pins, more := chart.Pins(d.Timeline, chart.Find(d, "peak"), 2)
+	pins, more := chart.Pins(d.Timeline, d.Moment("peak"), 2)
 	if len(pins) != 2 || more != 1 || pins[0].Free < pins[1].Free {
 		t.Fatalf("%+v, %d more", pins, more)
 	}

@@ -57,16 +57,6 @@ func Books(r *analyze.Result) string {
 	return fmt.Sprintf("no, residual %s, %s contradictions", units.Bytes(residual), units.Count(n))
 }
 
-// Find returns the moment of that name, nil when the device has none.
-func Find(d *analyze.Device, name string) *analyze.Moment {
-	for i := range d.Moments {
-		if d.Moments[i].Name == name && d.Moments[i].State != nil {
-			return &d.Moments[i]
-		}
-	}
-	return nil
-}
-
 // Site is the line that stands for a stack, never empty.
 func Site(g *attribution.Group) string {
 	switch {
