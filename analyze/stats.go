@@ -8,9 +8,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/host"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
@@ -23,7 +22,7 @@ type Stats struct {
 	Files    []StatsFile
 	Hosts    []*verdict.Host // processes of recordings, in the order of the files
 	Snapshot string          // base name of the snapshot that was compared, "" for none
-	Checks   []*crosscheck.Check
+	Checks   []*counters.Check
 	// Unchecked says why samples and snapshot could not be compared.
 	Unchecked string
 }
@@ -37,7 +36,7 @@ type StatsFile struct {
 
 // StatsOptions steer Add.
 type StatsOptions struct {
-	series.Options
+	counters.Options
 	Capacity int64 // bytes of memory of each device, 0 unknown
 }
 
@@ -55,11 +54,11 @@ func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt Stats
 			return sidecar.Read(ctx, from, "stdin", sidecar.Options{MaxBytes: opt.MaxBytes})
 		}
 	}
-	var f *series.File
+	var f *counters.File
 	recorded, err := recording()
 	switch {
 	case err == nil:
-		if f = series.Recording(recorded, opt.Options); f.Info.Samples == 0 {
+		if f = counters.Recording(recorded, opt.Options); f.Info.Samples == 0 {
 			return fmt.Errorf("%s holds no samples: the program records one with each step()", recorded.Name)
 		}
 		for _, p := range host.Read(recorded) {
@@ -68,12 +67,12 @@ func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt Stats
 	case !errors.Is(err, sidecar.ErrNotSidecar):
 		return err
 	default:
-		if f, err = series.Open(ctx, path, stdin, opt.Options); err != nil {
+		if f, err = counters.Open(ctx, path, stdin, opt.Options); err != nil {
 			return err
 		}
 	}
 	out := StatsFile{Info: f.Info, Reading: f.Reading}
-	for _, d := range f.Devices {
+	for _, d := range f.Series {
 		out.Series = append(out.Series, verdict.JudgeCounters(d, opt.Capacity))
 	}
 	r.Files = append(r.Files, out)
@@ -85,12 +84,12 @@ func (r *Stats) Compare(s *snapshot.Snapshot) {
 	r.Snapshot = s.Name
 	used := s.UsedDevices()
 	for _, j := range r.Files[0].Series {
-		d := j.Device.Device
+		d := j.Series.Device
 		if d < 0 && len(used) == 1 {
 			d = used[0] // a file that names no device is of the only one
 		}
 		if slices.Contains(used, d) {
-			r.Checks = append(r.Checks, crosscheck.Compare(s, timeline.Build(s, d), &j.Device.Last))
+			r.Checks = append(r.Checks, counters.Compare(s, timeline.Build(s, d), &j.Series.Last))
 		}
 	}
 	if len(r.Checks) == 0 {

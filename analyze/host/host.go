@@ -11,7 +11,7 @@
 package host
 
 import (
-	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -21,7 +21,7 @@ type Process struct {
 	Rank    int    // -1 unknown
 	Samples int
 	Counted int // of them, those in which tensors were counted
-	Trends  series.Trends
+	Trends  counters.Trends
 
 	Run      *sidecar.Run
 	Last     *sidecar.Host // of its samples
@@ -127,7 +127,7 @@ func measure(run *sidecar.Run) *Process {
 			precision = 1
 		}
 		if c := at(name); len(c.y) > 0 {
-			p.Trends = append(p.Trends, series.Of(name, unit, c.x, c.y, precision))
+			p.Trends = append(p.Trends, counters.Of(name, unit, c.x, c.y, precision))
 		}
 	}
 	return p

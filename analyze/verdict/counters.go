@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
 )
 
 // Counters is what the counters of one device show over time.
 type Counters struct {
-	Device   *series.Device
+	Series   *counters.Series
 	Status   finding.Status // Growing, Fragmentation, Cached, Flat or Unknown
 	Headline string
 	Live     string // the counter that the verdict rests on, "" when there is none
-	Trends   series.Trends
+	Trends   counters.Trends
 	Findings []finding.Finding // most important first
 	Forecast *Forecast         // nil unless live memory grows and the capacity is known
 	Notes    []string          // what limits the answer
@@ -32,9 +32,9 @@ type Forecast struct {
 }
 
 // JudgeCounters judges the counters of a device. capacity is how many bytes its memory has, 0 unknown.
-func JudgeCounters(d *series.Device, capacity int64) *Counters {
-	j := &Counters{Device: d, Status: finding.Flat, Trends: d.Trends()}
-	for _, name := range []string{series.Allocated, series.Requested, series.Active, series.Reserved} {
+func JudgeCounters(d *counters.Series, capacity int64) *Counters {
+	j := &Counters{Series: d, Status: finding.Flat, Trends: d.Trends()}
+	for _, name := range []string{counters.Allocated, counters.Requested, counters.Active, counters.Reserved} {
 		if j.Trends.Of(name) != nil {
 			j.Live = name
 			break
@@ -57,7 +57,7 @@ func JudgeCounters(d *series.Device, capacity int64) *Counters {
 }
 
 func (j *Counters) add(s finding.Status, f finding.Finding) {
-	f.Device = j.Device.Device
+	f.Device = j.Series.Device
 	f.Status = s
 	if s == finding.Growing {
 		f.Status = finding.Ghost
@@ -70,24 +70,24 @@ func (j *Counters) add(s finding.Status, f finding.Finding) {
 
 func (j *Counters) device() string {
 	s := "the device"
-	if j.Device.Device >= 0 {
-		s = fmt.Sprintf("GPU %d", j.Device.Device)
+	if j.Series.Device >= 0 {
+		s = fmt.Sprintf("GPU %d", j.Series.Device)
 	}
-	if j.Device.Rank >= 0 {
-		s += fmt.Sprintf(" of rank %d", j.Device.Rank)
+	if j.Series.Rank >= 0 {
+		s += fmt.Sprintf(" of rank %d", j.Series.Rank)
 	}
 	return s
 }
 
 // liveNames are for people; "live" is what tensors hold.
-var liveNames = map[string]string{series.Allocated: "Live memory", series.Requested: "Requested memory", series.Active: "Active memory", series.Reserved: "Reserved memory"}
+var liveNames = map[string]string{counters.Allocated: "Live memory", counters.Requested: "Requested memory", counters.Active: "Active memory", counters.Reserved: "Reserved memory"}
 
 // per prints a slope.
 func per(v float64) string { return units.Bytes(int64(v + 0.5)) }
 
 func (j *Counters) growth(capacity int64) {
-	t, d := j.Trends.Of(j.Live), j.Device
-	if t.Shape != series.Growing {
+	t, d := j.Trends.Of(j.Live), j.Series
+	if t.Shape != counters.Growing {
 		return
 	}
 	f := finding.Finding{ID: "growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: t.Kept, Heuristic: true}
@@ -121,8 +121,8 @@ func (j *Counters) growth(capacity int64) {
 	if t.Late {
 		f.Why = append(f.Why, "It began after a time without growth.")
 	}
-	b := j.Trends.Of(series.Blocks)
-	larger := b != nil && b.Shape != series.Growing // no new tensors: the same ones get larger
+	b := j.Trends.Of(counters.Blocks)
+	larger := b != nil && b.Shape != counters.Growing // no new tensors: the same ones get larger
 	switch {
 	case larger:
 		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with longer batches or a buffer that is extended.",
@@ -133,12 +133,12 @@ func (j *Counters) growth(capacity int64) {
 	switch {
 	case larger:
 		f.Confidence = finding.Low
-	case j.Live == series.Reserved:
+	case j.Live == counters.Reserved:
 		f.Confidence = finding.Low
 		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")
 	case freed >= 0 && freed <= t.Kept/20 && !swings:
 		f.Confidence = finding.Low
-	case !t.Late && t.P <= series.ChanceLate && t.Windows >= 6 && !swings:
+	case !t.Late && t.P <= counters.ChanceLate && t.Windows >= 6 && !swings:
 		f.Confidence = finding.High
 	}
 	f.Next = []string{
@@ -161,18 +161,18 @@ func chanceWords(p float64) string {
 
 // freed is what was freed between the first sample and the last, -1 unknown.
 func (j *Counters) freed() int64 {
-	a, b := j.Device.First.Get(series.FreedSum), j.Device.Last.Get(series.FreedSum)
-	if !a.Known() || !b.Known() || j.Device.SumResets > 0 {
+	a, b := j.Series.First.Get(counters.FreedSum), j.Series.Last.Get(counters.FreedSum)
+	if !a.Known() || !b.Known() || j.Series.SumResets > 0 {
 		return -1
 	}
 	return b.Value - a.Value
 }
 
 // forecast needs the capacity, from the caller or from what mem_get_info said.
-func (j *Counters) forecast(t *series.Trend, capacity int64) *Forecast {
-	d := j.Device
+func (j *Counters) forecast(t *counters.Trend, capacity int64) *Forecast {
+	d := j.Series
 	f := &Forecast{Level: t.Last, Seconds: -1}
-	total, free, reserved := d.Last.Get(series.DeviceTotal), d.Last.Get(series.DeviceFree), d.Last.Get(series.Reserved)
+	total, free, reserved := d.Last.Get(counters.DeviceTotal), d.Last.Get(counters.DeviceFree), d.Last.Get(counters.Reserved)
 	switch {
 	case capacity > 0:
 		f.Usable, f.Source = capacity, "as given"
@@ -183,7 +183,7 @@ func (j *Counters) forecast(t *series.Trend, capacity int64) *Forecast {
 	default:
 		return nil
 	}
-	if peak := d.Last.Get(series.AllocatedPeak); peak.Known() {
+	if peak := d.Last.Get(counters.AllocatedPeak); peak.Known() {
 		f.Level = max(f.Level, peak.Value)
 	}
 	if t.Slope <= 0 {
@@ -219,8 +219,8 @@ func (f *Forecast) words(unit string) string {
 
 // fragmentation: requests made the device run full although much of what was reserved was never live at once.
 func (j *Counters) fragmentation() {
-	d := j.Device
-	live, reserved := d.Highest(series.Allocated, series.AllocatedPeak), d.Highest(series.Reserved, series.ReservedPeak)
+	d := j.Series
+	live, reserved := d.Highest(counters.Allocated, counters.AllocatedPeak), d.Highest(counters.Reserved, counters.ReservedPeak)
 	if d.NewRetries+d.NewOOMs == 0 || live == 0 || reserved == 0 || live > reserved/4*3 {
 		return
 	}
@@ -233,7 +233,7 @@ func (j *Counters) fragmentation() {
 			"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; with a snapshot, `snapana whatif` tells what each setting would do.",
 			"Run `snapana report` on a snapshot for the blocks that keep the segments.",
 		}}
-	if s := d.Last.Get(series.Split); s.Known() {
+	if s := d.Last.Get(counters.Split); s.Known() {
 		f.Why = append(f.Why, fmt.Sprintf("In the last sample %s lies free in pieces between live blocks (inactive split).", units.Bytes(s.Value)))
 	}
 	if d.PeakResets > 0 {
@@ -255,9 +255,9 @@ func upper(s string) string {
 
 // cached: what was live is gone, and PyTorch keeps the memory.
 func (j *Counters) cached() {
-	d := j.Device
-	live, reserved := j.Trends.Of(series.Allocated), j.Trends.Of(series.Reserved)
-	if live == nil || reserved == nil || d.Samples < 2 || live.Shape == series.Growing {
+	d := j.Series
+	live, reserved := j.Trends.Of(counters.Allocated), j.Trends.Of(counters.Reserved)
+	if live == nil || reserved == nil || d.Samples < 2 || live.Shape == counters.Growing {
 		return
 	}
 	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 || reserved.Last-live.Last < 64<<20 {
@@ -272,8 +272,8 @@ func (j *Counters) cached() {
 
 // drift: reserved memory grows while what is active does not.
 func (j *Counters) drift() {
-	t, reserved := j.Trends.Of(series.Cached), j.Trends.Of(series.Reserved)
-	if t == nil || t.Shape != series.Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != series.Growing {
+	t, reserved := j.Trends.Of(counters.Cached), j.Trends.Of(counters.Reserved)
+	if t == nil || t.Shape != counters.Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != counters.Growing {
 		return // where reserved does not grow, live memory is given back
 	}
 	f := finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
@@ -281,11 +281,11 @@ func (j *Counters) drift() {
 		Why: []string{fmt.Sprintf("reserved - active rises from %s to %s; chance without a trend %s (Mann-Kendall, %d windows).",
 			units.Bytes(t.First), units.Bytes(t.Last), chanceWords(t.P), t.Windows)},
 		Next: []string{"Requests of ever new sizes, like batches of varying length, do this. Try expandable_segments:True, or pad to few sizes."}}
-	if s := j.Trends.Of(series.Split); s != nil && s.Shape == series.Growing {
+	if s := j.Trends.Of(counters.Split); s != nil && s.Shape == counters.Growing {
 		f.Confidence = finding.Medium
 		f.Why = append(f.Why, fmt.Sprintf("So do the free pieces between live blocks (inactive split), to %s: fragmentation grows.", units.Bytes(s.Last)))
 	}
-	if live := j.Trends.Of(j.Live); live.Shape == series.Growing {
+	if live := j.Trends.Of(j.Live); live.Shape == counters.Growing {
 		f.Severity = finding.Info // what leaks also scatters
 	}
 	j.add(finding.Fragmentation, f)
@@ -293,12 +293,12 @@ func (j *Counters) drift() {
 
 // pending: blocks that the program has freed wait for another stream.
 func (j *Counters) pending() {
-	t := j.Trends.Of(series.Pending)
-	if t == nil || t.Last < 64<<20 || t.Last < j.Trends.Of(series.Active).Last/10 {
+	t := j.Trends.Of(counters.Pending)
+	if t == nil || t.Last < 64<<20 || t.Last < j.Trends.Of(counters.Active).Last/10 {
 		return
 	}
 	grows := ""
-	if t.Shape == series.Growing {
+	if t.Shape == counters.Growing {
 		grows = fmt.Sprintf(" They grow by %s with every %s.", per(t.Slope), t.Unit)
 	}
 	j.note(finding.Finding{ID: "pending", Severity: finding.Info, Confidence: finding.High, Bytes: t.Last,
@@ -309,12 +309,12 @@ func (j *Counters) pending() {
 
 // note adds a finding that decides nothing.
 func (j *Counters) note(f finding.Finding) {
-	f.Device, f.Status = j.Device.Device, finding.Healthy
+	f.Device, f.Status = j.Series.Device, finding.Healthy
 	j.Findings = append(j.Findings, f)
 }
 
 func (j *Counters) failures() {
-	d := j.Device
+	d := j.Series
 	if d.NewOOMs > 0 {
 		j.note(finding.Finding{ID: "oom", Severity: finding.Error, Confidence: finding.High,
 			Title: fmt.Sprintf("Out of memory %s on %s between the first sample and the last.", units.Times(d.NewOOMs), j.device()),
@@ -331,7 +331,7 @@ func (j *Counters) failures() {
 
 // split says how much lies free in pieces, where that is most of what is reserved.
 func (j *Counters) split() {
-	s, r := j.Device.Last.Get(series.Split), j.Device.Last.Get(series.Reserved)
+	s, r := j.Series.Last.Get(counters.Split), j.Series.Last.Get(counters.Reserved)
 	if !s.Known() || !r.Known() || s.Value < 256<<20 || s.Value < r.Value/2 {
 		return
 	}
@@ -361,16 +361,16 @@ func (j *Counters) conclude() {
 		return cmp.Compare(a.Severity.Rank(), b.Severity.Rank())
 	})
 	t := j.Trends.Of(j.Live)
-	if j.Status == finding.Flat && t.Shape == series.Short {
+	if j.Status == finding.Flat && t.Shape == counters.Short {
 		j.Status = finding.Unknown
 	}
 	switch j.Status {
 	case finding.Flat:
-		how := map[series.Shape]string{series.Steady: "is the same in every sample", series.Settled: "is level after its start", series.Swings: "comes and goes and does not grow",
-			series.Falling: "falls"}[t.Shape]
+		how := map[counters.Shape]string{counters.Steady: "is the same in every sample", counters.Settled: "is level after its start", counters.Swings: "comes and goes and does not grow",
+			counters.Falling: "falls"}[t.Shape]
 		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", liveNames[j.Live], j.device(), how, units.Bytes(t.Last))
 	case finding.Unknown:
-		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), units.Plural(j.Device.Samples, "sample"))
+		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), units.Plural(j.Series.Samples, "sample"))
 	default:
 		j.Headline = j.Findings[0].Title
 	}
@@ -385,7 +385,7 @@ func btoi(b bool) int {
 
 // notes says what limits the answer.
 func (j *Counters) notes() {
-	d := j.Device
+	d := j.Series
 	add := func(format string, args ...any) { j.Notes = append(j.Notes, fmt.Sprintf(format, args...)) }
 	if d.Restarts > 0 {
 		add("The program began again %s; only the last run is judged.", units.Times(d.Restarts))
@@ -408,7 +408,7 @@ func (j *Counters) notes() {
 	if d.Last.Async {
 		add("The cudaMallocAsync backend counts current and peak bytes only; all else is unknown.")
 	}
-	if g := d.Precision(series.Allocated); g > 1 {
+	if g := d.Precision(counters.Allocated); g > 1 {
 		add("Figures are known to %s only, as printed.", units.Bytes(g))
 	}
 }

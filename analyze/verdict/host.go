@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -46,7 +46,7 @@ func (j *Host) conclude() {
 		if j.Findings[0].ID == "host-swapping" {
 			j.Status = finding.Swapping
 		}
-	case p == nil || p.Shape == series.Short:
+	case p == nil || p.Shape == counters.Short:
 		j.Status, j.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.", j.Samples)
 	default:
 		j.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at most.", units.Bytes(p.Last), units.Bytes(p.High))
@@ -66,18 +66,18 @@ func (j *Host) add(f finding.Finding) {
 }
 
 // slope says how a series rises.
-func slope(what string, t *series.Trend) string {
+func slope(what string, t *counters.Trend) string {
 	return fmt.Sprintf("%s from %s to %s, by %s a %s (95%%: %s to %s; Theil-Sen, %d windows).", what, units.Bytes(t.First), units.Bytes(t.Last),
 		units.Bytes(int64(t.Slope+0.5)), t.Unit, units.Bytes(int64(t.From95+0.5)), units.Bytes(int64(t.To95+0.5)), t.Windows)
 }
 
 // slight reports whether growth is too little to matter in this run.
-func slight(t *series.Trend) bool { return t.Kept < 4<<20 || t.Kept < t.Last/100 }
+func slight(t *counters.Trend) bool { return t.Kept < 4<<20 || t.Kept < t.Last/100 }
 
 // growth names what grows along with the process.
 func (j *Host) growth() {
 	p := j.Trends.Of(host.Size)
-	if p == nil || p.Shape != series.Growing {
+	if p == nil || p.Shape != counters.Growing {
 		return
 	}
 	f := finding.Finding{Bytes: p.Kept, Confidence: finding.Medium, Why: []string{slope("RSS with swap rises", p)}}
@@ -88,7 +88,7 @@ func (j *Host) growth() {
 	switch {
 	case j.Trends.Grows(host.CPUBytes) && tensors.Slope >= p.Slope/4:
 		j.tensors(&f, p, tensors)
-	case tensors == nil || tensors.Shape == series.Short || tensors.Shape == series.Absent:
+	case tensors == nil || tensors.Shape == counters.Short || tensors.Shape == counters.Absent:
 		f.ID, f.Confidence = "host-growth", finding.Low
 		f.Title = fmt.Sprintf("The process grows by %s with every %s; of what is unknown.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
 		f.Why = append(f.Why, "Tensors were not counted often enough to say whether they grow too.")
@@ -113,15 +113,15 @@ func (j *Host) growth() {
 	j.add(f)
 }
 
-func (j *Host) flatTensors(t *series.Trend) string {
+func (j *Host) flatTensors(t *counters.Trend) string {
 	return fmt.Sprintf("CPU tensors do not account for it: %s at first, %s at the end.", units.Bytes(t.First), units.Bytes(t.Last))
 }
 
-func (j *Host) tensors(f *finding.Finding, p, t *series.Trend) {
+func (j *Host) tensors(f *finding.Finding, p, t *counters.Trend) {
 	f.ID = "host-tensors"
 	f.Title = fmt.Sprintf("CPU tensors pile up in host memory: %s more with every %s, never freed.", units.Bytes(int64(t.Slope+0.5)), t.Unit)
 	f.Why = append(f.Why, slope("CPU tensors rise", t))
-	if n := j.Trends.Of(host.CPUTensors); n.Shape == series.Growing {
+	if n := j.Trends.Of(host.CPUTensors); n.Shape == counters.Growing {
 		f.Why = append(f.Why, fmt.Sprintf("Their number rises too, from %s to %s, by %.3g a %s.", units.Count(n.First), units.Count(n.Last), n.Slope, n.Unit))
 		if t.Slope >= p.Slope/2 {
 			f.Confidence = finding.High
@@ -138,7 +138,7 @@ func (j *Host) tensors(f *finding.Finding, p, t *series.Trend) {
 }
 
 // forecast says how soon the memory ends that the process can have.
-func (j *Host) forecast(p *series.Trend) string {
+func (j *Host) forecast(p *counters.Trend) string {
 	left, of := int64(-1), ""
 	try := func(n int64, what string) {
 		if n >= 0 && (left < 0 || n < left) {
@@ -159,7 +159,7 @@ func (j *Host) forecast(p *series.Trend) string {
 
 func (j *Host) pinned() {
 	t := j.Trends.Of(host.Pinned)
-	if t == nil || t.Shape != series.Growing {
+	if t == nil || t.Shape != counters.Growing {
 		return
 	}
 	j.add(finding.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: finding.Medium,
@@ -172,7 +172,7 @@ func (j *Host) pinned() {
 // workers tells copies of what workers share with their parent from growth of their own.
 func (j *Host) workers() {
 	pss, rss := j.Trends.Of(host.Workers), j.Trends.Of(host.WorkersRSS)
-	if pss == nil || pss.Shape != series.Growing {
+	if pss == nil || pss.Shape != counters.Growing {
 		return
 	}
 	f := finding.Finding{Bytes: pss.Kept, Confidence: finding.Medium, Why: []string{
@@ -180,7 +180,7 @@ func (j *Host) workers() {
 	if slight(pss) {
 		f.Severity = finding.Info
 	}
-	if rss != nil && (rss.Shape != series.Growing || rss.Slope < pss.Slope/4) {
+	if rss != nil && (rss.Shape != counters.Growing || rss.Slope < pss.Slope/4) {
 		f.ID = "worker-copies"
 		f.Title = fmt.Sprintf("Worker processes copy memory that they shared with their parent: %s more with every %s.", units.Bytes(int64(pss.Slope+0.5)), pss.Unit)
 		f.Why = append(f.Why, fmt.Sprintf("Their RSS stays as it is (%s at first, %s at the end): no new memory, but pages that had been shared become their own.", units.Bytes(rss.First), units.Bytes(rss.Last)),
@@ -237,7 +237,7 @@ func (j *Host) swapping() {
 	if all < 5 || short*2 < all || !moved && last-first < 64<<20 {
 		return
 	}
-	if p := j.Trends.Of(host.Size); p == nil || p.Shape == series.Growing {
+	if p := j.Trends.Of(host.Size); p == nil || p.Shape == counters.Growing {
 		if p != nil && len(j.Findings) > 0 {
 			j.Findings[0].Why = append(j.Findings[0].Why, "The machine is short of memory already: it swaps.")
 		}
@@ -251,7 +251,7 @@ func (j *Host) swapping() {
 	if first >= 0 {
 		f.Why = append(f.Why, fmt.Sprintf("Swap in use on the machine went from %s to %s.", units.Bytes(first), units.Bytes(last)))
 	}
-	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape != series.Growing {
+	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape != counters.Growing {
 		f.Why = append(f.Why, fmt.Sprintf("CPU tensors do not grow either (%s at the end).", units.Bytes(t.Last)))
 	}
 	j.add(f)
@@ -260,14 +260,14 @@ func (j *Host) swapping() {
 // filled: the process rose and is level since, as with caches.
 func (j *Host) filled() {
 	p := j.Trends.Of(host.Size)
-	if p == nil || p.Shape != series.Settled || p.Last-p.First < max(p.First/10, 16<<20) {
+	if p == nil || p.Shape != counters.Settled || p.Last-p.First < max(p.First/10, 16<<20) {
 		return
 	}
 	f := finding.Finding{ID: "host-filled", Severity: finding.Info, Confidence: finding.Medium, Bytes: p.Last - p.First,
 		Title: fmt.Sprintf("The process rose by %s and is level since, as a cache does that fills.", units.Bytes(p.Last-p.First)),
 		Why:   []string{fmt.Sprintf("RSS with swap went from %s to %s, and stayed there for the last third of the samples.", units.Bytes(p.First), units.Bytes(p.Last))},
 		Next:  []string{"Nothing to fix. A longer run would show whether it rises again."}}
-	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape == series.Settled && t.Last > t.First {
+	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape == counters.Settled && t.Last > t.First {
 		f.Why = append(f.Why, fmt.Sprintf("CPU tensors did the same: %s to %s.", units.Bytes(t.First), units.Bytes(t.Last)))
 	}
 	j.add(f)

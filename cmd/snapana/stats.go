@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
@@ -70,7 +70,7 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 				return fmt.Errorf("standard input can be only one of the files")
 			}
 			var r analyze.Stats
-			opt := analyze.StatsOptions{Options: series.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)}, Capacity: int64(capacity)}
+			opt := analyze.StatsOptions{Options: counters.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)}, Capacity: int64(capacity)}
 			for _, path := range args {
 				if err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt); err != nil {
 					return err

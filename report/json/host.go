@@ -1,8 +1,8 @@
 package json
 
 import (
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/verdict"
 )
 
@@ -30,9 +30,9 @@ func buildHosts(hosts []*verdict.Host) []statsHost {
 	return out
 }
 
-func shapeOf(t *series.Trend) statsShape {
+func shapeOf(t *counters.Trend) statsShape {
 	s := statsShape{Name: t.Name, Shape: t.Shape, First: t.First, Last: t.Last, Low: t.Low, High: t.High, Precision: t.Precision}
-	if t.Shape == series.Growing {
+	if t.Shape == counters.Growing {
 		s.Growth = &statsGrowth{t.Unit, t.Slope, t.From95, t.To95, t.P, t.Kept, t.From, t.To, t.Windows, t.Late, t.GivenBack, t.PerEpoch}
 	}
 	return s

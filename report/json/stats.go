@@ -4,9 +4,8 @@ import (
 	"io"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
@@ -76,14 +75,14 @@ type statsTrend struct {
 }
 
 type statsShape struct {
-	Name      string       `json:"name"`
-	Shape     series.Shape `json:"shape"`
-	First     int64        `json:"first"`
-	Last      int64        `json:"last"`
-	Low       int64        `json:"low"`
-	High      int64        `json:"high"`
-	Precision int64        `json:"precision"`
-	Growth    *statsGrowth `json:"growth,omitempty"`
+	Name      string         `json:"name"`
+	Shape     counters.Shape `json:"shape"`
+	First     int64          `json:"first"`
+	Last      int64          `json:"last"`
+	Low       int64          `json:"low"`
+	High      int64          `json:"high"`
+	Precision int64          `json:"precision"`
+	Growth    *statsGrowth   `json:"growth,omitempty"`
 }
 
 type statsGrowth struct {
@@ -164,7 +163,7 @@ type statsRow struct {
 	Stats    int64              `json:"stats"`
 	Step     int64              `json:"step"`
 	Snapshot int64              `json:"snapshot"`
-	Verdict  crosscheck.Verdict `json:"verdict"`
+	Verdict  counters.Agreement `json:"verdict"`
 	Why      string             `json:"why"`
 }
 
@@ -198,7 +197,7 @@ func buildStats(r *analyze.Stats) *statsDoc {
 	for _, c := range r.Checks {
 		o := statsCheck{Device: c.Device, Event: c.Event, Moment: c.Moment, Whole: c.Whole, Rows: []statsRow{}, Unchecked: c.Unchecked, Reasons: append([]string{}, c.Reasons...)}
 		for _, row := range c.Rows {
-			o.Rows = append(o.Rows, statsRow{row.Name, row.Stats.Value, row.Stats.Step, row.Snapshot, row.Verdict, row.Why})
+			o.Rows = append(o.Rows, statsRow{row.Name, row.Stats.Value, row.Stats.Step, row.Snapshot, row.Agreement, row.Why})
 		}
 		out.Checks = append(out.Checks, o)
 	}
@@ -206,7 +205,7 @@ func buildStats(r *analyze.Stats) *statsDoc {
 }
 
 func buildSeries(j *verdict.Counters) statsSeries {
-	d := j.Device
+	d := j.Series
 	o := statsSeries{Device: d.Device, Rank: d.Rank, Samples: d.Samples, Every: d.Every, Status: j.Status, Headline: j.Headline, Live: j.Live, Unit: d.Unit(),
 		At: []int64{}, Times: []int64{}, Trends: []statsTrend{}, Findings: append([]finding.Finding{}, j.Findings...), Restarts: d.Restarts, PeakResets: d.PeakResets,
 		SumResets: d.SumResets, ResetBefore: d.ResetBefore, NewRetries: d.NewRetries, NewOOMs: d.NewOOMs, Last: []statsFigure{}, Notes: append([]string{}, j.Notes...)}

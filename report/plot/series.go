@@ -9,7 +9,7 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -47,12 +47,12 @@ func panels(r *analyze.Stats) (out []panel, more int) {
 					more++
 					continue
 				}
-				name := chart.DeviceName(j.Device.Device)
-				if j.Device.Device < 0 {
+				name := chart.DeviceName(j.Series.Device)
+				if j.Series.Device < 0 {
 					name = "GPU unknown"
 				}
-				if j.Device.Rank >= 0 {
-					name += fmt.Sprintf(" of rank %d", j.Device.Rank)
+				if j.Series.Rank >= 0 {
+					name += fmt.Sprintf(" of rank %d", j.Series.Rank)
 				}
 				if len(r.Files) > 1 {
 					name += ", " + chart.ClipLeft(chart.Plain(f.Info.Name), 50)
@@ -96,9 +96,9 @@ func seriesPage(to Medium, r *analyze.Stats) *page {
 
 // draw draws one series with its axes.
 func (n *panel) draw(c vgdraw.Canvas, named bool) {
-	d := n.j.Device
+	d := n.j.Series
 	top, span := int64(1), int64(1)
-	for _, name := range []string{series.Reserved, series.Active, series.Allocated, series.Requested} {
+	for _, name := range []string{counters.Reserved, counters.Active, counters.Allocated, counters.Requested} {
 		for _, v := range d.Column(name) {
 			top = max(top, v)
 		}
@@ -136,7 +136,7 @@ type curves struct {
 // Plot implements plot.Plotter.
 func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	d := v.j.Device
+	d := v.j.Series
 	line := func(name string) (out []vg.Point) {
 		col := d.Column(name)
 		stride := max(len(col)/maxPoints, 1)
@@ -176,7 +176,7 @@ func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
 			}
 		}
 	}
-	reserved, active, allocated := line(series.Reserved), line(series.Active), line(series.Allocated)
+	reserved, active, allocated := line(counters.Reserved), line(counters.Active), line(counters.Allocated)
 	fill(faded(chart.ColourReleasable, 120), reserved)
 	fill(faded(chart.ColourLive, 120), active)
 	for _, g := range v.grid {
@@ -191,8 +191,8 @@ func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
 
 // marks draws failures and the trend, with labels.
 func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
-	d := v.j.Device
-	for _, name := range []string{series.Retries, series.OOMs} {
+	d := v.j.Series
+	for _, name := range []string{counters.Retries, counters.OOMs} {
 		col := d.Column(name)
 		for i := 1; i < len(col); i++ {
 			if col[i] > col[i-1] && col[i-1] >= 0 {
@@ -207,7 +207,7 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 	}
 	l := labels{c: c, style: bold(textSize)}
 	end := vg.Point{X: c.Max.X, Y: y(float64(t.Last))}
-	if t.Shape != series.Growing || t.Unit == "epoch" {
+	if t.Shape != counters.Growing || t.Unit == "epoch" {
 		l.add(end, units.Bytes(t.Last), chart.ColourLive)
 		return
 	}

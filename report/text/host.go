@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/host"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -59,7 +59,7 @@ func (p *printer) host(j *verdict.Host, named bool) {
 			v, rise = units.Count, fmt.Sprintf("%.3g", t.Slope)
 		}
 		shape := string(t.Shape)
-		if t.Shape == series.Growing {
+		if t.Shape == counters.Growing {
 			shape = p.paint(yellow, shape) + ", " + rise + " a " + t.Unit
 		}
 		p.line(pad(n.name, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) + "  " + shape)

@@ -6,9 +6,8 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -83,7 +82,7 @@ func statsFile(f *analyze.StatsFile) string {
 		s += " of the driver"
 	}
 	if len(f.Series) > 0 {
-		d := f.Series[0].Device
+		d := f.Series[0].Series
 		if a, b := d.First.Step, d.Last.Step; a.Known && b.Known && d.Unit() == "step" {
 			s += span("step", a.N, b.N)
 		}
@@ -146,13 +145,13 @@ func (p *printer) others(rest []finding.Finding) {
 }
 
 // trendNames are what people call the counters.
-var trendNames = map[string]string{series.Allocated: "allocated", series.Requested: "requested", series.Active: "active",
-	series.Pending: "waiting for a stream", series.Reserved: "reserved", series.Cached: "reserved, not active", series.Split: "inactive split",
-	series.Blocks: "live blocks", series.Segments: "segments", series.Pinned: "pinned, on the host"}
+var trendNames = map[string]string{counters.Allocated: "allocated", counters.Requested: "requested", counters.Active: "active",
+	counters.Pending: "waiting for a stream", counters.Reserved: "reserved", counters.Cached: "reserved, not active", counters.Split: "inactive split",
+	counters.Blocks: "live blocks", counters.Segments: "segments", counters.Pinned: "pinned, on the host"}
 
 // trends prints a row for each counter of a device.
 func (p *printer) trends(j *verdict.Counters) {
-	d := j.Device
+	d := j.Series
 	name := seriesName(d)
 	if d.Samples == 1 {
 		p.line(p.paint(bold, pad(name, 22)+right("then", 11)))
@@ -161,7 +160,7 @@ func (p *printer) trends(j *verdict.Counters) {
 	}
 	for i := range j.Trends {
 		t := &j.Trends[i]
-		if t.Name == series.Pending && t.High == 0 {
+		if t.Name == counters.Pending && t.High == 0 {
 			continue
 		}
 		label, ok := trendNames[t.Name]
@@ -174,7 +173,7 @@ func (p *printer) trends(j *verdict.Counters) {
 			continue
 		}
 		shape := string(t.Shape)
-		if t.Shape == series.Growing {
+		if t.Shape == counters.Growing {
 			shape = p.paint(yellow, shape) + ", " + slopeOf(t)
 		}
 		p.line(pad(label, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) + "  " + shape)
@@ -187,8 +186,8 @@ func (p *printer) trends(j *verdict.Counters) {
 	}
 	figure("peak of allocated", "allocated_bytes.all.peak")
 	figure("of reserved", "reserved_bytes.all.peak")
-	figure("retries", series.Retries)
-	figure("out of memory", series.OOMs)
+	figure("retries", counters.Retries)
+	figure("out of memory", counters.OOMs)
 	figure("free on the device", "device.free")
 	if len(facts) > 0 {
 		p.line(chart.Clip("In the last sample: "+strings.Join(facts, ", "), p.width))
@@ -196,7 +195,7 @@ func (p *printer) trends(j *verdict.Counters) {
 }
 
 // seriesName names a device, and its process where the file tells several apart.
-func seriesName(d *series.Device) string {
+func seriesName(d *counters.Series) string {
 	s := "GPU unknown"
 	if d.Device >= 0 {
 		s = chart.DeviceName(d.Device)
@@ -215,7 +214,7 @@ func valueOf(name string) func(int64) string {
 	return units.Count
 }
 
-func slopeOf(t *series.Trend) string {
+func slopeOf(t *counters.Trend) string {
 	if strings.Contains(t.Name, "_bytes") || strings.Contains(t.Name, " - ") {
 		return units.Bytes(int64(t.Slope+0.5)) + " a " + t.Unit
 	}
@@ -232,7 +231,7 @@ func (p *printer) seriesTable(r *analyze.Stats, main *verdict.Counters) {
 	for i := range r.Files {
 		wide = max(wide, len([]rune(r.Files[i].Info.Name))+2)
 		for _, j := range r.Files[i].Series {
-			thin = max(thin, len(seriesName(j.Device)))
+			thin = max(thin, len(seriesName(j.Series)))
 		}
 	}
 	thin = min(thin, 20)
@@ -259,14 +258,14 @@ func (p *printer) seriesTable(r *analyze.Stats, main *verdict.Counters) {
 			first, last, held, how := "-", "-", "-", ""
 			if t := j.Trends.Of(j.Live); t != nil {
 				first, last = units.Bytes(t.First), units.Bytes(t.Last)
-				if t.Shape == series.Growing {
+				if t.Shape == counters.Growing {
 					how = ", " + slopeOf(t)
 				}
 			}
-			if t := j.Trends.Of(series.Reserved); t != nil {
+			if t := j.Trends.Of(counters.Reserved); t != nil {
 				held = units.Bytes(t.Last)
 			}
-			p.line(file + pad(chart.Clip(seriesName(j.Device), thin), thin) + right(units.Count(j.Device.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
+			p.line(file + pad(chart.Clip(seriesName(j.Series), thin), thin) + right(units.Count(j.Series.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
 				p.paint(tones[j.Status.Tone()], string(j.Status)) + how)
 		}
 	}
@@ -342,9 +341,9 @@ func gpu(n int) string {
 }
 
 // mainCounters are compared in text even where they are equal.
-var mainCounters = map[string]bool{series.Allocated: true, "allocated_bytes.all.peak": true, "allocated_bytes.all.allocated": true,
-	"allocated_bytes.all.freed": true, series.Requested: true, series.Active: true, series.Reserved: true, "reserved_bytes.all.peak": true, series.Split: true,
-	series.Blocks: true, "allocation.all.allocated": true, series.Segments: true, series.Retries: true, series.OOMs: true,
+var mainCounters = map[string]bool{counters.Allocated: true, "allocated_bytes.all.peak": true, "allocated_bytes.all.allocated": true,
+	"allocated_bytes.all.freed": true, counters.Requested: true, counters.Active: true, counters.Reserved: true, "reserved_bytes.all.peak": true, counters.Split: true,
+	counters.Blocks: true, "allocation.all.allocated": true, counters.Segments: true, counters.Retries: true, counters.OOMs: true,
 	"num_device_alloc": true, "num_device_free": true}
 
 // statsChecks prints samples beside a snapshot.
@@ -359,7 +358,7 @@ func (p *printer) statsChecks(r *analyze.Stats, all bool) {
 	}
 	for _, c := range r.Checks {
 		p.line("")
-		same, near, differ := c.Count(crosscheck.Equal), c.Count(crosscheck.Within), c.Count(crosscheck.Differs)
+		same, near, differ := c.Count(counters.Equal), c.Count(counters.Within), c.Count(counters.Differs)
 		s := fmt.Sprintf("%s, %s: ", name, chart.DeviceName(c.Device))
 		switch {
 		case differ == 0 && near == 0:
@@ -375,13 +374,13 @@ func (p *printer) statsChecks(r *analyze.Stats, all bool) {
 		left := 0
 		for i := range c.Rows {
 			row := &c.Rows[i]
-			if row.Verdict != crosscheck.Differs && !mainCounters[row.Name] && !all {
+			if row.Agreement != counters.Differs && !mainCounters[row.Name] && !all {
 				left++
 				continue
 			}
 			l := pad("", 8) + pad(chart.ClipLeft(chart.Plain(row.Name), 35), 36) + right(units.Count(row.Stats.Value), 17) + right(units.Count(row.Snapshot), 17)
-			switch row.Verdict {
-			case crosscheck.Within:
+			switch row.Agreement {
+			case counters.Within:
 				l += right("rounding", 13)
 			default:
 				l += right(units.Count(row.Residual()), 13)

@@ -6,8 +6,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/crosscheck"
-	"github.com/snapana/snapana/analyze/series"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -32,17 +31,17 @@ func Stats(t testing.TB) *analyze.Stats {
 	var r analyze.Stats
 	for _, f := range []struct{ name, text string }{{"rank0.jsonl", one.String()}, {"rank7.jsonl", two.String()}, {"smi.txt", smi},
 		{"query.csv", "index, name, memory.used [MiB], memory.free [MiB]\n0, X, 5 MiB, 7 MiB\n"}} {
-		if err := r.Add(t.Context(), "-", strings.NewReader(f.text), analyze.StatsOptions{Options: series.Options{Metrics: []string{"num_ooms"}}, Capacity: 1 << 30}); err != nil {
+		if err := r.Add(t.Context(), "-", strings.NewReader(f.text), analyze.StatsOptions{Options: counters.Options{Metrics: []string{"num_ooms"}}, Capacity: 1 << 30}); err != nil {
 			t.Fatal(err)
 		}
 		r.Files[len(r.Files)-1].Info.Name = f.name
 	}
 	r.Snapshot = "snapshot.pickle"
-	r.Checks = []*crosscheck.Check{{Device: 0, Event: 1234, Moment: "found by its 100 allocations and 50 frees", Whole: true, Unchecked: 2, Reasons: []string{"Peaks were reset."},
-		Rows: []crosscheck.Row{
-			{Name: "active.all.current", Stats: memstats.Figure{Value: 3, Step: 1}, Snapshot: 3, Verdict: crosscheck.Equal},
-			{Name: "allocated_bytes.all.current", Stats: memstats.Figure{Value: 1 << 20, Step: 1 << 20}, Snapshot: 1<<20 + 5, Verdict: crosscheck.Within},
-			{Name: "allocated_bytes.all.peak", Stats: memstats.Figure{Value: 512, Step: 1}, Snapshot: 1024, Verdict: crosscheck.Differs, Why: "peaks were reset"},
+	r.Checks = []*counters.Check{{Device: 0, Event: 1234, Moment: "found by its 100 allocations and 50 frees", Whole: true, Unchecked: 2, Reasons: []string{"Peaks were reset."},
+		Rows: []counters.Row{
+			{Name: "active.all.current", Stats: memstats.Figure{Value: 3, Step: 1}, Snapshot: 3, Agreement: counters.Equal},
+			{Name: "allocated_bytes.all.current", Stats: memstats.Figure{Value: 1 << 20, Step: 1 << 20}, Snapshot: 1<<20 + 5, Agreement: counters.Within},
+			{Name: "allocated_bytes.all.peak", Stats: memstats.Figure{Value: 512, Step: 1}, Snapshot: 1024, Agreement: counters.Differs, Why: "peaks were reset"},
 		}}}
 	return &r
 }

@@ -1,5 +1,6 @@
-// Package series judges memory counters over time: does live memory grow from step to step,
-// does reserved memory that nobody can use, or is all well.
+// Package counters looks at PyTorch's memory counters over time, and beside a snapshot: does live
+// memory grow from step to step, does reserved memory that nobody can use? It owns the series and
+// their trends; what they come to is said in package verdict.
 //
 // The input is a sequence of samples of memory_stats. Taken at the end of each step these are
 // exact, so the question is not noise but shape: memory comes and goes in teeth (garbage
@@ -22,4 +23,9 @@
 // of each epoch is tested in the same way. Below five windows nothing is called growing.
 //
 // A cache that grows on purpose looks the same as a leak: every verdict of growth is a heuristic.
-package series
+//
+// Compare puts a sample beside a snapshot of the same process: every counter that both know, at the
+// same moment. PyTorch counts while it allocates, and a snapshot's trace is what it did, so where the
+// trace goes back to the first allocation each counter can be counted again
+// (analyze/allocator/SPEC.md 5.11) and must be equal. What differs has a reason, and the reason is said.
+package counters

@@ -1,4 +1,4 @@
-package series
+package counters
 
 import (
 	"github.com/snapana/snapana/snapshot/memstats"
@@ -42,7 +42,7 @@ func Recording(f *sidecar.File, opt Options) *File {
 	if f.Truncated != nil {
 		info.Cut = &memstats.Fault{Offset: f.Truncated.Offset, Msg: f.Truncated.Msg}
 	}
-	return &File{Info: info, Devices: c.Devices}
+	return &File{Info: info, Series: c.Series}
 }
 
 func number(v *int64) memstats.Number {

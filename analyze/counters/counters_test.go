@@ -1,4 +1,4 @@
-package series_test
+package counters_test
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/series"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
@@ -30,15 +30,15 @@ func sample(step int, stats ...any) *memstats.Sample {
 
 // live judges n samples of live memory; per is the number of steps of an epoch, 0 for none.
 func live(n, per int, f func(step int) int) *verdict.Counters {
-	c := series.NewCollector()
+	c := counters.NewCollector()
 	for i := range n {
-		s := sample(i, series.Allocated, f(i))
+		s := sample(i, counters.Allocated, f(i))
 		if per > 0 {
 			s.Epoch = memstats.Number{N: int64(i / per), Known: true}
 		}
 		c.Add(s)
 	}
-	return verdict.JudgeCounters(c.Devices[0], 0)
+	return verdict.JudgeCounters(c.Series[0], 0)
 }
 
 // TestShapes judges runs of every shape that healthy programs and leaks have.
@@ -50,25 +50,25 @@ func TestShapes(t *testing.T) {
 		n, per int
 		f      func(i int) int
 		want   finding.Status
-		shape  series.Shape
+		shape  counters.Shape
 		slope  float64 // of growth, to 10%
 	}{
-		"level":                   {n: 100, f: func(i int) int { return 500 * mib }, want: finding.Flat, shape: series.Steady},
-		"warm-up":                 {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*mib }, want: finding.Flat, shape: series.Settled},
-		"long warm-up":            {n: 100, f: func(i int) int { return 500*mib + min(i, 40)*mib }, want: finding.Flat, shape: series.Settled},
-		"plateau at two thirds":   {n: 90, f: func(i int) int { return 500*mib + min(i, 60)*mib }, want: finding.Flat, shape: series.Settled},
-		"sawtooth":                {n: 200, f: saw(7, mib), want: finding.Flat, shape: series.Swings},
-		"long sawtooth":           {n: 200, f: saw(70, mib), want: finding.Flat, shape: series.Swings},
-		"two and a half teeth":    {n: 25, f: saw(10, mib), want: finding.Flat, shape: series.Swings},
-		"long tooth at the end":   {n: 150, f: saw(80, mib), want: finding.Flat, shape: series.Swings},
-		"validation takes more":   {n: 200, f: func(i int) int { return 500*mib + i/20%2*300*mib }, want: finding.Flat, shape: series.Swings},
-		"validation takes less":   {n: 200, f: func(i int) int { return 500*mib - i/20%2*300*mib }, want: finding.Flat, shape: series.Falling},
-		"ends in validation":      {n: 190, f: func(i int) int { return 500*mib + i/100*300*mib }, want: finding.Flat, shape: series.Settled},
-		"a stair at the end":      {n: 60, f: func(i int) int { return 500*mib + i/55*mib }, want: finding.Flat, shape: series.Swings},
-		"falling":                 {n: 60, f: func(i int) int { return 500*mib - i*mib }, want: finding.Flat, shape: series.Falling},
-		"loss list of each epoch": {n: 300, per: 50, f: saw(50, mib), want: finding.Flat, shape: series.Swings},
-		"one sample":              {n: 1, f: saw(7, mib), want: finding.Unknown, shape: series.Short},
-		"four rising":             {n: 4, f: saw(7, mib), want: finding.Unknown, shape: series.Short},
+		"level":                   {n: 100, f: func(i int) int { return 500 * mib }, want: finding.Flat, shape: counters.Steady},
+		"warm-up":                 {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*mib }, want: finding.Flat, shape: counters.Settled},
+		"long warm-up":            {n: 100, f: func(i int) int { return 500*mib + min(i, 40)*mib }, want: finding.Flat, shape: counters.Settled},
+		"plateau at two thirds":   {n: 90, f: func(i int) int { return 500*mib + min(i, 60)*mib }, want: finding.Flat, shape: counters.Settled},
+		"sawtooth":                {n: 200, f: saw(7, mib), want: finding.Flat, shape: counters.Swings},
+		"long sawtooth":           {n: 200, f: saw(70, mib), want: finding.Flat, shape: counters.Swings},
+		"two and a half teeth":    {n: 25, f: saw(10, mib), want: finding.Flat, shape: counters.Swings},
+		"long tooth at the end":   {n: 150, f: saw(80, mib), want: finding.Flat, shape: counters.Swings},
+		"validation takes more":   {n: 200, f: func(i int) int { return 500*mib + i/20%2*300*mib }, want: finding.Flat, shape: counters.Swings},
+		"validation takes less":   {n: 200, f: func(i int) int { return 500*mib - i/20%2*300*mib }, want: finding.Flat, shape: counters.Falling},
+		"ends in validation":      {n: 190, f: func(i int) int { return 500*mib + i/100*300*mib }, want: finding.Flat, shape: counters.Settled},
+		"a stair at the end":      {n: 60, f: func(i int) int { return 500*mib + i/55*mib }, want: finding.Flat, shape: counters.Swings},
+		"falling":                 {n: 60, f: func(i int) int { return 500*mib - i*mib }, want: finding.Flat, shape: counters.Falling},
+		"loss list of each epoch": {n: 300, per: 50, f: saw(50, mib), want: finding.Flat, shape: counters.Swings},
+		"one sample":              {n: 1, f: saw(7, mib), want: finding.Unknown, shape: counters.Short},
+		"four rising":             {n: 4, f: saw(7, mib), want: finding.Unknown, shape: counters.Short},
 
 		"leak":                         {n: 100, f: func(i int) int { return 500*mib + i*mib }, want: finding.Growing, slope: mib},
 		"leak of 512 B":                {n: 100, f: func(i int) int { return 500*mib + i*512 }, want: finding.Growing, slope: 512},
@@ -86,7 +86,7 @@ func TestShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := live(c.n, c.per, c.f)
-			tr := j.Trends.Of(series.Allocated)
+			tr := j.Trends.Of(counters.Allocated)
 			if j.Status != c.want || c.want == finding.Flat && tr.Shape != c.shape {
 				t.Fatalf("%s, %s: %s; %+v", j.Status, tr.Shape, j.Headline, *tr)
 			}
@@ -166,7 +166,7 @@ func TestCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := series.NewCollector()
+			c := counters.NewCollector()
 			_, err = memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error { c.Add(s); return nil }})
 			if name == "genuine_oom" {
 				if err == nil || !strings.Contains(err.Error(), "empty") {
@@ -177,7 +177,7 @@ func TestCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, d := range c.Devices {
+			for _, d := range c.Series {
 				j := verdict.JudgeCounters(d, 0)
 				want := words[truth.Verdict]
 				if name == "pinned_segments_oom" {
@@ -202,11 +202,11 @@ func TestCorpus(t *testing.T) {
 // TestFindings checks what is noticed beside growth.
 func TestFindings(t *testing.T) {
 	run := func(capacity int64, samples ...*memstats.Sample) *verdict.Counters {
-		c := series.NewCollector()
+		c := counters.NewCollector()
 		for _, s := range samples {
 			c.Add(s)
 		}
-		return verdict.JudgeCounters(c.Devices[0], capacity)
+		return verdict.JudgeCounters(c.Series[0], capacity)
 	}
 	each := func(n int, f func(i int) *memstats.Sample) []*memstats.Sample {
 		var out []*memstats.Sample
@@ -222,47 +222,47 @@ func TestFindings(t *testing.T) {
 		says string // in the texts
 	}{
 		"forecast": {run(1000*mib, each(20, func(i int) *memstats.Sample {
-			s := sample(i, series.Allocated, 500*mib+i*10*mib)
+			s := sample(i, counters.Allocated, 500*mib+i*10*mib)
 			s.Time = 1e15 + int64(i)*2e6
 			return s
 		})...), finding.Growing, "growth", "now 690 MiB, reaches 1000 MiB (as given) in about 31 more steps, 1m2s"},
 		"forecast by mem_get_info": {run(0, each(20, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib, series.Reserved, 700*mib)
+			return sample(i, counters.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib, counters.Reserved, 700*mib)
 		})...), finding.Growing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 more steps"},
-		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample { return sample(i, series.Allocated, 500*mib+i*10*mib) })...),
+		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample { return sample(i, counters.Allocated, 500*mib+i*10*mib) })...),
 			finding.Growing, "growth", "has reached what tensors can have"},
 		"reserved drifts": {run(0, each(40, func(i int) *memstats.Sample {
-			return sample(i, series.Active, 500*mib, series.Allocated, 500*mib, series.Reserved, 600*mib+i*20*mib, series.Split, 50*mib+i*15*mib)
+			return sample(i, counters.Active, 500*mib, counters.Allocated, 500*mib, counters.Reserved, 600*mib+i*20*mib, counters.Split, 50*mib+i*15*mib)
 		})...), finding.Fragmentation, "drift", "fragmentation grows"},
 		"longer batches": {run(0, each(40, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 900*mib+i*10*mib, series.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
+			return sample(i, counters.Allocated, 900*mib+i*10*mib, counters.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
 		})...), finding.Growing, "growth", "the same tensors get larger"},
 		"live falls": {run(0, each(40, func(i int) *memstats.Sample {
-			return sample(i, series.Active, 900*mib-i*10*mib, series.Allocated, 900*mib-i*10*mib, series.Reserved, 1000*mib)
+			return sample(i, counters.Active, 900*mib-i*10*mib, counters.Allocated, 900*mib-i*10*mib, counters.Reserved, 1000*mib)
 		})...), finding.Flat, "", "falls"},
 		"full and tight": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak", 1000*mib, series.Reserved, 1000*mib, series.Retries, i/5)
+			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak", 1000*mib, counters.Reserved, 1000*mib, counters.Retries, i/5)
 		})...), finding.Flat, "retries", "full once"},
 		"full and in pieces": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, series.Reserved, 1000*mib, series.Retries, i/5, series.OOMs, i/9)
+			return sample(i, counters.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, counters.Reserved, 1000*mib, counters.Retries, i/5, counters.OOMs, i/9)
 		})...), finding.Fragmentation, "fragmentation oom retries", "at most 400 MiB was ever live of the 1000 MiB"},
 		"other stream": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, series.Active, 500*mib+i*50*mib, series.Allocated, 500*mib, series.Reserved, 1000*mib)
+			return sample(i, counters.Active, 500*mib+i*50*mib, counters.Allocated, 500*mib, counters.Reserved, 1000*mib)
 		})...), finding.Flat, "pending", "grow by 50.0 MiB"},
 		"peaks reset": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.peak", 600*mib-i%5*mib)
+			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 600*mib-i%5*mib)
 		})...), finding.Flat, "", "Peaks fall 8 times"},
 		"began again": {run(0, append(each(10, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 500*mib+i*mib, "allocated_bytes.all.allocated", i*1000*mib)
+			return sample(i, counters.Allocated, 500*mib+i*mib, "allocated_bytes.all.allocated", i*1000*mib)
 		}), each(10, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.allocated", i*1000*mib)
+			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.allocated", i*1000*mib)
 		})...)...), finding.Flat, "", "began again once"},
 		"sums reset": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, series.Allocated, 500*mib, "allocated_bytes.all.allocated", i%4*mib, "allocated_bytes.all.freed", i%4*mib)
+			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.allocated", i%4*mib, "allocated_bytes.all.freed", i%4*mib)
 		})...), finding.Flat, "", "reset before the first sample"},
-		"only reserved": {run(0, each(10, func(i int) *memstats.Sample { return sample(i, series.Reserved, 500*mib+i*mib) })...),
+		"only reserved": {run(0, each(10, func(i int) *memstats.Sample { return sample(i, counters.Reserved, 500*mib+i*mib) })...),
 			finding.Growing, "growth", "fragmentation would look the same"},
-		"no memory": {run(0, sample(0, series.Retries, 0)), finding.Unknown, "", "No counter"},
+		"no memory": {run(0, sample(0, counters.Retries, 0)), finding.Unknown, "", "No counter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ids, texts []string
@@ -280,18 +280,18 @@ func TestFindings(t *testing.T) {
 
 // TestDevices keeps devices and ranks apart, whatever the order of the samples.
 func TestDevices(t *testing.T) {
-	c := series.NewCollector("num_device_alloc")
+	c := counters.NewCollector("num_device_alloc")
 	for i := range 20 {
 		for _, id := range [][2]int{{1, 1}, {0, 1}, {1, 0}, {0, 0}} {
-			s := sample(i, series.Allocated, 500*mib+i*id[0]*mib, "num_device_alloc", i)
+			s := sample(i, counters.Allocated, 500*mib+i*id[0]*mib, "num_device_alloc", i)
 			s.Rank, s.Device = id[0], id[1]
 			c.Add(s)
 		}
 	}
-	if len(c.Devices) != 4 {
-		t.Fatalf("%d devices", len(c.Devices))
+	if len(c.Series) != 4 {
+		t.Fatalf("%d devices", len(c.Series))
 	}
-	for i, d := range c.Devices {
+	for i, d := range c.Series {
 		j := verdict.JudgeCounters(d, 0)
 		if d.Rank != i/2 || d.Device != i%2 || (j.Status == finding.Growing) != (d.Rank == 1) || j.Trends.Of("num_device_alloc") == nil {
 			t.Errorf("%d: rank %d GPU %d: %s", i, d.Rank, d.Device, j.Status)

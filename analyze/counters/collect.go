@@ -1,4 +1,4 @@
-package series
+package counters
 
 import (
 	"slices"
@@ -41,8 +41,8 @@ const maxPoints = 1 << 13
 // unknown stands in a column for a figure that a sample lacks. Counters are never negative.
 const unknown = -1
 
-// Device is the series of one device of one process.
-type Device struct {
+// Series is the counters of one device of one process.
+type Series struct {
 	Device int // ordinal, -1 unknown
 	Rank   int // -1 unknown
 
@@ -89,14 +89,14 @@ const maxEpochs = 1 << 12
 
 // Collector sorts samples by device.
 type Collector struct {
-	Devices []*Device // by rank and ordinal
-	extra   []string
-	byID    map[[2]int]*Device
+	Series []*Series // by rank and ordinal
+	extra  []string
+	byID   map[[2]int]*Series
 }
 
 // NewCollector keeps the counters with the given names beside those that are judged.
 func NewCollector(names ...string) *Collector {
-	return &Collector{extra: names, byID: make(map[[2]int]*Device)}
+	return &Collector{extra: names, byID: make(map[[2]int]*Series)}
 }
 
 // maxDevices is far above what the processes of one file have.
@@ -110,24 +110,24 @@ func (c *Collector) Add(s *memstats.Sample) {
 		if len(c.byID) >= maxDevices {
 			return
 		}
-		d = &Device{Device: s.Device, Rank: s.Rank, extra: c.extra}
+		d = &Series{Device: s.Device, Rank: s.Rank, extra: c.extra}
 		d.begin()
 		c.byID[id] = d
-		at, _ := slices.BinarySearchFunc(c.Devices, id, func(o *Device, id [2]int) int {
+		at, _ := slices.BinarySearchFunc(c.Series, id, func(o *Series, id [2]int) int {
 			return slices.Compare([]int{o.Rank, o.Device}, id[:])
 		})
-		c.Devices = slices.Insert(c.Devices, at, d)
+		c.Series = slices.Insert(c.Series, at, d)
 	}
 	d.add(s)
 }
 
 // begin forgets all samples.
-func (d *Device) begin() {
-	*d = Device{Device: d.Device, Rank: d.Rank, Restarts: d.Restarts, extra: d.extra, Every: 1,
+func (d *Series) begin() {
+	*d = Series{Device: d.Device, Rank: d.Rank, Restarts: d.Restarts, extra: d.extra, Every: 1,
 		columns: make(map[string][]int64), grain: make(map[string]int64), prev: make(map[string]int64), high: make(map[string]int64)}
 }
 
-func (d *Device) add(s *memstats.Sample) {
+func (d *Series) add(s *memstats.Sample) {
 	if d.Samples > 0 && d.restarted(s) {
 		d.Restarts++
 		d.begin()
@@ -167,7 +167,7 @@ func clone(s *memstats.Sample) memstats.Sample {
 	return c
 }
 
-func (d *Device) column(name string, s *memstats.Sample, keep bool) {
+func (d *Series) column(name string, s *memstats.Sample, keep bool) {
 	f := s.Get(name)
 	if f.Known() {
 		d.prev[name] = f.Value
@@ -186,7 +186,7 @@ func (d *Device) column(name string, s *memstats.Sample, keep bool) {
 
 // restarted reports whether the sample begins another run: its step is not above the last one,
 // and what only ever rises fell. A counter of batches falls with every epoch, but alone.
-func (d *Device) restarted(s *memstats.Sample) bool {
+func (d *Series) restarted(s *memstats.Sample) bool {
 	if !s.Step.Known || !d.Last.Step.Known || s.Step.N > d.Last.Step.N {
 		return false
 	}
@@ -199,7 +199,7 @@ func (d *Device) restarted(s *memstats.Sample) bool {
 
 // resets notices counters that fall although nothing but a reset lowers them, and sums the rises
 // of the others.
-func (d *Device) resets(s *memstats.Sample) {
+func (d *Series) resets(s *memstats.Sample) {
 	if d.Samples == 0 {
 		return
 	}
@@ -229,7 +229,7 @@ func (d *Device) resets(s *memstats.Sample) {
 	d.NewOOMs += rise(OOMs)
 }
 
-func (d *Device) epoch(s *memstats.Sample) {
+func (d *Series) epoch(s *memstats.Sample) {
 	if !s.Epoch.Known {
 		return
 	}
@@ -252,7 +252,7 @@ func (d *Device) epoch(s *memstats.Sample) {
 }
 
 // thin drops every second point.
-func (d *Device) thin() {
+func (d *Series) thin() {
 	half := func(col []int64) []int64 {
 		out := col[:0]
 		for i := 0; i < len(col); i += 2 {
@@ -273,7 +273,7 @@ func (d *Device) thin() {
 
 // Column gives the values of a counter at the points, -1 where a sample lacks it; nil when no
 // sample has it.
-func (d *Device) Column(name string) []int64 {
+func (d *Series) Column(name string) []int64 {
 	switch name {
 	case Cached:
 		if c := d.difference(Reserved, Active); c != nil {
@@ -289,7 +289,7 @@ func (d *Device) Column(name string) []int64 {
 	return d.columns[name]
 }
 
-func (d *Device) difference(a, b string) []int64 {
+func (d *Series) difference(a, b string) []int64 {
 	x, y := d.Column(a), d.Column(b)
 	if x == nil || y == nil {
 		return nil
@@ -304,7 +304,7 @@ func (d *Device) difference(a, b string) []int64 {
 }
 
 // Precision of a counter: differences below it mean nothing.
-func (d *Device) Precision(name string) int64 {
+func (d *Series) Precision(name string) int64 {
 	switch name {
 	case Cached:
 		return max(d.grain[Reserved], d.grain[Active], d.grain[Allocated], 1)
@@ -316,7 +316,7 @@ func (d *Device) Precision(name string) int64 {
 
 // Unit is what the series count along: "step" where the steps of the samples rise from one to
 // the next, else "sample".
-func (d *Device) Unit() string {
+func (d *Series) Unit() string {
 	if d.uneven {
 		return "sample"
 	}
@@ -324,7 +324,7 @@ func (d *Device) Unit() string {
 }
 
 // Place is where point i lies along the unit.
-func (d *Device) Place(i int) int64 {
+func (d *Series) Place(i int) int64 {
 	if d.uneven {
 		return d.Points[i].Sample
 	}
@@ -332,4 +332,4 @@ func (d *Device) Place(i int) int64 {
 }
 
 // Highest is the highest value of two counters in any sample.
-func (d *Device) Highest(a, b string) int64 { return max(d.high[a], d.high[b]) }
+func (d *Series) Highest(a, b string) int64 { return max(d.high[a], d.high[b]) }

@@ -1,4 +1,4 @@
-package series
+package counters
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // File is what one file says of counters.
 type File struct {
 	Info    *memstats.Info
-	Devices []*Device         // by rank and ordinal
+	Series  []*Series         // by rank and ordinal
 	Reading *memstats.Reading // the last of nvidia-smi or list_gpu_processes, nil for none
 }
 
@@ -31,6 +31,6 @@ func Open(ctx context.Context, path string, stdin io.Reader, opt Options) (*File
 	if err != nil {
 		return nil, err
 	}
-	f.Info, f.Devices = info, c.Devices
+	f.Info, f.Series = info, c.Series
 	return &f, nil
 }

@@ -1,8 +1,4 @@
-// Package crosscheck puts memory counters beside a snapshot of the same process: every counter that
-// both know, at the same moment. PyTorch counts while it allocates, and a snapshot's trace is what it
-// did, so where the trace goes back to the first allocation each counter can be counted again
-// (analyze/allocator/SPEC.md 5.11) and must be equal. What differs has a reason, and the reason is said.
-package crosscheck
+package counters
 
 import (
 	"fmt"
@@ -13,22 +9,22 @@ import (
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
-// Verdict is how two figures of one counter compare.
-type Verdict string
+// Agreement is how two figures of one counter compare.
+type Agreement string
 
 const (
-	Equal   Verdict = "equal"
-	Within  Verdict = "within rounding" // of the printed figure
-	Differs Verdict = "differs"
+	Equal   Agreement = "equal"
+	Within  Agreement = "within rounding" // of the printed figure
+	Differs Agreement = "differs"
 )
 
 // Row is one counter in both.
 type Row struct {
-	Name     string
-	Stats    memstats.Figure
-	Snapshot int64
-	Verdict  Verdict
-	Why      string // of a difference, where it shows
+	Name      string
+	Stats     memstats.Figure
+	Snapshot  int64
+	Agreement Agreement
+	Why       string // of a difference, where it shows
 }
 
 // Residual is the counter's value minus the snapshot's.
@@ -49,10 +45,10 @@ type Check struct {
 }
 
 // Count is how many rows have a verdict.
-func (c *Check) Count(v Verdict) int {
+func (c *Check) Count(v Agreement) int {
 	n := 0
 	for i := range c.Rows {
-		if c.Rows[i].Verdict == v {
+		if c.Rows[i].Agreement == v {
 			n++
 		}
 	}
@@ -87,12 +83,12 @@ func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *memstats.Sample
 }
 
 func compare(st memstats.Stat, v int64) Row {
-	r := Row{Name: st.Name, Stats: st.Figure, Snapshot: v, Verdict: Differs}
+	r := Row{Name: st.Name, Stats: st.Figure, Snapshot: v, Agreement: Differs}
 	switch d := v - st.Value; {
 	case d == 0:
-		r.Verdict = Equal
+		r.Agreement = Equal
 	case -st.Step < d && d < st.Step:
-		r.Verdict = Within
+		r.Agreement = Within
 	}
 	return r
 }
@@ -120,7 +116,7 @@ func (c *Check) explain(t *timeline.Timeline) {
 	moment, peaks, sums := 0, 0, 0
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if r.Verdict != Differs {
+		if r.Agreement != Differs {
 			continue
 		}
 		switch kind := figureOf(r.Name); {

@@ -1,4 +1,4 @@
-package series
+package counters
 
 import (
 	"slices"
@@ -71,7 +71,7 @@ func (all Trends) Grows(name string) bool {
 }
 
 // Trends gives those of all counters that samples have.
-func (d *Device) Trends() Trends {
+func (d *Series) Trends() Trends {
 	var out Trends
 	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks, Segments, Pinned}, d.extra...) {
 		if out.Of(name) == nil {
@@ -84,7 +84,7 @@ func (d *Device) Trends() Trends {
 }
 
 // trend is that of one counter.
-func (d *Device) trend(name string) Trend {
+func (d *Series) trend(name string) Trend {
 	t := Trend{Name: name, Shape: Absent, Precision: d.Precision(name)}
 	col, unit := d.Column(name), d.Unit()
 	var x, y []int64
@@ -123,7 +123,7 @@ func Of(name, unit string, x, y []int64, precision int64) Trend {
 	return t
 }
 
-func (d *Device) lows(name string) (numbers, lows []int64) {
+func (d *Series) lows(name string) (numbers, lows []int64) {
 	for _, e := range d.epochs {
 		if v, ok := e.low[name]; ok && (len(numbers) == 0 || e.number > numbers[len(numbers)-1]) {
 			numbers, lows = append(numbers, e.number), append(lows, v)

@@ -1,11 +1,11 @@
-package crosscheck_test
+package counters_test
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/analyze/crosscheck"
+	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
@@ -32,7 +32,7 @@ func samples(t *testing.T, path string) []memstats.Sample {
 // TestCorpus holds every sample of every workload against its snapshot. Where the trace begins
 // before the first allocation all that analyze/allocator/SPEC.md 5.11 lets one count again must be
 // equal, at each step; where it does not, the current figures must be, at the moment of the dump.
-func TestCorpus(t *testing.T) {
+func TestCheckCorpus(t *testing.T) {
 	dirs, _ := filepath.Glob("../../../shared/corpus/*/memory_stats.jsonl")
 	if len(dirs) == 0 {
 		t.Skip("no corpus")
@@ -45,15 +45,15 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines := map[int]*timeline.Timeline{}
-			check := func(sample *memstats.Sample, least int) *crosscheck.Check {
+			check := func(sample *memstats.Sample, least int) *counters.Check {
 				tl := lines[sample.Device]
 				if tl == nil {
 					tl = timeline.Build(s, max(sample.Device, 0))
 					lines[sample.Device] = tl
 				}
-				c := crosscheck.Compare(s, tl, sample)
+				c := counters.Compare(s, tl, sample)
 				for _, r := range c.Rows {
-					if r.Verdict == crosscheck.Differs && (c.Whole || sample.Step.Known == false) {
+					if r.Agreement == counters.Differs && (c.Whole || sample.Step.Known == false) {
 						t.Errorf("GPU %d step %d: %s is %d, rebuilt %d (%s)", c.Device, sample.Step.N, r.Name, r.Stats.Value, r.Snapshot, r.Why)
 					}
 				}
@@ -92,19 +92,19 @@ func TestReasons(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		stat memstats.Stat
-		want crosscheck.Verdict
+		want counters.Agreement
 		why  string
 	}{
-		"equal":            {stat("reserved_bytes.all.current", tl.Final.Reserved, 1), crosscheck.Equal, ""},
-		"rounded":          {stat("reserved_bytes.all.current", tl.Final.Reserved-5, 1024), crosscheck.Within, ""},
-		"another moment":   {stat("reserved_bytes.all.current", tl.Final.Reserved+2<<20, 1), crosscheck.Differs, "another moment"},
-		"peaks were reset": {stat("allocated_bytes.all.peak", tl.PeakAllocated.Bytes-512, 1), crosscheck.Differs, "peaks were reset"},
-		"counters reset":   {stat("allocation.all.allocated", 0, 1), crosscheck.Differs, "reset"},
+		"equal":            {stat("reserved_bytes.all.current", tl.Final.Reserved, 1), counters.Equal, ""},
+		"rounded":          {stat("reserved_bytes.all.current", tl.Final.Reserved-5, 1024), counters.Within, ""},
+		"another moment":   {stat("reserved_bytes.all.current", tl.Final.Reserved+2<<20, 1), counters.Differs, "another moment"},
+		"peaks were reset": {stat("allocated_bytes.all.peak", tl.PeakAllocated.Bytes-512, 1), counters.Differs, "peaks were reset"},
+		"counters reset":   {stat("allocation.all.allocated", 0, 1), counters.Differs, "reset"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := crosscheck.Compare(s, tl, &memstats.Sample{Stats: []memstats.Stat{c.stat, stat("zzz", 1, 1)}})
-			if len(got.Rows) != 1 || got.Unchecked != 1 || got.Rows[0].Verdict != c.want || !strings.Contains(got.Rows[0].Why, c.why) ||
-				(c.want == crosscheck.Differs) != (len(got.Reasons) > 0) {
+			got := counters.Compare(s, tl, &memstats.Sample{Stats: []memstats.Stat{c.stat, stat("zzz", 1, 1)}})
+			if len(got.Rows) != 1 || got.Unchecked != 1 || got.Rows[0].Agreement != c.want || !strings.Contains(got.Rows[0].Why, c.why) ||
+				(c.want == counters.Differs) != (len(got.Reasons) > 0) {
 				t.Errorf("%+v", got)
 			}
 		})
