@@ -1,6 +1,9 @@
 package oom
 
-import "github.com/snapana/snapana/analyze/allocator"
+import (
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot/oomlog"
+)
 
 // Cause is why a request failed, as far as the figures say.
 type Cause string
@@ -24,41 +27,93 @@ const (
 	TooFew        Cause = "unknown"         // too few figures
 )
 
-// cause judges by arithmetic, the surest first.
-func (r *Report) cause(e *Evidence) Cause {
-	c := &e.Free.Classes
-	own, private := c.Releasable+c.Hard+c.Soft, e.Free.Private
-	foreign := c.Stream - private + c.Pending
-	known := r.DeviceFree >= 0
-	short := r.Segment - r.DeviceFree // what the device lacked
-	room := r.DeviceFree >= r.Segment+allocator.RoundLarge
+// Figures are what is known of a request that failed, from a snapshot or from a message. What a source
+// does not tell is unknown, and no cause is judged by it: a message knows no single piece, no stream and no
+// growth, a snapshot seldom the device's size.
+type Figures struct {
+	Stated    Cause       // what the source says by itself, "" for nothing: then arithmetic decides
+	Requested oomlog.Size // in a message, what the device was asked for
+	Segment   oomlog.Size // what the device was asked for
+	Absurd    int64       // sizes from here on are mistakes
+	Most      oomlog.Size // what this process could have with every tensor freed
+	Total     oomlog.Size // memory of the device
+	Free      oomlog.Size // on the device
+	Reserved  oomlog.Size // by the allocator
+
+	Left     oomlog.Size // what a limit in bytes leaves to the process
+	Fraction float64     // of the device that the process may reserve, 1 for all or unknown
+	Spilled  bool        // the driver moved a part to the machine's memory, so that Free is no limit
+	NoCache  bool        // the allocator keeps no free blocks
+
+	Pieces  oomlog.Size // free blocks that the request may use, together
+	Largest oomlog.Size // of them
+	Private oomlog.Size // free blocks of private pools
+	Streams oomlog.Size // free blocks of other streams, and blocks that wait for one
+	// Pools is Private where it is a part of what counts as allocated, as in messages: these
+	// name it before the device's room, and only where it is enough by itself.
+	Pools oomlog.Size
+
+	Lost      oomlog.Size // by how much Elsewhere is known to have grown
+	Elsewhere oomlog.Size // outside of PyTorch's allocator, this process's included
+	// Foreign is Elsewhere by a message, without this process's where that is told apart. Free pieces
+	// and free device memory joined come before it, and count with it.
+	Foreign oomlog.Size
+	Growth  bool // without what a loop leaves behind, a large part, the request would have been served
+}
+
+// exact is a figure that is not rounded.
+func exact(n int64) oomlog.Size { return oomlog.Size{Bytes: n, Step: 1} }
+
+// Cause judges by arithmetic, the surest first.
+func (f *Figures) Cause() Cause {
+	asked, free, pieces := f.Requested.Bytes, f.Free.Bytes, f.Pieces.Bytes
+	device := f.Free.Known()
+	short := f.Segment.Bytes - free // what the device lacked
+	room := device && free >= f.Segment.Bytes+allocator.RoundLarge
+	enough := func(s oomlog.Size) bool { return s.Known() && s.Bytes >= asked }
 	switch {
-	case r.Requested < 0 || r.Requested >= absurdBytes || r.Total != Unknown && r.Requested > r.Total:
+	case f.Requested.Known() && (asked < 0 || asked >= f.Absurd):
 		return Absurd
-	case known && r.Requested > r.AtLeast:
+	case f.Stated != "":
+		return f.Stated
+	case !f.Requested.Known():
+		return TooFew
+	case f.Most.Known() && asked > f.Most.Bytes:
 		return TooLarge
-	case r.Largest >= r.Requested:
+	case f.Left.Known() && asked > f.Left.Bytes && free >= asked:
+		return Limit
+	case f.Spilled:
+		return Capacity
+	case enough(f.Largest):
 		return Unsplit
-	case own >= r.Requested:
+	case enough(f.Pieces):
 		return Fragmentation
-	case room && r.Fraction < 1:
+	case enough(f.Pools):
+		return Pools
+	case room && f.Fraction < 1:
 		return Fraction
 	case room:
 		return Room
-	case private >= r.Requested || known && private >= max(short, r.After.Reserved/10):
+	case f.NoCache && device:
+		return Capacity
+	case enough(f.Private) || f.Private.Known() && device && f.Private.Bytes >= max(short, f.Reserved.Bytes/10):
 		return Pools
-	case foreign >= r.Requested:
+	case enough(f.Streams):
 		return OtherStream
-	case c.Sum() >= r.Requested: // all of them together
-		return largest(own, private, foreign)
-	case known && r.Lost >= max(short, r.AtLeast/10):
+	case f.Streams.Known() && pieces+f.Private.Bytes+f.Streams.Bytes >= asked: // all of them together
+		return largest(pieces, f.Private.Bytes, f.Streams.Bytes)
+	case !f.Pieces.Known() || !f.Largest.Known() && !device:
+		return TooFew
+	case f.Lost.Known() && f.Lost.Bytes >= max(short, f.Most.Bytes/10):
 		return Others
-	case r.Elsewhere != Unknown && r.Elsewhere >= max(short+ownOutside, r.Total/4):
+	case f.Elsewhere.Known() && f.Elsewhere.Bytes >= max(short+ownOutside, f.Total.Bytes/4):
 		return Others
-	case r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts():
+	case f.Growth:
 		return Growth
-	case known && own+r.DeviceFree >= r.Requested:
+	case device && pieces+free >= asked:
 		return Joined
+	case f.Foreign.Known() && f.Foreign.Bytes >= f.Total.Bytes/4 && free+pieces+f.Foreign.Bytes >= asked:
+		return Others
 	}
 	return Capacity
 }
@@ -71,4 +126,27 @@ func largest(own, private, foreign int64) Cause {
 		return Pools
 	}
 	return OtherStream
+}
+
+// figures are those of a report, with which cause is judged.
+func (r *Report) figures(e *Evidence) *Figures {
+	c := &e.Free.Classes
+	private := e.Free.Private
+	f := &Figures{
+		Requested: exact(r.Requested), Segment: exact(r.Segment), Absurd: 1 << 40,
+		Reserved: exact(r.After.Reserved), Fraction: r.Fraction,
+		Pieces: exact(c.Releasable + c.Hard + c.Soft), Largest: exact(r.Largest),
+		Private: exact(private), Streams: exact(c.Stream - private + c.Pending),
+		Growth: r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
+	}
+	if r.DeviceFree >= 0 {
+		f.Free, f.Most, f.Lost = exact(r.DeviceFree), exact(r.AtLeast), exact(r.Lost)
+	}
+	if r.Total != Unknown {
+		f.Total, f.Elsewhere = exact(r.Total), exact(r.Elsewhere)
+		if r.Total < f.Absurd {
+			f.Absurd = r.Total + 1 // no setting helps either
+		}
+	}
+	return f
 }

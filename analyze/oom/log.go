@@ -65,7 +65,7 @@ func (l *Log) Add(m oomlog.Message) {
 		}
 		g = &Group{Message: m}
 		g.Ledger = ledger(&m)
-		g.Cause = g.cause()
+		g.Cause = g.figures().Cause()
 		l.byKey[key] = g
 		l.Groups = append(l.Groups, g)
 		if g.Ledger != nil && l.Groups[l.Main].Ledger == nil {

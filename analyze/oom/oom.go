@@ -25,9 +25,6 @@ import (
 // Unknown is the value of byte counts that are not known.
 const Unknown = -1
 
-// absurdBytes is beyond what any device has.
-const absurdBytes = 1 << 40
-
 // Report is one request that failed. Sizes are in bytes.
 type Report struct {
 	Event      int                `json:"event"`
@@ -92,7 +89,7 @@ func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
 	r.bounds(e)
 	r.ghosts(e)
 	r.answer(e)
-	r.Cause = r.cause(e)
+	r.Cause = r.figures(e).Cause()
 	r.plan(e)
 	return r
 }
