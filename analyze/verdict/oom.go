@@ -59,9 +59,17 @@ func (j *judge) around(e *Evidence) []string {
 	return why
 }
 
+// Advice that the verdicts on snapshots and on messages share.
 const (
-	needLess = "Need less at once: a smaller batch or sequence, gradient checkpointing, a lower precision, or sharding over devices."
-	seeFits  = "See in the segment map which segments hold the free memory."
+	needLess = "Need less at once: a smaller batch or sequence, gradient checkpointing, a lower precision, " +
+		"or sharding over devices."
+	seeQuadratic = "Look for a quadratic intermediate, such as an attention matrix that is not fused or " +
+		"a broadcast by mistake, in the line "
+	seeOthers = "See with nvidia-smi who else is on the device; end what is left over, or choose a free device " +
+		"with CUDA_VISIBLE_DEVICES."
+	sharePools = "Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, " +
+		"or capture the largest first."
+	seeFits = "See in the segment map which segments hold the free memory."
 )
 
 // words fills in a finding by the cause.
@@ -98,7 +106,7 @@ func (j *judge) tooLarge(e *Evidence, f *finding.Finding) {
 	f.Status = finding.Capacity
 	f.Title = fmt.Sprintf("Out of memory: one request for %s, more than the %s that this process could have with every tensor freed.", units.Bytes(r.Requested), units.Bytes(r.AtLeast))
 	f.Why = append(f.Why, "The trace never shows more than that to be had, reserved and free together; whether others hold the rest of the device, a snapshot does not say.")
-	f.Next = []string{"Look for a quadratic intermediate, such as an attention matrix that is not fused or a broadcast by mistake, in the line that asked.",
+	f.Next = []string{seeQuadratic + "that asked.",
 		"See with nvidia-smi whether other processes hold the device.", needLess}
 }
 
@@ -156,7 +164,7 @@ func (j *judge) pools(e *Evidence, f *finding.Finding) {
 	f.Status, f.Bytes = finding.Pools, n
 	f.Title = fmt.Sprintf("Out of memory beside private pools: a request for %s failed while %s lay free in pools that only CUDA graphs or their owners may use.", units.Bytes(e.Failure.Requested), units.Bytes(n))
 	f.Why = append(f.Why, "A private pool keeps its segments, the free ones too, as long as a graph or a MemPool object uses it, and never serves requests from outside.")
-	f.Next = []string{"Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, or capture the largest first.",
+	f.Next = []string{sharePools,
 		"Delete graphs that are not replayed any more: their pools are returned then."}
 }
 
@@ -182,7 +190,7 @@ func (j *judge) others(e *Evidence, f *finding.Finding) {
 		f.Title = fmt.Sprintf("Out of memory on a shared device: %s was asked for, and %s of its %s are neither free nor PyTorch's.", units.Bytes(r.Requested), units.Bytes(r.Elsewhere), units.Bytes(r.Total))
 	}
 	f.Why = append(f.Why, "It is other processes', or this one's own outside of PyTorch's allocator: the CUDA context, NCCL, other libraries. A snapshot does not tell them apart.")
-	f.Next = []string{"See with nvidia-smi who else is on the device; end what is left over, or choose a free device with CUDA_VISIBLE_DEVICES.",
+	f.Next = []string{seeOthers,
 		"If nobody else is, look for libraries with memory of their own in this process."}
 }
 

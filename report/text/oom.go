@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
@@ -22,65 +23,59 @@ const maxMessages = 20
 
 // OOM prints the out-of-memory messages of a log: the main one in at most 40 lines with its
 // figures, the split of the device's memory, the cause and what to do, then the others.
-func OOM(w io.Writer, r *oom.Log, o OOMOptions) error {
+func OOM(w io.Writer, l *oom.Log, o OOMOptions) error {
 	p := newPrinter(w, o.Options)
-	head := fmt.Sprintf("%s: %s", chart.ClipLeft(chart.Plain(r.Name), 60), units.Plural(r.Messages, "out-of-memory message"))
-	if n := len(r.Groups); int64(n) != r.Messages {
+	head := chart.ClipLeft(chart.Plain(l.Name), 60) + ": " + units.Plural(l.Messages, "out-of-memory message")
+	if n := len(l.Groups); int64(n) != l.Messages {
 		head += fmt.Sprintf(", %d different", n)
 	}
 	p.line(p.paint(dim, head))
-	p.oomMessage(r.Groups[r.Main], r, r.Failure)
-	p.oomMatch(r)
-	if r.Failure != nil {
+	p.oomMessage(l, l.Groups[l.Main])
+	p.oomMatch(l)
+	if l.Failure != nil {
 		p.line("")
-		p.fits(r.Failure)
+		p.fits(l.Failure)
 	}
 	if o.All {
-		for i, g := range r.Groups {
-			if i != r.Main {
+		for i, g := range l.Groups {
+			if i != l.Main {
 				p.line("")
-				p.oomMessage(g, nil, nil)
+				p.oomMessage(l, g)
 			}
 		}
 	} else {
-		p.oomOthers(r)
+		p.oomOthers(l)
 	}
-	if r.Dropped > 0 {
-		p.line("... and " + units.Plural(r.Dropped, "more message") + " beyond the different ones that are kept")
+	if l.Dropped > 0 {
+		p.line("... and " + units.Plural(l.Dropped, "more message") + " beyond the different ones that are kept")
 	}
 	return p.w.Flush()
 }
 
-func (p *printer) oomMessage(g *oom.Group, joined *oom.Log, failure *oom.Report) {
-	e := explain(g)
-	if c := g.Cause; c == oom.Fragmentation || c == oom.Joined {
-		e.next[0] = expandable(failure, e.next[0])
-	}
-	if joined != nil && joined.Match != nil && joined.Match.Same {
-		e.next[len(e.next)-1] = fmt.Sprintf("For the tensors behind these figures run `snapana report` on %s.", joined.Snapshot)
-	}
-	badge := strings.ToUpper(string(e.status))
-	for i, l := range wrap(chart.Plain(e.title), p.width-len(badge)-2) {
+func (p *printer) oomMessage(l *oom.Log, g *oom.Group) {
+	f := verdict.Message(l, g)
+	badge := strings.ToUpper(string(f.Status))
+	for i, line := range wrap(chart.Plain(f.Title), p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			head = p.paint(bold+";"+tones[e.status.Tone()], badge)
+			head = p.paint(bold+";"+tones[f.Status.Tone()], badge)
 		}
-		p.line(head + "  " + p.paint(bold, l))
+		p.line(head + "  " + p.paint(bold, line))
 	}
 	p.line("")
 	p.section("Where", []string{oomPlace(g)}, 3)
 	p.section("Says", []string{strings.Join(oomFields(&g.Message), "; ") + "."}, 5)
-	if l := g.Ledger; l != nil {
+	if g.Ledger != nil {
 		p.line("")
 		name := "the device"
 		if g.Device >= 0 {
 			name = chart.DeviceName(g.Device)
 		}
-		p.deviceLedger(name, l)
+		p.deviceLedger(name, g.Ledger)
 		p.line("")
 	}
-	p.section("Why", plain(e.why), 10)
-	p.section("Next", plain(numbered(e.next)), 8)
+	p.section("Why", plain(f.Why), 10)
+	p.section("Next", plain(numbered(f.Next)), 8)
 }
 
 // oomPlace says where a message stands, how often and who wrote it.
@@ -178,19 +173,19 @@ func oomFields(m *oomlog.Message) []string {
 }
 
 // oomMatch shows the main message beside the snapshot's event.
-func (p *printer) oomMatch(r *oom.Log) {
-	if r.Snapshot == "" {
+func (p *printer) oomMatch(l *oom.Log) {
+	if l.Snapshot == "" {
 		return
 	}
 	p.line("")
-	name := chart.ClipLeft(chart.Plain(r.Snapshot), 40)
-	if r.Match == nil {
+	name := chart.ClipLeft(chart.Plain(l.Snapshot), 40)
+	if l.Match == nil {
 		p.section("Joined", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is of another run."}, 3)
 		return
 	}
-	e := &r.Match.Event
+	e := &l.Match.Event
 	verb := "is of the same request"
-	if !r.Match.Same {
+	if !l.Match.Same {
 		verb = "is not of the same request; the nearest event"
 	}
 	site := ""
@@ -199,8 +194,8 @@ func (p *printer) oomMatch(r *oom.Log) {
 	}
 	p.section("Joined", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device), units.Count(int64(e.Index)), site)}, 3)
 	p.line(p.paint(bold, pad("", 8)+pad("", 12)+right("message", 11)+right("snapshot", 11)+right("difference", 12)))
-	for i := range r.Match.Figures {
-		f := &r.Match.Figures[i]
+	for i := range l.Match.Figures {
+		f := &l.Match.Figures[i]
 		note := ""
 		if f.Agree {
 			note = "  within rounding"
@@ -211,8 +206,8 @@ func (p *printer) oomMatch(r *oom.Log) {
 }
 
 // oomOthers gives the messages beside the main one a row each.
-func (p *printer) oomOthers(r *oom.Log) {
-	n := len(r.Groups) - 1
+func (p *printer) oomOthers(l *oom.Log) {
+	n := len(l.Groups) - 1
 	if n < 1 {
 		return
 	}
@@ -225,8 +220,8 @@ func (p *printer) oomOthers(r *oom.Log) {
 		return units.Bytes(s.Bytes)
 	}
 	shown := 0
-	for i, g := range r.Groups {
-		if i == r.Main {
+	for i, g := range l.Groups {
+		if i == l.Main {
 			continue
 		}
 		if shown++; shown > maxMessages {
