@@ -5,7 +5,7 @@
 //  2. At the moments that matter (the peak, the last out-of-memory event, the end),
 //     attribution groups what is live by the stack that allocated it, and fragmentation
 //     measures what is free and what keeps it from being used.
-//  3. steps finds the program's steps, category says what memory is for, and churn what came
+//  3. steps finds the program's steps, category says what memory is for, and attribution what came
 //     and went at once.
 //  4. ghost looks for memory that every lap of a loop adds and never returns, or returns late,
 //     and ghost/holder says which Python objects keep it, where the recorder's file lies beside

@@ -3,7 +3,6 @@ package analyze
 import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
@@ -48,7 +47,7 @@ type Device struct {
 	// trace), "oom" (the last out-of-memory event, if any) and "end", in this order.
 	Moments    []Moment
 	Steps      steps.Result
-	Churn      churn.Report
+	Turnover   attribution.Turnover   // what came and went
 	Growth     []ghost.Growth         // memory that loops add to and do not return
 	OneOffs    []ghost.OneOff         // large survivors that do not grow
 	Free       []fragmentation.Sample // free memory over the trace

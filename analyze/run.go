@@ -7,7 +7,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
@@ -80,7 +79,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	replayed := make(chan *whatif.Answer, 1) // takes longest, and needs nothing else
 	go func() { replayed <- replay(ctx, s, t, opt) }()
 
-	d := Device{Timeline: t, Steps: steps.Find(s, t), Churn: churn.Measure(s, t), Free: fragmentation.Over(s, t, freeSamples)}
+	d := Device{Timeline: t, Steps: steps.Find(s, t), Turnover: attribution.MeasureTurnover(s, t), Free: fragmentation.Over(s, t, freeSamples)}
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
 	d.Categories = uses
 	d.Uses = uses.Over(t, useSamples)

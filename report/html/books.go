@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -42,20 +41,20 @@ func newBooks(t *timeline.Timeline) books {
 	return v
 }
 
-// churnView shows the sites whose memory came and went at once.
-type churnView struct {
+// turnoverView shows the sites whose memory came and went at once.
+type turnoverView struct {
 	Summary string
 	Table   *table
 }
 
-const maxChurnRows = 8
+const maxTurnoverRows = 8
 
-func newChurn(s *snapshot.Snapshot, r *churn.Report) *churnView {
+func newTurnover(s *snapshot.Snapshot, r *attribution.Turnover) *turnoverView {
 	if r.Short == 0 {
 		return nil
 	}
-	v := &churnView{Summary: fmt.Sprintf("%s of %s allocations were freed within %d events: %s in all",
-		units.Count(r.Short), units.Count(r.Allocs), churn.Within, units.Bytes(r.Bytes))}
+	v := &turnoverView{Summary: fmt.Sprintf("%s of %s allocations were freed within %d events: %s in all",
+		units.Count(r.Short), units.Count(r.Allocs), attribution.ShortLife, units.Bytes(r.Bytes))}
 	if rate, known := r.Rate(); known {
 		v.Summary += fmt.Sprintf(", %s a second", units.Bytes(int64(min(rate, 1<<62))))
 	}
@@ -65,7 +64,7 @@ func newChurn(s *snapshot.Snapshot, r *churn.Report) *churnView {
 	if r.Micros == 0 {
 		unit = "·events"
 	}
-	for _, x := range r.Sites[:min(len(r.Sites), maxChurnRows)] {
+	for _, x := range r.Sites[:min(len(r.Sites), maxTurnoverRows)] {
 		at := cmp.Or(attribution.Site(s, x.Stack), "(no frames)")
 		v.Table.add(site(at), units.Count(x.Short), units.Count(x.Allocs), units.Bytes(x.Bytes), units.Bytes(int64(min(x.Held, 1<<62)))+unit)
 	}

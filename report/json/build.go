@@ -88,7 +88,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	}
 	out.Free = buildFree(d.Free)
 	out.Failure, out.Account = buildFailure(d), buildAccount(d.Account)
-	out.Steps, out.Churn = buildSteps(&d.Steps), buildChurn(s, &d.Churn)
+	out.Steps, out.Churn = buildSteps(&d.Steps), buildTurnover(s, &d.Turnover)
 	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
 	for _, p := range chart.Reduce(t.Curve, maxCurve) {
 		out.Curve = append(out.Curve, point(p))

@@ -2,7 +2,6 @@ package json
 
 import (
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -21,8 +20,8 @@ func buildSteps(r *steps.Result) stepList {
 	return out
 }
 
-func buildChurn(s *snapshot.Snapshot, r *churn.Report) churnSum {
-	out := churnSum{Within: churn.Within, Allocs: r.Allocs, Short: r.Short, Bytes: r.Bytes, Span: r.Micros, Sites: []churnSite{}}
+func buildTurnover(s *snapshot.Snapshot, r *attribution.Turnover) churnSum {
+	out := churnSum{Within: attribution.ShortLife, Allocs: r.Allocs, Short: r.Short, Bytes: r.Bytes, Span: r.Micros, Sites: []churnSite{}}
 	for _, x := range r.Sites[:min(len(r.Sites), maxChurnSites)] {
 		out.Sites = append(out.Sites, churnSite{attribution.Site(s, x.Stack), x.Allocs, x.Short, x.Bytes, x.Held})
 	}

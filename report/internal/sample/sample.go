@@ -8,7 +8,6 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/churn"
 	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
@@ -214,7 +213,7 @@ func device(s *snapshot.Snapshot, ordinal int, scale int64) analyze.Device {
 	t.Retries = []timeline.Retry{{FirstEvent: 88, LastEvent: 89, Released: 64 * m}}
 	t.Checks = timeline.Checks{PreTraceBlocks: 2, Markers: 1}
 
-	return analyze.Device{Timeline: t, Steps: stepsOf(m), Churn: churnOf(m), Growth: growthOf(m), OneOffs: []ghost.OneOff{{Stack: 3, Count: 1, Bytes: 360 * m, First: 20}}, Free: freeOf(m), Uses: usesOver(m), OOM: failure(m, failed), Moments: []analyze.Moment{
+	return analyze.Device{Timeline: t, Steps: stepsOf(m), Turnover: turnoverOf(m), Growth: growthOf(m), OneOffs: []ghost.OneOff{{Stack: 3, Count: 1, Bytes: 360 * m, First: 20}}, Free: freeOf(m), Uses: usesOver(m), OOM: failure(m, failed), Moments: []analyze.Moment{
 		moment(t, "peak", peak), moment(t, "oom", failed), moment(t, "end", end),
 	}}
 }
@@ -257,10 +256,10 @@ func stepsOf(m int64) steps.Result {
 	}
 }
 
-func churnOf(m int64) churn.Report {
-	return churn.Report{
+func turnoverOf(m int64) attribution.Turnover {
+	return attribution.Turnover{
 		Allocs: 5, Short: 1, Bytes: 360 * m, Micros: 2_475_000,
-		Sites: []churn.Site{{Stack: 2, Allocs: 2, Short: 1, Bytes: 360 * m, Held: 1.5e9}},
+		Sites: []attribution.SiteTurnover{{Stack: 2, Allocs: 2, Short: 1, Bytes: 360 * m, Held: 1.5e9}},
 	}
 }
 

@@ -1,16 +1,15 @@
-package churn_test
+package attribution_test
 
 import (
 	"testing"
 
-	"github.com/snapana/snapana/analyze/churn"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
-func TestMeasure(t *testing.T) {
-	const mib = 1 << 20
+func TestTurnover(t *testing.T) {
 	for _, times := range []bool{true, false} {
 		made := build.Run(build.Options{NoTimes: !times}, func(d *build.Device) {
 			short, long := build.NewStack("/app/a.py:1:short"), build.NewStack("/app/a.py:2:long")
@@ -23,7 +22,7 @@ func TestMeasure(t *testing.T) {
 			d.Free(kept)
 		})
 		s := buildtest.Read(t, made)
-		r := churn.Measure(s, timeline.Build(s, 0))
+		r := attribution.MeasureTurnover(s, timeline.Build(s, 0))
 		if r.Allocs != 41 || r.Short != 40 || r.Bytes != 80*mib || len(r.Sites) != 2 {
 			t.Fatalf("%+v", r)
 		}
