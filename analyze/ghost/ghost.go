@@ -39,17 +39,17 @@ const MinLaps = 4
 
 // Growth is memory that one loop adds to and does not return.
 type Growth struct {
-	Loop     snapshot.FrameID   // the function that runs the loop, at one of its lines
-	Stacks   []snapshot.StackID // what grows, most bytes first
-	Laps     int                // laps that left survivors, of the stack with most bytes
-	Count    int64              // survivors
-	Bytes    int64              // rounded bytes of the survivors
-	PerLap   int64              // median rounded bytes that a lap left, on average over the laps
-	Regular  bool               // laps left much the same
-	Churn    float64            // share of the allocations since the first survivor that were freed
-	InModule bool               // the survivors were made inside a module's forward
-	Trains   bool               // the trace has a backward pass or an optimizer
-	Events   []int              // births of survivors of the first stack, at most 8
+	Loop       snapshot.FrameID   // the function that runs the loop, at one of its lines
+	Stacks     []snapshot.StackID // what grows, most bytes first
+	Laps       int                // laps that left survivors, of the stack with most bytes
+	Count      int64              // survivors
+	Bytes      int64              // rounded bytes of the survivors
+	PerLap     int64              // median rounded bytes that a lap left, on average over the laps
+	Regular    bool               // laps left much the same
+	FreedShare float64            // share of the allocations since the first survivor that were freed
+	InModule   bool               // the survivors were made inside a module's forward
+	Trains     bool               // the trace has a backward pass or an optimizer
+	Events     []int              // births of survivors of the first stack, at most 8
 
 	// Horizon is the event up to which memory was looked at, First and Last the births of the
 	// first and the last survivor.
@@ -72,9 +72,9 @@ type Growth struct {
 	// horizon. Bytes has no part of them.
 	OlderCount, OlderBytes int64
 
-	// Strands are the memory that comes in each lap, and what comes in far fewer of them, most
-	// bytes first. One graph comes as a whole, so that several strands have several holders.
-	Strands []Strand
+	// Paces are the memory that comes in each lap, and what comes in far fewer of them, most
+	// bytes first. One graph comes as a whole, so that several paces have several holders.
+	Paces []Pace
 
 	Cause Cause
 
@@ -84,8 +84,8 @@ type Growth struct {
 	steps  *steps.Result // nil before CountSteps
 }
 
-// Strand is memory of a growth that comes at a pace of its own.
-type Strand struct {
+// Pace is memory of a growth that comes at a pace of its own.
+type Pace struct {
 	Stack  snapshot.StackID // with most bytes
 	Laps   int              // that left survivors
 	PerLap int64            // rounded bytes that such a lap left, by the medians of the stacks
@@ -106,7 +106,7 @@ func (g *Growth) Early() bool { return g.LikeUse() && g.Laps < early }
 
 // LikeFill reports whether a buffer that is being filled on purpose would look the same: next to
 // nothing else is freed meanwhile.
-func (g *Growth) LikeFill() bool { return g.Churn <= 0.05 }
+func (g *Growth) LikeFill() bool { return g.FreedShare <= 0.05 }
 
 // LikeCache reports whether a cache that grows on purpose would look the same: a few tensors from
 // inside the model with each lap, and no training.

@@ -55,14 +55,14 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 		g.Stacks = append(g.Stacks, c.stack)
 		g.Count += int64(len(c.kept))
 		g.Bytes += sum(c.bytes)
-		g.weave(c)
+		g.addPace(c)
 		g.InModule = g.InModule || k.code.sort(c.stack)&inModule != 0
 		g.Slope += c.slope * float64(len(c.starts)) / float64(len(top.starts))
 		if i < 3 {
 			g.Chance = max(g.Chance, c.chance)
 		}
 	}
-	g.Churn = k.churnSince(top.births[0], horizon)
+	g.FreedShare = k.freedSince(top.births[0], horizon)
 	for _, i := range top.kept[:min(8, len(top.kept))] {
 		g.Events = append(g.Events, int(k.t.Lives[top.rows[i]].Born))
 	}
@@ -80,24 +80,24 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 	return g
 }
 
-// weave adds what a stack leaves with each lap to the strand of its pace. A stack that leaves
+// addPace adds what a stack leaves with each lap to its pace. A stack that leaves
 // something more often than the first runs several times in each lap; one that does half as often
 // may do so because the first runs twice.
-func (g *Growth) weave(c *candidate) {
+func (g *Growth) addPace(c *candidate) {
 	n, perLap := len(c.births), median(c.bytes)
-	for i := range g.Strands {
-		if s := &g.Strands[i]; 3*n > s.Laps {
+	for i := range g.Paces {
+		if s := &g.Paces[i]; 3*n > s.Laps {
 			s.PerLap += perLap
 			if i == 0 {
 				g.PerLap += perLap
 			} else {
-				g.PerLap += perLap * int64(s.Laps) / int64(g.Strands[0].Laps)
+				g.PerLap += perLap * int64(s.Laps) / int64(g.Paces[0].Laps)
 			}
 			return
 		}
 	}
-	g.Strands = append(g.Strands, Strand{Stack: c.stack, Laps: n, PerLap: perLap})
-	g.PerLap += perLap * int64(n) / int64(g.Strands[0].Laps)
+	g.Paces = append(g.Paces, Pace{Stack: c.stack, Laps: n, PerLap: perLap})
+	g.PerLap += perLap * int64(n) / int64(g.Paces[0].Laps)
 }
 
 // Part is the growth of some of the stacks alone, nil when it has none of them.
@@ -154,8 +154,8 @@ func regular(perLap []int64) bool {
 	return 4*near >= 3*len(perLap)
 }
 
-// churnSince is the share of the allocations born from event e on that were freed.
-func (k *clock) churnSince(e, horizon int32) float64 {
+// freedSince is the share of the allocations born from event e on that were freed.
+func (k *clock) freedSince(e, horizon int32) float64 {
 	born, freed := 0, 0
 	from, _ := slices.BinarySearchFunc(k.t.Lives, e, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
 	for i := from; i < len(k.t.Lives) && k.t.Lives[i].Born <= horizon; i++ {

@@ -13,8 +13,8 @@ import (
 // small is below what a growth is called small: it will not fill the device soon.
 const small = 1 << 20
 
-// mostStrands bounds the strands of a growth that are listed.
-const mostStrands = 4
+// mostPaces bounds the paces of a growth that are listed.
+const mostPaces = 4
 
 // growth reports memory that loops leave behind.
 func (j *judge) growth(e *Evidence) {
@@ -61,9 +61,9 @@ func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 	f.Title = fmt.Sprintf("%s: %s more %s %s, %s; most is allocated at %s.", what, units.Bytes(g.PerLap), when, loop, freed, site)
 	f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
 		units.Count(g.Count), units.Bytes(g.Bytes), units.Plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
-	if s := g.Strands; len(s) > 1 {
+	if s := g.Paces; len(s) > 1 {
 		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %s in each of %d iterations (%s)", len(s), units.Bytes(s[0].PerLap), s[0].Laps, attribution.Place(j.s, s[0].Stack))
-		for i := range s[1:min(len(s), mostStrands)] {
+		for i := range s[1:min(len(s), mostPaces)] {
 			line += fmt.Sprintf(", %s in only %d of them (%s)", units.Bytes(s[i+1].PerLap), s[i+1].Laps, attribution.Place(j.s, s[i+1].Stack))
 		}
 		f.Why = append(f.Why, line+".")
@@ -76,7 +76,7 @@ func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
 		f.Why = append(f.Why, "The loop ended before the trace did, and what it left stayed.")
 	}
 	if !g.LikeFill() {
-		f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.Churn))
+		f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.FreedShare))
 	} else {
 		f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
 	}

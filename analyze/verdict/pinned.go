@@ -69,7 +69,7 @@ func pinnedGrowth(s *snapshot.Snapshot, m *pinned.Memory, g *ghost.Growth) findi
 	if g.Regular {
 		f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
 	}
-	f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a data set that is being pinned.", 100*g.Churn),
+	f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a data set that is being pinned.", 100*g.FreedShare),
 		fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active), units.Bytes(m.Final.Active)))
 	if m.GPU >= 0 {
 		f.Why = append(f.Why, fmt.Sprintf("Iterations are told by what GPU %d allocates between.", m.GPU))

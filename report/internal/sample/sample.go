@@ -265,7 +265,7 @@ func turnoverOf(m int64) attribution.Turnover {
 
 func growthOf(m int64) []ghost.Growth {
 	return []ghost.Growth{{
-		Stacks: []snapshot.StackID{4}, Laps: 6, Count: 6, Bytes: 96 * m, PerLap: 16 * m, Regular: true, Churn: 0.5,
+		Stacks: []snapshot.StackID{4}, Laps: 6, Count: 6, Bytes: 96 * m, PerLap: 16 * m, Regular: true, FreedShare: 0.5,
 		Events: []int{12, 27, 43}, Horizon: 99, First: 12, Last: 87, Slope: float64(16 * m), Chance: 1.0 / 720, LapTime: 375_000, Every: 1,
 		Lifetimes:  []ghost.Lifetime{{Laps: 0, Of: 5, Count: 5, Bytes: 80 * m}, {Laps: 4, Of: 1, Count: 1, Bytes: 16 * m}},
 		OlderCount: 1, OlderBytes: 16 * m, Cause: ghost.Cause{Kind: ghost.Cached, Hints: []string{"append"}},
