@@ -12,12 +12,9 @@ import (
 
 // Group is the live memory that one stack allocated.
 type Group struct {
-	Stack     snapshot.StackID // 0 when none was recorded
-	Count     int64
-	Rounded   int64  // bytes taken in segments
-	Requested int64  // bytes asked for
-	PreTrace  int64  // rounded bytes of pre-trace blocks
-	Site      string // "model.py:26 forward", empty without frames
+	Stack snapshot.StackID // 0 when none was recorded
+	Sum
+	Site string // "model.py:26 forward", empty without frames
 	// Frames is the stack for people, innermost first and without plumbing: "file:line
 	// function". Only the MaxFrames largest groups have it.
 	Frames []string
@@ -29,41 +26,15 @@ const MaxFrames = 256
 // Live groups the live blocks of a state by stack, most rounded bytes first. The groups sum
 // up to the state's active bytes.
 func Live(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State) []Group {
-	rows := make([]int32, s.Stacks.Len()+1)
 	var groups []Group
-	add := func(row int32) {
-		l := &t.Lives[row]
-		g := rows[l.Stack]
-		if g == 0 {
-			groups = append(groups, Group{Stack: l.Stack})
-			g = int32(len(groups))
-			rows[l.Stack] = g
-		}
-		p := &groups[g-1]
-		p.Count++
-		p.Rounded += l.Rounded
-		p.Requested += l.Requested
-		if l.Born < 0 {
-			p.PreTrace += l.Rounded
-		}
-	}
-	for i := range st.Segments {
-		for _, row := range st.Segments[i].Live {
-			add(row)
-		}
-	}
-	for _, row := range st.Outside {
-		add(row)
+	for _, g := range GroupBy(t, st, func(_ int, row int32) snapshot.StackID { return t.Lives[row].Stack }) {
+		groups = append(groups, Group{Stack: g.Key, Sum: g.Sum, Site: Site(s, g.Key)})
 	}
 	slices.SortFunc(groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(a.Stack, b.Stack))
 	})
-	for i := range groups {
-		g := &groups[i]
-		g.Site = Site(s, g.Stack)
-		if i < MaxFrames {
-			g.Frames = Frames(s, g.Stack)
-		}
+	for i := range groups[:min(len(groups), MaxFrames)] {
+		groups[i].Frames = Frames(s, groups[i].Stack)
 	}
 	return groups
 }

@@ -12,7 +12,7 @@ type class struct {
 	noStack string // why there are no frames, empty when there are
 	forward []forwardFrame
 	kept    bool
-	group   int32 // -1 before its first block
+	row     int32 // of Holders, -1 before its first block
 }
 
 // alone is the class without its forward traceback.
@@ -62,7 +62,7 @@ func (c *classes) of(l *timeline.Life, label snapshot.LabelID) *class {
 }
 
 func (c *classes) make(k classKey) *class {
-	v := &class{stack: k.stack, noStack: k.noStack, group: -1}
+	v := &class{stack: k.stack, noStack: k.noStack, row: -1}
 	if k.forward != 0 {
 		v.forward = forwardFrames(c.s.Strings.Get(k.forward))
 	}

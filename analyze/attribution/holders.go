@@ -9,30 +9,6 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// Sum is a number of live blocks.
-type Sum struct {
-	Count     int64
-	Rounded   int64 // bytes taken in segments
-	Requested int64 // bytes asked for
-	PreTrace  int64 // rounded bytes of pre-trace blocks
-}
-
-func (s *Sum) add(l *timeline.Life) {
-	s.Count++
-	s.Rounded += l.Rounded
-	s.Requested += l.Requested
-	if l.Born < 0 {
-		s.PreTrace += l.Rounded
-	}
-}
-
-func (s *Sum) Add(o Sum) {
-	s.Count += o.Count
-	s.Rounded += o.Rounded
-	s.Requested += o.Requested
-	s.PreTrace += o.PreTrace
-}
-
 // Row is one group of live blocks.
 type Row struct {
 	Name string // never empty
@@ -67,71 +43,68 @@ func (h *Holders) Kept() Sum {
 
 // Hold groups the live blocks of a state.
 func Hold(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Query) *Holders {
-	if q.By == "" {
-		q.By = ByStack
+	q.By = cmp.Or(q.By, ByStack)
+	classes := newClasses(s, t, &q)
+	c := &collector{s: s, q: &q, notes: newNotes(s, t), index: map[string]int32{}}
+	type key struct {
+		class    *class
+		label    snapshot.LabelID
+		segment  int
+		category string
 	}
-	c := &collector{s: s, t: t, q: &q, classes: newClasses(s, t, &q), notes: newNotes(s, t), index: map[string]int32{}}
-	for i := range st.Segments {
-		seg := &st.Segments[i]
-		c.segment(&seg.Range, seg.Live)
-	}
-	c.segment(nil, st.Outside)
-	return c.finish()
-}
-
-// collector sums blocks by group.
-type collector struct {
-	s       *snapshot.Snapshot
-	t       *timeline.Timeline
-	q       *Query
-	classes *classes
-	notes   *notes
-
-	index map[string]int32 // group by the key of its place
-	rows  []Row
-	long  []string // longer names, by group
-	last  []int32  // the last segment in which a group had a block, from 1
-	out   Sum
-	seg   int32
-}
-
-// segment adds the blocks of one range; nil is of blocks in none.
-func (c *collector) segment(r *timeline.Range, live []int32) {
-	c.seg++
-	here := int32(-1)
-	for _, row := range live {
-		l := &c.t.Lives[row]
-		label := c.notes.label(l)
-		class := c.classes.of(l, label)
-		if !class.kept {
-			c.out.add(l)
+	h := &Holders{By: q.By}
+	for _, g := range GroupBy(t, st, func(segment int, row int32) key {
+		l := &t.Lives[row]
+		k := key{label: c.notes.label(l), segment: segment}
+		k.class = classes.of(l, k.label)
+		if q.By == ByCategory && k.class.kept {
+			k.category = q.Category(row)
+		}
+		return k
+	}) {
+		k := &g.Key
+		if !k.class.kept {
+			h.LeftOut.Add(g.Sum)
 			continue
 		}
-		var g int32
-		switch c.q.By {
-		case ByStream, ByPool:
-			if here < 0 {
-				here = c.group(rangePlace(c.s, c.q.By, r))
-			}
-			g = here
-		case ByCategory:
-			name := c.q.Category(row)
-			g = c.group(place{name, name, name, name != ""})
-		default:
-			if class.group < 0 {
-				class.group = c.group(c.classPlace(class))
-				c.rows[class.group].Stack = class.stack
-			}
-			g = class.group
+		var r *timeline.Range
+		if k.segment >= 0 {
+			r = &st.Segments[k.segment].Range
 		}
-		p := &c.rows[g]
-		p.add(l)
-		c.notes.add(g, l, label)
-		if r != nil && c.last[g] != c.seg {
-			c.last[g] = c.seg
+		var at int32
+		switch q.By {
+		case ByStream, ByPool:
+			at = c.row(rangePlace(s, q.By, r))
+		case ByCategory:
+			at = c.row(place{k.category, k.category, k.category, k.category != ""})
+		default:
+			if k.class.row < 0 {
+				k.class.row = c.row(c.classPlace(k.class))
+				c.rows[k.class.row].Stack = k.class.stack
+			}
+			at = k.class.row
+		}
+		p := &c.rows[at]
+		p.Add(g.Sum)
+		c.notes.add(at, k.class.stack, k.label, g.Sum)
+		if r != nil && c.last[at] != k.segment {
+			c.last[at] = k.segment
 			p.Pinned += r.Size
 		}
 	}
+	h.Rows = c.finish()
+	return h
+}
+
+// collector makes rows of places.
+type collector struct {
+	s     *snapshot.Snapshot
+	q     *Query
+	notes *notes
+	index map[string]int32 // row by the key of its place
+	rows  []Row
+	long  []string // longer names, by row
+	last  []int    // the last segment in which a row had a block, -1 for none
 }
 
 func rangePlace(s *snapshot.Snapshot, by Kind, r *timeline.Range) place {
@@ -158,8 +131,8 @@ func (c *collector) classPlace(class *class) place {
 	return p
 }
 
-// group finds or makes the group of a place.
-func (c *collector) group(p place) int32 {
+// row finds or makes the row of a place.
+func (c *collector) row(p place) int32 {
 	if g, ok := c.index[p.key]; ok {
 		return g
 	}
@@ -169,11 +142,11 @@ func (c *collector) group(p place) int32 {
 	g := int32(len(c.rows))
 	c.index[p.key] = g
 	c.rows = append(c.rows, Row{Name: p.name, Unattributed: !p.known})
-	c.long, c.last = append(c.long, p.long), append(c.last, 0)
+	c.long, c.last = append(c.long, p.long), append(c.last, -1)
 	return g
 }
 
-func (c *collector) finish() *Holders {
+func (c *collector) finish() []Row {
 	if c.q.By != ByStack { // stacks of one site differ in their frames
 		same := map[string]int{}
 		for i := range c.rows {
@@ -189,7 +162,7 @@ func (c *collector) finish() *Holders {
 		c.rows[i].Notes = n
 	}
 	slices.SortFunc(c.rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Stack, b.Stack))
+		return cmp.Or(a.compare(&b.Sum), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Stack, b.Stack))
 	})
 	for i := range c.rows {
 		r := &c.rows[i]
@@ -199,7 +172,7 @@ func (c *collector) finish() *Holders {
 			r.Frames = frameTexts(c.s, r.Stack, c.q.Internals)
 		}
 	}
-	return &Holders{By: c.q.By, Rows: c.rows, LeftOut: c.out}
+	return c.rows
 }
 
 func frameTexts(s *snapshot.Snapshot, stack snapshot.StackID, internals bool) []string {

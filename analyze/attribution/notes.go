@@ -35,12 +35,12 @@ type noteKey struct {
 type notes struct {
 	s   *snapshot.Snapshot
 	t   *timeline.Timeline
-	sum map[noteKey]*Note
+	sum map[noteKey]Sum
 	fx  []int32 // by stack: 1 + row of Frames.FX, 0 not yet known, -1 none
 }
 
 func newNotes(s *snapshot.Snapshot, t *timeline.Timeline) *notes {
-	n := &notes{s: s, t: t, sum: map[noteKey]*Note{}}
+	n := &notes{s: s, t: t, sum: map[noteKey]Sum{}}
 	if len(s.Frames.FX) > 0 {
 		n.fx = make([]int32, s.Stacks.Len()+1)
 	}
@@ -55,17 +55,18 @@ func (n *notes) label(l *timeline.Life) snapshot.LabelID {
 	return n.t.Trace.At(int(l.Born)).Label
 }
 
-func (n *notes) add(row int32, l *timeline.Life, label snapshot.LabelID) {
+// add counts blocks of one stack and label for a row.
+func (n *notes) add(row int32, stack snapshot.StackID, label snapshot.LabelID, sum Sum) {
 	if label != 0 {
-		n.count(noteKey{row: row, label: label}, l)
+		n.count(noteKey{row: row, label: label}, sum)
 	}
-	if n.fx == nil || int(l.Stack) >= len(n.fx) {
+	if n.fx == nil {
 		return
 	}
-	fx := &n.fx[l.Stack]
+	fx := &n.fx[stack]
 	if *fx == 0 {
 		*fx = -1
-		for _, id := range n.s.Stacks.Get(l.Stack) {
+		for _, id := range n.s.Stacks.Get(stack) {
 			if f := n.s.Frames.Get(id); f.FX > 0 {
 				*fx = f.FX
 				break
@@ -73,18 +74,14 @@ func (n *notes) add(row int32, l *timeline.Life, label snapshot.LabelID) {
 		}
 	}
 	if *fx > 0 {
-		n.count(noteKey{row: row, fx: *fx}, l)
+		n.count(noteKey{row: row, fx: *fx}, sum)
 	}
 }
 
-func (n *notes) count(k noteKey, l *timeline.Life) {
+func (n *notes) count(k noteKey, sum Sum) {
 	v := n.sum[k]
-	if v == nil {
-		v = new(Note)
-		n.sum[k] = v
-	}
-	v.Count++
-	v.Bytes += l.Rounded
+	v.Add(sum)
+	n.sum[k] = v
 }
 
 // texts says in words what a key stands for, as pairs of kind and text.
@@ -132,7 +129,7 @@ func (n *notes) perRow(rows int) [][]Note {
 		for _, w := range n.texts(k) {
 			at := key{k.row, w[0], w[1]}
 			sum := sums[at]
-			sums[at] = Note{w[0], w[1], sum.Count + v.Count, sum.Bytes + v.Bytes}
+			sums[at] = Note{w[0], w[1], sum.Count + v.Count, sum.Bytes + v.Rounded}
 		}
 	}
 	out := make([][]Note, rows)

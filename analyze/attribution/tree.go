@@ -36,40 +36,19 @@ func (n *Node) Self() Sum {
 // Match and Exclude took away, make up the state's active bytes.
 func Tree(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Query) (root Node, leftOut Sum) {
 	classes, notes := newClasses(s, t, &q), newNotes(s, t)
-	sums := map[*class]*Sum{}
-	var order []*class // so that equal files give equal trees
-	each(st, func(row int32) {
-		l := &t.Lives[row]
-		c := classes.of(l, notes.label(l))
-		if !c.kept {
-			leftOut.add(l)
-			return
-		}
-		sum := sums[c]
-		if sum == nil {
-			sum = new(Sum)
-			sums[c] = sum
-			order = append(order, c)
-		}
-		sum.add(l)
-	})
 	b := &treeBuilder{nodes: []flatNode{{}}, index: map[edge]int32{}}
-	for _, c := range order {
-		path, known := treePath(s, c, &q)
-		b.add(path, known, *sums[c])
+	for _, g := range GroupBy(t, st, func(_ int, row int32) *class {
+		l := &t.Lives[row]
+		return classes.of(l, notes.label(l))
+	}) {
+		if !g.Key.kept {
+			leftOut.Add(g.Sum)
+			continue
+		}
+		path, known := treePath(s, g.Key, &q)
+		b.add(path, known, g.Sum)
 	}
 	return b.grow(), leftOut
-}
-
-func each(st *timeline.State, f func(row int32)) {
-	for i := range st.Segments {
-		for _, row := range st.Segments[i].Live {
-			f(row)
-		}
-	}
-	for _, row := range st.Outside {
-		f(row)
-	}
 }
 
 // treePath is where the blocks of a class hang, outermost first.
@@ -145,7 +124,7 @@ func (b *treeBuilder) grow() Node {
 			n.Children = append(n.Children, nodes[c])
 		}
 		slices.SortFunc(n.Children, func(a, b Node) int {
-			return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+			return cmp.Or(a.compare(&b.Sum), cmp.Compare(a.Name, b.Name))
 		})
 		nodes[i] = n
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -70,63 +71,38 @@ func (t *Table) Of(row int32) (Category, Confidence) { return t.of[row].category
 
 // Sum is the live memory of one category.
 type Sum struct {
-	Category  Category
-	Count     int64
-	Rounded   int64              // bytes taken in segments
-	Requested int64              // bytes asked for
-	Trust     [High + 1]int64    // rounded bytes by confidence
-	Stacks    []snapshot.StackID // where most of it comes from, at most 3
-	byStack   map[snapshot.StackID]int64
+	Category Category
+	attribution.Sum
+	Trust  [High + 1]int64    // rounded bytes by confidence
+	Stacks []snapshot.StackID // where most of it comes from, at most 3
 }
 
 // Sums adds up the live blocks of a state, most bytes first. The sums close to the state's
 // active bytes.
 func (t *Table) Sums(tl *timeline.Timeline, st *timeline.State) []Sum {
 	var all [numCategories]Sum
-	add := func(row int32) {
-		l, v := &tl.Lives[row], t.of[row]
-		s := &all[v.category]
-		if s.byStack == nil {
-			s.byStack = map[snapshot.StackID]int64{}
-		}
-		s.Count++
-		s.Rounded += l.Rounded
-		s.Requested += l.Requested
-		s.Trust[v.confidence] += l.Rounded
-		s.byStack[l.Stack] += l.Rounded
+	for _, g := range attribution.GroupBy(tl, st, func(_ int, row int32) verdict { return t.of[row] }) {
+		s := &all[g.Key.category]
+		s.Category = g.Key.category
+		s.Add(g.Sum)
+		s.Trust[g.Key.confidence] += g.Rounded
 	}
-	for i := range st.Segments {
-		for _, row := range st.Segments[i].Live {
-			add(row)
-		}
+	type source struct {
+		category Category
+		stack    snapshot.StackID
 	}
-	for _, row := range st.Outside {
-		add(row)
-	}
-	var out []Sum
-	for c := range all {
-		if s := &all[c]; s.Count > 0 {
-			s.Category = Category(c)
-			s.Stacks = largest(s.byStack, 3)
-			s.byStack = nil
-			out = append(out, *s)
+	sources := attribution.GroupBy(tl, st, func(_ int, row int32) source { return source{t.of[row].category, tl.Lives[row].Stack} })
+	slices.SortFunc(sources, func(a, b attribution.Keyed[source]) int {
+		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(a.Key.stack, b.Key.stack))
+	})
+	for _, g := range sources {
+		if s := &all[g.Key.category]; g.Key.stack > snapshot.EmptyStack && len(s.Stacks) < 3 {
+			s.Stacks = append(s.Stacks, g.Key.stack)
 		}
 	}
+	out := slices.DeleteFunc(all[:], func(s Sum) bool { return s.Count == 0 })
 	slices.SortStableFunc(out, func(a, b Sum) int { return cmp.Compare(b.Rounded, a.Rounded) })
 	return out
-}
-
-func largest(bytes map[snapshot.StackID]int64, n int) []snapshot.StackID {
-	ids := make([]snapshot.StackID, 0, len(bytes))
-	for id := range bytes {
-		if id > snapshot.EmptyStack {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(a, b snapshot.StackID) int {
-		return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b))
-	})
-	return ids[:min(n, len(ids))]
 }
 
 // Find sorts every life of a device into a category.

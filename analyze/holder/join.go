@@ -58,18 +58,10 @@ func join(lines []*timeline.Timeline, h *sidecar.Holders) (mem []memory, ofStore
 func allocated(t *timeline.Timeline) []int32 {
 	st := t.StateAt(t.Trace.Len() - 1)
 	var rows []int32
-	add := func(row int32) {
+	for _, row := range st.Rows() {
 		if l := &t.Lives[row]; l.FreeRequested == -1 || int(l.FreeRequested) > st.Event {
 			rows = append(rows, row)
 		}
-	}
-	for i := range st.Segments {
-		for _, row := range st.Segments[i].Live {
-			add(row)
-		}
-	}
-	for _, row := range st.Outside {
-		add(row)
 	}
 	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(t.Lives[a].Addr, t.Lives[b].Addr) })
 	return rows

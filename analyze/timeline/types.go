@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/snapana/snapana/snapshot"
+import (
+	"iter"
+
+	"github.com/snapana/snapana/snapshot"
+)
 
 // Timeline is the exact history of one device's memory.
 type Timeline struct {
@@ -150,6 +154,25 @@ type State struct {
 	// Outside are live blocks in no known segment, rows of Timeline.Lives. Only files that
 	// contradict themselves have any; Totals count them.
 	Outside []int32
+}
+
+// Rows gives the live blocks, as rows of Timeline.Lives, each with the place of its segment in
+// Segments; those Outside come last, with -1.
+func (st *State) Rows() iter.Seq2[int, int32] {
+	return func(yield func(int, int32) bool) {
+		for i := range st.Segments {
+			for _, row := range st.Segments[i].Live {
+				if !yield(i, row) {
+					return
+				}
+			}
+		}
+		for _, row := range st.Outside {
+			if !yield(-1, row) {
+				return
+			}
+		}
+	}
 }
 
 // SegmentState is one reserved range with the blocks that live in it.

@@ -91,12 +91,10 @@ func (r *Ranks) bornAfter(list []int32, event int) int {
 
 // live lists the rows that live after an event, in order.
 func live(t *timeline.Timeline, event int) []int32 {
-	st := t.StateAt(event)
 	var rows []int32
-	for i := range st.Segments {
-		rows = append(rows, st.Segments[i].Live...)
+	for _, row := range t.StateAt(event).Rows() {
+		rows = append(rows, row)
 	}
-	rows = append(rows, st.Outside...)
 	slices.Sort(rows)
 	return rows
 }

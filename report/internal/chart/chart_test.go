@@ -139,7 +139,10 @@ func TestMapMerges(t *testing.T) {
 }
 
 func TestTop(t *testing.T) {
-	groups := []attribution.Group{{Rounded: 5, Count: 1}, {Rounded: 3, Count: 2}, {Rounded: 1, Count: 4, PreTrace: 1}, {Rounded: 1, Count: 8}}
+	var groups []attribution.Group
+	for _, sum := range []attribution.Sum{{Rounded: 5, Count: 1}, {Rounded: 3, Count: 2}, {Rounded: 1, Count: 4, PreTrace: 1}, {Rounded: 1, Count: 8}} {
+		groups = append(groups, attribution.Group{Sum: sum})
+	}
 	top, other, more := chart.Top(groups, 2)
 	if len(top) != 2 || more != 2 || other.Rounded != 2 || other.Count != 12 || other.PreTrace != 1 || chart.Sum(groups) != 10 {
 		t.Errorf("%v, %+v, %d", top, other, more)
