@@ -1,18 +1,20 @@
+// Package load reads memory snapshots from files: pickles and JSON texts, as they are, compressed, in an
+// archive or inside a page made by torch.cuda._memory_viz. Package unpack finds what is in a file,
+// package pickle decodes it; here older schemas become the one of package snapshot, the writer is
+// guessed and what the file lacks is listed. Input is hostile: it is refused with an error that
+// says where and why, never run, and costs memory only as it is long.
 package load
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sync/atomic"
-	"time"
 
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/internal/pickle"
+	"github.com/snapana/snapana/snapshot/internal/unpack"
 )
 
 // Options steer Open and Read. The zero value is usable.
@@ -36,32 +38,9 @@ func Open(ctx context.Context, path string, opt Options) (*snapshot.Snapshot, er
 	if path == "-" {
 		return Read(ctx, os.Stdin, "stdin", opt)
 	}
-	return (&source{ctx: ctx, name: path, opt: opt}).open(path)
-}
-
-// open reads the file at path.
-func (s *source) open(path string) (*snapshot.Snapshot, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	defer context.AfterFunc(s.ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })() // a pipe may have nothing to give
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		what := "a snapshot file"
-		if s.inner != nil {
-			what = "a file"
-		}
-		return nil, notSnapshot(path, "is a directory; name "+what+" in it")
-	}
-	if info.Mode().IsRegular() {
-		s.file, s.size = f, info.Size()
-	}
-	return s.read(f)
+	return opt.read(path, func(o unpack.Options, decode func(*unpack.Input) error) error {
+		return unpack.Open(ctx, path, o, decode)
+	})
 }
 
 // Read reads one snapshot from r: a pickle or JSON text, as it is or inside gzip, zstd, xz,
@@ -70,95 +49,72 @@ func (s *source) open(path string) (*snapshot.Snapshot, error) {
 // *FormatError; errors of r are wrapped. It may read past the end of the snapshot.
 // When ctx is done it stops at the next read of r or of what that unpacks to, with ctx.Err().
 func Read(ctx context.Context, r io.Reader, name string, opt Options) (*snapshot.Snapshot, error) {
-	return (&source{ctx: ctx, name: name, opt: opt}).read(r)
+	return opt.read(name, func(o unpack.Options, decode func(*unpack.Input) error) error {
+		return unpack.Read(ctx, r, name, o, decode)
+	})
 }
 
-// source is one input on its way through the containers.
-type source struct {
-	ctx  context.Context
-	name string
-	opt  Options
-	file io.ReaderAt // the input itself where it can seek
-	size int64       // of the input, 0 when not known
-
-	raw       atomic.Int64 // bytes taken from the input
-	container []string     // outermost first
-	notes     []string
-	html      *page // when the snapshot is inside a page
-	closers   []func()
-
-	inner func(*bufio.Reader) error // takes what the containers hold, in place of the decoder
+func (opt Options) read(name string, open func(unpack.Options, func(*unpack.Input) error) error) (*snapshot.Snapshot, error) {
+	var snap *snapshot.Snapshot
+	var from *unpack.Input
+	err := open(unpack.Options{MaxBytes: opt.MaxBytes, Snapshots: true, Index: opt.Index}, func(in *unpack.Input) (err error) {
+		from = in
+		snap, err = opt.decode(in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	snap.Name = filepath.Base(name)
+	if n := from.Pages; n > 1 {
+		snap.Missing = append(snap.Missing, fmt.Sprintf(
+			"%d of the %d snapshots in this page: this is number %d (choose with --index, from 0 on)", n-1, n, opt.Index))
+	}
+	return snap, nil
 }
 
-func (s *source) read(r io.Reader) (*snapshot.Snapshot, error) {
-	snap, err := s.unwrap(counted{s.ctx, r, &s.raw}, s.size, 0)
-	for _, c := range s.closers {
-		c()
-	}
-	if stopped := s.ctx.Err(); stopped != nil {
-		return nil, fmt.Errorf("read %s: %w", s.name, stopped)
-	}
-	if err == nil {
-		return snap, nil
-	}
-	var fe *snapshot.FormatError
-	if errors.As(err, &fe) {
-		fe.Name = s.name
-		return nil, fe
-	}
-	return nil, fmt.Errorf("read %s: %w", s.name, err)
-}
+// bom is the byte order mark that some programs put before a text.
+const bom = "\xef\xbb\xbf"
 
-// decode is the end of the chain: r gives a bare pickle or JSON text of size bytes, 0 when
-// that is not known.
-func (s *source) decode(r io.Reader, size int64, isJSON bool) (*snapshot.Snapshot, error) {
-	opt := pickle.Options{Name: s.name, Size: size, Partial: s.opt.Partial}
-	if s.opt.Progress != nil {
-		opt.Progress = func(int64) { s.opt.Progress(s.raw.Load(), s.size) }
+// decode reads the bare pickle or JSON text that was inside.
+func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
+	po := pickle.Options{Size: in.Size, Partial: opt.Partial}
+	decode := pickle.Decode
+	switch in.Kind {
+	case unpack.Pickle:
+	case unpack.JSON:
+		decode = pickle.DecodeJSON
+		if head, _ := in.R.Peek(len(bom)); string(head) == bom {
+			in.R.Discard(len(bom))
+			po.Size = 0
+		}
+	default:
+		return nil, in.Stranger()
 	}
-	if s.opt.MaxBytes > 0 {
-		r = &limited{r: r, max: s.opt.MaxBytes, src: s}
+	if opt.Progress != nil {
+		po.Progress = func(int64) { opt.Progress(in.Progress()) }
 	}
-	gate := &gate{r: r, partial: s.opt.Partial}
-	var (
-		snap *snapshot.Snapshot
-		info pickle.Info
-		err  error
-	)
-	if isJSON {
-		snap, info, err = pickle.DecodeJSON(gate, opt)
-	} else {
-		snap, info, err = pickle.Decode(gate, opt)
-	}
+	gate := &gate{r: in.Capped(), partial: opt.Partial}
+	snap, info, err := decode(gate, po)
 	if damage := gate.close(); damage != nil && err != nil {
 		err = damage
 	}
 	if snap == nil {
 		if err == nil {
-			err = notSnapshot(s.name, "holds no snapshot")
+			err = &snapshot.FormatError{Offset: -1, Msg: "holds no snapshot", Err: snapshot.ErrNotSnapshot}
 		}
 		return nil, err
 	}
 	kind := "JSON"
-	if !isJSON {
+	if in.Kind == unpack.Pickle {
 		kind = fmt.Sprintf("pickle protocol %d", info.Protocol)
 	}
-	snap.Name, snap.Bytes = filepath.Base(s.name), info.Bytes
-	snap.Container, snap.Partial = append(s.container, kind), err
-	normalise(snap)
+	snap.Bytes, snap.Container, snap.Partial = info.Bytes, append(in.Containers, kind), err
+	normalize(snap)
 	snap.Writer = fingerprint(snap)
 	describe(snap)
-	if s.html != nil {
-		s.html.describe(snap)
+	if in.Page {
+		describePage(snap)
 	}
-	var fault *snapshot.FormatError
-	if errors.As(err, &fault) {
-		fault.Name = ""
-	}
-	snap.Missing = append(snap.Missing, s.notes...)
 	return snap, nil
-}
-
-func notSnapshot(name, msg string) error {
-	return &snapshot.FormatError{Name: name, Offset: -1, Msg: msg, Err: snapshot.ErrNotSnapshot}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/internal/pickle"
 	"github.com/snapana/snapana/snapshot/internal/plain"
-	"github.com/snapana/snapana/snapshot/load"
+	"github.com/snapana/snapana/snapshot/internal/unpack"
 )
 
 // Options steer Open. The zero value is usable.
@@ -31,29 +31,28 @@ func Open(ctx context.Context, path string, stdin io.Reader, opt Options, h Hand
 	if path == "-" {
 		return Read(ctx, stdin, "stdin", opt, h)
 	}
-	return unpacked(path, h, func(inside func(*bufio.Reader) error) ([]string, error) {
-		return load.UnpackFile(ctx, path, load.Options{MaxBytes: opt.MaxBytes}, inside)
-	})
+	var info *Info
+	err := unpack.Open(ctx, path, unpack.Options{MaxBytes: opt.MaxBytes}, h.into(&info, path))
+	return info, err
 }
 
 // Read is Open for what r gives; name is for messages. When ctx is done it stops with ctx.Err().
 func Read(ctx context.Context, r io.Reader, name string, opt Options, h Handler) (*Info, error) {
-	return unpacked(name, h, func(inside func(*bufio.Reader) error) ([]string, error) {
-		return load.Unpack(ctx, r, name, load.Options{MaxBytes: opt.MaxBytes}, inside)
-	})
+	var info *Info
+	err := unpack.Read(ctx, r, name, unpack.Options{MaxBytes: opt.MaxBytes}, h.into(&info, name))
+	return info, err
 }
 
-func unpacked(name string, h Handler, unpack func(inside func(*bufio.Reader) error) ([]string, error)) (*Info, error) {
-	var info *Info
-	container, err := unpack(func(br *bufio.Reader) (err error) {
-		info, err = read(br, h)
+// into makes the function that reads what is in the file of that name.
+func (h Handler) into(info **Info, name string) func(*unpack.Input) error {
+	return func(in *unpack.Input) error {
+		i, err := read(in.R, h)
+		if err == nil {
+			i.Name, i.Container = filepath.Base(name), append(in.Containers, i.Container...)
+			*info = i
+		}
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	info.Name, info.Container = filepath.Base(name), append(container, info.Container...)
-	return info, nil
 }
 
 // read reads one file that is not packed. What it is, is told by how it begins.

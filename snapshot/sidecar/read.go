@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,7 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/load"
+	"github.com/snapana/snapana/snapshot/internal/unpack"
 )
 
 // Options steer Open and Read. The zero value is usable.
@@ -21,7 +20,7 @@ type Options struct {
 	// Partial keeps what came before a fault in the data; File.Partial then says what the
 	// fault was. A file that merely ends early needs no such leave.
 	Partial bool
-	// MaxBytes caps the unpacked size of compressed files, see load.Options.
+	// MaxBytes caps the unpacked size of compressed files, as in load.Options.
 	MaxBytes int64
 }
 
@@ -30,26 +29,28 @@ func Open(ctx context.Context, path string, opt Options) (*File, error) {
 	if path == "-" {
 		return Read(ctx, os.Stdin, "stdin", opt)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, &FormatError{Name: path, Offset: -1, Msg: "is a directory; name a .snapana file in it", Err: ErrNotSidecar}
 	}
-	return Read(ctx, f, path, opt)
+	f := &File{Name: filepath.Base(path)}
+	return f.unpacked(unpack.Open(ctx, path, unpack.Options{MaxBytes: opt.MaxBytes}, f.from(opt)))
 }
 
-// Read reads the records in r, as they are or packed as load.Unpack reads it. A file that ends
+// Read reads the records in r, as they are or in gzip, zstd, xz, bzip2 or zip. A file that ends
 // inside a record, or inside the compressed data, is no error: File.Truncated tells. Errors
 // about the data are *FormatError; errors of r are wrapped, ctx.Err() when ctx is done before
 // all is read. name is for messages only.
 func Read(ctx context.Context, r io.Reader, name string, opt Options) (*File, error) {
 	f := &File{Name: filepath.Base(name)}
-	_, err := load.Unpack(ctx, r, name, load.Options{MaxBytes: opt.MaxBytes}, func(plain *bufio.Reader) error {
-		return f.read(plain, opt)
-	})
+	return f.unpacked(unpack.Read(ctx, r, name, unpack.Options{MaxBytes: opt.MaxBytes}, f.from(opt)))
+}
+
+func (f *File) from(opt Options) func(*unpack.Input) error {
+	return func(in *unpack.Input) error { return f.read(in.R, opt) }
+}
+
+// unpacked is f as far as it was read, unless err says that it could not be.
+func (f *File) unpacked(err error) (*File, error) {
 	switch {
 	case errors.Is(err, snapshot.ErrTruncated):
 		f.Truncated = broken(0)

@@ -2,8 +2,6 @@ package pickle
 
 // Options steer one decoding. The zero value is usable.
 type Options struct {
-	// Name is the file's base name, for error messages only.
-	Name string
 	// Size is the length of the input in bytes where it is known, 0 where it is not. It
 	// only tightens limits.
 	Size int64

@@ -30,7 +30,7 @@ func Decode(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 		if errors.Is(class, snapshot.ErrTruncated) {
 			op = ""
 		}
-		err = &snapshot.FormatError{Name: opt.Name, Offset: at, Op: op, Msg: msg, Err: class}
+		err = &snapshot.FormatError{Offset: at, Op: op, Msg: msg, Err: class}
 		if !opt.Partial {
 			return nil, info, err
 		}
@@ -42,7 +42,7 @@ func Decode(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	s, err := d.finish()
 	if err != nil {
 		msg, class := classOf(err)
-		return nil, info, &snapshot.FormatError{Name: opt.Name, Offset: -1, Msg: msg, Err: class}
+		return nil, info, &snapshot.FormatError{Offset: -1, Msg: msg, Err: class}
 	}
 	return s, info, nil
 }

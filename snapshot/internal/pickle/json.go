@@ -23,7 +23,7 @@ func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 		if counted.err != nil {
 			return nil, info, counted.err
 		}
-		fe := &snapshot.FormatError{Name: opt.Name, Offset: dec.InputOffset(), Op: "JSON"}
+		fe := &snapshot.FormatError{Offset: dec.InputOffset(), Op: "JSON"}
 		fe.Msg, fe.Err = classOf(err)
 		var syntax *json.SyntaxError
 		switch {
@@ -44,7 +44,7 @@ func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	s, err := d.finish()
 	if err != nil {
 		msg, class := classOf(err)
-		return nil, info, &snapshot.FormatError{Name: opt.Name, Offset: -1, Msg: msg, Err: class}
+		return nil, info, &snapshot.FormatError{Offset: -1, Msg: msg, Err: class}
 	}
 	return s, info, nil
 }

@@ -30,7 +30,7 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 		if errors.Is(class, snapshot.ErrTruncated) {
 			op = ""
 		}
-		return data.Value{}, info, &snapshot.FormatError{Name: opt.Name, Offset: l.src.base + int64(l.opStart), Op: op, Msg: msg, Err: class}
+		return data.Value{}, info, &snapshot.FormatError{Offset: l.src.base + int64(l.opStart), Op: op, Msg: msg, Err: class}
 	}
 	top, err := d.settle(d.stack[0])
 	if top.kind == kSnapshot || top.kind == kList && d.lists[top.u].elem == kSegment {
@@ -45,7 +45,7 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 		}
 	}
 	msg, class := classOf(err)
-	return data.Value{}, info, &snapshot.FormatError{Name: opt.Name, Offset: -1, Msg: msg, Err: class}
+	return data.Value{}, info, &snapshot.FormatError{Offset: -1, Msg: msg, Err: class}
 }
 
 // copier turns values of the machine into plain ones.

@@ -2,15 +2,15 @@ package load
 
 import "github.com/snapana/snapana/snapshot"
 
-// normalise fills in what old or foreign writers leave out and later ones record, so that
+// normalize fills in what old or foreign writers leave out and later ones record, so that
 // readers of a Snapshot see one schema. The Has bits keep telling what the file itself held.
-func normalise(s *snapshot.Snapshot) {
+func normalize(s *snapshot.Snapshot) {
 	for i := range s.Segments {
 		seg := &s.Segments[i]
 		if seg.Device < 0 {
 			seg.Device = 0
 		}
-		normaliseBlocks(s, seg)
+		normalizeBlocks(s, seg)
 		if seg.Has&snapshot.SegmentHasTotals != 0 && seg.Has&snapshot.SegmentHasRequested != 0 {
 			continue
 		}
@@ -41,11 +41,11 @@ func normalise(s *snapshot.Snapshot) {
 	}
 }
 
-// normaliseBlocks gives the blocks of a segment addresses (absent before torch 2.1: blocks
+// normalizeBlocks gives the blocks of a segment addresses (absent before torch 2.1: blocks
 // tile their segment, CUDACachingAllocator.cpp getBlocks), and live blocks the requested size
 // and the stack that torch 1.13 and 2.0 keep in history (the newest allocation comes first,
 // torch/cuda/_memory_viz.py _block_extra_legacy).
-func normaliseBlocks(s *snapshot.Snapshot, seg *snapshot.Segment) {
+func normalizeBlocks(s *snapshot.Snapshot, seg *snapshot.Segment) {
 	at := seg.Address
 	blocks := blocksOf(s, seg)
 	for i := range blocks {

@@ -18,7 +18,7 @@ func fromJSON(t *testing.T, text string) *snapshot.Snapshot {
 }
 
 // Torch 1.13: a bare list, blocks without address, requested size or frames, history instead.
-func TestNormaliseHistory(t *testing.T) {
+func TestNormalizeHistory(t *testing.T) {
 	s := fromJSON(t, `[{"device": 1, "address": 4096, "total_size": 2048, "stream": 0, "segment_type": "small", "blocks": [
 		{"size": 512, "state": "active_allocated", "history": [
 			{"addr": 4096, "real_size": 100, "frames": [{"filename": "a.py", "line": 1, "name": "f"}]},
@@ -49,7 +49,7 @@ func TestNormaliseHistory(t *testing.T) {
 }
 
 // What the file says is never replaced.
-func TestNormaliseKeeps(t *testing.T) {
+func TestNormalizeKeeps(t *testing.T) {
 	s := fromJSON(t, `{"segments": [{"device": 0, "address": 4096, "total_size": 512, "allocated_size": 7, "active_size": 8,
 		"requested_size": 9, "blocks": [{"address": 9000, "size": 512, "requested_size": 10, "state": "active_allocated",
 		"frames": [{"filename": "a.py", "line": 1, "name": "f"}], "history": [{"addr": 1, "real_size": 11}]}]}], "device_traces": []}`)
@@ -63,7 +63,7 @@ func TestNormaliseKeeps(t *testing.T) {
 }
 
 // Every device that has segments has a trace, if only an empty one.
-func TestNormaliseTraces(t *testing.T) {
+func TestNormalizeTraces(t *testing.T) {
 	s := fromJSON(t, `{"segments": [{"device": 2, "address": 0, "total_size": 512, "blocks": [{"size": 512, "state": "active_allocated"}]}],
 		"device_traces": [[]]}`)
 	if len(s.Traces) != 3 || s.NumDevices() != 3 {

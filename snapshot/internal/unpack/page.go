@@ -1,4 +1,4 @@
-package load
+package unpack
 
 import (
 	"bufio"
@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -20,37 +18,28 @@ type page struct {
 	count int // snapshots seen so far
 }
 
-// openHTML opens one of the snapshots in a page.
-func (s *source) openHTML(r *bufio.Reader, depth int) (*snapshot.Snapshot, error) {
+// page opens one of the snapshots in a page.
+func (in *Input) page(r *bufio.Reader, depth int) error {
 	p := &page{r: r}
-	s.html = p
-	for {
+	in.Page = true
+	for p.count == 0 || p.count-1 != in.opt.Index {
 		found, err := p.next()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !found {
-			return nil, p.missing(s)
-		}
-		if p.count-1 == s.opt.Index {
-			break
+			return p.missing(in.opt.Index)
 		}
 	}
-	snap, err := s.unwrap(unpacked{base64.NewDecoder(base64.StdEncoding, &quoted{r: p.r}), "HTML"}, 0, depth+1)
+	err := in.unwrap(unpacked{base64.NewDecoder(base64.StdEncoding, &quoted{r: p.r}), "HTML"}, 0, depth+1)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for {
-		found, err := p.next()
-		if err != nil || !found {
-			break
-		}
+	for found := true; found && err == nil; {
+		found, err = p.next()
 	}
-	if p.count > 1 {
-		snap.Missing = append(snap.Missing, fmt.Sprintf(
-			"%d of the %d snapshots in this page: this is number %d (choose with --index, from 0 on)", p.count-1, p.count, s.opt.Index))
-	}
-	return snap, nil
+	in.Pages = p.count
+	return nil
 }
 
 // Marks in a page: the key of a snapshot, and keys that only the pre-digested plots of
@@ -69,7 +58,7 @@ search:
 			return false, err
 		}
 		if p.count == 0 && bytes.Contains(window, keyDigested) {
-			return false, notSnapshot("", "is a plot that torch 2.0 made of a snapshot, with the snapshot itself left out; open the snapshot it was made from")
+			return false, notSnapshot("is a plot that torch 2.0 made of a snapshot, with the snapshot itself left out; open the snapshot it was made from")
 		}
 		for from := 0; ; {
 			at := bytes.Index(window[from:], keyBase64)
@@ -98,40 +87,12 @@ search:
 	}
 }
 
-func (p *page) missing(s *source) error {
+func (p *page) missing(index int) error {
 	if p.count > 0 {
 		return &snapshot.FormatError{Offset: -1, Op: "HTML", Err: snapshot.ErrNotSnapshot,
-			Msg: fmt.Sprintf("the page holds %d snapshots, there is no number %d (they count from 0)", p.count, s.opt.Index)}
+			Msg: fmt.Sprintf("the page holds %d snapshots, there is no number %d (they count from 0)", p.count, index)}
 	}
-	return notSnapshot(s.name, "is an HTML page without a snapshot in it; pages of `python -m torch.cuda._memory_viz trace_plot` hold one")
-}
-
-// describe adds what is peculiar to pages.
-func (p *page) describe(s *snapshot.Snapshot) {
-	if paired, pairless := freePairs(s); pairless && !paired {
-		s.Missing = append(s.Missing, "memory that came and went: no allocation of the trace is freed in it, so this page was probably made with "+
-			"trace_plot -f, which removes them; peaks are too low")
-	}
-}
-
-// freePairs reports whether some device's trace frees what it allocated, and whether one
-// allocates and never does.
-func freePairs(s *snapshot.Snapshot) (paired, pairless bool) {
-	for _, t := range s.Traces {
-		live := make(map[uint64]bool)
-		for i := range t.Len() {
-			switch e := t.At(i); e.Action {
-			case snapshot.Alloc:
-				live[e.Addr] = true
-			case snapshot.FreeRequested, snapshot.FreeCompleted:
-				if live[e.Addr] {
-					return true, false
-				}
-			}
-		}
-		pairless = pairless || len(live) > 1
-	}
-	return false, pairless
+	return notSnapshot("is an HTML page without a snapshot in it; pages of `python -m torch.cuda._memory_viz trace_plot` hold one")
 }
 
 // quoted reads up to the next double quote.
@@ -163,15 +124,4 @@ func (q *quoted) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
-}
-
-// quote shortens and quotes a piece of the input for a message.
-func quote(b []byte) string {
-	const most = 40
-	s := strings.ToValidUTF8(string(b[:min(most, len(b))]), "")
-	q := strconv.Quote(s)
-	if len(b) > most {
-		q += "..."
-	}
-	return q
 }

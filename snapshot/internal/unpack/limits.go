@@ -1,46 +1,15 @@
-package load
+package unpack
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"io/fs"
 	"sync/atomic"
 
 	"github.com/snapana/snapana/snapshot"
 )
-
-// gate stands at the end of a chain of readers. The pickle decoder reads ahead in a goroutine
-// of its own, which may still be at it when decoding is over: once the gate is closed nobody
-// is inside the chain, and nobody enters it.
-type gate struct {
-	mu      sync.Mutex
-	r       io.Reader
-	closed  bool
-	partial bool  // take a fault for the end of the data, to keep what came before
-	err     error // that fault
-}
-
-func (g *gate) Read(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return 0, io.EOF
-	}
-	n, err := g.r.Read(p)
-	if g.partial && err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		g.err, err = err, io.EOF
-	}
-	return n, err
-}
-
-func (g *gate) close() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-	return g.err
-}
 
 // counted counts the bytes read, and reads none once ctx is done.
 type counted struct {
@@ -81,27 +50,27 @@ const (
 	maxRatio  = 250
 )
 
-// limited stops a decompression bomb: more bytes than max or, where max is 0, than the bytes
+// limited stops a decompression bomb: more bytes than MaxBytes or, where that is 0, than the bytes
 // read from the file can honestly hold.
 type limited struct {
 	r    io.Reader
 	n    int64
-	max  int64
-	src  *source
+	in   *Input
 	kind string
 }
 
 func (l *limited) Read(p []byte) (int, error) {
-	if err := l.src.ctx.Err(); err != nil {
+	if err := l.in.ctx.Err(); err != nil {
 		return 0, err
 	}
 	n, err := l.r.Read(p)
+	most := l.in.opt.MaxBytes
 	l.n += int64(n)
 	switch {
-	case l.max > 0 && l.n > l.max:
-		return 0, &snapshot.FormatError{Offset: l.max, Err: snapshot.ErrLimit,
-			Msg: fmt.Sprintf("holds more than the %d bytes that --max-bytes allows", l.max)}
-	case l.max == 0 && l.n > freeBytes && l.n/maxRatio > l.src.raw.Load():
+	case most > 0 && l.n > most:
+		return 0, &snapshot.FormatError{Offset: most, Err: snapshot.ErrLimit,
+			Msg: fmt.Sprintf("holds more than the %d bytes that --max-bytes allows", most)}
+	case most == 0 && l.n > freeBytes && l.n/maxRatio > l.in.raw.Load():
 		return 0, &snapshot.FormatError{Offset: -1, Op: l.kind, Err: snapshot.ErrLimit,
 			Msg: fmt.Sprintf("unpacks to over %d times its size: it looks like a decompression bomb; "+
 				"set --max-bytes to what it may unpack to, if it is none", maxRatio)}
@@ -133,4 +102,10 @@ func unpackError(kind string, err error) error {
 	}
 	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrCorrupt,
 		Msg: fmt.Sprintf("the compressed data is damaged (%v); copy the file again", err)}
+}
+
+// isEnvironment reports whether reading failed, not what was read.
+func isEnvironment(err error) bool {
+	var pe *fs.PathError
+	return errors.As(err, &pe)
 }

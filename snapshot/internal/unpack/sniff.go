@@ -1,40 +1,41 @@
-package load
+package unpack
 
 import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/snapshot"
 )
 
-// fileKind is what the first bytes of a file show it to be.
-type fileKind string
+// Kind is what the first bytes of a file show it to be.
+type Kind string
 
 const (
-	isPickle fileKind = "pickle"
-	isJSON   fileKind = "JSON"
+	Pickle Kind = "pickle"
+	JSON   Kind = "JSON"
 
-	isHTML  fileKind = "HTML"
-	isZip   fileKind = "zip"
-	isGzip  fileKind = "gzip"
-	isZstd  fileKind = "zstd"
-	isXz    fileKind = "xz"
-	isBzip2 fileKind = "bzip2"
+	isHTML  Kind = "HTML"
+	isZip   Kind = "zip"
+	isGzip  Kind = "gzip"
+	isZstd  Kind = "zstd"
+	isXz    Kind = "xz"
+	isBzip2 Kind = "bzip2"
 
-	isEmpty      fileKind = "empty"
-	isSQLite     fileKind = "SQLite"
-	isLFS        fileKind = "LFS"
-	isCheckpoint fileKind = "checkpoint"
-	isPacked     fileKind = "packed"
-	isText       fileKind = "text"
-	isOther      fileKind = "other"
+	isEmpty      Kind = "empty"
+	isSQLite     Kind = "SQLite"
+	isLFS        Kind = "LFS"
+	isCheckpoint Kind = "checkpoint"
+	isPacked     Kind = "packed"
+	isText       Kind = "text"
+	isOther      Kind = "other"
 )
 
 // layer reports whether something may be inside.
-func (k fileKind) layer() bool {
+func (k Kind) layer() bool {
 	switch k {
 	case isHTML, isZip, isGzip, isZstd, isXz, isBzip2:
 		return true
@@ -46,7 +47,7 @@ var bom = []byte("\xef\xbb\xbf")
 
 var magics = []struct {
 	magic string
-	kind  fileKind
+	kind  Kind
 }{
 	{"\x1f\x8b", isGzip},
 	{"\x28\xb5\x2f\xfd", isZstd},
@@ -68,7 +69,7 @@ var magics = []struct {
 // what follows one, or a GLOBAL.
 var textPickle = regexp.MustCompile(`^(\([dlt][p.(q]|\(+[dl]p\d|[\]}][qr(.VUXS]|(\(i|\(?c)[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n[(pq)\]}.N])`)
 
-func sniff(head []byte) fileKind {
+func sniff(head []byte) Kind {
 	if len(head) == 0 {
 		return isEmpty
 	}
@@ -81,15 +82,15 @@ func sniff(head []byte) fileKind {
 		return isPacked
 	}
 	if head[0] == 0x80 && (len(head) == 1 || head[1] < 0x10) {
-		return isPickle
+		return Pickle
 	}
 	if textPickle.Match(head) {
-		return isPickle
+		return Pickle
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, bom), " \t\r\n")
 	switch {
 	case len(text) > 0 && (text[0] == '{' || text[0] == '['):
-		return isJSON
+		return JSON
 	case len(text) > 1 && text[0] == '<' && (text[1] == '!' || text[1]|0x20 >= 'a' && text[1]|0x20 <= 'z'):
 		return isHTML
 	case isPrintable(head):
@@ -110,15 +111,18 @@ func isPrintable(head []byte) bool {
 	return true
 }
 
-// stranger is the error for a file that is no snapshot: what it is, and what to do.
-func (s *source) stranger(kind fileKind, head []byte) error {
+// Stranger is the error for what is no snapshot: what it is, and what to do.
+func (in *Input) Stranger() error {
 	const dump = "snapshots are written by torch.cuda.memory._dump_snapshot"
-	msg := ""
-	switch ext := strings.ToLower(filepath.Ext(s.name)); {
-	case kind == isEmpty && len(s.container) > 0:
-		msg = "holds nothing: the " + s.container[len(s.container)-1] + " data is empty"
+	if in.cut {
+		return cutOff(in.Containers[len(in.Containers)-1])
+	}
+	msg, kind := "", in.Kind
+	switch ext := strings.ToLower(filepath.Ext(in.name)); {
+	case kind == isEmpty && len(in.Containers) > 0:
+		msg = "holds nothing: the " + in.Containers[len(in.Containers)-1] + " data is empty"
 	case kind == isEmpty:
-		return &snapshot.FormatError{Name: s.name, Offset: 0, Err: snapshot.ErrTruncated,
+		return &snapshot.FormatError{Offset: 0, Err: snapshot.ErrTruncated,
 			Msg: "the file is empty; the dump may have failed or still be running"}
 	case kind == isSQLite:
 		msg = "is an SQLite database, perhaps an export of Nsight Systems, not a memory snapshot; " + dump
@@ -133,10 +137,21 @@ func (s *source) stranger(kind fileKind, head []byte) error {
 	case ext == ".ncu-rep":
 		msg = "is a report of Nsight Compute, not a memory snapshot; " + dump
 	case kind == isText:
-		line, _, _ := bytes.Cut(bytes.TrimSpace(bytes.TrimPrefix(head, bom)), []byte("\n"))
+		line, _, _ := bytes.Cut(bytes.TrimSpace(bytes.TrimPrefix(in.head, bom)), []byte("\n"))
 		msg = "is a text file (it begins with " + quote(line) + "), not a memory snapshot; " + dump
 	default:
 		msg = "is binary data of an unknown kind, not a memory snapshot; " + dump
 	}
-	return notSnapshot(s.name, msg)
+	return notSnapshot(msg)
+}
+
+// quote shortens and quotes a piece of the input for a message.
+func quote(b []byte) string {
+	const most = 40
+	s := strings.ToValidUTF8(string(b[:min(most, len(b))]), "")
+	q := strconv.Quote(s)
+	if len(b) > most {
+		q += "..."
+	}
+	return q
 }

@@ -1,0 +1,91 @@
+package unpack
+
+import (
+	"bufio"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+const (
+	sniffLen  = 1 << 10
+	maxLayers = 3
+	// maxWindow bounds what a compressed file may demand for its dictionary.
+	maxWindow = 128 << 20
+)
+
+// unwrap finds out what r is and opens it, layer by layer.
+func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
+	br := bufio.NewReaderSize(r, 64<<10)
+	head, err := br.Peek(sniffLen)
+	cut := errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && !cut && !errors.Is(err, io.EOF) {
+		return err
+	}
+	kind := sniff(head)
+	if kind.layer() && depth == maxLayers {
+		return &snapshot.FormatError{Offset: -1, Err: snapshot.ErrLimit,
+			Msg: fmt.Sprintf("is packed more than %d times over; unpack it first", maxLayers)}
+	}
+	if !kind.layer() || kind == isHTML && !in.opt.Snapshots {
+		in.R, in.Kind, in.Size, in.head, in.cut = br, kind, size, head, cut && depth > 0
+		return in.use(in)
+	}
+	in.Containers = append(in.Containers, string(kind))
+	switch kind {
+	case isHTML:
+		return in.page(br, depth)
+	case isZip:
+		return in.zip(br, depth)
+	}
+	inside, err := in.decompress(br, kind)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return cutOff(string(kind))
+	case err != nil:
+		return unpackError(string(kind), err)
+	}
+	return in.unwrap(in.guard(inside, string(kind)), 0, depth+1)
+}
+
+// tooMuch refuses a compressed file for the memory that it demands.
+func tooMuch(kind Kind, what string) error {
+	return &snapshot.FormatError{Offset: -1, Op: string(kind), Err: snapshot.ErrLimit,
+		Msg: fmt.Sprintf("the file demands a %s of over %d MiB to unpack; unpack it first", what, maxWindow>>20)}
+}
+
+func cutOff(kind string) error {
+	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrTruncated, Msg: "the file ends in the middle of the compressed data"}
+}
+
+// guard limits what comes out of a decompressor.
+func (in *Input) guard(r io.Reader, kind string) io.Reader {
+	return &limited{r: unpacked{r, kind}, in: in, kind: kind}
+}
+
+func (in *Input) decompress(r *bufio.Reader, kind Kind) (io.Reader, error) {
+	switch kind {
+	case isGzip:
+		return gzip.NewReader(r)
+	case isZstd:
+		head, _ := r.Peek(zstd.HeaderMaxSize)
+		if h := (zstd.Header{}); h.Decode(head) == nil && h.WindowSize > maxWindow {
+			return nil, tooMuch(kind, "window")
+		}
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err == nil {
+			in.closers = append(in.closers, d.Close)
+		}
+		return d, err
+	case isXz:
+		return xz.NewReader(newXzGuard(r))
+	}
+	return bzip2.NewReader(r), nil
+}

@@ -1,0 +1,127 @@
+// Package unpack takes off what a file is packed in (gzip, zstd, xz, bzip2, a zip archive of one file,
+// the script of an HTML page) until its readers can use it. What something is, is told by its first
+// bytes, never by a name. It decodes nothing of what is inside: that is for the function that it calls.
+//
+// The input is hostile. Layers are counted, a decompressor gets no more memory than honest files
+// need, and what it gives is held against the bytes that it was made of. Everything streams, except
+// a zip archive that cannot be read at random, which is held in memory.
+package unpack
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Options steer Open and Read. The zero value is usable.
+type Options struct {
+	// MaxBytes caps what comes out of each layer. 0 allows what honest compression can give: 64 MiB or
+	// 250 times the compressed bytes, whichever is more.
+	MaxBytes int64
+	// Snapshots says that a memory snapshot is wanted: an HTML page is then a layer too, and Index
+	// chooses one of the snapshots in it, from 0 on. Without it a page is passed on as it is.
+	Snapshots bool
+	Index     int
+}
+
+// Input is what was inside. It is valid during the call that gets it, but for Containers and Pages.
+type Input struct {
+	R          *bufio.Reader
+	Kind       Kind     // of R, by its first bytes
+	Size       int64    // bytes of R; 0 unknown, as of everything packed
+	Containers []string // outermost first, such as "gzip"
+	Page       bool     // R comes out of an HTML page
+	// Pages is how many snapshots that page has. It is counted to the end only when the call is over.
+	Pages int
+
+	ctx     context.Context
+	name    string
+	opt     Options
+	use     func(*Input) error
+	file    io.ReaderAt // the file itself where it can seek
+	size    int64       // of the file, 0 unknown
+	raw     atomic.Int64
+	head    []byte // the first bytes of R
+	cut     bool   // the data that R comes out of ends in them, early
+	closers []func()
+}
+
+// Open unpacks the file at path and calls use with what is inside. See Read.
+func Open(ctx context.Context, path string, opt Options, use func(*Input) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	defer context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })() // a pipe may have nothing to give
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	in := &Input{ctx: ctx, name: path, opt: opt, use: use}
+	if info.IsDir() {
+		what := "a file"
+		if opt.Snapshots {
+			what = "a snapshot file"
+		}
+		return in.finish(notSnapshot("is a directory; name " + what + " in it"))
+	}
+	if info.Mode().IsRegular() {
+		in.file, in.size = f, info.Size()
+	}
+	return in.read(f)
+}
+
+// Read unpacks what r gives and calls use with what is inside, once. name is for messages only. Errors
+// about the data, those of use too, are *snapshot.FormatError with the name; other errors, those of r,
+// are wrapped. A file that was cut before its data begins gives ErrTruncated; later the reader in use
+// gets io.ErrUnexpectedEOF. When ctx is done the next read fails, and so does Read, with ctx.Err().
+func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*Input) error) error {
+	return (&Input{ctx: ctx, name: name, opt: opt, use: use}).read(r)
+}
+
+func (in *Input) read(r io.Reader) error {
+	err := in.unwrap(counted{in.ctx, r, &in.raw}, in.size, 0)
+	for _, c := range in.closers {
+		c()
+	}
+	if stopped := in.ctx.Err(); stopped != nil {
+		err = stopped
+	}
+	return in.finish(err)
+}
+
+// finish puts the name to an error.
+func (in *Input) finish(err error) error {
+	var fe *snapshot.FormatError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &fe):
+		fe.Name = in.name
+		return fe
+	}
+	return fmt.Errorf("read %s: %w", in.name, err)
+}
+
+// Progress is how many bytes of the file were read, and its size, 0 when that is not known.
+func (in *Input) Progress() (done, total int64) { return in.raw.Load(), in.size }
+
+// Capped is R with an error behind MaxBytes, of files too that are not packed.
+func (in *Input) Capped() io.Reader {
+	if in.opt.MaxBytes == 0 {
+		return in.R
+	}
+	return &limited{r: in.R, in: in}
+}
+
+func notSnapshot(msg string) error {
+	return &snapshot.FormatError{Offset: -1, Msg: msg, Err: snapshot.ErrNotSnapshot}
+}
