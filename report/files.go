@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/snapana/snapana/analyze"
@@ -22,6 +22,15 @@ type file struct {
 	data []byte
 }
 
+// formats are the files of a report besides its pictures: their names, and what writes them.
+var formats = []struct {
+	name  string
+	write func(w io.Writer, r *analyze.Result, maxPage int) error
+}{
+	{"report.html", html.Write},
+	{jsonName, func(w io.Writer, r *analyze.Result, _ int) error { return json.Write(w, r) }},
+}
+
 // render makes all files in memory, so that no fault in the making leaves anything on disk.
 // They come to a few MiB, plus some 100 KiB for each device.
 func render(r *analyze.Result, maxPage int) ([]file, error) {
@@ -29,9 +38,9 @@ func render(r *analyze.Result, maxPage int) ([]file, error) {
 		name  string
 		write func(io.Writer) error
 	}
-	jobs := []job{
-		{"report.html", func(w io.Writer) error { return html.Write(w, r, maxPage) }},
-		{jsonName, func(w io.Writer) error { return json.Write(w, r) }},
+	var jobs []job
+	for _, f := range formats {
+		jobs = append(jobs, job{f.name, func(w io.Writer) error { return f.write(w, r, maxPage) }})
 	}
 	for _, p := range plot.All(r) {
 		jobs = append(jobs, job{p.Name + ".png", func(w io.Writer) error { return p.Write(w, plot.Medium{}) }})
@@ -63,8 +72,13 @@ func render(r *analyze.Result, maxPage int) ([]file, error) {
 
 // ours matches the names that files of a report have.
 func ours(name string) bool {
-	return name == jsonName || name == "report.html" ||
-		regexp.MustCompile(`^(timeline|categories|fragmentation|segments-(peak|end)|stacks|whatif)(-gpu[0-9]+)?\.png$`).MatchString(name)
+	for _, f := range formats {
+		if f.name == name {
+			return true
+		}
+	}
+	picture, ok := strings.CutSuffix(name, ".png")
+	return ok && plot.IsName(picture)
 }
 
 // isReport reports whether the file at path begins as report.json does.

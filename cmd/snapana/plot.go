@@ -34,6 +34,17 @@ func newPlot() *cobra.Command {
 		device        int
 		width, height int
 	)
+	var kinds []string
+	help := ""
+	atMoment := map[string]bool{}
+	for _, k := range plot.Kinds() {
+		kinds = append(kinds, string(k.Kind))
+		atMoment[string(k.Kind)] = k.AtMoment
+		if k.AtMoment {
+			k.Shows += ", --at a moment"
+		}
+		help += fmt.Sprintf("  %-16s %s\n", k.Kind, k.Shows)
+	}
 	cmd := &cobra.Command{
 		Use:   "plot FILE",
 		Short: "Draw one picture of a snapshot, as PNG or SVG",
@@ -41,13 +52,7 @@ func newPlot() *cobra.Command {
 file, by the ending of its name.
 
 --kind names the picture:
-  timeline         reserved, active and allocated bytes over time
-  categories       what the active bytes are for, over time
-  fragmentation    reserved and free bytes over time, by what keeps them from use
-  segments         the map of the segments and of what lives in them, --at a moment
-  stacks           the stacks that hold the most, --at a moment
-  whatif           the peaks under other allocator settings, by replaying the run
-
+` + help + `
 --at takes the moments of ` + "`snapana state`" + `: peak, end, oom, start, an event number, a time
 like +1.5s, or step:N. Without it segments are those at the peak, and stacks those at the
 peak and at the end.
@@ -61,10 +66,10 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k := plot.Kind(kind)
-			moment := k == plot.KindSegments || k == plot.KindStacks
+			moment := atMoment[kind]
 			switch {
-			case !slices.Contains(plot.Kinds(), k):
-				return fmt.Errorf("--kind is one of %s, not %q", kindList(), kind)
+			case !slices.Contains(kinds, kind):
+				return fmt.Errorf("--kind is one of %s, not %q", strings.Join(kinds, ", "), kind)
 			case out == "":
 				return errors.New("-o needs the name of a file that ends in .png or .svg")
 			case at != "" && !moment:
@@ -134,7 +139,7 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 	fl.IntVar(&device, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
 	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
 	must(cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return strings.Split(kindList(), ", "), cobra.ShellCompDirectiveNoFileComp
+		return kinds, cobra.ShellCompDirectiveNoFileComp
 	}))
 	return cmd
 }
@@ -144,14 +149,6 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-func kindList() string {
-	var words []string
-	for _, k := range plot.Kinds() {
-		words = append(words, string(k))
-	}
-	return strings.Join(words, ", ")
 }
 
 // medium is what a file of that name is to hold.

@@ -20,8 +20,15 @@ import (
 // minPage is what a page without anything to zoom into takes at most.
 const minPage = 2 << 20
 
-// formats are what report can print.
-var formats = []string{"text", "md", "json"}
+// formats are what report can print, of the report that was written to dir.
+var formats = []struct {
+	name  string
+	write func(w io.Writer, r *analyze.Result, dir string) error
+}{
+	{"text", printReport},
+	{"md", func(w io.Writer, r *analyze.Result, _ string) error { return text.Markdown(w, r) }},
+	{"json", func(w io.Writer, r *analyze.Result, _ string) error { return json.Write(w, r) }},
+}
 
 func newReport() *cobra.Command {
 	var (
@@ -36,6 +43,10 @@ func newReport() *cobra.Command {
 		readings string
 	)
 	maxPage := size(html.DefaultBytes)
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Analyse a snapshot: print the verdict, write the full report to a folder",
@@ -77,8 +88,8 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 				return fmt.Errorf("--quiet and --json exclude each other")
 			case changed && (quiet || asJSON):
 				return fmt.Errorf("--format goes without --quiet and --json")
-			case !slices.Contains(formats, format):
-				return fmt.Errorf("--format is one of %s, not %q", strings.Join(formats, ", "), format)
+			case !slices.Contains(names, format):
+				return fmt.Errorf("--format is one of %s, not %q", strings.Join(names, ", "), format)
 			}
 			if maxPage < minPage {
 				return fmt.Errorf("--max-page must be 2 MiB or more: the tables and still pictures take up to that")
@@ -100,23 +111,13 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 			if err := report.WriteDir(dir, result, int(maxPage)); err != nil {
 				return written(fmt.Errorf("write the report: %w", err))
 			}
-			w := cmd.OutOrStdout()
 			switch {
 			case quiet:
 				return nil
-			case asJSON || format == "json":
-				return written(json.Write(w, result))
-			case format == "md":
-				return written(text.Markdown(w, result))
+			case asJSON:
+				format = "json"
 			}
-			if err := printVerdict(w, result); err != nil {
-				return written(err)
-			}
-			if err := text.Accounts(w, result, look(w)); err != nil {
-				return written(err)
-			}
-			_, err = fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
-			return written(err)
+			return written(formats[slices.Index(names, format)].write(cmd.OutOrStdout(), result, dir))
 		},
 	}
 	in.add(cmd)
@@ -130,15 +131,24 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")
 	must(cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return formats, cobra.ShellCompDirectiveNoFileComp
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}))
 	fl.StringVar(&readings, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
 	fl.BoolVar(&live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 	return cmd
 }
 
-func printVerdict(w io.Writer, r *analyze.Result) error {
-	return text.Verdict(w, r, look(w))
+// printReport prints the verdict, where the memory of each device is, and where the report is.
+func printReport(w io.Writer, r *analyze.Result, dir string) error {
+	o := look(w)
+	if err := text.Verdict(w, r, o); err != nil {
+		return err
+	}
+	if err := text.Accounts(w, r, o); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
+	return err
 }
 
 // folderName is the default folder for the report on a file.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -16,8 +17,11 @@ import (
 // Plot is one picture.
 type Plot struct {
 	Name string // of its file without an ending, for example "timeline"
-	draw func(Medium) *page
+	draw painter
 }
+
+// painter draws a picture.
+type painter func(Medium) *page
 
 // Medium is what a picture is drawn for. The zero value is a PNG of 1600 by 900 pixels.
 type Medium struct {
@@ -44,71 +48,116 @@ const maxDevices = 16
 // Kind is what a picture shows.
 type Kind string
 
+// The kinds that callers prepare a result for.
 const (
-	KindTimeline      Kind = "timeline"      // reserved, active and allocated bytes over time
-	KindCategories    Kind = "categories"    // what the active bytes are for, over time
-	KindFragmentation Kind = "fragmentation" // free bytes over time, by what keeps them from use
-	KindSegments      Kind = "segments"      // the map of the segments at one moment
-	KindStacks        Kind = "stacks"        // the stacks that hold the most
-	KindWhatIf        Kind = "whatif"        // peaks under other allocator settings
+	KindTimeline      Kind = "timeline"
+	KindCategories    Kind = "categories"
+	KindFragmentation Kind = "fragmentation"
+	KindSegments      Kind = "segments"
+	KindStacks        Kind = "stacks"
+	KindWhatIf        Kind = "whatif"
 )
 
+// About says what the pictures of a kind show.
+type About struct {
+	Kind     Kind
+	Shows    string
+	AtMoment bool // and not the whole trace
+}
+
+// subject is what a picture shows: a device, at up to two moments.
+type subject struct {
+	r       *analyze.Result
+	d       *analyze.Device
+	moments []*analyze.Moment // some may be nil
+}
+
+// kinds has a row for each kind of picture, in the order in which a report has them.
+var kinds = []struct {
+	About
+	moments []string // of which All draws a picture each; none for one picture in all
+	// page says how to draw it, or why there is nothing to draw.
+	page func(s subject) (draw painter, why string)
+}{
+	{About{KindTimeline, "reserved, active and allocated bytes over time", false}, nil,
+		func(s subject) (painter, string) {
+			return func(m Medium) *page { return timelinePage(m, s.r, s.d) }, s.untraced()
+		}},
+	{About{KindCategories, "what the active bytes are for, over time", false}, nil,
+		func(s subject) (painter, string) {
+			why := s.untraced()
+			if len(s.d.Uses) == 0 {
+				why = cmp.Or(why, "nothing was sorted into categories")
+			}
+			return func(m Medium) *page { return categoriesPage(m, s.r, s.d) }, why
+		}},
+	{About{KindFragmentation, "reserved and free bytes over time, by what keeps them from use", false}, nil,
+		func(s subject) (painter, string) {
+			why := s.untraced()
+			if len(s.d.Free) == 0 {
+				why = cmp.Or(why, "nothing was measured")
+			}
+			return func(m Medium) *page { return fragmentationPage(m, s.r, s.d) }, why
+		}},
+	{About{KindSegments, "the map of the segments and of what lives in them", true}, []string{"peak", "end"},
+		func(s subject) (painter, string) {
+			m := cmp.Or(s.moments...)
+			if m == nil || m.State.Totals.Reserved <= 0 {
+				return nil, "nothing is reserved then"
+			}
+			return Segments(s.r, s.d, m, Map{}).draw, ""
+		}},
+	{About{KindStacks, "the stacks that hold the most", true}, nil,
+		func(s subject) (painter, string) {
+			if !slices.ContainsFunc(s.moments, func(m *analyze.Moment) bool { return m != nil && len(m.Live) > 0 }) {
+				return nil, "nothing is live then"
+			}
+			return func(m Medium) *page { return stacksPage(m, s.r, s.d, s.moments) }, ""
+		}},
+	{About{KindWhatIf, "the peaks under other allocator settings, by replaying the run", false}, nil,
+		func(s subject) (painter, string) {
+			if s.d.WhatIf == nil || len(s.d.WhatIf.Rows) == 0 {
+				return nil, "nothing was replayed"
+			}
+			return func(m Medium) *page { return whatifPage(m, s.r, s.d) }, ""
+		}},
+}
+
+// untraced says why there is no picture over time, "" when there is one.
+func (s *subject) untraced() string {
+	if len(s.d.Timeline.Curve) == 0 || s.d.Timeline.Trace.Len() == 0 {
+		return "the file has no trace of it"
+	}
+	return ""
+}
+
 // Kinds lists all kinds.
-func Kinds() []Kind {
-	return []Kind{KindTimeline, KindCategories, KindFragmentation, KindSegments, KindStacks, KindWhatIf}
+func Kinds() []About {
+	var out []About
+	for i := range kinds {
+		out = append(out, kinds[i].About)
+	}
+	return out
 }
 
 // Of is the picture of a kind for one device of a result. Segments and Stacks show m; nil is the
 // peak, or for Stacks the peak and the end. The error says why there is nothing to draw.
 func Of(kind Kind, r *analyze.Result, d *analyze.Device, m *analyze.Moment) (Plot, error) {
-	none := func(why string) (Plot, error) {
-		return Plot{}, fmt.Errorf("%s of %s: %s", kind, chart.DeviceName(d.Timeline.Device), why)
+	for i := range kinds {
+		if kinds[i].Kind != kind {
+			continue
+		}
+		s := subject{r, d, []*analyze.Moment{m}}
+		if m == nil {
+			s.moments = []*analyze.Moment{d.Moment("peak"), d.Moment("end")}
+		}
+		draw, why := kinds[i].page(s)
+		if why != "" {
+			return Plot{}, fmt.Errorf("%s of %s: %s", kind, chart.DeviceName(d.Timeline.Device), why)
+		}
+		return Plot{string(kind), draw}, nil
 	}
-	moments := []*analyze.Moment{m}
-	if m == nil {
-		moments = []*analyze.Moment{d.Moment("peak"), d.Moment("end")}
-	}
-	traced := len(d.Timeline.Curve) > 0 && d.Timeline.Trace.Len() > 0
-	var draw func(Medium) *page
-	switch kind {
-	case KindTimeline, KindCategories, KindFragmentation:
-		if !traced {
-			return none("the file has no trace of it")
-		}
-		switch kind {
-		case KindTimeline:
-			draw = func(to Medium) *page { return timelinePage(to, r, d) }
-		case KindCategories:
-			if len(d.Uses) == 0 {
-				return none("nothing was sorted into categories")
-			}
-			draw = func(to Medium) *page { return categoriesPage(to, r, d) }
-		default:
-			if len(d.Free) == 0 {
-				return none("nothing was measured")
-			}
-			draw = func(to Medium) *page { return fragmentationPage(to, r, d) }
-		}
-	case KindSegments:
-		m = cmp.Or(moments...)
-		if m == nil || m.State.Totals.Reserved <= 0 {
-			return none("nothing is reserved then")
-		}
-		return Segments(r, d, m, Map{}), nil
-	case KindStacks:
-		if m = cmp.Or(moments...); m == nil || !slices.ContainsFunc(moments, func(m *analyze.Moment) bool { return m != nil && len(m.Live) > 0 }) {
-			return none("nothing is live then")
-		}
-		draw = func(to Medium) *page { return stacksPage(to, r, d, moments) }
-	case KindWhatIf:
-		if d.WhatIf == nil || len(d.WhatIf.Rows) == 0 {
-			return none("nothing was replayed")
-		}
-		draw = func(to Medium) *page { return whatifPage(to, r, d) }
-	default:
-		return Plot{}, fmt.Errorf("no kind of picture is called %q", kind)
-	}
-	return Plot{string(kind), draw}, nil
+	return Plot{}, fmt.Errorf("no kind of picture is called %q", kind)
 }
 
 // All lists the pictures of a result, for the devices that reserved most. Names carry the
@@ -121,24 +170,40 @@ func All(r *analyze.Result) []Plot {
 		if len(devices) > 1 {
 			suffix = fmt.Sprintf("-gpu%d", d.Timeline.Device)
 		}
-		add := func(name string, kind Kind, m *analyze.Moment) {
+		add := func(kind Kind, name string, m *analyze.Moment) {
 			if p, err := Of(kind, r, d, m); err == nil {
 				p.Name = name + suffix
 				out = append(out, p)
 			}
 		}
-		add("timeline", KindTimeline, nil)
-		add("categories", KindCategories, nil)
-		add("fragmentation", KindFragmentation, nil)
-		for _, name := range []string{"peak", "end"} {
-			if m := d.Moment(name); m != nil {
-				add("segments-"+name, KindSegments, m)
+		for i := range kinds {
+			k := &kinds[i]
+			if k.moments == nil {
+				add(k.Kind, string(k.Kind), nil)
+			}
+			for _, name := range k.moments {
+				if m := d.Moment(name); m != nil {
+					add(k.Kind, string(k.Kind)+"-"+name, m)
+				}
 			}
 		}
-		add("stacks", KindStacks, nil)
-		add("whatif", KindWhatIf, nil)
 	}
 	return out
+}
+
+// IsName reports whether a picture of All can have that name.
+func IsName(name string) bool {
+	if i := strings.LastIndex(name, "-gpu"); i >= 0 && i+4 < len(name) && strings.Trim(name[i+4:], "0123456789") == "" {
+		name = name[:i]
+	}
+	for i := range kinds {
+		base, moment, several := strings.Cut(name, "-")
+		if base == string(kinds[i].Kind) && several == (kinds[i].moments != nil) &&
+			(!several || slices.Contains(kinds[i].moments, moment)) {
+			return true
+		}
+	}
+	return false
 }
 
 // By is what the colours of live blocks stand for.
