@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,34 +82,82 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestPrograms runs the programs with the recorder, in the Python that .ci/run gives a torch.
+// together runs programs, NAME or NAME_START, from one import of torch, whose objects it leaves out of
+// what the recorder goes through in each step.
+const together = `
+import gc, os, sys
+try:
+    import torch
+except ImportError as err:
+    print(err)
+    sys.exit(3)
+import programs
+import snapana_recorder as r
+gc.freeze()
+failed = False
+for out in sys.argv[1:]:
+    pid = os.fork()
+    if pid == 0:
+        if out.endswith(("_fork", "_spawn")):
+            torch.multiprocessing.set_start_method(out.split("_")[-1])
+        r.start(out)
+        getattr(programs, os.path.basename(out).removesuffix("_fork").removesuffix("_spawn"))()
+        r.stop()
+        sys.exit()
+    failed |= os.waitpid(pid, 0)[1] != 0
+sys.exit(failed)
+`
+
+// TestPrograms runs the programs with the recorder, in the Python that .ci/run gives a torch. In a full
+// run each is a process of its own.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs PyTorch programs for half a minute")
+		t.Skip("runs PyTorch programs for many seconds")
 	}
-	const python = "/usr/bin/python3"
-	if out, err := exec.Command(python, "-c", "import torch").CombinedOutput(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no torch for %s, which .ci/run installs: %s", python, out)
-		}
-		t.Skipf("no torch for %s", python)
+	folder, err := filepath.Abs(filepath.Join("..", "..", "fixtures", "host"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	recorder, err := filepath.Abs(filepath.Join("..", "..", "snapshot", "sidecar", "recorder"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	python := func(args ...string) (string, error) {
+		cmd := exec.Command("/usr/bin/python3", args...)
+		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", "PYTHONPATH="+folder+":"+recorder)
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	full := os.Getenv("SNAPANA_FULL") != ""
+	dir := t.TempDir()
+	args := []string{"-c", together}
+	for _, p := range programs {
+		if !full {
+			args = append(args, filepath.Join(dir, strings.TrimSuffix(file(p.name, p.start), ".snapana")))
+		}
+	}
+	said, err := python(args...)
+	var exit *exec.ExitError
+	switch noTorch := errors.Is(err, os.ErrNotExist) || errors.As(err, &exit) && exit.ExitCode() == 3; {
+	case noTorch && os.Getenv("CI") == "true":
+		t.Fatalf("no torch for Debian's Python, which .ci/run installs: %s", said)
+	case noTorch:
+		t.Skip("no torch for Debian's Python")
+	case err != nil:
+		t.Fatalf("%v\n%s", err, said)
+	}
 	for _, p := range programs {
 		t.Run(p.name+p.start, func(t *testing.T) {
 			t.Parallel()
-			out := filepath.Join(t.TempDir(), file(p.name, p.start))
-			args := []string{filepath.Join("..", "..", "fixtures", "host", "programs.py"), p.name, strings.TrimSuffix(out, ".snapana")}
-			if p.start != "" {
-				args = append(args, p.start)
-			}
-			cmd := exec.Command(python, args...)
-			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", "PYTHONPATH="+recorder)
-			if said, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, said)
+			out := filepath.Join(dir, file(p.name, p.start))
+			if full {
+				args := []string{filepath.Join(folder, "programs.py"), p.name, strings.TrimSuffix(out, ".snapana")}
+				if p.start != "" {
+					args = append(args, p.start)
+				}
+				if said, err := python(args...); err != nil {
+					t.Fatalf("%v\n%s", err, said)
+				}
 			}
 			check(t, judge(t, out), p.status, p.want)
 		})
