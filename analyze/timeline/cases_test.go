@@ -3,6 +3,7 @@ package timeline_test
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -116,7 +117,10 @@ func checkTiling(t *testing.T, tl *timeline.Timeline, seg *timeline.SegmentState
 func TestEdited(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	counted := 0
-	const tries = 300
+	tries := 60
+	if os.Getenv("SNAPANA_FULL") != "" {
+		tries = 300
+	}
 	for try := range tries {
 		shapes := build.Shapes()
 		s := buildtest.Read(t, build.Random(uint64(try%10), shapes[try%len(shapes)].Options))

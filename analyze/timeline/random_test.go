@@ -1,6 +1,7 @@
 package timeline_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -11,9 +12,9 @@ import (
 // TestRandom holds that random programs are rebuilt exactly: the state before the trace, the
 // peaks and where they are, and the end.
 func TestRandom(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 5
+	seeds := uint64(8)
+	if os.Getenv("SNAPANA_FULL") != "" {
+		seeds = 40
 	}
 	for _, shape := range build.Shapes() {
 		t.Run(shape.Name, func(t *testing.T) {
@@ -66,9 +67,9 @@ func checkTruth(t *testing.T, seed uint64, got *timeline.Timeline, want *build.T
 
 // TestRandomRing cuts the beginning of long histories off at random places.
 func TestRandomRing(t *testing.T) {
-	seeds := uint64(60)
-	if testing.Short() {
-		seeds = 5
+	seeds := uint64(12)
+	if os.Getenv("SNAPANA_FULL") != "" {
+		seeds = 60
 	}
 	for seed := range seeds {
 		opt := build.RandomOptions{Events: 3000, Live: 100, Streams: 3}

@@ -2,6 +2,7 @@ package whatif_test
 
 import (
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -13,9 +14,9 @@ import (
 // TestBroken replays traces that are broken in many ways, and states too: nothing may fail, and
 // what cannot be is no agreement.
 func TestBroken(t *testing.T) {
-	tries := 135
-	if testing.Short() {
-		tries = 27
+	tries := 27
+	if os.Getenv("SNAPANA_FULL") != "" {
+		tries = 135
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	shapes := build.Shapes()

@@ -3,6 +3,7 @@ package bands_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -13,9 +14,9 @@ import (
 
 // each runs f on the devices of random programs.
 func each(t *testing.T, f func(t *testing.T, tl *timeline.Timeline, rng *rand.Rand)) {
-	seeds := uint64(8)
-	if testing.Short() {
-		seeds = 2
+	seeds := uint64(3)
+	if os.Getenv("SNAPANA_FULL") != "" {
+		seeds = 8
 	}
 	for _, shape := range build.Shapes() {
 		t.Run(shape.Name, func(t *testing.T) {
