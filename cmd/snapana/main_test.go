@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err == nil {
 		library = standin.NVML(t)
 	}
+	once := sync.OnceValues(inputs)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		Files:               some,
@@ -52,7 +54,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("STANDIN", library)
-			inputs, err := inputs()
+			inputs, err := once()
 			if err != nil {
 				return err
 			}
