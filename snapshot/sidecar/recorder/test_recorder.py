@@ -1221,7 +1221,8 @@ for t in threads:
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
         found, rest = records(self.run_path + ".snapana")
         self.assertEqual(rest, 0)
-        self.assertEqual([x["type"] for x in found if x["type"] in ("holders", "fault", "end")], ["holders"] * dumps + ["end"])
+        types = [x["type"] for x in found if x["type"] in ("holders", "fault", "end")]
+        self.assertEqual(types, ["holders"] * dumps + ["end"])
 
 
 class Source(unittest.TestCase):
