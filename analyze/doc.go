@@ -13,8 +13,8 @@
 //  5. whatif replays the run under other allocator settings, and oom says of the request that
 //     failed in which circumstances it would not have.
 //  6. verdict turns all of it into ranked findings and one line.
-//  7. pinned does for pinned host memory, of which there is one for all devices, what of this
-//     applies to it; its findings stand beside the verdict.
+//  7. host does for pinned host memory, of which there is one for all devices, what of this applies
+//     to it; its findings stand beside the verdict.
 //
 // Data flows this way only; no package looks at one that comes after it.
 package analyze

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
@@ -14,7 +14,7 @@ import (
 // pinHost adds the pinned host memory and what there is to say of it: behind the finding on which the
 // verdict rests, and before findings that matter less.
 func (r *Result) pinHost() {
-	m := pinned.Build(r.Snapshot)
+	m := host.BuildPinned(r.Snapshot)
 	if m == nil {
 		return
 	}
@@ -37,7 +37,7 @@ func (r *Result) pinHost() {
 }
 
 // pinnedNotes says how far the figures of pinned host memory can be trusted, and what they lack.
-func pinnedNotes(m *pinned.Memory) []Note {
+func pinnedNotes(m *host.Pinned) []Note {
 	if m == nil {
 		return nil
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/oom"
-	"github.com/snapana/snapana/analyze/pinned"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -25,7 +25,7 @@ type Result struct {
 	// file that has a dump of them.
 	Holders *holder.Result
 	// Pinned is the pinned host memory, nil where none was recorded.
-	Pinned  *pinned.Memory
+	Pinned  *host.Pinned
 	Quality []Note
 }
 

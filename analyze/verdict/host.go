@@ -158,7 +158,7 @@ func (j *Host) forecast(p *counters.Trend) string {
 }
 
 func (j *Host) pinned() {
-	t := j.Trends.Of(host.Pinned)
+	t := j.Trends.Of(host.PinnedBytes)
 	if t == nil || t.Shape != counters.Growing {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/ghost"
-	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -21,7 +21,7 @@ const (
 
 // JudgePinned says what there is to say of pinned host memory, most important first. None of them is an error,
 // and none is the verdict: they stand beside that on the GPU's memory.
-func JudgePinned(s *snapshot.Snapshot, m *pinned.Memory) []finding.Finding {
+func JudgePinned(s *snapshot.Snapshot, m *host.Pinned) []finding.Finding {
 	var out []finding.Finding
 	if !m.Checks.Balanced() {
 		out = append(out, pinnedInconsistent(m))
@@ -41,7 +41,7 @@ func JudgePinned(s *snapshot.Snapshot, m *pinned.Memory) []finding.Finding {
 	return out
 }
 
-func pinnedInconsistent(m *pinned.Memory) finding.Finding {
+func pinnedInconsistent(m *host.Pinned) finding.Finding {
 	c := &m.Checks
 	return finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High, Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
 		Title: fmt.Sprintf("The books of pinned host memory do not balance: %s contradictions, residual %s.", units.Count(c.Inconsistent()), units.Bytes(c.Residual.Reserved)),
@@ -52,7 +52,7 @@ func pinnedInconsistent(m *pinned.Memory) finding.Finding {
 }
 
 // pinnedGrowth is a ghost on the host.
-func pinnedGrowth(s *snapshot.Snapshot, m *pinned.Memory, g *ghost.Growth) finding.Finding {
+func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, g *ghost.Growth) finding.Finding {
 	name := frames.Function(s, g.Loop)
 	f := finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes, Heuristic: true,
 		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
@@ -81,7 +81,7 @@ func pinnedGrowth(s *snapshot.Snapshot, m *pinned.Memory, g *ghost.Growth) findi
 }
 
 // pinnedSpare reports a cache that nobody needs. That is arithmetic, and no leak.
-func pinnedSpare(s *snapshot.Snapshot, m *pinned.Memory) *finding.Finding {
+func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 	spare := m.Spare()
 	if spare < smallSpare || 4*spare < m.Final.Reserved {
 		return nil
@@ -113,11 +113,11 @@ func pinnedSpare(s *snapshot.Snapshot, m *pinned.Memory) *finding.Finding {
 		}
 		f.Why = append(f.Why, fmt.Sprintf("The largest part was last allocated at %s.", attribution.Place(s, l.Stack)))
 	}
-	if !pinned.Limited(s) {
+	if !host.BoundedRounding(s) {
 		f.Why = append(f.Why, "Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. How much was asked for is not recorded.")
 	}
 	f.Next = []string{"If it comes from a phase that is over, as loading or saving, torch._C._host_emptyCache() returns it (torch 2.5 or later)."}
-	if !pinned.Limited(s) {
+	if !host.BoundedRounding(s) {
 		f.Next = append(f.Next, "PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor keeps blocks above 64 MiB; set both alike. Or pin buffers of just below a power of two, and use them again.")
 	}
 	f.Next = append(f.Next, "For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need fewer blocks.")

@@ -6,7 +6,7 @@ import (
 	"html/template"
 
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -32,13 +32,13 @@ const (
 	maxClasses = 12
 )
 
-func newPinned(m *pinned.Memory) *pinnedView {
+func newPinned(m *host.Pinned) *pinnedView {
 	if m == nil {
 		return nil
 	}
 	v := &pinnedView{Summary: "RAM that the GPU can read and that is never swapped out, by PyTorch's host allocator. All sizes are rounded ones: what was asked for is not recorded."}
 	v.Sums = newTable("pinned", column{Cell: "row"}, strong("Reserved"), numbers("Active"), numbers("Allocated"), numbers("Cached"))
-	sum := func(name string, t pinned.Totals) {
+	sum := func(name string, t host.Totals) {
 		v.Sums.add(name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Reserved-t.Active-m.Unknown))
 	}
 	if m.Trace.Len() > 0 {
@@ -69,7 +69,7 @@ func newPinned(m *pinned.Memory) *pinnedView {
 	return v
 }
 
-func pinnedHolders(m *pinned.Memory) *table {
+func pinnedHolders(m *host.Pinned) *table {
 	if len(m.Holders) == 0 {
 		return nil
 	}
@@ -88,19 +88,19 @@ func pinnedHolders(m *pinned.Memory) *table {
 	return t
 }
 
-func pinnedCached(m *pinned.Memory) *table {
+func pinnedCached(m *host.Pinned) *table {
 	if len(m.Cached) == 0 {
 		return nil
 	}
 	t := newTable("", numbers("Block size"), numbers("Blocks"), strong("Bytes"), numbers("Not needed since the middle of the trace"))
-	row := func(size string, c *pinned.Class) {
+	row := func(size string, c *host.Class) {
 		spare := "unknown"
 		if c.Spare >= 0 {
 			spare = units.Bytes(c.Spare)
 		}
 		t.add(size, units.Count(int64(c.Blocks)), units.Bytes(c.Bytes), spare)
 	}
-	var rest pinned.Class
+	var rest host.Class
 	for i := range m.Cached {
 		c := &m.Cached[i]
 		if i < maxClasses {
@@ -123,7 +123,7 @@ func after(event int) string {
 }
 
 // drawPinned draws reserved and active bytes by trace event.
-func drawPinned(points []pinned.Point, most int64) template.HTML {
+func drawPinned(points []host.Point, most int64) template.HTML {
 	reserved, active := path{class: "line-reserved"}, path{class: "line-best"}
 	end := float64(max(points[len(points)-1].Last, 1))
 	for i, x := range points {

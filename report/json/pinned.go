@@ -4,25 +4,25 @@ import (
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
 type pinnedMemory struct {
-	Events     int            `json:"events"`
-	Stated     bool           `json:"stated"`
-	Initial    pinned.Totals  `json:"initial"`
-	Final      pinned.Totals  `json:"final"`
-	Peaks      *pinnedPeaks   `json:"peaks"` // null without a trace
-	Curve      []pinned.Point `json:"curve"`
-	Registered int64          `json:"registered"`
-	Unknown    int64          `json:"unknown"`
-	Rounding   int64          `json:"rounding_at_most"`
-	Stacks     []pinnedStack  `json:"stacks"`
-	StacksN    int            `json:"stacks_total"`
-	Cached     []pinnedClass  `json:"cached"`
-	Checks     pinnedChecks   `json:"checks"`
+	Events     int           `json:"events"`
+	Stated     bool          `json:"stated"`
+	Initial    host.Totals   `json:"initial"`
+	Final      host.Totals   `json:"final"`
+	Peaks      *pinnedPeaks  `json:"peaks"` // null without a trace
+	Curve      []host.Point  `json:"curve"`
+	Registered int64         `json:"registered"`
+	Unknown    int64         `json:"unknown"`
+	Rounding   int64         `json:"rounding_at_most"`
+	Stacks     []pinnedStack `json:"stacks"`
+	StacksN    int           `json:"stacks_total"`
+	Cached     []pinnedClass `json:"cached"`
+	Checks     pinnedChecks  `json:"checks"`
 }
 
 type pinnedPeaks struct {
@@ -48,18 +48,18 @@ type pinnedClass struct {
 }
 
 type pinnedChecks struct {
-	Inconsistent int64         `json:"inconsistent"`
-	Unmatched    int64         `json:"unmatched"`
-	Sizes        int64         `json:"wrong_sizes"`
-	Bad          int64         `json:"bad_events"`
-	Unknown      int64         `json:"unknown_actions"`
-	Stateless    int64         `json:"stateless_blocks"`
-	Lists        int64         `json:"lists_left_out"`
-	Before       int64         `json:"pre_trace_blocks"`
-	Residual     pinned.Totals `json:"residual"`
+	Inconsistent int64       `json:"inconsistent"`
+	Unmatched    int64       `json:"unmatched"`
+	Sizes        int64       `json:"wrong_sizes"`
+	Bad          int64       `json:"bad_events"`
+	Unknown      int64       `json:"unknown_actions"`
+	Stateless    int64       `json:"stateless_blocks"`
+	Lists        int64       `json:"lists_left_out"`
+	Before       int64       `json:"pre_trace_blocks"`
+	Residual     host.Totals `json:"residual"`
 }
 
-func buildPinned(m *pinned.Memory) *pinnedMemory {
+func buildPinned(m *host.Pinned) *pinnedMemory {
 	if m == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 
 var hostNames = []struct{ series, name string }{
 	{host.Size, "process, RSS and swap"}, {host.Swap, "swapped out"}, {host.CPUBytes, "CPU tensors"}, {host.CPUTensors, "their number"},
-	{host.Objects, "Python objects"}, {host.Pinned, "pinned"}, {host.Workers, "workers, PSS"}, {host.WorkersRSS, "workers, RSS"},
+	{host.Objects, "Python objects"}, {host.PinnedBytes, "pinned"}, {host.Workers, "workers, PSS"}, {host.WorkersRSS, "workers, RSS"},
 	{host.Available, "available in all"},
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -24,7 +24,7 @@ func (p *printer) pinned(r *analyze.Result) {
 }
 
 // pinnedWords describes pinned host memory in a sentence or two.
-func pinnedWords(m *pinned.Memory) string {
+func pinnedWords(m *host.Pinned) string {
 	end := &m.Final
 	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved), units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
 	if m.Unknown > 0 {
@@ -52,7 +52,7 @@ func pinnedWords(m *pinned.Memory) string {
 }
 
 // pinnedSums prints the sums of pinned host memory.
-func (p *printer) pinnedSums(m *pinned.Memory) {
+func (p *printer) pinnedSums(m *host.Pinned) {
 	events := "no trace"
 	if n := m.Trace.Len(); n > 0 {
 		events = units.Plural(n, "event")

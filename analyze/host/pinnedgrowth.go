@@ -1,4 +1,4 @@
-package pinned
+package host
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ const maxClock = 4 << 20
 // grow looks for memory that loops leave behind. A data set that is pinned on purpose looks like that
 // as long as nothing else is freed, and is not accused. The allocations of the GPU that had most, put in
 // between by their time, tell what the program did meanwhile.
-func (m *Memory) grow(s *snapshot.Snapshot) {
+func (m *Pinned) grow(s *snapshot.Snapshot) {
 	host := map[snapshot.StackID]int{}
 	for i := range m.Lives {
 		if l := &m.Lives[i]; l.Born >= 0 && l.Freed < 0 && l.Stack > snapshot.EmptyStack {
@@ -51,7 +51,7 @@ func (m *Memory) grow(s *snapshot.Snapshot) {
 // withDevice is a timeline of the host's lives and of a GPU's, and for each of its events the
 // host's event that it is or that came before it. What a GPU allocated at the very stacks of the host
 // is left out: the two could not be told apart.
-func (m *Memory) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int) (*timeline.Timeline, []int32) {
+func (m *Pinned) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int) (*timeline.Timeline, []int32) {
 	var device snapshot.Trace
 	for d, t := range s.Traces {
 		if t.Len() > device.Len() {

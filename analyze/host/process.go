@@ -1,13 +1,3 @@
-// Package host measures what a program does with the memory of its machine, from the recorder's
-// samples: does the process grow, is it tensors, Python objects or native memory that grow, do its
-// workers copy what they should share, or is the machine short of memory while the program is not
-// at fault?
-//
-// The size of a process is its RSS with what was swapped out, so that swapping does not look like
-// memory given back. Growth is what package series calls growing: never given back, in each
-// quarter of the run. Tensors and objects are counted by what Python's collector can see, in those
-// samples in which the recorder had the time. What grows along with the process is not proven to
-// be the cause: each finding of growth is a heuristic.
 package host
 
 import (
@@ -30,17 +20,17 @@ type Process struct {
 
 // The series that are judged. Bytes, and counts of tensors and objects.
 const (
-	Size       = "process" // RSS and swap of the process
-	RSS        = "rss"
-	Swap       = "swap"
-	CPUTensors = "cpu_tensors"
-	CPUBytes   = "cpu_tensor_bytes"
-	Objects    = "objects"
-	Pinned     = "pinned"
-	Workers    = "workers"     // PSS of all children that lived to the end: what they do not share, and their part of the rest
-	WorkersRSS = "workers_rss" // RSS of the same, shared memory counted for each
-	Available  = "available"   // of the machine
-	Cgroup     = "cgroup"
+	Size        = "process" // RSS and swap of the process
+	RSS         = "rss"
+	Swap        = "swap"
+	CPUTensors  = "cpu_tensors"
+	CPUBytes    = "cpu_tensor_bytes"
+	Objects     = "objects"
+	PinnedBytes = "pinned"
+	Workers     = "workers"     // PSS of all children that lived to the end: what they do not share, and their part of the rest
+	WorkersRSS  = "workers_rss" // RSS of the same, shared memory counted for each
+	Available   = "available"   // of the machine
+	Cgroup      = "cgroup"
 )
 
 // Read measures each process of a recording that has samples of the host.
@@ -107,7 +97,7 @@ func measure(run *sidecar.Run) *Process {
 			}
 			at(Size).add(x, &size)
 		}
-		at(Pinned).add(x, h.Pinned)
+		at(PinnedBytes).add(x, h.Pinned)
 		at(Available).add(x, h.Available)
 		at(Cgroup).add(x, h.Cgroup)
 		if t := s.Tensors; t != nil {
@@ -121,7 +111,7 @@ func measure(run *sidecar.Run) *Process {
 		return nil
 	}
 	p.Children = workers(run, unit, at(Workers), at(WorkersRSS))
-	for _, name := range []string{Size, RSS, Swap, CPUBytes, CPUTensors, Objects, Pinned, Workers, WorkersRSS, Cgroup, Available} {
+	for _, name := range []string{Size, RSS, Swap, CPUBytes, CPUTensors, Objects, PinnedBytes, Workers, WorkersRSS, Cgroup, Available} {
 		precision := int64(grain)
 		if name == CPUTensors || name == Objects || name == CPUBytes {
 			precision = 1

@@ -1,4 +1,4 @@
-package pinned
+package host
 
 import (
 	"cmp"
@@ -13,10 +13,10 @@ const none = -1
 
 const maxPoints = 512 // of the curve
 
-// Build rebuilds the pinned host memory of a snapshot, nil when it has none. It never fails: what
+// BuildPinned rebuilds the pinned host memory of a snapshot, nil when it has none. It never fails: what
 // does not add up is counted in Checks.
-func Build(s *snapshot.Snapshot) *Memory {
-	m := &Memory{Stated: s.HasHostSegments && s.Partial == nil, GPU: none}
+func BuildPinned(s *snapshot.Snapshot) *Pinned {
+	m := &Pinned{Stated: s.HasHostSegments && s.Partial == nil, GPU: none}
 	for _, t := range s.HostTraces {
 		switch {
 		case t.Len() == 0:
@@ -48,7 +48,7 @@ func Build(s *snapshot.Snapshot) *Memory {
 
 // builder goes over the events. Blocks and lives are in the order in which they were met.
 type builder struct {
-	m      *Memory
+	m      *Pinned
 	blocks []Block
 	lives  []timeline.Life
 	at     map[uint64]int32 // the block that is at an address
@@ -250,7 +250,7 @@ func (b *builder) join() {
 }
 
 // sums fills in the totals and peaks.
-func (m *Memory) sums() {
+func (m *Pinned) sums() {
 	n := m.Trace.Len()
 	change := make([]Totals, n+1) // of event i in place i+1
 	for i := range m.Blocks {
@@ -299,7 +299,7 @@ func (m *Memory) sums() {
 }
 
 // sample adds the sums after an event to the curve.
-func (m *Memory) sample(event int, now Totals) {
+func (m *Pinned) sample(event int, now Totals) {
 	span := max((m.Trace.Len()+maxPoints-1)/maxPoints, 1)
 	if event%span == 0 {
 		m.Curve = append(m.Curve, Point{First: event})

@@ -1,9 +1,9 @@
-package pinned_test
+package host_test
 
 import (
 	"testing"
 
-	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -26,7 +26,7 @@ func FuzzBuild(f *testing.F) {
 		for ; len(state) > 2; state = state[3:] {
 			s.HostSegments = append(s.HostSegments, snapshot.HostSegment{Address: uint64(state[0] % 8 << 4), Size: int64(state[1]%5) << 9, State: snapshot.BlockState(state[2] % 4)})
 		}
-		m := pinned.Build(s)
+		m := host.BuildPinned(s)
 		if m == nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package pinned_test
+package host_test
 
 import (
 	"bytes"
@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/pinned"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
-
-const mib = 1 << 20
 
 // random is a program that does anything with pinned memory. Only where the trace is whole does other
 // code register some: what that has from before a trace is neither in the trace nor in the state.
@@ -61,14 +59,14 @@ func TestExact(t *testing.T) {
 			random(seed)(d)
 		})
 		s := buildtest.Read(t, made)
-		m := pinned.Build(s)
+		m := host.BuildPinned(s)
 		truth := &made.Host
-		if got := m.Initial; got != pinned.Totals(truth.Initial) {
+		if got := m.Initial; got != host.Totals(truth.Initial) {
 			t.Fatalf("seed %d: before the trace %+v, want %+v", seed, got, truth.Initial)
 		}
 		var peak build.HostTotals
 		for e, want := range append([]build.HostTotals{truth.Initial}, truth.After...) {
-			if got := m.At(e - 1); got != pinned.Totals(want) {
+			if got := m.At(e - 1); got != host.Totals(want) {
 				t.Fatalf("seed %d, event %d: %+v, want %+v", seed, e-1, got, want)
 			}
 			peak = build.HostTotals{Reserved: max(peak.Reserved, want.Reserved), Active: max(peak.Active, want.Active), Allocated: max(peak.Allocated, want.Allocated)}
@@ -89,7 +87,7 @@ func TestExact(t *testing.T) {
 }
 
 // closes holds that every byte at the end lands in a named row.
-func closes(t *testing.T, m *pinned.Memory) {
+func closes(t *testing.T, m *host.Pinned) {
 	t.Helper()
 	var held, cached int64
 	for _, g := range m.Holders {
@@ -110,7 +108,7 @@ func closes(t *testing.T, m *pinned.Memory) {
 	}
 }
 
-func named(t *testing.T, name string, opt build.Options) (*snapshot.Snapshot, *pinned.Memory) {
+func named(t *testing.T, name string, opt build.Options) (*snapshot.Snapshot, *host.Pinned) {
 	t.Helper()
 	opt.Torch = 213
 	made, ok := build.Named(name, 1, build.RandomOptions{Options: opt, Events: 1500})
@@ -118,7 +116,7 @@ func named(t *testing.T, name string, opt build.Options) (*snapshot.Snapshot, *p
 		t.Fatal("no such program")
 	}
 	s := buildtest.Read(t, made)
-	return s, pinned.Build(s)
+	return s, host.BuildPinned(s)
 }
 
 func said(all []finding.Finding) string {
@@ -260,7 +258,7 @@ func TestHealthy(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := buildtest.Read(t, build.Run(build.Options{Torch: 213}, c.program))
-			m := pinned.Build(s)
+			m := host.BuildPinned(s)
 			if all := verdict.JudgePinned(s, m); len(all) != 0 || !m.Checks.Balanced() {
 				t.Errorf("%s %+v", said(all), m.Checks)
 			}
@@ -276,13 +274,13 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, text string) *pinned.Memory {
+func read(t *testing.T, text string) *host.Pinned {
 	t.Helper()
 	s, err := load.Read(t.Context(), bytes.NewReader([]byte(text)), "x.json", load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pinned.Build(s)
+	return host.BuildPinned(s)
 }
 
 // TestPartial holds what little data gives, and that contradictions are counted.
@@ -299,27 +297,27 @@ func TestPartial(t *testing.T) {
 	for _, c := range []struct {
 		name, text    string
 		none          bool
-		final         pinned.Totals
+		final         host.Totals
 		contradictory int64
 		balanced      bool
 	}{
 		{name: "nothing", text: `, "host_segments": [], "host_traces": []`, none: true, balanced: true},
-		{name: "state only", text: `, "host_segments": [` + block + `]`, final: pinned.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
-		{name: "trace only", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + `]`, final: pinned.Totals{Reserved: 2 * mib, Active: 2 * mib}, balanced: true},
+		{name: "state only", text: `, "host_segments": [` + block + `]`, final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
+		{name: "trace only", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + `]`, final: host.Totals{Reserved: 2 * mib, Active: 2 * mib}, balanced: true},
 		{name: "lists in a list", text: `, "host_traces": [[` + pin + "," + alloc + `]], "host_segments": [` + block + `]`,
-			final: pinned.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
+			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
 		{name: "freed and in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + done + "," + drop + `], "host_segments": [` + block + `]`,
-			final: pinned.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
+			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
 		{name: "cached in the trace and missing in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + done + `], "host_segments": []`, contradictory: 1},
 		{name: "allocated twice", text: `, "host_traces": [` + pin + "," + alloc + "," + alloc + `], "host_segments": [` + block + `]`,
-			final: pinned.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
+			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
 		{name: "no free_completed (skip_actions)", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + alloc + `], "host_segments": [` + block + `]`,
-			final: pinned.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
-		{name: "no free_requested (skip_actions)", text: `, "host_traces": [` + alloc + "," + done + `]`, final: pinned.Totals{Reserved: 2 * mib}, balanced: true},
+			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
+		{name: "no free_requested (skip_actions)", text: `, "host_traces": [` + alloc + "," + done + `]`, final: host.Totals{Reserved: 2 * mib}, balanced: true},
 		{name: "another size", text: `, "host_traces": [` + pin + "," + alloc + `], "host_segments": [` + strings.Replace(block, "2097152", "4096", 1) + `]`,
-			final: pinned.Totals{Reserved: 4096, Active: 4096, Allocated: 4096}, contradictory: 1},
+			final: host.Totals{Reserved: 4096, Active: 4096, Allocated: 4096}, contradictory: 1},
 		{name: "no state of blocks", text: `, "host_segments": [` + strings.Replace(block, `"allocated": true, "active": true`, `"state": "odd", "total_size": 2097152`, 1) + `]`,
-			final: pinned.Totals{Reserved: 2 * mib}, balanced: true},
+			final: host.Totals{Reserved: 2 * mib}, balanced: true},
 		{name: "without sizes", text: `, "host_traces": [{"action": "alloc", "addr": 4096}, {"action": "alloc", "size": 5}]`, contradictory: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package pinned
+package host
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 )
 
 // hold says who holds what at the end, and what is cached.
-func (m *Memory) hold(s *snapshot.Snapshot) {
+func (m *Pinned) hold(s *snapshot.Snapshot) {
 	last := m.Trace.Len() - 1
 	st := &timeline.State{Event: last}
 	used := map[uint64]bool{}
@@ -64,7 +64,7 @@ func (m *Memory) hold(s *snapshot.Snapshot) {
 }
 
 // lateUse is the most of each size that was active at a time in the second half of the trace.
-func (m *Memory) lateUse() map[int64]int64 {
+func (m *Pinned) lateUse() map[int64]int64 {
 	from := int32(m.Trace.Len() / 2)
 	type edge struct {
 		at   int32

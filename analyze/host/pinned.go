@@ -1,4 +1,4 @@
-package pinned
+package host
 
 import (
 	"strings"
@@ -9,8 +9,8 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// Memory is the history of a process's pinned host memory. All sizes are rounded bytes.
-type Memory struct {
+// Pinned is the history of a process's pinned host memory. All sizes are rounded bytes.
+type Pinned struct {
 	Trace snapshot.Trace // of length 0 when none was recorded
 	// Stated says that the file has the state at the end. Else Final is that after the last event.
 	Stated         bool
@@ -108,7 +108,7 @@ func (c *Checks) Inconsistent() int64 { return c.Unmatched + c.Sizes + c.Bad }
 func (c *Checks) Balanced() bool { return c.Inconsistent() == 0 && c.Residual == (Totals{}) }
 
 // At gives the sums right after an event; -1 is before the trace.
-func (m *Memory) At(event int) Totals {
+func (m *Pinned) At(event int) Totals {
 	var sum Totals
 	for i := range m.Blocks {
 		if b := &m.Blocks[i]; int(b.Made) <= event && (b.Gone < 0 || int(b.Gone) > event) {
@@ -127,7 +127,7 @@ func (m *Memory) At(event int) Totals {
 }
 
 // Spare is what is reserved and was not in use in the second half of the trace, in bytes.
-func (m *Memory) Spare() int64 {
+func (m *Pinned) Spare() int64 {
 	var n int64
 	for i := range m.Cached {
 		n += max(m.Cached[i].Spare, 0)
@@ -136,7 +136,7 @@ func (m *Memory) Spare() int64 {
 }
 
 // LastUse is the row of Lives that used a block of a size last, none for no use.
-func (m *Memory) LastUse(size int64) int32 {
+func (m *Pinned) LastUse(size int64) int32 {
 	last := int32(none)
 	for i := range m.Lives {
 		if l := &m.Lives[i]; l.Rounded == size && l.Freed >= 0 && (last < 0 || l.Freed > m.Lives[last].Freed) {
@@ -146,7 +146,7 @@ func (m *Memory) LastUse(size int64) int32 {
 	return last
 }
 
-// Limited reports whether the settings bound the rounding to powers of two.
-func Limited(s *snapshot.Snapshot) bool {
+// BoundedRounding reports whether the settings bound the rounding to powers of two.
+func BoundedRounding(s *snapshot.Snapshot) bool {
 	return strings.Contains(s.Settings.Conf, "pinned_max_round_threshold_mb")
 }
