@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -16,7 +16,7 @@ import (
 // Account is all memory of a device at the end of a snapshot: the driver's or the recorder's
 // figures for the device, and in it PyTorch's.
 type Account struct {
-	Ledger *ledger.Ledger // nil where the two sides cannot be joined
+	Ledger *device.Ledger // nil where the two sides cannot be joined
 	Why    string         // why not
 }
 
@@ -36,7 +36,7 @@ func (r *Result) account(opt Options) {
 			continue
 		}
 		l, err := r.join(d, from, opt.Live)
-		if errors.Is(err, ledger.ErrApart) && opt.Readings == nil && opt.Live == nil {
+		if errors.Is(err, device.ErrApart) && opt.Readings == nil && opt.Live == nil {
 			continue // nobody asked
 		}
 		d.Account = &Account{Ledger: l}
@@ -48,20 +48,20 @@ func (r *Result) account(opt Options) {
 	}
 }
 
-func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*ledger.Ledger, error) {
+func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*device.Ledger, error) {
 	var at time.Time
 	if n := d.Timeline.Trace.Len(); n > 0 && r.Snapshot.HasTimes {
 		at = time.UnixMicro(d.Timeline.Trace.At(n - 1).Time)
 	}
 	end := &d.Moments[len(d.Moments)-1]
-	reading, side := live, ledger.Side{At: at}
+	reading, side := live, device.Side{At: at}
 	if from != nil {
 		var err error
-		if reading, side, err = ledger.Recorded(from, holder.PlainName(r.Snapshot.Name), r.Snapshot.Bytes, d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
+		if reading, side, err = device.Recorded(from, holder.PlainName(r.Snapshot.Name), r.Snapshot.Bytes, d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
 			return nil, err
 		}
 	}
-	return ledger.Build(reading, side.Of(end.State.Totals, end.Frag.Classes))
+	return device.BuildLedger(reading, side.Of(end.State.Totals, end.Frag.Classes))
 }
 
 func (r *Result) odd(d *Device, from *sidecar.File) {
@@ -76,7 +76,7 @@ func (r *Result) odd(d *Device, from *sidecar.File) {
 		return
 	}
 	for i := range from.Runs {
-		add(verdict.OutsideGrowth(ledger.Points(from, &from.Runs[i], d.Timeline.Device)))
+		add(verdict.OutsideGrowth(device.Points(from, &from.Runs[i], d.Timeline.Device)))
 	}
 }
 

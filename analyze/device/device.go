@@ -6,6 +6,19 @@
 // What the driver does not tell stays unknown: nil, never zero. A call that fails costs its
 // figure and is listed in the reading's errors; a device that is lost costs the rest of its
 // figures. What a device does not support is no error.
+//
+// A Ledger accounts for all memory of a device, from what the driver counts down to what PyTorch's
+// allocator does with its part:
+//
+//	total        = driver + others + this process + free + residual
+//	this process = non_pytorch + reserved
+//	reserved     = allocated + what is cached, by class
+//
+// where non_pytorch is the CUDA context and what libraries such as NCCL allocated past PyTorch.
+// It is what the process uses less what is *reserved*, never less what is allocated: cached
+// memory is PyTorch's, too. The driver and PyTorch are read one after the other, and figures of
+// another process, device or moment would give a difference that means nothing, so BuildLedger refuses
+// them.
 package device
 
 import "errors"

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device"
-	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
@@ -27,7 +26,7 @@ func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 		}
 		for _, f := range append(found, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
 			if f != nil {
-				f.Status, f.Device, f.Events = finding.Outside, ledger.Index(g, i), []int{}
+				f.Status, f.Device, f.Events = finding.Outside, device.Index(g, i), []int{}
 				out = append(out, *f)
 			}
 		}
@@ -83,7 +82,7 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 			if k == at || far < 0 {
 				continue
 			}
-			found = append(found, fmt.Sprintf("%d (%s, %s; on GPU %d %s)", p.PID, name(p), units.Bytes(*p.Used), ledger.Index(&r.Devices[k], k), used(&r.Devices[k].Processes[far])))
+			found = append(found, fmt.Sprintf("%d (%s, %s; on GPU %d %s)", p.PID, name(p), units.Bytes(*p.Used), device.Index(&r.Devices[k], k), used(&r.Devices[k].Processes[far])))
 			bytes += *p.Used
 			break
 		}
@@ -202,7 +201,7 @@ func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 }
 
 // Outside looks at what a process holds outside PyTorch: another framework, or NCCL.
-func Outside(l *ledger.Ledger) *finding.Finding {
+func Outside(l *device.Ledger) *finding.Finding {
 	bytes, ok := l.Get(oom.RowNonPyTorch)
 	if !ok || bytes <= maxContext {
 		return nil
@@ -221,18 +220,18 @@ func Outside(l *ledger.Ledger) *finding.Finding {
 
 // OutsideGrowth finds memory outside PyTorch that grows while what PyTorch reserved stays. The first
 // third of the points is the start, in which libraries set themselves up.
-func OutsideGrowth(points []ledger.Point) *finding.Finding {
+func OutsideGrowth(points []device.Point) *finding.Finding {
 	if len(points) < minPoints {
 		return nil
 	}
-	outside := func(p ledger.Point) int64 { return p.Used - p.Reserved }
+	outside := func(p device.Point) int64 { return p.Used - p.Reserved }
 	first, second := len(points)/3, 2*len(points)/3
 	middle, last := points[first:second], points[second:]
-	most := outside(slices.MaxFunc(middle, func(a, b ledger.Point) int { return cmp.Compare(outside(a), outside(b)) }))
-	least := outside(slices.MinFunc(last, func(a, b ledger.Point) int { return cmp.Compare(outside(a), outside(b)) }))
+	most := outside(slices.MaxFunc(middle, func(a, b device.Point) int { return cmp.Compare(outside(a), outside(b)) }))
+	least := outside(slices.MinFunc(last, func(a, b device.Point) int { return cmp.Compare(outside(a), outside(b)) }))
 	from, to := middle[0], last[len(last)-1]
 	bytes := outside(to) - outside(from)
-	reserved := func(a, b ledger.Point) int { return cmp.Compare(a.Reserved, b.Reserved) }
+	reserved := func(a, b device.Point) int { return cmp.Compare(a.Reserved, b.Reserved) }
 	moved := slices.MaxFunc(points[first:], reserved).Reserved - slices.MinFunc(points[first:], reserved).Reserved
 	if least <= most || bytes < minGrowth || moved > bytes/2 {
 		return nil

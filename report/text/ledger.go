@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -32,7 +32,7 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 	return p.w.Flush()
 }
 
-func (p *printer) account(l *ledger.Ledger, name string) {
+func (p *printer) account(l *device.Ledger, name string) {
 	p.deviceLedger(name+", by the driver", &l.Ledger)
 	switch {
 	case l.Guessed != 0:

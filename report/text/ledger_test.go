@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/internal/sample"
@@ -16,9 +16,9 @@ import (
 func TestLedger(t *testing.T) {
 	r := sample.Reading()
 	r.Devices = r.Devices[:1]
-	side := ledger.Side{At: time.Unix(0, r.Time)}.Of(timeline.Totals{Reserved: 44 << 30, Allocated: 40 << 30},
+	side := device.Side{At: time.Unix(0, r.Time)}.Of(timeline.Totals{Reserved: 44 << 30, Allocated: 40 << 30},
 		fragmentation.Classes{Releasable: 1 << 30, Hard: 1 << 30, Soft: 512 << 20, Stream: 1 << 30, Pending: 512 << 20})
-	l, err := ledger.Build(r, side)
+	l, err := device.BuildLedger(r, side)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/device/ledger"
+	driver "github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
@@ -29,10 +29,10 @@ const (
 // accounted adds where all of a device's memory is.
 func accounted(d analyze.Device) analyze.Device {
 	end := &d.Timeline.Final
-	l := &ledger.Ledger{PID: 4101, Untold: 1}
-	l.Rows = []oom.LedgerRow{{Row: oom.RowFree, Bytes: 112 * mib}, {Row: ledger.RowDriver, Bytes: 640 * mib}, {Row: oom.RowOthers, Bytes: 1024 * mib},
+	l := &driver.Ledger{PID: 4101, Untold: 1}
+	l.Rows = []oom.LedgerRow{{Row: oom.RowFree, Bytes: 112 * mib}, {Row: driver.RowDriver, Bytes: 640 * mib}, {Row: oom.RowOthers, Bytes: 1024 * mib},
 		{Row: oom.RowNonPyTorch, Bytes: 512 * mib, Derived: true}, {Row: oom.RowAllocated, Bytes: end.Allocated},
-		{Row: ledger.RowHard, Bytes: end.Reserved - end.Allocated}, {Row: oom.RowResidual, Derived: true}}
+		{Row: driver.RowHard, Bytes: end.Reserved - end.Allocated}, {Row: oom.RowResidual, Derived: true}}
 	for _, r := range l.Rows {
 		l.Total += r.Bytes
 	}

@@ -1,16 +1,4 @@
-// Package ledger accounts for a device's memory, from what the driver counts down to what
-// PyTorch's allocator does with its part:
-//
-//	total        = driver + others + this process + free + residual
-//	this process = non_pytorch + reserved
-//	reserved     = allocated + what is cached, by class
-//
-// where non_pytorch is the CUDA context and what libraries such as NCCL allocated past PyTorch.
-// It is what the process uses less what is *reserved*, never less what is allocated: cached
-// memory is PyTorch's, too. The driver and PyTorch are read one after the other, and figures of
-// another process, device or moment would give a difference that means nothing, so Build refuses
-// them.
-package ledger
+package device
 
 import (
 	"errors"
@@ -92,8 +80,8 @@ func apart(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrApart, fmt.Sprintf(format, args...))
 }
 
-// Build joins a reading with PyTorch's side. The error is ErrApart.
-func Build(r *sidecar.Reading, s Side) (*Ledger, error) {
+// BuildLedger joins a reading with PyTorch's side. The error is ErrApart.
+func BuildLedger(r *sidecar.Reading, s Side) (*Ledger, error) {
 	at := time.Unix(0, r.Time)
 	switch {
 	case s.Boot != "" && r.Boot != "" && s.Boot != r.Boot:

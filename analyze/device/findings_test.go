@@ -1,4 +1,4 @@
-package ledger_test
+package device_test
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/device"
-	"github.com/snapana/snapana/analyze/device/ledger"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -97,13 +96,13 @@ func TestStrays(t *testing.T) {
 
 func TestContext(t *testing.T) {
 	for bytes, want := range map[int64]string{512 * mib: "", 2 * gib: "", 3 * gib: "NCCL takes more", 12 * gib: "JAX takes 75%"} {
-		l := &ledger.Ledger{Ledger: oom.Ledger{Total: 16 * gib, Rows: []oom.LedgerRow{{Row: oom.RowNonPyTorch, Bytes: bytes}}}, PID: 7}
+		l := &device.Ledger{Ledger: oom.Ledger{Total: 16 * gib, Rows: []oom.LedgerRow{{Row: oom.RowNonPyTorch, Bytes: bytes}}}, PID: 7}
 		f := verdict.Outside(l)
 		if (f == nil) != (want == "") || f != nil && !strings.Contains(strings.Join(f.Why, " "), want) {
 			t.Errorf("%d: %+v", bytes, f)
 		}
 	}
-	if f := verdict.Outside(&ledger.Ledger{}); f != nil {
+	if f := verdict.Outside(&device.Ledger{}); f != nil {
 		t.Errorf("nothing known: %+v", f)
 	}
 }
@@ -126,9 +125,9 @@ func TestGrowth(t *testing.T) {
 		"only tensors grow": {func(int64) int64 { return gib }, func(i int64) int64 { return 5*gib + i*100*mib }, 30, 0},
 		"shrinks":           {func(i int64) int64 { return 9*gib - i*100*mib }, func(int64) int64 { return 5 * gib }, 30, 0},
 	} {
-		var points []ledger.Point
+		var points []device.Point
 		for i := range c.n {
-			points = append(points, ledger.Point{At: noon.Add(time.Duration(i) * time.Second), Used: c.outside(i) + c.reserved(i), Reserved: c.reserved(i)})
+			points = append(points, device.Point{At: noon.Add(time.Duration(i) * time.Second), Used: c.outside(i) + c.reserved(i), Reserved: c.reserved(i)})
 		}
 		f := verdict.OutsideGrowth(points)
 		if (f == nil) != (c.bytes == 0) || f != nil && (f.Bytes != c.bytes || f.Severity != finding.Warning || !f.Heuristic) {

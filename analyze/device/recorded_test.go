@@ -1,4 +1,4 @@
-package ledger_test
+package device_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/snapana/snapana/analyze/device/ledger"
+	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -53,17 +53,17 @@ func TestRecorded(t *testing.T) {
 		if c.change != nil {
 			c.change(f, &f.Runs[1])
 		}
-		r, s, err := ledger.Recorded(f, "s.pickle", 0, 0, 6*gib+10, c.at)
+		r, s, err := device.Recorded(f, "s.pickle", 0, 0, 6*gib+10, c.at)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
 		s.Reserved, s.Allocated = 6*gib, 5*gib
-		l, err := ledger.Build(r, s)
+		l, err := device.BuildLedger(r, s)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
-		} else if show(l) != c.want {
-			t.Errorf("%s: %s", c.name, show(l))
+		} else if ledgerText(l) != c.want {
+			t.Errorf("%s: %s", c.name, ledgerText(l))
 		}
 	}
 	sampled := recording() // of moments at which PyTorch had reserved something else
@@ -82,7 +82,7 @@ func TestRecorded(t *testing.T) {
 		{sampled, "s.pickle", 7 * gib, noon, "run.snapana has no reading within 5s of the snapshot"},
 		{bare, "s.pickle", 6*gib + 10, noon, "run.snapana has no reading within 5s of the snapshot"},
 	} {
-		if _, _, err := ledger.Recorded(c.f, c.snapshot, 0, 0, c.reserved, c.at); !errors.Is(err, ledger.ErrApart) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := device.Recorded(c.f, c.snapshot, 0, 0, c.reserved, c.at); !errors.Is(err, device.ErrApart) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
@@ -90,8 +90,8 @@ func TestRecorded(t *testing.T) {
 
 func TestPoints(t *testing.T) {
 	f := recording()
-	points := ledger.Points(f, &f.Runs[1], 0)
-	if len(points) != 30 || points[3] != (ledger.Point{At: time.Unix(0, noon.UnixNano()+3e9), Used: 7*gib + 30*mib, Reserved: 6*gib + 3}) {
+	points := device.Points(f, &f.Runs[1], 0)
+	if len(points) != 30 || points[3] != (device.Point{At: time.Unix(0, noon.UnixNano()+3e9), Used: 7*gib + 30*mib, Reserved: 6*gib + 3}) {
 		t.Fatalf("%d points, %+v", len(points), points)
 	}
 	if g := verdict.OutsideGrowth(points); g == nil || g.Bytes != 190*mib-19 {
@@ -99,11 +99,11 @@ func TestPoints(t *testing.T) {
 	}
 	run := &f.Runs[1]
 	run.Started = new(int64(5)) // another process
-	if points := ledger.Points(f, run, 0); points != nil {
+	if points := device.Points(f, run, 0); points != nil {
 		t.Errorf("of another process: %+v", points)
 	}
 	run.Started, run.Samples = new(int64(1010)), run.Samples[:3]
-	if points := ledger.Points(f, run, 0); len(points) != 8 { // 5 s behind the last sample, at 2.2 s
+	if points := device.Points(f, run, 0); len(points) != 8 { // 5 s behind the last sample, at 2.2 s
 		t.Errorf("%d points with three samples", len(points))
 	}
 }
