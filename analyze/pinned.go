@@ -21,7 +21,7 @@ func (r *Result) pinHost() {
 	r.Pinned = m
 	v := &r.Verdict
 	at := 0
-	if len(v.Findings) > 0 && v.Findings[0].Status == v.Status {
+	if v.Lead() != nil {
 		at = 1
 	}
 	for _, f := range verdict.JudgePinned(r.Snapshot, m) {

@@ -42,7 +42,7 @@ type Options struct {
 // file lacks or contradicts is said in the result's notes and findings.
 func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error) {
 	r := &Result{Snapshot: s}
-	var evidence []verdict.Evidence
+	var evidence []verdict.Facts
 	var lines []holder.Line
 	for _, ordinal := range devicesOf(s) {
 		d, e, err := inspect(ctx, s, ordinal, opt)
@@ -71,10 +71,10 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 }
 
 // inspect analyzes one device.
-func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Evidence, error) {
+func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Facts, error) {
 	t := timeline.Build(s, ordinal)
 	if err := ctx.Err(); err != nil {
-		return Device{}, verdict.Evidence{}, err
+		return Device{}, verdict.Facts{}, err
 	}
 	replayed := make(chan *whatif.Answer, 1) // takes longest, and needs nothing else
 	go func() { replayed <- replay(ctx, s, t, opt) }()
@@ -85,7 +85,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	total, free := opt.memory(s, ordinal)
-	e := verdict.Evidence{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
+	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
 	ghost.CountSteps(e.Growth, &d.Steps)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.Trace.Len() > 0 { // else nothing is known of a peak

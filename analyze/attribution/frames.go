@@ -23,11 +23,14 @@ func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
 }
 
 // Place is Site in a sentence: a stack without frames is "a place that was not recorded".
-func Place(s *snapshot.Snapshot, stack snapshot.StackID) string {
-	if site := Site(s, stack); site != "" {
-		return site
+func Place(s *snapshot.Snapshot, stack snapshot.StackID) string { return Placed(Site(s, stack)) }
+
+// Placed puts a site in a sentence.
+func Placed(site string) string {
+	if site == "" {
+		return "a place that was not recorded"
 	}
-	return "a place that was not recorded"
+	return site
 }
 
 // siteFrame is the frame of Site and where its code comes from, false without frames.

@@ -3,6 +3,12 @@
 // findings, the reports show them.
 package finding
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
 // Severity orders findings: an Error needs an answer, a Warning a look, Info is context.
 type Severity string
 
@@ -50,4 +56,41 @@ type Finding struct {
 	Stack      []string   `json:"stack,omitempty"` // innermost first: "file:line function"
 	Cause      string     `json:"cause,omitempty"` // of a ghost: what probably keeps the memory
 	Fix        []string   `json:"fix,omitempty"`   // lines of Python that show the remedy
+	Evidence   Evidence   `json:"-"`               // the figures in Title, Why and Next
+}
+
+// Say sets the title, put together as fmt.Sprintf does.
+func (f *Finding) Say(format string, args ...any) { f.Title = fmt.Sprintf(format, args...) }
+
+// Because adds a reason, put together as fmt.Sprintf does.
+func (f *Finding) Because(format string, args ...any) {
+	f.Why = append(f.Why, fmt.Sprintf(format, args...))
+}
+
+// Trust says how far the finding can be trusted.
+func (f *Finding) Trust() string {
+	s := string(f.Confidence) + " confidence"
+	if f.Heuristic {
+		s += ", heuristic"
+	}
+	return s
+}
+
+// Sort puts findings in order: the gravest first; among equals doubts about the data before all that was
+// derived from it, and a failure that growth explains before the growth; then by bytes.
+func Sort(list []Finding) {
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(a.class(), b.class()),
+			cmp.Compare(b.Bytes, a.Bytes))
+	})
+}
+
+func (f *Finding) class() int {
+	switch {
+	case f.Status == Inconsistent:
+		return 0
+	case f.ID == "oom" && f.Status == Ghost:
+		return 1
+	}
+	return 2
 }

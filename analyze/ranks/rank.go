@@ -41,9 +41,9 @@ func Unread(file string, err error) Rank {
 // Reduce keeps of an analysed snapshot what Compare needs.
 func Reduce(file string, r *analyze.Result) Rank {
 	k := Rank{File: file, Number: -1, Device: -1, Status: r.Verdict.Status, Headline: r.Verdict.Headline}
-	if f := r.Verdict.Findings; len(f) > 0 && f[0].Status == k.Status {
-		k.Cause = f[0].ID + f[0].Cause
-		for _, frame := range f[0].Stack {
+	if f := r.Verdict.Lead(); f != nil {
+		k.Cause = f.ID + f.Cause
+		for _, frame := range f.Stack {
 			k.Cause += "\n" + frame
 		}
 	}

@@ -11,6 +11,11 @@ import (
 
 var suffixes = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
+// Size is a number of bytes that prints as Bytes does; in JSON it is a number.
+type Size int64
+
+func (n Size) String() string { return Bytes(int64(n)) }
+
 // Bytes prints n bytes: "512 B", "1.50 KiB", "62.4 GiB". The unit is chosen by the printed
 // value, so that 1023.9999 MiB reads "1.00 GiB" and never "1024 MiB".
 func Bytes(n int64) string {

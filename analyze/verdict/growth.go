@@ -5,6 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
@@ -17,192 +18,222 @@ const small = 1 << 20
 const mostPaces = 4
 
 // growth reports memory that loops leave behind.
-func (j *judge) growth(e *Evidence) {
-	end := e.Timeline.Final.Active
-	if e.OOM != nil {
-		end = e.OOM.State.Totals.Active
-	}
+func (j *judge) growth(e *Facts) {
 	for i := range e.Growth {
 		for _, share := range j.seen.Of(&e.Growth[i]) {
-			if share.Holder != nil && share.Holder.Filling() {
-				j.filling(e, &share)
-				continue
+			index := i
+			if share.Growth != &e.Growth[i] {
+				index = -1
 			}
-			j.grows(e, &share, end)
+			if share.Holder != nil && share.Holder.Filling() {
+				j.filling(e, index, &share)
+			} else {
+				j.grows(e, index, &share)
+			}
 		}
 	}
 }
 
-// grows reports a growth, or the share of one that a holder has. End is the memory in use.
-func (j *judge) grows(e *Evidence, share *holder.Share, end int64) {
+// grows reports a growth, or the share of one that a holder has.
+func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	g := share.Growth
-	f := finding.Finding{
-		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Device: e.Timeline.Device, Bytes: g.Bytes, Heuristic: true,
-		Confidence: growthConfidence(g), Events: g.Events, Stack: attribution.Frames(j.s, g.Stacks[0]),
-		Cause: string(g.Cause.Kind), Fix: g.Cause.Fix,
+	v := j.growthEvidence(e, index, g)
+	f := &finding.Finding{
+		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: growthConfidence(v), Heuristic: true,
+		Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s, g.Stacks[0]),
+		Cause: string(g.Cause.Kind), Fix: g.Cause.Fix, Evidence: finding.Evidence{Growth: v},
 	}
-	few := g.Bytes < small || g.Bytes < end/100
-	if few && f.Confidence == finding.Low {
+	few := v.Bytes < small || v.Bytes < v.InUse/100
+	switch {
+	case few && f.Confidence == finding.Low:
 		f.Severity = finding.Info
-	}
-	if e.OOM != nil && g.Bytes >= end/4 && f.Confidence != finding.Low {
+	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
 		f.Severity = finding.Error
 	}
-	site := attribution.Place(j.s, g.Stacks[0])
-	loop := j.frame(g.Loop)
-	what, freed := "Ghost tensors", "never freed"
-	if g.Early() || share.Holder == nil && (g.LikeUse() || g.LikeFill()) {
+	what, freed, when := "Ghost tensors", "never freed", "with every iteration of"
+	if v.Like.Early || share.Holder == nil && (v.Like.Use || v.Like.Fill) {
 		what, freed = "Ghost tensors, or a buffer that is being filled", "none freed so far"
 	}
-	when := "with every iteration of"
-	if g.Every > 1 {
-		when = fmt.Sprintf("about every %d steps in", g.Every)
+	if v.Every > 1 {
+		when = fmt.Sprintf("about every %d steps in", v.Every)
 	}
-	f.Title = fmt.Sprintf("%s: %s more %s %s, %s; most is allocated at %s.", what, units.Bytes(g.PerLap), when, loop, freed, site)
-	f.Why = append(f.Why, fmt.Sprintf("%s allocations (%s) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
-		units.Count(g.Count), units.Bytes(g.Bytes), units.Plural(len(g.Stacks), "stack"), horizon(e, g), g.Laps, loop))
-	if s := g.Paces; len(s) > 1 {
-		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %s in each of %d iterations (%s)", len(s), units.Bytes(s[0].PerLap), s[0].Laps, attribution.Place(j.s, s[0].Stack))
-		for i := range s[1:min(len(s), mostPaces)] {
-			line += fmt.Sprintf(", %s in only %d of them (%s)", units.Bytes(s[i+1].PerLap), s[i+1].Laps, attribution.Place(j.s, s[i+1].Stack))
+	f.Say("%s: %v more %s %s, %s; most is allocated at %s.", what, v.PerUnit, when, v.Loop, freed,
+		attribution.Placed(v.Site))
+	steps, known := remedy(g.Cause.Kind)
+	switch h := share.Holder; {
+	case h != nil:
+		f.Evidence.Holder, f.Fix = holderEvidence(h), h.Fix()
+		held(f)
+		if !known {
+			steps = nil // it need not be looked for
 		}
-		f.Why = append(f.Why, line+".")
+	case share.Acquitted:
+		f.Severity, f.Confidence = finding.Info, finding.Low
+		f.Because("What was seen in the process acquits it: what holds this memory had as much some steps before, so it " +
+			"is a buffer that was filled.")
 	}
-	f.Why = append(f.Why, g.Cause.Why...)
-	if g.Regular {
-		f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
-	}
-	if g.Over {
-		f.Why = append(f.Why, "The loop ended before the trace did, and what it left stayed.")
-	}
-	if !g.LikeFill() {
-		f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a start-up phase.", 100*g.FreedShare))
-	} else {
-		f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
-	}
-	if g.LikeUse() && !g.LikeFill() {
-		f.Why = append(f.Why, fmt.Sprintf("In %d iterations, a buffer or a cache that is not full, or results that are used after the loop, would look the same.", g.Laps))
-	}
-	if g.LikeCache() {
-		f.Why = append(f.Why, "A cache that grows on purpose, like the key-value cache of a generation in progress, would look the same.")
-	}
-	if end > 0 {
-		share := fmt.Sprintf("It is %s of the memory in use (%s).", units.Percent(g.Bytes, end), units.Bytes(end))
-		if few {
-			share = fmt.Sprintf("So far it is only %s of the memory in use (%s): small, but it does not stop.", units.Percent(g.Bytes, end), units.Bytes(end))
-		}
-		f.Why = append(f.Why, share)
-	}
-	f.Why = append(f.Why, projection(e, g))
-	f.Why = append(f.Why, fmt.Sprintf("Its level rises by %s an iteration (Theil-Sen slope); without a trend it would rise so with a probability of %s (Mann-Kendall).",
-		units.Bytes(int64(g.Slope)), chance(g.Chance)))
-	if g.OlderCount > 0 {
-		f.Why = append(f.Why, fmt.Sprintf("From the same stacks, %s blocks (%s) are older than the trace.", units.Count(g.OlderCount), units.Bytes(g.OlderBytes)))
-	}
-	f.Next = nextFor(g)
-	prove(&f, share)
+	pattern(f, g.Cause.Why)
+	outlook(f, few)
+	f.Next = append(f.Next, steps...)
 	j.add(f)
 }
 
-// horizon names the moment up to which survivors were counted.
-func horizon(e *Evidence, g *ghost.Growth) string {
-	if g.Horizon < e.Timeline.Trace.Len()-1 {
-		return "the out-of-memory event"
-	}
-	return "the end of the trace"
-}
-
-func chance(p float64) string {
-	if p < 0.001 {
-		return "less than 0.001"
-	}
-	return fmt.Sprintf("%.2g", p)
-}
-
-func nextFor(g *ghost.Growth) []string {
-	switch g.Cause.Kind {
+// remedy is what to do against what probably keeps the memory. Known says that it is what the program does,
+// and not who keeps the memory, that is to be changed.
+func remedy(cause ghost.Kind) (steps []string, known bool) {
+	const numbers = "Keep numbers, not tensors: losses.append(loss.item())"
+	switch cause {
 	case ghost.Graph:
-		return []string{"Keep numbers, not tensors: losses.append(loss.item()), or outputs.append(out.detach().cpu()).",
-			"Run evaluation under torch.no_grad() or torch.inference_mode(), so that no graph is built."}
+		return []string{numbers + ", or outputs.append(out.detach().cpu()).",
+			"Run evaluation under torch.no_grad() or torch.inference_mode(), so that no graph is built."}, true
 	case ghost.Retained:
 		return []string{"Call backward() without retain_graph=True, and detach() whatever goes from one step into the next.",
-			"Keep numbers, not tensors: losses.append(loss.item())."}
+			numbers + "."}, true
 	case ghost.Loss:
-		return []string{"Keep numbers, not tensors: losses.append(loss.item())."}
+		return []string{numbers + "."}, true
 	case ghost.Captured:
-		return []string{"Look at forward hooks, closures and attributes of modules that collect this tensor; replace or clear what they hold, and remove hooks that have served."}
+		return []string{"Look at forward hooks, closures and attributes of modules that collect this tensor; replace or " +
+			"clear what they hold, and remove hooks that have served."}, false
 	}
-	return []string{"Find the list, dict, closure or hook that collects these tensors, and store .detach().cpu() or .item() instead, or clear it.",
-		"If they are garbage in a reference cycle, break the cycle or call gc.collect() between iterations."}
+	return []string{"Find the list, dict, closure or hook that collects these tensors, and store .detach().cpu() or " +
+		".item() instead, or clear it.",
+		"If they are garbage in a reference cycle, break the cycle or call gc.collect() between iterations."}, false
 }
 
-// projection says when the device is full, if it goes on like this.
-func projection(e *Evidence, g *ghost.Growth) string {
-	t := e.Timeline
-	perLap := max(g.PerLap, 1)
-	if n := len(t.OOMs); n > 0 && t.OOMs[n-1].DeviceFree >= 0 {
+func (j *judge) growthEvidence(e *Facts, index int, g *ghost.Growth) *finding.Growth {
+	inUse := e.Timeline.Final.Active
+	if e.OOM != nil {
+		inUse = e.OOM.State.Totals.Active
+	}
+	v := &finding.Growth{
+		Index: index, Loop: frames.Function(j.s, g.Loop), Unit: "iteration", PerUnit: units.Size(g.PerLap),
+		Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes), Stacks: len(g.Stacks),
+		Site:  j.site(g.Stacks[0]),
+		First: g.First, Last: g.Last, UntilOOM: g.Horizon < e.Timeline.Trace.Len()-1, InUse: units.Size(inUse),
+		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Regular: g.Regular, Over: g.Over,
+		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), Full: full(e, g),
+		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Fill: g.LikeFill(), Cache: g.LikeCache()},
+	}
+	for i := range g.Paces {
+		s := &g.Paces[i]
+		v.Paces = append(v.Paces, finding.Pace{Iterations: s.Laps, PerUnit: units.Size(s.PerLap), Site: j.site(s.Stack)})
+	}
+	return v
+}
+
+// full says when the device is full if a growth goes on.
+func full(e *Facts, g *ghost.Growth) finding.Full {
+	t, room, perLap := e.Timeline, int64(0), max(g.PerLap, 1)
+	v := finding.Full{Micros: -1}
+	switch n := len(t.OOMs); {
+	case n > 0 && t.OOMs[n-1].DeviceFree >= 0:
 		o := &t.OOMs[n-1]
 		if g.Horizon == o.Event && g.Horizon < t.Trace.Len()-1 {
-			return "The device did run out of memory."
+			v.Ceiling = finding.Reached
+			return v
 		}
-		capacity := o.After.Reserved + o.DeviceFree
-		laps := max(capacity-t.PeakActive.Bytes, 0) / perLap
-		return fmt.Sprintf("The device lets this process reserve %s: at this rate it is full after %s more iterations%s.", units.Bytes(capacity), units.Count(laps), inTime(g, laps))
+		v.Ceiling, v.Bytes = finding.Reservable, units.Size(o.After.Reserved+o.DeviceFree)
+		room = o.After.Reserved + o.DeviceFree - t.PeakActive.Bytes
+	case e.Free >= 0:
+		v.Ceiling, v.Bytes = finding.FreeAtEnd, units.Size(e.Free)
+		room = t.Final.Reserved + e.Free - t.PeakActive.Bytes
+	case e.Total > t.PeakActive.Bytes:
+		v.Ceiling, v.Bytes = finding.DeviceSize, units.Size(e.Total)
+		room = e.Total - t.PeakActive.Bytes
+	default:
+		v.Ceiling, v.Bytes = finding.NoCeiling, 1<<30
+		room = 1<<30 + perLap - 1 // to round up
 	}
-	if e.Free >= 0 {
-		laps := max(t.Final.Reserved+e.Free-t.PeakActive.Bytes, 0) / perLap
-		return fmt.Sprintf("At the end %s of the device was free: at this rate it is full after %s more iterations%s.", units.Bytes(e.Free), units.Count(laps), inTime(g, laps))
+	v.Iterations = max(room, 0) / perLap
+	if g.LapTime > 0 && v.Iterations <= 1<<62/g.LapTime {
+		v.Micros = v.Iterations * g.LapTime
 	}
-	if e.Total > t.PeakActive.Bytes {
-		laps := (e.Total - t.PeakActive.Bytes) / perLap
-		return fmt.Sprintf("The device has %s: at this rate it is full after %s more iterations%s, or earlier where others use it too.", units.Bytes(e.Total), units.Count(laps), inTime(g, laps))
-	}
-	const step = 1 << 30
-	laps := (step + perLap - 1) / perLap
-	return fmt.Sprintf("How large the device is, the file does not say; 1 GiB more takes %s iterations%s.", units.Count(laps), inTime(g, laps))
+	return v
 }
 
-// inTime is how long iterations take, "" when the trace has no times.
-func inTime(g *ghost.Growth, laps int64) string {
-	if g.LapTime <= 0 || laps > 1<<62/g.LapTime {
-		return ""
-	}
-	return ", about " + units.Micros(laps*g.LapTime)
-}
-
-func growthConfidence(g *ghost.Growth) finding.Confidence {
+func growthConfidence(g *finding.Growth) finding.Confidence {
 	switch {
-	case g.LikeFill(), g.Early():
+	case g.Like.Fill, g.Like.Early:
 		return finding.Low
-	case g.LikeCache(), g.LikeUse():
-		return finding.Medium
-	case g.Laps >= 6 && g.Regular && g.Chance < 0.01:
+	case !g.Like.Cache && !g.Like.Use && g.Iterations >= 6 && g.Regular && g.Chance < 0.01:
 		return finding.High
 	}
 	return finding.Medium
 }
 
-// late reports memory that waits for Python's garbage collector.
-func (j *judge) late(e *Evidence) {
-	l := e.Late
-	if l == nil || 100*l.Bytes < e.Timeline.PeakActive.Bytes {
-		return
+// pattern gives the reasons to call it a growth. Cause are those to name its cause.
+func pattern(f *finding.Finding, cause []string) {
+	g := f.Evidence.Growth
+	horizon := "the end of the trace"
+	if g.UntilOOM {
+		horizon = "the out-of-memory event"
 	}
-	f := finding.Finding{
-		ID: "late", Status: finding.Ghost, Severity: finding.Info, Confidence: finding.Medium, Device: e.Timeline.Device, Bytes: l.Bytes, Heuristic: true,
-		Events: l.Events, Stack: attribution.Frames(j.s, l.Stacks[0]), Cause: "cycle",
-		Fix: []string{"self.owner = weakref.ref(owner)  # break the circle", "gc.collect()  # or collect once in a while"},
+	f.Because("%s allocations (%v) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
+		units.Count(g.Blocks), g.Bytes, units.Plural(g.Stacks, "stack"), horizon, g.Iterations, g.Loop)
+	if p := g.Paces; len(p) > 1 {
+		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %v in each of %d iterations (%s)",
+			len(p), p[0].PerUnit, p[0].Iterations, attribution.Placed(p[0].Site))
+		for _, p := range p[1:min(len(p), mostPaces)] {
+			line += fmt.Sprintf(", %v in only %d of them (%s)", p.PerUnit, p.Iterations, attribution.Placed(p.Site))
+		}
+		f.Because("%s.", line)
 	}
-	if 10*l.Bytes >= e.Timeline.PeakActive.Bytes {
-		f.Severity = finding.Warning
+	f.Why = append(f.Why, cause...)
+	if g.Regular {
+		f.Because("Every iteration leaves about the same: a reference is kept each time.")
 	}
-	f.Title = fmt.Sprintf("Freed late: memory of up to %d steps (%s) from %s waits and goes at once, as garbage in reference cycles does.", l.Steps, units.Bytes(l.Bytes), attribution.Place(j.s, l.Stacks[0]))
-	f.Why = []string{
-		fmt.Sprintf("%s allocations from %s outlived their steps, and were given back at %d moments, each time with those of several steps.", units.Count(l.Count), units.Plural(len(l.Stacks), "stack"), l.Times),
-		"Those moments lie at different places of the program, where its own code has no reason to free them: that is how Python's garbage collector frees objects that refer to each other.",
-		fmt.Sprintf("The most that went at once is %s of the peak of active memory (%s).", units.Percent(l.Bytes, e.Timeline.PeakActive.Bytes), units.Bytes(e.Timeline.PeakActive.Bytes)),
+	if g.Over {
+		f.Because("The loop ended before the trace did, and what it left stayed.")
 	}
-	f.Next = []string{"Find what refers to itself: an object whose attribute leads back to it, a closure that holds itself, an exception kept with its traceback. Use weakref, or set the attribute to None.",
-		"gc.set_debug(gc.DEBUG_SAVEALL) and gc.garbage show the objects; gc.collect() at the end of each step bounds what waits."}
-	j.add(f)
+	if g.Like.Fill {
+		f.Because("Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
+	} else {
+		f.Because("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a "+
+			"start-up phase.", 100*g.Freed)
+	}
+	if g.Like.Use && !g.Like.Fill {
+		f.Because("In %d iterations, a buffer or a cache that is not full, or results that are used after the loop, would "+
+			"look the same.", g.Iterations)
+	}
+	if g.Like.Cache {
+		f.Because("A cache that grows on purpose, like the key-value cache of a generation in progress, would look the same.")
+	}
+}
+
+// outlook says how much it is and when the device is full if it goes on like this. Few is a growth that is small.
+func outlook(f *finding.Finding, few bool) {
+	g := f.Evidence.Growth
+	if share := units.Percent(int64(g.Bytes), int64(g.InUse)); g.InUse > 0 && few {
+		f.Because("So far it is only %s of the memory in use (%v): small, but it does not stop.", share, g.InUse)
+	} else if g.InUse > 0 {
+		f.Because("It is %s of the memory in use (%v).", share, g.InUse)
+	}
+	after := units.Count(g.Full.Iterations) + " more iterations"
+	if g.Full.Ceiling == finding.NoCeiling {
+		after = units.Count(g.Full.Iterations) + " iterations"
+	}
+	if g.Full.Micros >= 0 {
+		after += ", about " + units.Micros(g.Full.Micros)
+	}
+	switch v := &g.Full; v.Ceiling {
+	case finding.Reached:
+		f.Because("The device did run out of memory.")
+	case finding.Reservable:
+		f.Because("The device lets this process reserve %v: at this rate it is full after %s.", v.Bytes, after)
+	case finding.FreeAtEnd:
+		f.Because("At the end %v of the device was free: at this rate it is full after %s.", v.Bytes, after)
+	case finding.DeviceSize:
+		f.Because("The device has %v: at this rate it is full after %s, or earlier where others use it too.", v.Bytes, after)
+	default:
+		f.Because("How large the device is, the file does not say; 1 GiB more takes %s.", after)
+	}
+	chance := fmt.Sprintf("%.2g", g.Chance)
+	if g.Chance < 0.001 {
+		chance = "less than 0.001"
+	}
+	f.Because("Its level rises by %v an iteration (Theil-Sen slope); without a trend it would rise so with a "+
+		"probability of %s (Mann-Kendall).", units.Size(g.Slope), chance)
+	if g.Older > 0 {
+		f.Because("From the same stacks, %s blocks (%v) are older than the trace.", units.Count(g.Older), g.OlderBytes)
+	}
 }

@@ -1,12 +1,128 @@
-// Package verdict holds the findings of an analysis, ranks them, and says in one line what
-// the snapshot shows.
+// Package verdict judges: it turns what the analyses found into findings, ranks them, and says in one line
+// what they come to.
+//
+// A judgement first puts the figures that it rests on into the finding's evidence, and then makes the title,
+// the reasons and the advice from that evidence alone. So each sentence is made in one place, and whoever
+// needs a fact takes it from the evidence: nothing reads a sentence.
 package verdict
 
-import "github.com/snapana/snapana/analyze/finding"
+import (
+	"fmt"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
+)
 
 // Verdict is the outcome for one file.
 type Verdict struct {
 	Status   finding.Status    `json:"status"`
 	Headline string            `json:"headline"`
 	Findings []finding.Finding `json:"findings"` // most important first
+}
+
+// Lead is the finding that the verdict rests on, nil where none decided it.
+func (v *Verdict) Lead() *finding.Finding {
+	if len(v.Findings) == 0 || v.Findings[0].Status != v.Status {
+		return nil
+	}
+	return &v.Findings[0]
+}
+
+// Facts is what is known about one device.
+type Facts struct {
+	Timeline *timeline.Timeline
+	Peak     Scene
+	End      Scene
+	OOM      *Scene      // the last out-of-memory event, nil without one
+	Failure  *oom.Report // of it
+	Growth   []ghost.Growth
+	Late     *ghost.Late    // nil when nothing is freed late
+	WhatIf   *whatif.Answer // nil when nothing was replayed
+	// Total is the memory of the device, and Free what the driver said was free at the end, in bytes;
+	// 0 and -1 are unknown.
+	Total, Free int64
+}
+
+// Scene is the memory of a device at one moment.
+type Scene struct {
+	State *timeline.State
+	Frag  fragmentation.Report
+	Live  []attribution.Group
+}
+
+// Judge turns what is known of all devices into ranked findings and one verdict. Seen is what the recorder
+// saw in the process, nil for nothing.
+func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
+	j := judge{s, seen, []finding.Finding{}}
+	for i := range devices {
+		e := &devices[i]
+		j.inconsistent(e)
+		j.growth(e)
+		j.late(e)
+		if e.OOM != nil {
+			j.outOfMemory(e)
+		} else {
+			j.fragmented(e)
+			j.cached(e)
+		}
+	}
+	finding.Sort(j.findings)
+	v := Verdict{Findings: j.findings}
+	if len(v.Findings) > 0 {
+		if f := v.Findings[0]; f.Severity != finding.Info || f.Status == finding.Cached {
+			v.Status, v.Headline = f.Status, f.Title
+			return v
+		}
+	}
+	v.Status, v.Headline = nothing(s, devices)
+	return v
+}
+
+type judge struct {
+	s        *snapshot.Snapshot
+	seen     *holder.Result
+	findings []finding.Finding
+}
+
+func (j *judge) add(f *finding.Finding) { j.findings = append(j.findings, *f) }
+
+func (j *judge) site(id snapshot.StackID) string { return attribution.Site(j.s, id) }
+
+// nothing is the verdict where there is nothing to accuse.
+func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
+	var top *timeline.Timeline // the device that reached most
+	events := 0
+	for i := range devices {
+		t := devices[i].Timeline
+		if top == nil || t.PeakReserved.Bytes > top.PeakReserved.Bytes {
+			top = t
+		}
+		events += t.Trace.Len()
+	}
+	if top == nil || top.PeakReserved.Bytes == 0 && events == 0 {
+		return finding.NoData, "Nothing to judge: the file holds no segments and no events."
+	}
+	active, reserved, end := units.Size(top.PeakActive.Bytes), units.Size(top.PeakReserved.Bytes),
+		units.Size(top.Final.Active)
+	switch {
+	case s.Partial != nil:
+		return finding.NoData, fmt.Sprintf("Nothing to accuse in the part of the file that could be read: "+
+			"%v active of %v reserved at its peak.", active, reserved)
+	case events < 2:
+		return finding.Healthy, fmt.Sprintf("Nothing to accuse in the state: %v active of %v reserved. "+
+			"Without a trace, growth cannot be judged.", end, units.Size(top.Final.Reserved))
+	case end < active/10*9:
+		return finding.Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %v (%v reserved) and comes back to "+
+			"%v.", active, reserved, end)
+	}
+	return finding.Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %v (%v reserved); "+
+		"no loop was seen to keep more and more.", active, reserved)
 }

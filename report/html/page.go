@@ -3,7 +3,6 @@ package html
 import (
 	"fmt"
 	"html/template"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -202,6 +201,9 @@ func newFinding(f *finding.Finding) shown {
 	if f.Bytes > 0 {
 		v.Bytes = units.Bytes(f.Bytes)
 	}
+	if g := f.Evidence.Growth; g != nil && g.Index >= 0 && f.ID == "growth" {
+		v.Show = fmt.Sprintf("growth %d %d", f.Device, g.Index)
+	}
 	return v
 }
 
@@ -218,29 +220,12 @@ func eventList(events []int) string {
 	return strings.Join(w, ", ")
 }
 
-// growthOf names the growth that a finding is about, for the page's script.
-func growthOf(r *analyze.Result, f *finding.Finding) string {
-	if f.ID != "growth" {
-		return ""
-	}
-	for i := range r.Devices {
-		d := &r.Devices[i]
-		for k := range d.Growth {
-			if g := &d.Growth[k]; d.Timeline.Device == f.Device && g.Bytes == f.Bytes && slices.Equal(g.Events, f.Events) {
-				return fmt.Sprintf("growth %d %d", f.Device, k)
-			}
-		}
-	}
-	return ""
-}
-
 func (p *document) addFindings(r *analyze.Result) {
 	all := r.Verdict.Findings
 	if len(all) == 0 {
 		return
 	}
 	top := newFinding(&all[0])
-	top.Show = growthOf(r, &all[0])
 	p.Top = &top
 	rest := all[1:]
 	if len(rest) > maxFindings {
@@ -256,9 +241,7 @@ func (p *document) addFindings(r *analyze.Result) {
 		case finding.Warning:
 			g = &groups[1]
 		}
-		v := newFinding(&rest[i])
-		v.Show = growthOf(r, &rest[i])
-		g.List = append(g.List, v)
+		g.List = append(g.List, newFinding(&rest[i]))
 	}
 	for _, g := range groups {
 		if len(g.List) > 0 {

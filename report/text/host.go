@@ -27,7 +27,7 @@ func (p *printer) host(j *verdict.Host, named bool) {
 	rest := j.Findings
 	lead := len(rest) > 0 && rest[0].Title == j.Headline
 	if lead {
-		title += " (" + mark(&rest[0]) + ")"
+		title += " (" + rest[0].Trust() + ")"
 	}
 	if named {
 		title = chart.ClipLeft(chart.Plain(j.File), 40) + ": " + title

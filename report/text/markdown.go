@@ -30,7 +30,7 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 	headline := strings.ToUpper(string(r.Verdict.Status)) + ": " + r.Verdict.Headline
 	fmt.Fprintf(w, "### %s\n\n%s, %s; books balance: %s", prose(headline), code(r.Snapshot.Name), units.Bytes(r.Snapshot.Bytes), chart.Books(r))
 	if top != nil {
-		fmt.Fprintf(w, "; %s", mark(top))
+		fmt.Fprintf(w, "; %s", top.Trust())
 	}
 	fmt.Fprint(w, "\n\n")
 	if top != nil {
@@ -45,7 +45,7 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 		if f.Device >= 0 {
 			title = chart.DeviceName(f.Device) + ": " + title
 		}
-		fmt.Fprintf(w, "Also: %s (%s)\n", prose(title), mark(f))
+		fmt.Fprintf(w, "Also: %s (%s)\n", prose(title), f.Trust())
 	}
 	if len(rest) > 0 {
 		fmt.Fprintln(w)

@@ -106,7 +106,7 @@ func (p *printer) judgement(j *verdict.Counters, f *analyze.StatsFile, named boo
 	var lead *finding.Finding
 	if len(j.Findings) > 0 && j.Findings[0].Title == j.Headline {
 		lead = &j.Findings[0]
-		title += " (" + mark(lead) + ")"
+		title += " (" + lead.Trust() + ")"
 	}
 	if named {
 		title = chart.ClipLeft(chart.Plain(f.Info.Name), 40) + ": " + title
@@ -136,7 +136,7 @@ func (p *printer) judgement(j *verdict.Counters, f *analyze.StatsFile, named boo
 func (p *printer) others(rest []finding.Finding) {
 	var also []string
 	for i := range rest {
-		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, mark(&rest[i]), rest[i].Why[0]))
+		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, rest[i].Trust(), rest[i].Why[0]))
 	}
 	if len(also) > 0 {
 		p.line("")

@@ -81,7 +81,7 @@ func (p *printer) headline(r *analyze.Result, top *finding.Finding) {
 	badge := strings.ToUpper(string(r.Verdict.Status))
 	text := chart.Plain(r.Verdict.Headline)
 	if top != nil {
-		text += " (" + mark(top) + ")"
+		text += " (" + top.Trust() + ")"
 	}
 	lines := wrap(text, p.width-len(badge)-2)
 	if len(lines) > 3 {
@@ -108,19 +108,10 @@ func (p *printer) holder(r *analyze.Result) {
 
 // lead splits the findings into the one that the verdict rests on, if any, and the others.
 func lead(v *verdict.Verdict) (*finding.Finding, []finding.Finding) {
-	if len(v.Findings) == 0 || v.Findings[0].Status != v.Status {
-		return nil, v.Findings
+	if top := v.Lead(); top != nil {
+		return top, v.Findings[1:]
 	}
-	return &v.Findings[0], v.Findings[1:]
-}
-
-// mark says how far a finding can be trusted.
-func mark(f *finding.Finding) string {
-	s := string(f.Confidence) + " confidence"
-	if f.Heuristic {
-		s += ", heuristic"
-	}
-	return s
+	return nil, v.Findings
 }
 
 // nextStep is what to do when no finding says it.
@@ -187,7 +178,7 @@ func (p *printer) also(rest []finding.Finding) {
 			p.line(p.paint(bold, pad(head, 8)) + fmt.Sprintf("... and %d more findings, in the full report", len(rest)-i))
 			return
 		}
-		mark := mark(&f)
+		mark := f.Trust()
 		title := chart.Plain(f.Title)
 		if f.Device >= 0 {
 			title = chart.DeviceName(f.Device) + ": " + title

@@ -69,7 +69,7 @@ func Result() *analyze.Result {
 				},
 				{
 					ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: finding.Medium,
-					Device: 0, Bytes: 96 * mib, Heuristic: true,
+					Device: 0, Bytes: 96 * mib, Heuristic: true, Evidence: finding.Evidence{Growth: new(finding.Growth)},
 					Title:  "cache.py:88 append grows by 16.0 MiB per step",
 					Why:    []string{"6 steps in a row left one more block each."},
 					Next:   []string{"Detach <tensors> that are kept between steps & free the rest."},

@@ -1,0 +1,209 @@
+package finding
+
+import "github.com/snapana/snapana/analyze/units"
+
+// Evidence is what a finding rests on, in figures: its sentences say these, and nothing else says them.
+// A finding has the parts that its kind is about; the others are nil.
+//
+// Events are indexes into the trace of the device. A site is a line of the program, as in
+// "model.py:26 forward", and "" where no stack was recorded.
+type Evidence struct {
+	Growth    *Growth    `json:"growth,omitempty"`
+	Late      *Late      `json:"late,omitempty"`
+	Holder    *Holder    `json:"holder,omitempty"`
+	Request   *Request   `json:"request,omitempty"`
+	Fragments *Fragments `json:"fragments,omitempty"`
+	Setting   *Setting   `json:"setting,omitempty"`
+	Faults    *Faults    `json:"faults,omitempty"`
+}
+
+// Growth is memory that a loop adds to and does not return.
+type Growth struct {
+	Index      int        `json:"index"`      // among the growths of the device, -1 for a part of one
+	Loop       string     `json:"loop"`       // the function that runs it, and its file
+	Unit       string     `json:"unit"`       // what PerUnit and Slope are by: "iteration"
+	PerUnit    units.Size `json:"per_unit"`   // median that an iteration leaves
+	Every      int        `json:"every"`      // steps from one iteration that leaves something to the next, 0 unknown
+	Iterations int        `json:"iterations"` // that left something
+	Blocks     int64      `json:"blocks"`     // that stayed
+	Bytes      units.Size `json:"bytes"`      // of them, rounded
+	Stacks     int        `json:"stacks"`     // that allocated them
+	Site       string     `json:"site"`       // of most of them
+	Paces      []Pace     `json:"paces,omitempty"`
+	First      int        `json:"first_event"` // births of the first and the last block that stayed
+	Last       int        `json:"last_event"`
+	UntilOOM   bool       `json:"until_oom"` // looked at up to a failure, else up to the end
+	InUse      units.Size `json:"in_use"`    // all active memory then
+	Slope      float64    `json:"slope"`     // bytes an iteration (Theil-Sen)
+	Chance     float64    `json:"chance"`    // probability of such a rise without a trend (Mann-Kendall)
+	Freed      float64    `json:"freed"`     // share of the allocations of the same iterations that were freed
+	Regular    bool       `json:"regular"`   // iterations left much the same
+	Over       bool       `json:"over"`      // the loop ended, and what it left stayed
+	Older      int64      `json:"older"`     // blocks of the same stacks from before the trace, not in Blocks
+	OlderBytes units.Size `json:"older_bytes"`
+	Like       Likeness   `json:"like"`
+	Full       Full       `json:"full"`
+}
+
+// Pace is the part of a growth that comes in so many iterations.
+type Pace struct {
+	Iterations int        `json:"iterations"`
+	PerUnit    units.Size `json:"per_unit"` // median that such an iteration leaves
+	Site       string     `json:"site"`
+}
+
+// Likeness says which memory that is kept on purpose would look like a growth.
+type Likeness struct {
+	Use   bool `json:"use"`   // a buffer or a cache that is not full, or results for later
+	Early bool `json:"early"` // the same, and there are too few iterations to tell
+	Fill  bool `json:"fill"`  // a buffer that is being filled: nothing else is freed meanwhile
+	Cache bool `json:"cache"` // the cache of a generation in progress
+}
+
+// Full says when a growth fills the device.
+type Full struct {
+	Ceiling    Ceiling    `json:"ceiling"`
+	Bytes      units.Size `json:"bytes"`      // of Ceiling
+	Iterations int64      `json:"iterations"` // from the end on
+	Micros     int64      `json:"micros"`     // that they take, 0 unknown
+}
+
+// Ceiling is what is known of the room for a growth.
+type Ceiling string
+
+// Ceilings of growths.
+const (
+	Reached    Ceiling = "reached"    // the device did run out of memory
+	Reservable Ceiling = "reservable" // a failure tells how much the process can reserve
+	FreeAtEnd  Ceiling = "free"       // what the driver had free at the end
+	DeviceSize Ceiling = "device"     // the size of the device, whoever uses it
+	NoCeiling  Ceiling = "unknown"    // nothing is known: Bytes is a round figure
+)
+
+// Late is memory that waits for Python's garbage collector.
+type Late struct {
+	Steps   int        `json:"steps"` // the most of which memory went at once
+	Bytes   units.Size `json:"bytes"` // the most that went at once
+	Peak    units.Size `json:"peak"`  // of active memory
+	Blocks  int64      `json:"blocks"`
+	Stacks  int        `json:"stacks"`
+	Moments int        `json:"moments"` // at which memory went
+	Site    string     `json:"site"`
+}
+
+// Holder is what keeps memory, as the recorder saw it in the process.
+type Holder struct {
+	Reference string     `json:"reference"` // in words
+	Kind      string     `json:"kind"`      // of the reference
+	Bytes     units.Size `json:"bytes"`     // that it keeps
+	Frees     units.Size `json:"frees"`     // of them, when it is dropped
+	Keys      int64      `json:"keys"`      // of a dict, in the dump before
+	Gone      int64      `json:"gone"`      // of Keys, since then
+	Ordered   bool       `json:"ordered"`   // an OrderedDict
+	Bound     *Bound     `json:"bound,omitempty"`
+}
+
+// Bound is how many entries a container may have.
+type Bound struct {
+	Length    int64      `json:"length"`
+	Limit     int64      `json:"limit"`
+	Full      units.Size `json:"full"`                // bytes with all of them
+	Attribute string     `json:"attribute,omitempty"` // that Limit was read from, where it may be another's
+}
+
+// Request is one that failed. Sizes are -1 where they are not known.
+type Request struct {
+	Cause          string     `json:"cause"`
+	Requested      units.Size `json:"requested"` // rounded
+	Segment        units.Size `json:"segment"`   // what the device was asked for
+	Site           string     `json:"site"`
+	Failures       int        `json:"failures"` // in the trace, this one being the last
+	Reserved       units.Size `json:"reserved"` // when it failed
+	Active         units.Size `json:"active"`
+	LargestPiece   units.Size `json:"largest_piece"`  // free, of any stream and pool
+	LargestUsable  units.Size `json:"largest_usable"` // free, that the request could have had
+	Servable       units.Size `json:"servable"`       // the largest request that would have succeeded
+	Usable         units.Size `json:"usable"`         // free on its stream, in pieces
+	PrivatePools   units.Size `json:"private_pools"`  // free, kept for private pools
+	OtherStreams   units.Size `json:"other_streams"`  // free, of other streams
+	Pending        units.Size `json:"pending"`        // freed by the program, waiting for a stream
+	Returned       units.Size `json:"returned"`       // to the device, before it gave up
+	Segments       int        `json:"returned_segments"`
+	ReservedBefore units.Size `json:"reserved_before"` // that
+	DeviceFree     units.Size `json:"device_free"`
+	DeviceTotal    units.Size `json:"device_total"`
+	AtLeast        units.Size `json:"device_at_least"` // most that the process is known to have had, with what was free
+	Elsewhere      units.Size `json:"elsewhere"`       // neither free nor PyTorch's
+	Grown          units.Size `json:"elsewhere_grown"` // by how much that grew at least
+	Fraction       float64    `json:"fraction"`        // of the device that the process may reserve, 1 for all or unknown
+	Ghosts         int64      `json:"ghosts"`          // live blocks that loops leave behind
+	GhostBytes     units.Size `json:"ghost_bytes"`
+	Largest        *Share     `json:"largest,omitempty"` // live memory of one stack
+}
+
+// Share is the memory of one stack.
+type Share struct {
+	Site   string     `json:"site"`
+	Blocks int64      `json:"blocks"`
+	Bytes  units.Size `json:"bytes"`
+}
+
+// Fragments is reserved memory that is not in use, at one moment.
+type Fragments struct {
+	Reserved   units.Size `json:"reserved"`
+	Active     units.Size `json:"active"`
+	Peak       units.Size `json:"peak"`       // of active memory, over the trace
+	Releasable units.Size `json:"releasable"` // free in segments without a live block
+	Split      units.Size `json:"split"`      // free in the others
+	Segments   int        `json:"segments"`   // the others
+	Retries    int        `json:"retries"`    // requests for which the cache was given up
+	Returned   units.Size `json:"returned"`   // to the device by them
+	Pins       *Share     `json:"pins,omitempty"`
+	Settled    *Settled   `json:"settled,omitempty"`
+	Without    *Removal   `json:"without,omitempty"`
+	Plan       *Removal   `json:"plan,omitempty"` // for the request that failed
+}
+
+// Settled are small blocks that stay in segments through which larger ones pass.
+type Settled struct {
+	Blocks     int64      `json:"blocks"`
+	Size       units.Size `json:"size"` // median of one
+	Site       string     `json:"site"` // of most
+	Passed     int64      `json:"passed"`
+	PassedSize units.Size `json:"passed_size"` // median of one
+	PassedLife int        `json:"passed_life"` // median in events
+}
+
+// Removal is which blocks to do without, and what that gives.
+type Removal struct {
+	Blocks   int64      `json:"blocks"`
+	Bytes    units.Size `json:"bytes"`
+	Stacks   int        `json:"stacks"` // that allocated them
+	Sites    []string   `json:"sites"`  // of the first of them, most blocks first
+	Returned units.Size `json:"returned"`
+	Segments int        `json:"segments"`         // that are returned
+	Hole     units.Size `json:"hole"`             // the free piece instead, 0 where segments are returned
+	Fewest   bool       `json:"fewest,omitempty"` // fewer blocks are not enough
+}
+
+// Setting is an allocator setting that is recommended or was tried in vain.
+type Setting struct {
+	Conf           string     `json:"conf"`             // of PYTORCH_CUDA_ALLOC_CONF
+	Needs          string     `json:"needs,omitempty"`  // the release of torch that knows it, if newer than the file's
+	Proven         bool       `json:"proven"`           // by replays; else nothing below is known
+	Gives          string     `json:"gives,omitempty"`  // the kind of gain, "" where no setting has any
+	Tried          int        `json:"tried"`            // settings that the file's release has
+	Failed         int        `json:"failed"`           // of Tried, under which requests fail
+	PeakBefore     units.Size `json:"peak_before"`      // of reserved memory, as recorded
+	Peak           units.Size `json:"peak"`             // under the setting
+	FailuresBefore int        `json:"failures_before"`  // requests, as recorded
+	Failures       int        `json:"failures"`         // under the setting
+	Same           int        `json:"requests_same"`    // requests of the run that its replay reproduces
+	Requests       int        `json:"requests_checked"` // of so many
+}
+
+// Faults are contradictions in a file.
+type Faults struct {
+	Places   int64      `json:"places"`
+	Residual units.Size `json:"residual"` // active bytes at the end, rebuilt minus recorded
+}

@@ -1,0 +1,174 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// fragmented reports pieces that hurt before the program failed: cudaMalloc was refused and the cache had to
+// be given up, while much of what stayed reserved lay free in pieces. Other pieces are only told.
+func (j *judge) fragmented(e *Facts) {
+	t := e.Timeline
+	sc := &e.End
+	if e.Peak.Frag.Split > sc.Frag.Split {
+		sc = &e.Peak
+	}
+	split, share := sc.Frag.Split, float64(sc.Frag.Split)/float64(max(sc.Frag.Reserved, 1))
+	hurt := len(t.Retries) > 0 && share >= 0.15 && split >= 64<<20
+	if !hurt && (share < 0.30 || split < 1<<30) {
+		return
+	}
+	v := j.fragments(e, sc)
+	f := &finding.Finding{
+		ID: "fragmentation", Status: finding.Fragmentation, Severity: finding.Info, Confidence: finding.Medium,
+		Device: t.Device, Bytes: split, Evidence: finding.Evidence{Fragments: v, Setting: j.setting(e)},
+	}
+	if hurt {
+		j.patterns(e, sc, v)
+		f.Severity = finding.Warning
+		for _, r := range t.Retries[:min(8, len(t.Retries))] {
+			f.Events = append(f.Events, r.FirstEvent)
+		}
+		f.Say("Fragmentation: %v of %v reserved lies free in segments that live blocks pin; "+
+			"the allocator ran into the device's limit %s.", v.Split, v.Reserved, units.Times(v.Retries))
+		f.Because("cudaMalloc was refused %s: the allocator gave back %v of its cache inside requests and tried again, "+
+			"which costs time.", units.Times(v.Retries), v.Returned)
+	} else {
+		f.Say("%v of %v reserved lies free in partly used segments. It did no harm in this trace.", v.Split, v.Reserved)
+	}
+	pieces(f)
+	j.add(f)
+}
+
+// cached reports memory that PyTorch only keeps for later.
+func (j *judge) cached(e *Facts) {
+	fr := &e.End.Frag
+	if fr.Reserved < 64<<20 || fr.Active*5 > fr.Reserved || fr.Releasable*2 < fr.Reserved {
+		return
+	}
+	v := j.fragments(e, &e.End)
+	f := &finding.Finding{
+		ID: "cached", Status: finding.Cached, Severity: finding.Info, Confidence: finding.High,
+		Device: e.Timeline.Device, Bytes: fr.Releasable, Evidence: finding.Evidence{Fragments: v},
+		Title: fmt.Sprintf("Cached, not leaked: only %v of %v reserved is in use; torch.cuda.empty_cache() returns %v.",
+			v.Active, v.Reserved, v.Releasable),
+		Next: []string{"Nothing, if this process goes on using the GPU.",
+			"Call torch.cuda.empty_cache() once if another process needs the memory."},
+	}
+	f.Because("%v lies in segments with no live block. PyTorch keeps them to serve the next requests without cudaMalloc; "+
+		"nvidia-smi shows them as used.", v.Releasable)
+	f.Because("Live memory fell from %v at its peak to %v.", v.Peak, v.Active)
+	j.add(f)
+}
+
+// fragments measures what is reserved and not used.
+func (j *judge) fragments(e *Facts, sc *Scene) *finding.Fragments {
+	fr := &sc.Frag
+	v := &finding.Fragments{
+		Reserved: units.Size(fr.Reserved), Active: units.Size(fr.Active), Peak: units.Size(e.Timeline.PeakActive.Bytes),
+		Releasable: units.Size(fr.Releasable), Split: units.Size(fr.Split), Segments: fr.PartlyUsed,
+		Retries: len(e.Timeline.Retries), Pins: &finding.Share{},
+	}
+	for _, r := range e.Timeline.Retries {
+		v.Returned += units.Size(r.Released)
+	}
+	free := map[snapshot.StackID]int64{} // in the segments that a stack pins
+	for _, p := range fr.Pins {
+		v.Pins.Bytes += units.Size(p.Live)
+		v.Pins.Blocks += int64(len(p.Lives))
+		seen := map[snapshot.StackID]bool{}
+		for _, row := range p.Lives {
+			if st := e.Timeline.Lives[row].Stack; !seen[st] {
+				seen[st] = true
+				free[st] += p.Free
+			}
+		}
+	}
+	var most snapshot.StackID
+	for st, n := range free {
+		if m := free[most]; n > m || n == m && st < most {
+			most = st
+		}
+	}
+	v.Pins.Site = j.site(most)
+	return v
+}
+
+// patterns looks for what makes the pieces, and for which stacks to do without.
+func (j *judge) patterns(e *Facts, sc *Scene, v *finding.Fragments) {
+	if x, ok := fragmentation.FindSettled(e.Timeline, sc.State, &sc.Frag); ok {
+		v.Settled = &finding.Settled{Blocks: x.Blocks, Size: units.Size(x.Size), Site: j.site(x.Stack),
+			Passed: x.Passed, PassedSize: units.Size(x.PassedSize), PassedLife: x.PassedLife}
+	}
+	steps := fragmentation.Rank(e.Timeline, sc.State, &sc.Frag, 2)
+	if len(steps) < 2 || steps[1].Returned == 0 { // the plan says the same of a single stack
+		return
+	}
+	if steps[0].Returned*4 >= 3*steps[1].Returned {
+		steps = steps[:1]
+	}
+	v.Without = &finding.Removal{Stacks: len(steps)}
+	for _, s := range steps {
+		v.Without.Blocks += s.Blocks
+		v.Without.Bytes += units.Size(s.Bytes)
+		v.Without.Sites = append(v.Without.Sites, j.site(s.Stack))
+		v.Without.Returned, v.Without.Segments = units.Size(s.Returned), s.Segments
+	}
+}
+
+// pieces says what keeps free memory in pieces, and what helps.
+func pieces(f *finding.Finding) {
+	v := f.Evidence.Fragments
+	f.Because("%s live blocks (%v) pin %v of free memory in %s; most come from %s.", units.Count(v.Pins.Blocks),
+		v.Pins.Bytes, v.Split, units.Plural(v.Segments, "segment"), attribution.Placed(v.Pins.Site))
+	if x := v.Settled; x != nil {
+		f.Because("Long-lived small blocks among short-lived large ones: %s of about %v, most from %s, "+
+			"stay in segments through which %s of about %v passed, each freed after about %s.",
+			units.Plural(x.Blocks, "block"), x.Size, attribution.Placed(x.Site),
+			units.Plural(x.Passed, "block"), x.PassedSize, units.Plural(x.PassedLife, "event"))
+	}
+	if x := v.Without; x != nil {
+		f.Because("All %s of %s (%v) gone would return %v in %s.", units.Plural(x.Blocks, "block"), places(x.Sites),
+			x.Bytes, x.Returned, units.Plural(x.Segments, "segment"))
+	}
+	f.Next = append(f.Next, settings(f.Evidence.Setting)...)
+	if v.Segments > 0 {
+		f.Next = append(f.Next, fmt.Sprintf("Allocate long-lived tensors (%s) before the short-lived ones, or in one piece, "+
+			"so that they do not pin segments.", attribution.Placed(v.Pins.Site)))
+	}
+	if p := v.Plan; p != nil {
+		f.Next = append(f.Next, plan(p))
+	}
+}
+
+func places(sites []string) string {
+	var out []string
+	for _, s := range sites {
+		out = append(out, attribution.Placed(s))
+	}
+	return strings.Join(out, " and ")
+}
+
+// plan says which blocks to free so that the request could have been served.
+func plan(p *finding.Removal) string {
+	from := attribution.Placed(p.Sites[0])
+	if more := p.Stacks - 1; more > 0 {
+		from += " and " + units.Plural(more, "other stack")
+	}
+	gives := fmt.Sprintf("that would return %v in %s", p.Returned, units.Plural(p.Segments, "segment"))
+	if p.Hole > 0 {
+		gives = fmt.Sprintf("that would leave one free piece of %v", p.Hole)
+	}
+	enough := "enough for the request."
+	if p.Fewest {
+		enough = "enough for the request; fewer blocks are not."
+	}
+	return fmt.Sprintf("Or free %s (%v, from %s): %s, %s", units.Plural(p.Blocks, "live block"), p.Bytes, from, gives,
+		enough)
+}

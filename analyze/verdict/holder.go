@@ -1,0 +1,84 @@
+package verdict
+
+import (
+	"fmt"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+func holderEvidence(h *holder.Holder) *finding.Holder {
+	v := &finding.Holder{Reference: h.Reference.String(), Kind: string(h.Kind), Bytes: units.Size(h.Bytes),
+		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered}
+	if b := h.Bound; b != nil {
+		v.Bound = &finding.Bound{Length: b.Length, Limit: b.Limit, Full: units.Size(b.Full), Attribute: b.Hint}
+	}
+	return v
+}
+
+// held puts what the recorder saw in the process into a finding on a growth: who holds the memory, how sure
+// that makes it, and how to let it go.
+func held(f *finding.Finding) {
+	h, like := f.Evidence.Holder, f.Evidence.Growth.Like
+	frees := "."
+	if h.Frees > 0 {
+		frees = fmt.Sprintf("; letting go of it frees %v.", h.Frees)
+	}
+	f.Because("Seen in the process: %s keeps %v%s", h.Reference, h.Bytes, frees)
+	f.Confidence, f.Heuristic = finding.High, false
+	if b := h.Bound; b != nil && b.Length < b.Limit {
+		f.Because("It has %s; full it takes %v.", entries(b), b.Full)
+	} else if b != nil && b.Attribute == "" {
+		f.Because("It is full, with %s: it is what each of them keeps that grows.", entries(b))
+	}
+	if h.Gone > 0 && like.Use {
+		f.Because("Of the %s keys that it had in the dump before, %s are gone: "+
+			"it gives memory back, too, as a cache or a table of requests does.", units.Count(h.Keys), units.Count(h.Gone))
+		f.Confidence = finding.Medium
+	}
+	if like.Early {
+		f.Confidence = finding.Medium
+		if h.Ordered {
+			f.Because("It is an OrderedDict, as caches with a bound mostly are.")
+		}
+		if h.Gone > 0 || h.Ordered {
+			f.Severity, f.Confidence = finding.Info, finding.Low // then it is more likely one that is not full yet
+		}
+	}
+	f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or keep .item() or .detach().cpu() of the tensors there.",
+		h.Reference))
+}
+
+// entries counts those of a bounded container: "13 of 500 entries".
+func entries(b *finding.Bound) string {
+	return fmt.Sprintf("%s of %s entries", units.Count(b.Length), units.Count(b.Limit))
+}
+
+// filling reports a container with a bound that is not full: no ghost, but memory to plan for.
+func (j *judge) filling(e *Facts, index int, s *holder.Share) {
+	g, h := j.growthEvidence(e, index, s.Growth), holderEvidence(s.Holder)
+	b := h.Bound
+	f := &finding.Finding{
+		ID: "filling", Status: finding.Capacity, Severity: finding.Info, Confidence: finding.High,
+		Device: e.Timeline.Device, Bytes: int64(b.Full), Events: s.Events, Stack: attribution.Frames(j.s, s.Stacks[0]),
+		Evidence: finding.Evidence{Growth: g, Holder: h},
+		Title: fmt.Sprintf("Still filling, %s: %s. It has %v; full it takes %v.", entries(b), h.Reference, h.Bytes,
+			b.Full),
+		Next: []string{"Plan for its full size, or give it a smaller bound, or keep its entries off the GPU (.cpu())."},
+	}
+	f.Because("It grows by %v with every iteration of %s, and will not beyond its bound; an entry takes %v now.",
+		g.PerUnit, g.Loop, h.Bytes/units.Size(b.Length))
+	if b.Attribute != "" {
+		f.Confidence, f.Heuristic = finding.Low, true
+		f.Because("The bound was read from the attribute %s of the object that has it. If that is not its bound, it grows "+
+			"without end.", b.Attribute)
+	}
+	if room, known := j.seen.Room(e.Timeline); known && b.Full-h.Bytes > units.Size(room) {
+		f.Severity = finding.Warning
+		f.Say("It will not fit: %s takes %v when it is full (%s now), and the device has room for %v more.", h.Reference,
+			b.Full, entries(b), units.Size(room))
+	}
+	j.add(f)
+}

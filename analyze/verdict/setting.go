@@ -1,0 +1,74 @@
+package verdict
+
+import (
+	"fmt"
+
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+)
+
+// setting is what a replay of the run proves of allocator settings, or the one that is worth a try without
+// proof; nil where it is set already.
+func (j *judge) setting(e *Facts) *finding.Setting {
+	a := e.WhatIf
+	if a == nil || !a.Licence.Trusted {
+		if j.s.Settings.ExpandableSegments {
+			return nil
+		}
+		return &finding.Setting{Conf: "expandable_segments:True"}
+	}
+	v := &finding.Setting{Proven: true, Same: a.Licence.SameRequests, Requests: a.Licence.Requests}
+	for i := range a.Rows {
+		if row := &a.Rows[i]; row.Needs == "" {
+			v.Tried++
+			if row.Failures > 0 {
+				v.Failed++
+			}
+		}
+	}
+	if a.Best > 0 {
+		best := &a.Rows[a.Best]
+		v.Conf, v.Needs, v.Gives = best.Text, best.Needs, string(a.Gain.Kind)
+		v.PeakBefore, v.Peak = units.Size(a.Gain.PeakBefore), units.Size(a.Gain.Peak)
+		v.FailuresBefore, v.Failures = a.Gain.FailuresBefore, a.Gain.Failures
+	}
+	return v
+}
+
+// settings says which allocator setting helps, as far as a replay of the run proves it.
+func settings(v *finding.Setting) []string {
+	switch {
+	case v == nil:
+		return nil
+	case !v.Proven:
+		return []string{"Try PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + ". That it helps here is not proven: the run cannot be " +
+			"replayed well enough."}
+	case v.Gives == "":
+		return []string{"Do not count on PYTORCH_CUDA_ALLOC_CONF: " + inVain(v)}
+	}
+	proof := fmt.Sprintf("(Replayed: %s of the run's own requests are reproduced.)", units.Percent(int64(v.Same),
+		int64(v.Requests)))
+	if v.Needs != "" {
+		return []string{
+			"Do not count on PYTORCH_CUDA_ALLOC_CONF in this release of torch: " + inVain(v),
+			fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf, proof),
+		}
+	}
+	gain := whatif.Gain{Kind: whatif.GainKind(v.Gives), Peak: int64(v.Peak), PeakBefore: int64(v.PeakBefore),
+		Failures: v.Failures, FailuresBefore: v.FailuresBefore}
+	gives := gain.String()
+	if v.Conf == "" {
+		gives = "With the default settings " + gives
+	}
+	return []string{fmt.Sprintf("Set PYTORCH_CUDA_ALLOC_CONF=%s before the program starts: %s %s", v.Conf, gives, proof)}
+}
+
+// inVain says what was tried in vain.
+func inVain(v *finding.Setting) string {
+	result := "none lowers the peak by much."
+	if v.Failed == v.Tried {
+		result = "the request fails each time."
+	}
+	return fmt.Sprintf("replayed under %d settings, expandable segments among them, %s", v.Tried, result)
+}
