@@ -216,18 +216,21 @@ func (r Range) End() int32 { return r.Start + r.Len }
 
 // Settings is the allocator_settings dict (torch 2.3 and later).
 type Settings struct {
-	Present bool
+	Present bool `json:"present"`
 	// Conf is the last settings string seen, PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF.
-	Conf               string
-	MaxSplitSize       int64 // bytes; -1 is unlimited
-	GCThreshold        float64
-	ExpandableSegments bool
+	Conf               string  `json:"conf"`
+	MaxSplitSize       int64   `json:"max_split_size"` // bytes; -1 is unlimited
+	GCThreshold        float64 `json:"gc_threshold"`
+	ExpandableSegments bool    `json:"expandable_segments"`
 	// Roundup holds roundup_power2_divisions by interval: slot i is for sizes with
 	// floor(log2(size)) = 20+i, slot 0 also for all below; 0 is off.
-	Roundup [16]int64
+	Roundup [16]int64 `json:"-"`
 	// Values lists every setting in file order, nested keys joined by a dot.
-	Values []Setting
+	Values []Setting `json:"values"`
 }
 
 // Setting is one key of allocator_settings with its value as text.
-type Setting struct{ Key, Value string }
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}

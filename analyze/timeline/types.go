@@ -56,9 +56,12 @@ type Peak struct {
 // Point covers the events First..Last of a curve: Max and Min are the extremes in the span
 // and At the values after Last.
 type Point struct {
-	First, Last  int
-	Time         int64 // of Last in microseconds since the Unix epoch, 0 unknown
-	At, Min, Max Totals
+	First int    `json:"first"`
+	Last  int    `json:"last"`
+	Time  int64  `json:"time_us"` // of Last in microseconds since the Unix epoch, 0 unknown
+	At    Totals `json:"at"`
+	Min   Totals `json:"min"`
+	Max   Totals `json:"max"`
 }
 
 // Life is one allocation from birth to death, in 40 bytes: traces have millions. Its stream and
@@ -109,34 +112,35 @@ type Change struct {
 
 // OOMEvent is one `oom` trace entry.
 type OOMEvent struct {
-	Event      int
-	Requested  int64 // rounded request
-	DeviceFree int64 // what cudaMemGetInfo said, -1 unknown
-	Stack      snapshot.StackID
-	After      Totals // the state at that moment
+	Event      int              `json:"event"`
+	Requested  int64            `json:"requested"`   // rounded request
+	DeviceFree int64            `json:"device_free"` // what cudaMemGetInfo said, -1 unknown
+	Stack      snapshot.StackID `json:"-"`
+	After      Totals           `json:"after"` // the state at that moment
 }
 
 // Retry is a request that cudaMalloc refused at first: segments were released inside it.
 type Retry struct {
-	FirstEvent, LastEvent int   // the segment_free burst
-	Released              int64 // bytes given back
+	FirstEvent int   `json:"first_event"` // the segment_free burst
+	LastEvent  int   `json:"last_event"`
+	Released   int64 `json:"released"` // bytes given back
 }
 
 // Checks counts what does not add up. All zero means that the books balance.
 type Checks struct {
-	UntiledSegments    int64 // blocks do not cover the segment exactly
-	WrongSegmentTotals int64 // the segment's own sums differ from its blocks'
-	UnmatchedAllocs    int64 // alloc of an address that is live, or not live where the end says so
-	UnmatchedFrees     int64 // free of an address that was never live
-	Overlaps           int64 // live blocks that overlap
-	OutsideSegments    int64 // events on addresses in no known segment
-	LiveOverReserved   int64 // events after which active bytes exceed reserved bytes
-	MarkerMismatches   int64 // snapshot entries whose active bytes differ from the rebuilt ones
-	Markers            int64 // snapshot entries that were compared
-	BadEvents          int64 // events without address or size where they need one
-	UnknownActions     int64
-	PreTraceBlocks     int64 // blocks that were there before the trace: not an error
-	Residual           int64 // rebuilt final active bytes minus the dump's, 0 when they balance
+	UntiledSegments    int64 `json:"untiled_segments"`     // blocks do not cover the segment exactly
+	WrongSegmentTotals int64 `json:"wrong_segment_totals"` // the segment's own sums differ from its blocks'
+	UnmatchedAllocs    int64 `json:"unmatched_allocs"`     // of an address that is live, or not live where the end says so
+	UnmatchedFrees     int64 `json:"unmatched_frees"`      // of an address that was never live
+	Overlaps           int64 `json:"overlaps"`             // live blocks that overlap
+	OutsideSegments    int64 `json:"outside_segments"`     // events on addresses in no known segment
+	LiveOverReserved   int64 `json:"live_over_reserved"`   // events after which active bytes exceed reserved bytes
+	MarkerMismatches   int64 `json:"marker_mismatches"`    // snapshot entries whose active bytes are not the rebuilt ones
+	Markers            int64 `json:"markers"`              // snapshot entries that were compared
+	BadEvents          int64 `json:"bad_events"`           // events without address or size where they need one
+	UnknownActions     int64 `json:"unknown_actions"`
+	PreTraceBlocks     int64 `json:"pre_trace_blocks"` // blocks that were there before the trace: not an error
+	Residual           int64 `json:"residual"`         // rebuilt final active bytes minus the dump's, 0 when they balance
 }
 
 // Inconsistent is the number of contradictions, 0 for a file that can be trusted.

@@ -27,7 +27,7 @@ func build(r *analyze.Result) *report {
 		Devices:  []device{},
 		Holders:  buildHolders(r),
 		Pinned:   buildPinned(r.Pinned),
-		Settings: buildSettings(&s.Settings),
+		Settings: finite(s.Settings),
 		Quality:  list(r.Quality),
 		Missing:  list(s.Missing),
 	}
@@ -41,6 +41,11 @@ func build(r *analyze.Result) *report {
 		out.Devices = append(out.Devices, buildDevice(r.Snapshot, &r.Devices[i]))
 	}
 	return out
+}
+
+// cut is the first n elements of s, never nil.
+func cut[T any](s []T, n int) []T {
+	return list(s[:min(len(s), n)])
 }
 
 // list is s, or an empty list for nil: arrays are never null.
@@ -62,26 +67,22 @@ func buildVerdict(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-func buildSettings(s *snapshot.Settings) settings {
-	out := settings{
-		Present: s.Present, Conf: s.Conf, MaxSplitSize: s.MaxSplitSize, GCThreshold: s.GCThreshold,
-		Expandable: s.ExpandableSegments, Values: []setting{},
+// finite takes out what JSON has no words for.
+func finite(s snapshot.Settings) snapshot.Settings {
+	if math.IsNaN(s.GCThreshold) || math.IsInf(s.GCThreshold, 0) {
+		s.GCThreshold = 0
 	}
-	if math.IsNaN(out.GCThreshold) || math.IsInf(out.GCThreshold, 0) { // JSON has no such numbers
-		out.GCThreshold = 0
-	}
-	for _, v := range s.Values {
-		out.Values = append(out.Values, setting(v))
-	}
-	return out
+	s.Values = list(s.Values)
+	return s
 }
 
 func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	t := d.Timeline
 	out := device{
 		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
-		Curve: []point{}, Moments: []moment{}, OOMs: []oomEntry{}, Retries: []retry{},
-		OOMsN: len(t.OOMs), RetryN: len(t.Retries), Checks: buildChecks(&t.Checks),
+		Curve: list(chart.Reduce(t.Curve, maxCurve)), Moments: []moment{},
+		OOMs: cut(t.OOMs, maxOOMs), Retries: cut(t.Retries, maxRetries),
+		OOMsN: len(t.OOMs), RetryN: len(t.Retries), Checks: checks{t.Checks.Inconsistent(), t.Checks},
 	}
 	if t.Trace.Len() > 0 {
 		out.Peaks = &peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested, t.PeakInactiveSplit}
@@ -90,31 +91,12 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	out.Failure, out.Account = buildFailure(d), buildAccount(d.Account)
 	out.Steps, out.Churn = buildSteps(&d.Steps), buildTurnover(s, &d.Turnover)
 	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
-	for _, p := range chart.Reduce(t.Curve, maxCurve) {
-		out.Curve = append(out.Curve, point(p))
-	}
 	for i := range d.Moments {
 		if d.Moments[i].State != nil {
 			out.Moments = append(out.Moments, buildMoment(t, &d.Moments[i]))
 		}
 	}
-	for _, o := range t.OOMs[:min(len(t.OOMs), maxOOMs)] {
-		out.OOMs = append(out.OOMs, oomEntry{o.Event, o.Requested, o.DeviceFree, o.After})
-	}
-	for _, y := range t.Retries[:min(len(t.Retries), maxRetries)] {
-		out.Retries = append(out.Retries, retry{y.FirstEvent, y.LastEvent, y.Released})
-	}
 	return out
-}
-
-func buildChecks(c *timeline.Checks) checks {
-	return checks{
-		Inconsistent: c.Inconsistent(), UntiledSegments: c.UntiledSegments, WrongSegmentTotals: c.WrongSegmentTotals,
-		UnmatchedAllocs: c.UnmatchedAllocs, UnmatchedFrees: c.UnmatchedFrees, Overlaps: c.Overlaps,
-		OutsideSegments: c.OutsideSegments, LiveOverReserved: c.LiveOverReserved,
-		MarkerMismatches: c.MarkerMismatches, Markers: c.Markers, BadEvents: c.BadEvents,
-		UnknownActions: c.UnknownActions, PreTraceBlocks: c.PreTraceBlocks, Residual: c.Residual,
-	}
 }
 
 func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {

@@ -84,7 +84,7 @@ func buildState(a *attribution.Answer, top int) *stateDoc {
 	out := &stateDoc{
 		Schema: StateSchema, File: a.Snapshot.Name, Device: t.Device,
 		Moment: a.Moment.Name, Event: a.State.Event, Events: t.Trace.Len(), Time: a.State.Time,
-		Totals: a.State.Totals, Balanced: c.Inconsistent() == 0 && c.Residual == 0, Checks: buildChecks(c),
+		Totals: a.State.Totals, Balanced: c.Inconsistent() == 0 && c.Residual == 0, Checks: checks{c.Inconsistent(), *c},
 		By: string(a.Holders.By), Groups: []stateGroup{}, GroupsN: len(a.Holders.Rows),
 		LeftOut: sumOf(a.Holders.LeftOut), Tree: []stateNode{},
 	}

@@ -6,20 +6,21 @@ import (
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // The types below are the schema; SCHEMA.md says what each field means.
 
 type report struct {
-	Schema   string          `json:"schema"`
-	Source   source          `json:"source"`
-	Verdict  verdict.Verdict `json:"verdict"`
-	Devices  []device        `json:"devices"`
-	Holders  *holders        `json:"holders,omitempty"`
-	Pinned   *pinnedMemory   `json:"pinned,omitempty"` // absent where none was recorded
-	Settings settings        `json:"settings"`
-	Quality  []analyze.Note  `json:"quality"`
-	Missing  []string        `json:"missing"`
+	Schema   string            `json:"schema"`
+	Source   source            `json:"source"`
+	Verdict  verdict.Verdict   `json:"verdict"`
+	Devices  []device          `json:"devices"`
+	Holders  *holders          `json:"holders,omitempty"`
+	Pinned   *pinnedMemory     `json:"pinned,omitempty"` // absent where none was recorded
+	Settings snapshot.Settings `json:"settings"`
+	Quality  []analyze.Note    `json:"quality"`
+	Missing  []string          `json:"missing"`
 }
 
 type source struct {
@@ -37,25 +38,25 @@ type source struct {
 }
 
 type device struct {
-	Device  int             `json:"device"`
-	Events  int             `json:"events"`
-	Initial timeline.Totals `json:"initial"`
-	Final   timeline.Totals `json:"final"`
-	Peaks   *peaks          `json:"peaks"` // null without a trace
-	Curve   []point         `json:"curve"`
-	Moments []moment        `json:"moments"`
-	OOMs    []oomEntry      `json:"ooms"`
-	OOMsN   int             `json:"ooms_total"`
-	Retries []retry         `json:"retries"`
-	RetryN  int             `json:"retries_total"`
-	Steps   stepList        `json:"steps"`
-	Churn   churnSum        `json:"churn"`
-	Free    []freeSample    `json:"free"`
-	Failure *failure        `json:"failure,omitempty"` // absent when no request failed
-	Account *account        `json:"ledger,omitempty"`  // absent without readings
-	Growth  []growth        `json:"growth"`
-	OneOffs []oneOff        `json:"one_offs"`
-	Checks  checks          `json:"checks"`
+	Device  int                 `json:"device"`
+	Events  int                 `json:"events"`
+	Initial timeline.Totals     `json:"initial"`
+	Final   timeline.Totals     `json:"final"`
+	Peaks   *peaks              `json:"peaks"` // null without a trace
+	Curve   []timeline.Point    `json:"curve"`
+	Moments []moment            `json:"moments"`
+	OOMs    []timeline.OOMEvent `json:"ooms"`
+	OOMsN   int                 `json:"ooms_total"`
+	Retries []timeline.Retry    `json:"retries"`
+	RetryN  int                 `json:"retries_total"`
+	Steps   stepList            `json:"steps"`
+	Churn   churnSum            `json:"churn"`
+	Free    []freeSample        `json:"free"`
+	Failure *failure            `json:"failure,omitempty"` // absent when no request failed
+	Account *account            `json:"ledger,omitempty"`  // absent without readings
+	Growth  []growth            `json:"growth"`
+	OneOffs []oneOff            `json:"one_offs"`
+	Checks  checks              `json:"checks"`
 }
 
 type stepList struct {
@@ -100,15 +101,6 @@ type peaks struct {
 	Allocated timeline.Peak `json:"allocated"`
 	Requested timeline.Peak `json:"requested"`
 	Split     timeline.Peak `json:"inactive_split"`
-}
-
-type point struct {
-	First int             `json:"first"`
-	Last  int             `json:"last"`
-	Time  int64           `json:"time_us"`
-	At    timeline.Totals `json:"at"`
-	Min   timeline.Totals `json:"min"`
-	Max   timeline.Totals `json:"max"`
 }
 
 type moment struct {
@@ -236,46 +228,7 @@ type pin struct {
 	Keepers []keeper `json:"keepers"`
 }
 
-type oomEntry struct {
-	Event      int             `json:"event"`
-	Requested  int64           `json:"requested"`
-	DeviceFree int64           `json:"device_free"`
-	After      timeline.Totals `json:"after"`
-}
-
-type retry struct {
-	First    int   `json:"first_event"`
-	Last     int   `json:"last_event"`
-	Released int64 `json:"released"`
-}
-
 type checks struct {
-	Inconsistent       int64 `json:"inconsistent"`
-	UntiledSegments    int64 `json:"untiled_segments"`
-	WrongSegmentTotals int64 `json:"wrong_segment_totals"`
-	UnmatchedAllocs    int64 `json:"unmatched_allocs"`
-	UnmatchedFrees     int64 `json:"unmatched_frees"`
-	Overlaps           int64 `json:"overlaps"`
-	OutsideSegments    int64 `json:"outside_segments"`
-	LiveOverReserved   int64 `json:"live_over_reserved"`
-	MarkerMismatches   int64 `json:"marker_mismatches"`
-	Markers            int64 `json:"markers"`
-	BadEvents          int64 `json:"bad_events"`
-	UnknownActions     int64 `json:"unknown_actions"`
-	PreTraceBlocks     int64 `json:"pre_trace_blocks"`
-	Residual           int64 `json:"residual"`
-}
-
-type settings struct {
-	Present      bool      `json:"present"`
-	Conf         string    `json:"conf"`
-	MaxSplitSize int64     `json:"max_split_size"`
-	GCThreshold  float64   `json:"gc_threshold"`
-	Expandable   bool      `json:"expandable_segments"`
-	Values       []setting `json:"values"`
-}
-
-type setting struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
+	Inconsistent int64 `json:"inconsistent"`
+	timeline.Checks
 }
