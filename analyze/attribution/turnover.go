@@ -12,26 +12,30 @@ import (
 // as short-lived.
 const ShortLife = 32
 
+// maxNamed is how many sites are named: a trace has very many.
+const maxNamed = 256
+
 // Turnover is what came and went on one device: memory that was allocated only to be freed
 // again a moment later, and how long each stack's memory was held.
 type Turnover struct {
-	Allocs int64 // allocations in the trace
-	Short  int64 // short-lived ones
-	Bytes  int64 // rounded bytes of the short-lived ones
+	Allocs int64 `json:"allocs"`      // allocations in the trace
+	Short  int64 `json:"short"`       // short-lived ones
+	Bytes  int64 `json:"short_bytes"` // rounded bytes of the short-lived ones
 	// Micros is the time from the first event to the last, 0 when times are unknown.
-	Micros int64
-	Sites  []SiteTurnover // by stack, most short-lived bytes first
+	Micros int64          `json:"span_us"`
+	Sites  []SiteTurnover `json:"sites"` // by stack, most short-lived bytes first
 }
 
 // SiteTurnover is the turnover of one stack.
 type SiteTurnover struct {
-	Stack  snapshot.StackID
-	Allocs int64 // allocations in the trace
-	Short  int64 // short-lived ones
-	Bytes  int64 // rounded bytes of the short-lived ones
+	Stack  snapshot.StackID `json:"-"`
+	Site   string           `json:"site"`        // of Stack, "" without frames; of the first maxNamed only
+	Allocs int64            `json:"allocs"`      // allocations in the trace
+	Short  int64            `json:"short"`       // short-lived ones
+	Bytes  int64            `json:"short_bytes"` // rounded bytes of the short-lived ones
 	// Held is the sum over all allocations of rounded bytes times the time they were held, in
 	// byte-seconds; where times are unknown in byte-events.
-	Held float64
+	Held float64 `json:"held"`
 }
 
 // Rate gives short-lived bytes per second, false when times are unknown.
@@ -81,5 +85,8 @@ func MeasureTurnover(s *snapshot.Snapshot, t *timeline.Timeline) Turnover {
 	slices.SortStableFunc(r.Sites, func(a, b SiteTurnover) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Held, a.Held))
 	})
+	for i := range min(len(r.Sites), maxNamed) {
+		r.Sites[i].Site = Site(s, r.Sites[i].Stack)
+	}
 	return r
 }

@@ -13,16 +13,20 @@ const MinSteps = 3
 
 // Step is one step, of the events First..Last.
 type Step struct {
-	First, Last int
-	Name        string // as the program called it, "" when it did not
+	First int    `json:"first_event"`
+	Last  int    `json:"last_event"`
+	Name  string `json:"name"` // as the program called it, "" when it did not
 
 	// Peak is the highest number of active bytes in the step, Start and End those before its
 	// first event and after its last, Growth the difference.
-	Peak, Start, End, Growth int64
+	Peak   int64 `json:"peak"`
+	Start  int64 `json:"start"`
+	End    int64 `json:"end"`
+	Growth int64 `json:"-"`
 	// Survivors are rounded bytes that were allocated in the step and live at the trace's end.
-	Survivors int64
+	Survivors int64 `json:"survivors"`
 	// WarmUp marks the leading steps in which reserved memory still grew.
-	WarmUp bool
+	WarmUp bool `json:"warm_up"`
 }
 
 // Confidence says how far steps can be trusted.
@@ -35,10 +39,10 @@ const (
 
 // Result is what is known about the steps of one device.
 type Result struct {
-	Steps      []Step
-	Unit       string // what a step is: "ProfilerStep", "iteration of train (train.py:31)"
-	Source     string // "annotations", "loop", "both", "" without steps
-	Confidence Confidence
+	Unit       string     `json:"unit"`   // what a step is: "ProfilerStep", "iteration of train (train.py:31)"
+	Source     string     `json:"source"` // "annotations", "loop", "both", "" without steps
+	Confidence Confidence `json:"confidence"`
+	Steps      []Step     `json:"list"`
 }
 
 // Find looks for the steps of one device. The result is empty when there are none, or too few

@@ -8,7 +8,6 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
-	"github.com/snapana/snapana/snapshot"
 )
 
 // books lists what was checked, and how often it was wrong.
@@ -49,7 +48,7 @@ type turnoverView struct {
 
 const maxTurnoverRows = 8
 
-func newTurnover(s *snapshot.Snapshot, r *attribution.Turnover) *turnoverView {
+func newTurnover(r *attribution.Turnover) *turnoverView {
 	if r.Short == 0 {
 		return nil
 	}
@@ -65,7 +64,7 @@ func newTurnover(s *snapshot.Snapshot, r *attribution.Turnover) *turnoverView {
 		unit = "·events"
 	}
 	for _, x := range r.Sites[:min(len(r.Sites), maxTurnoverRows)] {
-		at := cmp.Or(attribution.Site(s, x.Stack), "(no frames)")
+		at := cmp.Or(x.Site, "(no frames)")
 		v.Table.add(site(at), units.Count(x.Short), units.Count(x.Allocs), units.Bytes(x.Bytes), units.Bytes(int64(min(x.Held, 1<<62)))+unit)
 	}
 	return v

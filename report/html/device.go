@@ -133,7 +133,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	if deep.points > compact.points {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
 		v.Free = newFree(d.Free)
-		v.Turnover = newTurnover(r.Snapshot, &d.Turnover)
+		v.Turnover = newTurnover(&d.Turnover)
 		v.WhatIf = newWhatIf(d.WhatIf)
 		v.Failure = newFailure(d, axis)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
@@ -89,7 +90,9 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	}
 	out.Free = buildFree(d.Free)
 	out.Failure, out.Account = buildFailure(d), buildAccount(d.Account)
-	out.Steps, out.Churn = buildSteps(&d.Steps), buildTurnover(s, &d.Turnover)
+	out.Steps = stepList{d.Steps, len(d.Steps.Steps), cut(d.Steps.Steps, maxSteps)}
+	out.Churn = churnSum{attribution.ShortLife, d.Turnover}
+	out.Churn.Sites = cut(out.Churn.Sites, maxChurnSites)
 	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
 	for i := range d.Moments {
 		if d.Moments[i].State != nil {

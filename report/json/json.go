@@ -27,6 +27,9 @@ const (
 	maxSampled  = 8 // groups of one sample over time
 	maxWithout  = 5
 	maxKeepers  = 16
+
+	maxSteps      = 1000
+	maxChurnSites = 50
 )
 
 // Write writes the report as indented JSON.

@@ -2,8 +2,10 @@ package json
 
 import (
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
@@ -60,39 +62,14 @@ type device struct {
 }
 
 type stepList struct {
-	Unit       string `json:"unit"`
-	Source     string `json:"source"`
-	Confidence string `json:"confidence"`
-	Total      int    `json:"total"`
-	Steps      []step `json:"list"`
-}
-
-type step struct {
-	First     int    `json:"first_event"`
-	Last      int    `json:"last_event"`
-	Name      string `json:"name"`
-	Peak      int64  `json:"peak"`
-	Start     int64  `json:"start"`
-	End       int64  `json:"end"`
-	Survivors int64  `json:"survivors"`
-	WarmUp    bool   `json:"warm_up"`
+	steps.Result
+	Total int          `json:"total"`
+	Steps []steps.Step `json:"list"`
 }
 
 type churnSum struct {
-	Within int         `json:"within_events"`
-	Allocs int64       `json:"allocs"`
-	Short  int64       `json:"short"`
-	Bytes  int64       `json:"short_bytes"`
-	Span   int64       `json:"span_us"`
-	Sites  []churnSite `json:"sites"`
-}
-
-type churnSite struct {
-	Site   string  `json:"site"`
-	Allocs int64   `json:"allocs"`
-	Short  int64   `json:"short"`
-	Bytes  int64   `json:"short_bytes"`
-	Held   float64 `json:"held"`
+	Within int `json:"within_events"`
+	attribution.Turnover
 }
 
 type peaks struct {
