@@ -106,6 +106,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		d.OOM = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
 			Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: total,
 		})
+		d.OOM.Plan.Name(attribution.Names(e.OOM.Live))
 		e.Failure = d.OOM
 	}
 	return d, e, ctx.Err()

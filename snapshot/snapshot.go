@@ -1,5 +1,7 @@
 package snapshot
 
+import "fmt"
+
 // Snapshot is one decoded snapshot with what is known about the file it came from. Sizes are bytes,
 // addresses are virtual addresses of the process that made the dump, times are microseconds since the
 // Unix epoch. It is immutable and may be read from many goroutines.
@@ -137,6 +139,17 @@ func (k SegmentKind) String() string {
 // PoolID identifies a memory pool: (0,0) is the default pool, (n,0) a pool of a graph
 // capture, (0,n) one from graph_pool_handle or torch.cuda.MemPool.
 type PoolID struct{ A, B int64 }
+
+// String tells the default pools from private ones.
+func (p PoolID) String() string {
+	if p == (PoolID{}) {
+		return "default pool"
+	}
+	return fmt.Sprintf("private pool (%d, %d)", p.A, p.B)
+}
+
+// MarshalText is String.
+func (p PoolID) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // Block is a piece of a segment.
 type Block struct {

@@ -20,6 +20,35 @@ type Group struct {
 	Frames []string
 }
 
+// Name is the line that stands for the group, never empty.
+func (g *Group) Name() string {
+	switch {
+	case g.Site != "":
+		return g.Site
+	case len(g.Frames) > 0:
+		return g.Frames[0]
+	case g.Stack == snapshot.EmptyStack:
+		return NoFrames
+	case g.PreTrace > 0 && g.PreTrace == g.Rounded:
+		return NoStackBefore
+	}
+	return NoStack
+}
+
+// Names gives the name of the group of a stack.
+func Names(groups []Group) func(snapshot.StackID) string {
+	rows := make(map[snapshot.StackID]int, len(groups))
+	for i := range groups {
+		rows[groups[i].Stack] = i
+	}
+	return func(id snapshot.StackID) string {
+		if i, ok := rows[id]; ok {
+			return groups[i].Name()
+		}
+		return (&Group{Stack: id}).Name()
+	}
+}
+
 // MaxFrames is how many groups of a state carry their frames as text.
 const MaxFrames = 256
 

@@ -92,10 +92,7 @@ func streamName(s *snapshot.Snapshot, id snapshot.StreamID) string {
 }
 
 func poolName(r *timeline.Range) string {
-	name := "default pool"
-	if r.Pool != (snapshot.PoolID{}) {
-		name = fmt.Sprintf("private pool (%d, %d)", r.Pool.A, r.Pool.B)
-	}
+	name := r.Pool.String()
 	if r.Kind != snapshot.KindUnknown {
 		name += ", " + r.Kind.String() + " requests"
 	}

@@ -46,29 +46,29 @@ import (
 
 // Report is the free memory of one device at one moment, in bytes.
 type Report struct {
-	Reserved    int64 // all segments
-	Active      int64 // rounded bytes of live blocks
-	Releasable  int64 // free bytes in segments that hold no live block
-	Split       int64 // free bytes in partly used segments
-	Rounding    int64 // rounded minus requested bytes of live blocks, Remainder included
-	LargestFree int64 // largest contiguous free range of any stream and pool
-	Segments    int
-	PartlyUsed  int
-	// Pins lists the partly used segments, most free bytes first.
-	Pins []Pin
+	Reserved    int64 `json:"reserved"`     // all segments
+	Active      int64 `json:"active"`       // rounded bytes of live blocks
+	Releasable  int64 `json:"releasable"`   // free bytes in segments that hold no live block
+	Split       int64 `json:"split"`        // free bytes in partly used segments
+	Rounding    int64 `json:"rounding"`     // rounded minus requested bytes of live blocks, Remainder included
+	LargestFree int64 `json:"largest_free"` // largest contiguous free range of any stream and pool
+	Segments    int   `json:"segments"`
+	PartlyUsed  int   `json:"partly_used"`
 
-	Stream    snapshot.StreamID // the stream in question
-	Classes   Classes
-	Remainder int64 // of Rounding, what was not worth a split
-	Private   int64 // of Classes.Stream, what is of private pools
-	// Groups are the streams and pools, most reserved bytes first. They sum to the device's.
-	Groups []Group
+	Stream    snapshot.StreamID `json:"stream"` // the stream in question
+	Classes   Classes           `json:"classes"`
+	Remainder int64             `json:"remainder"` // of Rounding, what was not worth a split
 	// LargestUsable is the largest free range of the default pools on the stream in question:
 	// the largest request that needs no cudaMalloc.
-	LargestUsable int64
+	LargestUsable int64 `json:"largest_usable"`
 	// Holes counts the free ranges by size: Holes[i] have 2^i bytes or more, but less than
 	// 2^(i+1).
-	Holes [64]Holes
+	Holes   [64]Holes `json:"-"`
+	Private int64     `json:"private"` // of Classes.Stream, what is of private pools
+	// Groups are the streams and pools, most reserved bytes first. They sum to the device's.
+	Groups []Group `json:"groups"`
+	// Pins lists the partly used segments, most free bytes first.
+	Pins []Pin `json:"-"`
 }
 
 // Classes is what is reserved but not allocated, by what keeps it from being used.
@@ -85,14 +85,14 @@ func (c *Classes) Sum() int64 { return c.Releasable + c.Hard + c.Soft + c.Stream
 
 // Holes are free ranges of about one size.
 type Holes struct {
-	Count int64
-	Bytes int64
+	From  int64 `json:"from"` // bytes of the smallest that it counts, a power of two; 0 in a row without any
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"`
 }
 
 // Group is the memory of one stream in one pool: a free block serves only requests of both.
 type Group struct {
 	Stream     snapshot.StreamID `json:"stream"`
-	Pool       snapshot.PoolID   `json:"-"` // zero is the default pools, small and large
 	Segments   int               `json:"segments"`
 	Reserved   int64             `json:"reserved"`
 	Active     int64             `json:"active"`
@@ -100,6 +100,7 @@ type Group struct {
 	Releasable int64             `json:"releasable"`   // free bytes in segments without a live block
 	Split      int64             `json:"split"`        // free bytes in the others
 	Largest    int64             `json:"largest_free"` // largest hole
+	Pool       snapshot.PoolID   `json:"pool"`         // zero is the default pools, small and large
 }
 
 // Scatter is the share of the free memory that is not in the largest piece: 0 when it is all in

@@ -74,7 +74,9 @@ func (r *Report) segment(s *snapshot.Snapshot, t *timeline.Timeline, st *timelin
 func (r *Report) hole(h *Hole, seg *timeline.SegmentState, g *Group) {
 	r.LargestFree = max(r.LargestFree, h.Size)
 	g.Largest = max(g.Largest, h.Size)
-	n := &r.Holes[bits.Len64(uint64(h.Size))-1]
+	size := bits.Len64(uint64(h.Size)) - 1
+	n := &r.Holes[size]
+	n.From = 1 << size
 	n.Count++
 	n.Bytes += h.Size
 	private := seg.Pool != (snapshot.PoolID{})

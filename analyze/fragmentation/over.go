@@ -13,7 +13,7 @@ type Sample struct {
 	Allocated     int64   `json:"allocated"`
 	LargestUsable int64   `json:"largest_usable"`
 	Classes       Classes `json:"classes"`
-	Groups        []Group `json:"-"` // streams and pools, most reserved bytes first
+	Groups        []Group `json:"groups"` // streams and pools, most reserved bytes first
 }
 
 // Over measures a device at up to n events, evenly spread over its trace, the last one

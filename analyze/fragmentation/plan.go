@@ -10,20 +10,29 @@ import (
 
 // Plan is which live blocks to free so that a request can be served.
 type Plan struct {
-	Returned int64 // bytes of segments that go back to the device, or 0
-	Segments int
-	Hole     int64 // size of the free range that comes about inside a segment, or 0
-	Blocks   int64 // live blocks to free, 0 when the plan cannot be had
-	Bytes    int64 // their rounded bytes
-	Fewest   bool  // no other choice frees fewer blocks; else, of whole segments, at most twice as many
-	Sites    []PlanSite
+	Blocks   int64 `json:"blocks"`   // live blocks to free, 0 when the plan cannot be had
+	Bytes    int64 `json:"bytes"`    // their rounded bytes
+	Returned int64 `json:"returned"` // bytes of segments that go back to the device, or 0
+	Segments int   `json:"segments"`
+	Hole     int64 `json:"hole"` // size of the free range that comes about inside a segment, or 0
+	// Fewest says that no other choice frees fewer blocks; else, of whole segments, at most twice as many.
+	Fewest bool       `json:"fewest"`
+	Sites  []PlanSite `json:"sites"`
 }
 
 // PlanSite is the part of a plan that one stack allocated.
 type PlanSite struct {
-	Stack  snapshot.StackID
-	Blocks int64
-	Bytes  int64
+	Stack  snapshot.StackID `json:"-"`
+	Site   string           `json:"site"` // of Stack, as Name gives it
+	Blocks int64            `json:"blocks"`
+	Bytes  int64            `json:"bytes"`
+}
+
+// Name gives the sites of a plan their names.
+func (p *Plan) Name(site func(snapshot.StackID) string) {
+	for i := range p.Sites {
+		p.Sites[i].Site = site(p.Sites[i].Stack)
+	}
 }
 
 // Free plans to return need bytes of segments by freeing all live blocks of some. Segments share

@@ -10,12 +10,12 @@ import (
 
 // Step is one stack whose blocks are all freed, after those of the steps before it.
 type Step struct {
-	Stack    snapshot.StackID
-	Blocks   int64 // of this stack in segments that it keeps
-	Bytes    int64 // their rounded bytes
-	Returned int64 // bytes of segments that have gone back by then, all steps together
-	Segments int   // their number
-	Hostage  int64 // free bytes in segments in which the stack has a block; stacks share segments
+	Stack    snapshot.StackID `json:"-"`
+	Blocks   int64            `json:"blocks"`   // of this stack in segments that it keeps
+	Bytes    int64            `json:"bytes"`    // their rounded bytes
+	Hostage  int64            `json:"hostage"`  // free bytes in segments with a block of the stack; stacks share segments
+	Returned int64            `json:"returned"` // bytes of segments that have gone back by then, all steps together
+	Segments int              `json:"segments"` // their number
 }
 
 // Rank orders the stacks that keep segments by what doing without them returns: each step takes

@@ -45,9 +45,7 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	}
 	if p := &r.Plan; p.Blocks > 0 {
 		v.Plan = fmt.Sprintf("Without %s (%s) it would have been served", units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes))
-		if m := d.Moment("oom"); m != nil {
-			v.Plan += ", most from " + site(chart.SiteOf(m)(p.Sites[0].Stack))
-		}
+		v.Plan += ", most from " + site(p.Sites[0].Site)
 		if p.Fewest && p.Blocks > 1 {
 			v.Plan += "; fewer are not enough"
 		}

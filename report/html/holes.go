@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -75,7 +76,7 @@ type withoutRow struct{ Site, Blocks, Bytes, Hostage, Returned, Segments string 
 
 func newWithout(t *timeline.Timeline, ph *phase) []withoutRow {
 	var out []withoutRow
-	name := chart.SiteOf(ph.Moment)
+	name := attribution.Names(ph.Live)
 	for _, x := range fragmentation.Rank(t, ph.State, &ph.Frag, 5) {
 		out = append(out, withoutRow{site(name(x.Stack)), units.Count(x.Blocks), units.Bytes(x.Bytes),
 			units.Bytes(x.Hostage), units.Bytes(x.Returned), units.Count(int64(x.Segments))})

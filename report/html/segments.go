@@ -211,7 +211,7 @@ func blockTitle(ph phase, l *timeline.Life) string {
 	s := units.Bytes(l.Rounded)
 	for i := range ph.Live {
 		if g := &ph.Live[i]; g.Stack == l.Stack {
-			s += ", " + chart.ClipLeft(text(chart.Site(g)), 80)
+			s += ", " + chart.ClipLeft(text(g.Name()), 80)
 			break
 		}
 	}

@@ -92,7 +92,7 @@ func newStackTable(ph phase, colours palette, deep depth) stackTable {
 		g := &top[i]
 		r := row(g)
 		r.Slot = colours[g.Stack]
-		r.Site = site(chart.Site(g))
+		r.Site = site(g.Name())
 		r.Frames = frames(g.Frames, deep.frames)
 		r.Note = groupNote(g)
 		if via := different(top, i); via != "" {
@@ -121,7 +121,7 @@ func different(groups []attribution.Group, i int) string {
 	at := -1
 	for k := range groups {
 		b := &groups[k]
-		if k == i || chart.Site(a) != chart.Site(b) {
+		if k == i || a.Name() != b.Name() {
 			continue
 		}
 		n := 0

@@ -3,6 +3,7 @@ package json
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
@@ -89,7 +90,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		out.Peaks = &peaks{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested, t.PeakInactiveSplit}
 	}
 	out.Free = buildFree(d.Free)
-	out.Failure, out.Account = buildFailure(d), buildAccount(d.Account)
+	out.Failure, out.Account = buildFailure(d.OOM), buildAccount(d.Account)
 	out.Steps = stepList{d.Steps, len(d.Steps.Steps), cut(d.Steps.Steps, maxSteps)}
 	out.Churn = churnSum{attribution.ShortLife, d.Turnover}
 	out.Churn.Sites = cut(out.Churn.Sites, maxChurnSites)
@@ -103,23 +104,21 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 }
 
 func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
-	f, site := &m.Frag, chart.SiteOf(m)
+	f, site := &m.Frag, attribution.Names(m.Live)
 	out := moment{
 		Name: m.Name, Event: m.State.Event, Time: m.State.Time, Totals: m.State.Totals,
 		Stacks: []stack{}, StacksN: len(m.Live), Uses: []use{},
 		Fragmentation: fragmentation{
-			Reserved: f.Reserved, Active: f.Active, Releasable: f.Releasable, Split: f.Split,
-			Rounding: f.Rounding, LargestFree: f.LargestFree, Segments: f.Segments,
-			PartlyUsed: f.PartlyUsed, Pins: []pin{}, Stream: int32(f.Stream), Classes: f.Classes,
-			Remainder: f.Remainder, Usable: f.LargestUsable, Scatter: f.Scatter(), Holes: buildHoles(f),
-			Private: f.Private, Groups: buildGroups(f.Groups), Without: buildWithout(t, m, site),
+			Report: *f, Scatter: f.Scatter(), Private: f.Private, Groups: cut(f.Groups, maxGroups), Pins: []pin{},
+			Holes:   slices.DeleteFunc(slices.Clone(f.Holes[:]), func(h frag.Holes) bool { return h.Count == 0 }),
+			Without: buildWithout(t, m, site),
 		},
 	}
 	top, other, more := chart.Top(m.Live, maxStacks)
 	for i := range top {
 		g := &top[i]
 		out.Stacks = append(out.Stacks, stack{
-			Kind: "stack", Site: chart.Site(g), Bytes: g.Rounded, Requested: g.Requested,
+			Kind: "stack", Site: g.Name(), Bytes: g.Rounded, Requested: g.Requested,
 			PreTrace: g.PreTrace, Count: g.Count, Frames: list(g.Frames[:min(len(g.Frames), maxFrames)]),
 		})
 	}
@@ -141,16 +140,6 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Pool:    chart.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
 			Largest: p.Largest, Site: p.Site, Keepers: buildKeepers(t, &m.State.Segments[p.Row], site),
 		})
-	}
-	return out
-}
-
-func buildHoles(f *frag.Report) []hole {
-	out := []hole{}
-	for i, h := range f.Holes {
-		if h.Count > 0 {
-			out = append(out, hole{From: 1 << i, Count: h.Count, Bytes: h.Bytes})
-		}
 	}
 	return out
 }

@@ -3,28 +3,19 @@ package json
 import (
 	"github.com/snapana/snapana/analyze"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // buildFree keeps the groups of samples that have several.
-func buildFree(samples []frag.Sample) []freeSample {
-	out := []freeSample{}
+func buildFree(samples []frag.Sample) []frag.Sample {
+	out := []frag.Sample{}
 	for _, x := range samples {
-		f := freeSample{Sample: x, Groups: []group{}}
-		if len(x.Groups) > 1 {
-			f.Groups = buildGroups(x.Groups[:min(len(x.Groups), maxSampled)])
+		if x.Groups = cut(x.Groups, maxSampled); len(x.Groups) == 1 {
+			x.Groups = x.Groups[:0]
 		}
-		out = append(out, f)
-	}
-	return out
-}
-
-func buildGroups(groups []frag.Group) []group {
-	out := []group{}
-	for _, g := range groups[:min(len(groups), maxGroups)] {
-		out = append(out, group{g, chart.Pool(snapshot.KindUnknown, g.Pool, 0, false)})
+		out = append(out, x)
 	}
 	return out
 }
@@ -32,7 +23,7 @@ func buildGroups(groups []frag.Group) []group {
 func buildWithout(t *timeline.Timeline, m *analyze.Moment, site func(snapshot.StackID) string) []without {
 	out := []without{}
 	for _, x := range frag.Rank(t, m.State, &m.Frag, maxWithout) {
-		out = append(out, without{site(x.Stack), x.Blocks, x.Bytes, x.Hostage, x.Returned, x.Segments})
+		out = append(out, without{site(x.Stack), x})
 	}
 	return out
 }
@@ -47,15 +38,11 @@ func buildKeepers(t *timeline.Timeline, seg *timeline.SegmentState, site func(sn
 	return out
 }
 
-func buildFailure(d *analyze.Device) *failure {
-	m := d.Moment("oom")
-	if d.OOM == nil || m == nil {
+func buildFailure(r *oom.Report) *failure {
+	if r == nil {
 		return nil
 	}
-	r, p, site := d.OOM, &d.OOM.Plan, chart.SiteOf(m)
-	out := &failure{r, plan{p.Blocks, p.Bytes, p.Returned, p.Segments, p.Hole, p.Fewest, []planSite{}}}
-	for _, x := range p.Sites[:min(len(p.Sites), maxStacks)] {
-		out.Plan.Sites = append(out.Plan.Sites, planSite{site(x.Stack), x.Blocks, x.Bytes})
-	}
+	out := &failure{r, r.Plan}
+	out.Plan.Sites = cut(out.Plan.Sites, maxStacks)
 	return out
 }

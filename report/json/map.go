@@ -67,7 +67,7 @@ func buildMap(a *attribution.Answer, category func(row int32) string) segmentMap
 			if !ok {
 				site = len(m.Sites)
 				sites[l.Stack] = site
-				m.Sites = append(m.Sites, chart.Site(&attribution.Group{Stack: l.Stack, Site: attribution.Site(a.Snapshot, l.Stack)}))
+				m.Sites = append(m.Sites, (&attribution.Group{Stack: l.Stack, Site: attribution.Site(a.Snapshot, l.Stack)}).Name())
 			}
 			b := mapBlock{i, int64(l.Addr - seg.Addr), l.Rounded, l.Requested, "allocated", "unknown", site, int(l.Born)}
 			if l.Waits(st.Event) {

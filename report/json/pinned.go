@@ -75,7 +75,7 @@ func buildPinned(m *host.Pinned) *pinnedMemory {
 	}
 	top, other, more := chart.Top(m.Holders, maxStacks)
 	for i := range top {
-		add("stack", chart.Site(&top[i]), &top[i])
+		add("stack", top[i].Name(), &top[i])
 	}
 	if more > 0 {
 		add("other", fmt.Sprintf("%d other stacks", more), &other)

@@ -2,6 +2,7 @@ package json
 
 import (
 	_ "embed"
+	"encoding"
 	"io"
 	"reflect"
 	"slices"
@@ -110,6 +111,10 @@ func section(name string) map[string]string {
 // in [], and a list has no path of its own elements' fields but those.
 func schemaOf(t reflect.Type, path string, words map[string]string) *node {
 	n := &node{Description: words[path]}
+	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		n.Type = "string"
+		return n
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		n = schemaOf(t.Elem(), path, words)

@@ -53,7 +53,7 @@ type device struct {
 	RetryN  int                 `json:"retries_total"`
 	Steps   stepList            `json:"steps"`
 	Churn   churnSum            `json:"churn"`
-	Free    []freeSample        `json:"free"`
+	Free    []frag.Sample       `json:"free"`
 	Failure *failure            `json:"failure,omitempty"` // absent when no request failed
 	Account *account            `json:"ledger,omitempty"`  // absent without readings
 	Growth  []growth            `json:"growth"`
@@ -111,83 +111,12 @@ type use struct {
 	Low       int64  `json:"low"`
 }
 
-type fragmentation struct {
-	Reserved    int64 `json:"reserved"`
-	Active      int64 `json:"active"`
-	Releasable  int64 `json:"releasable"`
-	Split       int64 `json:"split"`
-	Rounding    int64 `json:"rounding"`
-	LargestFree int64 `json:"largest_free"`
-	Segments    int   `json:"segments"`
-	PartlyUsed  int   `json:"partly_used"`
-
-	Stream    int32        `json:"stream"`
-	Classes   frag.Classes `json:"classes"`
-	Remainder int64        `json:"remainder"`
-	Usable    int64        `json:"largest_usable"`
-	Scatter   float64      `json:"scatter"`
-	Holes     []hole       `json:"holes"`
-	Private   int64        `json:"private"`
-	Groups    []group      `json:"groups"`
-
-	Pins    []pin     `json:"pins"`
-	Without []without `json:"without"`
-}
-
-type freeSample struct {
-	frag.Sample
-	Groups []group `json:"groups"`
-}
-
-// group is the memory of one stream in one pool.
-type group struct {
-	frag.Group
-	Pool string `json:"pool"`
-}
-
-// without is a stack that keeps segments.
-type without struct {
-	Site     string `json:"site"`
-	Blocks   int64  `json:"blocks"`
-	Bytes    int64  `json:"bytes"`
-	Hostage  int64  `json:"hostage"`
-	Returned int64  `json:"returned"`
-	Segments int    `json:"segments"`
-}
-
 type keeper struct {
 	Offset  int64  `json:"offset"`
 	Bytes   int64  `json:"bytes"`
 	Hostage int64  `json:"hostage"`
 	Born    int    `json:"born"`
 	Site    string `json:"site"`
-}
-
-type failure struct {
-	*oom.Report
-	Plan plan `json:"plan"`
-}
-
-type plan struct {
-	Blocks   int64      `json:"blocks"`
-	Bytes    int64      `json:"bytes"`
-	Returned int64      `json:"returned"`
-	Segments int        `json:"segments"`
-	Hole     int64      `json:"hole"`
-	Fewest   bool       `json:"fewest"`
-	Sites    []planSite `json:"sites"`
-}
-
-type planSite struct {
-	Site   string `json:"site"`
-	Blocks int64  `json:"blocks"`
-	Bytes  int64  `json:"bytes"`
-}
-
-type hole struct {
-	From  int64 `json:"from"`
-	Count int64 `json:"count"`
-	Bytes int64 `json:"bytes"`
 }
 
 type pin struct {
@@ -208,4 +137,25 @@ type pin struct {
 type checks struct {
 	Inconsistent int64 `json:"inconsistent"`
 	timeline.Checks
+}
+
+type fragmentation struct {
+	frag.Report
+	Scatter float64      `json:"scatter"`
+	Holes   []frag.Holes `json:"holes"`
+	Private int64        `json:"private"`
+	Groups  []frag.Group `json:"groups"`
+	Pins    []pin        `json:"pins"`
+	Without []without    `json:"without"`
+}
+
+// without is a stack that keeps segments.
+type without struct {
+	Site string `json:"site"`
+	frag.Step
+}
+
+type failure struct {
+	*oom.Report
+	Plan frag.Plan `json:"plan"`
 }

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -57,21 +56,6 @@ func Books(r *analyze.Result) string {
 	return fmt.Sprintf("no, residual %s, %s contradictions", units.Bytes(residual), units.Count(n))
 }
 
-// Site is the line that stands for a stack, never empty.
-func Site(g *attribution.Group) string {
-	switch {
-	case g.Site != "":
-		return g.Site
-	case len(g.Frames) > 0:
-		return g.Frames[0]
-	case g.Stack == snapshot.EmptyStack:
-		return attribution.NoFrames
-	case g.PreTrace > 0 && g.PreTrace == g.Rounded:
-		return attribution.NoStackBefore
-	}
-	return attribution.NoStack
-}
-
 // Pool names the pool, kind and stream of a segment.
 func Pool(kind snapshot.SegmentKind, pool snapshot.PoolID, stream snapshot.StreamID, expandable bool) string {
 	var w []string
@@ -79,7 +63,7 @@ func Pool(kind snapshot.SegmentKind, pool snapshot.PoolID, stream snapshot.Strea
 		w = append(w, kind.String()+" pool")
 	}
 	if pool != (snapshot.PoolID{}) {
-		w = append(w, fmt.Sprintf("private pool (%d, %d)", pool.A, pool.B))
+		w = append(w, pool.String())
 	}
 	if stream != 0 {
 		w = append(w, fmt.Sprintf("stream %d", stream))
@@ -88,7 +72,7 @@ func Pool(kind snapshot.SegmentKind, pool snapshot.PoolID, stream snapshot.Strea
 		w = append(w, "expandable")
 	}
 	if len(w) == 0 {
-		return "default pool"
+		return pool.String()
 	}
 	return strings.Join(w, ", ")
 }

@@ -3,18 +3,16 @@ package chart
 import (
 	"strings"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/snapshot"
 )
 
-// Sites names the groups, as Site does. Groups that share a site also get the innermost frame
+// Sites names the groups. Groups that share a site also get the innermost frame
 // in which they differ, in brackets, where there is one.
 func Sites(groups []attribution.Group) []string {
 	out := make([]string, len(groups))
 	same := map[string][]int{}
 	for i := range groups {
-		out[i] = Site(&groups[i])
+		out[i] = groups[i].Name()
 		same[out[i]] = append(same[out[i]], i)
 	}
 	for _, rows := range same {
@@ -29,21 +27,6 @@ func Sites(groups []attribution.Group) []string {
 		}
 	}
 	return out
-}
-
-// SiteOf gives the line that stands for a stack of live blocks of a moment, never empty.
-func SiteOf(m *analyze.Moment) func(snapshot.StackID) string {
-	rows := make(map[snapshot.StackID]int, len(m.Live))
-	for i := range m.Live {
-		rows[m.Live[i].Stack] = i
-	}
-	return func(id snapshot.StackID) string {
-		g := attribution.Group{Stack: id}
-		if i, ok := rows[id]; ok {
-			g = m.Live[i]
-		}
-		return Site(&g)
-	}
 }
 
 // differ is the innermost frame that the groups in rows do not all have, -1 when there is none.

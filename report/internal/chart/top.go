@@ -45,7 +45,7 @@ type Pin struct {
 
 // Pins describes the first n pins of a moment. more is the number of the rest.
 func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int) {
-	site := SiteOf(m)
+	site := attribution.Names(m.Live)
 	all := m.Frag.Pins
 	if len(all) > n {
 		all, more = all[:n], len(all)-n

@@ -77,7 +77,7 @@ func (t *stacks) row(id snapshot.StackID, preTrace bool) int32 {
 	for i := len(ids) - 1; i >= 0; i-- {
 		node = t.below(node, t.frameRow(ids[i]))
 	}
-	t.node, t.site = append(t.node, node), append(t.site, t.texts.add(chart.Site(&g)))
+	t.node, t.site = append(t.node, node), append(t.site, t.texts.add(g.Name()))
 	return *slot - 1
 }
 

@@ -227,7 +227,7 @@ func failure(m int64, st *timeline.State) *oom.Report {
 		Released: oom.Released{Segments: 2, Bytes: 64 * m, FirstEvent: 88, LastEvent: 89},
 		Largest:  512 * m, Servable: 512 * m, Total: oom.Unknown, AtLeast: st.Totals.Reserved + 112*m, Elsewhere: oom.Unknown, Fraction: 1,
 		Ghosts: oom.Ghosts{Blocks: 1, Bytes: 16 * m, Largest: 512 * m}, Cause: oom.Fragmentation,
-		Plan: fragmentation.Plan{Returned: 1024 * m, Segments: 1, Blocks: 1, Bytes: 16 * m, Fewest: true, Sites: []fragmentation.PlanSite{{Stack: 4, Blocks: 1, Bytes: 16 * m}}},
+		Plan: fragmentation.Plan{Returned: 1024 * m, Segments: 1, Blocks: 1, Bytes: 16 * m, Fewest: true, Sites: []fragmentation.PlanSite{{Stack: 4, Site: "cache.py:88 append", Blocks: 1, Bytes: 16 * m}}},
 		Answers: []oom.Answer{
 			{ID: "piece", What: "in the largest free piece of its stream", Fits: oom.No, Bytes: 512 * m},
 			{ID: "stream", What: "in one piece of all free bytes of its stream", Fits: oom.Yes, Bytes: 1280 * m},
@@ -359,7 +359,7 @@ func moment(t *timeline.Timeline, name string, st *timeline.State) analyze.Momen
 		{Pool: snapshot.PoolID{A: 0, B: 1}, Segments: 1, Reserved: st.Segments[2].Size, Active: st.Segments[2].Active, Split: st.Segments[2].Size - st.Segments[2].Active,
 			Largest: st.Segments[2].Size - st.Segments[2].Active},
 	}
-	f.Holes[27] = fragmentation.Holes{Count: int64(f.PartlyUsed), Bytes: f.Split}
+	f.Holes[27] = fragmentation.Holes{From: 1 << 27, Count: int64(f.PartlyUsed), Bytes: f.Split}
 	sortPins(f.Pins)
 	return mo
 }
