@@ -12,12 +12,12 @@ import (
 
 // Group is the live memory that one stack allocated.
 type Group struct {
-	Stack snapshot.StackID // 0 when none was recorded
+	Stack snapshot.StackID `json:"-"`    // 0 when none was recorded
+	Site  string           `json:"site"` // "model.py:26 forward", empty without frames
 	Sum
-	Site string // "model.py:26 forward", empty without frames
 	// Frames is the stack for people, innermost first and without plumbing: "file:line
 	// function". Only the MaxFrames largest groups have it.
-	Frames []string
+	Frames []string `json:"frames"`
 }
 
 // Name is the line that stands for the group, never empty.

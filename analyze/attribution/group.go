@@ -8,10 +8,10 @@ import (
 
 // Sum is a number of live blocks.
 type Sum struct {
-	Count     int64
-	Rounded   int64 // bytes taken in segments
-	Requested int64 // bytes asked for
-	PreTrace  int64 // rounded bytes of pre-trace blocks
+	Count     int64 `json:"count"`
+	Rounded   int64 `json:"bytes"`     // taken in segments
+	Requested int64 `json:"requested"` // bytes asked for
+	PreTrace  int64 `json:"pre_trace"` // rounded bytes of pre-trace blocks
 }
 
 func (s *Sum) add(l *timeline.Life) {

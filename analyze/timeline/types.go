@@ -151,13 +151,13 @@ func (c *Checks) Inconsistent() int64 {
 
 // State is the layout of a device's memory at one moment.
 type State struct {
-	Event    int // the moment is right after this event; -1 is before the trace
-	Time     int64
-	Totals   Totals
-	Segments []SegmentState // by address
+	Event    int            `json:"event"`   // the moment is right after this event; -1 is before the trace
+	Time     int64          `json:"time_us"` // of the event in microseconds since the Unix epoch, 0 unknown
+	Totals   Totals         `json:"totals"`
+	Segments []SegmentState `json:"-"` // by address
 	// Outside are live blocks in no known segment, rows of Timeline.Lives. Only files that
 	// contradict themselves have any; Totals count them.
-	Outside []int32
+	Outside []int32 `json:"-"`
 }
 
 // Rows gives the live blocks, as rows of Timeline.Lives, each with the place of its segment in

@@ -106,27 +106,12 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 	f, site := &m.Frag, attribution.Names(m.Live)
 	out := moment{
-		Name: m.Name, Event: m.State.Event, Time: m.State.Time, Totals: m.State.Totals,
-		Stacks: []stack{}, StacksN: len(m.Live), Uses: []use{},
+		Name: m.Name, State: *m.State, Stacks: stacks(m.Live), StacksN: len(m.Live), Uses: []use{},
 		Fragmentation: fragmentation{
 			Report: *f, Scatter: f.Scatter(), Private: f.Private, Groups: cut(f.Groups, maxGroups), Pins: []pin{},
 			Holes:   slices.DeleteFunc(slices.Clone(f.Holes[:]), func(h frag.Holes) bool { return h.Count == 0 }),
 			Without: buildWithout(t, m, site),
 		},
-	}
-	top, other, more := chart.Top(m.Live, maxStacks)
-	for i := range top {
-		g := &top[i]
-		out.Stacks = append(out.Stacks, stack{
-			Kind: "stack", Site: g.Name(), Bytes: g.Rounded, Requested: g.Requested,
-			PreTrace: g.PreTrace, Count: g.Count, Frames: list(g.Frames[:min(len(g.Frames), maxFrames)]),
-		})
-	}
-	if more > 0 {
-		out.Stacks = append(out.Stacks, stack{
-			Kind: "other", Site: fmt.Sprintf("%d other stacks", more), Bytes: other.Rounded,
-			Requested: other.Requested, PreTrace: other.PreTrace, Count: other.Count, Frames: []string{},
-		})
 	}
 	for _, x := range m.Uses {
 		out.Uses = append(out.Uses, use{x.Category.String(), x.Rounded, x.Requested, x.Count,
@@ -140,6 +125,21 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Pool:    chart.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
 			Largest: p.Largest, Site: p.Site, Keepers: buildKeepers(t, &m.State.Segments[p.Row], site),
 		})
+	}
+	return out
+}
+
+// stacks are the groups with most bytes, each by its name, and a row for all others.
+func stacks(groups []attribution.Group) []stack {
+	out := []stack{}
+	top, other, more := chart.Top(groups, maxStacks)
+	for _, g := range top {
+		g.Site = g.Name()
+		out = append(out, stack{"stack", g, g.Count, cut(g.Frames, maxFrames)})
+	}
+	if more > 0 {
+		other.Site = fmt.Sprintf("%d other stacks", more)
+		out = append(out, stack{"other", other, other.Count, []string{}})
 	}
 	return out
 }

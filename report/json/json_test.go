@@ -128,7 +128,7 @@ func TestTotalsClose(t *testing.T) {
 			for _, m := range d.Moments {
 				var sum int64
 				for _, s := range m.Stacks {
-					sum += s.Bytes
+					sum += s.Rounded
 				}
 				f := m.Fragmentation
 				if sum != m.Totals.Active || f.Active+f.Releasable+f.Split != f.Reserved {

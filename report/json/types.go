@@ -81,24 +81,19 @@ type peaks struct {
 }
 
 type moment struct {
-	Name          string          `json:"name"`
-	Event         int             `json:"event"`
-	Time          int64           `json:"time_us"`
-	Totals        timeline.Totals `json:"totals"`
-	Stacks        []stack         `json:"stacks"`
-	StacksN       int             `json:"stacks_total"`
-	Uses          []use           `json:"uses"`
-	Fragmentation fragmentation   `json:"fragmentation"`
+	Name string `json:"name"`
+	timeline.State
+	Stacks        []stack       `json:"stacks"`
+	StacksN       int           `json:"stacks_total"`
+	Uses          []use         `json:"uses"`
+	Fragmentation fragmentation `json:"fragmentation"`
 }
 
 type stack struct {
-	Kind      string   `json:"kind"` // "stack" or "other"
-	Site      string   `json:"site"`
-	Bytes     int64    `json:"bytes"`
-	Requested int64    `json:"requested"`
-	PreTrace  int64    `json:"pre_trace"`
-	Count     int64    `json:"count"`
-	Frames    []string `json:"frames"`
+	Kind string `json:"kind"` // "stack" or "other"
+	attribution.Group
+	Count  int64    `json:"count"`
+	Frames []string `json:"frames"`
 }
 
 type use struct {
