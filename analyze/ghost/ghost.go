@@ -39,44 +39,46 @@ const MinLaps = 4
 
 // Growth is memory that one loop adds to and does not return.
 type Growth struct {
-	Loop       snapshot.FrameID   // the function that runs the loop, at one of its lines
-	Stacks     []snapshot.StackID // what grows, most bytes first
-	Laps       int                // laps that left survivors, of the stack with most bytes
-	Count      int64              // survivors
-	Bytes      int64              // rounded bytes of the survivors
-	PerLap     int64              // median rounded bytes that a lap left, on average over the laps
-	Regular    bool               // laps left much the same
-	FreedShare float64            // share of the allocations since the first survivor that were freed
-	InModule   bool               // the survivors were made inside a module's forward
-	Trains     bool               // the trace has a backward pass or an optimizer
-	Events     []int              // births of survivors of the first stack, at most 8
-
-	// Horizon is the event up to which memory was looked at, First and Last the births of the
-	// first and the last survivor.
-	Horizon, First, Last int
-	// Over says that the loop ended before the horizon, and kept what it had.
-	Over bool
+	Loop   snapshot.FrameID   `json:"-"`             // the function that runs the loop, at one of its lines
+	Stacks []snapshot.StackID `json:"-"`             // what grows, most bytes first
+	Laps   int                `json:"laps"`          // that left survivors, of the stack with most bytes
+	Count  int64              `json:"count"`         // survivors
+	Bytes  int64              `json:"bytes"`         // rounded bytes of the survivors
+	PerLap int64              `json:"bytes_per_lap"` // median rounded bytes that a lap left, on average over the laps
 	// Slope is the Theil-Sen slope of what the stacks hold as laps end, in rounded bytes per
 	// lap of the stack with most bytes. Chance is the probability of such a rise without a
 	// trend, by the test of Mann and Kendall, of the least certain of the three largest stacks.
-	Slope  float64
-	Chance float64
+	Slope  float64 `json:"slope"`
+	Chance float64 `json:"chance"`
 	// LapTime is the median time from one survivor's lap to the next in microseconds, 0 unknown.
-	LapTime int64
+	LapTime int64 `json:"lap_us"`
 	// Every is the median number of steps from one lap that left survivors to the next, 0 when
 	// the trace has no steps.
-	Every int
-	// Lifetimes are those of the stack with most bytes, by laps lived.
-	Lifetimes []Lifetime
+	Every int `json:"every_steps"`
+	// Horizon is the event up to which memory was looked at, First and Last the births of the
+	// first and the last survivor.
+	First   int `json:"first_event"`
+	Last    int `json:"last_event"`
+	Horizon int `json:"horizon_event"`
+	// Over says that the loop ended before the horizon, and kept what it had.
+	Over bool `json:"loop_over"`
 	// OlderCount and OlderBytes are pre-trace blocks of the same stacks that live at the
 	// horizon. Bytes has no part of them.
-	OlderCount, OlderBytes int64
+	OlderCount int64 `json:"older_count"`
+	OlderBytes int64 `json:"older_bytes"`
+	// Lifetimes are those of the stack with most bytes, by laps lived.
+	Lifetimes []Lifetime `json:"lifetimes"`
 
+	Regular    bool    `json:"-"` // laps left much the same
+	FreedShare float64 `json:"-"` // share of the allocations since the first survivor that were freed
+	InModule   bool    `json:"-"` // the survivors were made inside a module's forward
+	Trains     bool    `json:"-"` // the trace has a backward pass or an optimizer
+	Events     []int   `json:"-"` // births of survivors of the first stack, at most 8
 	// Paces are the memory that comes in each lap, and what comes in far fewer of them, most
 	// bytes first. One graph comes as a whole, so that several paces have several holders.
-	Paces []Pace
+	Paces []Pace `json:"-"`
 
-	Cause Cause
+	Cause Cause `json:"-"`
 
 	births []int32 // the first survivor of each lap
 	clock  *clock

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -11,10 +12,11 @@ import (
 // OneOff is memory of one stack that was allocated in the trace and lives at its end, and that
 // does not grow. It is no accusation: inputs, caches and results are of this kind.
 type OneOff struct {
-	Stack snapshot.StackID
-	Count int64
-	Bytes int64 // rounded
-	First int   // event of the first birth
+	Stack snapshot.StackID `json:"-"`
+	Site  string           `json:"site"` // of Stack, "" without frames
+	Count int64            `json:"count"`
+	Bytes int64            `json:"bytes"`       // rounded
+	First int              `json:"first_event"` // of the first birth
 }
 
 // The limits of OneOffs: how many there are at most, and the least share of the active memory.
@@ -63,5 +65,9 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late 
 	slices.SortFunc(out, func(a, b OneOff) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.First, b.First))
 	})
-	return out[:min(len(out), maxOneOffs)]
+	out = out[:min(len(out), maxOneOffs)]
+	for i := range out {
+		out[i].Site = attribution.Site(s, out[i].Stack)
+	}
+	return out
 }

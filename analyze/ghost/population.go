@@ -107,10 +107,10 @@ func (p *population) levels(t *timeline.Timeline, rows []int32, horizon int32) (
 
 // Lifetime says how many allocations were alive some laps after their own had ended.
 type Lifetime struct {
-	Laps  int // 0 is the end of their own lap
-	Of    int64
-	Count int64
-	Bytes int64 // rounded
+	Laps  int   `json:"laps"` // 0 is the end of their own lap
+	Of    int64 `json:"of"`   // how many were born early enough to have lived as long
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"` // rounded
 }
 
 // lifetimes counts who lived on for 0, 1, 2, 4 ... laps, of those that were born early enough

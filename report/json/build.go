@@ -94,7 +94,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	out.Steps = stepList{d.Steps, len(d.Steps.Steps), cut(d.Steps.Steps, maxSteps)}
 	out.Churn = churnSum{attribution.ShortLife, d.Turnover}
 	out.Churn.Sites = cut(out.Churn.Sites, maxChurnSites)
-	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), buildOneOffs(s, d.OneOffs)
+	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), list(d.OneOffs)
 	for i := range d.Moments {
 		if d.Moments[i].State != nil {
 			out.Moments = append(out.Moments, buildMoment(t, &d.Moments[i]))

@@ -28,8 +28,9 @@ const (
 	maxWithout  = 5
 	maxKeepers  = 16
 
-	maxSteps      = 1000
-	maxChurnSites = 50
+	maxGrowthStacks = 50
+	maxSteps        = 1000
+	maxChurnSites   = 50
 )
 
 // Write writes the report as indented JSON.

@@ -4,6 +4,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -57,7 +58,7 @@ type device struct {
 	Failure *failure            `json:"failure,omitempty"` // absent when no request failed
 	Account *account            `json:"ledger,omitempty"`  // absent without readings
 	Growth  []growth            `json:"growth"`
-	OneOffs []oneOff            `json:"one_offs"`
+	OneOffs []ghost.OneOff      `json:"one_offs"`
 	Checks  checks              `json:"checks"`
 }
 
