@@ -11,16 +11,16 @@ import (
 
 // Row is one group of live blocks.
 type Row struct {
-	Name string // never empty
+	Name string `json:"name"` // never empty
 	// Unattributed marks the rows of blocks of which the file does not say what was asked.
-	Unattributed bool
+	Unattributed bool `json:"unattributed"`
 	Sum
 	// Pinned is the reserved bytes of all segments in which the row has a block: they cannot
 	// be released while it lives. Rows share segments, so that these do not sum up.
-	Pinned int64
-	Stack  snapshot.StackID // only of ByStack
-	Frames []string         // only of ByStack, innermost first; of the MaxFrames largest rows
-	Notes  []Note
+	Pinned int64            `json:"pinned"`
+	Stack  snapshot.StackID `json:"-"`      // only of ByStack
+	Frames []string         `json:"frames"` // only of ByStack, innermost first; of the MaxFrames largest rows
+	Notes  []Note           `json:"notes"`
 }
 
 // Holders are the live blocks of one moment, grouped.

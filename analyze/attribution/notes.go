@@ -15,10 +15,10 @@ type Note struct {
 	// Kind is "compile_context", "user_metadata", "internal_metadata", "category" (of files
 	// made from a profiler), "fx_node" or "forward": the innermost frames of the forward call
 	// whose backward allocated.
-	Kind  string
-	Text  string
-	Count int64
-	Bytes int64 // rounded
+	Kind  string `json:"kind"`
+	Text  string `json:"text"`
+	Count int64  `json:"count"`
+	Bytes int64  `json:"bytes"` // rounded
 }
 
 // maxNotes is how many notes a row keeps: those of the most bytes.

@@ -11,11 +11,11 @@ import (
 
 // Node is live memory by call path: everything that was allocated in a call or below it.
 type Node struct {
-	Name string // "file:line function", or of a module; empty at the root
+	Name string `json:"name"` // "file:line function", or of a module; empty at the root
 	// Unattributed marks a node that stands for what has no path.
-	Unattributed bool
+	Unattributed bool `json:"unattributed"`
 	Sum
-	Children []Node // most rounded bytes first
+	Children []Node `json:"-"` // most rounded bytes first
 }
 
 // Self is what was allocated in the call itself.

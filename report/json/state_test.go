@@ -73,16 +73,17 @@ func TestStateCloses(t *testing.T) {
 	for _, by := range []attribution.Kind{attribution.ByStack, attribution.BySite, attribution.ByPool} {
 		for top := range 4 {
 			d := buildState(attribution.Ask(s, tl, m, attribution.Query{By: by, Exclude: regexp.MustCompile("data")}, true), top)
-			sum := d.Others.Bytes + d.LeftOut.Bytes
+			sum := d.Others.Rounded + d.LeftOut.Rounded
 			for _, g := range d.Groups {
-				sum += g.Bytes
+				sum += g.Rounded
 			}
 			var self int64
 			for _, n := range d.Tree {
 				self += n.Self
 			}
-			if sum != d.Totals.Active || self+d.LeftOut.Bytes != d.Totals.Active || d.TreeN != len(d.Tree) {
-				t.Errorf("by %s, %d groups: sum %d, tree %d + %d, active %d", by, top, sum, self, d.LeftOut.Bytes, d.Totals.Active)
+			if sum != d.Totals.Active || self+d.LeftOut.Rounded != d.Totals.Active || d.TreeN != len(d.Tree) {
+				t.Errorf("by %s, %d groups: sum %d, tree %d + %d, active %d", by, top, sum, self, d.LeftOut.Rounded,
+					d.Totals.Active)
 			}
 			if top > 0 && len(d.Groups) > top || d.GroupsN < len(d.Groups) {
 				t.Errorf("by %s, %d groups: %d of %d", by, top, len(d.Groups), d.GroupsN)
