@@ -59,16 +59,6 @@ var actionNames = [NumActions]string{
 
 func (a Action) String() string { return actionNames[a] }
 
-// ActionByName gives the action that files spell name, ActionUnknown for any other word.
-func ActionByName(name string) Action {
-	for a := Alloc; a < NumActions; a++ {
-		if actionNames[a] == name {
-			return a
-		}
-	}
-	return ActionUnknown
-}
-
 const (
 	chunkBits = 14
 	chunkLen  = 1 << chunkBits

@@ -62,13 +62,7 @@ func New(o Options) *Allocator {
 // Stats gives the statistics, which change with every call.
 func (a *Allocator) Stats() *Stats { return &a.stats }
 
-// Conf gives the settings.
-func (a *Allocator) Conf() *Conf { return &a.conf }
-
 // Addr is where a block begins.
 func (a *Allocator) Addr(b Block) uint64 { return a.blocks[b].addr }
-
-// Size is the rounded size of a block, with what was not worth a split.
-func (a *Allocator) Size(b Block) int64 { return a.blocks[b].size }
 
 func (a *Allocator) reserved() int64 { return a.stats.ReservedBytes[All].Current }

@@ -13,11 +13,7 @@ type ConfError struct{ Msg string }
 
 func (e *ConfError) Error() string { return e.Msg }
 
-// ParseConf reads a settings string, what PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF holds, as
-// the newest release does. See Release.ParseConf.
-func ParseConf(s string) (Conf, error) { return Newest.ParseConf(s) }
-
-// ParseConf reads a settings string with a release's own constraints (5.2;
+// ParseConf reads a settings string, what PYTORCH_CUDA_ALLOC_CONF holds, with a release's own constraints (SPEC.md 5.2;
 // c10/core/AllocatorConfig.cpp, c10/cuda/CUDAAllocatorConfig.cpp; up to 2.8 the latter alone).
 // Settings that are newer than the release are accepted too, see Conf.Needs, and those of the
 // host allocator have no effect. An error is a *ConfError.

@@ -72,9 +72,6 @@ func (a *Allocator) Stream(handle uint64) Stream {
 	return s
 }
 
-// StreamHandle is the inverse of Stream.
-func (a *Allocator) StreamHandle(s Stream) uint64 { return a.streams[s] }
-
 // NewPool adds a private pool, as a graph capture or torch.cuda.MemPool makes.
 func (a *Allocator) NewPool() Pool {
 	p := Pool(len(a.pools) / 2)

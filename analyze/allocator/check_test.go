@@ -133,3 +133,10 @@ func (o *order) check() error {
 	}
 	return nil
 }
+
+// Size is the rounded size of a block, with what was not worth a split.
+func (a *Allocator) Size(b Block) int64 { return a.blocks[b].size }
+
+// ParseConf reads a settings string, what PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF holds, as
+// the newest release does. See Release.ParseConf.
+func ParseConf(s string) (Conf, error) { return Newest.ParseConf(s) }
