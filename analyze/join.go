@@ -21,7 +21,7 @@ func Join(ctx context.Context, l *oom.Log, s *snapshot.Snapshot) error {
 	}
 	for _, d := range r.Devices {
 		if d.OOM != nil && d.Timeline.Device == l.Match.Device && d.OOM.Event == l.Match.Index {
-			l.Failure = d.OOM
+			l.Explain(d.OOM)
 			break
 		}
 	}

@@ -20,6 +20,9 @@ const (
 // what libraries take.
 const ownOutside = 1 << 30
 
+// silent is why an answer is not known.
+const silent = "the event does not say how much was free"
+
 // Answer is one circumstance in which the request would have been served, or not.
 type Answer struct {
 	ID    string `json:"id"` // "piece", "segment", "stream", "all", "device", "alone", "ghosts", "setting"
@@ -46,30 +49,31 @@ func (r *Report) answer(e *Evidence) {
 		r.Answers = append(r.Answers, Answer{ID: id, What: what, Fits: fits, Bytes: bytes, Note: note})
 	}
 	c := &e.Free.Classes
-	own := c.Releasable + c.Hard + c.Soft
-	all := c.Sum()
+	own, all, free := c.Releasable+c.Hard+c.Soft, c.Sum(), r.DeviceFree
+	const segment = "in a new segment, from the device's free memory"
 	add("piece", "in the largest free piece of its stream", yes(r.Largest >= r.Requested), r.Largest, "")
-	if r.DeviceFree < 0 {
-		add("segment", "in a new segment, from the device's free memory", NotKnown, Unknown, "the event does not say how much was free")
+	if free < 0 {
+		add("segment", segment, NotKnown, Unknown, silent)
 	} else {
-		add("segment", "in a new segment, from the device's free memory", yes(r.DeviceFree >= r.Segment), r.DeviceFree, "")
+		add("segment", segment, yes(free >= r.Segment), free, "")
 	}
 	add("stream", "in one piece of all free bytes of its stream", yes(own >= r.Requested), own, "")
 	if all != own {
 		add("all", "in one piece of all free bytes, other streams' and pools' too", yes(all >= r.Requested), all, "")
 	}
-	if r.DeviceFree >= 0 {
-		add("device", "in that and the device's free memory, as one piece", yes(all+r.DeviceFree >= r.Requested), all+r.DeviceFree, "")
+	if free >= 0 {
+		add("device", "in that and the device's free memory, as one piece", yes(all+free >= r.Requested), all+free, "")
 	}
 	r.alone(add)
+	const ghosts = "after freeing ghost tensors"
 	switch g := &r.Ghosts; {
 	case g.Blocks == 0:
-		add("ghosts", "after freeing ghost tensors", None, 0, "none were found")
-	case r.DeviceFree < 0 && g.Largest < r.Requested:
-		add("ghosts", "after freeing ghost tensors", NotKnown, g.Bytes, "the event does not say how much was free")
+		add("ghosts", ghosts, None, 0, "none were found")
+	case free < 0 && g.Largest < r.Requested:
+		add("ghosts", ghosts, NotKnown, g.Bytes, silent)
 	default:
-		add("ghosts", "after freeing ghost tensors", yes(r.withoutGhosts()), g.Bytes,
-			fmt.Sprintf("a heuristic; %s of segments would go back", units.Bytes(g.Returned)))
+		note := fmt.Sprintf("a heuristic; %s of segments would go back", units.Bytes(g.Returned))
+		add("ghosts", ghosts, yes(r.withoutGhosts()), g.Bytes, note)
 	}
 	if a := e.WhatIf; a != nil && a.Licence.Trusted {
 		for i := range a.Rows {
@@ -87,7 +91,10 @@ func (r *Report) answer(e *Evidence) {
 				note = fmt.Sprintf("replayed: fails %s that the run served", units.Plural(row.New, "request"))
 				fits = No
 			}
-			r.Answers = append(r.Answers, Answer{ID: "setting", What: "with " + name, Fits: fits, Bytes: row.ReservedPeak, Note: note, Conf: row.Text, Needs: row.Needs})
+			r.Answers = append(r.Answers, Answer{
+				ID: "setting", What: "with " + name, Fits: fits, Bytes: row.ReservedPeak, Note: note,
+				Conf: row.Text, Needs: row.Needs,
+			})
 		}
 	}
 }
@@ -102,19 +109,21 @@ func (r *Report) withoutGhosts() bool {
 // PyTorch would still be.
 func (r *Report) alone(add func(id, what string, fits Fits, bytes int64, note string)) {
 	const what = "on a device that nobody shares"
-	short := r.Segment - r.DeviceFree
+	short, alone := r.Segment-r.DeviceFree, r.DeviceFree+r.Elsewhere
+	elsewhere := units.Bytes(r.Elsewhere) + " is neither free nor PyTorch's"
 	switch {
 	case r.DeviceFree < 0:
-		add("alone", what, NotKnown, Unknown, "the event does not say how much was free")
+		add("alone", what, NotKnown, Unknown, silent)
 	case r.Lost >= short && r.Lost > 0 && short > 0:
-		add("alone", what, Yes, r.DeviceFree+r.Lost, fmt.Sprintf("memory outside PyTorch grew by %s or more since", units.Bytes(r.Lost)))
+		note := fmt.Sprintf("memory outside PyTorch grew by %s or more since", units.Bytes(r.Lost))
+		add("alone", what, Yes, r.DeviceFree+r.Lost, note)
 	case r.Total == Unknown:
 		add("alone", what, NotKnown, Unknown, "its size is not recorded; --capacity tells")
 	case r.Elsewhere < short:
-		add("alone", what, No, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
+		add("alone", what, No, alone, elsewhere)
 	case r.Elsewhere < short+ownOutside:
-		add("alone", what, NotKnown, r.DeviceFree+r.Elsewhere, "it depends on this process's own memory outside PyTorch")
+		add("alone", what, NotKnown, alone, "it depends on this process's own memory outside PyTorch")
 	default:
-		add("alone", what, Yes, r.DeviceFree+r.Elsewhere, fmt.Sprintf("%s is neither free nor PyTorch's", units.Bytes(r.Elsewhere)))
+		add("alone", what, Yes, alone, elsewhere)
 	}
 }

@@ -19,10 +19,10 @@ const (
 
 // LedgerRow is one part; the Bytes of all rows add up to the total exactly.
 type LedgerRow struct {
-	Row   Row
-	Bytes int64
+	Row   Row   `json:"row"`
+	Bytes int64 `json:"bytes"`
 	// Derived is set for what the message does not print: the row is a difference.
-	Derived bool
+	Derived bool `json:"derived"`
 }
 
 // Ledger splits a device's memory at the failure:
@@ -48,7 +48,7 @@ func (l *Ledger) Get(row Row) (int64, bool) {
 }
 
 // ledger derives the split, nil when the message has too few figures.
-func ledger(m *oomlog.Message) *Ledger {
+func (m *Group) split() *Ledger {
 	if !m.Total.Known() || !m.Free.Known() || m.Family == oomlog.Async {
 		return nil
 	}
@@ -58,7 +58,7 @@ func ledger(m *oomlog.Message) *Ledger {
 		l.Rows = append(l.Rows, LedgerRow{row, bytes, derived})
 	}
 	add(RowFree, m.Free.Bytes, false)
-	reserved := m.ReservedBytes()
+	reserved := m.Reserved
 	if !reserved.Known() { // nothing more to tell apart
 		add(RowForeign, m.Total.Bytes-m.Free.Bytes, true)
 		l.Slack = steps
@@ -85,9 +85,9 @@ func ledger(m *oomlog.Message) *Ledger {
 		add(RowForeign, m.Total.Bytes-sum, true)
 		sum = m.Total.Bytes
 	}
-	if u := m.UnallocatedBytes(); u.Known() {
+	if u := m.Unallocated; u.Known() {
 		add(RowAllocated, reserved.Bytes-u.Bytes, false)
-		add(RowUnallocated, u.Bytes, !m.Unallocated.Known())
+		add(RowUnallocated, u.Bytes, u.Derived)
 	} else {
 		add(RowReserved, reserved.Bytes, false)
 	}
@@ -99,7 +99,7 @@ func ledger(m *oomlog.Message) *Ledger {
 }
 
 // processes finds this process in the list, by its size when it is not named, and the others.
-func (l *Ledger) processes(m *oomlog.Message, reserved oomlog.Size) (own oomlog.Size, others []oomlog.Process) {
+func (l *Ledger) processes(m *Group, reserved oomlog.Size) (own oomlog.Size, others []oomlog.Process) {
 	fits, named := -1, false
 	for i, p := range m.Processes {
 		switch {

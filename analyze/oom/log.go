@@ -17,31 +17,52 @@ const (
 
 // Group is all messages of a log that say the same.
 type Group struct {
-	oomlog.Message // the first of them
-	Cause          Cause
-	Ledger         *Ledger // nil when the message has too few figures
-	Count          int64   // how often it stands in the log
-	LastLine       int64
-	Ranks          []int // those that are known, ascending
+	Family   oomlog.Family `json:"family"`
+	Backend  string        `json:"backend"`
+	Cause    Cause         `json:"cause"`
+	Line     int64         `json:"line"` // of the first of them, from 1 on
+	LastLine int64         `json:"last_line"`
+	Offset   int64         `json:"offset"` // of the first of them, in bytes
+	Count    int64         `json:"count"`
+	Ranks    []int         `json:"ranks"` // those that are known, ascending
+	oomlog.Body
+	Rows   []LedgerRow `json:"ledger"`       // of Ledger
+	Slack  int64       `json:"ledger_slack"` // of Ledger
+	Ledger *Ledger     `json:"-"`            // nil when the message has too few figures
+}
+
+func newGroup(m oomlog.Message) Group {
+	g := Group{
+		Family: m.Family, Backend: m.Backend, Line: m.Line, Offset: m.Offset, Body: m.Body,
+		Ranks: []int{}, Rows: []LedgerRow{},
+	}
+	if g.Ledger = g.split(); g.Ledger != nil {
+		g.Rows, g.Slack = g.Ledger.Rows, g.Ledger.Slack
+	}
+	g.Cause = g.figures().Cause()
+	return g
 }
 
 // Log is the out-of-memory messages of a log, with the snapshot of the same failure beside it if
 // there is one. It keeps a bounded number of different ones.
 type Log struct {
-	Name     string
-	Groups   []*Group // by first appearance
-	Main     int      // the one to explain first
-	Messages int64    // all, also those that are in no group
-	Dropped  int64    // messages beyond the kept groups
-	Snapshot string   // name of the snapshot's file, "" none
-	Match    *Match   // of Main; nil when the snapshot has no out-of-memory event
-	Failure  *Report  // the snapshot's report on the request that Main is about, nil for none
-	byKey    map[string]*Group
+	Name     string  `json:"file"`
+	Messages int64   `json:"total"`           // all, also those that are in no group
+	Dropped  int64   `json:"dropped"`         // messages beyond the kept groups
+	Main     int     `json:"main"`            // the group to explain first
+	Groups   []Group `json:"messages"`        // by first appearance
+	Snapshot string  `json:"snapshot"`        // name of the snapshot's file, "" none
+	Match    *Match  `json:"match,omitempty"` // of Main; nil when the snapshot has no out-of-memory event
+	// What the snapshot says of the request that Main is about: nothing where it is of another.
+	Cause   Cause    `json:"cause"`
+	Answers []Answer `json:"would_fit"`
+	Failure *Report  `json:"-"`
+	byKey   map[string]int
 }
 
 // ReadLog collects the messages of a log of any size. Its error is one of r.
 func ReadLog(name string, r io.Reader) (*Log, error) {
-	l := &Log{Name: name}
+	l := &Log{Name: name, Answers: []Answer{}, byKey: map[string]int{}}
 	err := oomlog.Scan(r, func(m oomlog.Message) error {
 		l.Add(m)
 		return nil
@@ -51,31 +72,27 @@ func ReadLog(name string, r io.Reader) (*Log, error) {
 
 // Add counts a message. The main one is the first with a ledger, or else the first.
 func (l *Log) Add(m oomlog.Message) {
-	if l.byKey == nil {
-		l.byKey = map[string]*Group{}
-	}
 	l.Messages++
 	// Messages say the same, however they are wrapped or introduced.
 	key := fmt.Sprint(m.Family, m.Backend, m.Device, m.Cut) + strings.ToLower(strings.ReplaceAll(m.Text, " ", ""))
-	g := l.byKey[key]
-	if g == nil {
+	at, known := l.byKey[key]
+	if !known {
 		if len(l.Groups) == maxGroups {
 			l.Dropped++
 			return
 		}
-		g = &Group{Message: m}
-		g.Ledger = ledger(&m)
-		g.Cause = g.figures().Cause()
-		l.byKey[key] = g
-		l.Groups = append(l.Groups, g)
-		if g.Ledger != nil && l.Groups[l.Main].Ledger == nil {
-			l.Main = len(l.Groups) - 1
+		at = len(l.Groups)
+		l.byKey[key] = at
+		l.Groups = append(l.Groups, newGroup(m))
+		if l.Groups[at].Ledger != nil && l.Groups[l.Main].Ledger == nil {
+			l.Main = at
 		}
 	}
+	g := &l.Groups[at]
 	g.Count++
 	g.LastLine = m.Line
-	if at, found := slices.BinarySearch(g.Ranks, m.Rank); !found && m.Rank >= 0 && len(g.Ranks) < maxRanks {
-		g.Ranks = slices.Insert(g.Ranks, at, m.Rank)
+	if i, found := slices.BinarySearch(g.Ranks, m.Rank); !found && m.Rank >= 0 && len(g.Ranks) < maxRanks {
+		g.Ranks = slices.Insert(g.Ranks, i, m.Rank)
 	}
 }
 
@@ -83,12 +100,15 @@ func (l *Log) Add(m oomlog.Message) {
 // group is then the first that is about one of them.
 func (l *Log) Join(name string, events []Event) {
 	l.Snapshot, l.Match = name, l.Groups[l.Main].match(events)
-	for i, g := range l.Groups {
+	for i := range l.Groups {
 		if l.Match == nil || l.Match.Same {
 			break
 		}
-		if m := g.match(events); m.Same {
+		if m := l.Groups[i].match(events); m.Same {
 			l.Main, l.Match = i, m
 		}
 	}
 }
+
+// Explain takes over what a snapshot says of the request that Main is about.
+func (l *Log) Explain(r *Report) { l.Failure, l.Cause, l.Answers = r, r.Cause, r.Answers }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -27,7 +28,7 @@ func readLog(t testing.TB, text string) *oom.Log {
 
 func first(t testing.TB, text string) *oom.Group {
 	t.Helper()
-	return readLog(t, text).Groups[0]
+	return &readLog(t, text).Groups[0]
 }
 
 // messages are the cases of package oomlog by name, and the messages that people reported by row
@@ -106,7 +107,7 @@ func FuzzReadLog(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, g := range readLog(t, text).Groups {
-			checkLedger(t, g)
+			checkLedger(t, &g)
 		}
 	})
 }
@@ -200,9 +201,7 @@ func TestLog(t *testing.T) {
 	}
 	const kept = 1000
 	for i := range kept + 10 {
-		m := log.Groups[0].Message
-		m.Text = strings.Repeat("x", i)
-		log.Add(m)
+		log.Add(oomlog.Message{Rank: -1, Body: oomlog.Body{Text: strings.Repeat("x", i)}})
 	}
 	if len(log.Groups) != kept || log.Dropped != 12 {
 		t.Errorf("%d groups, %d dropped", len(log.Groups), log.Dropped)

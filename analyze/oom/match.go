@@ -10,15 +10,15 @@ import (
 
 // Event is an `oom` entry of a snapshot's trace with the state rebuilt at that moment.
 type Event struct {
-	Device    int
-	Index     int    // in the device's trace
-	Time      int64  // microseconds since the Unix epoch, 0 unknown
-	Requested int64  // rounded to the allocator's 512 bytes (analyze/timeline/SPEC.md 3.1)
-	Segment   int64  // what the device is asked for when the request needs a segment (analyze/allocator/SPEC.md 5.3)
-	Free      int64  // of the device, -1 unknown
-	Reserved  int64  // by the caching allocator
-	Allocated int64  // in live tensors
-	Site      string // who asked
+	Device    int    `json:"device"`
+	Index     int    `json:"event"`   // in the device's trace
+	Time      int64  `json:"time_us"` // microseconds since the Unix epoch, 0 unknown
+	Requested int64  `json:"-"`       // rounded to the allocator's 512 bytes (analyze/timeline/SPEC.md 3.1)
+	Segment   int64  `json:"-"`       // that the device is asked for when one is needed (analyze/allocator/SPEC.md 5.3)
+	Free      int64  `json:"-"`       // of the device, -1 unknown
+	Reserved  int64  `json:"-"`       // by the caching allocator
+	Allocated int64  `json:"-"`       // in live tensors
+	Site      string `json:"site"`    // who asked
 }
 
 // Events lists the out-of-memory events of a snapshot with the rebuilt state at each.
@@ -33,7 +33,8 @@ func Events(s *snapshot.Snapshot) []Event {
 			out = append(out, Event{
 				Device: d, Index: e.Event, Time: t.Trace.At(e.Event).Time,
 				Requested: e.Requested, Segment: allocator.SegmentSize(e.Requested, allocator.LargeBuffer),
-				Free: e.DeviceFree, Reserved: e.After.Reserved, Allocated: e.After.Allocated, Site: attribution.Site(s, e.Stack),
+				Free: e.DeviceFree, Reserved: e.After.Reserved, Allocated: e.After.Allocated,
+				Site: attribution.Site(s, e.Stack),
 			})
 		}
 	}
@@ -42,10 +43,10 @@ func Events(s *snapshot.Snapshot) []Event {
 
 // Compared is one figure in a message and in a snapshot.
 type Compared struct {
-	Name     string // requested, free, reserved, allocated, unallocated
-	Message  oomlog.Size
-	Snapshot int64
-	Agree    bool // the difference is within the rounding of print
+	Name     string      `json:"name"` // requested, free, reserved, allocated, unallocated
+	Message  oomlog.Size `json:"message"`
+	Snapshot int64       `json:"snapshot"`
+	Agree    bool        `json:"agree"` // the difference is within the rounding of print
 }
 
 // Difference is the snapshot's figure minus the message's.
@@ -54,8 +55,8 @@ func (c *Compared) Difference() int64 { return c.Snapshot - c.Message.Bytes }
 // Match is a message beside the event of a snapshot that comes nearest to it.
 type Match struct {
 	Event
-	Same    bool // size and device agree: they are about the same failure
-	Figures []Compared
+	Same    bool       `json:"same"` // size and device agree: they are about the same failure
+	Figures []Compared `json:"figures"`
 }
 
 // match finds the event of the message: on its device, with its size, and then with the most
@@ -84,7 +85,7 @@ func (g *Group) match(events []Event) *Match {
 }
 
 func (g *Group) compare(e Event) *Match {
-	out := &Match{Event: e}
+	out := &Match{Event: e, Figures: []Compared{}}
 	add := func(name string, s oomlog.Size, v int64) bool {
 		if !s.Known() || v < 0 {
 			return false
@@ -100,8 +101,8 @@ func (g *Group) compare(e Event) *Match {
 	}
 	out.Same = add("requested", g.Tried, size) && (g.Device < 0 || g.Device == e.Device)
 	add("free", g.Free, e.Free)
-	add("reserved", g.ReservedBytes(), e.Reserved)
+	add("reserved", g.Reserved, e.Reserved)
 	add("allocated", g.Allocated, e.Allocated)
-	add("unallocated", g.UnallocatedBytes(), e.Reserved-e.Allocated)
+	add("unallocated", g.Unallocated, e.Reserved-e.Allocated)
 	return out
 }

@@ -10,8 +10,8 @@ import (
 func (g *Group) figures() *Figures {
 	f := &Figures{
 		Stated: g.stated(), Requested: g.Tried, Segment: g.Tried, Absurd: 1 << 50, Most: g.Total, Total: g.Total,
-		Free: g.Free, Reserved: g.ReservedBytes(), Left: g.left(), Fraction: 1, Spilled: g.Spilled(),
-		NoCache: g.Family == oomlog.Async, Pieces: g.UnallocatedBytes(), Pools: g.PrivatePools,
+		Free: g.Free, Reserved: g.Reserved, Left: g.left(), Fraction: 1, Spilled: g.Spilled(),
+		NoCache: g.Family == oomlog.Async, Pieces: g.Unallocated, Pools: g.PrivatePools,
 	}
 	if g.Family == oomlog.Exabyte {
 		f.Requested = exact(math.MaxInt64)
@@ -47,7 +47,7 @@ func (g *Group) stated() Cause {
 
 // left is what the message's limit leaves to the process.
 func (g *Group) left() oomlog.Size {
-	held := g.ReservedBytes()
+	held := g.Reserved
 	if g.Family == oomlog.Async {
 		held = g.Allocated
 	}
@@ -60,6 +60,6 @@ func (g *Group) left() oomlog.Size {
 // Spilled reports whether the process holds more than the device has: the driver moved part
 // of it to the machine's memory, as it does under Windows and WSL.
 func (g *Group) Spilled() bool {
-	r := g.ReservedBytes()
+	r := g.Reserved
 	return g.Total.Known() && r.Known() && r.Bytes > g.Total.Bytes+r.Step+g.Total.Step
 }

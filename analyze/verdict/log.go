@@ -23,7 +23,7 @@ func Message(l *oom.Log, g *oom.Group) finding.Finding {
 	if g.Backend != "cpu" && g.Backend != "mps" && f.Status != finding.NoData {
 		f.Next = append(f.Next, record)
 	}
-	if g != l.Groups[l.Main] {
+	if g != &l.Groups[l.Main] {
 		return f
 	}
 	if g.Cause == oom.Fragmentation || g.Cause == oom.Joined {
@@ -45,7 +45,7 @@ func sized(s oomlog.Size) string {
 
 // said fills in a finding by the message's cause.
 func said(g *oom.Group, f *finding.Finding) {
-	asked, free, unallocated := sized(g.Tried), units.Bytes(g.Free.Bytes), g.UnallocatedBytes()
+	asked, free, unallocated := sized(g.Tried), units.Bytes(g.Free.Bytes), g.Unallocated
 	pieces := units.Bytes(unallocated.Bytes)
 	say := func(status finding.Status, title string, args ...any) {
 		f.Status, f.Title = status, fmt.Sprintf(title, args...)
@@ -222,7 +222,7 @@ func caveats(g *oom.Group) []string {
 	}
 	if g.Spilled() {
 		add("PyTorch holds %s on a device of %s: the driver moved the rest to the machine's memory, which is slow.",
-			sized(g.ReservedBytes()), sized(g.Total))
+			sized(g.Reserved), sized(g.Total))
 	}
 	if g.PrivatePools.Known() {
 		add("%s of what counts as allocated is free in private pools of CUDA graphs.", sized(g.PrivatePools))

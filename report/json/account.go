@@ -6,31 +6,23 @@ import (
 )
 
 type account struct {
-	Why     string       `json:"why"`
-	Device  int          `json:"driver_device"`
-	PID     int64        `json:"pid"`
-	Guessed bool         `json:"guessed"`
-	Untold  int          `json:"untold"`
-	Total   int64        `json:"total"`
-	Rows    []accountRow `json:"rows"`
-}
-
-type accountRow struct {
-	Row     oom.Row `json:"row"`
-	Bytes   int64   `json:"bytes"`
-	Derived bool    `json:"derived"`
+	Why     string          `json:"why"`
+	Device  int             `json:"driver_device"`
+	PID     int64           `json:"pid"`
+	Guessed bool            `json:"guessed"`
+	Untold  int             `json:"untold"`
+	Total   int64           `json:"total"`
+	Rows    []oom.LedgerRow `json:"rows"`
 }
 
 func buildAccount(a *analyze.Account) *account {
 	if a == nil {
 		return nil
 	}
-	out := &account{Why: a.Why, Device: -1, Rows: []accountRow{}}
+	out := &account{Why: a.Why, Device: -1, Rows: []oom.LedgerRow{}}
 	if l := a.Ledger; l != nil {
 		out.Device, out.PID, out.Guessed, out.Untold, out.Total = l.Device, l.PID, l.Guessed != 0, l.Untold, l.Total
-		for _, r := range l.Rows {
-			out.Rows = append(out.Rows, accountRow(r))
-		}
+		out.Rows = list(l.Rows)
 	}
 	return out
 }

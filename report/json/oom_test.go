@@ -21,7 +21,7 @@ func oomReport(t *testing.T, events ...oom.Event) *oom.Log {
 		t.Fatal(err)
 	}
 	log.Join("snapshot.pickle", events)
-	log.Failure = sample.Result().Devices[0].OOM
+	log.Explain(sample.Result().Devices[0].OOM)
 	return log
 }
 

@@ -3,6 +3,7 @@ package json
 import (
 	_ "embed"
 	"encoding"
+	"encoding/json"
 	"io"
 	"reflect"
 	"slices"
@@ -131,6 +132,10 @@ func schemaOf(t reflect.Type, path string, words map[string]string) *node {
 	case reflect.Map:
 		n.Type = "object"
 	case reflect.Struct:
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) { // a size
+			n.Type = "integer"
+			break
+		}
 		n.Type, n.Properties = "object", map[string]*node{}
 		n.fields(t, path, words)
 	default:

@@ -30,17 +30,17 @@ func OOM(w io.Writer, l *oom.Log, o OOMOptions) error {
 		head += fmt.Sprintf(", %d different", n)
 	}
 	p.line(p.paint(dim, head))
-	p.oomMessage(l, l.Groups[l.Main])
+	p.oomMessage(l, &l.Groups[l.Main])
 	p.oomMatch(l)
 	if l.Failure != nil {
 		p.line("")
 		p.fits(l.Failure)
 	}
 	if o.All {
-		for i, g := range l.Groups {
+		for i := range l.Groups {
 			if i != l.Main {
 				p.line("")
-				p.oomMessage(l, g)
+				p.oomMessage(l, &l.Groups[i])
 			}
 		}
 	} else {
@@ -64,7 +64,7 @@ func (p *printer) oomMessage(l *oom.Log, g *oom.Group) {
 	}
 	p.line("")
 	p.section("Where", []string{oomPlace(g)}, 3)
-	p.section("Says", []string{strings.Join(oomFields(&g.Message), "; ") + "."}, 5)
+	p.section("Says", []string{strings.Join(oomFields(g), "; ") + "."}, 5)
 	if g.Ledger != nil {
 		p.line("")
 		name := "the device"
@@ -127,10 +127,10 @@ func rankWords(ranks []int) string {
 }
 
 // oomFields lists what a message prints, in its order.
-func oomFields(m *oomlog.Message) []string {
+func oomFields(m *oom.Group) []string {
 	var out []string
 	add := func(name string, s oomlog.Size) {
-		if s.Known() {
+		if s.Known() && !s.Derived {
 			out = append(out, name+" "+units.Bytes(s.Bytes))
 		}
 	}
@@ -228,11 +228,11 @@ func (p *printer) oomOthers(l *oom.Log) {
 			p.linef("... and %d more different messages; --all explains every one, --json lists them", n-maxMessages)
 			return
 		}
-		words := g.Family.String() + " " + string(g.Cause)
+		words := string(g.Family) + " " + string(g.Cause)
 		if len(g.Ranks) > 0 {
 			words += ", " + rankWords(g.Ranks)
 		}
 		p.line(right(units.Count(g.Line), 9) + right(units.Count(g.Count), 8) + right(size(g.Tried), 11) + right(size(g.Free), 11) +
-			right(size(g.Allocated), 11) + right(size(g.UnallocatedBytes()), 11) + "  " + chart.Clip(words, p.width-63))
+			right(size(g.Allocated), 11) + right(size(g.Unallocated), 11) + "  " + chart.Clip(words, p.width-63))
 	}
 }

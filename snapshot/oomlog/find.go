@@ -73,7 +73,7 @@ func (f *finder) head(raw []byte, at int) (m Message, start, end int, ok bool) {
 	var p parser
 	for _, most := range widths {
 		f.after.read(raw[start:min(len(raw), at+most)], prefix)
-		m = Message{Backend: h.backend, Class: class, Rank: -1, Device: -1}
+		m = begin(h.backend, class)
 		p = parser{cursor: cursor{text: f.after.text}, m: &m}
 		f.past(&p, at, start)
 		switch h.form {
@@ -130,7 +130,7 @@ func (f *finder) class(raw []byte, at int, word []byte) (m Message, start, end i
 	class, prefix := f.context(raw, start)
 	f.after.read(raw[start:], prefix)
 	p.cursor = cursor{text: f.after.text}
-	m = Message{Backend: "cuda", Class: class, Rank: -1, Device: -1}
+	m = begin("cuda", class)
 	p.lit("allocationondevice")
 	p.async(false)
 	return m, start, start + f.close(&p, prefix), true
@@ -159,7 +159,8 @@ func (f *finder) code(raw []byte, start, end int, whole bool) (m Message, _, _ i
 			p.i += k + n + 2
 		}
 	}
-	m = Message{Family: Outside, Backend: "cuda", Class: class, Rank: -1, Device: -1}
+	m = begin("cuda", class)
+	m.Family = Outside
 	return m, start, start + f.close(&p, prefix), true
 }
 
@@ -190,7 +191,7 @@ func (f *finder) headless(raw []byte, at int) (m Message, start, end int, ok boo
 	var p parser
 	for _, most := range widths {
 		f.after.read(raw[start:min(len(raw), at+most)], prefix)
-		m = Message{Backend: backend, Class: class, Rank: -1, Device: -1}
+		m = begin(backend, class)
 		p = parser{cursor: cursor{text: f.after.text}, m: &m}
 		if p.body(); !m.Total.Known() || p.i+nearEnd < len(p.text) {
 			break
@@ -229,6 +230,7 @@ func (f *finder) past(p *parser, at, start int) {
 func (f *finder) close(p *parser, prefix []byte) int {
 	m := p.m
 	m.Cut, m.Text = !p.complete, flat(p.text[:p.i])
+	m.derive()
 	if g := ranks.FindSubmatch(prefix); g != nil {
 		m.Rank, _ = strconv.Atoi(string(g[1]))
 	} else if g := srunLabel.FindSubmatch(prefix); g != nil {

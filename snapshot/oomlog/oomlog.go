@@ -5,32 +5,27 @@
 // is trusted, and a figure that a message does not give stays unknown instead of zero.
 package oomlog
 
+import "strconv"
+
 // Family is the form of a message, by the letter that it has in snapshot/SPEC.md 7.2.
-type Family byte
+type Family string
 
 const (
-	Unknown  Family = 0   // cut before its form shows
-	Cached   Family = 'A' // torch up to 1.3: "(GPU 0; ... cached)"
-	Reserved Family = 'B' // 1.4 to 1.8: "... reserved in total by PyTorch)"
-	Hinted   Family = 'C' // 1.9 to 2.0: B with a hint, or with "allowed"
-	Capacty  Family = 'D' // 2.1: in sentences, with "capacty"
-	Capacity Family = 'E' // 2.2 on
-	Rejected Family = 'F' // 2.12 on: refused before cudaMalloc
-	Exabyte  Family = 'G' // "more than 1EB memory"
-	Async    Family = 'H' // the cudaMallocAsync backend
-	XPU      Family = 'I' // Intel
-	NPU      Family = 'J' // Ascend
-	MPS      Family = 'K' // Apple
-	HIP      Family = 'L' // ROCm: the text of C, D or E
-	Outside  Family = 'M' // not from the caching allocator
+	Unknown  Family = "?" // cut before its form shows
+	Cached   Family = "A" // torch up to 1.3: "(GPU 0; ... cached)"
+	Reserved Family = "B" // 1.4 to 1.8: "... reserved in total by PyTorch)"
+	Hinted   Family = "C" // 1.9 to 2.0: B with a hint, or with "allowed"
+	Capacty  Family = "D" // 2.1: in sentences, with "capacty"
+	Capacity Family = "E" // 2.2 on
+	Rejected Family = "F" // 2.12 on: refused before cudaMalloc
+	Exabyte  Family = "G" // "more than 1EB memory"
+	Async    Family = "H" // the cudaMallocAsync backend
+	XPU      Family = "I" // Intel
+	NPU      Family = "J" // Ascend
+	MPS      Family = "K" // Apple
+	HIP      Family = "L" // ROCm: the text of C, D or E
+	Outside  Family = "M" // not from the caching allocator
 )
-
-func (f Family) String() string {
-	if f == Unknown {
-		return "?"
-	}
-	return string(rune(f))
-}
 
 // Writer says in words who writes messages of the family.
 func (f Family) Writer() string {
@@ -63,21 +58,26 @@ func (f Family) Writer() string {
 	return "torch"
 }
 
-// Size is a printed number of bytes. The zero value is one that the message does not give.
+// Size is a number of bytes as a message prints it. The zero value is one that the message does not give.
+// As JSON it is the number alone.
 type Size struct {
-	Bytes int64 // as printed, math.MaxInt64 when it is more than that
-	Step  int64 // what the last printed digit stands for, rounded up; 0 is unknown
+	Bytes   int64 // as printed, math.MaxInt64 when it is more than that
+	Step    int64 // what the last printed digit stands for, rounded up; 0 is unknown
+	Derived bool  // not printed, but the sum or difference of what is
 }
 
 // Known reports whether the message gives the size.
 func (s Size) Known() bool { return s.Step > 0 }
 
+// MarshalJSON gives the bytes.
+func (s Size) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, s.Bytes, 10), nil }
+
 // Process is what NVML said about one process on the device.
 type Process struct {
-	PID  int64 // 0 is the process that ran out of memory
-	Used Size
+	PID  int64 `json:"pid"` // 0 is the process that ran out of memory
+	Used Size  `json:"used,omitzero"`
 	// Unavailable is set when NVML could not say: 17179869184.00 GiB is all bits set (snapshot/SPEC.md 7.2).
-	Unavailable bool
+	Unavailable bool `json:"-"`
 }
 
 // Message is one out-of-memory message.
@@ -86,41 +86,46 @@ type Message struct {
 	Backend string // cuda, hip, xpu, npu, mps or cpu
 	Line    int64  // from 1 on, by line feeds
 	Offset  int64  // of its first byte; the exception's class comes before it
-	Class   string // exception class in front of it, "" unknown
 	Rank    int    // of the process that wrote it, -1 unknown
-	Device  int    // ordinal, -1 unknown
+	Body
+}
+
+// Body is what a message says, wherever it stands.
+type Body struct {
+	Class  string `json:"class"`  // exception class in front of it, "" unknown
+	Device int    `json:"device"` // ordinal, -1 unknown
+	Cut    bool   `json:"cut"`    // lacks its beginning, or its last figures
+	Hint   string `json:"hint"`   // the setting that the message recommends, even where it is on already
+	Text   string `json:"text"`   // cleaned: no colors, escapes or line breaks; at most 2 KiB
 
 	// Tried is the segment size that CUDA was asked for, not the tensor's (snapshot/SPEC.md 7.1); in families
 	// F, H, K and for the CPU it is the request itself.
-	Tried        Size
-	Total        Size
-	Free         Size // on the device, as cudaMemGetInfo says
-	Allowed      Size // what a memory fraction or watermark leaves to the process
-	Allocated    Size // in live tensors, and free in private pools where PrivatePools is known
-	Unallocated  Size // reserved but not allocated; "cached" in family A
-	Reserved     Size // as printed, in families B, C and J; see ReservedBytes
-	Active       Size // family J only
-	PrivatePools Size // free blocks of private pools, a part of Allocated
-	Other        Size // family K: memory of the process that is not the allocator's
-	Processes    []Process
-
-	Hint string // the setting that the message recommends, even where it is on already
-	Cut  bool   // lacks its beginning, or its last figures
-	Text string // cleaned: no colours, escapes or line breaks; at most 2 KiB
+	Tried        Size      `json:"tried,omitzero"`
+	Total        Size      `json:"device_total,omitzero"`
+	Free         Size      `json:"free,omitzero"`          // on the device, as cudaMemGetInfo says
+	Allowed      Size      `json:"allowed,omitzero"`       // what a memory fraction or watermark leaves to the process
+	Allocated    Size      `json:"allocated,omitzero"`     // in live tensors, and PrivatePools
+	Unallocated  Size      `json:"unallocated,omitzero"`   // reserved but not allocated; "cached" in family A
+	Reserved     Size      `json:"reserved,omitzero"`      // held by the caching allocator
+	Active       Size      `json:"active,omitzero"`        // family J only
+	PrivatePools Size      `json:"private_pools,omitzero"` // free blocks of private pools, a part of Allocated
+	Other        Size      `json:"other,omitzero"`         // family K: of the process, not the allocator
+	Processes    []Process `json:"processes"`
 }
 
-// ReservedBytes is what the caching allocator held.
-func (m *Message) ReservedBytes() Size {
-	if m.Reserved.Known() || !m.Allocated.Known() || !m.Unallocated.Known() {
-		return m.Reserved
-	}
-	return Size{m.Allocated.Bytes + m.Unallocated.Bytes, m.Allocated.Step + m.Unallocated.Step}
+// begin is a message of which nothing but its class is read yet.
+func begin(backend, class string) Message {
+	b := Body{Class: class, Device: -1, Processes: []Process{}}
+	return Message{Family: Unknown, Backend: backend, Rank: -1, Body: b}
 }
 
-// UnallocatedBytes is what the caching allocator held in free blocks.
-func (m *Message) UnallocatedBytes() Size {
-	if m.Unallocated.Known() || !m.Allocated.Known() || !m.Reserved.Known() {
-		return m.Unallocated
+// derive completes the sum that a message prints two parts of: messages have Unallocated or Reserved.
+func (b *Body) derive() {
+	switch a, u, r := b.Allocated, b.Unallocated, b.Reserved; {
+	case !a.Known():
+	case u.Known() && !r.Known():
+		b.Reserved = Size{a.Bytes + u.Bytes, a.Step + u.Step, true}
+	case r.Known() && !u.Known():
+		b.Unallocated = Size{r.Bytes - a.Bytes, a.Step + r.Step, true}
 	}
-	return Size{m.Reserved.Bytes - m.Allocated.Bytes, m.Allocated.Step + m.Reserved.Step}
 }

@@ -120,7 +120,7 @@ func (p *parser) sentence() bool {
 		if k := p.any("hasatotalcapacityof", "hasatotalcapactyof"); k >= 0 {
 			var ok bool
 			if m.Total, ok = p.size(); ok {
-				m.Family = Capacity - Family(k)
+				m.Family = [...]Family{Capacity, Capacty}[k]
 			}
 			return ok
 		}

@@ -128,8 +128,8 @@ func scale(digits uint64, frac int, shift uint) Size {
 	hi, lo := bits.Mul64(digits, 1<<shift)
 	lo, carry := bits.Add64(lo, ten/2, 0)
 	if hi += carry; hi >= ten {
-		return Size{math.MaxInt64, step}
+		return Size{Bytes: math.MaxInt64, Step: step}
 	}
 	n, _ := bits.Div64(hi, lo, ten)
-	return Size{int64(min(n, math.MaxInt64)), step}
+	return Size{Bytes: int64(min(n, math.MaxInt64)), Step: step}
 }
