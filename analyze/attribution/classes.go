@@ -10,7 +10,7 @@ import (
 type class struct {
 	stack   snapshot.StackID
 	noStack string // why there are no frames, empty when there are
-	forward []forwardFrame
+	forward []frame
 	kept    bool
 	row     int32 // of Holders, -1 before its first block
 }

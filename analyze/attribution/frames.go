@@ -1,70 +1,125 @@
 package attribution
 
 import (
+	"cmp"
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
+
+// frame is a frame of a stack, or of forward_frames: the traceback of the forward call whose
+// backward allocates, as traceback.format_list writes it.
+type frame struct {
+	file, name string
+	line       int
+	class      frames.Class
+}
+
+func frameOf(s *snapshot.Snapshot, id snapshot.FrameID) frame {
+	f := s.Frames.Get(id)
+	return frame{s.Strings.Get(f.File), s.Strings.Get(f.Name), int(f.Line), frames.Of(s, id)}
+}
+
+// framesOf gives the frames of a stack, innermost first.
+func framesOf(s *snapshot.Snapshot, stack snapshot.StackID) iter.Seq[frame] {
+	return func(yield func(frame) bool) {
+		for _, id := range s.Stacks.Get(stack) {
+			if !yield(frameOf(s, id)) {
+				return
+			}
+		}
+	}
+}
+
+var forwardLine = regexp.MustCompile(`(?m)^\s*File "([^"\n]+)", line (\d+)(?:, in ([^\n]+))?`)
+
+// forwardFrames reads the joined text of forward_frames, innermost first. Tracebacks have the
+// innermost call last.
+func forwardFrames(text string) []frame {
+	found := forwardLine.FindAllStringSubmatch(text, -1)
+	out := make([]frame, len(found))
+	for i, m := range found {
+		line, err := strconv.Atoi(m[2])
+		if err != nil {
+			line = 0
+		}
+		out[len(found)-1-i] = frame{m[1], m[3], line, frames.Classify(m[1], m[3])}
+	}
+	return out
+}
+
+// text is the frame as "file:line function" with the file given.
+func (f frame) text(file string) string {
+	file = cmp.Or(file, "?")
+	if f.line > 0 {
+		file += ":" + strconv.Itoa(f.line)
+	}
+	if f.name != "" {
+		file += " " + f.name
+	}
+	return file
+}
+
+func (f frame) base() string  { return f.text(frames.Base(f.file)) }
+func (f frame) short() string { return f.text(frames.Short(f.file)) }
+
+func (f frame) matches(re *regexp.Regexp) bool {
+	return re.MatchString(f.text(f.file)) || re.MatchString(f.short())
+}
+
+// site is the frame that a stack stands for, false without frames: the innermost one of the
+// user's own code, or else of another library than torch, or else the innermost one at all.
+func site(all iter.Seq[frame]) (best frame, ok bool) {
+	for f := range all {
+		if !ok || f.class.Origin() > best.class.Origin() {
+			best, ok = f, true
+		}
+		if best.class.Origin() == frames.User {
+			break
+		}
+	}
+	return best, ok
+}
 
 // Site is the frame that a stack stands for: the innermost one of the user's own code, or
 // else of another library than torch, or else the innermost one at all: "model.py:26
 // forward". A stack of C++ alone goes by the backward function or the operator that it is in:
 // "AddmmBackward0 (backward)". It is empty when the stack has no frames.
 func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
-	f, rank, ok := siteFrame(s, stack)
+	f, ok := site(framesOf(s, stack))
 	if !ok {
 		return ""
 	}
-	if rank <= frames.Native {
+	if f.class.Origin() <= frames.Native {
 		if name := nativeSite(s, stack); name != "" {
 			return name
 		}
 	}
-	return text(s, f, frames.Base(s.Strings.Get(f.File)))
+	return f.base()
 }
 
 // Place is Site in a sentence: a stack without frames is "a place that was not recorded".
 func Place(s *snapshot.Snapshot, stack snapshot.StackID) string { return Placed(Site(s, stack)) }
 
 // Placed puts a site in a sentence.
-func Placed(site string) string {
-	if site == "" {
-		return "a place that was not recorded"
-	}
-	return site
-}
-
-// siteFrame is the frame of Site and where its code comes from, false without frames.
-func siteFrame(s *snapshot.Snapshot, stack snapshot.StackID) (snapshot.Frame, frames.Origin, bool) {
-	ids := s.Stacks.Get(stack)
-	if len(ids) == 0 {
-		return snapshot.Frame{}, frames.Plumbing, false
-	}
-	best, rank := ids[0], frames.Plumbing
-	for _, id := range ids {
-		if o := frames.Of(s, id).Origin(); o > rank {
-			best, rank = id, o
-		}
-		if rank == frames.User {
-			break
-		}
-	}
-	return s.Frames.Get(best), rank, true
-}
+func Placed(site string) string { return cmp.Or(site, "a place that was not recorded") }
 
 // nativeSite names a stack of nothing but C++, which threads of the backward pass have: by the
 // backward function that it is in, else by the outermost operator. Symbols are those that the
-// unwinder found, which without debug information may be of a neighbour. It is empty when
+// unwinder found, which without debug information may be of a neighbor. It is empty when
 // neither is there.
 func nativeSite(s *snapshot.Snapshot, stack snapshot.StackID) string {
 	found := ""
-	for _, id := range s.Stacks.Get(stack) {
-		name, isBackward := frames.Operation(s.Strings.Get(s.Frames.Get(id).Name))
+	for f := range framesOf(s, stack) {
+		name, isBackward := frames.Operation(f.name)
 		if isBackward {
 			return name
 		}
-		if name != "" {
-			found = name
-		}
+		found = cmp.Or(name, found)
 	}
 	return found
 }
@@ -74,16 +129,34 @@ func nativeSite(s *snapshot.Snapshot, stack snapshot.StackID) string {
 // there, and the folders above an installed package are cut off.
 func Frames(s *snapshot.Snapshot, stack snapshot.StackID) []string {
 	var out []string
-	ids := s.Stacks.Get(stack)
-	for _, all := range []bool{false, true} {
-		for _, id := range ids {
-			if f := s.Frames.Get(id); all || frames.Of(s, id).Origin() != frames.Plumbing {
-				out = append(out, text(s, f, frames.Short(s.Strings.Get(f.File))))
-			}
-		}
-		if len(out) > 0 {
-			break
-		}
+	for _, id := range visible(s, stack, frames.Core) {
+		out = append(out, frameOf(s, id).short())
 	}
 	return out
+}
+
+// visible lists the frames of a stack from an origin on, innermost first; when there are none,
+// those of the next lower one that it has.
+func visible(s *snapshot.Snapshot, stack snapshot.StackID, least frames.Origin) []snapshot.FrameID {
+	ids := s.Stacks.Get(stack)
+	best := frames.Plumbing
+	for _, id := range ids {
+		best = max(best, frames.Of(s, id).Origin())
+	}
+	least = min(least, best)
+	return slices.DeleteFunc(slices.Clone(ids), func(id snapshot.FrameID) bool { return frames.Of(s, id).Origin() < least })
+}
+
+// FrameText is a frame for people, "file:line function": without the folders above an
+// installed package, and of C++ symbols only the name.
+func FrameText(s *snapshot.Snapshot, id snapshot.FrameID) string {
+	f := frameOf(s, id)
+	if f.class.Has(frames.Python) || f.name == "" {
+		return f.short()
+	}
+	f.name = frames.CppName(f.name)
+	if f.file == "" || f.file == "??" {
+		return f.name
+	}
+	return f.base()
 }

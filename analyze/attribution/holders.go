@@ -169,16 +169,10 @@ func (c *collector) finish() []Row {
 		if c.q.By != ByStack {
 			r.Stack = 0
 		} else if i < MaxFrames {
-			r.Frames = frameTexts(c.s, r.Stack, c.q.Internals)
+			for _, id := range visible(c.s, r.Stack, c.q.least()) {
+				r.Frames = append(r.Frames, FrameText(c.s, id))
+			}
 		}
 	}
 	return c.rows
-}
-
-func frameTexts(s *snapshot.Snapshot, stack snapshot.StackID, internals bool) []string {
-	var out []string
-	for _, id := range visible(s, stack, internals) {
-		out = append(out, FrameText(s, id))
-	}
-	return out
 }

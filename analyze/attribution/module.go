@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
-	"github.com/snapana/snapana/snapshot"
 )
 
 // modulePath names the nn.Module calls that a stack lies in, outermost first. Stacks have no
@@ -15,21 +14,10 @@ import (
 // Every call goes through module.py _call_impl (torch/nn/modules/module.py); the first frame
 // called forward after it is the module's own. Where there is none, because a hook or a
 // wrapper ran instead, the first other frame is taken, with its function's name.
-func modulePath(s *snapshot.Snapshot, stack snapshot.StackID) []string {
-	ids := s.Stacks.Get(stack)
+func modulePath(all []frame) []string {
 	var w moduleWalk
-	for i := len(ids) - 1; i >= 0; i-- {
-		f := s.Frames.Get(ids[i])
-		w.enter(frames.Of(s, ids[i]), forwardFrame{s.Strings.Get(f.File), s.Strings.Get(f.Name), int(f.Line)})
-	}
-	return w.end()
-}
-
-// forwardModulePath is modulePath for a forward traceback.
-func forwardModulePath(forward []forwardFrame) []string {
-	var w moduleWalk
-	for _, f := range slices.Backward(forward) {
-		w.enter(frames.Classify(f.file, f.name), f)
+	for _, f := range slices.Backward(all) {
+		w.enter(f)
 	}
 	return w.end()
 }
@@ -41,16 +29,17 @@ type moduleWalk struct {
 	instead       string // the first other frame after the call
 }
 
-func (w *moduleWalk) enter(c frames.Class, f forwardFrame) {
+func (w *moduleWalk) enter(f frame) {
+	at := frame{file: f.file, line: f.line}.base()
 	switch {
-	case c.IsModuleCall():
+	case f.class.IsModuleCall():
 		w.end()
 		w.called, w.found, w.instead = true, false, ""
-	case !w.called || w.found || !c.Has(frames.Python):
+	case !w.called || w.found || !f.class.Has(frames.Python):
 	case f.name == "forward":
-		w.path, w.found = append(w.path, moduleName(f)), true
-	case w.instead == "" && !c.InModuleFile():
-		w.instead = moduleName(f) + " " + f.name
+		w.path, w.found = append(w.path, at), true
+	case w.instead == "" && !f.class.InModuleFile():
+		w.instead = at + " " + f.name
 	}
 }
 
@@ -61,8 +50,4 @@ func (w *moduleWalk) end() []string {
 		w.found = true
 	}
 	return w.path
-}
-
-func moduleName(f forwardFrame) string {
-	return forwardFrame{line: f.line}.text(frames.Base(f.file))
 }

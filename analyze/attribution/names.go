@@ -1,7 +1,9 @@
 package attribution
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/frames"
@@ -17,56 +19,54 @@ type place struct {
 	known bool
 }
 
+// named is a place that goes by its name alone.
+func named(name string, known bool) place { return place{"\x00" + name, name, name, known} }
+
 // placeOf says where the blocks of a class belong. The stack decides; where it has no code
 // outside of torch, the forward traceback of a backward allocation does, if one was recorded.
 func placeOf(s *snapshot.Snapshot, by Kind, c *class) place {
-	stack, forward := c.stack, c.forward
 	if by == ByModule {
-		if path := moduleNames(s, stack, forward); len(path) > 0 {
+		if path := moduleNames(s, c.stack, c.forward); len(path) > 0 {
 			name := strings.Join(path, " > ")
 			return place{name, name, name, true}
 		}
 	}
-	f, rank, ok := siteFrame(s, stack)
-	file, function := s.Strings.Get(f.File), s.Strings.Get(f.Name)
-	line, prefix := int(f.Line), ""
-	if rank < frames.Other {
-		if fr, has := forwardSite(forward); has {
-			file, function, line, ok, prefix = fr.file, fr.name, fr.line, true, backwardOf
+	f, ok := site(framesOf(s, c.stack))
+	prefix := ""
+	if f.class.Origin() < frames.Other {
+		if forward, has := site(slices.Values(c.forward)); has {
+			f, ok, prefix = forward, true, backwardOf
 		}
 	}
-	if !ok {
-		return place{"\x00" + c.noStack, c.noStack, c.noStack, false}
-	}
-	at := forwardFrame{file, function, line}
+	isNative := prefix == "" && f.class.Origin() <= frames.Native
 	switch {
+	case !ok:
+		return named(c.noStack, false)
 	case by == ByModule:
-		const name = "(outside of module calls)"
-		return place{"\x00" + name, name, name, false}
-	case prefix == "" && rank <= frames.Native && by == ByFile:
-		const name = "(C++)"
-		return place{"\x00" + name, name, name, true}
-	case prefix == "" && rank <= frames.Native:
-		if name := nativeSite(s, stack); name != "" {
-			return place{"\x00" + name, name, name, true}
+		return named("(outside of module calls)", false)
+	case isNative && by == ByFile:
+		return named("(C++)", true)
+	case isNative:
+		if name := nativeSite(s, c.stack); name != "" {
+			return named(name, true)
 		}
 	case by == ByFile:
-		short := frames.Short(orUnknown(file))
-		return place{prefix + file, prefix + short, prefix + orUnknown(file), true}
+		file := cmp.Or(f.file, "?")
+		return place{prefix + f.file, prefix + frames.Short(file), prefix + file, true}
 	case by == ByFunction:
-		at.line = 0
+		f.line = 0
 	}
 	return place{
-		key:  fmt.Sprintf("%s%s\x00%s\x00%d", prefix, file, function, at.line),
-		name: prefix + at.text(frames.Base(orUnknown(file))), long: prefix + at.text(frames.Short(orUnknown(file))), known: true,
+		key:  fmt.Sprintf("%s%s\x00%s\x00%d", prefix, f.file, f.name, f.line),
+		name: prefix + f.base(), long: prefix + f.short(), known: true,
 	}
 }
 
 // moduleNames is the path of module calls that a stack lies in, or the forward traceback.
-func moduleNames(s *snapshot.Snapshot, stack snapshot.StackID, forward []forwardFrame) []string {
-	path := modulePath(s, stack)
+func moduleNames(s *snapshot.Snapshot, stack snapshot.StackID, forward []frame) []string {
+	path := modulePath(slices.Collect(framesOf(s, stack)))
 	if len(path) == 0 {
-		if path = forwardModulePath(forward); len(path) > 0 {
+		if path = modulePath(forward); len(path) > 0 {
 			path[0] = backwardOf + path[0]
 		}
 	}
@@ -74,13 +74,6 @@ func moduleNames(s *snapshot.Snapshot, stack snapshot.StackID, forward []forward
 }
 
 const backwardOf = "backward of "
-
-func orUnknown(file string) string {
-	if file == "" {
-		return "?"
-	}
-	return file
-}
 
 // streamName names streams by their order of first appearance; handles are addresses that
 // differ from run to run.

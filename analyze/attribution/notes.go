@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -111,7 +110,7 @@ func (n *notes) texts(k noteKey) [][2]string {
 	if forward := forwardFrames(get(l.ForwardFrames)); len(forward) > 0 {
 		var words []string
 		for _, f := range forward[:min(len(forward), 3)] {
-			words = append(words, f.text(frames.Base(f.file)))
+			words = append(words, f.base())
 		}
 		out = append(out, [2]string{"forward", strings.Join(words, " < ")})
 	}

@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/frames"
@@ -75,16 +76,16 @@ func newFilter(s *snapshot.Snapshot, q *Query) *filter {
 }
 
 // keeps decides whether blocks with this stack and this forward traceback are wanted.
-func (f *filter) keeps(stack snapshot.StackID, forward []forwardFrame) bool {
+func (f *filter) keeps(stack snapshot.StackID, forward []frame) bool {
 	return (f.q.Match == nil || f.any(f.q.Match, f.matched, stack, forward)) &&
 		(f.q.Exclude == nil || !f.any(f.q.Exclude, f.unmatched, stack, forward))
 }
 
-func (f *filter) any(re *regexp.Regexp, known []int8, stack snapshot.StackID, forward []forwardFrame) bool {
+func (f *filter) any(re *regexp.Regexp, known []int8, stack snapshot.StackID, forward []frame) bool {
 	for _, id := range f.s.Stacks.Get(stack) {
 		if known[id] == 0 {
 			known[id] = 1
-			if f.frame(re, id) {
+			if fr := frameOf(f.s, id); (f.q.Internals || fr.class.Origin() != frames.Plumbing) && fr.matches(re) {
 				known[id] = 2
 			}
 		}
@@ -92,19 +93,15 @@ func (f *filter) any(re *regexp.Regexp, known []int8, stack snapshot.StackID, fo
 			return true
 		}
 	}
-	for _, fr := range forward {
-		if re.MatchString(fr.text(fr.file)) || re.MatchString(fr.text(frames.Short(fr.file))) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(forward, func(fr frame) bool { return fr.matches(re) })
 }
 
-func (f *filter) frame(re *regexp.Regexp, id snapshot.FrameID) bool {
-	if !f.q.Internals && frames.Of(f.s, id).Origin() == frames.Plumbing {
-		return false
+// least is the origin from which on frames are shown: without Internals none of the interpreter
+// and the dispatcher, and no C++ frames either where there are Python frames: with stacks="all"
+// dozens of them lie below each call of an operator.
+func (q *Query) least() frames.Origin {
+	if q.Internals {
+		return frames.Plumbing
 	}
-	fr := f.s.Frames.Get(id)
-	file := f.s.Strings.Get(fr.File)
-	return re.MatchString(text(f.s, fr, file)) || re.MatchString(text(f.s, fr, frames.Short(file)))
+	return frames.Library
 }

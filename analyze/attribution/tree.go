@@ -59,15 +59,15 @@ func treePath(s *snapshot.Snapshot, c *class, q *Query) (path []string, known bo
 		}
 		return []string{placeOf(s, ByModule, c).name}, false
 	}
-	ids := visible(s, c.stack, q.Internals)
+	ids := visible(s, c.stack, q.least())
 	for _, id := range slices.Backward(ids) {
 		path = append(path, FrameText(s, id))
 	}
-	if _, rank, _ := siteFrame(s, c.stack); rank < frames.Other && len(c.forward) > 0 {
+	if at, _ := site(framesOf(s, c.stack)); at.class.Origin() < frames.Other && len(c.forward) > 0 {
 		back := []string{"(" + backwardOf + "these forward calls)"}
 		for _, f := range slices.Backward(c.forward) {
-			if q.Internals || frames.Classify(f.file, f.name).Origin() != frames.Plumbing {
-				back = append(back, f.text(frames.Short(orUnknown(f.file))))
+			if q.Internals || f.class.Origin() != frames.Plumbing {
+				back = append(back, f.short())
 			}
 		}
 		return append(back, path...), true
