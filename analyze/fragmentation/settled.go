@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -71,17 +72,12 @@ func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (found Set
 	if found.Blocks == 0 || found.Passed < found.Blocks {
 		return found, false
 	}
-	found.Size, found.PassedSize = median(sizes), median(passedSizes)
-	found.Age, found.PassedLife = median(ages), median(lifes)
+	found.Size, found.PassedSize = trend.Median(sizes), trend.Median(passedSizes)
+	found.Age, found.PassedLife = trend.Median(ages), trend.Median(lifes)
 	for id, n := range stacks {
 		if m := stacks[found.Stack]; n > m || n == m && id < found.Stack {
 			found.Stack = id
 		}
 	}
 	return found, found.Age >= settledTimes*max(found.PassedLife, 1) && found.PassedSize >= passedTimes*found.Size
-}
-
-func median[T int | int64](v []T) T {
-	slices.Sort(v)
-	return v[len(v)/2]
 }

@@ -22,6 +22,11 @@ type clock struct {
 // function is a function as far as frames tell.
 type function struct{ file, name snapshot.StringID }
 
+func functionOf(s *snapshot.Snapshot, id snapshot.FrameID) function {
+	f := s.Frames.Get(id)
+	return function{f.File, f.Name}
+}
+
 // sequence is the allocations of one thread by birth.
 type sequence struct {
 	rows   []int32  // of Lives
@@ -82,8 +87,7 @@ func (k *clock) thread(stack snapshot.StackID) *sequence {
 	if k.only != nil && k.only(stack) && !slices.ContainsFunc(path, func(id snapshot.FrameID) bool { return k.code.kind(id) == plain }) {
 		return nil
 	}
-	f := k.s.Frames.Get(path[0])
-	root := function{f.File, f.Name}
+	root := functionOf(k.s, path[0])
 	if k.threads[root] == nil {
 		k.threads[root] = &sequence{}
 	}
@@ -110,8 +114,7 @@ func (k *clock) sharedOuter(a, b snapshot.StackID) uint16 {
 			n++
 			continue
 		}
-		f, g := k.s.Frames.Get(x[n]), k.s.Frames.Get(y[n])
-		if f.File == g.File && f.Name == g.Name {
+		if functionOf(k.s, x[n]) == functionOf(k.s, y[n]) {
 			n++
 		}
 		break

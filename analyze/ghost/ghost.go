@@ -130,8 +130,7 @@ func FindOf(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID
 	sortGrowths(out)
 	seen := map[function]bool{}
 	return slices.DeleteFunc(out, func(g Growth) bool {
-		f := s.Frames.Get(g.Loop)
-		key := function{f.File, f.Name}
+		key := functionOf(s, g.Loop)
 		again := seen[key]
 		seen[key] = true
 		return again

@@ -3,6 +3,7 @@ package ghost
 import (
 	"slices"
 
+	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -89,7 +90,7 @@ func (k *clock) age(c *candidate) int32 {
 	for n, i := range c.kept {
 		ages[n] = c.until - k.t.Lives[c.rows[i]].Born
 	}
-	return max(median(ages), 1)
+	return max(trend.Median(ages), 1)
 }
 
 // late counts the deaths at the age of the survivors or older, and gives the event of the
@@ -132,13 +133,10 @@ func risesOn(level []int64, lap int32) bool {
 // whether its function, called from where it was, still allocates at lines between those where
 // it did.
 func (k *clock) goesOn(c *candidate, q *sequence, after int) bool {
-	f := k.s.Frames.Get(c.loop())
+	loop := functionOf(k.s, c.loop())
 	from, to := q.find(c.births[0]), q.find(c.births[len(c.births)-1])
 	path := k.code.path(k.t.Lives[q.rows[min(from, len(q.rows)-1)]].Stack)
-	depth := slices.IndexFunc(path, func(id snapshot.FrameID) bool {
-		g := k.s.Frames.Get(id)
-		return g.File == f.File && g.Name == f.Name
-	})
+	depth := k.depth(path, loop)
 	if depth < 0 {
 		return false
 	}
@@ -147,8 +145,7 @@ func (k *clock) goesOn(c *candidate, q *sequence, after int) bool {
 		if len(p) <= depth || !slices.Equal(p[:depth], path[:depth]) {
 			return 0, false
 		}
-		g := k.s.Frames.Get(p[depth])
-		return g.Line, g.File == f.File && g.Name == f.Name
+		return k.s.Frames.Get(p[depth]).Line, functionOf(k.s, p[depth]) == loop
 	}
 	low, high := int32(1<<31-1), int32(-1)
 	for i := from; i <= to && i < len(q.rows); i++ {
@@ -246,11 +243,7 @@ func (k *clock) unreplaced(found []*candidate, horizon int32) []*candidate {
 // function that runs its loop, where code of the program's own is there, else with it.
 func (k *clock) sameInside(path []snapshot.FrameID, c *candidate) bool {
 	own := k.code.path(c.stack)
-	f := k.s.Frames.Get(c.loop())
-	depth := slices.IndexFunc(own, func(id snapshot.FrameID) bool {
-		g := k.s.Frames.Get(id)
-		return g.File == f.File && g.Name == f.Name
-	})
+	depth := k.depth(own, functionOf(k.s, c.loop()))
 	if depth < 0 {
 		return false
 	}
@@ -259,6 +252,11 @@ func (k *clock) sameInside(path []snapshot.FrameID, c *candidate) bool {
 		inner = own[depth:]
 	}
 	return len(inner) <= len(path) && slices.Equal(inner, path[len(path)-len(inner):])
+}
+
+// depth is where a function stands in a path, -1 for nowhere.
+func (k *clock) depth(path []snapshot.FrameID, f function) int {
+	return slices.IndexFunc(path, func(id snapshot.FrameID) bool { return functionOf(k.s, id) == f })
 }
 
 // lapTime is the median time between the births in microseconds, 0 unknown.
@@ -273,5 +271,5 @@ func lapTime(t *timeline.Timeline, births []int32) int64 {
 	if 2*len(gaps) < len(births) {
 		return 0
 	}
-	return int64(median(gaps))
+	return int64(trend.Median(gaps))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -14,8 +15,7 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 	groups := map[function][]*candidate{}
 	var order []function
 	for _, c := range found {
-		f := k.s.Frames.Get(c.loop())
-		key := function{f.File, f.Name}
+		key := functionOf(k.s, c.loop())
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -84,7 +84,7 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 // something more often than the first runs several times in each lap; one that does half as often
 // may do so because the first runs twice.
 func (g *Growth) addPace(c *candidate) {
-	n, perLap := len(c.births), median(c.bytes)
+	n, perLap := len(c.births), trend.Median(c.bytes)
 	for i := range g.Paces {
 		if s := &g.Paces[i]; 3*n > s.Laps {
 			s.PerLap += perLap
@@ -139,13 +139,13 @@ func (g *Growth) countSteps(st *steps.Result) {
 		last = at
 	}
 	if len(gaps) > 0 {
-		g.Every = median(gaps)
+		g.Every = trend.Median(gaps)
 	}
 }
 
 // regular reports whether most laps left about the median.
 func regular(perLap []int64) bool {
-	m, near := median(perLap), 0
+	m, near := trend.Median(perLap), 0
 	for _, b := range perLap {
 		if 4*b >= 3*m && 4*b <= 5*m {
 			near++

@@ -1,7 +1,6 @@
 package ghost
 
 import (
-	"slices"
 	"sort"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -134,10 +133,4 @@ func (p *population) lifetimes(t *timeline.Timeline, horizon int32) []Lifetime {
 		out = append(out, at)
 	}
 	return out
-}
-
-func median[T int32 | int64 | int](v []T) T {
-	w := slices.Clone(v)
-	slices.Sort(w)
-	return w[len(w)/2]
 }

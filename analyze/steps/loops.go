@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -240,19 +241,10 @@ func regularity(t *timeline.Timeline, sw *sweep, loops []*loop) {
 		for k := 1; k < len(v); k++ {
 			diffs = append(diffs, v[k]-v[k-1])
 		}
-		m := median(diffs)
+		m := trend.Median(diffs)
 		for k := range diffs {
 			diffs[k] = max(diffs[k]-m, m-diffs[k])
 		}
-		l.irregular = float64(median(diffs)) / float64(max(high-low, 1))
+		l.irregular = float64(trend.Median(diffs)) / float64(max(high-low, 1))
 	}
-}
-
-func median(v []int64) int64 {
-	if len(v) == 0 {
-		return 0
-	}
-	w := slices.Clone(v)
-	slices.Sort(w)
-	return w[len(w)/2]
 }

@@ -3,9 +3,20 @@
 package trend
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
+
+// Median is the middle value, the upper one of two, 0 of none.
+func Median[T cmp.Ordered](v []T) T {
+	if len(v) == 0 {
+		return *new(T)
+	}
+	w := slices.Clone(v)
+	slices.Sort(w)
+	return w[len(w)/2]
+}
 
 // MannKendall gives the test statistic S of a series, which is the number of pairs that rise less that of
 // those that fall, its variance under no trend, and the one-sided probability of such a rise by chance.
