@@ -12,6 +12,8 @@ var (
 	ErrLimit       = errors.New("limit exceeded")
 	ErrCorrupt     = errors.New("corrupt data")
 	ErrNotSnapshot = errors.New("not a memory snapshot")
+	// ErrSnapshot is that of a memory snapshot where something else is wanted.
+	ErrSnapshot = errors.New("a memory snapshot")
 )
 
 // FormatError is a rejection of the input at one place.
@@ -20,7 +22,7 @@ type FormatError struct {
 	Offset int64  // byte offset in the decoded (uncompressed) data; -1 when it does not apply
 	Op     string // opcode or structure at that place, "" when it does not apply
 	Msg    string // what is wrong and what to do
-	Err    error  // one of the classes
+	Err    error  // one of the classes, or an error of that class
 }
 
 func (e *FormatError) Error() string {
@@ -38,3 +40,18 @@ func (e *FormatError) Error() string {
 }
 
 func (e *FormatError) Unwrap() error { return e.Err }
+
+// LimitError is an ErrLimit that a caller can lift, by setting how many bytes a file may unpack to.
+type LimitError struct {
+	Bytes int64 // that were allowed, 0 where nothing was set
+	Ratio int64 // bytes out of each that went in, allowed where nothing was set
+}
+
+func (e *LimitError) Error() string {
+	if e.Bytes > 0 {
+		return fmt.Sprintf("holds more than the %d bytes that are allowed", e.Bytes)
+	}
+	return fmt.Sprintf("unpacks to over %d times its size: it looks like a decompression bomb", e.Ratio)
+}
+
+func (e *LimitError) Unwrap() error { return ErrLimit }

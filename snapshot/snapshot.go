@@ -13,6 +13,9 @@ type Snapshot struct {
 	// Container says how the data was wrapped, outermost first, for example
 	// ["gzip", "pickle protocol 4"].
 	Container []string
+	// Page is the number, from 0 on, of this snapshot in an HTML page, and Pages how many that page
+	// holds; 0 of 0 for a file that is no page.
+	Page, Pages int
 	// Writer is a guess of the torch release that wrote the file, from the keys it has
 	// (SPEC.md 2.10), for example "2.5 to 2.7".
 	Writer string

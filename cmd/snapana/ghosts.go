@@ -99,7 +99,7 @@ func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
 		return nil, err
 	}
 	if unread != nil {
-		r.Quality = append(r.Quality, analyze.Note{Level: "problem", Text: "The recorder's file beside the snapshot was not used: " + unread.Error() + "."})
+		r.Quality = append(r.Quality, analyze.Note{Level: "problem", Text: "The recorder's file beside the snapshot was not used: " + inFlags(unread).Error() + "."})
 	}
 	return r, nil
 }

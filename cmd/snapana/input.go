@@ -43,8 +43,7 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 	}
 	meter := newMeter(cmd.ErrOrStderr())
 	defer meter.close()
-	opt := load.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: meter.progress}
-	snap, err := f.read(cmd, path, opt)
+	snap, err := f.read(cmd, path, meter.progress)
 	var fault *snapshot.FormatError
 	if !f.partial && errors.As(err, &fault) && fault.Offset > 0 && (errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {
 		return nil, fmt.Errorf("%w (--partial uses what comes before)", err)
@@ -52,11 +51,25 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 	return snap, err
 }
 
-func (f *inputFlags) read(cmd *cobra.Command, path string, opt load.Options) (*snapshot.Snapshot, error) {
+// read is open for one of many files: progress, if it is not nil, is told how far it is.
+func (f *inputFlags) read(cmd *cobra.Command, path string, progress func(done, total int64)) (*snapshot.Snapshot, error) {
+	opt := load.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: progress}
+	var s *snapshot.Snapshot
+	var err error
 	if path == "-" {
-		return load.Read(cmd.Context(), cmd.InOrStdin(), "stdin", opt)
+		s, err = load.Read(cmd.Context(), cmd.InOrStdin(), "stdin", opt)
+	} else {
+		s, err = load.Open(cmd.Context(), path, opt)
 	}
-	return load.Open(cmd.Context(), path, opt)
+	if err != nil {
+		return nil, err
+	}
+	s.Partial = inFlags(s.Partial)
+	if s.Pages > 1 {
+		s.Missing = append(s.Missing, fmt.Sprintf("%d of the %d snapshots in this page: this is number %d (choose with --index, from 0 on)",
+			s.Pages-1, s.Pages, s.Page))
+	}
+	return s, nil
 }
 
 // analyse reads the snapshot that the command line names and analyses it by the rules that it

@@ -11,7 +11,6 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
-	"github.com/snapana/snapana/snapshot/load"
 )
 
 // maxReaders bounds how many snapshots are in memory at a time.
@@ -55,14 +54,14 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 				slots <- struct{}{}
 				wg.Go(func() {
 					defer func() { <-slots }()
-					s, err := load.Open(cmd.Context(), path, load.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes), Index: in.index})
+					s, err := in.read(cmd, path, nil)
 					if err != nil {
-						list[i] = ranks.Unread(path, err)
+						list[i] = ranks.Unread(path, inFlags(err))
 						return
 					}
 					r, err := analyze.Run(cmd.Context(), s, opt)
 					if err != nil {
-						list[i] = ranks.Unread(path, err)
+						list[i] = ranks.Unread(path, inFlags(err))
 						return
 					}
 					list[i] = ranks.Reduce(path, r)

@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, context.Canceled) {
 		return exitStopped
 	}
-	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(inFlags(err).Error()))
 	return exitCode(err)
 }
 

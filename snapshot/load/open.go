@@ -65,10 +65,9 @@ func (opt Options) read(name string, open func(unpack.Options, func(*unpack.Inpu
 	if err != nil {
 		return nil, err
 	}
-	snap.Name = filepath.Base(name)
-	if n := from.Pages; n > 1 {
-		snap.Missing = append(snap.Missing, fmt.Sprintf(
-			"%d of the %d snapshots in this page: this is number %d (choose with --index, from 0 on)", n-1, n, opt.Index))
+	snap.Name, snap.Pages = filepath.Base(name), from.Pages
+	if from.Page {
+		snap.Page = opt.Index
 	}
 	return snap, nil
 }

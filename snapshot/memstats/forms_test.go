@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 		"msgpack, long":   {"\x81\xdb\xff\xff\xff\xffxx", "bytes", snapshot.ErrLimit},
 		"msgpack, cut":    {"\xde\xff\xff\xa1a", "ends in the middle", snapshot.ErrTruncated},
 		"headless CSV":    {"0, 16384 MiB, 500 MiB\n", "begins with", snapshot.ErrNotSnapshot},
-		"snapshot":        {readFile(t, "../../fixtures/ghost.pickle"), "snapana report", snapshot.ErrNotSnapshot},
+		"snapshot":        {readFile(t, "../../fixtures/ghost.pickle"), "not a dump of counters", snapshot.ErrSnapshot},
 		"half a sentence": {"the process ran | with GPU:\n", "begins with", snapshot.ErrNotSnapshot},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -155,8 +155,7 @@ type Fault struct {
 	Line   int64 // 0 where lines do not apply
 	Offset int64 // -1 unknown
 	Msg    string
-
-	class error
+	Err    error `json:"-"` // the class where data was refused, nil where it only cannot be used
 }
 
 // Info says what a file was.

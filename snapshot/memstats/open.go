@@ -140,9 +140,9 @@ func (r *reader) nothing(format string, head []byte) error {
 	switch {
 	case r.info.Cut != nil:
 		return &snapshot.FormatError{Offset: r.info.Cut.Offset, Msg: r.info.Cut.Msg, Err: snapshot.ErrTruncated}
-	case r.info.FirstSkipped != nil && r.info.FirstSkipped.class != nil:
+	case r.info.FirstSkipped != nil && r.info.FirstSkipped.Err != nil:
 		f := r.info.FirstSkipped
-		return &snapshot.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.class}
+		return &snapshot.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.Err}
 	case format == "text":
 		line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
 		msg = fmt.Sprintf("is a text (it begins with %q) without memory counters; %s", clip(string(line), 40), whatIsRead)
@@ -189,7 +189,7 @@ func (r *reader) texts(br *bufio.Reader) error {
 		case err == io.EOF:
 			return nil
 		case errors.As(err, &fault):
-			f := Fault{Line: line, Offset: fault.Offset, Msg: fault.Msg, class: fault.Err}
+			f := Fault{Line: line, Offset: fault.Offset, Msg: fault.Msg, Err: fault.Err}
 			if !t.OneLine() || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
 				if r.info.Samples == 0 && fault.Err != snapshot.ErrTruncated {
 					return err
@@ -226,7 +226,7 @@ func (r *reader) msgpack(br *bufio.Reader) error {
 		case err == io.EOF:
 			return nil
 		case errors.As(err, &fault) && (r.info.Samples > 0 || fault.Err == snapshot.ErrTruncated):
-			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg}
+			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg, Err: fault.Err}
 			return nil
 		case err != nil:
 			return err
@@ -236,6 +236,9 @@ func (r *reader) msgpack(br *bufio.Reader) error {
 		}
 	}
 }
+
+// ErrLongPickle is the snapshot.ErrLimit of a pickle that is longer than counters are, and may be a snapshot.
+var ErrLongPickle = fmt.Errorf("%w: the pickle is too long", snapshot.ErrLimit)
 
 // maxPickle bounds a file of pickles, which is held in memory.
 const maxPickle = 512 << 20
@@ -248,8 +251,8 @@ func (r *reader) pickles(br *bufio.Reader) error {
 		return err
 	}
 	if len(data) > maxPickle {
-		return &snapshot.FormatError{Offset: maxPickle, Op: "pickle", Err: snapshot.ErrLimit,
-			Msg: "the pickle is larger than 512 MiB; save counters as JSON lines, or use `snapana report` if it is a snapshot"}
+		return &snapshot.FormatError{Offset: maxPickle, Op: "pickle", Err: ErrLongPickle,
+			Msg: "the pickle is larger than 512 MiB; save counters as JSON lines"}
 	}
 	for at := 0; at < len(data); {
 		v, info, err := pickle.DecodePlain(bytes.NewReader(data[at:]), pickle.Options{Size: int64(len(data) - at)})
@@ -262,7 +265,7 @@ func (r *reader) pickles(br *bufio.Reader) error {
 			if r.info.Samples == 0 || errors.Is(err, snapshot.ErrRefused) {
 				return err
 			}
-			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg}
+			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg, Err: fault.Err}
 			return nil
 		case err != nil:
 			return err

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -92,6 +93,10 @@ type FormatError = snapshot.FormatError
 // ErrNotSidecar is the class of errors for files of another kind. The other classes are those
 // of package snapshot.
 var ErrNotSidecar = errors.New("not a .snapana file")
+
+// ErrForeign is the ErrNotSidecar of a file that does not begin as one, also a snapshot.ErrSnapshot
+// where it begins as a snapshot does.
+var ErrForeign = fmt.Errorf("%w from its first byte on", ErrNotSidecar)
 
 // Snapshot finds the record that says that a snapshot was written, and its run, for one in a file of
 // this base name and, unpacked, of so many bytes; one of another name but this size was renamed. Of

@@ -236,9 +236,9 @@ func (in *frames) stranger() error {
 	if ok && (bytes.HasPrefix(rest, header[:min(len(rest), len(header))]) || bytes.Contains(rest, header)) {
 		return nil // perhaps a first header that was torn, with another behind it
 	}
-	msg := "is no .snapana file; `snapana recorder` prints the recorder that writes them"
+	class := ErrForeign
 	if b[0] == 0x80 || b[0] == '{' || b[0] == '[' {
-		msg = "is no .snapana file; a snapshot is given as FILE, the recorder's file with --recorder"
+		class = errors.Join(ErrForeign, snapshot.ErrSnapshot)
 	}
-	return &FormatError{Offset: -1, Msg: msg, Err: ErrNotSidecar}
+	return &FormatError{Offset: -1, Msg: "is no .snapana file", Err: class}
 }

@@ -196,8 +196,8 @@ func TestReadRefuses(t *testing.T) {
 		says  string
 	}{
 		{"a text", "hello, this is a log", sidecar.ErrNotSidecar, "no .snapana file"},
-		{"a pickle", "\x80\x02}q\x00.", sidecar.ErrNotSidecar, "--recorder"},
-		{"JSON", `{"type": "header"}`, sidecar.ErrNotSidecar, "--recorder"},
+		{"a pickle", "\x80\x02}q\x00.", snapshot.ErrSnapshot, "is no .snapana file"},
+		{"JSON", `{"type": "header"}`, snapshot.ErrSnapshot, "is no .snapana file"},
 		{"another map", string(Stream(Map{"a", 1})), sidecar.ErrNotSidecar, "no .snapana file"},
 		{"another format", string(Stream(Map{"type", "header", "format", "other", "version", 1})), sidecar.ErrNotSidecar, `"other"`},
 		{"a newer version", string(Stream(Map{"type", "header", "format", "snapana", "version", 2})), sidecar.ErrNotSidecar, "version 2"},

@@ -34,7 +34,7 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 	}
 	top, err := d.settle(d.stack[0])
 	if top.kind == kSnapshot || top.kind == kList && d.lists[top.u].elem == kSegment {
-		err = &fault{snapshot.ErrNotSnapshot, "is a memory snapshot, not a dump of counters; use `snapana report`"}
+		err = &fault{snapshot.ErrSnapshot, "is a memory snapshot, not a dump of counters"}
 	}
 	if err == nil {
 		// What is shared is copied: without a limit, few bytes could stand for a tree without end.

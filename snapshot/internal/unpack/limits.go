@@ -68,14 +68,15 @@ func (l *limited) Read(p []byte) (int, error) {
 	l.n += int64(n)
 	switch {
 	case most > 0 && l.n > most:
-		return 0, &snapshot.FormatError{Offset: most, Err: snapshot.ErrLimit,
-			Msg: fmt.Sprintf("holds more than the %d bytes that --max-bytes allows", most)}
+		return 0, exceeds(most, "", &snapshot.LimitError{Bytes: most})
 	case most == 0 && l.n > freeBytes && l.n/maxRatio > l.in.raw.Load():
-		return 0, &snapshot.FormatError{Offset: -1, Op: l.kind, Err: snapshot.ErrLimit,
-			Msg: fmt.Sprintf("unpacks to over %d times its size: it looks like a decompression bomb; "+
-				"set --max-bytes to what it may unpack to, if it is none", maxRatio)}
+		return 0, exceeds(-1, l.kind, &snapshot.LimitError{Ratio: maxRatio})
 	}
 	return n, err
+}
+
+func exceeds(at int64, kind string, limit *snapshot.LimitError) error {
+	return &snapshot.FormatError{Offset: at, Op: kind, Msg: limit.Error(), Err: limit}
 }
 
 // unpacked gives the faults of a decompressor the form of all others.

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAdvice reads files that call for a flag or another command: where that is said, it is said once.
+func TestAdvice(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "healthy.pickle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	plain := base64.StdEncoding.EncodeToString(data)
+	for name, text := range map[string]string{
+		"healthy.pickle": string(data), "notes.txt": "words\n",
+		"two.html": fmt.Sprintf(`<html><script>const files = [{"base64": "%s"}, {"base64": "%s"}]`, plain, plain),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for command, want := range map[string]string{
+		"summary --max-bytes 100KiB healthy.pickle":           "holds more than the 102400 bytes that --max-bytes allows",
+		"summary --partial --max-bytes 300KiB healthy.pickle": "holds more than the 307200 bytes that --max-bytes allows",
+		"ranks --max-bytes 100KiB healthy.pickle":             "holds more than the 102400 bytes that --max-bytes allows",
+		"summary --index 1 two.html":                          "1 of the 2 snapshots in this page: this is number 1 (choose with --index, from 0 on)",
+		"stats healthy.pickle":                                "is a memory snapshot, not a dump of counters; use `snapana report`",
+		"compare-env healthy.pickle notes.txt":                "is no .snapana file; a snapshot is given as FILE, the recorder's file with --recorder",
+		"compare-env notes.txt healthy.pickle":                "is no .snapana file; `snapana recorder` prints the recorder that writes them",
+	} {
+		var out bytes.Buffer
+		run(t.Context(), strings.Fields(command), nil, &out, &out)
+		if got := strings.Join(strings.Fields(out.String()), " "); strings.Count(got, want) != 1 { // lines may be wrapped
+			t.Errorf("%s: want %q once in:\n%s", command, want, &out)
+		}
+	}
+}
