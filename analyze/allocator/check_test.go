@@ -55,7 +55,7 @@ func (a *Allocator) Check() error {
 				return fmt.Errorf("unmapped block %#x is in no list", b.addr)
 			}
 		}
-		for _, kind := range []int{All, kindOf(q.small)} {
+		for _, kind := range []int{All, KindOf(q.small)} {
 			g := &got[kind]
 			if b.state != Unmapped {
 				g.reserved += b.size

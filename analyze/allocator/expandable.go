@@ -101,7 +101,7 @@ func (a *Allocator) mapBlock(i int32, size int64) bool {
 	a.merge(i, b.prev)
 	a.merge(i, b.next)
 	a.insert(i)
-	a.stats.ReservedBytes.add(kindOf(a.queues[b.queue].small), size)
+	a.stats.ReservedBytes.Add(KindOf(a.queues[b.queue].small), size)
 	a.stats.NumDeviceAlloc++
 	return true
 }
@@ -133,7 +133,7 @@ func (a *Allocator) unmap(i int32) {
 	a.merge(i, b.prev)
 	a.merge(i, b.next)
 	a.driver.Unmap(from, size)
-	a.stats.ReservedBytes.sub(kindOf(a.queues[b.queue].small), size)
+	a.stats.ReservedBytes.Sub(KindOf(a.queues[b.queue].small), size)
 	a.stats.NumDeviceFree++
 	if b.split() {
 		a.insert(i)

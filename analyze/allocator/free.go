@@ -58,9 +58,8 @@ func (a *Allocator) request(i Block) {
 	if b.state != Live {
 		panic("allocator: a block is freed twice")
 	}
-	kind := kindOf(a.queues[b.queue].small)
-	a.stats.Allocation.sub(kind, 1)
-	a.stats.AllocatedBytes.sub(kind, b.size)
+	kind := KindOf(a.queues[b.queue].small)
+	a.stats.Free(kind, b.size)
 	if b.size >= a.maxSplit {
 		a.stats.OversizeAllocations.sub(1)
 	}
@@ -69,7 +68,7 @@ func (a *Allocator) request(i Block) {
 // complete puts a block back, joined with its free neighbours (free_block).
 func (a *Allocator) complete(i Block) {
 	b := &a.blocks[i]
-	kind := kindOf(a.queues[b.queue].small)
+	kind := KindOf(a.queues[b.queue].small)
 	size := b.size
 	st := &a.stats
 	b.state = Free
@@ -91,7 +90,5 @@ func (a *Allocator) complete(i Block) {
 		st.InactiveSplit.change(kind, splits)
 		st.InactiveSplitBytes.change(kind, splitBytes)
 	}
-	st.Active.sub(kind, 1)
-	st.ActiveBytes.sub(kind, size)
-	st.RequestedBytes.sub(kind, b.requested)
+	st.Complete(kind, size, b.requested)
 }

@@ -55,9 +55,9 @@ func (a *Allocator) allocBlock(q int32, rounded, size int64) int32 {
 	if !ok {
 		return none
 	}
-	kind := kindOf(a.queues[q].small)
-	a.stats.Segment.add(kind, 1)
-	a.stats.ReservedBytes.add(kind, size)
+	kind := KindOf(a.queues[q].small)
+	a.stats.Segment.Add(kind, 1)
+	a.stats.ReservedBytes.Add(kind, size)
 	if size >= a.maxSplit {
 		a.stats.OversizeSegments.add(1)
 	}
@@ -70,7 +70,7 @@ func (a *Allocator) allocBlock(q int32, rounded, size int64) int32 {
 func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 	b := &a.blocks[i]
 	small := a.queues[q].small
-	kind := kindOf(small)
+	kind := KindOf(small)
 	st := &a.stats
 	wasSplit := b.split()
 	var splits bool
@@ -91,14 +91,14 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 			break
 		}
 		if wasSplit {
-			st.InactiveSplitBytes.sub(kind, rounded)
+			st.InactiveSplitBytes.Sub(kind, rounded)
 		} else {
-			st.InactiveSplitBytes.add(kind, b.size)
-			st.InactiveSplit.add(kind, 1)
+			st.InactiveSplitBytes.Add(kind, b.size)
+			st.InactiveSplit.Add(kind, 1)
 		}
 	case wasSplit && b.space == none:
-		st.InactiveSplitBytes.sub(kind, b.size)
-		st.InactiveSplit.sub(kind, 1)
+		st.InactiveSplitBytes.Sub(kind, b.size)
+		st.InactiveSplit.Sub(kind, 1)
 	}
 	if splits {
 		i = a.blocks[i].prev
@@ -106,11 +106,7 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 	}
 	b.state = Live
 	b.requested = n
-	st.Allocation.add(kind, 1)
-	st.AllocatedBytes.add(kind, b.size)
-	st.Active.add(kind, 1)
-	st.ActiveBytes.add(kind, b.size)
-	st.RequestedBytes.add(kind, n)
+	st.Allocate(kind, b.size, n)
 	if b.size >= a.maxSplit {
 		st.OversizeAllocations.add(1)
 	}

@@ -128,12 +128,12 @@ func (a *Allocator) cached(p *pool) []int32 {
 // releaseBlock gives one free segment back (release_block).
 func (a *Allocator) releaseBlock(i int32) {
 	b := &a.blocks[i]
-	kind := kindOf(a.queues[b.queue].small)
+	kind := KindOf(a.queues[b.queue].small)
 	a.remove(i)
 	a.driver.Free(b.addr, b.size)
 	a.stats.NumDeviceFree++
-	a.stats.Segment.sub(kind, 1)
-	a.stats.ReservedBytes.sub(kind, b.size)
+	a.stats.Segment.Sub(kind, 1)
+	a.stats.ReservedBytes.Sub(kind, b.size)
 	if b.size >= a.maxSplit {
 		a.stats.OversizeSegments.sub(1)
 	}

@@ -56,7 +56,7 @@ func (a *Allocator) Segments() []Segment {
 // anything that has led to it. Segments should come in the order in which they were made.
 func (a *Allocator) Restore(seg *Segment) {
 	qi := a.queueFor(seg.Small, seg.Stream, seg.Pool)
-	kind := kindOf(seg.Small)
+	kind := KindOf(seg.Small)
 	st := &a.stats
 	a.smallest = min(a.smallest, seg.Size)
 	sp := int32(none)
@@ -64,7 +64,7 @@ func (a *Allocator) Restore(seg *Segment) {
 		sp = int32(len(a.spaces))
 		a.spaces = append(a.spaces, space{base: seg.Addr, size: seg.Size, granule: a.granule(&a.queues[qi])})
 	} else {
-		st.Segment.add(kind, 1)
+		st.Segment.Add(kind, 1)
 		if seg.Size >= a.maxSplit {
 			st.OversizeSegments.add(1)
 		}
@@ -82,24 +82,20 @@ func (a *Allocator) Restore(seg *Segment) {
 		p.Block = Block(b)
 		last, addr = b, addr+uint64(p.Size)
 		if p.State != Unmapped {
-			st.ReservedBytes.add(kind, p.Size)
+			st.ReservedBytes.Add(kind, p.Size)
 		}
 		switch p.State {
 		case Live:
 			a.blocks[b].requested = p.Requested
-			st.Allocation.add(kind, 1)
-			st.AllocatedBytes.add(kind, p.Size)
-			st.Active.add(kind, 1)
-			st.ActiveBytes.add(kind, p.Size)
-			st.RequestedBytes.add(kind, p.Requested)
+			st.Allocate(kind, p.Size, p.Requested)
 			if p.Size >= a.maxSplit {
 				st.OversizeAllocations.add(1)
 			}
 		case Free, Unmapped:
 			a.insert(b)
 			if p.State == Free && !seg.Expandable && len(seg.Pieces) > 1 {
-				st.InactiveSplit.add(kind, 1)
-				st.InactiveSplitBytes.add(kind, p.Size)
+				st.InactiveSplit.Add(kind, 1)
+				st.InactiveSplitBytes.Add(kind, p.Size)
 			}
 		default:
 			panic("allocator: a segment is restored with a pending piece")

@@ -29,12 +29,14 @@ const (
 	LargePools
 )
 
-func (m *Metric) add(kind int, n int64) {
+// Add counts what comes to the pools of a kind, SmallPools or LargePools.
+func (m *Metric) Add(kind int, n int64) {
 	m[All].add(n)
 	m[kind].add(n)
 }
 
-func (m *Metric) sub(kind int, n int64) {
+// Sub counts what leaves them.
+func (m *Metric) Sub(kind int, n int64) {
 	m[All].Current -= n
 	m[kind].Current -= n
 }
@@ -42,9 +44,9 @@ func (m *Metric) sub(kind int, n int64) {
 // change adds a number that may be below zero.
 func (m *Metric) change(kind int, n int64) {
 	if n < 0 {
-		m.sub(kind, -n)
+		m.Sub(kind, -n)
 	} else {
-		m.add(kind, n)
+		m.Add(kind, n)
 	}
 }
 
@@ -71,6 +73,28 @@ type Stats struct {
 	NumDeviceAlloc    int64 // cudaMalloc calls and maps
 	NumDeviceFree     int64 // cudaFree calls and unmaps
 	MaxSplitSize      int64 // -1 for no limit
+}
+
+// Allocate counts a block that the program gets, with its rounded size and what was asked for in bytes.
+func (s *Stats) Allocate(kind int, size, requested int64) {
+	s.Allocation.Add(kind, 1)
+	s.AllocatedBytes.Add(kind, size)
+	s.Active.Add(kind, 1)
+	s.ActiveBytes.Add(kind, size)
+	s.RequestedBytes.Add(kind, requested)
+}
+
+// Free counts a block that the program gives back, while other streams may still use it.
+func (s *Stats) Free(kind int, size int64) {
+	s.Allocation.Sub(kind, 1)
+	s.AllocatedBytes.Sub(kind, size)
+}
+
+// Complete counts a block that nobody uses any more.
+func (s *Stats) Complete(kind int, size, requested int64) {
+	s.Active.Sub(kind, 1)
+	s.ActiveBytes.Sub(kind, size)
+	s.RequestedBytes.Sub(kind, requested)
 }
 
 // Each calls f with every key of memory_stats() and its value, in a fixed order.
@@ -117,7 +141,8 @@ func (s *Stats) ResetPeaks() {
 	s.OversizeSegments.Peak = s.OversizeSegments.Current
 }
 
-func kindOf(small bool) int {
+// KindOf is the part of a Metric that counts small pools, or large ones.
+func KindOf(small bool) int {
 	if small {
 		return SmallPools
 	}

@@ -3,57 +3,14 @@ package counters
 import (
 	"strings"
 
+	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
-// tally is one counter of torch: c10/core/Allocator.h, struct Stat.
-type tally struct{ current, peak, allocated, freed int64 }
-
-func (t *tally) up(n int64) {
-	t.current += n
-	t.allocated += n
-	t.peak = max(t.peak, t.current)
-}
-
-func (t *tally) down(n int64) {
-	t.current -= n
-	t.freed += n
-}
-
-// pools are a tally for all memory, for the small pool and for the large one.
-type pools [3]tally
-
-const (
-	all = iota
-	small
-	large
-)
-
-var poolNames = [...]string{"all", "small_pool", "large_pool"}
-
-const (
-	smallRequest = 1 << 20 // larger rounded requests go to the large pool (analyze/allocator/SPEC.md 5.1)
-	smallSegment = 2 << 20 // all segments of the small pool, and none of the large one
-)
-
-func pool(isSmall bool) int {
-	if isSmall {
-		return small
-	}
-	return large
-}
-
-func (p *pools) up(at int, n int64) {
-	p[all].up(n)
-	p[at].up(n)
-}
-
-func (p *pools) down(at int, n int64) {
-	p[all].down(n)
-	p[at].down(n)
-}
+// kind is the kind of pools that serve a block.
+func kind(l *timeline.Life) int { return allocator.KindOf(l.Rounded <= allocator.SmallSize) }
 
 // counter counts a trace again as torch did.
 type counter struct {
@@ -143,172 +100,131 @@ func (c *counter) locate(s *memstats.Sample) (event int, ok bool) {
 	return event, event >= -1
 }
 
-// at gives the counters right after an event: all of them where the trace is whole, else the
+// at gives the counters right after an event by name: all of them where the trace is whole, else the
 // current ones.
 func (c *counter) at(event int, whole bool) map[string]int64 {
-	out := map[string]int64{}
+	var n allocator.Stats
+	st := c.t.StateAt(event)
+	var mapped bool // whose pool a mapped range is in is not known
 	if whole {
-		c.replay(event, out)
+		mapped = c.replay(event, &n)
 	} else {
-		c.state(c.t.StateAt(event), out)
+		mapped = c.state(st, &n)
 	}
-	c.split(c.t.StateAt(event), out)
+	split(c.t, st, &n)
+	last := whole && event == c.t.Trace.Len()-1
+	unlimited := whole && c.s.Settings.Present && c.s.Settings.MaxSplitSize < 0 // no block is oversize
+	if last {
+		n.InactiveSplitBytes[allocator.All].Peak = c.t.PeakInactiveSplit.Bytes
+	}
+	n.MaxSplitSize = -1
+	out := map[string]int64{}
+	n.Each(func(name string, value int64) {
+		known := whole || figureOf(name) == "current"
+		switch {
+		case strings.HasPrefix(name, "inactive_split"):
+			known = figureOf(name) == "current" || last && name == "inactive_split_bytes.all.peak"
+		case mapped && strings.HasPrefix(name, "reserved_bytes."):
+			known = known && strings.HasPrefix(name, "reserved_bytes.all.")
+		case strings.HasPrefix(name, "oversize_"), name == "max_split_size":
+			known = unlimited
+		case name == "num_oom_rejections", name == "num_sync_all_streams":
+			known = false
+		}
+		if known {
+			out[name] = value
+		}
+	})
 	return out
 }
 
-// replay counts the events up to one.
-func (c *counter) replay(event int, out map[string]int64) {
+// replay counts the events up to one. It reports whether ranges were mapped.
+func (c *counter) replay(event int, n *allocator.Stats) (mapped bool) {
 	c.index()
-	var blocks, bytes, active, activeBytes, requested, reserved, segments pools
-	var ooms, device, released int64
-	mapped := false
 	for e := 0; e <= event; e++ {
 		if row := c.born[e]; row > 0 {
 			l := &c.t.Lives[row-1]
-			at := pool(l.Rounded <= smallRequest)
-			blocks.up(at, 1)
-			bytes.up(at, l.Rounded)
-			active.up(at, 1)
-			activeBytes.up(at, l.Rounded)
-			requested.up(at, l.Requested)
+			n.Allocate(kind(l), l.Rounded, l.Requested)
 		}
 		if row := c.freeing[e]; row > 0 {
 			l := &c.t.Lives[row-1]
-			at := pool(l.Rounded <= smallRequest)
-			blocks.down(at, 1)
-			bytes.down(at, l.Rounded)
+			n.Free(kind(l), l.Rounded)
 		}
 		if row := c.freed[e]; row > 0 {
 			l := &c.t.Lives[row-1]
-			at := pool(l.Rounded <= smallRequest)
-			active.down(at, 1)
-			activeBytes.down(at, l.Rounded)
-			requested.down(at, l.Requested)
+			n.Complete(kind(l), l.Rounded, l.Requested)
 		}
 		ev := c.t.Trace.At(e)
-		at := pool(ev.Size == smallSegment)
+		pools := allocator.KindOf(ev.Size == allocator.SmallBuffer)
 		switch ev.Action {
 		case snapshot.SegmentAlloc:
-			reserved.up(at, ev.Size)
-			segments.up(at, 1)
-			device++
+			n.Segment.Add(pools, 1)
 		case snapshot.SegmentFree:
-			reserved.down(at, ev.Size)
-			segments.down(at, 1)
-			released++
-		case snapshot.SegmentMap:
+			n.Segment.Sub(pools, 1)
+		case snapshot.SegmentMap, snapshot.SegmentUnmap:
 			mapped = true
-			reserved.up(at, ev.Size)
-			device++
-		case snapshot.SegmentUnmap:
-			mapped = true
-			reserved.down(at, ev.Size)
-			released++
 		case snapshot.OOM:
-			ooms++
+			n.NumOOMs++
+		}
+		switch ev.Action {
+		case snapshot.SegmentAlloc, snapshot.SegmentMap:
+			n.ReservedBytes.Add(pools, ev.Size)
+			n.NumDeviceAlloc++
+		case snapshot.SegmentFree, snapshot.SegmentUnmap:
+			n.ReservedBytes.Sub(pools, ev.Size)
+			n.NumDeviceFree++
 		}
 	}
-	put := func(name string, p *pools, n int) {
-		for i := range n {
-			at := name + "." + poolNames[i] + "."
-			out[at+"current"], out[at+"peak"] = p[i].current, p[i].peak
-			out[at+"allocated"], out[at+"freed"] = p[i].allocated, p[i].freed
-		}
-	}
-	put("allocation", &blocks, 3)
-	put("allocated_bytes", &bytes, 3)
-	put("active", &active, 3)
-	put("active_bytes", &activeBytes, 3)
-	put("requested_bytes", &requested, 3)
-	n := 3
-	if mapped { // whose pool a mapped range is in, its size does not tell
-		n = 1
-	}
-	put("reserved_bytes", &reserved, n)
-	put("segment", &segments, 3)
-	out["num_ooms"], out["num_device_alloc"], out["num_device_free"] = ooms, device, released
 	// Each failure is a retry that failed too, also where there was nothing to give back.
-	retries := ooms
+	n.NumAllocRetries = n.NumOOMs
 	for i := range c.t.Retries {
 		if last := c.t.Retries[i].LastEvent; last < event && c.t.Trace.At(last+1).Action != snapshot.OOM {
-			retries++
+			n.NumAllocRetries++
 		}
 	}
-	out["num_alloc_retries"] = retries
-	if set := &c.s.Settings; set.Present && set.MaxSplitSize < 0 {
-		out["max_split_size"] = -1
-		for _, name := range []string{"oversize_allocations", "oversize_segments"} { // nothing is at least that large
-			for _, figure := range []string{"current", "peak", "allocated", "freed"} {
-				out[name+"."+figure] = 0
-			}
-		}
-	}
-	if event == c.t.Trace.Len()-1 {
-		out["inactive_split_bytes.all.peak"] = c.t.PeakInactiveSplit.Bytes
-	}
+	return mapped
 }
 
-// state sums up a layout: the current figures.
-func (c *counter) state(st *timeline.State, out map[string]int64) {
-	for i := range 3 {
-		for _, name := range []string{"allocation", "allocated_bytes", "active", "active_bytes", "requested_bytes", "reserved_bytes", "segment"} {
-			out[name+"."+poolNames[i]+".current"] = 0
-		}
-	}
-	add := func(name string, at int, n int64) {
-		out[name+".all.current"] += n
-		out[name+"."+poolNames[at]+".current"] += n
-	}
-	mapped := false
+// state sums up a layout. It reports whether a segment is mapped whose pool is unknown.
+func (c *counter) state(st *timeline.State, n *allocator.Stats) (mapped bool) {
 	for i := range st.Segments {
 		seg := &st.Segments[i]
-		at := pool(seg.Kind == snapshot.KindSmall)
-		add("reserved_bytes", at, seg.Size)
+		pools := allocator.KindOf(seg.Kind == snapshot.KindSmall)
+		n.ReservedBytes.Add(pools, seg.Size)
 		if seg.Expandable {
 			mapped = mapped || seg.Kind == snapshot.KindUnknown
 		} else {
-			add("segment", at, 1)
+			n.Segment.Add(pools, 1)
 		}
 		for _, row := range seg.Live {
 			l := &c.t.Lives[row]
-			at := pool(l.Rounded <= smallRequest)
-			add("active", at, 1)
-			add("active_bytes", at, l.Rounded)
-			add("requested_bytes", at, l.Requested)
-			if l.FreeRequested == -1 || int(l.FreeRequested) > st.Event {
-				add("allocation", at, 1)
-				add("allocated_bytes", at, l.Rounded)
+			n.Allocate(kind(l), l.Rounded, l.Requested)
+			if l.FreeRequested != -1 && int(l.FreeRequested) <= st.Event {
+				n.Free(kind(l), l.Rounded)
 			}
 		}
 	}
-	if mapped {
-		delete(out, "reserved_bytes.small_pool.current")
-		delete(out, "reserved_bytes.large_pool.current")
-	}
+	return mapped
 }
 
 // split adds the free pieces beside live blocks, expandable segments left out.
-func (c *counter) split(st *timeline.State, out map[string]int64) {
-	for i := range 3 {
-		out["inactive_split."+poolNames[i]+".current"], out["inactive_split_bytes."+poolNames[i]+".current"] = 0, 0
-	}
+func split(t *timeline.Timeline, st *timeline.State, n *allocator.Stats) {
 	for i := range st.Segments {
 		seg := &st.Segments[i]
 		if seg.Expandable || len(seg.Live) == 0 {
 			continue
 		}
-		name := poolNames[pool(seg.Kind == snapshot.KindSmall || seg.Kind == snapshot.KindUnknown && seg.Size == smallSegment)]
+		unknown := seg.Kind == snapshot.KindUnknown && seg.Size == allocator.SmallBuffer
+		pools := allocator.KindOf(seg.Kind == snapshot.KindSmall || unknown)
 		end := seg.Addr
 		gap := func(to uint64) {
 			if to > end {
-				for _, p := range []string{"all", name} {
-					out["inactive_split."+p+".current"]++
-					out["inactive_split_bytes."+p+".current"] += int64(to - end)
-				}
+				n.InactiveSplit.Add(pools, 1)
+				n.InactiveSplitBytes.Add(pools, int64(to-end))
 			}
 		}
 		for _, row := range seg.Live {
-			l := &c.t.Lives[row]
+			l := &t.Lives[row]
 			gap(l.Addr)
 			end = max(end, l.Addr+uint64(l.Rounded))
 		}
