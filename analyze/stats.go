@@ -19,19 +19,20 @@ import (
 
 // Stats is what memory counters over time show, with all files of one call.
 type Stats struct {
-	Files    []StatsFile
-	Hosts    []*verdict.Host // processes of recordings, in the order of the files
-	Snapshot string          // base name of the snapshot that was compared, "" for none
-	Checks   []*counters.Check
-	// Unchecked says why samples and snapshot could not be compared.
-	Unchecked string
+	Files     []StatsFile       `json:"files"`
+	Hosts     []*verdict.Host   `json:"hosts"`     // processes of recordings, in the order of the files
+	Snapshot  string            `json:"snapshot"`  // base name of the one that was compared, "" for none
+	Unchecked string            `json:"unchecked"` // why samples and snapshot could not be compared
+	Checks    []*counters.Check `json:"checks"`
 }
 
 // StatsFile is one file with what was judged of it.
 type StatsFile struct {
-	Info    *memstats.Info
-	Series  []*verdict.Counters
-	Reading *memstats.Reading // the last of nvidia-smi or list_gpu_processes, nil for none
+	memstats.Info
+	Fault   string              `json:"fault"` // the first in a record or figure that was left out, "" for none
+	End     string              `json:"cut"`   // why the file ends early, "" where it does not
+	Series  []*verdict.Counters `json:"series"`
+	Reading *memstats.Reading   `json:"reading,omitempty"` // the last of nvidia-smi or list_gpu_processes
 }
 
 // StatsOptions steer Add.
@@ -71,7 +72,15 @@ func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt Stats
 			return err
 		}
 	}
-	out := StatsFile{Info: f.Info, Reading: f.Reading}
+	out := StatsFile{Info: *f.Info, Reading: f.Reading, Series: []*verdict.Counters{}}
+	for _, fault := range []*memstats.Fault{f.Info.FirstOdd, f.Info.FirstSkipped} {
+		if fault != nil {
+			out.Fault = fault.Msg
+		}
+	}
+	if f.Info.Cut != nil {
+		out.End = f.Info.Cut.Msg
+	}
 	for _, d := range f.Series {
 		out.Series = append(out.Series, verdict.JudgeCounters(d, opt.Capacity))
 	}

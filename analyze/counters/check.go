@@ -20,28 +20,29 @@ const (
 
 // Row is one counter in both.
 type Row struct {
-	Name      string
-	Stats     memstats.Figure
-	Snapshot  int64
-	Agreement Agreement
-	Why       string // of a difference, where it shows
+	Name      string    `json:"name"`
+	Stats     int64     `json:"stats"`
+	Step      int64     `json:"step"` // the precision of Stats, as in memstats.Figure
+	Snapshot  int64     `json:"snapshot"`
+	Agreement Agreement `json:"verdict"`
+	Why       string    `json:"why"` // of a difference, where it shows
 }
 
 // Residual is the counter's value minus the snapshot's.
-func (r *Row) Residual() int64 { return r.Stats.Value - r.Snapshot }
+func (r *Row) Residual() int64 { return r.Stats - r.Snapshot }
 
 // Check is one sample beside a snapshot.
 type Check struct {
-	Device int
-	Sample *memstats.Sample
-	Event  int    // the sample was taken after this event of the trace, before the next allocation or free
-	Moment string // how that is known
-	Rows   []Row  // by name
+	Device int              `json:"device"`
+	Sample *memstats.Sample `json:"-"`
+	Event  int              `json:"event"`  // the sample was taken after it, before the next allocation or free
+	Moment string           `json:"moment"` // how that is known
 	// Whole says that the trace goes back to the first allocation, so that peaks and accumulated
 	// counters can be counted.
-	Whole     bool
-	Unchecked int // counters of the sample that the snapshot cannot tell
-	Reasons   []string
+	Whole     bool     `json:"whole"`
+	Rows      []Row    `json:"rows"`      // by name
+	Unchecked int      `json:"unchecked"` // counters of the sample that the snapshot cannot tell
+	Reasons   []string `json:"reasons"`
 }
 
 // Count is how many rows have a verdict.
@@ -57,7 +58,7 @@ func (c *Check) Count(v Agreement) int {
 
 // Compare checks a sample against the snapshot's history of its device.
 func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *memstats.Sample) *Check {
-	c := &Check{Device: t.Device, Sample: sample, Whole: whole(s, t)}
+	c := &Check{Device: t.Device, Sample: sample, Whole: whole(s, t), Rows: []Row{}, Reasons: []string{}}
 	counted := &counter{s: s, t: t}
 	end := t.Trace.Len() - 1
 	c.Event, c.Moment = end, "taken for that of the dump: the sample does not tell its moment"
@@ -83,7 +84,7 @@ func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *memstats.Sample
 }
 
 func compare(st memstats.Stat, v int64) Row {
-	r := Row{Name: st.Name, Stats: st.Figure, Snapshot: v, Agreement: Differs}
+	r := Row{Name: st.Name, Stats: st.Value, Step: st.Step, Snapshot: v, Agreement: Differs}
 	switch d := v - st.Value; {
 	case d == 0:
 		r.Agreement = Equal

@@ -41,33 +41,38 @@ const maxPoints = 1 << 13
 // unknown stands in a column for a figure that a sample lacks. Counters are never negative.
 const unknown = -1
 
+// Extent says of whom a series is, and how long it is.
+type Extent struct {
+	Device  int   `json:"device"` // ordinal, -1 unknown
+	Rank    int   `json:"rank"`   // of the process, -1 unknown
+	Samples int64 `json:"samples"`
+	Every   int64 `json:"every"` // one point stands for so many samples
+}
+
+// Incidents are what happened to the counters of a series.
+type Incidents struct {
+	Restarts    int   `json:"restarts"`     // how often the program began again; only the last run is kept
+	PeakResets  int   `json:"peak_resets"`  // falls of peaks: reset_peak_memory_stats was called
+	SumResets   int   `json:"sum_resets"`   // of accumulated counters: reset_accumulated_memory_stats
+	ResetBefore bool  `json:"reset_before"` // these had been reset before the first sample
+	NewRetries  int64 `json:"new_retries"`  // how far the counter rose between the first sample and the last
+	NewOOMs     int64 `json:"new_ooms"`
+}
+
 // Series is the counters of one device of one process.
 type Series struct {
-	Device int // ordinal, -1 unknown
-	Rank   int // -1 unknown
+	Extent
+	Incidents
+	First, Last memstats.Sample
+	Points      []Point
 
-	Samples int64 // seen, of the run that is judged
-	Every   int64 // one point stands for so many samples
-	Points  []Point
 	columns map[string][]int64
 	grain   map[string]int64 // the coarsest precision of each column
-
-	First, Last memstats.Sample
-	// Restarts counts how often the program began again; only the last run is kept.
-	Restarts int
-	// PeakResets and SumResets count falls of peaks and of accumulated counters:
-	// reset_peak_memory_stats and reset_accumulated_memory_stats were called.
-	PeakResets, SumResets int
-	// ResetBefore says that accumulated counters had been reset before the first sample.
-	ResetBefore bool
-	// NewRetries and NewOOMs are how far the counters rose between the first sample and the last.
-	NewRetries, NewOOMs int64
-
-	uneven bool // some sample has no step, or none above the one before
-	prev   map[string]int64
-	high   map[string]int64
-	extra  []string
-	epochs []epoch
+	uneven  bool             // some sample has no step, or none above the one before
+	prev    map[string]int64
+	high    map[string]int64
+	extra   []string
+	epochs  []epoch
 }
 
 // Point is when a sample was taken.
@@ -110,7 +115,7 @@ func (c *Collector) Add(s *memstats.Sample) {
 		if len(c.byID) >= maxDevices {
 			return
 		}
-		d = &Series{Device: s.Device, Rank: s.Rank, extra: c.extra}
+		d = &Series{Extent: Extent{Device: s.Device, Rank: s.Rank}, extra: c.extra}
 		d.begin()
 		c.byID[id] = d
 		at, _ := slices.BinarySearchFunc(c.Series, id, func(o *Series, id [2]int) int {
@@ -123,8 +128,10 @@ func (c *Collector) Add(s *memstats.Sample) {
 
 // begin forgets all samples.
 func (d *Series) begin() {
-	*d = Series{Device: d.Device, Rank: d.Rank, Restarts: d.Restarts, extra: d.extra, Every: 1,
-		columns: make(map[string][]int64), grain: make(map[string]int64), prev: make(map[string]int64), high: make(map[string]int64)}
+	*d = Series{
+		Extent: Extent{Device: d.Device, Rank: d.Rank, Every: 1}, Incidents: Incidents{Restarts: d.Restarts}, extra: d.extra,
+		columns: map[string][]int64{}, grain: map[string]int64{}, prev: map[string]int64{}, high: map[string]int64{},
+	}
 }
 
 func (d *Series) add(s *memstats.Sample) {

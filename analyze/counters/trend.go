@@ -21,25 +21,36 @@ const (
 
 // Trend is the run of one counter.
 type Trend struct {
-	Name  string
-	Shape Shape
+	Name  string `json:"name"`
+	Shape Shape  `json:"shape"`
 	// First, Last, Low and High are values of the points; Precision is how exact they are.
-	First, Last, Low, High, Precision int64
+	First     int64 `json:"first"`
+	Last      int64 `json:"last"`
+	Low       int64 `json:"low"`
+	High      int64 `json:"high"`
+	Precision int64 `json:"precision"`
 
-	// What follows is known when Shape is Growing. Slope is in bytes (or counts) for each unit,
-	// "step", "sample" or "epoch", with its 95% interval; P is the chance of such a rise without
-	// a trend; Kept is what was added from From (a place along the unit) on and never given back.
-	Unit          string
-	Slope, From95 float64
-	To95          float64
-	P             float64
-	Kept          int64
-	From, To      int64
-	Windows       int
-	Late          bool    // the growth began after a time without
-	GivenBack     int64   // the deepest fall of the windows
-	PerEpoch      float64 // slope by epochs, 0 unknown
+	*Growth `json:"growth,omitempty"` // nil unless Shape is Growing
 }
+
+// Growth is how fast a counter rises, in bytes (or counts) for each Unit: "step", "sample" or "epoch".
+type Growth struct {
+	Unit      string  `json:"unit"`
+	Slope     float64 `json:"slope"`
+	From95    float64 `json:"slope_low"` // the 95% interval of Slope
+	To95      float64 `json:"slope_high"`
+	P         float64 `json:"p"`    // the chance of such a rise without a trend
+	Kept      int64   `json:"kept"` // added from From on and never given back
+	From      int64   `json:"from"` // a place along the unit
+	To        int64   `json:"to"`
+	Windows   int     `json:"windows"`
+	Late      bool    `json:"late"`            // it began after a time without
+	GivenBack int64   `json:"given_back"`      // the deepest fall of the windows
+	PerEpoch  float64 `json:"slope_per_epoch"` // 0 unknown
+}
+
+// PerUnit is Slope in whole bytes (or counts).
+func (g *Growth) PerUnit() int64 { return int64(g.Slope + 0.5) }
 
 // ChanceLate is the chance without a trend above which growth that began late is none. Below it other
 // growth is beyond doubt.
@@ -99,13 +110,13 @@ func (d *Series) trend(name string) Trend {
 	t = Of(name, unit, x, y, t.Precision)
 	epochs, lows := d.lows(name)
 	if len(lows) >= minWindows {
-		e := t
-		if e.grows(epochs, lows, "epoch") {
+		if g := t.grows(epochs, lows, "epoch"); g != nil {
 			if t.Shape != Growing && t.Shape != Steady {
-				e.Shape = Growing
-				t = e
+				t.Shape, t.Growth = Growing, g
 			}
-			t.PerEpoch = e.Slope
+			if t.Growth != nil {
+				t.PerEpoch = g.Slope
+			}
 		}
 	}
 	return t
@@ -140,8 +151,10 @@ func (t *Trend) shape(x, y []int64, unit string) Shape {
 	if t.High-t.Low < t.Precision {
 		return Steady
 	}
-	if n >= minWindows && t.grows(x, y, unit) {
-		return Growing
+	if n >= minWindows {
+		if t.Growth = t.grows(x, y, unit); t.Growth != nil {
+			return Growing
+		}
 	}
 	tail := y[n-max(n/3, 2):]
 	level := true
@@ -159,8 +172,8 @@ func (t *Trend) shape(x, y []int64, unit string) Shape {
 	return Swings
 }
 
-// grows runs the test that doc.go describes, and fills in the figures when the answer is yes.
-func (t *Trend) grows(x, y []int64, unit string) bool {
+// grows runs the test that doc.go describes, and gives the figures when the answer is yes.
+func (t *Trend) grows(x, y []int64, unit string) *Growth {
 	fall := deepest(y)
 	if n := len(y); n > minWindows && unit != "epoch" { // without the warm-up
 		skip := max(n/10, 1)
@@ -179,19 +192,20 @@ func (t *Trend) grows(x, y []int64, unit string) bool {
 		}
 		wx, wy := x[start:], y[start:]
 		if len(wy) < least {
-			return false
+			return nil
 		}
 		_, variance, p := trend.MannKendall(wy)
 		kept, even := rises(wy, t.Precision)
 		if p > limit || !even || late && kept <= 2*fall {
 			continue
 		}
-		t.Unit, t.P, t.Kept, t.Windows, t.Late, t.GivenBack = unit, p, kept, len(wy), late, swing
-		t.From, t.To = wx[0], wx[len(wx)-1]
-		t.Slope, t.From95, t.To95 = trend.TheilSen(wx, wy, variance)
-		return t.Slope > 0
+		g := &Growth{Unit: unit, P: p, Kept: kept, From: wx[0], To: wx[len(wx)-1], Windows: len(wy), Late: late, GivenBack: swing}
+		if g.Slope, g.From95, g.To95 = trend.TheilSen(wx, wy, variance); g.Slope > 0 {
+			return g
+		}
+		return nil
 	}
-	return false
+	return nil
 }
 
 // windows keeps the lowest value of each window, with its place.

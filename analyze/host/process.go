@@ -7,15 +7,15 @@ import (
 
 // Process is what the samples of one process say of its own memory.
 type Process struct {
-	File    string // base name
-	Rank    int    // -1 unknown
-	Samples int
-	Counted int // of them, those in which tensors were counted
-	Trends  counters.Trends
+	File    string `json:"file"` // base name
+	Rank    int    `json:"rank"` // -1 unknown
+	Samples int    `json:"samples"`
+	Counted int    `json:"counted"` // of them, those in which tensors were counted
 
-	Run      *sidecar.Run
-	Last     *sidecar.Host // of its samples
-	Children int           // those that lived to the end
+	Trends   counters.Trends `json:"-"`
+	Run      *sidecar.Run    `json:"-"`
+	Last     *sidecar.Host   `json:"-"` // of its samples
+	Children int             `json:"-"` // those that lived to the end
 }
 
 // The series that are judged. Bytes, and counts of tensors and objects.
@@ -58,7 +58,7 @@ func (c *column) add(x int64, y *int64) {
 const grain = 1 << 20
 
 func measure(run *sidecar.Run) *Process {
-	p := &Process{Rank: -1, Run: run}
+	p := &Process{Rank: -1, Run: run, Trends: counters.Trends{}}
 	if run.Rank != nil {
 		p.Rank = int(*run.Rank)
 	}

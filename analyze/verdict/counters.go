@@ -8,32 +8,53 @@ import (
 	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // Counters is what the counters of one device show over time.
 type Counters struct {
-	Series   *counters.Series
-	Status   finding.Status // Growing, Fragmentation, Cached, Flat or Unknown
-	Headline string
-	Live     string // the counter that the verdict rests on, "" when there is none
-	Trends   counters.Trends
-	Findings []finding.Finding // most important first
-	Forecast *Forecast         // nil unless live memory grows and the capacity is known
-	Notes    []string          // what limits the answer
+	Series *counters.Series `json:"-"`
+	Trends counters.Trends  `json:"-"`
+	counters.Extent
+	Status   finding.Status    `json:"status"` // Growing, Fragmentation, Cached, Flat or Unknown
+	Headline string            `json:"headline"`
+	Live     string            `json:"live"` // the counter that the verdict rests on, "" when there is none
+	Unit     string            `json:"unit"` // what At counts, as of counters.Series
+	At       []int64           `json:"at"`   // places of at most maxValues points
+	Times    []int64           `json:"time_us"`
+	Columns  []Column          `json:"trends"`
+	Findings []finding.Finding `json:"findings"`           // most important first
+	Forecast *Forecast         `json:"forecast,omitempty"` // nil unless live memory grows and the capacity is known
+	counters.Incidents
+	Last  []memstats.Stat `json:"last"`  // of the last sample
+	Notes []string        `json:"notes"` // what limits the answer
 }
+
+// Column is the trend of a counter with its values at the places, -1 unknown.
+type Column struct {
+	counters.Trend
+	Values []int64 `json:"values"`
+}
+
+// maxValues bounds the values of a counter that are kept; of longer series every n-th.
+const maxValues = 512
 
 // Forecast is how long the device will last if live memory grows on as it does.
 type Forecast struct {
-	Usable  int64 // bytes that tensors can have on the device
-	Source  string
-	Level   int64 // the live peak that counts against it
-	Units   int64 // steps (samples, epochs) from the last sample on; 0 when it is full
-	Seconds int64 // the same as time, -1 unknown or below one
+	Usable  int64  `json:"usable"` // bytes that tensors can have on the device
+	Source  string `json:"source"`
+	Level   int64  `json:"level"`   // the live peak that counts against it
+	Units   int64  `json:"units"`   // steps (samples, epochs) from the last sample on; 0 when it is full
+	Seconds int64  `json:"seconds"` // the same as time, -1 unknown or below one
 }
 
 // JudgeCounters judges the counters of a device. capacity is how many bytes its memory has, 0 unknown.
 func JudgeCounters(d *counters.Series, capacity int64) *Counters {
-	j := &Counters{Series: d, Status: finding.Flat, Trends: d.Trends()}
+	j := &Counters{
+		Series: d, Extent: d.Extent, Incidents: d.Incidents, Status: finding.Flat, Unit: d.Unit(), Trends: d.Trends(),
+		At: []int64{}, Times: []int64{}, Columns: []Column{}, Findings: []finding.Finding{}, Last: d.Last.Stats, Notes: []string{},
+	}
+	j.thin()
 	for _, name := range []string{counters.Allocated, counters.Requested, counters.Active, counters.Reserved} {
 		if j.Trends.Of(name) != nil {
 			j.Live = name
@@ -56,8 +77,25 @@ func JudgeCounters(d *counters.Series, capacity int64) *Counters {
 	return j
 }
 
+// thin keeps some values of each counter.
+func (j *Counters) thin() {
+	n := len(j.Series.Points)
+	stride := max((n+maxValues-1)/maxValues, 1)
+	for i := 0; i < n; i += stride {
+		j.At, j.Times = append(j.At, j.Series.Place(i)), append(j.Times, j.Series.Points[i].Time)
+	}
+	for _, t := range j.Trends {
+		c := Column{Trend: t}
+		col := j.Series.Column(t.Name)
+		for i := 0; i < n; i += stride {
+			c.Values = append(c.Values, col[i])
+		}
+		j.Columns = append(j.Columns, c)
+	}
+}
+
 func (j *Counters) add(s finding.Status, f finding.Finding) {
-	f.Device = j.Series.Device
+	f.Device, f.Events = j.Device, []int{}
 	f.Status = s
 	if s == finding.Growing {
 		f.Status = finding.Ghost
@@ -309,7 +347,7 @@ func (j *Counters) pending() {
 
 // note adds a finding that decides nothing.
 func (j *Counters) note(f finding.Finding) {
-	f.Device, f.Status = j.Series.Device, finding.Healthy
+	f.Device, f.Status, f.Events = j.Device, finding.Healthy, []int{}
 	j.Findings = append(j.Findings, f)
 }
 

@@ -14,16 +14,17 @@ import (
 
 // Host is what a program does with the memory of its machine.
 type Host struct {
-	*host.Process
-	Status   finding.Status // Growing, Swapping, Flat or Unknown
-	Headline string
-	Findings []finding.Finding // most important first
-	Notes    []string
+	host.Process
+	Status   finding.Status    `json:"status"` // Growing, Swapping, Flat or Unknown
+	Headline string            `json:"headline"`
+	Trends   counters.Trends   `json:"trends"`
+	Findings []finding.Finding `json:"findings"` // most important first
+	Notes    []string          `json:"notes"`
 }
 
 // JudgeHost judges one process.
 func JudgeHost(p *host.Process) *Host {
-	j := &Host{Process: p, Status: finding.Flat}
+	j := &Host{Process: *p, Status: finding.Flat, Trends: p.Trends, Findings: []finding.Finding{}, Notes: []string{}}
 	j.growth()
 	j.pinned()
 	j.workers()

@@ -128,7 +128,11 @@ func schemaOf(t reflect.Type, path string, words map[string]string) *node {
 		n.Type = "number"
 	case reflect.Slice, reflect.Array:
 		n.Type = "array"
-		n.Items = schemaOf(t.Elem(), path+"[]", words)
+		elem := t.Elem()
+		if elem.Kind() == reflect.Pointer {
+			elem = elem.Elem() // no list holds null
+		}
+		n.Items = schemaOf(elem, path+"[]", words)
 	case reflect.Map:
 		n.Type = "object"
 	case reflect.Struct:

@@ -215,5 +215,5 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 	from := float64(t.Last) - t.Slope*float64(v.first+v.span-t.From)
 	a := vg.Point{X: x(float64(t.From - v.first)), Y: y(max(from, 0))}
 	c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColourOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
-	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(int64(t.Slope+0.5)), t.Unit), chart.ColourOOM)
+	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(t.PerUnit()), t.Unit), chart.ColourOOM)
 }

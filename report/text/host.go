@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/host"
-	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -48,21 +46,12 @@ func (p *printer) host(j *verdict.Host, named bool) {
 	}
 	p.others(rest)
 	p.line("")
-	p.line(p.paint(bold, pad("Host", 22)+right("first", 11)+right("last", 11)+right("lowest", 11)+right("highest", 11)+"  trend"))
+	p.line(p.paint(bold, trendHead("Host")))
 	for _, n := range hostNames {
-		t := j.Trends.Of(n.series)
-		if t == nil || t.High == 0 {
-			continue
+		if t := j.Trends.Of(n.series); t != nil && t.High != 0 {
+			bytes := n.series != host.CPUTensors && n.series != host.Objects
+			p.trendRow(n.name, t, bytes, bytes)
 		}
-		v, rise := units.Bytes, units.Bytes(int64(t.Slope+0.5))
-		if n.series == host.CPUTensors || n.series == host.Objects {
-			v, rise = units.Count, fmt.Sprintf("%.3g", t.Slope)
-		}
-		shape := string(t.Shape)
-		if t.Shape == counters.Growing {
-			shape = p.paint(yellow, shape) + ", " + rise + " a " + t.Unit
-		}
-		p.line(pad(n.name, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) + "  " + shape)
 	}
 	if len(j.Notes) > 0 {
 		p.section("Data", plain(j.Notes), 6)

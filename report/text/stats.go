@@ -156,7 +156,7 @@ func (p *printer) trends(j *verdict.Counters) {
 	if d.Samples == 1 {
 		p.line(p.paint(bold, pad(name, 22)+right("then", 11)))
 	} else {
-		p.line(p.paint(bold, pad(name, 22)+right("first", 11)+right("last", 11)+right("lowest", 11)+right("highest", 11)+"  trend"))
+		p.line(p.paint(bold, trendHead(name)))
 	}
 	for i := range j.Trends {
 		t := &j.Trends[i]
@@ -167,16 +167,11 @@ func (p *printer) trends(j *verdict.Counters) {
 		if !ok {
 			label = chart.ClipLeft(chart.Plain(t.Name), 21)
 		}
-		v := valueOf(t.Name)
 		if d.Samples == 1 {
-			p.line(pad(label, 22) + right(v(t.Last), 11))
+			p.line(pad(label, 22) + right(valueOf(t.Name)(t.Last), 11))
 			continue
 		}
-		shape := string(t.Shape)
-		if t.Shape == counters.Growing {
-			shape = p.paint(yellow, shape) + ", " + slopeOf(t)
-		}
-		p.line(pad(label, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) + "  " + shape)
+		p.trendRow(label, t, inBytes(t.Name) || strings.HasPrefix(t.Name, "device."), inBytes(t.Name))
 	}
 	var facts []string
 	figure := func(what, name string) {
@@ -206,19 +201,17 @@ func seriesName(d *counters.Series) string {
 	return s
 }
 
+// inBytes tells counters of bytes from those of blocks and calls.
+func inBytes(name string) bool {
+	return strings.Contains(name, "_bytes") || strings.Contains(name, " - ")
+}
+
 // valueOf prints values of a counter: bytes or counts.
 func valueOf(name string) func(int64) string {
-	if strings.Contains(name, "_bytes") || strings.Contains(name, " - ") || strings.HasPrefix(name, "device.") {
+	if inBytes(name) || strings.HasPrefix(name, "device.") {
 		return units.Bytes
 	}
 	return units.Count
-}
-
-func slopeOf(t *counters.Trend) string {
-	if strings.Contains(t.Name, "_bytes") || strings.Contains(t.Name, " - ") {
-		return units.Bytes(int64(t.Slope+0.5)) + " a " + t.Unit
-	}
-	return fmt.Sprintf("%.3g a %s", t.Slope, t.Unit)
 }
 
 // seriesTable compares all devices of all files.
@@ -259,7 +252,7 @@ func (p *printer) seriesTable(r *analyze.Stats, main *verdict.Counters) {
 			if t := j.Trends.Of(j.Live); t != nil {
 				first, last = units.Bytes(t.First), units.Bytes(t.Last)
 				if t.Shape == counters.Growing {
-					how = ", " + slopeOf(t)
+					how = ", " + slopeOf(t, inBytes(t.Name))
 				}
 			}
 			if t := j.Trends.Of(counters.Reserved); t != nil {
@@ -279,11 +272,11 @@ func (p *printer) reading(g *memstats.Reading) {
 	if g == nil {
 		return
 	}
-	figure := func(f memstats.Figure) string {
-		if !f.Known() {
+	figure := func(n *int64) string {
+		if n == nil {
 			return chart.Unknown
 		}
-		return units.Bytes(f.Value)
+		return units.Bytes(*n)
 	}
 	if g.Driver != "" {
 		p.line("")
@@ -298,8 +291,8 @@ func (p *printer) reading(g *memstats.Reading) {
 		var sum int64
 		known := d.Idle
 		for k := range g.Processes {
-			if q := &g.Processes[k]; q.GPU == d.Index && q.Used.Known() {
-				sum, known = sum+q.Used.Value, true
+			if q := &g.Processes[k]; q.GPU == d.Index && q.Used != nil {
+				sum, known = sum+*q.Used, true
 			}
 		}
 		by := chart.Unknown
@@ -378,7 +371,7 @@ func (p *printer) statsChecks(r *analyze.Stats, all bool) {
 				left++
 				continue
 			}
-			l := pad("", 8) + pad(chart.ClipLeft(chart.Plain(row.Name), 35), 36) + right(units.Count(row.Stats.Value), 17) + right(units.Count(row.Snapshot), 17)
+			l := pad("", 8) + pad(chart.ClipLeft(chart.Plain(row.Name), 35), 36) + right(units.Count(row.Stats), 17) + right(units.Count(row.Snapshot), 17)
 			switch row.Agreement {
 			case counters.Within:
 				l += right("rounding", 13)
@@ -403,7 +396,7 @@ func (p *printer) statsData(r *analyze.Stats, main *verdict.Counters) {
 		out = append(out, main.Notes...)
 	}
 	for i := range r.Files {
-		f := r.Files[i].Info
+		f := &r.Files[i].Info
 		pre := ""
 		if len(r.Files) > 1 {
 			pre = chart.ClipLeft(f.Name, 30) + ": "

@@ -209,7 +209,8 @@ func (r *reader) query(br *bufio.Reader, h *header) error {
 					return err
 				}
 			}
-			g = &Reading{Line: in.line, Time: stamp}
+			g = newReading(in.line)
+			g.Time = stamp
 		}
 		if apps {
 			g.Processes = append(g.Processes, p)
@@ -237,7 +238,7 @@ func repeats(g *Reading, d *Device) bool {
 }
 
 // queryFigure reads "16384 MiB", or "16384" of --format=nounits.
-func queryFigure(s string, unit int64) Figure {
+func queryFigure(s string, unit int64) *int64 {
 	num, suffix, _ := strings.Cut(s, " ")
 	switch suffix {
 	case "KiB":
@@ -247,7 +248,7 @@ func queryFigure(s string, unit int64) Figure {
 	}
 	n, err := strconv.ParseInt(num, 10, 64)
 	if err != nil || n < 0 || n > (1<<62)/unit {
-		return Figure{}
+		return nil
 	}
-	return Figure{n * unit, unit}
+	return new(n * unit)
 }

@@ -19,7 +19,8 @@ import (
 // than Step. Step is 1 for an exact figure, more for one that was printed in larger units, and 0
 // for one that the file does not give.
 type Figure struct {
-	Value, Step int64
+	Value int64 `json:"value"`
+	Step  int64 `json:"step"`
 }
 
 // Known reports whether the file gives the figure.
@@ -30,7 +31,7 @@ func (f Figure) Known() bool { return f.Step > 0 }
 // mem_get_info says (snapshot/SPEC.md 6.5) is "device.free" and "device.total". Bytes, counts and, in the times of
 // the host, microseconds.
 type Stat struct {
-	Name string
+	Name string `json:"name"`
 	Figure
 }
 
@@ -108,39 +109,54 @@ func (s *Sample) untracked() {
 
 // Reading is what nvidia-smi or list_gpu_processes printed at one moment.
 type Reading struct {
-	Driver, CUDA string // versions, "" unknown
-	Time         string // as printed
-	Devices      []Device
-	Instances    []Instance
-	Processes    []Process
-	Line         int64
+	Driver    string     `json:"driver"` // version, "" unknown
+	CUDA      string     `json:"cuda"`
+	Time      string     `json:"time"` // as printed
+	Devices   []Device   `json:"devices"`
+	Instances []Instance `json:"instances"`
+	Processes []Process  `json:"processes"`
+	Line      int64      `json:"-"`
+}
+
+func newReading(line int64) *Reading {
+	return &Reading{Line: line, Devices: []Device{}, Instances: []Instance{}, Processes: []Process{}}
 }
 
 func (r *Reading) empty() bool { return len(r.Devices)+len(r.Instances)+len(r.Processes) == 0 }
 
-// Device is one GPU. Names may be cut by the table.
+// Device is one GPU. Names may be cut by the table. Bytes are nil where they are unknown.
 type Device struct {
-	Index             int // -1 unknown
-	Name, UUID, Bus   string
-	Used, Total, Free Figure
+	Index int    `json:"index"` // -1 unknown
+	Name  string `json:"name"`
+	UUID  string `json:"uuid"`
+	Bus   string `json:"bus"`
+	Used  *int64 `json:"used,omitempty"`
+	Total *int64 `json:"total,omitempty"`
+	Free  *int64 `json:"free,omitempty"`
 	// Idle says that the text lists no process on it, explicitly.
-	Idle bool
+	Idle bool `json:"idle"`
 }
 
 // Instance is one MIG instance.
 type Instance struct {
-	GPU, GI, CI, Index int
-	Used, Total        Figure
+	GPU   int    `json:"device"`
+	Index int    `json:"index"`
+	GI    int    `json:"gpu_instance"`
+	CI    int    `json:"compute_instance"`
+	Used  *int64 `json:"used,omitempty"`
+	Total *int64 `json:"total,omitempty"`
 }
 
 // Process is one process on a GPU.
 type Process struct {
-	GPU        int // -1 unknown
-	UUID       string
-	GI, CI     int // MIG instance, -1 none
-	PID        int64
-	Type, Name string // C compute, G graphics; names may be cut
-	Used       Figure
+	GPU  int    `json:"device"` // -1 unknown
+	UUID string `json:"uuid"`
+	GI   int    `json:"gpu_instance"` // -1 none
+	CI   int    `json:"compute_instance"`
+	PID  int64  `json:"pid"`
+	Type string `json:"type"` // C compute, G graphics
+	Name string `json:"name"` // may be cut
+	Used *int64 `json:"used,omitempty"`
 }
 
 // Handler takes what is read, in the order of the file. What it gets is only valid during the
@@ -160,14 +176,15 @@ type Fault struct {
 
 // Info says what a file was.
 type Info struct {
-	Name      string   // base name, or "stdin"
-	Container []string // how it was wrapped, outermost first, the format last
-	Samples   int64
-	Readings  int64
-	Skipped   int64 // records that could not be read
-	Odd       int64 // figures that cannot be: negative, infinite, no number
+	Name      string   `json:"name"`      // base name, or "stdin"
+	Container []string `json:"container"` // how it was wrapped, outermost first, the format last
+	Samples   int64    `json:"samples"`
+	Readings  int64    `json:"readings"`
+	Skipped   int64    `json:"skipped"` // records that could not be read
+	Odd       int64    `json:"odd"`     // figures that cannot be: negative, infinite, no number
+	Foreign   int64    `json:"foreign"` // records that were read and hold no counters
 	// FirstSkipped and FirstOdd are the first of those, nil where there are none.
-	FirstSkipped, FirstOdd *Fault
-	Cut                    *Fault // why the file ends early, nil where it does not
-	Foreign                int64  // records that were read and hold no counters
+	FirstSkipped *Fault `json:"-"`
+	FirstOdd     *Fault `json:"-"`
+	Cut          *Fault `json:"-"` // why the file ends early, nil where it does not
 }

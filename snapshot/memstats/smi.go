@@ -56,7 +56,7 @@ func (t *smiTable) line(s string, no int64) error {
 			mib, err := strconv.ParseFloat(m[2], 64)
 			p := Process{GPU: -1, GI: -1, CI: -1, PID: pid}
 			if err == nil {
-				p.Used = Figure{int64(math.Round(mib * (1 << 20))), 1<<20/1000 + 1}
+				p.Used = new(int64(math.Round(mib * (1 << 20))))
 			}
 			g := t.reading(no)
 			if len(g.Devices) > 0 {
@@ -120,7 +120,7 @@ const maxRows = 1 << 14
 
 func (t *smiTable) reading(no int64) *Reading {
 	if t.g == nil {
-		t.g = &Reading{Line: no}
+		t.g = newReading(no)
 	}
 	return t.g
 }
@@ -143,10 +143,10 @@ func index(s string) int {
 }
 
 // mebibytes reads a figure of nvidia-smi, which prints whole MiB.
-func mebibytes(s string) Figure {
+func mebibytes(s string) *int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64>>20 {
-		return Figure{}
+		return nil
 	}
-	return Figure{n << 20, 1 << 20}
+	return new(n << 20)
 }

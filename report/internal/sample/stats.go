@@ -7,7 +7,6 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/counters"
-	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 // Stats is a report on two files of counters, one of them damaged, and on a text of nvidia-smi,
@@ -39,9 +38,9 @@ func Stats(t testing.TB) *analyze.Stats {
 	r.Snapshot = "snapshot.pickle"
 	r.Checks = []*counters.Check{{Device: 0, Event: 1234, Moment: "found by its 100 allocations and 50 frees", Whole: true, Unchecked: 2, Reasons: []string{"Peaks were reset."},
 		Rows: []counters.Row{
-			{Name: "active.all.current", Stats: memstats.Figure{Value: 3, Step: 1}, Snapshot: 3, Agreement: counters.Equal},
-			{Name: "allocated_bytes.all.current", Stats: memstats.Figure{Value: 1 << 20, Step: 1 << 20}, Snapshot: 1<<20 + 5, Agreement: counters.Within},
-			{Name: "allocated_bytes.all.peak", Stats: memstats.Figure{Value: 512, Step: 1}, Snapshot: 1024, Agreement: counters.Differs, Why: "peaks were reset"},
+			{Name: "active.all.current", Stats: 3, Step: 1, Snapshot: 3, Agreement: counters.Equal},
+			{Name: "allocated_bytes.all.current", Stats: 1 << 20, Step: 1 << 20, Snapshot: 1<<20 + 5, Agreement: counters.Within},
+			{Name: "allocated_bytes.all.peak", Stats: 512, Step: 1, Snapshot: 1024, Agreement: counters.Differs, Why: "peaks were reset"},
 		}}}
 	return &r
 }
