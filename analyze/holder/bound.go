@@ -2,12 +2,13 @@ package holder
 
 // Bound is the container of a holder's memory, where it can have only so many entries.
 type Bound struct {
-	Length, Limit int64 // entries in the dump, and at most
+	Length int64 `json:"length"` // entries in the dump
+	Limit  int64 `json:"limit"`  // entries at most
 	// Hint is the attribute that the limit was read from, "" for a limit that the container keeps
 	// to itself. Whether the attribute bounds it is not known: it may.
-	Hint string
+	Hint string `json:"hint"`
 	// Full is what it will take when it is full, in rounded bytes, at what an entry takes now.
-	Full int64
+	Full int64 `json:"full"`
 }
 
 // Filling reports whether memory behind a holder grows because a container is not full yet.
@@ -17,7 +18,7 @@ func (h *Holder) Filling() bool {
 }
 
 // throughGraph reports whether most of the memory is reached through autograd graphs.
-func (h *Holder) throughGraph() bool { return 2*h.Graph.Bytes > h.Sum.Bytes }
+func (h *Holder) throughGraph() bool { return 2*h.Graph > h.Bytes }
 
 // bounded finds the outermost container with a bound on a chain, from the reference on that
 // names the holder; -1 for none.
@@ -40,10 +41,10 @@ func (g *graph) bound(h *Holder) {
 	}
 	for v, bytes := range h.bounded {
 		b := g.bounds[v]
-		if 10*bytes < 9*h.Sum.Bytes || b.Length <= 0 || b.Limit < b.Length || h.Sum.Bytes > (1<<62)/b.Limit {
+		if 10*bytes < 9*h.Bytes || b.Length <= 0 || b.Limit < b.Length || h.Bytes > (1<<62)/b.Limit {
 			return
 		}
-		b.Full = h.Sum.Bytes * b.Limit / b.Length
+		b.Full = h.Bytes * b.Limit / b.Length
 		h.Bound = &b
 	}
 }

@@ -65,6 +65,7 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 		return nil, append(notes, fmt.Sprintf("%s was not used: only %d of its %d storages fit a block, so that it is of another run or another moment than the snapshot.",
 			f.Name, held, held+r.Stray.Count))
 	}
+	r.Name(s)
 	r.Notes = append(notes, r.Notes...)
 	return r, nil
 }

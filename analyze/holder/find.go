@@ -40,7 +40,7 @@ func Find(in Input) *Result {
 	g := newGraph(in.Holders, mem, ofStore)
 	groups := g.group()
 	f := &finder{g: g, in: in}
-	slices.SortStableFunc(groups, func(a, b Holder) int { return cmp.Compare(b.Sum.Bytes, a.Sum.Bytes) })
+	slices.SortStableFunc(groups, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for i := range groups {
 		f.measure(&groups[i], i < mostExact)
 	}
@@ -53,8 +53,8 @@ func Find(in Input) *Result {
 		f.judge(&groups[i])
 	}
 	slices.SortStableFunc(groups, func(a, b Holder) int {
-		return cmp.Or(cmp.Compare(rank(a.Standing), rank(b.Standing)), cmp.Compare(b.Grown.Bytes, a.Grown.Bytes),
-			cmp.Compare(b.Sum.Bytes, a.Sum.Bytes), strings.Compare(a.key(), b.key()))
+		return cmp.Or(cmp.Compare(rank(a.Standing), rank(b.Standing)), cmp.Compare(b.Grown, a.Grown),
+			cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.key(), b.key()))
 	})
 	r.Holders = slices.DeleteFunc(groups, func(h Holder) bool { return h.Count == 0 })
 	r.Unproven = f.unproven(r.Holders)

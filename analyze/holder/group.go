@@ -45,7 +45,7 @@ func (g *graph) group() []Holder {
 		have.rows = append(have.rows, int32(i))
 		have.Storage.add(m.storage)
 		if m.row >= 0 {
-			have.Sum.add(m.bytes)
+			have.Count, have.Bytes = have.Count+1, have.Bytes+m.bytes
 			have.Blocks = append(have.Blocks, Block{m.device, m.row})
 			if !slices.Contains(have.Devices, m.device) {
 				have.Devices = append(have.Devices, m.device)
@@ -83,7 +83,7 @@ func (g *graph) group() []Holder {
 			have.hooked = have.hooked || g.edgeKind(hop.tag) == "hook"
 		}
 		if through && m.row >= 0 {
-			have.Graph.add(m.bytes)
+			have.Graph += m.bytes
 		}
 		if a := (at{int32(k), held}); !tensors[a] {
 			tensors[a] = true

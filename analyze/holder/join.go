@@ -11,8 +11,8 @@ import (
 
 // Sum counts pieces of memory.
 type Sum struct {
-	Count int64
-	Bytes int64 // rounded bytes of blocks; of storages without a block, their own
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"` // rounded bytes of blocks; of storages without a block, their own
 }
 
 func (s *Sum) add(bytes int64) { s.Count++; s.Bytes += bytes }

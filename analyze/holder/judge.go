@@ -22,10 +22,10 @@ func (f *finder) judge(h *Holder) {
 	if h.Steady || h.Filling() {
 		return
 	}
-	switch grown := h.Grown.Count; {
-	case h.Grown.Count < 2 && !f.blind(h):
+	switch grown := h.GrownBlocks; {
+	case h.GrownBlocks < 2 && !f.blind(h):
 	case h.Standing == Running && 2*grown >= all && h.growth != nil,
-		(h.Standing == Other || h.Standing == Buffer) && h.growth != nil && (2*h.Grown.Bytes >= h.Sum.Bytes || 4*grown >= all),
+		(h.Standing == Other || h.Standing == Buffer) && h.growth != nil && (2*h.Grown >= h.Bytes || 4*grown >= all),
 		h.Standing == Other && f.blind(h) && h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+2 && h.Storage.Bytes > h.Before.Bytes:
 		h.Standing = Ghost
 	}

@@ -185,7 +185,7 @@ func (f *finder) sites(h *Holder) {
 			byUse[use(m.row)] = u
 		}
 		if growth := f.growthOf(m); growth != nil {
-			h.Grown.add(m.bytes)
+			h.GrownBlocks, h.Grown = h.GrownBlocks+1, h.Grown+m.bytes
 			byGrowth[growth] += m.bytes
 		}
 	}
@@ -211,7 +211,7 @@ func (f *finder) sites(h *Holder) {
 func bySize(byStack map[snapshot.StackID]Sum) []Site {
 	var out []Site
 	for stack, sum := range byStack {
-		out = append(out, Site{stack, sum})
+		out = append(out, Site{Stack: stack, Sum: sum})
 	}
 	slices.SortFunc(out, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stack, b.Stack))

@@ -249,7 +249,7 @@ func TestFrees(t *testing.T) {
 	if h.String() != "list `losses`, local of main (train.py:7)" {
 		t.Fatalf("holders %q", words(r))
 	}
-	if h.Bytes != 5*mib || h.Frees != 4*mib || h.Alone != 4*mib || h.Shared != mib || h.Graph.Bytes != 2*mib || h.Tensors != 3 {
+	if h.Bytes != 5*mib || h.Frees != 4*mib || h.Alone != 4*mib || h.Shared != mib || h.Graph != 2*mib || h.Tensors != 3 {
 		t.Errorf("%+v", h)
 	}
 	if want := []string{"tensor `x`, local of main (train.py:7)"}; !reflect.DeepEqual(h.SharedWith, want) {

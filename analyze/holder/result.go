@@ -1,6 +1,7 @@
 package holder
 
 import (
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -8,19 +9,20 @@ import (
 
 // Result says who holds the memory that is allocated at the end of a snapshot.
 type Result struct {
-	Devices []Device
-	Holders []Holder // of all devices; ghosts first, then others, then what is as it should be
-	// Stray are storages whose address is in no allocated block: memory of another allocator,
-	// or freed between the two dumps. Their bytes are their own.
-	Stray Sum
+	File string `json:"recorder"` // base name of the recorder's file
 	// Dump and Earlier name the recorder's dump and the one that it was compared with, "" if
 	// there was none.
-	Dump, Earlier string
-	File          string // base name of the recorder's file
+	Dump    string   `json:"dump"`
+	Earlier string   `json:"earlier"`
+	Devices []Device `json:"devices"`
+	Holders []Holder `json:"-"` // of all devices; ghosts first, then others, then what is as it should be
+	// Stray are storages whose address is in no allocated block: memory of another allocator,
+	// or freed between the two dumps. Their bytes are their own.
+	Stray Sum `json:"stray"`
 	// Unproven are growths of the trace whose memory is not, or for the most part not, behind
 	// a ghost: what holds it is as it should be, or was not seen.
-	Unproven []Unproven
-	Notes    []string
+	Unproven []Unproven `json:"-"`
+	Notes    []string   `json:"notes"`
 }
 
 // Unproven is a growth and what holds its memory, most bytes first.
@@ -33,60 +35,67 @@ type Unproven struct {
 // Device is the closing of one device's books:
 // Allocated = the bytes of all holders on it + Unheld.
 type Device struct {
-	Ordinal   int
-	Allocated Sum // blocks that the program has not freed
-	Held      Sum // blocks that a storage lies in
+	Ordinal   int `json:"device"`
+	Allocated Sum `json:"allocated"` // blocks that the program has not freed
+	Held      Sum `json:"held"`      // blocks that a storage lies in
 	// Unheld are blocks that no storage lies in: workspaces of libraries, buffers of C++, and
 	// memory that autograd keeps for itself.
-	Unheld      Sum
-	UnheldSites []Site
-	free        *int64 // on the device, at the snapshot's moment; nil unknown
+	Unheld      Sum    `json:"unheld"`
+	UnheldSites []Site `json:"unheld_sites"`
+
+	free *int64 // on the device, at the snapshot's moment; nil unknown
 }
 
 // Holder is one reference, or many of the same name, with the memory behind it.
 type Holder struct {
-	Reference
-	Standing Standing
-	Devices  []int // ordinals
-	// Sum is the memory whose easiest chain runs through it; all holders add up.
-	Sum
-	Blocks  []Block // that Sum adds up
-	Graph   Sum     // of it, what is reached through an autograd graph
-	Tensors int     // that are held directly, with or without a graph behind them
-	Objects int     // how many objects of this name
+	Standing  Standing `json:"standing"`
+	Reference `json:"reference"`
+	// Formerly is the name that most of its storages had in the earlier dump, if it was another: a
+	// list that was returned since, for example.
+	Formerly *Reference `json:"formerly,omitempty"`
+	Devices  []int      `json:"devices"` // ordinals
+	// Bytes and Count are the memory whose easiest chain runs through it; all holders add up.
+	Bytes   int64 `json:"bytes"`
+	Count   int64 `json:"blocks"`
+	Tensors int   `json:"tensors"`     // that are held directly, with or without a graph behind them
+	Objects int   `json:"objects"`     // how many objects of this name
+	Graph   int64 `json:"graph_bytes"` // of Bytes, what is reached through an autograd graph
 	// Frees is what is freed when the objects behind the reference are dropped or emptied,
 	// whoever else refers to them: also memory whose chain runs elsewhere. Alone is the part
 	// of it that goes when only this one reference is dropped.
-	Frees, Alone int64
-	// Shared is the part of Sum that something else keeps as well, and SharedWith some of
+	Frees int64 `json:"frees"`
+	Alone int64 `json:"frees_alone"`
+	// Shared is the part of Bytes that something else keeps as well, and SharedWith some of
 	// those references.
-	Shared     int64
-	SharedWith []string
-	Also       []string // other references to the same object
-	Chain      string   // from the root to one of the tensors
-	Hops       []string // the same, hop by hop: a name may look like what is between hops
-	Sites      []Site   // where it was allocated, most bytes first
-	Uses       []Use    // what it is for, most bytes first
-	// Grown is the memory at sites that grow, by the trace.
-	Grown  Sum
-	PerLap int64            // bytes that each lap of the loop leaves
-	Laps   int              // of the loop
-	Loop   snapshot.FrameID // the loop, 0 for none
+	Shared     int64    `json:"shared"`
+	SharedWith []string `json:"shared_with"`
+	Also       []string `json:"also"`    // other references to the same object
+	Chain      string   `json:"chain"`   // from the root to one of the tensors
+	Grown      int64    `json:"grown"`   // bytes at sites that grow, by the trace
+	PerLap     int64    `json:"per_lap"` // bytes that each lap of the loop leaves
+	Laps       int      `json:"laps"`    // of the loop
 	// Storage are the storages by their own bytes, and Before those that were behind the same
-	// name in the earlier dump. Formerly is the name that most of them had then, if it was
-	// another: a list that was returned since, for example.
-	Storage, Before Sum
-	Formerly        *Reference
+	// name in the earlier dump.
+	Storage Sum `json:"storages"`
+	Before  Sum `json:"storages_before"`
+	// Gone counts the keys of a dict that it had in the earlier dump, and has no more.
+	Gone int64 `json:"keys_gone"`
+	// Bound is nil where the memory is in no container, or in one without a bound that is known.
+	Bound *Bound `json:"bound,omitempty"`
+	Sites []Site `json:"sites"` // where it was allocated, most bytes first
+	Uses  []Use  `json:"uses"`  // what it is for, most bytes first
 
+	Blocks      []Block          `json:"-"` // that Bytes and Count add up
+	Hops        []string         `json:"-"` // Chain, hop by hop: a name may look like what is between hops
+	GrownBlocks int64            `json:"-"` // that Grown adds up
+	Loop        snapshot.FrameID `json:"-"` // the loop, 0 for none
 	// Steady says that it had as much in the earlier dump, some steps before: its memory does
 	// not grow, whatever the trace looks like.
-	Steady bool
-	// Keys counts those of a dict in the earlier dump, and Gone those of them that it has no more.
-	Keys, Gone int64
+	Steady bool `json:"-"`
+	// Keys counts those of a dict in the earlier dump.
+	Keys int64 `json:"-"`
 	// Ordered says that it is an OrderedDict, which caches with a bound are mostly made of.
-	Ordered bool
-	// Bound is nil where the memory is in no container, or in one without a bound that is known.
-	Bound *Bound
+	Ordered bool `json:"-"`
 
 	rows    []int32         // of graph.memory
 	object  []int32         // the objects behind the reference
@@ -104,14 +113,36 @@ type Block struct {
 
 // Site is the memory of one stack.
 type Site struct {
-	Stack snapshot.StackID
+	Stack snapshot.StackID `json:"-"`
+	Name  string           `json:"site"` // of Stack, as Result.Name gives it; "" without frames
 	Sum
 }
 
 // Use is the memory of one category.
 type Use struct {
-	Name string
+	Name string `json:"use"`
 	Sum
+}
+
+// Name gives the sites of a result their names.
+func (r *Result) Name(s *snapshot.Snapshot) {
+	names := map[snapshot.StackID]string{}
+	name := func(sites []Site) {
+		for i := range sites {
+			known, ok := names[sites[i].Stack]
+			if !ok {
+				known = attribution.Site(s, sites[i].Stack)
+				names[sites[i].Stack] = known
+			}
+			sites[i].Name = known
+		}
+	}
+	for i := range r.Devices {
+		name(r.Devices[i].UnheldSites)
+	}
+	for i := range r.Holders {
+		name(r.Holders[i].Sites)
+	}
 }
 
 // Room is what a device could give when the snapshot was written, beyond the memory that is in use: what is free

@@ -42,7 +42,7 @@ func (r *Result) Of(g *ghost.Growth) []Share {
 		}
 		return []Share{{Growth: g, Acquitted: steady}}
 	}
-	slices.SortStableFunc(keep, func(a, b *Holder) int { return cmp.Compare(b.Grown.Bytes, a.Grown.Bytes) })
+	slices.SortStableFunc(keep, func(a, b *Holder) int { return cmp.Compare(b.Grown, a.Grown) })
 	of := map[*Holder]map[snapshot.StackID]bool{}
 	for _, stack := range g.Stacks {
 		h := most(keep, stack)

@@ -118,11 +118,11 @@ func (h *Holder) Fix() []string {
 			return []string{target + "[key] = loss.item()  # a number, not a tensor", target + ".clear()  # once it was used"}
 		}
 		return []string{target + ".append(loss.item())  # a number, not a tensor", target + ".clear()  # once it was used"}
-	case 2*h.Graph.Bytes > h.Sum.Bytes && r.Object == "tensor":
+	case 2*h.Graph > h.Bytes && r.Object == "tensor":
 		return []string{target + " = " + target + ".detach()  # or, for a sum: " + target + " += loss.item()", "with torch.no_grad(): ...  # where no backward pass follows"}
-	case 2*h.Graph.Bytes > h.Sum.Bytes && r.Object == "dict":
+	case 2*h.Graph > h.Bytes && r.Object == "dict":
 		return []string{target + "[key] = value.detach().cpu()  # or .item(): without the graph", "with torch.no_grad(): ...  # where no backward pass follows"}
-	case 2*h.Graph.Bytes > h.Sum.Bytes:
+	case 2*h.Graph > h.Bytes:
 		return []string{target + ".append(loss.item())  # or output.detach().cpu(): without the graph", "with torch.no_grad(): ...  # where no backward pass follows"}
 	case r.Object == "dict":
 		return []string{target + "[key] = value.detach().cpu()  # keep it off the GPU", target + ".clear()  # once it was used"}

@@ -3,12 +3,12 @@ package json
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
-	"github.com/snapana/snapana/snapshot"
 )
 
 // GhostsSchema is the value of "schema" in what WriteGhosts writes; see SCHEMA.md.
@@ -24,76 +24,19 @@ type ghostsDoc struct {
 
 // holders is also in report.json.
 type holders struct {
-	Recorder string         `json:"recorder"`
-	Dump     string         `json:"dump"`
-	Earlier  string         `json:"earlier"`
-	Devices  []heldDevice   `json:"devices"`
+	holder.Result
 	List     []heldBy       `json:"list"`
 	ListN    int            `json:"list_total"`
-	Stray    holderSum      `json:"stray"`
+	Stray    holder.Sum     `json:"stray"`
 	Unproven []unprovenGrow `json:"unproven"`
 	Notes    []string       `json:"notes"`
 }
 
-type holderSum struct {
-	Count int64 `json:"count"`
-	Bytes int64 `json:"bytes"`
-}
-
-type heldDevice struct {
-	Device    int        `json:"device"`
-	Allocated holderSum  `json:"allocated"`
-	Held      holderSum  `json:"held"`
-	Unheld    holderSum  `json:"unheld"`
-	Sites     []heldSite `json:"unheld_sites"`
-}
-
-type heldSite struct {
-	Site  string `json:"site"`
-	Count int64  `json:"count"`
-	Bytes int64  `json:"bytes"`
-}
-
-type heldUse struct {
-	Use   string `json:"use"`
-	Count int64  `json:"count"`
-	Bytes int64  `json:"bytes"`
-}
-
 type heldBy struct {
-	Standing   holder.Standing   `json:"standing"`
-	Words      string            `json:"words"`
-	Reference  holder.Reference  `json:"reference"`
-	Formerly   *holder.Reference `json:"formerly,omitempty"`
-	Devices    []int             `json:"devices"`
-	Bytes      int64             `json:"bytes"`
-	Blocks     int64             `json:"blocks"`
-	Tensors    int               `json:"tensors"`
-	Objects    int               `json:"objects"`
-	Graph      int64             `json:"graph_bytes"`
-	Frees      int64             `json:"frees"`
-	Alone      int64             `json:"frees_alone"`
-	Shared     int64             `json:"shared"`
-	SharedWith []string          `json:"shared_with"`
-	Also       []string          `json:"also"`
-	Chain      string            `json:"chain"`
-	Grown      int64             `json:"grown"`
-	PerLap     int64             `json:"per_lap"`
-	Laps       int               `json:"laps"`
-	Storage    holderSum         `json:"storages"`
-	Before     holderSum         `json:"storages_before"`
-	Gone       int64             `json:"keys_gone"`
-	Bound      *bound            `json:"bound,omitempty"`
-	Sites      []heldSite        `json:"sites"`
-	Uses       []heldUse         `json:"uses"`
-	Fix        []string          `json:"fix"`
-}
-
-type bound struct {
-	Length int64  `json:"length"`
-	Limit  int64  `json:"limit"`
-	Hint   string `json:"hint"`
-	Full   int64  `json:"full"`
+	Standing holder.Standing `json:"standing"`
+	Words    string          `json:"words"`
+	holder.Holder
+	Fix []string `json:"fix"`
 }
 
 type unprovenGrow struct {
@@ -131,42 +74,24 @@ func buildHolders(r *analyze.Result) *holders {
 		return nil
 	}
 	out := &holders{
-		Recorder: h.File, Dump: h.Dump, Earlier: h.Earlier, Devices: []heldDevice{}, List: []heldBy{}, ListN: len(h.Holders),
-		Stray: holderSum(h.Stray), Unproven: []unprovenGrow{}, Notes: list(h.Notes),
+		Result: *h, List: []heldBy{}, ListN: len(h.Holders), Stray: h.Stray, Unproven: []unprovenGrow{}, Notes: list(h.Notes),
 	}
-	s := r.Snapshot
-	for _, d := range h.Devices {
-		out.Devices = append(out.Devices, heldDevice{d.Ordinal, holderSum(d.Allocated), holderSum(d.Held), holderSum(d.Unheld), heldSites(s, d.UnheldSites)})
+	out.Devices = list(slices.Clone(h.Devices))
+	for i := range out.Devices {
+		out.Devices[i].UnheldSites = cut(out.Devices[i].UnheldSites, maxHeldSites)
 	}
-	for i := range h.Holders[:min(len(h.Holders), maxHolders)] {
-		x := &h.Holders[i]
-		by := heldBy{
-			Standing: x.Standing, Words: x.Reference.String(), Reference: x.Reference, Formerly: x.Formerly, Devices: list(x.Devices), Bytes: x.Bytes, Blocks: x.Count, Tensors: x.Tensors,
-			Objects: x.Objects, Graph: x.Graph.Bytes, Frees: x.Frees, Alone: x.Alone, Shared: x.Shared, SharedWith: list(x.SharedWith), Also: list(x.Also),
-			Chain: x.Chain, Grown: x.Grown.Bytes, PerLap: x.PerLap, Laps: x.Laps, Storage: holderSum(x.Storage), Before: holderSum(x.Before), Gone: x.Gone,
-			Sites: heldSites(s, x.Sites), Uses: []heldUse{}, Fix: []string{},
-		}
-		if b := x.Bound; b != nil {
-			by.Bound = &bound{b.Length, b.Limit, b.Hint, b.Full}
-		}
-		for _, u := range x.Uses {
-			by.Uses = append(by.Uses, heldUse{u.Name, u.Count, u.Bytes})
-		}
+	for _, x := range cut(h.Holders, maxHolders) {
+		x.Devices, x.SharedWith, x.Also, x.Uses = list(x.Devices), list(x.SharedWith), list(x.Also), list(x.Uses)
+		x.Sites = cut(x.Sites, maxHeldSites)
+		by := heldBy{x.Standing, x.Reference.String(), x, []string{}}
 		if x.Standing == holder.Ghost || x.Standing == holder.Other {
 			by.Fix = x.Fix()
 		}
 		out.List = append(out.List, by)
 	}
 	for _, u := range h.Unproven {
-		out.Unproven = append(out.Unproven, unprovenGrow{u.Device, attribution.Site(s, u.Stacks[0]), u.Bytes, u.PerLap, list(u.Holders)})
-	}
-	return out
-}
-
-func heldSites(s *snapshot.Snapshot, sites []holder.Site) []heldSite {
-	out := []heldSite{}
-	for _, x := range sites[:min(len(sites), maxHeldSites)] {
-		out = append(out, heldSite{attribution.Site(s, x.Stack), x.Count, x.Bytes})
+		out.Unproven = append(out.Unproven,
+			unprovenGrow{u.Device, attribution.Site(r.Snapshot, u.Stacks[0]), u.Bytes, u.PerLap, list(u.Holders)})
 	}
 	return out
 }

@@ -148,7 +148,7 @@ func (b *holderWords) proven(h *holder.Result) {
 			v.Headline += fmt.Sprintf(" %s in all keep %s.", units.Plural(n, "ghost"), units.Bytes(kept))
 		}
 		v.Mark = "seen in the process, and growing in the trace"
-		if first.Grown.Count == 0 {
+		if first.GrownBlocks == 0 {
 			v.Mark = "seen in the process, and more of it than in the dump before"
 		}
 	case len(v.Suspects) > 0:
@@ -196,8 +196,8 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		g.Facts = append(g.Facts, HolderFact{label, clean(fmt.Sprintf(format, args...))})
 	}
 	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"), units.Plural(h.Tensors, "tensor"))
-	if h.Graph.Bytes > 0 {
-		keeps += fmt.Sprintf(", and the autograd graphs behind them (%s)", units.Bytes(h.Graph.Bytes))
+	if h.Graph > 0 {
+		keeps += fmt.Sprintf(", and the autograd graphs behind them (%s)", units.Bytes(h.Graph))
 	}
 	if h.Objects > 1 {
 		noun := "object"
@@ -207,7 +207,7 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		keeps += fmt.Sprintf(", by %s of this kind", units.Plural(h.Objects, noun))
 	}
 	fact("Keeps", "%s", keeps)
-	if h.Grown.Count > 0 {
+	if h.GrownBlocks > 0 {
 		fact("Grows", "by %s with every iteration of %s, %d so far", units.Bytes(h.PerLap), b.frame(h.Loop), h.Laps)
 	}
 	if h.Before.Count > 0 {
@@ -305,7 +305,7 @@ func HolderName(h *holder.Holder) string {
 // row is a holder in a line.
 func (b *holderWords) row(h *holder.Holder) HolderRow {
 	what := HolderName(h)
-	if h.Standing != holder.Running && 2*h.Graph.Bytes > h.Bytes {
+	if h.Standing != holder.Running && 2*h.Graph > h.Bytes {
 		what += ", through autograd graphs"
 	}
 	if b := h.Bound; b != nil && h.Filling() {
@@ -314,7 +314,7 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 			what += ", if " + b.Hint + " is its bound"
 		}
 	}
-	if h.Grown.Count > 0 && h.Steady {
+	if h.GrownBlocks > 0 && h.Steady {
 		what += ": the trace looks as if it grew, but it had as much in the dump before"
 	}
 	note := units.Plural(h.Tensors, "tensor")

@@ -130,7 +130,7 @@ func (h *held) add(s *snapshot.Snapshot, x *holder.Holder) {
 	if x.Standing == holder.Ghost || x.Standing == holder.Other {
 		v.Fix = cleaned(x.Fix(), mostHops)
 	}
-	if x.Grown.Count > 0 && x.Loop != 0 && !x.Steady {
+	if x.GrownBlocks > 0 && x.Loop != 0 && !x.Steady {
 		v.Grows = clean(fmt.Sprintf("by %s with every iteration of %s, %d so far", units.Bytes(x.PerLap), frames.Function(s, x.Loop), x.Laps))
 	}
 	h.number(x.Blocks)
