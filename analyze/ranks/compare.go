@@ -12,33 +12,35 @@ type Comparison struct {
 	// Ranks are in order of interest: the first that failed, the other failures, verdicts by how bad
 	// they are, and within one those furthest above the median first if they stand out, then by
 	// number. Files that could not be read come last.
-	Ranks []Rank
-	Read  int // how many could be read
+	Ranks []Rank `json:"-"`
+	Read  int    `json:"read"` // how many could be read
 	// Medians of the peaks of those, in bytes.
-	MedianReserved, MedianActive int64
-	Groups                       []Group   // verdicts that ranks share, in the order of Ranks
-	Outliers                     []Outlier // furthest above the median first, 8 at most
+	MedianReserved int64     `json:"median_peak_reserved"`
+	MedianActive   int64     `json:"median_peak_active"`
+	Groups         []Group   `json:"groups"`   // verdicts that ranks share, in the order of Ranks
+	Outliers       []Outlier `json:"outliers"` // furthest above the median first, 8 at most
 }
 
 // Group is a verdict with the ranks that have it for the same reason.
 type Group struct {
-	Status   finding.Status
-	Headline string // of the first
-	Ranks    []int  // rows of Comparison.Ranks
+	Status   finding.Status `json:"status"`
+	Headline string         `json:"headline"` // of the first
+	Ranks    []int          `json:"rows"`     // of Comparison.Ranks
 }
 
 // Outlier is a rank whose active peak lies so far above the median that chance is a poor reason: more
 // than 5% of it, and more than 3 standard deviations as the median absolute deviation estimates
 // them. Of fewer than 4 ranks none is.
 type Outlier struct {
-	Rank  int // row of Comparison.Ranks
-	Sites []Difference
+	Rank  int          `json:"row"` // of Comparison.Ranks
+	Sites []Difference `json:"sites"`
 }
 
 // Difference is memory from one place that a rank has more of than others, in bytes at the peaks.
 type Difference struct {
-	Site          string
-	Bytes, Median int64
+	Site   string `json:"site"`
+	Bytes  int64  `json:"bytes"`
+	Median int64  `json:"median"`
 }
 
 // Compare compares ranks, which may be in any order.
@@ -139,7 +141,7 @@ func (c *Comparison) group() {
 // differences are up to three places of which a rank has most more than the median rank has, and
 // at least a tenth of what it has more in all.
 func (c *Comparison) differences(k *Rank) []Difference {
-	var all []Difference
+	all := []Difference{}
 	values := make([]int64, 0, c.Read)
 	for site, bytes := range k.sites {
 		values = values[:0]

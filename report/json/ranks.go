@@ -10,13 +10,11 @@ import (
 const RanksSchema = "snapana.ranks/1"
 
 type ranksDoc struct {
-	Schema         string        `json:"schema"`
-	Read           int           `json:"read"`
-	MedianReserved int64         `json:"median_peak_reserved"`
-	MedianActive   int64         `json:"median_peak_active"`
-	Ranks          []rankRow     `json:"ranks"`
-	Groups         []rankGroup   `json:"groups"`
-	Outliers       []rankOutlier `json:"outliers"`
+	Schema string `json:"schema"`
+	ranks.Comparison
+	Ranks    []rankRow       `json:"ranks"`
+	Groups   []ranks.Group   `json:"groups"`
+	Outliers []ranks.Outlier `json:"outliers"`
 }
 
 type rankRow struct {
@@ -40,23 +38,6 @@ type rankFailure struct {
 	Site      string `json:"site"`
 }
 
-type rankGroup struct {
-	Status   string `json:"status"`
-	Headline string `json:"headline"`
-	Ranks    []int  `json:"rows"`
-}
-
-type rankOutlier struct {
-	Row   int        `json:"row"`
-	Sites []rankSite `json:"sites"`
-}
-
-type rankSite struct {
-	Site   string `json:"site"`
-	Bytes  int64  `json:"bytes"`
-	Median int64  `json:"median"`
-}
-
 // WriteRanks writes the snapshots of a run side by side.
 func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 	known := func(n int) *int {
@@ -65,7 +46,7 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		}
 		return &n
 	}
-	out := ranksDoc{RanksSchema, c.Read, c.MedianReserved, c.MedianActive, []rankRow{}, []rankGroup{}, []rankOutlier{}}
+	out := ranksDoc{RanksSchema, *c, []rankRow{}, list(c.Groups), list(c.Outliers)}
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
 		row := rankRow{File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline, Device: known(k.Device)}
@@ -79,16 +60,6 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 			}
 		}
 		out.Ranks = append(out.Ranks, row)
-	}
-	for _, g := range c.Groups {
-		out.Groups = append(out.Groups, rankGroup{string(g.Status), g.Headline, g.Ranks})
-	}
-	for _, o := range c.Outliers {
-		v := rankOutlier{o.Rank, []rankSite{}}
-		for _, d := range o.Sites {
-			v.Sites = append(v.Sites, rankSite(d))
-		}
-		out.Outliers = append(out.Outliers, v)
 	}
 	return encode(w, out)
 }
