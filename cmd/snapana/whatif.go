@@ -1,13 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/json"
 )
 
 // contextBytes is what a process usually takes of a device besides its allocator: the CUDA
@@ -108,7 +107,7 @@ by address under each setting, as if it had been in force from the beginning
 				return err
 			}
 			if asJSON {
-				return written(writeJSON(cmd.OutOrStdout(), a))
+				return written(json.WriteWhatif(cmd.OutOrStdout(), a))
 			}
 			return written(writeWhatif(cmd.OutOrStdout(), a, &p.Recorded, why))
 		},
@@ -139,11 +138,4 @@ func (s *sizeOrZero) Set(text string) error {
 		return nil
 	}
 	return (*size)(s).Set(text)
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

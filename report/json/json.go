@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // Schema is the value of the field "schema". It changes when a field changes its meaning or
@@ -37,6 +38,9 @@ const (
 func Write(w io.Writer, r *analyze.Result) error {
 	return encode(w, build(r))
 }
+
+// WriteWhatif writes what other settings would have done.
+func WriteWhatif(w io.Writer, a *whatif.Answer) error { return encode(w, a) }
 
 // encode writes a document, indented and with text as it is.
 func encode(w io.Writer, doc any) error {
