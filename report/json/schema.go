@@ -101,8 +101,7 @@ func section(name string) map[string]string {
 		}
 		if s, ok := strings.CutPrefix(line, "| `"); ok && in {
 			path, words, _ := strings.Cut(s, "` |")
-			out[path] = strings.TrimSuffix(strings.TrimSpace(words), "|")
-			out[path] = strings.ReplaceAll(strings.TrimSpace(out[path]), "`", "")
+			out[path] = strings.Trim(strings.ReplaceAll(words, "`", ""), " |\n")
 		}
 	}
 	return out
@@ -141,51 +140,40 @@ func schemaOf(t reflect.Type, path string, words map[string]string) *node {
 			break
 		}
 		n.Type, n.Properties = "object", map[string]*node{}
-		n.fields(t, path, words)
+		n.fields(t, path, words, true)
 	default:
 		n.Type = "integer"
 	}
 	return n
 }
 
-// fields adds the fields of a struct; those of its embedded structs give way to its own.
-func (n *node) fields(t reflect.Type, path string, words map[string]string) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+// fields adds the fields of a struct, and then those of its embedded structs that it has not itself.
+// always says that they are written whatever the value: not so behind a pointer.
+func (n *node) fields(t reflect.Type, path string, words map[string]string, always bool) {
+	var embedded []reflect.Type
+	for f := range t.Fields() {
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" || name == "-" || !f.IsExported() {
+		if f.Anonymous && name == "" {
+			embedded = append(embedded, f.Type)
 			continue
 		}
-		if name == "" {
-			name = f.Name
+		if name == "-" || !f.IsExported() || n.Properties[name] != nil {
+			continue
 		}
 		typ, omitted := f.Type, strings.Contains(option, "omit") // omitempty, omitzero
 		if omitted && typ.Kind() == reflect.Pointer {
 			typ = typ.Elem() // nil is left out, not null
 		}
-		if n.Properties[name] == nil && !omitted {
+		n.Properties[name] = schemaOf(typ, strings.TrimPrefix(path+"."+name, "."), words)
+		if always && !omitted {
 			n.Required = append(n.Required, name)
 		}
-		n.Properties[name] = schemaOf(typ, strings.TrimPrefix(path+"."+name, "."), words)
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if !f.Anonymous || f.Tag.Get("json") != "" {
-			continue
-		}
-		inner, always := f.Type, true
-		if inner.Kind() == reflect.Pointer {
-			inner, always = inner.Elem(), false
-		}
-		e := &node{Properties: map[string]*node{}}
-		e.fields(inner, path, words)
-		for name, p := range e.Properties {
-			if n.Properties[name] == nil {
-				n.Properties[name] = p
-				if always && slices.Contains(e.Required, name) {
-					n.Required = append(n.Required, name)
-				}
-			}
+	for _, e := range embedded {
+		if e.Kind() == reflect.Pointer {
+			n.fields(e.Elem(), path, words, false)
+		} else {
+			n.fields(e, path, words, always)
 		}
 	}
 	slices.Sort(n.Required)
