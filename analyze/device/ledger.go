@@ -115,14 +115,9 @@ func order(before bool) string {
 func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 	l := &Ledger{Device: p.device}
 	l.Total = *p.total
-	rest := l.Total
-	add := func(row oom.Row, bytes int64, derived bool) {
-		l.Rows = append(l.Rows, oom.LedgerRow{Row: row, Bytes: bytes, Derived: derived})
-		rest -= bytes
-	}
-	add(oom.RowFree, *p.free, false)
+	l.Add(oom.RowFree, *p.free, false)
 	if p.reserved != nil {
-		add(RowDriver, *p.reserved, false)
+		l.Add(RowDriver, *p.reserved, false)
 	}
 	var others int64
 	n := 0
@@ -136,7 +131,7 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 		}
 	}
 	if n > 0 {
-		add(oom.RowOthers, others, false)
+		l.Add(oom.RowOthers, others, false)
 	}
 	told := own != nil && own.Used != nil
 	if own != nil {
@@ -146,19 +141,19 @@ func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {
 		}
 	}
 	if told {
-		add(oom.RowNonPyTorch, *own.Used-s.Reserved, true)
+		l.Add(oom.RowNonPyTorch, *own.Used-s.Reserved, true)
 	} else {
-		add(oom.RowForeign, rest-s.Reserved, true)
+		l.Add(oom.RowForeign, l.Rest()-s.Reserved, true)
 	}
-	add(oom.RowAllocated, s.Allocated, false)
+	l.Add(oom.RowAllocated, s.Allocated, false)
 	if s.Cached == nil {
-		add(oom.RowUnallocated, s.Reserved-s.Allocated, true)
+		l.Add(oom.RowUnallocated, s.Reserved-s.Allocated, true)
 	}
 	for _, c := range s.Cached {
-		add(c.Row, c.Bytes, c.Derived)
+		l.Add(c.Row, c.Bytes, c.Derived)
 	}
 	if told {
-		add(oom.RowResidual, rest, true)
+		l.Add(oom.RowResidual, l.Rest(), true)
 	}
 	return l
 }

@@ -47,66 +47,67 @@ func (l *Ledger) Get(row Row) (int64, bool) {
 	return 0, false
 }
 
-// ledger derives the split, nil when the message has too few figures.
-func (m *Group) split() *Ledger {
-	if !m.Total.Known() || !m.Free.Known() || m.Family == oomlog.Async {
+// Add appends a row; derived tells that it is a difference.
+func (l *Ledger) Add(row Row, bytes int64, derived bool) {
+	l.Rows = append(l.Rows, LedgerRow{row, bytes, derived})
+}
+
+// Rest is what the rows so far leave of the total.
+func (l *Ledger) Rest() int64 {
+	rest := l.Total
+	for _, r := range l.Rows {
+		rest -= r.Bytes
+	}
+	return rest
+}
+
+// split derives the ledger of a message, nil when it has too few figures.
+func (g *Group) split() *Ledger {
+	if !g.Total.Known() || !g.Free.Known() || g.Family == oomlog.Async {
 		return nil
 	}
-	l := &Ledger{Total: m.Total.Bytes}
-	steps := m.Total.Step + m.Free.Step
-	add := func(row Row, bytes int64, derived bool) {
-		l.Rows = append(l.Rows, LedgerRow{row, bytes, derived})
-	}
-	add(RowFree, m.Free.Bytes, false)
-	reserved := m.Reserved
-	if !reserved.Known() { // nothing more to tell apart
-		add(RowForeign, m.Total.Bytes-m.Free.Bytes, true)
-		l.Slack = steps
+	l := &Ledger{Total: g.Total.Bytes, Slack: g.Total.Step + g.Free.Step}
+	l.Add(RowFree, g.Free.Bytes, false)
+	if !g.Reserved.Known() { // nothing more to tell apart
+		l.Add(RowForeign, l.Rest(), true)
 		return l
 	}
-	steps += reserved.Step
-	own, others := l.processes(m, reserved)
+	own, others := l.processes(g)
+	l.Slack += g.Reserved.Step + own.Step
+	var other int64
 	for _, o := range others {
-		steps += o.Used.Step
+		other += o.Used.Bytes
+		l.Slack += o.Used.Step
 	}
-	sum := m.Free.Bytes + reserved.Bytes
-	if own.Known() {
-		var other int64
-		for _, o := range others {
-			other += o.Used.Bytes
-		}
-		if len(others) > 0 {
-			add(RowOthers, other, false)
-		}
-		add(RowNonPyTorch, own.Bytes-reserved.Bytes, true)
-		sum += other + own.Bytes - reserved.Bytes
-		steps += own.Step
-	} else {
-		add(RowForeign, m.Total.Bytes-sum, true)
-		sum = m.Total.Bytes
-	}
-	if u := m.Unallocated; u.Known() {
-		add(RowAllocated, reserved.Bytes-u.Bytes, false)
-		add(RowUnallocated, u.Bytes, u.Derived)
-	} else {
-		add(RowReserved, reserved.Bytes, false)
+	if len(others) > 0 && own.Known() {
+		l.Add(RowOthers, other, false)
 	}
 	if own.Known() {
-		add(RowResidual, m.Total.Bytes-sum, true)
+		l.Add(RowNonPyTorch, own.Bytes-g.Reserved.Bytes, true)
+	} else {
+		l.Add(RowForeign, l.Rest()-g.Reserved.Bytes, true)
 	}
-	l.Slack = steps
+	if u := g.Unallocated; u.Known() {
+		l.Add(RowAllocated, g.Reserved.Bytes-u.Bytes, false)
+		l.Add(RowUnallocated, u.Bytes, u.Derived)
+	} else {
+		l.Add(RowReserved, g.Reserved.Bytes, false)
+	}
+	if own.Known() {
+		l.Add(RowResidual, l.Rest(), true)
+	}
 	return l
 }
 
 // processes finds this process in the list, by its size when it is not named, and the others.
-func (l *Ledger) processes(m *Group, reserved oomlog.Size) (own oomlog.Size, others []oomlog.Process) {
+func (l *Ledger) processes(g *Group) (own oomlog.Size, others []oomlog.Process) {
 	fits, named := -1, false
-	for i, p := range m.Processes {
+	for i, p := range g.Processes {
 		switch {
 		case p.PID == 0:
 			own, named = p.Used, true
 			continue
-		case p.Used.Known() && p.Used.Bytes+p.Used.Step+reserved.Step >= reserved.Bytes:
+		case p.Used.Known() && p.Used.Bytes+p.Used.Step+g.Reserved.Step >= g.Reserved.Bytes:
 			if fits >= 0 {
 				fits = -2 // several: no telling
 			} else if fits == -1 {
@@ -114,10 +115,10 @@ func (l *Ledger) processes(m *Group, reserved oomlog.Size) (own oomlog.Size, oth
 			}
 		}
 		if p.Used.Known() {
-			others = append(others, m.Processes[i])
+			others = append(others, g.Processes[i])
 		}
 	}
-	if !named && fits >= 0 && reserved.Bytes > 0 {
+	if !named && fits >= 0 && g.Reserved.Bytes > 0 {
 		own, l.Guessed = others[fits].Used, others[fits].PID
 		others = append(others[:fits], others[fits+1:]...)
 	}
