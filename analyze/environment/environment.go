@@ -16,20 +16,23 @@ import (
 
 // Comparison is two environments side by side.
 type Comparison struct {
-	A, B string // base names
+	A string `json:"a"` // base names
+	B string `json:"b"`
 	// Rows are those that are known to matter first, in the order of rules, then the others by name.
-	Rows []Row
+	Rows []Row `json:"rows"`
 	// Single counts the settings that only one recording knows. They are no difference.
-	Single int
+	Single int `json:"-"`
 }
 
 // Row is one setting. An empty value says that the recording does not have it, and Absent what
 // that means: "not set", "unlimited" or "unknown".
 type Row struct {
-	Name, A, B string
-	Absent     string
-	Differs    bool
-	Why        string // why a difference matters for memory; "" when it is not known to
+	Name    string `json:"name"`
+	A       string `json:"a"`
+	B       string `json:"b"`
+	Absent  string `json:"absent"`
+	Differs bool   `json:"differs"`
+	Why     string `json:"why"` // why a difference matters for memory; "" when it is not known to
 }
 
 // Values of the samples, beside those of FORMAT.md.
@@ -48,7 +51,7 @@ func Compare(a, b *sidecar.File) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{A: a.Name, B: b.Name}
+	c := &Comparison{A: a.Name, B: b.Name, Rows: []Row{}}
 	names := maps.Clone(x)
 	maps.Copy(names, y)
 	for name := range names {

@@ -79,26 +79,26 @@ type Point struct {
 
 // Class is the blocks of one size that nobody uses at the end.
 type Class struct {
-	Size   int64
-	Blocks int
-	Bytes  int64
+	Size   int64 `json:"size"`
+	Blocks int   `json:"blocks"`
+	Bytes  int64 `json:"bytes"`
 	// Spare is how much more of this size is reserved at the end than was ever in use at a time in
 	// the second half of the trace; -1 without a trace.
-	Spare int64
+	Spare int64 `json:"spare"`
 }
 
 // Checks counts what does not add up. All zero means that the books balance.
 type Checks struct {
-	Unmatched int64 // events that do not fit what was there, and blocks that do not fit the end
-	Sizes     int64 // events and final blocks of another size than their block
-	Bad       int64 // events without address or size
-	Unknown   int64 // events whose action means nothing for host memory: no contradiction
-	Stateless int64 // final blocks of which the file does not say whether they are used: the same
-	Lists     int64 // further lists of events, which were left out: the same
-	Before    int64 // blocks in use from before the trace: the same
+	Unmatched int64 `json:"unmatched"`        // events that do not fit what was there, and blocks that do not fit the end
+	Sizes     int64 `json:"wrong_sizes"`      // events and final blocks of another size than their block
+	Bad       int64 `json:"bad_events"`       // events without address or size
+	Unknown   int64 `json:"unknown_actions"`  // events whose action means nothing for host memory: no contradiction
+	Stateless int64 `json:"stateless_blocks"` // final blocks of which the file does not say whether they are used: the same
+	Lists     int64 `json:"lists_left_out"`   // further lists of events, which were left out: the same
+	Before    int64 `json:"pre_trace_blocks"` // blocks in use from before the trace: the same
 
 	// Residual is the rebuilt end minus the file's, Registered left out.
-	Residual Totals
+	Residual Totals `json:"residual"`
 }
 
 // Inconsistent is the number of contradictions, 0 for a file that can be trusted.

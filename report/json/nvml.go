@@ -20,7 +20,7 @@ type nvmlDoc struct {
 	CUDA     string            `json:"cuda"`
 	Boot     string            `json:"boot"`
 	Devices  []nvmlDevice      `json:"devices"`
-	Errors   []nvmlFailed      `json:"errors"`
+	Errors   []sidecar.Failed  `json:"errors"`
 	Findings []finding.Finding `json:"findings"`
 }
 
@@ -37,13 +37,13 @@ type nvmlDevice struct {
 	Name  string `json:"name"`
 	Bus   string `json:"bus"`
 	nvmlMemory
-	MIG        *bool           `json:"mig,omitempty"`
-	Instances  []nvmlInstance  `json:"instances"`
-	Processes  []nvmlProcess   `json:"processes,omitzero"`
-	Retired    *int64          `json:"retired_pages,omitempty"`
-	ECCErrors  *int64          `json:"ecc_errors,omitempty"`
-	Accounting []nvmlAccounted `json:"accounting"`
-	Errors     []nvmlFailed    `json:"errors"`
+	MIG        *bool               `json:"mig,omitempty"`
+	Instances  []nvmlInstance      `json:"instances"`
+	Processes  []nvmlProcess       `json:"processes,omitzero"`
+	Retired    *int64              `json:"retired_pages,omitempty"`
+	ECCErrors  *int64              `json:"ecc_errors,omitempty"`
+	Accounting []sidecar.Accounted `json:"accounting"`
+	Errors     []sidecar.Failed    `json:"errors"`
 }
 
 type nvmlInstance struct {
@@ -69,23 +69,12 @@ type nvmlProcess struct {
 	Parents         []int64 `json:"parents"`
 }
 
-type nvmlAccounted struct {
-	PID     int64  `json:"pid"`
-	MaxUsed *int64 `json:"max_used,omitempty"`
-	Running *bool  `json:"running,omitempty"`
-}
-
-type nvmlFailed struct {
-	What string `json:"what"`
-	Why  string `json:"why"`
-}
-
 // WriteNVML writes a reading of the driver on one line, so that several make JSON lines.
 func WriteNVML(w io.Writer, r *sidecar.Reading, findings []finding.Finding) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	doc := nvmlDoc{Schema: NVMLSchema, Time: r.Time, Duration: r.Duration, Driver: r.Driver, NVML: r.NVML.NVML, CUDA: r.CUDA, Boot: r.Boot,
-		Devices: []nvmlDevice{}, Errors: nvmlErrors(r.Errors), Findings: append([]finding.Finding{}, findings...)}
+		Devices: []nvmlDevice{}, Errors: list(r.Errors), Findings: list(findings)}
 	for i := range r.Devices {
 		doc.Devices = append(doc.Devices, buildGPU(&r.Devices[i]))
 	}
@@ -94,7 +83,7 @@ func WriteNVML(w io.Writer, r *sidecar.Reading, findings []finding.Finding) erro
 
 func buildGPU(g *sidecar.GPU) nvmlDevice {
 	out := nvmlDevice{Index: g.Index, UUID: g.UUID, Name: g.Name, Bus: g.Bus, nvmlMemory: nvmlMemory{g.Total, g.Reserved, g.Used, g.Free}, MIG: g.MIG,
-		Retired: g.Retired, ECCErrors: g.ECCErrors, Errors: nvmlErrors(g.Errors), Instances: []nvmlInstance{}, Accounting: []nvmlAccounted{}}
+		Retired: g.Retired, ECCErrors: g.ECCErrors, Errors: list(g.Errors), Instances: []nvmlInstance{}, Accounting: list(g.Accounting)}
 	for _, m := range g.Instances {
 		out.Instances = append(out.Instances, nvmlInstance{m.GPUInstance, m.ComputeInstance, m.UUID, m.Name, nvmlMemory{m.Total, m.Reserved, m.Used, m.Free}})
 	}
@@ -103,18 +92,7 @@ func buildGPU(g *sidecar.GPU) nvmlDevice {
 	}
 	for _, p := range g.Processes {
 		out.Processes = append(out.Processes, nvmlProcess{PID: p.PID, Kind: p.Kind, Used: p.Used, Name: p.Name, User: p.User, State: p.State, PPID: p.PPID, Started: p.Started,
-			GPUInstance: p.GPUInstance, ComputeInstance: p.ComputeInstance, Namespaces: append([]int64{}, p.Namespaces...), Parents: append([]int64{}, p.Parents...)})
-	}
-	for _, a := range g.Accounting {
-		out.Accounting = append(out.Accounting, nvmlAccounted(a))
-	}
-	return out
-}
-
-func nvmlErrors(all []sidecar.Failed) []nvmlFailed {
-	out := []nvmlFailed{}
-	for _, f := range all {
-		out = append(out, nvmlFailed(f))
+			GPUInstance: p.GPUInstance, ComputeInstance: p.ComputeInstance, Namespaces: list(p.Namespaces), Parents: list(p.Parents)})
 	}
 	return out
 }

@@ -62,13 +62,13 @@ type GPUProcess struct {
 
 // Accounted is what the driver's accounting mode remembers of a process.
 type Accounted struct {
-	PID     int64  `msgpack:"pid"`
-	MaxUsed *int64 `msgpack:"max_used,omitempty"`
-	Running *bool  `msgpack:"running,omitempty"`
+	PID     int64  `msgpack:"pid" json:"pid"`
+	MaxUsed *int64 `msgpack:"max_used,omitempty" json:"max_used,omitempty"`
+	Running *bool  `msgpack:"running,omitempty" json:"running,omitempty"`
 }
 
 // Failed is a call that failed.
 type Failed struct {
-	What string `msgpack:"what"`
-	Why  string `msgpack:"why"`
+	What string `msgpack:"what" json:"what"`
+	Why  string `msgpack:"why" json:"why"`
 }
