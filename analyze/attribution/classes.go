@@ -33,7 +33,10 @@ type classKey struct {
 }
 
 func newClasses(s *snapshot.Snapshot, t *timeline.Timeline, q *Query) *classes {
-	return &classes{s: s, traced: t.Trace.Len() > 0, filter: newFilter(s, q), byStack: make([]*class, s.Stacks.Len()+1), others: map[classKey]*class{}}
+	return &classes{
+		s: s, traced: t.Trace.Len() > 0, filter: newFilter(s, q),
+		byStack: make([]*class, s.Stacks.Len()+1), others: map[classKey]*class{},
+	}
 }
 
 // of gives the class of a block that was born with a label.

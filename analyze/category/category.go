@@ -91,7 +91,9 @@ func (t *Table) Sums(tl *timeline.Timeline, st *timeline.State) []Sum {
 		category Category
 		stack    snapshot.StackID
 	}
-	sources := attribution.GroupBy(tl, st, func(_ int, row int32) source { return source{t.of[row].category, tl.Lives[row].Stack} })
+	sources := attribution.GroupBy(tl, st, func(_ int, row int32) source {
+		return source{t.of[row].category, tl.Lives[row].Stack}
+	})
 	slices.SortFunc(sources, func(a, b attribution.Keyed[source]) int {
 		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(a.Key.stack, b.Key.stack))
 	})

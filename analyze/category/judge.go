@@ -3,6 +3,7 @@ package category
 import (
 	"sort"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -10,13 +11,6 @@ import (
 
 // soon is how many allocations may pass before a temporary block is freed.
 const soon = 16
-
-// Sizes of cuBLAS workspaces in bytes, as torch asks for them: :4096:2:16:8 by default, 32 MiB
-// on Hopper (aten/src/ATen/cuda/CublasHandlePool.cpp).
-const (
-	cublasDefault = 2*4096<<10 + 8*16<<10
-	cublasHopper  = 32 << 20
-)
 
 // finder has what decides about single lives.
 type finder struct {
@@ -58,7 +52,7 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 		case optimizer, backward:
 			f.trains = true
 		}
-		if l := &tl.Lives[i]; l.Freed < 0 && (l.Requested == cublasDefault || l.Requested == cublasHopper) {
+		if l := &tl.Lives[i]; l.Freed < 0 && (l.Requested == frames.WorkspaceSize || l.Requested == frames.HopperWorkspaceSize) {
 			f.kept[kind{l.Stack, l.Requested}]++
 		}
 	}
@@ -145,13 +139,13 @@ func (f *finder) judge(l *timeline.Life) verdict {
 // isScratch recognises a cuBLAS workspace without C++ frames by its size: allocated at the
 // first matrix product of a thread and stream, and kept for good.
 func (f *finder) isScratch(l *timeline.Life, o origin) bool {
-	if l.Requested != cublasDefault && l.Requested != cublasHopper || l.Freed >= 0 || o < backward && o != frameless {
+	if l.Requested != frames.WorkspaceSize && l.Requested != frames.HopperWorkspaceSize || l.Freed >= 0 || o < backward && o != frameless {
 		return false
 	}
 	if f.kept[kind{l.Stack, l.Requested}] > 2 {
 		return false // too many: a tensor of that size
 	}
-	return l.Requested == cublasDefault || !f.sizes[l.Requested] && (o == frameless || o == backward)
+	return l.Requested == frames.WorkspaceSize || !f.sizes[l.Requested] && (o == frameless || o == backward)
 }
 
 // leaves reports whether a life outlasts the step that it began in; without steps, whether it

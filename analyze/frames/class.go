@@ -57,6 +57,14 @@ const (
 	CallsOn
 )
 
+// What torch asks of the allocator for the workspace that each thread and stream keeps from its
+// first matrix product on, in bytes: :4096:2:16:8 by default, and another size on Hopper
+// (aten/src/ATen/cuda/CublasHandlePool.cpp). Without C++ frames it is known by that alone.
+const (
+	WorkspaceSize       = 2*4096<<10 + 8*16<<10
+	HopperWorkspaceSize = 32 << 20
+)
+
 // Origin says where the code comes from, as far as the path tells.
 func (c Class) Origin() Origin { return Origin(c & (1<<partShift - 1)) }
 
@@ -107,7 +115,8 @@ func Classify(file, name string) Class {
 		set(Workspace, strings.Contains(name, "orkspace"))
 	}
 	set(Constructor, name == "__init__")
-	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") || strings.HasSuffix(file, "/cache_engine.py"))
+	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") ||
+		strings.HasSuffix(file, "/cache_engine.py"))
 	set(LoadsModel, name == "load_state_dict" || name == "from_pretrained" ||
 		strings.HasPrefix(name, "load_weights") || strings.HasPrefix(name, "_load_pretrained"))
 	set(BuildsParts, containsAny(name, "load_state_dict", "load_weights", "_init_") || strings.HasPrefix(name, "init_"))

@@ -29,6 +29,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -177,18 +178,16 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 	return k.join(found, horizon)
 }
 
-// cublas is the size in bytes of the workspace that each thread and stream keeps from its first
-// matrix product on: :4096:2:16:8 (aten/src/ATen/cuda/CublasHandlePool.cpp).
-const cublas = 2*4096<<10 + 8*16<<10
-
 // births are the rows of Lives of the stacks that may grow, all that were born up to the
 // horizon.
 func births(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) map[snapshot.StackID][]int32 {
 	survive := make([]int32, s.Stacks.Len()+1)
 	private := privatePools(t)
+	counts := func(l *timeline.Life) bool {
+		return l.Born >= 0 && l.Born <= horizon && l.Requested != frames.WorkspaceSize && !private.has(l.Addr)
+	}
 	for i := range t.Lives {
-		l := &t.Lives[i]
-		if l.Born >= 0 && l.Born <= horizon && l.Stack > 0 && end(l, horizon) == none && !private.has(l.Addr) && l.Requested != cublas {
+		if l := &t.Lives[i]; l.Stack > 0 && end(l, horizon) == none && counts(l) {
 			survive[l.Stack]++
 		}
 	}
@@ -199,8 +198,7 @@ func births(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) 
 	}
 	out := map[snapshot.StackID][]int32{}
 	for i := range t.Lives {
-		l := &t.Lives[i]
-		if l.Born >= 0 && l.Born <= horizon && survive[l.Stack] > 0 && !private.has(l.Addr) && l.Requested != cublas {
+		if l := &t.Lives[i]; survive[l.Stack] > 0 && counts(l) {
 			out[l.Stack] = append(out[l.Stack], int32(i))
 		}
 	}

@@ -52,7 +52,7 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 		stack snapshot.StackID
 		step  int // of the free
 	}
-	waited := map[key]int{}
+	waited, bursts := map[key]int{}, map[snapshot.StackID]int{}
 	lateOf := map[snapshot.StackID][]int32{}
 	for i := range t.Lives {
 		l := &t.Lives[i]
@@ -60,14 +60,11 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 			continue
 		}
 		if from, to := at(l.Born), at(l.Freed); from >= 0 && to-from >= 2 && c.sort(l.Stack)&ofModel == 0 {
-			waited[key{l.Stack, to}]++
+			k := key{l.Stack, to}
+			if waited[k]++; waited[k] == minWaiting {
+				bursts[l.Stack]++
+			}
 			lateOf[l.Stack] = append(lateOf[l.Stack], int32(i))
-		}
-	}
-	bursts := map[snapshot.StackID]int{}
-	for k, n := range waited {
-		if n >= minWaiting {
-			bursts[k.stack]++
 		}
 	}
 	var stacks []snapshot.StackID

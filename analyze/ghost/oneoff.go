@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -45,7 +46,7 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late 
 	byStack := map[snapshot.StackID]*OneOff{}
 	for i := range t.Lives {
 		l := &t.Lives[i]
-		if l.Born < 0 || l.Stack <= snapshot.EmptyStack || end(l, horizon) != none || l.Requested == cublas {
+		if l.Born < 0 || l.Stack <= snapshot.EmptyStack || end(l, horizon) != none || l.Requested == frames.WorkspaceSize {
 			continue
 		}
 		o := byStack[l.Stack]

@@ -12,7 +12,6 @@ import (
 // named are steps that the program named.
 type named struct {
 	spans []Step
-	names []string
 	unit  string
 }
 
@@ -76,7 +75,7 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) *named {
 		if rank(best) == rankOptimizer {
 			name = ""
 		}
-		n.spans, n.names = append(n.spans, Step{First: first, Last: last}), append(n.names, name)
+		n.spans = append(n.spans, Step{First: first, Last: last, Name: name})
 		from = last + 1
 	}
 	if len(n.spans) < MinSteps {

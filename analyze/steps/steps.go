@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -29,20 +30,13 @@ type Step struct {
 	WarmUp bool `json:"warm_up"`
 }
 
-// Confidence says how far steps can be trusted.
-type Confidence string
-
-const (
-	High   Confidence = "high"   // the program named them, or names and loop agree
-	Medium Confidence = "medium" // inferred from stacks
-)
-
 // Result is what is known about the steps of one device.
 type Result struct {
-	Unit       string     `json:"unit"`   // what a step is: "ProfilerStep", "iteration of train (train.py:31)"
-	Source     string     `json:"source"` // "annotations", "loop", "both", "" without steps
-	Confidence Confidence `json:"confidence"`
-	Steps      []Step     `json:"list"`
+	Unit   string `json:"unit"`   // what a step is: "ProfilerStep", "iteration of train (train.py:31)"
+	Source string `json:"source"` // "annotations", "loop", "both", "" without steps
+	// Confidence is High where the program named the steps, Medium where its stacks alone tell.
+	Confidence finding.Confidence `json:"confidence"`
+	Steps      []Step             `json:"list"`
 }
 
 // Find looks for the steps of one device. The result is empty when there are none, or too few
@@ -57,19 +51,16 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 	var r Result
 	switch {
 	case loop != nil && named != nil && near(len(loop.starts), len(named.spans)):
-		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "both", Confidence: High}
+		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "both", Confidence: finding.High}
 		if len(named.spans) == len(r.Steps) {
 			for i := range r.Steps {
-				r.Steps[i].Name = named.names[i]
+				r.Steps[i].Name = named.spans[i].Name
 			}
 		}
 	case named != nil:
-		r = Result{Steps: named.spans, Unit: named.unit, Source: "annotations", Confidence: High}
-		for i := range r.Steps {
-			r.Steps[i].Name = named.names[i]
-		}
+		r = Result{Steps: named.spans, Unit: named.unit, Source: "annotations", Confidence: finding.High}
 	case loop != nil:
-		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "loop", Confidence: Medium}
+		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "loop", Confidence: finding.Medium}
 	default:
 		return Result{}
 	}

@@ -247,7 +247,7 @@ var frames = map[snapshot.StackID][]string{
 
 func stepsOf(m int64) steps.Result {
 	return steps.Result{
-		Unit: "iteration of train (train.py:31)", Source: "both", Confidence: steps.High,
+		Unit: "iteration of train (train.py:31)", Source: "both", Confidence: finding.High,
 		Steps: []steps.Step{
 			{First: 10, Last: 39, Name: "ProfilerStep#1", Peak: 1700 * m, Start: 1024 * m, End: 1680 * m, Growth: 656 * m, Survivors: 656 * m, WarmUp: true},
 			{First: 40, Last: 69, Name: "ProfilerStep#2", Peak: 2056 * m, Start: 1680 * m, End: 2056 * m, Growth: 376 * m, Survivors: 16 * m},
