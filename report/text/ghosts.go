@@ -30,10 +30,9 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	badge := strings.ToUpper(string(v.Status))
 	if v.Status == finding.Healthy {
 		badge = "NO GHOST"
-		v.Headline = strings.TrimPrefix(v.Headline, "No ghost: ")
 	}
-	if v.Mark != "" {
-		v.Headline += " (" + v.Mark + ")"
+	if v.Trust != "" {
+		v.Headline += " (" + v.Trust + ")"
 	}
 	for i, l := range wrap(v.Headline, p.width-len(badge)-2) {
 		lead := strings.Repeat(" ", len(badge))
@@ -42,15 +41,15 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 		}
 		p.line(lead + "  " + p.paint(bold, l))
 	}
-	for i := range v.Ghosts {
-		p.ghost(i+1, &v.Ghosts[i])
+	for i := range v.Proven {
+		p.ghost(i+1, &v.Proven[i])
 	}
-	if len(v.Suspects) > 0 && len(v.Ghosts) > 0 {
+	if len(v.Suspects) > 0 && len(v.Proven) > 0 {
 		p.line("")
 		p.line(p.paint(bold, "Grows in the trace, and no one holder was seen"))
 	}
 	for i := range v.Suspects {
-		p.ghost(len(v.Ghosts)+i+1, &v.Suspects[i])
+		p.ghost(len(v.Proven)+i+1, &v.Suspects[i])
 	}
 	p.holderRows("Other holders: they do not grow, or it cannot be told", v.Others)
 	p.holderRows("Held as it should be", v.Normal)

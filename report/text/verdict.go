@@ -101,8 +101,8 @@ func (p *printer) holder(r *analyze.Result) {
 	if r.Holders == nil {
 		return
 	}
-	if v := chart.NewHolders(r, 1<<20); len(v.Ghosts) > 0 {
-		p.section("Holder", []string{v.Headline + " (" + v.Mark + ")"}, 4)
+	if v := chart.NewHolders(r, 1<<20); len(v.Proven) > 0 {
+		p.section("Holder", []string{v.Headline + " (" + v.Trust + ")"}, 4)
 	}
 }
 

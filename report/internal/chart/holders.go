@@ -13,17 +13,15 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // Holders is who keeps the memory at the end of a snapshot, in words. All texts are plain.
 type Holders struct {
-	// Status is that of the headline: Ghost, Healthy, or NoData where nothing can be said.
-	Status   finding.Status
-	Headline string
-	Mark     string // how far it can be trusted
+	verdict.Ghosts
 	Source   string // which dump of which file was joined
-	Ghosts   []HolderGhost
+	Proven   []HolderGhost
 	Suspects []HolderGhost // growth of the trace that no holder explains
 	Others   []HolderRow
 	Normal   []HolderRow
@@ -64,7 +62,8 @@ const (
 // NewHolders puts the holders of a result in words. Holders below min bytes are summed up,
 // ghosts are always shown.
 func NewHolders(r *analyze.Result, min int64) *Holders {
-	v := &Holders{}
+	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, hasTrace(r))}
+	v.Headline = Clip(Plain(v.Headline), 2*mostText)
 	b := &holderWords{r: r, v: v, min: min}
 	for _, n := range r.Quality {
 		if n.Level == "problem" {
@@ -104,15 +103,13 @@ type holderWords struct {
 func (b *holderWords) proven(h *holder.Result) {
 	v := b.v
 	var smallOthers, smallNormal holder.Sum
-	var kept int64
 	more := 0
 	for i := range h.Holders {
 		x := &h.Holders[i]
 		switch {
 		case x.Standing == holder.Ghost:
-			kept += x.Bytes
-			if len(v.Ghosts) < mostGhosts {
-				v.Ghosts = append(v.Ghosts, b.ghost(h, x))
+			if len(v.Proven) < mostGhosts {
+				v.Proven = append(v.Proven, b.ghost(h, x))
 			} else {
 				more++
 			}
@@ -134,39 +131,6 @@ func (b *holderWords) proven(h *holder.Result) {
 		v.Suspects = append(v.Suspects, b.unproven(h, &h.Unproven[i]))
 	}
 	b.apart(h)
-	switch first := firstGhost(h); {
-	case first != nil:
-		v.Status = finding.Ghost
-		v.Headline = fmt.Sprintf("%s keeps %s", clean(first.Reference.String()), units.Bytes(first.Bytes))
-		switch {
-		case first.Frees > 0:
-			v.Headline += fmt.Sprintf("; letting go of it frees %s.", units.Bytes(first.Frees))
-		default:
-			v.Headline += "; something else keeps it too."
-		}
-		if n := len(v.Ghosts) + more; n > 1 {
-			v.Headline += fmt.Sprintf(" %s in all keep %s.", units.Plural(n, "ghost"), units.Bytes(kept))
-		}
-		v.Mark = "seen in the process, and growing in the trace"
-		if first.GrownBlocks == 0 {
-			v.Mark = "seen in the process, and more of it than in the dump before"
-		}
-	case len(v.Suspects) > 0:
-		v.Status = finding.Ghost
-		v.Headline = "Memory grows in the trace, but what was seen in the process does not name one holder of it."
-		v.Mark = "heuristic"
-	default:
-		v.Status = finding.Healthy
-		v.Headline = "No ghost: nothing that was seen to hold memory grows."
-		v.Mark = "from the trace and " + h.File
-	}
-}
-
-func firstGhost(h *holder.Result) *holder.Holder {
-	if len(h.Holders) > 0 && h.Holders[0].Standing == holder.Ghost {
-		return &h.Holders[0]
-	}
-	return nil
 }
 
 // rows cuts a list, and ends it with the holders that were left out for their size.
@@ -384,23 +348,9 @@ func (b *holderWords) inferred() {
 		add("Why", f.Why)
 		add("Next", f.Next)
 		v.Suspects = append(v.Suspects, g)
-		if v.Headline == "" {
-			v.Headline, v.Mark = g.Title, string(f.Confidence)+" confidence"
-			if f.Heuristic {
-				v.Mark += ", heuristic"
-			}
-		}
 		if len(v.Suspects) == mostGhosts {
 			break
 		}
-	}
-	switch {
-	case len(v.Suspects) > 0:
-		v.Status = finding.Ghost
-	case b.r.Verdict.Status == finding.NoData || !hasTrace(b.r):
-		v.Status, v.Headline, v.Mark = finding.NoData, "Nothing can be said: there is no trace to see growth in, and no recorder's file.", ""
-	default:
-		v.Status, v.Headline, v.Mark = finding.Healthy, "No ghost: no loop of the trace leaves more memory behind each time.", "from the snapshot alone"
 	}
 	b.oneOffs()
 	v.Notes = append(v.Notes, "A snapshot says where memory was allocated, not who keeps it. For proof run the program with the recorder: "+
