@@ -391,12 +391,15 @@ func (j *Counters) Weight() int {
 
 // conclude ranks the findings and says in a line what they come to.
 func (j *Counters) conclude() {
-	lead := map[string]bool{"growth": j.Status == finding.Growing, "fragmentation": true, "drift": j.Status == finding.Fragmentation, "cached": true}
+	place := map[string]int{"fragmentation": -1, "cached": -1} // before all others
+	switch j.Status {
+	case finding.Growing:
+		place["growth"] = -1
+	case finding.Fragmentation:
+		place["drift"] = -1
+	}
 	slices.SortStableFunc(j.Findings, func(a, b finding.Finding) int {
-		if la, lb := lead[a.ID], lead[b.ID]; la != lb {
-			return cmp.Compare(btoi(lb), btoi(la))
-		}
-		return cmp.Compare(a.Severity.Rank(), b.Severity.Rank())
+		return cmp.Or(cmp.Compare(place[a.ID], place[b.ID]), cmp.Compare(a.Severity.Rank(), b.Severity.Rank()))
 	})
 	t := j.Trends.Of(j.Live)
 	if j.Status == finding.Flat && t.Shape == counters.Short {
@@ -410,15 +413,16 @@ func (j *Counters) conclude() {
 	case finding.Unknown:
 		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), units.Plural(j.Series.Samples, "sample"))
 	default:
-		j.Headline = j.Findings[0].Title
+		j.Headline = j.Lead().Title
 	}
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// Lead is the finding that the outcome rests on, nil where none decided it.
+func (j *Counters) Lead() *finding.Finding {
+	if j.Status == finding.Flat || j.Status == finding.Unknown {
+		return nil
 	}
-	return 0
+	return &j.Findings[0]
 }
 
 // notes says what limits the answer.

@@ -36,15 +36,12 @@ func JudgeHost(p *host.Process) *Host {
 
 // conclude ranks the findings and says in a line what they come to.
 func (j *Host) conclude() {
-	slices.SortStableFunc(j.Findings, func(a, b finding.Finding) int {
-		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(b.Bytes, a.Bytes))
-	})
-	p := j.Trends.Of(host.Size)
+	finding.Sort(j.Findings)
+	p, lead := j.Trends.Of(host.Size), j.Lead()
 	switch {
-	case len(j.Findings) > 0 && j.Findings[0].Severity != finding.Info:
-		j.Headline = j.Findings[0].Title
-		j.Status = finding.Growing
-		if j.Findings[0].ID == "host-swapping" {
+	case lead != nil:
+		j.Status, j.Headline = finding.Growing, lead.Title
+		if lead.ID == "host-swapping" {
 			j.Status = finding.Swapping
 		}
 	case p == nil || p.Shape == counters.Short:
@@ -58,6 +55,14 @@ func (j *Host) conclude() {
 	if j.Children == 0 && !slices.ContainsFunc(j.Run.Samples, func(s sidecar.Sample) bool { return s.Children != nil }) {
 		j.Notes = append(j.Notes, "Children of the process were not looked at.")
 	}
+}
+
+// Lead is the finding that the outcome rests on, nil where none decided it.
+func (j *Host) Lead() *finding.Finding {
+	if len(j.Findings) == 0 || j.Findings[0].Severity == finding.Info {
+		return nil
+	}
+	return &j.Findings[0]
 }
 
 func (j *Host) add(f finding.Finding) {

@@ -2,7 +2,6 @@ package text
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -21,31 +20,11 @@ func (p *printer) host(j *verdict.Host, named bool) {
 	if j.Rank >= 0 {
 		name += fmt.Sprintf(" of rank %d", j.Rank)
 	}
-	badge, title := strings.ToUpper(string(j.Status)), chart.Plain(j.Headline)
-	rest := j.Findings
-	lead := len(rest) > 0 && rest[0].Title == j.Headline
-	if lead {
-		title += " (" + rest[0].Trust() + ")"
-	}
+	title := chart.Plain(j.Headline)
 	if named {
 		title = chart.ClipLeft(chart.Plain(j.File), 40) + ": " + title
 	}
-	badge = name + " " + badge
-	for i, l := range wrap(title, p.width-len(badge)-2) {
-		head := strings.Repeat(" ", len(badge))
-		if i == 0 {
-			head = p.paint(bold+";"+tones[j.Status.Tone()], badge)
-		}
-		p.line(head + "  " + p.paint(bold, l))
-	}
-	if lead {
-		p.line("")
-		p.section("Why", plain(rest[0].Why), 12)
-		p.section("Next", plain(numbered(rest[0].Next)), 8)
-		rest = rest[1:]
-	}
-	p.others(rest)
-	p.line("")
+	p.outcome(name+" ", j.Status, title, j.Lead(), j.Findings, 8)
 	p.line(p.paint(bold, trendHead("Host")))
 	for _, n := range hostNames {
 		if t := j.Trends.Of(n.series); t != nil && t.High != 0 {

@@ -102,34 +102,38 @@ func span(what string, from, to int64) string {
 
 // judgement prints one device in full.
 func (p *printer) judgement(j *verdict.Counters, f *analyze.StatsFile, named bool) {
-	badge, title := strings.ToUpper(string(j.Status)), chart.Plain(j.Headline)
-	var lead *finding.Finding
-	if len(j.Findings) > 0 && j.Findings[0].Title == j.Headline {
-		lead = &j.Findings[0]
-		title += " (" + lead.Trust() + ")"
-	}
+	title := chart.Plain(j.Headline)
 	if named {
 		title = chart.ClipLeft(chart.Plain(f.Info.Name), 40) + ": " + title
+	}
+	p.outcome("", j.Status, title, j.Lead(), j.Findings, 6)
+	p.trends(j)
+}
+
+// outcome prints what a series comes to: a line, and why and what to do by the finding that it rests on, if
+// any. All are that one and the others.
+func (p *printer) outcome(prefix string, status finding.Status, title string, lead *finding.Finding,
+	all []finding.Finding, steps int,
+) {
+	badge := prefix + strings.ToUpper(string(status))
+	if lead != nil {
+		title += " (" + lead.Trust() + ")"
+		all = all[1:]
 	}
 	for i, l := range wrap(title, p.width-len(badge)-2) {
 		head := strings.Repeat(" ", len(badge))
 		if i == 0 {
-			head = p.paint(bold+";"+tones[j.Status.Tone()], badge)
+			head = p.paint(bold+";"+tones[status.Tone()], badge)
 		}
 		p.line(head + "  " + p.paint(bold, l))
 	}
 	if lead != nil {
 		p.line("")
 		p.section("Why", plain(lead.Why), 12)
-		p.section("Next", plain(numbered(lead.Next)), 6)
+		p.section("Next", plain(numbered(lead.Next)), steps)
 	}
-	rest := j.Findings
-	if lead != nil {
-		rest = rest[1:]
-	}
-	p.others(rest)
+	p.others(all)
 	p.line("")
-	p.trends(j)
 }
 
 // others prints the findings below the first, each with its first reason.
