@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
 )
 
 // contextBytes is what a process usually takes of a device besides its allocator: the CUDA
@@ -109,7 +110,7 @@ by address under each setting, as if it had been in force from the beginning
 			if asJSON {
 				return written(json.WriteWhatif(cmd.OutOrStdout(), a))
 			}
-			return written(writeWhatif(cmd.OutOrStdout(), a, &p.Recorded, why))
+			return written(text.WhatIf(cmd.OutOrStdout(), a, &p.Recorded, why, text.Options{}))
 		},
 	}
 	in.add(cmd)

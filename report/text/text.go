@@ -31,14 +31,18 @@ type Options struct {
 
 // printer collects lines and counts them.
 type printer struct {
-	w     *bufio.Writer
-	color bool
-	width int
-	lines int
+	w      *bufio.Writer
+	color  bool
+	width  int
+	margin int // columns for labels
+	lines  int
 }
 
 func newPrinter(w io.Writer, o Options) *printer {
-	return &printer{w: bufio.NewWriter(w), color: o.Color, width: min(max(cmp.Or(o.Width, usualWidth), minWidth), maxWidth)}
+	return &printer{
+		w: bufio.NewWriter(w), color: o.Color, margin: 8,
+		width: min(max(cmp.Or(o.Width, usualWidth), minWidth), maxWidth),
+	}
 }
 
 // line prints one line, which must hold no line break.
@@ -111,7 +115,7 @@ func (p *printer) section(label string, texts []string, limit int) {
 		if i == 0 {
 			head = label
 		}
-		p.line(p.paint(bold, pad(head, 8)) + l)
+		p.line(p.paint(bold, pad(head, p.margin)) + l)
 	}
 }
 

@@ -1,13 +1,14 @@
 package chart
 
-import "github.com/snapana/snapana/analyze/whatif"
+import (
+	"cmp"
+
+	"github.com/snapana/snapana/analyze/whatif"
+)
 
 // Setting names a setting that was replayed.
 func Setting(r *whatif.Row) string {
-	name := r.Text
-	if name == "" {
-		name = "the defaults"
-	}
+	name := cmp.Or(r.Text, "the defaults")
 	switch {
 	case r.Recorded:
 		name += " (as recorded)"

@@ -1,0 +1,185 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/internal/chart"
+)
+
+// WhatIf prints what other settings would have done to a run. why says why it is about that device,
+// if anything.
+func WhatIf(w io.Writer, a *whatif.Answer, r *whatif.Recorded, why string, o Options) error {
+	p := newPrinter(w, o)
+	p.margin = 10
+	p.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device, count(a.Events), count(a.Licence.Requests))
+	if why != "" {
+		p.say("", fmt.Sprintf("(GPU %d %s)", a.Device, why))
+	}
+	p.say("Licence", licenceText(&a.Licence))
+	if a.Licence.FirstEvent >= 0 {
+		p.say("", fmt.Sprintf("First disagreement at event %d: %s %s", a.Licence.FirstEvent, a.Licence.What, a.Licence.Why))
+	}
+	p.say("Start", startText(&a.Start))
+	p.say("Device", capacityText(&a.Capacity))
+	p.line("")
+	p.settings(a, r)
+	p.line("")
+	label := "Failure"
+	for i := range a.Rows {
+		if a.Rows[i].First != nil && (i == 0 || i == a.Best) {
+			p.say(label, failureText(&a.Rows[i]))
+			label = ""
+		}
+	}
+	switch {
+	case !a.Licence.Trusted:
+		p.say("Advice", "None: the replay agrees with less than 99% of the trace, so that the figures above are guesses.")
+	case a.Best < 0 && a.Rows[0].Failures > 0:
+		p.say("Advice", "None of these settings serves every request.")
+	case a.Best < 0:
+		p.say("Advice", "None of these settings lowers the peak by 5% and 64 MiB: leave them as they are.")
+	default:
+		p.say("Advice", "* "+a.Advice)
+		label := "Costs"
+		for _, c := range a.Costs {
+			p.say(label, c)
+			label = ""
+		}
+	}
+	p.smallest(a, r)
+	return p.w.Flush()
+}
+
+// say prints a text under a label in the margin, however long it is.
+func (p *printer) say(label, text string) {
+	p.section(label, []string{chart.Plain(text)}, math.MaxInt)
+}
+
+// smallest says how small a device can be, under the recorded settings and under those that
+// need least.
+func (p *printer) smallest(a *whatif.Answer, r *whatif.Recorded) {
+	least := 0
+	for i := range a.Rows {
+		if n := a.Rows[i].Smallest; n > 0 && n < a.Rows[least].Smallest {
+			least = i
+		}
+	}
+	if a.Rows[0].Smallest == 0 {
+		return
+	}
+	p.say("Smallest", "every request is served, and not with 2 MiB less, when there can be reserved")
+	if a.Rows[least].Smallest > a.Rows[0].Smallest/100*99 {
+		least = 0 // hardly
+	}
+	for _, i := range []int{0, least} {
+		row := &a.Rows[i]
+		text := units.Bytes(row.Smallest)
+		if a.Capacity.Source == "asked" {
+			text += fmt.Sprintf(" (on a device of %s)", units.Bytes(row.Smallest+a.Capacity.Foreign))
+		}
+		p.say("", text+" with "+settingName(row, r))
+		if least == 0 {
+			break
+		}
+	}
+	if a.Start.Mode != "empty" {
+		p.say("", "where blocks from before the trace are asked for anew.")
+	}
+}
+
+func count(n int) string { return units.Count(int64(n)) }
+
+func licenceText(l *whatif.Licence) string {
+	share := units.Percent(int64(l.SameRequests), int64(l.Requests))
+	if l.SameRequests < l.Requests && share == "100%" {
+		share = "less than 100%"
+	}
+	return fmt.Sprintf("replayed under its own settings, %s of %s requests get their recorded address (%s); "+
+		"%s of %s segment events and %s of %s final blocks are the same",
+		count(l.SameRequests), count(l.Requests), share, count(l.SameSegments), count(l.Segments), count(l.SameBlocks), count(l.Blocks))
+}
+
+func startText(b *whatif.Begin) string {
+	there := fmt.Sprintf("%s blocks (%s) in %s reserved", count(b.Blocks), units.Bytes(b.Bytes), units.Bytes(b.Reserved))
+	switch b.Mode {
+	case "keep":
+		return "from before the trace there are " + there + ", kept where they were: what earlier settings did to them stays (--start anew asks for them again)"
+	case "anew":
+		return "from before the trace there are " + there + ", asked for again under each setting, without the holes between them"
+	}
+	return "nothing was reserved before the trace"
+}
+
+func capacityText(c *whatif.Capacity) string {
+	switch c.Source {
+	case "asked":
+		return fmt.Sprintf("%s, less %s that are not PyTorch's (--foreign): %s can be reserved", units.Bytes(c.Device), units.Bytes(c.Foreign), units.Bytes(c.Reservable))
+	case "failure":
+		return fmt.Sprintf("%s can be reserved, as in the run, which ran out of memory (--capacity tries another)", units.Bytes(c.Reservable))
+	case "retry":
+		return fmt.Sprintf("about %s can be reserved, as in the run, which gave memory back when the device was full (--capacity tries another)", units.Bytes(c.Reservable))
+	}
+	return "no limit (--capacity tries one)"
+}
+
+// settingName names a row, and says where the file does not record the settings of the run.
+func settingName(r *whatif.Row, rec *whatif.Recorded) string {
+	if r.Recorded && !rec.Known {
+		return cmp.Or(r.Text, "the defaults") + " (the file does not record any)"
+	}
+	return chart.Setting(r)
+}
+
+// settings prints a row for each setting that was replayed.
+func (p *printer) settings(a *whatif.Answer, rec *whatif.Recorded) {
+	const format = "%9s %6s %9s %6s %7s %5s %s%s"
+	p.linef(format, "reserved", "change", "waste", "calls", "retries", "fails", " ", "settings")
+	base := a.Rows[0].ReservedPeak
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		mark := " "
+		if i == a.Best {
+			mark = "*"
+		}
+		name := chart.Plain(settingName(r, rec))
+		if r.StartFailed {
+			p.linef(format, "-", "-", "-", "-", "-", "start", mark, name)
+			continue
+		}
+		p.linef(format, units.Bytes(r.ReservedPeak), change(r.ReservedPeak, base), units.Bytes(r.Waste),
+			units.Count(r.DeviceAllocs+r.DeviceFrees), units.Count(r.Retries), count(r.Failures), mark, name)
+	}
+}
+
+func change(n, base int64) string {
+	if n == base || base == 0 {
+		return "-"
+	}
+	switch p := units.Percent(n-base, base); {
+	case p == "0.0%" || p == "-0.0%":
+		return "0.0%"
+	case n > base:
+		return "+" + p
+	default:
+		return p
+	}
+}
+
+func failureText(r *whatif.Row) string {
+	name, f := cmp.Or(r.Text, "the defaults"), r.First
+	what := "is the first that fails: the run would have ended there"
+	if f.Recorded {
+		what = "fails as in the run"
+	}
+	site := ""
+	if f.Site != "" {
+		site = ", from " + f.Site + ","
+	}
+	return fmt.Sprintf("With %s a request for %s at event %s%s %s, with %s reserved and %s of it allocated.", name, units.Bytes(f.Requested), count(f.Event),
+		site, what, units.Bytes(f.Reserved), units.Bytes(f.Allocated))
+}
