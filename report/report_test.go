@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/report/html"
-	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func names(t *testing.T, dir string) []string {
@@ -42,14 +42,14 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-var one = []string{"categories.png", "fragmentation.png", "report.html", "report.json", "segments-end.png", "segments-peak.png", "stacks.png", "timeline.png"}
+var one = []string{"categories.png", "fragmentation.png", "report.html", "report.json", "segments-end.png", "segments-peak.png", "stacks.png", "timeline.png", "whatif.png"}
 
 var none = []string{"report.html", "report.json"} // of a file without segments and events
 
 func TestWriteDir(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a", "b", "job.report")
-	mustWrite(t, dir, sample.Result())
+	mustWrite(t, dir, analyzetest.Failed(t))
 	if got := names(t, dir); !slices.Equal(got, one) {
 		t.Errorf("files: %q", got)
 	}
@@ -70,7 +70,7 @@ func TestModes(t *testing.T) {
 	}
 	put(t, filepath.Join(root, "plain", "file"), "")
 	dir := filepath.Join(root, "r")
-	mustWrite(t, dir, sample.Empty())
+	mustWrite(t, dir, analyzetest.Empty(t))
 	mode := func(path ...string) fs.FileMode {
 		info, err := os.Stat(filepath.Join(append([]string{root}, path...)...))
 		if err != nil {
@@ -90,15 +90,15 @@ func TestModes(t *testing.T) {
 
 func TestReplace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
-	mustWrite(t, dir, sample.Result())
+	mustWrite(t, dir, analyzetest.Failed(t))
 	put(t, filepath.Join(dir, "segments-end-gpu11.png"), "of an earlier run")
 	put(t, filepath.Join(dir, "notes.txt"), "mine")
-	mustWrite(t, dir, sample.Empty())
+	mustWrite(t, dir, analyzetest.Empty(t))
 	if got, want := names(t, dir), append([]string{"notes.txt"}, none...); !slices.Equal(got, want) {
 		t.Errorf("files: %q", got)
 	}
 	fresh := filepath.Join(t.TempDir(), "r")
-	mustWrite(t, fresh, sample.Empty())
+	mustWrite(t, fresh, analyzetest.Empty(t))
 	for _, n := range none {
 		a, errA := os.ReadFile(filepath.Join(dir, n))
 		b, errB := os.ReadFile(filepath.Join(fresh, n))
@@ -110,7 +110,7 @@ func TestReplace(t *testing.T) {
 
 func TestEmptyFolder(t *testing.T) {
 	dir := t.TempDir()
-	mustWrite(t, dir+string(os.PathSeparator), sample.Empty())
+	mustWrite(t, dir+string(os.PathSeparator), analyzetest.Empty(t))
 	if got := names(t, dir); !slices.Equal(got, none) {
 		t.Errorf("files: %q", got)
 	}
@@ -119,8 +119,8 @@ func TestEmptyFolder(t *testing.T) {
 func TestCurrentFolder(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	mustWrite(t, ".", sample.Empty())
-	mustWrite(t, ".", sample.Empty())
+	mustWrite(t, ".", analyzetest.Empty(t))
+	mustWrite(t, ".", analyzetest.Empty(t))
 	if got := names(t, dir); !slices.Equal(got, none) {
 		t.Errorf("files: %q", got)
 	}
@@ -136,7 +136,7 @@ func TestRefused(t *testing.T) {
 		for f, text := range files {
 			put(t, filepath.Join(dir, f), text)
 		}
-		err := WriteDir(dir, sample.Result(), html.DefaultBytes)
+		err := WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes)
 		if !errors.Is(err, ErrNotReport) || !errors.Is(Check(dir), ErrNotReport) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -151,17 +151,17 @@ func TestRefused(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	put(t, path, "x")
-	if err := WriteDir(path, sample.Result(), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "is a file") {
+	if err := WriteDir(path, analyzetest.Failed(t), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "is a file") {
 		t.Errorf("a file: %v", err)
 	}
-	if err := WriteDir(filepath.Join(path, "r"), sample.Result(), html.DefaultBytes); err == nil {
+	if err := WriteDir(filepath.Join(path, "r"), analyzetest.Failed(t), html.DefaultBytes); err == nil {
 		t.Error("a folder in a file was made")
 	}
 	link := path + "-link"
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteDir(link, sample.Result(), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "link") {
+	if err := WriteDir(link, analyzetest.Failed(t), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "link") {
 		t.Errorf("a link to nothing: %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestNothingHalfWritten(t *testing.T) {
 	}
 
 	dir := filepath.Join(root, "r")
-	mustWrite(t, dir, sample.Empty())
+	mustWrite(t, dir, analyzetest.Empty(t))
 	before, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	if err != nil {
 		t.Fatal(err)

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 func TestPinned(t *testing.T) {
@@ -14,7 +15,7 @@ func TestPinned(t *testing.T) {
 		program string
 		opt     build.Options
 	}{{"pinned-cache", build.Options{}}, {"registered", build.Options{}}, {"loader", build.Options{NoTrace: true}}} {
-		page := still(t, write(t, sample.Pinned(t, c.program, c.opt)))
+		page := still(t, write(t, analyzetest.Pinned(t, c.program, c.opt)))
 		_, section, ok := strings.Cut(page, `<section class="card" id="pinned">`)
 		if !ok {
 			t.Fatal("no section on pinned memory")
@@ -22,8 +23,8 @@ func TestPinned(t *testing.T) {
 		section, _, _ = strings.Cut(section, `<section class="card"`)
 		all.WriteString(section)
 	}
-	sample.Golden(t, "pinned.html", []byte(all.String()))
-	if strings.Contains(still(t, write(t, sample.Result())), `id="pinned"`) {
+	golden.Check(t, "pinned.html", []byte(all.String()))
+	if strings.Contains(still(t, write(t, analyzetest.Failed(t))), `id="pinned"`) {
 		t.Error("a section on pinned memory where there is none")
 	}
 }

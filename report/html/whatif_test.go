@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/whatif"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 )
 
 func TestWhatIf(t *testing.T) {
@@ -21,7 +21,7 @@ func TestWhatIf(t *testing.T) {
 			Best: 1, Advice: "With it all is well.", Costs: []string{"It costs something."},
 		}
 	}
-	r := sample.Result()
+	r := analyzetest.Failed(t)
 	r.Devices[0].WhatIf = answer()
 	page := write(t, r)
 	balanced(t, still(t, page))

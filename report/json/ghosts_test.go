@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 func ghosts(t *testing.T, r *analyze.Result) []byte {
@@ -18,12 +19,12 @@ func ghosts(t *testing.T, r *analyze.Result) []byte {
 }
 
 func TestGhostsGolden(t *testing.T) {
-	sample.Golden(t, "ghosts.json", ghosts(t, sample.Held()))
+	golden.Check(t, "ghosts.json", ghosts(t, analyzetest.Held(t)))
 }
 
 // Without a recorder's file nothing is said of holders.
 func TestGhostsWithoutRecorder(t *testing.T) {
-	if got := ghosts(t, sample.Result()); bytes.Contains(got, []byte(`"holders"`)) {
+	if got := ghosts(t, analyzetest.Failed(t)); bytes.Contains(got, []byte(`"holders"`)) {
 		t.Errorf("%s", got)
 	}
 }

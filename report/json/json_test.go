@@ -11,8 +11,11 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	made "github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/buildtest"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 func write(t *testing.T, r *analyze.Result) []byte {
@@ -31,8 +34,8 @@ func write(t *testing.T, r *analyze.Result) []byte {
 }
 
 func TestGolden(t *testing.T) {
-	sample.Golden(t, "report.json", write(t, sample.Result()))
-	sample.Golden(t, "empty.json", write(t, sample.Empty()))
+	golden.Check(t, "report.json", write(t, analyzetest.Failed(t)))
+	golden.Check(t, "empty.json", write(t, analyzetest.Empty(t)))
 }
 
 // paths collects every path of a document, with [] for the elements of arrays, and calls
@@ -96,13 +99,26 @@ func checkSchema(t *testing.T, schema string, documents ...[]byte) {
 }
 
 func TestSchema(t *testing.T) {
-	checkSchema(t, Schema, write(t, sample.Result()), write(t, sample.Held()), write(t, sample.Empty()), write(t, sample.Big(1)), write(t, sample.Pinned(t, "pinned-cache", made.Options{})))
+	held, streams := analyzetest.Held(t), made.Random(1, made.RandomOptions{Events: 2000, Live: 50, Streams: 3})
+	h := held.Holders
+	first := &h.Holders[0]
+	first.Bound, first.Formerly = &holder.Bound{Length: 3, Limit: 128, Full: 1 << 30, Hint: "x"}, &first.Reference
+	h.Unproven = []holder.Unproven{{Growth: &held.Devices[0].Growth[0], Holders: []int{0}}}
+	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")
+	var documents [][]byte
+	for _, r := range []*analyze.Result{
+		analyzetest.Failed(t), held, analyzetest.Empty(t), analyzetest.Big(t, 1), analyzetest.Pinned(t, "pinned-cache", made.Options{}),
+		analyzetest.Run(t, buildtest.Read(t, streams), analyze.Options{}),
+	} {
+		documents = append(documents, write(t, r))
+	}
+	checkSchema(t, Schema, documents...)
 }
 
 // TestPinned holds that what is shown of pinned host memory closes, and is unknown where it is.
 func TestPinned(t *testing.T) {
 	for _, opt := range []made.Options{{}, {NoTrace: true}, {Ring: 300}} {
-		p := buildPinned(sample.Pinned(t, "registered", opt).Pinned)
+		p := buildPinned(analyzetest.Pinned(t, "registered", opt).Pinned)
 		var held, cached int64
 		for _, s := range p.Stacks {
 			held += s.Bytes
@@ -120,7 +136,7 @@ func TestPinned(t *testing.T) {
 }
 
 func TestTotalsClose(t *testing.T) {
-	for _, r := range []*analyze.Result{sample.Result(), sample.Many(3), sample.Big(2)} {
+	for _, r := range []*analyze.Result{analyzetest.Failed(t), analyzetest.Ranks(t, 3), analyzetest.Big(t, 2)} {
 		for _, d := range build(r).Devices {
 			if len(d.Curve) > maxCurve {
 				t.Errorf("device %d: %d points", d.Device, len(d.Curve))
@@ -142,7 +158,7 @@ func TestTotalsClose(t *testing.T) {
 // TestOddNumbers checks that what JSON cannot say does not keep the report from being written.
 func TestOddNumbers(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		r := sample.Result()
+		r := analyzetest.Failed(t)
 		r.Snapshot.Settings.GCThreshold = v
 		r.Snapshot.Name = "\xff\x00"
 		if !stdjson.Valid(write(t, r)) {

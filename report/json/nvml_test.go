@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 func TestNVML(t *testing.T) {
-	r := sample.Reading()
+	r := analyzetest.Reading()
 	var b bytes.Buffer
 	if err := WriteNVML(&b, r, verdict.JudgeReading(r, 4101)); err != nil {
 		t.Fatal(err)
@@ -17,5 +18,5 @@ func TestNVML(t *testing.T) {
 	if n := bytes.Count(b.Bytes(), []byte("\n")); n != 1 {
 		t.Errorf("%d lines", n)
 	}
-	sample.Golden(t, "nvml.json", b.Bytes())
+	golden.Check(t, "nvml.json", b.Bytes())
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/oom"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 const oomLog = `[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 1 has a total capacity of 1024.00 MiB of which 8.00 MiB is free. Including non-PyTorch memory, this process has 900.00 MiB memory in use. Process 7 has 17179869184.00 GiB memory in use. 1000.00 MiB allowed; Of the allocated memory 700.00 MiB is allocated by PyTorch, with 1.00 MiB allocated in private pools (e.g., CUDA Graphs), and 100.00 MiB is reserved by PyTorch but unallocated.
@@ -21,7 +22,7 @@ func oomReport(t *testing.T, events ...oom.Event) *oom.Log {
 		t.Fatal(err)
 	}
 	log.Join("snapshot.pickle", events)
-	log.Explain(sample.Result().Devices[0].OOM)
+	log.Explain(analyzetest.Failed(t).Devices[0].OOM)
 	return log
 }
 
@@ -37,7 +38,7 @@ func writeOOM(t *testing.T, r *oom.Log) []byte {
 var oomEvent = oom.Event{Device: 1, Index: 9, Time: 17, Segment: 20 << 20, Free: 8 << 20, Reserved: 800 << 20, Allocated: 701 << 20, Site: "model.py:7 forward"}
 
 func TestOOMGolden(t *testing.T) {
-	sample.Golden(t, "oom.json", writeOOM(t, oomReport(t, oomEvent)))
+	golden.Check(t, "oom.json", writeOOM(t, oomReport(t, oomEvent)))
 }
 
 func TestOOMSchema(t *testing.T) {

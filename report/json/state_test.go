@@ -8,8 +8,8 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	fixture "github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/fixtures/pickler"
-	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
@@ -56,7 +56,7 @@ func writeState(t *testing.T, q attribution.Query, tree bool, top int) []byte {
 }
 
 func TestStateGolden(t *testing.T) {
-	sample.Golden(t, "state.json", writeState(t, attribution.Query{Exclude: regexp.MustCompile("data")}, true, 1))
+	golden.Check(t, "state.json", writeState(t, attribution.Query{Exclude: regexp.MustCompile("data")}, true, 1))
 }
 
 func TestStateSchema(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 func writeStats(t *testing.T, r *analyze.Stats) []byte {
@@ -18,5 +19,5 @@ func writeStats(t *testing.T, r *analyze.Stats) []byte {
 }
 
 func TestStatsGolden(t *testing.T) {
-	sample.Golden(t, "stats.json", writeStats(t, sample.Stats(t)))
+	golden.Check(t, "stats.json", writeStats(t, analyzetest.Stats(t)))
 }

@@ -20,8 +20,10 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/report/internal/chart"
-	"github.com/snapana/snapana/report/internal/sample"
 )
 
 // keep names a folder that gets the pictures, for a look at them.
@@ -91,8 +93,8 @@ func TestSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws 40 pictures")
 	}
-	small := withWhatIf(sample.Result())
-	for _, r := range []*analyze.Result{small, sample.Big(1)} {
+	small := withWhatIf(analyzetest.Failed(t))
+	for _, r := range []*analyze.Result{small, analyzetest.Big(t, 1)} {
 		for _, p := range All(r) {
 			for _, m := range []Medium{{SVG: true}, {}} {
 				if r != small && !m.SVG && os.Getenv("SNAPANA_FULL") == "" {
@@ -112,11 +114,11 @@ func TestSame(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	one := []string{"categories", "fragmentation", "segments-end", "segments-peak", "stacks", "timeline", "whatif"}
-	if got := slices.Sorted(maps.Keys(drawAll(t, withWhatIf(sample.Result()), "one-"))); !slices.Equal(got, one) {
+	if got := slices.Sorted(maps.Keys(drawAll(t, withWhatIf(analyzetest.Failed(t)), "one-"))); !slices.Equal(got, one) {
 		t.Errorf("one device: %q", got)
 	}
 	var two []string
-	for _, p := range All(sample.Many(2)) {
+	for _, p := range All(analyzetest.Ranks(t, 2)) {
 		two = append(two, p.Name)
 	}
 	want := []string{
@@ -133,27 +135,27 @@ func TestLeftOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws 13 pictures")
 	}
-	if p := All(sample.Empty()); len(p) != 0 {
+	if p := All(analyzetest.Empty(t)); len(p) != 0 {
 		t.Errorf("an empty file gives %d pictures", len(p))
 	}
-	r := sample.Result()
+	r := analyzetest.Failed(t)
 	r.Devices[0].Timeline.Curve = nil
 	if got := drawAll(t, r, "no-curve-"); got["timeline"] != nil || got["stacks"] == nil {
 		t.Errorf("without a curve: %q", slices.Sorted(maps.Keys(got)))
 	}
-	r = sample.Result()
+	r = analyzetest.Failed(t)
 	for i := range r.Devices[0].Moments {
 		r.Devices[0].Moments[i].Live = nil
 	}
 	if got := drawAll(t, r, "no-live-"); got["stacks"] != nil || got["segments-end"] == nil {
 		t.Errorf("without live blocks: %q", slices.Sorted(maps.Keys(got)))
 	}
-	r = sample.Result()
+	r = analyzetest.Failed(t)
 	r.Devices[0].Moments = nil
-	if got := slices.Sorted(maps.Keys(drawAll(t, r, "no-moments-"))); !slices.Equal(got, []string{"categories", "fragmentation", "timeline"}) {
+	if got := slices.Sorted(maps.Keys(drawAll(t, r, "no-moments-"))); !slices.Equal(got, []string{"categories", "fragmentation", "timeline", "whatif"}) {
 		t.Errorf("without moments: %q", got)
 	}
-	r = sample.Result()
+	r = analyzetest.Failed(t)
 	r.Devices[0].Moments = r.Devices[0].Moments[:1]
 	if got := drawAll(t, r, "peak-only-"); got["segments-end"] != nil || got["stacks"] == nil {
 		t.Errorf("with a peak only: %q", slices.Sorted(maps.Keys(got)))
@@ -164,14 +166,14 @@ func TestBig(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the drawing is that of small results, only more of it")
 	}
-	if got := drawAll(t, sample.Big(1), "big-"); len(got) < 4 {
+	if got := drawAll(t, analyzetest.Big(t, 1), "big-"); len(got) < 4 {
 		t.Errorf("%d pictures", len(got))
 	}
 }
 
 // TestHostile draws what no allocator would write; the pictures only have to come out.
 func TestHostile(t *testing.T) {
-	r := sample.Result()
+	r := analyzetest.Failed(t)
 	d := &r.Devices[0]
 	tl := d.Timeline
 	r.Snapshot.Name = "a\x1b[31m" + string(make([]byte, 3000)) + "\u4e2d\u6587.pickle"
@@ -199,11 +201,22 @@ func TestHostile(t *testing.T) {
 
 // TestMapArea checks that the area of a colour in a row is its share of the segment.
 func TestMapArea(t *testing.T) {
-	r := sample.Result()
+	r := analyzetest.Run(t, buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		stacks := []*build.Stack{build.NewStack("a.py:1:f"), build.NewStack("b.py:2:g"), build.NewStack("c.py:3:h")}
+		d.Stack = stacks[0]
+		d.Alloc(1 << 30)
+		second, third := d.Alloc(1<<30), d.Alloc(1<<30)
+		d.Free(second)
+		d.Stack = stacks[1]
+		d.Alloc(872 << 20)
+		d.Stack = stacks[2]
+		d.Alloc(128 << 20)
+		d.Free(third)
+	})), analyze.Options{NoReplay: true})
 	d := &r.Devices[0]
-	p := segmentsPage(Medium{}, r, d, d.Moment("peak"), byStack(d.Timeline, d.Moment("peak")))
+	p := segmentsPage(Medium{}, r, d, d.Moment("end"), byStack(d.Timeline, d.Moment("end")))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
-	const height = 4 // GiB, over five rows; the rows of 1 GiB are equally high
+	const height = 3 // GiB, in rows of 1 GiB, which are equally high
 	var row int
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		if p.image().RGBAAt(area.Min.X, y) == rankColour(0) {
@@ -224,7 +237,7 @@ func TestMapArea(t *testing.T) {
 
 // TestPinsShow checks that a block which is far smaller than a pixel is still seen.
 func TestPinsShow(t *testing.T) {
-	r := sample.Result()
+	r := analyzetest.Failed(t)
 	d := &r.Devices[0]
 	m := d.Moment("peak")
 	d.Timeline.Lives[4].Rounded = 512
@@ -236,7 +249,7 @@ func TestPinsShow(t *testing.T) {
 }
 
 func TestTimelineMarks(t *testing.T) {
-	r := sample.Result()
+	r := analyzetest.Failed(t)
 	with := timelinePage(Medium{}, r, &r.Devices[0]).image()
 	r.Devices[0].Timeline.OOMs = nil
 	without := timelinePage(Medium{}, r, &r.Devices[0]).image()
@@ -250,7 +263,7 @@ func TestTimelineMarks(t *testing.T) {
 }
 
 func TestStackBars(t *testing.T) {
-	d := &sample.Big(1).Devices[0]
+	d := &analyzetest.Big(t, 1).Devices[0]
 	peak := d.Moment("peak")
 	bars, rest, more := stackBars([]*analyze.Moment{peak, d.Moment("end")})
 	sum := rest.bytes[0]
@@ -282,7 +295,7 @@ func withWhatIf(r *analyze.Result) *analyze.Result {
 // Machines have at most 16 devices; a file that claims more gets pictures of the fullest.
 func TestManyDevices(t *testing.T) {
 	n := 0
-	for _, p := range All(sample.Many(20)) {
+	for _, p := range All(analyzetest.Ranks(t, 20)) {
 		if strings.HasPrefix(p.Name, "timeline-gpu") {
 			n++
 		}
@@ -290,7 +303,7 @@ func TestManyDevices(t *testing.T) {
 	if n != 16 {
 		t.Errorf("%d timelines, want 16", n)
 	}
-	one := sample.Many(2)
+	one := analyzetest.Ranks(t, 2)
 	one.Devices[1] = analyze.Device{Timeline: &timeline.Timeline{Device: 1}}
 	for _, p := range All(one) {
 		if strings.Contains(p.Name, "gpu") {
@@ -305,12 +318,12 @@ func (p *page) image() *image.RGBA { return p.png.Image().(*image.RGBA) }
 // TestVectors checks that maps of vectors are sound XML, say what the picture says, and have an
 // explanation for each segment.
 func TestVectors(t *testing.T) {
-	hostile := sample.Result()
+	hostile := analyzetest.Failed(t)
 	hostile.Snapshot.Name = "a\x1b<script>&\ufffe]]>.pickle"
 	hostile.Devices[0].Moments[0].Live[0].Site = "<b>\"'&"
-	results := map[string]*analyze.Result{"small": sample.Result(), "hostile": hostile}
+	results := map[string]*analyze.Result{"small": analyzetest.Failed(t), "hostile": hostile}
 	if !testing.Short() {
-		results["big"] = sample.Big(1)
+		results["big"] = analyzetest.Big(t, 1)
 	}
 	for name, r := range results {
 		d := &r.Devices[0]
@@ -362,7 +375,7 @@ func TestVectors(t *testing.T) {
 // TestWrapped checks that more segments than have a row of their own are all drawn, with as many
 // pixels for each byte.
 func TestWrapped(t *testing.T) {
-	r := sample.Big(1)
+	r := analyzetest.Big(t, 1)
 	d := &r.Devices[0]
 	m := d.Moment("peak")
 	if len(m.State.Segments) <= maxMapRows {

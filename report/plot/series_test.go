@@ -13,13 +13,13 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/report/internal/chart"
-	"github.com/snapana/snapana/report/internal/sample"
 )
 
 // TestSeries draws counters as PNG and as SVG.
 func TestSeries(t *testing.T) {
-	r := sample.Stats(t)
+	r := analyzetest.Stats(t)
 	for _, ext := range []string{".png", ".svg"} {
 		to := Medium{SVG: ext == ".svg"}
 		p, ok := Series(r)

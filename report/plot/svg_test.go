@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 )
 
 // elements are all that a picture may consist of: nothing that runs or refers elsewhere.
@@ -23,7 +23,7 @@ var elements = map[string]bool{"svg": true, "title": true, "desc": true, "rect":
 // TestSVG reads pictures whose texts are hostile: they are well-formed, refer to nothing
 // outside, and stay small.
 func TestSVG(t *testing.T) {
-	r := withWhatIf(sample.Result())
+	r := withWhatIf(analyzetest.Failed(t))
 	evil := "</title><script>alert(1)</script>\" onload=\"x\u202e\u0416\u4e2d\u0627\x00\x1b[31m&amp;]]>"
 	r.Snapshot.Name = evil + strings.Repeat("n", 1<<20)
 	r.Devices[0].Moments[0].Live[0].Site = evil + strings.Repeat("s", 1<<20)
@@ -119,7 +119,7 @@ func TestClean(t *testing.T) {
 // TestSizes checks that pictures have the size that was asked for, and that a larger one shows
 // the same.
 func TestSizes(t *testing.T) {
-	r := sample.Result()
+	r := analyzetest.Failed(t)
 	for _, m := range []Medium{{Width: 400}, {Width: 1234, Height: 800}, {Width: 3200}} {
 		p, err := Of(KindStacks, r, &r.Devices[0], nil)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/environment"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -32,7 +32,7 @@ func TestHost(t *testing.T) {
 	if err := Stats(&b, &r, StatsOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	sample.Golden(t, "hosts.txt", b.Bytes())
+	golden.Check(t, "hosts.txt", b.Bytes())
 }
 
 func TestEnvironments(t *testing.T) {
@@ -46,6 +46,6 @@ func TestEnvironments(t *testing.T) {
 		if err := Environments(&b, c, all, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		sample.Golden(t, name, b.Bytes())
+		golden.Check(t, name, b.Bytes())
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/report/text"
 )
 
 func TestLedger(t *testing.T) {
-	r := sample.Reading()
+	r := analyzetest.Reading()
 	r.Devices = r.Devices[:1]
 	side := device.Side{At: time.Unix(0, r.Time)}.Of(timeline.Totals{Reserved: 44 << 30, Allocated: 40 << 30},
 		fragmentation.Classes{Releasable: 1 << 30, Hard: 1 << 30, Soft: 512 << 20, Stream: 1 << 30, Pending: 512 << 20})
@@ -28,5 +29,5 @@ func TestLedger(t *testing.T) {
 	if err := text.Accounts(&b, result, text.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	sample.Golden(t, "ledger.txt", b.Bytes())
+	golden.Check(t, "ledger.txt", b.Bytes())
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 )
 
 func TestProse(t *testing.T) {
@@ -45,7 +45,7 @@ func TestCode(t *testing.T) {
 // TestMarkdownHostile puts into every text of a result what would break out of Markdown.
 func TestMarkdownHostile(t *testing.T) {
 	evil := "x` | </td><img src=x onerror=alert(1)>\n\n# title @all \u202e\x1b[2J\x00"
-	r := sample.Result()
+	r := analyzetest.Failed(t)
 	r.Snapshot.Name = evil
 	r.Verdict.Headline = evil
 	for i := range r.Verdict.Findings {

@@ -9,7 +9,8 @@ import (
 
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -29,24 +30,24 @@ func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {
 }
 
 func TestNVML(t *testing.T) {
-	r := sample.Reading()
+	r := analyzetest.Reading()
 	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 4101), History: [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}})
-	sample.Golden(t, "nvml.txt", []byte(out))
+	golden.Check(t, "nvml.txt", []byte(out))
 	if strings.ContainsAny(out, "\x1b\u202e") {
 		t.Error("a process drives the terminal")
 	}
-	sample.Golden(t, "nvml-pid.txt", []byte(nvml(t, device.Only(r, 4101), text.NVMLOptions{Only: true})))
+	golden.Check(t, "nvml-pid.txt", []byte(nvml(t, device.Only(r, 4101), text.NVMLOptions{Only: true})))
 }
 
 // README.md shows a trainer with two workers, as it is printed.
 func TestNVMLInReadme(t *testing.T) {
-	r := sample.Reading()
+	r := analyzetest.Reading()
 	r.Errors, r.Devices = nil, r.Devices[:1]
 	g := &r.Devices[0]
 	g.Processes, g.Used, g.Free = g.Processes[:3], new(int64(49<<30+512<<20)), new(int64(29<<30+896<<20))
 	g.ECCErrors, g.Retired, g.Accounting = nil, nil, nil
 	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 0)})
-	sample.Golden(t, "nvml-readme.txt", []byte(out))
+	golden.Check(t, "nvml-readme.txt", []byte(out))
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func TestNVMLInReadme(t *testing.T) {
 }
 
 func TestNVMLColour(t *testing.T) {
-	if out := nvml(t, sample.Reading(), text.NVMLOptions{Options: text.Options{Color: true}}); !strings.Contains(out, "\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
+	if out := nvml(t, analyzetest.Reading(), text.NVMLOptions{Options: text.Options{Color: true}}); !strings.Contains(out, "\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
 		t.Errorf("%q", out)
 	}
 }
@@ -65,7 +66,7 @@ func TestNVMLColour(t *testing.T) {
 func TestNVMLLine(t *testing.T) {
 	want := "2026-01-02T12:00:00Z  GPU 0: 62.0 GiB of 80.0 GiB, 4101 48.0 GiB, 4102 500 MiB, 4103 500 MiB, 4104 300 MiB, 5000 8.00 GiB, 5001 unknown, 5002 2.00 GiB" +
 		"  GPU 1: 12.0 GiB of 80.0 GiB, 6001 5.00 GiB, 6002 1.00 GiB  GPU 2: used unknown"
-	if got := text.NVMLLine(sample.Reading()); got != want {
+	if got := text.NVMLLine(analyzetest.Reading()); got != want {
 		t.Errorf("got %q", got)
 	}
 }

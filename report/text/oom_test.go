@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/oom"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 func oomReport(t *testing.T, text string, events ...oom.Event) *oom.Log {
@@ -85,7 +85,7 @@ func TestOOMGolden(t *testing.T) {
 	}
 	all.WriteString("== several\n" + oomText(t, oomReport(t, "CUDA error: out of memory\n"+ranks+second), OOMOptions{}))
 	all.WriteString("== several, all explained\n" + oomText(t, oomReport(t, ranks+second), OOMOptions{All: true}))
-	sample.Golden(t, "oom.txt", []byte(all.String()))
+	golden.Check(t, "oom.txt", []byte(all.String()))
 }
 
 // TestOOMFits holds the usualWidth and the number of lines, and keeps control characters of a log

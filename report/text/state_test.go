@@ -13,7 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
@@ -83,7 +83,7 @@ func TestStateGolden(t *testing.T) {
 		a := answer(t, c.opt, program, c.at, c.q, c.tree)
 		all.WriteString("== " + c.title + "\n" + stateOf(t, a, c.o) + "\n")
 	}
-	sample.Golden(t, "state.txt", []byte(all.String()))
+	golden.Check(t, "state.txt", []byte(all.String()))
 }
 
 // TestStateHead checks the lines that say how far the figures can be trusted.

@@ -8,16 +8,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/report/internal/sample"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 func TestStats(t *testing.T) {
 	for name, o := range map[string]StatsOptions{"stats.txt": {}, "stats-all.txt": {All: true}} {
 		var b bytes.Buffer
-		if err := Stats(&b, sample.Stats(t), o); err != nil {
+		if err := Stats(&b, analyzetest.Stats(t), o); err != nil {
 			t.Fatal(err)
 		}
-		sample.Golden(t, name, b.Bytes())
+		golden.Check(t, name, b.Bytes())
 		for line := range strings.Lines(b.String()) {
 			line = strings.TrimSuffix(line, "\n")
 			if utf8.RuneCountInString(line) > usualWidth || strings.ContainsFunc(line, unicode.IsControl) {
@@ -30,7 +31,7 @@ func TestStats(t *testing.T) {
 // TestStatsColor checks that colours change nothing but colours.
 func TestStatsColor(t *testing.T) {
 	var plain, colored bytes.Buffer
-	r := sample.Stats(t)
+	r := analyzetest.Stats(t)
 	if err := Stats(&plain, r, StatsOptions{}); err != nil {
 		t.Fatal(err)
 	}

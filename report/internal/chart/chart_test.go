@@ -8,10 +8,10 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/report/internal/chart"
-	"github.com/snapana/snapana/report/internal/sample"
 )
 
 func labels(ticks []chart.Tick) []string {
@@ -83,13 +83,15 @@ func TestReduce(t *testing.T) {
 }
 
 func TestAxis(t *testing.T) {
-	tl := sample.Result().Devices[0].Timeline
+	tl := analyzetest.Failed(t).Devices[0].Timeline
 	byTime := chart.NewAxis(tl, true)
-	if !byTime.ByTime || byTime.Event(-1) != 0 || byTime.Event(4) != 100_000 || byTime.Event(99) != byTime.Span {
-		t.Errorf("by time: %+v, event 4 at %d", byTime, byTime.Event(4))
+	n := tl.Trace.Len()
+	us := tl.Trace.At(40).Time - tl.Trace.At(0).Time
+	if !byTime.ByTime || byTime.Event(-1) != 0 || byTime.Event(40) != us || us < 100_000 || byTime.Event(n-1) != byTime.Span {
+		t.Errorf("by time: %+v, event 40 at %d, want %d", byTime, byTime.Event(40), us)
 	}
 	byEvent := chart.NewAxis(tl, false)
-	if byEvent.ByTime || byEvent.Span != 100 || byEvent.Event(-1) != 0 || byEvent.Event(99) != 100 || byEvent.Event(1<<30) != 100 {
+	if byEvent.ByTime || byEvent.Span != int64(n) || byEvent.Event(-1) != 0 || byEvent.Event(n-1) != int64(n) || byEvent.Event(1<<30) != int64(n) {
 		t.Errorf("by event: %+v", byEvent)
 	}
 	prev := int64(0)
@@ -105,7 +107,7 @@ func TestAxis(t *testing.T) {
 // TestMapCovers checks that the pieces of a map cover the reserved bytes exactly, class by
 // class, when nothing was merged.
 func TestMapCovers(t *testing.T) {
-	d := &sample.Result().Devices[0]
+	d := &analyzetest.Failed(t).Devices[0]
 	m := d.Moment("peak")
 	v := chart.NewMap(d.Timeline, m.State, 10_000)
 	var sums [chart.NumClasses]float64
@@ -127,7 +129,7 @@ func TestMapCovers(t *testing.T) {
 }
 
 func TestMapMerges(t *testing.T) {
-	d := &sample.Big(1).Devices[0]
+	d := &analyzetest.Big(t, 1).Devices[0]
 	m := d.Moment("peak")
 	v := chart.NewMap(d.Timeline, m.State, 4000)
 	if v.Cell == 0 || len(v.Pieces) > 32*1000 || v.Rows > 32 {
@@ -153,9 +155,9 @@ func TestTop(t *testing.T) {
 }
 
 func TestPins(t *testing.T) {
-	d := &sample.Result().Devices[0]
+	d := &analyzetest.Failed(t).Devices[0]
 	pins, more := chart.Pins(d.Timeline, d.Moment("peak"), 2)
-	if len(pins) != 2 || more != 1 || pins[0].Free < pins[1].Free {
+	if len(pins) != 2 || more != len(d.Moment("peak").Frag.Pins)-2 || pins[0].Free < pins[1].Free {
 		t.Fatalf("%+v, %d more", pins, more)
 	}
 	if p := pins[0]; p.Site != "cache.py:88 append" || p.Blocks != 1 || p.Largest != 16<<20 || p.Free+p.Live != p.Segment.Size || p.Age != "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/report/internal/chart"
-	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -182,16 +181,22 @@ func TestHoldersOfWindows(t *testing.T) {
 
 // A holder on several devices is summed on each.
 func TestHoldersOfDevices(t *testing.T) {
-	r := sample.Many(3)
+	r := analyzetest.Ranks(t, 3)
+	var kept []int32 // alive at the end, on all devices
+	for row, l := range r.Devices[0].Timeline.Lives {
+		if l.Freed < 0 {
+			kept = append(kept, int32(row))
+		}
+	}
 	h := holder.Holder{Reference: holder.Reference{Kind: holder.Global, Variable: "cache", Function: "main"}, Standing: holder.Other,
-		Blocks: []holder.Block{{Device: 0, Row: 3}, {Device: 2, Row: 3}, {Device: 2, Row: 4}}}
+		Blocks: []holder.Block{{Device: 0, Row: kept[0]}, {Device: 2, Row: kept[0]}, {Device: 2, Row: kept[1]}}}
 	r.Holders = &holder.Result{Holders: []holder.Holder{h}, Devices: []holder.Device{{Ordinal: 0}, {Ordinal: 1, Unheld: holder.Sum{Count: 1, Bytes: 9}}, {Ordinal: 2}}}
 	p, err := Pack(r, 8<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := unpack(t, p)
-	for i, rows := range [][]int32{{3}, {}, {3, 4}} {
+	for i, rows := range [][]int32{kept[:1], {}, kept[:2]} {
 		want := []holder.Sum{r.Holders.Devices[i].Unheld, {}}
 		for _, row := range rows {
 			want[1].Count, want[1].Bytes = want[1].Count+1, want[1].Bytes+r.Devices[i].Timeline.Lives[row].Rounded
@@ -208,14 +213,14 @@ func TestHoldersOfDevices(t *testing.T) {
 
 // Without a recorder's file nothing is said of holders; a hostile name is cut, and plain.
 func TestHoldersOdd(t *testing.T) {
-	p, err := Pack(sample.Result(), 8<<20)
+	p, err := Pack(analyzetest.Failed(t), 8<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := &p.Data.Devices[0]; len(p.Data.Holders) > 0 || d.Held.Bytes.Len > 0 || d.Lives.Holder.Len > 0 {
 		t.Errorf("holders %v, %+v", p.Data.Holders, d.Held)
 	}
-	r := sample.Held()
+	r := analyzetest.Held(t)
 	evil := &r.Holders.Holders[1]
 	for range 5000 {
 		evil.Hops = append(evil.Hops, "\x1b[2J</script>\u202e"+strings.Repeat("x", 1<<10))

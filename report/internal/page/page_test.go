@@ -18,7 +18,6 @@ import (
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
-	"github.com/snapana/snapana/report/internal/sample"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -247,10 +246,10 @@ func TestBounded(t *testing.T) {
 
 // Results that do not add up, are empty or have odd texts are packed without a fault.
 func TestOdd(t *testing.T) {
-	evil := sample.Result()
+	evil := analyzetest.Failed(t)
 	evil.Devices[0].Steps.Unit = "\x00</script>\u202e" + strings.Repeat("x", 1<<20)
 	for name, r := range map[string]*analyze.Result{
-		"result": sample.Result(), "empty": sample.Empty(), "many": sample.Many(9), "big": sample.Big(1),
+		"result": analyzetest.Failed(t), "empty": analyzetest.Empty(t), "many": analyzetest.Ranks(t, 9), "big": analyzetest.Big(t, 1),
 		"evil": evil, "none": {Snapshot: &snapshot.Snapshot{}},
 	} {
 		p, err := Pack(r, 8<<20)
