@@ -23,6 +23,7 @@ type cursor struct {
 	dec     *msgpack.Decoder
 	path    []string
 	unknown map[string]int64
+	names   map[int64][]string // of statistics, of the last run, by id
 	err     error
 }
 
@@ -217,10 +218,6 @@ func (c *cursor) strings() []string {
 	out := []string{}
 	c.list(func() { out = append(out, c.str()) })
 	return out
-}
-
-func (c *cursor) ints() []int64 {
-	return column[int64](c, math.MinInt64, math.MaxInt64)
 }
 
 // column reads a list of integers from low to high.

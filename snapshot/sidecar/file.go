@@ -35,8 +35,8 @@ type Unknown struct {
 
 // Run is one header with the records behind it.
 type Run struct {
-	Time int64 // of the header; like all times in nanoseconds since 1970, 0 unknown
-	Header
+	Time   int64 `msgpack:"time"` // of the header; like all times in nanoseconds since 1970, 0 unknown
+	Header `msgpack:",inline"`
 	// Env holds strings, int64s and bools by dotted name. Nil: not recorded.
 	Env       map[string]any
 	Samples   []Sample
@@ -48,43 +48,45 @@ type Run struct {
 	End       *End // nil: the process was killed or still runs
 }
 
-// OOM is what torch told its out-of-memory observer.
+// OOM is what torch told its out-of-memory observer. Bytes.
 type OOM struct {
-	Time int64
-	// Requested is the size of the segment that was asked for; Total and Free are of the
-	// device. Bytes.
-	Device, Requested, Total, Free *int64
-	Step                           *int64
+	Time      int64  `msgpack:"time"`
+	Device    *int64 `msgpack:"device"`
+	Requested *int64 `msgpack:"requested"` // size of the segment that was asked for
+	Total     *int64 `msgpack:"total"`     // of the device, as Free
+	Free      *int64 `msgpack:"free"`
+	Step      *int64 `msgpack:"step"`
 }
 
 // Dump says that a snapshot was written beside the file.
 type Dump struct {
-	Time    int64
-	File    string // base name
-	Bytes   *int64 // of the pickle
-	Holders *int64 // ID of the Holders of the same moment
+	Time    int64  `msgpack:"time"`
+	File    string `msgpack:"file"`    // base name
+	Bytes   *int64 `msgpack:"bytes"`   // of the pickle
+	Holders *int64 `msgpack:"holders"` // ID of the Holders of the same moment
 	// Devices are those that PyTorch has memory of, at that moment. Nil: not recorded.
-	Devices []DeviceMemory
+	Devices []DeviceMemory `msgpack:"devices"`
 }
 
 // Reading is one NVML record.
 type Reading struct {
-	Time int64
-	NVML
+	Time int64 `msgpack:"time"`
+	NVML `msgpack:",inline"`
 }
 
 // Fault is something that the recorder could not do.
 type Fault struct {
-	Time        int64
-	Where, What string
-	Count       *int64
+	Time  int64  `msgpack:"time"`
+	Where string `msgpack:"where"`
+	What  string `msgpack:"what"`
+	Count *int64 `msgpack:"count"`
 }
 
 // End says that the recorder was stopped in order.
 type End struct {
-	Time   int64
-	Steps  *int64
-	Reason string
+	Time   int64  `msgpack:"time"`
+	Steps  *int64 `msgpack:"steps,omitempty"`
+	Reason string `msgpack:"reason,omitempty"`
 }
 
 // FormatError is a rejection of the input at one place.

@@ -1,5 +1,7 @@
 package sidecar
 
+import "fmt"
+
 // The fixed values of a Header.
 const (
 	Format  = "snapana"
@@ -24,4 +26,17 @@ type Header struct {
 	WorldSize       *int64 `msgpack:"world_size,omitempty"`
 	LocalRank       *int64 `msgpack:"local_rank,omitempty"`
 	Program         string `msgpack:"program,omitempty"` // base name
+}
+
+// wrong says why what follows a header cannot be read.
+func (h *Header) wrong() string {
+	switch {
+	case h.Format != Format:
+		return fmt.Sprintf("the header names the format %.40q, not %q", h.Format, Format)
+	case h.Version < 1:
+		return "the header has no version"
+	case h.Version > Version:
+		return fmt.Sprintf("written in version %d of the format; this snapana reads version %d: use a newer one", h.Version, Version)
+	}
+	return ""
 }

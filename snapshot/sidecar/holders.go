@@ -7,28 +7,28 @@ type StringID uint32
 // devices were reached at one moment. Columns of a table are equally long, and all indexes in
 // them are valid.
 type Holders struct {
-	Time      int64
-	ID        *int64
-	Step      *int64
-	Reason    string // "dump", "oom", "exit" or "exception"
-	Duration  *int64 // nanoseconds that taking it cost
-	Objects   *int64 // tracked objects that were looked at
-	Collected *int64 // of them unreachable
-	Strings   []string
-	Storages  StorageColumns
-	Tensors   TensorColumns
-	Nodes     NodeColumns
-	Edges     EdgeColumns
-	Bounds    BoundColumns
-	Dropped   map[string]int64 // what a limit cut
-	Notes     []string
+	Time      int64            `msgpack:"time"`
+	ID        *int64           `msgpack:"id"`
+	Step      *int64           `msgpack:"step"`
+	Reason    string           `msgpack:"reason"`    // "dump", "oom", "exit" or "exception"
+	Duration  *int64           `msgpack:"duration"`  // nanoseconds that taking it cost
+	Objects   *int64           `msgpack:"objects"`   // tracked objects that were looked at
+	Collected *int64           `msgpack:"collected"` // of them unreachable
+	Strings   []string         `msgpack:"strings"`
+	Storages  StorageColumns   `msgpack:"storages"`
+	Tensors   TensorColumns    `msgpack:"tensors"`
+	Nodes     NodeColumns      `msgpack:"nodes"`
+	Edges     EdgeColumns      `msgpack:"edges"`
+	Bounds    BoundColumns     `msgpack:"bounds"`
+	Dropped   map[string]int64 `msgpack:"dropped"` // what a limit cut
+	Notes     []string         `msgpack:"notes"`
 }
 
 // StorageColumns are the storages on devices; device -1 is host memory.
 type StorageColumns struct {
-	Device  []int32
-	Address []uint64
-	Bytes   []int64 // as the storage says: requested
+	Device  []int32  `msgpack:"device" min:"-1"`
+	Address []uint64 `msgpack:"address"`
+	Bytes   []int64  `msgpack:"bytes" min:"0"` // as the storage says: requested
 }
 
 // Len is the number of storages.
@@ -36,12 +36,12 @@ func (c *StorageColumns) Len() int { return len(c.Address) }
 
 // TensorColumns are the tensors on them.
 type TensorColumns struct {
-	Node    []uint32
-	Storage []uint32
-	Shape   []StringID // "8x128x512"
-	DType   []StringID // "float32"
-	Flags   []TensorFlags
-	Offset  []int64 // bytes into the storage
+	Node    []uint32      `msgpack:"node"`
+	Storage []uint32      `msgpack:"storage"`
+	Shape   []StringID    `msgpack:"shape"` // "8x128x512"
+	DType   []StringID    `msgpack:"dtype"` // "float32"
+	Flags   []TensorFlags `msgpack:"flags"`
+	Offset  []int64       `msgpack:"offset" min:"0"` // bytes into the storage
 }
 
 // Len is the number of tensors.
@@ -61,13 +61,13 @@ const (
 
 // NodeColumns are the objects. FORMAT.md lists the words of Kind and Root.
 type NodeColumns struct {
-	Kind  []StringID
-	Type  []StringID // qualified class name
-	Name  []StringID // of a function, frame or module
-	File  []StringID
-	Line  []int32    // 0 unknown
-	Root  []StringID // "" for what is no root
-	Cycle []int64    // number of the unreachable cycle that it is in, 0 for none
+	Kind  []StringID `msgpack:"kind"`
+	Type  []StringID `msgpack:"type"` // qualified class name
+	Name  []StringID `msgpack:"name"` // of a function, frame or module
+	File  []StringID `msgpack:"file"`
+	Line  []int32    `msgpack:"line" min:"0"`  // 0 unknown
+	Root  []StringID `msgpack:"root"`          // "" for what is no root
+	Cycle []int64    `msgpack:"cycle" min:"0"` // number of the unreachable cycle that it is in, 0 for none
 }
 
 // Len is the number of nodes.
@@ -75,9 +75,10 @@ func (c *NodeColumns) Len() int { return len(c.Kind) }
 
 // EdgeColumns say which node refers to which. FORMAT.md lists the words of Kind.
 type EdgeColumns struct {
-	From, To []uint32
-	Kind     []StringID
-	Label    []StringID
+	From  []uint32   `msgpack:"from"`
+	To    []uint32   `msgpack:"to"`
+	Kind  []StringID `msgpack:"kind"`
+	Label []StringID `msgpack:"label"`
 }
 
 // Len is the number of edges.
@@ -85,9 +86,10 @@ func (c *EdgeColumns) Len() int { return len(c.From) }
 
 // BoundColumns are the containers that have a bound.
 type BoundColumns struct {
-	Node          []uint32
-	Length, Limit []int64    // entries now and at most
-	Hint          []StringID // attribute that the bound was read from; "" is one that the container keeps to itself
+	Node   []uint32   `msgpack:"node"`
+	Length []int64    `msgpack:"length" min:"0"` // entries now
+	Limit  []int64    `msgpack:"limit" min:"0"`  // and at most
+	Hint   []StringID `msgpack:"hint"`           // attribute that the bound was read from; "" is one that the container keeps to itself
 }
 
 // Len is the number of bounds.

@@ -2,9 +2,9 @@ package sidecar
 
 import "fmt"
 
-// complete checks the tables against each other, and fills the columns that may be left out.
-// It says what is wrong.
-func (h *Holders) complete() string {
+// check holds the tables against each other, and fills the columns that may be left out. It says
+// what is wrong.
+func (h *Holders) check(*cursor) string {
 	if len(h.Strings) > 0 && h.Strings[0] != "" {
 		return fmt.Sprintf("strings[0] is %.40q, not empty", h.Strings[0])
 	}

@@ -38,19 +38,17 @@ func (w *Writer) Header(at time.Time, h Header) error {
 // NVML writes one reading of the driver.
 func (w *Writer) NVML(at time.Time, n NVML) error {
 	return w.write(struct {
-		Type string `msgpack:"type"`
-		Time int64  `msgpack:"time"`
-		NVML `msgpack:",inline"`
-	}{"nvml", at.UnixNano(), n})
+		Type    string `msgpack:"type"`
+		Reading `msgpack:",inline"`
+	}{"nvml", Reading{at.UnixNano(), n}})
 }
 
 // End writes that the recording was stopped in order.
 func (w *Writer) End(at time.Time, reason string) error {
 	return w.write(struct {
-		Type   string `msgpack:"type"`
-		Time   int64  `msgpack:"time"`
-		Reason string `msgpack:"reason,omitempty"`
-	}{"end", at.UnixNano(), reason})
+		Type string `msgpack:"type"`
+		End  `msgpack:",inline"`
+	}{"end", End{Time: at.UnixNano(), Reason: reason}})
 }
 
 // Close closes the file. It writes nothing.
