@@ -26,6 +26,18 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	return t
 }
 
+// Main builds the timeline of the device that matters most: the one with the highest peak of reserved
+// memory, and of equal ones the first. It is nil when no device has segments or events.
+func Main(s *snapshot.Snapshot) *Timeline {
+	var best *Timeline
+	for _, d := range s.UsedDevices() {
+		if t := Build(s, d); best == nil || t.PeakReserved.Bytes > best.PeakReserved.Bytes {
+			best = t
+		}
+	}
+	return best
+}
+
 // checkState sums up the dump's own state and checks it against itself.
 func checkState(s *snapshot.Snapshot, t *Timeline) {
 	for i := range s.Segments {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/environment"
@@ -21,12 +19,7 @@ what their environments differ: versions, settings of the allocators, limits, th
 memory, how workers are started. What is known to change memory use comes first, each with
 the reason.`,
 		Example: `  snapana compare-env workstation.snapana cluster.snapana`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return fmt.Errorf("compare-env needs two FILES, not %d; see `%s --help`", len(args), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:    needs(2, 2, "two FILES, not #"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var files [2]*sidecar.File
 			for i, path := range args {

@@ -54,22 +54,13 @@ what large memory stays without growing, which is no ghost by itself.`,
 			return written(text.Ghosts(w, result, text.GhostOptions{Options: look(w), Min: int64(least)}))
 		},
 	}
-	in.add(cmd)
-	rec.add(cmd)
 	fl := cmd.Flags()
+	in.add(fl)
+	rec.add(fl)
 	fl.Var(&least, "min", "sum up holders with less than `SIZE`; ghosts are always shown")
 	fl.Lookup("min").DefValue = "1MiB"
 	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all holders")
 	return cmd
-}
-
-// recorderFlags name the recorder's files that belong to a snapshot.
-type recorderFlags struct{ file, before string }
-
-func (f *recorderFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.file, "recorder", "", "what the recorder wrote, in `FILE` (default: NAME.snapana beside NAME.pickle, if it is there)")
-	fl.StringVar(&f.before, "before", "", "compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
 }
 
 // analyse is inputFlags.analyse with the recorder's files.

@@ -5,36 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
-
-// inputFlags are the flags of every command that reads a snapshot.
-type inputFlags struct {
-	partial  bool
-	maxBytes size
-	index    int
-	rules    string
-}
-
-func (f *inputFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.BoolVar(&f.partial, "partial", false, "read a damaged or cut file as far as it goes")
-	fl.Var(&f.maxBytes, "max-bytes", "refuse input that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
-	fl.StringVar(&f.rules, "rules", "", "take what memory is for from the patterns in `FILE`, a YAML file, before inferring it")
-	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
-}
 
 // open reads the snapshot that the command line names.
 func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, error) {
@@ -104,53 +82,4 @@ func stoppable(ctx context.Context, r io.Reader) io.Reader {
 		return out
 	})
 	return reader(func(p []byte) (int, error) { return begun().Read(p) })
-}
-
-func (f *inputFlags) options() (analyze.Options, error) {
-	if f.rules == "" {
-		return analyze.Options{}, nil
-	}
-	data, err := os.ReadFile(f.rules)
-	if err != nil {
-		return analyze.Options{}, err
-	}
-	rules, err := category.ParseRules(data)
-	if err != nil {
-		return analyze.Options{}, fmt.Errorf("%s: %w", f.rules, err)
-	}
-	return analyze.Options{Rules: rules}, nil
-}
-
-// size is a flag value in bytes.
-type size int64
-
-var _ pflag.Value = (*size)(nil)
-
-func (s *size) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return strconv.FormatInt(int64(*s), 10)
-}
-
-func (s *size) Type() string { return "size" }
-
-// Set reads a number of bytes with an optional unit: k, M, G, T, each also as KiB or KB; all
-// are powers of 1024.
-func (s *size) Set(text string) error {
-	num := strings.ToLower(strings.TrimSpace(text))
-	num = strings.TrimSuffix(strings.TrimSuffix(num, "b"), "i")
-	shift := 0
-	if n := len(num); n > 0 {
-		if at := strings.IndexByte("kmgt", num[n-1]); at >= 0 {
-			shift, num = 10*(at+1), strings.TrimSpace(num[:n-1])
-		}
-	}
-	v, err := strconv.ParseFloat(num, 64)
-	v = math.Ldexp(v, shift)
-	if err != nil || !(v >= 1 && v < math.MaxInt64) {
-		return fmt.Errorf("want a size like 512MiB or 8GiB")
-	}
-	*s = size(v)
-	return nil
 }

@@ -42,12 +42,7 @@ request, it also answers in which circumstances that would have been served.`,
   snapana oom --snapshot snapshot.pickle train.log
   kubectl logs trainer-0 | snapana oom -
   snapana oom --json train.log`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("oom needs one LOG (or - for standard input), got %d; see `%s --help`", len(args), cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: needs(1, 1, "one LOG (or - for standard input), got #"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if snap == "-" && args[0] == "-" {
 				return fmt.Errorf("standard input cannot be both LOG and --snapshot")
@@ -77,9 +72,7 @@ request, it also answers in which circumstances that would have been served.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&snap, "snapshot", "", "compare with the out-of-memory event of the snapshot in `FILE`")
-	fl.BoolVar(&in.partial, "partial", false, "read a damaged or cut snapshot as far as it goes")
-	fl.Var(&in.maxBytes, "max-bytes", "refuse a snapshot that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
-	fl.IntVar(&in.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
+	in.addReading(fl, "snapshot", "a snapshot")
 	fl.BoolVar(&all, "all", false, "explain every different message")
 	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all messages")
 	return cmd

@@ -33,7 +33,7 @@ and another stream still uses) or requested bytes (before rounding).
 			})
 		},
 	}
-	f.add(cmd)
+	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` whose peak it is: reserved, active, allocated or requested")
 	return cmd
 }

@@ -31,7 +31,7 @@ func newPlot() *cobra.Command {
 	var (
 		in            inputFlags
 		kind, at, out string
-		device        int
+		device        deviceFlag
 		width, height int
 	)
 	var kinds []string
@@ -87,7 +87,7 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			if err != nil {
 				return err
 			}
-			t, _, err := pickDevice(snap, device, cmd.Flags().Changed("device"))
+			t, _, err := device.timeline(snap)
 			if err != nil {
 				return err
 			}
@@ -129,26 +129,16 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			return nil
 		},
 	}
-	in.add(cmd)
 	fl := cmd.Flags()
+	in.add(fl)
 	fl.StringVarP(&kind, "kind", "k", string(plot.KindTimeline), "`KIND` of picture, as above")
 	fl.StringVar(&at, "at", "", "`MOMENT` of segments and stacks, as above")
 	fl.StringVarP(&out, "output", "o", "", "`FILE` to write, NAME.png or NAME.svg")
 	fl.IntVar(&width, "width", 0, "width in `PIXELS`, with all else in proportion (default 1600)")
 	fl.IntVar(&height, "height", 0, "height in `PIXELS` (default 9/16 of the width)")
-	fl.IntVar(&device, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
-	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
-	must(cmd.RegisterFlagCompletionFunc("kind", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return kinds, cobra.ShellCompDirectiveNoFileComp
-	}))
+	device.add(fl)
+	oneOf(cmd, "kind", kinds)
 	return cmd
-}
-
-// must is for mistakes of the program itself.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }
 
 // medium is what a file of that name is to hold.

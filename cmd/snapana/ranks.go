@@ -35,12 +35,7 @@ Who failed first goes by the clocks of the machines.
 Files that cannot be read are named in the list, and the exit code is then 2.`,
 		Example: `  snapana ranks dumps/rank*.pickle
   snapana ranks --json iteration_10/*/memory_snapshot.pickle`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("ranks needs the FILES of a run; see `%s --help`", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: needs(1, many, "the FILES of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt, err := in.options()
 			if err != nil {
@@ -87,7 +82,7 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 			return written(err)
 		},
 	}
-	in.add(cmd)
+	in.add(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "all", false, "list all ranks")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
 	return cmd

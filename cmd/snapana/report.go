@@ -120,9 +120,9 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 			return written(formats[slices.Index(names, format)].write(cmd.OutOrStdout(), result, dir))
 		},
 	}
-	in.add(cmd)
-	rec.add(cmd)
 	fl := cmd.Flags()
+	in.add(fl)
+	rec.add(fl)
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.Var(&maxPage, "max-page", "`SIZE` of report.html at most; in a page with less room, less can be zoomed into")
@@ -130,9 +130,7 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 	fl.Var(&total, "capacity", "memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")
-	must(cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}))
+	oneOf(cmd, "format", names)
 	fl.StringVar(&readings, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
 	fl.BoolVar(&live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 	return cmd

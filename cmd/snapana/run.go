@@ -113,14 +113,3 @@ could not be written, or the system refused.`,
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(), newCompletion(root))
 	return root
 }
-
-// oneFile is the argument rule of the commands that read a snapshot.
-func oneFile(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return fmt.Errorf("%s takes one FILE, got %d; `snapana ranks` compares the snapshots of a distributed run", cmd.Name(), len(args))
-	}
-	if len(args) == 0 {
-		return fmt.Errorf("%s needs one FILE (or - for standard input); see `%s --help`", cmd.Name(), cmd.CommandPath())
-	}
-	return nil
-}

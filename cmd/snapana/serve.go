@@ -61,8 +61,8 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 			return written(s.Serve(cmd.Context(), l))
 		},
 	}
-	in.add(cmd)
-	rec.add(cmd)
+	in.add(cmd.Flags())
+	rec.add(cmd.Flags())
 	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: a free one)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser")
 	return cmd

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
@@ -56,7 +57,7 @@ lives, they cannot be released. Groups share segments, so that these do not sum 
 			})
 		},
 	}
-	f.add(cmd)
+	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&at, "at", "end", "`MOMENT`, as above")
 	return cmd
 }
@@ -64,7 +65,7 @@ lives, they cannot be released. Groups share segments, so that these do not sum 
 // stateFlags are the flags of the commands that show what is live at a moment.
 type stateFlags struct {
 	in             inputFlags
-	device         int
+	device         deviceFlag
 	by             string
 	tree           bool
 	match, exclude string
@@ -75,11 +76,9 @@ type stateFlags struct {
 	parsed         []category.Rule // of the file that --rules names
 }
 
-func (f *stateFlags) add(cmd *cobra.Command) {
-	f.in.add(cmd)
-	fl := cmd.Flags()
-	fl.IntVar(&f.device, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
-	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
+func (f *stateFlags) add(fl *pflag.FlagSet) {
+	f.in.add(fl)
+	f.device.add(fl)
 	fl.StringVar(&f.by, "by", string(attribution.BySite), "group live blocks by `KIND`, as above")
 	fl.BoolVar(&f.tree, "tree", false, "show calls from the outermost in, instead of groups; with --by module, modules")
 	fl.StringVar(&f.match, "match", "", "only blocks with a frame \"file:line function\" that matches `REGEXP`")
@@ -171,7 +170,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 	if err != nil {
 		return err
 	}
-	t, why, err := pickDevice(snap, f.device, cmd.Flags().Changed("device"))
+	t, why, err := f.device.timeline(snap)
 	if err != nil {
 		return err
 	}
@@ -210,46 +209,4 @@ func stepsOf(s *snapshot.Snapshot, t *timeline.Timeline) []attribution.Span {
 		out = append(out, attribution.Span{First: st.First, Last: st.Last, Name: st.Name})
 	}
 	return out
-}
-
-// pickDevice builds the timeline of the device that was asked for, or else of the one with the
-// highest peak of reserved memory, and says why when there were others.
-func pickDevice(s *snapshot.Snapshot, ordinal int, asked bool) (*timeline.Timeline, string, error) {
-	used := s.UsedDevices()
-	if asked {
-		for _, d := range used {
-			if d == ordinal {
-				return timeline.Build(s, d), "", nil
-			}
-		}
-		return nil, "", fmt.Errorf("--device %d: the file has memory of %s", ordinal, deviceWords(used))
-	}
-	if len(used) == 0 {
-		return nil, "", fmt.Errorf("%s has no segments and no events: nothing is live in it", s.Name)
-	}
-	best := timeline.Build(s, used[0])
-	for _, d := range used[1:] {
-		if t := timeline.Build(s, d); t.PeakReserved.Bytes > best.PeakReserved.Bytes {
-			best = t
-		}
-	}
-	if len(used) == 1 {
-		return best, "", nil
-	}
-	return best, fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses", len(used)), nil
-}
-
-func deviceWords(used []int) string {
-	const most = 8
-	if len(used) == 0 {
-		return "no GPU"
-	}
-	var words []string
-	for _, d := range used[:min(len(used), most)] {
-		words = append(words, fmt.Sprint(d))
-	}
-	if len(used) > most {
-		words = append(words, fmt.Sprintf("... (%d in all)", len(used)))
-	}
-	return "GPU " + strings.Join(words, ", ")
 }

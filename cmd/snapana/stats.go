@@ -49,12 +49,7 @@ both know, at the same moment of the trace, with a reason for each difference.`,
   snapana stats --plot memory.png --capacity 80GiB rank*.jsonl
   snapana stats --snapshot snapshot.pickle memory_stats.jsonl
   nvidia-smi | snapana stats -`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return fmt.Errorf("stats needs a FILE (or - for standard input); see `%s --help`", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: needs(1, many, "a FILE (or - for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file != "" {
 				if ext := strings.ToLower(filepath.Ext(file)); ext != ".png" && ext != ".svg" {
@@ -108,9 +103,7 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 	fl.Var(&capacity, "capacity", "memory of each device, `SIZE` like 80GiB, to say when it will be full")
 	fl.StringSliceVar(&metrics, "metric", nil, "also show the counter `NAME`, like active.small_pool.current (repeatable)")
 	fl.StringVar(&snap, "snapshot", "", "compare the last samples of the first FILE with the snapshot in `FILE`")
-	fl.BoolVar(&in.partial, "partial", false, "read a damaged or cut snapshot as far as it goes")
-	fl.Var(&in.maxBytes, "max-bytes", "refuse a file that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
-	fl.IntVar(&in.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
+	in.addReading(fl, "snapshot", "a file")
 	fl.BoolVar(&all, "all", false, "show every series in full, and every counter of the comparison")
 	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
 	return cmd

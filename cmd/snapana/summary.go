@@ -34,7 +34,7 @@ and active memory, and what the file lacks. It writes no files.`,
 			return written(text.Summary(cmd.OutOrStdout(), result, look(cmd.OutOrStdout())))
 		},
 	}
-	in.add(cmd)
+	in.add(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the analysis as JSON, as report.json has it")
 	return cmd
 }

@@ -52,10 +52,3 @@ func nvmlLine() string {
 	}
 	return "NVML: " + version
 }
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])
-	}
-	return nil
-}

@@ -17,10 +17,10 @@ const contextBytes = 512 << 20
 func newWhatif() *cobra.Command {
 	var (
 		in       inputFlags
-		device   int
+		device   deviceFlag
 		confs    []string
 		capacity size
-		foreign  = sizeOrZero(contextBytes)
+		foreign  = sizeOrZero{contextBytes}
 		sweep    bool
 		start    string
 		asJSON   bool
@@ -54,7 +54,7 @@ by address under each setting, as if it had been in force from the beginning
   snapana whatif --sweep --json snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q := whatif.Question{All: sweep, Capacity: int64(capacity), Foreign: int64(foreign)}
+			q := whatif.Question{All: sweep, Capacity: int64(capacity), Foreign: int64(foreign.size)}
 			switch start {
 			case "":
 			case "keep", "anew":
@@ -72,14 +72,14 @@ by address under each setting, as if it had been in force from the beginning
 			if cmd.Flags().Changed("foreign") && capacity == 0 {
 				return fmt.Errorf("--foreign goes with --capacity")
 			}
-			if capacity > 0 && foreign >= sizeOrZero(capacity) {
+			if capacity > 0 && foreign.size >= capacity {
 				return fmt.Errorf("--foreign leaves nothing of --capacity")
 			}
 			snap, err := in.open(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			t, why, err := pickDevice(snap, device, cmd.Flags().Changed("device"))
+			t, why, err := device.timeline(snap)
 			if err != nil {
 				return err
 			}
@@ -113,30 +113,15 @@ by address under each setting, as if it had been in force from the beginning
 			return written(text.WhatIf(cmd.OutOrStdout(), a, &p.Recorded, why, text.Options{}))
 		},
 	}
-	in.add(cmd)
 	fl := cmd.Flags()
+	in.add(fl)
 	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF; may be given several times")
 	fl.Var(&capacity, "capacity", "memory of the device, a `SIZE` like 24GiB")
 	fl.Var(&foreign, "foreign", "`SIZE` that is not PyTorch's on a device of --capacity")
 	fl.Lookup("foreign").DefValue = "512MiB"
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
 	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if it fits)")
-	fl.IntVar(&device, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
-	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
+	device.add(fl)
 	fl.BoolVar(&asJSON, "json", false, "print JSON instead")
 	return cmd
-}
-
-// sizeOrZero is a size that may be 0.
-type sizeOrZero size
-
-func (s *sizeOrZero) String() string { return (*size)(s).String() }
-func (s *sizeOrZero) Type() string   { return "size" }
-
-func (s *sizeOrZero) Set(text string) error {
-	if text == "0" {
-		*s = 0
-		return nil
-	}
-	return (*size)(s).Set(text)
 }

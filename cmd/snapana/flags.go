@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// inputFlags are the flags of every command that reads a snapshot.
+type inputFlags struct {
+	partial  bool
+	maxBytes size
+	index    int
+	rules    string
+}
+
+func (f *inputFlags) add(fl *pflag.FlagSet) {
+	f.addReading(fl, "file", "input")
+	fl.StringVar(&f.rules, "rules", "", "take what memory is for from the patterns in `FILE`, a YAML file, before inferring it")
+}
+
+// addReading adds those that say how to read. The words are what may be damaged, and what may unpack
+// to much.
+func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
+	fl.BoolVar(&f.partial, "partial", false, "read a damaged or cut "+damaged+" as far as it goes")
+	fl.Var(&f.maxBytes, "max-bytes", "refuse "+large+" that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
+	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
+}
+
+// options are those of an analysis by the rules that the command line names, if any.
+func (f *inputFlags) options() (analyze.Options, error) {
+	if f.rules == "" {
+		return analyze.Options{}, nil
+	}
+	data, err := os.ReadFile(f.rules)
+	if err != nil {
+		return analyze.Options{}, err
+	}
+	rules, err := category.ParseRules(data)
+	if err != nil {
+		return analyze.Options{}, fmt.Errorf("%s: %w", f.rules, err)
+	}
+	return analyze.Options{Rules: rules}, nil
+}
+
+// recorderFlags name the recorder's files that belong to a snapshot.
+type recorderFlags struct{ file, before string }
+
+func (f *recorderFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.file, "recorder", "", "what the recorder wrote, in `FILE` (default: NAME.snapana beside NAME.pickle, if it is there)")
+	fl.StringVar(&f.before, "before", "", "compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
+}
+
+// deviceFlag chooses one device of a snapshot.
+type deviceFlag struct {
+	flag    *pflag.Flag
+	ordinal int
+}
+
+func (f *deviceFlag) add(fl *pflag.FlagSet) {
+	fl.IntVar(&f.ordinal, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
+	f.flag = fl.Lookup("device")
+	f.flag.DefValue = "0" // keeps -1 out of the help
+}
+
+// timeline builds that of the device that was asked for, or else of the one with the highest peak
+// of reserved memory, and says why when there were others.
+func (f *deviceFlag) timeline(s *snapshot.Snapshot) (t *timeline.Timeline, why string, err error) {
+	used := s.UsedDevices()
+	switch {
+	case f.flag.Changed && !slices.Contains(used, f.ordinal):
+		return nil, "", fmt.Errorf("--device %d: the file has memory of %s", f.ordinal, deviceWords(used))
+	case f.flag.Changed:
+		return timeline.Build(s, f.ordinal), "", nil
+	case len(used) == 0:
+		return nil, "", fmt.Errorf("%s has no segments and no events: nothing is live in it", s.Name)
+	case len(used) > 1:
+		why = fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses", len(used))
+	}
+	return timeline.Main(s), why, nil
+}
+
+func deviceWords(used []int) string {
+	const most = 8
+	if len(used) == 0 {
+		return "no GPU"
+	}
+	words := strings.Trim(strings.ReplaceAll(fmt.Sprint(used[:min(len(used), most)]), " ", ", "), "[]")
+	if len(used) > most {
+		words += fmt.Sprintf(", ... (%d in all)", len(used))
+	}
+	return "GPU " + words
+}
+
+// oneOf makes a shell complete a flag to one of words.
+func oneOf(cmd *cobra.Command, flag string, words []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // there is no such flag
+	}
+}
