@@ -10,7 +10,7 @@ import (
 )
 
 func newCompareEnv() *cobra.Command {
-	var all, asJSON bool
+	var out outputFlags
 	cmd := &cobra.Command{
 		Use:   "compare-env A B",
 		Short: "Compare the environments of two runs: why does it leak on one machine only?",
@@ -32,14 +32,9 @@ the reason.`,
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return written(json.WriteEnvironments(w, c))
-			}
-			return written(text.Environments(w, c, all, look(w)))
+			return show(cmd, out, c, json.WriteEnvironments, text.Environments)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also show what is the same; a star marks differences")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
+	out.add(cmd.Flags(), "print JSON instead, with all of it", "also show what is the same; a star marks differences")
 	return cmd
 }

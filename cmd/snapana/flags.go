@@ -60,6 +60,17 @@ func (f *recorderFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.before, "before", "", "compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
 }
 
+// outputFlags say how to print a result.
+type outputFlags struct{ json, all bool }
+
+// add adds --json with its help, and --all unless its help is empty.
+func (f *outputFlags) add(fl *pflag.FlagSet, json, all string) {
+	fl.BoolVar(&f.json, "json", false, json)
+	if all != "" {
+		fl.BoolVar(&f.all, "all", false, all)
+	}
+}
+
 // deviceFlag chooses one device of a snapshot.
 type deviceFlag struct {
 	flag    *pflag.Flag

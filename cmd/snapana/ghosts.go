@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +17,10 @@ import (
 
 func newGhosts() *cobra.Command {
 	var (
-		in     inputFlags
-		rec    recorderFlags
-		least  = size(1 << 20)
-		asJSON bool
+		in    inputFlags
+		rec   recorderFlags
+		least = size(1 << 20)
+		out   outputFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "ghosts FILE",
@@ -47,11 +48,9 @@ what large memory stays without growing, which is no ghost by itself.`,
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return written(json.WriteGhosts(w, result))
-			}
-			return written(text.Ghosts(w, result, text.GhostOptions{Options: look(w), Min: int64(least)}))
+			return show(cmd, out, result, json.WriteGhosts, func(w io.Writer, r *analyze.Result, o text.Options) error {
+				return text.Ghosts(w, r, text.GhostOptions{Options: o, Min: int64(least)})
+			})
 		},
 	}
 	fl := cmd.Flags()
@@ -59,7 +58,7 @@ what large memory stays without growing, which is no ghost by itself.`,
 	rec.add(fl)
 	fl.Var(&least, "min", "sum up holders with less than `SIZE`; ghosts are always shown")
 	fl.Lookup("min").DefValue = "1MiB"
-	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all holders")
+	out.add(fl, "print JSON instead, with all holders", "")
 	return cmd
 }
 

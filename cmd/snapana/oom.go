@@ -16,9 +16,9 @@ import (
 
 func newOOM() *cobra.Command {
 	var (
-		in          inputFlags
-		snap        string
-		all, asJSON bool
+		in   inputFlags
+		out  outputFlags
+		snap string
 	)
 	cmd := &cobra.Command{
 		Use:   "oom LOG",
@@ -63,18 +63,13 @@ request, it also answers in which circumstances that would have been served.`,
 					return err
 				}
 			}
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return written(json.WriteOOM(w, log))
-			}
-			return written(text.OOM(w, log, text.OOMOptions{Options: look(w), All: all}))
+			return show(cmd, out, log, json.WriteOOM, text.OOM)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&snap, "snapshot", "", "compare with the out-of-memory event of the snapshot in `FILE`")
 	in.addReading(fl, "snapshot", "a snapshot")
-	fl.BoolVar(&all, "all", false, "explain every different message")
-	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all messages")
+	out.add(fl, "print JSON instead, with all messages", "explain every different message")
 	return cmd
 }
 

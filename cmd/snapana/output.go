@@ -1,9 +1,39 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snapana/snapana/report/text"
 )
+
+// show prints a result on standard output, for programs or for people.
+func show[T any](cmd *cobra.Command, f outputFlags, v T, asJSON func(io.Writer, T) error, asText func(io.Writer, T, text.Options) error) error {
+	w := cmd.OutOrStdout()
+	if f.json {
+		return written(asJSON(w, v))
+	}
+	o := look(w)
+	o.All = f.all
+	return written(asText(w, v, o))
+}
+
+// outputError is a failure to write results.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
+// written marks an error as one of the output side.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &outputError{err}
+}
 
 // replaceFile writes a file as a whole: what was there before stays until all is written.
 func replaceFile(path string, data []byte) error {

@@ -18,8 +18,8 @@ const maxReaders = 4
 
 func newRanks() *cobra.Command {
 	var (
-		in          inputFlags
-		all, asJSON bool
+		in  inputFlags
+		out outputFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "ranks FILE...",
@@ -66,24 +66,15 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			if err := cmd.Context().Err(); err != nil {
-				return err
-			}
 			c := ranks.Compare(list)
-			w := cmd.OutOrStdout()
-			if asJSON {
-				err = json.WriteRanks(w, c)
-			} else {
-				err = text.Ranks(w, c, all, look(w))
-			}
+			err = show(cmd, out, c, json.WriteRanks, text.Ranks)
 			if n := len(c.Ranks) - c.Read; err == nil && n > 0 {
 				return fmt.Errorf("%d of %d files could not be read", n, len(c.Ranks))
 			}
-			return written(err)
+			return err
 		},
 	}
 	in.add(cmd.Flags())
-	cmd.Flags().BoolVar(&all, "all", false, "list all ranks")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
+	out.add(cmd.Flags(), "print JSON instead, with all of it", "list all ranks")
 	return cmd
 }

@@ -65,20 +65,6 @@ func exitCode(err error) int {
 	return exitInput
 }
 
-// outputError is a failure to write results.
-type outputError struct{ err error }
-
-func (e *outputError) Error() string { return e.err.Error() }
-func (e *outputError) Unwrap() error { return e.err }
-
-// written marks an error as one of the output side.
-func written(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &outputError{err}
-}
-
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "snapana",

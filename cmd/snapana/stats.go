@@ -18,11 +18,11 @@ import (
 
 func newStats() *cobra.Command {
 	var (
-		in          inputFlags
-		snap, file  string
-		capacity    size
-		metrics     []string
-		all, asJSON bool
+		in         inputFlags
+		out        outputFlags
+		snap, file string
+		capacity   size
+		metrics    []string
 	)
 	cmd := &cobra.Command{
 		Use:   "stats FILE...",
@@ -91,11 +91,7 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 					return err
 				}
 			}
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return written(json.WriteStats(w, &r))
-			}
-			return written(text.Stats(w, &r, text.StatsOptions{Options: look(w), All: all}))
+			return show(cmd, out, &r, json.WriteStats, text.Stats)
 		},
 	}
 	fl := cmd.Flags()
@@ -104,8 +100,7 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 	fl.StringSliceVar(&metrics, "metric", nil, "also show the counter `NAME`, like active.small_pool.current (repeatable)")
 	fl.StringVar(&snap, "snapshot", "", "compare the last samples of the first FILE with the snapshot in `FILE`")
 	in.addReading(fl, "snapshot", "a file")
-	fl.BoolVar(&all, "all", false, "show every series in full, and every counter of the comparison")
-	fl.BoolVar(&asJSON, "json", false, "print JSON instead, with all of it")
+	out.add(fl, "print JSON instead, with all of it", "show every series in full, and every counter of the comparison")
 	return cmd
 }
 

@@ -10,8 +10,8 @@ import (
 
 func newSummary() *cobra.Command {
 	var (
-		in     inputFlags
-		asJSON bool
+		in  inputFlags
+		out outputFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "summary FILE",
@@ -24,17 +24,14 @@ and active memory, and what the file lacks. It writes no files.`,
   zstd -dc snapshot.pickle.zst | snapana summary -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := in.analyse(cmd, args[0], analyze.Options{NoReplay: !asJSON})
+			result, err := in.analyse(cmd, args[0], analyze.Options{NoReplay: !out.json})
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return written(json.Write(cmd.OutOrStdout(), result))
-			}
-			return written(text.Summary(cmd.OutOrStdout(), result, look(cmd.OutOrStdout())))
+			return show(cmd, out, result, json.Write, text.Summary)
 		},
 	}
 	in.add(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the analysis as JSON, as report.json has it")
+	out.add(cmd.Flags(), "print the analysis as JSON, as report.json has it", "")
 	return cmd
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// Environments prints two environments side by side: what differs, or with all everything.
-func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) error {
+// Environments prints two environments side by side: what differs, or with All everything.
+func Environments(w io.Writer, c *environment.Comparison, o Options) error {
 	p := newPrinter(w, o)
 	rows := slices.Clone(c.Rows)
 	same := 0
-	if !all {
+	if !o.All {
 		rows = slices.DeleteFunc(rows, func(r environment.Row) bool { return !r.Differs })
 		same = len(c.Rows) - len(rows)
 	}
@@ -42,7 +42,7 @@ func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) e
 			p.line("")
 		}
 		sign := "  "
-		if r.Differs && all {
+		if r.Differs && o.All {
 			sign = p.paint(yellow, "* ")
 		}
 		p.line(pad(chart.ClipLeft(chart.Plain(r.Name), name), name) + sign + pad(clip(r.A, r.Absent), value+2) + clip(r.B, r.Absent))
@@ -52,7 +52,7 @@ func Environments(w io.Writer, c *environment.Comparison, all bool, o Options) e
 			}
 		}
 	}
-	if !all {
+	if !o.All {
 		p.line("")
 		more := units.Plural(same-c.Single, "setting is the same", "settings are the same")
 		if c.Single > 0 {

@@ -29,7 +29,7 @@ func TestHost(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := Stats(&b, &r, StatsOptions{}); err != nil {
+	if err := Stats(&b, &r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "hosts.txt", b.Bytes())
@@ -43,7 +43,7 @@ func TestEnvironments(t *testing.T) {
 	c.B = "other\x1b[31m.snapana"
 	for name, all := range map[string]bool{"environments.txt": false, "environments-all.txt": true} {
 		var b bytes.Buffer
-		if err := Environments(&b, c, all, Options{}); err != nil {
+		if err := Environments(&b, c, Options{All: all}); err != nil {
 			t.Fatal(err)
 		}
 		golden.Check(t, name, b.Bytes())

@@ -12,19 +12,14 @@ import (
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
-// OOMOptions choose what is printed of a log's messages.
-type OOMOptions struct {
-	Options
-	All bool // explain every message, not only the main one
-}
-
 // maxMessages is how many other messages get a row.
 const maxMessages = 20
 
 // OOM prints the out-of-memory messages of a log: the main one in at most 40 lines with its
-// figures, the split of the device's memory, the cause and what to do, then the others.
-func OOM(w io.Writer, l *oom.Log, o OOMOptions) error {
-	p := newPrinter(w, o.Options)
+// figures, the split of the device's memory, the cause and what to do, then the others, of which All
+// explains each.
+func OOM(w io.Writer, l *oom.Log, o Options) error {
+	p := newPrinter(w, o)
 	head := chart.ClipLeft(chart.Plain(l.Name), 60) + ": " + units.Plural(l.Messages, "out-of-memory message")
 	if n := len(l.Groups); int64(n) != l.Messages {
 		head += fmt.Sprintf(", %d different", n)

@@ -60,7 +60,7 @@ func oomLogs() [][2]string {
 	}
 }
 
-func oomText(t *testing.T, r *oom.Log, o OOMOptions) string {
+func oomText(t *testing.T, r *oom.Log, o Options) string {
 	return render(t, func(w io.Writer) error { return OOM(w, r, o) })
 }
 
@@ -71,20 +71,20 @@ func TestOOMGolden(t *testing.T) {
 		if want, _, _ := strings.Cut(l[0], ","); string(r.Groups[r.Main].Cause) != want {
 			t.Errorf("%s: cause %s", l[0], r.Groups[r.Main].Cause)
 		}
-		all.WriteString("== " + l[0] + "\n" + oomText(t, r, OOMOptions{}) + "\n")
+		all.WriteString("== " + l[0] + "\n" + oomText(t, r, Options{}) + "\n")
 	}
 	event := oom.Event{Device: 0, Index: 7975, Segment: 2 << 30, Free: 348 << 20, Reserved: 14<<30 + 200<<20, Allocated: 3 << 30, Site: "train.py:9 main"}
 	first, second := oomLogs()[0][1], oomLogs()[2][1]
-	all.WriteString("== joined with a snapshot\n" + oomText(t, oomReport(t, first, event), OOMOptions{Options: Options{Color: true}}))
+	all.WriteString("== joined with a snapshot\n" + oomText(t, oomReport(t, first, event), Options{Color: true}))
 	event.Segment = 20 << 20
-	all.WriteString("== joined with another event\n" + oomText(t, oomReport(t, first, event), OOMOptions{}))
-	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []oom.Event{}...), OOMOptions{}))
+	all.WriteString("== joined with another event\n" + oomText(t, oomReport(t, first, event), Options{}))
+	all.WriteString("== joined with no event\n" + oomText(t, oomReport(t, first, []oom.Event{}...), Options{}))
 	ranks := ""
 	for _, rank := range []int{3, 0, 1, 2, 7, 1} {
 		ranks += fmt.Sprintf("[rank%d]: %s", rank, first)
 	}
-	all.WriteString("== several\n" + oomText(t, oomReport(t, "CUDA error: out of memory\n"+ranks+second), OOMOptions{}))
-	all.WriteString("== several, all explained\n" + oomText(t, oomReport(t, ranks+second), OOMOptions{All: true}))
+	all.WriteString("== several\n" + oomText(t, oomReport(t, "CUDA error: out of memory\n"+ranks+second), Options{}))
+	all.WriteString("== several, all explained\n" + oomText(t, oomReport(t, ranks+second), Options{All: true}))
 	golden.Check(t, "oom.txt", []byte(all.String()))
 }
 
@@ -105,7 +105,7 @@ func TestOOMFits(t *testing.T) {
 		for _, all := range []bool{false, true} {
 			r := oomReport(t, l[1], event)
 			r.Name, r.Snapshot = strings.Repeat("name\r", 30), strings.Repeat("\x1bsnapshot", 30)
-			out := oomText(t, r, OOMOptions{All: all})
+			out := oomText(t, r, Options{All: all})
 			if strings.ContainsAny(out, "\x1b\a\r\t\u202e") {
 				t.Errorf("%s: control characters", l[0])
 			}

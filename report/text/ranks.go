@@ -18,7 +18,7 @@ const maxRanks = 16
 
 // Ranks prints the snapshots of a run side by side: the verdicts and who shares them, who differs,
 // and a line for each rank.
-func Ranks(w io.Writer, c *ranks.Comparison, all bool, o Options) error {
+func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 	p := newPrinter(w, o)
 	failed := 0
 	for i := range c.Ranks {
@@ -51,7 +51,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, all bool, o Options) error {
 		p.section("Next", []string{"snapana report " + chart.Plain(c.Ranks[0].File)}, 4)
 	}
 	p.line("")
-	p.ranks(c, all)
+	p.ranks(c, o.All)
 	return p.w.Flush()
 }
 

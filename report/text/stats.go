@@ -14,19 +14,14 @@ import (
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
-// StatsOptions choose what is printed of memory counters.
-type StatsOptions struct {
-	Options
-	All bool // every device in full, and every counter of a comparison
-}
-
 // maxSeries is how many devices get a row.
 const maxSeries = 32
 
 // Stats prints what memory counters show: the verdict on the device that matters most with its
-// series, then a row for each other device, the host, and the comparison with a snapshot.
-func Stats(w io.Writer, r *analyze.Stats, o StatsOptions) error {
-	p := newPrinter(w, o.Options)
+// series, then a row for each other device, the host, and the comparison with a snapshot. All shows
+// every device in full, and every counter of the comparison.
+func Stats(w io.Writer, r *analyze.Stats, o Options) error {
+	p := newPrinter(w, o)
 	main, from := r.Main()
 	for i := range r.Files {
 		f := &r.Files[i]

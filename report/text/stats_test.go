@@ -13,7 +13,7 @@ import (
 )
 
 func TestStats(t *testing.T) {
-	for name, o := range map[string]StatsOptions{"stats.txt": {}, "stats-all.txt": {All: true}} {
+	for name, o := range map[string]Options{"stats.txt": {}, "stats-all.txt": {All: true}} {
 		var b bytes.Buffer
 		if err := Stats(&b, analyzetest.Stats(t), o); err != nil {
 			t.Fatal(err)
@@ -32,10 +32,10 @@ func TestStats(t *testing.T) {
 func TestStatsColor(t *testing.T) {
 	var plain, colored bytes.Buffer
 	r := analyzetest.Stats(t)
-	if err := Stats(&plain, r, StatsOptions{}); err != nil {
+	if err := Stats(&plain, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Stats(&colored, r, StatsOptions{Options: Options{Color: true}}); err != nil {
+	if err := Stats(&colored, r, Options{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
@@ -48,7 +48,7 @@ func TestStatsColor(t *testing.T) {
 	if out.String() != plain.String() || colored.Len() == plain.Len() {
 		t.Error("coloured text differs")
 	}
-	if err := Stats(&plain, &analyze.Stats{}, StatsOptions{}); err != nil {
+	if err := Stats(&plain, &analyze.Stats{}, Options{}); err != nil {
 		t.Error(err)
 	}
 }

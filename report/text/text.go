@@ -27,6 +27,7 @@ const (
 type Options struct {
 	Color bool // use ANSI colours; the caller knows whether it writes to a terminal
 	Width int  // columns of a line, 0 for the usual ones
+	All   bool // everything, also where that is long
 }
 
 // printer collects lines and counts them.
