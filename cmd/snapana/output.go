@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
 )
 
@@ -33,6 +37,25 @@ func written(err error) error {
 		return nil
 	}
 	return &outputError{err}
+}
+
+// medium is what a picture in that file is, and false where the name does not end as that of a picture.
+func medium(path string) (plot.Medium, bool) {
+	ext := strings.ToLower(filepath.Ext(path))
+	return plot.Medium{SVG: ext == ".svg"}, ext == ".png" || ext == ".svg"
+}
+
+// draw writes a picture, which errors call so, to a file. Nothing is written unless all is.
+func draw(called string, p plot.Plot, path string, m plot.Medium) error {
+	var b bytes.Buffer
+	err := p.Write(&b, m)
+	if err == nil {
+		err = replaceFile(path, b.Bytes())
+	}
+	if err != nil {
+		return written(fmt.Errorf("write the %s: %w", called, err))
+	}
+	return nil
 }
 
 // replaceFile writes a file as a whole: what was there before stays until all is written.

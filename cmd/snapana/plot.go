@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -75,7 +73,7 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			case at != "" && !moment:
 				return fmt.Errorf("--at goes with --kind segments or stacks, not with %s", k)
 			}
-			to, err := medium(out, width, height)
+			to, err := canvas(out, width, height)
 			if err != nil {
 				return err
 			}
@@ -119,14 +117,7 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			if err != nil {
 				return fmt.Errorf("%s: %w", snap.Name, err)
 			}
-			var b bytes.Buffer
-			if err := picture.Write(&b, to); err != nil {
-				return err
-			}
-			if err := replaceFile(out, b.Bytes()); err != nil {
-				return written(fmt.Errorf("write the picture: %w", err))
-			}
-			return nil
+			return draw("picture", picture, out, to)
 		},
 	}
 	fl := cmd.Flags()
@@ -141,16 +132,13 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 	return cmd
 }
 
-// medium is what a file of that name is to hold.
-func medium(path string, width, height int) (plot.Medium, error) {
-	m := plot.Medium{Width: width, Height: height}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".png":
-	case ".svg":
-		m.SVG = true
-	default:
+// canvas is the medium of a file of that name, so many pixels wide and high; 0 is the usual size.
+func canvas(path string, width, height int) (plot.Medium, error) {
+	m, ok := medium(path)
+	if !ok {
 		return m, fmt.Errorf("-o %s: a picture is a .png or .svg file", path)
 	}
+	m.Width, m.Height = width, height
 	if width != 0 && (width < minWidth || width > maxWidth) {
 		return m, fmt.Errorf("--width is from %d to %d pixels, not %d", minWidth, maxWidth, width)
 	}

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,18 +18,18 @@ func (f *stateFlags) checkMap(cmd *cobra.Command) error {
 	default:
 		return fmt.Errorf("--map-by %q: blocks are coloured by stack, category or state", f.mapBy)
 	}
-	switch ext := strings.ToLower(filepath.Ext(f.mapFile)); {
+	switch _, ok := medium(f.mapFile); {
 	case f.mapFile == "" && cmd.Flags().Changed("map"):
 		return fmt.Errorf("--map needs the name of a file")
 	case f.mapFile == "" && cmd.Flags().Changed("map-by"):
 		return fmt.Errorf("--map-by goes with --map")
-	case f.mapFile != "" && ext != ".png" && ext != ".svg":
+	case f.mapFile != "" && !ok:
 		return fmt.Errorf("--map %s: the name must end in .png or .svg", f.mapFile)
 	}
 	return nil
 }
 
-// writeMap draws the segments of a state to a PNG or SVG file. Nothing is written unless all is.
+// writeMap draws the segments of a state to a PNG or SVG file.
 func writeMap(path string, by plot.By, category func(row int32) string, a *attribution.Answer) error {
 	s, t := a.Snapshot, a.Timeline
 	m := analyze.Moment{
@@ -40,10 +37,6 @@ func writeMap(path string, by plot.By, category func(row int32) string, a *attri
 		Live: attribution.Live(s, t, a.State), Frag: fragmentation.Measure(s, t, a.State),
 	}
 	r := &analyze.Result{Snapshot: s, Devices: []analyze.Device{{Timeline: t, Moments: []analyze.Moment{m}}}}
-	var picture bytes.Buffer
-	to := plot.Medium{SVG: strings.EqualFold(filepath.Ext(path), ".svg")}
-	if err := plot.Segments(r, &r.Devices[0], &m, plot.Map{By: by, Category: category}).Write(&picture, to); err != nil {
-		return err
-	}
-	return replaceFile(path, picture.Bytes())
+	to, _ := medium(path)
+	return draw("map", plot.Segments(r, &r.Devices[0], &m, plot.Map{By: by, Category: category}), path, to)
 }

@@ -189,7 +189,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 	a.Why = why
 	if f.mapFile != "" {
 		if err := writeMap(f.mapFile, plot.By(f.mapBy), category, a); err != nil {
-			return written(fmt.Errorf("write the map: %w", err))
+			return err
 		}
 	}
 	w := cmd.OutOrStdout()

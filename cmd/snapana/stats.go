@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,10 +48,9 @@ both know, at the same moment of the trace, with a reason for each difference.`,
   nvidia-smi | snapana stats -`,
 		Args: needs(1, many, "a FILE (or - for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if file != "" {
-				if ext := strings.ToLower(filepath.Ext(file)); ext != ".png" && ext != ".svg" {
-					return fmt.Errorf("--plot %s: want a name that ends in .png or .svg", file)
-				}
+			to, ok := medium(file)
+			if file != "" && !ok {
+				return fmt.Errorf("--plot %s: want a name that ends in .png or .svg", file)
 			}
 			stdins := 0
 			for _, path := range append(args[:len(args):len(args)], snap) {
@@ -87,7 +83,11 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 				r.Compare(s)
 			}
 			if file != "" {
-				if err := writePlot(file, &r); err != nil {
+				p, ok := plot.Series(&r)
+				if !ok {
+					return fmt.Errorf("--plot: there are no samples to draw")
+				}
+				if err := draw("plot", p, file, to); err != nil {
 					return err
 				}
 			}
@@ -102,21 +102,4 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 	in.addReading(fl, "snapshot", "a file")
 	out.add(fl, "print JSON instead, with all of it", "show every series in full, and every counter of the comparison")
 	return cmd
-}
-
-// writePlot draws the series. Nothing is written unless all is.
-func writePlot(path string, r *analyze.Stats) error {
-	p, ok := plot.Series(r)
-	if !ok {
-		return fmt.Errorf("--plot: there are no samples to draw")
-	}
-	var picture bytes.Buffer
-	err := p.Write(&picture, plot.Medium{SVG: strings.EqualFold(filepath.Ext(path), ".svg")})
-	if err == nil {
-		err = replaceFile(path, picture.Bytes())
-	}
-	if err != nil {
-		return written(fmt.Errorf("write the plot: %w", err))
-	}
-	return nil
 }
