@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Moment is a point of a trace: right after Event, which is -1 before the first.
@@ -16,10 +18,11 @@ type Moment struct {
 	Name  string // "at the peak of active bytes", "at the end", "at step 3"
 }
 
-// Span is a step of the program: the events First to Last.
-type Span struct {
-	First, Last int
-	Name        string // as the program called it, may be empty
+// NoTraceError says that a moment needs a trace, and the file has none of that device.
+type NoTraceError struct{ Device int }
+
+func (e *NoTraceError) Error() string {
+	return fmt.Sprintf("the file has no trace of GPU %d", e.Device)
 }
 
 // AtWords is what Locate understands, for help and errors.
@@ -36,8 +39,8 @@ const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or
 //	17500000000000 that time, in microseconds since the Unix epoch
 //	step:3         after the last event of a step, by number from 0 or by name
 //
-// steps gives the steps of the trace; nil says that none can be known.
-func Locate(t *timeline.Timeline, at string, steps func() []Span) (Moment, error) {
+// Errors begin with what was typed, but for a *NoTraceError.
+func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, error) {
 	n := t.Trace.Len()
 	switch at {
 	case "start":
@@ -46,10 +49,10 @@ func Locate(t *timeline.Timeline, at string, steps func() []Span) (Moment, error
 		return Moment{n - 1, "at the end"}, nil
 	}
 	if n == 0 {
-		return Moment{}, fmt.Errorf("--at %s needs a trace, and GPU %d has none in this file: only --at end is known", at, t.Device)
+		return Moment{}, &NoTraceError{t.Device}
 	}
 	if name, ok := strings.CutPrefix(at, "step:"); ok {
-		return locateStep(name, steps)
+		return locateStep(steps.Find(s, t).Steps, name)
 	}
 	switch at {
 	case "peak":
@@ -58,7 +61,7 @@ func Locate(t *timeline.Timeline, at string, steps func() []Span) (Moment, error
 		k := len(t.OOMs)
 		switch k {
 		case 0:
-			return Moment{}, fmt.Errorf("--at oom: the trace of GPU %d has no out-of-memory event", t.Device)
+			return Moment{}, fmt.Errorf("oom: the trace of GPU %d has no out-of-memory event", t.Device)
 		case 1:
 			return Moment{t.OOMs[0].Event, "when it ran out of memory"}, nil
 		}
@@ -70,18 +73,18 @@ func Locate(t *timeline.Timeline, at string, steps func() []Span) (Moment, error
 			return locateTime(t, v, at)
 		}
 		if err != nil || v >= int64(n) {
-			return Moment{}, fmt.Errorf("--at %s: the trace of GPU %d has %s", at, t.Device, eventRange(n))
+			return Moment{}, fmt.Errorf("%s: the trace of GPU %d has %s", at, t.Device, eventRange(n))
 		}
 		return Moment{int(v), "after event " + units.Count(v)}, nil
 	}
 	if d, err := time.ParseDuration(strings.TrimPrefix(at, "+")); err == nil && d >= 0 {
 		return locateTime(t, t.Trace.At(0).Time+d.Microseconds(), at)
 	}
-	return Moment{}, fmt.Errorf("--at %q is no moment; want %s (the trace of GPU %d has %s)", at, AtWords, t.Device, eventRange(n)+timeRange(t))
+	return Moment{}, fmt.Errorf("%q is no moment; want %s (the trace of GPU %d has %s)", at, AtWords, t.Device, eventRange(n)+timeRange(t))
 }
 
 // Peak is the moment of the highest bytes of one series: "reserved", "active", "allocated" or
-// "requested".
+// "requested". Without a trace the error is a *NoTraceError.
 func Peak(t *timeline.Timeline, series string) (Moment, error) {
 	peaks := map[string]timeline.Peak{
 		"reserved": t.PeakReserved, "active": t.PeakActive, "allocated": t.PeakAllocated, "requested": t.PeakRequested,
@@ -91,7 +94,7 @@ func Peak(t *timeline.Timeline, series string) (Moment, error) {
 		return Moment{}, fmt.Errorf("there is no peak of %q; of reserved, active, allocated and requested there is one", series)
 	}
 	if t.Trace.Len() == 0 {
-		return Moment{}, fmt.Errorf("the peak needs a trace, and GPU %d has none in this file; `snapana state` shows what is live at its end", t.Device)
+		return Moment{}, &NoTraceError{t.Device}
 	}
 	return Moment{p.Event, "at the peak of " + series + " bytes"}, nil
 }
@@ -133,9 +136,9 @@ func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
 	first, last, ok := times(t)
 	switch {
 	case !ok:
-		return Moment{}, fmt.Errorf("--at %s: the events of GPU %d have no times in this file; name an event, of %s", at, t.Device, eventRange(t.Trace.Len()))
+		return Moment{}, fmt.Errorf("%s: the events of GPU %d have no times in this file; name an event, of %s", at, t.Device, eventRange(t.Trace.Len()))
 	case us < first || us > last:
-		return Moment{}, fmt.Errorf("--at %s: the trace of GPU %d has times +0s to +%s, or %d to %d", at, t.Device, span(last-first), first, last)
+		return Moment{}, fmt.Errorf("%s: the trace of GPU %d has times +0s to +%s, or %d to %d", at, t.Device, span(last-first), first, last)
 	}
 	e := 0
 	for e+1 < t.Trace.Len() && t.Trace.At(e+1).Time <= us {
@@ -144,13 +147,9 @@ func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
 	return Moment{e, "at " + at}, nil
 }
 
-func locateStep(name string, steps func() []Span) (Moment, error) {
-	var all []Span
-	if steps != nil {
-		all = steps()
-	}
+func locateStep(all []steps.Step, name string) (Moment, error) {
 	if len(all) == 0 {
-		return Moment{}, fmt.Errorf("--at step:%s: no steps are known of this trace; name an event or a time", name)
+		return Moment{}, fmt.Errorf("step:%s: no steps are known of this trace; name an event or a time", name)
 	}
 	found := -1
 	if v, err := strconv.Atoi(name); err == nil && v >= 0 && v < len(all) {
@@ -166,7 +165,7 @@ func locateStep(name string, steps func() []Span) (Moment, error) {
 		if first := all[0].Name; first != "" {
 			names = fmt.Sprintf(" (%s to %s)", first, all[len(all)-1].Name)
 		}
-		return Moment{}, fmt.Errorf("--at step:%s: the trace has steps 0 to %d%s", name, len(all)-1, names)
+		return Moment{}, fmt.Errorf("step:%s: the trace has steps 0 to %d%s", name, len(all)-1, names)
 	}
 	word := fmt.Sprintf("after step %d of 0 to %d", found, len(all)-1)
 	if n := all[found].Name; n != "" {

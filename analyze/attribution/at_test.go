@@ -1,6 +1,7 @@
 package attribution_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -21,14 +22,24 @@ func program(d *build.Device) {
 	d.Free(b)
 }
 
+// stepped is program in steps of four, two and two events.
+func stepped(d *build.Device) {
+	var a, b *build.Block
+	d.Annotate("ProfilerStep#7", func() {
+		a = d.Alloc(mib)
+		d.Wait(1000)
+		b = d.Alloc(2 * mib)
+	})
+	d.Wait(4000)
+	d.Annotate("ProfilerStep#8", func() { d.Free(a) })
+	d.Annotate("ProfilerStep#9", func() { d.Free(b) })
+}
+
 func TestLocate(t *testing.T) {
-	s, tl := read(t, program)
+	s, tl := read(t, stepped)
 	times := make([]int64, tl.Trace.Len())
 	for i := range times {
 		times[i] = tl.Trace.At(i).Time - tl.Trace.At(0).Time
-	}
-	steps := func() []attribution.Span {
-		return []attribution.Span{{First: 0, Last: 2, Name: "a#7"}, {First: 3, Last: 5, Name: "a#8"}, {First: 6, Last: 7}}
 	}
 	last := tl.Trace.Len() - 1
 	for at, want := range map[string]int{
@@ -36,9 +47,9 @@ func TestLocate(t *testing.T) {
 		"0": 0, "3": 3, "#3": 3, "0003": 3,
 		"+0s": at(times, 0), "+1ms": at(times, 1000), "1ms": at(times, 1000), "1500us": at(times, 1500), "+1.5ms": at(times, 1500),
 		"1750000000000400": at(times, 400+1_750_000_000_000_000-tl.Trace.At(0).Time),
-		"step:0":           2, "step:2": 7, "step:a#8": 5,
+		"step:0":           3, "step:2": 7, "step:ProfilerStep#8": 5,
 	} {
-		m, err := attribution.Locate(tl, at, steps)
+		m, err := attribution.Locate(s, tl, at)
 		if err != nil || m.Event != want || m.Name == "" {
 			t.Errorf("%s: %+v, %v; want event %d", at, m, err, want)
 		}
@@ -46,16 +57,15 @@ func TestLocate(t *testing.T) {
 	for at, says := range map[string]string{
 		"": "want peak", "soon": "0 to 7", "-1": "want peak", "8": "events 0 to 7", "#99999999999999999999": "events 0 to 7",
 		"+1.5": "want peak", "-3ms": "want peak", "1h": "+0s to +", "1750000000000000000": "1750000000",
-		"oom": "no out-of-memory event", "step:3": "steps 0 to 2", "step:": "steps 0 to 2", "step:-1": "steps 0 to 2", "step:a#9": "a#7",
+		"oom": "no out-of-memory event", "step:3": "steps 0 to 2", "step:": "steps 0 to 2", "step:-1": "steps 0 to 2", "step:ProfilerStep#10": "ProfilerStep#7 to",
 	} {
-		if m, err := attribution.Locate(tl, at, steps); err == nil || !strings.Contains(err.Error(), says) {
+		if m, err := attribution.Locate(s, tl, at); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %+v, %v; want %q", at, m, err, says)
 		}
 	}
-	for _, none := range []func() []attribution.Span{nil, func() []attribution.Span { return nil }} {
-		if _, err := attribution.Locate(tl, "step:0", none); err == nil || !strings.Contains(err.Error(), "no steps are known") {
-			t.Errorf("without steps: %v", err)
-		}
+	plain, without := read(t, program)
+	if _, err := attribution.Locate(plain, without, "step:0"); err == nil || !strings.Contains(err.Error(), "no steps are known") {
+		t.Errorf("without steps: %v", err)
 	}
 	for series, p := range map[string]timeline.Peak{"active": tl.PeakActive, "reserved": tl.PeakReserved, "allocated": tl.PeakAllocated, "requested": tl.PeakRequested} {
 		m, err := attribution.Peak(tl, series)
@@ -89,22 +99,24 @@ func TestLocateWithout(t *testing.T) {
 		taken   string
 	}{
 		"a trace": {build.Options{NoTrace: true},
-			map[string]string{"peak": "only --at end", "3": "only --at end", "oom": "only --at end", "step:1": "only --at end", "+1s": "only --at end"}, "end"},
+			map[string]string{"peak": "no trace", "3": "no trace", "oom": "no trace", "step:1": "no trace", "+1s": "no trace"}, "end"},
 		"times": {build.Options{NoTimes: true}, map[string]string{"+1ms": "no times"}, "5"},
 	} {
-		tl := timeline.Build(readWith(t, c.opt, program), 0)
+		s := readWith(t, c.opt, program)
+		tl := timeline.Build(s, 0)
 		for word, says := range c.refused {
-			if m, err := attribution.Locate(tl, word, nil); err == nil || !strings.Contains(err.Error(), says) {
+			if m, err := attribution.Locate(s, tl, word); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("without %s, %s: %+v, %v", name, word, m, err)
 			}
 		}
-		if _, err := attribution.Locate(tl, c.taken, nil); err != nil {
+		if _, err := attribution.Locate(s, tl, c.taken); err != nil {
 			t.Errorf("without %s, %s: %v", name, c.taken, err)
 		}
 	}
 	tl := timeline.Build(readWith(t, build.Options{NoTrace: true}, program), 0)
-	if m, err := attribution.Peak(tl, "reserved"); err == nil {
-		t.Errorf("a peak without a trace: %+v", m)
+	var none *attribution.NoTraceError
+	if m, err := attribution.Peak(tl, "reserved"); !errors.As(err, &none) || none.Device != 0 {
+		t.Errorf("a peak without a trace: %+v, %v", m, err)
 	}
 }
 
@@ -123,7 +135,7 @@ func TestLocateOOM(t *testing.T) {
 	if len(tl.OOMs) != 2 {
 		t.Fatalf("%d out-of-memory events", len(tl.OOMs))
 	}
-	m, err := attribution.Locate(tl, "oom", nil)
+	m, err := attribution.Locate(s, tl, "oom")
 	if err != nil || m.Event != tl.OOMs[1].Event || !strings.Contains(m.Name, "2") {
 		t.Errorf("%+v, %v", m, err)
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -29,7 +32,12 @@ and another stream still uses) or requested bytes (before rounding).
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args[0], func(_ *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
-				return attribution.Peak(t, of)
+				m, err := attribution.Peak(t, of)
+				var none *attribution.NoTraceError
+				if errors.As(err, &none) {
+					err = fmt.Errorf("the peak needs a trace, and GPU %d has none in this file; `snapana state` shows what is live at its end", none.Device)
+				}
+				return m, err
 			})
 		},
 	}

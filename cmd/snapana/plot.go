@@ -168,7 +168,7 @@ func momentsFor(d *analyze.Device, s *snapshot.Snapshot, at string, needed bool)
 		d.Moments = append(d.Moments, look("end", t.Trace.Len()-1))
 		return nil, nil
 	}
-	found, err := attribution.Locate(t, at, func() []attribution.Span { return stepsOf(s, t) })
+	found, err := locate(s, t, at)
 	if err != nil {
 		return nil, err
 	}

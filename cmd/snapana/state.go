@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -53,7 +54,7 @@ lives, they cannot be released. Groups share segments, so that these do not sum 
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args[0], func(s *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
-				return attribution.Locate(t, at, func() []attribution.Span { return stepsOf(s, t) })
+				return locate(s, t, at)
 			})
 		},
 	}
@@ -160,8 +161,8 @@ func pattern(flag, text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// run reads the file, finds the moment and prints what is live then.
-func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
+// run reads the file and prints what is live at the moment that find gives.
+func (f *stateFlags) run(cmd *cobra.Command, path string, find func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
 	q, err := f.query(cmd)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 	if err != nil {
 		return err
 	}
-	m, err := locate(snap, t)
+	m, err := find(snap, t)
 	if err != nil {
 		return err
 	}
@@ -203,10 +204,15 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, locate func(*snapshot.
 	return written(text.State(w, a, text.StateOptions{Options: look(w), Top: f.top}))
 }
 
-func stepsOf(s *snapshot.Snapshot, t *timeline.Timeline) []attribution.Span {
-	var out []attribution.Span
-	for _, st := range steps.Find(s, t).Steps {
-		out = append(out, attribution.Span{First: st.First, Last: st.Last, Name: st.Name})
+// locate finds the moment that --at names.
+func locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (attribution.Moment, error) {
+	m, err := attribution.Locate(s, t, at)
+	var none *attribution.NoTraceError
+	switch {
+	case errors.As(err, &none):
+		err = fmt.Errorf("--at %s needs a trace, and GPU %d has none in this file: only --at end is known", at, none.Device)
+	case err != nil:
+		err = fmt.Errorf("--at %w", err)
 	}
-	return out
+	return m, err
 }

@@ -44,7 +44,7 @@ func compiled(t *testing.T) (*snapshot.Snapshot, *timeline.Timeline) {
 func writeState(t *testing.T, q attribution.Query, tree bool, top int) []byte {
 	t.Helper()
 	s, tl := compiled(t)
-	m, err := attribution.Locate(tl, "end", nil)
+	m, err := attribution.Locate(s, tl, "end")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestStateSchema(t *testing.T) {
 // TestStateCloses adds up what a document lists.
 func TestStateCloses(t *testing.T) {
 	s, tl := compiled(t)
-	m, err := attribution.Locate(tl, "end", nil)
+	m, err := attribution.Locate(s, tl, "end")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestStateCloses(t *testing.T) {
 // TestMapCloses holds that blocks and holes tile the segments, and name what holds them.
 func TestMapCloses(t *testing.T) {
 	s, tl := compiled(t)
-	m, err := attribution.Locate(tl, "end", nil)
+	m, err := attribution.Locate(s, tl, "end")
 	if err != nil {
 		t.Fatal(err)
 	}

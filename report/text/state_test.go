@@ -49,7 +49,7 @@ func answer(t *testing.T, opt build.Options, program func(*build.Device), at str
 func ask(t *testing.T, s *snapshot.Snapshot, at string, q attribution.Query, tree bool) *attribution.Answer {
 	t.Helper()
 	tl := timeline.Build(s, 0)
-	m, err := attribution.Locate(tl, at, nil)
+	m, err := attribution.Locate(s, tl, at)
 	if err != nil {
 		t.Fatal(err)
 	}
