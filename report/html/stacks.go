@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/units"
@@ -96,7 +95,10 @@ func newStackTable(ph phase, colours palette, deep depth) stackTable {
 		r.Frames = frames(g.Frames, deep.frames)
 		r.Note = groupNote(g)
 		if via := different(top, i); via != "" {
-			r.Note = strings.TrimSuffix("via "+site(via)+", "+r.Note, ", ")
+			if r.Note != "" {
+				r.Note = ", " + r.Note
+			}
+			r.Note = "via " + site(via) + r.Note
 		}
 		v.Rows = append(v.Rows, r)
 	}
