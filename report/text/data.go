@@ -54,12 +54,13 @@ func notes(r *analyze.Result, n, width int) []string {
 
 // data prints the notes.
 func (p *printer) data(notes []string) {
-	for i, n := range notes {
-		head := ""
-		if i == 0 {
-			p.line("")
-			head = "Data"
-		}
-		p.line(p.paint(bold, pad(head, 8)) + chart.Clip(n, p.width-8))
+	if len(notes) == 0 {
+		return
 	}
+	p.line("")
+	var lines []string
+	for _, n := range notes {
+		lines = append(lines, chart.Clip(n, p.width-8))
+	}
+	p.labeled("Data", lines)
 }

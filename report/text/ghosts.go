@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
@@ -34,13 +35,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	if v.Trust != "" {
 		v.Headline += " (" + v.Trust + ")"
 	}
-	for i, l := range wrap(v.Headline, p.width-len(badge)-2) {
-		lead := strings.Repeat(" ", len(badge))
-		if i == 0 {
-			lead = p.paint(bold+";"+tones[v.Status.Tone()], badge)
-		}
-		p.line(lead + "  " + p.paint(bold, l))
-	}
+	p.headline(badge, v.Status, v.Headline, math.MaxInt)
 	for i := range v.Proven {
 		p.ghost(i+1, &v.Proven[i])
 	}
@@ -74,29 +69,20 @@ func (p *printer) ghost(n int, g *chart.HolderGhost) {
 		}
 		p.line(head + p.paint(bold, l))
 	}
+	p.indent = 4
 	for _, f := range g.Facts {
-		for i, l := range wrap(f.Text, p.width-12) {
-			label := f.Label
-			if i > 0 {
-				label = ""
-			}
-			p.line("    " + p.paint(bold, pad(label, 8)) + l)
-		}
+		p.labeled(f.Label, wrap(f.Text, p.width-12))
 	}
-	for i, s := range g.Sites {
-		label := ""
-		if i == 0 {
-			label = "Made at"
-		}
-		p.line("    " + p.paint(bold, pad(label, 8)) + right(units.Bytes(s.Bytes), 9) + "  " + pad(chart.ClipLeft(s.Text, 60), 60) + right(s.Note, 14))
+	var sites, fix []string
+	for _, s := range g.Sites {
+		sites = append(sites, right(units.Bytes(s.Bytes), 9)+"  "+pad(chart.ClipLeft(s.Text, 60), 60)+right(s.Note, 14))
 	}
-	for i, l := range g.Fix {
-		label := ""
-		if i == 0 {
-			label = "Fix"
-		}
-		p.line("    " + p.paint(bold, pad(label, 8)) + p.paint(cyan, chart.Clip(l, p.width-12)))
+	for _, l := range g.Fix {
+		fix = append(fix, p.paint(cyan, chart.Clip(l, p.width-12)))
 	}
+	p.labeled("Made at", sites)
+	p.labeled("Fix", fix)
+	p.indent = 0
 }
 
 func (p *printer) holderRows(title string, rows []chart.HolderRow) {

@@ -40,12 +40,7 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 		bullets(w, "Next", "%d. ", []string{nextStep(r)})
 	}
 	for i := range rest[:min(len(rest), 2)] {
-		f := &rest[i]
-		title := f.Title
-		if f.Device >= 0 {
-			title = chart.DeviceName(f.Device) + ": " + title
-		}
-		fmt.Fprintf(w, "Also: %s (%s)\n", prose(title), f.Trust())
+		fmt.Fprintf(w, "Also: %s (%s)\n", prose(findingTitle(&rest[i])), rest[i].Trust())
 	}
 	if len(rest) > 0 {
 		fmt.Fprintln(w)

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/oom"
@@ -50,13 +51,7 @@ func OOM(w io.Writer, l *oom.Log, o Options) error {
 func (p *printer) oomMessage(l *oom.Log, g *oom.Group) {
 	f := verdict.Message(l, g)
 	badge := strings.ToUpper(string(f.Status))
-	for i, line := range wrap(chart.Plain(f.Title), p.width-len(badge)-2) {
-		head := strings.Repeat(" ", len(badge))
-		if i == 0 {
-			head = p.paint(bold+";"+tones[f.Status.Tone()], badge)
-		}
-		p.line(head + "  " + p.paint(bold, line))
-	}
+	p.headline(badge, f.Status, chart.Plain(f.Title), math.MaxInt)
 	p.line("")
 	p.section("Where", []string{oomPlace(g)}, 3)
 	p.section("Says", []string{strings.Join(oomFields(g), "; ") + "."}, 5)

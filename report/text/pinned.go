@@ -58,14 +58,8 @@ func (p *printer) pinnedSums(m *host.Pinned) {
 		events = units.Plural(n, "event")
 	}
 	p.line(p.paint(bold, "Pinned host memory") + ": " + events)
-	p.line(p.paint(dim, pad("", 12)+right("reserved", 12)+right("active", 12)+right("allocated", 12)))
-	row := func(name string, v ...int64) {
-		s := "  " + pad(name, 10)
-		for _, n := range v {
-			s += right(units.Bytes(n), 12)
-		}
-		p.line(s)
-	}
+	p.totals("", "reserved", "active", "allocated")
+	row := func(name string, v ...int64) { p.totals(name, eachBytes(v)...) }
 	if m.Trace.Len() > 0 {
 		row("start", m.Initial.Reserved, m.Initial.Active, m.Initial.Allocated)
 		row("peak", m.PeakReserved.Bytes, m.PeakActive.Bytes, m.PeakAllocated.Bytes)

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -68,13 +69,7 @@ func (p *printer) group(c *ranks.Comparison, g *ranks.Group) {
 	default:
 		text = fmt.Sprintf("Ranks %s alike; %s: %s", rankList(c, g.Ranks), rankName(first, "rank"), text)
 	}
-	for i, l := range wrap(text, p.width-len(badge)-2) {
-		head := strings.Repeat(" ", len(badge))
-		if i == 0 {
-			head = p.paint(bold+";"+tones[g.Status.Tone()], badge)
-		}
-		p.line(head + "  " + p.paint(bold, l))
-	}
+	p.headline(badge, g.Status, text, math.MaxInt)
 }
 
 // rankDifferences says who failed first and who has more than the others.

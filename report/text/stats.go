@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
@@ -115,13 +116,7 @@ func (p *printer) outcome(prefix string, status finding.Status, title string, le
 		title += " (" + lead.Trust() + ")"
 		all = all[1:]
 	}
-	for i, l := range wrap(title, p.width-len(badge)-2) {
-		head := strings.Repeat(" ", len(badge))
-		if i == 0 {
-			head = p.paint(bold+";"+tones[status.Tone()], badge)
-		}
-		p.line(head + "  " + p.paint(bold, l))
-	}
+	p.headline(badge, status, title, math.MaxInt)
 	if lead != nil {
 		p.line("")
 		p.section("Why", plain(lead.Why), 12)

@@ -61,19 +61,33 @@ func (p *printer) device(t *timeline.Timeline) {
 		p.linef("%s: %s%s, %s, %s", p.paint(bold, chart.DeviceName(t.Device)), units.Plural(t.Trace.Len(), "event"), span,
 			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry"))
 	}
-	p.line(p.paint(dim, pad("", 12)+right("reserved", 12)+right("active", 12)+right("allocated", 12)+right("requested", 12)))
-	row := func(name string, v ...int64) {
-		s := "  " + pad(name, 10)
-		for _, n := range v {
-			s += right(units.Bytes(n), 12)
-		}
-		p.line(s)
-	}
+	p.totals("", "reserved", "active", "allocated", "requested")
+	row := func(name string, v ...int64) { p.totals(name, eachBytes(v)...) }
 	if t.Trace.Len() > 0 { // else only the end is known
 		row("start", t.Initial.Reserved, t.Initial.Active, t.Initial.Allocated, t.Initial.Requested)
 		row("peak", t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes)
 	}
 	row("end", t.Final.Reserved, t.Final.Active, t.Final.Allocated, t.Final.Requested)
+}
+
+// totals prints a row of sums; the one without a name is the head.
+func (p *printer) totals(name string, cells ...string) {
+	line := pad("  "+name, 12)
+	for _, c := range cells {
+		line += right(c, 12)
+	}
+	if name == "" {
+		line = p.paint(dim, line)
+	}
+	p.line(line)
+}
+
+func eachBytes(v []int64) []string {
+	var out []string
+	for _, n := range v {
+		out = append(out, units.Bytes(n))
+	}
+	return out
 }
 
 func orDash(s string) string {

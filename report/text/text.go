@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Bounds on the width of lines, in columns: tables need the least, and prose is hard to read
@@ -35,6 +36,7 @@ type printer struct {
 	w      *bufio.Writer
 	color  bool
 	width  int
+	indent int // columns before labels
 	margin int // columns for labels
 	lines  int
 }
@@ -111,12 +113,29 @@ func (p *printer) section(label string, texts []string, limit int) {
 	if len(lines) > limit {
 		lines = append(lines[:limit-1:limit-1], fmt.Sprintf("... and %d more lines, in the full report", len(lines)-limit+1))
 	}
+	p.labeled(label, lines)
+}
+
+// labeled prints lines, the first of them with a label in the margin.
+func (p *printer) labeled(label string, lines []string) {
+	for _, l := range lines {
+		p.line(strings.Repeat(" ", p.indent) + p.paint(bold, pad(label, p.margin)) + l)
+		label = ""
+	}
+}
+
+// headline prints a text behind a word that says its status in color, in at most so many lines.
+func (p *printer) headline(word string, status finding.Status, text string, most int) {
+	lines := wrap(text, p.width-len(word)-2)
+	if len(lines) > most {
+		lines = append(lines[:most-1:most-1], chart.Clip(lines[most-1], p.width-len(word)-3)+"…")
+	}
 	for i, l := range lines {
-		head := ""
+		head := strings.Repeat(" ", len(word))
 		if i == 0 {
-			head = label
+			head = p.paint(bold+";"+tones[status.Tone()], word)
 		}
-		p.line(p.paint(bold, pad(head, p.margin)) + l)
+		p.line(head + "  " + p.paint(bold, l))
 	}
 }
 

@@ -22,7 +22,7 @@ const maxLines = 38
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	p := newPrinter(w, o)
 	top, rest := lead(&r.Verdict)
-	p.headline(r, top)
+	p.head(r, top)
 	p.line("")
 	if top == nil || top.ID != "growth" { // which says it itself
 		p.holder(r)
@@ -75,7 +75,7 @@ func divide(lines, why, next int) (forWhy, forNext int) {
 // tells reports whether a request failed on a device that the verdict has room to tell about.
 func tells(r *analyze.Result, d *analyze.Device) bool { return d.OOM != nil && len(r.Devices) <= 2 }
 
-func (p *printer) headline(r *analyze.Result, top *finding.Finding) {
+func (p *printer) head(r *analyze.Result, top *finding.Finding) {
 	name := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
 	p.line(p.paint(dim, fmt.Sprintf("%s, %s; books balance: %s", name, units.Bytes(r.Snapshot.Bytes), chart.Books(r))))
 	badge := strings.ToUpper(string(r.Verdict.Status))
@@ -83,17 +83,7 @@ func (p *printer) headline(r *analyze.Result, top *finding.Finding) {
 	if top != nil {
 		text += " (" + top.Trust() + ")"
 	}
-	lines := wrap(text, p.width-len(badge)-2)
-	if len(lines) > 3 {
-		lines = append(lines[:2:2], chart.Clip(lines[2], p.width-len(badge)-3)+"…")
-	}
-	for i, l := range lines {
-		head := strings.Repeat(" ", len(badge))
-		if i == 0 {
-			head = p.paint(bold+";"+tones[r.Verdict.Status.Tone()], badge)
-		}
-		p.line(head + "  " + p.paint(bold, l))
-	}
+	p.headline(badge, r.Verdict.Status, text, 3)
 }
 
 // holder names the first ghost that was seen in the process, in at most four lines.
@@ -138,13 +128,11 @@ func nextStep(r *analyze.Result) string {
 
 // code prints lines as they are.
 func (p *printer) code(label string, lines []string) {
-	for i, l := range lines {
-		head := ""
-		if i == 0 {
-			head = label
-		}
-		p.line(p.paint(bold, pad(head, 8)) + chart.Clip(chart.Plain(l), p.width-10))
+	var out []string
+	for _, l := range lines {
+		out = append(out, chart.Clip(chart.Plain(l), p.width-10))
 	}
+	p.labeled(label, out)
 }
 
 func numbered(steps []string) []string {
@@ -169,22 +157,24 @@ func plain(texts []string) []string {
 // also names the other findings, a line each.
 func (p *printer) also(rest []finding.Finding) {
 	const most = 3
+	var lines []string
 	for i, f := range rest {
-		head := ""
-		if i == 0 {
-			head = "Also"
-		}
 		if i == most-1 && len(rest) > most {
-			p.line(p.paint(bold, pad(head, 8)) + fmt.Sprintf("... and %d more findings, in the full report", len(rest)-i))
-			return
+			lines = append(lines, fmt.Sprintf("... and %d more findings, in the full report", len(rest)-i))
+			break
 		}
 		mark := f.Trust()
-		title := chart.Plain(f.Title)
-		if f.Device >= 0 {
-			title = chart.DeviceName(f.Device) + ": " + title
-		}
-		p.line(p.paint(bold, pad(head, 8)) + chart.Clip(title, p.width-12-len(mark)) + p.paint(dim, "  ("+mark+")"))
+		lines = append(lines, chart.Clip(findingTitle(&f), p.width-12-len(mark))+p.paint(dim, "  ("+mark+")"))
 	}
+	p.labeled("Also", lines)
+}
+
+// findingTitle is the title of a finding with the device that it is about.
+func findingTitle(f *finding.Finding) string {
+	if f.Device >= 0 {
+		return chart.DeviceName(f.Device) + ": " + chart.Plain(f.Title)
+	}
+	return chart.Plain(f.Title)
 }
 
 // ledger prints one row per device and moment; with many devices only first and the fullest
