@@ -97,6 +97,26 @@ func (p *path) box(x, y, w, h float64) {
 	p.shut()
 }
 
+// levels draws n levels of bytes by trace event, up to most: each has its first and last event.
+func levels(class string, n int, most int64, at func(i int) (first, last int, bytes int64)) path {
+	p := path{class: class}
+	if n == 0 {
+		return p
+	}
+	_, last, _ := at(n - 1)
+	for i := range n {
+		first, _, bytes := at(i)
+		if y := 1 - share(bytes, most); i == 0 {
+			p.move(0, y)
+		} else {
+			p.h(float64(first) / float64(max(last, 1)))
+			p.v(y)
+		}
+	}
+	p.h(1)
+	return p
+}
+
 func across(x float64) int { return int(clamp(x)*pathWidth + 0.5) }
 func down(y float64) int   { return int(clamp(y)*pathHeight + 0.5) }
 

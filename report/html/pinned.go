@@ -124,27 +124,15 @@ func after(event int) string {
 
 // drawPinned draws reserved and active bytes by trace event.
 func drawPinned(points []host.Point, most int64) template.HTML {
-	reserved, active := path{class: "line-reserved"}, path{class: "line-best"}
-	end := float64(max(points[len(points)-1].Last, 1))
-	for i, x := range points {
-		for _, p := range []struct {
-			path  *path
-			bytes int64
-		}{{&reserved, x.Max.Reserved}, {&active, x.Max.Active}} {
-			y := 1 - share(p.bytes, most)
-			if i == 0 {
-				p.path.move(0, y)
-				continue
-			}
-			p.path.h(float64(x.First) / end)
-			p.path.v(y)
-		}
+	line := func(class string, of func(*host.Totals) int64) path {
+		return levels(class, len(points), most, func(i int) (int, int, int64) {
+			return points[i].First, points[i].Last, of(&points[i].Max)
+		})
 	}
-	reserved.h(1)
-	active.h(1)
 	var d drawing
 	d.open("plot", "reserved and active pinned bytes over the trace")
-	d.paths(reserved, active)
+	d.paths(line("line-reserved", func(t *host.Totals) int64 { return t.Reserved }),
+		line("line-best", func(t *host.Totals) int64 { return t.Active }))
 	d.close()
 	return d.html()
 }

@@ -75,22 +75,10 @@ func drawReserved(recorded, best []whatif.Sample, most int64) template.HTML {
 	var d drawing
 	d.open("plot", "reserved bytes over the trace, as recorded and with the best setting")
 	line := func(class string, samples []whatif.Sample) path {
-		p := path{class: class}
-		if len(samples) == 0 {
-			return p
-		}
-		end := float64(max(samples[len(samples)-1].Last, 1))
-		for i, x := range samples {
-			y := 1 - share(x.Reserved, most)
-			if i == 0 {
-				p.move(0, y)
-			} else {
-				p.h(float64(x.First) / end)
-				p.v(y)
-			}
-		}
-		p.h(1)
-		return p
+		return levels(class, len(samples), most, func(i int) (int, int, int64) {
+			x := &samples[i]
+			return x.First, x.Last, x.Reserved
+		})
 	}
 	d.paths(line("line-reserved", recorded), line("line-best", best))
 	d.close()

@@ -153,13 +153,9 @@ func (p *page) stack(t *timeline.Timeline, axis chart.Axis, layers []layer, a *a
 		n, _ := a.over.most()
 		most = max(most, n)
 	}
-	limit := int64(float64(most) * 1.12) // room for the labels
-	g := axes()
-	g.X.Min, g.X.Max = 0, float64(axis.Span)
-	g.Y.Min, g.Y.Max = 0, float64(limit)
-	g.X.Label.Text, g.Y.Label.Text = axis.Label(), "bytes on the device"
-	a.grid = chart.ByteTicks(limit, 8)
-	g.X.Tick.Marker, g.Y.Tick.Marker = marks(axis.Ticks(10)), marks(a.grid)
+	limit := int64(float64(most) * 1.12) // leaves place for the labels
+	g, grid := overTime(axis.Span, float64(limit), 8, [2]string{axis.Label(), "bytes on the device"}, axis.Ticks(10))
+	a.grid = grid
 	a.page, a.history, a.layers = p, history{t: t, axis: axis}, layers
 	a.reduce()
 	g.Add(a)
@@ -260,10 +256,7 @@ func (a *areas) Plot(c vgdraw.Canvas, p *plot.Plot) {
 		a.paint(&c, floor, roof, b.colour)
 		floor = roof
 	}
-	for _, g := range a.grid {
-		gy := y(float64(g.Value))
-		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, 0x38}, Width: 1}, c.Min.X, gy, c.Max.X, gy)
-	}
+	gridLines(c, a.grid, y, 0x38)
 	if a.over != nil {
 		c.StrokeLines(vgdraw.LineStyle{Color: a.over.colour, Width: 2, Dashes: []vg.Length{6, 4}}, edge(func(i int) int64 { return a.over.bytes[i] }))
 	}

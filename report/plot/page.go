@@ -194,6 +194,25 @@ func axes() *plot.Plot {
 	return p
 }
 
+// overTime gives axes from 0 to span, below which it says what these are, and from 0 to limit bytes. It
+// returns the ticks of the bytes too, at most rows of them, for a grid.
+func overTime(span int64, limit float64, rows int, names [2]string, ticks []chart.Tick) (*plot.Plot, []chart.Tick) {
+	p, grid := axes(), chart.ByteTicks(int64(limit), rows)
+	p.X.Min, p.X.Max = 0, float64(span)
+	p.Y.Min, p.Y.Max = 0, limit
+	p.X.Label.Text, p.Y.Label.Text = names[0], names[1]
+	p.X.Tick.Marker, p.Y.Tick.Marker = marks(ticks), marks(grid)
+	return p, grid
+}
+
+// gridLines draws a line at each of the ticks, which y places, as opaque as alpha says.
+func gridLines(c vgdraw.Canvas, ticks []chart.Tick, y func(float64) vg.Length, alpha uint8) {
+	for _, t := range ticks {
+		at := y(float64(t.Value))
+		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, alpha}, Width: 1}, c.Min.X, at, c.Max.X, at)
+	}
+}
+
 // restyle changes the font and keeps alignment and rotation.
 func restyle(s vgdraw.TextStyle, size vg.Length) vgdraw.TextStyle {
 	n := style(size, chart.ColourInk)

@@ -108,20 +108,15 @@ func (n *panel) draw(c vgdraw.Canvas, named bool) {
 		first = d.Place(0)
 		span = max(d.Place(len(d.Points)-1)-first, 1)
 	}
-	g := axes()
-	if named {
-		g.Title.Text, g.Title.TextStyle = clean(n.name+": "+string(n.j.Status)), restyle(g.Title.TextStyle, textSize)
-		g.Title.Padding = 4
-	}
-	g.X.Min, g.X.Max = 0, float64(span)
-	g.Y.Min, g.Y.Max = 0, float64(top)*1.12
-	g.X.Label.Text, g.Y.Label.Text = d.Unit(), "bytes"
 	var ticks []chart.Tick
 	for _, t := range chart.CountTicks(span, 12) {
 		ticks = append(ticks, chart.Tick{Value: t.Value, Label: units.Count(first + t.Value)})
 	}
-	grid := chart.ByteTicks(int64(float64(top)*1.12), 6)
-	g.X.Tick.Marker, g.Y.Tick.Marker = marks(ticks), marks(grid)
+	g, grid := overTime(span, float64(top)*1.12, 6, [2]string{d.Unit(), "bytes"}, ticks)
+	if named {
+		g.Title.Text, g.Title.TextStyle = clean(n.name+": "+string(n.j.Status)), restyle(g.Title.TextStyle, textSize)
+		g.Title.Padding = 4
+	}
 	g.Add(&curves{j: n.j, first: first, span: span, grid: grid})
 	g.Draw(c)
 }
@@ -179,10 +174,7 @@ func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	reserved, active, allocated := line(counters.Reserved), line(counters.Active), line(counters.Allocated)
 	fill(faded(chart.ColourReleasable, 120), reserved)
 	fill(faded(chart.ColourLive, 120), active)
-	for _, g := range v.grid {
-		gy := y(float64(g.Value))
-		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, 0x30}, Width: 1}, c.Min.X, gy, c.Max.X, gy)
-	}
+	gridLines(c, v.grid, y, 0x30)
 	stroke(chart.ColourMuted, 2, nil, reserved)
 	stroke(chart.ColourLive, 1.5, nil, active)
 	stroke(chart.ColourAllocated, 1.5, []vg.Length{6, 4}, allocated)

@@ -49,12 +49,9 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 
 	axis := chart.TellingAxis(t, r.Snapshot.HasTimes)
 	top := max(t.PeakReserved.Bytes, t.PeakActive.Bytes, 1)
-	g := axes()
-	g.X.Min, g.X.Max = 0, float64(axis.Span)
-	g.Y.Min, g.Y.Max = 0, float64(top)*1.12 // room for the labels of peaks
-	g.X.Label.Text, g.Y.Label.Text = axis.Label(), "bytes on the device"
-	g.X.Tick.Marker, g.Y.Tick.Marker = marks(axis.Ticks(10)), marks(chart.ByteTicks(int64(float64(top)*1.12), 8))
-	g.Add(&history{t: t, axis: axis, points: chart.Reduce(t.Curve, maxPoints), grid: chart.ByteTicks(int64(float64(top)*1.12), 8)})
+	limit := float64(top) * 1.12 // leaves place for the labels of peaks
+	g, grid := overTime(axis.Span, limit, 8, [2]string{axis.Label(), "bytes on the device"}, axis.Ticks(10))
+	g.Add(&history{t: t, axis: axis, points: chart.Reduce(t.Curve, maxPoints), grid: grid})
 	g.Draw(p.body(12))
 	return p
 }
@@ -127,10 +124,7 @@ func (h *history) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	c.FillPolygon(faded(chart.ColourReleasable, 120), under(reserved))
 	c.FillPolygon(faded(chart.ColourLive, 90), under(active))
 	c.FillPolygon(faded(chart.ColourLive, 150), under(floor)) // between the two, memory comes and goes
-	for _, g := range h.grid {
-		gy := y(float64(g.Value))
-		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, 0x30}, Width: 1}, c.Min.X, gy, c.Max.X, gy)
-	}
+	gridLines(c, h.grid, y, 0x30)
 	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourMuted, Width: 2}, reserved)
 	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourLive, Width: 1.5}, active)
 	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourAllocated, Width: 1.5, Dashes: []vg.Length{6, 4}}, allocated)
