@@ -96,6 +96,6 @@ could not be written, or the system refused.`,
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(), newCompletion(root))
+	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(), newMan(root), newCompletion(root))
 	return root
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/finding"
+)
+
+var console = regexp.MustCompile("(?s)```console\n\\$ snapana ([^\n]*)\n(.*?)```")
+
+// TestDocs runs the commands that README.md and the manual show and holds that they print what is said there.
+func TestDocs(t *testing.T) {
+	pages, err := filepath.Glob("manual/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(pages, "../../README.md")
+	for i := range pages {
+		if pages[i], err = filepath.Abs(pages[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "fixtures"), os.DirFS("../../fixtures")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	blocks := 0
+	for _, page := range pages {
+		old, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := console.ReplaceAllStringFunc(string(old), func(block string) string {
+			blocks++
+			command := console.FindStringSubmatch(block)[1]
+			var out bytes.Buffer
+			run(t.Context(), strings.Fields(command), strings.NewReader(""), &out, &out)
+			return "```console\n$ snapana " + command + "\n" + out.String() + "```"
+		})
+		if filepath.Base(page) == "verdicts.md" {
+			got = verdictTable.ReplaceAllString(got, statusTable())
+		}
+		switch {
+		case got == string(old):
+		case *update:
+			if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			t.Errorf("%s does not show what the commands print; run this test with -update and read the difference", filepath.Base(page))
+		}
+	}
+	if blocks < 15 {
+		t.Errorf("the manual shows %d commands, fewer than it should", blocks)
+	}
+}
+
+var verdictTable = regexp.MustCompile(`(?m)^\| verdict \|.*\n(\|.*\n)*`)
+
+// statusTable is the manual's table of verdicts, made of the one in package finding.
+func statusTable() string {
+	var b strings.Builder
+	b.WriteString("| verdict | meaning |\n|---|---|\n")
+	for _, s := range finding.Statuses() {
+		fmt.Fprintf(&b, "| %s | %s |\n", s, s.Meaning())
+	}
+	return b.String()
+}
+
+// TestManual holds that each command has a page, and each page a command or a topic.
+func TestManual(t *testing.T) {
+	root := newRoot()
+	pages := manPages()
+	for _, c := range root.Commands() {
+		name := c.Name()
+		if name == "peak" {
+			name = "state"
+		}
+		if name != "help" && !slices.Contains(pages, name) {
+			t.Errorf("the manual has no page on %s", name)
+		}
+	}
+	for _, p := range pages {
+		if c, _, err := root.Find([]string{p}); topics[p] == "" && (err != nil || c == root) {
+			t.Errorf("the manual has a page %s, which is no command and no topic", p)
+		}
+	}
+}

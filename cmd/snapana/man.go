@@ -1,0 +1,69 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed manual/*.md
+var manual embed.FS
+
+// topics are the pages that are not about a command.
+var topics = map[string]string{
+	"files":    "What snapana reads, how safely and how fast; exit codes",
+	"verdicts": "What the verdicts and confidences mean",
+}
+
+// manPages lists the names of the manual's pages in alphabetical order.
+func manPages() []string {
+	files, err := fs.Glob(manual, "manual/*.md")
+	must(err)
+	for i := range files {
+		files[i] = strings.TrimSuffix(path.Base(files[i]), ".md")
+	}
+	return files
+}
+
+func newMan(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man [PAGE]",
+		Short: "Print a page of the manual: a command with examples, or a topic",
+		Long: `man prints a page of the manual, which is part of this file and needs no network. There is one
+for each command, with what it prints, and one for some topics: files (what is read), verdicts.
+Without a PAGE it lists them.`,
+		Example: `  snapana man
+  snapana man ghosts`,
+		ValidArgs: manPages(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := cmd.OutOrStdout()
+			switch len(args) {
+			case 0:
+				for _, name := range manPages() {
+					about, ok := topics[name]
+					if !ok {
+						command, _, err := root.Find([]string{name})
+						must(err)
+						about = command.Short
+					}
+					if _, err := fmt.Fprintf(w, "%-12s %s\n", name, about); err != nil {
+						return written(err)
+					}
+				}
+				return nil
+			case 1:
+				page, err := manual.ReadFile("manual/" + args[0] + ".md")
+				if err != nil {
+					return fmt.Errorf("the manual has no page %q; there are %s", args[0], strings.Join(manPages(), ", "))
+				}
+				_, err = w.Write(page)
+				return written(err)
+			}
+			return fmt.Errorf("man takes one PAGE, got %d", len(args))
+		},
+	}
+}
