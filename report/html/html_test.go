@@ -418,7 +418,7 @@ func TestLedgerCloses(t *testing.T) {
 	}
 }
 
-// A stack has one colour in all tables and maps, and no two stacks share a number.
+// A stack has one color in all tables and maps, and no two stacks share a number.
 func TestPalette(t *testing.T) {
 	r := analyzetest.Failed(t)
 	phases := newPhases(&r.Devices[0], chart.NewAxis(r.Devices[0].Timeline, true))

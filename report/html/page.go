@@ -41,7 +41,7 @@ type document struct {
 	served bool // its script asks for what it leaves out
 }
 
-// badge is a status or severity: a word, a sign and a colour, never the colour alone.
+// badge is a status or severity: a word, a sign and a color, never the color alone.
 type badge struct{ Class, Sign, Word string }
 
 type fact struct{ Name, Value string }

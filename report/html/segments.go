@@ -111,7 +111,7 @@ func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, mos
 const barHeight = 0.72
 
 // blocks draws the live blocks of a segment. Wide ones are boxes of their own with a title;
-// small ones are merged into one path per colour.
+// small ones are merged into one path per color.
 func (d *drawing) blocks(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colours palette, titled *int) {
 	d.put(`<rect class="free" x="0" y="0" width="100%" height="`, percent(barHeight), `%"/>`)
 	var small [slots + 1]path
@@ -156,7 +156,7 @@ func extent(l *timeline.Life, s *timeline.SegmentState) (x, w float64, ok bool) 
 }
 
 // cells divide a bar with too many blocks to draw: each is as high as it is full, in the
-// colour that fills most of it. nil when the blocks can be drawn one by one.
+// color that fills most of it. nil when the blocks can be drawn one by one.
 type cells [][slots + 1]float64
 
 func newCells(s *timeline.SegmentState, n int) cells {

@@ -31,11 +31,11 @@ type stackRow struct {
 	Rest   bool // a sum of several stacks
 }
 
-// slot is the colour of a stack: the same in tables and maps of a device. The number tells
-// it without colour; 0 is the grey of all stacks that have none of their own.
+// slot is the color of a stack: the same in tables and maps of a device. The number tells
+// it without color; 0 is the grey of all stacks that have none of their own.
 type slot int
 
-const slots = 8 // colours in style.css
+const slots = 8 // colors in style.css
 
 func (s slot) Class() string {
 	if s == 0 {
@@ -47,7 +47,7 @@ func (s slot) Class() string {
 // palette assigns slots to stacks.
 type palette map[snapshot.StackID]slot
 
-// newPalette gives colours to the stacks that hold the largest part of any phase.
+// newPalette gives colors to the stacks that hold the largest part of any phase.
 func newPalette(phases []phase) palette {
 	type claim struct {
 		stack snapshot.StackID

@@ -22,7 +22,7 @@ type useRow struct {
 	Class, Name, Bytes, Share, Blocks, Trust, Site string
 }
 
-// useClass is the class with the colour of a category.
+// useClass is the class with the color of a category.
 func useClass(c category.Category) string {
 	if slot, ok := chart.UseSlot(c); ok {
 		return fmt.Sprintf("s%d", slot+1)

@@ -49,7 +49,7 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	var top int64
 	peak := 0 // the fullest sample
 	for k, c := range useOrder {
-		layers[k] = layer{name: c.String(), colour: chart.UseColour(c).Light}
+		layers[k] = layer{name: c.String(), colour: chart.UseColor(c).Light}
 	}
 	for i := range d.Uses {
 		s := &d.Uses[i]
@@ -81,11 +81,11 @@ var freeKinds = []struct {
 	colour color.RGBA
 	bytes  func(*fragmentation.Classes) int64
 }{
-	{"hard: between live blocks", chart.ColourSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
+	{"hard: between live blocks", chart.ColorSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
 	{"soft: at the edges of segments", chart.Slots[3].Light, func(c *fragmentation.Classes) int64 { return c.Soft }},
 	{"of another stream or pool", chart.SlotOther.Light, func(c *fragmentation.Classes) int64 { return c.Stream }},
 	{"pending: in use by another stream", chart.Slots[7].Light, func(c *fragmentation.Classes) int64 { return c.Pending }},
-	{"releasable by empty_cache()", chart.ColourReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
+	{"releasable by empty_cache()", chart.ColorReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
 }
 
 func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
@@ -95,7 +95,7 @@ func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		layers[k] = layer{name: freeKinds[k].name, colour: freeKinds[k].colour}
 	}
 	ends := make([]int64, len(d.Free))
-	usable := layer{name: "largest request that fits", colour: chart.ColourInk}
+	usable := layer{name: "largest request that fits", colour: chart.ColorInk}
 	var top int64
 	most := 0 // the sample with the most
 	for i := range d.Free {
@@ -143,7 +143,7 @@ func failureKeys(t *timeline.Timeline) []key {
 	if len(t.OOMs) == 0 {
 		return nil
 	}
-	return []key{{"out of memory", upright(chart.ColourOOM)}}
+	return []key{{"out of memory", upright(chart.ColorOOM)}}
 }
 
 // stack draws layers on each other over time.
@@ -263,7 +263,7 @@ func (a *areas) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	l := a.history.failures(c, at)
 	if a.peak.bytes > 0 {
 		pt := at(a.peak.at, a.peak.bytes)
-		c.DrawGlyphNoClip(peakGlyph(chart.ColourInk), pt)
-		l.add(pt, a.peak.name+units.Bytes(a.peak.bytes), chart.ColourInk)
+		c.DrawGlyphNoClip(peakGlyph(chart.ColorInk), pt)
+		l.add(pt, a.peak.name+units.Bytes(a.peak.bytes), chart.ColorInk)
 	}
 }

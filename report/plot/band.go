@@ -129,7 +129,7 @@ func (p *page) band(b *band) {
 		func(box image.Rectangle, c *column) {
 			if h := c.height(height); h > 0 {
 				box.Min.Y = box.Max.Y - h
-				p.fill(box, rankColour(int(c.rank)))
+				p.fill(box, rankColor(int(c.rank)))
 			}
 		})
 	for x := range b.cols {
@@ -138,7 +138,7 @@ func (p *page) band(b *band) {
 		case segmentEdge:
 			p.fill(box, white)
 		case blockEdge:
-			p.fill(box, lighter(rankColour(int(c.rank))))
+			p.fill(box, lighter(rankColor(int(c.rank))))
 		}
 	}
 	for _, n := range b.notes {

@@ -18,7 +18,7 @@ type hatch struct {
 }
 
 var hatches = [numClasses]hatch{
-	fragmentation.Releasable: {ground: faded(chart.ColourReleasable, 110)},
+	fragmentation.Releasable: {ground: faded(chart.ColorReleasable, 110)},
 	fragmentation.Hard:       {color.RGBA{0xf4, 0xf4, 0xf2, 0xff}, color.RGBA{0xb0, 0xa8, 0x98, 0xff}, 1, 7},
 	fragmentation.Soft:       {color.RGBA{0xf4, 0xf4, 0xf2, 0xff}, color.RGBA{0x7d, 0xb8, 0xa4, 0xff}, -1, 7},
 	fragmentation.Stream:     {color.RGBA{0xf3, 0xea, 0xf4, 0xff}, color.RGBA{0xb5, 0x93, 0xbd, 0xff}, -1, 4},

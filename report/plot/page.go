@@ -58,7 +58,7 @@ func newPage(m Medium, title, about string) *page {
 		p.canvas = vgdraw.NewCanvas(p.png, vg.Length(p.width), vg.Length(p.height))
 	}
 	p.text(bold(titleSize), margin, 46, fit(bold(titleSize), p.title, p.width-2*margin))
-	p.text(style(textSize, chart.ColourMuted), margin, 78, fit(style(textSize, chart.ColourMuted), p.about, p.width-2*margin))
+	p.text(style(textSize, chart.ColorMuted), margin, 78, fit(style(textSize, chart.ColorMuted), p.about, p.width-2*margin))
 	return p
 }
 
@@ -84,7 +84,7 @@ func style(size vg.Length, ink color.Color) vgdraw.TextStyle {
 }
 
 func bold(size vg.Length) vgdraw.TextStyle {
-	s := style(size, chart.ColourInk)
+	s := style(size, chart.ColorInk)
 	s.Font.Weight = 3 // WeightBold of golang.org/x/image/font
 	return s
 }
@@ -165,7 +165,7 @@ func solid(c color.RGBA) func(*page, image.Rectangle) {
 // legend writes the keys in a row below the header and makes room for it.
 func (p *page) legend(keys []key) {
 	x, y := margin, p.top+6
-	s := style(textSize, chart.ColourInk)
+	s := style(textSize, chart.ColorInk)
 	for _, k := range keys {
 		w := textWidth(s, k.name)
 		if x+34+w > p.width-margin && x > margin {
@@ -186,7 +186,7 @@ func axes() *plot.Plot {
 		a.Label.TextStyle = restyle(a.Label.TextStyle, textSize)
 		a.Tick.Label = restyle(a.Tick.Label, smallSize)
 		a.Label.Padding = 6
-		a.LineStyle.Color, a.Tick.LineStyle.Color = chart.ColourMuted, chart.ColourMuted
+		a.LineStyle.Color, a.Tick.LineStyle.Color = chart.ColorMuted, chart.ColorMuted
 		a.LineStyle.Width, a.Tick.LineStyle.Width = 1, 1
 		a.Tick.Length = 5
 		a.Padding = 0
@@ -215,7 +215,7 @@ func gridLines(c vgdraw.Canvas, ticks []chart.Tick, y func(float64) vg.Length, a
 
 // restyle changes the font and keeps alignment and rotation.
 func restyle(s vgdraw.TextStyle, size vg.Length) vgdraw.TextStyle {
-	n := style(size, chart.ColourInk)
+	n := style(size, chart.ColorInk)
 	s.Font, s.Color, s.Handler = n.Font, n.Color, n.Handler
 	return s
 }

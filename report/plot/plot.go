@@ -206,7 +206,7 @@ func IsName(name string) bool {
 	return false
 }
 
-// By is what the colours of live blocks stand for.
+// By is what the colors of live blocks stand for.
 type By string
 
 const (

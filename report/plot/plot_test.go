@@ -74,7 +74,7 @@ func unclipped(t *testing.T, name string, img *image.RGBA) {
 	}
 }
 
-// count is the number of pixels of a colour in a part of a picture.
+// count is the number of pixels of a color in a part of a picture.
 func count(img *image.RGBA, in image.Rectangle, c color.RGBA) int {
 	n := 0
 	for y := in.Min.Y; y < in.Max.Y; y++ {
@@ -199,7 +199,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestMapArea checks that the area of a colour in a row is its share of the segment.
+// TestMapArea checks that the area of a color in a row is its share of the segment.
 func TestMapArea(t *testing.T) {
 	r := analyzetest.Run(t, buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
 		stacks := []*build.Stack{build.NewStack("a.py:1:f"), build.NewStack("b.py:2:g"), build.NewStack("c.py:3:h")}
@@ -219,7 +219,7 @@ func TestMapArea(t *testing.T) {
 	const height = 3 // GiB, in rows of 1 GiB, which are equally high
 	var row int
 	for y := area.Min.Y; y < area.Max.Y; y++ {
-		if p.image().RGBAAt(area.Min.X, y) == rankColour(0) {
+		if p.image().RGBAAt(area.Min.X, y) == rankColor(0) {
 			row++
 		}
 	}
@@ -227,7 +227,7 @@ func TestMapArea(t *testing.T) {
 		t.Errorf("a row of 1 of %d GiB is %d of %d pixels high", height, row, area.Dy())
 	}
 	for rank, mib := range []int{1024, 872, 128} { // all in rows of 1 GiB
-		got := count(p.image(), area, rankColour(rank))
+		got := count(p.image(), area, rankColor(rank))
 		want := row * area.Dx() * mib / 1024
 		if got < want*98/100-row || got > want*102/100+row {
 			t.Errorf("rank %d: %d pixels, want about %d", rank, got, want)
@@ -243,7 +243,7 @@ func TestPinsShow(t *testing.T) {
 	d.Timeline.Lives[4].Rounded = 512
 	p := segmentsPage(Medium{}, r, d, m, byStack(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
-	if n := count(p.image(), area, rankColour(3)); n < 10 {
+	if n := count(p.image(), area, rankColor(3)); n < 10 {
 		t.Errorf("512 bytes in 1 GiB take %d pixels", n)
 	}
 }
@@ -254,10 +254,10 @@ func TestTimelineMarks(t *testing.T) {
 	r.Devices[0].Timeline.OOMs = nil
 	without := timelinePage(Medium{}, r, &r.Devices[0]).image()
 	body := image.Rect(90, 200, Width-20, pageHeight-120)
-	if n := count(with, body, chart.ColourOOM); n < body.Dy() {
+	if n := count(with, body, chart.ColorOOM); n < body.Dy() {
 		t.Errorf("the line of the failure has %d pixels over %d rows", n, body.Dy())
 	}
-	if n := count(without, body, chart.ColourOOM); n != 0 {
+	if n := count(without, body, chart.ColorOOM); n != 0 {
 		t.Errorf("%d pixels of a failure that never was", n)
 	}
 }
@@ -383,7 +383,7 @@ func TestWrapped(t *testing.T) {
 	}
 	p := segmentsPage(Medium{}, r, d, m, byState(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
-	live := count(p.image(), area, rankColour(0))
+	live := count(p.image(), area, rankColor(0))
 	free, seen := 0, map[color.RGBA]bool{}
 	for _, h := range hatches {
 		for _, c := range []color.RGBA{h.ground, h.line} {

@@ -25,7 +25,7 @@ const (
 
 // segmentsPage draws the segments of a moment: each as a row, or all end to end when they are
 // many.
-func segmentsPage(to Medium, r *analyze.Result, d *analyze.Device, m *analyze.Moment, paint colouring) *page {
+func segmentsPage(to Medium, r *analyze.Result, d *analyze.Device, m *analyze.Moment, paint coloring) *page {
 	f := &m.Frag
 	when := m.Name
 	switch m.Name {
@@ -70,7 +70,7 @@ const numClasses = kind(fragmentation.Stream) + 1
 
 // piecesOf cuts the segments of a state, by address, into pieces. Blocks that stick out of their
 // segment are cut; those that lie outside are left out.
-func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *colouring) []segment {
+func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *coloring) []segment {
 	st := m.State
 	holes := make([][]fragmentation.Hole, len(st.Segments))
 	fragmentation.EachHole(t, st, m.Frag.Stream, func(h fragmentation.Hole) { holes[h.Segment] = append(holes[h.Segment], h) })
@@ -110,8 +110,8 @@ func (p *page) rows(segs []segment, area image.Rectangle) {
 	floor := min(area.Dy()/max(len(segs), 1), 12)
 	floor = max(floor, rowFloor)
 	spare := float64(area.Dy() - floor*len(segs))
-	label := style(smallSize-1, chart.ColourInk)
-	p.text(style(smallSize-1, chart.ColourMuted), margin, area.Min.Y-10, "segment size")
+	label := style(smallSize-1, chart.ColorInk)
+	p.text(style(smallSize-1, chart.ColorMuted), margin, area.Min.Y-10, "segment size")
 	var before int64 // bytes of the rows above
 	lastLabel := area.Min.Y - 100
 	for i := range segs {
@@ -156,8 +156,8 @@ func (p *page) wrapped(segs []segment, area image.Rectangle) {
 		}
 		at += s.size
 	}
-	label := style(smallSize-1, chart.ColourInk)
-	p.text(style(smallSize-1, chart.ColourMuted), margin, area.Min.Y-10, "reserved before")
+	label := style(smallSize-1, chart.ColorInk)
+	p.text(style(smallSize-1, chart.ColorMuted), margin, area.Min.Y-10, "reserved before")
 	lastLabel := area.Min.Y - 100
 	for i, b := range bands {
 		p.band(b)
@@ -166,7 +166,7 @@ func (p *page) wrapped(segs []segment, area image.Rectangle) {
 			lastLabel = mid
 		}
 	}
-	s := style(smallSize, chart.ColourMuted)
+	s := style(smallSize, chart.ColorMuted)
 	txt := fmt.Sprintf("all %s segments end to end in address order; a full row is %s", units.Count(int64(len(segs))), units.Bytes(row))
 	if slices.ContainsFunc(bands, func(b *band) bool {
 		return slices.ContainsFunc(b.cols, func(c column) bool { return c.edge == segmentEdge })
@@ -178,26 +178,26 @@ func (p *page) wrapped(segs []segment, area image.Rectangle) {
 
 // share draws the horizontal axis: every row spans its whole segment.
 func (p *page) share(area image.Rectangle, txt string) {
-	s := style(smallSize, chart.ColourInk)
+	s := style(smallSize, chart.ColorInk)
 	for i := 0; i <= 4; i++ {
 		x := area.Min.X + area.Dx()*i/4
-		p.fill(image.Rect(x, area.Max.Y, x+1, area.Max.Y+6), chart.ColourMuted)
+		p.fill(image.Rect(x, area.Max.Y, x+1, area.Max.Y+6), chart.ColorMuted)
 		txt := fmt.Sprintf("%d%%", 25*i)
 		p.text(s, x-textWidth(s, txt)/2, area.Max.Y+23, txt)
 	}
-	s = style(smallSize, chart.ColourMuted)
+	s = style(smallSize, chart.ColorMuted)
 	p.text(s, area.Min.X+(area.Dx()-textWidth(s, txt))/2, area.Max.Y+46, txt)
 }
 
 // mapKeys is the legend at the right of the map.
-func (p *page) mapKeys(m *analyze.Moment, paint *colouring, x, y int) {
-	ink, muted := style(smallSize, chart.ColourInk), style(smallSize, chart.ColourMuted)
+func (p *page) mapKeys(m *analyze.Moment, paint *coloring, x, y int) {
+	ink, muted := style(smallSize, chart.ColorInk), style(smallSize, chart.ColorMuted)
 	width := p.width - margin - x
 	p.text(bold(textSize), x, y, paint.title)
 	y += 14
 	sum := m.State.Totals.Active
 	for i, e := range paint.entries {
-		p.fill(image.Rect(x, y+4, x+22, y+36), rankColour(e.rank))
+		p.fill(image.Rect(x, y+4, x+22, y+36), rankColor(e.rank))
 		p.text(ink, x+32, y+17, fitLeft(ink, paint.entries[i].name, width-32))
 		p.text(muted, x+32, y+36, units.Bytes(e.bytes)+", "+units.Percent(e.bytes, sum)+" of active")
 		y += 48
@@ -221,7 +221,7 @@ func (p *page) mapKeys(m *analyze.Moment, paint *colouring, x, y int) {
 		}
 		box := image.Rect(x, y+4, x+22, y+36)
 		p.free(box, k.class)
-		p.frame(box, chart.ColourOther)
+		p.frame(box, chart.ColorOther)
 		p.text(ink, x+32, y+17, k.class.String()+", "+units.Bytes(k.bytes))
 		p.text(muted, x+32, y+36, fit(muted, k.means, width-32))
 		y += 48

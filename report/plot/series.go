@@ -77,11 +77,11 @@ func seriesPage(to Medium, r *analyze.Stats) *page {
 	}
 	p := newPage(to, title, about)
 	p.legend([]key{
-		{"reserved", area(faded(chart.ColourReleasable, 120), chart.ColourMuted)},
-		{"active", area(faded(chart.ColourLive, 150), chart.ColourLive)},
-		{"allocated", line(chart.ColourAllocated)},
-		{"trend of what is never given back", line(chart.ColourOOM)},
-		{"cudaMalloc refused or out of memory", upright(chart.ColourSplit)},
+		{"reserved", area(faded(chart.ColorReleasable, 120), chart.ColorMuted)},
+		{"active", area(faded(chart.ColorLive, 150), chart.ColorLive)},
+		{"allocated", line(chart.ColorAllocated)},
+		{"trend of what is never given back", line(chart.ColorOOM)},
+		{"cudaMalloc refused or out of memory", upright(chart.ColorSplit)},
 	})
 	body := p.body(12)
 	height := (body.Max.Y - body.Min.Y) / vg.Length(len(list))
@@ -172,12 +172,12 @@ func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
 		}
 	}
 	reserved, active, allocated := line(counters.Reserved), line(counters.Active), line(counters.Allocated)
-	fill(faded(chart.ColourReleasable, 120), reserved)
-	fill(faded(chart.ColourLive, 120), active)
+	fill(faded(chart.ColorReleasable, 120), reserved)
+	fill(faded(chart.ColorLive, 120), active)
 	gridLines(c, v.grid, y, 0x30)
-	stroke(chart.ColourMuted, 2, nil, reserved)
-	stroke(chart.ColourLive, 1.5, nil, active)
-	stroke(chart.ColourAllocated, 1.5, []vg.Length{6, 4}, allocated)
+	stroke(chart.ColorMuted, 2, nil, reserved)
+	stroke(chart.ColorLive, 1.5, nil, active)
+	stroke(chart.ColorAllocated, 1.5, []vg.Length{6, 4}, allocated)
 	v.marks(c, x, y)
 }
 
@@ -189,7 +189,7 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 		for i := 1; i < len(col); i++ {
 			if col[i] > col[i-1] && col[i-1] >= 0 {
 				at := x(float64(d.Place(i) - v.first))
-				c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColourSplit, Width: 2}, at, c.Min.Y, at, c.Min.Y+(c.Max.Y-c.Min.Y)/8)
+				c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColorSplit, Width: 2}, at, c.Min.Y, at, c.Min.Y+(c.Max.Y-c.Min.Y)/8)
 			}
 		}
 	}
@@ -200,12 +200,12 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 	l := labels{c: c, style: bold(textSize)}
 	end := vg.Point{X: c.Max.X, Y: y(float64(t.Last))}
 	if t.Shape != counters.Growing || t.Unit == "epoch" {
-		l.add(end, units.Bytes(t.Last), chart.ColourLive)
+		l.add(end, units.Bytes(t.Last), chart.ColorLive)
 		return
 	}
 	// The line goes through the last value, so that it lies on what it is the trend of.
 	from := float64(t.Last) - t.Slope*float64(v.first+v.span-t.From)
 	a := vg.Point{X: x(float64(t.From - v.first)), Y: y(max(from, 0))}
-	c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColourOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
-	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(t.PerUnit()), t.Unit), chart.ColourOOM)
+	c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColorOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
+	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(t.PerUnit()), t.Unit), chart.ColorOOM)
 }

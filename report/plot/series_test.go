@@ -48,7 +48,7 @@ func TestSeries(t *testing.T) {
 		}
 		rgba := img.(*image.RGBA)
 		unclipped(t, p.Name, rgba)
-		if count(rgba, rgba.Bounds(), chart.ColourOOM) < 50 || count(rgba, rgba.Bounds(), chart.ColourSplit) < 50 {
+		if count(rgba, rgba.Bounds(), chart.ColorOOM) < 50 || count(rgba, rgba.Bounds(), chart.ColorSplit) < 50 {
 			t.Error("no trend, or no refused cudaMalloc, in the picture")
 		}
 	}

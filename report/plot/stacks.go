@@ -32,7 +32,7 @@ func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analy
 		moments = moments[1:]
 	}
 	bars, rest, more := stackBars(moments)
-	colours := []color.RGBA{chart.ColourLive, chart.ColourSplit}
+	colours := []color.RGBA{chart.ColorLive, chart.ColorSplit}
 	sums := make([]int64, len(moments))
 	about, keys, tail := "Live bytes by the stack that allocated them: ", []key{}, ""
 	for i, m := range moments {
@@ -57,7 +57,7 @@ func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analy
 	x := func(bytes int64) int { return area.Min.X + int(float64(bytes)/float64(limit)*float64(area.Dx())) }
 	p.byteAxis(area, limit, x, "live bytes, rounded as the allocator does")
 
-	name, num := style(smallSize, chart.ColourInk), style(smallSize, chart.ColourMuted)
+	name, num := style(smallSize, chart.ColorInk), style(smallSize, chart.ColorMuted)
 	if more > 0 {
 		area.Max.Y -= 30
 		p.text(name, area.Min.X+4, area.Max.Y+18, "and "+units.Plural(more, "other stack")+" with "+tail)
@@ -128,13 +128,13 @@ func stackBars(moments []*analyze.Moment) (bars []bar, rest bar, more int) {
 
 // byteAxis draws a horizontal axis of bytes below the area, with a grid.
 func (p *page) byteAxis(area image.Rectangle, limit int64, x func(int64) int, txt string) {
-	s := style(smallSize, chart.ColourInk)
+	s := style(smallSize, chart.ColorInk)
 	for _, t := range chart.ByteTicks(limit, 8) {
 		at := x(t.Value)
-		p.fill(image.Rect(at, area.Min.Y, at+1, area.Max.Y+6), chart.ColourGrid)
+		p.fill(image.Rect(at, area.Min.Y, at+1, area.Max.Y+6), chart.ColorGrid)
 		p.text(s, at-textWidth(s, t.Label)/2, area.Max.Y+23, t.Label)
 	}
-	p.fill(image.Rect(area.Min.X, area.Max.Y, area.Max.X, area.Max.Y+1), chart.ColourMuted)
-	s = style(smallSize, chart.ColourMuted)
+	p.fill(image.Rect(area.Min.X, area.Max.Y, area.Max.X, area.Max.Y+1), chart.ColorMuted)
+	s = style(smallSize, chart.ColorMuted)
 	p.text(s, area.Min.X+(area.Dx()-textWidth(s, txt))/2, area.Max.Y+46, txt)
 }

@@ -288,7 +288,7 @@ func (c *svg) write(w io.Writer, width, height int, title, about string) error {
 	return err
 }
 
-// rect paints a rectangle with a colour or a pattern.
+// rect paints a rectangle with a color or a pattern.
 func (c *svg) rect(r image.Rectangle, fill string) {
 	fmt.Fprintf(&c.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" shape-rendering=\"crispEdges\"/>\n", r.Min.X, r.Min.Y, r.Dx(), r.Dy(), fill)
 }

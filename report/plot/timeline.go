@@ -18,7 +18,7 @@ import (
 // maxPoints of a curve are drawn, about one per column of pixels.
 const maxPoints = 1400
 
-// faded gives a colour for areas under a line of that colour.
+// faded gives a color for areas under a line of that color.
 func faded(c color.RGBA, alpha uint16) color.RGBA {
 	mix := func(v uint8) uint8 { return uint8((uint16(v)*alpha + 255*(255-alpha)) / 255) }
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 0xff}
@@ -34,16 +34,16 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	p := newPage(m, pageTitle(r, d, "Memory of"), about)
 
 	keys := []key{
-		{"reserved", area(faded(chart.ColourReleasable, 120), chart.ColourMuted)},
-		{"active", area(faded(chart.ColourLive, 150), chart.ColourLive)},
-		{"allocated", line(chart.ColourAllocated)},
+		{"reserved", area(faded(chart.ColorReleasable, 120), chart.ColorMuted)},
+		{"active", area(faded(chart.ColorLive, 150), chart.ColorLive)},
+		{"allocated", line(chart.ColorAllocated)},
 		{"peak", dot},
 	}
 	if len(t.OOMs) > 0 {
-		keys = append(keys, key{"out of memory", upright(chart.ColourOOM)})
+		keys = append(keys, key{"out of memory", upright(chart.ColorOOM)})
 	}
 	if len(t.Retries) > 0 {
-		keys = append(keys, key{"cudaMalloc refused, cache given back", upright(chart.ColourSplit)})
+		keys = append(keys, key{"cudaMalloc refused, cache given back", upright(chart.ColorSplit)})
 	}
 	p.legend(keys)
 
@@ -81,7 +81,7 @@ func upright(c color.RGBA) func(*page, image.Rectangle) {
 
 func dot(p *page, r image.Rectangle) {
 	c := vg.Point{X: vg.Length(r.Min.X+r.Max.X) / 2, Y: vg.Length(p.height) - vg.Length(r.Min.Y+r.Max.Y)/2}
-	p.canvas.DrawGlyphNoClip(peakGlyph(chart.ColourInk), c)
+	p.canvas.DrawGlyphNoClip(peakGlyph(chart.ColorInk), c)
 }
 
 func peakGlyph(c color.Color) vgdraw.GlyphStyle {
@@ -121,27 +121,27 @@ func (h *history) Plot(c vgdraw.Canvas, p *plot.Plot) {
 	active := steps(init.Active, func(p *timeline.Point) int64 { return p.Max.Active })
 	floor := steps(init.Active, func(p *timeline.Point) int64 { return p.Min.Active })
 	allocated := steps(init.Allocated, func(p *timeline.Point) int64 { return p.Max.Allocated })
-	c.FillPolygon(faded(chart.ColourReleasable, 120), under(reserved))
-	c.FillPolygon(faded(chart.ColourLive, 90), under(active))
-	c.FillPolygon(faded(chart.ColourLive, 150), under(floor)) // between the two, memory comes and goes
+	c.FillPolygon(faded(chart.ColorReleasable, 120), under(reserved))
+	c.FillPolygon(faded(chart.ColorLive, 90), under(active))
+	c.FillPolygon(faded(chart.ColorLive, 150), under(floor)) // between the two, memory comes and goes
 	gridLines(c, h.grid, y, 0x30)
-	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourMuted, Width: 2}, reserved)
-	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourLive, Width: 1.5}, active)
-	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColourAllocated, Width: 1.5, Dashes: []vg.Length{6, 4}}, allocated)
+	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColorMuted, Width: 2}, reserved)
+	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColorLive, Width: 1.5}, active)
+	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColorAllocated, Width: 1.5, Dashes: []vg.Length{6, 4}}, allocated)
 	h.marks(c, at)
 }
 
 // marks draws failures and peaks with their labels.
 func (h *history) marks(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) {
 	for _, i := range distinct(len(h.t.Retries), func(i int) int64 { return h.axis.Event(h.t.Retries[i].FirstEvent) }, h.axis.Span) {
-		h.upright(c, at, h.t.Retries[i].FirstEvent, c.Min.Y+(c.Max.Y-c.Min.Y)/12, chart.ColourSplit)
+		h.upright(c, at, h.t.Retries[i].FirstEvent, c.Min.Y+(c.Max.Y-c.Min.Y)/12, chart.ColorSplit)
 	}
 	l := h.failures(c, at)
 	for _, k := range []struct {
 		peak timeline.Peak
 		name string
 		ink  color.RGBA
-	}{{h.t.PeakReserved, "reserved", chart.ColourMuted}, {h.t.PeakActive, "active", chart.ColourLive}} {
+	}{{h.t.PeakReserved, "reserved", chart.ColorMuted}, {h.t.PeakActive, "active", chart.ColorLive}} {
 		pt := at(h.axis.Event(k.peak.Event), k.peak.Bytes)
 		c.DrawGlyphNoClip(peakGlyph(k.ink), pt)
 		l.add(pt, "peak "+k.name+" "+units.Bytes(k.peak.Bytes), k.ink)
@@ -157,14 +157,14 @@ func (h *history) upright(c vgdraw.Canvas, at func(px, bytes int64) vg.Point, ev
 // failures draws the out-of-memory events and names the last one.
 func (h *history) failures(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) *labels {
 	for _, i := range distinct(len(h.t.OOMs), func(i int) int64 { return h.axis.Event(h.t.OOMs[i].Event) }, h.axis.Span) {
-		h.upright(c, at, h.t.OOMs[i].Event, c.Max.Y, chart.ColourOOM)
+		h.upright(c, at, h.t.OOMs[i].Event, c.Max.Y, chart.ColorOOM)
 	}
 	l := &labels{c: c, style: bold(textSize)}
 	if n := len(h.t.OOMs); n > 0 {
 		o := &h.t.OOMs[n-1]
 		x := at(h.axis.Event(o.Event), 0).X
 		l.taken = append(l.taken, vg.Rectangle{Min: vg.Point{X: x - 2, Y: c.Min.Y}, Max: vg.Point{X: x + 2, Y: c.Max.Y}})
-		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" asked for", chart.ColourOOM)
+		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" asked for", chart.ColorOOM)
 	}
 	return l
 }

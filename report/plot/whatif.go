@@ -25,14 +25,14 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	p := newPage(m, pageTitle(r, d, "Other allocator settings on"), about)
 
-	keys := []key{{"highest allocated", solid(chart.ColourLive)}, {"highest reserved", solid(chart.ColourReleasable)}}
+	keys := []key{{"highest allocated", solid(chart.ColorLive)}, {"highest reserved", solid(chart.ColorReleasable)}}
 	limit := int64(1)
 	for i := range a.Rows {
 		limit = max(limit, a.Rows[i].ReservedPeak)
 	}
 	if n := a.Capacity.Reservable; n > 0 && n < 2*limit {
 		limit = max(limit, n)
-		keys = append(keys, key{"all that can be reserved (" + units.Bytes(n) + ")", upright(chart.ColourOOM)})
+		keys = append(keys, key{"all that can be reserved (" + units.Bytes(n) + ")", upright(chart.ColorOOM)})
 	}
 	p.legend(keys)
 
@@ -46,7 +46,7 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	shown := settings(a)
 	pitch := min(area.Dy()/len(shown), 90)
 	thick := min(max(pitch-30, 8), 34)
-	name, num := style(smallSize, chart.ColourInk), style(smallSize, chart.ColourMuted)
+	name, num := style(smallSize, chart.ColorInk), style(smallSize, chart.ColorMuted)
 	for k, i := range shown {
 		row := &a.Rows[i]
 		y := area.Min.Y + k*pitch
@@ -61,8 +61,8 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 			continue
 		}
 		to := max(x(row.ReservedPeak), area.Min.X+1)
-		p.fill(image.Rect(area.Min.X, top, to, top+thick), chart.ColourReleasable)
-		p.fill(image.Rect(area.Min.X, top, min(x(row.Allocated), to), top+thick), chart.ColourLive)
+		p.fill(image.Rect(area.Min.X, top, to, top+thick), chart.ColorReleasable)
+		p.fill(image.Rect(area.Min.X, top, min(x(row.Allocated), to), top+thick), chart.ColorLive)
 		mid := top + thick/2 + 6
 		p.textRight(name, area.Max.X+110, mid, units.Bytes(row.ReservedPeak))
 		if base := a.Rows[0].ReservedPeak; row.ReservedPeak != base && base > 0 {
@@ -88,7 +88,7 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		}
 	}
 	if n := a.Capacity.Reservable; n > 0 && n <= limit {
-		p.fill(image.Rect(x(n)-1, area.Min.Y-4, x(n)+1, area.Max.Y), chart.ColourOOM)
+		p.fill(image.Rect(x(n)-1, area.Min.Y-4, x(n)+1, area.Max.Y), chart.ColorOOM)
 	}
 	return p
 }

@@ -28,7 +28,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestStatsColor checks that colours change nothing but colours.
+// TestStatsColor checks that colors change nothing but colors.
 func TestStatsColor(t *testing.T) {
 	var plain, colored bytes.Buffer
 	r := analyzetest.Stats(t)

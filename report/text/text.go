@@ -26,7 +26,7 @@ const (
 
 // Options choose how results are printed.
 type Options struct {
-	Color bool // use ANSI colours; the caller knows whether it writes to a terminal
+	Color bool // use ANSI colors; the caller knows whether it writes to a terminal
 	Width int  // columns of a line, 0 for the usual ones
 	All   bool // everything, also where that is long
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// numRanks is how many that hold the most have a colour of their own. They have the rows of
+// numRanks is how many that hold the most have a color of their own. They have the rows of
 // chart.Slots by rank, categories their own.
 const numRanks = 8
 
@@ -23,7 +23,7 @@ const (
 	rankUnknown
 )
 
-func rankColour(rank int) color.RGBA {
+func rankColor(rank int) color.RGBA {
 	switch {
 	case rank < rankOther:
 		return chart.Slots[rank].Light
@@ -33,8 +33,8 @@ func rankColour(rank int) color.RGBA {
 	return chart.SlotOther.Light
 }
 
-// colouring gives live blocks their colours.
-type colouring struct {
+// coloring gives live blocks their colors.
+type coloring struct {
 	title   string
 	entries []entry // of the legend, largest first
 	rank    func(row int32) int
@@ -46,7 +46,7 @@ type entry struct {
 	rank  int
 }
 
-func (c *colouring) name(rank int) string {
+func (c *coloring) name(rank int) string {
 	for i := range c.entries {
 		if c.entries[i].rank == rank {
 			return c.entries[i].name
@@ -55,9 +55,9 @@ func (c *colouring) name(rank int) string {
 	return "other"
 }
 
-// byStack colours the stacks that hold the most.
-func byStack(t *timeline.Timeline, m *analyze.Moment) colouring {
-	c := colouring{title: "Live blocks by stack"}
+// byStack colors the stacks that hold the most.
+func byStack(t *timeline.Timeline, m *analyze.Moment) coloring {
+	c := coloring{title: "Live blocks by stack"}
 	top, other, more := chart.Top(m.Live, numRanks)
 	ranks := make(map[snapshot.StackID]int, len(top))
 	for i, site := range chart.Sites(top) {
@@ -76,9 +76,9 @@ func byStack(t *timeline.Timeline, m *analyze.Moment) colouring {
 	return c
 }
 
-// byCategory colours live blocks by what they are for, as all drawings do. Rows of which
+// byCategory colors live blocks by what they are for, as all drawings do. Rows of which
 // nothing is said are unknown.
-func byCategory(t *timeline.Timeline, m *analyze.Moment, name func(row int32) string) colouring {
+func byCategory(t *timeline.Timeline, m *analyze.Moment, name func(row int32) string) coloring {
 	unknown := category.Unknown.String()
 	c := byName(t, m, "Live blocks by what they are for", func(row int32) string { return cmp.Or(name(row), unknown) }, unknown)
 	ranks := map[string]int{}
@@ -96,10 +96,10 @@ func byCategory(t *timeline.Timeline, m *analyze.Moment, name func(row int32) st
 	return c
 }
 
-// byName colours live blocks by what a function says of them, those with the most bytes first
+// byName colors live blocks by what a function says of them, those with the most bytes first
 // unless they stand in last.
-func byName(t *timeline.Timeline, m *analyze.Moment, title string, name func(row int32) string, last ...string) colouring {
-	c := colouring{title: title}
+func byName(t *timeline.Timeline, m *analyze.Moment, title string, name func(row int32) string, last ...string) coloring {
+	c := coloring{title: title}
 	bytes := map[string]int64{}
 	for i := range m.State.Segments {
 		for _, row := range m.State.Segments[i].Live {
@@ -124,7 +124,7 @@ func byName(t *timeline.Timeline, m *analyze.Moment, title string, name func(row
 const waiting = "freed, waits for another stream"
 
 // byState tells blocks in use from those that only wait for another stream.
-func byState(t *timeline.Timeline, m *analyze.Moment) colouring {
+func byState(t *timeline.Timeline, m *analyze.Moment) coloring {
 	return byName(t, m, "Live blocks by state", func(row int32) string {
 		if t.Lives[row].Waits(m.State.Event) {
 			return waiting

@@ -7,26 +7,26 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 )
 
-// Colours of the drawn reports, from the palette of Okabe and Ito, which people with the
-// common kinds of colour blindness can tell apart. style.css of the HTML report has the same.
+// Colors of the drawn reports, from the palette of Okabe and Ito, which people with the
+// common kinds of color blindness can tell apart. style.css of the HTML report has the same.
 var (
-	ColourLive       = color.RGBA{0x00, 0x72, 0xb2, 0xff} // blue
-	ColourSplit      = color.RGBA{0xe6, 0x9f, 0x00, 0xff} // orange
-	ColourReleasable = color.RGBA{0x9c, 0xcf, 0xee, 0xff} // sky, light
-	ColourAllocated  = color.RGBA{0x00, 0x9e, 0x73, 0xff} // green
-	ColourOOM        = color.RGBA{0xd5, 0x5e, 0x00, 0xff} // vermilion
-	ColourInk        = color.RGBA{0x1c, 0x21, 0x28, 0xff}
-	ColourMuted      = color.RGBA{0x5d, 0x67, 0x72, 0xff}
-	ColourGrid       = color.RGBA{0xe3, 0xe7, 0xeb, 0xff}
-	ColourOther      = color.RGBA{0xb4, 0xbc, 0xc4, 0xff}
+	ColorLive       = color.RGBA{0x00, 0x72, 0xb2, 0xff} // blue
+	ColorSplit      = color.RGBA{0xe6, 0x9f, 0x00, 0xff} // orange
+	ColorReleasable = color.RGBA{0x9c, 0xcf, 0xee, 0xff} // sky, light
+	ColorAllocated  = color.RGBA{0x00, 0x9e, 0x73, 0xff} // green
+	ColorOOM        = color.RGBA{0xd5, 0x5e, 0x00, 0xff} // vermilion
+	ColorInk        = color.RGBA{0x1c, 0x21, 0x28, 0xff}
+	ColorMuted      = color.RGBA{0x5d, 0x67, 0x72, 0xff}
+	ColorGrid       = color.RGBA{0xe3, 0xe7, 0xeb, 0xff}
+	ColorOther      = color.RGBA{0xb4, 0xbc, 0xc4, 0xff}
 )
 
-// Slot is a colour that stands for one of several things, on light and on dark ground. It is
+// Slot is a color that stands for one of several things, on light and on dark ground. It is
 // --s1 and so on of style.css.
 type Slot struct{ Light, Dark color.RGBA }
 
 // Slots are s1 to s9: the hues of Okabe and Ito with brown and violet, apart in lightness so
-// far that any two, and the greys, can be told apart with any of the common kinds of colour
+// far that any two, and the greys, can be told apart with any of the common kinds of color
 // blindness. Stacks have them by rank.
 var Slots = [...]Slot{
 	{color.RGBA{0x0a, 0x4e, 0xa6, 0xff}, color.RGBA{0x13, 0x6f, 0xe8, 0xff}}, // blue
@@ -59,8 +59,8 @@ func UseSlot(c category.Category) (slot int, ok bool) {
 	return max(slot, 0), slot >= 0
 }
 
-// UseColour is the colour of a category.
-func UseColour(c category.Category) Slot {
+// UseColor is the color of a category.
+func UseColor(c category.Category) Slot {
 	if slot, ok := UseSlot(c); ok {
 		return Slots[slot]
 	}
@@ -70,7 +70,7 @@ func UseColour(c category.Category) Slot {
 	return SlotOther
 }
 
-// UseName is the custom property of style.css with the colour of a category, without dashes.
+// UseName is the custom property of style.css with the color of a category, without dashes.
 func UseName(c category.Category) string {
 	if slot, ok := UseSlot(c); ok {
 		return "s" + string(rune('1'+slot))

@@ -12,7 +12,7 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// The sheet has the colours of view, on light and on dark ground.
+// The sheet has the colors of view, on light and on dark ground.
 func TestStyleHasTheColoursOfView(t *testing.T) {
 	light, dark, ok := strings.Cut(style, "@media (prefers-color-scheme: dark)")
 	if !ok {
@@ -33,14 +33,14 @@ func TestStyleHasTheColoursOfView(t *testing.T) {
 	check("unknown", chart.SlotUnknown)
 	for _, c := range category.All() {
 		name := chart.UseName(c)
-		check(name, chart.UseColour(c))
+		check(name, chart.UseColor(c))
 		if class := useClass(c); !strings.Contains(style, "."+class+" { background: var(--"+name+");") {
 			t.Errorf("%s has the class %s, which is not of the colour %s", c, class, name)
 		}
 	}
 }
 
-// Any two slots can be told apart, with each of the common kinds of colour blindness too, and
+// Any two slots can be told apart, with each of the common kinds of color blindness too, and
 // the number on one can be read.
 func TestSlotsCanBeToldApart(t *testing.T) {
 	const least = 15 // CIE 76; about 2 is just seen
@@ -94,7 +94,7 @@ func linear(c color.RGBA) [3]float64 {
 	return out
 }
 
-// seen is a colour in CIE Lab, as it is seen.
+// seen is a color in CIE Lab, as it is seen.
 func seen(c color.RGBA, m [9]float64) [3]float64 {
 	v, w := linear(c), [3]float64{}
 	for i := range w {
