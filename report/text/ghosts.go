@@ -35,7 +35,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	if v.Trust != "" {
 		v.Headline += " (" + v.Trust + ")"
 	}
-	p.headline(badge, v.Status, v.Headline, math.MaxInt)
+	p.headline(badge, v.Status.Tone(), v.Headline, math.MaxInt)
 	for i := range v.Proven {
 		p.ghost(i+1, &v.Proven[i])
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/verdict"
-	"github.com/snapana/snapana/report/internal/chart"
 )
 
 var hostNames = []struct{ series, name string }{
@@ -14,17 +13,13 @@ var hostNames = []struct{ series, name string }{
 	{host.Available, "available in all"},
 }
 
-// host prints what a process does with the memory of its machine.
-func (p *printer) host(j *verdict.Host, named bool) {
+// host prints what a process does with the memory of its machine. Its file is named unless that is "".
+func (p *printer) host(j *verdict.Host, file string) {
 	name := "HOST"
 	if j.Rank >= 0 {
 		name += fmt.Sprintf(" of rank %d", j.Rank)
 	}
-	title := chart.Plain(j.Headline)
-	if named {
-		title = chart.ClipLeft(chart.Plain(j.File), 40) + ": " + title
-	}
-	p.outcome(name+" ", j.Status, title, j.Lead(), j.Findings, 8)
+	p.outcome(name+" ", j.Status, j.Headline, file, j.Lead(), j.Findings, 8)
 	p.line(p.paint(bold, trendHead("Host")))
 	for _, n := range hostNames {
 		if t := j.Trends.Of(n.series); t != nil && t.High != 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -218,13 +219,7 @@ func (p *printer) failed(all []sidecar.Failed) {
 
 func (p *printer) finding(f *finding.Finding) {
 	label := strings.ToUpper(string(f.Severity))
-	for i, l := range wrap(chart.Plain(f.Title), p.width-len(label)-2) {
-		head := strings.Repeat(" ", len(label))
-		if i == 0 {
-			head = p.paint(bold+";"+yellow, label)
-		}
-		p.line(head + "  " + p.paint(bold, l))
-	}
+	p.headline(label, finding.Warn, chart.Plain(f.Title), math.MaxInt)
 	trust := fmt.Sprintf("GPU %d; %s confidence", f.Device, f.Confidence)
 	if f.Heuristic {
 		trust += ", heuristic"

@@ -51,7 +51,7 @@ func OOM(w io.Writer, l *oom.Log, o Options) error {
 func (p *printer) oomMessage(l *oom.Log, g *oom.Group) {
 	f := verdict.Message(l, g)
 	badge := strings.ToUpper(string(f.Status))
-	p.headline(badge, f.Status, chart.Plain(f.Title), math.MaxInt)
+	p.headline(badge, f.Status.Tone(), chart.Plain(f.Title), math.MaxInt)
 	p.line("")
 	p.section("Where", []string{oomPlace(g)}, 3)
 	p.section("Says", []string{strings.Join(oomFields(g), "; ") + "."}, 5)

@@ -69,7 +69,7 @@ func (p *printer) group(c *ranks.Comparison, g *ranks.Group) {
 	default:
 		text = fmt.Sprintf("Ranks %s alike; %s: %s", rankList(c, g.Ranks), rankName(first, "rank"), text)
 	}
-	p.headline(badge, g.Status, text, math.MaxInt)
+	p.headline(badge, g.Status.Tone(), text, math.MaxInt)
 }
 
 // rankDifferences says who failed first and who has more than the others.

@@ -32,19 +32,23 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 		}
 		p.line(p.paint(dim, chart.Clip(statsFile(f), p.width)))
 	}
+	name := func(file string) string {
+		if len(r.Files) > 1 {
+			return file
+		}
+		return ""
+	}
 	if main != nil {
-		p.judgement(main, from, len(r.Files) > 1)
-		if o.All {
-			for i := range r.Files {
-				for _, j := range r.Files[i].Series {
-					if j != main {
-						p.line("")
-						p.judgement(j, &r.Files[i], len(r.Files) > 1)
-					}
+		p.series(main, name(from.Name))
+		for i := range r.Files {
+			for _, j := range r.Files[i].Series {
+				if o.All && j != main {
+					p.line("")
+					p.series(j, name(r.Files[i].Name))
 				}
 			}
 		}
-		p.seriesTable(r, main)
+		p.seriesTable(r)
 	}
 	for i, j := range r.Hosts {
 		if i == maxSeries {
@@ -54,7 +58,7 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 		if main != nil || i > 0 {
 			p.line("")
 		}
-		p.host(j, len(r.Files) > 1)
+		p.host(j, name(j.File))
 	}
 	for i := range r.Files {
 		p.reading(r.Files[i].Reading)
@@ -66,15 +70,15 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 
 // statsFile says in a line what a file is.
 func statsFile(f *analyze.StatsFile) string {
-	samples := units.Plural(f.Info.Samples, "sample")
-	if f.Info.Samples == 0 {
-		samples = units.Plural(f.Info.Readings, "reading")
+	samples := units.Plural(f.Samples, "sample")
+	if f.Samples == 0 {
+		samples = units.Plural(f.Readings, "reading")
 	}
-	s := chart.ClipLeft(chart.Plain(f.Info.Name), 50) + ", " + strings.Join(f.Info.Container, ", ") + ": " + samples
+	s := chart.ClipLeft(chart.Plain(f.Name), 50) + ", " + strings.Join(f.Container, ", ") + ": " + samples
 	if n := len(f.Series); n > 1 {
 		s += fmt.Sprintf(" of %d series", n)
 	}
-	if f.Info.Samples == 0 {
+	if f.Samples == 0 {
 		s += " of the driver"
 	}
 	if len(f.Series) > 0 {
@@ -96,27 +100,26 @@ func span(what string, from, to int64) string {
 	return fmt.Sprintf(", %ss %s to %s", what, units.Count(from), units.Count(to))
 }
 
-// judgement prints one device in full.
-func (p *printer) judgement(j *verdict.Counters, f *analyze.StatsFile, named bool) {
-	title := chart.Plain(j.Headline)
-	if named {
-		title = chart.ClipLeft(chart.Plain(f.Info.Name), 40) + ": " + title
-	}
-	p.outcome("", j.Status, title, j.Lead(), j.Findings, 6)
+// series prints one device in full.
+func (p *printer) series(j *verdict.Counters, file string) {
+	p.outcome("", j.Status, j.Headline, file, j.Lead(), j.Findings, 6)
 	p.trends(j)
 }
 
-// outcome prints what a series comes to: a line, and why and what to do by the finding that it rests on, if
-// any. All are that one and the others.
-func (p *printer) outcome(prefix string, status finding.Status, title string, lead *finding.Finding,
+// outcome prints what a series of a file comes to, which is named unless it is "": a line, and why and what
+// to do by the finding that it rests on, if any. All are that one and the others.
+func (p *printer) outcome(prefix string, status finding.Status, headline, file string, lead *finding.Finding,
 	all []finding.Finding, steps int,
 ) {
-	badge := prefix + strings.ToUpper(string(status))
+	title := chart.Plain(headline)
+	if file != "" {
+		title = chart.ClipLeft(chart.Plain(file), 40) + ": " + title
+	}
 	if lead != nil {
 		title += " (" + lead.Trust() + ")"
 		all = all[1:]
 	}
-	p.headline(badge, status, title, math.MaxInt)
+	p.headline(prefix+strings.ToUpper(string(status)), status.Tone(), title, math.MaxInt)
 	if lead != nil {
 		p.line("")
 		p.section("Why", plain(lead.Why), 12)
@@ -209,14 +212,14 @@ func valueOf(name string) func(int64) string {
 }
 
 // seriesTable compares all devices of all files.
-func (p *printer) seriesTable(r *analyze.Stats, main *verdict.Counters) {
+func (p *printer) seriesTable(r *analyze.Stats) {
 	if r.Count() < 2 {
 		return
 	}
 	p.line("")
 	wide, thin := 0, 8
 	for i := range r.Files {
-		wide = max(wide, len([]rune(r.Files[i].Info.Name))+2)
+		wide = max(wide, len([]rune(r.Files[i].Name))+2)
 		for _, j := range r.Files[i].Series {
 			thin = max(thin, len(seriesName(j.Series)))
 		}
@@ -240,7 +243,7 @@ func (p *printer) seriesTable(r *analyze.Stats, main *verdict.Counters) {
 			}
 			file := ""
 			if wide > 0 {
-				file = pad(chart.ClipLeft(chart.Plain(f.Info.Name), wide-2), wide)
+				file = pad(chart.ClipLeft(chart.Plain(f.Name), wide-2), wide)
 			}
 			first, last, held, how := "-", "-", "-", ""
 			if t := j.Trends.Of(j.Live); t != nil {

@@ -124,8 +124,8 @@ func (p *printer) labeled(label string, lines []string) {
 	}
 }
 
-// headline prints a text behind a word that says its status in color, in at most so many lines.
-func (p *printer) headline(word string, status finding.Status, text string, most int) {
+// headline prints a text behind a word of a tone, in at most so many lines.
+func (p *printer) headline(word string, tone finding.Tone, text string, most int) {
 	lines := wrap(text, p.width-len(word)-2)
 	if len(lines) > most {
 		lines = append(lines[:most-1:most-1], chart.Clip(lines[most-1], p.width-len(word)-3)+"…")
@@ -133,7 +133,7 @@ func (p *printer) headline(word string, status finding.Status, text string, most
 	for i, l := range lines {
 		head := strings.Repeat(" ", len(word))
 		if i == 0 {
-			head = p.paint(bold+";"+tones[status.Tone()], word)
+			head = p.paint(bold+";"+tones[tone], word)
 		}
 		p.line(head + "  " + p.paint(bold, l))
 	}

@@ -83,7 +83,7 @@ func (p *printer) head(r *analyze.Result, top *finding.Finding) {
 	if top != nil {
 		text += " (" + top.Trust() + ")"
 	}
-	p.headline(badge, r.Verdict.Status, text, 3)
+	p.headline(badge, r.Verdict.Status.Tone(), text, 3)
 }
 
 // holder names the first ghost that was seen in the process, in at most four lines.
