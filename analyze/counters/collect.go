@@ -66,13 +66,19 @@ type Series struct {
 	First, Last memstats.Sample
 	Points      []Point
 
-	columns map[string][]int64
-	grain   map[string]int64 // the coarsest precision of each column
-	uneven  bool             // some sample has no step, or none above the one before
-	prev    map[string]int64
-	high    map[string]int64
-	extra   []string
+	names   []string // of the columns
+	extra   []string // of them, those that were asked for
+	columns map[string]*column
+	uneven  bool // some sample has no step, or none above the one before
 	epochs  []epoch
+}
+
+// column is the values of one counter at the points, with what all samples say of it.
+type column struct {
+	values     []int64
+	known      bool  // some sample has it
+	grain      int64 // its coarsest precision
+	last, high int64
 }
 
 // Point is when a sample was taken.
@@ -95,13 +101,20 @@ const maxEpochs = 1 << 12
 // Collector sorts samples by device.
 type Collector struct {
 	Series []*Series // by rank and ordinal
+	names  []string  // of the columns
 	extra  []string
 	byID   map[[2]int]*Series
 }
 
 // NewCollector keeps the counters with the given names beside those that are judged.
 func NewCollector(names ...string) *Collector {
-	return &Collector{extra: names, byID: make(map[[2]int]*Series)}
+	c := &Collector{names: slices.Clone(kept), extra: names, byID: make(map[[2]int]*Series)}
+	for _, name := range names {
+		if !slices.Contains(c.names, name) {
+			c.names = append(c.names, name)
+		}
+	}
+	return c
 }
 
 // maxDevices is far above what the processes of one file have.
@@ -115,7 +128,7 @@ func (c *Collector) Add(s *memstats.Sample) {
 		if len(c.byID) >= maxDevices {
 			return
 		}
-		d = &Series{Extent: Extent{Device: s.Device, Rank: s.Rank}, extra: c.extra}
+		d = &Series{Extent: Extent{Device: s.Device, Rank: s.Rank}, names: c.names, extra: c.extra}
 		d.begin()
 		c.byID[id] = d
 		at, _ := slices.BinarySearchFunc(c.Series, id, func(o *Series, id [2]int) int {
@@ -129,8 +142,11 @@ func (c *Collector) Add(s *memstats.Sample) {
 // begin forgets all samples.
 func (d *Series) begin() {
 	*d = Series{
-		Extent: Extent{Device: d.Device, Rank: d.Rank, Every: 1}, Incidents: Incidents{Restarts: d.Restarts}, extra: d.extra,
-		columns: map[string][]int64{}, grain: map[string]int64{}, prev: map[string]int64{}, high: map[string]int64{},
+		Extent: Extent{Device: d.Device, Rank: d.Rank, Every: 1}, Incidents: Incidents{Restarts: d.Restarts},
+		names: d.names, extra: d.extra, columns: map[string]*column{},
+	}
+	for _, name := range d.names {
+		d.columns[name] = &column{}
 	}
 }
 
@@ -152,13 +168,8 @@ func (d *Series) add(s *memstats.Sample) {
 	if keep {
 		d.Points = append(d.Points, Point{d.Samples, s.Step, s.Epoch, s.Time})
 	}
-	for _, name := range kept {
-		d.column(name, s, keep)
-	}
-	for _, name := range d.extra {
-		if !slices.Contains(kept, name) {
-			d.column(name, s, keep)
-		}
+	for _, name := range d.names {
+		d.columns[name].add(s.Get(name), keep)
 	}
 	d.epoch(s)
 	d.Samples++
@@ -174,21 +185,15 @@ func clone(s *memstats.Sample) memstats.Sample {
 	return c
 }
 
-func (d *Series) column(name string, s *memstats.Sample, keep bool) {
-	f := s.Get(name)
-	if f.Known() {
-		d.prev[name] = f.Value
-		d.high[name] = max(d.high[name], f.Value)
-		d.grain[name] = max(d.grain[name], f.Step)
-	}
-	if !keep {
-		return
-	}
+func (c *column) add(f memstats.Figure, keep bool) {
 	v := int64(unknown)
 	if f.Known() {
 		v = f.Value
+		c.known, c.last, c.high, c.grain = true, v, max(c.high, v), max(c.grain, f.Step)
 	}
-	d.columns[name] = append(d.columns[name], v)
+	if keep {
+		c.values = append(c.values, v)
+	}
 }
 
 // restarted reports whether the sample begins another run: its step is not above the last one,
@@ -201,7 +206,7 @@ func (d *Series) restarted(s *memstats.Sample) bool {
 		return false
 	}
 	f := s.Get(allocatedSum)
-	return f.Known() && f.Value < d.prev[allocatedSum]
+	return f.Known() && f.Value < d.columns[allocatedSum].last
 }
 
 // resets notices counters that fall although nothing but a reset lowers them, and sums the rises
@@ -211,9 +216,8 @@ func (d *Series) resets(s *memstats.Sample) {
 		return
 	}
 	fell := func(name string) bool {
-		f := s.Get(name)
-		last, known := d.prev[name]
-		return known && f.Known() && f.Value < last
+		f, c := s.Get(name), d.columns[name]
+		return c.known && f.Known() && f.Value < c.last
 	}
 	if fell(AllocatedPeak) || fell(ReservedPeak) {
 		d.PeakResets++
@@ -222,15 +226,14 @@ func (d *Series) resets(s *memstats.Sample) {
 		d.SumResets++
 	}
 	rise := func(name string) int64 {
-		f := s.Get(name)
-		last, known := d.prev[name]
+		f, c := s.Get(name), d.columns[name]
 		switch {
-		case !known || !f.Known():
+		case !c.known || !f.Known():
 			return 0
-		case f.Value < last: // reset in between: all of it is new
+		case f.Value < c.last: // reset in between: all of it is new
 			return f.Value
 		}
-		return f.Value - last
+		return f.Value - c.last
 	}
 	d.NewRetries += rise(Retries)
 	d.NewOOMs += rise(OOMs)
@@ -260,22 +263,20 @@ func (d *Series) epoch(s *memstats.Sample) {
 
 // thin drops every second point.
 func (d *Series) thin() {
-	half := func(col []int64) []int64 {
-		out := col[:0]
-		for i := 0; i < len(col); i += 2 {
-			out = append(out, col[i])
-		}
-		return out
+	for _, c := range d.columns {
+		c.values = half(c.values)
 	}
-	for name, col := range d.columns {
-		d.columns[name] = half(col)
-	}
-	out := d.Points[:0]
-	for i := 0; i < len(d.Points); i += 2 {
-		out = append(out, d.Points[i])
-	}
-	d.Points = out
+	d.Points = half(d.Points)
 	d.Every *= 2
+}
+
+// half keeps every second element, in place.
+func half[T any](all []T) []T {
+	out := all[:0]
+	for i := 0; i < len(all); i += 2 {
+		out = append(out, all[i])
+	}
+	return out
 }
 
 // Column gives the values of a counter at the points, -1 where a sample lacks it; nil when no
@@ -290,10 +291,10 @@ func (d *Series) Column(name string) []int64 {
 	case Pending:
 		return d.difference(Active, Allocated)
 	}
-	if _, seen := d.prev[name]; !seen {
-		return nil
+	if c := d.columns[name]; c != nil && c.known {
+		return c.values
 	}
-	return d.columns[name]
+	return nil
 }
 
 func (d *Series) difference(a, b string) []int64 {
@@ -314,11 +315,11 @@ func (d *Series) difference(a, b string) []int64 {
 func (d *Series) Precision(name string) int64 {
 	switch name {
 	case Cached:
-		return max(d.grain[Reserved], d.grain[Active], d.grain[Allocated], 1)
+		return max(d.Precision(Reserved), d.Precision(Pending))
 	case Pending:
-		return max(d.grain[Active], d.grain[Allocated], 1)
+		return max(d.Precision(Active), d.Precision(Allocated))
 	}
-	return max(d.grain[name], 1)
+	return max(d.columns[name].grain, 1)
 }
 
 // Unit is what the series count along: "step" where the steps of the samples rise from one to
@@ -339,4 +340,4 @@ func (d *Series) Place(i int) int64 {
 }
 
 // Highest is the highest value of two counters in any sample.
-func (d *Series) Highest(a, b string) int64 { return max(d.high[a], d.high[b]) }
+func (d *Series) Highest(a, b string) int64 { return max(d.columns[a].high, d.columns[b].high) }
