@@ -304,31 +304,23 @@ func text(s []int8) string {
 // words says what a return code means. The driver's own nvmlErrorString would differ from one
 // release to the next.
 func words(ret nvml.Return) string {
-	switch ret {
-	case nvml.ERROR_NO_PERMISSION:
-		return "no permission"
-	case nvml.ERROR_NOT_FOUND:
-		return "not found"
-	case nvml.ERROR_DRIVER_NOT_LOADED:
-		return "the driver's kernel module is not loaded"
-	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return "the library and the kernel module are of different driver releases; a reboot, or the container image, has to bring them together"
-	case nvml.ERROR_GPU_IS_LOST:
-		return "the device is lost: it fell off the bus, or is not accessible"
-	case nvml.ERROR_RESET_REQUIRED:
-		return "the device needs a reset"
-	case nvml.ERROR_TIMEOUT:
-		return "time ran out"
-	case nvml.ERROR_IN_USE:
-		return "in use"
-	case nvml.ERROR_UNINITIALIZED:
-		return "NVML is not initialised"
-	case nvml.ERROR_INVALID_ARGUMENT:
-		return "invalid argument"
-	case nvml.ERROR_ARGUMENT_VERSION_MISMATCH:
-		return "the driver does not know this version of the call"
-	case nvml.ERROR_UNKNOWN:
-		return "unknown error"
+	if s, ok := meanings[ret]; ok {
+		return s
 	}
 	return "NVML error " + strconv.Itoa(int(ret))
+}
+
+var meanings = map[nvml.Return]string{
+	nvml.ERROR_NO_PERMISSION:             "no permission",
+	nvml.ERROR_NOT_FOUND:                 "not found",
+	nvml.ERROR_DRIVER_NOT_LOADED:         "the driver's kernel module is not loaded",
+	nvml.ERROR_LIB_RM_VERSION_MISMATCH:   "the library and the kernel module are of different driver releases; a reboot, or the container image, has to bring them together",
+	nvml.ERROR_GPU_IS_LOST:               "the device is lost: it fell off the bus, or is not accessible",
+	nvml.ERROR_RESET_REQUIRED:            "the device needs a reset",
+	nvml.ERROR_TIMEOUT:                   "time ran out",
+	nvml.ERROR_IN_USE:                    "in use",
+	nvml.ERROR_UNINITIALIZED:             "NVML is not initialised",
+	nvml.ERROR_INVALID_ARGUMENT:          "invalid argument",
+	nvml.ERROR_ARGUMENT_VERSION_MISMATCH: "the driver does not know this version of the call",
+	nvml.ERROR_UNKNOWN:                   "unknown error",
 }

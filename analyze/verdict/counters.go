@@ -120,9 +120,6 @@ func (j *Counters) device() string {
 // liveNames are for people; "live" is what tensors hold.
 var liveNames = map[string]string{counters.Allocated: "Live memory", counters.Requested: "Requested memory", counters.Active: "Active memory", counters.Reserved: "Reserved memory"}
 
-// per prints a slope.
-func per(v float64) string { return units.Bytes(int64(v + 0.5)) }
-
 func (j *Counters) growth(capacity int64) {
 	t, d := j.Trends.Of(j.Live), j.Series
 	if t.Shape != counters.Growing {
@@ -135,11 +132,11 @@ func (j *Counters) growth(capacity int64) {
 	if d.NewOOMs > 0 && t.Kept >= t.Last/4 {
 		f.Severity = finding.Error
 	}
-	f.Title = fmt.Sprintf("%s of %s grows by %s with every %s.", liveNames[j.Live], j.device(), per(t.Slope), t.Unit)
+	f.Title = fmt.Sprintf("%s of %s grows by %s.", liveNames[j.Live], j.device(), pace(t))
 	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; from %s %s to %s, %s came that is never given back.",
 		t.Name, units.Bytes(t.First), units.Bytes(t.Last), t.Unit, units.Count(t.From), units.Count(t.To), units.Bytes(t.Kept)))
-	f.Why = append(f.Why, fmt.Sprintf("Slope %s a %s (95%%: %s to %s; Theil-Sen), chance without a trend %s (Mann-Kendall, %d windows).",
-		per(t.Slope), t.Unit, per(t.From95), per(t.To95), chanceWords(t.P), t.Windows))
+	f.Why = append(f.Why, fmt.Sprintf("Slope %s a %s (95%%: %s to %s; Theil-Sen), %s.",
+		per(t.Slope), t.Unit, per(t.From95), per(t.To95), byChance(t)))
 	freed := j.freed()
 	swings := t.GivenBack > t.Kept/10
 	switch {
@@ -188,13 +185,6 @@ func (j *Counters) growth(capacity int64) {
 		f.Why = append(f.Why, c.words(t.Unit))
 	}
 	j.add(finding.Growing, f)
-}
-
-func chanceWords(p float64) string {
-	if p < 0.0001 {
-		return "below 0.0001"
-	}
-	return fmt.Sprintf("%.2g", p)
 }
 
 // freed is what was freed between the first sample and the last, -1 unknown.
@@ -315,10 +305,9 @@ func (j *Counters) drift() {
 		return // where reserved does not grow, live memory is given back
 	}
 	f := finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
-		Title: fmt.Sprintf("Reserved memory of %s that holds no live block grows by %s with every %s.", j.device(), per(t.Slope), t.Unit),
-		Why: []string{fmt.Sprintf("reserved - active rises from %s to %s; chance without a trend %s (Mann-Kendall, %d windows).",
-			units.Bytes(t.First), units.Bytes(t.Last), chanceWords(t.P), t.Windows)},
-		Next: []string{"Requests of ever new sizes, like batches of varying length, do this. Try expandable_segments:True, or pad to few sizes."}}
+		Title: fmt.Sprintf("Reserved memory of %s that holds no live block grows by %s.", j.device(), pace(t)),
+		Why:   []string{fmt.Sprintf("reserved - active rises from %s to %s; %s.", units.Bytes(t.First), units.Bytes(t.Last), byChance(t))},
+		Next:  []string{"Requests of ever new sizes, like batches of varying length, do this. Try expandable_segments:True, or pad to few sizes."}}
 	if s := j.Trends.Of(counters.Split); s != nil && s.Shape == counters.Growing {
 		f.Confidence = finding.Medium
 		f.Why = append(f.Why, fmt.Sprintf("So do the free pieces between live blocks (inactive split), to %s: fragmentation grows.", units.Bytes(s.Last)))
@@ -337,7 +326,7 @@ func (j *Counters) pending() {
 	}
 	grows := ""
 	if t.Shape == counters.Growing {
-		grows = fmt.Sprintf(" They grow by %s with every %s.", per(t.Slope), t.Unit)
+		grows = " They grow by " + pace(t) + "."
 	}
 	j.note(finding.Finding{ID: "pending", Severity: finding.Info, Confidence: finding.High, Bytes: t.Last,
 		Title: fmt.Sprintf("%s of %s was freed and still waits for another stream.", units.Bytes(t.Last), j.device()),

@@ -38,28 +38,26 @@ func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 // parent, as data-loader workers do that touch the device.
 func workers(g *sidecar.GPU, at int) *finding.Finding {
 	parent := &g.Processes[at]
-	var found []string
-	var bytes int64
+	var found tally
 	for i := range g.Processes {
 		p := &g.Processes[i]
 		// A child that has as much as its parent is no helper of it: mp.spawn starts ranks like that.
 		if device.Above(g.Processes, p) != at || p.Used == nil || parent.Used == nil || *p.Used > maxContext || *p.Used > *parent.Used/2 {
 			continue
 		}
-		found = append(found, fmt.Sprintf("%d (%s, %s)", p.PID, origin(p, parent), units.Bytes(*p.Used)))
-		bytes += *p.Used
+		found.add(p, "%s, %s", origin(p, parent), used(p))
 	}
-	if found == nil {
+	if found.by == nil {
 		return nil
 	}
-	who := fmt.Sprintf("%d children of process %d (%s) hold a CUDA context each", len(found), parent.PID, name(parent))
-	if len(found) == 1 {
+	who := fmt.Sprintf("%d children of process %d (%s) hold a CUDA context each", len(found.by), parent.PID, name(parent))
+	if len(found.by) == 1 {
 		who = fmt.Sprintf("A child of process %d (%s) holds a CUDA context of its own", parent.PID, name(parent))
 	}
 	return &finding.Finding{
-		ID: "workers", Severity: severity(bytes, g), Confidence: finding.Medium, Bytes: bytes, Heuristic: true,
-		Title: fmt.Sprintf("%s: %s.", who, units.Bytes(bytes)),
-		Why: []string{"Each process that touches the device pays for a context: " + list(found) + ".",
+		ID: "workers", Severity: found.severity(g), Confidence: finding.Medium, Bytes: found.bytes, Heuristic: true,
+		Title: fmt.Sprintf("%s: %s.", who, units.Bytes(found.bytes)),
+		Why: []string{"Each process that touches the device pays for a context: " + list(found.by) + ".",
 			"They use much less than their parent, as data-loader workers do; ranks of their own would look the same if they are small."},
 		Next: []string{"Keep the dataset and the collate function on the CPU, and move batches to the device in the main process (pin_memory=True, non_blocking=True).",
 			"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" in the workers shows who needs the device."},
@@ -70,8 +68,7 @@ func workers(g *sidecar.GPU, at int) *finding.Finding {
 // one, as every rank of a job has on the first device that forgets to choose its own.
 func strays(r *sidecar.Reading, at int) *finding.Finding {
 	g := &r.Devices[at]
-	var found []string
-	var bytes int64
+	var found tally
 	for i := range g.Processes {
 		p := &g.Processes[i]
 		if p.Used == nil || *p.Used > maxContext {
@@ -82,22 +79,21 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 			if k == at || far < 0 {
 				continue
 			}
-			found = append(found, fmt.Sprintf("%d (%s, %s; on GPU %d %s)", p.PID, name(p), units.Bytes(*p.Used), device.Index(&r.Devices[k], k), used(&r.Devices[k].Processes[far])))
-			bytes += *p.Used
+			found.add(p, "%s, %s; on GPU %d %s", name(p), used(p), device.Index(&r.Devices[k], k), used(&r.Devices[k].Processes[far]))
 			break
 		}
 	}
-	if found == nil {
+	if found.by == nil {
 		return nil
 	}
-	who := fmt.Sprintf("%d processes that work on other devices hold", len(found))
-	if len(found) == 1 {
+	who := fmt.Sprintf("%d processes that work on other devices hold", len(found.by))
+	if len(found.by) == 1 {
 		who = "A process that works on another device holds"
 	}
 	return &finding.Finding{
-		ID: "strays", Severity: severity(bytes, g), Confidence: finding.Medium, Bytes: bytes, Heuristic: true,
-		Title: fmt.Sprintf("%s %s here, about what a CUDA context takes.", who, units.Bytes(bytes)),
-		Why: []string{"They use much more elsewhere: " + list(found) + ".",
+		ID: "strays", Severity: found.severity(g), Confidence: finding.Medium, Bytes: found.bytes, Heuristic: true,
+		Title: fmt.Sprintf("%s %s here, about what a CUDA context takes.", who, units.Bytes(found.bytes)),
+		Why: []string{"They use much more elsewhere: " + list(found.by) + ".",
 			"A rank that touches the device before it chose its own gets a context there that stays. A small part of a model on this device would look the same."},
 		Next: []string{"Call torch.cuda.set_device(local_rank) before anything else of torch.cuda, or give each rank its device with CUDA_VISIBLE_DEVICES.",
 			"Pass map_location to torch.load, and device_id to init_process_group."},
@@ -122,33 +118,32 @@ func origin(p, parent *sidecar.GPUProcess) string {
 
 // ended finds memory of processes that are no more.
 func ended(g *sidecar.GPU) *finding.Finding {
-	var gone, zombies []string
-	var bytes int64
+	var gone, zombies tally
 	for i := range g.Processes {
 		p := &g.Processes[i]
-		to := &gone
 		switch p.State {
 		case device.Zombie:
-			to = &zombies
+			zombies.add(p, "%s", used(p))
 		case device.Gone:
-		default:
-			continue
+			gone.add(p, "%s", used(p))
 		}
-		*to = append(*to, fmt.Sprintf("%d (%s)", p.PID, used(p)))
-		bytes += value(p.Used)
 	}
-	if gone == nil && zombies == nil {
+	all := tally{bytes: gone.bytes + zombies.bytes}
+	if gone.by == nil && zombies.by == nil {
 		return nil
 	}
-	f := &finding.Finding{ID: "orphans", Severity: severity(bytes, g), Confidence: finding.High, Bytes: bytes,
-		Title: fmt.Sprintf("%s that ended still have %s of the device.", units.Plural(len(gone)+len(zombies), "process"), units.Bytes(bytes))}
-	if gone != nil {
+	f := &finding.Finding{ID: "orphans", Severity: all.severity(g), Confidence: finding.High, Bytes: all.bytes,
+		Title: fmt.Sprintf("%s that ended still have %s of the device.",
+			units.Plural(len(gone.by)+len(zombies.by), "process"), units.Bytes(all.bytes))}
+	if gone.by != nil {
 		f.Confidence = finding.Medium
-		f.Why = append(f.Why, "The driver lists processes that the system does not have: "+list(gone)+". They may have ended between the two questions; ask again.")
-		f.Next = append(f.Next, "If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that frees the memory.")
+		f.Why = append(f.Why, "The driver lists processes that the system does not have: "+list(gone.by)+
+			". They may have ended between the two questions; ask again.")
+		f.Next = append(f.Next, "If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. "+
+			"Ending that frees the memory.")
 	}
-	if zombies != nil {
-		f.Why = append(f.Why, "Zombies, whose parents have not asked how they ended: "+list(zombies)+".")
+	if zombies.by != nil {
+		f.Why = append(f.Why, "Zombies, whose parents have not asked how they ended: "+list(zombies.by)+".")
 		f.Next = append(f.Next, "End the parent of the zombies, or let it wait for its children.")
 	}
 	return f
@@ -161,20 +156,18 @@ func others(g *sidecar.GPU, pid int64) *finding.Finding {
 		return nil
 	}
 	me := g.Processes[at].User
-	var found []string
-	var bytes int64
+	var found tally
 	for i := range g.Processes {
 		if p := &g.Processes[i]; p.User != "" && p.User != me {
-			found = append(found, fmt.Sprintf("%d (%s of %s, %s)", p.PID, name(p), p.User, used(p)))
-			bytes += value(p.Used)
+			found.add(p, "%s of %s, %s", name(p), p.User, used(p))
 		}
 	}
-	if found == nil {
+	if found.by == nil {
 		return nil
 	}
-	return &finding.Finding{ID: "other-users", Severity: severity(bytes, g), Confidence: finding.High, Bytes: bytes,
-		Title: fmt.Sprintf("Other users' processes have %s of the device.", units.Bytes(bytes)),
-		Why:   []string{"Besides " + me + "'s: " + list(found) + "."},
+	return &finding.Finding{ID: "other-users", Severity: found.severity(g), Confidence: finding.High, Bytes: found.bytes,
+		Title: fmt.Sprintf("Other users' processes have %s of the device.", units.Bytes(found.bytes)),
+		Why:   []string{"Besides " + me + "'s: " + list(found.by) + "."},
 		Next:  []string{"Choose another device with CUDA_VISIBLE_DEVICES, or ask them."}}
 }
 
@@ -249,9 +242,21 @@ const (
 	minGrowth = 64 << 20
 )
 
-// severity weighs bytes against the device.
-func severity(bytes int64, g *sidecar.GPU) finding.Severity {
-	if bytes >= 1<<30 || g.Total != nil && bytes >= *g.Total/20 {
+// tally is memory of several processes.
+type tally struct {
+	by    []string
+	bytes int64
+}
+
+// add counts a process, with words on it.
+func (h *tally) add(p *sidecar.GPUProcess, format string, args ...any) {
+	h.by = append(h.by, fmt.Sprintf("%d (%s)", p.PID, fmt.Sprintf(format, args...)))
+	h.bytes += value(p.Used)
+}
+
+// severity weighs the bytes against the device.
+func (h *tally) severity(g *sidecar.GPU) finding.Severity {
+	if h.bytes >= 1<<30 || g.Total != nil && h.bytes >= *g.Total/20 {
 		return finding.Warning
 	}
 	return finding.Info

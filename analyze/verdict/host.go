@@ -71,12 +71,6 @@ func (j *Host) add(f finding.Finding) {
 	j.Findings = append(j.Findings, f)
 }
 
-// slope says how a series rises.
-func slope(what string, t *counters.Trend) string {
-	return fmt.Sprintf("%s from %s to %s, by %s a %s (95%%: %s to %s; Theil-Sen, %d windows).", what, units.Bytes(t.First), units.Bytes(t.Last),
-		units.Bytes(int64(t.Slope+0.5)), t.Unit, units.Bytes(int64(t.From95+0.5)), units.Bytes(int64(t.To95+0.5)), t.Windows)
-}
-
 // slight reports whether growth is too little to matter in this run.
 func slight(t *counters.Trend) bool { return t.Kept < 4<<20 || t.Kept < t.Last/100 }
 
@@ -96,19 +90,19 @@ func (j *Host) growth() {
 		j.tensors(&f, p, tensors)
 	case tensors == nil || tensors.Shape == counters.Short || tensors.Shape == counters.Absent:
 		f.ID, f.Confidence = "host-growth", finding.Low
-		f.Title = fmt.Sprintf("The process grows by %s with every %s; of what is unknown.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
+		f.Title = "The process grows by " + pace(p) + "; of what is unknown."
 		f.Why = append(f.Why, "Tensors were not counted often enough to say whether they grow too.")
 		f.Next = []string{"Let it run longer with the recorder: it counts tensors and objects in 1% of the time."}
 	case j.Trends.Grows(host.Objects):
 		f.ID = "host-objects"
-		f.Title = fmt.Sprintf("Python objects pile up in host memory: %s more with every %s, and no tensors.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
+		f.Title = "Python objects pile up in host memory: " + more(p) + ", and no tensors."
 		f.Why = append(f.Why, j.flatTensors(tensors), fmt.Sprintf("Objects that the collector tracks rise from %s to %s, by %.3g a %s.",
 			units.Count(objects.First), units.Count(objects.Last), objects.Slope, objects.Unit))
 		f.Next = []string{"Look for lists, dicts and logs of numbers that a loop extends: histories of metrics, results of .tolist(), caches without a bound.",
 			"Compare two moments with tracemalloc: it names the line that allocates what stays."}
 	default:
 		f.ID, f.Confidence = "host-native", finding.Low
-		f.Title = fmt.Sprintf("The process grows by %s with every %s, but neither its tensors nor its Python objects do.", units.Bytes(int64(p.Slope+0.5)), p.Unit)
+		f.Title = "The process grows by " + pace(p) + ", but neither its tensors nor its Python objects do."
 		f.Why = append(f.Why, j.flatTensors(tensors), "That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of numbers in objects that stay, heaps that malloc keeps in pieces.")
 		f.Next = []string{"Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if growth ends, it was fragmentation of the heap.",
 			"Otherwise record the program with memray or heaptrack, which see native allocations."}
@@ -125,7 +119,7 @@ func (j *Host) flatTensors(t *counters.Trend) string {
 
 func (j *Host) tensors(f *finding.Finding, p, t *counters.Trend) {
 	f.ID = "host-tensors"
-	f.Title = fmt.Sprintf("CPU tensors pile up in host memory: %s more with every %s, never freed.", units.Bytes(int64(t.Slope+0.5)), t.Unit)
+	f.Title = "CPU tensors pile up in host memory: " + more(t) + ", never freed."
 	f.Why = append(f.Why, slope("CPU tensors rise", t))
 	if n := j.Trends.Of(host.CPUTensors); n.Shape == counters.Growing {
 		f.Why = append(f.Why, fmt.Sprintf("Their number rises too, from %s to %s, by %.3g a %s.", units.Count(n.First), units.Count(n.Last), n.Slope, n.Unit))
@@ -169,7 +163,7 @@ func (j *Host) pinned() {
 		return
 	}
 	j.add(finding.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: finding.Medium,
-		Title: fmt.Sprintf("Pinned host memory grows by %s with every %s.", units.Bytes(int64(t.Slope+0.5)), t.Unit),
+		Title: "Pinned host memory grows by " + pace(t) + ".",
 		Why:   []string{slope("Pinned memory rises", t), "Pinned memory cannot be swapped, and PyTorch keeps freed blocks of it for later, in sizes of powers of two."},
 		Next: []string{"Look for batches that are kept after pin_memory=True or .pin_memory(), and for batch sizes that vary: each new size is pinned anew.",
 			"Lower prefetch_factor or the number of workers of loaders with pin_memory=True."}})
@@ -181,14 +175,18 @@ func (j *Host) workers() {
 	if pss == nil || pss.Shape != counters.Growing {
 		return
 	}
+	children := "child process"
+	if j.Children != 1 {
+		children = fmt.Sprintf("%d child processes", j.Children)
+	}
 	f := finding.Finding{Bytes: pss.Kept, Confidence: finding.Medium, Why: []string{
-		slope(fmt.Sprintf("What the %s have for themselves (PSS) rises", plural(j.Children)), pss)}}
+		slope(fmt.Sprintf("What the %s have for themselves (PSS) rises", children), pss)}}
 	if slight(pss) {
 		f.Severity = finding.Info
 	}
 	if rss != nil && (rss.Shape != counters.Growing || rss.Slope < pss.Slope/4) {
 		f.ID = "worker-copies"
-		f.Title = fmt.Sprintf("Worker processes copy memory that they shared with their parent: %s more with every %s.", units.Bytes(int64(pss.Slope+0.5)), pss.Unit)
+		f.Title = "Worker processes copy memory that they shared with their parent: " + more(pss) + "."
 		f.Why = append(f.Why, fmt.Sprintf("Their RSS stays as it is (%s at first, %s at the end): no new memory, but pages that had been shared become their own.", units.Bytes(rss.First), units.Bytes(rss.Last)),
 			"A forked worker that only reads a Python object still writes to it: the reference count is in the object.")
 		if m, ok := j.Run.Env["python.start_method"].(string); ok {
@@ -201,7 +199,7 @@ func (j *Host) workers() {
 			"It ends when all is copied, at most at the workers' RSS: count on that much, or use fewer workers."}
 	} else {
 		f.ID = "worker-growth"
-		f.Title = fmt.Sprintf("Worker processes grow: %s more with every %s.", units.Bytes(int64(pss.Slope+0.5)), pss.Unit)
+		f.Title = "Worker processes grow: " + more(pss) + "."
 		f.Next = []string{"Look at what the dataset's __getitem__ and the collate function keep: caches, open files, lists of the class."}
 		if rss == nil {
 			f.Confidence = finding.Low
@@ -210,13 +208,6 @@ func (j *Host) workers() {
 		}
 	}
 	j.add(f)
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return "child process"
-	}
-	return fmt.Sprintf("%d child processes", n)
 }
 
 // swapping: the machine has no memory left, and it is not this process that takes more.

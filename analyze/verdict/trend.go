@@ -1,0 +1,32 @@
+package verdict
+
+import (
+	"fmt"
+
+	"github.com/snapana/snapana/analyze/counters"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+// per prints a slope in bytes.
+func per(v float64) string { return units.Bytes(int64(v + 0.5)) }
+
+// pace says how fast something grows.
+func pace(t *counters.Trend) string { return per(t.Slope) + " with every " + t.Unit }
+
+// more is pace where what grows comes first.
+func more(t *counters.Trend) string { return per(t.Slope) + " more with every " + t.Unit }
+
+// slope says how a series rises.
+func slope(what string, t *counters.Trend) string {
+	return fmt.Sprintf("%s from %s to %s, by %s a %s (95%%: %s to %s; Theil-Sen, %d windows).", what,
+		units.Bytes(t.First), units.Bytes(t.Last), per(t.Slope), t.Unit, per(t.From95), per(t.To95), t.Windows)
+}
+
+// byChance says how probable such a rise is where nothing grows.
+func byChance(t *counters.Trend) string {
+	p := fmt.Sprintf("%.2g", t.P)
+	if t.P < 0.0001 {
+		p = "below 0.0001"
+	}
+	return fmt.Sprintf("chance without a trend %s (Mann-Kendall, %d windows)", p, t.Windows)
+}
