@@ -47,12 +47,9 @@ func panels(r *analyze.Stats) (out []panel, more int) {
 					more++
 					continue
 				}
-				name := chart.DeviceName(j.Series.Device)
-				if j.Series.Device < 0 {
-					name = "GPU unknown"
-				}
-				if j.Series.Rank >= 0 {
-					name += fmt.Sprintf(" of rank %d", j.Series.Rank)
+				name := chart.DeviceName(j.Device)
+				if j.Rank >= 0 {
+					name += fmt.Sprintf(" of rank %d", j.Rank)
 				}
 				if len(r.Files) > 1 {
 					name += ", " + chart.ClipLeft(chart.Plain(f.Info.Name), 50)

@@ -149,14 +149,11 @@ func order(all []sidecar.GPUProcess, parent int) []int {
 }
 
 func (p *printer) process(q *sidecar.GPUProcess, total *int64, depth int) {
-	size, part := "unknown", pad("", 18)
+	part := pad("", 18)
 	if q.Used != nil {
-		size, part = units.Bytes(*q.Used), share(p, *q.Used, total)
+		part = share(p, *q.Used, total)
 	}
-	name := chart.Plain(q.Name)
-	if name == "" {
-		name = "?"
-	}
+	name := cmp.Or(chart.Plain(q.Name), "?")
 	switch q.State {
 	case device.Gone:
 		name = "no such process"
@@ -164,12 +161,9 @@ func (p *printer) process(q *sidecar.GPUProcess, total *int64, depth int) {
 		name += " (ended, a zombie)"
 	}
 	indent := strings.Repeat("  ", min(depth, 6))
-	user := chart.Plain(q.User)
-	if user == "" {
-		user = "?"
-	}
+	user := cmp.Or(chart.Plain(q.User), "?")
 	kind := strings.NewReplacer("compute", "C", "graphics", "G", "mps", "M").Replace(q.Kind)
-	p.line(right(fmt.Sprint(q.PID), 10) + right(size, 11) + part + "  " + pad(kind, 9) + pad(chart.Clip(user, 10), 11) + chart.Clip(indent+name, p.width-61))
+	p.line(right(fmt.Sprint(q.PID), 10) + right(sizeOr(q.Used), 11) + part + "  " + pad(kind, 9) + pad(chart.Clip(user, 10), 11) + chart.Clip(indent+name, p.width-61))
 }
 
 func share(p *printer, bytes int64, total *int64) string {
@@ -188,12 +182,7 @@ func (p *printer) accounting(all []sidecar.Accounted) {
 	slices.SortStableFunc(all, func(a, b sidecar.Accounted) int { return cmp.Compare(number(b.MaxUsed), number(a.MaxUsed)) })
 	var parts []string
 	for _, a := range all[:min(len(all), most)] {
-		s := fmt.Sprintf("%d ", a.PID)
-		if a.MaxUsed == nil {
-			s += "unknown"
-		} else {
-			s += units.Bytes(*a.MaxUsed)
-		}
+		s := fmt.Sprintf("%d %s", a.PID, sizeOr(a.MaxUsed))
 		if a.Running != nil && !*a.Running {
 			s += " (ended)"
 		}
@@ -301,12 +290,7 @@ func unknownOr(n *int64) string {
 	return fmt.Sprint(*n)
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return chart.Plain(s)
-}
+func orUnknown(s string) string { return chart.Plain(cmp.Or(s, "unknown")) }
 
 func number(n *int64) int64 {
 	if n == nil {

@@ -188,10 +188,7 @@ func (p *printer) trends(j *verdict.Counters) {
 
 // seriesName names a device, and its process where the file tells several apart.
 func seriesName(d *counters.Series) string {
-	s := "GPU unknown"
-	if d.Device >= 0 {
-		s = chart.DeviceName(d.Device)
-	}
+	s := chart.DeviceName(d.Device)
 	if d.Rank >= 0 {
 		s += fmt.Sprintf(", rank %d", d.Rank)
 	}
@@ -269,12 +266,6 @@ func (p *printer) reading(g *memstats.Reading) {
 	if g == nil {
 		return
 	}
-	figure := func(n *int64) string {
-		if n == nil {
-			return chart.Unknown
-		}
-		return units.Bytes(*n)
-	}
 	if g.Driver != "" {
 		p.line("")
 		p.line(chart.Clip(chart.Plain("Driver "+g.Driver+", CUDA "+g.CUDA), p.width))
@@ -296,14 +287,14 @@ func (p *printer) reading(g *memstats.Reading) {
 		if known {
 			by = units.Bytes(sum)
 		}
-		p.line(pad(chart.Clip(chart.Plain(strings.TrimSpace(gpu(d.Index)+" "+d.Name)), 32), 34) + right(figure(d.Used), 11) + right(figure(d.Total), 11) + right(by, 14))
+		p.line(pad(chart.Clip(chart.Plain(strings.TrimSpace(chart.DeviceName(d.Index)+" "+d.Name)), 32), 34) + right(sizeOr(d.Used), 11) + right(sizeOr(d.Total), 11) + right(by, 14))
 	}
 	if len(g.Instances) > 0 {
 		p.line("")
 		p.line(p.paint(bold, pad("MIG instance", 34)+right("used", 11)+right("total", 11)))
 	}
 	for _, m := range g.Instances {
-		p.line(pad(fmt.Sprintf("GPU %d, instance %d (GI %d, CI %d)", m.GPU, m.Index, m.GI, m.CI), 34) + right(figure(m.Used), 11) + right(figure(m.Total), 11))
+		p.line(pad(fmt.Sprintf("GPU %d, instance %d (GI %d, CI %d)", m.GPU, m.Index, m.GI, m.CI), 34) + right(sizeOr(m.Used), 11) + right(sizeOr(m.Total), 11))
 	}
 	if len(g.Processes) > 0 {
 		p.line("")
@@ -314,20 +305,13 @@ func (p *printer) reading(g *memstats.Reading) {
 			p.line(fmt.Sprintf("... and %s more processes, in --json", units.Count(int64(len(g.Processes)-i))))
 			break
 		}
-		where := gpu(q.GPU)
+		where := chart.DeviceName(q.GPU)
 		if q.GI >= 0 {
 			where += fmt.Sprintf(" GI %d CI %d", q.GI, q.CI)
 		}
 		kind := map[string]string{"G": " (graphics)", "C+G": " (compute and graphics)"}[q.Type]
-		p.line(right(fmt.Sprint(q.PID), 10) + "  " + pad(where, 22) + right(figure(q.Used), 11) + "  " + chart.ClipLeft(chart.Plain(q.Name), 40) + kind)
+		p.line(right(fmt.Sprint(q.PID), 10) + "  " + pad(where, 22) + right(sizeOr(q.Used), 11) + "  " + chart.ClipLeft(chart.Plain(q.Name), 40) + kind)
 	}
-}
-
-func gpu(n int) string {
-	if n < 0 {
-		return "GPU unknown"
-	}
-	return chart.DeviceName(n)
 }
 
 // mainCounters are compared in text even where they are equal.

@@ -12,8 +12,13 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// DeviceName is what a device is called in every report.
-func DeviceName(ordinal int) string { return fmt.Sprintf("GPU %d", ordinal) }
+// DeviceName is what a device is called in every report; below 0 its ordinal is unknown.
+func DeviceName(ordinal int) string {
+	if ordinal < 0 {
+		return "GPU unknown"
+	}
+	return fmt.Sprintf("GPU %d", ordinal)
+}
 
 // MomentName is the title of a moment.
 func MomentName(name string) string {
