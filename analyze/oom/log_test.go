@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
@@ -205,5 +207,18 @@ func TestLog(t *testing.T) {
 	}
 	if len(log.Groups) != kept || log.Dropped != 12 {
 		t.Errorf("%d groups, %d dropped", len(log.Groups), log.Dropped)
+	}
+}
+
+// TestJoinSegment joins a failure of a run with segments of another size than usual.
+func TestJoinSegment(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{Capacity: 100 * mib}, func(d *build.Device) {
+		d.Alloc(90 * mib)
+		d.Alloc(5 * mib)
+	}))
+	s.Writer, s.Settings.Present, s.Settings.Conf = "2.12 or later", true, "large_segment_size_mb:40"
+	l := readLog(t, "CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of 100.00 MiB of which 10.00 MiB is free. Of the allocated memory 90.00 MiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.")
+	if l.Join("s.pickle", oom.Events(s)); l.Match == nil || !l.Match.Same {
+		t.Errorf("%+v", l.Match)
 	}
 }
