@@ -61,6 +61,9 @@ type Figures struct {
 	Growth  bool // without what a loop leaves behind, a large part, the request would have been served
 }
 
+// absurd is beyond what any device has: sizes from there on are mistakes.
+const absurd = 1 << 40
+
 // exact is a figure that is not rounded.
 func exact(n int64) oomlog.Size { return oomlog.Size{Bytes: n, Step: 1} }
 
@@ -133,7 +136,7 @@ func (r *Report) figures(e *Evidence) *Figures {
 	c := &e.Free.Classes
 	private := e.Free.Private
 	f := &Figures{
-		Requested: exact(r.Requested), Segment: exact(r.Segment), Absurd: 1 << 40,
+		Requested: exact(r.Requested), Segment: exact(r.Segment), Absurd: absurd,
 		Reserved: exact(r.After.Reserved), Fraction: r.Fraction,
 		Pieces: exact(c.Releasable + c.Hard + c.Soft), Largest: exact(r.Largest),
 		Private: exact(private), Streams: exact(c.Stream - private + c.Pending),

@@ -150,6 +150,16 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestAbsurd holds that messages have the limit of snapshots.
+func TestAbsurd(t *testing.T) {
+	for tried, want := range map[string]oom.Cause{"1023.00": oom.TooLarge, "1024.00": oom.Absurd, "3072.00": oom.Absurd} {
+		g := first(t, "CUDA out of memory. Tried to allocate "+tried+" GiB (GPU 0; 8.00 GiB total capacity; 3.00 GiB already allocated; 0 bytes free; 4.00 GiB reserved in total by PyTorch)")
+		if g.Cause != want {
+			t.Errorf("%s GiB: %s, want %s", tried, g.Cause, want)
+		}
+	}
+}
+
 func TestSpilled(t *testing.T) {
 	for reserved, want := range map[string]bool{"8.00": false, "8.01": false, "9.00": true} {
 		m := first(t, "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 8.00 GiB total capacity; 3.00 GiB already allocated; 0 bytes free; "+reserved+" GiB reserved in total by PyTorch)")

@@ -9,7 +9,7 @@ import (
 // figures are those that a message prints, and what follows from its form.
 func (g *Group) figures() *Figures {
 	f := &Figures{
-		Stated: g.stated(), Requested: g.Tried, Segment: g.Tried, Absurd: 1 << 50, Most: g.Total, Total: g.Total,
+		Stated: g.stated(), Requested: g.Tried, Segment: g.Tried, Absurd: absurd, Most: g.Total, Total: g.Total,
 		Free: g.Free, Reserved: g.Reserved, Left: g.left(), Fraction: 1, Spilled: g.Spilled(),
 		NoCache: g.Family == oomlog.Async, Pieces: g.Unallocated, Pools: g.PrivatePools,
 	}
