@@ -99,7 +99,7 @@ func (f *Figures) Cause() Cause {
 		return Room
 	case f.NoCache && device:
 		return Capacity
-	case enough(f.Private) || f.Private.Known() && device && f.Private.Bytes >= max(short, f.Reserved.Bytes/10):
+	case enough(f.Private) || f.Private.Bytes > 0 && device && f.Private.Bytes >= max(short, f.Reserved.Bytes/10):
 		return Pools
 	case enough(f.Streams):
 		return OtherStream
@@ -113,6 +113,8 @@ func (f *Figures) Cause() Cause {
 		return Others
 	case f.Growth:
 		return Growth
+	case device && free >= asked && pieces == 0:
+		return Room // barely
 	case device && pieces+free >= asked:
 		return Joined
 	case f.Foreign.Known() && f.Foreign.Bytes >= f.Total.Bytes/4 && free+pieces+f.Foreign.Bytes >= asked:
@@ -140,7 +142,7 @@ func (r *Report) figures(e *Evidence) *Figures {
 		Reserved: exact(r.After.Reserved), Fraction: r.Fraction,
 		Pieces: exact(c.Releasable + c.Hard + c.Soft), Largest: exact(r.Largest),
 		Private: exact(private), Streams: exact(c.Stream - private + c.Pending),
-		Growth: r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
+		Growth: r.Ghosts.Blocks > 0 && r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
 	}
 	if r.DeviceFree >= 0 {
 		f.Free, f.Most, f.Lost = exact(r.DeviceFree), exact(r.AtLeast), exact(r.Lost)

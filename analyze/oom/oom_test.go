@@ -87,6 +87,10 @@ func TestCause(t *testing.T) {
 		{name: "more than the device has", total: 2 * gib, program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 3 * gib }, want: oom.Absurd},
 		{name: "more than the process ever had", program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 3 * gib }, want: oom.TooLarge},
 		{name: "room on the device", program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.DeviceFree = 5 * gib }, want: oom.Room},
+		{name: "just enough room, and nothing else", program: func(d *build.Device) {
+			d.Foreign = 600 * mib
+			d.Alloc(500 * mib)
+		}, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 423 * mib }, want: oom.Room},
 		{name: "room, and a fraction", program: full, change: func(s *snapshot.Snapshot, o *timeline.OOMEvent) {
 			o.DeviceFree = 5 * gib
 			s.Writer, s.Settings.Conf = "2.12 or later", "per_process_memory_fraction:0.5"
