@@ -1,7 +1,6 @@
 package json
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 
@@ -61,10 +60,7 @@ func WriteGhosts(w io.Writer, r *analyze.Result) error {
 			doc.Findings = append(doc.Findings, f)
 		}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(doc)
+	return encode(w, doc)
 }
 
 // buildHolders is nil where no recorder's dump was joined.
