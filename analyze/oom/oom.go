@@ -45,7 +45,7 @@ type Report struct {
 	Ghosts     Ghosts             `json:"ghosts"`
 	Cause      Cause              `json:"cause"`
 	Answers    []Answer           `json:"would_fit"`
-	Plan       fragmentation.Plan `json:"-"` // fewest blocks without which it would have been served
+	Plan       fragmentation.Plan `json:"plan"` // fewest blocks without which it would have been served
 }
 
 // Released is what went back to the device inside the request.

@@ -38,11 +38,11 @@ func buildKeepers(t *timeline.Timeline, seg *timeline.SegmentState, site func(sn
 	return out
 }
 
-func buildFailure(r *oom.Report) *failure {
+func buildFailure(r *oom.Report) *oom.Report {
 	if r == nil {
 		return nil
 	}
-	out := &failure{r, r.Plan}
-	out.Plan.Sites = cut(out.Plan.Sites, maxStacks)
-	return out
+	out := *r
+	out.Plan.Sites = cut(r.Plan.Sites, maxStacks)
+	return &out
 }

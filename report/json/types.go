@@ -55,7 +55,7 @@ type device struct {
 	Steps   stepList            `json:"steps"`
 	Churn   churnSum            `json:"churn"`
 	Free    []frag.Sample       `json:"free"`
-	Failure *failure            `json:"failure,omitempty"` // absent when no request failed
+	Failure *oom.Report         `json:"failure,omitempty"` // absent when no request failed
 	Account *account            `json:"ledger,omitempty"`  // absent without readings
 	Growth  []growth            `json:"growth"`
 	OneOffs []ghost.OneOff      `json:"one_offs"`
@@ -149,9 +149,4 @@ type fragmentation struct {
 type without struct {
 	Site string `json:"site"`
 	frag.Step
-}
-
-type failure struct {
-	*oom.Report
-	Plan frag.Plan `json:"plan"`
 }
