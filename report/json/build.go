@@ -91,7 +91,8 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	}
 	out.Free = buildFree(d.Free)
 	out.Failure, out.Account = buildFailure(d.OOM), buildAccount(d.Account)
-	out.Steps = stepList{d.Steps, len(d.Steps.Steps), cut(d.Steps.Steps, maxSteps)}
+	out.Steps = stepList{d.Steps, len(d.Steps.Steps)}
+	out.Steps.Steps = cut(d.Steps.Steps, maxSteps)
 	out.Churn = churnSum{attribution.ShortLife, d.Turnover}
 	out.Churn.Sites = cut(out.Churn.Sites, maxChurnSites)
 	out.Growth, out.OneOffs = buildGrowth(s, d.Growth), list(d.OneOffs)
@@ -108,11 +109,12 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 	out := moment{
 		Name: m.Name, State: *m.State, Stacks: stacks(m.Live), StacksN: len(m.Live), Uses: []use{},
 		Fragmentation: fragmentation{
-			Report: *f, Scatter: f.Scatter(), Private: f.Private, Groups: cut(f.Groups, maxGroups), Pins: []pin{},
+			Report: *f, Scatter: f.Scatter(), Pins: []pin{},
 			Holes:   slices.DeleteFunc(slices.Clone(f.Holes[:]), func(h frag.Holes) bool { return h.Count == 0 }),
 			Without: buildWithout(t, m, site),
 		},
 	}
+	out.Fragmentation.Groups = cut(f.Groups, maxGroups)
 	for _, x := range m.Uses {
 		out.Uses = append(out.Uses, use{x.Category.String(), x.Rounded, x.Requested, x.Count,
 			x.Trust[category.High], x.Trust[category.Medium], x.Trust[category.Low]})
@@ -134,12 +136,12 @@ func stacks(groups []attribution.Group) []stack {
 	out := []stack{}
 	top, other, more := chart.Top(groups, maxStacks)
 	for _, g := range top {
-		g.Site = g.Name()
-		out = append(out, stack{"stack", g, g.Count, cut(g.Frames, maxFrames)})
+		g.Site, g.Frames = g.Name(), cut(g.Frames, maxFrames)
+		out = append(out, stack{"stack", g})
 	}
 	if more > 0 {
-		other.Site = fmt.Sprintf("%d other stacks", more)
-		out = append(out, stack{"other", other, other.Count, []string{}})
+		other.Site, other.Frames = fmt.Sprintf("%d other stacks", more), []string{}
+		out = append(out, stack{"other", other})
 	}
 	return out
 }

@@ -26,9 +26,7 @@ type holders struct {
 	holder.Result
 	List     []heldBy       `json:"list"`
 	ListN    int            `json:"list_total"`
-	Stray    holder.Sum     `json:"stray"`
 	Unproven []unprovenGrow `json:"unproven"`
-	Notes    []string       `json:"notes"`
 }
 
 type heldBy struct {
@@ -70,9 +68,9 @@ func buildHolders(r *analyze.Result) *holders {
 		return nil
 	}
 	out := &holders{
-		Result: *h, List: []heldBy{}, ListN: len(h.Holders), Stray: h.Stray, Unproven: []unprovenGrow{}, Notes: list(h.Notes),
+		Result: *h, List: []heldBy{}, ListN: len(h.Holders), Unproven: []unprovenGrow{},
 	}
-	out.Devices = list(slices.Clone(h.Devices))
+	out.Notes, out.Devices = list(h.Notes), list(slices.Clone(h.Devices))
 	for i := range out.Devices {
 		out.Devices[i].UnheldSites = cut(out.Devices[i].UnheldSites, maxHeldSites)
 	}

@@ -13,8 +13,7 @@ type growth struct {
 	Sites   []string   `json:"sites"`
 	StacksN int        `json:"stacks_total"`
 	ghost.Growth
-	Hints     []string         `json:"hints"`
-	Lifetimes []ghost.Lifetime `json:"lifetimes"`
+	Hints []string `json:"hints"`
 }
 
 func buildGrowth(s *snapshot.Snapshot, all []ghost.Growth) []growth {
@@ -22,8 +21,9 @@ func buildGrowth(s *snapshot.Snapshot, all []ghost.Growth) []growth {
 	for _, g := range cut(all, maxFindings) {
 		v := growth{
 			Cause: g.Cause.Kind, Loop: attribution.FrameText(s, g.Loop), Sites: []string{}, StacksN: len(g.Stacks),
-			Growth: g, Hints: list(g.Cause.Hints), Lifetimes: list(g.Lifetimes),
+			Growth: g, Hints: list(g.Cause.Hints),
 		}
+		v.Lifetimes = list(g.Lifetimes)
 		for _, stack := range cut(g.Stacks, maxGrowthStacks) {
 			v.Sites = append(v.Sites, attribution.Site(s, stack))
 		}

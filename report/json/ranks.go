@@ -12,9 +12,7 @@ const RanksSchema = "snapana.ranks/1"
 type ranksDoc struct {
 	Schema string `json:"schema"`
 	ranks.Comparison
-	Ranks    []rankRow       `json:"ranks"`
-	Groups   []ranks.Group   `json:"groups"`
-	Outliers []ranks.Outlier `json:"outliers"`
+	Ranks []rankRow `json:"ranks"`
 }
 
 type rankRow struct {
@@ -46,7 +44,8 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		}
 		return &n
 	}
-	out := ranksDoc{RanksSchema, *c, []rankRow{}, list(c.Groups), list(c.Outliers)}
+	out := ranksDoc{RanksSchema, *c, []rankRow{}}
+	out.Groups, out.Outliers = list(c.Groups), list(c.Outliers)
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
 		row := rankRow{File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline, Device: known(k.Device)}

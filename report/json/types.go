@@ -64,8 +64,7 @@ type device struct {
 
 type stepList struct {
 	steps.Result
-	Total int          `json:"total"`
-	Steps []steps.Step `json:"list"`
+	Total int `json:"total"`
 }
 
 type churnSum struct {
@@ -93,8 +92,6 @@ type moment struct {
 type stack struct {
 	Kind string `json:"kind"` // "stack" or "other"
 	attribution.Group
-	Count  int64    `json:"count"`
-	Frames []string `json:"frames"`
 }
 
 type use struct {
@@ -139,8 +136,6 @@ type fragmentation struct {
 	frag.Report
 	Scatter float64      `json:"scatter"`
 	Holes   []frag.Holes `json:"holes"`
-	Private int64        `json:"private"`
-	Groups  []frag.Group `json:"groups"`
 	Pins    []pin        `json:"pins"`
 	Without []without    `json:"without"`
 }
