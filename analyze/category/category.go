@@ -35,6 +35,9 @@ var names = [numCategories]string{
 
 func (c Category) String() string { return names[c] }
 
+// MarshalText is String.
+func (c Category) MarshalText() ([]byte, error) { return []byte(names[c]), nil }
+
 // All lists the categories, Unknown first; each is its own index.
 func All() []Category {
 	out := make([]Category, numCategories)
@@ -71,10 +74,10 @@ func (t *Table) Of(row int32) (Category, Confidence) { return t.of[row].category
 
 // Sum is the live memory of one category.
 type Sum struct {
-	Category Category
+	Category Category `json:"category"`
 	attribution.Sum
-	Trust  [High + 1]int64    // rounded bytes by confidence
-	Stacks []snapshot.StackID // where most of it comes from, at most 3
+	Trust  [High + 1]int64    `json:"-"` // rounded bytes by confidence
+	Stacks []snapshot.StackID `json:"-"` // where most of it comes from, at most 3
 }
 
 // Sums adds up the live blocks of a state, most bytes first. The sums close to the state's

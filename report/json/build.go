@@ -116,8 +116,7 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 	}
 	out.Fragmentation.Groups = cut(f.Groups, maxGroups)
 	for _, x := range m.Uses {
-		out.Uses = append(out.Uses, use{x.Category.String(), x.Rounded, x.Requested, x.Count,
-			x.Trust[category.High], x.Trust[category.Medium], x.Trust[category.Low]})
+		out.Uses = append(out.Uses, use{x, x.Trust[category.High], x.Trust[category.Medium], x.Trust[category.Low]})
 	}
 	pins, _ := chart.Pins(t, m, maxPins)
 	for _, p := range pins {

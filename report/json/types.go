@@ -3,6 +3,7 @@ package json
 import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/oom"
@@ -95,13 +96,10 @@ type stack struct {
 }
 
 type use struct {
-	Category  string `json:"category"`
-	Bytes     int64  `json:"bytes"`
-	Requested int64  `json:"requested"`
-	Count     int64  `json:"count"`
-	High      int64  `json:"high"`
-	Medium    int64  `json:"medium"`
-	Low       int64  `json:"low"`
+	category.Sum
+	High   int64 `json:"high"`
+	Medium int64 `json:"medium"`
+	Low    int64 `json:"low"`
 }
 
 type keeper struct {
