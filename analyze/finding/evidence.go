@@ -181,9 +181,9 @@ type Removal struct {
 	Stacks   int        `json:"stacks"` // that allocated them
 	Sites    []string   `json:"sites"`  // of the first of them, most blocks first
 	Returned units.Size `json:"returned"`
-	Segments int        `json:"segments"`         // that are returned
-	Hole     units.Size `json:"hole"`             // the free piece instead, 0 where segments are returned
-	Fewest   bool       `json:"fewest,omitempty"` // fewer blocks are not enough
+	Segments int        `json:"segments"` // that are returned
+	Hole     units.Size `json:"hole"`     // the free piece instead, 0 where segments are returned
+	Fewest   bool       `json:"fewest"`   // fewer blocks are not enough
 }
 
 // Setting is an allocator setting that is recommended or was tried in vain.

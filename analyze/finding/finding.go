@@ -46,17 +46,17 @@ type Finding struct {
 	Status     Status     `json:"status"`
 	Severity   Severity   `json:"severity"`
 	Confidence Confidence `json:"confidence"`
-	Device     int        `json:"device"`          // -1 when it is about the whole file
-	Bytes      int64      `json:"bytes"`           // what is at stake
-	Title      string     `json:"title"`           // one line
-	Why        []string   `json:"why"`             // plain sentences with numbers
-	Next       []string   `json:"next"`            // what to do
-	Heuristic  bool       `json:"heuristic"`       // an inference, not arithmetic
-	Events     []int      `json:"events"`          // trace indexes that prove it
-	Stack      []string   `json:"stack,omitempty"` // innermost first: "file:line function"
-	Cause      string     `json:"cause,omitempty"` // of a ghost: what probably keeps the memory
-	Fix        []string   `json:"fix,omitempty"`   // lines of Python that show the remedy
-	Evidence   Evidence   `json:"-"`               // the figures in Title, Why and Next
+	Device     int        `json:"device"`            // -1 when it is about the whole file
+	Bytes      int64      `json:"bytes"`             // what is at stake
+	Title      string     `json:"title"`             // one line
+	Why        []string   `json:"why"`               // plain sentences with numbers
+	Next       []string   `json:"next"`              // what to do
+	Heuristic  bool       `json:"heuristic"`         // an inference, not arithmetic
+	Events     []int      `json:"events"`            // trace indexes that prove it
+	Stack      []string   `json:"stack,omitempty"`   // innermost first: "file:line function"
+	Cause      string     `json:"cause,omitempty"`   // of a ghost: what probably keeps the memory
+	Fix        []string   `json:"fix,omitempty"`     // lines of Python that show the remedy
+	Evidence   Evidence   `json:"evidence,omitzero"` // the figures in Title, Why and Next
 }
 
 // Say sets the title, put together as fmt.Sprintf does.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	made "github.com/snapana/snapana/fixtures/build"
@@ -105,6 +106,10 @@ func TestSchema(t *testing.T) {
 	first.Bound, first.Formerly = &holder.Bound{Length: 3, Limit: 128, Full: 1 << 30, Hint: "x"}, &first.Reference
 	h.Unproven = []holder.Unproven{{Growth: &held.Devices[0].Growth[0], Holders: []int{0}}}
 	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")
+	held.Verdict.Findings = append(held.Verdict.Findings, finding.Finding{Evidence: finding.Evidence{
+		Late: &finding.Late{}, Faults: &finding.Faults{}, Setting: &finding.Setting{Needs: "2.9"},
+		Holder: &finding.Holder{Bound: &finding.Bound{Attribute: "x"}}, Fragments: &finding.Fragments{Settled: &finding.Settled{}},
+	}})
 	var documents [][]byte
 	for _, r := range []*analyze.Result{
 		analyzetest.Failed(t), held, analyzetest.Empty(t), analyzetest.Big(t, 1), analyzetest.Pinned(t, "pinned-cache", made.Options{}),
