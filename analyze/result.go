@@ -79,6 +79,11 @@ type Moment struct {
 	Uses []category.Sum
 }
 
+// NewMoment is what a state of a device shows, but for what its memory is for.
+func NewMoment(s *snapshot.Snapshot, t *timeline.Timeline, name string, st *timeline.State) Moment {
+	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(s, t, st)}
+}
+
 // Note is one line about the quality of the data.
 type Note struct {
 	Level string `json:"level"` // "ok", "missing" or "problem"

@@ -158,8 +158,9 @@ func devicesOf(s *snapshot.Snapshot) []int {
 }
 
 func look(s *snapshot.Snapshot, t *timeline.Timeline, uses *category.Table, name string, event int) Moment {
-	st := t.StateAt(event)
-	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(s, t, st), Uses: uses.Sums(t, st)}
+	m := NewMoment(s, t, name, t.StateAt(event))
+	m.Uses = uses.Sums(t, m.State)
+	return m
 }
 
 func (m *Moment) scene() verdict.Scene {

@@ -39,8 +39,8 @@ type Query struct {
 	// Internals shows and matches the frames of the interpreter and the dispatcher too, and
 	// C++ frames of stacks that have Python frames (snapshot/SPEC.md 2.9).
 	Internals bool
-	// Category names the category of a row of Timeline.Lives, empty when it is not known. It
-	// must be set for ByCategory, and only for it.
+	// Category names the category of a row of Timeline.Lives, empty when it is not known; nil
+	// knows none. It must be set for ByCategory.
 	Category func(row int32) string
 }
 

@@ -3,6 +3,7 @@ package category
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/steps"
@@ -108,6 +109,21 @@ func (t *Table) Sums(tl *timeline.Timeline, st *timeline.State) []Sum {
 	out := slices.DeleteFunc(all[:], func(s Sum) bool { return s.Count == 0 })
 	slices.SortStableFunc(out, func(a, b Sum) int { return cmp.Compare(b.Rounded, a.Rounded) })
 	return out
+}
+
+// Namer gives what names the category of a row of Timeline.Lives, empty when it is unknown. It looks
+// at nothing before the first call.
+func Namer(s *snapshot.Snapshot, tl *timeline.Timeline, rules []Rule) func(row int32) string {
+	table := sync.OnceValue(func() *Table {
+		found := steps.Find(s, tl)
+		return Find(s, tl, &found, rules)
+	})
+	return func(row int32) string {
+		if c, _ := table().Of(row); c != Unknown {
+			return c.String()
+		}
+		return ""
+	}
 }
 
 // Find sorts every life of a device into a category.

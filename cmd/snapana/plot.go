@@ -8,22 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/fragmentation"
-	"github.com/snapana/snapana/analyze/steps"
-	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/plot"
-	"github.com/snapana/snapana/snapshot"
 )
 
-// Bounds on the size of a picture, in pixels, and into how many columns a trace is divided.
-const (
-	minWidth, maxWidth = 400, 8000
-	useColumns         = 1400
-	freeColumns        = 400
-)
+// Bounds on the size of a picture, in pixels.
+const minWidth, maxWidth = 400, 8000
 
 func newPlot() *cobra.Command {
 	var (
@@ -89,33 +79,17 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			if err != nil {
 				return err
 			}
-			r := &analyze.Result{Snapshot: snap, Devices: []analyze.Device{{Timeline: t}}}
-			d := &r.Devices[0]
-			var m *analyze.Moment
-			switch k {
-			case plot.KindCategories:
-				found := steps.Find(snap, t)
-				d.Uses = category.Find(snap, t, &found, opt.Rules).Over(t, useColumns)
-			case plot.KindFragmentation:
-				d.Free = fragmentation.Over(snap, t, freeColumns)
-			case plot.KindWhatIf:
-				p, v, err := whatif.Load(cmd.Context(), snap, t)
+			var m *attribution.Moment
+			if at != "" {
+				found, err := locate(snap, t, at)
 				if err != nil {
 					return err
 				}
-				if p.Allocs+p.OOMs > 0 {
-					if d.WhatIf, err = whatif.Ask(cmd.Context(), snap, p, v, whatif.Question{NoSearch: true}); err != nil {
-						return err
-					}
-				}
-			default:
-				if m, err = momentsFor(d, snap, at, moment); err != nil {
-					return err
-				}
+				m = &found
 			}
-			picture, err := plot.Of(k, r, d, m)
+			picture, err := plot.From(cmd.Context(), k, snap, t, opt.Rules, m)
 			if err != nil {
-				return fmt.Errorf("%s: %w", snap.Name, err)
+				return err
 			}
 			return draw("picture", picture, out, to)
 		},
@@ -149,29 +123,4 @@ func canvas(path string, width, height int) (plot.Medium, error) {
 		return m, fmt.Errorf("--height is from half of the width to twice the width, %d to %d pixels, not %d", width/2, 2*width, height)
 	}
 	return m, nil
-}
-
-// momentsFor gives the moment that was asked for, or else puts the usual ones into the device.
-func momentsFor(d *analyze.Device, s *snapshot.Snapshot, at string, needed bool) (*analyze.Moment, error) {
-	if !needed {
-		return nil, nil
-	}
-	t := d.Timeline
-	look := func(name string, event int) analyze.Moment {
-		st := t.StateAt(event)
-		return analyze.Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(s, t, st)}
-	}
-	if at == "" {
-		if t.Trace.Len() > 0 {
-			d.Moments = append(d.Moments, look("peak", t.PeakActive.Event))
-		}
-		d.Moments = append(d.Moments, look("end", t.Trace.Len()-1))
-		return nil, nil
-	}
-	found, err := locate(s, t, at)
-	if err != nil {
-		return nil, err
-	}
-	m := look(found.Name, found.Event)
-	return &m, nil
 }

@@ -49,8 +49,8 @@ type mapHole struct {
 	Class   string `json:"class"`
 }
 
-// buildMap lays out a state; category names what a row of Timeline.Lives is for, nil for unknown.
-func buildMap(a *attribution.Answer, category func(row int32) string) segmentMap {
+// buildMap lays out a state.
+func buildMap(a *attribution.Answer) segmentMap {
 	t, st := a.Timeline, a.State
 	m := segmentMap{Segments: []mapSegment{}, Blocks: []mapBlock{}, Holes: []mapHole{}, Sites: []string{}}
 	sites := map[snapshot.StackID]int{}
@@ -73,8 +73,8 @@ func buildMap(a *attribution.Answer, category func(row int32) string) segmentMap
 			if l.Waits(st.Event) {
 				b.State = "pending"
 			}
-			if category != nil {
-				if name := category(row); name != "" {
+			if a.Query.Category != nil {
+				if name := a.Query.Category(row); name != "" {
 					b.Category = name
 				}
 			}

@@ -44,10 +44,10 @@ type treeRow struct {
 }
 
 // WriteState writes what is live at one moment. Groups after the first top ones are summed;
-// 0 keeps all. category names what a row of Timeline.Lives is for; nil leaves it unknown.
-func WriteState(w io.Writer, a *attribution.Answer, top int, category func(row int32) string) error {
+// 0 keeps all.
+func WriteState(w io.Writer, a *attribution.Answer, top int) error {
 	doc := buildState(a, top)
-	doc.Map = buildMap(a, category)
+	doc.Map = buildMap(a)
 	return encode(w, doc)
 }
 

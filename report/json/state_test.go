@@ -49,7 +49,8 @@ func writeState(t *testing.T, q attribution.Query, tree bool, top int) []byte {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := WriteState(&b, attribution.Ask(s, tl, m, q, tree), top, func(row int32) string { return [...]string{"parameter", ""}[row%2] }); err != nil {
+	q.Category = func(row int32) string { return [...]string{"parameter", ""}[row%2] }
+	if err := WriteState(&b, attribution.Ask(s, tl, m, q, tree), top); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -100,7 +101,7 @@ func TestMapCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := attribution.Ask(s, tl, m, attribution.Query{}, false)
-	v := buildMap(a, nil)
+	v := buildMap(a)
 	sizes := make([]int64, len(v.Segments))
 	for _, b := range v.Blocks {
 		sizes[b.Segment] += b.Size

@@ -5,12 +5,15 @@ package plot
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -48,7 +51,7 @@ const maxDevices = 16
 // Kind is what a picture shows.
 type Kind string
 
-// The kinds that callers prepare a result for.
+// The kinds of which there are some.
 const (
 	KindTimeline      Kind = "timeline"
 	KindCategories    Kind = "categories"
@@ -76,14 +79,17 @@ type subject struct {
 var kinds = []struct {
 	About
 	moments []string // of which All draws a picture each; none for one picture in all
+	// analyze adds to the only device of a result what the picture needs beside a timeline and
+	// moments; nil for nothing.
+	analyze func(ctx context.Context, r *analyze.Result, rules []category.Rule) error
 	// page says how to draw it, or why there is nothing to draw.
 	page func(s subject) (draw painter, why string)
 }{
-	{About{KindTimeline, "reserved, active and allocated bytes over time", false}, nil,
+	{About{KindTimeline, "reserved, active and allocated bytes over time", false}, nil, nil,
 		func(s subject) (painter, string) {
 			return func(m Medium) *page { return timelinePage(m, s.r, s.d) }, s.untraced()
 		}},
-	{About{KindCategories, "what the active bytes are for, over time", false}, nil,
+	{About{KindCategories, "what the active bytes are for, over time", false}, nil, addUses,
 		func(s subject) (painter, string) {
 			why := s.untraced()
 			if len(s.d.Uses) == 0 {
@@ -91,7 +97,7 @@ var kinds = []struct {
 			}
 			return func(m Medium) *page { return categoriesPage(m, s.r, s.d) }, why
 		}},
-	{About{KindFragmentation, "reserved and free bytes over time, by what keeps them from use", false}, nil,
+	{About{KindFragmentation, "reserved and free bytes over time, by what keeps them from use", false}, nil, addFree,
 		func(s subject) (painter, string) {
 			why := s.untraced()
 			if len(s.d.Free) == 0 {
@@ -99,22 +105,22 @@ var kinds = []struct {
 			}
 			return func(m Medium) *page { return fragmentationPage(m, s.r, s.d) }, why
 		}},
-	{About{KindSegments, "the map of the segments and of what lives in them", true}, []string{"peak", "end"},
+	{About{KindSegments, "the map of the segments and of what lives in them", true}, []string{"peak", "end"}, nil,
 		func(s subject) (painter, string) {
 			m := cmp.Or(s.moments...)
 			if m == nil || m.State.Totals.Reserved <= 0 {
 				return nil, "nothing is reserved then"
 			}
-			return Segments(s.r, s.d, m, Map{}).draw, ""
+			return func(to Medium) *page { return segmentsPage(to, s.r, s.d, m, byStack(s.d.Timeline, m)) }, ""
 		}},
-	{About{KindStacks, "the stacks that hold the most", true}, nil,
+	{About{KindStacks, "the stacks that hold the most", true}, nil, nil,
 		func(s subject) (painter, string) {
 			if !slices.ContainsFunc(s.moments, func(m *analyze.Moment) bool { return m != nil && len(m.Live) > 0 }) {
 				return nil, "nothing is live then"
 			}
 			return func(m Medium) *page { return stacksPage(m, s.r, s.d, s.moments) }, ""
 		}},
-	{About{KindWhatIf, "the peaks under other allocator settings, by replaying the run", false}, nil,
+	{About{KindWhatIf, "the peaks under other allocator settings, by replaying the run", false}, nil, replay,
 		func(s subject) (painter, string) {
 			if s.d.WhatIf == nil || len(s.d.WhatIf.Rows) == 0 {
 				return nil, "nothing was replayed"
@@ -215,23 +221,26 @@ const (
 	ByState    By = "state" // allocated, or freed and waiting for another stream
 )
 
-// Map chooses how segments are drawn.
-type Map struct {
-	By       By                     // ByStack when empty
-	Category func(row int32) string // of a row of Timeline.Lives; for ByCategory
+// Segments is the map of the segments at the moment of an answer, whose query names categories for
+// ByCategory.
+func Segments(a *attribution.Answer, by By) Plot {
+	m := analyze.NewMoment(a.Snapshot, a.Timeline, a.Moment.Name, a.State)
+	r := &analyze.Result{Snapshot: a.Snapshot, Devices: []analyze.Device{{Timeline: a.Timeline}}}
+	return segments(subject{r, &r.Devices[0], []*analyze.Moment{&m}}, by, a.Query.Category)
 }
 
-// Segments is the map of the segments at one moment of a device.
-func Segments(r *analyze.Result, d *analyze.Device, m *analyze.Moment, o Map) Plot {
+// segments is the map of the segments at the first moment.
+func segments(s subject, by By, category func(row int32) string) Plot {
+	t, m := s.d.Timeline, s.moments[0]
 	return Plot{"segments", func(to Medium) *page {
-		paint := byStack(d.Timeline, m)
-		switch o.By {
+		paint := byStack(t, m)
+		switch by {
 		case ByCategory:
-			paint = byCategory(d.Timeline, m, o.Category)
+			paint = byCategory(t, m, category)
 		case ByState:
-			paint = byState(d.Timeline, m)
+			paint = byState(t, m)
 		}
-		return segmentsPage(to, r, d, m, paint)
+		return segmentsPage(to, s.r, s.d, m, paint)
 	}}
 }
 

@@ -329,9 +329,9 @@ func TestVectors(t *testing.T) {
 		d := &r.Devices[0]
 		m := d.Moment("peak")
 		for _, by := range []By{ByStack, ByCategory, ByState} {
-			o := Map{By: by, Category: func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] }}
+			p := segments(subject{r, d, []*analyze.Moment{m}}, by, func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] })
 			var a, b bytes.Buffer
-			if err := cmp.Or(Segments(r, d, m, o).Write(&a, Medium{SVG: true}), Segments(r, d, m, o).Write(&b, Medium{SVG: true})); err != nil {
+			if err := cmp.Or(p.Write(&a, Medium{SVG: true}), p.Write(&b, Medium{SVG: true})); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(a.Bytes(), b.Bytes()) {

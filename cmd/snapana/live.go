@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/plot"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// stateFlags are the flags of the commands that show what is live at a moment.
+type stateFlags struct {
+	in             inputFlags
+	device         deviceFlag
+	by             string
+	tree           bool
+	match, exclude string
+	top            int
+	out            outputFlags
+	internals      bool
+	mapFile, mapBy string
+}
+
+func (f *stateFlags) add(fl *pflag.FlagSet) {
+	f.in.add(fl)
+	f.device.add(fl)
+	fl.StringVar(&f.by, "by", string(attribution.BySite), "group live blocks by `KIND`, as above")
+	fl.BoolVar(&f.tree, "tree", false, "show calls from the outermost in, instead of groups; with --by module, modules")
+	fl.StringVar(&f.match, "match", "", "only blocks with a frame \"file:line function\" that matches `REGEXP`")
+	fl.StringVar(&f.exclude, "exclude", "", "without blocks that have a frame that matches `REGEXP`")
+	fl.IntVar(&f.top, "top", 20, "show `N` groups, or in a tree N calls below each; 0 for all")
+	f.out.add(fl, "print JSON instead, with all groups unless --top is given", "")
+	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to `FILE`.png or FILE.svg")
+	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "colour the map's blocks by `KIND`: stack, category or state")
+	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher, the core of torch and C++ below Python")
+}
+
+// kindWords lists what --by takes.
+func kindWords() string {
+	var words []string
+	for _, k := range attribution.Kinds() {
+		words = append(words, string(k))
+	}
+	return strings.Join(words, ", ")
+}
+
+// query turns flags into a query.
+func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) {
+	if q.By, err = attribution.ParseKind(f.by); err != nil {
+		return q, fmt.Errorf("--by: %w", err)
+	}
+	if f.tree {
+		switch {
+		case !cmd.Flags().Changed("by"):
+			q.By = attribution.ByStack
+		case q.By != attribution.ByStack && q.By != attribution.ByModule:
+			return q, fmt.Errorf("--tree goes with --by stack or --by module, not with --by %s", q.By)
+		}
+	}
+	if f.top < 0 {
+		return q, fmt.Errorf("--top must not be negative; 0 is all")
+	}
+	if q.Match, err = pattern("--match", f.match); err != nil {
+		return q, err
+	}
+	if q.Exclude, err = pattern("--exclude", f.exclude); err != nil {
+		return q, err
+	}
+	if f.in.rules != "" && q.By != attribution.ByCategory && f.mapBy != string(plot.ByCategory) && !f.out.json {
+		return q, fmt.Errorf("--rules goes with --by category, --map-by category or --json")
+	}
+	q.Internals = f.internals
+	return q, nil
+}
+
+func pattern(flag, text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q is no regular expression: %w", flag, text, err)
+	}
+	return re, nil
+}
+
+// run reads the file and prints what is live at the moment that find gives.
+func (f *stateFlags) run(cmd *cobra.Command, path string, find func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
+	q, err := f.query(cmd)
+	if err != nil {
+		return err
+	}
+	to, err := f.mapMedium(cmd)
+	if err != nil {
+		return err
+	}
+	opt, err := f.in.options()
+	if err != nil {
+		return err
+	}
+	snap, err := f.in.open(cmd, path)
+	if err != nil {
+		return err
+	}
+	t, why, err := f.device.timeline(snap)
+	if err != nil {
+		return err
+	}
+	m, err := find(snap, t)
+	if err != nil {
+		return err
+	}
+	q.Category = category.Namer(snap, t, opt.Rules)
+	a := attribution.Ask(snap, t, m, q, f.tree)
+	a.Why = why
+	if f.mapFile != "" {
+		if err := draw("map", plot.Segments(a, plot.By(f.mapBy)), f.mapFile, to); err != nil {
+			return err
+		}
+	}
+	return show(cmd, f.out, a, func(w io.Writer, a *attribution.Answer) error {
+		top := 0
+		if cmd.Flags().Changed("top") {
+			top = f.top
+		}
+		return json.WriteState(w, a, top)
+	}, func(w io.Writer, a *attribution.Answer, o text.Options) error {
+		return text.State(w, a, text.StateOptions{Options: o, Top: f.top})
+	})
+}
+
+// mapMedium is that of the file that --map names.
+func (f *stateFlags) mapMedium(cmd *cobra.Command) (plot.Medium, error) {
+	switch plot.By(f.mapBy) {
+	case plot.ByStack, plot.ByCategory, plot.ByState:
+	default:
+		return plot.Medium{}, fmt.Errorf("--map-by %q: blocks are coloured by stack, category or state", f.mapBy)
+	}
+	to, ok := medium(f.mapFile)
+	switch {
+	case f.mapFile == "" && cmd.Flags().Changed("map"):
+		return to, fmt.Errorf("--map needs the name of a file")
+	case f.mapFile == "" && cmd.Flags().Changed("map-by"):
+		return to, fmt.Errorf("--map-by goes with --map")
+	case f.mapFile != "" && !ok:
+		return to, fmt.Errorf("--map %s: the name must end in .png or .svg", f.mapFile)
+	}
+	return to, nil
+}
