@@ -7,7 +7,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -57,7 +56,7 @@ func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*de
 	reading, side := live, device.Side{At: at}
 	if from != nil {
 		var err error
-		if reading, side, err = device.Recorded(from, holder.PlainName(r.Snapshot.Name), r.Snapshot.Bytes, d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
+		if reading, side, err = device.Recorded(from, snapshot.PlainName(r.Snapshot.Name), r.Snapshot.Bytes, d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +86,7 @@ func (opt *Options) memory(s *snapshot.Snapshot, device int) (total, free int64)
 	if opt.Recorder == nil {
 		return total, free
 	}
-	_, dump := opt.Recorder.Snapshot(holder.PlainName(s.Name), s.Bytes)
+	_, dump := opt.Recorder.Snapshot(snapshot.PlainName(s.Name), s.Bytes)
 	if dump == nil {
 		return total, free
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	// Recorder is what the Python recorder wrote beside the snapshot, nil for nothing. Before
 	// is an earlier file to compare with; nil compares with the first dump of the same run.
 	Recorder, Before *sidecar.File
+	// Unread says why the file beside the snapshot that would be Recorder was not used.
+	Unread error
 	// Readings has readings of the driver to account for the devices' memory with, in place of
 	// Recorder; Live is one of this moment, in place of both.
 	Readings *sidecar.File
@@ -64,6 +66,9 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 	r.pinHost()
 	r.account(opt)
 	r.Quality = append(quality(s, r.Devices), pinnedNotes(r.Pinned)...)
+	if opt.Unread != nil {
+		notes = append(notes, "The recorder's file beside the snapshot was not used: "+opt.Unread.Error()+".")
+	}
 	for _, n := range notes {
 		r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
 	}

@@ -2,8 +2,6 @@ package holder
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -99,24 +97,12 @@ func dumpName(h *sidecar.Holders) string {
 
 // exactDump finds the dump that the recorder says was taken with this snapshot.
 func exactDump(s *snapshot.Snapshot, f *sidecar.File) (*sidecar.Run, *sidecar.Holders) {
-	if run, d := f.Snapshot(PlainName(s.Name), s.Bytes); run != nil {
+	if run, d := f.Snapshot(snapshot.PlainName(s.Name), s.Bytes); run != nil {
 		if h := run.HoldersOf(d); h != nil {
 			return run, h
 		}
 	}
 	return nil, nil
-}
-
-// PlainName takes the endings of compression off a file name.
-func PlainName(name string) string {
-	for {
-		switch ext := path.Ext(name); strings.ToLower(ext) {
-		case ".gz", ".zst", ".xz", ".bz2", ".zip":
-			name = strings.TrimSuffix(name, ext)
-		default:
-			return name
-		}
-	}
 }
 
 // bestFit finds the dump with the most bytes in storages that begin where a block does, the

@@ -19,23 +19,6 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestFolderName(t *testing.T) {
-	for path, want := range map[string]string{
-		"-":                      "stdin.report",
-		"snap.pickle":            "snap.report",
-		"/a/b.c/run.1.pickle.gz": "run.1.report",
-		"x.PKL.ZST":              "x.report",
-		"page.html":              "page.report",
-		".pickle":                ".pickle.report",
-		"dump":                   "dump.report",
-		"dump.bin":               "dump.bin.report",
-	} {
-		if got := folderName(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
-	}
-}
-
 func TestOneLine(t *testing.T) {
 	if got := oneLine("open a\nb\x1b[2J\u202e: no\tsuch  file ü"); got != "open a b [2J : no such  file ü" {
 		t.Errorf("%q", got)

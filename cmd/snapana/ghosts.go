@@ -1,18 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
-	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func newGhosts() *cobra.Command {
@@ -60,48 +55,4 @@ what large memory stays without growing, which is no ghost by itself.`,
 	fl.Lookup("min").DefValue = "1MiB"
 	out.add(fl, "print JSON instead, with all holders", "")
 	return cmd
-}
-
-// analyse is inputFlags.analyse with the recorder's files.
-func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string, opt analyze.Options) (*analyze.Result, error) {
-	file, asked := f.file, f.file != ""
-	if !asked {
-		file = beside(path)
-	}
-	if f.before != "" && file == "" {
-		return nil, fmt.Errorf("--before needs the recorder's file of the snapshot too: --recorder")
-	}
-	var unread error
-	if file != "" {
-		opt.Recorder, unread = sidecar.Open(cmd.Context(), file, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)})
-		if unread != nil && asked {
-			return nil, unread
-		}
-	}
-	if f.before != "" {
-		var err error
-		if opt.Before, err = sidecar.Open(cmd.Context(), f.before, sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)}); err != nil {
-			return nil, err
-		}
-	}
-	r, err := in.analyse(cmd, path, opt)
-	if err != nil {
-		return nil, err
-	}
-	if unread != nil {
-		r.Quality = append(r.Quality, analyze.Note{Level: "problem", Text: "The recorder's file beside the snapshot was not used: " + inFlags(unread).Error() + "."})
-	}
-	return r, nil
-}
-
-// beside finds the recorder's file that lies beside a snapshot and has its name, "" for none.
-func beside(path string) string {
-	if path == "-" {
-		return ""
-	}
-	file := filepath.Join(filepath.Dir(path), strings.TrimSuffix(folderName(path), ".report")+".snapana")
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || file == path {
-		return ""
-	}
-	return file
 }

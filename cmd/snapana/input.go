@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // open reads the snapshot that the command line names.
@@ -82,4 +83,29 @@ func stoppable(ctx context.Context, r io.Reader) io.Reader {
 		return out
 	})
 	return reader(func(p []byte) (int, error) { return begun().Read(p) })
+}
+
+// analyse is inputFlags.analyse with the recorder's files.
+func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string, opt analyze.Options) (*analyze.Result, error) {
+	file := f.file
+	if file == "" && path != "-" {
+		file = sidecar.Beside(path)
+	}
+	if f.before != "" && file == "" {
+		return nil, fmt.Errorf("--before needs the recorder's file of the snapshot too: --recorder")
+	}
+	read := sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)}
+	var err error
+	if file != "" {
+		if opt.Recorder, err = sidecar.Open(cmd.Context(), file, read); err != nil && f.file != "" {
+			return nil, err
+		}
+		opt.Unread = inFlags(err)
+	}
+	if f.before != "" {
+		if opt.Before, err = sidecar.Open(cmd.Context(), f.before, read); err != nil {
+			return nil, err
+		}
+	}
+	return in.analyse(cmd, path, opt)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
@@ -54,17 +55,17 @@ recorder is writing.`,
 				return fmt.Errorf("%w; the other commands do without", err)
 			}
 			defer driver.Close()
-			out := &readings{w: cmd.OutOrStdout(), pid: pid, json: asJSON}
+			out := &readings{driver: driver, w: cmd.OutOrStdout(), pid: pid, json: asJSON}
 			if record != "" {
-				if out.rec, err = openRecord(cmd.Context(), record); err != nil {
+				if out.rec, err = device.OpenRecord(cmd.Context(), record, toolVersion()); err != nil {
 					return err
 				}
 				defer out.rec.Close()
 			}
 			if every == 0 {
-				return out.one(driver.Read(os.DirFS("/proc")))
+				return out.one()
 			}
-			return out.watch(cmd.Context(), driver, every)
+			return out.watch(cmd.Context(), every)
 		},
 	}
 	fl := cmd.Flags()
@@ -75,56 +76,67 @@ recorder is writing.`,
 	return cmd
 }
 
-// readings is where readings go.
+// readings is where readings come from and where they go.
 type readings struct {
-	w       io.Writer
-	pid     int64 // 0 for all
-	json    bool
-	rec     *recordFile // nil: not recorded
-	history map[int64][]int64
+	driver *device.Driver
+	w      io.Writer
+	pid    int64 // 0 for all
+	json   bool
+	rec    *device.Record // nil: not recorded
 }
 
-// one records and prints a single reading.
-func (o *readings) one(r *sidecar.Reading) error {
-	shown, err := o.take(r)
-	if err != nil {
-		return err
-	}
-	if o.pid != 0 && len(shown.Devices) == 0 {
-		return fmt.Errorf("process %d has no memory on any device, by what the driver lists", o.pid)
-	}
-	found := verdict.JudgeReading(r, o.pid)
-	if o.json {
-		return written(json.WriteNVML(o.w, shown, found))
-	}
-	return written(text.NVML(o.w, shown, text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: found}))
-}
-
-// take records a reading, and gives the part that is to be shown.
-func (o *readings) take(r *sidecar.Reading) (*sidecar.Reading, error) {
+// next reads and records, and gives what is to be shown.
+func (o *readings) next() (shown *sidecar.Reading, found []finding.Finding, err error) {
+	r := o.driver.Read(os.DirFS("/proc"))
 	if o.rec != nil {
-		if err := o.rec.add(r); err != nil {
-			return nil, written(err)
+		if err := o.rec.Add(r); err != nil {
+			return nil, nil, written(err)
 		}
 	}
+	shown = r
 	if o.pid != 0 {
-		return device.Only(r, o.pid), nil
+		shown = device.Only(r, o.pid)
 	}
-	return r, nil
+	return shown, verdict.JudgeReading(r, o.pid), nil
 }
 
-// watch reads until ctx is done.
-func (o *readings) watch(ctx context.Context, driver *device.Driver, every time.Duration) error {
+// one prints a single reading.
+func (o *readings) one() error {
+	r, found, err := o.next()
+	switch {
+	case err != nil:
+		return err
+	case o.pid != 0 && len(r.Devices) == 0:
+		return fmt.Errorf("process %d has no memory on any device, by what the driver lists", o.pid)
+	case o.json:
+		return written(json.WriteNVML(o.w, r, found))
+	}
+	return written(text.NVML(o.w, r, text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: found}))
+}
+
+// watch prints readings until ctx is done.
+func (o *readings) watch(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	history := device.History{}
 	for {
-		r := driver.Read(os.DirFS("/proc"))
-		shown, err := o.take(r)
-		if err == nil {
-			err = o.show(r, shown)
+		r, found, err := o.next()
+		switch {
+		case err != nil:
+			return err
+		case o.json:
+			err = json.WriteNVML(o.w, r, found)
+		case !isTerminal(o.w):
+			_, err = fmt.Fprintln(o.w, text.NVMLLine(r))
+		default:
+			var b bytes.Buffer
+			opt := text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: found, History: history.Add(r)}
+			if err = text.NVML(&b, r, opt); err == nil {
+				_, err = io.WriteString(o.w, screen(b.String(), height(o.w)))
+			}
 		}
 		if err != nil {
-			return err
+			return written(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -132,44 +144,6 @@ func (o *readings) watch(ctx context.Context, driver *device.Driver, every time.
 		case <-tick.C:
 		}
 	}
-}
-
-func (o *readings) show(r, shown *sidecar.Reading) error {
-	switch {
-	case o.json:
-		return written(json.WriteNVML(o.w, shown, verdict.JudgeReading(r, o.pid)))
-	case !isTerminal(o.w):
-		_, err := fmt.Fprintln(o.w, text.NVMLLine(shown))
-		return written(err)
-	}
-	var b bytes.Buffer
-	opt := text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: verdict.JudgeReading(r, o.pid), History: o.remember(shown)}
-	if err := text.NVML(&b, shown, opt); err != nil {
-		return err
-	}
-	_, err := io.WriteString(o.w, screen(b.String(), height(o.w)))
-	return written(err)
-}
-
-// remember keeps what was used on each device and returns it in the order of the reading.
-func (o *readings) remember(r *sidecar.Reading) [][]int64 {
-	if o.history == nil {
-		o.history = map[int64][]int64{}
-	}
-	const most = 64
-	var out [][]int64
-	for i := range r.Devices {
-		g := &r.Devices[i]
-		if g.Index == nil || g.Used == nil {
-			out = append(out, nil)
-			continue
-		}
-		h := append(o.history[*g.Index], *g.Used)
-		h = h[max(len(h)-most, 0):]
-		o.history[*g.Index] = h
-		out = append(out, h)
-	}
-	return out
 }
 
 // screen draws a text over what the terminal shows, cut to its height so that it does not scroll.
@@ -188,48 +162,4 @@ func height(w io.Writer) int {
 		}
 	}
 	return 24
-}
-
-// recordFile appends readings to a .snapana file.
-type recordFile struct {
-	*sidecar.Writer
-	header bool // it needs one
-}
-
-// openRecord opens a new file, or one that is a .snapana file already: no other is appended to.
-// In the file of a program's recorder, a header would take the records that follow away from the
-// program, so there is one only where the file breaks and readers have to find the next record.
-func openRecord(ctx context.Context, path string) (*recordFile, error) {
-	out := &recordFile{header: true}
-	data, err := os.Open(path)
-	if err == nil {
-		defer data.Close()
-		first := make([]byte, 1)
-		if _, err := io.ReadFull(data, first); err == nil {
-			f, err := sidecar.Open(ctx, path, sidecar.Options{})
-			switch {
-			case err != nil:
-				return nil, err
-			case first[0]&0xf0 != 0x80 && first[0] != 0xde && first[0] != 0xdf: // no map of MessagePack
-				return nil, fmt.Errorf("%s is compressed; nothing can be appended to it", path)
-			case len(f.Runs) > 0 && f.Truncated == nil:
-				out.header = f.Runs[len(f.Runs)-1].Producer == sidecar.ProducerNVML
-			}
-		}
-	}
-	if out.Writer, err = sidecar.Append(path); err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (f *recordFile) add(r *sidecar.Reading) error {
-	at := time.Unix(0, r.Time)
-	if f.header {
-		if err := f.Header(at, sidecar.Header{Producer: sidecar.ProducerNVML, ProducerVersion: toolVersion(), Boot: r.Boot}); err != nil {
-			return err
-		}
-		f.header = false
-	}
-	return f.NVML(at, r.NVML)
 }

@@ -2,19 +2,14 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
 )
-
-// maxReaders bounds how many snapshots are in memory at a time.
-const maxReaders = 4
 
 func newRanks() *cobra.Command {
 	var (
@@ -41,32 +36,13 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 			if err != nil {
 				return err
 			}
-			opt.NoReplay = true
-			list := make([]ranks.Rank, len(args))
-			var wg sync.WaitGroup
-			slots := make(chan struct{}, min(runtime.NumCPU(), maxReaders))
-			for i, path := range args {
-				slots <- struct{}{}
-				wg.Go(func() {
-					defer func() { <-slots }()
-					s, err := in.read(cmd, path, nil)
-					if err != nil {
-						list[i] = ranks.Unread(path, inFlags(err))
-						return
-					}
-					r, err := analyze.Run(cmd.Context(), s, opt)
-					if err != nil {
-						list[i] = ranks.Unread(path, inFlags(err))
-						return
-					}
-					list[i] = ranks.Reduce(path, r)
-				})
-			}
-			wg.Wait()
-			if err := cmd.Context().Err(); err != nil {
+			c, err := ranks.Read(cmd.Context(), args, func(path string) (*snapshot.Snapshot, error) {
+				s, err := in.read(cmd, path, nil)
+				return s, inFlags(err)
+			}, opt)
+			if err != nil {
 				return err
 			}
-			c := ranks.Compare(list)
 			err = show(cmd, out, c, json.WriteRanks, text.Ranks)
 			if n := len(c.Ranks) - c.Read; err == nil && n > 0 {
 				return fmt.Errorf("%d of %d files could not be read", n, len(c.Ranks))

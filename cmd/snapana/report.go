@@ -1,20 +1,23 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/report"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // minPage is what a page without anything to zoom into takes at most.
@@ -95,7 +98,10 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 				return fmt.Errorf("--max-page must be 2 MiB or more: the tables and still pictures take up to that")
 			}
 			if dir == "" {
-				dir = folderName(args[0])
+				dir = "stdin.report"
+				if args[0] != "-" {
+					dir = snapshot.Stem(args[0]) + ".report"
+				}
 			}
 			if err := report.Check(dir); err != nil {
 				return err
@@ -149,21 +155,22 @@ func printReport(w io.Writer, r *analyze.Result, dir string) error {
 	return err
 }
 
-// folderName is the default folder for the report on a file.
-func folderName(path string) string {
-	if path == "-" {
-		return "stdin.report"
-	}
-	name := filepath.Base(path)
-	for {
-		ext := filepath.Ext(name)
-		switch strings.ToLower(ext) {
-		case ".pickle", ".pkl", ".json", ".html", ".gz", ".zst", ".xz", ".bz2", ".zip":
-			if ext != name {
-				name = strings.TrimSuffix(name, ext)
-				continue
-			}
+// readDriver reads the driver's side of a report, now or from a recording.
+func readDriver(ctx context.Context, opt *analyze.Options, live bool, readings string) error {
+	switch {
+	case live && readings != "":
+		return fmt.Errorf("--nvml and --readings exclude each other")
+	case readings != "":
+		var err error
+		opt.Readings, err = sidecar.Open(ctx, readings, sidecar.Options{})
+		return err
+	case live:
+		driver, err := device.Open()
+		if err != nil {
+			return fmt.Errorf("%w; the report does without --nvml", err)
 		}
-		return name + ".report"
+		defer driver.Close()
+		opt.Live = driver.Read(os.DirFS("/proc"))
 	}
+	return nil
 }

@@ -1,0 +1,30 @@
+package snapshot
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Endings of file names: of what packs a file, and of what holds a snapshot.
+var (
+	packed = []string{".gz", ".zst", ".xz", ".bz2", ".zip"}
+	forms  = append([]string{".pickle", ".pkl", ".json", ".html"}, packed...)
+)
+
+// PlainName takes the endings of compression off a file name.
+func PlainName(name string) string { return trim(name, packed) }
+
+// Stem is what the files that belong to a snapshot are called after: the base name of its path without
+// the endings that tell what it is.
+func Stem(path string) string { return trim(filepath.Base(path), forms) }
+
+func trim(name string, endings []string) string {
+	for {
+		ext := filepath.Ext(name)
+		if ext == name || !slices.Contains(endings, strings.ToLower(ext)) {
+			return name
+		}
+		name = strings.TrimSuffix(name, ext)
+	}
+}
