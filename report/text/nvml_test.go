@@ -39,8 +39,8 @@ func TestNVML(t *testing.T) {
 	golden.Check(t, "nvml-pid.txt", []byte(nvml(t, device.Only(r, 4101), text.NVMLOptions{Only: true})))
 }
 
-// README.md shows a trainer with two workers, as it is printed.
-func TestNVMLInReadme(t *testing.T) {
+// The manual shows a trainer with two workers, as it is printed.
+func TestNVMLInManual(t *testing.T) {
 	r := analyzetest.Reading()
 	r.Errors, r.Devices = nil, r.Devices[:1]
 	g := &r.Devices[0]
@@ -48,12 +48,12 @@ func TestNVMLInReadme(t *testing.T) {
 	g.ECCErrors, g.Retired, g.Accounting = nil, nil, nil
 	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 0)})
 	golden.Check(t, "nvml-readme.txt", []byte(out))
-	readme, err := os.ReadFile("../../README.md")
+	manual, err := os.ReadFile("../../cmd/snapana/manual/nvml.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), "$ snapana nvml\n"+out+"```\n") {
-		t.Error("README.md shows something else")
+	if !strings.Contains(string(manual), "$ snapana nvml\n"+out+"```\n") {
+		t.Error("the manual shows something else")
 	}
 }
 
