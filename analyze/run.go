@@ -27,7 +27,7 @@ type Options struct {
 	// proven.
 	NoReplay bool
 	// Capacity is the memory of each device in bytes, 0 for unknown: snapshots do not record it, and
-	// what Recorder says of it comes second.
+	// what Recorder says of it comes second. It bounds the replays of a run that never filled it.
 	Capacity int64
 	// Recorder is what the Python recorder wrote beside the snapshot, nil for nothing. Before
 	// is an earlier file to compare with; nil compares with the first dump of the same run.
@@ -127,7 +127,12 @@ func replay(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, opt
 	if err != nil {
 		return nil
 	}
-	a, err := whatif.Ask(ctx, s, program, validation, whatif.Question{NoSearch: true})
+	q := whatif.Question{NoSearch: true}
+	// A failure tells better than the device's size what the run could have.
+	if room := opt.Capacity - t.PeakReserved.Bytes; program.Capacity == 0 && opt.Capacity > 0 && room >= 0 {
+		q.Capacity, q.Foreign = opt.Capacity, min(whatif.ContextBytes, room)
+	}
+	a, err := whatif.Ask(ctx, s, program, validation, q)
 	if err != nil {
 		return nil
 	}

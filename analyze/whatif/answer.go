@@ -11,6 +11,10 @@ import (
 // goes away; new fields do not change it.
 const Schema = "snapana.whatif/1"
 
+// ContextBytes is what a process usually takes of a device besides its allocator: the CUDA context and
+// libraries.
+const ContextBytes = 512 << 20
+
 // Question is what to try on a program.
 type Question struct {
 	// Settings are tried after the recorded ones; nil is the default set, and with All a wider

@@ -10,17 +10,13 @@ import (
 	"github.com/snapana/snapana/report/text"
 )
 
-// contextBytes is what a process usually takes of a device besides its allocator: the CUDA
-// context and libraries.
-const contextBytes = 512 << 20
-
 func newWhatif() *cobra.Command {
 	var (
 		in       inputFlags
 		device   deviceFlag
 		confs    []string
 		capacity size
-		foreign  = sizeOrZero{contextBytes}
+		foreign  = sizeOrZero{whatif.ContextBytes}
 		sweep    bool
 		start    string
 		asJSON   bool
