@@ -1,81 +1,69 @@
 package sidecar
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/snapana/snapana/snapshot"
 )
 
-// cursor decodes one record that scan has measured. The first error sticks, and everything
-// after it is zero.
+// cursor decodes one record that scan has measured, so that it lies in the frame as a whole. The first
+// error sticks, and everything after it is zero.
 type cursor struct {
 	frame   []byte
+	at      int   // next byte of the frame
 	base    int64 // offset of the frame in the file
-	r       *bytes.Reader
-	dec     *msgpack.Decoder
 	path    []string
 	unknown map[string]int64
 	names   map[int64][]string // of statistics, of the last run, by id
 	err     error
 }
 
-func newCursor(unknown map[string]int64) *cursor {
-	c := &cursor{r: bytes.NewReader(nil), unknown: unknown}
-	c.dec = msgpack.NewDecoder(c.r)
-	return c
-}
-
 func (c *cursor) reset(frame []byte, base int64) {
-	c.frame, c.base, c.path, c.err = frame, base, c.path[:0], nil
-	c.r.Reset(frame)
-	c.dec.ResetReader(c.r)
+	c.frame, c.at, c.base, c.path, c.err = frame, 0, base, c.path[:0], nil
 }
-
-func (c *cursor) at() int { return len(c.frame) - c.r.Len() }
 
 func (c *cursor) fail(msg string) {
 	if c.err == nil {
-		c.err = &FormatError{Offset: c.base + int64(c.at()), Op: strings.Join(c.path, "."), Msg: msg, Err: snapshot.ErrCorrupt}
-	}
-}
-
-func (c *cursor) check(err error) {
-	if err != nil {
-		c.fail(err.Error())
+		c.err = &FormatError{Offset: c.base + int64(c.at), Op: strings.Join(c.path, "."), Msg: msg, Err: snapshot.ErrCorrupt}
 	}
 }
 
 // peek gives the code of the next value.
 func (c *cursor) peek() byte {
-	if at := c.at(); c.err == nil && at < len(c.frame) {
-		return c.frame[at]
+	if c.err == nil && c.at < len(c.frame) {
+		return c.frame[c.at]
 	}
 	return msgpcode.Nil
 }
 
 func (c *cursor) skip() {
-	n, err := scan(c.frame[c.at():])
-	if err == nil {
-		_, err = c.r.Seek(int64(n), io.SeekCurrent)
+	if n, err := scan(c.frame[c.at:]); err == nil && c.err == nil {
+		c.at += n
 	}
-	c.check(err)
+}
+
+// head goes behind the head of the next value and gives how many bytes or values follow it.
+func (c *cursor) head() int {
+	head, body, inside, _ := measure(c.frame[c.at:])
+	c.at += head
+	if inside != leaf {
+		return int(inside)
+	}
+	return int(body)
 }
 
 // null takes a nil, which means the same as nothing, and reports whether there was one.
 func (c *cursor) null() bool {
-	if c.err == nil && c.peek() != msgpcode.Nil {
+	if c.peek() != msgpcode.Nil {
 		return false
 	}
 	if c.err == nil {
-		c.check(c.dec.DecodeNil())
+		c.at++
 	}
 	return true
 }
@@ -93,9 +81,7 @@ func (c *cursor) mapLen() int {
 		c.fail("is no map")
 		return 0
 	}
-	n, err := c.dec.DecodeMapLen()
-	c.check(err)
-	return n
+	return c.head() / 2
 }
 
 // pairs takes n keys with their values, as fields does.
@@ -158,9 +144,7 @@ func (c *cursor) listLen() int {
 		c.fail("is no list")
 		return 0
 	}
-	n, err := c.dec.DecodeArrayLen()
-	c.check(err)
-	return n
+	return c.head()
 }
 
 func (c *cursor) str() string {
@@ -168,9 +152,9 @@ func (c *cursor) str() string {
 		c.fail("is no string")
 		return ""
 	}
-	s, err := c.dec.DecodeString()
-	c.check(err)
-	return strings.ToValidUTF8(s, "\uFFFD")
+	n := c.head()
+	c.at += n
+	return strings.ToValidUTF8(string(c.frame[c.at-n:c.at]), "\uFFFD")
 }
 
 func isInt(code byte) bool {
@@ -178,22 +162,34 @@ func isInt(code byte) bool {
 }
 
 func (c *cursor) int() int64 {
+	u, unsigned := c.integer()
+	if unsigned && u > math.MaxInt64 {
+		c.fail("is larger than any size can be")
+	}
+	return int64(u)
+}
+
+// integer reads a number, and says whether that is one without a sign.
+func (c *cursor) integer() (u uint64, unsigned bool) {
 	code := c.peek()
 	if !isInt(code) {
 		c.fail("is no integer")
-		return 0
+		return 0, false
 	}
-	if code == msgpcode.Uint64 {
-		u, err := c.dec.DecodeUint64()
-		c.check(err)
-		if u > math.MaxInt64 {
-			c.fail("is larger than any size can be")
-		}
-		return int64(u)
+	c.at++
+	if msgpcode.IsFixedNum(code) {
+		return uint64(int8(code)), false
 	}
-	v, err := c.dec.DecodeInt64()
-	c.check(err)
-	return v
+	size := 1 << (code & 3) // the codes of one to eight bytes follow each other
+	for _, b := range c.frame[c.at : c.at+size] {
+		u = u<<8 | uint64(b)
+	}
+	c.at += size
+	if code < msgpcode.Int8 {
+		return u, true
+	}
+	above := 64 - 8*size
+	return uint64(int64(u<<above) >> above), false
 }
 
 func (c *cursor) opt() *int64 {
@@ -204,13 +200,13 @@ func (c *cursor) opt() *int64 {
 }
 
 func (c *cursor) bool() *bool {
-	if code := c.peek(); code != msgpcode.True && code != msgpcode.False {
+	code := c.peek()
+	if code != msgpcode.True && code != msgpcode.False {
 		c.fail("is neither true nor false")
 		return nil
 	}
-	v, err := c.dec.DecodeBool()
-	c.check(err)
-	return &v
+	c.at++
+	return new(code == msgpcode.True)
 }
 
 // strings reads a list of strings.
@@ -239,17 +235,11 @@ func column[T ~int32 | ~int64 | ~uint8 | ~uint32](c *cursor, low, high int64) []
 func (c *cursor) addresses() []uint64 {
 	out := []uint64{}
 	c.list(func() {
-		if c.peek() == msgpcode.Uint64 {
-			v, err := c.dec.DecodeUint64()
-			c.check(err)
-			out = append(out, v)
-			return
-		}
-		v := c.int()
-		if v < 0 {
+		u, unsigned := c.integer()
+		if !unsigned && int64(u) < 0 {
 			c.fail("an address is negative")
 		}
-		out = append(out, uint64(v))
+		out = append(out, u)
 	})
 	return out
 }

@@ -67,7 +67,7 @@ func (f *File) read(plain io.Reader, opt Options) error {
 		return err
 	}
 	unknown := map[string]int64{}
-	d := &decoder{c: newCursor(unknown)}
+	d := &decoder{c: &cursor{unknown: unknown}}
 	for err == nil {
 		var frame []byte
 		var offset int64
