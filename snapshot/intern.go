@@ -1,6 +1,9 @@
 package snapshot
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // The ids of interned things. 0 is none.
 type (
@@ -15,19 +18,41 @@ type (
 // threads with stacks="python"); 0 means that no stack was recorded.
 const EmptyStack StackID = 1
 
-// Strings is a table of distinct strings; id 0 is "".
-type Strings struct {
-	all   []string
-	index map[string]StringID
+// table numbers distinct values from 1 on; id 0 is the zero value.
+type table[K comparable, I ~int32] struct {
+	all   []K
+	index map[K]I
 }
 
-// Get returns the string with that id, which must have come from this table.
-func (t *Strings) Get(id StringID) string {
+func (t *table[K, I]) get(id I) (k K) {
 	if id == 0 {
-		return ""
+		return k
 	}
 	return t.all[id-1]
 }
+
+func (t *table[K, I]) add(k K) I {
+	if t.index == nil {
+		t.index = make(map[K]I)
+	}
+	t.all = append(t.all, k)
+	id := I(len(t.all))
+	t.index[k] = id
+	return id
+}
+
+func (t *table[K, I]) intern(k K) I {
+	if id, ok := t.index[k]; ok {
+		return id
+	}
+	return t.add(k)
+}
+
+// Strings is a table of distinct strings; id 0 is "".
+type Strings struct{ table[string, StringID] }
+
+// Get returns the string with that id, which must have come from this table.
+func (t *Strings) Get(id StringID) string { return t.get(id) }
 
 // Len is the number of distinct non-empty strings.
 func (t *Strings) Len() int { return len(t.all) }
@@ -40,14 +65,7 @@ func (t *Strings) Intern(b []byte) StringID {
 	if id, ok := t.index[string(b)]; ok {
 		return id
 	}
-	if t.index == nil {
-		t.index = make(map[string]StringID)
-	}
-	s := string(b)
-	t.all = append(t.all, s)
-	id := StringID(len(t.all))
-	t.index[s] = id
-	return id
+	return t.add(string(b))
 }
 
 // Frame is one entry of a stack. Name is the function's co_name (not its qualified name).
@@ -62,20 +80,14 @@ type FX struct{ Op, Name, Target, OriginalTrace StringID }
 
 // Frames is a table of distinct frames; id 0 is none.
 type Frames struct {
-	all     []Frame
-	index   map[Frame]FrameID
+	table[Frame, FrameID]
 	FX      []FX
 	fxIndex map[FX]int32
 	notes   atomic.Pointer[[]atomic.Uint32]
 }
 
 // Get returns the frame with that id.
-func (t *Frames) Get(id FrameID) Frame {
-	if id == 0 {
-		return Frame{}
-	}
-	return t.all[id-1]
-}
+func (t *Frames) Get(id FrameID) Frame { return t.get(id) }
 
 // Notes is room by frame id for what an analysis works out once for all who ask, 0 at first.
 // It is emptied when frames are added.
@@ -96,18 +108,7 @@ func (t *Frames) Notes() []atomic.Uint32 {
 func (t *Frames) Len() int { return len(t.all) }
 
 // Intern gives the id of an equal frame, adding it when it is new.
-func (t *Frames) Intern(f Frame) FrameID {
-	if id, ok := t.index[f]; ok {
-		return id
-	}
-	if t.index == nil {
-		t.index = make(map[Frame]FrameID)
-	}
-	t.all = append(t.all, f)
-	id := FrameID(len(t.all))
-	t.index[f] = id
-	return id
-}
+func (t *Frames) Intern(f Frame) FrameID { return t.intern(f) }
 
 // InternFX is Intern for a frame with torch.compile's extra keys. Equal extras share a row.
 func (t *Frames) InternFX(f Frame, fx FX) FrameID {
@@ -163,7 +164,7 @@ func (t *Stacks) Intern(frames []FrameID) StackID {
 	slot := h & mask
 	for ; t.table[slot] != 0; slot = (slot + 1) & mask {
 		id := t.table[slot]
-		if t.hashes[id-1] == h && equalFrames(t.Get(id), frames) {
+		if t.hashes[id-1] == h && slices.Equal(t.Get(id), frames) {
 			return id
 		}
 	}
@@ -199,56 +200,28 @@ func hashFrames(frames []FrameID) uint64 {
 	return h
 }
 
-func equalFrames(a, b []FrameID) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // Streams is a table of stream handles. Id 0 is the default stream, whose handle is 0, so
 // ids in order of first appearance are the names that reports show.
 type Streams struct {
-	handles []uint64
-	index   map[uint64]StreamID
-	last    StreamID
+	table[uint64, StreamID]
+	last StreamID
 }
 
 // Handle returns the raw stream handle.
-func (t *Streams) Handle(id StreamID) uint64 {
-	if id == 0 {
-		return 0
-	}
-	return t.handles[id-1]
-}
+func (t *Streams) Handle(id StreamID) uint64 { return t.get(id) }
 
 // Len counts the distinct streams, the default one included.
-func (t *Streams) Len() int { return len(t.handles) + 1 }
+func (t *Streams) Len() int { return len(t.all) + 1 }
 
 // Intern gives the id of a handle.
 func (t *Streams) Intern(handle uint64) StreamID {
 	if handle == 0 {
 		return 0
 	}
-	if t.last != 0 && t.handles[t.last-1] == handle {
-		return t.last
+	if t.last == 0 || t.all[t.last-1] != handle {
+		t.last = t.intern(handle)
 	}
-	id, ok := t.index[handle]
-	if !ok {
-		if t.index == nil {
-			t.index = make(map[uint64]StreamID)
-		}
-		t.handles = append(t.handles, handle)
-		id = StreamID(len(t.handles))
-		t.index[handle] = id
-	}
-	t.last = id
-	return id
+	return t.last
 }
 
 // Label holds the rare texts of an event.
@@ -266,18 +239,12 @@ type Label struct {
 
 // Labels is a table of distinct labels; id 0 is the empty one.
 type Labels struct {
-	all   []Label
-	index map[Label]LabelID
-	last  LabelID
+	table[Label, LabelID]
+	last LabelID
 }
 
 // Get returns the label with that id.
-func (t *Labels) Get(id LabelID) Label {
-	if id == 0 {
-		return Label{}
-	}
-	return t.all[id-1]
-}
+func (t *Labels) Get(id LabelID) Label { return t.get(id) }
 
 // Len is the number of distinct labels that are not empty.
 func (t *Labels) Len() int { return len(t.all) }
@@ -287,18 +254,8 @@ func (t *Labels) Intern(l Label) LabelID {
 	if l == (Label{}) {
 		return 0
 	}
-	if t.last != 0 && t.all[t.last-1] == l {
-		return t.last
+	if t.last == 0 || t.all[t.last-1] != l {
+		t.last = t.intern(l)
 	}
-	id, ok := t.index[l]
-	if !ok {
-		if t.index == nil {
-			t.index = make(map[Label]LabelID)
-		}
-		t.all = append(t.all, l)
-		id = LabelID(len(t.all))
-		t.index[l] = id
-	}
-	t.last = id
-	return id
+	return t.last
 }
