@@ -51,7 +51,8 @@ func describe(s *snapshot.Snapshot) {
 		miss("call stacks: memory cannot be attributed to code; record with stacks='python' or 'all' and context='all'")
 	case live > 0 && withStack < live-live/100:
 		miss("call stacks of %.3g%% of the live bytes: that memory is shown as unattributed; "+
-			"it was allocated before recording began, or on threads without Python frames", 100*float64(live-withStack)/float64(live))
+			"it was allocated before recording began, or on threads without Python frames",
+			100*float64(live-withStack)/float64(live))
 	}
 	if live > 0 && !requestedKnown {
 		miss("requested sizes (torch before 1.13 records none): the waste by rounding is not to be seen")
@@ -84,8 +85,8 @@ func liveBytes(s *snapshot.Snapshot) (live, withStack int64, requestedKnown bool
 // describePage adds what is peculiar to snapshots out of HTML pages.
 func describePage(s *snapshot.Snapshot) {
 	if paired, pairless := freePairs(s); pairless && !paired {
-		s.Missing = append(s.Missing, "memory that came and went: no allocation of the trace is freed in it, so this page was probably made with "+
-			"trace_plot -f, which removes them; peaks are too low")
+		s.Missing = append(s.Missing, "memory that came and went: no allocation of the trace is freed in it, so this page was "+
+			"probably made with trace_plot -f, which removes them; peaks are too low")
 	}
 }
 

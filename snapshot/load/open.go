@@ -54,10 +54,13 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options) (*snapshot
 	})
 }
 
-func (opt Options) read(name string, open func(unpack.Options, func(*unpack.Input) error) error) (*snapshot.Snapshot, error) {
-	var snap *snapshot.Snapshot
+// opener is Open or Read of package unpack without what they differ in.
+type opener func(unpack.Options, func(*unpack.Input) error) error
+
+func (opt Options) read(name string, open opener) (snap *snapshot.Snapshot, err error) {
 	var from *unpack.Input
-	err := open(unpack.Options{MaxBytes: opt.MaxBytes, Snapshots: true, Index: opt.Index}, func(in *unpack.Input) (err error) {
+	limits := unpack.Options{MaxBytes: opt.MaxBytes, Snapshots: true, Index: opt.Index}
+	err = open(limits, func(in *unpack.Input) (err error) {
 		from = in
 		snap, err = opt.decode(in)
 		return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,7 @@ func findHeader(text []byte) *header {
 		h := &header{comma: comma, cells: splitRow(first, comma)}
 		known := 0
 		for _, c := range h.cells {
-			if m := recognise(c); m.role == roleStat || m.role == roleBase {
+			if m := recognize(c); m.role == roleStat || m.role == roleBase {
 				known++
 			}
 			name, _, _ := strings.Cut(strings.ToLower(c), " ")
@@ -43,7 +44,7 @@ func findHeader(text []byte) *header {
 				_, rest, _ := strings.Cut(string(text), "\n")
 				second, _, _ := strings.Cut(rest, "\n")
 				cells := splitRow(strings.TrimRight(second, "\r"), comma)
-				h.pairs = len(cells) == 2 && recognise(cells[0]).role == roleStat
+				h.pairs = len(cells) == 2 && recognize(cells[0]).role == roleStat
 			}
 		}
 		if known > 0 || h.query || h.pairs {
@@ -69,6 +70,11 @@ func splitRow(line string, comma byte) []string {
 		return nil
 	}
 	return cells
+}
+
+// misfit is the fault of a row that has not the cells of the header.
+func (h *header) misfit(cells []string, line int64) *Fault {
+	return &Fault{Line: line, Offset: -1, Msg: fmt.Sprintf("the row has %d cells, the header %d", len(cells), len(h.cells))}
 }
 
 func (h *header) bind(r *reader) func(*bufio.Reader) error {
@@ -100,12 +106,11 @@ func (r *reader) rows(br *bufio.Reader, h *header) error {
 		}
 		cells := splitRow(line, h.comma)
 		if len(cells) != len(h.cells) {
-			f := Fault{Line: in.line, Offset: -1, Msg: "the row has " + strconv.Itoa(len(cells)) + " cells, the header " + strconv.Itoa(len(h.cells))}
 			if _, err := in.r.Peek(1); err != nil {
-				r.info.Cut = &f
-				continue
+				r.info.Cut = h.misfit(cells, in.line)
+			} else {
+				r.skip(*h.misfit(cells, in.line))
 			}
-			r.skip(f)
 			continue
 		}
 		if len(cells) > 0 && cells[0] == h.cells[0] {
@@ -130,7 +135,7 @@ func (r *reader) pairs(br *bufio.Reader, h *header) error {
 			break
 		}
 		cells := splitRow(line, h.comma)
-		if len(cells) == 2 && len(v.Keys) < 1<<16 && recognise(cells[0]).role != roleNone {
+		if len(cells) == 2 && len(v.Keys) < 1<<16 && recognize(cells[0]).role != roleNone {
 			v.Keys = append(v.Keys, cells[0])
 			v.Items = append(v.Items, plain.Value{Kind: plain.String, Str: cells[1]})
 		}
@@ -171,7 +176,7 @@ func (r *reader) query(br *bufio.Reader, h *header) error {
 		}
 		cells := splitRow(line, h.comma)
 		if len(cells) != len(h.cells) {
-			r.skip(Fault{Line: in.line, Offset: -1, Msg: "the row has " + strconv.Itoa(len(cells)) + " cells, the header " + strconv.Itoa(len(h.cells))})
+			r.skip(*h.misfit(cells, in.line))
 			continue
 		}
 		d, p := Device{Index: -1}, Process{GPU: -1, GI: -1, CI: -1}

@@ -26,7 +26,7 @@ const (
 	rolePair // what mem_get_info returned
 )
 
-// meaning is what a key was recognised as.
+// meaning is what a key was recognized as.
 type meaning struct {
 	role   role
 	name   string
@@ -78,23 +78,23 @@ var moments = map[string]role{
 	"mem_get_info": rolePair,
 }
 
-// keys recognises keys and remembers what it found: files repeat them.
+// keys recognizes keys and remembers what it found: files repeat them.
 type keys map[string]meaning
 
 func (k keys) of(key string) meaning {
 	if m, ok := k[key]; ok {
 		return m
 	}
-	m := recognise(key)
+	m := recognize(key)
 	if len(k) < 1<<16 && len(key) < 256 {
 		k[key] = m
 	}
 	return m
 }
 
-// recognise reads a key such as "allocated_bytes.all.current", "gpu0/allocated_bytes.all.peak",
+// recognize reads a key such as "allocated_bytes.all.current", "gpu0/allocated_bytes.all.peak",
 // "stats.num_ooms", "host.active_bytes.peak" or "Step".
-func recognise(key string) meaning {
+func recognize(key string) meaning {
 	m := meaning{device: -1, rank: -1}
 	s := strings.ToLower(strings.TrimSpace(key))
 	if len(s) > 200 {

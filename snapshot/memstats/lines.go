@@ -11,7 +11,7 @@ import (
 // maxLine is where longer lines are split.
 const maxLine = 1 << 20
 
-// lines gives the lines of a text, each without colours. Where a log holds a table as one quoted
+// lines gives the lines of a text, each without colors. Where a log holds a table as one quoted
 // text, with \n for its line breaks, the rows of the table come one by one.
 type lines struct {
 	r    *bufio.Reader
@@ -22,7 +22,7 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
 
-var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+var colors = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
 // next returns false at the end, or when reading failed.
 func (l *lines) next() (string, bool) {
@@ -44,7 +44,7 @@ func (l *lines) next() (string, bool) {
 	l.line++
 	s := strings.TrimRight(string(raw), "\r\n")
 	if bytes.IndexByte(raw, 0x1b) >= 0 {
-		s = colours.ReplaceAllString(s, "")
+		s = colors.ReplaceAllString(s, "")
 	}
 	if strings.Contains(s, `|\n`) {
 		l.wait = strings.Split(s, `\n`)

@@ -121,7 +121,8 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 	case textValue.Match(text):
 		return "JSON", r.texts
 	case head[0] >= 0x81 && head[0] <= 0x9f, head[0] >= 0xdc && head[0] <= 0xdf:
-		if bytes.Contains(head[:min(len(head), 200)], []byte("header")) && bytes.Contains(head[:min(len(head), 200)], []byte("snapana")) {
+		first := head[:min(len(head), 200)]
+		if bytes.Contains(first, []byte("header")) && bytes.Contains(first, []byte("snapana")) {
 			return "is a .snapana recording, not a dump of counters", nil
 		}
 		return "msgpack", r.msgpack

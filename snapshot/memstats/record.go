@@ -1,6 +1,7 @@
 package memstats
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -54,7 +55,7 @@ func (r *reader) skip(f Fault) {
 func (r *reader) odd(s *Sample, name string) {
 	r.info.Odd++
 	if r.info.FirstOdd == nil {
-		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1, Msg: "the value of " + strconv.Quote(clip(name, 60)) + " cannot be one"}
+		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1, Msg: fmt.Sprintf("the value of %q cannot be one", clip(name, 60))}
 	}
 }
 

@@ -222,7 +222,7 @@ func TestTables(t *testing.T) {
 	}{
 		"plain":    {table, []string{words1}},
 		"CRLF":     {strings.ReplaceAll(table, "\n", "\r\n"), []string{words1}},
-		"colours":  {"\x1b[32m" + strings.ReplaceAll(table, "|\n", "|\x1b[0m\n"), []string{words1}},
+		"colors":   {"\x1b[32m" + strings.ReplaceAll(table, "|\n", "|\x1b[0m\n"), []string{words1}},
 		"prefixes": {prefixed("[rank1]: 2026-11-21 10:00:00,123 INFO ", table), []string{words1}},
 		"escaped":  {`{"msg": "` + strings.ReplaceAll(table, "\n", `\n`) + `"}` + "\n# log", nil},
 		"two":      {"step 1\n" + table + "\nstep 2\n" + strings.Replace(table, "ID 1", "ID 0", 1), []string{words1, strings.Replace(words1, "device=1", "device=0", 1)}},

@@ -6,7 +6,7 @@
 // stranger. Read takes the complete records in order and says where the file breaks. Each
 // record is first walked without being interpreted, with its size and depth limited, so that
 // nothing is allocated by a length that only the file claims; then its values are decoded by
-// the msgpack library, and indexes are checked once, so that users of a File need not.
+// the tags of the structs they go to, and indexes are checked once, so that users of a File need not.
 //
 // What a file does not say is unknown, never zero: single numbers are pointers that are nil
 // then, strings are "", lists are nil (an empty list was looked at and had nothing).

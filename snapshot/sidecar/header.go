@@ -36,7 +36,8 @@ func (h *Header) wrong() string {
 	case h.Version < 1:
 		return "the header has no version"
 	case h.Version > Version:
-		return fmt.Sprintf("written in version %d of the format; this snapana reads version %d: use a newer one", h.Version, Version)
+		return fmt.Sprintf("written in version %d of the format; this snapana reads version %d: use a newer one",
+			h.Version, Version)
 	}
 	return ""
 }

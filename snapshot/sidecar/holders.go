@@ -86,10 +86,11 @@ func (c *EdgeColumns) Len() int { return len(c.From) }
 
 // BoundColumns are the containers that have a bound.
 type BoundColumns struct {
-	Node   []uint32   `msgpack:"node"`
-	Length []int64    `msgpack:"length" min:"0"` // entries now
-	Limit  []int64    `msgpack:"limit" min:"0"`  // and at most
-	Hint   []StringID `msgpack:"hint"`           // attribute that the bound was read from; "" is one that the container keeps to itself
+	Node   []uint32 `msgpack:"node"`
+	Length []int64  `msgpack:"length" min:"0"` // entries now
+	Limit  []int64  `msgpack:"limit" min:"0"`  // and at most
+	// Hint is the attribute that the bound was read from; "" is one that the container keeps to itself.
+	Hint []StringID `msgpack:"hint"`
 }
 
 // Len is the number of bounds.

@@ -30,7 +30,8 @@ func Open(ctx context.Context, path string, opt Options) (*File, error) {
 		return Read(ctx, os.Stdin, "stdin", opt)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, &FormatError{Name: path, Offset: -1, Msg: "is a directory; name a .snapana file in it", Err: ErrNotSidecar}
+		return nil, &FormatError{Name: path, Offset: -1, Err: ErrNotSidecar,
+			Msg: "is a directory; name a .snapana file in it"}
 	}
 	f := &File{Name: filepath.Base(path)}
 	return f.unpacked(unpack.Open(ctx, path, unpack.Options{MaxBytes: opt.MaxBytes}, f.from(opt)))
@@ -104,7 +105,8 @@ func isFault(err error) bool {
 }
 
 func broken(offset int64) *FormatError {
-	return &FormatError{Offset: offset, Msg: "the file breaks here, in the middle of a record; what came before it was used", Err: snapshot.ErrTruncated}
+	return &FormatError{Offset: offset, Err: snapshot.ErrTruncated,
+		Msg: "the file breaks here, in the middle of a record; what came before it was used"}
 }
 
 // frames cuts a stream into records.
@@ -162,9 +164,11 @@ func (in *frames) next() ([]byte, int64, error) {
 			in.start += n
 			return b[:n], at, nil
 		case !errors.Is(err, errShort):
-			return nil, at, &FormatError{Offset: at, Msg: "the record that begins here is damaged: " + err.Error(), Err: snapshot.ErrCorrupt}
+			return nil, at, &FormatError{Offset: at, Err: snapshot.ErrCorrupt,
+				Msg: "the record that begins here is damaged: " + err.Error()}
 		case len(b) >= maxRecord:
-			return nil, at, &FormatError{Offset: at, Msg: fmt.Sprintf("the record that begins here is larger than %d MiB", maxRecord>>20), Err: snapshot.ErrLimit}
+			return nil, at, &FormatError{Offset: at, Err: snapshot.ErrLimit,
+				Msg: fmt.Sprintf("the record that begins here is larger than %d MiB", maxRecord>>20)}
 		case in.more():
 		case len(b) == 0 && errors.Is(in.err, io.EOF):
 			return nil, at, io.EOF

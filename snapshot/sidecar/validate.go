@@ -35,7 +35,8 @@ func (h *Holders) check(*cursor) string {
 		rows int
 	}{
 		{"tensors.shape", &t.Shape, t.Len()}, {"tensors.dtype", &t.DType, t.Len()},
-		{"nodes.type", &n.Type, n.Len()}, {"nodes.name", &n.Name, n.Len()}, {"nodes.file", &n.File, n.Len()}, {"nodes.root", &n.Root, n.Len()},
+		{"nodes.type", &n.Type, n.Len()}, {"nodes.name", &n.Name, n.Len()},
+		{"nodes.file", &n.File, n.Len()}, {"nodes.root", &n.Root, n.Len()},
 		{"edges.label", &e.Label, e.Len()}, {"bounds.hint", &b.Hint, b.Len()},
 	} {
 		checks = append(checks, optional(c.name, c.col, c.rows), below(c.name, *c.col, max(1, len(h.Strings))))

@@ -14,37 +14,41 @@ import (
 // itself is returned as it is. Bytes after the pickle's STOP are left alone.
 func Decode(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	d := newMachine(opt)
-	d.src = newSource(r)
-	defer d.src.close()
-	l := loop{machine: d, src: d.src}
-	err := l.run()
-	info := Info{Protocol: l.protocol, Bytes: l.src.base + int64(l.p)}
+	info, err := d.decode(r)
 	if err != nil {
-		if l.src.err != nil {
-			return nil, info, l.src.err
-		}
-		msg, class := classOf(err)
-		at := l.src.base + int64(l.opStart)
-		info.Bytes = at
-		op := opName(l.op)
-		if errors.Is(class, snapshot.ErrTruncated) {
-			op = ""
-		}
-		err = &snapshot.FormatError{Offset: at, Op: op, Msg: msg, Err: class}
-		if !opt.Partial {
-			return nil, info, err
-		}
-		if s, ok := d.salvage(); ok {
-			return s, info, err
+		if opt.Partial && d.src.err == nil {
+			if s, ok := d.salvage(); ok {
+				return s, info, err
+			}
 		}
 		return nil, info, err
 	}
 	s, err := d.finish()
 	if err != nil {
-		msg, class := classOf(err)
-		return nil, info, &snapshot.FormatError{Offset: -1, Msg: msg, Err: class}
+		return nil, info, whole(err)
 	}
 	return s, info, nil
+}
+
+// decode runs one pickle, which leaves its value on the stack.
+func (d *machine) decode(r io.Reader) (Info, error) {
+	d.src = newSource(r)
+	defer d.src.close()
+	l := loop{machine: d, src: d.src}
+	err := l.run()
+	if err == nil {
+		return Info{Protocol: l.protocol, Bytes: l.src.base + int64(l.p)}, nil
+	}
+	at := l.src.base + int64(l.opStart)
+	if l.src.err != nil {
+		return Info{Protocol: l.protocol, Bytes: at}, l.src.err
+	}
+	msg, class := classOf(err)
+	op := opName(l.op)
+	if errors.Is(class, snapshot.ErrTruncated) {
+		op = ""
+	}
+	return Info{Protocol: l.protocol, Bytes: at}, &snapshot.FormatError{Offset: at, Op: op, Msg: msg, Err: class}
 }
 
 // loop is the opcode loop with its position in the current window.
@@ -58,7 +62,8 @@ type loop struct {
 	protocol int
 }
 
-var errTruncated = &fault{snapshot.ErrTruncated, "the file ends here, in the middle of the pickle: it was cut off or is still being written"}
+var errTruncated = &fault{snapshot.ErrTruncated,
+	"the file ends here, in the middle of the pickle: it was cut off or is still being written"}
 
 // refill moves the window. It fails when the input has ended at or before the position.
 func (l *loop) refill() error {

@@ -12,7 +12,7 @@
 //
 // The input is read in large chunks, by a second goroutine, and each byte is looked at
 // once. Values on the machine's stack are 16 bytes and hold no pointers. A dict is
-// recognised by its keys the moment it is complete and becomes a row of a table (an event, a
+// recognized by its keys the moment it is complete and becomes a row of a table (an event, a
 // segment, a block, a frame); what stays on the stack is the row's number. Lists of frames
 // become interned stack ids, lists of rows become ranges. So a million events wait on the
 // stack as one value, and nothing that the file repeats by reference is ever copied.

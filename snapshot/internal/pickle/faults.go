@@ -35,3 +35,9 @@ func classOf(err error) (string, error) {
 	}
 	return err.Error(), err
 }
+
+// whole is a fault that has no place in the file.
+func whole(err error) error {
+	msg, class := classOf(err)
+	return &snapshot.FormatError{Offset: -1, Msg: msg, Err: class}
+}

@@ -43,8 +43,7 @@ func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	}
 	s, err := d.finish()
 	if err != nil {
-		msg, class := classOf(err)
-		return nil, info, &snapshot.FormatError{Offset: -1, Msg: msg, Err: class}
+		return nil, info, whole(err)
 	}
 	return s, info, nil
 }

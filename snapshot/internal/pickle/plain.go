@@ -1,7 +1,6 @@
 package pickle
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,21 +15,9 @@ import (
 // other records of the format inside the data are left out. Errors are those of Decode.
 func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 	d := newMachine(opt)
-	d.src = newSource(r)
-	defer d.src.close()
-	l := loop{machine: d, src: d.src}
-	err := l.run()
-	info := Info{Protocol: l.protocol, Bytes: l.src.base + int64(l.p)}
+	info, err := d.decode(r)
 	if err != nil {
-		if l.src.err != nil {
-			return data.Value{}, info, l.src.err
-		}
-		msg, class := classOf(err)
-		op := opName(l.op)
-		if errors.Is(class, snapshot.ErrTruncated) {
-			op = ""
-		}
-		return data.Value{}, info, &snapshot.FormatError{Offset: l.src.base + int64(l.opStart), Op: op, Msg: msg, Err: class}
+		return data.Value{}, info, err
 	}
 	top, err := d.settle(d.stack[0])
 	if top.kind == kSnapshot || top.kind == kList && d.lists[top.u].elem == kSegment {
@@ -44,8 +31,7 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 			return v, info, nil
 		}
 	}
-	msg, class := classOf(err)
-	return data.Value{}, info, &snapshot.FormatError{Offset: -1, Msg: msg, Err: class}
+	return data.Value{}, info, whole(err)
 }
 
 // copier turns values of the machine into plain ones.

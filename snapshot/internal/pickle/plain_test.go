@@ -46,7 +46,7 @@ func TestDecodePlainLimits(t *testing.T) {
 		"nesting":  {"\x80\x02" + strings.Repeat("(", 200) + strings.Repeat("t", 200) + ".", snapshot.ErrLimit},
 		"cut":      {"\x80\x02}(X\x01\x00", snapshot.ErrTruncated},
 		"code":     {"\x80\x02cos\nsystem\n(tR.", snapshot.ErrRefused},
-		"snapshot": {"\x80\x02}(X\x08\x00\x00\x00segments]X\x0d\x00\x00\x00device_traces]u.", snapshot.ErrNotSnapshot},
+		"snapshot": {"\x80\x02}(X\x08\x00\x00\x00segments]X\x0d\x00\x00\x00device_traces]u.", snapshot.ErrSnapshot},
 	} {
 		if _, _, err := DecodePlain(strings.NewReader(c.in), Options{}); !errors.Is(err, c.class) {
 			t.Errorf("%s: %v, want %v", name, err, c.class)

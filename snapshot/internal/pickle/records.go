@@ -14,7 +14,7 @@ type snapshotRec struct {
 	has                                     uint64
 }
 
-// record recognises a dict by its keys and turns it into a row. Dicts that are none of the
+// record recognizes a dict by its keys and turns it into a row. Dicts that are none of the
 // format's give kDict; the caller keeps their pairs.
 func (d *machine) record(pairs []value) (value, error) {
 	var mask uint64
@@ -196,7 +196,7 @@ func (d *machine) segment(mask uint64) {
 	d.out.Segments = append(d.out.Segments, s)
 }
 
-// isHost recognises a host segment. The names of its keys were never seen in a file: the C++
+// isHost recognizes a host segment. The names of its keys were never seen in a file: the C++
 // fields are address, size, allocated, active and owner_private_pool_id (snapshot/SPEC.md 2.8, PR
 // 182407), and the record that torch makes of a device's segment has other names for some of them
 // (torch/csrc/cuda/memory_snapshot.cpp, segmentInfoToDict). Either is read; hostSegments reads those

@@ -28,7 +28,7 @@ const (
 	kDict     // run of vals: keys and values in turn
 	kSnapshot // u is an index in snaps
 
-	// Runs of rows: a single record, or neighbours that the machine joined.
+	// Runs of rows: a single record, or neighbors that the machine joined.
 	kEvent
 	kSegment
 	kBlock
@@ -73,7 +73,7 @@ const noEntry = ^memoEntry(0)
 
 func (d *machine) pack(v value) memoEntry {
 	if v.isRow() {
-		// Only the last row can be meant: neighbours were joined behind the file's back.
+		// Only the last row can be meant: neighbors were joined behind the file's back.
 		v.u = uint64(v.start() + v.count() - 1)
 	} else if v.u>>memoBits != 0 {
 		d.boxes = append(d.boxes, v)

@@ -111,7 +111,8 @@ func (t *Text) cut() error {
 	if t.err != nil && t.err != io.EOF && t.AtEnd() {
 		return t.err
 	}
-	return &snapshot.FormatError{Offset: t.Offset(), Msg: "the text ends in the middle of a value: it was cut off or is still being written", Err: snapshot.ErrTruncated}
+	return &snapshot.FormatError{Offset: t.Offset(), Err: snapshot.ErrTruncated,
+		Msg: "the text ends in the middle of a value: it was cut off or is still being written"}
 }
 
 // blanks skips white space; false at the end of what may hold the value.

@@ -62,7 +62,8 @@ func tooMuch(kind Kind, what string) error {
 }
 
 func cutOff(kind string) error {
-	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrTruncated, Msg: "the file ends in the middle of the compressed data"}
+	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrTruncated,
+		Msg: "the file ends in the middle of the compressed data"}
 }
 
 // guard limits what comes out of a decompressor.

@@ -58,7 +58,8 @@ search:
 			return false, err
 		}
 		if p.count == 0 && bytes.Contains(window, keyDigested) {
-			return false, notSnapshot("is a plot that torch 2.0 made of a snapshot, with the snapshot itself left out; open the snapshot it was made from")
+			return false, notSnapshot("is a plot that torch 2.0 made of a snapshot, with the snapshot itself left out; " +
+				"open the snapshot it was made from")
 		}
 		for from := 0; ; {
 			at := bytes.Index(window[from:], keyBase64)
@@ -92,7 +93,8 @@ func (p *page) missing(index int) error {
 		return &snapshot.FormatError{Offset: -1, Op: "HTML", Err: snapshot.ErrNotSnapshot,
 			Msg: fmt.Sprintf("the page holds %d snapshots, there is no number %d (they count from 0)", p.count, index)}
 	}
-	return notSnapshot("is an HTML page without a snapshot in it; pages of `python -m torch.cuda._memory_viz trace_plot` hold one")
+	return notSnapshot("is an HTML page without a snapshot in it; " +
+		"pages of `python -m torch.cuda._memory_viz trace_plot` hold one")
 }
 
 // quoted reads up to the next double quote.

@@ -152,7 +152,8 @@ func (g *xzGuard) index() error {
 	r.ReadByte() // the zero
 	records := vli(r)
 	if records > 1<<20 {
-		return &snapshot.FormatError{Offset: -1, Op: string(isXz), Msg: "the file has over a million blocks; unpack it first", Err: snapshot.ErrLimit}
+		return &snapshot.FormatError{Offset: -1, Op: string(isXz), Err: snapshot.ErrLimit,
+			Msg: "the file has over a million blocks; unpack it first"}
 	}
 	for range records {
 		vli(r)

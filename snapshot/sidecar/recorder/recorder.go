@@ -1,5 +1,5 @@
-// Package recorder holds the program that writes .snapana files inside a PyTorch process: one Python file, which users copy
-// to where they train. The format it writes is ../FORMAT.md.
+// Package recorder holds the program that writes .snapana files inside a PyTorch process: one Python
+// file, which users copy to where they train. The format it writes is ../FORMAT.md.
 package recorder
 
 import _ "embed"
