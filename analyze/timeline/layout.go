@@ -8,7 +8,7 @@ type layout struct {
 	blocks []block
 	spare  []int32 // rows of blocks to use again
 	starts *table  // block by its address
-	ranges ranges  // with the head block of each in heads
+	ranges Ranges  // with the head block of each in heads
 	heads  []int32
 	split  int64 // bytes of the blocks for which inactiveSplit holds
 }
@@ -108,7 +108,7 @@ func (l *layout) merge(b int32) {
 
 // holding finds the block that has addr inside it, none when no range has it.
 func (l *layout) holding(addr uint64) int32 {
-	i := l.ranges.holding(addr)
+	i := l.ranges.Holding(addr)
 	if i < 0 {
 		return none
 	}
@@ -163,7 +163,7 @@ func (l *layout) append(a, b int32) {
 
 // unreserve takes a range away, which must be free, false when it is not.
 func (l *layout) unreserve(addr uint64, size int64) bool {
-	i := l.ranges.holding(addr)
+	i := l.ranges.Holding(addr)
 	b := l.holding(addr)
 	if i < 0 || b == none || l.blocks[b].life != none || l.end(b) < addr+uint64(size) {
 		return false

@@ -8,18 +8,18 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// ranges are disjoint reserved ranges by address.
-type ranges []Range
+// Ranges are disjoint reserved ranges by address.
+type Ranges []Range
 
 func (r *Range) end() uint64 { return r.Addr + uint64(r.Size) }
 
 // after is the place of the first range that begins above addr.
-func (rs ranges) after(addr uint64) int {
+func (rs Ranges) after(addr uint64) int {
 	return sort.Search(len(rs), func(i int) bool { return rs[i].Addr > addr })
 }
 
-// holding is the place of the range that holds addr, -1 for none.
-func (rs ranges) holding(addr uint64) int {
+// Holding is the place of the range that holds addr, -1 for none.
+func (rs Ranges) Holding(addr uint64) int {
 	if i := rs.after(addr) - 1; i >= 0 && addr < rs[i].end() {
 		return i
 	}
@@ -28,7 +28,7 @@ func (rs ranges) holding(addr uint64) int {
 
 // add puts in a range, false when it overlaps one that is there. An expandable range joins
 // neighbours of its stream and pool (the allocator reports each mapped run as one segment).
-func (rs *ranges) add(r Range) bool {
+func (rs *Ranges) add(r Range) bool {
 	i := rs.after(r.Addr)
 	list := *rs
 	if i > 0 && list[i-1].end() > r.Addr || i < len(list) && r.end() > list[i].Addr {
@@ -60,8 +60,8 @@ func joins(a, b *Range) bool {
 
 // cut takes [addr, addr+size) out, which must lie in one range, and returns that range as it
 // was, false when no range has it.
-func (rs *ranges) cut(addr uint64, size int64) (Range, bool) {
-	i := rs.holding(addr)
+func (rs *Ranges) cut(addr uint64, size int64) (Range, bool) {
+	i := rs.Holding(addr)
 	if i < 0 {
 		return Range{}, false
 	}
@@ -88,8 +88,8 @@ func (rs *ranges) cut(addr uint64, size int64) (Range, bool) {
 	return was, true
 }
 
-// apply makes a change, false when it does not fit what is there.
-func (rs *ranges) apply(c *Change) bool {
+// Apply makes a change, false when it does not fit what is there.
+func (rs *Ranges) Apply(c *Change) bool {
 	if c.Add {
 		return rs.add(c.Range)
 	}
@@ -99,8 +99,8 @@ func (rs *ranges) apply(c *Change) bool {
 
 // finalRanges are the segments of the dump. A segment whose size makes no sense, or that
 // overlaps another, is left out and counted.
-func finalRanges(s *snapshot.Snapshot, t *Timeline) ranges {
-	var rs ranges
+func finalRanges(s *snapshot.Snapshot, t *Timeline) Ranges {
+	var rs Ranges
 	for i := range s.Segments {
 		seg := &s.Segments[i]
 		if int(seg.Device) != t.Device {
@@ -185,7 +185,7 @@ func unwind(s *snapshot.Snapshot, t *Timeline) {
 // trace when the trace releases it, or uses it, without having made it. One that was released after the part
 // that was read stays unknown.
 func windForward(s *snapshot.Snapshot, t *Timeline) {
-	var initial, now ranges
+	var initial, now Ranges
 	final := finalRanges(s, t)
 	for i := range t.Trace.Len() {
 		e := t.Trace.At(i)
@@ -200,12 +200,12 @@ func windForward(s *snapshot.Snapshot, t *Timeline) {
 		case snapshot.SegmentAlloc, snapshot.SegmentMap:
 			c.Add = true
 		case snapshot.SegmentFree, snapshot.SegmentUnmap:
-			if now.holding(e.Addr) < 0 && initial.add(r) {
+			if now.Holding(e.Addr) < 0 && initial.add(r) {
 				now.add(r)
 			}
 		case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
-			if now.holding(e.Addr) < 0 {
-				if k := final.holding(e.Addr); k >= 0 && initial.add(final[k]) {
+			if now.Holding(e.Addr) < 0 {
+				if k := final.Holding(e.Addr); k >= 0 && initial.add(final[k]) {
 					now.add(final[k])
 				}
 			}
@@ -213,7 +213,7 @@ func windForward(s *snapshot.Snapshot, t *Timeline) {
 		default:
 			continue
 		}
-		if e.Size == 0 || !now.apply(&c) {
+		if e.Size == 0 || !now.Apply(&c) {
 			continue // the state may show an expandable range longer than it was
 		}
 		t.Changes = append(t.Changes, c)
@@ -232,7 +232,7 @@ func kindBySize(r *Range) snapshot.SegmentKind {
 }
 
 // neighbour is a range that an expandable range continues, nil for none.
-func neighbour(rs ranges, r *Range) *Range {
+func neighbour(rs Ranges, r *Range) *Range {
 	if !r.Expandable {
 		return nil
 	}

@@ -64,8 +64,8 @@ func (t *Timeline) StateAt(event int) *State {
 }
 
 // rangesAt replays the changes since the last checkpoint that kept ranges.
-func (t *Timeline) rangesAt(from, event int) ranges {
-	rs, done := ranges(t.Initially), 0
+func (t *Timeline) rangesAt(from, event int) Ranges {
+	rs, done := Ranges(t.Initially), 0
 	for ; from >= 0; from-- {
 		if c := &t.checkpoints[from]; c.ranges != nil {
 			rs, done = c.ranges, int(c.changes)
@@ -74,7 +74,7 @@ func (t *Timeline) rangesAt(from, event int) ranges {
 	}
 	rs = slices.Clone(rs)
 	for ; done < len(t.Changes) && t.Changes[done].Event <= event; done++ {
-		rs.apply(&t.Changes[done])
+		rs.Apply(&t.Changes[done])
 	}
 	return rs
 }

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/units"
@@ -10,11 +11,11 @@ import (
 type Advice struct {
 	// Best is the place of the setting in the list, -1 when none wins by a margin over the
 	// first one.
-	Best int
-	// Gain is what it gives, Text says so, and Costs what it takes, each in a sentence.
-	Gain  Gain
-	Text  string
-	Costs []string
+	Best int `json:"best"`
+	// Text says what it gives, and Costs what it takes, each in a sentence.
+	Text  string   `json:"advice"`
+	Costs []string `json:"costs"`
+	Gain  Gain     `json:"-"` // of which Text is made
 }
 
 // Gain is what a setting gives in place of the recorded one: the peaks of reserved memory in bytes,
@@ -60,24 +61,18 @@ const (
 	marginPercent = 5
 )
 
-// minShare is the share of reproduced requests below which predictions are not to be trusted.
-const minShare = 0.99
-
-// Trusted reports whether a validation permits predictions.
-func (v *Validation) Trusted() bool { return v.Share() >= minShare }
-
 // Advise compares the outcomes of settings with that of the first, which are those of the run. A
 // setting under which requests fail that the run had served is none to recommend: what follows
 // the first of them is no prediction any more.
 func Advise(settings []Setting, outs []*Outcome) Advice {
-	a := Advice{Best: -1}
+	a := Advice{Best: -1, Costs: []string{}}
 	base := outs[0]
 	for i, o := range outs[1:] {
 		if o.StartFailed || o.New > 0 {
 			continue
 		}
 		saves := base.StartFailed || base.New > 0 || base.Failures > o.Failures ||
-			base.Failures == o.Failures && base.PeakReserved.Bytes-o.PeakReserved.Bytes >= max(marginBytes, base.PeakReserved.Bytes*marginPercent/100)
+			base.Failures == o.Failures && base.ReservedPeak-o.ReservedPeak >= max(marginBytes, base.ReservedPeak*marginPercent/100)
 		if saves && (a.Best < 0 || o.better(outs[a.Best])) {
 			a.Best = i + 1
 		}
@@ -86,7 +81,7 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 		return a
 	}
 	o := outs[a.Best]
-	a.Gain = Gain{LowersPeak, o.PeakReserved.Bytes, base.PeakReserved.Bytes, o.Failures, base.Failures}
+	a.Gain = Gain{LowersPeak, o.ReservedPeak, base.ReservedPeak, o.Failures, base.Failures}
 	switch {
 	case o.Failures == 0 && (base.StartFailed || base.Failures > 0):
 		a.Gain.Kind = ServesAll
@@ -95,17 +90,9 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 	case base.Failures > o.Failures:
 		a.Gain.Kind = FailsLess
 	}
-	a.Text = "With " + name(settings[a.Best].Text) + " " + a.Gain.String()
-	a.Costs = costs(&settings[0], &settings[a.Best], base, o)
+	a.Text = "With " + cmp.Or(settings[a.Best].Text, "the default settings") + " " + a.Gain.String()
+	a.costs(&settings[0], &settings[a.Best], base, o)
 	return a
-}
-
-// name is what a setting is called in a sentence.
-func name(text string) string {
-	if text == "" {
-		return "the default settings"
-	}
-	return text
 }
 
 // better reports whether o beats another outcome that is better than the run's: by failures,
@@ -114,7 +101,7 @@ func (o *Outcome) better(other *Outcome) bool {
 	if o.Failures != other.Failures {
 		return o.Failures < other.Failures
 	}
-	x, y := o.PeakReserved.Bytes, other.PeakReserved.Bytes
+	x, y := o.ReservedPeak, other.ReservedPeak
 	if max(x, y)-min(x, y) > max(x, y)/100 {
 		return x < y
 	}
@@ -122,25 +109,25 @@ func (o *Outcome) better(other *Outcome) bool {
 }
 
 // costs names what a setting takes.
-func costs(from, to *Setting, base, o *Outcome) []string {
-	var out []string
+func (a *Advice) costs(from, to *Setting, base, o *Outcome) {
+	add := func(format string, args ...any) { a.Costs = append(a.Costs, fmt.Sprintf(format, args...)) }
 	calls, before := o.DeviceAllocs+o.DeviceFrees, base.DeviceAllocs+base.DeviceFrees
 	if calls > before+before/10 {
-		out = append(out, fmt.Sprintf("Calls to the driver: %s instead of %s; each can take milliseconds and waits for the GPU when memory is given back.",
-			units.Count(calls), units.Count(before)))
+		add("Calls to the driver: %s instead of %s; each can take milliseconds and waits for the GPU when memory is given back.",
+			units.Count(calls), units.Count(before))
 	}
 	if o.Retries > base.Retries {
-		out = append(out, fmt.Sprintf("Retries: %s instead of %s.", units.Count(o.Retries), units.Count(base.Retries)))
+		add("Retries: %s instead of %s.", units.Count(o.Retries), units.Count(base.Retries))
 	}
-	if more := o.PeakAllocated.Bytes - base.PeakAllocated.Bytes; more > marginBytes/8 {
-		out = append(out, fmt.Sprintf("Rounding: blocks take up to %s more at their peak.", units.Bytes(more)))
+	if more := o.AllocatedPeak - base.AllocatedPeak; more > marginBytes/8 {
+		add("Rounding: blocks take up to %s more at their peak.", units.Bytes(more))
 	}
 	if to.Conf.Expandable && !from.Conf.Expandable {
-		out = append(out, "expandable_segments: tensors on the GPU can be shared with other processes (CUDA IPC) only since about torch 2.5 and Linux 5.6; "+
-			"needs a driver with virtual memory management, and ROCm 7 or later on AMD; has no effect on Windows.")
+		add("expandable_segments: tensors on the GPU can be shared with other processes (CUDA IPC) only since about torch 2.5 " +
+			"and Linux 5.6; needs a driver with virtual memory management, and ROCm 7 or later on AMD; has no effect on Windows.")
 	}
 	if to.Conf.MaxSplit >= 0 && from.Conf.MaxSplit < 0 {
-		out = append(out, "max_split_size_mb: cached blocks above it serve only requests of about their size, so that other request sizes than those seen here can make many more calls to the driver.")
+		add("max_split_size_mb: cached blocks above it serve only requests of about their size, " +
+			"so that other request sizes than those seen here can make many more calls to the driver.")
 	}
-	return out
 }

@@ -1,7 +1,9 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/snapshot"
@@ -24,7 +26,8 @@ type Question struct {
 	// Capacity is the memory of the device in bytes, of which Foreign are not to be had. 0 is
 	// the run's own device where a request that failed tells its size, else no limit.
 	Capacity, Foreign int64
-	// Start is Keep or Anew; nil is what suits the capacity.
+	// Start is Keep or Anew; nil is what suits the capacity: Keep, unless what was reserved before the
+	// trace is more than there is.
 	Start *Start
 	// NoSearch leaves out the smallest capacity, for which each setting is replayed some twenty
 	// times.
@@ -45,27 +48,7 @@ type Answer struct {
 
 	// Rows are the settings that were tried, the recorded ones first.
 	Rows []Row `json:"settings"`
-	// Best is the row that is recommended, -1 for none, Advice and Costs say why and at what
-	// price.
-	Best   int      `json:"best"`
-	Advice string   `json:"advice"`
-	Costs  []string `json:"costs"`
-	Gain   Gain     `json:"-"` // of which Advice is made
-}
-
-// Licence says how well the replay under the recorded settings agrees with the trace.
-type Licence struct {
-	Requests     int     `json:"requests"`
-	SameRequests int     `json:"same_requests"`
-	Segments     int     `json:"segment_events"`
-	SameSegments int     `json:"same_segment_events"`
-	Blocks       int     `json:"final_blocks"`
-	SameBlocks   int     `json:"same_final_blocks"`
-	Share        float64 `json:"share"`
-	Trusted      bool    `json:"trusted"`
-	FirstEvent   int     `json:"first_divergence"` // -1 for none
-	What         string  `json:"what"`
-	Why          string  `json:"why"`
+	Advice
 }
 
 // Begin is what was there before the trace, and what the replays made of it.
@@ -86,51 +69,25 @@ type Capacity struct {
 
 // Row is the outcome of one setting.
 type Row struct {
-	Text          string   `json:"text"`
-	Recorded      bool     `json:"recorded"`
-	Needs         string   `json:"needs"` // a release of torch that is newer than the file's, else ""
-	ReservedPeak  int64    `json:"reserved_peak"`
-	ReservedEvent int      `json:"reserved_peak_event"`
-	Allocated     int64    `json:"allocated_peak"`
-	Waste         int64    `json:"waste_peak"`
-	WasteEvent    int      `json:"waste_peak_event"`
-	ReservedEnd   int64    `json:"reserved_end"`
-	DeviceAllocs  int64    `json:"device_allocs"`
-	DeviceFrees   int64    `json:"device_frees"`
-	Retries       int64    `json:"retries"`
-	Failures      int      `json:"failures"`
-	New           int      `json:"new_failures"` // requests that the run served
-	Served        int      `json:"served"`       // requests that failed in the run and do not here
-	StartFailed   bool     `json:"start_failed"`
-	First         *Refused `json:"first_failure"`
-	Largest       *Refused `json:"largest_failure"`
+	Text     string `json:"text"`
+	Recorded bool   `json:"recorded"`
+	Needs    string `json:"needs"` // a release of torch that is newer than the file's, else ""
+	Outcome
 	// Curve samples the trace, for the recorded settings and the best only.
 	Curve []Sample `json:"curve"`
 	// Smallest is the least memory, as the allocator can reserve it, with which every request is
 	// served; 0 where it was not searched.
 	Smallest int64 `json:"smallest_capacity"`
-
-	Outcome *Outcome `json:"-"`
-}
-
-// Refused is a request that fails.
-type Refused struct {
-	Event     int    `json:"event"`
-	Requested int64  `json:"requested"`
-	Recorded  bool   `json:"failed_in_run"`
-	Site      string `json:"site"`
-	Reserved  int64  `json:"reserved"`
-	Allocated int64  `json:"allocated"`
 }
 
 // Ask answers a question about a program. The smallest capacity is searched where a capacity
 // matters, for all settings unless the wider set is tried: then for the recorded and the best.
-func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Validation, q Question) (*Answer, error) {
-	a := &Answer{Schema: Schema, File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Best: -1, Costs: []string{}}
+func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Licence, q Question) (*Answer, error) {
+	a := &Answer{Schema: Schema, File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Licence: *v}
+	a.Best, a.Costs = -1, []string{}
 	if p.Recorded.Release != 0 {
 		a.Release = p.Recorded.Release.String()
 	}
-	a.Licence = licence(v)
 	a.Capacity = Capacity{Source: "none"}
 	switch {
 	case q.Capacity > 0:
@@ -141,9 +98,11 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Validation, q
 			a.Capacity.Source = "failure"
 		}
 	}
-	start := p.StartFor(a.Capacity.Reservable)
+	start := Keep
 	if q.Start != nil {
 		start = *q.Start
+	} else if limit := a.Capacity.Reservable; limit > 0 && p.StartReserved > limit {
+		start = Anew
 	}
 	a.Start = Begin{Blocks: p.Warm, Bytes: p.WarmBytes, Reserved: p.StartReserved, Mode: [...]string{"keep", "anew"}[start]}
 	if p.StartReserved == 0 {
@@ -154,10 +113,7 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Validation, q
 	if q.Settings != nil {
 		settings = append(settings[:1:1], q.Settings...)
 	}
-	total := a.Capacity.Device
-	if total == 0 {
-		total = a.Capacity.Reservable
-	}
+	total := cmp.Or(a.Capacity.Device, a.Capacity.Reservable)
 	o := Options{Start: start, Capacity: a.Capacity.Reservable, Total: total, Curve: 512}
 	outs, err := p.Sweep(ctx, settings, o)
 	if err != nil {
@@ -171,13 +127,11 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Validation, q
 		}
 	}
 	for i, out := range outs {
-		a.Rows = append(a.Rows, row(s, p, &settings[i], out))
+		a.Rows = append(a.Rows, p.row(s, &settings[i], out))
 	}
 	a.Rows[0].Recorded = true
 	if a.Licence.Trusted {
-		advice := Advise(settings, outs)
-		a.Best, a.Advice, a.Gain = advice.Best, advice.Text, advice.Gain
-		a.Costs = append(a.Costs, advice.Costs...)
+		a.Advice = Advise(settings, outs)
 	}
 	shown := []int{0}
 	if a.Best > 0 {
@@ -213,13 +167,11 @@ const lastResort = "expandable_segments:True,large_segment_size_mb:12"
 
 // rescue replays the last resort where every setting fails, and gives it when it does not.
 func (p *Program) rescue(ctx context.Context, settings []Setting, outs []*Outcome, o Options) (Setting, *Outcome, error) {
-	for _, out := range outs {
-		if out.Failures == 0 {
-			return Setting{}, nil, nil
-		}
+	if slices.ContainsFunc(outs, func(out *Outcome) bool { return out.Failures == 0 }) {
+		return Setting{}, nil, nil
 	}
 	set, err := p.Setting(lastResort)
-	if err != nil || contains(settings, func(have Setting) bool { return same(&have.Conf, &set.Conf) }) {
+	if err != nil || known(settings, &set) {
 		return Setting{}, nil, nil // the release does not know it, or it was tried
 	}
 	o.Conf = set.Conf
@@ -230,32 +182,16 @@ func (p *Program) rescue(ctx context.Context, settings []Setting, outs []*Outcom
 	return set, out, nil
 }
 
-func licence(v *Validation) Licence {
-	l := Licence{Requests: v.Allocs, SameRequests: v.SameAllocs, Segments: v.Segments, SameSegments: v.SameSegments,
-		Blocks: v.Blocks, SameBlocks: v.SameBlocks, Share: v.Share(), Trusted: v.Trusted(), FirstEvent: -1}
-	if v.First != nil {
-		l.FirstEvent, l.What, l.Why = v.First.Event, v.First.What, v.First.Why
+// row is what is shown of a setting.
+func (p *Program) row(s *snapshot.Snapshot, set *Setting, o *Outcome) Row {
+	for _, f := range []*Failure{o.First, o.Largest} {
+		if f != nil {
+			f.Site = attribution.Site(s, f.Stack)
+		}
 	}
-	return l
-}
-
-func row(s *snapshot.Snapshot, p *Program, set *Setting, o *Outcome) Row {
-	r := Row{
-		Text: set.Text, ReservedPeak: o.PeakReserved.Bytes, ReservedEvent: o.PeakReserved.Event, Allocated: o.PeakAllocated.Bytes,
-		Waste: o.PeakWaste.Bytes, WasteEvent: o.PeakWaste.Event, ReservedEnd: o.EndReserved,
-		DeviceAllocs: o.DeviceAllocs, DeviceFrees: o.DeviceFrees, Retries: o.Retries,
-		Failures: o.Failures, New: o.New, Served: o.Served, StartFailed: o.StartFailed, Outcome: o,
-		First: refused(s, o.First), Largest: refused(s, o.Largest), Curve: []Sample{},
-	}
+	r := Row{Text: set.Text, Outcome: *o, Curve: []Sample{}}
 	if rel := p.Recorded.Release; rel != 0 && set.Conf.Needs > rel {
 		r.Needs = set.Conf.Needs.String()
 	}
 	return r
-}
-
-func refused(s *snapshot.Snapshot, f *Failure) *Refused {
-	if f == nil {
-		return nil
-	}
-	return &Refused{f.Event, f.Requested, f.Recorded, attribution.Site(s, f.Stack), f.Reserved, f.Allocated}
 }

@@ -38,10 +38,10 @@ func TestBroken(t *testing.T) {
 			}
 		}
 		p, v := loaded(t, s, timeline.Build(s, 0))
-		if !v.Exact() {
+		if !same(v) {
 			inexact++
 		}
-		if v.SameAllocs > v.Allocs || v.SameSegments > v.Segments || v.SameBlocks > v.Blocks || v.Exact() != (v.First == nil) {
+		if v.SameRequests > v.Requests || v.SameSegments > v.Segments || v.SameBlocks > v.Blocks || same(v) != (v.FirstEvent < 0) {
 			t.Fatalf("try %d: %+v", try, v)
 		}
 		for _, start := range []whatif.Start{whatif.Keep, whatif.Anew} {

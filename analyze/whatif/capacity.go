@@ -2,8 +2,10 @@ package whatif
 
 import (
 	"context"
+	"math"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // capacityStep is how exactly the smallest capacity is searched: the driver's own granularity.
@@ -22,7 +24,7 @@ func (p *Program) SmallestCapacity(ctx context.Context, o Options) (int64, *Outc
 		return 0, nil, err
 	}
 	// No limit is reached by a run that never reserves more than there is.
-	fits := (best.PeakReserved.Bytes + capacityStep - 1) / capacityStep
+	fits := (best.ReservedPeak + capacityStep - 1) / capacityStep
 	fails := best.Stats.RequestedBytes[allocator.All].Peak/capacityStep - 1
 	if best.First != nil { // the memory fraction of the settings
 		return 0, best, nil
@@ -41,4 +43,41 @@ func (p *Program) SmallestCapacity(ctx context.Context, o Options) (int64, *Outc
 		}
 	}
 	return fits * capacityStep, best, nil
+}
+
+// capacity finds the memory that the run could reserve. Where a request failed the driver said
+// what was free. Where one was served after memory was given back, the device had less than
+// what was reserved before and the new segment together, and no less than the run ever reserved:
+// any value between the two gives the recorded run, and the highest is taken.
+func (p *Program) capacity() {
+	t := p.t
+	for i := range t.OOMs {
+		if o := &t.OOMs[i]; o.DeviceFree >= 0 {
+			p.Capacity = max(p.Capacity, o.After.Reserved+o.DeviceFree)
+		}
+	}
+	if p.Capacity > 0 || len(t.Retries) == 0 || p.Recorded.Conf.GCThreshold > 0 { // garbage is collected before a device is full
+		return
+	}
+	limit := int64(math.MaxInt64)
+	reserved, change := t.Initial.Reserved, 0
+	for _, r := range t.Retries {
+		for ; change < len(t.Changes) && t.Changes[change].Event < r.FirstEvent; change++ {
+			if c := &t.Changes[change]; c.Add {
+				reserved += c.Range.Size
+			} else {
+				reserved -= c.Range.Size
+			}
+		}
+		for i := r.LastEvent + 1; i < t.Trace.Len(); i++ {
+			if e := t.Trace.At(i); acquires(e) {
+				limit = min(limit, reserved+e.Size-capacityStep)
+			} else if e.Action != snapshot.FreeCompleted {
+				break
+			}
+		}
+	}
+	if limit < math.MaxInt64 {
+		p.Capacity = max(limit, t.PeakReserved.Bytes)
+	}
 }

@@ -8,7 +8,7 @@
 //     addresses, and compares every block's address with the trace. The share that agrees is the
 //     licence of everything below.
 //  3. Program.Run replays it under other settings, with a device of its own.
-//  4. Sweep runs many settings, Recommend picks one if it wins by a margin, and
+//  4. Sweep runs many settings, Advise picks one if it wins by a margin, and
 //     SmallestCapacity searches for the smallest device that serves every request.
 //
 // A replay answers for the allocator, not for the program: requests are taken to come in the

@@ -3,7 +3,6 @@ package whatif
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -124,74 +123,30 @@ func (x *extractor) fill(pl *place, seg *timeline.SegmentState, at uint64) uint6
 
 // privates follows which addresses belong to private pools.
 type privates struct {
-	changes []timeline.Change
-	spans   []timeline.Range // disjoint, by address
-	any     bool
+	changes []timeline.Change // still to come; none where there are no private pools
+	ranges  timeline.Ranges
 }
 
-func (p *privates) begin(t *timeline.Timeline) {
-	for i := range t.Initially {
-		p.add(t.Initially[i])
+func newPrivates(t *timeline.Timeline) privates {
+	private := func(r *timeline.Range) bool { return r.Pool != snapshot.PoolID{} }
+	if slices.ContainsFunc(t.Changes, func(c timeline.Change) bool { return private(&c.Range) }) ||
+		slices.ContainsFunc(t.Initially, func(r timeline.Range) bool { return private(&r) }) {
+		return privates{t.Changes, slices.Clone(t.Initially)}
 	}
-	for i := range t.Changes {
-		p.any = p.any || t.Changes[i].Range.Pool != snapshot.PoolID{}
-	}
-	p.any = p.any || len(p.spans) > 0
-	p.changes = t.Changes
+	return privates{}
 }
 
 // advance makes the changes up to an event.
 func (p *privates) advance(event int) {
-	if !p.any {
-		return
-	}
 	for ; len(p.changes) > 0 && p.changes[0].Event <= event; p.changes = p.changes[1:] {
-		if c := &p.changes[0]; c.Add {
-			p.add(c.Range)
-		} else {
-			p.cut(c.Range.Addr, c.Range.Addr+uint64(c.Range.Size))
-		}
+		p.ranges.Apply(&p.changes[0])
 	}
-}
-
-func (p *privates) add(r timeline.Range) {
-	if r.Pool == (snapshot.PoolID{}) {
-		return
-	}
-	p.spans = slices.Insert(p.spans, p.after(r.Addr), r)
-}
-
-// cut takes [from, to) out of the spans.
-func (p *privates) cut(from, to uint64) {
-	var kept []timeline.Range
-	for _, r := range p.spans {
-		end := r.Addr + uint64(r.Size)
-		if end <= from || r.Addr >= to {
-			kept = append(kept, r)
-			continue
-		}
-		if r.Addr < from {
-			left := r
-			left.Size = int64(from - r.Addr)
-			kept = append(kept, left)
-		}
-		if end > to {
-			right := r
-			right.Addr, right.Size = to, int64(end-to)
-			kept = append(kept, right)
-		}
-	}
-	p.spans = kept
-}
-
-func (p *privates) after(addr uint64) int {
-	return sort.Search(len(p.spans), func(i int) bool { return p.spans[i].Addr > addr })
 }
 
 // holding gives the private pool that an address belongs to, the default one for none.
 func (p *privates) holding(addr uint64) snapshot.PoolID {
-	if i := p.after(addr) - 1; i >= 0 && addr < p.spans[i].Addr+uint64(p.spans[i].Size) {
-		return p.spans[i].Pool
+	if i := p.ranges.Holding(addr); i >= 0 {
+		return p.ranges[i].Pool
 	}
 	return snapshot.PoolID{}
 }

@@ -16,12 +16,8 @@ type Program struct {
 	// Capacity is the memory that the run could reserve, known from a request that failed, or
 	// from one that was served only after memory was given back; 0 is unknown.
 	Capacity int64
-	// Full counts the requests for which memory was given back.
-	Full int
 	// Allocs counts the requests that were served, OOMs those that failed.
 	Allocs, OOMs int
-	// EmptyCaches counts the times that the program gave its cache back.
-	EmptyCaches int
 	// Warm counts the blocks from before the trace, WarmBytes their rounded bytes, and
 	// StartReserved what was reserved at that time.
 	Warm          int
@@ -82,10 +78,6 @@ func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
 	x.steps()
 	return p
 }
-
-// Operations is how many calls to the allocator a replay makes, where the request and the
-// completion of a free are one.
-func (p *Program) Operations() int { return len(p.ops) }
 
 // extractor builds a Program.
 type extractor struct {
@@ -169,7 +161,7 @@ func (x *extractor) steps() {
 	p, n := x.p, x.t.Trace.Len()
 	p.asks = make([]ask, len(x.t.Lives), len(x.t.Lives)+len(x.t.OOMs))
 	p.ops = make([]op, 0, n*2/3+16)
-	x.private.begin(x.t)
+	x.private = newPrivates(x.t)
 	bursts := x.bursts()
 	freeable := x.freeable()
 	for i := range n {
@@ -180,7 +172,6 @@ func (x *extractor) steps() {
 		}
 		if len(bursts) > 0 && int(bursts[0].first) == i {
 			p.ops = append(p.ops, op{bursts[0].first, bursts[0].last, opEmpty})
-			p.EmptyCaches++
 		}
 		switch e.Action {
 		case snapshot.Alloc:

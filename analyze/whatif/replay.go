@@ -1,8 +1,9 @@
 package whatif
 
 import (
+	"slices"
+
 	"github.com/snapana/snapana/analyze/allocator"
-	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // replay is one run of a program on an allocator.
@@ -16,22 +17,18 @@ type replay struct {
 
 const gone = -1
 
-func (p *Program) newReplay(a *allocator.Allocator) *replay {
-	r := &replay{p: p, a: a, held: make([]int32, len(p.asks))}
-	for i := range r.held {
-		r.held[i] = gone
-	}
-	p.prepare(a)
-	return r
+func (p *Program) newReplay() *replay {
+	return &replay{p: p, held: slices.Repeat([]int32{gone}, len(p.asks))}
 }
 
-// prepare makes the streams and pools of a program known.
-func (p *Program) prepare(a *allocator.Allocator) {
-	for _, h := range p.streams {
-		a.Stream(h)
+// begin makes the allocator, which knows the streams and pools of the program.
+func (r *replay) begin(o allocator.Options) {
+	r.a = allocator.New(o)
+	for _, h := range r.p.streams {
+		r.a.Stream(h)
 	}
-	for range p.pools[1:] {
-		a.NewPool()
+	for range r.p.pools[1:] {
+		r.a.NewPool()
 	}
 }
 
@@ -44,25 +41,23 @@ func (r *replay) restore(places []place, event int, device *allocator.Device) {
 		if device != nil {
 			seg.Addr, _ = device.Reserve(seg.Size)
 		}
-		seg.Pieces = append([]allocator.Piece(nil), seg.Pieces...)
+		seg.Pieces = slices.Clone(seg.Pieces)
 		r.a.Restore(&seg)
 		for k, row := range places[i].rows {
-			if row < 0 {
-				continue
-			}
-			b := seg.Pieces[k].Block
-			r.held[row] = int32(b)
-			if waits(&r.p.t.Lives[row], event) {
-				r.held[row] = int32(r.a.FreeRequested(b))
+			if row >= 0 {
+				r.hold(row, seg.Pieces[k].Block, event)
 			}
 		}
 	}
 	r.a.Stats().ResetPeaks()
 }
 
-// waits reports whether the free of a live block was requested at or before an event.
-func waits(l *timeline.Life, event int) bool {
-	return l.FreeRequested == timeline.PendingBefore || l.FreeRequested >= 0 && int(l.FreeRequested) <= event
+// hold notes the block of a row that lives after an event.
+func (r *replay) hold(row int32, b allocator.Block, event int) {
+	r.held[row] = int32(b)
+	if r.p.t.Lives[row].Waits(event) {
+		r.held[row] = int32(r.a.FreeRequested(b))
+	}
 }
 
 // ask asks anew for the blocks from before the trace, by address. It is false when they do not
@@ -78,10 +73,7 @@ func (r *replay) ask(places []place) bool {
 			if !ok {
 				return false
 			}
-			r.held[row] = int32(b)
-			if waits(&r.p.t.Lives[row], -1) {
-				r.held[row] = int32(r.a.FreeRequested(b))
-			}
+			r.hold(row, b, -1)
 		}
 	}
 	r.a.Stats().ResetPeaks()

@@ -22,15 +22,6 @@ const (
 	Anew
 )
 
-// StartFor gives the start that suits a capacity, 0 for none: Keep, unless what was reserved
-// before the trace is more than there is.
-func (p *Program) StartFor(capacity int64) Start {
-	if capacity > 0 && p.StartReserved > capacity {
-		return Anew
-	}
-	return Keep
-}
-
 // Options are the conditions of a replay.
 type Options struct {
 	Conf  allocator.Conf
@@ -46,51 +37,42 @@ type Options struct {
 }
 
 // Outcome is what a replay came to. Bytes are rounded sizes unless they are said to be
-// requested.
-type Outcome struct {
-	Conf allocator.Conf
-
-	PeakReserved  Peak
-	PeakAllocated Peak
-	// PeakWaste is the highest value of reserved minus allocated, between requests.
-	PeakWaste Peak
-	// EndReserved and EndAllocated are the values after the last event.
-	EndReserved, EndAllocated int64
-
-	DeviceAllocs int64 // cudaMalloc calls and maps within the trace
-	DeviceFrees  int64 // cudaFree calls and unmaps
-	Retries      int64 // requests for which the whole cache was given back
-
-	// Failures counts the requests that fail, and New those of them that did not in the recorded
-	// run, which would have ended there unless it caught the error. First is the first and
-	// Largest the largest of them. Served counts those that failed in the recorded run and do not
-	// here.
-	Failures, New, Served int
-	First, Largest        *Failure
-	served                []int // the events of Served
-
-	// StartFailed is set when the blocks from before the trace did not even fit.
-	StartFailed bool
-
-	Curve []Sample
-	Stats allocator.Stats // at the end; peaks and counts are those of the trace
-}
-
-// Peak is a highest value and the event of the request or free with which it first held, -1 for
+// requested. The event of a peak is that of the request or free with which it first held, -1 for
 // the start.
-type Peak struct {
-	Bytes int64
-	Event int
+type Outcome struct {
+	ReservedPeak  int64 `json:"reserved_peak"`
+	ReservedEvent int   `json:"reserved_peak_event"`
+	AllocatedPeak int64 `json:"allocated_peak"`
+	Waste         int64 `json:"waste_peak"` // highest value of reserved minus allocated, between requests
+	WasteEvent    int   `json:"waste_peak_event"`
+	ReservedEnd   int64 `json:"reserved_end"`
+	DeviceAllocs  int64 `json:"device_allocs"` // cudaMalloc calls and maps within the trace
+	DeviceFrees   int64 `json:"device_frees"`  // cudaFree calls and unmaps
+	Retries       int64 `json:"retries"`       // requests for which the whole cache was given back
+
+	Failures int   `json:"failures"`
+	New      int   `json:"new_failures"` // requests that the run served; it would have ended there unless it caught the error
+	Served   int   `json:"served"`       // requests that failed in the run and do not here
+	served   []int // their events
+
+	StartFailed bool     `json:"start_failed"` // the blocks from before the trace did not even fit
+	First       *Failure `json:"first_failure"`
+	Largest     *Failure `json:"largest_failure"`
+
+	Curve []Sample        `json:"-"`
+	Stats allocator.Stats `json:"-"` // at the end; peaks and counts are those of the trace
 }
 
 // Failure is a request that nothing could serve.
 type Failure struct {
-	Event     int
-	Requested int64 // bytes asked for; rounded ones where the request failed in the run too
-	Recorded  bool  // it failed in the run too
-	Stack     snapshot.StackID
+	Event     int              `json:"event"`
+	Requested int64            `json:"requested"`     // bytes asked for; rounded ones where the request failed in the run too
+	Recorded  bool             `json:"failed_in_run"` // it failed in the run too
+	Stack     snapshot.StackID `json:"-"`
+	Site      string           `json:"site"` // of Stack, as Ask gives it
 	// The state at that moment, after everything was given back.
-	Reserved, Allocated int64
+	Reserved  int64 `json:"reserved"`
+	Allocated int64 `json:"allocated"`
 }
 
 // Sample covers the events First..Last of a curve with the highest values in them.
@@ -118,9 +100,8 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 		total = o.Capacity
 	}
 	device := &allocator.Device{Total: o.Capacity}
-	a := allocator.New(allocator.Options{Conf: o.Conf, Tie: p.Recorded.Tie, Total: total, Driver: device})
-	out := &Outcome{Conf: o.Conf}
-	r := p.newReplay(a)
+	out, r := &Outcome{}, p.newReplay()
+	r.begin(allocator.Options{Conf: o.Conf, Tie: p.Recorded.Tie, Total: total, Driver: device})
 	switch {
 	case o.Start == Anew:
 		out.StartFailed = !r.ask(p.start)
@@ -128,7 +109,7 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 		out.StartFailed = true
 	default:
 		r.restore(p.start, -1, device)
-		device.Hold(a.Stats().ReservedBytes[allocator.All].Current)
+		device.Hold(r.a.Stats().ReservedBytes[allocator.All].Current)
 	}
 	if out.StartFailed {
 		return out, nil
@@ -144,9 +125,8 @@ func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 	st := r.a.Stats()
 	allocs, frees, retries := st.NumDeviceAlloc, st.NumDeviceFree, st.NumAllocRetries
 	reserved, allocated := &st.ReservedBytes[allocator.All], &st.AllocatedBytes[allocator.All]
-	out.PeakReserved = Peak{reserved.Current, -1}
-	out.PeakAllocated = Peak{allocated.Current, -1}
-	out.PeakWaste = Peak{reserved.Current - allocated.Current, -1}
+	out.ReservedPeak, out.ReservedEvent = reserved.Current, -1
+	out.Waste, out.WasteEvent = reserved.Current-allocated.Current, -1
 	curve := newCurve(r.p.t.Trace.Len(), o.Curve, reserved.Current, allocated.Current)
 	for i := range r.p.ops {
 		if i%checkEvery == 0 && ctx.Err() != nil {
@@ -155,12 +135,15 @@ func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 		op := &r.p.ops[i]
 		ok := r.step(op)
 		event := int(op.event)
-		out.PeakReserved.raise(reserved.Peak, event)
-		out.PeakAllocated.raise(allocated.Peak, event)
-		out.PeakWaste.raise(reserved.Current-allocated.Current, event)
+		if reserved.Peak > out.ReservedPeak {
+			out.ReservedPeak, out.ReservedEvent = reserved.Peak, event
+		}
+		if waste := reserved.Current - allocated.Current; waste > out.Waste {
+			out.Waste, out.WasteEvent = waste, event
+		}
 		curve.add(event, reserved.Current, allocated.Current)
 		if !ok {
-			out.fail(r.failure(op))
+			out.fail(r, op)
 			if o.UntilFailure {
 				break
 			}
@@ -170,7 +153,7 @@ func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 		}
 	}
 	out.DeviceAllocs, out.DeviceFrees, out.Retries = st.NumDeviceAlloc-allocs, st.NumDeviceFree-frees, st.NumAllocRetries-retries
-	out.EndReserved, out.EndAllocated = reserved.Current, allocated.Current
+	out.ReservedEnd, out.AllocatedPeak = reserved.Current, allocated.Peak
 	out.Curve = curve.finish()
 	out.Stats = *st
 	return nil
@@ -182,32 +165,23 @@ func (out *Outcome) Serves(event int) bool {
 	return ok
 }
 
-func (p *Peak) raise(bytes int64, event int) {
-	if bytes > p.Bytes {
-		p.Bytes, p.Event = bytes, event
-	}
-}
-
-func (r *replay) failure(o *op) Failure {
+// fail counts a request that fails.
+func (out *Outcome) fail(r *replay, o *op) {
 	st := r.a.Stats()
-	f := Failure{
+	f := &Failure{
 		Event: int(o.event), Requested: r.p.asks[o.row].bytes, Recorded: o.kind == opFail,
 		Stack:    r.p.t.Trace.At(int(o.event)).Stack,
 		Reserved: st.ReservedBytes[allocator.All].Current, Allocated: st.AllocatedBytes[allocator.All].Current,
 	}
-	return f
-}
-
-func (out *Outcome) fail(f Failure) {
 	out.Failures++
 	if !f.Recorded {
 		out.New++
 	}
 	if out.First == nil {
-		out.First = &f
+		out.First = f
 	}
 	if out.Largest == nil || f.Requested > out.Largest.Requested {
-		out.Largest = &f
+		out.Largest = f
 	}
 }
 

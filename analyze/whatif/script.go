@@ -70,28 +70,30 @@ func (d *scripted) take(action snapshot.Action) *snapshot.Event {
 	return e
 }
 
-// refuse notes that the replay asks for memory and the trace has none for it, which is as it
-// should be when memory is given back next, or when the request fails.
-func (d *scripted) refuse(size int64) {
-	if len(d.next) == 0 && !d.fails {
+// acquire gives the event that brings new memory. It notes that the replay asks for memory and the
+// trace has none for it, which is as it should be when memory is given back next, or when the request
+// fails.
+func (d *scripted) acquire(action snapshot.Action, size int64) *snapshot.Event {
+	e := d.take(action)
+	if e == nil && len(d.next) == 0 && !d.fails {
 		d.faultf(otherSegment, "%s were given from the cache; the replay has no free block for them and asks the driver for %s.",
 			units.Bytes(d.ask.bytes), units.Bytes(size))
 	}
+	return e
 }
 
 // Malloc implements allocator.Driver.
 func (d *scripted) Malloc(size int64) (uint64, bool) {
-	e := d.take(snapshot.SegmentAlloc)
-	switch {
+	switch e := d.acquire(snapshot.SegmentAlloc, size); {
 	case e == nil:
-		d.refuse(size)
 		return 0, false
 	case e.Size != size:
 		d.faultf(otherSegment, "A segment of %s was made; the replay asks for %s.", units.Bytes(e.Size), units.Bytes(size))
 		return 0, false
+	default:
+		d.same++
+		return e.Addr, true
 	}
-	d.same++
-	return e.Addr, true
 }
 
 // Reserve implements allocator.Driver: address space begins where it is mapped first, which a
@@ -111,10 +113,8 @@ func (d *scripted) Reserve(int64) (uint64, bool) {
 
 // Map implements allocator.Driver.
 func (d *scripted) Map(addr uint64, size int64) bool {
-	e := d.take(snapshot.SegmentMap)
-	switch {
+	switch e := d.acquire(snapshot.SegmentMap, size); {
 	case e == nil:
-		d.refuse(size)
 		return false
 	case e.Size != size || e.Addr != addr:
 		d.faultf(otherSegment, "%s were mapped at %#x; the replay maps %s at %#x.", units.Bytes(e.Size), e.Addr, units.Bytes(size), addr)

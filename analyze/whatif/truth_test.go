@@ -45,8 +45,8 @@ func TestTruth(t *testing.T) {
 					name      string
 					got, want int64
 				}{
-					{"reserved peak", o.PeakReserved.Bytes, want.Reserved}, {"reserved at the end", o.EndReserved, want.End},
-					{"allocated peak", o.PeakAllocated.Bytes, want.Allocated}, {"active peak", o.Stats.ActiveBytes[0].Peak, want.Active},
+					{"reserved peak", o.ReservedPeak, want.Reserved}, {"reserved at the end", o.ReservedEnd, want.End},
+					{"allocated peak", o.AllocatedPeak, want.Allocated}, {"active peak", o.Stats.ActiveBytes[0].Peak, want.Active},
 					{"inactive split peak", o.Stats.InactiveSplitBytes[0].Peak, want.Split}, {"num_device_alloc", o.DeviceAllocs, want.DeviceAllocs},
 					{"num_device_free", o.DeviceFrees, want.DeviceFrees}, {"num_alloc_retries", o.Retries, want.Retries},
 					{"failures", int64(o.Failures), 0},
@@ -86,7 +86,7 @@ func TestStatistics(t *testing.T) {
 		}
 		p, v := program(t, base+".pickle.gz")
 		if name == "collected" {
-			if v.First == nil || v.Share() != 1 {
+			if v.FirstEvent < 0 || v.Share != 1 {
 				t.Errorf("%s: %+v", name, v)
 			}
 		} else {
@@ -127,12 +127,12 @@ func TestStatistics(t *testing.T) {
 func TestUnrecordedFraction(t *testing.T) {
 	s := open(t, "testdata/collected.pickle.gz")
 	p, v := loaded(t, s, timeline.Build(s, 0))
-	if v.First == nil || v.First.Why != "garbage_collection_threshold is set: it takes effect under a memory fraction, which the file does not record." {
-		t.Errorf("%+v", v.First)
+	if v.FirstEvent < 0 || v.Why != "garbage_collection_threshold is set: it takes effect under a memory fraction, which the file does not record." {
+		t.Errorf("%+v", v.What)
 	}
-	e := s.Traces[0].At(v.First.Event)
+	e := s.Traces[0].At(v.FirstEvent)
 	if e.Action != snapshot.Alloc || p.Recorded.Conf.GCThreshold != 0.5 {
-		t.Errorf("event %d is %v, threshold %v", v.First.Event, e.Action, p.Recorded.Conf.GCThreshold)
+		t.Errorf("event %d is %v, threshold %v", v.FirstEvent, e.Action, p.Recorded.Conf.GCThreshold)
 	}
 }
 

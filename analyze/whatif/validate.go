@@ -3,50 +3,64 @@ package whatif
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
-// Validation says how well the replay of a program agrees with its trace.
-type Validation struct {
-	// Allocs is the number of requests in the trace, SameAllocs of those whose block was
-	// predicted at the recorded address.
-	Allocs, SameAllocs int
-	// Segments is the number of segment events, maps and unmaps included, SameSegments of those
-	// that were predicted with their size, and at their address where the driver does not choose
-	// it.
-	Segments, SameSegments int
-	// Blocks is the number of blocks in the final state or at the end of the replay, SameBlocks
-	// of those that are in both.
-	Blocks, SameBlocks int
-	// First is the first disagreement, nil for none. After each the replay goes on from the
-	// recorded state.
-	First *Divergence
-	// Unchecked counts requests after so many disagreements that the replay was given up; they
-	// are in Allocs only.
-	Unchecked int
+// Licence says how well the replay under the recorded settings agrees with the trace.
+type Licence struct {
+	Requests     int `json:"requests"`
+	SameRequests int `json:"same_requests"`  // their block was predicted at the recorded address
+	Segments     int `json:"segment_events"` // maps and unmaps included
+	// SameSegments were predicted with their size, and at their address where the driver does not
+	// choose it.
+	SameSegments int     `json:"same_segment_events"`
+	Blocks       int     `json:"final_blocks"`      // in the final state or at the end of the replay
+	SameBlocks   int     `json:"same_final_blocks"` // in both
+	Share        float64 `json:"share"`             // of the requests that was reproduced, from 0 to 1; 1 when there were none
+	Trusted      bool    `json:"trusted"`           // predictions are permitted
+	// FirstEvent is that of the first disagreement, the number of events when it is the final state
+	// that differs, and -1 for none. After each the replay goes on from the recorded state.
+	FirstEvent int    `json:"first_divergence"`
+	What       string `json:"what"` // a sentence
+	Why        string `json:"why"`  // the likely reason, a sentence
 }
 
-// Share is the part of the requests that was reproduced, from 0 to 1; 1 when there were none.
-func (v *Validation) Share() float64 {
-	if v.Allocs == 0 {
-		return 1
+// minShare is the share of reproduced requests below which predictions are not to be trusted.
+const minShare = 0.99
+
+// Load makes the program of a timeline and validates it. Where the file does not tell the
+// release that wrote it well enough, the order of equal blocks that agrees best is taken.
+// It fails only when ctx ends.
+func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Program, *Licence, error) {
+	p := NewProgram(s, t)
+	best, err := p.Validate(ctx, s)
+	if err != nil {
+		return nil, nil, err
 	}
-	return float64(v.SameAllocs) / float64(v.Allocs)
-}
-
-// Exact reports whether everything was reproduced.
-func (v *Validation) Exact() bool {
-	return v.SameAllocs == v.Allocs && v.SameSegments == v.Segments && v.SameBlocks == v.Blocks
-}
-
-// Divergence is a place where the replay and the trace disagree.
-type Divergence struct {
-	Event int    // the number of events when it is the final state that differs
-	What  string // a sentence
-	Why   string // the likely reason, a sentence
+	if best.FirstEvent < 0 || p.Recorded.Release != allocator.Newest && p.Recorded.Release < 212 {
+		return p, best, nil
+	}
+	first := p.Recorded.Tie
+	for _, tie := range []allocator.Tie{allocator.TieAddress, allocator.TieCounter, allocator.TieCounterPrivate, allocator.TieSegment} {
+		if tie == first {
+			continue
+		}
+		other := *p
+		other.Recorded.Tie = tie
+		v, err := other.Validate(ctx, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if v.SameRequests > best.SameRequests {
+			p, best = &other, v
+		}
+	}
+	return p, best, nil
 }
 
 // rebuilds bounds the work of going on after disagreements, in blocks that are put back.
@@ -54,12 +68,12 @@ const rebuilds = 20 << 20
 
 // Validate replays a program under the recorded settings and compares it with its trace. It fails only
 // when ctx ends.
-func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Validation, error) {
+func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Licence, error) {
 	own := *p // which learns of streams and pools that only later states have
 	own.streams, own.pools = slices.Clone(p.streams), slices.Clone(p.pools)
 	p = &own
-	v := &validator{p: p, v: &Validation{Allocs: p.Allocs}}
-	v.x = newExtractor(p, s)
+	v := &validator{p: p, x: newExtractor(p, s), r: p.newReplay()}
+	v.v = Licence{Requests: p.Allocs, Share: 1, FirstEvent: -1}
 	for i := range p.t.Trace.Len() {
 		if e := p.t.Trace.At(i); releases(e) || acquires(e) {
 			v.script = append(v.script, int32(i))
@@ -69,14 +83,19 @@ func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Validati
 	if err := v.run(ctx); err != nil {
 		return nil, err
 	}
-	return v.v, nil
+	l := &v.v
+	if l.Requests > 0 {
+		l.Share = float64(l.SameRequests) / float64(l.Requests)
+	}
+	l.Trusted = l.Share >= minShare
+	return l, nil
 }
 
 // validator feeds a replay with the segments of the trace.
 type validator struct {
 	p      *Program
 	x      *extractor
-	v      *Validation
+	v      Licence
 	script []int32 // segment events that are still to come
 	d      scripted
 	r      *replay
@@ -86,10 +105,6 @@ type validator struct {
 
 func (v *validator) run(ctx context.Context) error {
 	p := v.p
-	v.r = &replay{p: p, held: make([]int32, len(p.asks))}
-	for i := range v.r.held {
-		v.r.held[i] = gone
-	}
 	v.restart(p.start, nil, -1)
 	for i := range p.ops {
 		if i%checkEvery == 0 && ctx.Err() != nil {
@@ -99,15 +114,12 @@ func (v *validator) run(ctx context.Context) error {
 		if int(o.event) <= v.done {
 			continue
 		}
-		was := v.v.First
 		v.op(o)
 		if v.d.kind == agrees {
 			continue
 		}
-		if was == nil {
-			v.v.First = &Divergence{Event: int(o.event), What: v.d.what, Why: v.reason(o)}
-		}
 		event := int(o.event)
+		v.differs(event, o)
 		if o.kind == opEmpty {
 			event = int(o.row)
 		}
@@ -116,11 +128,6 @@ func (v *validator) run(ctx context.Context) error {
 			v.work += len(seg.Live)
 		}
 		if v.work += len(st.Segments) + len(p.streams) + len(p.pools); v.work > rebuilds {
-			for _, o := range p.ops[i+1:] {
-				if o.kind == opAlloc {
-					v.v.Unchecked++
-				}
-			}
 			return nil
 		}
 		v.restart(v.x.places(st), st.Outside, event)
@@ -129,12 +136,18 @@ func (v *validator) run(ctx context.Context) error {
 	return nil
 }
 
+// differs notes the first disagreement.
+func (v *validator) differs(event int, o *op) {
+	if v.v.FirstEvent < 0 {
+		v.v.FirstEvent, v.v.What, v.v.Why = event, v.d.what, v.reason(o)
+	}
+}
+
 // restart makes a new allocator with the recorded state after an event. What the replay holds
 // besides is never asked for again, but for the blocks that the state has no place for.
 func (v *validator) restart(places []place, outside []int32, event int) {
 	v.d = scripted{t: v.p.t}
-	v.r.a = allocator.New(allocator.Options{Conf: v.p.Recorded.Conf, Tie: v.p.Recorded.Tie, Driver: &v.d})
-	v.p.prepare(v.r.a)
+	v.r.begin(allocator.Options{Conf: v.p.Recorded.Conf, Tie: v.p.Recorded.Tie, Driver: &v.d})
 	v.r.restore(places, event, nil)
 	for _, row := range outside {
 		v.r.held[row] = gone
@@ -174,7 +187,7 @@ func (v *validator) op(o *op) {
 			v.d.faultf(otherBlock, "%s were given at %#x; the replay gives them at %#x.", units.Bytes(l.Requested), l.Addr, got)
 			break
 		}
-		v.v.SameAllocs++
+		v.v.SameRequests++
 	case o.kind == opAlloc:
 		v.d.faultf(otherFailure, "%s were given; in the replay the request fails.", units.Bytes(v.p.asks[o.row].bytes))
 	case o.kind == opFail && ok:
@@ -214,8 +227,43 @@ func (v *validator) final() {
 		}
 	}
 	v.v.Blocks += len(got)
-	if n := v.v.Blocks - v.v.SameBlocks; n > 0 && v.v.First == nil {
-		v.d.faultf(otherBlock, "%s of %s blocks at the end are only in the dump's state or only in the replay.", units.Count(int64(n)), units.Count(int64(v.v.Blocks)))
-		v.v.First = &Divergence{Event: v.p.t.Trace.Len(), What: v.d.what, Why: v.reason(&op{kind: opEmpty})}
+	if n := v.v.Blocks - v.v.SameBlocks; n > 0 {
+		v.d.faultf(otherBlock, "%s of %s blocks at the end are only in the dump's state or only in the replay.",
+			units.Count(int64(n)), units.Count(int64(v.v.Blocks)))
+		v.differs(v.p.t.Trace.Len(), &op{kind: opEmpty})
 	}
+}
+
+// reason guesses why the replay and the trace disagree at an operation, from what the file has.
+func (v *validator) reason(o *op) string {
+	s, p := v.x.s, v.p
+	pool := false
+	if o.kind == opAlloc || o.kind == opFail {
+		pool = p.asks[o.row].pool != 0
+	}
+	for i := range s.Segments {
+		pool = pool || s.Segments[i].Pool != (snapshot.PoolID{})
+	}
+	c := &p.t.Checks
+	released := v.d.kind == otherReleases || v.d.kind == otherFailure
+	switch {
+	case c.Inconsistent() > 0 || c.Residual != 0:
+		return "The trace contradicts itself or the state: it was edited or filtered, or no allocator made it."
+	case strings.HasPrefix(s.Writer, "torch_npu"):
+		return "torch_npu's allocator rounds requests in its own way."
+	case p.Recorded.Conf.GCThreshold > 0 && released:
+		return "garbage_collection_threshold is set: it takes effect under a memory fraction, which the file does not record."
+	case pool:
+		return "There are private pools (CUDA graphs or MemPool): when captures begin and end is not recorded."
+	case !p.Recorded.Known:
+		return "The file does not record the allocator settings (torch before 2.3): they may not have been the defaults."
+	case strings.Contains(p.Recorded.Text, "release_lock_on_cudamalloc:True"),
+		strings.Contains(p.Recorded.Text, "release_lock_on_hipmalloc:True"):
+		return "release_lock_on_cudamalloc lets threads change the allocator while another one's request waits for the driver."
+	case released:
+		return "A memory fraction that the file does not record, or memory that was given back for another reason than the trace shows."
+	case c.PreTraceBlocks > 0:
+		return "What was there before the trace is rebuilt from what remained of it, and may have lain otherwise."
+	}
+	return "Settings that were changed while the program ran, or a release of torch with other rules."
 }

@@ -41,7 +41,7 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	if a.Capacity.Reservable > 0 {
 		v.Device = fmt.Sprintf("The device lets %s be reserved, as in the run.", units.Bytes(a.Capacity.Reservable))
 	}
-	v.Advice = a.Advice
+	v.Advice = a.Text
 	if a.Best > 0 {
 		v.Costs = a.Costs
 	} else {

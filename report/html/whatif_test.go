@@ -15,10 +15,10 @@ func TestWhatIf(t *testing.T) {
 			Licence:  whatif.Licence{Requests: 200, SameRequests: 200, Share: 1, Trusted: true},
 			Capacity: whatif.Capacity{Reservable: 4 << 30},
 			Rows: []whatif.Row{
-				{Recorded: true, ReservedPeak: 3 << 30, Waste: 1 << 30, Failures: 1, Curve: curve},
-				{Text: "expandable_segments:True<", ReservedPeak: 2 << 30, Curve: curve},
+				{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 3 << 30, Waste: 1 << 30, Failures: 1}, Curve: curve},
+				{Text: "expandable_segments:True<", Outcome: whatif.Outcome{ReservedPeak: 2 << 30}, Curve: curve},
 			},
-			Best: 1, Advice: "With it all is well.", Costs: []string{"It costs something."},
+			Advice: whatif.Advice{Best: 1, Text: "With it all is well.", Costs: []string{"It costs something."}},
 		}
 	}
 	r := analyzetest.Failed(t)

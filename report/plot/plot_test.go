@@ -281,12 +281,12 @@ func TestStackBars(t *testing.T) {
 // withWhatIf adds a replay under other settings.
 func withWhatIf(r *analyze.Result) *analyze.Result {
 	r.Devices[0].WhatIf = &whatif.Answer{
-		Licence: whatif.Licence{Requests: 1000, SameRequests: 1000, Trusted: true}, Best: 1,
+		Licence: whatif.Licence{Requests: 1000, SameRequests: 1000, Trusted: true}, Advice: whatif.Advice{Best: 1},
 		Capacity: whatif.Capacity{Source: "failure", Reservable: 5 << 30},
 		Rows: []whatif.Row{
-			{Recorded: true, ReservedPeak: 4 << 30, Allocated: 2 << 30, Failures: 2, Retries: 1},
-			{Text: "expandable_segments:True", ReservedPeak: 3 << 30, Allocated: 2 << 30},
-			{Text: "max_split_size_mb:128", StartFailed: true},
+			{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 4 << 30, AllocatedPeak: 2 << 30, Failures: 2, Retries: 1}},
+			{Text: "expandable_segments:True", Outcome: whatif.Outcome{ReservedPeak: 3 << 30, AllocatedPeak: 2 << 30}},
+			{Text: "max_split_size_mb:128", Outcome: whatif.Outcome{StartFailed: true}},
 		},
 	}
 	return r

@@ -62,7 +62,7 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		}
 		to := max(x(row.ReservedPeak), area.Min.X+1)
 		p.fill(image.Rect(area.Min.X, top, to, top+thick), chart.ColorReleasable)
-		p.fill(image.Rect(area.Min.X, top, min(x(row.Allocated), to), top+thick), chart.ColorLive)
+		p.fill(image.Rect(area.Min.X, top, min(x(row.AllocatedPeak), to), top+thick), chart.ColorLive)
 		mid := top + thick/2 + 6
 		p.textRight(name, area.Max.X+110, mid, units.Bytes(row.ReservedPeak))
 		if base := a.Rows[0].ReservedPeak; row.ReservedPeak != base && base > 0 {

@@ -44,7 +44,7 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *whatif.Recorded, why string, o Opt
 	case a.Best < 0:
 		p.say("Advice", "None of these settings lowers the peak by 5% and 64 MiB: leave them as they are.")
 	default:
-		p.say("Advice", "* "+a.Advice)
+		p.say("Advice", "* "+a.Text)
 		label := "Costs"
 		for _, c := range a.Costs {
 			p.say(label, c)

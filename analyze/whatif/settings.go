@@ -1,12 +1,69 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot"
 )
+
+// Recorded are the settings of the run as far as the file tells.
+type Recorded struct {
+	Conf allocator.Conf
+	// Release is the newest one that may have written the file; Tie is its order of equal
+	// blocks.
+	Release allocator.Release
+	Tie     allocator.Tie
+	// Known is whether the file has allocator settings at all (torch 2.3 and later); without
+	// them Conf are the defaults.
+	Known bool
+	// Text is the settings string, "" for none.
+	Text string
+}
+
+// RecordedIn reads the settings of a snapshot. Where they are values of their own they are
+// trusted over the settings string, which may have been set later (analyze/allocator/SPEC.md 5.2).
+func RecordedIn(s *snapshot.Snapshot) Recorded {
+	r := Recorded{Conf: allocator.Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf), Release: releaseOf(s.Writer)}
+	r.Tie = r.Release.Tie()
+	if !r.Known {
+		return r
+	}
+	if c, err := r.Release.ParseConf(r.Text); err == nil {
+		r.Conf = c
+	}
+	r.Conf.Async = false // such a run has no snapshot
+	r.Conf.Expandable = s.Settings.ExpandableSegments
+	r.Conf.MaxSplit = -1
+	if s.Settings.MaxSplitSize > 0 {
+		r.Conf.MaxSplit = s.Settings.MaxSplitSize
+	}
+	if t := s.Settings.GCThreshold; t > 0 && t < 1 {
+		r.Conf.GCThreshold = t
+	}
+	r.Conf.Roundup = allocator.Roundup(s.Settings.Roundup)
+	return r
+}
+
+// releaseOf reads the release that wrote a file out of Snapshot.Writer, which may name several:
+// then it is the last of them.
+func releaseOf(writer string) allocator.Release {
+	var major, minor, last int
+	n, _ := fmt.Sscanf(writer, "%d.%d", &major, &minor)
+	if n < 2 || strings.Contains(writer, "or later") {
+		return allocator.Newest
+	}
+	if n, _ := fmt.Sscanf(writer, "%d.%d to %d.%d", &major, &minor, &major, &last); n == 4 {
+		minor = last
+	}
+	return allocator.Release(100*major + minor)
+}
 
 // Setting is a settings string with what it means.
 type Setting struct {
@@ -66,20 +123,16 @@ func (p *Program) Settings(all bool) []Setting {
 		if err != nil || p.Recorded.Release != allocator.Newest && s.Conf.Needs > p.Recorded.Release {
 			continue // the release does not know it
 		}
-		if known := func(o Setting) bool { return same(&o.Conf, &s.Conf) }; !contains(out, known) {
+		if !known(out, &s) {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-func contains(list []Setting, is func(Setting) bool) bool {
-	for _, s := range list {
-		if is(s) {
-			return true
-		}
-	}
-	return false
+// known reports whether a setting means the same as one of a list.
+func known(list []Setting, s *Setting) bool {
+	return slices.ContainsFunc(list, func(o Setting) bool { return same(&o.Conf, &s.Conf) })
 }
 
 // same reports whether two settings do the same.
@@ -116,10 +169,7 @@ func (p *Program) Sweep(ctx context.Context, settings []Setting, o Options) ([]*
 		outs[i], err = p.Run(ctx, o)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return outs, nil
+	return outs, err
 }
 
 // each calls f with the numbers below n, some at a time, and gives the first error by number.
@@ -139,10 +189,5 @@ func each(n int, f func(i int) error) error {
 	}
 	close(next)
 	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
