@@ -2,15 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -36,28 +33,23 @@ func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
 	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
 }
 
-// options are those of an analysis by the rules that the command line names, if any.
-func (f *inputFlags) options() (analyze.Options, error) {
-	if f.rules == "" {
-		return analyze.Options{}, nil
-	}
-	data, err := os.ReadFile(f.rules)
-	if err != nil {
-		return analyze.Options{}, err
-	}
-	rules, err := category.ParseRules(data)
-	if err != nil {
-		return analyze.Options{}, fmt.Errorf("%s: %w", f.rules, err)
-	}
-	return analyze.Options{Rules: rules}, nil
-}
-
 // recorderFlags name the recorder's files that belong to a snapshot.
 type recorderFlags struct{ file, before string }
 
 func (f *recorderFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.file, "recorder", "", "what the recorder wrote, in `FILE` (default: NAME.snapana beside NAME.pickle, if it is there)")
 	fl.StringVar(&f.before, "before", "", "compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
+}
+
+// driverFlags name what the driver says of the devices' memory.
+type driverFlags struct {
+	live     bool
+	readings string
+}
+
+func (f *driverFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.readings, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
+	fl.BoolVar(&f.live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 }
 
 // outputFlags say how to print a result.

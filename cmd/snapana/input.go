@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"sync"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -51,38 +52,34 @@ func (f *inputFlags) read(cmd *cobra.Command, path string, progress func(done, t
 	return s, nil
 }
 
-// analyse reads the snapshot that the command line names and analyses it by the rules that it
-// names, if any.
-func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Options) (*analyze.Result, error) {
-	rules, err := f.options()
+// readRules reads the rules that the command line names, if any.
+func (f *inputFlags) readRules() ([]category.Rule, error) {
+	if f.rules == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(f.rules)
 	if err != nil {
 		return nil, err
 	}
-	opt.Rules = rules.Rules
+	rules, err := category.ParseRules(data)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.rules, err)
+	}
+	return rules, err
+}
+
+// analyse reads the snapshot that the command line names and analyses it by the rules that it
+// names, if any.
+func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Options) (*analyze.Result, error) {
+	var err error
+	if opt.Rules, err = f.readRules(); err != nil {
+		return nil, err
+	}
 	snap, err := f.open(cmd, path)
 	if err != nil {
 		return nil, err
 	}
 	return analyze.Run(cmd.Context(), snap, opt)
-}
-
-// reader makes a Reader of a function.
-type reader func([]byte) (int, error)
-
-func (r reader) Read(p []byte) (int, error) { return r(p) }
-
-// stoppable is r with reads that end when ctx does, even of a terminal or a pipe that gives nothing.
-func stoppable(ctx context.Context, r io.Reader) io.Reader {
-	begun := sync.OnceValue(func() io.Reader { // not before something is wanted of r
-		out, in := io.Pipe()
-		go func() {
-			_, err := io.Copy(in, r)
-			in.CloseWithError(err)
-		}()
-		context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
-		return out
-	})
-	return reader(func(p []byte) (int, error) { return begun().Read(p) })
 }
 
 // analyse is inputFlags.analyse with the recorder's files.
@@ -108,4 +105,22 @@ func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
 		}
 	}
 	return in.analyse(cmd, path, opt)
+}
+
+// read adds the driver's side of a report, of now or of a recording.
+func (f *driverFlags) read(ctx context.Context, opt *analyze.Options) (err error) {
+	switch {
+	case f.live && f.readings != "":
+		return fmt.Errorf("--nvml and --readings exclude each other")
+	case f.readings != "":
+		opt.Readings, err = sidecar.Open(ctx, f.readings, sidecar.Options{})
+	case f.live:
+		driver, err := device.Open()
+		if err != nil {
+			return fmt.Errorf("%w; the report does without --nvml", err)
+		}
+		defer driver.Close()
+		opt.Live = driver.Read(os.DirFS("/proc"))
+	}
+	return err
 }

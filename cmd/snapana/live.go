@@ -104,7 +104,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, find func(*snapshot.Sn
 	if err != nil {
 		return err
 	}
-	opt, err := f.in.options()
+	rules, err := f.in.readRules()
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, find func(*snapshot.Sn
 	if err != nil {
 		return err
 	}
-	q.Category = category.Namer(snap, t, opt.Rules)
+	q.Category = category.Namer(snap, t, rules)
 	a := attribution.Ask(snap, t, m, q, f.tree)
 	a.Why = why
 	if f.mapFile != "" {

@@ -67,7 +67,7 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			if err != nil {
 				return err
 			}
-			opt, err := in.options()
+			rules, err := in.readRules()
 			if err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 				}
 				m = &found
 			}
-			picture, err := plot.From(cmd.Context(), k, snap, t, opt.Rules, m)
+			picture, err := plot.From(cmd.Context(), k, snap, t, rules, m)
 			if err != nil {
 				return err
 			}

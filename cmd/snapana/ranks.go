@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
@@ -32,14 +33,14 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
   snapana ranks --json iteration_10/*/memory_snapshot.pickle`,
 		Args: needs(1, many, "the FILES of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opt, err := in.options()
+			rules, err := in.readRules()
 			if err != nil {
 				return err
 			}
 			c, err := ranks.Read(cmd.Context(), args, func(path string) (*snapshot.Snapshot, error) {
 				s, err := in.read(cmd, path, nil)
 				return s, inFlags(err)
-			}, opt)
+			}, analyze.Options{Rules: rules})
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,13 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/report"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // minPage is what a page without anything to zoom into takes at most.
@@ -35,15 +32,14 @@ var formats = []struct {
 
 func newReport() *cobra.Command {
 	var (
-		in       inputFlags
-		rec      recorderFlags
-		dir      string
-		quiet    bool
-		asJSON   bool
-		format   string
-		total    size
-		live     bool
-		readings string
+		in     inputFlags
+		rec    recorderFlags
+		dir    string
+		quiet  bool
+		asJSON bool
+		format string
+		total  size
+		drv    driverFlags
 	)
 	maxPage := size(html.DefaultBytes)
 	var names []string
@@ -107,7 +103,7 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 				return err
 			}
 			opt := analyze.Options{Capacity: int64(total)}
-			if err := readDriver(cmd.Context(), &opt, live, readings); err != nil {
+			if err := drv.read(cmd.Context(), &opt); err != nil {
 				return err
 			}
 			result, err := rec.analyse(cmd, &in, args[0], opt)
@@ -129,6 +125,7 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 	fl := cmd.Flags()
 	in.add(fl)
 	rec.add(fl)
+	drv.add(fl)
 	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.Var(&maxPage, "max-page", "`SIZE` of report.html at most; in a page with less room, less can be zoomed into")
@@ -137,8 +134,6 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")
 	oneOf(cmd, "format", names)
-	fl.StringVar(&readings, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
-	fl.BoolVar(&live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 	return cmd
 }
 
@@ -153,24 +148,4 @@ func printReport(w io.Writer, r *analyze.Result, dir string) error {
 	}
 	_, err := fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
 	return err
-}
-
-// readDriver reads the driver's side of a report, now or from a recording.
-func readDriver(ctx context.Context, opt *analyze.Options, live bool, readings string) error {
-	switch {
-	case live && readings != "":
-		return fmt.Errorf("--nvml and --readings exclude each other")
-	case readings != "":
-		var err error
-		opt.Readings, err = sidecar.Open(ctx, readings, sidecar.Options{})
-		return err
-	case live:
-		driver, err := device.Open()
-		if err != nil {
-			return fmt.Errorf("%w; the report does without --nvml", err)
-		}
-		defer driver.Close()
-		opt.Live = driver.Read(os.DirFS("/proc"))
-	}
-	return nil
 }

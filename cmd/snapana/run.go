@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode"
 
@@ -44,6 +45,25 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(inFlags(err).Error()))
 	return exitCode(err)
+}
+
+// reader makes a Reader of a function.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+// stoppable is r with reads that end when ctx does, even of a terminal or a pipe that gives nothing.
+func stoppable(ctx context.Context, r io.Reader) io.Reader {
+	begun := sync.OnceValue(func() io.Reader { // not before something is wanted of r
+		out, in := io.Pipe()
+		go func() {
+			_, err := io.Copy(in, r)
+			in.CloseWithError(err)
+		}()
+		context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+		return out
+	})
+	return reader(func(p []byte) (int, error) { return begun().Read(p) })
 }
 
 // oneLine takes line breaks and whatever else could drive a terminal out of a message:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func newWhatif() *cobra.Command {
 		foreign  = sizeOrZero{whatif.ContextBytes}
 		sweep    bool
 		start    string
-		asJSON   bool
+		out      outputFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "whatif FILE",
@@ -103,10 +104,9 @@ by address under each setting, as if it had been in force from the beginning
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return written(json.WriteWhatif(cmd.OutOrStdout(), a))
-			}
-			return written(text.WhatIf(cmd.OutOrStdout(), a, &p.Recorded, why, text.Options{}))
+			return show(cmd, out, a, json.WriteWhatif, func(w io.Writer, a *whatif.Answer, _ text.Options) error {
+				return text.WhatIf(w, a, &p.Recorded, why, text.Options{})
+			})
 		},
 	}
 	fl := cmd.Flags()
@@ -118,6 +118,6 @@ by address under each setting, as if it had been in force from the beginning
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
 	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if it fits)")
 	device.add(fl)
-	fl.BoolVar(&asJSON, "json", false, "print JSON instead")
+	out.add(fl, "print JSON instead", "")
 	return cmd
 }
