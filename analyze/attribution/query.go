@@ -46,14 +46,15 @@ type Query struct {
 
 // ParseKind finds the kind that a user typed.
 func ParseKind(word string) (Kind, error) {
-	var names []string
-	for _, k := range Kinds() {
-		if string(k) == word {
-			return k, nil
-		}
-		names = append(names, string(k))
+	if k := Kind(word); slices.Contains(Kinds(), k) {
+		return k, nil
 	}
-	return "", fmt.Errorf("blocks cannot be grouped by %q; by %s they can", word, strings.Join(names, ", "))
+	return "", fmt.Errorf("blocks cannot be grouped by %q; by %s they can", word, KindWords())
+}
+
+// KindWords lists what ParseKind takes, for help and errors.
+func KindWords() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(Kinds()), " ", ", "), "[]")
 }
 
 // filter decides by stack.

@@ -1,8 +1,11 @@
 package oom
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,6 +61,34 @@ type Log struct {
 	Answers []Answer `json:"would_fit"`
 	Failure *Report  `json:"-"`
 	byKey   map[string]int
+}
+
+// PackedError says that a log is compressed.
+type PackedError struct{ Name string } // base name of the file
+
+func (e *PackedError) Error() string { return e.Name + " is compressed" }
+
+// OpenLog collects the messages of the log at path, "-" for stdin. Errors name the file; that of a
+// compressed one is a *PackedError.
+func OpenLog(path string, stdin io.Reader) (*Log, error) {
+	r, name := stdin, "stdin"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r, name = f, filepath.Base(path)
+	}
+	br := bufio.NewReader(r)
+	if head, _ := br.Peek(2); string(head) == "\x1f\x8b" || string(head) == "\x28\xb5" {
+		return nil, &PackedError{name}
+	}
+	log, err := ReadLog(name, br)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return log, err
 }
 
 // ReadLog collects the messages of a log of any size. Its error is one of r.

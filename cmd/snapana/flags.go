@@ -75,21 +75,26 @@ func (f *deviceFlag) add(fl *pflag.FlagSet) {
 	f.flag.DefValue = "0" // keeps -1 out of the help
 }
 
-// timeline builds that of the device that was asked for, or else of the one with the highest peak
-// of reserved memory, and says why when there were others.
-func (f *deviceFlag) timeline(s *snapshot.Snapshot) (t *timeline.Timeline, why string, err error) {
+// open reads a snapshot and builds the timeline of the device that was asked for, or else of the one
+// with the highest peak of reserved memory, and says why when there were others.
+func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (s *snapshot.Snapshot, t *timeline.Timeline, why string, err error) {
+	if s, err = in.open(cmd, path); err != nil {
+		return nil, nil, "", err
+	}
 	used := s.UsedDevices()
 	switch {
 	case f.flag.Changed && !slices.Contains(used, f.ordinal):
-		return nil, "", fmt.Errorf("--device %d: the file has memory of %s", f.ordinal, deviceWords(used))
+		err = fmt.Errorf("--device %d: the file has memory of %s", f.ordinal, deviceWords(used))
 	case f.flag.Changed:
-		return timeline.Build(s, f.ordinal), "", nil
+		t = timeline.Build(s, f.ordinal)
 	case len(used) == 0:
-		return nil, "", fmt.Errorf("%s has no segments and no events: nothing is live in it", s.Name)
-	case len(used) > 1:
-		why = fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses", len(used))
+		err = fmt.Errorf("%s has no segments and no events: nothing is live in it", s.Name)
+	default:
+		if t = timeline.Main(s); len(used) > 1 {
+			why = fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses", len(used))
+		}
 	}
-	return timeline.Main(s), why, nil
+	return s, t, why, err
 }
 
 func deviceWords(used []int) string {

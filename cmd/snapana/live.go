@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,15 +42,6 @@ func (f *stateFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to `FILE`.png or FILE.svg")
 	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "colour the map's blocks by `KIND`: stack, category or state")
 	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher, the core of torch and C++ below Python")
-}
-
-// kindWords lists what --by takes.
-func kindWords() string {
-	var words []string
-	for _, k := range attribution.Kinds() {
-		words = append(words, string(k))
-	}
-	return strings.Join(words, ", ")
 }
 
 // query turns flags into a query.
@@ -108,11 +98,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string, find func(*snapshot.Sn
 	if err != nil {
 		return err
 	}
-	snap, err := f.in.open(cmd, path)
-	if err != nil {
-		return err
-	}
-	t, why, err := f.device.timeline(snap)
+	snap, t, why, err := f.device.open(cmd, &f.in, path)
 	if err != nil {
 		return err
 	}

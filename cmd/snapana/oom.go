@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -47,11 +45,14 @@ request, it also answers in which circumstances that would have been served.`,
 			if snap == "-" && args[0] == "-" {
 				return fmt.Errorf("standard input cannot be both LOG and --snapshot")
 			}
-			log, err := readLog(cmd, args[0])
-			if err != nil {
+			log, err := oom.OpenLog(args[0], cmd.InOrStdin())
+			var packed *oom.PackedError
+			switch {
+			case errors.As(err, &packed):
+				return fmt.Errorf("%w; unpack it into the command: `zcat %s | snapana oom -`", err, packed.Name)
+			case err != nil:
 				return err
-			}
-			if log.Messages == 0 {
+			case log.Messages == 0:
 				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, with its stderr", log.Name)
 			}
 			if snap != "" {
@@ -71,26 +72,4 @@ request, it also answers in which circumstances that would have been served.`,
 	in.addReading(fl, "snapshot", "a snapshot")
 	out.add(fl, "print JSON instead, with all messages", "explain every different message")
 	return cmd
-}
-
-// readLog collects the messages of the log that the command line names.
-func readLog(cmd *cobra.Command, path string) (*oom.Log, error) {
-	r, name := cmd.InOrStdin(), "stdin"
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		r, name = f, filepath.Base(path)
-	}
-	br := bufio.NewReader(r)
-	if head, _ := br.Peek(2); len(head) == 2 && (head[0] == 0x1f && head[1] == 0x8b || head[0] == 0x28 && head[1] == 0xb5) {
-		return nil, fmt.Errorf("%s is compressed; unpack it into the command: `zcat %s | snapana oom -`", name, name)
-	}
-	log, err := oom.ReadLog(name, br)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return log, err
 }

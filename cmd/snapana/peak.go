@@ -24,7 +24,7 @@ input): it is state --at peak, and takes the same flags. With --of the peak is t
 another series: reserved memory, allocated bytes (without blocks that the program freed
 and another stream still uses) or requested bytes (before rounding).
 
---by names the groups: ` + kindWords() + `;
+--by names the groups: ` + attribution.KindWords() + `;
 ` + "`snapana help state`" + ` explains them.`,
 		Example: `  snapana peak snapshot.pickle
   snapana peak --of reserved --by pool snapshot.pickle

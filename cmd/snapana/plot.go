@@ -71,11 +71,7 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 			if err != nil {
 				return err
 			}
-			snap, err := in.open(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			t, _, err := device.timeline(snap)
+			snap, t, _, err := device.open(cmd, &in, args[0])
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ standard input), and groups the live blocks. Pre-trace blocks are counted like a
   1750000000000000 at that time, in microseconds since the Unix epoch
   step:3           after a step, from 0 on, or by its name: step:ProfilerStep#3
 
---by names the groups: ` + kindWords() + `.
+--by names the groups: ` + attribution.KindWords() + `.
 A site is the innermost frame of the program's own code. A module is a path of nn.Module
 calls, known by the lines at which their forward was, since stacks have no class names.
 

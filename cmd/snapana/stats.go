@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -52,13 +53,8 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 			if file != "" && !ok {
 				return fmt.Errorf("--plot %s: want a name that ends in .png or .svg", file)
 			}
-			stdins := 0
-			for _, path := range append(args[:len(args):len(args)], snap) {
-				if path == "-" {
-					stdins++
-				}
-			}
-			if stdins > 1 {
+			files := append(args[:len(args):len(args)], snap)
+			if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
 				return fmt.Errorf("standard input can be only one of the files")
 			}
 			var r analyze.Stats

@@ -72,11 +72,7 @@ by address under each setting, as if it had been in force from the beginning
 			if capacity > 0 && foreign.size >= capacity {
 				return fmt.Errorf("--foreign leaves nothing of --capacity")
 			}
-			snap, err := in.open(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			t, why, err := device.timeline(snap)
+			snap, t, why, err := device.open(cmd, &in, args[0])
 			if err != nil {
 				return err
 			}
