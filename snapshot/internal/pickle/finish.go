@@ -16,7 +16,7 @@ func (d *machine) finish() (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &d.out
+	out := d.out
 	out.Shape = snapshot.ShapeDict
 	rec := snapshotRec{has: bit(keySegments)}
 	switch {
@@ -112,7 +112,7 @@ func (d *machine) describe(v value) string {
 
 // fill moves the parts of a snapshot to their places.
 func (d *machine) fill(rec snapshotRec) {
-	out := &d.out
+	out := d.out
 	d.hostSegments(rec.hostSegments)
 	out.HasHostSegments = rec.has&bit(keyHostSegments) != 0
 	if r := d.rows1(rec.segments, kSegment); r.Len > 0 {

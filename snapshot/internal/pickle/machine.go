@@ -23,7 +23,7 @@ type machine struct {
 	opt  Options
 	form string // what the input is, in a sentence
 	src  *source
-	out  snapshot.Snapshot
+	out  *snapshot.Snapshot // on its own, so that who has it does not keep the machine alive
 
 	stack []value
 	marks []int32 // stack heights
@@ -56,7 +56,8 @@ type unknownKey struct {
 }
 
 func newMachine(opt Options) *machine {
-	d := &machine{opt: opt, form: "a pickle", events: new(snapshot.Events), unknown: make(map[unknownKey]int64)}
+	d := &machine{opt: opt, form: "a pickle", out: new(snapshot.Snapshot), events: new(snapshot.Events),
+		unknown: make(map[unknownKey]int64)}
 	internVocabulary(&d.out.Strings)
 	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
 	d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)
