@@ -1,6 +1,9 @@
 package snapshot
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // Snapshot is one decoded snapshot with what is known about the file it came from. Sizes are bytes,
 // addresses are virtual addresses of the process that made the dump, times are microseconds since the
@@ -65,6 +68,17 @@ func (s *Snapshot) NumDevices() int {
 		n = max(n, int(s.Segments[i].Device)+1)
 	}
 	return n
+}
+
+// SegmentsOf gives the segments of a device ordinal, in their order.
+func (s *Snapshot) SegmentsOf(device int) iter.Seq[*Segment] {
+	return func(yield func(*Segment) bool) {
+		for i := range s.Segments {
+			if seg := &s.Segments[i]; int(seg.Device) == device && !yield(seg) {
+				return
+			}
+		}
+	}
 }
 
 // UsedDevices lists the ordinals that have segments or events.

@@ -144,11 +144,7 @@ func (o *order) removeAt(s spot) {
 	if len(run) >= minRun {
 		return
 	}
-	into := s.run - 1
-	if into < 0 {
-		into = 0
-	}
-	switch {
+	switch into := max(s.run-1, 0); {
 	case len(run) == 0:
 		o.drop(s.run)
 	case into+1 < len(o.runs) && len(o.runs[into])+len(o.runs[into+1]) <= maxRun*3/4:

@@ -8,15 +8,10 @@ import (
 	"strings"
 )
 
-// ConfError is why a settings string is not valid, in torch's words where torch has some.
-type ConfError struct{ Msg string }
-
-func (e *ConfError) Error() string { return e.Msg }
-
 // ParseConf reads a settings string, what PYTORCH_CUDA_ALLOC_CONF holds, with a release's own constraints (SPEC.md 5.2;
 // c10/core/AllocatorConfig.cpp, c10/cuda/CUDAAllocatorConfig.cpp; up to 2.8 the latter alone).
 // Settings that are newer than the release are accepted too, see Conf.Needs, and those of the
-// host allocator have no effect. An error is a *ConfError.
+// host allocator have no effect. An error is in torch's words where torch has some.
 func (r Release) ParseConf(s string) (Conf, error) {
 	p := &parser{release: r, conf: Default(), tokens: tokens(s)}
 	// The other sizes are checked against this one, wherever it stands.
@@ -133,7 +128,7 @@ type parser struct {
 
 func (p *parser) failf(format string, args ...any) {
 	if p.err == nil {
-		p.err = &ConfError{fmt.Sprintf(format, args...)}
+		p.err = fmt.Errorf(format, args...)
 	}
 }
 

@@ -28,7 +28,9 @@ func Measure(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State) Rep
 		of[i] = g
 		r.segment(s, t, st, i, &r.Groups[g])
 	}
-	EachHole(t, st, r.Stream, func(h Hole) { r.hole(&h, &st.Segments[h.Segment], &r.Groups[of[h.Segment]]) })
+	for _, h := range FindHoles(t, st, r.Stream) {
+		r.hole(&h, &st.Segments[h.Segment], &r.Groups[of[h.Segment]])
+	}
 	slices.SortStableFunc(r.Pins, func(a, b Pin) int { return cmp.Compare(b.Free, a.Free) })
 	slices.SortStableFunc(r.Groups, func(a, b Group) int { return cmp.Compare(b.Reserved, a.Reserved) })
 	return r
@@ -119,4 +121,29 @@ func streamInQuestion(t *timeline.Timeline, st *timeline.State) snapshot.StreamI
 		}
 	}
 	return best
+}
+
+// Sample is the free memory of a device right after one event.
+type Sample struct {
+	Event         int     `json:"event"`
+	Time          int64   `json:"time_us"`
+	Reserved      int64   `json:"reserved"`
+	Allocated     int64   `json:"allocated"`
+	LargestUsable int64   `json:"largest_usable"`
+	Classes       Classes `json:"classes"`
+	Groups        []Group `json:"groups"` // streams and pools, most reserved bytes first
+}
+
+// Over measures a device at up to n events, evenly spread over its trace, the last one
+// included.
+func Over(s *snapshot.Snapshot, t *timeline.Timeline, n int) []Sample {
+	last := t.Trace.Len() - 1
+	n = min(n, last+1)
+	var out []Sample
+	for i := 1; i <= n; i++ {
+		st := t.StateAt(last * i / n)
+		r := Measure(s, t, st)
+		out = append(out, Sample{st.Event, st.Time, st.Totals.Reserved, st.Totals.Allocated, r.LargestUsable, r.Classes, r.Groups})
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package fragmentation
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -49,14 +50,9 @@ func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (found Set
 			stacks[l.Stack]++
 			first = min(first, l.Born)
 		}
-		spans = append(spans, span{seg.Addr, seg.Addr + uint64(seg.Size), first})
+		spans = append(spans, span{seg.Addr, seg.End(), first})
 	}
-	slices.SortFunc(spans, func(a, b span) int {
-		if a.from < b.from {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for i := range t.Lives {
 		l := &t.Lives[i]
 		if l.Born < 0 || l.Freed < 0 || int(l.Freed) > st.Event {

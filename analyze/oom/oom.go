@@ -144,11 +144,10 @@ func (r *Report) ghosts(e *Evidence) {
 		return
 	}
 	t := e.Timeline
-	for i := range e.State.Segments {
-		seg := e.State.Segments[i]
+	without := timeline.State{Event: e.State.Event}
+	for _, seg := range e.State.Segments {
 		live := seg.Live
-		seg.Live = nil
-		seg.Active = 0
+		seg.Live, seg.Active = nil, 0
 		for _, row := range live {
 			l := &t.Lives[row]
 			if grows[l.Stack] && l.Born >= 0 && l.Freed < 0 && l.FreeRequested == -1 {
@@ -165,10 +164,12 @@ func (r *Report) ghosts(e *Evidence) {
 		if len(seg.Live) == 0 {
 			r.Ghosts.Returned += seg.Size
 		}
-		one := timeline.State{Event: e.State.Event, Segments: []timeline.SegmentState{seg}}
 		if seg.Stream == r.Stream {
-			fragmentation.EachHole(t, &one, r.Stream, func(h fragmentation.Hole) { r.Ghosts.Largest = max(r.Ghosts.Largest, h.Size) })
+			without.Segments = append(without.Segments, seg)
 		}
+	}
+	for _, h := range fragmentation.FindHoles(t, &without, r.Stream) {
+		r.Ghosts.Largest = max(r.Ghosts.Largest, h.Size)
 	}
 }
 

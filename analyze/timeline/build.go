@@ -40,11 +40,7 @@ func Main(s *snapshot.Snapshot) *Timeline {
 
 // checkState sums up the dump's own state and checks it against itself.
 func checkState(s *snapshot.Snapshot, t *Timeline) {
-	for i := range s.Segments {
-		seg := &s.Segments[i]
-		if int(seg.Device) != t.Device {
-			continue
-		}
+	for seg := range s.SegmentsOf(t.Device) {
 		var sum Totals
 		at, tiled := seg.Address, true
 		for j := seg.Blocks.Start; j < seg.Blocks.End(); j++ {

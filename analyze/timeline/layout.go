@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/snapana/snapana/snapshot"
+import (
+	"slices"
+
+	"github.com/snapana/snapana/snapshot"
+)
 
 // layout is the allocator's view of reserved memory: per range a ring of blocks by address,
 // which tile it, live or free. Free neighbours are always merged (free_block).
@@ -133,12 +137,10 @@ func (l *layout) reserve(r Range) bool {
 	b := l.newBlock(r.Addr, r.Size, r.splitsSmall(), r.Expandable)
 	switch len(l.ranges) - n {
 	case 1: // on its own
-		l.heads = append(l.heads, 0)
-		copy(l.heads[i+1:], l.heads[i:])
-		l.heads[i] = b
+		l.heads = slices.Insert(l.heads, i, b)
 		return true
 	case 0: // joined the range before or after it
-		if i > 0 && l.ranges[i-1].end() == r.end() {
+		if i > 0 && l.ranges[i-1].End() == r.End() {
 			l.append(l.heads[i-1], b)
 		} else {
 			head := l.heads[i]
@@ -148,7 +150,7 @@ func (l *layout) reserve(r Range) bool {
 	case -1: // closed the gap between two
 		l.append(l.heads[i-1], b)
 		l.append(l.heads[i-1], l.heads[i])
-		l.heads = append(l.heads[:i], l.heads[i+1:]...)
+		l.heads = slices.Delete(l.heads, i, i+1)
 	}
 	l.merge(b)
 	return true
@@ -186,16 +188,14 @@ func (l *layout) unreserve(addr uint64, size int64) bool {
 	case leftPart && rightPart:
 		l.link(before, head)
 		l.link(last, after)
-		l.heads = append(l.heads, 0)
-		copy(l.heads[i+2:], l.heads[i+1:])
-		l.heads[i+1] = after
+		l.heads = slices.Insert(l.heads, i+1, after)
 	case leftPart:
 		l.link(before, head)
 	case rightPart:
 		l.link(last, after)
 		l.heads[i] = after
 	default:
-		l.heads = append(l.heads[:i], l.heads[i+1:]...)
+		l.heads = slices.Delete(l.heads, i, i+1)
 	}
 	return true
 }

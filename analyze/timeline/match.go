@@ -23,10 +23,8 @@ func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
 	}
 	// What was freed or is live, and was not allocated, was there before: leave room for it.
 	live := 0
-	for i := range s.Segments {
-		if int(s.Segments[i].Device) == t.Device {
-			live += int(s.Segments[i].Blocks.Len)
-		}
+	for seg := range s.SegmentsOf(t.Device) {
+		live += int(seg.Blocks.Len)
 	}
 	m := matcher{
 		s: s, t: t,
@@ -80,9 +78,7 @@ func (m *matcher) event(i int32) {
 				}
 			}
 		}
-		l := Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack}
-		m.at.put(e.Addr, int32(len(m.born)))
-		m.born = append(m.born, l)
+		m.begin(Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack})
 	case snapshot.FreeRequested:
 		if l := m.freed(e); l != nil && l.FreeRequested < 0 {
 			l.FreeRequested = i
@@ -100,6 +96,21 @@ func (m *matcher) event(i int32) {
 	}
 }
 
+// begin adds a life that an event began, older one from before the trace.
+func (m *matcher) begin(l Life) int32 {
+	row := int32(len(m.born))
+	m.born = append(m.born, l)
+	m.at.put(l.Addr, row)
+	return row
+}
+
+func (m *matcher) older(addr uint64, requested int64) int32 {
+	row := ^int32(len(m.before))
+	m.before = append(m.before, Life{Addr: addr, Requested: requested, Born: -1, FreeRequested: -1, Freed: -1})
+	m.at.put(addr, row)
+	return row
+}
+
 // freed finds the block that a free is about, nil when the free makes no sense. A block that
 // no event handed out was there before the trace; its stack is not known, since torch records
 // the place of the free with a free.
@@ -109,9 +120,7 @@ func (m *matcher) freed(e *snapshot.Event) *Life {
 	}
 	row, ok := m.at.get(e.Addr)
 	if !ok {
-		row = ^int32(len(m.before))
-		m.before = append(m.before, Life{Addr: e.Addr, Requested: e.Size, Born: -1, FreeRequested: -1, Freed: -1})
-		m.at.put(e.Addr, row)
+		row = m.older(e.Addr, e.Size)
 	}
 	l := m.life(row)
 	if l.Freed >= 0 {
@@ -125,11 +134,7 @@ func (m *matcher) freed(e *snapshot.Event) *Life {
 func (m *matcher) final() {
 	last := int32(m.t.Trace.Len() - 1)
 	found := 0
-	for i := range m.s.Segments {
-		seg := &m.s.Segments[i]
-		if int(seg.Device) != m.t.Device {
-			continue
-		}
+	for seg := range m.s.SegmentsOf(m.t.Device) {
 		for j := seg.Blocks.Start; j < seg.Blocks.End(); j++ {
 			b := &m.s.Blocks[j]
 			if !b.State.Active() || b.Address == 0 || b.Size <= 0 || b.Size > allocator.MaxRequest {
@@ -139,15 +144,11 @@ func (m *matcher) final() {
 			row, ok := m.at.get(b.Address)
 			switch {
 			case !ok:
-				row = ^int32(len(m.before))
-				m.before = append(m.before, Life{Addr: b.Address, Requested: b.Requested, Born: -1, FreeRequested: -1, Freed: -1})
-				m.at.put(b.Address, row)
+				row = m.older(b.Address, b.Requested)
 			case m.life(row).Freed >= 0:
 				// The trace freed it, the state has it: trust the state from the end on.
 				m.t.Checks.UnmatchedAllocs++
-				row = int32(len(m.born))
-				m.born = append(m.born, Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1, Freed: -1})
-				m.at.put(b.Address, row)
+				row = m.begin(Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1, Freed: -1})
 			}
 			l := m.life(row)
 			if l.Stack == 0 {

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -11,8 +12,6 @@ import (
 // Ranges are disjoint reserved ranges by address.
 type Ranges []Range
 
-func (r *Range) end() uint64 { return r.Addr + uint64(r.Size) }
-
 // after is the place of the first range that begins above addr.
 func (rs Ranges) after(addr uint64) int {
 	return sort.Search(len(rs), func(i int) bool { return rs[i].Addr > addr })
@@ -20,7 +19,7 @@ func (rs Ranges) after(addr uint64) int {
 
 // Holding is the place of the range that holds addr, -1 for none.
 func (rs Ranges) Holding(addr uint64) int {
-	if i := rs.after(addr) - 1; i >= 0 && addr < rs[i].end() {
+	if i := rs.after(addr) - 1; i >= 0 && addr < rs[i].End() {
 		return i
 	}
 	return -1
@@ -31,7 +30,7 @@ func (rs Ranges) Holding(addr uint64) int {
 func (rs *Ranges) add(r Range) bool {
 	i := rs.after(r.Addr)
 	list := *rs
-	if i > 0 && list[i-1].end() > r.Addr || i < len(list) && r.end() > list[i].Addr {
+	if i > 0 && list[i-1].End() > r.Addr || i < len(list) && r.End() > list[i].Addr {
 		return false
 	}
 	if r.Expandable {
@@ -55,7 +54,7 @@ func (rs *Ranges) add(r Range) bool {
 
 // joins reports whether b continues a.
 func joins(a, b *Range) bool {
-	return a.Expandable && b.Expandable && a.end() == b.Addr && a.Stream == b.Stream && a.Pool == b.Pool
+	return a.Expandable && b.Expandable && a.End() == b.Addr && a.Stream == b.Stream && a.Pool == b.Pool
 }
 
 // cut takes [addr, addr+size) out, which must lie in one range, and returns that range as it
@@ -68,12 +67,12 @@ func (rs *Ranges) cut(addr uint64, size int64) (Range, bool) {
 	list := *rs
 	was := list[i]
 	end := addr + uint64(size)
-	if end > was.end() {
+	if end > was.End() {
 		return Range{}, false
 	}
 	left, right := was, was
 	left.Size = int64(addr - was.Addr)
-	right.Addr, right.Size = end, int64(was.end()-end)
+	right.Addr, right.Size = end, int64(was.End()-end)
 	switch {
 	case left.Size > 0 && right.Size > 0:
 		list[i] = left
@@ -101,31 +100,19 @@ func (rs *Ranges) Apply(c *Change) bool {
 // overlaps another, is left out and counted.
 func finalRanges(s *snapshot.Snapshot, t *Timeline) Ranges {
 	var rs Ranges
-	for i := range s.Segments {
-		seg := &s.Segments[i]
-		if int(seg.Device) != t.Device {
-			continue
-		}
+	for seg := range s.SegmentsOf(t.Device) {
 		r := Range{Addr: seg.Address, Size: seg.TotalSize, Stream: seg.Stream, Kind: seg.Kind,
 			Pool: seg.Pool, Expandable: seg.Expandable, Stack: seg.Stack}
-		if r.Addr != 0 && r.Size > 0 && r.Size <= allocator.MaxRequest && r.end() > r.Addr {
+		if r.Addr != 0 && r.Size > 0 && r.Size <= allocator.MaxRequest && r.End() > r.Addr {
 			rs = append(rs, r)
 		} else {
 			t.Checks.UntiledSegments++
 		}
 	}
-	slices.SortStableFunc(rs, func(a, b Range) int {
-		switch {
-		case a.Addr < b.Addr:
-			return -1
-		case a.Addr > b.Addr:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(rs, func(a, b Range) int { return cmp.Compare(a.Addr, b.Addr) })
 	kept := rs[:0]
 	for _, r := range rs {
-		if n := len(kept); n > 0 && kept[n-1].end() > r.Addr {
+		if n := len(kept); n > 0 && kept[n-1].End() > r.Addr {
 			t.Checks.UntiledSegments++
 			continue
 		}
@@ -150,8 +137,7 @@ func unwind(s *snapshot.Snapshot, t *Timeline) {
 			t.Checks.BadEvents++
 			continue
 		}
-		r := Range{Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: e.Stack,
-			Expandable: e.Action == snapshot.SegmentMap || e.Action == snapshot.SegmentUnmap}
+		r := rangeOf(e)
 		if e.Label != 0 {
 			r.Pool = s.Labels.Get(e.Label).Pool
 		}
@@ -166,7 +152,6 @@ func unwind(s *snapshot.Snapshot, t *Timeline) {
 			c.Add = true
 			c.Range.Kind, c.Range.Pool, c.Range.Expandable, c.Range.Stream = was.Kind, was.Pool, was.Expandable, was.Stream
 		default:
-			c.Range.Kind = kindBySize(&r)
 			if n := neighbour(now, &r); n != nil {
 				c.Range.Kind, c.Range.Pool = n.Kind, n.Pool
 			}
@@ -192,9 +177,7 @@ func windForward(s *snapshot.Snapshot, t *Timeline) {
 		if bad(e) {
 			continue
 		}
-		r := Range{Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: e.Stack}
-		r.Expandable = e.Action == snapshot.SegmentMap || e.Action == snapshot.SegmentUnmap
-		r.Kind = kindBySize(&r)
+		r := rangeOf(e)
 		c := Change{Event: i, Range: r}
 		switch e.Action {
 		case snapshot.SegmentAlloc, snapshot.SegmentMap:
@@ -221,6 +204,14 @@ func windForward(s *snapshot.Snapshot, t *Timeline) {
 	t.Initially = initial
 }
 
+// rangeOf is the range that an event makes or releases.
+func rangeOf(e *snapshot.Event) Range {
+	r := Range{Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: e.Stack,
+		Expandable: e.Action == snapshot.SegmentMap || e.Action == snapshot.SegmentUnmap}
+	r.Kind = kindBySize(&r)
+	return r
+}
+
 // kindBySize guesses the pool of a segment that is gone: the small pool takes segments of
 // exactly 2 MiB, the large one none below 10 MiB (analyze/allocator/SPEC.md 5.1), and maps whole granules of those
 // sizes.
@@ -237,10 +228,10 @@ func neighbour(rs Ranges, r *Range) *Range {
 		return nil
 	}
 	i := rs.after(r.Addr)
-	if i > 0 && rs[i-1].Expandable && rs[i-1].end() == r.Addr && rs[i-1].Stream == r.Stream {
+	if i > 0 && rs[i-1].Expandable && rs[i-1].End() == r.Addr && rs[i-1].Stream == r.Stream {
 		return &rs[i-1]
 	}
-	if i < len(rs) && rs[i].Expandable && rs[i].Addr == r.end() && rs[i].Stream == r.Stream {
+	if i < len(rs) && rs[i].Expandable && rs[i].Addr == r.End() && rs[i].Stream == r.Stream {
 		return &rs[i]
 	}
 	return nil

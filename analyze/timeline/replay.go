@@ -72,11 +72,8 @@ func (r *replay) once() {
 	r.now, r.repaired, r.unplaced = Totals{}, false, map[uint64]int32{}
 	r.begin()
 	t.Initial = r.now
-	for _, p := range []*Peak{&t.PeakReserved, &t.PeakActive, &t.PeakAllocated, &t.PeakRequested} {
-		p.Event = -1
-	}
-	t.PeakReserved.Bytes, t.PeakActive.Bytes = r.now.Reserved, r.now.Active
-	t.PeakAllocated.Bytes, t.PeakRequested.Bytes = r.now.Allocated, r.now.Requested
+	t.PeakReserved, t.PeakActive = Peak{r.now.Reserved, -1}, Peak{r.now.Active, -1}
+	t.PeakAllocated, t.PeakRequested = Peak{r.now.Allocated, -1}, Peak{r.now.Requested, -1}
 	t.PeakInactiveSplit = Peak{r.layout.split, -1}
 	t.OOMs = t.OOMs[:0]
 	t.checkpoints, r.marked = t.checkpoints[:0], 0
@@ -183,7 +180,7 @@ func (r *replay) begin() {
 			row++
 		}
 		b := head // the free rest of the range
-		for r.isBefore(row) && t.Lives[row].Addr < rg.end() {
+		for r.isBefore(row) && t.Lives[row].Addr < rg.End() {
 			b = r.place(row, b, rg)
 			row++
 		}
@@ -210,7 +207,7 @@ func (r *replay) place(row, rest int32, rg *Range) int32 {
 	}
 	if r.sizes[row] == derived {
 		l.Rounded = allocator.RoundSize(l.Requested, r.roundup)
-		end := rg.end()
+		end := rg.End()
 		if r.isBefore(row+1) && r.t.Lives[row+1].Addr < end {
 			end = r.t.Lives[row+1].Addr
 		}
@@ -219,7 +216,7 @@ func (r *replay) place(row, rest int32, rg *Range) int32 {
 			l.Rounded += gap
 		}
 	}
-	if l.Addr+uint64(l.Rounded) > rg.end() {
+	if l.End() > rg.End() {
 		r.checks.Overlaps++
 		r.stray(row)
 		return rest
@@ -410,26 +407,22 @@ func (r *replay) free(i int32, addr uint64) {
 	lay := &r.layout
 	b, ok := lay.starts.get(addr)
 	if ok && lay.blocks[b].life != none {
-		l := &r.t.Lives[lay.blocks[b].life]
-		switch {
-		case l.Freed == i:
-			r.completed(l, i)
+		if r.ends(&r.t.Lives[lay.blocks[b].life], i) {
 			lay.release(b)
-		case l.FreeRequested == i:
-			r.now.Allocated -= l.Rounded
 		}
-		return
+	} else if row, ok := r.unplaced[addr]; ok && r.ends(&r.t.Lives[row], i) {
+		delete(r.unplaced, addr)
 	}
-	if row, ok := r.unplaced[addr]; ok {
-		l := &r.t.Lives[row]
-		switch {
-		case l.Freed == i:
-			r.completed(l, i)
-			delete(r.unplaced, addr)
-		case l.FreeRequested == i:
-			r.now.Allocated -= l.Rounded
-		}
+}
+
+// ends counts what an event ends of a life, and reports whether that is all of it.
+func (r *replay) ends(l *Life, i int32) bool {
+	if l.Freed == i {
+		r.completed(l, i)
+	} else if l.FreeRequested == i {
+		r.now.Allocated -= l.Rounded
 	}
+	return l.Freed == i
 }
 
 func (r *replay) completed(l *Life, i int32) {

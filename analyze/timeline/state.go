@@ -48,15 +48,14 @@ func (t *Timeline) StateAt(event int) *State {
 	seg, at := 0, uint64(0)
 	for _, row := range live {
 		l := &t.Lives[row]
-		end := l.Addr + uint64(l.Rounded)
-		for seg < len(rs) && rs[seg].end() <= l.Addr {
+		for seg < len(rs) && rs[seg].End() <= l.Addr {
 			seg++
 		}
-		if seg == len(rs) || l.Addr < rs[seg].Addr || l.Addr < at || end > rs[seg].end() {
+		if seg == len(rs) || l.Addr < rs[seg].Addr || l.Addr < at || l.End() > rs[seg].End() {
 			st.Outside = append(st.Outside, row)
 			continue
 		}
-		at = end
+		at = l.End()
 		st.Segments[seg].Live = append(st.Segments[seg].Live, row)
 		st.Segments[seg].Active += l.Rounded
 	}

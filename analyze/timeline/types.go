@@ -81,6 +81,9 @@ type Life struct {
 // the first kept event.
 const PendingBefore = -2
 
+// End is the address behind its block.
+func (l *Life) End() uint64 { return l.Addr + uint64(l.Rounded) }
+
 // LiveAfter reports whether the block was active right after event e (-1: at the start).
 func (l *Life) LiveAfter(e int) bool {
 	return int(l.Born) <= e && (l.Freed < 0 || int(l.Freed) > e)
@@ -102,6 +105,9 @@ type Range struct {
 	Expandable bool
 	Stack      snapshot.StackID
 }
+
+// End is the address behind it.
+func (r *Range) End() uint64 { return r.Addr + uint64(r.Size) }
 
 // Change is one event that added a range to the reserved memory or took it away.
 type Change struct {

@@ -114,11 +114,10 @@ func (x *extractor) fill(pl *place, seg *timeline.SegmentState, at uint64) uint6
 		pl.gap(l.Addr, at, allocator.Free)
 		pl.Pieces = append(pl.Pieces, allocator.Piece{Size: l.Rounded, Requested: l.Requested, State: allocator.Live})
 		pl.rows = append(pl.rows, row)
-		at = l.Addr + uint64(l.Rounded)
+		at = l.End()
 	}
-	end := seg.Addr + uint64(seg.Size)
-	pl.gap(end, at, allocator.Free)
-	return end
+	pl.gap(seg.End(), at, allocator.Free)
+	return seg.End()
 }
 
 // privates follows which addresses belong to private pools.

@@ -213,11 +213,8 @@ func (v *validator) final() {
 		}
 	}
 	s := v.x.s
-	for i := range s.Segments {
-		if int(s.Segments[i].Device) != v.p.Device {
-			continue
-		}
-		for j := s.Segments[i].Blocks.Start; j < s.Segments[i].Blocks.End(); j++ {
+	for seg := range s.SegmentsOf(v.p.Device) {
+		for j := seg.Blocks.Start; j < seg.Blocks.End(); j++ {
 			b := &s.Blocks[j]
 			v.v.Blocks++
 			if k := (key{b.Address, b.Size, b.State.Active()}); got[k] {
@@ -241,9 +238,7 @@ func (v *validator) reason(o *op) string {
 	if o.kind == opAlloc || o.kind == opFail {
 		pool = p.asks[o.row].pool != 0
 	}
-	for i := range s.Segments {
-		pool = pool || s.Segments[i].Pool != (snapshot.PoolID{})
-	}
+	pool = pool || slices.ContainsFunc(s.Segments, func(seg snapshot.Segment) bool { return seg.Pool != snapshot.PoolID{} })
 	c := &p.t.Checks
 	released := v.d.kind == otherReleases || v.d.kind == otherFailure
 	switch {

@@ -82,10 +82,10 @@ func buildMap(a *attribution.Answer) segmentMap {
 		}
 	}
 	f := frag.Measure(a.Snapshot, t, st)
-	frag.EachHole(t, st, f.Stream, func(h frag.Hole) {
+	for _, h := range frag.FindHoles(t, st, f.Stream) {
 		if m.HolesN++; m.HolesN <= maxMapBlocks {
 			m.Holes = append(m.Holes, mapHole{h.Segment, int64(h.Addr - st.Segments[h.Segment].Addr), h.Size, h.Class.String()})
 		}
-	})
+	}
 	return m
 }

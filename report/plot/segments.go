@@ -73,7 +73,9 @@ const numClasses = kind(fragmentation.Stream) + 1
 func piecesOf(t *timeline.Timeline, m *analyze.Moment, paint *coloring) []segment {
 	st := m.State
 	holes := make([][]fragmentation.Hole, len(st.Segments))
-	fragmentation.EachHole(t, st, m.Frag.Stream, func(h fragmentation.Hole) { holes[h.Segment] = append(holes[h.Segment], h) })
+	for _, h := range fragmentation.FindHoles(t, st, m.Frag.Stream) {
+		holes[h.Segment] = append(holes[h.Segment], h)
+	}
 	var out []segment
 	for i := range st.Segments {
 		seg := &st.Segments[i]
