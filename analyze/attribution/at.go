@@ -80,7 +80,8 @@ func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, erro
 	if d, err := time.ParseDuration(strings.TrimPrefix(at, "+")); err == nil && d >= 0 {
 		return locateTime(t, t.Trace.At(0).Time+d.Microseconds(), at)
 	}
-	return Moment{}, fmt.Errorf("%q is no moment; want %s (the trace of GPU %d has %s)", at, AtWords, t.Device, eventRange(n)+timeRange(t))
+	return Moment{}, fmt.Errorf("%q is no moment; want %s (the trace of GPU %d has %s)", at, AtWords, t.Device,
+		eventRange(n)+timeRange(t))
 }
 
 // Peak is the moment of the highest bytes of one series: "reserved", "active", "allocated" or
@@ -91,7 +92,8 @@ func Peak(t *timeline.Timeline, series string) (Moment, error) {
 	}
 	p, ok := peaks[series]
 	if !ok {
-		return Moment{}, fmt.Errorf("there is no peak of %q; of reserved, active, allocated and requested there is one", series)
+		return Moment{}, fmt.Errorf("there is no peak of %q; of reserved, active, allocated and requested there is one",
+			series)
 	}
 	if t.Trace.Len() == 0 {
 		return Moment{}, &NoTraceError{t.Device}
@@ -136,9 +138,11 @@ func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
 	first, last, ok := times(t)
 	switch {
 	case !ok:
-		return Moment{}, fmt.Errorf("%s: the events of GPU %d have no times in this file; name an event, of %s", at, t.Device, eventRange(t.Trace.Len()))
+		return Moment{}, fmt.Errorf("%s: the events of GPU %d have no times in this file; name an event, of %s",
+			at, t.Device, eventRange(t.Trace.Len()))
 	case us < first || us > last:
-		return Moment{}, fmt.Errorf("%s: the trace of GPU %d has times +0s to +%s, or %d to %d", at, t.Device, span(last-first), first, last)
+		return Moment{}, fmt.Errorf("%s: the trace of GPU %d has times +0s to +%s, or %d to %d", at, t.Device,
+			span(last-first), first, last)
 	}
 	e := 0
 	for e+1 < t.Trace.Len() && t.Trace.At(e+1).Time <= us {

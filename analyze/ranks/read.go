@@ -15,7 +15,8 @@ const maxReaders = 4
 // Read opens the snapshots of a run, some at a time, analyzes each without a replay, and compares
 // them. Those that cannot be read are ranks of which nothing is known; the error is that of a
 // cancelled ctx.
-func Read(ctx context.Context, files []string, open func(file string) (*snapshot.Snapshot, error), opt analyze.Options) (*Comparison, error) {
+func Read(ctx context.Context, files []string, open func(file string) (*snapshot.Snapshot, error),
+	opt analyze.Options) (*Comparison, error) {
 	opt.NoReplay = true
 	read := func(file string) Rank {
 		s, err := open(file)

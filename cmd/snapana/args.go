@@ -20,7 +20,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 // oneFile is the rule of the commands that read a snapshot.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%s takes one FILE, got %d; `snapana ranks` compares the snapshots of a distributed run", cmd.Name(), len(args))
+		return fmt.Errorf("%s takes one FILE, got %d; `snapana ranks` compares the snapshots of a distributed run",
+			cmd.Name(), len(args))
 	}
 	return needs(1, 1, "one FILE (or - for standard input)")(cmd, args)
 }
@@ -33,7 +34,8 @@ const many = math.MaxInt
 func needs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most {
-			return fmt.Errorf("%s needs %s; see `%s --help`", cmd.Name(), strings.ReplaceAll(what, "#", strconv.Itoa(n)), cmd.CommandPath())
+			return fmt.Errorf("%s needs %s; see `%s --help`", cmd.Name(),
+				strings.ReplaceAll(what, "#", strconv.Itoa(n)), cmd.CommandPath())
 		}
 		return nil
 	}

@@ -22,14 +22,16 @@ type inputFlags struct {
 
 func (f *inputFlags) add(fl *pflag.FlagSet) {
 	f.addReading(fl, "file", "input")
-	fl.StringVar(&f.rules, "rules", "", "take what memory is for from the patterns in `FILE`, a YAML file, before inferring it")
+	fl.StringVar(&f.rules, "rules", "",
+		"take what memory is for from the patterns in `FILE`, a YAML file, before inferring it")
 }
 
 // addReading adds those that say how to read. The words are what may be damaged, and what may unpack
 // to much.
 func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
 	fl.BoolVar(&f.partial, "partial", false, "read a damaged or cut "+damaged+" as far as it goes")
-	fl.Var(&f.maxBytes, "max-bytes", "refuse "+large+" that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
+	fl.Var(&f.maxBytes, "max-bytes",
+		"refuse "+large+" that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
 	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
 }
 
@@ -37,8 +39,10 @@ func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
 type recorderFlags struct{ file, before string }
 
 func (f *recorderFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.file, "recorder", "", "what the recorder wrote, in `FILE` (default: NAME.snapana beside NAME.pickle, if it is there)")
-	fl.StringVar(&f.before, "before", "", "compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
+	fl.StringVar(&f.file, "recorder", "",
+		"what the recorder wrote, in `FILE` (default: NAME.snapana beside NAME.pickle, if it is there)")
+	fl.StringVar(&f.before, "before", "",
+		"compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
 }
 
 // driverFlags name what the driver says of the devices' memory.
@@ -48,8 +52,10 @@ type driverFlags struct {
 }
 
 func (f *driverFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.readings, "readings", "", "account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
-	fl.BoolVar(&f.live, "nvml", false, "account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
+	fl.StringVar(&f.readings, "readings", "",
+		"account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
+	fl.BoolVar(&f.live, "nvml", false,
+		"account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
 }
 
 // outputFlags say how to print a result.
@@ -70,14 +76,16 @@ type deviceFlag struct {
 }
 
 func (f *deviceFlag) add(fl *pflag.FlagSet) {
-	fl.IntVar(&f.ordinal, "device", -1, "`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
+	fl.IntVar(&f.ordinal, "device", -1,
+		"`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
 	f.flag = fl.Lookup("device")
 	f.flag.DefValue = "0" // keeps -1 out of the help
 }
 
 // open reads a snapshot and builds the timeline of the device that was asked for, or else of the one
 // with the highest peak of reserved memory, and says why when there were others.
-func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (s *snapshot.Snapshot, t *timeline.Timeline, why string, err error) {
+func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (
+	s *snapshot.Snapshot, t *timeline.Timeline, why string, err error) {
 	if s, err = in.open(cmd, path); err != nil {
 		return nil, nil, "", err
 	}
@@ -91,7 +99,8 @@ func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (s *s
 		err = fmt.Errorf("%s has no segments and no events: nothing is live in it", s.Name)
 	default:
 		if t = timeline.Main(s); len(used) > 1 {
-			why = fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses", len(used))
+			why = fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses",
+				len(used))
 		}
 	}
 	return s, t, why, err
@@ -111,7 +120,8 @@ func deviceWords(used []int) string {
 
 // oneOf makes a shell complete a flag to one of words.
 func oneOf(cmd *cobra.Command, flag string, words []string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // there is no such flag
 	}
 }

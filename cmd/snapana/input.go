@@ -25,14 +25,16 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 	defer meter.close()
 	snap, err := f.read(cmd, path, meter.progress)
 	var fault *snapshot.FormatError
-	if !f.partial && errors.As(err, &fault) && fault.Offset > 0 && (errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {
+	if !f.partial && errors.As(err, &fault) && fault.Offset > 0 &&
+		(errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {
 		return nil, fmt.Errorf("%w (--partial uses what comes before)", err)
 	}
 	return snap, err
 }
 
 // read is open for one of many files: progress, if it is not nil, is told how far it is.
-func (f *inputFlags) read(cmd *cobra.Command, path string, progress func(done, total int64)) (*snapshot.Snapshot, error) {
+func (f *inputFlags) read(cmd *cobra.Command, path string,
+	progress func(done, total int64)) (*snapshot.Snapshot, error) {
 	opt := load.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: progress}
 	var s *snapshot.Snapshot
 	var err error
@@ -46,8 +48,9 @@ func (f *inputFlags) read(cmd *cobra.Command, path string, progress func(done, t
 	}
 	s.Partial = inFlags(s.Partial)
 	if s.Pages > 1 {
-		s.Missing = append(s.Missing, fmt.Sprintf("%d of the %d snapshots in this page: this is number %d (choose with --index, from 0 on)",
-			s.Pages-1, s.Pages, s.Page))
+		s.Missing = append(s.Missing,
+			fmt.Sprintf("%d of the %d snapshots in this page: this is number %d (choose with --index, from 0 on)",
+				s.Pages-1, s.Pages, s.Page))
 	}
 	return s, nil
 }
@@ -83,7 +86,8 @@ func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Option
 }
 
 // analyse is inputFlags.analyse with the recorder's files.
-func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string, opt analyze.Options) (*analyze.Result, error) {
+func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
+	opt analyze.Options) (*analyze.Result, error) {
 	file := f.file
 	if file == "" && path != "-" {
 		file = sidecar.Beside(path)

@@ -40,8 +40,10 @@ func (f *stateFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.top, "top", 20, "show `N` groups, or in a tree N calls below each; 0 for all")
 	f.out.add(fl, "print JSON instead, with all groups unless --top is given", "")
 	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to `FILE`.png or FILE.svg")
-	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "colour the map's blocks by `KIND`: stack, category or state")
-	fl.BoolVar(&f.internals, "show-internals", false, "with frames of the interpreter, the dispatcher, the core of torch and C++ below Python")
+	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack),
+		"colour the map's blocks by `KIND`: stack, category or state")
+	fl.BoolVar(&f.internals, "show-internals", false,
+		"with frames of the interpreter, the dispatcher, the core of torch and C++ below Python")
 }
 
 // query turns flags into a query.
@@ -85,7 +87,8 @@ func pattern(flag, text string) (*regexp.Regexp, error) {
 }
 
 // run reads the file and prints what is live at the moment that find gives.
-func (f *stateFlags) run(cmd *cobra.Command, path string, find func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
+func (f *stateFlags) run(cmd *cobra.Command, path string,
+	find func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
 	q, err := f.query(cmd)
 	if err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 )
 
 // show prints a result on standard output, for programs or for people.
-func show[T any](cmd *cobra.Command, f outputFlags, v T, asJSON func(io.Writer, T) error, asText func(io.Writer, T, text.Options) error) error {
+func show[T any](cmd *cobra.Command, f outputFlags, v T, asJSON func(io.Writer, T) error,
+	asText func(io.Writer, T, text.Options) error) error {
 	w := cmd.OutOrStdout()
 	if f.json {
 		return written(asJSON(w, v))

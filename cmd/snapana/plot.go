@@ -116,7 +116,8 @@ func canvas(path string, width, height int) (plot.Medium, error) {
 		width = plot.Width
 	}
 	if height != 0 && (height < width/2 || height > 2*width) {
-		return m, fmt.Errorf("--height is from half of the width to twice the width, %d to %d pixels, not %d", width/2, 2*width, height)
+		return m, fmt.Errorf("--height is from half of the width to twice the width, %d to %d pixels, not %d",
+			width/2, 2*width, height)
 	}
 	return m, nil
 }

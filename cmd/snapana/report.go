@@ -130,7 +130,8 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.Var(&maxPage, "max-page", "`SIZE` of report.html at most; in a page with less room, less can be zoomed into")
 	fl.Lookup("max-page").DefValue = "8MiB"
-	fl.Var(&total, "capacity", "memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
+	fl.Var(&total, "capacity",
+		"memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")
 	oneOf(cmd, "format", names)

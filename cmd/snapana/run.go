@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -76,10 +77,9 @@ func oneLine(s string) string {
 
 func exitCode(err error) int {
 	var out *outputError
-	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrBuiltWithout) {
-		return exitEnv
-	}
-	if errors.As(err, &out) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) {
+	surroundings := []error{device.ErrNoDriver, device.ErrBuiltWithout, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
+	is := func(kind error) bool { return errors.Is(err, kind) }
+	if errors.As(err, &out) || slices.ContainsFunc(surroundings, is) {
 		return exitEnv
 	}
 	return exitInput
@@ -116,6 +116,8 @@ could not be written, or the system refused.`,
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(), newMan(root), newCompletion(root))
+	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newRanks(),
+		newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(),
+		newMan(root), newCompletion(root))
 	return root
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -54,8 +52,9 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 				return written(err)
 			}
 			if open {
-				if err := openBrowser(url); err != nil {
-					fmt.Fprintf(cmd.ErrOrStderr(), "snapana: no browser could be started (%s); open the address above\n", oneLine(err.Error()))
+				if err := serve.Browse(url); err != nil {
+					fmt.Fprintf(cmd.ErrOrStderr(),
+						"snapana: no browser could be started (%s); open the address above\n", oneLine(err.Error()))
 				}
 			}
 			return written(s.Serve(cmd.Context(), l))
@@ -66,21 +65,4 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: a free one)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser")
 	return cmd
-}
-
-// openBrowser starts the system's browser and does not wait for it.
-func openBrowser(url string) error {
-	name, args := "xdg-open", []string{url}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
-	}
-	c := exec.Command(name, args...)
-	if err := c.Start(); err != nil {
-		return err
-	}
-	go c.Wait() // else it stays a zombie
-	return nil
 }

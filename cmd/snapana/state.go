@@ -61,7 +61,8 @@ func locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (attribution.
 	var none *attribution.NoTraceError
 	switch {
 	case errors.As(err, &none):
-		err = fmt.Errorf("--at %s needs a trace, and GPU %d has none in this file: only --at end is known", at, none.Device)
+		err = fmt.Errorf("--at %s needs a trace, and GPU %d has none in this file: only --at end is known",
+			at, none.Device)
 	case err != nil:
 		err = fmt.Errorf("--at %w", err)
 	}

@@ -58,7 +58,8 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 				return fmt.Errorf("standard input can be only one of the files")
 			}
 			var r analyze.Stats
-			opt := analyze.StatsOptions{Options: counters.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)}, Capacity: int64(capacity)}
+			opt := analyze.StatsOptions{Options: counters.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)},
+				Capacity: int64(capacity)}
 			for _, path := range args {
 				if err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt); err != nil {
 					return err
@@ -93,7 +94,8 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 	fl := cmd.Flags()
 	fl.StringVar(&file, "plot", "", "draw the series to `FILE`, a .png or .svg")
 	fl.Var(&capacity, "capacity", "memory of each device, `SIZE` like 80GiB, to say when it will be full")
-	fl.StringSliceVar(&metrics, "metric", nil, "also show the counter `NAME`, like active.small_pool.current (repeatable)")
+	fl.StringSliceVar(&metrics, "metric", nil,
+		"also show the counter `NAME`, like active.small_pool.current (repeatable)")
 	fl.StringVar(&snap, "snapshot", "", "compare the last samples of the first FILE with the snapshot in `FILE`")
 	in.addReading(fl, "snapshot", "a file")
 	out.add(fl, "print JSON instead, with all of it", "show every series in full, and every counter of the comparison")

@@ -107,12 +107,14 @@ by address under each setting, as if it had been in force from the beginning
 	}
 	fl := cmd.Flags()
 	in.add(fl)
-	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF; may be given several times")
+	fl.StringArrayVar(&confs, "conf", nil,
+		"try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF; may be given several times")
 	fl.Var(&capacity, "capacity", "memory of the device, a `SIZE` like 24GiB")
 	fl.Var(&foreign, "foreign", "`SIZE` that is not PyTorch's on a device of --capacity")
 	fl.Lookup("foreign").DefValue = "512MiB"
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
-	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if it fits)")
+	fl.StringVar(&start, "start", "",
+		"`MODE` for blocks from before the trace: keep or anew (default: keep, if it fits)")
 	device.add(fl)
 	out.add(fl, "print JSON instead", "")
 	return cmd

@@ -51,7 +51,7 @@ const maxDevices = 16
 // Kind is what a picture shows.
 type Kind string
 
-// The kinds of which there are some.
+// What pictures there are.
 const (
 	KindTimeline      Kind = "timeline"
 	KindCategories    Kind = "categories"
