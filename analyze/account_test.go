@@ -102,9 +102,9 @@ func TestFullWhen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, opt := range map[string]analyze.Options{
-		"How large the device is, the file does not say": {},
-		"The device has 16.0 GiB: at this rate":          {Capacity: 16 * gib},
-		"At the end 15.2 GiB of the device was free":     {Recorder: f},
+		"At this rate another 1 GiB is gone every": {},
+		"The device has 16.0 GiB: at this rate":    {Capacity: 16 * gib},
+		"The device had 15.2 GiB free at the end":  {Recorder: f},
 	} {
 		opt.NoReplay = true
 		if why := analyzetest.Run(t, s, opt).Verdict.Findings[0].Why; !slices.ContainsFunc(why, func(w string) bool { return strings.HasPrefix(w, want) }) {

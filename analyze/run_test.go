@@ -100,7 +100,7 @@ func TestBundled(t *testing.T) {
 		status finding.Status
 		says   []string // in title, reasons, next steps and stack of the first finding
 	}{
-		"ghost": {finding.Ghost, []string{"model.py:39 forward", "loop in validate", "no_grad", "/workspace/model.py:39 forward"}},
+		"ghost": {finding.Ghost, []string{"model.py:39 forward", "iterations of validate", "no_grad", "/workspace/model.py:39 forward"}},
 		"fragmentation": {finding.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
 			"Do not count on PYTORCH_CUDA_ALLOC_CONF", "With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",

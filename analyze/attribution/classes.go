@@ -76,8 +76,8 @@ func (c *classes) make(k classKey) *class {
 // Lines that stand for a stack without frames.
 const (
 	NoFrames      = "(recorded without frames)"
-	NoStackBefore = "(from before the trace, no stack)"
-	NoStack       = "(no stack recorded)"
+	NoStackBefore = "(before the trace, no recorded stack)"
+	NoStack       = "(no recorded stack)"
 )
 
 // noStack says why a block has no frames. Blocks of a dump have a list of frames even when

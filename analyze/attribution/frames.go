@@ -102,11 +102,19 @@ func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
 	return f.base()
 }
 
-// Place is Site in a sentence: a stack without frames is "a place that was not recorded".
+// Place is Site in a sentence: a stack without frames is "code with no recorded stack".
 func Place(s *snapshot.Snapshot, stack snapshot.StackID) string { return Placed(Site(s, stack)) }
 
-// Placed puts a site in a sentence.
-func Placed(site string) string { return cmp.Or(site, "a place that was not recorded") }
+// Placed puts a site in a sentence: "from " + Placed(site).
+func Placed(site string) string { return cmp.Or(site, "code with no recorded stack") }
+
+// Allocated is what a sentence says of the memory of a site: "most of it " + Allocated(site).
+func Allocated(site string) string {
+	if site == "" {
+		return "has no recorded stack"
+	}
+	return "was allocated at " + site
+}
 
 // nativeSite names a stack of nothing but C++, which threads of the backward pass have: by the
 // backward function that it is in, else by the outermost operator. Symbols are those that the

@@ -21,6 +21,7 @@ type Evidence struct {
 type Growth struct {
 	Index      int        `json:"index"`      // among the growths of the device, -1 for a part of one
 	Loop       string     `json:"loop"`       // the function that runs it, and its file
+	Call       string     `json:"-"`          // the same as who does something: "train()"
 	Unit       string     `json:"unit"`       // what PerUnit and Slope are by: "iteration"
 	PerUnit    units.Size `json:"per_unit"`   // median that an iteration leaves
 	Every      int        `json:"every"`      // steps from one iteration that leaves something to the next, 0 unknown

@@ -63,6 +63,20 @@ func Function(s *snapshot.Snapshot, id snapshot.FrameID) string {
 	return s.Strings.Get(f.Name) + " (" + Base(s.Strings.Get(f.File)) + ")"
 }
 
+// Call names the function of a frame as who does something: "train()", and code outside of functions by its
+// file: "train.py".
+func Call(s *snapshot.Snapshot, id snapshot.FrameID) string {
+	f := s.Frames.Get(id)
+	switch name := s.Strings.Get(f.Name); {
+	case name == "<module>":
+		return Base(s.Strings.Get(f.File))
+	case strings.HasPrefix(name, "<"):
+		return Function(s, id)
+	default:
+		return name + "()"
+	}
+}
+
 // IsPython tells the files of Python frames from those of C++ ones, which may be unknown.
 func IsPython(file string) bool {
 	if file == "" || file == "??" || strings.Contains(file, ".so.") {

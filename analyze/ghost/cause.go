@@ -62,53 +62,70 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	switch {
 	case whole && k.backwardIn(top):
 		c.Kind = Retained
-		c.Why = append(c.Why, fmt.Sprintf("Activations from %d places of a forward pass survive together although a backward pass ran in the same iterations: the graph is used again, or is not freed.", modules))
-		c.Fix = []string{"loss.backward()  # without retain_graph=True", "hidden = hidden.detach()  # before it goes into the next step"}
+		c.Why = append(c.Why, fmt.Sprintf("Activations from %d places in a forward pass survive together although "+
+			"a backward pass ran in the same iterations: the graph is used again, or never freed.", modules))
+		c.Fix = []string{"loss.backward()  # without retain_graph=True",
+			"hidden = hidden.detach()  # before it goes into the next step"}
 	case whole:
 		c.Kind = Graph
-		c.Why = append(c.Why, fmt.Sprintf("Activations from %d places of a forward pass survive together, and no backward pass came for them: something keeps an output or a loss, and with it the autograd graph.", modules))
+		c.Why = append(c.Why, fmt.Sprintf("Activations from %d places in a forward pass survive together, and no "+
+			"backward pass ran for them: something keeps an output or a loss, and with it the autograd graph.", modules))
 		if losses > 0 {
 			c.Fix = []string{"with torch.no_grad():  # around the validation loop", "    losses.append(loss.item())"}
 		} else {
-			c.Why = append(c.Why, "The traceback of an exception that is kept holds the locals of its frames, and looks the same.")
+			c.Why = append(c.Why, "A stored exception would look the same: its traceback holds the locals of its frames.")
 			c.Fix = []string{"with torch.inference_mode():", "    outputs.append(model(x).cpu())"}
 		}
 	case frameless > 0 && k.code.sort(top.stack)&nameless != 0:
 		c.Kind = Gradients
-		c.Why = append(c.Why, "It was allocated without Python frames, as in a backward pass, and there is more of it than parameters could have gradients: gradients of several steps are kept.")
-		c.Fix = []string{"grads = [g.cpu() for g in grads]  # or only their norm, .item()", "optimizer.zero_grad(set_to_none=True)"}
+		c.Why = append(c.Why, "No Python stack (backward), and larger than all gradients combined: gradients of several "+
+			"steps are kept.")
+		c.Fix = []string{"grads = [g.cpu() for g in grads]  # or only their norm, .item()",
+			"optimizer.zero_grad(set_to_none=True)"}
 	case k.code.sort(top.stack)&ofLoss != 0 && size <= scalar:
 		c.Kind = Loss
-		c.Why = append(c.Why, "It is single numbers from a loss function: losses are kept as tensors.")
-		c.Fix = []string{"losses.append(loss.item())  # a number, no tensor", "running += loss.item()"}
+		c.Why = append(c.Why, "These are single numbers from a loss function: losses are kept as tensors.")
+		c.Fix = []string{"losses.append(loss.item())  # a number, not a tensor", "running += loss.item()"}
 	case slices.ContainsFunc(hints, func(h string) bool { return namesCache(h) }):
 		c.Kind = Cached
-		c.Why = append(c.Why, "A function of the stack is named a cache; it has no bound that shows.")
-		c.Fix = []string{"@functools.lru_cache(maxsize=32)  # or: cache.pop(next(iter(cache)))", "make.cache_clear()  # between epochs"}
+		c.Why = append(c.Why, "A function in the stack is named like a cache, and no bound is visible.")
+		c.Fix = []string{"@functools.lru_cache(maxsize=32)  # or: cache.pop(next(iter(cache)))",
+			"make.cache_clear()  # between epochs"}
 	case modules > 0 && k.lastOfForward(top):
 		c.Kind = Output
-		c.Why = append(c.Why, "It is the last that each forward pass allocates, without the activations before: the model's outputs are kept.")
+		c.Why = append(c.Why, "Only the last tensor of each forward pass survives: the outputs are kept.")
 		c.Fix = []string{"outputs.append(out.cpu())  # or reduce it first: out.argmax(-1).cpu()", "del out"}
 	case modules > 0:
 		c.Kind = Captured
-		c.Why = append(c.Why, "It comes from inside the model, while what the same forward passes allocated around it was freed: a hook, a closure or an attribute of a module keeps it.")
-		c.Fix = []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append", "handle.remove()  # when it has served"}
+		c.Why = append(c.Why, "It comes from inside the model, but what the same forward passes allocated around it was "+
+			"freed: a hook, a closure or a module attribute keeps it.")
+		c.Fix = []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append",
+			"handle.remove()  # when no longer needed"}
 	case slices.ContainsFunc(hints, func(h string) bool { return namesLoading(h) }):
 		c.Kind = Batch
-		c.Why = append(c.Why, "A function of the stack is named after loading data: batches are kept.")
+		c.Why = append(c.Why, "A function in the stack is named like data loading: batches are kept.")
 		c.Fix = []string{"kept.append(batch.cpu())  # or a collections.deque(maxlen=8)", "del batch"}
 	default:
 		c.Kind = Object
-		c.Fix = []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)", "gc.collect()  # if objects refer to each other in a circle"}
+		c.Fix = []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)",
+			"gc.collect()  # if the objects form a reference cycle"}
 	}
 	if len(hints) > 0 {
-		whose := "whose name hints at what keeps it"
-		if len(hints) > 1 {
-			whose = "whose names hint at what keeps it"
-		}
-		c.Why = append(c.Why, fmt.Sprintf("The stack goes through %s, %s; names prove nothing.", strings.Join(hints, ", "), whose))
+		c.Why = append(c.Why, "A hint only: the stack passes through "+calls(hints)+".")
 	}
 	return c
+}
+
+// calls lists functions: "batch(), collate()".
+func calls(names []string) string {
+	var out []string
+	for _, name := range names {
+		if !strings.HasPrefix(name, "<") {
+			name += "()"
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, ", ")
 }
 
 // hints are functions of a stack, outside of torch, whose names hint at a holder. Frames have
@@ -121,7 +138,8 @@ func (k *clock) hints(stack snapshot.StackID) []string {
 			continue
 		}
 		name := k.s.Strings.Get(k.s.Frames.Get(path[i]).Name)
-		if (strings.HasPrefix(name, "<") && name != "<module>" || namesCache(name) || namesLoading(name) || namesHolder(name)) && !slices.Contains(out, name) {
+		if (strings.HasPrefix(name, "<") && name != "<module>" || namesCache(name) || namesLoading(name) ||
+			namesHolder(name)) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
@@ -135,7 +153,8 @@ func namesLoading(name string) bool {
 }
 
 func namesHolder(name string) bool {
-	return contains(name, "hook", "callback", "closure", "wrapper", "log", "history", "store", "record", "track", "remember", "append", "collect", "accumulate")
+	return contains(name, "hook", "callback", "closure", "wrapper", "log", "history", "store", "record", "track",
+		"remember", "append", "collect", "accumulate")
 }
 
 func contains(name string, parts ...string) bool {

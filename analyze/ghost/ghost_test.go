@@ -358,7 +358,7 @@ func TestCause(t *testing.T) {
 		each func(d *build.Device)
 		says string
 	}{
-		{ghost.Graph, graph, "no backward pass came"},
+		{ghost.Graph, graph, "no backward pass ran"},
 		{ghost.Retained, func(d *build.Device) {
 			graph(d)
 			d.Free(alloc(d, nil, mib))
@@ -372,10 +372,10 @@ func TestCause(t *testing.T) {
 			alloc(d, places[0], 2*mib)
 			d.Free(alloc(d, places[1], 2*mib))
 		}, "hook"},
-		{ghost.Gradients, func(d *build.Device) { alloc(d, nil, 2*mib) }, "without Python frames"},
+		{ghost.Gradients, func(d *build.Device) { alloc(d, nil, 2*mib) }, "No Python stack"},
 		{ghost.Cached, func(d *build.Device) {
 			alloc(d, stack("/app/rope.py:8:cached_table", "/app/train.py:34:main"), mib)
-		}, "names prove nothing"},
+		}, "A hint only"},
 		{ghost.Batch, func(d *build.Device) {
 			alloc(d, stack("/app/data.py:8:next_batch", "/app/train.py:34:main"), mib)
 		}, "next_batch"},

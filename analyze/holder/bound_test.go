@@ -48,15 +48,15 @@ func TestBounds(t *testing.T) {
 		elsewhere  bool
 	}{
 		{name: "filling", limit: 500, free: -1, status: finding.Healthy, severity: finding.Info, confidence: finding.High,
-			title: "Still filling, 20 of 500 entries: deque `ring`, local of main (train.py:7). It has 20.0 MiB; full it takes 500 MiB.", why: "an entry takes 1.00 MiB now"},
+			title: "Still filling (20 of 500 entries): deque `ring`, local of main (train.py:7) holds 20.0 MiB; when full it takes 500 MiB.", why: "an entry takes 1.00 MiB now"},
 		{name: "fits", limit: 500, free: 480, status: finding.Healthy, severity: finding.Info, confidence: finding.High, title: "Still filling"},
 		{name: "does not fit", limit: 500, free: 100, status: finding.Capacity, severity: finding.Warning, confidence: finding.High,
-			title: "It will not fit: deque `ring`, local of main (train.py:7) takes 500 MiB when it is full (20 of 500 entries now)"},
+			title: "It will not fit: deque `ring`, local of main (train.py:7) takes 500 MiB when full (20 of 500 entries now)"},
 		{name: "a hint", limit: 30, hint: "capacity", free: -1, status: finding.Healthy, severity: finding.Info, confidence: finding.Low,
-			title: "Still filling, 20 of 30 entries", why: "read from the attribute capacity"},
-		{name: "full", limit: laps, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Ghost tensors: 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
-		{name: "graphs", limit: 500, graph: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Ghost tensors: 1.00 MiB more", why: "full it takes 500 MiB"},
-		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Ghost tensors: 1.00 MiB more"},
+			title: "Still filling (20 of 30 entries)", why: "read from the attribute capacity"},
+		{name: "full", limit: laps, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Leak: main() retains 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
+		{name: "graphs", limit: 500, graph: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Leak: main() retains 1.00 MiB more", why: "full it takes 500 MiB"},
+		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Leak: main() retains 1.00 MiB more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &graphs{blocks: blocks}
@@ -160,7 +160,7 @@ func TestWatchedShortly(t *testing.T) {
 		if c.gone || c.ordered {
 			status, severity, confidence = finding.Healthy, finding.Info, finding.Low
 		}
-		if v.Status != status || f.Severity != severity || f.Confidence != confidence || !strings.Contains(f.Title, "or a buffer that is being filled") {
+		if v.Status != status || f.Severity != severity || f.Confidence != confidence || !strings.Contains(f.Title, "or a buffer still filling") {
 			t.Errorf("%+v: %s, %+v", c, v.Status, f)
 		}
 	}

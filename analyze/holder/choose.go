@@ -16,22 +16,26 @@ import (
 func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Result, []string) {
 	var notes []string
 	if t := f.Truncated; t != nil {
-		notes = append(notes, fmt.Sprintf("%s breaks at byte %d, in the middle of a record; what came before it was used.", f.Name, t.Offset))
+		notes = append(notes, fmt.Sprintf("%s breaks off at byte %d, in the middle of a record; the part before it was "+
+			"used.", f.Name, t.Offset))
 	}
 	if f.Partial != nil {
-		notes = append(notes, fmt.Sprintf("Only a part of %s was read, up to a fault: %v.", f.Name, f.Partial))
+		notes = append(notes, fmt.Sprintf("Only a part of %s could be read: %v.", f.Name, f.Partial))
 	}
 	for _, g := range f.Gaps {
-		notes = append(notes, fmt.Sprintf("%s has a torn record at byte %d; a later run goes on after it.", f.Name, g.Offset))
+		notes = append(notes, fmt.Sprintf("%s has a torn record at byte %d; a later run continues after it.", f.Name,
+			g.Offset))
 	}
 	run, h := exactDump(s, f)
 	if h == nil {
 		if run, h = bestFit(lines, f); h != nil {
-			notes = append(notes, fmt.Sprintf("%s does not say which dump belongs to this snapshot; %s was taken, whose addresses fit best.", f.Name, dumpName(h)))
+			notes = append(notes, fmt.Sprintf("%s does not say which dump belongs to this snapshot; %s was chosen because "+
+				"its addresses fit best.", f.Name, dumpName(h)))
 		}
 	}
 	if h == nil {
-		return nil, append(notes, f.Name+" has no dump of who holds memory: call dump() of the recorder where it matters.")
+		return nil, append(notes, f.Name+" has no dump of who holds memory: call dump() of the recorder where memory "+
+			"matters.")
 	}
 	in := Input{Lines: lines, Holders: h}
 	if before != nil {
@@ -60,7 +64,8 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 		held += d.Held.Count
 	}
 	if r.Stray.Count > held {
-		return nil, append(notes, fmt.Sprintf("%s was not used: only %d of its %d storages fit a block, so that it is of another run or another moment than the snapshot.",
+		return nil, append(notes, fmt.Sprintf("%s was not used: only %d of its %d storages fit a block, so it "+
+			"belongs to another run or another moment than the snapshot.",
 			f.Name, held, held+r.Stray.Count))
 	}
 	r.Name(s)

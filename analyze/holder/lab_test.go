@@ -211,9 +211,9 @@ func TestLabVerdicts(t *testing.T) {
 		status finding.Status
 		want   [][]string // words of the title and the first reason of each finding on growth
 	}{
-		{"replay_filling", finding.Healthy, [][]string{{"Still filling, 20 of 500 entries: deque `replay`, local of replay_filling", "full it takes 50"}}},
-		{"two_leaks", finding.Ghost, [][]string{{"Ghost tensors", "Seen in the process: list `losses`"}, {"Ghost tensors", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
-		{"replay_oom", finding.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom", "takes 125 GiB when it is full"}}},
+		{"replay_filling", finding.Healthy, [][]string{{"Still filling (20 of 500 entries): deque `replay`, local of replay_filling", "full it takes 50"}}},
+		{"two_leaks", finding.Ghost, [][]string{{"Leak: two_leaks() retains", "Seen in the process: list `losses`"}, {"Leak: two_leaks() retains", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
+		{"replay_oom", finding.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom", "takes 125 GiB when full"}}},
 	} {
 		f, err := sidecar.Open(t.Context(), filepath.Join(lab, c.name, "run.snapana"), sidecar.Options{})
 		if err != nil {

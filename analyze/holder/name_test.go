@@ -174,13 +174,13 @@ func TestNames(t *testing.T) {
 		}, "other: reference cycle Node <-> Edge (unreachable)", ""},
 		{"C++", func(g *graphs) {
 			g.chain(g.Node(Node{Kind: "cpp", Root: "cpp"}), "owner", "", g.tensor(0))
-		}, "other: no Python holder: C++ owns it", ""},
+		}, "other: C++, with no Python holder", ""},
 		{"a referrer that cannot be seen", func(g *graphs) {
 			g.chain(g.Node(Node{Kind: "list", Root: "unknown"}), "index", "0", g.tensor(0))
-		}, "other: a referrer that Python's collector cannot see", ""},
+		}, "other: a referrer that Python's garbage collector cannot see", ""},
 		{"nothing that leads to a root", func(g *graphs) {
 			g.chain(g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
-		}, "other: references that were not recorded", ""},
+		}, "other: unrecorded references", ""},
 		{"a parameter", func(g *graphs) {
 			f, p := g.main(), g.tensor(1|2|8)
 			model, opt := g.Node(Node{Kind: "object", Type: "app.Net"}), g.Node(Node{Kind: "object", Type: "torch.optim.adam.Adam"})
@@ -318,7 +318,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{"by name", []Map{dump(0, 1), dump(1, 2), {"type", "snapshot", "time", 1, "file", "made.pickle", "holders", 1}, dump(2, 4)}, "dump 1, in step 10", "dump 0, in step 0", ""},
 		{"by size", []Map{dump(0, 1), {"type", "snapshot", "time", 1, "file", "other.pickle", "bytes", s.Bytes, "holders", 0}, dump(1, 4)}, "dump 0, in step 0", "", ""},
-		{"by addresses", []Map{dump(0, 1), dump(1, 4), dump(2, 3)}, "dump 1, in step 10", "dump 0, in step 0", "whose addresses fit best"},
+		{"by addresses", []Map{dump(0, 1), dump(1, 4), dump(2, 3)}, "dump 1, in step 10", "dump 0, in step 0", "its addresses fit best"},
 		{"no dump", nil, "", "", "has no dump"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -425,7 +425,7 @@ func TestTwoDumpsAcquit(t *testing.T) {
 		v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, c.records)}).Verdict
 		status, word := finding.Ghost, "Seen in the process: deque `ring`"
 		if c.want == "other" {
-			status, word = finding.Healthy, "acquits it"
+			status, word = finding.Healthy, "Not a leak"
 		}
 		if v.Status != status || len(v.Findings) != 1 || v.Findings[0].Heuristic == (status == finding.Ghost) || !strings.Contains(v.Findings[0].Why[0], word) {
 			t.Errorf("%s: verdict %s, %+v", c.name, v.Status, v.Findings)

@@ -55,14 +55,14 @@ func (r *Reference) words() string {
 		}
 		return "the interpreter"
 	case CPP:
-		return "no Python holder: C++ owns it"
+		return "C++, with no Python holder"
 	case Hidden:
 		if r.Function != "" {
-			return "something of " + r.Function + " that has no name"
+			return "an unnamed reference in " + r.Function
 		}
-		return "a referrer that Python's collector cannot see"
+		return "a referrer that Python's garbage collector cannot see"
 	}
-	return "references that were not recorded"
+	return "unrecorded references"
 }
 
 func placed(name, file string, line int) string {
@@ -84,22 +84,27 @@ func (h *Holder) Fix() []string {
 		if name == "" {
 			return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
 		}
-		return []string{name + ".append(traceback.format_exc())  # the text, not the exception", "# or, where the exception must stay: err.__traceback__ = None"}
+		return []string{name + ".append(traceback.format_exc())  # the text, not the exception",
+			"# or, to keep the exception: err.__traceback__ = None"}
 	case r.Kind == Cycle:
 		back := orName(identifier(h.back), "other")
-		return []string{"self." + back + " = weakref.ref(" + back + ")  # a reference that does not count breaks the cycle", "gc.collect()  # until then: frees what is unreachable now"}
+		return []string{"self." + back + " = weakref.ref(" + back + ")  # a weak reference breaks the cycle",
+			"gc.collect()  # until then: frees what is unreachable now"}
 	case r.Kind == Cache:
-		return []string{orName(identifier(short(r.Function)), "function") + ".cache_clear()", "# and return no tensors from a cached function, or .detach().cpu()"}
+		return []string{orName(identifier(short(r.Function)), "function") + ".cache_clear()",
+			"# and return no tensors from it, or only .detach().cpu()"}
 	case r.Kind == Generator:
-		return []string{"generator.close()  # or exhaust it", orName(name, "kept") + ".clear()  # or, inside it: once it was used"}
+		return []string{"generator.close()  # or exhaust it", orName(name, "kept") + ".clear()  # or, inside it: after use"}
 	case r.Kind == Interpreter:
 		return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
 	case r.Kind == CPP, r.Kind == Hidden, r.Kind == Unreached:
-		return []string{"# no reference in Python to drop: look for a graph that is still needed, a CUDA graph,", "# or an extension that keeps tensors"}
+		return []string{"# no Python reference to drop: look for an autograd graph that is still in use, a CUDA graph,",
+			"# or an extension that keeps tensors"}
 	case r.Kind == Hook:
 		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove()"}
 	case h.hooked:
-		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove(); " + orName(name, "captured") + ".clear()"}
+		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:",
+			"handle.remove(); " + orName(name, "captured") + ".clear()"}
 	}
 	if h.Formerly != nil && identifier(h.Formerly.Variable) != "" {
 		name = identifier(h.Formerly.Variable) // the code that collects knows it by that
@@ -115,21 +120,24 @@ func (h *Holder) Fix() []string {
 	switch {
 	case h.Storage.Bytes <= 16*h.Storage.Count && r.Object != "tensor":
 		if r.Object == "dict" {
-			return []string{target + "[key] = loss.item()  # a number, not a tensor", target + ".clear()  # once it was used"}
+			return []string{target + "[key] = loss.item()  # a number, not a tensor", target + ".clear()  # after use"}
 		}
-		return []string{target + ".append(loss.item())  # a number, not a tensor", target + ".clear()  # once it was used"}
+		return []string{target + ".append(loss.item())  # a number, not a tensor", target + ".clear()  # after use"}
 	case 2*h.Graph > h.Bytes && r.Object == "tensor":
-		return []string{target + " = " + target + ".detach()  # or, for a sum: " + target + " += loss.item()", "with torch.no_grad(): ...  # where no backward pass follows"}
+		return []string{target + " = " + target + ".detach()  # or, for a sum: " + target + " += loss.item()",
+			"with torch.no_grad(): ...  # where no backward pass follows"}
 	case 2*h.Graph > h.Bytes && r.Object == "dict":
-		return []string{target + "[key] = value.detach().cpu()  # or .item(): without the graph", "with torch.no_grad(): ...  # where no backward pass follows"}
+		return []string{target + "[key] = value.detach().cpu()  # or .item(): without the graph",
+			"with torch.no_grad(): ...  # where no backward pass follows"}
 	case 2*h.Graph > h.Bytes:
-		return []string{target + ".append(loss.item())  # or output.detach().cpu(): without the graph", "with torch.no_grad(): ...  # where no backward pass follows"}
+		return []string{target + ".append(loss.item())  # or output.detach().cpu(): without the graph",
+			"with torch.no_grad(): ...  # where no backward pass follows"}
 	case r.Object == "dict":
-		return []string{target + "[key] = value.detach().cpu()  # keep it off the GPU", target + ".clear()  # once it was used"}
+		return []string{target + "[key] = value.detach().cpu()  # keep it off the GPU", target + ".clear()  # after use"}
 	case isContainer(r.Object):
-		return []string{target + ".append(output.detach().cpu())  # keep it off the GPU", target + ".clear()  # once it was used"}
+		return []string{target + ".append(output.detach().cpu())  # keep it off the GPU", target + ".clear()  # after use"}
 	}
-	return []string{target + " = " + target + ".detach().cpu()  # keep it off the GPU", "del " + target + "  # once it was used"}
+	return []string{target + " = " + target + ".detach().cpu()  # keep it off the GPU", "del " + target + "  # after use"}
 }
 
 func orName(name, other string) string {

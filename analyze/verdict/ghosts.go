@@ -27,9 +27,9 @@ func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
 		}
 	}
 	if v.Status == finding.NoData || !traced {
-		return Ghosts{finding.NoData, "Nothing can be said: there is no trace to see growth in, and no recorder's file.", ""}
+		return Ghosts{finding.NoData, "Leaks cannot be judged: there is no event history and no recorder file.", ""}
 	}
-	return Ghosts{finding.Healthy, "no loop of the trace leaves more memory behind each time.", "from the snapshot alone"}
+	return Ghosts{finding.Healthy, "no loop leaves extra memory behind.", "from the snapshot alone"}
 }
 
 func ghostsSeen(r *holder.Result) Ghosts {
@@ -47,22 +47,22 @@ func ghostsSeen(r *holder.Result) Ghosts {
 	}
 	switch {
 	case first == nil && len(r.Unproven) > 0:
-		return Ghosts{finding.Ghost, "Memory grows in the trace, but what was seen in the process does not name one holder of it.",
+		return Ghosts{finding.Ghost, "Memory grows in the trace, but no single holder of it was seen in the process.",
 			"heuristic"}
 	case first == nil:
-		return Ghosts{finding.Healthy, "nothing that was seen to hold memory grows.", "from the trace and " + r.File}
+		return Ghosts{finding.Healthy, "no holder seen in the process grows.", "from the trace and " + r.File}
 	}
 	g := Ghosts{Status: finding.Ghost, Trust: "seen in the process, and growing in the trace"}
 	if first.GrownBlocks == 0 {
-		g.Trust = "seen in the process, and more of it than in the dump before"
+		g.Trust = "seen in the process, and larger than in the earlier dump"
 	}
-	frees := "something else keeps it too."
+	frees := "something else holds it too."
 	if first.Frees > 0 {
-		frees = fmt.Sprintf("letting go of it frees %v.", units.Size(first.Frees))
+		frees = fmt.Sprintf("releasing it frees %v.", units.Size(first.Frees))
 	}
-	g.Headline = fmt.Sprintf("%s keeps %v; %s", first.Reference, units.Size(first.Bytes), frees)
+	g.Headline = fmt.Sprintf("%s holds %v; %s", first.Reference, units.Size(first.Bytes), frees)
 	if n > 1 {
-		g.Headline += fmt.Sprintf(" %s in all keep %v.", units.Plural(n, "ghost"), kept)
+		g.Headline += fmt.Sprintf(" In total %s hold %v.", units.Plural(n, "ghost"), kept)
 	}
 	return g
 }

@@ -50,15 +50,15 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
 		f.Severity = finding.Error
 	}
-	what, freed, when := "Ghost tensors", "never freed", "with every iteration of"
+	what, freed, when := "Leak", "", "per iteration"
 	if v.Like.Early || share.Holder == nil && (v.Like.Use || v.Like.Fill) {
-		what, freed = "Ghost tensors, or a buffer that is being filled", "none freed so far"
+		what, freed = "Possible leak, or a buffer still filling", ", nothing freed so far"
 	}
 	if v.Every > 1 {
-		when = fmt.Sprintf("about every %d steps in", v.Every)
+		when = fmt.Sprintf("about every %d steps", v.Every)
 	}
-	f.Say("%s: %v more %s %s, %s; most is allocated at %s.", what, v.PerUnit, when, v.Loop, freed,
-		attribution.Placed(v.Site))
+	f.Say("%s: %s retains %v more %s%s; most of it %s.", what, v.Call, v.PerUnit, when, freed,
+		attribution.Allocated(v.Site))
 	steps, known := remedy(g.Cause.Kind)
 	switch h := share.Holder; {
 	case h != nil:
@@ -69,8 +69,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		}
 	case share.Acquitted:
 		f.Severity, f.Confidence = finding.Info, finding.Low
-		f.Because("What was seen in the process acquits it: what holds this memory had as much some steps before, so it " +
-			"is a buffer that was filled.")
+		f.Because("Not a leak, as seen in the process: what holds this memory held as much some steps earlier, so it is a " +
+			"full buffer.")
 	}
 	pattern(f, g.Cause.Why)
 	outlook(f, few)
@@ -78,8 +78,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	j.add(f)
 }
 
-// remedy is what to do against what probably keeps the memory. Known says that it is what the program does,
-// and not who keeps the memory, that is to be changed.
+// remedy is what to do against what probably keeps the memory. Known says that what the program does must be
+// changed, and not who keeps the memory.
 func remedy(cause ghost.Kind) (steps []string, known bool) {
 	const numbers = "Keep numbers, not tensors: losses.append(loss.item())"
 	switch cause {
@@ -87,13 +87,14 @@ func remedy(cause ghost.Kind) (steps []string, known bool) {
 		return []string{numbers + ", or outputs.append(out.detach().cpu()).",
 			"Run evaluation under torch.no_grad() or torch.inference_mode(), so that no graph is built."}, true
 	case ghost.Retained:
-		return []string{"Call backward() without retain_graph=True, and detach() whatever goes from one step into the next.",
+		return []string{"Call backward() without retain_graph=True, and detach() what is carried from one step into the " +
+			"next.",
 			numbers + "."}, true
 	case ghost.Loss:
 		return []string{numbers + "."}, true
 	case ghost.Captured:
-		return []string{"Look at forward hooks, closures and attributes of modules that collect this tensor; replace or " +
-			"clear what they hold, and remove hooks that have served."}, false
+		return []string{"Look for forward hooks, closures and module attributes that collect this tensor; replace or " +
+			"clear what they hold, and remove hooks that are no longer needed."}, false
 	}
 	return []string{"Find the list, dict, closure or hook that collects these tensors, and store .detach().cpu() or " +
 		".item() instead, or clear it.",
@@ -106,8 +107,9 @@ func (j *judge) growthEvidence(e *Facts, index int, g *ghost.Growth) *finding.Gr
 		inUse = e.OOM.State.Totals.Active
 	}
 	v := &finding.Growth{
-		Index: index, Loop: frames.Function(j.s, g.Loop), Unit: "iteration", PerUnit: units.Size(g.PerLap),
-		Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes), Stacks: len(g.Stacks),
+		Index: index, Loop: frames.Function(j.s, g.Loop), Call: frames.Call(j.s, g.Loop), Unit: "iteration",
+		PerUnit: units.Size(g.PerLap),
+		Every:   g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes), Stacks: len(g.Stacks),
 		Site:  j.site(g.Stacks[0]),
 		First: g.First, Last: g.Last, UntilOOM: g.Horizon < e.Timeline.Trace.Len()-1, InUse: units.Size(inUse),
 		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Regular: g.Regular, Over: g.Over,
@@ -168,10 +170,10 @@ func pattern(f *finding.Finding, cause []string) {
 	if g.UntilOOM {
 		horizon = "the out-of-memory event"
 	}
-	f.Because("%s allocations (%v) from %s stay alive to %s; they came in %d iterations of the loop in %s.",
-		units.Count(g.Blocks), g.Bytes, units.Plural(g.Stacks, "stack"), horizon, g.Iterations, g.Loop)
+	f.Because("%s (%v) from %s are still live at %s; they were allocated over %d iterations of %s.",
+		units.Plural(g.Blocks, "block"), g.Bytes, units.Plural(g.Stacks, "stack"), horizon, g.Iterations, g.Loop)
 	if p := g.Paces; len(p) > 1 {
-		line := fmt.Sprintf("It grows at %d paces, which may have a holder each: %v in each of %d iterations (%s)",
+		line := fmt.Sprintf("It grows at %d rates, possibly with one holder each: %v in each of %d iterations (%s)",
 			len(p), p[0].PerUnit, p[0].Iterations, attribution.Placed(p[0].Site))
 		for _, p := range p[1:min(len(p), mostPaces)] {
 			line += fmt.Sprintf(", %v in only %d of them (%s)", p.PerUnit, p.Iterations, attribution.Placed(p.Site))
@@ -180,23 +182,22 @@ func pattern(f *finding.Finding, cause []string) {
 	}
 	f.Why = append(f.Why, cause...)
 	if g.Regular {
-		f.Because("Every iteration leaves about the same: a reference is kept each time.")
+		f.Because("Each iteration leaves about the same amount, so one reference is retained each time.")
 	}
 	if g.Over {
-		f.Because("The loop ended before the trace did, and what it left stayed.")
+		f.Because("The loop ended before the trace did, and the memory stayed.")
 	}
 	if g.Like.Fill {
-		f.Because("Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
+		f.Because("Nothing else is freed in these iterations, so a buffer that is filled on purpose would look the same.")
 	} else {
-		f.Because("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a "+
-			"start-up phase.", 100*g.Freed)
+		f.Because("%.0f%% of the allocations in these iterations are freed, so this is not warm-up.", 100*g.Freed)
 	}
 	if g.Like.Use && !g.Like.Fill {
-		f.Because("In %d iterations, a buffer or a cache that is not full, or results that are used after the loop, would "+
-			"look the same.", g.Iterations)
+		f.Because("After only %d iterations, a buffer or cache that is not full yet, or results kept for use after the "+
+			"loop, would look the same.", g.Iterations)
 	}
 	if g.Like.Cache {
-		f.Because("A cache that grows on purpose, like the key-value cache of a generation in progress, would look the same.")
+		f.Because("A cache that grows on purpose would look the same, such as the key-value cache of a running generation.")
 	}
 }
 
@@ -204,13 +205,13 @@ func pattern(f *finding.Finding, cause []string) {
 func outlook(f *finding.Finding, few bool) {
 	g := f.Evidence.Growth
 	if share := units.Percent(int64(g.Bytes), int64(g.InUse)); g.InUse > 0 && few {
-		f.Because("So far it is only %s of the memory in use (%v): small, but it does not stop.", share, g.InUse)
+		f.Because("So far it is only %s of the memory in use (%v): small, but it keeps growing.", share, g.InUse)
 	} else if g.InUse > 0 {
 		f.Because("It is %s of the memory in use (%v).", share, g.InUse)
 	}
-	after := units.Count(g.Full.Iterations) + " more iterations"
+	after := units.Plural(g.Full.Iterations, "more iteration")
 	if g.Full.Ceiling == finding.NoCeiling {
-		after = units.Count(g.Full.Iterations) + " iterations"
+		after = units.Plural(g.Full.Iterations, "iteration")
 	}
 	if g.Full.Micros >= 0 {
 		after += ", about " + units.Micros(g.Full.Micros)
@@ -219,21 +220,17 @@ func outlook(f *finding.Finding, few bool) {
 	case finding.Reached:
 		f.Because("The device did run out of memory.")
 	case finding.Reservable:
-		f.Because("The device lets this process reserve %v: at this rate it is full after %s.", v.Bytes, after)
+		f.Because("This process can reserve %v of the device: at this rate that is used up after %s.", v.Bytes, after)
 	case finding.FreeAtEnd:
-		f.Because("At the end %v of the device was free: at this rate it is full after %s.", v.Bytes, after)
+		f.Because("The device had %v free at the end: at this rate it is full after %s.", v.Bytes, after)
 	case finding.DeviceSize:
-		f.Because("The device has %v: at this rate it is full after %s, or earlier where others use it too.", v.Bytes, after)
+		f.Because("The device has %v: at this rate it is full after %s, or earlier if others use it too.", v.Bytes, after)
 	default:
-		f.Because("How large the device is, the file does not say; 1 GiB more takes %s.", after)
+		f.Because("At this rate another 1 GiB is gone every %s (the file does not record the device's size).", after)
 	}
-	chance := fmt.Sprintf("%.2g", g.Chance)
-	if g.Chance < 0.001 {
-		chance = "less than 0.001"
-	}
-	f.Because("Its level rises by %v an iteration (Theil-Sen slope); without a trend it would rise so with a "+
-		"probability of %s (Mann-Kendall).", units.Size(g.Slope), chance)
+	f.Because("Steady growth of %v per iteration (%s).", units.Size(g.Slope), chance(g.Chance))
 	if g.Older > 0 {
-		f.Because("From the same stacks, %s blocks (%v) are older than the trace.", units.Count(g.Older), g.OlderBytes)
+		f.Because("Another %s (%v) from the same stacks were allocated before the trace.",
+			units.Plural(g.Older, "block"), g.OlderBytes)
 	}
 }

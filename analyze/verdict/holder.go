@@ -24,30 +24,30 @@ func held(f *finding.Finding) {
 	h, like := f.Evidence.Holder, f.Evidence.Growth.Like
 	frees := "."
 	if h.Frees > 0 {
-		frees = fmt.Sprintf("; letting go of it frees %v.", h.Frees)
+		frees = fmt.Sprintf("; releasing it frees %v.", h.Frees)
 	}
-	f.Because("Seen in the process: %s keeps %v%s", h.Reference, h.Bytes, frees)
+	f.Because("Seen in the process: %s holds %v%s", h.Reference, h.Bytes, frees)
 	f.Confidence, f.Heuristic = finding.High, false
 	if b := h.Bound; b != nil && b.Length < b.Limit {
-		f.Because("It has %s; full it takes %v.", entries(b), b.Full)
+		f.Because("It has %s; when full it takes %v.", entries(b), b.Full)
 	} else if b != nil && b.Attribute == "" {
-		f.Because("It is full, with %s: it is what each of them keeps that grows.", entries(b))
+		f.Because("It is full, with %s: each entry keeps growing.", entries(b))
 	}
 	if h.Gone > 0 && like.Use {
-		f.Because("Of the %s keys that it had in the dump before, %s are gone: "+
-			"it gives memory back, too, as a cache or a table of requests does.", units.Count(h.Keys), units.Count(h.Gone))
+		f.Because("It dropped %s of the %s keys that it had in the earlier dump: it frees memory too, as a cache or a "+
+			"table of requests does.", units.Count(h.Gone), units.Count(h.Keys))
 		f.Confidence = finding.Medium
 	}
 	if like.Early {
 		f.Confidence = finding.Medium
 		if h.Ordered {
-			f.Because("It is an OrderedDict, as caches with a bound mostly are.")
+			f.Because("It is an OrderedDict, as bounded caches usually are.")
 		}
 		if h.Gone > 0 || h.Ordered {
 			f.Severity, f.Confidence = finding.Info, finding.Low // then it is more likely one that is not full yet
 		}
 	}
-	f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or keep .item() or .detach().cpu() of the tensors there.",
+	f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or store .item() or .detach().cpu() of the tensors there.",
 		h.Reference))
 }
 
@@ -64,20 +64,20 @@ func (j *judge) filling(e *Facts, index int, s *holder.Share) {
 		ID: "filling", Status: finding.Capacity, Severity: finding.Info, Confidence: finding.High,
 		Device: e.Timeline.Device, Bytes: int64(b.Full), Events: s.Events, Stack: attribution.Frames(j.s, s.Stacks[0]),
 		Evidence: finding.Evidence{Growth: g, Holder: h},
-		Title: fmt.Sprintf("Still filling, %s: %s. It has %v; full it takes %v.", entries(b), h.Reference, h.Bytes,
+		Title: fmt.Sprintf("Still filling (%s): %s holds %v; when full it takes %v.", entries(b), h.Reference, h.Bytes,
 			b.Full),
 		Next: []string{"Plan for its full size, or give it a smaller bound, or keep its entries off the GPU (.cpu())."},
 	}
-	f.Because("It grows by %v with every iteration of %s, and will not beyond its bound; an entry takes %v now.",
+	f.Because("It grows by %v per iteration of %s and stops at its bound; an entry takes %v now.",
 		g.PerUnit, g.Loop, h.Bytes/units.Size(b.Length))
 	if b.Attribute != "" {
 		f.Confidence, f.Heuristic = finding.Low, true
-		f.Because("The bound was read from the attribute %s of the object that has it. If that is not its bound, it grows "+
-			"without end.", b.Attribute)
+		f.Because("The bound was read from the attribute %s of its owner; if that is not its bound, it grows without end.",
+			b.Attribute)
 	}
 	if room, known := j.seen.Room(e.Timeline); known && b.Full-h.Bytes > units.Size(room) {
 		f.Severity = finding.Warning
-		f.Say("It will not fit: %s takes %v when it is full (%s now), and the device has room for %v more.", h.Reference,
+		f.Say("It will not fit: %s takes %v when full (%s now), and the device has room for only %v more.", h.Reference,
 			b.Full, entries(b), units.Size(room))
 	}
 	j.add(f)

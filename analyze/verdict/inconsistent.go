@@ -17,31 +17,32 @@ func (j *judge) inconsistent(e *Facts) {
 	f := &finding.Finding{
 		ID: "inconsistent", Status: finding.Inconsistent, Severity: finding.Error, Confidence: finding.High,
 		Device: e.Timeline.Device, Bytes: max(c.Residual, -c.Residual), Evidence: finding.Evidence{Faults: faults},
-		Title: fmt.Sprintf("The file contradicts itself in %s places: do not trust its figures.", units.Count(faults.Places)),
+		Title: fmt.Sprintf("The file contradicts itself in %s: do not trust its figures.",
+			units.Plural(faults.Places, "place")),
 		Next: []string{"Record the snapshot again, and keep the file as torch wrote it: trimmed, filtered or generated " +
 			"files look like this.",
-			"Figures below are what can be rebuilt; read them as estimates."},
+			"Read all figures below as estimates."},
 	}
 	for _, fault := range []struct {
 		count int64
 		what  string
 	}{
 		{c.UntiledSegments, "segments whose blocks do not cover them exactly"},
-		{c.WrongSegmentTotals, "segments whose own sums differ from their blocks'"},
-		{c.UnmatchedAllocs, "allocations that clash with what lives at their address"},
+		{c.WrongSegmentTotals, "segments whose totals differ from the sums of their blocks"},
+		{c.UnmatchedAllocs, "allocations that clash with a live block at their address"},
 		{c.UnmatchedFrees, "frees of addresses that were not live"},
 		{c.Overlaps, "live blocks that overlap another"},
-		{c.OutsideSegments, "events on addresses in no known segment"},
+		{c.OutsideSegments, "events at addresses outside all known segments"},
 		{c.LiveOverReserved, "events after which live memory exceeds reserved memory"},
 		{c.MarkerMismatches, "recorded totals that differ from the rebuilt ones"},
-		{c.BadEvents, "events without the address or size that they need"},
+		{c.BadEvents, "events that lack an address or a size"},
 	} {
 		if fault.count > 0 {
 			f.Because("%s %s", units.Count(fault.count), fault.what)
 		}
 	}
 	if c.Residual != 0 {
-		f.Because("the rebuilt end differs from the recorded one by %v", faults.Residual)
+		f.Because("the rebuilt final state differs from the recorded one by %v", faults.Residual)
 	}
 	j.add(f)
 }

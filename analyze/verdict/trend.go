@@ -22,6 +22,14 @@ func slope(what string, t *counters.Trend) string {
 		units.Bytes(t.First), units.Bytes(t.Last), per(t.Slope), t.Unit, per(t.From95), per(t.To95), t.Windows)
 }
 
+// chance says how probable such a rise is where nothing grows.
+func chance(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return fmt.Sprintf("p = %.2g", p)
+}
+
 // byChance says how probable such a rise is where nothing grows.
 func byChance(t *counters.Trend) string {
 	p := fmt.Sprintf("%.2g", t.P)

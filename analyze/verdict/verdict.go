@@ -1,7 +1,7 @@
 // Package verdict judges: it turns what the analyses found into findings, ranks them, and says in one line
 // what they come to.
 //
-// A judgement first puts the figures that it rests on into the finding's evidence, and then makes the title,
+// A judgment first puts the figures that it rests on into the finding's evidence, and then makes the title,
 // the reasons and the advice from that evidence alone. So each sentence is made in one place, and whoever
 // needs a fact takes it from the evidence: nothing reads a sentence.
 package verdict
@@ -96,7 +96,7 @@ func (j *judge) add(f *finding.Finding) { j.findings = append(j.findings, *f) }
 
 func (j *judge) site(id snapshot.StackID) string { return attribution.Site(j.s, id) }
 
-// nothing is the verdict where there is nothing to accuse.
+// nothing is the verdict where no problem was found.
 func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
 	var top *timeline.Timeline // the device that reached most
 	events := 0
@@ -108,21 +108,21 @@ func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
 		events += t.Trace.Len()
 	}
 	if top == nil || top.PeakReserved.Bytes == 0 && events == 0 {
-		return finding.NoData, "Nothing to judge: the file holds no segments and no events."
+		return finding.NoData, "Nothing to judge: the file has no segments and no events."
 	}
 	active, reserved, end := units.Size(top.PeakActive.Bytes), units.Size(top.PeakReserved.Bytes),
 		units.Size(top.Final.Active)
 	switch {
 	case s.Partial != nil:
-		return finding.NoData, fmt.Sprintf("Nothing to accuse in the part of the file that could be read: "+
-			"%v active of %v reserved at its peak.", active, reserved)
+		return finding.NoData, fmt.Sprintf("No problem found in the readable part of the file: memory in use peaked at "+
+			"%v (%v reserved).", active, reserved)
 	case events < 2:
-		return finding.Healthy, fmt.Sprintf("Nothing to accuse in the state: %v active of %v reserved. "+
-			"Without a trace, growth cannot be judged.", end, units.Size(top.Final.Reserved))
+		return finding.Healthy, fmt.Sprintf("Only the final state was recorded: %v live of %v reserved. "+
+			"Leaks and peaks cannot be judged without an event history.", end, units.Size(top.Final.Reserved))
 	case end < active/10*9:
-		return finding.Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %v (%v reserved) and comes back to "+
+		return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved) and fell back to "+
 			"%v.", active, reserved, end)
 	}
-	return finding.Healthy, fmt.Sprintf("Nothing to accuse: active memory peaks at %v (%v reserved); "+
-		"no loop was seen to keep more and more.", active, reserved)
+	return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved); no loop keeps "+
+		"accumulating memory.", active, reserved)
 }

@@ -128,7 +128,7 @@ func TestJudge(t *testing.T) {
 				d.Stack = build.NewStack("/app/model.py:7:forward", module, "/app/gen.py:31:generate", "/app/gen.py:9:<module>")
 				d.Alloc(5 * mib)
 			}
-		}, finding.Ghost, "growth", "key-value cache of a generation in progress"},
+		}, finding.Ghost, "growth", "key-value cache of a running generation"},
 
 		{"cached", build.Options{}, func(d *build.Device) {
 			at(d, "/app/model.py:7:forward")
@@ -150,7 +150,7 @@ func TestJudge(t *testing.T) {
 			for range 12 {
 				d.Alloc(100 * mib)
 			}
-		}, finding.Capacity, "oom", "not recorded"},
+		}, finding.Capacity, "oom", "no recorded stack"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := judge(t, build.Run(c.opt, c.program))

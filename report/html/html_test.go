@@ -59,7 +59,7 @@ func TestContents(t *testing.T) {
 		"fragmentation", "a request for 768 MiB failed while 2.08 GiB", "job.pickle", "torch 2.5 to 2.7 (guessed)", "6.68 KiB", "80 events",
 		"reserved memory lay free in pieces.",
 		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts",
-		"low confidence heuristic", "16.0 MiB more with every iteration of step (generate.py)",
+		"low confidence heuristic", "step() retains 16.0 MiB more per iteration",
 		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events", "event 77, 475 ms 768 MiB 212 MiB",
 		"200 MiB given back", "model.py:52 forward", "Active memory in all", "from before the trace",
 		"Peak event 67, 400 ms", "Reserved 4.05 GiB = Active", "Largest free block", "No settings string: the defaults.",

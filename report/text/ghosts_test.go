@@ -58,7 +58,7 @@ func TestVerdictNamesTheHolder(t *testing.T) {
 	r := analyzetest.Held(t)
 	r.Verdict = analyzetest.Failed(t).Verdict // a growth says it itself
 	got := verdictOf(t, r, Options{})
-	if !strings.Contains(got, "\nHolder  list `losses`, local of two_leaks (programs.py:56) keeps 270 MiB;") {
+	if !strings.Contains(got, "\nHolder  list `losses`, local of two_leaks (programs.py:56) holds 270 MiB;") {
 		t.Errorf("got\n%s", got)
 	}
 	if n := strings.Count(got, "\n"); n > maxLines {

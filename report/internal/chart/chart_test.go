@@ -181,7 +181,7 @@ func TestSites(t *testing.T) {
 	})
 	want := []string{
 		"m.py:1 f (a.py:7 relu)", "m.py:1 f (b.py:8 norm)", "m.py:1 f", "c.py:5 g (one.py:1 h)", "c.py:5 g (two.py:1 h)",
-		"d.py:5 g", "d.py:5 g", "(no stack recorded)",
+		"d.py:5 g", "d.py:5 g", "(no recorded stack)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
