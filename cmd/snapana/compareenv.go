@@ -13,11 +13,10 @@ func newCompareEnv() *cobra.Command {
 	var out outputFlags
 	cmd := &cobra.Command{
 		Use:   "compare-env A B",
-		Short: "Compare the environments of two runs: why does it leak on one machine only?",
-		Long: `compare-env puts two recordings (.snapana files of snapana recorder) side by side and shows in
-what their environments differ: versions, settings of the allocators, limits, the machine's
-memory, how workers are started. What is known to change memory use comes first, each with
-the reason.`,
+		Short: "Compare the environments of two runs",
+		Long: `Compare the environments in two recordings (.snapana files of the recorder): versions,
+allocator settings, limits, the machine's memory, how workers are started. Differences
+that are known to affect memory come first, each with the reason.`,
 		Example: `  snapana compare-env workstation.snapana cluster.snapana`,
 		Args:    needs(2, 2, "two FILES, not #"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,6 +34,6 @@ the reason.`,
 			return show(cmd, out, c, json.WriteEnvironments, text.Environments)
 		},
 	}
-	out.add(cmd.Flags(), "print JSON instead, with all of it", "also show what is the same; a star marks differences")
+	out.add(cmd.Flags(), "print JSON, with everything", "also show settings that are the same; a star marks differences")
 	return cmd
 }

@@ -9,9 +9,8 @@ import (
 func newCompletion(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Print a script that completes snapana's commands and flags",
-		Long: `completion prints a script for a shell, which then completes snapana's commands,
-flags and file names.`,
+		Short: "Print a shell completion script",
+		Long:  `Print a script that makes a shell complete snapana's commands, flags and file names.`,
 		Example: `  source <(snapana completion bash)
   snapana completion zsh > "${fpath[1]}/_snapana"
   snapana completion fish > ~/.config/fish/completions/snapana.fish`,

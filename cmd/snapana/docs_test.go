@@ -75,6 +75,32 @@ func statusTable() string {
 	return b.String()
 }
 
+// TestLinks holds that the relative links of the documents lead to files.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	pages, err := filepath.Glob("manual/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, "../../README.md", "../../ARCHITECTURE.md", "../../CONTRIBUTING.md",
+		"../../fixtures/README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s has a link to %s, which is not there", page, m[1])
+			}
+		}
+	}
+	if links < 30 {
+		t.Errorf("%d links were found, fewer than there should be", links)
+	}
+}
+
 // TestManual holds that each command has a page, and each page a command or a topic.
 func TestManual(t *testing.T) {
 	root := newRoot()

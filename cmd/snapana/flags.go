@@ -22,27 +22,25 @@ type inputFlags struct {
 
 func (f *inputFlags) add(fl *pflag.FlagSet) {
 	f.addReading(fl, "file", "input")
-	fl.StringVar(&f.rules, "rules", "",
-		"take what memory is for from the patterns in `FILE`, a YAML file, before inferring it")
+	fl.StringVar(&f.rules, "rules", "", "`FILE` of your own patterns for what memory is for (YAML)")
 }
 
 // addReading adds those that say how to read. The words are what may be damaged, and what may unpack
 // to much.
 func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
-	fl.BoolVar(&f.partial, "partial", false, "read a damaged or cut "+damaged+" as far as it goes")
-	fl.Var(&f.maxBytes, "max-bytes",
-		"refuse "+large+" that unpacks to more than `SIZE`, like 8GiB\n(default: 64MiB or 250 times the compressed size)")
-	fl.IntVar(&f.index, "index", 0, "which snapshot to read from an HTML page that holds several, from 0 on")
+	fl.BoolVar(&f.partial, "partial", false, "read a damaged or truncated "+damaged+" as far as possible")
+	fl.Var(&f.maxBytes, "max-bytes", "refuse "+large+" that unpacks to more than `SIZE`, like 8GiB\n"+
+		"(default: 64MiB or 250 times the compressed size, whichever is larger)")
+	fl.IntVar(&f.index, "index", 0, "`NUMBER` of the snapshot in an HTML page that has several, from 0")
 }
 
 // recorderFlags name the recorder's files that belong to a snapshot.
 type recorderFlags struct{ file, before string }
 
 func (f *recorderFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.file, "recorder", "",
-		"what the recorder wrote, in `FILE` (default: NAME.snapana beside NAME.pickle, if it is there)")
-	fl.StringVar(&f.before, "before", "",
-		"compare with the last dump in an earlier recorder's `FILE`\n(default: the first dump of the same run)")
+	fl.StringVar(&f.file, "recorder", "", "`FILE` of the recorder (default: NAME.snapana beside NAME.pickle, if any)")
+	fl.StringVar(&f.before, "before", "", "compare with the last dump in an earlier `FILE` of the recorder\n"+
+		"(default: with the first dump of the same run)")
 }
 
 // driverFlags name what the driver says of the devices' memory.
@@ -52,10 +50,10 @@ type driverFlags struct {
 }
 
 func (f *driverFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.readings, "readings", "",
-		"account for the device's memory with the driver's readings\nin `FILE`, a .snapana file of the same run")
-	fl.BoolVar(&f.live, "nvml", false,
-		"account for the device's memory with what the driver says now:\nfor a snapshot that was written this moment")
+	fl.StringVar(&f.readings, "readings", "", "account for all memory of the device, by the driver's readings\n"+
+		"in `FILE` (.snapana) of the same run")
+	fl.BoolVar(&f.live, "nvml", false, "account for all memory of the device, by reading the driver now:\n"+
+		"for a snapshot that was just written")
 }
 
 // outputFlags say how to print a result.
@@ -76,8 +74,7 @@ type deviceFlag struct {
 }
 
 func (f *deviceFlag) add(fl *pflag.FlagSet) {
-	fl.IntVar(&f.ordinal, "device", -1,
-		"`ORDINAL` of the GPU (default: the one with the highest peak of reserved memory)")
+	fl.IntVar(&f.ordinal, "device", -1, "`NUMBER` of the GPU (default: the one that reserved most)")
 	f.flag = fl.Lookup("device")
 	f.flag.DefValue = "0" // keeps -1 out of the help
 }

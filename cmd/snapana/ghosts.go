@@ -19,20 +19,11 @@ func newGhosts() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "ghosts FILE",
-		Short: "Say which Python objects keep memory alive that should be gone",
-		Long: `ghosts looks for ghost tensors in the snapshot in FILE (- for standard input): memory that
-only a forgotten reference keeps.
-
-The snapshot alone shows what grows and where it was allocated. Who keeps it is in the
-recorder's file (see snapana recorder), which lists the Python objects that lead to each
-tensor; it is joined with the snapshot by address. NAME.snapana beside NAME.pickle is used
-by itself, another one with --recorder.
-
-For each ghost: the variable, attribute or closure cell that keeps it, how much it keeps and
-by how much it grows, the chain of references that leads to it, what letting go of it frees
-(nothing else keeps that part), and a fix. Then who holds the rest, as it should be, and what
-could not be joined: all add up to the allocated bytes. From a snapshot alone: what grows, and
-what large memory stays without growing, which is no ghost by itself.`,
+		Short: "Find the Python objects that keep leaked memory alive",
+		Long: `Find leaked memory in the snapshot in FILE (- for standard input) and the Python objects
+that keep it alive: the variable, attribute, closure cell or reference cycle, how much it
+keeps, what releasing it frees, and a fix. The recorder's file names these objects; without
+it, only what grows is shown, and where it was allocated.`,
 		Example: `  snapana ghosts run.pickle
   snapana ghosts snapshot.pickle --recorder run.snapana
   snapana ghosts run.pickle --before yesterday.snapana
@@ -51,8 +42,8 @@ what large memory stays without growing, which is no ghost by itself.`,
 	fl := cmd.Flags()
 	in.add(fl)
 	rec.add(fl)
-	fl.Var(&least, "min", "sum up holders with less than `SIZE`; ghosts are always shown")
+	fl.Var(&least, "min", "sum up holders of less than `SIZE`; leaks are always shown")
 	fl.Lookup("min").DefValue = "1MiB"
-	out.add(fl, "print JSON instead, with all holders", "")
+	out.add(fl, "print JSON, with all holders", "")
 	return cmd
 }

@@ -33,17 +33,16 @@ type stateFlags struct {
 func (f *stateFlags) add(fl *pflag.FlagSet) {
 	f.in.add(fl)
 	f.device.add(fl)
-	fl.StringVar(&f.by, "by", string(attribution.BySite), "group live blocks by `KIND`, as above")
-	fl.BoolVar(&f.tree, "tree", false, "show calls from the outermost in, instead of groups; with --by module, modules")
-	fl.StringVar(&f.match, "match", "", "only blocks with a frame \"file:line function\" that matches `REGEXP`")
-	fl.StringVar(&f.exclude, "exclude", "", "without blocks that have a frame that matches `REGEXP`")
-	fl.IntVar(&f.top, "top", 20, "show `N` groups, or in a tree N calls below each; 0 for all")
-	f.out.add(fl, "print JSON instead, with all groups unless --top is given", "")
-	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment, to `FILE`.png or FILE.svg")
-	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack),
-		"colour the map's blocks by `KIND`: stack, category or state")
+	fl.StringVar(&f.by, "by", string(attribution.BySite), "group live blocks by `KIND`: "+attribution.KindWords())
+	fl.BoolVar(&f.tree, "tree", false, "show a call tree instead of groups; with --by module, a tree of modules")
+	fl.StringVar(&f.match, "match", "", "only blocks with a frame (\"file:line function\") that matches `REGEXP`")
+	fl.StringVar(&f.exclude, "exclude", "", "leave out blocks with a frame that matches `REGEXP`")
+	fl.IntVar(&f.top, "top", 20, "show `N` groups, or N calls below each in a tree; 0 for all")
+	f.out.add(fl, "print JSON, with all groups unless --top is given", "")
+	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment to `FILE` (.png or .svg)")
+	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "color the map by `KIND`: stack, category or state")
 	fl.BoolVar(&f.internals, "show-internals", false,
-		"with frames of the interpreter, the dispatcher, the core of torch and C++ below Python")
+		"also show frames of the interpreter, the dispatcher, torch's core, and C++ below Python")
 }
 
 // query turns flags into a query.

@@ -31,10 +31,9 @@ func manPages() []string {
 func newMan(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man [PAGE]",
-		Short: "Print a page of the manual: a command with examples, or a topic",
-		Long: `man prints a page of the manual, which is part of this file and needs no network. There is one
-for each command, with what it prints, and one for some topics: files (what is read), verdicts.
-Without a PAGE it lists them.`,
+		Short: "Print a page of the manual",
+		Long: `Print a page of the manual, which is built in: one for each command, and some on topics.
+Without a PAGE, list them.`,
 		Example: `  snapana man
   snapana man ghosts`,
 		ValidArgs: manPages(),

@@ -29,18 +29,10 @@ func newNVML() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "nvml",
-		Short: "Show the devices and who uses their memory, as the GPU driver counts",
-		Long: `nvml asks the GPU driver for each device's memory (total = reserved by the driver + used +
-free) and for the processes that use it: compute (C), graphics (G) and MPS (M) ones, each under
-the process that started it, with the sum for each such tree; MIG instances; accounting if it is
-on; retired pages and ECC errors. It says which memory belongs to ended processes, to other
-users, or to workers with a CUDA context of their own.
-
-It needs an NVIDIA driver on this machine, and exits with 3 where there is none.
-
---watch shows a live table, or one line for each reading where standard output is no terminal,
-until Ctrl-C. --record appends each reading to a .snapana file, also one that a program's
-recorder is writing.`,
+		Short: "Show who uses the GPUs' memory, as counted by their driver",
+		Long: `Ask the GPU driver for the memory of each device and the processes that use it, and say
+which of it belongs to ended processes, to other users, or to workers with a CUDA context
+of their own. It needs an NVIDIA driver on this machine, and exits with 3 without one.`,
 		Example: `  snapana nvml
   snapana nvml --pid 12345
   snapana nvml --watch 1s --record run.snapana
@@ -69,9 +61,9 @@ recorder is writing.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.DurationVar(&every, "watch", 0, "read again after each `TIME`, like 1s, until Ctrl-C")
-	fl.Int64Var(&pid, "pid", 0, "show only the process with this `NUMBER` and those that it started")
-	fl.StringVar(&record, "record", "", "append each reading to `FILE`, a .snapana file")
+	fl.DurationVar(&every, "watch", 0, "repeat every `TIME`, like 1s, until Ctrl-C")
+	fl.Int64Var(&pid, "pid", 0, "show only the process with this `NUMBER` and its children")
+	fl.StringVar(&record, "record", "", "append each reading to `FILE` (.snapana)")
 	fl.BoolVar(&asJSON, "json", false, "print each reading as JSON on one line")
 	return cmd
 }

@@ -20,22 +20,10 @@ func newOOM() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "oom LOG",
-		Short: "Explain the out-of-memory messages of a training log",
-		Long: `oom finds every out-of-memory message in LOG (- for standard input), a text of any size:
-those of PyTorch's allocators for CUDA, ROCm, XPU, Ascend and MPS in all releases, of the
-cudaMallocAsync backend, and plain errors of CUDA, cuBLAS and NCCL; also with prefixes of
-ranks and loggers, colours, HTML, wrapped or cut. Equal messages are counted.
-
-It prints the figures of the first one that has any, splits the device's memory by them
-(total = free + other processes + this process's non-PyTorch memory + allocated +
-unallocated + residual), says what they mean and what to do, and lists the others.
-
-"tried to allocate" is the segment that the device was asked for, not the tensor: 2 MiB for
-up to 1 MiB, 20 MiB for up to 10 MiB, else rounded up to 2 MiB.
-
---snapshot puts the out-of-memory event of a snapshot of the same failure beside it: the
-request, and reserved and allocated bytes as the trace gives them. Where both are of the same
-request, it also answers in which circumstances that would have been served.`,
+		Short: "Explain the out-of-memory messages in a training log",
+		Long: `Find every out-of-memory message in LOG (- for standard input), check that its figures add
+up, and say what they mean and what to do. The first message with figures is explained, the
+others are listed.`,
 		Example: `  snapana oom train.log
   snapana oom --snapshot snapshot.pickle train.log
   kubectl logs trainer-0 | snapana oom -
@@ -68,8 +56,8 @@ request, it also answers in which circumstances that would have been served.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&snap, "snapshot", "", "compare with the out-of-memory event of the snapshot in `FILE`")
+	fl.StringVar(&snap, "snapshot", "", "compare with the same failure in the snapshot in `FILE`")
 	in.addReading(fl, "snapshot", "a snapshot")
-	out.add(fl, "print JSON instead, with all messages", "explain every different message")
+	out.add(fl, "print JSON, with all messages", "explain every different message")
 	return cmd
 }

@@ -18,14 +18,9 @@ func newPeak() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "peak FILE",
-		Short: "Show what is live at the peak, and who holds it",
-		Long: `peak shows what is live at the highest active bytes of the trace in FILE (- for standard
-input): it is state --at peak, and takes the same flags. With --of the peak is that of
-another series: reserved memory, allocated bytes (without blocks that the program freed
-and another stream still uses) or requested bytes (before rounding).
-
---by names the groups: ` + attribution.KindWords() + `;
-` + "`snapana help state`" + ` explains them.`,
+		Short: "Show what was live at the peak, and which code allocated it",
+		Long: `Show what was live when memory in use peaked in the trace in FILE (- for standard input).
+This is ` + "`snapana state --at peak`" + ` with the same flags; --of takes the peak of another series.`,
 		Example: `  snapana peak snapshot.pickle
   snapana peak --of reserved --by pool snapshot.pickle
   snapana peak --tree snapshot.pickle`,
@@ -42,6 +37,6 @@ and another stream still uses) or requested bytes (before rounding).
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` whose peak it is: reserved, active, allocated or requested")
+	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` that peaks: reserved, active, allocated or requested")
 	return cmd
 }

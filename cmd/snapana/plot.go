@@ -36,18 +36,12 @@ func newPlot() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot FILE",
 		Short: "Draw one picture of a snapshot, as PNG or SVG",
-		Long: `plot draws what the snapshot in FILE (- for standard input) says of one GPU, to a PNG or SVG
-file, by the ending of its name.
+		Long: `Draw one picture of a GPU's memory from the snapshot in FILE (- for standard input), as PNG
+or SVG by the ending of the output's name.
 
---kind names the picture:
+Kinds of pictures (--kind):
 ` + help + `
---at takes the moments of ` + "`snapana state`" + `: peak, end, oom, start, an event number, a time
-like +1.5s, or step:N. Without it segments are those at the peak, and stacks those at the
-peak and at the end.
-
-What runs over time goes by trace event where most events lie in a small part of the time.
-
-Texts in an SVG are outlines, so that it looks the same without the fonts.`,
+Without --at, segments are drawn at the peak, and stacks at the peak and at the end.`,
 		Example: `  snapana plot --kind timeline -o memory.png snapshot.pickle
   snapana plot --kind segments --at oom -o segments.svg snapshot.pickle
   snapana plot --kind categories --width 2400 -o slide.png snapshot.pickle`,
@@ -92,10 +86,10 @@ Texts in an SVG are outlines, so that it looks the same without the fonts.`,
 	}
 	fl := cmd.Flags()
 	in.add(fl)
-	fl.StringVarP(&kind, "kind", "k", string(plot.KindTimeline), "`KIND` of picture, as above")
-	fl.StringVar(&at, "at", "", "`MOMENT` of segments and stacks, as above")
-	fl.StringVarP(&out, "output", "o", "", "`FILE` to write, NAME.png or NAME.svg")
-	fl.IntVar(&width, "width", 0, "width in `PIXELS`, with all else in proportion (default 1600)")
+	fl.StringVarP(&kind, "kind", "k", string(plot.KindTimeline), "`KIND` of picture, see above")
+	fl.StringVar(&at, "at", "", "`MOMENT` of segments and stacks, as in `snapana state`")
+	fl.StringVarP(&out, "output", "o", "", "`FILE` to write (.png or .svg)")
+	fl.IntVar(&width, "width", 0, "width in `PIXELS`; everything scales with it (default 1600)")
 	fl.IntVar(&height, "height", 0, "height in `PIXELS` (default 9/16 of the width)")
 	device.add(fl)
 	oneOf(cmd, "kind", kinds)

@@ -19,16 +19,10 @@ func newRanks() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "ranks FILE...",
-		Short: "Compare the snapshots of a distributed run: who failed first, who has more?",
-		Long: `ranks judges the snapshots of all ranks of a run and puts them side by side: which ran out of
-memory first, which verdicts they share, and which rank has more memory than the others, from
-where. Ranks are told from the names of the files.
-
-A rank stands out when its peak of active memory is more than 5% and more than three standard
-deviations (by the median absolute deviation) above the median; of fewer than 4 ranks none is.
-Who failed first goes by the clocks of the machines.
-
-Files that cannot be read are named in the list, and the exit code is then 2.`,
+		Short: "Compare the snapshots of a distributed run",
+		Long: `Judge the snapshots of all ranks of a run and compare them: which rank ran out of memory
+first, which verdicts the ranks share, and which rank uses more memory than the others,
+allocated where. Files that cannot be read are listed, and the exit code is then 2.`,
 		Example: `  snapana ranks dumps/rank*.pickle
   snapana ranks --json iteration_10/*/memory_snapshot.pickle`,
 		Args: needs(1, many, "the FILES of a run"),
@@ -52,6 +46,6 @@ Files that cannot be read are named in the list, and the exit code is then 2.`,
 		},
 	}
 	in.add(cmd.Flags())
-	out.add(cmd.Flags(), "print JSON instead, with all of it", "list all ranks")
+	out.add(cmd.Flags(), "print JSON, with everything", "list all ranks")
 	return cmd
 }

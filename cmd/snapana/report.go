@@ -48,30 +48,13 @@ func newReport() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "report FILE",
-		Short: "Analyse a snapshot: print the verdict, write the full report to a folder",
-		Long: `report analyses the snapshot in FILE (- for standard input), prints the verdict and
-writes the full report, with an HTML page, plots and report.json, to a folder.
+		Short: "Analyze a snapshot: print the verdict, write the full report to a folder",
+		Long: `Analyze the snapshot in FILE (- for standard input), print the verdict and write the full
+report to a folder: an HTML page, plots and report.json. The recorder's NAME.snapana beside
+NAME.pickle is used automatically.
 
-FILE is what torch.cuda.memory._dump_snapshot wrote, or the same as JSON, or a page
-made by torch.cuda._memory_viz trace_plot; it may be inside gzip, zstd, xz, bzip2 or
-zip. What the recorder wrote beside it says who holds the memory, see snapana ghosts.
-
-The folder is NAME.report in the current folder, unless -o names another; what an
-earlier run left there is replaced. Nothing is written when FILE cannot be read.
-
-Free memory is told by what keeps it from use:
-  reserved = active + releasable + split
-  reserved - allocated = releasable + hard + soft + other stream or pool + pending
-  releasable  segments without a live block: torch.cuda.empty_cache() returns them
-  split       free pieces of segments that live blocks keep
-  soft        of those, the ones that touch across the border of two segments
-  hard        the others
-  pending     freed by the program, while another stream may still use it
-  rounding    active - requested
-
---readings, --nvml and the recorder's file beside the snapshot add where all of the
-device's memory is, as the driver counts: other processes, the CUDA context and
-libraries, PyTorch. They refuse figures of another process, device or moment.`,
+The folder is NAME.report in the current folder, unless -o names another. A report that an
+earlier run left there is replaced. Nothing is written when FILE cannot be read.`,
 		Example: `  snapana report snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json
@@ -126,14 +109,13 @@ libraries, PyTorch. They refuse figures of another process, device or moment.`,
 	in.add(fl)
 	rec.add(fl)
 	drv.add(fl)
-	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, made if it is not there (default: NAME.report)")
+	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, created if missing (default: NAME.report)")
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
-	fl.Var(&maxPage, "max-page", "`SIZE` of report.html at most; in a page with less room, less can be zoomed into")
+	fl.Var(&maxPage, "max-page", "maximum `SIZE` of report.html; a smaller page shows fewer single allocations")
 	fl.Lookup("max-page").DefValue = "8MiB"
-	fl.Var(&total, "capacity",
-		"memory of each GPU, like 80GiB, which no snapshot records: tells what other processes took")
+	fl.Var(&total, "capacity", "memory of each GPU, a `SIZE` like 80GiB: snapshots do not record it")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
-	fl.StringVar(&format, "format", "text", "print `FORM`: text, md (Markdown for issues and chats) or json")
+	fl.StringVar(&format, "format", "text", "print as `FORMAT`: text, md (Markdown for issues and chats) or json")
 	oneOf(cmd, "format", names)
 	return cmd
 }

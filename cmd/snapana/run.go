@@ -88,15 +88,16 @@ func exitCode(err error) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "snapana",
-		Short: "Say where GPU memory went, from a PyTorch memory snapshot",
-		Long: `snapana reads a memory snapshot that PyTorch's CUDA caching allocator wrote
-(torch.cuda.memory._dump_snapshot) and says what filled the GPU: live tensors by
-call stack, memory that grows from step to step, and reserved memory that is too
-fragmented to serve a request. It needs no GPU, no Python and no network, and it
-never runs code from the file.
+		Short: "Find out what filled the GPU, from a PyTorch memory snapshot",
+		Long: `snapana reads a memory snapshot of PyTorch's CUDA caching allocator, as written by
+torch.cuda.memory._dump_snapshot, and says what filled the GPU: live tensors by call stack,
+memory that grows from step to step, or reserved memory that is too fragmented to serve a
+request. It needs no GPU, no Python and no network, and it never runs code from the file.
 
-Exit codes: 0 done; 2 wrong usage, or a file that is no snapshot; 3 the output
-could not be written, or the system refused.`,
+Start with: snapana report FILE. The manual: snapana man.
+
+Exit codes: 0 success; 2 wrong usage or unreadable input; 3 the output could not be written,
+or the system refused; 130 interrupted.`,
 		Example: `  snapana report snapshot.pickle
   snapana summary snapshot.pickle
   gzip -dc snapshot.pickle.gz | snapana summary -`,
@@ -115,6 +116,9 @@ could not be written, or the system refused.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
+	root.SetUsageTemplate(root.UsageTemplate() + `{{if and .HasParent (ne .Name "help")}}
+More: snapana man {{.Name}}
+{{end}}`)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newRanks(),
 		newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(),

@@ -14,8 +14,8 @@ func newSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "Print the JSON Schema of what --json prints",
-		Long: `schema prints the JSON Schema (draft 2020-12) of one kind of JSON, named as in its field
-"schema". Without a NAME it lists the kinds, each with the commands that print it.`,
+		Long: `Print the JSON Schema (draft 2020-12) of one kind of JSON, named as in its field "schema".
+Without a NAME, list the kinds and the commands that print them.`,
 		Example: `  snapana schema
   snapana schema snapana.report/1 > report.schema.json`,
 		ValidArgs: names,

@@ -18,14 +18,12 @@ func newServe() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "serve FILE",
-		Short: "Show the page of the report in a browser, with every allocation at hand",
-		Long: `serve analyses the snapshot in FILE (- for standard input), prints the address of the
-report's page and answers a browser on this machine until Ctrl-C. It is the page of
-report, but without a bound on what can be looked at: of a large trace the page asks
-for single allocations when one zooms in.
+		Short: "Serve the page of the report, without a limit on its size",
+		Long: `Analyze the snapshot in FILE (- for standard input), print an address on 127.0.0.1 and serve
+the report's page there until Ctrl-C. Unlike report.html, the page can zoom into every
+allocation of a large trace. Nothing is written.
 
-The address is on 127.0.0.1 and has a random part. Who does not know it gets nothing,
-but who does can read the page: do not pass it on. Nothing is written.`,
+Anyone with this link can read the report; keep it private.`,
 		Example: `  snapana serve snapshot.pickle
   snapana serve --open snapshot.pickle
   ssh -L 8321:127.0.0.1:8321 node snapana serve --port 8321 snapshot.pickle`,
@@ -62,7 +60,7 @@ but who does can read the page: do not pass it on. Nothing is written.`,
 	}
 	in.add(cmd.Flags())
 	rec.add(cmd.Flags())
-	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: a free one)")
-	cmd.Flags().BoolVar(&open, "open", false, "open the page in the browser")
+	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: any free port)")
+	cmd.Flags().BoolVar(&open, "open", false, "open the page in a browser")
 	return cmd
 }

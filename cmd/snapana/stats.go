@@ -24,25 +24,11 @@ func newStats() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "stats FILE...",
-		Short: "Judge memory counters over time: does memory grow, is it fragmented or cached?",
-		Long: `stats reads what programs save of PyTorch's memory counters (- for standard input): dumps of
-torch.cuda.memory_stats() and host_memory_stats(), flat or nested, as JSON, JSON lines,
-pickle, msgpack, CSV or printed by Python, with step, epoch, device, rank or time in keys
-beside them; memory_summary() tables in logs; also list_gpu_processes() and nvidia-smi. They
-may be inside gzip, zstd, xz, bzip2 or zip. Several files are several ranks or runs. Of a
-recorder's .snapana file it also judges the host: does the process grow by tensors, Python
-objects or native memory, do its workers copy what they share, is the machine swapping?
-
-It judges each device:
-  growing        live memory rises from step to step and is never given back; teeth,
-                 warm-up, plateaus and validation are told apart from that
-  fragmentation  requests failed, or reserved memory grows, while much of it is not in use
-  cached         little is live, PyTorch keeps the rest: not a leak
-  flat           nothing to accuse
-  unknown        too few samples
-
---snapshot compares the last samples with a snapshot of the same process: every counter that
-both know, at the same moment of the trace, with a reason for each difference.`,
+		Short: "Judge memory counters over time: leak, fragmentation or cache?",
+		Long: `Read saved memory counters and judge each device: does its memory grow, is it fragmented, or
+is it only cached? FILE (- for standard input) is a dump of torch.cuda.memory_stats(), a log
+with memory_summary() tables, output of nvidia-smi or a recorder's .snapana file. Several
+files are several ranks or runs.`,
 		Example: `  snapana stats memory_stats.jsonl
   snapana stats --plot memory.png --capacity 80GiB rank*.jsonl
   snapana stats --snapshot snapshot.pickle memory_stats.jsonl
@@ -92,12 +78,11 @@ both know, at the same moment of the trace, with a reason for each difference.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&file, "plot", "", "draw the series to `FILE`, a .png or .svg")
-	fl.Var(&capacity, "capacity", "memory of each device, `SIZE` like 80GiB, to say when it will be full")
-	fl.StringSliceVar(&metrics, "metric", nil,
-		"also show the counter `NAME`, like active.small_pool.current (repeatable)")
+	fl.StringVar(&file, "plot", "", "draw the series to `FILE` (.png or .svg)")
+	fl.Var(&capacity, "capacity", "memory of each device, a `SIZE` like 80GiB, to say when it will be full")
+	fl.StringSliceVar(&metrics, "metric", nil, "also show the counter `NAME`, like active.small_pool.current (repeatable)")
 	fl.StringVar(&snap, "snapshot", "", "compare the last samples of the first FILE with the snapshot in `FILE`")
 	in.addReading(fl, "snapshot", "a file")
-	out.add(fl, "print JSON instead, with all of it", "show every series in full, and every counter of the comparison")
+	out.add(fl, "print JSON, with everything", "show every series in full, and every counter of the comparison")
 	return cmd
 }

@@ -16,9 +16,9 @@ func newSummary() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "summary FILE",
 		Short: "Print the main figures of a snapshot, and what it lacks",
-		Long: `summary prints one screen about the snapshot in FILE (- for standard input): what
-kind of file it is, which torch release wrote it, the devices with their reserved
-and active memory, and what the file lacks. It writes no files.`,
+		Long: `Print one screen about the snapshot in FILE (- for standard input): the kind of file, the
+torch release that wrote it, the main figures of each device, and what the file lacks. No
+files are written.`,
 		Example: `  snapana summary snapshot.pickle
   snapana summary --json snapshot.pickle
   zstd -dc snapshot.pickle.zst | snapana summary -`,

@@ -15,9 +15,8 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of snapana, Go and NVML",
-		Long: `version prints which snapana this is, the Go release it was built with, and
-whether NVML, through which the GPU driver is asked, can be used on this machine.
-Reading snapshots needs neither a GPU nor NVML.`,
+		Long: `Print the version of snapana, the Go release it was built with, and whether NVML, the library
+of the GPU driver, can be used on this machine. Reading snapshots needs neither.`,
 		Example: `  snapana version`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -25,26 +25,12 @@ func newWhatif() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "whatif FILE",
 		Short: "Replay the run under other allocator settings, or on another device",
-		Long: `whatif replays the requests of the trace in FILE (- for standard input) on PyTorch's
-caching allocator, simulated: what would have been reserved, how often the driver would
-have been called, and whether a request would have failed.
+		Long: `Replay the requests of the trace in FILE (- for standard input) on a simulation of PyTorch's
+caching allocator, under a set of usual settings: how much memory would have been reserved,
+how often would the driver have been called, would a request have failed?
 
-First the run is replayed under its own settings and compared with the trace, block by
-block; "licence" is the share that agrees. Below 99% nothing is recommended.
-
-Without --conf a set of usual settings is tried, with --sweep a wider one. "waste" is
-the highest value of reserved minus allocated memory, "calls" are cudaMalloc and map
-calls and their inverses, "retries" requests for which the cache was given back. A run
-ends at its first failure; how many follow says how much too small the device is.
-
---capacity tries a device of that size: where does it fail first, and how small can it
-be? Memory that PyTorch cannot have, the CUDA context, libraries and other processes,
-is taken off with --foreign. Without --capacity the device has no limit, unless it was
-full in the run, which then tells its size.
-
-Blocks from before the trace stay where they were (--start keep) or are asked for again
-by address under each setting, as if it had been in force from the beginning
-(--start anew). The first is cautious, the second hopeful.`,
+First the run is replayed under its own settings. If fewer than 99% of its requests get their
+recorded address, nothing is recommended.`,
 		Example: `  snapana whatif snapshot.pickle
   snapana whatif --conf expandable_segments:True --conf max_split_size_mb:128 snapshot.pickle
   snapana whatif --capacity 24GiB snapshot.pickle
@@ -107,15 +93,13 @@ by address under each setting, as if it had been in force from the beginning
 	}
 	fl := cmd.Flags()
 	in.add(fl)
-	fl.StringArrayVar(&confs, "conf", nil,
-		"try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF; may be given several times")
+	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF (repeatable)")
 	fl.Var(&capacity, "capacity", "memory of the device, a `SIZE` like 24GiB")
-	fl.Var(&foreign, "foreign", "`SIZE` that is not PyTorch's on a device of --capacity")
+	fl.Var(&foreign, "foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes")
 	fl.Lookup("foreign").DefValue = "512MiB"
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
-	fl.StringVar(&start, "start", "",
-		"`MODE` for blocks from before the trace: keep or anew (default: keep, if it fits)")
+	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if they fit)")
 	device.add(fl)
-	out.add(fl, "print JSON instead", "")
+	out.add(fl, "print JSON", "")
 	return cmd
 }
