@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/memstats"
@@ -57,30 +58,15 @@ func (c *counter) locate(s *memstats.Sample) (event int, ok bool) {
 		want[name] = f.Value
 	}
 	c.index()
-	var allocs, frees, returned, ooms int64
-	var segments [2]int64
+	var n allocator.Stats
 	event = -2
 	best := -1
 	for e := -1; e < c.t.Trace.Len(); e++ {
 		if e >= 0 {
-			if c.born[e] > 0 {
-				allocs++
-			}
-			if c.freeing[e] > 0 {
-				frees++
-			}
-			if c.freed[e] > 0 {
-				returned++
-			}
-			switch c.t.Trace.At(e).Action {
-			case snapshot.SegmentAlloc, snapshot.SegmentMap:
-				segments[0]++
-			case snapshot.SegmentFree, snapshot.SegmentUnmap:
-				segments[1]++
-			case snapshot.OOM:
-				ooms++
-			}
+			c.count(e, &n)
 		}
+		blocks := &n.Allocation[allocator.All]
+		allocs, frees := blocks.Allocated, blocks.Freed()
 		if allocs > want["allocation.all.allocated"] || frees > want["allocation.all.freed"] {
 			break
 		}
@@ -88,7 +74,8 @@ func (c *counter) locate(s *memstats.Sample) (event int, ok bool) {
 			continue
 		}
 		score := 0
-		for name, have := range map[string]int64{"active.all.freed": returned, "num_device_alloc": segments[0], "num_device_free": segments[1], "num_ooms": ooms} {
+		for name, have := range map[string]int64{"active.all.freed": n.Active[allocator.All].Freed(),
+			"num_device_alloc": n.NumDeviceAlloc, "num_device_free": n.NumDeviceFree, "num_ooms": n.NumOOMs} {
 			if f := s.Get(name); f.Known() && f.Value == have {
 				score++
 			}
@@ -138,42 +125,48 @@ func (c *counter) at(event int, whole bool) map[string]int64 {
 	return out
 }
 
+// count counts an event. It reports whether a range was mapped or unmapped.
+func (c *counter) count(e int, n *allocator.Stats) (mapped bool) {
+	if row := c.born[e]; row > 0 {
+		l := &c.t.Lives[row-1]
+		n.Allocate(kind(l), l.Rounded, l.Requested)
+	}
+	if row := c.freeing[e]; row > 0 {
+		l := &c.t.Lives[row-1]
+		n.Free(kind(l), l.Rounded)
+	}
+	if row := c.freed[e]; row > 0 {
+		l := &c.t.Lives[row-1]
+		n.Complete(kind(l), l.Rounded, l.Requested)
+	}
+	ev := c.t.Trace.At(e)
+	pools := allocator.KindOf(ev.Size == allocator.SmallBuffer)
+	switch ev.Action {
+	case snapshot.SegmentAlloc:
+		n.Segment.Add(pools, 1)
+	case snapshot.SegmentFree:
+		n.Segment.Sub(pools, 1)
+	case snapshot.SegmentMap, snapshot.SegmentUnmap:
+		mapped = true
+	case snapshot.OOM:
+		n.NumOOMs++
+	}
+	switch ev.Action {
+	case snapshot.SegmentAlloc, snapshot.SegmentMap:
+		n.ReservedBytes.Add(pools, ev.Size)
+		n.NumDeviceAlloc++
+	case snapshot.SegmentFree, snapshot.SegmentUnmap:
+		n.ReservedBytes.Sub(pools, ev.Size)
+		n.NumDeviceFree++
+	}
+	return mapped
+}
+
 // replay counts the events up to one. It reports whether ranges were mapped.
 func (c *counter) replay(event int, n *allocator.Stats) (mapped bool) {
 	c.index()
-	for e := 0; e <= event; e++ {
-		if row := c.born[e]; row > 0 {
-			l := &c.t.Lives[row-1]
-			n.Allocate(kind(l), l.Rounded, l.Requested)
-		}
-		if row := c.freeing[e]; row > 0 {
-			l := &c.t.Lives[row-1]
-			n.Free(kind(l), l.Rounded)
-		}
-		if row := c.freed[e]; row > 0 {
-			l := &c.t.Lives[row-1]
-			n.Complete(kind(l), l.Rounded, l.Requested)
-		}
-		ev := c.t.Trace.At(e)
-		pools := allocator.KindOf(ev.Size == allocator.SmallBuffer)
-		switch ev.Action {
-		case snapshot.SegmentAlloc:
-			n.Segment.Add(pools, 1)
-		case snapshot.SegmentFree:
-			n.Segment.Sub(pools, 1)
-		case snapshot.SegmentMap, snapshot.SegmentUnmap:
-			mapped = true
-		case snapshot.OOM:
-			n.NumOOMs++
-		}
-		switch ev.Action {
-		case snapshot.SegmentAlloc, snapshot.SegmentMap:
-			n.ReservedBytes.Add(pools, ev.Size)
-			n.NumDeviceAlloc++
-		case snapshot.SegmentFree, snapshot.SegmentUnmap:
-			n.ReservedBytes.Sub(pools, ev.Size)
-			n.NumDeviceFree++
-		}
+	for e := range event + 1 {
+		mapped = c.count(e, n) || mapped
 	}
 	// Each failure is a retry that failed too, also where there was nothing to give back.
 	n.NumAllocRetries = n.NumOOMs
@@ -199,7 +192,7 @@ func (c *counter) state(st *timeline.State, n *allocator.Stats) (mapped bool) {
 		for _, row := range seg.Live {
 			l := &c.t.Lives[row]
 			n.Allocate(kind(l), l.Rounded, l.Requested)
-			if l.FreeRequested != -1 && int(l.FreeRequested) <= st.Event {
+			if l.Waits(st.Event) {
 				n.Free(kind(l), l.Rounded)
 			}
 		}
@@ -209,26 +202,15 @@ func (c *counter) state(st *timeline.State, n *allocator.Stats) (mapped bool) {
 
 // split adds the free pieces beside live blocks, expandable segments left out.
 func split(t *timeline.Timeline, st *timeline.State, n *allocator.Stats) {
-	for i := range st.Segments {
-		seg := &st.Segments[i]
+	for _, h := range fragmentation.FindHoles(t, st, 0) {
+		seg := &st.Segments[h.Segment]
 		if seg.Expandable || len(seg.Live) == 0 {
 			continue
 		}
 		unknown := seg.Kind == snapshot.KindUnknown && seg.Size == allocator.SmallBuffer
 		pools := allocator.KindOf(seg.Kind == snapshot.KindSmall || unknown)
-		end := seg.Addr
-		gap := func(to uint64) {
-			if to > end {
-				n.InactiveSplit.Add(pools, 1)
-				n.InactiveSplitBytes.Add(pools, int64(to-end))
-			}
-		}
-		for _, row := range seg.Live {
-			l := &t.Lives[row]
-			gap(l.Addr)
-			end = max(end, l.Addr+uint64(l.Rounded))
-		}
-		gap(seg.Addr + uint64(seg.Size))
+		n.InactiveSplit.Add(pools, 1)
+		n.InactiveSplitBytes.Add(pools, h.Size)
 	}
 }
 

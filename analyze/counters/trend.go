@@ -96,18 +96,16 @@ func (d *Series) Trends() Trends {
 
 // trend is that of one counter.
 func (d *Series) trend(name string) Trend {
-	t := Trend{Name: name, Shape: Absent, Precision: d.Precision(name)}
-	col, unit := d.Column(name), d.Unit()
 	var x, y []int64
-	for i, v := range col {
+	for i, v := range d.Column(name) {
 		if v >= 0 {
 			x, y = append(x, d.Place(i)), append(y, v)
 		}
 	}
-	if len(y) == 0 {
+	t := Of(name, d.Unit(), x, y, d.Precision(name))
+	if t.Shape == Absent {
 		return t
 	}
-	t = Of(name, unit, x, y, t.Precision)
 	epochs, lows := d.lows(name)
 	if len(lows) >= minWindows {
 		if g := t.grows(epochs, lows, "epoch"); g != nil {

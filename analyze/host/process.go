@@ -1,6 +1,8 @@
 package host
 
 import (
+	"maps"
+
 	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -82,11 +84,7 @@ func measure(run *sidecar.Run) *Process {
 			continue
 		}
 		p.Samples++
-		x := int64(i)
-		if unit == "step" {
-			x = *s.Step
-		}
-		h := s.Host
+		x, h := place(run, i, unit), s.Host
 		p.Last = h
 		at(RSS).add(x, h.RSS)
 		at(Swap).add(x, h.Swap)
@@ -123,6 +121,14 @@ func measure(run *sidecar.Run) *Process {
 	return p
 }
 
+// place is where a sample lies along a unit.
+func place(run *sidecar.Run, i int, unit string) int64 {
+	if unit == "step" {
+		return *run.Samples[i].Step
+	}
+	return int64(i)
+}
+
 // workers sums the children that are there at the end over the samples in which all of them are:
 // while others come and go, what each has of shared memory changes without any of them growing.
 func workers(run *sidecar.Run, unit string, pss, rss *column) int {
@@ -134,17 +140,8 @@ func workers(run *sidecar.Run, unit string, pss, rss *column) int {
 	}
 	for i := range run.Samples {
 		s := &run.Samples[i]
-		have := pids(s)
-		same := len(have) == len(want) && len(want) > 0
-		for pid := range want {
-			same = same && have[pid]
-		}
-		if !same {
+		if len(want) == 0 || !maps.Equal(pids(s), want) {
 			continue
-		}
-		x := int64(i)
-		if unit == "step" {
-			x = *s.Step
 		}
 		add := func(to *column, value func(*sidecar.Child) *int64) {
 			var sum int64
@@ -155,7 +152,7 @@ func workers(run *sidecar.Run, unit string, pss, rss *column) int {
 				}
 				sum += *v
 			}
-			to.add(x, &sum)
+			to.add(place(run, i, unit), &sum)
 		}
 		add(pss, func(c *sidecar.Child) *int64 { return c.PSS })
 		add(rss, func(c *sidecar.Child) *int64 { return c.RSS })
