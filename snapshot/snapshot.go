@@ -19,9 +19,7 @@ type Snapshot struct {
 	// Page is the number, from 0 on, of this snapshot in an HTML page, and Pages how many that page
 	// holds; 0 of 0 for a file that is no page.
 	Page, Pages int
-	// Writer is a guess of the torch release that wrote the file, from the keys it has
-	// (SPEC.md 2.10), for example "2.5 to 2.7".
-	Writer string
+	Writer      Writer
 	// Missing lists what the file lacks, in words for a reader, each with what that costs.
 	Missing []string
 	// HasTimes and HasStacks say whether any event has a time, and whether any event, block
@@ -58,6 +56,13 @@ type Snapshot struct {
 
 	// Unknown counts the keys that no reader knows, by place; they are never an error.
 	Unknown []UnknownKey
+}
+
+// Writer is a guess of what wrote a file, from the keys that it has (SPEC.md 2.10).
+type Writer struct {
+	Text   string // the releases of torch that it can be, for example "2.5 to 2.7"; "" unknown
+	Newest int    // the last of them, 207 for 2.7; 0 unknown, or any later one
+	Ascend bool   // it is torch_npu
 }
 
 // NumDevices is the number of device ordinals that occur in segments or traces: the highest

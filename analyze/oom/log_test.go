@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
@@ -226,7 +227,7 @@ func TestJoinSegment(t *testing.T) {
 		d.Alloc(90 * mib)
 		d.Alloc(5 * mib)
 	}))
-	s.Writer, s.Settings.Present, s.Settings.Conf = "2.12 or later", true, "large_segment_size_mb:40"
+	s.Writer, s.Settings.Present, s.Settings.Conf = snapshot.Writer{}, true, "large_segment_size_mb:40"
 	l := readLog(t, "CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of 100.00 MiB of which 10.00 MiB is free. Of the allocated memory 90.00 MiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.")
 	if l.Join("s.pickle", oom.Events(s)); l.Match == nil || !l.Match.Same {
 		t.Errorf("%+v", l.Match)

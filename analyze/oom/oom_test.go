@@ -93,7 +93,7 @@ func TestCause(t *testing.T) {
 		}, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 423 * mib }, want: oom.Room},
 		{name: "room, and a fraction", program: full, change: func(s *snapshot.Snapshot, o *timeline.OOMEvent) {
 			o.DeviceFree = 5 * gib
-			s.Writer, s.Settings.Conf = "2.12 or later", "per_process_memory_fraction:0.5"
+			s.Writer, s.Settings.Conf = snapshot.Writer{}, "per_process_memory_fraction:0.5"
 		}, want: oom.Fraction},
 		{name: "a private pool", program: func(d *build.Device) {
 			d.Pool = build.Pool{A: 0, B: 1}

@@ -3,7 +3,6 @@ package whatif
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,7 +29,8 @@ type Recorded struct {
 // RecordedIn reads the settings of a snapshot. Where they are values of their own they are
 // trusted over the settings string, which may have been set later (analyze/allocator/SPEC.md 5.2).
 func RecordedIn(s *snapshot.Snapshot) Recorded {
-	r := Recorded{Conf: allocator.Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf), Release: releaseOf(s.Writer)}
+	r := Recorded{Conf: allocator.Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf),
+		Release: allocator.Release(s.Writer.Newest)}
 	r.Tie = r.Release.Tie()
 	if !r.Known {
 		return r
@@ -49,20 +49,6 @@ func RecordedIn(s *snapshot.Snapshot) Recorded {
 	}
 	r.Conf.Roundup = allocator.Roundup(s.Settings.Roundup)
 	return r
-}
-
-// releaseOf reads the release that wrote a file out of Snapshot.Writer, which may name several:
-// then it is the last of them.
-func releaseOf(writer string) allocator.Release {
-	var major, minor, last int
-	n, _ := fmt.Sscanf(writer, "%d.%d", &major, &minor)
-	if n < 2 || strings.Contains(writer, "or later") {
-		return allocator.Newest
-	}
-	if n, _ := fmt.Sscanf(writer, "%d.%d to %d.%d", &major, &minor, &major, &last); n == 4 {
-		minor = last
-	}
-	return allocator.Release(100*major + minor)
 }
 
 // Setting is a settings string with what it means.

@@ -244,7 +244,7 @@ func (v *validator) reason(o *op) string {
 	switch {
 	case c.Inconsistent() > 0 || c.Residual != 0:
 		return "The trace contradicts itself or the state: it was edited or filtered, or no allocator made it."
-	case strings.HasPrefix(s.Writer, "torch_npu"):
+	case s.Writer.Ascend:
 		return "torch_npu's allocator rounds requests in its own way."
 	case p.Recorded.Conf.GCThreshold > 0 && released:
 		return "garbage_collection_threshold is set: it takes effect under a memory fraction, which the file does not record."

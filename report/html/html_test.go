@@ -125,7 +125,7 @@ func hostile(t *testing.T) *analyze.Result {
 	const evil = `</title></style><script>alert(1)</script><img src=x onerror="alert(2)">'"` + "`{{.}}\u202e\x00\n]]>"
 	r := analyzetest.Failed(t)
 	s := r.Snapshot
-	s.Name, s.Writer, s.Container, s.Missing = evil, evil, []string{evil}, []string{evil}
+	s.Name, s.Writer.Text, s.Container, s.Missing = evil, evil, []string{evil}, []string{evil}
 	s.Partial = fmt.Errorf("read %s", evil)
 	s.Settings.Conf = evil
 	s.Settings.Values[0].Key, s.Settings.Values[0].Value = evil, evil

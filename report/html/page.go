@@ -162,8 +162,8 @@ func facts(r *analyze.Result) []fact {
 		events += int64(s.Traces[i].Len())
 	}
 	writer := "unknown torch release"
-	if s.Writer != "" {
-		writer = "torch " + text(s.Writer) + " (guessed)"
+	if s.Writer.Text != "" {
+		writer = "torch " + text(s.Writer.Text) + " (guessed)"
 	}
 	list := []fact{
 		{"File", text(s.Name)},

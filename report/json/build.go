@@ -21,7 +21,7 @@ func build(r *analyze.Result) *report {
 	out := &report{
 		Schema: Schema,
 		Source: source{
-			Name: s.Name, Bytes: s.Bytes, Container: list(s.Container), Writer: s.Writer,
+			Name: s.Name, Bytes: s.Bytes, Container: list(s.Container), Writer: s.Writer.Text,
 			HasTimes: s.HasTimes, HasStacks: s.HasStacks,
 			Segments: len(s.Segments), Blocks: len(s.Blocks), Stacks: s.Stacks.Len(),
 		},

@@ -21,7 +21,7 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 
 	fact("File", fmt.Sprintf("%s, %s", s.Name, units.Bytes(s.Bytes)))
 	fact("Container", orDash(strings.Join(s.Container, " > ")))
-	fact("Writer", writer(s.Writer))
+	fact("Writer", writer(s.Writer.Text))
 	events := 0
 	for _, t := range s.Traces {
 		events += t.Len()

@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -59,7 +58,7 @@ func describe(s *snapshot.Snapshot) {
 	}
 	if !s.Settings.Present && s.Partial != nil {
 		miss("allocator settings, annotations: they would come after the part that was read")
-	} else if !s.Settings.Present && !strings.HasPrefix(s.Writer, "1.") {
+	} else if !s.Settings.Present && (s.Writer.Newest == 0 || s.Writer.Newest >= 200) {
 		miss("allocator settings (torch before 2.3 records none): PYTORCH_CUDA_ALLOC_CONF at the time is not known")
 	}
 }

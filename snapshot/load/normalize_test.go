@@ -42,8 +42,8 @@ func TestNormalizeHistory(t *testing.T) {
 	if seg.AllocatedSize != 512 || seg.ActiveSize != 1024 || seg.RequestedSize != 500 {
 		t.Errorf("totals: allocated %d, active %d, requested %d", seg.AllocatedSize, seg.ActiveSize, seg.RequestedSize)
 	}
-	if s.Writer != "1.13" || s.NumDevices() != 2 || s.Traces != nil || !s.HasStacks || s.HasTimes {
-		t.Errorf("writer %q, %d devices, stacks %v, times %v", s.Writer, s.NumDevices(), s.HasStacks, s.HasTimes)
+	if s.Writer.Text != "1.13" || s.NumDevices() != 2 || s.Traces != nil || !s.HasStacks || s.HasTimes {
+		t.Errorf("writer %q, %d devices, stacks %v, times %v", s.Writer.Text, s.NumDevices(), s.HasStacks, s.HasTimes)
 	}
 	missing(t, s, "the trace (no device_traces", "call stacks of 50% of the live bytes")
 }
@@ -124,8 +124,8 @@ func TestFingerprint(t *testing.T) {
 		{"2.1 or later, from a profile", dict(`{"device": 0, "address": 0, "total_size": 0, "stream": 0, "blocks": []}`, alloc+`, "category": "gradient"`)},
 		{"torch_npu", dict(seg21, `"action": "workspace_snapshot", "addr": 0, "size": 0`)},
 	} {
-		if got := fromJSON(t, tt.text).Writer; got != tt.want {
-			t.Errorf("writer %q, want %q, of %s", got, tt.want, tt.text)
+		if got := fromJSON(t, tt.text).Writer; got.Text != tt.want {
+			t.Errorf("writer %q, want %q, of %s", got.Text, tt.want, tt.text)
 		}
 	}
 }
@@ -171,8 +171,8 @@ func TestRealFiles(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if s.Writer != want.writer || s.NumDevices() != want.devices || s.HasTimes != want.times || s.HasStacks != want.stacks {
-			t.Errorf("%s: writer %q, %d devices, times %v, stacks %v", name, s.Writer, s.NumDevices(), s.HasTimes, s.HasStacks)
+		if s.Writer.Text != want.writer || s.NumDevices() != want.devices || s.HasTimes != want.times || s.HasStacks != want.stacks {
+			t.Errorf("%s: writer %q, %d devices, times %v, stacks %v", name, s.Writer.Text, s.NumDevices(), s.HasTimes, s.HasStacks)
 		}
 		notes := strings.Join(s.Missing, "\n")
 		if !strings.Contains(notes, want.missing) || want.lacks != "" && strings.Contains(notes, want.lacks) {

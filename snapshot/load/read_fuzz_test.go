@@ -140,5 +140,5 @@ func result(t *testing.T, opt load.Options, r io.Reader) string {
 	if s.Traces != nil && len(s.Traces) < s.NumDevices() {
 		t.Errorf("%d traces for %d devices", len(s.Traces), s.NumDevices())
 	}
-	return strings.Join(s.Container, " > ") + " " + strings.Join(s.Missing, "; ") + " " + s.Writer + " " + strings.Repeat(".", events%50+len(s.Blocks)%50)
+	return strings.Join(s.Container, " > ") + " " + strings.Join(s.Missing, "; ") + " " + s.Writer.Text + " " + strings.Repeat(".", events%50+len(s.Blocks)%50)
 }

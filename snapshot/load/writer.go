@@ -66,31 +66,31 @@ const newest = 99
 
 // fingerprint guesses the torch release that wrote the file from the keys it has, and from
 // those it lacks where every release after some one writes them.
-func fingerprint(s *snapshot.Snapshot) string {
+func fingerprint(s *snapshot.Snapshot) snapshot.Writer {
 	if s.Partial != nil {
-		return "" // the keys that would tell may be in the part that is missing
+		return snapshot.Writer{} // the keys that would tell may be in the part that is missing
 	}
 	ev := collect(s)
 	if ev.ascend {
-		return "torch_npu"
+		return snapshot.Writer{Text: "torch_npu", Ascend: true}
 	}
 	if ev.category && !ev.time {
-		return "2.1 or later, from a profile"
+		return snapshot.Writer{Text: "2.1 or later, from a profile"}
 	}
 	if s.Shape == snapshot.ShapeList {
 		switch {
 		case ev.expandable:
-			return "2.1 or later, memory_snapshot()"
+			return snapshot.Writer{Text: "2.1 or later, memory_snapshot()"}
 		case ev.history:
-			return "1.13"
+			return snapshot.Writer{Text: "1.13", Newest: 113}
 		case ev.stream:
-			return "1.13 or earlier"
+			return snapshot.Writer{Text: "1.13 or earlier", Newest: 113}
 		}
-		return "1.4 to 1.12"
+		return snapshot.Writer{Text: "1.4 to 1.12", Newest: 112}
 	}
 	if ev.segments > 0 && !ev.expandable {
 		if ev.history || !ev.time && !s.Settings.Present {
-			return "2.0"
+			return snapshot.Writer{Text: "2.0", Newest: 200}
 		}
 	}
 	// In releases 2.x: the least that has all the keys, the last that lacks all the others.
@@ -122,19 +122,19 @@ func fingerprint(s *snapshot.Snapshot) string {
 	host := s.HasHostSegments || s.HostTraces != nil
 	atLeast(host, 13)
 	atLeast(ev.annotate, 14)
-	var text string
+	var w snapshot.Writer
 	switch {
 	case lo > hi:
-		text = fmt.Sprintf("2.%d or later, edited", min(lo, hi))
+		w.Text = fmt.Sprintf("2.%d or later, edited", min(lo, hi))
 	case lo == hi:
-		text = fmt.Sprintf("2.%d", lo)
+		w = snapshot.Writer{Text: fmt.Sprintf("2.%d", lo), Newest: 200 + lo}
 	case hi == newest:
-		text = fmt.Sprintf("2.%d or later", lo)
+		w.Text = fmt.Sprintf("2.%d or later", lo)
 	default:
-		text = fmt.Sprintf("2.%d to 2.%d", lo, hi)
+		w = snapshot.Writer{Text: fmt.Sprintf("2.%d to 2.%d", lo, hi), Newest: 200 + hi}
 	}
 	if ev.xpu {
-		text += ", XPU"
+		w.Text += ", XPU"
 	}
-	return text
+	return w
 }
