@@ -90,7 +90,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	total, free := opt.memory(s, ordinal)
-	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t), Late: ghost.FindLate(s, t, &d.Steps)}
+	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t, nil), Late: ghost.FindLate(s, t, &d.Steps)}
 	ghost.CountSteps(e.Growth, &d.Steps)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.Trace.Len() > 0 { // else nothing is known of a peak

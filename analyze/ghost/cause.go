@@ -86,7 +86,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		c.Kind = Loss
 		c.Why = append(c.Why, "These are single numbers from a loss function: losses are kept as tensors.")
 		c.Fix = []string{"losses.append(loss.item())  # a number, not a tensor", "running += loss.item()"}
-	case slices.ContainsFunc(hints, func(h string) bool { return namesCache(h) }):
+	case slices.ContainsFunc(hints, namesCache):
 		c.Kind = Cached
 		c.Why = append(c.Why, "A function in the stack is named like a cache, and no bound is visible.")
 		c.Fix = []string{"@functools.lru_cache(maxsize=32)  # or: cache.pop(next(iter(cache)))",
@@ -101,7 +101,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 			"freed: a hook, a closure or a module attribute keeps it.")
 		c.Fix = []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append",
 			"handle.remove()  # when no longer needed"}
-	case slices.ContainsFunc(hints, func(h string) bool { return namesLoading(h) }):
+	case slices.ContainsFunc(hints, namesLoading):
 		c.Kind = Batch
 		c.Why = append(c.Why, "A function in the stack is named like data loading: batches are kept.")
 		c.Fix = []string{"kept.append(batch.cpu())  # or a collections.deque(maxlen=8)", "del batch"}
@@ -188,27 +188,26 @@ func (k *clock) backwardIn(c *candidate) bool {
 // lastOfForward reports whether, after most survivors, their lap had no other allocation
 // inside a module.
 func (k *clock) lastOfForward(c *candidate) bool {
-	looked, last := 0, 0
-	for _, i := range c.kept[:min(sampled, len(c.kept))] {
-		looked++
-		last++
+	looked := c.kept[:min(sampled, len(c.kept))]
+	last := len(looked)
+	for _, i := range looked {
 		for row := c.rows[i] + 1; int(row) < len(k.t.Lives); row++ {
-			l := &k.t.Lives[row]
-			sort := k.code.sort(l.Stack)
-			if sort&(ofLoss|nameless) != 0 || sort&inModule != 0 && !k.sameLap(c, i, row) {
+			stack := k.t.Lives[row].Stack
+			sort := k.code.sort(stack)
+			if sort&(ofLoss|nameless) != 0 {
 				break
 			}
-			if sort&inModule != 0 && l.Stack != c.stack {
+			if sort&inModule == 0 {
+				continue
+			}
+			if _, other := k.between(c.rows[i], row); other {
+				break
+			}
+			if stack != c.stack {
 				last--
 				break
 			}
 		}
 	}
-	return 2*last > looked
-}
-
-// sameLap reports whether no lap began between a survivor and a later life.
-func (k *clock) sameLap(c *candidate, i int, row int32) bool {
-	_, other := k.between(c.rows[i], row)
-	return !other
+	return 2*last > len(looked)
 }

@@ -154,15 +154,8 @@ func (k *clock) sequence(stack snapshot.StackID) *sequence {
 
 // find is the place of the first birth at or after event e.
 func (q *sequence) find(e int32) int {
-	lo, hi := 0, len(q.events)
-	for lo < hi {
-		if mid := (lo + hi) / 2; q.events[mid] < e {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	at, _ := slices.BinarySearch(q.events, e)
+	return at
 }
 
 // least is the minimum of common[i:j].

@@ -81,10 +81,9 @@ type Growth struct {
 
 	Cause Cause `json:"-"`
 
-	births []int32 // the first survivor of each lap
-	clock  *clock
-	group  []*candidate  // of Stacks
-	steps  *steps.Result // nil before CountSteps
+	clock *clock
+	group []*candidate  // of Stacks
+	steps *steps.Result // nil before CountSteps
 }
 
 // Pace is memory of a growth that comes at a pace of its own.
@@ -115,32 +114,23 @@ func (g *Growth) LikeFill() bool { return g.FreedShare <= 0.05 }
 // inside the model with each lap, and no training.
 func (g *Growth) LikeCache() bool { return g.InModule && !g.Trains && len(g.Stacks) <= 3 }
 
-// Find returns the growths of one device, most bytes first.
-func Find(s *snapshot.Snapshot, t *timeline.Timeline) []Growth {
-	return FindOf(s, t, nil)
-}
-
-// FindOf is Find for a timeline in which other memory than that in question tells what the program
-// did meanwhile: only the stacks that of holds for may grow, all if it is nil. Those that have no code
-// of the program, as in a thread of a loader, go by the laps of the main thread.
-func FindOf(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) bool) []Growth {
+// Find returns the growths of one device, most bytes first. Where other memory than that in question
+// tells what the program did meanwhile, only the stacks that of holds for may grow, all if it is nil.
+// Those that have no code of the program, as in a thread of a loader, go by the laps of the main thread.
+func Find(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) bool) []Growth {
 	out := findAt(s, t, int32(t.Trace.Len()-1), of)
 	if n := len(t.OOMs); n > 0 {
 		out = append(out, findAt(s, t, int32(t.OOMs[n-1].Event), of)...)
 	}
-	sortGrowths(out)
+	slices.SortStableFunc(out, func(a, b Growth) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stacks[0], b.Stacks[0]))
+	})
 	seen := map[function]bool{}
 	return slices.DeleteFunc(out, func(g Growth) bool {
 		key := functionOf(s, g.Loop)
 		again := seen[key]
 		seen[key] = true
 		return again
-	})
-}
-
-func sortGrowths(g []Growth) {
-	slices.SortStableFunc(g, func(a, b Growth) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stacks[0], b.Stacks[0]))
 	})
 }
 
@@ -157,12 +147,7 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 	k := newClock(s, t, c, horizon, of)
 	var found []*candidate
 	sizes := liveSizes(t, c, horizon)
-	stacks := make([]snapshot.StackID, 0, len(rows))
-	for stack := range rows {
-		stacks = append(stacks, stack)
-	}
-	slices.Sort(stacks)
-	for _, stack := range stacks {
+	for _, stack := range slices.Sorted(maps.Keys(rows)) {
 		p := k.population(stack, rows[stack], horizon)
 		if c.sort(stack)&nameless != 0 {
 			p.beyond(t, sizes)
@@ -174,8 +159,7 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 	if len(found) == 0 {
 		return nil
 	}
-	found = k.unreplaced(found, horizon)
-	return k.join(found, horizon)
+	return k.join(k.unreplaced(found, horizon), horizon)
 }
 
 // births are the rows of Lives of the stacks that may grow, all that were born up to the
@@ -184,7 +168,15 @@ func births(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) 
 	survive := make([]int32, s.Stacks.Len()+1)
 	private := privatePools(t)
 	counts := func(l *timeline.Life) bool {
-		return l.Born >= 0 && l.Born <= horizon && l.Requested != frames.WorkspaceSize && !private.has(l.Addr)
+		if l.Born < 0 || l.Born > horizon || l.Requested == frames.WorkspaceSize {
+			return false
+		}
+		for i := range private {
+			if l.Addr-private[i].Addr < uint64(private[i].Size) {
+				return false
+			}
+		}
+		return true
 	}
 	for i := range t.Lives {
 		if l := &t.Lives[i]; l.Stack > 0 && end(l, horizon) == none && counts(l) {
@@ -205,35 +197,15 @@ func births(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) 
 	return out
 }
 
-// addresses are ranges of addresses, in no order.
-type addresses []timeline.Range
-
-func (a addresses) has(addr uint64) bool {
-	for i := range a {
-		if addr-a[i].Addr < uint64(a[i].Size) {
-			return true
-		}
-	}
-	return false
-}
-
-// privatePools are the ranges that were ever reserved for a private pool.
-func privatePools(t *timeline.Timeline) addresses {
-	var out addresses
-	add := func(r timeline.Range) {
-		if r.Pool != (snapshot.PoolID{}) {
-			out = append(out, r)
-		}
-	}
-	for _, r := range t.Initially {
-		add(r)
-	}
+// privatePools are the ranges of addresses that were ever reserved for a private pool, in no order.
+func privatePools(t *timeline.Timeline) []timeline.Range {
+	all := slices.Clone(t.Initially)
 	for i := range t.Changes {
 		if t.Changes[i].Add {
-			add(t.Changes[i].Range)
+			all = append(all, t.Changes[i].Range)
 		}
 	}
-	return out
+	return slices.DeleteFunc(all, func(r timeline.Range) bool { return r.Pool == (snapshot.PoolID{}) })
 }
 
 // liveSizes counts the blocks at the horizon that have Python frames or are from before the

@@ -243,7 +243,7 @@ func TestFind(t *testing.T) {
 			s := buildtest.Read(t, build.Run(build.Options{}, c.program))
 			tl := timeline.Build(s, 0)
 			var got []grown
-			for _, g := range ghost.Find(s, tl) {
+			for _, g := range ghost.Find(s, tl, nil) {
 				got = append(got, grown{g.Laps, g.Bytes, g.PerLap})
 				for _, e := range g.Events {
 					if ev := tl.Trace.At(e); ev.Action != snapshot.Alloc || ev.Stack != g.Stacks[0] {
@@ -268,7 +268,7 @@ func find(t *testing.T, opt build.Options, program func(d *build.Device)) (*time
 	t.Helper()
 	s := buildtest.Read(t, build.Run(opt, program))
 	tl := timeline.Build(s, 0)
-	all := ghost.Find(s, tl)
+	all := ghost.Find(s, tl, nil)
 	if len(all) != 1 {
 		t.Fatalf("%d growths, want 1", len(all))
 	}
@@ -322,7 +322,7 @@ func TestRing(t *testing.T) {
 			ring = append(ring, alloc(d, keep, 3*mib))
 		})
 	}))
-	if all := ghost.Find(s, timeline.Build(s, 0)); len(all) > 0 {
+	if all := ghost.Find(s, timeline.Build(s, 0), nil); len(all) > 0 {
 		t.Errorf("a history of 50 grows: %+v", all)
 	}
 }
@@ -412,7 +412,7 @@ func TestLate(t *testing.T) {
 		}))
 		tl := timeline.Build(s, 0)
 		st := steps.Find(s, tl)
-		if all := ghost.Find(s, tl); len(all) > 0 {
+		if all := ghost.Find(s, tl, nil); len(all) > 0 {
 			t.Errorf("grows: %+v", all)
 		}
 		late := ghost.FindLate(s, tl, &st)
@@ -451,7 +451,7 @@ func TestOneOffs(t *testing.T) {
 		})
 	}))
 	tl := timeline.Build(s, 0)
-	got := ghost.OneOffs(s, tl, ghost.Find(s, tl), nil)
+	got := ghost.OneOffs(s, tl, ghost.Find(s, tl, nil), nil)
 	if len(got) != 1 || got[0].Bytes != 300*mib || got[0].Count != 1 || tl.Trace.At(got[0].First).Size != 300*mib {
 		t.Errorf("%+v, want the one of 300 MiB: weights and optimizer state are made to stay", got)
 	}

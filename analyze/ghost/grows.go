@@ -29,6 +29,7 @@ type candidate struct {
 	births []int32 // the first of each
 	until  int32   // the event up to which its loop is looked at
 	over   bool    // its loop ended before the horizon
+	age    int32   // the median age of the survivors in events
 	chance float64
 	slope  float64
 }
@@ -78,29 +79,24 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 		return nil
 	}
 	c.slope = slope(bytes[from:to])
-	if died, at := k.late(c, p.rows); float64(died) > managed*float64(len(p.kept)) && !risesOn(count[:to], p.lapAt(at)) {
+	ages := make([]int32, len(p.kept))
+	for n, i := range p.kept {
+		ages[n] = c.until - k.t.Lives[p.rows[i]].Born
+	}
+	c.age = max(trend.Median(ages), 1)
+	if died, at := k.late(c, p.rows, 2); float64(died) > managed*float64(len(p.kept)) && !risesOn(count[:to], p.lapAt(at)) {
 		return nil
 	}
 	return c
 }
 
-// age is the median age of the survivors in events.
-func (k *clock) age(c *candidate) int32 {
-	ages := make([]int32, len(c.kept))
-	for n, i := range c.kept {
-		ages[n] = c.until - k.t.Lives[c.rows[i]].Born
-	}
-	return max(trend.Median(ages), 1)
-}
-
-// late counts the deaths at the age of the survivors or older, and gives the event of the
-// first.
-func (k *clock) late(c *candidate, rows []int32) (died int, at int32) {
-	age := k.age(c)
+// late counts the deaths at the age of the survivors or older, some laps at least after the birth,
+// and gives the event of the first.
+func (k *clock) late(c *candidate, rows []int32, laps int32) (died int, at int32) {
 	at = none
 	for _, row := range rows {
 		l := &k.t.Lives[row]
-		if e := end(l, c.until); e != none && e-l.Born >= age && c.lapAt(e)-c.lapAt(l.Born) >= 2 {
+		if e := end(l, c.until); e != none && e-l.Born >= c.age && c.lapAt(e)-c.lapAt(l.Born) >= laps {
 			died++
 			at = min(at, e)
 		}
@@ -169,13 +165,12 @@ func (k *clock) unreplaced(found []*candidate, horizon int32) []*candidate {
 	bySize := map[int64][]*candidate{}
 	siblings := map[*candidate][]int32{}
 	freed := map[*candidate]map[int32]bool{} // laps in which old blocks died
-	ages := map[*candidate]int32{}
 	for _, c := range found {
 		path := k.code.path(c.stack)
 		if len(path) > 0 {
 			byCode[path[len(path)-1]] = append(byCode[path[len(path)-1]], c)
 		}
-		freed[c], ages[c] = map[int32]bool{}, k.age(c)
+		freed[c] = map[int32]bool{}
 		seen := map[int64]bool{}
 		for _, i := range c.kept {
 			if size := k.t.Lives[c.rows[i]].Rounded; !seen[size] {
@@ -214,7 +209,7 @@ func (k *clock) unreplaced(found []*candidate, horizon int32) []*candidate {
 			continue
 		}
 		for _, c := range bySize[l.Rounded] {
-			old := l.Born < c.births[0] && e > c.births[1] || e-l.Born >= ages[c]
+			old := l.Born < c.births[0] && e > c.births[1] || e-l.Born >= c.age
 			if l.Stack != c.stack && old && !slices.Contains(alike[l.Stack], c) && e > c.births[0] && e <= c.until {
 				freed[c][c.lapAt(e)] = true
 			}
@@ -224,13 +219,7 @@ func (k *clock) unreplaced(found []*candidate, horizon int32) []*candidate {
 		if float64(len(freed[c])) > replaced*float64(len(c.births)) {
 			return true
 		}
-		died, at := 0, int32(none)
-		for _, row := range siblings[c] {
-			if l := &k.t.Lives[row]; end(l, c.until) != none && end(l, c.until)-l.Born >= ages[c] {
-				died++
-				at = min(at, end(l, c.until))
-			}
-		}
+		died, at := k.late(c, siblings[c], 0)
 		if float64(died) <= managed*float64(len(c.kept)) {
 			return false
 		}

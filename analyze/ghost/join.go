@@ -49,7 +49,7 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 	g := Growth{
 		Loop: top.loop(), Laps: len(top.births), Regular: regular(top.bytes), Over: top.over, Horizon: int(horizon),
 		First: int(top.births[0]), Last: int(k.t.Lives[top.rows[top.kept[len(top.kept)-1]]].Born),
-		births: top.births, clock: k, group: group, LapTime: lapTime(k.t, top.births), Lifetimes: top.lifetimes(k.t, horizon),
+		clock: k, group: group, LapTime: lapTime(k.t, top.births), Lifetimes: top.lifetimes(k.t, horizon),
 	}
 	for i, c := range group {
 		g.Stacks = append(g.Stacks, c.stack)
@@ -131,7 +131,7 @@ func (g *Growth) countSteps(st *steps.Result) {
 	}
 	var gaps []int
 	last := -1
-	for _, b := range g.births {
+	for _, b := range g.group[0].births {
 		at := st.At(int(b))
 		if at >= 0 && last >= 0 {
 			gaps = append(gaps, at-last)

@@ -2,6 +2,7 @@ package ghost
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 
@@ -36,7 +37,19 @@ type release struct {
 	steps map[int]bool
 	bytes int64
 	count int64
-	event int32
+	event int32 // the first free
+}
+
+// releases are by place in the main thread's allocations.
+type releases map[int]*release
+
+// at is the release at a place, with one more event.
+func (m releases) at(place int, event int32) *release {
+	if m[place] == nil {
+		m[place] = &release{steps: map[int]bool{}, event: event}
+	}
+	m[place].event = min(m[place].event, event)
+	return m[place]
 }
 
 // FindLate looks for memory that is freed late, nil when there is none. It needs steps.
@@ -67,35 +80,23 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 			lateOf[l.Stack] = append(lateOf[l.Stack], int32(i))
 		}
 	}
-	var stacks []snapshot.StackID
-	for stack, n := range bursts {
-		if n >= minReleases {
-			stacks = append(stacks, stack)
-		}
-	}
-	if len(stacks) == 0 {
+	maps.DeleteFunc(bursts, func(_ snapshot.StackID, n int) bool { return n < minReleases })
+	if len(bursts) == 0 {
 		return nil
 	}
-	slices.Sort(stacks)
 	k := newClock(s, t, c, int32(t.Trace.Len()-1), nil)
-	all := map[int]*release{}
+	all := releases{}
 	var out Late
 	bytes := map[snapshot.StackID]int64{}
-	for _, stack := range stacks {
+	for _, stack := range slices.Sorted(maps.Keys(bursts)) {
 		mine, ok := k.releases(stack, lateOf[stack], at)
 		if !ok {
 			continue
 		}
 		out.Stacks = append(out.Stacks, stack)
 		for place, r := range mine {
-			if all[place] == nil {
-				all[place] = &release{steps: map[int]bool{}, event: r.event}
-			}
-			for n := range r.steps {
-				all[place].steps[n] = true
-			}
+			maps.Copy(all.at(place, r.event).steps, r.steps)
 			all[place].bytes += r.bytes
-			all[place].event = min(all[place].event, r.event)
 			out.Count += r.count
 			bytes[stack] += r.bytes
 		}
@@ -116,23 +117,17 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 
 // releases groups the frees of a stack by where in the main thread's allocations they came,
 // and reports whether they look like a collector's.
-func (k *clock) releases(stack snapshot.StackID, rows []int32, at func(int32) int) (map[int]*release, bool) {
+func (k *clock) releases(stack snapshot.StackID, rows []int32, at func(int32) int) (releases, bool) {
 	q, t := k.main, k.t
-	out := map[int]*release{}
+	out := releases{}
 	for _, row := range rows {
 		l := &t.Lives[row]
-		place := q.find(l.Freed)
-		r := out[place]
-		if r == nil {
-			r = &release{steps: map[int]bool{}, event: l.Freed}
-			out[place] = r
-		}
+		r := out.at(q.find(l.Freed), l.Freed)
 		r.steps[at(l.Born)] = true
 		r.bytes += l.Rounded
 		r.count++
-		r.event = min(r.event, l.Freed)
 	}
-	many, inMany := map[int]*release{}, int64(0)
+	many, inMany := releases{}, int64(0)
 	places := map[snapshot.StackID]bool{}
 	foreign := 0
 	for place, r := range out {

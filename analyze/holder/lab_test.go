@@ -26,7 +26,7 @@ func lines(s *snapshot.Snapshot) []holder.Line {
 	var out []holder.Line
 	for _, d := range s.UsedDevices() {
 		t := timeline.Build(s, d)
-		out = append(out, holder.Line{Timeline: t, Growth: ghost.Find(s, t)})
+		out = append(out, holder.Line{Timeline: t, Growth: ghost.Find(s, t, nil)})
 	}
 	return out
 }

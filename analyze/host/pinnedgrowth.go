@@ -37,7 +37,7 @@ func (m *Pinned) grow(s *snapshot.Snapshot) {
 	for _, b := range m.Blocks {
 		both.Initially = append(both.Initially, timeline.Range{Addr: b.Addr, Size: b.Size, Pool: b.Pool})
 	}
-	m.Growth = ghost.FindOf(s, both, func(stack snapshot.StackID) bool { _, ok := host[stack]; return ok })
+	m.Growth = ghost.Find(s, both, func(stack snapshot.StackID) bool { _, ok := host[stack]; return ok })
 	m.Growth = slices.DeleteFunc(m.Growth, func(g ghost.Growth) bool { return g.LikeFill() })
 	for i := range m.Growth {
 		g := &m.Growth[i]

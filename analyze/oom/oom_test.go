@@ -32,7 +32,7 @@ func explain(t *testing.T, opt build.Options, total int64, program func(*build.D
 	}
 	st := tl.StateAt(last.Event)
 	free := fragmentation.Measure(s, tl, st)
-	return oom.Explain(s, last, &oom.Evidence{Timeline: tl, State: st, Free: &free, Growth: ghost.Find(s, tl), Total: total})
+	return oom.Explain(s, last, &oom.Evidence{Timeline: tl, State: st, Free: &free, Growth: ghost.Find(s, tl, nil), Total: total})
 }
 
 func fill(d *build.Device, n int, size int64) (blocks []*build.Block) {
