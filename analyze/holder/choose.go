@@ -26,7 +26,11 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 		notes = append(notes, fmt.Sprintf("%s has a torn record at byte %d; a later run continues after it.", f.Name,
 			g.Offset))
 	}
-	run, h := exactDump(s, f)
+	var h *sidecar.Holders
+	run, dump := f.Snapshot(snapshot.PlainName(s.Name), s.Bytes)
+	if run != nil {
+		h = run.HoldersOf(dump)
+	}
 	if h == nil {
 		if run, h = bestFit(lines, f); h != nil {
 			notes = append(notes, fmt.Sprintf("%s does not say which dump belongs to this snapshot; %s was chosen because "+
@@ -98,16 +102,6 @@ func dumpName(h *sidecar.Holders) string {
 		name += fmt.Sprintf(", in step %d", *h.Step)
 	}
 	return name
-}
-
-// exactDump finds the dump that the recorder says was taken with this snapshot.
-func exactDump(s *snapshot.Snapshot, f *sidecar.File) (*sidecar.Run, *sidecar.Holders) {
-	if run, d := f.Snapshot(snapshot.PlainName(s.Name), s.Bytes); run != nil {
-		if h := run.HoldersOf(d); h != nil {
-			return run, h
-		}
-	}
-	return nil, nil
 }
 
 // bestFit finds the dump with the most bytes in storages that begin where a block does, the

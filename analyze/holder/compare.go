@@ -1,6 +1,10 @@
 package holder
 
-import "github.com/snapana/snapana/snapshot/sidecar"
+import (
+	"maps"
+
+	"github.com/snapana/snapana/snapshot/sidecar"
+)
 
 // compare says what the holders had in the earlier dump.
 func (f *finder) compare(groups []Holder) {
@@ -36,7 +40,10 @@ func (f *finder) compare(groups []Holder) {
 		if e := byKey[g.key()]; e != nil {
 			g.Before = e.Storage
 			if len(g.object) == 1 && len(e.object) == 1 {
-				g.Keys, g.Gone = missing(before.keys(e.object[0]), f.g.keys(g.object[0]))
+				then, now := before.keys(e.object[0]), f.g.keys(g.object[0])
+				g.Keys = int64(len(then))
+				maps.DeleteFunc(then, func(key string, _ bool) bool { return now[key] })
+				g.Gone = int64(len(then))
 			}
 			continue
 		}
@@ -59,21 +66,10 @@ func (f *finder) compare(groups []Holder) {
 // keys are those of a dict under which it has tensors, as far as they can be told apart.
 func (g *graph) keys(v int32) map[string]bool {
 	out := map[string]bool{}
-	for i := g.links.first[v]; i < g.links.first[v+1]; i++ {
-		if tag := g.links.tag[i]; g.edgeKind(tag) == "key" {
+	for _, tag := range g.links.tags(v) {
+		if g.edgeKind(tag) == "key" {
 			out[g.label(tag)] = true
 		}
 	}
 	return out
-}
-
-// missing counts what was there, and what of it is not any more.
-func missing(then, now map[string]bool) (count, gone int64) {
-	for key := range then {
-		count++
-		if !now[key] {
-			gone++
-		}
-	}
-	return count, gone
 }

@@ -160,6 +160,9 @@ func (g *links) nodes() int { return len(g.first) - 1 }
 
 func (g *links) of(v int32) []int32 { return g.to[g.first[v]:g.first[v+1]] }
 
+// tags are those of the edges that of gives.
+func (g *links) tags(v int32) []int32 { return g.tag[g.first[v]:g.first[v+1]] }
+
 // linker collects edges in any order; those of a node stay in the order that they came in.
 type linker struct{ from, to, tag []int32 }
 

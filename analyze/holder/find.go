@@ -3,7 +3,9 @@ package holder
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/ghost"
@@ -32,14 +34,9 @@ const mostExact = 32
 
 // Find joins holders and blocks.
 func Find(in Input) *Result {
-	var lines []*timeline.Timeline
-	for _, l := range in.Lines {
-		lines = append(lines, l.Timeline)
-	}
-	mem, ofStore, blocks := join(lines, in.Holders)
-	g := newGraph(in.Holders, mem, ofStore)
-	groups := g.group()
-	f := &finder{g: g, in: in}
+	mem, ofStore, blocks := join(in.Lines, in.Holders)
+	f := newFinder(in, newGraph(in.Holders, mem, ofStore))
+	groups := f.g.group()
 	slices.SortStableFunc(groups, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for i := range groups {
 		f.measure(&groups[i], i < mostExact)
@@ -82,18 +79,35 @@ func rank(s Standing) int {
 
 // finder measures holders.
 type finder struct {
-	g    *graph
-	in   Input
-	tree *tree
-	sums []int64
-
-	growth map[site]*ghost.Growth
+	g      *graph
+	in     Input
+	tree   *tree
+	sums   []int64                // bytes that go with each node
+	growth map[site]*ghost.Growth // that a stack is part of
 }
 
 // site is a stack on a device.
 type site struct {
 	device int
 	stack  snapshot.StackID
+}
+
+func newFinder(in Input, g *graph) *finder {
+	f := &finder{g: g, in: in, tree: dominators(g.links, g.root), growth: map[site]*ghost.Growth{}}
+	weight := make([]int64, g.links.nodes())
+	for i, m := range g.memory {
+		weight[g.memoryNode(int32(i))] = m.bytes
+	}
+	f.sums = f.tree.sums(weight)
+	for i := range in.Lines {
+		l := &in.Lines[i]
+		for k := range l.Growth {
+			for _, stack := range l.Growth[k].Stacks {
+				f.growth[site{l.Device, stack}] = &l.Growth[k]
+			}
+		}
+	}
+	return f
 }
 
 func (f *finder) line(device int) *Line {
@@ -124,7 +138,7 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 	for i := range f.in.Lines {
 		l := &f.in.Lines[i]
 		d := Device{Ordinal: l.Device}
-		unheld := map[snapshot.StackID]Sum{}
+		unheld := tally[snapshot.StackID]{}
 		for _, row := range blocks[l.Device] {
 			life := &l.Lives[row]
 			d.Allocated.add(life.Rounded)
@@ -133,11 +147,9 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 				continue
 			}
 			d.Unheld.add(life.Rounded)
-			s := unheld[life.Stack]
-			s.add(life.Rounded)
-			unheld[life.Stack] = s
+			unheld.add(life.Stack, life.Rounded)
 		}
-		d.UnheldSites = bySize(unheld)
+		d.UnheldSites = sitesOf(unheld)
 		r.Devices = append(r.Devices, d)
 	}
 }
@@ -152,4 +164,91 @@ func (f *finder) notes() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Sum counts pieces of memory.
+type Sum struct {
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"` // rounded bytes of blocks; of storages without a block, their own
+}
+
+func (s *Sum) add(bytes int64) { s.Count++; s.Bytes += bytes }
+
+// tally counts pieces of memory by a key.
+type tally[K cmp.Ordered] map[K]Sum
+
+func (t tally[K]) add(key K, bytes int64) {
+	s := t[key]
+	s.add(bytes)
+	t[key] = s
+}
+
+// keys are those with most bytes first.
+func (t tally[K]) keys() []K {
+	return slices.SortedFunc(maps.Keys(t), func(a, b K) int {
+		return cmp.Or(cmp.Compare(t[b].Bytes, t[a].Bytes), cmp.Compare(a, b))
+	})
+}
+
+// join lays storages over the blocks that are allocated at the end of the trace.
+func join(lines []Line, h *sidecar.Holders) (mem []memory, ofStore []int32, blocks map[int][]int32) {
+	blocks = map[int][]int32{}
+	byDevice := map[int]*timeline.Timeline{}
+	for _, l := range lines {
+		byDevice[l.Device], blocks[l.Device] = l.Timeline, allocated(l.Timeline)
+	}
+	type key struct {
+		device int
+		row    int32
+	}
+	found := map[key]int32{}
+	ofStore = make([]int32, h.Storages.Len())
+	for i := range h.Storages.Len() {
+		device, bytes := int(h.Storages.Device[i]), h.Storages.Bytes[i]
+		row := int32(-1)
+		if t := byDevice[device]; t != nil {
+			row = blockAt(t, blocks[device], h.Storages.Address[i], bytes)
+		}
+		k := key{device, row}
+		at, ok := found[k]
+		if row < 0 || !ok {
+			at = int32(len(mem))
+			m := memory{device: device, row: row}
+			if row >= 0 {
+				m.bytes = byDevice[device].Lives[row].Rounded
+				found[k] = at
+			}
+			mem = append(mem, m)
+		}
+		mem[at].storage = max(mem[at].storage, bytes)
+		ofStore[i] = at
+	}
+	return mem, ofStore, blocks
+}
+
+// allocated lists the rows of the blocks that the program has not freed at the end, by address.
+func allocated(t *timeline.Timeline) []int32 {
+	st := t.StateAt(t.Trace.Len() - 1)
+	var rows []int32
+	for _, row := range st.Rows() {
+		if l := &t.Lives[row]; l.FreeRequested == -1 || int(l.FreeRequested) > st.Event {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(t.Lives[a].Addr, t.Lives[b].Addr) })
+	return rows
+}
+
+// blockAt finds the block that a storage lies in, -1 for none. It begins where its block does,
+// unless memory of the allocator was handed out again in parts.
+func blockAt(t *timeline.Timeline, rows []int32, address uint64, bytes int64) int32 {
+	i := sort.Search(len(rows), func(i int) bool { return t.Lives[rows[i]].Addr > address }) - 1
+	if i < 0 {
+		return -1
+	}
+	l := &t.Lives[rows[i]]
+	if into := address - l.Addr; into < uint64(l.Rounded) && uint64(bytes) <= uint64(l.Rounded)-into {
+		return rows[i]
+	}
+	return -1
 }

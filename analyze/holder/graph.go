@@ -14,8 +14,8 @@ type graph struct {
 	h       *sidecar.Holders
 	objects int
 	memory  []memory
-	ofStore []int32 // the piece of memory that each storage lies in
-	cycles  []cycle
+	ofStore []int32   // the piece of memory that each storage lies in
+	cycles  [][]int32 // the members of each
 	root    int32
 	links   *links // tags are rows of h.Edges, or madeUp
 	into    *links // the same the other way round
@@ -45,12 +45,11 @@ type memory struct {
 	storage int64 // bytes of the largest storage in it
 }
 
-type cycle struct {
-	members []int32
-}
-
 func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
-	g := &graph{h: h, objects: h.Nodes.Len(), memory: mem, ofStore: ofStore, flags: make([]sidecar.TensorFlags, h.Nodes.Len())}
+	g := &graph{
+		h: h, objects: h.Nodes.Len(), memory: mem, ofStore: ofStore,
+		flags: make([]sidecar.TensorFlags, h.Nodes.Len()), bounds: map[int32]Bound{},
+	}
 	cycles := map[int64]int{}
 	for v := range int32(g.objects) {
 		if g.rootOf(v) != "cycle" {
@@ -61,9 +60,9 @@ func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
 		if !ok {
 			at = len(g.cycles)
 			cycles[number] = at
-			g.cycles = append(g.cycles, cycle{})
+			g.cycles = append(g.cycles, nil)
 		}
-		g.cycles[at].members = append(g.cycles[at].members, v)
+		g.cycles[at] = append(g.cycles[at], v)
 	}
 	g.root = int32(g.objects + len(mem) + len(g.cycles))
 	b := linker{}
@@ -72,9 +71,9 @@ func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
 			b.add(g.root, v, madeUp)
 		}
 	}
-	for i, c := range g.cycles {
+	for i, members := range g.cycles {
 		b.add(g.root, g.cycleNode(i), madeUp)
-		for _, v := range c.members {
+		for _, v := range members {
 			b.add(g.cycleNode(i), v, madeUp)
 		}
 	}
@@ -89,61 +88,42 @@ func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
 	back := linker{from: b.to, to: b.from, tag: b.tag}
 	g.into = back.links(int(g.root) + 1)
 	g.chains()
-	g.readBounds()
+	for i, v := range h.Bounds.Node {
+		g.bounds[int32(v)] = Bound{Length: h.Bounds.Length[i], Limit: h.Bounds.Limit[i], Hint: bounded(h.String(h.Bounds.Hint[i]))}
+	}
 	return g
 }
 
 func (g *graph) memoryNode(i int32) int32 { return int32(g.objects) + i }
 func (g *graph) cycleNode(i int) int32    { return int32(g.objects + len(g.memory) + i) }
 
-func (g *graph) kind(v int32) string {
-	if int(v) >= g.objects {
+// word reads a column of the nodes or edges; it is empty for nodes that are no objects, and for madeUp.
+func (g *graph) word(column []sidecar.StringID, row int32) string {
+	if row < 0 || int(row) >= len(column) {
 		return ""
 	}
-	return g.h.String(g.h.Nodes.Kind[v])
+	return g.h.String(column[row])
 }
 
-func (g *graph) rootOf(v int32) string {
-	if int(v) >= g.objects {
-		return ""
-	}
-	return g.h.String(g.h.Nodes.Root[v])
-}
-
-func (g *graph) name(v int32) string     { return g.text(g.h.Nodes.Name[v]) }
-func (g *graph) typeName(v int32) string { return g.text(g.h.Nodes.Type[v]) }
+func (g *graph) kind(v int32) string       { return g.word(g.h.Nodes.Kind, v) }
+func (g *graph) rootOf(v int32) string     { return g.word(g.h.Nodes.Root, v) }
+func (g *graph) name(v int32) string       { return bounded(g.word(g.h.Nodes.Name, v)) }
+func (g *graph) typeName(v int32) string   { return bounded(g.word(g.h.Nodes.Type, v)) }
+func (g *graph) edgeKind(tag int32) string { return g.word(g.h.Edges.Kind, tag) }
+func (g *graph) label(tag int32) string    { return bounded(g.word(g.h.Edges.Label, tag)) }
 
 // maxText bounds names and labels, in bytes.
 const maxText = 300
 
-func (g *graph) text(id sidecar.StringID) string {
-	s := g.h.String(id)
+func bounded(s string) string {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "..."
 	}
 	return s
 }
 
-func (g *graph) edgeKind(tag int32) string {
-	if tag == madeUp {
-		return ""
-	}
-	return g.h.String(g.h.Edges.Kind[tag])
-}
-
-func (g *graph) label(tag int32) string {
-	if tag == madeUp {
-		return ""
-	}
-	return g.text(g.h.Edges.Label[tag])
-}
-
 func isContainer(kind string) bool {
-	switch kind {
-	case "list", "dict", "tuple", "set", "deque":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"list", "dict", "tuple", "set", "deque"}, kind)
 }
 
 // kept reports whether v is a frame that only a traceback keeps.
@@ -172,9 +152,7 @@ func (g *graph) detour(from, to, tag int32) uint64 {
 		// A list that a closure or an object also has is better named by that, and a tensor in
 		// a list by the list: what passes by in a variable is gone with the next assignment.
 		switch kind := g.kind(to); {
-		case g.kept(from):
-			return 2
-		case kind == "tensor":
+		case g.kept(from), kind == "tensor":
 			return 2
 		case isContainer(kind):
 			return 1

@@ -27,10 +27,7 @@ func (g *graph) group() []Holder {
 	for i := range g.memory {
 		m := &g.memory[i]
 		chain := g.chain(g.memoryNode(int32(i)))
-		n := named{ref: Reference{Kind: Unreached}, standing: Other}
-		if len(chain) > 0 {
-			n = g.nameChain(chain)
-		}
+		n := g.nameChain(chain)
 		h := Holder{Reference: n.ref, Standing: n.standing, back: n.back}
 		key := h.key()
 		k, ok := byKey[key]
@@ -39,6 +36,7 @@ func (g *graph) group() []Holder {
 			byKey[key] = k
 			h.Hops = g.words(chain)
 			h.Chain = strings.Join(h.Hops, " > ")
+			h.bounded = map[int32]int64{}
 			out = append(out, h)
 		}
 		have := &out[k]
@@ -54,10 +52,7 @@ func (g *graph) group() []Holder {
 		if len(chain) == 0 {
 			continue
 		}
-		if v := g.bounded(chain, n.at); v >= 0 && m.row >= 0 {
-			if have.bounded == nil {
-				have.bounded = map[int32]int64{}
-			}
+		if v := g.boundOn(chain, n.at); v >= 0 && m.row >= 0 {
 			have.bounded[v] += m.bytes
 		}
 		if a := (at{int32(k), chain[n.at].to}); !objects[a] {
@@ -66,21 +61,14 @@ func (g *graph) group() []Holder {
 			have.Objects++
 		}
 		// The tensor that is held: the one that the graph starts from, or the last.
-		held := chain[len(chain)-1].from
-		through := false
-		for _, hop := range chain[n.at:] {
-			switch g.edgeKind(hop.tag) {
-			case "hook":
+		held, through := chain[len(chain)-1].from, false
+		for i, hop := range chain {
+			switch kind := g.edgeKind(hop.tag); {
+			case kind == "hook":
 				have.hooked = true
-			case "grad_fn", "next":
-				if !through {
-					held = hop.from
-				}
-				through = true
+			case !through && i >= n.at && (kind == "grad_fn" || kind == "next"):
+				held, through = hop.from, true
 			}
-		}
-		for _, hop := range chain[:n.at] {
-			have.hooked = have.hooked || g.edgeKind(hop.tag) == "hook"
 		}
 		if through && m.row >= 0 {
 			have.Graph += m.bytes
@@ -95,4 +83,53 @@ func (g *graph) group() []Holder {
 		out[i].Ordered = len(out[i].object) == 1 && g.kind(out[i].object[0]) == "dict" && g.typeName(out[i].object[0]) == "collections.OrderedDict"
 	}
 	return out
+}
+
+// Bound is the container of a holder's memory, where it can have only so many entries.
+type Bound struct {
+	Length int64 `json:"length"` // entries in the dump
+	Limit  int64 `json:"limit"`  // entries at most
+	// Hint is the attribute that the limit was read from, "" for a limit that the container keeps
+	// to itself. Whether the attribute bounds it is not known: it may.
+	Hint string `json:"hint"`
+	// Full is what it will take when it is full, in rounded bytes, at what an entry takes now.
+	Full int64 `json:"full"`
+}
+
+// Filling reports whether memory behind a holder grows because a container is not full yet.
+// Autograd graphs are not meant to be kept, whatever the container is.
+func (h *Holder) Filling() bool {
+	return h.Bound != nil && h.Bound.Length < h.Bound.Limit && !h.throughGraph()
+}
+
+// throughGraph reports whether most of the memory is reached through autograd graphs.
+func (h *Holder) throughGraph() bool { return 2*h.Graph > h.Bytes }
+
+// boundOn finds the outermost container with a bound on a chain, from the reference on that
+// names the holder; -1 for none.
+func (g *graph) boundOn(chain []hop, at int) int32 {
+	for _, h := range chain[at:] {
+		for _, v := range []int32{h.from, h.to} {
+			if _, ok := g.bounds[v]; ok && (v == h.to || g.kind(v) == "lru_cache") {
+				return v
+			}
+		}
+	}
+	return -1
+}
+
+// bound gives a holder the bound of the one container that has nearly all of its memory. Of many
+// containers each may be bounded, and nothing says how many there will be.
+func (g *graph) bound(h *Holder) {
+	if len(h.bounded) != 1 {
+		return
+	}
+	for v, bytes := range h.bounded {
+		b := g.bounds[v]
+		if 10*bytes < 9*h.Bytes || b.Length <= 0 || b.Limit < b.Length || h.Bytes > (1<<62)/b.Limit {
+			return
+		}
+		b.Full = h.Bytes * b.Limit / b.Length
+		h.Bound = &b
+	}
 }

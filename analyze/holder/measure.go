@@ -1,36 +1,21 @@
 package holder
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/ghost"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
-// life gives the allocation of a piece of memory.
-func (f *finder) life(m *memory) *timeline.Life {
-	return &f.line(m.device).Lives[m.row]
-}
-
 // growthOf finds the growth that a piece of memory is part of, nil for none.
 func (f *finder) growthOf(m *memory) *ghost.Growth {
-	l := f.life(m)
-	if l.Born < 0 {
+	if m.row < 0 {
 		return nil
 	}
-	if f.growth == nil {
-		f.growth = map[site]*ghost.Growth{}
-		for i := range f.in.Lines {
-			line := &f.in.Lines[i]
-			for k := range line.Growth {
-				for _, stack := range line.Growth[k].Stacks {
-					f.growth[site{line.Device, stack}] = &line.Growth[k]
-				}
-			}
-		}
+	l := &f.line(m.device).Lives[m.row]
+	if l.Born < 0 {
+		return nil
 	}
 	return f.growth[site{m.device, l.Stack}]
 }
@@ -40,14 +25,6 @@ func (f *finder) growthOf(m *memory) *ghost.Growth {
 // sum of what each of them frees.
 func (f *finder) measure(h *Holder, exact bool) {
 	g := f.g
-	if f.tree == nil {
-		weight := make([]int64, g.links.nodes())
-		for i, m := range g.memory {
-			weight[g.memoryNode(int32(i))] = m.bytes
-		}
-		f.tree = dominators(g.links, g.root)
-		f.sums = f.tree.sums(weight)
-	}
 	slices.Sort(h.Devices)
 	if h.Count == 0 {
 		return
@@ -70,7 +47,7 @@ func (f *finder) measure(h *Holder, exact bool) {
 	for _, v := range h.object[:min(len(h.object), mostNamed)] {
 		f.others(v, h, also)
 	}
-	h.Also = sorted(also)
+	h.Also = slices.Sorted(maps.Keys(also))
 	if !slices.ContainsFunc(h.object, func(v int32) bool { return !f.sole(v) }) {
 		h.Alone = h.Frees
 	}
@@ -81,10 +58,7 @@ func (f *finder) measure(h *Holder, exact bool) {
 	looked := 0
 	for _, i := range h.rows {
 		m := &g.memory[i]
-		if m.row < 0 {
-			continue
-		}
-		if f.behind(g.memoryNode(i), h.object, behind) {
+		if m.row < 0 || f.behind(g.memoryNode(i), h.object, behind) {
 			continue
 		}
 		h.Shared += m.bytes
@@ -92,7 +66,7 @@ func (f *finder) measure(h *Holder, exact bool) {
 			f.sharers(i, h, behind, with)
 		}
 	}
-	h.SharedWith = sorted(with)
+	h.SharedWith = slices.Sorted(maps.Keys(with))
 }
 
 // sole reports whether the reference on its chain is the only one to an object, but for those
@@ -130,8 +104,6 @@ func (f *finder) behind(v int32, objects []int32, known map[int32]bool) bool {
 // many references are looked at.
 const mostNamed = 64
 
-func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
-
 // sharers names what else keeps a piece of memory: the references that come in on its chain
 // behind the holder's object.
 func (f *finder) sharers(memory int32, h *Holder, behind map[int32]bool, with map[string]bool) {
@@ -162,27 +134,23 @@ func (f *finder) others(v int32, h *Holder, out map[string]bool) {
 			continue
 		}
 		n := g.nameChain(append(g.chain(from), hop{from, v, tag}))
-		if words := n.ref.words(); words != h.words() && n.ref.Kind != Hidden { // that would help nobody
+		if words := n.ref.String(); words != h.String() && n.ref.Kind != Hidden { // that would help nobody
 			out[words] = true
 		}
 	}
 }
 
 func (f *finder) sites(h *Holder) {
-	byStack, byUse, byGrowth := map[snapshot.StackID]Sum{}, map[string]Sum{}, map[*ghost.Growth]int64{}
+	byStack, byUse, byGrowth := tally[snapshot.StackID]{}, tally[string]{}, map[*ghost.Growth]int64{}
 	for _, i := range h.rows {
 		m := &f.g.memory[i]
 		if m.row < 0 {
 			continue
 		}
-		l := f.life(m)
-		s := byStack[l.Stack]
-		s.add(m.bytes)
-		byStack[l.Stack] = s
-		if use := f.line(m.device).Use; use != nil {
-			u := byUse[use(m.row)]
-			u.add(m.bytes)
-			byUse[use(m.row)] = u
+		line := f.line(m.device)
+		byStack.add(line.Lives[m.row].Stack, m.bytes)
+		if line.Use != nil {
+			byUse.add(line.Use(m.row), m.bytes)
 		}
 		if growth := f.growthOf(m); growth != nil {
 			h.GrownBlocks, h.Grown = h.GrownBlocks+1, h.Grown+m.bytes
@@ -199,22 +167,15 @@ func (f *finder) sites(h *Holder) {
 	if h.growth != nil {
 		h.Loop, h.Laps, h.PerLap = h.growth.Loop, h.growth.Laps, h.growth.PerLap
 	}
-	h.Sites = bySize(byStack)
-	for name, sum := range byUse {
-		h.Uses = append(h.Uses, Use{name, sum})
+	h.Sites = sitesOf(byStack)
+	for _, name := range byUse.keys() {
+		h.Uses = append(h.Uses, Use{name, byUse[name]})
 	}
-	slices.SortFunc(h.Uses, func(a, b Use) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
-	})
 }
 
-func bySize(byStack map[snapshot.StackID]Sum) []Site {
-	var out []Site
-	for stack, sum := range byStack {
-		out = append(out, Site{Stack: stack, Sum: sum})
+func sitesOf(byStack tally[snapshot.StackID]) (out []Site) {
+	for _, stack := range byStack.keys() {
+		out = append(out, Site{Stack: stack, Sum: byStack[stack]})
 	}
-	slices.SortFunc(out, func(a, b Site) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stack, b.Stack))
-	})
 	return out
 }

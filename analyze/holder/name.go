@@ -63,6 +63,9 @@ const (
 	Running   Standing = "running"   // tensors in variables of functions that are running
 )
 
+// ofModule is what the attributes are in which torch.nn.Module keeps its parts.
+var ofModule = map[string]Standing{"_parameters": Parameter, "_buffers": Buffer, "_modules": Other}
+
 // named is the outcome of going back along a chain.
 type named struct {
 	ref      Reference
@@ -71,13 +74,14 @@ type named struct {
 	back     string // of a cycle: an attribute by which it closes
 }
 
-// nameChain goes back along a chain from a tensor until a reference has a name.
+// nameChain goes back along a chain from a tensor until a reference has a name. Without a chain, or a name
+// on it, the tensor is Unreached.
 func (g *graph) nameChain(chain []hop) named {
 	n := named{standing: Other}
 	r := &n.ref
 	exception, frame, frameLine := "", int32(-1), 0
-	seen := map[string]bool{}
-	if first := chain[0].to; int(first) >= g.objects && first < g.root {
+	inGraph := false
+	if len(chain) > 0 && int(chain[0].to) >= g.objects && chain[0].to < g.root {
 		return g.nameCycle(chain)
 	}
 	finish := func(i int, kind Kind) named {
@@ -94,9 +98,9 @@ func (g *graph) nameChain(chain []hop) named {
 		if kind == Local || kind == Generator {
 			inner.Line = 0 // where it is now, and not what it is
 		}
-		*r = Reference{Kind: Traceback, Variable: inner.Variable, Function: inner.Function, Class: exception, File: inner.File, Line: inner.Line, Object: inner.Object}
+		r.Kind, r.Class, r.Line, r.Owner = Traceback, exception, inner.Line, ""
 		if kind != Interpreter {
-			r.Owner = inner.words()
+			r.Owner = inner.String()
 		}
 		r.Frame = placed(g.name(frame), g.file(frame), frameLine)
 		n.standing = Other
@@ -110,21 +114,20 @@ func (g *graph) nameChain(chain []hop) named {
 			exception = short(g.typeName(h.from))
 		}
 		if h.tag == madeUp {
-			if h.from == g.root && int(h.to) < g.objects {
-				switch g.rootOf(h.to) {
-				case "cpp":
-					return finish(i, CPP)
-				case "interpreter":
-					r.Variable = g.name(h.to)
-					return finish(i, Interpreter)
-				case "unknown":
-					return finish(i, Hidden)
-				}
-				// A module, a class or a frame that refers to this with no name.
-				r.Variable, r.Function = "", g.name(h.to)
-				return finish(i, Hidden)
+			if h.from != g.root || int(h.to) >= g.objects {
+				continue
 			}
-			continue
+			switch g.rootOf(h.to) {
+			case "cpp":
+				return finish(i, CPP)
+			case "interpreter":
+				r.Variable = g.name(h.to)
+				return finish(i, Interpreter)
+			case "unknown":
+			default: // a module, a class or a frame that refers to this with no name
+				r.Function = g.name(h.to)
+			}
+			return finish(i, Hidden)
 		}
 		switch g.edgeKind(h.tag) {
 		case "local":
@@ -174,19 +177,13 @@ func (g *graph) nameChain(chain []hop) named {
 			if g.parameter(h.from) {
 				n.standing = Gradient
 			}
-			seen["grad"] = true
 		case "attr":
 			switch {
 			case kind == "node" || kind == "exception":
 				continue
-			case label == "_parameters" || label == "_buffers" || label == "_modules":
-				if n.standing == Other && !seen["graph"] {
-					switch label {
-					case "_parameters":
-						n.standing = Parameter
-					case "_buffers":
-						n.standing = Buffer
-					}
+			case ofModule[label] != "":
+				if n.standing == Other && !inGraph {
+					n.standing = ofModule[label]
 				}
 				continue
 			case g.optimizer(h.from) && (label == "state" || label == "param_groups"):
@@ -203,7 +200,7 @@ func (g *graph) nameChain(chain []hop) named {
 			r.Variable, r.Class, r.Owner = label, short(g.typeName(h.from)), g.owner(chain[:i])
 			return finish(i, Attribute)
 		case "grad_fn", "next", "saved", "variable":
-			seen["graph"] = true
+			inGraph = true
 		}
 	}
 	return named{ref: Reference{Kind: Unreached}, standing: Other}
@@ -212,8 +209,8 @@ func (g *graph) nameChain(chain []hop) named {
 // nameCycle names a chain from an unreachable cycle by its members, and by the attribute or
 // variable that is nearest to the tensor.
 func (g *graph) nameCycle(chain []hop) named {
-	c := g.cycles[int(chain[0].to)-g.objects-len(g.memory)]
-	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(c)}, standing: Other, back: g.back(c)}
+	cycle := g.cycles[int(chain[0].to)-g.objects-len(g.memory)]
+	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(cycle)}, standing: Other, back: g.back(cycle)}
 	for i := len(chain) - 1; i > 0; i-- {
 		switch g.edgeKind(chain[i].tag) {
 		case "attr", "local", "closure":
@@ -225,11 +222,12 @@ func (g *graph) nameCycle(chain []hop) named {
 }
 
 // back finds an attribute by which one member of a cycle refers to another.
-func (g *graph) back(c cycle) string {
-	for _, v := range c.members {
-		for i := g.links.first[v]; i < g.links.first[v+1]; i++ {
-			if w := g.links.to[i]; g.rootOf(w) == "cycle" && g.edgeKind(g.links.tag[i]) == "attr" {
-				return g.label(g.links.tag[i])
+func (g *graph) back(cycle []int32) string {
+	for _, v := range cycle {
+		tags := g.links.tags(v)
+		for i, to := range g.links.of(v) {
+			if g.rootOf(to) == "cycle" && g.edgeKind(tags[i]) == "attr" {
+				return g.label(tags[i])
 			}
 		}
 	}
@@ -254,7 +252,7 @@ func (g *graph) element(chain []hop, i int) bool {
 
 // larger reports whether a is a container with more in it than the container b.
 func (g *graph) larger(a, b int32) bool {
-	return isContainer(g.kind(a)) && g.links.first[a+1]-g.links.first[a] > g.links.first[b+1]-g.links.first[b]
+	return isContainer(g.kind(a)) && len(g.links.of(a)) > len(g.links.of(b))
 }
 
 func (g *graph) function(r *Reference, v int32, variable string) {
@@ -262,7 +260,7 @@ func (g *graph) function(r *Reference, v int32, variable string) {
 }
 
 func (g *graph) file(v int32) string {
-	return path.Base(strings.ReplaceAll("/"+g.text(g.h.Nodes.File[v]), `\`, "/"))
+	return path.Base(strings.ReplaceAll("/"+bounded(g.word(g.h.Nodes.File, v)), `\`, "/"))
 }
 
 func (g *graph) line(v int32) int { return int(g.h.Nodes.Line[v]) }
@@ -276,8 +274,8 @@ func (g *graph) optimizer(v int32) bool {
 	if strings.Contains(g.typeName(v), "optim.") {
 		return true
 	}
-	for i := g.links.first[v]; i < g.links.first[v+1]; i++ {
-		if tag := g.links.tag[i]; g.edgeKind(tag) == "attr" && g.label(tag) == "param_groups" {
+	for _, tag := range g.links.tags(v) {
+		if g.edgeKind(tag) == "attr" && g.label(tag) == "param_groups" {
 			return true
 		}
 	}
@@ -286,26 +284,23 @@ func (g *graph) optimizer(v int32) bool {
 
 // object says in a word what a node is.
 func (g *graph) object(v int32) string {
-	switch kind := g.kind(v); kind {
-	case "":
-		return ""
+	kind := g.kind(v)
+	switch kind {
 	case "object":
 		return short(g.typeName(v))
 	case "cell":
-		for i := g.links.first[v]; i < g.links.first[v+1]; i++ {
-			return g.object(g.links.to[i])
+		if in := g.links.of(v); len(in) > 0 {
+			return g.object(in[0])
 		}
-		return kind
-	default:
-		return kind
 	}
+	return kind
 }
 
 // members lists the classes in a cycle in the order of the objects: "A <-> B".
-func (g *graph) members(c cycle) string {
+func (g *graph) members(cycle []int32) string {
 	const most = 4
 	var names []string
-	for _, v := range c.members {
+	for _, v := range cycle {
 		switch kind := g.kind(v); kind {
 		case "object", "exception":
 			names = append(names, short(g.typeName(v)))
@@ -314,7 +309,7 @@ func (g *graph) members(c cycle) string {
 		}
 	}
 	if len(names) == 0 {
-		for _, v := range c.members {
+		for _, v := range cycle {
 			names = append(names, g.object(v))
 		}
 	}
