@@ -1,6 +1,10 @@
 package attribution
 
 import (
+	"regexp"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -19,11 +23,13 @@ type class struct {
 func (c *class) alone() *class { return &class{stack: c.stack, noStack: c.noStack} }
 
 type classes struct {
-	s       *snapshot.Snapshot
-	traced  bool
-	filter  *filter
-	byStack []*class // of blocks without a forward traceback
-	others  map[classKey]*class
+	s         *snapshot.Snapshot
+	q         *Query
+	traced    bool
+	matched   []int8   // by frame, for Match: 0 not yet known, 1 no, 2 yes
+	unmatched []int8   // the same for Exclude
+	byStack   []*class // of blocks without a forward traceback
+	others    map[classKey]*class
 }
 
 type classKey struct {
@@ -34,7 +40,8 @@ type classKey struct {
 
 func newClasses(s *snapshot.Snapshot, t *timeline.Timeline, q *Query) *classes {
 	return &classes{
-		s: s, traced: t.Trace.Len() > 0, filter: newFilter(s, q),
+		s: s, q: q, traced: t.Trace.Len() > 0,
+		matched: make([]int8, s.Frames.Len()+1), unmatched: make([]int8, s.Frames.Len()+1),
 		byStack: make([]*class, s.Stacks.Len()+1), others: map[classKey]*class{},
 	}
 }
@@ -48,29 +55,41 @@ func (c *classes) of(l *timeline.Life, label snapshot.LabelID) *class {
 	if label != 0 {
 		k.forward = c.s.Labels.Get(label).ForwardFrames
 	}
-	if k.forward == 0 && k.noStack == "" {
-		if v := c.byStack[k.stack]; v != nil {
-			return v
-		}
-		v := c.make(k)
-		c.byStack[k.stack] = v
+	common := k.forward == 0 && k.noStack == ""
+	v := c.byStack[k.stack]
+	if !common {
+		v = c.others[k]
+	}
+	if v != nil {
 		return v
 	}
-	v := c.others[k]
-	if v == nil {
-		v = c.make(k)
+	v = &class{stack: k.stack, noStack: k.noStack, row: -1}
+	if k.forward != 0 {
+		v.forward = forwardFrames(c.s.Strings.Get(k.forward))
+	}
+	v.kept = (c.q.Match == nil || c.any(c.q.Match, c.matched, v)) && (c.q.Exclude == nil || !c.any(c.q.Exclude, c.unmatched, v))
+	if common {
+		c.byStack[k.stack] = v
+	} else {
 		c.others[k] = v
 	}
 	return v
 }
 
-func (c *classes) make(k classKey) *class {
-	v := &class{stack: k.stack, noStack: k.noStack, row: -1}
-	if k.forward != 0 {
-		v.forward = forwardFrames(c.s.Strings.Get(k.forward))
+// any reports whether a frame of a class matches.
+func (c *classes) any(re *regexp.Regexp, known []int8, v *class) bool {
+	for _, id := range c.s.Stacks.Get(v.stack) {
+		if known[id] == 0 {
+			known[id] = 1
+			if f := frameOf(c.s, id); (c.q.Internals || f.class.Origin() != frames.Plumbing) && f.matches(re) {
+				known[id] = 2
+			}
+		}
+		if known[id] == 2 {
+			return true
+		}
 	}
-	v.kept = c.filter.keeps(v.stack, v.forward)
-	return v
+	return slices.ContainsFunc(v.forward, func(f frame) bool { return f.matches(re) })
 }
 
 // Lines that stand for a stack without frames.

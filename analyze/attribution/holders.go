@@ -108,14 +108,12 @@ type collector struct {
 }
 
 func rangePlace(s *snapshot.Snapshot, by Kind, r *timeline.Range) place {
-	name := "(in no known segment)"
-	switch {
-	case r == nil:
-		return place{"\x00", name, name, false}
-	case by == ByStream:
+	if r == nil {
+		return named("(in no known segment)", false)
+	}
+	name := poolName(r)
+	if by == ByStream {
 		name = streamName(s, r.Stream)
-	default:
-		name = poolName(r)
 	}
 	return place{name, name, name, true}
 }

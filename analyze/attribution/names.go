@@ -94,3 +94,36 @@ func poolName(r *timeline.Range) string {
 	}
 	return name
 }
+
+// modulePath names the nn.Module calls that a stack lies in, outermost first. Stacks have no
+// names of modules or classes, only co_name, so that a module is known by the line at which
+// its forward was: "model.py:55" called what is next, and the last line is where the innermost
+// module was itself. Modules of a list that one line calls in a loop look the same.
+//
+// Every call goes through module.py _call_impl (torch/nn/modules/module.py); the first frame
+// called forward after it is the module's own. Where there is none, because a hook or a
+// wrapper ran instead, the first other frame is taken, with its function's name.
+func modulePath(all []frame) (path []string) {
+	called := false // a module whose forward was not seen yet
+	instead := ""   // the first other frame after the call
+	end := func() {
+		if called && instead != "" {
+			path = append(path, instead)
+		}
+	}
+	for _, f := range slices.Backward(all) {
+		at := frame{file: f.file, line: f.line}.base()
+		switch {
+		case f.class.IsModuleCall():
+			end()
+			called, instead = true, ""
+		case !called || !f.class.Has(frames.Python):
+		case f.name == "forward":
+			path, called = append(path, at), false
+		case instead == "" && !f.class.InModuleFile():
+			instead = at + " " + f.name
+		}
+	}
+	end()
+	return path
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -57,46 +58,6 @@ func KindWords() string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(Kinds()), " ", ", "), "[]")
 }
 
-// filter decides by stack.
-type filter struct {
-	s         *snapshot.Snapshot
-	q         *Query
-	matched   []int8 // by frame: 0 not yet known, 1 no, 2 yes
-	unmatched []int8 // the same for Exclude
-}
-
-func newFilter(s *snapshot.Snapshot, q *Query) *filter {
-	f := &filter{s: s, q: q}
-	if q.Match != nil {
-		f.matched = make([]int8, s.Frames.Len()+1)
-	}
-	if q.Exclude != nil {
-		f.unmatched = make([]int8, s.Frames.Len()+1)
-	}
-	return f
-}
-
-// keeps decides whether blocks with this stack and this forward traceback are wanted.
-func (f *filter) keeps(stack snapshot.StackID, forward []frame) bool {
-	return (f.q.Match == nil || f.any(f.q.Match, f.matched, stack, forward)) &&
-		(f.q.Exclude == nil || !f.any(f.q.Exclude, f.unmatched, stack, forward))
-}
-
-func (f *filter) any(re *regexp.Regexp, known []int8, stack snapshot.StackID, forward []frame) bool {
-	for _, id := range f.s.Stacks.Get(stack) {
-		if known[id] == 0 {
-			known[id] = 1
-			if fr := frameOf(f.s, id); (f.q.Internals || fr.class.Origin() != frames.Plumbing) && fr.matches(re) {
-				known[id] = 2
-			}
-		}
-		if known[id] == 2 {
-			return true
-		}
-	}
-	return slices.ContainsFunc(forward, func(fr frame) bool { return fr.matches(re) })
-}
-
 // least is the origin from which on frames are shown: without Internals none of the interpreter
 // and the dispatcher, and no C++ frames either where there are Python frames: with stacks="all"
 // dozens of them lie below each call of an operator.
@@ -105,4 +66,27 @@ func (q *Query) least() frames.Origin {
 		return frames.Plumbing
 	}
 	return frames.Library
+}
+
+// Answer is what is live at one moment of one device, and whose it is.
+type Answer struct {
+	Snapshot *snapshot.Snapshot
+	Timeline *timeline.Timeline
+	Why      string // why this device, empty when the file has no other
+	Moment   Moment
+	Query    Query
+	State    *timeline.State
+	Holders  *Holders
+	Tree     *Node // nil when it was not asked for
+}
+
+// Ask answers a query about a moment.
+func Ask(s *snapshot.Snapshot, t *timeline.Timeline, m Moment, q Query, tree bool) *Answer {
+	a := &Answer{Snapshot: s, Timeline: t, Moment: m, Query: q, State: t.StateAt(m.Event)}
+	a.Holders = Hold(s, t, a.State, q)
+	if tree {
+		root, _ := Tree(s, t, a.State, q)
+		a.Tree = &root
+	}
+	return a
 }

@@ -36,7 +36,7 @@ func (n *Node) Self() Sum {
 // Match and Exclude took away, make up the state's active bytes.
 func Tree(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Query) (root Node, leftOut Sum) {
 	classes, notes := newClasses(s, t, &q), newNotes(s, t)
-	b := &treeBuilder{nodes: []flatNode{{}}, index: map[edge]int32{}}
+	b := &treeBuilder{nodes: make([]Node, 1), children: make([][]int32, 1), index: map[edge]int32{}}
 	for _, g := range GroupBy(t, st, func(_ int, row int32) *class {
 		l := &t.Lives[row]
 		return classes.of(l, notes.label(l))
@@ -80,15 +80,9 @@ func treePath(s *snapshot.Snapshot, c *class, q *Query) (path []string, known bo
 
 // treeBuilder is a tree in a table: stacks share their outer frames.
 type treeBuilder struct {
-	nodes []flatNode
-	index map[edge]int32
-}
-
-type flatNode struct {
-	name     string
-	unknown  bool
-	sum      Sum
-	children []int32
+	nodes    []Node
+	children [][]int32 // of each
+	index    map[edge]int32
 }
 
 type edge struct {
@@ -98,35 +92,33 @@ type edge struct {
 
 func (b *treeBuilder) add(path []string, known bool, sum Sum) {
 	at := int32(0)
-	b.nodes[0].sum.Add(sum)
+	b.nodes[0].Add(sum)
 	for _, name := range path {
 		e := edge{at, name}
 		next, ok := b.index[e]
 		if !ok {
 			next = int32(len(b.nodes))
 			b.index[e] = next
-			b.nodes = append(b.nodes, flatNode{name: name, unknown: !known})
-			b.nodes[at].children = append(b.nodes[at].children, next)
+			b.nodes = append(b.nodes, Node{Name: name, Unattributed: !known})
+			b.children[at] = append(b.children[at], next)
+			b.children = append(b.children, nil)
 		}
 		at = next
-		b.nodes[at].sum.Add(sum)
+		b.nodes[at].Add(sum)
 	}
 }
 
-// grow turns the table into nodes. Children stand behind their parents in it: going backwards
+// grow hangs the nodes on each other. Children stand behind their parents in it: going backwards
 // needs no recursion, which a file could drive deep.
 func (b *treeBuilder) grow() Node {
-	nodes := make([]Node, len(b.nodes))
-	for i := len(nodes) - 1; i >= 0; i-- {
-		f := &b.nodes[i]
-		n := Node{Name: f.name, Unattributed: f.unknown, Sum: f.sum}
-		for _, c := range f.children {
-			n.Children = append(n.Children, nodes[c])
+	for i, children := range slices.Backward(b.children) {
+		n := &b.nodes[i]
+		for _, c := range children {
+			n.Children = append(n.Children, b.nodes[c])
 		}
 		slices.SortFunc(n.Children, func(a, b Node) int {
 			return cmp.Or(a.compare(&b.Sum), cmp.Compare(a.Name, b.Name))
 		})
-		nodes[i] = n
 	}
-	return nodes[0]
+	return b.nodes[0]
 }
