@@ -1,28 +1,24 @@
 package steps
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
-// named are steps that the program named.
-type named struct {
-	spans []Step
-	unit  string
-}
-
 // fromAnnotations takes steps from the record_function scopes of the dump: from the profiler's
 // own ProfilerStep#N, else from scopes of a name with a number that changes, else from the end
 // of each optimizer step to the next (torch.optim.Optimizer.profile_hook_step names those).
-// Scopes outside the trace's time are left out. It is nil without such scopes.
-func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) *named {
+// Scopes outside the trace's time are left out. It is empty without such scopes.
+func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 	begin, end := t.Trace.At(0).Time, t.Trace.At(t.Trace.Len()-1).Time
 	if begin == 0 || end < begin {
-		return nil
+		return Result{}
 	}
 	type scope struct {
 		name       string
@@ -49,18 +45,19 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) *named {
 	}
 	best := ""
 	for kind, scopes := range kinds {
-		if len(scopes) >= MinSteps && rank(kind) > 0 {
-			if r, b := rank(kind), rank(best); r > b || r == b && (len(scopes) > len(kinds[best]) || len(scopes) == len(kinds[best]) && kind < best) {
-				best = kind
-			}
+		if len(scopes) < MinSteps || rank(kind) == 0 {
+			continue
+		}
+		if cmp.Or(cmp.Compare(rank(kind), rank(best)), cmp.Compare(len(scopes), len(kinds[best])), strings.Compare(best, kind)) > 0 {
+			best = kind
 		}
 	}
 	if best == "" {
-		return nil
+		return Result{}
 	}
 	scopes := kinds[best]
-	slices.SortStableFunc(scopes, func(a, b scope) int { return int(min(max(a.end-b.end, -1), 1)) })
-	n := &named{unit: best}
+	slices.SortStableFunc(scopes, func(a, b scope) int { return cmp.Compare(a.end, b.end) })
+	var found []Step
 	from := 0
 	for _, sc := range scopes {
 		first := from
@@ -75,13 +72,13 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) *named {
 		if rank(best) == rankOptimizer {
 			name = ""
 		}
-		n.spans = append(n.spans, Step{First: first, Last: last, Name: name})
+		found = append(found, Step{First: first, Last: last, Name: name})
 		from = last + 1
 	}
-	if len(n.spans) < MinSteps {
-		return nil
+	if len(found) < MinSteps {
+		return Result{}
 	}
-	return n
+	return Result{Steps: found, Unit: best, Source: "annotations", Confidence: finding.High}
 }
 
 // kindOf is a scope's name without its number: "ProfilerStep#7" is a "ProfilerStep".

@@ -2,8 +2,11 @@ package steps
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -12,15 +15,19 @@ import (
 
 // loop is a loop that was seen in the stacks.
 type loop struct {
-	function, file string
-	line           int32   // its first line that allocates
-	starts         []int32 // alloc events at which it begins again
-	depth          int
-	irregular      float64
+	*node
+	line      int32   // its first line that allocates
+	starts    []int32 // alloc events at which it begins again
+	irregular float64
 }
 
-// steps makes a step of each beginning up to the next; the last lasts to the trace's end.
-func (l *loop) steps(t *timeline.Timeline) []Step {
+// fromLoop makes a step of each time that the program's loop begins up to the next; the last lasts to
+// the trace's end. It is empty when there is no such loop.
+func fromLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw *sweep) Result {
+	l := findLoop(s, t, sw)
+	if l == nil {
+		return Result{}
+	}
 	out := make([]Step, len(l.starts))
 	for i, first := range l.starts {
 		out[i] = Step{First: int(first), Last: t.Trace.Len() - 1}
@@ -28,14 +35,14 @@ func (l *loop) steps(t *timeline.Timeline) []Step {
 			out[i-1].Last = int(first) - 1
 		}
 	}
-	return out
+	unit := fmt.Sprintf("iteration of %s (%s:%d)", s.Strings.Get(l.name), frames.Base(s.Strings.Get(l.file)), l.line)
+	return Result{Steps: out, Unit: unit, Source: "loop", Confidence: finding.Medium}
 }
 
 // node is a function in its calling context: the path of functions and call lines to it.
 type node struct {
+	nodeKey
 	depth  int
-	file   snapshot.StringID
-	name   snapshot.StringID
 	lines  map[int32]int32 // line -> place
 	last   int32           // place where the function was last seen, -1 at first
 	allocs int64
@@ -88,7 +95,7 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 			if inside {
 				depth += insideModule
 			}
-			tr.nodes = append(tr.nodes, node{depth: depth, file: f.File, name: f.Name, lines: map[int32]int32{}, last: -1})
+			tr.nodes = append(tr.nodes, node{nodeKey: key, depth: depth, lines: map[int32]int32{}, last: -1})
 			tr.index[key] = n
 		}
 		p, ok := tr.nodes[n].lines[f.Line]
@@ -151,7 +158,7 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw *sweep) *loop {
 			continue
 		}
 		if head := tr.head(nd); head >= 0 {
-			heads[head] = &loop{function: s.Strings.Get(nd.name), file: frames.Base(s.Strings.Get(nd.file)), line: tr.places[head].line, depth: nd.depth}
+			heads[head] = &loop{node: nd, line: tr.places[head].line}
 		}
 	}
 	if len(heads) == 0 {
@@ -191,13 +198,8 @@ func (tr *tree) head(n *node) int32 {
 // choose takes, of the loops that find memory as they left it, the one that begins most often,
 // and the outermost of equals.
 func choose(t *timeline.Timeline, sw *sweep, heads map[int32]*loop) *loop {
-	loops := make([]*loop, 0, len(heads))
-	places := make([]int32, 0, len(heads))
-	for p := range heads {
-		places = append(places, p)
-	}
-	slices.Sort(places)
-	for _, p := range places {
+	var loops []*loop
+	for _, p := range slices.Sorted(maps.Keys(heads)) {
 		loops = append(loops, heads[p])
 	}
 	regularity(t, sw, loops)

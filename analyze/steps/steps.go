@@ -1,7 +1,6 @@
 package steps
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/finding"
@@ -46,30 +45,22 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 		return Result{}
 	}
 	sw := newSweep(t)
-	named := fromAnnotations(s, t)
-	loop := findLoop(s, t, sw)
-	var r Result
-	switch {
-	case loop != nil && named != nil && near(len(loop.starts), len(named.spans)):
-		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "both", Confidence: finding.High}
-		if len(named.spans) == len(r.Steps) {
-			for i := range r.Steps {
-				r.Steps[i].Name = named.spans[i].Name
+	named, r := fromAnnotations(s, t), fromLoop(s, t, sw)
+	switch apart := len(r.Steps) - len(named.Steps); {
+	case len(named.Steps) == 0:
+	case len(r.Steps) == 0 || apart < -1 || apart > 1: // at each end the trace may have a part of a step
+		r = named
+	default:
+		r.Source, r.Confidence = "both", named.Confidence
+		for i := range r.Steps {
+			if apart == 0 {
+				r.Steps[i].Name = named.Steps[i].Name
 			}
 		}
-	case named != nil:
-		r = Result{Steps: named.spans, Unit: named.unit, Source: "annotations", Confidence: finding.High}
-	case loop != nil:
-		r = Result{Steps: loop.steps(t), Unit: loop.unit(s), Source: "loop", Confidence: finding.Medium}
-	default:
-		return Result{}
 	}
 	measure(t, sw, r.Steps)
 	return r
 }
-
-// near allows for a step at each end that the trace has only a part of.
-func near(a, b int) bool { return a-b <= 1 && b-a <= 1 }
 
 // At is the step that an event belongs to, -1 for none.
 func (r *Result) At(event int) int {
@@ -89,10 +80,7 @@ type sweep struct {
 }
 
 func newSweep(t *timeline.Timeline) *sweep {
-	sw := &sweep{freed: make([]int32, t.Trace.Len())}
-	for i := range sw.freed {
-		sw.freed[i] = -1
-	}
+	sw := &sweep{freed: slices.Repeat([]int32{-1}, t.Trace.Len())}
 	for i := range t.Lives {
 		if e := t.Lives[i].Freed; e >= 0 {
 			sw.freed[e] = int32(i)
@@ -159,8 +147,4 @@ func measure(t *timeline.Timeline, sw *sweep, steps []Step) {
 		warm = warm && grew[i] && i < len(steps)/2
 		steps[i].WarmUp = warm
 	}
-}
-
-func (l *loop) unit(s *snapshot.Snapshot) string {
-	return fmt.Sprintf("iteration of %s (%s:%d)", l.function, l.file, l.line)
 }
