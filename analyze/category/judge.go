@@ -1,6 +1,7 @@
 package category
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/snapana/snapana/analyze/frames"
@@ -14,7 +15,6 @@ const soon = 16
 
 // finder has what decides about single lives.
 type finder struct {
-	s     *snapshot.Snapshot
 	tl    *timeline.Timeline
 	steps *steps.Result
 
@@ -36,23 +36,21 @@ type kind struct {
 }
 
 func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, rules []Rule) *finder {
-	f := &finder{s: s, tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{}}
+	f := &finder{
+		tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{},
+		lastBack: slices.Repeat([]int32{-1}, len(st.Steps)), firstFwd: slices.Repeat([]int32{-1}, len(st.Steps)),
+	}
 	if len(rules) > 0 {
 		f.ruled = applyRules(s, rules)
 	}
 	for i := range f.origins {
 		f.origins[i] = originOf(s, snapshot.StackID(i))
 	}
-	f.lastBack, f.firstFwd = make([]int32, len(st.Steps)), make([]int32, len(st.Steps))
-	for i := range f.lastBack {
-		f.lastBack[i], f.firstFwd[i] = -1, -1
-	}
 	for i := range tl.Lives {
-		switch f.origins[tl.Lives[i].Stack] {
-		case optimizer, backward:
-			f.trains = true
-		}
-		if l := &tl.Lives[i]; l.Freed < 0 && (l.Requested == frames.WorkspaceSize || l.Requested == frames.HopperWorkspaceSize) {
+		l := &tl.Lives[i]
+		o := f.origins[l.Stack]
+		f.trains = f.trains || o == optimizer || o == backward
+		if l.Freed < 0 && (l.Requested == frames.WorkspaceSize || l.Requested == frames.HopperWorkspaceSize) {
 			f.kept[kind{l.Stack, l.Requested}]++
 		}
 	}
@@ -118,7 +116,10 @@ func (f *finder) judge(l *timeline.Life) verdict {
 	case caching:
 		return verdict{Other, Medium}
 	case optimizer:
-		return f.fromOptimizer(l)
+		if f.leaves(l) {
+			return verdict{OptimizerState, High}
+		}
+		return verdict{Temporary, High}
 	case loading:
 		return f.fromModel(l, High)
 	case building:
@@ -164,13 +165,6 @@ func (f *finder) short(l *timeline.Life) bool {
 	return l.Freed >= 0 && between(f.allocs, l.Born, l.Freed) < soon
 }
 
-func (f *finder) fromOptimizer(l *timeline.Life) verdict {
-	if f.leaves(l) {
-		return verdict{OptimizerState, High}
-	}
-	return verdict{Temporary, High}
-}
-
 func (f *finder) fromModel(l *timeline.Life, trust Confidence) verdict {
 	switch {
 	case l.Born >= 0 && f.short(l):
@@ -212,14 +206,8 @@ func (f *finder) fromForward(l *timeline.Life, o origin) verdict {
 	if l.Born < 0 {
 		return verdict{Activation, Low}
 	}
-	if o == recompute {
-		if f.short(l) {
-			return verdict{Temporary, Medium}
-		}
-		return verdict{Activation, Medium}
-	}
 	switch {
-	case between(f.backwards, l.Born, f.end(l)) > 0:
+	case o == forward && between(f.backwards, l.Born, f.end(l)) > 0:
 		return verdict{AutogradSaved, Medium}
 	case f.short(l):
 		return verdict{Temporary, Medium}

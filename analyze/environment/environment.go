@@ -52,10 +52,15 @@ func Compare(a, b *sidecar.File) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{A: a.Name, B: b.Name, Rows: []Row{}}
-	names := maps.Clone(x)
-	maps.Copy(names, y)
-	for name := range names {
-		at := slices.IndexFunc(rules, func(r rule) bool { return r.matches(name) })
+	order := map[string]int{} // by name, its place in rules, or behind them
+	for _, env := range []map[string]any{x, y} {
+		for name := range env {
+			if order[name] = slices.IndexFunc(rules, func(r rule) bool { return r.matches(name) }); order[name] < 0 {
+				order[name] = len(rules)
+			}
+		}
+	}
+	for name, at := range order {
 		row := Row{Name: name, A: text(name, x[name]), B: text(name, y[name]), Absent: absent(name)}
 		row.Differs = row.A != row.B && (row.Absent != unknown || row.A != "" && row.B != "")
 		if name == ChildrenPSS { // measured: never quite the same
@@ -66,19 +71,13 @@ func Compare(a, b *sidecar.File) (*Comparison, error) {
 		if row.Absent == unknown && (row.A == "") != (row.B == "") {
 			c.Single++
 		}
-		if at >= 0 {
+		if at < len(rules) {
 			row.Why = rules[at].why
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	order := func(name string) int {
-		if at := slices.IndexFunc(rules, func(r rule) bool { return r.matches(name) }); at >= 0 {
-			return at
-		}
-		return len(rules)
-	}
 	slices.SortFunc(c.Rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(order(a.Name), order(b.Name)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(order[a.Name], order[b.Name]), cmp.Compare(a.Name, b.Name))
 	})
 	return c, nil
 }

@@ -46,18 +46,16 @@ type Difference struct {
 // Compare compares ranks, which may be in any order.
 func Compare(list []Rank) *Comparison {
 	c := &Comparison{Ranks: slices.Clone(list)}
-	files := make([]string, len(list))
+	var files []string
+	var reserved, active []int64
 	for i := range list {
-		files[i] = list[i].File
+		files = append(files, list[i].File)
+		if list[i].Fault == "" {
+			reserved, active = append(reserved, list[i].Reserved), append(active, list[i].Active)
+		}
 	}
 	for i, n := range numbers(files) {
 		c.Ranks[i].Number = n
-	}
-	var reserved, active []int64
-	for i := range c.Ranks {
-		if k := &c.Ranks[i]; k.Fault == "" {
-			reserved, active = append(reserved, k.Reserved), append(active, k.Active)
-		}
 	}
 	c.Read, c.MedianReserved, c.MedianActive = len(active), median(reserved), median(active)
 	deviation := make([]int64, len(active))
@@ -65,25 +63,24 @@ func Compare(list []Rank) *Comparison {
 		deviation[i] = max(a-c.MedianActive, c.MedianActive-a)
 	}
 	limit := max(c.MedianActive/20, int64(3*1.4826*float64(median(deviation))))
-	out := func(k *Rank) bool { return k.Fault == "" && c.Read >= 4 && k.Over > limit }
+	over := func(k *Rank) int64 { // of an outlier, else 0
+		if k.Fault == "" && c.Read >= 4 && k.Over > limit {
+			return k.Over
+		}
+		return 0
+	}
 	for i := range c.Ranks {
 		if k := &c.Ranks[i]; k.Fault == "" {
 			k.Over = k.Active - c.MedianActive
 		}
 	}
 	slices.SortStableFunc(c.Ranks, func(a, b Rank) int {
-		over := func(k *Rank) int64 {
-			if out(k) {
-				return k.Over
-			}
-			return 0
-		}
 		return cmp.Or(cmp.Compare(weight(&a), weight(&b)), earlier(a.Failure, b.Failure), cmp.Compare(over(&b), over(&a)),
 			cmp.Compare(a.Number, b.Number), cmp.Compare(a.File, b.File))
 	})
 	c.group()
 	for i := range c.Ranks {
-		if out(&c.Ranks[i]) {
+		if over(&c.Ranks[i]) > 0 {
 			c.Outliers = append(c.Outliers, Outlier{Rank: i})
 		}
 	}

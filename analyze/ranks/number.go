@@ -2,6 +2,7 @@ package ranks
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -14,10 +15,9 @@ var (
 // where no name has it, by the only number in which the names differ. -1 is unknown; a number that
 // two files have tells nothing.
 func numbers(files []string) []int {
-	out := make([]int, len(files))
+	out := slices.Repeat([]int{-1}, len(files))
 	some := false
 	for i, f := range files {
-		out[i] = -1
 		if all := named.FindAllStringSubmatch(f, -1); len(all) > 0 {
 			out[i], some = number(all[len(all)-1][1]), true
 		}
