@@ -83,8 +83,8 @@ func (n *notes) count(k noteKey, sum Sum) {
 	n.sum[k] = v
 }
 
-// texts says in words what a key stands for, as pairs of kind and text.
-func (n *notes) texts(k noteKey) [][2]string {
+// texts says in words what a key stands for, as notes without sums.
+func (n *notes) texts(k noteKey) []Note {
 	get := n.s.Strings.Get
 	if k.fx > 0 {
 		fx := n.s.Frames.FX[k.fx-1]
@@ -92,48 +92,38 @@ func (n *notes) texts(k noteKey) [][2]string {
 		if target := get(fx.Target); target != "" {
 			text += " (" + target + ")"
 		}
-		return [][2]string{{"fx_node", strings.TrimSpace(text)}}
+		return []Note{{Kind: "fx_node", Text: strings.TrimSpace(text)}}
 	}
 	l := n.s.Labels.Get(k.label)
-	var out [][2]string
-	for _, v := range []struct {
-		kind string
-		id   snapshot.StringID
-	}{
-		{"compile_context", l.CompileContext}, {"user_metadata", l.UserMetadata},
-		{"internal_metadata", l.InternalMetadata}, {"category", l.Category},
-	} {
-		if text := get(v.id); text != "" && (v.kind != "compile_context" || text != "N/A") {
-			out = append(out, [2]string{v.kind, text})
-		}
+	var forward []string
+	for _, f := range forwardFrames(get(l.ForwardFrames)) {
+		forward = append(forward, f.base())
 	}
-	if forward := forwardFrames(get(l.ForwardFrames)); len(forward) > 0 {
-		var words []string
-		for _, f := range forward[:min(len(forward), 3)] {
-			words = append(words, f.base())
-		}
-		out = append(out, [2]string{"forward", strings.Join(words, " < ")})
+	all := []Note{
+		{Kind: "compile_context", Text: get(l.CompileContext)}, {Kind: "user_metadata", Text: get(l.UserMetadata)},
+		{Kind: "internal_metadata", Text: get(l.InternalMetadata)}, {Kind: "category", Text: get(l.Category)},
+		{Kind: "forward", Text: strings.Join(forward[:min(len(forward), 3)], " < ")},
 	}
-	return out
+	return slices.DeleteFunc(all, func(n Note) bool { return n.Text == "" || n.Kind == "compile_context" && n.Text == "N/A" })
 }
 
 // perRow gives the notes of each row, most bytes first.
 func (n *notes) perRow(rows int) [][]Note {
 	type key struct {
-		row        int32
-		kind, text string
+		row  int32
+		note Note
 	}
-	sums := map[key]Note{}
+	sums := map[key]Sum{}
 	for k, v := range n.sum {
-		for _, w := range n.texts(k) {
-			at := key{k.row, w[0], w[1]}
-			sum := sums[at]
-			sums[at] = Note{w[0], w[1], sum.Count + v.Count, sum.Bytes + v.Rounded}
+		for _, note := range n.texts(k) {
+			sum := sums[key{k.row, note}]
+			sum.Add(v)
+			sums[key{k.row, note}] = sum
 		}
 	}
 	out := make([][]Note, rows)
 	for k, v := range sums {
-		out[k.row] = append(out[k.row], v)
+		out[k.row] = append(out[k.row], Note{k.note.Kind, k.note.Text, v.Count, v.Rounded})
 	}
 	for i := range out {
 		slices.SortFunc(out[i], func(a, b Note) int {

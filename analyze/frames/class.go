@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/snapshot"
@@ -163,10 +164,5 @@ func isPlumbing(file, name string) bool {
 }
 
 func containsAny(s string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
 }

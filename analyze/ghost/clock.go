@@ -108,16 +108,12 @@ func (q *sequence) link(shared uint16) {
 // differ in its line: then the two went different ways inside that function.
 func (k *clock) sharedOuter(a, b snapshot.StackID) uint16 {
 	x, y := k.code.path(a), k.code.path(b)
-	n := 0
-	for n < len(x) && n < len(y) && n < 1<<16-1 {
-		if x[n] == y[n] {
-			n++
-			continue
-		}
-		if functionOf(k.s, x[n]) == functionOf(k.s, y[n]) {
-			n++
-		}
-		break
+	n, most := 0, min(len(x), len(y), 1<<16-1)
+	for n < most && x[n] == y[n] {
+		n++
+	}
+	if n < most && functionOf(k.s, x[n]) == functionOf(k.s, y[n]) {
+		n++
 	}
 	return uint16(n)
 }

@@ -102,12 +102,7 @@ func (g *Growth) addPace(c *candidate) {
 
 // Part is the growth of some of the stacks alone, nil when it has none of them.
 func (g *Growth) Part(stacks map[snapshot.StackID]bool) *Growth {
-	var group []*candidate
-	for _, c := range g.group {
-		if stacks[c.stack] {
-			group = append(group, c)
-		}
-	}
+	group := slices.DeleteFunc(slices.Clone(g.group), func(c *candidate) bool { return !stacks[c.stack] })
 	if len(group) == 0 {
 		return nil
 	}

@@ -32,16 +32,12 @@ const (
 func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late *Late) []OneOff {
 	c := newCode(s)
 	horizon := int32(t.Trace.Len() - 1)
-	accused := map[snapshot.StackID]bool{}
+	var accused []snapshot.StackID
 	for i := range growths {
-		for _, stack := range growths[i].Stacks {
-			accused[stack] = true
-		}
+		accused = append(accused, growths[i].Stacks...)
 	}
 	if late != nil {
-		for _, stack := range late.Stacks {
-			accused[stack] = true
-		}
+		accused = append(accused, late.Stacks...)
 	}
 	byStack := map[snapshot.StackID]*OneOff{}
 	for i := range t.Lives {
@@ -59,7 +55,7 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late 
 	}
 	out := []OneOff{}
 	for stack, o := range byStack {
-		if !accused[stack] && float64(o.Bytes) >= oneOffShare*float64(t.Final.Active) && c.sort(stack)&(ofModel|nameless) == 0 {
+		if float64(o.Bytes) >= oneOffShare*float64(t.Final.Active) && !slices.Contains(accused, stack) && c.sort(stack)&(ofModel|nameless) == 0 {
 			out = append(out, *o)
 		}
 	}

@@ -121,7 +121,7 @@ func (f *finder) line(device int) *Line {
 
 // close counts what is not joined.
 func (f *finder) close(r *Result, blocks map[int][]int32) {
-	held := map[int]map[int32]bool{}
+	held := map[Block]bool{}
 	for i := range f.g.memory {
 		m := &f.g.memory[i]
 		if m.row < 0 {
@@ -130,10 +130,7 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 			}
 			continue
 		}
-		if held[m.device] == nil {
-			held[m.device] = map[int32]bool{}
-		}
-		held[m.device][m.row] = true
+		held[Block{m.device, m.row}] = true
 	}
 	for i := range f.in.Lines {
 		l := &f.in.Lines[i]
@@ -142,7 +139,7 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 		for _, row := range blocks[l.Device] {
 			life := &l.Lives[row]
 			d.Allocated.add(life.Rounded)
-			if held[l.Device][row] {
+			if held[Block{l.Device, row}] {
 				d.Held.add(life.Rounded)
 				continue
 			}
@@ -197,11 +194,7 @@ func join(lines []Line, h *sidecar.Holders) (mem []memory, ofStore []int32, bloc
 	for _, l := range lines {
 		byDevice[l.Device], blocks[l.Device] = l.Timeline, allocated(l.Timeline)
 	}
-	type key struct {
-		device int
-		row    int32
-	}
-	found := map[key]int32{}
+	found := map[Block]int32{}
 	ofStore = make([]int32, h.Storages.Len())
 	for i := range h.Storages.Len() {
 		device, bytes := int(h.Storages.Device[i]), h.Storages.Bytes[i]
@@ -209,7 +202,7 @@ func join(lines []Line, h *sidecar.Holders) (mem []memory, ofStore []int32, bloc
 		if t := byDevice[device]; t != nil {
 			row = blockAt(t, blocks[device], h.Storages.Address[i], bytes)
 		}
-		k := key{device, row}
+		k := Block{device, row}
 		at, ok := found[k]
 		if row < 0 || !ok {
 			at = int32(len(mem))

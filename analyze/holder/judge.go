@@ -34,12 +34,7 @@ func (f *finder) judge(h *Holder) {
 // blind reports whether there is no trace that could show the memory of a holder growing: then
 // two dumps are all that there is.
 func (f *finder) blind(h *Holder) bool {
-	for _, d := range h.Devices {
-		if f.line(d).Trace.Len() > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(h.Devices, func(device int) bool { return f.line(device).Trace.Len() > 0 })
 }
 
 // unproven lists the growths that nothing explains: neither a ghost nor memory that is as it

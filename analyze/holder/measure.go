@@ -108,11 +108,8 @@ const mostNamed = 64
 // behind the holder's object.
 func (f *finder) sharers(memory int32, h *Holder, behind map[int32]bool, with map[string]bool) {
 	chain := f.g.chain(f.g.memoryNode(memory))
-	i := 0
-	for i < len(chain) && !behind[chain[i].to] {
-		i++
-	}
-	if i == len(chain) {
+	i := slices.IndexFunc(chain, func(h hop) bool { return behind[h.to] })
+	if i < 0 {
 		return
 	}
 	object := chain[i].to

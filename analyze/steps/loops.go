@@ -23,7 +23,7 @@ type loop struct {
 
 // fromLoop makes a step of each time that the program's loop begins up to the next; the last lasts to
 // the trace's end. It is empty when there is no such loop.
-func fromLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw *sweep) Result {
+func fromLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw sweep) Result {
 	l := findLoop(s, t, sw)
 	if l == nil {
 		return Result{}
@@ -119,7 +119,7 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 const insideModule = 1 << 10
 
 // findLoop finds the loop whose iterations are the program's steps, nil when there is none.
-func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw *sweep) *loop {
+func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw sweep) *loop {
 	tr := &tree{s: s, index: map[nodeKey]int32{}, paths: map[snapshot.StackID][]int32{}}
 	total := int64(0)
 	each := func(f func(event int32, path []int32)) {
@@ -197,7 +197,7 @@ func (tr *tree) head(n *node) int32 {
 
 // choose takes, of the loops that find memory as they left it, the one that begins most often,
 // and the outermost of equals.
-func choose(t *timeline.Timeline, sw *sweep, heads map[int32]*loop) *loop {
+func choose(t *timeline.Timeline, sw sweep, heads map[int32]*loop) *loop {
 	var loops []*loop
 	for _, p := range slices.Sorted(maps.Keys(heads)) {
 		loops = append(loops, heads[p])
@@ -222,7 +222,7 @@ const maxIrregular = 0.15
 
 // regularity measures each loop: the median deviation of what an iteration adds from the
 // median of that.
-func regularity(t *timeline.Timeline, sw *sweep, loops []*loop) {
+func regularity(t *timeline.Timeline, sw sweep, loops []*loop) {
 	at := make([]int, len(loops))
 	levels := make([][]int64, len(loops))
 	low, high := t.Initial.Active, t.Initial.Active

@@ -74,16 +74,14 @@ func (r *Result) At(event int) int {
 	return i
 }
 
-// sweep has what is needed to add up memory event by event.
-type sweep struct {
-	freed []int32 // by event, the row of the life that it ends, or -1
-}
+// sweep has what is needed to add up memory event by event: the row of the life that it ends, or -1.
+type sweep []int32
 
-func newSweep(t *timeline.Timeline) *sweep {
-	sw := &sweep{freed: slices.Repeat([]int32{-1}, t.Trace.Len())}
+func newSweep(t *timeline.Timeline) sweep {
+	sw := sweep(slices.Repeat([]int32{-1}, t.Trace.Len()))
 	for i := range t.Lives {
 		if e := t.Lives[i].Freed; e >= 0 {
-			sw.freed[e] = int32(i)
+			sw[e] = int32(i)
 		}
 	}
 	return sw
@@ -91,14 +89,14 @@ func newSweep(t *timeline.Timeline) *sweep {
 
 // walk calls f after each event with the active bytes and, where the event began a life, its
 // row, else -1.
-func (sw *sweep) walk(t *timeline.Timeline, f func(event int, active int64, born int32)) {
+func (sw sweep) walk(t *timeline.Timeline, f func(event int, active int64, born int32)) {
 	active := t.Initial.Active
 	next := 0
 	for next < len(t.Lives) && t.Lives[next].Born < 0 {
 		next++
 	}
-	for e := range sw.freed {
-		if row := sw.freed[e]; row >= 0 {
+	for e := range sw {
+		if row := sw[e]; row >= 0 {
 			active -= t.Lives[row].Rounded
 		}
 		born := int32(-1)
@@ -112,7 +110,7 @@ func (sw *sweep) walk(t *timeline.Timeline, f func(event int, active int64, born
 }
 
 // measure fills in what each step did to memory.
-func measure(t *timeline.Timeline, sw *sweep, steps []Step) {
+func measure(t *timeline.Timeline, sw sweep, steps []Step) {
 	at, before := 0, t.Initial.Active
 	sw.walk(t, func(e int, active int64, born int32) {
 		for at < len(steps) && e > steps[at].Last {
