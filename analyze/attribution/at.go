@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,14 +59,14 @@ func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, erro
 	case "peak":
 		return Peak(t, "active")
 	case "oom":
-		k := len(t.OOMs)
-		switch k {
+		switch k := len(t.OOMs); k {
 		case 0:
 			return Moment{}, fmt.Errorf("oom: the trace of GPU %d has no out-of-memory event", t.Device)
 		case 1:
 			return Moment{t.OOMs[0].Event, "when it ran out of memory"}, nil
+		default:
+			return Moment{t.OOMs[k-1].Event, fmt.Sprintf("when it ran out of memory for the last of %d times", k)}, nil
 		}
-		return Moment{t.OOMs[k-1].Event, fmt.Sprintf("when it ran out of memory for the last of %d times", k)}, nil
 	}
 	if digits := strings.TrimPrefix(at, "#"); isNumber(digits) {
 		v, err := strconv.ParseInt(digits, 10, 64)
@@ -155,14 +156,9 @@ func locateStep(all []steps.Step, name string) (Moment, error) {
 	if len(all) == 0 {
 		return Moment{}, fmt.Errorf("step:%s: no steps are known of this trace; name an event or a time", name)
 	}
-	found := -1
-	if v, err := strconv.Atoi(name); err == nil && v >= 0 && v < len(all) {
-		found = v
-	}
-	for i := range all {
-		if found < 0 && name != "" && all[i].Name == name {
-			found = i
-		}
+	found, err := strconv.Atoi(name)
+	if err != nil || found < 0 || found >= len(all) {
+		found = slices.IndexFunc(all, func(s steps.Step) bool { return name != "" && s.Name == name })
 	}
 	if found < 0 {
 		names := ""

@@ -224,7 +224,7 @@ func allocated(t *timeline.Timeline) []int32 {
 	st := t.StateAt(t.Trace.Len() - 1)
 	var rows []int32
 	for _, row := range st.Rows() {
-		if l := &t.Lives[row]; l.FreeRequested == -1 || int(l.FreeRequested) > st.Event {
+		if !t.Lives[row].Waits(st.Event) {
 			rows = append(rows, row)
 		}
 	}

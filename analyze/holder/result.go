@@ -129,12 +129,11 @@ func (r *Result) Name(s *snapshot.Snapshot) {
 	names := map[snapshot.StackID]string{}
 	name := func(sites []Site) {
 		for i := range sites {
-			known, ok := names[sites[i].Stack]
-			if !ok {
-				known = attribution.Site(s, sites[i].Stack)
-				names[sites[i].Stack] = known
+			stack := sites[i].Stack
+			if _, ok := names[stack]; !ok {
+				names[stack] = attribution.Site(s, stack)
 			}
-			sites[i].Name = known
+			sites[i].Name = names[stack]
 		}
 	}
 	for i := range r.Devices {

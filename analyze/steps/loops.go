@@ -23,8 +23,8 @@ type loop struct {
 
 // fromLoop makes a step of each time that the program's loop begins up to the next; the last lasts to
 // the trace's end. It is empty when there is no such loop.
-func fromLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw sweep) Result {
-	l := findLoop(s, t, sw)
+func fromLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) Result {
+	l := findLoop(s, t, active)
 	if l == nil {
 		return Result{}
 	}
@@ -119,7 +119,7 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 const insideModule = 1 << 10
 
 // findLoop finds the loop whose iterations are the program's steps, nil when there is none.
-func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw sweep) *loop {
+func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) *loop {
 	tr := &tree{s: s, index: map[nodeKey]int32{}, paths: map[snapshot.StackID][]int32{}}
 	total := int64(0)
 	each := func(f func(event int32, path []int32)) {
@@ -176,7 +176,7 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, sw sweep) *loop {
 			}
 		}
 	})
-	return choose(t, sw, heads)
+	return choose(active, heads)
 }
 
 // head is the line at which a function's loop begins again: of those that were come back to,
@@ -197,12 +197,12 @@ func (tr *tree) head(n *node) int32 {
 
 // choose takes, of the loops that find memory as they left it, the one that begins most often,
 // and the outermost of equals.
-func choose(t *timeline.Timeline, sw sweep, heads map[int32]*loop) *loop {
+func choose(active []int64, heads map[int32]*loop) *loop {
 	var loops []*loop
 	for _, p := range slices.Sorted(maps.Keys(heads)) {
 		loops = append(loops, heads[p])
 	}
-	regularity(t, sw, loops)
+	regularity(active, loops)
 	outside := slices.ContainsFunc(loops, func(l *loop) bool { return l.depth < insideModule && l.irregular <= maxIrregular })
 	var best *loop
 	for _, l := range loops {
@@ -222,31 +222,17 @@ const maxIrregular = 0.15
 
 // regularity measures each loop: the median deviation of what an iteration adds from the
 // median of that.
-func regularity(t *timeline.Timeline, sw sweep, loops []*loop) {
-	at := make([]int, len(loops))
-	levels := make([][]int64, len(loops))
-	low, high := t.Initial.Active, t.Initial.Active
-	before := t.Initial.Active
-	sw.walk(t, func(e int, active int64, _ int32) {
-		for i, l := range loops {
-			if at[i] < len(l.starts) && int(l.starts[at[i]]) == e {
-				levels[i] = append(levels[i], before)
-				at[i]++
-			}
-		}
-		low, high = min(low, active), max(high, active)
-		before = active
-	})
-	for i, l := range loops {
-		v := levels[i]
-		diffs := make([]int64, 0, len(v))
-		for k := 1; k < len(v); k++ {
-			diffs = append(diffs, v[k]-v[k-1])
+func regularity(active []int64, loops []*loop) {
+	spread := max(slices.Max(active)-slices.Min(active), 1)
+	for _, l := range loops {
+		var diffs []int64
+		for k := 1; k < len(l.starts); k++ {
+			diffs = append(diffs, active[l.starts[k]]-active[l.starts[k-1]])
 		}
 		m := trend.Median(diffs)
 		for k := range diffs {
 			diffs[k] = max(diffs[k]-m, m-diffs[k])
 		}
-		l.irregular = float64(trend.Median(diffs)) / float64(max(high-low, 1))
+		l.irregular = float64(trend.Median(diffs)) / float64(spread)
 	}
 }

@@ -44,8 +44,8 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 	if t.Trace.Len() == 0 {
 		return Result{}
 	}
-	sw := newSweep(t)
-	named, r := fromAnnotations(s, t), fromLoop(s, t, sw)
+	active := activeBytes(t)
+	named, r := fromAnnotations(s, t), fromLoop(s, t, active)
 	switch apart := len(r.Steps) - len(named.Steps); {
 	case len(named.Steps) == 0:
 	case len(r.Steps) == 0 || apart < -1 || apart > 1: // at each end the trace may have a part of a step
@@ -58,7 +58,7 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 			}
 		}
 	}
-	measure(t, sw, r.Steps)
+	r.measure(t, active)
 	return r
 }
 
@@ -74,75 +74,51 @@ func (r *Result) At(event int) int {
 	return i
 }
 
-// sweep has what is needed to add up memory event by event: the row of the life that it ends, or -1.
-type sweep []int32
-
-func newSweep(t *timeline.Timeline) sweep {
-	sw := sweep(slices.Repeat([]int32{-1}, t.Trace.Len()))
+// activeBytes are those before the trace, and after each event.
+func activeBytes(t *timeline.Timeline) []int64 {
+	out := make([]int64, t.Trace.Len()+1)
+	out[0] = t.Initial.Active
 	for i := range t.Lives {
-		if e := t.Lives[i].Freed; e >= 0 {
-			sw[e] = int32(i)
+		l := &t.Lives[i]
+		if l.Born >= 0 {
+			out[l.Born+1] += l.Rounded
+		}
+		if l.Freed >= 0 {
+			out[l.Freed+1] -= l.Rounded
 		}
 	}
-	return sw
-}
-
-// walk calls f after each event with the active bytes and, where the event began a life, its
-// row, else -1.
-func (sw sweep) walk(t *timeline.Timeline, f func(event int, active int64, born int32)) {
-	active := t.Initial.Active
-	next := 0
-	for next < len(t.Lives) && t.Lives[next].Born < 0 {
-		next++
+	for e := range t.Trace.Len() {
+		out[e+1] += out[e]
 	}
-	for e := range sw {
-		if row := sw[e]; row >= 0 {
-			active -= t.Lives[row].Rounded
-		}
-		born := int32(-1)
-		if next < len(t.Lives) && int(t.Lives[next].Born) == e {
-			born = int32(next)
-			active += t.Lives[next].Rounded
-			next++
-		}
-		f(e, active, born)
-	}
+	return out
 }
 
 // measure fills in what each step did to memory.
-func measure(t *timeline.Timeline, sw sweep, steps []Step) {
-	at, before := 0, t.Initial.Active
-	sw.walk(t, func(e int, active int64, born int32) {
-		for at < len(steps) && e > steps[at].Last {
-			at++
+func (r *Result) measure(t *timeline.Timeline, active []int64) {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		s.Start, s.Peak, s.End = active[s.First], slices.Max(active[s.First:s.Last+2]), active[s.Last+1]
+		s.Growth = s.End - s.Start
+	}
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Freed >= 0 || l.FreeRequested >= 0 {
+			continue
 		}
-		if at < len(steps) && e >= steps[at].First {
-			s := &steps[at]
-			if e == s.First {
-				s.Start, s.Peak = before, before
-			}
-			s.Peak = max(s.Peak, active)
-			s.End = active
-			if born >= 0 && t.Lives[born].Freed < 0 && t.Lives[born].FreeRequested < 0 {
-				s.Survivors += t.Lives[born].Rounded
-			}
-		}
-		before = active
-	})
-	grew := make([]bool, len(steps))
-	i := 0
-	for c := range t.Changes {
-		for i < len(steps) && t.Changes[c].Event > steps[i].Last {
-			i++
-		}
-		if i < len(steps) && t.Changes[c].Add && t.Changes[c].Event >= steps[i].First {
-			grew[i] = true
+		if at := r.At(int(l.Born)); at >= 0 {
+			r.Steps[at].Survivors += l.Rounded
 		}
 	}
-	warm := true
-	for i := range steps {
-		steps[i].Growth = steps[i].End - steps[i].Start
-		warm = warm && grew[i] && i < len(steps)/2
-		steps[i].WarmUp = warm
+	grew := make([]bool, len(r.Steps))
+	for i := range t.Changes {
+		if at := r.At(t.Changes[i].Event); at >= 0 && t.Changes[i].Add {
+			grew[at] = true
+		}
+	}
+	for i := range r.Steps[:len(r.Steps)/2] {
+		if !grew[i] {
+			break
+		}
+		r.Steps[i].WarmUp = true
 	}
 }
