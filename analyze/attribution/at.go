@@ -40,7 +40,7 @@ const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or
 //	17500000000000 that time, in microseconds since the Unix epoch
 //	step:3         after the last event of a step, by number from 0 or by name
 //
-// Errors begin with what was typed, but for a *NoTraceError.
+// Without a trace the error is a *NoTraceError.
 func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, error) {
 	n := t.Trace.Len()
 	switch at {
@@ -61,7 +61,7 @@ func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, erro
 	case "oom":
 		switch k := len(t.OOMs); k {
 		case 0:
-			return Moment{}, fmt.Errorf("oom: the trace of GPU %d has no out-of-memory event", t.Device)
+			return Moment{}, fmt.Errorf("the trace of GPU %d has no out-of-memory event", t.Device)
 		case 1:
 			return Moment{t.OOMs[0].Event, "when it ran out of memory"}, nil
 		default:
@@ -74,16 +74,19 @@ func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, erro
 			return locateTime(t, v, at)
 		}
 		if err != nil || v >= int64(n) {
-			return Moment{}, fmt.Errorf("%s: the trace of GPU %d has %s", at, t.Device, eventRange(n))
+			return Moment{}, fmt.Errorf("the trace of GPU %d has %s", t.Device, eventRange(n))
 		}
 		return Moment{int(v), "after event " + units.Count(v)}, nil
 	}
 	if d, err := time.ParseDuration(strings.TrimPrefix(at, "+")); err == nil && d >= 0 {
 		return locateTime(t, t.Trace.At(0).Time+d.Microseconds(), at)
 	}
-	return Moment{}, fmt.Errorf("%q is no moment; want %s (the trace of GPU %d has %s)", at, AtWords, t.Device,
+	return Moment{}, fmt.Errorf("expected %s (the trace of GPU %d has %s)", AtWords, t.Device,
 		eventRange(n)+timeRange(t))
 }
+
+// Series lists what has a peak.
+func Series() []string { return []string{"reserved", "active", "allocated", "requested"} }
 
 // Peak is the moment of the highest bytes of one series: "reserved", "active", "allocated" or
 // "requested". Without a trace the error is a *NoTraceError.
@@ -93,8 +96,7 @@ func Peak(t *timeline.Timeline, series string) (Moment, error) {
 	}
 	p, ok := peaks[series]
 	if !ok {
-		return Moment{}, fmt.Errorf("there is no peak of %q; of reserved, active, allocated and requested there is one",
-			series)
+		return Moment{}, fmt.Errorf("unknown series %q; choose from %s", series, strings.Join(Series(), ", "))
 	}
 	if t.Trace.Len() == 0 {
 		return Moment{}, &NoTraceError{t.Device}
@@ -139,10 +141,11 @@ func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
 	first, last, ok := times(t)
 	switch {
 	case !ok:
-		return Moment{}, fmt.Errorf("%s: the events of GPU %d have no times in this file; name an event, of %s",
-			at, t.Device, eventRange(t.Trace.Len()))
+		return Moment{}, fmt.Errorf("the events of GPU %d have no times in this file; name an event, of %s",
+			t.Device, eventRange(t.Trace.Len()))
 	case us < first || us > last:
-		return Moment{}, fmt.Errorf("%s: the trace of GPU %d has times +0s to +%s, or %d to %d", at, t.Device,
+		return Moment{}, fmt.Errorf("the trace of GPU %d has times +0s to +%s, or %d to %d",
+			t.Device,
 			span(last-first), first, last)
 	}
 	e := 0
@@ -154,7 +157,7 @@ func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
 
 func locateStep(all []steps.Step, name string) (Moment, error) {
 	if len(all) == 0 {
-		return Moment{}, fmt.Errorf("step:%s: no steps are known of this trace; name an event or a time", name)
+		return Moment{}, fmt.Errorf("no steps were found in this trace; name an event or a time")
 	}
 	found, err := strconv.Atoi(name)
 	if err != nil || found < 0 || found >= len(all) {
@@ -165,7 +168,7 @@ func locateStep(all []steps.Step, name string) (Moment, error) {
 		if first := all[0].Name; first != "" {
 			names = fmt.Sprintf(" (%s to %s)", first, all[len(all)-1].Name)
 		}
-		return Moment{}, fmt.Errorf("step:%s: the trace has steps 0 to %d%s", name, len(all)-1, names)
+		return Moment{}, fmt.Errorf("the trace has steps 0 to %d%s", len(all)-1, names)
 	}
 	word := fmt.Sprintf("after step %d of 0 to %d", found, len(all)-1)
 	if n := all[found].Name; n != "" {

@@ -55,8 +55,8 @@ func TestLocate(t *testing.T) {
 		}
 	}
 	for at, says := range map[string]string{
-		"": "want peak", "soon": "0 to 7", "-1": "want peak", "8": "events 0 to 7", "#99999999999999999999": "events 0 to 7",
-		"+1.5": "want peak", "-3ms": "want peak", "1h": "+0s to +", "1750000000000000000": "1750000000",
+		"": "expected peak", "soon": "0 to 7", "-1": "expected peak", "8": "events 0 to 7", "#99999999999999999999": "events 0 to 7",
+		"+1.5": "expected peak", "-3ms": "expected peak", "1h": "+0s to +", "1750000000000000000": "1750000000",
 		"oom": "no out-of-memory event", "step:3": "steps 0 to 2", "step:": "steps 0 to 2", "step:-1": "steps 0 to 2", "step:ProfilerStep#10": "ProfilerStep#7 to",
 	} {
 		if m, err := attribution.Locate(s, tl, at); err == nil || !strings.Contains(err.Error(), says) {
@@ -64,7 +64,7 @@ func TestLocate(t *testing.T) {
 		}
 	}
 	plain, without := read(t, program)
-	if _, err := attribution.Locate(plain, without, "step:0"); err == nil || !strings.Contains(err.Error(), "no steps are known") {
+	if _, err := attribution.Locate(plain, without, "step:0"); err == nil || !strings.Contains(err.Error(), "no steps were found") {
 		t.Errorf("without steps: %v", err)
 	}
 	for series, p := range map[string]timeline.Peak{"active": tl.PeakActive, "reserved": tl.PeakReserved, "allocated": tl.PeakAllocated, "requested": tl.PeakRequested} {

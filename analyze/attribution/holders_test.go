@@ -161,17 +161,6 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestParseKind(t *testing.T) {
-	for _, k := range attribution.Kinds() {
-		if got, err := attribution.ParseKind(string(k)); got != k || err != nil {
-			t.Errorf("%q: %q, %v", k, got, err)
-		}
-	}
-	if k, err := attribution.ParseKind("thread"); err == nil {
-		t.Errorf("thread is %q", k)
-	}
-}
-
 // TestNotes gives blocks what newer torch records beside their stacks.
 func TestNotes(t *testing.T) {
 	s := readWith(t, build.Options{Torch: 212}, func(d *build.Device) {

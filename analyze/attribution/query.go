@@ -3,7 +3,6 @@ package attribution
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/frames"
@@ -45,15 +44,7 @@ type Query struct {
 	Category func(row int32) string
 }
 
-// ParseKind finds the kind that a user typed.
-func ParseKind(word string) (Kind, error) {
-	if k := Kind(word); slices.Contains(Kinds(), k) {
-		return k, nil
-	}
-	return "", fmt.Errorf("blocks cannot be grouped by %q; by %s they can", word, KindWords())
-}
-
-// KindWords lists what ParseKind takes, for help and errors.
+// KindWords lists them in words, for help.
 func KindWords() string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(Kinds()), " ", ", "), "[]")
 }

@@ -182,8 +182,8 @@ func TestRules(t *testing.T) {
 
 func TestParseRulesRefuses(t *testing.T) {
 	for text, says := range map[string]string{
-		"rules:\n  - match: x\n    category: weights\n": `no category is called "weights"`,
-		"rules:\n  - match: '('\n    category: input\n": "rule 1: error parsing regexp",
+		"rules:\n  - match: x\n    category: weights\n": `unknown category "weights"`,
+		"rules:\n  - match: '('\n    category: input\n": "rule 1: invalid regular expression",
 		"rules:\n  - category: input\n":                 "match is empty",
 		"rule: []\n":                                    "field rule not found",
 		"[":                                             "parse rules",

@@ -43,14 +43,15 @@ func ParseRules(data []byte) ([]Rule, error) {
 	for i, r := range file.Rules {
 		c := slices.Index(Names(), r.Category)
 		if c < 0 {
-			return nil, fmt.Errorf("rule %d: no category is called %q; there are %s", i+1, r.Category, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("rule %d: unknown category %q; choose from %s", i+1, r.Category,
+				strings.Join(Names(), ", "))
 		}
 		re, err := regexp.Compile(r.Match)
 		if err != nil {
-			return nil, fmt.Errorf("rule %d: %w", i+1, err)
+			return nil, fmt.Errorf("rule %d: invalid regular expression in match: %w", i+1, err)
 		}
 		if r.Match == "" {
-			return nil, fmt.Errorf("rule %d: match is empty, it would take every stack", i+1)
+			return nil, fmt.Errorf("rule %d: match is empty and would match every stack", i+1)
 		}
 		rules = append(rules, Rule{Match: re, Category: Category(c)})
 	}

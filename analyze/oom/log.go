@@ -64,7 +64,10 @@ type Log struct {
 }
 
 // PackedError says that a log is compressed.
-type PackedError struct{ Name string } // base name of the file
+type PackedError struct {
+	Name string // base name of the file
+	Cat  string // the program that decompresses it
+}
 
 func (e *PackedError) Error() string { return e.Name + " is compressed" }
 
@@ -81,8 +84,11 @@ func OpenLog(path string, stdin io.Reader) (*Log, error) {
 		r, name = f, filepath.Base(path)
 	}
 	br := bufio.NewReader(r)
-	if head, _ := br.Peek(2); string(head) == "\x1f\x8b" || string(head) == "\x28\xb5" {
-		return nil, &PackedError{name}
+	switch head, _ := br.Peek(2); string(head) {
+	case "\x1f\x8b":
+		return nil, &PackedError{name, "zcat"}
+	case "\x28\xb5":
+		return nil, &PackedError{name, "zstdcat"}
 	}
 	log, err := ReadLog(name, br)
 	if err != nil {

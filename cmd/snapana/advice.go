@@ -27,11 +27,11 @@ func advice(msg string, class error) string {
 	var limit *snapshot.LimitError
 	switch isSnapshot := errors.Is(class, snapshot.ErrSnapshot); {
 	case errors.As(class, &limit) && limit.Bytes > 0:
-		return fmt.Sprintf("holds more than the %d bytes that --max-bytes allows", limit.Bytes)
+		return fmt.Sprintf("exceeds the %d bytes that --max-bytes allows", limit.Bytes)
 	case limit != nil:
-		return msg + "; set --max-bytes to what it may unpack to, if it is none"
+		return msg + "; if you trust it, allow more with --max-bytes"
 	case errors.Is(class, sidecar.ErrForeign) && isSnapshot:
-		return msg + "; a snapshot is given as FILE, the recorder's file with --recorder"
+		return msg + "; give a snapshot as FILE, and the recorder's file with --recorder"
 	case errors.Is(class, sidecar.ErrForeign):
 		return msg + "; `snapana recorder` prints the recorder that writes them"
 	case isSnapshot:

@@ -26,6 +26,54 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return needs(1, 1, "one FILE (or - for standard input)")(cmd, args)
 }
 
+// unknown is the error for a word that is none of those known.
+func unknown[S ~string](what, word string, known []S) error {
+	hint, list := "", make([]string, len(known))
+	if near := nearest(word, known); near != "" {
+		hint = fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	for i, k := range known {
+		list[i] = string(k)
+	}
+	return fmt.Errorf("unknown %s %q%s; choose from %s", what, word, hint, strings.Join(list, ", "))
+}
+
+// nearest is the known word that word was probably meant to be: it begins so, or takes one or two edits.
+func nearest[S ~string](word string, known []S) S {
+	var found S
+	least := min(3, (len(word)+2)/2)
+	for _, k := range known {
+		n := edits(strings.ToLower(word), string(k))
+		if len(word) > 2 && strings.HasPrefix(string(k), word) {
+			n = 0
+		}
+		if n < least {
+			found, least = k, n
+		}
+	}
+	return found
+}
+
+// edits is the number of bytes to insert, delete or change to make b of a.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1) // from the part of a before i to each beginning of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0]++
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner, row[j+1] = row[j+1], min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
 // many is no bound on arguments.
 const many = math.MaxInt
 

@@ -18,7 +18,7 @@ func newCompareEnv() *cobra.Command {
 allocator settings, limits, the machine's memory, how workers are started. Differences
 that are known to affect memory come first, each with the reason.`,
 		Example: `  snapana compare-env workstation.snapana cluster.snapana`,
-		Args:    needs(2, 2, "two FILES, not #"),
+		Args:    needs(2, 2, "two FILES, got #"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var files [2]*sidecar.File
 			for i, path := range args {

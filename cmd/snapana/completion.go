@@ -33,7 +33,7 @@ func newCompletion(root *cobra.Command) *cobra.Command {
 			case "powershell":
 				return written(root.GenPowerShellCompletionWithDesc(w))
 			}
-			return fmt.Errorf("no completion for %q; bash, zsh, fish and powershell have one", args[0])
+			return unknown("shell", args[0], cmd.ValidArgs)
 		},
 	}
 }

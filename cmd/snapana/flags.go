@@ -89,14 +89,14 @@ func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (
 	used := s.UsedDevices()
 	switch {
 	case f.flag.Changed && !slices.Contains(used, f.ordinal):
-		err = fmt.Errorf("--device %d: the file has memory of %s", f.ordinal, deviceWords(used))
+		err = fmt.Errorf("invalid --device %d; the file has memory of %s", f.ordinal, deviceWords(used))
 	case f.flag.Changed:
 		t = timeline.Build(s, f.ordinal)
 	case len(used) == 0:
-		err = fmt.Errorf("%s has no segments and no events: nothing is live in it", s.Name)
+		err = fmt.Errorf("%s has no segments and no events, so nothing is live in it", s.Name)
 	default:
 		if t = timeline.Main(s); len(used) > 1 {
-			why = fmt.Sprintf("of %d in the file, the one with the highest peak of reserved memory; --device chooses",
+			why = fmt.Sprintf("of %d in the file, the one that reserved most; choose with --device",
 				len(used))
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // open reads the snapshot that the command line names.
 func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, error) {
 	if f.index < 0 {
-		return nil, fmt.Errorf("--index counts from 0, not %d", f.index)
+		return nil, fmt.Errorf("invalid --index %d; expected 0 or more", f.index)
 	}
 	meter := newMeter(cmd.ErrOrStderr())
 	defer meter.close()
@@ -49,7 +49,7 @@ func (f *inputFlags) read(cmd *cobra.Command, path string,
 	s.Partial = inFlags(s.Partial)
 	if s.Pages > 1 {
 		s.Missing = append(s.Missing,
-			fmt.Sprintf("%d of the %d snapshots in this page: this is number %d (choose with --index, from 0 on)",
+			fmt.Sprintf("%d of the %d snapshots in this page: this is number %d, counted from 0 (choose with --index)",
 				s.Pages-1, s.Pages, s.Page))
 	}
 	return s, nil
@@ -93,7 +93,7 @@ func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
 		file = sidecar.Beside(path)
 	}
 	if f.before != "" && file == "" {
-		return nil, fmt.Errorf("--before needs the recorder's file of the snapshot too: --recorder")
+		return nil, fmt.Errorf("--before needs the recorder's file of this snapshot too; name it with --recorder")
 	}
 	read := sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)}
 	var err error
@@ -115,13 +115,13 @@ func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
 func (f *driverFlags) read(ctx context.Context, opt *analyze.Options) (err error) {
 	switch {
 	case f.live && f.readings != "":
-		return fmt.Errorf("--nvml and --readings exclude each other")
+		return fmt.Errorf("--nvml and --readings cannot be used together")
 	case f.readings != "":
 		opt.Readings, err = sidecar.Open(ctx, f.readings, sidecar.Options{})
 	case f.live:
 		driver, err := device.Open()
 		if err != nil {
-			return fmt.Errorf("%w; the report does without --nvml", err)
+			return fmt.Errorf("%w; without --nvml the report needs none", err)
 		}
 		defer driver.Close()
 		opt.Live = driver.Read(os.DirFS("/proc"))

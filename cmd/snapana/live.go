@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,19 +48,19 @@ func (f *stateFlags) add(fl *pflag.FlagSet) {
 
 // query turns flags into a query.
 func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) {
-	if q.By, err = attribution.ParseKind(f.by); err != nil {
-		return q, fmt.Errorf("--by: %w", err)
+	if q.By = attribution.Kind(f.by); !slices.Contains(attribution.Kinds(), q.By) {
+		return q, unknown("--by", f.by, attribution.Kinds())
 	}
 	if f.tree {
 		switch {
 		case !cmd.Flags().Changed("by"):
 			q.By = attribution.ByStack
 		case q.By != attribution.ByStack && q.By != attribution.ByModule:
-			return q, fmt.Errorf("--tree goes with --by stack or --by module, not with --by %s", q.By)
+			return q, fmt.Errorf("--tree needs --by stack or --by module, not --by %s", q.By)
 		}
 	}
 	if f.top < 0 {
-		return q, fmt.Errorf("--top must not be negative; 0 is all")
+		return q, fmt.Errorf("invalid --top %d; expected 0 (all) or more", f.top)
 	}
 	if q.Match, err = pattern("--match", f.match); err != nil {
 		return q, err
@@ -68,7 +69,7 @@ func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) 
 		return q, err
 	}
 	if f.in.rules != "" && q.By != attribution.ByCategory && f.mapBy != string(plot.ByCategory) && !f.out.json {
-		return q, fmt.Errorf("--rules goes with --by category, --map-by category or --json")
+		return q, fmt.Errorf("--rules needs --by category, --map-by category or --json")
 	}
 	q.Internals = f.internals
 	return q, nil
@@ -80,7 +81,7 @@ func pattern(flag, text string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q is no regular expression: %w", flag, text, err)
+		return nil, fmt.Errorf("invalid regular expression in %s: %w", flag, err)
 	}
 	return re, nil
 }
@@ -129,19 +130,17 @@ func (f *stateFlags) run(cmd *cobra.Command, path string,
 
 // mapMedium is that of the file that --map names.
 func (f *stateFlags) mapMedium(cmd *cobra.Command) (plot.Medium, error) {
-	switch plot.By(f.mapBy) {
-	case plot.ByStack, plot.ByCategory, plot.ByState:
-	default:
-		return plot.Medium{}, fmt.Errorf("--map-by %q: blocks are coloured by stack, category or state", f.mapBy)
+	colors := []plot.By{plot.ByStack, plot.ByCategory, plot.ByState}
+	if !slices.Contains(colors, plot.By(f.mapBy)) {
+		return plot.Medium{}, unknown("--map-by", f.mapBy, colors)
 	}
-	to, ok := medium(f.mapFile)
 	switch {
 	case f.mapFile == "" && cmd.Flags().Changed("map"):
-		return to, fmt.Errorf("--map needs the name of a file")
+		return plot.Medium{}, fmt.Errorf("--map needs a file name")
 	case f.mapFile == "" && cmd.Flags().Changed("map-by"):
-		return to, fmt.Errorf("--map-by goes with --map")
-	case f.mapFile != "" && !ok:
-		return to, fmt.Errorf("--map %s: the name must end in .png or .svg", f.mapFile)
+		return plot.Medium{}, fmt.Errorf("--map-by needs --map")
+	case f.mapFile == "":
+		return plot.Medium{}, nil
 	}
-	return to, nil
+	return medium("--map", f.mapFile)
 }

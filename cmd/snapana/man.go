@@ -54,7 +54,7 @@ Without a PAGE, list them.`,
 			case 1:
 				page, err := manual.ReadFile("manual/" + args[0] + ".md")
 				if err != nil {
-					return fmt.Errorf("the manual has no page %q; there are %s", args[0], strings.Join(manPages(), ", "))
+					return unknown("page", args[0], manPages())
 				}
 				_, err = w.Write(page)
 				return written(err)

@@ -40,11 +40,11 @@ of their own. It needs an NVIDIA driver on this machine, and exits with 3 withou
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("watch") && every < 10*time.Millisecond {
-				return fmt.Errorf("--watch wants a time of at least 10ms, like 1s, not %s", every)
+				return fmt.Errorf("invalid --watch %s; expected at least 10ms, like 1s", every)
 			}
 			driver, err := device.Open()
 			if err != nil {
-				return fmt.Errorf("%w; the other commands do without", err)
+				return fmt.Errorf("%w; the other commands need none", err)
 			}
 			defer driver.Close()
 			out := &readings{driver: driver, w: cmd.OutOrStdout(), pid: pid, json: asJSON}
@@ -99,7 +99,7 @@ func (o *readings) one() error {
 	case err != nil:
 		return err
 	case o.pid != 0 && len(r.Devices) == 0:
-		return fmt.Errorf("process %d has no memory on any device, by what the driver lists", o.pid)
+		return fmt.Errorf("process %d has no memory on any device, according to the driver", o.pid)
 	case o.json:
 		return written(json.WriteNVML(o.w, r, found))
 	}

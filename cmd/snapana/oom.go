@@ -37,11 +37,12 @@ others are listed.`,
 			var packed *oom.PackedError
 			switch {
 			case errors.As(err, &packed):
-				return fmt.Errorf("%w; unpack it into the command: `zcat %s | snapana oom -`", err, packed.Name)
+				return fmt.Errorf("%w; decompress it on the way: `%s %s | snapana oom -`", err, packed.Cat, packed.Name)
 			case err != nil:
 				return err
 			case log.Messages == 0:
-				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, with its stderr", log.Name)
+				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, with its stderr",
+					log.Name)
 			}
 			if snap != "" {
 				s, err := in.open(cmd, snap)

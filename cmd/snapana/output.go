@@ -40,10 +40,13 @@ func written(err error) error {
 	return &outputError{err}
 }
 
-// medium is what a picture in that file is, and false where the name does not end as that of a picture.
-func medium(path string) (plot.Medium, bool) {
+// medium is what a picture in the file is that a flag names.
+func medium(flag, path string) (plot.Medium, error) {
 	ext := strings.ToLower(filepath.Ext(path))
-	return plot.Medium{SVG: ext == ".svg"}, ext == ".png" || ext == ".svg"
+	if ext != ".png" && ext != ".svg" {
+		return plot.Medium{}, fmt.Errorf("invalid %s %q; expected a name that ends in .png or .svg", flag, path)
+	}
+	return plot.Medium{SVG: ext == ".svg"}, nil
 }
 
 // draw writes a picture, which errors call so, to a file. Nothing is written unless all is.

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,17 +28,20 @@ This is ` + "`snapana state --at peak`" + ` with the same flags; --of takes the 
   snapana peak --tree snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(attribution.Series(), of) {
+				return unknown("--of", of, attribution.Series())
+			}
 			return f.run(cmd, args[0], func(_ *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
 				m, err := attribution.Peak(t, of)
 				var none *attribution.NoTraceError
 				if errors.As(err, &none) {
-					err = fmt.Errorf("the peak needs a trace, and GPU %d has none in this file; `snapana state` shows what is live at its end", none.Device)
+					err = fmt.Errorf("%w, so its peak is unknown; `snapana state` shows the final state", err)
 				}
 				return m, err
 			})
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` that peaks: reserved, active, allocated or requested")
+	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` that peaks: "+strings.Join(attribution.Series(), ", "))
 	return cmd
 }

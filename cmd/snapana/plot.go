@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,11 +50,11 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 			moment := atMoment[kind]
 			switch {
 			case !slices.Contains(kinds, kind):
-				return fmt.Errorf("--kind is one of %s, not %q", strings.Join(kinds, ", "), kind)
+				return unknown("--kind", kind, kinds)
 			case out == "":
 				return errors.New("-o needs the name of a file that ends in .png or .svg")
 			case at != "" && !moment:
-				return fmt.Errorf("--at goes with --kind segments or stacks, not with %s", k)
+				return fmt.Errorf("--at needs --kind segments or stacks, not %s", k)
 			}
 			to, err := canvas(out, width, height)
 			if err != nil {
@@ -98,20 +97,20 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 
 // canvas is the medium of a file of that name, so many pixels wide and high; 0 is the usual size.
 func canvas(path string, width, height int) (plot.Medium, error) {
-	m, ok := medium(path)
-	if !ok {
-		return m, fmt.Errorf("-o %s: a picture is a .png or .svg file", path)
+	m, err := medium("-o", path)
+	if err != nil {
+		return m, err
 	}
 	m.Width, m.Height = width, height
 	if width != 0 && (width < minWidth || width > maxWidth) {
-		return m, fmt.Errorf("--width is from %d to %d pixels, not %d", minWidth, maxWidth, width)
+		return m, fmt.Errorf("invalid --width %d; expected %d to %d pixels", width, minWidth, maxWidth)
 	}
 	if width == 0 {
 		width = plot.Width
 	}
 	if height != 0 && (height < width/2 || height > 2*width) {
-		return m, fmt.Errorf("--height is from half of the width to twice the width, %d to %d pixels, not %d",
-			width/2, 2*width, height)
+		return m, fmt.Errorf("invalid --height %d; expected half to twice the width, %d to %d pixels",
+			height, width/2, 2*width)
 	}
 	return m, nil
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -67,14 +66,14 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 			changed := cmd.Flags().Changed("format")
 			switch {
 			case quiet && asJSON:
-				return fmt.Errorf("--quiet and --json exclude each other")
+				return fmt.Errorf("--quiet and --json cannot be used together")
 			case changed && (quiet || asJSON):
-				return fmt.Errorf("--format goes without --quiet and --json")
+				return fmt.Errorf("--format cannot be used with --quiet or --json")
 			case !slices.Contains(names, format):
-				return fmt.Errorf("--format is one of %s, not %q", strings.Join(names, ", "), format)
+				return unknown("--format", format, names)
 			}
 			if maxPage < minPage {
-				return fmt.Errorf("--max-page must be 2 MiB or more: the tables and still pictures take up to that")
+				return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take", maxPage)
 			}
 			if dir == "" {
 				dir = "stdin.report"

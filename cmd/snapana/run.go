@@ -108,7 +108,15 @@ or the system refused; 130 interrupted.`,
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return fmt.Errorf("unknown command %q; `snapana report %s` if it is a snapshot, `snapana help` for the commands", args[0], args[0])
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			if nearest(args[0], names) != "" {
+				return unknown("command", args[0], names)
+			}
+			return fmt.Errorf("unknown command %q; to analyze a snapshot: `snapana report %s`; for all commands: `snapana help`",
+				args[0], args[0])
 		},
 	}
 	root.Version = toolVersion()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,7 @@ Without a NAME, list the kinds and the commands that print them.`,
 			case 1:
 				found, err := json.WriteSchema(w, args[0])
 				if !found {
-					return fmt.Errorf("no schema is called %q; there are %s", args[0], strings.Join(names, ", "))
+					return unknown("schema", args[0], names)
 				}
 				return written(err)
 			}

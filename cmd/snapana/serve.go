@@ -30,7 +30,7 @@ Anyone with this link can read the report; keep it private.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if port < 0 || port > 65535 {
-				return fmt.Errorf("--port is from 1 to 65535, or 0 for a free one, not %d", port)
+				return fmt.Errorf("invalid --port %d; expected 1 to 65535, or 0 for any free port", port)
 			}
 			l, err := serve.Listen(port)
 			if err != nil {
@@ -46,13 +46,13 @@ Anyone with this link can read the report; keep it private.`,
 				return err
 			}
 			url := s.URL(l)
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nCtrl-C stops.\n", url); err != nil {
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nPress Ctrl-C to stop.\n", url); err != nil {
 				return written(err)
 			}
 			if open {
 				if err := serve.Browse(url); err != nil {
 					fmt.Fprintf(cmd.ErrOrStderr(),
-						"snapana: no browser could be started (%s); open the address above\n", oneLine(err.Error()))
+						"snapana: could not start a browser (%s); open the address above\n", oneLine(err.Error()))
 				}
 			}
 			return written(s.Serve(cmd.Context(), l))

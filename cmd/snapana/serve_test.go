@@ -50,7 +50,7 @@ func TestServe(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("Ctrl-C does not stop it")
 	}
-	if !strings.Contains(stderr.String(), "no browser could be started") {
+	if !strings.Contains(stderr.String(), "could not start a browser") {
 		t.Errorf("stderr has %q", &stderr)
 	}
 }

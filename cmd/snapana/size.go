@@ -37,7 +37,7 @@ func (s *size) Set(text string) error {
 	v, err := strconv.ParseFloat(num, 64)
 	v = math.Ldexp(v, shift)
 	if err != nil || !(v >= 1 && v < math.MaxInt64) {
-		return fmt.Errorf("want a size like 512MiB or 8GiB")
+		return fmt.Errorf("expected a size like 512MiB or 8GiB")
 	}
 	*s = size(v)
 	return nil

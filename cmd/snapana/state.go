@@ -44,10 +44,9 @@ func locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (attribution.
 	var none *attribution.NoTraceError
 	switch {
 	case errors.As(err, &none):
-		err = fmt.Errorf("--at %s needs a trace, and GPU %d has none in this file: only --at end is known",
-			at, none.Device)
+		err = fmt.Errorf("invalid --at %q; %w, only the final state (--at end)", at, err)
 	case err != nil:
-		err = fmt.Errorf("--at %w", err)
+		err = fmt.Errorf("invalid --at %q; %w", at, err)
 	}
 	return m, err
 }

@@ -25,9 +25,9 @@ func TestDevices(t *testing.T) {
 	}{
 		{1, "", exitInput, "made.pickle has no segments and no events"},
 		{2, "", exitOK, "made.pickle, GPU 1 at the end"},
-		{4, "", exitOK, "GPU 1 (of 3 in the file, the one with the highest peak of reserved memory; --device chooses) at the end"},
+		{4, "", exitOK, "GPU 1 (of 3 in the file, the one that reserved most; choose with --device) at the end"},
 		{4, "--device 3", exitOK, "made.pickle, GPU 3 at the end"},
-		{4, "--device 0", exitInput, "--device 0: the file has memory of GPU 1, 2, 3"},
+		{4, "--device 0", exitInput, "invalid --device 0; the file has memory of GPU 1, 2, 3"},
 		{4, "--device -1", exitInput, "GPU 1, 2, 3"},
 		{12, "--device 12", exitInput, "GPU 1, 2, 3, 4, 5, 6, 7, 8, ... (11 in all)"},
 		{1, "--device 0", exitInput, "memory of no GPU"},

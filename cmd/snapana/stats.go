@@ -35,13 +35,16 @@ files are several ranks or runs.`,
   nvidia-smi | snapana stats -`,
 		Args: needs(1, many, "a FILE (or - for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to, ok := medium(file)
-			if file != "" && !ok {
-				return fmt.Errorf("--plot %s: want a name that ends in .png or .svg", file)
+			var to plot.Medium
+			if file != "" {
+				var err error
+				if to, err = medium("--plot", file); err != nil {
+					return err
+				}
 			}
 			files := append(args[:len(args):len(args)], snap)
 			if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
-				return fmt.Errorf("standard input can be only one of the files")
+				return fmt.Errorf("standard input (-) can be given only once")
 			}
 			var r analyze.Stats
 			opt := analyze.StatsOptions{Options: counters.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)},

@@ -47,16 +47,16 @@ recorded address, nothing is recommended.`,
 				}
 				q.Start = &mode
 			default:
-				return fmt.Errorf("--start is keep or anew, not %q", start)
+				return unknown("--start", start, []string{"keep", "anew"})
 			}
 			if sweep && len(confs) > 0 {
-				return fmt.Errorf("--sweep and --conf exclude each other")
+				return fmt.Errorf("--sweep and --conf cannot be used together")
 			}
 			if cmd.Flags().Changed("foreign") && capacity == 0 {
-				return fmt.Errorf("--foreign goes with --capacity")
+				return fmt.Errorf("--foreign needs --capacity")
 			}
 			if capacity > 0 && foreign.size >= capacity {
-				return fmt.Errorf("--foreign leaves nothing of --capacity")
+				return fmt.Errorf("invalid --foreign; expected less than --capacity")
 			}
 			snap, t, why, err := device.open(cmd, &in, args[0])
 			if err != nil {
@@ -67,7 +67,8 @@ recorded address, nothing is recommended.`,
 				return err
 			}
 			if p.Allocs+p.OOMs == 0 {
-				return fmt.Errorf("%s: GPU %d has no requests in its trace, so that there is nothing to replay; call torch.cuda.memory._record_memory_history() when the program starts", snap.Name, t.Device)
+				return fmt.Errorf("%s: GPU %d has no requests in its trace, so there is nothing to replay; "+
+					"call torch.cuda.memory._record_memory_history() when the program starts", snap.Name, t.Device)
 			}
 			for _, text := range confs {
 				set, err := p.Setting(text)
@@ -75,7 +76,7 @@ recorded address, nothing is recommended.`,
 					return fmt.Errorf("--conf %q: %w", text, err)
 				}
 				if set.Conf.Fraction < 1 && capacity == 0 {
-					return fmt.Errorf("--conf %q: a memory fraction is one of the device's memory, which --capacity must tell", text)
+					return fmt.Errorf("--conf %q: a memory fraction needs the size of the device; add --capacity", text)
 				}
 				if set.Conf.Async {
 					return fmt.Errorf("--conf %q: %w", text, whatif.ErrAsync)
