@@ -57,11 +57,11 @@ func settings(v *finding.Setting) []string {
 	}
 	gain := whatif.Gain{Kind: whatif.GainKind(v.Gives), Peak: int64(v.Peak), PeakBefore: int64(v.PeakBefore),
 		Failures: v.Failures, FailuresBefore: v.FailuresBefore}
-	gives := gain.String()
+	change := "Set PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + " before the program starts"
 	if v.Conf == "" {
-		gives = "With the default settings " + gives
+		change = "Unset PYTORCH_CUDA_ALLOC_CONF (the defaults do better)"
 	}
-	return []string{fmt.Sprintf("Set PYTORCH_CUDA_ALLOC_CONF=%s before the program starts: %s %s", v.Conf, gives, proof)}
+	return []string{fmt.Sprintf("%s: %s %s", change, gain.String(), proof)}
 }
 
 // inVain says what was tried in vain.
