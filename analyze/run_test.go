@@ -103,8 +103,8 @@ func TestBundled(t *testing.T) {
 		"ghost": {finding.Ghost, []string{"model.py:39 forward", "iterations of validate", "no_grad", "/workspace/model.py:39 forward"}},
 		"fragmentation": {finding.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
-			"Do not count on PYTORCH_CUDA_ALLOC_CONF", "With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
-			"fewer blocks are not"}},
+			"No allocator setting fixes this in your torch version", "With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
+			"no smaller set is"}},
 		"healthy": {finding.Healthy, nil},
 	} {
 		r := run(t, "../fixtures/"+name+".pickle")

@@ -244,7 +244,7 @@ func TestLabVerdicts(t *testing.T) {
 				}
 			}
 		}
-		if c.name == "replay_oom" && !strings.Contains(v.Headline, "was asked for while a buffer was still filling") {
+		if c.name == "replay_oom" && !strings.Contains(v.Headline, "failed while a buffer was still filling") {
 			t.Errorf("%s: %s", c.name, v.Headline)
 		}
 	}

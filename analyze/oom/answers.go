@@ -21,7 +21,7 @@ const (
 const ownOutside = 1 << 30
 
 // silent is why an answer is not known.
-const silent = "the event does not say how much was free"
+const silent = "the event does not record how much was free"
 
 // Answer is one circumstance in which the request would have been served, or not.
 type Answer struct {
@@ -50,19 +50,19 @@ func (r *Report) answer(e *Evidence) {
 	}
 	c := &e.Free.Classes
 	own, all, free := c.Releasable+c.Hard+c.Soft, c.Sum(), r.DeviceFree
-	const segment = "in a new segment, from the device's free memory"
+	const segment = "in a new segment from free device memory"
 	add("piece", "in the largest free piece of its stream", yes(r.Largest >= r.Requested), r.Largest, "")
 	if free < 0 {
 		add("segment", segment, NotKnown, Unknown, silent)
 	} else {
 		add("segment", segment, yes(free >= r.Segment), free, "")
 	}
-	add("stream", "in one piece of all free bytes of its stream", yes(own >= r.Requested), own, "")
+	add("stream", "if all free memory of its stream were contiguous", yes(own >= r.Requested), own, "")
 	if all != own {
-		add("all", "in one piece of all free bytes, other streams' and pools' too", yes(all >= r.Requested), all, "")
+		add("all", "if all free memory, other streams' and pools' too, were contiguous", yes(all >= r.Requested), all, "")
 	}
 	if free >= 0 {
-		add("device", "in that and the device's free memory, as one piece", yes(all+free >= r.Requested), all+free, "")
+		add("device", "if that and the free device memory were contiguous", yes(all+free >= r.Requested), all+free, "")
 	}
 	r.alone(add)
 	const ghosts = "after freeing ghost tensors"
@@ -72,7 +72,7 @@ func (r *Report) answer(e *Evidence) {
 	case free < 0 && g.Largest < r.Requested:
 		add("ghosts", ghosts, NotKnown, g.Bytes, silent)
 	default:
-		note := fmt.Sprintf("a heuristic; %s of segments would go back", units.Bytes(g.Returned))
+		note := fmt.Sprintf("heuristic; %s of segments would be returned", units.Bytes(g.Returned))
 		add("ghosts", ghosts, yes(r.withoutGhosts()), g.Bytes, note)
 	}
 	if a := e.WhatIf; a != nil && a.Licence.Trusted {
@@ -108,21 +108,21 @@ func (r *Report) withoutGhosts() bool {
 // alone answers for a device that nobody shares, on which this process's own memory outside of
 // PyTorch would still be.
 func (r *Report) alone(add func(id, what string, fits Fits, bytes int64, note string)) {
-	const what = "on a device that nobody shares"
+	const what = "on an otherwise idle GPU"
 	short, alone := r.Segment-r.DeviceFree, r.DeviceFree+r.Elsewhere
 	elsewhere := units.Bytes(r.Elsewhere) + " is neither free nor PyTorch's"
 	switch {
 	case r.DeviceFree < 0:
 		add("alone", what, NotKnown, Unknown, silent)
 	case r.Lost >= short && r.Lost > 0 && short > 0:
-		note := fmt.Sprintf("memory outside PyTorch grew by %s or more since", units.Bytes(r.Lost))
+		note := fmt.Sprintf("memory outside PyTorch has grown by %s or more since", units.Bytes(r.Lost))
 		add("alone", what, Yes, r.DeviceFree+r.Lost, note)
 	case r.Total == Unknown:
-		add("alone", what, NotKnown, Unknown, "its size is not recorded; --capacity tells")
+		add("alone", what, NotKnown, Unknown, "its size is not recorded; pass --capacity 80GiB")
 	case r.Elsewhere < short:
 		add("alone", what, No, alone, elsewhere)
 	case r.Elsewhere < short+ownOutside:
-		add("alone", what, NotKnown, alone, "it depends on this process's own memory outside PyTorch")
+		add("alone", what, NotKnown, alone, "depends on this process's own memory outside PyTorch")
 	default:
 		add("alone", what, Yes, alone, elsewhere)
 	}

@@ -35,12 +35,12 @@ func (j *judge) fragmented(e *Facts) {
 		for _, r := range t.Retries[:min(8, len(t.Retries))] {
 			f.Events = append(f.Events, r.FirstEvent)
 		}
-		f.Say("Fragmentation: %v of %v reserved lies free in segments that live blocks pin; "+
-			"the allocator ran into the device's limit %s.", v.Split, v.Reserved, units.Times(v.Retries))
-		f.Because("cudaMalloc was refused %s: the allocator gave back %v of its cache inside requests and tried again, "+
-			"which costs time.", units.Times(v.Retries), v.Returned)
+		f.Say("Fragmentation: %v of %v reserved is free in segments that live blocks pin; the device ran full %s.",
+			v.Split, v.Reserved, units.Times(v.Retries))
+		f.Because("cudaMalloc failed %s; PyTorch freed %v of its cache and retried, which costs time.",
+			units.Times(v.Retries), v.Returned)
 	} else {
-		f.Say("%v of %v reserved lies free in partly used segments. It did no harm in this trace.", v.Split, v.Reserved)
+		f.Say("%v of %v reserved is free in partly used segments; it did no harm in this trace.", v.Split, v.Reserved)
 	}
 	pieces(f)
 	j.add(f)
@@ -58,10 +58,10 @@ func (j *judge) cached(e *Facts) {
 		Device: e.Timeline.Device, Bytes: fr.Releasable, Evidence: finding.Evidence{Fragments: v},
 		Title: fmt.Sprintf("Cached, not leaked: only %v of %v reserved is in use; torch.cuda.empty_cache() returns %v.",
 			v.Active, v.Reserved, v.Releasable),
-		Next: []string{"Nothing, if this process goes on using the GPU.",
+		Next: []string{"Nothing, if this process keeps using the GPU.",
 			"Call torch.cuda.empty_cache() once if another process needs the memory."},
 	}
-	f.Because("%v lies in segments with no live block. PyTorch keeps them to serve the next requests without cudaMalloc; "+
+	f.Because("%v is in segments without a live block. PyTorch keeps them to serve the next requests without cudaMalloc; "+
 		"nvidia-smi shows them as used.", v.Releasable)
 	f.Because("Live memory fell from %v at its peak to %v.", v.Peak, v.Active)
 	j.add(f)
@@ -128,13 +128,13 @@ func pieces(f *finding.Finding) {
 	f.Because("%s live blocks (%v) pin %v of free memory in %s; most come from %s.", units.Count(v.Pins.Blocks),
 		v.Pins.Bytes, v.Split, units.Plural(v.Segments, "segment"), attribution.Placed(v.Pins.Site))
 	if x := v.Settled; x != nil {
-		f.Because("Long-lived small blocks among short-lived large ones: %s of about %v, most from %s, "+
-			"stay in segments through which %s of about %v passed, each freed after about %s.",
+		f.Because("Small long-lived blocks sit among large short-lived ones: %s of about %v, most from %s, stay in segments "+
+			"where %s of about %v came and went, each freed after about %s.",
 			units.Plural(x.Blocks, "block"), x.Size, attribution.Placed(x.Site),
 			units.Plural(x.Passed, "block"), x.PassedSize, units.Plural(x.PassedLife, "event"))
 	}
 	if x := v.Without; x != nil {
-		f.Because("All %s of %s (%v) gone would return %v in %s.", units.Plural(x.Blocks, "block"), places(x.Sites),
+		f.Because("Freeing all %s from %s (%v) would return %v in %s.", units.Plural(x.Blocks, "block"), places(x.Sites),
 			x.Bytes, x.Returned, units.Plural(x.Segments, "segment"))
 	}
 	f.Next = append(f.Next, settings(f.Evidence.Setting)...)
@@ -161,13 +161,13 @@ func plan(p *finding.Removal) string {
 	if more := p.Stacks - 1; more > 0 {
 		from += " and " + units.Plural(more, "other stack")
 	}
-	gives := fmt.Sprintf("that would return %v in %s", p.Returned, units.Plural(p.Segments, "segment"))
+	gives := fmt.Sprintf("that returns %v in %s", p.Returned, units.Plural(p.Segments, "segment"))
 	if p.Hole > 0 {
-		gives = fmt.Sprintf("that would leave one free piece of %v", p.Hole)
+		gives = fmt.Sprintf("that leaves one free piece of %v", p.Hole)
 	}
 	enough := "enough for the request."
 	if p.Fewest {
-		enough = "enough for the request; fewer blocks are not."
+		enough = "enough for the request; no smaller set is."
 	}
 	return fmt.Sprintf("Or free %s (%v, from %s): %s, %s", units.Plural(p.Blocks, "live block"), p.Bytes, from, gives,
 		enough)

@@ -9,8 +9,8 @@ import (
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
-const record = "For the tensors behind these figures, call torch.cuda.memory._record_memory_history() at the start " +
-	"and _dump_snapshot(FILE) when it fails; then `snapana report FILE`, and here --snapshot FILE."
+const record = "To see the tensors behind these figures, call torch.cuda.memory._record_memory_history() at the " +
+	"start and _dump_snapshot(FILE) on failure; then run `snapana report FILE`, and add --snapshot FILE here."
 
 // Message says of one of a log's messages why the request failed and what to do. Of the main one it
 // also says what the snapshot beside the log knows.
@@ -30,7 +30,7 @@ func Message(l *oom.Log, g *oom.Group) finding.Finding {
 		f.Next[0] = expandable(l.Failure, f.Next[0])
 	}
 	if l.Match != nil && l.Match.Same {
-		f.Next[len(f.Next)-1] = "For the tensors behind these figures run `snapana report` on " + l.Snapshot + "."
+		f.Next[len(f.Next)-1] = "To see the tensors behind these figures, run `snapana report` on " + l.Snapshot + "."
 	}
 	return f
 }
@@ -55,74 +55,68 @@ func said(g *oom.Group, f *finding.Finding) {
 		if g.Family == oomlog.Exabyte {
 			asked = "more than 1 EB"
 		}
-		say(finding.Absurd, "A request for %s: no device has that much, so that a size was computed wrongly.", asked)
-		f.Why = []string{"Such sizes come from a negative or overflowed dimension, or from a length read out of " +
-			"damaged data."}
-		f.Next = []string{"Print the shapes that go into the call which the traceback names, and check them before it."}
+		say(finding.Absurd, impossible, asked, "no device has that much")
+		f.Why = []string{absurdSize}
+		f.Next = []string{"Print the shapes that go into the call that the traceback names, and check them before it."}
 	case oom.TooLarge:
-		say(finding.Absurd, "One request for %s, and the whole device has %s: no setting can serve it.", asked,
-			sized(g.Total))
+		say(finding.Absurd, "OOM: a single request for %s exceeds the %s of the whole device; no setting can serve it.",
+			asked, sized(g.Total))
 		f.Why = []string{"The request alone is larger than the device, whatever else is in memory."}
-		f.Next = []string{seeQuadratic + "that the traceback names.", needLess}
+		f.Next = []string{seeQuadratic + "the traceback names.", needLess}
 	case oom.Limit:
 		limited(g, f)
 	case oom.Fragmentation:
-		say(finding.Fragmentation, "Out of memory by fragmentation: %s was asked for while %s of reserved memory lay "+
-			"free in pieces.", asked, pieces)
-		f.Why = []string{"Whole free segments were returned to the device before the message was written: what is " +
+		say(finding.Fragmentation, byFragments, asked, pieces)
+		f.Why = []string{"Whole free segments were returned to the device before the message was written, so what is " +
 			"unallocated lies between live blocks, and no piece was large enough."}
-		f.Next = []string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which the message recommends even " +
-			"where it is on. It does not always help: with a snapshot, `snapana whatif` tells.",
-			"If it is on already, or not supported, find the small long-lived blocks that keep the segments and " +
-				"allocate them first."}
+		f.Next = []string{tryExpandable,
+			"If it is already on (the message recommends it even then) or not supported, find the small long-lived " +
+				"blocks that keep the segments and allocate them first."}
 	case oom.Pools:
-		say(finding.Pools, "Out of memory beside private pools: %s was asked for, and %s lies free in pools that "+
-			"only CUDA graphs may use.", asked, units.Bytes(g.PrivatePools.Bytes))
-		f.Why = []string{"Private pools never serve requests from outside them."}
+		say(finding.Pools, despitePools, asked, units.Bytes(g.PrivatePools.Bytes))
+		f.Why = []string{poolsKeep}
 		f.Next = []string{sharePools}
 	case oom.Room:
-		say(finding.Limit, "Out of memory with room on the device: %s was refused although %s was free.", asked, free)
-		f.Why = []string{"The message states no limit of the process. Something else refused, or what was free had " +
-			"just been freed by another process."}
+		say(finding.Limit, despiteRoom, asked, free)
+		f.Why = []string{"The message names no limit of the process. Something else refused the request, or another " +
+			"process had just freed that memory."}
 		f.Next = []string{"Look for torch.cuda.set_per_process_memory_fraction, a container, MIG or WSL limit, a " +
 			"limit on pinned or virtual memory (ulimit -v), and for processes that come and go on the device."}
 	case oom.Joined:
-		say(finding.Fragmentation, "Out of memory by a split: %s would fit in the free pieces (%s) and the free "+
-			"device memory (%s) joined.", asked, pieces, free)
-		f.Why = []string{"Neither is enough by itself: a segment must be one piece, unless segments can grow."}
-		f.Next = []string{"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it can let free pieces and free " +
-			"device memory serve one request.", needLess}
+		say(finding.Fragmentation, byJoin, asked, pieces, free)
+		f.Why = []string{"Neither is enough alone: a segment must be one piece, unless expandable_segments lets free " +
+			"pieces and free device memory serve one request."}
+		f.Next = []string{tryExpandable, needLess}
 	case oom.Others:
 		elsewhere(g, f)
 	case oom.Capacity:
-		say(finding.Capacity, "Out of memory for real: tensors held %s when %s more was asked for.",
-			units.Bytes(g.Allocated.Bytes), asked)
+		say(finding.Capacity, genuine+".", units.Bytes(g.Allocated.Bytes), asked)
 		switch {
 		case g.Spilled(): // see caveats
 		case unallocated.Known():
 			f.Why = []string{fmt.Sprintf("Free pieces (%s) and free device memory (%s) together are less than the "+
-				"request: no allocator setting helps.", pieces, free)}
+				"request: no allocator setting would have helped.", pieces, free)}
 		default:
 			f.Why = []string{fmt.Sprintf("The device had %s free.", free)}
 		}
 		f.Next = []string{needLess}
 	case oom.Outside:
-		say(finding.Limit, "CUDA itself ran out of memory, outside of PyTorch's caching allocator; the message has "+
-			"no figures.")
-		f.Why = []string{"It comes from the CUDA context, cuBLAS, cuDNN, NCCL or a library with its own memory, " +
-			"which get only what the allocator and other processes leave.",
-			"A failed call may be reported late: the line that the traceback names need not be the cause."}
-		f.Next = []string{"Leave memory for them: lower the allocator's share with " +
+		say(finding.Limit, "CUDA itself ran out of memory, outside PyTorch's caching allocator; the message has no "+
+			"figures.")
+		f.Why = []string{"It comes from the CUDA context, cuBLAS, cuDNN, NCCL or a library with its own memory: they " +
+			"get only what the allocator and other processes leave.",
+			"CUDA may report a failed call late: the line that the traceback names need not be the cause."}
+		f.Next = []string{"Leave memory for them: lower PyTorch's share with " +
 			"torch.cuda.set_per_process_memory_fraction, or call torch.cuda.empty_cache() first.",
 			"See with nvidia-smi whether another process fills the device."}
 	case oom.Host:
-		say(finding.Limit, "The machine's own memory ran out, not a GPU's: %s was asked for.", asked)
-		f.Next = []string{"Look at free memory of the machine or the limit of its container; use fewer loader " +
-			"workers or less pinned memory."}
+		say(finding.Limit, "The machine's own memory ran out, not a GPU's: %s was requested.", asked)
+		f.Next = []string{"Check the machine's free memory and the limit of its container; use fewer loader workers or " +
+			"less pinned memory."}
 	default:
-		say(finding.NoData, "Out of memory; the message has too few figures to say why.")
-		f.Why = []string{"It was cut, or written by a form of the allocator that prints no more."}
-		f.Next = []string{"Look for the whole message further up in the log, or in another rank's log.", record}
+		say(finding.NoData, "OOM: the message has too few figures to say why.")
+		f.Why = []string{"It was cut, or this kind of allocator prints no more."}
+		f.Next = []string{"Look for the complete message further up in the log, or in another rank's log.", record}
 	}
 }
 
@@ -131,48 +125,44 @@ func limited(g *oom.Group, f *finding.Finding) {
 	asked := sized(g.Tried)
 	switch g.Family {
 	case oomlog.MPS:
-		f.Title = fmt.Sprintf("Out of memory at the watermark: %s more would exceed the %s that PyTorch may take.",
-			asked, sized(g.Allowed))
-		f.Why = []string{fmt.Sprintf("PyTorch holds %s, other allocations %s.", sized(g.Allocated), sized(g.Other))}
+		f.Title = fmt.Sprintf("OOM at the watermark: %s more would exceed the %s that PyTorch may use.", asked,
+			sized(g.Allowed))
+		f.Why = []string{fmt.Sprintf("PyTorch uses %s, other allocations %s.", sized(g.Allocated), sized(g.Other))}
 		f.Next = []string{needLess, "PYTORCH_MPS_HIGH_WATERMARK_RATIO moves the watermark; without one the whole " +
 			"machine may run out of memory."}
 		return
 	case oomlog.Rejected:
-		f.Title = fmt.Sprintf("Out of memory by the process's limit: %s was refused before the device was asked.",
-			asked)
+		f.Title = fmt.Sprintf("OOM at the process limit: a request for %s was refused before the device was asked.", asked)
 		f.Why = []string{"throw_on_cudamalloc_oom is set, and the request would exceed per_process_memory_fraction. " +
-			"No retry was made, so that cached memory was not given back."}
+			"PyTorch did not retry, so it did not free its cache."}
 	default:
-		f.Title = fmt.Sprintf("Out of memory by the process's limit: %s more would exceed the %s that it may take.",
-			asked, sized(g.Allowed))
-		f.Why = []string{fmt.Sprintf("The device itself had %s free; a memory fraction keeps it from this process.",
+		f.Title = fmt.Sprintf("OOM at the process limit: %s more would exceed the %s that the process may use.", asked,
+			sized(g.Allowed))
+		f.Why = []string{fmt.Sprintf("The device had %s free; a memory fraction keeps it from this process.",
 			sized(g.Free))}
 	}
-	f.Next = []string{"Raise or remove the limit: torch.cuda.set_per_process_memory_fraction, or " +
-		"per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.", needLess}
+	f.Next = []string{raiseLimit, needLess}
 }
 
 func elsewhere(g *oom.Group, f *finding.Finding) {
 	f.Status = finding.Others
 	if g.Family == oomlog.MPS {
-		f.Title = fmt.Sprintf("Out of memory beside other allocations: %s was asked for, and memory outside of "+
-			"PyTorch's allocator takes %s.",
-			sized(g.Tried), units.Bytes(g.Other.Bytes))
+		f.Title = fmt.Sprintf("OOM beside other allocations: a request for %s failed, and memory outside PyTorch's "+
+			"allocator takes %s.", sized(g.Tried), units.Bytes(g.Other.Bytes))
 		f.Why = []string{"The watermark limits both together."}
 		f.Next = []string{"Close other programs that use the GPU, or free what this one allocated outside PyTorch."}
 		return
 	}
-	f.Title = fmt.Sprintf("Out of memory on a shared device: %s would fit if other memory on the device were free.",
+	f.Title = fmt.Sprintf("OOM on a shared device: a request for %s would fit if other memory on the device were free.",
 		sized(g.Tried))
 	f.Next = []string{seeOthers}
 	if n, ok := g.Ledger.Get(oom.RowOthers); ok {
-		f.Why = []string{fmt.Sprintf("Other processes hold %s of the device.", units.Bytes(n))}
+		f.Why = []string{fmt.Sprintf("Other processes use %s of the device.", units.Bytes(n))}
 		return
 	}
 	n, _ := g.Ledger.Get(oom.RowForeign)
-	f.Why = []string{fmt.Sprintf("%s of the device is neither free nor PyTorch's: other processes, or this one's "+
-		"CUDA context and libraries; "+
-		"the message does not tell them apart.", units.Bytes(n))}
+	f.Why = []string{fmt.Sprintf("%s of the device is neither free nor PyTorch's: it belongs to other processes, or to "+
+		"this one's CUDA context and libraries; the message does not tell them apart.", units.Bytes(n))}
 }
 
 // expandable is the advice on expandable segments: what a replay of the snapshot says, or else what
@@ -185,10 +175,9 @@ func expandable(failure *oom.Report, otherwise string) string {
 		switch {
 		case a.ID != "setting" || a.Conf != "expandable_segments:True" || a.Needs != "":
 		case a.Fits == oom.Yes:
-			return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: in a replay of the snapshot the request is " +
-				"served with it."
+			return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: in a replay of the snapshot it serves the request."
 		default:
-			return "Do not count on expandable_segments:True, whatever the message recommends: in a replay of the " +
+			return "expandable_segments:True does not help here, although the message recommends it: in a replay of the " +
 				"snapshot the request fails with it too."
 		}
 	}
@@ -204,31 +193,31 @@ func caveats(g *oom.Group) []string {
 	default:
 		switch g.Tried.Bytes {
 		case 2 << 20:
-			add("2.00 MiB is the segment that the device was asked for; the tensor has at most 1 MiB.")
+			add("2.00 MiB is the segment that PyTorch asked the device for; the tensor has at most 1 MiB.")
 		case 20 << 20:
-			add("20.0 MiB is the segment that the device was asked for; the tensor has between 1 and 20 MiB.")
+			add("20.0 MiB is the segment that PyTorch asked the device for; the tensor has between 1 and 20 MiB.")
 		}
 	}
 	if (g.Cause == oom.Fragmentation || g.Cause == oom.Pools) && g.Free.Bytes > g.Tried.Bytes {
-		add("The device itself had %s free as well: a limit that the message does not name, or the driver, "+
-			"refused that too.", units.Bytes(g.Free.Bytes))
+		add("The device had %s free as well, but a limit that the message does not name, or the driver, refused that too.",
+			units.Bytes(g.Free.Bytes))
 	}
 	for _, p := range g.Processes {
 		if p.Unavailable {
-			add("17179869184.00 GiB is how \"not available\" prints: the driver does not tell processes apart " +
-				"(Windows, WSL, some containers).")
+			add("17179869184.00 GiB means \"not available\": the driver does not tell processes apart (Windows, WSL, some " +
+				"containers).")
 			break
 		}
 	}
 	if g.Spilled() {
-		add("PyTorch holds %s on a device of %s: the driver moved the rest to the machine's memory, which is slow.",
+		add("PyTorch uses %s on a device of %s: the driver moved the rest to the machine's memory, which is slow.",
 			sized(g.Reserved), sized(g.Total))
 	}
 	if g.PrivatePools.Known() {
 		add("%s of what counts as allocated is free in private pools of CUDA graphs.", sized(g.PrivatePools))
 	}
 	if g.Ledger != nil && g.Ledger.Guessed != 0 {
-		add("Process %d is taken for this process, by its size: inside a container the numbers differ.",
+		add("Process %d is assumed to be this one, by its size: inside a container process numbers differ.",
 			g.Ledger.Guessed)
 	}
 	return out

@@ -88,42 +88,69 @@ func around(f *finding.Finding) {
 	f.Because("The request for %v came from %s.", r.Requested, attribution.Placed(r.Site))
 	pieces := "none of it free."
 	if unused := r.Reserved - r.Active; unused != 0 {
-		pieces = fmt.Sprintf("%v free but in pieces; the largest free piece was %v.", unused, r.LargestPiece)
+		pieces = fmt.Sprintf("%v free, in pieces of at most %v.", unused, r.LargestPiece)
 	}
 	f.Because("At that moment %v was reserved: %v in live blocks, %s", r.Reserved, r.Active, pieces)
 	if r.Segments > 0 {
-		f.Because("Before it gave up, the allocator returned %s (%v) to the device: %v had been reserved.",
-			units.Plural(r.Segments, "free segment"), r.Returned, r.ReservedBefore)
+		cached := fmt.Sprintf("%d cached segments", r.Segments)
+		if r.Segments == 1 {
+			cached = "only cached segment"
+		}
+		f.Because("PyTorch first released its %s (%v) to the device: %v had been reserved.", cached, r.Returned,
+			r.ReservedBefore)
 	}
-	if r.DeviceFree >= 0 {
-		f.Because("The device itself had %v free, so that the largest request that could still succeed was one for %v.",
-			r.DeviceFree, r.Servable)
+	switch {
+	case r.DeviceFree < 0:
+	case r.DeviceFree.String() == r.Servable.String():
+		f.Because("The device had %v free, so nothing larger could be allocated.", r.DeviceFree)
+	default:
+		f.Because("The device had %v free; the largest request that could still succeed was one for %v.", r.DeviceFree,
+			r.Servable)
 	}
-	const unserved = "%v of the free memory is %s, and cannot serve this request."
+	const unserved = "%v of the free memory belongs to %s and cannot serve this request."
 	if r.PrivatePools > r.Requested/4 {
-		f.Because(unserved, r.PrivatePools, "kept for private pools")
+		f.Because(unserved, r.PrivatePools, "private pools")
 	}
 	if r.OtherStreams > r.Requested/4 {
-		f.Because(unserved, r.OtherStreams, "another stream's")
+		f.Because(unserved, r.OtherStreams, "other streams")
 	}
 	if r.Pending > r.Requested/4 {
-		f.Because("%v was freed by the program but waits for another stream to be done with it (record_stream).", r.Pending)
+		f.Because("%v was freed by the program but waits until another stream is done with it (record_stream).", r.Pending)
 	}
 	if r.Failures > 1 {
 		f.Because("%d requests failed in the trace; this is the last.", r.Failures)
 	}
 }
 
-// Advice that the verdicts on snapshots and on messages share.
+// Titles, reasons and advice that the verdicts on snapshots and on messages share.
 const (
-	needLess = "Need less at once: a smaller batch or sequence, gradient checkpointing, a lower precision, " +
-		"or sharding over devices."
-	seeQuadratic = "Look for a quadratic intermediate, such as an attention matrix that is not fused or " +
-		"a broadcast by mistake, in the line "
-	seeOthers = "See with nvidia-smi who else is on the device; end what is left over, or choose a free device " +
-		"with CUDA_VISIBLE_DEVICES."
-	sharePools = "Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, " +
-		"or capture the largest first."
+	impossible  = "An impossible request: %v was requested at once, and %s."
+	byFragments = "OOM from fragmentation: a request for %v failed although %v of reserved memory was free, in pieces " +
+		"too small."
+	byJoin = "OOM from fragmentation: a request for %v would fit if the free pieces (%v) and the free device " +
+		"memory (%v) were contiguous."
+	despiteRoom  = "OOM despite free device memory: a request for %v was refused although %v was free."
+	despitePools = "OOM despite free memory in private pools: a request for %v failed although %v was free in pools " +
+		"that only CUDA graphs or their owners may use."
+	genuine = "Genuine OOM: live tensors used %v when %v more was requested"
+
+	absurdSize = "Such sizes come from a negative or overflowed dimension, a broadcast by mistake, or a length " +
+		"read from damaged data."
+	poolsKeep = "A private pool keeps its segments, even free ones, while a graph or a MemPool object uses it, and " +
+		"never serves requests from outside."
+
+	needLess = "Reduce peak usage: a smaller batch or sequence, gradient checkpointing, lower precision, or sharding " +
+		"across devices."
+	seeQuadratic = "Look for a quadratic intermediate, such as an unfused attention matrix or a broadcast by mistake, " +
+		"in the line that "
+	seeOthers = "See with nvidia-smi who else uses the device; end leftover processes, or choose a free device with " +
+		"CUDA_VISIBLE_DEVICES."
+	sharePools = "Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, or capture the " +
+		"largest first."
+	raiseLimit = "Raise or remove the limit: torch.cuda.set_per_process_memory_fraction, or " +
+		"per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF."
+	tryExpandable = "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. It does not always help: `snapana whatif` " +
+		"on a snapshot tells what each setting would do."
 )
 
 // explain says why the request failed and what to do, from the evidence.
@@ -136,87 +163,81 @@ func explain(f *finding.Finding, cause oom.Cause) {
 		if r.DeviceTotal != oom.Unknown {
 			than = fmt.Sprintf("the whole device has %v", r.DeviceTotal)
 		}
-		f.Say("An impossible request: %v was asked for at once, and %s.", r.Requested, than)
-		f.Because("Even an empty GPU would not serve it, so that no setting and no smaller model helps.")
-		f.Next = []string{"Print the shapes and the dtype that go into the call at " + attribution.Placed(r.Site) +
-			": a negative or overflowed dimension, or a broadcast by mistake, makes such sizes.",
-			"If it is meant, do the work in chunks or shard the tensor."}
+		f.Say(impossible, r.Requested, than)
+		f.Because(absurdSize)
+		f.Because("Even an empty GPU could not serve it, so no setting and no smaller model helps.")
+		f.Next = []string{"Print the shapes and the dtype that go into the call from " + attribution.Placed(r.Site) + ".",
+			"If the size is intended, do the work in chunks or shard the tensor."}
 	case oom.TooLarge:
 		f.Status = finding.Capacity
-		f.Say("Out of memory: one request for %v, more than the %v that this process could have with every tensor "+
-			"freed.", r.Requested, r.AtLeast)
-		f.Because("The trace never shows more than that to be had, reserved and free together; whether others hold the " +
-			"rest of the device, a snapshot does not say.")
-		f.Next = []string{seeQuadratic + "that asked.", "See with nvidia-smi whether other processes hold the device.", needLess}
+		f.Say("OOM: a single request for %v exceeds the %v that this process could have with every tensor freed.",
+			r.Requested, r.AtLeast)
+		f.Because("That is the most that the trace shows, reserved and free together; a snapshot does not record whether " +
+			"other processes use the rest of the device.")
+		f.Next = []string{seeQuadratic + "made the request.",
+			"See with nvidia-smi whether other processes use the device.", needLess}
 	case oom.Unsplit:
 		f.Status, f.Confidence = finding.Limit, finding.Medium
-		f.Say("Out of memory beside free memory: a request for %v was refused although one free piece had %v.",
+		f.Say("OOM despite free reserved memory: a request for %v was refused although one free piece had %v.",
 			r.Requested, r.LargestUsable)
-		f.Because("max_split_size_mb keeps large pieces from smaller requests, and a pool that the trace does not name " +
-			"would, too: one of these stood in the way.")
+		f.Because("max_split_size_mb keeps large pieces from smaller requests, and so does a pool that the trace does not " +
+			"name: one of these was in the way.")
 		f.Next = []string{"If max_split_size_mb is set, try without it.",
-			"See in the segment map which segments hold the free memory."}
+			"See in the segment map which segments contain the free memory."}
 	case oom.Fragmentation:
 		f.Status, f.Bytes = finding.Fragmentation, int64(r.Usable)
-		f.Say("Out of memory by fragmentation: a request for %v failed while %v of reserved memory lay free in pieces.",
-			r.Requested, r.Usable)
+		f.Say(byFragments, r.Requested, r.Usable)
 		pieces(f)
 		if r.DeviceFree > r.Segment {
-			f.Because("The device had room as well: a memory fraction, or the driver, refused that.")
+			f.Because("The device had room as well, but a memory fraction or the driver refused it.")
 		}
 	case oom.Joined:
 		f.Status, f.Confidence, f.Bytes = finding.Fragmentation, finding.Medium, int64(r.Usable)
-		f.Say("Out of memory: a request for %v would have fit in the free pieces (%v) and the device's rest (%v) "+
-			"joined.", r.Requested, r.Usable, r.DeviceFree)
+		f.Say(byJoin, r.Requested, r.Usable, r.DeviceFree)
 		pieces(f)
 	case oom.Fraction:
 		f.Status = finding.Limit
-		f.Say("Out of memory by the process's limit: a request for %v was refused although the device had %v free.",
-			r.Requested, r.DeviceFree)
-		f.Because("per_process_memory_fraction is %g: the process may reserve that share of the device, "+
-			"and %v more than the %v that it holds would exceed it.", r.Fraction, r.Segment, r.Reserved)
-		f.Next = []string{"Raise or remove per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF, or the call of " +
-			"torch.cuda.set_per_process_memory_fraction.", needLess}
+		f.Say("OOM at the process limit: a request for %v was refused although the device had %v free.", r.Requested,
+			r.DeviceFree)
+		f.Because("per_process_memory_fraction is %g: the process may reserve that share of the device, and %v more on top "+
+			"of the %v reserved would exceed it.", r.Fraction, r.Segment, r.Reserved)
+		f.Next = []string{raiseLimit, needLess}
 	case oom.Room:
 		f.Status = finding.Limit
-		f.Say("Out of memory with room on the device: a request for %v was refused although %v was free.", r.Requested,
-			r.DeviceFree)
+		f.Say(despiteRoom, r.Requested, r.DeviceFree)
 		f.Next = []string{"Look for torch.cuda.set_per_process_memory_fraction, which no snapshot records, and for a " +
 			"container or MIG limit.",
-			"Other processes that come and go on the device look the same: it may have become free only then."}
+			"Other processes that come and go on the device look the same: they may have freed the memory just then."}
 	case oom.Pools:
 		f.Status, f.Bytes = finding.Pools, int64(r.PrivatePools)
-		f.Say("Out of memory beside private pools: a request for %v failed while %v lay free in pools "+
-			"that only CUDA graphs or their owners may use.", r.Requested, r.PrivatePools)
-		f.Because("A private pool keeps its segments, the free ones too, as long as a graph or a MemPool object uses it, " +
-			"and never serves requests from outside.")
-		f.Next = []string{sharePools, "Delete graphs that are not replayed any more: their pools are returned then."}
+		f.Say(despitePools, r.Requested, r.PrivatePools)
+		f.Because(poolsKeep)
+		f.Next = []string{sharePools, "Delete graphs that are no longer replayed: that returns their pools."}
 	case oom.OtherStream:
 		unusable := r.OtherStreams + r.Pending
 		f.Status, f.Bytes = finding.Limit, int64(unusable)
-		f.Say("Out of memory beside another stream's memory: a request for %v failed while %v was free there "+
-			"or waited for a stream.", r.Requested, unusable)
+		f.Say("OOM despite memory of other streams: a request for %v failed although %v was free there or waited for a "+
+			"stream.", r.Requested, unusable)
 		f.Because("Free memory serves only its own stream; a block under record_stream stays taken until that stream is " +
 			"done with it.")
 		f.Next = []string{"Allocate on the stream that has the free memory, or use fewer streams.",
-			"Call torch.cuda.synchronize() before large phases, so that blocks that wait are free; with record_stream, free " +
-				"them earlier."}
+			"Call torch.cuda.synchronize() before large phases, so that waiting blocks are free by then; with " +
+				"record_stream, free them earlier."}
 	case oom.Others:
 		besideOthers(f, r)
 	case oom.Growth:
 		byGrowth(f, r)
 	case oom.Capacity:
 		f.Status = finding.Capacity
-		f.Say("Out of memory for real: live tensors held %v when %v more was asked for; no allocator setting helps.",
-			r.Active, r.Requested)
+		f.Say(genuine+"; no allocator setting would have helped.", r.Active, r.Requested)
 		if s := f.Evidence.Setting; s != nil && s.Gives == "" {
-			f.Because("This is proven: %s", inVain(s))
+			f.Because("Replayed under %d allocator settings, including expandable_segments: %s.", s.Tried, inVain(s))
 		}
 		if g := r.Largest; g != nil {
-			f.Because("The largest holder is %s with %v in %s.", attribution.Placed(g.Site), g.Bytes, units.Plural(g.Blocks,
-				"block"))
+			f.Because("The largest share, %v in %s, came from %s.", g.Bytes, units.Plural(g.Blocks, "block"),
+				attribution.Placed(g.Site))
 		}
-		f.Next = []string{needLess, "Look at the largest live stacks at the OOM below: each is a place to save."}
+		f.Next = []string{needLess, "Look at the largest live stacks at the OOM below: each is a candidate for savings."}
 	}
 }
 
@@ -224,27 +245,27 @@ func besideOthers(f *finding.Finding, r *finding.Request) {
 	f.Status = finding.Others
 	if r.Grown >= r.Segment-r.DeviceFree {
 		f.Bytes = int64(r.Grown)
-		f.Say("Out of memory on a shared device: %v was asked for, and memory outside PyTorch had grown by %v.",
-			r.Requested, r.Grown)
-		f.Because("Earlier in the trace this process had %v, reserved and free together; at the failure it was %v.",
+		f.Say("OOM on a shared device: a request for %v failed after memory outside PyTorch had grown by %v.", r.Requested,
+			r.Grown)
+		f.Because("Earlier in the trace this process had %v, reserved and free together; at the failure it had %v.",
 			r.AtLeast, r.Reserved+r.DeviceFree)
 	} else {
 		f.Bytes, f.Confidence = int64(r.Elsewhere), finding.Medium
-		f.Say("Out of memory on a shared device: %v was asked for, and %v of its %v are neither free nor PyTorch's.",
+		f.Say("OOM on a shared device: a request for %v failed, and %v of the device's %v is neither free nor PyTorch's.",
 			r.Requested, r.Elsewhere, r.DeviceTotal)
 	}
-	f.Because("It is other processes', or this one's own outside of PyTorch's allocator: the CUDA context, NCCL, other " +
-		"libraries. A snapshot does not tell them apart.")
-	f.Next = []string{seeOthers, "If nobody else is, look for libraries with memory of their own in this process."}
+	f.Because("That memory belongs to other processes, or to this one outside PyTorch's allocator: the CUDA context, " +
+		"NCCL, other libraries. A snapshot does not tell them apart.")
+	f.Next = []string{seeOthers, "If nobody else does, look for libraries in this process with memory of their own."}
 }
 
 func byGrowth(f *finding.Finding, r *finding.Request) {
 	g := f.Evidence.Growth
 	if h := f.Evidence.Holder; h != nil { // whose container is not full
 		f.Status, f.Bytes = finding.Capacity, int64(h.Bound.Full)
-		f.Say("Out of memory for real: %v was asked for while a buffer was still filling, with %s; full it takes %v.",
+		f.Say("Genuine OOM: a request for %v failed while a buffer was still filling (%s); when full it takes %v.",
 			r.Requested, entries(h.Bound), h.Bound.Full)
-		f.Because("Seen in the process: %s keeps %v. Without it the request would have been served.", h.Reference, h.Bytes)
+		f.Because("Seen in the process: %s holds %v. Without it the request would have been served.", h.Reference, h.Bytes)
 		f.Next = []string{"Give it a smaller bound, or keep its entries off the GPU (.cpu()) until they are used.", needLess}
 		return
 	}
@@ -252,11 +273,11 @@ func byGrowth(f *finding.Finding, r *finding.Request) {
 	if f.Confidence == finding.High {
 		f.Confidence = finding.Medium
 	}
-	f.Say("Out of memory by growth: %v was asked for, and %v of the memory is what a loop leaves behind with every "+
-		"iteration.", r.Requested, r.GhostBytes)
-	f.Because("%s (%s of active memory) grow with the loop in %s; most comes from %s.", units.Plural(r.Ghosts,
-		"block"), units.Percent(int64(r.GhostBytes), int64(r.Active)), g.Loop, attribution.Placed(g.Site))
+	f.Say("OOM from a leak: a request for %v failed after a loop had accumulated %v.", r.Requested, r.GhostBytes)
+	f.Because("%s (%s of the memory in use) accumulate over the iterations of %s; most come from %s.",
+		units.Plural(r.Ghosts, "block"), units.Percent(int64(r.GhostBytes), int64(r.Active)), g.Loop,
+		attribution.Placed(g.Site))
 	f.Because("Without them the request would have been served.")
 	f.Next = []string{"Find the list, dict, closure or hook that collects these tensors: the finding on growth below " +
-		"has the evidence and what to do.", needLess}
+		"has the evidence and says what to do.", needLess}
 }

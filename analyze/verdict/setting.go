@@ -42,18 +42,17 @@ func settings(v *finding.Setting) []string {
 	case v == nil:
 		return nil
 	case !v.Proven:
-		return []string{"Try PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + ". That it helps here is not proven: the run cannot be " +
-			"replayed well enough."}
-	case v.Gives == "":
-		return []string{"Do not count on PYTORCH_CUDA_ALLOC_CONF: " + inVain(v)}
+		return []string{"Try PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + ". It is not proven to help here: the run cannot be " +
+			"replayed accurately enough."}
 	}
-	proof := fmt.Sprintf("(Replayed: %s of the run's own requests are reproduced.)", units.Percent(int64(v.Same),
-		int64(v.Requests)))
+	none := fmt.Sprintf("No allocator setting fixes this in your torch version (%d replayed, including "+
+		"expandable_segments): %s.", v.Tried, inVain(v))
+	if v.Gives == "" {
+		return []string{none}
+	}
+	proof := fmt.Sprintf("(Replay accuracy: %s.)", units.Percent(int64(v.Same), int64(v.Requests)))
 	if v.Needs != "" {
-		return []string{
-			"Do not count on PYTORCH_CUDA_ALLOC_CONF in this release of torch: " + inVain(v),
-			fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf, proof),
-		}
+		return []string{none, fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf, proof)}
 	}
 	gain := whatif.Gain{Kind: whatif.GainKind(v.Gives), Peak: int64(v.Peak), PeakBefore: int64(v.PeakBefore),
 		Failures: v.Failures, FailuresBefore: v.FailuresBefore}
@@ -64,11 +63,10 @@ func settings(v *finding.Setting) []string {
 	return []string{fmt.Sprintf("%s: %s %s", change, gain.String(), proof)}
 }
 
-// inVain says what was tried in vain.
+// inVain says what came of the settings that were tried in vain.
 func inVain(v *finding.Setting) string {
-	result := "none lowers the peak by much."
 	if v.Failed == v.Tried {
-		result = "the request fails each time."
+		return "the request fails under all of them"
 	}
-	return fmt.Sprintf("replayed under %d settings, expandable segments among them, %s", v.Tried, result)
+	return "none lowers the peak by much"
 }

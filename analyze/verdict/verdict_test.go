@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 			for range 12 {
 				d.Alloc(100 * mib)
 			}
-		}, finding.Capacity, "oom", "model.py:7 forward with 1000 MiB in 10 blocks"},
+		}, finding.Capacity, "oom", "1000 MiB in 10 blocks, came from model.py:7 forward"},
 
 		{"free memory in pieces", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/load.py:7:read")
@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 				}
 			}
 			d.Alloc(130 * mib)
-		}, finding.Fragmentation, "oom", "joined"},
+		}, finding.Fragmentation, "oom", "were contiguous"},
 
 		{"the free piece is another stream's", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/load.py:7:read")
@@ -118,7 +118,7 @@ func TestJudge(t *testing.T) {
 		{"a size that overflowed", build.Options{Capacity: gib}, func(d *build.Device) {
 			at(d, "/app/model.py:7:attend")
 			d.Alloc(3 << 40)
-		}, finding.Absurd, "oom", "Even an empty GPU would not serve it"},
+		}, finding.Absurd, "oom", "Even an empty GPU could not serve it"},
 
 		{"a cache that may grow on purpose", build.Options{}, func(d *build.Device) {
 			const module = "/lib/python3/site-packages/torch/nn/modules/module.py:1750:_call_impl"

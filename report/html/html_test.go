@@ -56,8 +56,8 @@ func TestGolden(t *testing.T) {
 
 func TestContents(t *testing.T) {
 	contains(t, visible(write(t, analyzetest.Failed(t))),
-		"fragmentation", "a request for 768 MiB failed while 2.08 GiB", "job.pickle", "torch 2.5 to 2.7 (guessed)", "6.68 KiB", "80 events",
-		"reserved memory lay free in pieces.",
+		"fragmentation", "a request for 768 MiB failed although 2.08 GiB", "job.pickle", "torch 2.5 to 2.7 (guessed)", "6.68 KiB", "80 events",
+		"reserved memory was free, in pieces too small.",
 		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts",
 		"low confidence heuristic", "step() retains 16.0 MiB more per iteration",
 		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events", "event 77, 475 ms 768 MiB 212 MiB",

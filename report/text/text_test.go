@@ -102,7 +102,7 @@ func TestLead(t *testing.T) {
 	r := analyzetest.Failed(t)
 	r.Verdict.Status, r.Verdict.Headline = finding.Healthy, "Healthy."
 	out := verdictOf(t, r, Options{})
-	if strings.Contains(out, "Why") || !strings.Contains(out, "Nothing to fix") || !strings.Contains(out, "Also    GPU 0: Out of memory by frag") {
+	if strings.Contains(out, "Why") || !strings.Contains(out, "Nothing to fix") || !strings.Contains(out, "Also    GPU 0: OOM from fragmentation") {
 		t.Errorf("a healthy verdict with findings:\n%s", out)
 	}
 }
