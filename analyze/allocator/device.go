@@ -17,9 +17,9 @@ type Driver interface {
 
 // Device is a device of a given capacity. It gives ever higher addresses and none twice.
 type Device struct {
-	// Total is the device's memory in bytes, 0 for no limit. Foreign bytes of it are not to be
-	// had: the CUDA context, libraries, other processes.
-	Total, Foreign int64
+	// Total is the memory that can be had in bytes, 0 for no limit: without that of the CUDA
+	// context, libraries and other processes.
+	Total int64
 
 	used int64
 	next uint64
@@ -30,15 +30,12 @@ const (
 	devicePage   = 2 << 20 // cudaMalloc's own rounding
 )
 
-// Used is what the device has given, in bytes.
-func (d *Device) Used() int64 { return d.used }
-
 // Hold counts bytes that were taken from the device before. They may be more than it has.
 func (d *Device) Hold(bytes int64) { d.used += bytes }
 
 func (d *Device) take(size int64) bool {
 	size = roundUp(size, devicePage)
-	if d.Total > 0 && d.used+size > d.Total-d.Foreign {
+	if d.Total > 0 && d.used+size > d.Total {
 		return false
 	}
 	d.used += size

@@ -51,12 +51,13 @@ func (s Side) Of(at timeline.Totals, c fragmentation.Classes) Side {
 
 // By takes the process of a side from the header of a recording.
 func (s Side) By(h *sidecar.Header) Side {
-	for to, from := range map[*int64]*int64{&s.PID: h.PID, &s.HostPID: h.HostPID, &s.Started: h.Started} {
-		if *to = 0; from != nil {
-			*to = *from
+	told := func(n *int64) int64 {
+		if n == nil {
+			return 0
 		}
+		return *n
 	}
-	s.Boot = h.Boot
+	s.PID, s.HostPID, s.Started, s.Boot = told(h.PID), told(h.HostPID), told(h.Started), h.Boot
 	return s
 }
 
@@ -82,14 +83,16 @@ func apart(format string, args ...any) error {
 
 // BuildLedger joins a reading with PyTorch's side. The error is ErrApart.
 func BuildLedger(r *sidecar.Reading, s Side) (*Ledger, error) {
-	at := time.Unix(0, r.Time)
+	after := time.Unix(0, r.Time).Sub(s.At)
 	switch {
 	case s.Boot != "" && r.Boot != "" && s.Boot != r.Boot:
 		return nil, apart("the process ran on another machine, or before a reboot")
 	case s.At.IsZero():
 		return nil, apart("when PyTorch's figures were taken is unknown")
-	case at.Sub(s.At).Abs() > MaxApart:
-		return nil, apart("the driver was read %s %s PyTorch's figures were taken", at.Sub(s.At).Abs().Round(time.Second), order(at.Before(s.At)))
+	case after < -MaxApart:
+		return nil, apart("the driver was read %s before PyTorch's figures were taken", after.Abs().Round(time.Second))
+	case after > MaxApart:
+		return nil, apart("the driver was read %s after PyTorch's figures were taken", after.Round(time.Second))
 	}
 	p, err := choose(r, s)
 	if err != nil {
@@ -103,13 +106,6 @@ func BuildLedger(r *sidecar.Reading, s Side) (*Ledger, error) {
 		return nil, apart("the driver does not tell the memory of the device")
 	}
 	return p.split(s, own, guessed), nil
-}
-
-func order(before bool) string {
-	if before {
-		return "before"
-	}
-	return "after"
 }
 
 func (p *part) split(s Side, own *sidecar.GPUProcess, guessed bool) *Ledger {

@@ -84,8 +84,7 @@ type extractor struct {
 	p      *Program
 	s      *snapshot.Snapshot
 	t      *timeline.Timeline
-	stream map[snapshot.StreamID]allocator.Stream
-	handle map[uint64]allocator.Stream
+	stream map[uint64]allocator.Stream // by handle
 	pool   map[snapshot.PoolID]allocator.Pool
 
 	lows        map[spaceKey]uint64 // see lowest
@@ -96,10 +95,9 @@ type extractor struct {
 }
 
 func newExtractor(p *Program, s *snapshot.Snapshot) *extractor {
-	x := &extractor{p: p, s: s, t: p.t, stream: make(map[snapshot.StreamID]allocator.Stream),
-		handle: make(map[uint64]allocator.Stream), pool: make(map[snapshot.PoolID]allocator.Pool)}
+	x := &extractor{p: p, s: s, t: p.t, stream: make(map[uint64]allocator.Stream), pool: make(map[snapshot.PoolID]allocator.Pool)}
 	for i, h := range p.streams {
-		x.handle[h] = allocator.Stream(i)
+		x.stream[h] = allocator.Stream(i)
 	}
 	for i, id := range p.pools {
 		x.pool[id] = allocator.Pool(i)
@@ -108,17 +106,13 @@ func newExtractor(p *Program, s *snapshot.Snapshot) *extractor {
 }
 
 func (x *extractor) streamOf(id snapshot.StreamID) allocator.Stream {
-	if n, ok := x.stream[id]; ok {
-		return n
-	}
 	h := x.s.Streams.Handle(id)
-	n, ok := x.handle[h]
+	n, ok := x.stream[h]
 	if !ok {
 		n = allocator.Stream(len(x.p.streams))
 		x.p.streams = append(x.p.streams, h)
-		x.handle[h] = n
+		x.stream[h] = n
 	}
-	x.stream[id] = n
 	return n
 }
 
