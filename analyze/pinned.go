@@ -49,13 +49,13 @@ func pinnedNotes(m *host.Pinned) []Note {
 	n := m.Trace.Len()
 	switch {
 	case !c.Balanced():
-		add("problem", c.Inconsistent(), "books do not balance: %s contradictions, residual %s.", units.Count(c.Inconsistent()), units.Bytes(c.Residual.Reserved))
+		add("problem", c.Inconsistent(), "%s.", Verified(c.Inconsistent(), c.Residual.Reserved))
 	case n == 0:
 		add("missing", 0, "the file has its state and no trace, so neither its peak nor whether it grows is known.")
 	case !m.Stated:
 		add("missing", 0, "%s, and no state at the end to compare with.", units.Plural(n, "event"))
 	default:
-		add("ok", 0, "books balance over %s, residual 0 B.", units.Plural(n, "event"))
+		add("ok", 0, "%s (%s).", Verified(0, 0), units.Plural(n, "event"))
 	}
 	if c.Before > 0 && n > 0 {
 		add("missing", c.Before, "%s blocks were in use before the first kept event; since when is unknown.", units.Count(c.Before))

@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"fmt"
+
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/fragmentation"
@@ -10,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
@@ -38,6 +41,15 @@ func (r *Result) Books() (contradictions, residual int64) {
 		residual += max(c.Residual, -c.Residual)
 	}
 	return contradictions, residual
+}
+
+// Verified says whether a history that was rebuilt agrees with the file, by the sums of Books.
+func Verified(contradictions, residual int64) string {
+	if contradictions == 0 && residual == 0 {
+		return "verified: the replay matches the snapshot byte for byte"
+	}
+	return fmt.Sprintf("not verified: the file contradicts itself %s, and the replay is off by %s",
+		units.Plural(contradictions, "time"), units.Bytes(residual))
 }
 
 // Device is the analysis of one device. Devices are never mixed.

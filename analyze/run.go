@@ -189,11 +189,11 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		n := c.Inconsistent()
 		switch {
 		case n > 0 || c.Residual != 0:
-			notes = append(notes, Note{Level: "problem", Count: n, Text: fmt.Sprintf("GPU %d: books do not balance: %s contradictions, residual %s.", t.Device, units.Count(n), units.Bytes(c.Residual))})
+			notes = append(notes, Note{Level: "problem", Count: n, Text: fmt.Sprintf("GPU %d: %s.", t.Device, Verified(n, c.Residual))})
 		case t.Trace.Len() > 0 && s.Partial != nil:
 			notes = append(notes, Note{Level: "missing", Text: fmt.Sprintf("GPU %d: %s could be read. The state in the file is from after the events that are missing, so that its end here is that of the last event.", t.Device, units.Plural(t.Trace.Len(), "event"))})
 		case t.Trace.Len() > 0:
-			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: books balance over %s, residual 0 B.", t.Device, units.Plural(t.Trace.Len(), "event"))})
+			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: %s (%s).", t.Device, Verified(0, 0), units.Plural(t.Trace.Len(), "event"))})
 		default:
 			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: the segments' own sums agree with their blocks.", t.Device)})
 		}

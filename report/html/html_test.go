@@ -63,7 +63,7 @@ func TestContents(t *testing.T) {
 		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events", "event 77, 475 ms 768 MiB 212 MiB",
 		"200 MiB given back", "model.py:52 forward", "Active memory in all", "from before the trace",
 		"Peak event 67, 400 ms", "Reserved 4.05 GiB = Active", "Largest free block", "No settings string: the defaults.",
-		"books balance over 80 events, residual 0 B", "it was allocated before recording began")
+		"verified: the replay matches the snapshot byte for byte (80 events)", "it was allocated before recording began")
 }
 
 func TestDeterministic(t *testing.T) {

@@ -178,7 +178,7 @@ func facts(r *analyze.Result) []fact {
 		list[3].Value = "1 event"
 	}
 	if len(r.Devices) > 0 {
-		list = append(list, fact{"Books balance", chart.Books(r)})
+		list = append(list, fact{"Replay", analyze.Verified(r.Books())})
 	}
 	if len(s.Container) > 0 {
 		list = append(list, fact{"Format", text(strings.Join(s.Container, ", "))})

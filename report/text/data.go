@@ -9,18 +9,17 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// notes says in at most n lines how far the figures can be trusted: problems first, then
-// whether the books balance, then what is missing. Each takes three lines at most.
-func notes(r *analyze.Result, n, width int) []string {
-	var problems, fine, missing []string
+// quality sorts the notes on a result: what is wrong with the file, what it lacks, and what was
+// verified, in one line for several devices.
+func quality(r *analyze.Result) (problems, missing, fine []string) {
 	for _, q := range r.Quality {
-		switch s := chart.Plain(q.Text); q.Level {
+		switch q.Level {
 		case "problem":
-			problems = append(problems, "problem: "+s)
+			problems = append(problems, "problem: "+chart.Plain(q.Text))
 		case "ok":
-			fine = append(fine, s)
+			fine = append(fine, chart.Plain(q.Text))
 		default:
-			missing = append(missing, s)
+			missing = append(missing, chart.Plain(q.Text))
 		}
 	}
 	if len(r.Devices) > 1 && len(fine) > 1 {
@@ -30,26 +29,43 @@ func notes(r *analyze.Result, n, width int) []string {
 				sound++
 			}
 		}
-		fine = []string{fmt.Sprintf("The books balance on %d of %d GPUs.", sound, len(r.Devices))}
+		fine = []string{fmt.Sprintf("%d of %d GPUs: %s.", sound, len(r.Devices), analyze.Verified(0, 0))}
 	}
+	return problems, missing, fine
+}
+
+// notes says in at most n lines how far the figures can be trusted: problems first, then what is
+// missing, and last, for which there is always room, what was verified.
+func notes(r *analyze.Result, n, width int) []string {
+	problems, missing, fine := quality(r)
+	var end []string
+	for _, s := range fine {
+		end = append(end, noteLines(s, width)...)
+	}
+	n -= len(end)
 	var out []string
-	all := slices.Concat(problems, fine, missing)
+	all := slices.Concat(problems, missing)
 	for i, s := range all {
-		lines := wrap(s, width-10)
-		if len(lines) > 3 {
-			lines = append(lines[:2:2], chart.Clip(lines[2], width-11)+"…")
-		}
+		lines := noteLines(s, width)
 		if left := n - len(out); left < len(lines) || left == len(lines) && i < len(all)-1 {
-			return append(out, "... and "+units.Plural(len(all)-i, "more note")+", in the full report")
+			out = append(out, "... and "+units.Plural(len(all)-i, "more note")+", in the full report")
+			break
 		}
-		for k, l := range lines {
-			if k > 0 {
-				l = "  " + l
-			}
-			out = append(out, l)
-		}
+		out = append(out, lines...)
 	}
-	return out
+	return append(out, end...)
+}
+
+// noteLines breaks a note into three lines at most.
+func noteLines(s string, width int) []string {
+	lines := wrap(s, width-10)
+	if len(lines) > 3 {
+		lines = append(lines[:2:2], chart.Clip(lines[2], width-11)+"…")
+	}
+	for k := 1; k < len(lines); k++ {
+		lines[k] = "  " + lines[k]
+	}
+	return lines
 }
 
 // data prints the notes.

@@ -30,7 +30,7 @@ func Environments(w io.Writer, c *environment.Comparison, o Options) error {
 	case matter > 0:
 		p.line(p.paint(bold, fmt.Sprintf("%s known to matter for memory.", units.Plural(matter, "difference is", "differences are"))))
 	default:
-		p.line(p.paint(bold, "No difference that is known to matter for memory: look for one in the program and its data."))
+		p.line(p.paint(bold, "No difference is known to matter for memory: compare the programs and their data."))
 	}
 	p.line("")
 	const name = 26
@@ -56,7 +56,7 @@ func Environments(w io.Writer, c *environment.Comparison, o Options) error {
 		p.line("")
 		more := units.Plural(same-c.Single, "setting is the same", "settings are the same")
 		if c.Single > 0 {
-			more += fmt.Sprintf(", %d more are known of one run only", c.Single)
+			more += fmt.Sprintf(", %d more were recorded in one run only", c.Single)
 		}
 		p.line(p.paint(dim, more+"; --all shows them."))
 	}

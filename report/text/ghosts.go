@@ -19,7 +19,7 @@ type GhostOptions struct {
 }
 
 // Ghosts prints who keeps the memory at the end of a snapshot: the verdict, each ghost with its
-// evidence and its fix, then what is held as it should be and what could not be joined.
+// evidence and its fix, then what is held as expected and what could not be matched.
 func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	p := newPrinter(w, o.Options)
 	v := chart.NewHolders(r, o.Min)
@@ -30,7 +30,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	p.line(p.paint(dim, chart.Clip(head, p.width)))
 	badge := strings.ToUpper(string(v.Status))
 	if v.Status == finding.Healthy {
-		badge = "NO GHOST"
+		badge = "NO LEAK FOUND"
 	}
 	if v.Trust != "" {
 		v.Headline += " (" + v.Trust + ")"
@@ -41,15 +41,15 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	}
 	if len(v.Suspects) > 0 && len(v.Proven) > 0 {
 		p.line("")
-		p.line(p.paint(bold, "Grows in the trace, and no one holder was seen"))
+		p.line(p.paint(bold, "Growing in the trace, with no single holder found"))
 	}
 	for i := range v.Suspects {
 		p.ghost(len(v.Proven)+i+1, &v.Suspects[i])
 	}
-	p.holderRows("Other holders: they do not grow, or it cannot be told", v.Others)
-	p.holderRows("Held as it should be", v.Normal)
-	p.holderRows("Not joined", v.Apart)
-	p.holderRows("Large, made in the trace and not growing: no ghost by itself", v.OneOffs)
+	p.holderRows("Other holders: not growing, as far as the trace shows", v.Others)
+	p.holderRows("Held as expected", v.Normal)
+	p.holderRows("Not matched to a holder", v.Apart)
+	p.holderRows("Large and not growing, allocated during the trace: not a leak by itself", v.OneOffs)
 	if v.Closing != "" || len(v.Notes) > 0 {
 		p.line("")
 	}
@@ -80,7 +80,7 @@ func (p *printer) ghost(n int, g *chart.HolderGhost) {
 	for _, l := range g.Fix {
 		fix = append(fix, p.paint(cyan, chart.Clip(l, p.width-12)))
 	}
-	p.labeled("Made at", sites)
+	p.labeled("Sites", sites)
 	p.labeled("Fix", fix)
 	p.indent = 0
 }

@@ -8,9 +8,9 @@ import (
 )
 
 var hostNames = []struct{ series, name string }{
-	{host.Size, "process, RSS and swap"}, {host.Swap, "swapped out"}, {host.CPUBytes, "CPU tensors"}, {host.CPUTensors, "their number"},
+	{host.Size, "process, RSS and swap"}, {host.Swap, "swapped out"}, {host.CPUBytes, "CPU tensors"}, {host.CPUTensors, "CPU tensor count"},
 	{host.Objects, "Python objects"}, {host.PinnedBytes, "pinned"}, {host.Workers, "workers, PSS"}, {host.WorkersRSS, "workers, RSS"},
-	{host.Available, "available in all"},
+	{host.Available, "available (machine)"},
 }
 
 // host prints what a process does with the memory of its machine. Its file is named unless that is "".

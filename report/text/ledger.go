@@ -33,15 +33,15 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 }
 
 func (p *printer) account(l *device.Ledger, name string) {
-	p.deviceLedger(name+", by the driver", &l.Ledger)
+	p.deviceLedger(name+", as the driver reports it", &l.Ledger)
 	switch {
 	case l.Guessed != 0:
-		p.line(fmt.Sprintf("          Process %d is taken for this one: no other is large enough.", l.Guessed))
+		p.line(fmt.Sprintf("          Assumed to be process %d: no other is large enough.", l.Guessed))
 	case l.PID != 0:
 		p.line(fmt.Sprintf("          This is process %d.", l.PID))
 	}
 	if l.Untold > 0 {
-		p.line(fmt.Sprintf("          The driver does not tell the bytes of %s.", units.Plural(l.Untold, "other process", "other processes")))
+		p.line(fmt.Sprintf("          The driver does not report how much %s.", units.Plural(l.Untold, "other process uses", "other processes use")))
 	}
 }
 
@@ -52,12 +52,12 @@ func (p *printer) deviceLedger(name string, l *oom.Ledger) {
 		words := chart.LedgerWords[r.Row]
 		switch {
 		case r.Row != oom.RowResidual && r.Bytes < 0:
-			words = "below 0: not all that PyTorch holds can be on the device"
+			words = "below 0: not all that PyTorch reserved can be on the device"
 		case r.Row != oom.RowResidual || r.Bytes == 0 && l.Slack == 0:
 		case -l.Slack <= r.Bytes && r.Bytes <= l.Slack:
 			words = "residual, within the rounding of the message"
 		default:
-			words = "not accounted for"
+			words = "unaccounted for"
 		}
 		p.line(right(units.Bytes(r.Bytes), 10) + right(units.Percent(r.Bytes, l.Total), 6) + " " +
 			p.paint(cyan, bar(r.Bytes, l.Total, 10)) + "  " + chart.Clip(words, p.width-30))

@@ -28,9 +28,12 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 	w := bufio.NewWriter(out)
 	top, rest := lead(&r.Verdict)
 	headline := strings.ToUpper(string(r.Verdict.Status)) + ": " + r.Verdict.Headline
-	fmt.Fprintf(w, "### %s\n\n%s, %s; books balance: %s", prose(headline), code(r.Snapshot.Name), units.Bytes(r.Snapshot.Bytes), chart.Books(r))
+	fmt.Fprintf(w, "### %s\n\n%s, %s", prose(headline), code(r.Snapshot.Name), units.Bytes(r.Snapshot.Bytes))
 	if top != nil {
 		fmt.Fprintf(w, "; %s", top.Trust())
+	}
+	if n, residual := r.Books(); n > 0 || residual > 0 {
+		fmt.Fprintf(w, "; **%s**", analyze.Verified(n, residual))
 	}
 	fmt.Fprint(w, "\n\n")
 	if top != nil {
@@ -54,13 +57,8 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 		m, when := decisive(d, top)
 		markdownStacks(w, d, m, when)
 	}
-	var notes []string
-	for _, q := range r.Quality {
-		if q.Level != "ok" || len(r.Devices) == 1 {
-			notes = append(notes, q.Text)
-		}
-	}
-	bullets(w, "Data", "- ", notes)
+	problems, missing, fine := quality(r)
+	bullets(w, "Data", "- ", slices.Concat(problems, missing, fine))
 	return w.Flush()
 }
 
@@ -101,7 +99,7 @@ func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when stri
 		return
 	}
 	sum := chart.Sum(m.Live)
-	fmt.Fprintf(w, "| held %s | of %s | blocks | allocated by |\n|---:|---:|---:|---|\n", when, units.Bytes(sum))
+	fmt.Fprintf(w, "| in use %s | of %s | blocks | allocated by |\n|---:|---:|---:|---|\n", when, units.Bytes(sum))
 	groups, other, more := chart.Top(m.Live, 5)
 	for i, site := range chart.Sites(groups) {
 		g := &groups[i]

@@ -62,7 +62,7 @@ func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 		health = append(health, units.Plural(*g.ECCErrors, "uncorrected ECC error"))
 	}
 	if number(g.Retired) > 0 {
-		health = append(health, units.Plural(*g.Retired, "retired page")+", which the device no longer uses")
+		health = append(health, units.Plural(*g.Retired, "retired page")+", no longer used by the device")
 	}
 	if len(health) > 0 {
 		p.line(pad("", 8) + strings.Join(health, "; "))
@@ -91,14 +91,14 @@ func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 	case g.Instances != nil:
 		p.processes(rest, g.Total, nil, "")
 	default:
-		others := "of no process that the driver lists"
+		others := "used by no listed process"
 		switch {
 		case only:
-			others = "everything else that is used"
+			others = "used by everything else"
 		case g.Reserved == nil:
-			others = "of the driver, and of no process that it lists"
+			others = "used by the driver, or by no listed process"
 		case slices.ContainsFunc(rest, func(q sidecar.GPUProcess) bool { return q.Used == nil }):
-			others = "of processes whose bytes the driver does not tell"
+			others = "used by processes whose usage the driver does not report"
 		}
 		p.processes(rest, g.Total, g.Used, others)
 	}
@@ -158,7 +158,7 @@ func (p *printer) process(q *sidecar.GPUProcess, total *int64, depth int) {
 	case device.Gone:
 		name = "no such process"
 	case device.Zombie:
-		name += " (ended, a zombie)"
+		name += " (ended, zombie)"
 	}
 	indent := strings.Repeat("  ", min(depth, 6))
 	user := cmp.Or(chart.Plain(q.User), "?")
@@ -189,9 +189,9 @@ func (p *printer) accounting(all []sidecar.Accounted) {
 		parts = append(parts, s)
 	}
 	if len(all) > most {
-		parts = append(parts, fmt.Sprintf("... %d in all", len(all)))
+		parts = append(parts, fmt.Sprintf("... %d in total", len(all)))
 	}
-	p.line(pad("", 8) + "most used, by the driver's accounting: " + strings.Join(parts, ", "))
+	p.line(pad("", 8) + "peak use, from the driver's accounting: " + strings.Join(parts, ", "))
 }
 
 // failed lists calls that failed.

@@ -57,7 +57,7 @@ func TestNVMLInManual(t *testing.T) {
 	}
 }
 
-func TestNVMLColour(t *testing.T) {
+func TestNVMLColor(t *testing.T) {
 	if out := nvml(t, analyzetest.Reading(), text.NVMLOptions{Options: text.Options{Color: true}}); !strings.Contains(out, "\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
 		t.Errorf("%q", out)
 	}

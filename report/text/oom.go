@@ -43,7 +43,7 @@ func OOM(w io.Writer, l *oom.Log, o Options) error {
 		p.oomOthers(l)
 	}
 	if l.Dropped > 0 {
-		p.line("... and " + units.Plural(l.Dropped, "more message") + " beyond the different ones that are kept")
+		p.line("... and " + units.Plural(l.Dropped, "more message") + ", not listed: too many different ones")
 	}
 	return p.w.Flush()
 }
@@ -72,7 +72,7 @@ func (p *printer) oomMessage(l *oom.Log, g *oom.Group) {
 func oomPlace(g *oom.Group) string {
 	s := fmt.Sprintf("line %s, byte %s", units.Count(g.Line), units.Count(g.Offset))
 	if g.Count > 1 {
-		s += fmt.Sprintf("; %s times in all, up to line %s", units.Count(g.Count), units.Count(g.LastLine))
+		s += fmt.Sprintf("; %s times, last on line %s", units.Count(g.Count), units.Count(g.LastLine))
 	}
 	if len(g.Ranks) > 0 {
 		s += "; " + rankWords(g.Ranks)
@@ -81,12 +81,12 @@ func oomPlace(g *oom.Group) string {
 		s += "; " + chart.Clip(chart.Plain(g.Class), 60)
 	}
 	if g.Family == oomlog.Unknown {
-		s += "; form unknown"
+		s += "; unknown format"
 	} else {
-		s += fmt.Sprintf("; form %s, of %s", g.Family, g.Family.Writer())
+		s += fmt.Sprintf("; format %s, %s", g.Family, g.Family.Writer())
 	}
 	if g.Cut {
-		s += "; cut"
+		s += "; truncated"
 	}
 	return s
 }
@@ -105,7 +105,7 @@ func rankWords(ranks []int) string {
 			part += fmt.Sprintf("-%d", ranks[k])
 		}
 		if parts = append(parts, part); len(parts) == most && k+1 < len(ranks) {
-			parts = append(parts, fmt.Sprintf("... (%d in all)", len(ranks)))
+			parts = append(parts, fmt.Sprintf("... (%d in total)", len(ranks)))
 			break
 		}
 		i = k + 1
@@ -170,19 +170,19 @@ func (p *printer) oomMatch(l *oom.Log) {
 	p.line("")
 	name := chart.ClipLeft(chart.Plain(l.Snapshot), 40)
 	if l.Match == nil {
-		p.section("Joined", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is of another run."}, 3)
+		p.section("Match", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is from another run."}, 3)
 		return
 	}
 	e := &l.Match.Event
-	verb := "is of the same request"
+	verb := "recorded the same request"
 	if !l.Match.Same {
-		verb = "is not of the same request; the nearest event"
+		verb = "did not record this request; the nearest event"
 	}
 	site := ""
 	if e.Site != "" {
 		site = ", " + chart.Clip(chart.Plain(e.Site), 80)
 	}
-	p.section("Joined", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device), units.Count(int64(e.Index)), site)}, 3)
+	p.section("Match", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device), units.Count(int64(e.Index)), site)}, 3)
 	p.line(p.paint(bold, pad("", 8)+pad("", 12)+right("message", 11)+right("snapshot", 11)+right("difference", 12)))
 	for i := range l.Match.Figures {
 		f := &l.Match.Figures[i]
@@ -202,7 +202,7 @@ func (p *printer) oomOthers(l *oom.Log) {
 		return
 	}
 	p.line("")
-	p.line(p.paint(bold, right("line", 9)+right("times", 8)+right("tried", 11)+right("free", 11)+right("allocated", 11)+right("unalloc.", 11)+"  form, cause"))
+	p.line(p.paint(bold, right("line", 9)+right("times", 8)+right("tried", 11)+right("free", 11)+right("allocated", 11)+right("unalloc.", 11)+"  format, cause"))
 	size := func(s oomlog.Size) string {
 		if !s.Known() {
 			return "-"
@@ -215,7 +215,7 @@ func (p *printer) oomOthers(l *oom.Log) {
 			continue
 		}
 		if shown++; shown > maxMessages {
-			p.linef("... and %d more different messages; --all explains every one, --json lists them", n-maxMessages)
+			p.linef("... and %d more different messages; --all explains each, --json lists them", n-maxMessages)
 			return
 		}
 		words := string(g.Family) + " " + string(g.Cause)

@@ -10,7 +10,7 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// pinned says in at most three lines what pinned host memory there is and who holds it, or in one
+// pinned says in at most three lines what pinned host memory there is and who allocated it, or in one
 // line below many devices.
 func (p *printer) pinned(r *analyze.Result) {
 	switch {
@@ -28,25 +28,25 @@ func pinnedWords(m *host.Pinned) string {
 	end := &m.Final
 	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved), units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
 	if m.Unknown > 0 {
-		w += fmt.Sprintf(" + %s of which that is unknown", units.Bytes(m.Unknown))
+		w += fmt.Sprintf(" + %s active or cached, not recorded which", units.Bytes(m.Unknown))
 	}
 	if m.Trace.Len() > 0 {
-		w += fmt.Sprintf("; at most %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes), units.Bytes(m.PeakActive.Bytes))
+		w += fmt.Sprintf("; peak: %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes), units.Bytes(m.PeakActive.Bytes))
 	}
 	if m.Registered > 0 {
 		w += fmt.Sprintf("; %s more registered by other code", units.Bytes(m.Registered))
 	}
 	w += "."
-	var held []string
+	var by []string
 	groups, _, more := chart.Top(m.Holders, 2)
 	for i, site := range chart.Sites(groups) {
-		held = append(held, units.Bytes(groups[i].Rounded)+" by "+site)
+		by = append(by, units.Bytes(groups[i].Rounded)+" by "+site)
 	}
 	if more > 0 {
-		held = append(held, units.Plural(more, "more stack"))
+		by = append(by, units.Plural(more, "more stack"))
 	}
-	if len(held) > 0 {
-		w += " Held: " + strings.Join(held, ", ") + "."
+	if len(by) > 0 {
+		w += " Allocated: " + strings.Join(by, ", ") + "."
 	}
 	return w
 }

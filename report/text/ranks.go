@@ -29,7 +29,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 	}
 	head := units.Plural(len(c.Ranks), "snapshot")
 	if n := len(c.Ranks) - c.Read; n > 0 {
-		head += fmt.Sprintf(", %d of them could not be read", n)
+		head += fmt.Sprintf(", %d of them unreadable", n)
 	}
 	if failed > 0 {
 		head += fmt.Sprintf("; %s ran out of memory", units.Plural(failed, "rank"))
@@ -65,9 +65,9 @@ func (p *printer) group(c *ranks.Comparison, g *ranks.Group) {
 	case 1:
 		text = rankName(first, "Rank") + ": " + text
 	case c.Read:
-		text = fmt.Sprintf("All %d ranks alike; %s: %s", n, rankName(first, "rank"), text)
+		text = fmt.Sprintf("All %d ranks agree; %s: %s", n, rankName(first, "rank"), text)
 	default:
-		text = fmt.Sprintf("Ranks %s alike; %s: %s", rankList(c, g.Ranks), rankName(first, "rank"), text)
+		text = fmt.Sprintf("Ranks %s agree; %s: %s", rankList(c, g.Ranks), rankName(first, "rank"), text)
 	}
 	p.headline(badge, g.Status.Tone(), text, math.MaxInt)
 }
@@ -84,15 +84,19 @@ func rankDifferences(c *ranks.Comparison, failed int) []string {
 	}
 	for _, o := range c.Outliers {
 		k := &c.Ranks[o.Rank]
-		s := fmt.Sprintf("%s has %s of active memory at its peak, %s (%s) above the median of the ranks", rankName(k, "Rank"), units.Bytes(k.Active),
-			units.Bytes(k.Over), units.Percent(k.Over, c.MedianActive))
+		s := fmt.Sprintf("%s peaks at %s of active memory, %s above the median of the ranks", rankName(k, "Rank"), units.Bytes(k.Active),
+			units.Bytes(k.Over))
+		if c.MedianActive > 0 {
+			s = fmt.Sprintf("%s uses %.3gx the median of the ranks at its peak (%s vs %s active)", rankName(k, "Rank"),
+				float64(k.Active)/float64(c.MedianActive), units.Bytes(k.Active), units.Bytes(c.MedianActive))
+		}
 		for i, d := range o.Sites {
 			s += fmt.Sprintf("%s %s has %s (median %s)", map[bool]string{true: ":", false: ","}[i == 0], chart.ClipLeft(chart.Plain(d.Site), 60), units.Bytes(d.Bytes), units.Bytes(d.Median))
 		}
 		out = append(out, s+".")
 	}
 	if len(out) == 0 && c.Read > 3 {
-		out = append(out, fmt.Sprintf("No rank stands out: the median of their active peaks is %s.", units.Bytes(c.MedianActive)))
+		out = append(out, fmt.Sprintf("No rank stands out: the median peak of active memory is %s.", units.Bytes(c.MedianActive)))
 	}
 	return out
 }
@@ -101,7 +105,7 @@ func clock(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02
 
 func (p *printer) ranks(c *ranks.Comparison, all bool) {
 	room := p.width - 74
-	p.line(p.paint(bold, right("rank", 6)+right("reserved peak", 15)+right("active peak", 13)+right("to median", 11)+right("end", 11)+"  "+pad("verdict", 16)+"file"))
+	p.line(p.paint(bold, right("rank", 6)+right("reserved peak", 15)+right("active peak", 13)+right("vs median", 11)+right("end", 11)+"  "+pad("verdict", 16)+"file"))
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
 		if i == maxRanks-1 && len(c.Ranks) > maxRanks && !all {

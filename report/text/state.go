@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -43,16 +44,16 @@ func (p *printer) stateHead(a *attribution.Answer) {
 		p.line(l)
 	}
 	c := &a.Timeline.Checks
-	if n := c.Inconsistent(); n == 0 && c.Residual == 0 {
-		p.line("books balance: " + p.paint(green, "yes") + ", residual 0 B")
-	} else {
-		p.line("books balance: " + p.paint(red, "no") + ", residual " + units.Bytes(c.Residual) + ", " + units.Plural(n, "contradiction"))
+	tone := green
+	if c.Inconsistent() > 0 || c.Residual != 0 {
+		tone = red
 	}
+	p.line(p.paint(tone, analyze.Verified(c.Inconsistent(), c.Residual)))
 	if n := len(a.State.Outside); n > 0 {
 		p.line(units.Plural(n, "live block") + " in no known segment: the file contradicts itself")
 	}
 	if a.Snapshot.Partial != nil {
-		p.line(chart.Clip("only a part of the file was read: "+chart.Plain(a.Snapshot.Partial.Error()), p.width))
+		p.line(chart.Clip("only part of the file was read: "+chart.Plain(a.Snapshot.Partial.Error()), p.width))
 	}
 }
 
@@ -61,7 +62,7 @@ func when(a *attribution.Answer) string {
 	t, e := a.Timeline, a.State.Event
 	switch {
 	case t.Trace.Len() == 0:
-		return "the state of the dump; the file has no trace of this device"
+		return "the dumped state; the file has no trace of this device"
 	case e < 0:
 		return "before the first of " + units.Plural(t.Trace.Len(), "event")
 	}
@@ -132,14 +133,14 @@ func (p *printer) holders(a *attribution.Answer, top int) {
 	}
 	all := h.Kept()
 	all.Add(h.LeftOut)
-	row(all, "", "in all")
+	row(all, "", "total")
 }
 
 // frames prints the inner end of a stack in at most so many lines.
 func (p *printer) frames(frames []string, most int) {
 	for i, f := range frames {
 		if i == most-1 && len(frames) > most {
-			p.line(p.paint(dim, fmt.Sprintf("      ... and %s further out", units.Plural(len(frames)-i, "frame"))))
+			p.line(p.paint(dim, fmt.Sprintf("      ... and %s", units.Plural(len(frames)-i, "more outer frame"))))
 			return
 		}
 		p.line("      " + p.paint(dim, chart.ClipLeft(chart.Plain(f), p.width-6)))

@@ -89,16 +89,16 @@ func TestStateGolden(t *testing.T) {
 // TestStateHead checks the lines that say how far the figures can be trusted.
 func TestStateHead(t *testing.T) {
 	a := answer(t, build.Options{}, program, "end", attribution.Query{}, false)
-	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out, "\nbooks balance: yes, residual 0 B\n") {
-		t.Errorf("sound books:\n%s", out)
+	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out, "\nverified: the replay matches the snapshot byte for byte\n") {
+		t.Errorf("a sound file:\n%s", out)
 	}
 	a.Why = "of 2"
 	a.Timeline.Checks.Overlaps, a.Timeline.Checks.Residual = 2, -512
 	a.State.Outside = []int32{0}
 	a.Snapshot.Partial = errors.New("cut at byte 7")
 	out := stateOf(t, a, StateOptions{})
-	for _, want := range []string{"made.pickle, GPU 0 (of 2) at the end\n", "books balance: no, residual -512 B, 2 contradictions\n",
-		"1 live block in no known segment", "only a part of the file was read: cut at byte 7\n"} {
+	for _, want := range []string{"made.pickle, GPU 0 (of 2) at the end\n", "not verified: the file contradicts itself 2 times, and the replay is off by -512 B\n",
+		"1 live block in no known segment", "only part of the file was read: cut at byte 7\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}

@@ -176,8 +176,8 @@ func (p *printer) trends(j *verdict.Counters) {
 			facts = append(facts, what+" "+valueOf(name)(f.Value))
 		}
 	}
-	figure("peak of allocated", "allocated_bytes.all.peak")
-	figure("of reserved", "reserved_bytes.all.peak")
+	figure("peak allocated", "allocated_bytes.all.peak")
+	figure("peak reserved", "reserved_bytes.all.peak")
 	figure("retries", counters.Retries)
 	figure("out of memory", counters.OOMs)
 	figure("free on the device", "device.free")
@@ -222,7 +222,7 @@ func (p *printer) seriesTable(r *analyze.Stats) {
 		}
 	}
 	thin = min(thin, 20)
-	const rest = 9 + 12 + 11 + 11 + 26 // the columns behind
+	const rest = 9 + 12 + 11 + 11 + 28 // the columns behind
 	if wide = min(wide, p.width-rest-thin); len(r.Files) == 1 {
 		wide = 0
 	}
@@ -257,7 +257,7 @@ func (p *printer) seriesTable(r *analyze.Stats) {
 		}
 	}
 	if growing > 0 && growing < r.Count() {
-		p.linef("%d of %d series grow, the others do not: look for what these do that the others do not do.", growing, r.Count())
+		p.linef("%d of %d series grow and the others do not: look for what only the growing ones do.", growing, r.Count())
 	}
 }
 
@@ -328,7 +328,7 @@ func (p *printer) statsChecks(r *analyze.Stats, all bool) {
 	name := chart.ClipLeft(chart.Plain(r.Snapshot), 40)
 	if r.Unchecked != "" {
 		p.line("")
-		p.section("Joined", []string{name + ": " + r.Unchecked + "."}, 3)
+		p.section("Match", []string{name + ": " + r.Unchecked + "."}, 3)
 	}
 	for _, c := range r.Checks {
 		p.line("")
@@ -336,14 +336,14 @@ func (p *printer) statsChecks(r *analyze.Stats, all bool) {
 		s := fmt.Sprintf("%s, %s: ", name, chart.DeviceName(c.Device))
 		switch {
 		case differ == 0 && near == 0:
-			s += fmt.Sprintf("all %s that both know are equal.", units.Plural(same, "counter"))
+			s += fmt.Sprintf("all %s are equal.", units.Plural(same, "shared counter"))
 		case differ == 0:
-			s += fmt.Sprintf("all %s that both know agree, %d of them within the rounding of print.", units.Plural(same+near, "counter"), near)
+			s += fmt.Sprintf("all %s agree, %d of them within the rounding of the printed figures.", units.Plural(same+near, "shared counter"), near)
 		default:
-			s += fmt.Sprintf("%d of %s that both know differ.", differ, units.Plural(len(c.Rows), "counter"))
+			s += fmt.Sprintf("%d of %s differ.", differ, units.Plural(len(c.Rows), "shared counter"))
 		}
-		s += fmt.Sprintf(" The moment is after event %s of the trace, %s.", units.Count(int64(c.Event)), c.Moment)
-		p.section("Joined", append([]string{s}, plain(c.Reasons)...), 10)
+		s += fmt.Sprintf(" Compared after event %s of the trace, %s.", units.Count(int64(c.Event)), c.Moment)
+		p.section("Match", append([]string{s}, plain(c.Reasons)...), 10)
 		p.line(p.paint(bold, pad("", 8)+pad("counter", 36)+right("memory_stats", 17)+right("snapshot", 17)+right("difference", 13)))
 		left := 0
 		for i := range c.Rows {
@@ -404,7 +404,7 @@ func (p *printer) statsData(r *analyze.Stats, main *verdict.Counters) {
 func placeOf(f *memstats.Fault) string {
 	switch {
 	case f.Line > 0:
-		return " in line " + units.Count(f.Line)
+		return " on line " + units.Count(f.Line)
 	case f.Offset >= 0:
 		return " at byte " + units.Count(f.Offset)
 	}

@@ -46,7 +46,7 @@ func TestStatsColor(t *testing.T) {
 		out.WriteString(s)
 	}
 	if out.String() != plain.String() || colored.Len() == plain.Len() {
-		t.Error("coloured text differs")
+		t.Error("colored text differs")
 	}
 	if err := Stats(&plain, &analyze.Stats{}, Options{}); err != nil {
 		t.Error(err)

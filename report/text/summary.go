@@ -101,7 +101,7 @@ func writer(guess string) string {
 	if guess == "" {
 		return "unknown"
 	}
-	return "torch " + guess + " (from the keys that the file has)"
+	return "torch " + guess + " (guessed from the keys in the file)"
 }
 
 func recorded(times, stacks bool) string {

@@ -102,7 +102,7 @@ func TestLead(t *testing.T) {
 	r := analyzetest.Failed(t)
 	r.Verdict.Status, r.Verdict.Headline = finding.Healthy, "Healthy."
 	out := verdictOf(t, r, Options{})
-	if strings.Contains(out, "Why") || !strings.Contains(out, "Nothing to fix") || !strings.Contains(out, "Also    GPU 0: OOM from fragmentation") {
+	if strings.Contains(out, "Why") || !strings.Contains(out, "No fix needed") || !strings.Contains(out, "Also    GPU 0: OOM from fragmentation") {
 		t.Errorf("a healthy verdict with findings:\n%s", out)
 	}
 }
@@ -115,11 +115,11 @@ func TestNotes(t *testing.T) {
 	r.Quality = []analyze.Note{
 		{Level: "missing", Text: "no times"}, {Level: "missing", Text: "no stacks"}, {Level: "ok", Text: "all is well"}, {Level: "problem", Text: "a fault"},
 	}
-	want := []string{"problem: a fault", "all is well", "no times", "no stacks"}
+	want := []string{"problem: a fault", "no times", "no stacks", "all is well"}
 	if got := notes(r, 4, usualWidth); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	want = append(want[:2:2], "... and 2 more notes, in the full report")
+	want = []string{"problem: a fault", "... and 2 more notes, in the full report", "all is well"}
 	if got := notes(r, 3, usualWidth); !slices.Equal(got, want) {
 		t.Errorf("in three lines: %q", got)
 	}
@@ -131,7 +131,7 @@ func TestStateOnly(t *testing.T) {
 	d := &r.Devices[0]
 	d.Moments = slices.DeleteFunc(d.Moments, func(m analyze.Moment) bool { return m.Name != "end" })
 	d.OOM, r.Verdict.Findings = nil, nil
-	if out := verdictOf(t, r, Options{}); !strings.Contains(out, "of GPU 0 in the dump's state") {
+	if out := verdictOf(t, r, Options{}); !strings.Contains(out, "on GPU 0 in the dumped state") {
 		t.Errorf("nobody holds the memory:\n%s", out)
 	}
 }

@@ -31,7 +31,7 @@ func (p *printer) tree(a *attribution.Answer, top int) {
 	if out.Count > 0 {
 		t.node(out.Rounded, 0, "(left out by --match and --exclude)")
 	}
-	t.node(a.Tree.Rounded+out.Rounded, 0, "in all")
+	t.node(a.Tree.Rounded+out.Rounded, 0, "total")
 }
 
 type treePrinter struct {

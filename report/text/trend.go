@@ -28,7 +28,7 @@ func (p *printer) trendRow(label string, t *counters.Trend, bytes, slopeBytes bo
 // slopeOf says how fast a counter grows.
 func slopeOf(t *counters.Trend, bytes bool) string {
 	if bytes {
-		return units.Bytes(t.PerUnit()) + " a " + t.Unit
+		return units.Bytes(t.PerUnit()) + " per " + t.Unit
 	}
-	return fmt.Sprintf("%.3g a %s", t.Slope, t.Unit)
+	return fmt.Sprintf("%.3g per %s", t.Slope, t.Unit)
 }

@@ -18,7 +18,7 @@ import (
 const maxLines = 38
 
 // Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
-// memory is and who holds it. It never takes more than 38 lines.
+// memory is and who allocated it. It never takes more than 38 lines.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	p := newPrinter(w, o)
 	top, rest := lead(&r.Verdict)
@@ -77,13 +77,16 @@ func tells(r *analyze.Result, d *analyze.Device) bool { return d.OOM != nil && l
 
 func (p *printer) head(r *analyze.Result, top *finding.Finding) {
 	name := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
-	p.line(p.paint(dim, fmt.Sprintf("%s, %s; books balance: %s", name, units.Bytes(r.Snapshot.Bytes), chart.Books(r))))
+	p.line(p.paint(dim, fmt.Sprintf("%s, %s", name, units.Bytes(r.Snapshot.Bytes))))
 	badge := strings.ToUpper(string(r.Verdict.Status))
 	text := chart.Plain(r.Verdict.Headline)
 	if top != nil {
 		text += " (" + top.Trust() + ")"
 	}
 	p.headline(badge, r.Verdict.Status.Tone(), text, 3)
+	if n, residual := r.Books(); n > 0 || residual > 0 {
+		p.line(p.paint(red, analyze.Verified(n, residual)))
+	}
 }
 
 // holder names the first ghost that was seen in the process, in at most four lines.
@@ -113,7 +116,7 @@ func nextStep(r *analyze.Result) string {
 	onHost := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Host && f.Severity == finding.Warning })
 	switch {
 	case r.Snapshot.Partial != nil:
-		return "Get the whole file: copy it again once the program that writes it has finished, or record it anew."
+		return "Get the whole file: copy it again after the program has finished writing it, or record it again."
 	case onHost >= 0:
 		return r.Verdict.Findings[onHost].Next[0]
 	case r.Pinned != nil && len(r.Snapshot.UsedDevices()) == 0:
@@ -123,7 +126,7 @@ func nextStep(r *analyze.Result) string {
 	case events < 2: // the only one may be the dump itself
 		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, then dump the snapshot again."
 	}
-	return "Nothing to fix. If memory was short all the same, see below who holds it."
+	return "No fix needed. To use less, start with the largest consumers below."
 }
 
 // code prints lines as they are.
@@ -224,13 +227,13 @@ func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
 func elsewhere(f *fragmentation.Report) string {
 	var w []string
 	if n := f.Classes.Pending; n > 0 {
-		w = append(w, units.Bytes(n)+" active waits for another stream")
+		w = append(w, units.Bytes(n)+" of the active memory is freed, waiting for another stream")
 	}
 	if n := f.Private; n > 0 {
-		w = append(w, units.Bytes(n)+" free is kept for private pools")
+		w = append(w, units.Bytes(n)+" free is reserved for private pools")
 	}
 	if n := f.Classes.Stream - f.Private; n > 0 {
-		w = append(w, units.Bytes(n)+" free is another stream's")
+		w = append(w, units.Bytes(n)+" free belongs to another stream")
 	}
 	return strings.Join(w, "; ")
 }
@@ -239,7 +242,7 @@ func elsewhere(f *fragmentation.Report) string {
 // known, or else the peak.
 func decisive(d *analyze.Device, top *finding.Finding) (m *analyze.Moment, when string) {
 	if m = d.Moment("oom"); m != nil {
-		return m, "when it ran out"
+		return m, "when it ran out of memory"
 	}
 	if top != nil && (top.Status == finding.Ghost || top.Status == finding.Cached) {
 		return d.Moment("end"), "at the end"
@@ -247,17 +250,17 @@ func decisive(d *analyze.Device, top *finding.Finding) (m *analyze.Moment, when 
 	if m = d.Moment("peak"); m != nil && d.Timeline.Trace.Len() > 1 {
 		return m, "at its peak"
 	}
-	return d.Moment("end"), "in the dump's state"
+	return d.Moment("end"), "in the dumped state"
 }
 
-// stacks prints the most largest holders of a device's memory at the moment that matters.
+// stacks prints who allocated most of a device's memory at the moment that matters.
 func (p *printer) stacks(d *analyze.Device, top *finding.Finding, most int) {
 	m, when := decisive(d, top)
 	if m == nil || len(m.Live) == 0 {
 		return
 	}
 	sum := chart.Sum(m.Live)
-	p.line(p.paint(bold, fmt.Sprintf("Who holds the %s of %s %s", units.Bytes(sum), chart.DeviceName(d.Timeline.Device), when)))
+	p.line(p.paint(bold, fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum), chart.DeviceName(d.Timeline.Device), when)))
 	groups, other, more := chart.Top(m.Live, most)
 	room := p.width - 42 // for names
 	row := func(bytes int64, text string) {

@@ -20,9 +20,9 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *whatif.Recorded, why string, o Opt
 	if why != "" {
 		p.say("", fmt.Sprintf("(GPU %d %s)", a.Device, why))
 	}
-	p.say("Licence", licenceText(&a.Licence))
+	p.say("Replay", accuracyText(&a.Licence))
 	if a.Licence.FirstEvent >= 0 {
-		p.say("", fmt.Sprintf("First disagreement at event %d: %s %s", a.Licence.FirstEvent, a.Licence.What, a.Licence.Why))
+		p.say("", fmt.Sprintf("First difference at event %d: %s %s", a.Licence.FirstEvent, a.Licence.What, a.Licence.Why))
 	}
 	p.say("Start", startText(&a.Start))
 	p.say("Device", capacityText(&a.Capacity))
@@ -38,11 +38,11 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *whatif.Recorded, why string, o Opt
 	}
 	switch {
 	case !a.Licence.Trusted:
-		p.say("Advice", "None: the replay agrees with less than 99% of the trace, so that the figures above are guesses.")
+		p.say("Advice", "None: the replay matches less than 99% of the trace, so the figures above are guesses.")
 	case a.Best < 0 && a.Rows[0].Failures > 0:
 		p.say("Advice", "None of these settings serves every request.")
 	case a.Best < 0:
-		p.say("Advice", "None of these settings lowers the peak by 5% and 64 MiB: leave them as they are.")
+		p.say("Advice", "None of these settings lowers the peak by 5% and 64 MiB: keep the current ones.")
 	default:
 		p.say("Advice", "* "+a.Text)
 		label := "Costs"
@@ -72,45 +72,46 @@ func (p *printer) smallest(a *whatif.Answer, r *whatif.Recorded) {
 	if a.Rows[0].Smallest == 0 {
 		return
 	}
-	p.say("Smallest", "every request is served, and not with 2 MiB less, when there can be reserved")
 	if a.Rows[least].Smallest > a.Rows[0].Smallest/100*99 {
 		least = 0 // hardly
 	}
+	label, lead := "Minimum", "device memory (to 2 MiB): "
 	for _, i := range []int{0, least} {
 		row := &a.Rows[i]
-		text := units.Bytes(row.Smallest)
+		text := lead + units.Bytes(row.Smallest)
 		if a.Capacity.Source == "asked" {
-			text += fmt.Sprintf(" (on a device of %s)", units.Bytes(row.Smallest+a.Capacity.Foreign))
+			text += fmt.Sprintf(" for PyTorch, so a device of %s,", units.Bytes(row.Smallest+a.Capacity.Foreign))
 		}
-		p.say("", text+" with "+settingName(row, r))
+		p.say(label, text+" with "+settingName(row, r))
+		label, lead = "", ""
 		if least == 0 {
 			break
 		}
 	}
 	if a.Start.Mode != "empty" {
-		p.say("", "where blocks from before the trace are asked for anew.")
+		p.say("", "Here blocks from before the trace are allocated again.")
 	}
 }
 
 func count(n int) string { return units.Count(int64(n)) }
 
-func licenceText(l *whatif.Licence) string {
+func accuracyText(l *whatif.Licence) string {
 	share := units.Percent(int64(l.SameRequests), int64(l.Requests))
 	if l.SameRequests < l.Requests && share == "100%" {
 		share = "less than 100%"
 	}
-	return fmt.Sprintf("replayed under its own settings, %s of %s requests get their recorded address (%s); "+
+	return fmt.Sprintf("accuracy %s: under the recorded settings %s of %s requests get their recorded address; "+
 		"%s of %s segment events and %s of %s final blocks are the same",
-		count(l.SameRequests), count(l.Requests), share, count(l.SameSegments), count(l.Segments), count(l.SameBlocks), count(l.Blocks))
+		share, count(l.SameRequests), count(l.Requests), count(l.SameSegments), count(l.Segments), count(l.SameBlocks), count(l.Blocks))
 }
 
 func startText(b *whatif.Begin) string {
 	there := fmt.Sprintf("%s blocks (%s) in %s reserved", count(b.Blocks), units.Bytes(b.Bytes), units.Bytes(b.Reserved))
 	switch b.Mode {
 	case "keep":
-		return "from before the trace there are " + there + ", kept where they were: what earlier settings did to them stays (--start anew asks for them again)"
+		return there + " from before the trace stay where earlier settings had put them (--start anew allocates them again)"
 	case "anew":
-		return "from before the trace there are " + there + ", asked for again under each setting, without the holes between them"
+		return there + " from before the trace are allocated again under each setting, without the holes between them"
 	}
 	return "nothing was reserved before the trace"
 }
@@ -118,11 +119,11 @@ func startText(b *whatif.Begin) string {
 func capacityText(c *whatif.Capacity) string {
 	switch c.Source {
 	case "asked":
-		return fmt.Sprintf("%s, less %s that are not PyTorch's (--foreign): %s can be reserved", units.Bytes(c.Device), units.Bytes(c.Foreign), units.Bytes(c.Reservable))
+		return fmt.Sprintf("%s, less %s not PyTorch's (--foreign): PyTorch can reserve %s", units.Bytes(c.Device), units.Bytes(c.Foreign), units.Bytes(c.Reservable))
 	case "failure":
-		return fmt.Sprintf("%s can be reserved, as in the run, which ran out of memory (--capacity tries another)", units.Bytes(c.Reservable))
+		return fmt.Sprintf("PyTorch can reserve %s, as in the run, which ran out of memory (--capacity tries another limit)", units.Bytes(c.Reservable))
 	case "retry":
-		return fmt.Sprintf("about %s can be reserved, as in the run, which gave memory back when the device was full (--capacity tries another)", units.Bytes(c.Reservable))
+		return fmt.Sprintf("PyTorch can reserve about %s, as in the run, which released its cache when the device was full (--capacity tries another limit)", units.Bytes(c.Reservable))
 	}
 	return "no limit (--capacity tries one)"
 }
@@ -172,14 +173,14 @@ func change(n, base int64) string {
 
 func failureText(r *whatif.Row) string {
 	name, f := cmp.Or(r.Text, "the defaults"), r.First
-	what := "is the first that fails: the run would have ended there"
+	what := "fails first, and the run would have ended there"
 	if f.Recorded {
 		what = "fails as in the run"
 	}
 	site := ""
 	if f.Site != "" {
-		site = ", from " + f.Site + ","
+		site = " from " + f.Site
 	}
-	return fmt.Sprintf("With %s a request for %s at event %s%s %s, with %s reserved and %s of it allocated.", name, units.Bytes(f.Requested), count(f.Event),
+	return fmt.Sprintf("With %s the request for %s at event %s%s %s: %s was reserved, %s of it allocated.", name, units.Bytes(f.Requested), count(f.Event),
 		site, what, units.Bytes(f.Reserved), units.Bytes(f.Allocated))
 }

@@ -25,7 +25,7 @@ type Holders struct {
 	Suspects []HolderGhost // growth of the trace that no holder explains
 	Others   []HolderRow
 	Normal   []HolderRow
-	Apart    []HolderRow // what could not be joined
+	Apart    []HolderRow // what has no holder
 	OneOffs  []HolderRow // of a snapshot alone: large, and not growing
 	Closing  string      // how the sum closes
 	Notes    []string
@@ -137,7 +137,7 @@ func (b *holderWords) proven(h *holder.Result) {
 func (b *holderWords) rows(rows []HolderRow, small holder.Sum) []HolderRow {
 	rows = cut(rows)
 	if small.Count > 0 {
-		rows = append(rows, HolderRow{small.Bytes, fmt.Sprintf("%s of less than %s each", units.Plural(small.Count, "more holder"), units.Bytes(b.min)), ""})
+		rows = append(rows, HolderRow{small.Bytes, fmt.Sprintf("%s below %s each", units.Plural(small.Count, "more holder"), units.Bytes(b.min)), ""})
 	}
 	return rows
 }
@@ -172,7 +172,7 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 	}
 	fact("Keeps", "%s", keeps)
 	if h.GrownBlocks > 0 {
-		fact("Grows", "by %s with every iteration of %s, %d so far", units.Bytes(h.PerLap), b.frame(h.Loop), h.Laps)
+		fact("Grows", "by %s per iteration of %s, %d so far", units.Bytes(h.PerLap), b.frame(h.Loop), h.Laps)
 	}
 	if h.Before.Count > 0 {
 		fact("Before", "%s (%s) in %s, now %s (%s)", units.Plural(h.Before.Count, "storage"), units.Bytes(h.Before.Bytes), r.Earlier, units.Count(h.Storage.Count), units.Bytes(h.Storage.Bytes))
@@ -190,7 +190,7 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		if i == 0 {
 			label = "Also"
 		}
-		fact(label, "referred to by %s: empty it, or drop both", also)
+		fact(label, "referenced by %s: empty it, or drop both", also)
 	}
 	switch {
 	case h.Shared == 0:
@@ -273,13 +273,13 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 		what += ", through autograd graphs"
 	}
 	if b := h.Bound; b != nil && h.Filling() {
-		what += fmt.Sprintf(": still filling, %s of %s entries; full it takes %s", units.Count(b.Length), units.Count(b.Limit), units.Bytes(b.Full))
+		what += fmt.Sprintf(": still filling, %s of %s entries; %s when full", units.Count(b.Length), units.Count(b.Limit), units.Bytes(b.Full))
 		if b.Hint != "" {
-			what += ", if " + b.Hint + " is its bound"
+			what += ", if " + b.Hint + " is its limit"
 		}
 	}
 	if h.GrownBlocks > 0 && h.Steady {
-		what += ": the trace looks as if it grew, but it had as much in the dump before"
+		what += ": it seems to grow in the trace, but the earlier dump had as much"
 	}
 	note := units.Plural(h.Tensors, "tensor")
 	return HolderRow{h.Bytes, clean(what), note}
@@ -287,7 +287,7 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 
 // unproven is a growth without a holder to blame.
 func (b *holderWords) unproven(r *holder.Result, u *holder.Unproven) HolderGhost {
-	g := HolderGhost{Title: fmt.Sprintf("%s more with every iteration of %s, most of it at %s", units.Bytes(u.PerLap), b.frame(u.Loop), b.site(u.Stacks[0])), Bytes: u.Bytes}
+	g := HolderGhost{Title: fmt.Sprintf("%s retains %s more per iteration; most of it was allocated at %s", b.frame(u.Loop), units.Bytes(u.PerLap), b.site(u.Stacks[0])), Bytes: u.Bytes}
 	g.Title = clean(g.Title)
 	label := "Held by"
 	for i, n := range u.Holders {
@@ -298,7 +298,7 @@ func (b *holderWords) unproven(r *holder.Result, u *holder.Unproven) HolderGhost
 		label = ""
 	}
 	if len(u.Holders) == 0 {
-		g.Facts = append(g.Facts, HolderFact{label, "nothing that the recorder saw: C++ may own it, or it was freed between the two dumps"})
+		g.Facts = append(g.Facts, HolderFact{label, "nothing the recorder saw: C++ may own it, or it was freed between the two dumps"})
 	}
 	return g
 }
@@ -313,17 +313,17 @@ func (b *holderWords) apart(h *holder.Result) {
 			continue
 		}
 		if len(closing) < 8 {
-			closing = append(closing, fmt.Sprintf("%s: %s allocated = %s behind holders + %s in blocks that no tensor was seen in",
+			closing = append(closing, fmt.Sprintf("%s: %s allocated = %s held + %s in blocks where no tensor was seen",
 				DeviceName(d.Ordinal), units.Bytes(d.Allocated.Bytes), units.Bytes(d.Held.Bytes), units.Bytes(d.Unheld.Bytes)))
 		}
 		for _, s := range b.sites(d.UnheldSites) {
-			s.Text = "no tensor was seen in it: made at " + s.Text
+			s.Text = "no tensor was seen here: allocated at " + s.Text
 			v.Apart = append(v.Apart, s)
 		}
 	}
 	v.Apart = cut(v.Apart)
 	if h.Stray.Count > 0 {
-		v.Apart = append(v.Apart, HolderRow{h.Stray.Bytes, "storages whose address is in no allocated block: another allocator's, or freed since", units.Plural(h.Stray.Count, "storage")})
+		v.Apart = append(v.Apart, HolderRow{h.Stray.Bytes, "storages outside all allocated blocks: another allocator's, or already freed", units.Plural(h.Stray.Count, "storage")})
 	}
 	v.Closing = strings.Join(closing, "; ")
 }
@@ -353,7 +353,7 @@ func (b *holderWords) inferred() {
 		}
 	}
 	b.oneOffs()
-	v.Notes = append(v.Notes, "A snapshot says where memory was allocated, not who keeps it. For proof run the program with the recorder: "+
+	v.Notes = append(v.Notes, "A snapshot records where memory was allocated, not who keeps it. For proof, run the program with the recorder: "+
 		"`snapana recorder > snapana_recorder.py`, then `python -m snapana_recorder train.py`; it writes a .snapana file beside the snapshot.")
 }
 
@@ -363,7 +363,7 @@ func (b *holderWords) oneOffs() {
 	for i := range b.r.Devices {
 		d := &b.r.Devices[i]
 		for _, o := range d.OneOffs {
-			row := HolderRow{Bytes: o.Bytes, Text: "made at " + clean(attribution.Place(b.r.Snapshot, o.Stack)), Note: units.Plural(o.Count, "block")}
+			row := HolderRow{Bytes: o.Bytes, Text: "allocated at " + clean(attribution.Place(b.r.Snapshot, o.Stack)), Note: units.Plural(o.Count, "block")}
 			if len(b.r.Devices) > 1 {
 				row.Text += ", " + DeviceName(d.Timeline.Device)
 			}

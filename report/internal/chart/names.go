@@ -6,7 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -50,15 +49,6 @@ func Count(t *timeline.Timeline, n int) string {
 		return Unknown
 	}
 	return units.Count(int64(n))
-}
-
-// Books says in one line whether the books balance.
-func Books(r *analyze.Result) string {
-	n, residual := r.Books()
-	if n == 0 && residual == 0 {
-		return "yes, residual 0 B"
-	}
-	return fmt.Sprintf("no, residual %s, %s contradictions", units.Bytes(residual), units.Count(n))
 }
 
 // Pool names the pool, kind and stream of a segment.
