@@ -21,9 +21,7 @@ type EventHas uint8
 
 const (
 	EventHasTime EventHas = 1 << iota
-	EventHasAddr
 	EventHasSize
-	EventHasStream
 	EventHasDeviceFree
 )
 

@@ -137,9 +137,7 @@ type Segment struct {
 type SegmentHas uint8
 
 const (
-	SegmentHasAddress SegmentHas = 1 << iota
-	SegmentHasRequested
-	SegmentHasPool
+	SegmentHasRequested SegmentHas = 1 << iota
 	SegmentHasStream
 	SegmentHasExpandable
 	SegmentHasTotals // allocated_size and active_size

@@ -15,22 +15,18 @@ import (
 func Decode(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	d := newMachine(opt)
 	info, err := d.decode(r)
-	if err != nil {
-		if opt.Partial && d.src.err == nil {
-			if s, ok := d.salvage(); ok {
-				return s, info, err
-			}
-		}
-		return nil, info, err
+	switch {
+	case err == nil:
+		s, err := d.finish()
+		return s, info, err
+	case opt.Partial && d.src.err == nil:
+		return d.salvage(), info, err
 	}
-	s, err := d.finish()
-	if err != nil {
-		return nil, info, whole(err)
-	}
-	return s, info, nil
+	return nil, info, err
 }
 
-// decode runs one pickle, which leaves its value on the stack.
+// decode runs one pickle, which leaves its value on the stack. A fault in the data becomes a
+// *snapshot.FormatError.
 func (d *machine) decode(r io.Reader) (Info, error) {
 	d.src = newSource(r)
 	defer d.src.close()
@@ -39,27 +35,26 @@ func (d *machine) decode(r io.Reader) (Info, error) {
 	if err == nil {
 		return Info{Protocol: l.protocol, Bytes: l.src.base + int64(l.p)}, nil
 	}
-	at := l.src.base + int64(l.opStart)
+	info := Info{Protocol: l.protocol, Bytes: l.src.base + int64(l.opStart)}
 	if l.src.err != nil {
-		return Info{Protocol: l.protocol, Bytes: at}, l.src.err
+		return info, l.src.err
 	}
-	msg, class := classOf(err)
-	op := opName(l.op)
-	if errors.Is(class, snapshot.ErrTruncated) {
-		op = ""
+	fe := placed(err, info.Bytes, opName(l.op))
+	if errors.Is(fe, snapshot.ErrTruncated) {
+		fe.Op = ""
 	}
-	return Info{Protocol: l.protocol, Bytes: at}, &snapshot.FormatError{Offset: at, Op: op, Msg: msg, Err: class}
+	return info, fe
 }
 
 // loop is the opcode loop with its position in the current window.
 type loop struct {
 	*machine
 	src      *source
+	protocol int
 	p        int // next byte
 	lim      int // an opcode that starts below lim lies whole in the window, others are looked at
 	opStart  int
 	op       byte
-	protocol int
 }
 
 var errTruncated = &fault{snapshot.ErrTruncated,
@@ -238,7 +233,7 @@ func (l *loop) rare(op byte, p int) error {
 		if err := l.need(n); err != nil {
 			return err
 		}
-		return l.tuple(len(l.stack) - n)
+		return l.collect(len(l.stack)-n, l.newTuple)
 	case opTuple, opList, opDict, opPopMark:
 		from, err := l.popMark()
 		if err != nil {
@@ -246,9 +241,9 @@ func (l *loop) rare(op byte, p int) error {
 		}
 		switch op {
 		case opTuple:
-			return l.tuple(from)
+			return l.collect(from, l.newTuple)
 		case opList:
-			return l.list(from)
+			return l.collect(from, l.newList)
 		case opDict:
 			return l.dict(from)
 		}

@@ -80,7 +80,6 @@ func (l *loop) fastPairs(buf []byte, p int, e *snapshot.Event) (int, bool) {
 		case keyAddr:
 			if u, p, ok = fastInt(buf, p); ok {
 				e.Addr = u
-				e.Has |= snapshot.EventHasAddr
 			}
 		case keySize:
 			if u, p, ok = fastInt(buf, p); ok {
@@ -97,7 +96,6 @@ func (l *loop) fastPairs(buf []byte, p int, e *snapshot.Event) (int, bool) {
 				if u != 0 {
 					e.Stream = l.out.Streams.Intern(u)
 				}
-				e.Has |= snapshot.EventHasStream
 			}
 		case keyFrames:
 			switch v := &l.field[keyFrames]; buf[p] {

@@ -1,6 +1,7 @@
 package pickle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,26 +14,33 @@ import (
 // finish makes the snapshot from the one value that is left on the stack.
 func (d *machine) finish() (*snapshot.Snapshot, error) {
 	top, err := d.settle(d.stack[0])
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = d.assemble(top)
 	}
+	if err != nil {
+		return nil, placed(err, -1, "")
+	}
+	return d.out, nil
+}
+
+func (d *machine) assemble(top value) error {
 	out := d.out
 	out.Shape = snapshot.ShapeDict
 	rec := snapshotRec{has: bit(keySegments)}
 	switch {
 	case top.kind == kSnapshot:
 		rec = d.snaps[top.u]
-	case top.kind == kEmptyList, top.kind == kList && d.lists[top.u].elem == kSegment:
+	case top.kind == kEmptyList, d.holds(top, kSegment):
 		out.Shape, rec.segments = snapshot.ShapeList, top
 	default:
 		inner, ok := d.wrapped(top)
 		if !ok {
-			return nil, &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it holds " + d.describe(top)}
+			return &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it holds " + d.describe(top)}
 		}
 		out.Shape, rec = snapshot.ShapeWrapped, inner
 	}
 	d.fill(rec)
-	return out, d.checkShared()
+	return d.checkShared()
 }
 
 // maxDevices is far above what one process can have.
@@ -72,7 +80,7 @@ func (d *machine) wrapped(top value) (snapshotRec, bool) {
 	if top.kind != kDict {
 		return snapshotRec{}, false
 	}
-	pairs := d.vals[top.start() : top.start()+top.count()]
+	pairs := d.span(top)
 	for i := 1; i < len(pairs); i += 2 {
 		if pairs[i].kind == kSnapshot {
 			d.noteStrange("wrapper", slices.Concat(pairs[:i-1], pairs[i+1:]))
@@ -89,7 +97,7 @@ func (d *machine) describe(v value) string {
 		return "an empty dict"
 	case kDict:
 		var keys []string
-		pairs := d.vals[v.start() : v.start()+v.count()]
+		pairs := d.span(v)
 		for i := 0; i < len(pairs) && len(keys) < 5; i += 2 {
 			if pairs[i].kind == kStr {
 				keys = append(keys, fmt.Sprintf("%.40q", d.out.Strings.Get(snapshot.StringID(pairs[i].u))))
@@ -115,19 +123,15 @@ func (d *machine) fill(rec snapshotRec) {
 	out := d.out
 	d.hostSegments(rec.hostSegments)
 	out.HasHostSegments = rec.has&bit(keyHostSegments) != 0
-	if r := d.rows1(rec.segments, kSegment); r.Len > 0 {
-		out.Segments = out.Segments[r.Start:r.End()]
-	} else {
-		out.Segments = nil
-	}
+	segments := d.rowsOf(rec.segments, kSegment)
+	out.Segments = out.Segments[segments.Start:segments.End()]
 	if rec.has&(bit(keyDeviceTraces)|bit(keyTraces)) != 0 {
 		out.Traces = d.traces(rec.traces)
 	} else if out.Shape == snapshot.ShapeDict {
 		out.Shape = snapshot.ShapeNoTraces
 	}
-	if r := d.rows1(rec.annotations, kAnnotation); r.Len > 0 {
-		out.Annotations = d.annots[r.Start:r.End()]
-	}
+	annotations := d.rowsOf(rec.annotations, kAnnotation)
+	out.Annotations = d.annots[annotations.Start:annotations.End()]
 	if rec.has&bit(keyHostTraces) != 0 {
 		out.HostTraces = d.traces(rec.hostTraces)
 	}
@@ -136,27 +140,31 @@ func (d *machine) fill(rec snapshotRec) {
 		out.Unknown = append(out.Unknown, snapshot.UnknownKey{Where: k.where, Key: out.Strings.Get(k.key), Count: n})
 	}
 	slices.SortFunc(out.Unknown, func(a, b snapshot.UnknownKey) int {
-		return strings.Compare(a.Where+"\x00"+a.Key, b.Where+"\x00"+b.Key)
+		return cmp.Or(strings.Compare(a.Where, b.Where), strings.Compare(a.Key, b.Key))
 	})
 }
 
-func (d *machine) rows1(v value, elem kind) snapshot.Range {
-	if v.kind == kList {
-		if l := d.lists[v.u]; l.elem == elem {
-			return snapshot.Range{Start: int32(l.start), Len: int32(l.n)}
-		}
+// holds reports whether v is a list of rows of that kind.
+func (d *machine) holds(v value, rows kind) bool { return v.kind == kList && d.lists[v.u].elem == rows }
+
+// rowsOf is where the rows of such a list lie, nothing for anything else.
+func (d *machine) rowsOf(v value, rows kind) snapshot.Range {
+	if !d.holds(v, rows) {
+		return snapshot.Range{}
 	}
-	return snapshot.Range{}
+	l := d.lists[v.u]
+	return snapshot.Range{Start: int32(l.start), Len: int32(l.n)}
 }
 
 // traces reads a list of event lists.
 func (d *machine) traces(v value) []snapshot.Trace {
-	out := []snapshot.Trace{}
-	if r := d.rows1(v, kEvent); r.Len > 0 { // one device's list without the outer one
-		return append(out, snapshot.NewTrace(d.events, int(r.Start), int(r.Len)))
+	lists := d.items(v)
+	if d.holds(v, kEvent) { // one device's list without the outer one
+		lists = []value{v}
 	}
-	for _, t := range d.items(v) {
-		r := d.rows1(t, kEvent)
+	out := []snapshot.Trace{}
+	for _, t := range lists {
+		r := d.rowsOf(t, kEvent)
 		out = append(out, snapshot.NewTrace(d.events, int(r.Start), int(r.Len)))
 	}
 	return out
@@ -164,35 +172,30 @@ func (d *machine) traces(v value) []snapshot.Trace {
 
 // hostSegments takes the host segments, also those that look like segments or blocks of a device.
 func (d *machine) hostSegments(v value) {
-	if r := d.rows1(v, kHostSegment); r.Len > 0 {
-		d.out.HostSegments = d.hosts[r.Start:r.End()]
-		return
-	}
+	hosts := d.rowsOf(v, kHostSegment)
+	d.out.HostSegments = d.hosts[hosts.Start:hosts.End():hosts.End()]
 	add := func(address uint64, size int64, pool snapshot.PoolID, stack snapshot.StackID, state snapshot.BlockState) {
 		d.out.HostSegments = append(d.out.HostSegments, snapshot.HostSegment{Address: address, Size: size, Pool: pool, Stack: stack, State: state})
 	}
-	if r := d.rows1(v, kSegment); r.Len > 0 {
-		for _, s := range d.out.Segments[r.Start:r.End()] {
-			state := snapshot.StateUnknown
-			switch {
-			case s.AllocatedSize > 0:
-				state = snapshot.StateAllocated
-			case s.ActiveSize > 0:
-				state = snapshot.StatePendingFree
-			case s.Has&snapshot.SegmentHasTotals != 0:
-				state = snapshot.StateInactive
-			}
-			if s.Blocks.Len == 1 { // it has no other, as nothing is split
-				b := d.out.Blocks[s.Blocks.Start]
-				state, s.Stack = b.State, max(s.Stack, b.Stack)
-			}
-			add(s.Address, s.TotalSize, s.Pool, s.Stack, state)
+	segments, blocks := d.rowsOf(v, kSegment), d.rowsOf(v, kBlock)
+	for _, s := range d.out.Segments[segments.Start:segments.End()] {
+		state := snapshot.StateUnknown
+		switch {
+		case s.AllocatedSize > 0:
+			state = snapshot.StateAllocated
+		case s.ActiveSize > 0:
+			state = snapshot.StatePendingFree
+		case s.Has&snapshot.SegmentHasTotals != 0:
+			state = snapshot.StateInactive
 		}
+		if s.Blocks.Len == 1 { // it has no other, as nothing is split
+			b := d.out.Blocks[s.Blocks.Start]
+			state, s.Stack = b.State, max(s.Stack, b.Stack)
+		}
+		add(s.Address, s.TotalSize, s.Pool, s.Stack, state)
 	}
-	if r := d.rows1(v, kBlock); r.Len > 0 {
-		for _, b := range d.out.Blocks[r.Start:r.End()] {
-			add(b.Address, b.Size, snapshot.PoolID{}, b.Stack, b.State)
-		}
+	for _, b := range d.out.Blocks[blocks.Start:blocks.End()] {
+		add(b.Address, b.Size, snapshot.PoolID{}, b.Stack, b.State)
 	}
 }
 
@@ -206,7 +209,7 @@ func (d *machine) settings(v value) {
 		return
 	}
 	s.Present = true
-	pairs := d.vals[v.start() : v.start()+v.count()]
+	pairs := d.span(v)
 	for i := 0; i+1 < len(pairs) && len(s.Values) < maxSettings; i += 2 {
 		key, val := d.valueText(pairs[i]), pairs[i+1]
 		switch key {
@@ -227,7 +230,7 @@ func (d *machine) settings(v value) {
 			s.Values = append(s.Values, snapshot.Setting{Key: key, Value: d.valueText(val)})
 			continue
 		}
-		inner := d.vals[val.start() : val.start()+val.count()]
+		inner := d.span(val)
 		for j := 0; j+1 < len(inner) && j < 200; j += 2 {
 			k := d.valueText(inner[j])
 			if len(s.Values) >= maxSettings || len(key)+len(k) > maxJoined/64 {
@@ -273,62 +276,60 @@ func (d *machine) valueText(v value) string {
 }
 
 // salvage closes whatever is open on the stack after a fault, leaving out the record that
-// was being read, and makes a snapshot of what came before.
-func (d *machine) salvage() (*snapshot.Snapshot, bool) {
+// was being read, and makes a snapshot of what came before, nil where that gives none.
+func (d *machine) salvage() *snapshot.Snapshot {
 	for steps := 0; len(d.stack) > 1 || len(d.marks) > 0; steps++ {
-		if steps > maxDepth {
-			return nil, false
-		}
-		if err := d.closeOne(); err != nil {
-			return nil, false
+		if steps > maxDepth || d.closeOne() != nil {
+			return nil
 		}
 	}
 	if len(d.stack) == 0 {
-		return nil, false
+		return nil
 	}
-	s, err := d.finish()
-	return s, err == nil
+	s, _ := d.finish()
+	return s
 }
 
 // closeOne closes the innermost open container.
 func (d *machine) closeOne() error {
 	n := len(d.stack)
 	from := d.floor()
-	if len(d.marks) > 0 {
-		d.marks = d.marks[:len(d.marks)-1]
-		if from == 0 {
-			return errUnderflow
-		}
-		if from > n {
-			return nil // what it was set in is gone already
-		}
-		target := d.stack[from-1]
-		switch target.kind {
-		case kEmptyDict, kDict, kOpenDict:
-		case kEmptyList, kList, kStack, kOpenFrames, kPair, kOpaque:
-			d.dropOpen(from)
-			return d.appends(from)
-		default:
-			d.stack = d.stack[:from] // a tuple was to come
-			return nil
-		}
-		for !pairs(d.stack[from:]) {
-			// Lists of one element have no mark: key, list, the element of the list that was
-			// being read.
-			if err := d.closeTop(); err != nil {
-				return err
-			}
-		}
-		if n = len(d.stack); (n-from)%2 != 0 {
-			d.stack = d.stack[:n-1] // a key without its value
-		}
-		if !d.isTop(d.stack[from:]) {
-			d.stack = d.stack[:from-1] // an unfinished record
-			return nil
-		}
-		return d.setItems(from)
+	if len(d.marks) == 0 {
+		return d.closeTop()
 	}
-	return d.closeTop()
+	d.marks = d.marks[:len(d.marks)-1]
+	switch {
+	case from == 0:
+		return errUnderflow
+	case from > n:
+		return nil // what it was set in is gone already
+	}
+	switch d.stack[from-1].kind {
+	case kEmptyDict, kDict, kOpenDict:
+	case kEmptyList, kList, kStack, kOpenFrames, kPair, kOpaque:
+		if n > from && d.stack[n-1].isOpenDict() { // just begun
+			d.stack = d.stack[:n-1]
+		}
+		return d.appends(from)
+	default:
+		d.stack = d.stack[:from] // a tuple was to come
+		return nil
+	}
+	for !pairs(d.stack[from:]) {
+		// Lists of one element have no mark: key, list, the element of the list that was
+		// being read.
+		if err := d.closeTop(); err != nil {
+			return err
+		}
+	}
+	if n = len(d.stack); (n-from)%2 != 0 {
+		d.stack = d.stack[:n-1] // a key without its value
+	}
+	if !d.isTop(d.stack[from:]) {
+		d.stack = d.stack[:from-1] // an unfinished record
+		return nil
+	}
+	return d.setItems(from)
 }
 
 // pairs reports whether what lies above a dict's mark is keys and values in turn.
@@ -348,34 +349,24 @@ func (d *machine) closeTop() error {
 	if n-d.floor() < 2 {
 		return errUnderflow
 	}
-	below := d.stack[n-2]
-	switch below.kind {
+	top := d.stack[n-1]
+	switch d.stack[n-2].kind {
 	case kStr:
 		if n < 3 {
 			return errUnderflow
 		}
-		top := d.stack[n-1]
-		if top.kind == kEmptyDict || top.kind == kOpenDict && !d.isTop(d.vals[top.start():top.start()+top.count()]) {
+		if top.kind == kEmptyDict || top.kind == kOpenDict && !d.isTop(d.span(top)) {
 			d.stack = d.stack[:n-2]
 			return nil
 		}
 		return d.setItem()
 	case kEmptyList, kList, kStack, kOpenFrames:
-		if top := d.stack[n-1]; top.kind == kEmptyDict || top.kind == kOpenDict {
-			d.stack = d.stack[:n-1]
-			return nil
+		if !top.isOpenDict() {
+			return d.appends(n - 1)
 		}
-		return d.appends(n - 1)
 	}
 	d.stack = d.stack[:n-1]
 	return nil
-}
-
-// dropOpen takes away the dict on top of the stack, above row from, that was just begun.
-func (d *machine) dropOpen(from int) {
-	if n := len(d.stack); n > from && (d.stack[n-1].kind == kEmptyDict || d.stack[n-1].kind == kOpenDict) {
-		d.stack = d.stack[:n-1]
-	}
 }
 
 // isTop reports whether pairs are those of a snapshot dict, or of one around it.

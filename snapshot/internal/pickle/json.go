@@ -23,8 +23,7 @@ func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 		if counted.err != nil {
 			return nil, info, counted.err
 		}
-		fe := &snapshot.FormatError{Offset: dec.InputOffset(), Op: "JSON"}
-		fe.Msg, fe.Err = classOf(err)
+		fe := placed(err, info.Bytes, "JSON")
 		var syntax *json.SyntaxError
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -35,17 +34,12 @@ func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 			fe.Err = snapshot.ErrCorrupt
 		}
 		if opt.Partial {
-			if s, ok := d.salvage(); ok {
-				return s, info, fe
-			}
+			return d.salvage(), info, fe
 		}
 		return nil, info, fe
 	}
 	s, err := d.finish()
-	if err != nil {
-		return nil, info, whole(err)
-	}
-	return s, info, nil
+	return s, info, err
 }
 
 // countingReader counts what was read, and keeps an error that is not the end of the input.

@@ -1,8 +1,6 @@
 package pickle
 
-import (
-	"github.com/snapana/snapana/snapshot"
-)
+import "github.com/snapana/snapana/snapshot"
 
 // join merges a row on top of the stack with the run of its predecessors right below it.
 func (d *machine) join() {
@@ -68,6 +66,9 @@ func (d *machine) extend(list value, items []value) (value, error) {
 }
 
 func (d *machine) newList(items []value) (value, error) {
+	if len(items) == 0 {
+		return value{kind: kEmptyList}, nil
+	}
 	first := items[0].kind
 	if first == kFrame && allFrames(items) {
 		if len(items) == 1 {
@@ -83,11 +84,9 @@ func (d *machine) newList(items []value) (value, error) {
 	if len(items) == 2 && smallInt(items[0]) && smallInt(items[1]) {
 		return pair(items[0], items[1]), nil
 	}
-	rec := listRec{}
+	rec := listRec{start: uint32(len(d.vals))}
 	if items[0].isRow() {
 		rec = listRec{elem: first, start: items[0].start()}
-	} else {
-		rec.start = uint32(len(d.vals))
 	}
 	d.lists = append(d.lists, rec)
 	v := value{u: uint64(len(d.lists) - 1), kind: kList}
@@ -114,8 +113,8 @@ func (d *machine) extendFrames(list value, items []value) (value, error) {
 		start = uint32(len(d.frameIDs))
 		d.frameIDs = append(d.frameIDs, d.frameIDs[list.start():list.start()+n]...)
 	}
-	if d.copied > d.read/8+1<<20 {
-		return list, errCopies
+	if err := d.copies(0); err != nil {
+		return list, err
 	}
 	for _, v := range items {
 		d.frameIDs = append(d.frameIDs, snapshot.FrameID(v.u))
@@ -141,33 +140,26 @@ func (d *machine) extendList(l *listRec, items []value) error {
 		}
 		return nil
 	}
-	var err error
-	l.start, l.n, err = d.appendVals(l.start, l.n, items)
+	v, err := d.appendVals(kList, l.start, l.n, items)
+	l.start, l.n = v.start(), v.count()
 	return err
 }
 
 // loosen turns a list of rows into a list of values, for lists of mixed things.
 func (d *machine) loosen(l *listRec) error {
 	rows := run(l.elem, l.start, l.n)
-	d.copied += int64(l.n)
-	if d.copied > d.read/8+1<<20 {
-		return errCopies
+	if err := d.copies(l.n); err != nil {
+		return err
 	}
 	*l = listRec{start: uint32(len(d.vals))}
-	if rows.count() == 0 {
-		return nil
-	}
-	var err error
-	l.start, l.n, err = d.appendVals(l.start, 0, []value{rows})
-	return err
+	return d.extendList(l, []value{rows})
 }
 
 // moveRows makes room for v at the end of l: rows are copied to the end of their table so
 // that the list stays one range. Only files that list a record twice need it.
 func (d *machine) moveRows(l *listRec, v value) error {
-	d.copied += int64(l.n) + int64(v.count())
-	if d.copied > d.read/8+1<<20 {
-		return errCopies
+	if err := d.copies(l.n + v.count()); err != nil {
+		return err
 	}
 	end := d.rows(l.elem)
 	if l.start+l.n != end {
@@ -224,39 +216,9 @@ func pair(a, b value) value {
 	return value{u: uint64(uint32(a.u)) | b.u<<32, kind: kPair}
 }
 
-// tuple replaces the values from row from on by a tuple of them.
-func (d *machine) tuple(from int) error {
-	items := d.stack[from:]
-	if err := d.settleAll(items); err != nil {
-		return err
-	}
-	var v value
+func (d *machine) newTuple(items []value) (value, error) {
 	if len(items) == 2 && smallInt(items[0]) && smallInt(items[1]) {
-		v = pair(items[0], items[1])
-	} else {
-		start, n, err := d.appendVals(uint32(len(d.vals)), 0, items)
-		if err != nil {
-			return err
-		}
-		v = run(kTuple, start, n)
+		return pair(items[0], items[1]), nil
 	}
-	d.stack = d.stack[:from]
-	return d.push(v)
-}
-
-// list and dict build a container from the values above the mark in one step (protocol 0).
-func (d *machine) list(from int) error {
-	items := d.stack[from:]
-	if err := d.settleAll(items); err != nil {
-		return err
-	}
-	v := value{kind: kEmptyList}
-	if len(items) > 0 {
-		var err error
-		if v, err = d.newList(items); err != nil {
-			return err
-		}
-	}
-	d.stack = d.stack[:from]
-	return d.push(v)
+	return d.appendVals(kTuple, 0, 0, items)
 }

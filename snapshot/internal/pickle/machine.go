@@ -192,7 +192,7 @@ func (d *machine) settle(v value) (value, error) {
 		if d.settled += int64(v.count()); d.settled > 4*d.read+1<<20 {
 			return v, errCopies
 		}
-		r, err := d.record(d.vals[v.start() : v.start()+v.count()])
+		r, err := d.record(d.span(v))
 		if err != nil {
 			return v, err
 		}
@@ -221,13 +221,25 @@ func (d *machine) settleAll(vs []value) error {
 	return nil
 }
 
-// appendVals adds vs to the run of vals at start of length n and returns the run's start,
-// which changes when something else follows it. Joined rows are taken apart.
-func (d *machine) appendVals(start, n uint32, vs []value) (uint32, uint32, error) {
+// copies counts rows or values that must move, and fails when those are too many.
+func (d *machine) copies(n uint32) error {
+	if d.copied += int64(n); d.copied > d.read/8+1<<20 {
+		return errCopies
+	}
+	return nil
+}
+
+// span is the run of vals that v stands for.
+func (d *machine) span(v value) []value { return d.vals[v.start() : v.start()+v.count()] }
+
+// appendVals adds vs to the run of vals at start of length n and returns the longer run, which
+// lies elsewhere when something else follows the old one. Joined rows are taken apart.
+func (d *machine) appendVals(k kind, start, n uint32, vs []value) (value, error) {
 	if int(start+n) != len(d.vals) {
-		d.copied += int64(n)
-		if d.copied > d.read/8+1<<20 {
-			return 0, 0, errCopies
+		if n > 0 {
+			if err := d.copies(n); err != nil {
+				return value{}, err
+			}
 		}
 		old := d.vals[start : start+n]
 		start = uint32(len(d.vals))
@@ -244,9 +256,9 @@ func (d *machine) appendVals(start, n uint32, vs []value) (uint32, uint32, error
 		d.vals = append(d.vals, v)
 	}
 	if len(d.vals) > math.MaxUint32/2 {
-		return 0, 0, errMemory
+		return value{}, errMemory
 	}
-	return start, uint32(len(d.vals)) - start, nil
+	return run(k, start, uint32(len(d.vals))-start), nil
 }
 
 // setItems adds the key-value pairs on the stack from row from on to the dict below them.
@@ -267,16 +279,9 @@ func (d *machine) setItems(from int) error {
 		if len(pairs) == 0 {
 			break
 		}
-		v, err := d.record(pairs)
+		v, err := d.newDict(pairs)
 		if err != nil {
 			return err
-		}
-		if v.kind == kDict {
-			start, n, err := d.appendVals(uint32(len(d.vals)), 0, pairs)
-			if err != nil {
-				return err
-			}
-			v = run(kDict, start, n)
 		}
 		if err := d.update(target, v); err != nil {
 			return err
@@ -294,12 +299,13 @@ func (d *machine) setItems(from int) error {
 	return nil
 }
 
+// growDict adds pairs to a dict; one that is empty has a run of nothing.
 func (d *machine) growDict(target *value, pairs []value) error {
-	start, n, err := d.appendVals(target.start(), target.count(), pairs)
+	v, err := d.appendVals(kOpenDict, target.start(), target.count(), pairs)
 	if err != nil {
 		return err
 	}
-	return d.update(target, run(kOpenDict, start, n))
+	return d.update(target, v)
 }
 
 // setItem adds one pair.
@@ -316,49 +322,49 @@ func (d *machine) setItem() error {
 	if err := d.settleAll(pair); err != nil {
 		return err
 	}
-	if target.kind == kEmptyDict {
-		start, n, err := d.appendVals(uint32(len(d.vals)), 0, pair)
-		if err != nil {
-			return err
-		}
-		if err := d.update(target, run(kOpenDict, start, n)); err != nil {
-			return err
-		}
-	} else if err := d.growDict(target, pair); err != nil {
+	if err := d.growDict(target, pair); err != nil {
 		return err
 	}
 	d.stack = d.stack[:from]
 	return nil
 }
 
-func (d *machine) dict(from int) error {
-	pairs := d.stack[from:]
-	if len(pairs)%2 != 0 {
-		return corrupt("needs pairs of key and value")
-	}
-	if err := d.settleAll(pairs); err != nil {
+// collect replaces the values from row from on by the one that is made of them.
+func (d *machine) collect(from int, of func(items []value) (value, error)) error {
+	items := d.stack[from:]
+	if err := d.settleAll(items); err != nil {
 		return err
 	}
-	v := value{kind: kEmptyDict}
-	if len(pairs) > 0 {
-		var err error
-		if v, err = d.record(pairs); err != nil {
-			return err
-		}
-		if v.kind == kDict {
-			start, n, err := d.appendVals(uint32(len(d.vals)), 0, pairs)
-			if err != nil {
-				return err
-			}
-			v = run(kDict, start, n)
-		}
+	v, err := of(items)
+	if err != nil {
+		return err
 	}
 	d.stack = d.stack[:from]
-	if err := d.push(v); err != nil {
+	return d.push(v)
+}
+
+// dict makes a dict of the values above the mark in one step (protocol 0).
+func (d *machine) dict(from int) error {
+	if (len(d.stack)-from)%2 != 0 {
+		return corrupt("needs pairs of key and value")
+	}
+	if err := d.collect(from, d.newDict); err != nil {
 		return err
 	}
 	d.join()
 	return nil
+}
+
+// newDict is the row of a dict, or a dict that is none of the format's.
+func (d *machine) newDict(pairs []value) (value, error) {
+	if len(pairs) == 0 {
+		return value{kind: kEmptyDict}, nil
+	}
+	v, err := d.record(pairs)
+	if err == nil && v.kind == kDict {
+		v, err = d.appendVals(kDict, 0, 0, pairs)
+	}
+	return v, err
 }
 
 // global admits the one harmless class. torch.jit's tag for typed containers is admitted

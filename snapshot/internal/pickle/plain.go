@@ -20,7 +20,7 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 		return data.Value{}, info, err
 	}
 	top, err := d.settle(d.stack[0])
-	if top.kind == kSnapshot || top.kind == kList && d.lists[top.u].elem == kSegment {
+	if top.kind == kSnapshot || d.holds(top, kSegment) {
 		err = &fault{snapshot.ErrSnapshot, "is a memory snapshot, not a dump of counters"}
 	}
 	if err == nil {
@@ -31,7 +31,7 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 			return v, info, nil
 		}
 	}
-	return data.Value{}, info, whole(err)
+	return data.Value{}, info, placed(err, -1, "")
 }
 
 // copier turns values of the machine into plain ones.
@@ -68,17 +68,10 @@ func (c *copier) value(v value, depth int) (data.Value, error) {
 		}}, nil
 	case kEmptyDict:
 		return data.Value{Kind: data.Map}, nil
-	case kTuple:
-		return c.list(c.d.vals[v.start():v.start()+v.count()], depth)
-	case kList:
-		if l := c.d.lists[v.u]; l.elem == kNone {
-			return c.list(c.d.vals[l.start:l.start+l.n], depth)
-		}
-		return data.Value{Kind: data.List}, nil
+	case kTuple, kList, kEmptyList, kStack:
+		return c.list(c.d.items(v), depth)
 	case kDict:
-		return c.dict(c.d.vals[v.start():v.start()+v.count()], depth)
-	case kEmptyList, kStack:
-		return data.Value{Kind: data.List}, nil
+		return c.dict(c.d.span(v), depth)
 	}
 	return data.Value{}, nil
 }

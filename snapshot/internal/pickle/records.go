@@ -40,43 +40,37 @@ func (d *machine) build(mask uint64) (value, string, error) {
 	switch {
 	case has(keyAction):
 		d.event(mask)
-		return run(kEvent, uint32(d.events.Len()-1), 1), "event", d.tableLimit(d.events.Len())
+		return row(kEvent, d.events.Len(), "event")
 	case has(keyFilename) || has(keyName) && has(keyLine):
 		return value{u: uint64(d.frame(mask)), kind: kFrame}, "frame", nil
 	case d.isHost(mask):
 		d.hosts = append(d.hosts, d.host(mask))
-		return run(kHostSegment, uint32(len(d.hosts)-1), 1), "host segment", d.tableLimit(len(d.hosts))
+		return row(kHostSegment, len(d.hosts), "host segment")
 	case has(keyBlocks) || has(keyTotalSize):
 		d.segment(mask)
-		return run(kSegment, uint32(len(d.out.Segments)-1), 1), "segment", d.tableLimit(len(d.out.Segments))
+		return row(kSegment, len(d.out.Segments), "segment")
 	case has(keyState) && has(keySize):
 		d.block(mask)
-		return run(kBlock, uint32(len(d.out.Blocks)-1), 1), "block", d.tableLimit(len(d.out.Blocks))
+		return row(kBlock, len(d.out.Blocks), "block")
 	case has(keyRealSize):
 		d.out.History = append(d.out.History, snapshot.HistoryEntry{
 			Address: d.address(mask, keyAddr), RealSize: d.int(mask, keyRealSize), Stack: d.frames(mask),
 		})
-		return run(kHistory, uint32(len(d.out.History)-1), 1), "history", d.tableLimit(len(d.out.History))
+		return row(kHistory, len(d.out.History), "history")
 	case has(keyStage):
 		d.annots = append(d.annots, snapshot.Annotation{
 			Time: d.int(mask, keyTimeUS), Name: d.str(mask, keyName), Device: int32(d.int(mask, keyDevice)),
 			End: d.str(mask, keyStage) == wordEnd,
 		})
-		return run(kAnnotation, uint32(len(d.annots)-1), 1), "annotation", d.tableLimit(len(d.annots))
+		return row(kAnnotation, len(d.annots), "annotation")
 	case has(keySegments) || has(keyDeviceTraces):
-		r := snapshotRec{has: mask}
-		for key, at := range map[int]*value{
-			keySegments: &r.segments, keyAllocatorSettings: &r.settings, keyExternalAnnotations: &r.annotations,
-			keyHostSegments: &r.hostSegments, keyHostTraces: &r.hostTraces,
-		} {
-			if has(key) {
-				*at = d.field[key]
-			}
+		r := snapshotRec{
+			has: mask, segments: d.val(mask, keySegments), settings: d.val(mask, keyAllocatorSettings),
+			annotations: d.val(mask, keyExternalAnnotations), hostSegments: d.val(mask, keyHostSegments),
+			hostTraces: d.val(mask, keyHostTraces), traces: d.val(mask, keyTraces),
 		}
 		if has(keyDeviceTraces) {
 			r.traces = d.field[keyDeviceTraces]
-		} else if has(keyTraces) {
-			r.traces = d.field[keyTraces]
 		}
 		d.snaps = append(d.snaps, r)
 		return value{u: uint64(len(d.snaps) - 1), kind: kSnapshot}, "snapshot", nil
@@ -84,11 +78,12 @@ func (d *machine) build(mask uint64) (value, string, error) {
 	return value{kind: kDict}, "", nil
 }
 
-func (d *machine) tableLimit(rows int) error {
+// row is the last of the rows of a table.
+func row(k kind, rows int, where string) (value, string, error) {
 	if rows >= math.MaxInt32 {
-		return &fault{snapshot.ErrLimit, "more than 2^31 records of one kind"}
+		return value{}, where, &fault{snapshot.ErrLimit, "more than 2^31 records of one kind"}
 	}
-	return nil
+	return run(k, uint32(rows-1), 1), where, nil
 }
 
 func (d *machine) event(mask uint64) {
@@ -97,24 +92,17 @@ func (d *machine) event(mask uint64) {
 	if act.kind == kStr {
 		e.Action = action(act.u)
 	}
-	if v := d.field[keyAddr]; mask&bit(keyAddr) != 0 && isInt(v) {
-		e.Addr, e.Has = v.u, snapshot.EventHasAddr
-	}
-	if v := d.field[keySize]; mask&bit(keySize) != 0 && isInt(v) {
+	e.Addr = d.address(mask, keyAddr)
+	if v := d.val(mask, keySize); isInt(v) {
 		e.Size = clampInt(v)
 		e.Has |= snapshot.EventHasSize
 	}
-	if v := d.field[keyStream]; mask&bit(keyStream) != 0 && isInt(v) {
-		e.Stream = d.out.Streams.Intern(v.u)
-		e.Has |= snapshot.EventHasStream
-	}
-	if v := d.field[keyTimeUS]; mask&bit(keyTimeUS) != 0 && isInt(v) {
+	e.Stream = d.out.Streams.Intern(d.address(mask, keyStream))
+	if v := d.val(mask, keyTimeUS); isInt(v) {
 		e.Time = clampInt(v)
 		e.Has |= snapshot.EventHasTime
 	}
-	if mask&bit(keyFrames) != 0 {
-		e.Stack = d.frames(mask)
-	}
+	e.Stack = d.frames(mask)
 	const plain = 1<<keyAction | 1<<keyAddr | 1<<keySize | 1<<keyStream | 1<<keyTimeUS | 1<<keyFrames
 	if mask&^plain != 0 || e.Action == snapshot.ActionUnknown {
 		d.eventExtras(e, mask, act)
@@ -125,8 +113,8 @@ func (d *machine) event(mask uint64) {
 func (d *machine) eventExtras(e *snapshot.Event, mask uint64, act value) {
 	if e.Action == snapshot.OOM {
 		// Old dumps store the device's free bytes as addr.
-		if v := d.field[keyDeviceFree]; mask&bit(keyDeviceFree) != 0 && isInt(v) {
-			e.Addr, e.Has = v.u, e.Has&^snapshot.EventHasAddr|snapshot.EventHasDeviceFree
+		if v := d.val(mask, keyDeviceFree); isInt(v) {
+			e.Addr, e.Has = v.u, e.Has|snapshot.EventHasDeviceFree
 		}
 	}
 	l := snapshot.Label{
@@ -137,9 +125,7 @@ func (d *machine) eventExtras(e *snapshot.Event, mask uint64, act value) {
 	if e.Action == snapshot.ActionUnknown && act.kind == kStr {
 		l.Action = snapshot.StringID(act.u)
 	}
-	if mask&bit(keyPoolID) != 0 {
-		l.Pool, l.HasPool = d.pool(d.field[keyPoolID])
-	}
+	l.Pool, l.HasPool = d.pool(d.val(mask, keyPoolID))
 	e.Label = d.out.Labels.Intern(l)
 }
 
@@ -163,9 +149,9 @@ func (d *machine) segment(mask uint64) {
 		Address: d.address(mask, keyAddress), TotalSize: d.int(mask, keyTotalSize),
 		AllocatedSize: d.int(mask, keyAllocatedSize), ActiveSize: d.int(mask, keyActiveSize),
 		RequestedSize: d.int(mask, keyRequestedSize), Device: int32(clampDevice(d.int(mask, keyDevice))),
-		Stack: d.frames(mask), Blocks: d.rangeOf(mask, keyBlocks, kBlock),
+		Stack: d.frames(mask), Blocks: d.rowsOf(d.val(mask, keyBlocks), kBlock),
 	}
-	if v := d.field[keyStream]; mask&bit(keyStream) != 0 && isInt(v) {
+	if v := d.val(mask, keyStream); isInt(v) {
 		s.Stream, s.Has = d.out.Streams.Intern(v.u), snapshot.SegmentHasStream
 	}
 	switch d.str(mask, keySegmentType) {
@@ -174,18 +160,10 @@ func (d *machine) segment(mask uint64) {
 	case wordLarge:
 		s.Kind = snapshot.KindLarge
 	}
-	if mask&bit(keySegmentPoolID) != 0 {
-		var ok bool
-		if s.Pool, ok = d.pool(d.field[keySegmentPoolID]); ok {
-			s.Has |= snapshot.SegmentHasPool
-		}
-	}
+	s.Pool, _ = d.pool(d.val(mask, keySegmentPoolID))
 	if v := d.field[keyIsExpandable]; mask&bit(keyIsExpandable) != 0 {
 		s.Expandable = v.u != 0
 		s.Has |= snapshot.SegmentHasExpandable
-	}
-	if mask&bit(keyAddress) != 0 {
-		s.Has |= snapshot.SegmentHasAddress
 	}
 	if mask&bit(keyRequestedSize) != 0 {
 		s.Has |= snapshot.SegmentHasRequested
@@ -221,8 +199,8 @@ func (d *machine) host(mask uint64) snapshot.HostSegment {
 		}
 	}
 	yes := func(key int) bool {
-		v := d.field[key]
-		return mask&bit(key) != 0 && v.u != 0 && (v.kind == kBool || isInt(v))
+		v := d.val(mask, key)
+		return v.u != 0 && (v.kind == kBool || isInt(v))
 	}
 	switch {
 	case h.State != snapshot.StateUnknown || mask&(bit(keyAllocated)|bit(keyActive)) == 0:
@@ -239,9 +217,8 @@ func (d *machine) host(mask uint64) snapshot.HostSegment {
 func (d *machine) block(mask uint64) {
 	b := snapshot.Block{
 		Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Requested: d.int(mask, keyRequestedSize),
-		Stack: d.frames(mask), History: d.rangeOf(mask, keyHistory, kHistory),
+		Stack: d.frames(mask), History: d.rowsOf(d.val(mask, keyHistory), kHistory), State: d.state(mask),
 	}
-	b.State = d.state(mask)
 	if mask&bit(keyAddress) != 0 {
 		b.Has |= snapshot.BlockHasAddress
 	}
@@ -279,22 +256,30 @@ func clampInt(v value) int64 {
 
 func clampDevice(n int64) int64 { return min(max(n, -1), 1<<16) }
 
+// val is the value of a key, None where mask lacks it.
+func (d *machine) val(mask uint64, key int) value {
+	if mask&bit(key) == 0 {
+		return value{}
+	}
+	return d.field[key]
+}
+
 func (d *machine) int(mask uint64, key int) int64 {
-	if v := d.field[key]; mask&bit(key) != 0 && isInt(v) {
+	if v := d.val(mask, key); isInt(v) {
 		return clampInt(v)
 	}
 	return 0
 }
 
 func (d *machine) address(mask uint64, key int) uint64 {
-	if v := d.field[key]; mask&bit(key) != 0 && isInt(v) {
+	if v := d.val(mask, key); isInt(v) {
 		return v.u
 	}
 	return 0
 }
 
 func (d *machine) str(mask uint64, key int) snapshot.StringID {
-	if v := d.field[key]; mask&bit(key) != 0 && v.kind == kStr {
+	if v := d.val(mask, key); v.kind == kStr {
 		return snapshot.StringID(v.u)
 	}
 	return 0
@@ -302,10 +287,7 @@ func (d *machine) str(mask uint64, key int) snapshot.StringID {
 
 // text reads a string, or joins a list of strings.
 func (d *machine) text(mask uint64, key int) snapshot.StringID {
-	if mask&bit(key) == 0 {
-		return 0
-	}
-	v := d.field[key]
+	v := d.val(mask, key)
 	if v.kind == kStr {
 		return snapshot.StringID(v.u)
 	}
@@ -336,37 +318,24 @@ func (d *machine) text(mask uint64, key int) snapshot.StringID {
 
 // items gives the elements of a list or tuple of values, nil for anything else.
 func (d *machine) items(v value) []value {
-	switch v.kind {
-	case kTuple:
-		return d.vals[v.start() : v.start()+v.count()]
-	case kList:
-		if l := d.lists[v.u]; l.elem == kNone {
-			return d.vals[l.start : l.start+l.n]
-		}
+	if v.kind == kTuple {
+		return d.span(v)
 	}
-	return nil
+	if !d.holds(v, kNone) {
+		return nil
+	}
+	l := d.lists[v.u]
+	return d.vals[l.start : l.start+l.n]
 }
 
 func (d *machine) frames(mask uint64) snapshot.StackID {
-	if mask&bit(keyFrames) == 0 {
-		return 0
-	}
-	switch v := d.field[keyFrames]; v.kind {
+	switch v := d.val(mask, keyFrames); v.kind {
 	case kStack:
 		return snapshot.StackID(v.u)
 	case kEmptyList:
 		return d.out.Stacks.Intern(nil)
 	}
 	return 0
-}
-
-func (d *machine) rangeOf(mask uint64, key int, elem kind) snapshot.Range {
-	if v := d.field[key]; mask&bit(key) != 0 && v.kind == kList {
-		if l := d.lists[v.u]; l.elem == elem {
-			return snapshot.Range{Start: int32(l.start), Len: int32(l.n)}
-		}
-	}
-	return snapshot.Range{}
 }
 
 func (d *machine) pool(v value) (snapshot.PoolID, bool) {

@@ -56,6 +56,9 @@ func (v value) count() uint32 { return uint32(v.u >> 32) }
 // isRow reports whether v is a run of table rows.
 func (v value) isRow() bool { return v.kind >= kEvent && v.kind <= kHostSegment }
 
+// isOpenDict reports whether v is a dict that may still grow.
+func (v value) isOpenDict() bool { return v.kind == kEmptyDict || v.kind == kOpenDict }
+
 // listRec is a list that is not a stack. Lists of rows are a range of the row's table;
 // others (elem kNone) are a range of vals.
 type listRec struct {
