@@ -18,44 +18,49 @@ type (
 // threads with stacks="python"); 0 means that no stack was recorded.
 const EmptyStack StackID = 1
 
-// table numbers distinct values from 1 on; id 0 is the zero value.
-type table[K comparable, I ~int32] struct {
-	all   []K
-	index map[K]I
+// distinct is a table of distinct values with ids from 1 on; id 0 is the zero value.
+type distinct[T comparable, ID ~int32] struct {
+	all   []T
+	index map[T]ID
+	last  ID // the one asked for before: often the next is the same
 }
 
-func (t *table[K, I]) get(id I) (k K) {
-	if id == 0 {
-		return k
+// Get returns the value with that id, which must have come from this table.
+func (t *distinct[T, ID]) Get(id ID) (v T) {
+	if id != 0 {
+		v = t.all[id-1]
 	}
-	return t.all[id-1]
+	return v
 }
 
-func (t *table[K, I]) add(k K) I {
-	if t.index == nil {
-		t.index = make(map[K]I)
+// Len is the number of distinct values, that of id 0 left out.
+func (t *distinct[T, ID]) Len() int { return len(t.all) }
+
+func (t *distinct[T, ID]) intern(v T) ID {
+	if t.last != 0 && t.all[t.last-1] == v {
+		return t.last
 	}
-	t.all = append(t.all, k)
-	id := I(len(t.all))
-	t.index[k] = id
+	id, ok := t.index[v]
+	if !ok {
+		id = t.add(v)
+	}
+	t.last = id
 	return id
 }
 
-func (t *table[K, I]) intern(k K) I {
-	if id, ok := t.index[k]; ok {
-		return id
+// add gives an id to a value that the table lacks.
+func (t *distinct[T, ID]) add(v T) ID {
+	if t.index == nil {
+		t.index = make(map[T]ID)
 	}
-	return t.add(k)
+	t.all = append(t.all, v)
+	id := ID(len(t.all))
+	t.index[v] = id
+	return id
 }
 
 // Strings is a table of distinct strings; id 0 is "".
-type Strings struct{ table[string, StringID] }
-
-// Get returns the string with that id, which must have come from this table.
-func (t *Strings) Get(id StringID) string { return t.get(id) }
-
-// Len is the number of distinct non-empty strings.
-func (t *Strings) Len() int { return len(t.all) }
+type Strings struct{ distinct[string, StringID] }
 
 // Intern gives the id of b, copying it when it is new.
 func (t *Strings) Intern(b []byte) StringID {
@@ -72,7 +77,7 @@ func (t *Strings) Intern(b []byte) StringID {
 type Frame struct {
 	File, Name StringID
 	Line       int32 // 0 is unknown
-	FX         int32 // 1 + index in Frames.FX, 0 for none
+	FX         int32 // id in Frames.FX, 0 for none
 }
 
 // FX is what torch.compile's augment_with_fx_traces adds to a frame.
@@ -80,14 +85,10 @@ type FX struct{ Op, Name, Target, OriginalTrace StringID }
 
 // Frames is a table of distinct frames; id 0 is none.
 type Frames struct {
-	table[Frame, FrameID]
-	FX      []FX
-	fxIndex map[FX]int32
-	notes   atomic.Pointer[[]atomic.Uint32]
+	distinct[Frame, FrameID]
+	FX    distinct[FX, int32] // by Frame.FX
+	notes atomic.Pointer[[]atomic.Uint32]
 }
-
-// Get returns the frame with that id.
-func (t *Frames) Get(id FrameID) Frame { return t.get(id) }
 
 // Notes is room by frame id for what an analysis works out once for all who ask, 0 at first.
 // It is emptied when frames are added.
@@ -104,25 +105,13 @@ func (t *Frames) Notes() []atomic.Uint32 {
 	}
 }
 
-// Len is the number of distinct frames.
-func (t *Frames) Len() int { return len(t.all) }
-
 // Intern gives the id of an equal frame, adding it when it is new.
 func (t *Frames) Intern(f Frame) FrameID { return t.intern(f) }
 
 // InternFX is Intern for a frame with torch.compile's extra keys. Equal extras share a row.
 func (t *Frames) InternFX(f Frame, fx FX) FrameID {
-	row, ok := t.fxIndex[fx]
-	if !ok {
-		if t.fxIndex == nil {
-			t.fxIndex = make(map[FX]int32)
-		}
-		t.FX = append(t.FX, fx)
-		row = int32(len(t.FX))
-		t.fxIndex[fx] = row
-	}
-	f.FX = row
-	return t.Intern(f)
+	f.FX = t.FX.intern(fx)
+	return t.intern(f)
 }
 
 // Stacks is a table of distinct stacks, each a run of frame ids, innermost first.
@@ -202,26 +191,20 @@ func hashFrames(frames []FrameID) uint64 {
 
 // Streams is a table of stream handles. Id 0 is the default stream, whose handle is 0, so
 // ids in order of first appearance are the names that reports show.
-type Streams struct {
-	table[uint64, StreamID]
-	last StreamID
-}
+type Streams struct{ handles distinct[uint64, StreamID] }
 
 // Handle returns the raw stream handle.
-func (t *Streams) Handle(id StreamID) uint64 { return t.get(id) }
+func (t *Streams) Handle(id StreamID) uint64 { return t.handles.Get(id) }
 
 // Len counts the distinct streams, the default one included.
-func (t *Streams) Len() int { return len(t.all) + 1 }
+func (t *Streams) Len() int { return t.handles.Len() + 1 }
 
 // Intern gives the id of a handle.
 func (t *Streams) Intern(handle uint64) StreamID {
 	if handle == 0 {
 		return 0
 	}
-	if t.last == 0 || t.all[t.last-1] != handle {
-		t.last = t.intern(handle)
-	}
-	return t.last
+	return t.handles.intern(handle)
 }
 
 // Label holds the rare texts of an event.
@@ -238,24 +221,12 @@ type Label struct {
 }
 
 // Labels is a table of distinct labels; id 0 is the empty one.
-type Labels struct {
-	table[Label, LabelID]
-	last LabelID
-}
-
-// Get returns the label with that id.
-func (t *Labels) Get(id LabelID) Label { return t.get(id) }
-
-// Len is the number of distinct labels that are not empty.
-func (t *Labels) Len() int { return len(t.all) }
+type Labels struct{ distinct[Label, LabelID] }
 
 // Intern gives the id of an equal label.
 func (t *Labels) Intern(l Label) LabelID {
 	if l == (Label{}) {
 		return 0
 	}
-	if t.last == 0 || t.all[t.last-1] != l {
-		t.last = t.intern(l)
-	}
-	return t.last
+	return t.intern(l)
 }

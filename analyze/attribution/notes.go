@@ -27,7 +27,7 @@ const maxNotes = 8
 type noteKey struct {
 	row   int32
 	label snapshot.LabelID
-	fx    int32 // of Frames.FX, from 1
+	fx    int32 // id in Frames.FX
 }
 
 // notes collects what is known of blocks by row.
@@ -35,12 +35,12 @@ type notes struct {
 	s   *snapshot.Snapshot
 	t   *timeline.Timeline
 	sum map[noteKey]Sum
-	fx  []int32 // by stack: 1 + row of Frames.FX, 0 not yet known, -1 none
+	fx  []int32 // by stack: id in Frames.FX, 0 not yet known, -1 none
 }
 
 func newNotes(s *snapshot.Snapshot, t *timeline.Timeline) *notes {
 	n := &notes{s: s, t: t, sum: map[noteKey]Sum{}}
-	if len(s.Frames.FX) > 0 {
+	if s.Frames.FX.Len() > 0 {
 		n.fx = make([]int32, s.Stacks.Len()+1)
 	}
 	return n
@@ -87,7 +87,7 @@ func (n *notes) count(k noteKey, sum Sum) {
 func (n *notes) texts(k noteKey) []Note {
 	get := n.s.Strings.Get
 	if k.fx > 0 {
-		fx := n.s.Frames.FX[k.fx-1]
+		fx := n.s.Frames.FX.Get(k.fx)
 		text := strings.Join(strings.Fields(get(fx.Op)+" "+get(fx.Name)), " ")
 		if target := get(fx.Target); target != "" {
 			text += " (" + target + ")"

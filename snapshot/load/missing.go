@@ -7,38 +7,18 @@ import (
 )
 
 // describe notes what the file lacks, and what that costs.
-func describe(s *snapshot.Snapshot) {
+func (ev *evidence) describe(s *snapshot.Snapshot) {
 	miss := func(format string, args ...any) { s.Missing = append(s.Missing, fmt.Sprintf(format, args...)) }
-	var events, taken, stacked int
-	for _, t := range s.Traces {
-		events += t.Len()
-		for i := range t.Len() {
-			e := t.At(i)
-			if e.Has&snapshot.EventHasTime != 0 {
-				s.HasTimes = true
-			}
-			if e.Stack > snapshot.EmptyStack {
-				stacked++
-			}
-			if e.Action == snapshot.SnapshotTaken {
-				taken++
-			}
-		}
-	}
+	events := ev.events
 	live, withStack, requestedKnown := liveBytes(s)
-	s.HasStacks = stacked > 0 || withStack > 0
-	for i := range s.Segments {
-		s.HasStacks = s.HasStacks || s.Segments[i].Stack > snapshot.EmptyStack
-	}
+	s.HasTimes, s.HasStacks = ev.time, ev.stacked || withStack > 0
 
 	switch {
 	case s.Traces == nil:
-		miss("the trace (no device_traces in the file): growth, peaks and causes are not to be seen, only the final state; " +
-			"call torch.cuda.memory._record_memory_history() before the part of interest")
+		miss(noTrace, "no device_traces in the file")
 	case events == 0:
-		miss("the trace (it is empty): growth, peaks and causes are not to be seen, only the final state; " +
-			"call torch.cuda.memory._record_memory_history() before the part of interest")
-	case events == taken || events == 1:
+		miss(noTrace, "it is empty")
+	case events == ev.taken || events == 1:
 		miss("the trace (its only event is the dump itself): recording was on with enabled='state', or began too late; " +
 			"only the final state is to be seen")
 	}
@@ -63,6 +43,9 @@ func describe(s *snapshot.Snapshot) {
 	}
 }
 
+const noTrace = "the trace (%s): growth, peaks and causes are not to be seen, only the final state; " +
+	"call torch.cuda.memory._record_memory_history() before the part of interest"
+
 // liveBytes sums the active blocks, and those of them whose stack is known.
 func liveBytes(s *snapshot.Snapshot) (live, withStack int64, requestedKnown bool) {
 	for i := range s.Blocks {
@@ -83,15 +66,15 @@ func liveBytes(s *snapshot.Snapshot) (live, withStack int64, requestedKnown bool
 
 // describePage adds what is peculiar to snapshots out of HTML pages.
 func describePage(s *snapshot.Snapshot) {
-	if paired, pairless := freePairs(s); pairless && !paired {
+	if neverFrees(s) {
 		s.Missing = append(s.Missing, "memory that came and went: no allocation of the trace is freed in it, so this page was "+
 			"probably made with trace_plot -f, which removes them; peaks are too low")
 	}
 }
 
-// freePairs reports whether some device's trace frees what it allocated, and whether one
-// allocates and never does.
-func freePairs(s *snapshot.Snapshot) (paired, pairless bool) {
+// neverFrees reports whether some device's trace allocates and none frees what it allocated.
+func neverFrees(s *snapshot.Snapshot) bool {
+	pairless := false
 	for _, t := range s.Traces {
 		live := make(map[uint64]bool)
 		for i := range t.Len() {
@@ -100,11 +83,11 @@ func freePairs(s *snapshot.Snapshot) (paired, pairless bool) {
 				live[e.Addr] = true
 			case snapshot.FreeRequested, snapshot.FreeCompleted:
 				if live[e.Addr] {
-					return true, false
+					return false
 				}
 			}
 		}
 		pairless = pairless || len(live) > 1
 	}
-	return false, pairless
+	return pairless
 }

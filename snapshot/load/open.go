@@ -7,10 +7,12 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/internal/pickle"
@@ -102,9 +104,6 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 		err = damage
 	}
 	if snap == nil {
-		if err == nil {
-			err = &snapshot.FormatError{Offset: -1, Msg: "holds no snapshot", Err: snapshot.ErrNotSnapshot}
-		}
 		return nil, err
 	}
 	kind := "JSON"
@@ -113,10 +112,42 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 	}
 	snap.Bytes, snap.Container, snap.Partial = info.Bytes, append(in.Containers, kind), err
 	normalize(snap)
-	snap.Writer = fingerprint(snap)
-	describe(snap)
+	ev := collect(snap)
+	snap.Writer = ev.fingerprint(snap)
+	ev.describe(snap)
 	if in.Page {
 		describePage(snap)
 	}
 	return snap, nil
+}
+
+// gate stands at the end of a chain of readers. The pickle decoder reads ahead in a goroutine
+// of its own, which may still be at it when decoding is over: once the gate is closed nobody
+// is inside the chain, and nobody enters it.
+type gate struct {
+	mu      sync.Mutex
+	r       io.Reader
+	closed  bool
+	partial bool  // take a fault for the end of the data, to keep what came before
+	err     error // that fault
+}
+
+func (g *gate) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0, io.EOF
+	}
+	n, err := g.r.Read(p)
+	if g.partial && err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		g.err, err = err, io.EOF
+	}
+	return n, err
+}
+
+func (g *gate) close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	return g.err
 }

@@ -6,37 +6,43 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// evidence is what a file shows about its writer.
+// evidence is what a file has: its keys show who wrote it, and what is missing.
 type evidence struct {
-	segments, blocks, allocs int // how many there are
-	stream, expandable       bool
-	history                  bool
-	time, anyLabel           bool
-	compile, metadata, pool  bool
-	annotate, category       bool
-	ascend                   bool
-	xpu                      bool
-	streamReuse              bool // the setting graph_capture_record_stream_reuse
+	events, allocs, taken   int // events, those that allocate, and dumps
+	stacked                 bool
+	stream, expandable      bool
+	history                 bool
+	time                    bool
+	compile, metadata, pool bool
+	annotate, category      bool
+	ascend                  bool
+	xpu                     bool
+	streamReuse             bool // the setting graph_capture_record_stream_reuse
 }
 
 func collect(s *snapshot.Snapshot) evidence {
 	var ev evidence
-	ev.segments, ev.blocks = len(s.Segments), len(s.Blocks)
 	for i := range s.Segments {
-		ev.stream = ev.stream || s.Segments[i].Has&snapshot.SegmentHasStream != 0
-		ev.expandable = ev.expandable || s.Segments[i].Has&snapshot.SegmentHasExpandable != 0
+		seg := &s.Segments[i]
+		ev.stream = ev.stream || seg.Has&snapshot.SegmentHasStream != 0
+		ev.expandable = ev.expandable || seg.Has&snapshot.SegmentHasExpandable != 0
+		ev.stacked = ev.stacked || seg.Stack > snapshot.EmptyStack
 	}
 	for i := range s.Blocks {
 		ev.history = ev.history || s.Blocks[i].Has&snapshot.BlockHasHistory != 0
 	}
 	var last snapshot.LabelID
 	for _, t := range s.Traces {
+		ev.events += t.Len()
 		for i := range t.Len() {
 			e := t.At(i)
 			ev.time = ev.time || e.Has&snapshot.EventHasTime != 0
+			ev.stacked = ev.stacked || e.Stack > snapshot.EmptyStack
 			switch e.Action {
 			case snapshot.Alloc:
 				ev.allocs++
+			case snapshot.SnapshotTaken:
+				ev.taken++
 			case snapshot.Annotate:
 				ev.annotate = true
 			case snapshot.WorkspaceSnapshot:
@@ -47,7 +53,6 @@ func collect(s *snapshot.Snapshot) evidence {
 			}
 			last = e.Label
 			l := s.Labels.Get(e.Label)
-			ev.anyLabel = true
 			ev.compile = ev.compile || l.CompileContext != 0
 			ev.metadata = ev.metadata || l.UserMetadata != 0
 			ev.pool = ev.pool || l.HasPool
@@ -66,11 +71,10 @@ const newest = 99
 
 // fingerprint guesses the torch release that wrote the file from the keys it has, and from
 // those it lacks where every release after some one writes them.
-func fingerprint(s *snapshot.Snapshot) snapshot.Writer {
+func (ev *evidence) fingerprint(s *snapshot.Snapshot) snapshot.Writer {
 	if s.Partial != nil {
 		return snapshot.Writer{} // the keys that would tell may be in the part that is missing
 	}
-	ev := collect(s)
 	if ev.ascend {
 		return snapshot.Writer{Text: "torch_npu", Ascend: true}
 	}
@@ -88,10 +92,8 @@ func fingerprint(s *snapshot.Snapshot) snapshot.Writer {
 		}
 		return snapshot.Writer{Text: "1.4 to 1.12", Newest: 112}
 	}
-	if ev.segments > 0 && !ev.expandable {
-		if ev.history || !ev.time && !s.Settings.Present {
-			return snapshot.Writer{Text: "2.0", Newest: 200}
-		}
+	if len(s.Segments) > 0 && !ev.expandable && (ev.history || !ev.time && !s.Settings.Present) {
+		return snapshot.Writer{Text: "2.0", Newest: 200}
 	}
 	// In releases 2.x: the least that has all the keys, the last that lacks all the others.
 	lo, hi := 0, newest

@@ -191,8 +191,8 @@ func verify(t *testing.T, s *snapshot.Snapshot) {
 		fr := s.Frames.Get(snapshot.FrameID(id + 1))
 		text(fr.File, "frame")
 		text(fr.Name, "frame")
-		if fr.FX < 0 || int(fr.FX) > len(s.Frames.FX) {
-			t.Fatalf("frame %d has extras %d of %d", id+1, fr.FX, len(s.Frames.FX))
+		if fr.FX < 0 || int(fr.FX) > s.Frames.FX.Len() {
+			t.Fatalf("frame %d has extras %d of %d", id+1, fr.FX, s.Frames.FX.Len())
 		}
 	}
 	for i := range s.Segments {
