@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,19 +73,15 @@ func splitRow(line string, comma byte) []string {
 	return cells
 }
 
-// misfit is the fault of a row that has not the cells of the header.
-func (h *header) misfit(cells []string, line int64) *Fault {
-	return &Fault{Line: line, Offset: -1, Msg: fmt.Sprintf("the row has %d cells, the header %d", len(cells), len(h.cells))}
-}
-
-func (h *header) bind(r *reader) func(*bufio.Reader) error {
+// read reads the file that the header is of.
+func (h *header) read(r *reader, br *bufio.Reader) error {
 	switch {
 	case h.pairs:
-		return func(br *bufio.Reader) error { return r.pairs(br, h) }
+		return r.pairs(br, h)
 	case h.query:
-		return func(br *bufio.Reader) error { return r.query(br, h) }
+		return r.query(br, h)
 	}
-	return func(br *bufio.Reader) error { return r.rows(br, h) }
+	return r.rows(br, h)
 }
 
 // rows reads CSV with a column for each counter.
@@ -92,11 +89,7 @@ func (r *reader) rows(br *bufio.Reader, h *header) error {
 	in := newLines(br)
 	seen := false
 	v := plain.Value{Kind: plain.Map, Keys: h.cells, Items: make([]plain.Value, len(h.cells))}
-	for {
-		line, ok := in.next()
-		if !ok {
-			return in.fault()
-		}
+	for line := range in.all {
 		if line = strings.TrimPrefix(line, "\ufeff"); strings.TrimSpace(line) == "" {
 			continue
 		}
@@ -104,12 +97,12 @@ func (r *reader) rows(br *bufio.Reader, h *header) error {
 			seen = true
 			continue
 		}
-		cells := splitRow(line, h.comma)
-		if len(cells) != len(h.cells) {
+		cells, f := h.row(line, in.line)
+		if f != nil {
 			if _, err := in.r.Peek(1); err != nil {
-				r.info.Cut = h.misfit(cells, in.line)
+				r.info.Cut = f
 			} else {
-				r.skip(*h.misfit(cells, in.line))
+				r.skip(f)
 			}
 			continue
 		}
@@ -123,17 +116,23 @@ func (r *reader) rows(br *bufio.Reader, h *header) error {
 			return err
 		}
 	}
+	return in.fault()
+}
+
+// row takes a row apart that has as many cells as the header.
+func (h *header) row(line string, no int64) ([]string, *Fault) {
+	cells := splitRow(line, h.comma)
+	if len(cells) == len(h.cells) {
+		return cells, nil
+	}
+	return nil, &Fault{Line: no, Offset: -1, Msg: fmt.Sprintf("the row has %d cells, the header %d", len(cells), len(h.cells))}
 }
 
 // pairs reads CSV with a line for each counter of one sample.
 func (r *reader) pairs(br *bufio.Reader, h *header) error {
 	in := newLines(br)
 	v := plain.Value{Kind: plain.Map}
-	for {
-		line, ok := in.next()
-		if !ok {
-			break
-		}
+	for line := range in.all {
 		cells := splitRow(line, h.comma)
 		if len(cells) == 2 && len(v.Keys) < 1<<16 && recognize(cells[0]).role != roleNone {
 			v.Keys = append(v.Keys, cells[0])
@@ -162,11 +161,7 @@ func (r *reader) query(br *bufio.Reader, h *header) error {
 	}
 	var g *Reading
 	seen := false
-	for {
-		line, ok := in.next()
-		if !ok {
-			break
-		}
+	for line := range in.all {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
@@ -174,9 +169,9 @@ func (r *reader) query(br *bufio.Reader, h *header) error {
 			seen = true
 			continue
 		}
-		cells := splitRow(line, h.comma)
-		if len(cells) != len(h.cells) {
-			r.skip(*h.misfit(cells, in.line))
+		cells, f := h.row(line, in.line)
+		if f != nil {
+			r.skip(f)
 			continue
 		}
 		d, p := Device{Index: -1}, Process{GPU: -1, GI: -1, CI: -1}
@@ -208,11 +203,9 @@ func (r *reader) query(br *bufio.Reader, h *header) error {
 				stamp = clip(c, 40)
 			}
 		}
-		if g == nil || apps && stamp != g.Time || !apps && repeats(g, &d) || len(g.Processes) >= maxRows {
-			if g != nil {
-				if err := r.emitReading(g); err != nil {
-					return err
-				}
+		if g == nil || apps && stamp != g.Time || !apps && g.has(&d) || len(g.Processes) >= maxRows {
+			if err := r.emitReading(g); err != nil {
+				return err
 			}
 			g = newReading(in.line)
 			g.Time = stamp
@@ -226,20 +219,14 @@ func (r *reader) query(br *bufio.Reader, h *header) error {
 	if err := in.fault(); err != nil {
 		return err
 	}
-	if g == nil {
-		return nil
-	}
 	return r.emitReading(g)
 }
 
-// repeats reports whether a reading has the device already.
-func repeats(g *Reading, d *Device) bool {
-	for i := range g.Devices {
-		if o := &g.Devices[i]; o.Index == d.Index && o.UUID == d.UUID && o.Bus == d.Bus {
-			return true
-		}
-	}
-	return false
+// has reports whether a reading lists the device already.
+func (r *Reading) has(d *Device) bool {
+	return slices.ContainsFunc(r.Devices, func(o Device) bool {
+		return o.Index == d.Index && o.UUID == d.UUID && o.Bus == d.Bus
+	})
 }
 
 // queryFigure reads "16384 MiB", or "16384" of --format=nounits.

@@ -24,7 +24,12 @@ func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxL
 
 var colors = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// next returns false at the end, or when reading failed.
+// all ends with the text, or when reading failed.
+func (l *lines) all(yield func(string) bool) {
+	for s, ok := l.next(); ok && yield(s); s, ok = l.next() {
+	}
+}
+
 func (l *lines) next() (string, bool) {
 	if len(l.wait) > 0 {
 		s := l.wait[0]
@@ -59,4 +64,29 @@ func (l *lines) fault() error {
 		return nil
 	}
 	return l.err
+}
+
+// tables reads a text or log line by line for every kind of table in it.
+func (r *reader) tables(br *bufio.Reader) error {
+	in := newLines(br)
+	sum, smi := summary{r: r}, smiTable{r: r}
+	for s := range in.all {
+		if !strings.ContainsAny(s, "|:") && !strings.Contains(s, "process") {
+			continue
+		}
+		took, err := sum.line(s, in.line)
+		if err == nil && !took {
+			err = smi.line(s, in.line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := in.fault(); err != nil {
+		return err
+	}
+	if err := sum.flush(true); err != nil {
+		return err
+	}
+	return smi.flush()
 }

@@ -56,14 +56,11 @@ type Sample struct {
 
 // Get is the figure of that name, the zero Figure where the sample lacks it.
 func (s *Sample) Get(name string) Figure {
-	if i, ok := s.find(name); ok {
-		return s.Stats[i].Figure
+	i, ok := slices.BinarySearchFunc(s.Stats, name, func(a Stat, b string) int { return strings.Compare(a.Name, b) })
+	if !ok {
+		return Figure{}
 	}
-	return Figure{}
-}
-
-func (s *Sample) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.Stats, name, func(a Stat, b string) int { return strings.Compare(a.Name, b) })
+	return s.Stats[i].Figure
 }
 
 // Set adds an exact figure. Complete ends a sample that was made in this way.
@@ -71,14 +68,10 @@ func (s *Sample) Set(name string, value int64) {
 	s.Stats = append(s.Stats, Stat{name, Figure{Value: value, Step: 1}})
 }
 
-// Complete brings the stats into the order and the form of those that were read from a file.
+// Complete brings the stats into the order and the form of those that were read from a file:
+// sorted, with the last of each name.
 func (s *Sample) Complete() {
-	s.tidy()
-	s.untracked()
-}
-
-// tidy sorts the stats and keeps the last of each name.
-func (s *Sample) tidy() {
+	byName := func(a, b Stat) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(s.Stats, byName) {
 		slices.SortStableFunc(s.Stats, byName)
 	}
@@ -89,9 +82,8 @@ func (s *Sample) tidy() {
 		}
 	}
 	s.Stats = out
+	s.untracked()
 }
-
-func byName(a, b Stat) int { return cmp.Compare(a.Name, b.Name) }
 
 // untracked takes out the zeros of the cudaMallocAsync backend, which counts only current and
 // peak bytes and leaves all else at 0: there is memory, and no allocation (c10/cuda/
@@ -122,7 +114,7 @@ func newReading(line int64) *Reading {
 	return &Reading{Line: line, Devices: []Device{}, Instances: []Instance{}, Processes: []Process{}}
 }
 
-func (r *Reading) empty() bool { return len(r.Devices)+len(r.Instances)+len(r.Processes) == 0 }
+func (r *Reading) rows() int { return len(r.Devices) + len(r.Instances) + len(r.Processes) }
 
 // Device is one GPU. Names may be cut by the table. Bytes are nil where they are unknown.
 type Device struct {

@@ -130,7 +130,7 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 		return "is binary data of an unknown kind; " + whatIsRead, nil
 	}
 	if c := findHeader(text); c != nil {
-		return "CSV", c.bind(r)
+		return "CSV", func(br *bufio.Reader) error { return c.read(r, br) }
 	}
 	return "text", r.tables
 }
@@ -173,6 +173,11 @@ func clip(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
+// place is a fault in the data as part of what is told of a file.
+func place(line int64, e *snapshot.FormatError) *Fault {
+	return &Fault{Line: line, Offset: e.Offset, Msg: e.Msg, Err: e.Err}
+}
+
 // maxSkipped is how many damaged records in a row end the reading: what follows is then
 // something else.
 const maxSkipped = 1000
@@ -190,12 +195,12 @@ func (r *reader) texts(br *bufio.Reader) error {
 		case err == io.EOF:
 			return nil
 		case errors.As(err, &fault):
-			f := Fault{Line: line, Offset: fault.Offset, Msg: fault.Msg, Err: fault.Err}
+			f := place(line, fault)
 			if !t.OneLine() || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
 				if r.info.Samples == 0 && fault.Err != snapshot.ErrTruncated {
 					return err
 				}
-				r.info.Cut = &f
+				r.info.Cut = f
 				return nil
 			}
 			r.skip(f)
@@ -227,7 +232,7 @@ func (r *reader) msgpack(br *bufio.Reader) error {
 		case err == io.EOF:
 			return nil
 		case errors.As(err, &fault) && (r.info.Samples > 0 || fault.Err == snapshot.ErrTruncated):
-			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg, Err: fault.Err}
+			r.info.Cut = place(0, fault)
 			return nil
 		case err != nil:
 			return err
@@ -266,7 +271,7 @@ func (r *reader) pickles(br *bufio.Reader) error {
 			if r.info.Samples == 0 || errors.Is(err, snapshot.ErrRefused) {
 				return err
 			}
-			r.info.Cut = &Fault{Offset: fault.Offset, Msg: fault.Msg, Err: fault.Err}
+			r.info.Cut = place(0, fault)
 			return nil
 		case err != nil:
 			return err

@@ -1,6 +1,7 @@
 package memstats
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,8 +33,9 @@ func (r *reader) emit(s *Sample) error {
 	return r.h.Sample(s)
 }
 
+// emitReading hands a reading on, if there is one with something in it.
 func (r *reader) emitReading(g *Reading) error {
-	if g.empty() {
+	if g == nil || g.rows() == 0 {
 		return nil
 	}
 	r.info.Readings++
@@ -44,11 +46,9 @@ func (r *reader) emitReading(g *Reading) error {
 }
 
 // skip counts a record that cannot be read.
-func (r *reader) skip(f Fault) {
+func (r *reader) skip(f *Fault) {
 	r.info.Skipped++
-	if r.info.FirstSkipped == nil {
-		r.info.FirstSkipped = &f
-	}
+	r.info.FirstSkipped = cmp.Or(r.info.FirstSkipped, f)
 }
 
 // odd counts a figure that cannot be.
@@ -97,20 +97,6 @@ func (r *reader) dict(v *plain.Value, about *Sample) error {
 	for i, key := range v.Keys {
 		m, item := r.keys.of(key), &v.Items[i]
 		switch m.role {
-		case roleStep:
-			s.Step = number(item)
-		case roleEpoch:
-			s.Epoch = number(item)
-		case roleDevice:
-			s.Device = small(item)
-		case roleRank:
-			s.Rank = small(item)
-		case roleTime:
-			s.Time = moment(item)
-		case roleLabel:
-			if item.Kind == plain.String {
-				s.Label = clip(item.Str, 100)
-			}
 		case rolePair:
 			if item.Kind == plain.List && len(item.Items) == 2 {
 				r.add(&s, "device.free", &item.Items[0])
@@ -135,6 +121,8 @@ func (r *reader) dict(v *plain.Value, about *Sample) error {
 			}
 		case roleBase:
 			own += r.nested(&s, m.name, item)
+		default:
+			s.put(m.role, item)
 		}
 	}
 	if columns > 0 {
@@ -151,21 +139,35 @@ func (r *reader) dict(v *plain.Value, about *Sample) error {
 	return r.children(v, &s)
 }
 
+// put sets what a key says about the moment or the place of the sample.
+func (s *Sample) put(role role, v *plain.Value) {
+	switch role {
+	case roleStep:
+		s.Step = number(v)
+	case roleEpoch:
+		s.Epoch = number(v)
+	case roleDevice:
+		s.Device = small(v)
+	case roleRank:
+		s.Rank = small(v)
+	case roleTime:
+		s.Time = moment(v)
+	case roleLabel:
+		if v.Kind == plain.String {
+			s.Label = clip(v.Str, 100)
+		}
+	}
+}
+
 // parts hands on a record whose keys may name several devices.
 func (r *reader) parts(s *Sample, split map[[2]int]*Sample) error {
-	if len(split) == 0 {
-		out := *s
-		return r.emit(&out)
-	}
-	if len(s.Stats) > 0 {
-		out := *s
-		if err := r.emit(&out); err != nil {
-			return err
-		}
+	out := *s
+	if err := r.emit(&out); err != nil {
+		return err
 	}
 	ids := slices.SortedFunc(maps.Keys(split), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	for _, id := range ids {
-		out := *s
+		out = *s
 		out.Stats = split[id].Stats
 		if id[0] >= 0 {
 			out.Device = id[0]
@@ -227,14 +229,8 @@ func (r *reader) columns(v *plain.Value, about *Sample, n int) error {
 			switch m, cell := r.keys.of(key), &item.Items[row]; m.role {
 			case roleStat:
 				r.add(&s, m.name, cell)
-			case roleStep:
-				s.Step = number(cell)
-			case roleEpoch:
-				s.Epoch = number(cell)
-			case roleDevice:
-				s.Device = small(cell)
-			case roleTime:
-				s.Time = moment(cell)
+			case roleStep, roleEpoch, roleDevice, roleTime:
+				s.put(m.role, cell)
 			}
 		}
 		if err := r.emit(&s); err != nil {

@@ -3,6 +3,7 @@ package memstats
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -69,7 +70,7 @@ func (t *smiTable) line(s string, no int64) error {
 }
 
 func (t *smiTable) row(s string, no int64) error {
-	if g := t.g; g != nil && len(g.Devices)+len(g.Instances)+len(g.Processes) >= maxRows {
+	if g := t.g; g != nil && g.rows() >= maxRows {
 		if err := t.flush(); err != nil {
 			return err
 		}
@@ -101,13 +102,8 @@ func (t *smiTable) row(s string, no int64) error {
 // device adds a device; one that is there already begins the next reading.
 func (t *smiTable) device(d Device, no int64) error {
 	var err error
-	if t.g != nil {
-		for i := range t.g.Devices {
-			if t.g.Devices[i].Index == d.Index {
-				err = t.flush()
-				break
-			}
-		}
+	if t.g != nil && slices.ContainsFunc(t.g.Devices, func(o Device) bool { return o.Index == d.Index }) {
+		err = t.flush()
 	}
 	g := t.reading(no)
 	g.Devices = append(g.Devices, d)
@@ -128,9 +124,6 @@ func (t *smiTable) reading(no int64) *Reading {
 func (t *smiTable) flush() error {
 	g := t.g
 	t.g, t.pending = nil, nil
-	if g == nil {
-		return nil
-	}
 	return t.r.emitReading(g)
 }
 
@@ -143,10 +136,4 @@ func index(s string) int {
 }
 
 // mebibytes reads a figure of nvidia-smi, which prints whole MiB.
-func mebibytes(s string) *int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64>>20 {
-		return nil
-	}
-	return new(n << 20)
-}
+func mebibytes(s string) *int64 { return queryFigure(s, 1<<20) }

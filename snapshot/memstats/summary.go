@@ -71,9 +71,8 @@ func (t *summary) open(no int64) {
 }
 
 func (t *summary) count(name, digits string) {
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err == nil {
-		t.s.Stats = append(t.s.Stats, Stat{name, Figure{n, 1}})
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		t.s.Set(name, n)
 	}
 }
 

@@ -2,6 +2,7 @@ package pickle
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,16 +21,22 @@ func TestDecodePlain(t *testing.T) {
 	if info.Bytes != int64(len(in)-len("tail")) || info.Protocol != 2 {
 		t.Errorf("%+v", info)
 	}
-	a, _ := v.Get("a")
-	pool, _ := v.Get("0_1")
-	seven, _ := v.Get("7")
+	a, pool, seven := item(&v, "a"), item(&v, "0_1"), item(&v, "7")
 	if a == nil || pool == nil || seven == nil {
 		t.Fatalf("%+v", v)
 	}
-	b, _ := pool.Get("b")
+	b := item(pool, "b")
 	if len(a.Items) != 3 || a.Items[0].Int != 1 || a.Items[1].Items[1].Int != 3 || a.Items[2].Kind != data.Nil || b == nil || b.Int != 1 || seven.Float != 0.5 {
 		t.Errorf("%+v", v)
 	}
+}
+
+// item is the value of a Map's key, nil for none.
+func item(v *data.Value, key string) *data.Value {
+	if i := slices.Index(v.Keys, key); i >= 0 {
+		return &v.Items[i]
+	}
+	return nil
 }
 
 // TestDecodePlainLimits refuses what would not fit into memory, and what is no plain data.

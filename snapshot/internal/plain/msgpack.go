@@ -15,46 +15,33 @@ import (
 
 // Msgpack reads a sequence of MessagePack values, one right after the other.
 type Msgpack struct {
-	in    *countedReader
+	raw   countedReader
+	in    *bufio.Reader
 	dec   *msgpack.Decoder
 	nodes int
 }
 
 type countedReader struct {
-	*bufio.Reader
+	r io.Reader
 	n int64
 }
 
 func (c *countedReader) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
+	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
 }
 
-func (c *countedReader) ReadByte() (byte, error) {
-	b, err := c.Reader.ReadByte()
-	if err == nil {
-		c.n++
-	}
-	return b, err
-}
-
-func (c *countedReader) UnreadByte() error {
-	err := c.Reader.UnreadByte()
-	if err == nil {
-		c.n--
-	}
-	return err
-}
-
 // NewMsgpack reads from r.
 func NewMsgpack(r io.Reader) *Msgpack {
-	in := &countedReader{Reader: bufio.NewReaderSize(r, 64<<10)}
-	return &Msgpack{in: in, dec: msgpack.NewDecoder(in)}
+	m := &Msgpack{raw: countedReader{r: r}}
+	m.in = bufio.NewReaderSize(&m.raw, 64<<10)
+	m.dec = msgpack.NewDecoder(m.in)
+	return m
 }
 
 // Offset is the byte that comes next.
-func (m *Msgpack) Offset() int64 { return m.in.n }
+func (m *Msgpack) Offset() int64 { return m.raw.n - int64(m.in.Buffered()) }
 
 // Next reads the next value. It returns io.EOF at the end, a *snapshot.FormatError for a fault in
 // the data, and other errors of the reader as they are.
@@ -68,8 +55,7 @@ func (m *Msgpack) Next() (Value, error) {
 	switch {
 	case err == nil, errors.As(err, &fault):
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = &snapshot.FormatError{Offset: m.Offset(), Op: "msgpack", Err: snapshot.ErrTruncated,
-			Msg: "the file ends in the middle of a value: it was cut off or is still being written"}
+		err = m.fault(snapshot.ErrTruncated, "the file ends in the middle of a value: it was cut off or is still being written")
 	default:
 		err = m.fault(snapshot.ErrCorrupt, "%v", err)
 	}
@@ -150,10 +136,7 @@ func (m *Msgpack) text() (string, error) {
 func (m *Msgpack) dict(depth int) (v Value, err error) {
 	v.Kind = Map
 	n, err := m.dec.DecodeMapLen()
-	for range max(n, 0) {
-		if err != nil {
-			break
-		}
+	for ; err == nil && n > 0; n-- {
 		var k, item Value
 		if k, err = m.value(depth + 1); err != nil {
 			break
@@ -172,10 +155,7 @@ func (m *Msgpack) dict(depth int) (v Value, err error) {
 func (m *Msgpack) list(depth int) (v Value, err error) {
 	v.Kind = List
 	n, err := m.dec.DecodeArrayLen()
-	for range max(n, 0) {
-		if err != nil {
-			break
-		}
+	for ; err == nil && n > 0; n-- {
 		var item Value
 		if item, err = m.value(depth + 1); err == nil {
 			v.Items = append(v.Items, item)

@@ -98,12 +98,8 @@ func (t *Text) next() byte {
 // AtEnd reports whether nothing is left.
 func (t *Text) AtEnd() bool { return t.pos == t.end && !t.fill() }
 
-func (t *Text) fault(format string, args ...any) error {
-	return &snapshot.FormatError{Offset: t.Offset(), Msg: fmt.Sprintf(format, args...), Err: snapshot.ErrCorrupt}
-}
-
-func (t *Text) limit(format string, args ...any) error {
-	return &snapshot.FormatError{Offset: t.Offset(), Msg: fmt.Sprintf(format, args...), Err: snapshot.ErrLimit}
+func (t *Text) fault(class error, format string, args ...any) error {
+	return &snapshot.FormatError{Offset: t.Offset(), Msg: fmt.Sprintf(format, args...), Err: class}
 }
 
 // cut is the fault at the end of the input or, in JSON lines, of a line.
@@ -111,8 +107,7 @@ func (t *Text) cut() error {
 	if t.err != nil && t.err != io.EOF && t.AtEnd() {
 		return t.err
 	}
-	return &snapshot.FormatError{Offset: t.Offset(), Err: snapshot.ErrTruncated,
-		Msg: "the text ends in the middle of a value: it was cut off or is still being written"}
+	return t.fault(snapshot.ErrTruncated, "the text ends in the middle of a value: it was cut off or is still being written")
 }
 
 // blanks skips white space; false at the end of what may hold the value.
@@ -137,30 +132,23 @@ func (t *Text) blanks(inside bool) bool {
 func (t *Text) Next() (Value, error) {
 	for {
 		if !t.blanks(false) {
-			switch {
-			case t.err != nil && t.err != io.EOF:
-				return Value{}, t.err
-			case t.open:
+			if t.open && t.err == io.EOF {
 				t.open = false
 				return Value{}, t.cut()
 			}
-			return Value{}, io.EOF
+			return Value{}, t.err
 		}
 		switch b := t.peek(); {
 		case b == '[' && !t.open:
 			t.open = true
-			t.pos++
-			continue
 		case b == ']' && t.open:
 			t.open = false
-			t.pos++
-			continue
 		case b == ',':
-			t.pos++
-			continue
+		default:
+			t.nodes, t.began = 0, t.lines
+			return t.value(0)
 		}
-		t.nodes, t.began = 0, t.lines
-		return t.value(0)
+		t.pos++
 	}
 }
 

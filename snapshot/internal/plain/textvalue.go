@@ -7,14 +7,16 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/snapana/snapana/snapshot"
 )
 
 func (t *Text) value(depth int) (Value, error) {
 	if depth > maxDepth {
-		return Value{}, t.limit("values are nested more than %d deep", maxDepth)
+		return Value{}, t.fault(snapshot.ErrLimit, "values are nested more than %d deep", maxDepth)
 	}
 	if t.nodes++; t.nodes > maxNodes {
-		return Value{}, t.limit("one value holds more than %d others; save one line for each sample", maxNodes)
+		return Value{}, t.fault(snapshot.ErrLimit, "one value holds more than %d others; save one line for each sample", maxNodes)
 	}
 	if !t.blanks(depth > 0) {
 		return Value{}, t.cut()
@@ -34,7 +36,7 @@ func (t *Text) value(depth int) (Value, error) {
 	case isLetter(b):
 		return t.word(depth)
 	default:
-		return Value{}, t.fault("%q is no value", rune(b))
+		return Value{}, t.fault(snapshot.ErrCorrupt, "%q is no value", rune(b))
 	}
 }
 
@@ -61,13 +63,13 @@ func (t *Text) dict(depth int) (Value, error) {
 		}
 		name, ok := key(&k)
 		if !ok {
-			return v, t.fault("a dict's key is %s", k.Kind)
+			return v, t.fault(snapshot.ErrCorrupt, "a dict's key is %s", k.Kind)
 		}
 		if !t.blanks(true) {
 			return v, t.cut()
 		}
 		if t.peek() != ':' {
-			return v, t.fault("a colon is missing after the key %.40q", name)
+			return v, t.fault(snapshot.ErrCorrupt, "a colon is missing after the key %.40q", name)
 		}
 		t.pos++
 		item, err := t.value(depth + 1)
@@ -113,7 +115,7 @@ func (t *Text) separator(end byte) error {
 		t.pos++
 	case end:
 	default:
-		return t.fault("%q where a comma or %q should be", rune(b), rune(end))
+		return t.fault(snapshot.ErrCorrupt, "%q where a comma or %q should be", rune(b), rune(end))
 	}
 	return nil
 }
@@ -158,7 +160,7 @@ func (t *Text) text() (string, error) {
 			t.scratch = append(t.scratch, b)
 		}
 		if len(t.scratch) > maxText {
-			return "", t.limit("a text of over %d bytes", maxText)
+			return "", t.fault(snapshot.ErrLimit, "a text of over %d bytes", maxText)
 		}
 	}
 }
@@ -202,7 +204,7 @@ func (t *Text) hex(digits int) (rune, error) {
 		b := t.next()
 		n, err := strconv.ParseUint(string(rune(b)), 16, 8)
 		if err != nil {
-			return 0, t.fault("an escape without its %d digits", digits)
+			return 0, t.fault(snapshot.ErrCorrupt, "an escape without its %d digits", digits)
 		}
 		r = r<<4 | rune(n)
 	}
@@ -235,7 +237,7 @@ func (t *Text) parse(whole bool) (Value, error) {
 	}
 	f, err := strconv.ParseFloat(string(t.scratch), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return Value{}, t.fault("%.40q is no number", t.scratch)
+		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is no number", t.scratch)
 	}
 	return Value{Kind: Float, Float: f}, nil
 }
@@ -245,7 +247,7 @@ func (t *Text) word(depth int) (Value, error) {
 	t.scratch = t.scratch[:0]
 	for isLetter(t.peek()) || t.peek() == '.' {
 		if len(t.scratch) == 64 {
-			return Value{}, t.fault("%.40q is no value", t.scratch)
+			return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is no value", t.scratch)
 		}
 		t.scratch = append(t.scratch, t.next())
 	}
@@ -262,7 +264,7 @@ func (t *Text) word(depth int) (Value, error) {
 		return Value{Kind: Float, Float: math.Inf(1)}, nil
 	case "OrderedDict", "collections.OrderedDict":
 		if t.peek() != '(' {
-			return Value{}, t.fault("OrderedDict without content")
+			return Value{}, t.fault(snapshot.ErrCorrupt, "OrderedDict without content")
 		}
 		v, err := t.list(depth, ')')
 		switch {
@@ -277,8 +279,8 @@ func (t *Text) word(depth int) (Value, error) {
 				return m, nil
 			}
 		}
-		return v, t.fault("OrderedDict of something else than pairs")
+		return v, t.fault(snapshot.ErrCorrupt, "OrderedDict of something else than pairs")
 	default:
-		return Value{}, t.fault("%.40q is no value", s)
+		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is no value", s)
 	}
 }

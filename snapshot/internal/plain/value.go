@@ -7,7 +7,10 @@
 // values is read one value at a time.
 package plain
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Kind is the type of a Value.
 type Kind uint8
@@ -36,16 +39,6 @@ type Value struct {
 	Keys  []string // of a Map; numbers in decimal, tuples joined with "_"
 }
 
-// Get is the value of a Map's key, the last where it occurs several times.
-func (v *Value) Get(key string) (*Value, bool) {
-	for i := len(v.Keys) - 1; i >= 0; i-- {
-		if v.Keys[i] == key {
-			return &v.Items[i], true
-		}
-	}
-	return nil, false
-}
-
 // Limits on one value.
 const (
 	maxDepth = 64
@@ -61,17 +54,15 @@ func key(v *Value) (string, bool) {
 	case Int:
 		return fmt.Sprint(v.Int), true
 	case List: // torch joins the ids of a private pool the same way (snapshot/SPEC.md 6.1)
-		s := ""
+		parts := make([]string, len(v.Items))
 		for i := range v.Items {
 			part, ok := key(&v.Items[i])
 			if !ok || v.Items[i].Kind == List {
 				return "", false
 			}
-			if i > 0 {
-				s += "_"
-			}
-			s += part
+			parts[i] = part
 		}
+		s := strings.Join(parts, "_")
 		return s, s != ""
 	}
 	return "", false

@@ -1,45 +1,35 @@
 package unpack
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"sync/atomic"
 
 	"github.com/snapana/snapana/snapshot"
 )
 
-// counted counts the bytes read, and reads none once ctx is done.
+// counted counts the bytes read from the file itself, and reads none once ctx is done.
 type counted struct {
-	ctx context.Context
-	r   io.Reader
-	n   *atomic.Int64
+	in *Input
+	r  io.Reader   // for Read
+	at io.ReaderAt // for ReadAt
 }
 
 func (c counted) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
-	return n, err
+	return c.in.count(func() (int, error) { return c.r.Read(p) })
 }
 
-// countedAt is counted for random access.
-type countedAt struct {
-	ctx context.Context
-	r   io.ReaderAt
-	n   *atomic.Int64
+func (c counted) ReadAt(p []byte, off int64) (int, error) {
+	return c.in.count(func() (int, error) { return c.at.ReadAt(p, off) })
 }
 
-func (c countedAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := c.ctx.Err(); err != nil {
+func (in *Input) count(read func() (int, error)) (int, error) {
+	if err := in.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n, err := c.r.ReadAt(p, off)
-	c.n.Add(int64(n))
+	n, err := read()
+	in.raw.Add(int64(n))
 	return n, err
 }
 
@@ -98,15 +88,10 @@ func unpackError(kind string, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		// The decoder behind tells that the data was cut, with the offset.
 		return io.ErrUnexpectedEOF
-	case isEnvironment(err):
-		return err
+	}
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return err // reading failed, not what was read
 	}
 	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrCorrupt,
 		Msg: fmt.Sprintf("the compressed data is damaged (%v); copy the file again", err)}
-}
-
-// isEnvironment reports whether reading failed, not what was read.
-func isEnvironment(err error) bool {
-	var pe *fs.PathError
-	return errors.As(err, &pe)
 }

@@ -88,7 +88,7 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*
 }
 
 func (in *Input) read(r io.Reader) error {
-	err := in.unwrap(counted{in.ctx, r, &in.raw}, in.size, 0)
+	err := in.unwrap(counted{in: in, r: r}, in.size, 0)
 	for _, c := range in.closers {
 		c()
 	}

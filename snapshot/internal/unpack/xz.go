@@ -18,7 +18,7 @@ type xzGuard struct {
 	piece bytes.Buffer // looked at, not yet passed on
 	next  func() error // reads the next piece
 	check int          // bytes of the check after each block
-	size  int64        // compressed bytes of the block so far
+	size  int64        // bytes of the block or the index so far
 }
 
 func newXzGuard(r io.Reader) *xzGuard {
@@ -92,7 +92,8 @@ func (g *xzGuard) block() error {
 		}
 	}
 	for range header[1]&3 + 1 {
-		id, size := vli(h), vli(h)
+		id, _ := vli(h)
+		size, _ := vli(h)
 		props := make([]byte, min(size, 256))
 		if _, err := io.ReadFull(h, props); err != nil || size > 256 {
 			return errors.New("a bad block header")
@@ -110,13 +111,12 @@ func (g *xzGuard) block() error {
 
 // chunk reads one LZMA2 chunk, or the end of a block with its padding and check.
 func (g *xzGuard) chunk() error {
-	b, err := g.take(1)
+	control, err := g.ReadByte()
 	if err != nil {
 		return err
 	}
-	g.size++
 	rest := int64(0)
-	switch control := b[0]; {
+	switch {
 	case control == 0:
 		g.next = g.block
 		_, err := g.take((4-g.size%4)%4 + int64(g.check))
@@ -148,57 +148,47 @@ func (g *xzGuard) chunk() error {
 
 // index passes over the index and the footer.
 func (g *xzGuard) index() error {
-	r := &countedBytes{g: g}
-	r.ReadByte() // the zero
-	records := vli(r)
+	g.size = 0
+	if _, err := g.ReadByte(); err != nil { // the zero
+		return err
+	}
+	records, err := vli(g)
 	if records > 1<<20 {
 		return &snapshot.FormatError{Offset: -1, Op: string(isXz), Err: snapshot.ErrLimit,
 			Msg: "the file has over a million blocks; unpack it first"}
 	}
-	for range records {
-		vli(r)
-		vli(r)
-		if r.err != nil {
-			return r.err
-		}
+	for n := 2 * records; n > 0 && err == nil; n-- {
+		_, err = vli(g)
 	}
-	if r.err != nil {
-		return r.err
+	if err != nil {
+		return err
 	}
 	g.next = g.stream
-	_, err := g.take((4-r.n%4)%4 + 4 + 12)
+	_, err = g.take((4-g.size%4)%4 + 4 + 12)
 	return err
 }
 
-// countedBytes reads a guard's input byte by byte into its piece.
-type countedBytes struct {
-	g   *xzGuard
-	n   int64
-	err error
-}
-
-func (c *countedBytes) ReadByte() (byte, error) {
-	b, err := c.g.take(1)
+// ReadByte moves a byte into the piece, and counts it.
+func (g *xzGuard) ReadByte() (byte, error) {
+	b, err := g.take(1)
 	if err != nil {
-		c.err = err
 		return 0, err
 	}
-	c.n++
+	g.size++
 	return b[0], nil
 }
 
 // vli reads a number of the format, 0 where there is none.
-func vli(r io.ByteReader) uint64 {
-	var n uint64
+func vli(r io.ByteReader) (n uint64, err error) {
 	for i := range 9 {
 		b, err := r.ReadByte()
 		if err != nil {
-			return 0
+			return 0, err
 		}
 		n |= uint64(b&0x7f) << (7 * i)
 		if b&0x80 == 0 {
 			break
 		}
 	}
-	return n
+	return n, nil
 }

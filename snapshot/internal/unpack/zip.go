@@ -30,7 +30,7 @@ func (in *Input) zip(r io.Reader, depth int) error {
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
 	}
-	z, err := zip.NewReader(countedAt{in.ctx, at, &in.raw}, size)
+	z, err := zip.NewReader(counted{in: in, at: at}, size)
 	if err != nil {
 		return brokenZip(err)
 	}
