@@ -91,22 +91,22 @@ func control(raw []byte) int {
 	end := min(len(raw), 256)
 	switch raw[0] {
 	case '[':
-		for i := 1; i < end; i++ {
-			if raw[i] >= 0x40 && raw[i] <= 0x7e {
-				return i + 1
+		for i, b := range raw[1:end] {
+			if b >= 0x40 && b <= 0x7e {
+				return i + 2
 			}
-			if raw[i] < 0x20 {
-				return i
+			if b < 0x20 {
+				return i + 1
 			}
 		}
 		return 1
 	case ']':
-		for i := 1; i < end; i++ {
-			if raw[i] == 0x07 {
-				return i + 1
-			}
-			if raw[i] == 0x1b && i+1 < end && raw[i+1] == '\\' {
+		for i, b := range raw[1:end] {
+			if b == 0x07 {
 				return i + 2
+			}
+			if b == 0x1b && i+2 < end && raw[i+2] == '\\' {
+				return i + 3
 			}
 		}
 		return 1
@@ -136,16 +136,14 @@ func escape(raw []byte) (byte, int) {
 			return 0, len(esc) + control(raw[len(esc):])
 		}
 	}
-	for _, c := range []struct {
-		text string
-		b    byte
-	}{{`\u003c`, '<'}, {`\u003e`, '>'}, {`\u0026`, '&'}, {`\u0027`, '\''}, {`\u00a0`, ' '}} {
-		if len(raw) >= len(c.text) && bytes.EqualFold(raw[:len(c.text)], []byte(c.text)) {
-			return c.b, len(c.text)
-		}
+	if b, ok := escapes[string(bytes.ToLower(raw[1:min(len(raw), 6)]))]; ok {
+		return b, 6
 	}
 	return '\\', 1
 }
+
+// escapes are what follows the backslash.
+var escapes = map[string]byte{"u003c": '<', "u003e": '>', "u0026": '&', "u0027": '\'', "u00a0": ' '}
 
 var entities = map[string]byte{
 	"gt": '>', "lt": '<', "amp": '&', "quot": '"', "apos": '\'', "nbsp": ' ',
@@ -164,7 +162,7 @@ func entity(raw []byte) (byte, int) {
 // tag takes an HTML tag for nothing, or for a line break.
 func tag(raw []byte) (byte, int) {
 	name := bytes.TrimPrefix(raw[1:], []byte("/"))
-	if len(name) == 0 || name[0]|0x20 < 'a' || name[0]|0x20 > 'z' {
+	if len(name) == 0 || !isLetter(name[0]) {
 		return '<', 1
 	}
 	end := bytes.IndexAny(raw[1:min(len(raw), 256)], "<>")

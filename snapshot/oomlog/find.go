@@ -72,9 +72,8 @@ func (f *finder) head(raw []byte, at int) (m Message, start, end int, ok bool) {
 	class, prefix := f.context(raw, start)
 	var p parser
 	for _, most := range widths {
-		f.after.read(raw[start:min(len(raw), at+most)], prefix)
 		m = begin(h.backend, class)
-		p = parser{cursor: cursor{text: f.after.text}, m: &m}
+		p = f.parser(&m, raw[start:min(len(raw), at+most)], prefix)
 		f.past(&p, at, start)
 		switch h.form {
 		case formAsync:
@@ -114,8 +113,7 @@ func (f *finder) class(raw []byte, at int, word []byte) (m Message, start, end i
 		return m, 0, 0, false
 	}
 	start = at + len("MemoryError")
-	f.after.read(raw[start:min(len(raw), start+256)], nil)
-	p := parser{cursor: cursor{text: f.after.text}, m: &m}
+	p := f.parser(&m, raw[start:min(len(raw), start+256)], nil)
 	if p.any(":", "('", "(\"") < 0 {
 		return m, 0, 0, false
 	}
@@ -128,9 +126,8 @@ func (f *finder) class(raw []byte, at int, word []byte) (m Message, start, end i
 	}
 	start += int(f.after.from[head])
 	class, prefix := f.context(raw, start)
-	f.after.read(raw[start:], prefix)
-	p.cursor = cursor{text: f.after.text}
 	m = begin("cuda", class)
+	p = f.parser(&m, raw[start:], prefix)
 	p.lit("allocationondevice")
 	p.async(false)
 	return m, start, start + f.close(&p, prefix), true
@@ -143,8 +140,8 @@ func (f *finder) code(raw []byte, start, end int, whole bool) (m Message, _, _ i
 		return m, 0, 0, false
 	}
 	class, prefix := f.context(raw, start)
-	f.after.read(raw[start:min(len(raw), end+128)], prefix)
-	p := parser{cursor: cursor{text: f.after.text}, m: &m, complete: true}
+	p := f.parser(&m, raw[start:min(len(raw), end+128)], prefix)
+	p.complete = true
 	f.past(&p, end-1, start)
 	told := bytes.HasSuffix(bytes.ToLower(bytes.TrimRight(f.before.text, " \n'\"(")), []byte("error:"))
 	mark := p.i
@@ -172,14 +169,13 @@ func (f *finder) headless(raw []byte, at int) (m Message, start, end int, ok boo
 	if !bytes.HasSuffix(f.squeezed, []byte("total")) {
 		return m, 0, 0, false
 	}
-	k := -1
+	k, backend := -1, "cuda"
 	for _, name := range []string{"gpu", "npu", "xpu"} {
 		k = max(k, bytes.LastIndex(f.squeezed, []byte(name)))
 	}
 	if k < 0 || len(f.squeezed)-k > 40 {
 		return m, 0, 0, false
 	}
-	backend := "cuda"
 	if name := string(f.squeezed[k : k+3]); name != "gpu" {
 		backend = name
 	}
@@ -190,9 +186,8 @@ func (f *finder) headless(raw []byte, at int) (m Message, start, end int, ok boo
 	class, prefix := f.context(raw, start)
 	var p parser
 	for _, most := range widths {
-		f.after.read(raw[start:min(len(raw), at+most)], prefix)
 		m = begin(backend, class)
-		p = parser{cursor: cursor{text: f.after.text}, m: &m}
+		p = f.parser(&m, raw[start:min(len(raw), at+most)], prefix)
 		if p.body(); !m.Total.Known() || p.i+nearEnd < len(p.text) {
 			break
 		}
@@ -203,6 +198,12 @@ func (f *finder) headless(raw []byte, at int) (m Message, start, end int, ok boo
 	end = start + f.close(&p, prefix)
 	m.Cut = true
 	return m, start, end, end > at
+}
+
+// parser reads m from raw, whose lines begin with prefix.
+func (f *finder) parser(m *Message, raw, prefix []byte) parser {
+	f.after.read(raw, prefix)
+	return parser{cursor: cursor{text: f.after.text}, m: m}
 }
 
 // squeeze cleans raw and takes away blanks and capitals.
@@ -231,9 +232,11 @@ func (f *finder) close(p *parser, prefix []byte) int {
 	m := p.m
 	m.Cut, m.Text = !p.complete, flat(p.text[:p.i])
 	m.derive()
-	if g := ranks.FindSubmatch(prefix); g != nil {
-		m.Rank, _ = strconv.Atoi(string(g[1]))
-	} else if g := srunLabel.FindSubmatch(prefix); g != nil {
+	g := ranks.FindSubmatch(prefix)
+	if g == nil {
+		g = srunLabel.FindSubmatch(prefix)
+	}
+	if g != nil {
 		m.Rank, _ = strconv.Atoi(string(g[1]))
 	}
 	if p.i < len(f.after.from) {

@@ -5,7 +5,10 @@
 // is trusted, and a figure that a message does not give stays unknown instead of zero.
 package oomlog
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // Family is the form of a message, by the letter that it has in snapshot/SPEC.md 7.2.
 type Family string
@@ -27,36 +30,15 @@ const (
 	Outside  Family = "M" // not from the caching allocator
 )
 
-// Writer says in words who writes messages of the family.
-func (f Family) Writer() string {
-	switch f {
-	case Cached:
-		return "torch up to 1.3"
-	case Reserved:
-		return "torch 1.4 to 1.8"
-	case Hinted:
-		return "torch 1.8 to 2.0"
-	case Capacty:
-		return "torch 2.1"
-	case Capacity:
-		return "torch 2.2 or newer"
-	case Rejected:
-		return "torch 2.12 or newer, with throw_on_cudamalloc_oom"
-	case Async:
-		return "torch with backend:cudaMallocAsync"
-	case XPU:
-		return "torch for XPU"
-	case NPU:
-		return "torch_npu"
-	case MPS:
-		return "torch for MPS"
-	case HIP:
-		return "torch for ROCm"
-	case Outside:
-		return "not PyTorch's caching allocator"
-	}
-	return "torch"
+var writers = map[Family]string{
+	Cached: "torch up to 1.3", Reserved: "torch 1.4 to 1.8", Hinted: "torch 1.8 to 2.0", Capacty: "torch 2.1",
+	Capacity: "torch 2.2 or newer", Rejected: "torch 2.12 or newer, with throw_on_cudamalloc_oom",
+	Async: "torch with backend:cudaMallocAsync", XPU: "torch for XPU", NPU: "torch_npu", MPS: "torch for MPS",
+	HIP: "torch for ROCm", Outside: "not PyTorch's caching allocator",
 }
+
+// Writer says in words who writes messages of the family.
+func (f Family) Writer() string { return cmp.Or(writers[f], "torch") }
 
 // Size is a number of bytes as a message prints it. The zero value is one that the message does not give.
 // As JSON it is the number alone.

@@ -1,6 +1,47 @@
 package oomlog
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
+
+var (
+	ranks     = regexp.MustCompile(`(?i)(?:\b|_)(?:rank|default)[ =:_]{0,2}(\d{1,7})\b`)
+	srunLabel = regexp.MustCompile(`^\s*(\d{1,6}): `)
+)
+
+// context reads what is in front of a message that begins at raw[start]: the class of the
+// exception, and the line's prefix before that. It leaves the cleaned text of the line in
+// f.before.
+func (f *finder) context(raw []byte, start int) (class string, prefix []byte) {
+	front := raw[max(0, start-behind):start]
+	f.before.read(front, nil)
+	line := front[bytes.LastIndexByte(front, '\n')+1:]
+	if at, end := exception(f.before.text); at < end {
+		class = string(f.before.text[at:end])
+		if from := int(f.before.from[at]); from >= len(front)-len(line) {
+			line = front[len(front)-len(line) : from]
+		}
+	}
+	f.before.text = f.before.text[bytes.LastIndexByte(f.before.text, '\n')+1:]
+	return class, line
+}
+
+// exception finds the class that text ends with: "torch.OutOfMemoryError: " or "RuntimeError('".
+func exception(text []byte) (start, end int) {
+	text = bytes.TrimRight(text, " \n'\"")
+	end = len(text) - 1
+	if end < 0 || text[end] != ':' && text[end] != '(' {
+		return 0, 0
+	}
+	if text = text[:end]; !bytes.HasSuffix(text, []byte("Error")) && !bytes.HasSuffix(text, []byte("Exception")) {
+		return 0, 0
+	}
+	for start = end; start > 0 && end-start < 100 && (isWord(text[start-1]) || text[start-1] == '.'); {
+		start--
+	}
+	return start, end
+}
 
 // linePrefix measures what is before the text in a continued line: something of the shape
 // of the first line's prefix, or what loggers are known to write.
@@ -67,11 +108,10 @@ func decoration(raw []byte) int {
 			return end
 		}
 	case b == '(': // (EngineCore pid=7)
-		if end := closing(raw, ')', 120); end > 0 {
-			for _, word := range []string{"pid=", "ip=", "rank", "Rank"} {
-				if bytes.Contains(raw[:end], []byte(word)) {
-					return end
-				}
+		end := closing(raw, ')', 120)
+		for _, word := range []string{"pid=", "ip=", "rank", "Rank"} {
+			if bytes.Contains(raw[:end], []byte(word)) {
+				return end
 			}
 		}
 	case b == 0xe2 && len(raw) > 2 && (raw[1] == 0x94 || raw[1] == 0x95): // box drawing
@@ -111,12 +151,9 @@ func clock(raw []byte) int {
 		case b == '-':
 			dashes++
 		case isDigit(b) || b == '.' || b == ',' || b == 'T' || b == 'Z' || b == '+':
+		case (b == ' ' || b == '\t') && colons+dashes > 0:
+			return n
 		default:
-			if b == ' ' || b == '\t' {
-				if colons > 0 || dashes > 0 {
-					return n
-				}
-			}
 			return 0
 		}
 		n++
@@ -135,8 +172,8 @@ func label(raw []byte) int {
 		return 0
 	}
 	word := raw[:n]
-	switch after := raw[n]; {
-	case after == ':' || after == ' ' || after == '\t' || after == '|':
+	switch raw[n] {
+	case ':', ' ', '\t', '|':
 		for _, level := range []string{"debug", "info", "warning", "warn", "error", "critical", "fatal", "stderr", "stdout"} {
 			if bytes.EqualFold(word, []byte(level)) {
 				if rest := raw[n+1:]; level[:3] == "std" && len(rest) > 1 && rest[1] == ' ' { // "stderr F "

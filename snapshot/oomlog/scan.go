@@ -55,11 +55,11 @@ func (s *scanner) fill() error {
 		k, err := s.r.Read(s.buf[s.n:])
 		s.n += k
 		switch {
-		case err == io.EOF:
-			s.eof = true
-			return nil
 		case err != nil:
 			s.eof = true
+			if err == io.EOF {
+				return nil
+			}
 			return err
 		case k > 0:
 			idle = 0
