@@ -7,9 +7,7 @@ import "github.com/snapana/snapana/snapshot"
 func normalize(s *snapshot.Snapshot) {
 	for i := range s.Segments {
 		seg := &s.Segments[i]
-		if seg.Device < 0 {
-			seg.Device = 0
-		}
+		seg.Device = max(seg.Device, 0)
 		normalizeBlocks(s, seg)
 		if seg.Has&snapshot.SegmentHasTotals != 0 && seg.Has&snapshot.SegmentHasRequested != 0 {
 			continue

@@ -97,33 +97,29 @@ func (ev *evidence) fingerprint(s *snapshot.Snapshot) snapshot.Writer {
 	}
 	// In releases 2.x: the least that has all the keys, the last that lacks all the others.
 	lo, hi := 0, newest
-	atLeast := func(has bool, release int) {
-		if has {
-			lo = max(lo, release)
-		}
-	}
-	lacks := func(lack bool, release int) {
-		if lack {
-			hi = min(hi, release)
-		}
-	}
 	events := ev.allocs > 0
-	atLeast(ev.expandable, 1)
-	atLeast(ev.time, 2)
-	lacks(events && !ev.time, 1)
-	atLeast(s.Settings.Present, 3)
-	lacks(!s.Settings.Present, 2)
-	atLeast(len(s.Annotations) > 0, 5)
-	atLeast(ev.compile, 8)
-	lacks(events && !ev.compile, 7)
-	atLeast(ev.streamReuse, 9)
-	lacks(s.Settings.Present && !ev.streamReuse, 8)
-	atLeast(ev.metadata, 10)
-	atLeast(ev.pool, 12)
-	lacks(events && !ev.pool, 11)
-	host := s.HasHostSegments || s.HostTraces != nil
-	atLeast(host, 13)
-	atLeast(ev.annotate, 14)
+	for _, key := range []struct {
+		since       int
+		has, always bool // is in this file; is in every such file since that release
+	}{
+		{1, ev.expandable, false},
+		{2, ev.time, events},
+		{3, s.Settings.Present, true},
+		{5, len(s.Annotations) > 0, false},
+		{8, ev.compile, events},
+		{9, ev.streamReuse, s.Settings.Present},
+		{10, ev.metadata, false},
+		{12, ev.pool, events},
+		{13, s.HasHostSegments || s.HostTraces != nil, false},
+		{14, ev.annotate, false},
+	} {
+		switch {
+		case key.has:
+			lo = max(lo, key.since)
+		case key.always:
+			hi = min(hi, key.since-1)
+		}
+	}
 	var w snapshot.Writer
 	switch {
 	case lo > hi:

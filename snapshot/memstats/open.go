@@ -126,7 +126,7 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 			return "is a .snapana recording, not a dump of counters", nil
 		}
 		return "msgpack", r.msgpack
-	case !printable(head):
+	case !unpack.Printable(head, "\n\r\t\x1b\f\b"):
 		return "is binary data of an unknown kind; " + whatIsRead, nil
 	}
 	if c := findHeader(text); c != nil {
@@ -151,17 +151,6 @@ func (r *reader) nothing(format string, head []byte) error {
 		msg = "holds counters whose values cannot be: " + r.info.FirstOdd.Msg
 	}
 	return &snapshot.FormatError{Offset: -1, Msg: msg, Err: snapshot.ErrNotSnapshot}
-}
-
-func printable(head []byte) bool {
-	for i := 0; i < len(head); {
-		c, n := utf8.DecodeRune(head[i:])
-		if c == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax || c < ' ' && !strings.ContainsRune("\n\r\t\x1b\f\b", c) {
-			return false
-		}
-		i += n
-	}
-	return true
 }
 
 // clip shortens a text from the file.

@@ -143,22 +143,14 @@ func closing(raw []byte, b byte, most int) int {
 
 // clock measures dates, times and the labels of srun, like "2024-05-01", "12:00:00,123" and "3:".
 func clock(raw []byte) int {
-	n, colons, dashes := 0, 0, 0
-	for n < len(raw) && n < 40 {
-		switch b := raw[n]; {
-		case b == ':':
-			colons++
-		case b == '-':
-			dashes++
-		case isDigit(b) || b == '.' || b == ',' || b == 'T' || b == 'Z' || b == '+':
-		case (b == ' ' || b == '\t') && colons+dashes > 0:
-			return n
-		default:
-			return 0
-		}
-		n++
+	const marks = ":-"
+	raw = raw[:min(len(raw), 40)]
+	rest := bytes.TrimLeft(raw, marks+"0123456789.,TZ+")
+	n := len(raw) - len(rest)
+	if len(rest) == 0 || rest[0] != ' ' && rest[0] != '\t' || !bytes.ContainsAny(raw[:n], marks) {
+		return 0
 	}
-	return 0
+	return n
 }
 
 // label measures the names that stand in front of lines: levels, "rank 3:", glog's

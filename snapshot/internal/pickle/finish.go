@@ -90,32 +90,25 @@ func (d *machine) wrapped(top value) (snapshotRec, bool) {
 	return snapshotRec{}, false
 }
 
+var nouns = map[kind]string{
+	kEmptyDict: "an empty dict", kList: "a list of something else", kStack: "a list of something else", kTuple: "a tuple",
+	kPair: "a tuple", kStr: "a string", kInt: "a number", kUint: "a number", kBig: "a number", kFloat: "a number",
+	kBool: "a number", kNone: "None",
+}
+
 // describe says in a few words what a value is, for people who opened the wrong file.
 func (d *machine) describe(v value) string {
-	switch v.kind {
-	case kEmptyDict:
-		return "an empty dict"
-	case kDict:
-		var keys []string
-		pairs := d.span(v)
-		for i := 0; i < len(pairs) && len(keys) < 5; i += 2 {
-			if pairs[i].kind == kStr {
-				keys = append(keys, fmt.Sprintf("%.40q", d.out.Strings.Get(snapshot.StringID(pairs[i].u))))
-			}
-		}
-		return fmt.Sprintf("a dict of %d keys (%s)", len(pairs)/2, strings.Join(keys, ", "))
-	case kList, kStack:
-		return "a list of something else"
-	case kTuple, kPair:
-		return "a tuple"
-	case kStr:
-		return "a string"
-	case kInt, kUint, kBig, kFloat, kBool:
-		return "a number"
-	case kNone:
-		return "None"
+	if v.kind != kDict {
+		return cmp.Or(nouns[v.kind], "something else")
 	}
-	return "something else"
+	var keys []string
+	pairs := d.span(v)
+	for i := 0; i < len(pairs) && len(keys) < 5; i += 2 {
+		if pairs[i].kind == kStr {
+			keys = append(keys, fmt.Sprintf("%.40q", d.valueText(pairs[i])))
+		}
+	}
+	return fmt.Sprintf("a dict of %d keys (%s)", len(pairs)/2, strings.Join(keys, ", "))
 }
 
 // fill moves the parts of a snapshot to their places.

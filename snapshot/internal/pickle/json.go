@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -121,14 +122,12 @@ func (d *machine) jsonDelim(t json.Delim) error {
 }
 
 func (d *machine) jsonNumber(n json.Number) error {
-	for _, c := range n {
-		if c == '.' || c == 'e' || c == 'E' {
-			f, err := n.Float64()
-			if err != nil {
-				return corrupt("a number out of range: %.20s", n.String())
-			}
-			return d.push(value{u: math.Float64bits(f), kind: kFloat})
-		}
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return d.pushDecimal([]byte(n))
 	}
-	return d.pushDecimal([]byte(n))
+	f, err := n.Float64()
+	if err != nil {
+		return corrupt("a number out of range: %.20s", n.String())
+	}
+	return d.push(value{u: math.Float64bits(f), kind: kFloat})
 }

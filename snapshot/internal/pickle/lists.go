@@ -161,51 +161,42 @@ func (d *machine) moveRows(l *listRec, v value) error {
 	if err := d.copies(l.n + v.count()); err != nil {
 		return err
 	}
-	end := d.rows(l.elem)
-	if l.start+l.n != end {
-		for i := range l.n {
-			d.copyRow(l.elem, l.start+i)
+	switch l.elem {
+	case kEvent:
+		if l.start+l.n != uint32(d.events.Len()) {
+			l.start = d.copyEvents(l.start, l.n)
 		}
-		l.start = end
-	}
-	for i := range v.count() {
-		d.copyRow(l.elem, v.start()+i)
+		d.copyEvents(v.start(), v.count())
+	case kSegment:
+		copyRows(&d.out.Segments, l, v)
+	case kBlock:
+		copyRows(&d.out.Blocks, l, v)
+	case kHistory:
+		copyRows(&d.out.History, l, v)
+	case kAnnotation:
+		copyRows(&d.annots, l, v)
+	case kHostSegment:
+		copyRows(&d.hosts, l, v)
 	}
 	return nil
 }
 
-func (d *machine) rows(k kind) uint32 {
-	switch k {
-	case kEvent:
-		return uint32(d.events.Len())
-	case kSegment:
-		return uint32(len(d.out.Segments))
-	case kBlock:
-		return uint32(len(d.out.Blocks))
-	case kHistory:
-		return uint32(len(d.out.History))
-	case kAnnotation:
-		return uint32(len(d.annots))
+// copyEvents copies n events to the end of their table, and returns where that was.
+func (d *machine) copyEvents(start, n uint32) uint32 {
+	end := uint32(d.events.Len())
+	for i := range n {
+		e := *d.events.At(int(start + i))
+		*d.events.Next() = e
 	}
-	return uint32(len(d.hosts))
+	return end
 }
 
-func (d *machine) copyRow(k kind, i uint32) {
-	switch k {
-	case kEvent:
-		e := *d.events.At(int(i))
-		*d.events.Next() = e
-	case kSegment:
-		d.out.Segments = append(d.out.Segments, d.out.Segments[i])
-	case kBlock:
-		d.out.Blocks = append(d.out.Blocks, d.out.Blocks[i])
-	case kHistory:
-		d.out.History = append(d.out.History, d.out.History[i])
-	case kAnnotation:
-		d.annots = append(d.annots, d.annots[i])
-	case kHostSegment:
-		d.hosts = append(d.hosts, d.hosts[i])
+func copyRows[T any](table *[]T, l *listRec, v value) {
+	if end := uint32(len(*table)); l.start+l.n != end {
+		*table = append(*table, (*table)[l.start:l.start+l.n]...)
+		l.start = end
 	}
+	*table = append(*table, (*table)[v.start():v.start()+v.count()]...)
 }
 
 func smallInt(v value) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -36,11 +37,7 @@ const (
 
 // layer reports whether something may be inside.
 func (k Kind) layer() bool {
-	switch k {
-	case isHTML, isZip, isGzip, isZstd, isXz, isBzip2:
-		return true
-	}
-	return false
+	return slices.Contains([]Kind{isHTML, isZip, isGzip, isZstd, isXz, isBzip2}, k)
 }
 
 var bom = []byte("\xef\xbb\xbf")
@@ -93,17 +90,18 @@ func sniff(head []byte) Kind {
 		return JSON
 	case len(text) > 1 && text[0] == '<' && (text[1] == '!' || text[1]|0x20 >= 'a' && text[1]|0x20 <= 'z'):
 		return isHTML
-	case isPrintable(head):
+	case Printable(head, "\n\r\t"):
 		return isText
 	}
 	return isOther
 }
 
-func isPrintable(head []byte) bool {
+// Printable reports whether head begins a text with no other control characters than those. The last
+// character may be cut.
+func Printable(head []byte, controls string) bool {
 	for i := 0; i < len(head); {
 		r, n := utf8.DecodeRune(head[i:])
-		if r == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax ||
-			r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+		if r == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax || r < ' ' && !strings.ContainsRune(controls, r) {
 			return false
 		}
 		i += n
