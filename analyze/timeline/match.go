@@ -78,7 +78,8 @@ func (m *matcher) event(i int32) {
 				}
 			}
 		}
-		m.begin(Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack})
+		m.at.put(e.Addr, int32(len(m.born)))
+		m.born = append(m.born, Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack})
 	case snapshot.FreeRequested:
 		if l := m.freed(e); l != nil && l.FreeRequested < 0 {
 			l.FreeRequested = i
@@ -96,14 +97,7 @@ func (m *matcher) event(i int32) {
 	}
 }
 
-// begin adds a life that an event began, older one from before the trace.
-func (m *matcher) begin(l Life) int32 {
-	row := int32(len(m.born))
-	m.born = append(m.born, l)
-	m.at.put(l.Addr, row)
-	return row
-}
-
+// older adds a life from before the trace.
 func (m *matcher) older(addr uint64, requested int64) int32 {
 	row := ^int32(len(m.before))
 	m.before = append(m.before, Life{Addr: addr, Requested: requested, Born: -1, FreeRequested: -1, Freed: -1})
@@ -148,7 +142,9 @@ func (m *matcher) final() {
 			case m.life(row).Freed >= 0:
 				// The trace freed it, the state has it: trust the state from the end on.
 				m.t.Checks.UnmatchedAllocs++
-				row = m.begin(Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1, Freed: -1})
+				row = int32(len(m.born))
+				m.born = append(m.born, Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1, Freed: -1})
+				m.at.put(b.Address, row)
 			}
 			l := m.life(row)
 			if l.Stack == 0 {
