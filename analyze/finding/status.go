@@ -45,6 +45,9 @@ const (
 	None                // nothing can be said
 )
 
+// String is the name of the tone's class in style sheets.
+func (t Tone) String() string { return [...]string{"bad", "warn", "calm", "good", "none"}[t] }
+
 // outcome is a row of the table of statuses.
 type outcome struct {
 	status  Status
@@ -56,9 +59,9 @@ type outcome struct {
 var outcomes = [...]outcome{
 	{Absurd, Bad, "one request is more than the device has in all"},
 	{Capacity, Bad, "the live tensors alone are more than the device holds, or a buffer will be when it is full"},
-	{Others, Warn, "memory outside of PyTorch took what was missing"},
-	{Pools, Warn, "a request failed beside memory that is free in the pools of CUDA graphs"},
-	{Limit, Warn, "a request failed although there was room: a per-process limit, or free memory of another stream"},
+	{Others, Bad, "memory outside of PyTorch took what was missing"},
+	{Pools, Bad, "a request failed beside memory that is free in the pools of CUDA graphs"},
+	{Limit, Bad, "a request failed although there was room: a per-process limit, or free memory of another stream"},
 	{Fragmentation, Warn, "reserved memory lies free in pieces that no request fits, while live blocks pin the segments"},
 	{Ghost, Warn, "a loop keeps memory with every iteration: a list, closure, hook or cycle still refers to it"},
 	{Growing, Warn, "memory in use grows and is not given back"},
@@ -92,7 +95,7 @@ func (s Status) Tone() Tone {
 	if at := s.Rank(); at >= 0 {
 		return outcomes[at].tone
 	}
-	return Bad
+	return None
 }
 
 // Meaning says in one clause what s stands for, "" for one that is not in the table.

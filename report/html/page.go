@@ -128,13 +128,11 @@ func texts(list []string, n int) []string {
 var signs = [...]string{finding.Bad: "!", finding.Warn: "!", finding.Neutral: "i", finding.Good: "✓", finding.None: "–"}
 
 func statusBadge(s finding.Status) badge {
-	switch {
-	case s == finding.NoData, s == "":
-		return badge{"no-data", signs[finding.None], "no data"}
-	case s.Rank() < 0: // a status that this page does not know has no color
-		return badge{"no-data", "!", chart.Clip(text(string(s)), 24)}
+	word := chart.Clip(text(string(s)), 24)
+	if s == finding.NoData || s == "" {
+		s, word = finding.NoData, "no data"
 	}
-	return badge{string(s), signs[s.Tone()], string(s)}
+	return badge{s.Tone().String(), signs[s.Tone()], word}
 }
 
 func severityBadge(s finding.Severity) badge {
