@@ -1,7 +1,7 @@
 package text
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -15,17 +15,34 @@ import (
 
 // Bounds on a summary in Markdown: its lines, and the texts in it.
 const (
-	maxMarkdown  = 40
-	maxSentences = 5   // of reasons, of advice and of notes each
-	maxSentence  = 400 // runes
-	maxCode      = 120 // runes of a name
+	maxMarkdown = 40
+	maxSentence = 400 // runes
+	maxCode     = 120 // runes of a name
 )
+
+// room is how many reasons and steps, how many notes and how many stacks a summary shows.
+type room struct{ sentences, notes, stacks int }
+
+// rooms go from generous to narrow: notes are cut first, then stacks, then reasons and steps.
+var rooms = []room{{5, 5, 5}, {5, 3, 5}, {5, 2, 4}, {4, 2, 3}, {3, 2, 3}}
 
 // Markdown prints the outcome of an analysis for an issue or a chat: what Verdict prints, in at
 // most 40 lines. Names from the file stand in code spans, where nothing is a link, a mention
 // or HTML; in sentences what could be is escaped.
 func Markdown(out io.Writer, r *analyze.Result) error {
-	w := bufio.NewWriter(out)
+	var b bytes.Buffer
+	for _, n := range rooms {
+		b.Reset()
+		markdown(&b, r, n)
+		if bytes.Count(b.Bytes(), []byte("\n")) <= maxMarkdown {
+			break
+		}
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+func markdown(w *bytes.Buffer, r *analyze.Result, n room) {
 	top, rest := lead(&r.Verdict)
 	headline := strings.ToUpper(string(r.Verdict.Status)) + ": " + r.Verdict.Headline
 	fmt.Fprintf(w, "### %s\n\n%s, %s", prose(headline), code(r.Snapshot.Name), units.Bytes(r.Snapshot.Bytes))
@@ -37,10 +54,10 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 	}
 	fmt.Fprint(w, "\n\n")
 	if top != nil {
-		bullets(w, "Why", "- ", top.Why)
-		bullets(w, "Next", "%d. ", top.Next)
+		bullets(w, "Why", "- ", top.Why, nil, n.sentences)
+		bullets(w, "Next", "%d. ", top.Next, nil, n.sentences)
 	} else {
-		bullets(w, "Next", "%d. ", []string{nextStep(r)})
+		bullets(w, "Next", "%d. ", []string{nextStep(r)}, nil, n.sentences)
 	}
 	for i := range rest[:min(len(rest), 2)] {
 		fmt.Fprintf(w, "Also: %s (%s)\n", prose(findingTitle(&rest[i])), rest[i].Trust())
@@ -55,26 +72,25 @@ func Markdown(out io.Writer, r *analyze.Result) error {
 		d := focus(r, top)
 		markdownLedger(w, r, d)
 		m, when := decisive(d, top)
-		markdownStacks(w, d, m, when)
+		markdownStacks(w, d, m, when, n.stacks)
 	}
 	problems, missing, fine := quality(r)
-	bullets(w, "Data", "- ", slices.Concat(problems, missing, fine))
-	return w.Flush()
+	bullets(w, "Data", "- ", slices.Concat(problems, missing), fine, n.notes)
+	w.Truncate(w.Len() - 1) // the last empty line
 }
 
-// bullets prints a list under a word.
-func bullets(w io.Writer, head, bullet string, texts []string) {
-	if len(texts) == 0 {
+// bullets prints a list of at most so many texts under a word. The last ones are never left out.
+func bullets(w io.Writer, head, bullet string, texts, last []string, most int) {
+	if most = max(most-len(last), 1); len(texts) > most {
+		left := units.Count(int64(len(texts)-most+1)) + " more in the full report"
+		texts = append(texts[:most-1:most-1], left)
+	}
+	if texts = slices.Concat(texts, last); len(texts) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "**%s**\n\n", head)
 	for i, s := range texts {
-		bullet := strings.ReplaceAll(bullet, "%d", fmt.Sprint(i+1))
-		if i == maxSentences-1 && len(texts) > maxSentences {
-			fmt.Fprintf(w, "%s%s more in the full report\n", bullet, units.Count(int64(len(texts)-i)))
-			break
-		}
-		fmt.Fprintf(w, "%s%s\n", bullet, prose(s))
+		fmt.Fprintf(w, "%s%s\n", strings.ReplaceAll(bullet, "%d", fmt.Sprint(i+1)), prose(s))
 	}
 	fmt.Fprintln(w)
 }
@@ -94,13 +110,13 @@ func markdownLedger(w io.Writer, r *analyze.Result, d *analyze.Device) {
 	}
 }
 
-func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when string) {
+func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when string, most int) {
 	if m == nil || len(m.Live) == 0 {
 		return
 	}
 	sum := chart.Sum(m.Live)
 	fmt.Fprintf(w, "| in use %s | of %s | blocks | allocated by |\n|---:|---:|---:|---|\n", when, units.Bytes(sum))
-	groups, other, more := chart.Top(m.Live, 5)
+	groups, other, more := chart.Top(m.Live, most)
 	for i, site := range chart.Sites(groups) {
 		g := &groups[i]
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(g.Rounded), units.Percent(g.Rounded, sum), units.Count(g.Count), code(site))
