@@ -10,17 +10,19 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// pinned says in at most three lines what pinned host memory there is and who allocated it, or in one
-// line below many devices.
-func (p *printer) pinned(r *analyze.Result) {
-	switch {
-	case r.Pinned == nil:
-	case len(r.Devices) > 2:
-		p.section("Pinned", []string{chart.Plain(pinnedWords(r.Pinned))}, 1)
-	default:
-		p.line("")
-		p.section("Pinned", []string{chart.Plain(pinnedWords(r.Pinned))}, 3)
+// pinned says in at most three lines what pinned host memory there is and who allocated it, or in
+// one line where the screen is full.
+func (p *printer) pinned(r *analyze.Result, full bool) {
+	if r.Pinned == nil {
+		return
 	}
+	words := chart.Plain(pinnedWords(r.Pinned))
+	if full {
+		p.labeled("Pinned", []string{chart.Clip(words, p.width-10)})
+		return
+	}
+	p.line("")
+	p.section("Pinned", []string{words}, 3)
 }
 
 // pinnedWords describes pinned host memory in a sentence or two.

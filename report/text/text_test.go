@@ -67,11 +67,11 @@ func TestFits(t *testing.T) {
 	}
 	long.Verdict.Headline = strings.Repeat("headline ", 100)
 	pinned := analyzetest.Pinned(t, "registered", build.Options{})
-	// TODO: pinned memory beside a failure that fills the screen takes up to 3 lines more.
 	one, big, empty := analyzetest.Failed(t), analyzetest.Big(t, 2), analyzetest.Empty(t)
-	for _, r := range []*analyze.Result{big, long, empty} {
+	for _, r := range []*analyze.Result{one, big, long, empty} {
 		r.Pinned = pinned.Pinned
 	}
+	one.Devices[0].Timeline.Checks.Overlaps = 1
 	for name, r := range map[string]*analyze.Result{"big": big, "long": long, "one": one, "empty": empty, "pinned": pinned} {
 		for asked, width := range map[int]int{0: 100, 10: 80, 80: 80, 95: 95, 120: 120, 4000: 120} {
 			o := Options{Width: asked}

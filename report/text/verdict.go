@@ -29,10 +29,10 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	}
 	if top != nil {
 		scratch := newPrinter(io.Discard, o)
-		scratch.lines = p.lines + len(top.Fix) + 10 // at least so many reasons and steps
+		scratch.lines = p.lines + len(top.Fix) + 10 // so many reasons and steps, where there is room
 		scratch.below(r, top, rest, 3)
 		why, next := plain(top.Why), plain(numbered(top.Next))
-		forWhy, forNext := divide(max(maxLines-scratch.lines, 0)+10, len(p.sectionLines(why)), len(p.sectionLines(next)))
+		forWhy, forNext := divide(max(maxLines+10-scratch.lines, 4), len(p.sectionLines(why)), len(p.sectionLines(next)))
 		p.section("Why", why, forWhy)
 		p.section("Next", next, forNext)
 		p.code("Fix", top.Fix)
@@ -47,7 +47,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 func (p *printer) below(r *analyze.Result, top *finding.Finding, rest []finding.Finding, most int) {
 	p.also(rest)
 	if len(r.Devices) == 0 {
-		p.pinned(r)
+		p.pinned(r, false)
 		p.data(notes(r, 7, p.width))
 		return
 	}
@@ -58,7 +58,7 @@ func (p *printer) below(r *analyze.Result, top *finding.Finding, rest []finding.
 		p.line("")
 	}
 	p.ledger(r.Devices, d)
-	p.pinned(r)
+	p.pinned(r, d.OOM != nil || len(r.Devices) > 2)
 	p.line("")
 	notes := notes(r, min(max(maxLines-p.lines-8, 4), 7), p.width)
 	p.stacks(d, top, max(min(most, maxLines-p.lines-len(notes)-3), 1))
