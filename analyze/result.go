@@ -93,7 +93,7 @@ type Moment struct {
 
 // NewMoment is what a state of a device shows, but for what its memory is for.
 func NewMoment(s *snapshot.Snapshot, t *timeline.Timeline, name string, st *timeline.State) Moment {
-	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(s, t, st)}
+	return Moment{Name: name, State: st, Live: attribution.Live(s, t, st), Frag: fragmentation.Measure(t, st)}
 }
 
 // Note is one line about the quality of the data.

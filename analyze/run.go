@@ -84,7 +84,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	replayed := make(chan *whatif.Answer, 1) // takes longest, and needs nothing else
 	go func() { replayed <- replay(ctx, s, t, opt) }()
 
-	d := Device{Timeline: t, Steps: steps.Find(s, t), Turnover: attribution.MeasureTurnover(s, t), Free: fragmentation.Over(s, t, freeSamples)}
+	d := Device{Timeline: t, Steps: steps.Find(s, t), Turnover: attribution.MeasureTurnover(s, t), Free: fragmentation.Over(t, freeSamples)}
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
 	d.Categories = uses
 	d.Uses = uses.Over(t, useSamples)

@@ -4,8 +4,8 @@
 //
 // It can be read side by side with the rules:
 //
-//	rules.go       SPEC.md 5.1, 5.3      sizes, and when a block is split
-//	conf.go        SPEC.md 5.2           the settings; parse.go reads PYTORCH_CUDA_ALLOC_CONF
+//	rules.go       SPEC.md 5.1, 5.3      sizes, pools, and when a block is split: all that Conf decides
+//	conf.go        SPEC.md 5.2           the settings; parse.go reads PYTORCH_CUDA_ALLOC_CONF, recorded.go a snapshot's
 //	pool.go        SPEC.md 5.4           pools, and the free blocks of each by stream, size and tie
 //	search.go      SPEC.md 5.4           the free block that serves a request
 //	malloc.go      SPEC.md 5.5           a request from its size to its block

@@ -14,14 +14,6 @@ func (s *space) down(addr uint64) uint64 {
 
 func (s *space) up(addr uint64) uint64 { return s.down(addr + uint64(s.granule) - 1) }
 
-// granule is the unit of mapping for a queue.
-func (a *Allocator) granule(q *queue) int64 {
-	if q.small {
-		return SmallBuffer
-	}
-	return a.conf.LargeSegment
-}
-
 // extend maps memory behind a free block, or at the start of unmapped address space, until a
 // block serves the rounded size (SPEC.md 5.6, try_allocate_expandable_block). It is none when the
 // device is full; what was mapped until then stays, as a free block.
@@ -56,7 +48,7 @@ func (a *Allocator) findExpandable(qi int32, rounded int64) int32 {
 			return b
 		}
 	}
-	g := a.granule(&a.queues[qi])
+	g := a.conf.Granule(a.queues[qi].small)
 	size := int64(unlimited)
 	if a.total > 0 {
 		size = a.total + a.total/8

@@ -3,8 +3,8 @@ package allocator
 // Malloc serves a request of n bytes, n > 0, on a stream and pool. It is false when the device
 // is full even though all that could be was given back (SPEC.md 5.5, DeviceCachingAllocator::malloc).
 func (a *Allocator) Malloc(n int64, s Stream, p Pool) (Block, bool) {
-	rounded := RoundSize(n, &a.conf.Roundup)
-	q := a.queueFor(rounded <= SmallSize, s, p)
+	rounded := a.conf.Round(n)
+	q := a.queueFor(a.conf.Small(rounded), s, p)
 	b := a.find(q, rounded)
 	if b == none {
 		if b = a.grow(q, rounded); b == none {
@@ -17,7 +17,7 @@ func (a *Allocator) Malloc(n int64, s Stream, p Pool) (Block, bool) {
 // grow gets a block from the driver, if need be after giving some back (SPEC.md 5.5 steps 4 and 5).
 // The block is in no queue.
 func (a *Allocator) grow(q int32, rounded int64) int32 {
-	size := SegmentSize(rounded, a.conf.LargeSegment)
+	size := a.conf.SegmentSize(rounded)
 	if a.collects {
 		a.collect()
 	}
@@ -73,12 +73,7 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 	kind := KindOf(small)
 	st := &a.stats
 	wasSplit := b.split()
-	var splits bool
-	if rest := b.size - rounded; small || a.conf.Expandable {
-		splits = SplitsSmall(rest)
-	} else {
-		splits = SplitsLarge(rounded, rest, a.conf.MaxSplit)
-	}
+	splits := a.conf.Splits(rounded, b.size-rounded, small)
 	switch {
 	case splits:
 		front := a.piece(i, b.addr, rounded, Live)

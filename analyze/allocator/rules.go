@@ -18,13 +18,13 @@ const (
 // = 20+i, slot 0 also for all below, slot 15 for all above; 0 and 1 are off.
 type Roundup [16]int64
 
-// RoundSize gives the rounded size of a request of n bytes, 0 <= n <= MaxRequest (SPEC.md 5.3,
+// Round gives the rounded size of a request of n bytes, 0 <= n <= MaxRequest (SPEC.md 5.3,
 // DeviceCachingAllocator::round_size).
-func RoundSize(n int64, up *Roundup) int64 {
+func (c *Conf) Round(n int64) int64 {
 	if n < MinBlockSize {
 		return MinBlockSize
 	}
-	div := up[min(max(bits.Len64(uint64(n))-21, 0), len(up)-1)]
+	div := c.Roundup[min(max(bits.Len64(uint64(n))-21, 0), len(c.Roundup)-1)]
 	if div > 1 && n > MinBlockSize*div {
 		return roundDivision(n, div)
 	}
@@ -45,26 +45,36 @@ func roundDivision(n, div int64) int64 {
 	return (n + step - 1) &^ (step - 1)
 }
 
+// Small reports whether a request of a rounded size is served by the small pool (SPEC.md 5.4, get_pool).
+func (c *Conf) Small(rounded int64) bool { return rounded <= SmallSize }
+
 // SegmentSize gives what cudaMalloc is asked for when no free block serves a rounded size (SPEC.md 5.3,
-// get_allocation_size). largeSegment is large_segment_size in bytes, LargeBuffer by default.
-func SegmentSize(rounded, largeSegment int64) int64 {
+// get_allocation_size).
+func (c *Conf) SegmentSize(rounded int64) int64 {
 	switch {
-	case rounded <= SmallSize:
+	case c.Small(rounded):
 		return SmallBuffer
 	case rounded < MinLargeAlloc:
-		return largeSegment
+		return c.LargeSegment
 	}
 	return roundUp(rounded, RoundLarge)
 }
 
+// Granule is what an expandable segment of the small or the large pool grows by (SPEC.md 5.6).
+func (c *Conf) Granule(small bool) int64 {
+	if small {
+		return SmallBuffer
+	}
+	return c.LargeSegment
+}
+
 func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// SplitsSmall reports whether a block of the small pool, or one handed out in expandable
-// mode, is split when so many bytes remain after the request (SPEC.md 5.5 step 6, should_split).
-func SplitsSmall(remaining int64) bool { return remaining >= MinBlockSize }
-
-// SplitsLarge is the rule for the large pool. maxSplit is max_split_size in bytes, -1 for no
-// limit.
-func SplitsLarge(rounded, remaining, maxSplit int64) bool {
-	return (maxSplit < 0 || rounded < maxSplit) && remaining > SmallSize
+// Splits reports whether a block of the small or the large pool is split when so many bytes remain after
+// the request (SPEC.md 5.5 step 6, should_split).
+func (c *Conf) Splits(rounded, remaining int64, small bool) bool {
+	if small || c.Expandable {
+		return remaining >= MinBlockSize
+	}
+	return (c.MaxSplit < 0 || rounded < c.MaxSplit) && remaining > SmallSize
 }

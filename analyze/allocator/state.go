@@ -62,7 +62,7 @@ func (a *Allocator) Restore(seg *Segment) {
 	sp := int32(none)
 	if seg.Expandable {
 		sp = int32(len(a.spaces))
-		a.spaces = append(a.spaces, space{base: seg.Addr, size: seg.Size, granule: a.granule(&a.queues[qi])})
+		a.spaces = append(a.spaces, space{base: seg.Addr, size: seg.Size, granule: a.conf.Granule(a.queues[qi].small)})
 	} else {
 		st.Segment.Add(kind, 1)
 		if seg.Size >= a.maxSplit {

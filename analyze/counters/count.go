@@ -11,7 +11,7 @@ import (
 )
 
 // kind is the kind of pools that serve a block.
-func kind(l *timeline.Life) int { return allocator.KindOf(l.Rounded <= allocator.SmallSize) }
+func (c *counter) kind(l *timeline.Life) int { return allocator.KindOf(c.t.Conf.Small(l.Rounded)) }
 
 // counter counts a trace again as torch did.
 type counter struct {
@@ -100,7 +100,7 @@ func (c *counter) at(event int, whole bool) map[string]int64 {
 	}
 	split(c.t, st, &n)
 	last := whole && event == c.t.Trace.Len()-1
-	unlimited := whole && c.s.Settings.Present && c.s.Settings.MaxSplitSize < 0 // no block is oversize
+	unlimited := whole && c.s.Settings.Present && c.t.Conf.MaxSplit < 0 // no block is oversize
 	if last {
 		n.InactiveSplitBytes[allocator.All].Peak = c.t.PeakInactiveSplit.Bytes
 	}
@@ -129,15 +129,15 @@ func (c *counter) at(event int, whole bool) map[string]int64 {
 func (c *counter) count(e int, n *allocator.Stats) (mapped bool) {
 	if row := c.born[e]; row > 0 {
 		l := &c.t.Lives[row-1]
-		n.Allocate(kind(l), l.Rounded, l.Requested)
+		n.Allocate(c.kind(l), l.Rounded, l.Requested)
 	}
 	if row := c.freeing[e]; row > 0 {
 		l := &c.t.Lives[row-1]
-		n.Free(kind(l), l.Rounded)
+		n.Free(c.kind(l), l.Rounded)
 	}
 	if row := c.freed[e]; row > 0 {
 		l := &c.t.Lives[row-1]
-		n.Complete(kind(l), l.Rounded, l.Requested)
+		n.Complete(c.kind(l), l.Rounded, l.Requested)
 	}
 	ev := c.t.Trace.At(e)
 	pools := allocator.KindOf(ev.Size == allocator.SmallBuffer)
@@ -191,9 +191,9 @@ func (c *counter) state(st *timeline.State, n *allocator.Stats) (mapped bool) {
 		}
 		for _, row := range seg.Live {
 			l := &c.t.Lives[row]
-			n.Allocate(kind(l), l.Rounded, l.Requested)
+			n.Allocate(c.kind(l), l.Rounded, l.Requested)
 			if l.Waits(st.Event) {
-				n.Free(kind(l), l.Rounded)
+				n.Free(c.kind(l), l.Rounded)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func TestMeasure(t *testing.T) {
 	})
 	s := buildtest.Read(t, made)
 	tl := timeline.Build(s, 0)
-	got := fragmentation.Measure(s, tl, tl.StateAt(tl.Trace.Len()))
+	got := fragmentation.Measure(tl, tl.StateAt(tl.Trace.Len()))
 	pins := got.Pins
 	groups := got.Groups
 	got.Pins, got.Groups, got.Holes = nil, nil, [64]fragmentation.Holes{}
@@ -85,8 +85,8 @@ func TestClasses(t *testing.T) {
 		}, fragmentation.Classes{Pending: 20 * mib}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, tl := made(t, build.Options{}, c.program)
-			r := fragmentation.Measure(s, tl, tl.StateAt(tl.Trace.Len()))
+			_, tl := made(t, build.Options{}, c.program)
+			r := fragmentation.Measure(tl, tl.StateAt(tl.Trace.Len()))
 			if r.Classes != c.want {
 				t.Errorf("got %+v, want %+v", r.Classes, c.want)
 			}
@@ -108,7 +108,7 @@ func TestSoft(t *testing.T) {
 		return timeline.SegmentState{Range: timeline.Range{Addr: at, Size: 20 * mib}, Live: []int32{live}, Active: lives[live].Rounded}
 	}
 	st := &timeline.State{Event: -1, Segments: []timeline.SegmentState{seg(base, 0), seg(base+20*mib, 1), seg(base+40*mib, 2)}}
-	r := fragmentation.Measure(&snapshot.Snapshot{}, tl, st)
+	r := fragmentation.Measure(tl, st)
 	if want := (fragmentation.Classes{Soft: 25 * mib, Hard: 5 * mib}); r.Classes != want {
 		t.Errorf("got %+v, want %+v", r.Classes, want)
 	}
@@ -121,11 +121,11 @@ func TestSoft(t *testing.T) {
 }
 
 func TestRemainder(t *testing.T) {
-	s, tl := made(t, build.Options{}, func(d *build.Device) {
+	_, tl := made(t, build.Options{}, func(d *build.Device) {
 		d.Free(d.Alloc(12 * mib))
 		d.Alloc(11*mib + 100) // takes the 12 MiB: less than 1 MiB would be left
 	})
-	r := fragmentation.Measure(s, tl, tl.StateAt(tl.Trace.Len()))
+	r := fragmentation.Measure(tl, tl.StateAt(tl.Trace.Len()))
 	if r.Rounding != mib-100 || r.Remainder != mib-512 {
 		t.Errorf("rounding %d, remainder %d", r.Rounding, r.Remainder)
 	}
@@ -233,7 +233,7 @@ func TestMany(t *testing.T) {
 }
 
 func TestRank(t *testing.T) {
-	s, tl := made(t, build.Options{}, pinned(40, func(i int) string {
+	_, tl := made(t, build.Options{}, pinned(40, func(i int) string {
 		switch {
 		case i < 20 && i%4 == 0: // 5 segments by itself
 			return "much"
@@ -247,7 +247,7 @@ func TestRank(t *testing.T) {
 		return ""
 	}))
 	st := tl.StateAt(tl.Trace.Len())
-	r := fragmentation.Measure(s, tl, st)
+	r := fragmentation.Measure(tl, st)
 	steps := fragmentation.Rank(tl, st, &r, 5)
 	want := []fragmentation.Step{
 		{Blocks: 5, Bytes: 25 * mib, Returned: 100 * mib, Segments: 5, Hostage: 75 * mib},
@@ -287,7 +287,7 @@ func TestSettled(t *testing.T) {
 		small, large int64
 		want         bool
 	}{{"small among large", mib + 512, 8 * mib, true}, {"all of a size", 4 * mib, 4 * mib, false}} {
-		s, tl := made(t, build.Options{}, func(d *build.Device) {
+		_, tl := made(t, build.Options{}, func(d *build.Device) {
 			for range 40 {
 				a, b := d.Alloc(c.large), d.Alloc(c.large/2+mib)
 				d.Alloc(c.small)
@@ -296,7 +296,7 @@ func TestSettled(t *testing.T) {
 			}
 		})
 		st := tl.StateAt(tl.Trace.Len())
-		r := fragmentation.Measure(s, tl, st)
+		r := fragmentation.Measure(tl, st)
 		if x, ok := fragmentation.FindSettled(tl, st, &r); ok != c.want {
 			t.Errorf("%s: %+v", c.name, x)
 		}

@@ -12,7 +12,7 @@ import (
 
 // Measure sums up the free memory of a state. Free blocks are exactly the holes between live
 // blocks, since the allocator merges free neighbours (analyze/timeline/SPEC.md 4.2).
-func Measure(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State) Report {
+func Measure(t *timeline.Timeline, st *timeline.State) Report {
 	r := Report{Stream: streamInQuestion(t, st)}
 	groups := map[groupKey]int{}
 	of := make([]int, len(st.Segments)) // row of Groups by segment
@@ -26,7 +26,7 @@ func Measure(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State) Rep
 			r.Groups = append(r.Groups, Group{Stream: seg.Stream, Pool: seg.Pool})
 		}
 		of[i] = g
-		r.segment(s, t, st, i, &r.Groups[g])
+		r.segment(t, st, i, &r.Groups[g])
 	}
 	for _, h := range FindHoles(t, st, r.Stream) {
 		r.hole(&h, &st.Segments[h.Segment], &r.Groups[of[h.Segment]])
@@ -42,7 +42,7 @@ type groupKey struct {
 }
 
 // segment adds what does not depend on where holes lie.
-func (r *Report) segment(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, i int, g *Group) {
+func (r *Report) segment(t *timeline.Timeline, st *timeline.State, i int, g *Group) {
 	seg := &st.Segments[i]
 	r.Segments++
 	r.Reserved += seg.Size
@@ -59,11 +59,10 @@ func (r *Report) segment(s *snapshot.Snapshot, t *timeline.Timeline, st *timelin
 		r.PartlyUsed++
 		r.Pins = append(r.Pins, Pin{Segment: i, Free: free, Live: seg.Active, Lives: seg.Live})
 	}
-	up := (*allocator.Roundup)(&s.Settings.Roundup)
 	for _, row := range seg.Live {
 		l := &t.Lives[row]
 		r.Rounding += l.Rounded - l.Requested
-		if rest := l.Rounded - allocator.RoundSize(min(max(l.Requested, 0), allocator.MaxRequest), up); rest > 0 {
+		if rest := l.Rounded - t.Conf.Round(min(max(l.Requested, 0), allocator.MaxRequest)); rest > 0 {
 			r.Remainder += rest
 		}
 		if l.Waits(st.Event) {
@@ -136,13 +135,13 @@ type Sample struct {
 
 // Over measures a device at up to n events, evenly spread over its trace, the last one
 // included.
-func Over(s *snapshot.Snapshot, t *timeline.Timeline, n int) []Sample {
+func Over(t *timeline.Timeline, n int) []Sample {
 	last := t.Trace.Len() - 1
 	n = min(n, last+1)
 	var out []Sample
 	for i := 1; i <= n; i++ {
 		st := t.StateAt(last * i / n)
-		r := Measure(s, t, st)
+		r := Measure(t, st)
 		out = append(out, Sample{st.Event, st.Time, st.Totals.Reserved, st.Totals.Allocated, r.LargestUsable, r.Classes, r.Groups})
 	}
 	return out

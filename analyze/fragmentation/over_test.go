@@ -14,7 +14,7 @@ func TestOver(t *testing.T) {
 	for _, shape := range build.Shapes() {
 		s := buildtest.Read(t, build.Random(5, shape.Options))
 		tl := timeline.Build(s, 0)
-		samples := fragmentation.Over(s, tl, 50)
+		samples := fragmentation.Over(tl, 50)
 		if want := min(50, tl.Trace.Len()); len(samples) != want {
 			t.Fatalf("%s: %d samples, want %d", shape.Name, len(samples), want)
 		}

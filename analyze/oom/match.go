@@ -1,10 +1,8 @@
 package oom
 
 import (
-	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
@@ -25,7 +23,6 @@ type Event struct {
 // Events lists the out-of-memory events of a snapshot with the rebuilt state at each.
 func Events(s *snapshot.Snapshot) []Event {
 	var out []Event
-	large := whatif.RecordedIn(s).Conf.LargeSegment
 	for _, d := range s.UsedDevices() {
 		if d >= len(s.Traces) {
 			continue
@@ -34,7 +31,7 @@ func Events(s *snapshot.Snapshot) []Event {
 		for _, e := range t.OOMs {
 			out = append(out, Event{
 				Device: d, Index: e.Event, Time: t.Trace.At(e.Event).Time,
-				Requested: e.Requested, Segment: allocator.SegmentSize(e.Requested, large),
+				Requested: e.Requested, Segment: t.Conf.SegmentSize(e.Requested),
 				Free: e.DeviceFree, Reserved: e.After.Reserved, Allocated: e.After.Allocated,
 				Site: attribution.Site(s, e.Stack),
 			})

@@ -77,10 +77,10 @@ type Evidence struct {
 
 // Explain reports on the out-of-memory event at which the evidence was taken.
 func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
-	conf := whatif.RecordedIn(s).Conf
+	conf := allocator.RecordedIn(s).Conf
 	r := &Report{
 		Event: oom.Event, Requested: oom.Requested, DeviceFree: oom.DeviceFree, Stream: e.Free.Stream,
-		Segment: allocator.SegmentSize(max(oom.Requested, 0), conf.LargeSegment),
+		Segment: conf.SegmentSize(max(oom.Requested, 0)),
 		After:   oom.After, Before: oom.After, Released: Released{FirstEvent: -1, LastEvent: -1},
 		Largest: e.Free.LargestUsable, Servable: e.Free.Servable(oom.DeviceFree),
 		Total: Unknown, Elsewhere: Unknown, Fraction: conf.Fraction,

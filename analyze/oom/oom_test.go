@@ -31,7 +31,7 @@ func explain(t *testing.T, opt build.Options, total int64, program func(*build.D
 		change(s, &last)
 	}
 	st := tl.StateAt(last.Event)
-	free := fragmentation.Measure(s, tl, st)
+	free := fragmentation.Measure(tl, st)
 	return oom.Explain(s, last, &oom.Evidence{Timeline: tl, State: st, Free: &free, Growth: ghost.Find(s, tl, nil), Total: total})
 }
 

@@ -25,10 +25,7 @@ type replay struct {
 	marked   int              // value of change at the last checkpoint that kept ranges
 	unplaced map[uint64]int32 // live blocks that the layout has no place for
 
-	expandable bool
-	maxSplit   int64
-	roundup    *allocator.Roundup
-	repaired   bool
+	repaired bool
 }
 
 // sizeSource says where the rounded size of a life comes from.
@@ -42,14 +39,7 @@ const (
 
 // run replays the trace until no size had to be corrected.
 func run(s *snapshot.Snapshot, t *Timeline, sizes []sizeSource) {
-	set := &s.Settings
-	r := &replay{s: s, t: t, sizes: sizes, maxSplit: -1, roundup: (*allocator.Roundup)(&set.Roundup)}
-	if set.Present {
-		r.expandable = set.ExpandableSegments
-		if set.MaxSplitSize > 0 {
-			r.maxSplit = set.MaxSplitSize
-		}
-	}
+	r := &replay{s: s, t: t, sizes: sizes}
 	base := t.Checks
 	for range maxRepairs {
 		r.checks = base
@@ -206,13 +196,13 @@ func (r *replay) place(row, rest int32, rg *Range) int32 {
 		return rest
 	}
 	if r.sizes[row] == derived {
-		l.Rounded = allocator.RoundSize(l.Requested, r.roundup)
+		l.Rounded = r.t.Conf.Round(l.Requested)
 		end := rg.End()
 		if r.isBefore(row+1) && r.t.Lives[row+1].Addr < end {
 			end = r.t.Lives[row+1].Addr
 		}
 		gap := int64(end-l.Addr) - l.Rounded
-		if gap > 0 && !r.splits(l.Rounded, gap, rg.splitsSmall()) {
+		if gap > 0 && !r.t.Conf.Splits(l.Rounded, gap, rg.splitsSmall()) {
 			l.Rounded += gap
 		}
 	}
@@ -233,19 +223,11 @@ func (r *replay) place(row, rest int32, rg *Range) int32 {
 	return r.layout.blocks[rest].next
 }
 
-// splits reports whether the allocator cuts remaining bytes off a block.
-func (r *replay) splits(rounded, remaining int64, small bool) bool {
-	if small || r.expandable {
-		return allocator.SplitsSmall(remaining)
-	}
-	return allocator.SplitsLarge(rounded, remaining, r.maxSplit)
-}
-
 // stray counts a block that the layout has no place for.
 func (r *replay) stray(row int32) {
 	l := &r.t.Lives[row]
 	if l.Rounded == 0 {
-		l.Rounded = allocator.RoundSize(l.Requested, r.roundup)
+		l.Rounded = r.t.Conf.Round(l.Requested)
 	}
 	r.checks.OutsideSegments++
 	r.unplaced[l.Addr] = row
@@ -344,8 +326,8 @@ func (r *replay) alloc(i int32) {
 	}
 	have := lay.blocks[b].size
 	if r.sizes[row] == derived {
-		l.Rounded = allocator.RoundSize(l.Requested, r.roundup)
-		if rest := have - l.Rounded; rest > 0 && !r.splits(l.Rounded, rest, lay.blocks[b].small) {
+		l.Rounded = r.t.Conf.Round(l.Requested)
+		if rest := have - l.Rounded; rest > 0 && !r.t.Conf.Splits(l.Rounded, rest, lay.blocks[b].small) {
 			l.Rounded = have
 		}
 	}
@@ -371,7 +353,7 @@ func (r *replay) startAt(addr uint64) int32 {
 	offset := int64(addr - lay.blocks[b].addr)
 	if row := lay.blocks[b].life; row != none {
 		// The block is shorter than it seemed.
-		if r.sizes[row] == recorded || offset < allocator.RoundSize(r.t.Lives[row].Requested, r.roundup) {
+		if r.sizes[row] == recorded || offset < r.t.Conf.Round(r.t.Lives[row].Requested) {
 			r.checks.Overlaps++
 			return none
 		}

@@ -3,6 +3,7 @@ package timeline
 import (
 	"iter"
 
+	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -10,6 +11,7 @@ import (
 type Timeline struct {
 	Device int
 	Trace  snapshot.Trace
+	Conf   allocator.Conf // the run's settings as far as the file tells
 
 	// Initial is the state before the first kept event, Final the one of the dump itself.
 	Initial, Final Totals

@@ -13,7 +13,7 @@ import (
 func (j *judge) setting(e *Facts) *finding.Setting {
 	a := e.WhatIf
 	if a == nil || !a.Licence.Trusted {
-		if j.s.Settings.ExpandableSegments {
+		if e.Timeline.Conf.Expandable {
 			return nil
 		}
 		return &finding.Setting{Conf: "expandable_segments:True"}

@@ -46,10 +46,7 @@ func (x *extractor) places(st *timeline.State) []place {
 	}
 	for k, at := range ends {
 		pl := &out[k]
-		granule := int64(allocator.SmallBuffer)
-		if !pl.Small {
-			granule = x.p.Recorded.Conf.LargeSegment
-		}
+		granule := x.p.Recorded.Conf.Granule(pl.Small)
 		pl.Size = (int64(at-pl.Addr) + addressSpace) / granule * granule
 		pl.gap(pl.Addr+uint64(pl.Size), at, allocator.Unmapped)
 	}

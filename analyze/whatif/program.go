@@ -12,7 +12,7 @@ type Program struct {
 	Device int
 	// Recorded are the settings of the run as far as the file tells, and Tie the order in which
 	// its release takes blocks of the same size.
-	Recorded Recorded
+	Recorded allocator.Recorded
 	// Capacity is the memory that the run could reserve, known from a request that failed, or
 	// from one that was served only after memory was given back; 0 is unknown.
 	Capacity int64
@@ -61,7 +61,7 @@ type ask struct {
 
 // NewProgram extracts the program from a timeline of s.
 func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
-	p := &Program{Device: t.Device, Recorded: RecordedIn(s), t: t, streams: []uint64{0}, pools: []snapshot.PoolID{{}}}
+	p := &Program{Device: t.Device, Recorded: allocator.RecordedIn(s), t: t, streams: []uint64{0}, pools: []snapshot.PoolID{{}}}
 	p.capacity()
 	x := newExtractor(p, s)
 	x.events()

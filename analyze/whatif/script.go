@@ -99,7 +99,7 @@ func (d *scripted) Malloc(size int64) (uint64, bool) {
 // Reserve implements allocator.Driver: address space begins where it is mapped first, which a
 // full device may put off to a later request.
 func (d *scripted) Reserve(int64) (uint64, bool) {
-	small := d.ask.bytes <= allocator.SmallSize
+	small := d.t.Conf.Small(d.ask.bytes)
 	for _, events := range [][]int32{d.next, d.later} {
 		for _, i := range events {
 			e := d.t.Trace.At(int(i))

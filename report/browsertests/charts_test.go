@@ -20,7 +20,7 @@ import (
 // classesAt is what Go measures, in the order of the page.
 func classesAt(r *analyze.Result, event int) [5]int64 {
 	tl := r.Devices[0].Timeline
-	c := fragmentation.Measure(r.Snapshot, tl, tl.StateAt(event)).Classes
+	c := fragmentation.Measure(tl, tl.StateAt(event)).Classes
 	return [5]int64{c.Releasable, c.Hard, c.Soft, c.Stream, c.Pending}
 }
 

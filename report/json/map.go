@@ -81,7 +81,7 @@ func buildMap(a *attribution.Answer) segmentMap {
 			m.Blocks = append(m.Blocks, b)
 		}
 	}
-	f := frag.Measure(a.Snapshot, t, st)
+	f := frag.Measure(t, st)
 	for _, h := range frag.FindHoles(t, st, f.Stream) {
 		if m.HolesN++; m.HolesN <= maxMapBlocks {
 			m.Holes = append(m.Holes, mapHole{h.Segment, int64(h.Addr - st.Segments[h.Segment].Addr), h.Size, h.Class.String()})

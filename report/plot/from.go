@@ -60,7 +60,7 @@ func addUses(_ context.Context, r *analyze.Result, rules []category.Rule) error 
 
 func addFree(_ context.Context, r *analyze.Result, _ []category.Rule) error {
 	d := &r.Devices[0]
-	d.Free = fragmentation.Over(r.Snapshot, d.Timeline, freeColumns)
+	d.Free = fragmentation.Over(d.Timeline, freeColumns)
 	return nil
 }
 

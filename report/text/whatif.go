@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -13,7 +14,7 @@ import (
 
 // WhatIf prints what other settings would have done to a run. why says why it is about that device,
 // if anything.
-func WhatIf(w io.Writer, a *whatif.Answer, r *whatif.Recorded, why string, o Options) error {
+func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o Options) error {
 	p := newPrinter(w, o)
 	p.margin = 10
 	p.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device, count(a.Events), count(a.Licence.Requests))
@@ -62,7 +63,7 @@ func (p *printer) say(label, text string) {
 
 // smallest says how small a device can be, under the recorded settings and under those that
 // need least.
-func (p *printer) smallest(a *whatif.Answer, r *whatif.Recorded) {
+func (p *printer) smallest(a *whatif.Answer, r *allocator.Recorded) {
 	least := 0
 	for i := range a.Rows {
 		if n := a.Rows[i].Smallest; n > 0 && n < a.Rows[least].Smallest {
@@ -129,7 +130,7 @@ func capacityText(c *whatif.Capacity) string {
 }
 
 // settingName names a row, and says where the file does not record the settings of the run.
-func settingName(r *whatif.Row, rec *whatif.Recorded) string {
+func settingName(r *whatif.Row, rec *allocator.Recorded) string {
 	if r.Recorded && !rec.Known {
 		return cmp.Or(r.Text, "the defaults") + " (the file does not record any)"
 	}
@@ -137,7 +138,7 @@ func settingName(r *whatif.Row, rec *whatif.Recorded) string {
 }
 
 // settings prints a row for each setting that was replayed.
-func (p *printer) settings(a *whatif.Answer, rec *whatif.Recorded) {
+func (p *printer) settings(a *whatif.Answer, rec *allocator.Recorded) {
 	const format = "%9s %6s %9s %6s %7s %5s %s%s"
 	p.linef(format, "reserved", "change", "waste", "calls", "retries", "fails", " ", "settings")
 	base := a.Rows[0].ReservedPeak

@@ -37,7 +37,7 @@ func TestFree(t *testing.T) {
 		got[k] = u.column(t, d.Free.Bytes[k])
 	}
 	for i, e := range events {
-		c := fragmentation.Measure(r.Snapshot, tl, tl.StateAt(int(e))).Classes
+		c := fragmentation.Measure(tl, tl.StateAt(int(e))).Classes
 		if is := (fragmentation.Classes{Releasable: got[0][i], Hard: got[1][i], Soft: got[2][i], Stream: got[3][i], Pending: got[4][i]}); is != c {
 			t.Errorf("after event %d: %+v, want %+v", e, is, c)
 		}
