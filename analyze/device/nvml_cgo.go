@@ -257,7 +257,9 @@ func (q *query) eccErrors(h nvml.Device) *int64 {
 // retiredPages counts the pages that the device has taken out of use for either cause.
 func (q *query) retiredPages(h nvml.Device) *int64 {
 	sum := int64(0)
-	for _, cause := range []nvml.PageRetirementCause{nvml.PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS, nvml.PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR} {
+	for _, cause := range []nvml.PageRetirementCause{
+		nvml.PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS, nvml.PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+	} {
 		pages, ok := ask(q, "nvmlDeviceGetRetiredPages", func() ([]uint64, nvml.Return) { return h.GetRetiredPages(cause) })
 		if !ok {
 			return nil
@@ -279,7 +281,8 @@ func (q *query) accounting(h nvml.Device) []sidecar.Accounted {
 	out := []sidecar.Accounted{}
 	for _, pid := range pids {
 		a := sidecar.Accounted{PID: int64(pid)}
-		stats, ok := ask(q, "nvmlDeviceGetAccountingStats", func() (nvml.AccountingStats, nvml.Return) { return h.GetAccountingStats(uint32(pid)) },
+		stats, ok := ask(q, "nvmlDeviceGetAccountingStats",
+			func() (nvml.AccountingStats, nvml.Return) { return h.GetAccountingStats(uint32(pid)) },
 			nvml.ERROR_NOT_FOUND) // forgotten meanwhile
 		if ok {
 			a.MaxUsed, a.Running = size(stats.MaxMemoryUsage), new(stats.IsRunning != 0)
@@ -311,10 +314,11 @@ func words(ret nvml.Return) string {
 }
 
 var meanings = map[nvml.Return]string{
-	nvml.ERROR_NO_PERMISSION:             "no permission",
-	nvml.ERROR_NOT_FOUND:                 "not found",
-	nvml.ERROR_DRIVER_NOT_LOADED:         "the driver's kernel module is not loaded",
-	nvml.ERROR_LIB_RM_VERSION_MISMATCH:   "the library and the kernel module are of different driver releases; a reboot, or the container image, has to bring them together",
+	nvml.ERROR_NO_PERMISSION:     "no permission",
+	nvml.ERROR_NOT_FOUND:         "not found",
+	nvml.ERROR_DRIVER_NOT_LOADED: "the driver's kernel module is not loaded",
+	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "the library and the kernel module are of different driver releases; " +
+		"a reboot, or the container image, has to bring them together",
 	nvml.ERROR_GPU_IS_LOST:               "the device is lost: it fell off the bus, or is not accessible",
 	nvml.ERROR_RESET_REQUIRED:            "the device needs a reset",
 	nvml.ERROR_TIMEOUT:                   "time ran out",

@@ -55,7 +55,8 @@ func (s *Side) distance(ns int64) time.Duration { return time.Unix(0, ns).Sub(s.
 
 // reading is one of a side's device, of which only its memory is known.
 func (s *Side) reading(at int64, device, total, free *int64) *sidecar.Reading {
-	return &sidecar.Reading{Time: at, NVML: sidecar.NVML{Boot: s.Boot, Devices: []sidecar.GPU{{Index: device, UUID: s.UUID, Total: total, Free: free}}}}
+	g := sidecar.GPU{Index: device, UUID: s.UUID, Total: total, Free: free}
+	return &sidecar.Reading{Time: at, NVML: sidecar.NVML{Boot: s.Boot, Devices: []sidecar.GPU{g}}}
 }
 
 // sampled makes a reading of the recorder's sample that is nearest to a side.
