@@ -8,7 +8,7 @@ import (
 // The classes of rejected input, for errors.Is.
 var (
 	ErrTruncated   = errors.New("file ends early")
-	ErrRefused     = errors.New("refused: the file holds Python objects, not only data")
+	ErrRefused     = errors.New("refused: the file contains Python objects, not only data")
 	ErrLimit       = errors.New("limit exceeded")
 	ErrCorrupt     = errors.New("corrupt data")
 	ErrNotSnapshot = errors.New("not a memory snapshot")
@@ -49,9 +49,9 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Bytes > 0 {
-		return fmt.Sprintf("holds more than the %d bytes that are allowed", e.Bytes)
+		return fmt.Sprintf("exceeds the %d bytes that are allowed", e.Bytes)
 	}
-	return fmt.Sprintf("unpacks to over %d times its size: it looks like a decompression bomb", e.Ratio)
+	return fmt.Sprintf("unpacks to over %d times its size, like a decompression bomb", e.Ratio)
 }
 
 func (e *LimitError) Unwrap() error { return ErrLimit }

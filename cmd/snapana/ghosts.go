@@ -30,7 +30,7 @@ it, only what grows is shown, and where it was allocated.`,
   snapana ghosts --json run.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := rec.analyse(cmd, &in, args[0], analyze.Options{NoReplay: true})
+			result, err := rec.analyze(cmd, &in, args[0], analyze.Options{NoReplay: true})
 			if err != nil {
 				return err
 			}

@@ -71,9 +71,9 @@ func (f *inputFlags) readRules() ([]category.Rule, error) {
 	return rules, err
 }
 
-// analyse reads the snapshot that the command line names and analyses it by the rules that it
+// analyze reads the snapshot that the command line names and analyzes it by the rules that it
 // names, if any.
-func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Options) (*analyze.Result, error) {
+func (f *inputFlags) analyze(cmd *cobra.Command, path string, opt analyze.Options) (*analyze.Result, error) {
 	var err error
 	if opt.Rules, err = f.readRules(); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (f *inputFlags) analyse(cmd *cobra.Command, path string, opt analyze.Option
 	return analyze.Run(cmd.Context(), snap, opt)
 }
 
-// analyse is inputFlags.analyse with the recorder's files.
-func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
+// analyze is inputFlags.analyze with the recorder's files.
+func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 	opt analyze.Options) (*analyze.Result, error) {
 	file := f.file
 	if file == "" && path != "-" {
@@ -108,7 +108,7 @@ func (f *recorderFlags) analyse(cmd *cobra.Command, in *inputFlags, path string,
 			return nil, err
 		}
 	}
-	return in.analyse(cmd, path, opt)
+	return in.analyze(cmd, path, opt)
 }
 
 // read adds the driver's side of a report, of now or of a recording.

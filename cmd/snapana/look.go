@@ -9,7 +9,7 @@ import (
 	"github.com/snapana/snapana/report/text"
 )
 
-// look says how to print to w: in colours and as wide as it is on a terminal, else plain.
+// look says how to print to w: in colors and as wide as it is on a terminal, else plain.
 func look(w io.Writer) text.Options {
 	columns := 0
 	if isTerminal(w) {
@@ -21,7 +21,7 @@ func look(w io.Writer) text.Options {
 }
 
 // lookOn decides by the variables that terminals agree on: NO_COLOR (no-color.org) forbids
-// colours, CLICOLOR_FORCE (bixense.com/clicolors) asks for them also where nobody looks.
+// colors, CLICOLOR_FORCE (bixense.com/clicolors) asks for them also where nobody looks.
 func lookOn(terminal bool, columns int, env func(string) string) text.Options {
 	force := env("CLICOLOR_FORCE")
 	return text.Options{

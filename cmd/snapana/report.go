@@ -88,7 +88,7 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 			if err := drv.read(cmd.Context(), &opt); err != nil {
 				return err
 			}
-			result, err := rec.analyse(cmd, &in, args[0], opt)
+			result, err := rec.analyze(cmd, &in, args[0], opt)
 			if err != nil {
 				return err
 			}

@@ -68,7 +68,7 @@ func valid(t *testing.T, all map[string]*jsonschema.Schema, from string, text []
 // TestSchemas validates what each command prints.
 func TestSchemas(t *testing.T) {
 	if testing.Short() {
-		t.Skip("analyses every fixture in several ways")
+		t.Skip("analyzes every fixture in several ways")
 	}
 	all, seen := schemas(t), map[string]bool{}
 	for _, name := range []string{"healthy", "ghost", "fragmentation", "pinned"} {

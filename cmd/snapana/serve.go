@@ -37,7 +37,7 @@ Anyone with this link can read the report; keep it private.`,
 				return written(err)
 			}
 			defer l.Close()
-			result, err := rec.analyse(cmd, &in, args[0], analyze.Options{})
+			result, err := rec.analyze(cmd, &in, args[0], analyze.Options{})
 			if err != nil {
 				return err
 			}

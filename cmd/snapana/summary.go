@@ -24,7 +24,7 @@ files are written.`,
   zstd -dc snapshot.pickle.zst | snapana summary -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := in.analyse(cmd, args[0], analyze.Options{NoReplay: !out.json})
+			result, err := in.analyze(cmd, args[0], analyze.Options{NoReplay: !out.json})
 			if err != nil {
 				return err
 			}

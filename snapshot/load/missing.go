@@ -19,11 +19,11 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 	case events == 0:
 		miss(noTrace, "it is empty")
 	case events == ev.taken || events == 1:
-		miss("the trace (its only event is the dump itself): recording was on with enabled='state', or began too late; " +
-			"only the final state is to be seen")
+		miss("the trace (its only event is the dump itself): recording used enabled='state', or began too late; " +
+			"only the final state is known")
 	}
 	if events > 0 && !s.HasTimes {
-		miss("event times (torch before 2.2 records none): plots run by event number")
+		miss("event times (torch before 2.2 records none): plots show event numbers")
 	}
 	switch {
 	case !s.HasStacks && (events > 0 || live > 0):
@@ -34,16 +34,16 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 			100*float64(live-withStack)/float64(live))
 	}
 	if live > 0 && !requestedKnown {
-		miss("requested sizes (torch before 1.13 records none): the waste by rounding is not to be seen")
+		miss("requested sizes (torch before 1.13 records none): the waste from rounding is unknown")
 	}
 	if !s.Settings.Present && s.Partial != nil {
-		miss("allocator settings, annotations: they would come after the part that was read")
+		miss("allocator settings, annotations: they come after the part that could be read")
 	} else if !s.Settings.Present && (s.Writer.Newest == 0 || s.Writer.Newest >= 200) {
-		miss("allocator settings (torch before 2.3 records none): PYTORCH_CUDA_ALLOC_CONF at the time is not known")
+		miss("allocator settings (torch before 2.3 records none): PYTORCH_CUDA_ALLOC_CONF at the time is unknown")
 	}
 }
 
-const noTrace = "the trace (%s): growth, peaks and causes are not to be seen, only the final state; " +
+const noTrace = "the trace (%s): only the final state is known, not growth, peaks or causes; " +
 	"call torch.cuda.memory._record_memory_history() before the part of interest"
 
 // liveBytes sums the active blocks, and those of them whose stack is known.
@@ -67,7 +67,7 @@ func liveBytes(s *snapshot.Snapshot) (live, withStack int64, requestedKnown bool
 // describePage adds what is peculiar to snapshots out of HTML pages.
 func describePage(s *snapshot.Snapshot) {
 	if neverFrees(s) {
-		s.Missing = append(s.Missing, "memory that came and went: no allocation of the trace is freed in it, so this page was "+
+		s.Missing = append(s.Missing, "short-lived allocations: no allocation of the trace is freed in it, so this page was "+
 			"probably made with trace_plot -f, which removes them; peaks are too low")
 	}
 }

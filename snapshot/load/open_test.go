@@ -155,7 +155,7 @@ func TestPageOfSeveral(t *testing.T) {
 		}
 	}
 	_, err := Read(t.Context(), strings.NewReader(page), "plot.html", Options{Index: 3})
-	if err == nil || !strings.Contains(err.Error(), "holds 3 snapshots") {
+	if err == nil || !strings.Contains(err.Error(), "has 3 snapshots") {
 		t.Errorf("index 3: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestRejected(t *testing.T) {
 		{"gzip cut off", gzipped[:20], snapshot.ErrTruncated, "ends"},
 		{"gzip damaged", string(broken), snapshot.ErrCorrupt, "gzip: the compressed data is damaged"},
 		{"zstd damaged", zst(t, tiny)[:8] + "garbage", snapshot.ErrCorrupt, "zstd: "},
-		{"packed too often", gz(t, gz(t, gz(t, gz(t, tiny)))), snapshot.ErrLimit, "more than 3 times"},
+		{"packed too often", gz(t, gz(t, gz(t, gz(t, tiny)))), snapshot.ErrLimit, "more than 3 layers"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "bad file.pickle")

@@ -55,7 +55,7 @@ func (h Handler) into(info **Info, name string) func(*unpack.Input) error {
 	}
 }
 
-// read reads one file that is not packed. What it is, is told by how it begins.
+// read reads one file that is not packed. How it begins says what it is.
 func read(in io.Reader, h Handler) (*Info, error) {
 	cut := &ending{r: in}
 	br := bufio.NewReaderSize(cut, 64<<10)
@@ -103,8 +103,8 @@ var (
 	textValue  = regexp.MustCompile(`^(\{\s*("|'|\(|\d|\}|$)|\[\s*([{(\["']|\]|$)|(collections\.)?OrderedDict\()`)
 )
 
-const whatIsRead = "read are dumps of torch.cuda.memory_stats() (JSON, JSON lines, pickle, msgpack, CSV), memory_summary() and " +
-	"list_gpu_processes() texts, and tables of nvidia-smi"
+const supported = "supported inputs: dumps of torch.cuda.memory_stats() (JSON, JSON lines, pickle, msgpack, CSV), " +
+	"texts of memory_summary() and list_gpu_processes(), and tables of nvidia-smi"
 
 // sniff chooses how to read a file. Without a way, format is why not.
 func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) error) {
@@ -113,7 +113,7 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 	case len(text) == 0 && len(head) < 4<<10:
 		return "the file is empty; the dump may have failed or still be running", nil
 	case bytes.HasPrefix(head, []byte("SQLite format 3")):
-		return "is an SQLite database; " + whatIsRead, nil
+		return "is an SQLite database; " + supported, nil
 	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
 		return "is a Git LFS pointer, not the file itself; run `git lfs pull` to fetch it", nil
 	case head[0] == 0x80 && len(head) > 1 && head[1] <= 5, textPickle.Match(head):
@@ -127,7 +127,7 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 		}
 		return "msgpack", r.msgpack
 	case !unpack.Printable(head, "\n\r\t\x1b\f\b"):
-		return "is binary data of an unknown kind; " + whatIsRead, nil
+		return "is binary data of an unknown kind; " + supported, nil
 	}
 	if c := findHeader(text); c != nil {
 		return "CSV", func(br *bufio.Reader) error { return c.read(r, br) }
@@ -137,7 +137,7 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 
 // nothing is the refusal of a file in which there was nothing to find.
 func (r *reader) nothing(format string, head []byte) error {
-	msg := "holds no memory counters; " + whatIsRead
+	msg := "contains no memory counters; " + supported
 	switch {
 	case r.info.Cut != nil:
 		return &snapshot.FormatError{Offset: r.info.Cut.Offset, Msg: r.info.Cut.Msg, Err: snapshot.ErrTruncated}
@@ -146,9 +146,9 @@ func (r *reader) nothing(format string, head []byte) error {
 		return &snapshot.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.Err}
 	case format == "text":
 		line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
-		msg = fmt.Sprintf("is a text (it begins with %q) without memory counters; %s", clip(string(line), 40), whatIsRead)
+		msg = fmt.Sprintf("is a text file (it begins with %q) without memory counters; %s", clip(string(line), 40), supported)
 	case r.info.Odd > 0:
-		msg = "holds counters whose values cannot be: " + r.info.FirstOdd.Msg
+		msg = "contains no usable counters: " + r.info.FirstOdd.Msg
 	}
 	return &snapshot.FormatError{Offset: -1, Msg: msg, Err: snapshot.ErrNotSnapshot}
 }

@@ -55,7 +55,7 @@ func (r *reader) skip(f *Fault) {
 func (r *reader) odd(s *Sample, name string) {
 	r.info.Odd++
 	if r.info.FirstOdd == nil {
-		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1, Msg: fmt.Sprintf("the value of %q cannot be one", clip(name, 60))}
+		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1, Msg: fmt.Sprintf("the value of %q is impossible", clip(name, 60))}
 	}
 }
 

@@ -44,22 +44,22 @@ func hardAt(text string, n int) string {
 // TestDecorated holds that what terminals, loggers, web pages and programs do to a message
 // does not change what is read.
 func TestDecorated(t *testing.T) {
-	const colour = "\x1b[1;31m"
+	const color = "\x1b[1;31m"
 	plain := func(s string) string { return s }
 	ways := map[string]func(string) string{
-		"rank":         func(s string) string { return "[rank7]: " + s },
-		"rank twice":   func(s string) string { return "[default7]:[rank7]: " + s + "\n[default7]:[rank7]: " },
-		"logger":       func(s string) string { return "2024-05-01 12:00:00,123 - trainer - ERROR - " + s },
-		"worker":       func(s string) string { return "(EngineCore_0 pid=812) ERROR 08-01 12:00:00 [core.py:12] " + s },
-		"CRLF":         func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") + "\r\n" },
-		"colour":       func(s string) string { return colour + s + "\x1b[0m\n" },
-		"word colours": func(s string) string { return strings.ReplaceAll(s, " ", " "+colour) },
+		"rank":        func(s string) string { return "[rank7]: " + s },
+		"rank twice":  func(s string) string { return "[default7]:[rank7]: " + s + "\n[default7]:[rank7]: " },
+		"logger":      func(s string) string { return "2024-05-01 12:00:00,123 - trainer - ERROR - " + s },
+		"worker":      func(s string) string { return "(EngineCore_0 pid=812) ERROR 08-01 12:00:00 [core.py:12] " + s },
+		"CRLF":        func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") + "\r\n" },
+		"color":       func(s string) string { return color + s + "\x1b[0m\n" },
+		"word colors": func(s string) string { return strings.ReplaceAll(s, " ", " "+color) },
 		"HTML": func(s string) string {
 			s = strings.NewReplacer("'", "&#39;", "<", "&lt;", ">", "&gt;", "\n", "<br/>", " CUDA", " <b>CUDA</b>", " memory", "&nbsp;<i class=\"k\">memory</i>").Replace(s)
 			return "<pre><span style=\"color:red\">" + s + "</span></pre>"
 		},
 		"JSON": func(s string) string {
-			b, _ := json.Marshal(map[string]string{"error": colour + s})
+			b, _ := json.Marshal(map[string]string{"error": color + s})
 			return string(b)
 		},
 		"Python's repr": func(s string) string { return "[\"" + strings.ReplaceAll(s, "\n", `\n`) + "\\n\", 1]" },

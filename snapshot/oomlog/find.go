@@ -10,7 +10,7 @@ const (
 	ahead  = 8192 // what a message may take after its anchor, decoration included
 )
 
-// finder recognises messages around anchors. It keeps buffers between calls.
+// finder recognizes messages around anchors. It keeps buffers between calls.
 type finder struct {
 	before, after cleaned
 	squeezed      []byte

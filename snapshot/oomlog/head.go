@@ -106,7 +106,7 @@ func worth(raw []byte, at int) bool {
 		if endsWith(before[:at-1], words[:]) || endsWith(before[:at-1], []string{" stderr F", " stdout F", "\nf"}) {
 			return true
 		}
-		if before[at-2] != 'm' { // which ends a colour
+		if before[at-2] != 'm' { // which ends a color
 			return false
 		}
 	case b == 'f': // OutOfMemoryError
@@ -131,7 +131,7 @@ func endsWith(text []byte, ends []string) bool {
 	return false
 }
 
-// decorated reports whether the word before "memory" may end a line, or stand before colours
+// decorated reports whether the word before "memory" may end a line, or stand before colors
 // or markup.
 func decorated(before []byte) bool {
 	line := before[bytes.LastIndexByte(before, '\n')+1:]
@@ -155,7 +155,7 @@ func decorated(before []byte) bool {
 	return false
 }
 
-// marked reports whether text has the start of a colour, a tag, an entity or an escape.
+// marked reports whether text has the start of a color, a tag, an entity or an escape.
 func marked(text []byte) bool { return bytes.ContainsAny(text, "\x1b<&\\") }
 
 // stops reports whether a sentence may end here, so that what came is a message by itself.

@@ -78,7 +78,7 @@ func (c *cursor) fields(field func(key string) bool) {
 
 func (c *cursor) mapLen() int {
 	if code := c.peek(); !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 {
-		c.fail("is no map")
+		c.fail("is not a map")
 		return 0
 	}
 	return c.head() / 2
@@ -88,7 +88,7 @@ func (c *cursor) mapLen() int {
 func (c *cursor) pairs(n int, field func(key string) bool) {
 	for ; n > 0 && c.err == nil; n-- {
 		if !msgpcode.IsString(c.peek()) {
-			c.fail("a key is no string")
+			c.fail("a key is not a string")
 			return
 		}
 		key := c.str()
@@ -132,7 +132,7 @@ func (c *cursor) list(item func()) {
 func (c *cursor) maps(item func()) {
 	c.list(func() {
 		if c.peek() == msgpcode.Nil {
-			c.fail("is no map")
+			c.fail("is not a map")
 			return
 		}
 		item()
@@ -141,7 +141,7 @@ func (c *cursor) maps(item func()) {
 
 func (c *cursor) listLen() int {
 	if code := c.peek(); !msgpcode.IsFixedArray(code) && code != msgpcode.Array16 && code != msgpcode.Array32 {
-		c.fail("is no list")
+		c.fail("is not a list")
 		return 0
 	}
 	return c.head()
@@ -149,7 +149,7 @@ func (c *cursor) listLen() int {
 
 func (c *cursor) str() string {
 	if !msgpcode.IsString(c.peek()) {
-		c.fail("is no string")
+		c.fail("is not a string")
 		return ""
 	}
 	n := c.head()
@@ -164,7 +164,7 @@ func isInt(code byte) bool {
 func (c *cursor) int() int64 {
 	u, unsigned := c.integer()
 	if unsigned && u > math.MaxInt64 {
-		c.fail("is larger than any size can be")
+		c.fail("is larger than any possible size")
 	}
 	return int64(u)
 }
@@ -173,7 +173,7 @@ func (c *cursor) int() int64 {
 func (c *cursor) integer() (u uint64, unsigned bool) {
 	code := c.peek()
 	if !isInt(code) {
-		c.fail("is no integer")
+		c.fail("is not an integer")
 		return 0, false
 	}
 	c.at++
@@ -224,7 +224,7 @@ func column[T ~int32 | ~int64 | ~uint8 | ~uint32](c *cursor, low, high int64) []
 	for ; n > 0 && c.err == nil; n-- {
 		v := c.int()
 		if v < low || v > high {
-			c.fail(fmt.Sprintf("%d is outside of %d to %d", v, low, high))
+			c.fail(fmt.Sprintf("%d is outside %d to %d", v, low, high))
 		}
 		out = append(out, T(v))
 	}

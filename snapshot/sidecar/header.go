@@ -36,7 +36,7 @@ func (h *Header) wrong() string {
 	case h.Version < 1:
 		return "the header has no version"
 	case h.Version > Version:
-		return fmt.Sprintf("written in version %d of the format; this snapana reads version %d: use a newer one",
+		return fmt.Sprintf("has version %d of the format, and this snapana reads version %d; use a newer snapana",
 			h.Version, Version)
 	}
 	return ""

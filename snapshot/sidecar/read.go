@@ -106,7 +106,7 @@ func isFault(err error) bool {
 
 func broken(offset int64) *FormatError {
 	return &FormatError{Offset: offset, Err: snapshot.ErrTruncated,
-		Msg: "the file breaks here, in the middle of a record; what came before it was used"}
+		Msg: "the file breaks off here, in the middle of a record; everything before it was used"}
 }
 
 // frames cuts a stream into records.
@@ -159,7 +159,7 @@ func (in *frames) next() ([]byte, int64, error) {
 				b = in.buf[in.start:in.end] // which has moved
 			}
 			if i := headerIn(b[:min(beyond, len(b))]); i > 0 && i < n {
-				return nil, at, &FormatError{Offset: at, Msg: "the record that begins here was torn", Err: snapshot.ErrCorrupt}
+				return nil, at, &FormatError{Offset: at, Msg: "the record that begins here is incomplete", Err: snapshot.ErrCorrupt}
 			}
 			in.start += n
 			return b[:n], at, nil
@@ -244,5 +244,5 @@ func (in *frames) stranger() error {
 	if b[0] == 0x80 || b[0] == '{' || b[0] == '[' {
 		class = errors.Join(ErrForeign, snapshot.ErrSnapshot)
 	}
-	return &FormatError{Offset: -1, Msg: "is no .snapana file", Err: class}
+	return &FormatError{Offset: -1, Msg: "is not a .snapana file", Err: class}
 }

@@ -35,7 +35,7 @@ func (d *decoder) record(frame []byte, offset int64) error {
 		return nil
 	}
 	if len(d.runs) == 0 {
-		c.fail("stands before any header")
+		c.fail("comes before any header")
 		return c.err
 	}
 	switch run := &d.runs[len(d.runs)-1]; kind {

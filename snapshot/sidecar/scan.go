@@ -17,7 +17,7 @@ const (
 
 var (
 	errShort    = errors.New("needs more bytes")
-	errReserved = errors.New("a byte that no MessagePack value begins with")
+	errReserved = errors.New("a byte that begins no MessagePack value")
 	errDeep     = errors.New("values are nested too deeply")
 	errMany     = errors.New("too many maps and lists in one record")
 )

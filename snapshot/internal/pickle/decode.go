@@ -185,7 +185,7 @@ func (l *loop) run() error {
 		case opStop:
 			l.p = p
 			if len(l.stack) != 1 || len(l.marks) != 0 {
-				return corrupt("leaves %d values where one should be", len(l.stack))
+				return corrupt("leaves %d values instead of one", len(l.stack))
 			}
 			return nil
 		default:
@@ -208,7 +208,7 @@ func (l *loop) rare(op byte, p int) error {
 	case opProto:
 		l.p = p + 1
 		if buf[p] > 5 {
-			return corrupt("protocol %d is newer than any known (5)", buf[p])
+			return corrupt("protocol %d is newer than the newest known, 5", buf[p])
 		}
 		l.protocol = int(buf[p])
 	case opFrame:
@@ -299,10 +299,10 @@ func (l *loop) rare(op byte, p int) error {
 		return l.textOp(op)
 	default:
 		if name, ok := refusedOps[op]; ok {
-			return &fault{snapshot.ErrRefused, "refused " + name + ": snapshots hold only data. " +
-				"Do not open this file with pickle.load unless you trust whoever made it"}
+			return &fault{snapshot.ErrRefused, "refused " + name + ": snapshots contain only data. " +
+				"Do not open this file with pickle.load unless you trust its author"}
 		}
-		return corrupt("is no pickle opcode")
+		return corrupt("is not a pickle opcode")
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (l *loop) long(op byte, n int64) error {
 		return l.push(value{kind: kOpaque})
 	}
 	if n > maxString {
-		return &fault{snapshot.ErrLimit, "declares a string that is longer than any snapshot needs"}
+		return &fault{snapshot.ErrLimit, "declares a string longer than any snapshot needs"}
 	}
 	b, p, ok := l.src.take(l.p, n)
 	l.window(p)

@@ -35,7 +35,7 @@ func (d *machine) assemble(top value) error {
 	default:
 		inner, ok := d.wrapped(top)
 		if !ok {
-			return &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it holds " + d.describe(top)}
+			return &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it contains " + d.describe(top)}
 		}
 		out.Shape, rec = snapshot.ShapeWrapped, inner
 	}
@@ -91,7 +91,7 @@ func (d *machine) wrapped(top value) (snapshotRec, bool) {
 }
 
 var nouns = map[kind]string{
-	kEmptyDict: "an empty dict", kList: "a list of something else", kStack: "a list of something else", kTuple: "a tuple",
+	kEmptyDict: "an empty dict", kList: "a list without snapshot entries", kStack: "a list without snapshot entries", kTuple: "a tuple",
 	kPair: "a tuple", kStr: "a string", kInt: "a number", kUint: "a number", kBig: "a number", kFloat: "a number",
 	kBool: "a number", kNone: "None",
 }
@@ -99,7 +99,7 @@ var nouns = map[kind]string{
 // describe says in a few words what a value is, for people who opened the wrong file.
 func (d *machine) describe(v value) string {
 	if v.kind != kDict {
-		return cmp.Or(nouns[v.kind], "something else")
+		return cmp.Or(nouns[v.kind], "an object of another type")
 	}
 	var keys []string
 	pairs := d.span(v)

@@ -14,7 +14,7 @@ import (
 // Integers are read as integers, never through floating point.
 func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	d := newMachine(opt)
-	d.form = "JSON"
+	d.form = "is JSON"
 	counted := &countingReader{r: r, opt: opt}
 	dec := json.NewDecoder(counted)
 	dec.UseNumber()

@@ -56,7 +56,7 @@ type unknownKey struct {
 }
 
 func newMachine(opt Options) *machine {
-	d := &machine{opt: opt, form: "a pickle", out: new(snapshot.Snapshot), events: new(snapshot.Events),
+	d := &machine{opt: opt, form: "is a pickle", out: new(snapshot.Snapshot), events: new(snapshot.Events),
 		unknown: make(map[unknownKey]int64)}
 	internVocabulary(&d.out.Strings)
 	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
@@ -123,7 +123,7 @@ func (d *machine) put(i uint64) error {
 		return errUnderflow
 	}
 	if i > uint64(d.read)/2+margin { // to fill a slot takes two bytes
-		return &fault{snapshot.ErrLimit, fmt.Sprintf("memo index %d in a file of so few bytes", i)}
+		return &fault{snapshot.ErrLimit, fmt.Sprintf("memo index %d is too large for a file of this size", i)}
 	}
 	top := &d.stack[len(d.stack)-1]
 	e := d.pack(*top)
@@ -268,7 +268,7 @@ func (d *machine) setItems(from int) error {
 	}
 	pairs := d.stack[from:]
 	if len(pairs)%2 != 0 {
-		return corrupt("needs pairs of key and value")
+		return corrupt("needs pairs of keys and values")
 	}
 	if err := d.settleAll(pairs); err != nil {
 		return err
@@ -292,7 +292,7 @@ func (d *machine) setItems(from int) error {
 		}
 	case kOpaque:
 	default:
-		return corrupt("adds keys to something that is not a dict, or was complete")
+		return corrupt("adds keys to something that is not a dict, or is already complete")
 	}
 	d.stack = d.stack[:from]
 	d.join()
@@ -346,7 +346,7 @@ func (d *machine) collect(from int, of func(items []value) (value, error)) error
 // dict makes a dict of the values above the mark in one step (protocol 0).
 func (d *machine) dict(from int) error {
 	if (len(d.stack)-from)%2 != 0 {
-		return corrupt("needs pairs of key and value")
+		return corrupt("needs pairs of keys and values")
 	}
 	if err := d.collect(from, d.newDict); err != nil {
 		return err
@@ -376,8 +376,8 @@ func (d *machine) global(module, name string) error {
 	case module == "torch.jit._pickle" && name == "restore_type_tag":
 		return d.push(value{kind: kTypeTag})
 	}
-	return &fault{snapshot.ErrRefused, fmt.Sprintf("refused to load %s.%s: snapshots hold only data. "+
-		"Do not open this file with pickle.load unless you trust whoever made it", plain(module), plain(name))}
+	return &fault{snapshot.ErrRefused, fmt.Sprintf("refused to load %s.%s: snapshots contain only data. "+
+		"Do not open this file with pickle.load unless you trust its author", plain(module), plain(name))}
 }
 
 // plain shortens a name from the file and escapes what a terminal could take for a command.
@@ -398,7 +398,7 @@ func (d *machine) reduce() error {
 	case callable.kind == kTypeTag && args.kind == kTuple && args.count() == 2:
 		v = d.vals[args.start()]
 	default:
-		return &fault{snapshot.ErrRefused, "refused to call anything: snapshots hold only data"}
+		return &fault{snapshot.ErrRefused, "refused to call anything: snapshots contain only data"}
 	}
 	d.stack[n-2] = v
 	d.stack = d.stack[:n-1]

@@ -59,12 +59,12 @@ func corrupt(format string, args ...any) error {
 }
 
 var (
-	errUnderflow = corrupt("takes more values than there are")
+	errUnderflow = corrupt("takes more values than the stack has")
 	errCycle     = corrupt("changes a container that something else already refers to (a cycle?)")
-	errDepth     = &fault{snapshot.ErrLimit, fmt.Sprintf("nested deeper than %d", maxDepth)}
-	errStack     = &fault{snapshot.ErrLimit, fmt.Sprintf("more than %d values wait on the stack", maxStack)}
+	errDepth     = &fault{snapshot.ErrLimit, fmt.Sprintf("values are nested more than %d deep", maxDepth)}
+	errStack     = &fault{snapshot.ErrLimit, fmt.Sprintf("more than %d values on the stack", maxStack)}
 	errMemory    = &fault{snapshot.ErrLimit, "needs far more memory than its size explains"}
-	errCopies    = &fault{snapshot.ErrLimit, "repeats its contents too often"}
+	errCopies    = &fault{snapshot.ErrLimit, "refers to its contents too often"}
 )
 
 // placed is err as an error about the data at a byte offset, -1 where that does not apply.

@@ -19,7 +19,7 @@ func (l *loop) textOp(op byte) error {
 	l.window(p)
 	if !ok {
 		if len(b) > maxLine {
-			return corrupt("has an argument that never ends")
+			return corrupt("has an argument without an end")
 		}
 		return l.truncated()
 	}
@@ -34,13 +34,13 @@ func (l *loop) textOp(op byte) error {
 	case opFloat:
 		f, err := strconv.ParseFloat(string(b), 64)
 		if err != nil {
-			return corrupt("has no number: %.20q", b)
+			return corrupt("expected a number, got %.20q", b)
 		}
 		return l.push(value{u: math.Float64bits(f), kind: kFloat})
 	case opGet, opPut:
 		i, err := strconv.ParseUint(string(b), 10, 63)
 		if err != nil {
-			return corrupt("has no memo index: %.20q", b)
+			return corrupt("expected a memo index, got %.20q", b)
 		}
 		if op == opPut {
 			return l.put(i)
@@ -48,7 +48,7 @@ func (l *loop) textOp(op byte) error {
 		return l.get(i)
 	case opString:
 		if len(b) < 2 || b[0] != b[len(b)-1] || b[0] != '\'' && b[0] != '"' {
-			return corrupt("has no quoted string")
+			return corrupt("expected a quoted string")
 		}
 		return l.push(value{u: uint64(l.intern(unescape(b[1:len(b)-1], true))), kind: kStr})
 	case opUnicode:
@@ -71,10 +71,10 @@ func (d *machine) pushDecimal(b []byte) error {
 		return d.push(value{u: n, kind: kUint})
 	}
 	if len(b) > 4096 {
-		return &fault{snapshot.ErrLimit, "has a number of thousands of digits"}
+		return &fault{snapshot.ErrLimit, "has a number with thousands of digits"}
 	}
 	if _, ok := new(big.Int).SetString(string(b), 10); !ok {
-		return corrupt("has no number: %.20q", b)
+		return corrupt("expected a number, got %.20q", b)
 	}
 	return d.push(value{kind: kBig})
 }

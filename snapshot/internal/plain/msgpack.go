@@ -71,7 +71,7 @@ func (m *Msgpack) value(depth int) (v Value, err error) {
 		return v, m.fault(snapshot.ErrLimit, "values are nested more than %d deep", maxDepth)
 	}
 	if m.nodes++; m.nodes > maxNodes {
-		return v, m.fault(snapshot.ErrLimit, "one value holds more than %d others", maxNodes)
+		return v, m.fault(snapshot.ErrLimit, "one value contains more than %d others", maxNodes)
 	}
 	c, err := m.dec.PeekCode()
 	if err != nil {
@@ -116,7 +116,7 @@ func (m *Msgpack) value(depth int) (v Value, err error) {
 		}
 		return v, err
 	}
-	return v, m.fault(snapshot.ErrCorrupt, "byte 0x%02x begins no value", c)
+	return v, m.fault(snapshot.ErrCorrupt, "unexpected byte 0x%02x", c)
 }
 
 // text reads a string or bytes. The length is checked before anything of it is kept.
@@ -126,7 +126,7 @@ func (m *Msgpack) text() (string, error) {
 		return "", err
 	}
 	if n > maxText {
-		return "", m.fault(snapshot.ErrLimit, "a text of %d bytes", n)
+		return "", m.fault(snapshot.ErrLimit, "a string of %d bytes", n)
 	}
 	b := make([]byte, max(n, 0))
 	_, err = io.ReadFull(m.in, b)
@@ -143,7 +143,7 @@ func (m *Msgpack) dict(depth int) (v Value, err error) {
 		}
 		name, ok := key(&k)
 		if !ok {
-			return v, m.fault(snapshot.ErrCorrupt, "a dict's key is %s", k.Kind)
+			return v, m.fault(snapshot.ErrCorrupt, "the key of a dict is %s", k.Kind)
 		}
 		if item, err = m.value(depth + 1); err == nil {
 			v.Keys, v.Items = append(v.Keys, name), append(v.Items, item)

@@ -67,9 +67,9 @@ func TestText(t *testing.T) {
 		"{\"a\":\n 1}\n{\"a\":\n 2}\n":                  `{a:1} {a:2}`,
 		`{"a" 1}`:                                       `!at byte 5: a colon is missing after the key "a"`,
 		`{"a": 1 "b": 2}`:                               `!at byte 8: '"' where a comma or '}' should be`,
-		`{"a": os.system("x")}`:                         `!at byte 15: "os.system" is no value`,
+		`{"a": os.system("x")}`:                         `!at byte 15: "os.system" is not a value`,
 		`[1, 2`:                                         `1 2 !at byte 5: the text ends in the middle of a value: it was cut off or is still being written`,
-		`{[]: 1}`:                                       `!at byte 3: a dict's key is a list`,
+		`{[]: 1}`:                                       `!at byte 3: the key of a dict is a list`,
 	} {
 		for name, r := range map[string]io.Reader{"": strings.NewReader(in), " byte by byte": iotest.OneByteReader(strings.NewReader(in))} {
 			if got := sequence(NewText(r).Next); got != want {

@@ -16,7 +16,7 @@ func (t *Text) value(depth int) (Value, error) {
 		return Value{}, t.fault(snapshot.ErrLimit, "values are nested more than %d deep", maxDepth)
 	}
 	if t.nodes++; t.nodes > maxNodes {
-		return Value{}, t.fault(snapshot.ErrLimit, "one value holds more than %d others; save one line for each sample", maxNodes)
+		return Value{}, t.fault(snapshot.ErrLimit, "one value contains more than %d others; save one line for each sample", maxNodes)
 	}
 	if !t.blanks(depth > 0) {
 		return Value{}, t.cut()
@@ -36,7 +36,7 @@ func (t *Text) value(depth int) (Value, error) {
 	case isLetter(b):
 		return t.word(depth)
 	default:
-		return Value{}, t.fault(snapshot.ErrCorrupt, "%q is no value", rune(b))
+		return Value{}, t.fault(snapshot.ErrCorrupt, "unexpected %q", rune(b))
 	}
 }
 
@@ -63,7 +63,7 @@ func (t *Text) dict(depth int) (Value, error) {
 		}
 		name, ok := key(&k)
 		if !ok {
-			return v, t.fault(snapshot.ErrCorrupt, "a dict's key is %s", k.Kind)
+			return v, t.fault(snapshot.ErrCorrupt, "the key of a dict is %s", k.Kind)
 		}
 		if !t.blanks(true) {
 			return v, t.cut()
@@ -160,7 +160,7 @@ func (t *Text) text() (string, error) {
 			t.scratch = append(t.scratch, b)
 		}
 		if len(t.scratch) > maxText {
-			return "", t.fault(snapshot.ErrLimit, "a text of over %d bytes", maxText)
+			return "", t.fault(snapshot.ErrLimit, "a string of over %d bytes", maxText)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (t *Text) parse(whole bool) (Value, error) {
 	}
 	f, err := strconv.ParseFloat(string(t.scratch), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is no number", t.scratch)
+		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a number", t.scratch)
 	}
 	return Value{Kind: Float, Float: f}, nil
 }
@@ -247,7 +247,7 @@ func (t *Text) word(depth int) (Value, error) {
 	t.scratch = t.scratch[:0]
 	for isLetter(t.peek()) || t.peek() == '.' {
 		if len(t.scratch) == 64 {
-			return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is no value", t.scratch)
+			return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a value", t.scratch)
 		}
 		t.scratch = append(t.scratch, t.next())
 	}
@@ -279,8 +279,8 @@ func (t *Text) word(depth int) (Value, error) {
 				return m, nil
 			}
 		}
-		return v, t.fault(snapshot.ErrCorrupt, "OrderedDict of something else than pairs")
+		return v, t.fault(snapshot.ErrCorrupt, "OrderedDict of something other than pairs")
 	default:
-		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is no value", s)
+		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a value", s)
 	}
 }

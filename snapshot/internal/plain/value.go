@@ -26,7 +26,7 @@ const (
 )
 
 func (k Kind) String() string {
-	return [...]string{"nothing", "a truth value", "a number", "a number", "a text", "a list", "a dict"}[k]
+	return [...]string{"nothing", "true or false", "a number", "a number", "a string", "a list", "a dict"}[k]
 }
 
 // Value is one value with all that it holds.

@@ -32,7 +32,7 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 	kind := sniff(head)
 	if kind.layer() && depth == maxLayers {
 		return &snapshot.FormatError{Offset: -1, Err: snapshot.ErrLimit,
-			Msg: fmt.Sprintf("is packed more than %d times over; unpack it first", maxLayers)}
+			Msg: fmt.Sprintf("is packed in more than %d layers; unpack it first", maxLayers)}
 	}
 	if !kind.layer() || kind == isHTML && !in.opt.Snapshots {
 		in.R, in.Kind, in.Size, in.head, in.cut = br, kind, size, head, cut && depth > 0
@@ -58,7 +58,7 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 // tooMuch refuses a compressed file for the memory that it demands.
 func tooMuch(kind Kind, what string) error {
 	return &snapshot.FormatError{Offset: -1, Op: string(kind), Err: snapshot.ErrLimit,
-		Msg: fmt.Sprintf("the file demands a %s of over %d MiB to unpack; unpack it first", what, maxWindow>>20)}
+		Msg: fmt.Sprintf("unpacking takes a %s of over %d MiB; unpack the file first", what, maxWindow>>20)}
 }
 
 func cutOff(kind string) error {

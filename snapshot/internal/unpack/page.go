@@ -91,10 +91,10 @@ search:
 func (p *page) missing(index int) error {
 	if p.count > 0 {
 		return &snapshot.FormatError{Offset: -1, Op: "HTML", Err: snapshot.ErrNotSnapshot,
-			Msg: fmt.Sprintf("the page holds %d snapshots, there is no number %d (they count from 0)", p.count, index)}
+			Msg: fmt.Sprintf("the page has %d snapshots, numbered from 0; there is no number %d", p.count, index)}
 	}
 	return notSnapshot("is an HTML page without a snapshot in it; " +
-		"pages of `python -m torch.cuda._memory_viz trace_plot` hold one")
+		"pages of `python -m torch.cuda._memory_viz trace_plot` contain one")
 }
 
 // quoted reads up to the next double quote.

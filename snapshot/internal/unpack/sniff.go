@@ -118,7 +118,7 @@ func (in *Input) Stranger() error {
 	msg, kind := "", in.Kind
 	switch ext := strings.ToLower(filepath.Ext(in.name)); {
 	case kind == isEmpty && len(in.Containers) > 0:
-		msg = "holds nothing: the " + in.Containers[len(in.Containers)-1] + " data is empty"
+		msg = "contains nothing: the " + in.Containers[len(in.Containers)-1] + " data is empty"
 	case kind == isEmpty:
 		return &snapshot.FormatError{Offset: 0, Err: snapshot.ErrTruncated,
 			Msg: "the file is empty; the dump may have failed or still be running"}
@@ -129,7 +129,7 @@ func (in *Input) Stranger() error {
 	case kind == isCheckpoint:
 		msg = "is a torch.save checkpoint, not a memory snapshot; " + dump
 	case kind == isPacked:
-		msg = "is an archive of a kind that is not read here; unpack it and name one snapshot"
+		msg = "is an archive of an unsupported kind; unpack it and name one snapshot"
 	case ext == ".nsys-rep" || ext == ".qdrep":
 		msg = "is a report of Nsight Systems, not a memory snapshot; " + dump
 	case ext == ".ncu-rep":

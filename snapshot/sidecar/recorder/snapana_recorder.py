@@ -136,7 +136,7 @@ class _File:
             self.base = "%s.pid%d" % (base, self.pid)
             self.fd = _claim(self.base)
         if self.fd is None:
-            raise OSError("%s.snapana is in use" % self.base)
+            raise OSError("%s.snapana is in use by another process" % self.base)
 
     def write(self, record):
         out = bytearray()
@@ -750,10 +750,10 @@ class _Heap:
             except Exception:
                 failed += 1
         if failed:
-            self.notes.append("%d objects could not be looked into" % failed)
+            self.notes.append("%d objects could not be inspected" % failed)
         running = self.label_frames()
         if self.shared:
-            self.notes.append("%d frames share their locals() with the program: it was brought up to date" % len(self.shared))
+            self.notes.append("%d frames share locals() with the program; the dump updated them" % len(self.shared))
         return _Table(self, order, running).columns()
 
     def edge(self, i, value, kind, label=""):
@@ -1509,7 +1509,7 @@ def _container():
 
 
 def _device_environment(torch):
-    """What only shows once CUDA is initialised. Asks about nothing that would make a context on a device."""
+    """What only shows once CUDA is initialized. Asks about nothing that would make a context on a device."""
     env = {}
     try:
         env["torch.cudnn"] = torch.backends.cudnn.version() or 0
@@ -1990,8 +1990,9 @@ def _count_steps(recorder):
 
 _USAGE = """usage: python -m snapana_recorder [-o RUN] (FILE | -m MODULE) [ARGUMENTS]
 
-Runs a program, and writes RUN.snapana and RUN.pickle (run, if not given) for snapana: a sample for each optimizer step,
-and who holds device memory: at some steps, when an allocation fails, when the program raises, and when it ends.
+Runs a program and writes RUN.snapana and RUN.pickle for snapana (RUN is "run" by default): memory counters at each
+optimizer step, and the objects that hold device memory at some steps, when an allocation fails, when the program raises,
+and at its end.
 """
 
 
