@@ -31,8 +31,8 @@ func (r *Result) pinHost() {
 		v.Findings = slices.Insert(v.Findings, at, f)
 	}
 	if v.Status == finding.NoData && len(r.Snapshot.UsedDevices()) == 0 && r.Snapshot.Partial == nil {
-		v.Headline = fmt.Sprintf("No memory of a GPU was recorded, only pinned host memory: %s active of %s reserved at the end.",
-			units.Bytes(m.Final.Active), units.Bytes(m.Final.Reserved))
+		v.Headline = fmt.Sprintf("Only pinned host memory was recorded, no GPU memory: %s in use of %s reserved at the "+
+			"end.", units.Bytes(m.Final.Active), units.Bytes(m.Final.Reserved))
 	}
 }
 
@@ -51,26 +51,27 @@ func pinnedNotes(m *host.Pinned) []Note {
 	case !c.Balanced():
 		add("problem", c.Inconsistent(), "%s.", Verified(c.Inconsistent(), c.Residual.Reserved))
 	case n == 0:
-		add("missing", 0, "the file has its state and no trace, so neither its peak nor whether it grows is known.")
+		add("missing", 0, "only the final state was recorded, so its peak and its growth are unknown.")
 	case !m.Stated:
-		add("missing", 0, "%s, and no state at the end to compare with.", units.Plural(n, "event"))
+		add("missing", 0, "%s, but no final state to compare with.", units.Plural(n, "event"))
 	default:
 		add("ok", 0, "%s (%s).", Verified(0, 0), units.Plural(n, "event"))
 	}
 	if c.Before > 0 && n > 0 {
-		add("missing", c.Before, "%s blocks were in use before the first kept event; since when is unknown.", units.Count(c.Before))
+		add("missing", c.Before, "in use before the first recorded event: %s; since when is unknown.",
+			units.Plural(c.Before, "block"))
 	}
 	if c.Stateless > 0 {
-		add("missing", c.Stateless, "of %s blocks the file does not say whether they are in use.", units.Count(c.Stateless))
+		add("missing", c.Stateless, "the file does not say of %s whether it is in use.", units.Plural(c.Stateless, "block"))
 	}
 	if c.Unknown > 0 {
-		add("missing", c.Unknown, "%s events have an action that means nothing for it; they were left out.", units.Count(c.Unknown))
+		add("missing", c.Unknown, "%s with an unknown action: left out.", units.Plural(c.Unknown, "event"))
 	}
 	if c.Lists > 0 {
 		add("missing", c.Lists, "%s further lists of events were left out.", units.Count(c.Lists))
 	}
 	if n > 0 && len(m.Holders) == 1 && m.Holders[0].Stack <= snapshot.EmptyStack {
-		add("missing", 0, "no stacks, so who allocated it, and whether a loop keeps it, is unknown.")
+		add("missing", 0, "no recorded stacks, so who allocated it, and whether a loop keeps it, is unknown.")
 	}
 	return out
 }

@@ -27,9 +27,9 @@ func TestPinnedNotes(t *testing.T) {
 		want string
 	}{
 		{build.Options{}, "ok: Pinned host memory: verified: the replay matches the snapshot byte for byte (81 events)."},
-		{build.Options{NoTrace: true}, "missing: Pinned host memory: the file has its state and no trace"},
-		{build.Options{NoStacks: true}, "missing: Pinned host memory: no stacks"},
-		{build.Options{Ring: 40}, "missing: Pinned host memory: 8 blocks were in use before the first kept event"},
+		{build.Options{NoTrace: true}, "missing: Pinned host memory: only the final state was recorded"},
+		{build.Options{NoStacks: true}, "missing: Pinned host memory: no recorded stacks"},
+		{build.Options{Ring: 40}, "missing: Pinned host memory: in use before the first recorded event: 8 blocks"},
 	} {
 		c.opt.Torch = 213
 		made, _ := build.Named("pinned-leak", 1, build.RandomOptions{Options: c.opt, Events: 1200})
@@ -40,10 +40,10 @@ func TestPinnedNotes(t *testing.T) {
 	}
 	const pin = `{"action": "segment_alloc", "addr": 4096, "size": 4096}, {"action": "alloc", "addr": 4096, "size": 4096}`
 	for text, want := range map[string]string{
-		`"host_traces": [` + pin + `]`:                                               "missing: Pinned host memory: 2 events, and no state at the end",
+		`"host_traces": [` + pin + `]`:                                               "missing: Pinned host memory: 2 events, but no final state",
 		`"host_traces": [` + pin + `, ` + pin + `], "host_segments": []`:             "problem: Pinned host memory: not verified: the file contradicts itself 2 times",
 		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`:         "missing: Pinned host memory: 1 further lists of events were left out",
-		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: of 1 blocks the file does not say",
+		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: the file does not say of 1 block whether",
 	} {
 		s, err := load.Read(t.Context(), strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json", load.Options{})
 		if err != nil {

@@ -180,36 +180,42 @@ func (m *Moment) scene() verdict.Scene {
 // quality says how complete and how consistent the data is.
 func quality(s *snapshot.Snapshot, devices []Device) []Note {
 	notes := []Note{}
+	add := func(level string, count int64, format string, args ...any) {
+		notes = append(notes, Note{Level: level, Count: count, Text: fmt.Sprintf(format, args...)})
+	}
 	if s.Partial != nil {
-		notes = append(notes, Note{Level: "problem", Text: "Only a part of the file was read, up to a fault: " + s.Partial.Error() + "."})
+		add("problem", 0, "Only part of the file could be read: %v.", s.Partial)
 	}
 	for i := range devices {
 		t := devices[i].Timeline
 		c := &t.Checks
-		n := c.Inconsistent()
+		gpu := fmt.Sprintf("GPU %d: ", t.Device)
+		n, events := c.Inconsistent(), t.Trace.Len()
 		switch {
 		case n > 0 || c.Residual != 0:
-			notes = append(notes, Note{Level: "problem", Count: n, Text: fmt.Sprintf("GPU %d: %s.", t.Device, Verified(n, c.Residual))})
-		case t.Trace.Len() > 0 && s.Partial != nil:
-			notes = append(notes, Note{Level: "missing", Text: fmt.Sprintf("GPU %d: %s could be read. The state in the file is from after the events that are missing, so that its end here is that of the last event.", t.Device, units.Plural(t.Trace.Len(), "event"))})
-		case t.Trace.Len() > 0:
-			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: %s (%s).", t.Device, Verified(0, 0), units.Plural(t.Trace.Len(), "event"))})
+			add("problem", n, "%s%s", gpu, Verified(n, c.Residual)+".")
+		case events > 0 && s.Partial != nil:
+			add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the end shown here "+
+				"is that of the last event.", gpu, units.Plural(events, "event"))
+		case events > 0:
+			add("ok", 0, "%s%s (%s).", gpu, Verified(0, 0), units.Plural(events, "event"))
 		default:
-			notes = append(notes, Note{Level: "ok", Text: fmt.Sprintf("GPU %d: the segments' own sums agree with their blocks.", t.Device)})
+			add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
 		}
-		if c.PreTraceBlocks > 0 && t.Trace.Len() > 0 {
-			notes = append(notes, Note{Level: "missing", Count: c.PreTraceBlocks, Text: fmt.Sprintf("GPU %d: %s pre-trace blocks (%s) were allocated before the first kept event; when is unknown.",
-				t.Device, units.Count(c.PreTraceBlocks), units.Bytes(t.Initial.Active))})
+		if c.PreTraceBlocks > 0 && events > 0 {
+			add("missing", c.PreTraceBlocks, "%sallocated before the first recorded event: %s (%s); when is unknown.", gpu,
+				units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active))
 		}
 		if c.UnknownActions > 0 {
-			notes = append(notes, Note{Level: "missing", Count: c.UnknownActions, Text: fmt.Sprintf("GPU %d: %s events have an action that snapana does not know; they were left out.", t.Device, units.Count(c.UnknownActions))})
+			add("missing", c.UnknownActions, "%s%s with an unknown action: left out.", gpu,
+				units.Plural(c.UnknownActions, "event"))
 		}
 	}
 	for _, m := range s.Missing {
-		notes = append(notes, Note{Level: "missing", Text: "Missing: " + m + "."})
+		add("missing", 0, "Missing: %s.", m)
 	}
 	for _, u := range s.Unknown {
-		notes = append(notes, Note{Level: "missing", Count: u.Count, Text: fmt.Sprintf("Unknown key %q in %s, %s times: left out.", u.Key, u.Where, units.Count(u.Count))})
+		add("missing", u.Count, "Unknown key %q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))
 	}
 	return notes
 }

@@ -61,13 +61,14 @@ func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *memstats.Sample
 	c := &Check{Device: t.Device, Sample: sample, Whole: whole(s, t), Rows: []Row{}, Reasons: []string{}}
 	counted := &counter{s: s, t: t}
 	end := t.Trace.Len() - 1
-	c.Event, c.Moment = end, "taken for that of the dump: the sample does not tell its moment"
+	c.Event, c.Moment = end, "assumed to be that of the dump: the sample does not record its moment"
 	if c.Whole {
 		if e, ok := counted.locate(sample); ok {
-			c.Event, c.Moment = e, fmt.Sprintf("found by its %s allocations and %s frees", units.Count(sample.Get("allocation.all.allocated").Value),
+			c.Event, c.Moment = e, fmt.Sprintf("found by its %s allocations and %s frees",
+				units.Count(sample.Get("allocation.all.allocated").Value),
 				units.Count(sample.Get("allocation.all.freed").Value))
 		} else if sample.Get("allocation.all.allocated").Step == 1 {
-			c.Moment = "not in the trace: taken after the dump, of another run, or counters were reset; compared with the dump"
+			c.Moment = "not in the trace (taken after the dump, in another run, or counters were reset); compared with the dump"
 		}
 	}
 	figures := counted.at(c.Event, c.Whole)
@@ -108,10 +109,11 @@ func (c *Check) explain(t *timeline.Timeline) {
 		case t.Trace.Len() == 0:
 			add("The snapshot has no trace of this device: only current figures can be compared.")
 		case t.Initial != (timeline.Totals{}):
-			add("The trace begins with %s reserved already (recording began late, or its ring wrapped), so peaks and accumulated counters cannot be counted again.",
+			add("The trace begins with %s already reserved (recording began late, or its ring wrapped), so peaks and "+
+				"accumulated counters cannot be recomputed.",
 				units.Bytes(t.Initial.Reserved))
 		default:
-			add("The trace does not cover everything, so peaks and accumulated counters cannot be counted again.")
+			add("The trace does not cover everything, so peaks and accumulated counters cannot be recomputed.")
 		}
 	}
 	moment, peaks, sums := 0, 0, 0
@@ -134,12 +136,12 @@ func (c *Check) explain(t *timeline.Timeline) {
 		}
 	}
 	if moment > 0 {
-		add("Current figures differ: the sample and the dump are not of the same moment.")
+		add("Current figures differ: the sample and the dump are from different moments.")
 	}
 	if peaks > 0 {
 		add("Peaks of the sample are lower than those of the trace: reset_peak_memory_stats was called.")
 	}
 	if sums > 0 && moment == 0 {
-		add("Accumulated counters are lower than what the trace holds: reset_accumulated_memory_stats was called.")
+		add("Accumulated counters are lower than those of the trace: reset_accumulated_memory_stats was called.")
 	}
 }

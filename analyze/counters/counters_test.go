@@ -230,10 +230,10 @@ func TestFindings(t *testing.T) {
 			return sample(i, counters.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib, counters.Reserved, 700*mib)
 		})...), finding.Growing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 more steps"},
 		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample { return sample(i, counters.Allocated, 500*mib+i*10*mib) })...),
-			finding.Growing, "growth", "has reached what tensors can have"},
+			finding.Growing, "growth", "has reached all that tensors can have"},
 		"reserved drifts": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, counters.Active, 500*mib, counters.Allocated, 500*mib, counters.Reserved, 600*mib+i*20*mib, counters.Split, 50*mib+i*15*mib)
-		})...), finding.Fragmentation, "drift", "fragmentation grows"},
+		})...), finding.Fragmentation, "drift", "this is fragmentation"},
 		"longer batches": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 900*mib+i*10*mib, counters.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
 		})...), finding.Growing, "growth", "the same tensors get larger"},
@@ -242,10 +242,10 @@ func TestFindings(t *testing.T) {
 		})...), finding.Flat, "", "falls"},
 		"full and tight": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak", 1000*mib, counters.Reserved, 1000*mib, counters.Retries, i/5)
-		})...), finding.Flat, "retries", "full once"},
+		})...), finding.Flat, "retries", "failed once"},
 		"full and in pieces": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, counters.Reserved, 1000*mib, counters.Retries, i/5, counters.OOMs, i/9)
-		})...), finding.Fragmentation, "fragmentation oom retries", "at most 400 MiB was ever live of the 1000 MiB"},
+		})...), finding.Fragmentation, "fragmentation oom retries", "at most 400 MiB of the 1000 MiB reserved was ever live"},
 		"other stream": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Active, 500*mib+i*50*mib, counters.Allocated, 500*mib, counters.Reserved, 1000*mib)
 		})...), finding.Flat, "pending", "grow by 50.0 MiB"},
@@ -256,13 +256,13 @@ func TestFindings(t *testing.T) {
 			return sample(i, counters.Allocated, 500*mib+i*mib, "allocated_bytes.all.allocated", i*1000*mib)
 		}), each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.allocated", i*1000*mib)
-		})...)...), finding.Flat, "", "began again once"},
+		})...)...), finding.Flat, "", "restarted once"},
 		"sums reset": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.allocated", i%4*mib, "allocated_bytes.all.freed", i%4*mib)
 		})...), finding.Flat, "", "reset before the first sample"},
 		"only reserved": {run(0, each(10, func(i int) *memstats.Sample { return sample(i, counters.Reserved, 500*mib+i*mib) })...),
 			finding.Growing, "growth", "fragmentation would look the same"},
-		"no memory": {run(0, sample(0, counters.Retries, 0)), finding.Unknown, "", "No counter"},
+		"no memory": {run(0, sample(0, counters.Retries, 0)), finding.Unknown, "", "no counter of memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ids, texts []string

@@ -16,7 +16,7 @@ import (
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
-// Driver is NVML, loaded and initialised.
+// Driver is NVML, loaded and initialized.
 type Driver struct {
 	lib nvml.Interface
 }
@@ -317,13 +317,13 @@ var meanings = map[nvml.Return]string{
 	nvml.ERROR_NO_PERMISSION:     "no permission",
 	nvml.ERROR_NOT_FOUND:         "not found",
 	nvml.ERROR_DRIVER_NOT_LOADED: "the driver's kernel module is not loaded",
-	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "the library and the kernel module are of different driver releases; " +
-		"a reboot, or the container image, has to bring them together",
+	nvml.ERROR_LIB_RM_VERSION_MISMATCH: "the library and the kernel module are of different driver releases: " +
+		"reboot, or update the container image",
 	nvml.ERROR_GPU_IS_LOST:               "the device is lost: it fell off the bus, or is not accessible",
 	nvml.ERROR_RESET_REQUIRED:            "the device needs a reset",
-	nvml.ERROR_TIMEOUT:                   "time ran out",
+	nvml.ERROR_TIMEOUT:                   "timed out",
 	nvml.ERROR_IN_USE:                    "in use",
-	nvml.ERROR_UNINITIALIZED:             "NVML is not initialised",
+	nvml.ERROR_UNINITIALIZED:             "NVML is not initialized",
 	nvml.ERROR_INVALID_ARGUMENT:          "invalid argument",
 	nvml.ERROR_ARGUMENT_VERSION_MISMATCH: "the driver does not know this version of the call",
 	nvml.ERROR_UNKNOWN:                   "unknown error",

@@ -195,7 +195,7 @@ func TestMade(t *testing.T) {
 	}{
 		{"level", finding.Flat, "", "", func(int64, *sidecar.Sample) {}},
 		{"teeth", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i % 7 * 20 * mib }},
-		{"native", finding.Growing, "host-native low", "CPU tensors do not account for it", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib }},
+		{"native", finding.Growing, "host-native low", "CPU tensors do not explain it", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib }},
 		{"native with a few objects", finding.Growing, "host-objects medium", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.Objects += i }},
 		{"nothing counted", finding.Growing, "host-growth low", "the 1000 MiB left below the limit of its cgroup last for about 100 more steps", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; s.Tensors = nil }},
 		{"a buffer that is extended", finding.Growing, "host-tensors medium", "the same tensors get larger", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.CPUBytes += i * 10 * mib }},
@@ -206,7 +206,7 @@ func TestMade(t *testing.T) {
 			*s.Host.RSS -= i * 10 * mib
 			*s.Host.Swap += i * 10 * mib
 		}},
-		{"swapped out by its own growth", finding.Growing, "host-native low", "The machine is short of memory already", func(i int64, s *sidecar.Sample) {
+		{"swapped out by its own growth", finding.Growing, "host-native low", "The machine is already short of memory", func(i int64, s *sidecar.Sample) {
 			short(i, s)
 			*s.Host.Swap += i * 10 * mib
 		}},

@@ -52,7 +52,8 @@ type Forecast struct {
 func JudgeCounters(d *counters.Series, capacity int64) *Counters {
 	j := &Counters{
 		Series: d, Extent: d.Extent, Incidents: d.Incidents, Status: finding.Flat, Unit: d.Unit(), Trends: d.Trends(),
-		At: []int64{}, Times: []int64{}, Columns: []Column{}, Findings: []finding.Finding{}, Last: d.Last.Stats, Notes: []string{},
+		At: []int64{}, Times: []int64{}, Columns: []Column{}, Findings: []finding.Finding{}, Last: d.Last.Stats,
+		Notes: []string{},
 	}
 	j.thin()
 	for _, name := range []string{counters.Allocated, counters.Requested, counters.Active, counters.Reserved} {
@@ -63,7 +64,7 @@ func JudgeCounters(d *counters.Series, capacity int64) *Counters {
 	}
 	j.notes()
 	if j.Live == "" {
-		j.Status, j.Headline = finding.Unknown, "No counter of memory in these samples."
+		j.Status, j.Headline = finding.Unknown, "These samples have no counter of memory."
 		return j
 	}
 	j.fragmentation()
@@ -117,15 +118,17 @@ func (j *Counters) device() string {
 	return s
 }
 
-// liveNames are for people; "live" is what tensors hold.
-var liveNames = map[string]string{counters.Allocated: "Live memory", counters.Requested: "Requested memory", counters.Active: "Active memory", counters.Reserved: "Reserved memory"}
+// liveNames are for people; "live" is what tensors use.
+var liveNames = map[string]string{counters.Allocated: "Live memory", counters.Requested: "Requested memory",
+	counters.Active: "Active memory", counters.Reserved: "Reserved memory"}
 
 func (j *Counters) growth(capacity int64) {
 	t, d := j.Trends.Of(j.Live), j.Series
 	if t.Shape != counters.Growing {
 		return
 	}
-	f := finding.Finding{ID: "growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: t.Kept, Heuristic: true}
+	f := finding.Finding{ID: "growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: t.Kept,
+		Heuristic: true}
 	if t.Kept < 1<<20 && t.Kept < t.Last/100 {
 		f.Severity = finding.Info
 	}
@@ -133,25 +136,26 @@ func (j *Counters) growth(capacity int64) {
 		f.Severity = finding.Error
 	}
 	f.Title = fmt.Sprintf("%s of %s grows by %s.", liveNames[j.Live], j.device(), pace(t))
-	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; from %s %s to %s, %s came that is never given back.",
-		t.Name, units.Bytes(t.First), units.Bytes(t.Last), t.Unit, units.Count(t.From), units.Count(t.To), units.Bytes(t.Kept)))
-	f.Why = append(f.Why, fmt.Sprintf("Slope %s a %s (95%%: %s to %s; Theil-Sen), %s.",
+	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; %s that was added from %s %s to %s is never freed.",
+		t.Name, units.Bytes(t.First), units.Bytes(t.Last), units.Bytes(t.Kept), t.Unit, units.Count(t.From),
+		units.Count(t.To)))
+	f.Why = append(f.Why, fmt.Sprintf("Steady growth of %s per %s (95%%: %s to %s; %s).",
 		per(t.Slope), t.Unit, per(t.From95), per(t.To95), byChance(t)))
 	freed := j.freed()
 	swings := t.GivenBack > t.Kept/10
 	switch {
 	case swings:
-		f.Why = append(f.Why, fmt.Sprintf("Memory also comes and goes, by up to %s; the floor under it rises all the same.", units.Bytes(t.GivenBack)))
+		f.Because("Memory also comes and goes, by up to %s, but the floor under it rises.", units.Bytes(t.GivenBack))
 	case freed > t.Kept/20:
-		f.Why = append(f.Why, fmt.Sprintf("Other memory is given back (%s was freed meanwhile), so this is no start-up phase.", units.Bytes(freed)))
+		f.Because("Other memory is freed meanwhile (%s), so this is not warm-up.", units.Bytes(freed))
 	case freed >= 0:
-		f.Why = append(f.Why, "Nothing else is freed meanwhile, so a buffer that is being filled on purpose would look the same.")
+		f.Why = append(f.Why, likeFill)
 	}
 	if t.PerEpoch > 0 && t.Unit != "epoch" {
-		f.Why = append(f.Why, fmt.Sprintf("By epochs: %s with each.", per(t.PerEpoch)))
+		f.Because("Per epoch it is %s.", per(t.PerEpoch))
 	}
 	if f.Severity == finding.Info {
-		f.Why = append(f.Why, fmt.Sprintf("It is little: 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit))
+		f.Because("It is little: another 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit)
 	}
 	if t.Late {
 		f.Why = append(f.Why, "It began after a time without growth.")
@@ -160,25 +164,28 @@ func (j *Counters) growth(capacity int64) {
 	larger := b != nil && b.Shape != counters.Growing // no new tensors: the same ones get larger
 	switch {
 	case larger:
-		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with longer batches or a buffer that is extended.",
+		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks does not grow (%s at the end): the same tensors "+
+			"get larger, as with longer batches or a buffer that is extended.",
 			units.Count(b.Last)))
 	case b != nil:
-		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks grows too, by %.3g a %s.", b.Slope, b.Unit))
+		f.Because("The number of live blocks grows too, by %.3g per %s.", b.Slope, b.Unit)
 	}
 	switch {
 	case larger:
 		f.Confidence = finding.Low
 	case j.Live == counters.Reserved:
 		f.Confidence = finding.Low
-		f.Why = append(f.Why, "Only reserved memory is in the samples: fragmentation would look the same.")
+		f.Why = append(f.Why, "The samples have reserved memory only: fragmentation would look the same.")
 	case freed >= 0 && freed <= t.Kept/20 && !swings:
 		f.Confidence = finding.Low
 	case !t.Late && t.P <= counters.ChanceLate && t.Windows >= 6 && !swings:
 		f.Confidence = finding.High
 	}
 	f.Next = []string{
-		"Record a snapshot over some of these " + t.Unit + "s and run `snapana report` on it: it names the stack that allocates what stays.",
-		"Look for lists, dicts, closures and hooks that keep tensors from " + t.Unit + " to " + t.Unit + ", and keep .detach().cpu() or .item() instead.",
+		"Record a snapshot over some of these " + t.Unit + "s and run `snapana report` on it: it names the stack that " +
+			"allocated what stays.",
+		"Look for lists, dicts, closures and hooks that keep tensors from " + t.Unit + " to " + t.Unit + "; store " +
+			".detach().cpu() or .item() instead.",
 	}
 	if c := j.forecast(t, capacity); c != nil {
 		j.Forecast = c
@@ -200,7 +207,8 @@ func (j *Counters) freed() int64 {
 func (j *Counters) forecast(t *counters.Trend, capacity int64) *Forecast {
 	d := j.Series
 	f := &Forecast{Level: t.Last, Seconds: -1}
-	total, free, reserved := d.Last.Get(counters.DeviceTotal), d.Last.Get(counters.DeviceFree), d.Last.Get(counters.Reserved)
+	total, free, reserved := d.Last.Get(counters.DeviceTotal), d.Last.Get(counters.DeviceFree),
+		d.Last.Get(counters.Reserved)
 	switch {
 	case capacity > 0:
 		f.Usable, f.Source = capacity, "as given"
@@ -235,9 +243,11 @@ func (j *Counters) forecast(t *counters.Trend, capacity int64) *Forecast {
 
 func (f *Forecast) words(unit string) string {
 	if f.Units == 0 {
-		return fmt.Sprintf("The live peak, %s, has reached what tensors can have (%s, %s).", units.Bytes(f.Level), units.Bytes(f.Usable), f.Source)
+		return fmt.Sprintf("The live peak, %s, has reached all that tensors can have (%s, %s).", units.Bytes(f.Level),
+			units.Bytes(f.Usable), f.Source)
 	}
-	s := fmt.Sprintf("At this pace the live peak, now %s, reaches %s (%s) in about %s more %ss", units.Bytes(f.Level), units.Bytes(f.Usable), f.Source,
+	s := fmt.Sprintf("At this rate the live peak, now %s, reaches %s (%s) in about %s more %ss", units.Bytes(f.Level),
+		units.Bytes(f.Usable), f.Source,
 		units.Count(f.Units), unit)
 	if f.Seconds >= 0 {
 		s += ", " + units.Micros(f.Seconds*1e6)
@@ -248,21 +258,25 @@ func (f *Forecast) words(unit string) string {
 // fragmentation: requests made the device run full although much of what was reserved was never live at once.
 func (j *Counters) fragmentation() {
 	d := j.Series
-	live, reserved := d.Highest(counters.Allocated, counters.AllocatedPeak), d.Highest(counters.Reserved, counters.ReservedPeak)
+	live, reserved := d.Highest(counters.Allocated, counters.AllocatedPeak), d.Highest(counters.Reserved,
+		counters.ReservedPeak)
 	if d.NewRetries+d.NewOOMs == 0 || live == 0 || reserved == 0 || live > reserved/4*3 {
 		return
 	}
 	idle := reserved - live
-	f := finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium, Bytes: idle, Heuristic: true,
-		Title: fmt.Sprintf("%s ran full while at least %s of what PyTorch had reserved was not in use.", upper(j.device()), units.Bytes(idle)),
-		Why: []string{fmt.Sprintf("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %s was ever live of the %s that was reserved.",
+	f := finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium, Bytes: idle,
+		Heuristic: true,
+		Title: fmt.Sprintf("%s ran full although at least %s of what PyTorch had reserved was unused.", upper(j.device()),
+			units.Bytes(idle)),
+		Why: []string{fmt.Sprintf("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %s of "+
+			"the %s reserved was ever live.",
 			units.Times(d.NewRetries+d.NewOOMs), d.NewOOMs, units.Bytes(live), units.Bytes(reserved))},
 		Next: []string{
-			"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; with a snapshot, `snapana whatif` tells what each setting would do.",
-			"Run `snapana report` on a snapshot for the blocks that keep the segments.",
+			tryExpandable,
+			"Run `snapana report` on a snapshot: it names the blocks that keep the segments.",
 		}}
 	if s := d.Last.Get(counters.Split); s.Known() {
-		f.Why = append(f.Why, fmt.Sprintf("In the last sample %s lies free in pieces between live blocks (inactive split).", units.Bytes(s.Value)))
+		f.Because("In the last sample %s is free in pieces between live blocks (inactive split).", units.Bytes(s.Value))
 	}
 	if d.PeakResets > 0 {
 		f.Confidence = finding.Low
@@ -291,11 +305,14 @@ func (j *Counters) cached() {
 	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 || reserved.Last-live.Last < 64<<20 {
 		return
 	}
-	j.add(finding.Cached, finding.Finding{ID: "cached", Severity: finding.Info, Confidence: finding.High, Bytes: reserved.Last - live.Last,
-		Title: fmt.Sprintf("PyTorch keeps %s on %s that no tensor uses: a cache, not a leak.", units.Bytes(reserved.Last-live.Last), j.device()),
-		Why: []string{fmt.Sprintf("Live memory fell from %s to %s, and %s stays reserved for later requests.",
+	j.add(finding.Cached, finding.Finding{ID: "cached", Severity: finding.Info, Confidence: finding.High,
+		Bytes: reserved.Last - live.Last,
+		Title: fmt.Sprintf("PyTorch keeps %s on %s that no tensor uses: a cache, not a leak.",
+			units.Bytes(reserved.Last-live.Last), j.device()),
+		Why: []string{fmt.Sprintf("Live memory fell from %s to %s; %s stays reserved for later requests.",
 			units.Bytes(live.High), units.Bytes(live.Last), units.Bytes(reserved.Last))},
-		Next: []string{"Leave it: new tensors get it without asking the driver. If another process needs it, call torch.cuda.empty_cache()."}})
+		Next: []string{"Leave it: new tensors use it without asking the driver. If another process needs it, call " +
+			"torch.cuda.empty_cache()."}})
 }
 
 // drift: reserved memory grows while what is active does not.
@@ -305,12 +322,15 @@ func (j *Counters) drift() {
 		return // where reserved does not grow, live memory is given back
 	}
 	f := finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
-		Title: fmt.Sprintf("Reserved memory of %s that holds no live block grows by %s.", j.device(), pace(t)),
-		Why:   []string{fmt.Sprintf("reserved - active rises from %s to %s; %s.", units.Bytes(t.First), units.Bytes(t.Last), byChance(t))},
-		Next:  []string{"Requests of ever new sizes, like batches of varying length, do this. Try expandable_segments:True, or pad to few sizes."}}
+		Title: fmt.Sprintf("Reserved but unused memory of %s grows by %s.", j.device(), pace(t)),
+		Why: []string{fmt.Sprintf("reserved - active rises from %s to %s (%s).", units.Bytes(t.First), units.Bytes(t.Last),
+			byChance(t))},
+		Next: []string{"Requests of ever new sizes do this, such as batches of varying length: pad them to a few sizes.",
+			tryExpandable}}
 	if s := j.Trends.Of(counters.Split); s != nil && s.Shape == counters.Growing {
 		f.Confidence = finding.Medium
-		f.Why = append(f.Why, fmt.Sprintf("So do the free pieces between live blocks (inactive split), to %s: fragmentation grows.", units.Bytes(s.Last)))
+		f.Because("The free pieces between live blocks (inactive split) grow too, to %s: this is fragmentation.",
+			units.Bytes(s.Last))
 	}
 	if live := j.Trends.Of(j.Live); live.Shape == counters.Growing {
 		f.Severity = finding.Info // what leaks also scatters
@@ -329,9 +349,10 @@ func (j *Counters) pending() {
 		grows = " They grow by " + pace(t) + "."
 	}
 	j.note(finding.Finding{ID: "pending", Severity: finding.Info, Confidence: finding.High, Bytes: t.Last,
-		Title: fmt.Sprintf("%s of %s was freed and still waits for another stream.", units.Bytes(t.Last), j.device()),
-		Why:   []string{"active - allocated are blocks with record_stream whose other stream has not got so far." + grows},
-		Next:  []string{"Let the side stream catch up (wait_stream, synchronize), or hand tensors over less often."}})
+		Title: fmt.Sprintf("%s on %s is freed but still waits for another stream.", units.Bytes(t.Last), j.device()),
+		Why: []string{"active - allocated counts blocks with record_stream whose other stream is not done with " +
+			"them." + grows},
+		Next: []string{"Let the side stream catch up (wait_stream, synchronize), or hand tensors over less often."}})
 }
 
 // note adds a finding that decides nothing.
@@ -344,15 +365,16 @@ func (j *Counters) failures() {
 	d := j.Series
 	if d.NewOOMs > 0 {
 		j.note(finding.Finding{ID: "oom", Severity: finding.Error, Confidence: finding.High,
-			Title: fmt.Sprintf("Out of memory %s on %s between the first sample and the last.", units.Times(d.NewOOMs), j.device()),
+			Title: fmt.Sprintf("OOM %s on %s between the first sample and the last.", units.Times(d.NewOOMs), j.device()),
 			Why:   []string{fmt.Sprintf("num_ooms rises by %s.", units.Count(d.NewOOMs))},
 			Next:  []string{"`snapana oom LOG` explains the message in the log."}})
 	}
 	if d.NewRetries > 0 {
 		j.note(finding.Finding{ID: "retries", Severity: finding.Info, Confidence: finding.High,
-			Title: fmt.Sprintf("The device of %s was full %s: cudaMalloc failed, and PyTorch gave its cache back and tried again.", j.device(), units.Times(d.NewRetries)),
-			Why:   []string{fmt.Sprintf("num_alloc_retries rises by %s. Each one stops the GPU.", units.Count(d.NewRetries))},
-			Next:  []string{"There is little room left: a smaller batch, or less fragmentation, makes it faster."}})
+			Title: fmt.Sprintf("cudaMalloc failed %s on %s; PyTorch freed its cache and retried.", units.Times(d.NewRetries),
+				j.device()),
+			Why:  []string{fmt.Sprintf("num_alloc_retries rises by %s. Each retry stops the GPU.", units.Count(d.NewRetries))},
+			Next: []string{"There is little room left: a smaller batch or less fragmentation makes the program faster."}})
 	}
 }
 
@@ -363,14 +385,17 @@ func (j *Counters) split() {
 		return
 	}
 	j.note(finding.Finding{ID: "split", Severity: finding.Info, Confidence: finding.Low, Bytes: s.Value, Heuristic: true,
-		Title: fmt.Sprintf("%s of the %s that is reserved on %s lies free in pieces between live blocks.", units.Bytes(s.Value), units.Bytes(r.Value), j.device()),
-		Why:   []string{"inactive_split_bytes cannot go back to the device and serves only requests that fit its pieces. Between steps that is common; if a request fails, it is fragmentation."},
-		Next:  []string{"`snapana report` on a snapshot shows the pieces, and which blocks keep them apart."}})
+		Title: fmt.Sprintf("%s of the %s reserved on %s is free in pieces between live blocks.", units.Bytes(s.Value),
+			units.Bytes(r.Value), j.device()),
+		Why: []string{"inactive_split_bytes cannot go back to the device and serves only requests that fit its " +
+			"pieces. That is common between steps; if a request fails, it is fragmentation."},
+		Next: []string{"`snapana report` on a snapshot shows the pieces and the blocks between them."}})
 }
 
 // Weight tells how much a series matters beside others: more is graver.
 func (j *Counters) Weight() int {
-	n := map[finding.Status]int{finding.Fragmentation: 40, finding.Growing: 40, finding.Cached: 20, finding.Flat: 10}[j.Status]
+	n := map[finding.Status]int{finding.Fragmentation: 40, finding.Growing: 40, finding.Cached: 20,
+		finding.Flat: 10}[j.Status]
 	if len(j.Findings) > 0 {
 		n += map[finding.Severity]int{finding.Error: 8, finding.Warning: 4}[j.Findings[0].Severity]
 		n += map[finding.Confidence]int{finding.High: 2, finding.Medium: 1}[j.Findings[0].Confidence]
@@ -396,11 +421,13 @@ func (j *Counters) conclude() {
 	}
 	switch j.Status {
 	case finding.Flat:
-		how := map[counters.Shape]string{counters.Steady: "is the same in every sample", counters.Settled: "is level after its start", counters.Swings: "comes and goes and does not grow",
+		how := map[counters.Shape]string{counters.Steady: "is the same in every sample",
+			counters.Settled: "is level after its start", counters.Swings: "comes and goes but does not grow",
 			counters.Falling: "falls"}[t.Shape]
 		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", liveNames[j.Live], j.device(), how, units.Bytes(t.Last))
 	case finding.Unknown:
-		j.Headline = fmt.Sprintf("Too few samples of %s to tell a trend: %s.", j.device(), units.Plural(j.Series.Samples, "sample"))
+		j.Headline = fmt.Sprintf("Too few samples of %s to see a trend: %s.", j.device(), units.Plural(j.Series.Samples,
+			"sample"))
 	default:
 		j.Headline = j.Lead().Title
 	}
@@ -419,16 +446,16 @@ func (j *Counters) notes() {
 	d := j.Series
 	add := func(format string, args ...any) { j.Notes = append(j.Notes, fmt.Sprintf(format, args...)) }
 	if d.Restarts > 0 {
-		add("The program began again %s; only the last run is judged.", units.Times(d.Restarts))
+		add("The program was restarted %s; only the last run is judged.", units.Times(d.Restarts))
 	}
 	if d.PeakResets > 0 {
-		add("Peaks fall %s: reset_peak_memory_stats was called, so each is that of a part.", units.Times(d.PeakResets))
+		add("Peaks fall %s: reset_peak_memory_stats was called, so each covers only a part.", units.Times(d.PeakResets))
 	}
 	if d.SumResets > 0 {
 		add("Accumulated counters fall %s: reset_accumulated_memory_stats was called.", units.Times(d.SumResets))
 	}
 	if d.ResetBefore {
-		add("Accumulated counters were reset before the first sample: allocated - freed is not current.")
+		add("Accumulated counters were reset before the first sample: allocated - freed is not the current value.")
 	}
 	if d.Every > 1 {
 		add("One point stands for %d samples.", d.Every)
@@ -437,9 +464,9 @@ func (j *Counters) notes() {
 		add("The last table is cut: what it lacks is unknown.")
 	}
 	if d.Last.Async {
-		add("The cudaMallocAsync backend counts current and peak bytes only; all else is unknown.")
+		add("The cudaMallocAsync backend counts only current and peak bytes; all else is unknown.")
 	}
 	if g := d.Precision(counters.Allocated); g > 1 {
-		add("Figures are known to %s only, as printed.", units.Bytes(g))
+		add("Figures are only as exact as they were printed: to %s.", units.Bytes(g))
 	}
 }

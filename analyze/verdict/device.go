@@ -34,7 +34,7 @@ func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 	return out
 }
 
-// workers finds children of a process that hold a context of their own beside that of their
+// workers finds children of a process that have a context of their own beside that of their
 // parent, as data-loader workers do that touch the device.
 func workers(g *sidecar.GPU, at int) *finding.Finding {
 	parent := &g.Processes[at]
@@ -50,17 +50,19 @@ func workers(g *sidecar.GPU, at int) *finding.Finding {
 	if found.by == nil {
 		return nil
 	}
-	who := fmt.Sprintf("%d children of process %d (%s) hold a CUDA context each", len(found.by), parent.PID, name(parent))
+	who := fmt.Sprintf("%d children of process %d (%s) have a CUDA context each", len(found.by), parent.PID, name(parent))
 	if len(found.by) == 1 {
-		who = fmt.Sprintf("A child of process %d (%s) holds a CUDA context of its own", parent.PID, name(parent))
+		who = fmt.Sprintf("A child of process %d (%s) has a CUDA context of its own", parent.PID, name(parent))
 	}
 	return &finding.Finding{
 		ID: "workers", Severity: found.severity(g), Confidence: finding.Medium, Bytes: found.bytes, Heuristic: true,
 		Title: fmt.Sprintf("%s: %s.", who, units.Bytes(found.bytes)),
 		Why: []string{"Each process that touches the device pays for a context: " + list(found.by) + ".",
-			"They use much less than their parent, as data-loader workers do; ranks of their own would look the same if they are small."},
-		Next: []string{"Keep the dataset and the collate function on the CPU, and move batches to the device in the main process (pin_memory=True, non_blocking=True).",
-			"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" in the workers shows who needs the device."},
+			"They use much less than their parent, as data-loader workers do; small ranks would look the same."},
+		Next: []string{"Keep the dataset and the collate function on the CPU, and move batches to the device in the " +
+			"main process (pin_memory=True, non_blocking=True).",
+			"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" " +
+				"in the workers shows who needs the device."},
 	}
 }
 
@@ -79,23 +81,26 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 			if k == at || far < 0 {
 				continue
 			}
-			found.add(p, "%s, %s; on GPU %d %s", name(p), used(p), device.Index(&r.Devices[k], k), used(&r.Devices[k].Processes[far]))
+			found.add(p, "%s, %s; on GPU %d %s", name(p), used(p), device.Index(&r.Devices[k], k),
+				used(&r.Devices[k].Processes[far]))
 			break
 		}
 	}
 	if found.by == nil {
 		return nil
 	}
-	who := fmt.Sprintf("%d processes that work on other devices hold", len(found.by))
+	who := fmt.Sprintf("%d processes that work on other devices use", len(found.by))
 	if len(found.by) == 1 {
-		who = "A process that works on another device holds"
+		who = "A process that works on another device uses"
 	}
 	return &finding.Finding{
 		ID: "strays", Severity: found.severity(g), Confidence: finding.Medium, Bytes: found.bytes, Heuristic: true,
-		Title: fmt.Sprintf("%s %s here, about what a CUDA context takes.", who, units.Bytes(found.bytes)),
+		Title: fmt.Sprintf("%s %s here, about the size of a CUDA context.", who, units.Bytes(found.bytes)),
 		Why: []string{"They use much more elsewhere: " + list(found.by) + ".",
-			"A rank that touches the device before it chose its own gets a context there that stays. A small part of a model on this device would look the same."},
-		Next: []string{"Call torch.cuda.set_device(local_rank) before anything else of torch.cuda, or give each rank its device with CUDA_VISIBLE_DEVICES.",
+			"A rank that touches this device before it selects its own gets a context here, which stays. A small part of a " +
+				"model on this device would look the same."},
+		Next: []string{"Call torch.cuda.set_device(local_rank) before any other torch.cuda call, or give each rank its " +
+			"device with CUDA_VISIBLE_DEVICES.",
 			"Pass map_location to torch.load, and device_id to init_process_group."},
 	}
 }
@@ -133,17 +138,17 @@ func ended(g *sidecar.GPU) *finding.Finding {
 		return nil
 	}
 	f := &finding.Finding{ID: "orphans", Severity: all.severity(g), Confidence: finding.High, Bytes: all.bytes,
-		Title: fmt.Sprintf("%s that ended still have %s of the device.",
-			units.Plural(len(gone.by)+len(zombies.by), "process"), units.Bytes(all.bytes))}
+		Title: fmt.Sprintf("%s of the device is still in use by %s that ended.", units.Bytes(all.bytes),
+			units.Plural(len(gone.by)+len(zombies.by), "process"))}
 	if gone.by != nil {
 		f.Confidence = finding.Medium
-		f.Why = append(f.Why, "The driver lists processes that the system does not have: "+list(gone.by)+
-			". They may have ended between the two questions; ask again.")
+		f.Why = append(f.Why, "The driver lists processes that no longer exist: "+list(gone.by)+
+			". They may have ended between the two readings; try again.")
 		f.Next = append(f.Next, "If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. "+
 			"Ending that frees the memory.")
 	}
 	if zombies.by != nil {
-		f.Why = append(f.Why, "Zombies, whose parents have not asked how they ended: "+list(zombies.by)+".")
+		f.Why = append(f.Why, "Zombies, whose parents have not waited for them: "+list(zombies.by)+".")
 		f.Next = append(f.Next, "End the parent of the zombies, or let it wait for its children.")
 	}
 	return f
@@ -166,8 +171,8 @@ func others(g *sidecar.GPU, pid int64) *finding.Finding {
 		return nil
 	}
 	return &finding.Finding{ID: "other-users", Severity: found.severity(g), Confidence: finding.High, Bytes: found.bytes,
-		Title: fmt.Sprintf("Other users' processes have %s of the device.", units.Bytes(found.bytes)),
-		Why:   []string{"Besides " + me + "'s: " + list(found.by) + "."},
+		Title: fmt.Sprintf("Other users' processes use %s of the device.", units.Bytes(found.bytes)),
+		Why:   []string{"Besides those of " + me + ": " + list(found.by) + "."},
 		Next:  []string{"Choose another device with CUDA_VISIBLE_DEVICES, or ask them."}}
 }
 
@@ -186,27 +191,35 @@ func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 	if bytes < 1<<30 || bytes < value(g.Total)/20 {
 		return nil
 	}
-	return &finding.Finding{ID: "unlisted", Severity: finding.Warning, Confidence: finding.Low, Bytes: bytes, Heuristic: true,
-		Title: fmt.Sprintf("%s are used by no process that the driver lists.", units.Bytes(bytes)),
-		Why: []string{fmt.Sprintf("The device says that %s are used, its processes have %s.", units.Bytes(*g.Used), units.Bytes(*g.Used-bytes)),
-			"Processes of other containers and virtual machines, or ended ones whose memory was not given back, look like this."},
+	return &finding.Finding{ID: "unlisted", Severity: finding.Warning, Confidence: finding.Low, Bytes: bytes,
+		Heuristic: true,
+		Title:     fmt.Sprintf("%s is used by no process that the driver lists.", units.Bytes(bytes)),
+		Why: []string{fmt.Sprintf("The device reports %s in use, but its processes have only %s.", units.Bytes(*g.Used),
+			units.Bytes(*g.Used-bytes)),
+			"Processes of other containers and virtual machines, or ended ones whose memory was not returned, look like this."},
 		Next: []string{"`fuser -v /dev/nvidia*`, as root on the machine, names everything that has the device open."}}
 }
 
-// Outside looks at what a process holds outside PyTorch: another framework, or NCCL.
+// Outside looks at what a process has outside PyTorch: another framework, or NCCL.
 func Outside(l *device.Ledger) *finding.Finding {
 	bytes, ok := l.Get(oom.RowNonPyTorch)
 	if !ok || bytes <= maxContext {
 		return nil
 	}
-	f := &finding.Finding{ID: "non-pytorch", Status: finding.Outside, Device: l.Device, Bytes: bytes, Severity: finding.Warning, Confidence: finding.Medium, Heuristic: true, Events: []int{},
-		Title: fmt.Sprintf("%s of this process are outside PyTorch's allocator, more than a CUDA context takes.", units.Bytes(bytes)),
-		Why: []string{fmt.Sprintf("The driver counts %s more for process %d than PyTorch reserved. A context with its libraries takes some hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID),
-			"NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and TensorFlow reserve most of the device when they start."},
-		Next: []string{"If JAX or TensorFlow is imported: XLA_PYTHON_CLIENT_PREALLOCATE=false, tf.config.experimental.set_memory_growth, or hide the device from it.",
-			"Fewer process groups, or a smaller NCCL_BUFFSIZE, make NCCL smaller."}}
+	f := &finding.Finding{ID: "non-pytorch", Status: finding.Outside, Device: l.Device, Bytes: bytes,
+		Severity: finding.Warning, Confidence: finding.Medium, Heuristic: true, Events: []int{},
+		Title: fmt.Sprintf("%s of this process is outside PyTorch's allocator, more than a CUDA context takes.",
+			units.Bytes(bytes)),
+		Why: []string{fmt.Sprintf("The driver counts %s more for process %d than PyTorch reserved. A context with its "+
+			"libraries takes a few hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID),
+			"NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and TensorFlow " +
+				"reserve most of the device when they start."},
+		Next: []string{"If JAX or TensorFlow is imported: set XLA_PYTHON_CLIENT_PREALLOCATE=false, call " +
+			"tf.config.experimental.set_memory_growth, or hide the device from it.",
+			"Fewer process groups or a smaller NCCL_BUFFSIZE reduce the memory of NCCL."}}
 	if bytes > l.Total/2 {
-		f.Why[1] = "That is most of the device: JAX takes 75% of it when it starts and TensorFlow all, in the same process as PyTorch."
+		f.Why[1] = "That is most of the device: in the same process as PyTorch, JAX takes 75% of it at its start and " +
+			"TensorFlow all."
 	}
 	return f
 }
@@ -229,12 +242,16 @@ func OutsideGrowth(points []device.Point) *finding.Finding {
 	if least <= most || bytes < minGrowth || moved > bytes/2 {
 		return nil
 	}
-	return &finding.Finding{ID: "non-pytorch-growth", Status: finding.Outside, Severity: finding.Warning, Confidence: finding.Medium, Bytes: bytes, Heuristic: true, Events: []int{},
-		Title: fmt.Sprintf("Memory outside PyTorch's allocator grew by %s in %s.", units.Bytes(bytes), to.At.Sub(from.At).Round(time.Second)),
-		Why: []string{fmt.Sprintf("What the driver counts for the process less what PyTorch reserved went from %s to %s; reserved moved by %s.", units.Bytes(outside(from)), units.Bytes(outside(to)), units.Bytes(moved)),
-			"The start is left out. It is no tensor: no snapshot shows it."},
-		Next: []string{"New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: make them once.",
-			"Look for extensions that call cudaMalloc, and for CUDA graphs or modules that are loaded again and again."}}
+	return &finding.Finding{ID: "non-pytorch-growth", Status: finding.Outside, Severity: finding.Warning,
+		Confidence: finding.Medium, Bytes: bytes, Heuristic: true, Events: []int{},
+		Title: fmt.Sprintf("Memory outside PyTorch's allocator grew by %s in %s.", units.Bytes(bytes),
+			to.At.Sub(from.At).Round(time.Second)),
+		Why: []string{fmt.Sprintf("What the driver counts for the process, minus what PyTorch reserved, went from %s to "+
+			"%s; reserved memory moved by only %s.", units.Bytes(outside(from)), units.Bytes(outside(to)), units.Bytes(moved)),
+			"The start-up is left out. This memory is no tensor, so no snapshot shows it."},
+		Next: []string{"New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: " +
+			"create them once.",
+			"Look for extensions that call cudaMalloc, and for CUDA graphs or modules that are loaded repeatedly."}}
 }
 
 const (

@@ -14,6 +14,12 @@ import (
 // small is below what a growth is called small: it will not fill the device soon.
 const small = 1 << 20
 
+// Reasons that growths in snapshots, in counters and of pinned memory share.
+const (
+	regular  = "Each iteration leaves about the same amount, so one reference is retained each time."
+	likeFill = "Nothing else is freed meanwhile, so a buffer that is filled on purpose would look the same."
+)
+
 // mostPaces bounds the paces of a growth that are listed.
 const mostPaces = 4
 
@@ -182,13 +188,13 @@ func pattern(f *finding.Finding, cause []string) {
 	}
 	f.Why = append(f.Why, cause...)
 	if g.Regular {
-		f.Because("Each iteration leaves about the same amount, so one reference is retained each time.")
+		f.Because(regular)
 	}
 	if g.Over {
 		f.Because("The loop ended before the trace did, and the memory stayed.")
 	}
 	if g.Like.Fill {
-		f.Because("Nothing else is freed in these iterations, so a buffer that is filled on purpose would look the same.")
+		f.Because(likeFill)
 	} else {
 		f.Because("%.0f%% of the allocations in these iterations are freed, so this is not warm-up.", 100*g.Freed)
 	}

@@ -45,15 +45,18 @@ func (j *Host) conclude() {
 			j.Status = finding.Swapping
 		}
 	case p == nil || p.Shape == counters.Short:
-		j.Status, j.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.", j.Samples)
+		j.Status, j.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.",
+			j.Samples)
 	default:
-		j.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at most.", units.Bytes(p.Last), units.Bytes(p.High))
+		j.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at its peak.", units.Bytes(p.Last),
+			units.Bytes(p.High))
 	}
 	if j.Counted < 5 && j.Trends.Grows(host.Size) {
-		j.Notes = append(j.Notes, fmt.Sprintf("Tensors were counted in %d of %d samples: the recorder takes the time for it in long runs only.", j.Counted, j.Samples))
+		j.Notes = append(j.Notes, fmt.Sprintf("Tensors were counted in %d of %d samples: the recorder takes the time "+
+			"for that only in long runs.", j.Counted, j.Samples))
 	}
 	if j.Children == 0 && !slices.ContainsFunc(j.Run.Samples, func(s sidecar.Sample) bool { return s.Children != nil }) {
-		j.Notes = append(j.Notes, "Children of the process were not looked at.")
+		j.Notes = append(j.Notes, "Child processes were not sampled.")
 	}
 }
 
@@ -90,22 +93,26 @@ func (j *Host) growth() {
 		j.tensors(&f, p, tensors)
 	case tensors == nil || tensors.Shape == counters.Short || tensors.Shape == counters.Absent:
 		f.ID, f.Confidence = "host-growth", finding.Low
-		f.Title = "The process grows by " + pace(p) + "; of what is unknown."
+		f.Title = "The process grows by " + pace(p) + "; the cause is unknown."
 		f.Why = append(f.Why, "Tensors were not counted often enough to say whether they grow too.")
-		f.Next = []string{"Let it run longer with the recorder: it counts tensors and objects in 1% of the time."}
+		f.Next = []string{"Let it run longer with the recorder: it spends 1% of the time on counting tensors and objects."}
 	case j.Trends.Grows(host.Objects):
 		f.ID = "host-objects"
-		f.Title = "Python objects pile up in host memory: " + more(p) + ", and no tensors."
-		f.Why = append(f.Why, j.flatTensors(tensors), fmt.Sprintf("Objects that the collector tracks rise from %s to %s, by %.3g a %s.",
+		f.Title = "Python objects pile up in host memory: " + more(p) + ", but no tensors."
+		f.Why = append(f.Why, j.flatTensors(tensors), fmt.Sprintf("Objects that the garbage collector tracks rise from "+
+			"%s to %s, by %.3g per %s.",
 			units.Count(objects.First), units.Count(objects.Last), objects.Slope, objects.Unit))
-		f.Next = []string{"Look for lists, dicts and logs of numbers that a loop extends: histories of metrics, results of .tolist(), caches without a bound.",
+		f.Next = []string{"Look for lists, dicts and logs of numbers that a loop extends: metric histories, results of " +
+			".tolist(), caches without a bound.",
 			"Compare two moments with tracemalloc: it names the line that allocates what stays."}
 	default:
 		f.ID, f.Confidence = "host-native", finding.Low
 		f.Title = "The process grows by " + pace(p) + ", but neither its tensors nor its Python objects do."
-		f.Why = append(f.Why, j.flatTensors(tensors), "That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of numbers in objects that stay, heaps that malloc keeps in pieces.")
-		f.Next = []string{"Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if growth ends, it was fragmentation of the heap.",
-			"Otherwise record the program with memray or heaptrack, which see native allocations."}
+		f.Why = append(f.Why, j.flatTensors(tensors), "That leaves memory that Python does not see: buffers of C++ "+
+			"libraries, strings and arrays of numbers in long-lived objects, a fragmented malloc heap.")
+		f.Next = []string{"Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if the growth " +
+			"ends, it was heap fragmentation.",
+			"Otherwise run the program under memray or heaptrack, which see native allocations."}
 	}
 	if s := j.forecast(p); s != "" {
 		f.Why = append(f.Why, s)
@@ -114,7 +121,8 @@ func (j *Host) growth() {
 }
 
 func (j *Host) flatTensors(t *counters.Trend) string {
-	return fmt.Sprintf("CPU tensors do not account for it: %s at first, %s at the end.", units.Bytes(t.First), units.Bytes(t.Last))
+	return fmt.Sprintf("CPU tensors do not explain it: %s at first, %s at the end.", units.Bytes(t.First),
+		units.Bytes(t.Last))
 }
 
 func (j *Host) tensors(f *finding.Finding, p, t *counters.Trend) {
@@ -122,19 +130,22 @@ func (j *Host) tensors(f *finding.Finding, p, t *counters.Trend) {
 	f.Title = "CPU tensors pile up in host memory: " + more(t) + ", never freed."
 	f.Why = append(f.Why, slope("CPU tensors rise", t))
 	if n := j.Trends.Of(host.CPUTensors); n.Shape == counters.Growing {
-		f.Why = append(f.Why, fmt.Sprintf("Their number rises too, from %s to %s, by %.3g a %s.", units.Count(n.First), units.Count(n.Last), n.Slope, n.Unit))
+		f.Because("Their number rises too, from %s to %s, by %.3g per %s.", units.Count(n.First), units.Count(n.Last),
+			n.Slope, n.Unit)
 		if t.Slope >= p.Slope/2 {
 			f.Confidence = finding.High
 		}
 	} else {
-		f.Why = append(f.Why, "Their number does not: the same tensors get larger, as a buffer that is extended would.")
+		f.Why = append(f.Why, "Their number does not rise: the same tensors get larger, like a buffer that is extended.")
 	}
 	if int64(t.Slope) > 0 && t.Slope < p.Slope/2 {
-		f.Why = append(f.Why, "They explain only a part of the growth.")
+		f.Why = append(f.Why, "They explain only part of the growth.")
 	}
-	f.Next = []string{"Keep numbers, not tensors: .item() for losses and metrics; write outputs to disk or reduce them in each step.",
-		"Run inference under torch.inference_mode(): a kept output otherwise keeps what autograd saved for it as well.",
-		"Record with start(devices=\"all\") and dump(): the file then says which object holds the tensors in host memory."}
+	f.Next = []string{"Keep numbers, not tensors: .item() for losses and metrics; write outputs to disk or reduce " +
+		"them in each step.",
+		"Run inference under torch.inference_mode(): otherwise a kept output also keeps what autograd saved for it.",
+		"Record with start(devices=\"all\") and dump(): the file then names the object that holds the tensors in host " +
+			"memory."}
 }
 
 // forecast says how soon the memory ends that the process can have.
@@ -154,7 +165,8 @@ func (j *Host) forecast(p *counters.Trend) string {
 	if left < 0 || p.Slope <= 0 || float64(left)/p.Slope > 1e12 {
 		return ""
 	}
-	return fmt.Sprintf("At this pace the %s %s last for about %s more %ss.", units.Bytes(left), of, units.Count(int64(float64(left)/p.Slope)), p.Unit)
+	return fmt.Sprintf("At this rate the %s %s last for about %s more %ss.", units.Bytes(left), of,
+		units.Count(int64(float64(left)/p.Slope)), p.Unit)
 }
 
 func (j *Host) pinned() {
@@ -164,8 +176,10 @@ func (j *Host) pinned() {
 	}
 	j.add(finding.Finding{ID: "host-pinned", Bytes: t.Kept, Confidence: finding.Medium,
 		Title: "Pinned host memory grows by " + pace(t) + ".",
-		Why:   []string{slope("Pinned memory rises", t), "Pinned memory cannot be swapped, and PyTorch keeps freed blocks of it for later, in sizes of powers of two."},
-		Next: []string{"Look for batches that are kept after pin_memory=True or .pin_memory(), and for batch sizes that vary: each new size is pinned anew.",
+		Why: []string{slope("Pinned memory rises", t), "Pinned memory cannot be swapped, and PyTorch keeps its freed " +
+			"blocks for later, in sizes of powers of two."},
+		Next: []string{"Look for batches that are kept after pin_memory=True or .pin_memory(), and for varying batch " +
+			"sizes: each new size is pinned anew.",
 			"Lower prefetch_factor or the number of workers of loaders with pin_memory=True."}})
 }
 
@@ -180,27 +194,30 @@ func (j *Host) workers() {
 		children = fmt.Sprintf("%d child processes", j.Children)
 	}
 	f := finding.Finding{Bytes: pss.Kept, Confidence: finding.Medium, Why: []string{
-		slope(fmt.Sprintf("What the %s have for themselves (PSS) rises", children), pss)}}
+		slope(fmt.Sprintf("The share of memory (PSS) of the %s rises", children), pss)}}
 	if slight(pss) {
 		f.Severity = finding.Info
 	}
 	if rss != nil && (rss.Shape != counters.Growing || rss.Slope < pss.Slope/4) {
 		f.ID = "worker-copies"
 		f.Title = "Worker processes copy memory that they shared with their parent: " + more(pss) + "."
-		f.Why = append(f.Why, fmt.Sprintf("Their RSS stays as it is (%s at first, %s at the end): no new memory, but pages that had been shared become their own.", units.Bytes(rss.First), units.Bytes(rss.Last)),
+		f.Why = append(f.Why, fmt.Sprintf("Their RSS stays the same (%s at first, %s at the end): nothing is new, but "+
+			"shared pages become their own.", units.Bytes(rss.First), units.Bytes(rss.Last)),
 			"A forked worker that only reads a Python object still writes to it: the reference count is in the object.")
 		if m, ok := j.Run.Env["python.start_method"].(string); ok {
-			f.Why = append(f.Why, "Processes are started by "+m+".")
+			f.Why = append(f.Why, "The start method of processes is "+m+".")
 			if m != "fork" && m != "forkserver" {
 				f.Confidence = finding.Low
 			}
 		}
-		f.Next = []string{"Keep the dataset in a few large buffers (a tensor, a NumPy array, pyarrow, a memory-mapped file) in place of lists and dicts of objects.",
-			"It ends when all is copied, at most at the workers' RSS: count on that much, or use fewer workers."}
+		f.Next = []string{"Keep the dataset in a few large buffers (a tensor, a NumPy array, pyarrow, a memory-mapped " +
+			"file) instead of lists and dicts of objects.",
+			"It ends when all is copied, at most at the workers' RSS: plan for that much, or use fewer workers."}
 	} else {
 		f.ID = "worker-growth"
 		f.Title = "Worker processes grow: " + more(pss) + "."
-		f.Next = []string{"Look at what the dataset's __getitem__ and the collate function keep: caches, open files, lists of the class."}
+		f.Next = []string{"Check what the dataset's __getitem__ and the collate function keep: caches, open files, " +
+			"lists on the class."}
 		if rss == nil {
 			f.Confidence = finding.Low
 		} else {
@@ -236,20 +253,24 @@ func (j *Host) swapping() {
 	}
 	if p := j.Trends.Of(host.Size); p == nil || p.Shape == counters.Growing {
 		if p != nil && len(j.Findings) > 0 {
-			j.Findings[0].Why = append(j.Findings[0].Why, "The machine is short of memory already: it swaps.")
+			j.Findings[0].Why = append(j.Findings[0].Why, "The machine is already short of memory: it swaps.")
 		}
 		return
 	}
 	f := finding.Finding{ID: "host-swapping", Bytes: max(last-first, 0), Confidence: finding.Medium,
 		Title: "The machine is short of memory and swaps; this program does not leak.",
-		Why: []string{fmt.Sprintf("Less than 5%% of the RAM was available in %d of %d samples; %s at the end.", short, all, units.Bytes(*j.Last.Available)),
-			fmt.Sprintf("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS is not memory given back.", units.Bytes(j.Trends.Of(host.Size).First), units.Bytes(j.Trends.Of(host.Size).Last))},
-		Next: []string{"Find what else uses the memory: other processes, /dev/shm, files in tmpfs.", "Use fewer workers or smaller prefetching, or a machine with more RAM: swapping makes each step slow."}}
+		Why: []string{fmt.Sprintf("Less than 5%% of the RAM was available in %d of %d samples; %s at the end.", short, all,
+			units.Bytes(*j.Last.Available)),
+			fmt.Sprintf("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS does not "+
+				"mean that memory was freed.", units.Bytes(j.Trends.Of(host.Size).First),
+				units.Bytes(j.Trends.Of(host.Size).Last))},
+		Next: []string{"Find what else uses the memory: other processes, /dev/shm, files in tmpfs.",
+			"Use fewer workers, less prefetching, or a machine with more RAM: swapping slows every step."}}
 	if first >= 0 {
-		f.Why = append(f.Why, fmt.Sprintf("Swap in use on the machine went from %s to %s.", units.Bytes(first), units.Bytes(last)))
+		f.Because("Swap in use on the machine went from %s to %s.", units.Bytes(first), units.Bytes(last))
 	}
 	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape != counters.Growing {
-		f.Why = append(f.Why, fmt.Sprintf("CPU tensors do not grow either (%s at the end).", units.Bytes(t.Last)))
+		f.Because("CPU tensors do not grow either (%s at the end).", units.Bytes(t.Last))
 	}
 	j.add(f)
 }
@@ -261,11 +282,13 @@ func (j *Host) filled() {
 		return
 	}
 	f := finding.Finding{ID: "host-filled", Severity: finding.Info, Confidence: finding.Medium, Bytes: p.Last - p.First,
-		Title: fmt.Sprintf("The process rose by %s and is level since, as a cache does that fills.", units.Bytes(p.Last-p.First)),
-		Why:   []string{fmt.Sprintf("RSS with swap went from %s to %s, and stayed there for the last third of the samples.", units.Bytes(p.First), units.Bytes(p.Last))},
-		Next:  []string{"Nothing to fix. A longer run would show whether it rises again."}}
+		Title: fmt.Sprintf("The process grew by %s and has been level since, like a cache that fills up.",
+			units.Bytes(p.Last-p.First)),
+		Why: []string{fmt.Sprintf("RSS with swap went from %s to %s, and stayed there for the last third of the samples.",
+			units.Bytes(p.First), units.Bytes(p.Last))},
+		Next: []string{"No fix needed. A longer run would show whether it grows again."}}
 	if t := j.Trends.Of(host.CPUBytes); t != nil && t.Shape == counters.Settled && t.Last > t.First {
-		f.Why = append(f.Why, fmt.Sprintf("CPU tensors did the same: %s to %s.", units.Bytes(t.First), units.Bytes(t.Last)))
+		f.Because("CPU tensors did the same: %s to %s.", units.Bytes(t.First), units.Bytes(t.Last))
 	}
 	j.add(f)
 }

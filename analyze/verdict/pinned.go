@@ -43,40 +43,52 @@ func JudgePinned(s *snapshot.Snapshot, m *host.Pinned) []finding.Finding {
 
 func pinnedInconsistent(m *host.Pinned) finding.Finding {
 	c := &m.Checks
-	return finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High, Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
-		Title: fmt.Sprintf("The books of pinned host memory do not balance: %s contradictions, residual %s.", units.Count(c.Inconsistent()), units.Bytes(c.Residual.Reserved)),
-		Why: []string{fmt.Sprintf("Events that do not fit what was there before, or blocks that do not fit the end: %s; of another size than their block: %s; without address or size: %s.",
+	return finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High,
+		Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
+		Title: fmt.Sprintf("Pinned host memory is not verified: the file contradicts itself %s, and the replay is off by %s.",
+			units.Times(c.Inconsistent()), units.Bytes(c.Residual.Reserved)),
+		Why: []string{fmt.Sprintf("Events that contradict the state before them, or blocks that contradict the final "+
+			"state: %s; events of another size than their block: %s; events without address or size: %s.",
 			units.Count(c.Unmatched), units.Count(c.Sizes), units.Count(c.Bad)),
-			fmt.Sprintf("Rebuilt end less the file's: %s reserved, %s active, %s allocated.", units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))},
-		Next: []string{"Take the figures of pinned memory as estimates, and record the snapshot again with nothing else running when it is dumped."}}
+			fmt.Sprintf("Rebuilt final state minus the recorded one: %s reserved, %s active, %s allocated.",
+				units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))},
+		Next: []string{"Read the figures of pinned memory as estimates, and record the snapshot again with nothing else " +
+			"running when it is dumped."}}
 }
 
 // pinnedGrowth is a ghost on the host.
 func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, g *ghost.Growth) finding.Finding {
 	name := frames.Function(s, g.Loop)
-	f := finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes, Heuristic: true,
-		Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
-		Title: fmt.Sprintf("Pinned host memory: %s more with every iteration of %s, never freed; most is allocated at %s.",
-			units.Bytes(g.PerLap), name, attribution.Place(s, g.Stacks[0]))}
+	f := finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes,
+		Heuristic: true,
+		Events:    g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
+		Title: fmt.Sprintf("Leak of pinned host memory: %s retains %s more per iteration; most of it %s.",
+			frames.Call(s, g.Loop), units.Bytes(g.PerLap), attribution.Allocated(attribution.Site(s, g.Stacks[0])))}
 	if g.Laps >= 6 && g.Regular && g.Chance < 0.01 {
 		f.Confidence = finding.High
 	}
 	if g.Bytes < smallPinned || g.Bytes < m.Final.Active/100 {
 		f.Severity = finding.Info
 	}
-	f.Why = append(f.Why, fmt.Sprintf("%s pinned blocks (%s) stay in use to the end of the trace; they came in %d iterations of the loop in %s.",
-		units.Count(g.Count), units.Bytes(g.Bytes), g.Laps, name))
+	f.Why = append(f.Why, fmt.Sprintf("%s (%s) are still in use at the end of the trace; they were allocated over %d "+
+		"iterations of %s.",
+		units.Plural(g.Count, "pinned block"), units.Bytes(g.Bytes), g.Laps, name))
 	if g.Regular {
-		f.Why = append(f.Why, "Every iteration leaves about the same: a reference is kept each time.")
+		f.Why = append(f.Why, regular)
 	}
-	f.Why = append(f.Why, fmt.Sprintf("Other memory of the same iterations is given back (%.0f%% of allocations are freed), so this is not a data set that is being pinned.", 100*g.FreedShare),
-		fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active), units.Bytes(m.Final.Active)))
+	f.Why = append(f.Why, fmt.Sprintf("%.0f%% of the allocations in these iterations are freed, so this is not a "+
+		"data set that is being pinned.", 100*g.FreedShare),
+		fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active),
+			units.Bytes(m.Final.Active)))
 	if m.GPU >= 0 {
-		f.Why = append(f.Why, fmt.Sprintf("Iterations are told by what GPU %d allocates between.", m.GPU))
+		f.Because("Iterations are recognized by the allocations of GPU %d between them.", m.GPU)
 	}
 	f.Why = append(f.Why, "Pinned memory is RAM that cannot be swapped out.")
-	f.Next = []string{"Find the list, queue or closure that keeps these tensors (batches of a loader with pin_memory=True, results of .pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the iteration ends.",
-		"What must stay on the host: keep a copy that is not pinned (tensor.clone()), or write it into one pinned buffer that is used again."}
+	f.Next = []string{"Find the list, queue or closure that keeps these tensors (batches of a loader with " +
+		"pin_memory=True, results of .pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the " +
+		"iteration ends.",
+		"For what must stay on the host, keep a copy that is not pinned (tensor.clone()), or write it into one pinned " +
+			"buffer that is reused."}
 	return f
 }
 
@@ -87,7 +99,8 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 		return nil
 	}
 	f := &finding.Finding{ID: "host-pinned-cached", Severity: finding.Info, Confidence: finding.High, Bytes: spare,
-		Title: fmt.Sprintf("PyTorch keeps %s of pinned host memory that was not needed in the second half of the trace (%s of %s).",
+		Title: fmt.Sprintf("PyTorch keeps %s of pinned host memory (%s of %s) that was not needed in the second half of "+
+			"the trace.",
 			units.Bytes(spare), units.Percent(spare, m.Final.Reserved), units.Bytes(m.Final.Reserved))}
 	var sizes []string
 	last := int32(-1)
@@ -100,8 +113,9 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 			}
 		}
 	}
-	f.Why = []string{"Reserved at the end beyond the most that was in use at a time since the middle of the trace: " + strings.Join(sizes, ", ") + ".",
-		"A freed block of pinned memory is kept for a request of the same size, and is never split for a smaller one."}
+	f.Why = []string{"Reserved at the end beyond the peak of use since the middle of the trace: " + strings.Join(sizes,
+		", ") + ".",
+		"A freed pinned block is kept for a request of the same size, and is never split for a smaller one."}
 	if last >= 0 {
 		l := &m.Lives[last]
 		if l.Born >= 0 {
@@ -111,15 +125,20 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 		if l.Freed >= 0 {
 			f.Events = append(f.Events, int(l.Freed))
 		}
-		f.Why = append(f.Why, fmt.Sprintf("The largest part was last allocated at %s.", attribution.Place(s, l.Stack)))
+		f.Because("The largest part last came from %s.", attribution.Place(s, l.Stack))
 	}
 	if !host.BoundedRounding(s) {
-		f.Why = append(f.Why, "Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. How much was asked for is not recorded.")
+		f.Why = append(f.Why, "Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. The requested "+
+			"sizes are not recorded.")
 	}
-	f.Next = []string{"If it comes from a phase that is over, as loading or saving, torch._C._host_emptyCache() returns it (torch 2.5 or later)."}
+	f.Next = []string{"If it comes from a phase that is over, such as loading or saving, torch._C._host_emptyCache() " +
+		"returns it (torch 2.5 or later)."}
 	if !host.BoundedRounding(s) {
-		f.Next = append(f.Next, "PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor keeps blocks above 64 MiB; set both alike. Or pin buffers of just below a power of two, and use them again.")
+		f.Next = append(f.Next, "PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 "+
+			"neither rounds nor keeps blocks above 64 MiB; set both to the same value. Or pin buffers just below a power "+
+			"of two, and reuse them.")
 	}
-	f.Next = append(f.Next, "For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need fewer blocks.")
+	f.Next = append(f.Next, "For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or "+
+		"fewer workers need fewer blocks.")
 	return f
 }

@@ -11,14 +11,14 @@ import (
 func per(v float64) string { return units.Bytes(int64(v + 0.5)) }
 
 // pace says how fast something grows.
-func pace(t *counters.Trend) string { return per(t.Slope) + " with every " + t.Unit }
+func pace(t *counters.Trend) string { return per(t.Slope) + " per " + t.Unit }
 
 // more is pace where what grows comes first.
-func more(t *counters.Trend) string { return per(t.Slope) + " more with every " + t.Unit }
+func more(t *counters.Trend) string { return per(t.Slope) + " more per " + t.Unit }
 
 // slope says how a series rises.
 func slope(what string, t *counters.Trend) string {
-	return fmt.Sprintf("%s from %s to %s, by %s a %s (95%%: %s to %s; Theil-Sen, %d windows).", what,
+	return fmt.Sprintf("%s from %s to %s, by %s per %s (95%%: %s to %s, %d windows).", what,
 		units.Bytes(t.First), units.Bytes(t.Last), per(t.Slope), t.Unit, per(t.From95), per(t.To95), t.Windows)
 }
 
@@ -30,11 +30,5 @@ func chance(p float64) string {
 	return fmt.Sprintf("p = %.2g", p)
 }
 
-// byChance says how probable such a rise is where nothing grows.
-func byChance(t *counters.Trend) string {
-	p := fmt.Sprintf("%.2g", t.P)
-	if t.P < 0.0001 {
-		p = "below 0.0001"
-	}
-	return fmt.Sprintf("chance without a trend %s (Mann-Kendall, %d windows)", p, t.Windows)
-}
+// byChance is chance and from how much it was computed.
+func byChance(t *counters.Trend) string { return fmt.Sprintf("%s, %d windows", chance(t.P), t.Windows) }
