@@ -9,9 +9,8 @@ import (
 // describe notes what the file lacks, and what that costs.
 func (ev *evidence) describe(s *snapshot.Snapshot) {
 	miss := func(format string, args ...any) { s.Missing = append(s.Missing, fmt.Sprintf(format, args...)) }
-	events := ev.events
-	live, withStack, requestedKnown := liveBytes(s)
-	s.HasTimes, s.HasStacks = ev.time, ev.stacked || withStack > 0
+	events, live := ev.events, ev.live
+	s.HasTimes, s.HasStacks = ev.time, ev.stacked || ev.withStack > 0
 
 	switch {
 	case s.Traces == nil:
@@ -28,12 +27,12 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 	switch {
 	case !s.HasStacks && (events > 0 || live > 0):
 		miss("call stacks: memory cannot be attributed to code; record with stacks='python' or 'all' and context='all'")
-	case live > 0 && withStack < live-live/100:
+	case live > 0 && ev.withStack < live-live/100:
 		miss("call stacks of %.3g%% of the live bytes: that memory is shown as unattributed; "+
 			"it was allocated before recording began, or on threads without Python frames",
-			100*float64(live-withStack)/float64(live))
+			100*float64(live-ev.withStack)/float64(live))
 	}
-	if live > 0 && !requestedKnown {
+	if live > 0 && !ev.requested {
 		miss("requested sizes (torch before 1.13 records none): the waste from rounding is unknown")
 	}
 	if !s.Settings.Present && s.Partial != nil {
@@ -45,24 +44,6 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 
 const noTrace = "the trace (%s): only the final state is known, not growth, peaks or causes; " +
 	"call torch.cuda.memory._record_memory_history() before the part of interest"
-
-// liveBytes sums the active blocks, and those of them whose stack is known.
-func liveBytes(s *snapshot.Snapshot) (live, withStack int64, requestedKnown bool) {
-	for i := range s.Blocks {
-		b := &s.Blocks[i]
-		if !b.State.Active() {
-			continue
-		}
-		live += b.Size
-		if b.Stack > snapshot.EmptyStack {
-			withStack += b.Size
-		}
-		if b.Has&snapshot.BlockHasRequested != 0 || b.History.Len > 0 {
-			requestedKnown = true
-		}
-	}
-	return live, withStack, requestedKnown
-}
 
 // describePage adds what is peculiar to snapshots out of HTML pages.
 func describePage(s *snapshot.Snapshot) {

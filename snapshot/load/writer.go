@@ -8,8 +8,9 @@ import (
 
 // evidence is what a file has: its keys show who wrote it, and what is missing.
 type evidence struct {
-	events, allocs, taken   int // events, those that allocate, and dumps
-	stacked                 bool
+	events, allocs, taken   int   // events, those that allocate, and dumps
+	live, withStack         int64 // bytes of active blocks, and of those whose stack is known
+	requested, stacked      bool
 	stream, expandable      bool
 	history                 bool
 	time                    bool
@@ -29,7 +30,16 @@ func collect(s *snapshot.Snapshot) evidence {
 		ev.stacked = ev.stacked || seg.Stack > snapshot.EmptyStack
 	}
 	for i := range s.Blocks {
-		ev.history = ev.history || s.Blocks[i].Has&snapshot.BlockHasHistory != 0
+		b := &s.Blocks[i]
+		ev.history = ev.history || b.Has&snapshot.BlockHasHistory != 0
+		if !b.State.Active() {
+			continue
+		}
+		ev.live += b.Size
+		if b.Stack > snapshot.EmptyStack {
+			ev.withStack += b.Size
+		}
+		ev.requested = ev.requested || b.Has&snapshot.BlockHasRequested != 0 || b.History.Len > 0
 	}
 	var last snapshot.LabelID
 	for _, t := range s.Traces {

@@ -23,7 +23,7 @@ func collect(t testing.TB, data string) ([]memstats.Sample, []memstats.Reading, 
 	t.Helper()
 	var samples []memstats.Sample
 	var readings []memstats.Reading
-	info, err := memstats.Read(t.Context(), strings.NewReader(data), "x", memstats.Options{}, memstats.Handler{
+	info, err := memstats.Open(t.Context(), "-", strings.NewReader(data), memstats.Options{}, memstats.Handler{
 		Sample:  func(s *memstats.Sample) error { samples = append(samples, clone(s)); return nil },
 		Reading: func(r *memstats.Reading) error { readings = append(readings, *r); return nil },
 	})
@@ -299,7 +299,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		samples, readings := int64(0), int64(0)
-		info, err := memstats.Read(t.Context(), bytes.NewReader(data), "x", memstats.Options{}, memstats.Handler{
+		info, err := memstats.Open(t.Context(), "-", bytes.NewReader(data), memstats.Options{}, memstats.Handler{
 			Sample: func(s *memstats.Sample) error {
 				samples++
 				for i, st := range s.Stats {

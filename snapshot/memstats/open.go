@@ -26,33 +26,25 @@ type Options struct {
 
 // Open reads the file at path, "-" for stdin, as it is or packed in gzip, zstd, xz, bzip2 or zip,
 // and hands what is in it to h. A file that holds nothing of what is read here is refused with a
-// *snapshot.FormatError that says what it is.
+// *snapshot.FormatError that says what it is. When ctx is done it stops with ctx.Err().
 func Open(ctx context.Context, path string, stdin io.Reader, opt Options, h Handler) (*Info, error) {
-	if path == "-" {
-		return Read(ctx, stdin, "stdin", opt, h)
-	}
+	name, limits := "stdin", unpack.Options{MaxBytes: opt.MaxBytes}
 	var info *Info
-	err := unpack.Open(ctx, path, unpack.Options{MaxBytes: opt.MaxBytes}, h.into(&info, path))
-	return info, err
-}
-
-// Read is Open for what r gives; name is for messages. When ctx is done it stops with ctx.Err().
-func Read(ctx context.Context, r io.Reader, name string, opt Options, h Handler) (*Info, error) {
-	var info *Info
-	err := unpack.Read(ctx, r, name, unpack.Options{MaxBytes: opt.MaxBytes}, h.into(&info, name))
-	return info, err
-}
-
-// into makes the function that reads what is in the file of that name.
-func (h Handler) into(info **Info, name string) func(*unpack.Input) error {
-	return func(in *unpack.Input) error {
+	use := func(in *unpack.Input) error {
 		i, err := read(in.R, h)
 		if err == nil {
 			i.Name, i.Container = filepath.Base(name), append(in.Containers, i.Container...)
-			*info = i
+			info = i
 		}
 		return err
 	}
+	if path == "-" {
+		err := unpack.Read(ctx, stdin, name, limits, use)
+		return info, err
+	}
+	name = path
+	err := unpack.Open(ctx, name, limits, use)
+	return info, err
 }
 
 // read reads one file that is not packed. How it begins says what it is.

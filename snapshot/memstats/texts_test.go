@@ -301,7 +301,7 @@ func BenchmarkJSONLines(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := memstats.Read(b.Context(), bytes.NewReader(data), "x", memstats.Options{}, memstats.Handler{}); err != nil {
+		if _, err := memstats.Open(b.Context(), "-", bytes.NewReader(data), memstats.Options{}, memstats.Handler{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -203,28 +203,23 @@ func (l *loop) run() error {
 // rare executes the opcodes that files hold few of.
 func (l *loop) rare(op byte, p int) error {
 	buf := l.src.buf
-	l.p = p
+	l.p = p + argument(buf[p-1:])
 	switch op {
 	case opProto:
-		l.p = p + 1
 		if buf[p] > 5 {
 			return corrupt("protocol %d is newer than the newest known, 5", buf[p])
 		}
 		l.protocol = int(buf[p])
-	case opFrame:
-		l.p = p + 8 // a frame is only a hint for readers
+	case opFrame: // only a hint for readers
 	case opNone:
 		return l.push(value{kind: kNone})
 	case opNewTrue, opNewFalse:
 		return l.push(value{u: uint64(opNewFalse - op), kind: kBool})
 	case opBinFloat:
-		l.p = p + 8
 		return l.push(value{u: binary.BigEndian.Uint64(buf[p:]), kind: kFloat})
 	case opBinPut:
-		l.p = p + 1
 		return l.put(uint64(buf[p]))
 	case opLongBinPut:
-		l.p = p + 4
 		return l.put(uint64(binary.LittleEndian.Uint32(buf[p:])))
 	case opEmptyTuple:
 		return l.push(run(kTuple, 0, 0))
@@ -283,13 +278,10 @@ func (l *loop) rare(op byte, p int) error {
 		l.stack = l.stack[:n-2]
 		return l.global(l.out.Strings.Get(snapshot.StringID(module.u)), l.out.Strings.Get(snapshot.StringID(name.u)))
 	case opBinUnicode, opBinString, opBinBytes, opLong4:
-		l.p = p + 4
 		return l.long(op, int64(binary.LittleEndian.Uint32(buf[p:])))
 	case opShortBinString, opShortBinBytes:
-		l.p = p + 1
 		return l.long(op, int64(buf[p]))
 	case opBinUnicode8, opBinBytes8, opByteArray8:
-		l.p = p + 8
 		n := binary.LittleEndian.Uint64(buf[p:])
 		if n > math.MaxInt64 {
 			return corrupt("declares %d bytes", n)

@@ -1,6 +1,10 @@
 package pickle
 
-import "github.com/snapana/snapana/snapshot"
+import (
+	"slices"
+
+	"github.com/snapana/snapana/snapshot"
+)
 
 // join merges a row on top of the stack with the run of its predecessors right below it.
 func (d *machine) join() {
@@ -94,12 +98,7 @@ func (d *machine) newList(items []value) (value, error) {
 }
 
 func allFrames(items []value) bool {
-	for i := range items {
-		if items[i].kind != kFrame {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(items, func(v value) bool { return v.kind != kFrame })
 }
 
 func (d *machine) extendFrames(list value, items []value) (value, error) {

@@ -242,6 +242,12 @@ func (t *Text) parse(whole bool) (Value, error) {
 	return Value{Kind: Float, Float: f}, nil
 }
 
+var constants = map[string]Value{
+	"true": {Kind: Bool, Int: 1}, "True": {Kind: Bool, Int: 1}, "false": {Kind: Bool}, "False": {Kind: Bool},
+	"null": {}, "None": {}, "NaN": {Kind: Float, Float: math.NaN()}, "nan": {Kind: Float, Float: math.NaN()},
+	"Infinity": {Kind: Float, Float: math.Inf(1)}, "inf": {Kind: Float, Float: math.Inf(1)},
+}
+
 // word reads a name: a constant, or OrderedDict with its content.
 func (t *Text) word(depth int) (Value, error) {
 	t.scratch = t.scratch[:0]
@@ -251,36 +257,27 @@ func (t *Text) word(depth int) (Value, error) {
 		}
 		t.scratch = append(t.scratch, t.next())
 	}
-	switch s := string(t.scratch); s {
-	case "true", "True":
-		return Value{Kind: Bool, Int: 1}, nil
-	case "false", "False":
-		return Value{Kind: Bool}, nil
-	case "null", "None":
-		return Value{}, nil
-	case "NaN", "nan":
-		return Value{Kind: Float, Float: math.NaN()}, nil
-	case "Infinity", "inf":
-		return Value{Kind: Float, Float: math.Inf(1)}, nil
-	case "OrderedDict", "collections.OrderedDict":
-		if t.peek() != '(' {
-			return Value{}, t.fault(snapshot.ErrCorrupt, "OrderedDict without content")
-		}
-		v, err := t.list(depth, ')')
-		switch {
-		case err != nil:
-			return v, err
-		case len(v.Items) == 0:
-			return Value{Kind: Map}, nil
-		case len(v.Items) == 1 && v.Items[0].Kind == Map:
-			return v.Items[0], nil
-		case len(v.Items) == 1 && v.Items[0].Kind == List:
-			if m, ok := pairs(&v.Items[0]); ok {
-				return m, nil
-			}
-		}
-		return v, t.fault(snapshot.ErrCorrupt, "OrderedDict of something other than pairs")
-	default:
-		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a value", s)
+	if v, ok := constants[string(t.scratch)]; ok {
+		return v, nil
 	}
+	switch s := string(t.scratch); {
+	case s != "OrderedDict" && s != "collections.OrderedDict":
+		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a value", s)
+	case t.peek() != '(':
+		return Value{}, t.fault(snapshot.ErrCorrupt, "OrderedDict without content")
+	}
+	v, err := t.list(depth, ')')
+	switch {
+	case err != nil:
+		return v, err
+	case len(v.Items) == 0:
+		return Value{Kind: Map}, nil
+	case len(v.Items) == 1 && v.Items[0].Kind == Map:
+		return v.Items[0], nil
+	case len(v.Items) == 1 && v.Items[0].Kind == List:
+		if m, ok := pairs(&v.Items[0]); ok {
+			return m, nil
+		}
+	}
+	return v, t.fault(snapshot.ErrCorrupt, "OrderedDict of something other than pairs")
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"compress/bzip2"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
@@ -31,8 +30,7 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 	}
 	kind := sniff(head)
 	if kind.layer() && depth == maxLayers {
-		return &snapshot.FormatError{Offset: -1, Err: snapshot.ErrLimit,
-			Msg: fmt.Sprintf("is packed in more than %d layers; unpack it first", maxLayers)}
+		return refuse("", snapshot.ErrLimit, "is packed in more than %d layers; unpack it first", maxLayers)
 	}
 	if !kind.layer() || kind == isHTML && !in.opt.Snapshots {
 		in.R, in.Kind, in.Size, in.head, in.cut = br, kind, size, head, cut && depth > 0
@@ -48,26 +46,24 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 	inside, err := in.decompress(br, kind)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return cutOff(string(kind))
+		return cutOff(kind)
 	case err != nil:
-		return unpackError(string(kind), err)
+		return unpackError(kind, err)
 	}
-	return in.unwrap(in.guard(inside, string(kind)), 0, depth+1)
+	return in.unwrap(in.guard(inside, kind), 0, depth+1)
 }
 
 // tooMuch refuses a compressed file for the memory that it demands.
 func tooMuch(kind Kind, what string) error {
-	return &snapshot.FormatError{Offset: -1, Op: string(kind), Err: snapshot.ErrLimit,
-		Msg: fmt.Sprintf("unpacking takes a %s of over %d MiB; unpack the file first", what, maxWindow>>20)}
+	return refuse(kind, snapshot.ErrLimit, "unpacking takes a %s of over %d MiB; unpack the file first", what, maxWindow>>20)
 }
 
-func cutOff(kind string) error {
-	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrTruncated,
-		Msg: "the file ends in the middle of the compressed data"}
+func cutOff(kind Kind) error {
+	return refuse(kind, snapshot.ErrTruncated, "the file ends in the middle of the compressed data")
 }
 
 // guard limits what comes out of a decompressor.
-func (in *Input) guard(r io.Reader, kind string) io.Reader {
+func (in *Input) guard(r io.Reader, kind Kind) io.Reader {
 	return &limited{r: unpacked{r, kind}, in: in, kind: kind}
 }
 

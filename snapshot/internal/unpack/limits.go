@@ -2,7 +2,6 @@ package unpack
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 
@@ -46,7 +45,7 @@ type limited struct {
 	r    io.Reader
 	n    int64
 	in   *Input
-	kind string
+	kind Kind
 }
 
 func (l *limited) Read(p []byte) (int, error) {
@@ -65,14 +64,14 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func exceeds(at int64, kind string, limit *snapshot.LimitError) error {
-	return &snapshot.FormatError{Offset: at, Op: kind, Msg: limit.Error(), Err: limit}
+func exceeds(at int64, kind Kind, limit *snapshot.LimitError) error {
+	return &snapshot.FormatError{Offset: at, Op: string(kind), Msg: limit.Error(), Err: limit}
 }
 
 // unpacked gives the faults of a decompressor the form of all others.
 type unpacked struct {
 	r    io.Reader
-	kind string
+	kind Kind
 }
 
 func (u unpacked) Read(p []byte) (int, error) {
@@ -80,7 +79,7 @@ func (u unpacked) Read(p []byte) (int, error) {
 	return n, unpackError(u.kind, err)
 }
 
-func unpackError(kind string, err error) error {
+func unpackError(kind Kind, err error) error {
 	var fe *snapshot.FormatError
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.As(err, &fe):
@@ -92,6 +91,5 @@ func unpackError(kind string, err error) error {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		return err // reading failed, not what was read
 	}
-	return &snapshot.FormatError{Offset: -1, Op: kind, Err: snapshot.ErrCorrupt,
-		Msg: fmt.Sprintf("the compressed data is damaged (%v); copy the file again", err)}
+	return refuse(kind, snapshot.ErrCorrupt, "the compressed data is damaged (%v); copy the file again", err)
 }

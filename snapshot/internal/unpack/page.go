@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
+	"regexp"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -31,7 +31,7 @@ func (in *Input) page(r *bufio.Reader, depth int) error {
 			return p.missing(in.opt.Index)
 		}
 	}
-	err := in.unwrap(unpacked{base64.NewDecoder(base64.StdEncoding, &quoted{r: p.r}), "HTML"}, 0, depth+1)
+	err := in.unwrap(unpacked{base64.NewDecoder(base64.StdEncoding, &quoted{r: p.r}), isHTML}, 0, depth+1)
 	if err != nil {
 		return err
 	}
@@ -42,16 +42,18 @@ func (in *Input) page(r *bufio.Reader, depth int) error {
 	return nil
 }
 
-// Marks in a page: the key of a snapshot, and keys that only the pre-digested plots of
+// Marks in a page: where a snapshot begins, and a key that only the pre-digested plots of
 // torch 2.0 have.
 var (
-	keyBase64   = []byte(`"base64"`)
+	begins      = regexp.MustCompile(`"base64"[ \t\r\n]*:[ \t\r\n]*"`)
 	keyDigested = []byte(`"suffix_table"`)
 )
 
+// maxMark is how long a mark may be to be found over the end of a window.
+const maxMark = 1 << 10
+
 // next moves to the first byte of the next base64 string.
 func (p *page) next() (bool, error) {
-search:
 	for {
 		window, err := p.r.Peek(p.r.Size())
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -61,37 +63,22 @@ search:
 			return false, notSnapshot("is a plot that torch 2.0 made of a snapshot, with the snapshot itself left out; " +
 				"open the snapshot it was made from")
 		}
-		for from := 0; ; {
-			at := bytes.Index(window[from:], keyBase64)
-			if at < 0 {
-				break
-			}
-			at += from
-			rest := bytes.TrimLeft(window[at+len(keyBase64):], " \t\r\n")
-			if len(rest) < 2 && at > 0 && err == nil { // the value is beyond the window
-				p.r.Discard(at)
-				continue search
-			}
-			if len(rest) > 0 && rest[0] == ':' {
-				if rest = bytes.TrimLeft(rest[1:], " \t\r\n"); len(rest) > 0 && rest[0] == '"' {
-					p.r.Discard(len(window) - len(rest) + 1)
-					p.count++
-					return true, nil
-				}
-			}
-			from = at + len(keyBase64)
+		if at := begins.FindIndex(window); at != nil {
+			p.r.Discard(at[1])
+			p.count++
+			return true, nil
 		}
 		if err != nil {
 			return false, nil
 		}
-		p.r.Discard(len(window) - 64)
+		p.r.Discard(len(window) - maxMark)
 	}
 }
 
 func (p *page) missing(index int) error {
 	if p.count > 0 {
-		return &snapshot.FormatError{Offset: -1, Op: "HTML", Err: snapshot.ErrNotSnapshot,
-			Msg: fmt.Sprintf("the page has %d snapshots, numbered from 0; there is no number %d", p.count, index)}
+		return refuse(isHTML, snapshot.ErrNotSnapshot,
+			"the page has %d snapshots, numbered from 0; there is no number %d", p.count, index)
 	}
 	return notSnapshot("is an HTML page without a snapshot in it; " +
 		"pages of `python -m torch.cuda._memory_viz trace_plot` contain one")
@@ -107,13 +94,11 @@ func (q *quoted) Read(b []byte) (int, error) {
 	if q.done {
 		return 0, io.EOF
 	}
-	if q.r.Buffered() == 0 {
-		if _, err := q.r.Peek(1); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return 0, err
+	if _, err := q.r.Peek(1); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
 		}
+		return 0, err
 	}
 	window, _ := q.r.Peek(min(q.r.Buffered(), len(b)))
 	n := copy(b, window)

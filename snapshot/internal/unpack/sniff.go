@@ -113,7 +113,7 @@ func Printable(head []byte, controls string) bool {
 func (in *Input) Stranger() error {
 	const dump = "snapshots are written by torch.cuda.memory._dump_snapshot"
 	if in.cut {
-		return cutOff(in.Containers[len(in.Containers)-1])
+		return cutOff(Kind(in.Containers[len(in.Containers)-1]))
 	}
 	msg, kind := "", in.Kind
 	switch ext := strings.ToLower(filepath.Ext(in.name)); {

@@ -122,6 +122,9 @@ func (in *Input) Capped() io.Reader {
 	return &limited{r: in.R, in: in}
 }
 
-func notSnapshot(msg string) error {
-	return &snapshot.FormatError{Offset: -1, Msg: msg, Err: snapshot.ErrNotSnapshot}
+func notSnapshot(msg string) error { return refuse("", snapshot.ErrNotSnapshot, "%s", msg) }
+
+// refuse is an error about the file, or about the container in it where kind is one.
+func refuse(kind Kind, class error, format string, args ...any) error {
+	return &snapshot.FormatError{Offset: -1, Op: string(kind), Msg: fmt.Sprintf(format, args...), Err: class}
 }

@@ -154,8 +154,7 @@ func (g *xzGuard) index() error {
 	}
 	records, err := vli(g)
 	if records > 1<<20 {
-		return &snapshot.FormatError{Offset: -1, Op: string(isXz), Err: snapshot.ErrLimit,
-			Msg: "the file has over a million blocks; unpack it first"}
+		return refuse(isXz, snapshot.ErrLimit, "the file has over a million blocks; unpack it first")
 	}
 	for n := 2 * records; n > 0 && err == nil; n-- {
 		_, err = vli(g)

@@ -25,8 +25,8 @@ func (in *Input) zip(r io.Reader, depth int) error {
 			return err
 		}
 		if len(data) > maxSpool {
-			return &snapshot.FormatError{Offset: -1, Op: "zip", Err: snapshot.ErrLimit,
-				Msg: "a zip archive of over 1 GiB cannot be read through a pipe or inside another container; unpack it first"}
+			return refuse(isZip, snapshot.ErrLimit,
+				"a zip archive of over 1 GiB cannot be read through a pipe or inside another container; unpack it first")
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
 	}
@@ -43,15 +43,14 @@ func (in *Input) zip(r io.Reader, depth int) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return brokenZip(err)
 	case err != nil:
-		return unpackError("zip", err)
+		return unpackError(isZip, err)
 	}
 	in.closers = append(in.closers, func() { body.Close() })
-	return in.unwrap(in.guard(body, "zip"), 0, depth+1)
+	return in.unwrap(in.guard(body, isZip), 0, depth+1)
 }
 
 func brokenZip(err error) error {
-	return &snapshot.FormatError{Offset: -1, Op: "zip", Err: snapshot.ErrCorrupt,
-		Msg: fmt.Sprintf("the archive is damaged or was cut off (%v); copy the file again", err)}
+	return refuse(isZip, snapshot.ErrCorrupt, "the archive is damaged or was cut off (%v); copy the file again", err)
 }
 
 // pick chooses the member of an archive to open.
