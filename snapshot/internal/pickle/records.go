@@ -150,9 +150,13 @@ func (d *machine) segment(mask uint64) {
 		AllocatedSize: d.int(mask, keyAllocatedSize), ActiveSize: d.int(mask, keyActiveSize),
 		RequestedSize: d.int(mask, keyRequestedSize), Device: int32(clampDevice(d.int(mask, keyDevice))),
 		Stack: d.frames(mask), Blocks: d.rowsOf(d.val(mask, keyBlocks), kBlock),
+		Stream: d.out.Streams.Intern(d.address(mask, keyStream)), Expandable: d.val(mask, keyIsExpandable).u != 0,
+		Has: given(mask, bit(keyIsExpandable), snapshot.SegmentHasExpandable) |
+			given(mask, bit(keyRequestedSize), snapshot.SegmentHasRequested) |
+			given(mask, bit(keyAllocatedSize)|bit(keyActiveSize), snapshot.SegmentHasTotals),
 	}
-	if v := d.val(mask, keyStream); isInt(v) {
-		s.Stream, s.Has = d.out.Streams.Intern(v.u), snapshot.SegmentHasStream
+	if isInt(d.val(mask, keyStream)) {
+		s.Has |= snapshot.SegmentHasStream
 	}
 	switch d.str(mask, keySegmentType) {
 	case wordSmall:
@@ -161,16 +165,6 @@ func (d *machine) segment(mask uint64) {
 		s.Kind = snapshot.KindLarge
 	}
 	s.Pool, _ = d.pool(d.val(mask, keySegmentPoolID))
-	if v := d.field[keyIsExpandable]; mask&bit(keyIsExpandable) != 0 {
-		s.Expandable = v.u != 0
-		s.Has |= snapshot.SegmentHasExpandable
-	}
-	if mask&bit(keyRequestedSize) != 0 {
-		s.Has |= snapshot.SegmentHasRequested
-	}
-	if mask&bit(keyAllocatedSize) != 0 && mask&bit(keyActiveSize) != 0 {
-		s.Has |= snapshot.SegmentHasTotals
-	}
 	d.out.Segments = append(d.out.Segments, s)
 }
 
@@ -215,20 +209,21 @@ func (d *machine) host(mask uint64) snapshot.HostSegment {
 }
 
 func (d *machine) block(mask uint64) {
-	b := snapshot.Block{
+	d.out.Blocks = append(d.out.Blocks, snapshot.Block{
 		Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Requested: d.int(mask, keyRequestedSize),
 		Stack: d.frames(mask), History: d.rowsOf(d.val(mask, keyHistory), kHistory), State: d.state(mask),
+		Has: given(mask, bit(keyAddress), snapshot.BlockHasAddress) |
+			given(mask, bit(keyRequestedSize), snapshot.BlockHasRequested) |
+			given(mask, bit(keyHistory), snapshot.BlockHasHistory),
+	})
+}
+
+// given is flag where mask has all of the keys.
+func given[F ~uint8](mask, keys uint64, flag F) F {
+	if mask&keys != keys {
+		return 0
 	}
-	if mask&bit(keyAddress) != 0 {
-		b.Has |= snapshot.BlockHasAddress
-	}
-	if mask&bit(keyRequestedSize) != 0 {
-		b.Has |= snapshot.BlockHasRequested
-	}
-	if mask&bit(keyHistory) != 0 {
-		b.Has |= snapshot.BlockHasHistory
-	}
-	d.out.Blocks = append(d.out.Blocks, b)
+	return flag
 }
 
 func (d *machine) state(mask uint64) snapshot.BlockState {
