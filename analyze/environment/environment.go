@@ -118,7 +118,7 @@ func environment(f *sidecar.File) (map[string]any, error) {
 		}
 		return env, nil
 	}
-	return nil, fmt.Errorf("%s has no environment: it is not by the Python recorder, or ends before it", f.Name)
+	return nil, fmt.Errorf("%s has no environment: the Python recorder did not write it, or it ends too early", f.Name)
 }
 
 // boundless is what version 1 of cgroups says for no limit, less what pages may take off it.
@@ -143,7 +143,8 @@ func text(name string, v any) string {
 	return ""
 }
 
-var inBytes = []string{"host.ram", "host.swap", "host.shm", "limit.as", "limit.data", "limit.rss", "limit.memlock", "os.cgroup_memory_max", "os.cgroup_memory_high", ChildrenPSS}
+var inBytes = []string{"host.ram", "host.swap", "host.shm", "limit.as", "limit.data", "limit.rss", "limit.memlock",
+	"os.cgroup_memory_max", "os.cgroup_memory_high", ChildrenPSS}
 
 const unknown = "unknown"
 
@@ -185,8 +186,8 @@ var rules = []rule{
 	{"python.version", "memory of objects, garbage collector, allocator"},
 	{"library.*", "its caches, and what it keeps of tensors"},
 
-	{"torch.backend", "cudaMallocAsync keeps and gives back memory by other rules"},
-	{"alloc.*", "the caching allocator rounds, splits and gives back memory by it"},
+	{"torch.backend", "cudaMallocAsync keeps and releases memory by other rules"},
+	{"alloc.*", "how the caching allocator rounds, splits and releases memory"},
 	{"env.PYTORCH*", "a setting of PyTorch"},
 	{"env.CUDA_MODULE_LOADING", "EAGER loads all kernels into device memory at the start"},
 	{"env.CUBLAS_WORKSPACE_CONFIG", "size of the cuBLAS workspaces of each stream"},
@@ -194,28 +195,29 @@ var rules = []rule{
 	{"env.NCCL_*", "buffers and channels of NCCL"},
 	{"torch.deterministic", "deterministic kernels need other workspaces"},
 	{"torch.tf32", "other kernels and workspaces"},
-	{"device.*", "another device: capacity, and workspaces by its kernels"},
+	{"device.*", "another device: its capacity, and the workspaces of its kernels"},
 
-	{"env.LD_PRELOAD", "another malloc (jemalloc, tcmalloc) gives memory back, or does not"},
-	{"env.MALLOC_*", "glibc's arenas and thresholds decide whether freed memory goes back"},
+	{"env.LD_PRELOAD", "another malloc (jemalloc, tcmalloc) may return freed memory or keep it"},
+	{"env.MALLOC_*", "glibc's arenas and thresholds decide whether freed memory is returned"},
 	{"os.libc", "another malloc: musl and releases of glibc keep freed memory differently"},
-	{"env.PYTHONMALLOC", "malloc in place of pymalloc, or debug allocators"},
-	{"python.malloc", "malloc in place of pymalloc, or debug allocators"},
+	{"env.PYTHONMALLOC", "malloc instead of pymalloc, or debug allocators"},
+	{"python.malloc", "malloc instead of pymalloc, or debug allocators"},
 	{"python.gc_*", "when cycles that hold tensors are freed"},
-	{"os.thp", "transparent huge pages: sparse heaps take 2 MiB for each page that is touched"},
+	{"os.thp", "transparent huge pages: sparse heaps take 2 MiB for each touched page"},
 	{"os.overcommit", "whether large reservations are granted"},
 
 	{"os.cgroup_*", "limit of the container: beyond it the process is killed, whatever the machine has"},
 	{"limit.*", "a limit of the process: allocations fail beyond it"},
 	{"os.container", "limits, and size of /dev/shm"},
-	{"host.ram", "the same growth fails earlier with less"},
-	{"host.swap", "without swap a process is killed where another only gets slow"},
+	{"host.ram", "with less, the same growth fails earlier"},
+	{"host.swap", "without swap a process is killed where with swap it only gets slow"},
 	{"host.swappiness", "how early memory is swapped out"},
 	{"host.shm", "batches of workers pass through /dev/shm"},
 
-	{"python.start_method", "forked workers share the parent's memory until they write to it; spawned ones have copies from the start"},
+	{"python.start_method", "forked workers share the parent's memory until they write to it; spawned ones have " +
+		"copies from the start"},
 	{Children, "each has memory of its own, and prefetched batches"},
-	{ChildrenPSS, "what the children have for themselves, at most"},
+	{ChildrenPSS, "the children's share of memory (PSS), at its peak"},
 	{"world_size", "shards, buckets and communicators depend on the number of ranks"},
 	{"torch.threads", "malloc arenas and buffers for each thread"},
 	{"torch.interop_threads", "malloc arenas and buffers for each thread"},

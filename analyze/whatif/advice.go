@@ -46,11 +46,12 @@ func (g *Gain) String() string {
 	case ServesAll:
 		return fmt.Sprintf("every request is served, at a peak of %s reserved.", units.Bytes(g.Peak))
 	case FailsNoNew:
-		return "no other request fails than in the run."
+		return "no request fails beyond those that failed in the run."
 	case FailsLess:
 		return fmt.Sprintf("fewer requests fail: %d instead of %d.", g.Failures, g.FailuresBefore)
 	case LowersPeak:
-		return fmt.Sprintf("the peak of reserved memory is %s lower (%s).", units.Bytes(g.Saved()), units.Percent(g.Saved(), g.PeakBefore))
+		return fmt.Sprintf("the peak of reserved memory is %s lower (%s).", units.Bytes(g.Saved()), units.Percent(g.Saved(),
+			g.PeakBefore))
 	}
 	return ""
 }
@@ -62,8 +63,8 @@ const (
 )
 
 // Advise compares the outcomes of settings with that of the first, which are those of the run. A
-// setting under which requests fail that the run had served is none to recommend: what follows
-// the first of them is no prediction any more.
+// setting under which requests fail that the run had served is not recommended: what follows
+// the first of them is no longer a prediction.
 func Advise(settings []Setting, outs []*Outcome) Advice {
 	a := Advice{Best: -1, Costs: []string{}}
 	base := outs[0]
@@ -72,7 +73,8 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 			continue
 		}
 		saves := base.StartFailed || base.New > 0 || base.Failures > o.Failures ||
-			base.Failures == o.Failures && base.ReservedPeak-o.ReservedPeak >= max(marginBytes, base.ReservedPeak*marginPercent/100)
+			base.Failures == o.Failures && base.ReservedPeak-o.ReservedPeak >= max(marginBytes,
+				base.ReservedPeak*marginPercent/100)
 		if saves && (a.Best < 0 || o.better(outs[a.Best])) {
 			a.Best = i + 1
 		}
@@ -90,7 +92,7 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 	case base.Failures > o.Failures:
 		a.Gain.Kind = FailsLess
 	}
-	a.Text = "With " + cmp.Or(settings[a.Best].Text, "the default settings") + " " + a.Gain.String()
+	a.Text = "With " + cmp.Or(settings[a.Best].Text, "the default settings") + ", " + a.Gain.String()
 	a.costs(&settings[0], &settings[a.Best], base, o)
 	return a
 }
@@ -113,7 +115,7 @@ func (a *Advice) costs(from, to *Setting, base, o *Outcome) {
 	add := func(format string, args ...any) { a.Costs = append(a.Costs, fmt.Sprintf(format, args...)) }
 	calls, before := o.DeviceAllocs+o.DeviceFrees, base.DeviceAllocs+base.DeviceFrees
 	if calls > before+before/10 {
-		add("Calls to the driver: %s instead of %s; each can take milliseconds and waits for the GPU when memory is given back.",
+		add("Calls to the driver: %s instead of %s; each can take milliseconds, and releasing memory waits for the GPU.",
 			units.Count(calls), units.Count(before))
 	}
 	if o.Retries > base.Retries {
@@ -123,11 +125,12 @@ func (a *Advice) costs(from, to *Setting, base, o *Outcome) {
 		add("Rounding: blocks take up to %s more at their peak.", units.Bytes(more))
 	}
 	if to.Conf.Expandable && !from.Conf.Expandable {
-		add("expandable_segments: tensors on the GPU can be shared with other processes (CUDA IPC) only since about torch 2.5 " +
-			"and Linux 5.6; needs a driver with virtual memory management, and ROCm 7 or later on AMD; has no effect on Windows.")
+		add("expandable_segments: tensors on the GPU can be shared with other processes (CUDA IPC) only since about " +
+			"torch 2.5 and Linux 5.6; it needs a driver with virtual memory management (on AMD, ROCm 7 or later), and " +
+			"has no effect on Windows.")
 	}
 	if to.Conf.MaxSplit >= 0 && from.Conf.MaxSplit < 0 {
 		add("max_split_size_mb: cached blocks above it serve only requests of about their size, " +
-			"so that other request sizes than those seen here can make many more calls to the driver.")
+			"so other request sizes than those seen here can cause many more calls to the driver.")
 	}
 }

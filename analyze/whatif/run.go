@@ -84,7 +84,7 @@ type Sample struct {
 }
 
 // ErrAsync is why backend:cudaMallocAsync has no outcome.
-var ErrAsync = errors.New("backend:cudaMallocAsync is another allocator, inside the driver: what it would do cannot be replayed")
+var ErrAsync = errors.New("backend:cudaMallocAsync is another allocator, inside the driver: it cannot be replayed")
 
 // checkEvery is after how many operations a replay looks whether it is still wanted: about a
 // millisecond.
@@ -152,7 +152,8 @@ func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 			out.served = append(out.served, event)
 		}
 	}
-	out.DeviceAllocs, out.DeviceFrees, out.Retries = st.NumDeviceAlloc-allocs, st.NumDeviceFree-frees, st.NumAllocRetries-retries
+	out.DeviceAllocs, out.DeviceFrees, out.Retries = st.NumDeviceAlloc-allocs, st.NumDeviceFree-frees,
+		st.NumAllocRetries-retries
 	out.ReservedEnd, out.AllocatedPeak = reserved.Current, allocated.Peak
 	out.Curve = curve.finish()
 	out.Stats = *st

@@ -45,9 +45,10 @@ func (d *scripted) end() {
 		return
 	}
 	if e := d.t.Trace.At(int(d.next[0])); releases(e) {
-		d.faultf(otherReleases, "%s at %#x were given back; the replay keeps them.", units.Bytes(e.Size), e.Addr)
+		d.faultf(otherReleases, "The run released %s at %#x; the replay keeps it.", units.Bytes(e.Size), e.Addr)
 	} else {
-		d.faultf(otherSegment, "%s were reserved at %#x; the replay has a free block that serves the request.", units.Bytes(e.Size), e.Addr)
+		d.faultf(otherSegment, "The run reserved %s at %#x; the replay serves the request from a free block.",
+			units.Bytes(e.Size), e.Addr)
 	}
 }
 
@@ -76,7 +77,8 @@ func (d *scripted) take(action snapshot.Action) *snapshot.Event {
 func (d *scripted) acquire(action snapshot.Action, size int64) *snapshot.Event {
 	e := d.take(action)
 	if e == nil && len(d.next) == 0 && !d.fails {
-		d.faultf(otherSegment, "%s were given from the cache; the replay has no free block for them and asks the driver for %s.",
+		d.faultf(otherSegment, "The run served %s from its cache; the replay has no free block for it and asks the "+
+			"driver for %s.",
 			units.Bytes(d.ask.bytes), units.Bytes(size))
 	}
 	return e
@@ -88,7 +90,8 @@ func (d *scripted) Malloc(size int64) (uint64, bool) {
 	case e == nil:
 		return 0, false
 	case e.Size != size:
-		d.faultf(otherSegment, "A segment of %s was made; the replay asks for %s.", units.Bytes(e.Size), units.Bytes(size))
+		d.faultf(otherSegment, "The run made a segment of %s; the replay asks for %s.", units.Bytes(e.Size),
+			units.Bytes(size))
 		return 0, false
 	default:
 		d.same++
@@ -117,7 +120,8 @@ func (d *scripted) Map(addr uint64, size int64) bool {
 	case e == nil:
 		return false
 	case e.Size != size || e.Addr != addr:
-		d.faultf(otherSegment, "%s were mapped at %#x; the replay maps %s at %#x.", units.Bytes(e.Size), e.Addr, units.Bytes(size), addr)
+		d.faultf(otherSegment, "The run mapped %s at %#x; the replay maps %s at %#x.", units.Bytes(e.Size), e.Addr,
+			units.Bytes(size), addr)
 		return false
 	}
 	d.same++
@@ -132,7 +136,7 @@ func (d *scripted) Unmap(addr uint64, size int64) { d.release(snapshot.SegmentUn
 
 func (d *scripted) release(action snapshot.Action, addr uint64, size int64) {
 	if e := d.take(action); e == nil || e.Addr != addr || e.Size != size {
-		d.faultf(otherReleases, "The replay gives %s at %#x back, which was kept.", units.Bytes(size), addr)
+		d.faultf(otherReleases, "The replay releases %s at %#x; the run kept it.", units.Bytes(size), addr)
 		return
 	}
 	d.same++

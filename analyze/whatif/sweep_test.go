@@ -140,10 +140,10 @@ func TestAdviceNeedsMargin(t *testing.T) {
 		{"nothing better", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(1000*mib, 900*mib, 50, 0)}, -1, ""},
 		{"too little", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(940*mib, 900*mib, 50, 0)}, -1, ""},
 		{"less than a twentieth", []*whatif.Outcome{outcome(10000*mib, 900*mib, 50, 0), outcome(9600*mib, 900*mib, 50, 0)}, -1, ""},
-		{"the lowest", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(900*mib, 900*mib, 50, 0), outcome(800*mib, 900*mib, 90, 0)}, 2, "With b the peak of reserved memory is 200 MiB lower (20%)."},
+		{"the lowest", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(900*mib, 900*mib, 50, 0), outcome(800*mib, 900*mib, 90, 0)}, 2, "With b, the peak of reserved memory is 200 MiB lower (20%)."},
 		{"of equals that with fewer calls", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(800*mib, 900*mib, 50, 0), outcome(799*mib, 900*mib, 90, 0)}, 1, ""},
 		{"no lower peak for a failure", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(500*mib, 400*mib, 50, 1)}, -1, ""},
-		{"a saved request", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 1), outcome(1001*mib, 900*mib, 50, 0)}, 1, "With a every request is served"},
+		{"a saved request", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 1), outcome(1001*mib, 900*mib, 50, 0)}, 1, "With a, every request is served"},
 		{"fewer failures", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 3), outcome(1001*mib, 900*mib, 50, 2)}, 1, "2 instead of 3"},
 		{"trade-off", []*whatif.Outcome{outcome(1000*mib, 800*mib, 50, 0), outcome(999*mib, 800*mib, 50, 0), outcome(999*mib, 800*mib, 50, 0), outcome(900*mib, 890*mib, 500, 0)}, 3, "With c"},
 	} {

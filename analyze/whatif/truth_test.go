@@ -127,7 +127,7 @@ func TestStatistics(t *testing.T) {
 func TestUnrecordedFraction(t *testing.T) {
 	s := open(t, "testdata/collected.pickle.gz")
 	p, v := loaded(t, s, timeline.Build(s, 0))
-	if v.FirstEvent < 0 || v.Why != "garbage_collection_threshold is set: it takes effect under a memory fraction, which the file does not record." {
+	if v.FirstEvent < 0 || v.Why != "garbage_collection_threshold is set: it acts under a memory fraction, which the file does not record." {
 		t.Errorf("%+v", v.What)
 	}
 	e := s.Traces[0].At(v.FirstEvent)

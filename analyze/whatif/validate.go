@@ -46,7 +46,8 @@ func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Pro
 		return p, best, nil
 	}
 	first := p.Recorded.Tie
-	for _, tie := range []allocator.Tie{allocator.TieAddress, allocator.TieCounter, allocator.TieCounterPrivate, allocator.TieSegment} {
+	for _, tie := range []allocator.Tie{allocator.TieAddress, allocator.TieCounter, allocator.TieCounterPrivate,
+		allocator.TieSegment} {
 		if tie == first {
 			continue
 		}
@@ -184,14 +185,17 @@ func (v *validator) op(o *op) {
 	case o.kind == opAlloc && ok:
 		l := &v.p.t.Lives[o.row]
 		if got := v.r.a.Addr(allocator.Block(v.r.held[o.row])); got != l.Addr {
-			v.d.faultf(otherBlock, "%s were given at %#x; the replay gives them at %#x.", units.Bytes(l.Requested), l.Addr, got)
+			v.d.faultf(otherBlock, "%s was allocated at %#x in the run, and at %#x in the replay.", units.Bytes(l.Requested),
+				l.Addr, got)
 			break
 		}
 		v.v.SameRequests++
 	case o.kind == opAlloc:
-		v.d.faultf(otherFailure, "%s were given; in the replay the request fails.", units.Bytes(v.p.asks[o.row].bytes))
+		v.d.faultf(otherFailure, "A request for %s succeeded in the run and fails in the replay.",
+			units.Bytes(v.p.asks[o.row].bytes))
 	case o.kind == opFail && ok:
-		v.d.faultf(otherFailure, "A request of %s failed; the replay serves it.", units.Bytes(v.p.asks[o.row].bytes))
+		v.d.faultf(otherFailure, "A request for %s failed in the run and succeeds in the replay.",
+			units.Bytes(v.p.asks[o.row].bytes))
 	}
 }
 
@@ -225,7 +229,7 @@ func (v *validator) final() {
 	}
 	v.v.Blocks += len(got)
 	if n := v.v.Blocks - v.v.SameBlocks; n > 0 {
-		v.d.faultf(otherBlock, "%s of %s blocks at the end are only in the dump's state or only in the replay.",
+		v.d.faultf(otherBlock, "%s of %s final blocks are only in the dump or only in the replay.",
 			units.Count(int64(n)), units.Count(int64(v.v.Blocks)))
 		v.differs(v.p.t.Trace.Len(), &op{kind: opEmpty})
 	}
@@ -243,22 +247,24 @@ func (v *validator) reason(o *op) string {
 	released := v.d.kind == otherReleases || v.d.kind == otherFailure
 	switch {
 	case c.Inconsistent() > 0 || c.Residual != 0:
-		return "The trace contradicts itself or the state: it was edited or filtered, or no allocator made it."
+		return "The trace contradicts itself or the final state: it was edited or filtered, or no allocator wrote it."
 	case s.Writer.Ascend:
-		return "torch_npu's allocator rounds requests in its own way."
+		return "torch_npu's allocator rounds requests differently."
 	case p.Recorded.Conf.GCThreshold > 0 && released:
-		return "garbage_collection_threshold is set: it takes effect under a memory fraction, which the file does not record."
+		return "garbage_collection_threshold is set: it acts under a memory fraction, which the file does not record."
 	case pool:
-		return "There are private pools (CUDA graphs or MemPool): when captures begin and end is not recorded."
+		return "There are private pools (CUDA graphs or MemPool): the file does not record when captures begin and end."
 	case !p.Recorded.Known:
 		return "The file does not record the allocator settings (torch before 2.3): they may not have been the defaults."
 	case strings.Contains(p.Recorded.Text, "release_lock_on_cudamalloc:True"),
 		strings.Contains(p.Recorded.Text, "release_lock_on_hipmalloc:True"):
-		return "release_lock_on_cudamalloc lets threads change the allocator while another one's request waits for the driver."
+		return "release_lock_on_cudamalloc lets threads use the allocator while another thread's request waits for the " +
+			"driver."
 	case released:
-		return "A memory fraction that the file does not record, or memory that was given back for another reason than the trace shows."
+		return "A memory fraction that the file does not record, or memory released for a reason that the trace does " +
+			"not show."
 	case c.PreTraceBlocks > 0:
-		return "What was there before the trace is rebuilt from what remained of it, and may have lain otherwise."
+		return "What was there before the trace is rebuilt from what remained of it, and may have been laid out differently."
 	}
-	return "Settings that were changed while the program ran, or a release of torch with other rules."
+	return "Settings that changed while the program ran, or a release of torch with other rules."
 }

@@ -65,7 +65,7 @@ func TestValidateReal(t *testing.T) {
 			_, v := loaded(t, s, tl)
 			if filepath.Base(path) == "random-inconsistent.pickle" {
 				// Made by a generator that knows nothing of allocators.
-				if v.Trusted || v.FirstEvent < 0 || !strings.Contains(v.Why, "no allocator made it") {
+				if v.Trusted || v.FirstEvent < 0 || !strings.Contains(v.Why, "no allocator wrote it") {
 					t.Errorf("%s: %+v", path, v)
 				}
 				continue
@@ -143,7 +143,7 @@ func TestDivergence(t *testing.T) {
 	}{
 		{"other settings", build.Options{}, func(s *snapshot.Snapshot) {
 			s.Settings.MaxSplitSize = 21 << 20
-		}, "Settings that were changed", 20},
+		}, "Settings that changed", 20},
 		{"unknown settings", build.Options{Expandable: true}, func(s *snapshot.Snapshot) {
 			s.Settings = snapshot.Settings{}
 		}, "does not record the allocator settings", 67},
