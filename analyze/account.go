@@ -56,7 +56,8 @@ func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*de
 	reading, side := live, device.Side{At: at}
 	if from != nil {
 		var err error
-		if reading, side, err = device.Recorded(from, snapshot.PlainName(r.Snapshot.Name), r.Snapshot.Bytes, d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
+		if reading, side, err = device.Recorded(from, snapshot.PlainName(r.Snapshot.Name), r.Snapshot.Bytes,
+			d.Timeline.Device, end.State.Totals.Reserved, at); err != nil {
 			return nil, err
 		}
 	}

@@ -54,20 +54,23 @@ func TestAccount(t *testing.T) {
 	run, dump := f.Snapshot("run.pickle", r.Snapshot.Bytes)
 	total := r.Devices[0].Timeline.Final.Reserved
 	used := func(more int64) []sidecar.GPUProcess {
-		return []sidecar.GPUProcess{{PID: *run.PID, Started: run.Started, Used: new(total + more)}, {PID: 1, Used: new(gib / 4)}}
+		return []sidecar.GPUProcess{{PID: *run.PID, Started: run.Started, Used: new(total + more)},
+			{PID: 1, Used: new(gib / 4)}}
 	}
 	reading := func(at int64, processes []sidecar.GPUProcess) sidecar.Reading {
 		var sum int64
 		for _, p := range processes {
 			sum += *p.Used
 		}
-		return sidecar.Reading{Time: at, NVML: sidecar.NVML{Boot: run.Boot, Devices: []sidecar.GPU{{Index: new(int64(0)), Total: new(16 * gib), Reserved: new(int64(0)),
-			Free: new(16*gib - sum), Processes: processes}}}}
+		return sidecar.Reading{Time: at, NVML: sidecar.NVML{Boot: run.Boot,
+			Devices: []sidecar.GPU{{Index: new(int64(0)), Total: new(16 * gib), Reserved: new(int64(0)),
+				Free: new(16*gib - sum), Processes: processes}}}}
 	}
 	delete(run.Env, "device.0.uuid")
 	run.NVML = []sidecar.Reading{reading(dump.Time, used(512*mib))}
 	r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Readings: f})
-	if own, ok := r.Devices[0].Account.Ledger.Get(oom.RowNonPyTorch); !ok || own != 512*mib || len(r.Verdict.Findings) != len(plain.Verdict.Findings) {
+	if own, ok := r.Devices[0].Account.Ledger.Get(oom.RowNonPyTorch); !ok || own != 512*mib ||
+		len(r.Verdict.Findings) != len(plain.Verdict.Findings) {
 		t.Errorf("%+v", r.Devices[0].Account.Ledger)
 	}
 	// What is odd about it is a finding, and does not change the verdict.
@@ -76,12 +79,14 @@ func TestAccount(t *testing.T) {
 	run.NVML[0].Devices[0].Total, run.NVML[0].Devices[0].Free = new(32*gib), new(32*gib-total-13*gib/4)
 	r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Readings: f})
 	at := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Outside })
-	if at != len(plain.Verdict.Findings) || r.Verdict.Status != plain.Verdict.Status || r.Verdict.Headline != plain.Verdict.Headline {
+	if at != len(plain.Verdict.Findings) || r.Verdict.Status != plain.Verdict.Status ||
+		r.Verdict.Headline != plain.Verdict.Headline {
 		t.Errorf("%d: %+v", at, r.Verdict)
 	}
 	// Figures of another moment are refused, and it is said why only to who asked for them.
 	r = analyzetest.Run(t, s, analyze.Options{NoReplay: true, Live: &live})
-	if a := r.Devices[0].Account; a == nil || a.Ledger != nil || !strings.Contains(a.Why, "after PyTorch's figures were taken") {
+	if a := r.Devices[0].Account; a == nil || a.Ledger != nil ||
+		!strings.Contains(a.Why, "after PyTorch's figures were taken") {
 		t.Errorf("%+v", a)
 	}
 	run.NVML, dump.Devices, run.Samples = nil, nil, nil
@@ -107,7 +112,8 @@ func TestFullWhen(t *testing.T) {
 		"The device had 15.2 GiB free at the end":  {Recorder: f},
 	} {
 		opt.NoReplay = true
-		if why := analyzetest.Run(t, s, opt).Verdict.Findings[0].Why; !slices.ContainsFunc(why, func(w string) bool { return strings.HasPrefix(w, want) }) {
+		if why := analyzetest.Run(t, s, opt).Verdict.Findings[0].Why; !slices.ContainsFunc(why,
+			func(w string) bool { return strings.HasPrefix(w, want) }) {
 			t.Errorf("%q is not in %q", want, why)
 		}
 	}

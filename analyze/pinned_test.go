@@ -40,12 +40,17 @@ func TestPinnedNotes(t *testing.T) {
 	}
 	const pin = `{"action": "segment_alloc", "addr": 4096, "size": 4096}, {"action": "alloc", "addr": 4096, "size": 4096}`
 	for text, want := range map[string]string{
-		`"host_traces": [` + pin + `]`:                                               "missing: Pinned host memory: 2 events, but no final state",
-		`"host_traces": [` + pin + `, ` + pin + `], "host_segments": []`:             "problem: Pinned host memory: not verified: the file contradicts itself 2 times",
-		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`:         "missing: Pinned host memory: 1 further lists of events were left out",
-		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: the file does not say of 1 block whether",
+		`"host_traces": [` + pin + `]`: "missing: Pinned host memory: 2 " +
+			"events, but no final state",
+		`"host_traces": [` + pin + `, ` + pin + `], "host_segments": []`: "problem: Pinned host memory: not " +
+			"verified: the file contradicts itself 2 times",
+		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`: "missing: Pinned host memory: 1 " +
+			"further lists of events were left out",
+		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: the file " +
+			"does not say of 1 block whether",
 	} {
-		s, err := load.Read(t.Context(), strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json", load.Options{})
+		s, err := load.Read(t.Context(), strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json",
+			load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +77,8 @@ func TestPinnedBeside(t *testing.T) {
 	})
 	r := analyzetest.Run(t, buildtest.Read(t, made), analyze.Options{NoReplay: true})
 	v := &r.Verdict
-	if v.Status != finding.Ghost || len(v.Findings) < 2 || v.Findings[0].ID != "growth" || v.Headline != v.Findings[0].Title ||
+	if v.Status != finding.Ghost || len(v.Findings) < 2 || v.Findings[0].ID != "growth" ||
+		v.Headline != v.Findings[0].Title ||
 		v.Findings[1].ID != "host-pinned-growth" || v.Findings[1].Status != "host" || v.Findings[1].Device != -1 {
 		t.Errorf("%+v", v)
 	}

@@ -84,13 +84,15 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	replayed := make(chan *whatif.Answer, 1) // takes longest, and needs nothing else
 	go func() { replayed <- replay(ctx, s, t, opt) }()
 
-	d := Device{Timeline: t, Steps: steps.Find(s, t), Turnover: attribution.MeasureTurnover(s, t), Free: fragmentation.Over(t, freeSamples)}
+	d := Device{Timeline: t, Steps: steps.Find(s, t), Turnover: attribution.MeasureTurnover(s, t),
+		Free: fragmentation.Over(t, freeSamples)}
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
 	d.Categories = uses
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	total, free := opt.memory(s, ordinal)
-	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(), Growth: ghost.Find(s, t, nil), Late: ghost.FindLate(s, t, &d.Steps)}
+	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(),
+		Growth: ghost.Find(s, t, nil), Late: ghost.FindLate(s, t, &d.Steps)}
 	ghost.CountSteps(e.Growth, &d.Steps)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.Trace.Len() > 0 { // else nothing is known of a peak

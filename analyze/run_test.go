@@ -100,10 +100,13 @@ func TestBundled(t *testing.T) {
 		status finding.Status
 		says   []string // in title, reasons, next steps and stack of the first finding
 	}{
-		"ghost": {finding.Ghost, []string{"model.py:39 forward", "iterations of validate", "no_grad", "/workspace/model.py:39 forward"}},
-		"fragmentation": {finding.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom", "free 85 live blocks",
+		"ghost": {finding.Ghost, []string{"model.py:39 forward", "iterations of validate", "no_grad",
+			"/workspace/model.py:39 forward"}},
+		"fragmentation": {finding.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom",
+			"free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
-			"No allocator setting fixes this in your torch version", "With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
+			"No allocator setting fixes this in your torch version",
+			"With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
 			"no smaller set is"}},
 		"healthy": {finding.Healthy, nil},
 	} {
@@ -168,7 +171,8 @@ func TestSums(t *testing.T) {
 			for _, x := range d.Free {
 				checkGroups(t, file, x.Groups, x.Reserved, x.Classes.Pending)
 				if x.Classes.Sum() != x.Reserved-x.Allocated && d.Timeline.Checks.Inconsistent() == 0 {
-					t.Errorf("%s GPU %d event %d: classes %+v do not sum to %d - %d", file, d.Timeline.Device, x.Event, x.Classes, x.Reserved, x.Allocated)
+					t.Errorf("%s GPU %d event %d: classes %+v do not sum to %d - %d", file, d.Timeline.Device, x.Event, x.Classes,
+						x.Reserved, x.Allocated)
 				}
 			}
 			for _, m := range d.Moments {
@@ -180,10 +184,12 @@ func TestSums(t *testing.T) {
 				totals := m.State.Totals
 				checkGroups(t, file, fr.Groups, fr.Reserved, fr.Classes.Pending)
 				if sum := fr.Classes.Sum(); sum != totals.Reserved-totals.Allocated && len(m.State.Outside) == 0 {
-					t.Errorf("%s GPU %d %s: classes %+v sum to %d, want %d", file, d.Timeline.Device, m.Name, fr.Classes, sum, totals.Reserved-totals.Allocated)
+					t.Errorf("%s GPU %d %s: classes %+v sum to %d, want %d", file, d.Timeline.Device, m.Name, fr.Classes, sum,
+						totals.Reserved-totals.Allocated)
 				}
 				if fr.Rounding != totals.Active-totals.Requested && len(m.State.Outside) == 0 || fr.Remainder > fr.Rounding {
-					t.Errorf("%s GPU %d %s: rounding %d of which remainder %d, want %d", file, d.Timeline.Device, m.Name, fr.Rounding, fr.Remainder, totals.Active-totals.Requested)
+					t.Errorf("%s GPU %d %s: rounding %d of which remainder %d, want %d", file, d.Timeline.Device, m.Name,
+						fr.Rounding, fr.Remainder, totals.Active-totals.Requested)
 				}
 				var rounded, pinned int64
 				for _, g := range m.Live {
@@ -193,7 +199,8 @@ func TestSums(t *testing.T) {
 					pinned += p.Free
 				}
 				if rounded != m.State.Totals.Active || rounded != fr.Active {
-					t.Errorf("%s GPU %d %s: stacks hold %d of %d active bytes", file, d.Timeline.Device, m.Name, rounded, m.State.Totals.Active)
+					t.Errorf("%s GPU %d %s: stacks hold %d of %d active bytes", file, d.Timeline.Device, m.Name, rounded,
+						m.State.Totals.Active)
 				}
 				if pinned != fr.Split {
 					t.Errorf("%s GPU %d %s: pins hold %d of %d split bytes", file, d.Timeline.Device, m.Name, pinned, fr.Split)

@@ -46,7 +46,8 @@ const unlimited = 1 << 42
 
 // New makes an allocator that has nothing reserved. Stream 0 is the default stream.
 func New(o Options) *Allocator {
-	a := &Allocator{conf: o.Conf, tie: o.Tie, driver: o.Driver, total: o.Total, smallest: SmallBuffer, byHandle: make(map[uint64]Stream)}
+	a := &Allocator{conf: o.Conf, tie: o.Tie, driver: o.Driver, total: o.Total, smallest: SmallBuffer,
+		byHandle: make(map[uint64]Stream)}
 	if a.driver == nil {
 		a.driver = &Device{}
 	}

@@ -167,7 +167,8 @@ func TestMerge(t *testing.T) { // SPEC.md 5.7
 }
 
 func TestTies(t *testing.T) { // SPEC.md 5.4
-	for tie, want := range map[Tie]int64{TieAddress: 40 * mib, TieCounter: 60 * mib, TieCounterPrivate: 40 * mib, TieSegment: 60 * mib} {
+	for tie, want := range map[Tie]int64{TieAddress: 40 * mib, TieCounter: 60 * mib, TieCounterPrivate: 40 * mib,
+		TieSegment: 60 * mib} {
 		j := &journal{}
 		a := New(Options{Conf: Default(), Tie: tie, Driver: j})
 		b := &bench{t, a, j}
@@ -224,7 +225,8 @@ func TestRetry(t *testing.T) { // SPEC.md 5.5 step 5, 5.10
 	b.log("full 70M", "full 70M")
 	b.Free(small)
 	st := b.Stats()
-	if st.NumAllocRetries != 2 || st.NumOOMs != 1 || st.NumSyncAllStreams != 2 || st.NumDeviceFree != 7 || st.NumDeviceAlloc != 9 {
+	if st.NumAllocRetries != 2 || st.NumOOMs != 1 || st.NumSyncAllStreams != 2 || st.NumDeviceFree != 7 ||
+		st.NumDeviceAlloc != 9 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -355,7 +357,8 @@ func TestStatsKeys(t *testing.T) { // snapshot/SPEC.md 6.1
 	if len(keys) != 9*3*4+2*4+7 {
 		t.Errorf("%d keys", len(keys))
 	}
-	for _, key := range []string{"requested_bytes.large_pool.freed", "inactive_split.small_pool.peak", "oversize_segments.current", "num_sync_all_streams"} {
+	for _, key := range []string{"requested_bytes.large_pool.freed", "inactive_split.small_pool.peak",
+		"oversize_segments.current", "num_sync_all_streams"} {
 		if !keys[key] {
 			t.Errorf("no key %s", key)
 		}

@@ -42,12 +42,16 @@ func TestParseConf(t *testing.T) {
 			c.MaxSplit, c.LargeSegment, c.MaxNonSplitRounding = 12*mib, 12*mib, 12*mib
 		})},
 		{Newest, "garbage_collection_threshold:0.8", with(func(c *Conf) { c.GCThreshold = 0.8 })},
-		{Newest, "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True", with(func(c *Conf) { c.Fraction, c.Reject = 0.5, true })},
+		{Newest, "per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True",
+			with(func(c *Conf) { c.Fraction, c.Reject = 0.5, true })},
 		{Newest, "roundup_power2_divisions:4", with(func(c *Conf) { c.Roundup = same(4) })},
 		{Newest, "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", with(func(c *Conf) {
 			c.Roundup = slots(1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8)
 		})},
-		{Newest, "roundup_power2_divisions:[>:4]", with(func(c *Conf) { c.Roundup = slots(0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4) })},
+		{Newest, "roundup_power2_divisions:[>:4]", with(func(c *Conf) {
+			c.Roundup = slots(0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4,
+				4, 4, 4, 4, 4)
+		})},
 		{Newest, "roundup_power2_divisions:[]", Default()},
 		{Newest, "roundup_power2_divisions:[65536:2]", with(func(c *Conf) { c.Roundup = same(2) })},
 		// The next four are what torch 2.6 was seen to make of them.
@@ -61,7 +65,8 @@ func TestParseConf(t *testing.T) {
 		{206, "roundup_power2_divisions:[64:8,256:4,>:1]", with(func(c *Conf) {
 			c.Roundup = slots(8, 8, 8, 8, 8, 8, 8, 0, 1, 1, 1, 1, 1, 1, 1, 1)
 		})},
-		{Newest, "pinned_use_background_threads:True,pinned_num_register_threads:8,release_lock_on_cudamalloc:False", Default()},
+		{Newest, "pinned_use_background_threads:True,pinned_num_register_threads:8,release_lock_on_cudamalloc:False",
+			Default()},
 	} {
 		got, err := c.release.ParseConf(c.text)
 		got.Needs = 0
@@ -92,13 +97,17 @@ func TestParseConfErrors(t *testing.T) {
 		{206, "roundup_power2_divisions:0", "For roundups, the divisions has to be power of 2"},
 		{206, "roundup_power2_divisions:[256:3]", "For roundups, the divisions has to be power of 2 or 0 to disable roundup"},
 		{Newest, "max_split_size_mb:19", "CachingAllocator option max_split_size_mb too small, must be >= 20"},
-		{Newest, "max_split_size_mb:20,large_segment_size_mb:40", "CachingAllocator option max_split_size_mb too small, must be >= 40"},
-		{Newest, "max_non_split_rounding_mb:19", "CachingAllocator option max_non_split_rounding_mb too small, must be >= 20"},
+		{Newest, "max_split_size_mb:20,large_segment_size_mb:40",
+			"CachingAllocator option max_split_size_mb too small, must be >= 40"},
+		{Newest, "max_non_split_rounding_mb:19", "CachingAllocator option max_non_split_rounding_mb too small, must " +
+			"be >= 20"},
 		{Newest, "large_segment_size_mb:10", "CachingAllocator option large_segment_size_mb too small, must be > 10"},
 		{Newest, "foo:1", "Unrecognized key 'foo' in CUDA allocator config."},
 		{Newest, "expandable_segments:true", "Expected a single True/False argument for expandable_segments, got 'true'"},
-		{Newest, "expandable_segments:True;max_split_size_mb:30", "Expected a single True/False argument for expandable_segments, got 'True;max_split_size_mb'"},
-		{Newest, "expandable_segments:True max_split_size_mb:30", "Expected a single True/False argument for expandable_segments, got 'Truemax_split_size_mb'"},
+		{Newest, "expandable_segments:True;max_split_size_mb:30",
+			"Expected a single True/False argument for expandable_segments, got 'True;max_split_size_mb'"},
+		{Newest, "expandable_segments:True max_split_size_mb:30",
+			"Expected a single True/False argument for expandable_segments, got 'Truemax_split_size_mb'"},
 		{Newest, "expandable_segments:True:False", "Error parsing CachingAllocator settings, expected ,"},
 		{Newest, "garbage_collection_threshold:1.0", "garbage_collect_threshold is invalid, set it in (0.0, 1.0)"},
 		{Newest, "garbage_collection_threshold:0", "garbage_collect_threshold is invalid, set it in (0.0, 1.0)"},
@@ -107,9 +116,11 @@ func TestParseConfErrors(t *testing.T) {
 		{Newest, "max_split_size_mb:abc", "Expected a whole number for max_split_size_mb, got 'abc'"},
 		{Newest, "max_split_size_mb:-1", "Expected a whole number for max_split_size_mb, got '-1'"},
 		{Newest, "roundup_power2_divisions:3", "For roundups, the divisions has to be power of 2"},
-		{Newest, "roundup_power2_divisions:[64:2 128:4]", "For roundups, the divisions has to be power of 2 or 0 to disable roundup"},
+		{Newest, "roundup_power2_divisions:[64:2 128:4]",
+			"For roundups, the divisions has to be power of 2 or 0 to disable roundup"},
 		{Newest, "pinned_num_register_threads:3", "Number of register threads has to be power of 2, got 3"},
-		{Newest, "pinned_num_register_threads:256", "Number of register threads should be less than or equal to 128, got 256"},
+		{Newest, "pinned_num_register_threads:256", "Number of register threads should be less than or equal to 128, " +
+			"got 256"},
 		{Newest, "pinned_reserve_segment_size_mb:0", "Pinned reserve segment size has to be greater than 0"},
 	} {
 		if _, err := c.release.ParseConf(c.text); err == nil || err.Error() != c.want {
@@ -152,7 +163,8 @@ func TestConfString(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	for text, want := range map[string]Release{
-		"": 0, "expandable_segments:True": 201, "large_segment_size_mb:40,expandable_segments:True": 211, "throw_on_cudamalloc_oom:True": 212,
+		"": 0, "expandable_segments:True": 201, "large_segment_size_mb:40,expandable_segments:True": 211,
+		"throw_on_cudamalloc_oom:True": 212,
 	} {
 		if c, err := ParseConf(text); err != nil || c.Needs != want {
 			t.Errorf("%q needs torch %v (error %v), want %v", text, c.Needs, err, want)
@@ -161,7 +173,8 @@ func TestNeeds(t *testing.T) {
 }
 
 func FuzzParseConf(f *testing.F) {
-	for _, s := range []string{"", "max_split_size_mb:64,", "roundup_power2_divisions:[256:1,>:8]", "expandable_segments:True", "[:,]"} {
+	for _, s := range []string{"", "max_split_size_mb:64,", "roundup_power2_divisions:[256:1,>:8]",
+		"expandable_segments:True", "[:,]"} {
 		f.Add(s, 206)
 	}
 	f.Fuzz(func(t *testing.T, s string, release int) {

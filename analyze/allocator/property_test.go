@@ -102,7 +102,8 @@ func variants() map[string]Options {
 		}
 		for tie := TieAddress; tie <= TieSegment; tie++ {
 			out[fmt.Sprintf("%s tie %d", text, tie)] = Options{Conf: c, Tie: tie, Total: 3 << 30}
-			out[fmt.Sprintf("%s tie %d full", text, tie)] = Options{Conf: c, Tie: tie, Total: 3 << 30, Driver: &Device{Total: 424 << 20}}
+			out[fmt.Sprintf("%s tie %d full", text, tie)] = Options{Conf: c, Tie: tie, Total: 3 << 30,
+				Driver: &Device{Total: 424 << 20}}
 		}
 	}
 	return out

@@ -34,7 +34,8 @@ func (a *Allocator) Segments() []Segment {
 			continue
 		}
 		q := &a.queues[b.queue]
-		seg := Segment{Addr: b.addr, Stream: q.stream, Pool: a.pools[q.pool].owner, Small: q.small, Expandable: b.space != none}
+		seg := Segment{Addr: b.addr, Stream: q.stream, Pool: a.pools[q.pool].owner, Small: q.small,
+			Expandable: b.space != none}
 		for k := int32(i); k != none; k = a.blocks[k].next {
 			b := &a.blocks[k]
 			p := Piece{Size: b.size, State: b.state, Block: Block(k)}

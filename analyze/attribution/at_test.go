@@ -45,7 +45,8 @@ func TestLocate(t *testing.T) {
 	for at, want := range map[string]int{
 		"start": -1, "end": last, "peak": tl.PeakActive.Event,
 		"0": 0, "3": 3, "#3": 3, "0003": 3,
-		"+0s": at(times, 0), "+1ms": at(times, 1000), "1ms": at(times, 1000), "1500us": at(times, 1500), "+1.5ms": at(times, 1500),
+		"+0s": at(times, 0), "+1ms": at(times, 1000), "1ms": at(times, 1000), "1500us": at(times, 1500),
+		"+1.5ms":           at(times, 1500),
 		"1750000000000400": at(times, 400+1_750_000_000_000_000-tl.Trace.At(0).Time),
 		"step:0":           3, "step:2": 7, "step:ProfilerStep#8": 5,
 	} {
@@ -55,24 +56,29 @@ func TestLocate(t *testing.T) {
 		}
 	}
 	for at, says := range map[string]string{
-		"": "expected peak", "soon": "0 to 7", "-1": "expected peak", "8": "events 0 to 7", "#99999999999999999999": "events 0 to 7",
-		"+1.5": "expected peak", "-3ms": "expected peak", "1h": "+0s to +", "1750000000000000000": "1750000000",
-		"oom": "no out-of-memory event", "step:3": "steps 0 to 2", "step:": "steps 0 to 2", "step:-1": "steps 0 to 2", "step:ProfilerStep#10": "ProfilerStep#7 to",
+		"": "expected peak", "soon": "0 to 7", "-1": "expected peak", "8": "events 0 to 7",
+		"#99999999999999999999": "events 0 to 7",
+		"+1.5":                  "expected peak", "-3ms": "expected peak", "1h": "+0s to +", "1750000000000000000": "1750000000",
+		"oom": "no out-of-memory event", "step:3": "steps 0 to 2", "step:": "steps 0 to 2", "step:-1": "steps 0 to 2",
+		"step:ProfilerStep#10": "ProfilerStep#7 to",
 	} {
 		if m, err := attribution.Locate(s, tl, at); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %+v, %v; want %q", at, m, err, says)
 		}
 	}
 	plain, without := read(t, program)
-	if _, err := attribution.Locate(plain, without, "step:0"); err == nil || !strings.Contains(err.Error(), "no steps were found") {
+	if _, err := attribution.Locate(plain, without, "step:0"); err == nil ||
+		!strings.Contains(err.Error(), "no steps were found") {
 		t.Errorf("without steps: %v", err)
 	}
-	for series, p := range map[string]timeline.Peak{"active": tl.PeakActive, "reserved": tl.PeakReserved, "allocated": tl.PeakAllocated, "requested": tl.PeakRequested} {
+	for series, p := range map[string]timeline.Peak{"active": tl.PeakActive, "reserved": tl.PeakReserved,
+		"allocated": tl.PeakAllocated, "requested": tl.PeakRequested} {
 		m, err := attribution.Peak(tl, series)
 		if err != nil || m.Event != p.Event {
 			t.Errorf("peak of %s: %+v, %v", series, m, err)
 		}
-		if a := attribution.Ask(s, tl, m, attribution.Query{}, false); series == "active" && a.State.Totals.Active != p.Bytes {
+		if a := attribution.Ask(s, tl, m, attribution.Query{}, false); series == "active" &&
+			a.State.Totals.Active != p.Bytes {
 			t.Errorf("%d bytes at the peak of %d", a.State.Totals.Active, p.Bytes)
 		}
 	}
@@ -99,7 +105,8 @@ func TestLocateWithout(t *testing.T) {
 		taken   string
 	}{
 		"a trace": {build.Options{NoTrace: true},
-			map[string]string{"peak": "no trace", "3": "no trace", "oom": "no trace", "step:1": "no trace", "+1s": "no trace"}, "end"},
+			map[string]string{"peak": "no trace", "3": "no trace", "oom": "no trace", "step:1": "no trace", "+1s": "no trace"},
+			"end"},
 		"times": {build.Options{NoTimes: true}, map[string]string{"+1ms": "no times"}, "5"},
 	} {
 		s := readWith(t, c.opt, program)
@@ -139,7 +146,8 @@ func TestLocateOOM(t *testing.T) {
 	if err != nil || m.Event != tl.OOMs[1].Event || !strings.Contains(m.Name, "2") {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if a := attribution.Ask(s, tl, m, attribution.Query{}, true); a.State.Totals.Active != 50*mib || a.Tree.Rounded != 50*mib {
+	if a := attribution.Ask(s, tl, m, attribution.Query{}, true); a.State.Totals.Active != 50*mib ||
+		a.Tree.Rounded != 50*mib {
 		t.Errorf("%+v", a.State.Totals)
 	}
 }

@@ -67,7 +67,8 @@ func (c *classes) of(l *timeline.Life, label snapshot.LabelID) *class {
 	if k.forward != 0 {
 		v.forward = forwardFrames(c.s.Strings.Get(k.forward))
 	}
-	v.kept = (c.q.Match == nil || c.any(c.q.Match, c.matched, v)) && (c.q.Exclude == nil || !c.any(c.q.Exclude, c.unmatched, v))
+	v.kept = (c.q.Match == nil || c.any(c.q.Match, c.matched, v)) &&
+		(c.q.Exclude == nil || !c.any(c.q.Exclude, c.unmatched, v))
 	if common {
 		c.byStack[k.stack] = v
 	} else {

@@ -152,7 +152,10 @@ func visible(s *snapshot.Snapshot, stack snapshot.StackID, least frames.Origin) 
 		best = max(best, frames.Of(s, id).Origin())
 	}
 	least = min(least, best)
-	return slices.DeleteFunc(slices.Clone(ids), func(id snapshot.FrameID) bool { return frames.Of(s, id).Origin() < least })
+	return slices.DeleteFunc(slices.Clone(ids), func(id snapshot.FrameID) bool {
+		return frames.Of(s,
+			id).Origin() < least
+	})
 }
 
 // FrameText is a frame for people, "file:line function": without the folders above an

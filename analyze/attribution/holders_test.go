@@ -17,9 +17,11 @@ func mixed(d *build.Device) {
 	d.Alloc(512)
 	d.Record()
 	linear := torch + "nn/modules/linear.py:125:forward"
-	d.Stack = build.NewStack(torch+"nn/functional.py:9:linear", linear, module, "/app/model.py:38:forward", module, "/app/train.py:5:main")
+	d.Stack = build.NewStack(torch+"nn/functional.py:9:linear", linear, module, "/app/model.py:38:forward", module,
+		"/app/train.py:5:main")
 	d.Alloc(3 * mib)
-	d.Stack = build.NewStack(torch+"nn/functional.py:8:relu", "/app/hooks.py:8:save", module, "/app/model.py:40:forward", module, "/app/train.py:5:main")
+	d.Stack = build.NewStack(torch+"nn/functional.py:8:relu", "/app/hooks.py:8:save", module, "/app/model.py:40:forward",
+		module, "/app/train.py:5:main")
 	d.Alloc(2 * mib)
 	d.Alloc(2*mib - 100)
 	d.Stack, d.Stream = build.NewStack("/lib/model.py:38:forward", "/app/train.py:6:main"), 0x55
@@ -42,7 +44,8 @@ func rows(h *attribution.Holders) []string {
 	var out []string
 	for i := range h.Rows {
 		r := &h.Rows[i]
-		s := fmt.Sprintf("%s: %d %d-%d %d %d", r.Name, r.Count, r.Rounded/512, r.Rounded-r.Requested, r.Pinned/512, r.PreTrace/512)
+		s := fmt.Sprintf("%s: %d %d-%d %d %d", r.Name, r.Count, r.Rounded/512, r.Rounded-r.Requested, r.Pinned/512,
+			r.PreTrace/512)
 		if r.Unattributed {
 			s = "?" + s
 		}
@@ -109,7 +112,8 @@ func TestHold(t *testing.T) {
 	if h.By != attribution.ByStack || len(h.Rows) != 5 {
 		t.Fatalf("by stack: %+v", h)
 	}
-	want := []string{"torch/nn/functional.py:8 relu", "/app/hooks.py:8 save", "/app/model.py:40 forward", "/app/train.py:5 main"}
+	want := []string{"torch/nn/functional.py:8 relu", "/app/hooks.py:8 save", "/app/model.py:40 forward",
+		"/app/train.py:5 main"}
 	if r := h.Rows[1]; r.Name != "hooks.py:8 save" || !slices.Equal(r.Frames, want) {
 		t.Errorf("by stack: %+v", r)
 	}
@@ -152,7 +156,8 @@ func TestFilter(t *testing.T) {
 		all := h.Kept()
 		all.Add(h.LeftOut)
 		root, out := attribution.Tree(s, tl, st, q)
-		if !slices.Equal(kept, c.kept) || h.LeftOut.Count != c.out || all.Rounded != st.Totals.Active || all.Requested != st.Totals.Requested {
+		if !slices.Equal(kept, c.kept) || h.LeftOut.Count != c.out || all.Rounded != st.Totals.Active ||
+			all.Requested != st.Totals.Requested {
 			t.Errorf("match %q exclude %q: rows %v, left out %+v", c.match, c.exclude, kept, h.LeftOut)
 		}
 		if out != h.LeftOut || root.Sum != h.Kept() {
@@ -180,8 +185,10 @@ func TestNotes(t *testing.T) {
 			"  File \"" + torch + "nn/modules/module.py\", line 1750, in _call_impl\n    return forward_call(*args)\n" +
 			"  File \"/app/model.py\", line 38, in forward\n    return self.a(x)\n" +
 			"  File \"" + torch + "nn/functional.py\", line 9, in relu\n    return torch.relu(x)\n"))})
-	node := snapshot.Frame{File: s.Strings.Intern([]byte("/tmp/torchinductor_me/x.py")), Name: s.Strings.Intern([]byte("call")), Line: 10}
-	fx := snapshot.FX{Op: s.Strings.Intern([]byte("call_function")), Name: s.Strings.Intern([]byte("mm_3")), Target: s.Strings.Intern([]byte("aten.mm.default"))}
+	node := snapshot.Frame{File: s.Strings.Intern([]byte("/tmp/torchinductor_me/x.py")),
+		Name: s.Strings.Intern([]byte("call")), Line: 10}
+	fx := snapshot.FX{Op: s.Strings.Intern([]byte("call_function")), Name: s.Strings.Intern([]byte("mm_3")),
+		Target: s.Strings.Intern([]byte("aten.mm.default"))}
 	compiled := s.Stacks.Intern([]snapshot.FrameID{s.Frames.InternFX(node, fx)})
 	for i := range trace.Len() {
 		switch e := trace.At(i); {

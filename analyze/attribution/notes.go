@@ -104,7 +104,10 @@ func (n *notes) texts(k noteKey) []Note {
 		{Kind: "internal_metadata", Text: get(l.InternalMetadata)}, {Kind: "category", Text: get(l.Category)},
 		{Kind: "forward", Text: strings.Join(forward[:min(len(forward), 3)], " < ")},
 	}
-	return slices.DeleteFunc(all, func(n Note) bool { return n.Text == "" || n.Kind == "compile_context" && n.Text == "N/A" })
+	return slices.DeleteFunc(all, func(n Note) bool {
+		return n.Text == "" || n.Kind == "compile_context" &&
+			n.Text == "N/A"
+	})
 }
 
 // perRow gives the notes of each row, most bytes first.

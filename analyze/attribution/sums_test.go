@@ -43,7 +43,8 @@ func TestSums(t *testing.T) {
 		{By: attribution.ByModule, Exclude: regexp.MustCompile(`\.py:\d+ forward`), Internals: true},
 	}
 	for _, k := range attribution.Kinds() {
-		queries = append(queries, attribution.Query{By: k, Category: func(row int32) string { return []string{"a", "b", ""}[row%3] }})
+		queries = append(queries, attribution.Query{By: k,
+			Category: func(row int32) string { return []string{"a", "b", ""}[row%3] }})
 	}
 	for _, file := range files {
 		s := open(t, file)
@@ -60,7 +61,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-func checkSums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, st *timeline.State, q attribution.Query, file string) {
+func checkSums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, st *timeline.State, q attribution.Query,
+	file string) {
 	t.Helper()
 	h := attribution.Hold(s, tl, st, q)
 	sum := h.LeftOut
@@ -73,11 +75,13 @@ func checkSums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, st *ti
 		}
 	}
 	if sum.Rounded != st.Totals.Active || sum.Requested != st.Totals.Requested {
-		t.Errorf("%s GPU %d event %d by %s: rows hold %d of %d active bytes", file, tl.Device, st.Event, h.By, sum.Rounded, st.Totals.Active)
+		t.Errorf("%s GPU %d event %d by %s: rows hold %d of %d active bytes", file, tl.Device, st.Event, h.By, sum.Rounded,
+			st.Totals.Active)
 	}
 	root, out := attribution.Tree(s, tl, st, q)
 	if root.Sum != h.Kept() || out != h.LeftOut {
-		t.Errorf("%s GPU %d event %d by %s: the tree holds %+v, the rows %+v", file, tl.Device, st.Event, h.By, root.Sum, h.Kept())
+		t.Errorf("%s GPU %d event %d by %s: the tree holds %+v, the rows %+v", file, tl.Device, st.Event, h.By, root.Sum,
+			h.Kept())
 	}
 	checkNode(t, &root, file)
 }
@@ -100,7 +104,8 @@ func BenchmarkAsk(b *testing.B) {
 	}
 	s := open(b, path)
 	tl := timeline.Build(s, 0)
-	for _, k := range []attribution.Kind{attribution.ByStack, attribution.BySite, attribution.ByModule, attribution.ByPool} {
+	for _, k := range []attribution.Kind{attribution.ByStack, attribution.BySite, attribution.ByModule,
+		attribution.ByPool} {
 		for _, tree := range []bool{false, true} {
 			name := string(k)
 			if tree {

@@ -16,7 +16,8 @@ func lines(n *attribution.Node, depth int) []string {
 	if n.Unattributed {
 		mark = "?"
 	}
-	out := []string{fmt.Sprintf("%s%s%s %d %d", strings.Repeat(" ", depth), mark, n.Name, n.Rounded/mib, n.Self().Rounded/mib)}
+	out := []string{fmt.Sprintf("%s%s%s %d %d", strings.Repeat(" ", depth), mark, n.Name, n.Rounded/mib,
+		n.Self().Rounded/mib)}
 	for i := range n.Children {
 		out = append(out, lines(&n.Children[i], depth+1)...)
 	}
@@ -28,7 +29,8 @@ func TestTree(t *testing.T) {
 		main := "/app/train.py:5:main"
 		d.Stack = build.NewStack("/app/data.py:3:load", main)
 		d.Alloc(2 * mib)
-		d.Stack = build.NewStack("CUDACachingAllocator.cpp:0:c10::malloc(int)", "??:0:PyEval_EvalFrameDefault", torch+"nn/functional.py:9:linear",
+		d.Stack = build.NewStack("CUDACachingAllocator.cpp:0:c10::malloc(int)", "??:0:PyEval_EvalFrameDefault",
+			torch+"nn/functional.py:9:linear",
 			module, "/app/model.py:38:forward", module, main)
 		d.Alloc(3 * mib)
 		d.Stack = build.NewStack("/app/model.py:38:forward", module, main)
@@ -86,12 +88,15 @@ func TestTree(t *testing.T) {
 // TestTreeOfBackward leaves the core of torch out of stacks of C++ alone, which name what runs and
 // whatever is not torch's own.
 func TestTreeOfBackward(t *testing.T) {
-	engine := []string{":0:torch::autograd::Node::operator()(std::vector<at::Tensor>&&)", "??:0:torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)",
+	engine := []string{":0:torch::autograd::Node::operator()(std::vector<at::Tensor>&&)",
+		"??:0:torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)",
 		"thread48.o:0:execute_native_thread_routine", "pthread_create.c:0:start_thread", "clone3.S:0:__clone3"}
 	alloc := []string{"CUDACachingAllocator.cpp:0:c10::cuda::CUDACachingAllocator::Native::local_raw_alloc(unsigned long)", "??:0:at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>)"}
 	s, tl := read(t, func(d *build.Device) {
-		d.Stack = build.NewStack(slices.Concat(alloc, []string{"??:0:at::_ops::bmm::redispatch(at::Tensor const&)", "VariableType_3.cpp:0:torch::autograd::VariableType::bmm(at::Tensor const&)",
-			"??:0:at::_ops::bmm::call(at::Tensor const&)", "??:0:torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)"}, engine)...)
+		d.Stack = build.NewStack(slices.Concat(alloc, []string{"??:0:at::_ops::bmm::redispatch(at::Tensor const&)",
+			"VariableType_3.cpp:0:torch::autograd::VariableType::bmm(at::Tensor const&)",
+			"??:0:at::_ops::bmm::call(at::Tensor " +
+				"const&)", "??:0:torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)"}, engine)...)
 		d.Alloc(2 * mib)
 		d.Stack = build.NewStack(slices.Concat(alloc, []string{"my_ext.cu:31:scan_backward(at::Tensor)"}, engine)...)
 		d.Alloc(mib)
@@ -126,14 +131,20 @@ func TestModules(t *testing.T) {
 			"m.py:5 > m.py:20 > linear.py:125"},
 		{"before torch 2.0", slices.Concat([]string{"/app/m.py:5:forward", module}, main), "m.py:5"},
 		{"hooks go through a function of torch's", slices.Concat(
-			call(torch+"nn/modules/container.py:250:forward", torch+"nn/modules/module.py:1793:inner"), main), "container.py:250"},
-		{"a hook", slices.Concat(call("/app/hooks.py:3:save", torch+"nn/modules/module.py:1793:inner"), call("/app/m.py:5:forward"), main),
+			call(torch+"nn/modules/container.py:250:forward", torch+"nn/modules/module.py:1793:inner"), main),
+			"container.py:250"},
+		{"a hook", slices.Concat(call("/app/hooks.py:3:save", torch+"nn/modules/module.py:1793:inner"),
+			call("/app/m.py:5:forward"), main),
 			"m.py:5 > hooks.py:3 save"},
-		{"a wrapper around forward", slices.Concat(call("/app/m.py:5:forward", torch+"amp/autocast_mode.py:44:decorate_autocast"), main), "m.py:5"},
-		{"a forward of something else inside", slices.Concat([]string{"/app/fn.py:7:forward"}, call("/app/m.py:5:forward"), main), "m.py:5"},
-		{"checkpointed", slices.Concat(call("/app/m.py:5:forward"), []string{torch + "utils/checkpoint.py:496:checkpoint"}, main), "m.py:5"},
+		{"a wrapper around forward", slices.Concat(call("/app/m.py:5:forward",
+			torch+"amp/autocast_mode.py:44:decorate_autocast"), main), "m.py:5"},
+		{"a forward of something else inside", slices.Concat([]string{"/app/fn.py:7:forward"}, call("/app/m.py:5:forward"),
+			main), "m.py:5"},
+		{"checkpointed", slices.Concat(call("/app/m.py:5:forward"), []string{torch + "utils/checkpoint.py:496:checkpoint"},
+			main), "m.py:5"},
 		{"C++ between", slices.Concat(
-			[]string{"??:0:at::empty"}, []string{"/app/m.py:5:forward", "??:0:_PyEval_EvalFrameDefault", module, "??:0:PyMethod_New", wrapped}, main), "m.py:5"},
+			[]string{"??:0:at::empty"}, []string{"/app/m.py:5:forward", "??:0:_PyEval_EvalFrameDefault", module,
+				"??:0:PyMethod_New", wrapped}, main), "m.py:5"},
 		{"a call that has not come to code", slices.Concat(call(), main), "(outside of module calls)"},
 	} {
 		s, tl := read(t, func(d *build.Device) {
@@ -151,12 +162,15 @@ func TestNativeNames(t *testing.T) {
 	for symbol, want := range map[string]string{
 		"torch::unwind::unwind()": "torch::unwind::unwind",
 		"main":                    "main",
-		"at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, c10::Allocator*)":             "at::detail::_empty_generic",
-		"void at::cuda::blas::gemm<float>(char, at::OpMathType<float>::type)":                               "at::cuda::blas::gemm",
-		"at::(anonymous namespace)::(anonymous namespace)::wrapper_CUDA__empty(c10::ArrayRef<c10::SymInt>)": "at::wrapper_CUDA__empty",
-		"std::error_code::default_error_condition() const":                                                  "std::error_code::default_error_condition",
-		"torch::autograd::Node::operator()(int)":                                                            "torch::autograd::Node::operator()(int)",
-		"<lambda(int)>":                                                                                     "<lambda(int)>",
+		"at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, " +
+			"c10::Allocator*)": "at::detail::_empty_generic",
+		"void at::cuda::blas::gemm<float>(char, " +
+			"at::OpMathType<float>::type)": "at::cuda::blas::gemm",
+		"at::(anonymous namespace)::(anonymous " +
+			"namespace)::wrapper_CUDA__empty(c10::ArrayRef<c10::SymInt>)": "at::wrapper_CUDA__empty",
+		"std::error_code::default_error_condition() const": "std::error_code::default_error_condition",
+		"torch::autograd::Node::operator()(int)":           "torch::autograd::Node::operator()(int)",
+		"<lambda(int)>":                                    "<lambda(int)>",
 	} {
 		s, tl := read(t, func(d *build.Device) {
 			d.Stack = build.NewStack("??:0:" + symbol)

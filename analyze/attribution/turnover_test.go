@@ -26,7 +26,8 @@ func TestTurnover(t *testing.T) {
 		if r.Allocs != 41 || r.Short != 40 || r.Bytes != 80*mib || len(r.Sites) != 2 {
 			t.Fatalf("%+v", r)
 		}
-		if a, b := r.Sites[0], r.Sites[1]; a.Short != 40 || a.Bytes != 80*mib || b.Short != 0 || b.Allocs != 1 || b.Held <= a.Held {
+		if a, b := r.Sites[0], r.Sites[1]; a.Short != 40 || a.Bytes != 80*mib || b.Short != 0 || b.Allocs != 1 ||
+			b.Held <= a.Held {
 			t.Errorf("sites %+v", r.Sites)
 		}
 		if rate, known := r.Rate(); known != times || known && rate <= 0 {

@@ -15,7 +15,8 @@ import (
 )
 
 // sums are the requested bytes by category of the state after an event.
-func sums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, event int, rules []category.Rule) map[category.Category]int64 {
+func sums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, event int,
+	rules []category.Rule) map[category.Category]int64 {
 	t.Helper()
 	st := steps.Find(s, tl)
 	table := category.Find(s, tl, &st, rules)
@@ -114,16 +115,20 @@ func inOptimizer(s *snapshot.Snapshot, tl *timeline.Timeline, row int32) bool {
 // have, and that nothing is called what it cannot be.
 func TestNoAbsurdSplit(t *testing.T) {
 	for name, want := range map[string]map[category.Category]int64{
-		"checkpointed_train":   {category.Parameter: 88158208, category.OptimizerState: 2 * 88158208},
-		"expandable_train":     {category.Parameter: 113360896, category.OptimizerState: 2 * 113360896},
-		"ring_truncated":       {category.Parameter: 113360896, category.OptimizerState: 2 * 113360896},
-		"cpp_stacks":           {category.Parameter: 113360896, category.OptimizerState: 2 * 113360896},
-		"hook_closure":         {category.Parameter: 113360896, category.OptimizerState: 0},
-		"healthy_inference":    {category.Parameter: 113360896, category.OptimizerState: 0, category.Gradient: 0, category.AutogradSaved: 0},
-		"kv_cache_generation":  {category.Parameter: 88158208, category.OptimizerState: 0, category.Gradient: 0, category.AutogradSaved: 0},
+		"checkpointed_train": {category.Parameter: 88158208, category.OptimizerState: 2 * 88158208},
+		"expandable_train":   {category.Parameter: 113360896, category.OptimizerState: 2 * 113360896},
+		"ring_truncated":     {category.Parameter: 113360896, category.OptimizerState: 2 * 113360896},
+		"cpp_stacks":         {category.Parameter: 113360896, category.OptimizerState: 2 * 113360896},
+		"hook_closure":       {category.Parameter: 113360896, category.OptimizerState: 0},
+		"healthy_inference": {category.Parameter: 113360896, category.OptimizerState: 0, category.Gradient: 0,
+			category.AutogradSaved: 0},
+		"kv_cache_generation": {category.Parameter: 88158208, category.OptimizerState: 0, category.Gradient: 0,
+			category.AutogradSaved: 0},
 		"loss_list_validation": {category.Parameter: 113360896, category.OptimizerState: 0, category.Gradient: 0},
-		"pinned_segments_oom":  {category.Parameter: 0, category.OptimizerState: 0, category.Gradient: 0, category.Activation: 0},
-		"reference_cycle":      {category.Parameter: 0, category.OptimizerState: 0, category.Gradient: 0, category.Activation: 0},
+		"pinned_segments_oom": {category.Parameter: 0, category.OptimizerState: 0, category.Gradient: 0,
+			category.Activation: 0},
+		"reference_cycle": {category.Parameter: 0, category.OptimizerState: 0, category.Gradient: 0,
+			category.Activation: 0},
 	} {
 		files, _ := filepath.Glob("../../../shared/corpus/" + name + "/snapshot.pickle")
 		if len(files) == 0 {
@@ -157,7 +162,8 @@ func TestRealSplit(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	rules, err := category.ParseRules([]byte("rules:\n  - match: 'load\\.py:\\d+ read'\n    category: input\n  - match: train\n    category: communication\n"))
+	rules, err := category.ParseRules([]byte("rules:\n  - match: 'load\\.py:\\d+ read'\n    category: input\n  - match: " +
+		"train\n    category: communication\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,8 @@ func (f *finder) judge(l *timeline.Life) verdict {
 // isScratch recognizes a cuBLAS workspace without C++ frames by its size: allocated at the
 // first matrix product of a thread and stream, and kept for good.
 func (f *finder) isScratch(l *timeline.Life, o origin) bool {
-	if l.Requested != frames.WorkspaceSize && l.Requested != frames.HopperWorkspaceSize || l.Freed >= 0 || o < backward && o != frameless {
+	if l.Requested != frames.WorkspaceSize && l.Requested != frames.HopperWorkspaceSize || l.Freed >= 0 ||
+		o < backward && o != frameless {
 		return false
 	}
 	if f.kept[kind{l.Stack, l.Requested}] > 2 {

@@ -17,12 +17,13 @@ import (
 func samples(t *testing.T, path string) []memstats.Sample {
 	t.Helper()
 	var out []memstats.Sample
-	_, err := memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error {
-		c := *s
-		c.Stats = append([]memstats.Stat(nil), s.Stats...)
-		out = append(out, c)
-		return nil
-	}})
+	_, err := memstats.Open(t.Context(), path, nil, memstats.Options{},
+		memstats.Handler{Sample: func(s *memstats.Sample) error {
+			c := *s
+			c.Stats = append([]memstats.Stat(nil), s.Stats...)
+			out = append(out, c)
+			return nil
+		}})
 	if err != nil && !strings.Contains(err.Error(), "empty") {
 		t.Fatal(err)
 	}
@@ -95,15 +96,18 @@ func TestReasons(t *testing.T) {
 		want counters.Agreement
 		why  string
 	}{
-		"equal":            {stat("reserved_bytes.all.current", tl.Final.Reserved, 1), counters.Equal, ""},
-		"rounded":          {stat("reserved_bytes.all.current", tl.Final.Reserved-5, 1024), counters.Within, ""},
-		"another moment":   {stat("reserved_bytes.all.current", tl.Final.Reserved+2<<20, 1), counters.Differs, "another moment"},
-		"peaks were reset": {stat("allocated_bytes.all.peak", tl.PeakAllocated.Bytes-512, 1), counters.Differs, "peaks were reset"},
-		"counters reset":   {stat("allocation.all.allocated", 0, 1), counters.Differs, "reset"},
+		"equal":   {stat("reserved_bytes.all.current", tl.Final.Reserved, 1), counters.Equal, ""},
+		"rounded": {stat("reserved_bytes.all.current", tl.Final.Reserved-5, 1024), counters.Within, ""},
+		"another moment": {stat("reserved_bytes.all.current", tl.Final.Reserved+2<<20, 1), counters.Differs,
+			"another moment"},
+		"peaks were reset": {stat("allocated_bytes.all.peak", tl.PeakAllocated.Bytes-512, 1), counters.Differs,
+			"peaks were reset"},
+		"counters reset": {stat("allocation.all.allocated", 0, 1), counters.Differs, "reset"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := counters.Compare(s, tl, &memstats.Sample{Stats: []memstats.Stat{c.stat, stat("zzz", 1, 1)}})
-			if len(got.Rows) != 1 || got.Unchecked != 1 || got.Rows[0].Agreement != c.want || !strings.Contains(got.Rows[0].Why, c.why) ||
+			if len(got.Rows) != 1 || got.Unchecked != 1 || got.Rows[0].Agreement != c.want ||
+				!strings.Contains(got.Rows[0].Why, c.why) ||
 				(c.want == counters.Differs) != (len(got.Reasons) > 0) {
 				t.Errorf("%+v", got)
 			}

@@ -22,7 +22,8 @@ const mib = 1 << 20
 func sample(step int, stats ...any) *memstats.Sample {
 	s := &memstats.Sample{Rank: -1, Step: memstats.Number{N: int64(step), Known: true}}
 	for i := 0; i < len(stats); i += 2 {
-		s.Stats = append(s.Stats, memstats.Stat{Name: stats[i].(string), Figure: memstats.Figure{Value: int64(stats[i+1].(int)), Step: 1}})
+		s.Stats = append(s.Stats, memstats.Stat{Name: stats[i].(string),
+			Figure: memstats.Figure{Value: int64(stats[i+1].(int)), Step: 1}})
 	}
 	slices.SortFunc(s.Stats, func(a, b memstats.Stat) int { return strings.Compare(a.Name, b.Name) })
 	return s
@@ -53,36 +54,58 @@ func TestShapes(t *testing.T) {
 		shape  counters.Shape
 		slope  float64 // of growth, to 10%
 	}{
-		"level":                   {n: 100, f: func(i int) int { return 500 * mib }, want: finding.Flat, shape: counters.Steady},
-		"warm-up":                 {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*mib }, want: finding.Flat, shape: counters.Settled},
-		"long warm-up":            {n: 100, f: func(i int) int { return 500*mib + min(i, 40)*mib }, want: finding.Flat, shape: counters.Settled},
-		"plateau at two thirds":   {n: 90, f: func(i int) int { return 500*mib + min(i, 60)*mib }, want: finding.Flat, shape: counters.Settled},
-		"sawtooth":                {n: 200, f: saw(7, mib), want: finding.Flat, shape: counters.Swings},
-		"long sawtooth":           {n: 200, f: saw(70, mib), want: finding.Flat, shape: counters.Swings},
-		"two and a half teeth":    {n: 25, f: saw(10, mib), want: finding.Flat, shape: counters.Swings},
-		"long tooth at the end":   {n: 150, f: saw(80, mib), want: finding.Flat, shape: counters.Swings},
-		"validation takes more":   {n: 200, f: func(i int) int { return 500*mib + i/20%2*300*mib }, want: finding.Flat, shape: counters.Swings},
-		"validation takes less":   {n: 200, f: func(i int) int { return 500*mib - i/20%2*300*mib }, want: finding.Flat, shape: counters.Falling},
-		"ends in validation":      {n: 190, f: func(i int) int { return 500*mib + i/100*300*mib }, want: finding.Flat, shape: counters.Settled},
-		"a stair at the end":      {n: 60, f: func(i int) int { return 500*mib + i/55*mib }, want: finding.Flat, shape: counters.Swings},
-		"falling":                 {n: 60, f: func(i int) int { return 500*mib - i*mib }, want: finding.Flat, shape: counters.Falling},
+		"level": {n: 100, f: func(i int) int { return 500 * mib }, want: finding.Flat,
+			shape: counters.Steady},
+		"warm-up": {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*mib }, want: finding.Flat,
+			shape: counters.Settled},
+		"long warm-up": {n: 100, f: func(i int) int { return 500*mib + min(i, 40)*mib }, want: finding.Flat,
+			shape: counters.Settled},
+		"plateau at two thirds": {n: 90, f: func(i int) int { return 500*mib + min(i, 60)*mib }, want: finding.Flat,
+			shape: counters.Settled},
+		"sawtooth":              {n: 200, f: saw(7, mib), want: finding.Flat, shape: counters.Swings},
+		"long sawtooth":         {n: 200, f: saw(70, mib), want: finding.Flat, shape: counters.Swings},
+		"two and a half teeth":  {n: 25, f: saw(10, mib), want: finding.Flat, shape: counters.Swings},
+		"long tooth at the end": {n: 150, f: saw(80, mib), want: finding.Flat, shape: counters.Swings},
+		"validation takes more": {n: 200, f: func(i int) int { return 500*mib + i/20%2*300*mib }, want: finding.Flat,
+			shape: counters.Swings},
+		"validation takes less": {n: 200, f: func(i int) int { return 500*mib - i/20%2*300*mib }, want: finding.Flat,
+			shape: counters.Falling},
+		"ends in validation": {n: 190, f: func(i int) int { return 500*mib + i/100*300*mib }, want: finding.Flat,
+			shape: counters.Settled},
+		"a stair at the end": {n: 60, f: func(i int) int { return 500*mib + i/55*mib }, want: finding.Flat,
+			shape: counters.Swings},
+		"falling": {n: 60, f: func(i int) int { return 500*mib - i*mib }, want: finding.Flat,
+			shape: counters.Falling},
 		"loss list of each epoch": {n: 300, per: 50, f: saw(50, mib), want: finding.Flat, shape: counters.Swings},
 		"one sample":              {n: 1, f: saw(7, mib), want: finding.Unknown, shape: counters.Short},
 		"four rising":             {n: 4, f: saw(7, mib), want: finding.Unknown, shape: counters.Short},
 
-		"leak":                         {n: 100, f: func(i int) int { return 500*mib + i*mib }, want: finding.Growing, slope: mib},
-		"leak of 512 B":                {n: 100, f: func(i int) int { return 500*mib + i*512 }, want: finding.Growing, slope: 512},
-		"leak of five steps":           {n: 6, f: func(i int) int { return 500*mib + i*mib }, want: finding.Growing, slope: mib},
-		"leak, long":                   {n: 100_000, f: func(i int) int { return 500*mib + i*512 }, want: finding.Growing, slope: 512},
-		"leak under a sawtooth":        {n: 300, f: func(i int) int { return saw(10, 30*mib)(i) + i*mib }, want: finding.Growing, slope: mib},
-		"leak under long teeth":        {n: 400, f: func(i int) int { return saw(30, 10*mib)(i) + i*mib }, want: finding.Growing, slope: mib},
-		"leak with validation":         {n: 300, f: func(i int) int { return 500*mib + i*mib + i/10%3/2*300*mib }, want: finding.Growing, slope: mib},
-		"leak with lower validation":   {n: 300, f: func(i int) int { return 500*mib + i*mib - i/10%3/2*300*mib }, want: finding.Growing, slope: mib},
-		"leak after warm-up":           {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*100*mib + i*mib }, want: finding.Growing, slope: mib},
-		"leak that began late":         {n: 200, f: func(i int) int { return 500*mib + max(i-90, 0)*mib }, want: finding.Growing, slope: mib},
-		"leak with every validation":   {n: 400, f: func(i int) int { return 500*mib + i/20*20*mib }, want: finding.Growing, slope: mib},
-		"leak with every epoch":        {n: 60, per: 10, f: func(i int) int { return 500*mib + i/10*20*mib + i%10*mib }, want: finding.Growing},
-		"leak of each seventh garbage": {n: 140, f: func(i int) int { return 500*mib + i/7*mib + i%7*3*mib }, want: finding.Growing, slope: mib / 7.},
+		"leak": {n: 100, f: func(i int) int { return 500*mib + i*mib }, want: finding.Growing,
+			slope: mib},
+		"leak of 512 B": {n: 100, f: func(i int) int { return 500*mib + i*512 }, want: finding.Growing,
+			slope: 512},
+		"leak of five steps": {n: 6, f: func(i int) int { return 500*mib + i*mib }, want: finding.Growing,
+			slope: mib},
+		"leak, long": {n: 100_000, f: func(i int) int { return 500*mib + i*512 }, want: finding.Growing,
+			slope: 512},
+		"leak under a sawtooth": {n: 300, f: func(i int) int { return saw(10, 30*mib)(i) + i*mib },
+			want: finding.Growing, slope: mib},
+		"leak under long teeth": {n: 400, f: func(i int) int { return saw(30, 10*mib)(i) + i*mib },
+			want: finding.Growing, slope: mib},
+		"leak with validation": {n: 300, f: func(i int) int { return 500*mib + i*mib + i/10%3/2*300*mib },
+			want: finding.Growing, slope: mib},
+		"leak with lower validation": {n: 300, f: func(i int) int { return 500*mib + i*mib - i/10%3/2*300*mib },
+			want: finding.Growing, slope: mib},
+		"leak after warm-up": {n: 100, f: func(i int) int { return 500*mib + min(i, 5)*100*mib + i*mib },
+			want: finding.Growing, slope: mib},
+		"leak that began late": {n: 200, f: func(i int) int { return 500*mib + max(i-90, 0)*mib },
+			want: finding.Growing, slope: mib},
+		"leak with every validation": {n: 400, f: func(i int) int { return 500*mib + i/20*20*mib }, want: finding.Growing,
+			slope: mib},
+		"leak with every epoch": {n: 60, per: 10, f: func(i int) int { return 500*mib + i/10*20*mib + i%10*mib },
+			want: finding.Growing},
+		"leak of each seventh garbage": {n: 140, f: func(i int) int { return 500*mib + i/7*mib + i%7*3*mib },
+			want: finding.Growing, slope: mib / 7.},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := live(c.n, c.per, c.f)
@@ -149,7 +172,8 @@ func TestNoFalseAlarm(t *testing.T) {
 //	               "split" says that most of what is reserved lies in pieces
 //	capacity       genuine_oom failed in its first step and has no sample at all: the file is refused
 func TestCorpus(t *testing.T) {
-	words := map[string]finding.Status{"ghost": finding.Growing, "healthy": finding.Flat, "cached": finding.Cached, "fragmentation": finding.Fragmentation}
+	words := map[string]finding.Status{"ghost": finding.Growing, "healthy": finding.Flat, "cached": finding.Cached,
+		"fragmentation": finding.Fragmentation}
 	paths, _ := filepath.Glob("../../../shared/corpus/*/memory_stats.jsonl")
 	if len(paths) == 0 {
 		t.Skip("no corpus")
@@ -167,7 +191,8 @@ func TestCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := counters.NewCollector()
-			_, err = memstats.Open(t.Context(), path, nil, memstats.Options{}, memstats.Handler{Sample: func(s *memstats.Sample) error { c.Add(s); return nil }})
+			_, err = memstats.Open(t.Context(), path, nil, memstats.Options{},
+				memstats.Handler{Sample: func(s *memstats.Sample) error { c.Add(s); return nil }})
 			if name == "genuine_oom" {
 				if err == nil || !strings.Contains(err.Error(), "empty") {
 					t.Errorf("%v", err)
@@ -227,24 +252,32 @@ func TestFindings(t *testing.T) {
 			return s
 		})...), finding.Growing, "growth", "now 690 MiB, reaches 1000 MiB (as given) in about 31 more steps, 1m2s"},
 		"forecast by mem_get_info": {run(0, each(20, func(i int) *memstats.Sample {
-			return sample(i, counters.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib, counters.Reserved, 700*mib)
+			return sample(i, counters.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib,
+				counters.Reserved, 700*mib)
 		})...), finding.Growing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 more steps"},
-		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample { return sample(i, counters.Allocated, 500*mib+i*10*mib) })...),
+		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample {
+			return sample(i, counters.Allocated,
+				500*mib+i*10*mib)
+		})...),
 			finding.Growing, "growth", "has reached all that tensors can have"},
 		"reserved drifts": {run(0, each(40, func(i int) *memstats.Sample {
-			return sample(i, counters.Active, 500*mib, counters.Allocated, 500*mib, counters.Reserved, 600*mib+i*20*mib, counters.Split, 50*mib+i*15*mib)
+			return sample(i, counters.Active, 500*mib, counters.Allocated, 500*mib, counters.Reserved, 600*mib+i*20*mib,
+				counters.Split, 50*mib+i*15*mib)
 		})...), finding.Fragmentation, "drift", "this is fragmentation"},
 		"longer batches": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 900*mib+i*10*mib, counters.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
 		})...), finding.Growing, "growth", "the same tensors get larger"},
 		"live falls": {run(0, each(40, func(i int) *memstats.Sample {
-			return sample(i, counters.Active, 900*mib-i*10*mib, counters.Allocated, 900*mib-i*10*mib, counters.Reserved, 1000*mib)
+			return sample(i, counters.Active, 900*mib-i*10*mib, counters.Allocated, 900*mib-i*10*mib, counters.Reserved,
+				1000*mib)
 		})...), finding.Flat, "", "falls"},
 		"full and tight": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak", 1000*mib, counters.Reserved, 1000*mib, counters.Retries, i/5)
+			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak",
+				1000*mib, counters.Reserved, 1000*mib, counters.Retries, i/5)
 		})...), finding.Flat, "retries", "failed once"},
 		"full and in pieces": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, counters.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, counters.Reserved, 1000*mib, counters.Retries, i/5, counters.OOMs, i/9)
+			return sample(i, counters.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, counters.Reserved, 1000*mib,
+				counters.Retries, i/5, counters.OOMs, i/9)
 		})...), finding.Fragmentation, "fragmentation oom retries", "at most 400 MiB of the 1000 MiB reserved was ever live"},
 		"other stream": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Active, 500*mib+i*50*mib, counters.Allocated, 500*mib, counters.Reserved, 1000*mib)
@@ -258,9 +291,13 @@ func TestFindings(t *testing.T) {
 			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.allocated", i*1000*mib)
 		})...)...), finding.Flat, "", "restarted once"},
 		"sums reset": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.allocated", i%4*mib, "allocated_bytes.all.freed", i%4*mib)
+			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.allocated", i%4*mib,
+				"allocated_bytes.all.freed", i%4*mib)
 		})...), finding.Flat, "", "reset before the first sample"},
-		"only reserved": {run(0, each(10, func(i int) *memstats.Sample { return sample(i, counters.Reserved, 500*mib+i*mib) })...),
+		"only reserved": {run(0, each(10, func(i int) *memstats.Sample {
+			return sample(i, counters.Reserved,
+				500*mib+i*mib)
+		})...),
 			finding.Growing, "growth", "fragmentation would look the same"},
 		"no memory": {run(0, sample(0, counters.Retries, 0)), finding.Unknown, "", "no counter of memory"},
 	} {
@@ -293,7 +330,8 @@ func TestDevices(t *testing.T) {
 	}
 	for i, d := range c.Series {
 		j := verdict.JudgeCounters(d, 0)
-		if d.Rank != i/2 || d.Device != i%2 || (j.Status == finding.Growing) != (d.Rank == 1) || j.Trends.Of("num_device_alloc") == nil {
+		if d.Rank != i/2 || d.Device != i%2 || (j.Status == finding.Growing) != (d.Rank == 1) ||
+			j.Trends.Of("num_device_alloc") == nil {
 			t.Errorf("%d: rank %d GPU %d: %s", i, d.Rank, d.Device, j.Status)
 		}
 	}

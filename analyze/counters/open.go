@@ -53,7 +53,8 @@ func Recording(f *sidecar.File, opt Options) *File {
 				if d.Device == nil {
 					continue
 				}
-				o := memstats.Sample{Device: int(*d.Device), Rank: rank, Step: number(s.Step), Epoch: number(s.Epoch), Time: s.Time / 1000, Label: s.Label}
+				o := memstats.Sample{Device: int(*d.Device), Rank: rank, Step: number(s.Step), Epoch: number(s.Epoch),
+					Time: s.Time / 1000, Label: s.Label}
 				for n, name := range d.Stats.Names {
 					o.Set(name, d.Stats.Values[n])
 				}

@@ -84,7 +84,8 @@ func (all Trends) Grows(name string) bool {
 // Trends gives those of all counters that samples have.
 func (d *Series) Trends() Trends {
 	var out Trends
-	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks, Segments, Pinned}, d.extra...) {
+	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks,
+		Segments, Pinned}, d.extra...) {
 		if out.Of(name) == nil {
 			if t := d.trend(name); t.Shape != Absent {
 				out = append(out, t)
@@ -197,7 +198,8 @@ func (t *Trend) grows(x, y []int64, unit string) *Growth {
 		if p > limit || !even || late && kept <= 2*fall {
 			continue
 		}
-		g := &Growth{Unit: unit, P: p, Kept: kept, From: wx[0], To: wx[len(wx)-1], Windows: len(wy), Late: late, GivenBack: swing}
+		g := &Growth{Unit: unit, P: p, Kept: kept, From: wx[0], To: wx[len(wx)-1], Windows: len(wy), Late: late,
+			GivenBack: swing}
 		if g.Slope, g.From95, g.To95 = trend.TheilSen(wx, wy, variance); g.Slope > 0 {
 			return g
 		}

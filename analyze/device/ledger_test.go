@@ -28,7 +28,8 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 // reading is one device of 16 GiB with processes 101 (ours) and 7.
 func reading() *sidecar.Reading {
 	return &sidecar.Reading{Time: noon.UnixNano(), NVML: sidecar.NVML{Boot: "b007", Devices: []sidecar.GPU{{
-		Index: new(int64(0)), UUID: "GPU-a", Total: new(int64(16 * gib)), Reserved: new(int64(512 * mib)), Used: new(int64(11 * gib)), Free: new(int64(4*gib + 512*mib)),
+		Index: new(int64(0)), UUID: "GPU-a", Total: new(int64(16 * gib)), Reserved: new(int64(512 * mib)),
+		Used: new(int64(11 * gib)), Free: new(int64(4*gib + 512*mib)),
 		Processes: []sidecar.GPUProcess{
 			{PID: 7, Used: new(int64(3 * gib)), State: device.Running, Started: new(int64(70))},
 			{PID: 101, Used: new(int64(7 * gib)), State: device.Running, Started: new(int64(1010)), Namespaces: []int64{101, 9}},
@@ -37,7 +38,8 @@ func reading() *sidecar.Reading {
 }
 
 func side() device.Side {
-	return device.Side{PID: 101, Started: 1010, Boot: "b007", UUID: "GPU-a", At: noon, Reserved: 6 * gib, Allocated: 5 * gib}
+	return device.Side{PID: 101, Started: 1010, Boot: "b007", UUID: "GPU-a", At: noon, Reserved: 6 * gib,
+		Allocated: 5 * gib}
 }
 
 // ledgerText prints a ledger in MiB; * marks differences.
@@ -64,9 +66,12 @@ func TestBuild(t *testing.T) {
 		untold int
 	}{
 		{"all known", nil, all, 101, false, 0},
-		{"the number in its container", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 9 }, all, 101, false, 0},
-		{"both numbers", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID, s.HostPID = 7, 101 }, all, 101, false, 0},
-		{"one device, not named", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.UUID = "" }, all, 101, false, 0},
+		{"the number in its container", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 9 }, all, 101,
+			false, 0},
+		{"both numbers", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID, s.HostPID = 7, 101 }, all, 101,
+			false, 0},
+		{"one device, not named", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.UUID = "" }, all, 101, false,
+			0},
 		{"no number: by size", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 0 }, all, 101, true, 0},
 		{"numbers of the machine, seen from a container", func(g *sidecar.GPU, _ *sidecar.Reading, s *device.Side) {
 			s.PID = 5
@@ -77,14 +82,23 @@ func TestBuild(t *testing.T) {
 			g.Processes[0].Used = new(int64(6 * gib))
 			g.Free = new(int64(gib))
 		}, "free 1024, driver 512, others 13312, foreign -4608*, allocated 5120, unallocated 1024*", 0, false, 0},
-		{"its bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Processes[1].Used = nil }, "free 4608, driver 512, others 3072, foreign 2048*, allocated 5120, unallocated 1024*", 101, false, 0},
-		{"another's bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Processes[0].Used = nil }, "free 4608, driver 512, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 4096*", 101, false, 1},
-		{"first version of the figures", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Reserved = nil }, "free 4608, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1536*", 101, false, 0},
+		{"its bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Processes[1].Used = nil },
+			"free 4608, driver 512, others 3072, foreign 2048*, allocated 5120, unallocated 1024*", 101, false, 0},
+		{"another's bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading,
+			_ *device.Side) {
+			g.Processes[0].Used = nil
+		},
+			"free 4608, driver 512, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 4096*", 101, false, 1},
+		{"first version of the figures", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Reserved = nil },
+			"free 4608, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1536*", 101, false, 0},
 		{"classes of cached memory", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) {
-			*s = s.Of(timeline.Totals{Reserved: 6 * gib, Allocated: 5 * gib}, fragmentation.Classes{Releasable: 1000 * mib, Stream: 24 * mib})
-		}, "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, releasable 1000, stream 24, residual 1024*", 101, false, 0},
+			*s = s.Of(timeline.Totals{Reserved: 6 * gib, Allocated: 5 * gib}, fragmentation.Classes{Releasable: 1000 * mib,
+				Stream: 24 * mib})
+		}, "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, releasable 1000, stream 24, " +
+			"residual 1024*", 101, false, 0},
 		{"an instance", func(g *sidecar.GPU, r *sidecar.Reading, s *device.Side) {
-			instance := sidecar.MIGInstance{UUID: "MIG-1", GPUInstance: new(int64(1)), Total: g.Total, Reserved: g.Reserved, Free: g.Free}
+			instance := sidecar.MIGInstance{UUID: "MIG-1", GPUInstance: new(int64(1)), Total: g.Total, Reserved: g.Reserved,
+				Free: g.Free}
 			other := instance
 			other.UUID, other.GPUInstance = "MIG-2", new(int64(2))
 			g.MIG, g.Instances = new(true), []sidecar.MIGInstance{other, instance}
@@ -124,19 +138,44 @@ func TestBuild(t *testing.T) {
 // Figures that are not of the same process, device and moment are never subtracted.
 func TestApart(t *testing.T) {
 	for want, change := range map[string]func(g *sidecar.GPU, r *sidecar.Reading, s *device.Side){
-		"on another machine, or before a reboot":                            func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.Boot = "other" },
-		"when PyTorch's figures were taken is unknown":                      func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.At = time.Time{} },
-		"the driver was read 6s after PyTorch's":                            func(_ *sidecar.GPU, r *sidecar.Reading, _ *device.Side) { r.Time += 6e9 },
-		"the driver was read 1m0s before":                                   func(_ *sidecar.GPU, r *sidecar.Reading, _ *device.Side) { r.Time -= 60e9 },
-		"does not have the device GPU-b":                                    func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.UUID = "GPU-b" },
-		"process 101 is another one now":                                    func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.Started = 1011 },
-		"process 5 has no memory on this device":                            func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 5 },
-		"used 5.00 GiB, which is less than PyTorch had reserved (6.00 GiB)": func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Processes[1].Used = new(int64(5 * gib)) },
+		"on another machine, or before a reboot": func(_ *sidecar.GPU, _ *sidecar.Reading,
+			s *device.Side) {
+			s.Boot = "other"
+		},
+		"when PyTorch's figures were taken is unknown": func(_ *sidecar.GPU, _ *sidecar.Reading,
+			s *device.Side) {
+			s.At = time.Time{}
+		},
+		"the driver was read 6s after PyTorch's": func(_ *sidecar.GPU, r *sidecar.Reading,
+			_ *device.Side) {
+			r.Time += 6e9
+		},
+		"the driver was read 1m0s before": func(_ *sidecar.GPU, r *sidecar.Reading,
+			_ *device.Side) {
+			r.Time -= 60e9
+		},
+		"does not have the device GPU-b": func(_ *sidecar.GPU, _ *sidecar.Reading,
+			s *device.Side) {
+			s.UUID = "GPU-b"
+		},
+		"process 101 is another one now": func(_ *sidecar.GPU, _ *sidecar.Reading,
+			s *device.Side) {
+			s.Started = 1011
+		},
+		"process 5 has no memory on this device": func(_ *sidecar.GPU, _ *sidecar.Reading,
+			s *device.Side) {
+			s.PID = 5
+		},
+		"used 5.00 GiB, which is less than PyTorch had reserved (6.00 GiB)": func(g *sidecar.GPU, _ *sidecar.Reading,
+			_ *device.Side) {
+			g.Processes[1].Used = new(int64(5 * gib))
+		},
 		"processes 7 and 101 could both be this one": func(g *sidecar.GPU, _ *sidecar.Reading, s *device.Side) {
 			s.PID, s.Started = 9, 0
 			g.Processes[0].Namespaces = []int64{7, 9}
 		},
-		"which of the 2 devices PyTorch's figures are of is unknown": func(_ *sidecar.GPU, r *sidecar.Reading, s *device.Side) {
+		"which of the 2 devices PyTorch's figures are of is unknown": func(_ *sidecar.GPU, r *sidecar.Reading,
+			s *device.Side) {
 			r.Devices = append(r.Devices, sidecar.GPU{})
 			s.UUID, s.PID = "", 0
 		},
@@ -144,7 +183,10 @@ func TestApart(t *testing.T) {
 			r.Devices = append(r.Devices, r.Devices[0])
 			s.UUID = ""
 		},
-		"the driver does not tell the memory of the device": func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Free = nil },
+		"the driver does not tell the memory of the device": func(g *sidecar.GPU, _ *sidecar.Reading,
+			_ *device.Side) {
+			g.Free = nil
+		},
 	} {
 		r, s := reading(), side()
 		change(&r.Devices[0], r, &s)
@@ -187,14 +229,17 @@ func TestPinnedSegments(t *testing.T) {
 	// besides what PyTorch says that it reserved.
 	total, free, other := truth.Observer.Total, truth.Observer.Free, int64(gib)
 	own := truth.Stats[0].Reserved + 512*mib
-	r := &sidecar.Reading{Time: at.Add(time.Second).UnixNano(), NVML: sidecar.NVML{Devices: []sidecar.GPU{{Total: &total, Reserved: new(int64(0)), Used: new(total - free), Free: &free,
-		Processes: []sidecar.GPUProcess{{PID: 99, Used: &own}, {PID: 4242, Used: &other}}}}}}
+	r := &sidecar.Reading{Time: at.Add(time.Second).UnixNano(),
+		NVML: sidecar.NVML{Devices: []sidecar.GPU{{Total: &total, Reserved: new(int64(0)), Used: new(total - free),
+			Free:      &free,
+			Processes: []sidecar.GPUProcess{{PID: 99, Used: &own}, {PID: 4242, Used: &other}}}}}}
 	l, err := device.BuildLedger(r, device.Side{At: at}.Of(end.Totals, classes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for row, want := range map[oom.Row]int64{oom.RowOthers: gib, oom.RowNonPyTorch: 512 * mib, oom.RowAllocated: 3801088000,
-		device.RowHard: 11403264000, oom.RowFree: 364904448, oom.RowResidual: 0} {
+	for row, want := range map[oom.Row]int64{oom.RowOthers: gib, oom.RowNonPyTorch: 512 * mib,
+		oom.RowAllocated: 3801088000,
+		device.RowHard:   11403264000, oom.RowFree: 364904448, oom.RowResidual: 0} {
 		if got, ok := l.Get(row); !ok || got != want {
 			t.Errorf("%s: %d (%v), want %d", row, got, ok, want)
 		}

@@ -119,7 +119,8 @@ func (p *part) own(s Side) (own *sidecar.GPUProcess, guessed bool, err error) {
 	}
 	if own != nil {
 		if own.Used != nil && *own.Used < s.Reserved {
-			return nil, false, apart("process %d used %s, which is less than PyTorch had reserved (%s): they are of different moments",
+			return nil, false, apart("process %d used %s, which is less than PyTorch had reserved (%s): they are of different "+
+				"moments",
 				own.PID, units.Bytes(*own.Used), units.Bytes(s.Reserved))
 		}
 		return own, false, nil

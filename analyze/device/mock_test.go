@@ -48,7 +48,10 @@ func gpu() *mock.Device {
 		GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
 			return nvml.Memory_v2{Total: 100, Reserved: 1, Used: 40, Free: 59}, nvml.SUCCESS
 		},
-		GetMigModeFunc: func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_DISABLE, nvml.DEVICE_MIG_ENABLE, nvml.SUCCESS },
+		GetMigModeFunc: func() (int, int, nvml.Return) {
+			return nvml.DEVICE_MIG_DISABLE, nvml.DEVICE_MIG_ENABLE,
+				nvml.SUCCESS
+		},
 		GetComputeRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) {
 			const none = 1<<32 - 1
 			return []nvml.ProcessInfo{{Pid: 9, UsedGpuMemory: 30, GpuInstanceId: none, ComputeInstanceId: none},
@@ -59,7 +62,10 @@ func gpu() *mock.Device {
 		GetTotalEccErrorsFunc: func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) {
 			return 0, nvml.SUCCESS
 		},
-		GetRetiredPagesFunc:   func(nvml.PageRetirementCause) ([]uint64, nvml.Return) { return nil, nvml.ERROR_NOT_SUPPORTED },
+		GetRetiredPagesFunc: func(nvml.PageRetirementCause) ([]uint64, nvml.Return) {
+			return nil,
+				nvml.ERROR_NOT_SUPPORTED
+		},
 		GetAccountingModeFunc: func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_DISABLED, nvml.SUCCESS },
 	}
 }
@@ -79,11 +85,13 @@ func TestMock(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	g := r.Devices[0]
-	if g.Bus != "0:1" || *g.Total != 100 || *g.Reserved != 1 || *g.Used != 40 || *g.Free != 59 || *g.MIG || *g.ECCErrors != 0 || g.Retired != nil ||
+	if g.Bus != "0:1" || *g.Total != 100 || *g.Reserved != 1 || *g.Used != 40 || *g.Free != 59 || *g.MIG ||
+		*g.ECCErrors != 0 || g.Retired != nil ||
 		g.Accounting != nil || g.Instances != nil || len(g.Errors) > 0 {
 		t.Errorf("%+v", g)
 	}
-	if p := g.Processes; len(p) != 2 || p[0].PID != 7 || p[0].Used != nil || p[1].PID != 9 || *p[1].Used != 30 || p[1].Kind != "compute" || p[1].GPUInstance != nil {
+	if p := g.Processes; len(p) != 2 || p[0].PID != 7 || p[0].Used != nil || p[1].PID != 9 || *p[1].Used != 30 ||
+		p[1].Kind != "compute" || p[1].GPUInstance != nil {
 		t.Errorf("%+v", p)
 	}
 }
@@ -92,13 +100,18 @@ func TestMock(t *testing.T) {
 func TestMissingFunctions(t *testing.T) {
 	g := gpu()
 	g.GetMemoryInfo_v2Func, g.GetMigModeFunc, g.GetMPSComputeRunningProcessesFunc = nil, nil, nil
-	g.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{Total: 100, Used: 41, Free: 59}, nvml.SUCCESS }
-	d, err := open(library(g, "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMigMode", "nvmlDeviceGetMPSComputeRunningProcesses"))
+	g.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) {
+		return nvml.Memory{Total: 100, Used: 41, Free: 59},
+			nvml.SUCCESS
+	}
+	d, err := open(library(g, "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMigMode",
+		"nvmlDeviceGetMPSComputeRunningProcesses"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := d.Read(fstest.MapFS{}).Devices[0]
-	if *got.Total != 100 || got.Reserved != nil || *got.Used != 41 || got.MIG != nil || len(got.Processes) != 2 || len(got.Errors) > 0 {
+	if *got.Total != 100 || got.Reserved != nil || *got.Used != 41 || got.MIG != nil || len(got.Processes) != 2 ||
+		len(got.Errors) > 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -109,7 +122,10 @@ func TestInstancesWithoutPermission(t *testing.T) {
 	part.GetGpuInstanceIdFunc = func() (int, nvml.Return) { return 2, nvml.SUCCESS }
 	part.GetComputeInstanceIdFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
 	whole := gpu()
-	whole.GetMigModeFunc = func() (int, int, nvml.Return) { return nvml.DEVICE_MIG_ENABLE, nvml.DEVICE_MIG_ENABLE, nvml.SUCCESS }
+	whole.GetMigModeFunc = func() (int, int, nvml.Return) {
+		return nvml.DEVICE_MIG_ENABLE, nvml.DEVICE_MIG_ENABLE,
+			nvml.SUCCESS
+	}
 	whole.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 2, nvml.SUCCESS }
 	whole.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
 		if i == 0 {
@@ -117,14 +133,18 @@ func TestInstancesWithoutPermission(t *testing.T) {
 		}
 		return part, nvml.SUCCESS
 	}
-	whole.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_NO_PERMISSION }
+	whole.GetComputeRunningProcessesFunc = func() ([]nvml.ProcessInfo, nvml.Return) {
+		return nil,
+			nvml.ERROR_NO_PERMISSION
+	}
 	d, err := open(library(whole))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := d.Read(fstest.MapFS{}).Devices[0]
 	instance := func(p sidecar.GPUProcess) bool { return *p.GPUInstance == 2 && *p.ComputeInstance == 0 }
-	if len(g.Instances) != 1 || len(g.Processes) != 2 || !instance(g.Processes[0]) || !instance(g.Processes[1]) || len(g.Errors) > 0 {
+	if len(g.Instances) != 1 || len(g.Processes) != 2 || !instance(g.Processes[0]) || !instance(g.Processes[1]) ||
+		len(g.Errors) > 0 {
 		t.Errorf("%+v", g)
 	}
 }

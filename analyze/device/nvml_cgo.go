@@ -71,7 +71,8 @@ func (d *Driver) Read(proc fs.FS) *sidecar.Reading {
 	for i := range n {
 		g := sidecar.GPU{Index: new(int64(i))}
 		gq := query{lib: d.lib, failed: &g.Errors}
-		h, ok := ask(&gq, "nvmlDeviceGetHandleByIndex", func() (nvml.Device, nvml.Return) { return d.lib.DeviceGetHandleByIndex(i) })
+		h, ok := ask(&gq, "nvmlDeviceGetHandleByIndex",
+			func() (nvml.Device, nvml.Return) { return d.lib.DeviceGetHandleByIndex(i) })
 		if ok {
 			gq.device(h, &g)
 		}
@@ -132,7 +133,11 @@ func (q *query) device(h nvml.Device, g *sidecar.GPU) {
 		}
 	}
 	g.Total, g.Reserved, g.Used, g.Free = q.memory(h)
-	if mode, ok := ask(q, "nvmlDeviceGetMigMode", func() (int, nvml.Return) { mode, _, ret := h.GetMigMode(); return mode, ret }); ok {
+	if mode, ok := ask(q, "nvmlDeviceGetMigMode", func() (int, nvml.Return) {
+		mode, _,
+			ret := h.GetMigMode()
+		return mode, ret
+	}); ok {
 		g.MIG = new(mode == nvml.DEVICE_MIG_ENABLE)
 		if *g.MIG {
 			q.instances(h, g)
@@ -174,7 +179,8 @@ func (q *query) instances(h nvml.Device, g *sidecar.GPU) {
 	g.Instances = []sidecar.MIGInstance{}
 	n, _ := ask(q, "nvmlDeviceGetMaxMigDeviceCount", h.GetMaxMigDeviceCount)
 	for i := range n {
-		m, ok := ask(q, "nvmlDeviceGetMigDeviceHandleByIndex", func() (nvml.Device, nvml.Return) { return h.GetMigDeviceHandleByIndex(i) },
+		m, ok := ask(q, "nvmlDeviceGetMigDeviceHandleByIndex",
+			func() (nvml.Device, nvml.Return) { return h.GetMigDeviceHandleByIndex(i) },
 			nvml.ERROR_NOT_FOUND, nvml.ERROR_INVALID_ARGUMENT)
 		if !ok {
 			continue

@@ -172,7 +172,8 @@ func script(args []string) string {
 		case a == "-m" && i+1 < len(args):
 			return "-m " + args[i+1]
 		case a == "-c" && i+1 < len(args):
-			for _, worker := range []string{"multiprocessing.spawn", "multiprocessing.forkserver", "multiprocessing.resource_tracker"} {
+			for _, worker := range []string{"multiprocessing.spawn", "multiprocessing.forkserver",
+				"multiprocessing.resource_tracker"} {
 				if strings.Contains(args[i+1], worker) {
 					return worker
 				}

@@ -16,7 +16,8 @@ import (
 // but no processes. Device is PyTorch's number. Where the recording does not name the snapshot, as
 // one of `snapana nvml` does not, at is when the snapshot was taken; zero is unknown. The error is
 // ErrApart.
-func Recorded(f *sidecar.File, snapshot string, bytes int64, device int, reserved int64, at time.Time) (*sidecar.Reading, Side, error) {
+func Recorded(f *sidecar.File, snapshot string, bytes int64, device int, reserved int64,
+	at time.Time) (*sidecar.Reading, Side, error) {
 	s := Side{At: at}
 	of, dump := f.Snapshot(snapshot, bytes)
 	if of != nil {

@@ -15,14 +15,16 @@ import (
 // snapshot in the tenth.
 func recording() *sidecar.File {
 	run := sidecar.Run{
-		Header:    sidecar.Header{Producer: sidecar.ProducerRecorder, PID: new(int64(9)), Started: new(int64(1010)), Boot: "b007"},
+		Header: sidecar.Header{Producer: sidecar.ProducerRecorder, PID: new(int64(9)), Started: new(int64(1010)),
+			Boot: "b007"},
 		Env:       map[string]any{"device.0.uuid": "a"},
 		Snapshots: []sidecar.Dump{{Time: noon.Add(10 * time.Second).UnixNano(), File: "s.pickle"}},
 	}
 	for i := range int64(30) {
 		at := noon.UnixNano() + i*1e9
-		run.Samples = append(run.Samples, sidecar.Sample{Time: at + 2e8, Devices: []sidecar.DeviceSample{{Device: new(int64(0)), Total: new(int64(16 * gib)), Free: new(4*gib - i),
-			Stats: sidecar.Stats{Names: []string{"reserved_bytes.all.current"}, Values: []int64{6*gib + i}}}}})
+		run.Samples = append(run.Samples, sidecar.Sample{Time: at + 2e8,
+			Devices: []sidecar.DeviceSample{{Device: new(int64(0)), Total: new(int64(16 * gib)), Free: new(4*gib - i),
+				Stats: sidecar.Stats{Names: []string{"reserved_bytes.all.current"}, Values: []int64{6*gib + i}}}}})
 		r := reading()
 		r.Time = at
 		r.Devices[0].Processes[1].Used = new(7*gib + i*10*mib)
@@ -38,8 +40,10 @@ func TestRecorded(t *testing.T) {
 		at     time.Time
 		want   string
 	}{
-		{"named by the recorder", nil, time.Time{}, "free 4608, driver 512, others 3072, non_pytorch 1124*, allocated 5120, unallocated 1024*, residual 924*"},
-		{"without readings near it", func(_ *sidecar.File, run *sidecar.Run) { run.NVML = run.NVML[:5] }, time.Time{}, "free 4095, foreign 6144*, allocated 5120, unallocated 1024*"},
+		{"named by the recorder", nil, time.Time{}, "free 4608, driver 512, others 3072, non_pytorch 1124*, allocated 5120, " +
+			"unallocated 1024*, residual 924*"},
+		{"without readings near it", func(_ *sidecar.File, run *sidecar.Run) { run.NVML = run.NVML[:5] }, time.Time{},
+			"free 4095, foreign 6144*, allocated 5120, unallocated 1024*"},
 		{"what was noted with the snapshot", func(_ *sidecar.File, run *sidecar.Run) {
 			run.NVML = nil
 			run.Snapshots[0].Devices = []sidecar.DeviceMemory{{Device: new(int64(1)), Free: new(int64(1)), Total: new(int64(1))},
@@ -82,7 +86,8 @@ func TestRecorded(t *testing.T) {
 		{sampled, "s.pickle", 7 * gib, noon, "run.snapana has no reading within 5s of the snapshot"},
 		{bare, "s.pickle", 6*gib + 10, noon, "run.snapana has no reading within 5s of the snapshot"},
 	} {
-		if _, _, err := device.Recorded(c.f, c.snapshot, 0, 0, c.reserved, c.at); !errors.Is(err, device.ErrApart) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := device.Recorded(c.f, c.snapshot, 0, 0, c.reserved, c.at); !errors.Is(err, device.ErrApart) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
@@ -91,7 +96,8 @@ func TestRecorded(t *testing.T) {
 func TestPoints(t *testing.T) {
 	f := recording()
 	points := device.Points(f, &f.Runs[1], 0)
-	if len(points) != 30 || points[3] != (device.Point{At: time.Unix(0, noon.UnixNano()+3e9), Used: 7*gib + 30*mib, Reserved: 6*gib + 3}) {
+	if len(points) != 30 || points[3] != (device.Point{At: time.Unix(0, noon.UnixNano()+3e9), Used: 7*gib + 30*mib,
+		Reserved: 6*gib + 3}) {
 		t.Fatalf("%d points, %+v", len(points), points)
 	}
 	if g := verdict.OutsideGrowth(points); g == nil || g.Bytes != 190*mib-19 {

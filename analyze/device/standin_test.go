@@ -66,16 +66,20 @@ func procs() fstest.MapFS {
 	}
 	process(m, 1, 0, "S", "init", "/sbin/init")
 	process(m, 50, 1, "S", "bash", "-bash")
-	process(m, 101, 50, "R", "pt_main_thread", "/usr/bin/python3.11\x00-u\x00-X\x00dev\x00/home/ann/train.py\x00--token=secret")
-	process(m, 102, 101, "S", "python)) S 7 (", "/usr/bin/python3.11\x00-c\x00from multiprocessing.spawn import spawn_main; spawn_main(4)\x00--multiprocessing-fork")
+	process(m, 101, 50, "R", "pt_main_thread",
+		"/usr/bin/python3.11\x00-u\x00-X\x00dev\x00/home/ann/train.py\x00--token=secret")
+	process(m, 102, 101, "S", "python)) S 7 (", "/usr/bin/python3.11\x00-c\x00from multiprocessing.spawn import "+
+		"spawn_main; spawn_main(4)\x00--multiprocessing-fork")
 	process(m, 103, 101, "Z", "python", "")
 	return m
 }
 
 func process(m fstest.MapFS, pid, ppid int, state, comm, cmdline string) {
 	at := fmt.Sprintf("%d/", pid)
-	m[at+"stat"] = &fstest.MapFile{Data: fmt.Appendf(nil, "%d (%s) %s %d 0 0 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 %d 0 0\n", pid, comm, state, ppid, 10*pid)}
-	m[at+"status"] = &fstest.MapFile{Data: fmt.Appendf(nil, "Name:\t%s\nUid:\t4000001\t0\t0\t0\nNSpid:\t%d\t%d\n", comm, pid, pid%10)}
+	m[at+"stat"] = &fstest.MapFile{Data: fmt.Appendf(nil,
+		"%d (%s) %s %d 0 0 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 %d 0 0\n", pid, comm, state, ppid, 10*pid)}
+	m[at+"status"] = &fstest.MapFile{Data: fmt.Appendf(nil, "Name:\t%s\nUid:\t4000001\t0\t0\t0\nNSpid:\t%d\t%d\n", comm,
+		pid, pid%10)}
 	m[at+"cmdline"] = &fstest.MapFile{Data: []byte(cmdline + "\x00")}
 }
 
@@ -106,13 +110,15 @@ func show(r *sidecar.Reading) string {
 			failed("  ", e.What, e.Why)
 		}
 		for _, i := range g.Instances {
-			fmt.Fprintf(&b, "  instance %s.%s %q %q: %s\n", num(i.GPUInstance), num(i.ComputeInstance), i.UUID, i.Name, memory(i.Total, i.Reserved, i.Used, i.Free))
+			fmt.Fprintf(&b, "  instance %s.%s %q %q: %s\n", num(i.GPUInstance), num(i.ComputeInstance), i.UUID, i.Name,
+				memory(i.Total, i.Reserved, i.Used, i.Free))
 		}
 		if g.Processes == nil {
 			b.WriteString("  processes unknown\n")
 		}
 		for _, p := range g.Processes {
-			fmt.Fprintf(&b, "  %d %s used %s in %s.%s: %q %q of %q, parents %v, started %s, namespaces %v\n", p.PID, p.Kind, num(p.Used),
+			fmt.Fprintf(&b, "  %d %s used %s in %s.%s: %q %q of %q, parents %v, started %s, namespaces %v\n", p.PID, p.Kind,
+				num(p.Used),
 				num(p.GPUInstance), num(p.ComputeInstance), p.State, p.Name, p.User, p.Parents, num(p.Started), p.Namespaces)
 		}
 		for _, a := range g.Accounting {
@@ -140,7 +146,9 @@ func TestStandIn(t *testing.T) {
 		want string
 	}{
 		{"idle", false, nil, nil, versions + gpu0 + "total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?\n"},
-		{"several processes", false, []string{"FAKENVML_DEVICES=2", memory, "FAKENVML_PROCS=102:c:500000000,101:c:5000000000,101:g:5000000000,103:c:7,104:m:9", "FAKENVML_ECC=3", "FAKENVML_PAGES=2"}, nil,
+		{"several processes", false, []string{"FAKENVML_DEVICES=2", memory,
+			"FAKENVML_PROCS=102:c:500000000,101:c:5000000000,101:g:5000000000,103:c:7,104:m:9", "FAKENVML_ECC=3",
+			"FAKENVML_PAGES=2"}, nil,
 			versions + gpu0 + `total 17179869184 reserved 500000000 used 6000000000 free 10679869184 ecc 3 retired 4
   101 compute+graphics used 5000000000 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
   102 compute used 500000000 in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001", parents [101 50], started 1020, namespaces [102 2]
@@ -158,7 +166,8 @@ func TestStandIn(t *testing.T) {
   101 compute used 200 in 3.0: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
   102 compute used 100 in 5.0: "running" "python3.11 multiprocessing.spawn" of "4000001", parents [101 50], started 1020, namespaces [102 2]
 `},
-		{"permission denied", false, []string{"FAKENVML_PROCS=101:c:5,102:m:6", "FAKENVML_FAIL=nvmlDeviceGetMemoryInfo_v2=4,nvmlDeviceGetMemoryInfo=4,nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlSystemGetDriverVersion=4"}, nil,
+		{"permission denied", false, []string{"FAKENVML_PROCS=101:c:5,102:m:6",
+			"FAKENVML_FAIL=nvmlDeviceGetMemoryInfo_v2=4,nvmlDeviceGetMemoryInfo=4,nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlSystemGetDriverVersion=4"}, nil,
 			`driver  nvml 12.550.54.15 cuda 12.4 boot b007
 failed nvmlSystemGetDriverVersion: no permission
 ` + gpu0 + `total ? reserved ? used ? free ? ecc ? retired ?
@@ -167,7 +176,8 @@ failed nvmlSystemGetDriverVersion: no permission
   failed nvmlDeviceGetComputeRunningProcesses: no permission
   102 mps used 6 in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001", parents [101 50], started 1020, namespaces [102 2]
 `},
-		{"no list of processes", false, []string{"FAKENVML_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetGraphicsRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=3"}, nil,
+		{"no list of processes", false,
+			[]string{"FAKENVML_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetGraphicsRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=3"}, nil,
 			versions + gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
   failed nvmlDeviceGetComputeRunningProcesses: no permission
   failed nvmlDeviceGetGraphicsRunningProcesses: no permission
@@ -195,7 +205,8 @@ failed nvmlSystemGetDriverVersion: no permission
 			m["self/ns/pid"].Data = []byte("pid:[4026532000]")
 			m["101/fd/7"] = &fstest.MapFile{Data: []byte("/dev/nvidiactl"), Mode: fs.ModeSymlink}
 			m["50/fd/7"] = &fstest.MapFile{Data: []byte("/dev/pts/0"), Mode: fs.ModeSymlink}
-		}, versions + "failed /proc: this is a container: processes outside may be missing, and their names and states are unknown\n" +
+		}, versions + "failed /proc: this is a container: processes outside may be missing, and their names and states are " +
+			"unknown\n" +
 			gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
   50 compute used 6 in ?.?: "" "" of "", parents [], started ?, namespaces []
   101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
@@ -249,7 +260,8 @@ func TestRealProc(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := r.Devices[0].Processes[0]
-	if p.State != device.Running || p.Name != filepath.Base(os.Args[0]) || p.PPID == nil || *p.PPID != int64(os.Getppid()) || p.Started == nil || *p.Started == 0 || p.User == "" || r.Boot == "" ||
+	if p.State != device.Running || p.Name != filepath.Base(os.Args[0]) || p.PPID == nil ||
+		*p.PPID != int64(os.Getppid()) || p.Started == nil || *p.Started == 0 || p.User == "" || r.Boot == "" ||
 		len(p.Parents) == 0 || p.Parents[0] != int64(os.Getppid()) {
 		t.Errorf("%+v", p)
 	}
@@ -268,7 +280,9 @@ func TestDriverThatDoesNotAnswer(t *testing.T) {
 	}
 	// Calling what is not there would end the program with a message of the dynamic linker.
 	hollow := standin.NVML(t, "-DnvmlDeviceGetCount_v2=nvmlOther")
-	if out, err := program(t, hollow, nil, procs()); err == nil || !strings.Contains(err.Error(), "no NVIDIA driver: libnvidia-ml.so.1 is not that of a driver, it lacks nvmlDeviceGetCount") {
+	if out, err := program(t, hollow, nil, procs()); err == nil ||
+		!strings.Contains(err.Error(), "no NVIDIA driver: libnvidia-ml.so.1 is not that of a driver, it lacks "+
+			"nvmlDeviceGetCount") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err := program(t, t.TempDir(), nil, procs()); err == nil {

@@ -9,7 +9,8 @@ import (
 )
 
 func file(name string, env map[string]any, samples ...sidecar.Sample) *sidecar.File {
-	return &sidecar.File{Name: name, Runs: []sidecar.Run{{Header: sidecar.Header{Program: "train.py"}, Env: env, Samples: samples}}}
+	return &sidecar.File{Name: name, Runs: []sidecar.Run{{Header: sidecar.Header{Program: "train.py"}, Env: env,
+		Samples: samples}}}
 }
 
 func children(pss ...int64) sidecar.Sample {
@@ -21,11 +22,15 @@ func children(pss ...int64) sidecar.Sample {
 }
 
 func TestCompare(t *testing.T) {
-	a := file("a", map[string]any{"torch.version": "2.6.0", "torch.cuda": "12.4", "host.ram": int64(64 << 30), "host.cpus": int64(8), "os.kernel": "6.1", "torch.tf32": false,
-		"env.LD_PRELOAD": "libjemalloc.so.2", "library.xformers": "0.0.29", "os.cgroup_memory_max": int64(1<<63 - 4096), "host.swappiness": int64(60), "limit.as": int64(8 << 30)},
+	a := file("a", map[string]any{"torch.version": "2.6.0", "torch.cuda": "12.4", "host.ram": int64(64 << 30),
+		"host.cpus": int64(8), "os.kernel": "6.1", "torch.tf32": false,
+		"env.LD_PRELOAD": "libjemalloc.so.2", "library.xformers": "0.0.29", "os.cgroup_memory_max": int64(1<<63 - 4096),
+		"host.swappiness": int64(60), "limit.as": int64(8 << 30)},
 		children(1000), children(1000, 1000))
-	b := file("b", map[string]any{"torch.version": "2.4.1", "host.ram": int64(32 << 30), "host.cpus": int64(8), "os.kernel": "6.2", "torch.tf32": true,
-		"alloc.PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync", "host.swappiness": int64(10), "os.cgroup_memory_max": int64(16 << 30)},
+	b := file("b", map[string]any{"torch.version": "2.4.1", "host.ram": int64(32 << 30), "host.cpus": int64(8),
+		"os.kernel": "6.2", "torch.tf32": true,
+		"alloc.PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync", "host.swappiness": int64(10),
+		"os.cgroup_memory_max": int64(16 << 30)},
 		children(), children(1100, 1000))
 	c, err := environment.Compare(a, b)
 	if err != nil {
@@ -40,8 +45,10 @@ func TestCompare(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"torch.version=2.6.0|2.4.1", "library.xformers=0.0.29|", "alloc.PYTORCH_CUDA_ALLOC_CONF=|backend:cudaMallocAsync", "torch.tf32=false|true",
-		"env.LD_PRELOAD=libjemalloc.so.2|", "os.cgroup_memory_max=|16.0 GiB", "limit.as=8.00 GiB|", "host.ram=64.0 GiB|32.0 GiB", "host.swappiness=60|10", "os.kernel=6.1|6.2"}
+	want := []string{"torch.version=2.6.0|2.4.1", "library.xformers=0.0.29|",
+		"alloc.PYTORCH_CUDA_ALLOC_CONF=|backend:cudaMallocAsync", "torch.tf32=false|true",
+		"env.LD_PRELOAD=libjemalloc.so.2|", "os.cgroup_memory_max=|16.0 GiB", "limit.as=8.00 GiB|", "host.ram=64.0 " +
+			"GiB|32.0 GiB", "host.swappiness=60|10", "os.kernel=6.1|6.2"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q", got)
 	}
@@ -57,7 +64,8 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if _, err := environment.Compare(a, file("b", nil)); err == nil || !strings.Contains(err.Error(), "b has no environment") {
+	if _, err := environment.Compare(a, file("b", nil)); err == nil ||
+		!strings.Contains(err.Error(), "b has no environment") {
 		t.Errorf("%v", err)
 	}
 	if _, err := environment.Compare(&sidecar.File{Name: "x"}, a); err == nil {

@@ -37,10 +37,12 @@ func TestMeasure(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if want := []fragmentation.Group{{Segments: 3, Reserved: got.Reserved, Active: got.Active, Releasable: got.Releasable, Split: got.Split, Largest: got.LargestFree}}; !reflect.DeepEqual(groups, want) {
+	if want := []fragmentation.Group{{Segments: 3, Reserved: got.Reserved, Active: got.Active,
+		Releasable: got.Releasable, Split: got.Split, Largest: got.LargestFree}}; !reflect.DeepEqual(groups, want) {
 		t.Errorf("groups %+v", groups)
 	}
-	if len(pins) != 2 || pins[0].Free != 35*mib || pins[0].Live != 5*mib || len(pins[0].Lives) != 1 || pins[1].Free != 2*mib-1024 {
+	if len(pins) != 2 || pins[0].Free != 35*mib || pins[0].Live != 5*mib || len(pins[0].Lives) != 1 ||
+		pins[1].Free != 2*mib-1024 {
 		t.Errorf("pins %+v", pins)
 	}
 }
@@ -105,9 +107,11 @@ func TestSoft(t *testing.T) {
 	}
 	tl := &timeline.Timeline{Lives: lives}
 	seg := func(at uint64, live int32) timeline.SegmentState {
-		return timeline.SegmentState{Range: timeline.Range{Addr: at, Size: 20 * mib}, Live: []int32{live}, Active: lives[live].Rounded}
+		return timeline.SegmentState{Range: timeline.Range{Addr: at, Size: 20 * mib}, Live: []int32{live},
+			Active: lives[live].Rounded}
 	}
-	st := &timeline.State{Event: -1, Segments: []timeline.SegmentState{seg(base, 0), seg(base+20*mib, 1), seg(base+40*mib, 2)}}
+	st := &timeline.State{Event: -1, Segments: []timeline.SegmentState{seg(base, 0), seg(base+20*mib, 1),
+		seg(base+40*mib, 2)}}
 	r := fragmentation.Measure(tl, st)
 	if want := (fragmentation.Classes{Soft: 25 * mib, Hard: 5 * mib}); r.Classes != want {
 		t.Errorf("got %+v, want %+v", r.Classes, want)
@@ -161,7 +165,8 @@ func TestFree(t *testing.T) {
 	}))
 	st := tl.StateAt(tl.Trace.Len())
 	for _, c := range []struct{ need, returned, blocks int64 }{
-		{1, 20 * mib, 1}, {20 * mib, 20 * mib, 1}, {20*mib + 1, 40 * mib, 2}, {190 * mib, 200 * mib, 11}, {201 * mib, 0, 0}, {0, 0, 0},
+		{1, 20 * mib, 1}, {20 * mib, 20 * mib, 1}, {20*mib + 1, 40 * mib, 2}, {190 * mib, 200 * mib, 11}, {201 * mib, 0, 0},
+		{0, 0, 0},
 	} {
 		p := fragmentation.Free(tl, st, c.need)
 		if p.Returned != c.returned || p.Blocks != c.blocks || p.Fewest != (c.blocks > 0) {
@@ -171,7 +176,8 @@ func TestFree(t *testing.T) {
 			t.Errorf("to return %d: sites %+v", c.need, p.Sites)
 		}
 	}
-	for _, c := range []struct{ size, hole, blocks int64 }{{15 * mib, 20 * mib, 1}, {15*mib + 1, 20 * mib, 1}, {20*mib + 1, 0, 0}} {
+	for _, c := range []struct{ size, hole, blocks int64 }{{15 * mib, 20 * mib, 1}, {15*mib + 1, 20 * mib, 1},
+		{20*mib + 1, 0, 0}} {
 		p := fragmentation.Clear(tl, st, 0, c.size)
 		if p.Hole != c.hole || p.Blocks != c.blocks {
 			t.Errorf("for a hole of %d: %+v, want one of %d without %d blocks", c.size, p, c.hole, c.blocks)
@@ -224,7 +230,8 @@ func TestMany(t *testing.T) {
 	st := &timeline.State{Event: -1}
 	tl := &timeline.Timeline{Lives: []timeline.Life{{Rounded: 512}}}
 	for i := range 4000 {
-		st.Segments = append(st.Segments, timeline.SegmentState{Range: timeline.Range{Size: 20 * mib}, Live: make([]int32, 1+i%2)})
+		st.Segments = append(st.Segments, timeline.SegmentState{Range: timeline.Range{Size: 20 * mib},
+			Live: make([]int32, 1+i%2)})
 	}
 	p := fragmentation.Free(tl, st, 3000*20*mib)
 	if p.Fewest || p.Returned < 3000*20*mib || p.Blocks < 2000+2*1000 || p.Blocks > 2*(2000+2*1000) {

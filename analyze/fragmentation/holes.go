@@ -50,7 +50,8 @@ func FindHoles(t *timeline.Timeline, st *timeline.State, stream snapshot.StreamI
 		}
 	}
 	for k := range out {
-		if out[k].Class == Hard && (k > 0 && continues(st, &out[k-1], &out[k]) || k+1 < len(out) && continues(st, &out[k], &out[k+1])) {
+		if out[k].Class == Hard && (k > 0 && continues(st, &out[k-1], &out[k]) || k+1 < len(out) &&
+			continues(st, &out[k], &out[k+1])) {
 			out[k].Class = Soft
 		}
 	}

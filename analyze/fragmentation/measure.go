@@ -142,7 +142,8 @@ func Over(t *timeline.Timeline, n int) []Sample {
 	for i := 1; i <= n; i++ {
 		st := t.StateAt(last * i / n)
 		r := Measure(t, st)
-		out = append(out, Sample{st.Event, st.Time, st.Totals.Reserved, st.Totals.Allocated, r.LargestUsable, r.Classes, r.Groups})
+		out = append(out, Sample{st.Event, st.Time, st.Totals.Reserved, st.Totals.Allocated, r.LargestUsable, r.Classes,
+			r.Groups})
 	}
 	return out
 }

@@ -18,23 +18,31 @@ func TestClassify(t *testing.T) {
 		has, not   frames.Class
 	}{
 		{"/home/me/train.py", "main", frames.User, frames.None, frames.Python, frames.InTorch | frames.Constructor},
-		{"/home/me/torch/train.py", "__init__", frames.User, frames.None, frames.InTorch | frames.Constructor, frames.RelativeTorch},
+		{"/home/me/torch/train.py", "__init__", frames.User, frames.None, frames.InTorch | frames.Constructor,
+			frames.RelativeTorch},
 		{"/home/me/serve.py", "alloc_kv_cache", frames.User, frames.None, frames.KVCache, frames.LoadsModel},
-		{site + "torch/nn/modules/module.py", "_call_impl", frames.Plumbing, frames.ModuleCall, frames.InTorch, frames.CallsOn},
-		{"torch/nn/modules/module.py", "_wrapped_call_impl", frames.Plumbing, frames.ModuleWrapper, frames.RelativeTorch, frames.InTorch},
+		{site + "torch/nn/modules/module.py", "_call_impl", frames.Plumbing, frames.ModuleCall, frames.InTorch,
+			frames.CallsOn},
+		{"torch/nn/modules/module.py", "_wrapped_call_impl", frames.Plumbing, frames.ModuleWrapper, frames.RelativeTorch,
+			frames.InTorch},
 		{site + "torch/nn/modules/module.py", "to", frames.Library, frames.ModuleMove, frames.Python, frames.Copies},
-		{site + "torch/nn/modules/linear.py", "__init__", frames.Library, frames.ModuleInit, frames.Constructor, frames.Cublas},
+		{site + "torch/nn/modules/linear.py", "__init__", frames.Library, frames.ModuleInit, frames.Constructor,
+			frames.Cublas},
 		{site + "torch/nn/functional.py", "cross_entropy", frames.Library, frames.LossFunction, frames.Python, frames.Cublas},
 		{"/src/pytorch/torch/optim/adam.py", "step", frames.Library, frames.Optimizer, frames.InTorch, frames.RelativeTorch},
 		{"torch/optim/adam.py", "step", frames.User, frames.Optimizer, frames.RelativeTorch, frames.InTorch},
-		{site + "torch/autograd/graph.py", "_engine_run_backward", frames.Library, frames.Backward, frames.Python, frames.CallsOn},
-		{site + "torch/autograd/graph.py", "saved_tensors_hooks", frames.Library, frames.Autograd, frames.Python, frames.CallsOn},
+		{site + "torch/autograd/graph.py", "_engine_run_backward", frames.Library, frames.Backward, frames.Python,
+			frames.CallsOn},
+		{site + "torch/autograd/graph.py", "saved_tensors_hooks", frames.Library, frames.Autograd, frames.Python,
+			frames.CallsOn},
 		{site + "bitsandbytes/optim/adam.py", "step", frames.Other, frames.OtherOptimizer, frames.Python, frames.InTorch},
-		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.None, frames.Python, frames.InTorch},
+		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.None, frames.Python,
+			frames.InTorch},
 		{"/usr/lib/python3.12/threading.py", "run", frames.Library, frames.None, frames.CallsOn, frames.Copies},
 		{"<frozen runpy>", "_run_code", frames.Library, frames.None, frames.CallsOn, frames.Copies},
 		{"/home/me/copy.py", "run", frames.User, frames.None, frames.Python, frames.Copies},
-		{"engine.cpp", "torch::autograd::Engine::thread_main(std::shared_ptr<int> const&)", frames.Core, frames.EngineThread, 0, frames.Python},
+		{"engine.cpp", "torch::autograd::Engine::thread_main(std::shared_ptr<int> const&)", frames.Core,
+			frames.EngineThread, 0, frames.Python},
 		{"??", "at::cuda::getCUDABlasLtWorkspace()", frames.Core, frames.None, frames.Workspace, frames.Python},
 		{"", "", frames.Native, frames.None, 0, frames.Python},
 		{"ceval.c", "_PyEval_EvalFrameDefault", frames.Plumbing, frames.None, 0, frames.Python},
@@ -49,14 +57,16 @@ func TestClassify(t *testing.T) {
 func TestOf(t *testing.T) {
 	s := &snapshot.Snapshot{}
 	intern := func(file, name string) snapshot.FrameID {
-		return s.Frames.Intern(snapshot.Frame{File: s.Strings.Intern([]byte(file)), Name: s.Strings.Intern([]byte(name)), Line: 3})
+		return s.Frames.Intern(snapshot.Frame{File: s.Strings.Intern([]byte(file)), Name: s.Strings.Intern([]byte(name)),
+			Line: 3})
 	}
 	ids := []snapshot.FrameID{intern("/home/me/train.py", "main"), intern(site+"torch/optim/adam.py", "step")}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for range 100 {
-				if frames.Of(s, ids[0]).Origin() != frames.User || frames.Of(s, ids[1]).Part() != frames.Optimizer || frames.Of(s, 0).Origin() != frames.Native {
+				if frames.Of(s, ids[0]).Origin() != frames.User || frames.Of(s, ids[1]).Part() != frames.Optimizer ||
+					frames.Of(s, 0).Origin() != frames.Native {
 					t.Error("a class changed")
 				}
 			}

@@ -13,7 +13,8 @@ var (
 )
 
 // coreNames begin the symbols of C++ that every operator and every backward pass runs through.
-var coreNames = [...]string{"at::", "c10::", "std::", "torch::autograd::", "start_thread", "execute_native_thread_routine", "clone", "__clone"}
+var coreNames = [...]string{"at::", "c10::", "std::", "torch::autograd::", "start_thread",
+	"execute_native_thread_routine", "clone", "__clone"}
 
 // isCore reports whether a symbol is of the core of torch, or of a thread's beginning, and neither a
 // backward function nor the entry to an operator: those name what runs.

@@ -38,8 +38,10 @@ type sequence struct {
 const blockLen = 64
 
 // newClock reads the allocations up to an event, that included.
-func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32, only func(snapshot.StackID) bool) *clock {
-	k := &clock{s: s, t: t, code: c, only: only, threads: map[function]*sequence{}, of: make([]*sequence, s.Stacks.Len()+1), main: &sequence{}}
+func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32,
+	only func(snapshot.StackID) bool) *clock {
+	k := &clock{s: s, t: t, code: c, only: only, threads: map[function]*sequence{},
+		of: make([]*sequence, s.Stacks.Len()+1), main: &sequence{}}
 	known := make([]bool, s.Stacks.Len()+1)
 	type pair struct{ a, b snapshot.StackID }
 	seen := map[pair]uint16{}
@@ -71,7 +73,8 @@ func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32
 		q.rows, q.events = append(q.rows, int32(i)), append(q.events, l.Born)
 	}
 	for _, q := range k.threads {
-		if len(q.rows) > len(k.main.rows) || len(q.rows) == len(k.main.rows) && len(q.rows) > 0 && q.rows[0] < k.main.rows[0] {
+		if len(q.rows) > len(k.main.rows) || len(q.rows) == len(k.main.rows) && len(q.rows) > 0 &&
+			q.rows[0] < k.main.rows[0] {
 			k.main = q
 		}
 	}
@@ -84,7 +87,8 @@ func (k *clock) thread(stack snapshot.StackID) *sequence {
 	if len(path) == 0 {
 		return nil
 	}
-	if k.only != nil && k.only(stack) && !slices.ContainsFunc(path, func(id snapshot.FrameID) bool { return k.code.kind(id) == plain }) {
+	if k.only != nil && k.only(stack) && !slices.ContainsFunc(path,
+		func(id snapshot.FrameID) bool { return k.code.kind(id) == plain }) {
 		return nil
 	}
 	root := functionOf(k.s, path[0])

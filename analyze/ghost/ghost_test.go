@@ -21,15 +21,20 @@ const mib = 1 << 20
 var (
 	frames  = []string{"/app/train.py:90:main", "/app/train.py:99:<module>"}
 	module  = []string{"/lib/python3/site-packages/torch/nn/modules/module.py:1750:_call_impl"}
-	weights = stack("/lib/python3/site-packages/torch/nn/modules/linear.py:100:__init__", "/app/model.py:10:__init__", "/app/train.py:20:main")
-	input   = stack("/app/data.py:5:collate", "/app/train.py:30:main")
-	layer   = stack(append(append([]string{"/app/model.py:40:forward"}, module...), "/app/model.py:60:forward", module[0], "/app/train.py:31:main")...)
-	state   = stack("/lib/python3/site-packages/torch/optim/adamw.py:150:_init_group", "/lib/python3/site-packages/torch/optim/adamw.py:240:step", "/app/train.py:33:main")
-	keep    = stack("/app/train.py:34:main")
-	other   = stack("/app/train.py:35:main")
-	loss    = stack("/lib/python3/site-packages/torch/nn/functional.py:3479:cross_entropy", "/app/train.py:32:main")
-	worker  = build.NewStack("/app/load.py:9:fill", "/usr/lib/python3.12/threading.py:1012:run", "/usr/lib/python3.12/threading.py:1032:_bootstrap")
-	hidden  = stack("/app/eval.py:5:evaluate", "/lib/python3/site-packages/torch/utils/_contextlib.py:116:decorate_context", "/app/train.py:36:main")
+	weights = stack("/lib/python3/site-packages/torch/nn/modules/linear.py:100:__init__", "/app/model.py:10:__init__",
+		"/app/train.py:20:main")
+	input = stack("/app/data.py:5:collate", "/app/train.py:30:main")
+	layer = stack(append(append([]string{"/app/model.py:40:forward"}, module...), "/app/model.py:60:forward",
+		module[0], "/app/train.py:31:main")...)
+	state = stack("/lib/python3/site-packages/torch/optim/adamw.py:150:_init_group",
+		"/lib/python3/site-packages/torch/optim/adamw.py:240:step", "/app/train.py:33:main")
+	keep   = stack("/app/train.py:34:main")
+	other  = stack("/app/train.py:35:main")
+	loss   = stack("/lib/python3/site-packages/torch/nn/functional.py:3479:cross_entropy", "/app/train.py:32:main")
+	worker = build.NewStack("/app/load.py:9:fill", "/usr/lib/python3.12/threading.py:1012:run",
+		"/usr/lib/python3.12/threading.py:1032:_bootstrap")
+	hidden = stack("/app/eval.py:5:evaluate",
+		"/lib/python3/site-packages/torch/utils/_contextlib.py:116:decorate_context", "/app/train.py:36:main")
 )
 
 func stack(inner ...string) *build.Stack {
@@ -285,7 +290,8 @@ func TestTrend(t *testing.T) {
 	if g.Slope != 3*mib || math.Abs(g.Chance-1.0/24) > 1e-9 {
 		t.Errorf("slope %v, chance %v, want 3 MiB, and 1 of the 24 orders of 4 values", g.Slope, g.Chance)
 	}
-	want := []ghost.Lifetime{{Laps: 0, Of: 3, Count: 3, Bytes: 9 * mib}, {Laps: 1, Of: 2, Count: 2, Bytes: 6 * mib}, {Laps: 2, Of: 1, Count: 1, Bytes: 3 * mib}}
+	want := []ghost.Lifetime{{Laps: 0, Of: 3, Count: 3, Bytes: 9 * mib}, {Laps: 1, Of: 2, Count: 2, Bytes: 6 * mib},
+		{Laps: 2, Of: 1, Count: 1, Bytes: 3 * mib}}
 	if !slices.Equal(g.Lifetimes, want) {
 		t.Errorf("lifetimes %+v, want %+v", g.Lifetimes, want)
 	}
@@ -347,7 +353,8 @@ func TestCause(t *testing.T) {
 	forward := func(line string) *build.Stack {
 		return stack(line, module[0], "/app/model.py:60:forward", module[0], "/app/train.py:31:main")
 	}
-	places := []*build.Stack{forward("/app/model.py:41:forward"), forward("/app/model.py:42:forward"), forward("/app/model.py:43:forward")}
+	places := []*build.Stack{forward("/app/model.py:41:forward"), forward("/app/model.py:42:forward"),
+		forward("/app/model.py:43:forward")}
 	graph := func(d *build.Device) {
 		for _, s := range places {
 			alloc(d, s, 2*mib)

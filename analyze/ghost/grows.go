@@ -84,7 +84,8 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 		ages[n] = c.until - k.t.Lives[p.rows[i]].Born
 	}
 	c.age = max(trend.Median(ages), 1)
-	if died, at := k.late(c, p.rows, 2); float64(died) > managed*float64(len(p.kept)) && !risesOn(count[:to], p.lapAt(at)) {
+	if died, at := k.late(c, p.rows, 2); float64(died) > managed*float64(len(p.kept)) &&
+		!risesOn(count[:to], p.lapAt(at)) {
 		return nil
 	}
 	return c

@@ -71,7 +71,8 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 		if l.Born >= 0 {
 			break
 		}
-		if l.Stack > 0 && end(l, horizon) == none && k.code.sort(l.Stack)&nameless == 0 && slices.Contains(g.Stacks, l.Stack) {
+		if l.Stack > 0 && end(l, horizon) == none && k.code.sort(l.Stack)&nameless == 0 &&
+			slices.Contains(g.Stacks, l.Stack) {
 			g.OlderCount++
 			g.OlderBytes += l.Rounded
 		}

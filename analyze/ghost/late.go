@@ -69,7 +69,8 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 	lateOf := map[snapshot.StackID][]int32{}
 	for i := range t.Lives {
 		l := &t.Lives[i]
-		if l.Born < 0 || l.Freed < 0 || l.Stack <= snapshot.EmptyStack || l.Freed-l.Born < int32(st.Steps[0].Last-st.Steps[0].First) {
+		if l.Born < 0 || l.Freed < 0 || l.Stack <= snapshot.EmptyStack ||
+			l.Freed-l.Born < int32(st.Steps[0].Last-st.Steps[0].First) {
 			continue
 		}
 		if from, to := at(l.Born), at(l.Freed); from >= 0 && to-from >= 2 && c.sort(l.Stack)&ofModel == 0 {
@@ -145,5 +146,6 @@ func (k *clock) releases(stack snapshot.StackID, rows []int32, at func(int32) in
 			}
 		}
 	}
-	return many, len(many) >= minReleases && float64(max(len(places), foreign)) >= elsewhere*float64(len(many)) && float64(inMany) >= together*float64(len(rows))
+	return many, len(many) >= minReleases && float64(max(len(places), foreign)) >= elsewhere*float64(len(many)) &&
+		float64(inMany) >= together*float64(len(rows))
 }

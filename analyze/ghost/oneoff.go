@@ -55,7 +55,8 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late 
 	}
 	out := []OneOff{}
 	for stack, o := range byStack {
-		if float64(o.Bytes) >= oneOffShare*float64(t.Final.Active) && !slices.Contains(accused, stack) && c.sort(stack)&(ofModel|nameless) == 0 {
+		if float64(o.Bytes) >= oneOffShare*float64(t.Final.Active) && !slices.Contains(accused, stack) &&
+			c.sort(stack)&(ofModel|nameless) == 0 {
 			out = append(out, *o)
 		}
 	}

@@ -21,7 +21,8 @@ func grown(t testing.TB, laps int, ways ...int) (*snapshot.Snapshot, []uint64) {
 	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
 		for range laps {
 			for _, line := range ways {
-				d.Stack = build.NewStack(fmt.Sprintf("/app/train.py:%d:store", line), "/app/train.py:9:main", "/app/train.py:20:<module>")
+				d.Stack = build.NewStack(fmt.Sprintf("/app/train.py:%d:store", line), "/app/train.py:9:main",
+					"/app/train.py:20:<module>")
 				blocks = append(blocks, d.Alloc(mib).Addr())
 			}
 			d.Stack = build.NewStack("/app/train.py:12:main", "/app/train.py:20:<module>")
@@ -48,15 +49,22 @@ func TestBounds(t *testing.T) {
 		elsewhere  bool
 	}{
 		{name: "filling", limit: 500, free: -1, status: finding.Healthy, severity: finding.Info, confidence: finding.High,
-			title: "Still filling (20 of 500 entries): deque `ring`, local of main (train.py:7) holds 20.0 MiB; when full it takes 500 MiB.", why: "an entry takes 1.00 MiB now"},
-		{name: "fits", limit: 500, free: 480, status: finding.Healthy, severity: finding.Info, confidence: finding.High, title: "Still filling"},
-		{name: "does not fit", limit: 500, free: 100, status: finding.Capacity, severity: finding.Warning, confidence: finding.High,
-			title: "It will not fit: deque `ring`, local of main (train.py:7) takes 500 MiB when full (20 of 500 entries now)"},
-		{name: "a hint", limit: 30, hint: "capacity", free: -1, status: finding.Healthy, severity: finding.Info, confidence: finding.Low,
-			title: "Still filling (20 of 30 entries)", why: "read from the attribute capacity"},
-		{name: "full", limit: laps, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Leak: main() retains 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
-		{name: "graphs", limit: 500, graph: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Leak: main() retains 1.00 MiB more", why: "full it takes 500 MiB"},
-		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Leak: main() retains 1.00 MiB more"},
+			title: "Still filling (20 of 500 entries): deque `ring`, local of main (train.py:7) holds 20.0 MiB; when full it " +
+				"takes 500 MiB.", why: "an entry takes 1.00 MiB now"},
+		{name: "fits", limit: 500, free: 480, status: finding.Healthy, severity: finding.Info, confidence: finding.High,
+			title: "Still filling"},
+		{name: "does not fit", limit: 500, free: 100, status: finding.Capacity, severity: finding.Warning,
+			confidence: finding.High,
+			title:      "It will not fit: deque `ring`, local of main (train.py:7) takes 500 MiB when full (20 of 500 entries now)"},
+		{name: "a hint", limit: 30, hint: "capacity", free: -1, status: finding.Healthy, severity: finding.Info,
+			confidence: finding.Low,
+			title:      "Still filling (20 of 30 entries)", why: "read from the attribute capacity"},
+		{name: "full", limit: laps, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High,
+			title: "Leak: main() retains 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
+		{name: "graphs", limit: 500, graph: true, free: -1, status: finding.Ghost, severity: finding.Warning,
+			confidence: finding.High, title: "Leak: main() retains 1.00 MiB more", why: "full it takes 500 MiB"},
+		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost,
+			severity: finding.Warning, confidence: finding.High, title: "Leak: main() retains 1.00 MiB more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &graphs{blocks: blocks}
@@ -75,7 +83,8 @@ func TestBounds(t *testing.T) {
 					continue
 				}
 				loss := g.Tensor(1, 4, 1)
-				g.chain(ring, "index", "0", loss, "grad_fn", "", g.Node(Node{Kind: "node", Type: "MulBackward0"}), "saved", "_saved_self", g.tensor(16))
+				g.chain(ring, "index", "0", loss, "grad_fn", "", g.Node(Node{Kind: "node", Type: "MulBackward0"}), "saved",
+					"_saved_self", g.tensor(16))
 			}
 			records := []Map{g.Record(0, "step", laps)}
 			if c.free >= 0 {
@@ -91,7 +100,8 @@ func TestBounds(t *testing.T) {
 				t.Fatalf("%s: %+v", v.Status, v.Findings)
 			}
 			got := v.Findings[0]
-			if got.Severity != c.severity || got.Confidence != c.confidence || !strings.HasPrefix(got.Title, c.title) || !strings.Contains(strings.Join(got.Why, "\n"), c.why) {
+			if got.Severity != c.severity || got.Confidence != c.confidence || !strings.HasPrefix(got.Title, c.title) ||
+				!strings.Contains(strings.Join(got.Why, "\n"), c.why) {
 				t.Errorf("%s %s %q %q", got.Severity, got.Confidence, got.Title, got.Why)
 			}
 		})
@@ -120,7 +130,8 @@ func TestTwoHoldersOfOneLoop(t *testing.T) {
 		bytes       int64
 	}{{"2.00 MiB more", "list `losses`", 2 * laps * mib}, {"1.00 MiB more", "list `features`", laps * mib}} {
 		got := r.Verdict.Findings[i]
-		if got.Bytes != want.bytes || !strings.Contains(got.Title, want.per) || !strings.Contains(got.Why[0], want.holder) || r.Holders.Holders[i].PerLap != want.bytes/laps {
+		if got.Bytes != want.bytes || !strings.Contains(got.Title, want.per) ||
+			!strings.Contains(got.Why[0], want.holder) || r.Holders.Holders[i].PerLap != want.bytes/laps {
 			t.Errorf("%d bytes, %q, %q, %d a lap", got.Bytes, got.Title, got.Why[0], r.Holders.Holders[i].PerLap)
 		}
 	}
@@ -154,13 +165,15 @@ func TestWatchedShortly(t *testing.T) {
 		return g.Record(id, "step", step)
 	}
 	for _, c := range []change{{}, {gone: true}, {ordered: true}} {
-		v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 3, c), dump(1, 8, c)})}).Verdict
+		v := analyzetest.Run(t, s, analyze.Options{NoReplay: true,
+			Recorder: recording(t, []Map{dump(0, 3, c), dump(1, 8, c)})}).Verdict
 		f := v.Findings[0]
 		status, severity, confidence := finding.Ghost, finding.Warning, finding.Medium
 		if c.gone || c.ordered {
 			status, severity, confidence = finding.Healthy, finding.Info, finding.Low
 		}
-		if v.Status != status || f.Severity != severity || f.Confidence != confidence || !strings.Contains(f.Title, "or a buffer still filling") {
+		if v.Status != status || f.Severity != severity || f.Confidence != confidence ||
+			!strings.Contains(f.Title, "or a buffer still filling") {
 			t.Errorf("%+v: %s, %+v", c, v.Status, f)
 		}
 	}

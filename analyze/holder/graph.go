@@ -89,7 +89,8 @@ func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
 	g.into = back.links(int(g.root) + 1)
 	g.chains()
 	for i, v := range h.Bounds.Node {
-		g.bounds[int32(v)] = Bound{Length: h.Bounds.Length[i], Limit: h.Bounds.Limit[i], Hint: bounded(h.String(h.Bounds.Hint[i]))}
+		g.bounds[int32(v)] = Bound{Length: h.Bounds.Length[i], Limit: h.Bounds.Limit[i],
+			Hint: bounded(h.String(h.Bounds.Hint[i]))}
 	}
 	return g
 }

@@ -80,7 +80,8 @@ func (g *graph) group() []Holder {
 	}
 	for i := range out {
 		g.bound(&out[i])
-		out[i].Ordered = len(out[i].object) == 1 && g.kind(out[i].object[0]) == "dict" && g.typeName(out[i].object[0]) == "collections.OrderedDict"
+		out[i].Ordered = len(out[i].object) == 1 && g.kind(out[i].object[0]) == "dict" &&
+			g.typeName(out[i].object[0]) == "collections.OrderedDict"
 	}
 	return out
 }

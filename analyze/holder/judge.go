@@ -28,7 +28,8 @@ func (f *finder) judge(h *Holder) {
 	case h.GrownBlocks < 2 && !f.blind(h):
 	case h.Standing == Running && 2*grown >= all && h.growth != nil,
 		(h.Standing == Other || h.Standing == Buffer) && h.growth != nil && (2*h.Grown >= h.Bytes || 4*grown >= all),
-		h.Standing == Other && f.blind(h) && h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+2 && h.Storage.Bytes > h.Before.Bytes:
+		h.Standing == Other && f.blind(h) && h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+2 &&
+			h.Storage.Bytes > h.Before.Bytes:
 		h.Standing = Ghost
 	}
 }
@@ -55,7 +56,8 @@ func (f *finder) unproven(holders []Holder) []Unproven {
 				behind[growth] = tally[int]{}
 			}
 			behind[growth].add(n, m.bytes)
-			if h := &holders[n]; h.Standing == Ghost || h.Steady || h.Filling() || h.Standing == Optimizer || h.Standing == Gradient {
+			if h := &holders[n]; h.Standing == Ghost || h.Steady || h.Filling() || h.Standing == Optimizer ||
+				h.Standing == Gradient {
 				proven[growth]++
 			}
 		}

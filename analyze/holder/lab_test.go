@@ -61,15 +61,23 @@ func TestLabGhosts(t *testing.T) {
 		formerly string // in the dump before, where the program has moved on since
 		graph    bool   // most of it is an autograd graph
 	}{
-		{name: "loss_list_train", want: holder.Reference{Kind: holder.Closure, Variable: "losses", Function: "make_step.<locals>.step"}},
-		{name: "loss_list_validation", want: holder.Reference{Kind: holder.Closure, Variable: "history", Function: "make_validator.<locals>.validate"}, graph: true},
-		{name: "results_accumulate", want: holder.Reference{Kind: holder.Local, Variable: "kept", Function: "results_accumulate", Object: "list"},
+		{name: "loss_list_train", want: holder.Reference{Kind: holder.Closure, Variable: "losses",
+			Function: "make_step.<locals>.step"}},
+		{name: "loss_list_validation", want: holder.Reference{Kind: holder.Closure, Variable: "history",
+			Function: "make_validator.<locals>.validate"}, graph: true},
+		{name: "results_accumulate", want: holder.Reference{Kind: holder.Local, Variable: "kept",
+			Function: "results_accumulate", Object: "list"},
 			formerly: "list `results`, local of results_accumulate.<locals>.faulty_inference", graph: true},
-		{name: "results_accumulate_no_grad", want: holder.Reference{Kind: holder.Local, Variable: "all_outputs", Function: "results_accumulate_no_grad", Object: "list"}},
-		{name: "hook_closure", want: holder.Reference{Kind: holder.Closure, Variable: "features", Function: "capture.<locals>.hook"}},
-		{name: "reference_cycle", want: holder.Reference{Kind: holder.Cycle, Variable: "tensor", Members: "LeakProneObject <-> LeakProneObject"}},
-		{name: "epoch_history", want: holder.Reference{Kind: holder.Attribute, Variable: "per_epoch", Class: "Tracker", Object: "dict"}, owner: "`tracker` of epoch_history"},
-		{name: "exception_traceback", want: holder.Reference{Kind: holder.Traceback, Variable: "kept", Function: "exception_traceback", Class: "ValueError"},
+		{name: "results_accumulate_no_grad", want: holder.Reference{Kind: holder.Local, Variable: "all_outputs",
+			Function: "results_accumulate_no_grad", Object: "list"}},
+		{name: "hook_closure", want: holder.Reference{Kind: holder.Closure, Variable: "features",
+			Function: "capture.<locals>.hook"}},
+		{name: "reference_cycle", want: holder.Reference{Kind: holder.Cycle, Variable: "tensor",
+			Members: "LeakProneObject <-> LeakProneObject"}},
+		{name: "epoch_history", want: holder.Reference{Kind: holder.Attribute, Variable: "per_epoch", Class: "Tracker",
+			Object: "dict"}, owner: "`tracker` of epoch_history"},
+		{name: "exception_traceback", want: holder.Reference{Kind: holder.Traceback, Variable: "kept",
+			Function: "exception_traceback", Class: "ValueError"},
 			owner: "list `kept`", graph: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,8 +100,10 @@ func TestLabGhosts(t *testing.T) {
 				t.Fatalf("want one ghost: %v", words(r))
 			}
 			w := c.want
-			if h.Kind != w.Kind || h.Variable != w.Variable || !strings.HasSuffix(h.Function, w.Function) || h.Members != w.Members ||
-				h.Class != w.Class && w.Class != "" || h.Object != w.Object && w.Object != "" || !strings.Contains(h.Owner, c.owner) {
+			if h.Kind != w.Kind || h.Variable != w.Variable || !strings.HasSuffix(h.Function, w.Function) ||
+				h.Members != w.Members ||
+				h.Class != w.Class && w.Class != "" || h.Object != w.Object && w.Object != "" ||
+				!strings.Contains(h.Owner, c.owner) {
 				t.Errorf("the holder is %q %+v\nthe truth is %q", h.Reference, h.Reference, truth.Holder)
 			}
 			if formerly := ""; c.formerly != "" {
@@ -156,8 +166,10 @@ func closes(t *testing.T, name string, r *holder.Result, devices []holder.Line) 
 	t.Helper()
 	var allocated, held, unheld, sum int64
 	for i, d := range r.Devices {
-		if d.Allocated.Bytes != devices[i].Final.Allocated || d.Held.Bytes+d.Unheld.Bytes != d.Allocated.Bytes || d.Held.Count+d.Unheld.Count != d.Allocated.Count {
-			t.Errorf("%s: device %d: held %v + unheld %v, allocated %v, in the snapshot %d", name, d.Ordinal, d.Held, d.Unheld, d.Allocated, devices[i].Final.Allocated)
+		if d.Allocated.Bytes != devices[i].Final.Allocated || d.Held.Bytes+d.Unheld.Bytes != d.Allocated.Bytes ||
+			d.Held.Count+d.Unheld.Count != d.Allocated.Count {
+			t.Errorf("%s: device %d: held %v + unheld %v, allocated %v, in the snapshot %d", name, d.Ordinal, d.Held, d.Unheld,
+				d.Allocated, devices[i].Final.Allocated)
 		}
 		allocated, held, unheld = allocated+d.Allocated.Bytes, held+d.Held.Bytes, unheld+d.Unheld.Bytes
 		var sites int64
@@ -191,7 +203,8 @@ func closes(t *testing.T, name string, r *holder.Result, devices []holder.Line) 
 		}
 	}
 	if sum != held || sum+unheld != allocated {
-		t.Errorf("%s: holders sum to %d of %d joined bytes; with %d unjoined %d of %d allocated", name, sum, held, unheld, sum+unheld, allocated)
+		t.Errorf("%s: holders sum to %d of %d joined bytes; with %d unjoined %d of %d allocated", name, sum, held, unheld,
+			sum+unheld, allocated)
 	}
 }
 
@@ -211,9 +224,12 @@ func TestLabVerdicts(t *testing.T) {
 		status finding.Status
 		want   [][]string // words of the title and the first reason of each finding on growth
 	}{
-		{"replay_filling", finding.Healthy, [][]string{{"Still filling (20 of 500 entries): deque `replay`, local of replay_filling", "full it takes 50"}}},
-		{"two_leaks", finding.Ghost, [][]string{{"Leak: two_leaks() retains", "Seen in the process: list `losses`"}, {"Leak: two_leaks() retains", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
-		{"replay_oom", finding.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom", "takes 125 GiB when full"}}},
+		{"replay_filling", finding.Healthy, [][]string{{"Still filling (20 of 500 entries): deque `replay`, local of " +
+			"replay_filling", "full it takes 50"}}},
+		{"two_leaks", finding.Ghost, [][]string{{"Leak: two_leaks() retains", "Seen in the process: list `losses`"},
+			{"Leak: two_leaks() retains", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
+		{"replay_oom", finding.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom",
+			"takes 125 GiB when full"}}},
 	} {
 		f, err := sidecar.Open(t.Context(), filepath.Join(lab, c.name, "run.snapana"), sidecar.Options{})
 		if err != nil {

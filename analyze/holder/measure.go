@@ -127,7 +127,8 @@ func (f *finder) others(v int32, h *Holder, out map[string]bool) {
 	g := f.g
 	for i := g.into.first[v]; i < min(g.into.first[v+1], g.into.first[v]+mostNamed); i++ {
 		from, tag := g.into.to[i], g.into.tag[i]
-		if from == g.from[v] && tag == g.edge[v] || int(from) >= g.objects || f.tree.number[from] < 0 || f.tree.over(v, from) {
+		if from == g.from[v] && tag == g.edge[v] || int(from) >= g.objects || f.tree.number[from] < 0 ||
+			f.tree.over(v, from) {
 			continue
 		}
 		n := g.nameChain(append(g.chain(from), hop{from, v, tag}))

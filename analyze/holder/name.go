@@ -210,7 +210,8 @@ func (g *graph) nameChain(chain []hop) named {
 // variable that is nearest to the tensor.
 func (g *graph) nameCycle(chain []hop) named {
 	cycle := g.cycles[int(chain[0].to)-g.objects-len(g.memory)]
-	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(cycle)}, standing: Other, back: g.back(cycle)}
+	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(cycle)}, standing: Other,
+		back: g.back(cycle)}
 	for i := len(chain) - 1; i > 0; i-- {
 		switch g.edgeKind(chain[i].tag) {
 		case "attr", "local", "closure":

@@ -44,7 +44,8 @@ func find(t *testing.T, s *snapshot.Snapshot, records ...Map) (*holder.Result, [
 
 func recording(t *testing.T, records []Map) *sidecar.File {
 	t.Helper()
-	f, err := sidecar.Read(t.Context(), bytes.NewReader(Stream(append([]Map{Header()}, records...)...)), "run.snapana", sidecar.Options{})
+	f, err := sidecar.Read(t.Context(), bytes.NewReader(Stream(append([]Map{Header()}, records...)...)), "run.snapana",
+		sidecar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestNames(t *testing.T) {
 		}, "other: list `kept`, local of main (train.py:7)", ""},
 		{"a tuple in a list in a dict of a module", func(g *graphs) {
 			m := g.Node(Node{Kind: "module", Name: "app.cache", Root: "module"})
-			g.chain(m, "global", "SEEN", g.Node(Node{Kind: "dict"}), "key", "'a'", g.Node(Node{Kind: "list"}), "index", "0", g.Node(Node{Kind: "tuple"}), "index", "1", g.tensor(0))
+			g.chain(m, "global", "SEEN", g.Node(Node{Kind: "dict"}), "key", "'a'", g.Node(Node{Kind: "list"}), "index", "0",
+				g.Node(Node{Kind: "tuple"}), "index", "1", g.tensor(0))
 		}, "other: dict `SEEN`, global of module app.cache", ""},
 		{"a closure rather than a local", func(g *graphs) {
 			f := g.main()
@@ -106,7 +108,8 @@ func TestNames(t *testing.T) {
 		{"an attribute of an object deep in others", func(g *graphs) {
 			trainer := g.Node(Node{Kind: "object", Type: "app.Trainer"})
 			meter := g.Node(Node{Kind: "object", Type: "app.meters.Meter"})
-			g.chain(g.main(), "local", "trainer", trainer, "attr", "meter", meter, "attr", "values", g.Node(Node{Kind: "deque"}), "index", "0", g.tensor(0))
+			g.chain(g.main(), "local", "trainer", trainer, "attr", "meter", meter, "attr", "values",
+				g.Node(Node{Kind: "deque"}), "index", "0", g.tensor(0))
 		}, "other: deque attribute `values` of Meter (local `trainer.meter` of main)", ""},
 		{"an attribute of many objects in a list", func(g *graphs) {
 			o := g.Node(Node{Kind: "object", Type: "app.Sample"})
@@ -115,41 +118,50 @@ func TestNames(t *testing.T) {
 		{"a list of one of few objects in a list", func(g *graphs) {
 			handlers, records := g.Node(Node{Kind: "list"}), g.Node(Node{Kind: "list"})
 			keep := g.Node(Node{Kind: "object", Type: "app.Keep"})
-			g.chain(g.main(), "local", "handlers", handlers, "index", "0", keep, "attr", "records", records, "index", "0", g.tensor(0))
+			g.chain(g.main(), "local", "handlers", handlers, "index", "0", keep, "attr", "records", records, "index", "0",
+				g.tensor(0))
 			g.chain(records, "index", "1", g.Node(Node{Kind: "object", Type: "app.Record"}))
 		}, "other: list attribute `records` of Keep (local `handlers[*]` of main)", ""},
 		{"partials in a list", func(g *graphs) {
-			g.chain(g.main(), "local", "callbacks", g.Node(Node{Kind: "list"}), "index", "0", g.Node(Node{Kind: "partial", Name: "step"}), "args", "0", g.tensor(0))
+			g.chain(g.main(), "local", "callbacks", g.Node(Node{Kind: "list"}), "index", "0",
+				g.Node(Node{Kind: "partial", Name: "step"}), "args", "0", g.tensor(0))
 		}, "other: list `callbacks`, local of main (train.py:7)", ""},
 		{"a context variable", func(g *graphs) {
-			g.chain(g.Node(Node{Kind: "object", Type: "_contextvars.Context", Root: "unknown"}), "context", "trace", g.Node(Node{Kind: "tuple"}), "index", "0", g.tensor(0))
+			g.chain(g.Node(Node{Kind: "object", Type: "_contextvars.Context", Root: "unknown"}), "context", "trace",
+				g.Node(Node{Kind: "tuple"}), "index", "0", g.tensor(0))
 		}, "other: tuple in context variable `trace`", ""},
 		{"an attribute of a submodule", func(g *graphs) {
 			model, block := g.Node(Node{Kind: "object", Type: "app.GPT"}), g.Node(Node{Kind: "object", Type: "app.Block"})
 			modules := g.Node(Node{Kind: "dict"})
-			g.chain(g.main(), "local", "model", model, "attr", "_modules", modules, "key", "'3'", block, "attr", "last", g.tensor(0))
+			g.chain(g.main(), "local", "model", model, "attr", "_modules", modules, "key", "'3'", block, "attr", "last",
+				g.tensor(0))
 		}, "other: tensor attribute `last` of Block (local `model[*]` of main)", ""},
 		{"a class", func(g *graphs) {
-			g.chain(g.Node(Node{Kind: "class", Name: "app.Registry", Root: "class"}), "attr", "items", g.Node(Node{Kind: "set"}), "element", "", g.tensor(0))
+			g.chain(g.Node(Node{Kind: "class", Name: "app.Registry", Root: "class"}), "attr", "items",
+				g.Node(Node{Kind: "set"}), "element", "", g.tensor(0))
 		}, "other: set attribute `items` of class Registry", ""},
 		{"a default", func(g *graphs) {
 			m := g.Node(Node{Kind: "module", Name: "__main__", Root: "module"})
-			g.chain(m, "global", "f", g.Node(Node{Kind: "function", Name: "f", File: "a.py", Line: 2}), "default", "acc", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+			g.chain(m, "global", "f", g.Node(Node{Kind: "function", Name: "f", File: "a.py", Line: 2}), "default", "acc",
+				g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
 		}, "other: list, default of parameter `acc` of f (a.py:2)", ""},
 		{"a partial", func(g *graphs) {
 			g.chain(g.main(), "local", "run", g.Node(Node{Kind: "partial", Name: "step"}), "args", "0", g.tensor(0))
 		}, "other: argument `0` of functools.partial(step)", ""},
 		{"an lru_cache", func(g *graphs) {
 			m := g.Node(Node{Kind: "module", Name: "__main__", Root: "module"})
-			g.chain(m, "global", "embed", g.Node(Node{Kind: "lru_cache", Name: "embed", File: "e.py", Line: 4}), "cache", "", g.tensor(0))
+			g.chain(m, "global", "embed", g.Node(Node{Kind: "lru_cache", Name: "embed", File: "e.py", Line: 4}), "cache", "",
+				g.tensor(0))
 		}, "other: lru_cache of embed (e.py:4)", ""},
 		{"a bound method as a hook", func(g *graphs) {
 			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}), g.Node(Node{Kind: "object", Type: "app.Grab"})
-			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0", g.Node(Node{Kind: "method"}), "self", "", grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0",
+				g.Node(Node{Kind: "method"}), "self", "", grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
 		}, "other: list attribute `seen` of Grab (local `model._forward_hooks[*]` of main)", ""},
 		{"an object as a hook", func(g *graphs) {
 			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}), g.Node(Node{Kind: "object", Type: "app.Grab"})
-			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0", grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0", grab,
+				"attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
 		}, "other: list attribute `seen` of Grab (local `model._forward_hooks[*]` of main)", ""},
 		{"a suspended generator", func(g *graphs) {
 			gen := g.Node(Node{Kind: "generator", Name: "batches", File: "/app/data.py", Line: 5})
@@ -159,7 +171,8 @@ func TestNames(t *testing.T) {
 			exc := g.Node(Node{Kind: "exception", Type: "app.BadBatch"})
 			tb := g.Node(Node{Kind: "traceback", Name: "run", File: "/app/run.py", Line: 12})
 			fr := g.Node(Node{Kind: "frame", Name: "run", File: "/app/run.py", Line: 10})
-			g.chain(g.main(), "local", "errors", g.Node(Node{Kind: "list"}), "index", "0", exc, "frame", "", tb, "frame", "", fr, "local", "batch", g.tensor(0))
+			g.chain(g.main(), "local", "errors", g.Node(Node{Kind: "list"}), "index", "0", exc, "frame", "", tb, "frame", "",
+				fr, "local", "batch", g.tensor(0))
 		}, "other: traceback frame run (run.py:12) of BadBatch in list `errors`, local of main (train.py)", ""},
 		{"the last exception", func(g *graphs) {
 			exc := g.Node(Node{Kind: "exception", Type: "ValueError", Root: "interpreter"})
@@ -183,13 +196,15 @@ func TestNames(t *testing.T) {
 		}, "other: unrecorded references", ""},
 		{"a parameter", func(g *graphs) {
 			f, p := g.main(), g.tensor(1|2|8)
-			model, opt := g.Node(Node{Kind: "object", Type: "app.Net"}), g.Node(Node{Kind: "object", Type: "torch.optim.adam.Adam"})
+			model, opt := g.Node(Node{Kind: "object", Type: "app.Net"}), g.Node(Node{Kind: "object",
+				Type: "torch.optim.adam.Adam"})
 			g.chain(f, "local", "model", model, "attr", "_parameters", g.Node(Node{Kind: "dict"}), "key", "'weight'", p)
 			g.chain(f, "local", "opt", opt, "attr", "param_groups", g.Node(Node{Kind: "list"}), "index", "0", p)
 		}, "parameter: Net `model`, local of main (train.py:7)", ""},
 		{"optimizer state", func(g *graphs) {
 			opt := g.Node(Node{Kind: "object", Type: "app.MyAdam"})
-			g.chain(g.main(), "local", "opt", opt, "attr", "state", g.Node(Node{Kind: "dict"}), "key", "p", g.Node(Node{Kind: "dict"}), "key", "'exp_avg'", g.tensor(0))
+			g.chain(g.main(), "local", "opt", opt, "attr", "state", g.Node(Node{Kind: "dict"}), "key", "p",
+				g.Node(Node{Kind: "dict"}), "key", "'exp_avg'", g.tensor(0))
 			g.chain(opt, "attr", "param_groups", g.Node(Node{Kind: "list"}))
 		}, "optimizer: MyAdam `opt`, local of main (train.py:7)", ""},
 		{"control characters stay in the name", func(g *graphs) {
@@ -269,7 +284,8 @@ func TestFreesTogether(t *testing.T) {
 	g.chain(f, "local", "model", model, "attr", "_modules", modules)
 	for _, key := range []string{"'0'", "'1'"} {
 		list := g.Node(Node{Kind: "list"})
-		g.chain(modules, "key", key, g.Node(Node{Kind: "object", Type: "app.Block"}), "attr", "seen", list, "index", "0", g.tensor(0))
+		g.chain(modules, "key", key, g.Node(Node{Kind: "object", Type: "app.Block"}), "attr", "seen", list, "index", "0",
+			g.tensor(0))
 		g.chain(list, "index", "1", shared)
 	}
 	r, _ := find(t, s, g.Record(0))
@@ -316,9 +332,12 @@ func TestChoose(t *testing.T) {
 		earlier string
 		note    string
 	}{
-		{"by name", []Map{dump(0, 1), dump(1, 2), {"type", "snapshot", "time", 1, "file", "made.pickle", "holders", 1}, dump(2, 4)}, "dump 1, in step 10", "dump 0, in step 0", ""},
-		{"by size", []Map{dump(0, 1), {"type", "snapshot", "time", 1, "file", "other.pickle", "bytes", s.Bytes, "holders", 0}, dump(1, 4)}, "dump 0, in step 0", "", ""},
-		{"by addresses", []Map{dump(0, 1), dump(1, 4), dump(2, 3)}, "dump 1, in step 10", "dump 0, in step 0", "its addresses fit best"},
+		{"by name", []Map{dump(0, 1), dump(1, 2), {"type", "snapshot", "time", 1, "file", "made.pickle", "holders", 1},
+			dump(2, 4)}, "dump 1, in step 10", "dump 0, in step 0", ""},
+		{"by size", []Map{dump(0, 1), {"type", "snapshot", "time", 1, "file", "other.pickle", "bytes", s.Bytes, "holders",
+			0}, dump(1, 4)}, "dump 0, in step 0", "", ""},
+		{"by addresses", []Map{dump(0, 1), dump(1, 4), dump(2, 3)}, "dump 1, in step 10", "dump 0, in step 0",
+			"its addresses fit best"},
 		{"no dump", nil, "", "", "has no dump"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -427,7 +446,8 @@ func TestTwoDumpsAcquit(t *testing.T) {
 		if c.want == "other" {
 			status, word = finding.Healthy, "Not a leak"
 		}
-		if v.Status != status || len(v.Findings) != 1 || v.Findings[0].Heuristic == (status == finding.Ghost) || !strings.Contains(v.Findings[0].Why[0], word) {
+		if v.Status != status || len(v.Findings) != 1 || v.Findings[0].Heuristic == (status == finding.Ghost) ||
+			!strings.Contains(v.Findings[0].Why[0], word) {
 			t.Errorf("%s: verdict %s, %+v", c.name, v.Status, v.Findings)
 		}
 	}
@@ -438,7 +458,8 @@ func FuzzFind(f *testing.F) {
 	s, blocks := memory(f, 3)
 	g := &graphs{blocks: blocks}
 	cycle := g.Node(Node{Kind: "object", Type: "A", Root: "cycle", Cycle: 3})
-	g.chain(g.main(), "local", "x", g.tensor(1), "grad_fn", "", g.Node(Node{Kind: "node"}), "next", "0", g.Node(Node{Kind: "node"}), "saved", "", g.tensor(16))
+	g.chain(g.main(), "local", "x", g.tensor(1), "grad_fn", "", g.Node(Node{Kind: "node"}), "next", "0",
+		g.Node(Node{Kind: "node"}), "saved", "", g.tensor(16))
 	g.chain(cycle, "attr", "self", cycle, "attr", "t", g.tensor(8))
 	f.Add(Stream(Header(), g.Record(0), g.Record(1)))
 	devices := lines(s)

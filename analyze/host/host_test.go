@@ -170,9 +170,11 @@ const mib = 1 << 20
 func made(change func(i int64, s *sidecar.Sample)) *sidecar.File {
 	run := sidecar.Run{Env: map[string]any{"python.start_method": "fork", "os.cgroup_memory_max": int64(2000 * mib)}}
 	for i := range int64(40) {
-		s := sidecar.Sample{Step: new(i), Host: &sidecar.Host{RSS: new(int64(900 * mib)), Swap: new(int64(0)), Available: new(int64(8000 * mib)), RAM: new(int64(16000 * mib)),
+		s := sidecar.Sample{Step: new(i), Host: &sidecar.Host{RSS: new(int64(900 * mib)), Swap: new(int64(0)),
+			Available: new(int64(8000 * mib)), RAM: new(int64(16000 * mib)),
 			SwapFree: new(int64(4000 * mib)), SwapTotal: new(int64(4000 * mib)), Cgroup: new(int64(1000 * mib))},
-			Tensors: &sidecar.TensorCounts{CPUCount: new(int64(10)), CPUBytes: new(int64(50 * mib)), Objects: new(int64(100_000))}}
+			Tensors: &sidecar.TensorCounts{CPUCount: new(int64(10)), CPUBytes: new(int64(50 * mib)),
+				Objects: new(int64(100_000))}}
 		change(i, &s)
 		run.Samples = append(run.Samples, s)
 	}
@@ -195,22 +197,34 @@ func TestMade(t *testing.T) {
 	}{
 		{"level", finding.Flat, "", "", func(int64, *sidecar.Sample) {}},
 		{"teeth", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i % 7 * 20 * mib }},
-		{"native", finding.Growing, "host-native low", "CPU tensors do not explain it", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib }},
-		{"native with a few objects", finding.Growing, "host-objects medium", "", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.Objects += i }},
-		{"nothing counted", finding.Growing, "host-growth low", "the 1000 MiB left below the limit of its cgroup last for about 100 more steps", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; s.Tensors = nil }},
-		{"a buffer that is extended", finding.Growing, "host-tensors medium", "the same tensors get larger", func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.CPUBytes += i * 10 * mib }},
-		{"tensors in memory of files", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { *s.Tensors.CPUBytes += i * 10 * mib }},
-		{"pinned", finding.Growing, "host-pinned medium", "", func(i int64, s *sidecar.Sample) { s.Host.Pinned = new(i * 32 * mib) }},
-		{"swapped out", finding.Swapping, "host-swapping medium", "Less than 5% of the RAM", func(i int64, s *sidecar.Sample) {
-			short(i, s)
-			*s.Host.RSS -= i * 10 * mib
-			*s.Host.Swap += i * 10 * mib
+		{"native", finding.Growing, "host-native low", "CPU tensors do not explain it",
+			func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib }},
+		{"native with a few objects", finding.Growing, "host-objects medium", "",
+			func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.Objects += i }},
+		{"nothing counted", finding.Growing, "host-growth low",
+			"the 1000 MiB left below the limit of its cgroup last for about 100 more steps",
+			func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; s.Tensors = nil }},
+		{"a buffer that is extended", finding.Growing, "host-tensors medium", "the same tensors get larger",
+			func(i int64, s *sidecar.Sample) { *s.Host.RSS += i * 10 * mib; *s.Tensors.CPUBytes += i * 10 * mib }},
+		{"tensors in memory of files", finding.Flat, "", "",
+			func(i int64, s *sidecar.Sample) { *s.Tensors.CPUBytes += i * 10 * mib }},
+		{"pinned", finding.Growing, "host-pinned medium", "",
+			func(i int64, s *sidecar.Sample) { s.Host.Pinned = new(i * 32 * mib) }},
+		{"swapped out", finding.Swapping, "host-swapping medium", "Less than 5% of the RAM",
+			func(i int64, s *sidecar.Sample) {
+				short(i, s)
+				*s.Host.RSS -= i * 10 * mib
+				*s.Host.Swap += i * 10 * mib
+			}},
+		{"swapped out by its own growth", finding.Growing, "host-native low", "The machine is already short of memory",
+			func(i int64, s *sidecar.Sample) {
+				short(i, s)
+				*s.Host.Swap += i * 10 * mib
+			}},
+		{"swap that is full and still", finding.Flat, "", "", func(i int64, s *sidecar.Sample) {
+			s.Host.Available,
+				s.Host.SwapFree = new(int64(mib)), new(int64(0))
 		}},
-		{"swapped out by its own growth", finding.Growing, "host-native low", "The machine is already short of memory", func(i int64, s *sidecar.Sample) {
-			short(i, s)
-			*s.Host.Swap += i * 10 * mib
-		}},
-		{"swap that is full and still", finding.Flat, "", "", func(i int64, s *sidecar.Sample) { s.Host.Available, s.Host.SwapFree = new(int64(mib)), new(int64(0)) }},
 		{"workers that leak", finding.Growing, "worker-growth medium", "", func(i int64, s *sidecar.Sample) {
 			s.Children = []sidecar.Child{child(1, 300+5*i, 100+5*i), child(2, 300, 100)}
 		}},

@@ -204,7 +204,10 @@ func (m *Pinned) hold(s *snapshot.Snapshot) {
 	for _, c := range classes {
 		m.Cached = append(m.Cached, *c)
 	}
-	slices.SortFunc(m.Cached, func(a, b Class) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Size, a.Size)) })
+	slices.SortFunc(m.Cached, func(a, b Class) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes),
+			cmp.Compare(b.Size, a.Size))
+	})
 }
 
 // lateUse is the most of each size that was active at a time in the second half of the trace.

@@ -25,7 +25,8 @@ func random(seed uint64) func(*build.Device) {
 			if i == 60 {
 				d.Record()
 			}
-			d.Stack = build.NewStack([]string{"/app/a.py:1:f", "/app/b.py:2:g", "/app/c.py:3:h"}[rng.IntN(3)], "/app/main.py:9:<module>")
+			d.Stack = build.NewStack([]string{"/app/a.py:1:f", "/app/b.py:2:g", "/app/c.py:3:h"}[rng.IntN(3)],
+				"/app/main.py:9:<module>")
 			switch k := rng.IntN(20); {
 			case k == 0:
 				d.EmptyHostCache()
@@ -69,9 +70,11 @@ func TestExact(t *testing.T) {
 			if got := m.At(e - 1); got != host.Totals(want) {
 				t.Fatalf("seed %d, event %d: %+v, want %+v", seed, e-1, got, want)
 			}
-			peak = build.HostTotals{Reserved: max(peak.Reserved, want.Reserved), Active: max(peak.Active, want.Active), Allocated: max(peak.Allocated, want.Allocated)}
+			peak = build.HostTotals{Reserved: max(peak.Reserved, want.Reserved), Active: max(peak.Active, want.Active),
+				Allocated: max(peak.Allocated, want.Allocated)}
 		}
-		if got := (build.HostTotals{Reserved: m.PeakReserved.Bytes, Active: m.PeakActive.Bytes, Allocated: m.PeakAllocated.Bytes}); got != peak {
+		if got := (build.HostTotals{Reserved: m.PeakReserved.Bytes, Active: m.PeakActive.Bytes,
+			Allocated: m.PeakAllocated.Bytes}); got != peak {
 			t.Errorf("seed %d: peaks %+v, want %+v", seed, got, peak)
 		}
 		for _, p := range []int{m.PeakReserved.Event, m.PeakActive.Event, m.PeakAllocated.Event} {
@@ -141,13 +144,16 @@ func TestFindings(t *testing.T) {
 		{"reuse, late", build.Options{Late: true}, "loader", "", ""},
 		{"reuse, no trace", build.Options{NoTrace: true}, "loader", "", ""},
 		{"training without pinned memory", build.Options{}, "training", "", ""},
-		{"kept", build.Options{}, "pinned-leak", "host-pinned-growth warning high", "main() retains 4.00 MiB more per iteration; most of it was allocated at pin_memory.py:71 pin_memory"},
-		{"kept, ring", build.Options{Ring: 1000}, "pinned-leak", "host-pinned-growth warning high", "Iterations are recognized by the allocations of GPU 0 between them"},
+		{"kept", build.Options{}, "pinned-leak", "host-pinned-growth warning high",
+			"main() retains 4.00 MiB more per iteration; most of it was allocated at pin_memory.py:71 pin_memory"},
+		{"kept, ring", build.Options{Ring: 1000}, "pinned-leak", "host-pinned-growth warning high",
+			"Iterations are recognized by the allocations of GPU 0 between them"},
 		{"kept, no trace", build.Options{NoTrace: true}, "pinned-leak", "", ""},
 		{"kept, no stacks", build.Options{NoStacks: true}, "pinned-leak", "", ""},
 		{"kept, no times", build.Options{NoTimes: true}, "pinned-leak", "", ""},
 		{"cached", build.Options{}, "pinned-cache", "host-pinned-cached info high", "2.00 GiB in blocks of 2.00 GiB"},
-		{"cached, ring", build.Options{Ring: 300}, "pinned-cache", "host-pinned-cached info high", "2.00 GiB in blocks of 2.00 GiB"},
+		{"cached, ring", build.Options{Ring: 300}, "pinned-cache", "host-pinned-cached info high",
+			"2.00 GiB in blocks of 2.00 GiB"},
 		{"cached, no trace", build.Options{NoTrace: true}, "pinned-cache", "", ""},
 		{"registered", build.Options{}, "registered", "", ""},
 	} {
@@ -171,7 +177,8 @@ func TestFindings(t *testing.T) {
 				return
 			}
 			f := &all[0]
-			if text := strings.Join(append(append([]string{f.Title}, f.Why...), f.Next...), "\n"); !strings.Contains(text, c.says) {
+			if text := strings.Join(append(append([]string{f.Title}, f.Why...), f.Next...), "\n"); !strings.Contains(text,
+				c.says) {
 				t.Errorf("%s", text)
 			}
 			if len(f.Stack) == 0 || len(f.Events) == 0 || f.Device != -1 || f.Bytes <= 0 {
@@ -302,21 +309,30 @@ func TestPartial(t *testing.T) {
 		balanced      bool
 	}{
 		{name: "nothing", text: `, "host_segments": [], "host_traces": []`, none: true, balanced: true},
-		{name: "state only", text: `, "host_segments": [` + block + `]`, final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
-		{name: "trace only", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + `]`, final: host.Totals{Reserved: 2 * mib, Active: 2 * mib}, balanced: true},
+		{name: "state only", text: `, "host_segments": [` + block + `]`,
+			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
+		{name: "trace only", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + `]`,
+			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib}, balanced: true},
 		{name: "lists in a list", text: `, "host_traces": [[` + pin + "," + alloc + `]], "host_segments": [` + block + `]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
-		{name: "freed and in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + done + "," + drop + `], "host_segments": [` + block + `]`,
+		{name: "freed and in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + done + "," +
+			drop + `], "host_segments": [` + block + `]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
-		{name: "cached in the trace and missing in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + done + `], "host_segments": []`, contradictory: 1},
-		{name: "allocated twice", text: `, "host_traces": [` + pin + "," + alloc + "," + alloc + `], "host_segments": [` + block + `]`,
+		{name: "cached in the trace and missing in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask +
+			"," + done + `], "host_segments": []`, contradictory: 1},
+		{name: "allocated twice", text: `, "host_traces": [` + pin + "," + alloc + "," + alloc + `], "host_segments": [` +
+			block + `]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
-		{name: "no free_completed (skip_actions)", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + alloc + `], "host_segments": [` + block + `]`,
+		{name: "no free_completed (skip_actions)", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," +
+			alloc + `], "host_segments": [` + block + `]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
-		{name: "no free_requested (skip_actions)", text: `, "host_traces": [` + alloc + "," + done + `]`, final: host.Totals{Reserved: 2 * mib}, balanced: true},
-		{name: "another size", text: `, "host_traces": [` + pin + "," + alloc + `], "host_segments": [` + strings.Replace(block, "2097152", "4096", 1) + `]`,
+		{name: "no free_requested (skip_actions)", text: `, "host_traces": [` + alloc + "," + done + `]`,
+			final: host.Totals{Reserved: 2 * mib}, balanced: true},
+		{name: "another size", text: `, "host_traces": [` + pin + "," + alloc + `], "host_segments": [` +
+			strings.Replace(block, "2097152", "4096", 1) + `]`,
 			final: host.Totals{Reserved: 4096, Active: 4096, Allocated: 4096}, contradictory: 1},
-		{name: "no state of blocks", text: `, "host_segments": [` + strings.Replace(block, `"allocated": true, "active": true`, `"state": "odd", "total_size": 2097152`, 1) + `]`,
+		{name: "no state of blocks", text: `, "host_segments": [` + strings.Replace(block,
+			`"allocated": true, "active": true`, `"state": "odd", "total_size": 2097152`, 1) + `]`,
 			final: host.Totals{Reserved: 2 * mib}, balanced: true},
 		{name: "without sizes", text: `, "host_traces": [{"action": "alloc", "addr": 4096}, {"action": "alloc", "size": 5}]`, contradictory: 2},
 	} {

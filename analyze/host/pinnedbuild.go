@@ -67,7 +67,8 @@ func (b *builder) make(blk Block) *Block {
 func (b *builder) use(blk *Block, born int32, stack snapshot.StackID) *timeline.Life {
 	blk.first = blk.life == none
 	blk.life = int32(len(b.lives))
-	b.lives = append(b.lives, timeline.Life{Addr: blk.Addr, Requested: blk.Size, Rounded: blk.Size, Born: born, FreeRequested: none, Freed: none, Stack: stack})
+	b.lives = append(b.lives, timeline.Life{Addr: blk.Addr, Requested: blk.Size, Rounded: blk.Size, Born: born,
+		FreeRequested: none, Freed: none, Stack: stack})
 	if born < 0 {
 		b.m.Checks.Before++
 	}
@@ -295,7 +296,8 @@ func (m *Pinned) sums() {
 		m.Final = now
 		return
 	}
-	m.Checks.Residual = Totals{now.Reserved - m.Final.Reserved - m.Registered, now.Active - m.Final.Active - m.Registered, now.Allocated - m.Final.Allocated - m.Registered}
+	m.Checks.Residual = Totals{now.Reserved - m.Final.Reserved - m.Registered,
+		now.Active - m.Final.Active - m.Registered, now.Allocated - m.Final.Allocated - m.Registered}
 }
 
 // sample adds the sums after an event to the curve.

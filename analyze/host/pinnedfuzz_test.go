@@ -18,13 +18,15 @@ func FuzzBuild(f *testing.F) {
 		s.Stacks.Intern(nil)
 		events := &snapshot.Events{}
 		for ; len(trace) > 2; trace = trace[3:] {
-			*events.Next() = snapshot.Event{Action: snapshot.Action(trace[0] % byte(snapshot.NumActions)), Addr: uint64(trace[1] % 8 << 4), Size: int64(trace[2]%5) << 9,
+			*events.Next() = snapshot.Event{Action: snapshot.Action(trace[0] % byte(snapshot.NumActions)),
+				Addr: uint64(trace[1] % 8 << 4), Size: int64(trace[2]%5) << 9,
 				Time: int64(events.Len()), Has: snapshot.EventHasTime, Stack: snapshot.EmptyStack}
 		}
 		s.HostTraces = []snapshot.Trace{snapshot.NewTrace(events, 0, events.Len())}
 		s.HasHostSegments = len(state)%3 > 0
 		for ; len(state) > 2; state = state[3:] {
-			s.HostSegments = append(s.HostSegments, snapshot.HostSegment{Address: uint64(state[0] % 8 << 4), Size: int64(state[1]%5) << 9, State: snapshot.BlockState(state[2] % 4)})
+			s.HostSegments = append(s.HostSegments, snapshot.HostSegment{Address: uint64(state[0] % 8 << 4),
+				Size: int64(state[1]%5) << 9, State: snapshot.BlockState(state[2] % 4)})
 		}
 		m := host.BuildPinned(s)
 		if m == nil {
@@ -41,11 +43,13 @@ func FuzzBuild(f *testing.F) {
 		if held != end.Active || held+cached+m.Unknown != end.Reserved {
 			t.Errorf("%d held, %d cached and %d unknown of %+v", held, cached, m.Unknown, end)
 		}
-		if end.Active > end.Reserved || end.Allocated > end.Active || m.PeakReserved.Bytes < end.Reserved || m.Spare() > cached {
+		if end.Active > end.Reserved || end.Allocated > end.Active || m.PeakReserved.Bytes < end.Reserved ||
+			m.Spare() > cached {
 			t.Errorf("%+v, peak %+v", end, m.PeakReserved)
 		}
 		r := m.Checks.Residual
-		if m.Stated && (end.Reserved-m.Final.Reserved != r.Reserved+m.Registered || end.Active-m.Final.Active != r.Active+m.Registered) {
+		if m.Stated && (end.Reserved-m.Final.Reserved != r.Reserved+m.Registered ||
+			end.Active-m.Final.Active != r.Active+m.Registered) {
 			t.Errorf("end %+v, final %+v, registered %d, residual %+v", end, m.Final, m.Registered, r)
 		}
 		verdict.JudgePinned(s, m)

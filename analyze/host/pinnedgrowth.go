@@ -88,7 +88,8 @@ func (m *Pinned) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 		switch row, ok := open[e.Addr]; {
 		case e.Action == snapshot.Alloc:
 			open[e.Addr] = int32(len(lives))
-			lives = append(lives, timeline.Life{Addr: e.Addr, Requested: e.Size, Rounded: e.Size, Born: at, FreeRequested: none, Freed: none, Stack: e.Stack})
+			lives = append(lives, timeline.Life{Addr: e.Addr, Requested: e.Size, Rounded: e.Size, Born: at,
+				FreeRequested: none, Freed: none, Stack: e.Stack})
 		case ok && e.Action == snapshot.FreeRequested:
 			lives[row].FreeRequested = at
 		case ok && e.Action == snapshot.FreeCompleted:

@@ -109,7 +109,8 @@ func measure(run *sidecar.Run) *Process {
 		return nil
 	}
 	p.Children = workers(run, unit, at(Workers), at(WorkersRSS))
-	for _, name := range []string{Size, RSS, Swap, CPUBytes, CPUTensors, Objects, PinnedBytes, Workers, WorkersRSS, Cgroup, Available} {
+	for _, name := range []string{Size, RSS, Swap, CPUBytes, CPUTensors, Objects, PinnedBytes, Workers, WorkersRSS,
+		Cgroup, Available} {
 		precision := int64(grain)
 		if name == CPUTensors || name == Objects || name == CPUBytes {
 			precision = 1

@@ -182,7 +182,8 @@ func (r *Report) plan(e *Evidence) {
 	t, st := e.Timeline, e.State
 	free := max(r.DeviceFree, 0) / allocator.RoundLarge * allocator.RoundLarge
 	r.Plan = fragmentation.Free(t, st, r.Segment-free)
-	if p := fragmentation.Clear(t, st, r.Stream, r.Requested); p.Blocks > 0 && (r.Plan.Blocks == 0 || p.Blocks < r.Plan.Blocks) {
+	if p := fragmentation.Clear(t, st, r.Stream, r.Requested); p.Blocks > 0 &&
+		(r.Plan.Blocks == 0 || p.Blocks < r.Plan.Blocks) {
 		p.Fewest = r.Plan.Blocks == 0 || r.Plan.Fewest
 		r.Plan = p
 	}

@@ -19,7 +19,8 @@ const (
 
 // explain reports on the last request of a program that failed. change, if any, edits what the
 // snapshot says.
-func explain(t *testing.T, opt build.Options, total int64, program func(*build.Device), change func(*snapshot.Snapshot, *timeline.OOMEvent)) *oom.Report {
+func explain(t *testing.T, opt build.Options, total int64, program func(*build.Device),
+	change func(*snapshot.Snapshot, *timeline.OOMEvent)) *oom.Report {
 	t.Helper()
 	s := buildtest.Read(t, build.Run(opt, program))
 	tl := timeline.Build(s, 0)
@@ -32,7 +33,8 @@ func explain(t *testing.T, opt build.Options, total int64, program func(*build.D
 	}
 	st := tl.StateAt(last.Event)
 	free := fragmentation.Measure(tl, st)
-	return oom.Explain(s, last, &oom.Evidence{Timeline: tl, State: st, Free: &free, Growth: ghost.Find(s, tl, nil), Total: total})
+	return oom.Explain(s, last, &oom.Evidence{Timeline: tl, State: st, Free: &free, Growth: ghost.Find(s, tl, nil),
+		Total: total})
 }
 
 func fill(d *build.Device, n int, size int64) (blocks []*build.Block) {
@@ -83,10 +85,16 @@ func TestCause(t *testing.T) {
 			}
 			d.Alloc(110 * mib)
 		}, want: oom.Joined},
-		{name: "a size that overflowed", program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 1 << 62 }, want: oom.Absurd},
-		{name: "more than the device has", total: 2 * gib, program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 3 * gib }, want: oom.Absurd},
-		{name: "more than the process ever had", program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 3 * gib }, want: oom.TooLarge},
-		{name: "room on the device", program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.DeviceFree = 5 * gib }, want: oom.Room},
+		{name: "a size that overflowed", program: full,
+			change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 1 << 62 }, want: oom.Absurd},
+		{name: "more than the device has", total: 2 * gib, program: full,
+			change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 3 * gib }, want: oom.Absurd},
+		{name: "more than the process ever had", program: full,
+			change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.Requested = 3 * gib }, want: oom.TooLarge},
+		{name: "room on the device", program: full, change: func(_ *snapshot.Snapshot,
+			o *timeline.OOMEvent) {
+			o.DeviceFree = 5 * gib
+		}, want: oom.Room},
 		{name: "just enough room, and nothing else", program: func(d *build.Device) {
 			d.Foreign = 600 * mib
 			d.Alloc(500 * mib)
@@ -112,7 +120,8 @@ func TestCause(t *testing.T) {
 			d.Alloc(500 * mib)
 		}, want: oom.OtherStream},
 		{name: "what a loop leaves", program: leaking, want: oom.Growth},
-		{name: "a device of which nothing is known", program: full, change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.DeviceFree = -1 }, want: oom.Capacity},
+		{name: "a device of which nothing is known", program: full,
+			change: func(_ *snapshot.Snapshot, o *timeline.OOMEvent) { o.DeviceFree = -1 }, want: oom.Capacity},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.opt.Capacity == 0 {

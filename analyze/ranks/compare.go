@@ -84,7 +84,10 @@ func Compare(list []Rank) *Comparison {
 			c.Outliers = append(c.Outliers, Outlier{Rank: i})
 		}
 	}
-	slices.SortStableFunc(c.Outliers, func(a, b Outlier) int { return cmp.Compare(c.Ranks[b.Rank].Over, c.Ranks[a.Rank].Over) })
+	slices.SortStableFunc(c.Outliers, func(a, b Outlier) int {
+		return cmp.Compare(c.Ranks[b.Rank].Over,
+			c.Ranks[a.Rank].Over)
+	})
 	c.Outliers = c.Outliers[:min(len(c.Outliers), 8)]
 	for i := range c.Outliers {
 		c.Outliers[i].Sites = c.differences(&c.Ranks[c.Outliers[i].Rank])

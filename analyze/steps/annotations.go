@@ -48,7 +48,8 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 		if len(scopes) < MinSteps || rank(kind) == 0 {
 			continue
 		}
-		if cmp.Or(cmp.Compare(rank(kind), rank(best)), cmp.Compare(len(scopes), len(kinds[best])), strings.Compare(best, kind)) > 0 {
+		if cmp.Or(cmp.Compare(rank(kind), rank(best)), cmp.Compare(len(scopes), len(kinds[best])),
+			strings.Compare(best, kind)) > 0 {
 			best = kind
 		}
 	}

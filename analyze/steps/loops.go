@@ -188,7 +188,8 @@ func (tr *tree) head(n *node) int32 {
 		if pl.landed < MinSteps-1 || pl.arrived < MinSteps {
 			continue
 		}
-		if best < 0 || pl.arrived > tr.places[best].arrived || pl.arrived == tr.places[best].arrived && pl.line < tr.places[best].line {
+		if best < 0 || pl.arrived > tr.places[best].arrived || pl.arrived == tr.places[best].arrived &&
+			pl.line < tr.places[best].line {
 			best = p
 		}
 	}
@@ -203,7 +204,10 @@ func choose(active []int64, heads map[int32]*loop) *loop {
 		loops = append(loops, heads[p])
 	}
 	regularity(active, loops)
-	outside := slices.ContainsFunc(loops, func(l *loop) bool { return l.depth < insideModule && l.irregular <= maxIrregular })
+	outside := slices.ContainsFunc(loops, func(l *loop) bool {
+		return l.depth < insideModule &&
+			l.irregular <= maxIrregular
+	})
 	var best *loop
 	for _, l := range loops {
 		if l.irregular > maxIrregular || outside && l.depth >= insideModule {

@@ -19,7 +19,8 @@ import (
 func TestCorpus(t *testing.T) {
 	for name, want := range map[string]string{
 		"healthy_train": "healthy_train", "checkpointed_train": "checkpointed_train", "hook_closure": "hook_closure",
-		"epoch_history": "epoch_history", "kv_cache_generation": "kv_cache_generation", "healthy_inference": "healthy_inference",
+		"epoch_history": "epoch_history", "kv_cache_generation": "kv_cache_generation",
+		"healthy_inference":    "healthy_inference",
 		"loss_list_validation": "validate", "results_accumulate": "faulty_inference", "expandable_train": "healthy_train",
 	} {
 		dir := filepath.Join("../../../shared/corpus", name)
@@ -58,7 +59,8 @@ func check(t *testing.T, tl *timeline.Timeline, r *steps.Result) {
 		if got := tl.StateAt(st.Last).Totals.Active; got != st.End {
 			t.Errorf("step %d ends at %d active bytes, the state has %d", i, st.End, got)
 		}
-		if got := tl.StateAt(st.First - 1).Totals.Active; got != st.Start || st.Growth != st.End-st.Start || st.Peak < max(st.Start, st.End) {
+		if got := tl.StateAt(st.First - 1).Totals.Active; got != st.Start || st.Growth != st.End-st.Start ||
+			st.Peak < max(st.Start, st.End) {
 			t.Errorf("step %d: %+v, the state before it has %d", i, st, got)
 		}
 		for _, e := range []int{st.First, st.Last} {

@@ -366,7 +366,8 @@ func (r *replay) startAt(addr uint64) int32 {
 	}
 	rest := lay.splitAt(b, offset)
 	p := lay.blocks[b].prev
-	if owner := lay.blocks[p].life; lay.touching(p, b) && owner != none && offset <= allocator.SmallSize && r.sizes[owner] != recorded {
+	if owner := lay.blocks[p].life; lay.touching(p, b) && owner != none && offset <= allocator.SmallSize &&
+		r.sizes[owner] != recorded {
 		// The gap belongs to the block before it.
 		r.resize(owner, lay.blocks[p].size+offset)
 		lay.absorb(p, b)

@@ -302,7 +302,8 @@ func (j *Counters) cached() {
 	if live == nil || reserved == nil || d.Samples < 2 || live.Shape == counters.Growing {
 		return
 	}
-	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 || reserved.Last-live.Last < 64<<20 {
+	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 ||
+		reserved.Last-live.Last < 64<<20 {
 		return
 	}
 	j.add(finding.Cached, finding.Finding{ID: "cached", Severity: finding.Info, Confidence: finding.High,
@@ -318,7 +319,8 @@ func (j *Counters) cached() {
 // drift: reserved memory grows while what is active does not.
 func (j *Counters) drift() {
 	t, reserved := j.Trends.Of(counters.Cached), j.Trends.Of(counters.Reserved)
-	if t == nil || t.Shape != counters.Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || reserved.Shape != counters.Growing {
+	if t == nil || t.Shape != counters.Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 ||
+		reserved.Shape != counters.Growing {
 		return // where reserved does not grow, live memory is given back
 	}
 	f := finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,

@@ -42,7 +42,8 @@ func workers(g *sidecar.GPU, at int) *finding.Finding {
 	for i := range g.Processes {
 		p := &g.Processes[i]
 		// A child that has as much as its parent is no helper of it: mp.spawn starts ranks like that.
-		if device.Above(g.Processes, p) != at || p.Used == nil || parent.Used == nil || *p.Used > maxContext || *p.Used > *parent.Used/2 {
+		if device.Above(g.Processes, p) != at || p.Used == nil || parent.Used == nil || *p.Used > maxContext ||
+			*p.Used > *parent.Used/2 {
 			continue
 		}
 		found.add(p, "%s, %s", origin(p, parent), used(p))
@@ -77,7 +78,10 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 			continue
 		}
 		for k := range r.Devices {
-			far := slices.IndexFunc(r.Devices[k].Processes, func(q sidecar.GPUProcess) bool { return q.PID == p.PID && value(q.Used) > 4**p.Used })
+			far := slices.IndexFunc(r.Devices[k].Processes, func(q sidecar.GPUProcess) bool {
+				return q.PID == p.PID &&
+					value(q.Used) > 4**p.Used
+			})
 			if k == at || far < 0 {
 				continue
 			}

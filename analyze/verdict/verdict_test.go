@@ -146,11 +146,12 @@ func TestJudge(t *testing.T) {
 			d.Alloc(40 * mib)
 		}, finding.Healthy, "", ""},
 
-		{"no stacks: out of memory is told all the same", build.Options{Capacity: gib, NoStacks: true}, func(d *build.Device) {
-			for range 12 {
-				d.Alloc(100 * mib)
-			}
-		}, finding.Capacity, "oom", "no recorded stack"},
+		{"no stacks: out of memory is told all the same", build.Options{Capacity: gib, NoStacks: true},
+			func(d *build.Device) {
+				for range 12 {
+					d.Alloc(100 * mib)
+				}
+			}, finding.Capacity, "oom", "no recorded stack"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := judge(t, build.Run(c.opt, c.program))

@@ -104,7 +104,8 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Licence, q Qu
 	} else if limit := a.Capacity.Reservable; limit > 0 && p.StartReserved > limit {
 		start = Anew
 	}
-	a.Start = Begin{Blocks: p.Warm, Bytes: p.WarmBytes, Reserved: p.StartReserved, Mode: [...]string{"keep", "anew"}[start]}
+	a.Start = Begin{Blocks: p.Warm, Bytes: p.WarmBytes, Reserved: p.StartReserved,
+		Mode: [...]string{"keep", "anew"}[start]}
 	if p.StartReserved == 0 {
 		a.Start.Mode = "empty"
 	}
@@ -166,7 +167,8 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Licence, q Qu
 const lastResort = "expandable_segments:True,large_segment_size_mb:12"
 
 // rescue replays the last resort where every setting fails, and gives it when it does not.
-func (p *Program) rescue(ctx context.Context, settings []Setting, outs []*Outcome, o Options) (Setting, *Outcome, error) {
+func (p *Program) rescue(ctx context.Context, settings []Setting, outs []*Outcome, o Options) (Setting, *Outcome,
+	error) {
 	if slices.ContainsFunc(outs, func(out *Outcome) bool { return out.Failures == 0 }) {
 		return Setting{}, nil, nil
 	}

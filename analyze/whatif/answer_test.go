@@ -36,10 +36,12 @@ func TestAsk(t *testing.T) {
 		t.Errorf("licence %+v", a.Licence)
 	}
 	own := a.Rows[0]
-	if !own.Recorded || own.Failures != 1 || own.New != 0 || own.First == nil || !own.First.Recorded || own.First.Requested != 200*mib || own.Smallest != 520*mib {
+	if !own.Recorded || own.Failures != 1 || own.New != 0 || own.First == nil || !own.First.Recorded ||
+		own.First.Requested != 200*mib || own.Smallest != 520*mib {
 		t.Errorf("recorded settings: %+v, first %+v", own, own.First)
 	}
-	if a.Best < 1 || a.Rows[a.Best].Served != 1 || a.Rows[a.Best].Smallest != 320*mib || len(a.Rows[a.Best].Curve) == 0 || len(own.Curve) == 0 {
+	if a.Best < 1 || a.Rows[a.Best].Served != 1 || a.Rows[a.Best].Smallest != 320*mib ||
+		len(a.Rows[a.Best].Curve) == 0 || len(own.Curve) == 0 {
 		t.Errorf("best is %d: %+v", a.Best, a.Rows)
 	}
 	for i, r := range a.Rows {
@@ -48,12 +50,14 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	data, err := json.Marshal(a)
-	if err != nil || !strings.Contains(string(data), `"schema":"snapana.whatif/1"`) || strings.Contains(string(data), `"curve":null`) {
+	if err != nil || !strings.Contains(string(data), `"schema":"snapana.whatif/1"`) ||
+		strings.Contains(string(data), `"curve":null`) {
 		t.Errorf("error %v, %s", err, data)
 	}
 
 	a = ask(t, made, whatif.Question{Capacity: 2048 * mib, Foreign: 1024 * mib, All: true})
-	if a.Capacity != (whatif.Capacity{Source: "asked", Device: 2048 * mib, Foreign: 1024 * mib, Reservable: 1024 * mib}) || a.Rows[0].Failures != 0 {
+	if a.Capacity != (whatif.Capacity{Source: "asked", Device: 2048 * mib, Foreign: 1024 * mib,
+		Reservable: 1024 * mib}) || a.Rows[0].Failures != 0 {
 		t.Errorf("device %+v, recorded settings %+v", a.Capacity, a.Rows[0])
 	}
 	if last := a.Rows[len(a.Rows)-1]; a.Rows[0].Smallest != 520*mib || last.Smallest != 0 {
@@ -88,7 +92,8 @@ func TestAsk(t *testing.T) {
 	if err != nil || b.Licence.Trusted || b.Best != -1 || b.Text != "" || b.Licence.What == "" || b.Licence.Why == "" {
 		t.Errorf("error %v, licence %+v, best %d", err, b.Licence, b.Best)
 	}
-	if _, err := whatif.Ask(t.Context(), s, p, v, whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}}); !errors.Is(err, whatif.ErrAsync) {
+	if _, err := whatif.Ask(t.Context(), s, p, v,
+		whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}}); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}
 }

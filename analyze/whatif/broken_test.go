@@ -41,7 +41,8 @@ func TestBroken(t *testing.T) {
 		if !same(v) {
 			inexact++
 		}
-		if v.SameRequests > v.Requests || v.SameSegments > v.Segments || v.SameBlocks > v.Blocks || same(v) != (v.FirstEvent < 0) {
+		if v.SameRequests > v.Requests || v.SameSegments > v.Segments || v.SameBlocks > v.Blocks ||
+			same(v) != (v.FirstEvent < 0) {
 			t.Fatalf("try %d: %+v", try, v)
 		}
 		for _, start := range []whatif.Start{whatif.Keep, whatif.Anew} {

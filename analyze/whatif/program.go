@@ -61,7 +61,8 @@ type ask struct {
 
 // NewProgram extracts the program from a timeline of s.
 func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
-	p := &Program{Device: t.Device, Recorded: allocator.RecordedIn(s), t: t, streams: []uint64{0}, pools: []snapshot.PoolID{{}}}
+	p := &Program{Device: t.Device, Recorded: allocator.RecordedIn(s), t: t, streams: []uint64{0},
+		pools: []snapshot.PoolID{{}}}
 	p.capacity()
 	x := newExtractor(p, s)
 	x.events()
@@ -95,7 +96,8 @@ type extractor struct {
 }
 
 func newExtractor(p *Program, s *snapshot.Snapshot) *extractor {
-	x := &extractor{p: p, s: s, t: p.t, stream: make(map[uint64]allocator.Stream), pool: make(map[snapshot.PoolID]allocator.Pool)}
+	x := &extractor{p: p, s: s, t: p.t, stream: make(map[uint64]allocator.Stream),
+		pool: make(map[snapshot.PoolID]allocator.Pool)}
 	for i, h := range p.streams {
 		x.stream[h] = allocator.Stream(i)
 	}
@@ -199,7 +201,8 @@ func (x *extractor) alloc(i int32, e *snapshot.Event) {
 	if row < 0 {
 		return
 	}
-	if old := x.ended[i]; old >= 0 && x.t.Lives[old].Freed == i { // the address was still live: its free is not in the trace
+	if old := x.ended[i]; old >= 0 &&
+		x.t.Lives[old].Freed == i { // the address was still live: its free is not in the trace
 		kind := opFree
 		if x.t.Lives[old].FreeRequested != i {
 			kind = opComplete

@@ -46,12 +46,15 @@ func TestStart(t *testing.T) {
 		// Kept where they were, all is as recorded.
 		o := run(t, p, p.Recorded.Text, whatif.Options{Start: whatif.Keep})
 		if o.ReservedPeak != tl.PeakReserved.Bytes ||
-			o.AllocatedPeak != tl.PeakAllocated.Bytes || o.ReservedEnd != tl.Final.Reserved || o.Stats.AllocatedBytes[allocator.All].Current != tl.Final.Allocated {
+			o.AllocatedPeak != tl.PeakAllocated.Bytes || o.ReservedEnd != tl.Final.Reserved ||
+			o.Stats.AllocatedBytes[allocator.All].Current != tl.Final.Allocated {
 			t.Errorf("kept: %+v, want %+v and %+v", o, tl.PeakReserved, tl.Final)
 		}
 		// Asked for anew they leave no holes.
 		n := run(t, p, p.Recorded.Text, whatif.Options{Start: whatif.Anew})
-		if n.ReservedPeak >= o.ReservedPeak || n.Stats.AllocatedBytes[allocator.All].Current != o.Stats.AllocatedBytes[allocator.All].Current || n.DeviceAllocs == 0 {
+		if n.ReservedPeak >= o.ReservedPeak ||
+			n.Stats.AllocatedBytes[allocator.All].Current != o.Stats.AllocatedBytes[allocator.All].Current ||
+			n.DeviceAllocs == 0 {
 			t.Errorf("anew: %+v, kept %+v", n, o)
 		}
 		// What was reserved must fit, or be asked for anew.
@@ -116,7 +119,8 @@ func TestSweep(t *testing.T) {
 		!strings.Contains(strings.Join(a.Costs, " "), "CUDA IPC") {
 		t.Errorf("advice: %+v", a)
 	}
-	if _, err := p.Sweep(t.Context(), []whatif.Setting{{Conf: allocator.Conf{Async: true}}}, whatif.Options{}); !errors.Is(err, whatif.ErrAsync) {
+	if _, err := p.Sweep(t.Context(), []whatif.Setting{{Conf: allocator.Conf{Async: true}}},
+		whatif.Options{}); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -139,20 +143,28 @@ func TestAdviceNeedsMargin(t *testing.T) {
 	}{
 		{"nothing better", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(1000*mib, 900*mib, 50, 0)}, -1, ""},
 		{"too little", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(940*mib, 900*mib, 50, 0)}, -1, ""},
-		{"less than a twentieth", []*whatif.Outcome{outcome(10000*mib, 900*mib, 50, 0), outcome(9600*mib, 900*mib, 50, 0)}, -1, ""},
-		{"the lowest", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(900*mib, 900*mib, 50, 0), outcome(800*mib, 900*mib, 90, 0)}, 2, "With b, the peak of reserved memory is 200 MiB lower (20%)."},
-		{"of equals that with fewer calls", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(800*mib, 900*mib, 50, 0), outcome(799*mib, 900*mib, 90, 0)}, 1, ""},
-		{"no lower peak for a failure", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(500*mib, 400*mib, 50, 1)}, -1, ""},
-		{"a saved request", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 1), outcome(1001*mib, 900*mib, 50, 0)}, 1, "With a, every request is served"},
-		{"fewer failures", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 3), outcome(1001*mib, 900*mib, 50, 2)}, 1, "2 instead of 3"},
-		{"trade-off", []*whatif.Outcome{outcome(1000*mib, 800*mib, 50, 0), outcome(999*mib, 800*mib, 50, 0), outcome(999*mib, 800*mib, 50, 0), outcome(900*mib, 890*mib, 500, 0)}, 3, "With c"},
+		{"less than a twentieth", []*whatif.Outcome{outcome(10000*mib, 900*mib, 50, 0), outcome(9600*mib, 900*mib, 50, 0)},
+			-1, ""},
+		{"the lowest", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(900*mib, 900*mib, 50, 0),
+			outcome(800*mib, 900*mib, 90, 0)}, 2, "With b, the peak of reserved memory is 200 MiB lower (20%)."},
+		{"of equals that with fewer calls", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0),
+			outcome(800*mib, 900*mib, 50, 0), outcome(799*mib, 900*mib, 90, 0)}, 1, ""},
+		{"no lower peak for a failure", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0),
+			outcome(500*mib, 400*mib, 50, 1)}, -1, ""},
+		{"a saved request", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 1), outcome(1001*mib, 900*mib, 50, 0)}, 1,
+			"With a, every request is served"},
+		{"fewer failures", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 3), outcome(1001*mib, 900*mib, 50, 2)}, 1,
+			"2 instead of 3"},
+		{"trade-off", []*whatif.Outcome{outcome(1000*mib, 800*mib, 50, 0), outcome(999*mib, 800*mib, 50, 0),
+			outcome(999*mib, 800*mib, 50, 0), outcome(900*mib, 890*mib, 500, 0)}, 3, "With c"},
 	} {
 		a := whatif.Advise(settings[:len(c.outs)], c.outs)
 		if a.Best != c.best || !strings.Contains(a.Text, c.text) {
 			t.Errorf("%s: %+v, want %d", c.name, a, c.best)
 		}
 		costs := strings.Join(a.Costs, "\n")
-		if c.name == "trade-off" && (!strings.Contains(costs, "500 instead of 50") || !strings.Contains(costs, "90.0 MiB more") || !strings.Contains(costs, "max_split_size_mb")) {
+		if c.name == "trade-off" && (!strings.Contains(costs, "500 instead of 50") ||
+			!strings.Contains(costs, "90.0 MiB more") || !strings.Contains(costs, "max_split_size_mb")) {
 			t.Errorf("costs: %s", costs)
 		}
 	}
@@ -185,7 +197,8 @@ func TestSmallestCapacity(t *testing.T) {
 		d.Free(d.Alloc(200 * mib))
 	}))
 	p = whatif.NewProgram(s, timeline.Build(s, 0))
-	if got, _, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: p.Recorded.Conf}); err != nil || got != 200*mib {
+	if got, _, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: p.Recorded.Conf}); err != nil ||
+		got != 200*mib {
 		t.Errorf("%d MiB, error %v", got/mib, err)
 	}
 	c := p.Recorded.Conf

@@ -47,7 +47,8 @@ func TestTruth(t *testing.T) {
 				}{
 					{"reserved peak", o.ReservedPeak, want.Reserved}, {"reserved at the end", o.ReservedEnd, want.End},
 					{"allocated peak", o.AllocatedPeak, want.Allocated}, {"active peak", o.Stats.ActiveBytes[0].Peak, want.Active},
-					{"inactive split peak", o.Stats.InactiveSplitBytes[0].Peak, want.Split}, {"num_device_alloc", o.DeviceAllocs, want.DeviceAllocs},
+					{"inactive split peak", o.Stats.InactiveSplitBytes[0].Peak, want.Split},
+					{"num_device_alloc", o.DeviceAllocs, want.DeviceAllocs},
 					{"num_device_free", o.DeviceFrees, want.DeviceFrees}, {"num_alloc_retries", o.Retries, want.Retries},
 					{"failures", int64(o.Failures), 0},
 				} {
@@ -127,7 +128,8 @@ func TestStatistics(t *testing.T) {
 func TestUnrecordedFraction(t *testing.T) {
 	s := open(t, "testdata/collected.pickle.gz")
 	p, v := loaded(t, s, timeline.Build(s, 0))
-	if v.FirstEvent < 0 || v.Why != "garbage_collection_threshold is set: it acts under a memory fraction, which the file does not record." {
+	if v.FirstEvent < 0 || v.Why != "garbage_collection_threshold is set: it acts under a memory fraction, which the file "+
+		"does not record." {
 		t.Errorf("%+v", v.What)
 	}
 	e := s.Traces[0].At(v.FirstEvent)
@@ -158,7 +160,8 @@ func TestFailures(t *testing.T) {
 		}
 		for _, conf := range []string{p.Recorded.Text, "expandable_segments:True"} {
 			o := run(t, p, conf, whatif.Options{Capacity: p.Capacity})
-			if o.Failures != 1 || o.First.Event != tl.OOMs[0].Event || o.First.Requested != tl.OOMs[0].Requested || !o.First.Recorded {
+			if o.Failures != 1 || o.First.Event != tl.OOMs[0].Event || o.First.Requested != tl.OOMs[0].Requested ||
+				!o.First.Recorded {
 				t.Errorf("%s under %q: %d failures, first %+v; want event %d", path, conf, o.Failures, o.First, tl.OOMs[0].Event)
 			}
 			if conf == p.Recorded.Text && o.First.Reserved != tl.OOMs[0].After.Reserved {
@@ -198,7 +201,8 @@ func TestSaved(t *testing.T) {
 	if p.Capacity != 400*mib {
 		t.Fatalf("capacity %d", p.Capacity)
 	}
-	if o := run(t, p, "", whatif.Options{Capacity: p.Capacity}); o.Failures != 1 || o.Served != 0 || o.Retries != 1 || o.First.Allocated != 80*mib {
+	if o := run(t, p, "", whatif.Options{Capacity: p.Capacity}); o.Failures != 1 || o.Served != 0 || o.Retries != 1 ||
+		o.First.Allocated != 80*mib {
 		t.Errorf("recorded settings: %+v, first %+v", o, o.First)
 	}
 	o := run(t, p, "expandable_segments:True", whatif.Options{Capacity: p.Capacity})

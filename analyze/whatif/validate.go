@@ -242,7 +242,8 @@ func (v *validator) reason(o *op) string {
 	if o.kind == opAlloc || o.kind == opFail {
 		pool = p.asks[o.row].pool != 0
 	}
-	pool = pool || slices.ContainsFunc(s.Segments, func(seg snapshot.Segment) bool { return seg.Pool != snapshot.PoolID{} })
+	pool = pool || slices.ContainsFunc(s.Segments,
+		func(seg snapshot.Segment) bool { return seg.Pool != snapshot.PoolID{} })
 	c := &p.t.Checks
 	released := v.d.kind == otherReleases || v.d.kind == otherFailure
 	switch {

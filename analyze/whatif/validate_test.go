@@ -198,7 +198,8 @@ func edit(s *snapshot.Snapshot, keep func(*snapshot.Event) bool) {
 func TestTieOfUnknownRelease(t *testing.T) {
 	found := 0
 	for seed := range uint64(10) {
-		s := buildtest.Read(t, build.Random(seed, build.RandomOptions{Events: 3000, Stacks: 1000, Options: build.Options{Capacity: 256 << 20}}))
+		s := buildtest.Read(t, build.Random(seed, build.RandomOptions{Events: 3000, Stacks: 1000,
+			Options: build.Options{Capacity: 256 << 20}}))
 		s.Writer = snapshot.Writer{}
 		p, v := loaded(t, s, timeline.Build(s, 0))
 		exact(t, "unknown writer", v, 100)

@@ -31,10 +31,14 @@ func TestAdvice(t *testing.T) {
 		"summary --max-bytes 100KiB healthy.pickle":           "exceeds the 102400 bytes that --max-bytes allows",
 		"summary --partial --max-bytes 300KiB healthy.pickle": "exceeds the 307200 bytes that --max-bytes allows",
 		"ranks --max-bytes 100KiB healthy.pickle":             "exceeds the 102400 bytes that --max-bytes allows",
-		"summary --index 1 two.html":                          "1 of the 2 snapshots in this page: this is number 1, counted from 0 (choose with --index)",
-		"stats healthy.pickle":                                "is a memory snapshot, not a dump of counters; use `snapana report`",
-		"compare-env healthy.pickle notes.txt":                "is not a .snapana file; give a snapshot as FILE, and the recorder's file with --recorder",
-		"compare-env notes.txt healthy.pickle":                "is not a .snapana file; `snapana recorder` prints the recorder that writes them",
+		"summary --index 1 two.html": "1 of the 2 snapshots in this page: this is number 1, counted " +
+			"from 0 (choose with --index)",
+		"stats healthy.pickle": "is a memory snapshot, not a dump of counters; use `snapana " +
+			"report`",
+		"compare-env healthy.pickle notes.txt": "is not a .snapana file; give a snapshot as FILE, and the " +
+			"recorder's file with --recorder",
+		"compare-env notes.txt healthy.pickle": "is not a .snapana file; `snapana recorder` prints the " +
+			"recorder that writes them",
 	} {
 		var out bytes.Buffer
 		run(t.Context(), strings.Fields(command), nil, &out, &out)

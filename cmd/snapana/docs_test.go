@@ -55,7 +55,8 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 		default:
-			t.Errorf("%s does not show what the commands print; run this test with -update and read the difference", filepath.Base(page))
+			t.Errorf("%s does not show what the commands print; run this test with -update and read the difference",
+				filepath.Base(page))
 		}
 	}
 	if blocks < 15 {

@@ -4,7 +4,8 @@ import "testing"
 
 func TestSize(t *testing.T) {
 	for text, want := range map[string]size{
-		"1": 1, "4096": 4096, "10k": 10 << 10, "512MiB": 512 << 20, "8 GB": 8 << 30, "1.5g": 3 << 29, "2T": 2 << 40, " 7b ": 7,
+		"1": 1, "4096": 4096, "10k": 10 << 10, "512MiB": 512 << 20, "8 GB": 8 << 30, "1.5g": 3 << 29, "2T": 2 << 40,
+		" 7b ": 7,
 	} {
 		var s size
 		if err := s.Set(text); err != nil || s != want {

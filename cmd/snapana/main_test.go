@@ -90,15 +90,17 @@ func TestScripts(t *testing.T) {
 // inputs are the golden snapshots and files that are none.
 func inputs() (map[string][]byte, error) {
 	out := map[string][]byte{
-		"empty.pickle":  {},
-		"lfs.pickle":    []byte("version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("0f", 32) + "\nsize 735036\n"),
+		"empty.pickle": {},
+		"lfs.pickle": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("0f", 32) +
+			"\nsize 735036\n"),
 		"plain.pickle":  []byte("Traceback (most recent call last):\n  File \"train.py\", line 1\n"),
 		"system.pickle": []byte("\x80\x02cos\nsystem\nq\x00X\x0c\x00\x00\x00touch pwned!q\x01\x85q\x02Rq\x03."),
 		"escape.pickle": []byte("\x80\x02cos\x1b]0;x\x07\nsys\x1b[2Jtem\n(tR."),
 		"list.pickle":   []byte("\x80\x02]q\x00."),
 		"number.pickle": []byte("\x80\x02K\x07."),
 	}
-	for _, name := range []string{"healthy.pickle", "ghost.pickle", "fragmentation.pickle", "pinned.pickle", "ghost.stats.jsonl"} {
+	for _, name := range []string{"healthy.pickle", "ghost.pickle", "fragmentation.pickle", "pinned.pickle",
+		"ghost.stats.jsonl"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", name))
 		if err != nil {
 			return nil, err
@@ -117,8 +119,9 @@ func inputs() (map[string][]byte, error) {
 	type m = sidecartest.Map
 	out["failed.snapana"] = sidecartest.Stream(sidecartest.Header("pid", 9, "boot", "b"),
 		m{"type", "snapshot", "time", int64(1e18), "file", "fragmentation.pickle"},
-		m{"type", "nvml", "time", int64(1e18 + 1e9), "boot", "b", "devices", []m{{"index", 0, "total", 16 << 30, "reserved", 0, "used", 16<<30 - 364904448, "free", 364904448,
-			"processes", []m{{"pid", 9, "used", 15204352000 + 512<<20}, {"pid", 4242, "used", 1 << 30}}}}})
+		m{"type", "nvml", "time", int64(1e18 + 1e9), "boot", "b", "devices",
+			[]m{{"index", 0, "total", 16 << 30, "reserved", 0, "used", 16<<30 - 364904448, "free", 364904448,
+				"processes", []m{{"pid", 9, "used", 15204352000 + 512<<20}, {"pid", 4242, "used", 1 << 30}}}}})
 	out["torn.snapana"] = append(recorder[:len(recorder):len(recorder)], recorder[:20]...)
 	for from, to := range map[string]string{"snapshot.pickle.zst": "run.pickle.zst", "run.snapana": "run.snapana"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "holders", "loss_list_validation", from))
@@ -128,7 +131,8 @@ func inputs() (map[string][]byte, error) {
 		out[to] = data
 	}
 	out["cut.snapana"] = out["run.snapana"][:len(out["run.snapana"])-1000]
-	out["bad.snapana"] = append(out["run.snapana"][:len(out["run.snapana"])-1000:len(out["run.snapana"])-1000], strings.Repeat("\xc1", 1000)...)
+	out["bad.snapana"] = append(out["run.snapana"][:len(out["run.snapana"])-1000:len(out["run.snapana"])-1000],
+		strings.Repeat("\xc1", 1000)...)
 	healthy := out["healthy.pickle"]
 	out["cut.pickle"] = healthy[:300_000]
 	var b bytes.Buffer

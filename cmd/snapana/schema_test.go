@@ -74,7 +74,8 @@ func TestSchemas(t *testing.T) {
 	for _, name := range []string{"healthy", "ghost", "fragmentation", "pinned"} {
 		path := filepath.Join("..", "..", "fixtures", name+".pickle")
 		for _, args := range [][]string{
-			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"}, {"ghosts", "--json"},
+			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"},
+			{"ghosts", "--json"},
 		} {
 			seen[valid(t, all, name+" "+args[0], ok(t, append(args, path)...))] = true
 		}
@@ -83,11 +84,15 @@ func TestSchemas(t *testing.T) {
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
 	host := filepath.Join("..", "..", "fixtures", "host")
 	seen[valid(t, all, "stats of a host", ok(t, "stats", "--json", filepath.Join(host, "keeps_outputs.snapana")))] = true
-	seen[valid(t, all, "compare-env", ok(t, "compare-env", "--json", filepath.Join(host, "loader_fork.snapana"), filepath.Join(host, "loader_spawn.snapana")))] = true
+	seen[valid(t, all, "compare-env", ok(t, "compare-env", "--json", filepath.Join(host, "loader_fork.snapana"),
+		filepath.Join(host, "loader_spawn.snapana")))] = true
 	rank := filepath.Join("..", "..", "fixtures", "ranks", "rank")
-	seen[valid(t, all, "ranks", ok(t, "ranks", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", rank+"2.pickle.xz", rank+"3.pickle.xz"))] = true
-	seen[valid(t, all, "stats", ok(t, "stats", "--json", filepath.Join("..", "..", "fixtures", "ghost.stats.jsonl")))] = true
-	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata", "nvml.json")) // the command needs a driver
+	seen[valid(t, all, "ranks", ok(t, "ranks", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", rank+"2.pickle.xz",
+		rank+"3.pickle.xz"))] = true
+	seen[valid(t, all, "stats", ok(t, "stats", "--json",
+		filepath.Join("..", "..", "fixtures", "ghost.stats.jsonl")))] = true
+	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata",
+		"nvml.json")) // the command needs a driver
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ func TestServe(t *testing.T) {
 	code := make(chan int, 1)
 	go func() {
 		dir := filepath.Join("..", "..", "fixtures", "holders", "hook_closure")
-		code <- run(ctx, []string{"serve", "--open", "--recorder", filepath.Join(dir, "run.snapana"), filepath.Join(dir, "snapshot.pickle.zst")}, nil, w, &stderr)
+		code <- run(ctx, []string{"serve", "--open", "--recorder", filepath.Join(dir, "run.snapana"),
+			filepath.Join(dir, "snapshot.pickle.zst")}, nil, w, &stderr)
 		w.Close()
 	}()
 	out := bufio.NewReader(r)

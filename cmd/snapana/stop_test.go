@@ -38,7 +38,8 @@ func TestStopRanks(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var out bytes.Buffer
-	if code := run(ctx, []string{"ranks", filepath.Join("..", "..", "fixtures", "healthy.pickle")}, nil, &out, &out); code != exitStopped || out.Len() > 0 {
+	if code := run(ctx, []string{"ranks", filepath.Join("..", "..", "fixtures", "healthy.pickle")}, nil, &out,
+		&out); code != exitStopped || out.Len() > 0 {
 		t.Errorf("exit %d: %s", code, &out)
 	}
 }

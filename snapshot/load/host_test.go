@@ -12,9 +12,11 @@ import (
 // sources suggest must give the same.
 func TestHostSegments(t *testing.T) {
 	const frames = `"frames": [{"name": "f", "filename": "x.py", "line": 1}]`
-	bools := []string{`"allocated": true, "active": true`, `"allocated": false, "active": true`, `"allocated": false, "active": false`}
+	bools := []string{`"allocated": true, "active": true`, `"allocated": false, "active": true`,
+		`"allocated": false, "active": false`}
 	words := []string{`"state": "active_allocated"`, `"state": "active_pending_free"`, `"state": "inactive"`}
-	sums := []string{`"allocated_size": 4096, "active_size": 4096`, `"allocated_size": 0, "active_size": 4096`, `"allocated_size": 0, "active_size": 0`}
+	sums := []string{`"allocated_size": 4096, "active_size": 4096`, `"allocated_size": 0, "active_size": 4096`,
+		`"allocated_size": 0, "active_size": 0`}
 	for _, c := range []struct {
 		text   string
 		states []string
@@ -25,7 +27,8 @@ func TestHostSegments(t *testing.T) {
 		{`{"address": %d, "total_size": 4096, STATE, "segment_pool_id": [0, 7], ` + frames + `}`, words},
 		{`{"addr": %d, "size": 4096, STATE, "segment_pool_id": [0, 7], ` + frames + `}`, words},
 		{`{"device": -1, "address": %d, "total_size": 4096, STATE, "segment_pool_id": [0, 7], ` + frames + `}`, sums},
-		{`{"address": %d, "total_size": 4096, "segment_pool_id": [0, 7], "blocks": [{"size": 4096, STATE, ` + frames + `}]}`, words},
+		{`{"address": %d, "total_size": 4096, "segment_pool_id": [0, 7], "blocks": [{"size": 4096, STATE, ` + frames +
+			`}]}`, words},
 	} {
 		var all []string
 		for i, state := range c.states {
@@ -36,9 +39,11 @@ func TestHostSegments(t *testing.T) {
 			t.Errorf("%d segments, %d host segments of %s", len(s.Segments), len(s.HostSegments), all)
 			continue
 		}
-		for i, want := range []snapshot.BlockState{snapshot.StateAllocated, snapshot.StatePendingFree, snapshot.StateInactive} {
+		for i, want := range []snapshot.BlockState{snapshot.StateAllocated, snapshot.StatePendingFree,
+			snapshot.StateInactive} {
 			h := s.HostSegments[i]
-			if h.Address != uint64(8192*(i+1)) || h.Size != 4096 || h.State != want || h.Pool != (snapshot.PoolID{A: 0, B: 7}) || h.Stack <= snapshot.EmptyStack {
+			if h.Address != uint64(8192*(i+1)) || h.Size != 4096 || h.State != want ||
+				h.Pool != (snapshot.PoolID{A: 0, B: 7}) || h.Stack <= snapshot.EmptyStack {
 				t.Errorf("%+v of %s", h, all[i])
 			}
 		}

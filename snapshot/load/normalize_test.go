@@ -121,7 +121,8 @@ func TestFingerprint(t *testing.T) {
 		{"2.12 or later", dict(seg21, pool, new, scope)},
 		{"2.13 or later", dict(seg21, pool, new, scope, `"host_traces": [], "host_segments": []`)},
 		{"2.14 or later", dict(seg21, pool+`}, {"action": "annotate", "addr": 4096, "size": 0`, new, scope)},
-		{"2.1 or later, from a profile", dict(`{"device": 0, "address": 0, "total_size": 0, "stream": 0, "blocks": []}`, alloc+`, "category": "gradient"`)},
+		{"2.1 or later, from a profile", dict(`{"device": 0, "address": 0, "total_size": 0, "stream": 0, "blocks": []}`,
+			alloc+`, "category": "gradient"`)},
 		{"torch_npu", dict(seg21, `"action": "workspace_snapshot", "addr": 0, "size": 0`)},
 	} {
 		if got := fromJSON(t, tt.text).Writer; got.Text != tt.want {
@@ -171,8 +172,10 @@ func TestRealFiles(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if s.Writer.Text != want.writer || s.NumDevices() != want.devices || s.HasTimes != want.times || s.HasStacks != want.stacks {
-			t.Errorf("%s: writer %q, %d devices, times %v, stacks %v", name, s.Writer.Text, s.NumDevices(), s.HasTimes, s.HasStacks)
+		if s.Writer.Text != want.writer || s.NumDevices() != want.devices || s.HasTimes != want.times ||
+			s.HasStacks != want.stacks {
+			t.Errorf("%s: writer %q, %d devices, times %v, stacks %v", name, s.Writer.Text, s.NumDevices(), s.HasTimes,
+				s.HasStacks)
 		}
 		notes := strings.Join(s.Missing, "\n")
 		if !strings.Contains(notes, want.missing) || want.lacks != "" && strings.Contains(notes, want.lacks) {

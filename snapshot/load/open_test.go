@@ -95,7 +95,8 @@ func TestContainers(t *testing.T) {
 		name, data, want string
 	}{
 		{"protocol 0", "(dp0\nVsegments\np1\n(lp2\nsVdevice_traces\np3\n(lp4\n(lp5\nas.", "pickle protocol 0"},
-		{"protocol 1", "}q\x00(X\x08\x00\x00\x00segmentsq\x01]q\x02X\x0d\x00\x00\x00device_tracesq\x03]q\x04]q\x05au.", "pickle protocol 0"},
+		{"protocol 1", "}q\x00(X\x08\x00\x00\x00segmentsq\x01]q\x02X\x0d\x00\x00\x00device_tracesq\x03]q\x04]q\x05au.",
+			"pickle protocol 0"},
 		{"protocol 4", tiny, "pickle protocol 4"},
 		{"bytes after STOP", tiny + "\x00\x00more", "pickle protocol 4"},
 		{"JSON", text, "JSON"},
@@ -105,7 +106,8 @@ func TestContainers(t *testing.T) {
 		{"zstd", zst(t, tiny), "zstd > pickle protocol 4"},
 		{"xz", xzd(t, tiny), "xz > pickle protocol 4"},
 		{"gzip of JSON", gz(t, text), "gzip > JSON"},
-		{"zip", zipped(t, "a/", "", "a/snap.pickle", tiny, "__MACOSX/a", "x", "a/README", "words"), "zip > pickle protocol 4"},
+		{"zip", zipped(t, "a/", "", "a/snap.pickle", tiny, "__MACOSX/a", "x", "a/README", "words"),
+			"zip > pickle protocol 4"},
 		{"zip of gzip", zipped(t, "snap", gz(t, tiny)), "zip > gzip > pickle protocol 4"},
 		{"gzip of zip", gz(t, zipped(t, "snap", tiny)), "gzip > zip > pickle protocol 4"},
 		{"page", plotPage(tiny), "HTML > pickle protocol 4"},
@@ -171,18 +173,22 @@ func TestRejected(t *testing.T) {
 	}{
 		{"nothing", "", snapshot.ErrTruncated, "at byte 0: the file is empty"},
 		{"SQLite", "SQLite format 3\x00\x10\x00", snapshot.ErrNotSnapshot, "SQLite database"},
-		{"LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", snapshot.ErrNotSnapshot, "Git LFS pointer"},
+		{"LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", snapshot.ErrNotSnapshot,
+			"Git LFS pointer"},
 		{"text", "Hello there.\nMore.\n", snapshot.ErrNotSnapshot, `text file (it begins with "Hello there.")`},
 		{"text that resembles a pickle", "import\nfoo\n", snapshot.ErrNotSnapshot, "text file"},
 		{"binary", "\x7fELF\x02\x01\x01\x00\x00", snapshot.ErrNotSnapshot, "binary data"},
 		{"checkpoint", zipped(t, "model/data.pkl", "x", "model/version", "3"), snapshot.ErrNotSnapshot, "torch.save"},
-		{"old checkpoint", "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", snapshot.ErrNotSnapshot, "torch.save"},
-		{"zip of many", zipped(t, "one.pickle", tiny, "two.pickle", tiny), snapshot.ErrNotSnapshot, `zip archive of 2 files ("one.pickle", "two.pickle" ...)`},
+		{"old checkpoint", "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", snapshot.ErrNotSnapshot,
+			"torch.save"},
+		{"zip of many", zipped(t, "one.pickle", tiny, "two.pickle", tiny), snapshot.ErrNotSnapshot,
+			`zip archive of 2 files ("one.pickle", "two.pickle" ...)`},
 		{"zip of none", zipped(t), snapshot.ErrNotSnapshot, "no file in it"},
 		{"zip cut off", zipped(t, "a", tiny)[:40], snapshot.ErrCorrupt, "damaged or was cut off"},
 		{"tar", strings.Repeat("a", 257) + "ustar\x00" + strings.Repeat("\x00", 300), snapshot.ErrNotSnapshot, "unpack it"},
 		{"page without", "<!DOCTYPE html><p>words</p>", snapshot.ErrNotSnapshot, "without a snapshot"},
-		{"pre-digested page", `<html><script>const a = {"actions": [], "suffix_table": []}`, snapshot.ErrNotSnapshot, "torch 2.0"},
+		{"pre-digested page", `<html><script>const a = {"actions": [], "suffix_table": []}`, snapshot.ErrNotSnapshot,
+			"torch 2.0"},
 		{"page cut off", plotPage(tiny)[:150], snapshot.ErrTruncated, "the file ends here"},
 		{"page with bad base64", `<html>{"base64": "gASV!!!!"}`, snapshot.ErrCorrupt, "damaged"},
 		{"pickle cut off", tiny[:20], snapshot.ErrTruncated, "at byte 20: the file ends here"},
@@ -223,11 +229,13 @@ func TestRejected(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, snapshot.ErrNotSnapshot) || !strings.Contains(err.Error(), dir+": is a directory") {
+	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, snapshot.ErrNotSnapshot) ||
+		!strings.Contains(err.Error(), dir+": is a directory") {
 		t.Errorf("directory: %v", err)
 	}
 	absent := filepath.Join(dir, "absent.pickle")
-	if _, err := Open(t.Context(), absent, Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), absent) {
+	if _, err := Open(t.Context(), absent, Options{}); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), absent) {
 		t.Errorf("absent: %v", err)
 	}
 	fault := errors.New("cable pulled")
@@ -257,7 +265,8 @@ func TestBomb(t *testing.T) {
 		t.Error(err)
 	}
 	var limit *snapshot.LimitError
-	if msg := fmt.Sprint(err); !strings.Contains(msg, "decompression bomb") || !errors.As(err, &limit) || limit.Bytes != 0 {
+	if msg := fmt.Sprint(err); !strings.Contains(msg, "decompression bomb") || !errors.As(err, &limit) ||
+		limit.Bytes != 0 {
 		t.Errorf("message %q", msg)
 	}
 }

@@ -45,7 +45,8 @@ func tinySnapshots(f *testing.F) (all [][]byte) {
 }
 
 func pageOf(data []byte) []byte {
-	return []byte(`<!DOCTYPE html><script>const local_files = [{"name": "snapshot.pickle", "base64": "` + base64.StdEncoding.EncodeToString(data) + `"}]`)
+	return []byte(`<!DOCTYPE html><script>const local_files = [{"name": "snapshot.pickle", "base64": "` +
+		base64.StdEncoding.EncodeToString(data) + `"}]`)
 }
 
 // FuzzRead reads anything: pickles, JSON, pages, archives.
@@ -140,5 +141,6 @@ func result(t *testing.T, opt load.Options, r io.Reader) string {
 	if s.Traces != nil && len(s.Traces) < s.NumDevices() {
 		t.Errorf("%d traces for %d devices", len(s.Traces), s.NumDevices())
 	}
-	return strings.Join(s.Container, " > ") + " " + strings.Join(s.Missing, "; ") + " " + s.Writer.Text + " " + strings.Repeat(".", events%50+len(s.Blocks)%50)
+	return strings.Join(s.Container, " > ") + " " + strings.Join(s.Missing, "; ") + " " + s.Writer.Text + " " +
+		strings.Repeat(".", events%50+len(s.Blocks)%50)
 }

@@ -125,7 +125,8 @@ func (h *header) row(line string, no int64) ([]string, *Fault) {
 	if len(cells) == len(h.cells) {
 		return cells, nil
 	}
-	return nil, &Fault{Line: no, Offset: -1, Msg: fmt.Sprintf("the row has %d cells, the header %d", len(cells), len(h.cells))}
+	return nil, &Fault{Line: no, Offset: -1, Msg: fmt.Sprintf("the row has %d cells, the header %d", len(cells),
+		len(h.cells))}
 }
 
 // pairs reads CSV with a line for each counter of one sample.

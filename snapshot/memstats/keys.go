@@ -54,27 +54,32 @@ var scalars = map[string]string{
 	"memory_reserved": "reserved_bytes.all.current", "memory_reserved_bytes": "reserved_bytes.all.current",
 	"max_memory_reserved": "reserved_bytes.all.peak", "max_memory_reserved_bytes": "reserved_bytes.all.peak",
 	"memory_cached": "reserved_bytes.all.current", "max_memory_cached": "reserved_bytes.all.peak",
-	"device.free": "device.free", "device.total": "device.total", "device_free": "device.free", "device_total": "device.total",
-	"mem_free": "device.free", "mem_total": "device.total",
+	"device.free": "device.free", "device.total": "device.total", "device_free": "device.free",
+	"device_total": "device.total",
+	"mem_free":     "device.free", "mem_total": "device.total",
 }
 
 // bases are the counters of the nested forms. As plain numbers, those of bytes are current ones.
 var bases = map[string]bool{
 	"allocation": true, "segment": true, "active": true, "inactive_split": true,
-	"allocated_bytes": true, "reserved_bytes": true, "active_bytes": true, "inactive_split_bytes": true, "requested_bytes": true,
+	"allocated_bytes": true, "reserved_bytes": true, "active_bytes": true, "inactive_split_bytes": true,
+	"requested_bytes":      true,
 	"oversize_allocations": true, "oversize_segments": true, "reserved_bytes_by_private_pools": true,
 	"allocations": true, "active_requests": true, "host_alloc_time": true, "host_free_time": true,
 }
 
 // moments are keys that say when and where a sample was taken.
 var moments = map[string]role{
-	"step": roleStep, "global_step": roleStep, "_step": roleStep, "iteration": roleStep, "iter": roleStep, "batch": roleStep,
+	"step": roleStep, "global_step": roleStep, "_step": roleStep, "iteration": roleStep, "iter": roleStep,
+	"batch":     roleStep,
 	"batch_idx": roleStep, "it": roleStep, "update": roleStep,
 	"epoch": roleEpoch, "current_epoch": roleEpoch, "epoch_idx": roleEpoch,
 	"device": roleDevice, "device_id": roleDevice, "device_index": roleDevice, "gpu": roleDevice, "gpu_id": roleDevice,
 	"rank": roleRank, "global_rank": roleRank, "process_index": roleRank,
-	"time": roleTime, "timestamp": roleTime, "_timestamp": roleTime, "ts": roleTime, "wall_time": roleTime, "datetime": roleTime,
-	"phase": roleLabel, "stage": roleLabel, "split": roleLabel, "mode": roleLabel, "label": roleLabel, "tag": roleLabel, "event": roleLabel,
+	"time": roleTime, "timestamp": roleTime, "_timestamp": roleTime, "ts": roleTime, "wall_time": roleTime,
+	"datetime": roleTime,
+	"phase":    roleLabel, "stage": roleLabel, "split": roleLabel, "mode": roleLabel, "label": roleLabel, "tag": roleLabel,
+	"event":        roleLabel,
 	"mem_get_info": rolePair,
 }
 
@@ -210,7 +215,8 @@ func number(v *plain.Value) Number {
 			return Number{int64(v.Float), true}
 		}
 	case plain.String:
-		if n, err := strconv.ParseFloat(strings.TrimSpace(v.Str), 64); err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		if n, err := strconv.ParseFloat(strings.TrimSpace(v.Str), 64); err == nil && n == math.Trunc(n) &&
+			math.Abs(n) < 1<<53 {
 			return Number{int64(n), true}
 		}
 	}

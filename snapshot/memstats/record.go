@@ -241,7 +241,8 @@ func (r *reader) columns(v *plain.Value, about *Sample, n int) error {
 }
 
 // deviceLists are keys of lists that have an element for each device.
-var deviceLists = map[string]bool{"devices": true, "gpus": true, "stats": true, "memory_stats": true, "cuda": true, "per_device": true}
+var deviceLists = map[string]bool{"devices": true, "gpus": true, "stats": true, "memory_stats": true, "cuda": true,
+	"per_device": true}
 
 // children walks what a record holds beside counters.
 func (r *reader) children(v *plain.Value, about *Sample) error {

@@ -76,7 +76,8 @@ func (t *smiTable) row(s string, no int64) error {
 		}
 	}
 	if m := smiProc.FindStringSubmatch(s); m != nil {
-		p := Process{Type: m[5], Name: clip(m[6], 200), GI: index(m[2]), CI: index(m[3]), Used: mebibytes(strings.TrimSuffix(m[7], "MiB"))}
+		p := Process{Type: m[5], Name: clip(m[6], 200), GI: index(m[2]), CI: index(m[3]),
+			Used: mebibytes(strings.TrimSuffix(m[7], "MiB"))}
 		p.GPU, _ = strconv.Atoi(m[1])
 		p.PID, _ = strconv.ParseInt(m[4], 10, 64)
 		g := t.reading(no)

@@ -29,8 +29,9 @@ var (
 var sumMetrics = map[string]string{
 	"Allocated memory": "allocated_bytes", "Active memory": "active_bytes", "Requested memory": "requested_bytes",
 	"GPU reserved memory": "reserved_bytes", "Non-releasable memory": "inactive_split_bytes",
-	"Allocations": "allocation", "Active allocs": "active", "GPU reserved segments": "segment", "Non-releasable allocs": "inactive_split",
-	"Oversize allocations": "oversize_allocations", "Oversize GPU segments": "oversize_segments",
+	"Allocations": "allocation", "Active allocs": "active", "GPU reserved segments": "segment",
+	"Non-releasable allocs": "inactive_split",
+	"Oversize allocations":  "oversize_allocations", "Oversize GPU segments": "oversize_segments",
 }
 
 var sumColumns = []string{"current", "peak", "allocated", "freed"}

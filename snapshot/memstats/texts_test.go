@@ -50,42 +50,54 @@ func TestRealTexts(t *testing.T) {
 	}{
 		"comfyui_cudaMallocAsync_torch2.8_prefixed.txt": {stats: 8, want: figures{ // all others are zeros that nobody counted
 			"allocated_bytes.all.current": {3116 * mib, mib}, "allocated_bytes.all.peak": {21865 * mib, mib},
-			"active_bytes.all.current": {3116 * mib, mib}, "reserved_bytes.all.current": {3424 * mib, mib}, "reserved_bytes.all.peak": {22208 * mib, mib},
-			"num_ooms": {0, 1}, "num_alloc_retries": {0, 1}, "allocation.all.current": {}, "requested_bytes.all.current": {}, "reserved_bytes.large_pool.current": {},
+			"active_bytes.all.current": {3116 * mib, mib}, "reserved_bytes.all.current": {3424 * mib, mib},
+			"reserved_bytes.all.peak": {22208 * mib, mib},
+			"num_ooms":                {0, 1}, "num_alloc_retries": {0, 1}, "allocation.all.current": {}, "requested_bytes.all.current": {},
+			"reserved_bytes.large_pool.current": {},
 		}},
 		"fairseq_2442_torch1.5_TRUNCATED.txt": {stats: 14, cut: true, want: figures{
 			"num_ooms": {1, 1}, "num_alloc_retries": {6, 1},
 			"allocated_bytes.all.current": {26377 * mib, mib}, "allocated_bytes.all.peak": {26988 * mib, mib},
 			"allocated_bytes.all.allocated": {767743 * gib, gib}, "allocated_bytes.all.freed": {767717 * gib, gib},
-			"allocated_bytes.small_pool.current": {395 * mib, mib}, "allocated_bytes.large_pool.freed": {738542 * gib, gib}, "reserved_bytes.all.current": {},
+			"allocated_bytes.small_pool.current": {395 * mib, mib}, "allocated_bytes.large_pool.freed": {738542 * gib, gib},
+			"reserved_bytes.all.current": {},
 		}},
 		"gravitorch_docstring_torch1x.txt": {stats: 106, want: figures{
-			"allocated_bytes.all.current": {512, 1}, "allocated_bytes.small_pool.peak": {3584, 1}, "reserved_bytes.all.current": {2048 << 10, 1 << 10},
-			"inactive_split_bytes.all.allocated": {2058 << 10, 1 << 10}, "inactive_split_bytes.all.freed": {11264, 1}, "active.all.peak": {7, 1},
+			"allocated_bytes.all.current": {512, 1}, "allocated_bytes.small_pool.peak": {3584, 1},
+			"reserved_bytes.all.current":         {2048 << 10, 1 << 10},
+			"inactive_split_bytes.all.allocated": {2058 << 10, 1 << 10}, "inactive_split_bytes.all.freed": {11264, 1},
+			"active.all.peak":              {7, 1},
 			"segment.small_pool.allocated": {1, 1}, "oversize_segments.freed": {0, 1}, "requested_bytes.all.current": {},
 		}},
 		"minicpm_zerollama_torch2x.txt": {stats: 118, want: figures{
 			"allocated_bytes.all.current": {5624 * mib, mib}, "requested_bytes.large_pool.allocated": {7310 * mib, mib},
 			"reserved_bytes.all.freed": {190464 << 10, 1 << 10}, "reserved_bytes.small_pool.allocated": {250 * mib, mib},
 			"inactive_split_bytes.all.current": {60505 << 10, 1 << 10}, "inactive_split_bytes.all.freed": {20000 * mib, mib},
-			"allocation.all.allocated": {487593, 1}, "segment.all.peak": {407, 1}, "inactive_split.small_pool.freed": {220942, 1}, "num_ooms": {0, 1},
+			"allocation.all.allocated": {487593, 1}, "segment.all.peak": {407, 1},
+			"inactive_split.small_pool.freed": {220942, 1}, "num_ooms": {0, 1},
 		}},
 		"movie_lm_abbreviated_escaped.txt": {stats: 46, want: figures{ // torch's abbreviated form: no pools
-			"num_ooms": {2, 1}, "num_alloc_retries": {2, 1}, "allocated_bytes.all.current": {25828 * mib, mib}, "allocated_bytes.all.freed": {0, 1},
-			"requested_bytes.all.peak": {25756 * mib, mib}, "reserved_bytes.all.current": {30662 * mib, mib}, "inactive_split.all.allocated": {1423, 1},
-			"segment.all.current": {1542, 1}, "allocated_bytes.large_pool.current": {},
+			"num_ooms": {2, 1}, "num_alloc_retries": {2, 1}, "allocated_bytes.all.current": {25828 * mib, mib},
+			"allocated_bytes.all.freed": {0, 1},
+			"requested_bytes.all.peak":  {25756 * mib, mib}, "reserved_bytes.all.current": {30662 * mib, mib},
+			"inactive_split.all.allocated": {1423, 1},
+			"segment.all.current":          {1542, 1}, "allocated_bytes.large_pool.current": {},
 		}},
 		"pytorch_35901_torch1.4_TRUNCATED.txt": {stats: 30, cut: true, want: figures{
-			"num_ooms": {1, 1}, "num_alloc_retries": {1, 1}, "active_bytes.large_pool.freed": {88215 * mib, mib}, "reserved_bytes.all.current": {12420 * mib, mib},
-			"reserved_bytes.all.allocated": {16924 * mib, mib}, "reserved_bytes.all.freed": {4504 * mib, mib}, "reserved_bytes.large_pool.current": {},
+			"num_ooms": {1, 1}, "num_alloc_retries": {1, 1}, "active_bytes.large_pool.freed": {88215 * mib, mib},
+			"reserved_bytes.all.current":   {12420 * mib, mib},
+			"reserved_bytes.all.allocated": {16924 * mib, mib}, "reserved_bytes.all.freed": {4504 * mib, mib},
+			"reserved_bytes.large_pool.current": {},
 		}},
 
-		"dcgm_time_slicing_5procs.txt": {devices: []string{"0 NVIDIA GeForce ... 00000000:01:00.0 4297/8192 MiB"}, processes: []string{
-			"0 -1/-1 1776886 C /usr/bin/dcgmproftester11 764 MiB", "0 -1/-1 1776921 C /usr/bin/dcgmproftester11 764 MiB",
-			"0 -1/-1 1776937 C /usr/bin/dcgmproftester11 764 MiB", "0 -1/-1 1777068 C /usr/bin/dcgmproftester11 764 MiB",
-			"0 -1/-1 1777079 C /usr/bin/dcgmproftester11 764 MiB",
-		}},
-		"desktop_graphics_procs_elided_names.txt": {devices: []string{"0 NVIDIA GeForce ... 00000000:0A:00.0 388/12288 MiB"}, processes: []string{
+		"dcgm_time_slicing_5procs.txt": {devices: []string{"0 NVIDIA GeForce ... 00000000:01:00.0 4297/8192 MiB"},
+			processes: []string{
+				"0 -1/-1 1776886 C /usr/bin/dcgmproftester11 764 MiB", "0 -1/-1 1776921 C /usr/bin/dcgmproftester11 764 MiB",
+				"0 -1/-1 1776937 C /usr/bin/dcgmproftester11 764 MiB", "0 -1/-1 1777068 C /usr/bin/dcgmproftester11 764 MiB",
+				"0 -1/-1 1777079 C /usr/bin/dcgmproftester11 764 MiB",
+			}},
+		"desktop_graphics_procs_elided_names.txt": {devices: []string{"0 NVIDIA GeForce ... 00000000:0A:00.0 " +
+			"388/12288 MiB"}, processes: []string{
 			"0 -1/-1 1995 G /usr/lib/xorg/Xorg 202 MiB", "0 -1/-1 2355 G /usr/bin/gnome-shell 29 MiB",
 			"0 -1/-1 3109 G ...944559455204059567,131072 122 MiB", "0 -1/-1 4142 G ...AAAAAAAAA= --shared-files 30 MiB",
 		}},
@@ -95,13 +107,16 @@ func TestRealTexts(t *testing.T) {
 			{GPU: 1, GI: 6, CI: 0, Index: 2, Used: new(int64(13 * mib)), Total: new(int64(19968 * mib))},
 		}},
 		"rlinf_255_two4090_new_layout_head.txt": {driver: "550.163.01", cuda: "12.4", devices: []string{
-			"0 NVIDIA GeForce RTX 4090 00000000:4E:00.0 507/24564 MiB", "1 NVIDIA GeForce RTX 4090 00000000:4F:00.0 459/24564 MiB",
+			"0 NVIDIA GeForce RTX 4090 00000000:4E:00.0 507/24564 MiB",
+			"1 NVIDIA GeForce RTX 4090 00000000:4F:00.0 459/24564 MiB",
 		}},
 		"timesnet_4procs.txt": {processes: []string{
-			"0 -1/-1 1763 G /usr/lib/xorg/Xorg 46 MiB", "0 -1/-1 728072 C long_term_forecast 1991 MiB", "0 -1/-1 728074 C long_term_forecast 2089 MiB",
+			"0 -1/-1 1763 G /usr/lib/xorg/Xorg 46 MiB", "0 -1/-1 728072 C long_term_forecast 1991 MiB",
+			"0 -1/-1 728074 C long_term_forecast 2089 MiB",
 			"0 -1/-1 728076 C long_term_forecast 2221 MiB", "0 -1/-1 728077 C long_term_forecast 2489 MiB",
 		}},
-		"titanx_1proc.txt": {driver: "470.82.01", cuda: "11.4", devices: []string{"0 NVIDIA TITAN X ... 00000000:19:00.0 9637/12192 MiB"},
+		"titanx_1proc.txt": {driver: "470.82.01", cuda: "11.4",
+			devices:   []string{"0 NVIDIA TITAN X ... 00000000:19:00.0 9637/12192 MiB"},
 			processes: []string{"0 -1/-1 772207 C python 9635 MiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +141,8 @@ func TestRealTexts(t *testing.T) {
 				for _, p := range r.Processes {
 					processes = append(processes, process(p))
 				}
-				if r.Driver != c.driver || r.CUDA != c.cuda || !slices.Equal(devices, c.devices) || !slices.Equal(processes, c.processes) ||
+				if r.Driver != c.driver || r.CUDA != c.cuda || !slices.Equal(devices, c.devices) ||
+					!slices.Equal(processes, c.processes) ||
 					!slices.EqualFunc(r.Instances, c.instances, func(a, b memstats.Instance) bool { return reflect.DeepEqual(a, b) }) {
 					t.Errorf("%+v\n%q\n%q", r, devices, processes)
 				}
@@ -211,9 +227,12 @@ func TestTables(t *testing.T) {
 		"|---------------------------------------------------------------------------|\n" +
 		"| Allocations           |    1234 K  |     750 M  |      22    |      21    |\n" +
 		"|===========================================================================|\n"
-	const words1 = "device=1 allocated_bytes.all.allocated=12058624~1024 allocated_bytes.all.current=512 allocated_bytes.all.freed=11264 allocated_bytes.all.peak=3584 " +
-		"allocated_bytes.small_pool.allocated=12058624~1024 allocated_bytes.small_pool.current=512 allocated_bytes.small_pool.freed=11264 allocated_bytes.small_pool.peak=3584 " +
-		"allocation.all.allocated=22 allocation.all.current=1234000~1000 allocation.all.freed=21 allocation.all.peak=750000000~1000000 num_alloc_retries=3 num_ooms=0"
+	const words1 = "device=1 allocated_bytes.all.allocated=12058624~1024 allocated_bytes.all.current=512 " +
+		"allocated_bytes.all.freed=11264 allocated_bytes.all.peak=3584 " +
+		"allocated_bytes.small_pool.allocated=12058624~1024 allocated_bytes.small_pool.current=512 " +
+		"allocated_bytes.small_pool.freed=11264 allocated_bytes.small_pool.peak=3584 " +
+		"allocation.all.allocated=22 allocation.all.current=1234000~1000 allocation.all.freed=21 " +
+		"allocation.all.peak=750000000~1000000 num_alloc_retries=3 num_ooms=0"
 	prefixed := func(p, s string) string { return p + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n"+p) }
 	headless := strings.SplitN(table, "\n", 8)
 	for name, c := range map[string]struct {
@@ -225,8 +244,10 @@ func TestTables(t *testing.T) {
 		"colors":   {"\x1b[32m" + strings.ReplaceAll(table, "|\n", "|\x1b[0m\n"), []string{words1}},
 		"prefixes": {prefixed("[rank1]: 2026-11-21 10:00:00,123 INFO ", table), []string{words1}},
 		"escaped":  {`{"msg": "` + strings.ReplaceAll(table, "\n", `\n`) + `"}` + "\n# log", nil},
-		"two":      {"step 1\n" + table + "\nstep 2\n" + strings.Replace(table, "ID 1", "ID 0", 1), []string{words1, strings.Replace(words1, "device=1", "device=0", 1)}},
-		"no head":  {headless[7], []string{strings.NewReplacer("device=1 ", "", " num_alloc_retries=3 num_ooms=0", "").Replace(words1)}},
+		"two": {"step 1\n" + table + "\nstep 2\n" + strings.Replace(table, "ID 1", "ID 0", 1),
+			[]string{words1, strings.Replace(words1, "device=1", "device=0", 1)}},
+		"no head": {headless[7], []string{strings.NewReplacer("device=1 ", "", " num_alloc_retries=3 num_ooms=0",
+			"").Replace(words1)}},
 		"cut in a cell": {"log\n" + table[:strings.Index(table, "   3584 B  |   11776 KiB|")], []string{
 			"device=1 allocated_bytes.all.current=512 num_alloc_retries=3 num_ooms=0 cut"}},
 	} {
@@ -258,15 +279,21 @@ func TestReadings(t *testing.T) {
 		data string
 		want []string // devices and processes of all readings
 	}{
-		"list_gpu_processes": {"GPU:1\nprocess     728072 uses     1991.500 MB GPU memory\nGPU:2\nno processes are running\nGPU:1\nno processes are running\n",
+		"list_gpu_processes": {"GPU:1\nprocess     728072 uses     1991.500 MB GPU memory\nGPU:2\nno processes are " +
+			"running\nGPU:1\nno processes are running\n",
 			[]string{"1   0/0 MiB", "2   0/0 MiB idle", "1 -1/-1 728072   1991 MiB", "-", "1   0/0 MiB idle", "-"}},
-		"old table": {"| NVIDIA-SMI 418.87  Driver Version: 418.87  CUDA Version: 10.1 |\n|    0      1234      C   python    305MiB |\n|    1      1235    C+G   /usr/bin/x y   N/A |\n",
+		"old table": {"| NVIDIA-SMI 418.87  Driver Version: 418.87  CUDA Version: 10.1 |\n|    0      1234      C   python    " +
+			"305MiB |\n|    1      1235    C+G   /usr/bin/x y   N/A |\n",
 			[]string{"0 -1/-1 1234 C python 305 MiB", "1 -1/-1 1235 C+G /usr/bin/x y 0 MiB", "-"}},
-		"query": {"index, name, memory.total [MiB], memory.used [MiB]\n0, NVIDIA A100, 40960 MiB, 12 MiB\n1, NVIDIA A100, 40960 MiB, [N/A]\n0, NVIDIA A100, 40960 MiB, 13 MiB\n",
+		"query": {"index, name, memory.total [MiB], memory.used [MiB]\n0, NVIDIA A100, 40960 MiB, 12 MiB\n1, NVIDIA A100, " +
+			"40960 MiB, [N/A]\n0, NVIDIA A100, 40960 MiB, 13 MiB\n",
 			[]string{"0 NVIDIA A100  12/40960 MiB", "1 NVIDIA A100  0/40960 MiB", "-", "0 NVIDIA A100  13/40960 MiB", "-"}},
-		"compute apps": {"pid, process_name, used_gpu_memory [MiB]\n1234, /usr/bin/python3, 500 MiB\n", []string{"-1 -1/-1 1234  /usr/bin/python3 500 MiB", "-"}},
-		"nounits":      {"gpu_uuid, pid, used_gpu_memory [MiB]\nGPU-1, 1234, 500\n", []string{"-1 -1/-1 1234   500 MiB", "-"}},
-		"MIG process":  {"+-\n|    1    3    0      11211      C   python                          14323MiB |\n", []string{"1 3/0 11211 C python 14323 MiB", "-"}},
+		"compute apps": {"pid, process_name, used_gpu_memory [MiB]\n1234, /usr/bin/python3, 500 MiB\n",
+			[]string{"-1 -1/-1 1234  /usr/bin/python3 500 MiB", "-"}},
+		"nounits": {"gpu_uuid, pid, used_gpu_memory [MiB]\nGPU-1, 1234, 500\n",
+			[]string{"-1 -1/-1 1234   500 MiB", "-"}},
+		"MIG process": {"+-\n|    1    3    0      11211      C   python                          14323MiB |\n",
+			[]string{"1 3/0 11211 C python 14323 MiB", "-"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, readings, _, err := collect(t, c.data)
@@ -301,7 +328,8 @@ func BenchmarkJSONLines(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := memstats.Open(b.Context(), "-", bytes.NewReader(data), memstats.Options{}, memstats.Handler{}); err != nil {
+		if _, err := memstats.Open(b.Context(), "-", bytes.NewReader(data), memstats.Options{},
+			memstats.Handler{}); err != nil {
 			b.Fatal(err)
 		}
 	}

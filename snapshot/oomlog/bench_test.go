@@ -9,9 +9,11 @@ import (
 
 // logs are texts without messages, of the kinds that are long in practice.
 var logs = map[string]string{
-	"progress": "2024-05-01 12:00:00,123 INFO [rank3] epoch 1 step 1234 loss 2.3456 lr 1e-4 grad_norm 0.98 tokens/s 12345.6\n",
-	"memory":   "2024-05-01 12:00:00 - mmdet - INFO - Epoch [1][50/1000] lr: 1e-3, eta: 3:00:00, time: 0.62 memory: 12345, loss: 0.5 GPU memory used\n",
-	"hostile":  "out of memory total capacity ALLOC_FAILED OutOfMemoryError: cudaErrorMemoryAllocation ",
+	"progress": "2024-05-01 12:00:00,123 INFO [rank3] epoch 1 step 1234 loss 2.3456 lr 1e-4 grad_norm 0.98 tokens/s " +
+		"12345.6\n",
+	"memory": "2024-05-01 12:00:00 - mmdet - INFO - Epoch [1][50/1000] lr: 1e-3, eta: 3:00:00, time: 0.62 memory: " +
+		"12345, loss: 0.5 GPU memory used\n",
+	"hostile": "out of memory total capacity ALLOC_FAILED OutOfMemoryError: cudaErrorMemoryAllocation ",
 }
 
 func BenchmarkScan(b *testing.B) {

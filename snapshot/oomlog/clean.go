@@ -170,7 +170,8 @@ func tag(raw []byte) (byte, int) {
 		return '<', 1
 	}
 	for _, block := range []string{"br", "p", "div", "li", "tr"} {
-		if n := len(block); len(name) > n && bytes.EqualFold(name[:n], []byte(block)) && (name[n] == '>' || name[n] == ' ' || name[n] == '/') {
+		if n := len(block); len(name) > n && bytes.EqualFold(name[:n], []byte(block)) &&
+			(name[n] == '>' || name[n] == ' ' || name[n] == '/') {
 			return '\n', end + 2
 		}
 	}

@@ -55,7 +55,8 @@ func TestDecorated(t *testing.T) {
 		"color":       func(s string) string { return color + s + "\x1b[0m\n" },
 		"word colors": func(s string) string { return strings.ReplaceAll(s, " ", " "+color) },
 		"HTML": func(s string) string {
-			s = strings.NewReplacer("'", "&#39;", "<", "&lt;", ">", "&gt;", "\n", "<br/>", " CUDA", " <b>CUDA</b>", " memory", "&nbsp;<i class=\"k\">memory</i>").Replace(s)
+			s = strings.NewReplacer("'", "&#39;", "<", "&lt;", ">", "&gt;", "\n", "<br/>", " CUDA", " <b>CUDA</b>", " memory",
+				"&nbsp;<i class=\"k\">memory</i>").Replace(s)
 			return "<pre><span style=\"color:red\">" + s + "</span></pre>"
 		},
 		"JSON": func(s string) string {
@@ -81,7 +82,8 @@ func TestDecorated(t *testing.T) {
 	}
 	names, texts := cases(t)
 	for i, text := range texts {
-		if strings.Contains(names[i], "cut") || strings.Contains(names[i], "H: as") || strings.Contains(names[i], "M:") || strings.HasPrefix(names[i], "C: torch") {
+		if strings.Contains(names[i], "cut") || strings.Contains(names[i], "H: as") || strings.Contains(names[i], "M:") ||
+			strings.HasPrefix(names[i], "C: torch") {
 			continue // they are decorated already, or depend on how their lines break
 		}
 		text = strings.TrimSuffix(text, "\n")

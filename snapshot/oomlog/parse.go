@@ -69,7 +69,8 @@ func (p *parser) device() bool {
 // list reads "; 10.92 GiB total capacity; ...)".
 func (p *parser) list() {
 	m := p.m
-	labels := []string{"totalcapacity", "totalcapacty", "alreadyallocated", "currentactive", "free", "allowed", "cached", "reservedintotalbypytorch"}
+	labels := []string{"totalcapacity", "totalcapacty", "alreadyallocated", "currentactive", "free", "allowed", "cached",
+		"reservedintotalbypytorch"}
 	fields := []*Size{&m.Total, &m.Total, &m.Allocated, &m.Active, &m.Free, &m.Allowed, &m.Unallocated, &m.Reserved}
 	for p.lit(";") {
 		start := p.i

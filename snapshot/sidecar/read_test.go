@@ -25,17 +25,21 @@ func recorded() []Map {
 	g.Edge(frame, g.Tensor(0xff00_0000_0000_0000, 4096, 3), "local", "x")
 	return []Map{
 		Header("pid", 17, "rank", 0, "program", "train.py"),
-		{"type", "env", "time", 2, "env", Map{"torch.version", "2.6.0", "host.ram", 1 << 40, "python.gc_enabled", true, "device.0.x", []int{1}}},
+		{"type", "env", "time", 2, "env", Map{"torch.version", "2.6.0", "host.ram", 1 << 40, "python.gc_enabled", true,
+			"device.0.x", []int{1}}},
 		{"type", "env", "time", 2, "env", Map{"driver.version", "570", "host.ram", 1 << 41}},
 		{"type", "names", "time", 3, "id", 0, "names", []string{"active.all.current", "reserved_bytes.all.current"}},
-		{"type", "sample", "time", 4, "step", 0, "devices", []Map{{"device", 0, "names", 0, "stats", []int{3, 0}, "free", 5, "total", nil}},
+		{"type", "sample", "time", 4, "step", 0, "devices",
+			[]Map{{"device", 0, "names", 0, "stats", []int{3, 0}, "free", 5, "total", nil}},
 			"host", Map{"rss", 9, "new", 1}, "tensors", Map{"cpu_count", 2}, "children", []Map{}},
 		g.Record(0, "step", 5, "dropped", Map{"nodes", 2}, "notes", []string{"a note"}),
 		{"type", "snapshot", "time", 6, "file", "run.pickle", "bytes", 100, "holders", 0,
 			"devices", []Map{{"device", 0, "free", 5, "total", nil}}},
 		{"type", "oom", "time", 7, "device", 0, "requested", 2 << 20, "total", 1 << 34, "free", 0},
-		{"type", "nvml", "time", 8, "driver", "570", "devices", []Map{{"index", 0, "mig", false, "processes", []Map{{"pid", 1, "namespaces", []int{5, 1}}},
-			"instances", []Map{{"uuid", "MIG-1", "total", 3}}, "accounting", []Map{{"pid", 1, "running", true}}, "errors", []Map{{"what", "a", "why", "b"}}}}},
+		{"type", "nvml", "time", 8, "driver", "570", "devices",
+			[]Map{{"index", 0, "mig", false, "processes", []Map{{"pid", 1, "namespaces", []int{5, 1}}},
+				"instances", []Map{{"uuid", "MIG-1", "total", 3}}, "accounting", []Map{{"pid", 1, "running", true}}, "errors",
+				[]Map{{"what", "a", "why", "b"}}}}},
 		{"type", "fault", "time", 9, "where", "sample", "what", "no /proc", "count", 2},
 		{"type", "weather", "time", 9, "sky", Map{"blue", []any{1, 2.5}}},
 		{"type", "end", "time", 10, "steps", 1, "reason", "stop"},
@@ -56,24 +60,28 @@ func TestRead(t *testing.T) {
 	if len(f.Runs) != 1 || f.Truncated != nil || f.Gaps != nil || f.Partial != nil {
 		t.Fatalf("%+v", f)
 	}
-	if want := []sidecar.Unknown{{"env.env.device.0.x", 1}, {"sample.host.new", 1}, {"weather", 1}}; !reflect.DeepEqual(f.Unknown, want) {
+	if want := []sidecar.Unknown{{"env.env.device.0.x", 1}, {"sample.host.new", 1},
+		{"weather", 1}}; !reflect.DeepEqual(f.Unknown, want) {
 		t.Errorf("unknown %v, want %v", f.Unknown, want)
 	}
 	r := &f.Runs[0]
 	if *r.PID != 17 || *r.Rank != 0 || r.WorldSize != nil || r.Program != "train.py" || r.Time != 1 {
 		t.Errorf("header %+v", r.Header)
 	}
-	if want := map[string]any{"torch.version": "2.6.0", "host.ram": int64(1 << 41), "python.gc_enabled": true, "driver.version": "570"}; !reflect.DeepEqual(r.Env, want) {
+	if want := map[string]any{"torch.version": "2.6.0", "host.ram": int64(1 << 41), "python.gc_enabled": true,
+		"driver.version": "570"}; !reflect.DeepEqual(r.Env, want) {
 		t.Errorf("env %v", r.Env)
 	}
 	s := r.Samples[0]
 	if v, ok := s.Devices[0].Stats.Get("active.all.current"); v != 3 || !ok {
 		t.Errorf("statistics %+v", s.Devices[0].Stats)
 	}
-	if _, ok := s.Devices[0].Stats.Get("other"); ok || s.Devices[0].Total != nil || *s.Devices[0].Free != 5 || s.Epoch != nil || *s.Step != 0 {
+	if _, ok := s.Devices[0].Stats.Get("other"); ok || s.Devices[0].Total != nil || *s.Devices[0].Free != 5 ||
+		s.Epoch != nil || *s.Step != 0 {
 		t.Errorf("sample %+v", s)
 	}
-	if *s.Host.RSS != 9 || s.Host.Swap != nil || s.Children == nil || *s.Tensors.CPUCount != 2 || s.Tensors.CPUBytes != nil {
+	if *s.Host.RSS != 9 || s.Host.Swap != nil || s.Children == nil || *s.Tensors.CPUCount != 2 ||
+		s.Tensors.CPUBytes != nil {
 		t.Errorf("host %+v, children %v, tensors %+v", s.Host, s.Children, s.Tensors)
 	}
 	run, dump := f.Snapshot("run.pickle", 100)
@@ -87,16 +95,20 @@ func TestRead(t *testing.T) {
 		t.Errorf("devices of the snapshot %+v", dump.Devices)
 	}
 	h := run.HoldersOf(dump)
-	if h == nil || h.Storages.Address[0] != 0xff00_0000_0000_0000 || h.Storages.Bytes[0] != 4096 || h.Tensors.Flags[0] != sidecar.RequiresGrad|sidecar.Leaf {
+	if h == nil || h.Storages.Address[0] != 0xff00_0000_0000_0000 || h.Storages.Bytes[0] != 4096 ||
+		h.Tensors.Flags[0] != sidecar.RequiresGrad|sidecar.Leaf {
 		t.Fatalf("holders %+v", h)
 	}
-	if h.String(h.Nodes.Name[0]) != "main" || h.String(h.Edges.Label[0]) != "x" || h.Nodes.Line[0] != 7 || h.Dropped["nodes"] != 2 || *h.Step != 5 {
+	if h.String(h.Nodes.Name[0]) != "main" || h.String(h.Edges.Label[0]) != "x" || h.Nodes.Line[0] != 7 ||
+		h.Dropped["nodes"] != 2 || *h.Step != 5 {
 		t.Errorf("holders %+v", h)
 	}
-	if g := r.NVML[0].Devices[0]; *g.Index != 0 || *g.MIG || g.Processes[0].Namespaces[0] != 5 || *g.Accounting[0].Running != true || g.Errors[0].Why != "b" || *g.Instances[0].Total != 3 || g.Used != nil {
+	if g := r.NVML[0].Devices[0]; *g.Index != 0 || *g.MIG || g.Processes[0].Namespaces[0] != 5 ||
+		*g.Accounting[0].Running != true || g.Errors[0].Why != "b" || *g.Instances[0].Total != 3 || g.Used != nil {
 		t.Errorf("nvml %+v", g)
 	}
-	if *r.OOMs[0].Requested != 2<<20 || r.OOMs[0].Step != nil || *r.Faults[0].Count != 2 || r.End.Reason != "stop" || r.End.Time != 10 {
+	if *r.OOMs[0].Requested != 2<<20 || r.OOMs[0].Step != nil || *r.Faults[0].Count != 2 || r.End.Reason != "stop" ||
+		r.End.Time != 10 {
 		t.Errorf("%+v %+v %+v", r.OOMs, r.Faults, r.End)
 	}
 }
@@ -155,14 +167,16 @@ func TestReadInPieces(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	for name, r := range map[string]io.Reader{
-		"byte by byte": iotest.OneByteReader(bytes.NewReader(data)), "in halves": iotest.HalfReader(bytes.NewReader(data)), "with the end": iotest.DataErrReader(bytes.NewReader(data)),
+		"byte by byte": iotest.OneByteReader(bytes.NewReader(data)), "in halves": iotest.HalfReader(bytes.NewReader(data)),
+		"with the end": iotest.DataErrReader(bytes.NewReader(data)),
 	} {
 		got, err := sidecar.Read(t.Context(), r, "run.snapana", sidecar.Options{})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := sidecar.Read(t.Context(), iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(data))), "x", sidecar.Options{}); !errors.Is(err, iotest.ErrTimeout) {
+	if _, err := sidecar.Read(t.Context(), iotest.TimeoutReader(iotest.HalfReader(bytes.NewReader(data))), "x",
+		sidecar.Options{}); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("a failing disk: %v", err)
 	}
 }
@@ -177,7 +191,8 @@ func TestReadRunsAfterATornRecord(t *testing.T) {
 		if r := f.Runs[len(f.Runs)-1]; r.End == nil || len(r.Samples) != 1 {
 			t.Fatalf("torn after %d bytes: the second run is not whole", n)
 		}
-		if torn := read(t, data[:n]).Truncated; torn != nil && (len(f.Gaps) != 1 || f.Gaps[0] != sidecar.Gap{Offset: torn.Offset, Bytes: int64(n) - torn.Offset}) {
+		if torn := read(t, data[:n]).Truncated; torn != nil &&
+			(len(f.Gaps) != 1 || f.Gaps[0] != sidecar.Gap{Offset: torn.Offset, Bytes: int64(n) - torn.Offset}) {
 			t.Fatalf("torn after %d bytes: gaps %v", n, f.Gaps)
 		}
 	}
@@ -199,26 +214,40 @@ func TestReadRefuses(t *testing.T) {
 		{"a pickle", "\x80\x02}q\x00.", snapshot.ErrSnapshot, "is not a .snapana file"},
 		{"JSON", `{"type": "header"}`, snapshot.ErrSnapshot, "is not a .snapana file"},
 		{"another map", string(Stream(Map{"a", 1})), sidecar.ErrNotSidecar, "not a .snapana file"},
-		{"another format", string(Stream(Map{"type", "header", "format", "other", "version", 1})), sidecar.ErrNotSidecar, `"other"`},
-		{"a newer version", string(Stream(Map{"type", "header", "format", "snapana", "version", 2})), sidecar.ErrNotSidecar, "version 2"},
+		{"another format", string(Stream(Map{"type", "header", "format", "other", "version", 1})), sidecar.ErrNotSidecar,
+			`"other"`},
+		{"a newer version", string(Stream(Map{"type", "header", "format", "snapana", "version", 2})), sidecar.ErrNotSidecar,
+			"version 2"},
 		{"a byte of no type", "\xc1", snapshot.ErrCorrupt, "at byte 61"},
 		{"not a map", "\x05", snapshot.ErrCorrupt, "is not a map"},
 		{"no type", "\x80", snapshot.ErrCorrupt, "begin with its type"},
 		{"nested too deeply", "\x82\xa4type\xa3end\xa1x" + deep, snapshot.ErrCorrupt, "nested"},
 		{"too many lists", "\x82\xa4type\xa3end\xa1x" + wide, snapshot.ErrCorrupt, "too many"},
 		{"a key that is a list", "\x82\xa4type\xa3end\x90\xc0", snapshot.ErrCorrupt, "key"},
-		{"a number for a text", string(Stream(Map{"type", "fault", "where", 3})), snapshot.ErrCorrupt, "at byte 79: fault.where: is not a string"},
-		{"a float for a number", string(Stream(Map{"type", "end", "steps", 3.5})), snapshot.ErrCorrupt, "end.steps: is not an integer"},
-		{"a number beyond all sizes", string(Stream(Map{"type", "end", "steps", uint64(1 << 63)})), snapshot.ErrCorrupt, "larger"},
-		{"a list of nothing", string(Stream(Map{"type", "sample", "children", []any{nil}})), snapshot.ErrCorrupt, "not a map"},
-		{"statistics without names", string(Stream(Map{"type", "sample", "devices", []Map{{"names", 3, "stats", []int{1}}}})), snapshot.ErrCorrupt, "names"},
-		{"columns of two lengths", string(Stream(holders("storages", "device", []int{0}, "address", []int{1, 2}, "bytes", []int{1, 2}))), snapshot.ErrCorrupt, "storages.device"},
-		{"a negative size", string(Stream(holders("storages", "device", []int{0}, "address", []int{1}, "bytes", []int{-1}))), snapshot.ErrCorrupt, "outside"},
-		{"a node that is not there", string(Stream(holders("edges", "from", []int{0}, "to", []int{9}, "kind", []int{1}))), snapshot.ErrCorrupt, "edges.from[0] is 0, of 0"},
-		{"a string that is not there", string(Stream(holders("nodes", "kind", []int{2}))), snapshot.ErrCorrupt, "nodes.kind[0] is 2, of 2"},
-		{"bounds of two lengths", string(Stream(holders("bounds", "node", []int{}, "length", []int{1}, "limit", []int{}))), snapshot.ErrCorrupt, "bounds.length"},
-		{"a bound of a node that is not there", string(Stream(holders("bounds", "node", []int{4}, "length", []int{1}, "limit", []int{2}))), snapshot.ErrCorrupt, "bounds.node[0] is 4, of 0"},
-		{"a name that is not there", string(Stream(holders("nodes", "kind", []int{1}, "name", []int{7}))), snapshot.ErrCorrupt, "nodes.name"},
+		{"a number for a text", string(Stream(Map{"type", "fault", "where", 3})), snapshot.ErrCorrupt,
+			"at byte 79: fault.where: is not a string"},
+		{"a float for a number", string(Stream(Map{"type", "end", "steps", 3.5})), snapshot.ErrCorrupt,
+			"end.steps: is not an integer"},
+		{"a number beyond all sizes", string(Stream(Map{"type", "end", "steps", uint64(1 << 63)})), snapshot.ErrCorrupt,
+			"larger"},
+		{"a list of nothing", string(Stream(Map{"type", "sample", "children", []any{nil}})), snapshot.ErrCorrupt,
+			"not a map"},
+		{"statistics without names", string(Stream(Map{"type", "sample", "devices",
+			[]Map{{"names", 3, "stats", []int{1}}}})), snapshot.ErrCorrupt, "names"},
+		{"columns of two lengths", string(Stream(holders("storages", "device", []int{0}, "address", []int{1, 2}, "bytes",
+			[]int{1, 2}))), snapshot.ErrCorrupt, "storages.device"},
+		{"a negative size", string(Stream(holders("storages", "device", []int{0}, "address", []int{1}, "bytes",
+			[]int{-1}))), snapshot.ErrCorrupt, "outside"},
+		{"a node that is not there", string(Stream(holders("edges", "from", []int{0}, "to", []int{9}, "kind", []int{1}))),
+			snapshot.ErrCorrupt, "edges.from[0] is 0, of 0"},
+		{"a string that is not there", string(Stream(holders("nodes", "kind", []int{2}))), snapshot.ErrCorrupt,
+			"nodes.kind[0] is 2, of 2"},
+		{"bounds of two lengths", string(Stream(holders("bounds", "node", []int{}, "length", []int{1}, "limit", []int{}))),
+			snapshot.ErrCorrupt, "bounds.length"},
+		{"a bound of a node that is not there", string(Stream(holders("bounds", "node", []int{4}, "length", []int{1},
+			"limit", []int{2}))), snapshot.ErrCorrupt, "bounds.node[0] is 4, of 0"},
+		{"a name that is not there", string(Stream(holders("nodes", "kind", []int{1}, "name", []int{7}))),
+			snapshot.ErrCorrupt, "nodes.name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := []byte(c.data)
@@ -245,7 +274,8 @@ func TestReadRefuses(t *testing.T) {
 
 // What a file claims must not be allocated before it is read.
 func TestReadBelievesNoLength(t *testing.T) {
-	for _, claim := range []string{"\xdb\xff\xff\xff\xff", "\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff", "\xc6\xff\xff\xff\xff", "\xc9\xff\xff\xff\xff"} {
+	for _, claim := range []string{"\xdb\xff\xff\xff\xff", "\xdd\xff\xff\xff\xff", "\xdf\xff\xff\xff\xff",
+		"\xc6\xff\xff\xff\xff", "\xc9\xff\xff\xff\xff"} {
 		data := append(Stream(Header()), "\x82\xa4type\xa3end\xa1x"+claim+"abc"...)
 		allocated := testing.AllocsPerRun(1, func() {
 			if f := read(t, data); f.Truncated == nil {
@@ -263,7 +293,8 @@ func TestOpen(t *testing.T) {
 	if _, err := sidecar.Open(t.Context(), dir, sidecar.Options{}); !errors.Is(err, sidecar.ErrNotSidecar) {
 		t.Errorf("a folder: %v", err)
 	}
-	if _, err := sidecar.Open(t.Context(), filepath.Join(dir, "none"), sidecar.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := sidecar.Open(t.Context(), filepath.Join(dir, "none"), sidecar.Options{}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -273,11 +304,17 @@ func TestWriterRoundTrip(t *testing.T) {
 	want := sidecar.NVML{
 		Driver: "570.1", NVML: "12.570", CUDA: "12.8", Boot: "b", Duration: new(int64(3)),
 		Devices: []sidecar.GPU{{
-			Index: new(int64(0)), UUID: "GPU-1", Name: "H200", Bus: "0:1", Total: new(int64(1 << 40)), Reserved: new(int64(1)), Used: new(int64(2)), Free: new(int64(0)),
-			MIG: new(true), Instances: []sidecar.MIGInstance{{UUID: "MIG-1", GPUInstance: new(int64(1)), ComputeInstance: new(int64(0)), Name: "1g", Total: new(int64(5)), Reserved: new(int64(1)), Used: new(int64(2)), Free: new(int64(2))}},
-			Processes: []sidecar.GPUProcess{{PID: 7, Kind: "compute+mps", Used: new(int64(4)), Name: "python", PPID: new(int64(1)), Started: new(int64(9)), User: "u", State: "zombie",
+			Index: new(int64(0)), UUID: "GPU-1", Name: "H200", Bus: "0:1", Total: new(int64(1 << 40)), Reserved: new(int64(1)),
+			Used: new(int64(2)), Free: new(int64(0)),
+			MIG: new(true), Instances: []sidecar.MIGInstance{{UUID: "MIG-1", GPUInstance: new(int64(1)),
+				ComputeInstance: new(int64(0)), Name: "1g", Total: new(int64(5)), Reserved: new(int64(1)), Used: new(int64(2)),
+				Free: new(int64(2))}},
+			Processes: []sidecar.GPUProcess{{PID: 7, Kind: "compute+mps", Used: new(int64(4)), Name: "python",
+				PPID: new(int64(1)), Started: new(int64(9)), User: "u", State: "zombie",
 				GPUInstance: new(int64(1)), ComputeInstance: new(int64(0)), Namespaces: []int64{7, 1}, Parents: []int64{3, 2}}},
-			Retired: new(int64(0)), ECCErrors: new(int64(1)), Accounting: []sidecar.Accounted{{PID: 7, MaxUsed: new(int64(1 << 33)), Running: new(false)}}, Errors: []sidecar.Failed{{"a", "b"}},
+			Retired: new(int64(0)), ECCErrors: new(int64(1)),
+			Accounting: []sidecar.Accounted{{PID: 7, MaxUsed: new(int64(1 << 33)), Running: new(false)}},
+			Errors:     []sidecar.Failed{{"a", "b"}},
 		}, {Processes: []sidecar.GPUProcess{}}},
 		Errors: []sidecar.Failed{{What: "topology", Why: "not supported"}},
 	}
@@ -286,7 +323,8 @@ func TestWriterRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Unix(5, 6)
-	if err := errors.Join(w.Header(at, sidecar.Header{Producer: sidecar.ProducerNVML, PID: new(int64(1))}), w.NVML(at, want), w.End(at, "done"), w.Close()); err != nil {
+	if err := errors.Join(w.Header(at, sidecar.Header{Producer: sidecar.ProducerNVML, PID: new(int64(1))}),
+		w.NVML(at, want), w.End(at, "done"), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := sidecar.Open(t.Context(), path, sidecar.Options{})
@@ -294,7 +332,8 @@ func TestWriterRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.Runs[0]
-	if !reflect.DeepEqual(r.NVML, []sidecar.Reading{{Time: at.UnixNano(), NVML: want}}) || f.Unknown != nil || r.End.Reason != "done" {
+	if !reflect.DeepEqual(r.NVML, []sidecar.Reading{{Time: at.UnixNano(), NVML: want}}) || f.Unknown != nil ||
+		r.End.Reason != "done" {
 		t.Errorf("got %+v, unknown %v", r.NVML, f.Unknown)
 	}
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // classes are those of which every rejection must be one.
-var classes = []error{snapshot.ErrTruncated, snapshot.ErrRefused, snapshot.ErrLimit, snapshot.ErrCorrupt, snapshot.ErrNotSnapshot}
+var classes = []error{snapshot.ErrTruncated, snapshot.ErrRefused, snapshot.ErrLimit, snapshot.ErrCorrupt,
+	snapshot.ErrNotSnapshot}
 
 func isClassed(err error) bool {
 	for _, c := range classes {
@@ -219,7 +220,8 @@ func verify(t *testing.T, s *snapshot.Snapshot) {
 					t.Fatalf("event %d is %+v", i, *e)
 				}
 				l := s.Labels.Get(e.Label)
-				for _, id := range []snapshot.StringID{l.CompileContext, l.UserMetadata, l.InternalMetadata, l.Category, l.ForwardFrames, l.CppFrames, l.Action} {
+				for _, id := range []snapshot.StringID{l.CompileContext, l.UserMetadata, l.InternalMetadata, l.Category,
+					l.ForwardFrames, l.CppFrames, l.Action} {
 					text(id, "label")
 				}
 			}

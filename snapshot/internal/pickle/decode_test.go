@@ -45,7 +45,8 @@ func dump(s *snapshot.Snapshot) string {
 		if g.Expandable {
 			expandable = 1
 		}
-		fmt.Fprintf(&b, "segment %d %d %d %d %d %d %d %s %d,%d %d %s\n", g.Device, g.Address, g.TotalSize, g.AllocatedSize, g.ActiveSize,
+		fmt.Fprintf(&b, "segment %d %d %d %d %d %d %d %s %d,%d %d %s\n", g.Device, g.Address, g.TotalSize, g.AllocatedSize,
+			g.ActiveSize,
 			g.RequestedSize, s.Streams.Handle(g.Stream), kind[g.Kind], g.Pool.A, g.Pool.B, expandable, frames(g.Stack))
 		for _, bl := range s.Blocks[g.Blocks.Start:g.Blocks.End()] {
 			fmt.Fprintf(&b, "block %d %d %d %s %s\n", bl.Address, bl.Size, bl.Requested, bl.State, frames(bl.Stack))
@@ -81,7 +82,8 @@ func dump(s *snapshot.Snapshot) string {
 func pickles(t testing.TB) []string {
 	var files []string
 	for _, glob := range []string{
-		"../../../fixtures/*.pickle", "../../../../shared/corpus/*/*.pickle", "../../../../shared/corpus/whatif/*/*.pickle", "../../../../shared/real/*.pickle",
+		"../../../fixtures/*.pickle", "../../../../shared/corpus/*/*.pickle", "../../../../shared/corpus/whatif/*/*.pickle",
+		"../../../../shared/real/*.pickle",
 	} {
 		found, err := filepath.Glob(glob)
 		if err != nil {

@@ -91,8 +91,9 @@ func (d *machine) wrapped(top value) (snapshotRec, bool) {
 }
 
 var nouns = map[kind]string{
-	kEmptyDict: "an empty dict", kList: "a list without snapshot entries", kStack: "a list without snapshot entries", kTuple: "a tuple",
-	kPair: "a tuple", kStr: "a string", kInt: "a number", kUint: "a number", kBig: "a number", kFloat: "a number",
+	kEmptyDict: "an empty dict", kList: "a list without snapshot entries", kStack: "a list without snapshot entries",
+	kTuple: "a tuple",
+	kPair:  "a tuple", kStr: "a string", kInt: "a number", kUint: "a number", kBig: "a number", kFloat: "a number",
 	kBool: "a number", kNone: "None",
 }
 
@@ -168,7 +169,8 @@ func (d *machine) hostSegments(v value) {
 	hosts := d.rowsOf(v, kHostSegment)
 	d.out.HostSegments = d.hosts[hosts.Start:hosts.End():hosts.End()]
 	add := func(address uint64, size int64, pool snapshot.PoolID, stack snapshot.StackID, state snapshot.BlockState) {
-		d.out.HostSegments = append(d.out.HostSegments, snapshot.HostSegment{Address: address, Size: size, Pool: pool, Stack: stack, State: state})
+		d.out.HostSegments = append(d.out.HostSegments, snapshot.HostSegment{Address: address, Size: size, Pool: pool,
+			Stack: stack, State: state})
 	}
 	segments, blocks := d.rowsOf(v, kSegment), d.rowsOf(v, kBlock)
 	for _, s := range d.out.Segments[segments.Start:segments.End()] {

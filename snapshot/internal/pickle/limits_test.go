@@ -67,7 +67,8 @@ func TestCut(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/%d", dialect, torch), func(t *testing.T) {
 				t.Parallel()
-				data := written(t, dialect, build.Run(build.Options{Torch: torch, Devices: 2, NoSettings: dialect != "protocol 4"}, smallProgram).Tree())
+				data := written(t, dialect, build.Run(build.Options{Torch: torch, Devices: 2,
+					NoSettings: dialect != "protocol 4"}, smallProgram).Tree())
 				whole, err := decode(dialect, data, pickle.Options{})
 				if err != nil {
 					t.Fatal(err)
@@ -161,7 +162,8 @@ func TestDialectsAgree(t *testing.T) {
 	for seed := range uint64(rounds) {
 		tree := randomSnapshot(rand.New(rand.NewPCG(seed, 5)))
 		want := ""
-		for _, dialect := range []string{"JSON", "protocol 0", "protocol 1", "protocol 2", "protocol 3", "protocol 4", "protocol 5", "C++"} {
+		for _, dialect := range []string{"JSON", "protocol 0", "protocol 1", "protocol 2", "protocol 3", "protocol 4",
+			"protocol 5", "C++"} {
 			data := written(t, dialect, tree)
 			s, err := decode(dialect, data, pickle.Options{})
 			if err != nil {
@@ -190,7 +192,8 @@ func extra(s *snapshot.Snapshot) string {
 		for i := range tr.Len() {
 			e := tr.At(i)
 			l := s.Labels.Get(e.Label)
-			fmt.Fprintf(&b, "event %d %d %v %v %q %q\n", i, e.Has, l.Pool, l.HasPool, s.Strings.Get(l.ForwardFrames), s.Strings.Get(l.Category))
+			fmt.Fprintf(&b, "event %d %d %v %v %q %q\n", i, e.Has, l.Pool, l.HasPool, s.Strings.Get(l.ForwardFrames),
+				s.Strings.Get(l.Category))
 		}
 	}
 	for i := range s.Segments {
@@ -224,11 +227,13 @@ func randomSnapshot(rng *rand.Rand) any {
 		return l
 	}
 	event := func() any {
-		return g.dict(2, "action", "addr", "size", "stream", "time_us", "frames", "compile_context", "user_metadata", "pool_id",
+		return g.dict(2, "action", "addr", "size", "stream", "time_us", "frames", "compile_context", "user_metadata",
+			"pool_id",
 			"device_free", "forward_frames", "category")
 	}
 	top := pickler.NewDict("segments", list(6, func() any {
-		d := g.dict(3, "total_size", "device", "address", "allocated_size", "active_size", "requested_size", "stream", "segment_type",
+		d := g.dict(3, "total_size", "device", "address", "allocated_size", "active_size", "requested_size", "stream",
+			"segment_type",
 			"segment_pool_id", "is_expandable", "frames")
 		d.Set("blocks", list(5, func() any { return g.dict(2, "state", "size", "address", "requested_size", "frames") }))
 		return d
@@ -251,7 +256,8 @@ func randomSnapshot(rng *rand.Rand) any {
 	top.Set("device_traces", traces)
 	if rng.IntN(2) == 0 {
 		top.Set("allocator_settings", pickler.NewDict("max_split_size", g.value(""), "expandable_segments", rng.IntN(2) == 0,
-			"garbage_collection_threshold", 0.5, "roundup_power2_divisions", pickler.NewDict("1", 2, "2", rng.IntN(9)), "new", g.value("")))
+			"garbage_collection_threshold", 0.5, "roundup_power2_divisions", pickler.NewDict("1", 2, "2",
+				rng.IntN(9)), "new", g.value("")))
 	}
 	if rng.IntN(2) == 0 {
 		top.Set("external_annotations", list(6, func() any { return g.dict(1, "stage", "name", "device", "time_us") }))
@@ -295,7 +301,8 @@ func (g *generator) value(key string) any {
 	}
 	switch key {
 	case "action":
-		return pick("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom", "snapshot", "brand_new")
+		return pick("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom", "snapshot",
+			"brand_new")
 	case "state":
 		return pick("active_allocated", "active_pending_free", "inactive", "brand_new")
 	case "stage":
@@ -349,7 +356,8 @@ func (g *generator) value(key string) any {
 }
 
 func (g *generator) text() any {
-	s := []string{"", "forward", "ünï\tcode 𝄞", `quote " and \ back`, "line\nbreak", strings.Repeat("long ", 60)}[g.rng.IntN(6)]
+	s := []string{"", "forward", "ünï\tcode 𝄞", `quote " and \ back`, "line\nbreak",
+		strings.Repeat("long ", 60)}[g.rng.IntN(6)]
 	if g.rng.IntN(2) == 0 {
 		return s
 	}
@@ -360,7 +368,8 @@ func (g *generator) text() any {
 func TestBigNumbers(t *testing.T) {
 	huge := new(big.Int).Lsh(big.NewInt(1), 70)
 	tree := func() any {
-		event := pickler.NewDict("action", "alloc", "addr", uint64(1)<<63+512, "size", huge, "stream", uint64(math.MaxUint64), "time_us", 5)
+		event := pickler.NewDict("action", "alloc", "addr", uint64(1)<<63+512, "size", huge, "stream",
+			uint64(math.MaxUint64), "time_us", 5)
 		return pickler.NewDict("segments", pickler.NewList(), "device_traces", pickler.NewList(pickler.NewList(event, event)))
 	}
 	for dialect := range dialects {

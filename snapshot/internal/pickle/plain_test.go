@@ -26,7 +26,8 @@ func TestDecodePlain(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	b := item(pool, "b")
-	if len(a.Items) != 3 || a.Items[0].Int != 1 || a.Items[1].Items[1].Int != 3 || a.Items[2].Kind != data.Nil || b == nil || b.Int != 1 || seven.Float != 0.5 {
+	if len(a.Items) != 3 || a.Items[0].Int != 1 || a.Items[1].Items[1].Int != 3 || a.Items[2].Kind != data.Nil ||
+		b == nil || b.Int != 1 || seven.Float != 0.5 {
 		t.Errorf("%+v", v)
 	}
 }

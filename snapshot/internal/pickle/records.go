@@ -180,7 +180,8 @@ func (d *machine) isHost(mask uint64) bool {
 }
 
 func (d *machine) host(mask uint64) snapshot.HostSegment {
-	h := snapshot.HostSegment{Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Stack: d.frames(mask), State: d.state(mask)}
+	h := snapshot.HostSegment{Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Stack: d.frames(mask),
+		State: d.state(mask)}
 	if mask&bit(keyAddress) == 0 {
 		h.Address = d.address(mask, keyAddr)
 	}

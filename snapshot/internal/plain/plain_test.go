@@ -71,7 +71,8 @@ func TestText(t *testing.T) {
 		`[1, 2`:                                         `1 2 !at byte 5: the text ends in the middle of a value: it was cut off or is still being written`,
 		`{[]: 1}`:                                       `!at byte 3: the key of a dict is a list`,
 	} {
-		for name, r := range map[string]io.Reader{"": strings.NewReader(in), " byte by byte": iotest.OneByteReader(strings.NewReader(in))} {
+		for name, r := range map[string]io.Reader{"": strings.NewReader(in),
+			" byte by byte": iotest.OneByteReader(strings.NewReader(in))} {
 			if got := sequence(NewText(r).Next); got != want {
 				t.Errorf("%s%s\n gives %s\n  want %s", in, name, got, want)
 			}
@@ -107,21 +108,24 @@ func TestLimits(t *testing.T) {
 func TestReadError(t *testing.T) {
 	broken := errors.New("broken")
 	for _, in := range []string{`{"a": 1}`, `{"a": `, ""} {
-		if got := sequence(NewText(io.MultiReader(strings.NewReader(in), iotest.ErrReader(broken))).Next); !strings.HasSuffix(got, "!broken") {
+		if got := sequence(NewText(io.MultiReader(strings.NewReader(in),
+			iotest.ErrReader(broken))).Next); !strings.HasSuffix(got, "!broken") {
 			t.Errorf("%s: %s", in, got)
 		}
 	}
 }
 
 func TestMsgpack(t *testing.T) {
-	in := "\x82\xa1a\x01\x02\x93\xc0\xc3\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00" + "\xcf\xff\xff\xff\xff\xff\xff\xff\xff" + "\xd6\xff\x00\x00\x00\x00" + "\xc4\x02hi" + "\xd0\xff"
+	in := "\x82\xa1a\x01\x02\x93\xc0\xc3\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00" + "\xcf\xff\xff\xff\xff\xff\xff\xff\xff" +
+		"\xd6\xff\x00\x00\x00\x00" + "\xc4\x02hi" + "\xd0\xff"
 	if got, want := sequence(NewMsgpack(strings.NewReader(in)).Next), `{a:1 2:[nil true 1.5f]} 1.8446744073709552e+19f nil "hi" -1`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
 func FuzzText(f *testing.F) {
-	for _, s := range []string{`{"a": [1, 2.5, "x\u0041"], "b": {"c": null}}`, "{\"a\": 1}\n{\"a\": 2}\n", "OrderedDict([('a', 1)])", `[{'a': (1,)}]`} {
+	for _, s := range []string{`{"a": [1, 2.5, "x\u0041"], "b": {"c": null}}`, "{\"a\": 1}\n{\"a\": 2}\n",
+		"OrderedDict([('a', 1)])", `[{'a': (1,)}]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -107,7 +107,8 @@ func (t *Text) cut() error {
 	if t.err != nil && t.err != io.EOF && t.AtEnd() {
 		return t.err
 	}
-	return t.fault(snapshot.ErrTruncated, "the text ends in the middle of a value: it was cut off or is still being written")
+	return t.fault(snapshot.ErrTruncated, "the text ends in the middle of a value: it was cut off or is still being "+
+		"written")
 }
 
 // blanks skips white space; false at the end of what may hold the value.

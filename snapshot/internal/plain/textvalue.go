@@ -16,7 +16,8 @@ func (t *Text) value(depth int) (Value, error) {
 		return Value{}, t.fault(snapshot.ErrLimit, "values are nested more than %d deep", maxDepth)
 	}
 	if t.nodes++; t.nodes > maxNodes {
-		return Value{}, t.fault(snapshot.ErrLimit, "one value contains more than %d others; save one line for each sample", maxNodes)
+		return Value{}, t.fault(snapshot.ErrLimit, "one value contains more than %d others; save one line for each sample",
+			maxNodes)
 	}
 	if !t.blanks(depth > 0) {
 		return Value{}, t.cut()
@@ -133,7 +134,8 @@ func (t *Text) intern(s string) string {
 // text reads a quoted text. Most are keys without escapes that were seen before.
 func (t *Text) text() (string, error) {
 	quote := t.next()
-	if at := bytes.IndexAny(t.buf[t.pos:min(t.end, t.pos+256)], string([]byte{quote, '\\', '\n'})); at >= 0 && t.buf[t.pos+at] == quote {
+	if at := bytes.IndexAny(t.buf[t.pos:min(t.end, t.pos+256)], string([]byte{quote, '\\', '\n'})); at >= 0 &&
+		t.buf[t.pos+at] == quote {
 		raw := t.buf[t.pos : t.pos+at]
 		t.pos += at + 1
 		if have, ok := t.names[string(raw)]; ok {

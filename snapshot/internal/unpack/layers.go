@@ -56,7 +56,8 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 
 // tooMuch refuses a compressed file for the memory that it demands.
 func tooMuch(kind Kind, what string) error {
-	return refuse(kind, snapshot.ErrLimit, "unpacking takes a %s of over %d MiB; unpack the file first", what, maxWindow>>20)
+	return refuse(kind, snapshot.ErrLimit, "unpacking takes a %s of over %d MiB; unpack the file first", what,
+		maxWindow>>20)
 }
 
 func cutOff(kind Kind) error {
