@@ -9,7 +9,7 @@ import (
 
 // Join puts a snapshot beside the log of the same failure. Where both are about the last request that
 // failed, it is explained from the snapshot, with the device's size of the message. The error is that
-// of a cancelled ctx.
+// of a canceled ctx.
 func Join(ctx context.Context, l *oom.Log, s *snapshot.Snapshot) error {
 	l.Join(s.Name, oom.Events(s))
 	if l.Match == nil || !l.Match.Same {

@@ -20,7 +20,7 @@ import (
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
-// Options change how a snapshot is analysed.
+// Options change how a snapshot is analyzed.
 type Options struct {
 	Rules []category.Rule // what memory is for, before anything is inferred
 	// NoReplay leaves out what other allocator settings would have done. Advice is then not

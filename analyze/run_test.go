@@ -25,8 +25,8 @@ func run(t *testing.T, path string) *analyze.Result {
 	return analyzetest.Run(t, s, analyze.Options{})
 }
 
-// TestLabelled compares the verdict with the label of each snapshot whose cause is known.
-func TestLabelled(t *testing.T) {
+// TestLabeled compares the verdict with the label of each snapshot whose cause is known.
+func TestLabeled(t *testing.T) {
 	truths, _ := filepath.Glob(shared + "/corpus/*/truth.json")
 	local, _ := filepath.Glob("../fixtures/*.truth.json")
 	for _, path := range append(truths, local...) {
@@ -79,7 +79,7 @@ func TestLabelled(t *testing.T) {
 		}
 	}
 	if len(truths)+len(local) == 0 {
-		t.Fatal("no labelled snapshots")
+		t.Fatal("no labeled snapshots")
 	}
 }
 

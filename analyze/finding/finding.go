@@ -1,4 +1,4 @@
-// Package finding is the vocabulary of judgements: what a statement about memory is made of, and the one
+// Package finding is the vocabulary of judgments: what a statement about memory is made of, and the one
 // table of the outcomes that there are. It knows no analysis and no output; package verdict writes
 // findings, the reports show them.
 package finding

@@ -11,7 +11,7 @@ import (
 )
 
 // Measure sums up the free memory of a state. Free blocks are exactly the holes between live
-// blocks, since the allocator merges free neighbours (analyze/timeline/SPEC.md 4.2).
+// blocks, since the allocator merges free neighbors (analyze/timeline/SPEC.md 4.2).
 func Measure(t *timeline.Timeline, st *timeline.State) Report {
 	r := Report{Stream: streamInQuestion(t, st)}
 	groups := map[groupKey]int{}

@@ -68,7 +68,7 @@ func Free(t *timeline.Timeline, st *timeline.State, need int64) Plan {
 }
 
 // Clear plans a hole of at least size bytes inside one segment of a stream's default pools, by
-// freeing the fewest neighbours.
+// freeing the fewest neighbors.
 func Clear(t *timeline.Timeline, st *timeline.State, stream snapshot.StreamID, size int64) Plan {
 	var best []int32
 	var hole int64

@@ -75,7 +75,7 @@ func (r *Report) answer(e *Evidence) {
 		note := fmt.Sprintf("heuristic; %s of segments would be returned", units.Bytes(g.Returned))
 		add("ghosts", ghosts, yes(r.withoutGhosts()), g.Bytes, note)
 	}
-	if a := e.WhatIf; a != nil && a.Licence.Trusted {
+	if a := e.WhatIf; a != nil && a.Accuracy.Trusted {
 		for i := range a.Rows {
 			row := &a.Rows[i]
 			name := row.Text

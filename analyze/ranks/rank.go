@@ -38,7 +38,7 @@ func Unread(file string, err error) Rank {
 	return Rank{File: file, Number: -1, Device: -1, Fault: err.Error()}
 }
 
-// Reduce keeps of an analysed snapshot what Compare needs.
+// Reduce keeps of an analyzed snapshot what Compare needs.
 func Reduce(file string, r *analyze.Result) Rank {
 	k := Rank{File: file, Number: -1, Device: -1, Status: r.Verdict.Status, Headline: r.Verdict.Headline}
 	if f := r.Verdict.Lead(); f != nil {

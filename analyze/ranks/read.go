@@ -14,7 +14,7 @@ const maxReaders = 4
 
 // Read opens the snapshots of a run, some at a time, analyzes each without a replay, and compares
 // them. Those that cannot be read are ranks of which nothing is known; the error is that of a
-// cancelled ctx.
+// canceled ctx.
 func Read(ctx context.Context, files []string, open func(file string) (*snapshot.Snapshot, error),
 	opt analyze.Options) (*Comparison, error) {
 	opt.NoReplay = true

@@ -12,13 +12,13 @@ import (
 // proof; nil where it is set already.
 func (j *judge) setting(e *Facts) *finding.Setting {
 	a := e.WhatIf
-	if a == nil || !a.Licence.Trusted {
+	if a == nil || !a.Accuracy.Trusted {
 		if e.Timeline.Conf.Expandable {
 			return nil
 		}
 		return &finding.Setting{Conf: "expandable_segments:True"}
 	}
-	v := &finding.Setting{Proven: true, Same: a.Licence.SameRequests, Requests: a.Licence.Requests}
+	v := &finding.Setting{Proven: true, Same: a.Accuracy.SameRequests, Requests: a.Accuracy.Requests}
 	for i := range a.Rows {
 		if row := &a.Rows[i]; row.Needs == "" {
 			v.Tried++

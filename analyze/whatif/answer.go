@@ -42,7 +42,7 @@ type Answer struct {
 	Events  int    `json:"events"`
 	Release string `json:"release"` // of torch, the newest one that may have written the file; "" unknown
 
-	Licence  Licence  `json:"licence"`
+	Accuracy Accuracy `json:"licence"`
 	Start    Begin    `json:"start"`
 	Capacity Capacity `json:"capacity"`
 
@@ -82,8 +82,8 @@ type Row struct {
 
 // Ask answers a question about a program. The smallest capacity is searched where a capacity
 // matters, for all settings unless the wider set is tried: then for the recorded and the best.
-func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Licence, q Question) (*Answer, error) {
-	a := &Answer{Schema: Schema, File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Licence: *v}
+func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Question) (*Answer, error) {
+	a := &Answer{Schema: Schema, File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Accuracy: *v}
 	a.Best, a.Costs = -1, []string{}
 	if p.Recorded.Release != 0 {
 		a.Release = p.Recorded.Release.String()
@@ -131,7 +131,7 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Licence, q Qu
 		a.Rows = append(a.Rows, p.row(s, &settings[i], out))
 	}
 	a.Rows[0].Recorded = true
-	if a.Licence.Trusted {
+	if a.Accuracy.Trusted {
 		a.Advice = Advise(settings, outs)
 	}
 	shown := []int{0}

@@ -32,8 +32,8 @@ func TestAsk(t *testing.T) {
 	if a.Capacity != (whatif.Capacity{Source: "failure", Reservable: 400 * mib}) || a.Start.Mode != "empty" {
 		t.Errorf("device %+v, start %+v", a.Capacity, a.Start)
 	}
-	if a.Licence.Requests != 6 || a.Licence.Share != 1 || !a.Licence.Trusted || a.Licence.FirstEvent != -1 {
-		t.Errorf("licence %+v", a.Licence)
+	if a.Accuracy.Requests != 6 || a.Accuracy.Share != 1 || !a.Accuracy.Trusted || a.Accuracy.FirstEvent != -1 {
+		t.Errorf("accuracy %+v", a.Accuracy)
 	}
 	own := a.Rows[0]
 	if !own.Recorded || own.Failures != 1 || own.New != 0 || own.First == nil || !own.First.Recorded ||
@@ -82,15 +82,15 @@ func TestAsk(t *testing.T) {
 		d.Alloc(3 * mib)
 		pieces(d)
 	}), whatif.Question{})
-	if !a.Licence.Trusted {
-		t.Errorf("licence %+v", a.Licence)
+	if !a.Accuracy.Trusted {
+		t.Errorf("accuracy %+v", a.Accuracy)
 	}
 	s := buildtest.Read(t, made)
 	s.Settings.ExpandableSegments = true
 	p, v := loaded(t, s, timeline.Build(s, 0))
 	b, err := whatif.Ask(t.Context(), s, p, v, whatif.Question{})
-	if err != nil || b.Licence.Trusted || b.Best != -1 || b.Text != "" || b.Licence.What == "" || b.Licence.Why == "" {
-		t.Errorf("error %v, licence %+v, best %d", err, b.Licence, b.Best)
+	if err != nil || b.Accuracy.Trusted || b.Best != -1 || b.Text != "" || b.Accuracy.What == "" || b.Accuracy.Why == "" {
+		t.Errorf("error %v, accuracy %+v, best %d", err, b.Accuracy, b.Best)
 	}
 	if _, err := whatif.Ask(t.Context(), s, p, v,
 		whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}}); !errors.Is(err, whatif.ErrAsync) {

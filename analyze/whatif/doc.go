@@ -6,7 +6,7 @@
 //     empty_cache calls, without what the allocator made of them.
 //  2. Program.Validate replays it under the recorded settings with the recorded segment
 //     addresses, and compares every block's address with the trace. The share that agrees is the
-//     licence of everything below.
+//     accuracy of everything below.
 //  3. Program.Run replays it under other settings, with a device of its own.
 //  4. Sweep runs many settings, Advise picks one if it wins by a margin, and
 //     SmallestCapacity searches for the smallest device that serves every request.

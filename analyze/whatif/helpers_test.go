@@ -39,14 +39,14 @@ func open(t testing.TB, path string) *snapshot.Snapshot {
 }
 
 // program opens a file and makes the program of its first device.
-func program(t testing.TB, path string) (*whatif.Program, *whatif.Licence) {
+func program(t testing.TB, path string) (*whatif.Program, *whatif.Accuracy) {
 	t.Helper()
 	s := open(t, path)
 	return loaded(t, s, timeline.Build(s, 0))
 }
 
 // loaded makes the program of a timeline and validates it.
-func loaded(t testing.TB, s *snapshot.Snapshot, tl *timeline.Timeline) (*whatif.Program, *whatif.Licence) {
+func loaded(t testing.TB, s *snapshot.Snapshot, tl *timeline.Timeline) (*whatif.Program, *whatif.Accuracy) {
 	t.Helper()
 	p, v, err := whatif.Load(t.Context(), s, tl)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// Licence says how well the replay under the recorded settings agrees with the trace.
-type Licence struct {
+// Accuracy says how well the replay under the recorded settings agrees with the trace.
+type Accuracy struct {
 	Requests     int `json:"requests"`
 	SameRequests int `json:"same_requests"`  // their block was predicted at the recorded address
 	Segments     int `json:"segment_events"` // maps and unmaps included
@@ -36,7 +36,7 @@ const minShare = 0.99
 // Load makes the program of a timeline and validates it. Where the file does not tell the
 // release that wrote it well enough, the order of equal blocks that agrees best is taken.
 // It fails only when ctx ends.
-func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Program, *Licence, error) {
+func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Program, *Accuracy, error) {
 	p := NewProgram(s, t)
 	best, err := p.Validate(ctx, s)
 	if err != nil {
@@ -69,12 +69,12 @@ const rebuilds = 20 << 20
 
 // Validate replays a program under the recorded settings and compares it with its trace. It fails only
 // when ctx ends.
-func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Licence, error) {
+func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Accuracy, error) {
 	own := *p // which learns of streams and pools that only later states have
 	own.streams, own.pools = slices.Clone(p.streams), slices.Clone(p.pools)
 	p = &own
 	v := &validator{p: p, x: newExtractor(p, s), r: p.newReplay()}
-	v.v = Licence{Requests: p.Allocs, Share: 1, FirstEvent: -1}
+	v.v = Accuracy{Requests: p.Allocs, Share: 1, FirstEvent: -1}
 	for i := range p.t.Trace.Len() {
 		if e := p.t.Trace.At(i); releases(e) || acquires(e) {
 			v.script = append(v.script, int32(i))
@@ -96,7 +96,7 @@ func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Licence,
 type validator struct {
 	p      *Program
 	x      *extractor
-	v      Licence
+	v      Accuracy
 	script []int32 // segment events that are still to come
 	d      scripted
 	r      *replay

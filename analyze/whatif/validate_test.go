@@ -14,12 +14,12 @@ import (
 )
 
 // same reports whether everything was reproduced.
-func same(v *whatif.Licence) bool {
+func same(v *whatif.Accuracy) bool {
 	return v.SameRequests == v.Requests && v.SameSegments == v.Segments && v.SameBlocks == v.Blocks
 }
 
 // exact checks that a replay reproduces a trace of at least so many requests to the last block.
-func exact(t *testing.T, name string, v *whatif.Licence, atLeast int) {
+func exact(t *testing.T, name string, v *whatif.Accuracy, atLeast int) {
 	t.Helper()
 	if !same(v) {
 		t.Errorf("%s: %d of %d requests, %d of %d segment events, %d of %d final blocks; first %+v",

@@ -11,12 +11,12 @@ import (
 
 // whatIf shows what other allocator settings would have done.
 type whatIf struct {
-	Licence string
-	Advice  string
-	Costs   []string
-	Rows    []settingRow
-	Device  string
-	Curve   template.HTML // reserved bytes over the trace, recorded and best
+	Accuracy string
+	Advice   string
+	Costs    []string
+	Rows     []settingRow
+	Device   string
+	Curve    template.HTML // reserved bytes over the trace, recorded and best
 }
 
 type settingRow struct {
@@ -25,16 +25,16 @@ type settingRow struct {
 }
 
 func newWhatIf(a *whatif.Answer) *whatIf {
-	if a == nil || a.Licence.Requests == 0 {
+	if a == nil || a.Accuracy.Requests == 0 {
 		return nil
 	}
-	l := &a.Licence
-	v := &whatIf{Licence: fmt.Sprintf("Replayed under its own settings, %s of %s requests get their recorded address (%s).",
+	l := &a.Accuracy
+	v := &whatIf{Accuracy: fmt.Sprintf("Replayed under its own settings, %s of %s requests get their recorded address (%s).",
 		units.Count(int64(l.SameRequests)), units.Count(int64(l.Requests)), units.Percent(int64(l.SameRequests), int64(l.Requests)))}
 	if !l.Trusted {
-		v.Licence += " That is too few to predict anything from it."
+		v.Accuracy += " That is too few to predict anything from it."
 		if l.Why != "" {
-			v.Licence += " The likely reason: " + text(l.Why)
+			v.Accuracy += " The likely reason: " + text(l.Why)
 		}
 		return v
 	}

@@ -12,7 +12,7 @@ func TestWhatIf(t *testing.T) {
 	curve := []whatif.Sample{{First: 0, Last: 49, Reserved: 1 << 30}, {First: 50, Last: 99, Reserved: 3 << 30}}
 	answer := func() *whatif.Answer {
 		return &whatif.Answer{
-			Licence:  whatif.Licence{Requests: 200, SameRequests: 200, Share: 1, Trusted: true},
+			Accuracy: whatif.Accuracy{Requests: 200, SameRequests: 200, Share: 1, Trusted: true},
 			Capacity: whatif.Capacity{Reservable: 4 << 30},
 			Rows: []whatif.Row{
 				{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 3 << 30, Waste: 1 << 30, Failures: 1}, Curve: curve},
@@ -43,11 +43,11 @@ func TestWhatIf(t *testing.T) {
 	}
 
 	r.Devices[0].WhatIf = answer()
-	l := &r.Devices[0].WhatIf.Licence
+	l := &r.Devices[0].WhatIf.Accuracy
 	l.Trusted, l.SameRequests, l.Why = false, 100, "The trace was edited."
 	page = write(t, r)
 	contains(t, visible(page), "too few to predict", "The trace was edited.")
 	if strings.Contains(visible(page), "-33%") {
-		t.Error("predicts without a licence")
+		t.Error("predicts without being accurate")
 	}
 }

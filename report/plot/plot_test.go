@@ -281,7 +281,7 @@ func TestStackBars(t *testing.T) {
 // withWhatIf adds a replay under other settings.
 func withWhatIf(r *analyze.Result) *analyze.Result {
 	r.Devices[0].WhatIf = &whatif.Answer{
-		Licence: whatif.Licence{Requests: 1000, SameRequests: 1000, Trusted: true}, Advice: whatif.Advice{Best: 1},
+		Accuracy: whatif.Accuracy{Requests: 1000, SameRequests: 1000, Trusted: true}, Advice: whatif.Advice{Best: 1},
 		Capacity: whatif.Capacity{Source: "failure", Reservable: 5 << 30},
 		Rows: []whatif.Row{
 			{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 4 << 30, AllocatedPeak: 2 << 30, Failures: 2, Retries: 1}},

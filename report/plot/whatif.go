@@ -17,11 +17,11 @@ const maxSettings = 14
 
 func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	a := d.WhatIf
-	about := fmt.Sprintf("Highest reserved memory had other allocator settings been in force, by replaying %s requests. ", units.Count(int64(a.Licence.Requests)))
-	if a.Licence.Trusted {
-		about += "The replay agrees with " + units.Percent(int64(a.Licence.SameRequests), int64(a.Licence.Requests)) + " of the trace."
+	about := fmt.Sprintf("Highest reserved memory had other allocator settings been in force, by replaying %s requests. ", units.Count(int64(a.Accuracy.Requests)))
+	if a.Accuracy.Trusted {
+		about += "The replay agrees with " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + " of the trace."
 	} else {
-		about += "These are guesses: the replay agrees with only " + units.Percent(int64(a.Licence.SameRequests), int64(a.Licence.Requests)) + " of the trace."
+		about += "These are guesses: the replay agrees with only " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + " of the trace."
 	}
 	p := newPage(m, pageTitle(r, d, "Other allocator settings on"), about)
 

@@ -17,13 +17,13 @@ import (
 func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o Options) error {
 	p := newPrinter(w, o)
 	p.margin = 10
-	p.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device, count(a.Events), count(a.Licence.Requests))
+	p.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device, count(a.Events), count(a.Accuracy.Requests))
 	if why != "" {
 		p.say("", fmt.Sprintf("(GPU %d %s)", a.Device, why))
 	}
-	p.say("Replay", accuracyText(&a.Licence))
-	if a.Licence.FirstEvent >= 0 {
-		p.say("", fmt.Sprintf("First difference at event %d: %s %s", a.Licence.FirstEvent, a.Licence.What, a.Licence.Why))
+	p.say("Replay", accuracyText(&a.Accuracy))
+	if a.Accuracy.FirstEvent >= 0 {
+		p.say("", fmt.Sprintf("First difference at event %d: %s %s", a.Accuracy.FirstEvent, a.Accuracy.What, a.Accuracy.Why))
 	}
 	p.say("Start", startText(&a.Start))
 	p.say("Device", capacityText(&a.Capacity))
@@ -38,7 +38,7 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 		}
 	}
 	switch {
-	case !a.Licence.Trusted:
+	case !a.Accuracy.Trusted:
 		p.say("Advice", "None: the replay matches less than 99% of the trace, so the figures above are guesses.")
 	case a.Best < 0 && a.Rows[0].Failures > 0:
 		p.say("Advice", "None of these settings serves every request.")
@@ -96,7 +96,7 @@ func (p *printer) smallest(a *whatif.Answer, r *allocator.Recorded) {
 
 func count(n int) string { return units.Count(int64(n)) }
 
-func accuracyText(l *whatif.Licence) string {
+func accuracyText(l *whatif.Accuracy) string {
 	share := units.Percent(int64(l.SameRequests), int64(l.Requests))
 	if l.SameRequests < l.Requests && share == "100%" {
 		share = "less than 100%"

@@ -31,7 +31,7 @@ func (src *source) free(w *writer, d *Device, n int) {
 func (src *source) whatIf(w *writer, d *Device) {
 	d.WhatIf = WhatIf{Best: -1, Replay: []Replay{}}
 	a := src.WhatIf
-	if a == nil || !a.Licence.Trusted || len(a.Rows) == 0 || len(a.Rows[0].Outcome.Curve) == 0 {
+	if a == nil || !a.Accuracy.Trusted || len(a.Rows) == 0 || len(a.Rows[0].Outcome.Curve) == 0 {
 		d.WhatIf.Last = w.plain(0, nil)
 		return
 	}

@@ -90,7 +90,7 @@ func TestWhatIf(t *testing.T) {
 	if failures == 0 {
 		t.Error("no setting fails")
 	}
-	a.Licence.Trusted = false
+	a.Accuracy.Trusted = false
 	if p, err = Pack(r, 8<<20); err != nil || len(unpack(t, p).Devices[0].WhatIf.Replay) > 0 {
 		t.Errorf("replays that are not to be trusted are in the page, %v", err)
 	}
