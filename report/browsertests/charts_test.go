@@ -176,11 +176,11 @@ func TestFreeButton(t *testing.T) {
 	p.run(chromedp.KeyEvent(kb.End))
 	p.do(``)
 	last := classesAt(p.result, p.result.Devices[0].Timeline.Trace.Len()-1)
-	if said := eval[string](p, `document.querySelector(".tl-legend").innerText`); !strings.Contains(said, units.Bytes(sumOf(last))) || !strings.Contains(said, "hard "+units.Bytes(last[1])) {
+	if said := eval[string](p, `document.querySelector(".tl-legend").innerText`); !strings.Contains(said, units.Bytes(sumOf(last))) || !strings.Contains(said, "between live blocks "+units.Bytes(last[1])) {
 		t.Errorf("at the end the page says %q, want %v", said, last)
 	}
 	p.do(`snapana.live[0].tabs.open("Segments")`)
-	if said := eval[string](p, `document.querySelector(".segs .sum").innerText`); !strings.Contains(said, "hard "+units.Bytes(last[1])) {
+	if said := eval[string](p, `document.querySelector(".segs .sum").innerText`); !strings.Contains(said, "between live blocks "+units.Bytes(last[1])) {
 		t.Errorf("the segments say %q, want %v", said, last)
 	}
 	p.quiet()

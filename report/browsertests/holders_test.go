@@ -252,7 +252,7 @@ func TestHoldersLooks(t *testing.T) {
 			if !eval[bool](p, `document.activeElement.dataset.holder === "2" && document.activeElement.getAttribute("aria-expanded") === "true"`) {
 				t.Error("Enter does not choose a holder, or loses the focus")
 			}
-			p.do(`const { view } = snapana.live[0]; view.set({pick: null, pinned: 700, cursor: 900, colour: "holder"}); document.querySelector(".live").scrollIntoView()`)
+			p.do(`const { view } = snapana.live[0]; view.set({pick: null, pinned: 700, cursor: 900, color: "holder"}); document.querySelector(".live").scrollIntoView()`)
 			p.accessible(name)
 			box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect(); return [r.left + 0.7 * r.width, r.top + 300]; })()`)
 			p.run(moved(box[0], box[1]))
@@ -289,7 +289,7 @@ func TestHoldersHostile(t *testing.T) {
 	p := open(t, r, settings{width: 360, height: 900})
 	p.do(`const { view, tabs, holders, device } = snapana.live[0]; tabs.open("Holders"); view.go(device.events - 1)`)
 	for i := range r.Holders.Holders {
-		p.do(`snapana.live[0].holders.choose(%d); snapana.live[0].view.set({colour: "holder", pinned: snapana.live[0].device.holder.indexOf(%[1]d)})`, i+1)
+		p.do(`snapana.live[0].holders.choose(%d); snapana.live[0].view.set({color: "holder", pinned: snapana.live[0].device.holder.indexOf(%[1]d)})`, i+1)
 		if text := eval[string](p, `document.querySelector(".about-it .hops").innerText`); !strings.Contains(text, "</script><script>pwned=1</script>") {
 			t.Errorf("the text is not to be read: %.300q", text)
 		}

@@ -195,7 +195,7 @@ func TestSearchBox(t *testing.T) {
 	}
 	p.picture("search")
 	p.do(`const i = document.querySelector("input[type=search]"); i.value = "("; document.querySelector(".check input").click(); i.dispatchEvent(new Event("input")); await new Promise(f => setTimeout(f, 300))`)
-	if found := eval[string](p, `document.querySelector(".found").textContent`); !strings.Contains(found, "no regular expression") {
+	if found := eval[string](p, `document.querySelector(".found").textContent`); !strings.Contains(found, "Invalid regular expression") {
 		t.Errorf("of a wrong expression the page says %q", found)
 	}
 	p.quiet()

@@ -40,7 +40,7 @@ func TestQuiet(t *testing.T) {
 			p := open(t, r, settings{})
 			p.do(`for (const l of snapana.live) { if (!l) continue;
 				for (const n of %s) l.tabs.open(n);
-				for (const mode of ["stacked", "reserved", "free", "bands"]) for (const colour of ["site", "stream", "pool", "age", "category"]) { l.view.set({mode, colour}); l.view.flush(); }
+				for (const mode of ["stacked", "reserved", "free", "bands"]) for (const color of ["site", "stream", "pool", "age", "category"]) { l.view.set({mode, color}); l.view.flush(); }
 			}`, tabs)
 			p.quiet()
 		})
@@ -130,7 +130,7 @@ func TestNoScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []string{`class="plot"`, "Who holds the memory", "What to do next"} {
+	for _, w := range []string{`class="plot"`, "What allocated the live memory", "What to do next"} {
 		if !strings.Contains(snap, w) {
 			t.Errorf("the page lacks %q", w)
 		}

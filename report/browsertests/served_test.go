@@ -75,7 +75,7 @@ func TestServedDetail(t *testing.T) {
 	}
 	p.do(`const { view, timeline } = snapana.live[0]; view.zoom(1000, 1100); view.set({cursor: 1050});
 		const said = timeline.element.nextElementSibling;
-		while (!said.textContent.includes("no more detail")) await new Promise(f => setTimeout(f, 20))`)
+		while (!said.textContent.includes("Could not load more detail")) await new Promise(f => setTimeout(f, 20))`)
 }
 
 // blocks counts what is live after an event.

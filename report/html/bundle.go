@@ -50,20 +50,20 @@ func styleElement() template.HTML { return template.HTML("<style>" + styles() + 
 func (p *document) leaveOut(live *page.Packed) bool {
 	say := ""
 	if live == nil {
-		say = "The page has no room for single allocations: its figures are complete, but nothing in it can be zoomed."
+		say = "This page has no room for single allocations: its figures are complete, but its timeline cannot be zoomed."
 	} else if o := live.LeftOut(); o.Lives > 0 || o.Ranges > 0 {
-		say = fmt.Sprintf("The page has room for %s of %s allocations. The others, the smallest and shortest, are in all sums, and drawn as one band.",
+		say = fmt.Sprintf("This page has room for %s of %s allocations. The others, the smallest and shortest, are in all sums and drawn as one band.",
 			units.Count(int64(o.Of-o.Lives)), units.Count(int64(o.Of)))
 		if o.Ranges > 0 {
-			say += fmt.Sprintf(" %s reserved ranges are left out of the picture of reserved memory.", units.Count(int64(o.Ranges)))
+			say += fmt.Sprintf(" %s reserved ranges are missing in the picture of reserved memory.", units.Count(int64(o.Ranges)))
 		}
 	}
 	if say == "" {
 		return false
 	}
-	more := " A larger --max-page has more."
+	more := " Raise --max-page for more."
 	if p.served {
-		more = " Zooming in asks for them."
+		more = " Zoom in to load them."
 	}
 	p.Notes = append([]note{{Badge: noteMissing, Text: say + more}}, p.Notes...)
 	return true

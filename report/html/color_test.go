@@ -13,10 +13,10 @@ import (
 )
 
 // The sheet has the colors of view, on light and on dark ground.
-func TestStyleHasTheColoursOfView(t *testing.T) {
+func TestStyleHasTheColorsOfView(t *testing.T) {
 	light, dark, ok := strings.Cut(style, "@media (prefers-color-scheme: dark)")
 	if !ok {
-		t.Fatal("no dark colours")
+		t.Fatal("no dark colors")
 	}
 	check := func(name string, s chart.Slot) {
 		t.Helper()
@@ -35,7 +35,7 @@ func TestStyleHasTheColoursOfView(t *testing.T) {
 		name := chart.UseName(c)
 		check(name, chart.UseColor(c))
 		if class := useClass(c); !strings.Contains(style, "."+class+" { background: var(--"+name+");") {
-			t.Errorf("%s has the class %s, which is not of the colour %s", c, class, name)
+			t.Errorf("%s has the class %s, which is not of the color %s", c, class, name)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestStyleHasTheColoursOfView(t *testing.T) {
 func TestSlotsCanBeToldApart(t *testing.T) {
 	const least = 15 // CIE 76; about 2 is just seen
 	for _, dark := range []bool{false, true} {
-		colour := func(s chart.Slot) color.RGBA {
+		shade := func(s chart.Slot) color.RGBA {
 			if dark {
 				return s.Dark
 			}
@@ -55,7 +55,7 @@ func TestSlotsCanBeToldApart(t *testing.T) {
 		for kind, m := range blindness {
 			for i := range slots {
 				for k := range i {
-					if d := distance(seen(colour(slots[i]), m), seen(colour(slots[k]), m)); d < least {
+					if d := distance(seen(shade(slots[i]), m), seen(shade(slots[k]), m)); d < least {
 						t.Errorf("dark %v, %s: slots %d and %d are only %.1f apart", dark, kind, k+1, i+1, d)
 					}
 				}
@@ -66,7 +66,7 @@ func TestSlotsCanBeToldApart(t *testing.T) {
 			if inked := []int{1, 3, 4, 5, 8}; slices.Contains(inked, i) || dark && i == 2 {
 				on = color.RGBA{0x10, 0x15, 0x1b, 0xff}
 			}
-			if c := contrast(on, colour(chart.Slots[i])); c < 4.5 {
+			if c := contrast(on, shade(chart.Slots[i])); c < 4.5 {
 				t.Errorf("dark %v: the number on slot %d has a contrast of %.1f", dark, i+1, c)
 			}
 		}

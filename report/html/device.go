@@ -29,7 +29,7 @@ type device struct {
 	Turnover *turnoverView
 	WhatIf   *whatIf
 	Free     *freeView
-	Books    books
+	Checks   checks
 	Stacks   []stackTable
 	Maps     []segmentMap
 	Frag     fragments
@@ -104,7 +104,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	t := d.Timeline
 	axis := chart.NewAxis(t, r.Snapshot.HasTimes)
 	phases := newPhases(d, axis)
-	colours := newPalette(phases)
+	colors := newPalette(phases)
 	v := device{
 		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device),
 		Figures:  figures(t, axis),
@@ -127,7 +127,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		if n > 1 {
 			times = units.Count(int64(n)) + " times"
 		}
-		v.Retries = fmt.Sprintf("The device refused memory %s, and cached segments were released to try again: %s given back in all.",
+		v.Retries = fmt.Sprintf("cudaMalloc failed %s; PyTorch released cached segments (%s in total) and retried.",
 			times, units.Bytes(released))
 	}
 	if deep.points > compact.points {
@@ -137,7 +137,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.WhatIf = newWhatIf(d.WhatIf)
 		v.Failure = newFailure(d, axis)
 	}
-	v.Account, v.Books = newAccount(d.Account), newBooks(t)
+	v.Account, v.Checks = newAccount(d.Account), newChecks(t)
 	var mostActive int64
 	for i := range phases {
 		mostActive = max(mostActive, phases[i].State.Totals.Active)
@@ -146,8 +146,8 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		if len(ph.Uses) > 0 {
 			v.Uses = append(v.Uses, newUses(r.Snapshot, &ph, mostActive))
 		}
-		v.Stacks = append(v.Stacks, newStackTable(ph, colours, deep))
-		v.Maps = append(v.Maps, newSegmentMap(t, ph, colours, deep))
+		v.Stacks = append(v.Stacks, newStackTable(ph, colors, deep))
+		v.Maps = append(v.Maps, newSegmentMap(t, ph, colors, deep))
 	}
 	return v
 }
@@ -157,7 +157,7 @@ func newOOMs(t *timeline.Timeline, axis chart.Axis) *table {
 	if len(t.OOMs) == 0 {
 		return nil
 	}
-	out := newTable("", words("When"), numbers("Asked"), numbers("Device free"), numbers("Reserved"), numbers("Active"))
+	out := newTable("", words("When"), numbers("Requested"), numbers("Device free"), numbers("Reserved"), numbers("Active"))
 	for i, o := range t.OOMs {
 		if i == maxOOMs {
 			out.More = fmt.Sprintf("%d more", len(t.OOMs)-i)

@@ -7,7 +7,7 @@
 // fragments.go make the parts of a section. page.tmpl, style.css and live.css are embedded.
 //
 // So far the page needs no script: still pictures and tables tell the story. Behind them follow
-// the data of every allocation (report/internal/detail) and a script, made of the TypeScript in
+// the data of every allocation (report/internal/page) and a script, made of the TypeScript in
 // ui, that puts a timeline to zoom into in the place of the still one, and views of what is live
 // at any moment. Where scripts are off, or the script fails, the page stays as it was.
 //

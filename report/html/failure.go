@@ -30,12 +30,12 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	}
 	v.About += "."
 	if r.Released.Segments > 0 {
-		v.About += fmt.Sprintf(" Right before, from event %s on, the allocator gave %s of free segments back: %s had been reserved.",
-			units.Count(int64(r.Released.FirstEvent)), units.Bytes(r.Released.Bytes), units.Bytes(r.Before.Reserved))
+		v.About += fmt.Sprintf(" PyTorch first released %s of cached segments, from event %s on: %s had been reserved.",
+			units.Bytes(r.Released.Bytes), units.Count(int64(r.Released.FirstEvent)), units.Bytes(r.Before.Reserved))
 	} else {
-		v.About += " There was no free segment to give back before."
+		v.About += " PyTorch had no cached segment to release first."
 	}
-	v.About += fmt.Sprintf(" The largest request that could still succeed was one for %s.", units.Bytes(r.Servable))
+	v.About += fmt.Sprintf(" The largest request that still fit was %s.", units.Bytes(r.Servable))
 	for _, a := range r.Answers {
 		row := fitRow{string(a.Fits), string(a.Fits), text(a.What), "", text(a.Note)}
 		if a.Bytes != oom.Unknown && a.Fits != oom.None {
@@ -44,10 +44,10 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 		v.Rows = append(v.Rows, row)
 	}
 	if p := &r.Plan; p.Blocks > 0 {
-		v.Plan = fmt.Sprintf("Without %s (%s) it would have been served", units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes))
-		v.Plan += ", most from " + site(p.Sites[0].Site)
+		v.Plan = fmt.Sprintf("Without %s (%s), mostly from %s, it would have been served",
+			units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes), site(p.Sites[0].Site))
 		if p.Fewest && p.Blocks > 1 {
-			v.Plan += "; fewer are not enough"
+			v.Plan += "; no smaller set is enough"
 		}
 		v.Plan += "."
 	}

@@ -97,18 +97,18 @@ func newLedger(ph *phase, most int64) ledger {
 		name, meaning string
 		bytes         int64
 	}{
-		{"releasable", "free segments: empty_cache returns them", c.Releasable},
-		{"hard", "free pieces that live blocks keep in their segment", c.Hard},
-		{"soft", "free pieces that would be one if their segments were, as expandable segments are", c.Soft},
-		{"other stream or pool", "free, but of another stream or a private pool", c.Stream},
-		{"pending", "freed by the program, while another stream may still use it", c.Pending},
+		{"releasable", "free segments: empty_cache() returns them", c.Releasable},
+		{chart.FreeHard, "free pieces that live blocks keep in their segment", c.Hard},
+		{chart.FreeSoft, "free pieces that touch across the border of their segments: expandable segments can join them", c.Soft},
+		{"other stream or pool", "free, but for another stream or a private pool", c.Stream},
+		{"pending", "freed by the program, but another stream may still use it", c.Pending},
 	} {
 		if x.bytes > 0 {
 			v.Classes = append(v.Classes, part{Name: x.name, Bytes: units.Bytes(x.bytes), Share: units.Percent(x.bytes, c.Sum()), Meaning: x.meaning})
 		}
 	}
-	add("k-live", "Active", f.Active, "held by live blocks")
-	add("k-releasable", "Releasable", f.Releasable, "free in segments without a live block: empty_cache returns it")
-	add("k-split", "Split", f.Split, "free between live blocks: only a request that fits a gap can use it")
+	add("k-live", "Active", f.Active, "in live blocks")
+	add("k-releasable", "Releasable", f.Releasable, "free in segments without a live block: empty_cache() returns it")
+	add("k-split", "Split", f.Split, "free in segments with live blocks: only a request that fits a gap can use it")
 	return v
 }

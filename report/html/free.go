@@ -5,6 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // freeView draws what is reserved and not allocated over the trace, by what keeps it from use.
@@ -31,8 +32,8 @@ func newFree(samples []fragmentation.Sample) *freeView {
 		bytes       func(c *fragmentation.Classes) int64
 	}{
 		{"k-releasable", "releasable", func(c *fragmentation.Classes) int64 { return c.Releasable }},
-		{"k-split", "hard", func(c *fragmentation.Classes) int64 { return c.Hard }},
-		{"s4", "soft", func(c *fragmentation.Classes) int64 { return c.Soft }},
+		{"k-split", chart.FreeHard, func(c *fragmentation.Classes) int64 { return c.Hard }},
+		{"s4", chart.FreeSoft, func(c *fragmentation.Classes) int64 { return c.Soft }},
 		{"s-other", "other stream or pool", func(c *fragmentation.Classes) int64 { return c.Stream }},
 		{"s8", "pending", func(c *fragmentation.Classes) int64 { return c.Pending }},
 	}

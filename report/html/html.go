@@ -22,14 +22,6 @@ var fragmentsTemplate string
 // DefaultBytes bounds a page so that it can be mailed.
 const DefaultBytes = 8 << 20
 
-// heldRows is a titled list of holders.
-type heldRows struct {
-	Title string
-	Rows  []chart.HolderRow
-}
-
-func newHeldRows(title string, rows []chart.HolderRow) heldRows { return heldRows{title, rows} }
-
 // slack is what naming the details that are left out adds to a page.
 const slack = 4 << 10
 
@@ -53,7 +45,7 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 }
 
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "rows": newHeldRows}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "suspects": func() string { return chart.TitleSuspects }}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

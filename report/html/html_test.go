@@ -61,7 +61,7 @@ func TestContents(t *testing.T) {
 		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts",
 		"low confidence heuristic", "step() retains 16.0 MiB more per iteration",
 		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events", "event 77, 475 ms 768 MiB 212 MiB",
-		"200 MiB given back", "model.py:52 forward", "Active memory in all", "from before the trace",
+		"released cached segments (200 MiB in total)", "model.py:52 forward", "Active memory, total", "from before the trace",
 		"Peak event 67, 400 ms", "Reserved 4.05 GiB = Active", "Largest free block", "No settings string: the defaults.",
 		"verified: the replay matches the snapshot byte for byte (80 events)", "it was allocated before recording began")
 }
@@ -350,12 +350,12 @@ func TestSaysWhatIsLeftOut(t *testing.T) {
 	if err := Write(&b, r, 600<<10); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, visible(b.String()), "of 29 429 allocations", "A larger --max-page has more.")
+	contains(t, visible(b.String()), "of 29 429 allocations", "Raise --max-page for more.")
 	b.Reset()
 	if err := Write(&b, r, 1); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, visible(b.String()), "nothing in it can be zoomed")
+	contains(t, visible(b.String()), "its timeline cannot be zoomed")
 	if strings.Contains(b.String(), "<script") {
 		t.Error("a script without data")
 	}
@@ -427,7 +427,7 @@ func TestPalette(t *testing.T) {
 	for _, ph := range phases {
 		for i := range ph.Live {
 			if p[ph.Live[i].Stack] == 0 {
-				t.Errorf("stack %d has no colour though there are few", ph.Live[i].Stack)
+				t.Errorf("stack %d has no color though there are few", ph.Live[i].Stack)
 			}
 		}
 	}

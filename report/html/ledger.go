@@ -23,7 +23,7 @@ func newAccount(a *analyze.Account) *accountView {
 	}
 	v := &accountView{Why: text(a.Why)}
 	if l := a.Ledger; l != nil {
-		v.Table = newTable("ledger", words(units.Bytes(l.Total)+" in all"), numbers("Bytes"), numbers("Share"))
+		v.Table = newTable("ledger", words(units.Bytes(l.Total)+" in total"), numbers("Bytes"), numbers("Share"))
 		for _, r := range l.Rows {
 			v.Table.add(chart.LedgerWords[r.Row], units.Bytes(r.Bytes), units.Percent(r.Bytes, l.Total))
 		}

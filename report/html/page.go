@@ -57,7 +57,10 @@ type shown struct {
 	MoreWhy    []string // folded away
 	Fix        []string // lines of Python
 	Stack      []string
-	Events     string
+	Events     []int
+	MoreEvents string // the number of those that are left out
+	Device     int    // of the events, with the ID of its timeline
+	Timeline   string
 	Show       string // of a growth, for the script: "growth", the device and the place among its growths
 }
 
@@ -145,12 +148,15 @@ func severityBadge(s finding.Severity) badge {
 	return badge{"info", "i", "info"}
 }
 
-// banner says that a file was read in part only.
+// banner says that a file was read in part only, or that it contradicts itself.
 func banner(r *analyze.Result) string {
-	if r.Snapshot.Partial == nil {
-		return ""
+	if r.Snapshot.Partial != nil {
+		return chart.Clip("Only part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".", longText)
 	}
-	return chart.Clip("Only a part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".", longText)
+	if n, residual := r.Books(); n > 0 || residual > 0 {
+		return "N" + analyze.Verified(n, residual)[1:] + "."
+	}
+	return ""
 }
 
 func facts(r *analyze.Result) []fact {
@@ -188,7 +194,12 @@ func newFinding(f *finding.Finding) shown {
 	v := shown{
 		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: chart.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
-		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Events: eventList(f.Events),
+		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Device: f.Device, Timeline: deviceID(f.Device) + "-timeline",
+	}
+	const most = 8
+	v.Events = f.Events[:min(len(f.Events), most)]
+	if n := len(f.Events) - most; n > 0 {
+		v.MoreEvents = units.Count(int64(n))
 	}
 	if n := 4; len(v.Why) > n+1 { // the first ones say most, and the timeline should not be far down
 		v.Why, v.MoreWhy = v.Why[:n], v.Why[n:]

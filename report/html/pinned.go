@@ -36,7 +36,7 @@ func newPinned(m *host.Pinned) *pinnedView {
 	if m == nil {
 		return nil
 	}
-	v := &pinnedView{Summary: "RAM that the GPU can read and that is never swapped out, by PyTorch's host allocator. All sizes are rounded ones: what was asked for is not recorded."}
+	v := &pinnedView{Summary: "RAM that the GPU can read and that is never swapped out, from PyTorch's host allocator. All sizes are rounded: the requested ones are not recorded."}
 	v.Sums = newTable("pinned", column{Cell: "row"}, strong("Reserved"), numbers("Active"), numbers("Allocated"), numbers("Cached"))
 	sum := func(name string, t host.Totals) {
 		v.Sums.add(name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Reserved-t.Active-m.Unknown))
@@ -47,24 +47,24 @@ func newPinned(m *host.Pinned) *pinnedView {
 			name string
 			at   timeline.Peak
 		}{{"reserved", m.PeakReserved}, {"active", m.PeakActive}} {
-			sum(fmt.Sprintf("Most %s, %s", p.name, after(p.at.Event)), m.At(p.at.Event))
+			sum(fmt.Sprintf("Peak %s, %s", p.name, after(p.at.Event)), m.At(p.at.Event))
 		}
 		v.Curve, v.Most = drawPinned(m.Curve, m.PeakReserved.Bytes), units.Bytes(m.PeakReserved.Bytes)
 	}
 	sum("At the end", m.Final)
 	if n := m.Registered; n > 0 {
 		b := units.Bytes(n)
-		v.Sums.add("Registered by other code, besides", b, b, b, units.Bytes(0))
+		v.Sums.add("Registered by other code, in addition", b, b, b, units.Bytes(0))
 	}
 	v.Holders, v.Cached = pinnedHolders(m), pinnedCached(m)
 	if m.Registered > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s more (cudaHostRegister): it is in the trace, and not in the state at the end.", units.Bytes(m.Registered)))
+		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s more (cudaHostRegister): it is in the trace, but not in the state at the end.", units.Bytes(m.Registered)))
 	}
 	if m.Unknown > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("Of %s more the file does not say whether it is in use or cached.", units.Bytes(m.Unknown)))
+		v.Notes = append(v.Notes, fmt.Sprintf("For %s more the file does not record whether it is in use or cached.", units.Bytes(m.Unknown)))
 	}
 	if m.AtMostRounding > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("Of what is active, at most %s is rounding: a power of two was rounded from more than its half.", units.Bytes(m.AtMostRounding)))
+		v.Notes = append(v.Notes, fmt.Sprintf("At most %s of the active memory is rounding: sizes are rounded up to powers of two.", units.Bytes(m.AtMostRounding)))
 	}
 	return v
 }
@@ -92,7 +92,7 @@ func pinnedCached(m *host.Pinned) *table {
 	if len(m.Cached) == 0 {
 		return nil
 	}
-	t := newTable("", numbers("Block size"), numbers("Blocks"), strong("Bytes"), numbers("Not needed since the middle of the trace"))
+	t := newTable("", numbers("Block size"), numbers("Blocks"), strong("Bytes"), numbers("Unused since the middle of the trace"))
 	row := func(size string, c *host.Class) {
 		spare := "unknown"
 		if c.Spare >= 0 {

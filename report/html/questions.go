@@ -25,11 +25,11 @@ func (p *document) addQuestions(r *analyze.Result) {
 		if d.Traced {
 			live = "What is live at the peak?"
 		}
-		add(d.Traced, id+"-timeline", "When was it?")
+		add(d.Traced, id+"-timeline", "When did it happen?")
 		add(len(d.Stacks) > 0, id+"-holders", live)
 		add(p.Holders != nil, "holders", "Who holds it?")
-		add(d.Steps != nil, id+"-steps", "Who grows?")
-		add(len(d.Frag.Ledgers) > 0, id+"-free", "Why so much reserved?")
+		add(d.Steps != nil, id+"-steps", "What grows?")
+		add(len(d.Frag.Ledgers) > 0, id+"-free", "Why is so much reserved?")
 		add(d.WhatIf != nil, id+"-whatif", "Would another setting help?")
 	}
 	if p.Pinned != nil {

@@ -37,7 +37,7 @@ const (
 	maxPins   = 40   // marks below one bar
 )
 
-func newSegmentMap(t *timeline.Timeline, ph phase, colours palette, deep depth) segmentMap {
+func newSegmentMap(t *timeline.Timeline, ph phase, colors palette, deep depth) segmentMap {
 	m := segmentMap{Title: ph.Title, When: ph.When}
 	segments := ph.State.Segments
 	order := make([]int, len(segments))
@@ -59,7 +59,7 @@ func newSegmentMap(t *timeline.Timeline, ph phase, colours palette, deep depth) 
 	titled := deep.titled
 	most := segments[order[0]].Size
 	for _, i := range shown {
-		m.Rows = append(m.Rows, newSegmentRow(t, ph, &segments[i], most, colours, &titled))
+		m.Rows = append(m.Rows, newSegmentRow(t, ph, &segments[i], most, colors, &titled))
 	}
 	rest := order[len(shown):]
 	if len(rest) == 0 {
@@ -82,7 +82,7 @@ func newSegmentMap(t *timeline.Timeline, ph phase, colours palette, deep depth) 
 	return m
 }
 
-func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colours palette, titled *int) segmentRow {
+func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colors palette, titled *int) segmentRow {
 	free := max(s.Size-s.Active, 0)
 	r := segmentRow{
 		Size: units.Bytes(s.Size), Pool: chart.Pool(s.Kind, s.Pool, s.Stream, s.Expandable), Free: units.Bytes(free) + " free",
@@ -98,7 +98,7 @@ func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, mos
 	r.Title = fmt.Sprintf("%#x: %s, %s live in %s, %s free", s.Addr, r.Size, units.Bytes(s.Active), units.Plural(len(s.Live), "block"), units.Bytes(free))
 	var d drawing
 	d.open("segment", r.Title)
-	d.blocks(t, ph, s, most, colours, titled)
+	d.blocks(t, ph, s, most, colors, titled)
 	if r.Pinned {
 		d.pins(t, s)
 	}
@@ -112,7 +112,7 @@ const barHeight = 0.72
 
 // blocks draws the live blocks of a segment. Wide ones are boxes of their own with a title;
 // small ones are merged into one path per color.
-func (d *drawing) blocks(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colours palette, titled *int) {
+func (d *drawing) blocks(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colors palette, titled *int) {
 	d.put(`<rect class="free" x="0" y="0" width="100%" height="`, percent(barHeight), `%"/>`)
 	var small [slots + 1]path
 	for i := range small {
@@ -125,7 +125,7 @@ func (d *drawing) blocks(t *timeline.Timeline, ph phase, s *timeline.SegmentStat
 		if !ok {
 			continue
 		}
-		l, c, width := &t.Lives[row], colours[t.Lives[row].Stack], w*share(s.Size, most)
+		l, c, width := &t.Lives[row], colors[t.Lives[row].Stack], w*share(s.Size, most)
 		if width >= wideBlock && *titled > 0 {
 			*titled--
 			boxes = append(boxes, func() {

@@ -32,7 +32,7 @@ type stackRow struct {
 }
 
 // slot is the color of a stack: the same in tables and maps of a device. The number tells
-// it without color; 0 is the grey of all stacks that have none of their own.
+// it without color; 0 is the gray of all stacks that have none of their own.
 type slot int
 
 const slots = 8 // colors in style.css
@@ -70,7 +70,7 @@ func newPalette(phases []phase) palette {
 	return p
 }
 
-func newStackTable(ph phase, colours palette, deep depth) stackTable {
+func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	total := ph.Frag.Active
 	v := stackTable{Title: ph.Title, When: ph.When}
 	top, other, more := chart.Top(ph.Live, deep.stacks)
@@ -90,7 +90,7 @@ func newStackTable(ph phase, colours palette, deep depth) stackTable {
 	for i := range top {
 		g := &top[i]
 		r := row(g)
-		r.Slot = colours[g.Stack]
+		r.Slot = colors[g.Stack]
 		r.Site = site(g.Name())
 		r.Frames = frames(g.Frames, deep.frames)
 		r.Note = groupNote(g)

@@ -207,7 +207,7 @@ func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
 	for _, o := range t.OOMs {
 		marks = append(marks, laneMark{
 			At:    percent(share(axis.Event(o.Event), axis.Span)),
-			Title: fmt.Sprintf("out of memory: %s asked, %s", units.Bytes(o.Requested), eventName(axis, o.Event)),
+			Title: fmt.Sprintf("out of memory: %s requested, %s", units.Bytes(o.Requested), eventName(axis, o.Event)),
 		})
 	}
 	c.addLane("oom", "✕", "OOM", marks)
@@ -215,7 +215,7 @@ func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
 	for _, r := range t.Retries {
 		marks = append(marks, laneMark{
 			At:    percent(share(axis.Event(r.FirstEvent), axis.Span)),
-			Title: fmt.Sprintf("retry: %s given back, %s", units.Bytes(r.Released), eventName(axis, r.FirstEvent)),
+			Title: fmt.Sprintf("retry: %s released, %s", units.Bytes(r.Released), eventName(axis, r.FirstEvent)),
 		})
 	}
 	c.addLane("retry", "◆", "Retry", marks)

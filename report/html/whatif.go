@@ -29,17 +29,17 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 		return nil
 	}
 	l := &a.Accuracy
-	v := &whatIf{Accuracy: fmt.Sprintf("Replayed under its own settings, %s of %s requests get their recorded address (%s).",
-		units.Count(int64(l.SameRequests)), units.Count(int64(l.Requests)), units.Percent(int64(l.SameRequests), int64(l.Requests)))}
+	v := &whatIf{Accuracy: fmt.Sprintf("Replay accuracy: %s (under the recorded settings %s of %s requests get their recorded address).",
+		units.Percent(int64(l.SameRequests), int64(l.Requests)), units.Count(int64(l.SameRequests)), units.Count(int64(l.Requests)))}
 	if !l.Trusted {
-		v.Accuracy += " That is too few to predict anything from it."
+		v.Accuracy += " That is too low to predict anything."
 		if l.Why != "" {
-			v.Accuracy += " The likely reason: " + text(l.Why)
+			v.Accuracy += " Likely reason: " + text(l.Why)
 		}
 		return v
 	}
 	if a.Capacity.Reservable > 0 {
-		v.Device = fmt.Sprintf("The device lets %s be reserved, as in the run.", units.Bytes(a.Capacity.Reservable))
+		v.Device = fmt.Sprintf("PyTorch can reserve %s, as in the run.", units.Bytes(a.Capacity.Reservable))
 	}
 	v.Advice = a.Text
 	if a.Best > 0 {

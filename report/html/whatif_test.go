@@ -26,7 +26,7 @@ func TestWhatIf(t *testing.T) {
 	page := write(t, r)
 	balanced(t, still(t, page))
 	contains(t, visible(page), "Under other allocator settings", "200 of 200 requests", "With it all is well.", "It costs something.",
-		"the defaults (as recorded)", "-33%", "4.00 GiB be reserved")
+		"the defaults (as recorded)", "-33%", "can reserve 4.00 GiB")
 	if !strings.Contains(page, "expandable_segments:True&lt;") {
 		t.Error("a setting is not escaped")
 	}
@@ -46,7 +46,7 @@ func TestWhatIf(t *testing.T) {
 	l := &r.Devices[0].WhatIf.Accuracy
 	l.Trusted, l.SameRequests, l.Why = false, 100, "The trace was edited."
 	page = write(t, r)
-	contains(t, visible(page), "too few to predict", "The trace was edited.")
+	contains(t, visible(page), "too low to predict", "The trace was edited.")
 	if strings.Contains(visible(page), "-33%") {
 		t.Error("predicts without being accurate")
 	}

@@ -41,15 +41,14 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	}
 	if len(v.Suspects) > 0 && len(v.Proven) > 0 {
 		p.line("")
-		p.line(p.paint(bold, "Growing in the trace, with no single holder found"))
+		p.line(p.paint(bold, chart.TitleSuspects))
 	}
 	for i := range v.Suspects {
 		p.ghost(len(v.Proven)+i+1, &v.Suspects[i])
 	}
-	p.holderRows("Other holders: not growing, as far as the trace shows", v.Others)
-	p.holderRows("Held as expected", v.Normal)
-	p.holderRows("Not matched to a holder", v.Apart)
-	p.holderRows("Large and not growing, allocated during the trace: not a leak by itself", v.OneOffs)
+	for _, l := range v.Lists() {
+		p.holderRows(l)
+	}
 	if v.Closing != "" || len(v.Notes) > 0 {
 		p.line("")
 	}
@@ -85,13 +84,10 @@ func (p *printer) ghost(n int, g *chart.HolderGhost) {
 	p.indent = 0
 }
 
-func (p *printer) holderRows(title string, rows []chart.HolderRow) {
-	if len(rows) == 0 {
-		return
-	}
+func (p *printer) holderRows(list chart.HolderList) {
 	p.line("")
-	p.line(p.paint(bold, title))
-	for _, r := range rows {
+	p.line(p.paint(bold, list.Title))
+	for _, r := range list.Rows {
 		lines := wrap(r.Text, p.width-26)
 		for i, l := range lines {
 			if i == 0 {

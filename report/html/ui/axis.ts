@@ -27,10 +27,10 @@ export function xAxis(to: HTMLElement, view: View, width: number): void {
 }
 
 /** Draws an upright line with a label, when it is in the picture. */
-export function upright(g: CanvasRenderingContext2D, at: number, W: number, top: number, height: number, colour: string, dash: number[], label = "", row = 0): void {
+export function upright(g: CanvasRenderingContext2D, at: number, W: number, top: number, height: number, color: string, dash: number[], label = "", row = 0): void {
 	const x = Math.min(Math.max(Math.round(at), 0), W - 1) + 0.5;
 	if (at < -1 || at > W + 1) return;
-	g.strokeStyle = g.fillStyle = colour;
+	g.strokeStyle = g.fillStyle = color;
 	g.setLineDash(dash);
 	g.lineWidth = 1.25;
 	g.beginPath();

@@ -4,17 +4,17 @@ import { choice, copy, el, fill, unique } from "./dom";
 import * as format from "./format";
 import { describe } from "./describe";
 import { help, jump, largest, step, stepTo } from "./keys";
-import { Axis, ColourBy, Mode, State, View } from "./view";
+import { Axis, ColorBy, Mode, State, View } from "./view";
 
 export function toolbar(view: View): HTMLElement {
 	const { dev, state } = view;
 	const button = (text: string, label: string, click: () => void) => el("button", { type: "button", "aria-label": label, title: label, click }, text);
-	const colour = choice("Colour", [["category", "what for"], ["site", "site"], ["stream", "stream"], ["pool", "pool"], ["age", "lifetime"], ...(dev.held.bytes.length ? [["holder", "holder"] as [string, string]] : [])], state.colour, v => view.set({ colour: v as ColourBy }));
+	const color = choice("Color", [["category", "purpose"], ["site", "site"], ["stream", "stream"], ["pool", "pool"], ["age", "lifetime"], ...(dev.held.bytes.length ? [["holder", "holder"] as [string, string]] : [])], state.color, v => view.set({ color: v as ColorBy }));
 	const mode = choice("Show", [["bands", "allocations"], ["stacked", "sums"], ["reserved", "reserved memory"], ["free", "free memory"]], state.mode, v => view.show(v as Mode));
 	view.listen(() => {
 		mode.querySelector("select")!.value = state.mode;
-		colour.querySelector("select")!.value = state.colour;
-		colour.hidden = state.mode === "reserved" || state.mode === "free";
+		color.querySelector("select")!.value = state.color;
+		color.hidden = state.mode === "reserved" || state.mode === "free";
 	});
 	const axis = dev.hasTimes && choice("By", [["event", "event"], ["time", "time"]], state.axis, v => view.setAxis(v as Axis));
 	const number = el("input", { type: "number", min: 0, max: dev.steps.last.length - 1, "aria-label": "Step number", value: 0, change: () => stepTo(view, Number(number.value)) });
@@ -23,7 +23,7 @@ export function toolbar(view: View): HTMLElement {
 		view.zoom(mid - (mid - x0) * factor, mid + (x1 - mid) * factor);
 	};
 	const has = (kind: string) => dev.marks.some(m => m.kind === kind);
-	return el("div", { class: "toolbar", role: "group", "aria-label": "Timeline" }, mode, colour, axis,
+	return el("div", { class: "toolbar", role: "group", "aria-label": "Timeline" }, mode, color, axis,
 		el("span", { class: "buttons" }, button("−", "Zoom out", () => zoom(2)), button("+", "Zoom in", () => zoom(0.5)), button("All", "Show the whole trace", () => view.set({ x0: 0, x1: view.full(), lo: 0, hi: 0 }))),
 		el("span", { class: "buttons" }, has("peak") && button("Peak", "Go to the peak", () => jump(view, "peak")), has("oom") && button("OOM", "Go to the next out-of-memory event", () => jump(view, "oom")),
 			button("Largest", "Pin the largest allocation that is live at the cursor", () => largest(view))),
@@ -47,7 +47,7 @@ export function search(view: View): HTMLElement {
 	const say = () => {
 		const m = view.match;
 		input.classList.toggle("wrong", view.searchError !== "");
-		if (view.searchError) result.textContent = "This is no regular expression: " + view.searchError;
+		if (view.searchError) result.textContent = "Invalid regular expression: " + view.searchError;
 		else if (!view.choosy) result.textContent = "";
 		else {
 			const g = view.matched(), all = view.dev.lives.totalAt(view.state.cursor), { pick } = view.state;
@@ -56,14 +56,14 @@ export function search(view: View): HTMLElement {
 		}
 		none.hidden = !view.state.pick;
 	};
-	const none = el("button", { type: "button", hidden: true, click: () => view.set({ pick: null }) }, "No highlight");
+	const none = el("button", { type: "button", hidden: true, click: () => view.set({ pick: null }) }, "Clear highlight");
 	view.listen(c => (["search", "regex", "internals", "pick", "cursor", "detail"] as const).some(k => c.has(k)) && say());
 	document.addEventListener("keydown", e => {
 		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
 		e.preventDefault();
 		input.focus();
 	});
-	return el("div", { class: "searchbar", role: "search" }, input, box("regular expression", "regex"), box("interpreter frames too", "internals"), none, result);
+	return el("div", { class: "searchbar", role: "search" }, input, box("regular expression", "regex"), box("interpreter frames", "internals"), none, result);
 }
 
 /** Where the cursor is, and what is pinned. */
@@ -85,7 +85,7 @@ export function status(view: View): HTMLElement {
 			if (state.pinned >= 0) {
 				const row = state.pinned;
 				fill(pinned, el("div", { class: "buttons" }, el("b", {}, "Pinned"),
-					el("button", { type: "button", click: () => view.go(Math.max(dev.lives.born[row], 0)) }, "Go to its birth"),
+					el("button", { type: "button", click: () => view.go(Math.max(dev.lives.born[row], 0)) }, "Go to allocation"),
 					el("button", { type: "button", click: () => copy(pinned.querySelector(".alloc")!.textContent ?? "") }, "Copy"),
 					el("button", { type: "button", click: () => view.set({ pinned: -1 }) }, "Unpin")), describe(view, row, 40));
 			}
@@ -99,6 +99,6 @@ export function status(view: View): HTMLElement {
 /** What the keys do, for sighted users and as the timeline's description. */
 export function keyHelp(): HTMLElement {
 	return el("details", { class: "keys" }, el("summary", {}, "Keys and mouse"),
-		el("p", { class: "hint" }, "The wheel zooms around the pointer, with Shift the height. A drag moves, a double click zooms in, a click sets the cursor and pins, Shift and a click set the marks of Compare."),
+		el("p", { class: "hint" }, "Wheel: zoom; with Shift: zoom the height. Drag: pan. Double-click: zoom in. Click: move the cursor and pin. Shift-click: set the two points of Compare."),
 		el("dl", { class: "pairs" }, ...help.map(([k, v]) => el("div", {}, el("dt", {}, el("kbd", {}, k)), el("dd", {}, v)))));
 }

@@ -2,7 +2,7 @@
 
 import { placeTip, tell, upright, xAxis, yAxis } from "./axis";
 import { firstAt } from "./bands";
-import { css } from "./colours";
+import { css } from "./colors";
 import { el, fill, pen, redrawn, swatch } from "./dom";
 import * as format from "./format";
 import { keys } from "./keys";
@@ -27,7 +27,7 @@ export class Curves {
 		this.shown = new Set([0, best].filter(i => replays[i]?.bytes.length));
 		this.box.append(this.canvas, this.tip);
 		place.append(this.legend, el("div", { class: "tl-grid" }, this.yAxis, this.box, this.xAxis),
-			el("p", { class: "hint" }, `Choose settings in the table. Each step is the most that is reserved within ${format.plural(last[0] + 1, "event")}; zoom and cursor are those of the timeline.`));
+			el("p", { class: "hint" }, `Tick settings in the table to compare. Each point is the maximum over ${format.plural(last[0] + 1, "event")}; zoom and cursor follow the timeline.`));
 		place.classList.add("on");
 		table.querySelectorAll<HTMLTableRowElement>("tbody tr").forEach((tr, i) => {
 			if (!replays[i]?.bytes.length) return;
@@ -35,7 +35,7 @@ export class Curves {
 				if (!this.shown.delete(i)) this.shown.add(i);
 				this.render();
 			} });
-			check.style.accentColor = `var(--${this.colour(i)})`;
+			check.style.accentColor = `var(--${this.color(i)})`;
 			tr.cells[0].prepend(check);
 			tr.addEventListener("click", e => e.target !== check && check.click());
 		});
@@ -58,7 +58,7 @@ export class Curves {
 		return replays[row].bytes[Math.min(firstAt(last, event), last.length - 1)];
 	}
 
-	private colour(row: number): string {
+	private color(row: number): string {
 		return row === 0 ? "reserved" : row === this.view.dev.whatif.best ? "s3" : "s" + [1, 2, 4, 5, 6, 7, 8, 9][(row - 1) % 8];
 	}
 
@@ -72,7 +72,7 @@ export class Curves {
 		const base = this.at(0, event);
 		return this.rows().map(i => {
 			const r = this.view.dev.whatif.replays[i], v = this.at(i, event), one = r.failures === 1;
-			return el("li", {}, swatch(`var(--${this.colour(i)})`), el("span", {}, r.name + " ", el("b", {}, format.bytes(v)), v !== base && ` (${format.change(v - base)})`,
+			return el("li", {}, swatch(`var(--${this.color(i)})`), el("span", {}, r.name + " ", el("b", {}, format.bytes(v)), v !== base && ` (${format.change(v - base)})`,
 				r.failures > 0 && el("span", { class: "alarm" }, ` ✕ ${format.plural(r.failures, "request")} ${one ? "fails, " : "fail, first "}${format.bytes(r.asked)} at event ${format.count(r.failed)}`)));
 		});
 	}
@@ -94,11 +94,11 @@ export class Curves {
 			g.setLineDash([4, 4]);
 			g.strokeRect(-9, y(limit), W + 18, 999);
 			g.setLineDash([]);
-			g.fillText("all that can be reserved", 6, y(limit) - 4);
+			g.fillText("most that can be reserved", 6, y(limit) - 4);
 		}
 		const rows = this.rows();
 		rows.forEach((row, k) => {
-			g.strokeStyle = css(this.colour(row));
+			g.strokeStyle = css(this.color(row));
 			g.lineWidth = Math.min(1.75 + 2 * (rows.length - 1 - k), 6); // what is the same shows on both sides
 			g.beginPath();
 			replays[row].bytes.forEach((v, i) => {

@@ -1,4 +1,4 @@
-// Reads what the page carries. The contract is snapana/report/internal/detail, data.go.
+// Reads what the page carries. The contract is snapana/report/internal/page, data.go.
 
 export interface Column { at: number; len: number; mode: "u" | "z" | "d" }
 
@@ -43,7 +43,7 @@ export interface Header {
 	stacks: { node: Column; site: Column };
 	categories: string[];
 	holders: Holder[];
-	colours: string[];
+	colors: string[];
 	devices: DeviceHeader[];
 }
 

@@ -16,7 +16,7 @@ export function describe(view: View, row: number, frames: number): HTMLElement {
 	const trust = trusts[d.kinds.trust[k]], name = d.tables.categories[d.kinds.category[k]];
 	const all = d.tables.frames(d.kinds.stack[k], view.state.internals), shown = all.slice(0, frames);
 	return el("div", { class: "alloc" },
-		el("p", {}, el("b", {}, format.bytes(size)), asked !== size ? ` (${format.bytes(asked)} asked for)` : "", " · ", name, trust && ` (${trust} confidence)`),
+		el("p", {}, el("b", {}, format.bytes(size)), asked !== size ? ` (${format.bytes(asked)} requested)` : "", " · ", name, trust && ` (${trust} confidence)`),
 		el("p", {}, life(view, row)),
 		heldBy(d, d.holder[row], whole),
 		el("p", { class: "site" }, d.tables.site(d.kinds.stack[k])),
@@ -26,7 +26,7 @@ export function describe(view: View, row: number, frames: number): HTMLElement {
 function life(view: View, row: number): string {
 	const d = view.dev, born = d.lives.born[row], end = d.lives.freed[row], asked = d.asked[row];
 	const from = born < 0 ? "from before the trace" : `since event ${format.count(born)} ${d.when(born)}`;
-	if (end === never) return asked === never ? `${from}, never freed` : `${from}, freed by the program, waits for another stream`;
+	if (end === never) return asked === never ? `${from}, never freed` : `${from}, freed by the program, waiting for another stream`;
 	let s = `${from} to event ${format.count(end)} ${d.when(end)}`;
 	if (born >= 0) {
 		s += `: ${format.plural(end - born, "event")}`;

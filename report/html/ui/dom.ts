@@ -27,14 +27,14 @@ export function unique(prefix: string): string {
 	return `${prefix}-${++ids}`;
 }
 
-/** A coloured square that stands for a group. */
-export function swatch(colour: string): HTMLElement {
+/** A colored square that stands for a group. */
+export function swatch(color: string): HTMLElement {
 	const e = el("i", { class: "swatch" });
-	e.style.background = colour;
+	e.style.background = color;
 	return e;
 }
 
-/** A labelled choice. */
+/** A labeled choice. */
 export function choice(label: string, options: [string, string][], value: string, change: (v: string) => void): HTMLLabelElement {
 	const select = el("select", { change: () => change(select.value) }, ...options.map(([v, text]) => el("option", { value: v, selected: v === value }, text)));
 	return el("label", { class: "choice" }, el("span", {}, label), select);
@@ -63,7 +63,7 @@ export function resized(e: Element, f: () => void): void {
 	}).observe(e);
 }
 
-/** Calls f when a picture must be drawn anew: in another width, or in the colours of night or day. */
+/** Calls f when a picture must be drawn anew: in another width, or in the colors of night or day. */
 export function redrawn(e: Element, f: () => void): void {
 	resized(e, f);
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f);

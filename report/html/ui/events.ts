@@ -46,7 +46,7 @@ export class Events implements Panel {
 		this.filter();
 		this.tall.style.height = Math.max(Math.min(this.length * rowHeight, tallest), 1) + "px";
 		const d = this.view.dev, known = this.keys!.length;
-		this.about.textContent = `${format.plural(this.length, "event")}${this.filtered ? " of matching allocations" : ""}${d.leftOut.lives ? `; those of ${format.count(d.leftOut.lives)} allocations are not in this page` : ""}. A click moves the cursor.`;
+		this.about.textContent = `${format.plural(this.length, "event")}${this.filtered ? " of matching allocations" : ""}${d.leftOut.lives ? `; those of ${format.count(d.leftOut.lives)} allocations are not in this page` : ""}. Click to move the cursor.`;
 		if (known) this.scroller.scrollTop = this.scrollOf(Math.max(this.place() - shownRows / 2, 0));
 		this.draw();
 	}

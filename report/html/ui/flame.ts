@@ -1,8 +1,8 @@
 // The icicle: calls as boxes as wide as the memory they hold, the outermost on top.
 
 import { asText, Call, calls } from "./calls";
-import { css } from "./colours";
-import { el, fill, pen } from "./dom";
+import { css } from "./colors";
+import { el, fill, pen, swatch } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
 import { State, View } from "./view";
@@ -93,10 +93,11 @@ export class Flame implements Panel {
 	private say(): void {
 		const c = this.chosen;
 		if (!c) {
-			this.about.textContent = "A click or Enter focuses on a call. Dark boxes are your code, pale ones libraries.";
+			const key = (name: string, text: string) => el("span", { class: "nowrap" }, swatch(`var(--${name})`), " " + text);
+			fill(this.about, "Click or press Enter to focus on a call. ", key("f3", "your code"), ", ", key("f2", "other packages"), ", ", key("f1", "PyTorch and the standard library"), ", ", key("f0", "interpreter and C++"), ".");
 			return;
 		}
-		this.about.textContent = `${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.root.bytes)} of what is live, ${format.plural(c.count, "block")}; in the call itself ${format.bytes(c.self)}`;
+		this.about.textContent = `${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.root.bytes)} of what is live, ${format.plural(c.count, "block")}; self ${format.bytes(c.self)}`;
 	}
 
 	private at(e: MouseEvent): Call | null {

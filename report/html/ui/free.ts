@@ -2,17 +2,17 @@
 // snapana/analyze/fragmentation, so that the figures are the same whoever computes them.
 
 import { Columns, firstAt, never } from "./bands";
-import { abgr, css, Scheme } from "./colours";
+import { abgr, css, Scheme } from "./colors";
 import { Device } from "./model";
 import { Frame, nothing } from "./raster";
 
 /** The classes, in the order of the data and of the picture from below. */
 export const classes = [
-	{ name: "releasable", colour: "releasable", means: "in segments without a live block: empty_cache() returns it" },
-	{ name: "hard", colour: "split", means: "between live blocks that keep the segment" },
-	{ name: "soft", colour: "s4", means: "the same, but one piece with the next segment, were they expandable" },
-	{ name: "other stream or pool", colour: "other", means: "serves no request of the stream in question" },
-	{ name: "pending", colour: "s8", means: "freed by the program, waits for another stream" },
+	{ name: "releasable", color: "releasable", means: "in segments without a live block: empty_cache() returns it" },
+	{ name: "between live blocks", color: "split", means: "live blocks keep the segment from being released" },
+	{ name: "at segment borders", color: "s4", means: "touching free memory of the next segment: expandable segments can join them" },
+	{ name: "other stream or pool", color: "other", means: "serves no request of the stream in question" },
+	{ name: "pending", color: "s8", means: "freed by the program, waiting for another stream" },
 ];
 
 /** Free memory at moments of a trace: bytes by class, and their sum. */
@@ -57,7 +57,7 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 		const to = sums[p.place];
 		for (let i = 0; i < 4; i++) to[i] += sign * p.sums[i];
 	};
-	/** Adds up anew what is free in a part and its neighbours, whose edges matter to each other. */
+	/** Adds up anew what is free in a part and its neighbors, whose edges matter to each other. */
 	const weigh = (i: number) => {
 		for (let k = Math.max(i - 1, 0); k <= i + 1 && k < parts.length; k++) {
 			const p = parts[k], free = p.end - p.addr - p.active;
@@ -247,10 +247,10 @@ function nearest(m: Moments, event: number): number {
 	return i === m.event.length || (i > 0 && event - m.event[i - 1] < m.event[i] - event) ? i - 1 : i;
 }
 
-/** The colours of the classes. */
+/** The colors of the classes. */
 export function freeScheme(): Scheme {
-	const legend = classes.map(c => ({ name: c.name, css: css(c.colour) })), groups = legend.map(g => ({ name: g.name, colour: abgr(g.css) }));
-	return { legend, groups, of: () => 0, colour: () => 0, group: () => 0, restGroup: () => 0 };
+	const legend = classes.map(c => ({ name: c.name, css: css(c.color) })), groups = legend.map(g => ({ name: g.name, color: abgr(g.css) }));
+	return { legend, groups, of: () => 0, color: () => 0, group: () => 0, restGroup: () => 0 };
 }
 
 /** Draws the classes on each other, with lo..hi bytes over the height. */
@@ -262,9 +262,9 @@ export function drawFree(f: Frame, cols: FreeColumns, lo: number, hi: number, sc
 	for (let c = 0; c < cols.n; c++) {
 		let sum = 0, y = 0;
 		cols.bytes.forEach((b, k) => {
-			const top = row((sum += b[c])), { colour } = scheme.groups[k];
+			const top = row((sum += b[c])), { color } = scheme.groups[k];
 			for (; y < top; y++) {
-				pixels[(H - 1 - y) * W + c] = colour;
+				pixels[(H - 1 - y) * W + c] = color;
 				ids[(H - 1 - y) * W + c] = -2 - k;
 			}
 		});

@@ -9,12 +9,12 @@ import { State, View } from "./view";
 
 export const isGhost = (h: Holder) => h.standing === "ghost";
 
-const standings: Record<string, string> = { ghost: "a ghost: its memory grows", other: "nothing speaks against it", running: "in use by a running function" };
+const standings: Record<string, string> = { ghost: "ghost: its memory grows", other: "no sign of a leak", running: "in use by a running function" };
 
 /** The name of a holder, or what is in its place. */
 export function title(d: Device, holder: number): string {
 	const h = d.tables.holders[holder];
-	return h ? (isGhost(h) ? "ghost: " : "") + h.name : holder === gone ? "not known: freed before the dump" : "freed, and waits for another stream";
+	return h ? (isGhost(h) ? "ghost: " : "") + h.name : holder === gone ? "unknown: freed before the dump" : "freed, waiting for another stream";
 }
 
 function named(d: Device, holder: number): (Node | string)[] {
@@ -71,10 +71,10 @@ export class Holders implements Panel {
 		});
 		if (rest > 0) rows.push(line(rest, 0, "(not in this page, see above)"));
 		fill(this.element, state.cursor !== last && el("p", { class: "hint" }, el("button", { type: "button", click: () => this.view.go(last) }, "Go to the dump"),
-			" The recorder looked at the dump only, which is the end of the trace: what was freed before has no known holder."),
+			" The recorder saw only the dump, which is the end of the trace: memory freed before it has no known holder."),
 			el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "holders" }, el("table", { class: "held-by" },
 				el("thead", {}, el("tr", {}, ...["Bytes", "Share", "", "Blocks", "Held by"].map((t, i) => el("th", { scope: "col", class: ["n", "n", "c bars", "n c", ""][i] }, t)))),
-				el("tbody", {}, ...rows), el("tfoot", {}, line(sum, all.reduce((a, s) => a + s.count, 0), "in all")))));
+				el("tbody", {}, ...rows), el("tfoot", {}, line(sum, all.reduce((a, s) => a + s.count, 0), "total")))));
 		if (focused) this.element.querySelector<HTMLElement>(`[data-holder="${focused}"]`)?.focus();
 	}
 
@@ -83,11 +83,11 @@ export class Holders implements Panel {
 		const { dev: d } = this.view, whole = d.held.bytes[holder], here = d.lives.size.reduce((a, v, row) => (d.holder[row] === holder ? a + v : a), 0);
 		const pair = (name: string, ...what: (Node | string | false)[]) => what.some(x => x) && el("div", {}, el("dt", {}, name), el("dd", {}, ...what));
 		return el("dl", { class: "about-it" },
-			pair("Is", standings[h.standing] ?? "as it should be"),
+			pair("Is", standings[h.standing] ?? "as expected"),
 			pair("Keeps", `${format.bytes(whole)} in ${format.plural(d.held.blocks[holder], "block")} at the dump`, here < whole && `, ${format.bytes(whole - here)} of it not in this page`,
 				h.bytes > whole && `; ${format.bytes(h.bytes - whole)} on other devices`),
 			pair("Grows", h.grows),
-			pair("Frees", h.frees > 0 && `${format.bytes(h.frees)} when it lets go`, h.shared > 0 && `; ${format.bytes(h.shared)} is also kept by ${h.with.join(", ") || "something else"}`),
+			pair("Frees", h.frees > 0 && `${format.bytes(h.frees)} when released`, h.shared > 0 && `; ${format.bytes(h.shared)} is also kept by ${h.with.join(", ") || "something else"}`),
 			pair("Chain", h.chain.length > 0 && el("ol", { class: "hops" }, ...h.chain.map(c => el("li", {}, c)))),
 			pair("Fix", h.fix.length > 0 && el("pre", { class: "fix" }, h.fix.join("\n"))));
 	}

@@ -4,9 +4,9 @@ import { View } from "./view";
 
 export const help: [string, string][] = [
 	["← →", "move the cursor by a column; with Shift by ten; with Alt by one event"], ["+ −", "zoom in and out around the cursor"],
-	["A D", "move the picture left and right"], ["Home End", "first and last event"], ["P", "the peak"], ["O", "the next out-of-memory event"],
+	["A D", "pan left and right"], ["Home End", "first and last event"], ["P", "the peak"], ["O", "the next out-of-memory event"],
 	["N B", "next and previous step"], ["L Enter", "pin the largest allocation live at the cursor"],
-	["M", "set a mark of the ruler"], ["0", "show all"], ["Escape", "unpin, and remove the marks and the highlight"], ["/", "search"],
+	["M", "set a point of Compare"], ["0", "show all"], ["Escape", "unpin, and clear the points and the highlight"], ["/", "search"],
 ];
 
 export function keys(e: KeyboardEvent, view: View): void {

@@ -1,6 +1,6 @@
 // Makes the page interactive. Without it, or where something fails, the page stays as it was.
 
-import { telling } from "./colours";
+import { telling } from "./colors";
 import { load, Packed } from "./data";
 import { copy, el, resized } from "./dom";
 import { keyHelp, search, status, toolbar } from "./controls";

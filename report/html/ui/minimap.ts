@@ -1,7 +1,7 @@
 // The whole trace in small, and which part of it the timeline shows.
 
 import { columns } from "./bands";
-import { css } from "./colours";
+import { css } from "./colors";
 import { el, pen, redrawn } from "./dom";
 import { View } from "./view";
 
@@ -42,12 +42,12 @@ export class Minimap {
 
 	/** The picture below the window, which seldom changes. */
 	private whole(W: number): HTMLCanvasElement {
-		const { dev, state } = this.view, colour = css("active-fill"), key = [W, state.axis, state.mode, colour, state.detail, devicePixelRatio].join();
+		const { dev, state } = this.view, color = css("active-fill"), key = [W, state.axis, state.mode, color, state.detail, devicePixelRatio].join();
 		if (key === this.drawn) return this.picture;
 		this.drawn = key;
 		const g = pen(this.picture, W, height), edges = this.view.edges(W, 0, this.view.full());
 		const cols = state.mode === "free" ? dev.free.columns(edges) : columns(state.mode === "reserved" ? dev.ranges : dev.lives, edges, dev.events), most = cols.total.reduce((a, v) => Math.max(a, v), 1);
-		g.fillStyle = colour;
+		g.fillStyle = color;
 		for (let c = 0; c < cols.n; c++) {
 			const h = (cols.total[c] / most) * (height - 4);
 			g.fillRect(c, height - h, 1, h);

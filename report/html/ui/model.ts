@@ -18,7 +18,7 @@ export class Tables {
 	readonly stackSite: Int32Array;
 	readonly categories: string[];
 	readonly holders: Holder[];
-	readonly colours: string[]; // of categories, in the style sheet
+	readonly colors: string[]; // of categories, in the style sheet
 
 	constructor(p: Packed) {
 		const h = p.header;
@@ -31,7 +31,7 @@ export class Tables {
 		this.stackSite = p.ints(h.stacks.site);
 		this.categories = h.categories;
 		this.holders = h.holders;
-		this.colours = h.colours;
+		this.colors = h.colors;
 	}
 
 	site(stack: number): string {
@@ -326,7 +326,7 @@ export class Device {
 		return !p.kind ? "in no known segment" : p.stream ? "stream " + p.stream : "default stream";
 	}
 
-	/** The segments after an event by address, neighbours of one expandable segment joined. */
+	/** The segments after an event by address, neighbors of one expandable segment joined. */
 	segments(event: number): Segment[] {
 		const rows = this.ranges.liveAt(event).sort((a, b) => this.rangeAddr[a] - this.rangeAddr[b]);
 		const out: Segment[] = [];

@@ -3,11 +3,11 @@
 
 import { Bands, Columns } from "./bands";
 
-/** How rows are coloured, and how those too small to be seen are summed. Colours are ABGR. */
+/** How rows are colored, and how those too small to be seen are summed. Colors are ABGR. */
 export interface Paint {
-	colour: (row: number) => number;
+	color: (row: number) => number;
 	group: (row: number) => number;
-	groups: { name: string; colour: number }[];
+	groups: { name: string; color: number }[];
 	/** The group that sums a category of what is not in the page. */
 	restGroup: (category: number) => number;
 }
@@ -90,10 +90,10 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 	const scale = H / (hi - lo);
 	const moments = cols.event, n = cols.n;
 	/** Fills rows y0..y1-1, counted from below, of columns c0..c1-1. */
-	const fill = (c0: number, c1: number, y0: number, y1: number, colour: number, id: number) => {
-		const edge = y1 - y0 > 3 ? tint(colour, back, 0.3) : colour;
+	const fill = (c0: number, c1: number, y0: number, y1: number, color: number, id: number) => {
+		const edge = y1 - y0 > 3 ? tint(color, back, 0.3) : color;
 		for (let y = y0; y < y1; y++) {
-			const paint = y === y1 - 1 ? edge : colour, from = (H - 1 - y) * W + c0, to = from + c1 - c0;
+			const paint = y === y1 - 1 ? edge : color, from = (H - 1 - y) * W + c0, to = from + c1 - c0;
 			if (to - from > 24) {
 				pixels.fill(paint, from, to);
 				ids.fill(id, from, to);
@@ -120,21 +120,21 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 			merged[g]++;
 			continue;
 		}
-		let y0 = 0, y1 = 0, start = first, colour = -1;
+		let y0 = 0, y1 = 0, start = first, color = -1;
 		for (let c = first; c <= last; c++) {
 			const up = (own[c] += s), y = (up - lo) * scale;
 			const a = tops[c], z = y <= 0 ? 0 : y >= H ? H : y | 0;
 			tops[c] = z;
 			if (a === y0 && z === y1) continue;
 			if (y1 > y0) {
-				if (colour < 0) colour = p.colour(i);
-				fill(start, c, y0, y1, colour, i);
+				if (color < 0) color = p.color(i);
+				fill(start, c, y0, y1, color, i);
 			}
 			start = c;
 			y0 = a;
 			y1 = z;
 		}
-		if (y1 > y0) fill(start, last + 1, y0, y1, colour < 0 ? p.colour(i) : colour, i);
+		if (y1 > y0) fill(start, last + 1, y0, y1, color < 0 ? p.color(i) : color, i);
 	}
 	addRest(b, cols, p, sums, n);
 
@@ -142,14 +142,14 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 	for (let g = 0; g < sums.length; g++) {
 		const sum = sums[g];
 		if (!sum) continue;
-		const colour = p.groups[g].colour, other = merge ? colour : tint(colour, back, 0.35);
+		const color = p.groups[g].color, other = merge ? color : tint(color, back, 0.35);
 		let now = 0;
 		for (let c = 0; c < n; c++) {
 			now += sum[c];
 			const y0 = row(top[c]), y1 = row((top[c] += Math.max(now, 0)));
 			for (let y = y0; y < y1; y++) {
 				const at = (H - 1 - y) * W + c;
-				pixels[at] = (c + y) % 6 < 2 ? other : colour;
+				pixels[at] = (c + y) % 6 < 2 ? other : color;
 				ids[at] = -2 - g;
 			}
 		}
@@ -171,11 +171,11 @@ function addRest(b: Bands, cols: Columns, p: Paint, sums: (Float64Array | null)[
 	});
 }
 
-/** Mixes a part of another colour in. */
-export function tint(colour: number, other: number, part: number): number {
+/** Mixes a part of another color in. */
+export function tint(color: number, other: number, part: number): number {
 	let out = 0xff000000;
 	for (let shift = 0; shift < 24; shift += 8) {
-		const a = (colour >>> shift) & 255, z = (other >>> shift) & 255;
+		const a = (color >>> shift) & 255, z = (other >>> shift) & 255;
 		out |= Math.round(a + (z - a) * part) << shift;
 	}
 	return out >>> 0;

@@ -1,4 +1,4 @@
-// What happened between two marks.
+// What happened between two points.
 
 import { never } from "./bands";
 import { change, count, bytes, micros, plural } from "./format";
@@ -28,7 +28,7 @@ export class Ruler implements Panel {
 		const { dev, state } = this.view;
 		if (state.markA === -2) {
 			this.lines = [];
-			fill(this.element, el("p", { class: "empty" }, "Set two marks to compare: shift and a click in the timeline, or the key M at the cursor."));
+			fill(this.element, el("p", { class: "empty" }, "Shift-click two points in the timeline to compare (or press M at the cursor)."));
 			return;
 		}
 		const other = state.markB > -2 ? state.markB : state.cursor;
@@ -48,8 +48,8 @@ export class Ruler implements Panel {
 			el("tr", {}, el("td", { class: "n b" }, bytes(g.bytes)), el("td", { class: "n" }, count(g.count)), el("td", { class: "path" }, g.name))))));
 		this.lines = rows.map(([k, v]) => `${k}\t${v}`);
 		fill(this.element, el("dl", { class: "pairs" }, ...rows.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v)))),
-			dev.leftOut.lives > 0 && el("p", { class: "hint" }, "Without the allocations that are not in this page."),
-			el("div", { class: "pair" }, list("Allocated between, and still live", kept), list("Live before, and freed between", gone)));
+			dev.leftOut.lives > 0 && el("p", { class: "hint" }, "Allocations that are not in this page are not counted."),
+			el("div", { class: "pair" }, list("Allocated in between, still live", kept), list("Live before, freed in between", gone)));
 	}
 
 	text(): string {

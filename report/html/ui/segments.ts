@@ -1,6 +1,6 @@
 // The segments at the cursor: blocks where they lie, and the holes between them.
 
-import { css, scheme } from "./colours";
+import { css, scheme } from "./colors";
 import { el, fill, pen } from "./dom";
 import * as format from "./format";
 import { describe } from "./describe";
@@ -15,7 +15,7 @@ interface Spot { x0: number; x1: number; y: number; row: number; segment: Segmen
 
 export class Segments implements Panel {
 	readonly name = "Segments";
-	readonly needs: (keyof State)[] = ["cursor", "colour", "search", "regex", "pick", "pinned"];
+	readonly needs: (keyof State)[] = ["cursor", "color", "search", "regex", "pick", "pinned"];
 	readonly element = el("div", { class: "panel segs" });
 	private readonly sums = el("p", { class: "sum" });
 	private readonly canvas = el("canvas", { role: "img" });
@@ -42,7 +42,7 @@ export class Segments implements Panel {
 			[sum("free in used segments", reserved - active - idle), sum("free segments", idle)]), el("span", {}, "segments ", el("b", {}, format.count(all.length))));
 		const g = pen(this.canvas, W, Math.max(shown.length, 1) * rowHeight), left = 68, right = W > 560 ? 96 : 0;
 		const wide = Math.max(W - left - right, 10), most = shown.length ? shown[0].size : 1;
-		const colours = scheme(this.view), legend = colours.legend, ink = css("ink"), muted = css("muted"), free = css("free"), edge = css("free-line"), card = css("card");
+		const colors = scheme(this.view), legend = colors.legend, ink = css("ink"), muted = css("muted"), free = css("free"), edge = css("free-line"), card = css("card");
 		this.spots = [];
 		g.clearRect(0, 0, W, shown.length * rowHeight);
 		shown.forEach((s, i) => {
@@ -63,7 +63,7 @@ export class Segments implements Panel {
 				if (a > at) this.spots.push({ x0: x(at), x1: x(a), y, row: -1, segment: s, hole: a - at });
 				at = a + size;
 				g.globalAlpha = !this.view.hit(row) ? 0.15 : 1;
-				g.fillStyle = row === state.pinned ? ink : legend[colours.of(row)].css;
+				g.fillStyle = row === state.pinned ? ink : legend[colors.of(row)].css;
 				const w = size * scale;
 				g.fillRect(x(a), y, Math.max(w - (w > 3 ? 0.75 : 0), 0.5), barHeight);
 				g.globalAlpha = 1;

@@ -1,4 +1,4 @@
-// Buttons that lead from a ghost to its allocations in the timeline.
+// Buttons and links that lead from a finding to the timeline.
 
 import { Packed } from "./data";
 import { el } from "./dom";
@@ -19,6 +19,16 @@ export function showButtons(packed: Packed, open: (i: number) => Live | undefine
 			if (l) show(l, holder, Number(second));
 		} }, "Show in the timeline"));
 	}
+	for (const link of document.querySelectorAll<HTMLElement>("[data-event]")) {
+		const [ordinal, event] = link.dataset.event!.split(" ").map(Number), i = devices.findIndex(d => d.ordinal === ordinal);
+		link.addEventListener("click", e => {
+			const l = i < 0 ? undefined : open(i);
+			if (!l) return;
+			e.preventDefault();
+			l.view.go(event);
+			look(l);
+		});
+	}
 }
 
 function show(l: Live, holder: number, growth: number): void {
@@ -32,7 +42,12 @@ function show(l: Live, holder: number, growth: number): void {
 		view.go(d.growth[growth].horizon);
 		view.set({ pick: grown(d, growth) });
 	}
-	const at = d.events ? l.timeline.element : tabs.element;
+	look(l);
+}
+
+/** Brings the timeline to the screen, or what stands in its place. */
+function look({ device: d, timeline, tabs }: Live): void {
+	const at = d.events ? timeline.element : tabs.element;
 	(at.previousElementSibling ?? at).scrollIntoView(); // the search, which says the sum
 	at.querySelector<HTMLElement>("[tabindex='0']")!.focus({ preventScroll: true });
 }

@@ -58,7 +58,7 @@ export class Table implements Panel {
 		fill(this.body, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "live memory" }, el("table", { class: "groups" },
 			el("thead", {}, el("tr", {}, head("bytes", "Bytes"), el("th", { scope: "col", class: "n" }, "Share"), head("count", "Blocks"),
 				el("th", { scope: "col", class: "n c" }, el("button", { type: "button", class: "link", click: () => this.order("requested") }, "Requested")), head("name", this.by, false))),
-			el("tbody", {}, ...rows), el("tfoot", {}, el("tr", {}, el("td", { class: "n b" }, format.bytes(sum)), el("td", { class: "n" }, ""), el("td", { class: "n" }, format.count(all.reduce((a, g) => a + g.count, 0))), el("td", { class: "n c" }), el("td", {}, "in all"))))),
+			el("tbody", {}, ...rows), el("tfoot", {}, el("tr", {}, el("td", { class: "n b" }, format.bytes(sum)), el("td", { class: "n" }, ""), el("td", { class: "n" }, format.count(all.reduce((a, g) => a + g.count, 0))), el("td", { class: "n c" }), el("td", {}, "total"))))),
 			all.length > mostRows && el("p", { class: "more" }, `… ${format.count(all.length - mostRows)} more`));
 	}
 

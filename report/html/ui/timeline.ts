@@ -2,7 +2,7 @@
 
 import { placeTip, tell, upright, xAxis, yAxis } from "./axis";
 import { Bands, Columns, columns, never } from "./bands";
-import { abgr, css, rangeScheme, scheme, Scheme } from "./colours";
+import { abgr, css, rangeScheme, scheme, Scheme } from "./colors";
 import { el, fill, pen, pixelRatio, redrawn, swatch } from "./dom";
 import * as format from "./format";
 import { classes, drawFree, freeScheme } from "./free";
@@ -31,7 +31,7 @@ export class Timeline {
 	private readonly tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true }) // what is pinned says the same;
 	private readonly yAxis = el("div", { class: "tl-y", "aria-hidden": "true" });
 	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
-	private readonly legend = el("ul", { class: "tl-legend", "aria-label": "Colours" });
+	private readonly legend = el("ul", { class: "tl-legend", "aria-label": "Colors" });
 	private readonly note = el("p", { class: "hint tl-note" });
 	private painted: unknown[] = [];
 	private said = ""; // what the legend stands for
@@ -70,7 +70,7 @@ export class Timeline {
 	}
 
 	private update(changed: Set<keyof State>): void {
-		const picture: (keyof State)[] = ["mode", "colour", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pick", "pinned", "detail"];
+		const picture: (keyof State)[] = ["mode", "color", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pick", "pinned", "detail"];
 		if (picture.some(k => changed.has(k))) this.render();
 		else this.overlay();
 	}
@@ -113,10 +113,10 @@ export class Timeline {
 		this.say();
 	}
 
-	/** Decides on colours anew where something changed that they depend on. */
+	/** Decides on colors anew where something changed that they depend on. */
 	private paint(): void {
 		const { state } = this.view, card = css("card");
-		const painted = [state.mode, state.colour, state.pinned, state.search, state.regex, state.internals, state.pick, state.detail, card];
+		const painted = [state.mode, state.color, state.pinned, state.search, state.regex, state.internals, state.pick, state.detail, card];
 		if (painted.every((v, i) => v === this.painted[i])) return;
 		this.painted = painted;
 		this.scheme = state.mode === "free" ? freeScheme() : state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
@@ -134,11 +134,11 @@ export class Timeline {
 		if (state.mode === "free") fill(this.legend, ...this.describeFree(state.cursor));
 		else if (state.mode !== "reserved") this.drawReserved(g, W);
 		const labels: [number, number][] = []; // from where to where, so that one that would lie on another goes below it
-		const line = (event: number, colour: string, dash: number[], label: string) => {
+		const line = (event: number, color: string, dash: number[], label: string) => {
 			const x = px(event), w = g.measureText(label).width + 8, from = x > W - 60 ? x - w : x;
 			const row = labels.filter(([a, z]) => a < from + w && from < z).length;
 			if (label && x >= -1 && x <= W + 1) labels.push([from, from + w]);
-			upright(g, x, W, lane, height, colour, dash, row < 3 ? label : "", row);
+			upright(g, x, W, lane, height, color, dash, row < 3 ? label : "", row);
 		};
 		for (const m of dev.marks) {
 			if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
@@ -220,8 +220,8 @@ export class Timeline {
 	private describeFree(event: number): HTMLElement[] {
 		const at = this.view.dev.free.at(event);
 		if (!at) return [];
-		const li = (text: string, v: number, part?: typeof classes[0]) => el("li", { title: part?.means }, part && swatch(css(part.colour)), el("span", {}, text + " ", el("b", {}, format.bytes(v))));
-		return [li(at.event === event ? "reserved, not allocated" : `at event ${format.count(at.event)}, the nearest that was measured`, at.bytes.reduce((a, v) => a + v, 0)),
+		const li = (text: string, v: number, part?: typeof classes[0]) => el("li", { title: part?.means }, part && swatch(css(part.color)), el("span", {}, text + " ", el("b", {}, format.bytes(v))));
+		return [li(at.event === event ? "reserved, not allocated" : `at event ${format.count(at.event)}, the nearest measured one`, at.bytes.reduce((a, v) => a + v, 0)),
 			...classes.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : []))];
 	}
 
@@ -275,12 +275,12 @@ export class Timeline {
 		return full;
 	}
 
-	/** Says what the colours mean, and what is not to be seen. */
+	/** Says what the colors mean, and what is not to be seen. */
 	private say(): void {
 		if (this.view.state.mode === "free") {
 			const n = this.view.dev.free.samples.event.length;
 			this.said = "";
-			this.note.textContent = "Reserved and not allocated, by what keeps it from use." + (this.sampled ? ` Not all allocations are in this page, so it was measured at ${format.plural(n, "moment")}: a column shows the nearest.` : "");
+			this.note.textContent = "Reserved but not allocated, by what keeps it from use." + (this.sampled ? ` Not all allocations are in this page, so it was measured at ${format.plural(n, "moment")}: a column shows the nearest.` : "");
 			return;
 		}
 		const { dev, state } = this.view, used = new Set<number>(), f = this.frame;
@@ -289,16 +289,16 @@ export class Timeline {
 			if (id >= 0) used.add(this.scheme.of(id));
 			else if (id < -1) used.add((-2 - id) % this.scheme.legend.length);
 		}
-		const key = [...used].sort().join() + state.colour + state.mode + css("card");
+		const key = [...used].sort().join() + state.color + state.mode + css("card");
 		if (key !== this.said) fill(this.legend, ...this.scheme.legend.map((g, i) => used.has(i) && el("li", {}, swatch(g.css), g.name)),
 			state.mode !== "reserved" && el("li", {}, el("i", { class: "key line-reserved" }), "reserved"));
 		this.said = key;
 		const merged = f.merged.reduce((a, b) => a + b, 0);
 		const words = [];
-		if (state.mode === "bands" && merged) words.push(`${format.plural(merged, "allocation")} ${merged === 1 ? "lies" : "lie"} on top, striped and summed by colour, since there are too many to draw one by one. Zoom in to see them.`);
+		if (state.mode === "bands" && merged) words.push(`On top, striped: ${format.plural(merged, "allocation")} too small to draw one by one, summed by color. Zoom in to see them.`);
 		const cols = this.columns!, left = dev.leftOut.lives > 0 && state.mode !== "reserved";
-		if (left && dev.served && !dev.lives.knows(cols.event[0], cols.event[cols.n - 1])) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, are in the sums, without a band as long as one does not zoom in.`);
-		if (left && !dev.served) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page: they are in the sums, without a band. Closer than ${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} a column, their part is that of the nearest moment that is known.`);
+		if (left && dev.served && !dev.lives.knows(cols.event[0], cols.event[cols.n - 1])) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, are only in the sums. Zoom in to load them.`);
+		if (left && !dev.served) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page and are only in the sums. Below ${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} per column, their share is that of the nearest known moment.`);
 		if (dev.leftOut.ranges) words.push(`${format.plural(dev.leftOut.ranges, "reserved range")} did not fit into this page.`);
 		this.note.textContent = words.join(" ");
 	}

@@ -47,8 +47,8 @@ export class Tree implements Panel {
 			if (open) for (let i = c.children.length - 1; i >= 0; i--) todo.push([c.children[i], depth + 1]);
 		}
 		fill(this.element, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "call tree" }, el("table", { class: "calls" },
-			el("thead", {}, el("tr", {}, ...["Bytes", "Share", "Blocks", "Itself"].map(h => el("th", { scope: "col", class: "n" + (h === "Blocks" || h === "Itself" ? " c" : "") }, h)), el("th", { scope: "col" }, "Call"))), body)),
-			lines >= mostLines && el("p", { class: "more" }, "… more calls: fold some"));
+			el("thead", {}, el("tr", {}, ...["Bytes", "Share", "Blocks", "Self"].map(h => el("th", { scope: "col", class: "n" + (h === "Blocks" || h === "Self" ? " c" : "") }, h)), el("th", { scope: "col" }, "Call"))), body)),
+			lines >= mostLines && el("p", { class: "more" }, "… more calls: collapse some"));
 		(toFocus as HTMLElement | null)?.focus();
 	}
 

@@ -4,12 +4,12 @@ import { Packed, WindowHeader } from "./data";
 import { Device, Group } from "./model";
 
 export type Mode = "bands" | "stacked" | "reserved" | "free";
-export type ColourBy = "category" | "site" | "stream" | "pool" | "age" | "holder";
+export type ColorBy = "category" | "site" | "stream" | "pool" | "age" | "holder";
 export type Axis = "event" | "time";
 
 export interface State {
 	mode: Mode;
-	colour: ColourBy;
+	color: ColorBy;
 	axis: Axis;
 	/** The part of the axis that is shown, in events or microseconds. */
 	x0: number;
@@ -43,9 +43,9 @@ export class View {
 	private changed = new Set<keyof State>();
 	private scheduled = false;
 
-	constructor(readonly dev: Device, colour: ColourBy) {
+	constructor(readonly dev: Device, color: ColorBy) {
 		this.state = {
-			mode: "bands", colour, axis: "event", x0: 0, x1: 1, lo: 0, hi: 0, cursor: start(dev), pinned: -1,
+			mode: "bands", color, axis: "event", x0: 0, x1: 1, lo: 0, hi: 0, cursor: start(dev), pinned: -1,
 			markA: -2, markB: -2, search: "", regex: false, internals: false, pick: null, detail: 0,
 		};
 		this.state.x1 = this.full();
@@ -185,7 +185,7 @@ export class View {
 				const re = new RegExp(search);
 				test = s => re.test(s);
 			} catch (e) {
-				this.searchError = e instanceof Error ? e.message : "no regular expression";
+				this.searchError = e instanceof Error ? e.message : "unknown error";
 				return;
 			}
 		} else {

@@ -45,7 +45,7 @@ export class Windows {
 		this.asked = query;
 		this.question?.abort();
 		const question = (this.question = new AbortController());
-		const word = setTimeout(() => (this.element.textContent = "Asking for single allocations …"), patience);
+		const word = setTimeout(() => (this.element.textContent = "Loading allocations …"), patience);
 		try {
 			const answer = await fetch(this.url + "?" + query, { signal: question.signal });
 			if (!answer.ok) throw new Error(await answer.text());
@@ -54,7 +54,7 @@ export class Windows {
 		} catch (e) {
 			if (question.signal.aborted) return;
 			this.asked = "";
-			this.element.textContent = `The server gives no more detail (${e instanceof Error ? e.message.trim() : e}). What is shown is what the page has.`;
+			this.element.textContent = `Could not load more detail (${e instanceof Error ? e.message.trim() : e}). The page shows what it has.`;
 		} finally {
 			clearTimeout(word);
 		}

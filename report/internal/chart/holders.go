@@ -50,6 +50,25 @@ type HolderRow struct {
 	Note  string
 }
 
+// TitleSuspects is the title of Suspects beside Proven.
+const TitleSuspects = "Growing in the trace, with no single holder found"
+
+// HolderList is a list with its title.
+type HolderList struct {
+	Title string
+	Rows  []HolderRow
+}
+
+// Lists are the lists of holders that accuse no one, those without rows left out.
+func (v *Holders) Lists() []HolderList {
+	return slices.DeleteFunc([]HolderList{
+		{"Other holders: not growing, as far as the trace shows", v.Others},
+		{"Held as expected", v.Normal},
+		{"Not matched to a holder", v.Apart},
+		{"Large and not growing, allocated during the trace: not a leak by itself", v.OneOffs},
+	}, func(l HolderList) bool { return len(l.Rows) == 0 })
+}
+
 // How much is shown of each list.
 const (
 	mostGhosts  = 20
@@ -317,7 +336,7 @@ func (b *holderWords) apart(h *holder.Result) {
 				DeviceName(d.Ordinal), units.Bytes(d.Allocated.Bytes), units.Bytes(d.Held.Bytes), units.Bytes(d.Unheld.Bytes)))
 		}
 		for _, s := range b.sites(d.UnheldSites) {
-			s.Text = "no tensor was seen here: allocated at " + s.Text
+			s.Text = "no tensor was seen in it: allocated at " + s.Text
 			v.Apart = append(v.Apart, s)
 		}
 	}

@@ -15,7 +15,7 @@ type Data struct {
 	Stacks     Stacks   `json:"stacks"`
 	Categories []string `json:"categories"` // by number, as in Kinds.Category
 	Holders    []Holder `json:"holders"`    // none without a recorder's file
-	Colors     []string `json:"colours"`    // of Categories: custom properties of style.css
+	Colors     []string `json:"colors"`     // of Categories: custom properties of style.css
 	Devices    []Device `json:"devices"`
 }
 

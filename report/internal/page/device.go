@@ -80,10 +80,10 @@ func (src *source) marks(n int) []Mark {
 		if e := t.OOMs[i].Event; e >= 0 && e <= last {
 			stream = t.Trace.At(e).Stream
 		}
-		add("oom", t.OOMs[i].Event, "out of memory: "+units.Bytes(t.OOMs[i].Requested)+" asked", stream)
+		add("oom", t.OOMs[i].Event, "out of memory: "+units.Bytes(t.OOMs[i].Requested)+" requested", stream)
 	}
 	for i := range t.Retries {
-		add("retry", t.Retries[i].FirstEvent, "the device refused: "+units.Bytes(t.Retries[i].Released)+" of cache given back", 0)
+		add("retry", t.Retries[i].FirstEvent, "cudaMalloc failed: "+units.Bytes(t.Retries[i].Released)+" of cache released", 0)
 	}
 	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
 	return out

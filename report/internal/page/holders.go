@@ -131,7 +131,7 @@ func (h *held) add(s *snapshot.Snapshot, x *holder.Holder) {
 		v.Fix = cleaned(x.Fix(), mostHops)
 	}
 	if x.GrownBlocks > 0 && x.Loop != 0 && !x.Steady {
-		v.Grows = clean(fmt.Sprintf("by %s with every iteration of %s, %d so far", units.Bytes(x.PerLap), frames.Function(s, x.Loop), x.Laps))
+		v.Grows = clean(fmt.Sprintf("by %s per iteration of %s, %d so far", units.Bytes(x.PerLap), frames.Function(s, x.Loop), x.Laps))
 	}
 	h.number(x.Blocks)
 	h.all = append(h.all, v)

@@ -10,8 +10,8 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// books lists what was checked, and how often it was wrong.
-type books struct {
+// checks lists what was checked, and how often it was wrong.
+type checks struct {
 	Summary string
 	Rows    []checkRow
 }
@@ -21,8 +21,8 @@ type checkRow struct {
 	Bad         bool
 }
 
-func newBooks(t *timeline.Timeline) books {
-	v := books{Summary: "Checks: all good"}
+func newChecks(t *timeline.Timeline) checks {
+	v := checks{Summary: "Integrity checks: all passed"}
 	bad := 0
 	for _, c := range chart.Checks(t) {
 		if c.Count != 0 {
@@ -31,16 +31,16 @@ func newBooks(t *timeline.Timeline) books {
 		v.Rows = append(v.Rows, checkRow{c.Name, units.Count(c.Count), c.Count != 0})
 	}
 	if bad > 0 {
-		v.Summary = fmt.Sprintf("Checks: %d of %d found something", bad, len(v.Rows))
+		v.Summary = fmt.Sprintf("Integrity checks: %d of %d failed", bad, len(v.Rows))
 	}
 	v.Rows = append(v.Rows,
-		checkRow{Name: "pre-trace blocks, which is no fault: the trace begins after them", Count: units.Count(t.Checks.PreTraceBlocks)},
-		checkRow{Name: "earlier dumps that were compared", Count: units.Count(t.Checks.Markers)},
-		checkRow{Name: "events of an action that snapana does not know, left out", Count: units.Count(t.Checks.UnknownActions)})
+		checkRow{Name: "pre-trace blocks (no error: the trace begins after them)", Count: units.Count(t.Checks.PreTraceBlocks)},
+		checkRow{Name: "earlier dumps compared", Count: units.Count(t.Checks.Markers)},
+		checkRow{Name: "events with an unknown action, left out", Count: units.Count(t.Checks.UnknownActions)})
 	return v
 }
 
-// turnoverView shows the sites whose memory came and went at once.
+// turnoverView shows the sites of short-lived allocations.
 type turnoverView struct {
 	Summary string
 	Table   *table
@@ -52,13 +52,13 @@ func newTurnover(r *attribution.Turnover) *turnoverView {
 	if r.Short == 0 {
 		return nil
 	}
-	v := &turnoverView{Summary: fmt.Sprintf("%s of %s allocations were freed within %d events: %s in all",
+	v := &turnoverView{Summary: fmt.Sprintf("%s of %s allocations were freed within %d events: %s in total",
 		units.Count(r.Short), units.Count(r.Allocs), attribution.ShortLife, units.Bytes(r.Bytes))}
 	if rate, known := r.Rate(); known {
-		v.Summary += fmt.Sprintf(", %s a second", units.Bytes(int64(min(rate, 1<<62))))
+		v.Summary += fmt.Sprintf(", %s per second", units.Bytes(int64(min(rate, 1<<62))))
 	}
 	v.Summary += "."
-	v.Table = newTable("", sites("Allocated at"), numbers("Freed at once"), numbers("of allocations"), numbers("Bytes"), numbers("Bytes × time held"))
+	v.Table = newTable("", sites("Allocated at"), numbers("Short-lived"), numbers("of allocations"), numbers("Bytes"), numbers("Bytes × lifetime"))
 	unit := "·s"
 	if r.Micros == 0 {
 		unit = "·events"

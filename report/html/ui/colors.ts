@@ -1,12 +1,12 @@
-// Colours are those of style.css, so that they follow light and dark and match the tables.
+// Colors are those of style.css, so that they follow light and dark and match the tables.
 
 import { Paint, tint } from "./raster";
 import { never } from "./bands";
 import { isGhost, title } from "./holders";
 import { Device, gone } from "./model";
-import { ColourBy, View } from "./view";
+import { ColorBy, View } from "./view";
 
-/** A colour of the style sheet as ABGR, the order of a framebuffer's bytes. */
+/** A color of the style sheet as ABGR, the order of a framebuffer's bytes. */
 export function abgr(css: string): number {
 	const v = parseInt(css.trim().slice(1), 16);
 	return (0xff000000 | ((v & 255) << 16) | (v & 0xff00) | (v >> 16)) >>> 0;
@@ -29,20 +29,20 @@ export interface Scheme extends Paint {
 	of: (row: number) => number; // the row of legend
 }
 
-/** Decides on the colours of allocations. */
+/** Decides on the colors of allocations. */
 export function scheme(view: View): Scheme {
-	const dev = view.dev, by = view.state.colour;
+	const dev = view.dev, by = view.state.color;
 	const { of, legend, restGroup } = classes(dev, by), dim = view.choosy;
 	return finish(view, of, legend, restGroup, row => dim && !view.hit(row), row => dev.kind[row]);
 }
 
-/** Decides on the colours of reserved ranges: by pool and stream. */
+/** Decides on the colors of reserved ranges: by pool and stream. */
 export function rangeScheme(view: View): Scheme {
 	const { legend, slotOf } = byPlace(view.dev, p => view.dev.placeName(p));
 	return finish(view, row => slotOf[view.dev.rangePlace[row]], legend, () => 0, () => false, row => row);
 }
 
-/** How far each of a colour's shades is towards the background: neighbours can be told apart. */
+/** How far each of a color's shades is towards the background: neighbors can be told apart. */
 const shades = [0.1, 0.2, 0.3, 0.4];
 
 type Legend = { name: string; css: string }[];
@@ -53,21 +53,21 @@ function finish(view: View, of: (row: number) => number, names: Legend, restGrou
 	const pale = bright.map(c => tint(c, back, 0.84));
 	const legend = names.map((g, i) => ({ name: g.name, css: hex(bright[i * shades.length + 1]) }));
 	const pinned = view.state.mode === "reserved" ? -1 : view.state.pinned;
-	const groups = legend.map((g, i) => ({ name: g.name, colour: bright[i * shades.length + 1] }));
+	const groups = legend.map((g, i) => ({ name: g.name, color: bright[i * shades.length + 1] }));
 	const dim = view.choosy;
-	if (dim) groups.push(...legend.map((g, i) => ({ name: g.name, colour: pale[i * shades.length + 1] })));
+	if (dim) groups.push(...legend.map((g, i) => ({ name: g.name, color: pale[i * shades.length + 1] })));
 	return {
 		legend, of, groups, restGroup: c => restGroup(c) + (dim ? n : 0),
-		colour: row => (row === pinned ? ink : (faded(row) ? pale : bright)[of(row) * shades.length + (Math.imul(kind(row) + 1, 0x9e3779b1) >>> 30)]),
+		color: row => (row === pinned ? ink : (faded(row) ? pale : bright)[of(row) * shades.length + (Math.imul(kind(row) + 1, 0x9e3779b1) >>> 30)]),
 		group: row => of(row) + (faded(row) ? n : 0),
 	};
 }
 
-function classes(dev: Device, by: ColourBy): { of: (row: number) => number; legend: Legend; restGroup: (c: number) => number } {
+function classes(dev: Device, by: ColorBy): { of: (row: number) => number; legend: Legend; restGroup: (c: number) => number } {
 	const names = dev.tables.categories, kinds = dev.kinds;
 	switch (by) {
 	case "category": {
-		const legend = names.map((name, c) => ({ name, css: css(dev.tables.colours[c]) }));
+		const legend = names.map((name, c) => ({ name, css: css(dev.tables.colors[c]) }));
 		return { of: row => kinds.category[dev.kind[row]], legend, restGroup: c => c };
 	}
 	case "site": {
@@ -114,8 +114,8 @@ function byPlace(dev: Device, name: (place: number) => string): { legend: Legend
 	return { legend, slotOf };
 }
 
-/** What colours tell the most: what memory is for, unless that is unknown of most of it. */
-export function telling(dev: Device): ColourBy {
+/** What colors tell the most: what memory is for, unless that is unknown of most of it. */
+export function telling(dev: Device): ColorBy {
 	const peak = dev.marks.find(m => m.kind === "peak")?.event ?? dev.events - 1, names = dev.tables.categories;
 	const groups = dev.group(dev.lives.liveAt(peak), row => names[dev.kinds.category[dev.kind[row]]]);
 	const all = groups.reduce((a, g) => a + g.bytes, 0);
