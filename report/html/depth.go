@@ -17,12 +17,14 @@ type depth struct {
 	titled   int // blocks of a segment map that tell their site
 	ribbon   int // pieces of the map of all segments, 0 for none
 	pins     int
+	moments  int // whose stacks and segments are shown, 0 for all
 }
 
 var (
 	full    = depth{points: 700, stacks: 12, frames: 30, segments: 12, titled: 300, ribbon: 1500, pins: 10}
 	medium  = depth{points: 300, stacks: 8, frames: 12, segments: 8, titled: 80, ribbon: 500, pins: 6}
 	compact = depth{points: 80, stacks: 4, frames: 5, segments: 5, titled: 12, pins: 3}
+	least   = depth{points: 80, stacks: 4, frames: 5, segments: 5, titled: 12, pins: 3, moments: 1}
 )
 
 // Bounds on what is not about one device. Texts are cut to runes.
@@ -48,8 +50,10 @@ func depths(rank []int) []depth {
 			out[i] = full
 		case place < 8:
 			out[i] = medium
-		default:
+		case place < 12:
 			out[i] = compact
+		default:
+			out[i] = least
 		}
 	}
 	return out

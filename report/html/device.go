@@ -33,7 +33,8 @@ type device struct {
 	Stacks   []stackTable
 	Maps     []segmentMap
 	Frag     fragments
-	Folded   bool // one of many: shown when asked for
+	Omitted  string // what there is no room for
+	Folded   bool   // one of many: shown when asked for
 }
 
 // figure is a key number with where it comes from.
@@ -104,7 +105,12 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	t := d.Timeline
 	axis := chart.NewAxis(t, r.Snapshot.HasTimes)
 	phases := newPhases(d, axis)
-	colors := newPalette(phases)
+	shown := phases
+	if n := deep.moments; n > 0 && len(phases) > n {
+		i := max(slices.IndexFunc(phases, func(ph phase) bool { return ph.OOM }), 0)
+		shown = phases[i : i+1]
+	}
+	colors := newPalette(shown)
 	v := device{
 		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device),
 		Figures:  figures(t, axis),
@@ -142,7 +148,11 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	for i := range phases {
 		mostActive = max(mostActive, phases[i].State.Totals.Active)
 	}
-	for _, ph := range phases {
+	if n := len(phases) - len(shown); n > 0 {
+		v.Omitted = fmt.Sprintf("This page has no room for what allocated the memory of this device at %s, and for its segments then: see its timeline, or snapana state --device %d.",
+			units.Plural(n, "other moment"), t.Device)
+	}
+	for _, ph := range shown {
 		if len(ph.Uses) > 0 {
 			v.Uses = append(v.Uses, newUses(r.Snapshot, &ph, mostActive))
 		}
