@@ -1,7 +1,6 @@
 package ghost
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,12 +25,12 @@ const (
 	Object    Kind = "collection" // anything else: a list, dict, object or cycle
 )
 
-// Cause says what probably keeps the memory, and why it is thought to.
+// Cause is what probably keeps the memory, and what makes it probable.
 type Cause struct {
-	Kind  Kind
-	Why   []string // reasons, each a sentence
-	Hints []string // functions of the stack whose names hint at a holder
-	Fix   []string // two lines of Python
+	Kind   Kind
+	Places int      // stacks inside the forward of a module
+	Losses bool     // other stacks are of a loss function
+	Hints  []string // functions of the stack whose names hint at a holder, at most 3
 }
 
 // sure reports whether nobody keeps such memory on purpose.
@@ -43,89 +42,42 @@ const scalar = 8
 // cause judges by what the stacks of a growth have in common.
 func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	top := group[0]
-	modules, losses, frameless := 0, 0, 0
-	for _, c := range group {
-		switch sort := k.code.sort(c.stack); {
+	c := Cause{Hints: k.hints(top.stack)}
+	frameless := false
+	for _, each := range group {
+		switch sort := k.code.sort(each.stack); {
 		case sort&inModule != 0:
-			modules++
+			c.Places++
 		case sort&ofLoss != 0:
-			losses++
+			c.Losses = true
 		case sort&nameless != 0:
-			frameless++
+			frameless = true
 		}
 	}
 	perLap := float64(g.Count) / float64(len(top.births))
-	whole := modules >= 3 || modules == 2 && perLap >= 3
+	whole := c.Places >= 3 || c.Places == 2 && perLap >= 3
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested
-	hints := k.hints(top.stack)
-	c := Cause{Hints: hints}
 	switch {
 	case whole && k.backwardIn(top):
 		c.Kind = Retained
-		c.Why = append(c.Why, fmt.Sprintf("Activations from %d places in a forward pass survive together although "+
-			"a backward pass ran in the same iterations: the graph is used again, or never freed.", modules))
-		c.Fix = []string{"loss.backward()  # without retain_graph=True",
-			"hidden = hidden.detach()  # before it goes into the next step"}
 	case whole:
 		c.Kind = Graph
-		c.Why = append(c.Why, fmt.Sprintf("Activations from %d places in a forward pass survive together, and no "+
-			"backward pass ran for them: something keeps an output or a loss, and with it the autograd graph.", modules))
-		if losses > 0 {
-			c.Fix = []string{"with torch.no_grad():  # around the validation loop", "    losses.append(loss.item())"}
-		} else {
-			c.Why = append(c.Why, "A stored exception would look the same: its traceback holds the locals of its frames.")
-			c.Fix = []string{"with torch.inference_mode():", "    outputs.append(model(x).cpu())"}
-		}
-	case frameless > 0 && k.code.sort(top.stack)&nameless != 0:
+	case frameless && k.code.sort(top.stack)&nameless != 0:
 		c.Kind = Gradients
-		c.Why = append(c.Why, "No Python stack (backward), and larger than all gradients combined: gradients of several "+
-			"steps are kept.")
-		c.Fix = []string{"grads = [g.cpu() for g in grads]  # or only their norm, .item()",
-			"optimizer.zero_grad(set_to_none=True)"}
 	case k.code.sort(top.stack)&ofLoss != 0 && size <= scalar:
 		c.Kind = Loss
-		c.Why = append(c.Why, "These are single numbers from a loss function: losses are kept as tensors.")
-		c.Fix = []string{"losses.append(loss.item())  # a number, not a tensor", "running += loss.item()"}
-	case slices.ContainsFunc(hints, namesCache):
+	case slices.ContainsFunc(c.Hints, namesCache):
 		c.Kind = Cached
-		c.Why = append(c.Why, "A function in the stack is named like a cache, and no bound is visible.")
-		c.Fix = []string{"@functools.lru_cache(maxsize=32)  # or: cache.pop(next(iter(cache)))",
-			"make.cache_clear()  # between epochs"}
-	case modules > 0 && k.lastOfForward(top):
+	case c.Places > 0 && k.lastOfForward(top):
 		c.Kind = Output
-		c.Why = append(c.Why, "Only the last tensor of each forward pass survives: the outputs are kept.")
-		c.Fix = []string{"outputs.append(out.cpu())  # or reduce it first: out.argmax(-1).cpu()", "del out"}
-	case modules > 0:
+	case c.Places > 0:
 		c.Kind = Captured
-		c.Why = append(c.Why, "It comes from inside the model, but what the same forward passes allocated around it was "+
-			"freed: a hook, a closure or a module attribute keeps it.")
-		c.Fix = []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append",
-			"handle.remove()  # when no longer needed"}
-	case slices.ContainsFunc(hints, namesLoading):
+	case slices.ContainsFunc(c.Hints, namesLoading):
 		c.Kind = Batch
-		c.Why = append(c.Why, "A function in the stack is named like data loading: batches are kept.")
-		c.Fix = []string{"kept.append(batch.cpu())  # or a collections.deque(maxlen=8)", "del batch"}
 	default:
 		c.Kind = Object
-		c.Fix = []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)",
-			"gc.collect()  # if the objects form a reference cycle"}
-	}
-	if len(hints) > 0 {
-		c.Why = append(c.Why, "A hint only: the stack passes through "+calls(hints)+".")
 	}
 	return c
-}
-
-// calls lists functions: "batch(), collate()".
-func calls(names []string) string {
-	var out []string
-	for _, name := range names {
-		if !strings.HasPrefix(name, "<") {
-			name += "()"
-		}
-		out = append(out, name)
-	}
-	return strings.Join(out, ", ")
 }
 
 // hints are functions of a stack, outside of torch, whose names hint at a holder. Frames have

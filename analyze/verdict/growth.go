@@ -47,7 +47,7 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	f := &finding.Finding{
 		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: growthConfidence(v), Heuristic: true,
 		Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s, g.Stacks[0]),
-		Cause: string(g.Cause.Kind), Fix: g.Cause.Fix, Evidence: finding.Evidence{Growth: v},
+		Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
 	}
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
@@ -65,46 +65,24 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	}
 	f.Say("%s: %s retains %v more %s%s; most of it %s.", what, v.Call, v.PerUnit, when, freed,
 		attribution.Allocated(v.Site))
-	steps, known := remedy(g.Cause.Kind)
+	probably := causeOf(&g.Cause)
+	f.Fix = probably.fix
 	switch h := share.Holder; {
 	case h != nil:
 		f.Evidence.Holder, f.Fix = holderEvidence(h), h.Fix()
 		held(f)
-		if !known {
-			steps = nil // it need not be looked for
+		if !probably.program {
+			probably.next = nil // it need not be looked for
 		}
 	case share.Acquitted:
 		f.Severity, f.Confidence = finding.Info, finding.Low
 		f.Because("Not a leak, as seen in the process: what holds this memory held as much some steps earlier, so it is a " +
 			"full buffer.")
 	}
-	pattern(f, g.Cause.Why)
+	pattern(f, probably.why)
 	outlook(f, few)
-	f.Next = append(f.Next, steps...)
+	f.Next = append(f.Next, probably.next...)
 	j.add(f)
-}
-
-// remedy is what to do against what probably keeps the memory. Known says that what the program does must be
-// changed, and not who keeps the memory.
-func remedy(cause ghost.Kind) (steps []string, known bool) {
-	const numbers = "Keep numbers, not tensors: losses.append(loss.item())"
-	switch cause {
-	case ghost.Graph:
-		return []string{numbers + ", or outputs.append(out.detach().cpu()).",
-			"Run evaluation under torch.no_grad() or torch.inference_mode(), so that no graph is built."}, true
-	case ghost.Retained:
-		return []string{"Call backward() without retain_graph=True, and detach() what is carried from one step into the " +
-			"next.",
-			numbers + "."}, true
-	case ghost.Loss:
-		return []string{numbers + "."}, true
-	case ghost.Captured:
-		return []string{"Look for forward hooks, closures and module attributes that collect this tensor; replace or " +
-			"clear what they hold, and remove hooks that are no longer needed."}, false
-	}
-	return []string{"Find the list, dict, closure or hook that collects these tensors, and store .detach().cpu() or " +
-		".item() instead, or clear it.",
-		"If they are garbage in a reference cycle, break the cycle or call gc.collect() between iterations."}, false
 }
 
 func (j *judge) growthEvidence(e *Facts, index int, g *ghost.Growth) *finding.Growth {

@@ -1,0 +1,114 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/ghost"
+)
+
+// cause is what is said of what probably keeps a growth.
+type cause struct {
+	why  []string
+	fix  []string // two lines of Python
+	next []string // nil for look
+	// program says that what the program does must be changed, whoever keeps the memory.
+	program bool
+}
+
+const (
+	keepNumbers = "Keep numbers, not tensors: losses.append(loss.item())"
+	placesStay  = "Activations from %d places in a forward pass survive together"
+)
+
+// look is the advice where it is not known who keeps the memory.
+var look = []string{"Find the list, dict, closure or hook that collects these tensors, and store .detach().cpu() or " +
+	".item() instead, or clear it.",
+	"If they are garbage in a reference cycle, break the cycle or call gc.collect() between iterations."}
+
+// causes by kind; of a graph, that of an output.
+var causes = map[ghost.Kind]cause{
+	ghost.Retained: {
+		why: []string{placesStay + " although a backward pass ran in the same iterations: the graph is used again, or " +
+			"never freed."},
+		fix: []string{"loss.backward()  # without retain_graph=True",
+			"hidden = hidden.detach()  # before it goes into the next step"},
+		next: []string{"Call backward() without retain_graph=True, and detach() what is carried from one step into the next.",
+			keepNumbers + "."},
+		program: true,
+	},
+	ghost.Graph: {
+		why: []string{placesStay + ", and no backward pass ran for them: something keeps an output or a loss, and with " +
+			"it the autograd graph.",
+			"A stored exception would look the same: its traceback holds the locals of its frames."},
+		fix: []string{"with torch.inference_mode():", "    outputs.append(model(x).cpu())"},
+		next: []string{keepNumbers + ", or outputs.append(out.detach().cpu()).",
+			"Run evaluation under torch.no_grad() or torch.inference_mode(), so that no graph is built."},
+		program: true,
+	},
+	ghost.Gradients: {
+		why: []string{"No Python stack (backward), and larger than all gradients combined: gradients of several steps " +
+			"are kept."},
+		fix: []string{"grads = [g.cpu() for g in grads]  # or only their norm, .item()",
+			"optimizer.zero_grad(set_to_none=True)"},
+	},
+	ghost.Loss: {
+		why:     []string{"These are single numbers from a loss function: losses are kept as tensors."},
+		fix:     []string{"losses.append(loss.item())  # a number, not a tensor", "running += loss.item()"},
+		next:    []string{keepNumbers + "."},
+		program: true,
+	},
+	ghost.Cached: {
+		why: []string{"A function in the stack is named like a cache, and no bound is visible."},
+		fix: []string{"@functools.lru_cache(maxsize=32)  # or: cache.pop(next(iter(cache)))",
+			"make.cache_clear()  # between epochs"},
+	},
+	ghost.Output: {
+		why: []string{"Only the last tensor of each forward pass survives: the outputs are kept."},
+		fix: []string{"outputs.append(out.cpu())  # or reduce it first: out.argmax(-1).cpu()", "del out"},
+	},
+	ghost.Captured: {
+		why: []string{"It comes from inside the model, but what the same forward passes allocated around it was freed: " +
+			"a hook, a closure or a module attribute keeps it."},
+		fix: []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append",
+			"handle.remove()  # when no longer needed"},
+		next: []string{"Look for forward hooks, closures and module attributes that collect this tensor; replace or clear " +
+			"what they hold, and remove hooks that are no longer needed."},
+	},
+	ghost.Batch: {
+		why: []string{"A function in the stack is named like data loading: batches are kept."},
+		fix: []string{"kept.append(batch.cpu())  # or a collections.deque(maxlen=8)", "del batch"},
+	},
+	ghost.Object: {
+		fix: []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)",
+			"gc.collect()  # if the objects form a reference cycle"},
+	},
+}
+
+// causeOf makes the words on a growth's cause.
+func causeOf(c *ghost.Cause) cause {
+	out := causes[c.Kind]
+	out.why = slices.Clone(out.why)
+	if c.Kind == ghost.Graph && c.Losses {
+		out.why = out.why[:1]
+		out.fix = []string{"with torch.no_grad():  # around the validation loop", "    losses.append(loss.item())"}
+	}
+	if c.Kind == ghost.Graph || c.Kind == ghost.Retained {
+		out.why[0] = fmt.Sprintf(out.why[0], c.Places)
+	}
+	if out.next == nil {
+		out.next = look
+	}
+	if len(c.Hints) > 0 {
+		var calls []string // "batch(), collate()"
+		for _, name := range c.Hints {
+			if !strings.HasPrefix(name, "<") {
+				name += "()"
+			}
+			calls = append(calls, name)
+		}
+		out.why = append(out.why, "A hint only: the stack passes through "+strings.Join(calls, ", ")+".")
+	}
+	return out
+}
