@@ -39,6 +39,14 @@ const (
 	Low    Confidence = "low"
 )
 
+// Want is what the caller could give so that more can be said.
+type Want string
+
+const (
+	WantCapacity Want = "capacity" // the memory of the device
+	WantSnapshot Want = "snapshot" // one of the failure
+)
+
 // Finding is one statement about a snapshot with its evidence. The same struct feeds text,
 // JSON and HTML.
 type Finding struct {
@@ -56,6 +64,7 @@ type Finding struct {
 	Stack      []string   `json:"stack,omitempty"`   // innermost first: "file:line function"
 	Cause      string     `json:"cause,omitempty"`   // of a ghost: what probably keeps the memory
 	Fix        []string   `json:"fix,omitempty"`     // lines of Python that show the remedy
+	Wants      Want       `json:"-"`                 // only of a message in a log, which no JSON has
 	Evidence   Evidence   `json:"evidence,omitzero"` // the figures in Title, Why and Next
 }
 

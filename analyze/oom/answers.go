@@ -3,6 +3,7 @@ package oom
 import (
 	"fmt"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -30,6 +31,8 @@ type Answer struct {
 	Fits  Fits   `json:"fits"`
 	Bytes int64  `json:"bytes"` // that there would have been, Unknown or that of Requested to compare with
 	Note  string `json:"note"`
+	// Wants is what would settle an answer that is not known.
+	Wants finding.Want `json:"wants,omitempty"`
 	// Conf is the allocator setting of a "setting", "" for the default one; Needs is the release of
 	// torch that knows it, where that is newer than the snapshot's.
 	Conf  string `json:"-"`
@@ -118,7 +121,8 @@ func (r *Report) alone(add func(id, what string, fits Fits, bytes int64, note st
 		note := fmt.Sprintf("memory outside PyTorch has grown by %s or more since", units.Bytes(r.Lost))
 		add("alone", what, Yes, r.DeviceFree+r.Lost, note)
 	case r.Total == Unknown:
-		add("alone", what, NotKnown, Unknown, "its size is not recorded; pass --capacity 80GiB")
+		add("alone", what, NotKnown, Unknown, "its size is not recorded")
+		r.Answers[len(r.Answers)-1].Wants = finding.WantCapacity
 	case r.Elsewhere < short:
 		add("alone", what, No, alone, elsewhere)
 	case r.Elsewhere < short+ownOutside:

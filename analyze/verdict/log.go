@@ -9,9 +9,6 @@ import (
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
-const record = "To see the tensors behind these figures, call torch.cuda.memory._record_memory_history() at the " +
-	"start and _dump_snapshot(FILE) on failure; then run `snapana report FILE`, and add --snapshot FILE here."
-
 // Message says of one of a log's messages why the request failed and what to do. Of the main one it
 // also says what the snapshot beside the log knows.
 func Message(l *oom.Log, g *oom.Group) finding.Finding {
@@ -20,17 +17,11 @@ func Message(l *oom.Log, g *oom.Group) finding.Finding {
 	}
 	said(g, &f)
 	f.Why = append(f.Why, caveats(g)...)
-	if g.Backend != "cpu" && g.Backend != "mps" && f.Status != finding.NoData {
-		f.Next = append(f.Next, record)
+	if g.Backend != "cpu" && g.Backend != "mps" || f.Status == finding.NoData {
+		f.Wants = finding.WantSnapshot
 	}
-	if g != &l.Groups[l.Main] {
-		return f
-	}
-	if g.Cause == oom.Fragmentation || g.Cause == oom.Joined {
+	if g == &l.Groups[l.Main] && (g.Cause == oom.Fragmentation || g.Cause == oom.Joined) {
 		f.Next[0] = expandable(l.Failure, f.Next[0])
-	}
-	if l.Match != nil && l.Match.Same {
-		f.Next[len(f.Next)-1] = "To see the tensors behind these figures, run `snapana report` on " + l.Snapshot + "."
 	}
 	return f
 }
@@ -116,7 +107,7 @@ func said(g *oom.Group, f *finding.Finding) {
 	default:
 		say(finding.NoData, "OOM: the message has too few figures to say why.")
 		f.Why = []string{"It was cut, or this kind of allocator prints no more."}
-		f.Next = []string{"Look for the complete message further up in the log, or in another rank's log.", record}
+		f.Next = []string{"Look for the complete message further up in the log, or in another rank's log."}
 	}
 }
 

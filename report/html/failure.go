@@ -37,7 +37,7 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	}
 	v.About += fmt.Sprintf(" The largest request that still fit was %s.", units.Bytes(r.Servable))
 	for _, a := range r.Answers {
-		row := fitRow{string(a.Fits), string(a.Fits), text(a.What), "", text(a.Note)}
+		row := fitRow{string(a.Fits), string(a.Fits), text(a.What), "", text(chart.AnswerNote(&a))}
 		if a.Bytes != oom.Unknown && a.Fits != oom.None {
 			row.Bytes = units.Bytes(a.Bytes)
 		}

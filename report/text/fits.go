@@ -19,7 +19,7 @@ func (p *printer) fits(r *oom.Report) {
 			continue
 		}
 		if a.ID != "setting" {
-			p.answer(a.Fits, a.What, a.Bytes, a.Note)
+			p.answer(a.Fits, a.What, a.Bytes, chart.AnswerNote(&a))
 			continue
 		}
 		settings++

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -65,7 +66,20 @@ func (p *printer) oomMessage(l *oom.Log, g *oom.Group) {
 		p.line("")
 	}
 	p.section("Why", plain(f.Why), 10)
+	if f.Wants == finding.WantSnapshot {
+		f.Next = append(f.Next, record(l, g))
+	}
 	p.section("Next", plain(numbered(f.Next)), 8)
+}
+
+// record says how to see more than figures.
+func record(l *oom.Log, g *oom.Group) string {
+	const see = "To see the tensors behind these figures, "
+	if g == &l.Groups[l.Main] && l.Match != nil && l.Match.Same {
+		return see + "run `snapana report` on " + l.Snapshot + "."
+	}
+	return see + "call torch.cuda.memory._record_memory_history() at the start and _dump_snapshot(FILE) on failure; " +
+		"then run `snapana report FILE`, and add --snapshot FILE here."
 }
 
 // oomPlace says where a message stands, how often and who wrote it.

@@ -3,6 +3,8 @@ package chart
 import (
 	"cmp"
 
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/whatif"
 )
 
@@ -16,4 +18,12 @@ func Setting(r *whatif.Row) string {
 		name += " (torch " + r.Needs + " or later)"
 	}
 	return name
+}
+
+// AnswerNote is the note of an answer, with the flag that would settle it.
+func AnswerNote(a *oom.Answer) string {
+	if a.Wants == finding.WantCapacity {
+		return a.Note + "; pass --capacity 80GiB"
+	}
+	return a.Note
 }
