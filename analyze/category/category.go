@@ -152,23 +152,14 @@ func (t *Table) Over(tl *timeline.Timeline, n int) []Sample {
 	if len(out) == 0 {
 		return nil
 	}
-	change := make([]int64, events)
-	for i := range tl.Lives {
-		l := &tl.Lives[i]
-		change[max(l.Born, 0)] += l.Rounded // those from before the trace too
-		if l.Freed >= 0 {
-			change[l.Freed] -= l.Rounded
-		}
-	}
-	var active int64
+	active := tl.ActiveBytes()
 	for k := range out {
 		s := &out[k]
 		s.First, s.Last = k*events/len(out), (k+1)*events/len(out)-1
 		s.Event = s.First
-		most := int64(-1 << 63)
 		for e := s.First; e <= s.Last; e++ {
-			if active += change[e]; active > most {
-				most, s.Event = active, e
+			if active[e+1] > active[s.Event+1] {
+				s.Event = e
 			}
 		}
 	}

@@ -39,6 +39,7 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 	f := &finder{
 		tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{},
 		lastBack: slices.Repeat([]int32{-1}, len(st.Steps)), firstFwd: slices.Repeat([]int32{-1}, len(st.Steps)),
+		allocs: make([]int32, 0, len(tl.Lives)), backwards: make([]int32, 0, len(tl.Lives)),
 	}
 	if len(rules) > 0 {
 		f.ruled = applyRules(s, rules)

@@ -44,7 +44,7 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 	if t.Trace.Len() == 0 {
 		return Result{}
 	}
-	active := activeBytes(t)
+	active := t.ActiveBytes()
 	named, r := fromAnnotations(s, t), fromLoop(s, t, active)
 	switch apart := len(r.Steps) - len(named.Steps); {
 	case len(named.Steps) == 0:
@@ -72,25 +72,6 @@ func (r *Result) At(event int) int {
 		return -1
 	}
 	return i
-}
-
-// activeBytes are those before the trace, and after each event.
-func activeBytes(t *timeline.Timeline) []int64 {
-	out := make([]int64, t.Trace.Len()+1)
-	out[0] = t.Initial.Active
-	for i := range t.Lives {
-		l := &t.Lives[i]
-		if l.Born >= 0 {
-			out[l.Born+1] += l.Rounded
-		}
-		if l.Freed >= 0 {
-			out[l.Freed+1] -= l.Rounded
-		}
-	}
-	for e := range t.Trace.Len() {
-		out[e+1] += out[e]
-	}
-	return out
 }
 
 // measure fills in what each step did to memory.

@@ -40,6 +40,25 @@ type Timeline struct {
 	checkpoints []checkpoint // the first is at event -1
 }
 
+// ActiveBytes are those before the trace, and after each event.
+func (t *Timeline) ActiveBytes() []int64 {
+	out := make([]int64, t.Trace.Len()+1)
+	out[0] = t.Initial.Active
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born >= 0 {
+			out[l.Born+1] += l.Rounded
+		}
+		if l.Freed >= 0 {
+			out[l.Freed+1] -= l.Rounded
+		}
+	}
+	for e := range t.Trace.Len() {
+		out[e+1] += out[e]
+	}
+	return out
+}
+
 // Totals are the byte sums of one device at one moment.
 type Totals struct {
 	Reserved  int64 `json:"reserved"`  // segments and mapped ranges

@@ -156,7 +156,7 @@ func (x *extractor) events() {
 func (x *extractor) steps() {
 	p, n := x.p, x.t.Trace.Len()
 	p.asks = make([]ask, len(x.t.Lives), len(x.t.Lives)+len(x.t.OOMs))
-	p.ops = make([]op, 0, n*2/3+16)
+	p.ops = make([]op, 0, n) // a third is never touched, which costs less than to move it
 	x.private = newPrivates(x.t)
 	bursts := x.bursts()
 	freeable := x.freeable()
