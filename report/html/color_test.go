@@ -34,7 +34,7 @@ func TestStyleHasTheColorsOfView(t *testing.T) {
 	for _, c := range category.All() {
 		name := chart.UseName(c)
 		check(name, chart.UseColor(c))
-		if class := useClass(c); !strings.Contains(style, "."+class+" { background: var(--"+name+");") {
+		if class := useClass(c); !strings.Contains(style, "."+class+" {\n\tbackground: var(--"+name+");") {
 			t.Errorf("%s has the class %s, which is not of the color %s", c, class, name)
 		}
 	}
@@ -106,7 +106,8 @@ func seen(c color.RGBA, m [9]float64) [3]float64 {
 		}
 		return 7.787*t + 16.0/116
 	}
-	x, y, z := f((0.4124*w[0]+0.3576*w[1]+0.1805*w[2])/0.95047), f(0.2126*w[0]+0.7152*w[1]+0.0722*w[2]), f((0.0193*w[0]+0.1192*w[1]+0.9505*w[2])/1.08883)
+	x, y, z := f((0.4124*w[0]+0.3576*w[1]+0.1805*w[2])/0.95047), f(0.2126*w[0]+0.7152*w[1]+0.0722*w[2]),
+		f((0.0193*w[0]+0.1192*w[1]+0.9505*w[2])/1.08883)
 	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
 }
 

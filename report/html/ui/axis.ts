@@ -6,28 +6,53 @@ import { View } from "./view";
 
 /** Says how many bytes a picture's height has, from lo to hi; top is above it. */
 export function yAxis(to: HTMLElement, lo: number, hi: number, height: number, top: number): void {
-	fill(to, ...format.byteTicks(hi, Math.max(height / 60, 5)).filter(v => v >= lo).map(v => {
-		const e = el("span", { class: "tick" }, format.bytes(v).replace(".00", "").replace(".0 ", " "));
-		e.style.top = (1 - (v - lo) / (hi - lo)) * height + top + "px";
-		return e;
-	}));
+	fill(
+		to,
+		...format
+			.byteTicks(hi, Math.max(height / 60, 5))
+			.filter(v => v >= lo)
+			.map(v => {
+				const e = el("span", { class: "tick" }, format.bytes(v).replace(".00", "").replace(".0 ", " "));
+				e.style.top = (1 - (v - lo) / (hi - lo)) * height + top + "px";
+				return e;
+			}),
+	);
 }
 
 /** Says which part of the trace a picture shows. */
 export function xAxis(to: HTMLElement, view: View, width: number): void {
-	const { x0, x1, axis } = view.state, n = Math.max(2, Math.floor(width / 110));
-	fill(to, ...format.ticks(x0, x1, n).map(v => {
-		const e = el("span", { class: "tick" }, v === 0 ? "0" : axis === "event" ? format.count(v) : format.micros(v).replace(/\.0+ /, " "));
-		const part = (v - x0) / (x1 - x0);
-		e.style.left = part * 100 + "%";
-		if (part < 0.02) e.style.transform = "none";
-		else if (part > 0.97) e.style.transform = "translateX(-100%)";
-		return e;
-	}), el("span", { class: "x-label" }, axis === "event" ? "trace event" : "time since the first event"));
+	const { x0, x1, axis } = view.state,
+		n = Math.max(2, Math.floor(width / 110));
+	fill(
+		to,
+		...format.ticks(x0, x1, n).map(v => {
+			const e = el(
+				"span",
+				{ class: "tick" },
+				v === 0 ? "0" : axis === "event" ? format.count(v) : format.micros(v).replace(/\.0+ /, " "),
+			);
+			const part = (v - x0) / (x1 - x0);
+			e.style.left = part * 100 + "%";
+			if (part < 0.02) e.style.transform = "none";
+			else if (part > 0.97) e.style.transform = "translateX(-100%)";
+			return e;
+		}),
+		el("span", { class: "x-label" }, axis === "event" ? "trace event" : "time since the first event"),
+	);
 }
 
 /** Draws an upright line with a label, when it is in the picture. */
-export function upright(g: CanvasRenderingContext2D, at: number, W: number, top: number, height: number, color: string, dash: number[], label = "", row = 0): void {
+export function upright(
+	g: CanvasRenderingContext2D,
+	at: number,
+	W: number,
+	top: number,
+	height: number,
+	color: string,
+	dash: number[],
+	label = "",
+	row = 0,
+): void {
 	const x = Math.min(Math.max(Math.round(at), 0), W - 1) + 0.5;
 	if (at < -1 || at > W + 1) return;
 	g.strokeStyle = g.fillStyle = color;
@@ -44,7 +69,8 @@ export function upright(g: CanvasRenderingContext2D, at: number, W: number, top:
 
 /** Places the box that says what is under the pointer. */
 export function placeTip(tip: HTMLElement, at: { x: number; y: number }, W: number, lowest: number): void {
-	const w = Math.min(380, W), left = at.x + 14 + w > W ? at.x - 14 - w : at.x + 14;
+	const w = Math.min(380, W),
+		left = at.x + 14 + w > W ? at.x - 14 - w : at.x + 14;
 	tip.style.left = Math.max(Math.min(left, W - w), 0) + "px";
 	tip.style.maxWidth = w + "px";
 	tip.style.top = Math.min(at.y + 12, lowest) + "px";
@@ -52,6 +78,13 @@ export function placeTip(tip: HTMLElement, at: { x: number; y: number }, W: numb
 
 /** Tells those who do not see a picture where its cursor is, and what is there: a text or a list. */
 export function tell(box: HTMLElement, view: View, what: string | Element): void {
-	const { dev, state } = view, text = typeof what === "string" ? what : [...what.children].map(e => e.textContent).join(", ");
-	for (const [name, v] of [["min", -1], ["max", dev.events - 1], ["now", state.cursor], ["text", `event ${state.cursor} ${dev.when(state.cursor)}, ${text}`]]) box.setAttribute("aria-value" + name, String(v));
+	const { dev, state } = view,
+		text = typeof what === "string" ? what : [...what.children].map(e => e.textContent).join(", ");
+	for (const [name, v] of [
+		["min", -1],
+		["max", dev.events - 1],
+		["now", state.cursor],
+		["text", `event ${state.cursor} ${dev.when(state.cursor)}, ${text}`],
+	])
+		box.setAttribute("aria-value" + name, String(v));
 }

@@ -28,14 +28,22 @@ export class Bands {
 	known = { first: 0, last: -1 };
 
 	/** Rows must be in order of birth. */
-	constructor(readonly born: Int32Array, readonly freed: Int32Array, readonly size: Float64Array) {
-		const n = this.n = born.length;
+	constructor(
+		readonly born: Int32Array,
+		readonly freed: Int32Array,
+		readonly size: Float64Array,
+	) {
+		const n = (this.n = born.length);
 		const ends = new Float64Array(n);
 		let k = 0;
 		for (let i = 0; i < n; i++) if (freed[i] !== never) ends[k++] = freed[i] * 2 ** 21 + i;
 		const sorted = ends.subarray(0, k).sort();
-		const at = new Int32Array(n + k + 1), total = new Float64Array(n + k + 1);
-		let m = 0, b = 0, e = 0, now = 0;
+		const at = new Int32Array(n + k + 1),
+			total = new Float64Array(n + k + 1);
+		let m = 0,
+			b = 0,
+			e = 0,
+			now = 0;
 		at[0] = -1;
 		while (b < n && born[b] < 0) now += size[b++];
 		total[0] = now;
@@ -66,7 +74,8 @@ export class Bands {
 
 	/** The row of `at` that holds after an event. */
 	rowAt(event: number): number {
-		let lo = 0, hi = this.at.length;
+		let lo = 0,
+			hi = this.at.length;
 		while (hi - lo > 1) {
 			const mid = (lo + hi) >> 1;
 			if (this.at[mid] <= event) lo = mid;
@@ -82,9 +91,11 @@ export class Bands {
 
 	/** The first event of from..to-1 after which the total is highest. */
 	highestIn(from: number, to: number): { event: number; total: number } {
-		let i = this.rowAt(from), best = i;
+		let i = this.rowAt(from),
+			best = i;
 		for (i++; i < this.at.length && this.at[i] < to;) {
-			const c = (i / chunk) | 0, next = (c + 1) * chunk;
+			const c = (i / chunk) | 0,
+				next = (c + 1) * chunk;
 			if (i % chunk === 0 && next <= this.at.length && this.at[next - 1] < to) {
 				if (this.total[this.highest[c]] > this.total[best]) best = this.highest[c];
 				i = next;
@@ -103,7 +114,8 @@ export class Bands {
 
 	/** The first row that is born at an event or later. */
 	bornFrom(event: number): number {
-		let lo = 0, hi = this.n;
+		let lo = 0,
+			hi = this.n;
 		while (lo < hi) {
 			const mid = (lo + hi) >> 1;
 			if (this.born[mid] < event) lo = mid + 1;
@@ -114,7 +126,8 @@ export class Bands {
 
 	/** Calls f with each row, in order, that is live after an event of first..last. */
 	overlapping(first: number, last: number, f: (row: number) => void): void {
-		const young = this.bornFrom(first + 1), end = this.bornFrom(last + 1);
+		const young = this.bornFrom(first + 1),
+			end = this.bornFrom(last + 1);
 		const { freed, lastEnd } = this;
 		for (let c = 0; c * chunk < young; c++) {
 			if (lastEnd[c] <= first) continue;
@@ -143,9 +156,16 @@ export interface Columns {
 /** Column i covers the events edges[i]..edges[i+1]-1 of a trace that has so many. */
 export function columns(b: Bands, edges: Int32Array, events: number): Columns {
 	const n = edges.length - 1;
-	const out: Columns = { n, edges, event: new Int32Array(n), total: new Float64Array(n), span: b.rest && new Int32Array(n) };
+	const out: Columns = {
+		n,
+		edges,
+		event: new Int32Array(n),
+		total: new Float64Array(n),
+		span: b.rest && new Int32Array(n),
+	};
 	for (let i = 0; i < n; i++) {
-		let from = edges[i], to = edges[i + 1];
+		let from = edges[i],
+			to = edges[i + 1];
 		if (from >= to) {
 			from = Math.min(from, events) - 1;
 			to = from + 1;
@@ -184,7 +204,8 @@ function rest(r: Rest, out: Columns, i: number, from: number, to: number): void 
 
 /** The first place of a rising list that is v or more. */
 export function firstAt(list: ArrayLike<number>, v: number): number {
-	let lo = 0, hi = list.length;
+	let lo = 0,
+		hi = list.length;
 	while (lo < hi) {
 		const mid = (lo + hi) >> 1;
 		if (list[mid] < v) lo = mid + 1;

@@ -16,15 +16,19 @@ export interface Call {
 
 /** Lays the rows out by call path, outermost frame first. */
 export function calls(view: View, rows: number[]): Call {
-	const d = view.dev, t = d.tables, internals = view.state.internals;
+	const d = view.dev,
+		t = d.tables,
+		internals = view.state.internals;
 	const bytes = new Map<number, { bytes: number; count: number }>();
 	for (const row of rows) {
-		const s = d.stackOf(row), sum = bytes.get(s) ?? { bytes: 0, count: 0 };
+		const s = d.stackOf(row),
+			sum = bytes.get(s) ?? { bytes: 0, count: 0 };
 		sum.bytes += d.lives.size[row];
 		sum.count++;
 		bytes.set(s, sum);
 	}
-	const root = call("all", Origin.User, null), index = new Map<Call, Map<string, Call>>();
+	const root = call("all", Origin.User, null),
+		index = new Map<Call, Map<string, Call>>();
 	for (const [stack, sum] of bytes) {
 		const path = t.visible(stack, internals).reverse();
 		let at = root;
@@ -75,11 +79,13 @@ function sort(root: Call): void {
 
 /** The tree as text, calls of less than a thousandth left out. */
 export function asText(root: Call, line: (c: Call, depth: number) => string): string {
-	const out: string[] = [], todo: [Call, number][] = [[root, 0]];
+	const out: string[] = [],
+		todo: [Call, number][] = [[root, 0]];
 	for (let it = todo.pop(); it; it = todo.pop()) {
 		const [c, depth] = it;
 		out.push(line(c, depth));
-		for (let i = c.children.length - 1; i >= 0; i--) if (c.children[i].bytes * 1000 >= root.bytes) todo.push([c.children[i], depth + 1]);
+		for (let i = c.children.length - 1; i >= 0; i--)
+			if (c.children[i].bytes * 1000 >= root.bytes) todo.push([c.children[i], depth + 1]);
 	}
 	return out.join("\n") + "\n";
 }

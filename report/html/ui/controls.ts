@@ -8,40 +8,110 @@ import { Axis, ColorBy, Mode, State, View } from "./view";
 
 export function toolbar(view: View): HTMLElement {
 	const { dev, state } = view;
-	const button = (text: string, label: string, click: () => void) => el("button", { type: "button", "aria-label": label, title: label, click }, text);
-	const color = choice("Color", [["category", "purpose"], ["site", "site"], ["stream", "stream"], ["pool", "pool"], ["age", "lifetime"], ...(dev.held.bytes.length ? [["holder", "holder"] as [string, string]] : [])], state.color, v => view.set({ color: v as ColorBy }));
-	const mode = choice("Show", [["bands", "allocations"], ["stacked", "sums"], ["reserved", "reserved memory"], ["free", "free memory"]], state.mode, v => view.show(v as Mode));
+	const button = (text: string, label: string, click: () => void) =>
+		el("button", { type: "button", "aria-label": label, title: label, click }, text);
+	const color = choice(
+		"Color",
+		[
+			["category", "purpose"],
+			["site", "site"],
+			["stream", "stream"],
+			["pool", "pool"],
+			["age", "lifetime"],
+			...(dev.held.bytes.length ? [["holder", "holder"] as [string, string]] : []),
+		],
+		state.color,
+		v => view.set({ color: v as ColorBy }),
+	);
+	const mode = choice(
+		"Show",
+		[
+			["bands", "allocations"],
+			["stacked", "sums"],
+			["reserved", "reserved memory"],
+			["free", "free memory"],
+		],
+		state.mode,
+		v => view.show(v as Mode),
+	);
 	view.listen(() => {
 		mode.querySelector("select")!.value = state.mode;
 		color.querySelector("select")!.value = state.color;
 		color.hidden = state.mode === "reserved" || state.mode === "free";
 	});
-	const axis = dev.hasTimes && choice("By", [["event", "event"], ["time", "time"]], state.axis, v => view.setAxis(v as Axis));
-	const number = el("input", { type: "number", min: 0, max: dev.steps.last.length - 1, "aria-label": "Step number", value: 0, change: () => stepTo(view, Number(number.value)) });
+	const axis =
+		dev.hasTimes &&
+		choice(
+			"By",
+			[
+				["event", "event"],
+				["time", "time"],
+			],
+			state.axis,
+			v => view.setAxis(v as Axis),
+		);
+	const number = el("input", {
+		type: "number",
+		min: 0,
+		max: dev.steps.last.length - 1,
+		"aria-label": "Step number",
+		value: 0,
+		change: () => stepTo(view, Number(number.value)),
+	});
 	const zoom = (factor: number) => {
-		const { x0, x1 } = view.state, mid = Math.min(Math.max(view.at(view.state.cursor), x0), x1);
+		const { x0, x1 } = view.state,
+			mid = Math.min(Math.max(view.at(view.state.cursor), x0), x1);
 		view.zoom(mid - (mid - x0) * factor, mid + (x1 - mid) * factor);
 	};
 	const has = (kind: string) => dev.marks.some(m => m.kind === kind);
-	return el("div", { class: "toolbar", role: "group", "aria-label": "Timeline" }, mode, color, axis,
-		el("span", { class: "buttons" }, button("−", "Zoom out", () => zoom(2)), button("+", "Zoom in", () => zoom(0.5)), button("All", "Show the whole trace", () => view.set({ x0: 0, x1: view.full(), lo: 0, hi: 0 }))),
-		el("span", { class: "buttons" }, has("peak") && button("Peak", "Go to the peak", () => jump(view, "peak")), has("oom") && button("OOM", "Go to the next out-of-memory event", () => jump(view, "oom")),
-			button("Largest", "Pin the largest allocation that is live at the cursor", () => largest(view))),
-		dev.steps.last.length > 0 && el("span", { class: "buttons" }, button("‹", "Previous step", () => step(view, -1)), el("span", { class: "lead" }, "Step"), number, button("›", "Next step", () => step(view, 1))));
+	return el(
+		"div",
+		{ class: "toolbar", role: "group", "aria-label": "Timeline" },
+		mode,
+		color,
+		axis,
+		el(
+			"span",
+			{ class: "buttons" },
+			button("−", "Zoom out", () => zoom(2)),
+			button("+", "Zoom in", () => zoom(0.5)),
+			button("All", "Show the whole trace", () => view.set({ x0: 0, x1: view.full(), lo: 0, hi: 0 })),
+		),
+		el(
+			"span",
+			{ class: "buttons" },
+			has("peak") && button("Peak", "Go to the peak", () => jump(view, "peak")),
+			has("oom") && button("OOM", "Go to the next out-of-memory event", () => jump(view, "oom")),
+			button("Largest", "Pin the largest allocation that is live at the cursor", () => largest(view)),
+		),
+		dev.steps.last.length > 0 &&
+			el(
+				"span",
+				{ class: "buttons" },
+				button("‹", "Previous step", () => step(view, -1)),
+				el("span", { class: "lead" }, "Step"),
+				number,
+				button("›", "Next step", () => step(view, 1)),
+			),
+	);
 }
 
 export function search(view: View): HTMLElement {
 	const result = el("output", { class: "found" });
 	let waiting = 0;
 	const input = el("input", {
-		type: "search", placeholder: "Search stacks: model.py, forward, …", "aria-label": "Search stacks", spellcheck: "false",
+		type: "search",
+		placeholder: "Search stacks: model.py, forward, …",
+		"aria-label": "Search stacks",
+		spellcheck: "false",
 		input: () => {
 			clearTimeout(waiting);
 			waiting = window.setTimeout(() => view.set({ search: input.value }), 120);
 		},
 	});
 	const box = (text: string, key: "regex" | "internals") => {
-		const id = unique("box"), check = el("input", { type: "checkbox", id, change: () => view.set({ [key]: check.checked }) });
+		const id = unique("box"),
+			check = el("input", { type: "checkbox", id, change: () => view.set({ [key]: check.checked }) });
 		return el("label", { for: id, class: "check" }, check, text);
 	};
 	const say = () => {
@@ -50,44 +120,112 @@ export function search(view: View): HTMLElement {
 		if (view.searchError) result.textContent = "Invalid regular expression: " + view.searchError;
 		else if (!view.choosy) result.textContent = "";
 		else {
-			const g = view.matched(), all = view.dev.lives.totalAt(view.state.cursor), { pick } = view.state;
-			const of = [pick?.name, m && format.plural(m.reduce((a, b) => a + b, 0), "stack")].filter(s => s).join(", ");
-			result.textContent = `${of}; at the cursor ${format.bytes(g.bytes)} in ${format.plural(g.count, "block")}, ${format.percent(g.bytes, all)} of active`;
+			const g = view.matched(),
+				all = view.dev.lives.totalAt(view.state.cursor),
+				{ pick } = view.state;
+			const of = [
+				pick?.name,
+				m &&
+					format.plural(
+						m.reduce((a, b) => a + b, 0),
+						"stack",
+					),
+			]
+				.filter(s => s)
+				.join(", ");
+			result.textContent =
+				`${of}; at the cursor ${format.bytes(g.bytes)} in ` +
+				`${format.plural(g.count, "block")}, ${format.percent(g.bytes, all)} of active`;
 		}
 		none.hidden = !view.state.pick;
 	};
-	const none = el("button", { type: "button", hidden: true, click: () => view.set({ pick: null }) }, "Clear highlight");
-	view.listen(c => (["search", "regex", "internals", "pick", "cursor", "detail"] as const).some(k => c.has(k)) && say());
+	const none = el(
+		"button",
+		{ type: "button", hidden: true, click: () => view.set({ pick: null }) },
+		"Clear highlight",
+	);
+	view.listen(
+		c => (["search", "regex", "internals", "pick", "cursor", "detail"] as const).some(k => c.has(k)) && say(),
+	);
 	document.addEventListener("keydown", e => {
 		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
 		e.preventDefault();
 		input.focus();
 	});
-	return el("div", { class: "searchbar", role: "search" }, input, box("regular expression", "regex"), box("interpreter frames", "internals"), none, result);
+	return el(
+		"div",
+		{ class: "searchbar", role: "search" },
+		input,
+		box("regular expression", "regex"),
+		box("interpreter frames", "internals"),
+		none,
+		result,
+	);
 }
 
 /** Where the cursor is, and what is pinned. */
 export function status(view: View): HTMLElement {
-	const line = el("p", { class: "sum cursor", "aria-live": "off" }), pinned = el("div", { class: "pinned-box", hidden: true });
+	const line = el("p", { class: "sum cursor", "aria-live": "off" }),
+		pinned = el("div", { class: "pinned-box", hidden: true });
 	const update = (c: Set<keyof State> | null) => {
 		const { dev, state } = view;
 		if (!c || c.has("cursor") || c.has("detail")) {
-			const t = dev.totals(state.cursor), rest = dev.restAt(state.cursor)?.reduce((a, b) => a + b, 0) ?? 0;
+			const t = dev.totals(state.cursor),
+				rest = dev.restAt(state.cursor)?.reduce((a, b) => a + b, 0) ?? 0;
 			const step = dev.steps.first.findLastIndex(f => f <= state.cursor);
-			const parts: [string, number][] = [["reserved", t.reserved], ["active", t.active + rest], ["allocated", t.allocated + rest]];
-			fill(line, el("span", {}, el("b", {}, dev.events === 0 ? "the dump" : state.cursor < 0 ? "before the trace" : `event ${format.count(state.cursor)}`), " ", dev.when(state.cursor)),
+			const parts: [string, number][] = [
+				["reserved", t.reserved],
+				["active", t.active + rest],
+				["allocated", t.allocated + rest],
+			];
+			fill(
+				line,
+				el(
+					"span",
+					{},
+					el(
+						"b",
+						{},
+						dev.events === 0
+							? "the dump"
+							: state.cursor < 0
+								? "before the trace"
+								: `event ${format.count(state.cursor)}`,
+					),
+					" ",
+					dev.when(state.cursor),
+				),
 				...parts.map(([name, v]) => el("span", {}, name + " ", el("b", {}, format.bytes(v)))),
-				step >= 0 && state.cursor <= dev.steps.last[step] && el("span", {}, `step ${step} ${dev.steps.names[step]}`),
-				rest > 0 && el("span", { class: "hint" }, `${format.bytes(rest)} of it not in this page`));
+				step >= 0 &&
+					state.cursor <= dev.steps.last[step] &&
+					el("span", {}, `step ${step} ${dev.steps.names[step]}`),
+				rest > 0 && el("span", { class: "hint" }, `${format.bytes(rest)} of it not in this page`),
+			);
 		}
 		if (!c || c.has("pinned") || c.has("internals")) {
 			pinned.hidden = state.pinned < 0;
 			if (state.pinned >= 0) {
 				const row = state.pinned;
-				fill(pinned, el("div", { class: "buttons" }, el("b", {}, "Pinned"),
-					el("button", { type: "button", click: () => view.go(Math.max(dev.lives.born[row], 0)) }, "Go to allocation"),
-					el("button", { type: "button", click: () => copy(pinned.querySelector(".alloc")!.textContent ?? "") }, "Copy"),
-					el("button", { type: "button", click: () => view.set({ pinned: -1 }) }, "Unpin")), describe(view, row, 40));
+				fill(
+					pinned,
+					el(
+						"div",
+						{ class: "buttons" },
+						el("b", {}, "Pinned"),
+						el(
+							"button",
+							{ type: "button", click: () => view.go(Math.max(dev.lives.born[row], 0)) },
+							"Go to allocation",
+						),
+						el(
+							"button",
+							{ type: "button", click: () => copy(pinned.querySelector(".alloc")!.textContent ?? "") },
+							"Copy",
+						),
+						el("button", { type: "button", click: () => view.set({ pinned: -1 }) }, "Unpin"),
+					),
+					describe(view, row, 40),
+				);
 			}
 		}
 	};
@@ -98,7 +236,20 @@ export function status(view: View): HTMLElement {
 
 /** What the keys do, for sighted users and as the timeline's description. */
 export function keyHelp(): HTMLElement {
-	return el("details", { class: "keys" }, el("summary", {}, "Keys and mouse"),
-		el("p", { class: "hint" }, "Wheel: zoom; with Shift: zoom the height. Drag: pan. Double-click: zoom in. Click: move the cursor and pin. Shift-click: set the two points of Compare."),
-		el("dl", { class: "pairs" }, ...help.map(([k, v]) => el("div", {}, el("dt", {}, el("kbd", {}, k)), el("dd", {}, v)))));
+	return el(
+		"details",
+		{ class: "keys" },
+		el("summary", {}, "Keys and mouse"),
+		el(
+			"p",
+			{ class: "hint" },
+			"Wheel: zoom; with Shift: zoom the height. Drag: pan. Double-click: zoom in. Click: move the cursor and " +
+				"pin. Shift-click: set the two points of Compare.",
+		),
+		el(
+			"dl",
+			{ class: "pairs" },
+			...help.map(([k, v]) => el("div", {}, el("dt", {}, el("kbd", {}, k)), el("dd", {}, v))),
+		),
+	);
 }

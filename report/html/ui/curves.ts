@@ -9,11 +9,18 @@ import { keys } from "./keys";
 import { drag } from "./pointer";
 import { View } from "./view";
 
-const height = 200, top = 6;
+const height = 200,
+	top = 6;
 
 export class Curves {
 	readonly shown: Set<number>; // rows of the table
-	private readonly box = el("div", { class: "curve-box", tabindex: 0, role: "slider", "aria-label": "Moment in the trace, under other settings", "aria-orientation": "horizontal" });
+	private readonly box = el("div", {
+		class: "curve-box",
+		tabindex: 0,
+		role: "slider",
+		"aria-label": "Moment in the trace, under other settings",
+		"aria-orientation": "horizontal",
+	});
 	private readonly canvas = el("canvas", { "aria-hidden": "true" });
 	private readonly tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true });
 	private readonly yAxis = el("div", { class: "tl-y", "aria-hidden": "true" });
@@ -22,19 +29,36 @@ export class Curves {
 	private hover: { x: number; y: number } | null = null;
 
 	/** Draws into place; the rows of table get a box each. */
-	constructor(readonly view: View, place: HTMLElement, table: HTMLElement) {
+	constructor(
+		readonly view: View,
+		place: HTMLElement,
+		table: HTMLElement,
+	) {
 		const { best, replays, last } = view.dev.whatif;
 		this.shown = new Set([0, best].filter(i => replays[i]?.bytes.length));
 		this.box.append(this.canvas, this.tip);
-		place.append(this.legend, el("div", { class: "tl-grid" }, this.yAxis, this.box, this.xAxis),
-			el("p", { class: "hint" }, `Tick settings in the table to compare. Each point is the maximum over ${format.plural(last[0] + 1, "event")}; zoom and cursor follow the timeline.`));
+		place.append(
+			this.legend,
+			el("div", { class: "tl-grid" }, this.yAxis, this.box, this.xAxis),
+			el(
+				"p",
+				{ class: "hint" },
+				`Tick settings in the table to compare. Each point is the maximum over ` +
+					`${format.plural(last[0] + 1, "event")}; zoom and cursor follow the timeline.`,
+			),
+		);
 		place.classList.add("on");
 		table.querySelectorAll<HTMLTableRowElement>("tbody tr").forEach((tr, i) => {
 			if (!replays[i]?.bytes.length) return;
-			const check = el("input", { type: "checkbox", checked: this.shown.has(i), "aria-label": "Draw " + replays[i].name, change: () => {
-				if (!this.shown.delete(i)) this.shown.add(i);
-				this.render();
-			} });
+			const check = el("input", {
+				type: "checkbox",
+				checked: this.shown.has(i),
+				"aria-label": "Draw " + replays[i].name,
+				change: () => {
+					if (!this.shown.delete(i)) this.shown.add(i);
+					this.render();
+				},
+			});
 			check.style.accentColor = `var(--${this.color(i)})`;
 			tr.cells[0].prepend(check);
 			tr.addEventListener("click", e => e.target !== check && check.click());
@@ -46,7 +70,9 @@ export class Curves {
 				this.hover = p;
 				this.render();
 			},
-			click: p => view.set({ cursor: this.eventAt(p.x) }), zoomY: () => {}, panY: () => {},
+			click: p => view.set({ cursor: this.eventAt(p.x) }),
+			zoomY: () => {},
+			panY: () => {},
 		});
 		view.listen(changed => (["x0", "x1", "axis", "cursor"] as const).some(k => changed.has(k)) && this.render());
 		redrawn(this.box, () => this.render());
@@ -59,7 +85,11 @@ export class Curves {
 	}
 
 	private color(row: number): string {
-		return row === 0 ? "reserved" : row === this.view.dev.whatif.best ? "s3" : "s" + [1, 2, 4, 5, 6, 7, 8, 9][(row - 1) % 8];
+		return row === 0
+			? "reserved"
+			: row === this.view.dev.whatif.best
+				? "s3"
+				: "s" + [1, 2, 4, 5, 6, 7, 8, 9][(row - 1) % 8];
 	}
 
 	private eventAt(x: number): number {
@@ -71,9 +101,29 @@ export class Curves {
 	private figures(event: number): HTMLElement[] {
 		const base = this.at(0, event);
 		return this.rows().map(i => {
-			const r = this.view.dev.whatif.replays[i], v = this.at(i, event), one = r.failures === 1;
-			return el("li", {}, swatch(`var(--${this.color(i)})`), el("span", {}, r.name + " ", el("b", {}, format.bytes(v)), v !== base && ` (${format.change(v - base)})`,
-				r.failures > 0 && el("span", { class: "alarm" }, ` ✕ ${format.plural(r.failures, "request")} ${one ? "fails, " : "fail, first "}${format.bytes(r.asked)} at event ${format.count(r.failed)}`)));
+			const r = this.view.dev.whatif.replays[i],
+				v = this.at(i, event),
+				one = r.failures === 1;
+			return el(
+				"li",
+				{},
+				swatch(`var(--${this.color(i)})`),
+				el(
+					"span",
+					{},
+					r.name + " ",
+					el("b", {}, format.bytes(v)),
+					v !== base && ` (${format.change(v - base)})`,
+					r.failures > 0 &&
+						el(
+							"span",
+							{ class: "alarm" },
+							` ✕ ${format.plural(r.failures, "request")} ` +
+								`${one ? "fails, " : "fail, first "}${format.bytes(r.asked)} at event ` +
+								`${format.count(r.failed)}`,
+						),
+				),
+			);
 		});
 	}
 
@@ -82,11 +132,18 @@ export class Curves {
 	}
 
 	render(): void {
-		const { view } = this, { dev, state } = view, { last, replays, limit } = dev.whatif, W = this.box.clientWidth;
+		const { view } = this,
+			{ dev, state } = view,
+			{ last, replays, limit } = dev.whatif,
+			W = this.box.clientWidth;
 		if (!W) return;
-		const most = Math.max(...replays.map(r => r.peak), 1), hi = Math.max(most, limit < 2 * most ? limit : 0) * 1.12;
-		const g = pen(this.canvas, W, top + height), x = (at: number) => ((at - state.x0) / (state.x1 - state.x0)) * W, y = (v: number) => top + (1 - v / hi) * height;
-		const edge = (event: number) => (state.axis === "event" ? event : event < dev.events ? view.at(event) : view.full());
+		const most = Math.max(...replays.map(r => r.peak), 1),
+			hi = Math.max(most, limit < 2 * most ? limit : 0) * 1.12;
+		const g = pen(this.canvas, W, top + height),
+			x = (at: number) => ((at - state.x0) / (state.x1 - state.x0)) * W,
+			y = (v: number) => top + (1 - v / hi) * height;
+		const edge = (event: number) =>
+			state.axis === "event" ? event : event < dev.events ? view.at(event) : view.full();
 		yAxis(this.yAxis, 0, hi, height, top);
 		xAxis(this.xAxis, view, W);
 		if (limit && limit < hi) {
@@ -102,7 +159,8 @@ export class Curves {
 			g.lineWidth = Math.min(1.75 + 2 * (rows.length - 1 - k), 6); // what is the same shows on both sides
 			g.beginPath();
 			replays[row].bytes.forEach((v, i) => {
-				const a = x(edge(i ? last[i - 1] + 1 : 0)), z = x(edge(last[i] + 1));
+				const a = x(edge(i ? last[i - 1] + 1 : 0)),
+					z = x(edge(last[i] + 1));
 				if (z < 0 || a > W) return;
 				g.lineTo(a, y(v));
 				g.lineTo(z, y(v));
@@ -124,7 +182,11 @@ export class Curves {
 		if (!this.hover) return;
 		const event = this.eventAt(this.hover.x);
 		upright(g, this.hover.x, W, top, height, css("muted"), []);
-		fill(this.tip, el("p", { class: "tip-head" }, `event ${format.count(event)} ${dev.when(event)}`), el("ul", { class: "tl-legend" }, ...this.figures(event)));
+		fill(
+			this.tip,
+			el("p", { class: "tip-head" }, `event ${format.count(event)} ${dev.when(event)}`),
+			el("ul", { class: "tl-legend" }, ...this.figures(event)),
+		);
 		placeTip(this.tip, this.hover, W, height - 40);
 	}
 }

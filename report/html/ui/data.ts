@@ -1,19 +1,57 @@
 // Reads what the page carries. The contract is snapana/report/internal/page, data.go.
 
-export interface Column { at: number; len: number; mode: "u" | "z" | "d" }
+export interface Column {
+	at: number;
+	len: number;
+	mode: "u" | "z" | "d";
+}
 
-interface Totals { reserved: number; active: number; allocated: number; requested: number }
-export interface Mark { kind: string; event: number; text: string; stream: number }
-export interface Replay { name: string; peak: number; reserved: Column; failures: number; failed: number; asked: number }
-export interface Place { kind: string; stream: number; pool: string; expandable: boolean }
+interface Totals {
+	reserved: number;
+	active: number;
+	allocated: number;
+	requested: number;
+}
+export interface Mark {
+	kind: string;
+	event: number;
+	text: string;
+	stream: number;
+}
+export interface Replay {
+	name: string;
+	peak: number;
+	reserved: Column;
+	failures: number;
+	failed: number;
+	asked: number;
+}
+export interface Place {
+	kind: string;
+	stream: number;
+	pool: string;
+	expandable: boolean;
+}
 
 /** Who keeps memory at the dump; row 0 is no one that was seen. */
 export interface Holder {
-	name: string; standing: string; chain: string[]; bytes: number; blocks: number; frees: number; shared: number; with: string[]; grows: string; fix: string[];
+	name: string;
+	standing: string;
+	chain: string[];
+	bytes: number;
+	blocks: number;
+	frees: number;
+	shared: number;
+	with: string[];
+	grows: string;
+	fix: string[];
 }
 
 /** What grows: allocated by these stacks in the trace, and not freed at the horizon. */
-export interface Growth { stacks: number[]; horizon: number }
+export interface Growth {
+	stacks: number[];
+	horizon: number;
+}
 
 export interface DeviceHeader {
 	ordinal: number;
@@ -61,12 +99,17 @@ export interface WindowHeader {
 
 /** The data behind a header. */
 export class Packed<H = Header> {
-	constructor(readonly header: H, private readonly body: Uint8Array) {}
+	constructor(
+		readonly header: H,
+		private readonly body: Uint8Array,
+	) {}
 
 	/** Reads a column of numbers, exact up to 2^53. */
 	read(c: Column): Float64Array {
-		const out = new Float64Array(c.len), b = this.body;
-		let p = c.at, prev = 0;
+		const out = new Float64Array(c.len),
+			b = this.body;
+		let p = c.at,
+			prev = 0;
 		for (let i = 0; i < c.len; i++) {
 			let x = b[p++];
 			let v = x & 127;

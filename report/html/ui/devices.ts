@@ -27,7 +27,8 @@ export function devices(ordinals: number[], show: (i: number) => void): (i: numb
 		bar.append(b);
 	}
 	sections[there[0]]!.before(bar);
-	const named = () => there.find(k => location.hash === "#gpu" + ordinals[k] || location.hash.startsWith(`#gpu${ordinals[k]}-`));
+	const named = () =>
+		there.find(k => location.hash === "#gpu" + ordinals[k] || location.hash.startsWith(`#gpu${ordinals[k]}-`));
 	addEventListener("hashchange", () => {
 		const k = named();
 		if (k !== undefined) open(k);

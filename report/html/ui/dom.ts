@@ -4,7 +4,11 @@ type Attributes = Record<string, string | number | boolean | ((e: never) => void
 type Child = Node | string | null | undefined | false;
 
 /** Makes an element. An attribute that is a function listens to the event of its name. */
-export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function el<K extends keyof HTMLElementTagNameMap>(
+	tag: K,
+	attributes: Attributes = {},
+	...children: Child[]
+): HTMLElementTagNameMap[K] {
 	const e = document.createElement(tag);
 	for (const [name, v] of Object.entries(attributes)) {
 		if (typeof v === "function") e.addEventListener(name, v as EventListener);
@@ -35,8 +39,17 @@ export function swatch(color: string): HTMLElement {
 }
 
 /** A labeled choice. */
-export function choice(label: string, options: [string, string][], value: string, change: (v: string) => void): HTMLLabelElement {
-	const select = el("select", { change: () => change(select.value) }, ...options.map(([v, text]) => el("option", { value: v, selected: v === value }, text)));
+export function choice(
+	label: string,
+	options: [string, string][],
+	value: string,
+	change: (v: string) => void,
+): HTMLLabelElement {
+	const select = el(
+		"select",
+		{ change: () => change(select.value) },
+		...options.map(([v, text]) => el("option", { value: v, selected: v === value }, text)),
+	);
 	return el("label", { class: "choice" }, el("span", {}, label), select);
 }
 

@@ -6,10 +6,18 @@ import * as format from "./format";
 import { Panel } from "./panel";
 import { State, View } from "./view";
 
-const rowHeight = 24, shownRows = 18;
+const rowHeight = 24,
+	shownRows = 18;
 const tallest = 8_000_000; // pixels; browsers cut off what is much taller
 
-const enum Type { Alloc, Asked, Freed, Reserve, Release, Mark }
+const enum Type {
+	Alloc,
+	Asked,
+	Freed,
+	Reserve,
+	Release,
+	Mark,
+}
 
 const words = ["alloc", "free requested", "free completed", "segment alloc", "segment free", ""];
 
@@ -45,8 +53,13 @@ export class Events implements Panel {
 		this.build();
 		this.filter();
 		this.tall.style.height = Math.max(Math.min(this.length * rowHeight, tallest), 1) + "px";
-		const d = this.view.dev, known = this.keys!.length;
-		this.about.textContent = `${format.plural(this.length, "event")}${this.filtered ? " of matching allocations" : ""}${d.leftOut.lives ? `; those of ${format.count(d.leftOut.lives)} allocations are not in this page` : ""}. Click to move the cursor.`;
+		const d = this.view.dev,
+			known = this.keys!.length;
+		const of = this.filtered ? " of matching allocations" : "";
+		const left = d.leftOut.lives
+			? `; those of ${format.count(d.leftOut.lives)} allocations are not in this page`
+			: "";
+		this.about.textContent = `${format.plural(this.length, "event")}${of}${left}. Click to move the cursor.`;
 		if (known) this.scroller.scrollTop = this.scrollOf(Math.max(this.place() - shownRows / 2, 0));
 		this.draw();
 	}
@@ -65,7 +78,8 @@ export class Events implements Panel {
 
 	/** The row of the first event at the cursor or after it. */
 	private place(): number {
-		let lo = 0, hi = this.length;
+		let lo = 0,
+			hi = this.length;
 		while (lo < hi) {
 			const mid = (lo + hi) >> 1;
 			if (this.eventOf(mid) < this.view.state.cursor) lo = mid + 1;
@@ -75,10 +89,13 @@ export class Events implements Panel {
 	}
 
 	private build(): void {
-		const d = this.view.dev, l = d.lives, r = d.ranges;
+		const d = this.view.dev,
+			l = d.lives,
+			r = d.ranges;
 		if (this.keys && this.built === l) return;
 		this.built = l;
-		const all: number[] = [], rows: number[] = [];
+		const all: number[] = [],
+			rows: number[] = [];
 		const add = (event: number, type: Type, row: number) => {
 			if (event < 0 || event === never) return;
 			all.push(event * 8 + type);
@@ -115,8 +132,13 @@ export class Events implements Panel {
 	}
 
 	private draw(): void {
-		const n = this.length, full = n * rowHeight, top = this.scroller.scrollTop;
-		const first = Math.min(Math.max(Math.floor(full <= tallest ? top / rowHeight : (top / tallest) * n), 0), Math.max(n - shownRows, 0));
+		const n = this.length,
+			full = n * rowHeight,
+			top = this.scroller.scrollTop;
+		const first = Math.min(
+			Math.max(Math.floor(full <= tallest ? top / rowHeight : (top / tallest) * n), 0),
+			Math.max(n - shownRows, 0),
+		);
 		this.list.style.transform = `translateY(${full <= tallest ? first * rowHeight : top}px)`;
 		const out: HTMLElement[] = [];
 		for (let i = first; i < Math.min(first + shownRows + 1, n); i++) out.push(this.line(i));
@@ -124,8 +146,14 @@ export class Events implements Panel {
 	}
 
 	private line(i: number): HTMLElement {
-		const d = this.view.dev, k = this.keys![this.index(i)], row = this.rows[this.index(i)], event = Math.floor(k / 8), type = k % 8 as Type;
-		let size = "", site = "", word = words[type];
+		const d = this.view.dev,
+			k = this.keys![this.index(i)],
+			row = this.rows[this.index(i)],
+			event = Math.floor(k / 8),
+			type = (k % 8) as Type;
+		let size = "",
+			site = "",
+			word = words[type];
 		if (type <= Type.Freed) {
 			size = format.bytes(d.lives.size[row]);
 			site = d.tables.site(d.stackOf(row));
@@ -136,9 +164,19 @@ export class Events implements Panel {
 			word = d.marks[row].kind;
 			site = d.marks[row].text;
 		}
-		return el("button", {
-			type: "button", tabindex: -1, class: "event t" + type + (event === this.view.state.cursor ? " now" : ""),
-			click: () => this.view.set({ cursor: event, pinned: type <= Type.Freed ? row : -1 }),
-		}, el("span", { class: "n" }, format.count(event)), el("span", { class: "n when" }, d.when(event)), el("span", { class: "what" }, word), el("span", { class: "n" }, size), el("span", { class: "site" }, site));
+		return el(
+			"button",
+			{
+				type: "button",
+				tabindex: -1,
+				class: "event t" + type + (event === this.view.state.cursor ? " now" : ""),
+				click: () => this.view.set({ cursor: event, pinned: type <= Type.Freed ? row : -1 }),
+			},
+			el("span", { class: "n" }, format.count(event)),
+			el("span", { class: "n when" }, d.when(event)),
+			el("span", { class: "what" }, word),
+			el("span", { class: "n" }, size),
+			el("span", { class: "site" }, site),
+		);
 	}
 }

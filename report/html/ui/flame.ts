@@ -7,15 +7,25 @@ import * as format from "./format";
 import { Panel } from "./panel";
 import { State, View } from "./view";
 
-const rowHeight = 20, mostRows = 60;
+const rowHeight = 20,
+	mostRows = 60;
 
-interface Box { x: number; w: number; depth: number; call: Call }
+interface Box {
+	x: number;
+	w: number;
+	depth: number;
+	call: Call;
+}
 
 export class Flame implements Panel {
 	readonly name = "Flame graph";
 	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick"];
 	readonly element = el("div", { class: "panel flame" });
-	private readonly canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "flame graph; arrow keys move, Enter focuses, Escape shows all" });
+	private readonly canvas = el("canvas", {
+		tabindex: 0,
+		role: "img",
+		"aria-label": "flame graph; arrow keys move, Enter focuses, Escape shows all",
+	});
 	private readonly path = el("nav", { class: "crumbs", "aria-label": "Focus" });
 	private readonly about = el("p", { class: "about", role: "status" });
 	private readonly empty = el("p", { class: "empty", hidden: true }, "Nothing is live at the cursor.");
@@ -50,7 +60,8 @@ export class Flame implements Panel {
 	}
 
 	private draw(): void {
-		const W = this.element.clientWidth, top = this.focus!;
+		const W = this.element.clientWidth,
+			top = this.focus!;
 		this.boxes = [];
 		const dense = (c: Call, x: number, w: number, depth: number) => {
 			this.boxes.push({ x, w, depth, call: c });
@@ -66,7 +77,10 @@ export class Flame implements Panel {
 		if (top.bytes > 0 && W > 0) dense(top, 0, W, 0);
 		const rows = this.boxes.reduce((a, b) => Math.max(a, b.depth + 1), 1);
 		const g = pen(this.canvas, W, rows * rowHeight);
-		const fills = [css("f0"), css("f0"), css("f0"), css("f1"), css("f2"), css("f3")], ink = css("ink"), card = css("card"), strong = css("sel");
+		const fills = [css("f0"), css("f0"), css("f0"), css("f1"), css("f2"), css("f3")],
+			ink = css("ink"),
+			card = css("card"),
+			strong = css("sel");
 		for (const b of this.boxes) {
 			const y = b.depth * rowHeight;
 			g.fillStyle = b.call === this.chosen ? strong : b.depth === 0 ? css("sunk") : fills[b.call.origin];
@@ -77,7 +91,11 @@ export class Flame implements Panel {
 			g.beginPath();
 			g.rect(b.x, y, b.w - 4, rowHeight);
 			g.clip();
-			g.fillText(b.depth === 0 ? `${b.call.name}, ${format.bytes(b.call.bytes)}` : label(b.call, b.w), b.x + 4, y + 14);
+			g.fillText(
+				b.depth === 0 ? `${b.call.name}, ${format.bytes(b.call.bytes)}` : label(b.call, b.w),
+				b.x + 4,
+				y + 14,
+			);
 			g.restore();
 		}
 		this.crumbs();
@@ -87,17 +105,47 @@ export class Flame implements Panel {
 	private crumbs(): void {
 		const way: Call[] = [];
 		for (let c = this.focus; c; c = c.parent) way.unshift(c);
-		fill(this.path, ...(way.length < 2 ? [] : way.map((c, i) => el("button", { type: "button", class: "link", click: () => this.zoom(c), disabled: i === way.length - 1 }, c.name))));
+		fill(
+			this.path,
+			...(way.length < 2
+				? []
+				: way.map((c, i) =>
+						el(
+							"button",
+							{
+								type: "button",
+								class: "link",
+								click: () => this.zoom(c),
+								disabled: i === way.length - 1,
+							},
+							c.name,
+						),
+					)),
+		);
 	}
 
 	private say(): void {
 		const c = this.chosen;
 		if (!c) {
-			const key = (name: string, text: string) => el("span", { class: "nowrap" }, swatch(`var(--${name})`), " " + text);
-			fill(this.about, "Click or press Enter to focus on a call. ", key("f3", "your code"), ", ", key("f2", "other packages"), ", ", key("f1", "PyTorch and the standard library"), ", ", key("f0", "interpreter and C++"), ".");
+			const key = (name: string, text: string) =>
+				el("span", { class: "nowrap" }, swatch(`var(--${name})`), " " + text);
+			fill(
+				this.about,
+				"Click or press Enter to focus on a call. ",
+				key("f3", "your code"),
+				", ",
+				key("f2", "other packages"),
+				", ",
+				key("f1", "PyTorch and the standard library"),
+				", ",
+				key("f0", "interpreter and C++"),
+				".",
+			);
 			return;
 		}
-		this.about.textContent = `${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.root.bytes)} of what is live, ${format.plural(c.count, "block")}; self ${format.bytes(c.self)}`;
+		this.about.textContent =
+			`${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.root.bytes)} ` +
+			`of what is live, ${format.plural(c.count, "block")}; self ${format.bytes(c.self)}`;
 	}
 
 	private at(e: MouseEvent): Call | null {
@@ -120,9 +168,14 @@ export class Flame implements Panel {
 	}
 
 	private key(e: KeyboardEvent): void {
-		const c = this.chosen ?? this.focus!, siblings = c.parent?.children ?? [c], i = siblings.indexOf(c);
+		const c = this.chosen ?? this.focus!,
+			siblings = c.parent?.children ?? [c],
+			i = siblings.indexOf(c);
 		const to: Record<string, Call | null | undefined> = {
-			ArrowDown: c.children[0], ArrowUp: c === this.focus ? c : c.parent, ArrowLeft: siblings[i - 1], ArrowRight: siblings[i + 1],
+			ArrowDown: c.children[0],
+			ArrowUp: c === this.focus ? c : c.parent,
+			ArrowLeft: siblings[i - 1],
+			ArrowRight: siblings[i + 1],
 		};
 		if (e.key in to) this.choose(to[e.key] ?? c);
 		else if (e.key === "Enter") this.zoom(c);

@@ -4,7 +4,8 @@ const suffixes = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /** Three digits; of two that are as near, the even one, as Go prints it. */
 function digits(v: number): string {
-	const n = v < 9.995 ? 2 : v < 99.95 ? 1 : 0, x = v * 10 ** n;
+	const n = v < 9.995 ? 2 : v < 99.95 ? 1 : 0,
+		x = v * 10 ** n;
 	return (x % 2 === 0.5 ? Math.floor(x) / 10 ** n : v).toFixed(n);
 }
 
@@ -43,7 +44,8 @@ export function micros(us: number): string {
 	if (us < 1e6) return digits(us / 1e3) + " ms";
 	if (us < 60e6) return digits(us / 1e6) + " s";
 	const s = Math.round(us / 1e6);
-	const h = Math.floor(s / 3600), m = Math.floor((s % 3600) / 60);
+	const h = Math.floor(s / 3600),
+		m = Math.floor((s % 3600) / 60);
 	return (h ? h + "h" : "") + m + "m" + (s % 60) + "s";
 }
 

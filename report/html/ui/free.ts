@@ -10,16 +10,31 @@ import { Frame, nothing } from "./raster";
 export const classes = [
 	{ name: "releasable", color: "releasable", means: "in segments without a live block: empty_cache() returns it" },
 	{ name: "between live blocks", color: "split", means: "live blocks keep the segment from being released" },
-	{ name: "at segment borders", color: "s4", means: "touching free memory of the next segment: expandable segments can join them" },
+	{
+		name: "at segment borders",
+		color: "s4",
+		means: "touching free memory of the next segment: expandable segments can join them",
+	},
 	{ name: "other stream or pool", color: "other", means: "serves no request of the stream in question" },
 	{ name: "pending", color: "s8", means: "freed by the program, waiting for another stream" },
 ];
 
 /** Free memory at moments of a trace: bytes by class, and their sum. */
-export interface Moments { event: ArrayLike<number>; bytes: ArrayLike<number>[]; sum: ArrayLike<number> }
+export interface Moments {
+	event: ArrayLike<number>;
+	bytes: ArrayLike<number>[];
+	sum: ArrayLike<number>;
+}
 
 /** A segment and what is live in it, by address. */
-interface Part { addr: number; end: number; place: number; rows: number[]; active: number; sums: number[] }
+interface Part {
+	addr: number;
+	end: number;
+	place: number;
+	rows: number[];
+	active: number;
+	sums: number[];
+}
 
 /** Rows with from < of[row] <= to, in the order of of. */
 function within(of: ArrayLike<number>, n: number, from: number, to: number): Int32Array {
@@ -31,12 +46,17 @@ function within(of: ArrayLike<number>, n: number, from: number, to: number): Int
 
 /** Follows the free memory from one event to another: every byte of what was live in between must be known. */
 export function sweep(dev: Device, first: number, last: number): Moments {
-	const { lives, ranges, addr, rangeAddr, asked, places } = dev, { size } = lives;
-	const parts: Part[] = [], outside = new Set<number>();
+	const { lives, ranges, addr, rangeAddr, asked, places } = dev,
+		{ size } = lives;
+	const parts: Part[] = [],
+		outside = new Set<number>();
 	const sums = places.map(() => [0, 0, 0, 0]); // reserved, releasable, hard, soft by place
-	let pending = 0, now = first, main = -1; // main is the stream with the most reserved memory, -1 unknown
+	let pending = 0,
+		now = first,
+		main = -1; // main is the stream with the most reserved memory, -1 unknown
 	const end = (row: number) => addr[row] + size[row];
-	const key = places.map(p => [p.stream, p.pool, p.kind].join()), stretch = places.map(p => (p.expandable ? p.stream + " " + p.pool : ""));
+	const key = places.map(p => [p.stream, p.pool, p.kind].join()),
+		stretch = places.map(p => (p.expandable ? p.stream + " " + p.pool : ""));
 
 	/** The first of n places for which something is true, which then is so of all that follow. */
 	const search = (n: number, is: (i: number) => boolean) => {
@@ -52,7 +72,8 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	const rowAfter = (rows: number[], at: number) => search(rows.length, i => addr[rows[i]] >= at);
 	const head = (p: Part) => (p.rows.length ? addr[p.rows[0]] : p.end) - p.addr;
 	const tail = (p: Part) => p.end - (p.rows.length ? end(p.rows[p.rows.length - 1]) : p.addr);
-	const touch = (a?: Part, b?: Part) => a && b && a.end === b.addr && key[a.place] === key[b.place] && tail(a) > 0 && head(b) > 0;
+	const touch = (a?: Part, b?: Part) =>
+		a && b && a.end === b.addr && key[a.place] === key[b.place] && tail(a) > 0 && head(b) > 0;
 	const add = (p: Part, sign: number) => {
 		const to = sums[p.place];
 		for (let i = 0; i < 4; i++) to[i] += sign * p.sums[i];
@@ -60,9 +81,12 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	/** Adds up anew what is free in a part and its neighbors, whose edges matter to each other. */
 	const weigh = (i: number) => {
 		for (let k = Math.max(i - 1, 0); k <= i + 1 && k < parts.length; k++) {
-			const p = parts[k], free = p.end - p.addr - p.active;
+			const p = parts[k],
+				free = p.end - p.addr - p.active;
 			add(p, -1);
-			const soft = p.rows.length ? (touch(parts[k - 1], p) ? head(p) : 0) + (touch(p, parts[k + 1]) ? tail(p) : 0) : 0;
+			const soft = p.rows.length
+				? (touch(parts[k - 1], p) ? head(p) : 0) + (touch(p, parts[k + 1]) ? tail(p) : 0)
+				: 0;
 			p.sums = [p.end - p.addr, p.rows.length ? 0 : free, p.rows.length ? free - soft : 0, soft];
 			add(p, 1);
 		}
@@ -74,13 +98,27 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	const put = (from: number, to: number, place: number, rows: number[]) => {
 		main = -1;
 		const i = after(from);
-		parts.splice(i, 0, { addr: from, end: to, place, rows, active: rows.reduce((a, r) => a + size[r], 0), sums: [0, 0, 0, 0] });
+		parts.splice(i, 0, {
+			addr: from,
+			end: to,
+			place,
+			rows,
+			active: rows.reduce((a, r) => a + size[r], 0),
+			sums: [0, 0, 0, 0],
+		});
 		return i;
 	};
 	const waits = (row: number) => asked[row] <= now;
 	const enter = (row: number) => {
-		const i = after(addr[row]) - 1, p = parts[i], k = p ? rowAfter(p.rows, addr[row]) : 0;
-		if (!p || end(row) > p.end || (k > 0 && end(p.rows[k - 1]) > addr[row]) || (k < p.rows.length && addr[p.rows[k]] < end(row))) {
+		const i = after(addr[row]) - 1,
+			p = parts[i],
+			k = p ? rowAfter(p.rows, addr[row]) : 0;
+		if (
+			!p ||
+			end(row) > p.end ||
+			(k > 0 && end(p.rows[k - 1]) > addr[row]) ||
+			(k < p.rows.length && addr[p.rows[k]] < end(row))
+		) {
 			outside.add(row);
 			return;
 		}
@@ -91,15 +129,20 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	};
 	const leave = (row: number) => {
 		if (outside.delete(row)) return;
-		const i = after(addr[row]) - 1, p = parts[i];
+		const i = after(addr[row]) - 1,
+			p = parts[i];
 		p.rows.splice(rowAfter(p.rows, addr[row]), 1);
 		p.active -= size[row];
 		if (asked[row] < now) pending -= size[row];
 		weigh(i);
 	};
 	const begin = (r: number) => {
-		let from = rangeAddr[r], to = from + ranges.size[r], place = dev.rangePlace[r], rows: number[] = [];
-		const i = after(from), joins = stretch[place];
+		let from = rangeAddr[r],
+			to = from + ranges.size[r],
+			place = dev.rangePlace[r],
+			rows: number[] = [];
+		const i = after(from),
+			joins = stretch[place];
 		if (joins && parts[i]?.addr === to && stretch[parts[i].place] === joins) {
 			({ end: to, place, rows } = parts[i]);
 			drop(i);
@@ -118,10 +161,14 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 		}
 	};
 	const cut = (r: number) => {
-		const from = rangeAddr[r], to = from + ranges.size[r], i = after(from) - 1, p = parts[i];
+		const from = rangeAddr[r],
+			to = from + ranges.size[r],
+			i = after(from) - 1,
+			p = parts[i];
 		if (!p || p.end < to) return;
 		drop(i);
-		const a = rowAfter(p.rows, from), z = rowAfter(p.rows, to);
+		const a = rowAfter(p.rows, from),
+			z = rowAfter(p.rows, to);
 		for (const row of p.rows.slice(a, z)) {
 			outside.add(row);
 			if (asked[row] < now) pending -= size[row];
@@ -132,8 +179,13 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 		weigh(after(to) - 1);
 	};
 
-	const out: Moments & { event: number[]; bytes: number[][]; sum: number[] } = { event: [], bytes: classes.map(() => []), sum: [] };
-	const ooms = new Map(dev.marks.filter(m => m.kind === "oom").map(m => [m.event, m.stream])), turns = Int32Array.from([...ooms.keys()].flatMap(e => [e, e + 1]).sort((a, b) => a - b));
+	const out: Moments & { event: number[]; bytes: number[][]; sum: number[] } = {
+		event: [],
+		bytes: classes.map(() => []),
+		sum: [],
+	};
+	const ooms = new Map(dev.marks.filter(m => m.kind === "oom").map(m => [m.event, m.stream])),
+		turns = Int32Array.from([...ooms.keys()].flatMap(e => [e, e + 1]).sort((a, b) => a - b));
 	const largest = () => {
 		const bytes = new Map([[0, 0]]);
 		places.forEach((p, i) => p.pool || bytes.set(p.stream, (bytes.get(p.stream) ?? 0) + sums[i][0]));
@@ -144,7 +196,9 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 		const stream = ooms.get(now) ?? main;
 		const v = [0, 0, 0, 0, pending];
 		for (let i = 0; i < places.length; i++) {
-			const p = places[i], of = sums[i], ours = !p.pool && p.stream === stream;
+			const p = places[i],
+				of = sums[i],
+				ours = !p.pool && p.stream === stream;
 			v[p.pool ? 3 : 0] += of[1];
 			v[ours ? 1 : 3] += of[2];
 			v[ours ? 2 : 3] += of[3];
@@ -159,11 +213,19 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	record();
 	const of = (list: ArrayLike<number>, n: number) => within(list, n, first, Math.min(last, never - 1));
 	const steps: [ArrayLike<number>, Int32Array, (row: number) => void][] = [
-		[lives.freed, of(lives.freed, lives.n), leave], [ranges.freed, of(ranges.freed, ranges.n), cut],
-		[asked, of(asked, lives.n), row => {
-			if (asked[row] > lives.born[row] && asked[row] < lives.freed[row] && !outside.has(row)) pending += size[row];
-		}],
-		[ranges.born, of(ranges.born, ranges.n), begin], [lives.born, of(lives.born, lives.n), enter], [turns, of(turns, turns.length), () => {}],
+		[lives.freed, of(lives.freed, lives.n), leave],
+		[ranges.freed, of(ranges.freed, ranges.n), cut],
+		[
+			asked,
+			of(asked, lives.n),
+			row => {
+				if (asked[row] > lives.born[row] && asked[row] < lives.freed[row] && !outside.has(row))
+					pending += size[row];
+			},
+		],
+		[ranges.born, of(ranges.born, ranges.n), begin],
+		[lives.born, of(lives.born, lives.n), enter],
+		[turns, of(turns, turns.length), () => {}],
 	];
 	const done = steps.map(() => 0);
 	for (;;) {
@@ -188,14 +250,19 @@ export class Free {
 	private every: Moments | null = null;
 	private most = 0;
 
-	constructor(private readonly dev: Device, readonly samples: Moments) {
+	constructor(
+		private readonly dev: Device,
+		readonly samples: Moments,
+	) {
 		const { lives } = dev;
-		if (!dev.leftOut.ranges) [this.first, this.last] = lives.rest ? [lives.known.first, lives.known.last] : [-1, dev.events - 1];
+		if (!dev.leftOut.ranges)
+			[this.first, this.last] = lives.rest ? [lives.known.first, lives.known.last] : [-1, dev.events - 1];
 	}
 
 	/** Every moment of which all is known. */
 	private get exact(): Moments {
-		return (this.every ??= this.last < this.first ? { event: [], bytes: [], sum: [] } : sweep(this.dev, this.first, this.last));
+		return (this.every ??=
+			this.last < this.first ? { event: [], bytes: [], sum: [] } : sweep(this.dev, this.first, this.last));
 	}
 
 	/** The most that is free at any moment. */
@@ -206,7 +273,8 @@ export class Free {
 	/** The classes right after an event, or at the nearest moment at which they were measured. */
 	at(event: number): { event: number; bytes: number[] } | null {
 		const { dev, samples } = this;
-		if (this.every && event >= this.first && event <= this.last) return { ...this.moment(this.every, firstAt(this.every.event, event + 1) - 1), event };
+		if (this.every && event >= this.first && event <= this.last)
+			return { ...this.moment(this.every, firstAt(this.every.event, event + 1) - 1), event };
 		if (!dev.leftOut.ranges && !dev.restAt(event)) return this.moment(sweep(dev, event, event), 0);
 		return samples.event.length ? this.moment(samples, nearest(samples, event)) : null;
 	}
@@ -217,14 +285,26 @@ export class Free {
 
 	/** The columns of a picture: each shows the moment with the most that is free among its events. */
 	columns(edges: Int32Array): FreeColumns {
-		const n = edges.length - 1, bytes = classes.map(() => new Float64Array(n));
-		const out: FreeColumns = { n, edges, event: new Int32Array(n), total: new Float64Array(n), span: null, bytes, sampled: false };
+		const n = edges.length - 1,
+			bytes = classes.map(() => new Float64Array(n));
+		const out: FreeColumns = {
+			n,
+			edges,
+			event: new Int32Array(n),
+			total: new Float64Array(n),
+			span: null,
+			bytes,
+			sampled: false,
+		};
 		for (let c = 0; c < n; c++) {
-			const from = Math.min(edges[c], this.dev.events - 1), to = Math.max(edges[c + 1], from + 1);
-			const exact = from >= this.first && to - 1 <= this.last, m = exact ? this.exact : this.samples;
+			const from = Math.min(edges[c], this.dev.events - 1),
+				to = Math.max(edges[c + 1], from + 1);
+			const exact = from >= this.first && to - 1 <= this.last,
+				m = exact ? this.exact : this.samples;
 			if (!m.event.length) continue;
 			let best = exact ? firstAt(m.event, from + 1) - 1 : nearest(m, from);
-			for (let i = firstAt(m.event, from); i < m.event.length && m.event[i] < to; i++) if (m.sum[i] > m.sum[best] || m.event[best] < from && !exact) best = i;
+			for (let i = firstAt(m.event, from); i < m.event.length && m.event[i] < to; i++)
+				if (m.sum[i] > m.sum[best] || (m.event[best] < from && !exact)) best = i;
 			out.event[c] = exact ? Math.max(m.event[best], from) : m.event[best];
 			out.total[c] = m.sum[best];
 			out.sampled ||= !exact;
@@ -234,7 +314,10 @@ export class Free {
 	}
 }
 
-export interface FreeColumns extends Columns { bytes: Float64Array[]; sampled: boolean }
+export interface FreeColumns extends Columns {
+	bytes: Float64Array[];
+	sampled: boolean;
+}
 
 function highest(list: ArrayLike<number>): number {
 	let most = 0;
@@ -249,20 +332,24 @@ function nearest(m: Moments, event: number): number {
 
 /** The colors of the classes. */
 export function freeScheme(): Scheme {
-	const legend = classes.map(c => ({ name: c.name, css: css(c.color) })), groups = legend.map(g => ({ name: g.name, color: abgr(g.css) }));
+	const legend = classes.map(c => ({ name: c.name, css: css(c.color) })),
+		groups = legend.map(g => ({ name: g.name, color: abgr(g.css) }));
 	return { legend, groups, of: () => 0, color: () => 0, group: () => 0, restGroup: () => 0 };
 }
 
 /** Draws the classes on each other, with lo..hi bytes over the height. */
 export function drawFree(f: Frame, cols: FreeColumns, lo: number, hi: number, scheme: Scheme, back: number): void {
-	const { width: W, height: H, pixels, ids } = f, row = (v: number) => Math.min(Math.max(Math.floor(((v - lo) / (hi - lo)) * H), 0), H);
+	const { width: W, height: H, pixels, ids } = f,
+		row = (v: number) => Math.min(Math.max(Math.floor(((v - lo) / (hi - lo)) * H), 0), H);
 	pixels.fill(back);
 	ids.fill(nothing);
 	f.merged = new Int32Array(classes.length);
 	for (let c = 0; c < cols.n; c++) {
-		let sum = 0, y = 0;
+		let sum = 0,
+			y = 0;
 		cols.bytes.forEach((b, k) => {
-			const top = row((sum += b[c])), { color } = scheme.groups[k];
+			const top = row((sum += b[c])),
+				{ color } = scheme.groups[k];
 			for (; y < top; y++) {
 				pixels[(H - 1 - y) * W + c] = color;
 				ids[(H - 1 - y) * W + c] = -2 - k;

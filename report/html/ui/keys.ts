@@ -3,15 +3,24 @@
 import { View } from "./view";
 
 export const help: [string, string][] = [
-	["← →", "move the cursor by a column; with Shift by ten; with Alt by one event"], ["+ −", "zoom in and out around the cursor"],
-	["A D", "pan left and right"], ["Home End", "first and last event"], ["P", "the peak"], ["O", "the next out-of-memory event"],
-	["N B", "next and previous step"], ["L Enter", "pin the largest allocation live at the cursor"],
-	["M", "set a point of Compare"], ["0", "show all"], ["Escape", "unpin, and clear the points and the highlight"], ["/", "search"],
+	["← →", "move the cursor by a column; with Shift by ten; with Alt by one event"],
+	["+ −", "zoom in and out around the cursor"],
+	["A D", "pan left and right"],
+	["Home End", "first and last event"],
+	["P", "the peak"],
+	["O", "the next out-of-memory event"],
+	["N B", "next and previous step"],
+	["L Enter", "pin the largest allocation live at the cursor"],
+	["M", "set a point of Compare"],
+	["0", "show all"],
+	["Escape", "unpin, and clear the points and the highlight"],
+	["/", "search"],
 ];
 
 export function keys(e: KeyboardEvent, view: View): void {
 	if (e.ctrlKey || e.metaKey) return;
-	const { state, dev } = view, span = state.x1 - state.x0;
+	const { state, dev } = view,
+		span = state.x1 - state.x0;
 	const around = (factor: number) => {
 		const x = Math.min(Math.max(view.at(state.cursor), state.x0), state.x1);
 		view.zoom(x - (x - state.x0) * factor, x + (state.x1 - x) * factor);
@@ -22,13 +31,25 @@ export function keys(e: KeyboardEvent, view: View): void {
 		view.go(dir > 0 ? Math.max(next, state.cursor + 1) : Math.min(next, state.cursor - 1));
 	};
 	const actions: Record<string, () => void> = {
-		ArrowLeft: () => move(-1), ArrowRight: () => move(1),
-		"+": () => around(0.7), "=": () => around(0.7), "-": () => around(1 / 0.7),
-		a: () => view.zoom(state.x0 - span / 5, state.x1 - span / 5), d: () => view.zoom(state.x0 + span / 5, state.x1 + span / 5),
-		Home: () => view.go(0), End: () => view.go(dev.events - 1),
-		p: () => jump(view, "peak"), o: () => jump(view, "oom"), n: () => step(view, 1), b: () => step(view, -1),
-		l: () => largest(view), Enter: () => largest(view),
-		m: () => (state.markA > -2 && state.markB === -2 ? view.set({ markB: state.cursor }) : view.set({ markA: state.cursor, markB: -2 })),
+		ArrowLeft: () => move(-1),
+		ArrowRight: () => move(1),
+		"+": () => around(0.7),
+		"=": () => around(0.7),
+		"-": () => around(1 / 0.7),
+		a: () => view.zoom(state.x0 - span / 5, state.x1 - span / 5),
+		d: () => view.zoom(state.x0 + span / 5, state.x1 + span / 5),
+		Home: () => view.go(0),
+		End: () => view.go(dev.events - 1),
+		p: () => jump(view, "peak"),
+		o: () => jump(view, "oom"),
+		n: () => step(view, 1),
+		b: () => step(view, -1),
+		l: () => largest(view),
+		Enter: () => largest(view),
+		m: () =>
+			state.markA > -2 && state.markB === -2
+				? view.set({ markB: state.cursor })
+				: view.set({ markA: state.cursor, markB: -2 }),
 		"0": () => view.set({ x0: 0, x1: view.full(), lo: 0, hi: 0 }),
 		Escape: () => view.set({ pinned: -1, pick: null, markA: -2, markB: -2 }),
 	};

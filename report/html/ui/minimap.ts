@@ -23,11 +23,15 @@ export class Minimap {
 	}
 
 	render(): void {
-		const { view } = this, { state } = view, W = this.element.clientWidth;
+		const { view } = this,
+			{ state } = view,
+			W = this.element.clientWidth;
 		if (W === 0 || view.dev.events === 0) return;
-		const g = pen(this.canvas, W, height), full = view.full();
+		const g = pen(this.canvas, W, height),
+			full = view.full();
 		g.drawImage(this.whole(W), 0, 0, W, height);
-		const a = (state.x0 / full) * W, z = Math.max((state.x1 / full) * W, a + 2);
+		const a = (state.x0 / full) * W,
+			z = Math.max((state.x1 / full) * W, a + 2);
 		g.globalAlpha = 0.62;
 		g.fillStyle = css("card");
 		g.fillRect(0, 0, a, height);
@@ -42,11 +46,18 @@ export class Minimap {
 
 	/** The picture below the window, which seldom changes. */
 	private whole(W: number): HTMLCanvasElement {
-		const { dev, state } = this.view, color = css("active-fill"), key = [W, state.axis, state.mode, color, state.detail, devicePixelRatio].join();
+		const { dev, state } = this.view,
+			color = css("active-fill"),
+			key = [W, state.axis, state.mode, color, state.detail, devicePixelRatio].join();
 		if (key === this.drawn) return this.picture;
 		this.drawn = key;
-		const g = pen(this.picture, W, height), edges = this.view.edges(W, 0, this.view.full());
-		const cols = state.mode === "free" ? dev.free.columns(edges) : columns(state.mode === "reserved" ? dev.ranges : dev.lives, edges, dev.events), most = cols.total.reduce((a, v) => Math.max(a, v), 1);
+		const g = pen(this.picture, W, height),
+			edges = this.view.edges(W, 0, this.view.full());
+		const cols =
+				state.mode === "free"
+					? dev.free.columns(edges)
+					: columns(state.mode === "reserved" ? dev.ranges : dev.lives, edges, dev.events),
+			most = cols.total.reduce((a, v) => Math.max(a, v), 1);
 		g.fillStyle = color;
 		for (let c = 0; c < cols.n; c++) {
 			const h = (cols.total[c] / most) * (height - 4);
@@ -58,11 +69,15 @@ export class Minimap {
 	/** A drag inside the window moves it, at its edges resizes it, elsewhere draws a new one. */
 	private brush(): void {
 		const e = this.element;
-		let anchor = -1, last = -1; // the fixed end of a window that is drawn; where a move came from
-		const place = (p: PointerEvent) => ((p.clientX - e.getBoundingClientRect().left) / Math.max(e.clientWidth, 1)) * this.view.full();
+		let anchor = -1,
+			last = -1; // the fixed end of a window that is drawn; where a move came from
+		const place = (p: PointerEvent) =>
+			((p.clientX - e.getBoundingClientRect().left) / Math.max(e.clientWidth, 1)) * this.view.full();
 		e.addEventListener("pointerdown", p => {
 			e.setPointerCapture(p.pointerId);
-			const { x0, x1 } = this.view.state, x = place(p), near = this.view.full() * (8 / Math.max(e.clientWidth, 1));
+			const { x0, x1 } = this.view.state,
+				x = place(p),
+				near = this.view.full() * (8 / Math.max(e.clientWidth, 1));
 			const whole = x0 <= 0 && x1 >= this.view.full();
 			if (Math.abs(x - x0) < near) anchor = x1;
 			else if (Math.abs(x - x1) < near) anchor = x0;
@@ -70,7 +85,8 @@ export class Minimap {
 			else anchor = x;
 		});
 		e.addEventListener("pointermove", p => {
-			const x = place(p), { x0, x1 } = this.view.state;
+			const x = place(p),
+				{ x0, x1 } = this.view.state;
 			if (anchor >= 0) this.view.zoom(Math.min(anchor, x), Math.max(anchor, x));
 			if (last < 0) return;
 			const shift = Math.min(Math.max(x - last, -x0), this.view.full() - x1);

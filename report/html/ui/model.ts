@@ -5,7 +5,14 @@ import { DeviceHeader, Growth, Holder, Mark, Packed, Place, Replay, WindowHeader
 import { Free } from "./free";
 
 /** Where the code of a frame comes from. */
-export const enum Origin { Plumbing, Core, Native, Library, Other, User }
+export const enum Origin {
+	Plumbing,
+	Core,
+	Native,
+	Library,
+	Other,
+	User,
+}
 
 /** The tables that all devices share. */
 export class Tables {
@@ -53,7 +60,10 @@ export class Tables {
 		for (let n = this.stackNode[stack]; n > 0; n = this.nodeParent[n]) all.push(n);
 		if (internals) return all;
 		const origin = (n: number) => this.frameOrigin[this.nodeFrame[n]];
-		const least = Math.min(all.reduce((best, n) => Math.max(best, origin(n)), 0), Origin.Library);
+		const least = Math.min(
+			all.reduce((best, n) => Math.max(best, origin(n)), 0),
+			Origin.Library,
+		);
 		return all.filter(n => origin(n) >= least);
 	}
 }
@@ -66,27 +76,67 @@ export interface Group {
 	stack: number; // one of them
 }
 
-export interface Totals { reserved: number; active: number; allocated: number; requested: number }
+export interface Totals {
+	reserved: number;
+	active: number;
+	allocated: number;
+	requested: number;
+}
 
-export interface Segment { addr: number; size: number; place: number; live: number[]; active: number }
+export interface Segment {
+	addr: number;
+	size: number;
+	place: number;
+	live: number[];
+	active: number;
+}
 
-interface Kinds { stack: Int32Array; rounded: Float64Array; requested: Float64Array; category: Int32Array; trust: Int32Array; place: Int32Array }
+interface Kinds {
+	stack: Int32Array;
+	rounded: Float64Array;
+	requested: Float64Array;
+	category: Int32Array;
+	trust: Int32Array;
+	place: Int32Array;
+}
 
 /** In the place of a row of holders: freed before the dump, or by the program at the dump. */
-export const gone = -1, waits = -2;
+export const gone = -1,
+	waits = -2;
 
 /** Lives as columns, in order of birth. */
-interface Lives { kinds: Kinds; kind: Int32Array; addr: Float64Array; asked: Int32Array; born: Int32Array; freed: Int32Array; size: Float64Array; holder: Int32Array }
+interface Lives {
+	kinds: Kinds;
+	kind: Int32Array;
+	addr: Float64Array;
+	asked: Int32Array;
+	born: Int32Array;
+	freed: Int32Array;
+	size: Float64Array;
+	holder: Int32Array;
+}
 
 function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">): Lives {
 	const kinds = {
-		stack: p.ints(h.kinds.stack), rounded: p.read(h.kinds.rounded), requested: p.read(h.kinds.requested),
-		category: p.ints(h.kinds.category), trust: p.ints(h.kinds.trust), place: p.ints(h.kinds.place),
+		stack: p.ints(h.kinds.stack),
+		rounded: p.read(h.kinds.rounded),
+		requested: p.read(h.kinds.requested),
+		category: p.ints(h.kinds.category),
+		trust: p.ints(h.kinds.trust),
+		place: p.ints(h.kinds.place),
 	};
-	const kind = p.ints(h.lives.kind), n = kind.length;
-	const born = p.ints(h.lives.born), life = p.read(h.lives.life), gap = p.read(h.lives.gap), addr = p.read(h.lives.addr);
-	const freed = new Int32Array(n), asked = new Int32Array(n), size = new Float64Array(n);
-	const last = new Float64Array(kinds.stack.length), holder = new Int32Array(n).fill(gone), seen = p.ints(h.lives.holder);
+	const kind = p.ints(h.lives.kind),
+		n = kind.length;
+	const born = p.ints(h.lives.born),
+		life = p.read(h.lives.life),
+		gap = p.read(h.lives.gap),
+		addr = p.read(h.lives.addr);
+	const freed = new Int32Array(n),
+		asked = new Int32Array(n),
+		size = new Float64Array(n);
+	const last = new Float64Array(kinds.stack.length),
+		holder = new Int32Array(n).fill(gone),
+		seen = p.ints(h.lives.holder);
 	let s = 0;
 	for (let k = 0; k < n; k++) {
 		addr[k] = last[kind[k]] += addr[k];
@@ -100,7 +150,8 @@ function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">)
 
 /** Joins lives, in order of birth. */
 function merge(a: Lives, b: Lives): Lives {
-	const n = a.kind.length + b.kind.length, k = a.kinds.stack.length;
+	const n = a.kind.length + b.kind.length,
+		k = a.kinds.stack.length;
 	const ints = (x: Int32Array, y: Int32Array) => {
 		const out = new Int32Array(x.length + y.length);
 		out.set(x);
@@ -114,15 +165,27 @@ function merge(a: Lives, b: Lives): Lives {
 		return out;
 	};
 	const kinds = {
-		stack: ints(a.kinds.stack, b.kinds.stack), rounded: floats(a.kinds.rounded, b.kinds.rounded), requested: floats(a.kinds.requested, b.kinds.requested),
-		category: ints(a.kinds.category, b.kinds.category), trust: ints(a.kinds.trust, b.kinds.trust), place: ints(a.kinds.place, b.kinds.place),
+		stack: ints(a.kinds.stack, b.kinds.stack),
+		rounded: floats(a.kinds.rounded, b.kinds.rounded),
+		requested: floats(a.kinds.requested, b.kinds.requested),
+		category: ints(a.kinds.category, b.kinds.category),
+		trust: ints(a.kinds.trust, b.kinds.trust),
+		place: ints(a.kinds.place, b.kinds.place),
 	};
 	const out: Lives = {
-		kinds, kind: new Int32Array(n), addr: new Float64Array(n), asked: new Int32Array(n), born: new Int32Array(n), freed: new Int32Array(n), size: new Float64Array(n), holder: new Int32Array(n),
+		kinds,
+		kind: new Int32Array(n),
+		addr: new Float64Array(n),
+		asked: new Int32Array(n),
+		born: new Int32Array(n),
+		freed: new Int32Array(n),
+		size: new Float64Array(n),
+		holder: new Int32Array(n),
 	};
 	for (let i = 0, x = 0, y = 0; i < n; i++) {
 		const second = x === a.kind.length || (y < b.kind.length && b.born[y] < a.born[x]);
-		const from = second ? b : a, row = second ? y++ : x++;
+		const from = second ? b : a,
+			row = second ? y++ : x++;
 		out.kind[i] = from.kind[row] + (second ? k : 0);
 		out.addr[i] = from.addr[row];
 		out.asked[i] = from.asked[row];
@@ -136,7 +199,8 @@ function merge(a: Lives, b: Lives): Lives {
 
 /** What is left of a rest when some of its lives have bands. */
 function without(r: Rest, l: Lives): Rest {
-	const n = r.event.length, sum = r.sum.slice();
+	const n = r.event.length,
+		sum = r.sum.slice();
 	const less: (Float64Array | undefined)[] = [];
 	for (let i = 0; i < l.kind.length; i++) {
 		const g = (less[r.groups.length > 1 ? l.kinds.category[l.kind[i]] : 0] ??= new Float64Array(n + 1));
@@ -192,7 +256,11 @@ export class Device {
 	/** Reserved memory under other settings: the most in each of the runs of events that end at last. */
 	readonly whatif: { last: Int32Array; limit: number; best: number; replays: (Replay & { bytes: Float64Array })[] };
 
-	constructor(p: Packed, i: number, readonly tables: Tables) {
+	constructor(
+		p: Packed,
+		i: number,
+		readonly tables: Tables,
+	) {
 		const h = p.header.devices[i];
 		this.ordinal = h.ordinal;
 		this.events = h.events;
@@ -201,20 +269,39 @@ export class Device {
 		this.held = { bytes: p.read(h.held.bytes), blocks: p.read(h.held.blocks) };
 		this.growth = h.growth;
 		this.leftOut = h.left_out;
-		this.steps = { unit: h.steps.unit, first: p.ints(h.steps.first), last: p.ints(h.steps.last), names: h.steps.names };
+		this.steps = {
+			unit: h.steps.unit,
+			first: p.ints(h.steps.first),
+			last: p.ints(h.steps.last),
+			names: h.steps.names,
+		};
 		this.clock = { event: p.ints(h.clock.event), micros: p.read(h.clock.micros), exact: h.clock.exact };
 		this.page = readLives(p, h);
 		this.lives = this.have(this.page);
 		if (h.rest.event.len) this.setRest(p, i);
 
-		const rborn = p.ints(h.ranges.born), rlife = p.read(h.ranges.life);
-		this.ranges = new Bands(rborn, rborn.map((b, k) => (rlife[k] ? b + rlife[k] - 1 : never)), p.read(h.ranges.size));
+		const rborn = p.ints(h.ranges.born),
+			rlife = p.read(h.ranges.life);
+		this.ranges = new Bands(
+			rborn,
+			rborn.map((b, k) => (rlife[k] ? b + rlife[k] - 1 : never)),
+			p.read(h.ranges.size),
+		);
 		this.rangeAddr = p.read(h.ranges.addr);
 		this.rangePlace = p.ints(h.ranges.place);
 
-		this.whatif = { ...h.whatif, last: p.ints(h.whatif.last), replays: h.whatif.replays.map(r => ({ ...r, bytes: p.read(r.reserved) })) };
-		const event = p.ints(h.free.event), bytes = h.free.bytes.map(c => p.read(c));
-		this.free = new Free(this, { event, bytes, sum: Float64Array.from(event, (_, k) => bytes.reduce((a, b) => a + b[k], 0)) });
+		this.whatif = {
+			...h.whatif,
+			last: p.ints(h.whatif.last),
+			replays: h.whatif.replays.map(r => ({ ...r, bytes: p.read(r.reserved) })),
+		};
+		const event = p.ints(h.free.event),
+			bytes = h.free.bytes.map(c => p.read(c));
+		this.free = new Free(this, {
+			event,
+			bytes,
+			sum: Float64Array.from(event, (_, k) => bytes.reduce((a, b) => a + b[k], 0)),
+		});
 	}
 
 	private have(l: Lives): Bands {
@@ -228,7 +315,9 @@ export class Device {
 
 	/** Takes in what the page leaves out of a part of the trace, in the place of what came before. */
 	adopt(p: Packed<WindowHeader>): void {
-		const h = p.header, more = readLives(p, h), rest = this.pageRest;
+		const h = p.header,
+			more = readLives(p, h),
+			rest = this.pageRest;
 		if (!rest) return;
 		this.lives = this.have(merge(this.page, more));
 		this.lives.rest = without(rest, more);
@@ -239,8 +328,10 @@ export class Device {
 
 	private setRest(p: Packed, i: number): void {
 		const r = p.header.devices[i].rest;
-		const event = p.ints(r.event), groups = r.bytes.map(c => p.read(c));
-		const sum = new Float64Array(event.length), total = new Float64Array(event.length);
+		const event = p.ints(r.event),
+			groups = r.bytes.map(c => p.read(c));
+		const sum = new Float64Array(event.length),
+			total = new Float64Array(event.length);
 		for (let s = 0; s < event.length; s++) {
 			for (const g of groups) sum[s] += g[s];
 			total[s] = sum[s] + this.lives.totalAt(event[s]);
@@ -317,7 +408,12 @@ export class Device {
 	placeName(place: number): string {
 		const p = this.places[place];
 		if (!p.kind) return "in no known segment";
-		const words = [p.kind === "unknown" ? "" : p.kind + " pool", p.pool && "private pool " + p.pool, p.stream ? "stream " + p.stream : "", p.expandable ? "expandable" : ""];
+		const words = [
+			p.kind === "unknown" ? "" : p.kind + " pool",
+			p.pool && "private pool " + p.pool,
+			p.stream ? "stream " + p.stream : "",
+			p.expandable ? "expandable" : "",
+		];
 		return words.filter(w => w).join(", ") || "default pool";
 	}
 
@@ -331,8 +427,15 @@ export class Device {
 		const rows = this.ranges.liveAt(event).sort((a, b) => this.rangeAddr[a] - this.rangeAddr[b]);
 		const out: Segment[] = [];
 		for (const r of rows) {
-			const before = out[out.length - 1], addr = this.rangeAddr[r], place = this.rangePlace[r];
-			if (before && this.places[place].expandable && before.place === place && before.addr + before.size === addr) {
+			const before = out[out.length - 1],
+				addr = this.rangeAddr[r],
+				place = this.rangePlace[r];
+			if (
+				before &&
+				this.places[place].expandable &&
+				before.place === place &&
+				before.addr + before.size === addr
+			) {
 				before.size += this.ranges.size[r];
 			} else {
 				out.push({ addr, size: this.ranges.size[r], place, live: [], active: 0 });

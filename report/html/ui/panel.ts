@@ -20,18 +20,38 @@ export class Tabs {
 	private readonly buttons: HTMLButtonElement[];
 	private current = 0;
 
-	constructor(view: View, label: string, private readonly panels: Panel[], after: HTMLElement | null = null) {
+	constructor(
+		view: View,
+		label: string,
+		private readonly panels: Panel[],
+		after: HTMLElement | null = null,
+	) {
 		this.buttons = panels.map((p, i) => {
-			const tab = unique("tab"), panel = unique("panel");
+			const tab = unique("tab"),
+				panel = unique("panel");
 			p.element.id = panel;
 			p.element.setAttribute("role", "tabpanel");
 			p.element.setAttribute("aria-labelledby", tab);
-			return el("button", { id: tab, type: "button", role: "tab", "aria-controls": panel, click: () => this.show(i) }, p.name);
+			return el(
+				"button",
+				{ id: tab, type: "button", role: "tab", "aria-controls": panel, click: () => this.show(i) },
+				p.name,
+			);
 		});
-		const bar = el("div", { role: "tablist", class: "tabs", "aria-label": label, keydown: (e: KeyboardEvent) => this.key(e) }, ...this.buttons);
-		this.element = el("div", { class: "panels" }, el("div", { class: "tab-bar" }, bar, after), ...panels.map(p => p.element));
+		const bar = el(
+			"div",
+			{ role: "tablist", class: "tabs", "aria-label": label, keydown: (e: KeyboardEvent) => this.key(e) },
+			...this.buttons,
+		);
+		this.element = el(
+			"div",
+			{ class: "panels" },
+			el("div", { class: "tab-bar" }, bar, after),
+			...panels.map(p => p.element),
+		);
 		view.listen(changed => {
-			if (changed.has("detail") || panels[this.current].needs.some(k => changed.has(k))) panels[this.current].render();
+			if (changed.has("detail") || panels[this.current].needs.some(k => changed.has(k)))
+				panels[this.current].render();
 		});
 		resized(this.element, () => panels[this.current].render());
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels[this.current].render());
@@ -53,7 +73,12 @@ export class Tabs {
 
 	/** Shows the panel of that name. */
 	open(name: string): void {
-		this.show(Math.max(this.panels.findIndex(p => p.name === name), 0));
+		this.show(
+			Math.max(
+				this.panels.findIndex(p => p.name === name),
+				0,
+			),
+		);
 	}
 
 	private key(e: KeyboardEvent): void {

@@ -2,7 +2,10 @@
 
 import { View } from "./view";
 
-interface Point { x: number; y: number }
+interface Point {
+	x: number;
+	y: number;
+}
 
 interface Target {
 	width: () => number;
@@ -23,25 +26,31 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 	};
 	const scale = () => (view.state.x1 - view.state.x0) / t.width();
 
-	box.addEventListener("wheel", e => {
-		const p = at(e);
-		const factor = Math.exp(Math.sign(e.deltaY || e.deltaX) * Math.min(Math.abs(e.deltaY || e.deltaX), 120) / 500);
-		if (e.shiftKey) {
+	box.addEventListener(
+		"wheel",
+		e => {
+			const p = at(e);
+			const factor = Math.exp(
+				(Math.sign(e.deltaY || e.deltaX) * Math.min(Math.abs(e.deltaY || e.deltaX), 120)) / 500,
+			);
+			if (e.shiftKey) {
+				e.preventDefault();
+				t.zoomY(p.y, factor);
+				return;
+			}
+			const { x0, x1 } = view.state;
+			if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
+				e.preventDefault();
+				view.zoom(x0 + e.deltaX * scale(), x1 + e.deltaX * scale());
+				return;
+			}
+			if (factor > 1 && x0 <= 0 && x1 >= view.full()) return;
 			e.preventDefault();
-			t.zoomY(p.y, factor);
-			return;
-		}
-		const { x0, x1 } = view.state;
-		if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
-			e.preventDefault();
-			view.zoom(x0 + e.deltaX * scale(), x1 + e.deltaX * scale());
-			return;
-		}
-		if (factor > 1 && x0 <= 0 && x1 >= view.full()) return;
-		e.preventDefault();
-		const x = x0 + p.x * scale();
-		view.zoom(x - (x - x0) * factor, x + (x1 - x) * factor);
-	}, { passive: false });
+			const x = x0 + p.x * scale();
+			view.zoom(x - (x - x0) * factor, x + (x1 - x) * factor);
+		},
+		{ passive: false },
+	);
 
 	box.addEventListener("pointerdown", e => {
 		if (e.button !== 0) return;
@@ -50,7 +59,8 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 		moved = fingers.size > 1 ? 99 : 0;
 	});
 	box.addEventListener("pointermove", e => {
-		const p = at(e), before = fingers.get(e.pointerId);
+		const p = at(e),
+			before = fingers.get(e.pointerId);
 		t.hover(e.pointerType === "touch" && moved > 4 ? null : p);
 		if (!before) return;
 		const { x0, x1 } = view.state;
@@ -62,7 +72,8 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 		} else {
 			moved += Math.abs(p.x - before.x) + Math.abs(p.y - before.y);
 			if (moved > 4) {
-				const dx = (before.x - p.x) * scale(), full = view.full();
+				const dx = (before.x - p.x) * scale(),
+					full = view.full();
 				const shift = Math.min(Math.max(dx, -x0), full - x1);
 				view.set({ x0: x0 + shift, x1: x1 + shift });
 				t.panY(p.y - before.y);
@@ -77,7 +88,8 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 	box.addEventListener("pointercancel", up);
 	box.addEventListener("pointerleave", () => t.hover(null));
 	box.addEventListener("dblclick", e => {
-		const x = view.state.x0 + at(e).x * scale(), { x0, x1 } = view.state;
+		const x = view.state.x0 + at(e).x * scale(),
+			{ x0, x1 } = view.state;
 		view.zoom(x - (x - x0) / 3, x + (x1 - x) / 3);
 	});
 }

@@ -22,7 +22,10 @@ export class Frame {
 	readonly own: Float64Array;
 	merged: Int32Array = new Int32Array(0);
 
-	constructor(readonly width: number, readonly height: number) {
+	constructor(
+		readonly width: number,
+		readonly height: number,
+	) {
 		this.pixels = new Uint32Array(width * height);
 		this.ids = new Int32Array(width * height);
 		this.own = new Float64Array(width);
@@ -33,15 +36,23 @@ export class Frame {
 const budget = 5_000_000;
 
 /** Which bands a picture shows, and in which columns. */
-interface Visible { n: number; row: Int32Array; first: Int32Array; last: Int32Array }
+interface Visible {
+	n: number;
+	row: Int32Array;
+	first: Int32Array;
+	last: Int32Array;
+}
 
 let room: Visible = { n: 0, row: new Int32Array(0), first: new Int32Array(0), last: new Int32Array(0) };
 
 /** Finds the bands that live at the moments of the columns. The result is good until the next call. */
 function visible(b: Bands, moments: Int32Array, n: number): Visible {
-	if (room.row.length < b.n) room = { n: 0, row: new Int32Array(b.n), first: new Int32Array(b.n), last: new Int32Array(b.n) };
-	const { born, freed } = b, out = room;
-	let from = 0, k = 0;
+	if (room.row.length < b.n)
+		room = { n: 0, row: new Int32Array(b.n), first: new Int32Array(b.n), last: new Int32Array(b.n) };
+	const { born, freed } = b,
+		out = room;
+	let from = 0,
+		k = 0;
 	b.overlapping(moments[0], moments[n - 1], i => {
 		while (from < n && moments[from] < born[i]) from++;
 		const end = freed[i];
@@ -67,7 +78,8 @@ function visible(b: Bands, moments: Int32Array, n: number): Visible {
 /** The size from which bands are drawn one by one: 0 unless they are too many. */
 function smallest(b: Bands, seen: Visible): number {
 	const columns = new Float64Array(64);
-	for (let v = 0; v < seen.n; v++) columns[Math.ceil(Math.log2(b.size[seen.row[v]] + 1))] += seen.last[v] - seen.first[v] + 1;
+	for (let v = 0; v < seen.n; v++)
+		columns[Math.ceil(Math.log2(b.size[seen.row[v]] + 1))] += seen.last[v] - seen.first[v] + 1;
 	let sum = 0;
 	for (let i = 63; i >= 0; i--) {
 		sum += columns[i];
@@ -80,7 +92,16 @@ function smallest(b: Bands, seen: Visible): number {
  * Draws the bands with lo..hi bytes over the height, each on those that are older. Where they
  * are too many, the smallest lie on top, summed by group and striped; with merge all do, plain.
  */
-export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, merge: boolean, p: Paint, back: number): void {
+export function draw(
+	f: Frame,
+	b: Bands,
+	cols: Columns,
+	lo: number,
+	hi: number,
+	merge: boolean,
+	p: Paint,
+	back: number,
+): void {
 	const { width: W, height: H, pixels, ids, own } = f;
 	pixels.fill(back);
 	ids.fill(nothing);
@@ -88,12 +109,15 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 	const merged = new Int32Array(p.groups.length);
 	const sums = p.groups.map(() => null as Float64Array | null);
 	const scale = H / (hi - lo);
-	const moments = cols.event, n = cols.n;
+	const moments = cols.event,
+		n = cols.n;
 	/** Fills rows y0..y1-1, counted from below, of columns c0..c1-1. */
 	const fill = (c0: number, c1: number, y0: number, y1: number, color: number, id: number) => {
 		const edge = y1 - y0 > 3 ? tint(color, back, 0.3) : color;
 		for (let y = y0; y < y1; y++) {
-			const paint = y === y1 - 1 ? edge : color, from = (H - 1 - y) * W + c0, to = from + c1 - c0;
+			const paint = y === y1 - 1 ? edge : color,
+				from = (H - 1 - y) * W + c0,
+				to = from + c1 - c0;
 			if (to - from > 24) {
 				pixels.fill(paint, from, to);
 				ids.fill(id, from, to);
@@ -107,11 +131,15 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 	};
 	const row = (y: number) => Math.min(Math.max(Math.floor((y - lo) * scale), 0), H);
 
-	const seen = visible(b, moments, n), size = b.size;
+	const seen = visible(b, moments, n),
+		size = b.size;
 	const least = merge ? Infinity : smallest(b, seen);
 	const tops = new Int32Array(n).fill(row(0)); // the row up to which a column is filled
 	for (let v = 0; v < seen.n; v++) {
-		const i = seen.row[v], first = seen.first[v], last = seen.last[v], s = size[i];
+		const i = seen.row[v],
+			first = seen.first[v],
+			last = seen.last[v],
+			s = size[i];
 		if (s < least) {
 			const g = p.group(i);
 			const sum = (sums[g] ??= new Float64Array(n + 1));
@@ -120,10 +148,15 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 			merged[g]++;
 			continue;
 		}
-		let y0 = 0, y1 = 0, start = first, color = -1;
+		let y0 = 0,
+			y1 = 0,
+			start = first,
+			color = -1;
 		for (let c = first; c <= last; c++) {
-			const up = (own[c] += s), y = (up - lo) * scale;
-			const a = tops[c], z = y <= 0 ? 0 : y >= H ? H : y | 0;
+			const up = (own[c] += s),
+				y = (up - lo) * scale;
+			const a = tops[c],
+				z = y <= 0 ? 0 : y >= H ? H : y | 0;
 			tops[c] = z;
 			if (a === y0 && z === y1) continue;
 			if (y1 > y0) {
@@ -142,11 +175,13 @@ export function draw(f: Frame, b: Bands, cols: Columns, lo: number, hi: number, 
 	for (let g = 0; g < sums.length; g++) {
 		const sum = sums[g];
 		if (!sum) continue;
-		const color = p.groups[g].color, other = merge ? color : tint(color, back, 0.35);
+		const color = p.groups[g].color,
+			other = merge ? color : tint(color, back, 0.35);
 		let now = 0;
 		for (let c = 0; c < n; c++) {
 			now += sum[c];
-			const y0 = row(top[c]), y1 = row((top[c] += Math.max(now, 0)));
+			const y0 = row(top[c]),
+				y1 = row((top[c] += Math.max(now, 0)));
 			for (let y = y0; y < y1; y++) {
 				const at = (H - 1 - y) * W + c;
 				pixels[at] = (c + y) % 6 < 2 ? other : color;
@@ -175,7 +210,8 @@ function addRest(b: Bands, cols: Columns, p: Paint, sums: (Float64Array | null)[
 export function tint(color: number, other: number, part: number): number {
 	let out = 0xff000000;
 	for (let shift = 0; shift < 24; shift += 8) {
-		const a = (color >>> shift) & 255, z = (other >>> shift) & 255;
+		const a = (color >>> shift) & 255,
+			z = (other >>> shift) & 255;
 		out |= Math.round(a + (z - a) * part) << shift;
 	}
 	return out >>> 0;

@@ -10,17 +10,28 @@ import { Pick } from "./view";
 export function showButtons(packed: Packed, open: (i: number) => Live | undefined): void {
 	const { devices } = packed.header;
 	for (const place of document.querySelectorAll<HTMLElement>("[data-show]")) {
-		const [kind, first, second] = place.dataset.show!.split(" "), n = Number(first);
+		const [kind, first, second] = place.dataset.show!.split(" "),
+			n = Number(first);
 		const holder = kind === "ghost" ? n + 1 : 0; // ghosts are the first rows of holders, behind the one of nobody
 		const i = devices.findIndex(d => (holder ? packed.read(d.held.bytes)[holder] > 0 : d.ordinal === n));
 		if (i < 0 || !document.getElementById(`gpu${devices[i].ordinal}-live`)) continue;
-		place.append(el("button", { type: "button", click: () => {
-			const l = open(i);
-			if (l) show(l, holder, Number(second));
-		} }, "Show in the timeline"));
+		place.append(
+			el(
+				"button",
+				{
+					type: "button",
+					click: () => {
+						const l = open(i);
+						if (l) show(l, holder, Number(second));
+					},
+				},
+				"Show in the timeline",
+			),
+		);
 	}
 	for (const link of document.querySelectorAll<HTMLElement>("[data-event]")) {
-		const [ordinal, event] = link.dataset.event!.split(" ").map(Number), i = devices.findIndex(d => d.ordinal === ordinal);
+		const [ordinal, event] = link.dataset.event!.split(" ").map(Number),
+			i = devices.findIndex(d => d.ordinal === ordinal);
 		link.addEventListener("click", e => {
 			const l = i < 0 ? undefined : open(i);
 			if (!l) return;
@@ -54,6 +65,14 @@ function look({ device: d, timeline, tabs }: Live): void {
 
 /** The allocations that a finding on growth counts. */
 function grown(d: Device, growth: number): Pick {
-	const g = d.growth[growth], stacks = new Set(g.stacks);
-	return { name: "what grows", has: row => stacks.has(d.stackOf(row)) && d.lives.born[row] >= 0 && d.lives.born[row] <= g.horizon && d.asked[row] > g.horizon };
+	const g = d.growth[growth],
+		stacks = new Set(g.stacks);
+	return {
+		name: "what grows",
+		has: row =>
+			stacks.has(d.stackOf(row)) &&
+			d.lives.born[row] >= 0 &&
+			d.lives.born[row] <= g.horizon &&
+			d.asked[row] > g.horizon,
+	};
 }

@@ -21,53 +21,147 @@ export class Table implements Panel {
 	private readonly body = el("div", {});
 
 	constructor(readonly view: View) {
-		const kinds: [By, string][] = [["site", "site"], ["stack", "whole stack"], ["category", "category"], ["stream", "stream"], ["pool", "pool"], ["size", "size"]];
-		this.element.append(choice("Group by", kinds, this.by, v => {
-			this.by = v as By;
-			this.render();
-		}), this.body);
+		const kinds: [By, string][] = [
+			["site", "site"],
+			["stack", "whole stack"],
+			["category", "category"],
+			["stream", "stream"],
+			["pool", "pool"],
+			["size", "size"],
+		];
+		this.element.append(
+			choice("Group by", kinds, this.by, v => {
+				this.by = v as By;
+				this.render();
+			}),
+			this.body,
+		);
 	}
 
 	/** The groups of what is live at the cursor; what is not in the page is one of them. */
 	groups(by: By = this.by): Group[] {
-		const { dev } = this.view, t = dev.tables;
+		const { dev } = this.view,
+			t = dev.tables;
 		const names: Record<By, (row: number) => string> = {
-			site: row => t.site(dev.stackOf(row)), stack: row => String(dev.stackOf(row)), category: row => t.categories[dev.kinds.category[dev.kind[row]]],
-			stream: row => dev.streamName(dev.kinds.place[dev.kind[row]]), pool: row => dev.placeName(dev.kinds.place[dev.kind[row]]),
+			site: row => t.site(dev.stackOf(row)),
+			stack: row => String(dev.stackOf(row)),
+			category: row => t.categories[dev.kinds.category[dev.kind[row]]],
+			stream: row => dev.streamName(dev.kinds.place[dev.kind[row]]),
+			pool: row => dev.placeName(dev.kinds.place[dev.kind[row]]),
 			size: row => format.bytes(dev.lives.size[row]),
 		};
 		const all = dev.group(this.view.live(), names[by]);
 		if (by === "stack") for (const g of all) g.name = t.site(g.stack);
 		const rest = this.view.choosy ? 0 : (dev.restAt(this.view.state.cursor)?.reduce((a, b) => a + b, 0) ?? 0);
-		if (rest > 0) all.push({ name: "(not in this page, see above)", bytes: rest, requested: 0, count: 0, stack: -1 });
+		if (rest > 0)
+			all.push({ name: "(not in this page, see above)", bytes: rest, requested: 0, count: 0, stack: -1 });
 		return all;
 	}
 
 	render(): void {
-		const all = this.groups(), sum = all.reduce((a, g) => a + g.bytes, 0), sign = this.down ? -1 : 1;
-		all.sort((a, b) => (this.sort === "name" ? (a.name < b.name ? -sign : sign) : sign * (a[this.sort] - b[this.sort])));
+		const all = this.groups(),
+			sum = all.reduce((a, g) => a + g.bytes, 0),
+			sign = this.down ? -1 : 1;
+		all.sort((a, b) =>
+			this.sort === "name" ? (a.name < b.name ? -sign : sign) : sign * (a[this.sort] - b[this.sort]),
+		);
 		const head = (key: Key, text: string, number = true) => {
 			const on = this.sort === key;
-			return el("th", { scope: "col", class: number ? "n" : "", "aria-sort": on ? (this.down ? "descending" : "ascending") : undefined },
-				el("button", { type: "button", class: "link", click: () => this.order(key) }, text + (on ? (this.down ? " ↓" : " ↑") : "")));
+			return el(
+				"th",
+				{
+					scope: "col",
+					class: number ? "n" : "",
+					"aria-sort": on ? (this.down ? "descending" : "ascending") : undefined,
+				},
+				el(
+					"button",
+					{ type: "button", class: "link", click: () => this.order(key) },
+					text + (on ? (this.down ? " ↓" : " ↑") : ""),
+				),
+			);
 		};
-		const rows = all.slice(0, mostRows).map(g => el("tr", {},
-			el("td", { class: "n b" }, format.bytes(g.bytes)), el("td", { class: "n" }, format.percent(g.bytes, sum)),
-			el("td", { class: "n" }, g.count ? format.count(g.count) : ""), el("td", { class: "n c" }, g.requested ? format.bytes(g.requested) : ""),
-			el("td", { class: "path" }, this.by === "stack" && g.stack >= 0 ? this.unfold(g) : g.name)));
-		fill(this.body, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "live memory" }, el("table", { class: "groups" },
-			el("thead", {}, el("tr", {}, head("bytes", "Bytes"), el("th", { scope: "col", class: "n" }, "Share"), head("count", "Blocks"),
-				el("th", { scope: "col", class: "n c" }, el("button", { type: "button", class: "link", click: () => this.order("requested") }, "Requested")), head("name", this.by, false))),
-			el("tbody", {}, ...rows), el("tfoot", {}, el("tr", {}, el("td", { class: "n b" }, format.bytes(sum)), el("td", { class: "n" }, ""), el("td", { class: "n" }, format.count(all.reduce((a, g) => a + g.count, 0))), el("td", { class: "n c" }), el("td", {}, "total"))))),
-			all.length > mostRows && el("p", { class: "more" }, `… ${format.count(all.length - mostRows)} more`));
+		const rows = all
+			.slice(0, mostRows)
+			.map(g =>
+				el(
+					"tr",
+					{},
+					el("td", { class: "n b" }, format.bytes(g.bytes)),
+					el("td", { class: "n" }, format.percent(g.bytes, sum)),
+					el("td", { class: "n" }, g.count ? format.count(g.count) : ""),
+					el("td", { class: "n c" }, g.requested ? format.bytes(g.requested) : ""),
+					el("td", { class: "path" }, this.by === "stack" && g.stack >= 0 ? this.unfold(g) : g.name),
+				),
+			);
+		fill(
+			this.body,
+			el(
+				"div",
+				{ class: "scroll", tabindex: 0, role: "region", "aria-label": "live memory" },
+				el(
+					"table",
+					{ class: "groups" },
+					el(
+						"thead",
+						{},
+						el(
+							"tr",
+							{},
+							head("bytes", "Bytes"),
+							el("th", { scope: "col", class: "n" }, "Share"),
+							head("count", "Blocks"),
+							el(
+								"th",
+								{ scope: "col", class: "n c" },
+								el(
+									"button",
+									{ type: "button", class: "link", click: () => this.order("requested") },
+									"Requested",
+								),
+							),
+							head("name", this.by, false),
+						),
+					),
+					el("tbody", {}, ...rows),
+					el(
+						"tfoot",
+						{},
+						el(
+							"tr",
+							{},
+							el("td", { class: "n b" }, format.bytes(sum)),
+							el("td", { class: "n" }, ""),
+							el("td", { class: "n" }, format.count(all.reduce((a, g) => a + g.count, 0))),
+							el("td", { class: "n c" }),
+							el("td", {}, "total"),
+						),
+					),
+				),
+			),
+			all.length > mostRows && el("p", { class: "more" }, `… ${format.count(all.length - mostRows)} more`),
+		);
 	}
 
 	text(): string {
-		return this.groups().map(g => `${format.bytes(g.bytes)}\t${g.count}\t${g.name}`).join("\n") + "\n";
+		return (
+			this.groups()
+				.map(g => `${format.bytes(g.bytes)}\t${g.count}\t${g.name}`)
+				.join("\n") + "\n"
+		);
 	}
 
 	private unfold(g: Group): HTMLElement {
-		return el("details", {}, el("summary", {}, g.name), el("ol", { class: "stack" }, ...this.view.dev.tables.frames(g.stack, this.view.state.internals).map(f => el("li", {}, f))));
+		return el(
+			"details",
+			{},
+			el("summary", {}, g.name),
+			el(
+				"ol",
+				{ class: "stack" },
+				...this.view.dev.tables.frames(g.stack, this.view.state.internals).map(f => el("li", {}, f)),
+			),
+		);
 	}
 
 	private order(key: Key): void {

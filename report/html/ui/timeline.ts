@@ -24,11 +24,16 @@ export class Timeline {
 	took = 0;
 
 	private readonly box = el("div", {
-		class: "tl-box", tabindex: 0, role: "slider", "aria-label": "Moment in the trace", "aria-orientation": "horizontal",
+		class: "tl-box",
+		tabindex: 0,
+		role: "slider",
+		"aria-label": "Moment in the trace",
+		"aria-orientation": "horizontal",
 	});
 	private readonly canvas = el("canvas", { class: "tl-bands", "aria-hidden": "true" });
 	private readonly over = el("canvas", { class: "tl-over", "aria-hidden": "true" });
-	private readonly tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true }) // what is pinned says the same;
+	// What is pinned says the same.
+	private readonly tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true });
 	private readonly yAxis = el("div", { class: "tl-y", "aria-hidden": "true" });
 	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
 	private readonly legend = el("ul", { class: "tl-legend", "aria-label": "Colors" });
@@ -40,7 +45,13 @@ export class Timeline {
 
 	constructor(readonly view: View) {
 		this.box.append(this.canvas, this.over, this.tip);
-		this.element = el("div", { class: "tl" }, this.legend, el("div", { class: "tl-grid" }, this.yAxis, this.box, this.xAxis), this.note);
+		this.element = el(
+			"div",
+			{ class: "tl" },
+			this.legend,
+			el("div", { class: "tl-grid" }, this.yAxis, this.box, this.xAxis),
+			this.note,
+		);
 		this.box.addEventListener("keydown", e => keys(e, view));
 		drag(this.box, view, {
 			width: () => this.width,
@@ -70,14 +81,29 @@ export class Timeline {
 	}
 
 	private update(changed: Set<keyof State>): void {
-		const picture: (keyof State)[] = ["mode", "color", "axis", "x0", "x1", "lo", "hi", "search", "regex", "internals", "pick", "pinned", "detail"];
+		const picture: (keyof State)[] = [
+			"mode",
+			"color",
+			"axis",
+			"x0",
+			"x1",
+			"lo",
+			"hi",
+			"search",
+			"regex",
+			"internals",
+			"pick",
+			"pinned",
+			"detail",
+		];
 		if (picture.some(k => changed.has(k))) this.render();
 		else this.overlay();
 	}
 
 	/** The bytes at the lower and the upper edge of the picture. */
 	range(): { lo: number; hi: number } {
-		const { lo, hi } = this.view.state, d = this.view.dev;
+		const { lo, hi } = this.view.state,
+			d = this.view.dev;
 		if (!hi && this.view.state.mode === "free") return { lo: 0, hi: Math.max(d.free.peak, 1) * 1.05 };
 		let most = Math.max(d.lives.peak, d.ranges.peak, 1);
 		if (d.lives.rest) for (const v of d.lives.rest.total) most = Math.max(most, v);
@@ -85,8 +111,11 @@ export class Timeline {
 	}
 
 	render(): void {
-		const started = performance.now(), ratio = pixelRatio(), { dev, state } = this.view;
-		const W = Math.round(this.width * ratio), H = Math.round(height * ratio);
+		const started = performance.now(),
+			ratio = pixelRatio(),
+			{ dev, state } = this.view;
+		const W = Math.round(this.width * ratio),
+			H = Math.round(height * ratio);
 		if (dev.events === 0 || this.box.clientWidth === 0) return;
 		if (this.frame.width !== W || this.frame.height !== H) {
 			this.frame = new Frame(W, H);
@@ -95,7 +124,8 @@ export class Timeline {
 		}
 		this.paint();
 		const { lo, hi } = this.range();
-		const edges = this.view.edges(W), back = abgr(css("card"));
+		const edges = this.view.edges(W),
+			back = abgr(css("card"));
 		if (state.mode === "free") {
 			const free = (this.columns = dev.free.columns(edges));
 			this.sampled = free.sampled;
@@ -115,34 +145,62 @@ export class Timeline {
 
 	/** Decides on colors anew where something changed that they depend on. */
 	private paint(): void {
-		const { state } = this.view, card = css("card");
-		const painted = [state.mode, state.color, state.pinned, state.search, state.regex, state.internals, state.pick, state.detail, card];
+		const { state } = this.view,
+			card = css("card");
+		const painted = [
+			state.mode,
+			state.color,
+			state.pinned,
+			state.search,
+			state.regex,
+			state.internals,
+			state.pick,
+			state.detail,
+			card,
+		];
 		if (painted.every((v, i) => v === this.painted[i])) return;
 		this.painted = painted;
-		this.scheme = state.mode === "free" ? freeScheme() : state.mode === "reserved" ? rangeScheme(this.view) : scheme(this.view);
+		this.scheme =
+			state.mode === "free"
+				? freeScheme()
+				: state.mode === "reserved"
+					? rangeScheme(this.view)
+					: scheme(this.view);
 	}
 
 	/** Draws what moves with the cursor. */
 	overlay(): void {
-		const { view } = this, { dev, state } = view, W = this.width;
+		const { view } = this,
+			{ dev, state } = view,
+			W = this.width;
 		if (!this.columns) return;
 		const g = pen(this.over, W, height + lane);
 		g.clearRect(0, 0, W, height + lane);
 		const px = (event: number) => ((view.at(event) - state.x0) / (state.x1 - state.x0)) * W;
-		const muted = css("muted"), ink = css("ink");
+		const muted = css("muted"),
+			ink = css("ink");
 		this.drawSteps(g, px, muted);
 		if (state.mode === "free") fill(this.legend, ...this.describeFree(state.cursor));
 		else if (state.mode !== "reserved") this.drawReserved(g, W);
-		const labels: [number, number][] = []; // from where to where, so that one that would lie on another goes below it
+		// From where to where, so that one that would lie on another goes below it.
+		const labels: [number, number][] = [];
 		const line = (event: number, color: string, dash: number[], label: string) => {
-			const x = px(event), w = g.measureText(label).width + 8, from = x > W - 60 ? x - w : x;
+			const x = px(event),
+				w = g.measureText(label).width + 8,
+				from = x > W - 60 ? x - w : x;
 			const row = labels.filter(([a, z]) => a < from + w && from < z).length;
 			if (label && x >= -1 && x <= W + 1) labels.push([from, from + w]);
 			upright(g, x, W, lane, height, color, dash, row < 3 ? label : "", row);
 		};
 		for (const m of dev.marks) {
 			if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
-			else line(m.event, css(m.kind === "oom" ? "bad" : "active"), m.kind === "oom" ? [] : [2, 3], m.kind === "oom" ? "✕ OOM" : "▼ peak");
+			else
+				line(
+					m.event,
+					css(m.kind === "oom" ? "bad" : "active"),
+					m.kind === "oom" ? [] : [2, 3],
+					m.kind === "oom" ? "✕ OOM" : "▼ peak",
+				);
 		}
 		if (state.markA > -2) line(state.markA, css("odd"), [6, 3], "A");
 		if (state.markB > -2) line(state.markB, css("odd"), [6, 3], "B");
@@ -157,13 +215,20 @@ export class Timeline {
 			g.fill();
 		}
 		this.showTip(g, W);
-		tell(this.box, view, state.mode === "free" ? this.legend : `${format.bytes(dev.lives.totalAt(state.cursor))} active`);
+		tell(
+			this.box,
+			view,
+			state.mode === "free" ? this.legend : `${format.bytes(dev.lives.totalAt(state.cursor))} active`,
+		);
 	}
 
 	private drawSteps(g: CanvasRenderingContext2D, px: (e: number) => number, muted: string): void {
-		const s = this.view.dev.steps, grid = css("grid"), sunk = css("sunk");
+		const s = this.view.dev.steps,
+			grid = css("grid"),
+			sunk = css("sunk");
 		for (let i = 0; i < s.first.length; i++) {
-			const a = Math.max(px(s.first[i]), 0), z = Math.min(px(s.last[i]), this.width);
+			const a = Math.max(px(s.first[i]), 0),
+				z = Math.min(px(s.last[i]), this.width);
 			if (z <= 0 || a >= this.width || z - a < 0.5) continue;
 			g.fillStyle = i % 2 ? sunk : grid;
 			g.fillRect(a, 0, z - a, lane - 6);
@@ -178,7 +243,9 @@ export class Timeline {
 	}
 
 	private drawReserved(g: CanvasRenderingContext2D, W: number): void {
-		const cols = this.columns!, { lo, hi } = this.range(), ranges = this.view.dev.ranges;
+		const cols = this.columns!,
+			{ lo, hi } = this.range(),
+			ranges = this.view.dev.ranges;
 		if (!ranges.n) return;
 		g.strokeStyle = css("reserved");
 		g.lineWidth = 1.5;
@@ -197,7 +264,8 @@ export class Timeline {
 	hit(x: number, y: number): { column: number; event: number; id: number } | null {
 		if (!this.columns || y < lane) return null;
 		const r = this.frame.width / this.width;
-		const c = Math.floor(x * r), p = Math.floor((y - lane) * r);
+		const c = Math.floor(x * r),
+			p = Math.floor((y - lane) * r);
 		if (c < 0 || c >= this.frame.width || p < 0 || p >= this.frame.height) return null;
 		return { column: c, event: this.columns.event[c], id: this.frame.ids[p * this.frame.width + c] };
 	}
@@ -208,9 +276,23 @@ export class Timeline {
 		if (!h || !this.hover) return;
 		upright(g, this.hover.x, W, lane, height, css("muted"), []);
 		const { dev, state } = this.view;
-		const head = el("p", { class: "tip-head" }, `event ${format.count(h.event)} ${dev.when(h.event)}: `,
-			el("b", {}, format.bytes(this.columns!.total[h.column])), state.mode === "reserved" ? " reserved" : state.mode === "free" ? " free" : " active");
-		const part = state.mode === "free" ? el("ul", { class: "tl-legend" }, ...this.describeFree(h.event).slice(1)) : h.id === nothing ? null : h.id < -1 ? describeMerged(this, -2 - h.id) : state.mode === "reserved" ? this.describeRange(h.id) : describe(this.view, h.id, 4);
+		const head = el(
+			"p",
+			{ class: "tip-head" },
+			`event ${format.count(h.event)} ${dev.when(h.event)}: `,
+			el("b", {}, format.bytes(this.columns!.total[h.column])),
+			state.mode === "reserved" ? " reserved" : state.mode === "free" ? " free" : " active",
+		);
+		const part =
+			state.mode === "free"
+				? el("ul", { class: "tl-legend" }, ...this.describeFree(h.event).slice(1))
+				: h.id === nothing
+					? null
+					: h.id < -1
+						? describeMerged(this, -2 - h.id)
+						: state.mode === "reserved"
+							? this.describeRange(h.id)
+							: describe(this.view, h.id, 4);
 		fill(this.tip, head, part);
 		this.tip.dataset.row = String(h.id);
 		placeTip(this.tip, this.hover, W, height - 60);
@@ -220,15 +302,35 @@ export class Timeline {
 	private describeFree(event: number): HTMLElement[] {
 		const at = this.view.dev.free.at(event);
 		if (!at) return [];
-		const li = (text: string, v: number, part?: typeof classes[0]) => el("li", { title: part?.means }, part && swatch(css(part.color)), el("span", {}, text + " ", el("b", {}, format.bytes(v))));
-		return [li(at.event === event ? "reserved, not allocated" : `at event ${format.count(at.event)}, the nearest measured one`, at.bytes.reduce((a, v) => a + v, 0)),
-			...classes.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : []))];
+		const li = (text: string, v: number, part?: (typeof classes)[0]) =>
+			el(
+				"li",
+				{ title: part?.means },
+				part && swatch(css(part.color)),
+				el("span", {}, text + " ", el("b", {}, format.bytes(v))),
+			);
+		return [
+			li(
+				at.event === event
+					? "reserved, not allocated"
+					: `at event ${format.count(at.event)}, the nearest measured one`,
+				at.bytes.reduce((a, v) => a + v, 0),
+			),
+			...classes.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : [])),
+		];
 	}
 
 	private describeRange(row: number): HTMLElement {
-		const d = this.view.dev, end = d.ranges.freed[row];
-		return el("p", {}, el("b", {}, format.bytes(d.ranges.size[row])), ` reserved, ${d.placeName(d.rangePlace[row])}, since `,
-			d.ranges.born[row] < 0 ? "before the trace" : `event ${format.count(d.ranges.born[row])}`, end === never ? "" : ` to event ${format.count(end)}`);
+		const d = this.view.dev,
+			end = d.ranges.freed[row];
+		return el(
+			"p",
+			{},
+			el("b", {}, format.bytes(d.ranges.size[row])),
+			` reserved, ${d.placeName(d.rangePlace[row])}, since `,
+			d.ranges.born[row] < 0 ? "before the trace" : `event ${format.count(d.ranges.born[row])}`,
+			end === never ? "" : ` to event ${format.count(end)}`,
+		);
 	}
 
 	private click(x: number, y: number, shift: boolean): void {
@@ -249,8 +351,10 @@ export class Timeline {
 	}
 
 	private zoomY(y: number, factor: number): void {
-		const { lo, hi } = this.range(), full = this.fullHeight();
-		const at = hi - ((y - lane) / height) * (hi - lo), width = Math.max((hi - lo) * factor, 4096);
+		const { lo, hi } = this.range(),
+			full = this.fullHeight();
+		const at = hi - ((y - lane) / height) * (hi - lo),
+			width = Math.max((hi - lo) * factor, 4096);
 		if (width >= full) {
 			this.view.set({ lo: 0, hi: 0 });
 			return;
@@ -280,26 +384,53 @@ export class Timeline {
 		if (this.view.state.mode === "free") {
 			const n = this.view.dev.free.samples.event.length;
 			this.said = "";
-			this.note.textContent = "Reserved but not allocated, by what keeps it from use." + (this.sampled ? ` Not all allocations are in this page, so it was measured at ${format.plural(n, "moment")}: a column shows the nearest.` : "");
+			this.note.textContent =
+				"Reserved but not allocated, by what keeps it from use." +
+				(this.sampled
+					? ` Not all allocations are in this page, so it was measured at ${format.plural(n, "moment")}: a ` +
+						`column shows the nearest.`
+					: "");
 			return;
 		}
-		const { dev, state } = this.view, used = new Set<number>(), f = this.frame;
+		const { dev, state } = this.view,
+			used = new Set<number>(),
+			f = this.frame;
 		for (let i = 0; i < f.ids.length; i += 7) {
 			const id = f.ids[i];
 			if (id >= 0) used.add(this.scheme.of(id));
 			else if (id < -1) used.add((-2 - id) % this.scheme.legend.length);
 		}
 		const key = [...used].sort().join() + state.color + state.mode + css("card");
-		if (key !== this.said) fill(this.legend, ...this.scheme.legend.map((g, i) => used.has(i) && el("li", {}, swatch(g.css), g.name)),
-			state.mode !== "reserved" && el("li", {}, el("i", { class: "key line-reserved" }), "reserved"));
+		if (key !== this.said)
+			fill(
+				this.legend,
+				...this.scheme.legend.map((g, i) => used.has(i) && el("li", {}, swatch(g.css), g.name)),
+				state.mode !== "reserved" && el("li", {}, el("i", { class: "key line-reserved" }), "reserved"),
+			);
 		this.said = key;
 		const merged = f.merged.reduce((a, b) => a + b, 0);
 		const words = [];
-		if (state.mode === "bands" && merged) words.push(`On top, striped: ${format.plural(merged, "allocation")} too small to draw one by one, summed by color. Zoom in to see them.`);
-		const cols = this.columns!, left = dev.leftOut.lives > 0 && state.mode !== "reserved";
-		if (left && dev.served && !dev.lives.knows(cols.event[0], cols.event[cols.n - 1])) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, are only in the sums. Zoom in to load them.`);
-		if (left && !dev.served) words.push(`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest and shortest, did not fit into this page and are only in the sums. Below ${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} per column, their share is that of the nearest known moment.`);
-		if (dev.leftOut.ranges) words.push(`${format.plural(dev.leftOut.ranges, "reserved range")} did not fit into this page.`);
+		if (state.mode === "bands" && merged)
+			words.push(
+				`On top, striped: ${format.plural(merged, "allocation")} too small to draw one by one, summed by ` +
+					`color. Zoom in to see them.`,
+			);
+		const cols = this.columns!,
+			left = dev.leftOut.lives > 0 && state.mode !== "reserved";
+		if (left && dev.served && !dev.lives.knows(cols.event[0], cols.event[cols.n - 1]))
+			words.push(
+				`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest ` +
+					`and shortest, are only in the sums. Zoom in to load them.`,
+			);
+		if (left && !dev.served)
+			words.push(
+				`${format.count(dev.leftOut.lives)} of ${format.plural(dev.leftOut.of, "allocation")}, the smallest ` +
+					`and shortest, did not fit into this page and are only in the sums. Below ` +
+					`${format.plural(Math.ceil(dev.events / dev.lives.rest!.event.length), "event")} per column, ` +
+					`their share is that of the nearest known moment.`,
+			);
+		if (dev.leftOut.ranges)
+			words.push(`${format.plural(dev.leftOut.ranges, "reserved range")} did not fit into this page.`);
 		this.note.textContent = words.join(" ");
 	}
 }

@@ -30,7 +30,11 @@ export interface State {
 	detail: number;
 }
 
-export interface Pick { name: string; has: (row: number) => boolean; holder?: number }
+export interface Pick {
+	name: string;
+	has: (row: number) => boolean;
+	holder?: number;
+}
 
 /** Which stacks a search matches; null without a search. */
 export type Match = Uint8Array | null;
@@ -43,10 +47,27 @@ export class View {
 	private changed = new Set<keyof State>();
 	private scheduled = false;
 
-	constructor(readonly dev: Device, color: ColorBy) {
+	constructor(
+		readonly dev: Device,
+		color: ColorBy,
+	) {
 		this.state = {
-			mode: "bands", color, axis: "event", x0: 0, x1: 1, lo: 0, hi: 0, cursor: start(dev), pinned: -1,
-			markA: -2, markB: -2, search: "", regex: false, internals: false, pick: null, detail: 0,
+			mode: "bands",
+			color,
+			axis: "event",
+			x0: 0,
+			x1: 1,
+			lo: 0,
+			hi: 0,
+			cursor: start(dev),
+			pinned: -1,
+			markA: -2,
+			markB: -2,
+			search: "",
+			regex: false,
+			internals: false,
+			pick: null,
+			detail: 0,
 		};
 		this.state.x1 = this.full();
 	}
@@ -102,7 +123,8 @@ export class View {
 
 	/** The events where the columns of a picture begin. Event e has the axis from e to e+1. */
 	edges(width: number, x0 = this.state.x0, x1 = this.state.x1): Int32Array {
-		const out = new Int32Array(width + 1), last = this.dev.events;
+		const out = new Int32Array(width + 1),
+			last = this.dev.events;
 		const byEvent = this.state.axis === "event";
 		for (let i = 0; i <= width; i++) {
 			const x = x0 + (i * (x1 - x0)) / width;
@@ -128,13 +150,15 @@ export class View {
 	go(event: number): void {
 		event = Math.min(Math.max(event, -1), this.dev.events - 1);
 		this.set({ cursor: event });
-		const x = this.at(event), { x0, x1 } = this.state;
+		const x = this.at(event),
+			{ x0, x1 } = this.state;
 		if (x < x0 || x > x1) this.zoom(x - (x1 - x0) / 2, x + (x1 - x0) / 2);
 	}
 
 	setAxis(axis: Axis): void {
 		if (axis === this.state.axis) return;
-		const a = this.eventAt(this.state.x0), b = this.eventAt(this.state.x1);
+		const a = this.eventAt(this.state.x0),
+			b = this.eventAt(this.state.x1);
 		const whole = this.state.x0 <= 0 && this.state.x1 >= this.full();
 		this.set({ axis });
 		if (whole) this.set({ x0: 0, x1: this.full() });
@@ -148,7 +172,10 @@ export class View {
 
 	/** Whether a row is among those that are looked at. */
 	hit(row: number): boolean {
-		const { match, state: { pick } } = this;
+		const {
+			match,
+			state: { pick },
+		} = this;
 		return (!match || match[this.dev.stackOf(row)] > 0) && (!pick || pick.has(row));
 	}
 
@@ -160,8 +187,10 @@ export class View {
 
 	/** Takes in what a server gives. */
 	adopt(p: Packed<WindowHeader>): void {
-		const { dev, state } = this, { pinned } = state;
-		const born = pinned < 0 ? 0 : dev.lives.born[pinned], addr = pinned < 0 ? 0 : dev.addr[pinned];
+		const { dev, state } = this,
+			{ pinned } = state;
+		const born = pinned < 0 ? 0 : dev.lives.born[pinned],
+			addr = pinned < 0 ? 0 : dev.addr[pinned];
 		dev.adopt(p);
 		let row = pinned < 0 ? dev.lives.n : dev.lives.bornFrom(born);
 		while (row < dev.lives.n && dev.lives.born[row] === born && dev.addr[row] !== addr) row++;
@@ -175,7 +204,8 @@ export class View {
 	}
 
 	private find(): void {
-		const { search, regex, internals } = this.state, t = this.dev.tables;
+		const { search, regex, internals } = this.state,
+			t = this.dev.tables;
 		this.searchError = "";
 		this.match = null;
 		if (!search) return;
@@ -192,7 +222,9 @@ export class View {
 			const word = search.toLowerCase();
 			test = s => s.toLowerCase().includes(word);
 		}
-		const frames = Uint8Array.from(t.frameText, (s, f) => ((internals || t.frameOrigin[f] > 0) && test(t.strings[s]) ? 1 : 0));
+		const frames = Uint8Array.from(t.frameText, (s, f) =>
+			(internals || t.frameOrigin[f] > 0) && test(t.strings[s]) ? 1 : 0,
+		);
 		const nodes = new Uint8Array(t.nodeParent.length);
 		for (let n = 1; n < nodes.length; n++) nodes[n] = nodes[t.nodeParent[n]] | frames[t.nodeFrame[n]];
 		this.match = Uint8Array.from(t.stackNode, n => nodes[n]);

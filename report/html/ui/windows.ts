@@ -15,7 +15,11 @@ export class Windows {
 	private question: AbortController | null = null;
 
 	/** The server's answers about device i of the page are at url. */
-	constructor(private readonly view: View, private readonly url: string, private readonly i: number) {
+	constructor(
+		private readonly view: View,
+		private readonly url: string,
+		private readonly i: number,
+	) {
 		view.dev.served = true;
 		view.listen(changed => (["x0", "x1", "axis", "cursor"] as const).some(k => changed.has(k)) && this.soon());
 		this.soon();
@@ -28,19 +32,27 @@ export class Windows {
 
 	/** The events after which all should be known. Of the whole trace the page has the largest already. */
 	private wanted(): { first: number; last: number } {
-		const { view } = this, { x0, x1, cursor } = view.state;
+		const { view } = this,
+			{ x0, x1, cursor } = view.state;
 		if (x0 <= 0 && x1 >= view.full()) return { first: cursor, last: cursor };
 		return { first: view.eventAt(x0) - 1, last: view.eventAt(x1) };
 	}
 
 	private async ask(): Promise<void> {
-		const { view } = this, { dev } = view, at = view.state.cursor;
+		const { view } = this,
+			{ dev } = view,
+			at = view.state.cursor;
 		let { first, last } = this.wanted();
-		if (!dev.leftOut.lives || dev.lives.knows(first, last) && !dev.restAt(at)) return;
+		if (!dev.leftOut.lives || (dev.lives.knows(first, last) && !dev.restAt(at))) return;
 		const beside = last - first < narrow && last > first ? last - first : 0;
 		first = Math.max(first - beside, -1);
 		last = Math.min(last + beside, dev.events - 1);
-		const query = new URLSearchParams({ device: String(this.i), first: String(first), last: String(last), at: String(at) }).toString();
+		const query = new URLSearchParams({
+			device: String(this.i),
+			first: String(first),
+			last: String(last),
+			at: String(at),
+		}).toString();
 		if (query === this.asked) return;
 		this.asked = query;
 		this.question?.abort();
@@ -54,7 +66,9 @@ export class Windows {
 		} catch (e) {
 			if (question.signal.aborted) return;
 			this.asked = "";
-			this.element.textContent = `Could not load more detail (${e instanceof Error ? e.message.trim() : e}). The page shows what it has.`;
+			this.element.textContent =
+				`Could not load more detail (${e instanceof Error ? e.message.trim() : e}). ` +
+				`The page shows what it has.`;
 		} finally {
 			clearTimeout(word);
 		}
