@@ -31,7 +31,8 @@ func write(t *testing.T, r *analyze.Result) string {
 // visible is the text of a page without markup, entities and repeated spaces.
 func visible(page string) string {
 	page = regexp.MustCompile(`(?s)<style>.*?</style>|<script.*?</script>|<[^>]*>`).ReplaceAllString(page, " ")
-	page = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&#34;", `"`, "&#39;", "'", "&#43;", "+").Replace(page)
+	page = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", "&#34;", `"`, "&#39;", "'", "&#43;",
+		"+").Replace(page)
 	return strings.Join(strings.Fields(page), " ") // no-break spaces included
 }
 
@@ -48,7 +49,8 @@ func contains(t *testing.T, page string, want ...string) {
 // every golden with each change of a color.
 func TestGolden(t *testing.T) {
 	leaveOut := strings.NewReplacer(styles(), "STYLE", hash(bundle), "SCRIPT", hash(styles()), "STYLE")
-	for name, r := range map[string]*analyze.Result{"result.html": analyzetest.Failed(t), "empty.html": analyzetest.Empty(t)} {
+	for name, r := range map[string]*analyze.Result{"result.html": analyzetest.Failed(t),
+		"empty.html": analyzetest.Empty(t)} {
 		page := strings.ReplaceAll(still(t, write(t, r)), "&#43;", "+")
 		golden.Check(t, name, []byte(leaveOut.Replace(page)))
 	}
@@ -56,14 +58,19 @@ func TestGolden(t *testing.T) {
 
 func TestContents(t *testing.T) {
 	contains(t, visible(write(t, analyzetest.Failed(t))),
-		"fragmentation", "a request for 768 MiB failed although 2.08 GiB", "job.pickle", "torch 2.5 to 2.7 (guessed)", "6.68 KiB", "80 events",
+		"fragmentation", "a request for 768 MiB failed although 2.08 GiB", "job.pickle", "torch 2.5 to 2.7 (guessed)",
+		"6.68 KiB", "80 events",
 		"reserved memory was free, in pieces too small.",
 		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts",
 		"low confidence heuristic", "step() retains 16.0 MiB more per iteration",
-		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events", "event 77, 475 ms 768 MiB 212 MiB",
-		"released cached segments (200 MiB in total)", "model.py:52 forward", "Active memory, total", "from before the trace",
-		"Peak event 67, 400 ms", "Reserved 4.05 GiB = Active", "Largest free block", "No settings string: the defaults.",
-		"verified: the replay matches the snapshot byte for byte (80 events)", "it was allocated before recording began")
+		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events",
+		"event 77, 475 ms 768 MiB 212 MiB",
+		"released cached segments (200 MiB in total)", "model.py:52 forward", "Active memory, total",
+		"from before the trace",
+		"Peak event 67, 400 ms", "Reserved 4.05 GiB = Active", "Largest free block",
+		"No settings string: the defaults.",
+		"verified: the replay matches the snapshot byte for byte (80 events)",
+		"it was allocated before recording began")
 }
 
 func TestDeterministic(t *testing.T) {
@@ -81,7 +88,9 @@ func still(t *testing.T, page string) string {
 		t.Fatal("the page does not end with the script")
 	}
 	plus := strings.ReplaceAll(page, "&#43;", "+")
-	if !strings.Contains(plus, "script-src &#39;"+hash(bundle)) || !strings.Contains(plus, "style-src-elem &#39;"+hash(styles())) || !strings.Contains(rest, "<style>"+styles()+"</style>") {
+	if !strings.Contains(plus, "script-src &#39;"+hash(bundle)) ||
+		!strings.Contains(plus, "style-src-elem &#39;"+hash(styles())) ||
+		!strings.Contains(rest, "<style>"+styles()+"</style>") {
 		t.Error("the policy does not name the script and the style sheet")
 	}
 	const data = `<script type="application/octet-stream" id="snapana-data">`
@@ -96,10 +105,12 @@ func still(t *testing.T, page string) string {
 }
 
 // references are what makes a browser fetch or run something.
-var references = regexp.MustCompile(`(?i)https?:|//[a-z]|\bsrc\s*=|@import|url\(|<script|<link|<iframe|<object|<embed|\bon[a-z]+\s*=|javascript:`)
+var references = regexp.MustCompile(`(?i)https?:|//[a-z]|\bsrc\s*=|@import|url\(|<script|<link|<iframe|` +
+	`<object|<embed|\bon[a-z]+\s*=|javascript:`)
 
 func TestSelfContained(t *testing.T) {
-	for name, r := range map[string]*analyze.Result{"result": analyzetest.Failed(t), "many": analyzetest.Ranks(t, 9), "empty": analyzetest.Empty(t), "big": analyzetest.Big(t, 1)} {
+	for name, r := range map[string]*analyze.Result{"result": analyzetest.Failed(t), "many": analyzetest.Ranks(t, 9),
+		"empty": analyzetest.Empty(t), "big": analyzetest.Big(t, 1)} {
 		if found := references.FindAllString(still(t, write(t, r)), 3); found != nil {
 			t.Errorf("%s: page refers to something outside: %q", name, found)
 		}
@@ -134,7 +145,8 @@ func hostile(t *testing.T) *analyze.Result {
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		f.Title, f.Why, f.Next, f.Stack = evil, []string{evil}, []string{evil}, []string{evil}
-		f.Severity, f.Confidence, f.Status, f.ID = finding.Severity(evil), finding.Confidence(evil), finding.Status(evil), evil
+		f.Severity, f.Confidence, f.Status, f.ID = finding.Severity(evil), finding.Confidence(evil),
+			finding.Status(evil), evil
 	}
 	r.Quality[0] = analyze.Note{Level: evil, Text: evil}
 	for i := range r.Devices[0].Moments {
@@ -270,7 +282,8 @@ func TestRamp(t *testing.T) {
 			for i := range points {
 				totals := func(e int) timeline.Totals { return timeline.Totals{Active: int64(e) + 1} }
 				first, last := i*each, i*each+each-1
-				tl.Curve = append(tl.Curve, timeline.Point{First: first, Last: last, At: totals(last), Min: totals(first), Max: totals(last)})
+				tl.Curve = append(tl.Curve, timeline.Point{First: first, Last: last, At: totals(last),
+					Min: totals(first), Max: totals(last)})
 			}
 			curve := place(tl, chart.NewAxis(tl, false), full.points)
 			p := outline(active, tl.Initial, curve, func(bytes int64) float64 { return 1 - share(bytes, all) })
@@ -305,7 +318,8 @@ func TestManyDevices(t *testing.T) {
 	if len(without) > 2<<20 {
 		t.Errorf("page has %s without its script and data", units.Bytes(int64(len(without))))
 	}
-	contains(t, visible(without), "at 2 other moments, and for its segments then: see its timeline, or snapana state --device 5.")
+	contains(t, visible(without), "at 2 other moments, and for its segments then: see its timeline, "+
+		"or snapana state --device 5.")
 	for i := range 64 {
 		if n := strings.Count(page, fmt.Sprintf(`id="gpu%d"`, i)); n != 1 {
 			t.Fatalf("GPU %d has %d sections", i, n)
@@ -319,7 +333,8 @@ func TestManyDevices(t *testing.T) {
 
 func TestSizeBound(t *testing.T) {
 	one := still(t, write(t, analyzetest.Big(t, 1)))
-	for name, r := range map[string]*analyze.Result{"one device": analyzetest.Big(t, 1), "ten devices": analyzetest.Big(t, 10)} {
+	for name, r := range map[string]*analyze.Result{"one device": analyzetest.Big(t, 1),
+		"ten devices": analyzetest.Big(t, 10)} {
 		for _, size := range []int{DefaultBytes, 3 << 20} {
 			if name == "one device" != (size == DefaultBytes) && testing.Short() {
 				continue
@@ -331,7 +346,8 @@ func TestSizeBound(t *testing.T) {
 			page := b.String()
 			t.Logf("%s in %s: %s", name, units.Bytes(int64(size)), units.Bytes(int64(len(page))))
 			if len(page) > size {
-				t.Errorf("%s: page has %s, want at most %s", name, units.Bytes(int64(len(page))), units.Bytes(int64(size)))
+				t.Errorf("%s: page has %s, want at most %s", name, units.Bytes(int64(len(page))),
+					units.Bytes(int64(size)))
 			}
 			if part := still(t, page); len(part) > 2<<20 {
 				t.Errorf("%s: without data the page has %s", name, units.Bytes(int64(len(part))))
@@ -399,7 +415,7 @@ func TestOddValues(t *testing.T) {
 func TestLedgerCloses(t *testing.T) {
 	r := analyzetest.Failed(t)
 	d := &r.Devices[0]
-	bars := regexp.MustCompile(`<div class="stacked"[^>]*>(.*?)</div>`).FindAllStringSubmatch(write(t, r), -1)
+	bars := regexp.MustCompile(`(?s)<div class="stacked"[^>]*>(.*?)</div>`).FindAllStringSubmatch(write(t, r), -1)
 	names := []string{"oom", "peak", "oom", "end"} // the first is on the first screen
 	if len(bars) != len(names) {
 		t.Fatalf("%d ledgers, want %d", len(bars), len(names))
