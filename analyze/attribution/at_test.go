@@ -58,8 +58,10 @@ func TestLocate(t *testing.T) {
 	for at, says := range map[string]string{
 		"": "expected peak", "soon": "0 to 7", "-1": "expected peak", "8": "events 0 to 7",
 		"#99999999999999999999": "events 0 to 7",
-		"+1.5":                  "expected peak", "-3ms": "expected peak", "1h": "+0s to +", "1750000000000000000": "1750000000",
-		"oom": "no out-of-memory event", "step:3": "steps 0 to 2", "step:": "steps 0 to 2", "step:-1": "steps 0 to 2",
+		"+1.5":                  "expected peak", "-3ms": "expected peak", "1h": "+0s to +",
+		"1750000000000000000": "1750000000",
+		"oom":                 "no out-of-memory event", "step:3": "steps 0 to 2", "step:": "steps 0 to 2",
+		"step:-1":              "steps 0 to 2",
 		"step:ProfilerStep#10": "ProfilerStep#7 to",
 	} {
 		if m, err := attribution.Locate(s, tl, at); err == nil || !strings.Contains(err.Error(), says) {
@@ -105,7 +107,8 @@ func TestLocateWithout(t *testing.T) {
 		taken   string
 	}{
 		"a trace": {build.Options{NoTrace: true},
-			map[string]string{"peak": "no trace", "3": "no trace", "oom": "no trace", "step:1": "no trace", "+1s": "no trace"},
+			map[string]string{"peak": "no trace", "3": "no trace", "oom": "no trace", "step:1": "no trace",
+				"+1s": "no trace"},
 			"end"},
 		"times": {build.Options{NoTimes: true}, map[string]string{"+1ms": "no times"}, "5"},
 	} {

@@ -20,7 +20,8 @@ func mixed(d *build.Device) {
 	d.Stack = build.NewStack(torch+"nn/functional.py:9:linear", linear, module, "/app/model.py:38:forward", module,
 		"/app/train.py:5:main")
 	d.Alloc(3 * mib)
-	d.Stack = build.NewStack(torch+"nn/functional.py:8:relu", "/app/hooks.py:8:save", module, "/app/model.py:40:forward",
+	d.Stack = build.NewStack(torch+"nn/functional.py:8:relu", "/app/hooks.py:8:save", module,
+		"/app/model.py:40:forward",
 		module, "/app/train.py:5:main")
 	d.Alloc(2 * mib)
 	d.Alloc(2*mib - 100)
@@ -213,7 +214,8 @@ func TestNotes(t *testing.T) {
 		}
 	}
 	want := []string{
-		`backward of model.py:38 forward: forward "functional.py:9 relu < model.py:38 forward < module.py:1750 _call_impl" 1 8`,
+		`backward of model.py:38 forward: forward "functional.py:9 relu < model.py:38 forward < ` +
+			`module.py:1750 _call_impl" 1 8`,
 		`train.py:5 main: compile_context "Torch-Compiled Region: 0/0" 2 5`,
 		`train.py:5 main: user_metadata "step 3" 2 5`,
 		`x.py:10 call: fx_node "call_function mm_3 (aten.mm.default)" 1 4`,

@@ -75,12 +75,14 @@ func checkSums(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, st *ti
 		}
 	}
 	if sum.Rounded != st.Totals.Active || sum.Requested != st.Totals.Requested {
-		t.Errorf("%s GPU %d event %d by %s: rows hold %d of %d active bytes", file, tl.Device, st.Event, h.By, sum.Rounded,
+		t.Errorf("%s GPU %d event %d by %s: rows hold %d of %d active bytes", file, tl.Device, st.Event, h.By,
+			sum.Rounded,
 			st.Totals.Active)
 	}
 	root, out := attribution.Tree(s, tl, st, q)
 	if root.Sum != h.Kept() || out != h.LeftOut {
-		t.Errorf("%s GPU %d event %d by %s: the tree holds %+v, the rows %+v", file, tl.Device, st.Event, h.By, root.Sum,
+		t.Errorf("%s GPU %d event %d by %s: the tree holds %+v, the rows %+v", file, tl.Device, st.Event, h.By,
+			root.Sum,
 			h.Kept())
 	}
 	checkNode(t, &root, file)

@@ -35,7 +35,8 @@ func TestTree(t *testing.T) {
 		d.Alloc(3 * mib)
 		d.Stack = build.NewStack("/app/model.py:38:forward", module, main)
 		d.Alloc(4 * mib)
-		d.Stack = build.NewStack("CUDACachingAllocator.cpp:0:c10::malloc(int)", "??:0:at::f<int>(long)", "clone.c:5:__clone")
+		d.Stack = build.NewStack("CUDACachingAllocator.cpp:0:c10::malloc(int)", "??:0:at::f<int>(long)",
+			"clone.c:5:__clone")
 		d.Alloc(5 * mib)
 		d.Stack = nil
 		d.Alloc(6 * mib)
@@ -91,12 +92,14 @@ func TestTreeOfBackward(t *testing.T) {
 	engine := []string{":0:torch::autograd::Node::operator()(std::vector<at::Tensor>&&)",
 		"??:0:torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)",
 		"thread48.o:0:execute_native_thread_routine", "pthread_create.c:0:start_thread", "clone3.S:0:__clone3"}
-	alloc := []string{"CUDACachingAllocator.cpp:0:c10::cuda::CUDACachingAllocator::Native::local_raw_alloc(unsigned long)", "??:0:at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>)"}
+	alloc := []string{"CUDACachingAllocator.cpp:0:c10::cuda::CUDACachingAllocator::Native::local_raw_alloc(unsigned " +
+		"long)", "??:0:at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>)"}
 	s, tl := read(t, func(d *build.Device) {
 		d.Stack = build.NewStack(slices.Concat(alloc, []string{"??:0:at::_ops::bmm::redispatch(at::Tensor const&)",
 			"VariableType_3.cpp:0:torch::autograd::VariableType::bmm(at::Tensor const&)",
 			"??:0:at::_ops::bmm::call(at::Tensor " +
-				"const&)", "??:0:torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)"}, engine)...)
+				"const&)", "??:0:torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)"},
+			engine)...)
 		d.Alloc(2 * mib)
 		d.Stack = build.NewStack(slices.Concat(alloc, []string{"my_ext.cu:31:scan_backward(at::Tensor)"}, engine)...)
 		d.Alloc(mib)
@@ -138,9 +141,11 @@ func TestModules(t *testing.T) {
 			"m.py:5 > hooks.py:3 save"},
 		{"a wrapper around forward", slices.Concat(call("/app/m.py:5:forward",
 			torch+"amp/autocast_mode.py:44:decorate_autocast"), main), "m.py:5"},
-		{"a forward of something else inside", slices.Concat([]string{"/app/fn.py:7:forward"}, call("/app/m.py:5:forward"),
+		{"a forward of something else inside", slices.Concat([]string{"/app/fn.py:7:forward"},
+			call("/app/m.py:5:forward"),
 			main), "m.py:5"},
-		{"checkpointed", slices.Concat(call("/app/m.py:5:forward"), []string{torch + "utils/checkpoint.py:496:checkpoint"},
+		{"checkpointed", slices.Concat(call("/app/m.py:5:forward"),
+			[]string{torch + "utils/checkpoint.py:496:checkpoint"},
 			main), "m.py:5"},
 		{"C++ between", slices.Concat(
 			[]string{"??:0:at::empty"}, []string{"/app/m.py:5:forward", "??:0:_PyEval_EvalFrameDefault", module,

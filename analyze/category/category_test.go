@@ -162,7 +162,8 @@ func TestRealSplit(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	rules, err := category.ParseRules([]byte("rules:\n  - match: 'load\\.py:\\d+ read'\n    category: input\n  - match: " +
+	rules, err := category.ParseRules([]byte("rules:\n  - match: 'load\\.py:\\d+ read'\n    category: input\n  - " +
+		"match: " +
 		"train\n    category: communication\n"))
 	if err != nil {
 		t.Fatal(err)

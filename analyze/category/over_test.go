@@ -32,7 +32,8 @@ func TestOver(t *testing.T) {
 			var sum int64
 			for _, use := range table.Sums(tl, st) {
 				if got := x.Bytes[use.Category]; got != use.Rounded {
-					t.Errorf("%s, event %d: %d bytes of %s, want %d", shape.Name, x.Event, got, use.Category, use.Rounded)
+					t.Errorf("%s, event %d: %d bytes of %s, want %d", shape.Name, x.Event, got, use.Category,
+						use.Rounded)
 				}
 			}
 			for _, n := range x.Bytes {

@@ -38,8 +38,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "the browser tests need chromium:", err)
 		os.Exit(1)
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true))
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("hide-scrollbars", true))
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, cancel := chromedp.NewContext(alloc)
 	if err := chromedp.Do(ctx); err != nil {
@@ -125,7 +127,8 @@ func visit(t testing.TB, r *analyze.Result, address string, set settings) *page 
 	p.run(
 		command(network.Enable, network.EnableParams{}),
 		command(log.Enable, cdp.Empty{}),
-		command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(set.width), Height: int64(set.height), DeviceScaleFactor: 1, Mobile: set.phone}),
+		command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(set.width),
+			Height: int64(set.height), DeviceScaleFactor: 1, Mobile: set.phone}),
 		p.scheme(set.dark),
 		command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: set.noScript}),
 		chromedp.Navigate(address))
@@ -141,7 +144,8 @@ func (p *page) scheme(dark bool) chromedp.Action[chromedp.Void] {
 	if dark {
 		value = "dark"
 	}
-	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}
+	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 }
 
 // command is a command of the protocol without a result.
@@ -163,13 +167,15 @@ func (p *page) hear(event any) {
 		}
 		p.faults = append(p.faults, fmt.Sprintf("console.%s: %s", e.Type, strings.Join(words, " ")))
 	case *runtime.EventExceptionThrown:
-		p.faults = append(p.faults, fmt.Sprintf("exception: %s %+v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
+		p.faults = append(p.faults, fmt.Sprintf("exception: %s %+v", e.ExceptionDetails.Text,
+			e.ExceptionDetails.Exception))
 	case *log.EventEntryAdded:
 		p.faults = append(p.faults, fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
 	case *cdppage.EventJavascriptDialogOpening:
 		p.faults = append(p.faults, "dialog: "+e.Message)
 	case *network.EventRequestWillBeSent:
-		if u := e.Request.URL; u != p.address && !strings.HasPrefix(u, p.address+"window?") && !strings.HasPrefix(u, "blob:") {
+		if u := e.Request.URL; u != p.address && !strings.HasPrefix(u, p.address+"window?") &&
+			!strings.HasPrefix(u, "blob:") {
 			p.requests = append(p.requests, u)
 		}
 	}
@@ -195,7 +201,8 @@ func eval[T any](p *page, expression string, args ...any) T {
 // do runs a script, and waits until what it changed is drawn.
 func (p *page) do(script string, args ...any) {
 	p.Helper()
-	eval[bool](p, "(async () => { %s; await new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f))); return true; })()", fmt.Sprintf(script, args...))
+	eval[bool](p, "(async () => { %s; await new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f))); "+
+		"return true; })()", fmt.Sprintf(script, args...))
 }
 
 // quiet fails when the page complained, or asked the network for something.

@@ -46,7 +46,8 @@ func TestFreeEqualsGo(t *testing.T) {
 					events = append(events, rng.IntN(n))
 				}
 				for _, e := range events {
-					if got, want := eval[[5]int64](p, `snapana.live[0].device.free.at(%d).bytes`, e), classesAt(r, e); got != want {
+					if got, want := eval[[5]int64](p, `snapana.live[0].device.free.at(%d)
+						.bytes`, e), classesAt(r, e); got != want {
 						t.Fatalf("after event %d: %v, want %v", e, got, want)
 					}
 				}
@@ -62,21 +63,26 @@ func TestFreeEqualsGo(t *testing.T) {
 					Edges, Event []int
 					Total        []int64
 					Bytes        [][]int64
-				}](p, `(() => { const c = snapana.live[0].timeline.columns; return {Edges: [...c.edges], Event: [...c.event], Total: [...c.total], Bytes: c.bytes.map(b => [...b])}; })()`)
+				}](p, `(() => { const c = snapana.live[0].timeline.columns;
+					return {Edges: [...c.edges], Event: [...c.event], Total: [...c.total], Bytes: c.bytes.map(b =>
+					[...b])}; })()`)
 				for range 40 {
 					c := rng.IntN(len(got.Event))
 					want := classesAt(r, got.Event[c])
 					for k := range want {
 						if got.Bytes[k][c] != want[k] {
-							t.Fatalf("column %d, event %d: class %d has %d, want %v", c, got.Event[c], k, got.Bytes[k][c], want)
+							t.Fatalf("column %d, event %d: class %d has %d, want %v", c, got.Event[c], k,
+								got.Bytes[k][c], want)
 						}
 					}
 					if sumOf(want) != got.Total[c] {
 						t.Errorf("column %d sums to %d, want %v", c, got.Total[c], want)
 					}
 					if a, z := got.Edges[c], got.Edges[c+1]; z > a {
-						if e := a + rng.IntN(z-a); sumOf(classesAt(r, e)) > got.Total[c] || got.Event[c] < a || got.Event[c] >= z {
-							t.Errorf("column %d of events %d..%d shows event %d with %d, less than %v after event %d", c, a, z, got.Event[c], got.Total[c], classesAt(r, e), e)
+						if e := a + rng.IntN(z-a); sumOf(classesAt(r, e)) > got.Total[c] || got.Event[c] < a ||
+							got.Event[c] >= z {
+							t.Errorf("column %d of events %d..%d shows event %d with %d, less than %v after event %d",
+								c, a, z, got.Event[c], got.Total[c], classesAt(r, e), e)
 						}
 					}
 				}
@@ -103,7 +109,8 @@ func TestFreeMeasured(t *testing.T) {
 			t.Errorf("at event %d: %v, want %v", got.Event, got.Bytes, want)
 		}
 	}
-	if note := eval[string](p, `document.querySelector(".tl-note").textContent`); !strings.Contains(note, "was measured at") {
+	if note := eval[string](p, `document.querySelector(".tl-note")
+		.textContent`); !strings.Contains(note, "was measured at") {
 		t.Errorf("the page says %q", note)
 	}
 	p.quiet()
@@ -128,7 +135,8 @@ func TestCurvesEqualGo(t *testing.T) {
 	said := func() []string {
 		return eval[[]string](p, `[...document.querySelectorAll(".curves > .tl-legend li")].map(e => e.innerText)`)
 	}
-	if got := said(); len(got) != 2 || !strings.HasPrefix(got[0], "the defaults (as recorded)") || !strings.Contains(got[0], "1 request fails, 2.00 GiB at event 7\u202f975") {
+	if got := said(); len(got) != 2 || !strings.HasPrefix(got[0], "the defaults (as recorded)") ||
+		!strings.Contains(got[0], "1 request fails, 2.00 GiB at event 7\u202f975") {
 		t.Errorf("at first the curves are %q", got)
 	}
 	p.do(`document.querySelectorAll(".whatif tbody tr")[2].cells[4].click()`)
@@ -153,14 +161,18 @@ func TestCurvesEqualGo(t *testing.T) {
 	if n := eval[float64](p, `snapana.live[0].timeline.columns.edges[0]`); n == 0 {
 		t.Error("the key + on the curves does not zoom the timeline")
 	}
-	p.do(`document.querySelector(".curve-box").scrollIntoView({block: "center"}); snapana.live[0].view.setAxis("time"); snapana.live[0].view.zoom(0, 8000)`)
-	box := eval[[]float64](p, `(() => { const r = document.querySelector(".curve-box").getBoundingClientRect(); return [r.left, r.top, r.width]; })()`)
+	p.do(`document.querySelector(".curve-box").scrollIntoView({block: "center"}); snapana.live[0].view.setAxis("time");
+		snapana.live[0].view.zoom(0, 8000)`)
+	box := eval[[]float64](p, `(() => { const r = document.querySelector(".curve-box").getBoundingClientRect();
+		return [r.left, r.top, r.width]; })()`)
 	p.run(chromedp.MouseClickXY(box[0]+box[2]/2, box[1]+100))
 	p.do(``)
-	if now, want := eval[int](p, `snapana.live[0].view.state.cursor`), eval[int](p, `snapana.live[0].view.eventAt(4000)`); now < want-8 || now > want+8 {
+	if now, want := eval[int](p, `snapana.live[0].view.state.cursor`),
+		eval[int](p, `snapana.live[0].view.eventAt(4000)`); now < want-8 || now > want+8 {
 		t.Errorf("a click in the middle sets the cursor to event %d, want %d", now, want)
 	}
-	if text := eval[string](p, `document.querySelector(".curve-box").getAttribute("aria-valuetext")`); !strings.Contains(text, "max_split_size_mb:32") {
+	if text := eval[string](p, `document.querySelector(".curve-box")
+		.getAttribute("aria-valuetext")`); !strings.Contains(text, "max_split_size_mb:32") {
 		t.Errorf("the slider says %q", text)
 	}
 	p.quiet()
@@ -170,17 +182,21 @@ func TestCurvesEqualGo(t *testing.T) {
 func TestFreeButton(t *testing.T) {
 	p := open(t, golden(t, "fragmentation"), settings{})
 	p.do(`document.querySelector(".over-trace button").click()`)
-	if mode := eval[string](p, `document.querySelector(".toolbar select").value`); mode != "free" || !eval[bool](p, `document.activeElement.classList.contains("tl-box")`) {
+	if mode := eval[string](p, `document.querySelector(".toolbar select").value`); mode != "free" ||
+		!eval[bool](p, `document.activeElement.classList.contains("tl-box")`) {
 		t.Errorf("the timeline shows %s", mode)
 	}
 	p.run(chromedp.KeyEvent(kb.End))
 	p.do(``)
 	last := classesAt(p.result, p.result.Devices[0].Timeline.Trace.Len()-1)
-	if said := eval[string](p, `document.querySelector(".tl-legend").innerText`); !strings.Contains(said, units.Bytes(sumOf(last))) || !strings.Contains(said, "between live blocks "+units.Bytes(last[1])) {
+	if said := eval[string](p, `document.querySelector(".tl-legend")
+		.innerText`); !strings.Contains(said, units.Bytes(sumOf(last))) ||
+		!strings.Contains(said, "between live blocks "+units.Bytes(last[1])) {
 		t.Errorf("at the end the page says %q, want %v", said, last)
 	}
 	p.do(`snapana.live[0].tabs.open("Segments")`)
-	if said := eval[string](p, `document.querySelector(".segs .sum").innerText`); !strings.Contains(said, "between live blocks "+units.Bytes(last[1])) {
+	if said := eval[string](p, `document.querySelector(".segs .sum")
+		.innerText`); !strings.Contains(said, "between live blocks "+units.Bytes(last[1])) {
 		t.Errorf("the segments say %q, want %v", said, last)
 	}
 	p.quiet()
@@ -194,10 +210,12 @@ func TestChartScreenshots(t *testing.T) {
 			for _, width := range []int{360, 1180, 1600} {
 				p := open(t, r, settings{width: width, height: 900, dark: dark, phone: width < 500})
 				at := fmt.Sprintf("%s-%d-%v", name, width, dark)
-				p.do(`snapana.live[0].view.show("free"); snapana.live[0].view.set({cursor: 4000}); document.querySelector(".live").scrollIntoView()`)
+				p.do(`snapana.live[0].view.show("free"); snapana.live[0].view.set({cursor: 4000});
+					document.querySelector(".live").scrollIntoView()`)
 				p.picture("free-" + at)
 				if eval[bool](p, `!!snapana.live[0].curves`) {
-					p.do(`document.querySelector("table.whatif").querySelectorAll("input")[1].click(); document.querySelector(".curves").scrollIntoView()`)
+					p.do(`document.querySelector("table.whatif").querySelectorAll("input")[1].click();
+						document.querySelector(".curves").scrollIntoView()`)
 					p.picture("whatif-" + at)
 				}
 				if wide := eval[int](p, `document.scrollingElement.scrollWidth`); wide > width {
@@ -212,7 +230,8 @@ func TestChartScreenshots(t *testing.T) {
 // The cells of a table are all there: what the script adds has its own class.
 func TestPinsAreWhole(t *testing.T) {
 	p := open(t, golden(t, "fragmentation"), settings{})
-	if hidden := eval[int](p, `[...document.querySelectorAll(".pins td")].filter(e => !e.offsetParent).length`); hidden > 0 {
+	if hidden := eval[int](p, `[...document.querySelectorAll(".pins td")].filter(e => !e.offsetParent)
+		.length`); hidden > 0 {
 		t.Errorf("%d cells are hidden", hidden)
 	}
 }

@@ -61,7 +61,8 @@ func TestHoverNamesTheHolder(t *testing.T) {
 			p, rng, of := open(t, r, settings{}), rand.New(rand.NewPCG(1, 1)), holdersOf(r)
 			tl := r.Devices[0].Timeline
 			p.do(`document.querySelector(".tl-box").scrollIntoView({block: "center"})`)
-			box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect(); return [r.left, r.top]; })()`)
+			box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect();
+				return [r.left, r.top]; })()`)
 			got := eval[pictured](p, readPicture)
 			held, gone := 0, 0
 			for range 400 {
@@ -91,7 +92,8 @@ func TestHoverNamesTheHolder(t *testing.T) {
 				}
 				p.run(moved(box[0]+float64(x)+0.5, box[1]+float64(y)+18.5))
 				p.do(``)
-				if tip := strings.Join(strings.Fields(eval[string](p, `document.querySelector(".tip").innerText`)), " "); !strings.Contains(tip, want) {
+				if tip := strings.Join(strings.Fields(eval[string](p, `document.querySelector(".tip")
+					.innerText`)), " "); !strings.Contains(tip, want) {
 					t.Fatalf("row %d at event %d: %q lacks %q", row, got.Event[x], tip, want)
 				}
 			}
@@ -137,12 +139,15 @@ func sumsAt(r *analyze.Result, event int) []heldSum {
 	return out
 }
 
-const readHolders = `snapana.live[0].holders.sums().map(s => ({Name: snapana.live[0].device.tables.holders[s.name]?.name ?? (s.name === "-1" ? "gone" : "waits"), Bytes: s.bytes, Count: s.count}))`
+const readHolders = `snapana.live[0].holders.sums().map(s =>
+	({Name: snapana.live[0].device.tables.holders[s.name]?.name ?? (s.name === "-1" ? "gone" : "waits"),
+	Bytes: s.bytes, Count: s.count}))`
 
 // The tab of holders sums, at random moments, what Go sums; at the dump that is the result of
 // the join. A click highlights the blocks of a holder, and the line of the search sums them.
 func TestHoldersTab(t *testing.T) {
-	for _, name := range []string{"results_accumulate", "epoch_history", "exception_traceback", "reference_cycle", "healthy_train"} {
+	for _, name := range []string{"results_accumulate", "epoch_history", "exception_traceback", "reference_cycle",
+		"healthy_train"} {
 		t.Run(name, func(t *testing.T) {
 			r := recorded(t, name)
 			p, rng := open(t, r, settings{}), rand.New(rand.NewPCG(2, 2))
@@ -160,11 +165,15 @@ func TestHoldersTab(t *testing.T) {
 			for i := range r.Holders.Holders {
 				h := &r.Holders.Holders[i]
 				p.do(`document.querySelector('[data-holder="%d"]').click()`, i+1)
-				want := fmt.Sprintf("%s; at the cursor %s in %s", chart.HolderName(h), units.Bytes(h.Bytes), units.Count(h.Count))
-				if found := eval[string](p, `document.querySelector(".found").textContent`); !strings.Contains(found, want) {
+				want := fmt.Sprintf("%s; at the cursor %s in %s", chart.HolderName(h), units.Bytes(h.Bytes),
+					units.Count(h.Count))
+				if found := eval[string](p, `document.querySelector(".found")
+					.textContent`); !strings.Contains(found, want) {
 					t.Errorf("the page says %q, want %q", found, want)
 				}
-				lit := eval[int64](p, `(() => { const { view, device: d } = snapana.live[0]; return d.lives.liveAt(%d).filter(r => view.hit(r)).reduce((a, r) => a + d.lives.size[r], 0) })()`, n-1)
+				lit := eval[int64](p, `(() => { const { view, device: d } = snapana.live[0];
+					return d.lives.liveAt(%d).filter(r => view.hit(r))
+					.reduce((a, r) => a + d.lives.size[r], 0) })()`, n-1)
 				if lit != h.Bytes {
 					t.Errorf("%s: %d bytes are highlighted, want %d", h.Reference, lit, h.Bytes)
 				}
@@ -203,7 +212,8 @@ func TestHoldersServed(t *testing.T) {
 		t.Fatal("nothing is left out: the test is of no use")
 	}
 	n := r.Devices[0].Timeline.Trace.Len()
-	p.do(`const { view, device } = snapana.live[0]; view.zoom(%d, %d); view.set({cursor: %d}); while (device.restAt(%[3]d)) await new Promise(f => setTimeout(f, 20))`, n-50, n, n-1)
+	p.do(`const { view, device } = snapana.live[0]; view.zoom(%d, %d); view.set({cursor: %d});
+		while (device.restAt(%[3]d)) await new Promise(f => setTimeout(f, 20))`, n-50, n, n-1)
 	got := eval[[]heldSum](p, readHolders)
 	slices.SortFunc(got, func(a, b heldSum) int { return strings.Compare(a.Name, b.Name) })
 	if want := sumsAt(r, n-1); !slices.Equal(got, want) {
@@ -241,7 +251,8 @@ func TestHoldersLooks(t *testing.T) {
 			p.do(`document.querySelector('[data-show="ghost 0"] button').focus()`)
 			p.run(chromedp.KeyEvent(kb.Enter))
 			p.do(``)
-			if !eval[bool](p, `document.activeElement.classList.contains("tl-box") && !!document.querySelector(".about-it")`) {
+			if !eval[bool](p, `document.activeElement.classList.contains("tl-box") &&
+				!!document.querySelector(".about-it")`) {
 				t.Error("Enter does not lead from a ghost to the timeline")
 			}
 			p.picture("holders-" + name)
@@ -249,12 +260,15 @@ func TestHoldersLooks(t *testing.T) {
 			p.do(`document.querySelector("[data-holder='2']").focus()`)
 			p.run(chromedp.KeyEvent(kb.Enter))
 			p.do(``)
-			if !eval[bool](p, `document.activeElement.dataset.holder === "2" && document.activeElement.getAttribute("aria-expanded") === "true"`) {
+			if !eval[bool](p, `document.activeElement.dataset.holder === "2" &&
+				document.activeElement.getAttribute("aria-expanded") === "true"`) {
 				t.Error("Enter does not choose a holder, or loses the focus")
 			}
-			p.do(`const { view } = snapana.live[0]; view.set({pick: null, pinned: 700, cursor: 900, color: "holder"}); document.querySelector(".live").scrollIntoView()`)
+			p.do(`const { view } = snapana.live[0]; view.set({pick: null, pinned: 700, cursor: 900, color: "holder"});
+				document.querySelector(".live").scrollIntoView()`)
 			p.accessible(name)
-			box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect(); return [r.left + 0.7 * r.width, r.top + 300]; })()`)
+			box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect();
+				return [r.left + 0.7 * r.width, r.top + 300]; })()`)
 			p.run(moved(box[0], box[1]))
 			p.do(``)
 			p.picture("holder-tip-" + name)
@@ -289,8 +303,11 @@ func TestHoldersHostile(t *testing.T) {
 	p := open(t, r, settings{width: 360, height: 900})
 	p.do(`const { view, tabs, holders, device } = snapana.live[0]; tabs.open("Holders"); view.go(device.events - 1)`)
 	for i := range r.Holders.Holders {
-		p.do(`snapana.live[0].holders.choose(%d); snapana.live[0].view.set({color: "holder", pinned: snapana.live[0].device.holder.indexOf(%[1]d)})`, i+1)
-		if text := eval[string](p, `document.querySelector(".about-it .hops").innerText`); !strings.Contains(text, "</script><script>pwned=1</script>") {
+		p.do(`snapana.live[0].holders.choose(%d); snapana.live[0].view.set({color: "holder",
+			pinned: snapana.live[0].device.holder.indexOf(%[1]d)})`, i+1)
+		const harmless = "</script><script>pwned=1</script>"
+		text := eval[string](p, `document.querySelector(".about-it .hops").innerText`)
+		if !strings.Contains(text, harmless) {
 			t.Errorf("the text is not to be read: %.300q", text)
 		}
 	}

@@ -13,18 +13,22 @@ func mouse(params input.DispatchMouseEventParams) chromedp.Action[chromedp.Void]
 // wheel turns the wheel. A tilt of exactly 0 would not be sent, which Chromium asks for.
 func (p *page) wheel(x, y, dy float64) {
 	p.Helper()
-	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: x, Y: y, DeltaX: 0.01, DeltaY: dy}))
+	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: x, Y: y, DeltaX: 0.01,
+		DeltaY: dy}))
 	p.do(`await new Promise(f => setTimeout(f, 60))`)
 }
 
 // drag pulls from one place to another.
 func (p *page) drag(x0, y0, x1, y1 float64) {
 	p.Helper()
-	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: x0, Y: y0, Button: input.MouseButtonLeft, ClickCount: 1}))
+	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: x0, Y: y0,
+		Button: input.MouseButtonLeft, ClickCount: 1}))
 	for i := 1.0; i <= 4; i++ {
-		p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x0 + (x1-x0)*i/4, Y: y0 + (y1-y0)*i/4, Button: input.MouseButtonLeft}))
+		p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x0 + (x1-x0)*i/4,
+			Y: y0 + (y1-y0)*i/4, Button: input.MouseButtonLeft}))
 	}
-	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: x1, Y: y1, Button: input.MouseButtonLeft, ClickCount: 1}))
+	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: x1, Y: y1,
+		Button: input.MouseButtonLeft, ClickCount: 1}))
 	p.do(``)
 }
 

@@ -26,9 +26,10 @@ import (
 func programs(t *testing.T) map[string]*analyze.Result {
 	return map[string]*analyze.Result{
 		"ghost": golden(t, "ghost"), "fragmentation": golden(t, "fragmentation"),
-		"random":     random(t, 3, build.RandomOptions{Events: 6000, Live: 200, Streams: 3, Graphs: 1}),
-		"expandable": random(t, 4, build.RandomOptions{Options: build.Options{Expandable: true}, Events: 4000, Live: 100}),
-		"cut":        random(t, 5, build.RandomOptions{Options: build.Options{Ring: 1500}, Events: 4000, Live: 100}),
+		"random": random(t, 3, build.RandomOptions{Events: 6000, Live: 200, Streams: 3, Graphs: 1}),
+		"expandable": random(t, 4, build.RandomOptions{Options: build.Options{Expandable: true}, Events: 4000,
+			Live: 100}),
+		"cut": random(t, 5, build.RandomOptions{Options: build.Options{Ring: 1500}, Events: 4000, Live: 100}),
 	}
 }
 
@@ -43,7 +44,8 @@ type pictured struct {
 
 const readPicture = `(() => {
 	const t = snapana.live[0].timeline, c = t.columns, r = t.range();
-	return {Edges: [...c.edges], Event: [...c.event], Total: [...c.total], Width: t.frame.width, Height: t.frame.height, Lo: r.lo, Hi: r.hi};
+	return {Edges: [...c.edges], Event: [...c.event], Total: [...c.total], Width: t.frame.width,
+		Height: t.frame.height, Lo: r.lo, Hi: r.hi};
 })()`
 
 // At random parts of the trace, each column of the picture shows the moment and the bytes that
@@ -58,14 +60,17 @@ func TestColumnsEqualGo(t *testing.T) {
 				from := rng.IntN(n - 8)
 				to := from + 8 + rng.IntN(n-from-7)
 				axis := []string{"event", "time"}[rng.IntN(2)]
-				p.do(`const v = snapana.live[0].view; v.setAxis("event"); v.zoom(%d, %d); v.setAxis(%q)`, from, to, axis)
+				p.do(`const v = snapana.live[0].view; v.setAxis("event"); v.zoom(%d, %d);
+					v.setAxis(%q)`, from, to, axis)
 				got := eval[pictured](p, readPicture)
 				if axis == "event" && (got.Edges[0] != from || got.Edges[got.Width] != to) {
 					t.Fatalf("zoomed to %d..%d, the picture has %d..%d", from, to, got.Edges[0], got.Edges[got.Width])
 				}
 				for i, c := range x.Columns(got.Edges) {
-					if got.Event[i] != c.Event && active(tl, got.Event[i]) != c.Active || int64(got.Total[i]) != c.Active {
-						t.Fatalf("%s %d..%d, column %d of %d..%d: event %d with %.0f bytes, want %+v", axis, from, to, i, got.Edges[i], got.Edges[i+1], got.Event[i], got.Total[i], c)
+					if got.Event[i] != c.Event && active(tl, got.Event[i]) != c.Active ||
+						int64(got.Total[i]) != c.Active {
+						t.Fatalf("%s %d..%d, column %d of %d..%d: event %d with %.0f bytes, want %+v", axis, from, to,
+							i, got.Edges[i], got.Edges[i+1], got.Event[i], got.Total[i], c)
 					}
 				}
 			}
@@ -130,8 +135,10 @@ func TestHoverNamesTheAllocation(t *testing.T) {
 func (p *page) checkTip(tl *timeline.Timeline, x, y, row int) {
 	p.Helper()
 	p.do(`document.querySelector(".tl-box").scrollIntoView({block: "center"})`)
-	box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect(); return [r.left, r.top]; })()`)
-	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: box[0] + float64(x) + 0.5, Y: box[1] + float64(y) + 18.5}))
+	box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect();
+		return [r.left, r.top]; })()`)
+	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: box[0] + float64(x) +
+		0.5, Y: box[1] + float64(y) + 18.5}))
 	p.do(``)
 	tip := eval[string](p, `document.querySelector(".tip").innerText`)
 	l := &tl.Lives[row]
@@ -170,8 +177,10 @@ func TestSearchEqualsGo(t *testing.T) {
 				p.do(`snapana.live[0].view.set({search: %q, regex: true})`, pattern)
 				for range 5 {
 					e := rng.IntN(tl.Trace.Len())
-					got := eval[sum](p, `(() => { const g = snapana.live[0].view.matched(%d); return {Bytes: g.bytes, Requested: g.requested, Count: g.count}; })()`, e)
-					kept := attribution.Hold(r.Snapshot, tl, tl.StateAt(e), attribution.Query{Match: regexp.MustCompile(pattern)}).Kept()
+					got := eval[sum](p, `(() => { const g = snapana.live[0].view.matched(%d);
+						return {Bytes: g.bytes, Requested: g.requested, Count: g.count}; })()`, e)
+					kept := attribution.Hold(r.Snapshot, tl, tl.StateAt(e),
+						attribution.Query{Match: regexp.MustCompile(pattern)}).Kept()
 					if want := (sum{kept.Rounded, kept.Requested, kept.Count}); got != want {
 						t.Errorf("%q after event %d: %+v, want %+v", pattern, e, got, want)
 					}
@@ -186,16 +195,22 @@ func TestSearchEqualsGo(t *testing.T) {
 func TestSearchBox(t *testing.T) {
 	p := open(t, golden(t, "ghost"), settings{})
 	e := eval[int](p, `snapana.live[0].view.state.cursor`)
-	p.do(`const i = document.querySelector("input[type=search]"); i.value = "model.py"; i.dispatchEvent(new Event("input")); await new Promise(f => setTimeout(f, 300))`)
+	p.do(`const i = document.querySelector("input[type=search]"); i.value = "model.py";
+		i.dispatchEvent(new Event("input")); await new Promise(f => setTimeout(f, 300))`)
 	tl := p.result.Devices[0].Timeline
-	kept := attribution.Hold(p.result.Snapshot, tl, tl.StateAt(e), attribution.Query{Match: regexp.MustCompile(`model\.py`)}).Kept()
+	kept := attribution.Hold(p.result.Snapshot, tl, tl.StateAt(e),
+		attribution.Query{Match: regexp.MustCompile(`model\.py`)}).Kept()
 	found := eval[string](p, `document.querySelector(".found").textContent`)
-	if want := fmt.Sprintf("at the cursor %s in %s blocks", units.Bytes(kept.Rounded), units.Count(kept.Count)); !strings.Contains(found, want) {
+	if want := fmt.Sprintf("at the cursor %s in %s blocks", units.Bytes(kept.Rounded),
+		units.Count(kept.Count)); !strings.Contains(found, want) {
 		t.Errorf("the page says %q, want %q", found, want)
 	}
 	p.picture("search")
-	p.do(`const i = document.querySelector("input[type=search]"); i.value = "("; document.querySelector(".check input").click(); i.dispatchEvent(new Event("input")); await new Promise(f => setTimeout(f, 300))`)
-	if found := eval[string](p, `document.querySelector(".found").textContent`); !strings.Contains(found, "Invalid regular expression") {
+	p.do(`const i = document.querySelector("input[type=search]"); i.value = "(";
+		document.querySelector(".check input").click(); i.dispatchEvent(new Event("input"));
+		await new Promise(f => setTimeout(f, 300))`)
+	if found := eval[string](p, `document.querySelector(".found")
+		.textContent`); !strings.Contains(found, "Invalid regular expression") {
 		t.Errorf("of a wrong expression the page says %q", found)
 	}
 	p.quiet()
@@ -224,7 +239,8 @@ func TestCursorEqualsState(t *testing.T) {
 			n := p.result.Devices[0].Timeline.Trace.Len()
 			for range 6 {
 				e := rng.IntN(n)
-				out, err := exec.Command(binary, "state", "--at", fmt.Sprint(e), "--by", "stack", "--json", "../../fixtures/"+name+".pickle").Output()
+				out, err := exec.Command(binary, "state", "--at", fmt.Sprint(e), "--by", "stack", "--json",
+					"../../fixtures/"+name+".pickle").Output()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -248,7 +264,8 @@ func (p *page) checkState(e int, want *state) {
 	}
 	type group struct{ bytes, count, requested int64 }
 	var a, b []group
-	for _, g := range eval[[]sum](p, `snapana.live[0].table.groups("stack").map(g => ({Bytes: g.bytes, Requested: g.requested, Count: g.count}))`) {
+	for _, g := range eval[[]sum](p, `snapana.live[0].table.groups("stack")
+		.map(g => ({Bytes: g.bytes, Requested: g.requested, Count: g.count}))`) {
 		a = append(a, group{g.Bytes, g.Count, g.Requested})
 	}
 	for _, g := range want.Groups {
@@ -263,7 +280,8 @@ func (p *page) checkState(e int, want *state) {
 		p.Errorf("after event %d the groups are %v, want %v", e, a, b)
 	}
 	line := eval[string](p, `document.querySelector(".cursor").innerText`)
-	for _, w := range []string{"event " + units.Count(int64(e)), "reserved " + units.Bytes(want.Totals.Reserved), "active " + units.Bytes(want.Totals.Active), "allocated " + units.Bytes(want.Totals.Allocated)} {
+	for _, w := range []string{"event " + units.Count(int64(e)), "reserved " + units.Bytes(want.Totals.Reserved),
+		"active " + units.Bytes(want.Totals.Active), "allocated " + units.Bytes(want.Totals.Allocated)} {
 		if !strings.Contains(strings.ReplaceAll(line, "\n", " "), w) {
 			p.Errorf("the line of the cursor is %q, want %q in it", line, w)
 		}
@@ -280,7 +298,8 @@ func TestBoundedPage(t *testing.T) {
 		t.Fatal("everything fits: the test is of no use")
 	}
 	note := eval[string](p, `document.querySelector(".tl-note").textContent`)
-	if want := units.Count(int64(left)) + " of " + units.Count(int64(len(tl.Lives))) + " allocations"; !strings.Contains(note, want) {
+	if want := units.Count(int64(left)) + " of " + units.Count(int64(len(tl.Lives))) +
+		" allocations"; !strings.Contains(note, want) {
 		t.Errorf("the page says %q, want %q", note, want)
 	}
 	got := eval[pictured](p, readPicture)
@@ -305,7 +324,9 @@ func TestRuler(t *testing.T) {
 			for range 5 {
 				a := rng.IntN(tl.Trace.Len() - 1)
 				b := a + 1 + rng.IntN(tl.Trace.Len()-a-1)
-				got := eval[[2]sum](p, `(() => { const l = snapana.live[0], x = l.ruler.between(%d, %d), f = rows => ({Count: rows.length, Bytes: rows.reduce((s, r) => s + l.device.lives.size[r], 0)}); return [f(x.allocated), f(x.freed)]; })()`, a, b)
+				got := eval[[2]sum](p, `(() => { const l = snapana.live[0], x = l.ruler.between(%d, %d), f = rows =>
+					({Count: rows.length, Bytes: rows.reduce((s, r) => s + l.device.lives.size[r], 0)});
+					return [f(x.allocated), f(x.freed)]; })()`, a, b)
 				var want [2]sum
 				for i := range tl.Lives {
 					l := &tl.Lives[i]
@@ -323,7 +344,8 @@ func TestRuler(t *testing.T) {
 				}
 			}
 			p.do(`snapana.live[0].view.set({markA: 3, markB: 40}); snapana.live[0].tabs.open("Compare")`)
-			if text := eval[string](p, `document.querySelector(".ruler").innerText`); !strings.Contains(text, "37 events") {
+			if text := eval[string](p, `document.querySelector(".ruler")
+				.innerText`); !strings.Contains(text, "37 events") {
 				t.Errorf("the ruler says %q", text)
 			}
 			p.quiet()

@@ -24,7 +24,9 @@ import (
 var axe string
 
 // axeRun gives what axe finds that is serious in a part of the page.
-const axeRun = `axe.run(%s).then(r => r.violations.filter(v => ["serious", "critical"].includes(v.impact)).map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | ")))`
+const axeRun = `axe.run(%s).then(r => r.violations.filter(v => ["serious", "critical"].includes(v.impact))
+	.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? ""))
+	.join(" | ")))`
 
 const tabs = `["Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"]`
 
@@ -40,7 +42,8 @@ func TestQuiet(t *testing.T) {
 			p := open(t, r, settings{})
 			p.do(`for (const l of snapana.live) { if (!l) continue;
 				for (const n of %s) l.tabs.open(n);
-				for (const mode of ["stacked", "reserved", "free", "bands"]) for (const color of ["site", "stream", "pool", "age", "category"]) { l.view.set({mode, color}); l.view.flush(); }
+				for (const mode of ["stacked", "reserved", "free", "bands"]) for (const color of ["site", "stream",
+					"pool", "age", "category"]) { l.view.set({mode, color}); l.view.flush(); }
 			}`, tabs)
 			p.quiet()
 		})
@@ -52,7 +55,9 @@ func TestWidths(t *testing.T) {
 	for name, r := range programs(t) {
 		p := open(t, r, settings{})
 		for _, width := range []int{360, 390, 768, 1180, 1600} {
-			p.run(command(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: 900, DeviceScaleFactor: 1, Mobile: width < 500}))
+			p.run(command(emulation.SetDeviceMetricsOverride,
+				emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: 900, DeviceScaleFactor: 1,
+					Mobile: width < 500}))
 			for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"} {
 				p.do(`snapana.live[0].tabs.open(%q); snapana.live[0].view.set({pinned: 5, markA: 2})`, tab)
 				if wide := eval[int](p, `document.scrollingElement.scrollWidth`); wide > width {
@@ -73,7 +78,8 @@ func TestScreenshots(t *testing.T) {
 				p.picture(fmt.Sprintf("%s-%d-%s", name, width, look))
 				if width == 1180 {
 					for _, tab := range []string{"Call tree", "Table", "Segments", "Events", "Compare"} {
-						p.do(`snapana.live[0].view.set({markA: 100, markB: 900}); snapana.live[0].tabs.open(%q); document.querySelector(".live").scrollIntoView()`, tab)
+						p.do(`snapana.live[0].view.set({markA: 100, markB: 900}); snapana.live[0].tabs.open(%q);
+							document.querySelector(".live").scrollIntoView()`, tab)
 						p.picture(fmt.Sprintf("%s-%s-%s", name, strings.ReplaceAll(tab, " ", "-"), look))
 					}
 				}
@@ -87,8 +93,10 @@ func TestScreenshots(t *testing.T) {
 func TestDark(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		p := open(t, golden(t, "ghost"), settings{dark: dark})
-		light := eval[float64](p, `(() => { const d = document.querySelector(".tl-bands").getContext("2d").getImageData(2, 2, 1, 1).data; return (d[0] + d[1] + d[2]) / 3; })()`)
-		body := eval[float64](p, `getComputedStyle(document.querySelector("section.card")).backgroundColor.match(/\d+/g).map(Number).reduce((a, b) => a + b) / 3`)
+		light := eval[float64](p, `(() => { const d = document.querySelector(".tl-bands").getContext("2d")
+			.getImageData(2, 2, 1, 1).data; return (d[0] + d[1] + d[2]) / 3; })()`)
+		body := eval[float64](p, `getComputedStyle(document.querySelector("section.card"))
+			.backgroundColor.match(/\d+/g).map(Number).reduce((a, b) => a + b) / 3`)
 		if (light < 100) != dark || (body < 100) != dark {
 			t.Errorf("dark %v: the timeline is %.0f light, the card %.0f", dark, light, body)
 		}
@@ -97,7 +105,8 @@ func TestDark(t *testing.T) {
 	p := open(t, golden(t, "ghost"), settings{})
 	p.run(p.scheme(true))
 	p.do(``)
-	if v := eval[float64](p, `document.querySelector(".tl-bands").getContext("2d").getImageData(2, 2, 1, 1).data[0]`); v > 100 {
+	if v := eval[float64](p, `document.querySelector(".tl-bands").getContext("2d").getImageData(2, 2, 1, 1)
+		.data[0]`); v > 100 {
 		t.Error("the timeline stays light when the system turns dark")
 	}
 }
@@ -181,7 +190,8 @@ func TestKeys(t *testing.T) {
 		if got := cursor(); got != step.want {
 			t.Errorf("%q goes to event %d, want %d", step.key, got, step.want)
 		}
-		if now := eval[string](p, `document.activeElement.getAttribute("aria-valuenow")`); now != fmt.Sprint(step.want) {
+		now := eval[string](p, `document.activeElement.getAttribute("aria-valuenow")`)
+		if now != fmt.Sprint(step.want) {
 			t.Errorf("after %q the slider says %s, want %d", step.key, now, step.want)
 		}
 	}
@@ -215,7 +225,8 @@ func TestKeys(t *testing.T) {
 	}
 	press("p")
 	press("l")
-	if eval[int](p, `snapana.live[0].view.state.pinned`) < 0 || !eval[bool](p, `!document.querySelector(".pinned-box").hidden`) {
+	if eval[int](p, `snapana.live[0].view.state.pinned`) < 0 ||
+		!eval[bool](p, `!document.querySelector(".pinned-box").hidden`) {
 		t.Error("l does not pin the largest allocation")
 	}
 	press(kb.Escape)
@@ -229,7 +240,8 @@ func TestKeys(t *testing.T) {
 func TestMouse(t *testing.T) {
 	p := open(t, golden(t, "ghost"), settings{})
 	p.do(`document.querySelector(".tl-box").scrollIntoView({block: "center"})`)
-	box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect(); return [r.left, r.top, r.width]; })()`)
+	box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect();
+		return [r.left, r.top, r.width]; })()`)
 	x, y := box[0]+box[2]*0.8, box[1]+350
 	p.run(chromedp.MouseClickXY(x, y))
 	p.do(``)
@@ -258,7 +270,8 @@ func TestTouch(t *testing.T) {
 	p := open(t, golden(t, "healthy"), settings{width: 390, height: 800, phone: true})
 	p.run(command(emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true}))
 	p.do(`document.querySelector(".tl-box").scrollIntoView({block: "center"})`)
-	box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect(); return [r.left, r.top]; })()`)
+	box := eval[[]float64](p, `(() => { const r = document.querySelector(".tl-box").getBoundingClientRect();
+		return [r.left, r.top]; })()`)
 	x, y := box[0], box[1]+200
 	window := func() [2]float64 {
 		return eval[[2]float64](p, `[snapana.live[0].view.state.x0, snapana.live[0].view.state.x1]`)
@@ -274,7 +287,8 @@ func TestTouch(t *testing.T) {
 		t.Errorf("two fingers zoom from %v to %v", whole, near)
 	}
 	p.run(touch(input.DispatchTouchEventTypeTouchStart, [2]float64{x + 100, y}),
-		touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 130, y}), touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 200, y}),
+		touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 130, y}),
+		touch(input.DispatchTouchEventTypeTouchMove, [2]float64{x + 200, y}),
 		touch(input.DispatchTouchEventTypeTouchEnd))
 	p.do(``)
 	if moved := window(); moved[0] >= near[0] {
@@ -286,7 +300,8 @@ func TestTouch(t *testing.T) {
 // Texts of the file reach the page as text, whatever they hold.
 func TestHostile(t *testing.T) {
 	evil := "</script><script>pwned=1</script><img src=x onerror=pwned=2>\u202e\x00'\"`${pwned=3}"
-	stack := build.NewStack("/a/"+strings.ReplaceAll(evil, ":", "")+".py:1:"+evil, "/"+strings.Repeat("long/", 200_000)+"x.py:2:"+strings.Repeat("n", 1<<20))
+	stack := build.NewStack("/a/"+strings.ReplaceAll(evil, ":", "")+".py:1:"+evil, "/"+strings.Repeat("long/",
+		200_000)+"x.py:2:"+strings.Repeat("n", 1<<20))
 	made := build.Run(build.Options{Devices: 1}, func(d *build.Device) {
 		for range 40 {
 			d.Stack = stack
@@ -300,7 +315,8 @@ func TestHostile(t *testing.T) {
 	if eval[bool](p, `"pwned" in globalThis || !!document.querySelector("img, main script")`) {
 		t.Error("a text of the file became part of the page")
 	}
-	if text := eval[string](p, `document.querySelector(".pinned-box").innerText`); !strings.Contains(text, "</script><script>pwned=1</script>") {
+	const harmless = "</script><script>pwned=1</script>"
+	if text := eval[string](p, `document.querySelector(".pinned-box").innerText`); !strings.Contains(text, harmless) {
 		t.Errorf("the text is not to be read: %.300q", text)
 	}
 	if wide := eval[int](p, `document.scrollingElement.scrollWidth`); wide > 1180 {
@@ -317,7 +333,8 @@ func TestHostile(t *testing.T) {
 func TestDevices(t *testing.T) {
 	p := open(t, random(t, 2, build.RandomOptions{Options: build.Options{Devices: 5}, Events: 1500}), settings{})
 	shown := func() string {
-		return eval[string](p, `[...document.querySelectorAll("section[id^=gpu]")].filter(s => !s.hidden).map(s => s.id).join()`)
+		return eval[string](p, `[...document.querySelectorAll("section[id^=gpu]")]
+			.filter(s => !s.hidden).map(s => s.id).join()`)
 	}
 	if got := shown(); strings.Contains(got, ",") || got == "" {
 		t.Errorf("devices %s are shown, want one", got)
@@ -343,7 +360,8 @@ func TestAccessible(t *testing.T) {
 		}
 		p := open(t, golden(t, "ghost"), set)
 		for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"} {
-			p.do(`const tab = %q, { tabs, view } = snapana.live[0]; tabs.open(tab); view.show(tab === "Segments" ? "free" : "bands"); view.set({pinned: 5, markA: 10})`, tab)
+			p.do(`const tab = %q, { tabs, view } = snapana.live[0]; tabs.open(tab);
+				view.show(tab === "Segments" ? "free" : "bands"); view.set({pinned: 5, markA: 10})`, tab)
 			if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {
 				t.Fatal(err)
 			}

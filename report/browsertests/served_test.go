@@ -38,28 +38,35 @@ func TestServedDetail(t *testing.T) {
 		to := from + 100 + rng.IntN(3800)
 		p.do(`const { view, device } = snapana.live[0];
 			view.zoom(%d, %d); view.set({cursor: %d});
-			while (!device.lives.knows(%[1]d, %d) || device.restAt(%[3]d)) await new Promise(f => setTimeout(f, 20))`, from, to, at, to-1)
+			while (!device.lives.knows(%[1]d, %d) || device.restAt(%[3]d)) await new Promise(f => setTimeout(f, 20))`,
+			from, to, at, to-1)
 		got := eval[pictured](p, readPicture)
 		for i, c := range x.Columns(got.Edges) {
 			if got.Event[i] != c.Event && active(tl, got.Event[i]) != c.Active || int64(got.Total[i]) != c.Active {
-				t.Fatalf("%d..%d, column %d: event %d with %.0f bytes, want %+v", from, to, i, got.Event[i], got.Total[i], c)
+				t.Fatalf("%d..%d, column %d: event %d with %.0f bytes, want %+v", from, to, i, got.Event[i],
+					got.Total[i], c)
 			}
 		}
 		if sum, want := eval[int64](p, `snapana.live[0].device.totals(%d).active`, at), active(tl, at); sum != want {
 			t.Errorf("%d bytes are live after event %d, want %d", sum, at, want)
 		}
-		if got, want := eval[[2]int](p, `(() => { const d = snapana.live[0].device, rows = d.lives.liveAt(%d); return [rows.length, new Set(rows.map(r => d.addr[r])).size] })()`, at), blocks(tl, at); got != [2]int{want, want} {
+		if got, want := eval[[2]int](p, `(() => { const d = snapana.live[0].device, rows = d.lives.liveAt(%d);
+			return [rows.length, new Set(rows.map(r => d.addr[r])).size] })()`, at),
+			blocks(tl, at); got != [2]int{want, want} {
 			t.Errorf("%d blocks at as many addresses are live after event %d, want %d", got, at, want)
 		}
 		for _, e := range []int{at, from + rng.IntN(to-from)} {
-			if got, want := eval[[5]int64](p, `(({event, bytes}) => event === %[1]d ? bytes : [])(snapana.live[0].device.free.at(%[1]d))`, e), classesAt(r, e); got != want {
+			if got, want := eval[[5]int64](p, `(({event, bytes}) =>
+				event === %[1]d ? bytes : [])(snapana.live[0].device.free.at(%[1]d))`, e),
+				classesAt(r, e); got != want {
 				t.Errorf("after event %d %v are free, want %v", e, got, want)
 			}
 		}
 		p.do(`const { view } = snapana.live[0]; view.show("free"); view.flush()`)
 		if c := rng.IntN(got.Width); got.Edges[c] < got.Edges[c+1] {
 			event := eval[int](p, `snapana.live[0].timeline.columns.event[%d]`, c)
-			if sum := eval[int64](p, `snapana.live[0].timeline.columns.total[%d]`, c); sum != sumOf(classesAt(r, event)) || event < got.Edges[c] || event >= got.Edges[c+1] {
+			if sum := eval[int64](p, `snapana.live[0].timeline.columns.total[%d]`,
+				c); sum != sumOf(classesAt(r, event)) || event < got.Edges[c] || event >= got.Edges[c+1] {
 				t.Errorf("column %d shows %d bytes free after event %d, want %v", c, sum, event, classesAt(r, event))
 			}
 		}

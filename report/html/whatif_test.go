@@ -15,7 +15,8 @@ func TestWhatIf(t *testing.T) {
 			Accuracy: whatif.Accuracy{Requests: 200, SameRequests: 200, Share: 1, Trusted: true},
 			Capacity: whatif.Capacity{Reservable: 4 << 30},
 			Rows: []whatif.Row{
-				{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 3 << 30, Waste: 1 << 30, Failures: 1}, Curve: curve},
+				{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 3 << 30, Waste: 1 << 30, Failures: 1},
+					Curve: curve},
 				{Text: "expandable_segments:True<", Outcome: whatif.Outcome{ReservedPeak: 2 << 30}, Curve: curve},
 			},
 			Advice: whatif.Advice{Best: 1, Text: "With it all is well.", Costs: []string{"It costs something."}},
@@ -25,7 +26,8 @@ func TestWhatIf(t *testing.T) {
 	r.Devices[0].WhatIf = answer()
 	page := write(t, r)
 	balanced(t, still(t, page))
-	contains(t, visible(page), "Under other allocator settings", "200 of 200 requests", "With it all is well.", "It costs something.",
+	contains(t, visible(page), "Under other allocator settings", "200 of 200 requests", "With it all is well.",
+		"It costs something.",
 		"the defaults (as recorded)", "-33%", "can reserve 4.00 GiB")
 	if !strings.Contains(page, "expandable_segments:True&lt;") {
 		t.Error("a setting is not escaped")

@@ -108,11 +108,13 @@ func TestSchema(t *testing.T) {
 	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")
 	held.Verdict.Findings = append(held.Verdict.Findings, finding.Finding{Evidence: finding.Evidence{
 		Late: &finding.Late{}, Faults: &finding.Faults{}, Setting: &finding.Setting{Needs: "2.9"},
-		Holder: &finding.Holder{Bound: &finding.Bound{Attribute: "x"}}, Fragments: &finding.Fragments{Settled: &finding.Settled{}},
+		Holder:    &finding.Holder{Bound: &finding.Bound{Attribute: "x"}},
+		Fragments: &finding.Fragments{Settled: &finding.Settled{}},
 	}})
 	var documents [][]byte
 	for _, r := range []*analyze.Result{
-		analyzetest.Failed(t), held, analyzetest.Empty(t), analyzetest.Big(t, 1), analyzetest.Pinned(t, "pinned-cache", made.Options{}),
+		analyzetest.Failed(t), held, analyzetest.Empty(t), analyzetest.Big(t, 1),
+		analyzetest.Pinned(t, "pinned-cache", made.Options{}),
 		analyzetest.Run(t, buildtest.Read(t, streams), analyze.Options{}),
 	} {
 		documents = append(documents, write(t, r))
@@ -134,7 +136,8 @@ func TestPinned(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 		}
-		if held != p.Final.Active+p.Registered || cached != p.Final.Reserved-p.Final.Active || (p.Peaks == nil) != opt.NoTrace || !p.Stated {
+		if held != p.Final.Active+p.Registered || cached != p.Final.Reserved-p.Final.Active ||
+			(p.Peaks == nil) != opt.NoTrace || !p.Stated {
 			t.Errorf("held %d, cached %d of %+v", held, cached, p)
 		}
 	}
@@ -153,7 +156,8 @@ func TestTotalsClose(t *testing.T) {
 				}
 				f := m.Fragmentation
 				if sum != m.Totals.Active || f.Active+f.Releasable+f.Split != f.Reserved {
-					t.Errorf("device %d %s: stacks sum to %d of %d active; %+v", d.Device, m.Name, sum, m.Totals.Active, f)
+					t.Errorf("device %d %s: stacks sum to %d of %d active; %+v", d.Device, m.Name, sum,
+						m.Totals.Active, f)
 				}
 			}
 		}

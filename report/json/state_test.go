@@ -31,7 +31,8 @@ func compiled(t *testing.T) (*snapshot.Snapshot, *timeline.Timeline) {
 		d.Stack = nil
 		d.Alloc(mib)
 	}
-	if err := fixture.Run(fixture.Options{Torch: 212, Late: true}, program).Write(&buf, pickler.Options{Protocol: 4}); err != nil {
+	if err := fixture.Run(fixture.Options{Torch: 212, Late: true}, program).Write(&buf,
+		pickler.Options{Protocol: 4}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := load.Read(t.Context(), &buf, "made.pickle", load.Options{})
@@ -61,7 +62,8 @@ func TestStateGolden(t *testing.T) {
 }
 
 func TestStateSchema(t *testing.T) {
-	checkSchema(t, StateSchema, writeState(t, attribution.Query{}, true, 0), writeState(t, attribution.Query{By: attribution.ByPool}, false, 1))
+	checkSchema(t, StateSchema, writeState(t, attribution.Query{}, true, 0),
+		writeState(t, attribution.Query{By: attribution.ByPool}, false, 1))
 }
 
 // TestStateCloses adds up what a document lists.
@@ -73,7 +75,8 @@ func TestStateCloses(t *testing.T) {
 	}
 	for _, by := range []attribution.Kind{attribution.ByStack, attribution.BySite, attribution.ByPool} {
 		for top := range 4 {
-			d := buildState(attribution.Ask(s, tl, m, attribution.Query{By: by, Exclude: regexp.MustCompile("data")}, true), top)
+			d := buildState(attribution.Ask(s, tl, m, attribution.Query{By: by, Exclude: regexp.MustCompile("data")},
+				true), top)
 			sum := d.Others.Rounded + d.LeftOut.Rounded
 			for _, g := range d.Groups {
 				sum += g.Rounded

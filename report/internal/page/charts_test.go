@@ -38,7 +38,8 @@ func TestFree(t *testing.T) {
 	}
 	for i, e := range events {
 		c := fragmentation.Measure(tl, tl.StateAt(int(e))).Classes
-		if is := (fragmentation.Classes{Releasable: got[0][i], Hard: got[1][i], Soft: got[2][i], Stream: got[3][i], Pending: got[4][i]}); is != c {
+		if is := (fragmentation.Classes{Releasable: got[0][i], Hard: got[1][i], Soft: got[2][i], Stream: got[3][i],
+			Pending: got[4][i]}); is != c {
 			t.Errorf("after event %d: %+v, want %+v", e, is, c)
 		}
 		if totals := tl.StateAt(int(e)).Totals; c.Sum() != totals.Reserved-totals.Allocated {

@@ -70,7 +70,8 @@ func (u *unpacked) sums(t *testing.T, d *Device) []holder.Sum {
 // The blocks of the page add up, holder by holder, to what was joined: held and unheld are what
 // is allocated.
 func TestHoldersAddUp(t *testing.T) {
-	for _, name := range []string{"results_accumulate", "hook_closure", "exception_traceback", "reference_cycle", "genuine_oom"} {
+	for _, name := range []string{"results_accumulate", "hook_closure", "exception_traceback", "reference_cycle",
+		"genuine_oom"} {
 		t.Run(name, func(t *testing.T) {
 			r := recorded(t, name)
 			p, err := Pack(r, 64<<20)
@@ -103,7 +104,8 @@ func TestHoldersAddUp(t *testing.T) {
 					if len(u.Devices) == 1 && got[k+1] != (holder.Sum{Count: h.Count, Bytes: h.Bytes}) {
 						t.Errorf("%s: %v, want %v", h.Reference, got[k+1], h.Bytes)
 					}
-					if v.Name != clean(chart.HolderName(h)) || v.Standing != string(h.Standing) || v.Bytes != h.Bytes || v.Frees != h.Frees || strings.Join(v.Chain, " > ") != h.Chain {
+					if v.Name != clean(chart.HolderName(h)) || v.Standing != string(h.Standing) ||
+						v.Bytes != h.Bytes || v.Frees != h.Frees || strings.Join(v.Chain, " > ") != h.Chain {
 						t.Errorf("%+v, want %+v", v, h)
 					}
 				}
@@ -188,9 +190,11 @@ func TestHoldersOfDevices(t *testing.T) {
 			kept = append(kept, int32(row))
 		}
 	}
-	h := holder.Holder{Reference: holder.Reference{Kind: holder.Global, Variable: "cache", Function: "main"}, Standing: holder.Other,
-		Blocks: []holder.Block{{Device: 0, Row: kept[0]}, {Device: 2, Row: kept[0]}, {Device: 2, Row: kept[1]}}}
-	r.Holders = &holder.Result{Holders: []holder.Holder{h}, Devices: []holder.Device{{Ordinal: 0}, {Ordinal: 1, Unheld: holder.Sum{Count: 1, Bytes: 9}}, {Ordinal: 2}}}
+	h := holder.Holder{Reference: holder.Reference{Kind: holder.Global, Variable: "cache", Function: "main"},
+		Standing: holder.Other,
+		Blocks:   []holder.Block{{Device: 0, Row: kept[0]}, {Device: 2, Row: kept[0]}, {Device: 2, Row: kept[1]}}}
+	r.Holders = &holder.Result{Holders: []holder.Holder{h},
+		Devices: []holder.Device{{Ordinal: 0}, {Ordinal: 1, Unheld: holder.Sum{Count: 1, Bytes: 9}}, {Ordinal: 2}}}
 	p, err := Pack(r, 8<<20)
 	if err != nil {
 		t.Fatal(err)

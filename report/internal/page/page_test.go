@@ -80,7 +80,8 @@ func (u *unpacked) lives(t *testing.T, d *Device) []timeline.Life {
 	last := map[int64]int64{}
 	out := make([]timeline.Life, len(kinds))
 	for i, k := range kinds {
-		l := timeline.Life{Rounded: rounded[k], Requested: requested[k], Born: int32(born[i]), Freed: -1, FreeRequested: -1}
+		l := timeline.Life{Rounded: rounded[k], Requested: requested[k], Born: int32(born[i]), Freed: -1,
+			FreeRequested: -1}
 		last[k] += addr[i]
 		l.Addr = uint64(last[k])
 		if life[i] > 0 {
@@ -145,7 +146,8 @@ func checkDevice(t *testing.T, u *unpacked, d *Device, s *snapshot.Snapshot, wan
 		if st := tl.StateAt(max(int(w.Born), -1)); len(st.Outside) == 0 {
 			p := d.Places[place[which[i]]]
 			for k := range st.Segments {
-				if seg := &st.Segments[k]; w.Addr >= seg.Addr && w.Addr < seg.Addr+uint64(seg.Size) && (p.Stream != int(seg.Stream) || p.Kind != seg.Kind.String()) {
+				if seg := &st.Segments[k]; w.Addr >= seg.Addr && w.Addr < seg.Addr+uint64(seg.Size) &&
+					(p.Stream != int(seg.Stream) || p.Kind != seg.Kind.String()) {
 					t.Fatalf("life %d is at %+v, want stream %d of %s", i, p, seg.Stream, seg.Kind)
 				}
 			}
@@ -249,7 +251,8 @@ func TestOdd(t *testing.T) {
 	evil := analyzetest.Failed(t)
 	evil.Devices[0].Steps.Unit = "\x00</script>\u202e" + strings.Repeat("x", 1<<20)
 	for name, r := range map[string]*analyze.Result{
-		"result": analyzetest.Failed(t), "empty": analyzetest.Empty(t), "many": analyzetest.Ranks(t, 9), "big": analyzetest.Big(t, 1),
+		"result": analyzetest.Failed(t), "empty": analyzetest.Empty(t), "many": analyzetest.Ranks(t, 9),
+		"big":  analyzetest.Big(t, 1),
 		"evil": evil, "none": {Snapshot: &snapshot.Snapshot{}},
 	} {
 		p, err := Pack(r, 8<<20)
