@@ -70,7 +70,7 @@ type Dump struct {
 
 // Reading is one NVML record.
 type Reading struct {
-	Time int64 `msgpack:"time"`
+	Time int64 `msgpack:"time" json:"time_ns"`
 	NVML `msgpack:",inline"`
 }
 

@@ -1,63 +1,65 @@
 package sidecar
 
+// Records of the driver are tagged twice: by their keys in a file, and in the JSON of `snapana nvml --json`.
+
 // NVML is one reading of the driver. It takes a while, so that it is not of one instant.
 // Bytes and counts are nil where the driver did not tell.
 type NVML struct {
-	Driver   string   `msgpack:"driver,omitempty"`
-	NVML     string   `msgpack:"nvml,omitempty"`
-	CUDA     string   `msgpack:"cuda,omitempty"`
-	Boot     string   `msgpack:"boot,omitempty"`     // /proc/sys/kernel/random/boot_id
-	Duration *int64   `msgpack:"duration,omitempty"` // nanoseconds that reading took
-	Devices  []GPU    `msgpack:"devices"`
-	Errors   []Failed `msgpack:"errors,omitempty"`
+	Duration *int64   `msgpack:"duration,omitempty" json:"duration_ns,omitempty"` // nanoseconds that reading took
+	Driver   string   `msgpack:"driver,omitempty" json:"driver"`
+	NVML     string   `msgpack:"nvml,omitempty" json:"nvml"`
+	CUDA     string   `msgpack:"cuda,omitempty" json:"cuda"`
+	Boot     string   `msgpack:"boot,omitempty" json:"boot"` // /proc/sys/kernel/random/boot_id
+	Devices  []GPU    `msgpack:"devices" json:"devices"`
+	Errors   []Failed `msgpack:"errors,omitempty" json:"errors"`
 }
 
 // GPU is one physical device, with bytes as NVML's memory v2 counts them:
 // total = reserved (by the driver) + used + free.
 type GPU struct {
-	Index      *int64        `msgpack:"index,omitempty"`
-	UUID       string        `msgpack:"uuid,omitempty"`
-	Name       string        `msgpack:"name,omitempty"`
-	Bus        string        `msgpack:"bus,omitempty"`
-	Total      *int64        `msgpack:"total,omitempty"`
-	Reserved   *int64        `msgpack:"reserved,omitempty"`
-	Used       *int64        `msgpack:"used,omitempty"`
-	Free       *int64        `msgpack:"free,omitempty"`
-	MIG        *bool         `msgpack:"mig,omitempty"`
-	Instances  []MIGInstance `msgpack:"instances"`
-	Processes  []GPUProcess  `msgpack:"processes"` // nil: could not be listed
-	Retired    *int64        `msgpack:"retired_pages,omitempty"`
-	ECCErrors  *int64        `msgpack:"ecc_errors,omitempty"` // uncorrected, lifetime
-	Accounting []Accounted   `msgpack:"accounting"`
-	Errors     []Failed      `msgpack:"errors,omitempty"`
+	Index      *int64        `msgpack:"index,omitempty" json:"index,omitempty"`
+	UUID       string        `msgpack:"uuid,omitempty" json:"uuid"`
+	Name       string        `msgpack:"name,omitempty" json:"name"`
+	Bus        string        `msgpack:"bus,omitempty" json:"bus"`
+	Total      *int64        `msgpack:"total,omitempty" json:"total,omitempty"`
+	Reserved   *int64        `msgpack:"reserved,omitempty" json:"reserved,omitempty"`
+	Used       *int64        `msgpack:"used,omitempty" json:"used,omitempty"`
+	Free       *int64        `msgpack:"free,omitempty" json:"free,omitempty"`
+	MIG        *bool         `msgpack:"mig,omitempty" json:"mig,omitempty"`
+	Instances  []MIGInstance `msgpack:"instances" json:"instances"`
+	Processes  []GPUProcess  `msgpack:"processes" json:"processes,omitzero"` // nil: could not be listed
+	Retired    *int64        `msgpack:"retired_pages,omitempty" json:"retired_pages,omitempty"`
+	ECCErrors  *int64        `msgpack:"ecc_errors,omitempty" json:"ecc_errors,omitempty"` // uncorrected, lifetime
+	Accounting []Accounted   `msgpack:"accounting" json:"accounting"`
+	Errors     []Failed      `msgpack:"errors,omitempty" json:"errors"`
 }
 
 // MIGInstance is one compute instance of a partitioned device.
 type MIGInstance struct {
-	UUID            string `msgpack:"uuid,omitempty"`
-	GPUInstance     *int64 `msgpack:"gpu_instance,omitempty"`
-	ComputeInstance *int64 `msgpack:"compute_instance,omitempty"`
-	Name            string `msgpack:"name,omitempty"`
-	Total           *int64 `msgpack:"total,omitempty"`
-	Reserved        *int64 `msgpack:"reserved,omitempty"`
-	Used            *int64 `msgpack:"used,omitempty"`
-	Free            *int64 `msgpack:"free,omitempty"`
+	GPUInstance     *int64 `msgpack:"gpu_instance,omitempty" json:"gpu_instance,omitempty"`
+	ComputeInstance *int64 `msgpack:"compute_instance,omitempty" json:"compute_instance,omitempty"`
+	UUID            string `msgpack:"uuid,omitempty" json:"uuid"`
+	Name            string `msgpack:"name,omitempty" json:"name"`
+	Total           *int64 `msgpack:"total,omitempty" json:"total,omitempty"`
+	Reserved        *int64 `msgpack:"reserved,omitempty" json:"reserved,omitempty"`
+	Used            *int64 `msgpack:"used,omitempty" json:"used,omitempty"`
+	Free            *int64 `msgpack:"free,omitempty" json:"free,omitempty"`
 }
 
 // GPUProcess is one process with memory on a device.
 type GPUProcess struct {
-	PID             int64   `msgpack:"pid"` // as the driver says, in the outermost namespace
-	Kind            string  `msgpack:"kind,omitempty"`
-	Used            *int64  `msgpack:"used,omitempty"`
-	Name            string  `msgpack:"name,omitempty"`
-	PPID            *int64  `msgpack:"ppid,omitempty"`
-	Started         *int64  `msgpack:"started,omitempty"` // clock ticks since boot
-	User            string  `msgpack:"user,omitempty"`
-	State           string  `msgpack:"state,omitempty"`
-	GPUInstance     *int64  `msgpack:"gpu_instance,omitempty"`
-	ComputeInstance *int64  `msgpack:"compute_instance,omitempty"`
-	Namespaces      []int64 `msgpack:"namespaces"` // pids, outermost first
-	Parents         []int64 `msgpack:"parents"`    // pids of its parent, its parent's parent and so on
+	PID             int64   `msgpack:"pid" json:"pid"` // as the driver says, in the outermost namespace
+	Kind            string  `msgpack:"kind,omitempty" json:"kind"`
+	Used            *int64  `msgpack:"used,omitempty" json:"used,omitempty"`
+	Name            string  `msgpack:"name,omitempty" json:"name"`
+	User            string  `msgpack:"user,omitempty" json:"user"`
+	State           string  `msgpack:"state,omitempty" json:"state"`
+	PPID            *int64  `msgpack:"ppid,omitempty" json:"ppid,omitempty"`
+	Started         *int64  `msgpack:"started,omitempty" json:"started,omitempty"` // clock ticks since boot
+	GPUInstance     *int64  `msgpack:"gpu_instance,omitempty" json:"gpu_instance,omitempty"`
+	ComputeInstance *int64  `msgpack:"compute_instance,omitempty" json:"compute_instance,omitempty"`
+	Namespaces      []int64 `msgpack:"namespaces" json:"namespaces"` // pids, outermost first
+	Parents         []int64 `msgpack:"parents" json:"parents"`       // pids of its parent, its parent's parent and so on
 }
 
 // Accounted is what the driver's accounting mode remembers of a process.
