@@ -3,7 +3,6 @@ package sidecar
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
@@ -29,7 +28,8 @@ func (c *cursor) reset(frame []byte, base int64) {
 
 func (c *cursor) fail(msg string) {
 	if c.err == nil {
-		c.err = &FormatError{Offset: c.base + int64(c.at), Op: strings.Join(c.path, "."), Msg: msg, Err: snapshot.ErrCorrupt}
+		c.err = &FormatError{Offset: c.base + int64(c.at), Op: strings.Join(c.path, "."), Msg: msg,
+			Err: snapshot.ErrCorrupt}
 	}
 }
 
@@ -57,25 +57,6 @@ func (c *cursor) head() int {
 	return int(body)
 }
 
-// null takes a nil, which means the same as nothing, and reports whether there was one.
-func (c *cursor) null() bool {
-	if c.peek() != msgpcode.Nil {
-		return false
-	}
-	if c.err == nil {
-		c.at++
-	}
-	return true
-}
-
-// fields calls field for each key of a map; it returns false for a key that it does not know.
-// nil is an empty map.
-func (c *cursor) fields(field func(key string) bool) {
-	if !c.null() {
-		c.pairs(c.mapLen(), field)
-	}
-}
-
 func (c *cursor) mapLen() int {
 	if code := c.peek(); !msgpcode.IsFixedMap(code) && code != msgpcode.Map16 && code != msgpcode.Map32 {
 		c.fail("is not a map")
@@ -84,7 +65,8 @@ func (c *cursor) mapLen() int {
 	return c.head() / 2
 }
 
-// pairs takes n keys with their values, as fields does.
+// pairs takes n keys with their values, and calls field for each that is not nil, which means the same as
+// nothing; field returns false for a key that it does not know.
 func (c *cursor) pairs(n int, field func(key string) bool) {
 	for ; n > 0 && c.err == nil; n-- {
 		if !msgpcode.IsString(c.peek()) {
@@ -93,7 +75,10 @@ func (c *cursor) pairs(n int, field func(key string) bool) {
 		}
 		key := c.str()
 		c.path = append(c.path, key)
-		if !c.null() && !field(key) {
+		switch {
+		case c.peek() == msgpcode.Nil:
+			c.at++
+		case !field(key):
 			c.count()
 			c.skip()
 		}
@@ -119,24 +104,15 @@ func (c *cursor) count() {
 	c.unknown[name]++
 }
 
-// list calls item for each value of a list.
-func (c *cursor) list(item func()) {
+// list reads a list of what item reads. A length is no mere claim: each value takes at least a byte of
+// the frame.
+func list[T any](c *cursor, item func() T) []T {
 	n := c.listLen()
+	out := make([]T, 0, n)
 	for ; n > 0 && c.err == nil; n-- {
-		item()
+		out = append(out, item())
 	}
-}
-
-// maps is list for a list of maps. A nil in it is refused: it would take one byte of the file
-// and a whole struct here.
-func (c *cursor) maps(item func()) {
-	c.list(func() {
-		if c.peek() == msgpcode.Nil {
-			c.fail("is not a map")
-			return
-		}
-		item()
-	})
+	return out
 }
 
 func (c *cursor) listLen() int {
@@ -192,77 +168,45 @@ func (c *cursor) integer() (u uint64, unsigned bool) {
 	return uint64(int64(u<<above) >> above), false
 }
 
-func (c *cursor) opt() *int64 {
-	if v := c.int(); c.err == nil {
-		return &v
-	}
-	return nil
-}
-
-func (c *cursor) bool() *bool {
+func (c *cursor) bool() bool {
 	code := c.peek()
 	if code != msgpcode.True && code != msgpcode.False {
 		c.fail("is neither true nor false")
-		return nil
+		return false
 	}
 	c.at++
-	return new(code == msgpcode.True)
-}
-
-// strings reads a list of strings.
-func (c *cursor) strings() []string {
-	out := []string{}
-	c.list(func() { out = append(out, c.str()) })
-	return out
+	return code == msgpcode.True
 }
 
 // column reads a list of integers from low to high.
 func column[T ~int32 | ~int64 | ~uint8 | ~uint32](c *cursor, low, high int64) []T {
-	n := c.listLen()
-	// Each integer takes at least a byte of the frame, so that n is no mere claim.
-	out := make([]T, 0, min(n, len(c.frame)))
-	for ; n > 0 && c.err == nil; n-- {
+	return list(c, func() T {
 		v := c.int()
 		if v < low || v > high {
 			c.fail(fmt.Sprintf("%d is outside %d to %d", v, low, high))
 		}
-		out = append(out, T(v))
-	}
-	return out
-}
-
-// addresses reads a list of unsigned integers, which may have their highest bit set.
-func (c *cursor) addresses() []uint64 {
-	out := []uint64{}
-	c.list(func() {
-		u, unsigned := c.integer()
-		if !unsigned && int64(u) < 0 {
-			c.fail("an address is negative")
-		}
-		out = append(out, u)
+		return T(v)
 	})
-	return out
 }
 
-// scalar reads a string, an integer or a bool.
-func (c *cursor) scalar() (any, bool) {
+// address reads an unsigned integer, which may have its highest bit set.
+func (c *cursor) address() uint64 {
+	u, unsigned := c.integer()
+	if !unsigned && int64(u) < 0 {
+		c.fail("an address is negative")
+	}
+	return u
+}
+
+// scalar reads a string, an integer or a bool, nil for anything else.
+func (c *cursor) scalar() any {
 	switch code := c.peek(); {
 	case msgpcode.IsString(code):
-		return c.str(), true
+		return c.str()
 	case isInt(code):
-		return c.int(), true
+		return c.int()
 	case code == msgpcode.True || code == msgpcode.False:
-		return *c.bool(), true
+		return c.bool()
 	}
-	return nil, false
-}
-
-// unknowns lists what was counted, by name.
-func unknowns(m map[string]int64) []Unknown {
-	var out []Unknown
-	for what, n := range m {
-		out = append(out, Unknown{what, n})
-	}
-	slices.SortFunc(out, func(a, b Unknown) int { return strings.Compare(a.What, b.What) })
-	return out
+	return nil
 }

@@ -39,13 +39,53 @@ type Run struct {
 	Header `msgpack:",inline"`
 	// Env holds strings, int64s and bools by dotted name. Nil: not recorded.
 	Env       map[string]any
-	Samples   []Sample
-	Holders   []*Holders
-	Snapshots []Dump
-	OOMs      []OOM
-	NVML      []Reading
-	Faults    []Fault
-	End       *End // nil: the process was killed or still runs
+	Samples   []Sample   `record:"sample"`
+	Holders   []*Holders `record:"holders"`
+	Snapshots []Dump     `record:"snapshot"`
+	OOMs      []OOM      `record:"oom"`
+	NVML      []Reading  `record:"nvml"`
+	Faults    []Fault    `record:"fault"`
+	End       *End       `record:"end"` // nil: the process was killed or still runs
+}
+
+// The fixed values of a Header.
+const (
+	Format  = "snapana"
+	Version = 1
+
+	ProducerRecorder = "recorder"
+	ProducerNVML     = "nvml"
+)
+
+// Header is the first record of a run.
+type Header struct {
+	Format          string `msgpack:"format"`
+	Version         int64  `msgpack:"version"`
+	Producer        string `msgpack:"producer,omitempty"`
+	ProducerVersion string `msgpack:"producer_version,omitempty"`
+	Run             string `msgpack:"run,omitempty"`
+	PID             *int64 `msgpack:"pid,omitempty"`
+	HostPID         *int64 `msgpack:"host_pid,omitempty"` // in the outermost namespace, where it differs
+	Started         *int64 `msgpack:"started,omitempty"`  // clock ticks since boot
+	Boot            string `msgpack:"boot,omitempty"`
+	Rank            *int64 `msgpack:"rank,omitempty"`
+	WorldSize       *int64 `msgpack:"world_size,omitempty"`
+	LocalRank       *int64 `msgpack:"local_rank,omitempty"`
+	Program         string `msgpack:"program,omitempty"` // base name
+}
+
+// wrong says why what follows a header cannot be read.
+func (h *Header) wrong() string {
+	switch {
+	case h.Format != Format:
+		return fmt.Sprintf("the header names the format %.40q, not %q", h.Format, Format)
+	case h.Version < 1:
+		return "the header has no version"
+	case h.Version > Version:
+		return fmt.Sprintf("has version %d of the format, and this snapana reads version %d; use a newer snapana",
+			h.Version, Version)
+	}
+	return ""
 }
 
 // OOM is what torch told its out-of-memory observer. Bytes.
@@ -109,7 +149,8 @@ func (f *File) Snapshot(name string, bytes int64) (*Run, *Dump) {
 			r := &f.Runs[i]
 			for j := len(r.Snapshots) - 1; j >= 0; j-- {
 				d := &r.Snapshots[j]
-				if same := d.Bytes != nil && *d.Bytes == bytes; same && renamed || d.File == name && (same || d.Bytes == nil) {
+				same := d.Bytes != nil && *d.Bytes == bytes
+				if same && renamed || d.File == name && (same || d.Bytes == nil) {
 					return r, d
 				}
 			}

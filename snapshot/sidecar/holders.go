@@ -1,11 +1,18 @@
 package sidecar
 
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
 // StringID is an index into a Holders' strings; 0 is "".
 type StringID uint32
 
 // Holders is the graph of Python objects and autograd nodes through which the tensors on
-// devices were reached at one moment. Columns of a table are equally long, and all indexes in
-// them are valid.
+// devices were reached at one moment. Columns of a table are as long as its first, and all indexes in
+// them are valid: those of strings, and those of the table that the tag of says. A column that may be
+// left out is zeros then.
 type Holders struct {
 	Time      int64            `msgpack:"time"`
 	ID        *int64           `msgpack:"id"`
@@ -26,8 +33,8 @@ type Holders struct {
 
 // StorageColumns are the storages on devices; device -1 is host memory.
 type StorageColumns struct {
-	Device  []int32  `msgpack:"device" min:"-1"`
 	Address []uint64 `msgpack:"address"`
+	Device  []int32  `msgpack:"device" min:"-1"`
 	Bytes   []int64  `msgpack:"bytes" min:"0"` // as the storage says: requested
 }
 
@@ -36,12 +43,12 @@ func (c *StorageColumns) Len() int { return len(c.Address) }
 
 // TensorColumns are the tensors on them.
 type TensorColumns struct {
-	Node    []uint32      `msgpack:"node"`
-	Storage []uint32      `msgpack:"storage"`
-	Shape   []StringID    `msgpack:"shape"` // "8x128x512"
-	DType   []StringID    `msgpack:"dtype"` // "float32"
-	Flags   []TensorFlags `msgpack:"flags"`
-	Offset  []int64       `msgpack:"offset" min:"0"` // bytes into the storage
+	Node    []uint32      `msgpack:"node" of:"nodes"`
+	Storage []uint32      `msgpack:"storage" of:"storages"`
+	Shape   []StringID    `msgpack:"shape,omitempty"` // "8x128x512"
+	DType   []StringID    `msgpack:"dtype,omitempty"` // "float32"
+	Flags   []TensorFlags `msgpack:"flags,omitempty"`
+	Offset  []int64       `msgpack:"offset,omitempty" min:"0"` // bytes into the storage
 }
 
 // Len is the number of tensors.
@@ -62,12 +69,12 @@ const (
 // NodeColumns are the objects. FORMAT.md lists the words of Kind and Root.
 type NodeColumns struct {
 	Kind  []StringID `msgpack:"kind"`
-	Type  []StringID `msgpack:"type"` // qualified class name
-	Name  []StringID `msgpack:"name"` // of a function, frame or module
-	File  []StringID `msgpack:"file"`
-	Line  []int32    `msgpack:"line" min:"0"`  // 0 unknown
-	Root  []StringID `msgpack:"root"`          // "" for what is no root
-	Cycle []int64    `msgpack:"cycle" min:"0"` // number of the unreachable cycle that it is in, 0 for none
+	Type  []StringID `msgpack:"type,omitempty"` // qualified class name
+	Name  []StringID `msgpack:"name,omitempty"` // of a function, frame or module
+	File  []StringID `msgpack:"file,omitempty"`
+	Line  []int32    `msgpack:"line,omitempty" min:"0"`  // 0 unknown
+	Root  []StringID `msgpack:"root,omitempty"`          // "" for what is no root
+	Cycle []int64    `msgpack:"cycle,omitempty" min:"0"` // number of the unreachable cycle that it is in, 0 for none
 }
 
 // Len is the number of nodes.
@@ -75,10 +82,10 @@ func (c *NodeColumns) Len() int { return len(c.Kind) }
 
 // EdgeColumns say which node refers to which. FORMAT.md lists the words of Kind.
 type EdgeColumns struct {
-	From  []uint32   `msgpack:"from"`
-	To    []uint32   `msgpack:"to"`
+	From  []uint32   `msgpack:"from" of:"nodes"`
+	To    []uint32   `msgpack:"to" of:"nodes"`
 	Kind  []StringID `msgpack:"kind"`
-	Label []StringID `msgpack:"label"`
+	Label []StringID `msgpack:"label,omitempty"`
 }
 
 // Len is the number of edges.
@@ -86,11 +93,11 @@ func (c *EdgeColumns) Len() int { return len(c.From) }
 
 // BoundColumns are the containers that have a bound.
 type BoundColumns struct {
-	Node   []uint32 `msgpack:"node"`
+	Node   []uint32 `msgpack:"node" of:"nodes"`
 	Length []int64  `msgpack:"length" min:"0"` // entries now
 	Limit  []int64  `msgpack:"limit" min:"0"`  // and at most
 	// Hint is the attribute that the bound was read from; "" is one that the container keeps to itself.
-	Hint []StringID `msgpack:"hint"`
+	Hint []StringID `msgpack:"hint,omitempty"`
 }
 
 // Len is the number of bounds.
@@ -102,4 +109,54 @@ func (h *Holders) String(id StringID) string {
 		return ""
 	}
 	return h.Strings[id]
+}
+
+// check holds the tables against what the tags of their columns say, and fills the columns that were left
+// out. It says what is wrong.
+func (h *Holders) check(*cursor) string {
+	if len(h.Strings) > 0 && h.Strings[0] != "" {
+		return fmt.Sprintf("strings[0] is %.40q, not empty", h.Strings[0])
+	}
+	rows := map[string]int{}
+	for t, table := range reflect.ValueOf(h).Elem().Fields() {
+		if t.Type.Kind() == reflect.Struct {
+			rows[t.Tag.Get("msgpack")] = table.Field(0).Len()
+		}
+	}
+	for t, table := range reflect.ValueOf(h).Elem().Fields() {
+		if t.Type.Kind() != reflect.Struct {
+			continue
+		}
+		of := t.Tag.Get("msgpack")
+		for f, col := range table.Fields() {
+			key, option, _ := strings.Cut(f.Tag.Get("msgpack"), ",")
+			name, n := of+"."+key, rows[of]
+			if option == "omitempty" && col.IsNil() {
+				col.Set(reflect.MakeSlice(f.Type, n, n))
+			}
+			if col.Len() != n {
+				return fmt.Sprintf("%s has %d entries, the table has %d", name, col.Len(), n)
+			}
+			msg := ""
+			switch ids := col.Interface().(type) {
+			case []StringID:
+				msg = below(name, ids, max(1, len(h.Strings)))
+			case []uint32:
+				msg = below(name, ids, rows[f.Tag.Get("of")])
+			}
+			if msg != "" {
+				return msg
+			}
+		}
+	}
+	return ""
+}
+
+func below[T ~uint32](name string, col []T, n int) string {
+	for i, v := range col {
+		if int64(v) >= int64(n) {
+			return fmt.Sprintf("%s[%d] is %d, of %d", name, i, v, n)
+		}
+	}
+	return ""
 }

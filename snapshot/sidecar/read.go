@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
@@ -22,6 +24,16 @@ type Options struct {
 	Partial bool
 	// MaxBytes caps the unpacked size of compressed files, as in load.Options.
 	MaxBytes int64
+}
+
+// Beside finds the recorder's file that lies beside the snapshot at path and has its name, "" for none:
+// NAME.snapana beside NAME.pickle or NAME.pickle.gz.
+func Beside(path string) string {
+	file := filepath.Join(filepath.Dir(path), snapshot.Stem(path)+".snapana")
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || file == path {
+		return ""
+	}
+	return file
 }
 
 // Open reads the .snapana file at path, "-" for standard input. See Read.
@@ -68,25 +80,27 @@ func (f *File) read(plain io.Reader, opt Options) error {
 		return err
 	}
 	unknown := map[string]int64{}
-	d := &decoder{c: &cursor{unknown: unknown}}
+	d := &decoder{cursor: cursor{unknown: unknown}}
 	for err == nil {
 		var frame []byte
 		var offset int64
 		if frame, offset, err = in.next(); err == nil {
 			err = d.record(frame, offset)
 		}
-		if err == nil || errors.Is(err, io.EOF) || !isFault(err) {
+		if !errors.Is(err, snapshot.ErrTruncated) && !errors.Is(err, snapshot.ErrCorrupt) {
 			continue
 		}
 		// A process that was killed, and started again with the same file, leaves a torn
 		// record with a new header behind it.
-		var skipped int64
-		if skipped = in.resync(offset); skipped > 0 {
+		if skipped := in.resync(offset); skipped > 0 {
 			f.Gaps = append(f.Gaps, Gap{offset, skipped})
 			err = nil
 		}
 	}
-	f.Bytes, f.Runs, f.Unknown = in.offset(), d.runs, unknowns(unknown)
+	f.Bytes, f.Runs = in.offset(), d.runs
+	for _, what := range slices.Sorted(maps.Keys(unknown)) {
+		f.Unknown = append(f.Unknown, Unknown{what, unknown[what]})
+	}
 	var fe *FormatError
 	switch {
 	case errors.Is(err, io.EOF):
@@ -98,10 +112,6 @@ func (f *File) read(plain io.Reader, opt Options) error {
 		return err
 	}
 	return nil
-}
-
-func isFault(err error) bool {
-	return errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)
 }
 
 func broken(offset int64) *FormatError {
@@ -159,7 +169,8 @@ func (in *frames) next() ([]byte, int64, error) {
 				b = in.buf[in.start:in.end] // which has moved
 			}
 			if i := headerIn(b[:min(beyond, len(b))]); i > 0 && i < n {
-				return nil, at, &FormatError{Offset: at, Msg: "the record that begins here is incomplete", Err: snapshot.ErrCorrupt}
+				return nil, at, &FormatError{Offset: at, Err: snapshot.ErrCorrupt,
+					Msg: "the record that begins here is incomplete"}
 			}
 			in.start += n
 			return b[:n], at, nil

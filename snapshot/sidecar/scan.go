@@ -79,48 +79,32 @@ func measure(b []byte) (head int, body, children uint64, err error) {
 	head, children = 1, leaf
 	switch c := b[0]; {
 	case c <= msgpcode.PosFixedNumHigh, c >= msgpcode.NegFixedNumLow:
+	case c == msgpcode.Nil, c == msgpcode.False, c == msgpcode.True:
 	case msgpcode.IsFixedMap(c):
 		children = 2 * uint64(c&msgpcode.FixedMapMask)
 	case msgpcode.IsFixedArray(c):
 		children = uint64(c & msgpcode.FixedArrayMask)
 	case msgpcode.IsFixedString(c):
 		body = uint64(c & msgpcode.FixedStrMask)
+	// The codes of one kind follow each other by their sizes.
+	case isInt(c):
+		body = 1 << (c & 3)
+	case c == msgpcode.Float, c == msgpcode.Double:
+		body = 4 << (c - msgpcode.Float)
+	case c >= msgpcode.Str8 && c <= msgpcode.Str32:
+		body = number(1 << (c - msgpcode.Str8))
+	case c >= msgpcode.Bin8 && c <= msgpcode.Bin32:
+		body = number(1 << (c - msgpcode.Bin8))
+	case c == msgpcode.Array16, c == msgpcode.Array32:
+		children = number(2 << (c - msgpcode.Array16))
+	case c == msgpcode.Map16, c == msgpcode.Map32:
+		children = 2 * number(2<<(c-msgpcode.Map16))
+	case c >= msgpcode.FixExt1 && c <= msgpcode.FixExt16:
+		body = 1 + 1<<(c-msgpcode.FixExt1)
+	case c >= msgpcode.Ext8 && c <= msgpcode.Ext32:
+		body = 1 + number(1<<(c-msgpcode.Ext8))
 	default:
-		switch c {
-		case msgpcode.Nil, msgpcode.False, msgpcode.True:
-		case msgpcode.Uint8, msgpcode.Int8:
-			body = 1
-		case msgpcode.Uint16, msgpcode.Int16:
-			body = 2
-		case msgpcode.Uint32, msgpcode.Int32, msgpcode.Float:
-			body = 4
-		case msgpcode.Uint64, msgpcode.Int64, msgpcode.Double:
-			body = 8
-		case msgpcode.Str8, msgpcode.Bin8:
-			body = number(1)
-		case msgpcode.Str16, msgpcode.Bin16:
-			body = number(2)
-		case msgpcode.Str32, msgpcode.Bin32:
-			body = number(4)
-		case msgpcode.Array16:
-			children = number(2)
-		case msgpcode.Array32:
-			children = number(4)
-		case msgpcode.Map16:
-			children = 2 * number(2)
-		case msgpcode.Map32:
-			children = 2 * number(4)
-		case msgpcode.FixExt1, msgpcode.FixExt2, msgpcode.FixExt4, msgpcode.FixExt8, msgpcode.FixExt16:
-			body = 1 + 1<<(c-msgpcode.FixExt1)
-		case msgpcode.Ext8:
-			body = 1 + number(1)
-		case msgpcode.Ext16:
-			body = 1 + number(2)
-		case msgpcode.Ext32:
-			body = 1 + number(4)
-		default:
-			err = errReserved
-		}
+		err = errReserved
 	}
 	return head, body, children, err
 }
