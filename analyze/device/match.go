@@ -187,3 +187,21 @@ func Only(r *sidecar.Reading, pid int64) *sidecar.Reading {
 	}
 	return &out
 }
+
+// History is what was used on each device, by its index: the last readings, oldest first.
+type History map[int64][]int64
+
+// Add keeps what a reading says, and returns the histories in the order of its devices: none for
+// those that it could not read.
+func (h History) Add(r *sidecar.Reading) [][]int64 {
+	const most = 64
+	out := make([][]int64, len(r.Devices))
+	for i := range r.Devices {
+		if g := &r.Devices[i]; g.Index != nil && g.Used != nil {
+			used := append(h[*g.Index], *g.Used)
+			out[i] = used[max(len(used)-most, 0):]
+			h[*g.Index] = out[i]
+		}
+	}
+	return out
+}

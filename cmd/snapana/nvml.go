@@ -49,7 +49,7 @@ of their own. It needs an NVIDIA driver on this machine, and exits with 3 withou
 			defer driver.Close()
 			out := &readings{driver: driver, w: cmd.OutOrStdout(), pid: pid, json: asJSON}
 			if record != "" {
-				if out.rec, err = device.OpenRecord(cmd.Context(), record, toolVersion()); err != nil {
+				if out.rec, err = sidecar.Append(cmd.Context(), record, toolVersion()); err != nil {
 					return err
 				}
 				defer out.rec.Close()
@@ -74,7 +74,7 @@ type readings struct {
 	w      io.Writer
 	pid    int64 // 0 for all
 	json   bool
-	rec    *device.Record // nil: not recorded
+	rec    *sidecar.Writer // nil: not recorded
 }
 
 // next reads and records, and gives what is to be shown.

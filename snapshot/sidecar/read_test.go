@@ -318,13 +318,12 @@ func TestWriterRoundTrip(t *testing.T) {
 		}, {Processes: []sidecar.GPUProcess{}}},
 		Errors: []sidecar.Failed{{What: "topology", Why: "not supported"}},
 	}
-	w, err := sidecar.Append(path)
+	w, err := sidecar.Append(t.Context(), path, "1.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := time.Unix(5, 6)
-	if err := errors.Join(w.Header(at, sidecar.Header{Producer: sidecar.ProducerNVML, PID: new(int64(1))}),
-		w.NVML(at, want), w.End(at, "done"), w.Close()); err != nil {
+	reading := sidecar.Reading{Time: time.Unix(5, 6).UnixNano(), NVML: want}
+	if err := errors.Join(w.Add(&reading), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := sidecar.Open(t.Context(), path, sidecar.Options{})
@@ -332,8 +331,8 @@ func TestWriterRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.Runs[0]
-	if !reflect.DeepEqual(r.NVML, []sidecar.Reading{{Time: at.UnixNano(), NVML: want}}) || f.Unknown != nil ||
-		r.End.Reason != "done" {
+	if !reflect.DeepEqual(r.NVML, []sidecar.Reading{reading}) || f.Unknown != nil ||
+		r.Producer != sidecar.ProducerNVML || r.Time != reading.Time {
 		t.Errorf("got %+v, unknown %v", r.NVML, f.Unknown)
 	}
 }

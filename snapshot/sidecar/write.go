@@ -2,53 +2,69 @@ package sidecar
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
-	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// Writer appends records to a file, each with a single write, so that a process that is killed
-// leaves at most its last record incomplete, and several processes may append to one file.
+// Writer appends readings of the driver to a file, each record with a single write, so that a process that
+// is killed leaves at most its last record incomplete, and several processes may append to one file.
 type Writer struct {
-	f *os.File
+	f       *os.File
+	version string
+	header  bool // it needs one
 }
 
-// Append opens the file at path for appending, and makes it if it is not there. The first
-// record of a run must be its Header.
-func Append(path string) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+// Append opens a new file, or one that is a .snapana file already: no other is appended to. In
+// the file of a program's recorder, a header would take the records that follow away from the
+// program, so there is one only where the file breaks and readers have to find the next record.
+// version is that of the program which records.
+func Append(ctx context.Context, path, version string) (*Writer, error) {
+	w := &Writer{version: version, header: true}
+	data, err := os.Open(path)
+	if err == nil {
+		defer data.Close()
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(data, first); err == nil {
+			f, err := Open(ctx, path, Options{})
+			switch c := first[0]; {
+			case err != nil:
+				return nil, err
+			case !msgpcode.IsFixedMap(c) && c != msgpcode.Map16 && c != msgpcode.Map32:
+				return nil, fmt.Errorf("%s is compressed; nothing can be appended to it", path)
+			case len(f.Runs) > 0 && f.Truncated == nil:
+				w.header = f.Runs[len(f.Runs)-1].Producer == ProducerNVML
+			}
+		}
+	}
+	w.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{f}, nil
+	return w, nil
 }
 
-// Header writes a header record. Format and version are filled in.
-func (w *Writer) Header(at time.Time, h Header) error {
-	h.Format, h.Version = Format, Version
-	return w.write(struct {
-		Type   string `msgpack:"type"`
-		Time   int64  `msgpack:"time"`
-		Header `msgpack:",inline"`
-	}{"header", at.UnixNano(), h})
-}
-
-// NVML writes one reading of the driver.
-func (w *Writer) NVML(at time.Time, n NVML) error {
+// Add appends a reading.
+func (w *Writer) Add(r *Reading) error {
+	if w.header {
+		if err := w.write(struct {
+			Type   string `msgpack:"type"`
+			Time   int64  `msgpack:"time"`
+			Header `msgpack:",inline"`
+		}{"header", r.Time, Header{Format: Format, Version: Version, Producer: ProducerNVML, ProducerVersion: w.version,
+			Boot: r.Boot}}); err != nil {
+			return err
+		}
+		w.header = false
+	}
 	return w.write(struct {
 		Type    string `msgpack:"type"`
 		Reading `msgpack:",inline"`
-	}{"nvml", Reading{at.UnixNano(), n}})
-}
-
-// End writes that the recording was stopped in order.
-func (w *Writer) End(at time.Time, reason string) error {
-	return w.write(struct {
-		Type string `msgpack:"type"`
-		End  `msgpack:",inline"`
-	}{"end", End{Time: at.UnixNano(), Reason: reason}})
+	}{"nvml", *r})
 }
 
 // Close closes the file. It writes nothing.

@@ -16,16 +16,13 @@ func TestWriterFollowsTheFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gpu.snapana")
 	at := time.Unix(1_700_000_000, 5)
 	for range 2 { // the second run is appended to the first
-		w, err := sidecar.Append(path)
+		w, err := sidecar.Append(t.Context(), path, "1.0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Header(at, sidecar.Header{Producer: sidecar.ProducerNVML}); err != nil {
-			t.Fatal(err)
-		}
-		err = w.NVML(at, sidecar.NVML{Driver: "570.1", Devices: []sidecar.GPU{{
+		err = w.Add(&sidecar.Reading{Time: at.UnixNano(), NVML: sidecar.NVML{Driver: "570.1", Devices: []sidecar.GPU{{
 			Index: new(int64(0)), Total: new(int64(1 << 40)), Processes: []sidecar.GPUProcess{},
-		}}})
+		}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
