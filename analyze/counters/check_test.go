@@ -18,11 +18,10 @@ func samples(t *testing.T, path string) []memstats.Sample {
 	t.Helper()
 	var out []memstats.Sample
 	_, err := memstats.Open(t.Context(), path, nil, memstats.Options{},
-		memstats.Handler{Sample: func(s *memstats.Sample) error {
+		memstats.Handler{Sample: func(s *memstats.Sample) {
 			c := *s
 			c.Stats = append([]memstats.Stat(nil), s.Stats...)
 			out = append(out, c)
-			return nil
 		}})
 	if err != nil && !strings.Contains(err.Error(), "empty") {
 		t.Fatal(err)

@@ -26,8 +26,8 @@ func Open(ctx context.Context, path string, stdin io.Reader, opt Options) (*File
 	c := NewCollector(opt.Metrics...)
 	var f File
 	info, err := memstats.Open(ctx, path, stdin, memstats.Options{MaxBytes: opt.MaxBytes}, memstats.Handler{
-		Sample:  func(s *memstats.Sample) error { c.Add(s); return nil },
-		Reading: func(r *memstats.Reading) error { g := *r; f.Reading = &g; return nil },
+		Sample:  func(s *memstats.Sample) { c.Add(s) },
+		Reading: func(r *memstats.Reading) { g := *r; f.Reading = &g },
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package memstats
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"slices"
@@ -22,7 +23,7 @@ type header struct {
 
 // findHeader tells from the first line whether a text is CSV with counters; nil if not.
 func findHeader(text []byte) *header {
-	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
 	first := strings.TrimRight(string(line), "\r")
 	for _, comma := range []byte{',', '\t', ';'} {
 		if strings.IndexByte(first, comma) < 0 {
@@ -35,15 +36,14 @@ func findHeader(text []byte) *header {
 				known++
 			}
 			name, _, _ := strings.Cut(strings.ToLower(c), " ")
-			if strings.HasPrefix(name, "memory.") || strings.HasPrefix(name, "used_gpu_memory") || name == "used_memory" {
-				h.query = true
-			}
+			h.query = h.query || strings.HasPrefix(name, "memory.") || strings.HasPrefix(name, "used_gpu_memory") ||
+				name == "used_memory"
 		}
 		if len(h.cells) == 2 && known <= 1 {
 			// A pandas Series of memory_stats has a line for each counter, with or without a header.
-			if h.pairs = known == 1 && number(&plain.Value{Kind: plain.String, Str: h.cells[1]}).Known; !h.pairs && known == 0 {
-				_, rest, _ := strings.Cut(string(text), "\n")
-				second, _, _ := strings.Cut(rest, "\n")
+			h.pairs = known == 1 && number(&plain.Value{Kind: plain.String, Str: h.cells[1]}).Known
+			if known == 0 {
+				second, _, _ := strings.Cut(string(rest), "\n")
 				cells := splitRow(strings.TrimRight(second, "\r"), comma)
 				h.pairs = len(cells) == 2 && recognize(cells[0]).role == roleStat
 			}
@@ -77,150 +77,128 @@ func splitRow(line string, comma byte) []string {
 func (h *header) read(r *reader, br *bufio.Reader) error {
 	switch {
 	case h.pairs:
-		return r.pairs(br, h)
+		return h.readPairs(r, br)
 	case h.query:
-		return r.query(br, h)
+		return h.readQuery(r, br)
 	}
-	return r.rows(br, h)
-}
-
-// rows reads CSV with a column for each counter.
-func (r *reader) rows(br *bufio.Reader, h *header) error {
-	in := newLines(br)
-	seen := false
 	v := plain.Value{Kind: plain.Map, Keys: h.cells, Items: make([]plain.Value, len(h.cells))}
-	for line := range in.all {
-		if line = strings.TrimPrefix(line, "\ufeff"); strings.TrimSpace(line) == "" {
-			continue
-		}
-		if !seen {
-			seen = true
-			continue
-		}
-		cells, f := h.row(line, in.line)
-		if f != nil {
-			if _, err := in.r.Peek(1); err != nil {
-				r.info.Cut = f
-			} else {
-				r.skip(f)
-			}
-			continue
-		}
-		if len(cells) > 0 && cells[0] == h.cells[0] {
-			continue // the header once more: the program was started again
+	return h.rows(r, br, func(cells []string, line int64) {
+		if cells[0] == h.cells[0] {
+			return // the header once more: the program was started again
 		}
 		for i, c := range cells {
 			v.Items[i] = plain.Value{Kind: plain.String, Str: c}
 		}
-		if err := r.value(&v, in.line); err != nil {
-			return err
+		r.value(&v, line)
+	})
+}
+
+// rows gives the rows behind the header that have as many cells.
+func (h *header) rows(r *reader, br *bufio.Reader, use func(cells []string, line int64)) error {
+	seen := false
+	return eachLine(br, func(s string, line int64) {
+		if s = strings.TrimPrefix(s, "\ufeff"); strings.TrimSpace(s) == "" {
+			return
 		}
-	}
-	return in.fault()
+		if !seen {
+			seen = true
+			return
+		}
+		cells := splitRow(s, h.comma)
+		if len(cells) == len(h.cells) {
+			use(cells, line)
+			return
+		}
+		f := &Fault{Line: line, Offset: -1,
+			Msg: fmt.Sprintf("the row has %d cells, the header %d", len(cells), len(h.cells))}
+		if _, err := br.Peek(1); err != nil && !h.query {
+			r.info.Cut = f
+		} else {
+			r.skip(f)
+		}
+	})
 }
 
-// row takes a row apart that has as many cells as the header.
-func (h *header) row(line string, no int64) ([]string, *Fault) {
-	cells := splitRow(line, h.comma)
-	if len(cells) == len(h.cells) {
-		return cells, nil
-	}
-	return nil, &Fault{Line: no, Offset: -1, Msg: fmt.Sprintf("the row has %d cells, the header %d", len(cells),
-		len(h.cells))}
-}
-
-// pairs reads CSV with a line for each counter of one sample.
-func (r *reader) pairs(br *bufio.Reader, h *header) error {
-	in := newLines(br)
+// readPairs reads CSV with a line for each counter of one sample.
+func (h *header) readPairs(r *reader, br *bufio.Reader) error {
 	v := plain.Value{Kind: plain.Map}
-	for line := range in.all {
-		cells := splitRow(line, h.comma)
+	err := eachLine(br, func(s string, _ int64) {
+		cells := splitRow(s, h.comma)
 		if len(cells) == 2 && len(v.Keys) < 1<<16 && recognize(cells[0]).role != roleNone {
 			v.Keys = append(v.Keys, cells[0])
 			v.Items = append(v.Items, plain.Value{Kind: plain.String, Str: cells[1]})
 		}
+	})
+	if err == nil {
+		r.value(&v, 1)
 	}
-	if err := in.fault(); err != nil {
-		return err
-	}
-	return r.value(&v, 1)
+	return err
 }
 
-// query reads what nvidia-smi --query-gpu or --query-compute-apps prints with --format=csv.
+// queried is a row of nvidia-smi --query-gpu or --query-compute-apps.
+type queried struct {
+	d     Device
+	p     Process
+	stamp string
+}
+
+// queryColumns are what is read of such a row, by the name in the header. A bare figure counts units of
+// so many bytes.
+var queryColumns = map[string]func(q *queried, cell string, unit int64){
+	"index":           func(q *queried, c string, _ int64) { q.d.Index = index(c) },
+	"name":            func(q *queried, c string, _ int64) { q.d.Name = clip(c, 100) },
+	"uuid":            func(q *queried, c string, _ int64) { q.d.UUID = clip(c, 60) },
+	"pci.bus_id":      func(q *queried, c string, _ int64) { q.d.Bus = clip(c, 40) },
+	"memory.total":    func(q *queried, c string, unit int64) { q.d.Total = queryFigure(c, unit) },
+	"memory.used":     func(q *queried, c string, unit int64) { q.d.Used = queryFigure(c, unit) },
+	"memory.free":     func(q *queried, c string, unit int64) { q.d.Free = queryFigure(c, unit) },
+	"pid":             func(q *queried, c string, _ int64) { q.p.PID, _ = strconv.ParseInt(c, 10, 64) },
+	"process_name":    func(q *queried, c string, _ int64) { q.p.Name = clip(c, 200) },
+	"used_gpu_memory": func(q *queried, c string, unit int64) { q.p.Used = queryFigure(c, unit) },
+	"timestamp":       func(q *queried, c string, _ int64) { q.stamp = clip(c, 40) },
+}
+
+// renamed are columns that have two names.
+var renamed = map[string]string{
+	"gpu_name": "name", "gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id", "used_memory": "used_gpu_memory",
+}
+
+// readQuery reads what nvidia-smi --query-gpu or --query-compute-apps prints with --format=csv.
 // With -l the rows repeat: each round is a reading.
-func (r *reader) query(br *bufio.Reader, h *header) error {
-	in := newLines(br)
-	names, units := make([]string, len(h.cells)), make([]int64, len(h.cells))
+func (h *header) readQuery(r *reader, br *bufio.Reader) error {
+	t := smiTable{r: r}
+	sets, units := make([]func(*queried, string, int64), len(h.cells)), make([]int64, len(h.cells))
 	apps := false
 	for i, c := range h.cells {
 		name, unit, _ := strings.Cut(strings.ToLower(c), " ")
-		names[i], units[i] = name, 1<<20
+		sets[i], units[i] = queryColumns[cmp.Or(renamed[name], name)], 1<<20
 		if unit == "[kib]" {
 			units[i] = 1 << 10
 		}
 		apps = apps || name == "pid"
 	}
-	var g *Reading
-	seen := false
-	for line := range in.all {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if !seen {
-			seen = true
-			continue
-		}
-		cells, f := h.row(line, in.line)
-		if f != nil {
-			r.skip(f)
-			continue
-		}
-		d, p := Device{Index: -1}, Process{GPU: -1, GI: -1, CI: -1}
-		stamp := ""
+	err := h.rows(r, br, func(cells []string, line int64) {
+		q := queried{Device{Index: -1}, Process{GPU: -1, GI: -1, CI: -1}, ""}
 		for i, c := range cells {
-			f := queryFigure(c, units[i])
-			switch names[i] {
-			case "index":
-				d.Index = index(c)
-			case "name", "gpu_name":
-				d.Name = clip(c, 100)
-			case "uuid", "gpu_uuid":
-				d.UUID, p.UUID = clip(c, 60), clip(c, 60)
-			case "pci.bus_id", "gpu_bus_id":
-				d.Bus = clip(c, 40)
-			case "memory.total":
-				d.Total = f
-			case "memory.used":
-				d.Used = f
-			case "memory.free":
-				d.Free = f
-			case "pid":
-				p.PID, _ = strconv.ParseInt(c, 10, 64)
-			case "process_name":
-				p.Name = clip(c, 200)
-			case "used_gpu_memory", "used_memory":
-				p.Used = f
-			case "timestamp":
-				stamp = clip(c, 40)
+			if sets[i] != nil {
+				sets[i](&q, c, units[i])
 			}
 		}
-		if g == nil || apps && stamp != g.Time || !apps && g.has(&d) || len(g.Processes) >= maxRows {
-			if err := r.emitReading(g); err != nil {
-				return err
-			}
-			g = newReading(in.line)
-			g.Time = stamp
+		if g := t.g; g == nil || apps && q.stamp != g.Time || !apps && g.has(&q.d) || len(g.Processes) >= maxRows {
+			t.flush()
+			t.reading(line).Time = q.stamp
 		}
 		if apps {
-			g.Processes = append(g.Processes, p)
+			q.p.UUID = q.d.UUID
+			t.g.Processes = append(t.g.Processes, q.p)
 		} else {
-			g.Devices = append(g.Devices, d)
+			t.g.Devices = append(t.g.Devices, q.d)
 		}
+	})
+	if err == nil {
+		t.flush()
 	}
-	if err := in.fault(); err != nil {
-		return err
-	}
-	return r.emitReading(g)
+	return err
 }
 
 // has reports whether a reading lists the device already.

@@ -24,8 +24,8 @@ func collect(t testing.TB, data string) ([]memstats.Sample, []memstats.Reading, 
 	var samples []memstats.Sample
 	var readings []memstats.Reading
 	info, err := memstats.Open(t.Context(), "-", strings.NewReader(data), memstats.Options{}, memstats.Handler{
-		Sample:  func(s *memstats.Sample) error { samples = append(samples, clone(s)); return nil },
-		Reading: func(r *memstats.Reading) error { readings = append(readings, *r); return nil },
+		Sample:  func(s *memstats.Sample) { samples = append(samples, clone(s)) },
+		Reading: func(r *memstats.Reading) { readings = append(readings, *r) },
 	})
 	return samples, readings, info, err
 }
@@ -70,9 +70,12 @@ const ordered = "active.all.current=166 allocated_bytes.all.current=388343808 al
 
 // TestForms reads the same counters in every form that they are saved in.
 func TestForms(t *testing.T) {
-	const flat = `{"active.all.current": 166, "allocated_bytes.all.current": 388343808, "allocated_bytes.all.peak": 421898240, ` +
-		`"max_split_size": -1, "num_alloc_retries": 0, "num_ooms": 2, "reserved_bytes.large_pool.current": 3298534883328}`
-	const nested = `{"allocated_bytes": {"all": {"current": 388343808, "peak": 421898240}}, "reserved_bytes": {"large_pool": {"current": 3298534883328}}, ` +
+	const flat = `{"active.all.current": 166, "allocated_bytes.all.current": 388343808, ` +
+		`"allocated_bytes.all.peak": 421898240, ` +
+		`"max_split_size": -1, "num_alloc_retries": 0, "num_ooms": 2, "reserved_bytes.large_pool.current": ` +
+		`3298534883328}`
+	const nested = `{"allocated_bytes": {"all": {"current": 388343808, "peak": 421898240}}, "reserved_bytes": ` +
+		`{"large_pool": {"current": 3298534883328}}, ` +
 		`"active": {"all": {"current": 166}}, "num_alloc_retries": 0, "num_ooms": 2, "max_split_size": -1}`
 	printed := strings.NewReplacer(`"`, `'`).Replace(flat)
 	for name, data := range map[string]string{
@@ -86,11 +89,14 @@ func TestForms(t *testing.T) {
 		"python 3.11": "OrderedDict([" + strings.NewReplacer("{", "(", "}", ")", ": ", ", ", ", ",
 			"), (").Replace(printed) + "])",
 		"wandb": strings.ReplaceAll(strings.ReplaceAll(flat, `"a`, `"memory/a`), `"reserved`, `"memory/reserved`),
-		"CSV": "active.all.current,allocated_bytes_all_current,allocated_bytes.all.peak,max_split_size,num_alloc_retries,num_ooms,reserved_bytes.large_pool.current,loss\n" +
+		"CSV": "active.all.current,allocated_bytes_all_current,allocated_bytes.all.peak,max_split_size," +
+			"num_alloc_retries,num_ooms,reserved_bytes.large_pool.current,loss\n" +
 			"166,388343808,421898240,-1,0,2,3298534883328.0,2.31\n",
-		"CSV with tabs and quotes": "\"active.all.current\"\tmemory_allocated\tmax_memory_allocated\tmax_split_size\tnum_alloc_retries\tnum_ooms\treserved_bytes.large_pool.current\n" +
+		"CSV with tabs and quotes": "\"active.all.current\"\tmemory_allocated\tmax_memory_allocated\t" +
+			"max_split_size\tnum_alloc_retries\tnum_ooms\treserved_bytes.large_pool.current\n" +
 			"166\t388343808\t421898240\t-1\t0\t2\t3298534883328\n",
-		"CSV with a line for each": ",0\nactive.all.current,166\nallocated_bytes.all.current,388343808\nallocated_bytes.all.peak,421898240\n" +
+		"CSV with a line for each": ",0\nactive.all.current,166\nallocated_bytes.all.current,388343808\n" +
+			"allocated_bytes.all.peak,421898240\n" +
 			"max_split_size,-1\nnum_alloc_retries,0\nnum_ooms,2\nreserved_bytes.large_pool.current,3298534883328\n",
 	} {
 		t.Run(name, func(t *testing.T) { one(t, data, ordered) })
@@ -105,9 +111,11 @@ func TestForms(t *testing.T) {
 	t.Run("msgpack", func(t *testing.T) {
 		data, err := msgpack.Marshal(map[string]any{"active.all.current": 166,
 			"allocated_bytes.all.current": uint64(388343808),
-			"allocated_bytes":             map[string]any{"all": map[string]any{"peak": 421898240.0}}, "max_split_size": -1,
-			"num_alloc_retries": 0,
-			"num_ooms":          int8(2), "reserved_bytes.large_pool.current": int64(3 << 40), "note": "x", "list": []int{1}, "nothing": nil})
+			"allocated_bytes":             map[string]any{"all": map[string]any{"peak": 421898240.0}},
+			"max_split_size":              -1,
+			"num_alloc_retries":           0,
+			"num_ooms":                    int8(2), "reserved_bytes.large_pool.current": int64(3 << 40), "note": "x",
+			"list": []int{1}, "nothing": nil})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,14 +142,17 @@ func TestRecords(t *testing.T) {
 	}{
 		"keys beside": {`{"step": 3, "epoch": 1, "gpu": "cuda:1", "num_ooms": 0}`,
 			[]string{"step=3 epoch=1 device=1 num_ooms=0"}},
-		"keys around": {`{"time": 1795225813.5, "global_step": 3, "rank": 7, "phase": "val", "memory": {"num_ooms": 0}}`,
+		"keys around": {`{"time": 1795225813.5, "global_step": 3, "rank": 7, "phase": "val", "memory": ` +
+			`{"num_ooms": 0}}`,
 			[]string{"step=3 rank=7 time=1795225813500000 label=val num_ooms=0"}},
-		"an ISO time": {`{"timestamp": "2026-11-21T10:00:00", "num_ooms": 0}`, []string{"time=1795255200000000 num_ooms=0"}},
+		"an ISO time": {`{"timestamp": "2026-11-21T10:00:00", "num_ooms": 0}`,
+			[]string{"time=1795255200000000 num_ooms=0"}},
 		"by device": {`{"step": 1, "stats": [{"num_ooms": 0}, {"num_ooms": 1}]}`,
 			[]string{"step=1 device=0 num_ooms=0", "step=1 device=1 num_ooms=1"}},
 		"device keys": {`{"step": 1, "cuda:0": {"num_ooms": 0}, "cuda:1": {"num_ooms": 1}}`,
 			[]string{"step=1 device=0 num_ooms=0", "step=1 device=1 num_ooms=1"}},
-		"int keys": {`{0: {'num_ooms': 0}, 1: {'num_ooms': 1}}`, []string{"device=0 num_ooms=0", "device=1 num_ooms=1"}},
+		"int keys": {`{0: {'num_ooms': 0}, 1: {'num_ooms': 1}}`,
+			[]string{"device=0 num_ooms=0", "device=1 num_ooms=1"}},
 		"prefixed": {`{"gpu1/num_ooms": 1, "gpu0/num_ooms": 0, "step": 4}`,
 			[]string{"step=4 device=0 num_ooms=0", "step=4 device=1 num_ooms=1"}},
 		"a list": {`[{"step": 1, "num_ooms": 0}, {"step": 2, "num_ooms": 1}]`,
@@ -158,12 +169,16 @@ func TestRecords(t *testing.T) {
 			[]string{"host.allocations.current=5 host.allocations.peak=6 host.host_free_time.avg=2"}},
 		"pools of 2.14": {`{"reserved_bytes_by_private_pools": {(0, 1): {"all": {"current": 7}}}}`,
 			[]string{"reserved_bytes_by_private_pools.0_1.all.current=7"}},
-		"of another time": {`{"foo_bytes.all.peak": 7, "note": "new counters are kept"}`, []string{"foo_bytes.all.peak=7"}},
+		"of another time": {`{"foo_bytes.all.peak": 7, "note": "new counters are kept"}`,
+			[]string{"foo_bytes.all.peak=7"}},
 		"absent": {`{"num_ooms": NaN, "num_alloc_retries": null, "max_split_size": 1}`,
 			[]string{"max_split_size=1"}},
-		"cudaMallocAsync": {`{"allocated_bytes.all.current": 9, "allocation.all.peak": 0, "segment.all.current": 0, "num_ooms": 0}`, []string{"allocated_bytes.all.current=9 num_ooms=0"}},
-		"CSV": {"step,device,allocated_bytes.all.current\n0,0,512\n0,1,\n1,0,1024\nstep,device,allocated_bytes.all.current\n0,0,7\n",
-			[]string{"step=0 device=0 allocated_bytes.all.current=512", "step=1 device=0 allocated_bytes.all.current=1024",
+		"cudaMallocAsync": {`{"allocated_bytes.all.current": 9, "allocation.all.peak": 0, "segment.all.current": 0,` +
+			` "num_ooms": 0}`, []string{"allocated_bytes.all.current=9 num_ooms=0"}},
+		"CSV": {"step,device,allocated_bytes.all.current\n0,0,512\n0,1,\n1,0,1024\nstep,device," +
+			"allocated_bytes.all.current\n0,0,7\n",
+			[]string{"step=0 device=0 allocated_bytes.all.current=512",
+				"step=1 device=0 allocated_bytes.all.current=1024",
 				"step=0 device=0 allocated_bytes.all.current=7"}},
 		"JSON lines of two runs": {"{\"step\": 0, \"num_ooms\": 0}\n{\"step\": 1, \"num\n{\"step\": 0, \"num_ooms\": " +
 			"0}\n{\"step\": 1, \"nu", []string{"step=0 num_ooms=0", "step=0 num_ooms=0"}},
@@ -314,13 +329,17 @@ func TestPacked(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
-		`{"step": 1, "allocated_bytes.all.current": 5, "x": [1, {"num_ooms": 2}]}`, "{\"num_ooms\": 1}\n{\"num_ooms\": 2}\n",
-		"OrderedDict([('num_ooms', 1)])", "step,num_ooms\n1,2\n", "index, memory.used [MiB]\n0, 5 MiB\n", ",0\nnum_ooms,2\n",
+		`{"step": 1, "allocated_bytes.all.current": 5, "x": [1, {"num_ooms": 2}]}`,
+		"{\"num_ooms\": 1}\n{\"num_ooms\": 2}\n",
+		"OrderedDict([('num_ooms', 1)])", "step,num_ooms\n1,2\n", "index, memory.used [MiB]\n0, 5 MiB\n",
+		",0\nnum_ooms,2\n",
 		"\x82\xa4step\x01\xa8num_ooms\x02", "\x80\x04}\x94\x8c\x08num_ooms\x94K\x01s.",
-		"|  memory summary, device ID 0 |\n|  CUDA OOMs: 1 | cudaMalloc retries: 6 |\n| Allocated memory |  26377 MB | 2 B " +
+		"|  memory summary, device ID 0 |\n|  CUDA OOMs: 1 | cudaMalloc retries: 6 |\n| Allocated memory |  26377 " +
+			"MB | 2 B " +
 			"|\n|==========|\n",
 		"GPU:0\nprocess       1234 uses      1.234 MB GPU memory\n",
-		"|   0  NVIDIA X  Off  | 00000000:19:00.0 Off |\n|  8W | 9637MiB / 12192MiB |\n|    0   N/A  N/A    772207      C   " +
+		"|   0  NVIDIA X  Off  | 00000000:19:00.0 Off |\n|  8W | 9637MiB / 12192MiB |\n|    0   N/A  N/A    772207 " +
+			"     C   " +
 			"python    9635MiB |\n",
 	} {
 		f.Add([]byte(s))
@@ -328,16 +347,16 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		samples, readings := int64(0), int64(0)
 		info, err := memstats.Open(t.Context(), "-", bytes.NewReader(data), memstats.Options{}, memstats.Handler{
-			Sample: func(s *memstats.Sample) error {
+			Sample: func(s *memstats.Sample) {
 				samples++
 				for i, st := range s.Stats {
-					if st.Step < 1 || st.Value < 0 && st.Name != "max_split_size" || i > 0 && s.Stats[i-1].Name >= st.Name {
+					if st.Step < 1 || st.Value < 0 && st.Name != "max_split_size" ||
+						i > 0 && s.Stats[i-1].Name >= st.Name {
 						t.Fatalf("%+v", s.Stats)
 					}
 				}
-				return nil
 			},
-			Reading: func(*memstats.Reading) error { readings++; return nil },
+			Reading: func(*memstats.Reading) { readings++ },
 		})
 		if err == nil && (info.Samples != samples || info.Readings != readings || samples+readings == 0) {
 			t.Fatalf("%+v after %d samples and %d readings", info, samples, readings)

@@ -3,6 +3,7 @@ package memstats
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,8 @@ type meaning struct {
 var (
 	pooled  = regexp.MustCompile(`^([a-z][a-z_]*)[._](all|small_pool|large_pool)[._](current|peak|allocated|freed)$`)
 	single  = regexp.MustCompile(`^([a-z][a-z_]*)\.(current|peak|allocated|freed|total|max|min|count|avg)$`)
-	private = regexp.MustCompile(`^reserved_bytes_by_private_pools\.\d+_\d+\.(all|small_pool|large_pool)\.(current|peak|allocated|freed)$`)
+	private = regexp.MustCompile(`^reserved_bytes_by_private_pools\.\d+_\d+\.(all|small_pool|large_pool)\.` +
+		`(current|peak|allocated|freed)$`)
 	ordinal = regexp.MustCompile(`(?:^|[^a-z])(?:cuda|gpu|device|dev)[:_ #-]?(\d{1,4})(?:$|[^0-9])`)
 	ranked  = regexp.MustCompile(`(?:^|[^a-z])rank[:_ #-]?(\d{1,7})(?:$|[^0-9])`)
 )
@@ -78,8 +80,8 @@ var moments = map[string]role{
 	"rank": roleRank, "global_rank": roleRank, "process_index": roleRank,
 	"time": roleTime, "timestamp": roleTime, "_timestamp": roleTime, "ts": roleTime, "wall_time": roleTime,
 	"datetime": roleTime,
-	"phase":    roleLabel, "stage": roleLabel, "split": roleLabel, "mode": roleLabel, "label": roleLabel, "tag": roleLabel,
-	"event":        roleLabel,
+	"phase":    roleLabel, "stage": roleLabel, "split": roleLabel, "mode": roleLabel, "label": roleLabel,
+	"tag": roleLabel, "event": roleLabel,
 	"mem_get_info": rolePair,
 }
 
@@ -160,16 +162,30 @@ func inText(re *regexp.Regexp, s string) int {
 	return -1
 }
 
+// scalar is a text that says a number as that number, and any other value as it is.
+func scalar(v *plain.Value) plain.Value {
+	if v.Kind == plain.String {
+		s := strings.TrimSpace(v.Str)
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return plain.Value{Kind: plain.Int, Int: n}
+		}
+		if f, err := strconv.ParseFloat(s, 64); err == nil {
+			return plain.Value{Kind: plain.Float, Float: f}
+		}
+	}
+	return *v
+}
+
 // figure reads a counter's value. odd says that it cannot be one.
 func figure(name string, v *plain.Value) (f Figure, odd bool) {
-	switch v.Kind {
+	switch n := scalar(v); n.Kind {
 	case plain.Nil:
 		return f, false
 	case plain.Int:
-		f = Figure{v.Int, 1}
+		f = Figure{n.Int, 1}
 	case plain.Float:
-		switch r := math.Round(v.Float); {
-		case math.IsNaN(v.Float):
+		switch r := math.Round(n.Float); {
+		case math.IsNaN(n.Float):
 			return f, false // how tables say that a cell is empty
 		case math.Abs(r) > 1<<62:
 			return f, true
@@ -178,10 +194,9 @@ func figure(name string, v *plain.Value) (f Figure, odd bool) {
 		default:
 			f = Figure{int64(r), 1}
 		}
-	case plain.String:
-		return figureText(name, v.Str)
 	default:
-		return f, true
+		empty := []string{"", "null", "none", "-", "n/a"}
+		return f, n.Kind != plain.String || !slices.Contains(empty, strings.ToLower(strings.TrimSpace(n.Str)))
 	}
 	if f.Value < 0 && name != "max_split_size" {
 		return Figure{}, true
@@ -189,36 +204,13 @@ func figure(name string, v *plain.Value) (f Figure, odd bool) {
 	return f, false
 }
 
-func figureText(name, s string) (f Figure, odd bool) {
-	s = strings.TrimSpace(s)
-	switch strings.ToLower(s) {
-	case "", "nan", "null", "none", "-", "n/a":
-		return f, false
-	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return figure(name, &plain.Value{Kind: plain.Int, Int: n})
-	}
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return f, true
-	}
-	return figure(name, &plain.Value{Kind: plain.Float, Float: n})
-}
-
 // number reads a step, an epoch or a rank.
 func number(v *plain.Value) Number {
-	switch v.Kind {
-	case plain.Int:
-		return Number{v.Int, true}
-	case plain.Float:
-		if v.Float == math.Trunc(v.Float) && math.Abs(v.Float) < 1<<53 {
-			return Number{int64(v.Float), true}
-		}
-	case plain.String:
-		if n, err := strconv.ParseFloat(strings.TrimSpace(v.Str), 64); err == nil && n == math.Trunc(n) &&
-			math.Abs(n) < 1<<53 {
-			return Number{int64(n), true}
-		}
+	switch n := scalar(v); {
+	case n.Kind == plain.Int:
+		return Number{n.Int, true}
+	case n.Kind == plain.Float && n.Float == math.Trunc(n.Float) && math.Abs(n.Float) < 1<<53:
+		return Number{int64(n.Float), true}
 	}
 	return Number{}
 }
@@ -240,24 +232,17 @@ var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-
 // moment reads a time in microseconds, 0 for none. The unit is told by the size: seconds since
 // 1970 have 10 digits in this century.
 func moment(v *plain.Value) int64 {
-	f := v.Float
-	switch v.Kind {
-	case plain.Int:
-		f = float64(v.Int)
-	case plain.String:
-		s := strings.TrimSpace(v.Str)
+	if v.Kind == plain.String {
 		for _, l := range layouts {
-			if t, err := time.Parse(l, s); err == nil {
+			if t, err := time.Parse(l, strings.TrimSpace(v.Str)); err == nil {
 				return t.UnixMicro()
 			}
 		}
-		var err error
-		if f, err = strconv.ParseFloat(s, 64); err != nil {
-			return 0
-		}
-	case plain.Float:
-	default:
-		return 0
+	}
+	n := scalar(v)
+	f := n.Float
+	if n.Kind == plain.Int {
+		f = float64(n.Int)
 	}
 	switch {
 	case !(f > 0 && f < 1e19):

@@ -152,10 +152,10 @@ type Process struct {
 }
 
 // Handler takes what is read, in the order of the file. What it gets is only valid during the
-// call. An error stops the reading.
+// call.
 type Handler struct {
-	Sample  func(*Sample) error
-	Reading func(*Reading) error
+	Sample  func(*Sample)
+	Reading func(*Reading)
 }
 
 // Fault is a part of a file that could not be used.

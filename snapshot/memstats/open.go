@@ -50,15 +50,15 @@ func Open(ctx context.Context, path string, stdin io.Reader, opt Options, h Hand
 // read reads one file that is not packed. How it begins says what it is.
 func read(in io.Reader, h Handler) (*Info, error) {
 	cut := &ending{r: in}
-	br := bufio.NewReaderSize(cut, 64<<10)
+	br := bufio.NewReaderSize(cut, maxLine)
 	head, err := br.Peek(4 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	r := &reader{h: h, keys: make(keys)}
-	format, read := r.sniff(head)
-	if read == nil {
-		return nil, &snapshot.FormatError{Offset: -1, Msg: format, Err: snapshot.ErrNotSnapshot}
+	var read func(*bufio.Reader) error
+	if r.format, read = r.sniff(head); read == nil {
+		return nil, &snapshot.FormatError{Offset: -1, Msg: r.format, Err: snapshot.ErrNotSnapshot}
 	}
 	if err := read(br); err != nil {
 		return nil, err
@@ -67,12 +67,12 @@ func read(in io.Reader, h Handler) (*Info, error) {
 		r.info.Cut = &Fault{Offset: -1, Msg: "the compressed data ends early"}
 	}
 	if r.info.Samples+r.info.Readings == 0 {
-		return nil, r.nothing(format, head)
+		return nil, r.nothing(head)
 	}
-	if format == "JSON" && r.lines {
-		format = "JSON lines"
+	if r.lines {
+		r.format = "JSON lines"
 	}
-	r.info.Container = []string{format}
+	r.info.Container = []string{r.format}
 	return &r.info, nil
 }
 
@@ -128,17 +128,18 @@ func (r *reader) sniff(head []byte) (format string, read func(*bufio.Reader) err
 }
 
 // nothing is the refusal of a file in which there was nothing to find.
-func (r *reader) nothing(format string, head []byte) error {
+func (r *reader) nothing(head []byte) error {
 	msg := "contains no memory counters; " + supported
 	switch {
 	case r.info.Cut != nil:
 		return &snapshot.FormatError{Offset: r.info.Cut.Offset, Msg: r.info.Cut.Msg, Err: snapshot.ErrTruncated}
 	case r.info.FirstSkipped != nil && r.info.FirstSkipped.Err != nil:
 		f := r.info.FirstSkipped
-		return &snapshot.FormatError{Offset: f.Offset, Op: format, Msg: f.Msg, Err: f.Err}
-	case format == "text":
+		return &snapshot.FormatError{Offset: f.Offset, Op: r.format, Msg: f.Msg, Err: f.Err}
+	case r.format == "text":
 		line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
-		msg = fmt.Sprintf("is a text file (it begins with %q) without memory counters; %s", clip(string(line), 40), supported)
+		msg = fmt.Sprintf("is a text file (it begins with %q) without memory counters; %s", clip(string(line), 40),
+			supported)
 	case r.info.Odd > 0:
 		msg = "contains no usable counters: " + r.info.FirstOdd.Msg
 	}
@@ -159,6 +160,27 @@ func place(line int64, e *snapshot.FormatError) *Fault {
 	return &Fault{Line: line, Offset: e.Offset, Msg: e.Msg, Err: e.Err}
 }
 
+// values reads value by value until next gives io.EOF. A fault in the data ends a file in which something
+// was found before; a file without is refused, but for one that is merely cut.
+func (r *reader) values(next func() (v plain.Value, line int64, err error)) error {
+	for {
+		v, line, err := next()
+		var fault *snapshot.FormatError
+		switch {
+		case err == nil:
+			r.value(&v, line)
+		case err == io.EOF:
+			return nil
+		case !errors.As(err, &fault), errors.Is(err, snapshot.ErrRefused),
+			r.info.Samples == 0 && (r.format == "pickle" || fault.Err != snapshot.ErrTruncated):
+			return err
+		default:
+			r.info.Cut = place(line, fault)
+			return nil
+		}
+	}
+}
+
 // maxSkipped is how many damaged records in a row end the reading: what follows is then
 // something else.
 const maxSkipped = 1000
@@ -166,62 +188,34 @@ const maxSkipped = 1000
 // texts reads JSON, JSON lines and what Python prints.
 func (r *reader) texts(br *bufio.Reader) error {
 	t := plain.NewText(br)
-	inRow := 0
 	defer func() { r.lines = t.OneLine() && t.Line() > 1 }()
-	for {
-		v, err := t.Next()
-		line := t.Line()
-		var fault *snapshot.FormatError
-		switch {
-		case err == io.EOF:
-			return nil
-		case errors.As(err, &fault):
-			f := place(line, fault)
-			if !t.OneLine() || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
-				if r.info.Samples == 0 && fault.Err != snapshot.ErrTruncated {
-					return err
-				}
-				r.info.Cut = f
-				return nil
+	return r.values(func() (plain.Value, int64, error) {
+		for inRow := 0; ; {
+			v, err := t.Next()
+			line := t.Line()
+			var fault *snapshot.FormatError
+			if !errors.As(err, &fault) || !t.OneLine() || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
+				return v, line, err
 			}
-			r.skip(f)
+			r.skip(place(line, fault))
 			if fault.Err != snapshot.ErrTruncated {
 				t.SkipLine()
 			}
-			if inRow++; inRow >= maxSkipped {
-				r.info.Cut = &Fault{Line: line, Offset: fault.Offset, Msg: fmt.Sprintf("%d lines in a row are damaged", maxSkipped)}
-				return nil
+			if inRow++; inRow == maxSkipped {
+				return v, line, &snapshot.FormatError{Offset: fault.Offset, Err: snapshot.ErrTruncated,
+					Msg: fmt.Sprintf("%d lines in a row are damaged", maxSkipped)}
 			}
-			continue
-		case err != nil:
-			return err
 		}
-		inRow = 0
-		if err := r.value(&v, line); err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // msgpack reads MessagePack values one after the other.
 func (r *reader) msgpack(br *bufio.Reader) error {
 	m := plain.NewMsgpack(br)
-	for {
+	return r.values(func() (plain.Value, int64, error) {
 		v, err := m.Next()
-		var fault *snapshot.FormatError
-		switch {
-		case err == io.EOF:
-			return nil
-		case errors.As(err, &fault) && (r.info.Samples > 0 || fault.Err == snapshot.ErrTruncated):
-			r.info.Cut = place(0, fault)
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := r.value(&v, 0); err != nil {
-			return err
-		}
-	}
+		return v, 0, err
+	})
 }
 
 // ErrLongPickle is the snapshot.ErrLimit of a pickle that is longer than counters are, and may be a snapshot.
@@ -241,29 +235,20 @@ func (r *reader) pickles(br *bufio.Reader) error {
 		return &snapshot.FormatError{Offset: maxPickle, Op: "pickle", Err: ErrLongPickle,
 			Msg: "the pickle is larger than 512 MiB; save counters as JSON lines"}
 	}
-	for at := 0; at < len(data); {
-		v, info, err := pickle.DecodePlain(bytes.NewReader(data[at:]), pickle.Options{Size: int64(len(data) - at)})
-		var fault *snapshot.FormatError
-		switch {
-		case errors.As(err, &fault):
-			if fault.Offset >= 0 {
-				fault.Offset += int64(at)
-			}
-			if r.info.Samples == 0 || errors.Is(err, snapshot.ErrRefused) {
-				return err
-			}
-			r.info.Cut = place(0, fault)
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := r.value(&v, 0); err != nil {
-			return err
-		}
-		at += int(info.Bytes)
+	at := 0
+	return r.values(func() (plain.Value, int64, error) {
 		for at < len(data) && data[at] == 0 { // padding, as in HTML pages (snapshot/SPEC.md 1.4)
 			at++
 		}
-	}
-	return nil
+		if at == len(data) {
+			return plain.Value{}, 0, io.EOF
+		}
+		v, info, err := pickle.DecodePlain(bytes.NewReader(data[at:]), pickle.Options{Size: int64(len(data) - at)})
+		var fault *snapshot.FormatError
+		if errors.As(err, &fault) && fault.Offset >= 0 {
+			fault.Offset += int64(at)
+		}
+		at += int(info.Bytes)
+		return v, 0, err
+	})
 }

@@ -13,36 +13,33 @@ import (
 
 // reader is one file on its way to the handler.
 type reader struct {
-	h    Handler
-	info Info
-	keys keys
-
-	lines bool // each record had a line of its own
+	h      Handler
+	info   Info
+	keys   keys
+	format string
+	lines  bool // each record had a line of its own
 }
 
-// emit hands a sample on.
-func (r *reader) emit(s *Sample) error {
-	s.Complete()
-	if len(s.Stats) == 0 {
-		return nil
+// emit hands a sample on, if there is something in it.
+func (r *reader) emit(s *Sample) {
+	if s.Complete(); len(s.Stats) == 0 {
+		return
 	}
 	r.info.Samples++
-	if r.h.Sample == nil {
-		return nil
+	if r.h.Sample != nil {
+		r.h.Sample(s)
 	}
-	return r.h.Sample(s)
 }
 
 // emitReading hands a reading on, if there is one with something in it.
-func (r *reader) emitReading(g *Reading) error {
+func (r *reader) emitReading(g *Reading) {
 	if g == nil || g.rows() == 0 {
-		return nil
+		return
 	}
 	r.info.Readings++
-	if r.h.Reading == nil {
-		return nil
+	if r.h.Reading != nil {
+		r.h.Reading(g)
 	}
-	return r.h.Reading(g)
 }
 
 // skip counts a record that cannot be read.
@@ -55,23 +52,23 @@ func (r *reader) skip(f *Fault) {
 func (r *reader) odd(s *Sample, name string) {
 	r.info.Odd++
 	if r.info.FirstOdd == nil {
-		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1, Msg: fmt.Sprintf("the value of %q is impossible", clip(name, 60))}
+		r.info.FirstOdd = &Fault{Line: s.Line, Offset: -1,
+			Msg: fmt.Sprintf("the value of %q is impossible", clip(name, 60))}
 	}
 }
 
 // value turns one value of a file into samples and counts it when it gives none.
-func (r *reader) value(v *plain.Value, line int64) error {
+func (r *reader) value(v *plain.Value, line int64) {
 	before := r.info.Samples
-	err := r.walk(v, &Sample{Device: -1, Rank: -1, Line: line}, false)
+	r.walk(v, &Sample{Device: -1, Rank: -1, Line: line}, false)
 	if r.info.Samples == before && v.Kind != plain.Nil {
 		r.info.Foreign++
 	}
-	return err
 }
 
 // walk looks for counters in a value and what it holds. What surrounds them (step, device, ...)
 // comes down with about. perDevice says that a list has an element for each device.
-func (r *reader) walk(v *plain.Value, about *Sample, perDevice bool) error {
+func (r *reader) walk(v *plain.Value, about *Sample, perDevice bool) {
 	switch v.Kind {
 	case plain.List:
 		for i := range v.Items {
@@ -79,21 +76,18 @@ func (r *reader) walk(v *plain.Value, about *Sample, perDevice bool) error {
 			if perDevice && s.Device < 0 {
 				s.Device = i
 			}
-			if err := r.walk(&v.Items[i], &s, false); err != nil {
-				return err
-			}
+			r.walk(&v.Items[i], &s, false)
 		}
 	case plain.Map:
-		return r.dict(v, about)
+		r.dict(v, about)
 	}
-	return nil
 }
 
-func (r *reader) dict(v *plain.Value, about *Sample) error {
+func (r *reader) dict(v *plain.Value, about *Sample) {
 	s := *about
 	s.Stats = append([]Stat(nil), about.Stats...)
 	own, columns := 0, 0
-	split := map[[2]int]*Sample{} // by device and rank, where keys name them
+	split := map[[2]int]*Sample{{-1, -1}: &s} // by device and rank, where keys name them
 	for i, key := range v.Keys {
 		m, item := r.keys.of(key), &v.Items[i]
 		switch m.role {
@@ -107,15 +101,11 @@ func (r *reader) dict(v *plain.Value, about *Sample) error {
 				columns = max(columns, len(item.Items))
 				continue
 			}
-			to := &s
-			if m.device >= 0 || m.rank >= 0 {
-				id := [2]int{m.device, m.rank}
-				if to = split[id]; to == nil {
-					to = &Sample{}
-					split[id] = to
-				}
+			id := [2]int{m.device, m.rank}
+			if split[id] == nil {
+				split[id] = &Sample{}
 			}
-			r.add(to, m.name, item)
+			r.add(split[id], m.name, item)
 			if !strings.HasPrefix(m.name, "device.") {
 				own++
 			}
@@ -126,17 +116,13 @@ func (r *reader) dict(v *plain.Value, about *Sample) error {
 		}
 	}
 	if columns > 0 {
-		if err := r.columns(v, &s, columns); err != nil {
-			return err
-		}
+		r.columns(v, &s, columns)
 	}
 	if own > 0 {
-		if err := r.parts(&s, split); err != nil {
-			return err
-		}
+		r.parts(&s, split)
 		s.Stats = nil // what lies deeper is of another moment or device
 	}
-	return r.children(v, &s)
+	r.children(v, &s)
 }
 
 // put sets what a key says about the moment or the place of the sample.
@@ -160,14 +146,10 @@ func (s *Sample) put(role role, v *plain.Value) {
 }
 
 // parts hands on a record whose keys may name several devices.
-func (r *reader) parts(s *Sample, split map[[2]int]*Sample) error {
-	out := *s
-	if err := r.emit(&out); err != nil {
-		return err
-	}
+func (r *reader) parts(s *Sample, split map[[2]int]*Sample) {
 	ids := slices.SortedFunc(maps.Keys(split), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	for _, id := range ids {
-		out = *s
+		out := *s
 		out.Stats = split[id].Stats
 		if id[0] >= 0 {
 			out.Device = id[0]
@@ -175,11 +157,8 @@ func (r *reader) parts(s *Sample, split map[[2]int]*Sample) error {
 		if id[1] >= 0 {
 			out.Rank = id[1]
 		}
-		if err := r.emit(&out); err != nil {
-			return err
-		}
+		r.emit(&out)
 	}
-	return nil
 }
 
 func (r *reader) add(s *Sample, name string, v *plain.Value) {
@@ -217,7 +196,7 @@ func (r *reader) nested(s *Sample, name string, v *plain.Value) int {
 }
 
 // columns hands on the samples of a record that has a list for each counter.
-func (r *reader) columns(v *plain.Value, about *Sample, n int) error {
+func (r *reader) columns(v *plain.Value, about *Sample, n int) {
 	for row := range n {
 		s := *about
 		s.Stats = nil
@@ -233,11 +212,8 @@ func (r *reader) columns(v *plain.Value, about *Sample, n int) error {
 				s.put(m.role, cell)
 			}
 		}
-		if err := r.emit(&s); err != nil {
-			return err
-		}
+		r.emit(&s)
 	}
-	return nil
 }
 
 // deviceLists are keys of lists that have an element for each device.
@@ -245,7 +221,7 @@ var deviceLists = map[string]bool{"devices": true, "gpus": true, "stats": true, 
 	"per_device": true}
 
 // children walks what a record holds beside counters.
-func (r *reader) children(v *plain.Value, about *Sample) error {
+func (r *reader) children(v *plain.Value, about *Sample) {
 	numbered := 0
 	for _, key := range v.Keys {
 		if _, ok := plainNumber(key); ok {
@@ -277,11 +253,8 @@ func (r *reader) children(v *plain.Value, about *Sample) error {
 				s.Step = Number{n, true}
 			}
 		}
-		if err := r.walk(item, &s, deviceLists[lower]); err != nil {
-			return err
-		}
+		r.walk(item, &s, deviceLists[lower])
 	}
-	return nil
 }
 
 // plainNumber reads a key that is a number.

@@ -18,31 +18,34 @@ type smiTable struct {
 }
 
 var (
-	smiBanner = regexp.MustCompile(`NVIDIA-SMI\s+(\S+)(?:.*Driver Version:\s*(\S+))?(?:.*CUDA (?:\S+ )?Version:\s*(\S+))?`)
-	smiDevice = regexp.MustCompile(`\|\s+(\d{1,4})\s+(\S.*?)\s+(?:On|Off|N/A|Default|WDDM|TCC|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])`)
+	smiBanner = regexp.MustCompile(`NVIDIA-SMI\s+(\S+)(?:.*Driver Version:\s*(\S+))?` +
+		`(?:.*CUDA (?:\S+ )?Version:\s*(\S+))?`)
+	smiDevice = regexp.MustCompile(`\|\s+(\d{1,4})\s+(\S.*?)\s+(?:On|Off|N/A|Default|WDDM|TCC|MCDM)\s*\|\s*` +
+		`([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])`)
 	smiMemory = regexp.MustCompile(`\|\s*(\d{1,12})MiB\s*/\s*(\d{1,12})MiB\s*\|`)
-	smiMIG    = regexp.MustCompile(`\|\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s*\|\s*(\d{1,12})MiB\s*/\s*(\d{1,12})MiB\s*\|`)
-	smiProc   = regexp.MustCompile(`\|\s+(\d{1,4})\s+(?:(N/A|\d{1,4})\s+(N/A|\d{1,4})\s+)?(\d{1,18})\s+(C\+G|M\+C|C|G)\s+(\S.*?)\s+(\d{1,12}MiB|N/A)\s*\|`)
+	smiMIG    = regexp.MustCompile(`\|\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s+(\d{1,4})\s*\|\s*` +
+		`(\d{1,12})MiB\s*/\s*(\d{1,12})MiB\s*\|`)
+	smiProc = regexp.MustCompile(`\|\s+(\d{1,4})\s+(?:(N/A|\d{1,4})\s+(N/A|\d{1,4})\s+)?(\d{1,18})\s+` +
+		`(C\+G|M\+C|C|G)\s+(\S.*?)\s+(\d{1,12}MiB|N/A)\s*\|`)
 
 	listGPU  = regexp.MustCompile(`(?:^|\s)GPU:(\d{1,4})\s*$`)
 	listProc = regexp.MustCompile(`process\s+(\d{1,18})\s+uses\s+(\d{1,12}(?:\.\d{1,3})?) MB GPU memory`)
 )
 
-func (t *smiTable) line(s string, no int64) error {
+func (t *smiTable) line(s string, no int64) {
 	switch {
 	case strings.Contains(s, "NVIDIA-SMI"):
 		if m := smiBanner.FindStringSubmatch(s); m != nil {
-			err := t.flush()
+			t.flush()
 			g := t.reading(no)
 			g.Driver, g.CUDA = m[2], m[3]
-			return err
 		}
 	case strings.Contains(s, "MiB"), strings.Contains(s, "|"):
-		return t.row(s, no)
+		t.row(s, no)
 	case strings.Contains(s, "GPU:"):
 		if m := listGPU.FindStringSubmatch(s); m != nil {
 			t.listed, _ = strconv.Atoi(m[1])
-			return t.device(Device{Index: t.listed}, no)
+			t.device(Device{Index: t.listed}, no)
 		}
 	case strings.Contains(s, "no processes are running"):
 		if t.g != nil && len(t.g.Devices) > 0 {
@@ -50,9 +53,8 @@ func (t *smiTable) line(s string, no int64) error {
 		}
 	case strings.Contains(s, "MB GPU memory"):
 		if t.g != nil && len(t.g.Processes) >= maxRows {
-			return t.flush()
-		}
-		if m := listProc.FindStringSubmatch(s); m != nil {
+			t.flush()
+		} else if m := listProc.FindStringSubmatch(s); m != nil {
 			pid, _ := strconv.ParseInt(m[1], 10, 64)
 			mib, err := strconv.ParseFloat(m[2], 64)
 			p := Process{GPU: -1, GI: -1, CI: -1, PID: pid}
@@ -66,14 +68,11 @@ func (t *smiTable) line(s string, no int64) error {
 			g.Processes = append(g.Processes, p)
 		}
 	}
-	return nil
 }
 
-func (t *smiTable) row(s string, no int64) error {
+func (t *smiTable) row(s string, no int64) {
 	if g := t.g; g != nil && g.rows() >= maxRows {
-		if err := t.flush(); err != nil {
-			return err
-		}
+		t.flush()
 	}
 	if m := smiProc.FindStringSubmatch(s); m != nil {
 		p := Process{Type: m[5], Name: clip(m[6], 200), GI: index(m[2]), CI: index(m[3]),
@@ -82,34 +81,26 @@ func (t *smiTable) row(s string, no int64) error {
 		p.PID, _ = strconv.ParseInt(m[4], 10, 64)
 		g := t.reading(no)
 		g.Processes = append(g.Processes, p)
-		return nil
-	}
-	if m := smiMIG.FindStringSubmatch(s); m != nil {
+	} else if m := smiMIG.FindStringSubmatch(s); m != nil {
 		g := t.reading(no)
-		g.Instances = append(g.Instances, Instance{GPU: index(m[1]), GI: index(m[2]), CI: index(m[3]), Index: index(m[4]),
-			Used: mebibytes(m[5]), Total: mebibytes(m[6])})
-		return nil
-	}
-	if m := smiDevice.FindStringSubmatch(s); m != nil {
-		return t.device(Device{Index: index(m[1]), Name: clip(m[2], 100), Bus: m[3]}, no)
-	}
-	if m := smiMemory.FindStringSubmatch(s); m != nil && t.pending != nil {
+		g.Instances = append(g.Instances, Instance{GPU: index(m[1]), GI: index(m[2]), CI: index(m[3]),
+			Index: index(m[4]), Used: mebibytes(m[5]), Total: mebibytes(m[6])})
+	} else if m := smiDevice.FindStringSubmatch(s); m != nil {
+		t.device(Device{Index: index(m[1]), Name: clip(m[2], 100), Bus: m[3]}, no)
+	} else if m := smiMemory.FindStringSubmatch(s); m != nil && t.pending != nil {
 		t.pending.Used, t.pending.Total = mebibytes(m[1]), mebibytes(m[2])
 		t.pending = nil
 	}
-	return nil
 }
 
 // device adds a device; one that is there already begins the next reading.
-func (t *smiTable) device(d Device, no int64) error {
-	var err error
+func (t *smiTable) device(d Device, no int64) {
 	if t.g != nil && slices.ContainsFunc(t.g.Devices, func(o Device) bool { return o.Index == d.Index }) {
-		err = t.flush()
+		t.flush()
 	}
 	g := t.reading(no)
 	g.Devices = append(g.Devices, d)
 	t.pending = &g.Devices[len(g.Devices)-1]
-	return err
 }
 
 // maxRows bounds a reading; no machine has so many processes on its GPUs.
@@ -122,10 +113,9 @@ func (t *smiTable) reading(no int64) *Reading {
 	return t.g
 }
 
-func (t *smiTable) flush() error {
-	g := t.g
+func (t *smiTable) flush() {
+	t.r.emitReading(t.g)
 	t.g, t.pending = nil, nil
-	return t.r.emitReading(g)
 }
 
 // index reads a short number, -1 for N/A.

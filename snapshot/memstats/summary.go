@@ -20,9 +20,9 @@ var (
 	sumTitle = regexp.MustCompile(`memory summary, device ID (\d{1,6})`)
 	sumOOMs  = regexp.MustCompile(`OOMs:\s*(\d{1,18})\b`)
 	sumRetry = regexp.MustCompile(`[mM]alloc retries:\s*(\d{1,18})\b`)
-	sumRow   = regexp.MustCompile(`\|\s*(Allocated memory|Active memory|Requested memory|GPU reserved memory|Non-releasable memory|` +
-		`Allocations|Active allocs|GPU reserved segments|Non-releasable allocs|Oversize allocations|Oversize GPU segments|` +
-		`from large pool|from small pool)\s*\|(.*)$`)
+	sumRow   = regexp.MustCompile(`\|\s*(Allocated memory|Active memory|Requested memory|GPU reserved memory|` +
+		`Non-releasable memory|Allocations|Active allocs|GPU reserved segments|Non-releasable allocs|` +
+		`Oversize allocations|Oversize GPU segments|from large pool|from small pool)\s*\|(.*)$`)
 	sumCell = regexp.MustCompile(`^\s*(\d{1,18})\s*([KMGTPE]i?B|B|K|M|G)?\s*$`)
 )
 
@@ -37,22 +37,22 @@ var sumMetrics = map[string]string{
 var sumColumns = []string{"current", "peak", "allocated", "freed"}
 
 // line looks at one line, and reports whether it belongs to a table.
-func (t *summary) line(s string, no int64) (bool, error) {
+func (t *summary) line(s string, no int64) bool {
 	if m := sumTitle.FindStringSubmatch(s); m != nil {
-		err := t.flush(true)
+		t.flush(true)
 		t.open(no)
 		t.s.Device, _ = strconv.Atoi(m[1])
-		return true, err
+		return true
 	}
 	if m := sumRow.FindStringSubmatch(s); m != nil {
 		if t.s == nil {
 			t.open(no)
 		}
 		t.row(m[1], m[2])
-		return true, nil
+		return true
 	}
 	if t.s == nil {
-		return false, nil
+		return false
 	}
 	ooms, retries := sumOOMs.FindStringSubmatch(s), sumRetry.FindStringSubmatch(s)
 	if ooms != nil {
@@ -62,9 +62,10 @@ func (t *summary) line(s string, no int64) (bool, error) {
 		t.count("num_alloc_retries", retries[1])
 	}
 	if t.rows > 0 && strings.Contains(s, "|==========") {
-		return true, t.flush(false)
+		t.flush(false)
+		return true
 	}
-	return ooms != nil || retries != nil || strings.Contains(s, "|----------") || strings.Contains(s, "| Cur Usage"), nil
+	return ooms != nil || retries != nil || strings.Contains(s, "|----------") || strings.Contains(s, "| Cur Usage")
 }
 
 func (t *summary) open(no int64) {
@@ -136,12 +137,10 @@ func cell(digits, unit string) Figure {
 }
 
 // flush hands on the open table. cut says that its last rule was not seen.
-func (t *summary) flush(cut bool) error {
-	s := t.s
-	t.s = nil
-	if s == nil {
-		return nil
+func (t *summary) flush(cut bool) {
+	if t.s != nil {
+		t.s.Cut = cut
+		t.r.emit(t.s)
+		t.s = nil
 	}
-	s.Cut = cut
-	return t.r.emit(s)
 }

@@ -48,32 +48,38 @@ func TestRealTexts(t *testing.T) {
 		instances    []memstats.Instance
 		processes    []string
 	}{
-		"comfyui_cudaMallocAsync_torch2.8_prefixed.txt": {stats: 8, want: figures{ // all others are zeros that nobody counted
-			"allocated_bytes.all.current": {3116 * mib, mib}, "allocated_bytes.all.peak": {21865 * mib, mib},
-			"active_bytes.all.current": {3116 * mib, mib}, "reserved_bytes.all.current": {3424 * mib, mib},
-			"reserved_bytes.all.peak": {22208 * mib, mib},
-			"num_ooms":                {0, 1}, "num_alloc_retries": {0, 1}, "allocation.all.current": {}, "requested_bytes.all.current": {},
-			"reserved_bytes.large_pool.current": {},
-		}},
+		"comfyui_cudaMallocAsync_torch2.8_prefixed.txt": {stats: 8,
+			want: figures{ // all others are zeros that nobody counted
+				"allocated_bytes.all.current": {3116 * mib, mib}, "allocated_bytes.all.peak": {21865 * mib, mib},
+				"active_bytes.all.current": {3116 * mib, mib}, "reserved_bytes.all.current": {3424 * mib, mib},
+				"reserved_bytes.all.peak": {22208 * mib, mib},
+				"num_ooms":                {0, 1}, "num_alloc_retries": {0, 1}, "allocation.all.current": {},
+				"requested_bytes.all.current":       {},
+				"reserved_bytes.large_pool.current": {},
+			}},
 		"fairseq_2442_torch1.5_TRUNCATED.txt": {stats: 14, cut: true, want: figures{
 			"num_ooms": {1, 1}, "num_alloc_retries": {6, 1},
 			"allocated_bytes.all.current": {26377 * mib, mib}, "allocated_bytes.all.peak": {26988 * mib, mib},
 			"allocated_bytes.all.allocated": {767743 * gib, gib}, "allocated_bytes.all.freed": {767717 * gib, gib},
-			"allocated_bytes.small_pool.current": {395 * mib, mib}, "allocated_bytes.large_pool.freed": {738542 * gib, gib},
-			"reserved_bytes.all.current": {},
+			"allocated_bytes.small_pool.current": {395 * mib, mib},
+			"allocated_bytes.large_pool.freed":   {738542 * gib, gib},
+			"reserved_bytes.all.current":         {},
 		}},
 		"gravitorch_docstring_torch1x.txt": {stats: 106, want: figures{
 			"allocated_bytes.all.current": {512, 1}, "allocated_bytes.small_pool.peak": {3584, 1},
 			"reserved_bytes.all.current":         {2048 << 10, 1 << 10},
 			"inactive_split_bytes.all.allocated": {2058 << 10, 1 << 10}, "inactive_split_bytes.all.freed": {11264, 1},
 			"active.all.peak":              {7, 1},
-			"segment.small_pool.allocated": {1, 1}, "oversize_segments.freed": {0, 1}, "requested_bytes.all.current": {},
+			"segment.small_pool.allocated": {1, 1}, "oversize_segments.freed": {0, 1},
+			"requested_bytes.all.current": {},
 		}},
 		"minicpm_zerollama_torch2x.txt": {stats: 118, want: figures{
 			"allocated_bytes.all.current": {5624 * mib, mib}, "requested_bytes.large_pool.allocated": {7310 * mib, mib},
-			"reserved_bytes.all.freed": {190464 << 10, 1 << 10}, "reserved_bytes.small_pool.allocated": {250 * mib, mib},
-			"inactive_split_bytes.all.current": {60505 << 10, 1 << 10}, "inactive_split_bytes.all.freed": {20000 * mib, mib},
-			"allocation.all.allocated": {487593, 1}, "segment.all.peak": {407, 1},
+			"reserved_bytes.all.freed":            {190464 << 10, 1 << 10},
+			"reserved_bytes.small_pool.allocated": {250 * mib, mib},
+			"inactive_split_bytes.all.current":    {60505 << 10, 1 << 10},
+			"inactive_split_bytes.all.freed":      {20000 * mib, mib},
+			"allocation.all.allocated":            {487593, 1}, "segment.all.peak": {407, 1},
 			"inactive_split.small_pool.freed": {220942, 1}, "num_ooms": {0, 1},
 		}},
 		"movie_lm_abbreviated_escaped.txt": {stats: 46, want: figures{ // torch's abbreviated form: no pools
@@ -92,8 +98,10 @@ func TestRealTexts(t *testing.T) {
 
 		"dcgm_time_slicing_5procs.txt": {devices: []string{"0 NVIDIA GeForce ... 00000000:01:00.0 4297/8192 MiB"},
 			processes: []string{
-				"0 -1/-1 1776886 C /usr/bin/dcgmproftester11 764 MiB", "0 -1/-1 1776921 C /usr/bin/dcgmproftester11 764 MiB",
-				"0 -1/-1 1776937 C /usr/bin/dcgmproftester11 764 MiB", "0 -1/-1 1777068 C /usr/bin/dcgmproftester11 764 MiB",
+				"0 -1/-1 1776886 C /usr/bin/dcgmproftester11 764 MiB",
+				"0 -1/-1 1776921 C /usr/bin/dcgmproftester11 764 MiB",
+				"0 -1/-1 1776937 C /usr/bin/dcgmproftester11 764 MiB",
+				"0 -1/-1 1777068 C /usr/bin/dcgmproftester11 764 MiB",
 				"0 -1/-1 1777079 C /usr/bin/dcgmproftester11 764 MiB",
 			}},
 		"desktop_graphics_procs_elided_names.txt": {devices: []string{"0 NVIDIA GeForce ... 00000000:0A:00.0 " +
@@ -143,7 +151,8 @@ func TestRealTexts(t *testing.T) {
 				}
 				if r.Driver != c.driver || r.CUDA != c.cuda || !slices.Equal(devices, c.devices) ||
 					!slices.Equal(processes, c.processes) ||
-					!slices.EqualFunc(r.Instances, c.instances, func(a, b memstats.Instance) bool { return reflect.DeepEqual(a, b) }) {
+					!slices.EqualFunc(r.Instances, c.instances,
+						func(a, b memstats.Instance) bool { return reflect.DeepEqual(a, b) }) {
 					t.Errorf("%+v\n%q\n%q", r, devices, processes)
 				}
 				return
@@ -282,12 +291,15 @@ func TestReadings(t *testing.T) {
 		"list_gpu_processes": {"GPU:1\nprocess     728072 uses     1991.500 MB GPU memory\nGPU:2\nno processes are " +
 			"running\nGPU:1\nno processes are running\n",
 			[]string{"1   0/0 MiB", "2   0/0 MiB idle", "1 -1/-1 728072   1991 MiB", "-", "1   0/0 MiB idle", "-"}},
-		"old table": {"| NVIDIA-SMI 418.87  Driver Version: 418.87  CUDA Version: 10.1 |\n|    0      1234      C   python    " +
+		"old table": {"| NVIDIA-SMI 418.87  Driver Version: 418.87  CUDA Version: 10.1 |\n|    0      1234      C  " +
+			" python    " +
 			"305MiB |\n|    1      1235    C+G   /usr/bin/x y   N/A |\n",
 			[]string{"0 -1/-1 1234 C python 305 MiB", "1 -1/-1 1235 C+G /usr/bin/x y 0 MiB", "-"}},
-		"query": {"index, name, memory.total [MiB], memory.used [MiB]\n0, NVIDIA A100, 40960 MiB, 12 MiB\n1, NVIDIA A100, " +
+		"query": {"index, name, memory.total [MiB], memory.used [MiB]\n0, NVIDIA A100, 40960 MiB, 12 MiB\n1, " +
+			"NVIDIA A100, " +
 			"40960 MiB, [N/A]\n0, NVIDIA A100, 40960 MiB, 13 MiB\n",
-			[]string{"0 NVIDIA A100  12/40960 MiB", "1 NVIDIA A100  0/40960 MiB", "-", "0 NVIDIA A100  13/40960 MiB", "-"}},
+			[]string{"0 NVIDIA A100  12/40960 MiB", "1 NVIDIA A100  0/40960 MiB", "-", "0 NVIDIA A100  13/40960 MiB",
+				"-"}},
 		"compute apps": {"pid, process_name, used_gpu_memory [MiB]\n1234, /usr/bin/python3, 500 MiB\n",
 			[]string{"-1 -1/-1 1234  /usr/bin/python3 500 MiB", "-"}},
 		"nounits": {"gpu_uuid, pid, used_gpu_memory [MiB]\nGPU-1, 1234, 500\n",
