@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/html"
@@ -14,71 +16,49 @@ import (
 	"github.com/snapana/snapana/report/plot"
 )
 
-const jsonName = "report.json"
+const (
+	pageName = "report.html"
+	jsonName = "report.json"
+)
 
-// file is one finished file of a report.
+// file is one file of a report: its name, what writes it, and in the end what it holds.
 type file struct {
-	name string
-	data []byte
-}
-
-// formats are the files of a report besides its pictures: their names, and what writes them.
-var formats = []struct {
 	name  string
-	write func(w io.Writer, r *analyze.Result, maxPage int) error
-}{
-	{"report.html", html.Write},
-	{jsonName, func(w io.Writer, r *analyze.Result, _ int) error { return json.Write(w, r) }},
+	write func(io.Writer) error
+	data  []byte
 }
 
 // render makes all files in memory, so that no fault in the making leaves anything on disk.
 // They come to a few MiB, plus some 100 KiB for each device.
 func render(r *analyze.Result, maxPage int) ([]file, error) {
-	type job struct {
-		name  string
-		write func(io.Writer) error
-	}
-	var jobs []job
-	for _, f := range formats {
-		jobs = append(jobs, job{f.name, func(w io.Writer) error { return f.write(w, r, maxPage) }})
+	files := []file{
+		{name: pageName, write: func(w io.Writer) error { return html.Write(w, r, maxPage) }},
+		{name: jsonName, write: func(w io.Writer) error { return json.Write(w, r) }},
 	}
 	for _, p := range plot.All(r) {
-		jobs = append(jobs, job{p.Name + ".png", func(w io.Writer) error { return p.Write(w, plot.Medium{}) }})
+		files = append(files, file{name: p.Name + ".png",
+			write: func(w io.Writer) error { return p.Write(w, plot.Medium{}) }})
 	}
-	files, errs := make([]file, len(jobs)), make([]error, len(jobs))
-	next := make(chan int)
+	errs := make([]error, len(files))
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
 		wg.Go(func() {
-			for i := range next {
+			for i := next.Add(1) - 1; int(i) < len(files); i = next.Add(1) - 1 {
 				var b bytes.Buffer
-				errs[i] = jobs[i].write(&b)
-				files[i] = file{jobs[i].name, b.Bytes()}
+				errs[i] = files[i].write(&b)
+				files[i].data = b.Bytes()
 			}
 		})
 	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
+	return files, cmp.Or(errs...)
 }
 
 // ours matches the names that files of a report have.
 func ours(name string) bool {
-	for _, f := range formats {
-		if f.name == name {
-			return true
-		}
-	}
 	picture, ok := strings.CutSuffix(name, ".png")
-	return ok && plot.IsName(picture)
+	return name == pageName || name == jsonName || ok && plot.IsName(picture)
 }
 
 // isReport reports whether the file at path begins as report.json does.

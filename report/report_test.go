@@ -42,7 +42,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-var one = []string{"categories.png", "fragmentation.png", "report.html", "report.json", "segments-end.png", "segments-peak.png", "stacks.png", "timeline.png", "whatif.png"}
+var one = []string{"categories.png", "fragmentation.png", "report.html", "report.json", "segments-end.png",
+	"segments-peak.png", "stacks.png", "timeline.png", "whatif.png"}
 
 var none = []string{"report.html", "report.json"} // of a file without segments and events
 
@@ -137,7 +138,8 @@ func TestRefused(t *testing.T) {
 			put(t, filepath.Join(dir, f), text)
 		}
 		err := WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes)
-		if !errors.Is(err, ErrNotReport) || !errors.Is(Check(dir), ErrNotReport) || !strings.Contains(err.Error(), dir) {
+		if !errors.Is(err, ErrNotReport) || !errors.Is(Check(dir), ErrNotReport) ||
+			!strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := names(t, dir); len(got) != len(files) {
@@ -151,7 +153,8 @@ func TestRefused(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	put(t, path, "x")
-	if err := WriteDir(path, analyzetest.Failed(t), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "is a file") {
+	if err := WriteDir(path, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+		!strings.Contains(err.Error(), "is a file") {
 		t.Errorf("a file: %v", err)
 	}
 	if err := WriteDir(filepath.Join(path, "r"), analyzetest.Failed(t), html.DefaultBytes); err == nil {
@@ -161,7 +164,8 @@ func TestRefused(t *testing.T) {
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteDir(link, analyzetest.Failed(t), html.DefaultBytes); err == nil || !strings.Contains(err.Error(), "link") {
+	if err := WriteDir(link, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+		!strings.Contains(err.Error(), "link") {
 		t.Errorf("a link to nothing: %v", err)
 	}
 }
@@ -169,7 +173,7 @@ func TestRefused(t *testing.T) {
 // TestNothingHalfWritten makes the last step fail, on a new folder and on an earlier report.
 func TestNothingHalfWritten(t *testing.T) {
 	root := t.TempDir()
-	files := []file{{"report.html", []byte("new")}, {"missing/dir.png", []byte("new")}}
+	files := []file{{name: "report.html", data: []byte("new")}, {name: "missing/dir.png", data: []byte("new")}}
 	if err := create(filepath.Join(root, "a", "b"), files); err == nil {
 		t.Fatal("no error")
 	}
@@ -190,7 +194,8 @@ func TestNothingHalfWritten(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "x", "y"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := replace(dir, []file{{"report.html", []byte("new")}, {"x", []byte("new")}}); err == nil {
+	files[1].name = "x"
+	if err := replace(dir, files); err == nil {
 		t.Error("no error while moving")
 	}
 	if got := names(t, dir); !slices.Equal(got, append(slices.Clone(none), "x")) {

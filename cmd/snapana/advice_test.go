@@ -42,7 +42,8 @@ func TestAdvice(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		run(t.Context(), strings.Fields(command), nil, &out, &out)
-		if got := strings.Join(strings.Fields(out.String()), " "); strings.Count(got, want) != 1 { // lines may be wrapped
+		got := strings.Join(strings.Fields(out.String()), " ") // lines may be wrapped
+		if strings.Count(got, want) != 1 {
 			t.Errorf("%s: want %q once in:\n%s", command, want, &out)
 		}
 	}

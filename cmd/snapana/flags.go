@@ -67,16 +67,12 @@ func (f *outputFlags) add(fl *pflag.FlagSet, json, all string) {
 	}
 }
 
-// deviceFlag chooses one device of a snapshot.
-type deviceFlag struct {
-	flag    *pflag.Flag
-	ordinal int
-}
+// deviceFlag chooses one device of a snapshot, by its ordinal.
+type deviceFlag int
 
 func (f *deviceFlag) add(fl *pflag.FlagSet) {
-	fl.IntVar(&f.ordinal, "device", -1, "`NUMBER` of the GPU (default: the one that reserved most)")
-	f.flag = fl.Lookup("device")
-	f.flag.DefValue = "0" // keeps -1 out of the help
+	fl.IntVar((*int)(f), "device", -1, "`NUMBER` of the GPU (default: the one that reserved most)")
+	fl.Lookup("device").DefValue = "0" // keeps -1 out of the help
 }
 
 // open reads a snapshot and builds the timeline of the device that was asked for, or else of the one
@@ -87,11 +83,11 @@ func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (
 		return nil, nil, "", err
 	}
 	used := s.UsedDevices()
-	switch {
-	case f.flag.Changed && !slices.Contains(used, f.ordinal):
-		err = fmt.Errorf("invalid --device %d; the file has memory of %s", f.ordinal, deviceWords(used))
-	case f.flag.Changed:
-		t = timeline.Build(s, f.ordinal)
+	switch given := cmd.Flags().Changed("device"); {
+	case given && !slices.Contains(used, int(*f)):
+		err = fmt.Errorf("invalid --device %d; the file has memory of %s", *f, deviceWords(used))
+	case given:
+		t = timeline.Build(s, int(*f))
 	case len(used) == 0:
 		err = fmt.Errorf("%s has no segments and no events, so nothing is live in it", s.Name)
 	default:

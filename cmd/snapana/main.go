@@ -3,10 +3,23 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snapana/snapana/analyze/device"
 )
 
 // patience is how long a command may take to end in order once it was told to stop: longer than a
@@ -29,4 +42,120 @@ func main() {
 	case <-time.After(patience):
 		os.Exit(exitStopped)
 	}
+}
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitInput   = 2   // wrong usage, or input that is no snapshot
+	exitEnv     = 3   // what surrounds the program failed: permissions, space, a driver
+	exitStopped = 130 // by a signal
+)
+
+// run is the whole program with its surroundings as arguments. It returns the exit code. When ctx is
+// done, commands end soon: those that run until Ctrl-C as they should, the others without a word.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Decoding builds large tables that stay: collecting at every doubling is wasted on them.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stoppable(ctx, stdin))
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, context.Canceled) {
+		return exitStopped
+	}
+	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(inFlags(err).Error()))
+	return exitCode(err)
+}
+
+// reader makes a Reader of a function.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+// stoppable is r with reads that end when ctx does, even of a terminal or a pipe that gives nothing.
+func stoppable(ctx context.Context, r io.Reader) io.Reader {
+	begun := sync.OnceValue(func() io.Reader { // not before something is wanted of r
+		out, in := io.Pipe()
+		go func() {
+			_, err := io.Copy(in, r)
+			in.CloseWithError(err)
+		}()
+		context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+		return out
+	})
+	return reader(func(p []byte) (int, error) { return begun().Read(p) })
+}
+
+// oneLine takes line breaks and whatever else could drive a terminal out of a message:
+// parts of it come from file names and from the file itself.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r != ' ' && !unicode.IsGraphic(r)
+	}), " ")
+}
+
+func exitCode(err error) int {
+	var out *outputError
+	surroundings := []error{device.ErrNoDriver, device.ErrBuiltWithout, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
+	is := func(kind error) bool { return errors.Is(err, kind) }
+	if errors.As(err, &out) || slices.ContainsFunc(surroundings, is) {
+		return exitEnv
+	}
+	return exitInput
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "snapana",
+		Short: "Find out what filled the GPU, from a PyTorch memory snapshot",
+		Long: `snapana reads a memory snapshot of PyTorch's CUDA caching allocator, as written by
+torch.cuda.memory._dump_snapshot, and says what filled the GPU: live tensors by call stack,
+memory that grows from step to step, or reserved memory that is too fragmented to serve a
+request. It needs no GPU, no Python and no network, and it never runs code from the file.
+
+Start with: snapana report FILE. The manual: snapana man.
+
+Exit codes: 0 success; 2 wrong usage or unreadable input; 3 the output could not be written,
+or the system refused; 130 interrupted.`,
+		Example: `  snapana report snapshot.pickle
+  snapana summary snapshot.pickle
+  gzip -dc snapshot.pickle.gz | snapana summary -`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			if nearest(args[0], names) != "" {
+				return unknown("command", args[0], names)
+			}
+			return fmt.Errorf("unknown command %q; to analyze a snapshot: `snapana report %[1]s`; "+
+				"for all commands: `snapana help`", args[0])
+		},
+	}
+	root.Version = toolVersion()
+	root.SetVersionTemplate("snapana {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+	})
+	root.SetUsageTemplate(root.UsageTemplate() + `{{if and .HasParent (ne .Name "help")}}
+More: snapana man {{.Name}}
+{{end}}`)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newOOM(), newStats(), newCompareEnv(), newRanks(),
+		newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(),
+		newMan(root), newCompletion(root))
+	return root
 }

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/snapana/snapana/analyze/device"
-	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
@@ -54,10 +53,7 @@ of their own. It needs an NVIDIA driver on this machine, and exits with 3 withou
 				}
 				defer out.rec.Close()
 			}
-			if every == 0 {
-				return out.one()
-			}
-			return out.watch(cmd.Context(), every)
+			return out.run(cmd.Context(), every)
 		},
 	}
 	fl := cmd.Flags()
@@ -77,63 +73,45 @@ type readings struct {
 	rec    *sidecar.Writer // nil: not recorded
 }
 
-// next reads and records, and gives what is to be shown.
-func (o *readings) next() (shown *sidecar.Reading, found []finding.Finding, err error) {
-	r := o.driver.Read(os.DirFS("/proc"))
-	if o.rec != nil {
-		if err := o.rec.Add(r); err != nil {
-			return nil, nil, written(err)
-		}
-	}
-	shown = r
-	if o.pid != 0 {
-		shown = device.Only(r, o.pid)
-	}
-	return shown, verdict.JudgeReading(r, o.pid), nil
-}
-
-// one prints a single reading.
-func (o *readings) one() error {
-	r, found, err := o.next()
-	switch {
-	case err != nil:
-		return err
-	case o.pid != 0 && len(r.Devices) == 0:
-		return fmt.Errorf("process %d has no memory on any device, according to the driver", o.pid)
-	case o.json:
-		return written(json.WriteNVML(o.w, r, found))
-	}
-	return written(text.NVML(o.w, r, text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: found}))
-}
-
-// watch prints readings until ctx is done.
-func (o *readings) watch(ctx context.Context, every time.Duration) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	history := device.History{}
+// run prints a reading, and every so often another until ctx is done; 0 is only once.
+func (o *readings) run(ctx context.Context, every time.Duration) error {
+	tick, history := time.Tick(every), device.History{} // tick is nil for 0
 	for {
-		r, found, err := o.next()
+		all := o.driver.Read(os.DirFS("/proc"))
+		if o.rec != nil {
+			if err := o.rec.Add(all); err != nil {
+				return written(err)
+			}
+		}
+		r := all
+		if o.pid != 0 {
+			r = device.Only(all, o.pid)
+		}
+		opt := text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: verdict.JudgeReading(all, o.pid)}
+		var err error
 		switch {
-		case err != nil:
-			return err
+		case every == 0 && o.pid != 0 && len(r.Devices) == 0:
+			return fmt.Errorf("process %d has no memory on any device, according to the driver", o.pid)
 		case o.json:
-			err = json.WriteNVML(o.w, r, found)
+			err = json.WriteNVML(o.w, r, opt.Findings)
+		case every == 0:
+			err = text.NVML(o.w, r, opt)
 		case !isTerminal(o.w):
 			_, err = fmt.Fprintln(o.w, text.NVMLLine(r))
 		default:
 			var b bytes.Buffer
-			opt := text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: found, History: history.Add(r)}
+			opt.History = history.Add(r)
 			if err = text.NVML(&b, r, opt); err == nil {
 				_, err = io.WriteString(o.w, screen(b.String(), height(o.w)))
 			}
 		}
-		if err != nil {
+		if err != nil || every == 0 {
 			return written(err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }

@@ -23,10 +23,8 @@ func newPlot() *cobra.Command {
 	)
 	var kinds []string
 	help := ""
-	atMoment := map[string]bool{}
 	for _, k := range plot.Kinds() {
 		kinds = append(kinds, string(k.Kind))
-		atMoment[string(k.Kind)] = k.AtMoment
 		if k.AtMoment {
 			k.Shows += ", --at a moment"
 		}
@@ -46,15 +44,14 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
   snapana plot --kind categories --width 2400 -o slide.png snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			k := plot.Kind(kind)
-			moment := atMoment[kind]
+			k := slices.Index(kinds, kind)
 			switch {
-			case !slices.Contains(kinds, kind):
+			case k < 0:
 				return unknown("--kind", kind, kinds)
 			case out == "":
 				return errors.New("-o needs the name of a file that ends in .png or .svg")
-			case at != "" && !moment:
-				return fmt.Errorf("--at needs --kind segments or stacks, not %s", k)
+			case at != "" && !plot.Kinds()[k].AtMoment:
+				return fmt.Errorf("--at needs --kind segments or stacks, not %s", kind)
 			}
 			to, err := canvas(out, width, height)
 			if err != nil {
@@ -76,7 +73,7 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 				}
 				m = &found
 			}
-			picture, err := plot.From(cmd.Context(), k, snap, t, rules, m)
+			picture, err := plot.From(cmd.Context(), plot.Kind(kind), snap, t, rules, m)
 			if err != nil {
 				return err
 			}

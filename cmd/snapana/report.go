@@ -12,22 +12,13 @@ import (
 	"github.com/snapana/snapana/report"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/serve"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // minPage is what a page without anything to zoom into takes at most.
 const minPage = 2 << 20
-
-// formats are what report can print, of the report that was written to dir.
-var formats = []struct {
-	name  string
-	write func(w io.Writer, r *analyze.Result, dir string) error
-}{
-	{"text", printReport},
-	{"md", func(w io.Writer, r *analyze.Result, _ string) error { return text.Markdown(w, r) }},
-	{"json", func(w io.Writer, r *analyze.Result, _ string) error { return json.Write(w, r) }},
-}
 
 func newReport() *cobra.Command {
 	var (
@@ -41,10 +32,7 @@ func newReport() *cobra.Command {
 		drv    driverFlags
 	)
 	maxPage := size(html.DefaultBytes)
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
-	}
+	formats := []string{"text", "md", "json"}
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Analyze a snapshot: print the verdict, write the full report to a folder",
@@ -69,11 +57,12 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 				return fmt.Errorf("--quiet and --json cannot be used together")
 			case changed && (quiet || asJSON):
 				return fmt.Errorf("--format cannot be used with --quiet or --json")
-			case !slices.Contains(names, format):
-				return unknown("--format", format, names)
+			case !slices.Contains(formats, format):
+				return unknown("--format", format, formats)
 			}
 			if maxPage < minPage {
-				return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take", maxPage)
+				return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take",
+					maxPage)
 			}
 			if dir == "" {
 				dir = "stdin.report"
@@ -95,13 +84,16 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 			if err := report.WriteDir(dir, result, int(maxPage)); err != nil {
 				return written(fmt.Errorf("write the report: %w", err))
 			}
+			w := cmd.OutOrStdout()
 			switch {
 			case quiet:
 				return nil
-			case asJSON:
-				format = "json"
+			case asJSON, format == "json":
+				return written(json.Write(w, result))
+			case format == "md":
+				return written(text.Markdown(w, result))
 			}
-			return written(formats[slices.Index(names, format)].write(cmd.OutOrStdout(), result, dir))
+			return written(printReport(w, result, dir))
 		},
 	}
 	fl := cmd.Flags()
@@ -115,7 +107,7 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 	fl.Var(&total, "capacity", "memory of each GPU, a `SIZE` like 80GiB: snapshots do not record it")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	fl.StringVar(&format, "format", "text", "print as `FORMAT`: text, md (Markdown for issues and chats) or json")
-	oneOf(cmd, "format", names)
+	oneOf(cmd, "format", formats)
 	return cmd
 }
 
@@ -130,4 +122,126 @@ func printReport(w io.Writer, r *analyze.Result, dir string) error {
 	}
 	_, err := fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
 	return err
+}
+
+func newSummary() *cobra.Command {
+	var (
+		in  inputFlags
+		out outputFlags
+	)
+	cmd := &cobra.Command{
+		Use:   "summary FILE",
+		Short: "Print the main figures of a snapshot, and what it lacks",
+		Long: `Print one screen about the snapshot in FILE (- for standard input): the kind of file, the
+torch release that wrote it, the main figures of each device, and what the file lacks. No
+files are written.`,
+		Example: `  snapana summary snapshot.pickle
+  snapana summary --json snapshot.pickle
+  zstd -dc snapshot.pickle.zst | snapana summary -`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			result, err := in.analyze(cmd, args[0], analyze.Options{NoReplay: !out.json})
+			if err != nil {
+				return err
+			}
+			return show(cmd, out, result, json.Write, text.Summary)
+		},
+	}
+	in.add(cmd.Flags())
+	out.add(cmd.Flags(), "print the analysis as JSON, as report.json has it", "")
+	return cmd
+}
+
+func newGhosts() *cobra.Command {
+	var (
+		in    inputFlags
+		rec   recorderFlags
+		least = size(1 << 20)
+		out   outputFlags
+	)
+	cmd := &cobra.Command{
+		Use:   "ghosts FILE",
+		Short: "Find the Python objects that keep leaked memory alive",
+		Long: `Find leaked memory in the snapshot in FILE (- for standard input) and the Python objects
+that keep it alive: the variable, attribute, closure cell or reference cycle, how much it
+keeps, what releasing it frees, and a fix. The recorder's file names these objects; without
+it, only what grows is shown, and where it was allocated.`,
+		Example: `  snapana ghosts run.pickle
+  snapana ghosts snapshot.pickle --recorder run.snapana
+  snapana ghosts run.pickle --before yesterday.snapana
+  snapana ghosts --json run.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			result, err := rec.analyze(cmd, &in, args[0], analyze.Options{NoReplay: true})
+			if err != nil {
+				return err
+			}
+			return show(cmd, out, result, json.WriteGhosts, func(w io.Writer, r *analyze.Result, o text.Options) error {
+				return text.Ghosts(w, r, text.GhostOptions{Options: o, Min: int64(least)})
+			})
+		},
+	}
+	fl := cmd.Flags()
+	in.add(fl)
+	rec.add(fl)
+	fl.Var(&least, "min", "sum up holders of less than `SIZE`; leaks are always shown")
+	fl.Lookup("min").DefValue = "1MiB"
+	out.add(fl, "print JSON, with all holders", "")
+	return cmd
+}
+
+func newServe() *cobra.Command {
+	var (
+		in   inputFlags
+		rec  recorderFlags
+		port int
+		open bool
+	)
+	cmd := &cobra.Command{
+		Use:   "serve FILE",
+		Short: "Serve the page of the report, without a limit on its size",
+		Long: `Analyze the snapshot in FILE (- for standard input), print an address on 127.0.0.1 and serve
+the report's page there until Ctrl-C. Unlike report.html, the page can zoom into every
+allocation of a large trace. Nothing is written.
+
+Anyone with this link can read the report; keep it private.`,
+		Example: `  snapana serve snapshot.pickle
+  snapana serve --open snapshot.pickle
+  ssh -L 8321:127.0.0.1:8321 node snapana serve --port 8321 snapshot.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if port < 0 || port > 65535 {
+				return fmt.Errorf("invalid --port %d; expected 1 to 65535, or 0 for any free port", port)
+			}
+			l, err := serve.Listen(port)
+			if err != nil {
+				return written(err)
+			}
+			defer l.Close()
+			result, err := rec.analyze(cmd, &in, args[0], analyze.Options{})
+			if err != nil {
+				return err
+			}
+			s, err := serve.New(result, serve.DefaultBytes)
+			if err != nil {
+				return err
+			}
+			url := s.URL(l)
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nPress Ctrl-C to stop.\n", url); err != nil {
+				return written(err)
+			}
+			if open {
+				if err := serve.Browse(url); err != nil {
+					fmt.Fprintf(cmd.ErrOrStderr(),
+						"snapana: could not start a browser (%s); open the address above\n", oneLine(err.Error()))
+				}
+			}
+			return written(s.Serve(cmd.Context(), l))
+		},
+	}
+	in.add(cmd.Flags())
+	rec.add(cmd.Flags())
+	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: any free port)")
+	cmd.Flags().BoolVar(&open, "open", false, "open the page in a browser")
+	return cmd
 }

@@ -74,7 +74,8 @@ func TestSchemas(t *testing.T) {
 	for _, name := range []string{"healthy", "ghost", "fragmentation", "pinned"} {
 		path := filepath.Join("..", "..", "fixtures", name+".pickle")
 		for _, args := range [][]string{
-			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"}, {"whatif", "--json"},
+			{"summary", "--json"}, {"state", "--json", "--tree"}, {"peak", "--json", "--by", "category"},
+			{"whatif", "--json"},
 			{"ghosts", "--json"},
 		} {
 			seen[valid(t, all, name+" "+args[0], ok(t, append(args, path)...))] = true
@@ -83,7 +84,8 @@ func TestSchemas(t *testing.T) {
 	log := filepath.Join("..", "..", "fixtures", "train.log")
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
 	host := filepath.Join("..", "..", "fixtures", "host")
-	seen[valid(t, all, "stats of a host", ok(t, "stats", "--json", filepath.Join(host, "keeps_outputs.snapana")))] = true
+	seen[valid(t, all, "stats of a host", ok(t, "stats", "--json",
+		filepath.Join(host, "keeps_outputs.snapana")))] = true
 	seen[valid(t, all, "compare-env", ok(t, "compare-env", "--json", filepath.Join(host, "loader_fork.snapana"),
 		filepath.Join(host, "loader_spawn.snapana")))] = true
 	rank := filepath.Join("..", "..", "fixtures", "ranks", "rank")

@@ -3,11 +3,20 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/plot"
+	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -49,4 +58,164 @@ func locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (attribution.
 		err = fmt.Errorf("invalid --at %q; %w", at, err)
 	}
 	return m, err
+}
+
+func newPeak() *cobra.Command {
+	var (
+		f  stateFlags
+		of string
+	)
+	cmd := &cobra.Command{
+		Use:   "peak FILE",
+		Short: "Show what was live at the peak, and which code allocated it",
+		Long: `Show what was live when memory in use peaked in the trace in FILE (- for standard input).
+This is ` + "`snapana state --at peak`" + ` with the same flags; --of takes the peak of another series.`,
+		Example: `  snapana peak snapshot.pickle
+  snapana peak --of reserved --by pool snapshot.pickle
+  snapana peak --tree snapshot.pickle`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(attribution.Series(), of) {
+				return unknown("--of", of, attribution.Series())
+			}
+			return f.run(cmd, args[0], func(_ *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
+				m, err := attribution.Peak(t, of)
+				var none *attribution.NoTraceError
+				if errors.As(err, &none) {
+					err = fmt.Errorf("%w, so its peak is unknown; `snapana state` shows the final state", err)
+				}
+				return m, err
+			})
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` that peaks: "+strings.Join(attribution.Series(), ", "))
+	return cmd
+}
+
+// stateFlags are the flags of the commands that show what is live at a moment.
+type stateFlags struct {
+	in             inputFlags
+	device         deviceFlag
+	by             string
+	tree           bool
+	match, exclude string
+	top            int
+	out            outputFlags
+	internals      bool
+	mapFile, mapBy string
+}
+
+func (f *stateFlags) add(fl *pflag.FlagSet) {
+	f.in.add(fl)
+	f.device.add(fl)
+	fl.StringVar(&f.by, "by", string(attribution.BySite), "group live blocks by `KIND`: "+attribution.KindWords())
+	fl.BoolVar(&f.tree, "tree", false, "show a call tree instead of groups; with --by module, a tree of modules")
+	fl.StringVar(&f.match, "match", "", "only blocks with a frame (\"file:line function\") that matches `REGEXP`")
+	fl.StringVar(&f.exclude, "exclude", "", "leave out blocks with a frame that matches `REGEXP`")
+	fl.IntVar(&f.top, "top", 20, "show `N` groups, or N calls below each in a tree; 0 for all")
+	f.out.add(fl, "print JSON, with all groups unless --top is given", "")
+	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment to `FILE` (.png or .svg)")
+	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "color the map by `KIND`: stack, category or state")
+	fl.BoolVar(&f.internals, "show-internals", false,
+		"also show frames of the interpreter, the dispatcher, torch's core, and C++ below Python")
+}
+
+// query turns flags into a query.
+func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) {
+	if q.By = attribution.Kind(f.by); !slices.Contains(attribution.Kinds(), q.By) {
+		return q, unknown("--by", f.by, attribution.Kinds())
+	}
+	if f.tree {
+		switch {
+		case !cmd.Flags().Changed("by"):
+			q.By = attribution.ByStack
+		case q.By != attribution.ByStack && q.By != attribution.ByModule:
+			return q, fmt.Errorf("--tree needs --by stack or --by module, not --by %s", q.By)
+		}
+	}
+	if f.top < 0 {
+		return q, fmt.Errorf("invalid --top %d; expected 0 (all) or more", f.top)
+	}
+	if q.Match, err = pattern("--match", f.match); err != nil {
+		return q, err
+	}
+	if q.Exclude, err = pattern("--exclude", f.exclude); err != nil {
+		return q, err
+	}
+	if f.in.rules != "" && q.By != attribution.ByCategory && f.mapBy != string(plot.ByCategory) && !f.out.json {
+		return q, fmt.Errorf("--rules needs --by category, --map-by category or --json")
+	}
+	q.Internals = f.internals
+	return q, nil
+}
+
+func pattern(flag, text string) (*regexp.Regexp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("invalid regular expression in %s: %w", flag, err)
+	}
+	return re, nil
+}
+
+// run reads the file and prints what is live at the moment that find gives.
+func (f *stateFlags) run(cmd *cobra.Command, path string,
+	find func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
+	q, err := f.query(cmd)
+	if err != nil {
+		return err
+	}
+	to, err := f.mapMedium(cmd)
+	if err != nil {
+		return err
+	}
+	rules, err := f.in.readRules()
+	if err != nil {
+		return err
+	}
+	snap, t, why, err := f.device.open(cmd, &f.in, path)
+	if err != nil {
+		return err
+	}
+	m, err := find(snap, t)
+	if err != nil {
+		return err
+	}
+	q.Category = category.Namer(snap, t, rules)
+	a := attribution.Ask(snap, t, m, q, f.tree)
+	a.Why = why
+	if f.mapFile != "" {
+		if err := draw("map", plot.Segments(a, plot.By(f.mapBy)), f.mapFile, to); err != nil {
+			return err
+		}
+	}
+	return show(cmd, f.out, a, func(w io.Writer, a *attribution.Answer) error {
+		top := 0
+		if cmd.Flags().Changed("top") {
+			top = f.top
+		}
+		return json.WriteState(w, a, top)
+	}, func(w io.Writer, a *attribution.Answer, o text.Options) error {
+		return text.State(w, a, text.StateOptions{Options: o, Top: f.top})
+	})
+}
+
+// mapMedium is that of the file that --map names.
+func (f *stateFlags) mapMedium(cmd *cobra.Command) (plot.Medium, error) {
+	colors := []plot.By{plot.ByStack, plot.ByCategory, plot.ByState}
+	if !slices.Contains(colors, plot.By(f.mapBy)) {
+		return plot.Medium{}, unknown("--map-by", f.mapBy, colors)
+	}
+	switch {
+	case f.mapFile == "" && cmd.Flags().Changed("map"):
+		return plot.Medium{}, fmt.Errorf("--map needs a file name")
+	case f.mapFile == "" && cmd.Flags().Changed("map-by"):
+		return plot.Medium{}, fmt.Errorf("--map-by needs --map")
+	case f.mapFile == "":
+		return plot.Medium{}, nil
+	}
+	return medium("--map", f.mapFile)
 }

@@ -46,7 +46,8 @@ func TestDevices(t *testing.T) {
 		code := run(t.Context(), args, &in, &out, &out)
 		got := strings.Join(strings.Fields(out.String()), " ") // lines may be wrapped
 		if want := strings.ReplaceAll(c.says, "made.pickle", "stdin"); code != c.code || !strings.Contains(got, want) {
-			t.Errorf("%d devices, %q: exit %d, want %d and %q:\n%s", c.devices, c.flags, code, c.code, want, out.String())
+			t.Errorf("%d devices, %q: exit %d, want %d and %q:\n%s", c.devices, c.flags, code, c.code, want,
+				out.String())
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ func newWhatif() *cobra.Command {
 		start    string
 		out      outputFlags
 	)
+	starts := []string{"keep", "anew"}
 	cmd := &cobra.Command{
 		Use:   "whatif FILE",
 		Short: "Replay the run under other allocator settings, or on another device",
@@ -38,16 +40,10 @@ recorded address, nothing is recommended.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := whatif.Question{All: sweep, Capacity: int64(capacity), Foreign: int64(foreign.size)}
-			switch start {
-			case "":
-			case "keep", "anew":
-				mode := whatif.Keep
-				if start == "anew" {
-					mode = whatif.Anew
-				}
-				q.Start = &mode
-			default:
-				return unknown("--start", start, []string{"keep", "anew"})
+			if mode := slices.Index(starts, start); mode >= 0 {
+				q.Start = new([]whatif.Start{whatif.Keep, whatif.Anew}[mode])
+			} else if start != "" {
+				return unknown("--start", start, starts)
 			}
 			if sweep && len(confs) > 0 {
 				return fmt.Errorf("--sweep and --conf cannot be used together")
@@ -76,7 +72,8 @@ recorded address, nothing is recommended.`,
 					return fmt.Errorf("--conf %q: %w", text, err)
 				}
 				if set.Conf.Fraction < 1 && capacity == 0 {
-					return fmt.Errorf("--conf %q: a memory fraction needs the size of the device; add --capacity", text)
+					return fmt.Errorf("--conf %q: a memory fraction needs the size of the device; add --capacity",
+						text)
 				}
 				if set.Conf.Async {
 					return fmt.Errorf("--conf %q: %w", text, whatif.ErrAsync)
@@ -99,7 +96,8 @@ recorded address, nothing is recommended.`,
 	fl.Var(&foreign, "foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes")
 	fl.Lookup("foreign").DefValue = "512MiB"
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
-	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if they fit)")
+	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if "+
+		"they fit)")
 	device.add(fl)
 	out.add(fl, "print JSON", "")
 	return cmd

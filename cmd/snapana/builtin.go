@@ -1,0 +1,195 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/snapshot/sidecar/recorder"
+)
+
+//go:embed manual/*.md
+var manual embed.FS
+
+// topics are the pages that are not about a command.
+var topics = map[string]string{
+	"files":    "What snapana reads, how safely and how fast; exit codes",
+	"verdicts": "What the verdicts and confidences mean",
+}
+
+// manPages lists the names of the manual's pages in alphabetical order.
+func manPages() []string {
+	files, _ := fs.Glob(manual, "manual/*.md") // it fails for bad patterns only
+	for i := range files {
+		files[i] = strings.TrimSuffix(path.Base(files[i]), ".md")
+	}
+	return files
+}
+
+func newMan(root *cobra.Command) *cobra.Command {
+	pages := manPages()
+	return &cobra.Command{
+		Use:   "man [PAGE]",
+		Short: "Print a page of the manual",
+		Long: `Print a page of the manual, which is built in: one for each command, and some on topics.
+Without a PAGE, list them.`,
+		Example: `  snapana man
+  snapana man ghosts`,
+		ValidArgs: pages,
+		RunE: listing("page", "%-12s %s\n", "man takes one PAGE, got %d", pages, func(i int) string {
+			command, _, err := root.Find(pages[i : i+1])
+			if about := topics[pages[i]]; about != "" || err != nil {
+				return about
+			}
+			return command.Short
+		}, func(w io.Writer, name string) (bool, error) {
+			page, err := manual.ReadFile("manual/" + name + ".md")
+			if err != nil {
+				return false, nil
+			}
+			_, err = w.Write(page)
+			return true, err
+		}),
+	}
+}
+
+func newSchema() *cobra.Command {
+	names, commands := json.Schemas()
+	return &cobra.Command{
+		Use:   "schema [NAME]",
+		Short: "Print the JSON Schema of what --json prints",
+		Long: `Print the JSON Schema (draft 2020-12) of one kind of JSON, named as in its field "schema".
+Without a NAME, list the kinds and the commands that print them.`,
+		Example: `  snapana schema
+  snapana schema snapana.report/1 > report.schema.json`,
+		ValidArgs: names,
+		RunE: listing("schema", "%-22s snapana %s\n", "schema takes one NAME, got %d; see `snapana schema --help`",
+			names,
+			func(i int) string { return commands[i] }, json.WriteSchema),
+	}
+}
+
+// listing is the run of a command that prints one of the things that are built in, by its name, or lists
+// them in the form of line, each with what it is about. print reports whether there is one of that name.
+func listing(what, line, tooMany string, names []string, about func(i int) string,
+	print func(w io.Writer, name string) (bool, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		w := cmd.OutOrStdout()
+		switch len(args) {
+		case 0:
+			for i, name := range names {
+				if _, err := fmt.Fprintf(w, line, name, about(i)); err != nil {
+					return written(err)
+				}
+			}
+			return nil
+		case 1:
+			found, err := print(w, args[0])
+			if !found {
+				return unknown(what, args[0], names)
+			}
+			return written(err)
+		}
+		return fmt.Errorf(tooMany, len(args))
+	}
+}
+
+func newRecorder() *cobra.Command {
+	return &cobra.Command{
+		Use:   "recorder",
+		Short: "Print the Python file that records which objects hold memory",
+		Long: `Print snapana_recorder.py, one file without dependencies for Python 3.8 to 3.14 and PyTorch
+1.13 to 2.14. Save it beside your program and run the program with it: it writes the snapshot
+run.pickle and, beside it, run.snapana, which names the Python objects that keep each tensor.`,
+		Example: `  snapana recorder > snapana_recorder.py
+  python -m snapana_recorder train.py --lr 0.1`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(recorder.Source)
+			return written(err)
+		},
+	}
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of snapana, Go and NVML",
+		Long: `Print the version of snapana, the Go release it was built with, and whether NVML, the library
+of the GPU driver, can be used on this machine. Reading snapshots needs neither.`,
+		Example: `  snapana version`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "snapana %s\n%s %s/%s\n%s\n",
+				toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, nvmlLine())
+			return written(err)
+		},
+	}
+}
+
+// toolVersion is the version of the module as it was installed, or "devel".
+func toolVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+func nvmlLine() string {
+	driver, err := device.Open()
+	if errors.Is(err, device.ErrBuiltWithout) {
+		return err.Error()
+	}
+	var version string
+	if err == nil {
+		defer driver.Close()
+		version, err = driver.Version()
+	}
+	if err != nil {
+		return "NVML: not available, " + err.Error()
+	}
+	return "NVML: " + version
+}
+
+func newCompletion(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print a shell completion script",
+		Long:  `Print a script that makes a shell complete snapana's commands, flags and file names.`,
+		Example: `  source <(snapana completion bash)
+  snapana completion zsh > "${fpath[1]}/_snapana"
+  snapana completion fish > ~/.config/fish/completions/snapana.fish`,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("completion needs the name of a shell: bash, zsh, fish or powershell")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := cmd.OutOrStdout()
+			switch args[0] {
+			case "bash":
+				return written(root.GenBashCompletionV2(w, true))
+			case "zsh":
+				return written(root.GenZshCompletion(w))
+			case "fish":
+				return written(root.GenFishCompletion(w, true))
+			case "powershell":
+				return written(root.GenPowerShellCompletionWithDesc(w))
+			}
+			return unknown("shell", args[0], cmd.ValidArgs)
+		},
+	}
+}
