@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Conf are the settings that change where memory goes (SPEC.md 5.2). The zero value is not valid: begin
@@ -121,3 +123,81 @@ func (c *Conf) allowed(total int64) int64 {
 }
 
 func powerOfTwo(n uint64) bool { return bits.OnesCount64(n) == 1 }
+
+// Release is a release of torch: 206 for 2.6, 211 for 2.11. 0 is the newest one.
+type Release int
+
+// Newest is the release after all those in which something changed.
+const Newest Release = 0
+
+// oneParser is the release since which all devices share one parser of settings.
+const oneParser Release = 209
+
+func (r Release) before(o Release) bool { return r != Newest && r < o }
+
+func (r Release) String() string {
+	if r == Newest {
+		return "newest"
+	}
+	return fmt.Sprintf("%d.%d", r/100, r%100)
+}
+
+// Tie says which of several free blocks of the same size is taken (SPEC.md 5.4).
+type Tie uint8
+
+const (
+	TieAddress        Tie = iota // the lowest address: up to torch 2.11
+	TieCounter                   // the first one made: torch 2.12
+	TieCounterPrivate            // that in private pools, else the lowest address: shortly after
+	TieSegment                   // of the segment made first, then the lowest address: torch 2.13 and later
+)
+
+// Tie gives the order of equal blocks in a release.
+func (r Release) Tie() Tie {
+	switch {
+	case r.before(212):
+		return TieAddress
+	case r.before(213):
+		return TieCounter
+	}
+	return TieSegment
+}
+
+// Recorded are the settings of the run as far as the file tells.
+type Recorded struct {
+	Conf Conf
+	// Release is the newest one that may have written the file; Tie is its order of equal
+	// blocks.
+	Release Release
+	Tie     Tie
+	// Known is whether the file has allocator settings at all (torch 2.3 and later); without
+	// them Conf are the defaults.
+	Known bool
+	// Text is the settings string, "" for none.
+	Text string
+}
+
+// RecordedIn reads the settings of a snapshot. Where they are values of their own they are
+// trusted over the settings string, which may have been set later (SPEC.md 5.2).
+func RecordedIn(s *snapshot.Snapshot) Recorded {
+	r := Recorded{Conf: Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf),
+		Release: Release(s.Writer.Newest)}
+	r.Tie = r.Release.Tie()
+	if !r.Known {
+		return r
+	}
+	if c, err := r.Release.ParseConf(r.Text); err == nil {
+		r.Conf = c
+	}
+	r.Conf.Async = false // such a run has no snapshot
+	r.Conf.Expandable = s.Settings.ExpandableSegments
+	r.Conf.MaxSplit = -1
+	if s.Settings.MaxSplitSize > 0 {
+		r.Conf.MaxSplit = s.Settings.MaxSplitSize
+	}
+	if t := s.Settings.GCThreshold; t > 0 && t < 1 {
+		r.Conf.GCThreshold = t
+	}
+	r.Conf.Roundup = Roundup(s.Settings.Roundup)
+	return r
+}

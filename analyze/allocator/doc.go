@@ -5,10 +5,9 @@
 // It can be read side by side with the rules:
 //
 //	rules.go       SPEC.md 5.1, 5.3      sizes, pools, and when a block is split: all that Conf decides
-//	conf.go        SPEC.md 5.2           the settings; parse.go reads PYTORCH_CUDA_ALLOC_CONF, recorded.go a snapshot's
+//	conf.go        SPEC.md 5.2           the settings, and a snapshot's; parse.go reads PYTORCH_CUDA_ALLOC_CONF
 //	pool.go        SPEC.md 5.4           pools, and the free blocks of each by stream, size and tie
-//	search.go      SPEC.md 5.4           the free block that serves a request
-//	malloc.go      SPEC.md 5.5           a request from its size to its block
+//	malloc.go      SPEC.md 5.4, 5.5      a request from its size to its block
 //	expandable.go  SPEC.md 5.6           segments that grow by mapping
 //	free.go        SPEC.md 5.7           frees, also those that wait for other streams
 //	release.go     SPEC.md 5.8 to 5.10   what goes back to the driver, and when

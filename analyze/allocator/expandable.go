@@ -59,7 +59,7 @@ func (a *Allocator) findExpandable(qi int32, rounded int64) int32 {
 		return none
 	}
 	a.spaces = append(a.spaces, space{base: base, size: size, granule: g})
-	b := a.newSegment(base, size, qi, int32(len(a.spaces)-1), Unmapped)
+	b := a.newBlock(base, size, qi, int32(len(a.spaces)-1), none, Unmapped)
 	a.insert(b)
 	return b
 }
@@ -84,12 +84,10 @@ func (a *Allocator) mapBlock(i int32, size int64) bool {
 	}
 	a.remove(i)
 	if rest := b.size - size; rest > 0 {
-		k := a.piece(i, addr+uint64(size), rest, Unmapped)
-		b = &a.blocks[i]
-		a.link(i, k, b.next)
-		a.insert(k)
+		a.insert(a.cut(i, addr+uint64(size), rest, Unmapped))
 	}
-	b.size, b.state = size, Free
+	b = &a.blocks[i]
+	b.state = Free
 	a.merge(i, b.prev)
 	a.merge(i, b.next)
 	a.insert(i)
@@ -108,24 +106,20 @@ func (a *Allocator) unmap(i int32) {
 		return
 	}
 	a.remove(i)
-	if left := int64(from - b.addr); left > 0 {
-		k := a.piece(i, b.addr, left, Free)
-		b = &a.blocks[i]
-		a.link(b.prev, k, i)
-		a.insert(k)
+	left, right := int64(from-b.addr), int64(b.end()-to)
+	if left > 0 {
+		a.insert(a.cut(i, b.addr, left, Free))
 	}
-	if right := int64(b.end() - to); right > 0 {
-		k := a.piece(i, to, right, Free)
-		b = &a.blocks[i]
-		a.link(i, k, b.next)
-		a.insert(k)
+	if right > 0 {
+		a.insert(a.cut(i, to, right, Free))
 	}
-	size := int64(to - from)
-	b.addr, b.size, b.state = from, size, Unmapped
+	b = &a.blocks[i]
+	b.state = Unmapped
 	a.merge(i, b.prev)
 	a.merge(i, b.next)
+	size := int64(to - from)
 	a.driver.Unmap(from, size)
-	a.stats.ReservedBytes.Sub(KindOf(a.queues[b.queue].small), size)
+	a.stats.ReservedBytes.Add(KindOf(a.queues[b.queue].small), -size)
 	a.stats.NumDeviceFree++
 	if b.split() {
 		a.insert(i)

@@ -58,10 +58,9 @@ func (a *Allocator) request(i Block) {
 	if b.state != Live {
 		panic("allocator: a block is freed twice")
 	}
-	kind := KindOf(a.queues[b.queue].small)
-	a.stats.Free(kind, b.size)
+	a.stats.Free(KindOf(a.queues[b.queue].small), b.size)
 	if b.size >= a.maxSplit {
-		a.stats.OversizeAllocations.sub(1)
+		a.stats.OversizeAllocations.add(-1)
 	}
 }
 
@@ -70,25 +69,21 @@ func (a *Allocator) complete(i Block) {
 	b := &a.blocks[i]
 	kind := KindOf(a.queues[b.queue].small)
 	size := b.size
-	st := &a.stats
 	b.state = Free
-	prev, next := b.prev, b.next
 	var splits, splitBytes int64 // change of inactive_split
-	for _, n := range [2]int32{prev, next} {
+	for _, n := range [2]int32{b.prev, b.next} {
 		if gained := a.merge(int32(i), n); gained > 0 {
 			splits--
 			splitBytes -= gained
 		}
 	}
 	a.insert(int32(i))
-	b = &a.blocks[i]
 	if b.space == none {
 		if b.split() {
 			splits++
 			splitBytes += b.size
 		}
-		st.InactiveSplit.change(kind, splits)
-		st.InactiveSplitBytes.change(kind, splitBytes)
+		a.stats.split(kind, splits, splitBytes)
 	}
-	st.Complete(kind, size, b.requested)
+	a.stats.Complete(kind, size, b.requested)
 }

@@ -33,7 +33,7 @@ func (a *Allocator) grow(q int32, rounded int64) int32 {
 			return b
 		}
 	}
-	a.releaseCached()
+	a.EmptyCache()
 	a.stats.NumAllocRetries++
 	if b := a.allocBlock(q, rounded, size); b != none {
 		return b
@@ -55,14 +55,9 @@ func (a *Allocator) allocBlock(q int32, rounded, size int64) int32 {
 	if !ok {
 		return none
 	}
-	kind := KindOf(a.queues[q].small)
-	a.stats.Segment.Add(kind, 1)
-	a.stats.ReservedBytes.Add(kind, size)
-	if size >= a.maxSplit {
-		a.stats.OversizeSegments.add(1)
-	}
+	a.countSegment(q, 1, size)
 	a.stats.NumDeviceAlloc++
-	return a.newSegment(addr, size, q, none, Free)
+	return a.newBlock(addr, size, q, none, none, Free)
 }
 
 // handOut gives a block, which is in no queue, to the program. What is too much is split off:
@@ -71,39 +66,104 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 	b := &a.blocks[i]
 	small := a.queues[q].small
 	kind := KindOf(small)
-	st := &a.stats
 	wasSplit := b.split()
-	splits := a.conf.Splits(rounded, b.size-rounded, small)
 	switch {
-	case splits:
-		front := a.piece(i, b.addr, rounded, Live)
-		b = &a.blocks[i]
-		a.link(b.prev, front, i)
-		b.addr += uint64(rounded)
-		b.size -= rounded
+	case a.conf.Splits(rounded, b.size-rounded, small):
+		front := a.cut(i, b.addr, rounded, Live)
 		a.insert(i)
-		if b.space != none {
-			break
+		if b = &a.blocks[i]; b.space == none && wasSplit {
+			a.stats.split(kind, 0, -rounded)
+		} else if b.space == none {
+			a.stats.split(kind, 1, b.size)
 		}
-		if wasSplit {
-			st.InactiveSplitBytes.Sub(kind, rounded)
-		} else {
-			st.InactiveSplitBytes.Add(kind, b.size)
-			st.InactiveSplit.Add(kind, 1)
-		}
+		i = front
 	case wasSplit && b.space == none:
-		st.InactiveSplitBytes.Sub(kind, b.size)
-		st.InactiveSplit.Sub(kind, 1)
+		a.stats.split(kind, -1, -b.size)
 	}
-	if splits {
-		i = a.blocks[i].prev
-		b = &a.blocks[i]
-	}
+	b = &a.blocks[i]
 	b.state = Live
-	b.requested = n
-	st.Allocate(kind, b.size, n)
-	if b.size >= a.maxSplit {
-		st.OversizeAllocations.add(1)
-	}
+	a.countBlock(b, n)
 	return i
+}
+
+// countBlock counts a block that the program gets for a request of n bytes.
+func (a *Allocator) countBlock(b *block, n int64) {
+	b.requested = n
+	a.stats.Allocate(KindOf(a.queues[b.queue].small), b.size, n)
+	if b.size >= a.maxSplit {
+		a.stats.OversizeAllocations.add(1)
+	}
+}
+
+// countSegment counts a segment of cudaMalloc that comes, n = 1, or goes, n = -1.
+func (a *Allocator) countSegment(q int32, n, size int64) {
+	kind := KindOf(a.queues[q].small)
+	a.stats.Segment.Add(kind, n)
+	a.stats.ReservedBytes.Add(kind, n*size)
+	if size >= a.maxSplit {
+		a.stats.OversizeSegments.add(n)
+	}
+}
+
+// find takes the free block that serves a rounded size out of a queue, none when there is no
+// such block (SPEC.md 5.4, get_free_block). It looks at one candidate: where a rule forbids that one,
+// larger ones are not tried.
+func (a *Allocator) find(qi int32, rounded int64) int32 {
+	q := &a.queues[qi]
+	if a.collects {
+		a.pools[q.pool].calls++
+	}
+	key := entry{size: rounded}
+	s := q.free.seek(&key)
+	if !q.free.valid(s) {
+		return none
+	}
+	e := q.free.get(s)
+	if a.blocks[e.block].space != none {
+		if a.conf.Expandable {
+			s = a.preferFixed(q, s)
+		} else if s = a.skipExpandable(q, s); !q.free.valid(s) {
+			return none
+		}
+		e = q.free.get(s)
+	}
+	if rounded < a.maxSplit {
+		if e.size >= a.maxSplit {
+			return none // large blocks are kept for large requests
+		}
+	} else if e.size-rounded >= a.conf.MaxNonSplitRounding {
+		return none // it would not be split
+	}
+	b := e.block
+	q.free.removeAt(s)
+	return b
+}
+
+// preferFixed goes on to larger blocks as long as they could grow less: by fit, a hole at the
+// end of an expandable segment counts with the address space behind it.
+func (a *Allocator) preferFixed(q *queue, s spot) spot {
+	reach := func(b int32) int64 {
+		size := a.blocks[b].size
+		if n := a.blocks[b].next; n != none && a.blocks[n].state == Unmapped {
+			size += a.blocks[n].size
+		}
+		return size
+	}
+	for {
+		b := q.free.get(s).block
+		n := q.free.after(s)
+		if a.blocks[b].space == none || !q.free.valid(n) || reach(q.free.get(n).block) >= reach(b) {
+			return s
+		}
+		s = n
+	}
+}
+
+// skipExpandable goes on to the first block of cudaMalloc; it may go past the last. Only where
+// the setting was switched off while the program ran is there anything to skip.
+func (a *Allocator) skipExpandable(q *queue, s spot) spot {
+	for q.free.valid(s) && a.blocks[q.free.get(s).block].space != none {
+		s = q.free.after(s)
+	}
+	return s
 }

@@ -52,7 +52,7 @@ func (o *order) seek(key *entry) spot {
 		}
 	}
 	if lo == len(o.runs) {
-		return spot{lo, 0}
+		return o.end()
 	}
 	run := o.runs[lo]
 	i, j := 0, len(run)
@@ -70,13 +70,8 @@ func (o *order) seek(key *entry) spot {
 func (o *order) valid(s spot) bool { return s.run < len(o.runs) }
 func (o *order) get(s spot) *entry { return &o.runs[s.run][s.at] }
 
-func (o *order) last() (spot, bool) {
-	n := len(o.runs) - 1
-	if n < 0 {
-		return spot{}, false
-	}
-	return spot{n, len(o.runs[n]) - 1}, true
-}
+// end is the place behind the last entry.
+func (o *order) end() spot { return spot{len(o.runs), 0} }
 
 // after is the next place; it may be past the last.
 func (o *order) after(s spot) spot {
@@ -86,8 +81,8 @@ func (o *order) after(s spot) spot {
 	return spot{s.run + 1, 0}
 }
 
-// earlier is the place before, false when s is the first.
-func (o *order) earlier(s spot) (spot, bool) {
+// before is the place before, false when s is the first.
+func (o *order) before(s spot) (spot, bool) {
 	switch {
 	case s.at > 0:
 		return spot{s.run, s.at - 1}, true
@@ -107,10 +102,7 @@ func (o *order) insert(e entry) {
 		s.run--
 		s.at = len(o.runs[s.run])
 	}
-	run := o.runs[s.run]
-	run = append(run, entry{})
-	copy(run[s.at+1:], run[s.at:])
-	run[s.at] = e
+	run := slices.Insert(o.runs[s.run], s.at, e)
 	o.runs[s.run] = run
 	if len(run) == maxRun {
 		upper := append(o.newRun(), run[maxRun/2:]...)
@@ -138,8 +130,7 @@ func (o *order) remove(key *entry) {
 }
 
 func (o *order) removeAt(s spot) {
-	run := o.runs[s.run]
-	run = run[:s.at+copy(run[s.at:], run[s.at+1:])]
+	run := slices.Delete(o.runs[s.run], s.at, s.at+1)
 	o.runs[s.run] = run
 	if len(run) >= minRun {
 		return

@@ -62,8 +62,8 @@ func checkOrder(t *testing.T, o *order, want []entry) {
 		}
 		i++
 	}
-	s, ok := o.last()
-	for ; ok; s, ok = o.earlier(s) {
+	s, ok := o.before(o.end())
+	for ; ok; s, ok = o.before(s) {
 		i--
 		if *o.get(s) != want[i] {
 			t.Fatalf("entry %d from behind is another", i)

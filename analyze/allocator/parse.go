@@ -28,7 +28,11 @@ func (r Release) ParseConf(s string) (Conf, error) {
 		p.at++
 		set, known := settings[key]
 		if !known {
-			p.unknown(key)
+			says := "Unrecognized key '%s' in CUDA allocator config."
+			if p.release.before(oneParser) {
+				says = "Unrecognized CachingAllocator option: %s"
+			}
+			p.failf(says, key)
 			break
 		}
 		p.conf.Needs = max(p.conf.Needs, set.since)
@@ -142,19 +146,18 @@ func (p *parser) next(key string) string {
 	return p.tokens[p.at-1]
 }
 
-func (p *parser) expect(sign string) {
-	if p.at == len(p.tokens) || p.tokens[p.at] != sign {
-		p.failf("Error parsing CachingAllocator settings, expected %s", sign)
-		return
+// accept takes the next token if it is a sign.
+func (p *parser) accept(sign string) bool {
+	is := p.at < len(p.tokens) && p.tokens[p.at] == sign
+	if is {
+		p.at++
 	}
-	p.at++
+	return is
 }
 
-func (p *parser) unknown(key string) {
-	if p.release.before(oneParser) {
-		p.failf("Unrecognized CachingAllocator option: %s", key)
-	} else {
-		p.failf("Unrecognized key '%s' in CUDA allocator config.", key)
+func (p *parser) expect(sign string) {
+	if !p.accept(sign) {
+		p.failf("Error parsing CachingAllocator settings, expected %s", sign)
 	}
 }
 
@@ -215,29 +218,28 @@ func (p *parser) atLeastMiB(key string, least int64, orEqual bool) int64 {
 // for the intervals above the last one; releases before 2.9 change that one too.
 func (p *parser) roundup(key string) {
 	up := &p.conf.Roundup
-	if p.at == len(p.tokens) || p.tokens[p.at] != "[" {
+	set := func(from, to int, n uint64) {
+		for i := from; i < to; i++ {
+			up[i] = int64(min(n, 1<<40))
+		}
+	}
+	if !p.accept("[") {
 		n := p.whole(key)
 		if !powerOfTwo(n) {
 			p.failf("For roundups, the divisions has to be power of 2")
 		}
-		for i := range up {
-			up[i] = int64(min(n, 1<<40))
-		}
+		set(0, len(up), n)
 		return
 	}
-	p.at++
 	*up = Roundup{}
 	last, first := 0, true
-	for p.err == nil {
-		if p.at < len(p.tokens) && p.tokens[p.at] == "]" {
-			p.at++
-			return
+	for p.err == nil && !p.accept("]") {
+		above := p.accept(">")
+		boundary := uint64(1)
+		if !above {
+			boundary = p.whole(key)
 		}
-		above := p.at < len(p.tokens) && p.tokens[p.at] == ">"
-		var boundary uint64
-		if above {
-			p.at++
-		} else if boundary = p.whole(key); !powerOfTwo(boundary) {
+		if !powerOfTwo(boundary) {
 			p.failf("For roundups, the intervals have to be power of 2")
 		}
 		p.colon()
@@ -250,18 +252,18 @@ func (p *parser) roundup(key string) {
 			if !p.release.before(oneParser) {
 				from++
 			}
-			for i := from; i < len(up); i++ {
-				up[i] = int64(min(n, 1<<40))
-			}
+			set(from, len(up), n)
 		} else {
 			last = min(max(bits.Len64(boundary)-1, 0), len(up)-1)
-			for i := 0; first && i < last; i++ {
-				up[i] = int64(min(n, 1<<40))
+			from := last
+			if first {
+				from = 0
 			}
-			up[last], first = int64(min(n, 1<<40)), false
+			set(from, last+1, n)
+			first = false
 		}
 		if p.at == len(p.tokens) {
-			p.failf("Error parsing CachingAllocator settings, expected ]")
+			p.expect("]")
 		} else if p.tokens[p.at] != "]" {
 			p.expect(",")
 		}

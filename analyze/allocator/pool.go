@@ -56,7 +56,7 @@ type queue struct {
 	pool     int32
 	stream   Stream
 	small    bool
-	counts   bool // ties are counters
+	counts   bool // ties are counters, of blocks or of segments
 	free     order
 	unmapped []int32 // by address
 }
@@ -102,7 +102,7 @@ func (a *Allocator) newQueue(half int32, s Stream) int32 {
 	pl := &a.pools[half]
 	q := int32(len(a.queues))
 	a.queues = append(a.queues, queue{pool: half, stream: s, small: pl.small,
-		counts: a.tie == TieCounter || a.tie == TieCounterPrivate && pl.owner != 0})
+		counts: a.tie == TieCounter || a.tie == TieSegment || a.tie == TieCounterPrivate && pl.owner != 0})
 	for len(pl.byStream) <= int(s) {
 		pl.byStream = append(pl.byStream, none)
 	}
@@ -117,8 +117,9 @@ func (a *Allocator) newQueue(half int32, s Stream) int32 {
 	return q
 }
 
-// newBlock makes a block, which is in no queue and linked to nothing.
-func (a *Allocator) newBlock(addr uint64, size int64, queue, space int32, state State) int32 {
+// newBlock makes a block, which is in no queue and linked to nothing: the first of a segment, or like
+// another of its segment.
+func (a *Allocator) newBlock(addr uint64, size int64, queue, space, like int32, state State) int32 {
 	var b int32
 	if n := len(a.spare); n > 0 {
 		b = a.spare[n-1]
@@ -128,28 +129,26 @@ func (a *Allocator) newBlock(addr uint64, size int64, queue, space int32, state 
 		a.blocks = append(a.blocks, block{})
 	}
 	a.blocks[b] = block{addr: addr, size: size, prev: none, next: none, queue: queue, space: space, state: state}
-	if a.queues[queue].counts {
+	if a.tie == TieSegment && like != none {
+		a.blocks[b].tie = a.blocks[like].tie
+	} else if a.queues[queue].counts {
 		a.count++
 		a.blocks[b].tie = a.count
 	}
 	return b
 }
 
-// newSegment makes the first block of a segment.
-func (a *Allocator) newSegment(addr uint64, size int64, queue, space int32, state State) int32 {
-	b := a.newBlock(addr, size, queue, space, state)
-	if a.tie == TieSegment {
-		a.count++
-		a.blocks[b].tie = a.count
-	}
-	return b
-}
-
-// piece makes a block out of a part of b; it is of the same segment.
-func (a *Allocator) piece(b int32, addr uint64, size int64, state State) int32 {
-	k := a.newBlock(addr, size, a.blocks[b].queue, a.blocks[b].space, state)
-	if a.tie == TieSegment {
-		a.blocks[k].tie = a.blocks[b].tie
+// cut makes a block of its own out of the front or the back of block i, and links it there. Neither is in a
+// queue then.
+func (a *Allocator) cut(i int32, addr uint64, size int64, state State) int32 {
+	k := a.newBlock(addr, size, a.blocks[i].queue, a.blocks[i].space, i, state)
+	b := &a.blocks[i]
+	b.size -= size
+	if addr == b.addr {
+		a.link(b.prev, k, i)
+		b.addr += uint64(size)
+	} else {
+		a.link(i, k, b.next)
 	}
 	return k
 }
@@ -222,11 +221,9 @@ func (a *Allocator) merge(i, n int32) int64 {
 	gained := k.size
 	if b.prev == n {
 		b.addr = k.addr
-		if b.prev = k.prev; b.prev != none {
-			a.blocks[b.prev].next = i
-		}
-	} else if b.next = k.next; b.next != none {
-		a.blocks[b.next].prev = i
+		a.link(k.prev, i, b.next)
+	} else {
+		a.link(b.prev, i, k.next)
 	}
 	b.size += gained
 	a.dropBlock(n)

@@ -1,7 +1,6 @@
 package allocator
 
-// EmptyCache gives the cache back to the driver, as torch.cuda.empty_cache() does.
-func (a *Allocator) EmptyCache() { a.releaseCached() }
+import "slices"
 
 // collect gives back free segments of the default pool that were not used for long, oldest
 // first, when more than a share of the allowed memory is reserved (SPEC.md 5.8,
@@ -13,30 +12,25 @@ func (a *Allocator) collect() {
 	}
 	target := a.reserved() - limit
 	large := &a.pools[0]
-	var age, count, reclaimed int64
-	each := func(f func(i int32, age int64)) {
-		for _, i := range a.cached(large) {
-			if b := &a.blocks[i]; b.state == Free && !b.split() {
-				f(i, int64(large.calls-b.since))
-			}
-		}
+	whole := slices.DeleteFunc(a.cached(large), func(i int32) bool { return a.blocks[i].split() })
+	since := func(i int32) int64 { return int64(large.calls - a.blocks[i].since) }
+	var age, reclaimed int64
+	for _, i := range whole {
+		age += since(i)
 	}
-	each(func(_ int32, since int64) {
-		age += since
-		count++
-	})
+	count := len(whole)
 	for freed := true; reclaimed < target && freed && count > 0; {
 		threshold := float64(age) / float64(count)
 		freed = false
-		each(func(i int32, since int64) {
-			if b := &a.blocks[i]; b.space == none && float64(since) >= threshold {
+		for _, i := range whole {
+			if b := &a.blocks[i]; b.state == Free && b.space == none && float64(since(i)) >= threshold {
 				freed = true
 				reclaimed += b.size
-				age -= since
+				age -= since(i)
 				count--
 				a.releaseBlock(i)
 			}
-		})
+		}
 	}
 }
 
@@ -55,24 +49,15 @@ func (a *Allocator) releaseAvailable(qi int32, rounded int64) bool {
 		}
 	}
 	var released int64
-	for s, ok := q.free.last(); ok && released < want; {
-		i := q.free.get(s).block
-		size := a.blocks[i].size
-		if size < a.maxSplit {
+	for s, ok := q.free.before(q.free.end()); ok && released < want; s, ok = q.free.before(s) {
+		e := *q.free.get(s)
+		if e.size < a.maxSplit {
 			break
 		}
-		// What comes before s keeps its place while s goes, unless runs are joined.
-		s, ok = q.free.earlier(s)
-		if a.unsplit(i) {
-			var key entry
-			if ok {
-				key = *q.free.get(s)
-			}
-			a.releaseBlock(i)
-			released += size
-			if ok {
-				s = q.free.seek(&key)
-			}
+		if a.unsplit(e.block) {
+			a.releaseBlock(e.block)
+			released += e.size
+			s = q.free.seek(&e) // runs may have been joined
 		}
 	}
 	return released >= want
@@ -82,9 +67,9 @@ func (a *Allocator) unsplit(i int32) bool {
 	return a.blocks[i].space == none && !a.blocks[i].split()
 }
 
-// releaseCached waits for all streams and gives back every free segment and granule (SPEC.md 5.10,
-// release_cached_blocks).
-func (a *Allocator) releaseCached() {
+// EmptyCache waits for all streams and gives every free segment and granule back to the driver, as
+// torch.cuda.empty_cache() does (SPEC.md 5.10, release_cached_blocks).
+func (a *Allocator) EmptyCache() {
 	a.synchronize()
 	a.releasePool(&a.pools[0])
 	a.releasePool(&a.pools[1])
@@ -128,14 +113,9 @@ func (a *Allocator) cached(p *pool) []int32 {
 // releaseBlock gives one free segment back (release_block).
 func (a *Allocator) releaseBlock(i int32) {
 	b := &a.blocks[i]
-	kind := KindOf(a.queues[b.queue].small)
 	a.remove(i)
 	a.driver.Free(b.addr, b.size)
 	a.stats.NumDeviceFree++
-	a.stats.Segment.Sub(kind, 1)
-	a.stats.ReservedBytes.Sub(kind, b.size)
-	if b.size >= a.maxSplit {
-		a.stats.OversizeSegments.sub(1)
-	}
+	a.countSegment(b.queue, -1, b.size)
 	a.dropBlock(i)
 }

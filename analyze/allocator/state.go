@@ -58,45 +58,31 @@ func (a *Allocator) Segments() []Segment {
 func (a *Allocator) Restore(seg *Segment) {
 	qi := a.queueFor(seg.Small, seg.Stream, seg.Pool)
 	kind := KindOf(seg.Small)
-	st := &a.stats
 	a.smallest = min(a.smallest, seg.Size)
 	sp := int32(none)
 	if seg.Expandable {
 		sp = int32(len(a.spaces))
 		a.spaces = append(a.spaces, space{base: seg.Addr, size: seg.Size, granule: a.conf.Granule(a.queues[qi].small)})
 	} else {
-		st.Segment.Add(kind, 1)
-		if seg.Size >= a.maxSplit {
-			st.OversizeSegments.add(1)
-		}
+		a.countSegment(qi, 1, seg.Size)
 	}
 	last, addr := int32(none), seg.Addr
 	for i := range seg.Pieces {
 		p := &seg.Pieces[i]
-		var b int32
-		if last == none {
-			b = a.newSegment(addr, p.Size, qi, sp, p.State)
-		} else {
-			b = a.piece(last, addr, p.Size, p.State)
-		}
+		b := a.newBlock(addr, p.Size, qi, sp, last, p.State)
 		a.link(last, b, none)
 		p.Block = Block(b)
 		last, addr = b, addr+uint64(p.Size)
-		if p.State != Unmapped {
-			st.ReservedBytes.Add(kind, p.Size)
+		if seg.Expandable && p.State != Unmapped {
+			a.stats.ReservedBytes.Add(kind, p.Size)
 		}
 		switch p.State {
 		case Live:
-			a.blocks[b].requested = p.Requested
-			st.Allocate(kind, p.Size, p.Requested)
-			if p.Size >= a.maxSplit {
-				st.OversizeAllocations.add(1)
-			}
+			a.countBlock(&a.blocks[b], p.Requested)
 		case Free, Unmapped:
 			a.insert(b)
 			if p.State == Free && !seg.Expandable && len(seg.Pieces) > 1 {
-				st.InactiveSplit.Add(kind, 1)
-				st.InactiveSplitBytes.Add(kind, p.Size)
+				a.stats.split(kind, 1, p.Size)
 			}
 		default:
 			panic("allocator: a segment is restored with a pending piece")

@@ -9,15 +9,12 @@ type Stat struct {
 // Freed is the sum of all decreases.
 func (s *Stat) Freed() int64 { return s.Allocated - s.Current }
 
+// add counts what comes, or with a number below zero what leaves.
 func (s *Stat) add(n int64) {
 	s.Current += n
-	s.Allocated += n
-	if s.Current > s.Peak {
-		s.Peak = s.Current
-	}
+	s.Allocated += max(n, 0)
+	s.Peak = max(s.Peak, s.Current)
 }
-
-func (s *Stat) sub(n int64) { s.Current -= n }
 
 // Metric is a figure for all pools together, the small ones, and the large ones.
 type Metric [3]Stat
@@ -29,25 +26,11 @@ const (
 	LargePools
 )
 
-// Add counts what comes to the pools of a kind, SmallPools or LargePools.
+// Add counts what comes to the pools of a kind, SmallPools or LargePools; a number below zero is what
+// leaves them.
 func (m *Metric) Add(kind int, n int64) {
 	m[All].add(n)
 	m[kind].add(n)
-}
-
-// Sub counts what leaves them.
-func (m *Metric) Sub(kind int, n int64) {
-	m[All].Current -= n
-	m[kind].Current -= n
-}
-
-// change adds a number that may be below zero.
-func (m *Metric) change(kind int, n int64) {
-	if n < 0 {
-		m.Sub(kind, -n)
-	} else {
-		m.Add(kind, n)
-	}
 }
 
 // Stats are the figures of torch.cuda.memory_stats() (SPEC.md 5.11, snapshot/SPEC.md 6.1). Bytes are rounded sizes but
@@ -86,15 +69,36 @@ func (s *Stats) Allocate(kind int, size, requested int64) {
 
 // Free counts a block that the program gives back, while other streams may still use it.
 func (s *Stats) Free(kind int, size int64) {
-	s.Allocation.Sub(kind, 1)
-	s.AllocatedBytes.Sub(kind, size)
+	s.Allocation.Add(kind, -1)
+	s.AllocatedBytes.Add(kind, -size)
 }
 
 // Complete counts a block that nobody uses any more.
 func (s *Stats) Complete(kind int, size, requested int64) {
-	s.Active.Sub(kind, 1)
-	s.ActiveBytes.Sub(kind, size)
-	s.RequestedBytes.Sub(kind, requested)
+	s.Active.Add(kind, -1)
+	s.ActiveBytes.Add(kind, -size)
+	s.RequestedBytes.Add(kind, -requested)
+}
+
+// split counts free blocks of cudaMalloc that have neighbors, and their bytes.
+func (s *Stats) split(kind int, blocks, bytes int64) {
+	s.InactiveSplit.Add(kind, blocks)
+	s.InactiveSplitBytes.Add(kind, bytes)
+}
+
+// named is a Metric under its name in memory_stats().
+type named struct {
+	key    string
+	metric *Metric
+}
+
+func (s *Stats) metrics() []named {
+	return []named{
+		{"allocation", &s.Allocation}, {"segment", &s.Segment}, {"active", &s.Active},
+		{"inactive_split", &s.InactiveSplit}, {"allocated_bytes", &s.AllocatedBytes},
+		{"reserved_bytes", &s.ReservedBytes}, {"active_bytes", &s.ActiveBytes},
+		{"inactive_split_bytes", &s.InactiveSplitBytes}, {"requested_bytes", &s.RequestedBytes},
+	}
 }
 
 // Each calls f with every key of memory_stats() and its value, in a fixed order.
@@ -105,15 +109,7 @@ func (s *Stats) Each(f func(key string, value int64)) {
 		f(key+".allocated", st.Allocated)
 		f(key+".freed", st.Freed())
 	}
-	for _, m := range []struct {
-		key    string
-		metric *Metric
-	}{
-		{"allocation", &s.Allocation}, {"segment", &s.Segment}, {"active", &s.Active},
-		{"inactive_split", &s.InactiveSplit}, {"allocated_bytes", &s.AllocatedBytes},
-		{"reserved_bytes", &s.ReservedBytes}, {"active_bytes", &s.ActiveBytes},
-		{"inactive_split_bytes", &s.InactiveSplitBytes}, {"requested_bytes", &s.RequestedBytes},
-	} {
+	for _, m := range s.metrics() {
 		for kind, name := range []string{"all", "small_pool", "large_pool"} {
 			stat(m.key+"."+name, &m.metric[kind])
 		}
@@ -131,10 +127,9 @@ func (s *Stats) Each(f func(key string, value int64)) {
 
 // ResetPeaks makes the current values the peaks (torch.cuda.reset_peak_memory_stats).
 func (s *Stats) ResetPeaks() {
-	for _, m := range []*Metric{&s.Allocation, &s.Segment, &s.Active, &s.InactiveSplit, &s.AllocatedBytes,
-		&s.ReservedBytes, &s.ActiveBytes, &s.InactiveSplitBytes, &s.RequestedBytes} {
-		for i := range m {
-			m[i].Peak = m[i].Current
+	for _, m := range s.metrics() {
+		for i := range m.metric {
+			m.metric[i].Peak = m.metric[i].Current
 		}
 	}
 	s.OversizeAllocations.Peak = s.OversizeAllocations.Current

@@ -145,7 +145,7 @@ func (c *counter) count(e int, n *allocator.Stats) (mapped bool) {
 	case snapshot.SegmentAlloc:
 		n.Segment.Add(pools, 1)
 	case snapshot.SegmentFree:
-		n.Segment.Sub(pools, 1)
+		n.Segment.Add(pools, -1)
 	case snapshot.SegmentMap, snapshot.SegmentUnmap:
 		mapped = true
 	case snapshot.OOM:
@@ -156,7 +156,7 @@ func (c *counter) count(e int, n *allocator.Stats) (mapped bool) {
 		n.ReservedBytes.Add(pools, ev.Size)
 		n.NumDeviceAlloc++
 	case snapshot.SegmentFree, snapshot.SegmentUnmap:
-		n.ReservedBytes.Sub(pools, ev.Size)
+		n.ReservedBytes.Add(pools, -ev.Size)
 		n.NumDeviceFree++
 	}
 	return mapped
