@@ -156,7 +156,7 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 	return a, each(len(shown), func(k int) (err error) {
 		o, i := o, shown[k]
 		o.Conf, o.Curve = settings[i].Conf, 0
-		a.Rows[i].Smallest, _, err = p.SmallestCapacity(ctx, o)
+		a.Rows[i].Smallest, err = p.SmallestCapacity(ctx, o)
 		return err
 	})
 }

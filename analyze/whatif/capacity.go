@@ -15,34 +15,31 @@ const capacityStep = 2 << 20
 // failed in the run: with the result the program runs, and with 2 MiB less it does not. Since a
 // full device makes the allocator give its cache back, that is often less than the highest
 // reserved bytes of a run without limit. Fit is taken to grow with capacity, which a rare
-// layout contradicts. The result has the outcome at that capacity.
-func (p *Program) SmallestCapacity(ctx context.Context, o Options) (int64, *Outcome, error) {
+// layout contradicts. It is 0 where a memory fraction of the settings lets requests fail.
+func (p *Program) SmallestCapacity(ctx context.Context, o Options) (int64, error) {
 	o.UntilFailure = true
 	o.Capacity = 0
-	best, err := p.Run(ctx, o)
-	if err != nil {
-		return 0, nil, err
+	free, err := p.Run(ctx, o)
+	if err != nil || free.First != nil {
+		return 0, err
 	}
 	// No limit is reached by a run that never reserves more than there is.
-	fits := (best.ReservedPeak + capacityStep - 1) / capacityStep
-	fails := best.Stats.RequestedBytes[allocator.All].Peak/capacityStep - 1
-	if best.First != nil { // the memory fraction of the settings
-		return 0, best, nil
-	}
+	fits := (free.ReservedPeak + capacityStep - 1) / capacityStep
+	fails := free.Stats.RequestedBytes[allocator.All].Peak/capacityStep - 1
 	for fits-fails > 1 {
 		mid := fails + (fits-fails)/2
 		o.Capacity = mid * capacityStep
 		out, err := p.Run(ctx, o)
 		if err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 		if out.StartFailed || out.First != nil {
 			fails = mid
 		} else {
-			fits, best = mid, out
+			fits = mid
 		}
 	}
-	return fits * capacityStep, best, nil
+	return fits * capacityStep, nil
 }
 
 // capacity finds the memory that the run could reserve. Where a request failed the driver said

@@ -51,6 +51,17 @@ const (
 	opRelease         // no graph uses pool number row any more
 )
 
+// asks reports whether an operation is a request, which may have failed.
+func (o *op) asks() bool { return o.kind == opAlloc || o.kind == opFail }
+
+// last is the last event of an operation.
+func (o *op) last() int32 {
+	if o.kind == opEmpty {
+		return o.row
+	}
+	return o.event
+}
+
 // ask is one request.
 type ask struct {
 	bytes  int64
@@ -85,8 +96,8 @@ type extractor struct {
 	p      *Program
 	s      *snapshot.Snapshot
 	t      *timeline.Timeline
-	stream map[uint64]allocator.Stream // by handle
-	pool   map[snapshot.PoolID]allocator.Pool
+	stream map[uint64]int32 // allocator.Stream by handle
+	pool   map[snapshot.PoolID]int32
 
 	lows        map[spaceKey]uint64 // see lowest
 	born, ended []int32             // the row that an event begins, or whose end it is; -1 for none
@@ -96,34 +107,26 @@ type extractor struct {
 }
 
 func newExtractor(p *Program, s *snapshot.Snapshot) *extractor {
-	x := &extractor{p: p, s: s, t: p.t, stream: make(map[uint64]allocator.Stream),
-		pool: make(map[snapshot.PoolID]allocator.Pool)}
-	for i, h := range p.streams {
-		x.stream[h] = allocator.Stream(i)
-	}
-	for i, id := range p.pools {
-		x.pool[id] = allocator.Pool(i)
-	}
-	return x
+	return &extractor{p: p, s: s, t: p.t, stream: map[uint64]int32{}, pool: map[snapshot.PoolID]int32{}}
 }
 
 func (x *extractor) streamOf(id snapshot.StreamID) allocator.Stream {
-	h := x.s.Streams.Handle(id)
-	n, ok := x.stream[h]
-	if !ok {
-		n = allocator.Stream(len(x.p.streams))
-		x.p.streams = append(x.p.streams, h)
-		x.stream[h] = n
-	}
-	return n
+	return allocator.Stream(number(&x.p.streams, x.stream, x.s.Streams.Handle(id)))
 }
 
 func (x *extractor) poolOf(id snapshot.PoolID) allocator.Pool {
-	n, ok := x.pool[id]
+	return allocator.Pool(number(&x.p.pools, x.pool, id))
+}
+
+// number is the place of a value in a list, to which it is added if need be; of are the places known so far.
+func number[T comparable](list *[]T, of map[T]int32, v T) int32 {
+	for i := len(of); i < len(*list); i++ {
+		of[(*list)[i]] = int32(i)
+	}
+	n, ok := of[v]
 	if !ok {
-		n = allocator.Pool(len(x.p.pools))
-		x.p.pools = append(x.p.pools, id)
-		x.pool[id] = n
+		n = int32(len(*list))
+		*list = append(*list, v)
 	}
 	return n
 }
@@ -201,8 +204,8 @@ func (x *extractor) alloc(i int32, e *snapshot.Event) {
 	if row < 0 {
 		return
 	}
-	if old := x.ended[i]; old >= 0 &&
-		x.t.Lives[old].Freed == i { // the address was still live: its free is not in the trace
+	// Where the address was still live, its free is not in the trace.
+	if old := x.ended[i]; old >= 0 && x.t.Lives[old].Freed == i {
 		kind := opFree
 		if x.t.Lives[old].FreeRequested != i {
 			kind = opComplete

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -95,13 +96,9 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 	if o.Conf.Async {
 		return nil, ErrAsync
 	}
-	total := o.Total
-	if total == 0 {
-		total = o.Capacity
-	}
 	device := &allocator.Device{Total: o.Capacity}
 	out, r := &Outcome{}, p.newReplay()
-	r.begin(allocator.Options{Conf: o.Conf, Tie: p.Recorded.Tie, Total: total, Driver: device})
+	r.begin(allocator.Options{Conf: o.Conf, Tie: p.Recorded.Tie, Total: cmp.Or(o.Total, o.Capacity), Driver: device})
 	switch {
 	case o.Start == Anew:
 		out.StartFailed = !r.ask(p.start)
@@ -114,10 +111,7 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 	if out.StartFailed {
 		return out, nil
 	}
-	if err := r.run(ctx, out, &o); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, r.run(ctx, out, &o)
 }
 
 // run makes all operations and follows the sums.

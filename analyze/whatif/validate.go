@@ -46,8 +46,7 @@ func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Pro
 		return p, best, nil
 	}
 	first := p.Recorded.Tie
-	for _, tie := range []allocator.Tie{allocator.TieAddress, allocator.TieCounter, allocator.TieCounterPrivate,
-		allocator.TieSegment} {
+	for tie := range allocator.TieSegment + 1 {
 		if tie == first {
 			continue
 		}
@@ -81,15 +80,12 @@ func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Accuracy
 		}
 	}
 	v.v.Segments = len(v.script)
-	if err := v.run(ctx); err != nil {
-		return nil, err
+	err := v.run(ctx)
+	if v.v.Requests > 0 {
+		v.v.Share = float64(v.v.SameRequests) / float64(v.v.Requests)
 	}
-	l := &v.v
-	if l.Requests > 0 {
-		l.Share = float64(l.SameRequests) / float64(l.Requests)
-	}
-	l.Trusted = l.Share >= minShare
-	return l, nil
+	v.v.Trusted = v.v.Share >= minShare
+	return &v.v, err
 }
 
 // validator feeds a replay with the segments of the trace.
@@ -119,11 +115,8 @@ func (v *validator) run(ctx context.Context) error {
 		if v.d.kind == agrees {
 			continue
 		}
-		event := int(o.event)
-		v.differs(event, o)
-		if o.kind == opEmpty {
-			event = int(o.row)
-		}
+		v.differs(int(o.event), o)
+		event := int(o.last())
 		st := p.t.StateAt(event)
 		for _, seg := range st.Segments {
 			v.work += len(seg.Live)
@@ -162,18 +155,14 @@ func (v *validator) restart(places []place, outside []int32, event int) {
 // op makes one operation with the segment events that belong to it: those before it that no
 // other has used.
 func (v *validator) op(o *op) {
-	last := o.event
-	if o.kind == opEmpty {
-		last = o.row
-	}
 	n := 0
 	var k ask
-	if o.kind == opAlloc || o.kind == opFail || o.kind == opEmpty {
-		for n < len(v.script) && v.script[n] <= last {
+	if o.asks() {
+		k = v.p.asks[o.row]
+	}
+	if o.asks() || o.kind == opEmpty {
+		for n < len(v.script) && v.script[n] <= o.last() {
 			n++
-		}
-		if o.kind != opEmpty {
-			k = v.p.asks[o.row]
 		}
 	}
 	v.d.begin(k, o.kind == opFail, v.script, n)
@@ -191,11 +180,9 @@ func (v *validator) op(o *op) {
 		}
 		v.v.SameRequests++
 	case o.kind == opAlloc:
-		v.d.faultf(otherFailure, "A request for %s succeeded in the run and fails in the replay.",
-			units.Bytes(v.p.asks[o.row].bytes))
+		v.d.faultf(otherFailure, "A request for %s succeeded in the run and fails in the replay.", units.Bytes(k.bytes))
 	case o.kind == opFail && ok:
-		v.d.faultf(otherFailure, "A request for %s failed in the run and succeeds in the replay.",
-			units.Bytes(v.p.asks[o.row].bytes))
+		v.d.faultf(otherFailure, "A request for %s failed in the run and succeeds in the replay.", units.Bytes(k.bytes))
 	}
 }
 
@@ -238,11 +225,7 @@ func (v *validator) final() {
 // reason guesses why the replay and the trace disagree at an operation, from what the file has.
 func (v *validator) reason(o *op) string {
 	s, p := v.x.s, v.p
-	pool := false
-	if o.kind == opAlloc || o.kind == opFail {
-		pool = p.asks[o.row].pool != 0
-	}
-	pool = pool || slices.ContainsFunc(s.Segments,
+	pool := o.asks() && p.asks[o.row].pool != 0 || slices.ContainsFunc(s.Segments,
 		func(seg snapshot.Segment) bool { return seg.Pool != snapshot.PoolID{} })
 	c := &p.t.Checks
 	released := v.d.kind == otherReleases || v.d.kind == otherFailure
