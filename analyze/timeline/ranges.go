@@ -53,8 +53,10 @@ func (rs *Ranges) add(r Range) bool {
 }
 
 // joins reports whether b continues a.
-func joins(a, b *Range) bool {
-	return a.Expandable && b.Expandable && a.End() == b.Addr && a.Stream == b.Stream && a.Pool == b.Pool
+func joins(a, b *Range) bool { return a.Pool == b.Pool && touches(a, b) }
+
+func touches(a, b *Range) bool {
+	return a.Expandable && b.Expandable && a.End() == b.Addr && a.Stream == b.Stream
 }
 
 // cut takes [addr, addr+size) out, which must lie in one range, and returns that range as it
@@ -70,20 +72,17 @@ func (rs *Ranges) cut(addr uint64, size int64) (Range, bool) {
 	if end > was.End() {
 		return Range{}, false
 	}
-	left, right := was, was
-	left.Size = int64(addr - was.Addr)
-	right.Addr, right.Size = end, int64(was.End()-end)
-	switch {
-	case left.Size > 0 && right.Size > 0:
-		list[i] = left
-		*rs = slices.Insert(list, i+1, right)
-	case left.Size > 0:
-		list[i] = left
-	case right.Size > 0:
-		list[i] = right
-	default:
-		*rs = slices.Delete(list, i, i+1)
+	rest := [2]Range{was, was} // before it and behind it
+	rest[0].Size = int64(addr - was.Addr)
+	rest[1].Addr, rest[1].Size = end, int64(was.End()-end)
+	from, to := 0, 2
+	if rest[0].Size == 0 {
+		from++
 	}
+	if rest[1].Size == 0 {
+		to--
+	}
+	*rs = slices.Replace(list, i, i+1, rest[from:to]...)
 	return was, true
 }
 
@@ -142,25 +141,24 @@ func unwind(s *snapshot.Snapshot, t *Timeline) {
 			r.Pool = s.Labels.Get(e.Label).Pool
 		}
 		c := Change{Event: i, Range: r}
+		var fits bool
 		switch e.Action {
 		case snapshot.SegmentAlloc, snapshot.SegmentMap:
-			was, ok := now.cut(e.Addr, e.Size)
-			if !ok {
-				t.Checks.OutsideSegments++
-				continue
-			}
+			var was Range
+			was, fits = now.cut(e.Addr, e.Size)
 			c.Add = true
 			c.Range.Kind, c.Range.Pool, c.Range.Expandable, c.Range.Stream = was.Kind, was.Pool, was.Expandable, was.Stream
 		default:
-			if n := neighbour(now, &r); n != nil {
+			if n := neighbor(now, &r); n != nil {
 				c.Range.Kind, c.Range.Pool = n.Kind, n.Pool
 			}
-			if !now.add(c.Range) {
-				t.Checks.OutsideSegments++
-				continue
-			}
+			fits = now.add(c.Range)
 		}
-		t.Changes = append(t.Changes, c)
+		if fits {
+			t.Changes = append(t.Changes, c)
+		} else {
+			t.Checks.OutsideSegments++
+		}
 	}
 	slices.Reverse(t.Changes)
 	t.Initially = now
@@ -222,16 +220,13 @@ func kindBySize(r *Range) snapshot.SegmentKind {
 	return snapshot.KindLarge
 }
 
-// neighbour is a range that an expandable range continues, nil for none.
-func neighbour(rs Ranges, r *Range) *Range {
-	if !r.Expandable {
-		return nil
-	}
+// neighbor is a range of any pool that an expandable range continues, nil for none.
+func neighbor(rs Ranges, r *Range) *Range {
 	i := rs.after(r.Addr)
-	if i > 0 && rs[i-1].Expandable && rs[i-1].End() == r.Addr && rs[i-1].Stream == r.Stream {
+	switch {
+	case i > 0 && touches(&rs[i-1], r):
 		return &rs[i-1]
-	}
-	if i < len(rs) && rs[i].Expandable && rs[i].Addr == r.End() && rs[i].Stream == r.Stream {
+	case i < len(rs) && touches(r, &rs[i]):
 		return &rs[i]
 	}
 	return nil

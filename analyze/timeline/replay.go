@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"math"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
@@ -81,14 +82,11 @@ func (r *replay) once() {
 			t.PeakInactiveSplit.raise(r.layout.split, i)
 			if i == first {
 				p.Min, p.Max = r.now, r.now
-				r.raisePeaks(i)
-				continue
-			}
-			if e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted {
-				p.Min.lower(&r.now)
-				continue
 			}
 			p.Min.lower(&r.now)
+			if i > first && (e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted) {
+				continue // frees raise nothing
+			}
 			p.Max.raise(&r.now)
 			r.raisePeaks(i)
 		}
@@ -165,21 +163,22 @@ func (r *replay) begin() {
 		r.now.Reserved += rg.Size
 		head := l.newBlock(rg.Addr, rg.Size, rg.splitsSmall(), rg.Expandable)
 		l.heads = append(l.heads, head)
-		for r.isBefore(row) && t.Lives[row].Addr < rg.Addr {
-			r.stray(row)
-			row++
-		}
+		row = r.strays(row, rg.Addr-1)
 		b := head // the free rest of the range
 		for r.isBefore(row) && t.Lives[row].Addr < rg.End() {
 			b = r.place(row, b, rg)
 			row++
 		}
 	}
-	for r.isBefore(row) {
+	r.next = int(r.strays(row, math.MaxUint64))
+}
+
+// strays counts the pre-trace blocks from a row on up to an address, and gives the row after them.
+func (r *replay) strays(row int32, last uint64) int32 {
+	for ; r.isBefore(row) && r.t.Lives[row].Addr <= last; row++ {
 		r.stray(row)
-		row++
 	}
-	r.next = int(row)
+	return row
 }
 
 func (r *replay) isBefore(row int32) bool {
@@ -244,19 +243,16 @@ func (r *replay) born(l *Life) {
 
 func (r *replay) event(i int, e *snapshot.Event) {
 	switch e.Action {
-	case snapshot.Alloc:
+	case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
 		if bad(e) {
 			r.checks.BadEvents++
+			return
+		}
+		if e.Action != snapshot.Alloc {
+			r.free(int32(i), e.Addr)
 			return
 		}
 		r.alloc(int32(i))
-	case snapshot.FreeRequested, snapshot.FreeCompleted:
-		if bad(e) {
-			r.checks.BadEvents++
-			return
-		}
-		r.free(int32(i), e.Addr)
-		return
 	case snapshot.SegmentAlloc, snapshot.SegmentFree, snapshot.SegmentMap, snapshot.SegmentUnmap:
 		if r.change < len(r.t.Changes) && r.t.Changes[r.change].Event == i {
 			r.segment(&r.t.Changes[r.change])
@@ -289,15 +285,15 @@ func (r *replay) event(i int, e *snapshot.Event) {
 }
 
 func (r *replay) segment(c *Change) {
+	var fits bool
 	if c.Add {
 		r.now.Reserved += c.Range.Size
-		if !r.layout.reserve(c.Range) {
-			r.checks.OutsideSegments++
-		}
-		return
+		fits = r.layout.reserve(c.Range)
+	} else {
+		r.now.Reserved -= c.Range.Size
+		fits = r.layout.unreserve(c.Range.Addr, c.Range.Size)
 	}
-	r.now.Reserved -= c.Range.Size
-	if !r.layout.unreserve(c.Range.Addr, c.Range.Size) {
+	if !fits {
 		r.checks.OutsideSegments++
 	}
 }
@@ -359,9 +355,7 @@ func (r *replay) startAt(addr uint64) int32 {
 		}
 		r.resize(row, offset)
 		rest := lay.splitAt(b, offset)
-		if n := lay.blocks[rest].next; lay.touching(rest, n) && lay.blocks[n].life == none {
-			lay.absorb(rest, n)
-		}
+		lay.merge(rest)
 		return rest
 	}
 	rest := lay.splitAt(b, offset)
