@@ -7,9 +7,11 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -58,18 +60,18 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 		}})
 		r.Devices = append(r.Devices, d)
 	}
-	var notes []string
+	var faults []string
 	if opt.Recorder != nil {
-		r.Holders, notes = holder.Choose(s, lines, opt.Recorder, opt.Before)
+		r.Holders, faults = holder.Choose(s, lines, opt.Recorder, opt.Before)
 	}
 	r.Verdict = verdict.Judge(s, evidence, r.Holders)
 	r.pinHost()
 	r.account(opt)
 	r.Quality = append(quality(s, r.Devices), pinnedNotes(r.Pinned)...)
 	if opt.Unread != nil {
-		notes = append(notes, "The recorder's file beside the snapshot was not used: "+opt.Unread.Error()+".")
+		faults = append(faults, "The recorder's file beside the snapshot was not used: "+opt.Unread.Error()+".")
 	}
-	for _, n := range notes {
+	for _, n := range faults {
 		r.Quality = append(r.Quality, Note{Level: "problem", Text: n})
 	}
 	return r, nil
@@ -91,19 +93,18 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	total, free := opt.memory(s, ordinal)
-	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.scene(), End: end.scene(),
+	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.Scene, End: end.Scene,
 		Growth: ghost.Find(s, t, nil), Late: ghost.FindLate(s, t, &d.Steps)}
 	ghost.CountSteps(e.Growth, &d.Steps)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.Trace.Len() > 0 { // else nothing is known of a peak
 		peak := look(s, t, uses, "peak", t.PeakActive.Event)
-		e.Peak = peak.scene()
+		e.Peak = peak.Scene
 		d.Moments = append(d.Moments, peak)
 	}
 	if n := len(t.OOMs); n > 0 {
 		m := look(s, t, uses, "oom", t.OOMs[n-1].Event)
-		scene := m.scene()
-		e.OOM = &scene
+		e.OOM = &m.Scene
 		d.Moments = append(d.Moments, m)
 	}
 	d.Moments = append(d.Moments, end)
@@ -175,49 +176,84 @@ func look(s *snapshot.Snapshot, t *timeline.Timeline, uses *category.Table, name
 	return m
 }
 
-func (m *Moment) scene() verdict.Scene {
-	return verdict.Scene{State: m.State, Frag: m.Frag, Live: m.Live}
+// pinHost adds the pinned host memory and what there is to say of it: behind the finding on which the
+// verdict rests, and before findings that matter less.
+func (r *Result) pinHost() {
+	m := host.BuildPinned(r.Snapshot)
+	if m == nil {
+		return
+	}
+	r.Pinned = m
+	v := &r.Verdict
+	at := 0
+	if v.Lead() != nil {
+		at = 1
+	}
+	for _, f := range verdict.JudgePinned(r.Snapshot, m) {
+		for at < len(v.Findings) && (v.Findings[at].Severity != finding.Info || f.Severity == finding.Info) {
+			at++
+		}
+		v.Findings = slices.Insert(v.Findings, at, f)
+	}
+	if v.Status == finding.NoData && len(r.Snapshot.UsedDevices()) == 0 && r.Snapshot.Partial == nil {
+		v.Headline = fmt.Sprintf("Only pinned host memory was recorded, no GPU memory: %s in use of %s reserved at the "+
+			"end.", units.Bytes(m.Final.Active), units.Bytes(m.Final.Reserved))
+	}
 }
 
-// quality says how complete and how consistent the data is.
-func quality(s *snapshot.Snapshot, devices []Device) []Note {
-	notes := []Note{}
-	add := func(level string, count int64, format string, args ...any) {
-		notes = append(notes, Note{Level: level, Count: count, Text: fmt.Sprintf(format, args...)})
-	}
-	if s.Partial != nil {
-		add("problem", 0, "Only part of the file could be read: %v.", s.Partial)
-	}
-	for i := range devices {
-		t := devices[i].Timeline
-		c := &t.Checks
-		gpu := fmt.Sprintf("GPU %d: ", t.Device)
-		n, events := c.Inconsistent(), t.Trace.Len()
-		switch {
-		case n > 0 || c.Residual != 0:
-			add("problem", n, "%s%s", gpu, Verified(n, c.Residual)+".")
-		case events > 0 && s.Partial != nil:
-			add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the end shown here "+
-				"is that of the last event.", gpu, units.Plural(events, "event"))
-		case events > 0:
-			add("ok", 0, "%s%s (%s).", gpu, Verified(0, 0), units.Plural(events, "event"))
-		default:
-			add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
+// Result is everything that a report shows about one snapshot. Slices are in a fixed order,
+// so that equal inputs give equal outputs.
+type Result struct {
+	Snapshot *snapshot.Snapshot
+	Devices  []Device // by ordinal; also those that the process had and did not use
+	Verdict  verdict.Verdict
+	// Holders says which Python objects keep the memory at the end, nil without a recorder's
+	// file that has a dump of them.
+	Holders *holder.Result
+	// Pinned is the pinned host memory, nil where none was recorded.
+	Pinned  *host.Pinned
+	Quality []Note
+}
+
+// Device is the analysis of one device. Devices are never mixed.
+type Device struct {
+	Timeline *timeline.Timeline
+	// Moments are the states that reports show: "peak" (highest active bytes, if there is a
+	// trace), "oom" (the last out-of-memory event, if any) and "end", in this order.
+	Moments    []Moment
+	Steps      steps.Result
+	Turnover   attribution.Turnover   // what came and went
+	Growth     []ghost.Growth         // memory that loops add to and do not return
+	OneOffs    []ghost.OneOff         // large survivors that do not grow
+	Free       []fragmentation.Sample // free memory over the trace
+	Categories *category.Table        // what each life is for
+	Uses       []category.Sample      // what the active memory is for, over the trace
+	OOM        *oom.Report            // the last request that failed, nil for none
+	Account    *Account               // all memory of the device, nil without readings of it
+	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
+	WhatIf *whatif.Answer
+}
+
+// Moment returns the moment of that name, nil when the device has none.
+func (d *Device) Moment(name string) *Moment {
+	for i := range d.Moments {
+		if d.Moments[i].Name == name && d.Moments[i].State != nil {
+			return &d.Moments[i]
 		}
-		if c.PreTraceBlocks > 0 && events > 0 {
-			add("missing", c.PreTraceBlocks, "%sallocated before the first recorded event: %s (%s); when is unknown.", gpu,
-				units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active))
-		}
-		if c.UnknownActions > 0 {
-			add("missing", c.UnknownActions, "%s%s with an unknown action: left out.", gpu,
-				units.Plural(c.UnknownActions, "event"))
-		}
 	}
-	for _, m := range s.Missing {
-		add("missing", 0, "Missing: %s.", m)
-	}
-	for _, u := range s.Unknown {
-		add("missing", u.Count, "Unknown key %q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))
-	}
-	return notes
+	return nil
+}
+
+// Moment is the state of a device right after one event.
+type Moment struct {
+	Name string // "peak", "oom", "end"
+	verdict.Scene
+	// Uses says what the active bytes are for, most bytes first; sums to State.Active.
+	Uses []category.Sum
+}
+
+// NewMoment is what a state of a device shows, but for what its memory is for.
+func NewMoment(s *snapshot.Snapshot, t *timeline.Timeline, name string, st *timeline.State) Moment {
+	return Moment{Name: name, Scene: verdict.Scene{State: st, Live: attribution.Live(s, t, st),
+		Frag: fragmentation.Measure(t, st)}}
 }

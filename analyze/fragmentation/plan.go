@@ -2,6 +2,7 @@ package fragmentation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -77,23 +78,11 @@ func Clear(t *timeline.Timeline, st *timeline.State, stream snapshot.StreamID, s
 		if seg.Pool != (snapshot.PoolID{}) || seg.Stream != stream || seg.Size < size {
 			continue
 		}
-		end := func(i int) uint64 { // of the block before the window
-			if i == 0 {
-				return seg.Addr
-			}
-			return t.Lives[seg.Live[i-1]].End()
-		}
-		start := func(i int) uint64 { // of the block behind it
-			if i == len(seg.Live) {
-				return seg.End()
-			}
-			return t.Lives[seg.Live[i]].Addr
-		}
 		to := 0
 		for from := range seg.Live {
-			for to = max(to, from+1); to < len(seg.Live) && int64(start(to)-end(from)) < size; to++ {
+			for to = max(to, from+1); to < len(seg.Live) && room(t, seg, from, to) < size; to++ {
 			}
-			if n := int64(start(to) - end(from)); n >= size && (best == nil || to-from < len(best)) {
+			if n := room(t, seg, from, to); n >= size && (best == nil || to-from < len(best)) {
 				best, hole = seg.Live[from:to], n
 			}
 		}
@@ -112,23 +101,15 @@ func returnable(seg *timeline.SegmentState) bool {
 }
 
 func (p *Plan) frees(t *timeline.Timeline, rows []int32) {
-	sites := map[snapshot.StackID]*PlanSite{}
+	sites := map[snapshot.StackID]PlanSite{}
 	for _, row := range rows {
 		l := &t.Lives[row]
 		site := sites[l.Stack]
-		if site == nil {
-			site = &PlanSite{Stack: l.Stack}
-			sites[l.Stack] = site
-		}
-		site.Blocks++
-		site.Bytes += l.Rounded
+		sites[l.Stack] = PlanSite{Stack: l.Stack, Blocks: site.Blocks + 1, Bytes: site.Bytes + l.Rounded}
 		p.Blocks++
 		p.Bytes += l.Rounded
 	}
-	for _, site := range sites {
-		p.Sites = append(p.Sites, *site)
-	}
-	slices.SortFunc(p.Sites, func(a, b PlanSite) int {
+	p.Sites = slices.SortedFunc(maps.Values(sites), func(a, b PlanSite) int {
 		return cmp.Or(cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Stack, b.Stack))
 	})
 }

@@ -55,7 +55,7 @@ type Facts struct {
 type Scene struct {
 	State *timeline.State
 	Frag  fragmentation.Report
-	Live  []attribution.Group
+	Live  []attribution.Group // active bytes by stack, largest first; sums to State.Active
 }
 
 // Judge turns what is known of all devices into ranked findings and one verdict. Seen is what the recorder

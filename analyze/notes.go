@@ -1,0 +1,122 @@
+package analyze
+
+import (
+	"fmt"
+
+	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Note is one line about the quality of the data.
+type Note struct {
+	Level string `json:"level"` // "ok", "missing" or "problem"
+	Text  string `json:"text"`
+	Count int64  `json:"count"` // occurrences, 0 where counting makes no sense
+}
+
+type notes []Note
+
+func (n *notes) add(level string, count int64, format string, args ...any) {
+	*n = append(*n, Note{Level: level, Count: count, Text: fmt.Sprintf(format, args...)})
+}
+
+// Books adds up the checks of all devices: how often the file contradicts itself, and by how
+// many active bytes the rebuilt end differs from the recorded one.
+func (r *Result) Books() (contradictions, residual int64) {
+	for i := range r.Devices {
+		c := &r.Devices[i].Timeline.Checks
+		contradictions += c.Inconsistent()
+		residual += max(c.Residual, -c.Residual)
+	}
+	return contradictions, residual
+}
+
+// Verified says whether a history that was rebuilt agrees with the file, by the sums of Books.
+func Verified(contradictions, residual int64) string {
+	if contradictions == 0 && residual == 0 {
+		return "verified: the replay matches the snapshot byte for byte"
+	}
+	return fmt.Sprintf("not verified: the file contradicts itself %s, and the replay is off by %s",
+		units.Plural(contradictions, "time"), units.Bytes(residual))
+}
+
+// quality says how complete and how consistent the data is.
+func quality(s *snapshot.Snapshot, devices []Device) []Note {
+	out := notes{}
+	if s.Partial != nil {
+		out.add("problem", 0, "Only part of the file could be read: %v.", s.Partial)
+	}
+	for i := range devices {
+		t := devices[i].Timeline
+		c := &t.Checks
+		gpu := fmt.Sprintf("GPU %d: ", t.Device)
+		n, events := c.Inconsistent(), t.Trace.Len()
+		switch {
+		case n > 0 || c.Residual != 0:
+			out.add("problem", n, "%s%s", gpu, Verified(n, c.Residual)+".")
+		case events > 0 && s.Partial != nil:
+			out.add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the end shown here "+
+				"is that of the last event.", gpu, units.Plural(events, "event"))
+		case events > 0:
+			out.add("ok", 0, "%s%s (%s).", gpu, Verified(0, 0), units.Plural(events, "event"))
+		default:
+			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
+		}
+		if c.PreTraceBlocks > 0 && events > 0 {
+			out.add("missing", c.PreTraceBlocks, "%sallocated before the first recorded event: %s (%s); when is unknown.", gpu,
+				units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active))
+		}
+		if c.UnknownActions > 0 {
+			out.add("missing", c.UnknownActions, "%s%s with an unknown action: left out.", gpu,
+				units.Plural(c.UnknownActions, "event"))
+		}
+	}
+	for _, m := range s.Missing {
+		out.add("missing", 0, "Missing: %s.", m)
+	}
+	for _, u := range s.Unknown {
+		out.add("missing", u.Count, "Unknown key %q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))
+	}
+	return out
+}
+
+// pinnedNotes says how far the figures of pinned host memory can be trusted, and what they lack.
+func pinnedNotes(m *host.Pinned) []Note {
+	if m == nil {
+		return nil
+	}
+	var out notes
+	c := &m.Checks
+	add := func(level string, count int64, format string, args ...any) {
+		out.add(level, count, "Pinned host memory: "+format, args...)
+	}
+	n := m.Trace.Len()
+	switch {
+	case !c.Balanced():
+		add("problem", c.Inconsistent(), "%s.", Verified(c.Inconsistent(), c.Residual.Reserved))
+	case n == 0:
+		add("missing", 0, "only the final state was recorded, so its peak and its growth are unknown.")
+	case !m.Stated:
+		add("missing", 0, "%s, but no final state to compare with.", units.Plural(n, "event"))
+	default:
+		add("ok", 0, "%s (%s).", Verified(0, 0), units.Plural(n, "event"))
+	}
+	if c.Before > 0 && n > 0 {
+		add("missing", c.Before, "in use before the first recorded event: %s; since when is unknown.",
+			units.Plural(c.Before, "block"))
+	}
+	if c.Stateless > 0 {
+		add("missing", c.Stateless, "the file does not say of %s whether it is in use.", units.Plural(c.Stateless, "block"))
+	}
+	if c.Unknown > 0 {
+		add("missing", c.Unknown, "%s with an unknown action: left out.", units.Plural(c.Unknown, "event"))
+	}
+	if c.Lists > 0 {
+		add("missing", c.Lists, "%s further lists of events were left out.", units.Count(c.Lists))
+	}
+	if n > 0 && len(m.Holders) == 1 && m.Holders[0].Stack <= snapshot.EmptyStack {
+		add("missing", 0, "no recorded stacks, so who allocated it, and whether a loop keeps it, is unknown.")
+	}
+	return out
+}
