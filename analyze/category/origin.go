@@ -70,16 +70,13 @@ var ofPart = [frames.NumParts]origin{
 
 func frameOrigin(c frames.Class) origin {
 	part := c.Part()
-	if c.Has(frames.RelativeTorch) {
-		part = frames.None
-	}
 	switch {
 	case c.Has(frames.Workspace):
 		return scratch
 	case c.Has(frames.Cublas):
 	case ofPart[part] != notYet:
 		return ofPart[part]
-	case c.Has(frames.InTorch):
+	case c.IsLibrary():
 	case c.Has(frames.KVCache):
 		return caching
 	case c.Has(frames.LoadsModel):

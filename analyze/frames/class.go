@@ -34,14 +34,6 @@ const (
 
 	Python // a frame of Python, not of C++
 
-	// InTorch marks files anywhere below a folder named torch, RelativeTorch those of a Part
-	// whose path begins with it, as some builds record them. Category takes all of the former
-	// for torch, even a project of that name, and none of the latter; modules and ghosts take
-	// both by their Part; an Origin is Library for files that torch is known to have, and
-	// never for the latter.
-	InTorch
-	RelativeTorch
-
 	Cublas    // by the name of a symbol or a file
 	Workspace // of Cublas, and named one
 
@@ -107,17 +99,15 @@ func Classify(file, name string) Class {
 			c |= facts
 		}
 	}
-	set(Python, IsPython(file))
-	set(InTorch, p.torch != "" && !p.relative)
-	set(RelativeTorch, p.relative && part != None && part < firstElsewhere)
+	set(Python, isPython(file))
 	c |= Class(originOf(p, name, part, c.Has(Python)))
-	if strings.Contains(name, "ublas") || strings.Contains(name, "CUDABlas") || strings.Contains(file, "ublas") {
+	if strings.Contains(name, "ublas") || strings.Contains(name, "CUDABlas") || strings.Contains(p.file, "ublas") {
 		set(Cublas, true)
 		set(Workspace, strings.Contains(name, "orkspace"))
 	}
 	set(Constructor, name == "__init__")
 	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") ||
-		strings.HasSuffix(file, "/cache_engine.py"))
+		strings.HasSuffix(p.file, "/cache_engine.py"))
 	set(LoadsModel, name == "load_state_dict" || name == "from_pretrained" ||
 		strings.HasPrefix(name, "load_weights") || strings.HasPrefix(name, "_load_pretrained"))
 	set(BuildsParts, containsAny(name, "load_state_dict", "load_weights", "_init_") || strings.HasPrefix(name, "init_"))
@@ -142,13 +132,11 @@ func originOf(p path, name string, part Part, python bool) Origin {
 		return Core
 	case !python:
 		return Native
-	case strings.HasPrefix(p.file, "<frozen"), p.file == "none":
+	case p.torch != "", strings.HasPrefix(p.file, "<frozen"), p.file == "none":
 		return Library
-	case strings.HasPrefix(p.installed, "torch/"):
-		return Library
-	case p.isInstalled:
+	case p.installed != "":
 		return Other
-	case strings.Contains(p.file, "/lib/python3"), strings.Contains(p.file, "/torchinductor_"), p.isTorchSource():
+	case standard.MatchString(p.file), strings.Contains(p.file, "/torchinductor_"):
 		return Library
 	}
 	return User

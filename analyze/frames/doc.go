@@ -2,9 +2,8 @@
 //
 // Frames have a file, a function's name and a line, but no module and no class
 // (snapshot/SPEC.md 2.9), so that all of it goes by the texts of paths and names: one table of
-// torch's files, and a few names of other libraries. Who asks may draw a conclusion of its own
-// from a Part, as from one of a learning rate's schedule whether it is the optimizer; the
-// facts are here alone.
+// torch's files, and a few names of other libraries. What a Part is for, each who asks decides;
+// the facts are here alone.
 //
 // A class is worked out at the first question for a frame and kept with the snapshot, so that
 // stacks may be walked often. Of is safe for concurrent use.

@@ -40,8 +40,6 @@ const (
 	ProcessGroup
 	OtherOptimizer
 	NumParts
-
-	firstElsewhere = EngineThread
 )
 
 // torchFiles says which part of torch a file is, the first line that fits. The files are

@@ -1,57 +1,53 @@
 package frames
 
 import (
+	"cmp"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/snapana/snapana/snapshot"
 )
 
-// path is the file of a frame with what its folders tell.
+// path is the file of a frame with what its folders tell, all with slashes.
 type path struct {
-	file        string // as recorded
-	isInstalled bool
-	installed   string // below the folder of installed packages, with slashes
-	torch       string // below the last folder named torch, empty outside of one
-	relative    bool   // the path begins with that folder
+	file      string
+	installed string // below the folder of installed packages, empty outside of it
+	torch     string // below torch's own folder, empty outside of that
 }
 
-// cut reads a path. This is the one place that knows how paths are written: of Windows' only
-// what lies behind site-packages gets slashes, and its torch is in no Part for that reason.
+// torchTree begins paths below torch's folder, of the code that is in stacks. It tells torch's tree, which may be
+// a checkout or named relative to the build's folder, from another project's folder of that name.
+var torchTree = regexp.MustCompile(`^(?:nn/(?:modules|parallel|utils|attention)/|nn/(?:functional|parameter|init)\.py` +
+	`|(?:optim|autograd|distributed|amp|fx|jit|profiler|multiprocessing)/|utils/(?:data/|checkpoint\.py|_)` +
+	`|cuda/(?:__init__|graphs|memory|random|streams|_\w+)\.py|(?:functional|serialization)\.py|_[a-z])`)
+
+// cut reads a path. This is the one place that knows how paths are written, of Unix or of Windows.
 func cut(file string) path {
-	p := path{file: file}
-	for _, dir := range [...]string{"/site-packages/", "/dist-packages/", `\site-packages\`} {
-		if i := strings.LastIndex(file, dir); i >= 0 {
-			p.isInstalled, p.installed = true, strings.ReplaceAll(file[i+len(dir):], `\`, "/")
-			break
+	p := path{file: strings.ReplaceAll(file, `\`, "/")}
+	for _, dir := range [...]string{"/site-packages/", "/dist-packages/"} {
+		if i := strings.LastIndex(p.file, dir); i >= 0 {
+			p.installed = p.file[i+len(dir):]
+			if below, ok := strings.CutPrefix(p.installed, "torch/"); ok {
+				p.torch = below
+			}
+			return p
 		}
 	}
-	if i := strings.LastIndex(file, "/torch/"); i >= 0 {
-		p.torch = file[i+len("/torch/"):]
-	} else if p.torch, p.relative = strings.CutPrefix(file, "torch/"); !p.relative {
-		p.torch = ""
+	if i := strings.LastIndex("/"+p.file, "/torch/"); i >= 0 && torchTree.MatchString(p.file[i+len("torch/"):]) {
+		p.torch = p.file[i+len("torch/"):]
 	}
 	return p
 }
 
-// isTorchSource recognizes torch where it runs from a checkout of its own.
-func (p path) isTorchSource() bool {
-	if p.relative {
-		return false
-	}
-	switch top, _, _ := strings.Cut(p.torch, "/"); top {
-	case "_compile.py", "_dynamo", "_functorch", "_inductor", "_tensor.py", "autograd", "cuda",
-		"distributed", "functional.py", "nn", "optim", "utils":
-		return true
-	}
-	return false
-}
+// standard is in paths of Python's own library: of Unix, and of Windows, where the folder above it is named after
+// the release or the distribution.
+var standard = regexp.MustCompile(`/lib(?:64)?/python3|(?i:^[a-z]:/.*` +
+	`(?:python-?3[\d.]*(?:-windows[^/]*)?|(?:conda|forge)3?(?:/envs/[^/]+)?)/lib/)`)
 
 // Short is a path for people, without the folders above an installed package.
 func Short(file string) string {
-	if p := cut(file); p.isInstalled {
-		return p.installed
-	}
-	return file
+	return cmp.Or(cut(file).installed, file)
 }
 
 // Base is the last part of a path, of Unix or of Windows.
@@ -77,16 +73,18 @@ func Call(s *snapshot.Snapshot, id snapshot.FrameID) string {
 	}
 }
 
-// IsPython tells the files of Python frames from those of C++ ones, which may be unknown.
-func IsPython(file string) bool {
-	if file == "" || file == "??" || strings.Contains(file, ".so.") {
+// interpreter is the name of the program that runs Python.
+var interpreter = regexp.MustCompile(`^python[\d.]*[a-z]?$`)
+
+// isPython tells the files of Python frames from those of C++ ones: sources, libraries, the interpreter, or unknown.
+func isPython(file string) bool {
+	if file == "" || file == "??" || strings.Contains(file, ".so.") || interpreter.MatchString(Base(file)) {
 		return false
 	}
-	if i := strings.LastIndexByte(file, '.'); i >= 0 {
-		switch file[i:] {
-		case ".cpp", ".cc", ".c", ".h", ".hpp", ".cu", ".cuh", ".S", ".so", ".o":
-			return false
-		}
+	switch filepath.Ext(file) {
+	case ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".hip", ".inc", ".inl", ".tcc", ".S",
+		".s", ".so", ".dll", ".exe", ".pyd", ".o":
+		return false
 	}
 	return true
 }
