@@ -63,7 +63,7 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 			top, peak = sum, i
 		}
 	}
-	p := newPage(m, pageTitle(r, d, "Memory by category on"), fmt.Sprintf("Active bytes by category over %s; each column is the fullest moment in it. In brackets: at the peak of %s.",
+	p := newPage(m, pageTitle(r, d, "Memory by category on"), fmt.Sprintf("Active bytes by category over %s; each column shows its fullest moment. In parentheses: at the peak of %s.",
 		units.Plural(t.Trace.Len(), "event"), units.Bytes(top)))
 	layers = shown(layers)
 	keys := make([]key, len(layers))
@@ -81,9 +81,9 @@ var freeKinds = []struct {
 	colour color.RGBA
 	bytes  func(*fragmentation.Classes) int64
 }{
-	{"hard: between live blocks", chart.ColorSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
-	{"soft: at the edges of segments", chart.Slots[3].Light, func(c *fragmentation.Classes) int64 { return c.Soft }},
-	{"of another stream or pool", chart.SlotOther.Light, func(c *fragmentation.Classes) int64 { return c.Stream }},
+	{chart.FreeHard, chart.ColorSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
+	{chart.FreeSoft, chart.Slots[3].Light, func(c *fragmentation.Classes) int64 { return c.Soft }},
+	{"for another stream or pool", chart.SlotOther.Light, func(c *fragmentation.Classes) int64 { return c.Stream }},
 	{"pending: in use by another stream", chart.Slots[7].Light, func(c *fragmentation.Classes) int64 { return c.Pending }},
 	{"releasable by empty_cache()", chart.ColorReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
 }
@@ -109,13 +109,13 @@ func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 			top, most = n, i
 		}
 	}
-	about := "Nothing that is reserved was ever free at the moments that were measured."
+	about := "No reserved memory was free at any measured moment."
 	if top > 0 {
 		s := &d.Free[most]
-		about = fmt.Sprintf("Reserved and not allocated bytes, by what keeps them from use: at most %s of %s reserved, where the largest request that fits is %s.",
+		about = fmt.Sprintf("Bytes that are reserved but not allocated, by what keeps them from use: at most %s of %s reserved, when the largest request that fits is %s.",
 			units.Bytes(top), units.Bytes(s.Reserved), units.Bytes(s.LargestUsable))
 	}
-	p := newPage(m, pageTitle(r, d, "Free memory of"), about)
+	p := newPage(m, pageTitle(r, d, "Reserved but unused memory of"), about)
 	layers = shown(layers)
 	var keys []key
 	for k := range layers {

@@ -80,7 +80,7 @@ func byStack(t *timeline.Timeline, m *analyze.Moment) coloring {
 // nothing is said are unknown.
 func byCategory(t *timeline.Timeline, m *analyze.Moment, name func(row int32) string) coloring {
 	unknown := category.Unknown.String()
-	c := byName(t, m, "Live blocks by what they are for", func(row int32) string { return cmp.Or(name(row), unknown) }, unknown)
+	c := byName(t, m, "Live blocks by purpose", func(row int32) string { return cmp.Or(name(row), unknown) }, unknown)
 	ranks := map[string]int{}
 	for _, use := range category.All() {
 		ranks[use.String()] = rankOther
@@ -121,7 +121,7 @@ func byName(t *timeline.Timeline, m *analyze.Moment, title string, name func(row
 	return c
 }
 
-const waiting = "freed, waits for another stream"
+const waiting = "freed, waiting for another stream"
 
 // byState tells blocks in use from those that only wait for another stream.
 func byState(t *timeline.Timeline, m *analyze.Moment) coloring {

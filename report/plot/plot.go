@@ -89,11 +89,11 @@ var kinds = []struct {
 		func(s subject) (painter, string) {
 			return func(m Medium) *page { return timelinePage(m, s.r, s.d) }, s.untraced()
 		}},
-	{About{KindCategories, "what the active bytes are for, over time", false}, nil, addUses,
+	{About{KindCategories, "what the active memory is for, over time", false}, nil, addUses,
 		func(s subject) (painter, string) {
 			why := s.untraced()
 			if len(s.d.Uses) == 0 {
-				why = cmp.Or(why, "nothing was sorted into categories")
+				why = cmp.Or(why, "no block has a category")
 			}
 			return func(m Medium) *page { return categoriesPage(m, s.r, s.d) }, why
 		}},
@@ -101,26 +101,26 @@ var kinds = []struct {
 		func(s subject) (painter, string) {
 			why := s.untraced()
 			if len(s.d.Free) == 0 {
-				why = cmp.Or(why, "nothing was measured")
+				why = cmp.Or(why, "free memory was not measured")
 			}
 			return func(m Medium) *page { return fragmentationPage(m, s.r, s.d) }, why
 		}},
-	{About{KindSegments, "the map of the segments and of what lives in them", true}, []string{"peak", "end"}, nil,
+	{About{KindSegments, "the map of the segments and their blocks", true}, []string{"peak", "end"}, nil,
 		func(s subject) (painter, string) {
 			m := cmp.Or(s.moments...)
 			if m == nil || m.State.Totals.Reserved <= 0 {
-				return nil, "nothing is reserved then"
+				return nil, "no memory is reserved then"
 			}
 			return func(to Medium) *page { return segmentsPage(to, s.r, s.d, m, byStack(s.d.Timeline, m)) }, ""
 		}},
-	{About{KindStacks, "the stacks that hold the most", true}, nil, nil,
+	{About{KindStacks, "the stacks that allocated the most", true}, nil, nil,
 		func(s subject) (painter, string) {
 			if !slices.ContainsFunc(s.moments, func(m *analyze.Moment) bool { return m != nil && len(m.Live) > 0 }) {
 				return nil, "nothing is live then"
 			}
 			return func(m Medium) *page { return stacksPage(m, s.r, s.d, s.moments) }, ""
 		}},
-	{About{KindWhatIf, "the peaks under other allocator settings, by replaying the run", false}, nil, replay,
+	{About{KindWhatIf, "the peaks under other allocator settings, replayed", false}, nil, replay,
 		func(s subject) (painter, string) {
 			if s.d.WhatIf == nil || len(s.d.WhatIf.Rows) == 0 {
 				return nil, "nothing was replayed"
@@ -163,7 +163,7 @@ func Of(kind Kind, r *analyze.Result, d *analyze.Device, m *analyze.Moment) (Plo
 		}
 		return Plot{string(kind), draw}, nil
 	}
-	return Plot{}, fmt.Errorf("no kind of picture is called %q", kind)
+	return Plot{}, fmt.Errorf("unknown kind of picture %q", kind)
 }
 
 // All lists the pictures of a result, for the devices that reserved most. Names carry the

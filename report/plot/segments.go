@@ -27,21 +27,14 @@ const (
 // many.
 func segmentsPage(to Medium, r *analyze.Result, d *analyze.Device, m *analyze.Moment, paint coloring) *page {
 	f := &m.Frag
-	when := m.Name
-	switch m.Name {
-	case "peak", "end":
-		when = "at its " + m.Name
-	case "oom":
-		when = "when it ran out of memory"
-	}
-	p := newPage(to, pageTitle(r, d, "Segments of")+", "+when, fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
+	p := newPage(to, pageTitle(r, d, "Segments of")+", "+when(m), fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
 		units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
 
 	pieces := piecesOf(d.Timeline, m, &paint)
 	area := image.Rect(mapLeft, p.top+22, p.width-mapRight, p.height-66)
 	if len(pieces) <= maxMapRows {
 		p.rows(pieces, area)
-		p.share(area, "place within the segment; each row is one segment in address order, taller rows are larger segments")
+		p.share(area, "position in the segment; each row is one segment, by address; taller rows are larger segments")
 	} else {
 		p.wrapped(pieces, area)
 	}
@@ -159,7 +152,7 @@ func (p *page) wrapped(segs []segment, area image.Rectangle) {
 		at += s.size
 	}
 	label := style(smallSize-1, chart.ColorInk)
-	p.text(style(smallSize-1, chart.ColorMuted), margin, area.Min.Y-10, "reserved before")
+	p.text(style(smallSize-1, chart.ColorMuted), margin, area.Min.Y-10, "bytes before")
 	lastLabel := area.Min.Y - 100
 	for i, b := range bands {
 		p.band(b)
@@ -213,9 +206,9 @@ func (p *page) mapKeys(m *analyze.Moment, paint *coloring, x, y int) {
 		means string
 		bytes int64
 	}{
-		{fragmentation.Hard, "live blocks keep the segment", c.Hard},
-		{fragmentation.Soft, "the same, but joined to the next segment", c.Soft},
-		{fragmentation.Stream, "of another stream, or a private pool", c.Stream},
+		{fragmentation.Hard, chart.FreeHard, c.Hard},
+		{fragmentation.Soft, chart.FreeSoft + ": expandable segments can join them", c.Soft},
+		{fragmentation.Stream, "for another stream or a private pool", c.Stream},
 		{fragmentation.Releasable, "whole segments: empty_cache() returns them", c.Releasable},
 	} {
 		if k.bytes == 0 {

@@ -77,8 +77,8 @@ func seriesPage(to Medium, r *analyze.Stats) *page {
 		{"reserved", area(faded(chart.ColorReleasable, 120), chart.ColorMuted)},
 		{"active", area(faded(chart.ColorLive, 150), chart.ColorLive)},
 		{"allocated", line(chart.ColorAllocated)},
-		{"trend of what is never given back", line(chart.ColorOOM)},
-		{"cudaMalloc refused or out of memory", upright(chart.ColorSplit)},
+		{"trend of what is never freed", line(chart.ColorOOM)},
+		{"cudaMalloc failed or out of memory", upright(chart.ColorSplit)},
 	})
 	body := p.body(12)
 	height := (body.Max.Y - body.Min.Y) / vg.Length(len(list))
@@ -204,5 +204,5 @@ func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
 	from := float64(t.Last) - t.Slope*float64(v.first+v.span-t.From)
 	a := vg.Point{X: x(float64(t.From - v.first)), Y: y(max(from, 0))}
 	c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColorOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
-	l.add(end, fmt.Sprintf("+%s a %s", units.Bytes(t.PerUnit()), t.Unit), chart.ColorOOM)
+	l.add(end, fmt.Sprintf("+%s per %s", units.Bytes(t.PerUnit()), t.Unit), chart.ColorOOM)
 }

@@ -69,7 +69,7 @@ func checkSVG(t *testing.T, svg string) {
 			t.Fatal(err)
 		}
 	}
-	for _, text := range []string{"Memory over time", "growing", "8.00 MiB a step", "rank7.jsonl"} {
+	for _, text := range []string{"Memory over time", "growing", "8.00 MiB per step", "rank7.jsonl"} {
 		if !strings.Contains(svg, text) {
 			t.Errorf("the SVG lacks %q", text)
 		}

@@ -44,7 +44,7 @@ func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analy
 		tail += fmt.Sprintf("%s (%s) %s", units.Bytes(rest.bytes[i]), units.Percent(rest.bytes[i], sums[i]), when(m))
 		keys = append(keys, key{when(m), solid(colours[i])})
 	}
-	p := newPage(m, pageTitle(r, d, "Holders of the memory of"), about)
+	p := newPage(m, pageTitle(r, d, "Live memory by stack on"), about)
 	if len(keys) > 1 {
 		p.legend(keys)
 	}
@@ -55,7 +55,7 @@ func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analy
 	}
 	area := image.Rect(margin, p.top+12, p.width-margin-310, p.height-72)
 	x := func(bytes int64) int { return area.Min.X + int(float64(bytes)/float64(limit)*float64(area.Dx())) }
-	p.byteAxis(area, limit, x, "live bytes, rounded as the allocator does")
+	p.byteAxis(area, limit, x, "live bytes, rounded by the allocator")
 
 	name, num := style(smallSize, chart.ColorInk), style(smallSize, chart.ColorMuted)
 	if more > 0 {

@@ -43,7 +43,7 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		keys = append(keys, key{"out of memory", upright(chart.ColorOOM)})
 	}
 	if len(t.Retries) > 0 {
-		keys = append(keys, key{"cudaMalloc refused, cache given back", upright(chart.ColorSplit)})
+		keys = append(keys, key{"cudaMalloc failed, cache released", upright(chart.ColorSplit)})
 	}
 	p.legend(keys)
 
@@ -164,7 +164,7 @@ func (h *history) failures(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) *
 		o := &h.t.OOMs[n-1]
 		x := at(h.axis.Event(o.Event), 0).X
 		l.taken = append(l.taken, vg.Rectangle{Min: vg.Point{X: x - 2, Y: c.Min.Y}, Max: vg.Point{X: x + 2, Y: c.Max.Y}})
-		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" asked for", chart.ColorOOM)
+		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" requested", chart.ColorOOM)
 	}
 	return l
 }

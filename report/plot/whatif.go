@@ -17,22 +17,22 @@ const maxSettings = 14
 
 func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	a := d.WhatIf
-	about := fmt.Sprintf("Highest reserved memory had other allocator settings been in force, by replaying %s requests. ", units.Count(int64(a.Accuracy.Requests)))
+	about := fmt.Sprintf("Peak reserved memory under other allocator settings, from a replay of %s requests. ", units.Count(int64(a.Accuracy.Requests)))
 	if a.Accuracy.Trusted {
-		about += "The replay agrees with " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + " of the trace."
+		about += "Replay accuracy: " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + "."
 	} else {
-		about += "These are guesses: the replay agrees with only " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + " of the trace."
+		about += "Guesses only: the replay accuracy is " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + "."
 	}
 	p := newPage(m, pageTitle(r, d, "Other allocator settings on"), about)
 
-	keys := []key{{"highest allocated", solid(chart.ColorLive)}, {"highest reserved", solid(chart.ColorReleasable)}}
+	keys := []key{{"peak allocated", solid(chart.ColorLive)}, {"peak reserved", solid(chart.ColorReleasable)}}
 	limit := int64(1)
 	for i := range a.Rows {
 		limit = max(limit, a.Rows[i].ReservedPeak)
 	}
 	if n := a.Capacity.Reservable; n > 0 && n < 2*limit {
 		limit = max(limit, n)
-		keys = append(keys, key{"all that can be reserved (" + units.Bytes(n) + ")", upright(chart.ColorOOM)})
+		keys = append(keys, key{"most that can be reserved (" + units.Bytes(n) + ")", upright(chart.ColorOOM)})
 	}
 	p.legend(keys)
 
@@ -42,7 +42,7 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	area := image.Rect(margin, p.top+10, p.width-margin-right, p.height-72)
 	x := func(bytes int64) int { return area.Min.X + int(float64(bytes)/float64(limit)*float64(area.Dx())) }
-	p.byteAxis(area, limit, x, "highest bytes in the replay")
+	p.byteAxis(area, limit, x, "peak bytes in the replay")
 	shown := settings(a)
 	pitch := min(area.Dy()/len(shown), 90)
 	thick := min(max(pitch-30, 8), 34)
@@ -57,7 +57,7 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		p.text(font, area.Min.X+4, y+18, fitLeft(font, label, p.width-2*margin))
 		top := y + 25
 		if row.StartFailed {
-			p.text(num, area.Min.X+8, top+thick/2+6, "what was there before the trace does not fit")
+			p.text(num, area.Min.X+8, top+thick/2+6, "the memory from before the trace does not fit")
 			continue
 		}
 		to := max(x(row.ReservedPeak), area.Min.X+1)
