@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -18,24 +17,15 @@ func TestStyleHasTheColorsOfView(t *testing.T) {
 	if !ok {
 		t.Fatal("no dark colors")
 	}
-	check := func(name string, s chart.Slot) {
-		t.Helper()
+	for slot, s := range chart.Slots {
+		name := chart.Slot(slot).Name()
 		for ground, c := range map[string]color.RGBA{light: s.Light, dark: s.Dark} {
 			if want := fmt.Sprintf("--%s: #%02x%02x%02x;", name, c.R, c.G, c.B); strings.Count(ground, want) != 1 {
 				t.Errorf("style.css lacks %q, on light or dark", want)
 			}
 		}
-	}
-	for i, s := range chart.Slots {
-		check(fmt.Sprintf("s%d", i+1), s)
-	}
-	check("other", chart.SlotOther)
-	check("unknown", chart.SlotUnknown)
-	for _, c := range category.All() {
-		name := chart.UseName(c)
-		check(name, chart.UseColor(c))
-		if class := useClass(c); !strings.Contains(style, "."+class+" {\n\tbackground: var(--"+name+");") {
-			t.Errorf("%s has the class %s, which is not of the color %s", c, class, name)
+		if class := chart.Slot(slot).Class(); !strings.Contains(style, "."+class+" {\n\tbackground: var(--"+name+");") {
+			t.Errorf("the class %s is not of the color %s", class, name)
 		}
 	}
 }
@@ -45,29 +35,29 @@ func TestStyleHasTheColorsOfView(t *testing.T) {
 func TestSlotsCanBeToldApart(t *testing.T) {
 	const least = 15 // CIE 76; about 2 is just seen
 	for _, dark := range []bool{false, true} {
-		shade := func(s chart.Slot) color.RGBA {
+		shade := func(s chart.Shades) color.RGBA {
 			if dark {
 				return s.Dark
 			}
 			return s.Light
 		}
-		slots := append(append([]chart.Slot{}, chart.Slots[:]...), chart.SlotOther)
+		slots := chart.Slots[:chart.SlotUnknown]
 		for kind, m := range blindness {
 			for i := range slots {
 				for k := range i {
 					if d := distance(seen(shade(slots[i]), m), seen(shade(slots[k]), m)); d < least {
-						t.Errorf("dark %v, %s: slots %d and %d are only %.1f apart", dark, kind, k+1, i+1, d)
+						t.Errorf("dark %v, %s: slots %d and %d are only %.1f apart", dark, kind, k, i, d)
 					}
 				}
 			}
 		}
-		for i := range chart.Slots {
+		for i := 1; i < len(slots); i++ {
 			on := color.RGBA{0xff, 0xff, 0xff, 0xff}
-			if inked := []int{1, 3, 4, 5, 8}; slices.Contains(inked, i) || dark && i == 2 {
+			if inked := []int{2, 4, 5, 6, 9}; slices.Contains(inked, i) || dark && i == 3 {
 				on = color.RGBA{0x10, 0x15, 0x1b, 0xff}
 			}
-			if c := contrast(on, shade(chart.Slots[i])); c < 4.5 {
-				t.Errorf("dark %v: the number on slot %d has a contrast of %.1f", dark, i+1, c)
+			if c := contrast(on, shade(slots[i])); c < 4.5 {
+				t.Errorf("dark %v: the number on slot %d has a contrast of %.1f", dark, i, c)
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func (p *document) addDevices(r *analyze.Result) {
 			PeakReserved: chart.PeakBytes(t, t.PeakReserved), PeakActive: chart.PeakBytes(t, t.PeakActive),
 			EndReserved: units.Bytes(t.Final.Reserved), EndActive: units.Bytes(t.Final.Active),
 			OOMs: chart.Count(t, len(t.OOMs)), Retries: chart.Count(t, len(t.Retries)), Alarm: len(t.OOMs) > 0,
-			ReservedWidth: percent(share(t.PeakReserved.Bytes, most)), ActiveWidth: percent(share(t.PeakActive.Bytes, most)),
+			ReservedWidth: percent(chart.Share(t.PeakReserved.Bytes, most)), ActiveWidth: percent(chart.Share(t.PeakActive.Bytes, most)),
 		}
 		if _, found := slices.BinarySearch(rows, i); found {
 			row.ID = deviceID(t.Device)
@@ -110,7 +110,11 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		i := max(slices.IndexFunc(phases, func(ph phase) bool { return ph.OOM }), 0)
 		shown = phases[i : i+1]
 	}
-	colors := newPalette(shown)
+	moments := make([]*analyze.Moment, len(shown))
+	for i := range shown {
+		moments[i] = shown[i].Moment
+	}
+	colors := chart.StackColors(moments...)
 	v := device{
 		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device),
 		Figures:  figures(t, axis),

@@ -4,6 +4,8 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
+
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // drawing builds an inline SVG without a viewBox: positions are percentages of its box, so
@@ -106,7 +108,7 @@ func levels(class string, n int, most int64, at func(i int) (first, last int, by
 	_, last, _ := at(n - 1)
 	for i := range n {
 		first, _, bytes := at(i)
-		if y := 1 - share(bytes, most); i == 0 {
+		if y := 1 - chart.Share(bytes, most); i == 0 {
 			p.move(0, y)
 		} else {
 			p.h(float64(first) / float64(max(last, 1)))
@@ -125,14 +127,6 @@ func clamp(x float64) float64 {
 		return 0
 	}
 	return min(x, 1)
-}
-
-// share is part of whole between 0 and 1.
-func share(part, whole int64) float64 {
-	if whole <= 0 || part <= 0 {
-		return 0
-	}
-	return clamp(float64(part) / float64(whole))
 }
 
 // percent prints a fraction as the number before a % sign.

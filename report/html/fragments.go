@@ -90,21 +90,11 @@ func newLedger(ph *phase, most int64) ledger {
 		Segments: fmt.Sprintf("%s of %s", units.Count(int64(f.PartlyUsed)), units.Count(int64(f.Segments))),
 	}
 	add := func(class, name string, bytes int64, meaning string) {
-		v.Parts = append(v.Parts, part{class, name, units.Bytes(bytes), units.Percent(bytes, f.Reserved), percent(share(bytes, most)), meaning})
+		v.Parts = append(v.Parts, part{class, name, units.Bytes(bytes), units.Percent(bytes, f.Reserved), percent(chart.Share(bytes, most)), meaning})
 	}
-	c := &f.Classes
-	for _, x := range []struct {
-		name, meaning string
-		bytes         int64
-	}{
-		{"releasable", "free segments: empty_cache() returns them", c.Releasable},
-		{chart.FreeHard, "free pieces that live blocks keep in their segment", c.Hard},
-		{chart.FreeSoft, "free pieces that touch across the border of their segments: expandable segments can join them", c.Soft},
-		{"other stream or pool", "free, but for another stream or a private pool", c.Stream},
-		{"pending", "freed by the program, but another stream may still use it", c.Pending},
-	} {
-		if x.bytes > 0 {
-			v.Classes = append(v.Classes, part{Name: x.name, Bytes: units.Bytes(x.bytes), Share: units.Percent(x.bytes, c.Sum()), Meaning: x.meaning})
+	for _, k := range chart.FreeKinds {
+		if n := k.Bytes(&f.Classes); n > 0 {
+			v.Classes = append(v.Classes, part{Name: k.Name, Bytes: units.Bytes(n), Share: units.Percent(n, f.Classes.Sum()), Meaning: k.Means})
 		}
 	}
 	add("k-live", "Active", f.Active, "in live blocks")

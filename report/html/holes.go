@@ -35,7 +35,7 @@ func newHoles(ph *phase) *holesView {
 	v := &holesView{When: ph.When, Scatter: fmt.Sprintf("%.2f", ph.Frag.Scatter())}
 	for i := last; i >= first; i-- {
 		if h := holes[i]; h.Count > 0 {
-			v.Rows = append(v.Rows, holeRow{units.Bytes(1 << i), units.Count(h.Count), units.Bytes(h.Bytes), percent(share(h.Bytes, most))})
+			v.Rows = append(v.Rows, holeRow{units.Bytes(1 << i), units.Count(h.Count), units.Bytes(h.Bytes), percent(chart.Share(h.Bytes, most))})
 		}
 	}
 	return v

@@ -286,7 +286,7 @@ func TestRamp(t *testing.T) {
 					Min: totals(first), Max: totals(last)})
 			}
 			curve := place(tl, chart.NewAxis(tl, false), full.points)
-			p := outline(active, tl.Initial, curve, func(bytes int64) float64 { return 1 - share(bytes, all) })
+			p := outline(active, tl.Initial, curve, func(bytes int64) float64 { return 1 - chart.Share(bytes, all) })
 			var x, y int
 			for _, m := range regexp.MustCompile(`([MHV])(\d+)(?: (\d+))?`).FindAllStringSubmatch(p.b.String(), -1) {
 				v, _ := strconv.Atoi(m[2])
@@ -431,26 +431,5 @@ func TestLedgerCloses(t *testing.T) {
 		if sum < want-0.1 || sum > want+0.1 {
 			t.Errorf("parts of the ledger of %s fill %.2f%% of it, want %.2f%%", names[i], sum, want)
 		}
-	}
-}
-
-// A stack has one color in all tables and maps, and no two stacks share a number.
-func TestPalette(t *testing.T) {
-	r := analyzetest.Failed(t)
-	phases := newPhases(&r.Devices[0], chart.NewAxis(r.Devices[0].Timeline, true))
-	p := newPalette(phases)
-	seen := map[slot]bool{}
-	for _, ph := range phases {
-		for i := range ph.Live {
-			if p[ph.Live[i].Stack] == 0 {
-				t.Errorf("stack %d has no color though there are few", ph.Live[i].Stack)
-			}
-		}
-	}
-	for _, s := range p {
-		if s < 1 || s > slots || seen[s] {
-			t.Errorf("slot %d is out of range or given twice", s)
-		}
-		seen[s] = true
 	}
 }

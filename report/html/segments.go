@@ -6,9 +6,11 @@ import (
 	"html/template"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // segmentMap shows the segments of one moment, largest first.
@@ -35,41 +37,35 @@ const (
 	rowCells  = 300  // finest division of a bar whose blocks are too many to draw
 	wideBlock = 0.02 // fraction of the whole width from which a block tells its site
 	maxPins   = 40   // marks below one bar
+
+	ribbonRows = 32 // at most, so that a map is about as high as it is readable
 )
 
 func newSegmentMap(t *timeline.Timeline, ph phase, colors palette, deep depth) segmentMap {
 	m := segmentMap{Title: ph.Title, When: ph.When}
-	segments := ph.State.Segments
-	order := make([]int, len(segments))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(segments[b].Size, segments[a].Size) })
-	for len(order) > 0 && segments[order[len(order)-1]].Size <= 0 {
-		order = order[:len(order)-1]
-	}
-	if len(order) == 0 {
+	segments := chart.Segments(t, ph.Moment)
+	if len(segments) == 0 {
 		m.Note = "No memory was reserved at this moment."
 		return m
 	}
+	order := slices.SortedStableFunc(slices.Values(segments), func(a, b chart.Segment) int { return cmp.Compare(b.Size, a.Size) })
 	shown := order
 	if len(order) > deep.segments+1 {
 		shown = order[:deep.segments]
 	}
-	titled := deep.titled
-	most := segments[order[0]].Size
-	for _, i := range shown {
-		m.Rows = append(m.Rows, newSegmentRow(t, ph, &segments[i], most, colors, &titled))
+	v := barPainter{t: t, site: attribution.Names(ph.Live), colors: colors, most: order[0].Size, titled: deep.titled}
+	for i := range shown {
+		m.Rows = append(m.Rows, v.row(&shown[i]))
 	}
 	rest := order[len(shown):]
 	if len(rest) == 0 {
 		return m
 	}
 	var size, free, idle int64
-	for _, i := range rest {
-		s := &segments[i]
+	for i := range rest {
+		s := &rest[i]
 		size += s.Size
-		free += max(s.Size-s.Active, 0)
+		free += s.Free()
 		if len(s.Live) == 0 {
 			idle++
 		}
@@ -77,16 +73,26 @@ func newSegmentMap(t *timeline.Timeline, ph phase, colors palette, deep depth) s
 	m.More = fmt.Sprintf("… %s more segments, %s: %s of it free, %s segments without a live block",
 		units.Count(int64(len(rest))), units.Bytes(size), units.Bytes(free), units.Count(idle))
 	if deep.ribbon > 0 && size*10 > ph.State.Totals.Reserved {
-		m.addRibbon(t, ph.State, deep.ribbon)
+		m.addRibbon(segments, deep.ribbon)
 	}
 	return m
 }
 
-func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colors palette, titled *int) segmentRow {
-	free := max(s.Size-s.Active, 0)
+// barPainter draws segments as bars.
+type barPainter struct {
+	drawing
+	t      *timeline.Timeline
+	site   func(snapshot.StackID) string
+	colors palette
+	most   int64 // bytes of the largest segment
+	titled int   // blocks that may still tell their site
+}
+
+func (v *barPainter) row(s *chart.Segment) segmentRow {
+	free := s.Free()
 	r := segmentRow{
 		Size: units.Bytes(s.Size), Pool: chart.Pool(s.Kind, s.Pool, s.Stream, s.Expandable), Free: units.Bytes(free) + " free",
-		Width:  percent(max(share(s.Size, most), 0.012)),
+		Title: s.Title(), Width: percent(max(chart.Share(s.Size, v.most), 0.012)),
 		Pinned: len(s.Live) > 0 && free > s.Active && free > s.Size/8,
 	}
 	switch {
@@ -95,150 +101,122 @@ func newSegmentRow(t *timeline.Timeline, ph phase, s *timeline.SegmentState, mos
 	case len(s.Live) == 0:
 		r.Free = "all free"
 	}
-	r.Title = fmt.Sprintf("%#x: %s, %s live in %s, %s free", s.Addr, r.Size, units.Bytes(s.Active), units.Plural(len(s.Live), "block"), units.Bytes(free))
-	var d drawing
-	d.open("segment", r.Title)
-	d.blocks(t, ph, s, most, colors, titled)
+	v.drawing = drawing{}
+	v.open("segment", r.Title)
+	row := chart.Row{Bytes: s.Size, Parts: []chart.Part{{Segment: s}}}
+	v.blocks(&row)
 	if r.Pinned {
-		d.pins(t, s)
+		v.pins(&row)
 	}
-	d.close()
-	r.Bar = d.html()
+	v.close()
+	r.Bar = v.html()
 	return r
 }
 
 // barHeight is the part of a bar's drawing that the blocks fill; pin marks lie below.
 const barHeight = 0.72
 
-// blocks draws the live blocks of a segment. Wide ones are boxes of their own with a title;
-// small ones are merged into one path per color.
-func (d *drawing) blocks(t *timeline.Timeline, ph phase, s *timeline.SegmentState, most int64, colors palette, titled *int) {
-	d.put(`<rect class="free" x="0" y="0" width="100%" height="`, percent(barHeight), `%"/>`)
-	var small [slots + 1]path
+// blocks draws the live blocks of a segment. Wide ones are boxes of their own with a title; small ones are
+// merged into one path per color. Where there are too many, cells take their place, each as high as it is full.
+func (v *barPainter) blocks(row *chart.Row) {
+	v.put(`<rect class="free" x="0" y="0" width="100%" height="`, percent(barHeight), `%"/>`)
+	var small [chart.StackSlots + 1]path
 	for i := range small {
-		small[i].class = slot(i).Class()
+		small[i].class = chart.Slot(i).Class()
 	}
-	cells := newCells(s, min(rowCells, max(12, int(rowCells*share(s.Size, most)))))
+	part := chart.Share(row.Bytes, v.most)
+	var cells chart.Cells
+	if n := min(rowCells, max(12, int(rowCells*part))); len(row.Parts[0].Live) > n {
+		cells = chart.NewCells(n, len(small))
+	}
 	var boxes []func()
-	for _, row := range s.Live {
-		x, w, ok := extent(&t.Lives[row], s)
-		if !ok {
-			continue
+	row.Each(1, func(_ *chart.Segment, p *chart.Piece, x, end float64) {
+		if p.Life < 0 {
+			return
 		}
-		l, c, width := &t.Lives[row], colors[t.Lives[row].Stack], w*share(s.Size, most)
-		if width >= wideBlock && *titled > 0 {
-			*titled--
+		l := &v.t.Lives[p.Life]
+		c, w := v.colors[l.Stack], end-x
+		switch n := float64(len(cells)); {
+		case w*part >= wideBlock && v.titled > 0:
+			v.titled--
 			boxes = append(boxes, func() {
-				d.rect(x, 0, w, barHeight, c.Class(), blockTitle(ph, l))
-				if c > 0 && width >= 2*wideBlock {
-					d.text(x+w/2, barHeight/2, c.Class()+" slot", fmt.Sprint(int(c)))
+				v.rect(x, 0, w, barHeight, c.Class(), v.blockTitle(l))
+				if c > 0 && w*part >= 2*wideBlock {
+					v.text(x+w/2, barHeight/2, c.Class()+" slot", fmt.Sprint(int(c)))
 				}
 			})
-			continue
+		case cells != nil:
+			cells.Add(x*n, end*n, int(c))
+		default:
+			small[c].box(x, 0, w, barHeight)
 		}
-		if cells != nil {
-			cells.add(x, w, c)
-			continue
+	})
+	for i := range cells {
+		if c, sum := cells.Most(i, 0, len(small)); sum > 0 {
+			h, n := barHeight*max(clamp(sum), 0.2), float64(len(cells))
+			small[c].box(float64(i)/n, barHeight-h, 1/n, h)
 		}
-		small[c].box(x, 0, w, barHeight)
 	}
-	cells.draw(&small)
-	d.paths(small[:]...)
+	v.paths(small[:]...)
 	for _, f := range boxes {
 		f()
 	}
 }
 
-// extent is where a block lies, as fractions of its segment.
-func extent(l *timeline.Life, s *timeline.SegmentState) (x, w float64, ok bool) {
-	at, n, ok := chart.Extent(l.Addr, l.Rounded, s)
-	return float64(at) / float64(s.Size), share(n, s.Size), ok
-}
-
-// cells divide a bar with too many blocks to draw: each is as high as it is full, in the
-// color that fills most of it. nil when the blocks can be drawn one by one.
-type cells [][slots + 1]float64
-
-func newCells(s *timeline.SegmentState, n int) cells {
-	if len(s.Live) <= n {
-		return nil
-	}
-	return make(cells, n)
-}
-
-func (c cells) add(x, w float64, s slot) {
-	n := float64(len(c))
-	from, to := x*n, (x+w)*n
-	for i := int(from); i < len(c) && float64(i) < to; i++ {
-		c[i][s] += min(to, float64(i+1)) - max(from, float64(i))
-	}
-}
-
-func (c cells) draw(into *[slots + 1]path) {
-	n := float64(len(c))
-	for i := range c {
-		best, sum := 0, 0.0
-		for s, v := range c[i] {
-			sum += v
-			if v > c[i][best] {
-				best = s
-			}
-		}
-		if sum > 0 {
-			h := barHeight * max(clamp(sum), 0.2)
-			into[best].box(float64(i)/n, barHeight-h, 1/n, h)
-		}
-	}
-}
-
 // pins marks the blocks that keep a mostly free segment.
-func (d *drawing) pins(t *timeline.Timeline, s *timeline.SegmentState) {
+func (v *barPainter) pins(row *chart.Row) {
 	last, n := -1.0, 0
-	for _, row := range s.Live {
-		x, w, ok := extent(&t.Lives[row], s)
-		if x += w / 2; !ok || x-last < 0.02 {
-			continue
+	row.Each(1, func(_ *chart.Segment, p *chart.Piece, x, end float64) {
+		if x = (x + end) / 2; p.Life >= 0 && x-last >= 0.02 && n < maxPins {
+			n, last = n+1, x
+			v.put(`<svg class="pin" x="`, percent(x), `%" y="76%"><path d="M0 0l4 5h-8z"/></svg>`)
 		}
-		if n++; n > maxPins {
-			return
-		}
-		last = x
-		d.put(`<svg class="pin" x="`, percent(x), `%" y="76%"><path d="M0 0l4 5h-8z"/></svg>`)
-	}
+	})
 }
 
-func blockTitle(ph phase, l *timeline.Life) string {
-	s := units.Bytes(l.Rounded)
-	for i := range ph.Live {
-		if g := &ph.Live[i]; g.Stack == l.Stack {
-			s += ", " + chart.ClipLeft(text(g.Name()), 80)
-			break
-		}
-	}
+func (v *barPainter) blockTitle(l *timeline.Life) string {
+	s := units.Bytes(l.Rounded) + ", " + chart.ClipLeft(text(v.site(l.Stack)), 80)
 	if l.Born < 0 {
 		return s + ", from before the trace"
 	}
 	return s + fmt.Sprintf(", since event %s", units.Count(int64(l.Born)))
 }
 
-// addRibbon draws all segments end to end.
-func (m *segmentMap) addRibbon(t *timeline.Timeline, s *timeline.State, budget int) {
-	v := chart.NewMap(t, s, budget)
-	if v.Rows == 0 {
-		return
-	}
-	classes := [chart.NumClasses]path{{class: "k-live"}, {class: "k-split"}, {class: "k-releasable"}}
-	h := 1 / float64(v.Rows)
-	for _, p := range v.Pieces {
-		classes[p.Class].box(p.X, float64(p.Row)*h, p.W, h*0.8)
+// addRibbon draws all segments end to end. Each cell shows what fills most of it.
+func (m *segmentMap) addRibbon(segments []chart.Segment, budget int) {
+	rows := chart.Wrap(segments, ribbonRows)
+	classes := [...]path{{class: "k-live"}, {class: "k-split"}, {class: "k-releasable"}}
+	n := min(max(budget/len(rows), 32), 1000)
+	for k := range rows {
+		cells := chart.NewCells(n, len(classes))
+		rows[k].Each(float64(n), func(s *chart.Segment, p *chart.Piece, x0, x1 float64) {
+			switch {
+			case p.Life >= 0:
+				cells.Add(x0, x1, 0)
+			case len(s.Live) > 0:
+				cells.Add(x0, x1, 1)
+			default:
+				cells.Add(x0, x1, 2)
+			}
+		})
+		h := 1 / float64(len(rows))
+		for from, to := 0, 0; from < n; from = to {
+			c, sum := cells.Most(from, 0, len(classes))
+			for to = from + 1; to < n; to++ {
+				if d, more := cells.Most(to, 0, len(classes)); d != c || (more > 0) != (sum > 0) {
+					break
+				}
+			}
+			if sum > 0 {
+				classes[c].box(float64(from)/float64(n), float64(k)*h, float64(to-from)/float64(n), h*0.8)
+			}
+		}
 	}
 	var d drawing
 	d.open("ribbon", "all segments end to end in address order")
 	d.paths(classes[:]...)
 	d.close()
-	m.Ribbon, m.RibbonPixels = d.html(), 8*v.Rows
-	m.RibbonNote = fmt.Sprintf("All %s segments end to end in address order; a full row is %s.", units.Count(int64(len(s.Segments))), units.Bytes(v.RowBytes))
-	if v.Cell > 0 {
-		m.RibbonNote += fmt.Sprintf(" Each cell of %s shows what fills most of it.", units.Bytes(v.Cell))
-	}
+	m.Ribbon, m.RibbonPixels = d.html(), 8*len(rows)
+	m.RibbonNote = fmt.Sprintf("All %s segments end to end in address order; a full row is %s. Each cell of %s shows what fills most of it.",
+		units.Count(int64(len(segments))), units.Bytes(rows[0].Bytes), units.Bytes(rows[0].Bytes/int64(n)))
 }

@@ -1,10 +1,7 @@
 package html
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/units"
@@ -20,7 +17,7 @@ type stackTable struct {
 }
 
 type stackRow struct {
-	Slot   slot
+	Slot   chart.Slot
 	Bytes  string
 	Share  string
 	Width  string // percent of the largest row
@@ -31,44 +28,8 @@ type stackRow struct {
 	Rest   bool // a sum of several stacks
 }
 
-// slot is the color of a stack: the same in tables and maps of a device. The number tells
-// it without color; 0 is the gray of all stacks that have none of their own.
-type slot int
-
-const slots = 8 // colors in style.css
-
-func (s slot) Class() string {
-	if s == 0 {
-		return "s-other"
-	}
-	return "s" + strconv.Itoa(int(s))
-}
-
-// palette assigns slots to stacks.
-type palette map[snapshot.StackID]slot
-
-// newPalette gives colors to the stacks that hold the largest part of any phase.
-func newPalette(phases []phase) palette {
-	type claim struct {
-		stack snapshot.StackID
-		part  float64
-	}
-	var claims []claim
-	for _, ph := range phases {
-		for i := range ph.Live[:min(len(ph.Live), slots)] {
-			g := &ph.Live[i]
-			claims = append(claims, claim{g.Stack, share(g.Rounded, ph.Frag.Active)})
-		}
-	}
-	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.part, a.part) })
-	p := palette{}
-	for _, c := range claims {
-		if p[c.stack] == 0 && len(p) < slots {
-			p[c.stack] = slot(len(p) + 1)
-		}
-	}
-	return p
-}
+// palette has the colors of stacks, the same in tables and maps of a device.
+type palette map[snapshot.StackID]chart.Slot
 
 func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	total := ph.Frag.Active
@@ -83,7 +44,7 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	most = max(most, other.Rounded)
 	row := func(g *attribution.Group) stackRow {
 		return stackRow{
-			Bytes: units.Bytes(g.Rounded), Share: units.Percent(g.Rounded, total), Width: percent(share(g.Rounded, most)),
+			Bytes: units.Bytes(g.Rounded), Share: units.Percent(g.Rounded, total), Width: percent(chart.Share(g.Rounded, most)),
 			Blocks: units.Count(g.Count),
 		}
 	}

@@ -78,10 +78,10 @@ func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 	c := timelineChart{XLabel: axis.Label()}
 	limit := top + top/20
 	for _, k := range chart.ByteTicks(limit, 5) {
-		c.Y = append(c.Y, axisTick{At: percent(1 - share(k.Value, limit)), Label: k.Label})
+		c.Y = append(c.Y, axisTick{At: percent(1 - chart.Share(k.Value, limit)), Label: k.Label})
 	}
 	for i, k := range axis.Ticks(8) {
-		c.X = append(c.X, axisTick{At: percent(share(k.Value, axis.Span)), Label: k.Label, Odd: i%2 == 1})
+		c.X = append(c.X, axisTick{At: percent(chart.Share(k.Value, axis.Span)), Label: k.Label, Odd: i%2 == 1})
 	}
 	if !axis.ByTime && len(c.X) > 0 && c.X[0].Label == "0" {
 		c.X[0].Label = "start"
@@ -94,7 +94,7 @@ func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 
 func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64, points int) {
 	curve := place(t, axis, points)
-	at := func(bytes int64) float64 { return 1 - share(bytes, limit) }
+	at := func(bytes int64) float64 { return 1 - chart.Share(bytes, limit) }
 
 	var d drawing
 	d.open("plot", fmt.Sprintf("Memory over time: reserved up to %s, active up to %s",
@@ -140,12 +140,12 @@ func place(t *timeline.Timeline, axis chart.Axis, n int) []span {
 		from := max(prev, axis.Event(q.First))
 		to := axis.Point(&q, prev)
 		from, prev = min(from, to), to
-		if k := len(out) - 1; k >= 0 && int(out[k].to*float64(n)) == int(share(to, axis.Span)*float64(n)) {
+		if k := len(out) - 1; k >= 0 && int(out[k].to*float64(n)) == int(chart.Share(to, axis.Span)*float64(n)) {
 			out[k].Point = chart.Reduce([]timeline.Point{out[k].Point, q}, 1)[0]
-			out[k].to = share(to, axis.Span)
+			out[k].to = chart.Share(to, axis.Span)
 			continue
 		}
-		out = append(out, span{q, share(from, axis.Span), share(to, axis.Span)})
+		out = append(out, span{q, chart.Share(from, axis.Span), chart.Share(to, axis.Span)})
 	}
 	return out
 }
@@ -198,7 +198,7 @@ func (p *path) steps(s series, initial timeline.Totals, curve []span, at func(in
 }
 
 func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
-	peak := share(axis.Event(t.PeakActive.Event), axis.Span)
+	peak := chart.Share(axis.Event(t.PeakActive.Event), axis.Span)
 	c.Lanes = append(c.Lanes, lane{Class: "peak", Sign: "▼", Name: "Peak", Marks: []laneMark{{
 		At: percent(peak), Label: units.Bytes(t.PeakActive.Bytes) + " active", Left: peak > 0.5,
 		Title: fmt.Sprintf("highest active memory, %s: %s", units.Bytes(t.PeakActive.Bytes), eventName(axis, t.PeakActive.Event)),
@@ -206,7 +206,7 @@ func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
 	var marks []laneMark
 	for _, o := range t.OOMs {
 		marks = append(marks, laneMark{
-			At:    percent(share(axis.Event(o.Event), axis.Span)),
+			At:    percent(chart.Share(axis.Event(o.Event), axis.Span)),
 			Title: fmt.Sprintf("out of memory: %s requested, %s", units.Bytes(o.Requested), eventName(axis, o.Event)),
 		})
 	}
@@ -214,7 +214,7 @@ func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
 	marks = nil
 	for _, r := range t.Retries {
 		marks = append(marks, laneMark{
-			At:    percent(share(axis.Event(r.FirstEvent), axis.Span)),
+			At:    percent(chart.Share(axis.Event(r.FirstEvent), axis.Span)),
 			Title: fmt.Sprintf("retry: %s released, %s", units.Bytes(r.Released), eventName(axis, r.FirstEvent)),
 		})
 	}
@@ -246,7 +246,7 @@ func (c *timelineChart) addLane(class, sign, name string, marks []laneMark) {
 func (c *timelineChart) addEnds(t *timeline.Timeline, limit int64) {
 	final := t.Curve[len(t.Curve)-1].At
 	for _, s := range []series{reserved, active, allocated} {
-		y := int((1-share(s.of(final), limit))*plotHeight) - labelHeight/2
+		y := int((1-chart.Share(s.of(final), limit))*plotHeight) - labelHeight/2
 		c.Ends = append(c.Ends, endLabel{s.class, s.name, units.Bytes(s.of(final)), y})
 	}
 	slices.SortStableFunc(c.Ends, func(a, b endLabel) int { return a.Top - b.Top })

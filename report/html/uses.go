@@ -1,8 +1,6 @@
 package html
 
 import (
-	"fmt"
-
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/units"
@@ -22,20 +20,12 @@ type useRow struct {
 	Class, Name, Bytes, Share, Blocks, Trust, Site string
 }
 
-// useClass is the class with the color of a category.
-func useClass(c category.Category) string {
-	if slot, ok := chart.UseSlot(c); ok {
-		return fmt.Sprintf("s%d", slot+1)
-	}
-	return "s-" + chart.UseName(c)
-}
-
 func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {
 	v := uses{Title: ph.Title, When: ph.When, Total: units.Bytes(ph.State.Totals.Active)}
 	for _, x := range ph.Uses {
-		class := useClass(x.Category)
+		class := chart.UseSlot(x.Category).Class()
 		name := x.Category.String()
-		v.Parts = append(v.Parts, part{class, name, units.Bytes(x.Rounded), units.Percent(x.Rounded, ph.State.Totals.Active), percent(share(x.Rounded, most)), ""})
+		v.Parts = append(v.Parts, part{class, name, units.Bytes(x.Rounded), units.Percent(x.Rounded, ph.State.Totals.Active), percent(chart.Share(x.Rounded, most)), ""})
 		row := useRow{Class: class, Name: name, Bytes: units.Bytes(x.Rounded), Share: units.Percent(x.Rounded, ph.State.Totals.Active), Blocks: units.Count(x.Count), Trust: trust(&x)}
 		for i, stack := range x.Stacks {
 			if i > 0 {

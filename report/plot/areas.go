@@ -14,7 +14,6 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -49,7 +48,7 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	var top int64
 	peak := 0 // the fullest sample
 	for k, c := range useOrder {
-		layers[k] = layer{name: c.String(), colour: chart.UseColor(c).Light}
+		layers[k] = layer{name: c.String(), colour: chart.UseSlot(c).Color()}
 	}
 	for i := range d.Uses {
 		s := &d.Uses[i]
@@ -75,24 +74,11 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	return p
 }
 
-// freeKinds are the classes of free memory, from what is easy to get back to what is not.
-var freeKinds = []struct {
-	name   string
-	colour color.RGBA
-	bytes  func(*fragmentation.Classes) int64
-}{
-	{chart.FreeHard, chart.ColorSplit, func(c *fragmentation.Classes) int64 { return c.Hard }},
-	{chart.FreeSoft, chart.Slots[3].Light, func(c *fragmentation.Classes) int64 { return c.Soft }},
-	{"for another stream or pool", chart.SlotOther.Light, func(c *fragmentation.Classes) int64 { return c.Stream }},
-	{"pending: in use by another stream", chart.Slots[7].Light, func(c *fragmentation.Classes) int64 { return c.Pending }},
-	{"releasable by empty_cache()", chart.ColorReleasable, func(c *fragmentation.Classes) int64 { return c.Releasable }},
-}
-
 func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	t, axis := d.Timeline, chart.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
-	layers := make([]layer, len(freeKinds))
-	for k := range freeKinds {
-		layers[k] = layer{name: freeKinds[k].name, colour: freeKinds[k].colour}
+	layers := make([]layer, len(chart.FreeKinds))
+	for k := range layers {
+		layers[k] = layer{name: chart.FreeKinds[k].Name, colour: chart.FreeKinds[k].Color}
 	}
 	ends := make([]int64, len(d.Free))
 	usable := layer{name: "largest request that fits", colour: chart.ColorInk}
@@ -102,7 +88,7 @@ func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		s := &d.Free[i]
 		ends[i] = axis.Event(s.Event)
 		for k := range layers {
-			layers[k].bytes = append(layers[k].bytes, freeKinds[k].bytes(&s.Classes))
+			layers[k].bytes = append(layers[k].bytes, chart.FreeKinds[k].Bytes(&s.Classes))
 		}
 		usable.bytes = append(usable.bytes, s.LargestUsable)
 		if n := s.Classes.Sum(); n > top {
@@ -123,7 +109,7 @@ func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	keys = append(keys, key{usable.name, line(usable.colour)})
 	p.legend(append(keys, failureKeys(t)...))
-	p.stack(t, axis, layers, &areas{ends: ends, over: &usable, peak: mark{ends[most], top, "most "}})
+	p.stack(t, axis, layers, &areas{ends: ends, over: &usable, peak: mark{ends[most], top, "peak "}})
 	return p
 }
 

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Sizes of what a band shows of pieces, in pixels.
@@ -15,135 +17,99 @@ const (
 	snapWidth = 3 // from here on pieces begin and end with whole pixels
 )
 
-// band is a row of pixels onto which pieces are laid.
-type band struct {
-	box   image.Rectangle
-	size  int64 // bytes of the whole width
-	cols  []column
-	notes []note
-}
-
-// column is one pixel of a band: how much of it is of what.
-type column struct {
-	live, free       float64
-	topLive, topFree float64 // of the longest pieces
-	rank, class      kind
-	edge             edge
-}
-
-// edge is what begins in a column.
-type edge uint8
-
+// Kinds of the cells of a band, which are its pixels: free classes, then the colors of live blocks.
 const (
-	blockEdge edge = 1 + iota
-	segmentEdge
+	numClasses = int(fragmentation.Stream) + 1
+	numKinds   = numClasses + len(chart.Slots)
 )
 
-type note struct {
-	box  image.Rectangle
-	text string
+// band paints a row of a map, and reports whether it marks where segments begin. Columns that look the
+// same are one rectangle.
+func (v *mapPainter) band(box image.Rectangle, row *chart.Row) (marked bool) {
+	width := box.Dx()
+	cells, edges := chart.NewCells(width, numKinds), make([]color.RGBA, width)
+	at := func(x0, x1 float64) image.Rectangle {
+		return image.Rect(box.Min.X+int(x0), box.Min.Y, box.Min.X+max(int(x1), int(x0)+1), box.Max.Y)
+	}
+	var notes []func()
+	for _, s := range row.Parts {
+		x0, x1 := row.Place(s.At, s.At+s.Size, float64(width))
+		notes = append(notes, func() { v.note(at(x0, x1), s.Title()) })
+		if s.At > 0 && x1-x0 >= edgeWidth {
+			edges[int(x0)], marked = white, true
+		}
+	}
+	row.Each(float64(width), func(s *chart.Segment, u *chart.Piece, x0, x1 float64) {
+		from, to := x0, x1
+		if x1-x0 >= snapWidth {
+			from, to = math.Round(x0), math.Round(x1)
+		}
+		if u.Life < 0 {
+			cells.Add(from, to, int(u.Class))
+			return
+		}
+		slot := v.paint.slot(u.Life)
+		cells.Add(from, to, numClasses+int(slot))
+		if u.At > 0 && x0 > 0 && to-from >= edgeWidth {
+			edges[int(from)] = lighter(slot.Color())
+		}
+		if x1-x0 >= noteWidth {
+			notes = append(notes, func() {
+				v.note(at(x0, x1), units.Bytes(v.t.Lives[u.Life].Rounded)+", "+v.paint.name(slot))
+			})
+		}
+	})
+	runs(box, func(x int) (kind, height int) {
+		class, sum := cells.Most(x, 0, numClasses)
+		if sum > 0 {
+			height = box.Dy()
+		}
+		return class, height
+	}, func(box image.Rectangle, class int) { v.free(box, fragmentation.Class(class)) })
+	runs(box, func(x int) (kind, height int) {
+		_, free := cells.Most(x, 0, numClasses)
+		kind, live := cells.Most(x, numClasses, numKinds)
+		return kind, liveHeight(live, free, box.Dy())
+	}, func(box image.Rectangle, kind int) { v.fill(box, chart.Slot(kind-numClasses).Color()) })
+	for x, c := range edges {
+		if c.A > 0 {
+			v.fill(image.Rect(box.Min.X+x, box.Min.Y, box.Min.X+x+1, box.Max.Y), c)
+		}
+	}
+	for _, f := range notes {
+		f()
+	}
+	return marked
 }
 
-func newBand(box image.Rectangle, size int64) *band {
-	return &band{box: box, size: size, cols: make([]column, box.Dx())}
-}
-
-// segment lays a segment that begins at byte at of the band, which may be before its start.
-func (b *band) segment(s *segment, at int64) {
-	scale := float64(len(b.cols)) / float64(b.size)
-	place := func(from, to int64) (float64, float64) {
-		return float64(max(from, 0)) * scale, float64(min(to, b.size)) * scale
-	}
-	x0, x1 := place(at, at+s.size)
-	b.notes = append(b.notes, note{b.rect(x0, x1), s.note})
-	if at > 0 && x1-x0 >= edgeWidth {
-		b.cols[int(x0)].edge = segmentEdge
-	}
-	for i := range s.pieces {
-		u := &s.pieces[i]
-		from, to := place(at+u.at, at+u.at+u.n)
-		if to <= from {
-			continue
-		}
-		if u.note != "" && to-from >= noteWidth {
-			b.notes = append(b.notes, note{b.rect(from, to), u.note})
-		}
-		if to-from >= snapWidth {
-			from, to = math.Round(from), math.Round(to)
-		}
-		if u.kind >= numClasses && u.at > 0 && at+u.at > 0 && to-from >= edgeWidth {
-			b.cols[int(from)].edge = blockEdge
-		}
-		for x := int(from); x < len(b.cols) && float64(x) < to; x++ {
-			c, part := &b.cols[x], min(to, float64(x+1))-max(from, float64(x))
-			switch {
-			case u.kind < numClasses:
-				if c.free += part; part > c.topFree {
-					c.topFree, c.class = part, u.kind
-				}
-			default:
-				if c.live += part; part > c.topLive {
-					c.topLive, c.rank = part, u.kind-numClasses
-				}
+// runs paints, from below, the columns of a box that have a height. Those that look the same are one
+// rectangle.
+func runs(box image.Rectangle, look func(x int) (kind, height int), paint func(box image.Rectangle, kind int)) {
+	for x := 0; x < box.Dx(); {
+		kind, height := look(x)
+		end := x + 1
+		for ; end < box.Dx(); end++ {
+			if k, h := look(end); k != kind || h != height {
+				break
 			}
 		}
+		if height > 0 {
+			paint(image.Rect(box.Min.X+x, box.Max.Y-height, box.Min.X+end, box.Max.Y), kind)
+		}
+		x = end
 	}
 }
 
-func (b *band) rect(x0, x1 float64) image.Rectangle {
-	return image.Rect(b.box.Min.X+int(x0), b.box.Min.Y, b.box.Min.X+max(int(x1), int(x0)+1), b.box.Max.Y)
-}
-
-// height is how much of a column is live, from below: its share, and at least a bit where any
+// liveHeight is how much of a column is live, from below: its share, and at least a bit where any
 // byte is.
-func (c *column) height(of int) int {
-	if c.live <= 0 {
+func liveHeight(live, free float64, of int) int {
+	switch {
+	case live <= 0:
 		return 0
-	}
-	if c.free <= 0.01 { // full but for rounding
+	case free <= 0.01: // full but for rounding
 		return of
 	}
-	return min(max(int(c.live*float64(of)+0.5), max(of/4, 1)), of)
-}
-
-// band paints a band; columns that look the same are one rectangle.
-func (p *page) band(b *band) {
-	height := b.box.Dy()
-	runs := func(same func(a, c *column) bool, paint func(box image.Rectangle, c *column)) {
-		for x := 0; x < len(b.cols); {
-			end := x + 1
-			for end < len(b.cols) && same(&b.cols[x], &b.cols[end]) {
-				end++
-			}
-			paint(image.Rect(b.box.Min.X+x, b.box.Min.Y, b.box.Min.X+end, b.box.Max.Y), &b.cols[x])
-			x = end
-		}
-	}
-	runs(func(a, c *column) bool { return (a.free > 0) == (c.free > 0) && a.class == c.class },
-		func(box image.Rectangle, c *column) {
-			if c.free > 0 {
-				p.free(box, fragmentation.Class(c.class))
-			}
-		})
-	runs(func(a, c *column) bool { return a.height(height) == c.height(height) && a.rank == c.rank },
-		func(box image.Rectangle, c *column) {
-			if h := c.height(height); h > 0 {
-				box.Min.Y = box.Max.Y - h
-				p.fill(box, rankColor(int(c.rank)))
-			}
-		})
-	for x := range b.cols {
-		c, box := &b.cols[x], image.Rect(b.box.Min.X+x, b.box.Min.Y, b.box.Min.X+x+1, b.box.Max.Y)
-		switch c.edge {
-		case segmentEdge:
-			p.fill(box, white)
-		case blockEdge:
-			p.fill(box, lighter(rankColor(int(c.rank))))
-		}
-	}
-	for _, n := range b.notes {
-		p.note(n.box, n.text)
-	}
+	return min(max(int(live*float64(of)+0.5), max(of/4, 1)), of)
 }
 
 // lighter is half way to white.

@@ -219,7 +219,7 @@ func TestMapArea(t *testing.T) {
 	const height = 3 // GiB, in rows of 1 GiB, which are equally high
 	var row int
 	for y := area.Min.Y; y < area.Max.Y; y++ {
-		if p.image().RGBAAt(area.Min.X, y) == rankColor(0) {
+		if p.image().RGBAAt(area.Min.X, y) == chart.Slot(1).Color() {
 			row++
 		}
 	}
@@ -227,7 +227,7 @@ func TestMapArea(t *testing.T) {
 		t.Errorf("a row of 1 of %d GiB is %d of %d pixels high", height, row, area.Dy())
 	}
 	for rank, mib := range []int{1024, 872, 128} { // all in rows of 1 GiB
-		got := count(p.image(), area, rankColor(rank))
+		got := count(p.image(), area, chart.Slot(rank+1).Color())
 		want := row * area.Dx() * mib / 1024
 		if got < want*98/100-row || got > want*102/100+row {
 			t.Errorf("rank %d: %d pixels, want about %d", rank, got, want)
@@ -243,7 +243,7 @@ func TestPinsShow(t *testing.T) {
 	d.Timeline.Lives[4].Rounded = 512
 	p := segmentsPage(Medium{}, r, d, m, byStack(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
-	if n := count(p.image(), area, rankColor(3)); n < 10 {
+	if n := count(p.image(), area, chart.Slot(4).Color()); n < 10 {
 		t.Errorf("512 bytes in 1 GiB take %d pixels", n)
 	}
 }
@@ -383,7 +383,7 @@ func TestWrapped(t *testing.T) {
 	}
 	p := segmentsPage(Medium{}, r, d, m, byState(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
-	live := count(p.image(), area, rankColor(0))
+	live := count(p.image(), area, chart.Slot(1).Color())
 	free, seen := 0, map[color.RGBA]bool{}
 	for _, h := range hatches {
 		for _, c := range []color.RGBA{h.ground, h.line} {

@@ -1,12 +1,15 @@
 package chart_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
@@ -104,39 +107,94 @@ func TestAxis(t *testing.T) {
 	}
 }
 
-// TestMapCovers checks that the pieces of a map cover the reserved bytes exactly, class by
-// class, when nothing was merged.
-func TestMapCovers(t *testing.T) {
+// A stack has one color in all tables and maps, and no two stacks share a number.
+func TestStackColors(t *testing.T) {
+	var moments []*analyze.Moment
 	d := &analyzetest.Failed(t).Devices[0]
-	m := d.Moment("peak")
-	v := chart.NewMap(d.Timeline, m.State, 10_000)
-	var sums [chart.NumClasses]float64
-	for _, p := range v.Pieces {
-		if p.X < 0 || p.W <= 0 || p.X+p.W > 1.0000001 || int(p.Row) >= v.Rows {
-			t.Errorf("piece %+v", p)
-		}
-		sums[p.Class] += p.W * float64(v.RowBytes)
+	for i := range d.Moments {
+		moments = append(moments, &d.Moments[i])
 	}
-	f := &m.Frag
-	for c, want := range [chart.NumClasses]int64{f.Active, f.Split, f.Releasable} {
-		if got := int64(sums[c] + 0.5); got != want {
-			t.Errorf("class %d: %d bytes, want %d", c, got, want)
+	slots := chart.StackColors(moments...)
+	seen := map[chart.Slot]bool{}
+	for _, m := range moments {
+		for i := range m.Live {
+			if slots[m.Live[i].Stack] == chart.SlotOther {
+				t.Errorf("stack %d has no color though there are few", m.Live[i].Stack)
+			}
 		}
 	}
-	if v.Cell != 0 {
-		t.Errorf("cell %d", v.Cell)
+	for _, s := range slots {
+		if s < 1 || s > chart.StackSlots || seen[s] {
+			t.Errorf("slot %d is out of range or given twice", s)
+		}
+		seen[s] = true
 	}
 }
 
-func TestMapMerges(t *testing.T) {
+// TestSegmentsCover checks that the pieces of a map cover the reserved bytes exactly, class by class.
+func TestSegmentsCover(t *testing.T) {
+	d := &analyzetest.Failed(t).Devices[0]
+	m := d.Moment("peak")
+	var live int64
+	var free fragmentation.Classes
+	segments := chart.Segments(d.Timeline, m)
+	for _, s := range segments {
+		end := int64(0)
+		for _, p := range s.Pieces {
+			if p.At != end || p.Bytes <= 0 {
+				t.Errorf("piece %+v begins %d bytes off", p, p.At-end)
+			}
+			end = p.At + p.Bytes
+			switch {
+			case p.Life >= 0:
+				live += p.Bytes
+			case p.Class == fragmentation.Releasable:
+				free.Releasable += p.Bytes
+			case p.Class == fragmentation.Hard:
+				free.Hard += p.Bytes
+			case p.Class == fragmentation.Soft:
+				free.Soft += p.Bytes
+			default:
+				free.Stream += p.Bytes
+			}
+		}
+		if end != s.Size {
+			t.Errorf("%s is covered up to %d", s.Title(), end)
+		}
+	}
+	if want := m.Frag.Classes; live != m.Frag.Active || free.Sum() != want.Sum()-want.Pending || free.Hard != want.Hard {
+		t.Errorf("%d live and free %+v, want %d and %+v", live, free, m.Frag.Active, want)
+	}
+	if none := chart.Segments(d.Timeline, &analyze.Moment{State: &timeline.State{}}); len(none)+len(chart.Wrap(none, 32)) != 0 {
+		t.Errorf("a map of nothing: %+v", none)
+	}
+}
+
+// TestWrap checks that all bytes of all segments are in some row, and that cells add up to them.
+func TestWrap(t *testing.T) {
 	d := &analyzetest.Big(t, 1).Devices[0]
 	m := d.Moment("peak")
-	v := chart.NewMap(d.Timeline, m.State, 4000)
-	if v.Cell == 0 || len(v.Pieces) > 32*1000 || v.Rows > 32 {
-		t.Errorf("cell %d, %d pieces, %d rows", v.Cell, len(v.Pieces), v.Rows)
+	rows := chart.Wrap(chart.Segments(d.Timeline, m), 32)
+	if len(rows) <= 16 || len(rows) > 32 {
+		t.Fatalf("%d rows", len(rows))
 	}
-	if e := chart.NewMap(d.Timeline, &timeline.State{}, 100); e.Rows != 0 || len(e.Pieces) != 0 {
-		t.Errorf("a map of nothing: %+v", e)
+	var live, all float64
+	for i := range rows {
+		cells := chart.NewCells(100, 2)
+		rows[i].Each(100, func(_ *chart.Segment, p *chart.Piece, x0, x1 float64) {
+			cells.Add(x0, x1, min(int(p.Life)+1, 1))
+		})
+		for k := range cells {
+			_, one := cells.Most(k, 1, 2)
+			_, both := cells.Most(k, 0, 2)
+			if both > 1.0001 {
+				t.Errorf("row %d: %.3f is in cell %d", i, both, k)
+			}
+			live, all = live+one*float64(rows[i].Bytes)/100, all+both*float64(rows[i].Bytes)/100
+		}
+	}
+	if math.Abs(live-float64(m.Frag.Active)) > 1<<10 || math.Abs(all-float64(m.Frag.Reserved)) > 1<<10 {
+		t.Errorf("%.0f of %.0f bytes are live, want %d of %d", live, all, m.Frag.Active, m.Frag.Reserved)
 	}
 }
 

@@ -1,10 +1,14 @@
 package chart
 
 import (
+	"cmp"
 	"image/color"
 	"slices"
+	"strconv"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Colors of the drawn reports, from the palette of Okabe and Ito, which people with the
@@ -21,14 +25,25 @@ var (
 	ColorOther      = color.RGBA{0xb4, 0xbc, 0xc4, 0xff}
 )
 
-// Slot is a color that stands for one of several things, on light and on dark ground. It is
-// --s1 and so on of style.css.
-type Slot struct{ Light, Dark color.RGBA }
+// Slot is a color that stands for one of several things, the same in every plot, table and
+// picture: a row of Slots. The number tells it without color.
+type Slot int
 
-// Slots are s1 to s9: the hues of Okabe and Ito with brown and violet, apart in lightness so
-// far that any two, and the greys, can be told apart with any of the common kinds of color
-// blindness. Stacks have them by rank.
-var Slots = [...]Slot{
+// The greys stand for all others, and for what is not known. Between them are s1 to s9 of
+// style.css, of which stacks have the first by rank.
+const (
+	SlotOther   Slot = 0
+	StackSlots       = 8
+	SlotUnknown      = Slot(len(Slots) - 1)
+)
+
+// Shades are a slot's color on light and on dark ground.
+type Shades struct{ Light, Dark color.RGBA }
+
+// Slots are the hues of Okabe and Ito with brown and violet, apart in lightness so far that any
+// two, and the greys, can be told apart with any of the common kinds of color blindness.
+var Slots = [...]Shades{
+	{color.RGBA{0x8b, 0x94, 0x9e, 0xff}, color.RGBA{0x7c, 0x86, 0x90, 0xff}}, // other
 	{color.RGBA{0x0a, 0x4e, 0xa6, 0xff}, color.RGBA{0x13, 0x6f, 0xe8, 0xff}}, // blue
 	{color.RGBA{0xf5, 0xa3, 0x00, 0xff}, color.RGBA{0xff, 0xb0, 0x1a, 0xff}}, // orange
 	{color.RGBA{0x12, 0x80, 0x52, 0xff}, color.RGBA{0x12, 0xb8, 0x7b, 0xff}}, // green
@@ -38,45 +53,72 @@ var Slots = [...]Slot{
 	{color.RGBA{0x70, 0x30, 0x0f, 0xff}, color.RGBA{0xa8, 0x51, 0x2f, 0xff}}, // brown
 	{color.RGBA{0x5a, 0x32, 0x72, 0xff}, color.RGBA{0x96, 0x52, 0xab, 0xff}}, // violet
 	{color.RGBA{0xc9, 0xbc, 0x5e, 0xff}, color.RGBA{0xef, 0xec, 0x84, 0xff}}, // yellow
+	{color.RGBA{0xcf, 0xd5, 0xda, 0xff}, color.RGBA{0x46, 0x50, 0x5b, 0xff}}, // unknown
 }
 
-// The greys stand for all others, and for what is not known: --other and --unknown.
-var (
-	SlotOther   = Slot{color.RGBA{0x8b, 0x94, 0x9e, 0xff}, color.RGBA{0x7c, 0x86, 0x90, 0xff}}
-	SlotUnknown = Slot{color.RGBA{0xcf, 0xd5, 0xda, 0xff}, color.RGBA{0x46, 0x50, 0x5b, 0xff}}
-)
+// Color is that on light ground.
+func (s Slot) Color() color.RGBA { return Slots[s].Light }
 
-// useSlots are the categories that have a row of Slots, in their order.
-var useSlots = [...]category.Category{
+// Name is the custom property of style.css with the color, without dashes.
+func (s Slot) Name() string {
+	switch s {
+	case SlotOther:
+		return "other"
+	case SlotUnknown:
+		return "unknown"
+	}
+	return "s" + strconv.Itoa(int(s))
+}
+
+// Class is the class of style.css that has the color as its ground.
+func (s Slot) Class() string {
+	if s == SlotOther || s == SlotUnknown {
+		return "s-" + s.Name()
+	}
+	return s.Name()
+}
+
+// useSlots are the categories that have a color of their own, s1 to s9 in this order.
+var useSlots = []category.Category{
 	category.Parameter, category.AutogradSaved, category.Gradient, category.Activation, category.OptimizerState,
 	category.Communication, category.Workspace, category.Input, category.Temporary,
 }
 
-// UseSlot is the row of Slots of a category, in every plot, table and picture. Those that are
-// called other and unknown have none.
-func UseSlot(c category.Category) (slot int, ok bool) {
-	slot = slices.Index(useSlots[:], c)
-	return max(slot, 0), slot >= 0
-}
-
-// UseColor is the color of a category.
-func UseColor(c category.Category) Slot {
-	if slot, ok := UseSlot(c); ok {
-		return Slots[slot]
-	}
+// UseSlot is the color of a category.
+func UseSlot(c category.Category) Slot {
 	if c == category.Unknown {
 		return SlotUnknown
 	}
-	return SlotOther
+	return Slot(slices.Index(useSlots, c) + 1)
 }
 
-// UseName is the custom property of style.css with the color of a category, without dashes.
-func UseName(c category.Category) string {
-	if slot, ok := UseSlot(c); ok {
-		return "s" + string(rune('1'+slot))
+// StackColors gives colors to the stacks that allocated the largest part of what is active at any of
+// the moments; all others have SlotOther.
+func StackColors(moments ...*analyze.Moment) map[snapshot.StackID]Slot {
+	type claim struct {
+		stack snapshot.StackID
+		part  float64
 	}
-	if c == category.Unknown {
-		return "unknown"
+	var claims []claim
+	for _, m := range moments {
+		for _, g := range m.Live[:min(len(m.Live), StackSlots)] {
+			claims = append(claims, claim{g.Stack, Share(g.Rounded, m.Frag.Active)})
+		}
 	}
-	return "other"
+	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.part, a.part) })
+	slots := map[snapshot.StackID]Slot{}
+	for _, c := range claims {
+		if slots[c.stack] == SlotOther && len(slots) < StackSlots {
+			slots[c.stack] = Slot(len(slots) + 1)
+		}
+	}
+	return slots
+}
+
+// Share is part of whole between 0 and 1.
+func Share(part, whole int64) float64 {
+	if whole <= 0 || part <= 0 {
+		return 0
+	}
+	return min(float64(part)/float64(whole), 1)
 }

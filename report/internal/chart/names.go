@@ -32,13 +32,6 @@ func MomentName(name string) string {
 	return name
 }
 
-// Names of the free pieces between live blocks: those that touch across the border of two segments
-// are one piece where segments are expandable.
-const (
-	FreeHard = "between live blocks"
-	FreeSoft = "at segment borders"
-)
-
 // Unknown stands for a figure that the file does not give.
 const Unknown = "unknown"
 

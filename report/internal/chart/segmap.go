@@ -1,163 +1,154 @@
 package chart
 
-import "github.com/snapana/snapana/analyze/timeline"
+import (
+	"cmp"
+	"fmt"
+	"slices"
 
-// Class is what a piece of reserved memory is used for.
-type Class uint8
-
-const (
-	Live       Class = iota // a live block
-	Split                   // free, in a segment that live blocks hold
-	Releasable              // free, in a segment without live blocks
-	NumClasses
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 )
 
-// Piece is a run of one class within one row of a map. X and W are fractions of the row.
+// Segment is a segment of a map with the pieces that cover it.
+type Segment struct {
+	*timeline.SegmentState
+	Pieces []Piece // by address
+}
+
+// Piece is a stretch of a segment: a live block, or free memory of a class.
 type Piece struct {
-	X, W  float64
-	Row   int32
-	Class Class
+	At, Bytes int64               // At is from the start of the segment
+	Life      int32               // row of Timeline.Lives, -1 for free memory
+	Class     fragmentation.Class // of free memory
 }
 
-// Map lays all segments of a state end to end, in address order, on a ribbon that wraps like
-// text. Equal areas are equal bytes, whatever the sizes of the segments.
-type Map struct {
-	RowBytes int64 // bytes in a full row
-	Rows     int
-	Pieces   []Piece
-	// Cell is the size of a cell in bytes when pieces were merged, 0 when the map is exact.
-	// A merged cell shows the class that fills most of it.
-	Cell int64
-}
-
-// maxRows keeps maps about as high as they are readable; a row is a power of two of bytes.
-const maxRows = 32
-
-// NewMap lays out a state. At most budget pieces are made; a layout that needs more is
-// merged into cells.
-func NewMap(t *timeline.Timeline, s *timeline.State, budget int) *Map {
-	m := &Map{RowBytes: 1}
-	var total int64
-	for i := range s.Segments {
-		total += max(s.Segments[i].Size, 0)
+// Segments cuts the segments of a moment, by address, into pieces. What sticks out of its segment is
+// cut; what lies outside, or takes nothing, is left out, and so are segments without any byte.
+func Segments(t *timeline.Timeline, m *analyze.Moment) []Segment {
+	st := m.State
+	holes := make([][]fragmentation.Hole, len(st.Segments))
+	for _, h := range fragmentation.FindHoles(t, st, m.Frag.Stream) {
+		holes[h.Segment] = append(holes[h.Segment], h)
 	}
-	if total == 0 {
-		return m
-	}
-	for m.RowBytes*maxRows < total {
-		m.RowBytes *= 2
-	}
-	m.Rows = int((total + m.RowBytes - 1) / m.RowBytes)
-
-	exact := 0
-	runs(t, s, func(Class, int64, int64) { exact++ })
-	if exact+m.Rows <= budget {
-		runs(t, s, m.add)
-		return m
-	}
-	m.merge(t, s, min(max(budget/m.Rows, 32), 1000))
-	return m
-}
-
-// add appends a run, cut at the ends of rows.
-func (m *Map) add(c Class, at, n int64) {
-	for n > 0 {
-		row := at / m.RowBytes
-		k := min(n, (row+1)*m.RowBytes-at)
-		m.Pieces = append(m.Pieces, Piece{
-			X: float64(at-row*m.RowBytes) / float64(m.RowBytes), W: float64(k) / float64(m.RowBytes),
-			Row: int32(row), Class: c,
-		})
-		at, n = at+k, n-k
-	}
-}
-
-// merge fills Pieces from cells of equal size, cols to a row.
-func (m *Map) merge(t *timeline.Timeline, s *timeline.State, cols int) {
-	m.Cell = max((m.RowBytes+int64(cols)-1)/int64(cols), 1)
-	perRow := (m.RowBytes + m.Cell - 1) / m.Cell
-	sums := make([][NumClasses]int64, perRow*int64(m.Rows))
-	runs(t, s, func(c Class, at, n int64) {
-		for n > 0 {
-			row := at / m.RowBytes
-			off := at - row*m.RowBytes
-			col := off / m.Cell
-			k := min(n, min((col+1)*m.Cell, m.RowBytes)-off)
-			sums[row*perRow+col][c] += k
-			at, n = at+k, n-k
-		}
-	})
-	for row := range int64(m.Rows) {
-		for col := int64(0); col < perRow; {
-			c, ok := largest(sums[row*perRow+col])
-			end := col + 1
-			for end < perRow {
-				if d, same := largest(sums[row*perRow+end]); d != c || same != ok {
-					break
-				}
-				end++
-			}
-			if ok {
-				x := float64(col*m.Cell) / float64(m.RowBytes)
-				m.Pieces = append(m.Pieces, Piece{
-					X: x, W: min(float64(end*m.Cell)/float64(m.RowBytes), 1) - x, Row: int32(row), Class: c,
-				})
-			}
-			col = end
-		}
-	}
-}
-
-// largest is the class that fills most of a cell, false for a cell past the end.
-func largest(sum [NumClasses]int64) (Class, bool) {
-	c := Live
-	for d := range NumClasses {
-		if sum[d] > sum[c] {
-			c = d
-		}
-	}
-	return c, sum[c] > 0
-}
-
-// Extent is where a block or a hole lies in its segment, in bytes from its start. What sticks out of
-// the segment is cut; ok is false for what lies outside or takes nothing.
-func Extent(addr uint64, size int64, s *timeline.SegmentState) (at, n int64, ok bool) {
-	if size <= 0 || s.Size <= 0 || addr < s.Addr || addr-s.Addr >= uint64(s.Size) {
-		return 0, 0, false
-	}
-	at = int64(addr - s.Addr)
-	return at, min(size, s.Size-at), true
-}
-
-// runs calls f for every run of one class in ribbon order; together the runs cover the
-// reserved bytes exactly. Blocks that overlap or stick out of their segment are cut.
-func runs(t *timeline.Timeline, s *timeline.State, f func(c Class, at, n int64)) {
-	var base int64
-	for i := range s.Segments {
-		seg := &s.Segments[i]
-		if seg.Size <= 0 {
+	var out []Segment
+	for i := range st.Segments {
+		s := Segment{SegmentState: &st.Segments[i]}
+		if s.Size <= 0 {
 			continue
 		}
-		free := Split
-		if len(seg.Live) == 0 {
-			free = Releasable
-		}
-		end := int64(0) // of the last block, relative to the segment
-		for _, row := range seg.Live {
-			from, n, ok := Extent(t.Lives[row].Addr, t.Lives[row].Rounded, seg)
-			to := from + n
-			if from = max(from, end); !ok || to <= from {
-				continue
+		add := func(addr uint64, size int64, life int32, class fragmentation.Class) {
+			if size > 0 && addr >= s.Addr && addr-s.Addr < uint64(s.Size) {
+				at := int64(addr - s.Addr)
+				s.Pieces = append(s.Pieces, Piece{at, min(size, s.Size-at), life, class})
 			}
-			if from > end {
-				f(free, base+end, from-end)
-			}
-			f(Live, base+from, to-from)
-			end = to
 		}
-		if end < seg.Size {
-			f(free, base+end, seg.Size-end)
+		for _, h := range holes[i] {
+			add(h.Addr, h.Size, -1, h.Class)
 		}
-		base += seg.Size
+		for _, row := range s.Live {
+			add(t.Lives[row].Addr, t.Lives[row].Rounded, row, 0)
+		}
+		slices.SortStableFunc(s.Pieces, func(a, b Piece) int { return cmp.Compare(a.At, b.At) })
+		out = append(out, s)
 	}
+	return out
+}
+
+// Free is how much of the segment is free.
+func (s *Segment) Free() int64 { return max(s.Size-s.Active, 0) }
+
+// Title says what the segment is.
+func (s *Segment) Title() string {
+	return fmt.Sprintf("%#x: %s, %s; %s live in %s, %s free", s.Addr, units.Bytes(s.Size),
+		Pool(s.Kind, s.Pool, s.Stream, s.Expandable), units.Bytes(s.Active), units.Plural(len(s.Live), "block"),
+		units.Bytes(s.Free()))
+}
+
+// Row is a row of a map, of so many bytes: a segment, or several end to end.
+type Row struct {
+	Bytes int64
+	Parts []Part
+}
+
+// Part is a segment in a row. It begins at byte At, which is below 0 where it began in a row before.
+type Part struct {
+	*Segment
+	At int64
+}
+
+// Wrap lays segments end to end, as text wraps, in at most n rows of equally many bytes, a power of
+// two. Equal areas are equal bytes, whatever the sizes of the segments.
+func Wrap(segments []Segment, n int) []Row {
+	total, size := int64(0), int64(1)
+	for i := range segments {
+		total += segments[i].Size
+	}
+	for size*int64(n) < total {
+		size *= 2
+	}
+	rows := make([]Row, (total+size-1)/size)
+	at := int64(0)
+	for i := range segments {
+		s := &segments[i]
+		for k := at / size; k*size < at+s.Size; k++ {
+			rows[k].Bytes, rows[k].Parts = size, append(rows[k].Parts, Part{s, at - k*size})
+		}
+		at += s.Size
+	}
+	return rows
+}
+
+// Place is where bytes from..to of a row lie when it is width wide. What lies outside of the row is
+// cut off.
+func (r *Row) Place(from, to int64, width float64) (x0, x1 float64) {
+	size := float64(r.Bytes)
+	return float64(max(from, 0)) / size * width, float64(min(to, r.Bytes)) / size * width
+}
+
+// Each calls f for each piece of a row with its place.
+func (r *Row) Each(width float64, f func(s *Segment, p *Piece, x0, x1 float64)) {
+	for _, s := range r.Parts {
+		for i := range s.Pieces {
+			p := &s.Pieces[i]
+			if x0, x1 := r.Place(s.At+p.At, s.At+p.At+p.Bytes, width); x0 < x1 {
+				f(s.Segment, p, x0, x1)
+			}
+		}
+	}
+}
+
+// Cells divide a row where pieces may be too small to draw one by one: how much of each cell, of 1,
+// is of each kind.
+type Cells [][]float64
+
+// NewCells makes n cells for a number of kinds.
+func NewCells(n, kinds int) Cells {
+	c := make(Cells, n)
+	all := make([]float64, n*kinds)
+	for i := range c {
+		c[i] = all[i*kinds : (i+1)*kinds]
+	}
+	return c
+}
+
+// Add fills the places x0..x1, in cells, with a kind.
+func (c Cells) Add(x0, x1 float64, kind int) {
+	for i := int(x0); i < len(c) && float64(i) < x1; i++ {
+		c[i][kind] += min(x1, float64(i+1)) - max(x0, float64(i))
+	}
+}
+
+// Most is the kind that fills most of a cell, of those from first up to end, and how much these fill
+// together: 0 where there is none of them.
+func (c Cells) Most(i, first, end int) (kind int, sum float64) {
+	kind = first
+	for k := first; k < end; k++ {
+		sum += c[i][k]
+		if c[i][k] > c[i][kind] {
+			kind = k
+		}
+	}
+	return kind, sum
 }

@@ -47,7 +47,9 @@ func pack(r *analyze.Result, size int, room most, sources []source, tables func(
 	for range tries {
 		w, st := &writer{}, tables(r.Snapshot)
 		held := newHeld(r, room.times(scale).holders)
-		d := &Data{Version: Version, Categories: categoryTexts(category.Category.String), Colors: categoryTexts(chart.UseName), Holders: held.all, Devices: []Device{}}
+		color := func(c category.Category) string { return chart.UseSlot(c).Name() }
+		d := &Data{Version: Version, Categories: categoryTexts(category.Category.String), Colors: categoryTexts(color),
+			Holders: held.all, Devices: []Device{}}
 		for i := range sources {
 			sources[i].held = held
 			m := room.times(scale / float64(len(sources)))
