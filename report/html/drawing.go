@@ -72,6 +72,7 @@ func (d *drawing) put(parts ...string) {
 type path struct {
 	class string
 	b     strings.Builder
+	x, y  int // where it is
 }
 
 func (p *path) cmd(c string, values ...int) {
@@ -84,10 +85,21 @@ func (p *path) cmd(c string, values ...int) {
 	}
 }
 
-func (p *path) move(x, y float64) { p.cmd("M", across(x), down(y)) }
-func (p *path) h(x float64)       { p.cmd("H", across(x)) }
-func (p *path) v(y float64)       { p.cmd("V", down(y)) }
-func (p *path) shut()             { p.b.WriteByte('Z') }
+// to goes on to a place, along one side of the drawing and then along the other.
+func (p *path) to(x, y float64) {
+	from := *p
+	p.x, p.y = across(x), down(y)
+	if p.b.Len() == 0 {
+		p.cmd("M", p.x, p.y)
+		return
+	}
+	if p.y != from.y {
+		p.cmd("V", p.y)
+	}
+	if p.x != from.x {
+		p.cmd("H", p.x)
+	}
+}
 
 // box adds a rectangle.
 func (p *path) box(x, y, w, h float64) {
@@ -96,7 +108,7 @@ func (p *path) box(x, y, w, h float64) {
 	p.cmd("H", max(x2, x1+1))
 	p.cmd("V", y2)
 	p.cmd("H", x1)
-	p.shut()
+	p.cmd("Z")
 }
 
 // levels draws n levels of bytes by trace event, up to most: each has its first and last event.
@@ -106,16 +118,19 @@ func levels(class string, n int, most int64, at func(i int) (first, last int, by
 		return p
 	}
 	_, last, _ := at(n - 1)
+	y := 0.0
 	for i := range n {
 		first, _, bytes := at(i)
-		if y := 1 - chart.Share(bytes, most); i == 0 {
-			p.move(0, y)
+		x := float64(first) / float64(max(last, 1))
+		if i == 0 {
+			x = 0
 		} else {
-			p.h(float64(first) / float64(max(last, 1)))
-			p.v(y)
+			p.to(x, y)
 		}
+		y = 1 - chart.Share(bytes, most)
+		p.to(x, y)
 	}
-	p.h(1)
+	p.to(1, y)
 	return p
 }
 

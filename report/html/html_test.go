@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/golden"
-	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -270,44 +268,6 @@ func TestTimeBackwards(t *testing.T) {
 	}
 	if last != pathWidth {
 		t.Errorf("line ends at %d, want %d", last, pathWidth)
-	}
-}
-
-// A ramp is drawn as a ramp, whether a point is one event or many, and however many there are.
-func TestRamp(t *testing.T) {
-	for _, each := range []int{1, 7} {
-		for _, points := range []int{10, 598, 3000} {
-			tl := &timeline.Timeline{}
-			all := int64(points * each)
-			for i := range points {
-				totals := func(e int) timeline.Totals { return timeline.Totals{Active: int64(e) + 1} }
-				first, last := i*each, i*each+each-1
-				tl.Curve = append(tl.Curve, timeline.Point{First: first, Last: last, At: totals(last),
-					Min: totals(first), Max: totals(last)})
-			}
-			curve := place(tl, chart.NewAxis(tl, false), full.points)
-			p := outline(active, tl.Initial, curve, func(bytes int64) float64 { return 1 - chart.Share(bytes, all) })
-			var x, y int
-			for _, m := range regexp.MustCompile(`([MHV])(\d+)(?: (\d+))?`).FindAllStringSubmatch(p.b.String(), -1) {
-				v, _ := strconv.Atoi(m[2])
-				switch m[1] {
-				case "M":
-					x = v
-					y, _ = strconv.Atoi(m[3])
-				case "H":
-					x = v
-				case "V":
-					y = v
-				}
-				off := float64(x)/pathWidth - (1 - float64(y)/pathHeight)
-				if limit := 1.5/float64(min(points, full.points)) + 0.002; off > limit || off < -limit {
-					t.Fatalf("%d points of %d events: the ramp is at (%d, %d)", points, each, x, y)
-				}
-			}
-			if x != pathWidth {
-				t.Errorf("%d points of %d events: the ramp ends at %d", points, each, x)
-			}
-		}
 	}
 }
 

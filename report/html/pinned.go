@@ -74,7 +74,7 @@ func pinnedHolders(m *host.Pinned) *table {
 		return nil
 	}
 	t := newTable("", sites("Allocated at"), strong("Bytes"), numbers("Share"), numbers("Blocks"), numbers("From before the trace"))
-	groups, other, more := chart.Top(m.Holders, maxPinned)
+	groups, other, more := chart.Largest(m.Holders, maxPinned)
 	total := chart.Sum(m.Holders)
 	row := func(name string, g *attribution.Group) {
 		t.add(text(name), units.Bytes(g.Rounded), units.Percent(g.Rounded, total), units.Count(g.Count), units.Bytes(g.PreTrace))

@@ -34,7 +34,7 @@ type palette map[snapshot.StackID]chart.Slot
 func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	total := ph.Frag.Active
 	v := stackTable{Title: ph.Title, When: ph.When}
-	top, other, more := chart.Top(ph.Live, deep.stacks)
+	top, other, more := chart.Largest(ph.Live, deep.stacks)
 	var most, sum, blocks int64
 	for i := range ph.Live {
 		most = max(most, ph.Live[i].Rounded)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -51,27 +52,14 @@ const (
 	labelHeight = 32  // of an endLabel, two lines
 )
 
-// series is one line of the chart.
-type series struct {
-	class, name string
-	of          func(timeline.Totals) int64
-}
-
-var (
-	reserved  = series{"reserved", "Reserved", func(t timeline.Totals) int64 { return t.Reserved }}
-	active    = series{"active", "Active", func(t timeline.Totals) int64 { return t.Active }}
-	allocated = series{"allocated", "Allocated", func(t timeline.Totals) int64 { return t.Allocated }}
-)
+var allSeries = [...]chart.Series{chart.Reserved, chart.Active, chart.Allocated}
 
 func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 	if len(t.Curve) == 0 {
 		return timelineChart{Note: "The file has no trace for this device, so there is no history to draw: only the state at the dump is known. " +
 			"Call torch.cuda.memory._record_memory_history() before the program allocates to get one."}
 	}
-	top := max(t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.Initial.Reserved, t.Initial.Active)
-	for i := range t.Curve {
-		top = max(top, t.Curve[i].Max.Reserved, t.Curve[i].Max.Active, t.Curve[i].Max.Allocated)
-	}
+	top := chart.Top(t)
 	if top <= 0 {
 		return timelineChart{Note: "The trace has events, but no memory was ever in use on this device."}
 	}
@@ -93,8 +81,19 @@ func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 }
 
 func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64, points int) {
-	curve := place(t, axis, points)
+	spans := axis.Spans(t.Curve, points)
 	at := func(bytes int64) float64 { return 1 - chart.Share(bytes, limit) }
+	steps := func(p *path, s chart.Series, of func(*timeline.Point) timeline.Totals) {
+		s.Steps(spans, t.Initial, of, func(x float64, bytes int64) { p.to(x, at(bytes)) })
+	}
+	area := func(class string, s chart.Series, of func(*timeline.Point) timeline.Totals) path {
+		p := path{class: class}
+		p.to(0, 1)
+		steps(&p, s, of)
+		p.to(1, 1)
+		p.cmd("Z")
+		return p
+	}
 
 	var d drawing
 	d.open("plot", fmt.Sprintf("Memory over time: reserved up to %s, active up to %s",
@@ -102,152 +101,61 @@ func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64,
 	for _, k := range chart.ByteTicks(limit, 5) {
 		d.line(0, at(k.Value), 1, at(k.Value), "grid", "")
 	}
-	d.paths(
-		area("fill-reserved", reserved, t.Initial, curve, at, true),
-		area("fill-active range", active, t.Initial, curve, at, true),
-		area("fill-active", active, t.Initial, curve, at, false),
-		outline(reserved, t.Initial, curve, at),
-		outline(active, t.Initial, curve, at),
-		outline(allocated, t.Initial, curve, at),
-	)
+	paths := []path{
+		area("fill-reserved", chart.Reserved, chart.Highest),
+		area("fill-active range", chart.Active, chart.Highest),
+		area("fill-active", chart.Active, chart.Lowest),
+	}
+	for _, s := range allSeries {
+		p := path{class: "line-" + s.Name}
+		steps(&p, s, chart.Highest)
+		paths = append(paths, p)
+	}
+	d.paths(paths...)
 	for _, l := range c.Lanes {
-		last := ""
 		for _, m := range l.Marks {
-			if m.At != last {
-				d.put(`<line class="mark `, l.Class, `" x1="`, m.At, `%" x2="`, m.At, `%" y1="0" y2="100%"><title>`, escape(m.Title), `</title></line>`)
-			}
-			last = m.At
+			d.put(`<line class="mark `, l.Class, `" x1="`, m.At, `%" x2="`, m.At, `%" y1="0" y2="100%"><title>`, escape(m.Title),
+				`</title></line>`)
 		}
 	}
 	d.close()
 	c.Plot = d.html()
 }
 
-// span is a point of the curve with the place of its first and its last event, as fractions
-// of the axis.
-type span struct {
-	timeline.Point
-	from, to float64
-}
-
-// place puts the curve on the axis and merges points that fall on the same of n columns.
-// A clock that runs backwards stands still.
-func place(t *timeline.Timeline, axis chart.Axis, n int) []span {
-	out := make([]span, 0, min(n, len(t.Curve))+1)
-	var prev int64
-	for i := range t.Curve {
-		q := t.Curve[i]
-		from := max(prev, axis.Event(q.First))
-		to := axis.Point(&q, prev)
-		from, prev = min(from, to), to
-		if k := len(out) - 1; k >= 0 && int(out[k].to*float64(n)) == int(chart.Share(to, axis.Span)*float64(n)) {
-			out[k].Point = chart.Reduce([]timeline.Point{out[k].Point, q}, 1)[0]
-			out[k].to = chart.Share(to, axis.Span)
-			continue
-		}
-		out = append(out, span{q, chart.Share(from, axis.Span), chart.Share(to, axis.Span)})
-	}
-	return out
-}
-
-// area fills what lies below the highest or the lowest values of a series. Between
-// spans the last value holds.
-func area(class string, s series, initial timeline.Totals, curve []span, at func(int64) float64, highest bool) path {
-	p := path{class: class}
-	p.move(0, 1)
-	p.steps(s, initial, curve, at, highest)
-	p.v(1)
-	p.shut()
-	return p
-}
-
-// outline draws the highest values of a series.
-func outline(s series, initial timeline.Totals, curve []span, at func(int64) float64) path {
-	p := path{class: "line-" + s.class}
-	p.move(0, at(s.of(initial)))
-	p.steps(s, initial, curve, at, true)
-	return p
-}
-
-func (p *path) steps(s series, initial timeline.Totals, curve []span, at func(int64) float64, highest bool) {
-	held, y := s.of(initial), -1
-	to := func(bytes int64) {
-		if d := down(at(bytes)); d != y {
-			p.v(at(bytes))
-			y = d
-		}
-	}
-	for i := range curve {
-		q := &curve[i]
-		if i == 0 || q.from-curve[i-1].to > 1.0/500 { // no drop between spans that all but touch
-			to(held)
-		}
-		p.h(q.from)
-		v := s.of(q.Min)
-		if highest {
-			v = s.of(q.Max)
-		}
-		to(v)
-		if q.to > q.from {
-			p.h(q.to)
-		}
-		held = s.of(q.At)
-	}
-	to(held)
-	p.h(1)
-}
-
 func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
-	peak := chart.Share(axis.Event(t.PeakActive.Event), axis.Span)
+	peak, bytes := axis.At(t.PeakActive.Event), units.Bytes(t.PeakActive.Bytes)
 	c.Lanes = append(c.Lanes, lane{Class: "peak", Sign: "▼", Name: "Peak", Marks: []laneMark{{
-		At: percent(peak), Label: units.Bytes(t.PeakActive.Bytes) + " active", Left: peak > 0.5,
-		Title: fmt.Sprintf("highest active memory, %s: %s", units.Bytes(t.PeakActive.Bytes), eventName(axis, t.PeakActive.Event)),
+		At: percent(peak), Label: bytes + " active", Left: peak > 0.5,
+		Title: fmt.Sprintf("highest active memory, %s: %s", bytes, eventName(axis, t.PeakActive.Event)),
 	}}})
-	var marks []laneMark
-	for _, o := range t.OOMs {
-		marks = append(marks, laneMark{
-			At:    percent(chart.Share(axis.Event(o.Event), axis.Span)),
-			Title: fmt.Sprintf("out of memory: %s requested, %s", units.Bytes(o.Requested), eventName(axis, o.Event)),
-		})
-	}
-	c.addLane("oom", "✕", "OOM", marks)
-	marks = nil
-	for _, r := range t.Retries {
-		marks = append(marks, laneMark{
-			At:    percent(chart.Share(axis.Event(r.FirstEvent), axis.Span)),
-			Title: fmt.Sprintf("retry: %s released, %s", units.Bytes(r.Released), eventName(axis, r.FirstEvent)),
-		})
-	}
-	c.addLane("retry", "◆", "Retry", marks)
-}
-
-// addLane adds a lane when there are marks, at most maxMarks evenly chosen ones; a lane with
-// several marks tells their number.
-func (c *timelineChart) addLane(class, sign, name string, marks []laneMark) {
-	n := len(marks)
-	if n == 0 {
-		return
-	}
-	if n > 1 {
-		name += " ×" + units.Count(int64(n))
-	}
-	if n > maxMarks {
-		some := make([]laneMark, maxMarks)
-		for i := range some {
-			some[i] = marks[i*(n-1)/(maxMarks-1)]
+	for _, k := range []struct {
+		class, sign, name string
+		count             int
+		marks             []chart.Mark
+	}{
+		{"oom", "✕", "OOM", len(t.OOMs), axis.OOMs(t, maxMarks)},
+		{"retry", "◆", "Retry", len(t.Retries), axis.Retries(t, maxMarks)},
+	} {
+		l := lane{Class: k.class, Sign: k.sign, Name: k.name}
+		if k.count > 1 {
+			l.Name += " ×" + units.Count(int64(k.count))
 		}
-		marks = some
+		for _, m := range k.marks {
+			l.Marks = append(l.Marks, laneMark{At: percent(m.X), Title: m.Text + ", " + eventName(axis, m.Event)})
+		}
+		if k.count > 0 {
+			c.Lanes = append(c.Lanes, l)
+		}
 	}
-	c.Lanes = append(c.Lanes, lane{Class: class, Sign: sign, Name: name, Marks: marks})
 }
 
 // addEnds places the labels at the right end of the lines: near their line, in its order,
 // and apart from each other.
 func (c *timelineChart) addEnds(t *timeline.Timeline, limit int64) {
 	final := t.Curve[len(t.Curve)-1].At
-	for _, s := range []series{reserved, active, allocated} {
-		y := int((1-chart.Share(s.of(final), limit))*plotHeight) - labelHeight/2
-		c.Ends = append(c.Ends, endLabel{s.class, s.name, units.Bytes(s.of(final)), y})
+	for _, s := range allSeries {
+		y := int((1-chart.Share(s.Of(final), limit))*plotHeight) - labelHeight/2
+		c.Ends = append(c.Ends, endLabel{s.Name, strings.ToUpper(s.Name[:1]) + s.Name[1:], units.Bytes(s.Of(final)), y})
 	}
 	slices.SortStableFunc(c.Ends, func(a, b endLabel) int { return a.Top - b.Top })
 	next := -labelHeight / 2

@@ -133,7 +133,7 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 // stacks are the groups with most bytes, each by its name, and a row for all others.
 func stacks(groups []attribution.Group) []stack {
 	out := []stack{}
-	top, other, more := chart.Top(groups, maxStacks)
+	top, other, more := chart.Largest(groups, maxStacks)
 	for _, g := range top {
 		g.Site, g.Frames = g.Name(), cut(g.Frames, maxFrames)
 		out = append(out, stack{"stack", g})

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
@@ -70,7 +69,7 @@ func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		keys[k] = key{layers[k].name + " (" + units.Bytes(layers[k].bytes[peak]) + ")", solid(layers[k].colour)}
 	}
 	p.legend(append(keys, failureKeys(t)...))
-	p.stack(t, axis, layers, &areas{ends: ends, peak: mark{axis.Event(d.Uses[peak].Event), top, "peak active "}})
+	p.stack(t, axis, &areas{ends: ends, layers: layers, peak: mark{axis.Event(d.Uses[peak].Event), top, "active"}})
 	return p
 }
 
@@ -109,7 +108,7 @@ func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	keys = append(keys, key{usable.name, line(usable.colour)})
 	p.legend(append(keys, failureKeys(t)...))
-	p.stack(t, axis, layers, &areas{ends: ends, over: &usable, peak: mark{ends[most], top, "peak "}})
+	p.stack(t, axis, &areas{ends: ends, layers: layers, over: &usable, peak: mark{ends[most], top, "free"}})
 	return p
 }
 
@@ -124,39 +123,29 @@ func shown(layers []layer) []layer {
 	return out
 }
 
-// failureKeys are the legend of failures.
-func failureKeys(t *timeline.Timeline) []key {
-	if len(t.OOMs) == 0 {
-		return nil
-	}
-	return []key{{"out of memory", upright(chart.ColorOOM)}}
-}
-
 // stack draws layers on each other over time.
-func (p *page) stack(t *timeline.Timeline, axis chart.Axis, layers []layer, a *areas) {
+func (p *page) stack(t *timeline.Timeline, axis chart.Axis, a *areas) {
 	most := max(a.peak.bytes, 1)
 	if a.over != nil {
 		n, _ := a.over.most()
 		most = max(most, n)
 	}
-	limit := int64(float64(most) * 1.12) // leaves place for the labels
-	g, grid := overTime(axis.Span, float64(limit), 8, [2]string{axis.Label(), "bytes on the device"}, axis.Ticks(10))
-	a.grid = grid
-	a.page, a.history, a.layers = p, history{t: t, axis: axis}, layers
-	a.reduce()
-	g.Add(a)
-	g.Draw(p.body(12))
+	a.reduce(axis.Span)
+	p.overTime(axis, float64(most)*1.12, func(f *frame) { // leaves place for the labels
+		p.layers(f, a, axis.Span)
+		f.failures(t, axis)
+		if a.peak.bytes > 0 {
+			f.peak(a.peak.name, a.peak.at, a.peak.bytes, chart.ColorInk)
+		}
+	})
 }
 
-// areas draws layers with the failures of a timeline.
+// areas are layers over time.
 type areas struct {
-	page    *page
-	history history
-	ends    []int64 // where each column ends on the axis
-	layers  []layer
-	over    *layer // drawn as a line, nil for none
-	peak    mark
-	grid    []chart.Tick
+	ends   []int64 // where each column ends on the axis
+	layers []layer
+	over   *layer // drawn as a line, nil for none
+	peak   mark
 }
 
 // mark is a place with a name.
@@ -166,7 +155,7 @@ type mark struct {
 }
 
 // reduce keeps the fullest of the columns that would be drawn on the same pixels.
-func (a *areas) reduce() {
+func (a *areas) reduce(span int64) {
 	kept := 0
 	last, most := int64(-1), int64(0)
 	for i, end := range a.ends {
@@ -174,7 +163,7 @@ func (a *areas) reduce() {
 		for k := range a.layers {
 			sum += a.layers[k].bytes[i]
 		}
-		px := int64(float64(end) / float64(max(a.history.axis.Span, 1)) * maxPoints)
+		px := int64(float64(end) / float64(span) * maxPoints)
 		if px != last {
 			kept++
 		} else if a.ends[kept-1] = end; sum <= most {
@@ -194,8 +183,8 @@ func (a *areas) reduce() {
 
 // paint fills what lies between two edges. On pixels it goes column by column: filling a
 // polygon takes most of a second when memory comes and goes with every step of a long trace.
-func (a *areas) paint(c *vgdraw.Canvas, floor, roof []vg.Point, ink color.RGBA) {
-	if p := a.page; p.png != nil {
+func (p *page) paint(f *frame, floor, roof []vg.Point, ink color.RGBA) {
+	if p.png != nil {
 		px := func(v vg.Length) int { return int(math.Round(float64(v) * p.scale)) }
 		img := p.png.Image()
 		bottom := img.Bounds().Dy()
@@ -209,47 +198,36 @@ func (a *areas) paint(c *vgdraw.Canvas, floor, roof []vg.Point, ink color.RGBA) 
 	for _, pt := range slices.Backward(floor) {
 		shape = append(shape, pt)
 	}
-	c.FillPolygon(ink, shape)
+	f.FillPolygon(ink, shape)
 }
 
-// Plot implements plot.Plotter.
-func (a *areas) Plot(c vgdraw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	at := func(px, bytes int64) vg.Point {
-		// A file that contradicts itself may have sums that lead far off the canvas.
-		return vg.Point{X: x(float64(px)), Y: min(max(y(float64(bytes)), c.Min.Y), c.Max.Y)}
-	}
-	edge := func(height func(i int) int64) []vg.Point {
+// layers draws the layers, and the line over them.
+func (p *page) layers(f *frame, a *areas, span int64) {
+	edge := func(height []int64) []vg.Point {
 		var out []vg.Point
 		var prev int64
 		for i, end := range a.ends {
-			out = append(out, at(prev, height(i)), at(end, height(i)))
+			out = append(out, f.at(float64(prev), height[i]), f.at(float64(end), height[i]))
 			prev = end
 		}
 		if n := len(a.ends); n > 0 {
-			out = append(out, at(prev, height(n-1)), at(a.history.axis.Span, height(n-1)))
+			out = append(out, f.at(float64(prev), height[n-1]), f.at(float64(span), height[n-1]))
 		}
 		return out
 	}
 	sums := make([]int64, len(a.ends))
-	floor := edge(func(i int) int64 { return 0 })
+	floor := edge(sums)
 	for k := range a.layers {
 		b := &a.layers[k]
 		for i := range sums {
 			sums[i] += b.bytes[i]
 		}
-		roof := edge(func(i int) int64 { return sums[i] })
-		a.paint(&c, floor, roof, b.colour)
+		roof := edge(sums)
+		p.paint(f, floor, roof, b.colour)
 		floor = roof
 	}
-	gridLines(c, a.grid, y, 0x38)
+	f.gridLines(0x38)
 	if a.over != nil {
-		c.StrokeLines(vgdraw.LineStyle{Color: a.over.colour, Width: 2, Dashes: []vg.Length{6, 4}}, edge(func(i int) int64 { return a.over.bytes[i] }))
-	}
-	l := a.history.failures(c, at)
-	if a.peak.bytes > 0 {
-		pt := at(a.peak.at, a.peak.bytes)
-		c.DrawGlyphNoClip(peakGlyph(chart.ColorInk), pt)
-		l.add(pt, a.peak.name+units.Bytes(a.peak.bytes), chart.ColorInk)
+		f.StrokeLines(vgdraw.LineStyle{Color: a.over.colour, Width: 2, Dashes: []vg.Length{6, 4}}, edge(a.over.bytes))
 	}
 }

@@ -194,23 +194,34 @@ func axes() *plot.Plot {
 	return p
 }
 
-// overTime gives axes from 0 to span, below which it says what these are, and from 0 to limit bytes. It
-// returns the ticks of the bytes too, at most rows of them, for a grid.
-func overTime(span int64, limit float64, rows int, names [2]string, ticks []chart.Tick) (*plot.Plot, []chart.Tick) {
-	p, grid := axes(), chart.ByteTicks(int64(limit), rows)
+// plotter is what draws inside of a plot.
+type plotter func(f *frame)
+
+// Plot implements plot.Plotter.
+func (draw plotter) Plot(c vgdraw.Canvas, p *plot.Plot) {
+	f := &frame{Canvas: c, labels: labels{c: c, style: bold(textSize)}}
+	f.x, f.y = p.Transforms(&c)
+	for _, t := range p.Y.Tick.Marker.(plot.ConstantTicks) {
+		f.grid = append(f.grid, t.Value)
+	}
+	draw(f)
+}
+
+// overTime draws on the rest of the page over the axis of a trace.
+func (p *page) overTime(axis chart.Axis, limit float64, draw plotter) {
+	plotOver(axis.Span, limit, 8, [2]string{axis.Label(), "bytes on the device"}, axis.Ticks(10), draw).Draw(p.body(12))
+}
+
+// plotOver gives axes from 0 to span, below which it says what these are, and from 0 to limit bytes, with
+// at most rows ticks.
+func plotOver(span int64, limit float64, rows int, names [2]string, ticks []chart.Tick, draw plotter) *plot.Plot {
+	p := axes()
 	p.X.Min, p.X.Max = 0, float64(span)
 	p.Y.Min, p.Y.Max = 0, limit
 	p.X.Label.Text, p.Y.Label.Text = names[0], names[1]
-	p.X.Tick.Marker, p.Y.Tick.Marker = marks(ticks), marks(grid)
-	return p, grid
-}
-
-// gridLines draws a line at each of the ticks, which y places, as opaque as alpha says.
-func gridLines(c vgdraw.Canvas, ticks []chart.Tick, y func(float64) vg.Length, alpha uint8) {
-	for _, t := range ticks {
-		at := y(float64(t.Value))
-		c.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, alpha}, Width: 1}, c.Min.X, at, c.Max.X, at)
-	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = marks(ticks), marks(chart.ByteTicks(int64(limit), rows))
+	p.Add(draw)
+	return p
 }
 
 // restyle changes the font and keeps alignment and rotation.

@@ -2,9 +2,8 @@ package plot
 
 import (
 	"fmt"
-	"image/color"
+	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
@@ -73,13 +72,9 @@ func seriesPage(to Medium, r *analyze.Stats) *page {
 		about += fmt.Sprintf(" %d more series are not drawn.", more)
 	}
 	p := newPage(to, title, about)
-	p.legend([]key{
-		{"reserved", area(faded(chart.ColorReleasable, 120), chart.ColorMuted)},
-		{"active", area(faded(chart.ColorLive, 150), chart.ColorLive)},
-		{"allocated", line(chart.ColorAllocated)},
-		{"trend of what is never freed", line(chart.ColorOOM)},
-		{"cudaMalloc failed or out of memory", upright(chart.ColorSplit)},
-	})
+	p.legend(append(slices.Clone(curveKeys),
+		key{"trend of what is never freed", line(chart.ColorOOM)},
+		key{"cudaMalloc failed or out of memory", upright(chart.ColorSplit)}))
 	body := p.body(12)
 	height := (body.Max.Y - body.Min.Y) / vg.Length(len(list))
 	for i := range list {
@@ -109,27 +104,18 @@ func (n *panel) draw(c vgdraw.Canvas, named bool) {
 	for _, t := range chart.CountTicks(span, 12) {
 		ticks = append(ticks, chart.Tick{Value: t.Value, Label: units.Count(first + t.Value)})
 	}
-	g, grid := overTime(span, float64(top)*1.12, 6, [2]string{d.Unit(), "bytes"}, ticks)
+	g := plotOver(span, float64(top)*1.12, 6, [2]string{d.Unit(), "bytes"}, ticks, func(f *frame) { n.curves(f, first, span) })
 	if named {
 		g.Title.Text, g.Title.TextStyle = clean(n.name+": "+string(n.j.Status)), restyle(g.Title.TextStyle, textSize)
 		g.Title.Padding = 4
 	}
-	g.Add(&curves{j: n.j, first: first, span: span, grid: grid})
 	g.Draw(c)
 }
 
 // curves draws the counters of one series.
-type curves struct {
-	j           *verdict.Counters
-	first, span int64
-	grid        []chart.Tick
-}
-
-// Plot implements plot.Plotter.
-func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	d := v.j.Series
-	line := func(name string) (out []vg.Point) {
+func (n *panel) curves(f *frame, first, span int64) {
+	d := n.j.Series
+	points := func(name string) (out []vg.Point) {
 		col := d.Column(name)
 		stride := max(len(col)/maxPoints, 1)
 		for i := 0; i < len(col); i += stride {
@@ -142,67 +128,53 @@ func (v *curves) Plot(c vgdraw.Canvas, p *plot.Plot) {
 					high = k
 				}
 			}
-			for _, k := range []int{min(low, high), max(low, high)} {
+			for _, k := range slices.Compact([]int{min(low, high), max(low, high)}) {
 				if col[k] >= 0 {
-					out = append(out, vg.Point{X: x(float64(d.Place(k) - v.first)), Y: y(float64(col[k]))})
-				}
-				if low == high {
-					break
+					out = append(out, f.at(float64(d.Place(k)-first), col[k]))
 				}
 			}
 		}
 		return out
 	}
-	fill := func(ink color.Color, pts []vg.Point) {
+	lines := [][]vg.Point{points(counters.Reserved), points(counters.Active), points(counters.Allocated)}
+	f.under(faded(chart.ColorReleasable, 120), lines[0])
+	f.under(faded(chart.ColorLive, 120), lines[1])
+	f.gridLines(0x30)
+	for i, pts := range lines {
 		if len(pts) > 1 {
-			c.FillPolygon(ink, append(append([]vg.Point{{X: pts[0].X, Y: y(0)}}, pts...), vg.Point{X: pts[len(pts)-1].X, Y: y(0)}))
-		}
-	}
-	stroke := func(ink color.Color, width vg.Length, dashes []vg.Length, pts []vg.Point) {
-		if len(pts) > 1 {
-			c.StrokeLines(vgdraw.LineStyle{Color: ink, Width: width, Dashes: dashes}, pts)
+			f.StrokeLines(curveLines[i], pts)
 		}
 		if len(pts) < 40 {
 			for _, pt := range pts {
-				c.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: ink, Radius: 2.5, Shape: vgdraw.CircleGlyph{}}, pt)
+				f.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: curveLines[i].Color, Radius: 2.5, Shape: vgdraw.CircleGlyph{}}, pt)
 			}
 		}
 	}
-	reserved, active, allocated := line(counters.Reserved), line(counters.Active), line(counters.Allocated)
-	fill(faded(chart.ColorReleasable, 120), reserved)
-	fill(faded(chart.ColorLive, 120), active)
-	gridLines(c, v.grid, y, 0x30)
-	stroke(chart.ColorMuted, 2, nil, reserved)
-	stroke(chart.ColorLive, 1.5, nil, active)
-	stroke(chart.ColorAllocated, 1.5, []vg.Length{6, 4}, allocated)
-	v.marks(c, x, y)
-}
-
-// marks draws failures and the trend, with labels.
-func (v *curves) marks(c vgdraw.Canvas, x, y func(float64) vg.Length) {
-	d := v.j.Series
 	for _, name := range []string{counters.Retries, counters.OOMs} {
 		col := d.Column(name)
 		for i := 1; i < len(col); i++ {
 			if col[i] > col[i-1] && col[i-1] >= 0 {
-				at := x(float64(d.Place(i) - v.first))
-				c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColorSplit, Width: 2}, at, c.Min.Y, at, c.Min.Y+(c.Max.Y-c.Min.Y)/8)
+				f.upright(float64(d.Place(i)-first), f.Min.Y+(f.Max.Y-f.Min.Y)/8, chart.ColorSplit)
 			}
 		}
 	}
-	t := v.j.Trends.Of(v.j.Live)
+	n.trend(f, first, span)
+}
+
+// trend draws the trend of what is never freed, with its label.
+func (n *panel) trend(f *frame, first, span int64) {
+	t := n.j.Trends.Of(n.j.Live)
 	if t == nil {
 		return
 	}
-	l := labels{c: c, style: bold(textSize)}
-	end := vg.Point{X: c.Max.X, Y: y(float64(t.Last))}
+	end := vg.Point{X: f.Max.X, Y: f.y(float64(t.Last))}
 	if t.Shape != counters.Growing || t.Unit == "epoch" {
-		l.add(end, units.Bytes(t.Last), chart.ColorLive)
+		f.labels.add(end, units.Bytes(t.Last), chart.ColorLive)
 		return
 	}
 	// The line goes through the last value, so that it lies on what it is the trend of.
-	from := float64(t.Last) - t.Slope*float64(v.first+v.span-t.From)
-	a := vg.Point{X: x(float64(t.From - v.first)), Y: y(max(from, 0))}
-	c.StrokeLine2(vgdraw.LineStyle{Color: chart.ColorOOM, Width: 2, Dashes: []vg.Length{2, 3}}, a.X, a.Y, end.X, end.Y)
-	l.add(end, fmt.Sprintf("+%s per %s", units.Bytes(t.PerUnit()), t.Unit), chart.ColorOOM)
+	from := float64(t.Last) - t.Slope*float64(first+span-t.From)
+	f.StrokeLine2(vgdraw.LineStyle{Color: chart.ColorOOM, Width: 2, Dashes: []vg.Length{2, 3}},
+		f.x(float64(t.From-first)), f.y(max(from, 0)), end.X, end.Y)
+	f.labels.add(end, fmt.Sprintf("+%s per %s", units.Bytes(t.PerUnit()), t.Unit), chart.ColorOOM)
 }

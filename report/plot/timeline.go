@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
@@ -33,27 +33,59 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	p := newPage(m, pageTitle(r, d, "Memory of"), about)
 
-	keys := []key{
-		{"reserved", area(faded(chart.ColorReleasable, 120), chart.ColorMuted)},
-		{"active", area(faded(chart.ColorLive, 150), chart.ColorLive)},
-		{"allocated", line(chart.ColorAllocated)},
-		{"peak", dot},
-	}
-	if len(t.OOMs) > 0 {
-		keys = append(keys, key{"out of memory", upright(chart.ColorOOM)})
-	}
+	keys := append(slices.Clone(curveKeys), key{"peak", dot})
+	keys = append(keys, failureKeys(t)...)
 	if len(t.Retries) > 0 {
 		keys = append(keys, key{"cudaMalloc failed, cache released", upright(chart.ColorSplit)})
 	}
 	p.legend(keys)
 
 	axis := chart.TellingAxis(t, r.Snapshot.HasTimes)
-	top := max(t.PeakReserved.Bytes, t.PeakActive.Bytes, 1)
-	limit := float64(top) * 1.12 // leaves place for the labels of peaks
-	g, grid := overTime(axis.Span, limit, 8, [2]string{axis.Label(), "bytes on the device"}, axis.Ticks(10))
-	g.Add(&history{t: t, axis: axis, points: chart.Reduce(t.Curve, maxPoints), grid: grid})
-	g.Draw(p.body(12))
+	spans := axis.Spans(t.Curve, maxPoints)
+	limit := float64(max(chart.Top(t), 1)) * 1.12 // leaves place for the labels of peaks
+	p.overTime(axis, limit, func(f *frame) {
+		steps := func(s chart.Series, of func(*timeline.Point) timeline.Totals) (out []vg.Point) {
+			s.Steps(spans, t.Initial, of, func(x float64, bytes int64) { out = append(out, f.at(x*float64(axis.Span), bytes)) })
+			return out
+		}
+		reserved, active := steps(chart.Reserved, chart.Highest), steps(chart.Active, chart.Highest)
+		f.under(faded(chart.ColorReleasable, 120), reserved)
+		f.under(faded(chart.ColorLive, 90), active)
+		f.under(faded(chart.ColorLive, 150), steps(chart.Active, chart.Lowest)) // between the two, memory comes and goes
+		f.gridLines(0x30)
+		for i, pts := range [][]vg.Point{reserved, active, steps(chart.Allocated, chart.Highest)} {
+			f.StrokeLines(curveLines[i], pts)
+		}
+		for _, m := range axis.Retries(t, maxPoints) {
+			f.upright(m.X*float64(axis.Span), f.Min.Y+(f.Max.Y-f.Min.Y)/12, chart.ColorSplit)
+		}
+		f.failures(t, axis)
+		f.peak("reserved", axis.Event(t.PeakReserved.Event), t.PeakReserved.Bytes, chart.ColorMuted)
+		f.peak("active", axis.Event(t.PeakActive.Event), t.PeakActive.Bytes, chart.ColorLive)
+	})
 	return p
+}
+
+// curveKeys and curveLines are how reserved, active and allocated memory look.
+var (
+	curveKeys = []key{
+		{"reserved", area(faded(chart.ColorReleasable, 120), chart.ColorMuted)},
+		{"active", area(faded(chart.ColorLive, 150), chart.ColorLive)},
+		{"allocated", line(chart.ColorAllocated)},
+	}
+	curveLines = [...]vgdraw.LineStyle{
+		{Color: chart.ColorMuted, Width: 2},
+		{Color: chart.ColorLive, Width: 1.5},
+		{Color: chart.ColorAllocated, Width: 1.5, Dashes: []vg.Length{6, 4}},
+	}
+)
+
+// failureKeys are the legend of failures.
+func failureKeys(t *timeline.Timeline) []key {
+	if len(t.OOMs) == 0 {
+		return nil
+	}
+	return []key{{"out of memory", upright(chart.ColorOOM)}}
 }
 
 func area(c, edge color.RGBA) func(*page, image.Rectangle) {
@@ -88,96 +120,57 @@ func peakGlyph(c color.Color) vgdraw.GlyphStyle {
 	return vgdraw.GlyphStyle{Color: c, Radius: 5, Shape: vgdraw.CircleGlyph{}}
 }
 
-// history draws the curves of a timeline with its marks.
-type history struct {
-	t      *timeline.Timeline
-	axis   chart.Axis
-	points []timeline.Point
-	grid   []chart.Tick
+// frame is the inside of a plot over time.
+type frame struct {
+	vgdraw.Canvas
+	labels labels
+	x, y   func(float64) vg.Length
+	grid   []float64 // bytes
 }
 
-// Plot implements plot.Plotter.
-func (h *history) Plot(c vgdraw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	at := func(px, bytes int64) vg.Point { return vg.Point{X: x(float64(px)), Y: y(float64(bytes))} }
-	steps := func(first int64, value func(*timeline.Point) int64) []vg.Point {
-		out := []vg.Point{at(0, first)}
-		var prev int64
-		for i := range h.points {
-			pt, v := &h.points[i], value(&h.points[i])
-			end := h.axis.Point(pt, prev)
-			out = append(out, at(prev, v), at(end, v))
-			prev = end
-		}
-		return append(out, at(h.axis.Span, value(&h.points[len(h.points)-1])))
-	}
-	under := func(top []vg.Point) []vg.Point {
-		out := append([]vg.Point{at(0, 0)}, top...)
-		return append(out, at(h.axis.Span, 0))
-	}
-
-	init := &h.t.Initial
-	reserved := steps(init.Reserved, func(p *timeline.Point) int64 { return p.Max.Reserved })
-	active := steps(init.Active, func(p *timeline.Point) int64 { return p.Max.Active })
-	floor := steps(init.Active, func(p *timeline.Point) int64 { return p.Min.Active })
-	allocated := steps(init.Allocated, func(p *timeline.Point) int64 { return p.Max.Allocated })
-	c.FillPolygon(faded(chart.ColorReleasable, 120), under(reserved))
-	c.FillPolygon(faded(chart.ColorLive, 90), under(active))
-	c.FillPolygon(faded(chart.ColorLive, 150), under(floor)) // between the two, memory comes and goes
-	gridLines(c, h.grid, y, 0x30)
-	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColorMuted, Width: 2}, reserved)
-	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColorLive, Width: 1.5}, active)
-	c.StrokeLines(vgdraw.LineStyle{Color: chart.ColorAllocated, Width: 1.5, Dashes: []vg.Length{6, 4}}, allocated)
-	h.marks(c, at)
+// at is a place on the canvas: a file that contradicts itself may have sums that lead far off it.
+func (f *frame) at(x float64, bytes int64) vg.Point {
+	return vg.Point{X: f.x(x), Y: min(max(f.y(float64(bytes)), f.Min.Y), f.Max.Y)}
 }
 
-// marks draws failures and peaks with their labels.
-func (h *history) marks(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) {
-	for _, i := range distinct(len(h.t.Retries), func(i int) int64 { return h.axis.Event(h.t.Retries[i].FirstEvent) }, h.axis.Span) {
-		h.upright(c, at, h.t.Retries[i].FirstEvent, c.Min.Y+(c.Max.Y-c.Min.Y)/12, chart.ColorSplit)
+// under fills the area below a line.
+func (f *frame) under(ink color.Color, pts []vg.Point) {
+	if n := len(pts); n > 1 {
+		f.FillPolygon(ink, slices.Concat([]vg.Point{{X: pts[0].X, Y: f.y(0)}}, pts, []vg.Point{{X: pts[n-1].X, Y: f.y(0)}}))
 	}
-	l := h.failures(c, at)
-	for _, k := range []struct {
-		peak timeline.Peak
-		name string
-		ink  color.RGBA
-	}{{h.t.PeakReserved, "reserved", chart.ColorMuted}, {h.t.PeakActive, "active", chart.ColorLive}} {
-		pt := at(h.axis.Event(k.peak.Event), k.peak.Bytes)
-		c.DrawGlyphNoClip(peakGlyph(k.ink), pt)
-		l.add(pt, "peak "+k.name+" "+units.Bytes(k.peak.Bytes), k.ink)
+}
+
+// gridLines draws a line at each tick of the bytes, as opaque as alpha says.
+func (f *frame) gridLines(alpha uint8) {
+	for _, bytes := range f.grid {
+		at := f.y(bytes)
+		f.StrokeLine2(vgdraw.LineStyle{Color: color.NRGBA{0x5d, 0x67, 0x72, alpha}, Width: 1}, f.Min.X, at, f.Max.X, at)
 	}
 }
 
 // upright draws the line of one event.
-func (h *history) upright(c vgdraw.Canvas, at func(px, bytes int64) vg.Point, event int, top vg.Length, ink color.Color) {
-	px := at(h.axis.Event(event), 0)
-	c.StrokeLine2(vgdraw.LineStyle{Color: ink, Width: 2}, px.X, c.Min.Y, px.X, top)
+func (f *frame) upright(x float64, top vg.Length, ink color.Color) {
+	f.StrokeLine2(vgdraw.LineStyle{Color: ink, Width: 2}, f.x(x), f.Min.Y, f.x(x), top)
+}
+
+// peak draws a peak with its label.
+func (f *frame) peak(name string, x, bytes int64, ink color.Color) {
+	pt := f.at(float64(x), bytes)
+	f.DrawGlyphNoClip(peakGlyph(ink), pt)
+	f.labels.add(pt, "peak "+name+" "+units.Bytes(bytes), ink)
 }
 
 // failures draws the out-of-memory events and names the last one.
-func (h *history) failures(c vgdraw.Canvas, at func(px, bytes int64) vg.Point) *labels {
-	for _, i := range distinct(len(h.t.OOMs), func(i int) int64 { return h.axis.Event(h.t.OOMs[i].Event) }, h.axis.Span) {
-		h.upright(c, at, h.t.OOMs[i].Event, c.Max.Y, chart.ColorOOM)
-	}
-	l := &labels{c: c, style: bold(textSize)}
-	if n := len(h.t.OOMs); n > 0 {
-		o := &h.t.OOMs[n-1]
-		x := at(h.axis.Event(o.Event), 0).X
-		l.taken = append(l.taken, vg.Rectangle{Min: vg.Point{X: x - 2, Y: c.Min.Y}, Max: vg.Point{X: x + 2, Y: c.Max.Y}})
-		l.add(vg.Point{X: x, Y: c.Max.Y}, "out of memory: "+units.Bytes(o.Requested)+" requested", chart.ColorOOM)
-	}
-	return l
-}
-
-// distinct lists the marks that fall on columns of their own, of n whose places on an axis of
-// a span are given; a trace can hold thousands.
-func distinct(n int, place func(int) int64, span int64) []int {
-	var out []int
-	last := int64(-1)
-	for i := range n {
-		if col := int64(float64(place(i)) / float64(max(span, 1)) * maxPoints); col != last {
-			out, last = append(out, i), col
+func (f *frame) failures(t *timeline.Timeline, axis chart.Axis) {
+	marks := axis.OOMs(t, maxPoints)
+	for i, m := range marks {
+		x := m.X * float64(axis.Span)
+		f.upright(x, f.Max.Y, chart.ColorOOM)
+		if i == len(marks)-1 {
+			f.labels.taken = append(f.labels.taken, vg.Rectangle{
+				Min: vg.Point{X: f.x(x) - 2, Y: f.Min.Y}, Max: vg.Point{X: f.x(x) + 2, Y: f.Max.Y},
+			})
+			f.labels.add(vg.Point{X: f.x(x), Y: f.Max.Y}, m.Text, chart.ColorOOM)
 		}
 	}
-	return out
 }

@@ -116,7 +116,7 @@ func markdownStacks(w io.Writer, d *analyze.Device, m *analyze.Moment, when stri
 	}
 	sum := chart.Sum(m.Live)
 	fmt.Fprintf(w, "| in use %s | of %s | blocks | allocated by |\n|---:|---:|---:|---|\n", when, units.Bytes(sum))
-	groups, other, more := chart.Top(m.Live, most)
+	groups, other, more := chart.Largest(m.Live, most)
 	for i, site := range chart.Sites(groups) {
 		g := &groups[i]
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", units.Bytes(g.Rounded), units.Percent(g.Rounded, sum), units.Count(g.Count), code(site))

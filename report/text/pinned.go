@@ -40,7 +40,7 @@ func pinnedWords(m *host.Pinned) string {
 	}
 	w += "."
 	var by []string
-	groups, _, more := chart.Top(m.Holders, 2)
+	groups, _, more := chart.Largest(m.Holders, 2)
 	for i, site := range chart.Sites(groups) {
 		by = append(by, units.Bytes(groups[i].Rounded)+" by "+site)
 	}

@@ -261,7 +261,7 @@ func (p *printer) stacks(d *analyze.Device, top *finding.Finding, most int) {
 	}
 	sum := chart.Sum(m.Live)
 	p.line(p.paint(bold, fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum), chart.DeviceName(d.Timeline.Device), when)))
-	groups, other, more := chart.Top(m.Live, most)
+	groups, other, more := chart.Largest(m.Live, most)
 	room := p.width - 42 // for names
 	row := func(bytes int64, text string) {
 		p.line(right(units.Bytes(bytes), 10) + right(units.Percent(bytes, sum), 6) + " " +

@@ -107,6 +107,35 @@ func TestAxis(t *testing.T) {
 	}
 }
 
+// A ramp is drawn as a ramp, whether a point is one event or many, and however many there are.
+func TestRamp(t *testing.T) {
+	const columns = 700
+	for _, each := range []int{1, 7} {
+		for _, points := range []int{10, 598, 3000} {
+			tl := &timeline.Timeline{}
+			for i := range points {
+				totals := func(e int) timeline.Totals { return timeline.Totals{Active: int64(e) + 1} }
+				first, last := i*each, i*each+each-1
+				tl.Curve = append(tl.Curve, timeline.Point{
+					First: first, Last: last, At: totals(last), Min: totals(first), Max: totals(last),
+				})
+			}
+			end := 0.0
+			chart.Active.Steps(chart.NewAxis(tl, false).Spans(tl.Curve, columns), tl.Initial, chart.Highest,
+				func(x float64, bytes int64) {
+					off := x - float64(bytes)/float64(points*each)
+					if limit := 1.5/float64(min(points, columns)) + 0.002; off > limit || off < -limit {
+						t.Fatalf("%d points of %d events: the ramp is at (%f, %d)", points, each, x, bytes)
+					}
+					end = x
+				})
+			if end != 1 {
+				t.Errorf("%d points of %d events: the ramp ends at %f", points, each, end)
+			}
+		}
+	}
+}
+
 // A stack has one color in all tables and maps, and no two stacks share a number.
 func TestStackColors(t *testing.T) {
 	var moments []*analyze.Moment
@@ -203,11 +232,11 @@ func TestTop(t *testing.T) {
 	for _, sum := range []attribution.Sum{{Rounded: 5, Count: 1}, {Rounded: 3, Count: 2}, {Rounded: 1, Count: 4, PreTrace: 1}, {Rounded: 1, Count: 8}} {
 		groups = append(groups, attribution.Group{Sum: sum})
 	}
-	top, other, more := chart.Top(groups, 2)
+	top, other, more := chart.Largest(groups, 2)
 	if len(top) != 2 || more != 2 || other.Rounded != 2 || other.Count != 12 || other.PreTrace != 1 || chart.Sum(groups) != 10 {
 		t.Errorf("%v, %+v, %d", top, other, more)
 	}
-	if top, _, more = chart.Top(groups, 4); len(top) != 4 || more != 0 {
+	if top, _, more = chart.Largest(groups, 4); len(top) != 4 || more != 0 {
 		t.Errorf("%d of 4, %d more", len(top), more)
 	}
 }

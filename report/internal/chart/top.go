@@ -6,9 +6,9 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 )
 
-// Top splits groups into the first n and one that sums the others, so that totals close.
+// Largest splits groups into the first n and one that sums the others, so that totals close.
 // more is the number of groups in the sum.
-func Top(groups []attribution.Group, n int) (top []attribution.Group, other attribution.Group, more int) {
+func Largest(groups []attribution.Group, n int) (top []attribution.Group, other attribution.Group, more int) {
 	if len(groups) <= n {
 		return groups, other, 0
 	}
