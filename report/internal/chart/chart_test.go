@@ -15,6 +15,7 @@ import (
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
 )
 
 func labels(ticks []chart.Tick) []string {
@@ -194,7 +195,7 @@ func TestSegmentsCover(t *testing.T) {
 	if want := m.Frag.Classes; live != m.Frag.Active || free.Sum() != want.Sum()-want.Pending || free.Hard != want.Hard {
 		t.Errorf("%d live and free %+v, want %d and %+v", live, free, m.Frag.Active, want)
 	}
-	if none := chart.Segments(d.Timeline, &analyze.Moment{State: &timeline.State{}}); len(none)+len(chart.Wrap(none, 32)) != 0 {
+	if none := chart.Segments(d.Timeline, new(analyze.NewMoment(&snapshot.Snapshot{}, d.Timeline, "", &timeline.State{}))); len(none)+len(chart.Wrap(none, 32)) != 0 {
 		t.Errorf("a map of nothing: %+v", none)
 	}
 }
