@@ -18,9 +18,7 @@ type Pinned struct {
 	// Stated says that the file has the state at the end. Else Final is that after the last event.
 	Stated         bool
 	Initial, Final Totals
-	// Peaks are highest values and the first events after which they held, -1 for the state before
-	// the trace. Without a trace there are none.
-	PeakReserved, PeakActive, PeakAllocated timeline.Peak
+	Peaks          // without a trace there are none
 
 	// Lives are all uses of blocks: first those from before the trace by address, then by event.
 	// Requested is the rounded size as well.
@@ -47,6 +45,14 @@ type Pinned struct {
 	Checks  Checks
 
 	GPU int // whose allocations told the laps of Growth, -1 none
+}
+
+// Peaks are highest values and the first events after which they held, -1 for the state before
+// the trace.
+type Peaks struct {
+	PeakReserved  timeline.Peak `json:"reserved"`
+	PeakActive    timeline.Peak `json:"active"`
+	PeakAllocated timeline.Peak `json:"allocated"`
 }
 
 // Totals are the byte sums at one moment. Reserved less Active is what PyTorch caches.

@@ -15,11 +15,7 @@ type Timeline struct {
 
 	// Initial is the state before the first kept event, Final the one of the dump itself.
 	Initial, Final Totals
-	// The highest value of each series over the trace, the initial state included.
-	PeakReserved, PeakActive, PeakAllocated, PeakRequested Peak
-	// PeakInactiveSplit is that of inactive_split_bytes: free blocks that have neighbours in
-	// their segment, expandable ones left out (analyze/allocator/SPEC.md 5.11).
-	PeakInactiveSplit Peak
+	Peaks
 
 	// Curve samples the series at most a few thousand times, evenly by event index; each
 	// point also keeps the extremes of its span, so that no peak is lost.
@@ -65,6 +61,17 @@ type Totals struct {
 	Active    int64 `json:"active"`    // rounded, allocated plus pending free
 	Allocated int64 `json:"allocated"` // rounded, not yet freed by the program
 	Requested int64 `json:"requested"` // requested bytes of active blocks
+}
+
+// Peaks are the highest value of each series over the trace, the initial state included.
+type Peaks struct {
+	PeakReserved  Peak `json:"reserved"`
+	PeakActive    Peak `json:"active"`
+	PeakAllocated Peak `json:"allocated"`
+	PeakRequested Peak `json:"requested"`
+	// PeakInactiveSplit is that of inactive_split_bytes: free blocks that have neighbors in
+	// their segment, expandable ones left out (analyze/allocator/SPEC.md 5.11).
+	PeakInactiveSplit Peak `json:"inactive_split"`
 }
 
 // Peak is a highest value and the first event after which it held; Event is -1 for the

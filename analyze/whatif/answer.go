@@ -9,10 +9,6 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// Schema names the form of an Answer in JSON. It changes when a field changes its meaning or
-// goes away; new fields do not change it.
-const Schema = "snapana.whatif/1"
-
 // ContextBytes is what a process usually takes of a device besides its allocator: the CUDA context and
 // libraries.
 const ContextBytes = 512 << 20
@@ -36,7 +32,6 @@ type Question struct {
 
 // Answer is what came out. Bytes are integers, events count from 0.
 type Answer struct {
-	Schema  string `json:"schema"`
 	File    string `json:"file"`
 	Device  int    `json:"device"`
 	Events  int    `json:"events"`
@@ -83,7 +78,7 @@ type Row struct {
 // Ask answers a question about a program. The smallest capacity is searched where a capacity
 // matters, for all settings unless the wider set is tried: then for the recorded and the best.
 func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Question) (*Answer, error) {
-	a := &Answer{Schema: Schema, File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Accuracy: *v}
+	a := &Answer{File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Accuracy: *v}
 	a.Best, a.Costs = -1, []string{}
 	if p.Recorded.Release != 0 {
 		a.Release = p.Recorded.Release.String()

@@ -10,11 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/holder"
 )
 
-// GhostsSchema is the value of "schema" in what WriteGhosts writes; see SCHEMA.md.
-const GhostsSchema = "snapana.ghosts/1"
-
 type ghostsDoc struct {
-	Schema   string            `json:"schema"`
 	File     string            `json:"file"`
 	Findings []finding.Finding `json:"findings"`
 	Holders  *holders          `json:"holders,omitempty"`
@@ -52,13 +48,13 @@ const (
 
 // WriteGhosts writes who keeps the memory at the end of a snapshot.
 func WriteGhosts(w io.Writer, r *analyze.Result) error {
-	doc := ghostsDoc{Schema: GhostsSchema, File: r.Snapshot.Name, Findings: []finding.Finding{}, Holders: buildHolders(r), Quality: list(r.Quality)}
+	doc := ghostsDoc{File: r.Snapshot.Name, Holders: buildHolders(r), Quality: r.Quality}
 	for _, f := range buildVerdict(r.Verdict).Findings {
 		if f.Status == finding.Ghost {
 			doc.Findings = append(doc.Findings, f)
 		}
 	}
-	return encode(w, doc)
+	return write(w, ghostsSchema, doc)
 }
 
 // buildHolders is nil where no recorder's dump was joined.
@@ -67,25 +63,22 @@ func buildHolders(r *analyze.Result) *holders {
 	if h == nil {
 		return nil
 	}
-	out := &holders{
-		Result: *h, List: []heldBy{}, ListN: len(h.Holders), Unproven: []unprovenGrow{},
-	}
-	out.Notes, out.Devices = list(h.Notes), list(slices.Clone(h.Devices))
+	out := &holders{Result: *h, ListN: len(h.Holders)}
+	out.Devices = slices.Clone(h.Devices)
 	for i := range out.Devices {
 		out.Devices[i].UnheldSites = cut(out.Devices[i].UnheldSites, maxHeldSites)
 	}
 	for _, x := range cut(h.Holders, maxHolders) {
-		x.Devices, x.SharedWith, x.Also, x.Uses = list(x.Devices), list(x.SharedWith), list(x.Also), list(x.Uses)
 		x.Sites = cut(x.Sites, maxHeldSites)
-		by := heldBy{x.Standing, x.Reference.String(), x, []string{}}
+		by := heldBy{x.Standing, x.Reference.String(), x, nil}
 		if x.Standing == holder.Ghost || x.Standing == holder.Other {
 			by.Fix = x.Fix()
 		}
 		out.List = append(out.List, by)
 	}
 	for _, u := range h.Unproven {
-		out.Unproven = append(out.Unproven,
-			unprovenGrow{u.Device, attribution.Site(r.Snapshot, u.Stacks[0]), u.Bytes, u.PerLap, list(u.Holders)})
+		site := attribution.Site(r.Snapshot, u.Stacks[0])
+		out.Unproven = append(out.Unproven, unprovenGrow{u.Device, site, u.Bytes, u.PerLap, u.Holders})
 	}
 	return out
 }

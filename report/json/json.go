@@ -3,49 +3,106 @@
 package json
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"reflect"
+	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/whatif"
 )
 
-// Schema is the value of the field "schema". It changes when a field changes its meaning or
-// goes away; new fields do not change it.
-const Schema = "snapana.report/1"
-
-// Bounds on the lists of a report; what is left out is summed or counted.
+// The values of the field "schema". One changes when a field changes its meaning or goes away;
+// new fields do not change it.
 const (
-	maxCurve    = 512
-	maxStacks   = 50
-	maxFrames   = 64
-	maxPins     = 50
-	maxOOMs     = 100
-	maxRetries  = 100
-	maxFindings = 100
-	maxEvents   = 1000
-	maxGroups   = 64
-	maxSampled  = 8 // groups of one sample over time
-	maxWithout  = 5
-	maxKeepers  = 16
-
-	maxGrowthStacks = 50
-	maxSteps        = 1000
-	maxChurnSites   = 50
+	reportSchema      = "snapana.report/1"
+	stateSchema       = "snapana.state/1"
+	oomSchema         = "snapana.oom/1"
+	statsSchema       = "snapana.stats/1"
+	environmentSchema = "snapana.compare-env/1"
+	whatifSchema      = "snapana.whatif/1"
+	ghostsSchema      = "snapana.ghosts/1"
+	nvmlSchema        = "snapana.nvml/1"
+	ranksSchema       = "snapana.ranks/1"
 )
 
-// Write writes the report as indented JSON.
-func Write(w io.Writer, r *analyze.Result) error {
-	return encode(w, build(r))
-}
+// Write writes the report.
+func Write(w io.Writer, r *analyze.Result) error { return write(w, reportSchema, build(r)) }
 
 // WriteWhatif writes what other settings would have done.
-func WriteWhatif(w io.Writer, a *whatif.Answer) error { return encode(w, a) }
+func WriteWhatif(w io.Writer, a *whatif.Answer) error { return write(w, whatifSchema, a) }
 
-// encode writes a document, indented and with text as it is.
-func encode(w io.Writer, doc any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(doc)
+// WriteOOM writes the out-of-memory messages of a log.
+func WriteOOM(w io.Writer, l *oom.Log) error { return write(w, oomSchema, l) }
+
+// WriteStats writes what memory counters show, and what the recorder saw of the host.
+func WriteStats(w io.Writer, s *analyze.Stats) error { return write(w, statsSchema, s) }
+
+// WriteEnvironments writes two environments side by side, with what is the same.
+func WriteEnvironments(w io.Writer, c *environment.Comparison) error {
+	return write(w, environmentSchema, c)
 }
+
+// write writes a document, indented.
+func write(w io.Writer, schema string, doc any) error {
+	return encode(w, " ", "{\n \"schema\": \""+schema+"\",", doc)
+}
+
+// encode writes a struct with text as it is, and with begin in the place of its first brace.
+func encode(w io.Writer, indent, begin string, doc any) error {
+	fill(reflect.ValueOf(&doc).Elem())
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", indent)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(doc); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, begin+b.String()[1:])
+	return err
+}
+
+// fill puts empty lists in the place of nil ones, so that no array is null, but for fields that
+// are then left out. What v points to is copied, not changed.
+func fill(v reflect.Value) {
+	t := v.Type()
+	switch t.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		c := reflect.New(v.Elem().Type())
+		c.Elem().Set(v.Elem())
+		fill(c.Elem())
+		if t.Kind() == reflect.Interface {
+			c = c.Elem()
+		}
+		v.Set(c)
+	case reflect.Slice:
+		c := reflect.MakeSlice(t, v.Len(), v.Len())
+		reflect.Copy(c, v)
+		v.Set(c)
+		fallthrough
+	case reflect.Array:
+		if k := t.Elem().Kind(); k == reflect.Struct || k == reflect.Slice || k == reflect.Pointer {
+			for i := range v.Len() {
+				fill(v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			tag := f.Tag.Get("json")
+			written := tag != "-" && (f.IsExported() || f.Anonymous)
+			if written && !(strings.Contains(tag, ",omit") && v.Field(i).IsZero()) {
+				fill(v.Field(i))
+			}
+		}
+	}
+}
+
+// cut is the first n elements of s.
+func cut[T any](s []T, n int) []T { return s[:min(len(s), n)] }

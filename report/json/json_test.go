@@ -19,7 +19,7 @@ import (
 	"github.com/snapana/snapana/fixtures/golden"
 )
 
-func write(t *testing.T, r *analyze.Result) []byte {
+func reportOf(t *testing.T, r *analyze.Result) []byte {
 	t.Helper()
 	var a, b bytes.Buffer
 	if err := Write(&a, r); err != nil {
@@ -35,8 +35,8 @@ func write(t *testing.T, r *analyze.Result) []byte {
 }
 
 func TestGolden(t *testing.T) {
-	golden.Check(t, "report.json", write(t, analyzetest.Failed(t)))
-	golden.Check(t, "empty.json", write(t, analyzetest.Empty(t)))
+	golden.Check(t, "report.json", reportOf(t, analyzetest.Failed(t)))
+	golden.Check(t, "empty.json", reportOf(t, analyzetest.Empty(t)))
 }
 
 // paths collects every path of a document, with [] for the elements of arrays, and calls
@@ -117,9 +117,9 @@ func TestSchema(t *testing.T) {
 		analyzetest.Pinned(t, "pinned-cache", made.Options{}),
 		analyzetest.Run(t, buildtest.Read(t, streams), analyze.Options{}),
 	} {
-		documents = append(documents, write(t, r))
+		documents = append(documents, reportOf(t, r))
 	}
-	checkSchema(t, Schema, documents...)
+	checkSchema(t, reportSchema, documents...)
 }
 
 // TestPinned holds that what is shown of pinned host memory closes, and is unknown where it is.
@@ -170,7 +170,7 @@ func TestOddNumbers(t *testing.T) {
 		r := analyzetest.Failed(t)
 		r.Snapshot.Settings.GCThreshold = v
 		r.Snapshot.Name = "\xff\x00"
-		if !stdjson.Valid(write(t, r)) {
+		if !stdjson.Valid(reportOf(t, r)) {
 			t.Errorf("threshold %v: invalid JSON", v)
 		}
 	}

@@ -52,12 +52,14 @@ type mapHole struct {
 // buildMap lays out a state.
 func buildMap(a *attribution.Answer) segmentMap {
 	t, st := a.Timeline, a.State
-	m := segmentMap{Segments: []mapSegment{}, Blocks: []mapBlock{}, Holes: []mapHole{}, Sites: []string{}}
+	var m segmentMap
 	sites := map[snapshot.StackID]int{}
 	for i := range st.Segments {
 		seg := &st.Segments[i]
-		m.Segments = append(m.Segments, mapSegment{fmt.Sprintf("0x%x", seg.Addr), seg.Size, seg.Active, int32(seg.Stream),
-			chart.Pool(seg.Kind, seg.Pool, 0, false), seg.Expandable})
+		m.Segments = append(m.Segments, mapSegment{
+			fmt.Sprintf("0x%x", seg.Addr), seg.Size, seg.Active, int32(seg.Stream),
+			chart.Pool(seg.Kind, seg.Pool, 0, false), seg.Expandable,
+		})
 		for _, row := range seg.Live {
 			if m.BlocksN++; m.BlocksN > maxMapBlocks {
 				continue
@@ -67,9 +69,12 @@ func buildMap(a *attribution.Answer) segmentMap {
 			if !ok {
 				site = len(m.Sites)
 				sites[l.Stack] = site
-				m.Sites = append(m.Sites, (&attribution.Group{Stack: l.Stack, Site: attribution.Site(a.Snapshot, l.Stack)}).Name())
+				g := attribution.Group{Stack: l.Stack, Site: attribution.Site(a.Snapshot, l.Stack)}
+				m.Sites = append(m.Sites, g.Name())
 			}
-			b := mapBlock{i, int64(l.Addr - seg.Addr), l.Rounded, l.Requested, "allocated", "unknown", site, int(l.Born)}
+			b := mapBlock{
+				i, int64(l.Addr - seg.Addr), l.Rounded, l.Requested, "allocated", "unknown", site, int(l.Born),
+			}
 			if l.Waits(st.Event) {
 				b.State = "pending"
 			}
@@ -84,7 +89,8 @@ func buildMap(a *attribution.Answer) segmentMap {
 	f := frag.Measure(t, st)
 	for _, h := range frag.FindHoles(t, st, f.Stream) {
 		if m.HolesN++; m.HolesN <= maxMapBlocks {
-			m.Holes = append(m.Holes, mapHole{h.Segment, int64(h.Addr - st.Segments[h.Segment].Addr), h.Size, h.Class.String()})
+			offset := int64(h.Addr - st.Segments[h.Segment].Addr)
+			m.Holes = append(m.Holes, mapHole{h.Segment, offset, h.Size, h.Class.String()})
 		}
 	}
 	return m

@@ -49,5 +49,5 @@ func TestOOMGolden(t *testing.T) {
 }
 
 func TestOOMSchema(t *testing.T) {
-	checkSchema(t, OOMSchema, writeOOM(t, oomReport(t, oomEvent)), writeOOM(t, oomReport(t)))
+	checkSchema(t, oomSchema, writeOOM(t, oomReport(t, oomEvent)), writeOOM(t, oomReport(t)))
 }

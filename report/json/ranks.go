@@ -6,11 +6,7 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 )
 
-// RanksSchema is the value of "schema" in what WriteRanks writes; see SCHEMA.md.
-const RanksSchema = "snapana.ranks/1"
-
 type ranksDoc struct {
-	Schema string `json:"schema"`
 	ranks.Comparison
 	Ranks []rankRow `json:"ranks"`
 }
@@ -44,11 +40,13 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		}
 		return &n
 	}
-	out := ranksDoc{RanksSchema, *c, []rankRow{}}
-	out.Groups, out.Outliers = list(c.Groups), list(c.Outliers)
+	out := ranksDoc{Comparison: *c}
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
-		row := rankRow{File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline, Device: known(k.Device)}
+		row := rankRow{
+			File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline,
+			Device: known(k.Device),
+		}
 		if k.Fault == "" {
 			row.Reserved, row.Active, row.End, row.Over = &k.Reserved, &k.Active, &k.End, &k.Over
 		}
@@ -60,5 +58,5 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		}
 		out.Ranks = append(out.Ranks, row)
 	}
-	return encode(w, out)
+	return write(w, ranksSchema, out)
 }

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/whatif"
 )
 
@@ -16,21 +19,21 @@ import (
 type document struct {
 	name    string // the value of its field "schema"
 	command string
-	value   any // of the type that is written
+	fields  any // of the type that is written, behind that field
 }
 
 // documents lists all kinds. SCHEMA.md has a part for each.
 func documents() []document {
 	return []document{
-		{Schema, "report --json, summary --json", report{}},
-		{StateSchema, "state --json, peak --json", stateDoc{}},
-		{OOMSchema, "oom --json", oomDoc{}},
-		{whatif.Schema, "whatif --json", whatif.Answer{}},
-		{StatsSchema, "stats --json", statsDoc{}},
-		{EnvironmentSchema, "compare-env --json", environmentDoc{}},
-		{GhostsSchema, "ghosts --json", ghostsDoc{}},
-		{NVMLSchema, "nvml --json", nvmlDoc{}},
-		{RanksSchema, "ranks --json", ranksDoc{}},
+		{reportSchema, "report --json, summary --json", report{}},
+		{stateSchema, "state --json, peak --json", stateDoc{}},
+		{oomSchema, "oom --json", oom.Log{}},
+		{whatifSchema, "whatif --json", whatif.Answer{}},
+		{statsSchema, "stats --json", analyze.Stats{}},
+		{environmentSchema, "compare-env --json", environment.Comparison{}},
+		{ghostsSchema, "ghosts --json", ghostsDoc{}},
+		{nvmlSchema, "nvml --json", nvmlDoc{}},
+		{ranksSchema, "ranks --json", ranksDoc{}},
 	}
 }
 
@@ -66,13 +69,21 @@ func WriteSchema(w io.Writer, name string) (bool, error) {
 		if d.name != name {
 			continue
 		}
-		n := schemaOf(reflect.TypeOf(d.value), "", described(name))
-		n.Draft, n.Title = "https://json-schema.org/draft/2020-12/schema", name
-		n.Description = "Printed by snapana " + d.command
-		n.Properties["schema"].Const = name
-		return true, encode(w, n)
+		return true, encode(w, " ", "{", d.schema())
 	}
 	return false, nil
+}
+
+// schema describes the document.
+func (d *document) schema() *node {
+	words := described(d.name)
+	n := schemaOf(reflect.TypeOf(d.fields), "", words)
+	n.Draft, n.Title = "https://json-schema.org/draft/2020-12/schema", d.name
+	n.Description = "Printed by snapana " + d.command
+	n.Properties["schema"] = &node{Type: "string", Const: d.name, Description: words["schema"]}
+	n.Required = append(n.Required, "schema")
+	slices.Sort(n.Required)
+	return n
 }
 
 // described reads what SCHEMA.md says of each path of one kind. Findings are described once, in
@@ -80,10 +91,10 @@ func WriteSchema(w io.Writer, name string) (bool, error) {
 func described(name string) map[string]string {
 	out := section(name)
 	for path := range out {
-		if name == Schema || path != "findings" && !strings.HasSuffix(path, ".findings") {
+		if name == reportSchema || path != "findings" && !strings.HasSuffix(path, ".findings") {
 			continue
 		}
-		for p, words := range section(Schema) {
+		for p, words := range section(reportSchema) {
 			if field, ok := strings.CutPrefix(p, "verdict.findings[]"); ok && out[path+"[]"+field] == "" {
 				out[path+"[]"+field] = words
 			}

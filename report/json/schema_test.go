@@ -2,7 +2,6 @@ package json
 
 import (
 	"bytes"
-	"reflect"
 	"testing"
 )
 
@@ -29,7 +28,7 @@ func TestSchemasDescribed(t *testing.T) {
 				walk(p, at)
 			}
 		}
-		walk(schemaOf(reflect.TypeOf(d.value), "", words), "")
+		walk(d.schema(), "")
 		for f := range fields {
 			if _, ok := words[f]; !ok {
 				t.Errorf("%s: SCHEMA.md does not describe %s", d.name, f)

@@ -7,14 +7,10 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 )
 
-// StateSchema is the value of "schema" in what WriteState writes; see Schema.
-const StateSchema = "snapana.state/1"
-
 // maxTreeRows bounds a tree, which has a row per call path.
 const maxTreeRows = 20_000
 
 type stateDoc struct {
-	Schema    string            `json:"schema"`
 	File      string            `json:"file"`
 	Partial   string            `json:"partial"`
 	Device    int               `json:"device"`
@@ -48,17 +44,16 @@ type treeRow struct {
 func WriteState(w io.Writer, a *attribution.Answer, top int) error {
 	doc := buildState(a, top)
 	doc.Map = buildMap(a)
-	return encode(w, doc)
+	return write(w, stateSchema, doc)
 }
 
 func buildState(a *attribution.Answer, top int) *stateDoc {
 	t, c := a.Timeline, &a.Timeline.Checks
 	out := &stateDoc{
-		Schema: StateSchema, File: a.Snapshot.Name, Device: t.Device,
+		File: a.Snapshot.Name, Device: t.Device,
 		Moment: a.Moment.Name, Event: a.State.Event, Events: t.Trace.Len(), Time: a.State.Time,
 		Totals: a.State.Totals, Balanced: c.Inconsistent() == 0 && c.Residual == 0, Checks: checks{c.Inconsistent(), *c},
-		By: string(a.Holders.By), Groups: []attribution.Row{}, GroupsN: len(a.Holders.Rows),
-		LeftOut: a.Holders.LeftOut, Tree: []treeRow{},
+		By: string(a.Holders.By), GroupsN: len(a.Holders.Rows), LeftOut: a.Holders.LeftOut,
 	}
 	if a.Snapshot.Partial != nil {
 		out.Partial = a.Snapshot.Partial.Error()
@@ -71,7 +66,7 @@ func buildState(a *attribution.Answer, top int) *stateDoc {
 			out.Others.Add(g.Sum)
 			continue
 		}
-		g.Frames, g.Notes = cut(g.Frames, maxFrames), list(g.Notes)
+		g.Frames = cut(g.Frames, maxFrames)
 		out.Groups = append(out.Groups, g)
 	}
 	if a.Tree != nil {
@@ -87,7 +82,6 @@ func flatten(root *attribution.Node) (rows []treeRow, total int) {
 		depth int
 	}
 	todo := []item{{root, 0}}
-	rows = []treeRow{}
 	for len(todo) > 0 {
 		it := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]

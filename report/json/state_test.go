@@ -62,7 +62,7 @@ func TestStateGolden(t *testing.T) {
 }
 
 func TestStateSchema(t *testing.T) {
-	checkSchema(t, StateSchema, writeState(t, attribution.Query{}, true, 0),
+	checkSchema(t, stateSchema, writeState(t, attribution.Query{}, true, 0),
 		writeState(t, attribution.Query{By: attribution.ByPool}, false, 1))
 }
 
