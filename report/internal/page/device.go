@@ -7,8 +7,10 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/bands"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -29,7 +31,10 @@ var room = most{lives: 500_000, ranges: 50_000, spans: 1 << 17, free: 1 << 8, kn
 func (m most) times(f float64) most {
 	by := func(n int) int { return int(float64(n) * f) }
 	slowly := func(n int) int { return max(int(float64(n)*math.Sqrt(f)), 16) }
-	return most{by(m.lives), by(m.ranges), slowly(m.spans), slowly(m.free), max(by(m.knots), 16), by(m.marks), max(by(m.holders), 32)}
+	return most{
+		by(m.lives), by(m.ranges), slowly(m.spans), slowly(m.free), max(by(m.knots), 16), by(m.marks),
+		max(by(m.holders), 32),
+	}
 }
 
 // source is a device with what is found out once, however often it is packed.
@@ -83,7 +88,8 @@ func (src *source) marks(n int) []Mark {
 		add("oom", t.OOMs[i].Event, "out of memory: "+units.Bytes(t.OOMs[i].Requested)+" requested", stream)
 	}
 	for i := range t.Retries {
-		add("retry", t.Retries[i].FirstEvent, "cudaMalloc failed: "+units.Bytes(t.Retries[i].Released)+" of cache released", 0)
+		x := &t.Retries[i]
+		add("retry", x.FirstEvent, "cudaMalloc failed: "+units.Bytes(x.Released)+" of cache released", 0)
 	}
 	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
 	return out
@@ -99,8 +105,8 @@ func (src *source) steps(w *writer, d *Device, n int) {
 		d.Steps.Names = append(d.Steps.Names, clean(all[i].Name))
 	}
 	d.Steps.Unit = clean(src.Steps.Unit)
-	d.Steps.First = w.deltas(len(all), func(i int) int64 { return int64(all[i].First) })
-	d.Steps.Last = w.deltas(len(all), func(i int) int64 { return int64(all[i].Last) })
+	d.Steps.First = w.column(deltas, len(all), func(i int) int64 { return int64(all[i].First) })
+	d.Steps.Last = w.column(deltas, len(all), func(i int) int64 { return int64(all[i].Last) })
 }
 
 // clock keeps the time of every event, or of about n of them.
@@ -126,8 +132,8 @@ func (src *source) clock(w *writer, d *Device, n int) {
 	if !src.s.HasTimes || now == 0 {
 		at, micros = nil, nil
 	}
-	d.Clock.Event = w.deltas(len(at), func(i int) int64 { return at[i] })
-	d.Clock.Micros = w.deltas(len(micros), func(i int) int64 { return micros[i] })
+	d.Clock.Event = column(w, deltas, at)
+	d.Clock.Micros = column(w, deltas, micros)
 }
 
 // choose says which lives stay, nil for all.
@@ -191,9 +197,58 @@ func (src *source) rest(w *writer, d *Device, keep []bool, spans int) {
 		groups, group = len(category.All()), func(row int32) int { c, _ := src.Categories.Of(row); return int(c) }
 	}
 	columns := src.index.Columns(edges)
-	d.Rest.Edge = w.deltas(len(edges), func(i int) int64 { return int64(edges[i]) })
-	d.Rest.Event = w.deltas(len(columns), func(i int) int64 { return int64(columns[i].Event) })
+	d.Rest.Edge = column(w, deltas, edges)
+	d.Rest.Event = w.column(deltas, len(columns), func(i int) int64 { return int64(columns[i].Event) })
 	for _, sums := range src.index.Rest(columns, keep, groups, group) {
-		d.Rest.Bytes = append(d.Rest.Bytes, w.deltas(len(sums), func(i int) int64 { return sums[i] }))
+		d.Rest.Bytes = append(d.Rest.Bytes, column(w, deltas, sums))
+	}
+}
+
+// free writes at most n of the moments at which free memory was measured, where the page cannot
+// tell it by itself.
+func (src *source) free(w *writer, d *Device, n int) {
+	var samples []fragmentation.Sample
+	if d.LeftOut.Lives > 0 || d.LeftOut.Ranges > 0 {
+		n = min(n, len(src.Free))
+		for i := range n {
+			samples = append(samples, src.Free[(i+1)*len(src.Free)/n-1])
+		}
+	}
+	d.Free.Event = w.column(deltas, len(samples), func(i int) int64 { return int64(samples[i].Event) })
+	for _, of := range []func(*fragmentation.Classes) int64{
+		func(c *fragmentation.Classes) int64 { return c.Releasable },
+		func(c *fragmentation.Classes) int64 { return c.Hard },
+		func(c *fragmentation.Classes) int64 { return c.Soft },
+		func(c *fragmentation.Classes) int64 { return c.Stream },
+		func(c *fragmentation.Classes) int64 { return c.Pending },
+	} {
+		c := w.column(deltas, len(samples), func(i int) int64 { return of(&samples[i].Classes) })
+		d.Free.Bytes = append(d.Free.Bytes, c)
+	}
+}
+
+// whatIf writes the curves of all settings that were replayed.
+func (src *source) whatIf(w *writer, d *Device) {
+	d.WhatIf = WhatIf{Best: -1, Replay: []Replay{}}
+	a := src.WhatIf
+	if a == nil || !a.Accuracy.Trusted || len(a.Rows) == 0 || len(a.Rows[0].Outcome.Curve) == 0 {
+		d.WhatIf.Last = column[int](w, plain, nil)
+		return
+	}
+	d.WhatIf.Best, d.WhatIf.Limit = a.Best, a.Capacity.Reservable
+	ends := a.Rows[0].Outcome.Curve
+	d.WhatIf.Last = w.column(deltas, len(ends), func(i int) int64 { return int64(ends[i].Last) })
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		v := Replay{Name: clean(chart.Setting(r)), Peak: r.ReservedPeak, Failures: r.Failures, Failed: -1}
+		if r.First != nil {
+			v.Failed, v.Asked = r.First.Event, r.First.Requested
+		}
+		curve := r.Outcome.Curve
+		if len(curve) != len(ends) {
+			curve = nil // it did not even start
+		}
+		v.Reserved = w.column(deltas, len(curve), func(i int) int64 { return curve[i].Reserved })
+		d.WhatIf.Replay = append(d.WhatIf.Replay, v)
 	}
 }

@@ -131,7 +131,8 @@ func (h *held) add(s *snapshot.Snapshot, x *holder.Holder) {
 		v.Fix = cleaned(x.Fix(), mostHops)
 	}
 	if x.GrownBlocks > 0 && x.Loop != 0 && !x.Steady {
-		v.Grows = clean(fmt.Sprintf("by %s per iteration of %s, %d so far", units.Bytes(x.PerLap), frames.Function(s, x.Loop), x.Laps))
+		v.Grows = clean(fmt.Sprintf("by %s per iteration of %s, %d so far",
+			units.Bytes(x.PerLap), frames.Function(s, x.Loop), x.Laps))
 	}
 	h.number(x.Blocks)
 	h.all = append(h.all, v)
@@ -148,7 +149,7 @@ func cleaned(list []string, n int) []string {
 // column is Lives.Holder of these rows.
 func (h *held) column(w *writer, t *timeline.Timeline, rows []int32) Column {
 	if len(h.all) == 0 {
-		return w.plain(0, nil)
+		return column[int](w, plain, nil)
 	}
 	var of []int32
 	for _, row := range rows {
@@ -156,7 +157,7 @@ func (h *held) column(w *writer, t *timeline.Timeline, rows []int32) Column {
 			of = append(of, h.row[holder.Block{Device: t.Device, Row: row}])
 		}
 	}
-	return w.plain(len(of), func(i int) int64 { return int64(of[i]) })
+	return column(w, plain, of)
 }
 
 // write sums up the blocks of a device.
@@ -172,8 +173,8 @@ func (h *held) write(w *writer, t *timeline.Timeline) Held {
 		}
 	}
 	return Held{
-		Bytes:  w.plain(len(sums), func(i int) int64 { return sums[i].Bytes }),
-		Blocks: w.plain(len(sums), func(i int) int64 { return sums[i].Count }),
+		Bytes:  w.column(plain, len(sums), func(i int) int64 { return sums[i].Bytes }),
+		Blocks: w.column(plain, len(sums), func(i int) int64 { return sums[i].Count }),
 	}
 }
 

@@ -18,21 +18,18 @@ type lifeList struct {
 	rows  []int32 // of Timeline.Lives
 	which []int32 // row of kinds by row of rows
 	moved []int64 // by row of rows, the address less that of the kind's last
-	kinds []kind
+	kinds table[kind]
 	last  []int64 // address by kind
-	index map[kind]int32
 }
 
 func newLifeList(n int) *lifeList {
-	return &lifeList{rows: make([]int32, 0, n), which: make([]int32, 0, n), moved: make([]int64, 0, n), index: map[kind]int32{}}
+	return &lifeList{rows: make([]int32, 0, n), which: make([]int32, 0, n), moved: make([]int64, 0, n)}
 }
 
 func (a *lifeList) add(l *timeline.Life, i int32, k kind) {
-	row, ok := a.index[k]
-	if !ok {
-		row = int32(len(a.kinds))
-		a.index[k] = row
-		a.kinds, a.last = append(a.kinds, k), append(a.last, 0)
+	row, added := a.kinds.row(k)
+	if added {
+		a.last = append(a.last, 0)
 	}
 	a.rows, a.which = append(a.rows, i), append(a.which, row)
 	a.moved = append(a.moved, int64(l.Addr)-a.last[row])
@@ -42,20 +39,20 @@ func (a *lifeList) add(l *timeline.Life, i int32, k kind) {
 func (a *lifeList) write(w *writer, t *timeline.Timeline, h *held) (Kinds, Lives) {
 	w.b = slices.Grow(w.b, 8*len(a.rows))
 	of := func(i int) *timeline.Life { return &t.Lives[a.rows[i]] }
-	n, rows := len(a.kinds), len(a.rows)
+	kinds, n, rows := a.kinds.all, len(a.kinds.all), len(a.rows)
 	return Kinds{
-			Stack:     w.plain(n, func(i int) int64 { return int64(a.kinds[i].stack) }),
-			Rounded:   w.plain(n, func(i int) int64 { return a.kinds[i].rounded }),
-			Requested: w.plain(n, func(i int) int64 { return a.kinds[i].requested }),
-			Category:  w.plain(n, func(i int) int64 { return int64(a.kinds[i].category) }),
-			Trust:     w.plain(n, func(i int) int64 { return int64(a.kinds[i].trust) }),
-			Place:     w.plain(n, func(i int) int64 { return int64(a.kinds[i].place) }),
+			Stack:     w.column(plain, n, func(i int) int64 { return int64(kinds[i].stack) }),
+			Rounded:   w.column(plain, n, func(i int) int64 { return kinds[i].rounded }),
+			Requested: w.column(plain, n, func(i int) int64 { return kinds[i].requested }),
+			Category:  w.column(plain, n, func(i int) int64 { return int64(kinds[i].category) }),
+			Trust:     w.column(plain, n, func(i int) int64 { return int64(kinds[i].trust) }),
+			Place:     w.column(plain, n, func(i int) int64 { return int64(kinds[i].place) }),
 		}, Lives{
-			Kind:   w.plain(rows, func(i int) int64 { return int64(a.which[i]) }),
-			Born:   w.deltas(rows, func(i int) int64 { return int64(of(i).Born) }),
-			Life:   w.plain(rows, func(i int) int64 { return life(of(i).Born, of(i).Freed) }),
-			Gap:    w.plain(rows, func(i int) int64 { return gap(of(i)) }),
-			Addr:   w.signed(rows, func(i int) int64 { return a.moved[i] }),
+			Kind:   w.column(plain, rows, func(i int) int64 { return int64(a.which[i]) }),
+			Born:   w.column(deltas, rows, func(i int) int64 { return int64(of(i).Born) }),
+			Life:   w.column(plain, rows, func(i int) int64 { return life(of(i).Born, of(i).Freed) }),
+			Gap:    w.column(plain, rows, func(i int) int64 { return gap(of(i)) }),
+			Addr:   w.column(zigzag, rows, func(i int) int64 { return a.moved[i] }),
 			Holder: h.column(w, t, a.rows),
 		}
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -17,45 +18,32 @@ type piece struct {
 	place       int32
 }
 
-// places are the pools and streams of a device.
-type places struct {
-	all   []Place
-	index map[Place]int32
-}
-
-func newPlaces() *places {
-	return &places{[]Place{{}}, map[Place]int32{{}: 0}} // row 0 is in no known segment
-}
-
-func (p *places) row(r *timeline.Range) int32 {
-	v := Place{Kind: r.Kind.String(), Stream: int(r.Stream), Expandable: r.Expandable}
-	if r.Pool != (snapshot.PoolID{}) {
-		v.Pool = fmt.Sprintf("(%d, %d)", r.Pool.A, r.Pool.B)
-	}
-	row, ok := p.index[v]
-	if !ok {
-		row = int32(len(p.all))
-		p.index[v] = row
-		p.all = append(p.all, v)
-	}
-	return row
-}
-
 // reserved follows the reserved ranges through the trace.
 type reserved struct {
 	t      *timeline.Timeline
-	places *places
+	places table[Place] // row 0 is in no known segment
 	all    []piece
 	live   []int32 // rows of all by address
 	change int
 }
 
 func newReserved(t *timeline.Timeline) *reserved {
-	r := &reserved{t: t, places: newPlaces()}
+	r := &reserved{t: t}
+	r.places.row(Place{})
 	for i := range t.Initially {
-		r.begin(t.Initially[i].Addr, t.Initially[i].Size, -1, r.places.row(&t.Initially[i]))
+		r.began(&t.Initially[i], -1)
 	}
 	return r
+}
+
+// began notes a range that an event reserved.
+func (r *reserved) began(x *timeline.Range, event int) {
+	v := Place{Kind: x.Kind.String(), Stream: int(x.Stream), Expandable: x.Expandable}
+	if x.Pool != (snapshot.PoolID{}) {
+		v.Pool = fmt.Sprintf("(%d, %d)", x.Pool.A, x.Pool.B)
+	}
+	place, _ := r.places.row(v)
+	r.begin(x.Addr, x.Size, int32(event), place)
 }
 
 // after is the place in live of the first piece that begins above addr.
@@ -67,10 +55,7 @@ func (r *reserved) begin(addr uint64, size int64, event, place int32) {
 	if size <= 0 {
 		return
 	}
-	i := r.after(addr)
-	r.live = append(r.live, 0)
-	copy(r.live[i+1:], r.live[i:])
-	r.live[i] = int32(len(r.all))
+	r.live = slices.Insert(r.live, r.after(addr), int32(len(r.all)))
 	r.all = append(r.all, piece{addr, size, event, -1, place})
 }
 
@@ -79,7 +64,7 @@ func (r *reserved) to(event int) {
 	for ; r.change < len(r.t.Changes) && r.t.Changes[r.change].Event <= event; r.change++ {
 		c := &r.t.Changes[r.change]
 		if c.Add {
-			r.begin(c.Range.Addr, c.Range.Size, int32(c.Event), r.places.row(&c.Range))
+			r.began(&c.Range, c.Event)
 		} else {
 			r.end(c.Range.Addr, c.Range.Addr+uint64(c.Range.Size), int32(c.Event))
 		}
@@ -101,7 +86,7 @@ func (r *reserved) end(from, to uint64, event int32) {
 			continue
 		}
 		r.all[row].freed = event
-		r.live = append(r.live[:i], r.live[i+1:]...)
+		r.live = slices.Delete(r.live, i, i+1)
 		if p.addr < from {
 			r.begin(p.addr, int64(from-p.addr), event, p.place)
 			i++
@@ -143,11 +128,11 @@ func (r *reserved) write(w *writer, d *Device, n int) {
 	}
 	d.Places = r.places.all
 	d.Ranges = Ranges{
-		Addr:  w.deltas(len(all), func(i int) int64 { return int64(all[i].addr) }),
-		Size:  w.plain(len(all), func(i int) int64 { return all[i].size }),
-		Born:  w.deltas(len(all), func(i int) int64 { return int64(all[i].born) }),
-		Life:  w.plain(len(all), func(i int) int64 { return life(all[i].born, all[i].freed) }),
-		Place: w.plain(len(all), func(i int) int64 { return int64(all[i].place) }),
+		Addr:  w.column(deltas, len(all), func(i int) int64 { return int64(all[i].addr) }),
+		Size:  w.column(plain, len(all), func(i int) int64 { return all[i].size }),
+		Born:  w.column(deltas, len(all), func(i int) int64 { return int64(all[i].born) }),
+		Life:  w.column(plain, len(all), func(i int) int64 { return life(all[i].born, all[i].freed) }),
+		Place: w.column(plain, len(all), func(i int) int64 { return int64(all[i].place) }),
 	}
 }
 

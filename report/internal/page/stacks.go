@@ -1,6 +1,8 @@
 package page
 
 import (
+	"slices"
+
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -10,23 +12,6 @@ import (
 // longest bounds a text, in runes.
 const longest = 300
 
-// texts is a table of texts without repeats.
-type texts struct {
-	all   []string
-	index map[string]int
-}
-
-func (t *texts) add(s string) int64 {
-	s = clean(s)
-	i, ok := t.index[s]
-	if !ok {
-		i = len(t.all)
-		t.index[s] = i
-		t.all = append(t.all, s)
-	}
-	return int64(i)
-}
-
 // clean makes one line of bounded length of a text from the file.
 func clean(s string) string {
 	return chart.Clip(chart.Plain(s[:min(len(s), 4*longest)]), longest)
@@ -34,25 +19,26 @@ func clean(s string) string {
 
 // stacks collects the stacks that are used, as a tree.
 type stacks struct {
-	s       *snapshot.Snapshot
-	texts   texts
-	rows    []int32 // by stack, one more than the row; 0 is none yet
-	before  int32   // the same of pre-trace blocks without a stack
-	node    []int32 // by row
-	site    []int64
-	parents []int32
-	frames  []int32
-	child   map[[2]int32]int32
-	frame   map[snapshot.FrameID]int32
-	text    []int64 // by frame
-	origin  []frames.Origin
+	s      *snapshot.Snapshot
+	texts  table[string]
+	rows   []int32 // by stack, one more than the row; 0 is none yet
+	before int32   // the same of pre-trace blocks without a stack
+	node   []int32 // by row
+	site   []int32
+	nodes  table[node]
+	frames table[snapshot.FrameID]
+	text   []int32 // by frame
+	origin []frames.Origin
 }
 
+// node is a row of Nodes.
+type node struct{ parent, frame int32 }
+
 func newStacks(s *snapshot.Snapshot) *stacks {
-	return &stacks{
-		s: s, texts: texts{[]string{""}, map[string]int{"": 0}}, rows: make([]int32, s.Stacks.Len()+2),
-		parents: []int32{0}, frames: []int32{0}, child: map[[2]int32]int32{}, frame: map[snapshot.FrameID]int32{},
-	}
+	t := &stacks{s: s, rows: make([]int32, s.Stacks.Len()+2)}
+	t.texts.row("")
+	t.nodes.row(node{-1, 0}) // the root, which is nobody's child
+	return t
 }
 
 // row is the row of a stack, which is added when it is new. A pre-trace block may have none
@@ -72,33 +58,20 @@ func (t *stacks) row(id snapshot.StackID, preTrace bool) int32 {
 	}
 	g.Site = attribution.Site(t.s, id)
 	*slot = int32(len(t.node)) + 1
-	node := int32(0)
-	ids := t.s.Stacks.Get(id)
-	for i := len(ids) - 1; i >= 0; i-- {
-		node = t.below(node, t.frameRow(ids[i]))
+	at := int32(0)
+	for _, id := range slices.Backward(t.s.Stacks.Get(id)) {
+		at, _ = t.nodes.row(node{at, t.frame(id)})
 	}
-	t.node, t.site = append(t.node, node), append(t.site, t.texts.add(g.Name()))
+	site, _ := t.texts.row(clean(g.Name()))
+	t.node, t.site = append(t.node, at), append(t.site, site)
 	return *slot - 1
 }
 
-func (t *stacks) below(parent, frame int32) int32 {
-	k := [2]int32{parent, frame}
-	node, ok := t.child[k]
-	if !ok {
-		node = int32(len(t.parents))
-		t.child[k] = node
-		t.parents, t.frames = append(t.parents, parent), append(t.frames, frame)
-	}
-	return node
-}
-
-func (t *stacks) frameRow(id snapshot.FrameID) int32 {
-	row, ok := t.frame[id]
-	if !ok {
-		row = int32(len(t.text))
-		t.frame[id] = row
-		t.text = append(t.text, t.texts.add(attribution.FrameText(t.s, id)))
-		t.origin = append(t.origin, frames.Of(t.s, id).Origin())
+func (t *stacks) frame(id snapshot.FrameID) int32 {
+	row, added := t.frames.row(id)
+	if added {
+		text, _ := t.texts.row(clean(attribution.FrameText(t.s, id)))
+		t.text, t.origin = append(t.text, text), append(t.origin, frames.Of(t.s, id).Origin())
 	}
 	return row
 }
@@ -106,10 +79,11 @@ func (t *stacks) frameRow(id snapshot.FrameID) int32 {
 // write adds the tables to the data.
 func (t *stacks) write(w *writer, d *Data) {
 	d.Strings = t.texts.all
-	d.Frames.Text = w.plain(len(t.text), func(i int) int64 { return t.text[i] })
-	d.Frames.Origin = w.plain(len(t.origin), func(i int) int64 { return int64(t.origin[i]) })
-	d.Nodes.Parent = w.deltas(len(t.parents), func(i int) int64 { return int64(t.parents[i]) })
-	d.Nodes.Frame = w.plain(len(t.frames), func(i int) int64 { return int64(t.frames[i]) })
-	d.Stacks.Node = w.plain(len(t.node), func(i int) int64 { return int64(t.node[i]) })
-	d.Stacks.Site = w.plain(len(t.site), func(i int) int64 { return t.site[i] })
+	d.Frames.Text = column(w, plain, t.text)
+	d.Frames.Origin = column(w, plain, t.origin)
+	nodes := t.nodes.all
+	d.Nodes.Parent = w.column(deltas, len(nodes), func(i int) int64 { return int64(max(nodes[i].parent, 0)) })
+	d.Nodes.Frame = w.column(plain, len(nodes), func(i int) int64 { return int64(nodes[i].frame) })
+	d.Stacks.Node = column(w, plain, t.node)
+	d.Stacks.Site = column(w, plain, t.site)
 }

@@ -1,10 +1,6 @@
 package page
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
-
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/internal/bands"
 	"github.com/snapana/snapana/snapshot"
@@ -113,11 +109,6 @@ func (v *Windows) Pack(device, first, last, at int) ([]byte, error) {
 	}
 	w := &writer{}
 	h.Kinds, h.Lives = list.write(w, d.Timeline, d.held)
-	header, err := json.Marshal(h)
-	if err != nil {
-		return nil, fmt.Errorf("pack a window: %w", err)
-	}
-	out := make([]byte, 0, 4+len(header)+len(w.b))
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(header)))
-	return append(append(out, header...), w.b...), nil
+	before, err := head(h)
+	return append(before, w.b...), err
 }
