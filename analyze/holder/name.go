@@ -1,6 +1,7 @@
 package holder
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -74,6 +75,9 @@ type named struct {
 	back     string // of a cycle: an attribute by which it closes
 }
 
+// ofFunction are the references that a function has, by the kind of the edge.
+var ofFunction = map[string]Kind{"closure": Closure, "default": Default, "args": Partial, "cache": Cache}
+
 // nameChain goes back along a chain from a tensor until a reference has a name. Without a chain, or a name
 // on it, the tensor is Unreached.
 func (g *graph) nameChain(chain []hop) named {
@@ -129,47 +133,36 @@ func (g *graph) nameChain(chain []hop) named {
 			}
 			return finish(i, Hidden)
 		}
-		switch g.edgeKind(h.tag) {
+		switch edge := g.edgeKind(h.tag); edge {
 		case "local":
-			if kind == "generator" {
-				g.function(r, h.from, label)
-				return finish(i, Generator)
-			}
-			if g.kept(h.from) {
-				if frame < 0 {
-					frame, frameLine = h.from, g.line(h.from)
-					if i > 0 && g.kind(chain[i-1].from) == "traceback" {
-						frameLine = g.line(chain[i-1].from)
-					}
-				}
-				continue
-			}
 			g.function(r, h.from, label)
-			if n.standing == Other && g.kind(h.to) == "tensor" {
-				n.standing = Running
+			switch {
+			case kind == "generator":
+				return finish(i, Generator)
+			case !g.kept(h.from):
+				if n.standing == Other && g.kind(h.to) == "tensor" {
+					n.standing = Running
+				}
+				return finish(i, Local)
+			case frame < 0:
+				frame, frameLine = h.from, g.line(h.from)
+				if i > 0 && g.kind(chain[i-1].from) == "traceback" {
+					frameLine = g.line(chain[i-1].from)
+				}
 			}
-			return finish(i, Local)
+			*r = Reference{}
 		case "global":
 			r.Variable, r.Function = label, g.name(h.from)
 			return finish(i, Global)
-		case "closure":
-			g.function(r, h.from, label)
-			return finish(i, Closure)
-		case "default":
-			g.function(r, h.from, label)
-			return finish(i, Default)
-		case "args":
-			if i > 0 && g.element(chain, i-1) {
+		case "closure", "default", "args", "cache":
+			if edge == "args" && i > 0 && g.element(chain, i-1) {
 				continue // one of many calls in a container
 			}
 			g.function(r, h.from, label)
-			return finish(i, Partial)
+			return finish(i, ofFunction[edge])
 		case "context":
 			r.Variable = label
 			return finish(i, Context)
-		case "cache":
-			g.function(r, h.from, "")
-			return finish(i, Cache)
 		case "hook":
 			r.Variable, r.Class, r.Owner = label, short(g.typeName(h.from)), g.owner(chain[:i])
 			return finish(i, Hook)
@@ -326,6 +319,12 @@ func (g *graph) members(cycle []int32) string {
 // maxSuffix bounds the path in an owner.
 const maxSuffix = 60
 
+// owners say where an object is, by the kind of the edge.
+var owners = map[string]string{
+	"local": "local `%s` of %s", "global": "global `%s` of module %s",
+	"closure": "closure cell `%s` of %s", "default": "default `%s` of %s",
+}
+
 // owner says in which variable the object at the end of a chain is, by a path from there.
 func (g *graph) owner(chain []hop) string {
 	suffix := ""
@@ -335,21 +334,16 @@ func (g *graph) owner(chain []hop) string {
 		}
 		h := chain[i]
 		label := g.label(h.tag)
-		switch g.edgeKind(h.tag) {
-		case "local":
-			word := "local"
-			if g.kind(h.from) == "generator" {
-				word = "local of a suspended generator,"
-			} else if g.kept(h.from) {
-				word = "in a traceback:"
+		edge := g.edgeKind(h.tag)
+		switch word := owners[edge]; edge {
+		case "local", "global", "closure", "default":
+			switch {
+			case edge == "local" && g.kind(h.from) == "generator":
+				word = "local of a suspended generator, `%s` of %s"
+			case edge == "local" && g.kept(h.from):
+				word = "in a traceback: `%s` of %s"
 			}
-			return word + " `" + label + suffix + "` of " + g.name(h.from)
-		case "global":
-			return "global `" + label + suffix + "` of module " + g.name(h.from)
-		case "closure":
-			return "closure cell `" + label + suffix + "` of " + g.name(h.from)
-		case "default":
-			return "default `" + label + suffix + "` of " + g.name(h.from)
+			return fmt.Sprintf(word, label+suffix, g.name(h.from))
 		case "attr", "hook":
 			if g.kind(h.from) == "class" {
 				return "`" + label + suffix + "` of class " + short(g.name(h.from))

@@ -1,66 +1,56 @@
 package holder
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
 
+// forms are how references are written: with [1] their variable, [2] the function with its place, [3] the
+// object, [4] the class, [5] the owner behind it, and [6] what else tells them apart.
+var forms = map[Kind]string{
+	Closure:     "closure cell `%[1]s` of %[2]s",
+	Local:       "%[3]s `%[1]s`, local of %[2]s",
+	Generator:   "%[3]s `%[1]s`, local of the suspended generator %[2]s",
+	Global:      "%[3]s `%[1]s`, global of module %[6]s",
+	Attribute:   "%[3]s attribute `%[1]s` of %[4]s%[5]s",
+	ClassAttr:   "%[3]s attribute `%[1]s` of class %[4]s",
+	Default:     "%[3]s, default of parameter `%[1]s` of %[2]s",
+	Partial:     "argument `%[1]s` of functools.partial(%[6]s)",
+	Cache:       "lru_cache of %[2]s",
+	Context:     "%[3]s in context variable `%[1]s`",
+	Hook:        "hook in `%[1]s` of %[4]s%[5]s",
+	Traceback:   "traceback frame %[6]s of %[4]s%[5]s",
+	Cycle:       "reference cycle %[6]s (unreachable)",
+	Interpreter: "the interpreter: %[1]s",
+	Hidden:      "an unnamed reference in %[6]s",
+}
+
 // String is the reference as a person would write it.
 func (r Reference) String() string {
-	quoted := "`" + r.Variable + "`"
-	owner := ""
-	if r.Owner != "" {
-		owner = " (" + r.Owner + ")"
-	}
-	switch r.Kind {
-	case Closure:
-		return "closure cell " + quoted + " of " + placed(r.Function, r.File, r.Line)
-	case Local:
-		return r.Object + " " + quoted + ", local of " + placed(r.Function, r.File, r.Line)
-	case Generator:
-		return r.Object + " " + quoted + ", local of the suspended generator " + placed(r.Function, r.File, r.Line)
-	case Global:
-		return r.Object + " " + quoted + ", global of module " + r.Function
-	case Attribute:
-		return r.Object + " attribute " + quoted + " of " + r.Class + owner
-	case ClassAttr:
-		return r.Object + " attribute " + quoted + " of class " + r.Class
-	case Default:
-		return r.Object + ", default of parameter " + quoted + " of " + placed(r.Function, r.File, r.Line)
-	case Partial:
-		return "argument " + quoted + " of functools.partial(" + r.Function + ")"
-	case Cache:
-		return "lru_cache of " + placed(r.Function, r.File, r.Line)
-	case Context:
-		return r.Object + " in context variable " + quoted
-	case Hook:
-		return "hook in " + quoted + " of " + r.Class + owner
-	case Traceback:
-		class := r.Class
-		if class == "" {
-			class = "an exception"
-		}
-		in := ""
-		if r.Owner != "" {
-			in = " in " + r.Owner
-		}
-		return "traceback frame " + r.Frame + " of " + class + in
-	case Cycle:
-		return "reference cycle " + r.Members + " (unreachable)"
-	case Interpreter:
-		if r.Variable != "" {
-			return "the interpreter: " + r.Variable
-		}
+	switch {
+	case r.Kind == Interpreter && r.Variable == "":
 		return "the interpreter"
-	case CPP:
-		return "C++, with no Python holder"
-	case Hidden:
-		if r.Function != "" {
-			return "an unnamed reference in " + r.Function
-		}
+	case r.Kind == Hidden && r.Function == "":
 		return "a referrer that Python's garbage collector cannot see"
+	case r.Kind == CPP:
+		return "C++, with no Python holder"
+	case forms[r.Kind] == "":
+		return "unrecorded references"
 	}
-	return "unrecorded references"
+	class, owner := r.Class, r.Owner
+	switch {
+	case r.Kind == Traceback:
+		class = cmp.Or(class, "an exception")
+		if owner != "" {
+			owner = " in " + owner
+		}
+	case owner != "":
+		owner = " (" + owner + ")"
+	}
+	// Only tracebacks have a frame, only cycles members.
+	return fmt.Sprintf(forms[r.Kind], r.Variable, placed(r.Function, r.File, r.Line), r.Object, class, owner,
+		cmp.Or(r.Frame, r.Members, r.Function))
 }
 
 func placed(name, file string, line int) string {
@@ -73,76 +63,69 @@ func placed(name, file string, line int) string {
 	return fmt.Sprintf("%s (%s)", name, file)
 }
 
+const (
+	hooking = "handle = module.register_forward_hook(hook)  # keep the handle, and when done:"
+	noGraph = "with torch.no_grad(): ...  # where no backward pass follows"
+)
+
 // Fix gives two lines of Python that let the memory go.
 func (h *Holder) Fix() []string {
 	r := &h.Reference
 	name := identifier(r.Variable)
 	switch {
-	case r.Kind == Traceback:
-		if name == "" {
-			return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
-		}
+	case r.Kind == Traceback && name != "":
 		return []string{name + ".append(traceback.format_exc())  # the text, not the exception",
 			"# or, to keep the exception: err.__traceback__ = None"}
+	case r.Kind == Traceback, r.Kind == Interpreter:
+		return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
 	case r.Kind == Cycle:
-		back := orName(identifier(h.back), "other")
+		back := cmp.Or(identifier(h.back), "other")
 		return []string{"self." + back + " = weakref.ref(" + back + ")  # a weak reference breaks the cycle",
 			"gc.collect()  # until then: frees what is unreachable now"}
 	case r.Kind == Cache:
-		return []string{orName(identifier(short(r.Function)), "function") + ".cache_clear()",
+		return []string{cmp.Or(identifier(short(r.Function)), "function") + ".cache_clear()",
 			"# and return no tensors from it, or only .detach().cpu()"}
 	case r.Kind == Generator:
-		return []string{"generator.close()  # or exhaust it", orName(name, "kept") + ".clear()  # or, inside it: after use"}
-	case r.Kind == Interpreter:
-		return []string{"sys.last_exc = sys.last_value = sys.last_traceback = None", "gc.collect()"}
+		return []string{"generator.close()  # or exhaust it",
+			cmp.Or(name, "kept") + ".clear()  # or, inside it: after use"}
 	case r.Kind == CPP, r.Kind == Hidden, r.Kind == Unreached:
 		return []string{"# no Python reference to drop: look for an autograd graph that is still in use, a CUDA graph,",
 			"# or an extension that keeps tensors"}
 	case r.Kind == Hook:
-		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:", "handle.remove()"}
+		return []string{hooking, "handle.remove()"}
 	case h.hooked:
-		return []string{"handle = module.register_forward_hook(hook)  # keep the handle, and when done:",
-			"handle.remove(); " + orName(name, "captured") + ".clear()"}
+		return []string{hooking, "handle.remove(); " + cmp.Or(name, "captured") + ".clear()"}
 	}
-	if h.Formerly != nil && identifier(h.Formerly.Variable) != "" {
-		name = identifier(h.Formerly.Variable) // the code that collects knows it by that
+	if h.Formerly != nil {
+		name = cmp.Or(identifier(h.Formerly.Variable), name) // the code that collects knows it by that
 	}
-	name = orName(name, "kept")
-	target := name
+	name = cmp.Or(name, "kept")
 	switch {
 	case r.Kind == Attribute:
-		target = "self." + name
+		name = "self." + name
 	case r.Kind == ClassAttr && identifier(r.Class) != "":
-		target = r.Class + "." + name
+		name = r.Class + "." + name
 	}
+	put := func(value, why string) string { return name + ".append(" + value + ")  # " + why }
+	value, isDict, isTensor := "output", r.Object == "dict", r.Object == "tensor"
+	if isDict {
+		put = func(value, why string) string { return name + "[key] = " + value + "  # " + why }
+		value = "value"
+	}
+	clearing := name + ".clear()  # after use"
 	switch {
-	case h.Storage.Bytes <= 16*h.Storage.Count && r.Object != "tensor":
-		if r.Object == "dict" {
-			return []string{target + "[key] = loss.item()  # a number, not a tensor", target + ".clear()  # after use"}
-		}
-		return []string{target + ".append(loss.item())  # a number, not a tensor", target + ".clear()  # after use"}
-	case 2*h.Graph > h.Bytes && r.Object == "tensor":
-		return []string{target + " = " + target + ".detach()  # or, for a sum: " + target + " += loss.item()",
-			"with torch.no_grad(): ...  # where no backward pass follows"}
-	case 2*h.Graph > h.Bytes && r.Object == "dict":
-		return []string{target + "[key] = value.detach().cpu()  # or .item(): without the graph",
-			"with torch.no_grad(): ...  # where no backward pass follows"}
-	case 2*h.Graph > h.Bytes:
-		return []string{target + ".append(loss.item())  # or output.detach().cpu(): without the graph",
-			"with torch.no_grad(): ...  # where no backward pass follows"}
-	case r.Object == "dict":
-		return []string{target + "[key] = value.detach().cpu()  # keep it off the GPU", target + ".clear()  # after use"}
+	case h.Storage.Bytes <= 16*h.Storage.Count && !isTensor:
+		return []string{put("loss.item()", "a number, not a tensor"), clearing}
+	case h.throughGraph() && isTensor:
+		return []string{name + " = " + name + ".detach()  # or, for a sum: " + name + " += loss.item()", noGraph}
+	case h.throughGraph() && isDict:
+		return []string{put("value.detach().cpu()", "or .item(): without the graph"), noGraph}
+	case h.throughGraph():
+		return []string{put("loss.item()", "or output.detach().cpu(): without the graph"), noGraph}
 	case isContainer(r.Object):
-		return []string{target + ".append(output.detach().cpu())  # keep it off the GPU", target + ".clear()  # after use"}
+		return []string{put(value+".detach().cpu()", "keep it off the GPU"), clearing}
 	}
-	return []string{target + " = " + target + ".detach().cpu()  # keep it off the GPU", "del " + target + "  # after use"}
-}
-
-func orName(name, other string) string {
-	if name == "" {
-		return other
-	}
-	return name
+	return []string{name + " = " + name + ".detach().cpu()  # keep it off the GPU", "del " + name + "  # after use"}
 }
 
 // identifier gives a name back if it can stand in a line of Python.
