@@ -15,16 +15,15 @@ import (
 // nil. The result is nil when the file has no dump of holders; notes then say why.
 func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Result, []string) {
 	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if t := f.Truncated; t != nil {
-		notes = append(notes, fmt.Sprintf("%s breaks off at byte %d, in the middle of a record; the part before it was "+
-			"used.", f.Name, t.Offset))
+		note("%s breaks off at byte %d, in the middle of a record; the part before it was used.", f.Name, t.Offset)
 	}
 	if f.Partial != nil {
-		notes = append(notes, fmt.Sprintf("Only a part of %s could be read: %v.", f.Name, f.Partial))
+		note("Only a part of %s could be read: %v.", f.Name, f.Partial)
 	}
 	for _, g := range f.Gaps {
-		notes = append(notes, fmt.Sprintf("%s has a torn record at byte %d; a later run continues after it.", f.Name,
-			g.Offset))
+		note("%s has a torn record at byte %d; a later run continues after it.", f.Name, g.Offset)
 	}
 	var h *sidecar.Holders
 	run, dump := f.Snapshot(snapshot.PlainName(s.Name), s.Bytes)
@@ -32,16 +31,14 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 		h = run.HoldersOf(dump)
 	}
 	if h == nil {
-		if run, h = bestFit(lines, f); h != nil {
-			notes = append(notes, fmt.Sprintf("%s does not say which dump belongs to this snapshot; %s was chosen because "+
-				"its addresses fit best.", f.Name, dumpName(h)))
+		if run, h = bestFit(lines, f); h == nil {
+			note("%s has no dump of who holds memory: call dump() of the recorder where memory matters.", f.Name)
+			return nil, notes
 		}
+		note("%s does not say which dump belongs to this snapshot; %s was chosen because its addresses fit best.", f.Name,
+			dumpName(h))
 	}
-	if h == nil {
-		return nil, append(notes, f.Name+" has no dump of who holds memory: call dump() of the recorder where memory "+
-			"matters.")
-	}
-	in := Input{Lines: lines, Holders: h}
+	in := Input{Snapshot: s, Lines: lines, Holders: h}
 	if before != nil {
 		for i := range before.Runs {
 			if n := len(before.Runs[i].Holders); n > 0 {
@@ -49,7 +46,7 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 			}
 		}
 		if in.Before == nil {
-			notes = append(notes, before.Name+" has no dump of who holds memory to compare with.")
+			note("%s has no dump of who holds memory to compare with.", before.Name)
 		}
 	} else if first := run.Holders[0]; first != h {
 		in.Before = first
@@ -68,11 +65,10 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 		held += d.Held.Count
 	}
 	if r.Stray.Count > held {
-		return nil, append(notes, fmt.Sprintf("%s was not used: only %d of its %d storages fit a block, so it "+
-			"belongs to another run or another moment than the snapshot.",
-			f.Name, held, held+r.Stray.Count))
+		note("%s was not used: only %d of its %d storages fit a block, so it belongs to another run or another moment "+
+			"than the snapshot.", f.Name, held, held+r.Stray.Count)
+		return nil, notes
 	}
-	r.Name(s)
 	r.Notes = append(notes, r.Notes...)
 	return r, nil
 }
@@ -104,28 +100,16 @@ func dumpName(h *sidecar.Holders) string {
 	return name
 }
 
-// bestFit finds the dump with the most bytes in storages that begin where a block does, the
-// newest of equal ones.
+// bestFit finds the dump whose storages lie in blocks of most bytes, the newest of equal ones.
 func bestFit(lines []Line, f *sidecar.File) (run *sidecar.Run, best *sidecar.Holders) {
-	type start struct {
-		device  int32
-		address uint64
-	}
-	blocks := map[start]int64{}
-	for i := range lines {
-		for _, row := range allocated(lines[i].Timeline) {
-			l := &lines[i].Lives[row]
-			blocks[start{int32(lines[i].Device), l.Addr}] = l.Rounded
-		}
-	}
+	blocks := blocksOf(lines)
 	most := int64(-1)
 	for i := range f.Runs {
 		for _, h := range f.Runs[i].Holders {
 			var fit int64
-			for k, a := range h.Storages.Address {
-				if b := blocks[start{h.Storages.Device[k], a}]; b >= h.Storages.Bytes[k] {
-					fit += b
-				}
+			mem, _ := join(lines, blocks, h)
+			for _, m := range mem {
+				fit += m.bytes
 			}
 			if fit >= most {
 				run, best, most = &f.Runs[i], h, fit

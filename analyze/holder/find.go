@@ -23,10 +23,11 @@ type Line struct {
 
 // Input is what Find joins.
 type Input struct {
-	Lines   []Line
-	Holders *sidecar.Holders
-	Before  *sidecar.Holders // an earlier dump to compare, or nil
-	Steps   int64            // of the program between the two, 0 unknown
+	Snapshot *snapshot.Snapshot
+	Lines    []Line
+	Holders  *sidecar.Holders
+	Before   *sidecar.Holders // an earlier dump to compare, or nil
+	Steps    int64            // of the program between the two, 0 unknown
 }
 
 // mostExact is for how many holders, the largest, what many objects free together is exact.
@@ -34,7 +35,8 @@ const mostExact = 32
 
 // Find joins holders and blocks.
 func Find(in Input) *Result {
-	mem, ofStore, blocks := join(in.Lines, in.Holders)
+	blocks := blocksOf(in.Lines)
+	mem, ofStore := join(in.Lines, blocks, in.Holders)
 	f := newFinder(in, newGraph(in.Holders, mem, ofStore))
 	groups := f.g.group()
 	slices.SortStableFunc(groups, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
@@ -50,7 +52,7 @@ func Find(in Input) *Result {
 		f.judge(&groups[i])
 	}
 	slices.SortStableFunc(groups, func(a, b Holder) int {
-		return cmp.Or(cmp.Compare(rank(a.Standing), rank(b.Standing)), cmp.Compare(b.Grown, a.Grown),
+		return cmp.Or(cmp.Compare(first[a.Standing], first[b.Standing]), cmp.Compare(b.Grown, a.Grown),
 			cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.key(), b.key()))
 	})
 	r.Holders = slices.DeleteFunc(groups, func(h Holder) bool { return h.Count == 0 })
@@ -67,15 +69,8 @@ func Find(in Input) *Result {
 	return r
 }
 
-func rank(s Standing) int {
-	switch s {
-	case Ghost:
-		return 0
-	case Other:
-		return 1
-	}
-	return 2
-}
+// first are the standings that come before others.
+var first = map[Standing]int{Ghost: -2, Other: -1}
 
 // finder measures holders.
 type finder struct {
@@ -83,7 +78,9 @@ type finder struct {
 	in     Input
 	tree   *tree
 	sums   []int64                // bytes that go with each node
+	lines  map[int]*Line          // by device
 	growth map[site]*ghost.Growth // that a stack is part of
+	names  map[snapshot.StackID]string
 }
 
 // site is a stack on a device.
@@ -93,7 +90,8 @@ type site struct {
 }
 
 func newFinder(in Input, g *graph) *finder {
-	f := &finder{g: g, in: in, tree: dominators(g.links, g.root), growth: map[site]*ghost.Growth{}}
+	f := &finder{g: g, in: in, tree: dominators(g.links, g.root), lines: map[int]*Line{},
+		growth: map[site]*ghost.Growth{}, names: map[snapshot.StackID]string{}}
 	weight := make([]int64, g.links.nodes())
 	for i, m := range g.memory {
 		weight[g.memoryNode(int32(i))] = m.bytes
@@ -101,6 +99,7 @@ func newFinder(in Input, g *graph) *finder {
 	f.sums = f.tree.sums(weight)
 	for i := range in.Lines {
 		l := &in.Lines[i]
+		f.lines[l.Device] = l
 		for k := range l.Growth {
 			for _, stack := range l.Growth[k].Stacks {
 				f.growth[site{l.Device, stack}] = &l.Growth[k]
@@ -110,27 +109,16 @@ func newFinder(in Input, g *graph) *finder {
 	return f
 }
 
-func (f *finder) line(device int) *Line {
-	for i := range f.in.Lines {
-		if f.in.Lines[i].Device == device {
-			return &f.in.Lines[i]
-		}
-	}
-	return nil
-}
-
 // close counts what is not joined.
 func (f *finder) close(r *Result, blocks map[int][]int32) {
 	held := map[Block]bool{}
 	for i := range f.g.memory {
-		m := &f.g.memory[i]
-		if m.row < 0 {
-			if m.device >= 0 { // else it is host memory
-				r.Stray.add(m.storage)
-			}
-			continue
+		switch m := &f.g.memory[i]; {
+		case m.row >= 0:
+			held[Block{m.device, m.row}] = true
+		case m.device >= 0: // else it is host memory
+			r.Stray.add(m.storage)
 		}
-		held[Block{m.device, m.row}] = true
 	}
 	for i := range f.in.Lines {
 		l := &f.in.Lines[i]
@@ -146,7 +134,7 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 			d.Unheld.add(life.Rounded)
 			unheld.add(life.Stack, life.Rounded)
 		}
-		d.UnheldSites = sitesOf(unheld)
+		d.UnheldSites = f.sitesOf(unheld)
 		r.Devices = append(r.Devices, d)
 	}
 }
@@ -156,7 +144,8 @@ func (f *finder) notes() []string {
 	out := slices.Clone(f.in.Holders.Notes)
 	for what, n := range f.in.Holders.Dropped {
 		if n > 0 {
-			out = append(out, fmt.Sprintf("the recorder left out %d %s beyond its limit", n, strings.ReplaceAll(what, "_", " ")))
+			what = strings.ReplaceAll(what, "_", " ")
+			out = append(out, fmt.Sprintf("the recorder left out %d %s beyond its limit", n, what))
 		}
 	}
 	slices.Sort(out)
@@ -187,12 +176,20 @@ func (t tally[K]) keys() []K {
 	})
 }
 
+// blocksOf gives what is allocated on each device.
+func blocksOf(lines []Line) map[int][]int32 {
+	out := map[int][]int32{}
+	for _, l := range lines {
+		out[l.Device] = allocated(l.Timeline)
+	}
+	return out
+}
+
 // join lays storages over the blocks that are allocated at the end of the trace.
-func join(lines []Line, h *sidecar.Holders) (mem []memory, ofStore []int32, blocks map[int][]int32) {
-	blocks = map[int][]int32{}
+func join(lines []Line, blocks map[int][]int32, h *sidecar.Holders) (mem []memory, ofStore []int32) {
 	byDevice := map[int]*timeline.Timeline{}
 	for _, l := range lines {
-		byDevice[l.Device], blocks[l.Device] = l.Timeline, allocated(l.Timeline)
+		byDevice[l.Device] = l.Timeline
 	}
 	found := map[Block]int32{}
 	ofStore = make([]int32, h.Storages.Len())
@@ -216,7 +213,7 @@ func join(lines []Line, h *sidecar.Holders) (mem []memory, ofStore []int32, bloc
 		mem[at].storage = max(mem[at].storage, bytes)
 		ofStore[i] = at
 	}
-	return mem, ofStore, blocks
+	return mem, ofStore
 }
 
 // allocated lists the rows of the blocks that the program has not freed at the end, by address.

@@ -37,7 +37,7 @@ func (f *finder) judge(h *Holder) {
 // blind reports whether there is no trace that could show the memory of a holder growing: then
 // two dumps are all that there is.
 func (f *finder) blind(h *Holder) bool {
-	return !slices.ContainsFunc(h.Devices, func(device int) bool { return f.line(device).Trace.Len() > 0 })
+	return !slices.ContainsFunc(h.Devices, func(device int) bool { return f.lines[device].Trace.Len() > 0 })
 }
 
 // unproven lists the growths that nothing explains: neither a ghost nor memory that is as it
@@ -147,7 +147,7 @@ func most(holders []*Holder, stack snapshot.StackID) *Holder {
 // compare says what the holders had in the earlier dump.
 func (f *finder) compare(groups []Holder) {
 	h := f.in.Before
-	mem, ofStore, _ := join(nil, h)
+	mem, ofStore := join(nil, nil, h)
 	before := newGraph(h, mem, ofStore)
 	earlier := before.group()
 	byKey, byMemory := map[string]*Holder{}, make([]*Holder, len(mem))

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -13,7 +14,7 @@ func (f *finder) growthOf(m *memory) *ghost.Growth {
 	if m.row < 0 {
 		return nil
 	}
-	l := &f.line(m.device).Lives[m.row]
+	l := &f.lines[m.device].Lives[m.row]
 	if l.Born < 0 {
 		return nil
 	}
@@ -145,7 +146,7 @@ func (f *finder) sites(h *Holder) {
 		if m.row < 0 {
 			continue
 		}
-		line := f.line(m.device)
+		line := f.lines[m.device]
 		byStack.add(line.Lives[m.row].Stack, m.bytes)
 		if line.Use != nil {
 			byUse.add(line.Use(m.row), m.bytes)
@@ -165,15 +166,20 @@ func (f *finder) sites(h *Holder) {
 	if h.growth != nil {
 		h.Loop, h.Laps, h.PerLap = h.growth.Loop, h.growth.Laps, h.growth.PerLap
 	}
-	h.Sites = sitesOf(byStack)
+	h.Sites = f.sitesOf(byStack)
 	for _, name := range byUse.keys() {
 		h.Uses = append(h.Uses, Use{name, byUse[name]})
 	}
 }
 
-func sitesOf(byStack tally[snapshot.StackID]) (out []Site) {
+func (f *finder) sitesOf(byStack tally[snapshot.StackID]) (out []Site) {
 	for _, stack := range byStack.keys() {
-		out = append(out, Site{Stack: stack, Sum: byStack[stack]})
+		name, ok := f.names[stack]
+		if !ok {
+			name = attribution.Site(f.in.Snapshot, stack)
+			f.names[stack] = name
+		}
+		out = append(out, Site{stack, name, byStack[stack]})
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package holder
 
 import (
-	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -114,7 +113,7 @@ type Block struct {
 // Site is the memory of one stack.
 type Site struct {
 	Stack snapshot.StackID `json:"-"`
-	Name  string           `json:"site"` // of Stack, as Result.Name gives it; "" without frames
+	Name  string           `json:"site"` // of Stack, as package attribution gives it; "" without frames
 	Sum
 }
 
@@ -124,28 +123,8 @@ type Use struct {
 	Sum
 }
 
-// Name gives the sites of a result their names.
-func (r *Result) Name(s *snapshot.Snapshot) {
-	names := map[snapshot.StackID]string{}
-	name := func(sites []Site) {
-		for i := range sites {
-			stack := sites[i].Stack
-			if _, ok := names[stack]; !ok {
-				names[stack] = attribution.Site(s, stack)
-			}
-			sites[i].Name = names[stack]
-		}
-	}
-	for i := range r.Devices {
-		name(r.Devices[i].UnheldSites)
-	}
-	for i := range r.Holders {
-		name(r.Holders[i].Sites)
-	}
-}
-
-// Room is what a device could give when the snapshot was written, beyond the memory that is in use: what is free
-// on it and what PyTorch has reserved; false when the recorder did not see it.
+// Room is what a device could give when the snapshot was written, beyond the memory that is in use: what is
+// free on it and what PyTorch has reserved; false when the recorder did not see it.
 func (r *Result) Room(t *timeline.Timeline) (int64, bool) {
 	for _, d := range r.Devices {
 		if d.Ordinal == t.Device && d.free != nil {
