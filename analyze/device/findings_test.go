@@ -37,17 +37,18 @@ func TestFind(t *testing.T) {
 		{"a trainer alone", []sidecar.GPUProcess{trainer}, 100 * mib, false, "", ""},
 		{"nobody", nil, 0, false, "", ""},
 		{"workers", []sidecar.GPUProcess{trainer, proc(11, 500*mib, train, 10, 2),
-			proc(12, 500*mib, "python multiprocessing.spawn", 9, 10, 2), proc(13, 600*mib, "python multiprocessing.forkserver",
-				10, 2)}, 0, false,
-			"workers 1677721600 warning", "11 (forked, 500 MiB), 12 (spawned, 500 MiB), 13 (from a fork server, 600 MiB)"},
+			proc(12, 500*mib, "python multiprocessing.spawn", 9, 10, 2),
+			proc(13, 600*mib, "python multiprocessing.forkserver", 10, 2)}, 0, false,
+			"workers 1677721600 warning",
+			"11 (forked, 500 MiB), 12 (spawned, 500 MiB), 13 (from a fork server, 600 MiB)"},
 		{"one small worker", []sidecar.GPUProcess{trainer, proc(11, 400*mib, train, 10)}, 0, false,
 			"workers 419430400 info", "A child of process 10 (python train.py) has"},
 		{"ranks under a launcher that has a context", []sidecar.GPUProcess{proc(10, 500*mib, train),
 			proc(11, 20*gib, train, 10), proc(12, 20*gib, train, 10)}, 0, false, "", ""},
-		{"ranks of a launcher without", []sidecar.GPUProcess{proc(11, 20*gib, train, 10), proc(12, 20*gib, train, 10)}, 0,
-			false, "", ""},
-		{"workers of two trainers", []sidecar.GPUProcess{trainer, proc(20, 20*gib, train, 2), proc(11, 2*gib, train, 10),
-			proc(21, 2*gib, train, 20)}, 0, false,
+		{"ranks of a launcher without", []sidecar.GPUProcess{proc(11, 20*gib, train, 10), proc(12, 20*gib, train, 10)},
+			0, false, "", ""},
+		{"workers of two trainers", []sidecar.GPUProcess{trainer, proc(20, 20*gib, train, 2),
+			proc(11, 2*gib, train, 10), proc(21, 2*gib, train, 20)}, 0, false,
 			"workers 2147483648 warning;workers 2147483648 warning", ""},
 		{"gone and zombie", []sidecar.GPUProcess{trainer, in(proc(11, 5*gib, ""), device.Gone, ""),
 			in(proc(12, gib, "python"), device.Zombie, "ann")}, 0, false,
@@ -55,7 +56,8 @@ func TestFind(t *testing.T) {
 		{"not seen is not gone", []sidecar.GPUProcess{trainer, in(proc(11, 5*gib, ""), "", "")}, 0, true, "", ""},
 		{"another user", []sidecar.GPUProcess{trainer, in(proc(30, 8*gib, "ollama"), device.Running, "bob")}, 0, false,
 			"other-users 8589934592 warning", "Besides those of ann: 30 (ollama of bob, 8.00 GiB)"},
-		{"of no process", []sidecar.GPUProcess{trainer}, 8 * gib, false, "unlisted 8589934592 warning", "The device reports"},
+		{"of no process", []sidecar.GPUProcess{trainer}, 8 * gib, false, "unlisted 8589934592 warning",
+			"The device reports"},
 		{"of no process, where not all are seen", []sidecar.GPUProcess{trainer}, 8 * gib, true, "", ""},
 	} {
 		g := sidecar.GPU{Index: new(int64(3)), Total: new(int64(80 * gib)), Reserved: new(int64(0)), Used: &c.used,
@@ -133,14 +135,16 @@ func TestGrowth(t *testing.T) {
 		"too short": {func(i int64) int64 { return gib + i*100*mib }, func(int64) int64 { return 5 * gib }, 8, 0},
 		"warms up": {func(i int64) int64 { return gib + min(i, 9)*100*mib }, func(int64) int64 { return 5 * gib },
 			30, 0},
-		"warms up for long": {func(i int64) int64 { return gib + min(i, 18)*100*mib }, func(int64) int64 { return 5 * gib },
-			30, 0},
+		"warms up for long": {func(i int64) int64 { return gib + min(i, 18)*100*mib },
+			func(int64) int64 { return 5 * gib }, 30, 0},
 		"up and down": {func(i int64) int64 { return gib + i%5*100*mib }, func(int64) int64 { return 5 * gib }, 30, 0},
 		"tensors grow, too": {func(i int64) int64 { return gib + i*10*mib },
 			func(i int64) int64 { return 5*gib + i*100*mib }, 30, 0},
-		"little":            {func(i int64) int64 { return gib + i*mib }, func(int64) int64 { return 5 * gib }, 30, 0},
-		"only tensors grow": {func(int64) int64 { return gib }, func(i int64) int64 { return 5*gib + i*100*mib }, 30, 0},
-		"shrinks":           {func(i int64) int64 { return 9*gib - i*100*mib }, func(int64) int64 { return 5 * gib }, 30, 0},
+		"little": {func(i int64) int64 { return gib + i*mib }, func(int64) int64 { return 5 * gib }, 30, 0},
+		"only tensors grow": {func(int64) int64 { return gib },
+			func(i int64) int64 { return 5*gib + i*100*mib }, 30, 0},
+		"shrinks": {func(i int64) int64 { return 9*gib - i*100*mib },
+			func(int64) int64 { return 5 * gib }, 30, 0},
 	} {
 		var points []device.Point
 		for i := range c.n {
@@ -148,7 +152,8 @@ func TestGrowth(t *testing.T) {
 				Used: c.outside(i) + c.reserved(i), Reserved: c.reserved(i)})
 		}
 		f := verdict.OutsideGrowth(points)
-		if (f == nil) != (c.bytes == 0) || f != nil && (f.Bytes != c.bytes || f.Severity != finding.Warning || !f.Heuristic) {
+		if (f == nil) != (c.bytes == 0) || f != nil && (f.Bytes != c.bytes || f.Severity != finding.Warning ||
+			!f.Heuristic) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

@@ -32,7 +32,8 @@ func reading() *sidecar.Reading {
 		Used: new(int64(11 * gib)), Free: new(int64(4*gib + 512*mib)),
 		Processes: []sidecar.GPUProcess{
 			{PID: 7, Used: new(int64(3 * gib)), State: device.Running, Started: new(int64(70))},
-			{PID: 101, Used: new(int64(7 * gib)), State: device.Running, Started: new(int64(1010)), Namespaces: []int64{101, 9}},
+			{PID: 101, Used: new(int64(7 * gib)), State: device.Running, Started: new(int64(1010)),
+				Namespaces: []int64{101, 9}},
 		},
 	}}}}
 }
@@ -56,7 +57,8 @@ func ledgerText(l *device.Ledger) string {
 }
 
 func TestBuild(t *testing.T) {
-	const all = "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1024*"
+	const all = "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, " +
+		"residual 1024*"
 	for _, c := range []struct {
 		name   string
 		change func(g *sidecar.GPU, r *sidecar.Reading, s *device.Side)
@@ -66,13 +68,14 @@ func TestBuild(t *testing.T) {
 		untold int
 	}{
 		{"all known", nil, all, 101, false, 0},
-		{"the number in its container", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 9 }, all, 101,
+		{"the number in its container", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 9 }, all,
+			101, false, 0},
+		{"both numbers", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID, s.HostPID = 7, 101 }, all,
+			101, false, 0},
+		{"one device, not named", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.UUID = "" }, all, 101,
 			false, 0},
-		{"both numbers", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID, s.HostPID = 7, 101 }, all, 101,
-			false, 0},
-		{"one device, not named", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.UUID = "" }, all, 101, false,
+		{"no number: by size", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 0 }, all, 101, true,
 			0},
-		{"no number: by size", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) { s.PID = 0 }, all, 101, true, 0},
 		{"numbers of the machine, seen from a container", func(g *sidecar.GPU, _ *sidecar.Reading, s *device.Side) {
 			s.PID = 5
 			g.Processes[1] = sidecar.GPUProcess{PID: 101, Used: g.Processes[1].Used}
@@ -82,30 +85,35 @@ func TestBuild(t *testing.T) {
 			g.Processes[0].Used = new(int64(6 * gib))
 			g.Free = new(int64(gib))
 		}, "free 1024, driver 512, others 13312, foreign -4608*, allocated 5120, unallocated 1024*", 0, false, 0},
-		{"its bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Processes[1].Used = nil },
+		{"its bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) {
+			g.Processes[1].Used = nil
+		},
 			"free 4608, driver 512, others 3072, foreign 2048*, allocated 5120, unallocated 1024*", 101, false, 0},
 		{"another's bytes are not told", func(g *sidecar.GPU, _ *sidecar.Reading,
 			_ *device.Side) {
 			g.Processes[0].Used = nil
 		},
-			"free 4608, driver 512, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 4096*", 101, false, 1},
+			"free 4608, driver 512, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 4096*", 101, false,
+			1},
 		{"first version of the figures", func(g *sidecar.GPU, _ *sidecar.Reading, _ *device.Side) { g.Reserved = nil },
-			"free 4608, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1536*", 101, false, 0},
+			"free 4608, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1536*", 101, false,
+			0},
 		{"classes of cached memory", func(_ *sidecar.GPU, _ *sidecar.Reading, s *device.Side) {
-			*s = s.Of(timeline.Totals{Reserved: 6 * gib, Allocated: 5 * gib}, fragmentation.Classes{Releasable: 1000 * mib,
-				Stream: 24 * mib})
+			*s = s.Of(timeline.Totals{Reserved: 6 * gib, Allocated: 5 * gib},
+				fragmentation.Classes{Releasable: 1000 * mib, Stream: 24 * mib})
 		}, "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, releasable 1000, stream 24, " +
 			"residual 1024*", 101, false, 0},
 		{"an instance", func(g *sidecar.GPU, r *sidecar.Reading, s *device.Side) {
-			instance := sidecar.MIGInstance{UUID: "MIG-1", GPUInstance: new(int64(1)), Total: g.Total, Reserved: g.Reserved,
-				Free: g.Free}
+			instance := sidecar.MIGInstance{UUID: "MIG-1", GPUInstance: new(int64(1)), Total: g.Total,
+				Reserved: g.Reserved, Free: g.Free}
 			other := instance
 			other.UUID, other.GPUInstance = "MIG-2", new(int64(2))
 			g.MIG, g.Instances = new(true), []sidecar.MIGInstance{other, instance}
 			for i := range g.Processes {
 				g.Processes[i].GPUInstance = instance.GPUInstance
 			}
-			g.Processes = append(g.Processes, sidecar.GPUProcess{PID: 8, Used: new(int64(gib)), GPUInstance: other.GPUInstance})
+			g.Processes = append(g.Processes, sidecar.GPUProcess{PID: 8, Used: new(int64(gib)),
+				GPUInstance: other.GPUInstance})
 			s.UUID = "MIG-1"
 		}, all, 101, false, 0},
 		{"one of two devices", func(_ *sidecar.GPU, r *sidecar.Reading, s *device.Side) {
@@ -190,7 +198,8 @@ func TestApart(t *testing.T) {
 	} {
 		r, s := reading(), side()
 		change(&r.Devices[0], r, &s)
-		if l, err := device.BuildLedger(r, s); !errors.Is(err, device.ErrApart) || !strings.Contains(err.Error(), want) {
+		if l, err := device.BuildLedger(r, s); !errors.Is(err, device.ErrApart) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v", want, l, err)
 		}
 	}

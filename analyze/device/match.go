@@ -119,9 +119,8 @@ func (p *part) own(s Side) (own *sidecar.GPUProcess, guessed bool, err error) {
 	}
 	if own != nil {
 		if own.Used != nil && *own.Used < s.Reserved {
-			return nil, false, apart("process %d used %s, which is less than PyTorch had reserved (%s): they are of different "+
-				"moments",
-				own.PID, units.Bytes(*own.Used), units.Bytes(s.Reserved))
+			return nil, false, apart("process %d used %s, which is less than PyTorch had reserved (%s): they are of "+
+				"different moments", own.PID, units.Bytes(*own.Used), units.Bytes(s.Reserved))
 		}
 		return own, false, nil
 	}
@@ -182,7 +181,8 @@ func Only(r *sidecar.Reading, pid int64) *sidecar.Reading {
 		if g.Processes == nil {
 			continue
 		}
-		g.Accounting = slices.DeleteFunc(slices.Clone(g.Accounting), func(a sidecar.Accounted) bool { return !of(a.PID) })
+		g.Accounting = slices.DeleteFunc(slices.Clone(g.Accounting),
+			func(a sidecar.Accounted) bool { return !of(a.PID) })
 		out.Devices = append(out.Devices, g)
 	}
 	return &out

@@ -57,7 +57,9 @@ func gpu() *mock.Device {
 			return []nvml.ProcessInfo{{Pid: 9, UsedGpuMemory: 30, GpuInstanceId: none, ComputeInstanceId: none},
 				{Pid: 7, UsedGpuMemory: 1<<64 - 1, GpuInstanceId: none, ComputeInstanceId: none}}, nvml.SUCCESS
 		},
-		GetGraphicsRunningProcessesFunc:   func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_NOT_SUPPORTED },
+		GetGraphicsRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) {
+			return nil, nvml.ERROR_NOT_SUPPORTED
+		},
 		GetMPSComputeRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.SUCCESS },
 		GetTotalEccErrorsFunc: func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) {
 			return 0, nvml.SUCCESS

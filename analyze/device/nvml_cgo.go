@@ -224,7 +224,8 @@ func (q *query) processes(h nvml.Device) []sidecar.GPUProcess {
 			p := sidecar.GPUProcess{PID: int64(info.Pid), Kind: list.kind, Used: size(info.UsedGpuMemory),
 				GPUInstance: instance(info.GpuInstanceId), ComputeInstance: instance(info.ComputeInstanceId)}
 			at := slices.IndexFunc(out, func(o sidecar.GPUProcess) bool {
-				return o.PID == p.PID && equal(o.GPUInstance, p.GPUInstance) && equal(o.ComputeInstance, p.ComputeInstance)
+				return o.PID == p.PID && equal(o.GPUInstance, p.GPUInstance) &&
+					equal(o.ComputeInstance, p.ComputeInstance)
 			})
 			if at < 0 {
 				out = append(out, p)
@@ -266,7 +267,8 @@ func (q *query) retiredPages(h nvml.Device) *int64 {
 	for _, cause := range []nvml.PageRetirementCause{
 		nvml.PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS, nvml.PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
 	} {
-		pages, ok := ask(q, "nvmlDeviceGetRetiredPages", func() ([]uint64, nvml.Return) { return h.GetRetiredPages(cause) })
+		pages, ok := ask(q, "nvmlDeviceGetRetiredPages",
+			func() ([]uint64, nvml.Return) { return h.GetRetiredPages(cause) })
 		if !ok {
 			return nil
 		}

@@ -26,7 +26,8 @@ func TestHistory(t *testing.T) {
 	if got := h.Add(reading(-1, 11)); got[0] != nil || !slices.Equal(got[1], []int64{10, 11}) {
 		t.Errorf("%v", got)
 	}
-	if got := h.Add(reading(2, 12)); !slices.Equal(got[0], []int64{1, 2}) || !slices.Equal(got[1], []int64{10, 11, 12}) {
+	if got := h.Add(reading(2, 12)); !slices.Equal(got[0], []int64{1, 2}) ||
+		!slices.Equal(got[1], []int64{10, 11, 12}) {
 		t.Errorf("%v", got)
 	}
 }

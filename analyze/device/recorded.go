@@ -73,7 +73,8 @@ func sampled(run *sidecar.Run, s *Side, device int, reserved int64) *sidecar.Rea
 		}
 		for _, d := range sample.Devices {
 			n, told := d.Stats.Get(reservedBytes)
-			if told && n == reserved && d.Device != nil && *d.Device == int64(device) && d.Total != nil && d.Free != nil {
+			if told && n == reserved && d.Device != nil && *d.Device == int64(device) && d.Total != nil &&
+				d.Free != nil {
 				best = s.reading(sample.Time, d.Device, d.Total, d.Free)
 			}
 		}
@@ -124,7 +125,8 @@ func Points(f *sidecar.File, run *sidecar.Run, device int) []Point {
 				continue
 			}
 			s.At = time.Unix(0, r.Time)
-			after, _ := slices.BinarySearchFunc(samples, r.Time, func(a sample, t int64) int { return cmp.Compare(a.at, t) })
+			after, _ := slices.BinarySearchFunc(samples, r.Time,
+				func(a sample, t int64) int { return cmp.Compare(a.at, t) })
 			best := MaxApart + 1
 			var reserved int64
 			for _, near := range samples[max(after-1, 0):min(after+1, len(samples))] {

@@ -40,18 +40,20 @@ func TestRecorded(t *testing.T) {
 		at     time.Time
 		want   string
 	}{
-		{"named by the recorder", nil, time.Time{}, "free 4608, driver 512, others 3072, non_pytorch 1124*, allocated 5120, " +
-			"unallocated 1024*, residual 924*"},
+		{"named by the recorder", nil, time.Time{}, "free 4608, driver 512, others 3072, non_pytorch 1124*, " +
+			"allocated 5120, unallocated 1024*, residual 924*"},
 		{"without readings near it", func(_ *sidecar.File, run *sidecar.Run) { run.NVML = run.NVML[:5] }, time.Time{},
 			"free 4095, foreign 6144*, allocated 5120, unallocated 1024*"},
 		{"what was noted with the snapshot", func(_ *sidecar.File, run *sidecar.Run) {
 			run.NVML = nil
-			run.Snapshots[0].Devices = []sidecar.DeviceMemory{{Device: new(int64(1)), Free: new(int64(1)), Total: new(int64(1))},
+			run.Snapshots[0].Devices = []sidecar.DeviceMemory{{Device: new(int64(1)), Free: new(int64(1)),
+				Total: new(int64(1))},
 				{Device: new(int64(0)), Free: new(int64(5 * gib)), Total: new(int64(16 * gib))}}
 		}, time.Time{}, "free 5120, foreign 5120*, allocated 5120, unallocated 1024*"},
 		{"readings of snapana nvml alone", func(f *sidecar.File, run *sidecar.Run) {
 			f.Runs = []sidecar.Run{{Header: sidecar.Header{Producer: sidecar.ProducerNVML}, NVML: run.NVML}}
-		}, noon, "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, residual 1024*"},
+		}, noon, "free 4608, driver 512, others 3072, non_pytorch 1024*, allocated 5120, unallocated 1024*, " +
+			"residual 1024*"},
 	} {
 		f := recording()
 		if c.change != nil {

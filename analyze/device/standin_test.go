@@ -101,7 +101,8 @@ func show(r *sidecar.Reading) string {
 		failed("", e.What, e.Why)
 	}
 	for _, g := range r.Devices {
-		fmt.Fprintf(&b, "%s %q %q %q: %s", num(g.Index), g.UUID, g.Name, g.Bus, memory(g.Total, g.Reserved, g.Used, g.Free))
+		fmt.Fprintf(&b, "%s %q %q %q: %s", num(g.Index), g.UUID, g.Name, g.Bus,
+			memory(g.Total, g.Reserved, g.Used, g.Free))
 		if g.MIG != nil {
 			fmt.Fprintf(&b, " mig %v", *g.MIG)
 		}
@@ -110,19 +111,20 @@ func show(r *sidecar.Reading) string {
 			failed("  ", e.What, e.Why)
 		}
 		for _, i := range g.Instances {
-			fmt.Fprintf(&b, "  instance %s.%s %q %q: %s\n", num(i.GPUInstance), num(i.ComputeInstance), i.UUID, i.Name,
-				memory(i.Total, i.Reserved, i.Used, i.Free))
+			fmt.Fprintf(&b, "  instance %s.%s %q %q:\n    %s\n", num(i.GPUInstance), num(i.ComputeInstance), i.UUID,
+				i.Name, memory(i.Total, i.Reserved, i.Used, i.Free))
 		}
 		if g.Processes == nil {
 			b.WriteString("  processes unknown\n")
 		}
 		for _, p := range g.Processes {
-			fmt.Fprintf(&b, "  %d %s used %s in %s.%s: %q %q of %q, parents %v, started %s, namespaces %v\n", p.PID, p.Kind,
-				num(p.Used),
-				num(p.GPUInstance), num(p.ComputeInstance), p.State, p.Name, p.User, p.Parents, num(p.Started), p.Namespaces)
+			fmt.Fprintf(&b, "  %d %s used %s in %s.%s: %q %q of %q,\n    parents %v, started %s, namespaces %v\n",
+				p.PID, p.Kind, num(p.Used), num(p.GPUInstance), num(p.ComputeInstance), p.State, p.Name, p.User,
+				p.Parents, num(p.Started), p.Namespaces)
 		}
 		for _, a := range g.Accounting {
-			fmt.Fprintf(&b, "  accounting %d: max %s running %v\n", a.PID, num(a.MaxUsed), a.Running != nil && *a.Running)
+			fmt.Fprintf(&b, "  accounting %d: max %s running %v\n", a.PID, num(a.MaxUsed),
+				a.Running != nil && *a.Running)
 		}
 	}
 	return b.String()
@@ -131,6 +133,7 @@ func show(r *sidecar.Reading) string {
 const (
 	versions = "driver 550.54.15 nvml 12.550.54.15 cuda 12.4 boot b007\n"
 	gpu0     = `0 "GPU-00000000-0000-0000-0000-000000000001" "Stand-in GPU" "00000000:01:00.0": `
+	gpu1     = `1 "GPU-00000000-0000-0000-0000-000000000002" "Stand-in GPU" "00000000:02:00.0": `
 )
 
 // TestStandIn reads a library in C through the real go-nvml.
@@ -145,78 +148,106 @@ func TestStandIn(t *testing.T) {
 		proc func(fstest.MapFS)
 		want string
 	}{
-		{"idle", false, nil, nil, versions + gpu0 + "total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?\n"},
+		{"idle", false, nil, nil,
+			versions + gpu0 + "total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?\n"},
 		{"several processes", false, []string{"FAKENVML_DEVICES=2", memory,
 			"FAKENVML_PROCS=102:c:500000000,101:c:5000000000,101:g:5000000000,103:c:7,104:m:9", "FAKENVML_ECC=3",
 			"FAKENVML_PAGES=2"}, nil,
 			versions + gpu0 + `total 17179869184 reserved 500000000 used 6000000000 free 10679869184 ecc 3 retired 4
-  101 compute+graphics used 5000000000 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
-  102 compute used 500000000 in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001", parents [101 50], started 1020, namespaces [102 2]
-  103 compute used 7 in ?.?: "zombie" "python" of "4000001", parents [101 50], started 1030, namespaces [103 3]
-  104 mps used 9 in ?.?: "gone" "" of "", parents [], started ?, namespaces []
-1 "GPU-00000000-0000-0000-0000-000000000002" "Stand-in GPU" "00000000:02:00.0": total 17179869184 reserved 500000000 used 6000000000 free 10679869184 ecc 3 retired 4
+  101 compute+graphics used 5000000000 in ?.?: "running" "python3.11 train.py" of "4000001",
+    parents [50], started 1010, namespaces [101 1]
+  102 compute used 500000000 in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001",
+    parents [101 50], started 1020, namespaces [102 2]
+  103 compute used 7 in ?.?: "zombie" "python" of "4000001",
+    parents [101 50], started 1030, namespaces [103 3]
+  104 mps used 9 in ?.?: "gone" "" of "",
+    parents [], started ?, namespaces []
+` + gpu1 + `total 17179869184 reserved 500000000 used 6000000000 free 10679869184 ecc 3 retired 4
 `},
-		{"bytes not available", false, []string{"FAKENVML_PROCS=101:c:-"}, nil, versions + gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
-  101 compute used ? in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
+		{"bytes not available", false, []string{"FAKENVML_PROCS=101:c:-"}, nil,
+			versions + gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
+  101 compute used ? in ?.?: "running" "python3.11 train.py" of "4000001",
+    parents [50], started 1010, namespaces [101 1]
 `},
-		{"MIG", false, []string{"FAKENVML_MIG=1", "FAKENVML_MEMORY=8000:10:300", "FAKENVML_PROCS=101:c:200,102:c:100"}, nil,
-			versions + gpu0 + `total 8000 reserved 10 used 300 free 7690 mig true ecc ? retired ?
-  instance 3.0 "MIG-00000000-0000-0000-0000-000000000101" "Stand-in GPU MIG 1g.8gb": total 8000 reserved 10 used 300 free 7690
-  instance 5.0 "MIG-00000000-0000-0000-0000-000000000102" "Stand-in GPU MIG 1g.8gb": total 8000 reserved 10 used 300 free 7690
-  101 compute used 200 in 3.0: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
-  102 compute used 100 in 5.0: "running" "python3.11 multiprocessing.spawn" of "4000001", parents [101 50], started 1020, namespaces [102 2]
+		{"MIG", false, []string{"FAKENVML_MIG=1", "FAKENVML_MEMORY=8000:10:300", "FAKENVML_PROCS=101:c:200,102:c:100"},
+			nil, versions + gpu0 + `total 8000 reserved 10 used 300 free 7690 mig true ecc ? retired ?
+  instance 3.0 "MIG-00000000-0000-0000-0000-000000000101" "Stand-in GPU MIG 1g.8gb":
+    total 8000 reserved 10 used 300 free 7690
+  instance 5.0 "MIG-00000000-0000-0000-0000-000000000102" "Stand-in GPU MIG 1g.8gb":
+    total 8000 reserved 10 used 300 free 7690
+  101 compute used 200 in 3.0: "running" "python3.11 train.py" of "4000001",
+    parents [50], started 1010, namespaces [101 1]
+  102 compute used 100 in 5.0: "running" "python3.11 multiprocessing.spawn" of "4000001",
+    parents [101 50], started 1020, namespaces [102 2]
 `},
 		{"permission denied", false, []string{"FAKENVML_PROCS=101:c:5,102:m:6",
-			"FAKENVML_FAIL=nvmlDeviceGetMemoryInfo_v2=4,nvmlDeviceGetMemoryInfo=4,nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlSystemGetDriverVersion=4"}, nil,
+			"FAKENVML_FAIL=nvmlDeviceGetMemoryInfo_v2=4,nvmlDeviceGetMemoryInfo=4," +
+				"nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlSystemGetDriverVersion=4"}, nil,
 			`driver  nvml 12.550.54.15 cuda 12.4 boot b007
 failed nvmlSystemGetDriverVersion: no permission
 ` + gpu0 + `total ? reserved ? used ? free ? ecc ? retired ?
   failed nvmlDeviceGetMemoryInfo_v2: no permission
   failed nvmlDeviceGetMemoryInfo: no permission
   failed nvmlDeviceGetComputeRunningProcesses: no permission
-  102 mps used 6 in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001", parents [101 50], started 1020, namespaces [102 2]
+  102 mps used 6 in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001",
+    parents [101 50], started 1020, namespaces [102 2]
 `},
 		{"no list of processes", false,
-			[]string{"FAKENVML_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetGraphicsRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=3"}, nil,
+			[]string{"FAKENVML_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=4," +
+				"nvmlDeviceGetGraphicsRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=3"}, nil,
 			versions + gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
   failed nvmlDeviceGetComputeRunningProcesses: no permission
   failed nvmlDeviceGetGraphicsRunningProcesses: no permission
   processes unknown
 `},
-		{"device lost while it is read", false, []string{"FAKENVML_PROCS=101:c:5", "FAKENVML_FAIL=*@10=15"}, nil, versions + gpu0 + `total ? reserved ? used ? free ? ecc ? retired ?
+		{"device lost while it is read", false, []string{"FAKENVML_PROCS=101:c:5", "FAKENVML_FAIL=*@10=15"}, nil,
+			versions + gpu0 + `total ? reserved ? used ? free ? ecc ? retired ?
   failed nvmlDeviceGetMemoryInfo_v2: the device is lost: it fell off the bus, or is not accessible
   processes unknown
 `},
-		{"device cannot be had", false, []string{"FAKENVML_FAIL=nvmlDeviceGetHandleByIndex_v2=999"}, nil, versions + `0 "" "" "": total ? reserved ? used ? free ? ecc ? retired ?
+		{"device cannot be had", false, []string{"FAKENVML_FAIL=nvmlDeviceGetHandleByIndex_v2=999"}, nil,
+			versions + `0 "" "" "": total ? reserved ? used ? free ? ecc ? retired ?
   failed nvmlDeviceGetHandleByIndex: unknown error
   processes unknown
 `},
-		{"process gone between calls", false, []string{"FAKENVML_PROCS=101:c:5,104:c:6", "FAKENVML_ACCOUNTING=104:-:0,101:7:1"}, nil, versions + gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
-  101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
-  104 compute used 6 in ?.?: "gone" "" of "", parents [], started ?, namespaces []
+		{"process gone between calls", false, []string{"FAKENVML_PROCS=101:c:5,104:c:6",
+			"FAKENVML_ACCOUNTING=104:-:0,101:7:1"}, nil,
+			versions + gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
+  101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001",
+    parents [50], started 1010, namespaces [101 1]
+  104 compute used 6 in ?.?: "gone" "" of "",
+    parents [], started ?, namespaces []
   accounting 104: max ? running false
   accounting 101: max 7 running true
 `},
-		{"old driver", true, []string{memory, "FAKENVML_PROCS=101:c:5000000000,102:g:-"}, nil, versions + gpu0 + `total 17179869184 reserved ? used 6500000000 free 10679869184 ecc ? retired ?
-  101 compute used 5000000000 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
-  102 graphics used ? in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001", parents [101 50], started 1020, namespaces [102 2]
+		{"old driver", true, []string{memory, "FAKENVML_PROCS=101:c:5000000000,102:g:-"}, nil,
+			versions + gpu0 + `total 17179869184 reserved ? used 6500000000 free 10679869184 ecc ? retired ?
+  101 compute used 5000000000 in ?.?: "running" "python3.11 train.py" of "4000001",
+    parents [50], started 1010, namespaces [101 1]
+  102 graphics used ? in ?.?: "running" "python3.11 multiprocessing.spawn" of "4000001",
+    parents [101 50], started 1020, namespaces [102 2]
 `},
 		{"a container", false, []string{"FAKENVML_PROCS=50:c:6,101:c:5,104:c:7"}, func(m fstest.MapFS) {
 			m["self/ns/pid"].Data = []byte("pid:[4026532000]")
 			m["101/fd/7"] = &fstest.MapFile{Data: []byte("/dev/nvidiactl"), Mode: fs.ModeSymlink}
 			m["50/fd/7"] = &fstest.MapFile{Data: []byte("/dev/pts/0"), Mode: fs.ModeSymlink}
-		}, versions + "failed /proc: this is a container: processes outside may be missing, and their names and states are " +
-			"unknown\n" +
+		}, versions + "failed /proc: this is a container: processes outside may be missing, and their names and " +
+			"states are unknown\n" +
 			gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
-  50 compute used 6 in ?.?: "" "" of "", parents [], started ?, namespaces []
-  101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
-  104 compute used 7 in ?.?: "" "" of "", parents [], started ?, namespaces []
+  50 compute used 6 in ?.?: "" "" of "",
+    parents [], started ?, namespaces []
+  101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001",
+    parents [50], started 1010, namespaces [101 1]
+  104 compute used 7 in ?.?: "" "" of "",
+    parents [], started ?, namespaces []
 `},
 		{"hidepid=2", false, []string{"FAKENVML_PROCS=101:c:5,104:c:7"}, func(m fstest.MapFS) { delete(m, "1/stat") },
 			versions + "failed /proc: processes of other users are hidden: their names and states are unknown\n" +
 				gpu0 + `total 17179869184 reserved 0 used 0 free 17179869184 ecc ? retired ?
-  101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001", parents [50], started 1010, namespaces [101 1]
-  104 compute used 7 in ?.?: "" "" of "", parents [], started ?, namespaces []
+  101 compute used 5 in ?.?: "running" "python3.11 train.py" of "4000001",
+    parents [50], started 1010, namespaces [101 1]
+  104 compute used 7 in ?.?: "" "" of "",
+    parents [], started ?, namespaces []
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -270,8 +301,9 @@ func TestRealProc(t *testing.T) {
 func TestDriverThatDoesNotAnswer(t *testing.T) {
 	library := standin.NVML(t)
 	for env, want := range map[string]string{
-		"FAKENVML_FAIL=nvmlInit_v2=9":  "no NVIDIA driver: nvmlInit: the driver's kernel module is not loaded",
-		"FAKENVML_FAIL=nvmlInit_v2=18": "no NVIDIA driver: nvmlInit: the library and the kernel module are of different",
+		"FAKENVML_FAIL=nvmlInit_v2=9": "no NVIDIA driver: nvmlInit: the driver's kernel module is not loaded",
+		"FAKENVML_FAIL=nvmlInit_v2=18": "no NVIDIA driver: nvmlInit: the library and the kernel module are of " +
+			"different",
 		"FAKENVML_FAIL=nvmlInit_v2=77": "no NVIDIA driver: nvmlInit: NVML error 77",
 	} {
 		if out, err := program(t, library, []string{env}, procs()); err == nil || !strings.Contains(err.Error(), want) {

@@ -48,19 +48,22 @@ func TestBounds(t *testing.T) {
 		confidence finding.Confidence
 		elsewhere  bool
 	}{
-		{name: "filling", limit: 500, free: -1, status: finding.Healthy, severity: finding.Info, confidence: finding.High,
-			title: "Still filling (20 of 500 entries): deque `ring`, local of main (train.py:7) holds 20.0 MiB; when full it " +
-				"takes 500 MiB.", why: "an entry takes 1.00 MiB now"},
+		{name: "filling", limit: 500, free: -1, status: finding.Healthy, severity: finding.Info,
+			confidence: finding.High,
+			title: "Still filling (20 of 500 entries): deque `ring`, local of main (train.py:7) holds 20.0 MiB; when " +
+				"full it takes 500 MiB.", why: "an entry takes 1.00 MiB now"},
 		{name: "fits", limit: 500, free: 480, status: finding.Healthy, severity: finding.Info, confidence: finding.High,
 			title: "Still filling"},
 		{name: "does not fit", limit: 500, free: 100, status: finding.Capacity, severity: finding.Warning,
 			confidence: finding.High,
-			title:      "It will not fit: deque `ring`, local of main (train.py:7) takes 500 MiB when full (20 of 500 entries now)"},
+			title: "It will not fit: deque `ring`, local of main (train.py:7) takes 500 MiB when full (20 of 500 " +
+				"entries now)"},
 		{name: "a hint", limit: 30, hint: "capacity", free: -1, status: finding.Healthy, severity: finding.Info,
 			confidence: finding.Low,
 			title:      "Still filling (20 of 30 entries)", why: "read from the attribute capacity"},
-		{name: "full", limit: laps, free: -1, status: finding.Ghost, severity: finding.Warning, confidence: finding.High,
-			title: "Leak: main() retains 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
+		{name: "full", limit: laps, free: -1, status: finding.Ghost, severity: finding.Warning,
+			confidence: finding.High,
+			title:      "Leak: main() retains 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
 		{name: "graphs", limit: 500, graph: true, free: -1, status: finding.Ghost, severity: finding.Warning,
 			confidence: finding.High, title: "Leak: main() retains 1.00 MiB more", why: "full it takes 500 MiB"},
 		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost,
@@ -83,8 +86,8 @@ func TestBounds(t *testing.T) {
 					continue
 				}
 				loss := g.Tensor(1, 4, 1)
-				g.chain(ring, "index", "0", loss, "grad_fn", "", g.Node(Node{Kind: "node", Type: "MulBackward0"}), "saved",
-					"_saved_self", g.tensor(16))
+				g.chain(ring, "index", "0", loss, "grad_fn", "", g.Node(Node{Kind: "node", Type: "MulBackward0"}),
+					"saved", "_saved_self", g.tensor(16))
 			}
 			records := []Map{g.Record(0, "step", laps)}
 			if c.free >= 0 {
@@ -92,8 +95,8 @@ func TestBounds(t *testing.T) {
 				for i := range s.Segments {
 					reserved += int(s.Segments[i].TotalSize)
 				}
-				records = append(records, Map{"type", "snapshot", "time", 3, "file", "x.pickle", "bytes", 1, "holders", 0,
-					"devices", []Map{{"device", 0, "free", c.free*mib + laps*mib - reserved, "total", 80 << 30}}})
+				records = append(records, Map{"type", "snapshot", "time", 3, "file", "x.pickle", "bytes", 1, "holders",
+					0, "devices", []Map{{"device", 0, "free", c.free*mib + laps*mib - reserved, "total", 80 << 30}}})
 			}
 			v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, records)}).Verdict
 			if v.Status != c.status || len(v.Findings) != 1 {

@@ -35,8 +35,8 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 			note("%s has no dump of who holds memory: call dump() of the recorder where memory matters.", f.Name)
 			return nil, notes
 		}
-		note("%s does not say which dump belongs to this snapshot; %s was chosen because its addresses fit best.", f.Name,
-			dumpName(h))
+		note("%s does not say which dump belongs to this snapshot; %s was chosen because its addresses fit best.",
+			f.Name, dumpName(h))
 	}
 	in := Input{Snapshot: s, Lines: lines, Holders: h}
 	if before != nil {

@@ -168,8 +168,8 @@ func closes(t *testing.T, name string, r *holder.Result, devices []holder.Line) 
 	for i, d := range r.Devices {
 		if d.Allocated.Bytes != devices[i].Final.Allocated || d.Held.Bytes+d.Unheld.Bytes != d.Allocated.Bytes ||
 			d.Held.Count+d.Unheld.Count != d.Allocated.Count {
-			t.Errorf("%s: device %d: held %v + unheld %v, allocated %v, in the snapshot %d", name, d.Ordinal, d.Held, d.Unheld,
-				d.Allocated, devices[i].Final.Allocated)
+			t.Errorf("%s: device %d: held %v + unheld %v, allocated %v, in the snapshot %d", name, d.Ordinal, d.Held,
+				d.Unheld, d.Allocated, devices[i].Final.Allocated)
 		}
 		allocated, held, unheld = allocated+d.Allocated.Bytes, held+d.Held.Bytes, unheld+d.Unheld.Bytes
 		var sites int64
@@ -196,15 +196,16 @@ func closes(t *testing.T, name string, r *holder.Result, devices []holder.Line) 
 			}
 		}
 		if blocks != (holder.Sum{Count: h.Count, Bytes: h.Bytes}) || strings.Join(h.Hops, " > ") != h.Chain {
-			t.Errorf("%s: %s: blocks of %v, want %v; hops %q, want %q", name, h.Reference, blocks, h.Bytes, h.Hops, h.Chain)
+			t.Errorf("%s: %s: blocks of %v, want %v; hops %q, want %q", name, h.Reference, blocks, h.Bytes, h.Hops,
+				h.Chain)
 		}
 		if sites != h.Bytes || h.Shared > h.Bytes || h.Graph > h.Bytes || h.Grown > h.Bytes || h.Alone > h.Frees {
 			t.Errorf("%s: %s: %+v", name, h.Reference, h)
 		}
 	}
 	if sum != held || sum+unheld != allocated {
-		t.Errorf("%s: holders sum to %d of %d joined bytes; with %d unjoined %d of %d allocated", name, sum, held, unheld,
-			sum+unheld, allocated)
+		t.Errorf("%s: holders sum to %d of %d joined bytes; with %d unjoined %d of %d allocated", name, sum, held,
+			unheld, sum+unheld, allocated)
 	}
 }
 
@@ -227,7 +228,8 @@ func TestLabVerdicts(t *testing.T) {
 		{"replay_filling", finding.Healthy, [][]string{{"Still filling (20 of 500 entries): deque `replay`, local of " +
 			"replay_filling", "full it takes 50"}}},
 		{"two_leaks", finding.Ghost, [][]string{{"Leak: two_leaks() retains", "Seen in the process: list `losses`"},
-			{"Leak: two_leaks() retains", "Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
+			{"Leak: two_leaks() retains",
+				"Seen in the process: closure cell `features` of two_leaks.<locals>.capture"}}},
 		{"replay_oom", finding.Capacity, [][]string{{"It will not fit: deque `replay`, local of replay_oom",
 			"takes 125 GiB when full"}}},
 	} {

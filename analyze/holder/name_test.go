@@ -90,8 +90,8 @@ func TestNames(t *testing.T) {
 		}, "other: list `kept`, local of main (train.py:7)", ""},
 		{"a tuple in a list in a dict of a module", func(g *graphs) {
 			m := g.Node(Node{Kind: "module", Name: "app.cache", Root: "module"})
-			g.chain(m, "global", "SEEN", g.Node(Node{Kind: "dict"}), "key", "'a'", g.Node(Node{Kind: "list"}), "index", "0",
-				g.Node(Node{Kind: "tuple"}), "index", "1", g.tensor(0))
+			g.chain(m, "global", "SEEN", g.Node(Node{Kind: "dict"}), "key", "'a'", g.Node(Node{Kind: "list"}), "index",
+				"0", g.Node(Node{Kind: "tuple"}), "index", "1", g.tensor(0))
 		}, "other: dict `SEEN`, global of module app.cache", ""},
 		{"a closure rather than a local", func(g *graphs) {
 			f := g.main()
@@ -99,7 +99,8 @@ func TestNames(t *testing.T) {
 			fn := g.Node(Node{Kind: "function", Name: "make.<locals>.step", File: "/app/train.py", Line: 20})
 			g.chain(f, "local", "losses", list, "index", "0", g.tensor(0))
 			g.chain(f, "local", "step", fn, "closure", "history", g.Node(Node{Kind: "cell"}), "contents", "", list)
-		}, "other: closure cell `history` of make.<locals>.step (train.py:20)", "list `losses`, local of main (train.py:7)"},
+		}, "other: closure cell `history` of make.<locals>.step (train.py:20)",
+			"list `losses`, local of main (train.py:7)"},
 		{"a list rather than the variable that passes by", func(g *graphs) {
 			f, x := g.main(), g.tensor(0)
 			g.chain(f, "local", "loss", x)
@@ -113,13 +114,14 @@ func TestNames(t *testing.T) {
 		}, "other: deque attribute `values` of Meter (local `trainer.meter` of main)", ""},
 		{"an attribute of many objects in a list", func(g *graphs) {
 			o := g.Node(Node{Kind: "object", Type: "app.Sample"})
-			g.chain(g.main(), "local", "samples", g.Node(Node{Kind: "list"}), "index", "0", o, "attr", "image", g.tensor(0))
+			g.chain(g.main(), "local", "samples", g.Node(Node{Kind: "list"}), "index", "0", o, "attr", "image",
+				g.tensor(0))
 		}, "other: list `samples`, local of main (train.py:7)", ""},
 		{"a list of one of few objects in a list", func(g *graphs) {
 			handlers, records := g.Node(Node{Kind: "list"}), g.Node(Node{Kind: "list"})
 			keep := g.Node(Node{Kind: "object", Type: "app.Keep"})
-			g.chain(g.main(), "local", "handlers", handlers, "index", "0", keep, "attr", "records", records, "index", "0",
-				g.tensor(0))
+			g.chain(g.main(), "local", "handlers", handlers, "index", "0", keep, "attr", "records", records, "index",
+				"0", g.tensor(0))
 			g.chain(records, "index", "1", g.Node(Node{Kind: "object", Type: "app.Record"}))
 		}, "other: list attribute `records` of Keep (local `handlers[*]` of main)", ""},
 		{"partials in a list", func(g *graphs) {
@@ -131,7 +133,8 @@ func TestNames(t *testing.T) {
 				g.Node(Node{Kind: "tuple"}), "index", "0", g.tensor(0))
 		}, "other: tuple in context variable `trace`", ""},
 		{"an attribute of a submodule", func(g *graphs) {
-			model, block := g.Node(Node{Kind: "object", Type: "app.GPT"}), g.Node(Node{Kind: "object", Type: "app.Block"})
+			model, block := g.Node(Node{Kind: "object", Type: "app.GPT"}),
+				g.Node(Node{Kind: "object", Type: "app.Block"})
 			modules := g.Node(Node{Kind: "dict"})
 			g.chain(g.main(), "local", "model", model, "attr", "_modules", modules, "key", "'3'", block, "attr", "last",
 				g.tensor(0))
@@ -142,37 +145,41 @@ func TestNames(t *testing.T) {
 		}, "other: set attribute `items` of class Registry", ""},
 		{"a default", func(g *graphs) {
 			m := g.Node(Node{Kind: "module", Name: "__main__", Root: "module"})
-			g.chain(m, "global", "f", g.Node(Node{Kind: "function", Name: "f", File: "a.py", Line: 2}), "default", "acc",
-				g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+			g.chain(m, "global", "f", g.Node(Node{Kind: "function", Name: "f", File: "a.py", Line: 2}), "default",
+				"acc", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
 		}, "other: list, default of parameter `acc` of f (a.py:2)", ""},
 		{"a partial", func(g *graphs) {
 			g.chain(g.main(), "local", "run", g.Node(Node{Kind: "partial", Name: "step"}), "args", "0", g.tensor(0))
 		}, "other: argument `0` of functools.partial(step)", ""},
 		{"an lru_cache", func(g *graphs) {
 			m := g.Node(Node{Kind: "module", Name: "__main__", Root: "module"})
-			g.chain(m, "global", "embed", g.Node(Node{Kind: "lru_cache", Name: "embed", File: "e.py", Line: 4}), "cache", "",
-				g.tensor(0))
+			g.chain(m, "global", "embed", g.Node(Node{Kind: "lru_cache", Name: "embed", File: "e.py", Line: 4}),
+				"cache", "", g.tensor(0))
 		}, "other: lru_cache of embed (e.py:4)", ""},
 		{"a bound method as a hook", func(g *graphs) {
-			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}), g.Node(Node{Kind: "object", Type: "app.Grab"})
+			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}),
+				g.Node(Node{Kind: "object", Type: "app.Grab"})
 			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0",
-				g.Node(Node{Kind: "method"}), "self", "", grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+				g.Node(Node{Kind: "method"}), "self", "", grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index",
+				"0", g.tensor(0))
 		}, "other: list attribute `seen` of Grab (local `model._forward_hooks[*]` of main)", ""},
 		{"an object as a hook", func(g *graphs) {
-			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}), g.Node(Node{Kind: "object", Type: "app.Grab"})
-			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0", grab,
-				"attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+			layer, grab := g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}),
+				g.Node(Node{Kind: "object", Type: "app.Grab"})
+			g.chain(g.main(), "local", "model", layer, "hook", "_forward_hooks", g.Node(Node{Kind: "dict"}), "key", "0",
+				grab, "attr", "seen", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
 		}, "other: list attribute `seen` of Grab (local `model._forward_hooks[*]` of main)", ""},
 		{"a suspended generator", func(g *graphs) {
 			gen := g.Node(Node{Kind: "generator", Name: "batches", File: "/app/data.py", Line: 5})
-			g.chain(g.main(), "local", "it", gen, "local", "pool", g.Node(Node{Kind: "list"}), "index", "0", g.tensor(0))
+			g.chain(g.main(), "local", "it", gen, "local", "pool", g.Node(Node{Kind: "list"}), "index", "0",
+				g.tensor(0))
 		}, "other: list `pool`, local of the suspended generator batches (data.py:5)", ""},
 		{"an exception in a list", func(g *graphs) {
 			exc := g.Node(Node{Kind: "exception", Type: "app.BadBatch"})
 			tb := g.Node(Node{Kind: "traceback", Name: "run", File: "/app/run.py", Line: 12})
 			fr := g.Node(Node{Kind: "frame", Name: "run", File: "/app/run.py", Line: 10})
-			g.chain(g.main(), "local", "errors", g.Node(Node{Kind: "list"}), "index", "0", exc, "frame", "", tb, "frame", "",
-				fr, "local", "batch", g.tensor(0))
+			g.chain(g.main(), "local", "errors", g.Node(Node{Kind: "list"}), "index", "0", exc, "frame", "", tb,
+				"frame", "", fr, "local", "batch", g.tensor(0))
 		}, "other: traceback frame run (run.py:12) of BadBatch in list `errors`, local of main (train.py)", ""},
 		{"the last exception", func(g *graphs) {
 			exc := g.Node(Node{Kind: "exception", Type: "ValueError", Root: "interpreter"})
@@ -264,7 +271,8 @@ func TestFrees(t *testing.T) {
 	if h.String() != "list `losses`, local of main (train.py:7)" {
 		t.Fatalf("holders %q", words(r))
 	}
-	if h.Bytes != 5*mib || h.Frees != 4*mib || h.Alone != 4*mib || h.Shared != mib || h.Graph != 2*mib || h.Tensors != 3 {
+	if h.Bytes != 5*mib || h.Frees != 4*mib || h.Alone != 4*mib || h.Shared != mib || h.Graph != 2*mib ||
+		h.Tensors != 3 {
 		t.Errorf("%+v", h)
 	}
 	if want := []string{"tensor `x`, local of main (train.py:7)"}; !reflect.DeepEqual(h.SharedWith, want) {
@@ -284,8 +292,8 @@ func TestFreesTogether(t *testing.T) {
 	g.chain(f, "local", "model", model, "attr", "_modules", modules)
 	for _, key := range []string{"'0'", "'1'"} {
 		list := g.Node(Node{Kind: "list"})
-		g.chain(modules, "key", key, g.Node(Node{Kind: "object", Type: "app.Block"}), "attr", "seen", list, "index", "0",
-			g.tensor(0))
+		g.chain(modules, "key", key, g.Node(Node{Kind: "object", Type: "app.Block"}), "attr", "seen", list, "index",
+			"0", g.tensor(0))
 		g.chain(list, "index", "1", shared)
 	}
 	r, _ := find(t, s, g.Record(0))
@@ -306,7 +314,8 @@ func TestJoinByAddress(t *testing.T) {
 	}
 	r, _ := find(t, s, g.Record(0))
 	d := r.Devices[0]
-	if d.Held.Count != 2 || d.Held.Bytes != 2*mib || d.Unheld.Count != 1 || r.Stray.Count != 2 || r.Stray.Bytes != 1024 {
+	if d.Held.Count != 2 || d.Held.Bytes != 2*mib || d.Unheld.Count != 1 || r.Stray.Count != 2 ||
+		r.Stray.Bytes != 1024 {
 		t.Errorf("%+v, stray %+v", d, r.Stray)
 	}
 	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "does not say which dump") {
@@ -334,8 +343,8 @@ func TestChoose(t *testing.T) {
 	}{
 		{"by name", []Map{dump(0, 1), dump(1, 2), {"type", "snapshot", "time", 1, "file", "made.pickle", "holders", 1},
 			dump(2, 4)}, "dump 1, in step 10", "dump 0, in step 0", ""},
-		{"by size", []Map{dump(0, 1), {"type", "snapshot", "time", 1, "file", "other.pickle", "bytes", s.Bytes, "holders",
-			0}, dump(1, 4)}, "dump 0, in step 0", "", ""},
+		{"by size", []Map{dump(0, 1), {"type", "snapshot", "time", 1, "file", "other.pickle", "bytes", s.Bytes,
+			"holders", 0}, dump(1, 4)}, "dump 0, in step 0", "", ""},
 		{"by addresses", []Map{dump(0, 1), dump(1, 4), dump(2, 3)}, "dump 1, in step 10", "dump 0, in step 0",
 			"its addresses fit best"},
 		{"no dump", nil, "", "", "has no dump"},

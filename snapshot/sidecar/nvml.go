@@ -59,7 +59,7 @@ type GPUProcess struct {
 	GPUInstance     *int64  `msgpack:"gpu_instance,omitempty" json:"gpu_instance,omitempty"`
 	ComputeInstance *int64  `msgpack:"compute_instance,omitempty" json:"compute_instance,omitempty"`
 	Namespaces      []int64 `msgpack:"namespaces" json:"namespaces"` // pids, outermost first
-	Parents         []int64 `msgpack:"parents" json:"parents"`       // pids of its parent, its parent's parent and so on
+	Parents         []int64 `msgpack:"parents" json:"parents"`       // pids of its parent, the parent of that, ...
 }
 
 // Accounted is what the driver's accounting mode remembers of a process.

@@ -8,10 +8,10 @@
     r.dump()                        # who holds what, and run.pickle, the snapshot, beside it
     r.stop()
 
-`with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails, before
-anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program as it is:
-it counts the steps of optimizers, and dumps now and then, at errors, and at the end. What lives in functions is gone at
-the end, so a program without an optimizer should call dump() itself.
+`with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
+before anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program
+as it is: it counts the steps of optimizers, and dumps now and then, at errors, and at the end. What lives in functions
+is gone at the end, so a program without an optimizer should call dump() itself.
 
 What it promises:
   * It runs no code of the program: it looks at foreign objects through type(), C descriptors and gc.get_referents only.
@@ -161,7 +161,8 @@ class _File:
 
 
 def _claim(base):
-    """Opens BASE.snapana for this process alone, or returns None. What an earlier run left there becomes BASE.snapana.old."""
+    """Opens BASE.snapana for this process alone, or returns None. What an earlier run left there becomes
+    BASE.snapana.old."""
     try:
         import fcntl
     except ImportError:
@@ -241,7 +242,8 @@ class _Torch:
         base = getattr(c, "_TensorBase", None) or c.TensorBase
         find = base.__dict__
         self.tensor, self.parameter = base, torch.nn.Parameter
-        for name in ("shape", "dtype", "requires_grad", "is_leaf", "grad_fn", "grad", "retains_grad", "_base", "_backward_hooks"):
+        for name in ("shape", "dtype", "requires_grad", "is_leaf", "grad_fn", "grad", "retains_grad", "_base",
+                     "_backward_hooks"):
             setattr(self, name, find[name].__get__)
         self.storage_offset = find["storage_offset"]
         self.element_size = find["element_size"]
@@ -290,36 +292,41 @@ def _key(key, depth=0):
 # ---------------------------------------------------------------- the holder graph
 
 # Kinds of objects, by their C layout.
-_OBJECT, _TENSOR, _NODE, _MODULE, _CLASS, _DICT, _LIST, _TUPLE, _SET, _DEQUE, _CELL, _FUNCTION, _METHOD, _PARTIAL, _LRU, _FRAME, _GENERATOR, \
-    _TRACEBACK, _EXCEPTION, _BUILTIN = range(20)
+_OBJECT, _TENSOR, _NODE, _MODULE, _CLASS, _DICT, _LIST, _TUPLE, _SET, _DEQUE, _CELL, _FUNCTION, _METHOD, _PARTIAL, \
+    _LRU, _FRAME, _GENERATOR, _TRACEBACK, _EXCEPTION, _BUILTIN = range(20)
 
-_KIND_NAMES = ("object", "tensor", "node", "module", "class", "dict", "list", "tuple", "set", "deque", "cell", "function", "method", "partial",
-               "lru_cache", "frame", "generator", "traceback", "exception", "method")
+_KIND_NAMES = ("object", "tensor", "node", "module", "class", "dict", "list", "tuple", "set", "deque", "cell",
+               "function", "method", "partial", "lru_cache", "frame", "generator", "traceback", "exception", "method")
 
-# Containers with their lengths, attributes that often bound one of the same object, and the queues of which "maxsize" is kept to.
+# Containers with their lengths, attributes that often bound one of the same object, and the queues of which "maxsize"
+# is kept to.
 _SIZED = {_DICT: dict.__len__, _LIST: list.__len__, _SET: set.__len__, _DEQUE: deque.__len__}
-_LIMITS = tuple(p + w for w in ("maxsize", "max_size", "maxlen", "max_len", "max_length", "capacity", "max_entries", "max_items", "buffer_size",
-                                "cache_size", "queue_size", "limit") for p in ("", "_"))
-_QUEUES = frozenset(("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.queues.Queue", "asyncio.queues.LifoQueue",
-                     "asyncio.queues.PriorityQueue"))
+_LIMITS = tuple(p + w for w in ("maxsize", "max_size", "maxlen", "max_len", "max_length", "capacity", "max_entries",
+                                "max_items", "buffer_size", "cache_size", "queue_size", "limit") for p in ("", "_"))
+_QUEUES = frozenset(("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.queues.Queue",
+                     "asyncio.queues.LifoQueue", "asyncio.queues.PriorityQueue"))
 
 _LruCache = type(functools.lru_cache(maxsize=1)(lambda: None))
 _Cell = type((lambda x: lambda: x)(0).__closure__[0])
 _FrameLocals = type((lambda: sys._getframe().f_locals)())  # a write-through proxy from 3.13 on
 
 _LAYOUTS = (
-    (types.ModuleType, _MODULE), (type, _CLASS), (dict, _DICT), (list, _LIST), (tuple, _TUPLE), (set, _SET), (frozenset, _SET), (deque, _DEQUE),
-    (_Cell, _CELL), (types.FunctionType, _FUNCTION), (types.MethodType, _METHOD), (functools.partial, _PARTIAL), (_LruCache, _LRU),
-    (types.FrameType, _FRAME), (types.GeneratorType, _GENERATOR), (types.CoroutineType, _GENERATOR), (types.AsyncGeneratorType, _GENERATOR),
+    (types.ModuleType, _MODULE), (type, _CLASS), (dict, _DICT), (list, _LIST), (tuple, _TUPLE), (set, _SET),
+    (frozenset, _SET), (deque, _DEQUE),
+    (_Cell, _CELL), (types.FunctionType, _FUNCTION), (types.MethodType, _METHOD), (functools.partial, _PARTIAL),
+    (_LruCache, _LRU),
+    (types.FrameType, _FRAME), (types.GeneratorType, _GENERATOR), (types.CoroutineType, _GENERATOR),
+    (types.AsyncGeneratorType, _GENERATOR),
     (types.TracebackType, _TRACEBACK), (BaseException, _EXCEPTION), (types.BuiltinFunctionType, _BUILTIN),
 )
 
 # Attributes of modules, optimizers and tensors that hold callbacks.
 _HOOKS = frozenset((
-    "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs", "_forward_hooks_always_called",
-    "_backward_hooks", "_backward_pre_hooks", "_non_full_backward_hooks", "_state_dict_hooks", "_state_dict_pre_hooks",
-    "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", "_post_accumulate_grad_hooks", "_optimizer_step_pre_hooks",
-    "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
+    "_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_backward_hooks", "_backward_pre_hooks", "_non_full_backward_hooks",
+    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+    "_post_accumulate_grad_hooks", "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks",
+    "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
     "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks", "_global_forward_hooks",
     "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks"))
 
@@ -369,8 +376,8 @@ class _Type:
 
 
 class _Heap:
-    """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so that
-    looking makes next to no containers, and gives the collector no reason to run."""
+    """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so
+    that looking makes next to no containers, and gives the collector no reason to run."""
 
     def __init__(self, torch, all_devices, out_of_memory=False):
         self.module, self.out_of_memory, self.busy = torch, out_of_memory, False
@@ -406,9 +413,11 @@ class _Heap:
         return found
 
     def in_backward(self):
-        """Whether another thread is in the autograd engine, which frees without the interpreter's lock what we would read.
+        """Whether another thread is in the autograd engine, which frees without the interpreter's lock what we would
+        read.
 
-        Once it was, it counts for the rest of this look. While an allocation fails in a thread of the engine, it stands still."""
+        Once it was, it counts for the rest of this look. While an allocation fails in a thread of the engine, it stands
+        still."""
         if not self.busy and not self.out_of_memory:
             me = threading.get_ident()
             for thread, frame in sys._current_frames().items():
@@ -422,18 +431,21 @@ class _Heap:
     def set_aside(self):
         """While another thread is in the autograd engine: lets go of tensors that C++ alone may own.
 
-        C++ keeps the wrapper of a tensor that Python no longer refers to, and gc shows it, but it does not keep the tensor."""
+        C++ keeps the wrapper of a tensor that Python no longer refers to, and gc shows it, but it does not keep the
+        tensor."""
         if not self.in_backward():
             return
         local = {id(value) for frame in self.frames for _, value in self.variables(frame)}
         base, count = _list_references() + 1, 0
         for i in range(self.heap):
-            if self.info[i].kind == _TENSOR and self.head[i] < 0 and sys.getrefcount(self.objs[i]) <= base and id(self.objs[i]) not in local:
+            if (self.info[i].kind == _TENSOR and self.head[i] < 0 and sys.getrefcount(self.objs[i]) <= base
+                    and id(self.objs[i]) not in local):
                 self.index.pop(id(self.objs[i]), None)
                 self.objs[i], self.info[i] = None, self.type_of(type(None))
                 count += 1
         if count:
-            self.notes.append("%d tensors that only C++ seems to hold were left out: another thread was in the autograd engine" % count)
+            self.notes.append("%d tensors that only C++ seems to hold were left out: another thread was in the "
+                              "autograd engine" % count)
 
     def add(self, obj):
         """The place of an object that may be new: wrappers of what C++ owns are made when they are asked for."""
@@ -544,7 +556,8 @@ class _Heap:
                 elif size > self.storage_rows[at][2]:
                     self.storage_rows[at] = row
                 shape = "x".join([str(d) for d in torch.shape(t)])
-                flags = (1 if torch.requires_grad(t) else 0) | (2 if torch.is_leaf(t) else 0) | (4 if base is not None else 0)
+                flags = 4 if base is not None else 0
+                flags |= (1 if torch.requires_grad(t) else 0) | (2 if torch.is_leaf(t) else 0)
                 for cls in _mro(type(t)):
                     if cls is torch.parameter:
                         flags |= 8
@@ -569,7 +582,8 @@ class _Heap:
         unread = ""
         with _Guarded(self.module) as guard:
             if not guard.on:
-                self.notes.append("a debugger and a profiler are active: saved tensors of the autograd graph were not read")
+                self.notes.append("a debugger and a profiler are active: saved tensors of the autograd graph were not "
+                                  "read")
             live, spent = deque(), deque()  # nodes of graphs that backward has not yet been through, and others
             seen = set()
             stop = time.monotonic() + _GRAPH_SECONDS
@@ -626,8 +640,8 @@ class _Heap:
                         if _refused[0] != before:
                             hooked += 1
                             continue
-                        if "second time" in _text(err):  # each failure is dear before torch 2.4: ask no more on this path
-                            is_spent = True
+                        if "second time" in _text(err):
+                            is_spent = True  # each failure is dear before torch 2.4: ask no more on this path
                             break
                         changed += 1
                         continue
@@ -649,11 +663,14 @@ class _Heap:
                         seen.add(at)
                         (spent if is_spent else live).append(at)
             if unread_graph:
-                self.notes.append("saved tensors of %d autograd nodes were not read: another thread was in the autograd engine" % unread_graph)
+                self.notes.append("saved tensors of %d autograd nodes were not read: another thread was in the "
+                                  "autograd engine" % unread_graph)
             if failed:
-                self.notes.append("%d tensors or autograd nodes could not be read%s" % (failed, ": " + unread if unread else ""))
+                self.notes.append("%d tensors or autograd nodes could not be read%s"
+                                  % (failed, ": " + unread if unread else ""))
             if hooked:
-                self.notes.append("%d saved tensors are behind unpack hooks (checkpointing, offloading), which were not run" % hooked)
+                self.notes.append("%d saved tensors are behind unpack hooks (checkpointing, offloading), which were "
+                                  "not run" % hooked)
             if changed:
                 self.notes.append("%d saved tensors were modified in place since, and cannot be read" % changed)
 
@@ -666,7 +683,8 @@ class _Heap:
         for at, tp in dict(zip(type_ids, map(type, objs))).items():
             self.types[at] = _Type(tp, self.torch)
         kinds = {at for at, info in self.types.items() if info.kind == _TENSOR}
-        counts, seen = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0, "objects": len(objs)}, set()
+        counts, seen = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0,
+                        "objects": len(objs)}, set()
         torch = self.torch
         with _Guarded(self.module) as guard:
             for number, (at, obj) in enumerate(zip(type_ids, objs)):
@@ -704,7 +722,8 @@ class _Heap:
     # -- what reaches a tensor
 
     def reach(self):
-        """Places of all that leads to a storage, nearest first; module namespaces, classes and running frames end the walk."""
+        """Places of all that leads to a storage, nearest first; module namespaces, classes and running frames end the
+        walk."""
         head, nxt, src, info, names = self.head, self.next, self.src, self.info, self.names
         order = list(self.tensors)
         seen = set(order)
@@ -893,7 +912,8 @@ class _Heap:
             self.edge(i, self.objs[j], "cache" if kind == _LRU else "other")
 
     def bound_of_cache(self, i, o):
-        """What functools.lru_cache was given as maxsize: its cache_info() would run Python, a cell of cache_parameters (3.9) need not."""
+        """What functools.lru_cache was given as maxsize: its cache_info() would run Python, a cell of cache_parameters
+        (3.9) need not."""
         space = self.info[i].dict(o)
         asks = dict.get(space, "cache_parameters")
         if type(asks) is not types.FunctionType or "maxsize" not in asks.__code__.co_freevars:
@@ -904,7 +924,8 @@ class _Heap:
                 self.bounds[i] = (len(r), limit, "")
 
     def bound_by_attribute(self, i, space):
-        """A bound of the containers of an object, or of a container with attributes, as the name of another attribute hints."""
+        """A bound of the containers of an object, or of a container with attributes, as the name of another attribute
+        hints."""
         name, limit = "", 0
         for key in _LIMITS:
             value = dict.get(space, key)
@@ -1048,13 +1069,15 @@ class _Table:
         return {
             "objects": heap.heap,
             "collected": self.collected,
-            "storages": {"device": [r[0] for r in rows], "address": [r[1] for r in rows], "bytes": [r[2] for r in rows]},
+            "storages": {"device": [r[0] for r in rows], "address": [r[1] for r in rows],
+                         "bytes": [r[2] for r in rows]},
             "tensors": tensors,
             "nodes": {"kind": kinds, "type": type_names, "name": names, "file": files, "line": lines,
                       "root": [word(r) for r in self.root], "cycle": self.cycle},
-            "edges": {"from": self.src, "to": self.dst, "kind": [word(k) for k in self.kind], "label": [word(t) for t in self.text]},
-            "bounds": {"node": [b[0] for b in bounds], "length": [b[1] for b in bounds], "limit": [b[2] for b in bounds],
-                       "hint": [word(b[3]) for b in bounds]},
+            "edges": {"from": self.src, "to": self.dst, "kind": [word(k) for k in self.kind],
+                      "label": [word(t) for t in self.text]},
+            "bounds": {"node": [b[0] for b in bounds], "length": [b[1] for b in bounds],
+                       "limit": [b[2] for b in bounds], "hint": [word(b[3]) for b in bounds]},
             "strings": self.strings,
             "dropped": heap.dropped,
             "notes": heap.notes,
@@ -1088,7 +1111,8 @@ class _Table:
             for prefix in ("gi", "cr", "ag"):
                 if prefix + "_code" in of:
                     code, frame = of[prefix + "_code"].__get__(o), of[prefix + "_frame"].__get__(o)
-                    return "generator", info.name, _code_name(code), code.co_filename, (frame.f_lineno if frame is not None else 0) or 0
+                    line = (frame.f_lineno if frame is not None else 0) or 0
+                    return "generator", info.name, _code_name(code), code.co_filename, line
         if kind == _LRU or kind == _PARTIAL or kind == _METHOD:
             fn = o
             for _ in range(8):
@@ -1096,7 +1120,8 @@ class _Table:
                 if tp is types.BuiltinFunctionType:
                     return _KIND_NAMES[kind], info.name, fn.__qualname__, "", 0
                 if tp is types.FunctionType:
-                    return _KIND_NAMES[kind], info.name, fn.__qualname__, fn.__code__.co_filename, fn.__code__.co_firstlineno
+                    code = fn.__code__
+                    return _KIND_NAMES[kind], info.name, fn.__qualname__, code.co_filename, code.co_firstlineno
                 if tp is types.MethodType:
                     fn = fn.__func__
                 elif heap.type_of(tp).kind == _PARTIAL:
@@ -1125,8 +1150,8 @@ class _Table:
             if n is not None:
                 self.start(n, "interpreter")
         error = None
-        # What has more references than we can see is held from where we cannot see. That C++ owns what has an edge of the
-        # autograd graph explains one.
+        # What has more references than we can see is held from where we cannot see. That C++ owns what has an edge of
+        # the autograd graph explains one.
         owned = []
         spare = [0] * n_places
         for n, i in enumerate(self.places):
@@ -1410,11 +1435,13 @@ def _children(pid, depth=0):
     return found
 
 
-_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUBLAS_WORKSPACE_CONFIG",
-              "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONMALLOC")
+_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS",
+              "CUBLAS_WORKSPACE_CONFIG", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONMALLOC")
 _PREFIXES = ("NCCL_", "MALLOC_", "TORCH_")
-_SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
-_LIBRARIES = ("numpy", "transformers", "accelerate", "deepspeed", "lightning", "xformers", "flash_attn", "triton", "bitsandbytes", "vllm")
+_SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
+             "PYTORCH_NO_CUDA_MEMORY_CACHING")
+_LIBRARIES = ("numpy", "transformers", "accelerate", "deepspeed", "lightning", "xformers", "flash_attn", "triton",
+              "bitsandbytes", "vllm")
 
 
 def _environment(torch):
@@ -1431,7 +1458,8 @@ def _environment(torch):
     for name in _SETTINGS:
         put("alloc." + name, lambda: os.environ.get(name))
     for name in sorted(os.environ):
-        if name in _VARIABLES or name.startswith(_PREFIXES) and not any(w in name for w in ("TOKEN", "SECRET", "KEY", "PASSWORD")):
+        secret = any(w in name for w in ("TOKEN", "SECRET", "KEY", "PASSWORD"))
+        if name in _VARIABLES or name.startswith(_PREFIXES) and not secret:
             put("env." + name, lambda: os.environ.get(name))
     preload = os.environ.get("LD_PRELOAD")
     if preload:
@@ -1450,7 +1478,8 @@ def _environment(torch):
     put("os.libc", lambda: " ".join(platform.libc_ver()).strip() or None)
     put("os.container", _container)
     put("os.overcommit", lambda: int(_read("/proc/sys/vm/overcommit_memory")))
-    put("os.thp", lambda: _read("/sys/kernel/mm/transparent_hugepage/enabled").partition("[")[2].partition("]")[0] or None)
+    put("os.thp", lambda: _read("/sys/kernel/mm/transparent_hugepage/enabled").partition("[")[2].partition("]")[0]
+        or None)
     for name, old in (("memory.max", "memory.limit_in_bytes"), ("memory.high", "memory.soft_limit_in_bytes")):
         put("os.cgroup_" + name.replace(".", "_"), lambda: int(_read(_cgroup_file(name, old))))
     memory = _table("/proc/meminfo", {"MemTotal": "ram", "SwapTotal": "swap"})
@@ -1598,8 +1627,8 @@ class _Recorder:
                     pass
 
     def header(self, run):
-        fields = {"format": "snapana", "version": 1, "producer": "recorder", "producer_version": __version__, "run": os.path.basename(run),
-                  "pid": os.getpid()}
+        fields = {"format": "snapana", "version": 1, "producer": "recorder", "producer_version": __version__,
+                  "run": os.path.basename(run), "pid": os.getpid()}
         host = _namespace_pid()
         if host is not None and host != os.getpid():
             fields["host_pid"] = host
@@ -1626,7 +1655,8 @@ class _Recorder:
             return  # by the program: starting again would drop what it has recorded
         record = self.torch.cuda.memory._record_memory_history
         for args, kwargs in (((), {"enabled": "all", "context": "all", "stacks": stacks, "max_entries": max_entries}),
-                             ((True,), {"trace_alloc_max_entries": max_entries, "trace_alloc_record_context": True}), ((True,), {})):
+                             ((True,), {"trace_alloc_max_entries": max_entries, "trace_alloc_record_context": True}),
+                             ((True,), {})):
             try:
                 record(*args, **kwargs)
                 return
@@ -1703,7 +1733,8 @@ class _Recorder:
         return found
 
     def device_memory(self, row):
-        """Adds what is free and there in all on a device: the only figures from outside the allocator, wanted in each sample."""
+        """Adds what is free and there in all on a device: the only figures from outside the allocator, wanted in each
+        sample."""
         def ask():
             row["free"], row["total"] = self.torch.cuda.mem_get_info(row["device"])
         known = self.costs.get("mem_get_info", _CHEAP / 3)
@@ -1718,8 +1749,8 @@ class _Recorder:
 
     def host(self):
         row = _table("/proc/self/status", {"VmRSS": "rss", "VmHWM": "hwm", "VmSwap": "swap", "Threads": "threads"})
-        row.update(_table("/proc/meminfo", {"MemTotal": "ram", "MemAvailable": "available", "SwapFree": "swap_free", "SwapTotal": "swap_total",
-                                            "Shmem": "shm"}))
+        row.update(_table("/proc/meminfo", {"MemTotal": "ram", "MemAvailable": "available", "SwapFree": "swap_free",
+                                            "SwapTotal": "swap_total", "Shmem": "shm"}))
         if self.cgroup:
             text = _read(self.cgroup).strip()
             if text.isdigit():
@@ -1727,7 +1758,9 @@ class _Recorder:
         fds = self.optional("fds", lambda: len(os.listdir("/proc/self/fd")))
         if fds is not None:
             row["fds"] = fds
-        pinned = getattr(self.torch._C, "_cuda_hostMemoryStats", None) if self.torch is not None and self.torch.cuda.is_initialized() else None
+        pinned = None
+        if self.torch is not None and self.torch.cuda.is_initialized():
+            pinned = getattr(self.torch._C, "_cuda_hostMemoryStats", None)
         if pinned is not None:
             stats = self.optional("pinned", pinned)
             if stats is not None:
@@ -1826,7 +1859,8 @@ class _Recorder:
 
     def out_of_memory(self, device, requested, total, free):
         self.ooms += 1
-        self.safely("oom", lambda: self.write("oom", device=device, requested=requested, total=total, free=free, step=self.steps))
+        self.safely("oom", lambda: self.write("oom", device=device, requested=requested, total=total, free=free,
+                                              step=self.steps))
         if self.ooms <= _OOM_DUMPS:
             self.dump("oom", True)
 
@@ -1857,7 +1891,8 @@ def _current():
 
 
 def start(run="run", history=True, max_entries=1_000_000, stacks="python", devices="cuda"):
-    """Starts recording to RUN.snapana (RUN.rankN.snapana where RANK is set), and the allocator's history once CUDA is up.
+    """Starts recording to RUN.snapana (RUN.rankN.snapana where RANK is set), and the allocator's history once CUDA is
+    up.
 
     run may hold a folder. history=False leaves _record_memory_history to the program; max_entries and stacks are its
     arguments. devices="all" also records storages in host memory, as device -1."""
@@ -1889,7 +1924,8 @@ def dump(snapshot=True):
 
 
 def on_oom():
-    """From now on, dumps when an allocation fails on the device, before the error unwinds anything (torch 2.0 and later)."""
+    """From now on, dumps when an allocation fails on the device, before the error unwinds anything (torch 2.0 and
+    later)."""
     recorder = _current()
     if recorder is not None:
         recorder.safely("oom", recorder.observe)
@@ -1980,7 +2016,8 @@ def _count_steps(recorder):
             return
         recorder.safely("step", lambda: recorder.step(None, None))
         begin = time.monotonic()
-        if recorder.steps >= state["next"] and state["spent"] + state["cost"] <= _DUMP_SHARE * (begin - recorder.started):
+        allowed = _DUMP_SHARE * (begin - recorder.started)
+        if recorder.steps >= state["next"] and state["spent"] + state["cost"] <= allowed:
             state["next"] = 2 * recorder.steps
             _quiet(lambda: recorder.dump("dump", True))
             state["cost"] = time.monotonic() - begin
@@ -1991,8 +2028,8 @@ def _count_steps(recorder):
 _USAGE = """usage: python -m snapana_recorder [-o RUN] (FILE | -m MODULE) [ARGUMENTS]
 
 Runs a program and writes RUN.snapana and RUN.pickle for snapana (RUN is "run" by default): memory counters at each
-optimizer step, and the objects that hold device memory at some steps, when an allocation fails, when the program raises,
-and at its end.
+optimizer step, and the objects that hold device memory at some steps, when an allocation fails, when the program
+raises, and at its end.
 """
 
 
@@ -2001,7 +2038,7 @@ def _main():
     run = "run"
     if args[:1] == ["-o"] and len(args) > 1:
         run, args = args[1], args[2:]
-    if not args or args[0] in ("-h", "--help") or args[0] == "-m" and len(args) < 2 or args[0].startswith("-") and args[0] != "-m":
+    if not args or (len(args) < 2 if args[0] == "-m" else args[0].startswith("-")):
         sys.stderr.write(_USAGE)
         return 0 if args and args[0] in ("-h", "--help") else 2
     run = os.path.abspath(run)

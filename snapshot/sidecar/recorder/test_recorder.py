@@ -48,7 +48,8 @@ def unpack(data, at=0):
     for code, form in ((0xCB, ">d"), (0xCC, ">B"), (0xCD, ">H"), (0xCE, ">I"), (0xCF, ">Q"), (0xD3, ">q")):
         if head == code:
             return struct.unpack_from(form, data, at)[0], at + struct.calcsize(form)
-    for codes, read in (((0xD9, 0xDA, 0xDB), unpack_text), ((None, 0xDC, 0xDD), unpack_list), ((None, 0xDE, 0xDF), unpack_map)):
+    for codes, read in (((0xD9, 0xDA, 0xDB), unpack_text), ((None, 0xDC, 0xDD), unpack_list),
+                        ((None, 0xDE, 0xDF), unpack_map)):
         if head in codes:
             form = (">B", ">H", ">I")[codes.index(head)]
             return read(data, at + struct.calcsize(form), struct.unpack_from(form, data, at)[0])
@@ -98,18 +99,23 @@ class Graph:
         self.record = record
         words = record["strings"]
         n = record["nodes"]
-        self.nodes = [dict(kind=words[k], type=words[t], name=words[m], file=words[f], line=line, root=words[r_], cycle=c)
-                      for k, t, m, f, line, r_, c in zip(n["kind"], n["type"], n["name"], n["file"], n["line"], n["root"], n["cycle"])]
+        self.nodes = [dict(kind=words[k], type=words[t], name=words[m], file=words[f], line=line, root=words[r_],
+                           cycle=c)
+                      for k, t, m, f, line, r_, c in zip(n["kind"], n["type"], n["name"], n["file"], n["line"],
+                                                         n["root"], n["cycle"])]
         e = record["edges"]
         self.sources = collections.defaultdict(list)
         for a, b, kind, label in zip(e["from"], e["to"], e["kind"], e["label"]):
             self.sources[b].append((a, words[kind], words[label]))
         b = record["bounds"]
-        self.bounds = {node: (length, limit, words[hint]) for node, length, limit, hint in zip(b["node"], b["length"], b["limit"], b["hint"])}
+        self.bounds = {node: (length, limit, words[hint])
+                       for node, length, limit, hint in zip(b["node"], b["length"], b["limit"], b["hint"])}
         self.notes = " ".join(note for note in record["notes"] if FULL or "(gc.freeze)" not in note)
         t, s = record["tensors"], record["storages"]
-        self.tensors = [dict(node=t["node"][i], address=s["address"][t["storage"][i]], bytes=s["bytes"][t["storage"][i]], shape=words[t["shape"][i]],
-                             dtype=words[t["dtype"][i]], flags=t["flags"][i], offset=t["offset"][i]) for i in range(len(t["node"]))]
+        self.tensors = [dict(node=t["node"][i], address=s["address"][t["storage"][i]],
+                             bytes=s["bytes"][t["storage"][i]], shape=words[t["shape"][i]],
+                             dtype=words[t["dtype"][i]], flags=t["flags"][i], offset=t["offset"][i])
+                        for i in range(len(t["node"]))]
 
     def of(self, address):
         return [t for t in self.tensors if t["address"] == address]
@@ -168,7 +174,8 @@ class Recorded(unittest.TestCase):
     def explain(self, graph, address):
         lines, at = [], [t["node"] for t in graph.of(address)]
         for _ in range(4):
-            lines.append(str([(graph.nodes[b]["kind"], k, label, graph.nodes[a]["kind"], graph.nodes[a]["name"]) for b in at for a, k, label in graph.sources[b]]))
+            lines.append(str([(graph.nodes[b]["kind"], k, label, graph.nodes[a]["kind"], graph.nodes[a]["name"])
+                              for b in at for a, k, label in graph.sources[b]]))
             at = [a for b in at for a, _, _ in graph.sources[b]]
         return "\n".join(lines)
 
@@ -179,8 +186,11 @@ MODULE_GLOBAL = {}
 class Holders(Recorded):
     def test_tensor(self):
         t = torch.zeros(30, 40, requires_grad=True)[10:]
-        found = [x for x in self.graph().of(t.untyped_storage().data_ptr() if hasattr(t, "untyped_storage") else t.storage().data_ptr()) if x["shape"] == "20x40"]
-        self.assertEqual([(x["bytes"], x["dtype"], x["flags"], x["offset"]) for x in found], [(4800, "float32", 1 | 4, 1600)])
+        found = [x for x in self.graph().of(t.untyped_storage().data_ptr()
+                                            if hasattr(t, "untyped_storage") else t.storage().data_ptr())
+                 if x["shape"] == "20x40"]
+        self.assertEqual([(x["bytes"], x["dtype"], x["flags"], x["offset"]) for x in found],
+                         [(4800, "float32", 1 | 4, 1600)])
 
     def test_views_share_a_storage(self):
         t, address = make()
@@ -297,7 +307,8 @@ class Holders(Recorded):
         t, address = make()
         self.keep = {"k" * 1000: t}
         graph = self.graph()
-        found = [label for tensor in graph.of(address) for _, kind, label in graph.sources[tensor["node"]] if kind == "key"]
+        found = [label for tensor in graph.of(address)
+                 for _, kind, label in graph.sources[tensor["node"]] if kind == "key"]
         self.assertEqual([len(x) for x in found], [80])
 
     def test_functions(self):
@@ -433,9 +444,11 @@ class Holders(Recorded):
             self.keep = err
         node = self.holder(out[0], "frame", "frame next", "frame", "local scratch")
         self.assertEqual(node["kind"], "exception")
-        self.assertEqual(self.holder(out[0], "attr keep", "frame", "frame next", "frame", "local scratch")["kind"], "object")
+        self.assertEqual(self.holder(out[0], "attr keep", "frame", "frame next", "frame", "local scratch")["kind"],
+                         "object")
         entry = self.holder(out[0], "frame", "local scratch")
-        self.assertEqual((entry["kind"], entry["name"].split(".")[-1], entry["line"]), ("traceback", "fail", fail.__code__.co_firstlineno + 3))
+        self.assertEqual((entry["kind"], entry["name"].split(".")[-1], entry["line"]),
+                         ("traceback", "fail", fail.__code__.co_firstlineno + 3))
 
     def test_exception_being_handled(self):
         def fail(out):
@@ -462,7 +475,8 @@ class Holders(Recorded):
                 raise KeyError from err
         except KeyError as err:
             self.keep = err
-        self.assertEqual(self.holder(out[0], "cause __cause__", "frame", "frame next", "frame", "local scratch")["type"], "KeyError")
+        self.assertEqual(self.holder(out[0], "cause __cause__", "frame", "frame next", "frame",
+                                     "local scratch")["type"], "KeyError")
 
     def test_hooks(self):
         def capture(features):
@@ -569,7 +583,8 @@ class Autograd(Recorded):
         self.assertIn("node", [n["kind"] for n in self.graph().starts(address, "saved saved_tensors[0]")])
 
     def test_cycle_through_the_graph(self):
-        """A function that keeps its own output in ctx: reference counting can never free it, nor the collector, which is off."""
+        """A function that keeps its own output in ctx: reference counting can never free it, nor the collector, which
+        is off."""
         class Keep(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
@@ -742,8 +757,9 @@ class Hostile(Recorded):
         def delete(self):
             if watching:
                 calls.append("__del__")
-        names = ("__getattribute__", "__getattr__", "__repr__", "__str__", "__eq__", "__len__", "__bool__", "__iter__", "__getitem__", "__dir__",
-                 "__sizeof__", "__index__", "__contains__", "__format__", "__call__", "__get__")
+        names = ("__getattribute__", "__getattr__", "__repr__", "__str__", "__eq__", "__len__", "__bool__", "__iter__",
+                 "__getitem__", "__dir__", "__sizeof__", "__index__", "__contains__", "__format__", "__call__",
+                 "__get__")
         space = {name: loud(name) for name in names}
         space["__hash__"] = lambda self: 1
         space["__del__"] = delete
@@ -855,7 +871,8 @@ class Hostile(Recorded):
             gc.enable()
         gc.collect()
         self.assertEqual(gone, [1])
-        self.assertEqual((gc.isenabled(), gc.get_threshold(), gc.get_debug(), list(gc.callbacks), len(gc.garbage)), before)
+        self.assertEqual((gc.isenabled(), gc.get_threshold(), gc.get_debug(), list(gc.callbacks), len(gc.garbage)),
+                         before)
 
     def test_trace_and_profile_functions_come_back(self):
         def trace(frame, event, arg):
@@ -903,7 +920,8 @@ class Files(Recorded):
         for x in found:
             self.assertEqual(list(x)[:2], ["type", "time"])
         header, env, first, second, holders, end = found
-        self.assertEqual((header["format"], header["version"], header["producer"], header["pid"]), ("snapana", 1, "recorder", os.getpid()))
+        self.assertEqual((header["format"], header["version"], header["producer"], header["pid"]),
+                         ("snapana", 1, "recorder", os.getpid()))
         self.assertEqual(env["env"]["torch.version"], str(torch.__version__))
         self.assertEqual((first["step"], first["epoch"], first["label"], second["step"]), (0, 2, "train", 1))
         self.assertGreater(first["host"]["rss"], 0)
@@ -927,7 +945,8 @@ class Files(Recorded):
         self.assertEqual(record["strings"][0], "")
         for table in ("storages", "tensors", "nodes", "edges"):
             self.assertEqual(len({len(c) for c in record[table].values()}), 1, table)
-        for table, column in (("tensors", "shape"), ("tensors", "dtype"), ("nodes", "kind"), ("nodes", "type"), ("nodes", "name"), ("nodes", "file"),
+        for table, column in (("tensors", "shape"), ("tensors", "dtype"), ("nodes", "kind"), ("nodes", "type"),
+                              ("nodes", "name"), ("nodes", "file"),
                               ("nodes", "root"), ("edges", "kind"), ("edges", "label")):
             self.assertTrue(all(0 <= s < words for s in record[table][column]), table + column)
         for table, column in (("tensors", "node"), ("edges", "from"), ("edges", "to")):
@@ -1002,7 +1021,8 @@ class Files(Recorded):
 
     def test_nowhere_to_write(self):
         code = "import snapana_recorder as r; r.start('missing/run'); r.step(); r.dump(); r.on_oom(); r.stop()"
-        done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(os.path.abspath(SOURCE)), stderr=subprocess.PIPE, universal_newlines=True)
+        done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(os.path.abspath(SOURCE)),
+                              stderr=subprocess.PIPE, universal_newlines=True)
         self.assertEqual(done.returncode, 0)
         self.assertIn("snapana_recorder: not recording: FileNotFoundError", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
@@ -1029,8 +1049,9 @@ class Files(Recorded):
         self.assertIsNone(file.fd)
 
     def test_messagepack(self):
-        for value in (0, 127, 128, 255, 256, 65535, 65536, 2 ** 32, 2 ** 64 - 1, -1, -32, -33, -2 ** 63, 1.5, True, False, None, "", "a" * 31, "a" * 32,
-                      "é" * 200, "x" * 70000, [], list(range(15)), list(range(16)), list(range(70000)), {"a": {"b": [1]}}, {str(i): i for i in range(20)}):
+        for value in (0, 127, 128, 255, 256, 65535, 65536, 2 ** 32, 2 ** 64 - 1, -1, -32, -33, -2 ** 63, 1.5, True,
+                      False, None, "", "a" * 31, "a" * 32, "é" * 200, "x" * 70000, [], list(range(15)), list(range(16)),
+                      list(range(70000)), {"a": {"b": [1]}}, {str(i): i for i in range(20)}):
             out = bytearray()
             r._pack(value, out)
             self.assertEqual(unpack(bytes(out)), (value, len(out)))
@@ -1092,7 +1113,8 @@ class Devices(Recorded):
         self.addCleanup(setattr, r, "_CHEAP", cheap)
         found = self.samples(Device(0), 20)
         self.assertEqual([[x["device"] for x in row] for row in found], [[0]] * 21)
-        self.assertEqual(["free" in row[0] for row in found], [True] * 20 + [False])  # the last while a graph is captured
+        self.assertEqual(["free" in row[0] for row in found],
+                         [True] * 20 + [False])  # the last while a graph is captured
 
     def test_dear_free_memory(self):
         found = self.samples(Device(0.02), 20)
@@ -1105,8 +1127,8 @@ class Programs(Recorded):
             with open(os.path.join(self.dir.name, name + ".py"), "w") as f:
                 f.write(text)
         env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)))
-        return subprocess.run([sys.executable, "-m", "snapana_recorder"] + list(args), cwd=self.dir.name, env=env, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True)
+        return subprocess.run([sys.executable, "-m", "snapana_recorder"] + list(args), cwd=self.dir.name, env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
 
     PROGRAM = """
 import os, sys
