@@ -3,6 +3,7 @@ package counters
 import (
 	"slices"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot/memstats"
 )
 
@@ -49,20 +50,10 @@ type Extent struct {
 	Every   int64 `json:"every"` // one point stands for so many samples
 }
 
-// Incidents are what happened to the counters of a series.
-type Incidents struct {
-	Restarts    int   `json:"restarts"`     // how often the program began again; only the last run is kept
-	PeakResets  int   `json:"peak_resets"`  // falls of peaks: reset_peak_memory_stats was called
-	SumResets   int   `json:"sum_resets"`   // of accumulated counters: reset_accumulated_memory_stats
-	ResetBefore bool  `json:"reset_before"` // these had been reset before the first sample
-	NewRetries  int64 `json:"new_retries"`  // how far the counter rose between the first sample and the last
-	NewOOMs     int64 `json:"new_ooms"`
-}
-
 // Series is the counters of one device of one process.
 type Series struct {
 	Extent
-	Incidents
+	finding.Incidents
 	First, Last memstats.Sample
 	Points      []Point
 
@@ -142,7 +133,7 @@ func (c *Collector) Add(s *memstats.Sample) {
 // begin forgets all samples.
 func (d *Series) begin() {
 	*d = Series{
-		Extent: Extent{Device: d.Device, Rank: d.Rank, Every: 1}, Incidents: Incidents{Restarts: d.Restarts},
+		Extent: Extent{Device: d.Device, Rank: d.Rank, Every: 1}, Incidents: finding.Incidents{Restarts: d.Restarts},
 		names: d.names, extra: d.extra, columns: map[string]*column{},
 	}
 	for _, name := range d.names {

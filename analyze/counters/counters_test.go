@@ -51,7 +51,7 @@ func TestShapes(t *testing.T) {
 		n, per int
 		f      func(i int) int
 		want   finding.Status
-		shape  counters.Shape
+		shape  finding.Shape
 		slope  float64 // of growth, to 10%
 	}{
 		"level": {n: 100, f: func(i int) int { return 500 * mib }, want: finding.Flat,

@@ -3,54 +3,20 @@ package counters
 import (
 	"slices"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/internal/trend"
 )
 
-// Shape is how a counter runs.
-type Shape string
-
+// Shapes of series.
 const (
-	Growing Shape = "growing" // more and more is never given back
-	Steady  Shape = "steady"  // the same all the time
-	Settled Shape = "settled" // rose, and is level since
-	Swings  Shape = "swings"  // comes and goes
-	Falling Shape = "falling" // ends at its lowest
-	Short   Shape = "short"   // too few samples to tell
-	Absent  Shape = "absent"  // no sample has it
+	Growing finding.Shape = "growing" // more and more is never given back
+	Steady  finding.Shape = "steady"  // the same all the time
+	Settled finding.Shape = "settled" // rose, and is level since
+	Swings  finding.Shape = "swings"  // comes and goes
+	Falling finding.Shape = "falling" // ends at its lowest
+	Short   finding.Shape = "short"   // too few samples to tell
+	Absent  finding.Shape = "absent"  // no sample has it
 )
-
-// Trend is the run of one counter.
-type Trend struct {
-	Name  string `json:"name"`
-	Shape Shape  `json:"shape"`
-	// First, Last, Low and High are values of the points; Precision is how exact they are.
-	First     int64 `json:"first"`
-	Last      int64 `json:"last"`
-	Low       int64 `json:"low"`
-	High      int64 `json:"high"`
-	Precision int64 `json:"precision"`
-
-	*Growth `json:"growth,omitempty"` // nil unless Shape is Growing
-}
-
-// Growth is how fast a counter rises, in bytes (or counts) for each Unit: "step", "sample" or "epoch".
-type Growth struct {
-	Unit      string  `json:"unit"`
-	Slope     float64 `json:"slope"`
-	From95    float64 `json:"slope_low"` // the 95% interval of Slope
-	To95      float64 `json:"slope_high"`
-	P         float64 `json:"p"`    // the chance of such a rise without a trend
-	Kept      int64   `json:"kept"` // added from From on and never given back
-	From      int64   `json:"from"` // a place along the unit
-	To        int64   `json:"to"`
-	Windows   int     `json:"windows"`
-	Late      bool    `json:"late"`            // it began after a time without
-	GivenBack int64   `json:"given_back"`      // the deepest fall of the windows
-	PerEpoch  float64 `json:"slope_per_epoch"` // 0 unknown
-}
-
-// PerUnit is Slope in whole bytes (or counts).
-func (g *Growth) PerUnit() int64 { return int64(g.Slope + 0.5) }
 
 // ChanceLate is the chance without a trend above which growth that began late is none. Below it other
 // growth is beyond doubt.
@@ -62,28 +28,9 @@ const (
 	chance     = 0.01
 )
 
-// Trends are those of several counters.
-type Trends []Trend
-
-// Of is the trend of a counter, nil when it has none.
-func (all Trends) Of(name string) *Trend {
-	for i := range all {
-		if all[i].Name == name {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
-// Grows reports whether there is a trend of a counter, and it is one of growth.
-func (all Trends) Grows(name string) bool {
-	t := all.Of(name)
-	return t != nil && t.Shape == Growing
-}
-
 // Trends gives those of all counters that samples have.
-func (d *Series) Trends() Trends {
-	var out Trends
+func (d *Series) Trends() finding.Trends {
+	var out finding.Trends
 	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks,
 		Segments, Pinned}, d.extra...) {
 		if out.Of(name) == nil {
@@ -96,7 +43,7 @@ func (d *Series) Trends() Trends {
 }
 
 // trend is that of one counter.
-func (d *Series) trend(name string) Trend {
+func (d *Series) trend(name string) finding.Trend {
 	var x, y []int64
 	for i, v := range d.Column(name) {
 		if v >= 0 {
@@ -109,11 +56,11 @@ func (d *Series) trend(name string) Trend {
 	}
 	epochs, lows := d.lows(name)
 	if len(lows) >= minWindows {
-		if g := t.grows(epochs, lows, "epoch"); g != nil {
+		if g := grows(epochs, lows, "epoch", t.Precision); g != nil {
 			if t.Shape != Growing && t.Shape != Steady {
-				t.Shape, t.Growth = Growing, g
+				t.Shape, t.Rise = Growing, g
 			}
-			if t.Growth != nil {
+			if t.Rise != nil {
 				t.PerEpoch = g.Slope
 			}
 		}
@@ -123,13 +70,13 @@ func (d *Series) trend(name string) Trend {
 
 // Of judges values y at the places x, which rise along a unit. Differences below the precision mean
 // nothing.
-func Of(name, unit string, x, y []int64, precision int64) Trend {
-	t := Trend{Name: name, Shape: Absent, Precision: precision}
+func Of(name, unit string, x, y []int64, precision int64) finding.Trend {
+	t := finding.Trend{Name: name, Shape: Absent, Precision: precision}
 	if len(y) == 0 {
 		return t
 	}
 	t.First, t.Last, t.Low, t.High = y[0], y[len(y)-1], slices.Min(y), slices.Max(y)
-	t.Shape = t.shape(x, y, unit)
+	t.Shape = shape(&t, x, y, unit)
 	return t
 }
 
@@ -142,7 +89,8 @@ func (d *Series) lows(name string) (numbers, lows []int64) {
 	return numbers, lows
 }
 
-func (t *Trend) shape(x, y []int64, unit string) Shape {
+// shape tells the shape of a series, and how it rises if it grows.
+func shape(t *finding.Trend, x, y []int64, unit string) finding.Shape {
 	n := len(y)
 	if n == 1 {
 		return Short
@@ -151,7 +99,7 @@ func (t *Trend) shape(x, y []int64, unit string) Shape {
 		return Steady
 	}
 	if n >= minWindows {
-		if t.Growth = t.grows(x, y, unit); t.Growth != nil {
+		if t.Rise = grows(x, y, unit, t.Precision); t.Rise != nil {
 			return Growing
 		}
 	}
@@ -172,7 +120,7 @@ func (t *Trend) shape(x, y []int64, unit string) Shape {
 }
 
 // grows runs the test that doc.go describes, and gives the figures when the answer is yes.
-func (t *Trend) grows(x, y []int64, unit string) *Growth {
+func grows(x, y []int64, unit string, precision int64) *finding.Rise {
 	fall := deepest(y)
 	if n := len(y); n > minWindows && unit != "epoch" { // without the warm-up
 		skip := max(n/10, 1)
@@ -194,11 +142,11 @@ func (t *Trend) grows(x, y []int64, unit string) *Growth {
 			return nil
 		}
 		_, variance, p := trend.MannKendall(wy)
-		kept, even := rises(wy, t.Precision)
+		kept, even := rises(wy, precision)
 		if p > limit || !even || late && kept <= 2*fall {
 			continue
 		}
-		g := &Growth{Unit: unit, P: p, Kept: kept, From: wx[0], To: wx[len(wx)-1], Windows: len(wy), Late: late,
+		g := &finding.Rise{Unit: unit, P: p, Kept: kept, From: wx[0], To: wx[len(wx)-1], Windows: len(wy), Late: late,
 			GivenBack: swing}
 		if g.Slope, g.From95, g.To95 = trend.TheilSen(wx, wy, variance); g.Slope > 0 {
 			return g

@@ -15,6 +15,16 @@ type Evidence struct {
 	Fragments *Fragments `json:"fragments,omitempty"`
 	Setting   *Setting   `json:"setting,omitempty"`
 	Faults    *Faults    `json:"faults,omitempty"`
+	Trends    Trends     `json:"trends,omitempty"` // the series that tell, the first being what the finding is about
+	Forecast  *Forecast  `json:"forecast,omitempty"`
+	Incidents *Incidents `json:"incidents,omitempty"`
+	Freed     *int64     `json:"freed,omitempty"` // bytes that were freed while others grew
+	Unused    *Unused    `json:"unused,omitempty"`
+	Machine   *Machine   `json:"machine,omitempty"`
+	Workers   *Workers   `json:"workers,omitempty"`
+	Processes []Process  `json:"processes,omitempty"` // whose memory it is
+	Foreign   *Foreign   `json:"foreign,omitempty"`
+	Spare     *Spare     `json:"spare,omitempty"`
 }
 
 // Growth is memory that a loop adds to and does not return.
@@ -44,6 +54,7 @@ type Growth struct {
 	OlderBytes units.Size `json:"older_bytes"`
 	Like       Likeness   `json:"like"`
 	Full       Full       `json:"full"`
+	Clock      int        `json:"clock"` // the GPU by whose allocations iterations of pinned memory are told, -1 none
 }
 
 // Pace is the part of a growth that comes in so many iterations.
@@ -136,6 +147,7 @@ type Request struct {
 	AtLeast        units.Size `json:"device_at_least"` // most that the process is known to have had, with what was free
 	Elsewhere      units.Size `json:"elsewhere"`       // neither free nor PyTorch's
 	Grown          units.Size `json:"elsewhere_grown"` // by how much that grew at least
+	Limit          units.Size `json:"limit"`           // that the process may have, as a message says
 	Fraction       float64    `json:"fraction"`        // of the device that the process may reserve, 1 for all or unknown
 	Ghosts         int64      `json:"ghosts"`          // live blocks that loops leave behind
 	GhostBytes     units.Size `json:"ghost_bytes"`
@@ -206,5 +218,88 @@ type Setting struct {
 // Faults are contradictions in a file.
 type Faults struct {
 	Places   int64      `json:"places"`
-	Residual units.Size `json:"residual"` // active bytes at the end, rebuilt minus recorded
+	Residual units.Size `json:"residual"` // active bytes at the end, rebuilt minus recorded; reserved ones of pinned memory
+	Kinds    []Fault    `json:"kinds,omitempty"`
+}
+
+// Fault is how often a file contradicts itself in one way.
+type Fault struct {
+	Kind  string `json:"kind"` // as the field of the checks
+	Count int64  `json:"count"`
+}
+
+// Forecast is how long memory will last if it goes on to grow as it does.
+type Forecast struct {
+	Usable  int64  `json:"usable"` // bytes that can be had
+	Source  string `json:"source"`
+	Level   int64  `json:"level"`   // the bytes that count against it: the live peak of a device
+	Units   int64  `json:"units"`   // steps (samples, epochs) from the last sample on; 0 when it is full
+	Seconds int64  `json:"seconds"` // the same as time, -1 unknown or below one
+}
+
+// Unused is reserved memory that no tensor uses, by counters: at the highest, or in the last sample.
+type Unused struct {
+	Reserved units.Size `json:"reserved"`
+	Live     units.Size `json:"live"`
+	Split    units.Size `json:"split"` // free in pieces between live blocks in the last sample, -1 unknown
+}
+
+// Machine is the memory of a machine that is short of it, over the samples of a process.
+type Machine struct {
+	Samples   int        `json:"samples"`
+	Short     int        `json:"short"`      // of them, those in which less than 5% of the RAM was available
+	Available units.Size `json:"available"`  // in the last
+	SwapFirst units.Size `json:"swap_first"` // in use, -1 unknown
+	SwapLast  units.Size `json:"swap_last"`
+}
+
+// Workers are the child processes of a program that lived to the end.
+type Workers struct {
+	Children    int    `json:"children"`
+	StartMethod string `json:"start_method"` // of Python's multiprocessing, "" unknown
+}
+
+// Process is one that has memory of a device.
+type Process struct {
+	PID    int64      `json:"pid"` // of the machine
+	Name   string     `json:"name"`
+	User   string     `json:"user,omitempty"`
+	State  string     `json:"state,omitempty"`
+	Used   units.Size `json:"used"`             // -1 unknown
+	Parent int64      `json:"parent,omitempty"` // the process that it helps, 0 for none
+	Origin string     `json:"origin,omitempty"` // how it came from Parent
+	// Elsewhere is what it has on another device, nil where that does not matter.
+	Elsewhere *OnDevice `json:"elsewhere,omitempty"`
+}
+
+// OnDevice is memory of a device.
+type OnDevice struct {
+	Device int        `json:"device"` // as the driver numbers it
+	Used   units.Size `json:"used"`
+}
+
+// Foreign is what the driver counts as used beyond what is known of it.
+type Foreign struct {
+	PID    int64      `json:"pid,omitempty"`   // of the process, 0 for the whole device
+	Total  units.Size `json:"total,omitempty"` // of the device
+	Used   units.Size `json:"used"`
+	Known  units.Size `json:"known"`            // of Used: reserved by PyTorch, or the listed processes'; 0 if left out
+	Before units.Size `json:"before,omitempty"` // the difference before it grew
+	Moved  units.Size `json:"moved,omitempty"`  // how far Known moved meanwhile
+	Micros int64      `json:"micros,omitempty"` // that it took
+}
+
+// Spare is reserved pinned memory that nobody needs.
+type Spare struct {
+	Bytes    units.Size `json:"bytes"`
+	Reserved units.Size `json:"reserved"`
+	Sizes    []OfSize   `json:"sizes"`   // the blocks, most bytes first, 3 at most
+	Site     string     `json:"site"`    // of the last use of the first of them
+	Bounded  bool       `json:"bounded"` // the settings bound the rounding to powers of two
+}
+
+// OfSize is the memory of blocks of one size.
+type OfSize struct {
+	Size  units.Size `json:"size"`
+	Bytes units.Size `json:"bytes"`
 }

@@ -76,6 +76,9 @@ func (f *Finding) Because(format string, args ...any) {
 	f.Why = append(f.Why, fmt.Sprintf(format, args...))
 }
 
+// Do adds steps to take.
+func (f *Finding) Do(steps ...string) { f.Next = append(f.Next, steps...) }
+
 // Trust says how far the finding can be trusted.
 func (f *Finding) Trust() string {
 	s := string(f.Confidence) + " confidence"

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/snapana/snapana/analyze/counters"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -14,10 +15,10 @@ type Process struct {
 	Samples int    `json:"samples"`
 	Counted int    `json:"counted"` // of them, those in which tensors were counted
 
-	Trends   counters.Trends `json:"-"`
-	Run      *sidecar.Run    `json:"-"`
-	Last     *sidecar.Host   `json:"-"` // of its samples
-	Children int             `json:"-"` // those that lived to the end
+	Trends   finding.Trends `json:"-"`
+	Run      *sidecar.Run   `json:"-"`
+	Last     *sidecar.Host  `json:"-"` // of its samples
+	Children int            `json:"-"` // those that lived to the end
 }
 
 // The series that are judged. Bytes, and counts of tensors and objects.
@@ -60,7 +61,7 @@ func (c *column) add(x int64, y *int64) {
 const grain = 1 << 20
 
 func measure(run *sidecar.Run) *Process {
-	p := &Process{Rank: -1, Run: run, Trends: counters.Trends{}}
+	p := &Process{Rank: -1, Run: run, Trends: finding.Trends{}}
 	if run.Rank != nil {
 		p.Rank = int(*run.Rank)
 	}

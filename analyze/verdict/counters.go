@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
@@ -14,7 +15,7 @@ import (
 // Counters is what the counters of one device show over time.
 type Counters struct {
 	Series *counters.Series `json:"-"`
-	Trends counters.Trends  `json:"-"`
+	Trends finding.Trends   `json:"-"`
 	counters.Extent
 	Status   finding.Status    `json:"status"` // Growing, Fragmentation, Cached, Flat or Unknown
 	Headline string            `json:"headline"`
@@ -24,29 +25,20 @@ type Counters struct {
 	Times    []int64           `json:"time_us"`
 	Columns  []Column          `json:"trends"`
 	Findings []finding.Finding `json:"findings"`           // most important first
-	Forecast *Forecast         `json:"forecast,omitempty"` // nil unless live memory grows and the capacity is known
-	counters.Incidents
+	Forecast *finding.Forecast `json:"forecast,omitempty"` // nil unless live memory grows and the capacity is known
+	finding.Incidents
 	Last  []memstats.Stat `json:"last"`  // of the last sample
 	Notes []string        `json:"notes"` // what limits the answer
 }
 
 // Column is the trend of a counter with its values at the places, -1 unknown.
 type Column struct {
-	counters.Trend
+	finding.Trend
 	Values []int64 `json:"values"`
 }
 
 // maxValues bounds the values of a counter that are kept; of longer series every n-th.
 const maxValues = 512
-
-// Forecast is how long the device will last if live memory grows on as it does.
-type Forecast struct {
-	Usable  int64  `json:"usable"` // bytes that tensors can have on the device
-	Source  string `json:"source"`
-	Level   int64  `json:"level"`   // the live peak that counts against it
-	Units   int64  `json:"units"`   // steps (samples, epochs) from the last sample on; 0 when it is full
-	Seconds int64  `json:"seconds"` // the same as time, -1 unknown or below one
-}
 
 // JudgeCounters judges the counters of a device. capacity is how many bytes its memory has, 0 unknown.
 func JudgeCounters(d *counters.Series, capacity int64) *Counters {
@@ -95,16 +87,27 @@ func (j *Counters) thin() {
 	}
 }
 
-func (j *Counters) add(s finding.Status, f finding.Finding) {
-	f.Device, f.Events = j.Device, []int{}
-	f.Status = s
+// add adds a finding and what it makes of the outcome; one that is healthy decides nothing.
+func (j *Counters) add(s finding.Status, f *finding.Finding) {
+	f.Device, f.Status, f.Events = j.Device, s, []int{}
 	if s == finding.Growing {
 		f.Status = finding.Ghost
 	}
-	j.Findings = append(j.Findings, f)
-	if j.Status == finding.Flat {
+	j.Findings = append(j.Findings, *f)
+	if j.Status == finding.Flat && s != finding.Healthy {
 		j.Status = s
 	}
+}
+
+// trends are those of the series that there are, of several.
+func trends(all finding.Trends, names ...string) finding.Evidence {
+	var e finding.Evidence
+	for _, name := range names {
+		if t := all.Of(name); t != nil {
+			e.Trends = append(e.Trends, *t)
+		}
+	}
+	return e
 }
 
 func (j *Counters) device() string {
@@ -123,33 +126,33 @@ var liveNames = map[string]string{counters.Allocated: "Live memory", counters.Re
 	counters.Active: "Active memory", counters.Reserved: "Reserved memory"}
 
 func (j *Counters) growth(capacity int64) {
-	t, d := j.Trends.Of(j.Live), j.Series
-	if t.Shape != counters.Growing {
+	f := &finding.Finding{ID: "growth", Severity: finding.Warning, Confidence: finding.Medium, Heuristic: true,
+		Evidence: trends(j.Trends, j.Live, counters.Blocks)}
+	t := &f.Evidence.Trends[0]
+	if !t.Grows() {
 		return
 	}
-	f := finding.Finding{ID: "growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: t.Kept,
-		Heuristic: true}
+	f.Bytes, f.Evidence.Freed, f.Evidence.Forecast = t.Kept, j.freed(), j.forecast(t, capacity)
+	j.Forecast = f.Evidence.Forecast
 	if t.Kept < 1<<20 && t.Kept < t.Last/100 {
 		f.Severity = finding.Info
 	}
-	if d.NewOOMs > 0 && t.Kept >= t.Last/4 {
+	if j.NewOOMs > 0 && t.Kept >= t.Last/4 {
 		f.Severity = finding.Error
 	}
-	f.Title = fmt.Sprintf("%s of %s grows by %s.", liveNames[j.Live], j.device(), pace(t))
-	f.Why = append(f.Why, fmt.Sprintf("%s rises from %s to %s; %s that was added from %s %s to %s is never freed.",
-		t.Name, units.Bytes(t.First), units.Bytes(t.Last), units.Bytes(t.Kept), t.Unit, units.Count(t.From),
-		units.Count(t.To)))
-	f.Why = append(f.Why, fmt.Sprintf("Steady growth of %s per %s (95%%: %s to %s; %s).",
-		per(t.Slope), t.Unit, per(t.From95), per(t.To95), byChance(t)))
-	freed := j.freed()
-	swings := t.GivenBack > t.Kept/10
+	f.Say("%s of %s grows by %s.", liveNames[j.Live], j.device(), pace(t))
+	f.Because("%s rises from %s to %s; %s that was added from %s %s to %s is never freed.", t.Name, units.Bytes(t.First),
+		units.Bytes(t.Last), units.Bytes(t.Kept), t.Unit, units.Count(t.From), units.Count(t.To))
+	f.Because("Steady growth of %s (95%%: %s to %s; %s).", pace(t), per(t.From95), per(t.To95), byChance(t))
+	freed, swings := f.Evidence.Freed, t.GivenBack > t.Kept/10
+	fills := freed != nil && *freed <= t.Kept/20 && !swings
 	switch {
 	case swings:
 		f.Because("Memory also comes and goes, by up to %s, but the floor under it rises.", units.Bytes(t.GivenBack))
-	case freed > t.Kept/20:
-		f.Because("Other memory is freed meanwhile (%s), so this is not warm-up.", units.Bytes(freed))
-	case freed >= 0:
-		f.Why = append(f.Why, likeFill)
+	case fills:
+		f.Because(likeFill)
+	case freed != nil:
+		f.Because("Other memory is freed meanwhile (%s), so this is not warm-up.", units.Bytes(*freed))
 	}
 	if t.PerEpoch > 0 && t.Unit != "epoch" {
 		f.Because("Per epoch it is %s.", per(t.PerEpoch))
@@ -158,55 +161,52 @@ func (j *Counters) growth(capacity int64) {
 		f.Because("It is little: another 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit)
 	}
 	if t.Late {
-		f.Why = append(f.Why, "It began after a time without growth.")
+		f.Because("It began after a time without growth.")
 	}
-	b := j.Trends.Of(counters.Blocks)
-	larger := b != nil && b.Shape != counters.Growing // no new tensors: the same ones get larger
+	b := f.Evidence.Trends.Of(counters.Blocks)
+	larger := b != nil && !b.Grows() // no new tensors: the same ones get larger
 	switch {
 	case larger:
-		f.Why = append(f.Why, fmt.Sprintf("The number of live blocks does not grow (%s at the end): the same tensors "+
-			"get larger, as with longer batches or a buffer that is extended.",
-			units.Count(b.Last)))
+		f.Because("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with longer "+
+			"batches or a buffer that is extended.", units.Count(b.Last))
 	case b != nil:
 		f.Because("The number of live blocks grows too, by %.3g per %s.", b.Slope, b.Unit)
 	}
 	switch {
 	case larger:
 		f.Confidence = finding.Low
-	case j.Live == counters.Reserved:
+	case t.Name == counters.Reserved:
 		f.Confidence = finding.Low
-		f.Why = append(f.Why, "The samples have reserved memory only: fragmentation would look the same.")
-	case freed >= 0 && freed <= t.Kept/20 && !swings:
+		f.Because("The samples have reserved memory only: fragmentation would look the same.")
+	case fills:
 		f.Confidence = finding.Low
 	case !t.Late && t.P <= counters.ChanceLate && t.Windows >= 6 && !swings:
 		f.Confidence = finding.High
 	}
-	f.Next = []string{
-		"Record a snapshot over some of these " + t.Unit + "s and run `snapana report` on it: it names the stack that " +
-			"allocated what stays.",
-		"Look for lists, dicts, closures and hooks that keep tensors from " + t.Unit + " to " + t.Unit + "; store " +
-			".detach().cpu() or .item() instead.",
-	}
-	if c := j.forecast(t, capacity); c != nil {
-		j.Forecast = c
-		f.Why = append(f.Why, c.words(t.Unit))
+	f.Do("Record a snapshot over some of these "+t.Unit+"s and run `snapana report` on it: it names the stack that "+
+		"allocated what stays.",
+		"Look for lists, dicts, closures and hooks that keep tensors from "+t.Unit+" to "+t.Unit+"; store "+
+			".detach().cpu() or .item() instead.")
+	if c := f.Evidence.Forecast; c != nil {
+		f.Because("%s", lasts(c, t.Unit))
 	}
 	j.add(finding.Growing, f)
 }
 
-// freed is what was freed between the first sample and the last, -1 unknown.
-func (j *Counters) freed() int64 {
+// freed is what was freed between the first sample and the last in bytes, nil unknown.
+func (j *Counters) freed() *int64 {
 	a, b := j.Series.First.Get(counters.FreedSum), j.Series.Last.Get(counters.FreedSum)
-	if !a.Known() || !b.Known() || j.Series.SumResets > 0 {
-		return -1
+	if !a.Known() || !b.Known() || j.SumResets > 0 {
+		return nil
 	}
-	return b.Value - a.Value
+	n := b.Value - a.Value
+	return &n
 }
 
 // forecast needs the capacity, from the caller or from what mem_get_info said.
-func (j *Counters) forecast(t *counters.Trend, capacity int64) *Forecast {
+func (j *Counters) forecast(t *finding.Trend, capacity int64) *finding.Forecast {
 	d := j.Series
-	f := &Forecast{Level: t.Last, Seconds: -1}
+	f := &finding.Forecast{Level: t.Last, Seconds: -1}
 	total, free, reserved := d.Last.Get(counters.DeviceTotal), d.Last.Get(counters.DeviceFree),
 		d.Last.Get(counters.Reserved)
 	switch {
@@ -241,14 +241,13 @@ func (j *Counters) forecast(t *counters.Trend, capacity int64) *Forecast {
 	return f
 }
 
-func (f *Forecast) words(unit string) string {
+func lasts(f *finding.Forecast, unit string) string {
 	if f.Units == 0 {
 		return fmt.Sprintf("The live peak, %s, has reached all that tensors can have (%s, %s).", units.Bytes(f.Level),
 			units.Bytes(f.Usable), f.Source)
 	}
 	s := fmt.Sprintf("At this rate the live peak, now %s, reaches %s (%s) in about %s more %ss", units.Bytes(f.Level),
-		units.Bytes(f.Usable), f.Source,
-		units.Count(f.Units), unit)
+		units.Bytes(f.Usable), f.Source, units.Count(f.Units), unit)
 	if f.Seconds >= 0 {
 		s += ", " + units.Micros(f.Seconds*1e6)
 	}
@@ -257,84 +256,79 @@ func (f *Forecast) words(unit string) string {
 
 // fragmentation: requests made the device run full although much of what was reserved was never live at once.
 func (j *Counters) fragmentation() {
-	d := j.Series
-	live, reserved := d.Highest(counters.Allocated, counters.AllocatedPeak), d.Highest(counters.Reserved,
-		counters.ReservedPeak)
-	if d.NewRetries+d.NewOOMs == 0 || live == 0 || reserved == 0 || live > reserved/4*3 {
+	v, tries := j.unused(), j.NewRetries+j.NewOOMs
+	v.Live = units.Size(j.Series.Highest(counters.Allocated, counters.AllocatedPeak))
+	v.Reserved = units.Size(j.Series.Highest(counters.Reserved, counters.ReservedPeak))
+	if tries == 0 || v.Live == 0 || v.Reserved == 0 || v.Live > v.Reserved/4*3 {
 		return
 	}
-	idle := reserved - live
-	f := finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium, Bytes: idle,
-		Heuristic: true,
-		Title: fmt.Sprintf("%s ran full although at least %s of what PyTorch had reserved was unused.", upper(j.device()),
-			units.Bytes(idle)),
-		Why: []string{fmt.Sprintf("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %s of "+
-			"the %s reserved was ever live.",
-			units.Times(d.NewRetries+d.NewOOMs), d.NewOOMs, units.Bytes(live), units.Bytes(reserved))},
-		Next: []string{
-			tryExpandable,
-			"Run `snapana report` on a snapshot: it names the blocks that keep the segments.",
-		}}
-	if s := d.Last.Get(counters.Split); s.Known() {
-		f.Because("In the last sample %s is free in pieces between live blocks (inactive split).", units.Bytes(s.Value))
+	idle := v.Reserved - v.Live
+	f := &finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium, Bytes: int64(idle),
+		Heuristic: true, Evidence: finding.Evidence{Unused: v, Incidents: &j.Incidents}}
+	device := j.device()
+	f.Say("%s ran full although at least %v of what PyTorch had reserved was unused.",
+		strings.ToUpper(device[:1])+device[1:], idle)
+	f.Because("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved was "+
+		"ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
+	f.Do(tryExpandable, "Run `snapana report` on a snapshot: it names the blocks that keep the segments.")
+	if v.Split >= 0 {
+		f.Because("In the last sample %v is free in pieces between live blocks (inactive split).", v.Split)
 	}
-	if d.PeakResets > 0 {
+	if j.PeakResets > 0 {
 		f.Confidence = finding.Low
-		f.Why = append(f.Why, "Peaks were reset between the samples, so a higher one may be missing.")
+		f.Because("Peaks were reset between the samples, so a higher one may be missing.")
 	}
-	if d.NewOOMs > 0 {
+	if j.NewOOMs > 0 {
 		f.Severity = finding.Error
 	}
 	j.add(finding.Fragmentation, f)
 }
 
-func upper(s string) string {
-	if s[0] >= 'a' && s[0] <= 'z' {
-		return string(s[0]-'a'+'A') + s[1:]
+// unused is what the last sample says of free memory, with -1 where it does not.
+func (j *Counters) unused() *finding.Unused {
+	of := func(name string) units.Size {
+		if f := j.Series.Last.Get(name); f.Known() {
+			return units.Size(f.Value)
+		}
+		return -1
 	}
-	return s
+	return &finding.Unused{Reserved: of(counters.Reserved), Live: of(counters.Allocated), Split: of(counters.Split)}
 }
 
 // cached: what was live is gone, and PyTorch keeps the memory.
 func (j *Counters) cached() {
-	d := j.Series
 	live, reserved := j.Trends.Of(counters.Allocated), j.Trends.Of(counters.Reserved)
-	if live == nil || reserved == nil || d.Samples < 2 || live.Shape == counters.Growing {
+	if live == nil || reserved == nil || j.Samples < 2 || live.Grows() || live.Last > reserved.Last/10 ||
+		live.High < 4*live.Last || reserved.Last < reserved.High/2 || reserved.Last-live.Last < 64<<20 {
 		return
 	}
-	if live.Last > reserved.Last/10 || live.High < 4*live.Last || reserved.Last < reserved.High/2 ||
-		reserved.Last-live.Last < 64<<20 {
-		return
-	}
-	j.add(finding.Cached, finding.Finding{ID: "cached", Severity: finding.Info, Confidence: finding.High,
-		Bytes: reserved.Last - live.Last,
-		Title: fmt.Sprintf("PyTorch keeps %s on %s that no tensor uses: a cache, not a leak.",
-			units.Bytes(reserved.Last-live.Last), j.device()),
-		Why: []string{fmt.Sprintf("Live memory fell from %s to %s; %s stays reserved for later requests.",
-			units.Bytes(live.High), units.Bytes(live.Last), units.Bytes(reserved.Last))},
-		Next: []string{"Leave it: new tensors use it without asking the driver. If another process needs it, call " +
-			"torch.cuda.empty_cache()."}})
+	f := &finding.Finding{ID: "cached", Severity: finding.Info, Confidence: finding.High,
+		Bytes: reserved.Last - live.Last, Evidence: trends(j.Trends, live.Name, reserved.Name)}
+	f.Say("PyTorch keeps %s on %s that no tensor uses: a cache, not a leak.", units.Bytes(f.Bytes), j.device())
+	f.Because("Live memory fell from %s to %s; %s stays reserved for later requests.", units.Bytes(live.High),
+		units.Bytes(live.Last), units.Bytes(reserved.Last))
+	f.Do("Leave it: new tensors use it without asking the driver. If another process needs it, call " +
+		"torch.cuda.empty_cache().")
+	j.add(finding.Cached, f)
 }
 
 // drift: reserved memory grows while what is active does not.
 func (j *Counters) drift() {
 	t, reserved := j.Trends.Of(counters.Cached), j.Trends.Of(counters.Reserved)
-	if t == nil || t.Shape != counters.Growing || t.Kept < 64<<20 || t.Kept < reserved.Last/20 ||
-		reserved.Shape != counters.Growing {
+	if !t.Grows() || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || !reserved.Grows() {
 		return // where reserved does not grow, live memory is given back
 	}
-	f := finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
-		Title: fmt.Sprintf("Reserved but unused memory of %s grows by %s.", j.device(), pace(t)),
-		Why: []string{fmt.Sprintf("reserved - active rises from %s to %s (%s).", units.Bytes(t.First), units.Bytes(t.Last),
-			byChance(t))},
-		Next: []string{"Requests of ever new sizes do this, such as batches of varying length: pad them to a few sizes.",
-			tryExpandable}}
-	if s := j.Trends.Of(counters.Split); s != nil && s.Shape == counters.Growing {
+	f := &finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
+		Evidence: trends(j.Trends, t.Name, counters.Split, j.Live)}
+	f.Say("Reserved but unused memory of %s grows by %s.", j.device(), pace(t))
+	f.Because("reserved - active rises from %s to %s (%s).", units.Bytes(t.First), units.Bytes(t.Last), byChance(t))
+	f.Do("Requests of ever new sizes do this, such as batches of varying length: pad them to a few sizes.", tryExpandable)
+	if s := j.Trends.Of(counters.Split); s.Grows() {
 		f.Confidence = finding.Medium
 		f.Because("The free pieces between live blocks (inactive split) grow too, to %s: this is fragmentation.",
 			units.Bytes(s.Last))
 	}
-	if live := j.Trends.Of(j.Live); live.Shape == counters.Growing {
+	if j.Trends.Of(j.Live).Grows() {
 		f.Severity = finding.Info // what leaks also scatters
 	}
 	j.add(finding.Fragmentation, f)
@@ -346,52 +340,49 @@ func (j *Counters) pending() {
 	if t == nil || t.Last < 64<<20 || t.Last < j.Trends.Of(counters.Active).Last/10 {
 		return
 	}
+	f := &finding.Finding{ID: "pending", Severity: finding.Info, Confidence: finding.High, Bytes: t.Last,
+		Evidence: trends(j.Trends, t.Name)}
+	f.Say("%s on %s is freed but still waits for another stream.", units.Bytes(t.Last), j.device())
 	grows := ""
-	if t.Shape == counters.Growing {
+	if t.Grows() {
 		grows = " They grow by " + pace(t) + "."
 	}
-	j.note(finding.Finding{ID: "pending", Severity: finding.Info, Confidence: finding.High, Bytes: t.Last,
-		Title: fmt.Sprintf("%s on %s is freed but still waits for another stream.", units.Bytes(t.Last), j.device()),
-		Why: []string{"active - allocated counts blocks with record_stream whose other stream is not done with " +
-			"them." + grows},
-		Next: []string{"Let the side stream catch up (wait_stream, synchronize), or hand tensors over less often."}})
-}
-
-// note adds a finding that decides nothing.
-func (j *Counters) note(f finding.Finding) {
-	f.Device, f.Status, f.Events = j.Device, finding.Healthy, []int{}
-	j.Findings = append(j.Findings, f)
+	f.Because("active - allocated counts blocks with record_stream whose other stream is not done with them.%s", grows)
+	f.Do("Let the side stream catch up (wait_stream, synchronize), or hand tensors over less often.")
+	j.add(finding.Healthy, f)
 }
 
 func (j *Counters) failures() {
-	d := j.Series
-	if d.NewOOMs > 0 {
-		j.note(finding.Finding{ID: "oom", Severity: finding.Error, Confidence: finding.High,
-			Title: fmt.Sprintf("OOM %s on %s between the first sample and the last.", units.Times(d.NewOOMs), j.device()),
-			Why:   []string{fmt.Sprintf("num_ooms rises by %s.", units.Count(d.NewOOMs))},
-			Next:  []string{"`snapana oom LOG` explains the message in the log."}})
+	evidence := finding.Evidence{Incidents: &j.Incidents}
+	if n := j.NewOOMs; n > 0 {
+		f := &finding.Finding{ID: "oom", Severity: finding.Error, Confidence: finding.High, Evidence: evidence}
+		f.Say("OOM %s on %s between the first sample and the last.", units.Times(n), j.device())
+		f.Because("num_ooms rises by %s.", units.Count(n))
+		f.Do("`snapana oom LOG` explains the message in the log.")
+		j.add(finding.Healthy, f)
 	}
-	if d.NewRetries > 0 {
-		j.note(finding.Finding{ID: "retries", Severity: finding.Info, Confidence: finding.High,
-			Title: fmt.Sprintf("cudaMalloc failed %s on %s; PyTorch freed its cache and retried.", units.Times(d.NewRetries),
-				j.device()),
-			Why:  []string{fmt.Sprintf("num_alloc_retries rises by %s. Each retry stops the GPU.", units.Count(d.NewRetries))},
-			Next: []string{"There is little room left: a smaller batch or less fragmentation makes the program faster."}})
+	if n := j.NewRetries; n > 0 {
+		f := &finding.Finding{ID: "retries", Severity: finding.Info, Confidence: finding.High, Evidence: evidence}
+		f.Say("cudaMalloc failed %s on %s; PyTorch freed its cache and retried.", units.Times(n), j.device())
+		f.Because("num_alloc_retries rises by %s. Each retry stops the GPU.", units.Count(n))
+		f.Do("There is little room left: a smaller batch or less fragmentation makes the program faster.")
+		j.add(finding.Healthy, f)
 	}
 }
 
 // split says how much lies free in pieces, where that is most of what is reserved.
 func (j *Counters) split() {
-	s, r := j.Series.Last.Get(counters.Split), j.Series.Last.Get(counters.Reserved)
-	if !s.Known() || !r.Known() || s.Value < 256<<20 || s.Value < r.Value/2 {
+	v := j.unused()
+	if v.Reserved < 0 || v.Split < 256<<20 || v.Split < v.Reserved/2 {
 		return
 	}
-	j.note(finding.Finding{ID: "split", Severity: finding.Info, Confidence: finding.Low, Bytes: s.Value, Heuristic: true,
-		Title: fmt.Sprintf("%s of the %s reserved on %s is free in pieces between live blocks.", units.Bytes(s.Value),
-			units.Bytes(r.Value), j.device()),
-		Why: []string{"inactive_split_bytes cannot go back to the device and serves only requests that fit its " +
-			"pieces. That is common between steps; if a request fails, it is fragmentation."},
-		Next: []string{"`snapana report` on a snapshot shows the pieces and the blocks between them."}})
+	f := &finding.Finding{ID: "split", Severity: finding.Info, Confidence: finding.Low, Bytes: int64(v.Split),
+		Heuristic: true, Evidence: finding.Evidence{Unused: v}}
+	f.Say("%v of the %v reserved on %s is free in pieces between live blocks.", v.Split, v.Reserved, j.device())
+	f.Because("inactive_split_bytes cannot go back to the device and serves only requests that fit its pieces. That is " +
+		"common between steps; if a request fails, it is fragmentation.")
+	f.Do("`snapana report` on a snapshot shows the pieces and the blocks between them.")
+	j.add(finding.Healthy, f)
 }
 
 // Weight tells how much a series matters beside others: more is graver.
@@ -423,7 +414,7 @@ func (j *Counters) conclude() {
 	}
 	switch j.Status {
 	case finding.Flat:
-		how := map[counters.Shape]string{counters.Steady: "is the same in every sample",
+		how := map[finding.Shape]string{counters.Steady: "is the same in every sample",
 			counters.Settled: "is level after its start", counters.Swings: "comes and goes but does not grow",
 			counters.Falling: "falls"}[t.Shape]
 		j.Headline = fmt.Sprintf("%s of %s %s: %s at the end.", liveNames[j.Live], j.device(), how, units.Bytes(t.Last))
@@ -472,3 +463,23 @@ func (j *Counters) notes() {
 		add("Figures are only as exact as they were printed: to %s.", units.Bytes(g))
 	}
 }
+
+// per prints a slope in bytes.
+func per(v float64) string { return units.Bytes(int64(v + 0.5)) }
+
+// pace says how fast something grows.
+func pace(t *finding.Trend) string { return per(t.Slope) + " per " + t.Unit }
+
+// more is pace where what grows comes first.
+func more(t *finding.Trend) string { return per(t.Slope) + " more per " + t.Unit }
+
+// chance says how probable such a rise is where nothing grows.
+func chance(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return fmt.Sprintf("p = %.2g", p)
+}
+
+// byChance is chance and from how much it was computed.
+func byChance(t *finding.Trend) string { return fmt.Sprintf("%s, %d windows", chance(t.P), t.Windows) }

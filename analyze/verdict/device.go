@@ -20,11 +20,11 @@ func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 	var out []finding.Finding
 	for i := range r.Devices {
 		g := &r.Devices[i]
-		var found []*finding.Finding
+		var odd []*finding.Finding
 		for k := range g.Processes {
-			found = append(found, workers(g, k))
+			odd = append(odd, workers(g, k))
 		}
-		for _, f := range append(found, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
+		for _, f := range append(odd, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
 			if f != nil {
 				f.Status, f.Device, f.Events = finding.Outside, device.Index(g, i), []int{}
 				out = append(out, *f)
@@ -34,83 +34,68 @@ func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 	return out
 }
 
+// maxContext is more than a process takes that has a context and little else.
+const maxContext = 2 << 30
+
+// of begins a finding on some processes of a device, nil for none. It weighs their bytes against the device.
+func of(g *sidecar.GPU, id string, trust finding.Confidence, all []finding.Process) *finding.Finding {
+	if len(all) == 0 {
+		return nil
+	}
+	f := &finding.Finding{ID: id, Severity: finding.Info, Confidence: trust, Evidence: finding.Evidence{Processes: all}}
+	for i := range all {
+		f.Bytes += max(int64(all[i].Used), 0)
+	}
+	if f.Bytes >= 1<<30 || g.Total != nil && f.Bytes >= *g.Total/20 {
+		f.Severity = finding.Warning
+	}
+	return f
+}
+
+func process(p *sidecar.GPUProcess) finding.Process {
+	v := finding.Process{PID: p.PID, Name: p.Name, User: p.User, State: p.State, Used: -1}
+	if p.Used != nil {
+		v.Used = units.Size(*p.Used)
+	}
+	return v
+}
+
 // workers finds children of a process that have a context of their own beside that of their
 // parent, as data-loader workers do that touch the device.
 func workers(g *sidecar.GPU, at int) *finding.Finding {
 	parent := &g.Processes[at]
-	var found tally
+	var found []finding.Process
 	for i := range g.Processes {
 		p := &g.Processes[i]
 		// A child that has as much as its parent is no helper of it: mp.spawn starts ranks like that.
-		if device.Above(g.Processes, p) != at || p.Used == nil || parent.Used == nil || *p.Used > maxContext ||
-			*p.Used > *parent.Used/2 {
-			continue
+		if device.Above(g.Processes, p) == at && p.Used != nil && parent.Used != nil && *p.Used <= maxContext &&
+			*p.Used <= *parent.Used/2 {
+			v := process(p)
+			v.Parent, v.Origin = parent.PID, origin(p, parent)
+			found = append(found, v)
 		}
-		found.add(p, "%s, %s", origin(p, parent), used(p))
 	}
-	if found.by == nil {
+	f := of(g, "workers", finding.Medium, found)
+	if f == nil {
 		return nil
 	}
-	who := fmt.Sprintf("%d children of process %d (%s) have a CUDA context each", len(found.by), parent.PID, name(parent))
-	if len(found.by) == 1 {
-		who = fmt.Sprintf("A child of process %d (%s) has a CUDA context of its own", parent.PID, name(parent))
+	f.Heuristic = true
+	who := fmt.Sprintf("%d children of process %d (%s) have a CUDA context each", len(found), parent.PID,
+		name(parent.Name))
+	if len(found) == 1 {
+		who = fmt.Sprintf("A child of process %d (%s) has a CUDA context of its own", parent.PID, name(parent.Name))
 	}
-	return &finding.Finding{
-		ID: "workers", Severity: found.severity(g), Confidence: finding.Medium, Bytes: found.bytes, Heuristic: true,
-		Title: fmt.Sprintf("%s: %s.", who, units.Bytes(found.bytes)),
-		Why: []string{"Each process that touches the device pays for a context: " + list(found.by) + ".",
-			"They use much less than their parent, as data-loader workers do; small ranks would look the same."},
-		Next: []string{"Keep the dataset and the collate function on the CPU, and move batches to the device in the " +
-			"main process (pin_memory=True, non_blocking=True).",
-			"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" " +
-				"in the workers shows who needs the device."},
-	}
+	f.Say("%s: %s.", who, units.Bytes(f.Bytes))
+	f.Because("Each process that touches the device pays for a context: %s.", list(found, func(p *finding.Process) string {
+		return p.Origin + ", " + used(p.Used)
+	}))
+	f.Because("They use much less than their parent, as data-loader workers do; small ranks would look the same.")
+	f.Do("Keep the dataset and the collate function on the CPU, and move batches to the device in the main process "+
+		"(pin_memory=True, non_blocking=True).",
+		"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" in "+
+			"the workers shows who needs the device.")
+	return f
 }
-
-// strays finds processes that work on another device and have little more than a context on this
-// one, as every rank of a job has on the first device that forgets to choose its own.
-func strays(r *sidecar.Reading, at int) *finding.Finding {
-	g := &r.Devices[at]
-	var found tally
-	for i := range g.Processes {
-		p := &g.Processes[i]
-		if p.Used == nil || *p.Used > maxContext {
-			continue
-		}
-		for k := range r.Devices {
-			far := slices.IndexFunc(r.Devices[k].Processes, func(q sidecar.GPUProcess) bool {
-				return q.PID == p.PID &&
-					value(q.Used) > 4**p.Used
-			})
-			if k == at || far < 0 {
-				continue
-			}
-			found.add(p, "%s, %s; on GPU %d %s", name(p), used(p), device.Index(&r.Devices[k], k),
-				used(&r.Devices[k].Processes[far]))
-			break
-		}
-	}
-	if found.by == nil {
-		return nil
-	}
-	who := fmt.Sprintf("%d processes that work on other devices use", len(found.by))
-	if len(found.by) == 1 {
-		who = "A process that works on another device uses"
-	}
-	return &finding.Finding{
-		ID: "strays", Severity: found.severity(g), Confidence: finding.Medium, Bytes: found.bytes, Heuristic: true,
-		Title: fmt.Sprintf("%s %s here, about the size of a CUDA context.", who, units.Bytes(found.bytes)),
-		Why: []string{"They use much more elsewhere: " + list(found.by) + ".",
-			"A rank that touches this device before it selects its own gets a context here, which stays. A small part of a " +
-				"model on this device would look the same."},
-		Next: []string{"Call torch.cuda.set_device(local_rank) before any other torch.cuda call, or give each rank its " +
-			"device with CUDA_VISIBLE_DEVICES.",
-			"Pass map_location to torch.load, and device_id to init_process_group."},
-	}
-}
-
-// maxContext is more than a process takes that has a context and little else.
-const maxContext = 2 << 30
 
 // origin says how a process came from another.
 func origin(p, parent *sidecar.GPUProcess) string {
@@ -122,38 +107,81 @@ func origin(p, parent *sidecar.GPUProcess) string {
 	case p.Name == parent.Name:
 		return "forked"
 	}
-	return name(p)
+	return name(p.Name)
+}
+
+// strays finds processes that work on another device and have little more than a context on this
+// one, as every rank of a job has on the first device that forgets to choose its own.
+func strays(r *sidecar.Reading, at int) *finding.Finding {
+	g := &r.Devices[at]
+	var found []finding.Process
+	for i := range g.Processes {
+		p := &g.Processes[i]
+		if p.Used == nil || *p.Used > maxContext {
+			continue
+		}
+		for k := range r.Devices {
+			far := slices.IndexFunc(r.Devices[k].Processes, func(q sidecar.GPUProcess) bool {
+				return q.PID == p.PID && q.Used != nil && *q.Used > 4**p.Used
+			})
+			if k != at && far >= 0 {
+				v := process(p)
+				v.Elsewhere = &finding.OnDevice{Device: device.Index(&r.Devices[k], k),
+					Used: units.Size(*r.Devices[k].Processes[far].Used)}
+				found = append(found, v)
+				break
+			}
+		}
+	}
+	f := of(g, "strays", finding.Medium, found)
+	if f == nil {
+		return nil
+	}
+	f.Heuristic = true
+	who := fmt.Sprintf("%d processes that work on other devices use", len(found))
+	if len(found) == 1 {
+		who = "A process that works on another device uses"
+	}
+	f.Say("%s %s here, about the size of a CUDA context.", who, units.Bytes(f.Bytes))
+	f.Because("They use much more elsewhere: %s.", list(found, func(p *finding.Process) string {
+		return fmt.Sprintf("%s, %v; on GPU %d %v", name(p.Name), p.Used, p.Elsewhere.Device, p.Elsewhere.Used)
+	}))
+	f.Because("A rank that touches this device before it selects its own gets a context here, which stays. A small part " +
+		"of a model on this device would look the same.")
+	f.Do("Call torch.cuda.set_device(local_rank) before any other torch.cuda call, or give each rank its device with "+
+		"CUDA_VISIBLE_DEVICES.",
+		"Pass map_location to torch.load, and device_id to init_process_group.")
+	return f
 }
 
 // ended finds memory of processes that are no more.
 func ended(g *sidecar.GPU) *finding.Finding {
-	var gone, zombies tally
+	var gone, zombies []finding.Process
 	for i := range g.Processes {
-		p := &g.Processes[i]
-		switch p.State {
+		switch p := &g.Processes[i]; p.State {
 		case device.Zombie:
-			zombies.add(p, "%s", used(p))
+			zombies = append(zombies, process(p))
 		case device.Gone:
-			gone.add(p, "%s", used(p))
+			gone = append(gone, process(p))
 		}
 	}
-	all := tally{bytes: gone.bytes + zombies.bytes}
-	if gone.by == nil && zombies.by == nil {
+	f := of(g, "orphans", finding.High, slices.Concat(gone, zombies))
+	if f == nil {
 		return nil
 	}
-	f := &finding.Finding{ID: "orphans", Severity: all.severity(g), Confidence: finding.High, Bytes: all.bytes,
-		Title: fmt.Sprintf("%s of the device is still in use by %s that ended.", units.Bytes(all.bytes),
-			units.Plural(len(gone.by)+len(zombies.by), "process"))}
-	if gone.by != nil {
+	f.Say("%s of the device is still in use by %s that ended.", units.Bytes(f.Bytes),
+		units.Plural(len(gone)+len(zombies), "process"))
+	size := func(p *finding.Process) string { return used(p.Used) }
+	if gone != nil {
 		f.Confidence = finding.Medium
-		f.Why = append(f.Why, "The driver lists processes that no longer exist: "+list(gone.by)+
-			". They may have ended between the two readings; try again.")
-		f.Next = append(f.Next, "If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. "+
-			"Ending that frees the memory.")
+		f.Because("The driver lists processes that no longer exist: %s. They may have ended between the two readings; try "+
+			"again.", list(gone, size))
+		f.Do("If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that frees " +
+			"the memory.")
 	}
-	if zombies.by != nil {
-		f.Why = append(f.Why, "Zombies, whose parents have not waited for them: "+list(zombies.by)+".")
-		f.Next = append(f.Next, "End the parent of the zombies, or let it wait for its children.")
+	if zombies != nil {
+		f.Because("Zombies, whose parents have not waited for them: %s.", list(zombies, size))
+		f.Do("End the parent of the zombies, or let it wait for its children.")
 	}
 	return f
 }
@@ -165,19 +193,22 @@ func others(g *sidecar.GPU, pid int64) *finding.Finding {
 		return nil
 	}
 	me := g.Processes[at].User
-	var found tally
+	var found []finding.Process
 	for i := range g.Processes {
 		if p := &g.Processes[i]; p.User != "" && p.User != me {
-			found.add(p, "%s of %s, %s", name(p), p.User, used(p))
+			found = append(found, process(p))
 		}
 	}
-	if found.by == nil {
+	f := of(g, "other-users", finding.High, found)
+	if f == nil {
 		return nil
 	}
-	return &finding.Finding{ID: "other-users", Severity: found.severity(g), Confidence: finding.High, Bytes: found.bytes,
-		Title: fmt.Sprintf("Other users' processes use %s of the device.", units.Bytes(found.bytes)),
-		Why:   []string{"Besides those of " + me + ": " + list(found.by) + "."},
-		Next:  []string{"Choose another device with CUDA_VISIBLE_DEVICES, or ask them."}}
+	f.Say("Other users' processes use %s of the device.", units.Bytes(f.Bytes))
+	f.Because("Besides those of %s: %s.", me, list(found, func(p *finding.Process) string {
+		return fmt.Sprintf("%s of %s, %s", name(p.Name), p.User, used(p.Used))
+	}))
+	f.Do("Choose another device with CUDA_VISIBLE_DEVICES, or ask them.")
+	return f
 }
 
 // unlisted finds used memory that no process accounts for.
@@ -185,23 +216,25 @@ func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 	if g.Used == nil || g.Reserved == nil || g.Processes == nil || !complete || len(g.Errors) > 0 {
 		return nil // the first version of the figures counts the driver's own memory as used
 	}
-	bytes := *g.Used
+	v := &finding.Foreign{Used: units.Size(*g.Used)}
 	for i := range g.Processes {
 		if g.Processes[i].Used == nil {
 			return nil
 		}
-		bytes -= *g.Processes[i].Used
+		v.Known += units.Size(*g.Processes[i].Used)
 	}
-	if bytes < 1<<30 || bytes < value(g.Total)/20 {
+	bytes := v.Used - v.Known
+	if bytes < 1<<30 || g.Total != nil && int64(bytes) < *g.Total/20 {
 		return nil
 	}
-	return &finding.Finding{ID: "unlisted", Severity: finding.Warning, Confidence: finding.Low, Bytes: bytes,
-		Heuristic: true,
-		Title:     fmt.Sprintf("%s is used by no process that the driver lists.", units.Bytes(bytes)),
-		Why: []string{fmt.Sprintf("The device reports %s in use, but its processes have only %s.", units.Bytes(*g.Used),
-			units.Bytes(*g.Used-bytes)),
-			"Processes of other containers and virtual machines, or ended ones whose memory was not returned, look like this."},
-		Next: []string{"`fuser -v /dev/nvidia*`, as root on the machine, names everything that has the device open."}}
+	f := &finding.Finding{ID: "unlisted", Severity: finding.Warning, Confidence: finding.Low, Bytes: int64(bytes),
+		Heuristic: true, Evidence: finding.Evidence{Foreign: v}}
+	f.Say("%v is used by no process that the driver lists.", bytes)
+	f.Because("The device reports %v in use, but its processes have only %v.", v.Used, v.Known)
+	f.Because("Processes of other containers and virtual machines, or ended ones whose memory was not returned, look like " +
+		"this.")
+	f.Do("`fuser -v /dev/nvidia*`, as root on the machine, names everything that has the device open.")
+	return f
 }
 
 // Outside looks at what a process has outside PyTorch: another framework, or NCCL.
@@ -211,20 +244,21 @@ func Outside(l *device.Ledger) *finding.Finding {
 		return nil
 	}
 	f := &finding.Finding{ID: "non-pytorch", Status: finding.Outside, Device: l.Device, Bytes: bytes,
-		Severity: finding.Warning, Confidence: finding.Medium, Heuristic: true, Events: []int{},
-		Title: fmt.Sprintf("%s of this process is outside PyTorch's allocator, more than a CUDA context takes.",
-			units.Bytes(bytes)),
-		Why: []string{fmt.Sprintf("The driver counts %s more for process %d than PyTorch reserved. A context with its "+
-			"libraries takes a few hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID),
-			"NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and TensorFlow " +
-				"reserve most of the device when they start."},
-		Next: []string{"If JAX or TensorFlow is imported: set XLA_PYTHON_CLIENT_PREALLOCATE=false, call " +
-			"tf.config.experimental.set_memory_growth, or hide the device from it.",
-			"Fewer process groups or a smaller NCCL_BUFFSIZE reduce the memory of NCCL."}}
+		Severity: finding.Warning, Confidence: finding.Medium, Heuristic: true, Events: []int{}}
+	f.Evidence.Foreign = &finding.Foreign{PID: l.PID, Used: units.Size(bytes), Total: units.Size(l.Total)}
+	f.Say("%s of this process is outside PyTorch's allocator, more than a CUDA context takes.", units.Bytes(bytes))
+	f.Because("The driver counts %s more for process %d than PyTorch reserved. A context with its libraries takes a few "+
+		"hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID)
 	if bytes > l.Total/2 {
-		f.Why[1] = "That is most of the device: in the same process as PyTorch, JAX takes 75% of it at its start and " +
-			"TensorFlow all."
+		f.Because("That is most of the device: in the same process as PyTorch, JAX takes 75%% of it at its start and " +
+			"TensorFlow all.")
+	} else {
+		f.Because("NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and TensorFlow " +
+			"reserve most of the device when they start.")
 	}
+	f.Do("If JAX or TensorFlow is imported: set XLA_PYTHON_CLIENT_PREALLOCATE=false, call "+
+		"tf.config.experimental.set_memory_growth, or hide the device from it.",
+		"Fewer process groups or a smaller NCCL_BUFFSIZE reduce the memory of NCCL.")
 	return f
 }
 
@@ -246,16 +280,19 @@ func OutsideGrowth(points []device.Point) *finding.Finding {
 	if least <= most || bytes < minGrowth || moved > bytes/2 {
 		return nil
 	}
-	return &finding.Finding{ID: "non-pytorch-growth", Status: finding.Outside, Severity: finding.Warning,
+	v := &finding.Foreign{Used: units.Size(to.Used), Known: units.Size(to.Reserved), Before: units.Size(outside(from)),
+		Moved: units.Size(moved), Micros: to.At.Sub(from.At).Microseconds()}
+	f := &finding.Finding{ID: "non-pytorch-growth", Status: finding.Outside, Severity: finding.Warning,
 		Confidence: finding.Medium, Bytes: bytes, Heuristic: true, Events: []int{},
-		Title: fmt.Sprintf("Memory outside PyTorch's allocator grew by %s in %s.", units.Bytes(bytes),
-			to.At.Sub(from.At).Round(time.Second)),
-		Why: []string{fmt.Sprintf("What the driver counts for the process, minus what PyTorch reserved, went from %s to "+
-			"%s; reserved memory moved by only %s.", units.Bytes(outside(from)), units.Bytes(outside(to)), units.Bytes(moved)),
-			"The start-up is left out. This memory is no tensor, so no snapshot shows it."},
-		Next: []string{"New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: " +
-			"create them once.",
-			"Look for extensions that call cudaMalloc, and for CUDA graphs or modules that are loaded repeatedly."}}
+		Evidence: finding.Evidence{Foreign: v}}
+	f.Say("Memory outside PyTorch's allocator grew by %s in %s.", units.Bytes(bytes),
+		(time.Duration(v.Micros) * time.Microsecond).Round(time.Second))
+	f.Because("What the driver counts for the process, minus what PyTorch reserved, went from %v to %v; reserved memory "+
+		"moved by only %v.", v.Before, v.Used-v.Known, v.Moved)
+	f.Because("The start-up is left out. This memory is no tensor, so no snapshot shows it.")
+	f.Do("New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: create them once.",
+		"Look for extensions that call cudaMalloc, and for CUDA graphs or modules that are loaded repeatedly.")
+	return f
 }
 
 const (
@@ -263,52 +300,27 @@ const (
 	minGrowth = 64 << 20
 )
 
-// tally is memory of several processes.
-type tally struct {
-	by    []string
-	bytes int64
-}
+// mostListed bounds the processes that a sentence names.
+const mostListed = 6
 
-// add counts a process, with words on it.
-func (h *tally) add(p *sidecar.GPUProcess, format string, args ...any) {
-	h.by = append(h.by, fmt.Sprintf("%d (%s)", p.PID, fmt.Sprintf(format, args...)))
-	h.bytes += value(p.Used)
-}
-
-// severity weighs the bytes against the device.
-func (h *tally) severity(g *sidecar.GPU) finding.Severity {
-	if h.bytes >= 1<<30 || g.Total != nil && h.bytes >= *g.Total/20 {
-		return finding.Warning
+// list names the first of several processes, with words on each.
+func list(all []finding.Process, words func(*finding.Process) string) string {
+	var out []string
+	for i := range all[:min(len(all), mostListed)] {
+		out = append(out, fmt.Sprintf("%d (%s)", all[i].PID, words(&all[i])))
 	}
-	return finding.Info
-}
-
-func name(p *sidecar.GPUProcess) string {
-	if p.Name == "" {
-		return "name unknown"
+	s := strings.Join(out, ", ")
+	if more := len(all) - mostListed; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
 	}
-	return p.Name
+	return s
 }
 
-func used(p *sidecar.GPUProcess) string {
-	if p.Used == nil {
+func name(s string) string { return cmp.Or(s, "name unknown") }
+
+func used(n units.Size) string {
+	if n < 0 {
 		return "size unknown"
 	}
-	return units.Bytes(*p.Used)
-}
-
-func value(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
-// list joins the first of several.
-func list(all []string) string {
-	const most = 6
-	if len(all) > most {
-		return strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", len(all)-most)
-	}
-	return strings.Join(all, ", ")
+	return n.String()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // small is below what a growth is called small: it will not fill the device soon.
@@ -86,23 +87,28 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 }
 
 func (j *judge) growthEvidence(e *Facts, index int, g *ghost.Growth) *finding.Growth {
-	inUse := e.Timeline.Final.Active
+	v := grown(j.s, index, g)
+	v.InUse, v.Full, v.UntilOOM = units.Size(e.Timeline.Final.Active), full(e, g), g.Horizon < e.Timeline.Trace.Len()-1
 	if e.OOM != nil {
-		inUse = e.OOM.State.Totals.Active
+		v.InUse = units.Size(e.OOM.State.Totals.Active)
 	}
+	return v
+}
+
+// grown is what a growth says of itself, of a device or of pinned memory.
+func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 	v := &finding.Growth{
-		Index: index, Loop: frames.Function(j.s, g.Loop), Call: frames.Call(j.s, g.Loop), Unit: "iteration",
-		PerUnit: units.Size(g.PerLap),
-		Every:   g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes), Stacks: len(g.Stacks),
-		Site:  j.site(g.Stacks[0]),
-		First: g.First, Last: g.Last, UntilOOM: g.Horizon < e.Timeline.Trace.Len()-1, InUse: units.Size(inUse),
+		Index: index, Loop: frames.Function(s, g.Loop), Call: frames.Call(s, g.Loop), Unit: "iteration",
+		PerUnit: units.Size(g.PerLap), Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes),
+		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stacks[0]), First: g.First, Last: g.Last, Clock: -1,
 		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Regular: g.Regular, Over: g.Over,
-		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), Full: full(e, g),
+		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
 		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Fill: g.LikeFill(), Cache: g.LikeCache()},
 	}
 	for i := range g.Paces {
-		s := &g.Paces[i]
-		v.Paces = append(v.Paces, finding.Pace{Iterations: s.Laps, PerUnit: units.Size(s.PerLap), Site: j.site(s.Stack)})
+		p := &g.Paces[i]
+		v.Paces = append(v.Paces, finding.Pace{Iterations: p.Laps, PerUnit: units.Size(p.PerLap),
+			Site: attribution.Site(s, p.Stack)})
 	}
 	return v
 }

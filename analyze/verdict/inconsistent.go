@@ -24,20 +24,21 @@ func (j *judge) inconsistent(e *Facts) {
 			"Read all figures below as estimates."},
 	}
 	for _, fault := range []struct {
-		count int64
-		what  string
+		count      int64
+		kind, what string
 	}{
-		{c.UntiledSegments, "segments whose blocks do not cover them exactly"},
-		{c.WrongSegmentTotals, "segments whose totals differ from the sums of their blocks"},
-		{c.UnmatchedAllocs, "allocations that clash with a live block at their address"},
-		{c.UnmatchedFrees, "frees of addresses that were not live"},
-		{c.Overlaps, "live blocks that overlap another"},
-		{c.OutsideSegments, "events at addresses outside all known segments"},
-		{c.LiveOverReserved, "events after which live memory exceeds reserved memory"},
-		{c.MarkerMismatches, "recorded totals that differ from the rebuilt ones"},
-		{c.BadEvents, "events that lack an address or a size"},
+		{c.UntiledSegments, "untiled_segments", "segments whose blocks do not cover them exactly"},
+		{c.WrongSegmentTotals, "wrong_segment_totals", "segments whose totals differ from the sums of their blocks"},
+		{c.UnmatchedAllocs, "unmatched_allocs", "allocations that clash with a live block at their address"},
+		{c.UnmatchedFrees, "unmatched_frees", "frees of addresses that were not live"},
+		{c.Overlaps, "overlaps", "live blocks that overlap another"},
+		{c.OutsideSegments, "outside_segments", "events at addresses outside all known segments"},
+		{c.LiveOverReserved, "live_over_reserved", "events after which live memory exceeds reserved memory"},
+		{c.MarkerMismatches, "marker_mismatches", "recorded totals that differ from the rebuilt ones"},
+		{c.BadEvents, "bad_events", "events that lack an address or a size"},
 	} {
 		if fault.count > 0 {
+			faults.Kinds = append(faults.Kinds, finding.Fault{Kind: fault.kind, Count: fault.count})
 			f.Because("%s %s", units.Count(fault.count), fault.what)
 		}
 	}

@@ -55,7 +55,7 @@ func (j *judge) request(e *Facts) *finding.Request {
 		OtherStreams: units.Size(c.Stream - fr.Private), Pending: units.Size(c.Pending),
 		Returned: units.Size(r.Released.Bytes), Segments: r.Released.Segments, ReservedBefore: units.Size(r.Before.Reserved),
 		DeviceFree: units.Size(r.DeviceFree), DeviceTotal: units.Size(r.Total), AtLeast: units.Size(r.AtLeast),
-		Elsewhere: units.Size(r.Elsewhere), Grown: units.Size(r.Lost), Fraction: r.Fraction,
+		Elsewhere: units.Size(r.Elsewhere), Grown: units.Size(r.Lost), Limit: oom.Unknown, Fraction: r.Fraction,
 		Ghosts: r.Ghosts.Blocks, GhostBytes: units.Size(r.Ghosts.Bytes),
 	}
 	if len(e.OOM.Live) > 0 {

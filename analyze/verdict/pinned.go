@@ -6,8 +6,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/frames"
-	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -23,99 +21,105 @@ const (
 // and none is the verdict: they stand beside that on the GPU's memory.
 func JudgePinned(s *snapshot.Snapshot, m *host.Pinned) []finding.Finding {
 	var out []finding.Finding
-	if !m.Checks.Balanced() {
-		out = append(out, pinnedInconsistent(m))
-	}
-	for i := range m.Growth {
-		out = append(out, pinnedGrowth(s, m, &m.Growth[i]))
-	}
-	if f := pinnedSpare(s, m); f != nil {
+	add := func(f *finding.Finding) {
+		f.Status, f.Device = finding.Host, -1
+		if f.Events == nil {
+			f.Events = []int{}
+		}
 		out = append(out, *f)
 	}
-	for i := range out {
-		out[i].Status, out[i].Device = finding.Host, -1
-		if out[i].Events == nil {
-			out[i].Events = []int{}
-		}
+	if !m.Checks.Balanced() {
+		add(pinnedInconsistent(m))
+	}
+	for i := range m.Growth {
+		add(pinnedGrowth(s, m, i))
+	}
+	if f := pinnedSpare(s, m); f != nil {
+		add(f)
 	}
 	return out
 }
 
-func pinnedInconsistent(m *host.Pinned) finding.Finding {
+func pinnedInconsistent(m *host.Pinned) *finding.Finding {
 	c := &m.Checks
-	return finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High,
-		Bytes: max(c.Residual.Reserved, -c.Residual.Reserved),
-		Title: fmt.Sprintf("Pinned host memory is not verified: the file contradicts itself %s, and the replay is off by %s.",
-			units.Times(c.Inconsistent()), units.Bytes(c.Residual.Reserved)),
-		Why: []string{fmt.Sprintf("Events that contradict the state before them, or blocks that contradict the final "+
-			"state: %s; events of another size than their block: %s; events without address or size: %s.",
-			units.Count(c.Unmatched), units.Count(c.Sizes), units.Count(c.Bad)),
-			fmt.Sprintf("Rebuilt final state minus the recorded one: %s reserved, %s active, %s allocated.",
-				units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))},
-		Next: []string{"Read the figures of pinned memory as estimates, and record the snapshot again with nothing else " +
-			"running when it is dumped."}}
-}
-
-// pinnedGrowth is a ghost on the host.
-func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, g *ghost.Growth) finding.Finding {
-	name := frames.Function(s, g.Loop)
-	f := finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes,
-		Heuristic: true,
-		Events:    g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
-		Title: fmt.Sprintf("Leak of pinned host memory: %s retains %s more per iteration; most of it %s.",
-			frames.Call(s, g.Loop), units.Bytes(g.PerLap), attribution.Allocated(attribution.Site(s, g.Stacks[0])))}
-	if g.Laps >= 6 && g.Regular && g.Chance < 0.01 {
-		f.Confidence = finding.High
-	}
-	if g.Bytes < smallPinned || g.Bytes < m.Final.Active/100 {
-		f.Severity = finding.Info
-	}
-	f.Why = append(f.Why, fmt.Sprintf("%s (%s) are still in use at the end of the trace; they were allocated over %d "+
-		"iterations of %s.",
-		units.Plural(g.Count, "pinned block"), units.Bytes(g.Bytes), g.Laps, name))
-	if g.Regular {
-		f.Why = append(f.Why, regular)
-	}
-	f.Why = append(f.Why, fmt.Sprintf("%.0f%% of the allocations in these iterations are freed, so this is not a "+
-		"data set that is being pinned.", 100*g.FreedShare),
-		fmt.Sprintf("It is %s of the pinned memory in use at the end (%s).", units.Percent(g.Bytes, m.Final.Active),
-			units.Bytes(m.Final.Active)))
-	if m.GPU >= 0 {
-		f.Because("Iterations are recognized by the allocations of GPU %d between them.", m.GPU)
-	}
-	f.Why = append(f.Why, "Pinned memory is RAM that cannot be swapped out.")
-	f.Next = []string{"Find the list, queue or closure that keeps these tensors (batches of a loader with " +
-		"pin_memory=True, results of .pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the " +
-		"iteration ends.",
-		"For what must stay on the host, keep a copy that is not pinned (tensor.clone()), or write it into one pinned " +
-			"buffer that is reused."}
+	f := &finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High,
+		Bytes: max(c.Residual.Reserved, -c.Residual.Reserved)}
+	f.Evidence.Faults = &finding.Faults{Places: c.Inconsistent(), Residual: units.Size(c.Residual.Reserved),
+		Kinds: []finding.Fault{{Kind: "unmatched", Count: c.Unmatched}, {Kind: "wrong_sizes", Count: c.Sizes},
+			{Kind: "bad_events", Count: c.Bad}}}
+	f.Say("Pinned host memory is not verified: the file contradicts itself %s, and the replay is off by %s.",
+		units.Times(c.Inconsistent()), units.Bytes(c.Residual.Reserved))
+	f.Because("Events that contradict the state before them, or blocks that contradict the final state: %s; events of "+
+		"another size than their block: %s; events without address or size: %s.", units.Count(c.Unmatched),
+		units.Count(c.Sizes), units.Count(c.Bad))
+	f.Because("Rebuilt final state minus the recorded one: %s reserved, %s active, %s allocated.",
+		units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))
+	f.Do("Read the figures of pinned memory as estimates, and record the snapshot again with nothing else running when " +
+		"it is dumped.")
 	return f
 }
 
-// pinnedSpare reports a cache that nobody needs. That is arithmetic, and no leak.
+// pinnedGrowth is a ghost on the host.
+func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, index int) *finding.Finding {
+	g := &m.Growth[index]
+	v := grown(s, index, g)
+	v.InUse, v.Clock = units.Size(m.Final.Active), m.GPU
+	f := &finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes,
+		Heuristic: true, Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
+		Evidence: finding.Evidence{Growth: v}}
+	f.Say("Leak of pinned host memory: %s retains %v more per iteration; most of it %s.", v.Call, v.PerUnit,
+		attribution.Allocated(v.Site))
+	if v.Iterations >= 6 && v.Regular && v.Chance < 0.01 {
+		f.Confidence = finding.High
+	}
+	if v.Bytes < smallPinned || v.Bytes < v.InUse/100 {
+		f.Severity = finding.Info
+	}
+	f.Because("%s (%v) are still in use at the end of the trace; they were allocated over %d iterations of %s.",
+		units.Plural(v.Blocks, "pinned block"), v.Bytes, v.Iterations, v.Loop)
+	if v.Regular {
+		f.Because(regular)
+	}
+	f.Because("%.0f%% of the allocations in these iterations are freed, so this is not a data set that is being pinned.",
+		100*v.Freed)
+	f.Because("It is %s of the pinned memory in use at the end (%v).", units.Percent(int64(v.Bytes), int64(v.InUse)),
+		v.InUse)
+	if v.Clock >= 0 {
+		f.Because("Iterations are recognized by the allocations of GPU %d between them.", v.Clock)
+	}
+	f.Because("Pinned memory is RAM that cannot be swapped out.")
+	f.Do("Find the list, queue or closure that keeps these tensors (batches of a loader with pin_memory=True, results of "+
+		".pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the iteration ends.",
+		"For what must stay on the host, keep a copy that is not pinned (tensor.clone()), or write it into one pinned "+
+			"buffer that is reused.")
+	return f
+}
+
+// pinnedSpare reports a cache that nobody needs, nil for none. That is arithmetic, and no leak.
 func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
-	spare := m.Spare()
-	if spare < smallSpare || 4*spare < m.Final.Reserved {
+	v := &finding.Spare{Bytes: units.Size(m.Spare()), Reserved: units.Size(m.Final.Reserved),
+		Bounded: host.BoundedRounding(s)}
+	if v.Bytes < smallSpare || 4*v.Bytes < v.Reserved {
 		return nil
 	}
-	f := &finding.Finding{ID: "host-pinned-cached", Severity: finding.Info, Confidence: finding.High, Bytes: spare,
-		Title: fmt.Sprintf("PyTorch keeps %s of pinned host memory (%s of %s) that was not needed in the second half of "+
-			"the trace.",
-			units.Bytes(spare), units.Percent(spare, m.Final.Reserved), units.Bytes(m.Final.Reserved))}
+	f := &finding.Finding{ID: "host-pinned-cached", Severity: finding.Info, Confidence: finding.High,
+		Bytes: int64(v.Bytes), Evidence: finding.Evidence{Spare: v}}
+	f.Say("PyTorch keeps %v of pinned host memory (%s of %v) that was not needed in the second half of the trace.",
+		v.Bytes, units.Percent(int64(v.Bytes), int64(v.Reserved)), v.Reserved)
 	var sizes []string
 	last := int32(-1)
-	for i := range m.Cached {
-		c := &m.Cached[i]
-		if c.Spare > 0 && len(sizes) < 3 {
-			sizes = append(sizes, fmt.Sprintf("%s in blocks of %s", units.Bytes(c.Spare), units.Bytes(c.Size)))
-			if i == 0 || last < 0 {
-				last = m.LastUse(c.Size)
-			}
+	for i, c := range m.Cached {
+		if c.Spare <= 0 || len(sizes) == 3 {
+			continue
+		}
+		v.Sizes = append(v.Sizes, finding.OfSize{Size: units.Size(c.Size), Bytes: units.Size(c.Spare)})
+		sizes = append(sizes, fmt.Sprintf("%s in blocks of %s", units.Bytes(c.Spare), units.Bytes(c.Size)))
+		if i == 0 || last < 0 {
+			last = m.LastUse(c.Size)
 		}
 	}
-	f.Why = []string{"Reserved at the end beyond the peak of use since the middle of the trace: " + strings.Join(sizes,
-		", ") + ".",
-		"A freed pinned block is kept for a request of the same size, and is never split for a smaller one."}
+	f.Because("Reserved at the end beyond the peak of use since the middle of the trace: %s.", strings.Join(sizes, ", "))
+	f.Because("A freed pinned block is kept for a request of the same size, and is never split for a smaller one.")
 	if last >= 0 {
 		l := &m.Lives[last]
 		if l.Born >= 0 {
@@ -125,20 +129,18 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 		if l.Freed >= 0 {
 			f.Events = append(f.Events, int(l.Freed))
 		}
-		f.Because("The largest part last came from %s.", attribution.Place(s, l.Stack))
+		v.Site = attribution.Site(s, l.Stack)
+		f.Because("The largest part last came from %s.", attribution.Placed(v.Site))
 	}
-	if !host.BoundedRounding(s) {
-		f.Why = append(f.Why, "Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. The requested "+
-			"sizes are not recorded.")
+	f.Do("If it comes from a phase that is over, such as loading or saving, torch._C._host_emptyCache() returns it " +
+		"(torch 2.5 or later).")
+	if !v.Bounded {
+		f.Because("Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. The requested sizes are not " +
+			"recorded.")
+		f.Do("PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor keeps " +
+			"blocks above 64 MiB; set both to the same value. Or pin buffers just below a power of two, and reuse them.")
 	}
-	f.Next = []string{"If it comes from a phase that is over, such as loading or saving, torch._C._host_emptyCache() " +
-		"returns it (torch 2.5 or later)."}
-	if !host.BoundedRounding(s) {
-		f.Next = append(f.Next, "PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 "+
-			"neither rounds nor keeps blocks above 64 MiB; set both to the same value. Or pin buffers just below a power "+
-			"of two, and reuse them.")
-	}
-	f.Next = append(f.Next, "For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or "+
-		"fewer workers need fewer blocks.")
+	f.Do("For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need fewer " +
+		"blocks.")
 	return f
 }

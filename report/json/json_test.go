@@ -107,7 +107,14 @@ func TestSchema(t *testing.T) {
 	h.Unproven = []holder.Unproven{{Growth: &held.Devices[0].Growth[0], Holders: []int{0}}}
 	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")
 	held.Verdict.Findings = append(held.Verdict.Findings, finding.Finding{Evidence: finding.Evidence{
-		Late: &finding.Late{}, Faults: &finding.Faults{}, Setting: &finding.Setting{Needs: "2.9"},
+		Late: &finding.Late{}, Faults: &finding.Faults{Kinds: []finding.Fault{{}}},
+		Setting: &finding.Setting{Needs: "2.9"}, Trends: finding.Trends{{Rise: &finding.Rise{}}},
+		Forecast: &finding.Forecast{}, Incidents: &finding.Incidents{}, Freed: new(int64),
+		Unused: &finding.Unused{}, Machine: &finding.Machine{}, Workers: &finding.Workers{},
+		Processes: []finding.Process{{User: "ann", State: "gone", Parent: 1, Origin: "forked",
+			Elsewhere: &finding.OnDevice{}}},
+		Foreign:   &finding.Foreign{PID: 1, Total: 1, Before: 1, Moved: 1, Micros: 1},
+		Spare:     &finding.Spare{Sizes: []finding.OfSize{{}}},
 		Holder:    &finding.Holder{Bound: &finding.Bound{Attribute: "x"}},
 		Fragments: &finding.Fragments{Settled: &finding.Settled{}},
 	}})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/counters"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -13,7 +14,7 @@ func trendHead(name string) string {
 }
 
 // trendRow prints a trend, its values as bytes or counts, and so its slope.
-func (p *printer) trendRow(label string, t *counters.Trend, bytes, slopeBytes bool) {
+func (p *printer) trendRow(label string, t *finding.Trend, bytes, slopeBytes bool) {
 	v := units.Count
 	if bytes {
 		v = units.Bytes
@@ -26,7 +27,7 @@ func (p *printer) trendRow(label string, t *counters.Trend, bytes, slopeBytes bo
 }
 
 // slopeOf says how fast a counter grows.
-func slopeOf(t *counters.Trend, bytes bool) string {
+func slopeOf(t *finding.Trend, bytes bool) string {
 	if bytes {
 		return units.Bytes(t.PerUnit()) + " per " + t.Unit
 	}
