@@ -68,7 +68,8 @@ func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *memstats.Sample
 				units.Count(sample.Get("allocation.all.allocated").Value),
 				units.Count(sample.Get("allocation.all.freed").Value))
 		} else if sample.Get("allocation.all.allocated").Step == 1 {
-			c.Moment = "not in the trace (taken after the dump, in another run, or counters were reset); compared with the dump"
+			c.Moment = "not in the trace (taken after the dump, in another run, or counters were reset); compared " +
+				"with the dump"
 		}
 	}
 	figures := counted.at(c.Event, c.Whole)

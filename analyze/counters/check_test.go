@@ -54,7 +54,8 @@ func TestCheckCorpus(t *testing.T) {
 				c := counters.Compare(s, tl, sample)
 				for _, r := range c.Rows {
 					if r.Agreement == counters.Differs && (c.Whole || sample.Step.Known == false) {
-						t.Errorf("GPU %d step %d: %s is %d, rebuilt %d (%s)", c.Device, sample.Step.N, r.Name, r.Stats, r.Snapshot, r.Why)
+						t.Errorf("GPU %d step %d: %s is %d, rebuilt %d (%s)", c.Device, sample.Step.N, r.Name, r.Stats,
+							r.Snapshot, r.Why)
 					}
 				}
 				if c.Whole && len(c.Rows) < least {

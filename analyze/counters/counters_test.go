@@ -100,7 +100,8 @@ func TestShapes(t *testing.T) {
 			want: finding.Growing, slope: mib},
 		"leak that began late": {n: 200, f: func(i int) int { return 500*mib + max(i-90, 0)*mib },
 			want: finding.Growing, slope: mib},
-		"leak with every validation": {n: 400, f: func(i int) int { return 500*mib + i/20*20*mib }, want: finding.Growing,
+		"leak with every validation": {n: 400, f: func(i int) int { return 500*mib + i/20*20*mib },
+			want:  finding.Growing,
 			slope: mib},
 		"leak with every epoch": {n: 60, per: 10, f: func(i int) int { return 500*mib + i/10*20*mib + i%10*mib },
 			want: finding.Growing},
@@ -116,7 +117,8 @@ func TestShapes(t *testing.T) {
 			if c.slope > 0 && math.Abs(tr.Slope-c.slope) > c.slope/10 {
 				t.Errorf("slope %g a %s, want %g", tr.Slope, tr.Unit, c.slope)
 			}
-			if c.want == finding.Growing && (tr.From95 > tr.Slope || tr.To95 < tr.Slope || tr.Kept <= 0 || tr.P > 0.01) {
+			if c.want == finding.Growing && (tr.From95 > tr.Slope || tr.To95 < tr.Slope || tr.Kept <= 0 ||
+				tr.P > 0.01) {
 				t.Errorf("%+v", tr)
 			}
 		})
@@ -254,7 +256,8 @@ func TestFindings(t *testing.T) {
 		"forecast by mem_get_info": {run(0, each(20, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 500*mib+i*10*mib, "device.free", 200*mib, "device.total", 1000*mib,
 				counters.Reserved, 700*mib)
-		})...), finding.Growing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 more steps"},
+		})...), finding.Growing, "growth", "reaches 900 MiB (free and reserved now, by mem_get_info) in about 21 " +
+			"more steps"},
 		"full already": {run(600*mib, each(20, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated,
 				500*mib+i*10*mib)
@@ -265,22 +268,25 @@ func TestFindings(t *testing.T) {
 				counters.Split, 50*mib+i*15*mib)
 		})...), finding.Fragmentation, "drift", "this is fragmentation"},
 		"longer batches": {run(0, each(40, func(i int) *memstats.Sample {
-			return sample(i, counters.Allocated, 900*mib+i*10*mib, counters.Blocks, 100, "allocated_bytes.all.freed", i*1000*mib)
+			return sample(i, counters.Allocated, 900*mib+i*10*mib, counters.Blocks, 100, "allocated_bytes.all.freed",
+				i*1000*mib)
 		})...), finding.Growing, "growth", "the same tensors get larger"},
 		"live falls": {run(0, each(40, func(i int) *memstats.Sample {
 			return sample(i, counters.Active, 900*mib-i*10*mib, counters.Allocated, 900*mib-i*10*mib, counters.Reserved,
 				1000*mib)
 		})...), finding.Flat, "", "falls"},
 		"full and tight": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib, "reserved_bytes.all.peak",
-				1000*mib, counters.Reserved, 1000*mib, counters.Retries, i/5)
+			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib,
+				"reserved_bytes.all.peak", 1000*mib, counters.Reserved, 1000*mib, counters.Retries, i/5)
 		})...), finding.Flat, "retries", "failed once"},
 		"full and in pieces": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, counters.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, counters.Reserved, 1000*mib,
-				counters.Retries, i/5, counters.OOMs, i/9)
-		})...), finding.Fragmentation, "fragmentation oom retries", "at most 400 MiB of the 1000 MiB reserved was ever live"},
+			return sample(i, counters.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, counters.Reserved,
+				1000*mib, counters.Retries, i/5, counters.OOMs, i/9)
+		})...), finding.Fragmentation, "fragmentation oom retries", "at most 400 MiB of the 1000 MiB reserved was " +
+			"ever live"},
 		"other stream": {run(0, each(10, func(i int) *memstats.Sample {
-			return sample(i, counters.Active, 500*mib+i*50*mib, counters.Allocated, 500*mib, counters.Reserved, 1000*mib)
+			return sample(i, counters.Active, 500*mib+i*50*mib, counters.Allocated, 500*mib, counters.Reserved,
+				1000*mib)
 		})...), finding.Flat, "pending", "grow by 50.0 MiB"},
 		"peaks reset": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 600*mib-i%5*mib)
@@ -308,7 +314,8 @@ func TestFindings(t *testing.T) {
 				ids = append(ids, f.ID)
 				texts = append(append(append(texts, f.Title), f.Why...), f.Next...)
 			}
-			if c.j.Status != c.want || strings.Join(ids, " ") != c.ids || !strings.Contains(strings.Join(texts, "\n"), c.says) {
+			if c.j.Status != c.want || strings.Join(ids, " ") != c.ids ||
+				!strings.Contains(strings.Join(texts, "\n"), c.says) {
 				t.Errorf("%s %v\n%s", c.j.Status, ids, strings.Join(texts, "\n"))
 			}
 		})

@@ -148,7 +148,7 @@ type Request struct {
 	Elsewhere      units.Size `json:"elsewhere"`       // neither free nor PyTorch's
 	Grown          units.Size `json:"elsewhere_grown"` // by how much that grew at least
 	Limit          units.Size `json:"limit"`           // that the process may have, as a message says
-	Fraction       float64    `json:"fraction"`        // of the device that the process may reserve, 1 for all or unknown
+	Fraction       float64    `json:"fraction"`        // of the device, that the process may reserve; 1 unknown
 	Ghosts         int64      `json:"ghosts"`          // live blocks that loops leave behind
 	GhostBytes     units.Size `json:"ghost_bytes"`
 	Largest        *Share     `json:"largest,omitempty"` // live memory of one stack
@@ -218,7 +218,7 @@ type Setting struct {
 // Faults are contradictions in a file.
 type Faults struct {
 	Places   int64      `json:"places"`
-	Residual units.Size `json:"residual"` // active bytes at the end, rebuilt minus recorded; reserved ones of pinned memory
+	Residual units.Size `json:"residual"` // active bytes (reserved, if pinned) at the end, rebuilt less recorded
 	Kinds    []Fault    `json:"kinds,omitempty"`
 }
 

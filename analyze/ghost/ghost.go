@@ -213,7 +213,8 @@ func privatePools(t *timeline.Timeline) []timeline.Range {
 func liveSizes(t *timeline.Timeline, c *code, horizon int32) map[int64]int {
 	out := map[int64]int{}
 	for i := range t.Lives {
-		if l := &t.Lives[i]; l.Born <= horizon && end(l, horizon) == none && (l.Born < 0 || c.sort(l.Stack)&nameless == 0) {
+		if l := &t.Lives[i]; l.Born <= horizon && end(l, horizon) == none && (l.Born < 0 ||
+			c.sort(l.Stack)&nameless == 0) {
 			out[l.Rounded]++
 		}
 	}

@@ -42,7 +42,8 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late 
 	byStack := map[snapshot.StackID]*OneOff{}
 	for i := range t.Lives {
 		l := &t.Lives[i]
-		if l.Born < 0 || l.Stack <= snapshot.EmptyStack || end(l, horizon) != none || l.Requested == frames.WorkspaceSize {
+		if l.Born < 0 || l.Stack <= snapshot.EmptyStack || end(l, horizon) != none ||
+			l.Requested == frames.WorkspaceSize {
 			continue
 		}
 		o := byStack[l.Stack]

@@ -124,7 +124,8 @@ func TestPrograms(t *testing.T) {
 	}
 	python := func(args ...string) (string, error) {
 		cmd := exec.Command("/usr/bin/python3", args...)
-		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", "PYTHONPATH="+folder+":"+recorder)
+		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1",
+			"PYTHONPATH="+folder+":"+recorder)
 		said, err := cmd.CombinedOutput()
 		return string(said), err
 	}
@@ -245,7 +246,8 @@ func TestMade(t *testing.T) {
 				t.Errorf("%q", j.Findings[0].Why)
 			}
 			for _, f := range j.Findings {
-				if f.Status != finding.Host || !f.Heuristic || len(f.Why) == 0 || len(f.Next) == 0 || slices.Contains(f.Why, "") {
+				if f.Status != finding.Host || !f.Heuristic || len(f.Why) == 0 || len(f.Next) == 0 ||
+					slices.Contains(f.Why, "") {
 					t.Errorf("%+v", f)
 				}
 			}

@@ -98,11 +98,11 @@ type Class struct {
 
 // Checks counts what does not add up. All zero means that the books balance.
 type Checks struct {
-	Unmatched int64 `json:"unmatched"`        // events that do not fit what was there, and blocks that do not fit the end
+	Unmatched int64 `json:"unmatched"`        // events and final blocks that do not fit what was there
 	Sizes     int64 `json:"wrong_sizes"`      // events and final blocks of another size than their block
 	Bad       int64 `json:"bad_events"`       // events without address or size
 	Unknown   int64 `json:"unknown_actions"`  // events whose action means nothing for host memory: no contradiction
-	Stateless int64 `json:"stateless_blocks"` // final blocks of which the file does not say whether they are used: the same
+	Stateless int64 `json:"stateless_blocks"` // final blocks, in use or not as the file does not say: the same
 	Lists     int64 `json:"lists_left_out"`   // further lists of events, which were left out: the same
 	Before    int64 `json:"pre_trace_blocks"` // blocks in use from before the trace: the same
 

@@ -3,6 +3,7 @@ package host_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,8 +178,8 @@ func TestFindings(t *testing.T) {
 				return
 			}
 			f := &all[0]
-			if text := strings.Join(append(append([]string{f.Title}, f.Why...), f.Next...), "\n"); !strings.Contains(text,
-				c.says) {
+			if text := strings.Join(slices.Concat([]string{f.Title}, f.Why, f.Next), "\n"); !strings.Contains(
+				text, c.says) {
 				t.Errorf("%s", text)
 			}
 			if len(f.Stack) == 0 || len(f.Events) == 0 || f.Device != -1 || f.Bytes <= 0 {
@@ -313,15 +314,16 @@ func TestPartial(t *testing.T) {
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
 		{name: "trace only", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + `]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib}, balanced: true},
-		{name: "lists in a list", text: `, "host_traces": [[` + pin + "," + alloc + `]], "host_segments": [` + block + `]`,
+		{name: "lists in a list", text: `, "host_traces": [[` + pin + "," + alloc + `]], "host_segments": [` + block +
+			`]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, balanced: true},
 		{name: "freed and in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," + done + "," +
 			drop + `], "host_segments": [` + block + `]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
-		{name: "cached in the trace and missing in the state", text: `, "host_traces": [` + pin + "," + alloc + "," + ask +
-			"," + done + `], "host_segments": []`, contradictory: 1},
-		{name: "allocated twice", text: `, "host_traces": [` + pin + "," + alloc + "," + alloc + `], "host_segments": [` +
-			block + `]`,
+		{name: "cached in the trace and missing in the state", text: `, "host_traces": [` + pin + "," + alloc + "," +
+			ask + "," + done + `], "host_segments": []`, contradictory: 1},
+		{name: "allocated twice", text: `, "host_traces": [` + pin + "," + alloc + "," + alloc +
+			`], "host_segments": [` + block + `]`,
 			final: host.Totals{Reserved: 2 * mib, Active: 2 * mib, Allocated: 2 * mib}, contradictory: 1},
 		{name: "no free_completed (skip_actions)", text: `, "host_traces": [` + pin + "," + alloc + "," + ask + "," +
 			alloc + `], "host_segments": [` + block + `]`,
@@ -334,7 +336,9 @@ func TestPartial(t *testing.T) {
 		{name: "no state of blocks", text: `, "host_segments": [` + strings.Replace(block,
 			`"allocated": true, "active": true`, `"state": "odd", "total_size": 2097152`, 1) + `]`,
 			final: host.Totals{Reserved: 2 * mib}, balanced: true},
-		{name: "without sizes", text: `, "host_traces": [{"action": "alloc", "addr": 4096}, {"action": "alloc", "size": 5}]`, contradictory: 2},
+		{name: "without sizes",
+			text:          `, "host_traces": [{"action": "alloc", "addr": 4096}, {"action": "alloc", "size": 5}]`,
+			contradictory: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := read(t, top+c.text+"}")

@@ -281,7 +281,8 @@ func (m *Pinned) sums() {
 		}
 	}
 	for i, c := range change {
-		now.Reserved, now.Active, now.Allocated = now.Reserved+c.Reserved, now.Active+c.Active, now.Allocated+c.Allocated
+		now.Reserved, now.Active, now.Allocated = now.Reserved+c.Reserved, now.Active+c.Active,
+			now.Allocated+c.Allocated
 		if i == 0 {
 			m.Initial = now
 		}
@@ -308,5 +309,6 @@ func (m *Pinned) sample(event int, now Totals) {
 	}
 	p := &m.Curve[len(m.Curve)-1]
 	p.Last, p.Time, p.At = event, m.Trace.At(event).Time, now
-	p.Max = Totals{max(p.Max.Reserved, now.Reserved), max(p.Max.Active, now.Active), max(p.Max.Allocated, now.Allocated)}
+	p.Max = Totals{max(p.Max.Reserved, now.Reserved), max(p.Max.Active, now.Active),
+		max(p.Max.Allocated, now.Allocated)}
 }

@@ -58,7 +58,8 @@ func (m *Pinned) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 			device, m.GPU = t, d
 		}
 	}
-	if m.Trace.At(0).Has&snapshot.EventHasTime == 0 || device.Len() == 0 || device.At(0).Has&snapshot.EventHasTime == 0 {
+	if m.Trace.At(0).Has&snapshot.EventHasTime == 0 || device.Len() == 0 ||
+		device.At(0).Has&snapshot.EventHasTime == 0 {
 		device, m.GPU = snapshot.Trace{}, none
 	}
 	skip := max(device.Len()-maxClock, 0)

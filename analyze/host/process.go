@@ -30,7 +30,7 @@ const (
 	CPUBytes    = "cpu_tensor_bytes"
 	Objects     = "objects"
 	PinnedBytes = "pinned"
-	Workers     = "workers"     // PSS of all children that lived to the end: what they do not share, and their part of the rest
+	Workers     = "workers"     // PSS of the children that lived to the end: their own, and a part of what they share
 	WorkersRSS  = "workers_rss" // RSS of the same, shared memory counted for each
 	Available   = "available"   // of the machine
 	Cgroup      = "cgroup"

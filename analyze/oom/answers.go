@@ -62,7 +62,8 @@ func (r *Report) answer(e *Evidence) {
 	}
 	add("stream", "if all free memory of its stream were contiguous", yes(own >= r.Requested), own, "")
 	if all != own {
-		add("all", "if all free memory, other streams' and pools' too, were contiguous", yes(all >= r.Requested), all, "")
+		add("all", "if all free memory, other streams' and pools' too, were contiguous",
+			yes(all >= r.Requested), all, "")
 	}
 	if free >= 0 {
 		add("device", "if that and the free device memory were contiguous", yes(all+free >= r.Requested), all+free, "")

@@ -116,8 +116,8 @@ func FuzzReadLog(f *testing.F) {
 }
 
 func TestLedger(t *testing.T) {
-	head := "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 16.00 GiB of which 2.00 GiB " +
-		"is free. "
+	head := "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 16.00 GiB of which 2.00 " +
+		"GiB is free. "
 	tail := "Of the allocated memory 3.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but " +
 		"unallocated."
 	const gib = 1 << 30
@@ -126,28 +126,29 @@ func TestLedger(t *testing.T) {
 		want    []oom.LedgerRow
 		guessed int64
 	}{
-		{head + "Including non-PyTorch memory, this process has 5.00 GiB memory in use. Process 7 has 8.00 GiB memory " +
-			"in use. " + tail, []oom.LedgerRow{
+		{head + "Including non-PyTorch memory, this process has 5.00 GiB memory in use. Process 7 has 8.00 GiB " +
+			"memory in use. " + tail, []oom.LedgerRow{
 			{oom.RowFree, 2 * gib, false}, {oom.RowOthers, 8 * gib, false}, {oom.RowNonPyTorch, gib, true},
 			{oom.RowAllocated, 3 * gib, false},
 			{oom.RowUnallocated, gib, false}, {oom.RowResidual, gib, true}}, 0},
 		{head + "Process 7 has 14.00 GiB memory in use. " + tail, []oom.LedgerRow{ // a container
 			{oom.RowFree, 2 * gib, false}, {oom.RowNonPyTorch, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},
 			{oom.RowUnallocated, gib, false}, {oom.RowResidual, 0, true}}, 7},
-		{head + "Process 7 has 5.00 GiB memory in use. Process 8 has 9.00 GiB memory in use. Process 9 has 2.00 GiB memory " +
-			"in use. " + tail, []oom.LedgerRow{
+		{head + "Process 7 has 5.00 GiB memory in use. Process 8 has 9.00 GiB memory in use. Process 9 has 2.00 GiB " +
+			"memory in use. " + tail, []oom.LedgerRow{
 			{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},
 			{oom.RowUnallocated, gib, false}}, 0},
-		{head + "Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. " + tail, []oom.LedgerRow{
-			{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},
-			{oom.RowUnallocated, gib, false}}, 0},
+		{head + "Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. " + tail,
+			[]oom.LedgerRow{
+				{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},
+				{oom.RowUnallocated, gib, false}}, 0},
 		{head, []oom.LedgerRow{{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 14 * gib, true}}, 0},
-		{"CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 16.00 GiB total capacity; 3.00 GiB already allocated; 2.00 " +
-			"GiB free; 4.00 GiB reserved in total by PyTorch)", []oom.LedgerRow{
+		{"CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 16.00 GiB total capacity; 3.00 GiB already " +
+			"allocated; 2.00 GiB free; 4.00 GiB reserved in total by PyTorch)", []oom.LedgerRow{
 			{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},
 			{oom.RowUnallocated, gib, true}}, 0},
-		{"CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 16.00 GiB total capacity; 3.00 GiB already allocated; 2.00 " +
-			"GiB free; 1.00 GiB cached)", []oom.LedgerRow{
+		{"CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 16.00 GiB total capacity; 3.00 GiB already " +
+			"allocated; 2.00 GiB free; 1.00 GiB cached)", []oom.LedgerRow{
 			{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},
 			{oom.RowUnallocated, gib, false}}, 0},
 	} {
@@ -165,9 +166,10 @@ func TestLedger(t *testing.T) {
 
 // TestAbsurd holds that messages have the limit of snapshots.
 func TestAbsurd(t *testing.T) {
-	for tried, want := range map[string]oom.Cause{"1023.00": oom.TooLarge, "1024.00": oom.Absurd, "3072.00": oom.Absurd} {
-		g := first(t, "CUDA out of memory. Tried to allocate "+tried+" GiB (GPU 0; 8.00 GiB total capacity; 3.00 GiB already "+
-			"allocated; 0 bytes free; 4.00 GiB reserved in total by PyTorch)")
+	for tried, want := range map[string]oom.Cause{"1023.00": oom.TooLarge, "1024.00": oom.Absurd,
+		"3072.00": oom.Absurd} {
+		g := first(t, "CUDA out of memory. Tried to allocate "+tried+" GiB (GPU 0; 8.00 GiB total capacity; 3.00 GiB "+
+			"already allocated; 0 bytes free; 4.00 GiB reserved in total by PyTorch)")
 		if g.Cause != want {
 			t.Errorf("%s GiB: %s, want %s", tried, g.Cause, want)
 		}
@@ -176,8 +178,8 @@ func TestAbsurd(t *testing.T) {
 
 func TestSpilled(t *testing.T) {
 	for reserved, want := range map[string]bool{"8.00": false, "8.01": false, "9.00": true} {
-		m := first(t, "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 8.00 GiB total capacity; 3.00 GiB already "+
-			"allocated; 0 bytes free; "+reserved+" GiB reserved in total by PyTorch)")
+		m := first(t, "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 8.00 GiB total capacity; 3.00 GiB "+
+			"already allocated; 0 bytes free; "+reserved+" GiB reserved in total by PyTorch)")
 		if m.Spilled() != want {
 			t.Errorf("%s GiB reserved: %v", reserved, m.Spilled())
 		}
@@ -187,9 +189,9 @@ func TestSpilled(t *testing.T) {
 func TestJoin(t *testing.T) {
 	l := readLog(t, "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 8.00 GiB total capacity; 1.00 GiB already "+
 		"allocated; 0 bytes free; 7.00 GiB reserved in total by PyTorch)\n"+
-		"CUDA out of memory. Tried to allocate 20.00 MiB. GPU 1 has a total capacity of 1024.00 MiB of which 8.00 MiB is "+
-		"free. Of the allocated memory 700.00 MiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but "+
-		"unallocated.")
+		"CUDA out of memory. Tried to allocate 20.00 MiB. GPU 1 has a total capacity of 1024.00 MiB of which 8.00 "+
+		"MiB is free. Of the allocated memory 700.00 MiB is allocated by PyTorch, and 100.00 MiB is reserved by "+
+		"PyTorch but unallocated.")
 	events := []oom.Event{
 		{Device: 0, Index: 1, Segment: 20 * mib, Free: 8 * mib, Reserved: 800 * mib, Allocated: 700 * mib},
 		{Device: 1, Index: 2, Segment: 20 * mib, Free: 8 * mib, Reserved: 900 * mib, Allocated: 700*mib + 4000},
@@ -246,9 +248,9 @@ func TestJoinSegment(t *testing.T) {
 		d.Alloc(5 * mib)
 	}))
 	s.Writer, s.Settings.Present, s.Settings.Conf = snapshot.Writer{}, true, "large_segment_size_mb:40"
-	l := readLog(t, "CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of 100.00 MiB of which "+
-		"10.00 MiB is free. Of the allocated memory 90.00 MiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch "+
-		"but unallocated.")
+	l := readLog(t, "CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of 100.00 MiB of "+
+		"which 10.00 MiB is free. Of the allocated memory 90.00 MiB is allocated by PyTorch, and 0 bytes is reserved "+
+		"by PyTorch but unallocated.")
 	if l.Join("s.pickle", oom.Events(s)); l.Match == nil || !l.Match.Same {
 		t.Errorf("%+v", l.Match)
 	}

@@ -41,7 +41,7 @@ type Report struct {
 	AtLeast    int64              `json:"device_at_least"`
 	Elsewhere  int64              `json:"elsewhere"`       // outside of PyTorch's allocator, Unknown without Total
 	Lost       int64              `json:"elsewhere_grown"` // by how much Elsewhere is known to have grown
-	Fraction   float64            `json:"fraction"`        // of the device that the process may reserve, 1 for all or unknown
+	Fraction   float64            `json:"fraction"`        // of the device, that the process may reserve; 1 unknown
 	Ghosts     Ghosts             `json:"ghosts"`
 	Cause      Cause              `json:"cause"`
 	Answers    []Answer           `json:"would_fit"`

@@ -159,7 +159,8 @@ func TestAnswers(t *testing.T) {
 	}
 	leak := explain(t, build.Options{Capacity: gib}, 0, leaking, nil)
 	for id, want := range map[string]oom.Fits{
-		"piece": oom.No, "segment": oom.No, "stream": oom.No, "device": oom.No, "alone": oom.NotKnown, "ghosts": oom.Yes,
+		"piece": oom.No, "segment": oom.No, "stream": oom.No, "device": oom.No, "alone": oom.NotKnown,
+		"ghosts": oom.Yes,
 	} {
 		if a := find(leak, id); a.Fits != want {
 			t.Errorf("%s: %+v, want %s", id, a, want)

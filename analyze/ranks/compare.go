@@ -75,8 +75,8 @@ func Compare(list []Rank) *Comparison {
 		}
 	}
 	slices.SortStableFunc(c.Ranks, func(a, b Rank) int {
-		return cmp.Or(cmp.Compare(weight(&a), weight(&b)), earlier(a.Failure, b.Failure), cmp.Compare(over(&b), over(&a)),
-			cmp.Compare(a.Number, b.Number), cmp.Compare(a.File, b.File))
+		return cmp.Or(cmp.Compare(weight(&a), weight(&b)), earlier(a.Failure, b.Failure),
+			cmp.Compare(over(&b), over(&a)), cmp.Compare(a.Number, b.Number), cmp.Compare(a.File, b.File))
 	})
 	c.group()
 	for i := range c.Ranks {

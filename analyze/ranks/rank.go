@@ -70,7 +70,8 @@ func Reduce(file string, r *analyze.Result) Rank {
 	}
 	if n := len(t.OOMs); n > 0 {
 		last := t.OOMs[n-1]
-		k.Failure = &Failure{Event: last.Event, Requested: last.Requested, Site: attribution.Site(r.Snapshot, last.Stack)}
+		k.Failure = &Failure{Event: last.Event, Requested: last.Requested,
+			Site: attribution.Site(r.Snapshot, last.Stack)}
 		if last.Event >= 0 && last.Event < t.Trace.Len() {
 			k.Failure.Time = t.Trace.At(last.Event).Time
 		}

@@ -57,7 +57,8 @@ func TestHealthy(t *testing.T) {
 		list = append(list, worker{activations: 100 + int64(i)}.rank(t, fmt.Sprintf("rank%d.pickle", 4-i)))
 	}
 	c := ranks.Compare(list)
-	if len(c.Outliers) != 0 || len(c.Groups) != 1 || c.Groups[0].Status != finding.Healthy || len(c.Groups[0].Ranks) != 5 {
+	if len(c.Outliers) != 0 || len(c.Groups) != 1 || c.Groups[0].Status != finding.Healthy ||
+		len(c.Groups[0].Ranks) != 5 {
 		t.Errorf("five ranks alike: %+v, %+v", c.Outliers, c.Groups)
 	}
 	for i, k := range c.Ranks {
@@ -124,7 +125,8 @@ func TestNumbers(t *testing.T) {
 	}{
 		{[]string{"rank0.pickle", "rank12.pickle"}, []int{0, 12}},
 		{[]string{"ranks2024/memory_rank_3.pickle", "ranks2024/memory_rank_4.pickle"}, []int{3, 4}},
-		{[]string{"iteration_10/rank0_memory_snapshot.pickle", "iteration_10/rank1_memory_snapshot.pickle"}, []int{0, 1}},
+		{[]string{"iteration_10/rank0_memory_snapshot.pickle", "iteration_10/rank1_memory_snapshot.pickle"},
+			[]int{0, 1}},
 		{[]string{"2024-06-01/gpu7.pickle", "2024-06-01/gpu3.pickle"}, []int{7, 3}},
 		{[]string{"node0-gpu0.pickle", "node1-gpu1.pickle"}, []int{-1, -1}}, // two numbers differ
 		{[]string{"a1.pickle", "b2.pickle"}, []int{-1, -1}},

@@ -21,7 +21,8 @@ func TestCorpus(t *testing.T) {
 		"healthy_train": "healthy_train", "checkpointed_train": "checkpointed_train", "hook_closure": "hook_closure",
 		"epoch_history": "epoch_history", "kv_cache_generation": "kv_cache_generation",
 		"healthy_inference":    "healthy_inference",
-		"loss_list_validation": "validate", "results_accumulate": "faulty_inference", "expandable_train": "healthy_train",
+		"loss_list_validation": "validate", "results_accumulate": "faulty_inference",
+		"expandable_train": "healthy_train",
 	} {
 		dir := filepath.Join("../../../shared/corpus", name)
 		samples, err := os.ReadFile(filepath.Join(dir, "memory_stats.jsonl"))
@@ -136,7 +137,8 @@ func TestFind(t *testing.T) {
 		}, 6, "iteration of generate (gen.py:10)"},
 		{"layers only", func(d *build.Device) {
 			for i := range 30 {
-				d.Stack = frames("/lib/python3/site-packages/torch/nn/modules/linear.py:9:__init__", "/app/model.py:3:__init__")
+				d.Stack = frames("/lib/python3/site-packages/torch/nn/modules/linear.py:9:__init__",
+					"/app/model.py:3:__init__")
 				d.Alloc(int64(i+1) * 1000)
 			}
 		}, 0, ""},

@@ -30,17 +30,18 @@ var look = []string{"Find the list, dict, closure or hook that collects these te
 // causes by kind; of a graph, that of an output.
 var causes = map[ghost.Kind]cause{
 	ghost.Retained: {
-		why: []string{placesStay + " although a backward pass ran in the same iterations: the graph is used again, or " +
-			"never freed."},
+		why: []string{placesStay + " although a backward pass ran in the same iterations: the graph is used again, " +
+			"or never freed."},
 		fix: []string{"loss.backward()  # without retain_graph=True",
 			"hidden = hidden.detach()  # before it goes into the next step"},
-		next: []string{"Call backward() without retain_graph=True, and detach() what is carried from one step into the next.",
+		next: []string{"Call backward() without retain_graph=True, and detach() what is carried from one step into " +
+			"the next.",
 			keepNumbers + "."},
 		program: true,
 	},
 	ghost.Graph: {
-		why: []string{placesStay + ", and no backward pass ran for them: something keeps an output or a loss, and with " +
-			"it the autograd graph.",
+		why: []string{placesStay + ", and no backward pass ran for them: something keeps an output or a loss, and " +
+			"with it the autograd graph.",
 			"A stored exception would look the same: its traceback holds the locals of its frames."},
 		fix: []string{"with torch.inference_mode():", "    outputs.append(model(x).cpu())"},
 		next: []string{keepNumbers + ", or outputs.append(out.detach().cpu()).",
@@ -48,8 +49,8 @@ var causes = map[ghost.Kind]cause{
 		program: true,
 	},
 	ghost.Gradients: {
-		why: []string{"No Python stack (backward), and larger than all gradients combined: gradients of several steps " +
-			"are kept."},
+		why: []string{"No Python stack (backward), and larger than all gradients combined: gradients of several " +
+			"steps are kept."},
 		fix: []string{"grads = [g.cpu() for g in grads]  # or only their norm, .item()",
 			"optimizer.zero_grad(set_to_none=True)"},
 	},
@@ -69,12 +70,12 @@ var causes = map[ghost.Kind]cause{
 		fix: []string{"outputs.append(out.cpu())  # or reduce it first: out.argmax(-1).cpu()", "del out"},
 	},
 	ghost.Captured: {
-		why: []string{"It comes from inside the model, but what the same forward passes allocated around it was freed: " +
-			"a hook, a closure or a module attribute keeps it."},
+		why: []string{"It comes from inside the model, but what the same forward passes allocated around it was " +
+			"freed: a hook, a closure or a module attribute keeps it."},
 		fix: []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append",
 			"handle.remove()  # when no longer needed"},
-		next: []string{"Look for forward hooks, closures and module attributes that collect this tensor; replace or clear " +
-			"what they hold, and remove hooks that are no longer needed."},
+		next: []string{"Look for forward hooks, closures and module attributes that collect this tensor; replace or " +
+			"clear what they hold, and remove hooks that are no longer needed."},
 	},
 	ghost.Batch: {
 		why: []string{"A function in the stack is named like data loading: batches are kept."},

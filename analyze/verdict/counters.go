@@ -141,8 +141,8 @@ func (j *Counters) growth(capacity int64) {
 		f.Severity = finding.Error
 	}
 	f.Say("%s of %s grows by %s.", liveNames[j.Live], j.device(), pace(t))
-	f.Because("%s rises from %s to %s; %s that was added from %s %s to %s is never freed.", t.Name, units.Bytes(t.First),
-		units.Bytes(t.Last), units.Bytes(t.Kept), t.Unit, units.Count(t.From), units.Count(t.To))
+	f.Because("%s rises from %s to %s; %s that was added from %s %s to %s is never freed.", t.Name,
+		units.Bytes(t.First), units.Bytes(t.Last), units.Bytes(t.Kept), t.Unit, units.Count(t.From), units.Count(t.To))
 	f.Because("Steady growth of %s (95%%: %s to %s; %s).", pace(t), per(t.From95), per(t.To95), byChance(t))
 	freed, swings := f.Evidence.Freed, t.GivenBack > t.Kept/10
 	fills := freed != nil && *freed <= t.Kept/20 && !swings
@@ -167,8 +167,8 @@ func (j *Counters) growth(capacity int64) {
 	larger := b != nil && !b.Grows() // no new tensors: the same ones get larger
 	switch {
 	case larger:
-		f.Because("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with longer "+
-			"batches or a buffer that is extended.", units.Count(b.Last))
+		f.Because("The number of live blocks does not grow (%s at the end): the same tensors get larger, as with "+
+			"longer batches or a buffer that is extended.", units.Count(b.Last))
 	case b != nil:
 		f.Because("The number of live blocks grows too, by %.3g per %s.", b.Slope, b.Unit)
 	}
@@ -263,13 +263,13 @@ func (j *Counters) fragmentation() {
 		return
 	}
 	idle := v.Reserved - v.Live
-	f := &finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium, Bytes: int64(idle),
-		Heuristic: true, Evidence: finding.Evidence{Unused: v, Incidents: &j.Incidents}}
+	f := &finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium,
+		Bytes: int64(idle), Heuristic: true, Evidence: finding.Evidence{Unused: v, Incidents: &j.Incidents}}
 	device := j.device()
 	f.Say("%s ran full although at least %v of what PyTorch had reserved was unused.",
 		strings.ToUpper(device[:1])+device[1:], idle)
-	f.Because("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved was "+
-		"ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
+	f.Because("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved "+
+		"was ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
 	f.Do(tryExpandable, "Run `snapana report` on a snapshot: it names the blocks that keep the segments.")
 	if v.Split >= 0 {
 		f.Because("In the last sample %v is free in pieces between live blocks (inactive split).", v.Split)
@@ -318,11 +318,12 @@ func (j *Counters) drift() {
 	if !t.Grows() || t.Kept < 64<<20 || t.Kept < reserved.Last/20 || !reserved.Grows() {
 		return // where reserved does not grow, live memory is given back
 	}
-	f := &finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept, Heuristic: true,
-		Evidence: trends(j.Trends, t.Name, counters.Split, j.Live)}
+	f := &finding.Finding{ID: "drift", Severity: finding.Warning, Confidence: finding.Low, Bytes: t.Kept,
+		Heuristic: true, Evidence: trends(j.Trends, t.Name, counters.Split, j.Live)}
 	f.Say("Reserved but unused memory of %s grows by %s.", j.device(), pace(t))
 	f.Because("reserved - active rises from %s to %s (%s).", units.Bytes(t.First), units.Bytes(t.Last), byChance(t))
-	f.Do("Requests of ever new sizes do this, such as batches of varying length: pad them to a few sizes.", tryExpandable)
+	f.Do("Requests of ever new sizes do this, such as batches of varying length: pad them to a few sizes.",
+		tryExpandable)
 	if s := j.Trends.Of(counters.Split); s.Grows() {
 		f.Confidence = finding.Medium
 		f.Because("The free pieces between live blocks (inactive split) grow too, to %s: this is fragmentation.",
@@ -379,8 +380,8 @@ func (j *Counters) split() {
 	f := &finding.Finding{ID: "split", Severity: finding.Info, Confidence: finding.Low, Bytes: int64(v.Split),
 		Heuristic: true, Evidence: finding.Evidence{Unused: v}}
 	f.Say("%v of the %v reserved on %s is free in pieces between live blocks.", v.Split, v.Reserved, j.device())
-	f.Because("inactive_split_bytes cannot go back to the device and serves only requests that fit its pieces. That is " +
-		"common between steps; if a request fails, it is fragmentation.")
+	f.Because("inactive_split_bytes cannot go back to the device and serves only requests that fit its pieces. That " +
+		"is common between steps; if a request fails, it is fragmentation.")
 	f.Do("`snapana report` on a snapshot shows the pieces and the blocks between them.")
 	j.add(finding.Healthy, f)
 }

@@ -86,14 +86,13 @@ func workers(g *sidecar.GPU, at int) *finding.Finding {
 		who = fmt.Sprintf("A child of process %d (%s) has a CUDA context of its own", parent.PID, name(parent.Name))
 	}
 	f.Say("%s: %s.", who, units.Bytes(f.Bytes))
-	f.Because("Each process that touches the device pays for a context: %s.", list(found, func(p *finding.Process) string {
-		return p.Origin + ", " + used(p.Used)
-	}))
+	f.Because("Each process that touches the device pays for a context: %s.",
+		list(found, func(p *finding.Process) string { return p.Origin + ", " + used(p.Used) }))
 	f.Because("They use much less than their parent, as data-loader workers do; small ranks would look the same.")
 	f.Do("Keep the dataset and the collate function on the CPU, and move batches to the device in the main process "+
 		"(pin_memory=True, non_blocking=True).",
-		"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" in "+
-			"the workers shows who needs the device.")
+		"Look for .cuda(), .to(\"cuda\") and torch.cuda calls in code that workers import; CUDA_VISIBLE_DEVICES=\"\" "+
+			"in the workers shows who needs the device.")
 	return f
 }
 
@@ -146,8 +145,8 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 	f.Because("They use much more elsewhere: %s.", list(found, func(p *finding.Process) string {
 		return fmt.Sprintf("%s, %v; on GPU %d %v", name(p.Name), p.Used, p.Elsewhere.Device, p.Elsewhere.Used)
 	}))
-	f.Because("A rank that touches this device before it selects its own gets a context here, which stays. A small part " +
-		"of a model on this device would look the same.")
+	f.Because("A rank that touches this device before it selects its own gets a context here, which stays. A small " +
+		"part of a model on this device would look the same.")
 	f.Do("Call torch.cuda.set_device(local_rank) before any other torch.cuda call, or give each rank its device with "+
 		"CUDA_VISIBLE_DEVICES.",
 		"Pass map_location to torch.load, and device_id to init_process_group.")
@@ -174,10 +173,10 @@ func ended(g *sidecar.GPU) *finding.Finding {
 	size := func(p *finding.Process) string { return used(p.Used) }
 	if gone != nil {
 		f.Confidence = finding.Medium
-		f.Because("The driver lists processes that no longer exist: %s. They may have ended between the two readings; try "+
-			"again.", list(gone, size))
-		f.Do("If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that frees " +
-			"the memory.")
+		f.Because("The driver lists processes that no longer exist: %s. They may have ended between the two "+
+			"readings; try again.", list(gone, size))
+		f.Do("If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that " +
+			"frees the memory.")
 	}
 	if zombies != nil {
 		f.Because("Zombies, whose parents have not waited for them: %s.", list(zombies, size))
@@ -231,8 +230,8 @@ func unlisted(g *sidecar.GPU, complete bool) *finding.Finding {
 		Heuristic: true, Evidence: finding.Evidence{Foreign: v}}
 	f.Say("%v is used by no process that the driver lists.", bytes)
 	f.Because("The device reports %v in use, but its processes have only %v.", v.Used, v.Known)
-	f.Because("Processes of other containers and virtual machines, or ended ones whose memory was not returned, look like " +
-		"this.")
+	f.Because("Processes of other containers and virtual machines, or ended ones whose memory was not returned, look " +
+		"like this.")
 	f.Do("`fuser -v /dev/nvidia*`, as root on the machine, names everything that has the device open.")
 	return f
 }
@@ -247,14 +246,14 @@ func Outside(l *device.Ledger) *finding.Finding {
 		Severity: finding.Warning, Confidence: finding.Medium, Heuristic: true, Events: []int{}}
 	f.Evidence.Foreign = &finding.Foreign{PID: l.PID, Used: units.Size(bytes), Total: units.Size(l.Total)}
 	f.Say("%s of this process is outside PyTorch's allocator, more than a CUDA context takes.", units.Bytes(bytes))
-	f.Because("The driver counts %s more for process %d than PyTorch reserved. A context with its libraries takes a few "+
-		"hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID)
+	f.Because("The driver counts %s more for process %d than PyTorch reserved. A context with its libraries takes a "+
+		"few hundred MiB, at most about 1 GiB.", units.Bytes(bytes), l.PID)
 	if bytes > l.Total/2 {
 		f.Because("That is most of the device: in the same process as PyTorch, JAX takes 75%% of it at its start and " +
 			"TensorFlow all.")
 	} else {
-		f.Because("NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and TensorFlow " +
-			"reserve most of the device when they start.")
+		f.Because("NCCL takes more with every communicator; extensions may call cudaMalloc themselves; JAX and " +
+			"TensorFlow reserve most of the device when they start.")
 	}
 	f.Do("If JAX or TensorFlow is imported: set XLA_PYTHON_CLIENT_PREALLOCATE=false, call "+
 		"tf.config.experimental.set_memory_growth, or hide the device from it.",
@@ -287,10 +286,11 @@ func OutsideGrowth(points []device.Point) *finding.Finding {
 		Evidence: finding.Evidence{Foreign: v}}
 	f.Say("Memory outside PyTorch's allocator grew by %s in %s.", units.Bytes(bytes),
 		(time.Duration(v.Micros) * time.Microsecond).Round(time.Second))
-	f.Because("What the driver counts for the process, minus what PyTorch reserved, went from %v to %v; reserved memory "+
-		"moved by only %v.", v.Before, v.Used-v.Known, v.Moved)
+	f.Because("What the driver counts for the process, minus what PyTorch reserved, went from %v to %v; reserved "+
+		"memory moved by only %v.", v.Before, v.Used-v.Known, v.Moved)
 	f.Because("The start-up is left out. This memory is no tensor, so no snapshot shows it.")
-	f.Do("New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: create them once.",
+	f.Do("New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: create them "+
+		"once.",
 		"Look for extensions that call cudaMalloc, and for CUDA graphs or modules that are loaded repeatedly.")
 	return f
 }

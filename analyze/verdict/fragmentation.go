@@ -61,8 +61,8 @@ func (j *judge) cached(e *Facts) {
 		Next: []string{"Nothing, if this process keeps using the GPU.",
 			"Call torch.cuda.empty_cache() once if another process needs the memory."},
 	}
-	f.Because("%v is in segments without a live block. PyTorch keeps them to serve the next requests without cudaMalloc; "+
-		"nvidia-smi shows them as used.", v.Releasable)
+	f.Because("%v is in segments without a live block. PyTorch keeps them to serve the next requests without "+
+		"cudaMalloc; nvidia-smi shows them as used.", v.Releasable)
 	f.Because("Live memory fell from %v at its peak to %v.", v.Peak, v.Active)
 	j.add(f)
 }
@@ -128,19 +128,19 @@ func pieces(f *finding.Finding) {
 	f.Because("%s live blocks (%v) pin %v of free memory in %s; most come from %s.", units.Count(v.Pins.Blocks),
 		v.Pins.Bytes, v.Split, units.Plural(v.Segments, "segment"), attribution.Placed(v.Pins.Site))
 	if x := v.Settled; x != nil {
-		f.Because("Small long-lived blocks sit among large short-lived ones: %s of about %v, most from %s, stay in segments "+
-			"where %s of about %v came and went, each freed after about %s.",
-			units.Plural(x.Blocks, "block"), x.Size, attribution.Placed(x.Site),
-			units.Plural(x.Passed, "block"), x.PassedSize, units.Plural(x.PassedLife, "event"))
+		f.Because("Small long-lived blocks sit among large short-lived ones: %s of about %v, most from %s, stay in "+
+			"segments where %s of about %v came and went, each freed after about %s.", units.Plural(x.Blocks, "block"),
+			x.Size, attribution.Placed(x.Site), units.Plural(x.Passed, "block"), x.PassedSize,
+			units.Plural(x.PassedLife, "event"))
 	}
 	if x := v.Without; x != nil {
-		f.Because("Freeing all %s from %s (%v) would return %v in %s.", units.Plural(x.Blocks, "block"), places(x.Sites),
-			x.Bytes, x.Returned, units.Plural(x.Segments, "segment"))
+		f.Because("Freeing all %s from %s (%v) would return %v in %s.", units.Plural(x.Blocks, "block"),
+			places(x.Sites), x.Bytes, x.Returned, units.Plural(x.Segments, "segment"))
 	}
 	f.Next = append(f.Next, settings(f.Evidence.Setting)...)
 	if v.Segments > 0 {
-		f.Next = append(f.Next, fmt.Sprintf("Allocate long-lived tensors (%s) before the short-lived ones, or in one piece, "+
-			"so that they do not pin segments.", attribution.Placed(v.Pins.Site)))
+		f.Next = append(f.Next, fmt.Sprintf("Allocate long-lived tensors (%s) before the short-lived ones, or in one "+
+			"piece, so that they do not pin segments.", attribution.Placed(v.Pins.Site)))
 	}
 	if p := v.Plan; p != nil {
 		f.Next = append(f.Next, plan(p))

@@ -46,9 +46,9 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	g := share.Growth
 	v := j.growthEvidence(e, index, g)
 	f := &finding.Finding{
-		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: growthConfidence(v), Heuristic: true,
-		Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s, g.Stacks[0]),
-		Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
+		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: growthConfidence(v),
+		Heuristic: true, Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s,
+			g.Stacks[0]), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
 	}
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
@@ -77,8 +77,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		}
 	case share.Acquitted:
 		f.Severity, f.Confidence = finding.Info, finding.Low
-		f.Because("Not a leak, as seen in the process: what holds this memory held as much some steps earlier, so it is a " +
-			"full buffer.")
+		f.Because("Not a leak, as seen in the process: what holds this memory held as much some steps earlier, so it " +
+			"is a full buffer.")
 	}
 	pattern(f, probably.why)
 	outlook(f, few)
@@ -102,7 +102,8 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		PerUnit: units.Size(g.PerLap), Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes),
 		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stacks[0]), First: g.First, Last: g.Last, Clock: -1,
 		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Regular: g.Regular, Over: g.Over,
-		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
+		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes),
+		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
 		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Fill: g.LikeFill(), Cache: g.LikeCache()},
 	}
 	for i := range g.Paces {
@@ -183,11 +184,12 @@ func pattern(f *finding.Finding, cause []string) {
 		f.Because("%.0f%% of the allocations in these iterations are freed, so this is not warm-up.", 100*g.Freed)
 	}
 	if g.Like.Use && !g.Like.Fill {
-		f.Because("After only %d iterations, a buffer or cache that is not full yet, or results kept for use after the "+
-			"loop, would look the same.", g.Iterations)
+		f.Because("After only %d iterations, a buffer or cache that is not full yet, or results kept for use after "+
+			"the loop, would look the same.", g.Iterations)
 	}
 	if g.Like.Cache {
-		f.Because("A cache that grows on purpose would look the same, such as the key-value cache of a running generation.")
+		f.Because("A cache that grows on purpose would look the same, such as the key-value cache of a running " +
+			"generation.")
 	}
 }
 
@@ -214,7 +216,8 @@ func outlook(f *finding.Finding, few bool) {
 	case finding.FreeAtEnd:
 		f.Because("The device had %v free at the end: at this rate it is full after %s.", v.Bytes, after)
 	case finding.DeviceSize:
-		f.Because("The device has %v: at this rate it is full after %s, or earlier if others use it too.", v.Bytes, after)
+		f.Because("The device has %v: at this rate it is full after %s, or earlier if others use it too.", v.Bytes,
+			after)
 	default:
 		f.Because("At this rate another 1 GiB is gone every %s (the file does not record the device's size).", after)
 	}

@@ -34,8 +34,8 @@ func held(f *finding.Finding) {
 		f.Because("It is full, with %s: each entry keeps growing.", entries(b))
 	}
 	if h.Gone > 0 && like.Use {
-		f.Because("It dropped %s of the %s keys that it had in the earlier dump: it frees memory too, as a cache or a "+
-			"table of requests does.", units.Count(h.Gone), units.Count(h.Keys))
+		f.Because("It dropped %s of the %s keys that it had in the earlier dump: it frees memory too, as a cache or "+
+			"a table of requests does.", units.Count(h.Gone), units.Count(h.Keys))
 		f.Confidence = finding.Medium
 	}
 	if like.Early {
@@ -68,12 +68,12 @@ func (j *judge) filling(e *Facts, index int, s *holder.Share) {
 			b.Full),
 		Next: []string{"Plan for its full size, or give it a smaller bound, or keep its entries off the GPU (.cpu())."},
 	}
-	f.Because("It grows by %v per iteration of %s and stops at its bound; an entry takes %v now.",
-		g.PerUnit, g.Loop, h.Bytes/units.Size(b.Length))
+	f.Because("It grows by %v per iteration of %s and stops at its bound; an entry takes %v now.", g.PerUnit, g.Loop,
+		h.Bytes/units.Size(b.Length))
 	if b.Attribute != "" {
 		f.Confidence, f.Heuristic = finding.Low, true
-		f.Because("The bound was read from the attribute %s of its owner; if that is not its bound, it grows without end.",
-			b.Attribute)
+		f.Because("The bound was read from the attribute %s of its owner; if that is not its bound, it grows without "+
+			"end.", b.Attribute)
 	}
 	if room, known := j.seen.Room(e.Timeline); known && b.Full-h.Bytes > units.Size(room) {
 		f.Severity = finding.Warning

@@ -45,8 +45,8 @@ func (j *Host) conclude() {
 			j.Status = finding.Swapping
 		}
 	case p == nil || p.Shape == counters.Short:
-		j.Status, j.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it grows.",
-			j.Samples)
+		j.Status, j.Headline = finding.Unknown, fmt.Sprintf("Too few samples of the process (%d) to see whether it "+
+			"grows.", j.Samples)
 	default:
 		j.Headline = fmt.Sprintf("The process does not grow: %s at the end, %s at its peak.", units.Bytes(p.Last),
 			units.Bytes(p.High))
@@ -55,7 +55,8 @@ func (j *Host) conclude() {
 		j.Notes = append(j.Notes, fmt.Sprintf("Tensors were counted in %d of %d samples: the recorder takes the time "+
 			"for that only in long runs.", j.Counted, j.Samples))
 	}
-	if j.Children == 0 && !slices.ContainsFunc(j.Run.Samples, func(s sidecar.Sample) bool { return s.Children != nil }) {
+	if j.Children == 0 &&
+		!slices.ContainsFunc(j.Run.Samples, func(s sidecar.Sample) bool { return s.Children != nil }) {
 		j.Notes = append(j.Notes, "Child processes were not sampled.")
 	}
 }
@@ -128,10 +129,10 @@ func (j *Host) growth() {
 		f.ID, f.Confidence = "host-native", finding.Low
 		f.Say("The process grows by %s, but neither its tensors nor its Python objects do.", pace(p))
 		unexplained()
-		f.Because("That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of numbers in " +
-			"long-lived objects, a fragmented malloc heap.")
-		f.Do("Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if the growth ends, it was heap "+
-			"fragmentation.",
+		f.Because("That leaves memory that Python does not see: buffers of C++ libraries, strings and arrays of " +
+			"numbers in long-lived objects, a fragmented malloc heap.")
+		f.Do("Try another malloc (LD_PRELOAD jemalloc or tcmalloc) or MALLOC_ARENA_MAX=2: if the growth ends, it was "+
+			"heap fragmentation.",
 			"Otherwise run the program under memray or heaptrack, which see native allocations.")
 	}
 	if v := j.forecast(p); v != nil {
@@ -158,10 +159,11 @@ func (j *Host) tensors(f *finding.Finding, p, t *finding.Trend) {
 	if int64(t.Slope) > 0 && t.Slope < p.Slope/2 {
 		f.Because("They explain only part of the growth.")
 	}
-	f.Do("Keep numbers, not tensors: .item() for losses and metrics; write outputs to disk or reduce them in each step.",
+	f.Do("Keep numbers, not tensors: .item() for losses and metrics; write outputs to disk or reduce them in each "+
+		"step.",
 		"Run inference under torch.inference_mode(): otherwise a kept output also keeps what autograd saved for it.",
-		"Record with start(devices=\"all\") and dump(): the file then names the object that holds the tensors in host "+
-			"memory.")
+		"Record with start(devices=\"all\") and dump(): the file then names the object that holds the tensors in "+
+			"host memory.")
 }
 
 // forecast says how soon the memory ends that the process can have, nil where nothing is known of it.
@@ -192,9 +194,10 @@ func (j *Host) pinned() {
 	}
 	f.ID, f.Severity = "host-pinned", finding.Warning
 	f.Say("Pinned host memory grows by %s.", pace(t))
-	f.Because("Pinned memory cannot be swapped, and PyTorch keeps its freed blocks for later, in sizes of powers of two.")
-	f.Do("Look for batches that are kept after pin_memory=True or .pin_memory(), and for varying batch sizes: each new "+
-		"size is pinned anew.",
+	f.Because("Pinned memory cannot be swapped, and PyTorch keeps its freed blocks for later, in sizes of powers of " +
+		"two.")
+	f.Do("Look for batches that are kept after pin_memory=True or .pin_memory(), and for varying batch sizes: each "+
+		"new size is pinned anew.",
 		"Lower prefetch_factor or the number of workers of loaders with pin_memory=True.")
 	j.add(f)
 }
@@ -216,22 +219,24 @@ func (j *Host) workers() {
 	if rss != nil && (!rss.Grows() || rss.Slope < pss.Slope/4) {
 		f.ID = "worker-copies"
 		f.Say("Worker processes copy memory that they shared with their parent: %s.", more(pss))
-		f.Because("Their RSS stays the same (%s at first, %s at the end): nothing is new, but shared pages become their own.",
-			units.Bytes(rss.First), units.Bytes(rss.Last))
-		f.Because("A forked worker that only reads a Python object still writes to it: the reference count is in the object.")
+		f.Because("Their RSS stays the same (%s at first, %s at the end): nothing is new, but shared pages become "+
+			"their own.", units.Bytes(rss.First), units.Bytes(rss.Last))
+		f.Because("A forked worker that only reads a Python object still writes to it: the reference count is in the " +
+			"object.")
 		if v.StartMethod != "" {
 			f.Because("The start method of processes is %s.", v.StartMethod)
 			if v.StartMethod != "fork" && v.StartMethod != "forkserver" {
 				f.Confidence = finding.Low
 			}
 		}
-		f.Do("Keep the dataset in a few large buffers (a tensor, a NumPy array, pyarrow, a memory-mapped file) instead of "+
-			"lists and dicts of objects.",
+		f.Do("Keep the dataset in a few large buffers (a tensor, a NumPy array, pyarrow, a memory-mapped file) "+
+			"instead of lists and dicts of objects.",
 			"It ends when all is copied, at most at the workers' RSS: plan for that much, or use fewer workers.")
 	} else {
 		f.ID = "worker-growth"
 		f.Say("Worker processes grow: %s.", more(pss))
-		f.Do("Check what the dataset's __getitem__ and the collate function keep: caches, open files, lists on the class.")
+		f.Do("Check what the dataset's __getitem__ and the collate function keep: caches, open files, lists on the " +
+			"class.")
 		if rss == nil {
 			f.Confidence = finding.Low
 		} else {
@@ -276,9 +281,10 @@ func (j *Host) swapping() {
 		Evidence: trends(j.Trends, host.Size, host.Swap, host.CPUBytes)}
 	f.Evidence.Machine = v
 	f.Say("The machine is short of memory and swaps; this program does not leak.")
-	f.Because("Less than 5%% of the RAM was available in %d of %d samples; %v at the end.", v.Short, v.Samples, v.Available)
-	f.Because("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS does not mean that "+
-		"memory was freed.", units.Bytes(p.First), units.Bytes(p.Last))
+	f.Because("Less than 5%% of the RAM was available in %d of %d samples; %v at the end.", v.Short, v.Samples,
+		v.Available)
+	f.Because("The process keeps its size (RSS with swap %s at first, %s at the end): a falling RSS does not mean "+
+		"that memory was freed.", units.Bytes(p.First), units.Bytes(p.Last))
 	f.Do("Find what else uses the memory: other processes, /dev/shm, files in tmpfs.",
 		"Use fewer workers, less prefetching, or a machine with more RAM: swapping slows every step.")
 	if v.SwapFirst >= 0 {

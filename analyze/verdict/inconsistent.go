@@ -19,8 +19,8 @@ func (j *judge) inconsistent(e *Facts) {
 		Device: e.Timeline.Device, Bytes: max(c.Residual, -c.Residual), Evidence: finding.Evidence{Faults: faults},
 		Title: fmt.Sprintf("The file contradicts itself in %s: do not trust its figures.",
 			units.Plural(faults.Places, "place")),
-		Next: []string{"Record the snapshot again, and keep the file as torch wrote it: trimmed, filtered or generated " +
-			"files look like this.",
+		Next: []string{"Record the snapshot again, and keep the file as torch wrote it: trimmed, filtered or " +
+			"generated files look like this.",
 			"Read all figures below as estimates."},
 	}
 	for _, fault := range []struct {

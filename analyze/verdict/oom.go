@@ -50,13 +50,14 @@ func (j *judge) request(e *Facts) *finding.Request {
 		Cause: string(r.Cause), Requested: units.Size(r.Requested), Segment: units.Size(r.Segment),
 		Failures: len(e.Timeline.OOMs),
 		Reserved: units.Size(r.After.Reserved), Active: units.Size(r.After.Active),
-		LargestPiece: units.Size(fr.LargestFree), LargestUsable: units.Size(r.Largest), Servable: units.Size(r.Servable),
-		Usable: units.Size(c.Releasable + c.Hard + c.Soft), PrivatePools: units.Size(fr.Private),
-		OtherStreams: units.Size(c.Stream - fr.Private), Pending: units.Size(c.Pending),
-		Returned: units.Size(r.Released.Bytes), Segments: r.Released.Segments, ReservedBefore: units.Size(r.Before.Reserved),
-		DeviceFree: units.Size(r.DeviceFree), DeviceTotal: units.Size(r.Total), AtLeast: units.Size(r.AtLeast),
-		Elsewhere: units.Size(r.Elsewhere), Grown: units.Size(r.Lost), Limit: oom.Unknown, Fraction: r.Fraction,
-		Ghosts: r.Ghosts.Blocks, GhostBytes: units.Size(r.Ghosts.Bytes),
+		LargestPiece: units.Size(fr.LargestFree), LargestUsable: units.Size(r.Largest),
+		Servable: units.Size(r.Servable), Usable: units.Size(c.Releasable + c.Hard + c.Soft),
+		PrivatePools: units.Size(fr.Private), OtherStreams: units.Size(c.Stream - fr.Private),
+		Pending: units.Size(c.Pending), Returned: units.Size(r.Released.Bytes), Segments: r.Released.Segments,
+		ReservedBefore: units.Size(r.Before.Reserved), DeviceFree: units.Size(r.DeviceFree),
+		DeviceTotal: units.Size(r.Total), AtLeast: units.Size(r.AtLeast), Elsewhere: units.Size(r.Elsewhere),
+		Grown: units.Size(r.Lost), Limit: oom.Unknown, Fraction: r.Fraction, Ghosts: r.Ghosts.Blocks,
+		GhostBytes: units.Size(r.Ghosts.Bytes),
 	}
 	if len(e.OOM.Live) > 0 {
 		g := &e.OOM.Live[0]
@@ -115,7 +116,8 @@ func around(f *finding.Finding) {
 		f.Because(unserved, r.OtherStreams, "other streams")
 	}
 	if r.Pending > r.Requested/4 {
-		f.Because("%v was freed by the program but waits until another stream is done with it (record_stream).", r.Pending)
+		f.Because("%v was freed by the program but waits until another stream is done with it (record_stream).",
+			r.Pending)
 	}
 	if r.Failures > 1 {
 		f.Because("%d requests failed in the trace; this is the last.", r.Failures)
@@ -125,8 +127,8 @@ func around(f *finding.Finding) {
 // Titles, reasons and advice that the verdicts on snapshots and on messages share.
 const (
 	impossible  = "An impossible request: %v was requested at once, and %s."
-	byFragments = "OOM from fragmentation: a request for %v failed although %v of reserved memory was free, in pieces " +
-		"too small."
+	byFragments = "OOM from fragmentation: a request for %v failed although %v of reserved memory was free, in " +
+		"pieces too small."
 	byJoin = "OOM from fragmentation: a request for %v would fit if the free pieces (%v) and the free device " +
 		"memory (%v) were contiguous."
 	despiteRoom  = "OOM despite free device memory: a request for %v was refused although %v was free."
@@ -141,8 +143,8 @@ const (
 
 	needLess = "Reduce peak usage: a smaller batch or sequence, gradient checkpointing, lower precision, or sharding " +
 		"across devices."
-	seeQuadratic = "Look for a quadratic intermediate, such as an unfused attention matrix or a broadcast by mistake, " +
-		"in the line that "
+	seeQuadratic = "Look for a quadratic intermediate, such as an unfused attention matrix or a broadcast by " +
+		"mistake, in the line that "
 	seeOthers = "See with nvidia-smi who else uses the device; end leftover processes, or choose a free device with " +
 		"CUDA_VISIBLE_DEVICES."
 	sharePools = "Let graphs share a pool (torch.cuda.graph(..., pool=...)), capture fewer sizes, or capture the " +
@@ -166,22 +168,22 @@ func explain(f *finding.Finding, cause oom.Cause) {
 		f.Say(impossible, r.Requested, than)
 		f.Because(absurdSize)
 		f.Because("Even an empty GPU could not serve it, so no setting and no smaller model helps.")
-		f.Next = []string{"Print the shapes and the dtype that go into the call from " + attribution.Placed(r.Site) + ".",
-			"If the size is intended, do the work in chunks or shard the tensor."}
+		f.Next = []string{"Print the shapes and the dtype that go into the call from " + attribution.Placed(r.Site) +
+			".", "If the size is intended, do the work in chunks or shard the tensor."}
 	case oom.TooLarge:
 		f.Status = finding.Capacity
 		f.Say("OOM: a single request for %v exceeds the %v that this process could have with every tensor freed.",
 			r.Requested, r.AtLeast)
-		f.Because("That is the most that the trace shows, reserved and free together; a snapshot does not record whether " +
-			"other processes use the rest of the device.")
+		f.Because("That is the most that the trace shows, reserved and free together; a snapshot does not record " +
+			"whether other processes use the rest of the device.")
 		f.Next = []string{seeQuadratic + "made the request.",
 			"See with nvidia-smi whether other processes use the device.", needLess}
 	case oom.Unsplit:
 		f.Status, f.Confidence = finding.Limit, finding.Medium
 		f.Say("OOM despite free reserved memory: a request for %v was refused although one free piece had %v.",
 			r.Requested, r.LargestUsable)
-		f.Because("max_split_size_mb keeps large pieces from smaller requests, and so does a pool that the trace does not " +
-			"name: one of these was in the way.")
+		f.Because("max_split_size_mb keeps large pieces from smaller requests, and so does a pool that the trace " +
+			"does not name: one of these was in the way.")
 		f.Next = []string{"If max_split_size_mb is set, try without it.",
 			"See in the segment map which segments contain the free memory."}
 	case oom.Fragmentation:
@@ -199,8 +201,8 @@ func explain(f *finding.Finding, cause oom.Cause) {
 		f.Status = finding.Limit
 		f.Say("OOM at the process limit: a request for %v was refused although the device had %v free.", r.Requested,
 			r.DeviceFree)
-		f.Because("per_process_memory_fraction is %g: the process may reserve that share of the device, and %v more on top "+
-			"of the %v reserved would exceed it.", r.Fraction, r.Segment, r.Reserved)
+		f.Because("per_process_memory_fraction is %g: the process may reserve that share of the device, and %v more "+
+			"on top of the %v reserved would exceed it.", r.Fraction, r.Segment, r.Reserved)
 		f.Next = []string{raiseLimit, needLess}
 	case oom.Room:
 		f.Status = finding.Limit
@@ -216,10 +218,10 @@ func explain(f *finding.Finding, cause oom.Cause) {
 	case oom.OtherStream:
 		unusable := r.OtherStreams + r.Pending
 		f.Status, f.Bytes = finding.Limit, int64(unusable)
-		f.Say("OOM despite memory of other streams: a request for %v failed although %v was free there or waited for a "+
-			"stream.", r.Requested, unusable)
-		f.Because("Free memory serves only its own stream; a block under record_stream stays taken until that stream is " +
-			"done with it.")
+		f.Say("OOM despite memory of other streams: a request for %v failed although %v was free there or waited for "+
+			"a stream.", r.Requested, unusable)
+		f.Because("Free memory serves only its own stream; a block under record_stream stays taken until that stream " +
+			"is done with it.")
 		f.Next = []string{"Allocate on the stream that has the free memory, or use fewer streams.",
 			"Call torch.cuda.synchronize() before large phases, so that waiting blocks are free by then; with " +
 				"record_stream, free them earlier."}
@@ -237,7 +239,8 @@ func explain(f *finding.Finding, cause oom.Cause) {
 			f.Because("The largest share, %v in %s, came from %s.", g.Bytes, units.Plural(g.Blocks, "block"),
 				attribution.Placed(g.Site))
 		}
-		f.Next = []string{needLess, "Look at the largest live stacks at the OOM below: each is a candidate for savings."}
+		f.Next = []string{needLess, "Look at the largest live stacks at the OOM below: each is a candidate for " +
+			"savings."}
 	}
 }
 
@@ -245,14 +248,14 @@ func besideOthers(f *finding.Finding, r *finding.Request) {
 	f.Status = finding.Others
 	if r.Grown >= r.Segment-r.DeviceFree {
 		f.Bytes = int64(r.Grown)
-		f.Say("OOM on a shared device: a request for %v failed after memory outside PyTorch had grown by %v.", r.Requested,
-			r.Grown)
+		f.Say("OOM on a shared device: a request for %v failed after memory outside PyTorch had grown by %v.",
+			r.Requested, r.Grown)
 		f.Because("Earlier in the trace this process had %v, reserved and free together; at the failure it had %v.",
 			r.AtLeast, r.Reserved+r.DeviceFree)
 	} else {
 		f.Bytes, f.Confidence = int64(r.Elsewhere), finding.Medium
-		f.Say("OOM on a shared device: a request for %v failed, and %v of the device's %v is neither free nor PyTorch's.",
-			r.Requested, r.Elsewhere, r.DeviceTotal)
+		f.Say("OOM on a shared device: a request for %v failed, and %v of the device's %v is neither free nor "+
+			"PyTorch's.", r.Requested, r.Elsewhere, r.DeviceTotal)
 	}
 	f.Because("That memory belongs to other processes, or to this one outside PyTorch's allocator: the CUDA context, " +
 		"NCCL, other libraries. A snapshot does not tell them apart.")
@@ -265,8 +268,10 @@ func byGrowth(f *finding.Finding, r *finding.Request) {
 		f.Status, f.Bytes = finding.Capacity, int64(h.Bound.Full)
 		f.Say("Genuine OOM: a request for %v failed while a buffer was still filling (%s); when full it takes %v.",
 			r.Requested, entries(h.Bound), h.Bound.Full)
-		f.Because("Seen in the process: %s holds %v. Without it the request would have been served.", h.Reference, h.Bytes)
-		f.Next = []string{"Give it a smaller bound, or keep its entries off the GPU (.cpu()) until they are used.", needLess}
+		f.Because("Seen in the process: %s holds %v. Without it the request would have been served.", h.Reference,
+			h.Bytes)
+		f.Next = []string{"Give it a smaller bound, or keep its entries off the GPU (.cpu()) until they are used.",
+			needLess}
 		return
 	}
 	f.Status, f.Bytes, f.Heuristic, f.Confidence = finding.Ghost, int64(r.GhostBytes), true, growthConfidence(g)

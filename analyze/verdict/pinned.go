@@ -49,13 +49,13 @@ func pinnedInconsistent(m *host.Pinned) *finding.Finding {
 			{Kind: "bad_events", Count: c.Bad}}}
 	f.Say("Pinned host memory is not verified: the file contradicts itself %s, and the replay is off by %s.",
 		units.Times(c.Inconsistent()), units.Bytes(c.Residual.Reserved))
-	f.Because("Events that contradict the state before them, or blocks that contradict the final state: %s; events of "+
-		"another size than their block: %s; events without address or size: %s.", units.Count(c.Unmatched),
+	f.Because("Events that contradict the state before them, or blocks that contradict the final state: %s; events "+
+		"of another size than their block: %s; events without address or size: %s.", units.Count(c.Unmatched),
 		units.Count(c.Sizes), units.Count(c.Bad))
 	f.Because("Rebuilt final state minus the recorded one: %s reserved, %s active, %s allocated.",
 		units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))
-	f.Do("Read the figures of pinned memory as estimates, and record the snapshot again with nothing else running when " +
-		"it is dumped.")
+	f.Do("Read the figures of pinned memory as estimates, and record the snapshot again with nothing else running " +
+		"when it is dumped.")
 	return f
 }
 
@@ -64,8 +64,8 @@ func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, index int) *finding.Find
 	g := &m.Growth[index]
 	v := grown(s, index, g)
 	v.InUse, v.Clock = units.Size(m.Final.Active), m.GPU
-	f := &finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium, Bytes: g.Bytes,
-		Heuristic: true, Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
+	f := &finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium,
+		Bytes: g.Bytes, Heuristic: true, Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
 		Evidence: finding.Evidence{Growth: v}}
 	f.Say("Leak of pinned host memory: %s retains %v more per iteration; most of it %s.", v.Call, v.PerUnit,
 		attribution.Allocated(v.Site))
@@ -80,18 +80,18 @@ func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, index int) *finding.Find
 	if v.Regular {
 		f.Because(regular)
 	}
-	f.Because("%.0f%% of the allocations in these iterations are freed, so this is not a data set that is being pinned.",
-		100*v.Freed)
+	f.Because("%.0f%% of the allocations in these iterations are freed, so this is not a data set that is being "+
+		"pinned.", 100*v.Freed)
 	f.Because("It is %s of the pinned memory in use at the end (%v).", units.Percent(int64(v.Bytes), int64(v.InUse)),
 		v.InUse)
 	if v.Clock >= 0 {
 		f.Because("Iterations are recognized by the allocations of GPU %d between them.", v.Clock)
 	}
 	f.Because("Pinned memory is RAM that cannot be swapped out.")
-	f.Do("Find the list, queue or closure that keeps these tensors (batches of a loader with pin_memory=True, results of "+
-		".pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the iteration ends.",
-		"For what must stay on the host, keep a copy that is not pinned (tensor.clone()), or write it into one pinned "+
-			"buffer that is reused.")
+	f.Do("Find the list, queue or closure that keeps these tensors (batches of a loader with pin_memory=True, "+
+		"results of .pin_memory() or of .to(\"cpu\", non_blocking=True)), and drop them when the iteration ends.",
+		"For what must stay on the host, keep a copy that is not pinned (tensor.clone()), or write it into one "+
+			"pinned buffer that is reused.")
 	return f
 }
 
@@ -118,7 +118,8 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 			last = m.LastUse(c.Size)
 		}
 	}
-	f.Because("Reserved at the end beyond the peak of use since the middle of the trace: %s.", strings.Join(sizes, ", "))
+	f.Because("Reserved at the end beyond the peak of use since the middle of the trace: %s.",
+		strings.Join(sizes, ", "))
 	f.Because("A freed pinned block is kept for a request of the same size, and is never split for a smaller one.")
 	if last >= 0 {
 		l := &m.Lives[last]
@@ -135,12 +136,13 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 	f.Do("If it comes from a phase that is over, such as loading or saving, torch._C._host_emptyCache() returns it " +
 		"(torch 2.5 or later).")
 	if !v.Bounded {
-		f.Because("Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. The requested sizes are not " +
-			"recorded.")
-		f.Do("PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor keeps " +
-			"blocks above 64 MiB; set both to the same value. Or pin buffers just below a power of two, and reuse them.")
+		f.Because("Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. The requested sizes are " +
+			"not recorded.")
+		f.Do("PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor " +
+			"keeps blocks above 64 MiB; set both to the same value. Or pin buffers just below a power of two, and " +
+			"reuse them.")
 	}
-	f.Do("For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need fewer " +
-		"blocks.")
+	f.Do("For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need " +
+		"fewer blocks.")
 	return f
 }

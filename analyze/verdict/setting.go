@@ -42,8 +42,8 @@ func settings(v *finding.Setting) []string {
 	case v == nil:
 		return nil
 	case !v.Proven:
-		return []string{"Try PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + ". It is not proven to help here: the run cannot be " +
-			"replayed accurately enough."}
+		return []string{"Try PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + ". It is not proven to help here: the run cannot " +
+			"be replayed accurately enough."}
 	}
 	none := fmt.Sprintf("No allocator setting fixes this in your torch version (%d replayed, including "+
 		"expandable_segments): %s.", v.Tried, inVain(v))
@@ -52,7 +52,8 @@ func settings(v *finding.Setting) []string {
 	}
 	proof := fmt.Sprintf("(Replay accuracy: %s.)", units.Percent(int64(v.Same), int64(v.Requests)))
 	if v.Needs != "" {
-		return []string{none, fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf, proof)}
+		return []string{none, fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf,
+			proof)}
 	}
 	gain := whatif.Gain{Kind: whatif.GainKind(v.Gives), Peak: int64(v.Peak), PeakBefore: int64(v.PeakBefore),
 		Failures: v.Failures, FailuresBefore: v.FailuresBefore}

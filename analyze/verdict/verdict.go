@@ -114,14 +114,14 @@ func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
 		units.Size(top.Final.Active)
 	switch {
 	case s.Partial != nil:
-		return finding.NoData, fmt.Sprintf("No problem found in the readable part of the file: memory in use peaked at "+
-			"%v (%v reserved).", active, reserved)
+		return finding.NoData, fmt.Sprintf("No problem found in the readable part of the file: memory in use peaked "+
+			"at %v (%v reserved).", active, reserved)
 	case events < 2:
 		return finding.Healthy, fmt.Sprintf("Only the final state was recorded: %v live of %v reserved. "+
 			"Leaks and peaks cannot be judged without an event history.", end, units.Size(top.Final.Reserved))
 	case end < active/10*9:
-		return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved) and fell back to "+
-			"%v.", active, reserved, end)
+		return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved) and fell "+
+			"back to %v.", active, reserved, end)
 	}
 	return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved); no loop keeps "+
 		"accumulating memory.", active, reserved)

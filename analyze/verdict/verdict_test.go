@@ -125,7 +125,8 @@ func TestJudge(t *testing.T) {
 			for range 20 {
 				d.Stack = build.NewStack("/app/gen.py:30:generate", "/app/gen.py:9:<module>")
 				d.Free(d.Alloc(mib))
-				d.Stack = build.NewStack("/app/model.py:7:forward", module, "/app/gen.py:31:generate", "/app/gen.py:9:<module>")
+				d.Stack = build.NewStack("/app/model.py:7:forward", module, "/app/gen.py:31:generate",
+					"/app/gen.py:9:<module>")
 				d.Alloc(5 * mib)
 			}
 		}, finding.Ghost, "growth", "key-value cache of a running generation"},

@@ -17,7 +17,8 @@ func TestDefaultsWin(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	v.Conf = "expandable_segments:True"
-	const set = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts: every request is served"
+	const set = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts: every request is " +
+		"served"
 	if got := settings(&v); len(got) != 1 || !strings.HasPrefix(got[0], set) {
 		t.Errorf("got %q", got)
 	}

@@ -10,7 +10,8 @@ import (
 
 // trendHead is the head of a table of trends.
 func trendHead(name string) string {
-	return pad(name, 22) + right("first", 11) + right("last", 11) + right("lowest", 11) + right("highest", 11) + "  trend"
+	return pad(name, 22) + right("first", 11) + right("last", 11) + right("lowest", 11) + right("highest", 11) + "  " +
+		"trend"
 }
 
 // trendRow prints a trend, its values as bytes or counts, and so its slope.
@@ -23,7 +24,8 @@ func (p *printer) trendRow(label string, t *finding.Trend, bytes, slopeBytes boo
 	if t.Shape == counters.Growing {
 		shape = p.paint(yellow, shape) + ", " + slopeOf(t, slopeBytes)
 	}
-	p.line(pad(label, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) + "  " + shape)
+	p.line(pad(label, 22) + right(v(t.First), 11) + right(v(t.Last), 11) + right(v(t.Low), 11) + right(v(t.High), 11) +
+		"  " + shape)
 }
 
 // slopeOf says how fast a counter grows.
