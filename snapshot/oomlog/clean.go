@@ -1,6 +1,10 @@
 package oomlog
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
 
 // maxText bounds what is read of one message, in cleaned bytes.
 const maxText = 4096
@@ -176,4 +180,112 @@ func tag(raw []byte) (byte, int) {
 		}
 	}
 	return 0, end + 2
+}
+
+var (
+	ranks     = regexp.MustCompile(`(?i)(?:\b|_)(?:rank|default)[ =:_]{0,2}(\d{1,7})\b`)
+	srunLabel = regexp.MustCompile(`^\s*(\d{1,6}): `)
+)
+
+// context reads what is in front of a message that begins at raw[start]: the class of the
+// exception, and the line's prefix before that. It leaves the cleaned text of the line in
+// f.before.
+func (f *finder) context(raw []byte, start int) (class string, prefix []byte) {
+	front := raw[max(0, start-behind):start]
+	f.before.read(front, nil)
+	line := front[bytes.LastIndexByte(front, '\n')+1:]
+	if at, end := exception(f.before.text); at < end {
+		class = string(f.before.text[at:end])
+		if from := int(f.before.from[at]); from >= len(front)-len(line) {
+			line = front[len(front)-len(line) : from]
+		}
+	}
+	f.before.text = f.before.text[bytes.LastIndexByte(f.before.text, '\n')+1:]
+	return class, line
+}
+
+// exception finds the class that text ends with: "torch.OutOfMemoryError: " or "RuntimeError('".
+func exception(text []byte) (start, end int) {
+	text = bytes.TrimRight(text, " \n'\"")
+	end = len(text) - 1
+	if end < 0 || text[end] != ':' && text[end] != '(' {
+		return 0, 0
+	}
+	if text = text[:end]; !bytes.HasSuffix(text, []byte("Error")) && !bytes.HasSuffix(text, []byte("Exception")) {
+		return 0, 0
+	}
+	for start = end; start > 0 && end-start < 100 && (isWord(text[start-1]) || text[start-1] == '.'); {
+		start--
+	}
+	return start, end
+}
+
+// linePrefix measures what is before the text in a continued line: something of the shape
+// of the first line's prefix, or what loggers are known to write.
+func linePrefix(raw, prefix []byte) int {
+	n := alike(raw, prefix)
+	for range 12 {
+		k := decoration(raw[n:])
+		if k == 0 {
+			break
+		}
+		n += k
+	}
+	return n
+}
+
+// alike measures how far two lines begin alike, digits aside, up to the end of a word.
+func alike(line, above []byte) int {
+	n := 0
+	for n < len(line) && n < len(above) && (line[n] == above[n] || isDigit(line[n]) && isDigit(above[n])) {
+		n++
+	}
+	for n > 0 && line[n-1] != ' ' && line[n-1] != '\t' && line[n-1] != ']' && line[n-1] != '|' {
+		n--
+	}
+	if n < 3 {
+		return 0
+	}
+	return n
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
+func isWord(b byte) bool { return b == '_' || isDigit(b) || isLetter(b) }
+
+// repeated is what the last line of raw begins with like the line before it, digits aside.
+func repeated(raw []byte) []byte {
+	at := bytes.LastIndexByte(raw, '\n')
+	if at < 0 {
+		return nil
+	}
+	line, above := raw[at+1:], raw[:at]
+	above = above[bytes.LastIndexByte(above, '\n')+1:]
+	return line[:alike(line, above)]
+}
+
+// decorations are what loggers put in front of text; no message has a line that begins with such.
+var decorations = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	`[ \t]+`,
+	`\[[^]\n[(]{0,79}]:?`, // [rank3]: and [2024-01-01 12:00:00]
+	`\([^)\n[(]*(?:pid=|ip=|[rR]ank)[^)\n[(]*\)`, // (EngineCore pid=7)
+	`[\x{2500}-\x{257f}]`,                        // box drawing
+	`[0-9][0-9.,TZ+]*[:-][-:0-9.,TZ+]*[ \t]`,     // 2024-05-01, 12:00:00,123 and srun's 3:
+	`(?i:debug|info|warning|warn|error|critical|fatal)[: \t|]`,
+	`(?i:stderr|stdout)[: \t|](?:. )?`, // Kubernetes writes "stderr F "
+	`(?i:rank)[ =:]*[0-9]+:?`,
+	`[EWIF][0-9][\w.-]{2}[0-9][^]\n[(\w.-][^]\n[(]*]`, // glog's "E0501 12:00:00.1 77 file.cc:12]"
+	`[A-Za-z][\w.-]{0,62} {0,31}\|`,                   // compose's "service  |"
+	`[|>#*"'-][ \t]`,
+	`// `,
+}, "|") + `)`)
+
+// decoration measures what decorations find at the start of raw, or a color there.
+func decoration(raw []byte) int {
+	if len(raw) > 0 && raw[0] == 0x1b {
+		return 1 + control(raw[1:])
+	}
+	return len(decorations.Find(raw[:min(len(raw), 120)]))
 }

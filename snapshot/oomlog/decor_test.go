@@ -55,7 +55,8 @@ func TestDecorated(t *testing.T) {
 		"color":       func(s string) string { return color + s + "\x1b[0m\n" },
 		"word colors": func(s string) string { return strings.ReplaceAll(s, " ", " "+color) },
 		"HTML": func(s string) string {
-			s = strings.NewReplacer("'", "&#39;", "<", "&lt;", ">", "&gt;", "\n", "<br/>", " CUDA", " <b>CUDA</b>", " memory",
+			s = strings.NewReplacer("'", "&#39;", "<", "&lt;", ">", "&gt;", "\n", "<br/>", " CUDA", " <b>CUDA</b>",
+				" memory",
 				"&nbsp;<i class=\"k\">memory</i>").Replace(s)
 			return "<pre><span style=\"color:red\">" + s + "</span></pre>"
 		},
@@ -72,9 +73,12 @@ func TestDecorated(t *testing.T) {
 	}
 	for _, n := range []int{20, 33, 60, 79, 100} {
 		for name, prefix := range map[string]string{
-			"": "", "indented": "    ", "ranks": "[rank7]: ", "compose": "trainer-0  | ", "srun": "7: ", "comment": "# ",
-			"logger": "2024-05-01 12:00:00,123 - trainer - ERROR - ", "glog": "E0501 12:00:00.123456 4242 logger.cc:12] ",
-			"kubernetes": "2024-05-01T12:00:00.123456789Z stderr F ", "worker": "(RayWorkerWrapper pid=9, ip=10.0.0.1) ",
+			"": "", "indented": "    ", "ranks": "[rank7]: ", "compose": "trainer-0  | ", "srun": "7: ",
+			"comment":    "# ",
+			"logger":     "2024-05-01 12:00:00,123 - trainer - ERROR - ",
+			"glog":       "E0501 12:00:00.123456 4242 logger.cc:12] ",
+			"kubernetes": "2024-05-01T12:00:00.123456789Z stderr F ",
+			"worker":     "(RayWorkerWrapper pid=9, ip=10.0.0.1) ",
 		} {
 			ways[fmt.Sprintf("wrapped at %d, %s", n, name)] = func(s string) string { return wrapAt(s, n, prefix) }
 		}
@@ -82,7 +86,8 @@ func TestDecorated(t *testing.T) {
 	}
 	names, texts := cases(t)
 	for i, text := range texts {
-		if strings.Contains(names[i], "cut") || strings.Contains(names[i], "H: as") || strings.Contains(names[i], "M:") ||
+		if strings.Contains(names[i], "cut") || strings.Contains(names[i], "H: as") ||
+			strings.Contains(names[i], "M:") ||
 			strings.HasPrefix(names[i], "C: torch") {
 			continue // they are decorated already, or depend on how their lines break
 		}
@@ -113,8 +118,9 @@ func TestDecorated(t *testing.T) {
 // TestRank reads ranks, and none out of other numbers.
 func TestRank(t *testing.T) {
 	for prefix, want := range map[string]int{
-		"[rank3]: ": 3, "[rank12]:[E123] ": 12, "[default4]:": 4, "rank=5 ": 5, "Rank 6: ": 6, "7: ": 7, "local_rank: 2 ": 2,
-		"": -1, "2024-05-01 12:00:00 ": -1, "[GPU 3] ": -1, "ranking 3 ": -1,
+		"[rank3]: ": 3, "[rank12]:[E123] ": 12, "[default4]:": 4, "rank=5 ": 5, "Rank 6: ": 6, "7: ": 7,
+		"local_rank: 2 ": 2,
+		"":               -1, "2024-05-01 12:00:00 ": -1, "[GPU 3] ": -1, "ranking 3 ": -1,
 	} {
 		for _, class := range []string{"", "torch.OutOfMemoryError: "} {
 			m := collect(t, "x\n"+prefix+class+"CUDA out of memory. Tried to allocate 2.00 MiB")

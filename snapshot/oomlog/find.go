@@ -28,7 +28,8 @@ func (f *finder) find(raw []byte, at int, kind anchor) (m Message, start, end in
 		case bytes.HasSuffix(raw[:at], []byte("OutOf")):
 			return f.class(raw, at, word)
 		case bytes.HasSuffix(raw[:at], []byte("cudaError")):
-			return f.code(raw, at-len("cudaError"), at+len("MemoryAllocation"), bytes.HasPrefix(word, []byte("Allocation")))
+			return f.code(raw, at-len("cudaError"), at+len("MemoryAllocation"),
+				bytes.HasPrefix(word, []byte("Allocation")))
 		}
 		return f.head(raw, at)
 	case anchorCapacity:
@@ -39,7 +40,8 @@ func (f *finder) find(raw []byte, at int, kind anchor) (m Message, start, end in
 		start--
 	}
 	end = min(len(raw), at+len("_FAILED"))
-	return f.code(raw, start, end, string(raw[at:end]) == "_FAILED" && bytes.HasSuffix(raw[:at], []byte("_STATUS_ALLOC")))
+	return f.code(raw, start, end,
+		string(raw[at:end]) == "_FAILED" && bytes.HasSuffix(raw[:at], []byte("_STATUS_ALLOC")))
 }
 
 // head reads a message with "memory" as the last word of its head.

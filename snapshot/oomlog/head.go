@@ -161,7 +161,8 @@ func marked(text []byte) bool { return bytes.ContainsAny(text, "\x1b<&\\") }
 // stops reports whether a sentence may end here, so that what came is a message by itself.
 func (p *parser) stops() bool {
 	return p.i >= len(p.text) || strings.IndexByte(".\n'\"`)]<,;:(!\\", p.text[p.i]) >= 0 ||
-		p.text[p.i] == ' ' && (p.i+1 == len(p.text) || !isWord(p.text[p.i+1]) || bytes.HasPrefix(p.text[p.i+1:], []byte("at ")))
+		p.text[p.i] == ' ' && (p.i+1 == len(p.text) || !isWord(p.text[p.i+1]) ||
+			bytes.HasPrefix(p.text[p.i+1:], []byte("at ")))
 }
 
 // quoted reports whether a program compares the text with something, or prose quotes it.

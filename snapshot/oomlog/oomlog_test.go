@@ -50,7 +50,8 @@ func (m *Message) fields() map[string]Size {
 	out := map[string]Size{}
 	for name, s := range map[string]Size{
 		"tried": m.Tried, "total": m.Total, "free": m.Free, "allowed": m.Allowed, "allocated": m.Allocated,
-		"unallocated": m.Unallocated, "reserved": m.Reserved, "active": m.Active, "pools": m.PrivatePools, "other": m.Other,
+		"unallocated": m.Unallocated, "reserved": m.Reserved, "active": m.Active, "pools": m.PrivatePools,
+		"other": m.Other,
 	} {
 		if s.Known() && !s.Derived {
 			out[name] = s

@@ -42,14 +42,26 @@ func (p *parser) allocator(strict bool) bool {
 	return true
 }
 
-// body reads a message from its device on.
+// body reads a message from its device on: "(GPU 0; 10.92 GiB total capacity; ...)", or "GPU 0 has a total
+// capacity of ...". Of these sentences, clauses may come in any order and with "..." between them, since
+// people shorten what they quote.
 func (p *parser) body() {
 	start := p.i
 	if p.lit("(") && p.device() {
-		p.list()
+		known := true
+		for known && p.lit(";") {
+			known = p.figure(true)
+		}
+		if known {
+			p.lit(")")
+			p.lit(".")
+		}
 	} else {
 		p.i = start
-		p.sentences()
+		for p.clause() {
+			for p.any(".", ",", ";", "and") >= 0 {
+			}
+		}
 	}
 	p.hint()
 	p.family()
@@ -66,57 +78,40 @@ func (p *parser) device() bool {
 	return ok
 }
 
-// list reads "; 10.92 GiB total capacity; ...)".
-func (p *parser) list() {
-	m := p.m
-	labels := []string{"totalcapacity", "totalcapacty", "alreadyallocated", "currentactive", "free", "allowed", "cached",
-		"reservedintotalbypytorch"}
-	fields := []*Size{&m.Total, &m.Total, &m.Allocated, &m.Active, &m.Free, &m.Allowed, &m.Unallocated, &m.Reserved}
-	for p.lit(";") {
-		start := p.i
-		s, ok := p.size()
+// field is a size with the label in front of it.
+type field struct {
+	label string
+	to    *Size
+}
+
+// fields reads fields one after the other, as far as they come in that order, and returns how many.
+func (p *parser) fields(fields ...field) int {
+	for n, f := range fields {
+		ok := p.lit(f.label)
+		if ok {
+			*f.to, ok = p.size()
+		}
 		if !ok {
-			return
-		}
-		k := p.any(labels...)
-		if k < 0 {
-			p.i = start
-			return
-		}
-		*fields[k] = s
-		switch labels[k] {
-		case "cached":
-			m.Family, p.complete = Cached, true
-		case "reservedintotalbypytorch":
-			m.Family, p.complete = Reserved, true
+			return n
 		}
 	}
-	p.lit(")")
-	p.lit(".")
+	return len(fields)
 }
 
-// sentences reads "GPU 0 has a total capacity of ...". Clauses may come in any order and with
-// "..." between them, since people shorten what they quote.
-func (p *parser) sentences() {
-	for p.sentence() {
-		for p.any(".", ",", ";", "and") >= 0 {
-		}
-	}
-}
-
-func (p *parser) sentence() bool {
+// clause reads one clause of a sentence.
+func (p *parser) clause() bool {
 	m, start := p.m, p.i
 	switch {
 	case p.lit("ofwhich"):
-		return p.field(&m.Free, "isfree")
+		return p.told(&m.Free, "isfree")
+	case p.lit("oftheallocatedmemory"):
+		return p.told(&m.Allocated, "isallocatedbypytorch")
 	case p.lit("includingnon-pytorchmemory,thisprocesshas"):
 		return p.process(0)
 	case p.lit("process"):
 		if pid, _, ok := p.decimal(); ok && p.lit("has") {
 			return p.process(int64(pid))
 		}
-	case p.lit("oftheallocatedmemory"):
-		return p.field(&m.Allocated, "isallocatedbypytorch")
 	case p.device():
 		if k := p.any("hasatotalcapacityof", "hasatotalcapactyof"); k >= 0 {
 			var ok bool
@@ -127,21 +122,7 @@ func (p *parser) sentence() bool {
 		}
 	default:
 		p.lit("with")
-		s, ok := p.size()
-		switch {
-		case !ok:
-		case p.lit("allowed"):
-			m.Allowed = s
-			return true
-		case p.lit("allocatedinprivatepools"):
-			m.PrivatePools = s
-			if p.lit("(e.g.,") {
-				p.any("cudagraphs", "hipgraphs", "xpugraphs")
-				p.lit(")")
-			}
-			return true
-		case p.lit("isreservedbypytorchbutunallocated"):
-			m.Unallocated, p.complete = s, true
+		if p.figure(false) {
 			return true
 		}
 	}
@@ -149,8 +130,46 @@ func (p *parser) sentence() bool {
 	return false
 }
 
-// field reads a size with what follows it; a cut end does not take the size away.
-func (p *parser) field(to *Size, after string) bool {
+// figure reads a size with the words behind it, as they are in a list or in sentences.
+func (p *parser) figure(listed bool) bool {
+	m, start := p.m, p.i
+	s, ok := p.size()
+	for _, f := range []struct {
+		listed bool
+		label  string
+		to     *Size
+		last   bool // completes the message
+	}{
+		{true, "totalcapacity", &m.Total, false}, {true, "totalcapacty", &m.Total, false},
+		{true, "alreadyallocated", &m.Allocated, false}, {true, "currentactive", &m.Active, false},
+		{true, "free", &m.Free, false}, {true, "allowed", &m.Allowed, false},
+		{true, "cached", &m.Unallocated, true}, {true, "reservedintotalbypytorch", &m.Reserved, true},
+		{false, "allowed", &m.Allowed, false}, {false, "allocatedinprivatepools", &m.PrivatePools, false},
+		{false, "isreservedbypytorchbutunallocated", &m.Unallocated, true},
+	} {
+		if !ok || f.listed != listed || !p.lit(f.label) {
+			continue
+		}
+		*f.to = s
+		p.complete = p.complete || f.last
+		switch {
+		case f.last && f.to == &m.Reserved:
+			m.Family = Reserved
+		case f.last && listed:
+			m.Family = Cached
+		}
+		if f.to == &m.PrivatePools && p.lit("(e.g.,") {
+			p.any("cudagraphs", "hipgraphs", "xpugraphs")
+			p.lit(")")
+		}
+		return true
+	}
+	p.i = start
+	return false
+}
+
+// told reads a size with what follows it; a cut end does not take the size away.
+func (p *parser) told(to *Size, after string) bool {
 	s, ok := p.size()
 	if ok {
 		*to = s
@@ -227,20 +246,9 @@ func (p *parser) async(strict bool) bool {
 	}
 	p.lit(".")
 	p.lit("(outofmemory)")
-	for _, f := range []struct {
-		label string
-		to    *Size
-	}{
-		{"currentlyallocated:", &p.m.Allocated}, {"requested:", &p.m.Tried}, {"devicelimit:", &p.m.Total},
-		{"free(accordingtocuda):", &p.m.Free}, {"pytorchlimit(setbyuser-suppliedmemoryfraction):", &p.m.Allowed},
-	} {
-		if !p.lit(f.label) {
-			break
-		}
-		if *f.to, p.complete = p.size(); !p.complete {
-			break
-		}
-	}
+	p.fields(field{"currentlyallocated:", &p.m.Allocated}, field{"requested:", &p.m.Tried},
+		field{"devicelimit:", &p.m.Total}, field{"free(accordingtocuda):", &p.m.Free},
+		field{"pytorchlimit(setbyuser-suppliedmemoryfraction):", &p.m.Allowed})
 	p.complete = p.m.Allowed.Known()
 	if p.m.Allowed.Bytes == math.MaxInt64 { // no fraction is set
 		p.m.Allowed = Size{}
@@ -250,22 +258,14 @@ func (p *parser) async(strict bool) bool {
 
 // mps reads family K from behind "MPS backend out of memory".
 func (p *parser) mps(strict bool) bool {
-	m := p.m
+	m, start := p.m, p.i
 	m.Family = MPS
-	if !p.lit("(mpsallocated:") {
+	n := p.fields(field{"(mpsallocated:", &m.Allocated}, field{",otherallocations:", &m.Other},
+		field{",maxallowed:", &m.Allowed})
+	if n == 0 && (strict || p.i == start) {
 		return !strict
 	}
-	var ok bool
-	if m.Allocated, ok = p.size(); !ok && strict {
-		return false
-	}
-	if ok && p.lit(",otherallocations:") {
-		if m.Other, ok = p.size(); ok && p.lit(",maxallowed:") {
-			if m.Allowed, ok = p.size(); !ok {
-				p.lit("unlimited")
-			}
-		}
-	}
+	p.lit("unlimited")
 	p.lit(")")
 	p.lit(".")
 	if p.lit("triedtoallocate") {
