@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -58,6 +61,10 @@ func draw(called string, p plot.Plot, path string, m plot.Medium) error {
 	err := p.Write(&b, m)
 	if err == nil {
 		err = replaceFile(path, b.Bytes())
+	}
+	var why syscall.Errno // with the name of a file that nobody asked for
+	if errors.As(err, &why) {
+		err = &fs.PathError{Op: "open", Path: path, Err: why}
 	}
 	if err != nil {
 		return written(fmt.Errorf("write the %s: %w", called, err))
