@@ -52,10 +52,9 @@ func Index(g *sidecar.GPU, at int) int {
 func choose(r *sidecar.Reading, s Side) (*part, error) {
 	all := parts(r)
 	if s.UUID != "" {
-		for i := range all {
-			if bare(all[i].uuid) == bare(s.UUID) {
-				return &all[i], nil
-			}
+		at := slices.IndexFunc(all, func(p part) bool { return bare(p.uuid) == bare(s.UUID) })
+		if at >= 0 {
+			return &all[at], nil
 		}
 		return nil, apart("the reading does not have the device %s", s.UUID)
 	}
@@ -64,13 +63,10 @@ func choose(r *sidecar.Reading, s Side) (*part, error) {
 	}
 	var found *part
 	for i := range all {
-		for k := range all[i].processes {
-			if !s.is(&all[i].processes[k]) {
-				continue
-			}
-			if found != nil && found != &all[i] {
-				return nil, apart("the process uses several devices, and which one PyTorch's figures are of is unknown")
-			}
+		switch own := slices.ContainsFunc(all[i].processes, func(p sidecar.GPUProcess) bool { return s.is(&p) }); {
+		case own && found != nil:
+			return nil, apart("the process uses several devices, and which one PyTorch's figures are of is unknown")
+		case own:
 			found = &all[i]
 		}
 	}
@@ -160,25 +156,19 @@ func Above(processes []sidecar.GPUProcess, p *sidecar.GPUProcess) int {
 func Only(r *sidecar.Reading, pid int64) *sidecar.Reading {
 	out := *r
 	out.Devices = nil
-	var pids []int64 // the numbers on the machine
-	for i := range r.Devices {
-		for k := range r.Devices[i].Processes {
-			if p := &r.Devices[i].Processes[k]; p.PID == pid || slices.Contains(p.Namespaces, pid) {
+	pids := []int64{pid} // the numbers on the machine; it may itself have nothing on any device
+	for _, g := range r.Devices {
+		for _, p := range g.Processes {
+			if slices.Contains(p.Namespaces, pid) {
 				pids = append(pids, p.PID)
 			}
 		}
 	}
-	pids = append(pids, pid) // it may itself have nothing on any device
 	of := func(pid int64) bool { return slices.Contains(pids, pid) }
 	for _, g := range r.Devices {
-		all := g.Processes
-		g.Processes = nil
-		for _, p := range all {
-			if of(p.PID) || slices.ContainsFunc(p.Parents, of) {
-				g.Processes = append(g.Processes, p)
-			}
-		}
-		if g.Processes == nil {
+		g.Processes = slices.DeleteFunc(slices.Clone(g.Processes),
+			func(p sidecar.GPUProcess) bool { return !of(p.PID) && !slices.ContainsFunc(p.Parents, of) })
+		if len(g.Processes) == 0 {
 			continue
 		}
 		g.Accounting = slices.DeleteFunc(slices.Clone(g.Accounting),

@@ -192,12 +192,12 @@ func join(lines []Line, blocks map[int][]int32, h *sidecar.Holders) (mem []memor
 		byDevice[l.Device] = l.Timeline
 	}
 	found := map[Block]int32{}
-	ofStore = make([]int32, h.Storages.Len())
-	for i := range h.Storages.Len() {
+	ofStore = make([]int32, len(h.Storages.Address))
+	for i, address := range h.Storages.Address {
 		device, bytes := int(h.Storages.Device[i]), h.Storages.Bytes[i]
 		row := int32(-1)
 		if t := byDevice[device]; t != nil {
-			row = blockAt(t, blocks[device], h.Storages.Address[i], bytes)
+			row = blockAt(t, blocks[device], address, bytes)
 		}
 		k := Block{device, row}
 		at, ok := found[k]

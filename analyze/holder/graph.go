@@ -47,8 +47,8 @@ type memory struct {
 
 func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
 	g := &graph{
-		h: h, objects: h.Nodes.Len(), memory: mem, ofStore: ofStore,
-		flags: make([]sidecar.TensorFlags, h.Nodes.Len()), bounds: map[int32]Bound{},
+		h: h, objects: len(h.Nodes.Kind), memory: mem, ofStore: ofStore,
+		flags: make([]sidecar.TensorFlags, len(h.Nodes.Kind)), bounds: map[int32]Bound{},
 	}
 	cycles := map[int64]int{}
 	for v := range int32(g.objects) {
@@ -77,8 +77,8 @@ func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
 			b.add(g.cycleNode(i), v, madeUp)
 		}
 	}
-	for e := range h.Edges.Len() {
-		b.add(int32(h.Edges.From[e]), int32(h.Edges.To[e]), int32(e))
+	for e, from := range h.Edges.From {
+		b.add(int32(from), int32(h.Edges.To[e]), int32(e))
 	}
 	for i, v := range h.Tensors.Node {
 		b.add(int32(v), g.memoryNode(ofStore[h.Tensors.Storage[i]]), madeUp)

@@ -166,7 +166,7 @@ func (f *finder) compare(groups []Holder) {
 		return storage{h.Storages.Device[i], h.Storages.Address[i], h.Storages.Bytes[i]}
 	}
 	then := map[storage]*Holder{}
-	for i := range h.Storages.Len() {
+	for i := range h.Storages.Address {
 		then[at(h, i)] = byMemory[ofStore[i]]
 	}
 	now := make([]storage, len(f.g.memory))

@@ -38,9 +38,6 @@ type StorageColumns struct {
 	Bytes   []int64  `msgpack:"bytes" min:"0"` // as the storage says: requested
 }
 
-// Len is the number of storages.
-func (c *StorageColumns) Len() int { return len(c.Address) }
-
 // TensorColumns are the tensors on them.
 type TensorColumns struct {
 	Node    []uint32      `msgpack:"node" of:"nodes"`
@@ -50,9 +47,6 @@ type TensorColumns struct {
 	Flags   []TensorFlags `msgpack:"flags,omitempty"`
 	Offset  []int64       `msgpack:"offset,omitempty" min:"0"` // bytes into the storage
 }
-
-// Len is the number of tensors.
-func (c *TensorColumns) Len() int { return len(c.Node) }
 
 // TensorFlags say what a tensor is.
 type TensorFlags uint8
@@ -77,9 +71,6 @@ type NodeColumns struct {
 	Cycle []int64    `msgpack:"cycle,omitempty" min:"0"` // number of the unreachable cycle that it is in, 0 for none
 }
 
-// Len is the number of nodes.
-func (c *NodeColumns) Len() int { return len(c.Kind) }
-
 // EdgeColumns say which node refers to which. FORMAT.md lists the words of Kind.
 type EdgeColumns struct {
 	From  []uint32   `msgpack:"from" of:"nodes"`
@@ -87,9 +78,6 @@ type EdgeColumns struct {
 	Kind  []StringID `msgpack:"kind"`
 	Label []StringID `msgpack:"label,omitempty"`
 }
-
-// Len is the number of edges.
-func (c *EdgeColumns) Len() int { return len(c.From) }
 
 // BoundColumns are the containers that have a bound.
 type BoundColumns struct {
@@ -99,9 +87,6 @@ type BoundColumns struct {
 	// Hint is the attribute that the bound was read from; "" is one that the container keeps to itself.
 	Hint []StringID `msgpack:"hint,omitempty"`
 }
-
-// Len is the number of bounds.
-func (c *BoundColumns) Len() int { return len(c.Node) }
 
 // String gives the text of an index.
 func (h *Holders) String(id StringID) string {

@@ -119,6 +119,10 @@ func broken(offset int64) *FormatError {
 		Msg: "the file breaks off here, in the middle of a record; everything before it was used"}
 }
 
+func refused(offset int64, class error, why string) *FormatError {
+	return &FormatError{Offset: offset, Msg: "the record that begins here " + why, Err: class}
+}
+
 // frames cuts a stream into records.
 type frames struct {
 	r          io.Reader
@@ -169,17 +173,14 @@ func (in *frames) next() ([]byte, int64, error) {
 				b = in.buf[in.start:in.end] // which has moved
 			}
 			if i := headerIn(b[:min(beyond, len(b))]); i > 0 && i < n {
-				return nil, at, &FormatError{Offset: at, Err: snapshot.ErrCorrupt,
-					Msg: "the record that begins here is incomplete"}
+				return nil, at, refused(at, snapshot.ErrCorrupt, "is incomplete")
 			}
 			in.start += n
 			return b[:n], at, nil
 		case !errors.Is(err, errShort):
-			return nil, at, &FormatError{Offset: at, Err: snapshot.ErrCorrupt,
-				Msg: "the record that begins here is damaged: " + err.Error()}
+			return nil, at, refused(at, snapshot.ErrCorrupt, "is damaged: "+err.Error())
 		case len(b) >= maxRecord:
-			return nil, at, &FormatError{Offset: at, Err: snapshot.ErrLimit,
-				Msg: fmt.Sprintf("the record that begins here is larger than %d MiB", maxRecord>>20)}
+			return nil, at, refused(at, snapshot.ErrLimit, fmt.Sprintf("is larger than %d MiB", maxRecord>>20))
 		case in.more():
 		case len(b) == 0 && errors.Is(in.err, io.EOF):
 			return nil, at, io.EOF

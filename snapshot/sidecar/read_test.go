@@ -356,10 +356,10 @@ func FuzzRead(f *testing.F) {
 		}
 		for i := range file.Runs {
 			for _, h := range file.Runs[i].Holders {
-				for e := range h.Edges.Len() {
+				for e := range h.Edges.From {
 					_ = h.String(h.Edges.Label[e]) + h.String(h.Nodes.Kind[h.Edges.To[e]])
 				}
-				for n := range h.Tensors.Len() {
+				for n := range h.Tensors.Node {
 					_ = h.Storages.Bytes[h.Tensors.Storage[n]]
 				}
 			}

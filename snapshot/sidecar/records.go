@@ -80,17 +80,25 @@ func (d *decoder) record(frame []byte, offset int64) error {
 		return c.err
 	}
 	run := &d.runs[len(d.runs)-1]
-	var env envRecord
-	var names namesRecord
 	switch kind {
-	case "env":
-		if c.fields(reflect.ValueOf(&env).Elem(), n); c.err == nil && run.Env == nil {
+	case "env": // adds to those before it
+		var env struct {
+			Time int64          `msgpack:"time"`
+			Env  map[string]any `msgpack:"env"`
+		}
+		if c.fields(reflect.ValueOf(&env).Elem(), n); c.err != nil {
+			break
+		}
+		if run.Env == nil {
 			run.Env = map[string]any{}
 		}
-		if c.err == nil {
-			maps.Copy(run.Env, env.Env)
+		maps.Copy(run.Env, env.Env)
+	case "names": // of later statistics
+		var names struct {
+			Time  int64    `msgpack:"time"`
+			ID    *int64   `msgpack:"id"`
+			Names []string `msgpack:"names"`
 		}
-	case "names":
 		if c.fields(reflect.ValueOf(&names).Elem(), n); c.err == nil && names.ID != nil {
 			c.names[*names.ID] = names.Names
 		}
@@ -98,19 +106,6 @@ func (d *decoder) record(frame []byte, offset int64) error {
 		d.take(run, kind, n)
 	}
 	return c.err
-}
-
-// envRecord adds to a run's Env.
-type envRecord struct {
-	Time int64          `msgpack:"time"`
-	Env  map[string]any `msgpack:"env"`
-}
-
-// namesRecord are the names of later statistics.
-type namesRecord struct {
-	Time  int64    `msgpack:"time"`
-	ID    *int64   `msgpack:"id"`
-	Names []string `msgpack:"names"`
 }
 
 // takers are the fields of Run that take records, by their type.

@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
@@ -66,15 +65,15 @@ const leaf = ^uint64(0)
 // its body or the number of values inside it.
 func measure(b []byte) (head int, body, children uint64, err error) {
 	// number reads a length of n bytes after the code.
-	number := func(n int) uint64 {
-		head = 1 + n
-		if len(b) < head {
+	number := func(n int) (v uint64) {
+		if head = 1 + n; len(b) < head {
 			err = errShort
 			return 0
 		}
-		var buf [8]byte
-		copy(buf[8-n:], b[1:head])
-		return binary.BigEndian.Uint64(buf[:])
+		for _, c := range b[1:head] {
+			v = v<<8 | uint64(c)
+		}
+		return v
 	}
 	head, children = 1, leaf
 	switch c := b[0]; {
