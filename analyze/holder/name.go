@@ -158,7 +158,9 @@ func (g *graph) nameChain(chain []hop) named {
 			if edge == "args" && i > 0 && g.element(chain, i-1) {
 				continue // one of many calls in a container
 			}
-			g.function(r, h.from, label)
+			if g.function(r, h.from, label); edge == "cache" {
+				r.Variable = ""
+			}
 			return finish(i, ofFunction[edge])
 		case "context":
 			r.Variable = label
