@@ -68,15 +68,10 @@ func noteLines(s string, width int) []string {
 	return lines
 }
 
-// data prints the notes.
-func (p *printer) data(notes []string) {
-	if len(notes) == 0 {
-		return
+// data adds the notes.
+func (d *doc) data(notes []string) {
+	if len(notes) > 0 {
+		d.gap()
+		d.labeled("Data", texts(plain, notes, 0)...)
 	}
-	p.line("")
-	var lines []string
-	for _, n := range notes {
-		lines = append(lines, chart.Clip(n, p.width-8))
-	}
-	p.labeled("Data", lines)
 }

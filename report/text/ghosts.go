@@ -3,8 +3,6 @@ package text
 import (
 	"fmt"
 	"io"
-	"math"
-	"strings"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
@@ -21,80 +19,66 @@ type GhostOptions struct {
 // Ghosts prints who keeps the memory at the end of a snapshot: the verdict, each ghost with its
 // evidence and its fix, then what is held as expected and what could not be matched.
 func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
-	p := newPrinter(w, o.Options)
-	v := chart.NewHolders(r, o.Min)
+	d, v := newDoc(o.Options), chart.NewHolders(r, o.Min)
 	head := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
 	if v.Source != "" {
 		head += " with " + v.Source
 	}
-	p.line(p.paint(dim, chart.Clip(head, p.width)))
-	badge := strings.ToUpper(string(v.Status))
+	d.line(dim.cut(head))
+	badge := string(v.Status)
 	if v.Status == finding.Healthy {
-		badge = "NO LEAK FOUND"
+		badge = "no leak found"
 	}
 	if v.Trust != "" {
 		v.Headline += " (" + v.Trust + ")"
 	}
-	p.headline(badge, v.Status.Tone(), v.Headline, math.MaxInt)
+	d.heading(badge, v.Status.Tone(), v.Headline, 0)
 	for i := range v.Proven {
-		p.ghost(i+1, &v.Proven[i])
+		d.ghost(i+1, &v.Proven[i])
 	}
 	if len(v.Suspects) > 0 && len(v.Proven) > 0 {
-		p.line("")
-		p.line(p.paint(bold, chart.TitleSuspects))
+		d.gap()
+		d.line(bold.of(chart.TitleSuspects))
 	}
 	for i := range v.Suspects {
-		p.ghost(len(v.Proven)+i+1, &v.Suspects[i])
+		d.ghost(len(v.Proven)+i+1, &v.Suspects[i])
 	}
 	for _, l := range v.Lists() {
-		p.holderRows(l)
+		d.gap()
+		d.line(bold.of(l.Title))
+		t := d.table(bold, num("", 10), column{sep: "  ", wrap: 1 << 10}, num("", 14))
+		for _, r := range l.Rows {
+			t.row(units.Size(r.Bytes), r.Text, r.Note)
+		}
 	}
 	if v.Closing != "" || len(v.Notes) > 0 {
-		p.line("")
+		d.gap()
 	}
 	if v.Closing != "" {
-		p.section("Sum", []string{v.Closing + "."}, 10)
+		d.list("Sum", []string{v.Closing + "."}, 10)
 	}
-	p.section("Note", v.Notes, 20)
-	return p.w.Flush()
+	d.list("Note", v.Notes, 20)
+	return d.print(w)
 }
 
-func (p *printer) ghost(n int, g *chart.HolderGhost) {
-	p.line("")
-	for i, l := range wrap(g.Title, p.width-4) {
-		head := pad("", 4)
+func (d *doc) ghost(n int, g *chart.HolderGhost) {
+	d.gap()
+	for i, l := range wrap(g.Title, d.width-4) {
+		head := ""
 		if i == 0 {
-			head = pad(fmt.Sprintf("%d.", n), 4)
+			head = fmt.Sprintf("%d.", n)
 		}
-		p.line(head + p.paint(bold, l))
+		d.line(pad(head, 4), bold.of(l))
 	}
-	p.indent = 4
+	d.indent = 4
 	for _, f := range g.Facts {
-		p.labeled(f.Label, wrap(f.Text, p.width-12))
+		d.labeled(f.Label, texts(plain, wrap(f.Text, d.width-12), 0)...)
 	}
-	var sites, fix []string
+	var sites []string
 	for _, s := range g.Sites {
-		sites = append(sites, right(units.Bytes(s.Bytes), 9)+"  "+pad(chart.ClipLeft(s.Text, 60), 60)+right(s.Note, 14))
+		sites = append(sites, fmt.Sprintf("%9s  %-60s%14s", units.Size(s.Bytes), chart.ClipLeft(s.Text, 60), s.Note))
 	}
-	for _, l := range g.Fix {
-		fix = append(fix, p.paint(cyan, chart.Clip(l, p.width-12)))
-	}
-	p.labeled("Sites", sites)
-	p.labeled("Fix", fix)
-	p.indent = 0
-}
-
-func (p *printer) holderRows(list chart.HolderList) {
-	p.line("")
-	p.line(p.paint(bold, list.Title))
-	for _, r := range list.Rows {
-		lines := wrap(r.Text, p.width-26)
-		for i, l := range lines {
-			if i == 0 {
-				p.line(right(units.Bytes(r.Bytes), 10) + "  " + pad(l, p.width-26) + right(r.Note, 14))
-				continue
-			}
-			p.line(pad("", 12) + l)
-		}
-	}
+	d.labeled("Sites", texts(plain, sites, 0)...)
+	d.labeled("Fix", texts(cyan, g.Fix, d.width-12)...)
+	d.indent = 0
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,32 +30,38 @@ type NVMLOptions struct {
 
 // NVML prints a reading of the driver: a table of devices, and of the processes on each.
 func NVML(w io.Writer, r *sidecar.Reading, o NVMLOptions) error {
-	p := newPrinter(w, o.Options)
-	p.line(p.paint(dim, fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", orUnknown(r.Driver), orUnknown(r.CUDA), orUnknown(r.NVML.NVML), units.Plural(len(r.Devices), "device"))))
-	p.failed(r.Errors)
+	d := newDoc(o.Options)
+	d.line(dim.of(fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", cmp.Or(r.Driver, chart.Unknown), cmp.Or(r.CUDA, chart.Unknown),
+		cmp.Or(r.NVML.NVML, chart.Unknown), units.Plural(len(r.Devices), "device"))))
+	d.failed(r.Errors)
 	for i := range r.Devices {
 		var history []int64
 		if i < len(o.History) {
 			history = o.History[i]
 		}
-		p.line("")
-		p.gpu(&r.Devices[i], i, history, o.Only)
+		d.gap()
+		d.gpu(&r.Devices[i], i, history, o.Only)
 	}
 	for i := range o.Findings {
-		p.line("")
-		p.finding(&o.Findings[i])
+		f := &o.Findings[i]
+		d.gap()
+		d.heading(string(f.Severity), finding.Warn, f.Title, 0)
+		d.finding(append(slices.Clone(f.Why), fmt.Sprintf("GPU %d; %s.", f.Device, f.Trust())), f.Next, 10, 8)
 	}
-	return p.w.Flush()
+	return d.print(w)
 }
 
-func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
-	head := plain([]string{g.Name, g.Bus, g.UUID})
-	p.line(p.paint(bold, pad(gpuName(g, at), 8)) + chart.Clip(strings.Join(slices.DeleteFunc(head, func(s string) bool { return s == "" }), ", "), p.width-8))
-	line := memoryLine(g.Total, g.Reserved, g.Used, g.Free)
+const inGPU = "        " // indents what is said of a device
+
+func (d *doc) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
+	head := slices.DeleteFunc([]string{g.Name, g.Bus, g.UUID}, func(s string) bool { return s == "" })
+	d.line(bold.of(pad(gpuName(g, at), 8)), plain.cut(strings.Join(head, ", ")))
+	memory := memoryLine(g.Total, g.Reserved, g.Used, g.Free)
 	if len(history) > 1 {
-		line = pad(line, 62) + p.paint(cyan, sparkline(history, number(g.Total), 28))
+		d.line(inGPU+pad(memory, 62), cyan.of(sparkline(history, number(g.Total), 28)))
+	} else {
+		d.line(inGPU + memory)
 	}
-	p.line(pad("", 8) + line)
 	var health []string
 	if number(g.ECCErrors) > 0 {
 		health = append(health, units.Plural(*g.ECCErrors, "uncorrected ECC error"))
@@ -65,31 +70,30 @@ func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 		health = append(health, units.Plural(*g.Retired, "retired page")+", no longer used by the device")
 	}
 	if len(health) > 0 {
-		p.line(pad("", 8) + strings.Join(health, "; "))
+		d.line(inGPU + strings.Join(health, "; "))
 	}
-	p.failed(g.Errors)
+	d.failed(g.Errors)
 	rest := g.Processes
 	for _, m := range g.Instances {
 		var in []sidecar.GPUProcess
-		same := func(q sidecar.GPUProcess) bool {
-			return q.GPUInstance != nil && m.GPUInstance != nil && *q.GPUInstance == *m.GPUInstance && number(q.ComputeInstance) == number(m.ComputeInstance)
-		}
-		for _, q := range rest {
-			if same(q) {
+		rest = slices.DeleteFunc(slices.Clone(rest), func(q sidecar.GPUProcess) bool {
+			same := q.GPUInstance != nil && m.GPUInstance != nil && *q.GPUInstance == *m.GPUInstance &&
+				number(q.ComputeInstance) == number(m.ComputeInstance)
+			if same {
 				in = append(in, q)
 			}
-		}
-		rest = slices.DeleteFunc(slices.Clone(rest), same)
-		p.line(pad("", 8) + p.paint(bold, fmt.Sprintf("instance %s.%s", unknownOr(m.GPUInstance), unknownOr(m.ComputeInstance))) +
-			"  " + chart.Clip(chart.Plain(m.Name+", "+m.UUID), p.width-26))
-		p.line(pad("", 8) + memoryLine(m.Total, m.Reserved, m.Used, m.Free))
-		p.processes(in, m.Total, nil, "")
+			return same
+		})
+		d.line(inGPU, bold.of(fmt.Sprintf("instance %s.%s", orElse(m.GPUInstance, "?"), orElse(m.ComputeInstance, "?"))),
+			"  ", chart.Clip(chart.Plain(m.Name+", "+m.UUID), d.width-26))
+		d.line(inGPU + memoryLine(m.Total, m.Reserved, m.Used, m.Free))
+		d.processes(in, m.Total, nil, "")
 	}
 	switch {
 	case g.Processes == nil:
-		p.line(pad("", 8) + "processes unknown")
+		d.line(inGPU + "processes unknown")
 	case g.Instances != nil:
-		p.processes(rest, g.Total, nil, "")
+		d.processes(rest, g.Total, nil, "")
 	default:
 		others := "used by no listed process"
 		switch {
@@ -100,31 +104,50 @@ func (p *printer) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 		case slices.ContainsFunc(rest, func(q sidecar.GPUProcess) bool { return q.Used == nil }):
 			others = "used by processes whose usage the driver does not report"
 		}
-		p.processes(rest, g.Total, g.Used, others)
+		d.processes(rest, g.Total, g.Used, others)
 	}
-	p.accounting(g.Accounting)
+	d.accounting(g.Accounting)
 }
 
-// processes prints a table, children under their parents, with a sum for each tree. What the
+// processes adds a table, children under their parents, with a sum for each tree. What the
 // processes leave of used comes last.
-func (p *printer) processes(all []sidecar.GPUProcess, total, used *int64, others string) {
-	if len(all) == 0 && number(used) == 0 {
+func (d *doc) processes(all []sidecar.GPUProcess, total, used *int64, others string) {
+	left := number(used)
+	if len(all) == 0 && left == 0 {
 		return
 	}
-	if len(all) > 0 {
-		p.line(p.paint(bold, right("pid", 10)+right("used", 11)+pad("", 18)+"  "+pad("kind", 9)+pad("user", 11)+"program"))
+	cols := []column{{head: "pid", width: 10}, {head: "used", width: 11}, {width: 7}, {sep: " ", width: -10},
+		{head: "kind", sep: "  ", width: -9}, {head: "user", width: -10, cut: chart.Clip},
+		{head: "program", sep: " ", cut: chart.Clip}}
+	if len(all) == 0 { // no head
+		cols = []column{{width: 10}, {width: 11}, {width: 7}, {sep: " ", width: -10}, {sep: "  "}}
 	}
-	left := number(used)
+	t := d.table(bold, cols...)
+	row := func(pid string, bytes *int64, what ...any) {
+		share, part := "", plain.of("")
+		if bytes != nil && number(total) != 0 {
+			share, part = units.Percent(*bytes, *total), bar(*bytes, *total, 10)
+		}
+		t.row(append([]any{pid, sizeOr(bytes), share, part}, what...)...)
+	}
 	var print func(parent, depth int) (sum int64, n int)
 	print = func(parent, depth int) (sum int64, n int) {
 		for _, i := range order(all, parent) {
 			q := &all[i]
 			left -= number(q.Used)
-			p.process(q, total, depth)
+			name := cmp.Or(q.Name, "?")
+			switch q.State {
+			case device.Gone:
+				name = "no such process"
+			case device.Zombie:
+				name += " (ended, zombie)"
+			}
+			kind := strings.NewReplacer("compute", "C", "graphics", "G", "mps", "M").Replace(q.Kind)
+			row(fmt.Sprint(q.PID), q.Used, kind, cmp.Or(q.User, "?"), strings.Repeat("  ", min(depth, 6))+name)
 			below, children := print(i, depth+1)
 			tree := number(q.Used) + below
 			if children > 0 && depth == 0 {
-				p.line(right("", 10) + right(units.Bytes(tree), 11) + share(p, tree, total) + fmt.Sprintf("  %d and its %s", q.PID, units.Plural(children, "child", "children")))
+				row("", &tree, fmt.Sprintf("%d and its %s", q.PID, units.Plural(children, "child", "children")))
 			}
 			sum, n = sum+tree, n+children+1
 		}
@@ -132,7 +155,7 @@ func (p *printer) processes(all []sidecar.GPUProcess, total, used *int64, others
 	}
 	print(-1, 0)
 	if left > 0 {
-		p.line(right("", 10) + right(units.Bytes(left), 11) + share(p, left, total) + "  " + others)
+		row("", &left, others)
 	}
 }
 
@@ -148,32 +171,8 @@ func order(all []sidecar.GPUProcess, parent int) []int {
 	return out
 }
 
-func (p *printer) process(q *sidecar.GPUProcess, total *int64, depth int) {
-	part := pad("", 18)
-	if q.Used != nil {
-		part = share(p, *q.Used, total)
-	}
-	name := cmp.Or(chart.Plain(q.Name), "?")
-	switch q.State {
-	case device.Gone:
-		name = "no such process"
-	case device.Zombie:
-		name += " (ended, zombie)"
-	}
-	indent := strings.Repeat("  ", min(depth, 6))
-	user := cmp.Or(chart.Plain(q.User), "?")
-	kind := strings.NewReplacer("compute", "C", "graphics", "G", "mps", "M").Replace(q.Kind)
-	p.line(right(fmt.Sprint(q.PID), 10) + right(sizeOr(q.Used), 11) + part + "  " + pad(kind, 9) + pad(chart.Clip(user, 10), 11) + chart.Clip(indent+name, p.width-61))
-}
-
-func share(p *printer, bytes int64, total *int64) string {
-	if number(total) == 0 {
-		return pad("", 18)
-	}
-	return right(units.Percent(bytes, *total), 7) + " " + p.paint(cyan, bar(bytes, *total, 10))
-}
-
-func (p *printer) accounting(all []sidecar.Accounted) {
+// accounting lists the processes that used most by the driver's accounting.
+func (d *doc) accounting(all []sidecar.Accounted) {
 	if len(all) == 0 {
 		return
 	}
@@ -191,30 +190,14 @@ func (p *printer) accounting(all []sidecar.Accounted) {
 	if len(all) > most {
 		parts = append(parts, fmt.Sprintf("... %d in total", len(all)))
 	}
-	p.line(pad("", 8) + "peak use, from the driver's accounting: " + strings.Join(parts, ", "))
+	d.line(inGPU + "peak use, from the driver's accounting: " + strings.Join(parts, ", "))
 }
 
 // failed lists calls that failed.
-func (p *printer) failed(all []sidecar.Failed) {
+func (d *doc) failed(all []sidecar.Failed) {
 	for _, f := range all {
-		for i, l := range wrap(chart.Plain("could not read "+f.What+": "+f.Why), p.width-10) {
-			if i > 0 {
-				l = "  " + l
-			}
-			p.line(pad("", 8) + p.paint(yellow, l))
-		}
+		d.paragraph(yellow.of("could not read "+f.What+": "+f.Why), 8, 2)
 	}
-}
-
-func (p *printer) finding(f *finding.Finding) {
-	label := strings.ToUpper(string(f.Severity))
-	p.headline(label, finding.Warn, chart.Plain(f.Title), math.MaxInt)
-	trust := fmt.Sprintf("GPU %d; %s confidence", f.Device, f.Confidence)
-	if f.Heuristic {
-		trust += ", heuristic"
-	}
-	p.section("Why", plain(append(slices.Clone(f.Why), trust+".")), 10)
-	p.section("Next", plain(numbered(f.Next)), 8)
 }
 
 func gpuName(g *sidecar.GPU, at int) string {
@@ -276,21 +259,15 @@ func NVMLLine(r *sidecar.Reading) string {
 	return b.String()
 }
 
-func sizeOr(n *int64) string {
-	if n == nil {
-		return "unknown"
-	}
-	return units.Bytes(*n)
-}
+func sizeOr(n *int64) string { return orElse((*units.Size)(n), chart.Unknown) }
 
-func unknownOr(n *int64) string {
+// orElse prints a figure, or what stands for one that is not known.
+func orElse[N int64 | units.Size](n *N, unknown string) string {
 	if n == nil {
-		return "?"
+		return unknown
 	}
 	return fmt.Sprint(*n)
 }
-
-func orUnknown(s string) string { return chart.Plain(cmp.Or(s, "unknown")) }
 
 func number(n *int64) int64 {
 	if n == nil {

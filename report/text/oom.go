@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/finding"
@@ -21,55 +20,53 @@ const maxMessages = 20
 // figures, the split of the device's memory, the cause and what to do, then the others, of which All
 // explains each.
 func OOM(w io.Writer, l *oom.Log, o Options) error {
-	p := newPrinter(w, o)
+	d := newDoc(o)
 	head := chart.ClipLeft(chart.Plain(l.Name), 60) + ": " + units.Plural(l.Messages, "out-of-memory message")
 	if n := len(l.Groups); int64(n) != l.Messages {
 		head += fmt.Sprintf(", %d different", n)
 	}
-	p.line(p.paint(dim, head))
-	p.oomMessage(l, &l.Groups[l.Main])
-	p.oomMatch(l)
+	d.line(dim.of(head))
+	d.oomMessage(l, &l.Groups[l.Main])
+	d.oomMatch(l)
 	if l.Failure != nil {
-		p.line("")
-		p.fits(l.Failure)
+		d.gap()
+		d.fits(l.Failure)
 	}
 	if o.All {
 		for i := range l.Groups {
 			if i != l.Main {
-				p.line("")
-				p.oomMessage(l, &l.Groups[i])
+				d.gap()
+				d.oomMessage(l, &l.Groups[i])
 			}
 		}
 	} else {
-		p.oomOthers(l)
+		d.oomOthers(l)
 	}
 	if l.Dropped > 0 {
-		p.line("... and " + units.Plural(l.Dropped, "more message") + ", not listed: too many different ones")
+		d.line("... and " + units.Plural(l.Dropped, "more message") + ", not listed: too many different ones")
 	}
-	return p.w.Flush()
+	return d.print(w)
 }
 
-func (p *printer) oomMessage(l *oom.Log, g *oom.Group) {
+func (d *doc) oomMessage(l *oom.Log, g *oom.Group) {
 	f := verdict.Message(l, g)
-	badge := strings.ToUpper(string(f.Status))
-	p.headline(badge, f.Status.Tone(), chart.Plain(f.Title), math.MaxInt)
-	p.line("")
-	p.section("Where", []string{oomPlace(g)}, 3)
-	p.section("Says", []string{strings.Join(oomFields(g), "; ") + "."}, 5)
+	d.heading(string(f.Status), f.Status.Tone(), f.Title, 0)
+	d.gap()
+	d.list("Where", []string{oomPlace(g)}, 3)
+	d.list("Says", []string{strings.Join(oomFields(g), "; ") + "."}, 5)
 	if g.Ledger != nil {
-		p.line("")
 		name := "the device"
 		if g.Device >= 0 {
 			name = chart.DeviceName(g.Device)
 		}
-		p.deviceLedger(name, g.Ledger)
-		p.line("")
+		d.gap()
+		d.deviceLedger(name, g.Ledger)
+		d.gap()
 	}
-	p.section("Why", plain(f.Why), 10)
 	if f.Wants == finding.WantSnapshot {
 		f.Next = append(f.Next, record(l, g))
 	}
-	p.section("Next", plain(numbered(f.Next)), 8)
+	d.finding(f.Why, f.Next, 10, 8)
 }
 
 // record says how to see more than figures.
@@ -109,20 +106,17 @@ func oomPlace(g *oom.Group) string {
 func rankWords(ranks []int) string {
 	const most = 12
 	var parts []string
-	for i := 0; i < len(ranks); {
-		k := i
-		for k+1 < len(ranks) && ranks[k+1] == ranks[k]+1 {
-			k++
+	left := len(ranks)
+	for first, last := range runs(ranks) {
+		part := fmt.Sprint(first)
+		if last > first {
+			part += fmt.Sprintf("-%d", last)
 		}
-		part := fmt.Sprint(ranks[i])
-		if k > i {
-			part += fmt.Sprintf("-%d", ranks[k])
-		}
-		if parts = append(parts, part); len(parts) == most && k+1 < len(ranks) {
+		left -= last - first + 1
+		if parts = append(parts, part); len(parts) == most && left > 0 {
 			parts = append(parts, fmt.Sprintf("... (%d in total)", len(ranks)))
 			break
 		}
-		i = k + 1
 	}
 	if len(ranks) == 1 {
 		return "rank " + parts[0]
@@ -177,14 +171,14 @@ func oomFields(m *oom.Group) []string {
 }
 
 // oomMatch shows the main message beside the snapshot's event.
-func (p *printer) oomMatch(l *oom.Log) {
+func (d *doc) oomMatch(l *oom.Log) {
 	if l.Snapshot == "" {
 		return
 	}
-	p.line("")
+	d.gap()
 	name := chart.ClipLeft(chart.Plain(l.Snapshot), 40)
 	if l.Match == nil {
-		p.section("Match", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is from another run."}, 3)
+		d.list("Match", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is from another run."}, 3)
 		return
 	}
 	e := &l.Match.Event
@@ -196,27 +190,30 @@ func (p *printer) oomMatch(l *oom.Log) {
 	if e.Site != "" {
 		site = ", " + chart.Clip(chart.Plain(e.Site), 80)
 	}
-	p.section("Match", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device), units.Count(int64(e.Index)), site)}, 3)
-	p.line(p.paint(bold, pad("", 8)+pad("", 12)+right("message", 11)+right("snapshot", 11)+right("difference", 12)))
+	d.list("Match", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device),
+		units.Count(int64(e.Index)), site)}, 3)
+	t := d.table(bold, num("", 8), left("", 12), num("message", 11),
+		num("snapshot", 11), num("difference", 12), rest(""))
 	for i := range l.Match.Figures {
 		f := &l.Match.Figures[i]
 		note := ""
 		if f.Agree {
-			note = "  within rounding"
+			note = "within rounding"
 		}
-		p.line(pad("", 8) + pad(f.Name, 12) + right(units.Bytes(f.Message.Bytes), 11) + right(units.Bytes(f.Snapshot), 11) +
-			right(units.Bytes(f.Difference()), 12) + note)
+		t.row("", f.Name, units.Size(f.Message.Bytes), units.Size(f.Snapshot), units.Size(f.Difference()), note)
 	}
 }
 
 // oomOthers gives the messages beside the main one a row each.
-func (p *printer) oomOthers(l *oom.Log) {
+func (d *doc) oomOthers(l *oom.Log) {
 	n := len(l.Groups) - 1
 	if n < 1 {
 		return
 	}
-	p.line("")
-	p.line(p.paint(bold, right("line", 9)+right("times", 8)+right("tried", 11)+right("free", 11)+right("allocated", 11)+right("unalloc.", 11)+"  format, cause"))
+	d.gap()
+	t := d.table(bold, num("line", 9), num("times", 8), num("tried", 11),
+		num("free", 11), num("allocated", 11), num("unalloc.", 11),
+		clipped("format, cause"))
 	size := func(s oomlog.Size) string {
 		if !s.Known() {
 			return "-"
@@ -229,14 +226,13 @@ func (p *printer) oomOthers(l *oom.Log) {
 			continue
 		}
 		if shown++; shown > maxMessages {
-			p.linef("... and %d more different messages; --all explains each, --json lists them", n-maxMessages)
+			t.linef("... and %d more different messages; --all explains each, --json lists them", n-maxMessages)
 			return
 		}
 		words := string(g.Family) + " " + string(g.Cause)
 		if len(g.Ranks) > 0 {
 			words += ", " + rankWords(g.Ranks)
 		}
-		p.line(right(units.Count(g.Line), 9) + right(units.Count(g.Count), 8) + right(size(g.Tried), 11) + right(size(g.Free), 11) +
-			right(size(g.Allocated), 11) + right(size(g.Unallocated), 11) + "  " + chart.Clip(words, p.width-63))
+		t.row(units.Count(g.Line), units.Count(g.Count), size(g.Tried), size(g.Free), size(g.Allocated), size(g.Unallocated), words)
 	}
 }

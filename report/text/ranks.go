@@ -3,7 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
-	"math"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +20,7 @@ const maxRanks = 16
 // Ranks prints the snapshots of a run side by side: the verdicts and who shares them, who differs,
 // and a line for each rank.
 func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
-	p := newPrinter(w, o)
+	d := newDoc(o)
 	failed := 0
 	for i := range c.Ranks {
 		if c.Ranks[i].Failure != nil {
@@ -34,42 +34,36 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 	if failed > 0 {
 		head += fmt.Sprintf("; %s ran out of memory", units.Plural(failed, "rank"))
 	}
-	p.line(p.paint(dim, head))
+	d.line(dim.of(head))
 	for i, g := range c.Groups {
 		if i == 8 && len(c.Groups) > 9 {
-			p.linef("... and %s", units.Plural(len(c.Groups)-i, "more verdict"))
+			d.line("... and " + units.Plural(len(c.Groups)-i, "more verdict"))
 			break
 		}
-		p.group(c, &g)
+		whose := ""
+		switch n := len(g.Ranks); n {
+		case 1:
+		case c.Read:
+			whose = fmt.Sprintf("All %d ranks agree; ", n)
+		default:
+			whose = fmt.Sprintf("Ranks %s agree; ", rankList(c, g.Ranks))
+		}
+		noun := map[bool]string{true: "Rank", false: "rank"}[whose == ""]
+		d.heading(string(g.Status), g.Status.Tone(),
+			whose+rankName(&c.Ranks[g.Ranks[0]], noun)+": "+g.Headline, 0)
 	}
 	differ := rankDifferences(c, failed)
 	bad := c.Read > 0 && c.Ranks[0].Status != finding.Healthy
 	if len(differ) > 0 || bad {
-		p.line("")
+		d.gap()
 	}
-	p.section("Differ", differ, 24)
+	d.list("Differ", differ, 24)
 	if bad {
-		p.section("Next", []string{"snapana report " + chart.Plain(c.Ranks[0].File)}, 4)
+		d.list("Next", []string{"snapana report " + c.Ranks[0].File}, 4)
 	}
-	p.line("")
-	p.ranks(c, o.All)
-	return p.w.Flush()
-}
-
-// group prints a verdict and the ranks that share it.
-func (p *printer) group(c *ranks.Comparison, g *ranks.Group) {
-	badge := strings.ToUpper(string(g.Status))
-	text := chart.Plain(g.Headline)
-	first := &c.Ranks[g.Ranks[0]]
-	switch n := len(g.Ranks); n {
-	case 1:
-		text = rankName(first, "Rank") + ": " + text
-	case c.Read:
-		text = fmt.Sprintf("All %d ranks agree; %s: %s", n, rankName(first, "rank"), text)
-	default:
-		text = fmt.Sprintf("Ranks %s agree; %s: %s", rankList(c, g.Ranks), rankName(first, "rank"), text)
-	}
-	p.headline(badge, g.Status.Tone(), text, math.MaxInt)
+	d.gap()
+	d.ranks(c, o.All)
+	return d.print(w)
 }
 
 // rankDifferences says who failed first and who has more than the others.
@@ -84,14 +78,17 @@ func rankDifferences(c *ranks.Comparison, failed int) []string {
 	}
 	for _, o := range c.Outliers {
 		k := &c.Ranks[o.Rank]
-		s := fmt.Sprintf("%s peaks at %s of active memory, %s above the median of the ranks", rankName(k, "Rank"), units.Bytes(k.Active),
-			units.Bytes(k.Over))
+		s := fmt.Sprintf("%s peaks at %s of active memory, %s above the median of the ranks", rankName(k, "Rank"),
+			units.Bytes(k.Active), units.Bytes(k.Over))
 		if c.MedianActive > 0 {
 			s = fmt.Sprintf("%s uses %.3gx the median of the ranks at its peak (%s vs %s active)", rankName(k, "Rank"),
 				float64(k.Active)/float64(c.MedianActive), units.Bytes(k.Active), units.Bytes(c.MedianActive))
 		}
-		for i, d := range o.Sites {
-			s += fmt.Sprintf("%s %s has %s (median %s)", map[bool]string{true: ":", false: ","}[i == 0], chart.ClipLeft(chart.Plain(d.Site), 60), units.Bytes(d.Bytes), units.Bytes(d.Median))
+		sep := ": "
+		for _, d := range o.Sites {
+			s += fmt.Sprintf("%s%s has %s (median %s)", sep, chart.ClipLeft(chart.Plain(d.Site), 60), units.Bytes(d.Bytes),
+				units.Bytes(d.Median))
+			sep = ", "
 		}
 		out = append(out, s+".")
 	}
@@ -103,26 +100,24 @@ func rankDifferences(c *ranks.Comparison, failed int) []string {
 
 func clock(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02 15:04:05.000000") }
 
-func (p *printer) ranks(c *ranks.Comparison, all bool) {
-	room := p.width - 74
-	p.line(p.paint(bold, right("rank", 6)+right("reserved peak", 15)+right("active peak", 13)+right("vs median", 11)+right("end", 11)+"  "+pad("verdict", 16)+"file"))
+func (d *doc) ranks(c *ranks.Comparison, all bool) {
+	t := d.table(bold, num("rank", 6), num("reserved peak", 15),
+		num("active peak", 13), num("vs median", 11), num("end", 11),
+		column{head: "verdict", sep: "  ", width: -16}, column{head: "file", cut: chart.ClipLeft})
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
 		if i == maxRanks-1 && len(c.Ranks) > maxRanks && !all {
-			p.line(p.paint(dim, fmt.Sprintf("... and %s; --all shows them", units.Plural(len(c.Ranks)-i, "more rank"))))
+			t.line(dim.of("... and " + units.Plural(len(c.Ranks)-i, "more rank") + "; --all shows them"))
 			return
 		}
 		number := "?"
 		if k.Number >= 0 {
 			number = fmt.Sprint(k.Number)
 		}
-		file := chart.ClipLeft(chart.Plain(k.File), max(room, 12))
 		if k.Fault != "" {
-			for j, l := range wrap(chart.Clip(chart.Plain(k.Fault), 400), p.width-8) {
-				if j > 0 {
-					number = ""
-				}
-				p.line(right(number, 6) + "  " + p.paint(red, l))
+			for _, l := range wrap(chart.Clip(chart.Plain(k.Fault), 400), d.width-8) {
+				t.line(fmt.Sprintf("%6s  ", number), red.of(l))
+				number = ""
 			}
 			continue
 		}
@@ -130,8 +125,8 @@ func (p *printer) ranks(c *ranks.Comparison, all bool) {
 		if c.MedianActive > 0 {
 			of = fmt.Sprintf("%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
 		}
-		p.line(right(number, 6) + right(units.Bytes(k.Reserved), 15) + right(units.Bytes(k.Active), 13) + right(of, 11) + right(units.Bytes(k.End), 11) + "  " +
-			p.paint(tones[k.Status.Tone()], pad(string(k.Status), 16)) + file)
+		t.row(number, units.Size(k.Reserved), units.Size(k.Active), of, units.Size(k.End),
+			tones[k.Status.Tone()].of(string(k.Status)), k.File)
 	}
 }
 
@@ -156,24 +151,36 @@ func rankList(c *ranks.Comparison, rows []int) string {
 		}
 	}
 	slices.Sort(numbers)
-	var runs []string
-	for i := 0; i < len(numbers); {
-		j := i
-		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
-			j++
+	var parts []string
+	for first, last := range runs(numbers) {
+		if last == first+1 {
+			parts = append(parts, fmt.Sprint(first), fmt.Sprint(last))
+			continue
 		}
-		switch {
-		case j > i+1:
-			runs = append(runs, fmt.Sprintf("%d to %d", numbers[i], numbers[j]))
-		default:
-			j = i
-			runs = append(runs, fmt.Sprint(numbers[i]))
+		part := fmt.Sprint(first)
+		if last > first {
+			part += fmt.Sprintf(" to %d", last)
 		}
-		i = j + 1
+		parts = append(parts, part)
 	}
-	words = append(runs, words...)
+	words = append(parts, words...)
 	if len(words) > most {
 		words = append(words[:most-1:most-1], fmt.Sprintf("... %d more", len(words)-most+1))
 	}
 	return strings.Join(words, ", ")
+}
+
+// runs yields the first and last of each run of numbers in a sorted list.
+func runs(numbers []int) iter.Seq2[int, int] {
+	return func(yield func(first, last int) bool) {
+		for i, first := 0, 0; i < len(numbers); i++ {
+			if i+1 < len(numbers) && numbers[i+1] == numbers[i]+1 {
+				continue
+			}
+			if !yield(numbers[first], numbers[i]) {
+				return
+			}
+			first = i + 1
+		}
+	}
 }

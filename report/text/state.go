@@ -20,40 +20,38 @@ type StateOptions struct {
 // State prints what is live at one moment: the totals, whether they can be trusted, and the
 // live blocks by what the query groups them by, or by call path.
 func State(w io.Writer, a *attribution.Answer, o StateOptions) error {
-	p := newPrinter(w, o.Options)
-	p.stateHead(a)
-	p.line("")
+	d := newDoc(o.Options)
+	d.stateHead(a)
+	d.gap()
 	if a.Tree != nil {
-		p.tree(a, o.Top)
+		d.tree(a, o.Top)
 	} else {
-		p.holders(a, o.Top)
+		d.groups(a, o.Top)
 	}
-	return p.w.Flush()
+	return d.print(w)
 }
 
-func (p *printer) stateHead(a *attribution.Answer) {
+func (d *doc) stateHead(a *attribution.Answer) {
 	t := a.State.Totals
-	p.line(p.paint(bold, fmt.Sprintf("reserved %s   active %s   allocated %s   requested %s",
+	d.line(bold.of(fmt.Sprintf("reserved %s   active %s   allocated %s   requested %s",
 		units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Requested))))
 	device := chart.DeviceName(a.Timeline.Device)
 	if a.Why != "" {
 		device += " (" + a.Why + ")"
 	}
-	head := fmt.Sprintf("%s, %s %s", chart.ClipLeft(chart.Plain(a.Snapshot.Name), 40), device, chart.Plain(a.Moment.Name))
-	for _, l := range append(wrap(head, p.width), wrap(when(a), p.width)...) {
-		p.line(l)
-	}
+	d.paragraph(plain.of(fmt.Sprintf("%s, %s %s", chart.ClipLeft(chart.Plain(a.Snapshot.Name), 40), device, a.Moment.Name)), 0, 0)
+	d.paragraph(plain.of(when(a)), 0, 0)
 	c := &a.Timeline.Checks
 	tone := green
 	if c.Inconsistent() > 0 || c.Residual != 0 {
 		tone = red
 	}
-	p.line(p.paint(tone, analyze.Verified(c.Inconsistent(), c.Residual)))
+	d.line(tone.of(analyze.Verified(c.Inconsistent(), c.Residual)))
 	if n := len(a.State.Outside); n > 0 {
-		p.line(units.Plural(n, "live block") + " in no known segment: the file contradicts itself")
+		d.line(units.Plural(n, "live block") + " in no known segment: the file contradicts itself")
 	}
 	if a.Snapshot.Partial != nil {
-		p.line(chart.Clip("only part of the file was read: "+chart.Plain(a.Snapshot.Partial.Error()), p.width))
+		d.line(plain.cut("only part of the file was read: " + a.Snapshot.Partial.Error()))
 	}
 }
 
@@ -81,36 +79,26 @@ func when(a *attribution.Answer) string {
 	return s
 }
 
-// holders prints a row per group, and rows that close the sum.
-func (p *printer) holders(a *attribution.Answer, top int) {
-	h, whole, deep := a.Holders, a.State.Totals.Active, 8
+// groups adds a row per group, and rows that close the sum.
+func (d *doc) groups(a *attribution.Answer, top int) {
+	h, deep := a.Holders, 8
 	if a.Query.Internals {
 		deep = maxTree
 	}
+	cols := []column{num("active", 10), num("share", 7), num("requested", 11), num("blocks", 9), num("pinned", 10)}
 	pre := a.Timeline.Trace.Len() > 0 && h.Kept().PreTrace+h.LeftOut.PreTrace > 0
-	columns := func(active, share, requested, blocks, pinned, preTrace string) string {
-		s := right(active, 10) + right(share, 7) + right(requested, 11) + right(blocks, 9) + right(pinned, 10)
-		if pre {
-			s += right(preTrace, 11)
-		}
-		return s + "  "
+	if pre {
+		cols = append(cols, num("pre-trace", 11))
 	}
+	t := d.table(bold, append(cols, column{head: string(h.By), sep: "  ", wrap: 3})...)
 	row := func(sum attribution.Sum, pinned, name string) {
-		head := columns(units.Bytes(sum.Rounded), units.Percent(sum.Rounded, whole), units.Bytes(sum.Requested),
-			units.Count(sum.Count), pinned, units.Bytes(sum.PreTrace))
-		indent := len([]rune(head))
-		lines := wrap(chart.Plain(name), p.width-indent)
-		if n := len(lines); n > 3 {
-			lines = []string{lines[0], "…", lines[n-1]}
+		c := []any{units.Size(sum.Rounded), units.Percent(sum.Rounded, a.State.Totals.Active), units.Size(sum.Requested),
+			units.Count(sum.Count), pinned}
+		if pre {
+			c = append(c, units.Size(sum.PreTrace))
 		}
-		for i, l := range lines {
-			if i > 0 {
-				head = strings.Repeat(" ", indent)
-			}
-			p.line(head + l)
-		}
+		t.row(append(c, name)...)
 	}
-	p.line(p.paint(bold, columns("active", "share", "requested", "blocks", "pinned", "pre-trace")+string(h.By)))
 	shown := h.Rows
 	if top > 0 && len(shown) > top {
 		shown = shown[:top]
@@ -118,8 +106,17 @@ func (p *printer) holders(a *attribution.Answer, top int) {
 	for i := range shown {
 		r := &shown[i]
 		row(r.Sum, units.Bytes(r.Pinned), r.Name)
-		p.frames(r.Frames, deep)
-		p.rowNotes(r.Notes)
+		for i, f := range r.Frames { // the inner end of the stack
+			if i == deep-1 && len(r.Frames) > deep {
+				t.line(dim.of("      ... and " + units.Plural(len(r.Frames)-i, "more outer frame")))
+				break
+			}
+			t.line("      ", dim.cutLeft(f))
+		}
+		for _, n := range r.Notes[:min(len(r.Notes), 3)] {
+			text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(chart.Plain(n.Text)), " ")
+			t.line("      ", cyan.cut(text), dim.of(fmt.Sprintf(": %s in %s", units.Bytes(n.Bytes), units.Plural(n.Count, "block"))))
+		}
 	}
 	if more := h.Rows[len(shown):]; len(more) > 0 {
 		var rest attribution.Sum
@@ -136,28 +133,8 @@ func (p *printer) holders(a *attribution.Answer, top int) {
 	row(all, "", "total")
 }
 
-// frames prints the inner end of a stack in at most so many lines.
-func (p *printer) frames(frames []string, most int) {
-	for i, f := range frames {
-		if i == most-1 && len(frames) > most {
-			p.line(p.paint(dim, fmt.Sprintf("      ... and %s", units.Plural(len(frames)-i, "more outer frame"))))
-			return
-		}
-		p.line("      " + p.paint(dim, chart.ClipLeft(chart.Plain(f), p.width-6)))
-	}
-}
-
 // noteWords are what people call the kinds of notes.
 var noteWords = map[string]string{
 	"compile_context": "compiled region", "user_metadata": "metadata", "internal_metadata": "allocator's metadata",
 	"category": "profiler's category", "fx_node": "FX node", "forward": "forward call",
-}
-
-// rowNotes prints the first of a row's notes.
-func (p *printer) rowNotes(notes []attribution.Note) {
-	for _, n := range notes[:min(len(notes), 3)] {
-		tail := fmt.Sprintf(": %s in %s", units.Bytes(n.Bytes), units.Plural(n.Count, "block"))
-		text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(chart.Plain(n.Text)), " ")
-		p.line("      " + p.paint(cyan, chart.Clip(text, p.width-6-len([]rune(tail)))) + p.paint(dim, tail))
-	}
 }

@@ -1,10 +1,12 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/counters"
@@ -22,15 +24,14 @@ const maxSeries = 32
 // series, then a row for each other device, the host, and the comparison with a snapshot. All shows
 // every device in full, and every counter of the comparison.
 func Stats(w io.Writer, r *analyze.Stats, o Options) error {
-	p := newPrinter(w, o)
+	d := newDoc(o)
 	main, from := r.Main()
 	for i := range r.Files {
-		f := &r.Files[i]
 		if len(r.Files) > maxSeries && i >= maxSeries {
-			p.line(p.paint(dim, fmt.Sprintf("... and %d more files", len(r.Files)-i)))
+			d.line(dim.of(fmt.Sprintf("... and %d more files", len(r.Files)-i)))
 			break
 		}
-		p.line(p.paint(dim, chart.Clip(statsFile(f), p.width)))
+		d.line(dim.cut(statsFile(&r.Files[i])))
 	}
 	name := func(file string) string {
 		if len(r.Files) > 1 {
@@ -39,33 +40,35 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 		return ""
 	}
 	if main != nil {
-		p.series(main, name(from.Name))
+		d.series(main, name(from.Name))
 		for i := range r.Files {
 			for _, j := range r.Files[i].Series {
 				if o.All && j != main {
-					p.line("")
-					p.series(j, name(r.Files[i].Name))
+					d.gap()
+					d.series(j, name(r.Files[i].Name))
 				}
 			}
 		}
-		p.seriesTable(r)
+		d.seriesTable(r)
 	}
 	for i, j := range r.Hosts {
 		if i == maxSeries {
-			p.line(fmt.Sprintf("... and %d more processes, in --json", len(r.Hosts)-i))
+			d.linef("... and %d more processes, in --json", len(r.Hosts)-i)
 			break
 		}
 		if main != nil || i > 0 {
-			p.line("")
+			d.gap()
 		}
-		p.host(j, name(j.File))
+		d.host(j, name(j.File))
 	}
 	for i := range r.Files {
-		p.reading(r.Files[i].Reading)
+		if g := r.Files[i].Reading; g != nil {
+			d.reading(g)
+		}
 	}
-	p.statsChecks(r, o.All)
-	p.statsData(r, main)
-	return p.w.Flush()
+	d.statsChecks(r, o.All)
+	d.statsData(r, main)
+	return d.print(w)
 }
 
 // statsFile says in a line what a file is.
@@ -100,89 +103,78 @@ func span(what string, from, to int64) string {
 	return fmt.Sprintf(", %ss %s to %s", what, units.Count(from), units.Count(to))
 }
 
-// series prints one device in full.
-func (p *printer) series(j *verdict.Counters, file string) {
-	p.outcome("", j.Status, j.Headline, file, j.Lead(), j.Findings, 6)
-	p.trends(j)
-}
-
-// outcome prints what a series of a file comes to, which is named unless it is "": a line, and why and what
-// to do by the finding that it rests on, if any. All are that one and the others.
-func (p *printer) outcome(prefix string, status finding.Status, headline, file string, lead *finding.Finding,
+// outcome adds what a series of a file comes to, which is named unless it is "": a line, and why and what
+// to do by the finding that it rests on, if any, then the findings below it, each with its first reason.
+// All are that one and the others.
+func (d *doc) outcome(prefix string, status finding.Status, headline, file string, lead *finding.Finding,
 	all []finding.Finding, steps int,
 ) {
-	title := chart.Plain(headline)
 	if file != "" {
-		title = chart.ClipLeft(chart.Plain(file), 40) + ": " + title
+		headline = chart.ClipLeft(chart.Plain(file), 40) + ": " + headline
 	}
 	if lead != nil {
-		title += " (" + lead.Trust() + ")"
+		headline += " (" + lead.Trust() + ")"
 		all = all[1:]
 	}
-	p.headline(prefix+strings.ToUpper(string(status)), status.Tone(), title, math.MaxInt)
+	d.heading(prefix+string(status), status.Tone(), headline, 0)
 	if lead != nil {
-		p.line("")
-		p.section("Why", plain(lead.Why), 12)
-		p.section("Next", plain(numbered(lead.Next)), steps)
+		d.gap()
+		d.finding(lead.Why, lead.Next, 12, steps)
 	}
-	p.others(all)
-	p.line("")
-}
-
-// others prints the findings below the first, each with its first reason.
-func (p *printer) others(rest []finding.Finding) {
 	var also []string
-	for i := range rest {
-		also = append(also, fmt.Sprintf("%s (%s) %s", rest[i].Title, rest[i].Trust(), rest[i].Why[0]))
+	for i := range all {
+		also = append(also, fmt.Sprintf("%s (%s) %s", all[i].Title, all[i].Trust(), all[i].Why[0]))
 	}
 	if len(also) > 0 {
-		p.line("")
-		p.section("Also", plain(also), 12)
+		d.gap()
+		d.list("Also", also, 12)
 	}
+	d.gap()
 }
 
 // trendNames are what people call the counters.
-var trendNames = map[string]string{counters.Allocated: "allocated", counters.Requested: "requested", counters.Active: "active",
-	counters.Pending: "waiting for a stream", counters.Reserved: "reserved", counters.Cached: "reserved, not active", counters.Split: "inactive split",
-	counters.Blocks: "live blocks", counters.Segments: "segments", counters.Pinned: "pinned, on the host"}
+var trendNames = map[string]string{
+	counters.Allocated: "allocated", counters.Requested: "requested", counters.Active: "active",
+	counters.Pending: "waiting for a stream", counters.Reserved: "reserved", counters.Cached: "reserved, not active",
+	counters.Split: "inactive split", counters.Blocks: "live blocks", counters.Segments: "segments",
+	counters.Pinned: "pinned, on the host",
+}
 
-// trends prints a row for each counter of a device.
-func (p *printer) trends(j *verdict.Counters) {
-	d := j.Series
-	name := seriesName(d)
-	if d.Samples == 1 {
-		p.line(p.paint(bold, pad(name, 22)+right("then", 11)))
+// series adds one device in full, with a row for each counter.
+func (d *doc) series(j *verdict.Counters, file string) {
+	d.outcome("", j.Status, j.Headline, file, j.Lead(), j.Findings, 6)
+	s := j.Series
+	single := s.Samples == 1
+	var then *table
+	var row func(label string, t *finding.Trend, bytes, slopeBytes bool)
+	if single {
+		then = d.table(bold, left(seriesName(s), 22), num("then", 11))
 	} else {
-		p.line(p.paint(bold, trendHead(name)))
+		row = d.trends(seriesName(s))
 	}
 	for i := range j.Trends {
 		t := &j.Trends[i]
 		if t.Name == counters.Pending && t.High == 0 {
 			continue
 		}
-		label, ok := trendNames[t.Name]
-		if !ok {
-			label = chart.ClipLeft(chart.Plain(t.Name), 21)
+		label := cmp.Or(trendNames[t.Name], chart.ClipLeft(chart.Plain(t.Name), 21))
+		if single {
+			then.row(label, valueOf(t.Name)(t.Last))
+		} else {
+			row(label, t, inBytes(t.Name) || strings.HasPrefix(t.Name, "device."), inBytes(t.Name))
 		}
-		if d.Samples == 1 {
-			p.line(pad(label, 22) + right(valueOf(t.Name)(t.Last), 11))
-			continue
-		}
-		p.trendRow(label, t, inBytes(t.Name) || strings.HasPrefix(t.Name, "device."), inBytes(t.Name))
 	}
 	var facts []string
-	figure := func(what, name string) {
-		if f := d.Last.Get(name); f.Known() {
-			facts = append(facts, what+" "+valueOf(name)(f.Value))
+	for _, f := range []struct{ what, name string }{
+		{"peak allocated", "allocated_bytes.all.peak"}, {"peak reserved", "reserved_bytes.all.peak"},
+		{"retries", counters.Retries}, {"out of memory", counters.OOMs}, {"free on the device", "device.free"},
+	} {
+		if v := s.Last.Get(f.name); v.Known() {
+			facts = append(facts, f.what+" "+valueOf(f.name)(v.Value))
 		}
 	}
-	figure("peak allocated", "allocated_bytes.all.peak")
-	figure("peak reserved", "reserved_bytes.all.peak")
-	figure("retries", counters.Retries)
-	figure("out of memory", counters.OOMs)
-	figure("free on the device", "device.free")
 	if len(facts) > 0 {
-		p.line(chart.Clip("In the last sample: "+strings.Join(facts, ", "), p.width))
+		d.line(plain.cut("In the last sample: " + strings.Join(facts, ", ")))
 	}
 }
 
@@ -209,24 +201,28 @@ func valueOf(name string) func(int64) string {
 }
 
 // seriesTable compares all devices of all files.
-func (p *printer) seriesTable(r *analyze.Stats) {
+func (d *doc) seriesTable(r *analyze.Stats) {
 	if r.Count() < 2 {
 		return
 	}
-	p.line("")
+	d.gap()
 	wide, thin := 0, 8
 	for i := range r.Files {
-		wide = max(wide, len([]rune(r.Files[i].Name))+2)
+		wide = max(wide, utf8.RuneCountInString(r.Files[i].Name)+2)
 		for _, j := range r.Files[i].Series {
-			thin = max(thin, len(seriesName(j.Series)))
+			thin = max(thin, utf8.RuneCountInString(seriesName(j.Series)))
 		}
 	}
 	thin = min(thin, 20)
-	const rest = 9 + 12 + 11 + 11 + 28 // the columns behind
-	if wide = min(wide, p.width-rest-thin); len(r.Files) == 1 {
-		wide = 0
+	const behind = 9 + 12 + 11 + 11 + 28 // the columns behind
+	wide = min(wide, d.width-behind-thin)
+	cols := []column{{head: "file", width: 2 - wide, cut: chart.ClipLeft}, {head: "series", sep: "  ", width: -thin, cut: chart.Clip},
+		num("samples", 9), num("live first", 12), num("last", 11), num("reserved", 11), rest("verdict")}
+	if len(r.Files) == 1 {
+		cols = cols[1:]
+		cols[0].sep = ""
 	}
-	p.line(p.paint(bold, pad("file", wide)[:wide]+pad("series", thin)+right("samples", 9)+right("live first", 12)+right("last", 11)+right("reserved", 11)+"  verdict"))
+	t := d.table(bold, cols...)
 	rows, growing := 0, 0
 	for i := range r.Files {
 		f := &r.Files[i]
@@ -235,12 +231,8 @@ func (p *printer) seriesTable(r *analyze.Stats) {
 				growing++
 			}
 			if rows++; rows > maxSeries {
-				p.line(fmt.Sprintf("... and %s more series, in --json", units.Count(int64(r.Count()-maxSeries))))
+				t.linef("... and %s more series, in --json", units.Count(int64(r.Count()-maxSeries)))
 				return
-			}
-			file := ""
-			if wide > 0 {
-				file = pad(chart.ClipLeft(chart.Plain(f.Name), wide-2), wide)
 			}
 			first, last, held, how := "-", "-", "-", ""
 			if t := j.Trends.Of(j.Live); t != nil {
@@ -252,57 +244,59 @@ func (p *printer) seriesTable(r *analyze.Stats) {
 			if t := j.Trends.Of(counters.Reserved); t != nil {
 				held = units.Bytes(t.Last)
 			}
-			p.line(file + pad(chart.Clip(seriesName(j.Series), thin), thin) + right(units.Count(j.Series.Samples), 9) + right(first, 12) + right(last, 11) + right(held, 11) + "  " +
-				p.paint(tones[j.Status.Tone()], string(j.Status)) + how)
+			row := []any{f.Name, seriesName(j.Series), units.Count(j.Series.Samples), first, last, held,
+				tones[j.Status.Tone()].of(string(j.Status)), how}
+			t.row(row[len(row)-1-len(t.cols):]...)
 		}
 	}
 	if growing > 0 && growing < r.Count() {
-		p.linef("%d of %d series grow and the others do not: look for what only the growing ones do.", growing, r.Count())
+		t.linef("%d of %d series grow and the others do not: look for what only the growing ones do.", growing, r.Count())
 	}
 }
 
-// reading prints what the driver's tools said.
-func (p *printer) reading(g *memstats.Reading) {
-	if g == nil {
-		return
-	}
+// reading adds what the driver's tools said.
+func (d *doc) reading(g *memstats.Reading) {
 	if g.Driver != "" {
-		p.line("")
-		p.line(chart.Clip(chart.Plain("Driver "+g.Driver+", CUDA "+g.CUDA), p.width))
+		d.gap()
+		d.line(plain.cut("Driver " + g.Driver + ", CUDA " + g.CUDA))
 	}
+	used, total := num("used", 11), num("total", 11)
 	if len(g.Devices) > 0 {
-		p.line("")
-		p.line(p.paint(bold, pad("device", 34)+right("used", 11)+right("total", 11)+right("by processes", 14)))
-	}
-	for i := range g.Devices {
-		d := &g.Devices[i]
-		var sum int64
-		known := d.Idle
-		for k := range g.Processes {
-			if q := &g.Processes[k]; q.GPU == d.Index && q.Used != nil {
-				sum, known = sum+*q.Used, true
+		d.gap()
+		t := d.table(bold, column{head: "device", width: -32, cut: chart.Clip}, num("", 2), used, total,
+			num("by processes", 14))
+		for i := range g.Devices {
+			v := &g.Devices[i]
+			var sum int64
+			known := v.Idle
+			for k := range g.Processes {
+				if q := &g.Processes[k]; q.GPU == v.Index && q.Used != nil {
+					sum, known = sum+*q.Used, true
+				}
 			}
+			by := chart.Unknown
+			if known {
+				by = units.Bytes(sum)
+			}
+			t.row(strings.TrimSpace(chart.DeviceName(v.Index)+" "+v.Name), "", sizeOr(v.Used), sizeOr(v.Total), by)
 		}
-		by := chart.Unknown
-		if known {
-			by = units.Bytes(sum)
-		}
-		p.line(pad(chart.Clip(chart.Plain(strings.TrimSpace(chart.DeviceName(d.Index)+" "+d.Name)), 32), 34) + right(sizeOr(d.Used), 11) + right(sizeOr(d.Total), 11) + right(by, 14))
 	}
 	if len(g.Instances) > 0 {
-		p.line("")
-		p.line(p.paint(bold, pad("MIG instance", 34)+right("used", 11)+right("total", 11)))
+		d.gap()
+		t := d.table(bold, left("MIG instance", 34), used, total)
+		for _, m := range g.Instances {
+			t.row(fmt.Sprintf("GPU %d, instance %d (GI %d, CI %d)", m.GPU, m.Index, m.GI, m.CI), sizeOr(m.Used), sizeOr(m.Total))
+		}
 	}
-	for _, m := range g.Instances {
-		p.line(pad(fmt.Sprintf("GPU %d, instance %d (GI %d, CI %d)", m.GPU, m.Index, m.GI, m.CI), 34) + right(sizeOr(m.Used), 11) + right(sizeOr(m.Total), 11))
+	if len(g.Processes) == 0 {
+		return
 	}
-	if len(g.Processes) > 0 {
-		p.line("")
-		p.line(p.paint(bold, right("process", 10)+"  "+pad("device", 22)+right("used", 11)+"  name"))
-	}
+	d.gap()
+	t := d.table(bold, num("process", 10), column{head: "device", sep: "  ", width: -22}, used,
+		rest("name"))
 	for i, q := range g.Processes {
 		if i == maxSeries {
-			p.line(fmt.Sprintf("... and %s more processes, in --json", units.Count(int64(len(g.Processes)-i))))
+			t.linef("... and %s more processes, in --json", units.Count(int64(len(g.Processes)-i)))
 			break
 		}
 		where := chart.DeviceName(q.GPU)
@@ -310,94 +304,96 @@ func (p *printer) reading(g *memstats.Reading) {
 			where += fmt.Sprintf(" GI %d CI %d", q.GI, q.CI)
 		}
 		kind := map[string]string{"G": " (graphics)", "C+G": " (compute and graphics)"}[q.Type]
-		p.line(right(fmt.Sprint(q.PID), 10) + "  " + pad(where, 22) + right(sizeOr(q.Used), 11) + "  " + chart.ClipLeft(chart.Plain(q.Name), 40) + kind)
+		t.row(q.PID, where, sizeOr(q.Used), chart.ClipLeft(chart.Plain(q.Name), 40)+kind)
 	}
 }
 
 // mainCounters are compared in text even where they are equal.
-var mainCounters = map[string]bool{counters.Allocated: true, "allocated_bytes.all.peak": true, "allocated_bytes.all.allocated": true,
-	"allocated_bytes.all.freed": true, counters.Requested: true, counters.Active: true, counters.Reserved: true, "reserved_bytes.all.peak": true, counters.Split: true,
-	counters.Blocks: true, "allocation.all.allocated": true, counters.Segments: true, counters.Retries: true, counters.OOMs: true,
-	"num_device_alloc": true, "num_device_free": true}
+var mainCounters = []string{
+	counters.Allocated, "allocated_bytes.all.peak", "allocated_bytes.all.allocated", "allocated_bytes.all.freed",
+	counters.Requested, counters.Active, counters.Reserved, "reserved_bytes.all.peak", counters.Split, counters.Blocks,
+	"allocation.all.allocated", counters.Segments, counters.Retries, counters.OOMs, "num_device_alloc", "num_device_free",
+}
 
-// statsChecks prints samples beside a snapshot.
-func (p *printer) statsChecks(r *analyze.Stats, all bool) {
+// statsChecks adds samples beside a snapshot.
+func (d *doc) statsChecks(r *analyze.Stats, all bool) {
 	if r.Snapshot == "" {
 		return
 	}
 	name := chart.ClipLeft(chart.Plain(r.Snapshot), 40)
 	if r.Unchecked != "" {
-		p.line("")
-		p.section("Match", []string{name + ": " + r.Unchecked + "."}, 3)
+		d.gap()
+		d.list("Match", []string{name + ": " + r.Unchecked + "."}, 3)
 	}
 	for _, c := range r.Checks {
-		p.line("")
+		d.gap()
 		same, near, differ := c.Count(counters.Equal), c.Count(counters.Within), c.Count(counters.Differs)
 		s := fmt.Sprintf("%s, %s: ", name, chart.DeviceName(c.Device))
 		switch {
 		case differ == 0 && near == 0:
 			s += fmt.Sprintf("all %s are equal.", units.Plural(same, "shared counter"))
 		case differ == 0:
-			s += fmt.Sprintf("all %s agree, %d of them within the rounding of the printed figures.", units.Plural(same+near, "shared counter"), near)
+			s += fmt.Sprintf("all %s agree, %d of them within the rounding of the printed figures.",
+				units.Plural(same+near, "shared counter"), near)
 		default:
 			s += fmt.Sprintf("%d of %s differ.", differ, units.Plural(len(c.Rows), "shared counter"))
 		}
 		s += fmt.Sprintf(" Compared after event %s of the trace, %s.", units.Count(int64(c.Event)), c.Moment)
-		p.section("Match", append([]string{s}, plain(c.Reasons)...), 10)
-		p.line(p.paint(bold, pad("", 8)+pad("counter", 36)+right("memory_stats", 17)+right("snapshot", 17)+right("difference", 13)))
+		d.list("Match", append([]string{s}, c.Reasons...), 10)
+		t := d.table(bold, num("", 8), column{head: "counter", width: -35, cut: chart.ClipLeft},
+			column{head: "memory_stats", sep: " ", width: 17}, num("snapshot", 17), num("difference", 13))
 		left := 0
 		for i := range c.Rows {
 			row := &c.Rows[i]
-			if row.Agreement != counters.Differs && !mainCounters[row.Name] && !all {
+			if row.Agreement != counters.Differs && !slices.Contains(mainCounters, row.Name) && !all {
 				left++
 				continue
 			}
-			l := pad("", 8) + pad(chart.ClipLeft(chart.Plain(row.Name), 35), 36) + right(units.Count(row.Stats), 17) + right(units.Count(row.Snapshot), 17)
-			switch row.Agreement {
-			case counters.Within:
-				l += right("rounding", 13)
-			default:
-				l += right(units.Count(row.Residual()), 13)
+			difference := units.Count(row.Residual())
+			if row.Agreement == counters.Within {
+				difference = "rounding"
 			}
-			p.line(l)
+			t.row("", row.Name, units.Count(row.Stats), units.Count(row.Snapshot), difference)
 			if row.Why != "" {
-				p.line(pad("", 10) + p.paint(dim, chart.Clip(row.Why, p.width-10)))
+				t.line("          ", dim.cut(row.Why))
 			}
 		}
 		if left > 0 {
-			p.line(fmt.Sprintf("        ... and %d more without a difference; --all shows them", left))
+			t.linef("        ... and %d more without a difference; --all shows them", left)
 		}
 	}
 }
 
 // statsData says what limits the answer.
-func (p *printer) statsData(r *analyze.Stats, main *verdict.Counters) {
+func (d *doc) statsData(r *analyze.Stats, main *verdict.Counters) {
 	var out []string
 	if main != nil {
 		out = append(out, main.Notes...)
 	}
 	for i := range r.Files {
 		f := &r.Files[i].Info
-		pre := ""
-		if len(r.Files) > 1 {
-			pre = chart.ClipLeft(f.Name, 30) + ": "
+		note := func(format string, args ...any) {
+			if len(r.Files) > 1 {
+				format, args = "%s: "+format, append([]any{chart.ClipLeft(f.Name, 30)}, args...)
+			}
+			out = append(out, fmt.Sprintf(format, args...))
 		}
 		if f.Cut != nil {
-			out = append(out, pre+"The file ends early"+placeOf(f.Cut)+": "+f.Cut.Msg+".")
+			note("The file ends early%s: %s.", placeOf(f.Cut), f.Cut.Msg)
 		}
 		if f.Skipped > 0 {
-			out = append(out, fmt.Sprintf("%s%s could not be read, the first%s: %s.", pre, units.Plural(f.Skipped, "record"), placeOf(f.FirstSkipped), f.FirstSkipped.Msg))
+			note("%s could not be read, the first%s: %s.", units.Plural(f.Skipped, "record"), placeOf(f.FirstSkipped), f.FirstSkipped.Msg)
 		}
 		if f.Odd > 0 {
-			out = append(out, fmt.Sprintf("%sLeft out: %s, the first%s: %s.", pre, units.Plural(f.Odd, "figure"), placeOf(f.FirstOdd), f.FirstOdd.Msg))
+			note("Left out: %s, the first%s: %s.", units.Plural(f.Odd, "figure"), placeOf(f.FirstOdd), f.FirstOdd.Msg)
 		}
 		if f.Foreign > 0 {
-			out = append(out, fmt.Sprintf("%sWithout counters: %s.", pre, units.Plural(f.Foreign, "record")))
+			note("Without counters: %s.", units.Plural(f.Foreign, "record"))
 		}
 	}
 	if len(out) > 0 {
-		p.line("")
-		p.section("Data", plain(out), 8)
+		d.gap()
+		d.list("Data", out, 8)
 	}
 }
 

@@ -1,11 +1,13 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -13,114 +15,140 @@ import (
 
 // Summary prints facts about a file and its devices, without a judgement, in about 30 lines.
 func Summary(w io.Writer, r *analyze.Result, o Options) error {
-	p := newPrinter(w, o)
-	s := r.Snapshot
-	fact := func(name, text string) {
-		p.line(p.paint(bold, pad(name, 12)) + chart.Clip(chart.Plain(text), p.width-12))
-	}
+	d, s := newDoc(o), r.Snapshot
+	fact := func(name, text string) { d.line(bold.of(pad(name, 12)), plain.cut(text)) }
 
 	fact("File", fmt.Sprintf("%s, %s", s.Name, units.Bytes(s.Bytes)))
-	fact("Container", orDash(strings.Join(s.Container, " > ")))
-	fact("Writer", writer(s.Writer.Text))
+	fact("Container", cmp.Or(strings.Join(s.Container, " > "), "-"))
+	writer := "unknown"
+	if s.Writer.Text != "" {
+		writer = "torch " + s.Writer.Text + " (guessed from the keys in the file)"
+	}
+	fact("Writer", writer)
 	events := 0
 	for _, t := range s.Traces {
 		events += t.Len()
 	}
 	fact("Contents", fmt.Sprintf("%s, %s, %s, %s", units.Plural(events, "event"), units.Plural(len(s.Segments), "segment"),
 		units.Plural(len(s.Blocks), "block"), units.Plural(s.Stacks.Len(), "stack")))
-	fact("Recorded", recorded(s.HasTimes, s.HasStacks))
-	fact("Settings", settings(r))
+	without := map[bool]string{false: "no "}
+	fact("Recorded", without[s.HasTimes]+"times, "+without[s.HasStacks]+"stacks")
+	settings := "not in the file"
+	if s.Settings.Present {
+		settings = cmp.Or(s.Settings.Conf, "the defaults")
+	}
+	fact("Settings", settings)
 
 	most := 3
 	if r.Pinned != nil {
 		most = 2
 	}
 	for i := range r.Devices[:min(len(r.Devices), most)] {
-		p.line("")
-		p.device(r.Devices[i].Timeline)
+		d.gap()
+		d.device(r.Devices[i].Timeline)
 	}
 	if n := len(r.Devices) - most; n > 0 {
-		p.linef("... and %s", units.Plural(n, "more device"))
+		d.line("... and " + units.Plural(n, "more device"))
 	}
 	if r.Pinned != nil {
-		p.line("")
-		p.pinnedSums(r.Pinned)
+		d.gap()
+		d.pinnedSums(r.Pinned)
 	}
-	p.data(notes(r, 4, p.width))
-	return p.w.Flush()
+	d.data(notes(r, 4, d.width))
+	return d.print(w)
 }
 
-func (p *printer) device(t *timeline.Timeline) {
-	span := ""
-	if a := chart.NewAxis(t, true); a.ByTime {
-		span = " over " + units.Micros(a.Span)
-	}
-	if t.Trace.Len() == 0 {
-		p.line(p.paint(bold, chart.DeviceName(t.Device)) + ": no trace")
+// device adds the sums of a device.
+func (d *doc) device(t *timeline.Timeline) {
+	name := bold.of(chart.DeviceName(t.Device))
+	if t.Trace.Len() == 0 { // only the end is known
+		d.line(name, ": no trace")
 	} else {
-		p.linef("%s: %s%s, %s, %s", p.paint(bold, chart.DeviceName(t.Device)), units.Plural(t.Trace.Len(), "event"), span,
-			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry"))
-	}
-	p.totals("", "reserved", "active", "allocated", "requested")
-	row := func(name string, v ...int64) { p.totals(name, eachBytes(v)...) }
-	if t.Trace.Len() > 0 { // else only the end is known
-		row("start", t.Initial.Reserved, t.Initial.Active, t.Initial.Allocated, t.Initial.Requested)
-		row("peak", t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes)
-	}
-	row("end", t.Final.Reserved, t.Final.Active, t.Final.Allocated, t.Final.Requested)
-}
-
-// totals prints a row of sums; the one without a name is the head.
-func (p *printer) totals(name string, cells ...string) {
-	line := pad("  "+name, 12)
-	for _, c := range cells {
-		line += right(c, 12)
-	}
-	if name == "" {
-		line = p.paint(dim, line)
-	}
-	p.line(line)
-}
-
-func eachBytes(v []int64) []string {
-	var out []string
-	for _, n := range v {
-		out = append(out, units.Bytes(n))
-	}
-	return out
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-func writer(guess string) string {
-	if guess == "" {
-		return "unknown"
-	}
-	return "torch " + guess + " (guessed from the keys in the file)"
-}
-
-func recorded(times, stacks bool) string {
-	yes := func(ok bool, what string) string {
-		if ok {
-			return what
+		span := ""
+		if a := chart.NewAxis(t, true); a.ByTime {
+			span = " over " + units.Micros(a.Span)
 		}
-		return "no " + what
+		d.line(name, fmt.Sprintf(": %s%s, %s, %s", units.Plural(t.Trace.Len(), "event"), span,
+			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry")))
 	}
-	return yes(times, "times") + ", " + yes(stacks, "stacks")
+	sums := d.sums("reserved", "active", "allocated", "requested")
+	if t.Trace.Len() > 0 {
+		sums("start", t.Initial.Reserved, t.Initial.Active, t.Initial.Allocated, t.Initial.Requested)
+		sums("peak", t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes)
+	}
+	sums("end", t.Final.Reserved, t.Final.Active, t.Final.Allocated, t.Final.Requested)
 }
 
-func settings(r *analyze.Result) string {
-	s := &r.Snapshot.Settings
-	switch {
-	case !s.Present:
-		return "not in the file"
-	case s.Conf == "":
-		return "the defaults"
+// pinnedSums adds the sums of pinned host memory.
+func (d *doc) pinnedSums(m *host.Pinned) {
+	events := "no trace"
+	if n := m.Trace.Len(); n > 0 {
+		events = units.Plural(n, "event")
 	}
-	return s.Conf
+	d.line(bold.of("Pinned host memory"), ": "+events)
+	sums := d.sums("reserved", "active", "allocated")
+	if m.Trace.Len() > 0 {
+		sums("start", m.Initial.Reserved, m.Initial.Active, m.Initial.Allocated)
+		sums("peak", m.PeakReserved.Bytes, m.PeakActive.Bytes, m.PeakAllocated.Bytes)
+	}
+	sums("end", m.Final.Reserved, m.Final.Active, m.Final.Allocated)
+}
+
+// sums adds a table of sums, which the function returned gives a row.
+func (d *doc) sums(heads ...string) func(name string, bytes ...int64) {
+	cols := []column{left("", 12)}
+	for _, h := range heads {
+		cols = append(cols, num(h, 12))
+	}
+	t := d.table(dim, cols...)
+	return func(name string, bytes ...int64) {
+		r := []any{"  " + name}
+		for _, n := range bytes {
+			r = append(r, units.Size(n))
+		}
+		t.row(r...)
+	}
+}
+
+// pinned says in at most three lines what pinned host memory there is and who allocated it, or in
+// one line where the screen is full.
+func (v *outcome) pinned(r *analyze.Result, full bool) {
+	if r.Pinned == nil {
+		return
+	}
+	words := pinnedWords(r.Pinned)
+	if full {
+		v.labeled("Pinned", texts(plain, []string{words}, v.width-10)...)
+		return
+	}
+	v.gap()
+	v.list("Pinned", []string{words}, 3)
+}
+
+// pinnedWords describes pinned host memory in a sentence or two.
+func pinnedWords(m *host.Pinned) string {
+	end := &m.Final
+	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved), units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
+	if m.Unknown > 0 {
+		w += fmt.Sprintf(" + %s active or cached, not recorded which", units.Bytes(m.Unknown))
+	}
+	if m.Trace.Len() > 0 {
+		w += fmt.Sprintf("; peak: %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes), units.Bytes(m.PeakActive.Bytes))
+	}
+	if m.Registered > 0 {
+		w += fmt.Sprintf("; %s more registered by other code", units.Bytes(m.Registered))
+	}
+	w += "."
+	var by []string
+	groups, _, more := chart.Largest(m.Holders, 2)
+	for i, site := range chart.Sites(groups) {
+		by = append(by, units.Bytes(groups[i].Rounded)+" by "+site)
+	}
+	if more > 0 {
+		by = append(by, units.Plural(more, "more stack"))
+	}
+	if len(by) > 0 {
+		w += " Allocated: " + strings.Join(by, ", ") + "."
+	}
+	return w
 }

@@ -2,10 +2,12 @@
 // about a file, and for issues and chats as Markdown. Lines are 100 columns wide unless asked
 // otherwise, from 80 to 120. Texts from the file are stripped of
 // control characters, so that a file cannot drive the terminal.
+//
+// A report is made once, part by part: doc has the kinds of parts, such as headings, findings and tables,
+// and what each looks like.
 package text
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -31,51 +33,197 @@ type Options struct {
 	All   bool // everything, also where that is long
 }
 
-// printer collects lines and counts them.
-type printer struct {
-	w      *bufio.Writer
-	color  bool
-	width  int
-	indent int // columns before labels
-	margin int // columns for labels
-	lines  int
-}
+// attr is an ANSI attribute, "" for none.
+type attr string
 
-func newPrinter(w io.Writer, o Options) *printer {
-	return &printer{
-		w: bufio.NewWriter(w), color: o.Color, margin: 8,
-		width: min(max(cmp.Or(o.Width, usualWidth), minWidth), maxWidth),
-	}
-}
-
-// line prints one line, which must hold no line break.
-func (p *printer) line(s string) {
-	p.w.WriteString(strings.TrimRight(s, " "))
-	p.w.WriteByte('\n')
-	p.lines++
-}
-
-func (p *printer) linef(format string, args ...any) { p.line(fmt.Sprintf(format, args...)) }
-
-// ANSI attributes.
 const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
+	plain  attr = ""
+	bold   attr = "1"
+	dim    attr = "2"
+	red    attr = "31"
+	green  attr = "32"
+	yellow attr = "33"
+	cyan   attr = "36"
 )
 
-func (p *printer) paint(attr, s string) string {
-	if !p.color || s == "" {
-		return s
-	}
-	return "\x1b[" + attr + "m" + s + "\x1b[0m"
+// tones are the colors of statuses.
+var tones = [...]attr{
+	finding.Bad: red, finding.Warn: yellow, finding.Neutral: cyan, finding.Good: green, finding.None: dim,
 }
 
-// tones are the colors of statuses.
-var tones = [...]string{finding.Bad: red, finding.Warn: yellow, finding.Neutral: cyan, finding.Good: green, finding.None: dim}
+// doc is what a report says, from top to bottom.
+type doc struct {
+	color  bool
+	width  int      // columns of a line
+	margin int      // columns for labels
+	indent int      // columns before labels
+	above  int      // lines that are printed before the document, or reserved
+	lines  []string // for a terminal
+	marks  []string // what has a form in Markdown; an empty line goes between
+}
+
+func newDoc(o Options) *doc {
+	return &doc{color: o.Color, width: min(max(cmp.Or(o.Width, usualWidth), minWidth), maxWidth), margin: 8}
+}
+
+// height is the number of lines so far.
+func (d *doc) height() int { return d.above + len(d.lines) }
+
+// print writes the document for a terminal.
+func (d *doc) print(w io.Writer) error {
+	var b strings.Builder
+	for _, l := range d.lines {
+		b.WriteString(l + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (d *doc) paint(a attr, text string) string {
+	if !d.color || text == "" || a == plain {
+		return text
+	}
+	return "\x1b[" + string(a) + "m" + text + "\x1b[0m"
+}
+
+// cell is a text of one color. Where a line has no room for all its cells, cut shortens this one to
+// so many columns; nil never does.
+type cell struct {
+	text string
+	attr attr
+	cut  func(string, int) string
+}
+
+func (a attr) of(s string) cell { return cell{s, a, nil} }
+
+// cut is a text whose end gives way where a line is too long, cutLeft one whose start does.
+func (a attr) cut(s string) cell     { return cell{s, a, chart.Clip} }
+func (a attr) cutLeft(s string) cell { return cell{s, a, chart.ClipLeft} }
+
+// cells makes cells of texts, and of whatever prints as one.
+func cells(values ...any) []cell {
+	out := make([]cell, len(values))
+	for i, v := range values {
+		c, ok := v.(cell)
+		if !ok {
+			c.text = fmt.Sprint(v)
+		}
+		c.text = chart.Plain(c.text)
+		out[i] = c
+	}
+	return out
+}
+
+// join makes a line of cells; what is cut keeps 10 columns.
+func (d *doc) join(all []cell) string {
+	room := d.width
+	for _, c := range all {
+		room -= utf8.RuneCountInString(c.text)
+	}
+	line := ""
+	for _, c := range all {
+		if c.cut != nil && room < 0 {
+			c.text = c.cut(c.text, max(utf8.RuneCountInString(c.text)+room, 10))
+		}
+		line += d.paint(c.attr, c.text)
+	}
+	return strings.TrimRight(line, " ")
+}
+
+// line adds a line of cells and plain texts.
+func (d *doc) line(values ...any) { d.lines = append(d.lines, d.join(cells(values...))) }
+
+func (d *doc) linef(format string, args ...any) { d.line(fmt.Sprintf(format, args...)) }
+
+// gap adds an empty line.
+func (d *doc) gap() { d.line() }
+
+// paragraph adds a text that may take several lines, the later ones indented by so many columns.
+func (d *doc) paragraph(c cell, before, hanging int) {
+	hang := ""
+	for _, l := range wrap(chart.Plain(c.text), d.width-before-hanging) {
+		d.line(strings.Repeat(" ", before), c.attr.of(hang+l))
+		hang = strings.Repeat(" ", hanging)
+	}
+}
+
+// heading adds a text behind a word of a tone, in at most so many lines unless that is 0.
+func (d *doc) heading(word string, tone finding.Tone, text string, most int) {
+	word = strings.ToUpper(word)
+	room := d.width - len(word) - 2
+	lines := wrap(chart.Plain(text), room)
+	if most > 0 && len(lines) > most {
+		lines = append(lines[:most-1:most-1], chart.Clip(lines[most-1], room-1)+"…")
+	}
+	head := (bold + ";" + tones[tone]).of(word)
+	for _, l := range lines {
+		d.line(head, "  ", bold.of(l))
+		head = plain.of(strings.Repeat(" ", len(word)))
+	}
+}
+
+// labeled adds lines, the first of them with a label in the margin.
+func (d *doc) labeled(label string, lines ...[]cell) {
+	for _, l := range lines {
+		d.lines = append(d.lines, d.join(append(cells(strings.Repeat(" ", d.indent), bold.of(pad(label, d.margin))), l...)))
+		label = ""
+	}
+}
+
+// texts are lines of one color, cut to so many columns unless that is 0.
+func texts(a attr, lines []string, most int) [][]cell {
+	var out [][]cell
+	for _, l := range lines {
+		if l = chart.Plain(l); most > 0 {
+			l = chart.Clip(l, most)
+		}
+		out = append(out, cells(a.of(l)))
+	}
+	return out
+}
+
+// list adds texts under a label in the margin, each wrapped, in at most so many lines unless that is 0.
+func (d *doc) list(label string, list []string, most int) {
+	lines := d.wrapped(list)
+	if most > 0 && len(lines) > most {
+		left := fmt.Sprintf("... and %d more lines, in the full report", len(lines)-most+1)
+		lines = append(lines[:most-1:most-1], left)
+	}
+	d.labeled(label, texts(plain, lines, 0)...)
+}
+
+// wrapped breaks the texts of a list into lines.
+func (d *doc) wrapped(list []string) []string {
+	var lines []string
+	for _, t := range list {
+		for i, l := range wrap(chart.Plain(t), d.width-10) {
+			if i > 0 && len(list) > 1 {
+				l = "  " + l
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// finding adds why something was found and what to do, in at most so many lines each, or texts in Markdown.
+func (d *doc) finding(why, next []string, mostWhy, mostNext int) {
+	d.list("Why", why, mostWhy)
+	d.list("Next", numbered(next), mostNext)
+	d.bullets("Why", "- ", why, nil, mostWhy)
+	d.bullets("Next", "%d. ", next, nil, mostNext)
+}
+
+func numbered(steps []string) []string {
+	if len(steps) < 2 {
+		return steps
+	}
+	out := make([]string, len(steps))
+	for i, s := range steps {
+		out[i] = fmt.Sprintf("%d. %s", i+1, s)
+	}
+	return out
+}
 
 // wrap breaks a text into lines of at most n columns at spaces; longer words are cut.
 func wrap(s string, n int) []string {
@@ -105,69 +253,4 @@ func wrap(s string, n int) []string {
 		out = append(out, line)
 	}
 	return out
-}
-
-// section prints texts under a label in the margin, each wrapped, at most limit lines.
-func (p *printer) section(label string, texts []string, limit int) {
-	lines := p.sectionLines(texts)
-	if len(lines) > limit {
-		lines = append(lines[:limit-1:limit-1], fmt.Sprintf("... and %d more lines, in the full report", len(lines)-limit+1))
-	}
-	p.labeled(label, lines)
-}
-
-// labeled prints lines, the first of them with a label in the margin.
-func (p *printer) labeled(label string, lines []string) {
-	for _, l := range lines {
-		p.line(strings.Repeat(" ", p.indent) + p.paint(bold, pad(label, p.margin)) + l)
-		label = ""
-	}
-}
-
-// headline prints a text behind a word of a tone, in at most so many lines.
-func (p *printer) headline(word string, tone finding.Tone, text string, most int) {
-	lines := wrap(text, p.width-len(word)-2)
-	if len(lines) > most {
-		lines = append(lines[:most-1:most-1], chart.Clip(lines[most-1], p.width-len(word)-3)+"…")
-	}
-	for i, l := range lines {
-		head := strings.Repeat(" ", len(word))
-		if i == 0 {
-			head = p.paint(bold+";"+tones[tone], word)
-		}
-		p.line(head + "  " + p.paint(bold, l))
-	}
-}
-
-// sectionLines breaks the texts of a section into lines.
-func (p *printer) sectionLines(texts []string) []string {
-	var lines []string
-	for _, t := range texts {
-		for i, l := range wrap(t, p.width-10) {
-			if i > 0 && len(texts) > 1 {
-				l = "  " + l
-			}
-			lines = append(lines, l)
-		}
-	}
-	return lines
-}
-
-// pad fills s with spaces to n columns.
-func pad(s string, n int) string {
-	return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0))
-}
-
-// right is pad on the left side.
-func right(s string, n int) string {
-	return strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) + s
-}
-
-// bar draws part of whole as a bar of n columns.
-func bar(part, whole int64, n int) string {
-	if whole <= 0 || part <= 0 {
-		return strings.Repeat("·", n)
-	}
-	full := min(int(float64(part)/float64(whole)*float64(n)+0.5), n)
-	return strings.Repeat("█", full) + strings.Repeat("·", n-full)
 }

@@ -19,14 +19,13 @@ const (
 
 // tree prints live memory by call path like a flame graph from above. Calls that made only one
 // call and allocated nothing themselves are joined with it.
-func (p *printer) tree(a *attribution.Answer, top int) {
+func (d *doc) tree(a *attribution.Answer, top int) {
 	title := "calls, outermost first"
 	if a.Holders.By == attribution.ByModule {
 		title = "modules, outermost first"
 	}
-	p.line(p.paint(bold, right("active", 10)+right("share", 7)+"  "+title))
 	out := a.Holders.LeftOut
-	t := &treePrinter{printer: p, whole: a.State.Totals.Active, top: top, end: p.lines + maxTree}
+	t := &tree{d.table(bold, num("active", 10), num("share", 7), clipped(title)), a.State.Totals.Active, top, d.height() + maxTree}
 	t.below(a.Tree, 0)
 	if out.Count > 0 {
 		t.node(out.Rounded, 0, "(left out by --match and --exclude)")
@@ -34,27 +33,26 @@ func (p *printer) tree(a *attribution.Answer, top int) {
 	t.node(a.Tree.Rounded+out.Rounded, 0, "total")
 }
 
-type treePrinter struct {
-	*printer
+type tree struct {
+	*table
 	whole int64
 	top   int
-	end   int
+	end   int // of the lines
 }
 
-func (t *treePrinter) node(bytes int64, depth int, text string) {
-	head := right(units.Bytes(bytes), 10) + right(units.Percent(bytes, t.whole), 7) + "  " + strings.Repeat(" ", min(2*depth, maxIndent))
-	t.line(head + chart.Clip(text, t.width-utf8.RuneCountInString(head)))
+func (t *tree) node(bytes int64, depth int, text string) {
+	t.row(units.Size(bytes), units.Percent(bytes, t.whole), strings.Repeat(" ", min(2*depth, maxIndent))+text)
 }
 
 // below prints what a node consists of.
-func (t *treePrinter) below(n *attribution.Node, depth int) {
+func (t *tree) below(n *attribution.Node, depth int) {
 	self, small, hidden := n.Self(), attribution.Sum{}, 0
 	if self.Rounded > 0 && depth > 0 {
 		t.node(self.Rounded, depth, "(allocated here)")
 	}
 	for i := range n.Children {
 		c := &n.Children[i]
-		if c.Rounded*leastShare < t.whole || t.top > 0 && i >= t.top || t.lines >= t.end {
+		if c.Rounded*leastShare < t.whole || t.top > 0 && i >= t.top || t.height() >= t.end {
 			small.Add(c.Sum)
 			hidden++
 			continue
@@ -64,14 +62,13 @@ func (t *treePrinter) below(n *attribution.Node, depth int) {
 			c = &c.Children[0]
 			chain = append(chain, c.Name)
 		}
-		room := t.width - 19 - min(2*depth, maxIndent)
-		t.node(c.Rounded, depth, join(chain, room))
+		t.node(c.Rounded, depth, join(chain, t.width-19-min(2*depth, maxIndent)))
 		if len(c.Children) > 0 {
 			t.below(c, depth+1)
 		}
 	}
 	if hidden > 0 {
-		t.node(small.Rounded, depth, fmt.Sprintf("... and %s", units.Plural(hidden, "smaller call")))
+		t.node(small.Rounded, depth, "... and "+units.Plural(hidden, "smaller call"))
 	}
 }
 

@@ -1,16 +1,17 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -20,91 +21,116 @@ const maxLines = 38
 // Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
 // memory is and who allocated it. It never takes more than 38 lines.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
-	p := newPrinter(w, o)
-	top, rest := lead(&r.Verdict)
-	p.head(r, top)
-	p.line("")
-	if top == nil || top.ID != "growth" { // which says it itself
-		p.holder(r)
-	}
-	if top != nil {
-		scratch := newPrinter(io.Discard, o)
-		scratch.lines = p.lines + len(top.Fix) + 10 // so many reasons and steps, where there is room
-		scratch.below(r, top, rest, 3)
-		why, next := plain(top.Why), plain(numbered(top.Next))
-		forWhy, forNext := divide(max(maxLines+10-scratch.lines, 4), len(p.sectionLines(why)), len(p.sectionLines(next)))
-		p.section("Why", why, forWhy)
-		p.section("Next", next, forNext)
-		p.code("Fix", top.Fix)
+	v := newOutcome(r, o)
+	v.title()
+	if v.top == nil {
+		v.advice(4, 4)
 	} else {
-		p.section("Next", []string{nextStep(r)}, 4)
+		scratch := *v // what stands below with so many reasons and steps, where there is room, and 3 stacks
+		scratch.doc = newDoc(o)
+		scratch.above = v.height() + len(v.top.Fix) + 10
+		scratch.below(room{stacks: 3})
+		lines := max(maxLines+10-scratch.height(), 4)
+		// What the reasons do not need the steps get.
+		forNext := min(len(v.wrapped(numbered(v.top.Next))), max(lines/2, lines-len(v.wrapped(v.top.Why))))
+		v.advice(lines-forNext, forNext)
 	}
-	p.below(r, top, rest, 5)
-	return p.w.Flush()
+	v.below(room{stacks: 5})
+	return v.print(w)
 }
 
-// below prints what follows the advice, with the most stacks that there is room for.
-func (p *printer) below(r *analyze.Result, top *finding.Finding, rest []finding.Finding, most int) {
-	p.also(rest)
+// outcome is the document on a verdict.
+type outcome struct {
+	*doc
+	r    *analyze.Result
+	top  *finding.Finding // that the verdict rests on, if any
+	rest []finding.Finding
+}
+
+// room is how many reasons and steps, how many notes and how many stacks a summary shows.
+type room struct{ sentences, notes, stacks int }
+
+func newOutcome(r *analyze.Result, o Options) *outcome {
+	v := &outcome{newDoc(o), r, r.Verdict.Lead(), r.Verdict.Findings}
+	if v.top != nil {
+		v.rest = v.rest[1:]
+	}
+	return v
+}
+
+// title names the file and the verdict, and the holder where the verdict does not say it itself.
+func (v *outcome) title() {
+	s, verdict := v.r.Snapshot, &v.r.Verdict
+	head := fmt.Sprintf("### %s\n\n%s, %s", prose(strings.ToUpper(string(verdict.Status))+": "+verdict.Headline),
+		code(s.Name), units.Bytes(s.Bytes))
+	text := verdict.Headline
+	if v.top != nil {
+		head += "; " + v.top.Trust()
+		text += " (" + v.top.Trust() + ")"
+	}
+	v.line(dim.of(chart.ClipLeft(chart.Plain(s.Name), 60) + ", " + units.Bytes(s.Bytes)))
+	v.heading(string(verdict.Status), verdict.Status.Tone(), text, 3)
+	if n, residual := v.r.Books(); n > 0 || residual > 0 {
+		wrong := analyze.Verified(n, residual)
+		head += "; **" + wrong + "**"
+		v.line(red.of(wrong))
+	}
+	v.mark(head)
+	v.gap()
+	if v.r.Holders == nil || v.top != nil && v.top.ID == "growth" {
+		return
+	}
+	if h := chart.NewHolders(v.r, 1<<20); len(h.Proven) > 0 {
+		v.list("Holder", []string{h.Headline + " (" + h.Trust + ")"}, 4)
+	}
+}
+
+// advice says why and what to do, in at most so many lines, or sentences in Markdown.
+func (v *outcome) advice(why, next int) {
+	if v.top == nil {
+		v.finding(nil, []string{nextStep(v.r)}, why, next)
+		return
+	}
+	v.finding(v.top.Why, v.top.Next, why, next)
+	v.labeled("Fix", texts(plain, v.top.Fix, v.width-10)...)
+}
+
+// below adds what follows the advice. Where n says only how many stacks there may be at most, they and
+// the notes fill a screen.
+func (v *outcome) below(n room) {
+	r := v.r
+	v.also()
+	if r.Pinned != nil && slices.ContainsFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Host }) {
+		v.mark("Pinned: " + prose(pinnedWords(r.Pinned)))
+	}
 	if len(r.Devices) == 0 {
-		p.pinned(r, false)
-		p.data(notes(r, 7, p.width))
+		v.pinned(r, false)
+		v.notes(cmp.Or(n.notes, 7))
 		return
 	}
-	p.line("")
-	d := focus(r, top)
-	if tells(r, d) {
-		p.fits(d.OOM)
-		p.line("")
+	v.gap()
+	d := focus(r, v.top)
+	if d.OOM != nil && len(r.Devices) <= 2 {
+		v.fits(d.OOM)
+		v.gap()
 	}
-	p.ledger(r.Devices, d)
-	p.pinned(r, d.OOM != nil || len(r.Devices) > 2)
-	p.line("")
-	notes := notes(r, min(max(maxLines-p.lines-8, 4), 7), p.width)
-	p.stacks(d, top, max(min(most, maxLines-p.lines-len(notes)-3), 1))
-	p.data(notes)
+	v.ledger(d)
+	v.pinned(r, d.OOM != nil || len(r.Devices) > 2)
+	v.gap()
+	if n.notes == 0 { // a screen
+		used := v.height()
+		n.notes = min(max(maxLines-used-8, 4), 7)
+		n.stacks = max(min(n.stacks, maxLines-used-len(notes(r, n.notes, v.width))-3), 1)
+	}
+	v.stacks(d, n.stacks)
+	v.notes(n.notes)
 }
 
-// divide shares lines between the reasons and the advice, which would like to have so many each:
-// what one does not need the other gets.
-func divide(lines, why, next int) (forWhy, forNext int) {
-	forNext = min(next, max(lines/2, lines-why))
-	return lines - forNext, forNext
-}
-
-// tells reports whether a request failed on a device that the verdict has room to tell about.
-func tells(r *analyze.Result, d *analyze.Device) bool { return d.OOM != nil && len(r.Devices) <= 2 }
-
-func (p *printer) head(r *analyze.Result, top *finding.Finding) {
-	name := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
-	p.line(p.paint(dim, fmt.Sprintf("%s, %s", name, units.Bytes(r.Snapshot.Bytes))))
-	badge := strings.ToUpper(string(r.Verdict.Status))
-	text := chart.Plain(r.Verdict.Headline)
-	if top != nil {
-		text += " (" + top.Trust() + ")"
-	}
-	p.headline(badge, r.Verdict.Status.Tone(), text, 3)
-	if n, residual := r.Books(); n > 0 || residual > 0 {
-		p.line(p.paint(red, analyze.Verified(n, residual)))
-	}
-}
-
-// holder names the first ghost that was seen in the process, in at most four lines.
-func (p *printer) holder(r *analyze.Result) {
-	if r.Holders == nil {
-		return
-	}
-	if v := chart.NewHolders(r, 1<<20); len(v.Proven) > 0 {
-		p.section("Holder", []string{v.Headline + " (" + v.Trust + ")"}, 4)
-	}
-}
-
-// lead splits the findings into the one that the verdict rests on, if any, and the others.
-func lead(v *verdict.Verdict) (*finding.Finding, []finding.Finding) {
-	if top := v.Lead(); top != nil {
-		return top, v.Findings[1:]
-	}
-	return nil, v.Findings
+// notes adds the notes, in at most so many lines, or so many notes in Markdown.
+func (v *outcome) notes(most int) {
+	v.data(notes(v.r, most, v.width))
+	problems, missing, fine := quality(v.r)
+	v.bullets("Data", "- ", slices.Concat(problems, missing), fine, most)
 }
 
 // nextStep is what to do when no finding says it.
@@ -129,97 +155,78 @@ func nextStep(r *analyze.Result) string {
 	return "No fix needed. To use less, start with the largest consumers below."
 }
 
-// code prints lines as they are.
-func (p *printer) code(label string, lines []string) {
-	var out []string
-	for _, l := range lines {
-		out = append(out, chart.Clip(chart.Plain(l), p.width-10))
-	}
-	p.labeled(label, out)
-}
-
-func numbered(steps []string) []string {
-	if len(steps) < 2 {
-		return steps
-	}
-	out := make([]string, len(steps))
-	for i, s := range steps {
-		out[i] = fmt.Sprintf("%d. %s", i+1, s)
-	}
-	return out
-}
-
-func plain(texts []string) []string {
-	out := make([]string, len(texts))
-	for i, s := range texts {
-		out[i] = chart.Plain(s)
-	}
-	return out
-}
-
-// also names the other findings, a line each.
-func (p *printer) also(rest []finding.Finding) {
+// also names the other findings, a line each: the first 3, or 2 in Markdown.
+func (v *outcome) also() {
 	const most = 3
-	var lines []string
-	for i, f := range rest {
-		if i == most-1 && len(rest) > most {
-			lines = append(lines, fmt.Sprintf("... and %d more findings, in the full report", len(rest)-i))
+	var rows [][]cell
+	var marks []string
+	for i, f := range v.rest {
+		if i == most-1 && len(v.rest) > most {
+			rows = append(rows, cells(fmt.Sprintf("... and %d more findings, in the full report", len(v.rest)-i)))
 			break
 		}
-		mark := f.Trust()
-		lines = append(lines, chart.Clip(findingTitle(&f), p.width-12-len(mark))+p.paint(dim, "  ("+mark+")"))
-	}
-	p.labeled("Also", lines)
-}
-
-// findingTitle is the title of a finding with the device that it is about.
-func findingTitle(f *finding.Finding) string {
-	if f.Device >= 0 {
-		return chart.DeviceName(f.Device) + ": " + chart.Plain(f.Title)
-	}
-	return chart.Plain(f.Title)
-}
-
-// ledger prints one row per device and moment; with many devices only first and the fullest
-// ones.
-func (p *printer) ledger(devices []analyze.Device, first *analyze.Device) {
-	largest := func(s string) string { // where the line has room for it
-		if p.width < 88 {
-			return ""
+		title, trust := f.Title, f.Trust()
+		if f.Device >= 0 {
+			title = chart.DeviceName(f.Device) + ": " + title
 		}
-		return right(s, 15)
+		rows = append(rows, cells(plain.cut(title), dim.of("  ("+trust+")")))
+		if len(marks) < 2 {
+			marks = append(marks, fmt.Sprintf("Also: %s (%s)", prose(title), trust))
+		}
 	}
-	p.line(p.paint(bold, pad("Memory", 22)+right("reserved", 11)+" ="+right("active", 11)+" +"+
-		right("releasable", 12)+" +"+right("split", 11)) + largest("largest free"))
+	v.labeled("Also", rows...)
+	v.mark(strings.Join(marks, "\n"))
+}
+
+// ledger adds one row per device and moment; with many devices only of d and the fullest ones, and
+// in Markdown only of d.
+func (v *outcome) ledger(d *analyze.Device) {
+	devices := v.r.Devices
+	sizes := []column{num("reserved", 11), {head: "active", width: 11, sep: " ="}, {head: "releasable", width: 12, sep: " +"},
+		{head: "split", width: 11, sep: " +"}, {head: "largest free", width: 15, aside: true}}
+	row := func(f *fragmentation.Report, name ...any) []any {
+		return append(name, units.Size(f.Reserved), units.Size(f.Active), units.Size(f.Releasable), units.Size(f.Split),
+			units.Size(f.LargestFree))
+	}
+	var marks [][]any
+	for _, name := range []string{"peak", "oom", "end"} {
+		if m := d.Moment(name); m != nil {
+			marks = append(marks, row(&m.Frag, chart.DeviceName(d.Timeline.Device)+", "+strings.ToLower(chart.MomentName(name))))
+		}
+	}
+	v.markTable(append([]column{{head: "memory"}}, sizes...), marks)
+	if n := len(devices) - 1; n > 0 {
+		v.mark("The file has " + units.Plural(n, "more device") + ".")
+	}
+
 	shown, moments := devices, []string{"peak", "oom", "end"}
 	if len(devices) > 2 {
 		moments = []string{"peak"}
-		shown = fullest(devices, first, 6)
+		shown = fullest(devices, d, 6)
 	}
+	if v.width < 88 { // no room for the last
+		sizes = sizes[:4]
+	}
+	t := v.table(bold, append([]column{left("Memory", 8), left("", 14)}, sizes...)...)
 	for i := range shown {
 		d := &shown[i]
-		head := chart.DeviceName(d.Timeline.Device)
+		head, failed := chart.DeviceName(d.Timeline.Device), d.Moment("oom")
 		for _, name := range moments {
 			m := d.Moment(name)
-			if failed := d.Moment("oom"); m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
+			if m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
 				continue // the program ended there
 			}
-			f := &m.Frag
-			p.line(pad(head, 8) + pad(strings.ToLower(chart.MomentName(name)), 14) + right(units.Bytes(f.Reserved), 11) + "  " +
-				right(units.Bytes(f.Active), 11) + "  " + right(units.Bytes(f.Releasable), 12) + "  " +
-				right(units.Bytes(f.Split), 11) + largest(units.Bytes(f.LargestFree)))
+			t.row(row(&m.Frag, head, strings.ToLower(chart.MomentName(name)))[:len(t.cols)]...)
 			head = ""
 		}
 		if m := d.Moment(moments[len(moments)-1]); m != nil && len(devices) <= 2 {
-			if note := elsewhere(&m.Frag); note != "" {
-				for _, l := range wrap(note, p.width-22) {
-					p.line(pad("", 22) + l)
-				}
+			for _, l := range wrap(elsewhere(&m.Frag), v.width-22) {
+				t.line(pad("", 22) + l)
 			}
 		}
 	}
 	if n := len(devices) - len(shown); n > 0 {
-		p.linef("... and %d more devices with less memory", n)
+		t.linef("... and %d more devices with less memory", n)
 	}
 }
 
@@ -253,25 +260,63 @@ func decisive(d *analyze.Device, top *finding.Finding) (m *analyze.Moment, when 
 	return d.Moment("end"), "in the dumped state"
 }
 
-// stacks prints who allocated most of a device's memory at the moment that matters.
-func (p *printer) stacks(d *analyze.Device, top *finding.Finding, most int) {
-	m, when := decisive(d, top)
+// stacks names who allocated most of a device's memory at the moment that matters.
+func (v *outcome) stacks(d *analyze.Device, most int) {
+	m, when := decisive(d, v.top)
 	if m == nil || len(m.Live) == 0 {
 		return
 	}
 	sum := chart.Sum(m.Live)
-	p.line(p.paint(bold, fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum), chart.DeviceName(d.Timeline.Device), when)))
-	groups, other, more := chart.Largest(m.Live, most)
-	room := p.width - 42 // for names
-	row := func(bytes int64, text string) {
-		p.line(right(units.Bytes(bytes), 10) + right(units.Percent(bytes, sum), 6) + " " +
-			p.paint(cyan, bar(bytes, sum, 10)) + "  " + text)
+	v.line(bold.of(fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum), chart.DeviceName(d.Timeline.Device), when)))
+	t := v.table(bold, append(shareColumns, num("", 13))...)
+	var marks [][]any
+	row := func(g *attribution.Group, name, mark, blocks string) {
+		t.share(g.Rounded, sum, name, blocks)
+		marks = append(marks, []any{units.Size(g.Rounded), units.Percent(g.Rounded, sum), units.Count(int64(g.Count)), mark})
 	}
+	groups, other, more := chart.Largest(m.Live, most)
 	for i, site := range chart.Sites(groups) {
-		g := &groups[i]
-		row(g.Rounded, pad(chart.Clip(chart.ClipLeft(chart.Plain(site), 80), room), room)+right(units.Plural(g.Count, "block"), 13))
+		row(&groups[i], chart.ClipLeft(chart.Plain(site), 80), code(site), units.Plural(groups[i].Count, "block"))
 	}
 	if more > 0 {
-		row(other.Rounded, "... and "+units.Plural(more, "more stack"))
+		rest := units.Plural(more, "more stack")
+		row(&other, "... and "+rest, rest, "")
 	}
+	v.markTable([]column{num("in use "+when, 1), num("of "+units.Bytes(sum), 1), num("blocks", 1), rest("allocated by")}, marks)
+}
+
+// fullest returns first and the devices with the most reserved memory at their peak, n in
+// all, by ordinal.
+func fullest(devices []analyze.Device, first *analyze.Device, n int) []analyze.Device {
+	out := slices.Clone(devices)
+	slices.SortStableFunc(out, func(a, b analyze.Device) int {
+		switch first.Timeline {
+		case a.Timeline:
+			return -1
+		case b.Timeline:
+			return 1
+		}
+		return cmp.Compare(b.Timeline.PeakReserved.Bytes, a.Timeline.PeakReserved.Bytes)
+	})
+	out = out[:min(len(out), n)]
+	slices.SortStableFunc(out, func(a, b analyze.Device) int {
+		return cmp.Compare(a.Timeline.Device, b.Timeline.Device)
+	})
+	return out
+}
+
+// focus is the device that the leading finding is about, or else the one with the highest
+// peak of reserved memory.
+func focus(r *analyze.Result, top *finding.Finding) *analyze.Device {
+	best := &r.Devices[0]
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		if top != nil && d.Timeline.Device == top.Device {
+			return d
+		}
+		if d.Timeline.PeakReserved.Bytes > best.Timeline.PeakReserved.Bytes {
+			best = d
+		}
+	}
+	return best
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/units"
@@ -15,55 +14,53 @@ import (
 // WhatIf prints what other settings would have done to a run. why says why it is about that device,
 // if anything.
 func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o Options) error {
-	p := newPrinter(w, o)
-	p.margin = 10
-	p.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device, count(a.Events), count(a.Accuracy.Requests))
+	d := newDoc(o)
+	d.margin = 10
+	say := func(label string, texts ...string) {
+		for _, t := range texts {
+			d.list(label, []string{t}, 0)
+			label = ""
+		}
+	}
+	d.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device, count(a.Events),
+		count(a.Accuracy.Requests))
 	if why != "" {
-		p.say("", fmt.Sprintf("(GPU %d %s)", a.Device, why))
+		say("", fmt.Sprintf("(GPU %d %s)", a.Device, why))
 	}
-	p.say("Replay", accuracyText(&a.Accuracy))
+	say("Replay", accuracyText(&a.Accuracy))
 	if a.Accuracy.FirstEvent >= 0 {
-		p.say("", fmt.Sprintf("First difference at event %d: %s %s", a.Accuracy.FirstEvent, a.Accuracy.What, a.Accuracy.Why))
+		say("", fmt.Sprintf("First difference at event %d: %s %s", a.Accuracy.FirstEvent, a.Accuracy.What, a.Accuracy.Why))
 	}
-	p.say("Start", startText(&a.Start))
-	p.say("Device", capacityText(&a.Capacity))
-	p.line("")
-	p.settings(a, r)
-	p.line("")
-	label := "Failure"
+	say("Start", startText(&a.Start))
+	say("Device", capacityText(&a.Capacity))
+	d.gap()
+	d.settings(a, r)
+	d.gap()
+	var failures []string
 	for i := range a.Rows {
 		if a.Rows[i].First != nil && (i == 0 || i == a.Best) {
-			p.say(label, failureText(&a.Rows[i]))
-			label = ""
+			failures = append(failures, failureText(&a.Rows[i]))
 		}
 	}
+	say("Failure", failures...)
 	switch {
 	case !a.Accuracy.Trusted:
-		p.say("Advice", "None: the replay matches less than 99% of the trace, so the figures above are guesses.")
+		say("Advice", "None: the replay matches less than 99% of the trace, so the figures above are guesses.")
 	case a.Best < 0 && a.Rows[0].Failures > 0:
-		p.say("Advice", "None of these settings serves every request.")
+		say("Advice", "None of these settings serves every request.")
 	case a.Best < 0:
-		p.say("Advice", "None of these settings lowers the peak by 5% and 64 MiB: keep the current ones.")
+		say("Advice", "None of these settings lowers the peak by 5% and 64 MiB: keep the current ones.")
 	default:
-		p.say("Advice", "* "+a.Text)
-		label := "Costs"
-		for _, c := range a.Costs {
-			p.say(label, c)
-			label = ""
-		}
+		say("Advice", "* "+a.Text)
+		say("Costs", a.Costs...)
 	}
-	p.smallest(a, r)
-	return p.w.Flush()
-}
-
-// say prints a text under a label in the margin, however long it is.
-func (p *printer) say(label, text string) {
-	p.section(label, []string{chart.Plain(text)}, math.MaxInt)
+	say("Minimum", smallest(a, r)...)
+	return d.print(w)
 }
 
 // smallest says how small a device can be, under the recorded settings and under those that
 // need least.
-func (p *printer) smallest(a *whatif.Answer, r *allocator.Recorded) {
+func smallest(a *whatif.Answer, r *allocator.Recorded) []string {
 	least := 0
 	for i := range a.Rows {
 		if n := a.Rows[i].Smallest; n > 0 && n < a.Rows[least].Smallest {
@@ -71,27 +68,27 @@ func (p *printer) smallest(a *whatif.Answer, r *allocator.Recorded) {
 		}
 	}
 	if a.Rows[0].Smallest == 0 {
-		return
+		return nil
 	}
-	if a.Rows[least].Smallest > a.Rows[0].Smallest/100*99 {
-		least = 0 // hardly
+	rows := []int{0}
+	if a.Rows[least].Smallest <= a.Rows[0].Smallest/100*99 { // else hardly
+		rows = append(rows, least)
 	}
-	label, lead := "Minimum", "device memory (to 2 MiB): "
-	for _, i := range []int{0, least} {
+	var out []string
+	lead := "device memory (to 2 MiB): "
+	for _, i := range rows {
 		row := &a.Rows[i]
 		text := lead + units.Bytes(row.Smallest)
 		if a.Capacity.Source == "asked" {
 			text += fmt.Sprintf(" for PyTorch, so a device of %s,", units.Bytes(row.Smallest+a.Capacity.Foreign))
 		}
-		p.say(label, text+" with "+settingName(row, r))
-		label, lead = "", ""
-		if least == 0 {
-			break
-		}
+		out = append(out, text+" with "+settingName(row, r))
+		lead = ""
 	}
 	if a.Start.Mode != "empty" {
-		p.say("", "Here blocks from before the trace are allocated again.")
+		out = append(out, "Here blocks from before the trace are allocated again.")
 	}
+	return out
 }
 
 func count(n int) string { return units.Count(int64(n)) }
@@ -103,7 +100,8 @@ func accuracyText(l *whatif.Accuracy) string {
 	}
 	return fmt.Sprintf("accuracy %s: under the recorded settings %s of %s requests get their recorded address; "+
 		"%s of %s segment events and %s of %s final blocks are the same",
-		share, count(l.SameRequests), count(l.Requests), count(l.SameSegments), count(l.Segments), count(l.SameBlocks), count(l.Blocks))
+		share, count(l.SameRequests), count(l.Requests), count(l.SameSegments), count(l.Segments), count(l.SameBlocks),
+		count(l.Blocks))
 }
 
 func startText(b *whatif.Begin) string {
@@ -120,11 +118,14 @@ func startText(b *whatif.Begin) string {
 func capacityText(c *whatif.Capacity) string {
 	switch c.Source {
 	case "asked":
-		return fmt.Sprintf("%s, less %s not PyTorch's (--foreign): PyTorch can reserve %s", units.Bytes(c.Device), units.Bytes(c.Foreign), units.Bytes(c.Reservable))
+		return fmt.Sprintf("%s, less %s not PyTorch's (--foreign): PyTorch can reserve %s", units.Bytes(c.Device),
+			units.Bytes(c.Foreign), units.Bytes(c.Reservable))
 	case "failure":
-		return fmt.Sprintf("PyTorch can reserve %s, as in the run, which ran out of memory (--capacity tries another limit)", units.Bytes(c.Reservable))
+		return fmt.Sprintf("PyTorch can reserve %s, as in the run, which ran out of memory (--capacity tries another limit)",
+			units.Bytes(c.Reservable))
 	case "retry":
-		return fmt.Sprintf("PyTorch can reserve about %s, as in the run, which released its cache when the device was full (--capacity tries another limit)", units.Bytes(c.Reservable))
+		return fmt.Sprintf("PyTorch can reserve about %s, as in the run, which released its cache when the device was full "+
+			"(--capacity tries another limit)", units.Bytes(c.Reservable))
 	}
 	return "no limit (--capacity tries one)"
 }
@@ -137,23 +138,25 @@ func settingName(r *whatif.Row, rec *allocator.Recorded) string {
 	return chart.Setting(r)
 }
 
-// settings prints a row for each setting that was replayed.
-func (p *printer) settings(a *whatif.Answer, rec *allocator.Recorded) {
-	const format = "%9s %6s %9s %6s %7s %5s %s%s"
-	p.linef(format, "reserved", "change", "waste", "calls", "retries", "fails", " ", "settings")
+// settings adds a row for each setting that was replayed.
+func (d *doc) settings(a *whatif.Answer, rec *allocator.Recorded) {
+	t := d.table(plain, num("reserved", 9), column{head: "change", sep: " ", width: 6},
+		column{head: "waste", sep: " ", width: 9}, column{head: "calls", sep: " ", width: 6},
+		column{head: "retries", sep: " ", width: 7}, column{head: "fails", sep: " ", width: 5},
+		column{sep: " ", width: -1}, column{head: "settings"})
 	base := a.Rows[0].ReservedPeak
 	for i := range a.Rows {
 		r := &a.Rows[i]
-		mark := " "
+		mark := ""
 		if i == a.Best {
 			mark = "*"
 		}
-		name := chart.Plain(settingName(r, rec))
+		name := settingName(r, rec)
 		if r.StartFailed {
-			p.linef(format, "-", "-", "-", "-", "-", "start", mark, name)
+			t.row("-", "-", "-", "-", "-", "start", mark, name)
 			continue
 		}
-		p.linef(format, units.Bytes(r.ReservedPeak), change(r.ReservedPeak, base), units.Bytes(r.Waste),
+		t.row(units.Size(r.ReservedPeak), change(r.ReservedPeak, base), units.Size(r.Waste),
 			units.Count(r.DeviceAllocs+r.DeviceFrees), units.Count(r.Retries), count(r.Failures), mark, name)
 	}
 }
@@ -182,6 +185,6 @@ func failureText(r *whatif.Row) string {
 	if f.Site != "" {
 		site = " from " + f.Site
 	}
-	return fmt.Sprintf("With %s the request for %s at event %s%s %s: %s was reserved, %s of it allocated.", name, units.Bytes(f.Requested), count(f.Event),
-		site, what, units.Bytes(f.Reserved), units.Bytes(f.Allocated))
+	return fmt.Sprintf("With %s the request for %s at event %s%s %s: %s was reserved, %s of it allocated.", name,
+		units.Bytes(f.Requested), count(f.Event), site, what, units.Bytes(f.Reserved), units.Bytes(f.Allocated))
 }
