@@ -214,8 +214,8 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 		}
 	}
 	thin = min(thin, 20)
-	const behind = 9 + 12 + 11 + 11 + 28 // the columns behind
-	wide = min(wide, d.width-behind-thin)
+	const behind = 9 + 12 + 11 + 11 + 28           // the columns behind
+	wide = max(min(wide, d.width-behind-thin), 10) // a narrow terminal has no room for long verdicts
 	cols := []column{{head: "file", width: 2 - wide, cut: chart.ClipLeft}, {head: "series", sep: "  ", width: -thin, cut: chart.Clip},
 		num("samples", 9), num("live first", 12), num("last", 11), num("reserved", 11), rest("verdict")}
 	if len(r.Files) == 1 {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"unicode"
@@ -24,6 +25,16 @@ func TestStats(t *testing.T) {
 			if utf8.RuneCountInString(line) > usualWidth || strings.ContainsFunc(line, unicode.IsControl) {
 				t.Errorf("%q", line)
 			}
+		}
+	}
+}
+
+// TestStatsNarrow checks that series of several files fit a terminal of 80 columns.
+func TestStatsNarrow(t *testing.T) {
+	out := render(t, func(w io.Writer) error { return Stats(w, analyzetest.Stats(t), Options{Width: minWidth}) })
+	for _, want := range []string{"file      series ", "…0.jsonl  GPU 0 "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 }
