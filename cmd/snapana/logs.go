@@ -83,7 +83,7 @@ files are several ranks or runs.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&file, "plot", "", "draw the series to `FILE` (.png or .svg)")
+	fl.StringVar(&file, "plot", "", "draw the series to `FILE` ("+pictures+")")
 	fl.Var(&capacity, "capacity", "memory of each device, a `SIZE` like 80GiB, to say when it will be full")
 	fl.StringSliceVar(&metrics, "metric", nil, "also show the counter `NAME`, like active.small_pool.current "+
 		"(repeatable)")

@@ -46,11 +46,17 @@ func written(err error) error {
 	return &outputError{err}
 }
 
+// pictures are the endings of files with pictures, in messages and help.
+const pictures = ".png or .svg"
+
 // medium is what a picture in the file is that a flag names.
 func medium(flag, path string) (plot.Medium, error) {
+	if path == "" {
+		return plot.Medium{}, fmt.Errorf("missing %s; expected a name that ends in "+pictures, flag)
+	}
 	ext := strings.ToLower(filepath.Ext(path))
 	if ext != ".png" && ext != ".svg" {
-		return plot.Medium{}, fmt.Errorf("invalid %s %q; expected a name that ends in .png or .svg", flag, path)
+		return plot.Medium{}, fmt.Errorf("invalid %s %q; expected a name that ends in "+pictures, flag, path)
 	}
 	return plot.Medium{SVG: ext == ".svg"}, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -48,8 +47,6 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 			switch {
 			case k < 0:
 				return unknown("--kind", kind, kinds)
-			case out == "":
-				return errors.New("-o needs the name of a file that ends in .png or .svg")
 			case at != "" && !plot.Kinds()[k].AtMoment:
 				return fmt.Errorf("--at needs --kind segments or stacks, not %s", kind)
 			}
@@ -84,7 +81,7 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 	in.add(fl)
 	fl.StringVarP(&kind, "kind", "k", string(plot.KindTimeline), "`KIND` of picture, see above")
 	fl.StringVar(&at, "at", "", "`MOMENT` of segments and stacks, as in `snapana state`")
-	fl.StringVarP(&out, "output", "o", "", "`FILE` to write (.png or .svg)")
+	fl.StringVarP(&out, "output", "o", "", "`FILE` to write ("+pictures+")")
 	fl.IntVar(&width, "width", 0, "width in `PIXELS`; everything scales with it (default 1600)")
 	fl.IntVar(&height, "height", 0, "height in `PIXELS` (default 9/16 of the width)")
 	device.add(fl)

@@ -115,7 +115,7 @@ func (f *stateFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.exclude, "exclude", "", "leave out blocks with a frame that matches `REGEXP`")
 	fl.IntVar(&f.top, "top", 20, "show `N` groups, or N calls below each in a tree; 0 for all")
 	f.out.add(fl, "print JSON, with all groups unless --top is given", "")
-	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment to `FILE` (.png or .svg)")
+	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment to `FILE` ("+pictures+")")
 	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "color the map by `KIND`: stack, category or state")
 	fl.BoolVar(&f.internals, "show-internals", false,
 		"also show frames of the interpreter, the dispatcher, torch's core, and C++ below Python")
