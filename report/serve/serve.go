@@ -98,17 +98,17 @@ func (s *Server) Handler(port string) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		if r.Host != "127.0.0.1:"+port && r.Host != "localhost:"+port && (port != "80" || r.Host != "127.0.0.1" && r.Host != "localhost") {
-			http.Error(w, "this server is 127.0.0.1:"+port+" only", http.StatusMisdirectedRequest)
+			http.Error(w, "Unknown host: open the address that snapana printed, on 127.0.0.1:"+port+".", http.StatusMisdirectedRequest)
 			return
 		}
 		token, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
-			http.Error(w, "open the address that snapana printed", http.StatusNotFound)
+			http.Error(w, "Unknown link: open the whole address that snapana printed.", http.StatusNotFound)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			h.Set("Allow", "GET, HEAD")
-			http.Error(w, "this server only reads", http.StatusMethodNotAllowed)
+			http.Error(w, "Method not allowed: this server answers GET and HEAD only.", http.StatusMethodNotAllowed)
 			return
 		}
 		switch name {
@@ -119,7 +119,11 @@ func (s *Server) Handler(port string) http.Handler {
 		case "window":
 			s.window(w, r)
 		default:
-			http.NotFound(w, r)
+			noPage(w)
 		}
 	})
+}
+
+func noPage(w http.ResponseWriter) {
+	http.Error(w, "No such page: open the address that snapana printed.", http.StatusNotFound)
 }

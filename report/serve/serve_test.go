@@ -132,20 +132,20 @@ func TestTokensDiffer(t *testing.T) {
 func TestParameters(t *testing.T) {
 	url := start(t)
 	for query, want := range map[string]string{
-		"":                                                           "device must be one number from 0 to 0",
-		"device=1&first=0&last=1&at=0":                               "device must be",
-		"device=-1&first=0&last=1&at=0":                              "device must be",
-		"device=0&first=-2&last=1&at=0":                              "first must be one number from -1 to ",
-		"device=0&first=9&last=8&at=0":                               "last must be one number from 9 to ",
-		"device=0&first=0&last=99999999&at=0":                        "last must be",
-		"device=0&first=0&last=1":                                    "at must be",
-		"device=0&first=0&last=1&at=0&at=1":                          "at must be one number",
-		"device=0&first=0&last=1&at=1e3":                             "at must be",
-		"device=0&first=0x1&last=1&at=0":                             "first must be",
-		"device=0&first=%zz&last=1&at=0":                             "the query cannot be read",
-		"device=0&first=0&last=<script>&at=0":                        "last must be",
-		"device=0;first=0&last=1&at=0":                               "the query cannot be read",
-		"device=0&first=0&at=0&last=1" + "0000000000000000000000000": "last must be",
+		"":                                                           "Invalid device: expected one number from 0 to 0.",
+		"device=1&first=0&last=1&at=0":                               "Invalid device:",
+		"device=-1&first=0&last=1&at=0":                              "Invalid device:",
+		"device=0&first=-2&last=1&at=0":                              "Invalid first: expected one number from -1 to ",
+		"device=0&first=9&last=8&at=0":                               "Invalid last: expected one number from 9 to ",
+		"device=0&first=0&last=99999999&at=0":                        "Invalid last:",
+		"device=0&first=0&last=1":                                    "Invalid at:",
+		"device=0&first=0&last=1&at=0&at=1":                          "Invalid at: expected one number",
+		"device=0&first=0&last=1&at=1e3":                             "Invalid at:",
+		"device=0&first=0x1&last=1&at=0":                             "Invalid first:",
+		"device=0&first=%zz&last=1&at=0":                             "Invalid query: expected",
+		"device=0&first=0&last=<script>&at=0":                        "Invalid last:",
+		"device=0;first=0&last=1&at=0":                               "Invalid query: expected",
+		"device=0&first=0&at=0&last=1" + "0000000000000000000000000": "Invalid last:",
 	} {
 		resp, body := ask(t, "GET", url+"window?"+query, "")
 		if resp.StatusCode != 400 || !strings.HasPrefix(body, want) || strings.Contains(body, "<script>") {
