@@ -241,7 +241,7 @@ func plainLines(lines []string) []string {
 func (b *holderWords) sites(stacks []holder.Site) []HolderRow {
 	bySite := map[string]holder.Sum{}
 	for _, s := range stacks {
-		site := b.site(s.Stack)
+		site := cmp.Or(b.site(s.Stack), attribution.NoStack)
 		sum := bySite[site]
 		bySite[site] = holder.Sum{Count: sum.Count + s.Count, Bytes: sum.Bytes + s.Bytes}
 	}
@@ -263,11 +263,9 @@ func (b *holderWords) sites(stacks []holder.Site) []HolderRow {
 	return out
 }
 
+// site is where a stack allocated, "" where that is not recorded.
 func (b *holderWords) site(stack snapshot.StackID) string {
-	if s := attribution.Site(b.r.Snapshot, stack); s != "" {
-		return clean(s)
-	}
-	return "no stack recorded"
+	return clean(attribution.Site(b.r.Snapshot, stack))
 }
 
 // frame names the function of a frame.
@@ -306,8 +304,8 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 
 // unproven is a growth without a holder to blame.
 func (b *holderWords) unproven(r *holder.Result, u *holder.Unproven) HolderGhost {
-	g := HolderGhost{Title: fmt.Sprintf("%s retains %s more per iteration; most of it was allocated at %s", b.frame(u.Loop), units.Bytes(u.PerLap), b.site(u.Stacks[0])), Bytes: u.Bytes}
-	g.Title = clean(g.Title)
+	g := HolderGhost{Bytes: u.Bytes, Title: clean(fmt.Sprintf("%s retains %s more per iteration; most of it %s",
+		b.frame(u.Loop), units.Bytes(u.PerLap), attribution.Allocated(b.site(u.Stacks[0]))))}
 	label := "Held by"
 	for i, n := range u.Holders {
 		if i == mostSites {
