@@ -51,8 +51,13 @@ type countingReader struct {
 	err error
 }
 
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
+// Read fills p as far as it can: the decoder looks through a run of blanks again after each read.
+func (c *countingReader) Read(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = c.r.Read(p[n:])
+		n += more
+	}
 	if c.opt.Progress != nil && (c.n+int64(n))>>20 != c.n>>20 {
 		c.opt.Progress(c.n + int64(n))
 	}

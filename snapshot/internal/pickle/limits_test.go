@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/pickler"
@@ -387,5 +388,15 @@ func TestBigNumbers(t *testing.T) {
 		if e.Addr != 1<<63+512 || s.Streams.Handle(e.Stream) != math.MaxUint64 || e.Size != 0 || e.Time != 5 {
 			t.Errorf("%s: %+v on stream %x", dialect, *e, s.Streams.Handle(e.Stream))
 		}
+	}
+}
+
+// A run of blanks is read once, however little of it comes at a time: reading it again after each
+// byte would not end.
+func TestJSONBlanks(t *testing.T) {
+	text := `{"segments": [],` + strings.Repeat(" ", 1<<20) + `"device_traces": [[]]}`
+	_, info, err := pickle.DecodeJSON(iotest.OneByteReader(strings.NewReader(text)), pickle.Options{})
+	if err != nil || info.Bytes != int64(len(text)) {
+		t.Errorf("%+v, error %v", info, err)
 	}
 }
