@@ -12,38 +12,69 @@ import (
 // class is all blocks with one stack and one forward traceback: what is worked out from
 // frames is worked out once for each.
 type class struct {
-	stack   snapshot.StackID
-	noStack string // why there are no frames, empty when there are
+	classKey
 	forward []frame
 	kept    bool
-	row     int32 // of Holders, -1 before its first block
+
+	row   int32    // of Holders, -1 before its first block
+	path  []string // in the tree, nil before its first block
+	known bool     // path is not only what stands for an unknown one
+}
+
+type classKey struct {
+	stack   snapshot.StackID // 0 without frames
+	noStack string           // why there are no frames, empty when there are
+	text    snapshot.StringID
 }
 
 // alone is the class without its forward traceback.
-func (c *class) alone() *class { return &class{stack: c.stack, noStack: c.noStack} }
+func (c *class) alone() *class { return &class{classKey: classKey{stack: c.stack, noStack: c.noStack}} }
+
+// portion is the live blocks of a class that were born with one label and lie in one segment.
+type portion struct {
+	*class
+	label    snapshot.LabelID
+	segment  int    // its place in State.Segments, -1 for none
+	category string // only of ByCategory
+}
+
+// portions groups the live blocks that a query is about; leftOut are those that its Match and
+// Exclude take away.
+func portions(
+	s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q *Query,
+) (kept []Keyed[portion], leftOut Sum) {
+	c := &classes{
+		s: s, q: q, traced: t.Trace.Len() > 0, all: map[classKey]*class{},
+		matched: make([]int8, s.Frames.Len()+1), unmatched: make([]int8, s.Frames.Len()+1),
+	}
+	all := GroupBy(t, st, func(segment int, row int32) portion {
+		l := &t.Lives[row]
+		p := portion{segment: segment}
+		if l.Born >= 0 && s.Labels.Len() > 0 { // nothing is known of pre-trace blocks
+			p.label = t.Trace.At(int(l.Born)).Label
+		}
+		p.class = c.of(l, p.label)
+		if q.By == ByCategory && p.kept {
+			p.category = q.Category(row)
+		}
+		return p
+	})
+	kept = slices.DeleteFunc(all, func(p Keyed[portion]) bool {
+		if !p.Key.kept {
+			leftOut.Add(p.Sum)
+		}
+		return !p.Key.kept
+	})
+	return kept, leftOut
+}
 
 type classes struct {
 	s         *snapshot.Snapshot
 	q         *Query
 	traced    bool
-	matched   []int8   // by frame, for Match: 0 not yet known, 1 no, 2 yes
-	unmatched []int8   // the same for Exclude
-	byStack   []*class // of blocks without a forward traceback
-	others    map[classKey]*class
-}
-
-type classKey struct {
-	stack   snapshot.StackID // 0 without frames
-	noStack string
-	forward snapshot.StringID
-}
-
-func newClasses(s *snapshot.Snapshot, t *timeline.Timeline, q *Query) *classes {
-	return &classes{
-		s: s, q: q, traced: t.Trace.Len() > 0,
-		matched: make([]int8, s.Frames.Len()+1), unmatched: make([]int8, s.Frames.Len()+1),
-		byStack: make([]*class, s.Stacks.Len()+1), others: map[classKey]*class{},
-	}
+	matched   []int8 // by frame, for Match: 0 not yet known, 1 no, 2 yes
+	unmatched []int8 // the same for Exclude
+	all       map[classKey]*class
 }
 
 // of gives the class of a block that was born with a label.
@@ -53,27 +84,18 @@ func (c *classes) of(l *timeline.Life, label snapshot.LabelID) *class {
 		k.stack, k.noStack = 0, c.noStack(l)
 	}
 	if label != 0 {
-		k.forward = c.s.Labels.Get(label).ForwardFrames
+		k.text = c.s.Labels.Get(label).ForwardFrames
 	}
-	common := k.forward == 0 && k.noStack == ""
-	v := c.byStack[k.stack]
-	if !common {
-		v = c.others[k]
-	}
-	if v != nil {
+	if v := c.all[k]; v != nil {
 		return v
 	}
-	v = &class{stack: k.stack, noStack: k.noStack, row: -1}
-	if k.forward != 0 {
-		v.forward = forwardFrames(c.s.Strings.Get(k.forward))
+	v := &class{classKey: k, row: -1}
+	if k.text != 0 {
+		v.forward = forwardFrames(c.s.Strings.Get(k.text))
 	}
 	v.kept = (c.q.Match == nil || c.any(c.q.Match, c.matched, v)) &&
 		(c.q.Exclude == nil || !c.any(c.q.Exclude, c.unmatched, v))
-	if common {
-		c.byStack[k.stack] = v
-	} else {
-		c.others[k] = v
-	}
+	c.all[k] = v
 	return v
 }
 

@@ -153,8 +153,7 @@ func visible(s *snapshot.Snapshot, stack snapshot.StackID, least frames.Origin) 
 	}
 	least = min(least, best)
 	return slices.DeleteFunc(slices.Clone(ids), func(id snapshot.FrameID) bool {
-		return frames.Of(s,
-			id).Origin() < least
+		return frames.Of(s, id).Origin() < least
 	})
 }
 

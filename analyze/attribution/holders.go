@@ -44,56 +44,24 @@ func (h *Holders) Kept() Sum {
 // Hold groups the live blocks of a state.
 func Hold(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Query) *Holders {
 	q.By = cmp.Or(q.By, ByStack)
-	classes := newClasses(s, t, &q)
-	c := &collector{s: s, q: &q, notes: newNotes(s, t), index: map[string]int32{}}
-	type key struct {
-		class    *class
-		label    snapshot.LabelID
-		segment  int
-		category string
-	}
-	h := &Holders{By: q.By}
-	for _, g := range GroupBy(t, st, func(segment int, row int32) key {
-		l := &t.Lives[row]
-		k := key{label: c.notes.label(l), segment: segment}
-		k.class = classes.of(l, k.label)
-		if q.By == ByCategory && k.class.kept {
-			k.category = q.Category(row)
-		}
-		return k
-	}) {
-		k := &g.Key
-		if !k.class.kept {
-			h.LeftOut.Add(g.Sum)
-			continue
-		}
+	c := &collector{s: s, q: &q, notes: newNotes(s), index: map[string]int32{}}
+	kept, leftOut := portions(s, t, st, &q)
+	for i := range kept {
+		g := &kept[i]
 		var r *timeline.Range
-		if k.segment >= 0 {
-			r = &st.Segments[k.segment].Range
+		if g.Key.segment >= 0 {
+			r = &st.Segments[g.Key.segment].Range
 		}
-		var at int32
-		switch q.By {
-		case ByStream, ByPool:
-			at = c.row(rangePlace(s, q.By, r))
-		case ByCategory:
-			at = c.row(place{k.category, k.category, k.category, k.category != ""})
-		default:
-			if k.class.row < 0 {
-				k.class.row = c.row(c.classPlace(k.class))
-				c.rows[k.class.row].Stack = k.class.stack
-			}
-			at = k.class.row
-		}
+		at := c.rowOf(&g.Key, r)
 		p := &c.rows[at]
 		p.Add(g.Sum)
-		c.notes.add(at, k.class.stack, k.label, g.Sum)
-		if r != nil && c.last[at] != k.segment {
-			c.last[at] = k.segment
+		c.notes.add(at, g.Key.stack, g.Key.label, g.Sum)
+		if r != nil && c.last[at] != g.Key.segment {
+			c.last[at] = g.Key.segment
 			p.Pinned += r.Size
 		}
 	}
-	h.Rows = c.finish()
-	return h
+	return &Holders{By: q.By, Rows: c.finish(), LeftOut: leftOut}
 }
 
 // collector makes rows of places.
@@ -107,26 +75,31 @@ type collector struct {
 	last  []int    // the last segment in which a row had a block, -1 for none
 }
 
-func rangePlace(s *snapshot.Snapshot, by Kind, r *timeline.Range) place {
-	if r == nil {
-		return named("(in no known segment)", false)
+// rowOf finds or makes the row of blocks in a range, nil for none.
+func (c *collector) rowOf(p *portion, r *timeline.Range) int32 {
+	switch c.q.By {
+	case ByCategory:
+		return c.row(named(p.category, p.category != ""))
+	case ByStream, ByPool:
+		switch {
+		case r == nil:
+			return c.row(named("(in no known segment)", false))
+		case c.q.By == ByStream:
+			return c.row(named(streamName(c.s, r.Stream), true))
+		}
+		return c.row(named(poolName(r), true))
 	}
-	name := poolName(r)
-	if by == ByStream {
-		name = streamName(s, r.Stream)
+	if p.row < 0 {
+		var at place
+		if c.q.By != ByStack {
+			at = placeOf(c.s, c.q.By, p.class)
+		} else if at = placeOf(c.s, BySite, p.alone()); at.known {
+			at.key = strconv.Itoa(int(p.stack))
+		}
+		p.row = c.row(at)
+		c.rows[p.row].Stack = p.stack
 	}
-	return place{name, name, name, true}
-}
-
-func (c *collector) classPlace(class *class) place {
-	if c.q.By != ByStack {
-		return placeOf(c.s, c.q.By, class)
-	}
-	p := placeOf(c.s, BySite, class.alone())
-	if p.known {
-		p.key = strconv.Itoa(int(class.stack))
-	}
-	return p
+	return p.row
 }
 
 // row finds or makes the row of a place.

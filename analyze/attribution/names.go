@@ -27,8 +27,7 @@ func named(name string, known bool) place { return place{"\x00" + name, name, na
 func placeOf(s *snapshot.Snapshot, by Kind, c *class) place {
 	if by == ByModule {
 		if path := moduleNames(s, c.stack, c.forward); len(path) > 0 {
-			name := strings.Join(path, " > ")
-			return place{name, name, name, true}
+			return named(strings.Join(path, " > "), true)
 		}
 	}
 	f, ok := site(framesOf(s, c.stack))

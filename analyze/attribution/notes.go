@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -33,25 +32,16 @@ type noteKey struct {
 // notes collects what is known of blocks by row.
 type notes struct {
 	s   *snapshot.Snapshot
-	t   *timeline.Timeline
 	sum map[noteKey]Sum
 	fx  []int32 // by stack: id in Frames.FX, 0 not yet known, -1 none
 }
 
-func newNotes(s *snapshot.Snapshot, t *timeline.Timeline) *notes {
-	n := &notes{s: s, t: t, sum: map[noteKey]Sum{}}
+func newNotes(s *snapshot.Snapshot) *notes {
+	n := &notes{s: s, sum: map[noteKey]Sum{}}
 	if s.Frames.FX.Len() > 0 {
 		n.fx = make([]int32, s.Stacks.Len()+1)
 	}
 	return n
-}
-
-// label is what was recorded at a block's birth; nothing is known of pre-trace blocks.
-func (n *notes) label(l *timeline.Life) snapshot.LabelID {
-	if l.Born < 0 || n.s.Labels.Len() == 0 {
-		return 0
-	}
-	return n.t.Trace.At(int(l.Born)).Label
 }
 
 // add counts blocks of one stack and label for a row.
@@ -105,8 +95,7 @@ func (n *notes) texts(k noteKey) []Note {
 		{Kind: "forward", Text: strings.Join(forward[:min(len(forward), 3)], " < ")},
 	}
 	return slices.DeleteFunc(all, func(n Note) bool {
-		return n.Text == "" || n.Kind == "compile_context" &&
-			n.Text == "N/A"
+		return n.Text == "" || n.Kind == "compile_context" && n.Text == "N/A"
 	})
 }
 

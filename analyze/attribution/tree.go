@@ -35,18 +35,14 @@ func (n *Node) Self() Sum {
 // module calls when the query is by module. The root's sum and leftOut, the blocks that
 // Match and Exclude took away, make up the state's active bytes.
 func Tree(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Query) (root Node, leftOut Sum) {
-	classes, notes := newClasses(s, t, &q), newNotes(s, t)
 	b := &treeBuilder{nodes: make([]Node, 1), children: make([][]int32, 1), index: map[edge]int32{}}
-	for _, g := range GroupBy(t, st, func(_ int, row int32) *class {
-		l := &t.Lives[row]
-		return classes.of(l, notes.label(l))
-	}) {
-		if !g.Key.kept {
-			leftOut.Add(g.Sum)
-			continue
+	kept, leftOut := portions(s, t, st, &q)
+	for i := range kept {
+		g := &kept[i]
+		if g.Key.path == nil {
+			g.Key.path, g.Key.known = treePath(s, g.Key.class, &q)
 		}
-		path, known := treePath(s, g.Key, &q)
-		b.add(path, known, g.Sum)
+		b.add(g.Key.path, g.Key.known, g.Sum)
 	}
 	return b.grow(), leftOut
 }
@@ -59,8 +55,7 @@ func treePath(s *snapshot.Snapshot, c *class, q *Query) (path []string, known bo
 		}
 		return []string{placeOf(s, ByModule, c).name}, false
 	}
-	ids := visible(s, c.stack, q.least())
-	for _, id := range slices.Backward(ids) {
+	for _, id := range slices.Backward(visible(s, c.stack, q.least())) {
 		path = append(path, FrameText(s, id))
 	}
 	if at, _ := site(framesOf(s, c.stack)); at.class.Origin() < frames.Other && len(c.forward) > 0 {

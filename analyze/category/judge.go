@@ -109,33 +109,30 @@ func (f *finder) judge(l *timeline.Life) verdict {
 	if f.isScratch(l, o) {
 		return verdict{Workspace, Medium}
 	}
-	switch o {
-	case scratch:
-		return verdict{Workspace, High}
-	case distributed:
-		return verdict{Communication, Medium}
-	case caching:
-		return verdict{Other, Medium}
-	case optimizer:
-		if f.leaves(l) {
-			return verdict{OptimizerState, High}
-		}
+	switch {
+	case ofOrigin[o].confidence > None:
+		return ofOrigin[o]
+	case o == optimizer && !f.leaves(l):
 		return verdict{Temporary, High}
-	case loading:
+	case o == optimizer:
+		return verdict{OptimizerState, High}
+	case o == loading:
 		return f.fromModel(l, High)
-	case building:
+	case o == building:
 		return f.fromModel(l, Medium)
-	case forward, recompute:
+	case o == forward || o == recompute:
 		return f.fromForward(l, o)
-	case loader:
-		return verdict{Input, Medium}
-	case program:
+	case o == program:
 		return f.fromProgram(l)
-	}
-	if f.isBackward(o) {
+	case f.isBackward(o):
 		return f.fromBackward(l)
 	}
 	return verdict{Unknown, None}
+}
+
+// ofOrigin are the categories that an origin alone tells.
+var ofOrigin = [program + 1]verdict{
+	scratch: {Workspace, High}, distributed: {Communication, Medium}, caching: {Other, Medium}, loader: {Input, Medium},
 }
 
 // isScratch recognizes a cuBLAS workspace without C++ frames by its size: allocated at the

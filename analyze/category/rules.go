@@ -41,10 +41,10 @@ func ParseRules(data []byte) ([]Rule, error) {
 	}
 	var rules []Rule
 	for i, r := range file.Rules {
-		c := slices.Index(Names(), r.Category)
+		c := slices.Index(names[:], r.Category)
 		if c < 0 {
 			return nil, fmt.Errorf("rule %d: unknown category %q; choose from %s", i+1, r.Category,
-				strings.Join(Names(), ", "))
+				strings.Join(names[:], ", "))
 		}
 		re, err := regexp.Compile(r.Match)
 		if err != nil {
@@ -57,9 +57,6 @@ func ParseRules(data []byte) ([]Rule, error) {
 	}
 	return rules, nil
 }
-
-// Names lists the categories.
-func Names() []string { return names[:] }
 
 // applyRules gives the verdict of the first rule that matches, by stack.
 func applyRules(s *snapshot.Snapshot, rules []Rule) []verdict {
