@@ -1,6 +1,16 @@
 package category
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -85,4 +95,71 @@ func frameOrigin(c frames.Class) origin {
 		return building
 	}
 	return program
+}
+
+// Rule puts the memory of matching stacks into a category.
+type Rule struct {
+	Match    *regexp.Regexp // against each frame, as "file:line function"
+	Category Category
+}
+
+// ParseRules reads rules from YAML:
+//
+//	rules:
+//	  - match: 'paged_attention\.py:\d+ allocate'
+//	    category: activation
+//
+// The first rule that matches any frame of a stack decides.
+func ParseRules(data []byte) ([]Rule, error) {
+	var file struct {
+		Rules []struct {
+			Match    string `yaml:"match"`
+			Category string `yaml:"category"`
+		} `yaml:"rules"`
+	}
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("parse rules: %w", err)
+	}
+	var rules []Rule
+	for i, r := range file.Rules {
+		c := slices.Index(names[:], r.Category)
+		if c < 0 {
+			return nil, fmt.Errorf("rule %d: unknown category %q; choose from %s", i+1, r.Category,
+				strings.Join(names[:], ", "))
+		}
+		re, err := regexp.Compile(r.Match)
+		if err != nil {
+			return nil, fmt.Errorf("rule %d: invalid regular expression in match: %w", i+1, err)
+		}
+		if r.Match == "" {
+			return nil, fmt.Errorf("rule %d: match is empty and would match every stack", i+1)
+		}
+		rules = append(rules, Rule{Match: re, Category: Category(c)})
+	}
+	return rules, nil
+}
+
+// applyRules gives the verdict of the first rule that matches, by stack.
+func applyRules(s *snapshot.Snapshot, rules []Rule) []verdict {
+	matched := make([]int, s.Frames.Len()+1) // by frame: 1 + the first rule that matches
+	for i := 1; i <= s.Frames.Len(); i++ {
+		f := s.Frames.Get(snapshot.FrameID(i))
+		text := fmt.Sprintf("%s:%d %s", s.Strings.Get(f.File), f.Line, s.Strings.Get(f.Name))
+		matched[i] = 1 + slices.IndexFunc(rules, func(r Rule) bool { return r.Match.MatchString(text) })
+	}
+	out := make([]verdict, s.Stacks.Len()+1)
+	for i := range out {
+		first := 0
+		for _, id := range s.Stacks.Get(snapshot.StackID(i)) {
+			if m := matched[id]; m > 0 && (first == 0 || m < first) {
+				first = m
+			}
+		}
+		if first > 0 {
+			out[i] = verdict{rules[first-1].Category, High}
+		}
+	}
+	return out
 }

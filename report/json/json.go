@@ -11,8 +11,10 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // The values of the field "schema". One changes when a field changes its meaning or goes away;
@@ -106,3 +108,13 @@ func fill(v reflect.Value) {
 
 // cut is the first n elements of s.
 func cut[T any](s []T, n int) []T { return s[:min(len(s), n)] }
+
+type nvmlDoc struct {
+	sidecar.Reading
+	Findings []finding.Finding `json:"findings"`
+}
+
+// WriteNVML writes a reading of the driver on one line, so that several make JSON lines.
+func WriteNVML(w io.Writer, r *sidecar.Reading, findings []finding.Finding) error {
+	return encode(w, "", `{"schema":"`+nvmlSchema+`",`, nvmlDoc{*r, findings})
+}
