@@ -42,8 +42,7 @@ func BenchmarkFind(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if r := holder.Find(holder.Input{Snapshot: s, Lines: lines,
-			Holders: f.Runs[0].Holders[0]}); r.Holders[0].Frees != losses*depth*512 {
+		if r, _ := holder.Choose(s, lines, f, nil); r.Holders[0].Frees != losses*depth*512 {
 			b.Fatal(r.Holders[0].Frees)
 		}
 	}

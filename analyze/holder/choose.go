@@ -25,39 +25,40 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 	for _, g := range f.Gaps {
 		note("%s has a torn record at byte %d; a later run continues after it.", f.Name, g.Offset)
 	}
+	find := newFinder(s, lines)
 	var h *sidecar.Holders
 	run, dump := f.Snapshot(snapshot.PlainName(s.Name), s.Bytes)
 	if run != nil {
 		h = run.HoldersOf(dump)
 	}
 	if h == nil {
-		if run, h = bestFit(lines, f); h == nil {
+		if run, h = find.bestFit(f); h == nil {
 			note("%s has no dump of who holds memory: call dump() of the recorder where memory matters.", f.Name)
 			return nil, notes
 		}
 		note("%s does not say which dump belongs to this snapshot; %s was chosen because its addresses fit best.",
 			f.Name, dumpName(h))
 	}
-	in := Input{Snapshot: s, Lines: lines, Holders: h}
+	find.now = h
 	if before != nil {
 		for i := range before.Runs {
 			if n := len(before.Runs[i].Holders); n > 0 {
-				in.Before = before.Runs[i].Holders[n-1]
+				find.before = before.Runs[i].Holders[n-1]
 			}
 		}
-		if in.Before == nil {
+		if find.before == nil {
 			note("%s has no dump of who holds memory to compare with.", before.Name)
 		}
 	} else if first := run.Holders[0]; first != h {
-		in.Before = first
+		find.before = first
 		if first.Step != nil && h.Step != nil {
-			in.Steps = *h.Step - *first.Step
+			find.steps = *h.Step - *first.Step
 		}
 	}
-	r := Find(in)
+	r := find.find()
 	r.Dump, r.File = dumpName(h), f.Name
-	if in.Before != nil {
-		r.Earlier = dumpName(in.Before)
+	if find.before != nil {
+		r.Earlier = dumpName(find.before)
 	}
 	r.readFree(run, h)
 	var held int64
@@ -101,18 +102,17 @@ func dumpName(h *sidecar.Holders) string {
 }
 
 // bestFit finds the dump whose storages lie in blocks of most bytes, the newest of equal ones.
-func bestFit(lines []Line, f *sidecar.File) (run *sidecar.Run, best *sidecar.Holders) {
-	blocks := blocksOf(lines)
+func (f *finder) bestFit(file *sidecar.File) (run *sidecar.Run, best *sidecar.Holders) {
 	most := int64(-1)
-	for i := range f.Runs {
-		for _, h := range f.Runs[i].Holders {
+	for i := range file.Runs {
+		for _, h := range file.Runs[i].Holders {
 			var fit int64
-			mem, _ := join(lines, blocks, h)
+			mem, _ := f.join(h)
 			for _, m := range mem {
 				fit += m.bytes
 			}
 			if fit >= most {
-				run, best, most = &f.Runs[i], h, fit
+				run, best, most = &file.Runs[i], h, fit
 			}
 		}
 	}

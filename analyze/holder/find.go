@@ -21,31 +21,26 @@ type Line struct {
 	Use    func(row int32) string // what a life is for, see package category
 }
 
-// Input is what Find joins.
-type Input struct {
-	Snapshot *snapshot.Snapshot
-	Lines    []Line
-	Holders  *sidecar.Holders
-	Before   *sidecar.Holders // an earlier dump to compare, or nil
-	Steps    int64            // of the program between the two, 0 unknown
-}
-
 // mostExact is for how many holders, the largest, what many objects free together is exact.
 const mostExact = 32
 
-// Find joins holders and blocks.
-func Find(in Input) *Result {
-	blocks := blocksOf(in.Lines)
-	mem, ofStore := join(in.Lines, blocks, in.Holders)
-	f := newFinder(in, newGraph(in.Holders, mem, ofStore))
-	groups := f.g.group()
+// find joins the holders of now with the blocks.
+func (f *finder) find() *Result {
+	g := newGraph(f.now, f.join)
+	f.g, f.tree = g, dominators(g.links, g.root)
+	weight := make([]int64, g.links.nodes())
+	for i, m := range g.memory {
+		weight[g.memoryNode(int32(i))] = m.bytes
+	}
+	f.sums = f.tree.sums(weight)
+	groups := g.group()
 	slices.SortStableFunc(groups, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for i := range groups {
 		f.measure(&groups[i], i < mostExact)
 	}
 	r := &Result{Notes: f.notes()}
-	f.close(r, blocks)
-	if in.Before != nil {
+	f.close(r)
+	if f.before != nil {
 		f.compare(groups)
 	}
 	for i := range groups {
@@ -57,9 +52,9 @@ func Find(in Input) *Result {
 	})
 	r.Holders = slices.DeleteFunc(groups, func(h Holder) bool { return h.Count == 0 })
 	r.Unproven = f.unproven(r.Holders)
-	for i := range in.Lines {
-		for k := range in.Lines[i].Growth {
-			if shares := r.Of(&in.Lines[i].Growth[k]); len(shares) > 1 {
+	for i := range f.devices {
+		for k := range f.devices[i].Growth {
+			if shares := r.Of(&f.devices[i].Growth[k]); len(shares) > 1 {
 				for _, s := range shares {
 					s.Holder.PerLap, s.Holder.Laps = s.PerLap, s.Growth.Laps
 				}
@@ -72,15 +67,21 @@ func Find(in Input) *Result {
 // first are the standings that come before others.
 var first = map[Standing]int{Ghost: -2, Other: -1}
 
-// finder measures holders.
+// finder joins the holders of a dump with the blocks of a snapshot, and measures them.
 type finder struct {
-	g      *graph
-	in     Input
-	tree   *tree
-	sums   []int64                // bytes that go with each node
-	lines  map[int]*Line          // by device
-	growth map[site]*ghost.Growth // that a stack is part of
-	names  map[snapshot.StackID]string
+	snapshot *snapshot.Snapshot
+	devices  []Line
+	lines    map[int]*Line          // the same, by ordinal
+	blocks   map[int][]int32        // what is allocated, by ordinal
+	growth   map[site]*ghost.Growth // that a stack is part of
+	names    map[snapshot.StackID]string
+
+	now, before *sidecar.Holders // before is an earlier dump to compare, or nil
+	steps       int64            // of the program between the two, 0 unknown
+
+	g    *graph // of now
+	tree *tree
+	sums []int64 // bytes that go with each node
 }
 
 // site is a stack on a device.
@@ -89,17 +90,12 @@ type site struct {
 	stack  snapshot.StackID
 }
 
-func newFinder(in Input, g *graph) *finder {
-	f := &finder{g: g, in: in, tree: dominators(g.links, g.root), lines: map[int]*Line{},
+func newFinder(s *snapshot.Snapshot, devices []Line) *finder {
+	f := &finder{snapshot: s, devices: devices, lines: map[int]*Line{}, blocks: map[int][]int32{},
 		growth: map[site]*ghost.Growth{}, names: map[snapshot.StackID]string{}}
-	weight := make([]int64, g.links.nodes())
-	for i, m := range g.memory {
-		weight[g.memoryNode(int32(i))] = m.bytes
-	}
-	f.sums = f.tree.sums(weight)
-	for i := range in.Lines {
-		l := &in.Lines[i]
-		f.lines[l.Device] = l
+	for i := range devices {
+		l := &devices[i]
+		f.lines[l.Device], f.blocks[l.Device] = l, allocated(l.Timeline)
 		for k := range l.Growth {
 			for _, stack := range l.Growth[k].Stacks {
 				f.growth[site{l.Device, stack}] = &l.Growth[k]
@@ -110,7 +106,7 @@ func newFinder(in Input, g *graph) *finder {
 }
 
 // close counts what is not joined.
-func (f *finder) close(r *Result, blocks map[int][]int32) {
+func (f *finder) close(r *Result) {
 	held := map[Block]bool{}
 	for i := range f.g.memory {
 		switch m := &f.g.memory[i]; {
@@ -120,11 +116,11 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 			r.Stray.add(m.storage)
 		}
 	}
-	for i := range f.in.Lines {
-		l := &f.in.Lines[i]
+	for i := range f.devices {
+		l := &f.devices[i]
 		d := Device{Ordinal: l.Device}
 		unheld := tally[snapshot.StackID]{}
-		for _, row := range blocks[l.Device] {
+		for _, row := range f.blocks[l.Device] {
 			life := &l.Lives[row]
 			d.Allocated.add(life.Rounded)
 			if held[Block{l.Device, row}] {
@@ -141,8 +137,8 @@ func (f *finder) close(r *Result, blocks map[int][]int32) {
 
 // notes says what the recorder could not see.
 func (f *finder) notes() []string {
-	out := slices.Clone(f.in.Holders.Notes)
-	for what, n := range f.in.Holders.Dropped {
+	out := slices.Clone(f.now.Notes)
+	for what, n := range f.now.Dropped {
 		if n > 0 {
 			what = strings.ReplaceAll(what, "_", " ")
 			out = append(out, fmt.Sprintf("the recorder left out %d %s beyond its limit", n, what))
@@ -176,28 +172,15 @@ func (t tally[K]) keys() []K {
 	})
 }
 
-// blocksOf gives what is allocated on each device.
-func blocksOf(lines []Line) map[int][]int32 {
-	out := map[int][]int32{}
-	for _, l := range lines {
-		out[l.Device] = allocated(l.Timeline)
-	}
-	return out
-}
-
 // join lays storages over the blocks that are allocated at the end of the trace.
-func join(lines []Line, blocks map[int][]int32, h *sidecar.Holders) (mem []memory, ofStore []int32) {
-	byDevice := map[int]*timeline.Timeline{}
-	for _, l := range lines {
-		byDevice[l.Device] = l.Timeline
-	}
+func (f *finder) join(h *sidecar.Holders) (mem []memory, ofStore []int32) {
 	found := map[Block]int32{}
 	ofStore = make([]int32, len(h.Storages.Address))
 	for i, address := range h.Storages.Address {
 		device, bytes := int(h.Storages.Device[i]), h.Storages.Bytes[i]
 		row := int32(-1)
-		if t := byDevice[device]; t != nil {
-			row = blockAt(t, blocks[device], address, bytes)
+		if l := f.lines[device]; l != nil {
+			row = blockAt(l.Timeline, f.blocks[device], address, bytes)
 		}
 		k := Block{device, row}
 		at, ok := found[k]
@@ -205,7 +188,7 @@ func join(lines []Line, blocks map[int][]int32, h *sidecar.Holders) (mem []memor
 			at = int32(len(mem))
 			m := memory{device: device, row: row}
 			if row >= 0 {
-				m.bytes = byDevice[device].Lives[row].Rounded
+				m.bytes = f.lines[device].Lives[row].Rounded
 				found[k] = at
 			}
 			mem = append(mem, m)

@@ -45,7 +45,9 @@ type memory struct {
 	storage int64 // bytes of the largest storage in it
 }
 
-func newGraph(h *sidecar.Holders, mem []memory, ofStore []int32) *graph {
+// newGraph makes the graph of a dump; join says in which memory its storages lie.
+func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32)) *graph {
+	mem, ofStore := join(h)
 	g := &graph{
 		h: h, objects: len(h.Nodes.Kind), memory: mem, ofStore: ofStore,
 		flags: make([]sidecar.TensorFlags, len(h.Nodes.Kind)), bounds: map[int32]Bound{},

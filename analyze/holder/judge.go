@@ -20,7 +20,7 @@ func (f *finder) judge(h *Holder) {
 	if h.growth != nil {
 		all = h.growth.Count
 	}
-	h.Steady = f.in.Steps >= ghost.MinLaps && h.Before.Count >= h.Storage.Count && h.Before.Bytes >= h.Storage.Bytes
+	h.Steady = f.steps >= ghost.MinLaps && h.Before.Count >= h.Storage.Count && h.Before.Bytes >= h.Storage.Bytes
 	if h.Steady || h.Filling() {
 		return
 	}
@@ -63,8 +63,8 @@ func (f *finder) unproven(holders []Holder) []Unproven {
 		}
 	}
 	var out []Unproven
-	for i := range f.in.Lines {
-		l := &f.in.Lines[i]
+	for i := range f.devices {
+		l := &f.devices[i]
 		for k := range l.Growth {
 			growth := &l.Growth[k]
 			if 2*proven[growth] >= growth.Count {
@@ -146,11 +146,10 @@ func most(holders []*Holder, stack snapshot.StackID) *Holder {
 
 // compare says what the holders had in the earlier dump.
 func (f *finder) compare(groups []Holder) {
-	h := f.in.Before
-	mem, ofStore := join(nil, nil, h)
-	before := newGraph(h, mem, ofStore)
+	h := f.before
+	before := newGraph(h, (&finder{}).join) // of no blocks: they are not those of then
 	earlier := before.group()
-	byKey, byMemory := map[string]*Holder{}, make([]*Holder, len(mem))
+	byKey, byMemory := map[string]*Holder{}, make([]*Holder, len(before.memory))
 	for i := range earlier {
 		byKey[earlier[i].key()] = &earlier[i]
 		for _, m := range earlier[i].rows {
@@ -167,11 +166,11 @@ func (f *finder) compare(groups []Holder) {
 	}
 	then := map[storage]*Holder{}
 	for i := range h.Storages.Address {
-		then[at(h, i)] = byMemory[ofStore[i]]
+		then[at(h, i)] = byMemory[before.ofStore[i]]
 	}
 	now := make([]storage, len(f.g.memory))
 	for i, m := range f.g.ofStore {
-		now[m] = at(f.in.Holders, i)
+		now[m] = at(f.now, i)
 	}
 	for i := range groups {
 		g := &groups[i]

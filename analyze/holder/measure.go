@@ -156,7 +156,7 @@ func (f *finder) sites(h *Holder) {
 			byGrowth[growth] += m.bytes
 		}
 	}
-	for _, l := range f.in.Lines { // in a fixed order
+	for _, l := range f.devices { // in a fixed order
 		for k := range l.Growth {
 			if g := &l.Growth[k]; byGrowth[g] > 0 && (h.growth == nil || byGrowth[g] > byGrowth[h.growth]) {
 				h.growth = g
@@ -176,7 +176,7 @@ func (f *finder) sitesOf(byStack tally[snapshot.StackID]) (out []Site) {
 	for _, stack := range byStack.keys() {
 		name, ok := f.names[stack]
 		if !ok {
-			name = attribution.Site(f.in.Snapshot, stack)
+			name = attribution.Site(f.snapshot, stack)
 			f.names[stack] = name
 		}
 		out = append(out, Site{stack, name, byStack[stack]})
