@@ -88,8 +88,10 @@ func missing(t *testing.T, s *snapshot.Snapshot, want ...string) {
 func TestFingerprint(t *testing.T) {
 	// Each release adds to the one before.
 	const (
-		seg20  = `{"device": 0, "address": 4096, "total_size": 512, "stream": 0, "blocks": [{"size": 512, "state": "inactive", "history": []}]}`
-		seg21  = `{"device": 0, "address": 4096, "total_size": 512, "stream": 0, "is_expandable": false, "blocks": [{"size": 512, "state": "inactive", "address": 4096}]}`
+		seg20 = `{"device": 0, "address": 4096, "total_size": 512, "stream": 0, ` +
+			`"blocks": [{"size": 512, "state": "inactive", "history": []}]}`
+		seg21 = `{"device": 0, "address": 4096, "total_size": 512, "stream": 0, "is_expandable": false, ` +
+			`"blocks": [{"size": 512, "state": "inactive", "address": 4096}]}`
 		alloc  = `"action": "alloc", "addr": 4096, "size": 512, "stream": 0`
 		old    = `"allocator_settings": {"max_split_size": -1}`
 		new    = `"allocator_settings": {"max_split_size": -1, "graph_capture_record_stream_reuse": false}`

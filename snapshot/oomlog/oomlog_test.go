@@ -201,7 +201,8 @@ func TestNone(t *testing.T) {
 		"Of the allocated memory 3.54 GiB is allocated by PyTorch\n",
 		"|  Allocated memory      |   3116 MiB |  21865 MiB |      0 B   |      0 B   |\n",
 		"K. MPS: `MPS backend out of memory (MPS allocated: {}, other allocations: {}).`\n",
-		"CUDA out of memory. Allocation was preemptively rejected because it would exceed per_process_memory_fraction limit. Requested size: {}\n",
+		"CUDA out of memory. Allocation was preemptively rejected because it would exceed " +
+			"per_process_memory_fraction limit. Requested size: {}\n",
 		"not from the allocator: `CUDA error: out of memory`, `cudaErrorMemoryAllocation`, `CUBLAS_STATUS_ALLOC_FAILED`\n",
 		"0.98 memory: 12 GiB of\n0.97 memory: 13 GiB\n",
 		"NotCUDA out of memory. Tried to allocate 2.00 GiB\n",

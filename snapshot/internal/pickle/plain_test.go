@@ -13,7 +13,8 @@ import (
 // TestDecodePlain reads data that is no snapshot.
 func TestDecodePlain(t *testing.T) {
 	// {"a": [1, (2, 3), None], (0, 1): {"b": True}, 7: 0.5}, as Python writes it in protocol 2.
-	in := "\x80\x02}(X\x01\x00\x00\x00a](K\x01K\x02K\x03\x86NeK\x00K\x01\x86}X\x01\x00\x00\x00b\x88sK\x07G\x3f\xe0\x00\x00\x00\x00\x00\x00u.tail"
+	in := "\x80\x02}(X\x01\x00\x00\x00a](K\x01K\x02K\x03\x86NeK\x00K\x01\x86}" +
+		"X\x01\x00\x00\x00b\x88sK\x07G\x3f\xe0\x00\x00\x00\x00\x00\x00u.tail"
 	v, info, err := DecodePlain(strings.NewReader(in), Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -68,8 +68,9 @@ func TestText(t *testing.T) {
 		`{"a" 1}`:                                       `!at byte 5: a colon is missing after the key "a"`,
 		`{"a": 1 "b": 2}`:                               `!at byte 8: '"' where a comma or '}' should be`,
 		`{"a": os.system("x")}`:                         `!at byte 15: "os.system" is not a value`,
-		`[1, 2`:                                         `1 2 !at byte 5: the text ends in the middle of a value: it was cut off or is still being written`,
-		`{[]: 1}`:                                       `!at byte 3: the key of a dict is a list`,
+		`[1, 2`: `1 2 !at byte 5: the text ends in the middle of a value: ` +
+			`it was cut off or is still being written`,
+		`{[]: 1}`: `!at byte 3: the key of a dict is a list`,
 	} {
 		for name, r := range map[string]io.Reader{"": strings.NewReader(in),
 			" byte by byte": iotest.OneByteReader(strings.NewReader(in))} {
@@ -118,7 +119,8 @@ func TestReadError(t *testing.T) {
 func TestMsgpack(t *testing.T) {
 	in := "\x82\xa1a\x01\x02\x93\xc0\xc3\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00" + "\xcf\xff\xff\xff\xff\xff\xff\xff\xff" +
 		"\xd6\xff\x00\x00\x00\x00" + "\xc4\x02hi" + "\xd0\xff"
-	if got, want := sequence(NewMsgpack(strings.NewReader(in)).Next), `{a:1 2:[nil true 1.5f]} 1.8446744073709552e+19f nil "hi" -1`; got != want {
+	const want = `{a:1 2:[nil true 1.5f]} 1.8446744073709552e+19f nil "hi" -1`
+	if got := sequence(NewMsgpack(strings.NewReader(in)).Next); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
