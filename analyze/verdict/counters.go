@@ -438,30 +438,26 @@ func (j *Counters) Lead() *finding.Finding {
 // notes says what limits the answer.
 func (j *Counters) notes() {
 	d := j.Series
-	add := func(format string, args ...any) { j.Notes = append(j.Notes, fmt.Sprintf(format, args...)) }
-	if d.Restarts > 0 {
-		add("The program was restarted %s; only the last run is judged.", units.Times(d.Restarts))
-	}
-	if d.PeakResets > 0 {
-		add("Peaks fall %s: reset_peak_memory_stats was called, so each covers only a part.", units.Times(d.PeakResets))
-	}
-	if d.SumResets > 0 {
-		add("Accumulated counters fall %s: reset_accumulated_memory_stats was called.", units.Times(d.SumResets))
-	}
-	if d.ResetBefore {
-		add("Accumulated counters were reset before the first sample: allocated - freed is not the current value.")
-	}
-	if d.Every > 1 {
-		add("One point stands for %d samples.", d.Every)
-	}
-	if d.Last.Cut {
-		add("The last table is cut: what it lacks is unknown.")
-	}
-	if d.Last.Async {
-		add("The cudaMallocAsync backend counts only current and peak bytes; all else is unknown.")
-	}
-	if g := d.Precision(counters.Allocated); g > 1 {
-		add("Figures are only as exact as they were printed: to %s.", units.Bytes(g))
+	for _, note := range []struct {
+		holds bool
+		text  string
+	}{
+		{d.Restarts > 0, "The program was restarted " + units.Times(d.Restarts) + "; only the last run is judged."},
+		{d.PeakResets > 0, "Peaks fall " + units.Times(d.PeakResets) + ": reset_peak_memory_stats was called, so each " +
+			"covers only a part."},
+		{d.SumResets > 0, "Accumulated counters fall " + units.Times(d.SumResets) +
+			": reset_accumulated_memory_stats was called."},
+		{d.ResetBefore, "Accumulated counters were reset before the first sample: allocated - freed is not the current " +
+			"value."},
+		{d.Every > 1, fmt.Sprintf("One point stands for %d samples.", d.Every)},
+		{d.Last.Cut, "The last table is cut: what it lacks is unknown."},
+		{d.Last.Async, "The cudaMallocAsync backend counts only current and peak bytes; all else is unknown."},
+		{d.Precision(counters.Allocated) > 1, "Figures are only as exact as they were printed: to " +
+			units.Bytes(d.Precision(counters.Allocated)) + "."},
+	} {
+		if note.holds {
+			j.Notes = append(j.Notes, note.text)
+		}
 	}
 }
 

@@ -24,8 +24,9 @@ func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 		for k := range g.Processes {
 			odd = append(odd, workers(g, k))
 		}
-		for _, f := range append(odd, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0)) {
-			if f != nil {
+		odd = append(odd, strays(r, i), ended(g), others(g, pid), unlisted(g, len(r.Errors) == 0))
+		for _, f := range odd {
+			if f != nil && f.Bytes+int64(len(f.Evidence.Processes)) > 0 {
 				f.Status, f.Device, f.Events = finding.Outside, device.Index(g, i), []int{}
 				out = append(out, *f)
 			}
@@ -37,14 +38,21 @@ func JudgeReading(r *sidecar.Reading, pid int64) []finding.Finding {
 // maxContext is more than a process takes that has a context and little else.
 const maxContext = 2 << 30
 
-// of begins a finding on some processes of a device, nil for none. It weighs their bytes against the device.
-func of(g *sidecar.GPU, id string, trust finding.Confidence, all []finding.Process) *finding.Finding {
-	if len(all) == 0 {
-		return nil
-	}
-	f := &finding.Finding{ID: id, Severity: finding.Info, Confidence: trust, Evidence: finding.Evidence{Processes: all}}
-	for i := range all {
-		f.Bytes += max(int64(all[i].Used), 0)
+// of begins a finding on those processes of a device that pick takes; it is none where that takes none. It weighs
+// their bytes against the device.
+func of(g *sidecar.GPU, id string, trust finding.Confidence,
+	pick func(p *sidecar.GPUProcess, v *finding.Process) bool) *finding.Finding {
+	f := &finding.Finding{ID: id, Severity: finding.Info, Confidence: trust}
+	for i := range g.Processes {
+		p := &g.Processes[i]
+		v := finding.Process{PID: p.PID, Name: p.Name, User: p.User, State: p.State, Used: -1}
+		if p.Used != nil {
+			v.Used = units.Size(*p.Used)
+		}
+		if pick(p, &v) {
+			f.Evidence.Processes = append(f.Evidence.Processes, v)
+			f.Bytes += max(int64(v.Used), 0)
+		}
 	}
 	if f.Bytes >= 1<<30 || g.Total != nil && f.Bytes >= *g.Total/20 {
 		f.Severity = finding.Warning
@@ -52,33 +60,17 @@ func of(g *sidecar.GPU, id string, trust finding.Confidence, all []finding.Proce
 	return f
 }
 
-func process(p *sidecar.GPUProcess) finding.Process {
-	v := finding.Process{PID: p.PID, Name: p.Name, User: p.User, State: p.State, Used: -1}
-	if p.Used != nil {
-		v.Used = units.Size(*p.Used)
-	}
-	return v
-}
-
 // workers finds children of a process that have a context of their own beside that of their
 // parent, as data-loader workers do that touch the device.
 func workers(g *sidecar.GPU, at int) *finding.Finding {
 	parent := &g.Processes[at]
-	var found []finding.Process
-	for i := range g.Processes {
-		p := &g.Processes[i]
+	f := of(g, "workers", finding.Medium, func(p *sidecar.GPUProcess, v *finding.Process) bool {
+		v.Parent, v.Origin = parent.PID, origin(p, parent)
 		// A child that has as much as its parent is no helper of it: mp.spawn starts ranks like that.
-		if device.Above(g.Processes, p) == at && p.Used != nil && parent.Used != nil && *p.Used <= maxContext &&
-			*p.Used <= *parent.Used/2 {
-			v := process(p)
-			v.Parent, v.Origin = parent.PID, origin(p, parent)
-			found = append(found, v)
-		}
-	}
-	f := of(g, "workers", finding.Medium, found)
-	if f == nil {
-		return nil
-	}
+		return device.Above(g.Processes, p) == at && p.Used != nil && parent.Used != nil && *p.Used <= maxContext &&
+			*p.Used <= *parent.Used/2
+	})
+	found := f.Evidence.Processes
 	f.Heuristic = true
 	who := fmt.Sprintf("%d children of process %d (%s) have a CUDA context each", len(found), parent.PID,
 		name(parent.Name))
@@ -112,30 +104,20 @@ func origin(p, parent *sidecar.GPUProcess) string {
 // strays finds processes that work on another device and have little more than a context on this
 // one, as every rank of a job has on the first device that forgets to choose its own.
 func strays(r *sidecar.Reading, at int) *finding.Finding {
-	g := &r.Devices[at]
-	var found []finding.Process
-	for i := range g.Processes {
-		p := &g.Processes[i]
-		if p.Used == nil || *p.Used > maxContext {
-			continue
-		}
+	f := of(&r.Devices[at], "strays", finding.Medium, func(p *sidecar.GPUProcess, v *finding.Process) bool {
 		for k := range r.Devices {
 			far := slices.IndexFunc(r.Devices[k].Processes, func(q sidecar.GPUProcess) bool {
-				return q.PID == p.PID && q.Used != nil && *q.Used > 4**p.Used
+				return q.PID == p.PID && p.Used != nil && q.Used != nil && *p.Used <= maxContext && *q.Used > 4**p.Used
 			})
 			if k != at && far >= 0 {
-				v := process(p)
 				v.Elsewhere = &finding.OnDevice{Device: device.Index(&r.Devices[k], k),
 					Used: units.Size(*r.Devices[k].Processes[far].Used)}
-				found = append(found, v)
-				break
+				return true
 			}
 		}
-	}
-	f := of(g, "strays", finding.Medium, found)
-	if f == nil {
-		return nil
-	}
+		return false
+	})
+	found := f.Evidence.Processes
 	f.Heuristic = true
 	who := fmt.Sprintf("%d processes that work on other devices use", len(found))
 	if len(found) == 1 {
@@ -155,30 +137,27 @@ func strays(r *sidecar.Reading, at int) *finding.Finding {
 
 // ended finds memory of processes that are no more.
 func ended(g *sidecar.GPU) *finding.Finding {
-	var gone, zombies []finding.Process
-	for i := range g.Processes {
-		switch p := &g.Processes[i]; p.State {
-		case device.Zombie:
-			zombies = append(zombies, process(p))
-		case device.Gone:
-			gone = append(gone, process(p))
-		}
+	f := of(g, "orphans", finding.High, func(p *sidecar.GPUProcess, _ *finding.Process) bool {
+		return p.State == device.Zombie || p.State == device.Gone
+	})
+	all := f.Evidence.Processes
+	slices.SortStableFunc(all, func(a, b finding.Process) int { return cmp.Compare(a.State, b.State) })
+	first := slices.IndexFunc(all, func(p finding.Process) bool { return p.State == device.Zombie })
+	if first < 0 {
+		first = len(all)
 	}
-	f := of(g, "orphans", finding.High, slices.Concat(gone, zombies))
-	if f == nil {
-		return nil
-	}
+	gone, zombies := all[:first], all[first:]
 	f.Say("%s of the device is still in use by %s that ended.", units.Bytes(f.Bytes),
-		units.Plural(len(gone)+len(zombies), "process"))
+		units.Plural(len(all), "process"))
 	size := func(p *finding.Process) string { return used(p.Used) }
-	if gone != nil {
+	if len(gone) > 0 {
 		f.Confidence = finding.Medium
 		f.Because("The driver lists processes that no longer exist: %s. They may have ended between the two "+
 			"readings; try again.", list(gone, size))
 		f.Do("If they stay, a child or thread keeps the device open: `fuser -v /dev/nvidia*` names it. Ending that " +
 			"frees the memory.")
 	}
-	if zombies != nil {
+	if len(zombies) > 0 {
 		f.Because("Zombies, whose parents have not waited for them: %s.", list(zombies, size))
 		f.Do("End the parent of the zombies, or let it wait for its children.")
 	}
@@ -192,18 +171,11 @@ func others(g *sidecar.GPU, pid int64) *finding.Finding {
 		return nil
 	}
 	me := g.Processes[at].User
-	var found []finding.Process
-	for i := range g.Processes {
-		if p := &g.Processes[i]; p.User != "" && p.User != me {
-			found = append(found, process(p))
-		}
-	}
-	f := of(g, "other-users", finding.High, found)
-	if f == nil {
-		return nil
-	}
+	f := of(g, "other-users", finding.High, func(p *sidecar.GPUProcess, _ *finding.Process) bool {
+		return p.User != "" && p.User != me
+	})
 	f.Say("Other users' processes use %s of the device.", units.Bytes(f.Bytes))
-	f.Because("Besides those of %s: %s.", me, list(found, func(p *finding.Process) string {
+	f.Because("Besides those of %s: %s.", me, list(f.Evidence.Processes, func(p *finding.Process) string {
 		return fmt.Sprintf("%s of %s, %s", name(p.Name), p.User, used(p.Used))
 	}))
 	f.Do("Choose another device with CUDA_VISIBLE_DEVICES, or ask them.")
