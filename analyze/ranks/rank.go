@@ -1,9 +1,23 @@
+// Package ranks compares the snapshots of the processes of one distributed run: which of them
+// failed first, what verdicts they share, and which one holds more than the others, and where.
+//
+// Each snapshot is reduced to a few figures as soon as it is analyzed, so that thousands of them
+// take no more memory than the ones that are being read. Ranks are compared at their own peaks of
+// active memory, on the device of each on which most was reserved.
 package ranks
 
 import (
+	"context"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Rank is what is kept of one snapshot. Sizes are bytes.
@@ -81,3 +95,108 @@ func Reduce(file string, r *analyze.Result) Rank {
 
 // maxSites bounds the places that are kept of a rank, those with the most bytes.
 const maxSites = 256
+
+// maxReaders bounds how many snapshots are in memory at a time.
+const maxReaders = 4
+
+// Read opens the snapshots of a run, some at a time, analyzes each without a replay, and compares
+// them. Those that cannot be read are ranks of which nothing is known; the error is that of a
+// canceled ctx.
+func Read(ctx context.Context, files []string, open func(file string) (*snapshot.Snapshot, error),
+	opt analyze.Options) (*Comparison, error) {
+	opt.NoReplay = true
+	read := func(file string) Rank {
+		s, err := open(file)
+		if err != nil {
+			return Unread(file, err)
+		}
+		r, err := analyze.Run(ctx, s, opt)
+		if err != nil {
+			return Unread(file, err)
+		}
+		return Reduce(file, r)
+	}
+	list := make([]Rank, len(files))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, min(runtime.NumCPU(), maxReaders))
+	for i, file := range files {
+		slots <- struct{}{}
+		wg.Go(func() {
+			list[i] = read(file)
+			<-slots
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return Compare(list), nil
+}
+
+var (
+	named  = regexp.MustCompile(`(?i)rank[^0-9A-Za-z]?([0-9]{1,7})`)
+	digits = regexp.MustCompile(`[0-9]+`)
+)
+
+// numbers tells the ranks of files from their names: by the number behind the word rank, and
+// where no name has it, by the only number in which the names differ. -1 is unknown; a number that
+// two files have tells nothing.
+func numbers(files []string) []int {
+	out := slices.Repeat([]int{-1}, len(files))
+	some := false
+	for i, f := range files {
+		if all := named.FindAllStringSubmatch(f, -1); len(all) > 0 {
+			out[i], some = number(all[len(all)-1][1]), true
+		}
+	}
+	if !some {
+		differing(files, out)
+	}
+	seen := make(map[int]int)
+	for _, n := range out {
+		seen[n]++
+	}
+	for i, n := range out {
+		if seen[n] > 1 {
+			out[i] = -1
+		}
+	}
+	return out
+}
+
+// differing fills in the numbers of names that are equal but for one number.
+func differing(files []string, out []int) {
+	if len(files) < 2 {
+		return
+	}
+	at, shape := -1, digits.ReplaceAllString(files[0], "0")
+	first := digits.FindAllString(files[0], -1)
+	for _, f := range files[1:] {
+		if digits.ReplaceAllString(f, "0") != shape {
+			return
+		}
+		for i, n := range digits.FindAllString(f, -1) {
+			if n == first[i] {
+				continue
+			}
+			if at >= 0 && at != i {
+				return
+			}
+			at = i
+		}
+	}
+	if at < 0 {
+		return
+	}
+	for i, f := range files {
+		out[i] = number(digits.FindAllString(f, -1)[at])
+	}
+}
+
+// number is -1 where there are too many digits for a rank.
+func number(s string) int {
+	if n, err := strconv.Atoi(s); err == nil && n < 1e7 {
+		return n
+	}
+	return -1
+}
