@@ -282,7 +282,7 @@ func modulePath(all []frame) (path []string) {
 		case !called || !f.class.Has(frames.Python):
 		case f.name == "forward":
 			path, called = append(path, at), false
-		case instead == "" && !f.class.InModuleFile():
+		case instead == "" && f.class.Origin() != frames.Plumbing:
 			instead = at + " " + f.name
 		}
 	}

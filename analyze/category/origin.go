@@ -68,7 +68,7 @@ var ofPart = [frames.NumParts]origin{
 	frames.ModuleMove:       loading,
 	frames.ModuleInit:       building,
 	frames.ModuleCall:       forward,
-	frames.LossFunction:     forward,
+	frames.Loss:             forward,
 	frames.Functional:       forward,
 	frames.VariableType:     forward,
 	frames.Recompute:        recompute,

@@ -74,9 +74,6 @@ func (c Class) IsLibrary() bool { return c.Origin() <= Library }
 // inner one of two wrappers since torch 2.0 (torch/nn/modules/module.py).
 func (c Class) IsModuleCall() bool { return c.Part() == ModuleCall }
 
-// InModuleFile reports whether a frame is in the file of torch.nn.Module itself.
-func (c Class) InModuleFile() bool { return c.Part() >= ModuleCall && c.Part() <= ModuleCode }
-
 // Of is the class of a frame of a snapshot.
 func Of(s *snapshot.Snapshot, id snapshot.FrameID) Class {
 	slot := &s.Frames.Notes()[id]

@@ -24,7 +24,7 @@ func TestClassify(t *testing.T) {
 		{site + "torch/nn/modules/module.py", "to", frames.Library, frames.ModuleMove, frames.Python, frames.Copies},
 		{site + "torch/nn/modules/linear.py", "__init__", frames.Library, frames.ModuleInit, frames.Constructor,
 			frames.Cublas},
-		{site + "torch/nn/functional.py", "cross_entropy", frames.Library, frames.LossFunction, frames.Python, frames.Cublas},
+		{site + "torch/nn/functional.py", "cross_entropy", frames.Library, frames.Loss, frames.Python, frames.Cublas},
 		{site + "torch/autograd/graph.py", "_engine_run_backward", frames.Library, frames.Backward, frames.Python,
 			frames.CallsOn},
 		{site + "torch/autograd/graph.py", "saved_tensors_hooks", frames.Library, frames.Autograd, frames.Python,
@@ -51,6 +51,16 @@ func TestClassify(t *testing.T) {
 		{"/home/me/torch/nn/model.py", "forward", frames.User, frames.None, frames.Python, 0},
 		{"torch/train.py", "main", frames.User, frames.None, frames.Python, 0},
 		{site + "horovod/torch/optim/adam.py", "step", frames.Other, frames.None, frames.Python, 0},
+
+		// Calls of modules are those of a few functions of module.py; a parameter is made as a module is.
+		{site + "torch/nn/modules/module.py", "inner", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
+		{site + "torch/nn/modules/module.py", "_slow_forward", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
+		{site + "torch/nn/modules/module.py", "zero_grad", frames.Library, frames.None, frames.Python, 0},
+		{site + "torch/nn/modules/module.py", "load_state_dict", frames.Library, frames.ModuleMove, frames.Python, 0},
+		{site + "torch/nn/modules/module.py", "load", frames.Library, frames.ModuleMove, frames.Python, 0},
+		{site + "torch/nn/parameter.py", "__deepcopy__", frames.Library, frames.ModuleInit, frames.Python, 0},
+		{site + "torch/nn/modules/loss.py", "forward", frames.Library, frames.Loss, frames.Python, 0},
+		{site + "torch/nn/modules/loss.py", "__init__", frames.Library, frames.ModuleInit, frames.Python, 0},
 
 		// Windows.
 		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.Functional, frames.Python, 0},

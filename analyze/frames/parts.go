@@ -9,15 +9,10 @@ const (
 	None Part = iota
 
 	ModuleCall    // torch.nn.Module._call_impl
-	ModuleWrapper // what calls it since torch 2.0
+	ModuleWrapper // what calls it since torch 2.0, or stands between it and forward
 	ModuleMove    // moving a module, or loading its state
-	ModuleLoad    // a step of that, which category does not take for loading
-	ModuleCode    // anything else in module.py: ghosts take all of it for calls
-
-	ModuleInit    // making a module
-	ParameterCode // making a parameter, which category does not take for building
-	LossModule
-	LossFunction
+	ModuleInit    // making a module, or a parameter
+	Loss          // its module, or its function
 	Functional
 
 	Optimizer
@@ -50,15 +45,13 @@ var torchFiles = [...]struct {
 	part        Part
 }{
 	{"nn/modules/module.py", "_call_impl", ModuleCall},
-	{"nn/modules/module.py", "_wrapped_call_impl", ModuleWrapper},
-	{"nn/modules/module.py", "_apply to cuda convert to_empty _load_from_state_dict load_state_dict", ModuleMove},
-	{"nn/modules/module.py", "load", ModuleLoad},
-	{"nn/modules/module.py", "", ModuleCode},
+	{"nn/modules/module.py", "_wrapped_call_impl inner _slow_forward", ModuleWrapper},
+	{"nn/modules/module.py", "_apply to cuda convert to_empty load_state_dict load _load_from_state_dict", ModuleMove},
 	{"nn/init.py", "", ModuleInit},
 	{"nn/modules/", "__init__ reset_parameters", ModuleInit},
-	{"nn/parameter.py", "", ParameterCode},
-	{"nn/modules/loss.py", "", LossModule},
-	{"nn/functional.py", "*loss* *entropy*", LossFunction},
+	{"nn/parameter.py", "", ModuleInit},
+	{"nn/modules/loss.py", "", Loss},
+	{"nn/functional.py", "*loss* *entropy*", Loss},
 	{"nn/functional.py", "", Functional},
 	{"nn/parallel/distributed.py", "", Distributed},
 	{"optim/lr_scheduler", "", LRScheduler},
