@@ -61,7 +61,6 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 // ofPart is what parts of torch are for; notYet is nothing that would tell.
 var ofPart = [frames.NumParts]origin{
 	frames.Optimizer:        optimizer,
-	frames.OtherOptimizer:   optimizer,
 	frames.Launcher:         distributed,
 	frames.Distributed:      distributed,
 	frames.ProcessGroup:     distributed,

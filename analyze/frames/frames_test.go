@@ -29,7 +29,7 @@ func TestClassify(t *testing.T) {
 			frames.CallsOn},
 		{site + "torch/autograd/graph.py", "saved_tensors_hooks", frames.Library, frames.Autograd, frames.Python,
 			frames.CallsOn},
-		{site + "bitsandbytes/optim/adam.py", "step", frames.Other, frames.OtherOptimizer, frames.Python, 0},
+		{site + "bitsandbytes/optim/adam.py", "step", frames.Other, frames.Optimizer, frames.Python, 0},
 		{"/usr/lib/python3.12/threading.py", "run", frames.Library, frames.None, frames.CallsOn, frames.Copies},
 		{"<frozen runpy>", "_run_code", frames.Library, frames.None, frames.CallsOn, frames.Copies},
 		{"/home/me/copy.py", "run", frames.User, frames.None, frames.Python, frames.Copies},
@@ -61,6 +61,10 @@ func TestClassify(t *testing.T) {
 		{site + "torch/nn/parameter.py", "__deepcopy__", frames.Library, frames.ModuleInit, frames.Python, 0},
 		{site + "torch/nn/modules/loss.py", "forward", frames.Library, frames.Loss, frames.Python, 0},
 		{site + "torch/nn/modules/loss.py", "__init__", frames.Library, frames.ModuleInit, frames.Python, 0},
+
+		// Optimizers, of whatever package.
+		{site + "torch/optim/lr_scheduler.py", "wrapper", frames.Library, frames.Optimizer, frames.Python, 0},
+		{site + "apex/optimizers/fused_adam.py", "step", frames.Other, frames.Optimizer, frames.Python, 0},
 
 		// Windows.
 		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.Functional, frames.Python, 0},

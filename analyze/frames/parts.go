@@ -15,8 +15,7 @@ const (
 	Loss          // its module, or its function
 	Functional
 
-	Optimizer
-	LRScheduler // which category does not take for the optimizer
+	Optimizer // of torch or of another package, and what schedules its rate: that wraps its step
 
 	Launcher // torchrun: ghosts pass it over
 	Distributed
@@ -29,11 +28,10 @@ const (
 	Wrapper // decorators and starters of processes, which only call on
 	Loader  // torch.utils.data
 
-	// C++ of torch, by symbols, and optimizers of other packages.
+	// C++ of torch, by symbols.
 	EngineThread
 	VariableType
 	ProcessGroup
-	OtherOptimizer
 	NumParts
 )
 
@@ -54,7 +52,6 @@ var torchFiles = [...]struct {
 	{"nn/functional.py", "*loss* *entropy*", Loss},
 	{"nn/functional.py", "", Functional},
 	{"nn/parallel/distributed.py", "", Distributed},
-	{"optim/lr_scheduler", "", LRScheduler},
 	{"optim/", "", Optimizer},
 	{"distributed/run.py", "", Launcher},
 	{"distributed/launcher/", "", Launcher},
@@ -88,7 +85,7 @@ func partOf(p path, name string) Part {
 	}
 	switch {
 	case containsAny(p.file, "/apex/optimizers/", "/bitsandbytes/optim/"):
-		return OtherOptimizer
+		return Optimizer
 	case strings.Contains(name, "ProcessGroupNCCL"):
 		return ProcessGroup
 	case strings.HasPrefix(name, "torch::autograd::Engine"):

@@ -43,7 +43,6 @@ var ofPart = [frames.NumParts]frameKind{
 	frames.ModuleInit:    building,
 	frames.Loss:          lossCall,
 	frames.Optimizer:     optimizer,
-	frames.LRScheduler:   optimizer,
 	frames.Backward:      backward,
 	frames.Autograd:      backward,
 	frames.Launcher:      through,
