@@ -60,21 +60,17 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 
 // ofPart is what parts of torch are for; notYet is nothing that would tell.
 var ofPart = [frames.NumParts]origin{
-	frames.Optimizer:        optimizer,
-	frames.Launcher:         distributed,
-	frames.Distributed:      distributed,
-	frames.ProcessGroup:     distributed,
-	frames.ModuleMove:       loading,
-	frames.ModuleInit:       building,
-	frames.ModuleCall:       forward,
-	frames.Loss:             forward,
-	frames.Functional:       forward,
-	frames.VariableType:     forward,
-	frames.Recompute:        recompute,
-	frames.Backward:         backward,
-	frames.BackwardFunction: backward,
-	frames.EngineThread:     backward,
-	frames.Loader:           loader,
+	frames.Optimizer:   optimizer,
+	frames.Launcher:    distributed,
+	frames.Distributed: distributed,
+	frames.ModuleMove:  loading,
+	frames.ModuleInit:  building,
+	frames.ModuleCall:  forward,
+	frames.Loss:        forward,
+	frames.Functional:  forward,
+	frames.Recompute:   recompute,
+	frames.Backward:    backward,
+	frames.Loader:      loader,
 }
 
 func frameOrigin(c frames.Class) origin {

@@ -27,14 +27,13 @@ func TestClassify(t *testing.T) {
 		{site + "torch/nn/functional.py", "cross_entropy", frames.Library, frames.Loss, frames.Python, frames.Cublas},
 		{site + "torch/autograd/graph.py", "_engine_run_backward", frames.Library, frames.Backward, frames.Python,
 			frames.CallsOn},
-		{site + "torch/autograd/graph.py", "saved_tensors_hooks", frames.Library, frames.Autograd, frames.Python,
-			frames.CallsOn},
+		{site + "torch/autograd/graph.py", "pack_to_cpu", frames.Library, frames.None, frames.Python, frames.CallsOn},
 		{site + "bitsandbytes/optim/adam.py", "step", frames.Other, frames.Optimizer, frames.Python, 0},
 		{"/usr/lib/python3.12/threading.py", "run", frames.Library, frames.None, frames.CallsOn, frames.Copies},
 		{"<frozen runpy>", "_run_code", frames.Library, frames.None, frames.CallsOn, frames.Copies},
 		{"/home/me/copy.py", "run", frames.User, frames.None, frames.Python, frames.Copies},
 		{"engine.cpp", "torch::autograd::Engine::thread_main(std::shared_ptr<int> const&)", frames.Core,
-			frames.EngineThread, 0, frames.Python},
+			frames.Backward, 0, frames.Python},
 		{"??", "at::cuda::getCUDABlasLtWorkspace()", frames.Core, frames.None, frames.Workspace, frames.Python},
 		{"", "", frames.Native, frames.None, 0, frames.Python},
 		{"ceval.c", "_PyEval_EvalFrameDefault", frames.Plumbing, frames.None, 0, frames.Python},
@@ -65,6 +64,16 @@ func TestClassify(t *testing.T) {
 		// Optimizers, of whatever package.
 		{site + "torch/optim/lr_scheduler.py", "wrapper", frames.Library, frames.Optimizer, frames.Python, 0},
 		{site + "apex/optimizers/fused_adam.py", "step", frames.Other, frames.Optimizer, frames.Python, 0},
+
+		// The backward pass, also by torch.autograd.grad, before torch 2.3 without _engine_run_backward.
+		{site + "torch/autograd/__init__.py", "grad", frames.Library, frames.Backward, frames.Python, 0},
+		{site + "torch/autograd/__init__.py", "_make_grads", frames.Library, frames.Backward, frames.Python, 0},
+		{site + "torch/autograd/__init__.py", "variable", frames.Library, frames.None, frames.Python, 0},
+		{site + "torch/autograd/function.py", "backward", frames.Library, frames.Backward, frames.Python, 0},
+		{site + "torch/autograd/function.py", "apply", frames.Library, frames.None, frames.Python, 0},
+		{"/src/pytorch/torch/csrc/autograd/VariableType_1.cpp", "torch::autograd::VariableType::mm(at::Tensor&)", frames.Core,
+			frames.Functional, 0, frames.Python},
+		{"ProcessGroupNCCL.cpp", "c10d::ProcessGroupNCCL::allreduce()", frames.Native, frames.Distributed, 0, frames.Python},
 
 		// Windows.
 		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.Functional, frames.Python, 0},

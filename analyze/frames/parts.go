@@ -13,7 +13,7 @@ const (
 	ModuleMove    // moving a module, or loading its state
 	ModuleInit    // making a module, or a parameter
 	Loss          // its module, or its function
-	Functional
+	Functional    // an operator as forward code calls it
 
 	Optimizer // of torch or of another package, and what schedules its rate: that wraps its step
 
@@ -21,17 +21,11 @@ const (
 	Distributed
 
 	Recompute // activation checkpoints, as they run forward again
-	Backward  // a call of the autograd engine
-	Autograd  // beside it: ghosts take it for the call too
-	BackwardFunction
+	Backward  // a call of the autograd engine, its thread, or a function that it calls
 
 	Wrapper // decorators and starters of processes, which only call on
 	Loader  // torch.utils.data
 
-	// C++ of torch, by symbols.
-	EngineThread
-	VariableType
-	ProcessGroup
 	NumParts
 )
 
@@ -58,13 +52,10 @@ var torchFiles = [...]struct {
 	{"distributed/elastic/", "", Launcher},
 	{"distributed/", "", Distributed},
 	{"_tensor.py", "backward", Backward},
-	{"autograd/graph.py", "*backward*", Backward},
-	{"autograd/graph.py", "", Autograd},
-	{"autograd/__init__.py", "*backward*", Backward},
-	{"autograd/__init__.py", "", Autograd},
 	{"autograd/grad_mode.py", "", Wrapper},
 	{"autograd/profiler.py", "", Wrapper},
-	{"autograd/", "*backward*", BackwardFunction},
+	{"autograd/__init__.py", "grad _make_grads", Backward},
+	{"autograd/", "*backward*", Backward},
 	{"utils/checkpoint.py", "recompute_fn unpack_hook backward", Recompute},
 	{"utils/data/", "", Loader},
 	{"utils/_contextlib.py", "", Wrapper},
@@ -87,11 +78,11 @@ func partOf(p path, name string) Part {
 	case containsAny(p.file, "/apex/optimizers/", "/bitsandbytes/optim/"):
 		return Optimizer
 	case strings.Contains(name, "ProcessGroupNCCL"):
-		return ProcessGroup
+		return Distributed
 	case strings.HasPrefix(name, "torch::autograd::Engine"):
-		return EngineThread
+		return Backward
 	case strings.HasPrefix(name, "torch::autograd::VariableType"):
-		return VariableType
+		return Functional
 	}
 	return None
 }
