@@ -1,6 +1,7 @@
 package category_test
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -184,6 +185,29 @@ func TestRules(t *testing.T) {
 		if got[c] != n {
 			t.Errorf("%s: %d, want %d", c, got[c], n)
 		}
+	}
+}
+
+// TestDistributed has a model whose forward runs inside of torch.distributed's, in a process that torchrun started.
+func TestDistributed(t *testing.T) {
+	const torch = "/lib/python3/site-packages/torch/"
+	outer := []string{torch + "nn/parallel/distributed.py:1600:forward", torch + "nn/modules/module.py:1747:_call_impl",
+		"/app/train.py:9:main", torch + "distributed/elastic/multiprocessing/errors/__init__.py:355:wrapper"}
+	made := build.Run(build.Options{}, func(d *build.Device) {
+		in := func(size int64, outer []string, inner ...string) {
+			d.Stack = build.NewStack(append(inner, outer...)...)
+			d.Alloc(size)
+		}
+		in(3000, outer, "/app/model.py:7:forward", torch+"nn/modules/module.py:1747:_call_impl")
+		in(5000, outer, torch+"distributed/distributed_c10d.py:2800:all_reduce")
+		in(7000, outer[2:], "/app/train.py:7:ready")
+	})
+	s := buildtest.Read(t, made)
+	tl := timeline.Build(s, 0)
+	got := sums(t, s, tl, tl.Trace.Len(), nil)
+	want := map[category.Category]int64{category.Activation: 3000, category.Communication: 5000, category.Other: 7000}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

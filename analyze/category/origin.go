@@ -35,7 +35,8 @@ const (
 	program
 )
 
-// originOf looks at all frames: the most telling one decides.
+// originOf looks at all frames: the most telling one decides. torch.distributed counts for what it allocates
+// itself, not for a model that it runs or makes: DistributedDataParallel's forward is around the whole model's.
 func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 	switch stack {
 	case 0:
@@ -45,7 +46,8 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 	}
 	var saw [program + 1]bool
 	for _, id := range s.Stacks.Get(stack) {
-		saw[frameOrigin(frames.Of(s, id))] = true
+		o := frameOrigin(frames.Of(s, id))
+		saw[o] = saw[o] || o != distributed || !saw[forward] && !saw[building] && !saw[loading]
 	}
 	if saw[recompute] && saw[forward] {
 		return recompute
@@ -61,7 +63,6 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 // ofPart is what parts of torch are for; notYet is nothing that would tell.
 var ofPart = [frames.NumParts]origin{
 	frames.Optimizer:   optimizer,
-	frames.Launcher:    distributed,
 	frames.Distributed: distributed,
 	frames.ModuleMove:  loading,
 	frames.ModuleInit:  building,

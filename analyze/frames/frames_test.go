@@ -75,6 +75,12 @@ func TestClassify(t *testing.T) {
 			frames.Functional, 0, frames.Python},
 		{"ProcessGroupNCCL.cpp", "c10d::ProcessGroupNCCL::allreduce()", frames.Native, frames.Distributed, 0, frames.Python},
 
+		// What starts processes is around all that they do.
+		{site + "torch/distributed/run.py", "main", frames.Library, frames.Wrapper, frames.Python, 0},
+		{site + "torch/distributed/elastic/multiprocessing/errors/__init__.py", "wrapper", frames.Library, frames.Wrapper,
+			frames.Python, 0},
+		{site + "torch/distributed/distributed_c10d.py", "all_reduce", frames.Library, frames.Distributed, frames.Python, 0},
+
 		// Windows.
 		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.Functional, frames.Python, 0},
 		{`C:\env\Lib\site-packages\torch\optim\adam.py`, "step", frames.Library, frames.Optimizer, frames.Python, 0},

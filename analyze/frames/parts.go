@@ -17,13 +17,12 @@ const (
 
 	Optimizer // of torch or of another package, and what schedules its rate: that wraps its step
 
-	Launcher // torchrun: ghosts pass it over
 	Distributed
 
 	Recompute // activation checkpoints, as they run forward again
 	Backward  // a call of the autograd engine, its thread, or a function that it calls
 
-	Wrapper // decorators and starters of processes, which only call on
+	Wrapper // decorators and starters of processes, as torchrun, which only call on
 	Loader  // torch.utils.data
 
 	NumParts
@@ -47,9 +46,10 @@ var torchFiles = [...]struct {
 	{"nn/functional.py", "", Functional},
 	{"nn/parallel/distributed.py", "", Distributed},
 	{"optim/", "", Optimizer},
-	{"distributed/run.py", "", Launcher},
-	{"distributed/launcher/", "", Launcher},
-	{"distributed/elastic/", "", Launcher},
+	{"distributed/run.py", "", Wrapper},
+	{"distributed/launch.py", "", Wrapper},
+	{"distributed/launcher/", "", Wrapper},
+	{"distributed/elastic/", "", Wrapper},
 	{"distributed/", "", Distributed},
 	{"_tensor.py", "backward", Backward},
 	{"autograd/grad_mode.py", "", Wrapper},

@@ -44,7 +44,6 @@ var ofPart = [frames.NumParts]frameKind{
 	frames.Loss:          lossCall,
 	frames.Optimizer:     optimizer,
 	frames.Backward:      backward,
-	frames.Launcher:      through,
 	frames.Wrapper:       through,
 }
 
