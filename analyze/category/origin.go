@@ -75,14 +75,11 @@ var ofPart = [frames.NumParts]origin{
 }
 
 func frameOrigin(c frames.Class) origin {
-	part := c.Part()
-	switch {
+	switch part := c.Part(); {
 	case c.Has(frames.Workspace):
 		return scratch
-	case c.Has(frames.Cublas):
 	case ofPart[part] != notYet:
 		return ofPart[part]
-	case c.IsLibrary():
 	case c.Has(frames.KVCache):
 		return caching
 	case c.Has(frames.LoadsModel):

@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,18 +35,16 @@ const (
 
 	Python // a frame of Python, not of C++
 
-	Cublas    // by the name of a symbol or a file
-	Workspace // of Cublas, and named one
+	Workspace // C++ of cuBLAS, or of what takes its place, that gets its workspace
 
-	// Names of functions outside of torch. Category and ghosts each have a list of their own of
-	// what loads weights: LoadsModel is category's, BuildsParts ghosts'.
+	// Names of functions outside of torch and of Python's library.
 	Constructor
-	KVCache // key-value caches of inference servers
-	LoadsModel
-	BuildsParts
+	KVCache     // key-value caches of inference servers
+	LoadsModel  // gets weights from a file
+	Initializes // makes something ready: a loop in it, as in the two before, goes over parts
 
-	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads or
-	// decorates, which only calls on.
+	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads,
+	// decorates, or is made by a decorator, which only calls on.
 	Copies
 	CallsOn
 )
@@ -98,27 +97,32 @@ func Classify(file, name string) Class {
 	}
 	set(Python, isPython(file))
 	c |= Class(originOf(p, name, part, c.Has(Python)))
-	if strings.Contains(name, "ublas") || strings.Contains(name, "CUDABlas") || strings.Contains(p.file, "ublas") {
-		set(Cublas, true)
-		set(Workspace, strings.Contains(name, "orkspace"))
-	}
-	set(Constructor, name == "__init__")
-	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") ||
-		strings.HasSuffix(p.file, "/cache_engine.py"))
-	set(LoadsModel, name == "load_state_dict" || name == "from_pretrained" ||
-		strings.HasPrefix(name, "load_weights") || strings.HasPrefix(name, "_load_pretrained"))
-	set(BuildsParts, containsAny(name, "load_state_dict", "load_weights", "_init_") || strings.HasPrefix(name, "init_"))
+	set(Workspace, !c.Has(Python) && strings.Contains(name, "orkspace") && blas.MatchString(name+" "+p.file))
 	if c.IsLibrary() {
-		switch Base(file) {
+		switch Base(p.file) {
 		case "copy.py", "pickle.py":
 			set(Copies, true)
 		case "threading.py", "thread.py", "runpy.py", "contextlib.py", "functools.py", "base_events.py", "events.py",
 			"runners.py", "process.py", "popen_fork.py":
 			set(CallsOn, true)
 		}
-		set(CallsOn, strings.HasPrefix(file, "<frozen"))
+		set(CallsOn, strings.HasPrefix(p.file, "<"))
+		return c
 	}
+	set(Constructor, name == "__init__" || name == "__post_init__")
+	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") ||
+		strings.HasSuffix(p.file, "/cache_engine.py"))
+	set(LoadsModel, containsAny(name, "load_state_dict", "load_weights", "load_pretrained", "from_pretrained"))
+	set(Initializes, strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_"))
 	return c
+}
+
+// blas finds the libraries of matrix products in symbols and files.
+var blas = regexp.MustCompile(`(?i)cublas|hipblas|cudablas`)
+
+// isGenerated recognizes the methods that dataclasses, attrs and namedtuples make: their file is no file.
+func isGenerated(file, name string) bool {
+	return strings.HasPrefix(file, "<attrs generated") || file == "<string>" && strings.HasPrefix(name, "__")
 }
 
 func originOf(p path, name string, part Part, python bool) Origin {
@@ -129,7 +133,7 @@ func originOf(p path, name string, part Part, python bool) Origin {
 		return Core
 	case !python:
 		return Native
-	case p.torch != "", strings.HasPrefix(p.file, "<frozen"), p.file == "none":
+	case p.torch != "", strings.HasPrefix(p.file, "<frozen"), p.file == "none", isGenerated(p.file, name):
 		return Library
 	case p.installed != "":
 		return Other

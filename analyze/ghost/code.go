@@ -60,7 +60,7 @@ func (c *code) kind(id snapshot.FrameID) frameKind {
 		return through
 	case class.IsLibrary():
 		return inside
-	case class.Has(frames.Constructor | frames.BuildsParts):
+	case class.Has(frames.Constructor | frames.LoadsModel | frames.Initializes):
 		return parts
 	}
 	return plain
