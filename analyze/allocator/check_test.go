@@ -99,8 +99,10 @@ func (a *Allocator) Check() error {
 		}{
 			{"reserved_bytes", &st.ReservedBytes, g.reserved}, {"allocated_bytes", &st.AllocatedBytes, g.allocated},
 			{"active_bytes", &st.ActiveBytes, g.active}, {"requested_bytes", &st.RequestedBytes, g.requested},
-			{"inactive_split", &st.InactiveSplit, g.split}, {"inactive_split_bytes", &st.InactiveSplitBytes, g.splitBytes},
-			{"segment", &st.Segment, g.segments}, {"allocation", &st.Allocation, g.live}, {"active", &st.Active, g.held},
+			{"inactive_split", &st.InactiveSplit, g.split},
+			{"inactive_split_bytes", &st.InactiveSplitBytes, g.splitBytes},
+			{"segment", &st.Segment, g.segments}, {"allocation", &st.Allocation, g.live},
+			{"active", &st.Active, g.held},
 		} {
 			if s := m.stat[kind]; s.Current != m.want || s.Peak < s.Current {
 				return fmt.Errorf("%s is %d with a peak of %d, the blocks have %d", m.name, s.Current, s.Peak, m.want)

@@ -65,12 +65,12 @@ func (a *Allocator) findExpandable(qi int32, rounded int64) int32 {
 }
 
 func (a *Allocator) roomFrom(b int32, rounded int64) bool {
-	for sum := int64(0); b != none && (a.blocks[b].state == Free || a.blocks[b].state == Unmapped); b = a.blocks[b].next {
-		if sum += a.blocks[b].size; sum >= rounded {
-			return true
-		}
+	sum := int64(0)
+	for sum < rounded && b != none && (a.blocks[b].state == Free || a.blocks[b].state == Unmapped) {
+		sum += a.blocks[b].size
+		b = a.blocks[b].next
 	}
-	return false
+	return sum >= rounded
 }
 
 // mapBlock puts memory behind the first size bytes of an unmapped block, rounded up to whole

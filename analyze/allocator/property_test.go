@@ -93,7 +93,8 @@ func variants() map[string]Options {
 		"", "expandable_segments:True", "max_split_size_mb:21", "max_split_size_mb:64,max_non_split_rounding_mb:64",
 		"expandable_segments:True,max_split_size_mb:32", "roundup_power2_divisions:[1:2,8:16,>:4]",
 		"garbage_collection_threshold:0.5,per_process_memory_fraction:0.6", "large_segment_size_mb:12",
-		"expandable_segments:True,large_segment_size_mb:40", "per_process_memory_fraction:0.4,throw_on_cudamalloc_oom:True",
+		"expandable_segments:True,large_segment_size_mb:40",
+		"per_process_memory_fraction:0.4,throw_on_cudamalloc_oom:True",
 		"garbage_collection_threshold:0.4,per_process_memory_fraction:0.9,max_split_size_mb:40",
 	} {
 		c, err := ParseConf(text)

@@ -60,8 +60,9 @@ func TestSegmentSize(t *testing.T) {
 	const mib = 1 << 20
 	c := Default()
 	for request, want := range map[int64]int64{
-		512: 2 * mib, mib: 2 * mib, mib + 512: 20 * mib, 10*mib - 512: 20 * mib, 10 * mib: 10 * mib, 10*mib + 512: 12 * mib,
-		512 * mib: 512 * mib,
+		512: 2 * mib, mib: 2 * mib, mib + 512: 20 * mib, 10*mib - 512: 20 * mib, 10 * mib: 10 * mib,
+		10*mib + 512: 12 * mib,
+		512 * mib:    512 * mib,
 	} {
 		if got := c.SegmentSize(request); got != want {
 			t.Errorf("%d: %d, want %d", request, got, want)

@@ -165,7 +165,8 @@ func TestFree(t *testing.T) {
 	}))
 	st := tl.StateAt(tl.Trace.Len())
 	for _, c := range []struct{ need, returned, blocks int64 }{
-		{1, 20 * mib, 1}, {20 * mib, 20 * mib, 1}, {20*mib + 1, 40 * mib, 2}, {190 * mib, 200 * mib, 11}, {201 * mib, 0, 0},
+		{1, 20 * mib, 1}, {20 * mib, 20 * mib, 1}, {20*mib + 1, 40 * mib, 2},
+		{190 * mib, 200 * mib, 11}, {201 * mib, 0, 0},
 		{0, 0, 0},
 	} {
 		p := fragmentation.Free(tl, st, c.need)

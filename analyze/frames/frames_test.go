@@ -8,7 +8,10 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-const site = "/env/lib/python3.12/site-packages/"
+const (
+	site  = "/env/lib/python3.12/site-packages/"
+	torch = site + "torch/"
+)
 
 func TestClassify(t *testing.T) {
 	for _, tc := range []struct {
@@ -19,14 +22,14 @@ func TestClassify(t *testing.T) {
 	}{
 		{"/home/me/train.py", "main", frames.User, frames.None, frames.Python, frames.Constructor},
 		{"/home/me/serve.py", "alloc_kv_cache", frames.User, frames.None, frames.KVCache, frames.LoadsModel},
-		{site + "torch/nn/modules/module.py", "_call_impl", frames.Plumbing, frames.ModuleCall, frames.Python, frames.CallsOn},
-		{site + "torch/nn/modules/module.py", "_wrapped_call_impl", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
-		{site + "torch/nn/modules/module.py", "to", frames.Library, frames.ModuleMove, frames.Python, frames.Copies},
-		{site + "torch/nn/modules/linear.py", "__init__", frames.Library, frames.ModuleInit, 0, frames.Constructor},
-		{site + "torch/nn/functional.py", "cross_entropy", frames.Library, frames.Loss, 0, frames.Workspace},
-		{site + "torch/autograd/graph.py", "_engine_run_backward", frames.Library, frames.Backward, frames.Python,
+		{torch + "nn/modules/module.py", "_call_impl", frames.Plumbing, frames.ModuleCall, 0, frames.CallsOn},
+		{torch + "nn/modules/module.py", "_wrapped_call_impl", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
+		{torch + "nn/modules/module.py", "to", frames.Library, frames.ModuleMove, frames.Python, frames.Copies},
+		{torch + "nn/modules/linear.py", "__init__", frames.Library, frames.ModuleInit, 0, frames.Constructor},
+		{torch + "nn/functional.py", "cross_entropy", frames.Library, frames.Loss, 0, frames.Workspace},
+		{torch + "autograd/graph.py", "_engine_run_backward", frames.Library, frames.Backward, frames.Python,
 			frames.CallsOn},
-		{site + "torch/autograd/graph.py", "pack_to_cpu", frames.Library, frames.None, frames.Python, frames.CallsOn},
+		{torch + "autograd/graph.py", "pack_to_cpu", frames.Library, frames.None, frames.Python, frames.CallsOn},
 		{site + "bitsandbytes/optim/adam.py", "step", frames.Other, frames.Optimizer, frames.Python, 0},
 		{"/usr/lib/python3.12/threading.py", "run", frames.Library, frames.None, frames.CallsOn, frames.Copies},
 		{"<frozen runpy>", "_run_code", frames.Library, frames.None, frames.CallsOn, frames.Copies},
@@ -51,39 +54,39 @@ func TestClassify(t *testing.T) {
 		{site + "horovod/torch/optim/adam.py", "step", frames.Other, frames.None, frames.Python, 0},
 
 		// Calls of modules are those of a few functions of module.py; a parameter is made as a module is.
-		{site + "torch/nn/modules/module.py", "inner", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
-		{site + "torch/nn/modules/module.py", "_slow_forward", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
-		{site + "torch/nn/modules/module.py", "zero_grad", frames.Library, frames.None, frames.Python, 0},
-		{site + "torch/nn/modules/module.py", "load_state_dict", frames.Library, frames.ModuleMove, frames.Python, 0},
-		{site + "torch/nn/modules/module.py", "load", frames.Library, frames.ModuleMove, frames.Python, 0},
-		{site + "torch/nn/parameter.py", "__deepcopy__", frames.Library, frames.ModuleInit, frames.Python, 0},
-		{site + "torch/nn/modules/loss.py", "forward", frames.Library, frames.Loss, frames.Python, 0},
-		{site + "torch/nn/modules/loss.py", "__init__", frames.Library, frames.ModuleInit, frames.Python, 0},
+		{torch + "nn/modules/module.py", "inner", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
+		{torch + "nn/modules/module.py", "_slow_forward", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
+		{torch + "nn/modules/module.py", "zero_grad", frames.Library, frames.None, frames.Python, 0},
+		{torch + "nn/modules/module.py", "load_state_dict", frames.Library, frames.ModuleMove, frames.Python, 0},
+		{torch + "nn/modules/module.py", "load", frames.Library, frames.ModuleMove, frames.Python, 0},
+		{torch + "nn/parameter.py", "__deepcopy__", frames.Library, frames.ModuleInit, frames.Python, 0},
+		{torch + "nn/modules/loss.py", "forward", frames.Library, frames.Loss, frames.Python, 0},
+		{torch + "nn/modules/loss.py", "__init__", frames.Library, frames.ModuleInit, frames.Python, 0},
 
 		// Optimizers, of whatever package.
-		{site + "torch/optim/lr_scheduler.py", "wrapper", frames.Library, frames.Optimizer, frames.Python, 0},
+		{torch + "optim/lr_scheduler.py", "wrapper", frames.Library, frames.Optimizer, frames.Python, 0},
 		{site + "apex/optimizers/fused_adam.py", "step", frames.Other, frames.Optimizer, frames.Python, 0},
 
 		// The backward pass, also by torch.autograd.grad, before torch 2.3 without _engine_run_backward.
-		{site + "torch/autograd/__init__.py", "grad", frames.Library, frames.Backward, frames.Python, 0},
-		{site + "torch/autograd/__init__.py", "_make_grads", frames.Library, frames.Backward, frames.Python, 0},
-		{site + "torch/autograd/__init__.py", "variable", frames.Library, frames.None, frames.Python, 0},
-		{site + "torch/autograd/function.py", "backward", frames.Library, frames.Backward, frames.Python, 0},
-		{site + "torch/autograd/function.py", "apply", frames.Library, frames.None, frames.Python, 0},
-		{"/src/pytorch/torch/csrc/autograd/VariableType_1.cpp", "torch::autograd::VariableType::mm(at::Tensor&)", frames.Core,
+		{torch + "autograd/__init__.py", "grad", frames.Library, frames.Backward, frames.Python, 0},
+		{torch + "autograd/__init__.py", "_make_grads", frames.Library, frames.Backward, frames.Python, 0},
+		{torch + "autograd/__init__.py", "variable", frames.Library, frames.None, frames.Python, 0},
+		{torch + "autograd/function.py", "backward", frames.Library, frames.Backward, frames.Python, 0},
+		{torch + "autograd/function.py", "apply", frames.Library, frames.None, frames.Python, 0},
+		{"VariableType_1.cpp", "torch::autograd::VariableType::mm(at::Tensor&)", frames.Core,
 			frames.Functional, 0, frames.Python},
-		{"ProcessGroupNCCL.cpp", "c10d::ProcessGroupNCCL::allreduce()", frames.Native, frames.Distributed, 0, frames.Python},
+		{"ProcessGroupNCCL.cpp", "c10d::ProcessGroupNCCL", frames.Native, frames.Distributed, 0, frames.Python},
 
 		// What starts processes is around all that they do.
-		{site + "torch/distributed/run.py", "main", frames.Library, frames.Wrapper, frames.Python, 0},
-		{site + "torch/distributed/elastic/multiprocessing/errors/__init__.py", "wrapper", frames.Library, frames.Wrapper,
+		{torch + "distributed/run.py", "main", frames.Library, frames.Wrapper, frames.Python, 0},
+		{torch + "distributed/elastic/multiprocessing/errors/__init__.py", "wrapper", frames.Library, frames.Wrapper,
 			frames.Python, 0},
-		{site + "torch/distributed/distributed_c10d.py", "all_reduce", frames.Library, frames.Distributed, frames.Python, 0},
+		{torch + "distributed/distributed_c10d.py", "all_reduce", frames.Library, frames.Distributed, frames.Python, 0},
 
 		// Names.
 		{"/home/me/data.py", "__post_init__", frames.User, frames.None, frames.Constructor, frames.CallsOn},
 		{"<string>", "__init__", frames.Library, frames.None, frames.CallsOn, frames.Constructor},
-		{"<attrs generated init data.Batch>", "__init__", frames.Library, frames.None, frames.CallsOn, frames.Constructor},
+		{"<attrs generated init Batch>", "__init__", frames.Library, frames.None, frames.CallsOn, frames.Constructor},
 		{"<string>", "<module>", frames.User, frames.None, 0, frames.CallsOn},
 		{"<eval_with_key>.3", "forward", frames.User, frames.None, 0, frames.CallsOn},
 		{"/home/me/t.py", "_load_state_dict_into_model", frames.User, frames.None, frames.LoadsModel, 0},
@@ -98,7 +101,7 @@ func TestClassify(t *testing.T) {
 		{"/opt/rocm/lib/libhipblaslt.so", "getWorkspace", frames.Native, frames.None, frames.Workspace, 0},
 
 		// Windows.
-		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.Functional, frames.Python, 0},
+		{`C:\env\Lib\site-packages\torch\nn\functional.py`, "relu", frames.Library, frames.Functional, 0, 0},
 		{`C:\env\Lib\site-packages\torch\optim\adam.py`, "step", frames.Library, frames.Optimizer, frames.Python, 0},
 		{`C:\env\Lib\site-packages\vllm\worker\cache_engine.py`, "f", frames.Other, frames.None, frames.KVCache, 0},
 		{`D:\src\torch\nn\modules\module.py`, "_call_impl", frames.Plumbing, frames.ModuleCall, frames.Python, 0},
@@ -126,8 +129,8 @@ func TestClassify(t *testing.T) {
 func TestOf(t *testing.T) {
 	s := &snapshot.Snapshot{}
 	intern := func(file, name string) snapshot.FrameID {
-		return s.Frames.Intern(snapshot.Frame{File: s.Strings.Intern([]byte(file)), Name: s.Strings.Intern([]byte(name)),
-			Line: 3})
+		f := snapshot.Frame{File: s.Strings.Intern([]byte(file)), Name: s.Strings.Intern([]byte(name)), Line: 3}
+		return s.Frames.Intern(f)
 	}
 	ids := []snapshot.FrameID{intern("/home/me/train.py", "main"), intern(site+"torch/optim/adam.py", "step")}
 	var wg sync.WaitGroup

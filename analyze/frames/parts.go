@@ -6,25 +6,19 @@ import "strings"
 type Part uint8
 
 const (
-	None Part = iota
-
-	ModuleCall    // torch.nn.Module._call_impl
-	ModuleWrapper // what calls it since torch 2.0, or stands between it and forward
-	ModuleMove    // moving a module, or loading its state
-	ModuleInit    // making a module, or a parameter
-	Loss          // its module, or its function
-	Functional    // an operator as forward code calls it
-
-	Optimizer // of torch or of another package, and what schedules its rate: that wraps its step
-
+	None          Part = iota
+	ModuleCall         // torch.nn.Module._call_impl
+	ModuleWrapper      // what calls it since torch 2.0, or stands between it and forward
+	ModuleMove         // moving a module, or loading its state
+	ModuleInit         // making a module, or a parameter
+	Loss               // its module, or its function
+	Functional         // an operator as forward code calls it
+	Optimizer          // of torch or of another package, and what schedules its rate: that wraps its step
 	Distributed
-
 	Recompute // activation checkpoints, as they run forward again
 	Backward  // a call of the autograd engine, its thread, or a function that it calls
-
-	Wrapper // decorators and starters of processes, as torchrun, which only call on
-	Loader  // torch.utils.data
-
+	Wrapper   // decorators and starters of processes, as torchrun, which only call on
+	Loader    // torch.utils.data
 	NumParts
 )
 
