@@ -91,17 +91,15 @@ func Series() []string { return []string{"reserved", "active", "allocated", "req
 // Peak is the moment of the highest bytes of one series: "reserved", "active", "allocated" or
 // "requested". Without a trace the error is a *NoTraceError.
 func Peak(t *timeline.Timeline, series string) (Moment, error) {
-	peaks := map[string]timeline.Peak{
-		"reserved": t.PeakReserved, "active": t.PeakActive, "allocated": t.PeakAllocated, "requested": t.PeakRequested,
-	}
-	p, ok := peaks[series]
-	if !ok {
+	i := slices.Index(Series(), series)
+	if i < 0 {
 		return Moment{}, fmt.Errorf("unknown series %q; choose from %s", series, strings.Join(Series(), ", "))
 	}
 	if t.Trace.Len() == 0 {
 		return Moment{}, &NoTraceError{t.Device}
 	}
-	return Moment{p.Event, "at the peak of " + series + " bytes"}, nil
+	peaks := []timeline.Peak{t.PeakReserved, t.PeakActive, t.PeakAllocated, t.PeakRequested}
+	return Moment{peaks[i].Event, "at the peak of " + series + " bytes"}, nil
 }
 
 // oldestTime tells times from events: as microseconds since the epoch it is in January 1970,
@@ -145,8 +143,7 @@ func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
 			t.Device, eventRange(t.Trace.Len()))
 	case us < first || us > last:
 		return Moment{}, fmt.Errorf("the trace of GPU %d has times +0s to +%s, or %d to %d",
-			t.Device,
-			span(last-first), first, last)
+			t.Device, span(last-first), first, last)
 	}
 	e := 0
 	for e+1 < t.Trace.Len() && t.Trace.At(e+1).Time <= us {

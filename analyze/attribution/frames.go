@@ -74,8 +74,7 @@ func (f frame) matches(re *regexp.Regexp) bool {
 	return re.MatchString(f.text(f.file)) || re.MatchString(f.short())
 }
 
-// site is the frame that a stack stands for, false without frames: the innermost one of the
-// user's own code, or else of another library than torch, or else the innermost one at all.
+// site is the frame that a stack stands for, as Site has it; false without frames.
 func site(all iter.Seq[frame]) (best frame, ok bool) {
 	for f := range all {
 		if !ok || f.class.Origin() > best.class.Origin() {
