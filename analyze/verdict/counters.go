@@ -443,12 +443,12 @@ func (j *Counters) notes() {
 		text  string
 	}{
 		{d.Restarts > 0, "The program was restarted " + units.Times(d.Restarts) + "; only the last run is judged."},
-		{d.PeakResets > 0, "Peaks fall " + units.Times(d.PeakResets) + ": reset_peak_memory_stats was called, so each " +
-			"covers only a part."},
+		{d.PeakResets > 0, "Peaks fall " + units.Times(d.PeakResets) + ": reset_peak_memory_stats was called, so " +
+			"each covers only a part."},
 		{d.SumResets > 0, "Accumulated counters fall " + units.Times(d.SumResets) +
 			": reset_accumulated_memory_stats was called."},
-		{d.ResetBefore, "Accumulated counters were reset before the first sample: allocated - freed is not the current " +
-			"value."},
+		{d.ResetBefore, "Accumulated counters were reset before the first sample: allocated - freed is not the " +
+			"current value."},
 		{d.Every > 1, fmt.Sprintf("One point stands for %d samples.", d.Every)},
 		{d.Last.Cut, "The last table is cut: what it lacks is unknown."},
 		{d.Last.Async, "The cudaMallocAsync backend counts only current and peak bytes; all else is unknown."},
