@@ -1,6 +1,12 @@
 package bands
 
-import "math"
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/snapana/snapana/analyze/timeline"
+)
 
 // Choose picks the n lives that a page without more room should keep: those that are live right
 // after one of the events in must, as far as they fit, and then those with the most bytes
@@ -56,4 +62,95 @@ func Largest(n, count int, area func(i int) float64) []bool {
 		}
 	}
 	return keep
+}
+
+// rankCount is more than the binary orders of magnitude of bytes times events.
+const rankCount = 128
+
+// Ranks finds, of the lives that a page leaves out, the ones that a part of the trace has, the
+// largest first. It keeps 4 bytes for each of them; a search costs what it finds.
+type Ranks struct {
+	t    *timeline.Timeline
+	kept []bool
+	rows [rankCount][]int32 // by order of magnitude, each in order of birth
+}
+
+// NewRanks sorts the lives that are not kept; a nil kept keeps all.
+func NewRanks(t *timeline.Timeline, kept []bool) *Ranks {
+	r := &Ranks{t: t, kept: kept}
+	rank := func(l *timeline.Life) int {
+		end := int(l.Freed)
+		if end < 0 {
+			end = t.Trace.Len()
+		}
+		return min(math.Ilogb(float64(bytes(l)+1)*float64(max(end-int(l.Born), 1))), rankCount-1)
+	}
+	var counts [rankCount]int
+	for i, k := range kept {
+		if !k {
+			counts[rank(&t.Lives[i])]++
+		}
+	}
+	for c, n := range counts {
+		r.rows[c] = make([]int32, 0, n)
+	}
+	for i, k := range kept {
+		if !k {
+			c := rank(&t.Lives[i])
+			r.rows[c] = append(r.rows[c], int32(i))
+		}
+	}
+	return r
+}
+
+// Within gives, in order, at most n of the lives that are not kept and live after at or after one
+// of the events first..last; -1 is before the trace. Those live after at go first, then those
+// live after first, then the largest. It reports whether these are all of first..last, and all
+// of at.
+func (r *Ranks) Within(first, last, at, n int) (rows []int32, all, allAt bool) {
+	if r.kept == nil {
+		return nil, true, true
+	}
+	// add takes evenly of a list of which not all fit.
+	add := func(list []int32, taken func(l *timeline.Life) bool) bool {
+		step := 1
+		if room := n - len(rows); len(list) > room {
+			step = len(list)/max(room, 1) + 1
+		}
+		for i := 0; i < len(list) && len(rows) < n; i += step {
+			if row := list[i]; !taken(&r.t.Lives[row]) {
+				rows = append(rows, row)
+			}
+		}
+		return step == 1
+	}
+	allAt = add(r.left(at), func(*timeline.Life) bool { return false })
+	all = allAt && add(r.left(first), func(l *timeline.Life) bool { return l.LiveAfter(at) })
+	for c := rankCount - 1; c >= 0 && all; c-- {
+		list := r.rows[c]
+		from, to := r.bornAfter(list, first), r.bornAfter(list, last)
+		all = add(list[from:to], func(l *timeline.Life) bool { return l.LiveAfter(at) })
+	}
+	slices.Sort(rows)
+	return rows, all, allAt
+}
+
+// left lists the lives after an event that are not kept.
+func (r *Ranks) left(event int) []int32 {
+	return slices.DeleteFunc(live(r.t, event), func(row int32) bool { return r.kept[row] })
+}
+
+// bornAfter is the first place of a list whose life begins after an event.
+func (r *Ranks) bornAfter(list []int32, event int) int {
+	return sort.Search(len(list), func(i int) bool { return int(r.t.Lives[list[i]].Born) > event })
+}
+
+// live lists the rows that live after an event, in order.
+func live(t *timeline.Timeline, event int) []int32 {
+	var rows []int32
+	for _, row := range t.StateAt(event).Rows() {
+		rows = append(rows, row)
+	}
+	slices.Sort(rows)
+	return rows
 }

@@ -1,13 +1,20 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
+	"image/color"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -106,4 +113,67 @@ func Plain(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Setting names a setting that was replayed.
+func Setting(r *whatif.Row) string {
+	name := cmp.Or(r.Text, "the defaults")
+	switch {
+	case r.Recorded:
+		name += " (as recorded)"
+	case r.Needs != "":
+		name += " (torch " + r.Needs + " or later)"
+	}
+	return name
+}
+
+// AnswerNote is the note of an answer, with the flag that would settle it.
+func AnswerNote(a *oom.Answer) string {
+	if a.Wants == finding.WantCapacity {
+		return a.Note + "; pass --capacity 80GiB"
+	}
+	return a.Note
+}
+
+// LedgerWords name the parts of a device's memory.
+var LedgerWords = map[oom.Row]string{
+	oom.RowFree:          "free on the device",
+	device.RowDriver:     "kept by the driver",
+	oom.RowOthers:        "other processes",
+	oom.RowNonPyTorch:    "this process outside PyTorch's allocator: CUDA context, NCCL",
+	oom.RowForeign:       "other processes and this one's non-PyTorch memory, not distinguishable",
+	oom.RowAllocated:     "allocated in tensors",
+	oom.RowUnallocated:   "reserved by PyTorch but unallocated",
+	device.RowReleasable: "cached: whole segments, released by empty_cache()",
+	device.RowHard:       "cached: pieces between live blocks",
+	device.RowSoft:       "cached: pieces at the ends of adjacent segments",
+	device.RowStream:     "cached: for another stream or a private pool",
+	device.RowPending:    "freed, but other streams may still use it",
+	oom.RowReserved:      "reserved by PyTorch",
+	oom.RowResidual:      "residual",
+}
+
+// FreeKind is a class of memory that is reserved and not allocated, as every output names and draws it.
+type FreeKind struct {
+	Name  string
+	Means string // in more words
+	Class string // of style.css
+	Color color.RGBA
+	Bytes func(*fragmentation.Classes) int64
+}
+
+// FreeKinds are in the order in which they are told and, from below, drawn. Those of a
+// fragmentation.Class come first, by class. Free pieces that touch across the border of two segments
+// are one piece where segments are expandable.
+var FreeKinds = [...]FreeKind{
+	{"releasable", "free segments: empty_cache() returns them", "k-releasable", ColorReleasable,
+		func(c *fragmentation.Classes) int64 { return c.Releasable }},
+	{"between live blocks", "free pieces that live blocks keep in their segment", "k-split", ColorSplit,
+		func(c *fragmentation.Classes) int64 { return c.Hard }},
+	{"at segment borders", "free pieces that touch across the border of their segments: expandable segments can join them",
+		Slot(4).Class(), Slot(4).Color(), func(c *fragmentation.Classes) int64 { return c.Soft }},
+	{"other stream or pool", "free, but for another stream or a private pool",
+		SlotOther.Class(), SlotOther.Color(), func(c *fragmentation.Classes) int64 { return c.Stream }},
+	{"pending", "freed by the program, but another stream may still use it",
+		Slot(8).Class(), Slot(8).Color(), func(c *fragmentation.Classes) int64 { return c.Pending }},
 }
