@@ -18,11 +18,11 @@ import (
 type fragments struct {
 	Ledgers  []ledger
 	PinTitle string
-	Pins     []pinRow
+	Pins     []chart.Pin
 	MorePins int
 	Holes    *holesView  // of the moment that matters most, as are the next two
 	Groups   *groupsView // nil where there is one stream and one pool
-	Without  []withoutRow
+	Without  *table      // what to free, nil for nothing
 }
 
 // ledger is one bar; the widths are percents of the most that is reserved at any moment.
@@ -38,11 +38,14 @@ type ledger struct {
 	Classes         []part // of what is not allocated
 }
 
+// part is a part of a bar; its share is of the bar, its width of the longest one.
 type part struct {
 	Class, Name, Bytes, Share, Width, Meaning string
 }
 
-type pinRow struct{ Segment, Pool, Free, Live, Blocks, Site, Largest, Age string }
+func newPart(class, name string, bytes, all, most int64, meaning string) part {
+	return part{class, name, units.Bytes(bytes), units.Percent(bytes, all), percent(chart.Share(bytes, most)), meaning}
+}
 
 func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 	var v fragments
@@ -68,19 +71,10 @@ func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 	}
 	v.Holes, v.Groups = newHoles(worst), newGroups(worst)
 	v.Without = newWithout(t, worst)
-	list, more := chart.Pins(t, worst.Moment, pins)
-	v.MorePins = more
+	v.Pins, v.MorePins = chart.Pins(t, worst.Moment, pins)
 	v.PinTitle = strings.ToLower(worst.Title)
 	if worst.When != "" {
 		v.PinTitle += " (" + worst.When + ")"
-	}
-	for _, p := range list {
-		v.Pins = append(v.Pins, pinRow{
-			Segment: units.Bytes(p.Segment.Size),
-			Pool:    chart.Pool(p.Segment.Kind, p.Segment.Pool, p.Segment.Stream, p.Segment.Expandable),
-			Free:    units.Bytes(p.Free), Live: units.Bytes(p.Live), Blocks: units.Count(int64(p.Blocks)),
-			Site: site(p.Site), Largest: units.Bytes(p.Largest), Age: p.Age,
-		})
 	}
 	return v
 }
@@ -93,17 +87,18 @@ func newLedger(ph *phase, most int64) ledger {
 		Rounding: units.Bytes(f.Rounding), RoundingPercent: units.Percent(f.Rounding, f.Active),
 		Segments: fmt.Sprintf("%s of %s", units.Count(int64(f.PartlyUsed)), units.Count(int64(f.Segments))),
 	}
-	add := func(class, name string, bytes int64, meaning string) {
-		v.Parts = append(v.Parts, part{class, name, units.Bytes(bytes), units.Percent(bytes, f.Reserved), percent(chart.Share(bytes, most)), meaning})
-	}
 	for _, k := range chart.FreeKinds {
 		if n := k.Bytes(&f.Classes); n > 0 {
-			v.Classes = append(v.Classes, part{Name: k.Name, Bytes: units.Bytes(n), Share: units.Percent(n, f.Classes.Sum()), Meaning: k.Means})
+			v.Classes = append(v.Classes, newPart("", k.Name, n, f.Classes.Sum(), most, k.Means))
 		}
 	}
-	add("k-live", "Active", f.Active, "in live blocks")
-	add("k-releasable", "Releasable", f.Releasable, "free in segments without a live block: empty_cache() returns it")
-	add("k-split", "Split", f.Split, "free in segments with live blocks: only a request that fits a gap can use it")
+	v.Parts = []part{
+		newPart("k-live", "Active", f.Active, f.Reserved, most, "in live blocks"),
+		newPart("k-releasable", "Releasable", f.Releasable, f.Reserved, most,
+			"free in segments without a live block: empty_cache() returns it"),
+		newPart("k-split", "Split", f.Split, f.Reserved, most,
+			"free in segments with live blocks: only a request that fits a gap can use it"),
+	}
 	return v
 }
 
@@ -168,14 +163,18 @@ func newGroups(ph *phase) *groupsView {
 	return &groupsView{ph.When, t}
 }
 
-type withoutRow struct{ Site, Blocks, Bytes, Hostage, Returned, Segments string }
-
-func newWithout(t *timeline.Timeline, ph *phase) []withoutRow {
-	var out []withoutRow
+// newWithout says what to free so that segments are released.
+func newWithout(t *timeline.Timeline, ph *phase) *table {
+	list := fragmentation.Rank(t, ph.State, &ph.Frag, 5)
+	if len(list) == 0 {
+		return nil
+	}
+	out := newTable("", sites("All blocks allocated at"), numbers("Blocks"), numbers("Bytes"), numbers("Free beside them"),
+		strong("Returned so far"), numbers("Segments"))
 	name := attribution.Names(ph.Live)
-	for _, x := range fragmentation.Rank(t, ph.State, &ph.Frag, 5) {
-		out = append(out, withoutRow{site(name(x.Stack)), units.Count(x.Blocks), units.Bytes(x.Bytes),
-			units.Bytes(x.Hostage), units.Bytes(x.Returned), units.Count(int64(x.Segments))})
+	for _, x := range list {
+		out.add(site(name(x.Stack)), units.Count(x.Blocks), units.Bytes(x.Bytes), units.Bytes(x.Hostage),
+			units.Bytes(x.Returned), units.Count(int64(x.Segments)))
 	}
 	return out
 }

@@ -47,7 +47,10 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 }
 
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"bytes": units.Bytes, "suspects": func() string { return chart.TitleSuspects }}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"bytes": units.Bytes, "count": count, "pool": chart.Pool, "site": site,
+		"suspects": func() string { return chart.TitleSuspects },
+	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}
@@ -133,4 +136,12 @@ func (p *document) leaveOut(live *page.Packed) bool {
 	}
 	p.Notes = append([]note{{Badge: noteMissing, Text: say + more}}, p.Notes...)
 	return true
+}
+
+// count prints an int or an int64.
+func count(n any) string {
+	if n, ok := n.(int); ok {
+		return units.Count(int64(n))
+	}
+	return units.Count(n.(int64))
 }

@@ -3,7 +3,6 @@ package html
 import (
 	"fmt"
 	"html/template"
-	"strconv"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
@@ -138,14 +137,23 @@ func statusBadge(s finding.Status) badge {
 	return badge{s.Tone().String(), signs[s.Tone()], word}
 }
 
-func severityBadge(s finding.Severity) badge {
-	switch s {
-	case finding.Error:
-		return badge{"error", "✕", "error"}
-	case finding.Warning:
-		return badge{"warning", "!", "warning"}
+var severities = [...]struct {
+	group string
+	badge badge
+}{
+	{"Errors", badge{"error", "✕", "error"}},
+	{"Warnings", badge{"warning", "!", "warning"}},
+	{"For information", badge{"info", "i", "info"}},
+}
+
+// severity is the row of severities.
+func severity(s finding.Severity) int {
+	for i := range severities {
+		if severities[i].badge.Class == string(s) {
+			return i
+		}
 	}
-	return badge{"info", "i", "info"}
+	return len(severities) - 1
 }
 
 // banner says that a file was read in part only, or that it contradicts itself.
@@ -169,18 +177,11 @@ func facts(r *analyze.Result) []fact {
 	if s.Writer.Text != "" {
 		writer = "torch " + text(s.Writer.Text) + " (guessed)"
 	}
-	list := []fact{
-		{"File", text(s.Name)},
-		{"Written by", writer},
-		{"Size", units.Bytes(s.Bytes)},
-		{"Trace", units.Count(events) + " events"},
+	trace := "none"
+	if events > 0 {
+		trace = units.Plural(events, "event")
 	}
-	switch events {
-	case 0:
-		list[3].Value = "none"
-	case 1:
-		list[3].Value = "1 event"
-	}
+	list := []fact{{"File", text(s.Name)}, {"Written by", writer}, {"Size", units.Bytes(s.Bytes)}, {"Trace", trace}}
 	if len(r.Devices) > 0 {
 		list = append(list, fact{"Replay", analyze.Verified(r.Books())})
 	}
@@ -192,7 +193,7 @@ func facts(r *analyze.Result) []fact {
 
 func newFinding(f *finding.Finding) shown {
 	v := shown{
-		Badge: severityBadge(f.Severity), Title: text(f.Title), Confidence: chart.Clip(text(string(f.Confidence)), 24),
+		Badge: severities[severity(f.Severity)].badge, Title: text(f.Title), Confidence: chart.Clip(text(string(f.Confidence)), 24),
 		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
 		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Device: f.Device, Timeline: deviceID(f.Device) + "-timeline",
 	}
@@ -216,19 +217,6 @@ func newFinding(f *finding.Finding) shown {
 	return v
 }
 
-func eventList(events []int) string {
-	const most = 8
-	var w []string
-	for i, e := range events {
-		if i == most {
-			w = append(w, fmt.Sprintf("… %s more", units.Count(int64(len(events)-most))))
-			break
-		}
-		w = append(w, strconv.Itoa(e))
-	}
-	return strings.Join(w, ", ")
-}
-
 func (p *document) addFindings(r *analyze.Result) {
 	all := r.Verdict.Findings
 	if len(all) == 0 {
@@ -241,20 +229,15 @@ func (p *document) addFindings(r *analyze.Result) {
 		p.More = len(rest) - maxFindings
 		rest = rest[:maxFindings]
 	}
-	groups := [...]findings{{Name: "Errors"}, {Name: "Warnings"}, {Name: "For information"}}
-	for i := range rest {
-		g := &groups[2]
-		switch rest[i].Severity {
-		case finding.Error:
-			g = &groups[0]
-		case finding.Warning:
-			g = &groups[1]
+	for k := range severities {
+		v := findings{Name: severities[k].group}
+		for i := range rest {
+			if severity(rest[i].Severity) == k {
+				v.List = append(v.List, newFinding(&rest[i]))
+			}
 		}
-		g.List = append(g.List, newFinding(&rest[i]))
-	}
-	for _, g := range groups {
-		if len(g.List) > 0 {
-			p.Others = append(p.Others, g)
+		if len(v.List) > 0 {
+			p.Others = append(p.Others, v)
 		}
 	}
 }
@@ -280,25 +263,18 @@ var (
 
 // notes lists problems first, then what is missing, then what is in order.
 func notes(r *analyze.Result) []note {
-	var problem, missing, ok []note
-	for _, n := range r.Quality {
-		v := note{Text: text(n.Text)}
-		if n.Count > 0 {
-			v.Count = units.Count(n.Count)
-		}
-		switch n.Level {
-		case "problem":
-			v.Badge = noteProblem
-			problem = append(problem, v)
-		case "ok":
-			v.Badge = noteOK
-			ok = append(ok, v)
-		default:
-			v.Badge = noteMissing
-			missing = append(missing, v)
+	var all []note
+	for _, b := range [...]badge{noteProblem, noteMissing, noteOK} {
+		for _, n := range r.Quality {
+			if n.Level == b.Class || b == noteMissing && n.Level != noteProblem.Class && n.Level != noteOK.Class {
+				v := note{Badge: b, Text: text(n.Text)}
+				if n.Count > 0 {
+					v.Count = units.Count(n.Count)
+				}
+				all = append(all, v)
+			}
 		}
 	}
-	all := append(append(problem, missing...), ok...)
 	if len(all) > maxNotes {
 		rest := len(all) - maxNotes
 		all = append(all[:maxNotes], note{Badge: noteMissing, Text: fmt.Sprintf("… and %s more notes", units.Count(int64(rest)))})

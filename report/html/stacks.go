@@ -48,19 +48,11 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 			Blocks: units.Count(g.Count),
 		}
 	}
+	names := chart.Sites(top)
 	for i := range top {
 		g := &top[i]
 		r := row(g)
-		r.Slot = colors[g.Stack]
-		r.Site = site(g.Name())
-		r.Frames = frames(g.Frames, deep.frames)
-		r.Note = groupNote(g)
-		if via := different(top, i); via != "" {
-			if r.Note != "" {
-				r.Note = ", " + r.Note
-			}
-			r.Note = "via " + site(via) + r.Note
-		}
+		r.Slot, r.Site, r.Frames, r.Note = colors[g.Stack], site(names[i]), frames(g.Frames, deep.frames), groupNote(g)
 		v.Rows = append(v.Rows, r)
 	}
 	if more > 0 {
@@ -75,28 +67,6 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	}
 	v.Total = stackRow{Bytes: units.Bytes(total), Share: units.Percent(total, total), Blocks: units.Count(blocks), Site: "Active"}
 	return v
-}
-
-// different is the innermost frame of group i that sets it apart from a group above or below
-// it that has the same site, "" when there is none.
-func different(groups []attribution.Group, i int) string {
-	a := &groups[i]
-	at := -1
-	for k := range groups {
-		b := &groups[k]
-		if k == i || a.Name() != b.Name() {
-			continue
-		}
-		n := 0
-		for n < len(a.Frames) && n < len(b.Frames) && a.Frames[n] == b.Frames[n] {
-			n++
-		}
-		at = max(at, n)
-	}
-	if at < 0 || at >= len(a.Frames) {
-		return ""
-	}
-	return a.Frames[at]
 }
 
 // groupNote tells what the bytes of a group hide.

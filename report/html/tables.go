@@ -41,26 +41,22 @@ func site(s string) string { return chart.ClipLeft(text(s), frameText) }
 type uses struct {
 	Title, When string
 	Total       string
-	Parts       []part
 	Rows        []useRow
 }
 
 type useRow struct {
-	Class, Name, Bytes, Share, Blocks, Trust, Site string
+	part
+	Blocks, Trust, Site string
 }
 
 func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {
-	v := uses{Title: ph.Title, When: ph.When, Total: units.Bytes(ph.State.Totals.Active)}
+	active := ph.State.Totals.Active
+	v := uses{Title: ph.Title, When: ph.When, Total: units.Bytes(active)}
 	for _, x := range ph.Uses {
-		class := chart.UseSlot(x.Category).Class()
-		name := x.Category.String()
-		v.Parts = append(v.Parts, part{class, name, units.Bytes(x.Rounded), units.Percent(x.Rounded, ph.State.Totals.Active), percent(chart.Share(x.Rounded, most)), ""})
-		row := useRow{Class: class, Name: name, Bytes: units.Bytes(x.Rounded), Share: units.Percent(x.Rounded, ph.State.Totals.Active), Blocks: units.Count(x.Count), Trust: trust(&x)}
-		for i, stack := range x.Stacks {
-			if i > 0 {
-				break
-			}
-			row.Site = site(attribution.Site(s, stack))
+		row := useRow{Blocks: units.Count(x.Count), Trust: trust(&x), part: newPart(
+			chart.UseSlot(x.Category).Class(), x.Category.String(), x.Rounded, active, most, "")}
+		if len(x.Stacks) > 0 {
+			row.Site = site(attribution.Site(s, x.Stacks[0]))
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -84,30 +80,46 @@ func trust(x *category.Sum) string {
 // checks lists what was checked, and how often it was wrong.
 type checks struct {
 	Summary string
-	Rows    []checkRow
+	Rows    []check
 }
 
-type checkRow struct {
-	Name, Count string
-	Bad         bool
+// check is one way in which a file can contradict itself, or a figure beside those.
+type check struct {
+	Name  string
+	Count int64
+	Bad   bool
 }
 
+// newChecks has the checks in the order in which a reader would ask.
 func newChecks(t *timeline.Timeline) checks {
-	v := checks{Summary: "Integrity checks: all passed"}
-	bad := 0
-	for _, c := range chart.Checks(t) {
-		if c.Count != 0 {
-			bad++
+	c := &t.Checks
+	v := checks{Summary: "Integrity checks: all passed", Rows: []check{
+		{"segments whose blocks do not cover them exactly", c.UntiledSegments, true},
+		{"segments whose own sums differ from their blocks'", c.WrongSegmentTotals, true},
+		{"allocations that clash with what lives at their address, or with the final state", c.UnmatchedAllocs, true},
+		{"frees of what was not live", c.UnmatchedFrees, true},
+		{"blocks that overlap", c.Overlaps, true},
+		{"events outside of every known segment", c.OutsideSegments, true},
+		{"events after which more is active than reserved", c.LiveOverReserved, true},
+		{"earlier dumps that counted other active bytes", c.MarkerMismatches, true},
+		{"events without the address or size that they need", c.BadEvents, true},
+		{"bytes by which the rebuilt end differs from the recorded one", max(c.Residual, -c.Residual), true},
+		{"pre-trace blocks (no error: the trace begins after them)", c.PreTraceBlocks, false},
+		{"earlier dumps compared", c.Markers, false},
+		{"events with an unknown action, left out", c.UnknownActions, false},
+	}}
+	of, bad := 0, 0
+	for i := range v.Rows {
+		if r := &v.Rows[i]; r.Bad {
+			of++
+			if r.Bad = r.Count != 0; r.Bad {
+				bad++
+			}
 		}
-		v.Rows = append(v.Rows, checkRow{c.Name, units.Count(c.Count), c.Count != 0})
 	}
 	if bad > 0 {
-		v.Summary = fmt.Sprintf("Integrity checks: %d of %d failed", bad, len(v.Rows))
+		v.Summary = fmt.Sprintf("Integrity checks: %d of %d failed", bad, of)
 	}
-	v.Rows = append(v.Rows,
-		checkRow{Name: "pre-trace blocks (no error: the trace begins after them)", Count: units.Count(t.Checks.PreTraceBlocks)},
-		checkRow{Name: "earlier dumps compared", Count: units.Count(t.Checks.Markers)},
-		checkRow{Name: "events with an unknown action, left out", Count: units.Count(t.Checks.UnknownActions)})
 	return v
 }
 
