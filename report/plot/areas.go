@@ -11,9 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -31,104 +29,86 @@ type layer struct {
 	bytes  []int64
 }
 
-func (b *layer) most() (bytes int64, column int) {
-	for i, n := range b.bytes {
-		if n > bytes {
-			bytes, column = n, i
-		}
-	}
-	return bytes, column
-}
-
-func categoriesPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	t, axis := d.Timeline, chart.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
-	ends := make([]int64, len(d.Uses))
+func categoriesPage(m Medium, s subject) *page {
+	uses, axis := s.d.Uses, s.axis()
 	layers := make([]layer, len(useOrder))
-	var top int64
-	peak := 0 // the fullest sample
 	for k, c := range useOrder {
 		layers[k] = layer{name: c.String(), colour: chart.UseSlot(c).Color()}
 	}
-	for i := range d.Uses {
-		s := &d.Uses[i]
-		ends[i] = axis.Event(s.Last)
-		var sum int64
-		for k, c := range useOrder {
-			layers[k].bytes = append(layers[k].bytes, s.Bytes[c])
-			sum += s.Bytes[c]
-		}
-		if sum > top {
-			top, peak = sum, i
-		}
+	a, peak := newAreas(layers, len(uses), func(i, k int) int64 { return uses[i].Bytes[useOrder[k]] },
+		func(i int) int64 { return axis.Event(uses[i].Last) })
+	a.peak.name, a.peak.at = "active", axis.Event(uses[peak].Event)
+	p := newPage(m, s.title("Memory by category on"), fmt.Sprintf(
+		"Active bytes by category over %s; each column shows its fullest moment. In parentheses: at the peak of %s.",
+		units.Plural(s.d.Timeline.Trace.Len(), "event"), units.Bytes(a.peak.bytes)))
+	var keys []key
+	for _, l := range a.layers {
+		keys = append(keys, key{l.name + " (" + units.Bytes(l.bytes[peak]) + ")", solid(l.colour)})
 	}
-	p := newPage(m, pageTitle(r, d, "Memory by category on"), fmt.Sprintf("Active bytes by category over %s; each column shows its fullest moment. In parentheses: at the peak of %s.",
-		units.Plural(t.Trace.Len(), "event"), units.Bytes(top)))
-	layers = shown(layers)
-	keys := make([]key, len(layers))
-	for k := range layers {
-		keys[k] = key{layers[k].name + " (" + units.Bytes(layers[k].bytes[peak]) + ")", solid(layers[k].colour)}
-	}
-	p.legend(append(keys, failureKeys(t)...))
-	p.stack(t, axis, &areas{ends: ends, layers: layers, peak: mark{axis.Event(d.Uses[peak].Event), top, "active"}})
+	p.stack(s, keys, a)
 	return p
 }
 
-func fragmentationPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	t, axis := d.Timeline, chart.TellingAxis(d.Timeline, r.Snapshot.HasTimes)
+func fragmentationPage(m Medium, s subject) *page {
+	free, axis := s.d.Free, s.axis()
 	layers := make([]layer, len(chart.FreeKinds))
-	for k := range layers {
-		layers[k] = layer{name: chart.FreeKinds[k].Name, colour: chart.FreeKinds[k].Color}
+	for k, kind := range chart.FreeKinds {
+		layers[k] = layer{name: kind.Name, colour: kind.Color}
 	}
-	ends := make([]int64, len(d.Free))
-	usable := layer{name: "largest request that fits", colour: chart.ColorInk}
-	var top int64
-	most := 0 // the sample with the most
-	for i := range d.Free {
-		s := &d.Free[i]
-		ends[i] = axis.Event(s.Event)
-		for k := range layers {
-			layers[k].bytes = append(layers[k].bytes, chart.FreeKinds[k].Bytes(&s.Classes))
-		}
-		usable.bytes = append(usable.bytes, s.LargestUsable)
-		if n := s.Classes.Sum(); n > top {
-			top, most = n, i
-		}
+	a, most := newAreas(layers, len(free), func(i, k int) int64 { return chart.FreeKinds[k].Bytes(&free[i].Classes) },
+		func(i int) int64 { return axis.Event(free[i].Event) })
+	a.peak.name, a.peak.at = "free", a.ends[most]
+	a.over = &layer{name: "largest request that fits", colour: chart.ColorInk}
+	for i := range free {
+		a.over.bytes = append(a.over.bytes, free[i].LargestUsable)
 	}
 	about := "No reserved memory was free at any measured moment."
-	if top > 0 {
-		s := &d.Free[most]
-		about = fmt.Sprintf("Bytes that are reserved but not allocated, by what keeps them from use: at most %s of %s reserved, when the largest request that fits is %s.",
-			units.Bytes(top), units.Bytes(s.Reserved), units.Bytes(s.LargestUsable))
+	if f := &free[most]; a.peak.bytes > 0 {
+		about = fmt.Sprintf("Bytes that are reserved but not allocated, by what keeps them from use: at most %s of %s reserved, "+
+			"when the largest request that fits is %s.", units.Bytes(a.peak.bytes), units.Bytes(f.Reserved), units.Bytes(f.LargestUsable))
 	}
-	p := newPage(m, pageTitle(r, d, "Reserved but unused memory of"), about)
-	layers = shown(layers)
+	p := newPage(m, s.title("Reserved but unused memory of"), about)
 	var keys []key
-	for k := range layers {
-		keys = append(keys, key{layers[k].name, solid(layers[k].colour)})
+	for _, l := range a.layers {
+		keys = append(keys, key{l.name, solid(l.colour)})
 	}
-	keys = append(keys, key{usable.name, line(usable.colour)})
-	p.legend(append(keys, failureKeys(t)...))
-	p.stack(t, axis, &areas{ends: ends, layers: layers, over: &usable, peak: mark{ends[most], top, "free"}})
+	p.stack(s, append(keys, key{a.over.name, line(a.over.colour)}), a)
 	return p
 }
 
-// shown leaves out layers without any byte.
-func shown(layers []layer) []layer {
-	var out []layer
-	for i := range layers {
-		if n, _ := layers[i].most(); n > 0 {
-			out = append(out, layers[i])
+// axis is that of pictures over time.
+func (s subject) axis() chart.Axis { return chart.TellingAxis(s.d.Timeline, s.r.Snapshot.HasTimes) }
+
+// newAreas fills layers with n columns, of which each has the bytes and the end that the functions say.
+// Layers without any byte are left out. full is the column with the most bytes.
+func newAreas(layers []layer, n int, bytes func(column, layer int) int64, end func(column int) int64) (a *areas, full int) {
+	a = &areas{ends: make([]int64, n)}
+	sums := make([]int64, n)
+	for k, l := range layers {
+		for i := range n {
+			l.bytes = append(l.bytes, bytes(i, k))
+			sums[i] += l.bytes[i]
+		}
+		if slices.Max(l.bytes) > 0 {
+			a.layers = append(a.layers, l)
 		}
 	}
-	return out
+	for i := range n {
+		a.ends[i] = end(i)
+		if sums[i] > a.peak.bytes {
+			a.peak.bytes, full = sums[i], i
+		}
+	}
+	return a, full
 }
 
-// stack draws layers on each other over time.
-func (p *page) stack(t *timeline.Timeline, axis chart.Axis, a *areas) {
+// stack draws layers on each other over time, below their legend.
+func (p *page) stack(s subject, keys []key, a *areas) {
+	t, axis := s.d.Timeline, s.axis()
+	p.legend(append(keys, failureKeys(t)...))
 	most := max(a.peak.bytes, 1)
 	if a.over != nil {
-		n, _ := a.over.most()
-		most = max(most, n)
+		most = max(most, slices.Max(a.over.bytes))
 	}
 	a.reduce(axis.Span)
 	p.overTime(axis, float64(most)*1.12, func(f *frame) { // leaves place for the labels

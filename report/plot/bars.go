@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/units"
@@ -21,14 +22,14 @@ const maxBars = 12
 type bar struct {
 	site   string
 	bytes  [2]int64 // rounded
-	blocks int64    // where it holds the most
+	blocks int64    // where it has the most
 }
 
 func (b *bar) most() int64 { return max(b.bytes[0], b.bytes[1]) }
 
-// stacksPage shows the stacks that hold the most at one or two moments.
-func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analyze.Moment) *page {
-	moments = slices.DeleteFunc(slices.Clone(moments), func(m *analyze.Moment) bool { return m == nil })
+// stacksPage shows the stacks that allocated the most at one or two moments.
+func stacksPage(m Medium, s subject) *page {
+	moments := slices.DeleteFunc(slices.Clone(s.moments), func(m *analyze.Moment) bool { return m == nil })
 	if len(moments) == 2 && moments[0].State.Event == moments[1].State.Event {
 		moments = moments[1:]
 	}
@@ -45,7 +46,7 @@ func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analy
 		tail += fmt.Sprintf("%s (%s) %s", units.Bytes(rest.bytes[i]), units.Percent(rest.bytes[i], sums[i]), when(m))
 		keys = append(keys, key{when(m), solid(colours[i])})
 	}
-	p := newPage(m, pageTitle(r, d, "Live memory by stack on"), about)
+	p := newPage(m, s.title("Live memory by stack on"), about)
 	if len(keys) > 1 {
 		p.legend(keys)
 	}
@@ -54,9 +55,7 @@ func stacksPage(m Medium, r *analyze.Result, d *analyze.Device, moments []*analy
 	for _, b := range bars {
 		limit = max(limit, b.most())
 	}
-	area := image.Rect(margin, p.top+12, p.width-margin-310, p.height-72)
-	x := func(bytes int64) int { return area.Min.X + int(float64(bytes)/float64(limit)*float64(area.Dx())) }
-	p.byteAxis(area, limit, x, "live bytes, rounded by the allocator")
+	area, x := p.barArea(12, 310, limit, "live bytes, rounded by the allocator")
 
 	name, num := style(smallSize, chart.ColorInk), style(smallSize, chart.ColorMuted)
 	if more > 0 {
@@ -94,7 +93,7 @@ func when(m *analyze.Moment) string {
 	return m.Name
 }
 
-// stackBars ranks stacks by the most that they hold at any of the moments. What gets no bar is
+// stackBars ranks stacks by the most that is live of them at any of the moments. What gets no bar is
 // summed in rest; more is the number of those.
 func stackBars(moments []*analyze.Moment) (bars []bar, rest bar, more int) {
 	rows := map[snapshot.StackID]int{}
@@ -127,8 +126,11 @@ func stackBars(moments []*analyze.Moment) (bars []bar, rest bar, more int) {
 	return bars[:maxBars], rest, more
 }
 
-// byteAxis draws a horizontal axis of bytes below the area, with a grid.
-func (p *page) byteAxis(area image.Rectangle, limit int64, x func(int64) int, txt string) {
+// barArea is a place for bars of up to limit bytes on the rest of the page, but for its top and right. It
+// draws their axis, with a grid, and gives where bytes end.
+func (p *page) barArea(top, right int, limit int64, txt string) (area image.Rectangle, x func(bytes int64) int) {
+	area = image.Rect(margin, p.top+top, p.width-margin-right, p.height-72)
+	x = func(bytes int64) int { return area.Min.X + int(float64(bytes)/float64(limit)*float64(area.Dx())) }
 	s := style(smallSize, chart.ColorInk)
 	for _, t := range chart.ByteTicks(limit, 8) {
 		at := x(t.Value)
@@ -138,20 +140,22 @@ func (p *page) byteAxis(area image.Rectangle, limit int64, x func(int64) int, tx
 	p.fill(image.Rect(area.Min.X, area.Max.Y, area.Max.X, area.Max.Y+1), chart.ColorMuted)
 	s = style(smallSize, chart.ColorMuted)
 	p.text(s, area.Min.X+(area.Dx()-textWidth(s, txt))/2, area.Max.Y+46, txt)
+	return area, x
 }
 
 // maxSettings is the number of settings with bars of their own.
 const maxSettings = 14
 
-func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	a := d.WhatIf
+func whatifPage(m Medium, s subject) *page {
+	a := s.d.WhatIf
+	accuracy := units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + "."
 	about := fmt.Sprintf("Peak reserved memory under other allocator settings, from a replay of %s requests. ", units.Count(int64(a.Accuracy.Requests)))
-	if a.Accuracy.Trusted {
-		about += "Replay accuracy: " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + "."
+	if !a.Accuracy.Trusted {
+		about += "Guesses only: the replay accuracy is " + accuracy
 	} else {
-		about += "Guesses only: the replay accuracy is " + units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + "."
+		about += "Replay accuracy: " + accuracy
 	}
-	p := newPage(m, pageTitle(r, d, "Other allocator settings on"), about)
+	p := newPage(m, s.title("Other allocator settings on"), about)
 
 	keys := []key{{"peak allocated", solid(chart.ColorLive)}, {"peak reserved", solid(chart.ColorReleasable)}}
 	limit := int64(1)
@@ -168,9 +172,7 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	if slices.ContainsFunc(a.Rows, func(r whatif.Row) bool { return r.Failures > 0 || r.Retries > 0 }) {
 		right += 235
 	}
-	area := image.Rect(margin, p.top+10, p.width-margin-right, p.height-72)
-	x := func(bytes int64) int { return area.Min.X + int(float64(bytes)/float64(limit)*float64(area.Dx())) }
-	p.byteAxis(area, limit, x, "peak bytes in the replay")
+	area, x := p.barArea(10, right, limit, "peak bytes in the replay")
 	shown := settings(a)
 	pitch := min(area.Dy()/len(shown), 90)
 	thick := min(max(pitch-30, 8), 34)
@@ -196,24 +198,17 @@ func whatifPage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 		if base := a.Rows[0].ReservedPeak; row.ReservedPeak != base && base > 0 {
 			p.textRight(num, area.Max.X+195, mid, fmt.Sprintf("%+.1f%%", 100*float64(row.ReservedPeak-base)/float64(base)))
 		}
-		bad := ""
+		var bad []string
+		ink := num
 		if row.Failures > 0 {
-			bad = units.Plural(row.Failures, "request fails", "requests fail")
+			bad = append(bad, units.Plural(row.Failures, "request fails", "requests fail"))
+			ink = bold(smallSize)
+			ink.Color = color.RGBA{0xb0, 0x45, 0x00, 0xff}
 		}
 		if row.Retries > 0 {
-			if bad != "" {
-				bad += ", "
-			}
-			bad += units.Plural(row.Retries, "retry")
+			bad = append(bad, units.Plural(row.Retries, "retry"))
 		}
-		if bad != "" {
-			ink := num
-			if row.Failures > 0 {
-				ink = bold(smallSize)
-				ink.Color = color.RGBA{0xb0, 0x45, 0x00, 0xff}
-			}
-			p.text(ink, area.Max.X+215, mid, bad)
-		}
+		p.text(ink, area.Max.X+215, mid, strings.Join(bad, ", "))
 	}
 	if n := a.Capacity.Reservable; n > 0 && n <= limit {
 		p.fill(image.Rect(x(n)-1, area.Min.Y-4, x(n)+1, area.Max.Y), chart.ColorOOM)

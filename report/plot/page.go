@@ -15,7 +15,6 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -62,9 +61,9 @@ func newPage(m Medium, title, about string) *page {
 	return p
 }
 
-// pageTitle names the device and the file, as in "Memory of GPU 0, snapshot.pickle".
-func pageTitle(r *analyze.Result, d *analyze.Device, what string) string {
-	return what + " " + chart.DeviceName(d.Timeline.Device) + ", " + chart.ClipLeft(chart.Plain(r.Snapshot.Name), 70)
+// title names the device and the file, as in "Memory of GPU 0, snapshot.pickle".
+func (s subject) title(what string) string {
+	return what + " " + chart.DeviceName(s.d.Timeline.Device) + ", " + chart.ClipLeft(chart.Plain(s.r.Snapshot.Name), 70)
 }
 
 func (p *page) encode(w io.Writer) error {
@@ -123,7 +122,7 @@ func (p *page) fill(r image.Rectangle, c color.RGBA) {
 		return
 	}
 	if p.svg != nil {
-		p.svg.rect(r, hexOf(c))
+		p.svg.rect(r, hex(color.NRGBA(c)))
 		return
 	}
 	draw.Draw(p.png.Image(), p.pixelsOf(r), image.NewUniform(c), image.Point{}, draw.Over)

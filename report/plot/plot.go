@@ -1,6 +1,6 @@
 // Package plot draws a result as PNG and SVG pictures for chats, issues and slides: memory over
-// time, in all and by category, free memory, the layout of the segments, the stacks that hold
-// the memory, and what other allocator settings would do. Equal results give equal bytes.
+// time, in all and by category, free memory, the layout of the segments, the stacks that
+// allocated the memory, and what other allocator settings would do. Equal results give equal bytes.
 package plot
 
 import (
@@ -82,59 +82,48 @@ var kinds = []struct {
 	// analyze adds to the only device of a result what the picture needs beside a timeline and
 	// moments; nil for nothing.
 	analyze func(ctx context.Context, r *analyze.Result, rules []category.Rule) error
-	// page says how to draw it, or why there is nothing to draw.
-	page func(s subject) (draw painter, why string)
+	page    func(Medium, subject) *page
+	why     func(subject) string // there is nothing to draw; "" when there is
 }{
-	{About{KindTimeline, "reserved, active and allocated bytes over time", false}, nil, nil,
-		func(s subject) (painter, string) {
-			return func(m Medium) *page { return timelinePage(m, s.r, s.d) }, s.untraced()
-		}},
-	{About{KindCategories, "what the active memory is for, over time", false}, nil, addUses,
-		func(s subject) (painter, string) {
-			why := s.untraced()
-			if len(s.d.Uses) == 0 {
-				why = cmp.Or(why, "no block has a category")
-			}
-			return func(m Medium) *page { return categoriesPage(m, s.r, s.d) }, why
+	{About{KindTimeline, "reserved, active and allocated bytes over time", false}, nil, nil, timelinePage, subject.untraced},
+	{About{KindCategories, "what the active memory is for, over time", false}, nil, addUses, categoriesPage,
+		func(s subject) string {
+			return cmp.Or(s.untraced(), unless(len(s.d.Uses) > 0, "no block has a category"))
 		}},
 	{About{KindFragmentation, "reserved and free bytes over time, by what keeps them from use", false}, nil, addFree,
-		func(s subject) (painter, string) {
-			why := s.untraced()
-			if len(s.d.Free) == 0 {
-				why = cmp.Or(why, "free memory was not measured")
-			}
-			return func(m Medium) *page { return fragmentationPage(m, s.r, s.d) }, why
+		fragmentationPage,
+		func(s subject) string {
+			return cmp.Or(s.untraced(), unless(len(s.d.Free) > 0, "free memory was not measured"))
 		}},
 	{About{KindSegments, "the map of the segments and their blocks", true}, []string{"peak", "end"}, nil,
-		func(s subject) (painter, string) {
-			m := cmp.Or(s.moments...)
-			if m == nil || m.State.Totals.Reserved <= 0 {
-				return nil, "no memory is reserved then"
-			}
-			return func(to Medium) *page { return segmentsPage(to, s.r, s.d, m, byStack(s.d.Timeline, m)) }, ""
+		func(to Medium, s subject) *page { return segmentsPage(to, s, byStack(s.d.Timeline, s.moment())) },
+		func(s subject) string {
+			m := s.moment()
+			return unless(m != nil && m.State.Totals.Reserved > 0, "no memory is reserved then")
 		}},
-	{About{KindStacks, "the stacks that allocated the most", true}, nil, nil,
-		func(s subject) (painter, string) {
-			if !slices.ContainsFunc(s.moments, func(m *analyze.Moment) bool { return m != nil && len(m.Live) > 0 }) {
-				return nil, "nothing is live then"
-			}
-			return func(m Medium) *page { return stacksPage(m, s.r, s.d, s.moments) }, ""
-		}},
-	{About{KindWhatIf, "the peaks under other allocator settings, replayed", false}, nil, replay,
-		func(s subject) (painter, string) {
-			if s.d.WhatIf == nil || len(s.d.WhatIf.Rows) == 0 {
-				return nil, "nothing was replayed"
-			}
-			return func(m Medium) *page { return whatifPage(m, s.r, s.d) }, ""
+	{About{KindStacks, "the stacks that allocated the most", true}, nil, nil, stacksPage, func(s subject) string {
+		live := func(m *analyze.Moment) bool { return m != nil && len(m.Live) > 0 }
+		return unless(slices.ContainsFunc(s.moments, live), "nothing is live then")
+	}},
+	{About{KindWhatIf, "the peaks under other allocator settings, replayed", false}, nil, replay, whatifPage,
+		func(s subject) string {
+			return unless(s.d.WhatIf != nil && len(s.d.WhatIf.Rows) > 0, "nothing was replayed")
 		}},
 }
 
+// moment is the first one that there is.
+func (s subject) moment() *analyze.Moment { return cmp.Or(s.moments...) }
+
 // untraced says why there is no picture over time, "" when there is one.
-func (s *subject) untraced() string {
-	if len(s.d.Timeline.Curve) == 0 || s.d.Timeline.Trace.Len() == 0 {
-		return "the file has no trace of it"
+func (s subject) untraced() string {
+	return unless(len(s.d.Timeline.Curve) > 0 && s.d.Timeline.Trace.Len() > 0, "the file has no trace of it")
+}
+
+func unless(ok bool, why string) string {
+	if ok {
+		return ""
 	}
-	return ""
+	return why
 }
 
 // Kinds lists all kinds.
@@ -157,11 +146,10 @@ func Of(kind Kind, r *analyze.Result, d *analyze.Device, m *analyze.Moment) (Plo
 		if m == nil {
 			s.moments = []*analyze.Moment{d.Moment("peak"), d.Moment("end")}
 		}
-		draw, why := kinds[i].page(s)
-		if why != "" {
+		if why := kinds[i].why(s); why != "" {
 			return Plot{}, fmt.Errorf("%s of %s: %s", kind, chart.DeviceName(d.Timeline.Device), why)
 		}
-		return Plot{string(kind), draw}, nil
+		return Plot{string(kind), func(m Medium) *page { return kinds[i].page(m, s) }}, nil
 	}
 	return Plot{}, fmt.Errorf("unknown kind of picture %q", kind)
 }
@@ -240,7 +228,7 @@ func segments(s subject, by By, category func(row int32) string) Plot {
 		case ByState:
 			paint = byState(t, m)
 		}
-		return segmentsPage(to, s.r, s.d, m, paint)
+		return segmentsPage(to, s, paint)
 	}}
 }
 

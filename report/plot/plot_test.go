@@ -214,7 +214,7 @@ func TestMapArea(t *testing.T) {
 		d.Free(third)
 	})), analyze.Options{NoReplay: true})
 	d := &r.Devices[0]
-	p := segmentsPage(Medium{}, r, d, d.Moment("end"), byStack(d.Timeline, d.Moment("end")))
+	p := segmentsPage(Medium{}, subject{r, d, []*analyze.Moment{d.Moment("end")}}, byStack(d.Timeline, d.Moment("end")))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	const height = 3 // GiB, in rows of 1 GiB, which are equally high
 	var row int
@@ -241,7 +241,7 @@ func TestPinsShow(t *testing.T) {
 	d := &r.Devices[0]
 	m := d.Moment("peak")
 	d.Timeline.Lives[4].Rounded = 512
-	p := segmentsPage(Medium{}, r, d, m, byStack(d.Timeline, m))
+	p := segmentsPage(Medium{}, subject{r, d, []*analyze.Moment{m}}, byStack(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	if n := count(p.image(), area, chart.Slot(4).Color()); n < 10 {
 		t.Errorf("512 bytes in 1 GiB take %d pixels", n)
@@ -250,9 +250,9 @@ func TestPinsShow(t *testing.T) {
 
 func TestTimelineMarks(t *testing.T) {
 	r := analyzetest.Failed(t)
-	with := timelinePage(Medium{}, r, &r.Devices[0]).image()
+	with := timelinePage(Medium{}, subject{r: r, d: &r.Devices[0]}).image()
 	r.Devices[0].Timeline.OOMs = nil
-	without := timelinePage(Medium{}, r, &r.Devices[0]).image()
+	without := timelinePage(Medium{}, subject{r: r, d: &r.Devices[0]}).image()
 	body := image.Rect(90, 200, Width-20, pageHeight-120)
 	if n := count(with, body, chart.ColorOOM); n < body.Dy() {
 		t.Errorf("the line of the failure has %d pixels over %d rows", n, body.Dy())
@@ -381,7 +381,7 @@ func TestWrapped(t *testing.T) {
 	if len(m.State.Segments) <= maxMapRows {
 		t.Fatalf("%d segments", len(m.State.Segments))
 	}
-	p := segmentsPage(Medium{}, r, d, m, byState(d.Timeline, m))
+	p := segmentsPage(Medium{}, subject{r, d, []*analyze.Moment{m}}, byState(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
 	live := count(p.image(), area, chart.Slot(1).Color())
 	free, seen := 0, map[color.RGBA]bool{}

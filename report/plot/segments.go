@@ -25,9 +25,10 @@ const (
 
 // segmentsPage draws the segments of a moment: each as a row, or all end to end when they are
 // many.
-func segmentsPage(to Medium, r *analyze.Result, d *analyze.Device, m *analyze.Moment, paint coloring) *page {
+func segmentsPage(to Medium, s subject, paint coloring) *page {
+	d, m := s.d, s.moment()
 	f := &m.Frag
-	p := newPage(to, pageTitle(r, d, "Segments of")+", "+when(m), fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
+	p := newPage(to, s.title("Segments of")+", "+when(m), fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
 		units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
 
 	segs := chart.Segments(d.Timeline, m)

@@ -2,12 +2,10 @@ package plot
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"io"
 	"math"
 	"strconv"
@@ -145,15 +143,16 @@ func (c *svg) outline(p vg.Path) string {
 			if i == 0 {
 				from = 'M'
 			}
-			arc(comp, func(k int, pts ...vg.Point) {
-				if k == 0 {
-					point(from, pts[0])
-					return
+			// SVG has no arc that ends where it began: parts of at most half a turn.
+			n := max(int(math.Ceil(math.Abs(comp.Angle)/math.Pi-1e-9)), 1)
+			for k := range n + 1 {
+				sin, cos := math.Sincos(comp.Start + comp.Angle*float64(k)/float64(n))
+				if k > 0 {
+					fmt.Fprintf(&b, "A%[1]s,%[1]s 0 0,%[2]d", number(float64(comp.Radius)), sweep(comp.Angle))
+					from = 0
 				}
-				point('C', pts[0])
-				point(0, pts[1])
-				point(0, pts[2])
-			})
+				point(from, vg.Point{X: comp.Pos.X + comp.Radius*vg.Length(cos), Y: comp.Pos.Y + comp.Radius*vg.Length(sin)})
+			}
 		case vg.CurveComp:
 			op := map[int]byte{1: 'Q', 2: 'C'}[len(comp.Control)]
 			for _, p := range comp.Control {
@@ -169,22 +168,12 @@ func (c *svg) outline(p vg.Path) string {
 	return b.String()
 }
 
-// arc calls f with the start of an arc and then with the points of a cubic curve for each
-// part of at most a quarter turn.
-func arc(a vg.PathComp, f func(k int, pts ...vg.Point)) {
-	on := func(angle, dx, dy float64) vg.Point {
-		s, k := math.Sincos(angle)
-		r := float64(a.Radius)
-		return vg.Point{X: a.Pos.X + vg.Length(r*(k-dx*s)), Y: a.Pos.Y + vg.Length(r*(s+dy*k))}
+// sweep is SVG's sign of an angle: its y points down.
+func sweep(angle float64) int {
+	if angle < 0 {
+		return 1
 	}
-	n := max(int(math.Ceil(math.Abs(a.Angle)/(math.Pi/2)-1e-9)), 1)
-	step := a.Angle / float64(n)
-	pull := 4.0 / 3 * math.Tan(step/4)
-	f(0, on(a.Start, 0, 0))
-	for k := 1; k <= n; k++ {
-		from, to := a.Start+float64(k-1)*step, a.Start+float64(k)*step
-		f(k, on(from, pull, pull), on(to, -pull, -pull), on(to, 0, 0))
-	}
+	return 0
 }
 
 // FillString implements vg.Canvas.
@@ -263,16 +252,8 @@ func (c *svg) glyph(f font.Face, buf *sfnt.Buffer, g sfnt.GlyphIndex, em fixed.I
 	return id
 }
 
-// DrawImage implements vg.Canvas for rectangles that are not rotated.
-func (c *svg) DrawImage(to vg.Rectangle, img image.Image) {
-	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		return // only for images without any pixel
-	}
-	x, y := c.at(vg.Point{X: to.Min.X, Y: to.Max.Y})
-	fmt.Fprintf(&c.body, "<image x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,%s\"/>\n",
-		number(x), number(y), number(float64(to.Size().X)), number(float64(to.Size().Y)), base64.StdEncoding.EncodeToString(b.Bytes()))
-}
+// DrawImage implements vg.Canvas: no plot has images.
+func (c *svg) DrawImage(vg.Rectangle, image.Image) {}
 
 // write gives the file: an image of width times height pixels with a name for those who
 // cannot see it.
@@ -320,8 +301,6 @@ func number(v float64) string {
 func factor(v float64) string {
 	return strconv.FormatFloat(math.Round(v*1e7)/1e7+0, 'f', -1, 64)
 }
-
-func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 func hex(c color.NRGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -24,14 +23,14 @@ func faded(c color.RGBA, alpha uint16) color.RGBA {
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 0xff}
 }
 
-func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
-	t := d.Timeline
+func timelinePage(m Medium, s subject) *page {
+	t := s.d.Timeline
 	about := fmt.Sprintf("%s events. Peak: %s reserved, %s active.", units.Count(int64(t.Trace.Len())),
 		units.Bytes(t.PeakReserved.Bytes), units.Bytes(t.PeakActive.Bytes))
 	if n := len(t.OOMs); n > 0 {
 		about += fmt.Sprintf(" Out of memory: %s; the last request was for %s.", units.Times(n), units.Bytes(t.OOMs[n-1].Requested))
 	}
-	p := newPage(m, pageTitle(r, d, "Memory of"), about)
+	p := newPage(m, s.title("Memory of"), about)
 
 	keys := append(slices.Clone(curveKeys), key{"peak", dot})
 	keys = append(keys, failureKeys(t)...)
@@ -40,7 +39,7 @@ func timelinePage(m Medium, r *analyze.Result, d *analyze.Device) *page {
 	}
 	p.legend(keys)
 
-	axis := chart.TellingAxis(t, r.Snapshot.HasTimes)
+	axis := s.axis()
 	spans := axis.Spans(t.Curve, maxPoints)
 	limit := float64(max(chart.Top(t), 1)) * 1.12 // leaves place for the labels of peaks
 	p.overTime(axis, limit, func(f *frame) {
