@@ -43,7 +43,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	for i := range v.Suspects {
 		d.ghost(len(v.Proven)+i+1, &v.Suspects[i])
 	}
-	for _, l := range v.Lists() {
+	for _, l := range v.Lists {
 		d.gap()
 		d.line(bold.of(l.Title))
 		t := d.table(bold, num("", 10), column{sep: "  ", wrap: 1 << 10}, num("", 14))

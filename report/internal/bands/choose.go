@@ -24,12 +24,17 @@ func (x *Index) Choose(n int, must []int) []bool {
 				return math.MaxFloat64
 			}
 		}
-		end := int(l.Freed)
-		if end < 0 {
-			end = x.events
-		}
-		return float64(bytes(l)) * float64(max(end-int(l.Born), 1))
+		return area(l, bytes(l), x.events)
 	})
+}
+
+// area is so many bytes times the events that a life has, of a trace of so many.
+func area(l *timeline.Life, size int64, events int) float64 {
+	end := int(l.Freed)
+	if end < 0 {
+		end = events
+	}
+	return float64(size) * float64(max(end-int(l.Born), 1))
 }
 
 // Largest marks the n of count things that have the largest areas, to within 2 %. Things are
@@ -78,17 +83,13 @@ type Ranks struct {
 // NewRanks sorts the lives that are not kept; a nil kept keeps all.
 func NewRanks(t *timeline.Timeline, kept []bool) *Ranks {
 	r := &Ranks{t: t, kept: kept}
-	rank := func(l *timeline.Life) int {
-		end := int(l.Freed)
-		if end < 0 {
-			end = t.Trace.Len()
-		}
-		return min(math.Ilogb(float64(bytes(l)+1)*float64(max(end-int(l.Born), 1))), rankCount-1)
+	rank := func(i int) int {
+		return min(math.Ilogb(area(&t.Lives[i], bytes(&t.Lives[i])+1, t.Trace.Len())), rankCount-1)
 	}
 	var counts [rankCount]int
 	for i, k := range kept {
 		if !k {
-			counts[rank(&t.Lives[i])]++
+			counts[rank(i)]++
 		}
 	}
 	for c, n := range counts {
@@ -96,7 +97,7 @@ func NewRanks(t *timeline.Timeline, kept []bool) *Ranks {
 	}
 	for i, k := range kept {
 		if !k {
-			c := rank(&t.Lives[i])
+			c := rank(i)
 			r.rows[c] = append(r.rows[c], int32(i))
 		}
 	}
@@ -135,22 +136,19 @@ func (r *Ranks) Within(first, last, at, n int) (rows []int32, all, allAt bool) {
 	return rows, all, allAt
 }
 
-// left lists the lives after an event that are not kept.
+// left lists the lives after an event that are not kept, in order.
 func (r *Ranks) left(event int) []int32 {
-	return slices.DeleteFunc(live(r.t, event), func(row int32) bool { return r.kept[row] })
+	var rows []int32
+	for _, row := range r.t.StateAt(event).Rows() {
+		if !r.kept[row] {
+			rows = append(rows, row)
+		}
+	}
+	slices.Sort(rows)
+	return rows
 }
 
 // bornAfter is the first place of a list whose life begins after an event.
 func (r *Ranks) bornAfter(list []int32, event int) int {
 	return sort.Search(len(list), func(i int) bool { return int(r.t.Lives[list[i]].Born) > event })
-}
-
-// live lists the rows that live after an event, in order.
-func live(t *timeline.Timeline, event int) []int32 {
-	var rows []int32
-	for _, row := range t.StateAt(event).Rows() {
-		rows = append(rows, row)
-	}
-	slices.Sort(rows)
-	return rows
 }

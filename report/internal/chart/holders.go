@@ -23,11 +23,8 @@ type Holders struct {
 	Source   string // which dump of which file was joined
 	Proven   []HolderGhost
 	Suspects []HolderGhost // growth of the trace that no holder explains
-	Others   []HolderRow
-	Normal   []HolderRow
-	Apart    []HolderRow // what has no holder
-	OneOffs  []HolderRow // of a snapshot alone: large, and not growing
-	Closing  string      // how the sum closes
+	Lists    []HolderList  // of holders that accuse no one
+	Closing  string        // how the sum closes
 	Notes    []string
 }
 
@@ -38,6 +35,14 @@ type HolderGhost struct {
 	Facts []HolderFact
 	Sites []HolderRow
 	Fix   []string // lines of Python
+}
+
+// fact adds the i-th fact of a label, which only the first one shows.
+func (g *HolderGhost) fact(i int, label, text string) {
+	if i > 0 {
+		label = ""
+	}
+	g.Facts = append(g.Facts, HolderFact{label, clean(text)})
 }
 
 // HolderFact is one line of evidence.
@@ -59,14 +64,11 @@ type HolderList struct {
 	Rows  []HolderRow
 }
 
-// Lists are the lists of holders that accuse no one, those without rows left out.
-func (v *Holders) Lists() []HolderList {
-	return slices.DeleteFunc([]HolderList{
-		{"Other holders: not growing, as far as the trace shows", v.Others},
-		{"Held as expected", v.Normal},
-		{"Not matched to a holder", v.Apart},
-		{"Large and not growing, allocated during the trace: not a leak by itself", v.OneOffs},
-	}, func(l HolderList) bool { return len(l.Rows) == 0 })
+// list adds a list that has rows.
+func (v *Holders) list(title string, rows []HolderRow) {
+	if len(rows) > 0 {
+		v.Lists = append(v.Lists, HolderList{title, rows})
+	}
 }
 
 // How much is shown of each list.
@@ -81,7 +83,7 @@ const (
 // NewHolders puts the holders of a result in words. Holders below min bytes are summed up,
 // ghosts are always shown.
 func NewHolders(r *analyze.Result, min int64) *Holders {
-	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, hasTrace(r))}
+	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, slices.ContainsFunc(r.Devices, func(d analyze.Device) bool { return d.Timeline.Trace.Len() > 0 }))}
 	v.Headline = Clip(Plain(v.Headline), 2*mostText)
 	b := &holderWords{r: r, v: v, min: min}
 	for _, n := range r.Quality {
@@ -121,30 +123,40 @@ type holderWords struct {
 // proven puts a join in words.
 func (b *holderWords) proven(h *holder.Result) {
 	v := b.v
-	var smallOthers, smallNormal holder.Sum
-	more := 0
+	var ghosts []HolderGhost
+	lists := [...]struct {
+		title string
+		rows  []HolderRow
+		small holder.Sum
+	}{{title: "Other holders: not growing, as far as the trace shows"}, {title: "Held as expected"}}
 	for i := range h.Holders {
 		x := &h.Holders[i]
-		switch {
-		case x.Standing == holder.Ghost:
-			if len(v.Proven) < mostGhosts {
-				v.Proven = append(v.Proven, b.ghost(h, x))
-			} else {
-				more++
-			}
-		case x.Bytes < b.min && x.Standing == holder.Other:
-			smallOthers.Count, smallOthers.Bytes = smallOthers.Count+1, smallOthers.Bytes+x.Bytes
-		case x.Bytes < b.min:
-			smallNormal.Count, smallNormal.Bytes = smallNormal.Count+1, smallNormal.Bytes+x.Bytes
-		case x.Standing == holder.Other:
-			v.Others = append(v.Others, b.row(x))
-		default:
-			v.Normal = append(v.Normal, b.row(x))
+		if x.Standing == holder.Ghost {
+			ghosts = append(ghosts, b.ghost(h, x))
+			continue
+		}
+		l := &lists[0]
+		if x.Standing != holder.Other {
+			l = &lists[1]
+		}
+		if x.Bytes >= b.min {
+			l.rows = append(l.rows, b.row(x))
+		} else {
+			l.small.Count, l.small.Bytes = l.small.Count+1, l.small.Bytes+x.Bytes
 		}
 	}
-	v.Others, v.Normal = b.rows(v.Others, smallOthers), b.rows(v.Normal, smallNormal)
-	if more > 0 {
+	v.Proven = ghosts[:min(len(ghosts), mostGhosts)]
+	if more := len(ghosts) - len(v.Proven); more > 0 {
 		v.Notes = append(v.Notes, units.Plural(more, "more ghost")+" with less memory.")
+	}
+	for i := range lists {
+		l := &lists[i]
+		rows := cut(l.rows)
+		if n := l.small.Count; n > 0 {
+			text := fmt.Sprintf("%s below %s each", units.Plural(n, "more holder"), units.Bytes(b.min))
+			rows = append(rows, HolderRow{l.small.Bytes, text, ""})
+		}
+		v.list(l.title, rows)
 	}
 	for i := range h.Unproven {
 		v.Suspects = append(v.Suspects, b.unproven(h, &h.Unproven[i]))
@@ -152,15 +164,7 @@ func (b *holderWords) proven(h *holder.Result) {
 	b.apart(h)
 }
 
-// rows cuts a list, and ends it with the holders that were left out for their size.
-func (b *holderWords) rows(rows []HolderRow, small holder.Sum) []HolderRow {
-	rows = cut(rows)
-	if small.Count > 0 {
-		rows = append(rows, HolderRow{small.Bytes, fmt.Sprintf("%s below %s each", units.Plural(small.Count, "more holder"), units.Bytes(b.min)), ""})
-	}
-	return rows
-}
-
+// cut sums up the rows that there is no room for.
 func cut(rows []HolderRow) []HolderRow {
 	if len(rows) <= mostRows {
 		return rows
@@ -175,9 +179,7 @@ func cut(rows []HolderRow) []HolderRow {
 // ghost is the evidence against one holder.
 func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 	g := HolderGhost{Title: clean(h.Reference.String()), Bytes: h.Bytes}
-	fact := func(label, format string, args ...any) {
-		g.Facts = append(g.Facts, HolderFact{label, clean(fmt.Sprintf(format, args...))})
-	}
+	fact := func(label, format string, args ...any) { g.fact(0, label, fmt.Sprintf(format, args...)) }
 	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"), units.Plural(h.Tensors, "tensor"))
 	if h.Graph > 0 {
 		keeps += fmt.Sprintf(", and the autograd graphs behind them (%s)", units.Bytes(h.Graph))
@@ -200,41 +202,29 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		fact("", "then held by %s", h.Formerly)
 	}
 	fact("Chain", "%s", h.Chain)
-	for i, also := range h.Also {
-		if i == mostSites {
-			fact("", "and by %d more references", len(h.Also)-i)
-			break
-		}
-		label := ""
-		if i == 0 {
-			label = "Also"
-		}
-		fact(label, "referenced by %s: empty it, or drop both", also)
+	for i, also := range h.Also[:min(len(h.Also), mostSites)] {
+		g.fact(i, "Also", fmt.Sprintf("referenced by %s: empty it, or drop both", also))
 	}
-	switch {
-	case h.Shared == 0:
-		fact("Frees", "%s", units.Bytes(h.Frees))
-	default:
+	if n := len(h.Also) - mostSites; n > 0 {
+		fact("", "and by %d more references", n)
+	}
+	frees := units.Bytes(h.Frees)
+	if h.Shared > 0 {
 		with := "something else"
-		if len(h.SharedWith) > 0 {
+		if n := len(h.SharedWith) - 1; n >= 0 {
 			with = h.SharedWith[0]
-			if n := len(h.SharedWith) - 1; n > 0 {
+			if n > 0 {
 				with += fmt.Sprintf(" and %d more", n)
 			}
 		}
-		fact("Frees", "%s; the other %s is also kept by %s", units.Bytes(h.Frees), units.Bytes(h.Shared), with)
+		frees += fmt.Sprintf("; the other %s is also kept by %s", units.Bytes(h.Shared), with)
 	}
+	fact("Frees", "%s", frees)
 	g.Sites = b.sites(h.Sites)
-	g.Fix = plainLines(h.Fix())
-	return g
-}
-
-func plainLines(lines []string) []string {
-	var out []string
-	for _, l := range lines {
-		out = append(out, clean(l))
+	for _, l := range h.Fix() {
+		g.Fix = append(g.Fix, clean(l))
 	}
-	return out
+	return g
 }
 
 // sites sums up stacks by their site, and shows the largest.
@@ -306,16 +296,11 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 func (b *holderWords) unproven(r *holder.Result, u *holder.Unproven) HolderGhost {
 	g := HolderGhost{Bytes: u.Bytes, Title: clean(fmt.Sprintf("%s retains %s more per iteration; most of it %s",
 		b.frame(u.Loop), units.Bytes(u.PerLap), attribution.Allocated(b.site(u.Stacks[0]))))}
-	label := "Held by"
-	for i, n := range u.Holders {
-		if i == mostSites {
-			break
-		}
-		g.Facts = append(g.Facts, HolderFact{label, b.row(&r.Holders[n]).Text})
-		label = ""
+	for i, n := range u.Holders[:min(len(u.Holders), mostSites)] {
+		g.fact(i, "Held by", b.row(&r.Holders[n]).Text)
 	}
 	if len(u.Holders) == 0 {
-		g.Facts = append(g.Facts, HolderFact{label, "nothing the recorder saw: C++ may own it, or it was freed between the two dumps"})
+		g.fact(0, "Held by", "nothing the recorder saw: C++ may own it, or it was freed between the two dumps")
 	}
 	return g
 }
@@ -324,6 +309,7 @@ func (b *holderWords) unproven(r *holder.Result, u *holder.Unproven) HolderGhost
 func (b *holderWords) apart(h *holder.Result) {
 	v := b.v
 	var closing []string
+	var rows []HolderRow
 	for i := range h.Devices {
 		d := &h.Devices[i]
 		if d.Allocated.Count == 0 {
@@ -335,13 +321,14 @@ func (b *holderWords) apart(h *holder.Result) {
 		}
 		for _, s := range b.sites(d.UnheldSites) {
 			s.Text = "no tensor was seen in it: allocated at " + s.Text
-			v.Apart = append(v.Apart, s)
+			rows = append(rows, s)
 		}
 	}
-	v.Apart = cut(v.Apart)
+	rows = cut(rows)
 	if h.Stray.Count > 0 {
-		v.Apart = append(v.Apart, HolderRow{h.Stray.Bytes, "storages outside all allocated blocks: another allocator's, or already freed", units.Plural(h.Stray.Count, "storage")})
+		rows = append(rows, HolderRow{h.Stray.Bytes, "storages outside all allocated blocks: another allocator's, or already freed", units.Plural(h.Stray.Count, "storage")})
 	}
+	v.list("Not matched to a holder", rows)
 	v.Closing = strings.Join(closing, "; ")
 }
 
@@ -354,16 +341,12 @@ func (b *holderWords) inferred() {
 			continue
 		}
 		g := HolderGhost{Title: clean(f.Title), Bytes: f.Bytes}
-		add := func(label string, texts []string) {
-			for k, t := range texts {
-				if k > 0 {
-					label = ""
-				}
-				g.Facts = append(g.Facts, HolderFact{label, clean(t)})
-			}
+		for k, t := range f.Why {
+			g.fact(k, "Why", t)
 		}
-		add("Why", f.Why)
-		add("Next", f.Next)
+		for k, t := range f.Next {
+			g.fact(k, "Next", t)
+		}
 		v.Suspects = append(v.Suspects, g)
 		if len(v.Suspects) == mostGhosts {
 			break
@@ -377,25 +360,17 @@ func (b *holderWords) inferred() {
 // oneOffs lists large memory that stays and does not grow. A recorder's file names its holders,
 // so it is listed for a snapshot alone.
 func (b *holderWords) oneOffs() {
+	var rows []HolderRow
 	for i := range b.r.Devices {
 		d := &b.r.Devices[i]
 		for _, o := range d.OneOffs {
-			row := HolderRow{Bytes: o.Bytes, Text: "allocated at " + clean(attribution.Place(b.r.Snapshot, o.Stack)), Note: units.Plural(o.Count, "block")}
+			row := HolderRow{o.Bytes, "allocated at " + clean(attribution.Place(b.r.Snapshot, o.Stack)), units.Plural(o.Count, "block")}
 			if len(b.r.Devices) > 1 {
 				row.Text += ", " + DeviceName(d.Timeline.Device)
 			}
-			b.v.OneOffs = append(b.v.OneOffs, row)
+			rows = append(rows, row)
 		}
 	}
-	slices.SortStableFunc(b.v.OneOffs, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	b.v.OneOffs = b.v.OneOffs[:min(len(b.v.OneOffs), mostOneOffs)]
-}
-
-func hasTrace(r *analyze.Result) bool {
-	for i := range r.Devices {
-		if r.Devices[i].Timeline.Trace.Len() > 0 {
-			return true
-		}
-	}
-	return false
+	slices.SortStableFunc(rows, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	b.v.list("Large and not growing, allocated during the trace: not a leak by itself", rows[:min(len(rows), mostOneOffs)])
 }
