@@ -90,7 +90,8 @@ func (p *document) addDevices(r *analyze.Result) {
 			PeakReserved: chart.PeakBytes(t, t.PeakReserved), PeakActive: chart.PeakBytes(t, t.PeakActive),
 			EndReserved: units.Bytes(t.Final.Reserved), EndActive: units.Bytes(t.Final.Active),
 			OOMs: chart.Count(t, len(t.OOMs)), Retries: chart.Count(t, len(t.Retries)), Alarm: len(t.OOMs) > 0,
-			ReservedWidth: percent(chart.Share(t.PeakReserved.Bytes, most)), ActiveWidth: percent(chart.Share(t.PeakActive.Bytes, most)),
+			ReservedWidth: percent(chart.Share(t.PeakReserved.Bytes, most)),
+			ActiveWidth:   percent(chart.Share(t.PeakActive.Bytes, most)),
 		}
 		if _, found := slices.BinarySearch(rows, i); found {
 			row.ID = deviceID(t.Device)
@@ -153,7 +154,8 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		mostActive = max(mostActive, phases[i].State.Totals.Active)
 	}
 	if n := len(phases) - len(shown); n > 0 {
-		v.Omitted = fmt.Sprintf("This page has no room for what allocated the memory of this device at %s, and for its segments then: see its timeline, or snapana state --device %d.",
+		v.Omitted = fmt.Sprintf("This page has no room for what allocated the memory of this device at %s, and for "+
+			"its segments then: see its timeline, or snapana state --device %d.",
 			units.Plural(n, "other moment"), t.Device)
 	}
 	for _, ph := range shown {
@@ -171,7 +173,8 @@ func newOOMs(t *timeline.Timeline, axis chart.Axis) *table {
 	if len(t.OOMs) == 0 {
 		return nil
 	}
-	out := newTable("", words("When"), numbers("Requested"), numbers("Device free"), numbers("Reserved"), numbers("Active"))
+	out := newTable("", words("When"), numbers("Requested"), numbers("Device free"), numbers("Reserved"),
+		numbers("Active"))
 	for i, o := range t.OOMs {
 		if i == maxOOMs {
 			out.More = fmt.Sprintf("%d more", len(t.OOMs)-i)
@@ -181,7 +184,8 @@ func newOOMs(t *timeline.Timeline, axis chart.Axis) *table {
 		if o.DeviceFree >= 0 {
 			free = units.Bytes(o.DeviceFree)
 		}
-		out.add(eventName(axis, o.Event), units.Bytes(o.Requested), free, units.Bytes(o.After.Reserved), units.Bytes(o.After.Active))
+		out.add(eventName(axis, o.Event), units.Bytes(o.Requested), free, units.Bytes(o.After.Reserved),
+			units.Bytes(o.After.Active))
 	}
 	return out
 }
@@ -218,9 +222,10 @@ next:
 
 // sameLayout reports whether the same blocks live in the same segments.
 func sameLayout(a, b *timeline.State) bool {
-	return a == b || a.Totals == b.Totals && slices.EqualFunc(a.Segments, b.Segments, func(s, t timeline.SegmentState) bool {
-		return s.Range == t.Range && slices.Equal(s.Live, t.Live)
-	})
+	return a == b || a.Totals == b.Totals && slices.EqualFunc(a.Segments, b.Segments,
+		func(s, t timeline.SegmentState) bool {
+			return s.Range == t.Range && slices.Equal(s.Live, t.Live)
+		})
 }
 
 // keep joins numbers with their words: lines break after the comma only.
@@ -255,7 +260,8 @@ func figures(t *timeline.Timeline, axis chart.Axis) []figure {
 		peak("Peak allocated", t.PeakAllocated),
 		peak("Peak requested", t.PeakRequested),
 		{Name: "End reserved", Value: units.Bytes(t.Final.Reserved)},
-		{Name: "End active", Value: units.Bytes(t.Final.Active), Note: units.Percent(t.Final.Active, t.Final.Reserved) + " of reserved"},
+		{Name: "End active", Value: units.Bytes(t.Final.Active),
+			Note: units.Percent(t.Final.Active, t.Final.Reserved) + " of reserved"},
 		count("Out of memory", len(t.OOMs), true),
 		count("Retries", len(t.Retries), false),
 	}

@@ -29,12 +29,14 @@ func (d *drawing) close() { d.put(`</svg>`) }
 
 // rect draws a box; positions are fractions of the drawing.
 func (d *drawing) rect(x, y, w, h float64, class, title string) {
-	d.put(`<rect class="`, class, `" x="`, percent(x), `%" y="`, percent(y), `%" width="`, percent(w), `%" height="`, percent(h), `%"`)
+	d.put(`<rect class="`, class, `" x="`, percent(x), `%" y="`, percent(y), `%" width="`, percent(w), `%" height="`,
+		percent(h), `%"`)
 	d.finish("rect", title)
 }
 
 func (d *drawing) line(x1, y1, x2, y2 float64, class, title string) {
-	d.put(`<line class="`, class, `" x1="`, percent(x1), `%" y1="`, percent(y1), `%" x2="`, percent(x2), `%" y2="`, percent(y2), `%"`)
+	d.put(`<line class="`, class, `" x1="`, percent(x1), `%" y1="`, percent(y1), `%" x2="`, percent(x2), `%" y2="`,
+		percent(y2), `%"`)
 	d.finish("line", title)
 }
 
@@ -53,7 +55,8 @@ func (d *drawing) finish(tag, title string) {
 
 // paths draws paths in the nested element, in the order given.
 func (d *drawing) paths(list ...path) {
-	d.put(`<svg width="100%" height="100%" viewBox="0 0 `, strconv.Itoa(pathWidth), ` `, strconv.Itoa(pathHeight), `" preserveAspectRatio="none">`)
+	d.put(`<svg width="100%" height="100%" viewBox="0 0 `, strconv.Itoa(pathWidth), ` `, strconv.Itoa(pathHeight),
+		`" preserveAspectRatio="none">`)
 	for i := range list {
 		if p := &list[i]; p.b.Len() > 0 {
 			d.put(`<path class="`, p.class, `" d="`, p.b.String(), `"/>`)

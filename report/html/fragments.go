@@ -126,7 +126,8 @@ func newHoles(ph *phase) *holesView {
 	v := &holesView{When: ph.When, Scatter: fmt.Sprintf("%.2f", ph.Frag.Scatter())}
 	for i := last; i >= first; i-- {
 		if h := holes[i]; h.Count > 0 {
-			v.Rows = append(v.Rows, holeRow{units.Bytes(1 << i), units.Count(h.Count), units.Bytes(h.Bytes), percent(chart.Share(h.Bytes, most))})
+			v.Rows = append(v.Rows, holeRow{units.Bytes(1 << i), units.Count(h.Count), units.Bytes(h.Bytes),
+				percent(chart.Share(h.Bytes, most))})
 		}
 	}
 	return v
@@ -150,8 +151,9 @@ func newGroups(ph *phase) *groupsView {
 		numbers("Releasable"), numbers("Split"), numbers("Largest piece"))
 	shown := min(len(groups), maxGroups)
 	for _, g := range groups[:shown] {
-		t.add(fmt.Sprintf("stream %d, %s", g.Stream, chart.Pool(snapshot.KindUnknown, g.Pool, 0, false)), units.Bytes(g.Reserved),
-			units.Bytes(g.Active), units.Bytes(g.Pending), units.Bytes(g.Releasable), units.Bytes(g.Split), units.Bytes(g.Largest))
+		t.add(fmt.Sprintf("stream %d, %s", g.Stream, chart.Pool(snapshot.KindUnknown, g.Pool, 0, false)),
+			units.Bytes(g.Reserved), units.Bytes(g.Active), units.Bytes(g.Pending), units.Bytes(g.Releasable),
+			units.Bytes(g.Split), units.Bytes(g.Largest))
 	}
 	if more := groups[shown:]; len(more) > 0 {
 		var bytes int64
@@ -169,8 +171,8 @@ func newWithout(t *timeline.Timeline, ph *phase) *table {
 	if len(list) == 0 {
 		return nil
 	}
-	out := newTable("", sites("All blocks allocated at"), numbers("Blocks"), numbers("Bytes"), numbers("Free beside them"),
-		strong("Returned so far"), numbers("Segments"))
+	out := newTable("", sites("All blocks allocated at"), numbers("Blocks"), numbers("Bytes"),
+		numbers("Free beside them"), strong("Returned so far"), numbers("Segments"))
 	name := attribution.Names(ph.Live)
 	for _, x := range list {
 		out.add(site(name(x.Stack)), units.Count(x.Blocks), units.Bytes(x.Bytes), units.Bytes(x.Hostage),

@@ -82,7 +82,8 @@ func writePage(w io.Writer, p *document, size int, attributes string, pack func(
 
 // The script is made of the TypeScript in ui, and kept so that a build needs no tool.
 //
-//go:generate go tool esbuild ui/main.ts --bundle --minify --format=iife --target=es2022 --charset=utf8 --legal-comments=none --log-level=warning --outfile=bundle.js
+//go:generate -command bundle go tool esbuild --bundle --minify --format=iife --target=es2022 --charset=utf8
+//go:generate bundle ui/main.ts --legal-comments=none --log-level=warning --outfile=bundle.js
 
 //go:embed bundle.js
 var bundle string
@@ -101,7 +102,8 @@ func styles() string { return "\n" + style + liveStyle }
 // policy keeps a page from loading anything, and from running or styling with anything but its
 // own script and sheet, whatever texts a file brings along. The attributes of style are widths.
 func policy() string {
-	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src-elem '%s'; style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src-elem '%s'; "+
+		"style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'",
 		hash(bundle), hash(styles()))
 }
 
@@ -119,12 +121,15 @@ func styleElement() template.HTML { return template.HTML("<style>" + styles() + 
 func (p *document) leaveOut(live *page.Packed) bool {
 	say := ""
 	if live == nil {
-		say = "This page has no room for single allocations: its figures are complete, but its timeline cannot be zoomed."
+		say = "This page has no room for single allocations: its figures are complete, but its timeline cannot be " +
+			"zoomed."
 	} else if o := live.LeftOut(); o.Lives > 0 || o.Ranges > 0 {
-		say = fmt.Sprintf("This page has room for %s of %s allocations. The others, the smallest and shortest, are in all sums and drawn as one band.",
+		say = fmt.Sprintf("This page has room for %s of %s allocations. The others, the smallest and shortest, are "+
+			"in all sums and drawn as one band.",
 			units.Count(int64(o.Of-o.Lives)), units.Count(int64(o.Of)))
 		if o.Ranges > 0 {
-			say += fmt.Sprintf(" %s reserved ranges are missing in the picture of reserved memory.", units.Count(int64(o.Ranges)))
+			say += fmt.Sprintf(" %s reserved ranges are missing in the picture of reserved memory.",
+				units.Count(int64(o.Ranges)))
 		}
 	}
 	if say == "" {

@@ -127,7 +127,9 @@ func texts(list []string, n int) []string {
 }
 
 // signs stand beside the word of a status, by its tone.
-var signs = [...]string{finding.Bad: "!", finding.Warn: "!", finding.Neutral: "i", finding.Good: "✓", finding.None: "–"}
+var signs = [...]string{
+	finding.Bad: "!", finding.Warn: "!", finding.Neutral: "i", finding.Good: "✓", finding.None: "–",
+}
 
 func statusBadge(s finding.Status) badge {
 	word := chart.Clip(text(string(s)), 24)
@@ -159,7 +161,8 @@ func severity(s finding.Severity) int {
 // banner says that a file was read in part only, or that it contradicts itself.
 func banner(r *analyze.Result) string {
 	if r.Snapshot.Partial != nil {
-		return chart.Clip("Only part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".", longText)
+		return chart.Clip("Only part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".",
+			longText)
 	}
 	if n, residual := r.Books(); n > 0 || residual > 0 {
 		return "N" + analyze.Verified(n, residual)[1:] + "."
@@ -193,9 +196,11 @@ func facts(r *analyze.Result) []fact {
 
 func newFinding(f *finding.Finding) shown {
 	v := shown{
-		Badge: severities[severity(f.Severity)].badge, Title: text(f.Title), Confidence: chart.Clip(text(string(f.Confidence)), 24),
-		Heuristic: f.Heuristic, Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps),
-		Fix: texts(f.Fix, maxSteps), Stack: frames(f.Stack, full.frames), Device: f.Device, Timeline: deviceID(f.Device) + "-timeline",
+		Badge: severities[severity(f.Severity)].badge, Title: text(f.Title),
+		Confidence: chart.Clip(text(string(f.Confidence)), 24), Heuristic: f.Heuristic,
+		Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps), Fix: texts(f.Fix, maxSteps),
+		Stack: frames(f.Stack, full.frames), Device: f.Device,
+		Timeline: deviceID(f.Device) + "-timeline",
 	}
 	const most = 8
 	v.Events = f.Events[:min(len(f.Events), most)]
@@ -277,7 +282,8 @@ func notes(r *analyze.Result) []note {
 	}
 	if len(all) > maxNotes {
 		rest := len(all) - maxNotes
-		all = append(all[:maxNotes], note{Badge: noteMissing, Text: fmt.Sprintf("… and %s more notes", units.Count(int64(rest)))})
+		all = append(all[:maxNotes], note{Badge: noteMissing, Text: fmt.Sprintf("… and %s more notes",
+			units.Count(int64(rest)))})
 	}
 	return all
 }

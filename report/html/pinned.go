@@ -36,10 +36,13 @@ func newPinned(m *host.Pinned) *pinnedView {
 	if m == nil {
 		return nil
 	}
-	v := &pinnedView{Summary: "RAM that the GPU can read and that is never swapped out, from PyTorch's host allocator. All sizes are rounded: the requested ones are not recorded."}
-	v.Sums = newTable("pinned", column{Cell: "row"}, strong("Reserved"), numbers("Active"), numbers("Allocated"), numbers("Cached"))
+	v := &pinnedView{Summary: "RAM that the GPU can read and that is never swapped out, from PyTorch's host " +
+		"allocator. All sizes are rounded: the requested ones are not recorded."}
+	v.Sums = newTable("pinned", column{Cell: "row"}, strong("Reserved"), numbers("Active"), numbers("Allocated"),
+		numbers("Cached"))
 	sum := func(name string, t host.Totals) {
-		v.Sums.add(name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Reserved-t.Active-m.Unknown))
+		v.Sums.add(name, units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated),
+			units.Bytes(t.Reserved-t.Active-m.Unknown))
 	}
 	if m.Trace.Len() > 0 {
 		sum("Before the trace", m.Initial)
@@ -58,13 +61,16 @@ func newPinned(m *host.Pinned) *pinnedView {
 	}
 	v.Holders, v.Cached = pinnedHolders(m), pinnedCached(m)
 	if m.Registered > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s more (cudaHostRegister): it is in the trace, but not in the state at the end.", units.Bytes(m.Registered)))
+		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s more (cudaHostRegister): it is in the trace, "+
+			"but not in the state at the end.", units.Bytes(m.Registered)))
 	}
 	if m.Unknown > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("For %s more the file does not record whether it is in use or cached.", units.Bytes(m.Unknown)))
+		v.Notes = append(v.Notes, fmt.Sprintf("For %s more the file does not record whether it is in use or cached.",
+			units.Bytes(m.Unknown)))
 	}
 	if m.AtMostRounding > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("At most %s of the active memory is rounding: sizes are rounded up to powers of two.", units.Bytes(m.AtMostRounding)))
+		v.Notes = append(v.Notes, fmt.Sprintf("At most %s of the active memory is rounding: sizes are rounded up to "+
+			"powers of two.", units.Bytes(m.AtMostRounding)))
 	}
 	return v
 }
@@ -73,11 +79,13 @@ func pinnedHolders(m *host.Pinned) *table {
 	if len(m.Holders) == 0 {
 		return nil
 	}
-	t := newTable("", sites("Allocated at"), strong("Bytes"), numbers("Share"), numbers("Blocks"), numbers("From before the trace"))
+	t := newTable("", sites("Allocated at"), strong("Bytes"), numbers("Share"), numbers("Blocks"),
+		numbers("From before the trace"))
 	groups, other, more := chart.Largest(m.Holders, maxPinned)
 	total := chart.Sum(m.Holders)
 	row := func(name string, g *attribution.Group) {
-		t.add(text(name), units.Bytes(g.Rounded), units.Percent(g.Rounded, total), units.Count(g.Count), units.Bytes(g.PreTrace))
+		t.add(text(name), units.Bytes(g.Rounded), units.Percent(g.Rounded, total), units.Count(g.Count),
+			units.Bytes(g.PreTrace))
 	}
 	for i, name := range chart.Sites(groups) {
 		row(name, &groups[i])
@@ -92,7 +100,8 @@ func pinnedCached(m *host.Pinned) *table {
 	if len(m.Cached) == 0 {
 		return nil
 	}
-	t := newTable("", numbers("Block size"), numbers("Blocks"), strong("Bytes"), numbers("Unused since the middle of the trace"))
+	t := newTable("", numbers("Block size"), numbers("Blocks"), strong("Bytes"),
+		numbers("Unused since the middle of the trace"))
 	row := func(size string, c *host.Class) {
 		spare := "unknown"
 		if c.Spare >= 0 {

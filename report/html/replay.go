@@ -26,7 +26,8 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 		return nil
 	}
 	v := &failureView{Asked: units.Bytes(r.Requested), When: "at " + eventName(axis, r.Event)}
-	v.About = fmt.Sprintf("%s was reserved then, %s of it active", units.Bytes(r.After.Reserved), units.Bytes(r.After.Active))
+	v.About = fmt.Sprintf("%s was reserved then, %s of it active", units.Bytes(r.After.Reserved),
+		units.Bytes(r.After.Active))
 	if r.DeviceFree >= 0 {
 		v.About += fmt.Sprintf(", and %s free on the device", units.Bytes(r.DeviceFree))
 	}
@@ -76,8 +77,9 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 		return nil
 	}
 	l := &a.Accuracy
-	v := &whatIf{Accuracy: fmt.Sprintf("Replay accuracy: %s (under the recorded settings %s of %s requests get their recorded address).",
-		units.Percent(int64(l.SameRequests), int64(l.Requests)), units.Count(int64(l.SameRequests)), units.Count(int64(l.Requests)))}
+	same, all := int64(l.SameRequests), int64(l.Requests)
+	v := &whatIf{Accuracy: fmt.Sprintf("Replay accuracy: %s (under the recorded settings %s of %s requests get their "+
+		"recorded address).", units.Percent(same, all), units.Count(same), units.Count(all))}
 	if !l.Trusted {
 		v.Accuracy += " That is too low to predict anything."
 		if l.Why != "" {
@@ -102,9 +104,11 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	for i := range a.Rows {
 		r := &a.Rows[i]
 		row := settingRow{
-			Text: text(chart.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-", Waste: units.Bytes(r.Waste),
-			Calls: units.Count(r.DeviceAllocs + r.DeviceFrees), Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
-			Width: percent(chart.Share(r.ReservedPeak, most)), Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
+			Text: text(chart.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-",
+			Waste: units.Bytes(r.Waste), Calls: units.Count(r.DeviceAllocs + r.DeviceFrees),
+			Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
+			Width:    percent(chart.Share(r.ReservedPeak, most)),
+			Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
 		}
 		if d := r.ReservedPeak - base; d != 0 && base > 0 {
 			row.Change = fmt.Sprintf("%+.0f%%", 100*float64(d)/float64(base))

@@ -48,7 +48,8 @@ func newSegmentMap(t *timeline.Timeline, ph phase, colors palette, deep depth) s
 		m.Note = "No memory was reserved at this moment."
 		return m
 	}
-	order := slices.SortedStableFunc(slices.Values(segments), func(a, b chart.Segment) int { return cmp.Compare(b.Size, a.Size) })
+	order := slices.Clone(segments)
+	slices.SortStableFunc(order, func(a, b chart.Segment) int { return cmp.Compare(b.Size, a.Size) })
 	shown := order
 	if len(order) > deep.segments+1 {
 		shown = order[:deep.segments]
@@ -91,8 +92,8 @@ type barPainter struct {
 func (v *barPainter) row(s *chart.Segment) segmentRow {
 	free := s.Free()
 	r := segmentRow{
-		Size: units.Bytes(s.Size), Pool: chart.Pool(s.Kind, s.Pool, s.Stream, s.Expandable), Free: units.Bytes(free) + " free",
-		Title: s.Title(), Width: percent(max(chart.Share(s.Size, v.most), 0.012)),
+		Size: units.Bytes(s.Size), Pool: chart.Pool(s.Kind, s.Pool, s.Stream, s.Expandable),
+		Free: units.Bytes(free) + " free", Title: s.Title(), Width: percent(max(chart.Share(s.Size, v.most), 0.012)),
 		Pinned: len(s.Live) > 0 && free > s.Active && free > s.Size/8,
 	}
 	switch {
@@ -217,6 +218,7 @@ func (m *segmentMap) addRibbon(segments []chart.Segment, budget int) {
 	d.paths(classes[:]...)
 	d.close()
 	m.Ribbon, m.RibbonPixels = d.html(), 8*len(rows)
-	m.RibbonNote = fmt.Sprintf("All %s segments end to end in address order; a full row is %s. Each cell of %s shows what fills most of it.",
+	m.RibbonNote = fmt.Sprintf("All %s segments end to end in address order; a full row is %s. Each cell of %s shows "+
+		"what fills most of it.",
 		units.Count(int64(len(segments))), units.Bytes(rows[0].Bytes), units.Bytes(rows[0].Bytes/int64(n)))
 }

@@ -44,8 +44,8 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	most = max(most, other.Rounded)
 	row := func(g *attribution.Group) stackRow {
 		return stackRow{
-			Bytes: units.Bytes(g.Rounded), Share: units.Percent(g.Rounded, total), Width: percent(chart.Share(g.Rounded, most)),
-			Blocks: units.Count(g.Count),
+			Bytes: units.Bytes(g.Rounded), Share: units.Percent(g.Rounded, total),
+			Width: percent(chart.Share(g.Rounded, most)), Blocks: units.Count(g.Count),
 		}
 	}
 	names := chart.Sites(top)
@@ -62,10 +62,12 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	}
 	if sum != total { // never happens when the analysis keeps its promise; shown rather than hidden
 		v.Rows = append(v.Rows, stackRow{
-			Bytes: units.Bytes(total - sum), Share: units.Percent(total-sum, total), Width: "0", Rest: true, Site: "not attributed",
+			Bytes: units.Bytes(total - sum), Share: units.Percent(total-sum, total), Width: "0", Rest: true,
+			Site: "not attributed",
 		})
 	}
-	v.Total = stackRow{Bytes: units.Bytes(total), Share: units.Percent(total, total), Blocks: units.Count(blocks), Site: "Active"}
+	v.Total = stackRow{Bytes: units.Bytes(total), Share: units.Percent(total, total), Blocks: units.Count(blocks),
+		Site: "Active"}
 	return v
 }
 

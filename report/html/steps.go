@@ -47,7 +47,8 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		peaks = append(peaks, s.Peak)
 		growths = append(growths, s.Growth)
 	}
-	v.Summary = fmt.Sprintf("%s steps, each an %s (%s, %s confidence).", units.Count(int64(n)), text(r.Unit), source(r.Source), r.Confidence)
+	v.Summary = fmt.Sprintf("%s steps, each an %s (%s, %s confidence).", units.Count(int64(n)), text(r.Unit),
+		source(r.Source), r.Confidence)
 	if r.Source == "annotations" {
 		v.Summary = fmt.Sprintf("%s steps, by the program's own scopes %q.", units.Count(int64(n)), text(r.Unit))
 	}
@@ -76,7 +77,8 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		b.Title = fmt.Sprintf("step %d: peak %s, end %s", i+1, units.Bytes(peak), units.Bytes(end))
 		v.Bars = append(v.Bars, b)
 	}
-	v.Table = newTable("", numbers("Step"), words("Begins at"), numbers("Peak"), numbers("End"), numbers("Growth"), numbers("Kept to the end"), words(""))
+	v.Table = newTable("", numbers("Step"), words("Begins at"), numbers("Peak"), numbers("End"), numbers("Growth"),
+		numbers("Kept to the end"), words(""))
 	for i := range r.Steps {
 		if i == maxStepRows {
 			v.Table.More = fmt.Sprintf("%d more", n-i)
@@ -90,7 +92,8 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		if s.Name != "" {
 			note += " " + text(s.Name)
 		}
-		v.Table.add(strconv.Itoa(i+1), name(s.First), units.Bytes(s.Peak), units.Bytes(s.End), signed(s.Growth), units.Bytes(s.Survivors), note)
+		v.Table.add(strconv.Itoa(i+1), name(s.First), units.Bytes(s.Peak), units.Bytes(s.End), signed(s.Growth),
+			units.Bytes(s.Survivors), note)
 	}
 	return v
 }

@@ -141,14 +141,16 @@ func newTurnover(r *attribution.Turnover) *turnoverView {
 		v.Summary += fmt.Sprintf(", %s per second", units.Bytes(int64(min(rate, 1<<62))))
 	}
 	v.Summary += "."
-	v.Table = newTable("", sites("Allocated at"), numbers("Short-lived"), numbers("of allocations"), numbers("Bytes"), numbers("Bytes × lifetime"))
+	v.Table = newTable("", sites("Allocated at"), numbers("Short-lived"), numbers("of allocations"), numbers("Bytes"),
+		numbers("Bytes × lifetime"))
 	unit := "·s"
 	if r.Micros == 0 {
 		unit = "·events"
 	}
 	for _, x := range r.Sites[:min(len(r.Sites), maxTurnoverRows)] {
 		at := cmp.Or(x.Site, "(no frames)")
-		v.Table.add(site(at), units.Count(x.Short), units.Count(x.Allocs), units.Bytes(x.Bytes), units.Bytes(int64(min(x.Held, 1<<62)))+unit)
+		v.Table.add(site(at), units.Count(x.Short), units.Count(x.Allocs), units.Bytes(x.Bytes),
+			units.Bytes(int64(min(x.Held, 1<<62)))+unit)
 	}
 	return v
 }

@@ -56,7 +56,8 @@ var allSeries = [...]chart.Series{chart.Reserved, chart.Active, chart.Allocated}
 
 func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 	if len(t.Curve) == 0 {
-		return timelineChart{Note: "The file has no trace for this device, so there is no history to draw: only the state at the dump is known. " +
+		return timelineChart{Note: "The file has no trace for this device, so there is no history to draw: only the " +
+			"state at the dump is known. " +
 			"Call torch.cuda.memory._record_memory_history() before the program allocates to get one."}
 	}
 	top := chart.Top(t)
@@ -114,7 +115,8 @@ func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64,
 	d.paths(paths...)
 	for _, l := range c.Lanes {
 		for _, m := range l.Marks {
-			d.put(`<line class="mark `, l.Class, `" x1="`, m.At, `%" x2="`, m.At, `%" y1="0" y2="100%"><title>`, escape(m.Title),
+			d.put(`<line class="mark `, l.Class, `" x1="`, m.At, `%" x2="`, m.At, `%" y1="0" y2="100%"><title>`,
+				escape(m.Title),
 				`</title></line>`)
 		}
 	}

@@ -64,8 +64,9 @@ func fragmentationPage(m Medium, s subject) *page {
 	}
 	about := "No reserved memory was free at any measured moment."
 	if f := &free[most]; a.peak.bytes > 0 {
-		about = fmt.Sprintf("Bytes that are reserved but not allocated, by what keeps them from use: at most %s of %s reserved, "+
-			"when the largest request that fits is %s.", units.Bytes(a.peak.bytes), units.Bytes(f.Reserved), units.Bytes(f.LargestUsable))
+		about = fmt.Sprintf("Bytes that are reserved but not allocated, by what keeps them from use: at most %s of "+
+			"%s reserved, when the largest request that fits is %s.", units.Bytes(a.peak.bytes),
+			units.Bytes(f.Reserved), units.Bytes(f.LargestUsable))
 	}
 	p := newPage(m, s.title("Reserved but unused memory of"), about)
 	var keys []key
@@ -81,7 +82,8 @@ func (s subject) axis() chart.Axis { return chart.TellingAxis(s.d.Timeline, s.r.
 
 // newAreas fills layers with n columns, of which each has the bytes and the end that the functions say.
 // Layers without any byte are left out. full is the column with the most bytes.
-func newAreas(layers []layer, n int, bytes func(column, layer int) int64, end func(column int) int64) (a *areas, full int) {
+func newAreas(layers []layer, n int, bytes func(column, layer int) int64,
+	end func(column int) int64) (a *areas, full int) {
 	a = &areas{ends: make([]int64, n)}
 	sums := make([]int64, n)
 	for k, l := range layers {

@@ -149,7 +149,8 @@ const maxSettings = 14
 func whatifPage(m Medium, s subject) *page {
 	a := s.d.WhatIf
 	accuracy := units.Percent(int64(a.Accuracy.SameRequests), int64(a.Accuracy.Requests)) + "."
-	about := fmt.Sprintf("Peak reserved memory under other allocator settings, from a replay of %s requests. ", units.Count(int64(a.Accuracy.Requests)))
+	about := fmt.Sprintf("Peak reserved memory under other allocator settings, from a replay of %s requests. ",
+		units.Count(int64(a.Accuracy.Requests)))
 	if !a.Accuracy.Trusted {
 		about += "Guesses only: the replay accuracy is " + accuracy
 	} else {
@@ -196,7 +197,8 @@ func whatifPage(m Medium, s subject) *page {
 		mid := top + thick/2 + 6
 		p.textRight(name, area.Max.X+110, mid, units.Bytes(row.ReservedPeak))
 		if base := a.Rows[0].ReservedPeak; row.ReservedPeak != base && base > 0 {
-			p.textRight(num, area.Max.X+195, mid, fmt.Sprintf("%+.1f%%", 100*float64(row.ReservedPeak-base)/float64(base)))
+			p.textRight(num, area.Max.X+195, mid, fmt.Sprintf("%+.1f%%",
+				100*float64(row.ReservedPeak-base)/float64(base)))
 		}
 		var bad []string
 		ink := num

@@ -149,7 +149,9 @@ func patterns() string {
 		if h.slope < 0 {
 			from, to = 0, h.every
 		}
-		fmt.Fprintf(&b, `<pattern id="free-%s" width="%[2]d" height="%[2]d" patternUnits="userSpaceOnUse"><rect width="%[2]d" height="%[2]d" fill="%[3]s"/><path d="M%[4]d 0L%[5]d %[2]d" stroke="%[6]s" shape-rendering="auto"/></pattern>`,
+		fmt.Fprintf(&b, `<pattern id="free-%s" width="%[2]d" height="%[2]d" patternUnits="userSpaceOnUse">`+
+			`<rect width="%[2]d" height="%[2]d" fill="%[3]s"/>`+
+			`<path d="M%[4]d 0L%[5]d %[2]d" stroke="%[6]s" shape-rendering="auto"/></pattern>`,
 			fragmentation.Class(class), h.every, hex(color.NRGBA(h.ground)), from, to, hex(color.NRGBA(h.line)))
 	}
 	return b.String()

@@ -53,17 +53,20 @@ func newPage(m Medium, title, about string) *page {
 		p.svg = newSVG(p.width, p.height)
 		p.canvas = vgdraw.NewCanvas(p.svg, vg.Length(p.width), vg.Length(p.height))
 	} else {
-		p.png = vgimg.NewWith(vgimg.UseWH(vg.Length(w)*72/vg.Length(dpi), vg.Length(h)*72/vg.Length(dpi)), vgimg.UseDPI(dpi))
+		p.png = vgimg.NewWith(vgimg.UseWH(vg.Length(w)*72/vg.Length(dpi), vg.Length(h)*72/vg.Length(dpi)),
+			vgimg.UseDPI(dpi))
 		p.canvas = vgdraw.NewCanvas(p.png, vg.Length(p.width), vg.Length(p.height))
 	}
 	p.text(bold(titleSize), margin, 46, fit(bold(titleSize), p.title, p.width-2*margin))
-	p.text(style(textSize, chart.ColorMuted), margin, 78, fit(style(textSize, chart.ColorMuted), p.about, p.width-2*margin))
+	muted := style(textSize, chart.ColorMuted)
+	p.text(muted, margin, 78, fit(muted, p.about, p.width-2*margin))
 	return p
 }
 
 // title names the device and the file, as in "Memory of GPU 0, snapshot.pickle".
 func (s subject) title(what string) string {
-	return what + " " + chart.DeviceName(s.d.Timeline.Device) + ", " + chart.ClipLeft(chart.Plain(s.r.Snapshot.Name), 70)
+	file := chart.ClipLeft(chart.Plain(s.r.Snapshot.Name), 70)
+	return what + " " + chart.DeviceName(s.d.Timeline.Device) + ", " + file
 }
 
 func (p *page) encode(w io.Writer) error {

@@ -85,7 +85,8 @@ var kinds = []struct {
 	page    func(Medium, subject) *page
 	why     func(subject) string // there is nothing to draw; "" when there is
 }{
-	{About{KindTimeline, "reserved, active and allocated bytes over time", false}, nil, nil, timelinePage, subject.untraced},
+	{About{KindTimeline, "reserved, active and allocated bytes over time", false}, nil, nil, timelinePage,
+		subject.untraced},
 	{About{KindCategories, "what the active memory is for, over time", false}, nil, addUses, categoriesPage,
 		func(s subject) string {
 			return cmp.Or(s.untraced(), unless(len(s.d.Uses) > 0, "no block has a category"))
@@ -245,7 +246,9 @@ func drawn(r *analyze.Result) []*analyze.Device {
 			return cmp.Compare(b.Timeline.PeakReserved.Bytes, a.Timeline.PeakReserved.Bytes)
 		})
 		out = out[:maxDevices]
-		slices.SortFunc(out, func(a, b *analyze.Device) int { return cmp.Compare(a.Timeline.Device, b.Timeline.Device) })
+		slices.SortFunc(out, func(a, b *analyze.Device) int {
+			return cmp.Compare(a.Timeline.Device, b.Timeline.Device)
+		})
 	}
 	return out
 }

@@ -122,8 +122,10 @@ func TestNames(t *testing.T) {
 		two = append(two, p.Name)
 	}
 	want := []string{
-		"timeline-gpu0", "categories-gpu0", "fragmentation-gpu0", "segments-peak-gpu0", "segments-end-gpu0", "stacks-gpu0",
-		"timeline-gpu1", "categories-gpu1", "fragmentation-gpu1", "segments-peak-gpu1", "segments-end-gpu1", "stacks-gpu1",
+		"timeline-gpu0", "categories-gpu0", "fragmentation-gpu0", "segments-peak-gpu0",
+		"segments-end-gpu0", "stacks-gpu0",
+		"timeline-gpu1", "categories-gpu1", "fragmentation-gpu1", "segments-peak-gpu1",
+		"segments-end-gpu1", "stacks-gpu1",
 	}
 	if !slices.Equal(two, want) {
 		t.Errorf("two devices: %q", two)
@@ -152,7 +154,8 @@ func TestLeftOut(t *testing.T) {
 	}
 	r = analyzetest.Failed(t)
 	r.Devices[0].Moments = nil
-	if got := slices.Sorted(maps.Keys(drawAll(t, r, "no-moments-"))); !slices.Equal(got, []string{"categories", "fragmentation", "timeline", "whatif"}) {
+	if got := slices.Sorted(maps.Keys(drawAll(t, r, "no-moments-"))); !slices.Equal(got,
+		[]string{"categories", "fragmentation", "timeline", "whatif"}) {
 		t.Errorf("without moments: %q", got)
 	}
 	r = analyzetest.Failed(t)
@@ -284,7 +287,8 @@ func withWhatIf(r *analyze.Result) *analyze.Result {
 		Accuracy: whatif.Accuracy{Requests: 1000, SameRequests: 1000, Trusted: true}, Advice: whatif.Advice{Best: 1},
 		Capacity: whatif.Capacity{Source: "failure", Reservable: 5 << 30},
 		Rows: []whatif.Row{
-			{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 4 << 30, AllocatedPeak: 2 << 30, Failures: 2, Retries: 1}},
+			{Recorded: true, Outcome: whatif.Outcome{ReservedPeak: 4 << 30, AllocatedPeak: 2 << 30, Failures: 2,
+				Retries: 1}},
 			{Text: "expandable_segments:True", Outcome: whatif.Outcome{ReservedPeak: 3 << 30, AllocatedPeak: 2 << 30}},
 			{Text: "max_split_size_mb:128", Outcome: whatif.Outcome{StartFailed: true}},
 		},
@@ -329,7 +333,8 @@ func TestVectors(t *testing.T) {
 		d := &r.Devices[0]
 		m := d.Moment("peak")
 		for _, by := range []By{ByStack, ByCategory, ByState} {
-			p := segments(subject{r, d, []*analyze.Moment{m}}, by, func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] })
+			p := segments(subject{r, d, []*analyze.Moment{m}}, by,
+				func(row int32) string { return [...]string{"parameter", "", "input"}[row%3] })
 			var a, b bytes.Buffer
 			if err := cmp.Or(p.Write(&a, Medium{SVG: true}), p.Write(&b, Medium{SVG: true})); err != nil {
 				t.Fatal(err)

@@ -28,8 +28,9 @@ const (
 func segmentsPage(to Medium, s subject, paint coloring) *page {
 	d, m := s.d, s.moment()
 	f := &m.Frag
-	p := newPage(to, s.title("Segments of")+", "+when(m), fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments (releasable)",
-		units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
+	p := newPage(to, s.title("Segments of")+", "+when(m),
+		fmt.Sprintf("%s reserved = %s active + %s free in partly used segments (split) + %s in empty segments "+
+			"(releasable)", units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
 
 	segs := chart.Segments(d.Timeline, m)
 	v := mapPainter{p, d.Timeline, &paint}
@@ -67,7 +68,8 @@ func (v *mapPainter) rows(segs []chart.Segment, area image.Rectangle) {
 		y0 := at(i)
 		before += s.Size
 		y1 := at(i + 1)
-		v.band(image.Rect(area.Min.X, y0, area.Max.X, y1-rowGap), &chart.Row{Bytes: s.Size, Parts: []chart.Part{{Segment: s}}})
+		v.band(image.Rect(area.Min.X, y0, area.Max.X, y1-rowGap), &chart.Row{Bytes: s.Size,
+			Parts: []chart.Part{{Segment: s}}})
 		label((y0+y1)/2+5, s.Size)
 	}
 }

@@ -104,7 +104,8 @@ func (n *panel) draw(c vgdraw.Canvas, named bool) {
 	for _, t := range chart.CountTicks(span, 12) {
 		ticks = append(ticks, chart.Tick{Value: t.Value, Label: units.Count(first + t.Value)})
 	}
-	g := plotOver(span, float64(top)*1.12, 6, [2]string{d.Unit(), "bytes"}, ticks, func(f *frame) { n.curves(f, first, span) })
+	g := plotOver(span, float64(top)*1.12, 6, [2]string{d.Unit(), "bytes"}, ticks,
+		func(f *frame) { n.curves(f, first, span) })
 	if named {
 		g.Title.Text, g.Title.TextStyle = clean(n.name+": "+string(n.j.Status)), restyle(g.Title.TextStyle, textSize)
 		g.Title.Padding = 4
@@ -146,7 +147,8 @@ func (n *panel) curves(f *frame, first, span int64) {
 		}
 		if len(pts) < 40 {
 			for _, pt := range pts {
-				f.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: curveLines[i].Color, Radius: 2.5, Shape: vgdraw.CircleGlyph{}}, pt)
+				f.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: curveLines[i].Color, Radius: 2.5,
+					Shape: vgdraw.CircleGlyph{}}, pt)
 			}
 		}
 	}

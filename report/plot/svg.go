@@ -89,7 +89,8 @@ func (c *svg) at(p vg.Point) (x, y float64) {
 
 // Fill implements vg.Canvas.
 func (c *svg) Fill(p vg.Path) {
-	fmt.Fprintf(&c.body, "<path d=\"%s\" fill=\"%s\"%s/>\n", c.outline(p), hex(c.pen.colour), opacity("fill", c.pen.colour))
+	fmt.Fprintf(&c.body, "<path d=\"%s\" fill=\"%s\"%s/>\n", c.outline(p), hex(c.pen.colour),
+		opacity("fill", c.pen.colour))
 }
 
 // Stroke implements vg.Canvas.
@@ -151,7 +152,8 @@ func (c *svg) outline(p vg.Path) string {
 					fmt.Fprintf(&b, "A%[1]s,%[1]s 0 0,%[2]d", number(float64(comp.Radius)), sweep(comp.Angle))
 					from = 0
 				}
-				point(from, vg.Point{X: comp.Pos.X + comp.Radius*vg.Length(cos), Y: comp.Pos.Y + comp.Radius*vg.Length(sin)})
+				point(from, vg.Point{X: comp.Pos.X + comp.Radius*vg.Length(cos),
+					Y: comp.Pos.Y + comp.Radius*vg.Length(sin)})
 			}
 		case vg.CurveComp:
 			op := map[int]byte{1: 'Q', 2: 'C'}[len(comp.Control)]
@@ -187,8 +189,9 @@ func (c *svg) FillString(f font.Face, at vg.Point, text string) {
 	)
 	px, py := c.at(at)
 	m := &c.pen.to
-	fmt.Fprintf(&c.body, "<g transform=\"matrix(%s %s %s %s %s %s)\" fill=\"%s\"%s aria-label=\"%s\">", factor(m[0]*k), factor(m[3]*k), factor(-m[1]*k), factor(-m[4]*k),
-		number(px), number(py), hex(c.pen.colour), opacity("fill", c.pen.colour), escape(text))
+	fmt.Fprintf(&c.body, `<g transform="matrix(%s %s %s %s %s %s)" fill="%s"%s aria-label="%s">`,
+		factor(m[0]*k), factor(m[3]*k), factor(-m[1]*k), factor(-m[4]*k), number(px), number(py),
+		hex(c.pen.colour), opacity("fill", c.pen.colour), escape(text))
 	for i, r := range text {
 		g, err := f.Face.GlyphIndex(&buf, r)
 		if err != nil {
@@ -258,20 +261,23 @@ func (c *svg) DrawImage(vg.Rectangle, image.Image) {}
 // write gives the file: an image of width times height pixels with a name for those who
 // cannot see it.
 func (c *svg) write(w io.Writer, width, height int, title, about string) error {
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="%d" height="%d" viewBox="0 0 %s %s" role="img">
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" `+
+		`width="%d" height="%d" viewBox="0 0 %s %s" role="img">
 <title>%s</title>
 <desc>%s</desc>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 <defs>
 %s%s</defs>
 %s</svg>
-`, width, height, number(c.width), number(c.height), escape(title), escape(about), patterns(), c.defs.Bytes(), c.body.Bytes())
+`, width, height, number(c.width), number(c.height), escape(title), escape(about), patterns(),
+		c.defs.Bytes(), c.body.Bytes())
 	return err
 }
 
 // rect paints a rectangle with a color or a pattern.
 func (c *svg) rect(r image.Rectangle, fill string) {
-	fmt.Fprintf(&c.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" shape-rendering=\"crispEdges\"/>\n", r.Min.X, r.Min.Y, r.Dx(), r.Dy(), fill)
+	fmt.Fprintf(&c.body, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" shape-rendering="crispEdges"/>`+"\n",
+		r.Min.X, r.Min.Y, r.Dx(), r.Dy(), fill)
 }
 
 // note lays a text over a rectangle that shows when the pointer is there.
@@ -279,8 +285,8 @@ func (c *svg) note(r image.Rectangle, txt string) {
 	if c.notes++; c.notes > maxNotes {
 		return
 	}
-	fmt.Fprintf(&c.body, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" pointer-events=\"all\"><title>%s</title></rect>\n",
-		r.Min.X, r.Min.Y, r.Dx(), r.Dy(), escape(txt))
+	fmt.Fprintf(&c.body, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" pointer-events="all">`+
+		"<title>%s</title></rect>\n", r.Min.X, r.Min.Y, r.Dx(), r.Dy(), escape(txt))
 }
 
 func escape(txt string) string {

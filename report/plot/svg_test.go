@@ -18,7 +18,8 @@ import (
 )
 
 // elements are all that a picture may consist of: nothing that runs or refers elsewhere.
-var elements = map[string]bool{"svg": true, "title": true, "desc": true, "rect": true, "defs": true, "path": true, "g": true, "use": true, "pattern": true}
+var elements = map[string]bool{"svg": true, "title": true, "desc": true, "rect": true, "defs": true, "path": true,
+	"g": true, "use": true, "pattern": true}
 
 // TestSVG reads pictures whose texts are hostile: they are well-formed, refer to nothing
 // outside, and stay small.
@@ -68,7 +69,8 @@ func wellFormed(t *testing.T, name string, svg []byte) {
 			t.Errorf("%s has <%s>", name, e.Name.Local)
 		}
 		for _, a := range e.Attr {
-			if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#") && !strings.HasPrefix(a.Value, "data:image/png;base64,") {
+			if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "href" && !strings.HasPrefix(a.Value, "#") &&
+				!strings.HasPrefix(a.Value, "data:image/png;base64,") {
 				t.Errorf("%s has %s=%.60s", name, a.Name.Local, a.Value)
 			}
 		}

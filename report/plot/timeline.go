@@ -28,7 +28,8 @@ func timelinePage(m Medium, s subject) *page {
 	about := fmt.Sprintf("%s events. Peak: %s reserved, %s active.", units.Count(int64(t.Trace.Len())),
 		units.Bytes(t.PeakReserved.Bytes), units.Bytes(t.PeakActive.Bytes))
 	if n := len(t.OOMs); n > 0 {
-		about += fmt.Sprintf(" Out of memory: %s; the last request was for %s.", units.Times(n), units.Bytes(t.OOMs[n-1].Requested))
+		about += fmt.Sprintf(" Out of memory: %s; the last request was for %s.", units.Times(n),
+			units.Bytes(t.OOMs[n-1].Requested))
 	}
 	p := newPage(m, s.title("Memory of"), about)
 
@@ -44,13 +45,16 @@ func timelinePage(m Medium, s subject) *page {
 	limit := float64(max(chart.Top(t), 1)) * 1.12 // leaves place for the labels of peaks
 	p.overTime(axis, limit, func(f *frame) {
 		steps := func(s chart.Series, of func(*timeline.Point) timeline.Totals) (out []vg.Point) {
-			s.Steps(spans, t.Initial, of, func(x float64, bytes int64) { out = append(out, f.at(x*float64(axis.Span), bytes)) })
+			s.Steps(spans, t.Initial, of, func(x float64, bytes int64) {
+				out = append(out, f.at(x*float64(axis.Span), bytes))
+			})
 			return out
 		}
 		reserved, active := steps(chart.Reserved, chart.Highest), steps(chart.Active, chart.Highest)
 		f.under(faded(chart.ColorReleasable, 120), reserved)
 		f.under(faded(chart.ColorLive, 90), active)
-		f.under(faded(chart.ColorLive, 150), steps(chart.Active, chart.Lowest)) // between the two, memory comes and goes
+		// Between the highest and the lowest values, memory comes and goes.
+		f.under(faded(chart.ColorLive, 150), steps(chart.Active, chart.Lowest))
 		f.gridLines(0x30)
 		for i, pts := range [][]vg.Point{reserved, active, steps(chart.Allocated, chart.Highest)} {
 			f.StrokeLines(curveLines[i], pts)
@@ -135,7 +139,8 @@ func (f *frame) at(x float64, bytes int64) vg.Point {
 // under fills the area below a line.
 func (f *frame) under(ink color.Color, pts []vg.Point) {
 	if n := len(pts); n > 1 {
-		f.FillPolygon(ink, slices.Concat([]vg.Point{{X: pts[0].X, Y: f.y(0)}}, pts, []vg.Point{{X: pts[n-1].X, Y: f.y(0)}}))
+		f.FillPolygon(ink, slices.Concat([]vg.Point{{X: pts[0].X, Y: f.y(0)}}, pts,
+			[]vg.Point{{X: pts[n-1].X, Y: f.y(0)}}))
 	}
 }
 

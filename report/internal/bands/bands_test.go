@@ -69,7 +69,8 @@ func TestColumnsAddUp(t *testing.T) {
 					}
 				}
 				if c.Active != slow[c.Event] || c.Event < edges[i] || c.Event >= edges[i+1] {
-					t.Fatalf("column %d of events %d to %d: %+v, event has %d", i, edges[i], edges[i+1], c, slow[c.Event])
+					t.Fatalf("column %d of events %d to %d: %+v, event has %d", i, edges[i], edges[i+1], c,
+						slow[c.Event])
 				}
 			}
 			checkRest(t, tl, x, columns, keep, slow)
@@ -93,7 +94,8 @@ func checkRest(t *testing.T, tl *timeline.Timeline, x *bands.Index, columns []ba
 				sums[row%3] += l.Rounded
 			}
 		}
-		if got := [3]int64{rest[0][i], rest[1][i], rest[2][i]}; got != sums || kept+sums[0]+sums[1]+sums[2] != slow[c.Event] {
+		if got := [3]int64{rest[0][i], rest[1][i], rest[2][i]}; got != sums ||
+			kept+sums[0]+sums[1]+sums[2] != slow[c.Event] {
 			t.Fatalf("column %d: rest %v, want %v; with %d kept, active is %d", i, got, sums, kept, slow[c.Event])
 		}
 	}
@@ -105,7 +107,8 @@ func TestEmptyColumns(t *testing.T) {
 		n := tl.Trace.Len()
 		slow := active(tl)
 		columns := bands.New(tl).Columns([]int{0, 0, n / 2, n / 2, n / 2, n, n})
-		for i, want := range map[int]int64{0: tl.Initial.Active, 2: slow[max(n/2-1, 0)], 3: slow[max(n/2-1, 0)], 5: slow[n-1]} {
+		for i, want := range map[int]int64{0: tl.Initial.Active, 2: slow[max(n/2-1, 0)], 3: slow[max(n/2-1, 0)],
+			5: slow[n-1]} {
 			if n > 1 && columns[i].Active != want {
 				t.Errorf("column %d has %d bytes, want %d", i, columns[i].Active, want)
 			}

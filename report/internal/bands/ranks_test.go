@@ -24,7 +24,8 @@ func TestWithin(t *testing.T) {
 			atOnly := 0
 			for i := range tl.Lives {
 				l := &tl.Lives[i]
-				if in := l.LiveAfter(first) || int(l.Born) > first && int(l.Born) <= last; !kept[i] && (in || l.LiveAfter(at)) {
+				if in := l.LiveAfter(first) || int(l.Born) > first && int(l.Born) <= last; !kept[i] &&
+					(in || l.LiveAfter(at)) {
 					want[int32(i)] = l.LiveAfter(at)
 					if l.LiveAfter(at) {
 						atOnly++
@@ -33,7 +34,8 @@ func TestWithin(t *testing.T) {
 			}
 			rows, all, allAt := ranks.Within(first, last, at, n)
 			if all && len(rows) != len(want) || !all && len(want) <= n/2 || len(rows) > n {
-				t.Fatalf("%d..%d and %d: %d rows of %d, at most %d, all is %v", first, last, at, len(rows), len(want), n, all)
+				t.Fatalf("%d..%d and %d: %d rows of %d, at most %d, all is %v", first, last, at, len(rows), len(want),
+					n, all)
 			}
 			found := 0
 			for i, row := range rows {

@@ -32,7 +32,8 @@ func TestTicks(t *testing.T) {
 		want []string
 	}{
 		{chart.ByteTicks(80<<30, 4), []string{"0", "20 GiB", "40 GiB", "60 GiB", "80 GiB"}},
-		{chart.ByteTicks(1536, 8), []string{"0", "0.2 KiB", "0.4 KiB", "0.6 KiB", "0.8 KiB", "1 KiB", "1.2 KiB", "1.4 KiB"}},
+		{chart.ByteTicks(1536, 8), []string{"0", "0.2 KiB", "0.4 KiB", "0.6 KiB", "0.8 KiB", "1 KiB", "1.2 KiB",
+			"1.4 KiB"}},
 		{chart.ByteTicks(7, 8), []string{"0", "1 B", "2 B", "3 B", "4 B", "5 B", "6 B", "7 B"}},
 		{chart.TimeTicks(90e6, 5), []string{"0", "20 s", "40 s", "60 s", "80 s"}},
 		{chart.TimeTicks(30*60e6, 3), []string{"0", "10 min", "20 min", "30 min"}},
@@ -91,11 +92,13 @@ func TestAxis(t *testing.T) {
 	byTime := chart.NewAxis(tl, true)
 	n := tl.Trace.Len()
 	us := tl.Trace.At(40).Time - tl.Trace.At(0).Time
-	if !byTime.ByTime || byTime.Event(-1) != 0 || byTime.Event(40) != us || us < 100_000 || byTime.Event(n-1) != byTime.Span {
+	if !byTime.ByTime || byTime.Event(-1) != 0 || byTime.Event(40) != us || us < 100_000 ||
+		byTime.Event(n-1) != byTime.Span {
 		t.Errorf("by time: %+v, event 40 at %d, want %d", byTime, byTime.Event(40), us)
 	}
 	byEvent := chart.NewAxis(tl, false)
-	if byEvent.ByTime || byEvent.Span != int64(n) || byEvent.Event(-1) != 0 || byEvent.Event(n-1) != int64(n) || byEvent.Event(1<<30) != int64(n) {
+	if byEvent.ByTime || byEvent.Span != int64(n) || byEvent.Event(-1) != 0 || byEvent.Event(n-1) != int64(n) ||
+		byEvent.Event(1<<30) != int64(n) {
 		t.Errorf("by event: %+v", byEvent)
 	}
 	prev := int64(0)
@@ -192,10 +195,12 @@ func TestSegmentsCover(t *testing.T) {
 			t.Errorf("%s is covered up to %d", s.Title(), end)
 		}
 	}
-	if want := m.Frag.Classes; live != m.Frag.Active || free.Sum() != want.Sum()-want.Pending || free.Hard != want.Hard {
+	if want := m.Frag.Classes; live != m.Frag.Active || free.Sum() != want.Sum()-want.Pending ||
+		free.Hard != want.Hard {
 		t.Errorf("%d live and free %+v, want %d and %+v", live, free, m.Frag.Active, want)
 	}
-	if none := chart.Segments(d.Timeline, new(analyze.NewMoment(&snapshot.Snapshot{}, d.Timeline, "", &timeline.State{}))); len(none)+len(chart.Wrap(none, 32)) != 0 {
+	if none := chart.Segments(d.Timeline, new(analyze.NewMoment(&snapshot.Snapshot{}, d.Timeline, "",
+		&timeline.State{}))); len(none)+len(chart.Wrap(none, 32)) != 0 {
 		t.Errorf("a map of nothing: %+v", none)
 	}
 }
@@ -230,11 +235,13 @@ func TestWrap(t *testing.T) {
 
 func TestTop(t *testing.T) {
 	var groups []attribution.Group
-	for _, sum := range []attribution.Sum{{Rounded: 5, Count: 1}, {Rounded: 3, Count: 2}, {Rounded: 1, Count: 4, PreTrace: 1}, {Rounded: 1, Count: 8}} {
+	for _, sum := range []attribution.Sum{{Rounded: 5, Count: 1}, {Rounded: 3, Count: 2},
+		{Rounded: 1, Count: 4, PreTrace: 1}, {Rounded: 1, Count: 8}} {
 		groups = append(groups, attribution.Group{Sum: sum})
 	}
 	top, other, more := chart.Largest(groups, 2)
-	if len(top) != 2 || more != 2 || other.Rounded != 2 || other.Count != 12 || other.PreTrace != 1 || chart.Sum(groups) != 10 {
+	if len(top) != 2 || more != 2 || other.Rounded != 2 || other.Count != 12 || other.PreTrace != 1 ||
+		chart.Sum(groups) != 10 {
 		t.Errorf("%v, %+v, %d", top, other, more)
 	}
 	if top, _, more = chart.Largest(groups, 4); len(top) != 4 || more != 0 {
@@ -248,7 +255,8 @@ func TestPins(t *testing.T) {
 	if len(pins) != 2 || more != len(d.Moment("peak").Frag.Pins)-2 || pins[0].Free < pins[1].Free {
 		t.Fatalf("%+v, %d more", pins, more)
 	}
-	if p := pins[0]; p.Site != "cache.py:88 append" || p.Blocks != 1 || p.Largest != 16<<20 || p.Free+p.Live != p.Segment.Size || p.Age != "" {
+	if p := pins[0]; p.Site != "cache.py:88 append" || p.Blocks != 1 || p.Largest != 16<<20 ||
+		p.Free+p.Live != p.Segment.Size || p.Age != "" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -268,7 +276,8 @@ func TestSites(t *testing.T) {
 		{Stack: 9},
 	})
 	want := []string{
-		"m.py:1 f (a.py:7 relu)", "m.py:1 f (b.py:8 norm)", "m.py:1 f", "c.py:5 g (one.py:1 h)", "c.py:5 g (two.py:1 h)",
+		"m.py:1 f (a.py:7 relu)", "m.py:1 f (b.py:8 norm)", "m.py:1 f", "c.py:5 g (one.py:1 h)",
+		"c.py:5 g (two.py:1 h)",
 		"d.py:5 g", "d.py:5 g", "(no recorded stack)",
 	}
 	if !slices.Equal(got, want) {

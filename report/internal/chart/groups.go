@@ -56,7 +56,8 @@ func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int)
 		if p.Segment < 0 || p.Segment >= len(m.State.Segments) {
 			continue
 		}
-		v := Pin{Segment: m.State.Segments[p.Segment].Range, Row: p.Segment, Free: p.Free, Live: p.Live, Blocks: len(p.Lives)}
+		v := Pin{Segment: m.State.Segments[p.Segment].Range, Row: p.Segment, Free: p.Free, Live: p.Live,
+			Blocks: len(p.Lives)}
 		for _, row := range p.Lives {
 			l := &t.Lives[row]
 			if l.Rounded <= v.Largest {

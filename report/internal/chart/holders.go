@@ -83,7 +83,8 @@ const (
 // NewHolders puts the holders of a result in words. Holders below min bytes are summed up,
 // ghosts are always shown.
 func NewHolders(r *analyze.Result, min int64) *Holders {
-	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, slices.ContainsFunc(r.Devices, func(d analyze.Device) bool { return d.Timeline.Trace.Len() > 0 }))}
+	traced := func(d analyze.Device) bool { return d.Timeline.Trace.Len() > 0 }
+	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, slices.ContainsFunc(r.Devices, traced))}
 	v.Headline = Clip(Plain(v.Headline), 2*mostText)
 	b := &holderWords{r: r, v: v, min: min}
 	for _, n := range r.Quality {
@@ -180,7 +181,8 @@ func cut(rows []HolderRow) []HolderRow {
 func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 	g := HolderGhost{Title: clean(h.Reference.String()), Bytes: h.Bytes}
 	fact := func(label, format string, args ...any) { g.fact(0, label, fmt.Sprintf(format, args...)) }
-	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"), units.Plural(h.Tensors, "tensor"))
+	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"),
+		units.Plural(h.Tensors, "tensor"))
 	if h.Graph > 0 {
 		keeps += fmt.Sprintf(", and the autograd graphs behind them (%s)", units.Bytes(h.Graph))
 	}
@@ -196,7 +198,8 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		fact("Grows", "by %s per iteration of %s, %d so far", units.Bytes(h.PerLap), b.frame(h.Loop), h.Laps)
 	}
 	if h.Before.Count > 0 {
-		fact("Before", "%s (%s) in %s, now %s (%s)", units.Plural(h.Before.Count, "storage"), units.Bytes(h.Before.Bytes), r.Earlier, units.Count(h.Storage.Count), units.Bytes(h.Storage.Bytes))
+		fact("Before", "%s (%s) in %s, now %s (%s)", units.Plural(h.Before.Count, "storage"),
+			units.Bytes(h.Before.Bytes), r.Earlier, units.Count(h.Storage.Count), units.Bytes(h.Storage.Bytes))
 	}
 	if h.Formerly != nil {
 		fact("", "then held by %s", h.Formerly)
@@ -280,7 +283,8 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 		what += ", through autograd graphs"
 	}
 	if b := h.Bound; b != nil && h.Filling() {
-		what += fmt.Sprintf(": still filling, %s of %s entries; %s when full", units.Count(b.Length), units.Count(b.Limit), units.Bytes(b.Full))
+		what += fmt.Sprintf(": still filling, %s of %s entries; %s when full", units.Count(b.Length),
+			units.Count(b.Limit), units.Bytes(b.Full))
 		if b.Hint != "" {
 			what += ", if " + b.Hint + " is its limit"
 		}
@@ -317,7 +321,8 @@ func (b *holderWords) apart(h *holder.Result) {
 		}
 		if len(closing) < 8 {
 			closing = append(closing, fmt.Sprintf("%s: %s allocated = %s held + %s in blocks where no tensor was seen",
-				DeviceName(d.Ordinal), units.Bytes(d.Allocated.Bytes), units.Bytes(d.Held.Bytes), units.Bytes(d.Unheld.Bytes)))
+				DeviceName(d.Ordinal), units.Bytes(d.Allocated.Bytes), units.Bytes(d.Held.Bytes),
+				units.Bytes(d.Unheld.Bytes)))
 		}
 		for _, s := range b.sites(d.UnheldSites) {
 			s.Text = "no tensor was seen in it: allocated at " + s.Text
@@ -326,7 +331,8 @@ func (b *holderWords) apart(h *holder.Result) {
 	}
 	rows = cut(rows)
 	if h.Stray.Count > 0 {
-		rows = append(rows, HolderRow{h.Stray.Bytes, "storages outside all allocated blocks: another allocator's, or already freed", units.Plural(h.Stray.Count, "storage")})
+		rows = append(rows, HolderRow{h.Stray.Bytes, "storages outside all allocated blocks: another allocator's, or " +
+			"already freed", units.Plural(h.Stray.Count, "storage")})
 	}
 	v.list("Not matched to a holder", rows)
 	v.Closing = strings.Join(closing, "; ")
@@ -353,8 +359,10 @@ func (b *holderWords) inferred() {
 		}
 	}
 	b.oneOffs()
-	v.Notes = append(v.Notes, "A snapshot records where memory was allocated, not who keeps it. For proof, run the program with the recorder: "+
-		"`snapana recorder > snapana_recorder.py`, then `python -m snapana_recorder train.py`; it writes a .snapana file beside the snapshot.")
+	v.Notes = append(v.Notes, "A snapshot records where memory was allocated, not who keeps it. For proof, run the "+
+		"program with the recorder: "+
+		"`snapana recorder > snapana_recorder.py`, then `python -m snapana_recorder train.py`; it writes a .snapana "+
+		"file beside the snapshot.")
 }
 
 // oneOffs lists large memory that stays and does not grow. A recorder's file names its holders,
@@ -364,7 +372,8 @@ func (b *holderWords) oneOffs() {
 	for i := range b.r.Devices {
 		d := &b.r.Devices[i]
 		for _, o := range d.OneOffs {
-			row := HolderRow{o.Bytes, "allocated at " + clean(attribution.Place(b.r.Snapshot, o.Stack)), units.Plural(o.Count, "block")}
+			row := HolderRow{o.Bytes, "allocated at " + clean(attribution.Place(b.r.Snapshot, o.Stack)),
+				units.Plural(o.Count, "block")}
 			if len(b.r.Devices) > 1 {
 				row.Text += ", " + DeviceName(d.Timeline.Device)
 			}
@@ -372,5 +381,6 @@ func (b *holderWords) oneOffs() {
 		}
 	}
 	slices.SortStableFunc(rows, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	b.v.list("Large and not growing, allocated during the trace: not a leak by itself", rows[:min(len(rows), mostOneOffs)])
+	b.v.list("Large and not growing, allocated during the trace: not a leak by itself",
+		rows[:min(len(rows), mostOneOffs)])
 }
