@@ -45,12 +45,9 @@ type figure struct {
 
 // overviewRow is one device in the table of all.
 type overviewRow struct {
-	ID, Name                   string // ID is "" without a section
-	PeakReserved, PeakActive   string
-	EndReserved, EndActive     string
-	OOMs, Retries              string
-	Alarm                      bool   // requests failed
-	ReservedWidth, ActiveWidth string // percent of the fullest device
+	*timeline.Timeline
+	ID, Name string // ID is "" without a section
+	Most     int64  // reserved bytes of the fullest device
 }
 
 // phase is a moment, or several that are the same state, with its title.
@@ -85,14 +82,7 @@ func (p *document) addDevices(r *analyze.Result) {
 			break
 		}
 		t := r.Devices[i].Timeline
-		row := overviewRow{
-			Name:         chart.DeviceName(t.Device),
-			PeakReserved: chart.PeakBytes(t, t.PeakReserved), PeakActive: chart.PeakBytes(t, t.PeakActive),
-			EndReserved: units.Bytes(t.Final.Reserved), EndActive: units.Bytes(t.Final.Active),
-			OOMs: chart.Count(t, len(t.OOMs)), Retries: chart.Count(t, len(t.Retries)), Alarm: len(t.OOMs) > 0,
-			ReservedWidth: percent(chart.Share(t.PeakReserved.Bytes, most)),
-			ActiveWidth:   percent(chart.Share(t.PeakActive.Bytes, most)),
-		}
+		row := overviewRow{Timeline: t, Name: chart.DeviceName(t.Device), Most: most}
 		if _, found := slices.BinarySearch(rows, i); found {
 			row.ID = deviceID(t.Device)
 		}

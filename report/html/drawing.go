@@ -27,30 +27,15 @@ func (d *drawing) open(class, label string) {
 
 func (d *drawing) close() { d.put(`</svg>`) }
 
-// rect draws a box; positions are fractions of the drawing.
+// rect draws a box with a title; positions are fractions of the drawing.
 func (d *drawing) rect(x, y, w, h float64, class, title string) {
 	d.put(`<rect class="`, class, `" x="`, percent(x), `%" y="`, percent(y), `%" width="`, percent(w), `%" height="`,
-		percent(h), `%"`)
-	d.finish("rect", title)
-}
-
-func (d *drawing) line(x1, y1, x2, y2 float64, class, title string) {
-	d.put(`<line class="`, class, `" x1="`, percent(x1), `%" y1="`, percent(y1), `%" x2="`, percent(x2), `%" y2="`,
-		percent(y2), `%"`)
-	d.finish("line", title)
+		percent(h), `%"><title>`, escape(title), `</title></rect>`)
 }
 
 // text writes a short text around (x, y).
 func (d *drawing) text(x, y float64, class, s string) {
 	d.put(`<text class="`, class, `" x="`, percent(x), `%" y="`, percent(y), `%">`, escape(s), `</text>`)
-}
-
-func (d *drawing) finish(tag, title string) {
-	if title == "" {
-		d.put(`/>`)
-		return
-	}
-	d.put(`><title>`, escape(title), `</title></`, tag, `>`)
 }
 
 // paths draws paths in the nested element, in the order given.
@@ -152,5 +137,8 @@ func percent(x float64) string {
 	s := strconv.FormatFloat(clamp(x)*100, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
+
+// width is a part of the most, as percent prints it.
+func width(part, most int64) string { return percent(chart.Share(part, most)) }
 
 func escape(s string) string { return template.HTMLEscapeString(s) }

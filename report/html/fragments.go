@@ -44,7 +44,7 @@ type part struct {
 }
 
 func newPart(class, name string, bytes, all, most int64, meaning string) part {
-	return part{class, name, units.Bytes(bytes), units.Percent(bytes, all), percent(chart.Share(bytes, most)), meaning}
+	return part{class, name, units.Bytes(bytes), units.Percent(bytes, all), width(bytes, most), meaning}
 }
 
 func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
@@ -127,7 +127,7 @@ func newHoles(ph *phase) *holesView {
 	for i := last; i >= first; i-- {
 		if h := holes[i]; h.Count > 0 {
 			v.Rows = append(v.Rows, holeRow{units.Bytes(1 << i), units.Count(h.Count), units.Bytes(h.Bytes),
-				percent(chart.Share(h.Bytes, most))})
+				width(h.Bytes, most)})
 		}
 	}
 	return v

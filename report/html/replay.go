@@ -107,7 +107,7 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 			Text: text(chart.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-",
 			Waste: units.Bytes(r.Waste), Calls: units.Count(r.DeviceAllocs + r.DeviceFrees),
 			Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
-			Width:    percent(chart.Share(r.ReservedPeak, most)),
+			Width:    width(r.ReservedPeak, most),
 			Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
 		}
 		if d := r.ReservedPeak - base; d != 0 && base > 0 {

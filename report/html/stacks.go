@@ -45,7 +45,7 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	row := func(g *attribution.Group) stackRow {
 		return stackRow{
 			Bytes: units.Bytes(g.Rounded), Share: units.Percent(g.Rounded, total),
-			Width: percent(chart.Share(g.Rounded, most)), Blocks: units.Count(g.Count),
+			Width: width(g.Rounded, most), Blocks: units.Count(g.Count),
 		}
 	}
 	names := chart.Sites(top)

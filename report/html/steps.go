@@ -7,7 +7,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // stepView shows the program's steps: what each reached, and what it left.
@@ -73,7 +72,7 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		for k := i; k < min(i+every, n); k++ {
 			peak, end = max(peak, r.Steps[k].Peak), max(end, r.Steps[k].End)
 		}
-		b.Peak, b.End = percent(chart.Share(peak, most)), percent(chart.Share(end, most))
+		b.Peak, b.End = width(peak, most), width(end, most)
 		b.Title = fmt.Sprintf("step %d: peak %s, end %s", i+1, units.Bytes(peak), units.Bytes(end))
 		v.Bars = append(v.Bars, b)
 	}

@@ -100,7 +100,8 @@ func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64,
 	d.open("plot", fmt.Sprintf("Memory over time: reserved up to %s, active up to %s",
 		units.Bytes(t.PeakReserved.Bytes), units.Bytes(t.PeakActive.Bytes)))
 	for _, k := range chart.ByteTicks(limit, 5) {
-		d.line(0, at(k.Value), 1, at(k.Value), "grid", "")
+		y := percent(at(k.Value))
+		d.put(`<line class="grid" x1="0%" y1="`, y, `%" x2="100%" y2="`, y, `%"/>`)
 	}
 	paths := []path{
 		area("fill-reserved", chart.Reserved, chart.Highest),

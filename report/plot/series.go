@@ -32,32 +32,26 @@ type panel struct {
 	name string
 }
 
-// panels picks the series to draw: the main one first, then the others in order.
+// panels are the series to draw: the main one first, then the others in order.
 func panels(r *analyze.Stats) (out []panel, more int) {
 	main, _ := r.Main()
-	for pass := range 2 {
-		for i := range r.Files {
-			f := &r.Files[i]
-			for _, j := range f.Series {
-				if (j == main) != (pass == 0) {
-					continue
-				}
-				if len(out) == maxPanels {
-					more++
-					continue
-				}
-				name := chart.DeviceName(j.Device)
-				if j.Rank >= 0 {
-					name += fmt.Sprintf(" of rank %d", j.Rank)
-				}
-				if len(r.Files) > 1 {
-					name += ", " + chart.ClipLeft(chart.Plain(f.Info.Name), 50)
-				}
-				out = append(out, panel{j, name})
+	for i := range r.Files {
+		f := &r.Files[i]
+		for _, j := range f.Series {
+			name := chart.DeviceName(j.Device)
+			if j.Rank >= 0 {
+				name += fmt.Sprintf(" of rank %d", j.Rank)
+			}
+			if len(r.Files) > 1 {
+				name += ", " + chart.ClipLeft(chart.Plain(f.Info.Name), 50)
+			}
+			if out = append(out, panel{j, name}); j == main {
+				out = slices.Insert(out[:len(out)-1], 0, panel{j, name})
 			}
 		}
 	}
-	return out, more
+	shown := min(len(out), maxPanels)
+	return out[:shown], len(out) - shown
 }
 
 func seriesPage(to Medium, r *analyze.Stats) *page {

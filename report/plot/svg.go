@@ -29,7 +29,7 @@ const maxNotes = 4000
 type svg struct {
 	width, height float64
 	body, defs    bytes.Buffer
-	glyphs        map[string]bool
+	glyphs        map[string]string // ids, "" for those without ink
 	notes         int
 	pen           pen
 	saved         []pen
@@ -47,7 +47,7 @@ type pen struct {
 var _ vg.Canvas = (*svg)(nil)
 
 func newSVG(width, height int) *svg {
-	c := &svg{width: float64(width), height: float64(height), glyphs: map[string]bool{}}
+	c := &svg{width: float64(width), height: float64(height), glyphs: map[string]string{}}
 	c.pen.to = f64.Aff3{1, 0, 0, 0, -1, c.height}
 	vg.Initialize(c)
 	return c
@@ -214,37 +214,23 @@ func (c *svg) FillString(f font.Face, at vg.Point, text string) {
 // glyph stores the outline of a glyph and returns its id, "" for one without ink. Equal ids
 // are equal outlines, also across files that are put into one page.
 func (c *svg) glyph(f font.Face, buf *sfnt.Buffer, g sfnt.GlyphIndex, em fixed.Int26_6) string {
-	id := fmt.Sprintf("r%d", g)
+	name := fmt.Sprintf("r%d", g)
 	if f.Font.Weight > 0 {
-		id = fmt.Sprintf("b%d", g)
+		name = fmt.Sprintf("b%d", g)
 	}
-	if has, ok := c.glyphs[id]; ok {
-		if !has {
-			return ""
-		}
+	if id, ok := c.glyphs[name]; ok {
 		return id
 	}
 	parts, err := f.Face.LoadGlyph(buf, g, em, nil)
-	c.glyphs[id] = err == nil && len(parts) > 0
-	if !c.glyphs[id] {
+	if err != nil || len(parts) == 0 {
+		c.glyphs[name] = ""
 		return ""
 	}
-	fmt.Fprintf(&c.defs, "<path id=\"%s\" d=\"", id)
+	c.glyphs[name] = name
+	fmt.Fprintf(&c.defs, "<path id=\"%s\" d=\"", name)
 	for _, s := range parts {
-		n := 1
-		switch s.Op {
-		case sfnt.SegmentOpMoveTo:
-			c.defs.WriteByte('M')
-		case sfnt.SegmentOpLineTo:
-			c.defs.WriteByte('L')
-		case sfnt.SegmentOpQuadTo:
-			n = 2
-			c.defs.WriteByte('Q')
-		case sfnt.SegmentOpCubeTo:
-			n = 3
-			c.defs.WriteByte('C')
-		}
-		for k, p := range s.Args[:n] {
+		c.defs.WriteByte("MLQC"[s.Op]) // as sfnt numbers them: to move, a line, and curves of 2 and 3 points
+		for k, p := range s.Args[:[]int{1, 1, 2, 3}[s.Op]] {
 			if k > 0 {
 				c.defs.WriteByte(' ')
 			}
@@ -252,7 +238,7 @@ func (c *svg) glyph(f font.Face, buf *sfnt.Buffer, g sfnt.GlyphIndex, em fixed.I
 		}
 	}
 	c.defs.WriteString("Z\"/>\n")
-	return id
+	return name
 }
 
 // DrawImage implements vg.Canvas: no plot has images.

@@ -170,7 +170,7 @@ var FreeKinds = [...]FreeKind{
 		func(c *fragmentation.Classes) int64 { return c.Releasable }},
 	{"between live blocks", "free pieces that live blocks keep in their segment", "k-split", ColorSplit,
 		func(c *fragmentation.Classes) int64 { return c.Hard }},
-	{"at segment borders", "free pieces that touch across the border of their segments: expandable segments can join "+
+	{"at segment borders", "free pieces that touch across the border of their segments: expandable segments can join " +
 		"them", Slot(4).Class(), Slot(4).Color(), func(c *fragmentation.Classes) int64 { return c.Soft }},
 	{"other stream or pool", "free, but for another stream or a private pool",
 		SlotOther.Class(), SlotOther.Color(), func(c *fragmentation.Classes) int64 { return c.Stream }},
