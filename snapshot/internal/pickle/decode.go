@@ -62,9 +62,8 @@ var errTruncated = &fault{snapshot.ErrTruncated,
 
 // refill moves the window. It fails when the input has ended at or before the position.
 func (l *loop) refill() error {
-	if !l.src.eof {
-		l.p = l.src.next(l.p)
-		l.read = l.src.base + int64(l.src.end)
+	for l.p >= l.lim && !l.src.eof { // more than once after a short read
+		l.window(l.src.next(l.p))
 		if l.opt.Progress != nil {
 			l.opt.Progress(l.read)
 		}
@@ -72,11 +71,7 @@ func (l *loop) refill() error {
 			return err
 		}
 	}
-	l.lim = l.src.end - margin
 	if l.p >= l.lim {
-		if !l.src.eof {
-			return l.refill() // a short read
-		}
 		return l.whole()
 	}
 	return nil
@@ -309,7 +304,7 @@ func (l *loop) long(op byte, n int64) error {
 	}
 	switch op {
 	case opBinBytes, opShortBinBytes, opBinBytes8, opByteArray8:
-		p, ok := l.src.skip(l.p, n)
+		_, p, ok := l.src.take(l.p, n, false)
 		l.window(p)
 		if !ok {
 			return l.truncated()
@@ -319,7 +314,7 @@ func (l *loop) long(op byte, n int64) error {
 	if n > maxString {
 		return &fault{snapshot.ErrLimit, "declares a string longer than any snapshot needs"}
 	}
-	b, p, ok := l.src.take(l.p, n)
+	b, p, ok := l.src.take(l.p, n, true)
 	l.window(p)
 	if !ok {
 		return l.truncated()

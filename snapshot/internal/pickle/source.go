@@ -1,6 +1,7 @@
 package pickle
 
 import (
+	"bytes"
 	"errors"
 	"io"
 )
@@ -12,6 +13,8 @@ const (
 	// margin is what the machine may look at past an opcode without asking: every opcode
 	// with its argument is shorter, but for long strings, which use take.
 	margin = 1 << 10
+	// ahead is how many chunks there are: one in use, one that was read, one that is being read.
+	ahead = 3
 )
 
 // source reads the input ahead in its own goroutine and hands it out as windows.
@@ -24,7 +27,6 @@ type source struct {
 
 	full chan chunk
 	free chan []byte
-	stop chan struct{}
 }
 
 type chunk struct {
@@ -34,8 +36,8 @@ type chunk struct {
 }
 
 func newSource(r io.Reader) *source {
-	s := &source{full: make(chan chunk, 1), free: make(chan []byte, 3), stop: make(chan struct{})}
-	for range cap(s.free) {
+	s := &source{full: make(chan chunk, ahead), free: make(chan []byte, ahead)}
+	for range ahead {
 		s.free <- nil // allocated on first use: small inputs need one
 	}
 	go s.readAhead(r)
@@ -43,61 +45,40 @@ func newSource(r io.Reader) *source {
 }
 
 func (s *source) readAhead(r io.Reader) {
-	defer close(s.full)
-	for {
-		var buf []byte
-		select {
-		case buf = <-s.free:
-		case <-s.stop:
-			return
-		}
+	for buf := range s.free {
 		if buf == nil {
 			buf = make([]byte, headroom+chunkSize+margin)
 		}
 		n, err := io.ReadFull(r, buf[headroom:headroom+chunkSize])
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = io.EOF
-		}
-		select {
-		case s.full <- chunk{buf, n, err}:
-		case <-s.stop:
-			return
-		}
-		if err != nil {
+		if s.full <- (chunk{buf, n, err}); err != nil {
 			return
 		}
 	}
 }
 
 // close ends the reading goroutine.
-func (s *source) close() { close(s.stop) }
+func (s *source) close() {
+	close(s.free)
+	for range s.free { // else it would go on until those are full
+	}
+}
 
-// next moves the window forward so that it begins with the byte at pos, and returns where
-// that byte is now. What lies between pos and the end of the window must fit the headroom.
+// next moves the window forward so that it begins with the byte at pos, or where the input ends before
+// that, and returns where that byte is now. What lies between pos and the end of the window must fit
+// the headroom. It must not be called at the end of the input.
 func (s *source) next(pos int) int {
-	if s.eof {
-		return pos
-	}
-	c, ok := <-s.full
-	if !ok {
-		s.eof = true
-		return pos
-	}
-	tail := s.end - pos
-	if tail < 0 {
-		tail = 0 // the opcode at pos is not in this window: its argument was cut
-	}
+	c := <-s.full
+	tail := max(s.end-pos, 0)
 	at := headroom - tail
 	copy(c.buf[at:headroom], s.buf[s.end-tail:s.end])
-	base := s.base + int64(s.end-tail)
+	s.base += int64(s.end - headroom)
 	if s.buf != nil {
 		s.free <- s.buf
 	}
-	s.buf, s.base = c.buf, base-int64(at)
-	s.end = headroom + c.n
+	s.buf, s.end = c.buf, headroom+c.n
 	if c.err != nil {
 		s.eof = true
-		if !errors.Is(c.err, io.EOF) {
+		if !errors.Is(c.err, io.EOF) && !errors.Is(c.err, io.ErrUnexpectedEOF) {
 			s.err = c.err
 		}
 		clear(s.buf[s.end : s.end+margin])
@@ -105,53 +86,37 @@ func (s *source) next(pos int) int {
 	return at
 }
 
-// take returns the n bytes from pos on and the position after them. The bytes are valid
-// until the next call of next or take. It copies only what crosses a window.
-func (s *source) take(pos int, n int64) ([]byte, int, bool) {
-	if int64(s.end-pos) >= n {
-		return s.buf[pos : pos+int(n)], pos + int(n), true
-	}
-	out := append([]byte(nil), s.buf[min(pos, s.end):s.end]...)
-	for {
-		if s.eof {
-			return out, s.end, false
-		}
-		at := s.next(s.end)
-		need := n - int64(len(out))
-		if int64(s.end-at) >= need {
-			return append(out, s.buf[at:at+int(need)]...), at + int(need), true
-		}
-		out = append(out, s.buf[at:s.end]...)
-	}
-}
-
-// skip is take without keeping the bytes.
-func (s *source) skip(pos int, n int64) (int, bool) {
+// take passes over the n bytes from pos on and returns the position after them, and with keep the bytes.
+// They are valid until the next call of next or take; it copies only what crosses a window.
+func (s *source) take(pos int, n int64, keep bool) (b []byte, next int, ok bool) {
 	for int64(s.end-pos) < n {
-		n -= int64(s.end - pos)
-		if s.eof {
-			return s.end, false
+		window := s.buf[min(pos, s.end):s.end]
+		if keep {
+			b = append(b, window...)
 		}
+		if s.eof {
+			return b, s.end, false
+		}
+		n -= int64(len(window))
 		pos = s.next(s.end)
 	}
-	return pos + int(n), true
+	next = pos + int(n)
+	if b != nil {
+		return append(b, s.buf[pos:next]...), next, true
+	}
+	return s.buf[pos:next], next, true
 }
 
-// line returns the bytes from pos up to the next newline, and the position after it.
-func (s *source) line(pos, limit int) ([]byte, int, bool) {
-	var out []byte
+// line returns a copy of the bytes from pos up to the next newline, and the position after it.
+func (s *source) line(pos, limit int) (b []byte, next int, ok bool) {
 	for {
-		for i := pos; i < s.end; i++ {
-			if s.buf[i] == '\n' {
-				if out == nil {
-					return s.buf[pos:i], i + 1, true
-				}
-				return append(out, s.buf[pos:i]...), i + 1, true
-			}
+		window := s.buf[min(pos, s.end):s.end]
+		if i := bytes.IndexByte(window, '\n'); i >= 0 {
+			return append(b, window[:i]...), pos + i + 1, true
 		}
-		out = append(out, s.buf[min(pos, s.end):s.end]...)
-		if s.eof || len(out) > limit {
-			return out, s.end, false
+		b = append(b, window...)
+		if s.eof || len(b) > limit {
+			return b, s.end, false
 		}
 		pos = s.next(s.end)
 	}

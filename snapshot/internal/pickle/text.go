@@ -15,7 +15,6 @@ const maxLine = 1 << 24
 // textOp executes the opcodes of protocol 0, whose arguments are lines of text.
 func (l *loop) textOp(op byte) error {
 	b, p, ok := l.src.line(l.p, maxLine)
-	b = bytes.Clone(b)
 	l.window(p)
 	if !ok {
 		if len(b) > maxLine {
@@ -55,7 +54,6 @@ func (l *loop) textOp(op byte) error {
 		return l.push(value{u: uint64(l.intern(unescape(b, false))), kind: kStr})
 	}
 	name, p, ok := l.src.line(l.p, maxLine)
-	name = bytes.Clone(name)
 	l.window(p)
 	if !ok {
 		return l.truncated()
