@@ -43,9 +43,9 @@ func (l *loop) fastEvent() bool {
 
 // fastPairs reads the keys and values of an event up to its SETITEMS.
 func (l *loop) fastPairs(buf []byte, p int, e *snapshot.Event) (int, bool) {
-	var extras uint64
-	lim, memo := l.lim, l.memo
-	for p < lim {
+	var has uint64
+	d := l.machine
+	for lim := l.lim; p < lim; {
 		var ref uint64
 		switch buf[p] {
 		case opLongBinGet:
@@ -55,92 +55,29 @@ func (l *loop) fastPairs(buf []byte, p int, e *snapshot.Event) (int, bool) {
 			ref = uint64(buf[p+1])
 			p += 2
 		case opSetItems:
-			if e.Action == snapshot.ActionUnknown {
+			if has&bit(keyAction) == 0 {
 				return p, false
 			}
-			if extras != 0 {
-				l.eventExtras(e, extras, value{})
-			}
+			d.has = has
+			d.event(e)
 			return p + 1, true
 		default:
 			return p, false
 		}
-		if ref >= uint64(len(memo)) {
+		if ref >= uint64(len(d.memo)) {
 			return p, false
 		}
-		key := uint64(memo[ref]) ^ uint64(kStr)<<memoBits // the string's id, huge for anything else
-		ok := true
-		var u uint64
-		switch key {
-		case keyAction:
-			var v value
-			if p, ok = l.fastValue(buf, p, &v); ok && v.kind == kStr {
-				e.Action = action(v.u)
-			}
-		case keyAddr:
-			if u, p, ok = fastInt(buf, p); ok {
-				e.Addr = u
-			}
-		case keySize:
-			if u, p, ok = fastInt(buf, p); ok {
-				e.Size = int64(u)
-				e.Has |= snapshot.EventHasSize
-			}
-		case keyTimeUS:
-			if u, p, ok = fastInt(buf, p); ok {
-				e.Time = int64(u)
-				e.Has |= snapshot.EventHasTime
-			}
-		case keyStream:
-			if u, p, ok = fastInt(buf, p); ok {
-				if u != 0 {
-					e.Stream = l.out.Streams.Intern(u)
-				}
-			}
-		case keyFrames:
-			switch v := &l.field[keyFrames]; buf[p] {
-			case opEmptyList:
-				*v, p, _, ok = l.fastFrames(buf, p+1)
-			default:
-				p, ok = l.fastValue(buf, p, v)
-			}
-			if ok {
-				e.Stack = l.frames(1 << keyFrames)
-			}
-			memo = l.memo
-		default:
-			if key >= numKeys || key == 0 {
-				return p, false
-			}
-			p, ok = l.fastValue(buf, p, &l.field[key])
-			extras |= 1 << key
-			memo = l.memo
-		}
-		if !ok {
+		key := uint64(d.memo[ref]) ^ uint64(kStr)<<memoBits // the string's id, huge for anything else
+		if key >= numKeys || key == 0 {
 			return p, false
 		}
+		var ok bool
+		if p, ok = l.fastValue(buf, p, &d.values[key]); !ok {
+			return p, false
+		}
+		has |= 1 << (key & 63)
 	}
 	return p, false
-}
-
-// fastInt reads an integer of at most 8 bytes. The window's margin makes wide loads safe.
-func fastInt(buf []byte, p int) (uint64, int, bool) {
-	switch buf[p] {
-	case opLong1:
-		n := int(buf[p+1])
-		if n-1 >= 8 || n == 0 {
-			return 0, p, false
-		}
-		shift := uint(64-8*n) & 63
-		return uint64(int64(binary.LittleEndian.Uint64(buf[p+2:])<<shift) >> shift), p + 2 + n, true
-	case opBinInt:
-		return uint64(int64(int32(binary.LittleEndian.Uint32(buf[p+1:])))), p + 5, true
-	case opBinInt2:
-		return uint64(binary.LittleEndian.Uint16(buf[p+1:])), p + 3, true
-	case opBinInt1:
-		return uint64(buf[p+1]), p + 2, true
-	}
-	return 0, p, false
 }
 
 // pushEvent pushes a row, or lengthens the run of rows before it.
@@ -177,16 +114,26 @@ func (l *loop) fastPut(buf []byte, p int, e memoEntry) (int, bool) {
 	return p, true
 }
 
-// fastValue reads the value of one key into v.
+// fastValue reads the value of one key into v. The window's margin makes wide loads safe.
 func (l *loop) fastValue(buf []byte, p int, v *value) (int, bool) {
 	switch buf[p] {
+	case opLong1:
+		n := int(buf[p+1])
+		if n-1 >= 8 || n == 0 {
+			return p, false
+		}
+		shift := uint(64-8*n) & 63
+		*v = value{u: uint64(int64(binary.LittleEndian.Uint64(buf[p+2:])<<shift) >> shift), kind: kInt}
+		return p + 2 + n, true
+	case opBinInt:
+		*v = value{u: uint64(int64(int32(binary.LittleEndian.Uint32(buf[p+1:])))), kind: kInt}
+		return p + 5, true
+	case opBinInt2:
+		*v = value{u: uint64(binary.LittleEndian.Uint16(buf[p+1:])), kind: kInt}
+		return p + 3, true
 	case opBinInt1:
 		*v = value{u: uint64(buf[p+1]), kind: kInt}
 		p += 2
-	case opLong1, opBinInt2, opBinInt:
-		u, p, ok := fastInt(buf, p)
-		*v = value{u: u, kind: kInt}
-		return p, ok
 	case opBinGet:
 		return p + 2, l.fastGet(uint32(buf[p+1]), v)
 	case opLongBinGet:

@@ -26,20 +26,17 @@ func (d *machine) finish() (*snapshot.Snapshot, error) {
 func (d *machine) assemble(top value) error {
 	out := d.out
 	out.Shape = snapshot.ShapeDict
-	rec := snapshotRec{has: bit(keySegments)}
 	switch {
 	case top.kind == kSnapshot:
-		rec = d.snaps[top.u]
+		d.fields = d.snaps[top.u]
 	case top.kind == kEmptyList, d.holds(top, kSegment):
-		out.Shape, rec.segments = snapshot.ShapeList, top
+		out.Shape, d.has, d.values[keySegments] = snapshot.ShapeList, bit(keySegments), top
+	case d.wrapped(top):
+		out.Shape = snapshot.ShapeWrapped
 	default:
-		inner, ok := d.wrapped(top)
-		if !ok {
-			return &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it contains " + d.describe(top)}
-		}
-		out.Shape, rec = snapshot.ShapeWrapped, inner
+		return &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it contains " + d.describe(top)}
 	}
-	d.fill(rec)
+	d.fill()
 	return d.checkShared()
 }
 
@@ -75,19 +72,20 @@ func (d *machine) checkShared() error {
 	return nil
 }
 
-// wrapped finds a snapshot among the values of a dict.
-func (d *machine) wrapped(top value) (snapshotRec, bool) {
+// wrapped takes a snapshot from among the values of a dict.
+func (d *machine) wrapped(top value) bool {
 	if top.kind != kDict {
-		return snapshotRec{}, false
+		return false
 	}
 	pairs := d.span(top)
 	for i := 1; i < len(pairs); i += 2 {
 		if pairs[i].kind == kSnapshot {
 			d.noteStrange("wrapper", slices.Concat(pairs[:i-1], pairs[i+1:]))
-			return d.snaps[pairs[i].u], true
+			d.fields = d.snaps[pairs[i].u]
+			return true
 		}
 	}
-	return snapshotRec{}, false
+	return false
 }
 
 var nouns = map[kind]string{
@@ -112,24 +110,27 @@ func (d *machine) describe(v value) string {
 	return fmt.Sprintf("a dict of %d keys (%s)", len(pairs)/2, strings.Join(keys, ", "))
 }
 
-// fill moves the parts of a snapshot to their places.
-func (d *machine) fill(rec snapshotRec) {
+// fill moves the parts of a snapshot, whose dict was read last, to their places.
+func (d *machine) fill() {
 	out := d.out
-	d.hostSegments(rec.hostSegments)
-	out.HasHostSegments = rec.has&bit(keyHostSegments) != 0
-	segments := d.rowsOf(rec.segments, kSegment)
+	d.hostSegments(d.val(keyHostSegments))
+	out.HasHostSegments = d.hasKey(keyHostSegments)
+	segments := d.rowsOf(d.val(keySegments), kSegment)
 	out.Segments = out.Segments[segments.Start:segments.End()]
-	if rec.has&(bit(keyDeviceTraces)|bit(keyTraces)) != 0 {
-		out.Traces = d.traces(rec.traces)
-	} else if out.Shape == snapshot.ShapeDict {
+	switch {
+	case d.hasKey(keyDeviceTraces):
+		out.Traces = d.traces(d.val(keyDeviceTraces))
+	case d.hasKey(keyTraces):
+		out.Traces = d.traces(d.val(keyTraces))
+	case out.Shape == snapshot.ShapeDict:
 		out.Shape = snapshot.ShapeNoTraces
 	}
-	annotations := d.rowsOf(rec.annotations, kAnnotation)
+	annotations := d.rowsOf(d.val(keyExternalAnnotations), kAnnotation)
 	out.Annotations = d.annots[annotations.Start:annotations.End()]
-	if rec.has&bit(keyHostTraces) != 0 {
-		out.HostTraces = d.traces(rec.hostTraces)
+	if d.hasKey(keyHostTraces) {
+		out.HostTraces = d.traces(d.val(keyHostTraces))
 	}
-	d.settings(rec.settings)
+	d.settings(d.val(keyAllocatorSettings))
 	for k, n := range d.unknown {
 		out.Unknown = append(out.Unknown, snapshot.UnknownKey{Where: k.where, Key: out.Strings.Get(k.key), Count: n})
 	}

@@ -25,6 +25,8 @@ type machine struct {
 	src  *source
 	out  *snapshot.Snapshot // on its own, so that who has it does not keep the machine alive
 
+	fields // of the dict that is being read
+
 	stack []value
 	marks []int32 // stack heights
 	memo  []memoEntry
@@ -33,12 +35,11 @@ type machine struct {
 	vals     []value // elements of lists, tuples and dicts that are not rows
 	frameIDs []snapshot.FrameID
 	boxes    []value
-	snaps    []snapshotRec
+	snaps    []fields
 
 	events   *snapshot.Events
 	annots   []snapshot.Annotation
 	hosts    []snapshot.HostSegment
-	field    [numKeys]value // the record being read, by key
 	unknown  map[unknownKey]int64
 	copied   int64 // rows and values moved because a list was not contiguous
 	settled  int64 // values of dicts that came one item at a time and were looked at
@@ -409,7 +410,7 @@ func (d *machine) reduce() error {
 func (d *machine) checkMemory() error {
 	used := int64(cap(d.stack)+cap(d.vals)+cap(d.lists)+cap(d.boxes))*16 + int64(len(d.memo))*8 +
 		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History)+cap(d.frameIDs))*8 +
-		int64(cap(d.snaps))*104 + int64(d.out.Strings.Len()+d.out.Frames.Len()+d.out.Labels.Len()+d.out.Streams.Len())*96 +
+		int64(cap(d.snaps))*(numKeys*16) + int64(d.out.Strings.Len()+d.out.Frames.Len()+d.out.Labels.Len()+d.out.Streams.Len())*96 +
 		d.interned
 	if used > baseMemory+memoryPerByte*d.read {
 		return errMemory

@@ -7,72 +7,63 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// snapshotRec is a dict with segments or device_traces.
-type snapshotRec struct {
-	segments, traces, settings, annotations value
-	hostSegments, hostTraces                value
-	has                                     uint64
+// fields are the values of the dict that was read last, by key.
+type fields struct {
+	has    uint64 // the keys that it has
+	values [numKeys]value
 }
 
 // record recognizes a dict by its keys and turns it into a row. Dicts that are none of the
 // format's give kDict; the caller keeps their pairs.
 func (d *machine) record(pairs []value) (value, error) {
-	var mask uint64
+	d.has = 0
 	strange := false
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if k := pairs[i]; k.kind == kStr && k.u < numKeys && k.u != 0 {
-			d.field[k.u] = pairs[i+1]
-			mask |= 1 << k.u
+			d.values[k.u] = pairs[i+1]
+			d.has |= 1 << k.u
 		} else {
 			strange = true
 		}
 	}
-	v, where, err := d.build(mask)
+	v, where, err := d.build()
 	if strange && where != "" {
 		d.noteStrange(where, pairs)
 	}
 	return v, err
 }
 
-// build makes the row from d.field.
-func (d *machine) build(mask uint64) (value, string, error) {
-	has := func(key int) bool { return mask&bit(key) != 0 }
+// build makes the row.
+func (d *machine) build() (value, string, error) {
+	has := d.hasKey
 	switch {
 	case has(keyAction):
-		d.event(mask)
+		d.event(d.events.Next())
 		return row(kEvent, d.events.Len(), "event")
 	case has(keyFilename) || has(keyName) && has(keyLine):
-		return value{u: uint64(d.frame(mask)), kind: kFrame}, "frame", nil
-	case d.isHost(mask):
-		d.hosts = append(d.hosts, d.host(mask))
+		return value{u: uint64(d.frame()), kind: kFrame}, "frame", nil
+	case d.isHost():
+		d.hosts = append(d.hosts, d.host())
 		return row(kHostSegment, len(d.hosts), "host segment")
 	case has(keyBlocks) || has(keyTotalSize):
-		d.segment(mask)
+		d.segment()
 		return row(kSegment, len(d.out.Segments), "segment")
 	case has(keyState) && has(keySize):
-		d.block(mask)
+		d.block()
 		return row(kBlock, len(d.out.Blocks), "block")
 	case has(keyRealSize):
 		d.out.History = append(d.out.History, snapshot.HistoryEntry{
-			Address: d.address(mask, keyAddr), RealSize: d.int(mask, keyRealSize), Stack: d.frames(mask),
+			Address: d.address(keyAddr), RealSize: d.int(keyRealSize), Stack: d.frames(),
 		})
 		return row(kHistory, len(d.out.History), "history")
 	case has(keyStage):
 		d.annots = append(d.annots, snapshot.Annotation{
-			Time: d.int(mask, keyTimeUS), Name: d.str(mask, keyName), Device: int32(d.int(mask, keyDevice)),
-			End: d.str(mask, keyStage) == wordEnd,
+			Time: d.int(keyTimeUS), Name: d.str(keyName), Device: int32(d.int(keyDevice)),
+			End: d.str(keyStage) == wordEnd,
 		})
 		return row(kAnnotation, len(d.annots), "annotation")
 	case has(keySegments) || has(keyDeviceTraces):
-		r := snapshotRec{
-			has: mask, segments: d.val(mask, keySegments), settings: d.val(mask, keyAllocatorSettings),
-			annotations: d.val(mask, keyExternalAnnotations), hostSegments: d.val(mask, keyHostSegments),
-			hostTraces: d.val(mask, keyHostTraces), traces: d.val(mask, keyTraces),
-		}
-		if has(keyDeviceTraces) {
-			r.traces = d.field[keyDeviceTraces]
-		}
-		d.snaps = append(d.snaps, r)
+		d.snaps = append(d.snaps, d.fields)
 		return value{u: uint64(len(d.snaps) - 1), kind: kSnapshot}, "snapshot", nil
 	}
 	return value{kind: kDict}, "", nil
@@ -86,85 +77,79 @@ func row(k kind, rows int, where string) (value, string, error) {
 	return run(k, uint32(rows-1), 1), where, nil
 }
 
-func (d *machine) event(mask uint64) {
-	e := d.events.Next()
-	act := d.field[keyAction]
-	if act.kind == kStr {
-		e.Action = action(act.u)
+// event fills in e.
+func (d *machine) event(e *snapshot.Event) {
+	act := d.str(keyAction)
+	e.Action, e.Addr, e.Stack = action(uint64(act)), d.address(keyAddr), d.frames()
+	e.Stream = d.out.Streams.Intern(d.address(keyStream))
+	if _, ok := d.number(keySize); ok {
+		e.Size, e.Has = clampInt(d.values[keySize]), e.Has|snapshot.EventHasSize
 	}
-	e.Addr = d.address(mask, keyAddr)
-	if v := d.val(mask, keySize); isInt(v) {
-		e.Size = clampInt(v)
-		e.Has |= snapshot.EventHasSize
+	if _, ok := d.number(keyTimeUS); ok {
+		e.Time, e.Has = clampInt(d.values[keyTimeUS]), e.Has|snapshot.EventHasTime
 	}
-	e.Stream = d.out.Streams.Intern(d.address(mask, keyStream))
-	if v := d.val(mask, keyTimeUS); isInt(v) {
-		e.Time = clampInt(v)
-		e.Has |= snapshot.EventHasTime
-	}
-	e.Stack = d.frames(mask)
 	const plain = 1<<keyAction | 1<<keyAddr | 1<<keySize | 1<<keyStream | 1<<keyTimeUS | 1<<keyFrames
-	if mask&^plain != 0 || e.Action == snapshot.ActionUnknown {
-		d.eventExtras(e, mask, act)
+	if d.has&^plain != 0 || e.Action == snapshot.ActionUnknown {
+		d.eventExtras(e, act)
 	}
 }
 
 // eventExtras reads the keys that few events have.
-func (d *machine) eventExtras(e *snapshot.Event, mask uint64, act value) {
+func (d *machine) eventExtras(e *snapshot.Event, act snapshot.StringID) {
 	if e.Action == snapshot.OOM {
 		// Old dumps store the device's free bytes as addr.
-		if v := d.val(mask, keyDeviceFree); isInt(v) {
-			e.Addr, e.Has = v.u, e.Has|snapshot.EventHasDeviceFree
+		if free, ok := d.number(keyDeviceFree); ok {
+			e.Addr, e.Has = free, e.Has|snapshot.EventHasDeviceFree
 		}
 	}
 	l := snapshot.Label{
-		CompileContext: d.str(mask, keyCompileContext), UserMetadata: d.text(mask, keyUserMetadata),
-		InternalMetadata: d.str(mask, keyInternalMetadata), Category: d.str(mask, keyCategory),
-		ForwardFrames: d.text(mask, keyForwardFrames), CppFrames: d.str(mask, keyCppFrames),
+		CompileContext: d.str(keyCompileContext), UserMetadata: d.text(keyUserMetadata),
+		InternalMetadata: d.str(keyInternalMetadata), Category: d.str(keyCategory),
+		ForwardFrames: d.text(keyForwardFrames), CppFrames: d.str(keyCppFrames),
 	}
-	if e.Action == snapshot.ActionUnknown && act.kind == kStr {
-		l.Action = snapshot.StringID(act.u)
+	if e.Action == snapshot.ActionUnknown {
+		l.Action = act
 	}
-	l.Pool, l.HasPool = d.pool(d.val(mask, keyPoolID))
+	l.Pool, l.HasPool = d.pool(d.val(keyPoolID))
 	e.Label = d.out.Labels.Intern(l)
 }
 
-func (d *machine) frame(mask uint64) snapshot.FrameID {
-	f := snapshot.Frame{File: d.str(mask, keyFilename), Name: d.str(mask, keyName)}
-	if line := d.int(mask, keyLine); line > 0 && line <= math.MaxInt32 {
+func (d *machine) frame() snapshot.FrameID {
+	f := snapshot.Frame{File: d.str(keyFilename), Name: d.str(keyName)}
+	if line := d.int(keyLine); line > 0 && line <= math.MaxInt32 {
 		f.Line = int32(line)
 	}
 	const fx = 1<<keyFXOp | 1<<keyFXName | 1<<keyFXTarget | 1<<keyFXTrace
-	if mask&fx == 0 {
+	if d.has&fx == 0 {
 		return d.out.Frames.Intern(f)
 	}
 	return d.out.Frames.InternFX(f, snapshot.FX{
-		Op: d.str(mask, keyFXOp), Name: d.str(mask, keyFXName), Target: d.str(mask, keyFXTarget),
-		OriginalTrace: d.str(mask, keyFXTrace),
+		Op: d.str(keyFXOp), Name: d.str(keyFXName), Target: d.str(keyFXTarget),
+		OriginalTrace: d.str(keyFXTrace),
 	})
 }
 
-func (d *machine) segment(mask uint64) {
+func (d *machine) segment() {
 	s := snapshot.Segment{
-		Address: d.address(mask, keyAddress), TotalSize: d.int(mask, keyTotalSize),
-		AllocatedSize: d.int(mask, keyAllocatedSize), ActiveSize: d.int(mask, keyActiveSize),
-		RequestedSize: d.int(mask, keyRequestedSize), Device: int32(clampDevice(d.int(mask, keyDevice))),
-		Stack: d.frames(mask), Blocks: d.rowsOf(d.val(mask, keyBlocks), kBlock),
-		Stream: d.out.Streams.Intern(d.address(mask, keyStream)), Expandable: d.val(mask, keyIsExpandable).u != 0,
-		Has: given(mask, bit(keyIsExpandable), snapshot.SegmentHasExpandable) |
-			given(mask, bit(keyRequestedSize), snapshot.SegmentHasRequested) |
-			given(mask, bit(keyAllocatedSize)|bit(keyActiveSize), snapshot.SegmentHasTotals),
+		Address: d.address(keyAddress), TotalSize: d.int(keyTotalSize),
+		AllocatedSize: d.int(keyAllocatedSize), ActiveSize: d.int(keyActiveSize),
+		RequestedSize: d.int(keyRequestedSize), Device: int32(clampDevice(d.int(keyDevice))),
+		Stack: d.frames(), Blocks: d.rowsOf(d.val(keyBlocks), kBlock),
+		Stream: d.out.Streams.Intern(d.address(keyStream)), Expandable: d.val(keyIsExpandable).u != 0,
+		Has: given(d.has, bit(keyIsExpandable), snapshot.SegmentHasExpandable) |
+			given(d.has, bit(keyRequestedSize), snapshot.SegmentHasRequested) |
+			given(d.has, bit(keyAllocatedSize)|bit(keyActiveSize), snapshot.SegmentHasTotals),
 	}
-	if isInt(d.val(mask, keyStream)) {
+	if isInt(d.val(keyStream)) {
 		s.Has |= snapshot.SegmentHasStream
 	}
-	switch d.str(mask, keySegmentType) {
+	switch d.str(keySegmentType) {
 	case wordSmall:
 		s.Kind = snapshot.KindSmall
 	case wordLarge:
 		s.Kind = snapshot.KindLarge
 	}
-	s.Pool, _ = d.pool(d.val(mask, keySegmentPoolID))
+	s.Pool, _ = d.pool(d.val(keySegmentPoolID))
 	d.out.Segments = append(d.out.Segments, s)
 }
 
@@ -173,33 +158,33 @@ func (d *machine) segment(mask uint64) {
 // 182407), and the record that torch makes of a device's segment has other names for some of them
 // (torch/csrc/cuda/memory_snapshot.cpp, segmentInfoToDict). Either is read; hostSegments reads those
 // that look like a device's segments or blocks.
-func (d *machine) isHost(mask uint64) bool {
-	has := func(key int) bool { return mask&bit(key) != 0 }
+func (d *machine) isHost() bool {
+	has := d.hasKey
 	return (has(keyAddress) || has(keyAddr)) && !has(keyBlocks) &&
 		(has(keyAllocated) || has(keyActive) || has(keyState) && (has(keyTotalSize) || has(keyAddr)))
 }
 
-func (d *machine) host(mask uint64) snapshot.HostSegment {
-	h := snapshot.HostSegment{Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Stack: d.frames(mask),
-		State: d.state(mask)}
-	if mask&bit(keyAddress) == 0 {
-		h.Address = d.address(mask, keyAddr)
+func (d *machine) host() snapshot.HostSegment {
+	h := snapshot.HostSegment{Address: d.address(keyAddress), Size: d.int(keySize), Stack: d.frames(),
+		State: d.state()}
+	if !d.hasKey(keyAddress) {
+		h.Address = d.address(keyAddr)
 	}
-	if mask&bit(keySize) == 0 {
-		h.Size = d.int(mask, keyTotalSize)
+	if !d.hasKey(keySize) {
+		h.Size = d.int(keyTotalSize)
 	}
 	for _, key := range []int{keySegmentPoolID, keyPoolID, keyOwnerPoolID} {
-		if mask&bit(key) != 0 {
-			h.Pool, _ = d.pool(d.field[key])
+		if d.hasKey(key) {
+			h.Pool, _ = d.pool(d.values[key])
 		}
 	}
 	yes := func(key int) bool {
-		v := d.val(mask, key)
+		v := d.val(key)
 		return v.u != 0 && (v.kind == kBool || isInt(v))
 	}
 	switch {
-	case h.State != snapshot.StateUnknown || mask&(bit(keyAllocated)|bit(keyActive)) == 0:
-	case yes(keyAllocated), mask&bit(keyAllocated) == 0 && yes(keyActive):
+	case h.State != snapshot.StateUnknown || d.has&(bit(keyAllocated)|bit(keyActive)) == 0:
+	case yes(keyAllocated), !d.hasKey(keyAllocated) && yes(keyActive):
 		h.State = snapshot.StateAllocated
 	case yes(keyActive):
 		h.State = snapshot.StatePendingFree // aten/src/ATen/core/CachingHostAllocator.h: event_count_ > 0
@@ -209,26 +194,26 @@ func (d *machine) host(mask uint64) snapshot.HostSegment {
 	return h
 }
 
-func (d *machine) block(mask uint64) {
+func (d *machine) block() {
 	d.out.Blocks = append(d.out.Blocks, snapshot.Block{
-		Address: d.address(mask, keyAddress), Size: d.int(mask, keySize), Requested: d.int(mask, keyRequestedSize),
-		Stack: d.frames(mask), History: d.rowsOf(d.val(mask, keyHistory), kHistory), State: d.state(mask),
-		Has: given(mask, bit(keyAddress), snapshot.BlockHasAddress) |
-			given(mask, bit(keyRequestedSize), snapshot.BlockHasRequested) |
-			given(mask, bit(keyHistory), snapshot.BlockHasHistory),
+		Address: d.address(keyAddress), Size: d.int(keySize), Requested: d.int(keyRequestedSize),
+		Stack: d.frames(), History: d.rowsOf(d.val(keyHistory), kHistory), State: d.state(),
+		Has: given(d.has, bit(keyAddress), snapshot.BlockHasAddress) |
+			given(d.has, bit(keyRequestedSize), snapshot.BlockHasRequested) |
+			given(d.has, bit(keyHistory), snapshot.BlockHasHistory),
 	})
 }
 
-// given is flag where mask has all of the keys.
-func given[F ~uint8](mask, keys uint64, flag F) F {
-	if mask&keys != keys {
+// given is flag where has has all of the keys.
+func given[F ~uint8](has, keys uint64, flag F) F {
+	if has&keys != keys {
 		return 0
 	}
 	return flag
 }
 
-func (d *machine) state(mask uint64) snapshot.BlockState {
-	switch d.str(mask, keyState) {
+func (d *machine) state() snapshot.BlockState {
+	switch d.str(keyState) {
 	case wordActiveAllocated, keyAllocated, keyActive: // the last two for host segments
 		return snapshot.StateAllocated
 	case wordActivePendingFree, wordActiveAwaitingFree:
@@ -252,38 +237,47 @@ func clampInt(v value) int64 {
 
 func clampDevice(n int64) int64 { return min(max(n, -1), 1<<16) }
 
-// val is the value of a key, None where mask lacks it.
-func (d *machine) val(mask uint64, key int) value {
-	if mask&bit(key) == 0 {
+// hasKey reports whether the dict has a key.
+func (f *fields) hasKey(key int) bool { return f.has&bit(key) != 0 }
+
+// val is the value of a key, None where the dict lacks it.
+func (f *fields) val(key int) value {
+	if !f.hasKey(key) {
 		return value{}
 	}
-	return d.field[key]
+	return f.values[key]
 }
 
-func (d *machine) int(mask uint64, key int) int64 {
-	if v := d.val(mask, key); isInt(v) {
-		return clampInt(v)
+// number is the integer at a key, and whether there is one.
+func (f *fields) number(key int) (u uint64, ok bool) {
+	v := &f.values[key]
+	return v.u, f.hasKey(key) && (v.kind == kInt || v.kind == kUint)
+}
+
+func (f *fields) int(key int) int64 {
+	if _, ok := f.number(key); ok {
+		return clampInt(f.values[key])
 	}
 	return 0
 }
 
-func (d *machine) address(mask uint64, key int) uint64 {
-	if v := d.val(mask, key); isInt(v) {
-		return v.u
+func (f *fields) address(key int) uint64 {
+	if u, ok := f.number(key); ok {
+		return u
 	}
 	return 0
 }
 
-func (d *machine) str(mask uint64, key int) snapshot.StringID {
-	if v := d.val(mask, key); v.kind == kStr {
+func (f *fields) str(key int) snapshot.StringID {
+	if v := f.val(key); v.kind == kStr {
 		return snapshot.StringID(v.u)
 	}
 	return 0
 }
 
 // text reads a string, or joins a list of strings.
-func (d *machine) text(mask uint64, key int) snapshot.StringID {
-	v := d.val(mask, key)
+func (d *machine) text(key int) snapshot.StringID {
+	v := d.val(key)
 	if v.kind == kStr {
 		return snapshot.StringID(v.u)
 	}
@@ -324,8 +318,8 @@ func (d *machine) items(v value) []value {
 	return d.vals[l.start : l.start+l.n]
 }
 
-func (d *machine) frames(mask uint64) snapshot.StackID {
-	switch v := d.val(mask, keyFrames); v.kind {
+func (d *machine) frames() snapshot.StackID {
+	switch v := d.val(keyFrames); v.kind {
 	case kStack:
 		return snapshot.StackID(v.u)
 	case kEmptyList:
