@@ -88,19 +88,11 @@ func (l *loop) whole() error {
 
 // argument is the length of the argument of the opcode in b[0], without what take and line read.
 func argument(b []byte) int {
-	switch b[0] {
-	case opBinGet, opBinPut, opBinInt1, opProto, opShortBinString, opShortBinBytes:
-		return 1
-	case opBinInt2:
-		return 2
-	case opBinInt, opLongBinGet, opLongBinPut, opBinUnicode, opBinString, opBinBytes, opLong4:
-		return 4
-	case opBinFloat, opFrame, opBinUnicode8, opBinBytes8, opByteArray8:
-		return 8
-	case opLong1, opShortBinUnicode:
-		return 1 + int(b[1])
+	n := opcodes[b[0]].argument
+	if b[0] == opLong1 || b[0] == opShortBinUnicode {
+		n += int(b[1])
 	}
-	return 0
+	return n
 }
 
 // truncated reports the end of the input; the fault is where the input ends.

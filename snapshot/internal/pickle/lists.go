@@ -53,8 +53,10 @@ func (d *machine) extend(list value, items []value) (value, error) {
 		return list, d.extendList(&d.lists[list.u], items)
 	case kStack:
 		frames := d.out.Stacks.Get(snapshot.StackID(list.u))
-		list = run(kOpenFrames, uint32(len(d.frameIDs)), uint32(len(frames)))
-		d.frameIDs = append(d.frameIDs, frames...)
+		list = run(kOpenFrames, uint32(len(d.vals)), uint32(len(frames)))
+		for _, f := range frames {
+			d.vals = append(d.vals, value{u: uint64(f), kind: kFrame})
+		}
 		d.copied += int64(len(frames))
 		return d.extendFrames(list, items)
 	case kOpenFrames:
@@ -75,15 +77,10 @@ func (d *machine) newList(items []value) (value, error) {
 	}
 	first := items[0].kind
 	if first == kFrame && allFrames(items) {
-		if len(items) == 1 {
-			list := run(kOpenFrames, uint32(len(d.frameIDs)), 0)
-			return d.extendFrames(list, items)
+		if len(items) == 1 { // others may follow one by one
+			return d.extendFrames(run(kOpenFrames, 0, 0), items)
 		}
-		d.scratch = d.scratch[:0]
-		for _, v := range items {
-			d.scratch = append(d.scratch, snapshot.FrameID(v.u))
-		}
-		return value{u: uint64(d.out.Stacks.Intern(d.scratch)), kind: kStack}, nil
+		return d.stackOf(items), nil
 	}
 	if len(items) == 2 && smallInt(items[0]) && smallInt(items[1]) {
 		return pair(items[0], items[1]), nil
@@ -101,24 +98,21 @@ func allFrames(items []value) bool {
 	return !slices.ContainsFunc(items, func(v value) bool { return v.kind != kFrame })
 }
 
+// stackOf is the stack of frames.
+func (d *machine) stackOf(frames []value) value {
+	d.scratch = d.scratch[:0]
+	for _, v := range frames {
+		d.scratch = append(d.scratch, snapshot.FrameID(v.u))
+	}
+	return value{u: uint64(d.out.Stacks.Intern(d.scratch)), kind: kStack}
+}
+
 func (d *machine) extendFrames(list value, items []value) (value, error) {
 	if !allFrames(items) {
 		// Not a stack after all: whatever this is, it is not part of a snapshot.
 		return value{kind: kOpaque}, nil
 	}
-	start, n := list.start(), list.count()
-	if int(start+n) != len(d.frameIDs) {
-		d.copied += int64(n)
-		start = uint32(len(d.frameIDs))
-		d.frameIDs = append(d.frameIDs, d.frameIDs[list.start():list.start()+n]...)
-	}
-	if err := d.copies(0); err != nil {
-		return list, err
-	}
-	for _, v := range items {
-		d.frameIDs = append(d.frameIDs, snapshot.FrameID(v.u))
-	}
-	return run(kOpenFrames, start, n+uint32(len(items))), nil
+	return d.appendVals(kOpenFrames, list.start(), list.count(), items)
 }
 
 func (d *machine) extendList(l *listRec, items []value) error {

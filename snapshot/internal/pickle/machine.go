@@ -31,11 +31,10 @@ type machine struct {
 	marks []int32 // stack heights
 	memo  []memoEntry
 
-	lists    []listRec
-	vals     []value // elements of lists, tuples and dicts that are not rows
-	frameIDs []snapshot.FrameID
-	boxes    []value
-	snaps    []fields
+	lists []listRec
+	vals  []value // elements of lists, tuples and dicts that are not rows
+	boxes []value
+	snaps []fields
 
 	events   *snapshot.Events
 	annots   []snapshot.Annotation
@@ -187,8 +186,9 @@ func (d *machine) update(v *value, by value) error {
 func (d *machine) settle(v value) (value, error) {
 	switch v.kind {
 	case kOpenFrames:
-		s := d.out.Stacks.Intern(d.frameIDs[v.start() : v.start()+v.count()])
-		return value{u: uint64(s), kind: kStack, memo: v.memo}, nil
+		s := d.stackOf(d.span(v))
+		s.memo = v.memo
+		return s, nil
 	case kOpenDict:
 		if d.settled += int64(v.count()); d.settled > 4*d.read+1<<20 {
 			return v, errCopies
@@ -237,10 +237,8 @@ func (d *machine) span(v value) []value { return d.vals[v.start() : v.start()+v.
 // lies elsewhere when something else follows the old one. Joined rows are taken apart.
 func (d *machine) appendVals(k kind, start, n uint32, vs []value) (value, error) {
 	if int(start+n) != len(d.vals) {
-		if n > 0 {
-			if err := d.copies(n); err != nil {
-				return value{}, err
-			}
+		if err := d.copies(n); err != nil {
+			return value{}, err
 		}
 		old := d.vals[start : start+n]
 		start = uint32(len(d.vals))
@@ -409,7 +407,7 @@ func (d *machine) reduce() error {
 // checkMemory runs once per window.
 func (d *machine) checkMemory() error {
 	used := int64(cap(d.stack)+cap(d.vals)+cap(d.lists)+cap(d.boxes))*16 + int64(len(d.memo))*8 +
-		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History)+cap(d.frameIDs))*8 +
+		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History))*8 +
 		int64(cap(d.snaps))*(numKeys*16) + int64(d.out.Strings.Len()+d.out.Frames.Len()+d.out.Labels.Len()+d.out.Streams.Len())*96 +
 		d.interned
 	if used > baseMemory+memoryPerByte*d.read {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
+	"slices"
 
 	"github.com/snapana/snapana/snapshot"
 	data "github.com/snapana/snapana/snapshot/internal/plain"
@@ -23,90 +23,78 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 	if top.kind == kSnapshot || d.holds(top, kSegment) {
 		err = &fault{snapshot.ErrSnapshot, "is a memory snapshot, not a dump of counters"}
 	}
-	if err == nil {
-		// What is shared is copied: without a limit, few bytes could stand for a tree without end.
-		c := copier{d: d, left: d.read + 1<<10}
-		var v data.Value
-		if v, err = c.value(top, 0); err == nil {
-			return v, info, nil
-		}
+	if err != nil {
+		return data.Value{}, info, placed(err, -1, "")
 	}
-	return data.Value{}, info, placed(err, -1, "")
+	// What is shared is copied: without a limit, few bytes could stand for a tree without end.
+	c := copier{machine: d, left: d.read + 1<<10}
+	v := c.value(top, 0)
+	if c.err != nil {
+		return data.Value{}, info, placed(c.err, -1, "")
+	}
+	return v, info, nil
 }
 
-// copier turns values of the machine into plain ones.
+// copier turns values of the machine into plain ones, until something is too much.
 type copier struct {
-	d    *machine
+	*machine
 	left int64 // values that may still be made
+	err  error
 }
 
 const maxPlainDepth = 64
 
-func (c *copier) value(v value, depth int) (data.Value, error) {
-	if c.left--; c.left < 0 {
-		return data.Value{}, &fault{snapshot.ErrLimit, "the data refers to itself so often that it would not fit into memory"}
+func (c *copier) value(v value, depth int) (out data.Value) {
+	switch c.left--; {
+	case c.err != nil:
+	case c.left < 0:
+		c.err = &fault{snapshot.ErrLimit, "the data refers to itself so often that it would not fit into memory"}
+	case depth > maxPlainDepth:
+		c.err = &fault{snapshot.ErrLimit, fmt.Sprintf("values are nested more than %d deep", maxPlainDepth)}
 	}
-	if depth > maxPlainDepth {
-		return data.Value{}, &fault{snapshot.ErrLimit, fmt.Sprintf("values are nested more than %d deep", maxPlainDepth)}
+	if c.err != nil {
+		return out
 	}
 	switch v.kind {
 	case kBool:
-		return data.Value{Kind: data.Bool, Int: int64(v.u)}, nil
+		return data.Value{Kind: data.Bool, Int: int64(v.u)}
 	case kInt:
-		return data.Value{Kind: data.Int, Int: int64(v.u)}, nil
+		return data.Value{Kind: data.Int, Int: int64(v.u)}
 	case kUint:
-		return data.Value{Kind: data.Float, Float: float64(v.u)}, nil
+		return data.Value{Kind: data.Float, Float: float64(v.u)}
 	case kBig:
-		return data.Value{Kind: data.Float, Float: math.Inf(1)}, nil
+		return data.Value{Kind: data.Float, Float: math.Inf(1)}
 	case kFloat:
-		return data.Value{Kind: data.Float, Float: math.Float64frombits(v.u)}, nil
+		return data.Value{Kind: data.Float, Float: math.Float64frombits(v.u)}
 	case kStr:
-		return data.Value{Kind: data.String, Str: c.d.out.Strings.Get(snapshot.StringID(v.u))}, nil
+		return data.Value{Kind: data.String, Str: c.out.Strings.Get(snapshot.StringID(v.u))}
 	case kPair:
 		return data.Value{Kind: data.List, Items: []data.Value{
 			{Kind: data.Int, Int: int64(int32(v.u))}, {Kind: data.Int, Int: int64(int32(v.u >> 32))},
-		}}, nil
-	case kEmptyDict:
-		return data.Value{Kind: data.Map}, nil
+		}}
 	case kTuple, kList, kEmptyList, kStack:
-		return c.list(c.d.items(v), depth)
-	case kDict:
-		return c.dict(c.d.span(v), depth)
+		out.Kind = data.List
+		for _, item := range c.items(v) {
+			out.Items = append(out.Items, c.value(item, depth+1))
+		}
+	case kEmptyDict, kDict:
+		out.Kind = data.Map
+		for pair := range slices.Chunk(c.span(v), 2) {
+			if name, ok := c.name(pair[0]); ok {
+				out.Keys, out.Items = append(out.Keys, name), append(out.Items, c.value(pair[1], depth+1))
+			}
+		}
 	}
-	return data.Value{}, nil
+	return out
 }
 
-func (c *copier) list(vs []value, depth int) (data.Value, error) {
-	out := data.Value{Kind: data.List}
-	for _, v := range vs {
-		item, err := c.value(v, depth+1)
-		if err != nil {
-			return out, err
-		}
-		out.Items = append(out.Items, item)
+// name is the name of a dict's key.
+func (c *copier) name(key value) (string, bool) {
+	switch key.kind {
+	case kStr, kInt:
+		return c.valueText(key), true
+	case kPair: // the id of a private pool, joined as torch does (snapshot/SPEC.md 6.1)
+		return fmt.Sprintf("%d_%d", int32(key.u), int32(key.u>>32)), true
 	}
-	return out, nil
-}
-
-func (c *copier) dict(pairs []value, depth int) (data.Value, error) {
-	out := data.Value{Kind: data.Map}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		var name string
-		switch k := pairs[i]; k.kind {
-		case kStr:
-			name = c.d.out.Strings.Get(snapshot.StringID(k.u))
-		case kInt:
-			name = strconv.FormatInt(int64(k.u), 10)
-		case kPair: // the id of a private pool, joined as torch does (snapshot/SPEC.md 6.1)
-			name = fmt.Sprintf("%d_%d", int32(k.u), int32(k.u>>32))
-		default:
-			continue
-		}
-		item, err := c.value(pairs[i+1], depth+1)
-		if err != nil {
-			return out, err
-		}
-		out.Keys, out.Items = append(out.Keys, name), append(out.Items, item)
-	}
-	return out, nil
+	return "", false
 }

@@ -36,7 +36,7 @@ const (
 	kAnnotation
 	kHostSegment
 
-	kOpenFrames // run of frameIDs that may still grow
+	kOpenFrames // run of vals, all frames: a stack that may still grow
 	kOpenDict   // like kDict, not yet looked at: it came one item at a time
 	kBoxed      // in the memo: u is an index in boxes, for values of more than 56 bits
 )
