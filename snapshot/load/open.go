@@ -40,29 +40,18 @@ func Open(ctx context.Context, path string, opt Options) (*snapshot.Snapshot, er
 	if path == "-" {
 		return Read(ctx, os.Stdin, "stdin", opt)
 	}
-	return opt.read(path, func(o unpack.Options, decode func(*unpack.Input) error) error {
-		return unpack.Open(ctx, path, o, decode)
-	})
+	return Read(ctx, nil, path, opt)
 }
 
-// Read reads one snapshot from r: a pickle or JSON text, as it is or inside gzip, zstd, xz,
-// bzip2, zip or a page made by torch.cuda._memory_viz. What it is, is told by its first bytes
-// and never by its name, which is for messages only. Errors about the data are
+// Read reads one snapshot from r, or from the file called name where r is nil: a pickle or JSON text, as
+// it is or inside gzip, zstd, xz, bzip2, zip or a page made by torch.cuda._memory_viz. What it is, is told
+// by its first bytes and never by its name, which is for messages only. Errors about the data are
 // *FormatError; errors of r are wrapped. It may read past the end of the snapshot.
 // When ctx is done it stops at the next read of r or of what that unpacks to, with ctx.Err().
-func Read(ctx context.Context, r io.Reader, name string, opt Options) (*snapshot.Snapshot, error) {
-	return opt.read(name, func(o unpack.Options, decode func(*unpack.Input) error) error {
-		return unpack.Read(ctx, r, name, o, decode)
-	})
-}
-
-// opener is Open or Read of package unpack without what they differ in.
-type opener func(unpack.Options, func(*unpack.Input) error) error
-
-func (opt Options) read(name string, open opener) (snap *snapshot.Snapshot, err error) {
-	var from *unpack.Input
+func Read(ctx context.Context, r io.Reader, name string, opt Options) (snap *snapshot.Snapshot, err error) {
 	limits := unpack.Options{MaxBytes: opt.MaxBytes, Snapshots: true, Index: opt.Index}
-	err = open(limits, func(in *unpack.Input) (err error) {
+	var from *unpack.Input
+	err = unpack.Read(ctx, r, name, limits, func(in *unpack.Input) (err error) {
 		from = in
 		snap, err = opt.decode(in)
 		return err

@@ -28,22 +28,20 @@ type Options struct {
 // and hands what is in it to h. A file that holds nothing of what is read here is refused with a
 // *snapshot.FormatError that says what it is. When ctx is done it stops with ctx.Err().
 func Open(ctx context.Context, path string, stdin io.Reader, opt Options, h Handler) (*Info, error) {
-	name, limits := "stdin", unpack.Options{MaxBytes: opt.MaxBytes}
+	if path == "-" {
+		path = "stdin"
+	} else {
+		stdin = nil
+	}
 	var info *Info
-	use := func(in *unpack.Input) error {
+	err := unpack.Read(ctx, stdin, path, unpack.Options{MaxBytes: opt.MaxBytes}, func(in *unpack.Input) error {
 		i, err := read(in.R, h)
 		if err == nil {
-			i.Name, i.Container = filepath.Base(name), append(in.Containers, i.Container...)
+			i.Name, i.Container = filepath.Base(path), append(in.Containers, i.Container...)
 			info = i
 		}
 		return err
-	}
-	if path == "-" {
-		err := unpack.Read(ctx, stdin, name, limits, use)
-		return info, err
-	}
-	name = path
-	err := unpack.Open(ctx, name, limits, use)
+	})
 	return info, err
 }
 

@@ -45,25 +45,18 @@ func Open(ctx context.Context, path string, opt Options) (*File, error) {
 		return nil, &FormatError{Name: path, Offset: -1, Err: ErrNotSidecar,
 			Msg: "is a directory; name a .snapana file in it"}
 	}
-	f := &File{Name: filepath.Base(path)}
-	return f.unpacked(unpack.Open(ctx, path, unpack.Options{MaxBytes: opt.MaxBytes}, f.from(opt)))
+	return Read(ctx, nil, path, opt)
 }
 
-// Read reads the records in r, as they are or in gzip, zstd, xz, bzip2 or zip. A file that ends
-// inside a record, or inside the compressed data, is no error: File.Truncated tells. Errors
-// about the data are *FormatError; errors of r are wrapped, ctx.Err() when ctx is done before
-// all is read. name is for messages only.
+// Read reads the records in r, or in the file called name where r is nil, as they are or in gzip, zstd,
+// xz, bzip2 or zip. A file that ends inside a record, or inside the compressed data, is no error:
+// File.Truncated tells. Errors about the data are *FormatError; errors of r are wrapped, ctx.Err() when
+// ctx is done before all is read. Beyond that name is for messages only.
 func Read(ctx context.Context, r io.Reader, name string, opt Options) (*File, error) {
 	f := &File{Name: filepath.Base(name)}
-	return f.unpacked(unpack.Read(ctx, r, name, unpack.Options{MaxBytes: opt.MaxBytes}, f.from(opt)))
-}
-
-func (f *File) from(opt Options) func(*unpack.Input) error {
-	return func(in *unpack.Input) error { return f.read(in.R, opt) }
-}
-
-// unpacked is f as far as it was read, unless err says that it could not be.
-func (f *File) unpacked(err error) (*File, error) {
+	err := unpack.Read(ctx, r, name, unpack.Options{MaxBytes: opt.MaxBytes}, func(in *unpack.Input) error {
+		return f.read(in.R, opt)
+	})
 	switch {
 	case errors.Is(err, snapshot.ErrTruncated):
 		f.Truncated = broken(0)

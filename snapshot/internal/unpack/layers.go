@@ -51,7 +51,7 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 	case err != nil:
 		return unpackError(kind, err)
 	}
-	return in.unwrap(in.guard(inside, kind), 0, depth+1)
+	return in.unwrap(&layer{in: in, r: inside, kind: kind}, 0, depth+1)
 }
 
 // tooMuch refuses a compressed file for the memory that it demands.
@@ -62,11 +62,6 @@ func tooMuch(kind Kind, what string) error {
 
 func cutOff(kind Kind) error {
 	return refuse(kind, snapshot.ErrTruncated, "the file ends in the middle of the compressed data")
-}
-
-// guard limits what comes out of a decompressor.
-func (in *Input) guard(r io.Reader, kind Kind) io.Reader {
-	return &limited{r: unpacked{r, kind}, in: in, kind: kind}
 }
 
 func (in *Input) decompress(r *bufio.Reader, kind Kind) (io.Reader, error) {
@@ -120,16 +115,16 @@ const (
 	maxRatio  = 250
 )
 
-// limited stops a decompression bomb: more bytes than MaxBytes or, where that is 0, than the bytes
-// read from the file can honestly hold.
-type limited struct {
-	r    io.Reader
-	n    int64
+// layer is what comes out of a decompressor. It stops a decompression bomb: more bytes than MaxBytes or,
+// where that is 0, than the bytes read from the file can honestly hold. Faults get the form of all others.
+type layer struct {
 	in   *Input
-	kind Kind
+	r    io.Reader
+	kind Kind // "" for what is not packed
+	n    int64
 }
 
-func (l *limited) Read(p []byte) (int, error) {
+func (l *layer) Read(p []byte) (int, error) {
 	if err := l.in.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -142,28 +137,18 @@ func (l *limited) Read(p []byte) (int, error) {
 	case most == 0 && l.n > freeBytes && l.n/maxRatio > l.in.raw.Load():
 		return 0, exceeds(-1, l.kind, &snapshot.LimitError{Ratio: maxRatio})
 	}
-	return n, err
+	return n, unpackError(l.kind, err)
 }
 
 func exceeds(at int64, kind Kind, limit *snapshot.LimitError) error {
 	return &snapshot.FormatError{Offset: at, Op: string(kind), Msg: limit.Error(), Err: limit}
 }
 
-// unpacked gives the faults of a decompressor the form of all others.
-type unpacked struct {
-	r    io.Reader
-	kind Kind
-}
-
-func (u unpacked) Read(p []byte) (int, error) {
-	n, err := u.r.Read(p)
-	return n, unpackError(u.kind, err)
-}
-
+// unpackError is a fault of a decompressor in the form of all others.
 func unpackError(kind Kind, err error) error {
 	var fe *snapshot.FormatError
 	switch {
-	case err == nil, errors.Is(err, io.EOF), errors.As(err, &fe):
+	case err == nil, kind == "", errors.Is(err, io.EOF), errors.As(err, &fe):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		// The decoder behind tells that the data was cut, with the offset.

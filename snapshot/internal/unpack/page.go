@@ -31,7 +31,8 @@ func (in *Input) page(r *bufio.Reader, depth int) error {
 			return p.missing(in.opt.Index)
 		}
 	}
-	err := in.unwrap(unpacked{base64.NewDecoder(base64.StdEncoding, &quoted{r: p.r}), isHTML}, 0, depth+1)
+	inside := base64.NewDecoder(base64.StdEncoding, &quoted{r: p.r})
+	err := in.unwrap(&layer{in: in, r: inside, kind: isHTML}, 0, depth+1)
 	if err != nil {
 		return err
 	}

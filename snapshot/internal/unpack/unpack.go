@@ -20,7 +20,7 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// Options steer Open and Read. The zero value is usable.
+// Options steer Read. The zero value is usable.
 type Options struct {
 	// MaxBytes caps what comes out of each layer. 0 allows what honest compression can give: 64 MiB or
 	// 250 times the compressed bytes, whichever is more.
@@ -53,46 +53,39 @@ type Input struct {
 	closers []func()
 }
 
-// Open unpacks the file at path and calls use with what is inside. See Read.
-func Open(ctx context.Context, path string, opt Options, use func(*Input) error) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	defer context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })() // a pipe may have nothing to give
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	in := &Input{ctx: ctx, name: path, opt: opt, use: use}
-	if info.IsDir() {
-		what := "a file"
-		if opt.Snapshots {
-			what = "a snapshot file"
-		}
-		return in.finish(notSnapshot("is a directory; name " + what + " in it"))
-	}
-	if info.Mode().IsRegular() {
-		in.file, in.size = f, info.Size()
-	}
-	return in.read(f)
-}
-
-// Read unpacks what r gives and calls use with what is inside, once. name is for messages only. Errors
-// about the data, those of use too, are *snapshot.FormatError with the name; other errors, those of r,
-// are wrapped. A file that was cut before its data begins gives ErrTruncated; later the reader in use
-// gets io.ErrUnexpectedEOF. When ctx is done the next read fails, and so does Read, with ctx.Err().
+// Read unpacks what r gives, or the file called name where r is nil, and calls use with what is inside,
+// once. Beyond that name is for messages only. Errors about the data, those of use too, are
+// *snapshot.FormatError with the name; other errors, those of r, are wrapped. A file that was cut before
+// its data begins gives ErrTruncated; later the reader in use gets io.ErrUnexpectedEOF. When ctx is done
+// the next read fails, and so does Read, with ctx.Err().
 func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*Input) error) error {
-	return (&Input{ctx: ctx, name: name, opt: opt, use: use}).read(r)
-}
-
-func (in *Input) read(r io.Reader) error {
+	in := &Input{ctx: ctx, name: name, opt: opt, use: use}
+	if r == nil {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		defer context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })() // a pipe may have nothing to give
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		switch mode := info.Mode(); {
+		case mode.IsRegular():
+			in.file, in.size = f, info.Size()
+		case mode.IsDir() && opt.Snapshots:
+			return in.finish(notSnapshot("is a directory; name a snapshot file in it"))
+		case mode.IsDir():
+			return in.finish(notSnapshot("is a directory; name a file in it"))
+		}
+		r = f
+	}
 	err := in.unwrap(counted{in: in, r: r}, in.size, 0)
 	for _, c := range in.closers {
 		c()
 	}
-	if stopped := in.ctx.Err(); stopped != nil {
+	if stopped := ctx.Err(); stopped != nil {
 		err = stopped
 	}
 	return in.finish(err)
@@ -119,7 +112,7 @@ func (in *Input) Capped() io.Reader {
 	if in.opt.MaxBytes == 0 {
 		return in.R
 	}
-	return &limited{r: in.R, in: in}
+	return &layer{r: in.R, in: in}
 }
 
 func notSnapshot(msg string) error { return refuse("", snapshot.ErrNotSnapshot, "%s", msg) }

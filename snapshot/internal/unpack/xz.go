@@ -3,6 +3,7 @@ package unpack
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 
@@ -16,7 +17,8 @@ import (
 type xzGuard struct {
 	r     *bufio.Reader
 	piece bytes.Buffer // looked at, not yet passed on
-	next  func() error // reads the next piece
+	next  func()       // reads the next piece
+	err   error        // why there is none
 	check int          // bytes of the check after each block
 	size  int64        // bytes of the block or the index so far
 }
@@ -28,63 +30,65 @@ func newXzGuard(r io.Reader) *xzGuard {
 }
 
 func (g *xzGuard) Read(p []byte) (int, error) {
-	for g.piece.Len() == 0 {
-		if err := g.next(); err != nil {
-			// What was read of an unfinished piece is for the decompressor to complain about.
-			if g.piece.Len() > 0 && errors.Is(err, io.ErrUnexpectedEOF) {
-				g.next = func() error { return err }
-				break
-			}
-			return 0, err
-		}
+	for g.piece.Len() == 0 && g.err == nil {
+		g.next()
+	}
+	// What was read of an unfinished piece is for the decompressor to complain about.
+	if g.err != nil && (g.piece.Len() == 0 || !errors.Is(g.err, io.ErrUnexpectedEOF)) {
+		return 0, g.err
 	}
 	return g.piece.Read(p)
 }
 
-// take moves n bytes into the piece and returns them.
-func (g *xzGuard) take(n int64) ([]byte, error) {
+// take moves n bytes into the piece and returns them, zeros at the end of the file.
+func (g *xzGuard) take(n int64) []byte {
 	got, err := io.CopyN(&g.piece, g.r, n)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return g.piece.Bytes()[g.piece.Len()-int(got):], err
+	g.err = cmp.Or(g.err, err)
+	if got < n {
+		return make([]byte, n)
+	}
+	return g.piece.Bytes()[g.piece.Len()-int(n):]
 }
 
-// stream begins a stream, or passes over the padding between streams.
-func (g *xzGuard) stream() error {
+// peek is the next byte, 0 at the end of the file.
+func (g *xzGuard) peek() byte {
 	b, err := g.r.Peek(1)
-	if err != nil {
-		return err
+	if g.err = cmp.Or(g.err, err); err != nil {
+		return 0
 	}
-	if b[0] == 0 {
-		_, err := g.take(1)
-		return err
+	return b[0]
+}
+
+// bad gives up for what the file is.
+func (g *xzGuard) bad(err error) { g.err = cmp.Or(g.err, err) }
+
+// stream begins a stream, or passes over the padding between streams.
+func (g *xzGuard) stream() {
+	if g.peek() == 0 {
+		if g.err == nil {
+			g.take(1)
+		}
+		return
 	}
-	header, err := g.take(12)
-	if err != nil {
-		return err
-	}
+	header := g.take(12)
 	if string(header[:6]) != "\xfd7zXZ\x00" {
-		return errors.New("a stream without its magic number")
+		g.bad(errors.New("a stream without its magic number"))
 	}
 	g.check = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}[header[7]&15]
 	g.next = g.block
-	return nil
 }
 
 // block reads the header of a block, or the index that comes behind the last one.
-func (g *xzGuard) block() error {
-	b, err := g.r.Peek(1)
-	if err != nil {
-		return err
+func (g *xzGuard) block() {
+	size := g.peek()
+	if size == 0 {
+		g.index()
+		return
 	}
-	if b[0] == 0 {
-		return g.index()
-	}
-	header, err := g.take(4 * (int64(b[0]) + 1))
-	if err != nil {
-		return err
-	}
+	header := g.take(4 * (int64(size) + 1))
 	h := bytes.NewReader(header[2 : len(header)-4])
 	for _, has := range []byte{0x40, 0x80} { // compressed and uncompressed size
 		if header[1]&has != 0 {
@@ -96,85 +100,61 @@ func (g *xzGuard) block() error {
 		size, _ := vli(h)
 		props := make([]byte, min(size, 256))
 		if _, err := io.ReadFull(h, props); err != nil || size > 256 {
-			return errors.New("a bad block header")
+			g.bad(errors.New("a bad block header"))
+			return
 		}
 		if id != 0x21 || len(props) == 0 {
 			continue
 		}
 		if bits := props[0]; bits > 40 || uint64(2|bits&1)<<(bits/2+11) > maxWindow {
-			return tooMuch(isXz, "dictionary")
+			g.bad(tooMuch(isXz, "dictionary"))
 		}
 	}
 	g.size, g.next = 0, g.chunk
-	return nil
 }
 
 // chunk reads one LZMA2 chunk, or the end of a block with its padding and check.
-func (g *xzGuard) chunk() error {
-	control, err := g.ReadByte()
-	if err != nil {
-		return err
-	}
-	rest := int64(0)
+func (g *xzGuard) chunk() {
+	control, _ := g.ReadByte()
+	head, reset := 2, 0
 	switch {
 	case control == 0:
 		g.next = g.block
-		_, err := g.take((4-g.size%4)%4 + int64(g.check))
-		return err
+		g.take((4-g.size%4)%4 + int64(g.check))
+		return
+	case control >= 0xc0:
+		head, reset = 4, 1
 	case control >= 0x80:
-		sizes, err := g.take(4)
-		if err != nil {
-			return err
-		}
-		rest = int64(sizes[2])<<8 + int64(sizes[3]) + 1
-		if control >= 0xc0 {
-			rest++
-		}
-		g.size += 4
-	case control <= 2:
-		size, err := g.take(2)
-		if err != nil {
-			return err
-		}
-		rest = int64(size[0])<<8 + int64(size[1]) + 1
-		g.size += 2
-	default:
-		return errors.New("a bad LZMA2 chunk")
+		head = 4
+	case control > 2:
+		g.bad(errors.New("a bad LZMA2 chunk"))
 	}
-	g.size += rest
-	_, err = g.take(rest)
-	return err
+	sizes := g.take(int64(head))
+	rest := int64(sizes[head-2])<<8 + int64(sizes[head-1]) + 1 + int64(reset)
+	g.size += int64(head) + rest
+	g.take(rest)
 }
 
 // index passes over the index and the footer.
-func (g *xzGuard) index() error {
+func (g *xzGuard) index() {
 	g.size = 0
-	if _, err := g.ReadByte(); err != nil { // the zero
-		return err
-	}
-	records, err := vli(g)
+	g.ReadByte() // the zero
+	records, _ := vli(g)
 	if records > 1<<20 {
-		return refuse(isXz, snapshot.ErrLimit, "the file has over a million blocks; unpack it first")
+		g.bad(refuse(isXz, snapshot.ErrLimit, "the file has over a million blocks; unpack it first"))
 	}
-	for n := 2 * records; n > 0 && err == nil; n-- {
-		_, err = vli(g)
-	}
-	if err != nil {
-		return err
+	for n := 2 * records; n > 0 && g.err == nil; n-- {
+		vli(g)
 	}
 	g.next = g.stream
-	_, err = g.take((4-g.size%4)%4 + 4 + 12)
-	return err
+	g.take((4-g.size%4)%4 + 4 + 12)
 }
 
 // ReadByte moves a byte into the piece, and counts it.
 func (g *xzGuard) ReadByte() (byte, error) {
-	b, err := g.take(1)
-	if err != nil {
-		return 0, err
-	}
+	b := g.take(1)[0]
 	g.size++
-	return b[0], nil
+	return b, g.err
 }
 
 // vli reads a number of the format, 0 where there is none.

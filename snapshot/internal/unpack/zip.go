@@ -46,7 +46,7 @@ func (in *Input) zip(r io.Reader, depth int) error {
 		return unpackError(isZip, err)
 	}
 	in.closers = append(in.closers, func() { body.Close() })
-	return in.unwrap(in.guard(body, isZip), 0, depth+1)
+	return in.unwrap(&layer{in: in, r: body, kind: isZip}, 0, depth+1)
 }
 
 func brokenZip(err error) error {
