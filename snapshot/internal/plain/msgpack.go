@@ -80,9 +80,11 @@ func (m *Msgpack) value(depth int) (v Value, err error) {
 	}
 	switch {
 	case msgpcode.IsFixedMap(c), c == msgpcode.Map16, c == msgpcode.Map32:
-		return m.dict(depth)
+		n, err := m.dec.DecodeMapLen()
+		return m.items(Map, n, err, depth)
 	case msgpcode.IsFixedArray(c), c == msgpcode.Array16, c == msgpcode.Array32:
-		return m.list(depth)
+		n, err := m.dec.DecodeArrayLen()
+		return m.items(List, n, err, depth)
 	case msgpcode.IsString(c), msgpcode.IsBin(c):
 		v.Kind = String
 		v.Str, err = m.text()
@@ -134,31 +136,21 @@ func (m *Msgpack) text() (string, error) {
 	return string(b), err
 }
 
-func (m *Msgpack) dict(depth int) (v Value, err error) {
-	v.Kind = Map
-	n, err := m.dec.DecodeMapLen()
-	for ; err == nil && n > 0; n-- {
-		var k, item Value
-		if k, err = m.value(depth + 1); err != nil {
-			break
-		}
-		name, ok := key(&k)
-		if !ok {
-			return v, m.fault(snapshot.ErrCorrupt, "the key of a dict is %s", k.Kind)
-		}
-		if item, err = m.value(depth + 1); err == nil {
-			v.Keys, v.Items = append(v.Keys, name), append(v.Items, item)
-		}
-	}
-	return v, err
-}
-
-func (m *Msgpack) list(depth int) (v Value, err error) {
-	v.Kind = List
-	n, err := m.dec.DecodeArrayLen()
+// items reads the n items of a List or a Map.
+func (m *Msgpack) items(kind Kind, n int, err error, depth int) (Value, error) {
+	v := Value{Kind: kind}
 	for ; err == nil && n > 0; n-- {
 		var item Value
-		if item, err = m.value(depth + 1); err == nil {
+		if item, err = m.value(depth + 1); err == nil && kind == Map {
+			name, ok := key(&item)
+			if !ok {
+				return v, m.fault(snapshot.ErrCorrupt, "the key of a dict is %s", item.Kind)
+			}
+			if item, err = m.value(depth + 1); err == nil {
+				v.Keys = append(v.Keys, name)
+			}
+		}
+		if err == nil {
 			v.Items = append(v.Items, item)
 		}
 	}

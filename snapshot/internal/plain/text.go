@@ -25,6 +25,7 @@ type Text struct {
 	// oneLine says that each value ends with its line.
 	oneLine bool
 	nodes   int
+	bad     error // what is wrong with the value
 	scratch []byte
 	names   map[string]string
 }
@@ -98,17 +99,19 @@ func (t *Text) next() byte {
 // AtEnd reports whether nothing is left.
 func (t *Text) AtEnd() bool { return t.pos == t.end && !t.fill() }
 
-func (t *Text) fault(class error, format string, args ...any) error {
-	return &snapshot.FormatError{Offset: t.Offset(), Msg: fmt.Sprintf(format, args...), Err: class}
+// fault ends the value for what is at the position, unless something did before.
+func (t *Text) fault(class error, format string, args ...any) {
+	if t.bad == nil {
+		t.bad = &snapshot.FormatError{Offset: t.Offset(), Msg: fmt.Sprintf(format, args...), Err: class}
+	}
 }
 
 // cut is the fault at the end of the input or, in JSON lines, of a line.
-func (t *Text) cut() error {
-	if t.err != nil && t.err != io.EOF && t.AtEnd() {
-		return t.err
+func (t *Text) cut() {
+	if t.bad == nil && t.err != nil && t.err != io.EOF && t.AtEnd() {
+		t.bad = t.err
 	}
-	return t.fault(snapshot.ErrTruncated, "the text ends in the middle of a value: it was cut off or is still being "+
-		"written")
+	t.fault(snapshot.ErrTruncated, "the text ends in the middle of a value: it was cut off or is still being written")
 }
 
 // blanks skips white space; false at the end of what may hold the value.
@@ -133,11 +136,11 @@ func (t *Text) blanks(inside bool) bool {
 func (t *Text) Next() (Value, error) {
 	for {
 		if !t.blanks(false) {
-			if t.open && t.err == io.EOF {
-				t.open = false
-				return Value{}, t.cut()
+			if t.bad = t.err; t.open && t.err == io.EOF {
+				t.bad, t.open = nil, false
+				t.cut()
 			}
-			return Value{}, t.err
+			return Value{}, t.bad
 		}
 		switch b := t.peek(); {
 		case b == '[' && !t.open:
@@ -146,8 +149,9 @@ func (t *Text) Next() (Value, error) {
 			t.open = false
 		case b == ',':
 		default:
-			t.nodes, t.began = 0, t.lines
-			return t.value(0)
+			t.nodes, t.began, t.bad = 0, t.lines, nil
+			v := t.value(0)
+			return v, t.bad
 		}
 		t.pos++
 	}

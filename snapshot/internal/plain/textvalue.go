@@ -11,114 +11,95 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-func (t *Text) value(depth int) (Value, error) {
-	if depth > maxDepth {
-		return Value{}, t.fault(snapshot.ErrLimit, "values are nested more than %d deep", maxDepth)
+// value reads a value. After a fault, here and below, nothing more is read, and the value is of no use.
+func (t *Text) value(depth int) (v Value) {
+	t.nodes++
+	switch {
+	case depth > maxDepth:
+		t.fault(snapshot.ErrLimit, "values are nested more than %d deep", maxDepth)
+	case t.nodes > maxNodes:
+		t.fault(snapshot.ErrLimit, "one value contains more than %d others; save one line for each sample", maxNodes)
+	case !t.blanks(depth > 0):
+		t.cut()
 	}
-	if t.nodes++; t.nodes > maxNodes {
-		return Value{}, t.fault(snapshot.ErrLimit, "one value contains more than %d others; save one line for each sample",
-			maxNodes)
-	}
-	if !t.blanks(depth > 0) {
-		return Value{}, t.cut()
+	if t.bad != nil {
+		return v
 	}
 	switch b := t.peek(); {
 	case b == '{':
-		return t.dict(depth)
+		return t.items(Map, '}', depth)
 	case b == '[':
-		return t.list(depth, ']')
+		return t.items(List, ']', depth)
 	case b == '(':
-		return t.list(depth, ')')
+		return t.items(List, ')', depth)
 	case b == '"' || b == '\'':
-		s, err := t.text()
-		return Value{Kind: String, Str: s}, err
+		return Value{Kind: String, Str: t.text()}
 	case b == '-' || b == '+' || b == '.' || b >= '0' && b <= '9':
 		return t.number()
 	case isLetter(b):
 		return t.word(depth)
 	default:
-		return Value{}, t.fault(snapshot.ErrCorrupt, "unexpected %q", rune(b))
+		t.fault(snapshot.ErrCorrupt, "unexpected %q", rune(b))
 	}
+	return v
 }
 
 func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' || b == '_' }
 
-func (t *Text) dict(depth int) (Value, error) {
+// items reads a List or a Map.
+func (t *Text) items(kind Kind, end byte, depth int) Value {
 	t.pos++
-	v := Value{Kind: Map}
-	for {
-		if !t.blanks(true) {
-			return v, t.cut()
-		}
-		switch t.peek() {
-		case '}':
+	v := Value{Kind: kind}
+	for t.more() {
+		switch b := t.peek(); {
+		case b == end:
 			t.pos++
-			return v, nil
-		case ',':
+			return v
+		case b == ',' && kind == Map:
 			t.pos++
 			continue
 		}
-		k, err := t.value(depth + 1)
-		if err != nil {
-			return v, err
-		}
-		name, ok := key(&k)
-		if !ok {
-			return v, t.fault(snapshot.ErrCorrupt, "the key of a dict is %s", k.Kind)
-		}
-		if !t.blanks(true) {
-			return v, t.cut()
-		}
-		if t.peek() != ':' {
-			return v, t.fault(snapshot.ErrCorrupt, "a colon is missing after the key %.40q", name)
-		}
-		t.pos++
-		item, err := t.value(depth + 1)
-		if err != nil {
-			return v, err
-		}
-		v.Keys, v.Items = append(v.Keys, t.intern(name)), append(v.Items, item)
-		if err := t.separator('}'); err != nil {
-			return v, err
-		}
-	}
-}
-
-func (t *Text) list(depth int, end byte) (Value, error) {
-	t.pos++
-	v := Value{Kind: List}
-	for {
-		if !t.blanks(true) {
-			return v, t.cut()
-		}
-		if t.peek() == end {
-			t.pos++
-			return v, nil
-		}
-		item, err := t.value(depth + 1)
-		if err != nil {
-			return v, err
+		item := t.value(depth + 1)
+		if kind == Map && t.bad == nil {
+			name := t.key(&item)
+			item = t.value(depth + 1)
+			v.Keys = append(v.Keys, t.intern(name))
 		}
 		v.Items = append(v.Items, item)
-		if err := t.separator(end); err != nil {
-			return v, err
+		if !t.more() {
+			break
+		}
+		switch b := t.peek(); b {
+		case ',':
+			t.pos++
+		case end:
+		default:
+			t.fault(snapshot.ErrCorrupt, "%q where a comma or %q should be", rune(b), rune(end))
 		}
 	}
+	return v
 }
 
-// separator reads a comma, or looks at the end of a container.
-func (t *Text) separator(end byte) error {
-	if !t.blanks(true) {
-		return t.cut()
+// more skips white space inside a value; false where that does not go on.
+func (t *Text) more() bool {
+	if t.bad == nil && !t.blanks(true) {
+		t.cut()
 	}
-	switch b := t.peek(); b {
-	case ',':
+	return t.bad == nil
+}
+
+// key is v as the key of a dict, with the colon behind it read.
+func (t *Text) key(v *Value) string {
+	name, ok := key(v)
+	switch {
+	case !ok:
+		t.fault(snapshot.ErrCorrupt, "the key of a dict is %s", v.Kind)
+	case t.more() && t.peek() != ':':
+		t.fault(snapshot.ErrCorrupt, "a colon is missing after the key %.40q", name)
+	case t.bad == nil:
 		t.pos++
-	case end:
-	default:
-		return t.fault(snapshot.ErrCorrupt, "%q where a comma or %q should be", rune(b), rune(end))
 	}
-	return nil
+	return name
 }
 
 func (t *Text) intern(s string) string {
@@ -132,42 +113,41 @@ func (t *Text) intern(s string) string {
 }
 
 // text reads a quoted text. Most are keys without escapes that were seen before.
-func (t *Text) text() (string, error) {
+func (t *Text) text() string {
 	quote := t.next()
 	if at := bytes.IndexAny(t.buf[t.pos:min(t.end, t.pos+256)], string([]byte{quote, '\\', '\n'})); at >= 0 &&
 		t.buf[t.pos+at] == quote {
 		raw := t.buf[t.pos : t.pos+at]
 		t.pos += at + 1
 		if have, ok := t.names[string(raw)]; ok {
-			return have, nil
+			return have
 		}
-		return string(raw), nil
+		return string(raw)
 	}
 	t.scratch = t.scratch[:0]
-	for {
+	for t.bad == nil {
 		if t.AtEnd() {
-			return "", t.cut()
+			t.cut()
+			break
 		}
-		b := t.next()
-		switch {
+		switch b := t.next(); {
 		case b == quote:
-			return string(t.scratch), nil
+			return string(t.scratch)
 		case b == '\n' && t.oneLine:
-			return "", t.cut()
+			t.cut()
 		case b == '\\':
-			if err := t.escape(); err != nil {
-				return "", err
-			}
+			t.escape()
 		default:
 			t.scratch = append(t.scratch, b)
 		}
-		if len(t.scratch) > maxText {
-			return "", t.fault(snapshot.ErrLimit, "a string of over %d bytes", maxText)
+		if t.bad == nil && len(t.scratch) > maxText {
+			t.fault(snapshot.ErrLimit, "a string of over %d bytes", maxText)
 		}
 	}
+	return ""
 }
 
-func (t *Text) escape() error {
+func (t *Text) escape() {
 	switch b := t.next(); b {
 	case 'n', 't', 'r', 'b', 'f':
 		t.scratch = append(t.scratch, map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f'}[b])
@@ -176,46 +156,39 @@ func (t *Text) escape() error {
 		if b == 'x' {
 			digits = 2
 		}
-		r, err := t.hex(digits)
-		if err != nil {
-			return err
-		}
+		r := t.hex(digits)
 		if utf16.IsSurrogate(r) && t.peek() == '\\' {
 			t.pos++
 			if t.peek() == 'u' {
 				t.pos++
-				low, err := t.hex(4)
-				if err != nil {
-					return err
-				}
-				r = utf16.DecodeRune(r, low)
+				r = utf16.DecodeRune(r, t.hex(4))
 			}
 		}
 		t.scratch = utf8.AppendRune(t.scratch, r)
 	case 0, '\n':
-		return t.cut()
+		t.cut()
 	default:
 		t.scratch = append(t.scratch, b)
 	}
-	return nil
 }
 
-func (t *Text) hex(digits int) (rune, error) {
-	var r rune
+// hex reads the digits of an escape, 0 where they are none.
+func (t *Text) hex(digits int) (r rune) {
 	for range digits {
-		b := t.next()
-		n, err := strconv.ParseUint(string(rune(b)), 16, 8)
+		n, err := strconv.ParseUint(string(rune(t.next())), 16, 8)
 		if err != nil {
-			return 0, t.fault(snapshot.ErrCorrupt, "an escape without its %d digits", digits)
+			t.fault(snapshot.ErrCorrupt, "an escape without its %d digits", digits)
+			return 0
 		}
 		r = r<<4 | rune(n)
 	}
-	return r, nil
+	return r
 }
 
-func (t *Text) number() (Value, error) {
+func (t *Text) number() Value {
 	t.scratch = t.scratch[:0]
 	whole := true
+loop:
 	for !t.AtEnd() && len(t.scratch) < 400 {
 		b := t.peek()
 		switch {
@@ -223,25 +196,19 @@ func (t *Text) number() (Value, error) {
 		case b == '.' || isLetter(b): // also -Infinity
 			whole = false
 		default:
-			return t.parse(whole)
+			break loop
 		}
 		t.scratch = append(t.scratch, b)
 		t.pos++
 	}
-	return t.parse(whole)
-}
-
-func (t *Text) parse(whole bool) (Value, error) {
-	if whole {
-		if n, err := strconv.ParseInt(string(t.scratch), 10, 64); err == nil {
-			return Value{Kind: Int, Int: n}, nil
-		}
+	if n, err := strconv.ParseInt(string(t.scratch), 10, 64); err == nil && whole {
+		return Value{Kind: Int, Int: n}
 	}
 	f, err := strconv.ParseFloat(string(t.scratch), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a number", t.scratch)
+		t.fault(snapshot.ErrCorrupt, "%.40q is not a number", t.scratch)
 	}
-	return Value{Kind: Float, Float: f}, nil
+	return Value{Kind: Float, Float: f}
 }
 
 var constants = map[string]Value{
@@ -251,35 +218,39 @@ var constants = map[string]Value{
 }
 
 // word reads a name: a constant, or OrderedDict with its content.
-func (t *Text) word(depth int) (Value, error) {
+func (t *Text) word(depth int) (v Value) {
 	t.scratch = t.scratch[:0]
 	for isLetter(t.peek()) || t.peek() == '.' {
 		if len(t.scratch) == 64 {
-			return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a value", t.scratch)
+			t.fault(snapshot.ErrCorrupt, "%.40q is not a value", t.scratch)
+			return v
 		}
 		t.scratch = append(t.scratch, t.next())
 	}
 	if v, ok := constants[string(t.scratch)]; ok {
-		return v, nil
+		return v
 	}
 	switch s := string(t.scratch); {
 	case s != "OrderedDict" && s != "collections.OrderedDict":
-		return Value{}, t.fault(snapshot.ErrCorrupt, "%.40q is not a value", s)
+		t.fault(snapshot.ErrCorrupt, "%.40q is not a value", s)
+		return v
 	case t.peek() != '(':
-		return Value{}, t.fault(snapshot.ErrCorrupt, "OrderedDict without content")
+		t.fault(snapshot.ErrCorrupt, "OrderedDict without content")
+		return v
 	}
-	v, err := t.list(depth, ')')
+	v = t.items(List, ')', depth)
 	switch {
-	case err != nil:
-		return v, err
+	case t.bad != nil:
+		return v
 	case len(v.Items) == 0:
-		return Value{Kind: Map}, nil
+		return Value{Kind: Map}
 	case len(v.Items) == 1 && v.Items[0].Kind == Map:
-		return v.Items[0], nil
+		return v.Items[0]
 	case len(v.Items) == 1 && v.Items[0].Kind == List:
 		if m, ok := pairs(&v.Items[0]); ok {
-			return m, nil
+			return m
 		}
 	}
-	return v, t.fault(snapshot.ErrCorrupt, "OrderedDict of something other than pairs")
+	t.fault(snapshot.ErrCorrupt, "OrderedDict of something other than pairs")
+	return v
 }
