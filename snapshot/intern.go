@@ -36,6 +36,14 @@ func (t *distinct[T, ID]) Get(id ID) (v T) {
 // Len is the number of distinct values, that of id 0 left out.
 func (t *distinct[T, ID]) Len() int { return len(t.all) }
 
+// Intern gives the id of an equal value, adding it when it is new.
+func (t *distinct[T, ID]) Intern(v T) ID {
+	if v == *new(T) {
+		return 0
+	}
+	return t.intern(v)
+}
+
 func (t *distinct[T, ID]) intern(v T) ID {
 	if t.last != 0 && t.all[t.last-1] == v {
 		return t.last
@@ -191,21 +199,13 @@ func hashFrames(frames []FrameID) uint64 {
 
 // Streams is a table of stream handles. Id 0 is the default stream, whose handle is 0, so
 // ids in order of first appearance are the names that reports show.
-type Streams struct{ handles distinct[uint64, StreamID] }
+type Streams struct{ distinct[uint64, StreamID] }
 
 // Handle returns the raw stream handle.
-func (t *Streams) Handle(id StreamID) uint64 { return t.handles.Get(id) }
+func (t *Streams) Handle(id StreamID) uint64 { return t.Get(id) }
 
 // Len counts the distinct streams, the default one included.
-func (t *Streams) Len() int { return t.handles.Len() + 1 }
-
-// Intern gives the id of a handle.
-func (t *Streams) Intern(handle uint64) StreamID {
-	if handle == 0 {
-		return 0
-	}
-	return t.handles.intern(handle)
-}
+func (t *Streams) Len() int { return len(t.all) + 1 }
 
 // Label holds the rare texts of an event.
 type Label struct {
@@ -222,11 +222,3 @@ type Label struct {
 
 // Labels is a table of distinct labels; id 0 is the empty one.
 type Labels struct{ distinct[Label, LabelID] }
-
-// Intern gives the id of an equal label.
-func (t *Labels) Intern(l Label) LabelID {
-	if l == (Label{}) {
-		return 0
-	}
-	return t.intern(l)
-}

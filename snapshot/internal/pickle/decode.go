@@ -15,14 +15,11 @@ import (
 func Decode(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	d := newMachine(opt)
 	info, err := d.decode(r)
-	switch {
-	case err == nil:
-		s, err := d.finish()
-		return s, info, err
-	case opt.Partial && d.src.err == nil:
-		return d.salvage(), info, err
+	if err != nil && d.src.err != nil {
+		return nil, info, err
 	}
-	return nil, info, err
+	s, err := d.result(err)
+	return s, info, err
 }
 
 // decode runs one pickle, which leaves its value on the stack. A fault in the data becomes a
@@ -160,7 +157,7 @@ func (l *loop) run() error {
 			var from int
 			if from, err = l.popMark(); err == nil {
 				if op == opSetItems {
-					err = l.setItems(from)
+					err = l.setItems(from, true)
 				} else {
 					err = l.appends(from)
 				}

@@ -11,6 +11,17 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
+// result is the snapshot, or after an error what is kept of it.
+func (d *machine) result(err error) (*snapshot.Snapshot, error) {
+	switch {
+	case err == nil:
+		return d.finish()
+	case d.opt.Partial:
+		return d.salvage(), err
+	}
+	return nil, err
+}
+
 // finish makes the snapshot from the one value that is left on the stack.
 func (d *machine) finish() (*snapshot.Snapshot, error) {
 	top, err := d.settle(d.stack[0])
@@ -325,7 +336,7 @@ func (d *machine) closeOne() error {
 		d.stack = d.stack[:from-1] // an unfinished record
 		return nil
 	}
-	return d.setItems(from)
+	return d.setItems(from, true)
 }
 
 // pairs reports whether what lies above a dict's mark is keys and values in turn.

@@ -34,12 +34,9 @@ func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 		case fe.Err == err:
 			fe.Err = snapshot.ErrCorrupt
 		}
-		if opt.Partial {
-			return d.salvage(), info, fe
-		}
-		return nil, info, fe
+		err = fe
 	}
-	s, err := d.finish()
+	s, err := d.result(err)
 	return s, info, err
 }
 
@@ -121,7 +118,7 @@ func (d *machine) jsonDelim(t json.Delim) error {
 		return err
 	}
 	if t == '}' {
-		return d.setItems(from)
+		return d.setItems(from, true)
 	}
 	return d.appends(from)
 }

@@ -260,8 +260,9 @@ func (d *machine) appendVals(k kind, start, n uint32, vs []value) (value, error)
 	return run(k, start, uint32(len(d.vals))-start), nil
 }
 
-// setItems adds the key-value pairs on the stack from row from on to the dict below them.
-func (d *machine) setItems(from int) error {
+// setItems adds the key-value pairs on the stack from row from on to the dict below them. An empty dict
+// is complete with them if they came all at once.
+func (d *machine) setItems(from int, atOnce bool) error {
 	if from == 0 || from <= d.floor() {
 		return errUnderflow
 	}
@@ -273,38 +274,25 @@ func (d *machine) setItems(from int) error {
 		return err
 	}
 	target := &d.stack[from-1]
-	switch target.kind {
-	case kEmptyDict:
-		if len(pairs) == 0 {
-			break
-		}
-		v, err := d.newDict(pairs)
-		if err != nil {
-			return err
-		}
-		if err := d.update(target, v); err != nil {
-			return err
-		}
-	case kDict, kOpenDict:
-		if err := d.growDict(target, pairs); err != nil {
-			return err
-		}
-	case kOpaque:
-	default:
-		return corrupt("adds keys to something that is not a dict, or is already complete")
+	by := *target
+	var err error
+	switch {
+	case target.kind == kEmptyDict && atOnce:
+		by, err = d.newDict(pairs)
+	case target.kind == kEmptyDict, target.kind == kDict, target.kind == kOpenDict:
+		by, err = d.appendVals(kOpenDict, target.start(), target.count(), pairs) // an empty dict is a run of nothing
+	case target.kind != kOpaque:
+		err = corrupt("adds keys to something that is not a dict, or is already complete")
+	}
+	if err == nil && len(pairs) > 0 && by.kind != kOpaque {
+		err = d.update(target, by)
+	}
+	if err != nil {
+		return err
 	}
 	d.stack = d.stack[:from]
 	d.join()
 	return nil
-}
-
-// growDict adds pairs to a dict; one that is empty has a run of nothing.
-func (d *machine) growDict(target *value, pairs []value) error {
-	v, err := d.appendVals(kOpenDict, target.start(), target.count(), pairs)
-	if err != nil {
-		return err
-	}
-	return d.update(target, v)
 }
 
 // setItem adds one pair.
@@ -312,20 +300,7 @@ func (d *machine) setItem() error {
 	if err := d.need(3); err != nil {
 		return err
 	}
-	from := len(d.stack) - 2
-	target := &d.stack[from-1]
-	if target.kind != kEmptyDict && target.kind != kOpenDict && target.kind != kDict {
-		return d.setItems(from)
-	}
-	pair := d.stack[from:]
-	if err := d.settleAll(pair); err != nil {
-		return err
-	}
-	if err := d.growDict(target, pair); err != nil {
-		return err
-	}
-	d.stack = d.stack[:from]
-	return nil
+	return d.setItems(len(d.stack)-2, false)
 }
 
 // collect replaces the values from row from on by the one that is made of them.
