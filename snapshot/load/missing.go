@@ -48,8 +48,8 @@ const noTrace = "the trace (%s): only the final state is known, not growth, peak
 // describePage adds what is peculiar to snapshots out of HTML pages.
 func describePage(s *snapshot.Snapshot) {
 	if neverFrees(s) {
-		s.Missing = append(s.Missing, "short-lived allocations: no allocation of the trace is freed in it, so this page was "+
-			"probably made with trace_plot -f, which removes them; peaks are too low")
+		s.Missing = append(s.Missing, "short-lived allocations: no allocation of the trace is freed in it, so this "+
+			"page was probably made with trace_plot -f, which removes them; peaks are too low")
 	}
 }
 

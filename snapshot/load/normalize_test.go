@@ -19,7 +19,8 @@ func fromJSON(t *testing.T, text string) *snapshot.Snapshot {
 
 // Torch 1.13: a bare list, blocks without address, requested size or frames, history instead.
 func TestNormalizeHistory(t *testing.T) {
-	s := fromJSON(t, `[{"device": 1, "address": 4096, "total_size": 2048, "stream": 0, "segment_type": "small", "blocks": [
+	s := fromJSON(t, `[
+		{"device": 1, "address": 4096, "total_size": 2048, "stream": 0, "segment_type": "small", "blocks": [
 		{"size": 512, "state": "active_allocated", "history": [
 			{"addr": 4096, "real_size": 100, "frames": [{"filename": "a.py", "line": 1, "name": "f"}]},
 			{"addr": 4096, "real_size": 200, "frames": []}]},
@@ -50,9 +51,11 @@ func TestNormalizeHistory(t *testing.T) {
 
 // What the file says is never replaced.
 func TestNormalizeKeeps(t *testing.T) {
-	s := fromJSON(t, `{"segments": [{"device": 0, "address": 4096, "total_size": 512, "allocated_size": 7, "active_size": 8,
-		"requested_size": 9, "blocks": [{"address": 9000, "size": 512, "requested_size": 10, "state": "active_allocated",
-		"frames": [{"filename": "a.py", "line": 1, "name": "f"}], "history": [{"addr": 1, "real_size": 11}]}]}], "device_traces": []}`)
+	s := fromJSON(t, `{"segments": [
+		{"device": 0, "address": 4096, "total_size": 512, "allocated_size": 7, "active_size": 8, "requested_size": 9,
+		"blocks": [{"address": 9000, "size": 512, "requested_size": 10, "state": "active_allocated",
+		"frames": [{"filename": "a.py", "line": 1, "name": "f"}], "history": [{"addr": 1, "real_size": 11}]}]}],
+		"device_traces": []}`)
 	b, seg := s.Blocks[0], s.Segments[0]
 	if b.Address != 9000 || b.Requested != 10 || b.Stack <= snapshot.EmptyStack {
 		t.Errorf("block %+v", b)
@@ -64,7 +67,8 @@ func TestNormalizeKeeps(t *testing.T) {
 
 // Every device that has segments has a trace, if only an empty one.
 func TestNormalizeTraces(t *testing.T) {
-	s := fromJSON(t, `{"segments": [{"device": 2, "address": 0, "total_size": 512, "blocks": [{"size": 512, "state": "active_allocated"}]}],
+	s := fromJSON(t, `{"segments": [
+		{"device": 2, "address": 0, "total_size": 512, "blocks": [{"size": 512, "state": "active_allocated"}]}],
 		"device_traces": [[]]}`)
 	if len(s.Traces) != 3 || s.NumDevices() != 3 {
 		t.Errorf("%d traces for %d devices", len(s.Traces), s.NumDevices())
@@ -136,10 +140,12 @@ func TestFingerprint(t *testing.T) {
 // A page whose allocations are never freed was filtered by trace_plot -f.
 func TestFilteredPage(t *testing.T) {
 	const trace = `{"segments": [], "device_traces": [[
-		{"action": "alloc", "addr": 512, "size": 512, "stream": 0}, {"action": "alloc", "addr": 1024, "size": 512, "stream": 0},
+		{"action": "alloc", "addr": 512, "size": 512, "stream": 0},
+		{"action": "alloc", "addr": 1024, "size": 512, "stream": 0},
 		{"action": "free_requested", "addr": %, "size": 512, "stream": 0}]]}`
 	for addr, filtered := range map[string]bool{"512": false, "9999": true} {
-		s, err := Read(t.Context(), strings.NewReader(plotPage(strings.Replace(trace, "%", addr, 1))), "x.html", Options{})
+		page := plotPage(strings.Replace(trace, "%", addr, 1))
+		s, err := Read(t.Context(), strings.NewReader(page), "x.html", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

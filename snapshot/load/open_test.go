@@ -185,7 +185,8 @@ func TestRejected(t *testing.T) {
 			`zip archive of 2 files ("one.pickle", "two.pickle" ...)`},
 		{"zip of none", zipped(t), snapshot.ErrNotSnapshot, "no file in it"},
 		{"zip cut off", zipped(t, "a", tiny)[:40], snapshot.ErrCorrupt, "damaged or was cut off"},
-		{"tar", strings.Repeat("a", 257) + "ustar\x00" + strings.Repeat("\x00", 300), snapshot.ErrNotSnapshot, "unpack it"},
+		{"tar", strings.Repeat("a", 257) + "ustar\x00" + strings.Repeat("\x00", 300), snapshot.ErrNotSnapshot,
+			"unpack it"},
 		{"page without", "<!DOCTYPE html><p>words</p>", snapshot.ErrNotSnapshot, "without a snapshot"},
 		{"pre-digested page", `<html><script>const a = {"actions": [], "suffix_table": []}`, snapshot.ErrNotSnapshot,
 			"torch 2.0"},
@@ -193,7 +194,8 @@ func TestRejected(t *testing.T) {
 		{"page with bad base64", `<html>{"base64": "gASV!!!!"}`, snapshot.ErrCorrupt, "damaged"},
 		{"pickle cut off", tiny[:20], snapshot.ErrTruncated, "at byte 20: the file ends here"},
 		{"os.system", "cos\nsystem\n(S'true'\ntR.", snapshot.ErrRefused, "os.system"},
-		{"another pickle", "\x80\x04}\x8c\x01a\x8c\x01bs.", snapshot.ErrNotSnapshot, `a pickle, but not a memory snapshot`},
+		{"another pickle", "\x80\x04}\x8c\x01a\x8c\x01bs.", snapshot.ErrNotSnapshot,
+			`a pickle, but not a memory snapshot`},
 		{"another JSON", `{"a": 1}`, snapshot.ErrNotSnapshot, "JSON, but not a memory snapshot"},
 		{"JSON cut off", `{"segments": [`, snapshot.ErrTruncated, "the file ends here"},
 		{"gzip of nothing", gz(t, ""), snapshot.ErrNotSnapshot, "the gzip data is empty"},
@@ -216,7 +218,8 @@ func TestRejected(t *testing.T) {
 					t.Fatalf("error %v (%T) is not a FormatError of class %q", err, err, tt.class)
 				}
 				msg := err.Error()
-				if !strings.HasPrefix(msg, name+": ") || strings.Count(msg, "b.pickle") > 1 || !strings.Contains(msg, tt.want) {
+				if !strings.HasPrefix(msg, name+": ") || strings.Count(msg, "b.pickle") > 1 ||
+					!strings.Contains(msg, tt.want) {
 					t.Errorf("message %q, want %q in it and %q in front, once", msg, tt.want, name)
 				}
 				if strings.Contains(msg, "\n") {
@@ -252,7 +255,8 @@ func TestMaxBytes(t *testing.T) {
 		if !errors.Is(err, snapshot.ErrLimit) || !errors.As(err, &limit) || limit.Bytes != int64(len(tiny))-1 {
 			t.Errorf("%.10q below the limit: %v", data, err)
 		}
-		if _, err := Read(t.Context(), strings.NewReader(data), "x", Options{MaxBytes: int64(len(tiny)) + 8}); err != nil {
+		opt := Options{MaxBytes: int64(len(tiny)) + 8}
+		if _, err := Read(t.Context(), strings.NewReader(data), "x", opt); err != nil {
 			t.Errorf("%.10q within the limit: %v", data, err)
 		}
 	}

@@ -20,7 +20,8 @@ func TestStop(t *testing.T) {
 	for name, packed := range map[string]string{
 		"pickle": plain, "JSON": `{"segments": [` + strings.Repeat(`{"total_size": 1},`, 1<<17), "gzip": gz(t, plain),
 		"zstd": zst(t, plain),
-		"xz":   xzd(t, plain), "zip": zipped(t, "x.pickle", plain), "HTML": plotPage(plain), "text": strings.Repeat("x", 1<<20),
+		"xz":   xzd(t, plain), "zip": zipped(t, "x.pickle", plain), "HTML": plotPage(plain),
+		"text": strings.Repeat("x", 1<<20),
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		s, err := Read(ctx, &stopping{strings.NewReader(packed), cancel}, "x", Options{Partial: true})

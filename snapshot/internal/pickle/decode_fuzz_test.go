@@ -216,7 +216,8 @@ func verify(t *testing.T, s *snapshot.Snapshot) {
 			for i := range tr.Len() {
 				e := tr.At(i)
 				stack(e.Stack, "event")
-				if e.Action >= snapshot.NumActions || int(e.Stream) >= s.Streams.Len() || int(e.Label) > s.Labels.Len() {
+				if e.Action >= snapshot.NumActions || int(e.Stream) >= s.Streams.Len() ||
+					int(e.Label) > s.Labels.Len() {
 					t.Fatalf("event %d is %+v", i, *e)
 				}
 				l := s.Labels.Get(e.Label)

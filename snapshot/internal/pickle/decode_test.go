@@ -45,7 +45,8 @@ func dump(s *snapshot.Snapshot) string {
 		if g.Expandable {
 			expandable = 1
 		}
-		fmt.Fprintf(&b, "segment %d %d %d %d %d %d %d %s %d,%d %d %s\n", g.Device, g.Address, g.TotalSize, g.AllocatedSize,
+		fmt.Fprintf(&b, "segment %d %d %d %d %d %d %d %s %d,%d %d %s\n", g.Device, g.Address, g.TotalSize,
+			g.AllocatedSize,
 			g.ActiveSize,
 			g.RequestedSize, s.Streams.Handle(g.Stream), kind[g.Kind], g.Pool.A, g.Pool.B, expandable, frames(g.Stack))
 		for _, bl := range s.Blocks[g.Blocks.Start:g.Blocks.End()] {
@@ -64,7 +65,8 @@ func dump(s *snapshot.Snapshot) string {
 			if e.Action == snapshot.ActionUnknown {
 				action = s.Strings.Get(l.Action)
 			}
-			fmt.Fprintf(&b, "event %s %d %d %d %d %s %s %s\n", action, e.Addr, e.Size, s.Streams.Handle(e.Stream), e.Time,
+			fmt.Fprintf(&b, "event %s %d %d %d %d %s %s %s\n", action, e.Addr, e.Size, s.Streams.Handle(e.Stream),
+				e.Time,
 				text(l.CompileContext), text(l.UserMetadata), frames(e.Stack))
 		}
 	}
@@ -82,7 +84,8 @@ func dump(s *snapshot.Snapshot) string {
 func pickles(t testing.TB) []string {
 	var files []string
 	for _, glob := range []string{
-		"../../../fixtures/*.pickle", "../../../../shared/corpus/*/*.pickle", "../../../../shared/corpus/whatif/*/*.pickle",
+		"../../../fixtures/*.pickle", "../../../../shared/corpus/*/*.pickle",
+		"../../../../shared/corpus/whatif/*/*.pickle",
 		"../../../../shared/real/*.pickle",
 	} {
 		found, err := filepath.Glob(glob)

@@ -379,7 +379,8 @@ func (d *machine) closeTop() error {
 // isTop reports whether pairs are those of a snapshot dict, or of one around it.
 func (d *machine) isTop(pairs []value) bool {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if k := pairs[i]; k.kind == kStr && (k.u == keySegments || k.u == keyDeviceTraces) || pairs[i+1].kind == kSnapshot {
+		k, v := pairs[i], pairs[i+1]
+		if k.kind == kStr && (k.u == keySegments || k.u == keyDeviceTraces) || v.kind == kSnapshot {
 			return true
 		}
 	}

@@ -63,7 +63,8 @@ func TestCut(t *testing.T) {
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	for dialect := range dialects {
 		for _, torch := range []int{206, 113} {
-			if testing.Short() && (torch != 206 || dialect != "protocol 0" && dialect != "protocol 4" && dialect != "C++") {
+			if testing.Short() &&
+				(torch != 206 || dialect != "protocol 0" && dialect != "protocol 4" && dialect != "C++") {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", dialect, torch), func(t *testing.T) {
@@ -176,7 +177,8 @@ func TestDialectsAgree(t *testing.T) {
 				want = got
 			}
 			if line, a, b := firstDifference(got, want); line > 0 {
-				t.Fatalf("seed %d: %s differs from JSON in line %d:\n got %.400s\nwant %.400s", seed, dialect, line, a, b)
+				t.Fatalf("seed %d: %s differs from JSON in line %d:\n got %.400s\nwant %.400s", seed, dialect, line,
+					a, b)
 			}
 		}
 	}
@@ -236,7 +238,9 @@ func randomSnapshot(rng *rand.Rand) any {
 		d := g.dict(3, "total_size", "device", "address", "allocated_size", "active_size", "requested_size", "stream",
 			"segment_type",
 			"segment_pool_id", "is_expandable", "frames")
-		d.Set("blocks", list(5, func() any { return g.dict(2, "state", "size", "address", "requested_size", "frames") }))
+		d.Set("blocks", list(5, func() any {
+			return g.dict(2, "state", "size", "address", "requested_size", "frames")
+		}))
 		return d
 	}))
 	traces := pickler.NewList()
@@ -256,7 +260,8 @@ func randomSnapshot(rng *rand.Rand) any {
 	}
 	top.Set("device_traces", traces)
 	if rng.IntN(2) == 0 {
-		top.Set("allocator_settings", pickler.NewDict("max_split_size", g.value(""), "expandable_segments", rng.IntN(2) == 0,
+		top.Set("allocator_settings", pickler.NewDict("max_split_size", g.value(""),
+			"expandable_segments", rng.IntN(2) == 0,
 			"garbage_collection_threshold", 0.5, "roundup_power2_divisions", pickler.NewDict("1", 2, "2",
 				rng.IntN(9)), "new", g.value("")))
 	}
@@ -371,7 +376,8 @@ func TestBigNumbers(t *testing.T) {
 	tree := func() any {
 		event := pickler.NewDict("action", "alloc", "addr", uint64(1)<<63+512, "size", huge, "stream",
 			uint64(math.MaxUint64), "time_us", 5)
-		return pickler.NewDict("segments", pickler.NewList(), "device_traces", pickler.NewList(pickler.NewList(event, event)))
+		return pickler.NewDict("segments", pickler.NewList(),
+			"device_traces", pickler.NewList(pickler.NewList(event, event)))
 	}
 	for dialect := range dialects {
 		if dialect == "C++" {

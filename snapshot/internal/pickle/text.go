@@ -81,45 +81,34 @@ func (d *machine) pushDecimal(b []byte) error {
 // are Latin-1), or with full set the escapes of a Python 2 string literal.
 func unescape(b []byte, full bool) []byte {
 	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); {
-		c := b[i]
-		if c != '\\' || i+1 == len(b) {
-			if full {
-				out = append(out, c)
-			} else {
-				out = utf8.AppendRune(out, rune(c))
-			}
-			i++
-			continue
-		}
-		digits := 0
-		switch e := b[i+1]; {
-		case e == 'u' && !full:
-			digits = 4
-		case e == 'U' && !full:
-			digits = 8
-		case e == 'x' && full:
-			digits = 2
-		case full:
-			if at := bytes.IndexByte([]byte(`\'"nrt`), e); at >= 0 {
-				out = append(out, "\\'\"\n\r\t"[at])
-				i += 2
+	digits := map[byte]int{'u': 4, 'U': 8}
+	if full {
+		digits = map[byte]int{'x': 2}
+	}
+	for len(b) > 0 {
+		if b[0] == '\\' && len(b) > 1 {
+			if at := bytes.IndexByte([]byte(`\'"nrt`), b[1]); at >= 0 && full {
+				out, b = append(out, "\\'\"\n\r\t"[at]), b[2:]
 				continue
 			}
-		}
-		if digits > 0 && i+2+digits <= len(b) {
-			if n, err := strconv.ParseUint(string(b[i+2:i+2+digits]), 16, 32); err == nil {
-				if full {
-					out = append(out, byte(n))
-				} else {
-					out = appendRune(out, uint32(n))
+			if end := 2 + digits[b[1]]; end > 2 && end <= len(b) {
+				if n, err := strconv.ParseUint(string(b[2:end]), 16, 32); err == nil {
+					if full {
+						out = append(out, byte(n))
+					} else {
+						out = appendRune(out, uint32(n))
+					}
+					b = b[end:]
+					continue
 				}
-				i += 2 + digits
-				continue
 			}
 		}
-		out = append(out, c)
-		i++
+		if full {
+			out = append(out, b[0])
+		} else {
+			out = utf8.AppendRune(out, rune(b[0]))
+		}
+		b = b[1:]
 	}
 	return out
 }

@@ -55,8 +55,8 @@ func (m *Msgpack) Next() (Value, error) {
 	switch {
 	case err == nil, errors.As(err, &fault):
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = m.fault(snapshot.ErrTruncated, "the file ends in the middle of a value: it was cut off or is still being "+
-			"written")
+		err = m.fault(snapshot.ErrTruncated, "the file ends in the middle of a value: it was cut off or is still "+
+			"being written")
 	default:
 		err = m.fault(snapshot.ErrCorrupt, "%v", err)
 	}

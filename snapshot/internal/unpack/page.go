@@ -61,8 +61,8 @@ func (p *page) next() (bool, error) {
 			return false, err
 		}
 		if p.count == 0 && bytes.Contains(window, keyDigested) {
-			return false, notSnapshot("is a plot that torch 2.0 made of a snapshot, with the snapshot itself left out; " +
-				"open the snapshot it was made from")
+			return false, notSnapshot("is a plot that torch 2.0 made of a snapshot, with the snapshot itself left " +
+				"out; open the snapshot it was made from")
 		}
 		if at := begins.FindIndex(window); at != nil {
 			p.r.Discard(at[1])

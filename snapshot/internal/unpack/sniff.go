@@ -64,7 +64,8 @@ var magics = []struct {
 // textPickle matches the beginnings of pickles of protocol 0 and 1, which have no magic
 // number: a MARK with the opcode that closes or opens a container, an empty container with
 // what follows one, or a GLOBAL.
-var textPickle = regexp.MustCompile(`^(\([dlt][p.(q]|\(+[dl]p\d|[\]}][qr(.VUXS]|(\(i|\(?c)[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n[(pq)\]}.N])`)
+var textPickle = regexp.MustCompile(`^(\([dlt][p.(q]|\(+[dl]p\d|[\]}][qr(.VUXS]|` +
+	`(\(i|\(?c)[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n[(pq)\]}.N])`)
 
 func sniff(head []byte) Kind {
 	if len(head) == 0 {
@@ -101,7 +102,8 @@ func sniff(head []byte) Kind {
 func Printable(head []byte, controls string) bool {
 	for i := 0; i < len(head); {
 		r, n := utf8.DecodeRune(head[i:])
-		if r == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax || r < ' ' && !strings.ContainsRune(controls, r) {
+		broken := r == utf8.RuneError && n == 1 && len(head)-i >= utf8.UTFMax
+		if broken || r < ' ' && !strings.ContainsRune(controls, r) {
 			return false
 		}
 		i += n

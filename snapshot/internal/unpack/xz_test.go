@@ -57,7 +57,8 @@ func TestXzGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if got, err := io.ReadAll(unpacked); err != nil || !bytes.HasPrefix(got, []byte(text)) || len(got)%len(text) != 0 {
+		got, err := io.ReadAll(unpacked)
+		if err != nil || !bytes.HasPrefix(got, []byte(text)) || len(got)%len(text) != 0 {
 			t.Errorf("%s: unpacks to %d bytes, %v", name, len(got), err)
 		}
 	}

@@ -26,7 +26,8 @@ func (in *Input) zip(r io.Reader, depth int) error {
 		}
 		if len(data) > maxSpool {
 			return refuse(isZip, snapshot.ErrLimit,
-				"a zip archive of over 1 GiB cannot be read through a pipe or inside another container; unpack it first")
+				"a zip archive of over 1 GiB cannot be read through a pipe or inside another container; "+
+					"unpack it first")
 		}
 		at, size = bytes.NewReader(data), int64(len(data))
 	}
@@ -62,8 +63,8 @@ func pick(z *zip.Reader) (*zip.File, error) {
 			continue
 		}
 		if base == "data.pkl" || base == "constants.pkl" {
-			return nil, notSnapshot("is a torch.save archive (a checkpoint, or a TorchScript model), not a memory snapshot; " +
-				"snapshots are written by torch.cuda.memory._dump_snapshot")
+			return nil, notSnapshot("is a torch.save archive (a checkpoint, or a TorchScript model), not a memory " +
+				"snapshot; snapshots are written by torch.cuda.memory._dump_snapshot")
 		}
 		files = append(files, f)
 		switch strings.ToLower(path.Ext(base)) {
