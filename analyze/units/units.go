@@ -48,8 +48,8 @@ func digits(v float64) string {
 }
 
 // Count prints n with a space between groups of three digits: "1 300 000".
-func Count(n int64) string {
-	s := strconv.FormatInt(n, 10)
+func Count[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
 	neg := strings.HasPrefix(s, "-")
 	s = strings.TrimPrefix(s, "-")
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -75,7 +75,7 @@ func Plural[N int | int64](n N, noun string, plural ...string) string {
 	default:
 		noun += "s"
 	}
-	return Count(int64(n)) + " " + noun
+	return Count(n) + " " + noun
 }
 
 // Times prints how often something happened: "once", "0 times", "2 000 times".
@@ -83,7 +83,7 @@ func Times[N int | int64](n N) string {
 	if n == 1 {
 		return "once"
 	}
-	return Count(int64(n)) + " times"
+	return Count(n) + " times"
 }
 
 // Percent prints part of whole, "-" when whole is zero.

@@ -97,8 +97,10 @@ func (s *Server) Handler(port string) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		if r.Host != "127.0.0.1:"+port && r.Host != "localhost:"+port && (port != "80" || r.Host != "127.0.0.1" && r.Host != "localhost") {
-			http.Error(w, "Unknown host: open the address that snapana printed, on 127.0.0.1:"+port+".", http.StatusMisdirectedRequest)
+		host, ok := strings.CutSuffix(r.Host, ":"+port)
+		if !ok && port != "80" || host != "127.0.0.1" && host != "localhost" {
+			http.Error(w, "Unknown host: open the address that snapana printed, on 127.0.0.1:"+port+".",
+				http.StatusMisdirectedRequest)
 			return
 		}
 		token, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

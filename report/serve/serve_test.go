@@ -22,7 +22,8 @@ import (
 // start serves a small trace and gives the address of its page.
 func start(t *testing.T) string {
 	t.Helper()
-	s, err := serve.New(analyzetest.Run(t, buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})), analyze.Options{NoReplay: true}), serve.DefaultBytes)
+	s, err := serve.New(analyzetest.Run(t, buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})),
+		analyze.Options{NoReplay: true}), serve.DefaultBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,8 @@ func TestTokensDiffer(t *testing.T) {
 func TestParameters(t *testing.T) {
 	url := start(t)
 	for query, want := range map[string]string{
-		"":                                                           "Invalid device: expected one number from 0 to 0.",
+		"": "Invalid device: expected one number from 0 to " +
+			"0.",
 		"device=1&first=0&last=1&at=0":                               "Invalid device:",
 		"device=-1&first=0&last=1&at=0":                              "Invalid device:",
 		"device=0&first=-2&last=1&at=0":                              "Invalid first: expected one number from -1 to ",

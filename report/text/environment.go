@@ -2,7 +2,6 @@ package text
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 
@@ -39,11 +38,7 @@ func Environments(w io.Writer, c *environment.Comparison, o Options) error {
 		if i > 0 && r.Why == "" && rows[i-1].Why != "" {
 			t.gap()
 		}
-		sign := plain.of("")
-		if r.Differs && o.All {
-			sign = yellow.of("* ")
-		}
-		t.row(r.Name, sign, cmp.Or(r.A, r.Absent), cmp.Or(r.B, r.Absent))
+		t.row(r.Name, yellow.of(when(r.Differs && o.All, "*")), cmp.Or(r.A, r.Absent), cmp.Or(r.B, r.Absent))
 		if r.Differs && r.Why != "" && (i+1 == len(rows) || rows[i+1].Why != r.Why) {
 			for _, l := range wrap(r.Why, d.width-4) {
 				t.line("    ", dim.of(l))
@@ -52,11 +47,8 @@ func Environments(w io.Writer, c *environment.Comparison, o Options) error {
 	}
 	if !o.All {
 		d.gap()
-		more := units.Plural(len(c.Rows)-len(rows)-c.Single, "setting is the same", "settings are the same")
-		if c.Single > 0 {
-			more += fmt.Sprintf(", %d more were recorded in one run only", c.Single)
-		}
-		d.line(dim.of(more + "; --all shows them."))
+		d.line(dim.of(units.Plural(len(c.Rows)-len(rows)-c.Single, "setting is the same", "settings are the same") +
+			when(c.Single > 0, ", %d more were recorded in one run only", c.Single) + "; --all shows them."))
 	}
 	return d.print(w)
 }

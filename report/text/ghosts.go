@@ -20,19 +20,12 @@ type GhostOptions struct {
 // evidence and its fix, then what is held as expected and what could not be matched.
 func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 	d, v := newDoc(o.Options), chart.NewHolders(r, o.Min)
-	head := chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)
-	if v.Source != "" {
-		head += " with " + v.Source
-	}
-	d.line(dim.cut(head))
+	d.line(dim.cut(chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60) + when(v.Source != "", " with %s", v.Source)))
 	badge := string(v.Status)
 	if v.Status == finding.Healthy {
 		badge = "no leak found"
 	}
-	if v.Trust != "" {
-		v.Headline += " (" + v.Trust + ")"
-	}
-	d.heading(badge, v.Status.Tone(), v.Headline, 0)
+	d.heading(badge, v.Status.Tone(), v.Headline+when(v.Trust != "", " (%s)", v.Trust), 0)
 	for i := range v.Proven {
 		d.ghost(i+1, &v.Proven[i])
 	}
@@ -64,11 +57,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 func (d *doc) ghost(n int, g *chart.HolderGhost) {
 	d.gap()
 	for i, l := range wrap(g.Title, d.width-4) {
-		head := ""
-		if i == 0 {
-			head = fmt.Sprintf("%d.", n)
-		}
-		d.line(pad(head, 4), bold.of(l))
+		d.line(pad(when(i == 0, "%d.", n), 4), bold.of(l))
 	}
 	d.indent = 4
 	for _, f := range g.Facts {

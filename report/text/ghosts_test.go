@@ -44,7 +44,8 @@ func TestGhostsMin(t *testing.T) {
 	other.Standing = holder.Other
 	r.Holders.Holders = append(r.Holders.Holders, other, other)
 	got := ghostsOf(t, r, GhostOptions{Min: 1 << 40})
-	for _, want := range []string{"`losses`", "of two_leaks.<locals>.capture", "1 more holder below 1.00 TiB each", "2 more holders below 1.00 TiB each"} {
+	for _, want := range []string{"`losses`", "of two_leaks.<locals>.capture", "1 more holder below 1.00 TiB each",
+		"2 more holders below 1.00 TiB each"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}

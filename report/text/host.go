@@ -18,43 +18,49 @@ var hostNames = []struct{ series, name string }{
 
 // host adds what a process does with the memory of its machine. Its file is named unless that is "".
 func (d *doc) host(j *verdict.Host, file string) {
-	name := "HOST"
-	if j.Rank >= 0 {
-		name += fmt.Sprintf(" of rank %d", j.Rank)
-	}
-	d.outcome(name+" ", j.Status, j.Headline, file, j.Lead(), j.Findings, 8)
-	row := d.trends("Host")
+	d.outcome("HOST"+when(j.Rank >= 0, " of rank %d", j.Rank)+" ", j.Status, j.Headline, file, j.Lead(), j.Findings, 8)
+	row := d.trends("Host", false)
 	for _, n := range hostNames {
 		if t := j.Trends.Of(n.series); t != nil && t.High != 0 {
-			bytes := n.series != host.CPUTensors && n.series != host.Objects
-			row(n.name, t, bytes, bytes)
+			if n.series == host.CPUTensors || n.series == host.Objects {
+				row(n.name, t, units.Count, false)
+			} else {
+				row(n.name, t, units.Bytes, true)
+			}
 		}
 	}
 	d.list("Data", j.Notes, 6)
 }
 
-// trends adds a table of trends. The function that it returns gives it a row: the values as bytes or
-// counts, and so the slope.
-func (d *doc) trends(name string) func(label string, t *finding.Trend, bytes, slopeBytes bool) {
-	table := d.table(bold, left(name, 22), num("first", 11), num("last", 11),
-		num("lowest", 11), num("highest", 11), rest("trend"))
-	return func(label string, t *finding.Trend, bytes, slopeBytes bool) {
-		v := units.Count
-		if bytes {
-			v = units.Bytes
+// trendRow adds a row to a table of trends, whose values v prints. The slope is in bytes or not.
+type trendRow func(label string, t *finding.Trend, v func(int64) string, bytes bool)
+
+// trends adds a table of trends, or of single samples.
+func (d *doc) trends(name string, single bool) trendRow {
+	if single {
+		table := d.table(bold, left(name, 22), num("then", 11))
+		return func(label string, t *finding.Trend, v func(int64) string, _ bool) {
+			table.row(label, v(t.Last))
 		}
-		shape, slope := plain.of(string(t.Shape)), ""
+	}
+	table := d.table(bold, left(name, 22), num("first", 11), num("last", 11), num("lowest", 11), num("highest", 11),
+		rest("trend"))
+	return func(label string, t *finding.Trend, v func(int64) string, bytes bool) {
+		shape := plain.of(string(t.Shape))
 		if t.Shape == counters.Growing {
-			shape, slope = yellow.of(shape.text), ", "+slopeOf(t, slopeBytes)
+			shape.attr = yellow
 		}
-		table.row(label, v(t.First), v(t.Last), v(t.Low), v(t.High), shape, slope)
+		table.row(label, v(t.First), v(t.Last), v(t.Low), v(t.High), shape, slopeOf(t, bytes))
 	}
 }
 
-// slopeOf says how fast a counter grows.
+// slopeOf says how fast a counter grows, if it does.
 func slopeOf(t *finding.Trend, bytes bool) string {
-	if bytes {
-		return units.Bytes(t.PerUnit()) + " per " + t.Unit
+	switch {
+	case t.Shape != counters.Growing:
+		return ""
+	case bytes:
+		return ", " + units.Bytes(t.PerUnit()) + " per " + t.Unit
 	}
-	return fmt.Sprintf("%.3g per %s", t.Slope, t.Unit)
+	return fmt.Sprintf(", %.3g per %s", t.Slope, t.Unit)
 }

@@ -23,8 +23,10 @@ func recording(t *testing.T, name string) *sidecar.File {
 // TestHost prints two processes, one with counters of a device.
 func TestHost(t *testing.T) {
 	var r analyze.Stats
-	for _, name := range []string{"host/loader_fork.snapana", "holders/results_accumulate/run.snapana", "host/fills_cache.snapana"} {
-		if err := r.Add(t.Context(), filepath.Join("..", "..", "fixtures", name), nil, analyze.StatsOptions{}); err != nil {
+	for _, name := range []string{"host/loader_fork.snapana", "holders/results_accumulate/run.snapana",
+		"host/fills_cache.snapana"} {
+		if err := r.Add(t.Context(), filepath.Join("..", "..", "fixtures", name), nil,
+			analyze.StatsOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -36,7 +38,8 @@ func TestHost(t *testing.T) {
 }
 
 func TestEnvironments(t *testing.T) {
-	c, err := environment.Compare(recording(t, "host/loader_fork.snapana"), recording(t, "holders/healthy_train/run.snapana"))
+	c, err := environment.Compare(recording(t, "host/loader_fork.snapana"), recording(t,
+		"holders/healthy_train/run.snapana"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,8 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 			d.linef("          This is process %d.", l.PID)
 		}
 		if l.Untold > 0 {
-			d.linef("          The driver does not report how much %s.", units.Plural(l.Untold, "other process uses", "other processes use"))
+			d.linef("          The driver does not report how much %s.",
+				units.Plural(l.Untold, "other process uses", "other processes use"))
 		}
 	}
 	return d.print(w)
@@ -69,11 +70,8 @@ func (d *doc) fits(r *oom.Report) {
 		if bytes != oom.Unknown {
 			size = units.Bytes(bytes)
 		}
-		if note != "" {
-			note = ": " + note
-		}
 		c.text = pad(c.text, 5)
-		d.line("  ", c, fmt.Sprintf("%9s  %s", size, what), dim.cut(note))
+		d.line("  ", c, fmt.Sprintf("%9s  %s", size, what), dim.cut(when(note != "", ": %s", note)))
 	}
 	settings, serve := 0, ""
 	for _, a := range r.Answers {

@@ -49,7 +49,7 @@ func (d *doc) mark(s string) {
 // bullets adds a list of at most so many texts for Markdown. The last ones are never left out.
 func (d *doc) bullets(head, bullet string, texts, last []string, most int) {
 	if most = max(most-len(last), 1); len(texts) > most {
-		texts = append(texts[:most-1:most-1], units.Count(int64(len(texts)-most+1))+" more in the full report")
+		texts = append(texts[:most-1:most-1], units.Count(len(texts)-most+1)+" more in the full report")
 	}
 	if texts = slices.Concat(texts, last); len(texts) == 0 {
 		return
@@ -121,12 +121,14 @@ func prose(s string) string {
 		case strings.ContainsRune("\\`*[]|~$", r), r == '#' && !letter(i-1), r == '!' && strings.HasPrefix(s[i:], "!["),
 			r == '_' && !(letter(i-1) && letter(i+1)), i == 0 && (r == '-' || r == '+' || r == '='):
 			b.WriteByte('\\')
-		case (r == '.' || r == ')') && i > 0 && strings.Trim(s[:i], "0123456789") == "" && (i+1 == len(s) || s[i+1] == ' '): // a numbered list
+		case (r == '.' || r == ')') && i > 0 && strings.Trim(s[:i], "0123456789") == "" &&
+			(i+1 == len(s) || s[i+1] == ' '): // a numbered list
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
 		switch {
-		case r == '@', r == '#', r == ':' && strings.HasPrefix(s[i:], "://"), r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
+		case r == '@', r == '#', r == ':' && strings.HasPrefix(s[i:], "://"),
+			r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
 			b.WriteString(gap)
 		}
 	}

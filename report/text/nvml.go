@@ -31,8 +31,8 @@ type NVMLOptions struct {
 // NVML prints a reading of the driver: a table of devices, and of the processes on each.
 func NVML(w io.Writer, r *sidecar.Reading, o NVMLOptions) error {
 	d := newDoc(o.Options)
-	d.line(dim.of(fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", cmp.Or(r.Driver, chart.Unknown), cmp.Or(r.CUDA, chart.Unknown),
-		cmp.Or(r.NVML.NVML, chart.Unknown), units.Plural(len(r.Devices), "device"))))
+	d.line(dim.of(fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", cmp.Or(r.Driver, chart.Unknown),
+		cmp.Or(r.CUDA, chart.Unknown), cmp.Or(r.NVML.NVML, chart.Unknown), units.Plural(len(r.Devices), "device"))))
 	d.failed(r.Errors)
 	for i := range r.Devices {
 		var history []int64
@@ -84,8 +84,8 @@ func (d *doc) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 			}
 			return same
 		})
-		d.line(inGPU, bold.of(fmt.Sprintf("instance %s.%s", orElse(m.GPUInstance, "?"), orElse(m.ComputeInstance, "?"))),
-			"  ", chart.Clip(chart.Plain(m.Name+", "+m.UUID), d.width-26))
+		name := fmt.Sprintf("instance %s.%s", orElse(m.GPUInstance, "?"), orElse(m.ComputeInstance, "?"))
+		d.line(inGPU, bold.of(name), "  ", chart.Clip(chart.Plain(m.Name+", "+m.UUID), d.width-26))
 		d.line(inGPU + memoryLine(m.Total, m.Reserved, m.Used, m.Free))
 		d.processes(in, m.Total, nil, "")
 	}
@@ -178,14 +178,13 @@ func (d *doc) accounting(all []sidecar.Accounted) {
 	}
 	const most = 5
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b sidecar.Accounted) int { return cmp.Compare(number(b.MaxUsed), number(a.MaxUsed)) })
+	slices.SortStableFunc(all, func(a, b sidecar.Accounted) int {
+		return cmp.Compare(number(b.MaxUsed), number(a.MaxUsed))
+	})
 	var parts []string
 	for _, a := range all[:min(len(all), most)] {
-		s := fmt.Sprintf("%d %s", a.PID, sizeOr(a.MaxUsed))
-		if a.Running != nil && !*a.Running {
-			s += " (ended)"
-		}
-		parts = append(parts, s)
+		ended := a.Running != nil && !*a.Running
+		parts = append(parts, fmt.Sprintf("%d %s", a.PID, sizeOr(a.MaxUsed))+when(ended, " (ended)"))
 	}
 	if len(all) > most {
 		parts = append(parts, fmt.Sprintf("... %d in total", len(all)))

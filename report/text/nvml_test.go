@@ -31,7 +31,9 @@ func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {
 
 func TestNVML(t *testing.T) {
 	r := analyzetest.Reading()
-	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 4101), History: [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}})
+	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 4101), History: [][]int64{{0, 1 << 30,
+		20 << 30,
+		62 << 30}}})
 	golden.Check(t, "nvml.txt", []byte(out))
 	if strings.ContainsAny(out, "\x1b\u202e") {
 		t.Error("a process drives the terminal")
@@ -58,13 +60,15 @@ func TestNVMLInManual(t *testing.T) {
 }
 
 func TestNVMLColor(t *testing.T) {
-	if out := nvml(t, analyzetest.Reading(), text.NVMLOptions{Options: text.Options{Color: true}}); !strings.Contains(out, "\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
+	if out := nvml(t, analyzetest.Reading(), text.NVMLOptions{Options: text.Options{Color: true}}); !strings.Contains(out,
+		"\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
 		t.Errorf("%q", out)
 	}
 }
 
 func TestNVMLLine(t *testing.T) {
-	want := "2026-01-02T12:00:00Z  GPU 0: 62.0 GiB of 80.0 GiB, 4101 48.0 GiB, 4102 500 MiB, 4103 500 MiB, 4104 300 MiB, 5000 8.00 GiB, 5001 unknown, 5002 2.00 GiB" +
+	want := "2026-01-02T12:00:00Z  GPU 0: 62.0 GiB of 80.0 GiB, 4101 48.0 GiB, 4102 500 MiB, 4103 500 MiB, 4104 300 " +
+		"MiB, 5000 8.00 GiB, 5001 unknown, 5002 2.00 GiB" +
 		"  GPU 1: 12.0 GiB of 80.0 GiB, 6001 5.00 GiB, 6002 1.00 GiB  GPU 2: used unknown"
 	if got := text.NVMLLine(analyzetest.Reading()); got != want {
 		t.Errorf("got %q", got)

@@ -21,11 +21,8 @@ const maxMessages = 20
 // explains each.
 func OOM(w io.Writer, l *oom.Log, o Options) error {
 	d := newDoc(o)
-	head := chart.ClipLeft(chart.Plain(l.Name), 60) + ": " + units.Plural(l.Messages, "out-of-memory message")
-	if n := len(l.Groups); int64(n) != l.Messages {
-		head += fmt.Sprintf(", %d different", n)
-	}
-	d.line(dim.of(head))
+	d.line(dim.of(chart.ClipLeft(chart.Plain(l.Name), 60) + ": " + units.Plural(l.Messages, "out-of-memory message") +
+		when(int64(len(l.Groups)) != l.Messages, ", %d different", len(l.Groups))))
 	d.oomMessage(l, &l.Groups[l.Main])
 	d.oomMatch(l)
 	if l.Failure != nil {
@@ -82,24 +79,15 @@ func record(l *oom.Log, g *oom.Group) string {
 // oomPlace says where a message stands, how often and who wrote it.
 func oomPlace(g *oom.Group) string {
 	s := fmt.Sprintf("line %s, byte %s", units.Count(g.Line), units.Count(g.Offset))
-	if g.Count > 1 {
-		s += fmt.Sprintf("; %s times, last on line %s", units.Count(g.Count), units.Count(g.LastLine))
-	}
-	if len(g.Ranks) > 0 {
-		s += "; " + rankWords(g.Ranks)
-	}
-	if g.Class != "" {
-		s += "; " + chart.Clip(chart.Plain(g.Class), 60)
-	}
+	s += when(g.Count > 1, "; %s times, last on line %s", units.Count(g.Count), units.Count(g.LastLine))
+	s += when(len(g.Ranks) > 0, "; %s", rankWords(g.Ranks))
+	s += when(g.Class != "", "; %s", chart.Clip(chart.Plain(g.Class), 60))
 	if g.Family == oomlog.Unknown {
 		s += "; unknown format"
 	} else {
 		s += fmt.Sprintf("; format %s, %s", g.Family, g.Family.Writer())
 	}
-	if g.Cut {
-		s += "; truncated"
-	}
-	return s
+	return s + when(g.Cut, "; truncated")
 }
 
 // rankWords lists ranks as ranges.
@@ -108,20 +96,13 @@ func rankWords(ranks []int) string {
 	var parts []string
 	left := len(ranks)
 	for first, last := range runs(ranks) {
-		part := fmt.Sprint(first)
-		if last > first {
-			part += fmt.Sprintf("-%d", last)
-		}
 		left -= last - first + 1
-		if parts = append(parts, part); len(parts) == most && left > 0 {
+		if parts = append(parts, fmt.Sprint(first)+when(last > first, "-%d", last)); len(parts) == most && left > 0 {
 			parts = append(parts, fmt.Sprintf("... (%d in total)", len(ranks)))
 			break
 		}
 	}
-	if len(ranks) == 1 {
-		return "rank " + parts[0]
-	}
-	return "ranks " + strings.Join(parts, ", ")
+	return "rank" + when(len(ranks) > 1, "s") + " " + strings.Join(parts, ", ")
 }
 
 // oomFields lists what a message prints, in its order.
@@ -178,7 +159,8 @@ func (d *doc) oomMatch(l *oom.Log) {
 	d.gap()
 	name := chart.ClipLeft(chart.Plain(l.Snapshot), 40)
 	if l.Match == nil {
-		d.list("Match", []string{name + " has no out-of-memory event: its trace ends before the failure, or it is from another run."}, 3)
+		d.list("Match", []string{name + " has no out-of-memory event: its trace ends before the failure, " +
+			"or it is from another run."}, 3)
 		return
 	}
 	e := &l.Match.Event
@@ -186,21 +168,15 @@ func (d *doc) oomMatch(l *oom.Log) {
 	if !l.Match.Same {
 		verb = "did not record this request; the nearest event"
 	}
-	site := ""
-	if e.Site != "" {
-		site = ", " + chart.Clip(chart.Plain(e.Site), 80)
-	}
+	site := when(e.Site != "", ", %s", chart.Clip(chart.Plain(e.Site), 80))
 	d.list("Match", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device),
-		units.Count(int64(e.Index)), site)}, 3)
+		units.Count(e.Index), site)}, 3)
 	t := d.table(bold, num("", 8), left("", 12), num("message", 11),
 		num("snapshot", 11), num("difference", 12), rest(""))
 	for i := range l.Match.Figures {
 		f := &l.Match.Figures[i]
-		note := ""
-		if f.Agree {
-			note = "within rounding"
-		}
-		t.row("", f.Name, units.Size(f.Message.Bytes), units.Size(f.Snapshot), units.Size(f.Difference()), note)
+		t.row("", f.Name, units.Size(f.Message.Bytes), units.Size(f.Snapshot), units.Size(f.Difference()),
+			when(f.Agree, "within rounding"))
 	}
 }
 
@@ -229,10 +205,8 @@ func (d *doc) oomOthers(l *oom.Log) {
 			t.linef("... and %d more different messages; --all explains each, --json lists them", n-maxMessages)
 			return
 		}
-		words := string(g.Family) + " " + string(g.Cause)
-		if len(g.Ranks) > 0 {
-			words += ", " + rankWords(g.Ranks)
-		}
-		t.row(units.Count(g.Line), units.Count(g.Count), size(g.Tried), size(g.Free), size(g.Allocated), size(g.Unallocated), words)
+		words := string(g.Family) + " " + string(g.Cause) + when(len(g.Ranks) > 0, ", %s", rankWords(g.Ranks))
+		t.row(units.Count(g.Line), units.Count(g.Count), size(g.Tried), size(g.Free), size(g.Allocated),
+			size(g.Unallocated), words)
 	}
 }

@@ -27,14 +27,9 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 			failed++
 		}
 	}
-	head := units.Plural(len(c.Ranks), "snapshot")
-	if n := len(c.Ranks) - c.Read; n > 0 {
-		head += fmt.Sprintf(", %d of them unreadable", n)
-	}
-	if failed > 0 {
-		head += fmt.Sprintf("; %s ran out of memory", units.Plural(failed, "rank"))
-	}
-	d.line(dim.of(head))
+	d.line(dim.of(units.Plural(len(c.Ranks), "snapshot") +
+		when(c.Read < len(c.Ranks), ", %d of them unreadable", len(c.Ranks)-c.Read) +
+		when(failed > 0, "; %s ran out of memory", units.Plural(failed, "rank"))))
 	for i, g := range c.Groups {
 		if i == 8 && len(c.Groups) > 9 {
 			d.line("... and " + units.Plural(len(c.Groups)-i, "more verdict"))
@@ -70,11 +65,10 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 func rankDifferences(c *ranks.Comparison, failed int) []string {
 	var out []string
 	if k := &c.Ranks[0]; failed > 1 && k.Failure.Time != 0 {
-		s := fmt.Sprintf("%s ran out of memory first, at %s UTC by its machine's clock", rankName(k, "Rank"), clock(k.Failure.Time))
-		if next := &c.Ranks[1]; next.Failure.Time != 0 {
-			s += fmt.Sprintf("; the next was %s, %s later", rankName(next, "rank"), units.Micros(next.Failure.Time-k.Failure.Time))
-		}
-		out = append(out, s+".")
+		next, at := &c.Ranks[1], time.UnixMicro(k.Failure.Time).UTC().Format("2006-01-02 15:04:05.000000")
+		out = append(out, fmt.Sprintf("%s ran out of memory first, at %s UTC by its machine's clock%s.",
+			rankName(k, "Rank"), at, when(next.Failure.Time != 0, "; the next was %s, %s later",
+				rankName(next, "rank"), units.Micros(next.Failure.Time-k.Failure.Time))))
 	}
 	for _, o := range c.Outliers {
 		k := &c.Ranks[o.Rank]
@@ -86,19 +80,17 @@ func rankDifferences(c *ranks.Comparison, failed int) []string {
 		}
 		sep := ": "
 		for _, d := range o.Sites {
-			s += fmt.Sprintf("%s%s has %s (median %s)", sep, chart.ClipLeft(chart.Plain(d.Site), 60), units.Bytes(d.Bytes),
-				units.Bytes(d.Median))
+			s += fmt.Sprintf("%s%s has %s (median %s)", sep, chart.ClipLeft(chart.Plain(d.Site), 60),
+				units.Bytes(d.Bytes), units.Bytes(d.Median))
 			sep = ", "
 		}
 		out = append(out, s+".")
 	}
 	if len(out) == 0 && c.Read > 3 {
-		out = append(out, fmt.Sprintf("No rank stands out: the median peak of active memory is %s.", units.Bytes(c.MedianActive)))
+		out = append(out, "No rank stands out: the median peak of active memory is "+units.Bytes(c.MedianActive)+".")
 	}
 	return out
 }
-
-func clock(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02 15:04:05.000000") }
 
 func (d *doc) ranks(c *ranks.Comparison, all bool) {
 	t := d.table(bold, num("rank", 6), num("reserved peak", 15),
@@ -157,11 +149,7 @@ func rankList(c *ranks.Comparison, rows []int) string {
 			parts = append(parts, fmt.Sprint(first), fmt.Sprint(last))
 			continue
 		}
-		part := fmt.Sprint(first)
-		if last > first {
-			part += fmt.Sprintf(" to %d", last)
-		}
-		parts = append(parts, part)
+		parts = append(parts, fmt.Sprint(first)+when(last > first, " to %d", last))
 	}
 	words = append(parts, words...)
 	if len(words) > most {

@@ -35,12 +35,10 @@ func (d *doc) stateHead(a *attribution.Answer) {
 	t := a.State.Totals
 	d.line(bold.of(fmt.Sprintf("reserved %s   active %s   allocated %s   requested %s",
 		units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Requested))))
-	device := chart.DeviceName(a.Timeline.Device)
-	if a.Why != "" {
-		device += " (" + a.Why + ")"
-	}
-	d.paragraph(plain.of(fmt.Sprintf("%s, %s %s", chart.ClipLeft(chart.Plain(a.Snapshot.Name), 40), device, a.Moment.Name)), 0, 0)
-	d.paragraph(plain.of(when(a)), 0, 0)
+	device := chart.DeviceName(a.Timeline.Device) + when(a.Why != "", " (%s)", a.Why)
+	name := chart.ClipLeft(chart.Plain(a.Snapshot.Name), 40)
+	d.paragraph(plain.of(fmt.Sprintf("%s, %s %s", name, device, a.Moment.Name)), 0, 0)
+	d.paragraph(plain.of(place(a)), 0, 0)
 	c := &a.Timeline.Checks
 	tone := green
 	if c.Inconsistent() > 0 || c.Residual != 0 {
@@ -55,8 +53,8 @@ func (d *doc) stateHead(a *attribution.Answer) {
 	}
 }
 
-// when says where in the trace a state lies.
-func when(a *attribution.Answer) string {
+// place says where in the trace a state lies.
+func place(a *attribution.Answer) string {
 	t, e := a.Timeline, a.State.Event
 	switch {
 	case t.Trace.Len() == 0:
@@ -65,18 +63,13 @@ func when(a *attribution.Answer) string {
 		return "before the first of " + units.Plural(t.Trace.Len(), "event")
 	}
 	ev := t.Trace.At(e)
-	s := fmt.Sprintf("right after event %s of 0 to %s (%s", units.Count(int64(e)), units.Count(int64(t.Trace.Len()-1)), ev.Action)
+	s := fmt.Sprintf("right after event %s of 0 to %s (%s", units.Count(e), units.Count(t.Trace.Len()-1), ev.Action)
 	if t.Trace.Len() == 1 {
 		s = fmt.Sprintf("right after the only event, 0 (%s", ev.Action)
 	}
-	if ev.Size > 0 {
-		s += " of " + units.Bytes(ev.Size)
-	}
-	s += ")"
-	if first := t.Trace.At(0).Time; first > 0 && ev.Time >= first {
-		s += ", +" + units.Micros(ev.Time-first)
-	}
-	return s
+	first := t.Trace.At(0).Time
+	return s + when(ev.Size > 0, " of %s", units.Bytes(ev.Size)) + ")" +
+		when(first > 0 && ev.Time >= first, ", +%s", units.Micros(ev.Time-first))
 }
 
 // groups adds a row per group, and rows that close the sum.
@@ -92,8 +85,8 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 	}
 	t := d.table(bold, append(cols, column{head: string(h.By), sep: "  ", wrap: 3})...)
 	row := func(sum attribution.Sum, pinned, name string) {
-		c := []any{units.Size(sum.Rounded), units.Percent(sum.Rounded, a.State.Totals.Active), units.Size(sum.Requested),
-			units.Count(sum.Count), pinned}
+		c := []any{units.Size(sum.Rounded), units.Percent(sum.Rounded, a.State.Totals.Active),
+			units.Size(sum.Requested), units.Count(sum.Count), pinned}
 		if pre {
 			c = append(c, units.Size(sum.PreTrace))
 		}
@@ -115,7 +108,7 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 		}
 		for _, n := range r.Notes[:min(len(r.Notes), 3)] {
 			text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(chart.Plain(n.Text)), " ")
-			t.line("      ", cyan.cut(text), dim.of(fmt.Sprintf(": %s in %s", units.Bytes(n.Bytes), units.Plural(n.Count, "block"))))
+			t.line("      ", cyan.cut(text), dim.of(": "+units.Bytes(n.Bytes)+" in "+units.Plural(n.Count, "block")))
 		}
 	}
 	if more := h.Rows[len(shown):]; len(more) > 0 {
@@ -123,7 +116,7 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 		for i := range more {
 			rest.Add(more[i].Sum)
 		}
-		row(rest, "", fmt.Sprintf("... and %s more", units.Count(int64(len(more)))))
+		row(rest, "", fmt.Sprintf("... and %s more", units.Count(len(more))))
 	}
 	if h.LeftOut.Count > 0 {
 		row(h.LeftOut, "", "(left out by --match and --exclude)")

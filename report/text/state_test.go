@@ -40,7 +40,8 @@ func program(d *build.Device) {
 	d.Alloc(100)
 }
 
-func answer(t *testing.T, opt build.Options, program func(*build.Device), at string, q attribution.Query, tree bool) *attribution.Answer {
+func answer(t *testing.T, opt build.Options, program func(*build.Device), at string, q attribution.Query,
+	tree bool) *attribution.Answer {
 	t.Helper()
 	s := buildtest.Read(t, build.Run(opt, program))
 	return ask(t, s, at, q, tree)
@@ -71,13 +72,17 @@ func TestStateGolden(t *testing.T) {
 		o         StateOptions
 	}{
 		{"by stack, with what torch.compile recorded", "end", late, attribution.Query{}, false, StateOptions{}},
-		{"by site, the first two, filtered", "peak", late, attribution.Query{By: attribution.BySite, Exclude: regexp.MustCompile("data")}, false, StateOptions{Top: 2}},
+		{"by site, the first two, filtered", "peak", late, attribution.Query{By: attribution.BySite,
+			Exclude: regexp.MustCompile("data")}, false, StateOptions{Top: 2}},
 		{"by module", "3", late, attribution.Query{By: attribution.ByModule}, false, StateOptions{}},
 		{"a tree", "end", late, attribution.Query{}, true, StateOptions{Options: Options{Color: true}}},
-		{"a tree of modules, filtered", "end", late, attribution.Query{By: attribution.ByModule, Match: regexp.MustCompile("model")}, true, StateOptions{}},
-		{"a tree with internals, one call each", "end", late, attribution.Query{Internals: true}, true, StateOptions{Top: 1}},
+		{"a tree of modules, filtered", "end", late, attribution.Query{By: attribution.ByModule,
+			Match: regexp.MustCompile("model")}, true, StateOptions{}},
+		{"a tree with internals, one call each", "end", late, attribution.Query{Internals: true}, true,
+			StateOptions{Top: 1}},
 		{"before the trace", "start", late, attribution.Query{By: attribution.ByPool}, false, StateOptions{}},
-		{"no trace", "end", build.Options{NoTrace: true}, attribution.Query{By: attribution.BySite}, false, StateOptions{}},
+		{"no trace", "end", build.Options{NoTrace: true}, attribution.Query{By: attribution.BySite}, false,
+			StateOptions{}},
 		{"nothing live", "start", build.Options{}, attribution.Query{}, false, StateOptions{}},
 	} {
 		a := answer(t, c.opt, program, c.at, c.q, c.tree)
@@ -89,7 +94,8 @@ func TestStateGolden(t *testing.T) {
 // TestStateHead checks the lines that say how far the figures can be trusted.
 func TestStateHead(t *testing.T) {
 	a := answer(t, build.Options{}, program, "end", attribution.Query{}, false)
-	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out, "\nverified: the replay matches the snapshot byte for byte\n") {
+	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out,
+		"\nverified: the replay matches the snapshot byte for byte\n") {
 		t.Errorf("a sound file:\n%s", out)
 	}
 	a.Why = "of 2"
@@ -97,7 +103,8 @@ func TestStateHead(t *testing.T) {
 	a.State.Outside = []int32{0}
 	a.Snapshot.Partial = errors.New("cut at byte 7")
 	out := stateOf(t, a, StateOptions{})
-	for _, want := range []string{"made.pickle, GPU 0 (of 2) at the end\n", "not verified: the file contradicts itself 2 times, and the replay is off by -512 B\n",
+	for _, want := range []string{"made.pickle, GPU 0 (of 2) at the end\n",
+		"not verified: the file contradicts itself 2 times, and the replay is off by -512 B\n",
 		"1 live block in no known segment", "only part of the file was read: cut at byte 7\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
@@ -109,9 +116,11 @@ func TestStateHead(t *testing.T) {
 func TestStateFits(t *testing.T) {
 	nasty := func(d *build.Device) {
 		for i := range 40 {
-			deep := []string{"/app/\x1b]0;x\a" + strings.Repeat("long ", 60) + ".py:1:f", "??:0:at::f<" + strings.Repeat("int, ", 80) + ">()"}
+			deep := []string{"/app/\x1b]0;x\a" + strings.Repeat("long ", 60) + ".py:1:f",
+				"??:0:at::f<" + strings.Repeat("int, ", 80) + ">()"}
 			for k := range 30 + i {
-				deep = append(deep, "/app/"+strings.Repeat("d/", k*4)+"m.py:"+string(rune('1'+k%9))+":forward", "/torch/nn/modules/module.py:9:_call_impl")
+				deep = append(deep, "/app/"+strings.Repeat("d/", k*4)+"m.py:"+string(rune('1'+k%9))+":forward",
+					"/torch/nn/modules/module.py:9:_call_impl")
 			}
 			d.Stack, d.Note = build.NewStack(deep...), "n\r\n"+strings.Repeat("ü", i*7)
 			d.Alloc(int64(i+1) * mib)

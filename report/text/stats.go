@@ -78,12 +78,7 @@ func statsFile(f *analyze.StatsFile) string {
 		samples = units.Plural(f.Readings, "reading")
 	}
 	s := chart.ClipLeft(chart.Plain(f.Name), 50) + ", " + strings.Join(f.Container, ", ") + ": " + samples
-	if n := len(f.Series); n > 1 {
-		s += fmt.Sprintf(" of %d series", n)
-	}
-	if f.Samples == 0 {
-		s += " of the driver"
-	}
+	s += when(len(f.Series) > 1, " of %d series", len(f.Series)) + when(f.Samples == 0, " of the driver")
 	if len(f.Series) > 0 {
 		d := f.Series[0].Series
 		if a, b := d.First.Step, d.Last.Step; a.Known && b.Known && d.Unit() == "step" {
@@ -125,10 +120,7 @@ func (d *doc) outcome(prefix string, status finding.Status, headline, file strin
 	for i := range all {
 		also = append(also, fmt.Sprintf("%s (%s) %s", all[i].Title, all[i].Trust(), all[i].Why[0]))
 	}
-	if len(also) > 0 {
-		d.gap()
-		d.list("Also", also, 12)
-	}
+	d.apart("Also", also, 12)
 	d.gap()
 }
 
@@ -144,25 +136,14 @@ var trendNames = map[string]string{
 func (d *doc) series(j *verdict.Counters, file string) {
 	d.outcome("", j.Status, j.Headline, file, j.Lead(), j.Findings, 6)
 	s := j.Series
-	single := s.Samples == 1
-	var then *table
-	var row func(label string, t *finding.Trend, bytes, slopeBytes bool)
-	if single {
-		then = d.table(bold, left(seriesName(s), 22), num("then", 11))
-	} else {
-		row = d.trends(seriesName(s))
-	}
+	row := d.trends(seriesName(s), s.Samples == 1)
 	for i := range j.Trends {
 		t := &j.Trends[i]
 		if t.Name == counters.Pending && t.High == 0 {
 			continue
 		}
 		label := cmp.Or(trendNames[t.Name], chart.ClipLeft(chart.Plain(t.Name), 21))
-		if single {
-			then.row(label, valueOf(t.Name)(t.Last))
-		} else {
-			row(label, t, inBytes(t.Name) || strings.HasPrefix(t.Name, "device."), inBytes(t.Name))
-		}
+		row(label, t, valueOf(t.Name), inBytes(t.Name))
 	}
 	var facts []string
 	for _, f := range []struct{ what, name string }{
@@ -180,11 +161,7 @@ func (d *doc) series(j *verdict.Counters, file string) {
 
 // seriesName names a device, and its process where the file tells several apart.
 func seriesName(d *counters.Series) string {
-	s := chart.DeviceName(d.Device)
-	if d.Rank >= 0 {
-		s += fmt.Sprintf(", rank %d", d.Rank)
-	}
-	return s
+	return chart.DeviceName(d.Device) + when(d.Rank >= 0, ", rank %d", d.Rank)
 }
 
 // inBytes tells counters of bytes from those of blocks and calls.
@@ -216,7 +193,8 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 	thin = min(thin, 20)
 	const behind = 9 + 12 + 11 + 11 + 28           // the columns behind
 	wide = max(min(wide, d.width-behind-thin), 10) // a narrow terminal has no room for long verdicts
-	cols := []column{{head: "file", width: 2 - wide, cut: chart.ClipLeft}, {head: "series", sep: "  ", width: -thin, cut: chart.Clip},
+	cols := []column{{head: "file", width: 2 - wide, cut: chart.ClipLeft},
+		{head: "series", sep: "  ", width: -thin, cut: chart.Clip},
 		num("samples", 9), num("live first", 12), num("last", 11), num("reserved", 11), rest("verdict")}
 	if len(r.Files) == 1 {
 		cols = cols[1:]
@@ -231,15 +209,13 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 				growing++
 			}
 			if rows++; rows > maxSeries {
-				t.linef("... and %s more series, in --json", units.Count(int64(r.Count()-maxSeries)))
+				t.linef("... and %s more series, in --json", units.Count(r.Count()-maxSeries))
 				return
 			}
 			first, last, held, how := "-", "-", "-", ""
 			if t := j.Trends.Of(j.Live); t != nil {
 				first, last = units.Bytes(t.First), units.Bytes(t.Last)
-				if t.Shape == counters.Growing {
-					how = ", " + slopeOf(t, inBytes(t.Name))
-				}
+				how = slopeOf(t, inBytes(t.Name))
 			}
 			if t := j.Trends.Of(counters.Reserved); t != nil {
 				held = units.Bytes(t.Last)
@@ -250,7 +226,8 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 		}
 	}
 	if growing > 0 && growing < r.Count() {
-		t.linef("%d of %d series grow and the others do not: look for what only the growing ones do.", growing, r.Count())
+		t.linef("%d of %d series grow and the others do not: look for what only the growing ones do.", growing,
+			r.Count())
 	}
 }
 
@@ -285,7 +262,8 @@ func (d *doc) reading(g *memstats.Reading) {
 		d.gap()
 		t := d.table(bold, left("MIG instance", 34), used, total)
 		for _, m := range g.Instances {
-			t.row(fmt.Sprintf("GPU %d, instance %d (GI %d, CI %d)", m.GPU, m.Index, m.GI, m.CI), sizeOr(m.Used), sizeOr(m.Total))
+			t.row(fmt.Sprintf("GPU %d, instance %d (GI %d, CI %d)", m.GPU, m.Index, m.GI, m.CI), sizeOr(m.Used),
+				sizeOr(m.Total))
 		}
 	}
 	if len(g.Processes) == 0 {
@@ -296,13 +274,10 @@ func (d *doc) reading(g *memstats.Reading) {
 		rest("name"))
 	for i, q := range g.Processes {
 		if i == maxSeries {
-			t.linef("... and %s more processes, in --json", units.Count(int64(len(g.Processes)-i)))
+			t.linef("... and %s more processes, in --json", units.Count(len(g.Processes)-i))
 			break
 		}
-		where := chart.DeviceName(q.GPU)
-		if q.GI >= 0 {
-			where += fmt.Sprintf(" GI %d CI %d", q.GI, q.CI)
-		}
+		where := chart.DeviceName(q.GPU) + when(q.GI >= 0, " GI %d CI %d", q.GI, q.CI)
 		kind := map[string]string{"G": " (graphics)", "C+G": " (compute and graphics)"}[q.Type]
 		t.row(q.PID, where, sizeOr(q.Used), chart.ClipLeft(chart.Plain(q.Name), 40)+kind)
 	}
@@ -312,7 +287,8 @@ func (d *doc) reading(g *memstats.Reading) {
 var mainCounters = []string{
 	counters.Allocated, "allocated_bytes.all.peak", "allocated_bytes.all.allocated", "allocated_bytes.all.freed",
 	counters.Requested, counters.Active, counters.Reserved, "reserved_bytes.all.peak", counters.Split, counters.Blocks,
-	"allocation.all.allocated", counters.Segments, counters.Retries, counters.OOMs, "num_device_alloc", "num_device_free",
+	"allocation.all.allocated", counters.Segments, counters.Retries, counters.OOMs, "num_device_alloc",
+	"num_device_free",
 }
 
 // statsChecks adds samples beside a snapshot.
@@ -338,7 +314,7 @@ func (d *doc) statsChecks(r *analyze.Stats, all bool) {
 		default:
 			s += fmt.Sprintf("%d of %s differ.", differ, units.Plural(len(c.Rows), "shared counter"))
 		}
-		s += fmt.Sprintf(" Compared after event %s of the trace, %s.", units.Count(int64(c.Event)), c.Moment)
+		s += fmt.Sprintf(" Compared after event %s of the trace, %s.", units.Count(c.Event), c.Moment)
 		d.list("Match", append([]string{s}, c.Reasons...), 10)
 		t := d.table(bold, num("", 8), column{head: "counter", width: -35, cut: chart.ClipLeft},
 			column{head: "memory_stats", sep: " ", width: 17}, num("snapshot", 17), num("difference", 13))
@@ -382,7 +358,8 @@ func (d *doc) statsData(r *analyze.Stats, main *verdict.Counters) {
 			note("The file ends early%s: %s.", placeOf(f.Cut), f.Cut.Msg)
 		}
 		if f.Skipped > 0 {
-			note("%s could not be read, the first%s: %s.", units.Plural(f.Skipped, "record"), placeOf(f.FirstSkipped), f.FirstSkipped.Msg)
+			note("%s could not be read, the first%s: %s.", units.Plural(f.Skipped, "record"), placeOf(f.FirstSkipped),
+				f.FirstSkipped.Msg)
 		}
 		if f.Odd > 0 {
 			note("Left out: %s, the first%s: %s.", units.Plural(f.Odd, "figure"), placeOf(f.FirstOdd), f.FirstOdd.Msg)
@@ -391,10 +368,7 @@ func (d *doc) statsData(r *analyze.Stats, main *verdict.Counters) {
 			note("Without counters: %s.", units.Plural(f.Foreign, "record"))
 		}
 	}
-	if len(out) > 0 {
-		d.gap()
-		d.list("Data", out, 8)
-	}
+	d.apart("Data", out, 8)
 }
 
 func placeOf(f *memstats.Fault) string {

@@ -29,10 +29,9 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	for _, t := range s.Traces {
 		events += t.Len()
 	}
-	fact("Contents", fmt.Sprintf("%s, %s, %s, %s", units.Plural(events, "event"), units.Plural(len(s.Segments), "segment"),
-		units.Plural(len(s.Blocks), "block"), units.Plural(s.Stacks.Len(), "stack")))
-	without := map[bool]string{false: "no "}
-	fact("Recorded", without[s.HasTimes]+"times, "+without[s.HasStacks]+"stacks")
+	fact("Contents", strings.Join([]string{units.Plural(events, "event"), units.Plural(len(s.Segments), "segment"),
+		units.Plural(len(s.Blocks), "block"), units.Plural(s.Stacks.Len(), "stack")}, ", "))
+	fact("Recorded", when(!s.HasTimes, "no ")+"times, "+when(!s.HasStacks, "no ")+"stacks")
 	settings := "not in the file"
 	if s.Settings.Present {
 		settings = cmp.Or(s.Settings.Conf, "the defaults")
@@ -64,10 +63,8 @@ func (d *doc) device(t *timeline.Timeline) {
 	if t.Trace.Len() == 0 { // only the end is known
 		d.line(name, ": no trace")
 	} else {
-		span := ""
-		if a := chart.NewAxis(t, true); a.ByTime {
-			span = " over " + units.Micros(a.Span)
-		}
+		a := chart.NewAxis(t, true)
+		span := when(a.ByTime, " over %s", units.Micros(a.Span))
 		d.line(name, fmt.Sprintf(": %s%s, %s, %s", units.Plural(t.Trace.Len(), "event"), span,
 			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry")))
 	}
@@ -128,17 +125,12 @@ func (v *outcome) pinned(r *analyze.Result, full bool) {
 // pinnedWords describes pinned host memory in a sentence or two.
 func pinnedWords(m *host.Pinned) string {
 	end := &m.Final
-	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved), units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
-	if m.Unknown > 0 {
-		w += fmt.Sprintf(" + %s active or cached, not recorded which", units.Bytes(m.Unknown))
-	}
-	if m.Trace.Len() > 0 {
-		w += fmt.Sprintf("; peak: %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes), units.Bytes(m.PeakActive.Bytes))
-	}
-	if m.Registered > 0 {
-		w += fmt.Sprintf("; %s more registered by other code", units.Bytes(m.Registered))
-	}
-	w += "."
+	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved),
+		units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
+	w += when(m.Unknown > 0, " + %s active or cached, not recorded which", units.Bytes(m.Unknown))
+	w += when(m.Trace.Len() > 0, "; peak: %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes),
+		units.Bytes(m.PeakActive.Bytes))
+	w += when(m.Registered > 0, "; %s more registered by other code", units.Bytes(m.Registered)) + "."
 	var by []string
 	groups, _, more := chart.Largest(m.Holders, 2)
 	for i, site := range chart.Sites(groups) {
@@ -147,8 +139,5 @@ func pinnedWords(m *host.Pinned) string {
 	if more > 0 {
 		by = append(by, units.Plural(more, "more stack"))
 	}
-	if len(by) > 0 {
-		w += " Allocated: " + strings.Join(by, ", ") + "."
-	}
-	return w
+	return w + when(len(by) > 0, " Allocated: %s.", strings.Join(by, ", "))
 }

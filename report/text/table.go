@@ -72,6 +72,9 @@ func (t *table) row(values ...any) {
 			continue
 		}
 		col := &t.cols[i]
+		if c.text == "" {
+			c.attr = plain
+		}
 		switch {
 		case col.width != 0:
 			c.text = col.align(c.text)

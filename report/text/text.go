@@ -165,7 +165,8 @@ func (d *doc) heading(word string, tone finding.Tone, text string, most int) {
 // labeled adds lines, the first of them with a label in the margin.
 func (d *doc) labeled(label string, lines ...[]cell) {
 	for _, l := range lines {
-		d.lines = append(d.lines, d.join(append(cells(strings.Repeat(" ", d.indent), bold.of(pad(label, d.margin))), l...)))
+		head := cells(strings.Repeat(" ", d.indent), bold.of(pad(label, d.margin)))
+		d.lines = append(d.lines, d.join(append(head, l...)))
 		label = ""
 	}
 }
@@ -190,6 +191,14 @@ func (d *doc) list(label string, list []string, most int) {
 		lines = append(lines[:most-1:most-1], left)
 	}
 	d.labeled(label, texts(plain, lines, 0)...)
+}
+
+// apart is list with an empty line before it, if there are texts.
+func (d *doc) apart(label string, list []string, most int) {
+	if len(list) > 0 {
+		d.gap()
+		d.list(label, list, most)
+	}
 }
 
 // wrapped breaks the texts of a list into lines.
@@ -223,6 +232,14 @@ func numbered(steps []string) []string {
 		out[i] = fmt.Sprintf("%d. %s", i+1, s)
 	}
 	return out
+}
+
+// when is a part of a sentence that is said only where something is so, else "".
+func when(so bool, format string, args ...any) string {
+	if !so {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // wrap breaks a text into lines of at most n columns at spaces; longer words are cut.

@@ -20,12 +20,10 @@ const (
 // tree prints live memory by call path like a flame graph from above. Calls that made only one
 // call and allocated nothing themselves are joined with it.
 func (d *doc) tree(a *attribution.Answer, top int) {
-	title := "calls, outermost first"
-	if a.Holders.By == attribution.ByModule {
-		title = "modules, outermost first"
-	}
+	by := map[bool]string{true: "modules", false: "calls"}[a.Holders.By == attribution.ByModule]
+	table := d.table(bold, num("active", 10), num("share", 7), clipped(by+", outermost first"))
 	out := a.Holders.LeftOut
-	t := &tree{d.table(bold, num("active", 10), num("share", 7), clipped(title)), a.State.Totals.Active, top, d.height() + maxTree}
+	t := &tree{table, a.State.Totals.Active, top, d.height() + maxTree}
 	t.below(a.Tree, 0)
 	if out.Count > 0 {
 		t.node(out.Rounded, 0, "(left out by --match and --exclude)")

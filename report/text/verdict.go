@@ -100,7 +100,8 @@ func (v *outcome) advice(why, next int) {
 func (v *outcome) below(n room) {
 	r := v.r
 	v.also()
-	if r.Pinned != nil && slices.ContainsFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Host }) {
+	onHost := func(f finding.Finding) bool { return f.Status == finding.Host }
+	if r.Pinned != nil && slices.ContainsFunc(r.Verdict.Findings, onHost) {
 		v.mark("Pinned: " + prose(pinnedWords(r.Pinned)))
 	}
 	if len(r.Devices) == 0 {
@@ -139,7 +140,9 @@ func nextStep(r *analyze.Result) string {
 	for _, t := range r.Snapshot.Traces {
 		events += t.Len()
 	}
-	onHost := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool { return f.Status == finding.Host && f.Severity == finding.Warning })
+	onHost := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool {
+		return f.Status == finding.Host && f.Severity == finding.Warning
+	})
 	switch {
 	case r.Snapshot.Partial != nil:
 		return "Get the whole file: copy it again after the program has finished writing it, or record it again."
@@ -148,9 +151,11 @@ func nextStep(r *analyze.Result) string {
 	case r.Pinned != nil && len(r.Snapshot.UsedDevices()) == 0:
 		return "To judge the GPU's memory too, record without record_cuda=False."
 	case len(r.Devices) == 0:
-		return "Call torch.cuda.memory._record_memory_history() when the program starts and torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
+		return "Call torch.cuda.memory._record_memory_history() when the program starts and " +
+			"torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
 	case events < 2: // the only one may be the dump itself
-		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, then dump the snapshot again."
+		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, " +
+			"then dump the snapshot again."
 	}
 	return "No fix needed. To use less, start with the largest consumers below."
 }
@@ -165,10 +170,7 @@ func (v *outcome) also() {
 			rows = append(rows, cells(fmt.Sprintf("... and %d more findings, in the full report", len(v.rest)-i)))
 			break
 		}
-		title, trust := f.Title, f.Trust()
-		if f.Device >= 0 {
-			title = chart.DeviceName(f.Device) + ": " + title
-		}
+		title, trust := when(f.Device >= 0, "%s: ", chart.DeviceName(f.Device))+f.Title, f.Trust()
 		rows = append(rows, cells(plain.cut(title), dim.of("  ("+trust+")")))
 		if len(marks) < 2 {
 			marks = append(marks, fmt.Sprintf("Also: %s (%s)", prose(title), trust))
@@ -182,8 +184,9 @@ func (v *outcome) also() {
 // in Markdown only of d.
 func (v *outcome) ledger(d *analyze.Device) {
 	devices := v.r.Devices
-	sizes := []column{num("reserved", 11), {head: "active", width: 11, sep: " ="}, {head: "releasable", width: 12, sep: " +"},
-		{head: "split", width: 11, sep: " +"}, {head: "largest free", width: 15, aside: true}}
+	sizes := []column{num("reserved", 11), {head: "active", width: 11, sep: " ="},
+		{head: "releasable", width: 12, sep: " +"}, {head: "split", width: 11, sep: " +"},
+		{head: "largest free", width: 15, aside: true}}
 	row := func(f *fragmentation.Report, name ...any) []any {
 		return append(name, units.Size(f.Reserved), units.Size(f.Active), units.Size(f.Releasable), units.Size(f.Split),
 			units.Size(f.LargestFree))
@@ -191,7 +194,8 @@ func (v *outcome) ledger(d *analyze.Device) {
 	var marks [][]any
 	for _, name := range []string{"peak", "oom", "end"} {
 		if m := d.Moment(name); m != nil {
-			marks = append(marks, row(&m.Frag, chart.DeviceName(d.Timeline.Device)+", "+strings.ToLower(chart.MomentName(name))))
+			when := strings.ToLower(chart.MomentName(name))
+			marks = append(marks, row(&m.Frag, chart.DeviceName(d.Timeline.Device)+", "+when))
 		}
 	}
 	v.markTable(append([]column{{head: "memory"}}, sizes...), marks)
@@ -232,17 +236,18 @@ func (v *outcome) ledger(d *analyze.Device) {
 
 // elsewhere tells what of the memory serves only others.
 func elsewhere(f *fragmentation.Report) string {
-	var w []string
-	if n := f.Classes.Pending; n > 0 {
-		w = append(w, units.Bytes(n)+" of the active memory is freed, waiting for another stream")
+	w := ""
+	for _, part := range []struct {
+		bytes int64
+		what  string
+	}{
+		{f.Classes.Pending, "of the active memory is freed, waiting for another stream"},
+		{f.Private, "free is reserved for private pools"},
+		{f.Classes.Stream - f.Private, "free belongs to another stream"},
+	} {
+		w += when(part.bytes > 0, "; %s %s", units.Bytes(part.bytes), part.what)
 	}
-	if n := f.Private; n > 0 {
-		w = append(w, units.Bytes(n)+" free is reserved for private pools")
-	}
-	if n := f.Classes.Stream - f.Private; n > 0 {
-		w = append(w, units.Bytes(n)+" free belongs to another stream")
-	}
-	return strings.Join(w, "; ")
+	return strings.TrimPrefix(w, "; ")
 }
 
 // decisive is the moment that matters: the failure, the end when memory grows or nothing else is
@@ -267,12 +272,13 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 		return
 	}
 	sum := chart.Sum(m.Live)
-	v.line(bold.of(fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum), chart.DeviceName(d.Timeline.Device), when)))
+	v.line(bold.of(fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum),
+		chart.DeviceName(d.Timeline.Device), when)))
 	t := v.table(bold, append(shareColumns, num("", 13))...)
 	var marks [][]any
 	row := func(g *attribution.Group, name, mark, blocks string) {
 		t.share(g.Rounded, sum, name, blocks)
-		marks = append(marks, []any{units.Size(g.Rounded), units.Percent(g.Rounded, sum), units.Count(int64(g.Count)), mark})
+		marks = append(marks, []any{units.Size(g.Rounded), units.Percent(g.Rounded, sum), units.Count(g.Count), mark})
 	}
 	groups, other, more := chart.Largest(m.Live, most)
 	for i, site := range chart.Sites(groups) {
@@ -282,7 +288,8 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 		rest := units.Plural(more, "more stack")
 		row(&other, "... and "+rest, rest, "")
 	}
-	v.markTable([]column{num("in use "+when, 1), num("of "+units.Bytes(sum), 1), num("blocks", 1), rest("allocated by")}, marks)
+	v.markTable([]column{num("in use "+when, 1), num("of "+units.Bytes(sum), 1), num("blocks", 1),
+		rest("allocated by")}, marks)
 }
 
 // fullest returns first and the devices with the most reserved memory at their peak, n in

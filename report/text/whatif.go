@@ -22,14 +22,15 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 			label = ""
 		}
 	}
-	d.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device, count(a.Events),
-		count(a.Accuracy.Requests))
+	d.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device,
+		units.Count(a.Events), units.Count(a.Accuracy.Requests))
 	if why != "" {
 		say("", fmt.Sprintf("(GPU %d %s)", a.Device, why))
 	}
 	say("Replay", accuracyText(&a.Accuracy))
 	if a.Accuracy.FirstEvent >= 0 {
-		say("", fmt.Sprintf("First difference at event %d: %s %s", a.Accuracy.FirstEvent, a.Accuracy.What, a.Accuracy.Why))
+		say("", fmt.Sprintf("First difference at event %d: %s %s", a.Accuracy.FirstEvent, a.Accuracy.What,
+			a.Accuracy.Why))
 	}
 	say("Start", startText(&a.Start))
 	say("Device", capacityText(&a.Capacity))
@@ -78,11 +79,9 @@ func smallest(a *whatif.Answer, r *allocator.Recorded) []string {
 	lead := "device memory (to 2 MiB): "
 	for _, i := range rows {
 		row := &a.Rows[i]
-		text := lead + units.Bytes(row.Smallest)
-		if a.Capacity.Source == "asked" {
-			text += fmt.Sprintf(" for PyTorch, so a device of %s,", units.Bytes(row.Smallest+a.Capacity.Foreign))
-		}
-		out = append(out, text+" with "+settingName(row, r))
+		device := when(a.Capacity.Source == "asked", " for PyTorch, so a device of %s,",
+			units.Bytes(row.Smallest+a.Capacity.Foreign))
+		out = append(out, lead+units.Bytes(row.Smallest)+device+" with "+settingName(row, r))
 		lead = ""
 	}
 	if a.Start.Mode != "empty" {
@@ -91,9 +90,8 @@ func smallest(a *whatif.Answer, r *allocator.Recorded) []string {
 	return out
 }
 
-func count(n int) string { return units.Count(int64(n)) }
-
 func accuracyText(l *whatif.Accuracy) string {
+	count := units.Count[int]
 	share := units.Percent(int64(l.SameRequests), int64(l.Requests))
 	if l.SameRequests < l.Requests && share == "100%" {
 		share = "less than 100%"
@@ -105,12 +103,14 @@ func accuracyText(l *whatif.Accuracy) string {
 }
 
 func startText(b *whatif.Begin) string {
-	there := fmt.Sprintf("%s blocks (%s) in %s reserved", count(b.Blocks), units.Bytes(b.Bytes), units.Bytes(b.Reserved))
+	there := fmt.Sprintf("%s blocks (%s) in %s reserved from before the trace", units.Count(b.Blocks),
+		units.Bytes(b.Bytes),
+		units.Bytes(b.Reserved))
 	switch b.Mode {
 	case "keep":
-		return there + " from before the trace stay where earlier settings had put them (--start anew allocates them again)"
+		return there + " stay where earlier settings had put them (--start anew allocates them again)"
 	case "anew":
-		return there + " from before the trace are allocated again under each setting, without the holes between them"
+		return there + " are allocated again under each setting, without the holes between them"
 	}
 	return "nothing was reserved before the trace"
 }
@@ -121,11 +121,11 @@ func capacityText(c *whatif.Capacity) string {
 		return fmt.Sprintf("%s, less %s not PyTorch's (--foreign): PyTorch can reserve %s", units.Bytes(c.Device),
 			units.Bytes(c.Foreign), units.Bytes(c.Reservable))
 	case "failure":
-		return fmt.Sprintf("PyTorch can reserve %s, as in the run, which ran out of memory (--capacity tries another limit)",
-			units.Bytes(c.Reservable))
-	case "retry":
-		return fmt.Sprintf("PyTorch can reserve about %s, as in the run, which released its cache when the device was full "+
+		return fmt.Sprintf("PyTorch can reserve %s, as in the run, which ran out of memory "+
 			"(--capacity tries another limit)", units.Bytes(c.Reservable))
+	case "retry":
+		return fmt.Sprintf("PyTorch can reserve about %s, as in the run, which released its cache when the device "+
+			"was full (--capacity tries another limit)", units.Bytes(c.Reservable))
 	}
 	return "no limit (--capacity tries one)"
 }
@@ -147,17 +147,13 @@ func (d *doc) settings(a *whatif.Answer, rec *allocator.Recorded) {
 	base := a.Rows[0].ReservedPeak
 	for i := range a.Rows {
 		r := &a.Rows[i]
-		mark := ""
-		if i == a.Best {
-			mark = "*"
-		}
-		name := settingName(r, rec)
+		mark, name := when(i == a.Best, "*"), settingName(r, rec)
 		if r.StartFailed {
 			t.row("-", "-", "-", "-", "-", "start", mark, name)
 			continue
 		}
 		t.row(units.Size(r.ReservedPeak), change(r.ReservedPeak, base), units.Size(r.Waste),
-			units.Count(r.DeviceAllocs+r.DeviceFrees), units.Count(r.Retries), count(r.Failures), mark, name)
+			units.Count(r.DeviceAllocs+r.DeviceFrees), units.Count(r.Retries), units.Count(r.Failures), mark, name)
 	}
 }
 
@@ -181,10 +177,7 @@ func failureText(r *whatif.Row) string {
 	if f.Recorded {
 		what = "fails as in the run"
 	}
-	site := ""
-	if f.Site != "" {
-		site = " from " + f.Site
-	}
+	site := when(f.Site != "", " from %s", f.Site)
 	return fmt.Sprintf("With %s the request for %s at event %s%s %s: %s was reserved, %s of it allocated.", name,
-		units.Bytes(f.Requested), count(f.Event), site, what, units.Bytes(f.Reserved), units.Bytes(f.Allocated))
+		units.Bytes(f.Requested), units.Count(f.Event), site, what, units.Bytes(f.Reserved), units.Bytes(f.Allocated))
 }
