@@ -133,8 +133,7 @@ func TestTokensDiffer(t *testing.T) {
 func TestParameters(t *testing.T) {
 	url := start(t)
 	for query, want := range map[string]string{
-		"": "Invalid device: expected one number from 0 to " +
-			"0.",
+		"":                                                           "Invalid device: expected one number from 0 to 0",
 		"device=1&first=0&last=1&at=0":                               "Invalid device:",
 		"device=-1&first=0&last=1&at=0":                              "Invalid device:",
 		"device=0&first=-2&last=1&at=0":                              "Invalid first: expected one number from -1 to ",

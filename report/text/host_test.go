@@ -25,8 +25,8 @@ func TestHost(t *testing.T) {
 	var r analyze.Stats
 	for _, name := range []string{"host/loader_fork.snapana", "holders/results_accumulate/run.snapana",
 		"host/fills_cache.snapana"} {
-		if err := r.Add(t.Context(), filepath.Join("..", "..", "fixtures", name), nil,
-			analyze.StatsOptions{}); err != nil {
+		path := filepath.Join("..", "..", "fixtures", name)
+		if err := r.Add(t.Context(), path, nil, analyze.StatsOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,8 +38,8 @@ func TestHost(t *testing.T) {
 }
 
 func TestEnvironments(t *testing.T) {
-	c, err := environment.Compare(recording(t, "host/loader_fork.snapana"), recording(t,
-		"holders/healthy_train/run.snapana"))
+	c, err := environment.Compare(recording(t, "host/loader_fork.snapana"),
+		recording(t, "holders/healthy_train/run.snapana"))
 	if err != nil {
 		t.Fatal(err)
 	}

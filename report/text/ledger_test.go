@@ -24,10 +24,11 @@ func TestLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	result := &analyze.Result{Devices: []analyze.Device{{Timeline: &timeline.Timeline{},
-		Account: &analyze.Account{Ledger: l}},
-		{Timeline: &timeline.Timeline{Device: 1}}, {Timeline: &timeline.Timeline{Device: 2},
-			Account: &analyze.Account{Why: "not comparable: \x1b[31mred"}}}}
+	result := &analyze.Result{Devices: []analyze.Device{
+		{Timeline: &timeline.Timeline{}, Account: &analyze.Account{Ledger: l}},
+		{Timeline: &timeline.Timeline{Device: 1}},
+		{Timeline: &timeline.Timeline{Device: 2}, Account: &analyze.Account{Why: "not comparable: \x1b[31mred"}},
+	}}
 	if err := text.Accounts(&b, result, text.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -74,8 +74,8 @@ func TestMarkdownHostile(t *testing.T) {
 		if strings.Contains(outside, "<") || strings.Contains(outside, "@all") {
 			t.Errorf("breaks out: %q", line)
 		}
-		if cells := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"); strings.HasPrefix(line,
-			"|") && cells != 5 && cells != 7 {
+		cells := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|")
+		if strings.HasPrefix(line, "|") && cells != 5 && cells != 7 {
 			t.Errorf("%d cells: %q", cells, line)
 		}
 		if strings.HasPrefix(line, "# ") {

@@ -31,9 +31,8 @@ func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {
 
 func TestNVML(t *testing.T) {
 	r := analyzetest.Reading()
-	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 4101), History: [][]int64{{0, 1 << 30,
-		20 << 30,
-		62 << 30}}})
+	history := [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}
+	out := nvml(t, r, text.NVMLOptions{Findings: verdict.JudgeReading(r, 4101), History: history})
 	golden.Check(t, "nvml.txt", []byte(out))
 	if strings.ContainsAny(out, "\x1b\u202e") {
 		t.Error("a process drives the terminal")
@@ -60,8 +59,8 @@ func TestNVMLInManual(t *testing.T) {
 }
 
 func TestNVMLColor(t *testing.T) {
-	if out := nvml(t, analyzetest.Reading(), text.NVMLOptions{Options: text.Options{Color: true}}); !strings.Contains(out,
-		"\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
+	out := nvml(t, analyzetest.Reading(), text.NVMLOptions{Options: text.Options{Color: true}})
+	if !strings.Contains(out, "\x1b[1mGPU 0") || strings.Contains(out, "\x1b[2J") {
 		t.Errorf("%q", out)
 	}
 }

@@ -32,54 +32,53 @@ const oomHead = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %
 	"16.00 GiB of which %s is free. "
 
 func oomTail(allocated, unallocated string) string {
-	return "Of the allocated memory " + allocated + " is allocated by PyTorch, and " + unallocated + " is reserved " +
-		"by PyTorch but unallocated. If reserved but unallocated memory is large try setting " +
+	return "Of the allocated memory " + allocated + " is allocated by PyTorch, and " + unallocated +
+		" is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting " +
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n"
 }
 
 // oomLogs are logs for every cause.
 func oomLogs() [][2]string {
 	return [][2]string{
-		{"fragmentation", fmt.Sprintf(oomHead, "2.00 GiB", "348.00 MiB") + "Including non-PyTorch memory, this process " +
-			"" +
-			"has 14.66 GiB memory in use. Process 4242 has 1024.00 MiB memory in use. " + oomTail("3.54 GiB",
-			"10.62 GiB")},
-		{"capacity, in a container", fmt.Sprintf(oomHead, "20.00 MiB",
-			"8.00 MiB") + "Process 9 has 15.90 GiB memory in use. " + oomTail("15.20 GiB", "2.00 MiB")},
-		{"other-processes", fmt.Sprintf(oomHead, "4.00 GiB", "1.00 GiB") + "Process 7 has 9.00 GiB memory in use. " +
-			"Including non-PyTorch memory, this process has 6.00 GiB memory in use. " + oomTail("5.00 GiB",
-			"512.00 MiB")},
-		{"other-processes, not told apart", fmt.Sprintf(oomHead, "4.00 GiB",
-			"1.00 GiB") + "Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. " +
-			"" + oomTail("5.00 GiB", "512.00 MiB")},
+		{"fragmentation", fmt.Sprintf(oomHead, "2.00 GiB", "348.00 MiB") +
+			"Including non-PyTorch memory, this process has 14.66 GiB memory in use. Process 4242 has 1024.00 " +
+			"MiB memory in use. " + oomTail("3.54 GiB", "10.62 GiB")},
+		{"capacity, in a container", fmt.Sprintf(oomHead, "20.00 MiB", "8.00 MiB") +
+			"Process 9 has 15.90 GiB memory in use. " + oomTail("15.20 GiB", "2.00 MiB")},
+		{"other-processes", fmt.Sprintf(oomHead, "4.00 GiB", "1.00 GiB") +
+			"Process 7 has 9.00 GiB memory in use. Including non-PyTorch memory, this process has 6.00 GiB " +
+			"memory in use. " + oomTail("5.00 GiB", "512.00 MiB")},
+		{"other-processes, not told apart", fmt.Sprintf(oomHead, "4.00 GiB", "1.00 GiB") +
+			"Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. " +
+			oomTail("5.00 GiB", "512.00 MiB")},
 		{"joined", fmt.Sprintf(oomHead, "1.00 GiB", "600.00 MiB") + oomTail("14.00 GiB", "600.00 MiB")},
 		{"room", fmt.Sprintf(oomHead, "1.00 GiB", "6.00 GiB") + oomTail("9.00 GiB", "0 bytes")},
 		{"fragmentation, with room", fmt.Sprintf(oomHead, "1.00 GiB", "6.00 GiB") + oomTail("6.00 GiB", "3.00 GiB")},
 		{"too-large", fmt.Sprintf(oomHead, "31.25 GiB", "1.00 GiB") + oomTail("14.00 GiB", "600.00 MiB")},
 		{"absurd", fmt.Sprintf(oomHead, "67109892.10 GiB", "1.00 GiB") + oomTail("14.00 GiB", "600.00 MiB")},
 		{"absurd, more than 1 EB", "RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.\n"},
-		{"limit", fmt.Sprintf(oomHead, "2.00 MiB", "14.00 GiB") + "1.05 GiB allowed; " + oomTail("1017.01 MiB",
-			"57.99 MiB")},
-		{"limit, rejected", "torch.OutOfMemoryError: CUDA out of memory. Allocation was preemptively rejected because " +
-			"" +
-			"it would exceed per_process_memory_fraction limit. Requested size: 3.00 GiB\n"},
-		{"limit, MPS", "RuntimeError: MPS backend out of memory (MPS allocated: 18.02 GB, other allocations: 107.10 MB, " +
-			"" +
-			"max allowed: 18.13 GB). Tried to allocate 4.50 MB on private pool.\n"},
-		{"other-processes, MPS", "RuntimeError: MPS backend out of memory (MPS allocated: 7.43 GB, other allocations: " +
-			"" +
-			"24.46 GB, max allowed: 32.00 GB). Tried to allocate 129.21 MB on private pool.\n"},
-		{"private-pools", fmt.Sprintf(oomHead, "512.00 MiB", "100.00 MiB") + strings.Replace(oomTail("14.00 GiB",
-			"64.00 MiB"), "PyTorch,", "PyTorch, with 1.00 GiB allocated in private pools (e.g., CUDA Graphs),", 1)},
+		{"limit", fmt.Sprintf(oomHead, "2.00 MiB", "14.00 GiB") + "1.05 GiB allowed; " +
+			oomTail("1017.01 MiB", "57.99 MiB")},
+		{"limit, rejected",
+			"torch.OutOfMemoryError: CUDA out of memory. Allocation was preemptively rejected because it would " +
+				"exceed per_process_memory_fraction limit. Requested size: 3.00 GiB\n"},
+		{"limit, MPS",
+			"RuntimeError: MPS backend out of memory (MPS allocated: 18.02 GB, other allocations: 107.10 MB, max " +
+				"allowed: 18.13 GB). Tried to allocate 4.50 MB on private pool.\n"},
+		{"other-processes, MPS",
+			"RuntimeError: MPS backend out of memory (MPS allocated: 7.43 GB, other allocations: 24.46 GB, max " +
+				"allowed: 32.00 GB). Tried to allocate 129.21 MB on private pool.\n"},
+		{"private-pools", fmt.Sprintf(oomHead, "512.00 MiB", "100.00 MiB") +
+			strings.Replace(oomTail("14.00 GiB", "64.00 MiB"), "PyTorch,",
+				"PyTorch, with 1.00 GiB allocated in private pools (e.g., CUDA Graphs),", 1)},
 		{"capacity, spilled", fmt.Sprintf(oomHead, "256.00 MiB", "0 bytes") + oomTail("37.10 GiB", "735.87 MiB")},
-		{"capacity, cudaMallocAsync", "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out " +
-			"" +
-			"of memory)\nCurrently allocated     : 5.64 GiB\nRequested               : 2.00 GiB\nDevice limit            : " +
-			"" +
-			"8.00 GiB\nFree (according to CUDA): 0 bytes\n"},
+		{"capacity, cudaMallocAsync",
+			"torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of " +
+				"memory)\nCurrently allocated     : 5.64 GiB\nRequested               : 2.00 GiB\nDevice limit       " +
+				"     : 8.00 GiB\nFree (according to CUDA): 0 bytes\n"},
 		{"outside", "torch.AcceleratorError: CUDA error: out of memory\n"},
-		{"host", "RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 34359738368 " +
-			"bytes.\n"},
+		{"host",
+			"RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 34359738368 bytes.\n"},
 		{"unknown", "torch.OutOfMemoryError: Allocation on device \n"},
 	}
 }
@@ -119,10 +118,8 @@ func TestOOMFits(t *testing.T) {
 	var many strings.Builder
 	for i, l := range oomLogs() {
 		many.WriteString(l[1])
-		fmt.Fprintf(&many, "[rank%d]: \x1b]0;x\a\u202e"+strings.Repeat("Long",
-			40)+"Error: CUDA out of memory. Tried to allocate %d.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 0 "+
-			""+
-			"bytes is free. ", i*2, i)
+		fmt.Fprintf(&many, "[rank%d]: \x1b]0;x\a\u202e"+strings.Repeat("Long", 40)+"Error: CUDA out of memory. "+
+			"Tried to allocate %d.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 0 bytes is free. ", i*2, i)
 		for pid := range 40 {
 			fmt.Fprintf(&many, "Process %d has 17179869184.00 GiB memory in use. ", pid+1e9)
 		}

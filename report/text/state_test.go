@@ -36,12 +36,14 @@ func program(d *build.Device) {
 	d.Alloc(13 * mib)
 	d.Stack, d.Region = build.NewStack(block...), "Torch-Compiled Region: 0/0"
 	d.Alloc(4 * mib)
-	d.Stack, d.Region = build.NewStack(append([]string{"/venv/lib/python3.12/site-packages/torch/" + strings.Repeat("deep/", 30) + "x.py:1:f"}, block...)...), ""
+	deep := "/venv/lib/python3.12/site-packages/torch/" + strings.Repeat("deep/", 30) + "x.py:1:f"
+	d.Stack, d.Region = build.NewStack(append([]string{deep}, block...)...), ""
 	d.Alloc(100)
 }
 
 func answer(t *testing.T, opt build.Options, program func(*build.Device), at string, q attribution.Query,
-	tree bool) *attribution.Answer {
+	tree bool,
+) *attribution.Answer {
 	t.Helper()
 	s := buildtest.Read(t, build.Run(opt, program))
 	return ask(t, s, at, q, tree)
@@ -94,8 +96,8 @@ func TestStateGolden(t *testing.T) {
 // TestStateHead checks the lines that say how far the figures can be trusted.
 func TestStateHead(t *testing.T) {
 	a := answer(t, build.Options{}, program, "end", attribution.Query{}, false)
-	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out,
-		"\nverified: the replay matches the snapshot byte for byte\n") {
+	const sound = "\nverified: the replay matches the snapshot byte for byte\n"
+	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out, sound) {
 		t.Errorf("a sound file:\n%s", out)
 	}
 	a.Why = "of 2"

@@ -72,8 +72,8 @@ func TestFits(t *testing.T) {
 		r.Pinned = pinned.Pinned
 	}
 	one.Devices[0].Timeline.Checks.Overlaps = 1
-	for name, r := range map[string]*analyze.Result{"big": big, "long": long, "one": one, "empty": empty,
-		"pinned": pinned} {
+	all := map[string]*analyze.Result{"big": big, "long": long, "one": one, "empty": empty, "pinned": pinned}
+	for name, r := range all {
 		for asked, width := range map[int]int{0: 100, 10: 80, 80: 80, 95: 95, 120: 120, 4000: 120} {
 			o := Options{Width: asked}
 			fits(t, name+" verdict", verdictOf(t, r, o), maxLines, width)
@@ -101,8 +101,8 @@ func TestLead(t *testing.T) {
 	r := analyzetest.Failed(t)
 	r.Verdict.Status, r.Verdict.Headline = finding.Healthy, "Healthy."
 	out := verdictOf(t, r, Options{})
-	if strings.Contains(out, "Why") || !strings.Contains(out, "No fix needed") || !strings.Contains(out,
-		"Also    GPU 0: OOM from fragmentation") {
+	if strings.Contains(out, "Why") || !strings.Contains(out, "No fix needed") ||
+		!strings.Contains(out, "Also    GPU 0: OOM from fragmentation") {
 		t.Errorf("a healthy verdict with findings:\n%s", out)
 	}
 }
