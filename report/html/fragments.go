@@ -27,15 +27,9 @@ type fragments struct {
 
 // ledger is one bar; the widths are percents of the most that is reserved at any moment.
 type ledger struct {
-	Title, When     string
-	Reserved        string
-	Parts           []part
-	LargestFree     string
-	Usable, Stream  string
-	Rounding        string
-	Segments        string
-	RoundingPercent string
-	Classes         []part // of what is not allocated
+	*phase
+	Parts   []part
+	Classes []part // of what is not allocated
 }
 
 // part is a part of a bar; its share is of the bar, its width of the longest one.
@@ -81,12 +75,7 @@ func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 
 func newLedger(ph *phase, most int64) ledger {
 	f := &ph.Frag
-	v := ledger{
-		Title: ph.Title, When: ph.When, Reserved: units.Bytes(f.Reserved),
-		LargestFree: units.Bytes(f.LargestFree), Usable: units.Bytes(f.LargestUsable), Stream: fmt.Sprint(f.Stream),
-		Rounding: units.Bytes(f.Rounding), RoundingPercent: units.Percent(f.Rounding, f.Active),
-		Segments: fmt.Sprintf("%s of %s", units.Count(int64(f.PartlyUsed)), units.Count(int64(f.Segments))),
-	}
+	v := ledger{phase: ph}
 	for _, k := range chart.FreeKinds {
 		if n := k.Bytes(&f.Classes); n > 0 {
 			v.Classes = append(v.Classes, newPart("", k.Name, n, f.Classes.Sum(), most, k.Means))

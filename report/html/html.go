@@ -49,7 +49,7 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"bytes": units.Bytes, "count": count, "pool": chart.Pool, "site": site,
-		"peak": chart.PeakBytes, "events": chart.Count, "width": width,
+		"peak": chart.PeakBytes, "events": chart.Count, "width": width, "percent": units.Percent,
 		"suspects": func() string { return chart.TitleSuspects },
 	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {
