@@ -17,10 +17,15 @@ func TestAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	recording, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "host", "healthy.snapana"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	plain := base64.StdEncoding.EncodeToString(data)
 	for name, text := range map[string]string{
-		"healthy.pickle": string(data), "notes.txt": "words\n",
-		"two.html": fmt.Sprintf(`<html><script>const files = [{"base64": "%s"}, {"base64": "%s"}]`, plain, plain),
+		"healthy.pickle": string(data), "notes.txt": "words\n", "run.snapana": string(recording),
+		"counters.jsonl": strings.Repeat("{\"num_ooms\": 0}\n", 1000),
+		"two.html":       fmt.Sprintf(`<html><script>const files = [{"base64": "%s"}, {"base64": "%s"}]`, plain, plain),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -31,6 +36,15 @@ func TestAdvice(t *testing.T) {
 		"summary --max-bytes 100KiB healthy.pickle":           "exceeds the 102400 bytes that --max-bytes allows",
 		"summary --partial --max-bytes 300KiB healthy.pickle": "exceeds the 307200 bytes that --max-bytes allows",
 		"ranks --max-bytes 100KiB healthy.pickle":             "exceeds the 102400 bytes that --max-bytes allows",
+		"stats --max-bytes 8KiB counters.jsonl": "at byte 8192: exceeds the 8192 bytes that " +
+			"--max-bytes allows",
+		"stats --max-bytes 8KiB run.snapana": "at byte 8192: exceeds the 8192 bytes that " +
+			"--max-bytes allows",
+		"compare-env --max-bytes 8KiB run.snapana run.snapana": "at byte 8192: exceeds the 8192 bytes that " +
+			"--max-bytes " +
+			"allows",
+		"report --max-bytes 1MiB --readings run.snapana healthy.pickle": "healthy.report",
+		"report --max-bytes 8KiB --readings run.snapana healthy.pickle": "run.snapana: at byte 8192: exceeds",
 		"summary --index 1 two.html": "1 of the 2 snapshots in this page: this is number 1, counted " +
 			"from 0 (choose with --index)",
 		"stats healthy.pickle": "is a memory snapshot, not a dump of counters; use `snapana " +

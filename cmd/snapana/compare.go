@@ -53,7 +53,10 @@ allocated where. Files that cannot be read are listed, and the exit code is then
 }
 
 func newCompareEnv() *cobra.Command {
-	var out outputFlags
+	var (
+		in  inputFlags
+		out outputFlags
+	)
 	cmd := &cobra.Command{
 		Use:   "compare-env A B",
 		Short: "Compare the environments of two runs",
@@ -66,7 +69,7 @@ that are known to affect memory come first, each with the reason.`,
 			var files [2]*sidecar.File
 			for i, path := range args {
 				var err error
-				if files[i], err = sidecar.Open(cmd.Context(), path, sidecar.Options{}); err != nil {
+				if files[i], err = in.recording(cmd, path); err != nil {
 					return err
 				}
 			}
@@ -77,7 +80,8 @@ that are known to affect memory come first, each with the reason.`,
 			return show(cmd, out, c, json.WriteEnvironments, text.Environments)
 		},
 	}
-	out.add(cmd.Flags(), "print JSON, with everything", "also show settings that are the same; a star marks "+
-		"differences")
+	in.addLimit(cmd.Flags(), "a file")
+	out.add(cmd.Flags(), "print JSON, with everything",
+		"also show settings that are the same; a star marks differences")
 	return cmd
 }

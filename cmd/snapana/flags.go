@@ -10,6 +10,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // inputFlags are the flags of every command that reads a snapshot.
@@ -29,9 +30,20 @@ func (f *inputFlags) add(fl *pflag.FlagSet) {
 // to much.
 func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
 	fl.BoolVar(&f.partial, "partial", false, "read a damaged or truncated "+damaged+" as far as possible")
+	f.addLimit(fl, large)
+	fl.IntVar(&f.index, "index", 0, "`NUMBER` of the snapshot in an HTML page that has several, from 0")
+}
+
+// addLimit adds the bound on what files unpack to, which every command has that reads packed ones.
+func (f *inputFlags) addLimit(fl *pflag.FlagSet, large string) {
 	fl.Var(&f.maxBytes, "max-bytes", "refuse "+large+" that unpacks to more than `SIZE`, like 8GiB\n"+
 		"(default: 64MiB or 250 times the compressed size, whichever is larger)")
-	fl.IntVar(&f.index, "index", 0, "`NUMBER` of the snapshot in an HTML page that has several, from 0")
+}
+
+// recording reads a .snapana file as the flags say.
+func (f *inputFlags) recording(cmd *cobra.Command, path string) (*sidecar.File, error) {
+	opt := sidecar.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes)}
+	return sidecar.Open(cmd.Context(), path, opt)
 }
 
 // recorderFlags name the recorder's files that belong to a snapshot.

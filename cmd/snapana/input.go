@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -96,16 +95,15 @@ func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 	if f.before != "" && file == "" {
 		return nil, fmt.Errorf("--before needs the recorder's file of this snapshot too; name it with --recorder")
 	}
-	read := sidecar.Options{Partial: in.partial, MaxBytes: int64(in.maxBytes)}
 	var err error
 	if file != "" {
-		if opt.Recorder, err = sidecar.Open(cmd.Context(), file, read); err != nil && f.file != "" {
+		if opt.Recorder, err = in.recording(cmd, file); err != nil && f.file != "" {
 			return nil, err
 		}
 		opt.Unread = inFlags(err)
 	}
 	if f.before != "" {
-		if opt.Before, err = sidecar.Open(cmd.Context(), f.before, read); err != nil {
+		if opt.Before, err = in.recording(cmd, f.before); err != nil {
 			return nil, err
 		}
 	}
@@ -113,12 +111,12 @@ func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 }
 
 // read adds the driver's side of a report, of now or of a recording.
-func (f *driverFlags) read(ctx context.Context, opt *analyze.Options) (err error) {
+func (f *driverFlags) read(cmd *cobra.Command, in *inputFlags, opt *analyze.Options) (err error) {
 	switch {
 	case f.live && f.readings != "":
 		return fmt.Errorf("--nvml and --readings cannot be used together")
 	case f.readings != "":
-		opt.Readings, err = sidecar.Open(ctx, f.readings, sidecar.Options{})
+		opt.Readings, err = in.recording(cmd, f.readings)
 	case f.live:
 		driver, err := device.Open()
 		if err != nil {

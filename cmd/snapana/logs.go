@@ -13,7 +13,6 @@ import (
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
-	"github.com/snapana/snapana/snapshot/memstats"
 )
 
 func newStats() *cobra.Command {
@@ -54,13 +53,6 @@ files are several ranks or runs.`,
 			for _, path := range args {
 				if err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt); err != nil {
 					return err
-				}
-			}
-			for i := range r.Files {
-				for _, f := range []*memstats.Fault{r.Files[i].Info.Cut, r.Files[i].Info.FirstSkipped} {
-					if f != nil {
-						f.Msg = advice(f.Msg, f.Err)
-					}
 				}
 			}
 			if snap != "" {

@@ -74,7 +74,7 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 				return err
 			}
 			opt := analyze.Options{Capacity: int64(total)}
-			if err := drv.read(cmd.Context(), &opt); err != nil {
+			if err := drv.read(cmd, &in, &opt); err != nil {
 				return err
 			}
 			result, err := rec.analyze(cmd, &in, args[0], opt)

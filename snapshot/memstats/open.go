@@ -20,7 +20,7 @@ import (
 
 // Options steer Open. The zero value is usable.
 type Options struct {
-	// MaxBytes caps the unpacked size of compressed files, as in load.Options.
+	// MaxBytes caps the size of the file, unpacked, as in load.Options.
 	MaxBytes int64
 }
 
@@ -35,7 +35,7 @@ func Open(ctx context.Context, path string, stdin io.Reader, opt Options, h Hand
 	}
 	var info *Info
 	err := unpack.Read(ctx, stdin, path, unpack.Options{MaxBytes: opt.MaxBytes}, func(in *unpack.Input) error {
-		i, err := read(in.R, h)
+		i, err := read(in.Capped(), h)
 		if err == nil {
 			i.Name, i.Container = filepath.Base(path), append(in.Containers, i.Container...)
 			info = i
@@ -169,7 +169,7 @@ func (r *reader) values(next func() (v plain.Value, line int64, err error)) erro
 			r.value(&v, line)
 		case err == io.EOF:
 			return nil
-		case !errors.As(err, &fault), errors.Is(err, snapshot.ErrRefused),
+		case !errors.As(err, &fault), errors.Is(err, snapshot.ErrRefused), tooLong(err),
 			r.info.Samples == 0 && (r.format == "pickle" || fault.Err != snapshot.ErrTruncated):
 			return err
 		default:
@@ -177,6 +177,12 @@ func (r *reader) values(next func() (v plain.Value, line int64, err error)) erro
 			return nil
 		}
 	}
+}
+
+// tooLong says that reading failed at a limit on the bytes of a file, which is nothing in the data.
+func tooLong(err error) bool {
+	var limit *snapshot.LimitError
+	return errors.As(err, &limit)
 }
 
 // maxSkipped is how many damaged records in a row end the reading: what follows is then
@@ -192,7 +198,7 @@ func (r *reader) texts(br *bufio.Reader) error {
 			v, err := t.Next()
 			line := t.Line()
 			var fault *snapshot.FormatError
-			if !errors.As(err, &fault) || !t.OneLine() || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
+			if !errors.As(err, &fault) || !t.OneLine() || tooLong(err) || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
 				return v, line, err
 			}
 			r.skip(place(line, fault))

@@ -22,7 +22,7 @@ type Options struct {
 	// Partial keeps what came before a fault in the data; File.Partial then says what the
 	// fault was. A file that merely ends early needs no such leave.
 	Partial bool
-	// MaxBytes caps the unpacked size of compressed files, as in load.Options.
+	// MaxBytes caps the size of the file, unpacked, as in load.Options.
 	MaxBytes int64
 }
 
@@ -55,7 +55,7 @@ func Open(ctx context.Context, path string, opt Options) (*File, error) {
 func Read(ctx context.Context, r io.Reader, name string, opt Options) (*File, error) {
 	f := &File{Name: filepath.Base(name)}
 	err := unpack.Read(ctx, r, name, unpack.Options{MaxBytes: opt.MaxBytes}, func(in *unpack.Input) error {
-		return f.read(in.R, opt)
+		return f.read(in.Capped(), opt)
 	})
 	switch {
 	case errors.Is(err, snapshot.ErrTruncated):
