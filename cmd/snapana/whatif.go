@@ -84,13 +84,13 @@ recorded address, nothing is recommended.`,
 			if err != nil {
 				return err
 			}
-			return show(cmd, out, a, json.WriteWhatif, func(w io.Writer, a *whatif.Answer, _ text.Options) error {
-				return text.WhatIf(w, a, &p.Recorded, why, text.Options{})
+			return show(cmd, out, a, json.WriteWhatif, func(w io.Writer, a *whatif.Answer, o text.Options) error {
+				return text.WhatIf(w, a, &p.Recorded, why, o)
 			})
 		},
 	}
 	fl := cmd.Flags()
-	in.add(fl)
+	in.addReading(fl, "file", "input")
 	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF (repeatable)")
 	fl.Var(&capacity, "capacity", "memory of the device, a `SIZE` like 24GiB")
 	fl.Var(&foreign, "foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes")
