@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -108,14 +109,14 @@ func (opt *Options) memory(s *snapshot.Snapshot, device int) (total, free int64)
 }
 
 // Join puts a snapshot beside the log of the same failure. Where both are about the last request that
-// failed, it is explained from the snapshot, with the device's size of the message. The error is that
-// of a canceled ctx.
-func Join(ctx context.Context, l *oom.Log, s *snapshot.Snapshot) error {
+// failed, it is explained from the snapshot. capacity is the bytes of the device, 0 for what the message
+// says. The error is that of a canceled ctx.
+func Join(ctx context.Context, l *oom.Log, s *snapshot.Snapshot, capacity int64) error {
 	l.Join(s.Name, oom.Events(s))
 	if l.Match == nil || !l.Match.Same {
 		return nil
 	}
-	r, err := Run(ctx, s, Options{Capacity: l.Groups[l.Main].Total.Bytes})
+	r, err := Run(ctx, s, Options{Capacity: cmp.Or(capacity, l.Groups[l.Main].Total.Bytes)})
 	if err != nil {
 		return err
 	}

@@ -79,6 +79,11 @@ func (f *outputFlags) add(fl *pflag.FlagSet, json, all string) {
 	}
 }
 
+// addCapacity adds --capacity, which goes before what files say. why is what the help says of it.
+func addCapacity(fl *pflag.FlagSet, to *size, why string) {
+	fl.Var(to, "capacity", "memory of each GPU, a `SIZE` like 80GiB"+why)
+}
+
 // deviceFlag chooses one device of a snapshot, by its ordinal.
 type deviceFlag int
 

@@ -76,7 +76,7 @@ files are several ranks or runs.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&file, "plot", "", "draw the series to `FILE` ("+pictures+")")
-	fl.Var(&capacity, "capacity", "memory of each device, a `SIZE` like 80GiB, to say when it will be full")
+	addCapacity(fl, &capacity, ": say when it will be full")
 	fl.StringSliceVar(&metrics, "metric", nil, "also show the counter `NAME`, like active.small_pool.current "+
 		"(repeatable)")
 	fl.StringVar(&snap, "snapshot", "", "compare the last samples of the first FILE with the snapshot in `FILE`")
@@ -87,9 +87,10 @@ files are several ranks or runs.`,
 
 func newOOM() *cobra.Command {
 	var (
-		in   inputFlags
-		out  outputFlags
-		snap string
+		in       inputFlags
+		out      outputFlags
+		snap     string
+		capacity size
 	)
 	cmd := &cobra.Command{
 		Use:   "oom LOG",
@@ -105,6 +106,9 @@ others are listed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if snap == "-" && args[0] == "-" {
 				return fmt.Errorf("standard input cannot be both LOG and --snapshot")
+			}
+			if capacity > 0 && snap == "" {
+				return fmt.Errorf("--capacity needs --snapshot")
 			}
 			log, err := oom.OpenLog(args[0], cmd.InOrStdin())
 			var packed *oom.PackedError
@@ -122,7 +126,7 @@ others are listed.`,
 				if err != nil {
 					return err
 				}
-				if err := analyze.Join(cmd.Context(), log, s); err != nil {
+				if err := analyze.Join(cmd.Context(), log, s, int64(capacity)); err != nil {
 					return err
 				}
 			}
@@ -131,6 +135,7 @@ others are listed.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&snap, "snapshot", "", "compare with the same failure in the snapshot in `FILE`")
+	addCapacity(fl, &capacity, ", with --snapshot (default: as the message says)")
 	in.addReading(fl, "snapshot", "a snapshot")
 	out.add(fl, "print JSON, with all messages", "explain every different message")
 	return cmd

@@ -104,7 +104,7 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.Var(&maxPage, "max-page", "maximum `SIZE` of report.html; a smaller page shows fewer single allocations")
 	fl.Lookup("max-page").DefValue = "8MiB"
-	fl.Var(&total, "capacity", "memory of each GPU, a `SIZE` like 80GiB: snapshots do not record it")
+	addCapacity(fl, &total, ": snapshots do not record it")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
 	fl.StringVar(&format, "format", "text", "print as `FORMAT`: text, md (Markdown for issues and chats) or json")
 	oneOf(cmd, "format", formats)

@@ -92,7 +92,7 @@ recorded address, nothing is recommended.`,
 	fl := cmd.Flags()
 	in.addReading(fl, "file", "input")
 	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF (repeatable)")
-	fl.Var(&capacity, "capacity", "memory of the device, a `SIZE` like 24GiB")
+	addCapacity(fl, &capacity, ": replay the run on such a GPU")
 	fl.Var(&foreign, "foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes")
 	fl.Lookup("foreign").DefValue = "512MiB"
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
