@@ -123,14 +123,3 @@ func (s *size) Set(text string) error {
 	*s = size(v)
 	return nil
 }
-
-// sizeOrZero is a size that may be 0.
-type sizeOrZero struct{ size }
-
-func (s *sizeOrZero) Set(text string) error {
-	if text == "0" {
-		s.size = 0
-		return nil
-	}
-	return s.size.Set(text)
-}

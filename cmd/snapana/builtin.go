@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -139,11 +140,10 @@ of the GPU driver, can be used on this machine. Reading snapshots needs neither.
 
 // toolVersion is the version of the module as it was installed, or "devel".
 func toolVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
+		return cmp.Or(info.Main.Version, "devel")
 	}
-	return info.Main.Version
+	return "devel"
 }
 
 func nvmlLine() string {

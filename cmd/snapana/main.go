@@ -81,16 +81,18 @@ func (r reader) Read(p []byte) (int, error) { return r(p) }
 
 // stoppable is r with reads that end when ctx does, even of a terminal or a pipe that gives nothing.
 func stoppable(ctx context.Context, r io.Reader) io.Reader {
-	begun := sync.OnceValue(func() io.Reader { // not before something is wanted of r
-		out, in := io.Pipe()
+	out, in := io.Pipe()
+	begin := sync.OnceFunc(func() { // not before something is wanted of r
 		go func() {
 			_, err := io.Copy(in, r)
 			in.CloseWithError(err)
 		}()
 		context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
-		return out
 	})
-	return reader(func(p []byte) (int, error) { return begun().Read(p) })
+	return reader(func(p []byte) (int, error) {
+		begin()
+		return out.Read(p)
+	})
 }
 
 // oneLine takes line breaks and whatever else could drive a terminal out of a message:

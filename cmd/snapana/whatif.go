@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,7 +19,7 @@ func newWhatif() *cobra.Command {
 		device   deviceFlag
 		confs    []string
 		capacity size
-		foreign  = sizeOrZero{whatif.ContextBytes}
+		foreign  = size(whatif.ContextBytes)
 		sweep    bool
 		start    string
 		out      outputFlags
@@ -39,7 +40,7 @@ recorded address, nothing is recommended.`,
   snapana whatif --sweep --json snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q := whatif.Question{All: sweep, Capacity: int64(capacity), Foreign: int64(foreign.size)}
+			q := whatif.Question{All: sweep, Capacity: int64(capacity), Foreign: int64(foreign)}
 			if mode := slices.Index(starts, start); mode >= 0 {
 				q.Start = new([]whatif.Start{whatif.Keep, whatif.Anew}[mode])
 			} else if start != "" {
@@ -51,7 +52,7 @@ recorded address, nothing is recommended.`,
 			if cmd.Flags().Changed("foreign") && capacity == 0 {
 				return fmt.Errorf("--foreign needs --capacity")
 			}
-			if capacity > 0 && foreign.size >= capacity {
+			if capacity > 0 && foreign >= capacity {
 				return fmt.Errorf("invalid --foreign; expected less than --capacity")
 			}
 			snap, t, why, err := device.open(cmd, &in, args[0])
@@ -68,15 +69,15 @@ recorded address, nothing is recommended.`,
 			}
 			for _, text := range confs {
 				set, err := p.Setting(text)
+				switch {
+				case err != nil:
+				case set.Conf.Fraction < 1 && capacity == 0:
+					err = errors.New("a memory fraction needs the size of the device; add --capacity")
+				case set.Conf.Async:
+					err = whatif.ErrAsync
+				}
 				if err != nil {
 					return fmt.Errorf("--conf %q: %w", text, err)
-				}
-				if set.Conf.Fraction < 1 && capacity == 0 {
-					return fmt.Errorf("--conf %q: a memory fraction needs the size of the device; add --capacity",
-						text)
-				}
-				if set.Conf.Async {
-					return fmt.Errorf("--conf %q: %w", text, whatif.ErrAsync)
 				}
 				q.Settings = append(q.Settings, set)
 			}
@@ -93,7 +94,13 @@ recorded address, nothing is recommended.`,
 	in.addReading(fl, "file", "input")
 	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF (repeatable)")
 	addCapacity(fl, &capacity, ": replay the run on such a GPU")
-	fl.Var(&foreign, "foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes")
+	fl.Func("foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes",
+		func(text string) error {
+			if foreign = 0; text == "0" {
+				return nil
+			}
+			return foreign.Set(text)
+		})
 	fl.Lookup("foreign").DefValue = "512MiB"
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
 	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if "+

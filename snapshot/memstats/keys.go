@@ -155,9 +155,7 @@ func counter(s string, host bool) (string, bool) {
 // inText finds the number of a device or rank in a text, -1 for none.
 func inText(re *regexp.Regexp, s string) int {
 	if m := re.FindStringSubmatch(strings.ToLower(s)); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			return n
-		}
+		return index(m[1])
 	}
 	return -1
 }

@@ -95,15 +95,11 @@ func control(raw []byte) int {
 	end := min(len(raw), 256)
 	switch raw[0] {
 	case '[':
-		for i, b := range raw[1:end] {
-			if b >= 0x40 && b <= 0x7e {
-				return i + 2
-			}
-			if b < 0x20 {
-				return i + 1
-			}
+		i := bytes.IndexFunc(raw[1:end], func(r rune) bool { return r < 0x20 || r >= 0x40 && r <= 0x7e })
+		if i >= 0 && raw[1+i] >= 0x20 {
+			i++ // the letter that ends it
 		}
-		return 1
+		return max(1, i+1)
 	case ']':
 		for i, b := range raw[1:end] {
 			if b == 0x07 {
