@@ -54,8 +54,8 @@ func TestHostile(t *testing.T) {
 	path := hostileSnapshot(t)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "train.log")
-	message := "rank " + hostile + ": torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. " + hostile +
-		strings.Repeat("n", 1<<20) + "\n"
+	message := "rank " + hostile + ": torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. " +
+		hostile + strings.Repeat("n", 1<<20) + "\n"
 	if err := os.WriteFile(log, []byte(message), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,8 @@ func (r *reader) texts(br *bufio.Reader) error {
 			v, err := t.Next()
 			line := t.Line()
 			var fault *snapshot.FormatError
-			if !errors.As(err, &fault) || !t.OneLine() || tooLong(err) || fault.Err == snapshot.ErrTruncated && t.AtEnd() {
+			if !errors.As(err, &fault) || !t.OneLine() || tooLong(err) ||
+				fault.Err == snapshot.ErrTruncated && t.AtEnd() {
 				return v, line, err
 			}
 			r.skip(place(line, fault))

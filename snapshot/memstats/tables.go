@@ -113,8 +113,8 @@ func (t *summary) row(label, rest string) {
 	}
 }
 
-// cell reads a number of at most 18 digits with a unit. torch divides and drops the rest (snapshot/SPEC.md 6.3); its units of bytes are
-// powers of 1024 in all releases, those of counts powers of 1000.
+// cell reads a number of at most 18 digits with a unit. torch divides and drops the rest
+// (snapshot/SPEC.md 6.3); its units of bytes are powers of 1024 in all releases, those of counts powers of 1000.
 func cell(digits, unit string) Figure {
 	n, _ := strconv.ParseInt(digits, 10, 64)
 	step := int64(1)

@@ -203,7 +203,8 @@ func TestNone(t *testing.T) {
 		"K. MPS: `MPS backend out of memory (MPS allocated: {}, other allocations: {}).`\n",
 		"CUDA out of memory. Allocation was preemptively rejected because it would exceed " +
 			"per_process_memory_fraction limit. Requested size: {}\n",
-		"not from the allocator: `CUDA error: out of memory`, `cudaErrorMemoryAllocation`, `CUBLAS_STATUS_ALLOC_FAILED`\n",
+		"not from the allocator: `CUDA error: out of memory`, `cudaErrorMemoryAllocation`, " +
+			"`CUBLAS_STATUS_ALLOC_FAILED`\n",
 		"0.98 memory: 12 GiB of\n0.97 memory: 13 GiB\n",
 		"NotCUDA out of memory. Tried to allocate 2.00 GiB\n",
 	} {
