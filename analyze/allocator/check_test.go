@@ -3,7 +3,7 @@ package allocator
 import "fmt"
 
 // Check reports the first invariant that does not hold: blocks tile their segments, free
-// neighbours are one, every free block is in its pool's order and nothing else is, and the sums
+// neighbors are one, every free block is in its pool's order and nothing else is, and the sums
 // are those of the blocks. It takes time in the number of blocks, and is for tests.
 func (a *Allocator) Check() error {
 	var free, unmapped int
@@ -22,7 +22,7 @@ func (a *Allocator) Check() error {
 			case k.queue != b.queue || k.space != b.space:
 				return fmt.Errorf("blocks %#x and %#x are of one segment and of two pools", b.addr, k.addr)
 			case k.state == b.state && (b.state == Free || b.state == Unmapped):
-				return fmt.Errorf("blocks %#x and %#x are free neighbours", b.addr, k.addr)
+				return fmt.Errorf("blocks %#x and %#x are free neighbors", b.addr, k.addr)
 			}
 		}
 		if b.size < MinBlockSize || b.size%MinBlockSize != 0 {

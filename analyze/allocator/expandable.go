@@ -74,7 +74,7 @@ func (a *Allocator) roomFrom(b int32, rounded int64) bool {
 }
 
 // mapBlock puts memory behind the first size bytes of an unmapped block, rounded up to whole
-// granules, and joins it with free neighbours (map_block). It is false when the device is full.
+// granules, and joins it with free neighbors (map_block). It is false when the device is full.
 func (a *Allocator) mapBlock(i int32, size int64) bool {
 	b := &a.blocks[i]
 	addr := b.addr

@@ -64,7 +64,7 @@ func (a *Allocator) request(i Block) {
 	}
 }
 
-// complete puts a block back, joined with its free neighbours (free_block).
+// complete puts a block back, joined with its free neighbors (free_block).
 func (a *Allocator) complete(i Block) {
 	b := &a.blocks[i]
 	kind := KindOf(a.queues[b.queue].small)

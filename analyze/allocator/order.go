@@ -18,7 +18,7 @@ type entry struct {
 	block int32
 }
 
-// A run holds at most maxRun entries, and joins a neighbour when it has less than minRun.
+// A run holds at most maxRun entries, and joins a neighbor when it has less than minRun.
 const (
 	maxRun = 64
 	minRun = 16

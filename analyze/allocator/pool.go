@@ -210,7 +210,7 @@ func (a *Allocator) findUnmapped(q *queue, i int32) (int, bool) {
 	})
 }
 
-// merge joins n, a neighbour of b or none, into b when it is of the same kind, and gives the
+// merge joins n, a neighbor of b or none, into b when it is of the same kind, and gives the
 // bytes that b gained. b itself is in no queue (try_merge_blocks).
 func (a *Allocator) merge(i, n int32) int64 {
 	if n == none || a.blocks[n].state != a.blocks[i].state {

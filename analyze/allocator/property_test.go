@@ -111,7 +111,7 @@ func variants() map[string]Options {
 }
 
 // TestInvariants holds after every call of random programs: blocks tile segments, no two free
-// neighbours, orders and sums are right, blocks that are held do not overlap, and the device
+// neighbors, orders and sums are right, blocks that are held do not overlap, and the device
 // has given what is reserved.
 func TestInvariants(t *testing.T) {
 	steps, every := 700, 1

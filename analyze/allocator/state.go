@@ -51,7 +51,7 @@ func (a *Allocator) Segments() []Segment {
 	return out
 }
 
-// Restore adds a segment that exists already, with its pieces, of which Free neighbours must be
+// Restore adds a segment that exists already, with its pieces, of which Free neighbors must be
 // one, and fills in their blocks. Pending pieces are not possible: pass them as live ones and
 // call FreeRequested. The statistics count the segment, but neither calls to the driver nor
 // anything that has led to it. Segments should come in the order in which they were made.

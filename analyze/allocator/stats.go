@@ -42,7 +42,7 @@ type Stats struct {
 	ReservedBytes      Metric
 	Active             Metric // blocks that the program holds or another stream still uses
 	ActiveBytes        Metric
-	InactiveSplit      Metric // free blocks with neighbours, expandable ones left out
+	InactiveSplit      Metric // free blocks with neighbors, expandable ones left out
 	InactiveSplitBytes Metric
 	RequestedBytes     Metric
 

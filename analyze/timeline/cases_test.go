@@ -15,7 +15,7 @@ import (
 const mib = 1 << 20
 
 // TestRepair is the one case in which the layout before the trace is guessed wrong: a block
-// owns a piece in front of a neighbour that was freed before the trace began.
+// owns a piece in front of a neighbor that was freed before the trace began.
 func TestRepair(t *testing.T) {
 	made := build.Run(build.Options{Late: true}, func(d *build.Device) {
 		first, second := d.Alloc(5*mib), d.Alloc(5*mib)

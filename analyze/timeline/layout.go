@@ -7,7 +7,7 @@ import (
 )
 
 // layout is the allocator's view of reserved memory: per range a ring of blocks by address,
-// which tile it, live or free. Free neighbours are always merged (free_block).
+// which tile it, live or free. Free neighbors are always merged (free_block).
 type layout struct {
 	blocks []block
 	spare  []int32 // rows of blocks to use again
@@ -34,7 +34,7 @@ const none = -1
 func (l *layout) end(b int32) uint64 { return l.blocks[b].addr + uint64(l.blocks[b].size) }
 
 // inactiveSplit gives the bytes of a block that count as inactive split, which are all of it or
-// none: it is free, has neighbours, and is not expandable (analyze/allocator/SPEC.md 5.11).
+// none: it is free, has neighbors, and is not expandable (analyze/allocator/SPEC.md 5.11).
 func (l *layout) inactiveSplit(b int32) int64 {
 	k := &l.blocks[b]
 	if k.life == none && k.prev != b && !k.expandable {
@@ -72,7 +72,7 @@ func (l *layout) splitAt(b int32, size int64) int32 {
 
 func (l *layout) link(a, b int32) { l.blocks[a].next, l.blocks[b].prev = b, a }
 
-// absorb joins b into a, its left neighbour.
+// absorb joins b into a, its left neighbor.
 func (l *layout) absorb(a, b int32) {
 	before := l.inactiveSplit(a) + l.inactiveSplit(b)
 	l.blocks[a].size += l.blocks[b].size
@@ -94,7 +94,7 @@ func (l *layout) take(b, life int32, size int64, split bool) {
 	l.blocks[b].life = life
 }
 
-// release frees a block and merges it with free neighbours.
+// release frees a block and merges it with free neighbors.
 func (l *layout) release(b int32) {
 	l.blocks[b].life = none
 	l.split += l.inactiveSplit(b)

@@ -26,7 +26,7 @@ func (rs Ranges) Holding(addr uint64) int {
 }
 
 // add puts in a range, false when it overlaps one that is there. An expandable range joins
-// neighbours of its stream and pool (the allocator reports each mapped run as one segment).
+// neighbors of its stream and pool (the allocator reports each mapped run as one segment).
 func (rs *Ranges) add(r Range) bool {
 	i := rs.after(r.Addr)
 	list := *rs

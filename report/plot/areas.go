@@ -24,16 +24,16 @@ var useOrder = []category.Category{
 
 // layer is one layer of a stack of areas: its height in each column.
 type layer struct {
-	name   string
-	colour color.RGBA
-	bytes  []int64
+	name  string
+	color color.RGBA
+	bytes []int64
 }
 
 func categoriesPage(m Medium, s subject) *page {
 	uses, axis := s.d.Uses, s.axis()
 	layers := make([]layer, len(useOrder))
 	for k, c := range useOrder {
-		layers[k] = layer{name: c.String(), colour: chart.UseSlot(c).Color()}
+		layers[k] = layer{name: c.String(), color: chart.UseSlot(c).Color()}
 	}
 	a, peak := newAreas(layers, len(uses), func(i, k int) int64 { return uses[i].Bytes[useOrder[k]] },
 		func(i int) int64 { return axis.Event(uses[i].Last) })
@@ -43,7 +43,7 @@ func categoriesPage(m Medium, s subject) *page {
 		units.Plural(s.d.Timeline.Trace.Len(), "event"), units.Bytes(a.peak.bytes)))
 	var keys []key
 	for _, l := range a.layers {
-		keys = append(keys, key{l.name + " (" + units.Bytes(l.bytes[peak]) + ")", solid(l.colour)})
+		keys = append(keys, key{l.name + " (" + units.Bytes(l.bytes[peak]) + ")", solid(l.color)})
 	}
 	p.stack(s, keys, a)
 	return p
@@ -53,12 +53,12 @@ func fragmentationPage(m Medium, s subject) *page {
 	free, axis := s.d.Free, s.axis()
 	layers := make([]layer, len(chart.FreeKinds))
 	for k, kind := range chart.FreeKinds {
-		layers[k] = layer{name: kind.Name, colour: kind.Color}
+		layers[k] = layer{name: kind.Name, color: kind.Color}
 	}
 	a, most := newAreas(layers, len(free), func(i, k int) int64 { return chart.FreeKinds[k].Bytes(&free[i].Classes) },
 		func(i int) int64 { return axis.Event(free[i].Event) })
 	a.peak.name, a.peak.at = "free", a.ends[most]
-	a.over = &layer{name: "largest request that fits", colour: chart.ColorInk}
+	a.over = &layer{name: "largest request that fits", color: chart.ColorInk}
 	for i := range free {
 		a.over.bytes = append(a.over.bytes, free[i].LargestUsable)
 	}
@@ -71,9 +71,9 @@ func fragmentationPage(m Medium, s subject) *page {
 	p := newPage(m, s.title("Reserved but unused memory of"), about)
 	var keys []key
 	for _, l := range a.layers {
-		keys = append(keys, key{l.name, solid(l.colour)})
+		keys = append(keys, key{l.name, solid(l.color)})
 	}
-	p.stack(s, append(keys, key{a.over.name, line(a.over.colour)}), a)
+	p.stack(s, append(keys, key{a.over.name, line(a.over.color)}), a)
 	return p
 }
 
@@ -205,11 +205,11 @@ func (p *page) layers(f *frame, a *areas, span int64) {
 			sums[i] += b.bytes[i]
 		}
 		roof := edge(sums)
-		p.paint(f, floor, roof, b.colour)
+		p.paint(f, floor, roof, b.color)
 		floor = roof
 	}
 	f.gridLines(0x38)
 	if a.over != nil {
-		f.StrokeLines(vgdraw.LineStyle{Color: a.over.colour, Width: 2, Dashes: []vg.Length{6, 4}}, edge(a.over.bytes))
+		f.StrokeLines(vgdraw.LineStyle{Color: a.over.color, Width: 2, Dashes: []vg.Length{6, 4}}, edge(a.over.bytes))
 	}
 }

@@ -34,7 +34,7 @@ func stacksPage(m Medium, s subject) *page {
 		moments = moments[1:]
 	}
 	bars, rest, more := stackBars(moments)
-	colours := []color.RGBA{chart.ColorLive, chart.ColorSplit}
+	colors := []color.RGBA{chart.ColorLive, chart.ColorSplit}
 	sums := make([]int64, len(moments))
 	about, keys, tail := "Live bytes by the stack that allocated them: ", []key{}, ""
 	for i, m := range moments {
@@ -44,7 +44,7 @@ func stacksPage(m Medium, s subject) *page {
 		}
 		about += units.Bytes(sums[i]) + " " + when(m)
 		tail += fmt.Sprintf("%s (%s) %s", units.Bytes(rest.bytes[i]), units.Percent(rest.bytes[i], sums[i]), when(m))
-		keys = append(keys, key{when(m), solid(colours[i])})
+		keys = append(keys, key{when(m), solid(colors[i])})
 	}
 	p := newPage(m, s.title("Live memory by stack on"), about)
 	if len(keys) > 1 {
@@ -71,7 +71,7 @@ func stacksPage(m Medium, s subject) *page {
 		for k, bytes := range b.bytes[:len(moments)] {
 			if bytes > 0 {
 				top := y + 23 + k*thick
-				p.fill(image.Rect(area.Min.X, top, max(x(bytes), area.Min.X+1), top+thick-1), colours[k])
+				p.fill(image.Rect(area.Min.X, top, max(x(bytes), area.Min.X+1), top+thick-1), colors[k])
 			}
 			if k > 0 && bytes != b.bytes[0] {
 				label += ", then " + units.Bytes(bytes) + "  " + units.Percent(bytes, sums[k])

@@ -22,7 +22,7 @@ const (
 
 // From analyzes one device as far as a picture of that kind shows it, and draws that. Kinds AtMoment
 // show m; nil is the peak, or for Stacks the peak and the end. rules say what memory is for, before
-// it is inferred. The error says why there is nothing to draw, or is that of a cancelled ctx.
+// it is inferred. The error says why there is nothing to draw, or is that of a canceled ctx.
 func From(ctx context.Context, kind Kind, s *snapshot.Snapshot, t *timeline.Timeline, rules []category.Rule,
 	m *attribution.Moment) (Plot, error) {
 	r := &analyze.Result{Snapshot: s, Devices: []analyze.Device{{Timeline: t}}}

@@ -38,7 +38,7 @@ type svg struct {
 // pen is the state of a canvas that Push saves.
 type pen struct {
 	to     f64.Aff3 // from the current coordinates to those of the file, where y points down
-	colour color.NRGBA
+	color  color.NRGBA
 	width  vg.Length
 	dashes []vg.Length
 	offset vg.Length
@@ -69,7 +69,7 @@ func (c *svg) SetColor(ink color.Color) {
 	if ink == nil {
 		ink = color.Black
 	}
-	c.pen.colour = color.NRGBAModel.Convert(ink).(color.NRGBA)
+	c.pen.color = color.NRGBAModel.Convert(ink).(color.NRGBA)
 }
 
 // apply puts a transformation before the current one.
@@ -89,8 +89,8 @@ func (c *svg) at(p vg.Point) (x, y float64) {
 
 // Fill implements vg.Canvas.
 func (c *svg) Fill(p vg.Path) {
-	fmt.Fprintf(&c.body, "<path d=\"%s\" fill=\"%s\"%s/>\n", c.outline(p), hex(c.pen.colour),
-		opacity("fill", c.pen.colour))
+	fmt.Fprintf(&c.body, "<path d=\"%s\" fill=\"%s\"%s/>\n", c.outline(p), hex(c.pen.color),
+		opacity("fill", c.pen.color))
 }
 
 // Stroke implements vg.Canvas.
@@ -99,7 +99,7 @@ func (c *svg) Stroke(p vg.Path) {
 		return
 	}
 	fmt.Fprintf(&c.body, "<path d=\"%s\" fill=\"none\" stroke=\"%s\"%s stroke-width=\"%s\"", c.outline(p),
-		hex(c.pen.colour), opacity("stroke", c.pen.colour), number(float64(c.pen.width)))
+		hex(c.pen.color), opacity("stroke", c.pen.color), number(float64(c.pen.width)))
 	if len(c.pen.dashes) > 0 {
 		c.body.WriteString(` stroke-dasharray="`)
 		for i, d := range c.pen.dashes {
@@ -191,7 +191,7 @@ func (c *svg) FillString(f font.Face, at vg.Point, text string) {
 	m := &c.pen.to
 	fmt.Fprintf(&c.body, `<g transform="matrix(%s %s %s %s %s %s)" fill="%s"%s aria-label="%s">`,
 		factor(m[0]*k), factor(m[3]*k), factor(-m[1]*k), factor(-m[4]*k), number(px), number(py),
-		hex(c.pen.colour), opacity("fill", c.pen.colour), escape(text))
+		hex(c.pen.color), opacity("fill", c.pen.color), escape(text))
 	for i, r := range text {
 		g, err := f.Face.GlyphIndex(&buf, r)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// Summary prints facts about a file and its devices, without a judgement, in about 30 lines.
+// Summary prints facts about a file and its devices, without a judgment, in about 30 lines.
 func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	d, s := newDoc(o), r.Snapshot
 	fact := func(name, text string) { d.line(bold.of(pad(name, 12)), plain.cut(text)) }

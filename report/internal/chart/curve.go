@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// Reduce merges neighbouring points so that at most n stay. Extremes survive: each merged
+// Reduce merges neighboring points so that at most n stay. Extremes survive: each merged
 // point keeps the lowest minimum and the highest maximum of what it covers.
 func Reduce(points []timeline.Point, n int) []timeline.Point {
 	if len(points) <= n {

@@ -7,7 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 )
 
-// Tick is one labelled place on an axis.
+// Tick is one labeled place on an axis.
 type Tick struct {
 	Value int64
 	Label string
