@@ -56,16 +56,16 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		case n > 0 || c.Residual != 0:
 			out.add("problem", n, "%s%s", gpu, Verified(n, c.Residual)+".")
 		case events > 0 && s.Partial != nil:
-			out.add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the end shown here "+
-				"is that of the last event.", gpu, units.Plural(events, "event"))
+			out.add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the "+
+				"end shown here is that of the last event.", gpu, units.Plural(events, "event"))
 		case events > 0:
 			out.add("ok", 0, "%s%s (%s).", gpu, Verified(0, 0), units.Plural(events, "event"))
 		default:
 			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
 		}
 		if c.PreTraceBlocks > 0 && events > 0 {
-			out.add("missing", c.PreTraceBlocks, "%sallocated before the first recorded event: %s (%s); when is unknown.", gpu,
-				units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active))
+			out.add("missing", c.PreTraceBlocks, "%sallocated before the first recorded event: %s (%s); when is unknown.",
+				gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active))
 		}
 		if c.UnknownActions > 0 {
 			out.add("missing", c.UnknownActions, "%s%s with an unknown action: left out.", gpu,
@@ -107,7 +107,8 @@ func pinnedNotes(m *host.Pinned) []Note {
 			units.Plural(c.Before, "block"))
 	}
 	if c.Stateless > 0 {
-		add("missing", c.Stateless, "the file does not say of %s whether it is in use.", units.Plural(c.Stateless, "block"))
+		add("missing", c.Stateless, "the file does not say of %s whether it is in use.",
+			units.Plural(c.Stateless, "block"))
 	}
 	if c.Unknown > 0 {
 		add("missing", c.Unknown, "%s with an unknown action: left out.", units.Plural(c.Unknown, "event"))

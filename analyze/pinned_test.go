@@ -26,7 +26,8 @@ func TestPinnedNotes(t *testing.T) {
 		opt  build.Options
 		want string
 	}{
-		{build.Options{}, "ok: Pinned host memory: verified: the replay matches the snapshot byte for byte (81 events)."},
+		{build.Options{},
+			"ok: Pinned host memory: verified: the replay matches the snapshot byte for byte (81 events)."},
 		{build.Options{NoTrace: true}, "missing: Pinned host memory: only the final state was recorded"},
 		{build.Options{NoStacks: true}, "missing: Pinned host memory: no recorded stacks"},
 		{build.Options{Ring: 40}, "missing: Pinned host memory: in use before the first recorded event: 8 blocks"},
@@ -38,7 +39,8 @@ func TestPinnedNotes(t *testing.T) {
 			t.Errorf("%s lacks %q", got, c.want)
 		}
 	}
-	const pin = `{"action": "segment_alloc", "addr": 4096, "size": 4096}, {"action": "alloc", "addr": 4096, "size": 4096}`
+	const pin = `{"action": "segment_alloc", "addr": 4096, "size": 4096}, ` +
+		`{"action": "alloc", "addr": 4096, "size": 4096}`
 	for text, want := range map[string]string{
 		`"host_traces": [` + pin + `]`: "missing: Pinned host memory: 2 " +
 			"events, but no final state",
@@ -46,7 +48,8 @@ func TestPinnedNotes(t *testing.T) {
 			"verified: the file contradicts itself 2 times",
 		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`: "missing: Pinned host memory: 1 " +
 			"further lists of events were left out",
-		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: the file " +
+		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: the " +
+			"file " +
 			"does not say of 1 block whether",
 	} {
 		s, err := load.Read(t.Context(), strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json",

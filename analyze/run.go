@@ -196,8 +196,8 @@ func (r *Result) pinHost() {
 		v.Findings = slices.Insert(v.Findings, at, f)
 	}
 	if v.Status == finding.NoData && len(r.Snapshot.UsedDevices()) == 0 && r.Snapshot.Partial == nil {
-		v.Headline = fmt.Sprintf("Only pinned host memory was recorded, no GPU memory: %s in use of %s reserved at the "+
-			"end.", units.Bytes(m.Final.Active), units.Bytes(m.Final.Reserved))
+		v.Headline = fmt.Sprintf("Only pinned host memory was recorded, no GPU memory: %s in use of %s reserved at "+
+			"the end.", units.Bytes(m.Final.Active), units.Bytes(m.Final.Reserved))
 	}
 }
 

@@ -58,7 +58,8 @@ func TestLabeled(t *testing.T) {
 			if want.Site != "" {
 				name, function, _ := strings.Cut(strings.Fields(want.Site)[0], ":")
 				function = function[strings.LastIndexByte(function, '.')+1:]
-				if top := r.Verdict.Headline; !strings.Contains(top, "at "+name+":") || !strings.HasSuffix(top, " "+function+".") {
+				if top := r.Verdict.Headline; !strings.Contains(top, "at "+name+":") ||
+					!strings.HasSuffix(top, " "+function+".") {
 					t.Errorf("%s: %q, want the site %s", file, top, want.Site)
 				}
 			}
@@ -102,7 +103,8 @@ func TestBundled(t *testing.T) {
 	}{
 		"ghost": {finding.Ghost, []string{"model.py:39 forward", "iterations of validate", "no_grad",
 			"/workspace/model.py:39 forward"}},
-		"fragmentation": {finding.Fragmentation, []string{"2.00 GiB", "10.6 GiB", "scenarios.py:259 pinned_segments_oom",
+		"fragmentation": {finding.Fragmentation, []string{"2.00 GiB", "10.6 GiB",
+			"scenarios.py:259 pinned_segments_oom",
 			"free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
 			"No allocator setting fixes this in your torch version",
@@ -171,24 +173,29 @@ func TestSums(t *testing.T) {
 			for _, x := range d.Free {
 				checkGroups(t, file, x.Groups, x.Reserved, x.Classes.Pending)
 				if x.Classes.Sum() != x.Reserved-x.Allocated && d.Timeline.Checks.Inconsistent() == 0 {
-					t.Errorf("%s GPU %d event %d: classes %+v do not sum to %d - %d", file, d.Timeline.Device, x.Event, x.Classes,
+					t.Errorf("%s GPU %d event %d: classes %+v do not sum to %d - %d", file, d.Timeline.Device, x.Event,
+						x.Classes,
 						x.Reserved, x.Allocated)
 				}
 			}
 			for _, m := range d.Moments {
 				fr := m.Frag
 				if fr.Reserved != fr.Active+fr.Releasable+fr.Split || fr.Reserved != m.State.Totals.Reserved {
-					t.Errorf("%s GPU %d %s: reserved %d = active %d + releasable %d + split %d", file, d.Timeline.Device, m.Name,
+					t.Errorf("%s GPU %d %s: reserved %d = active %d + releasable %d + split %d", file,
+						d.Timeline.Device, m.Name,
 						fr.Reserved, fr.Active, fr.Releasable, fr.Split)
 				}
 				totals := m.State.Totals
 				checkGroups(t, file, fr.Groups, fr.Reserved, fr.Classes.Pending)
 				if sum := fr.Classes.Sum(); sum != totals.Reserved-totals.Allocated && len(m.State.Outside) == 0 {
-					t.Errorf("%s GPU %d %s: classes %+v sum to %d, want %d", file, d.Timeline.Device, m.Name, fr.Classes, sum,
+					t.Errorf("%s GPU %d %s: classes %+v sum to %d, want %d", file, d.Timeline.Device, m.Name,
+						fr.Classes, sum,
 						totals.Reserved-totals.Allocated)
 				}
-				if fr.Rounding != totals.Active-totals.Requested && len(m.State.Outside) == 0 || fr.Remainder > fr.Rounding {
-					t.Errorf("%s GPU %d %s: rounding %d of which remainder %d, want %d", file, d.Timeline.Device, m.Name,
+				if fr.Rounding != totals.Active-totals.Requested && len(m.State.Outside) == 0 ||
+					fr.Remainder > fr.Rounding {
+					t.Errorf("%s GPU %d %s: rounding %d of which remainder %d, want %d", file, d.Timeline.Device,
+						m.Name,
 						fr.Rounding, fr.Remainder, totals.Active-totals.Requested)
 				}
 				var rounded, pinned int64
@@ -199,11 +206,13 @@ func TestSums(t *testing.T) {
 					pinned += p.Free
 				}
 				if rounded != m.State.Totals.Active || rounded != fr.Active {
-					t.Errorf("%s GPU %d %s: stacks hold %d of %d active bytes", file, d.Timeline.Device, m.Name, rounded,
+					t.Errorf("%s GPU %d %s: stacks hold %d of %d active bytes", file, d.Timeline.Device, m.Name,
+						rounded,
 						m.State.Totals.Active)
 				}
 				if pinned != fr.Split {
-					t.Errorf("%s GPU %d %s: pins hold %d of %d split bytes", file, d.Timeline.Device, m.Name, pinned, fr.Split)
+					t.Errorf("%s GPU %d %s: pins hold %d of %d split bytes", file, d.Timeline.Device, m.Name, pinned,
+						fr.Split)
 				}
 			}
 		}

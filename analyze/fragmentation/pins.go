@@ -16,7 +16,7 @@ type Step struct {
 	Stack    snapshot.StackID `json:"-"`
 	Blocks   int64            `json:"blocks"`   // of this stack in segments that it keeps
 	Bytes    int64            `json:"bytes"`    // their rounded bytes
-	Hostage  int64            `json:"hostage"`  // free bytes in segments with a block of the stack; stacks share segments
+	Hostage  int64            `json:"hostage"`  // free bytes in segments with a block of it; stacks share segments
 	Returned int64            `json:"returned"` // bytes of segments that have gone back by then, all steps together
 	Segments int              `json:"segments"` // their number
 }

@@ -88,7 +88,8 @@ func TestStates(t *testing.T) {
 				}
 				st := tl.StateAt(p.Last)
 				if st.Totals != p.At || len(st.Outside) > 0 {
-					t.Fatalf("%s: after event %d the layout has %+v, the curve %+v", shape.Name, p.Last, st.Totals, p.At)
+					t.Fatalf("%s: after event %d the layout has %+v, the curve %+v", shape.Name, p.Last, st.Totals,
+						p.At)
 				}
 				for _, seg := range st.Segments {
 					checkTiling(t, tl, &seg)

@@ -79,7 +79,8 @@ func (m *matcher) event(i int32) {
 			}
 		}
 		m.at.put(e.Addr, int32(len(m.born)))
-		m.born = append(m.born, Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1, Stack: e.Stack})
+		m.born = append(m.born, Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1,
+			Stack: e.Stack})
 	case snapshot.FreeRequested:
 		if l := m.freed(e); l != nil && l.FreeRequested < 0 {
 			l.FreeRequested = i
@@ -143,7 +144,8 @@ func (m *matcher) final() {
 				// The trace freed it, the state has it: trust the state from the end on.
 				m.t.Checks.UnmatchedAllocs++
 				row = int32(len(m.born))
-				m.born = append(m.born, Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1, Freed: -1})
+				m.born = append(m.born, Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1,
+					Freed: -1})
 				m.at.put(b.Address, row)
 			}
 			l := m.life(row)

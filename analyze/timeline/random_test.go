@@ -61,7 +61,8 @@ func checkTruth(t *testing.T, seed uint64, got *timeline.Timeline, want *build.T
 		}
 	}
 	if int(got.Checks.PreTraceBlocks) < want.Before {
-		t.Errorf("seed %d device %d: %d pre-trace blocks, want at least %d", seed, got.Device, got.Checks.PreTraceBlocks,
+		t.Errorf("seed %d device %d: %d pre-trace blocks, want at least %d", seed, got.Device,
+			got.Checks.PreTraceBlocks,
 			want.Before)
 	}
 }

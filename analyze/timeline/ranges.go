@@ -147,7 +147,8 @@ func unwind(s *snapshot.Snapshot, t *Timeline) {
 			var was Range
 			was, fits = now.cut(e.Addr, e.Size)
 			c.Add = true
-			c.Range.Kind, c.Range.Pool, c.Range.Expandable, c.Range.Stream = was.Kind, was.Pool, was.Expandable, was.Stream
+			c.Range.Kind, c.Range.Pool = was.Kind, was.Pool
+			c.Range.Expandable, c.Range.Stream = was.Expandable, was.Stream
 		default:
 			if n := neighbor(now, &r); n != nil {
 				c.Range.Kind, c.Range.Pool = n.Kind, n.Pool

@@ -163,13 +163,13 @@ type Retry struct {
 // Checks counts what does not add up. All zero means that the books balance.
 type Checks struct {
 	UntiledSegments    int64 `json:"untiled_segments"`     // blocks do not cover the segment exactly
-	WrongSegmentTotals int64 `json:"wrong_segment_totals"` // the segment's own sums differ from its blocks'
-	UnmatchedAllocs    int64 `json:"unmatched_allocs"`     // of an address that is live, or not live where the end says so
+	WrongSegmentTotals int64 `json:"wrong_segment_totals"` // its own sums differ from those of its blocks
+	UnmatchedAllocs    int64 `json:"unmatched_allocs"`     // of an address that is live, or not at the end
 	UnmatchedFrees     int64 `json:"unmatched_frees"`      // of an address that was never live
 	Overlaps           int64 `json:"overlaps"`             // live blocks that overlap
 	OutsideSegments    int64 `json:"outside_segments"`     // events on addresses in no known segment
 	LiveOverReserved   int64 `json:"live_over_reserved"`   // events after which active bytes exceed reserved bytes
-	MarkerMismatches   int64 `json:"marker_mismatches"`    // snapshot entries whose active bytes are not the rebuilt ones
+	MarkerMismatches   int64 `json:"marker_mismatches"`    // snapshot entries with other active bytes than rebuilt
 	Markers            int64 `json:"markers"`              // snapshot entries that were compared
 	BadEvents          int64 `json:"bad_events"`           // events without address or size where they need one
 	UnknownActions     int64 `json:"unknown_actions"`

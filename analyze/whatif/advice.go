@@ -50,8 +50,8 @@ func (g *Gain) String() string {
 	case FailsLess:
 		return fmt.Sprintf("fewer requests fail: %d instead of %d.", g.Failures, g.FailuresBefore)
 	case LowersPeak:
-		return fmt.Sprintf("the peak of reserved memory is %s lower (%s).", units.Bytes(g.Saved()), units.Percent(g.Saved(),
-			g.PeakBefore))
+		return fmt.Sprintf("the peak of reserved memory is %s lower (%s).", units.Bytes(g.Saved()),
+			units.Percent(g.Saved(), g.PeakBefore))
 	}
 	return ""
 }
@@ -115,8 +115,8 @@ func (a *Advice) costs(from, to *Setting, base, o *Outcome) {
 	add := func(format string, args ...any) { a.Costs = append(a.Costs, fmt.Sprintf(format, args...)) }
 	calls, before := o.DeviceAllocs+o.DeviceFrees, base.DeviceAllocs+base.DeviceFrees
 	if calls > before+before/10 {
-		add("Calls to the driver: %s instead of %s; each can take milliseconds, and releasing memory waits for the GPU.",
-			units.Count(calls), units.Count(before))
+		add("Calls to the driver: %s instead of %s; each can take milliseconds, and releasing memory waits for "+
+			"the GPU.", units.Count(calls), units.Count(before))
 	}
 	if o.Retries > base.Retries {
 		add("Retries: %s instead of %s.", units.Count(o.Retries), units.Count(base.Retries))
@@ -126,8 +126,8 @@ func (a *Advice) costs(from, to *Setting, base, o *Outcome) {
 	}
 	if to.Conf.Expandable && !from.Conf.Expandable {
 		add("expandable_segments: tensors on the GPU can be shared with other processes (CUDA IPC) only since about " +
-			"torch 2.5 and Linux 5.6; it needs a driver with virtual memory management (on AMD, ROCm 7 or later), and " +
-			"has no effect on Windows.")
+			"torch 2.5 and Linux 5.6; it needs a driver with virtual memory management (on AMD, ROCm 7 or later), " +
+			"and has no effect on Windows.")
 	}
 	if to.Conf.MaxSplit >= 0 && from.Conf.MaxSplit < 0 {
 		add("max_split_size_mb: cached blocks above it serve only requests of about their size, " +

@@ -69,7 +69,8 @@ func TestAsk(t *testing.T) {
 		q    whatif.Question
 		mode string
 	}{
-		{whatif.Question{}, "keep"}, {whatif.Question{Start: &anew}, "anew"}, {whatif.Question{Capacity: 150 * mib}, "anew"},
+		{whatif.Question{}, "keep"}, {whatif.Question{Start: &anew}, "anew"},
+		{whatif.Question{Capacity: 150 * mib}, "anew"},
 	} {
 		if a := ask(t, late, c.q); a.Start.Mode != c.mode || a.Start.Blocks != 20 || a.Start.Reserved == 0 {
 			t.Errorf("%+v: start %+v, want %s", c.q, a.Start, c.mode)
@@ -88,11 +89,13 @@ func TestAsk(t *testing.T) {
 	s.Settings.ExpandableSegments = true
 	p, v := loaded(t, s, timeline.Build(s, 0))
 	b, err := whatif.Ask(t.Context(), s, p, v, whatif.Question{})
-	if err != nil || b.Accuracy.Trusted || b.Best != -1 || b.Text != "" || b.Accuracy.What == "" || b.Accuracy.Why == "" {
+	if err != nil || b.Accuracy.Trusted || b.Best != -1 || b.Text != "" || b.Accuracy.What == "" ||
+		b.Accuracy.Why == "" {
 		t.Errorf("error %v, accuracy %+v, best %d", err, b.Accuracy, b.Best)
 	}
 	if _, err := whatif.Ask(t.Context(), s, p, v,
-		whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}}); !errors.Is(err, whatif.ErrAsync) {
+		whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}},
+	); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}
 }

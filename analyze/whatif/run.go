@@ -52,7 +52,7 @@ type Outcome struct {
 	Retries       int64 `json:"retries"`       // requests for which the whole cache was given back
 
 	Failures int   `json:"failures"`
-	New      int   `json:"new_failures"` // requests that the run served; it would have ended there unless it caught the error
+	New      int   `json:"new_failures"` // requests that the run served; it would have ended there but for catching the error
 	Served   int   `json:"served"`       // requests that failed in the run and do not here
 	served   []int // their events
 
@@ -67,7 +67,7 @@ type Outcome struct {
 // Failure is a request that nothing could serve.
 type Failure struct {
 	Event     int              `json:"event"`
-	Requested int64            `json:"requested"`     // bytes asked for; rounded ones where the request failed in the run too
+	Requested int64            `json:"requested"`     // bytes asked for; rounded ones where it failed in the run too
 	Recorded  bool             `json:"failed_in_run"` // it failed in the run too
 	Stack     snapshot.StackID `json:"-"`
 	Site      string           `json:"site"` // of Stack, as Ask gives it

@@ -40,7 +40,8 @@ func TestStart(t *testing.T) {
 		tl := timeline.Build(s, 0)
 		p, v := loaded(t, s, tl)
 		exact(t, "recorded late", v, 7)
-		if p.Warm != 20 || p.WarmBytes != made.Truth[0].Initial.Active || p.StartReserved != made.Truth[0].Initial.Reserved {
+		if p.Warm != 20 || p.WarmBytes != made.Truth[0].Initial.Active ||
+			p.StartReserved != made.Truth[0].Initial.Reserved {
 			t.Errorf("%d blocks of %d bytes in %d: %+v", p.Warm, p.WarmBytes, p.StartReserved, made.Truth[0].Initial)
 		}
 		// Kept where they were, all is as recorded.
@@ -128,7 +129,8 @@ func TestSweep(t *testing.T) {
 // TestAdviceNeedsMargin holds that no setting is recommended for a little.
 func TestAdviceNeedsMargin(t *testing.T) {
 	outcome := func(reserved, allocated, calls int64, failures int) *whatif.Outcome {
-		return &whatif.Outcome{ReservedPeak: reserved, AllocatedPeak: allocated, DeviceAllocs: calls, Failures: failures}
+		return &whatif.Outcome{ReservedPeak: reserved, AllocatedPeak: allocated, DeviceAllocs: calls,
+			Failures: failures}
 	}
 	settings := []whatif.Setting{{Text: ""}, {Text: "a"}, {Text: "b"}, {Text: "c"}}
 	for i := range settings {
@@ -141,9 +143,11 @@ func TestAdviceNeedsMargin(t *testing.T) {
 		best int
 		text string
 	}{
-		{"nothing better", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(1000*mib, 900*mib, 50, 0)}, -1, ""},
+		{"nothing better", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(1000*mib, 900*mib, 50, 0)}, -1,
+			""},
 		{"too little", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(940*mib, 900*mib, 50, 0)}, -1, ""},
-		{"less than a twentieth", []*whatif.Outcome{outcome(10000*mib, 900*mib, 50, 0), outcome(9600*mib, 900*mib, 50, 0)},
+		{"less than a twentieth", []*whatif.Outcome{outcome(10000*mib, 900*mib, 50, 0),
+			outcome(9600*mib, 900*mib, 50, 0)},
 			-1, ""},
 		{"the lowest", []*whatif.Outcome{outcome(1000*mib, 900*mib, 50, 0), outcome(900*mib, 900*mib, 50, 0),
 			outcome(800*mib, 900*mib, 90, 0)}, 2, "With b, the peak of reserved memory is 200 MiB lower (20%)."},
@@ -200,7 +204,8 @@ func TestSmallestCapacity(t *testing.T) {
 		d.Free(d.Alloc(200 * mib))
 	}))
 	p = whatif.NewProgram(s, timeline.Build(s, 0))
-	if got, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: p.Recorded.Conf}); err != nil || got != 200*mib {
+	if got, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: p.Recorded.Conf}); err != nil ||
+		got != 200*mib {
 		t.Errorf("%d MiB, error %v", got/mib, err)
 	}
 	c := p.Recorded.Conf

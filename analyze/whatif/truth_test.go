@@ -46,14 +46,17 @@ func TestTruth(t *testing.T) {
 					got, want int64
 				}{
 					{"reserved peak", o.ReservedPeak, want.Reserved}, {"reserved at the end", o.ReservedEnd, want.End},
-					{"allocated peak", o.AllocatedPeak, want.Allocated}, {"active peak", o.Stats.ActiveBytes[0].Peak, want.Active},
+					{"allocated peak", o.AllocatedPeak, want.Allocated}, {"active peak", o.Stats.ActiveBytes[0].Peak,
+						want.Active},
 					{"inactive split peak", o.Stats.InactiveSplitBytes[0].Peak, want.Split},
 					{"num_device_alloc", o.DeviceAllocs, want.DeviceAllocs},
-					{"num_device_free", o.DeviceFrees, want.DeviceFrees}, {"num_alloc_retries", o.Retries, want.Retries},
+					{"num_device_free", o.DeviceFrees, want.DeviceFrees}, {"num_alloc_retries", o.Retries,
+						want.Retries},
 					{"failures", int64(o.Failures), 0},
 				} {
 					if c.got != c.want {
-						t.Errorf("%s/%s, %q: %s is %d, want %d", filepath.Base(dir), file, want.Conf, c.name, c.got, c.want)
+						t.Errorf("%s/%s, %q: %s is %d, want %d", filepath.Base(dir), file, want.Conf, c.name, c.got,
+							c.want)
 					}
 				}
 			}
@@ -128,8 +131,9 @@ func TestStatistics(t *testing.T) {
 func TestUnrecordedFraction(t *testing.T) {
 	s := open(t, "testdata/collected.pickle.gz")
 	p, v := loaded(t, s, timeline.Build(s, 0))
-	if v.FirstEvent < 0 || v.Why != "garbage_collection_threshold is set: it acts under a memory fraction, which the file "+
-		"does not record." {
+	if v.FirstEvent < 0 ||
+		v.Why != "garbage_collection_threshold is set: it acts under a memory fraction, which the file "+
+			"does not record." {
 		t.Errorf("%+v", v.What)
 	}
 	e := s.Traces[0].At(v.FirstEvent)
@@ -162,10 +166,12 @@ func TestFailures(t *testing.T) {
 			o := run(t, p, conf, whatif.Options{Capacity: p.Capacity})
 			if o.Failures != 1 || o.First.Event != tl.OOMs[0].Event || o.First.Requested != tl.OOMs[0].Requested ||
 				!o.First.Recorded {
-				t.Errorf("%s under %q: %d failures, first %+v; want event %d", path, conf, o.Failures, o.First, tl.OOMs[0].Event)
+				t.Errorf("%s under %q: %d failures, first %+v; want event %d", path, conf, o.Failures, o.First,
+					tl.OOMs[0].Event)
 			}
 			if conf == p.Recorded.Text && o.First.Reserved != tl.OOMs[0].After.Reserved {
-				t.Errorf("%s: %d bytes reserved at the failure, want %d", path, o.First.Reserved, tl.OOMs[0].After.Reserved)
+				t.Errorf("%s: %d bytes reserved at the failure, want %d", path, o.First.Reserved,
+					tl.OOMs[0].After.Reserved)
 			}
 		}
 		if o := run(t, p, "", whatif.Options{}); o.Failures != 0 || o.Served != 1 {

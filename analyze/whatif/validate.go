@@ -21,7 +21,7 @@ type Accuracy struct {
 	SameSegments int     `json:"same_segment_events"`
 	Blocks       int     `json:"final_blocks"`      // in the final state or at the end of the replay
 	SameBlocks   int     `json:"same_final_blocks"` // in both
-	Share        float64 `json:"share"`             // of the requests that was reproduced, from 0 to 1; 1 when there were none
+	Share        float64 `json:"share"`             // of the requests that was reproduced, 0 to 1; 1 for none
 	Trusted      bool    `json:"trusted"`           // predictions are permitted
 	// FirstEvent is that of the first disagreement, the number of events when it is the final state
 	// that differs, and -1 for none. After each the replay goes on from the recorded state.
@@ -174,8 +174,8 @@ func (v *validator) op(o *op) {
 	case o.kind == opAlloc && ok:
 		l := &v.p.t.Lives[o.row]
 		if got := v.r.a.Addr(allocator.Block(v.r.held[o.row])); got != l.Addr {
-			v.d.faultf(otherBlock, "%s was allocated at %#x in the run, and at %#x in the replay.", units.Bytes(l.Requested),
-				l.Addr, got)
+			v.d.faultf(otherBlock, "%s was allocated at %#x in the run, and at %#x in the replay.",
+				units.Bytes(l.Requested), l.Addr, got)
 			break
 		}
 		v.v.SameRequests++
@@ -239,16 +239,18 @@ func (v *validator) reason(o *op) string {
 	case pool:
 		return "There are private pools (CUDA graphs or MemPool): the file does not record when captures begin and end."
 	case !p.Recorded.Known:
-		return "The file does not record the allocator settings (torch before 2.3): they may not have been the defaults."
+		return "The file does not record the allocator settings (torch before 2.3): they may not have been the " +
+			"defaults."
 	case strings.Contains(p.Recorded.Text, "release_lock_on_cudamalloc:True"),
 		strings.Contains(p.Recorded.Text, "release_lock_on_hipmalloc:True"):
-		return "release_lock_on_cudamalloc lets threads use the allocator while another thread's request waits for the " +
-			"driver."
+		return "release_lock_on_cudamalloc lets threads use the allocator while another thread's request waits for " +
+			"the driver."
 	case released:
 		return "A memory fraction that the file does not record, or memory released for a reason that the trace does " +
 			"not show."
 	case c.PreTraceBlocks > 0:
-		return "What was there before the trace is rebuilt from what remained of it, and may have been laid out differently."
+		return "What was there before the trace is rebuilt from what remained of it, and may have been laid out " +
+			"differently."
 	}
 	return "Settings that changed while the program ran, or a release of torch with other rules."
 }
