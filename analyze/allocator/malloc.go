@@ -72,7 +72,7 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 		front := a.cut(i, b.addr, rounded, Live)
 		a.insert(i)
 		if b = &a.blocks[i]; b.space == none && wasSplit {
-			a.stats.split(kind, 0, -rounded)
+			a.stats.InactiveSplitBytes.sub(kind, rounded)
 		} else if b.space == none {
 			a.stats.split(kind, 1, b.size)
 		}
@@ -82,14 +82,14 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 	}
 	b = &a.blocks[i]
 	b.state = Live
-	a.countBlock(b, n)
+	a.countBlock(b, kind, n)
 	return i
 }
 
 // countBlock counts a block that the program gets for a request of n bytes.
-func (a *Allocator) countBlock(b *block, n int64) {
+func (a *Allocator) countBlock(b *block, kind int, n int64) {
 	b.requested = n
-	a.stats.Allocate(KindOf(a.queues[b.queue].small), b.size, n)
+	a.stats.Allocate(kind, b.size, n)
 	if b.size >= a.maxSplit {
 		a.stats.OversizeAllocations.add(1)
 	}

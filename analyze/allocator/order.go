@@ -102,7 +102,9 @@ func (o *order) insert(e entry) {
 		s.run--
 		s.at = len(o.runs[s.run])
 	}
-	run := slices.Insert(o.runs[s.run], s.at, e)
+	run := append(o.runs[s.run], entry{})
+	copy(run[s.at+1:], run[s.at:])
+	run[s.at] = e
 	o.runs[s.run] = run
 	if len(run) == maxRun {
 		upper := append(o.newRun(), run[maxRun/2:]...)
@@ -130,7 +132,8 @@ func (o *order) remove(key *entry) {
 }
 
 func (o *order) removeAt(s spot) {
-	run := slices.Delete(o.runs[s.run], s.at, s.at+1)
+	run := o.runs[s.run]
+	run = run[:s.at+copy(run[s.at:], run[s.at+1:])]
 	o.runs[s.run] = run
 	if len(run) >= minRun {
 		return

@@ -221,9 +221,11 @@ func (a *Allocator) merge(i, n int32) int64 {
 	gained := k.size
 	if b.prev == n {
 		b.addr = k.addr
-		a.link(k.prev, i, b.next)
-	} else {
-		a.link(b.prev, i, k.next)
+		if b.prev = k.prev; b.prev != none {
+			a.blocks[b.prev].next = i
+		}
+	} else if b.next = k.next; b.next != none {
+		a.blocks[b.next].prev = i
 	}
 	b.size += gained
 	a.dropBlock(n)

@@ -78,7 +78,7 @@ func (a *Allocator) Restore(seg *Segment) {
 		}
 		switch p.State {
 		case Live:
-			a.countBlock(&a.blocks[b], p.Requested)
+			a.countBlock(&a.blocks[b], kind, p.Requested)
 		case Free, Unmapped:
 			a.insert(b)
 			if p.State == Free && !seg.Expandable && len(seg.Pieces) > 1 {

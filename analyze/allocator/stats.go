@@ -12,8 +12,10 @@ func (s *Stat) Freed() int64 { return s.Allocated - s.Current }
 // add counts what comes, or with a number below zero what leaves.
 func (s *Stat) add(n int64) {
 	s.Current += n
-	s.Allocated += max(n, 0)
-	s.Peak = max(s.Peak, s.Current)
+	if n > 0 {
+		s.Allocated += n
+		s.Peak = max(s.Peak, s.Current)
+	}
 }
 
 // Metric is a figure for all pools together, the small ones, and the large ones.
@@ -31,6 +33,12 @@ const (
 func (m *Metric) Add(kind int, n int64) {
 	m[All].add(n)
 	m[kind].add(n)
+}
+
+// sub is Add of what leaves, which is half the work: frees are as many as requests.
+func (m *Metric) sub(kind int, n int64) {
+	m[All].Current -= n
+	m[kind].Current -= n
 }
 
 // Stats are the figures of torch.cuda.memory_stats() (SPEC.md 5.11, snapshot/SPEC.md 6.1). Bytes are rounded sizes but
@@ -69,15 +77,15 @@ func (s *Stats) Allocate(kind int, size, requested int64) {
 
 // Free counts a block that the program gives back, while other streams may still use it.
 func (s *Stats) Free(kind int, size int64) {
-	s.Allocation.Add(kind, -1)
-	s.AllocatedBytes.Add(kind, -size)
+	s.Allocation.sub(kind, 1)
+	s.AllocatedBytes.sub(kind, size)
 }
 
 // Complete counts a block that nobody uses any more.
 func (s *Stats) Complete(kind int, size, requested int64) {
-	s.Active.Add(kind, -1)
-	s.ActiveBytes.Add(kind, -size)
-	s.RequestedBytes.Add(kind, -requested)
+	s.Active.sub(kind, 1)
+	s.ActiveBytes.sub(kind, size)
+	s.RequestedBytes.sub(kind, requested)
 }
 
 // split counts free blocks of cudaMalloc that have neighbors, and their bytes.
