@@ -68,6 +68,6 @@ func (d *doc) ghost(n int, g *chart.HolderGhost) {
 		sites = append(sites, fmt.Sprintf("%9s  %-60s%14s", units.Size(s.Bytes), chart.ClipLeft(s.Text, 60), s.Note))
 	}
 	d.labeled("Sites", texts(plain, sites, 0)...)
-	d.labeled("Fix", texts(cyan, g.Fix, d.width-12)...)
+	d.code("Fix", cyan, g.Fix)
 	d.indent = 0
 }

@@ -64,14 +64,14 @@ func (d *doc) deviceLedger(name string, l *oom.Ledger) {
 // the device had too little, stands in the reasons already, and what the run has nothing of needs no line.
 func (d *doc) fits(r *oom.Report) {
 	d.line(bold.of(fmt.Sprintf("Would %s have fit?", units.Bytes(r.Requested))))
+	t := d.table(bold, column{sep: "  ", width: -5}, num("", 9), rest(""))
 	answers := map[oom.Fits]cell{oom.Yes: green.of("yes"), oom.No: red.of("no"), oom.NotKnown: dim.of("?")}
 	answer := func(fits oom.Fits, what string, bytes int64, note string) {
 		c, size := answers[fits], ""
 		if bytes != oom.Unknown {
 			size = units.Bytes(bytes)
 		}
-		c.text = pad(c.text, 5)
-		d.line("  ", c, fmt.Sprintf("%9s  %s", size, what), dim.cut(when(note != "", ": %s", note)))
+		t.row(c, size, what, dim.cut(when(note != "", ": %s", note)))
 	}
 	settings, serve := 0, ""
 	for _, a := range r.Answers {

@@ -1,81 +1,109 @@
 package text
 
 import (
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// Bounds on a summary in Markdown: its lines, and the texts in it.
+// Bounds on the texts in Markdown, in runes: sentences and names.
 const (
-	maxMarkdown = 40
-	maxSentence = 400 // runes
-	maxCode     = 120 // runes of a name
+	maxSentence = 400
+	maxCode     = 120
 )
 
-// rooms go from generous to narrow: notes are cut first, then stacks, then reasons and steps.
-var rooms = []room{{5, 5, 5}, {5, 3, 5}, {5, 2, 4}, {4, 2, 3}, {3, 2, 3}}
-
-// Markdown prints the outcome of an analysis for an issue or a chat: what Verdict prints, in at
-// most 40 lines. Names from the file stand in code spans, where nothing is a link, a mention
-// or HTML; in sentences what could be is escaped.
-func Markdown(out io.Writer, r *analyze.Result) error {
-	var text string
-	for _, n := range rooms {
-		v := newOutcome(r, Options{})
-		v.title()
-		v.advice(n.sentences, n.sentences)
-		v.below(n)
-		if text = strings.Join(v.marks, "\n\n") + "\n"; strings.Count(text, "\n") <= maxMarkdown {
-			break
-		}
-	}
-	_, err := io.WriteString(out, text)
-	return err
+// Markdown prints what Verdict prints for an issue or a chat, in at most 38 lines that are not empty. Names
+// from the file stand in code spans, where nothing is a link, a mention or HTML; in sentences what could be
+// is escaped.
+func Markdown(w io.Writer, r *analyze.Result) error {
+	d := newDoc(Options{})
+	d.markdown, d.heads, d.width = true, 2, 1<<20
+	return outcomeOf(r, d).print(w)
 }
 
-// mark adds what only Markdown shows, unless it is "".
-func (d *doc) mark(s string) {
-	if s != "" {
-		d.marks = append(d.marks, s)
-	}
-}
-
-// bullets adds a list of at most so many texts for Markdown. The last ones are never left out.
-func (d *doc) bullets(head, bullet string, texts, last []string, most int) {
-	if most = max(most-len(last), 1); len(texts) > most {
-		texts = append(texts[:most-1:most-1], units.Count(len(texts)-most+1)+" more in the full report")
-	}
-	if texts = slices.Concat(texts, last); len(texts) == 0 {
+// block adds lines with an empty one before them, if they say anything.
+func (d *doc) block(lines ...string) {
+	if lines[0] == "" {
 		return
 	}
-	out := "**" + head + "**\n"
-	for i, s := range texts {
-		out += "\n" + strings.ReplaceAll(bullet, "%d", fmt.Sprint(i+1)) + prose(s)
+	if len(d.lines) > 0 {
+		d.lines = append(d.lines, "")
 	}
-	d.mark(out)
+	d.lines = append(d.lines, lines...)
 }
 
-// markTable adds a table for Markdown, whose cells stand as they are.
-func (d *doc) markTable(cols []column, rows [][]any) {
-	head, align := "|", "|"
-	for _, c := range cols {
+// bullets adds a list, or one text behind its label.
+func (d *doc) bullets(label string, items [][]cell) {
+	switch len(items) {
+	case 0:
+		return
+	case 1:
+		d.block("**" + label + ":** " + markup(items[0]))
+		return
+	}
+	out := []string{"**" + label + "**", ""}
+	for i, item := range items {
+		bullet := "- "
+		if text, ok := strings.CutPrefix(item[0].text, step(i)); ok {
+			bullet, item[0].text = step(i), text
+		}
+		out = append(out, bullet+markup(item))
+	}
+	d.block(out...)
+}
+
+// program adds a block of code, which no text in it can end.
+func (d *doc) program(label string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	out := []string{"**" + label + "**", ""}
+	for _, l := range lines {
+		out = append(out, "    "+chart.Plain(l))
+	}
+	d.block(out...)
+}
+
+// mark adds a row. Where other lines have followed the last one, the table begins anew.
+func (t *table) mark(row []cell) {
+	head, align, line := "|", "|", "|"
+	for i, c := range t.cols {
 		head += " " + c.head + " |"
 		align += map[bool]string{true: "---:|", false: "---|"}[c.width > 0]
-	}
-	out := head + "\n" + align
-	for _, r := range rows {
-		out += "\n|"
-		for _, c := range r {
-			out += fmt.Sprintf(" %v |", c)
+		end := i + 1
+		if end == len(t.cols) {
+			end = len(row)
 		}
+		line += " " + markup(row[i:end]) + " |"
 	}
-	d.mark(out)
+	if t.end != len(t.lines) {
+		t.block(head, align)
+	}
+	t.lines = append(t.lines, line)
+	t.end = len(t.lines)
+}
+
+// markup joins cells.
+func markup(all []cell) string {
+	out := ""
+	for _, c := range all {
+		text := prose(c.text)
+		switch {
+		case text == "" && !c.name:
+			continue
+		case c.name:
+			text = code(c.text)
+		case c.attr == bold, c.attr == red:
+			text = "**" + text + "**"
+		}
+		if out != "" && strings.HasPrefix(c.text, " ") {
+			out += " "
+		}
+		out += text
+	}
+	return out
 }
 
 // code writes a name as a code span that cannot end early, also within a table, whose cells

@@ -15,8 +15,7 @@ type column struct {
 	width int    // of texts that end at the right, below 0 of ones that begin at the left; 0 is what the others leave
 	sep   string // stands before it in the head; rows have spaces there
 	cut   func(string, int) string
-	aside bool // its head has no color, and no such column comes after it
-	wrap  int  // lines that a text without room may take, the middle ones left out; 0 is one line
+	wrap  int // lines that a text without room may take, the middle ones left out; 0 is one line
 }
 
 // num is a column of figures, left one of words, and rest the last one, which gets what the others leave.
@@ -31,22 +30,22 @@ func clipped(head string) column { return column{head: head, sep: "  ", cut: cha
 type table struct {
 	*doc
 	cols []column
+	end  int // of its lines in Markdown
 }
 
 // table begins a table with its head, if any column has one.
 func (d *doc) table(attr attr, cols ...column) *table {
-	head, aside := "", ""
+	if d.markdown {
+		return &table{d, cols, -1}
+	}
+	head := ""
 	for _, c := range cols {
-		if text := c.sep + c.align(chart.Plain(c.head)); c.aside {
-			aside += text
-		} else {
-			head += text
-		}
+		head += c.sep + c.align(chart.Plain(c.head))
 	}
 	if head = strings.TrimRight(head, " "); head != "" {
-		d.line(attr.of(head), aside)
+		d.line(attr.of(head))
 	}
-	return &table{d, cols}
+	return &table{d, cols, 0}
 }
 
 // align cuts a text to the width of a column and fills it with spaces.
@@ -59,6 +58,10 @@ func (c *column) align(s string) string {
 
 // row adds a row. Cells beyond the columns follow the last one.
 func (t *table) row(values ...any) {
+	if t.markdown {
+		t.mark(cells(values...))
+		return
+	}
 	room := t.width
 	for _, c := range t.cols {
 		room -= len(c.sep) + max(c.width, -c.width)

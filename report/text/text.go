@@ -54,22 +54,32 @@ var tones = [...]attr{
 // doc is what a report says, from top to bottom.
 type doc struct {
 	color  bool
-	width  int      // columns of a line
-	margin int      // columns for labels
-	indent int      // columns before labels
-	above  int      // lines that are printed before the document, or reserved
-	lines  []string // for a terminal
-	marks  []string // what has a form in Markdown; an empty line goes between
+	width  int // columns of a line
+	margin int // columns for labels
+	indent int // columns before labels
+	above  int // lines that are printed before the document, or reserved
+	lines  []string
+	// markdown says that lines are Markdown, as long as they come out, with an empty one between parts. A part
+	// has so many heads more than on a terminal; nothing is indented, and of the colors some become bold.
+	markdown bool
+	heads    int
 }
 
 func newDoc(o Options) *doc {
 	return &doc{color: o.Color, width: min(max(cmp.Or(o.Width, usualWidth), minWidth), maxWidth), margin: 8}
 }
 
-// height is the number of lines so far.
-func (d *doc) height() int { return d.above + len(d.lines) }
+// height is the number of lines so far, of Markdown that of lines that are not empty.
+func (d *doc) height() int {
+	n := d.above
+	for _, l := range d.lines {
+		if l != "" || !d.markdown {
+			n++
+		}
+	}
+	return n
+}
 
-// print writes the document for a terminal.
 func (d *doc) print(w io.Writer) error {
 	var b strings.Builder
 	for _, l := range d.lines {
@@ -92,13 +102,15 @@ type cell struct {
 	text string
 	attr attr
 	cut  func(string, int) string
+	name bool // from the file, a code span in Markdown
 }
 
-func (a attr) of(s string) cell { return cell{s, a, nil} }
+func (a attr) of(s string) cell   { return cell{text: s, attr: a} }
+func (a attr) name(s string) cell { return cell{text: s, attr: a, name: true} }
 
 // cut is a text whose end gives way where a line is too long, cutLeft one whose start does.
-func (a attr) cut(s string) cell     { return cell{s, a, chart.Clip} }
-func (a attr) cutLeft(s string) cell { return cell{s, a, chart.ClipLeft} }
+func (a attr) cut(s string) cell     { return cell{text: s, attr: a, cut: chart.Clip} }
+func (a attr) cutLeft(s string) cell { return cell{text: s, attr: a, cut: chart.ClipLeft} }
 
 // cells makes cells of texts, and of whatever prints as one.
 func cells(values ...any) []cell {
@@ -131,7 +143,13 @@ func (d *doc) join(all []cell) string {
 }
 
 // line adds a line of cells and plain texts.
-func (d *doc) line(values ...any) { d.lines = append(d.lines, d.join(cells(values...))) }
+func (d *doc) line(values ...any) {
+	if d.markdown {
+		d.block(markup(cells(values...)))
+		return
+	}
+	d.lines = append(d.lines, d.join(cells(values...)))
+}
 
 func (d *doc) linef(format string, args ...any) { d.line(fmt.Sprintf(format, args...)) }
 
@@ -150,6 +168,10 @@ func (d *doc) paragraph(c cell, before, hanging int) {
 // heading adds a text behind a word of a tone, in at most so many lines unless that is 0.
 func (d *doc) heading(word string, tone finding.Tone, text string, most int) {
 	word = strings.ToUpper(word)
+	if d.markdown {
+		d.block("### " + prose(word+": "+text))
+		return
+	}
 	room := d.width - len(word) - 2
 	lines := wrap(chart.Plain(text), room)
 	if most > 0 && len(lines) > most {
@@ -164,6 +186,10 @@ func (d *doc) heading(word string, tone finding.Tone, text string, most int) {
 
 // labeled adds lines, the first of them with a label in the margin.
 func (d *doc) labeled(label string, lines ...[]cell) {
+	if d.markdown {
+		d.bullets(label, lines)
+		return
+	}
 	for _, l := range lines {
 		head := cells(strings.Repeat(" ", d.indent), bold.of(pad(label, d.margin)))
 		d.lines = append(d.lines, d.join(append(head, l...)))
@@ -215,12 +241,19 @@ func (d *doc) wrapped(list []string) []string {
 	return lines
 }
 
-// finding adds why something was found and what to do, in at most so many lines each, or texts in Markdown.
+// code adds lines of a program.
+func (d *doc) code(label string, a attr, lines []string) {
+	if d.markdown {
+		d.program(label, lines)
+		return
+	}
+	d.labeled(label, texts(a, lines, d.width-d.indent-8)...)
+}
+
+// finding adds why something was found and what to do, in at most so many lines each.
 func (d *doc) finding(why, next []string, mostWhy, mostNext int) {
 	d.list("Why", why, mostWhy)
 	d.list("Next", numbered(next), mostNext)
-	d.bullets("Why", "- ", why, nil, mostWhy)
-	d.bullets("Next", "%d. ", next, nil, mostNext)
 }
 
 func numbered(steps []string) []string {
@@ -229,10 +262,13 @@ func numbered(steps []string) []string {
 	}
 	out := make([]string, len(steps))
 	for i, s := range steps {
-		out[i] = fmt.Sprintf("%d. %s", i+1, s)
+		out[i] = step(i) + s
 	}
 	return out
 }
+
+// step stands before step i of several.
+func step(i int) string { return fmt.Sprintf("%d. ", i+1) }
 
 // when is a part of a sentence that is said only where something is so, else "".
 func when(so bool, format string, args ...any) string {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
@@ -21,22 +20,32 @@ const maxLines = 38
 // Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
 // memory is and who allocated it. It never takes more than 38 lines.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
-	v := newOutcome(r, o)
+	return outcomeOf(r, newDoc(o)).print(w)
+}
+
+// outcomeOf fills a document.
+func outcomeOf(r *analyze.Result, d *doc) *outcome {
+	v := &outcome{d, r, r.Verdict.Lead(), r.Verdict.Findings}
 	v.title()
 	if v.top == nil {
-		v.advice(4, 4)
-	} else {
-		scratch := *v // what stands below with so many reasons and steps, where there is room, and 3 stacks
-		scratch.doc = newDoc(o)
-		scratch.above = v.height() + len(v.top.Fix) + 10
-		scratch.below(room{stacks: 3})
-		lines := max(maxLines+10-scratch.height(), 4)
-		// What the reasons do not need the steps get.
-		forNext := min(len(v.wrapped(numbered(v.top.Next))), max(lines/2, lines-len(v.wrapped(v.top.Why))))
-		v.advice(lines-forNext, forNext)
+		v.finding(nil, []string{nextStep(r)}, 0, 4)
+		v.below(5)
+		return v
 	}
-	v.below(room{stacks: 5})
-	return v.print(w)
+	v.rest = v.rest[1:]
+	const least = 10 // lines of advice
+	rest, empty := *v, *d
+	empty.above, empty.lines = v.height()+d.heads+least, nil
+	rest.doc = &empty
+	rest.fix()
+	rest.below(3)
+	lines := max(maxLines+least-rest.height(), 4)
+	// What the reasons do not need the steps get.
+	next := min(len(v.wrapped(numbered(v.top.Next))), max(lines/2, lines-len(v.wrapped(v.top.Why))))
+	v.finding(v.top.Why, v.top.Next, lines-next, next)
+	v.fix()
+	v.below(5)
+	return v
 }
 
 // outcome is the document on a verdict.
@@ -47,35 +56,18 @@ type outcome struct {
 	rest []finding.Finding
 }
 
-// room is how many reasons and steps, how many notes and how many stacks a summary shows.
-type room struct{ sentences, notes, stacks int }
-
-func newOutcome(r *analyze.Result, o Options) *outcome {
-	v := &outcome{newDoc(o), r, r.Verdict.Lead(), r.Verdict.Findings}
-	if v.top != nil {
-		v.rest = v.rest[1:]
-	}
-	return v
-}
-
 // title names the file and the verdict, and the holder where the verdict does not say it itself.
 func (v *outcome) title() {
 	s, verdict := v.r.Snapshot, &v.r.Verdict
-	head := fmt.Sprintf("### %s\n\n%s, %s", prose(strings.ToUpper(string(verdict.Status))+": "+verdict.Headline),
-		code(s.Name), units.Bytes(s.Bytes))
 	text := verdict.Headline
 	if v.top != nil {
-		head += "; " + v.top.Trust()
 		text += " (" + v.top.Trust() + ")"
 	}
-	v.line(dim.of(chart.ClipLeft(chart.Plain(s.Name), 60) + ", " + units.Bytes(s.Bytes)))
+	v.line(dim.name(chart.ClipLeft(chart.Plain(s.Name), 60)), dim.of(", "+units.Bytes(s.Bytes)))
 	v.heading(string(verdict.Status), verdict.Status.Tone(), text, 3)
 	if n, residual := v.r.Books(); n > 0 || residual > 0 {
-		wrong := analyze.Verified(n, residual)
-		head += "; **" + wrong + "**"
-		v.line(red.of(wrong))
+		v.line(red.of(analyze.Verified(n, residual)))
 	}
-	v.mark(head)
 	v.gap()
 	if v.r.Holders == nil || v.top != nil && v.top.ID == "growth" {
 		return
@@ -85,28 +77,15 @@ func (v *outcome) title() {
 	}
 }
 
-// advice says why and what to do, in at most so many lines, or sentences in Markdown.
-func (v *outcome) advice(why, next int) {
-	if v.top == nil {
-		v.finding(nil, []string{nextStep(v.r)}, why, next)
-		return
-	}
-	v.finding(v.top.Why, v.top.Next, why, next)
-	v.labeled("Fix", texts(plain, v.top.Fix, v.width-10)...)
-}
+func (v *outcome) fix() { v.code("Fix", plain, v.top.Fix) }
 
-// below adds what follows the advice. Where n says only how many stacks there may be at most, they and
-// the notes fill a screen.
-func (v *outcome) below(n room) {
+// below adds what follows the advice, with so many stacks at most; they and the notes fill a screen.
+func (v *outcome) below(stacks int) {
 	r := v.r
 	v.also()
-	onHost := func(f finding.Finding) bool { return f.Status == finding.Host }
-	if r.Pinned != nil && slices.ContainsFunc(r.Verdict.Findings, onHost) {
-		v.mark("Pinned: " + prose(pinnedWords(r.Pinned)))
-	}
 	if len(r.Devices) == 0 {
 		v.pinned(r, false)
-		v.notes(cmp.Or(n.notes, 7))
+		v.data(notes(r, 7, v.width))
 		return
 	}
 	v.gap()
@@ -118,20 +97,10 @@ func (v *outcome) below(n room) {
 	v.ledger(d)
 	v.pinned(r, d.OOM != nil || len(r.Devices) > 2)
 	v.gap()
-	if n.notes == 0 { // a screen
-		used := v.height()
-		n.notes = min(max(maxLines-used-8, 4), 7)
-		n.stacks = max(min(n.stacks, maxLines-used-len(notes(r, n.notes, v.width))-3), 1)
-	}
-	v.stacks(d, n.stacks)
-	v.notes(n.notes)
-}
-
-// notes adds the notes, in at most so many lines, or so many notes in Markdown.
-func (v *outcome) notes(most int) {
-	v.data(notes(v.r, most, v.width))
-	problems, missing, fine := quality(v.r)
-	v.bullets("Data", "- ", slices.Concat(problems, missing), fine, most)
+	used := v.height()
+	said := notes(r, min(max(maxLines-used-8, 4), 7), v.width)
+	v.stacks(d, max(min(stacks, maxLines-used-len(said)-3-v.heads), 1))
+	v.data(said)
 }
 
 // nextStep is what to do when no finding says it.
@@ -160,49 +129,27 @@ func nextStep(r *analyze.Result) string {
 	return "No fix needed. To use less, start with the largest consumers below."
 }
 
-// also names the other findings, a line each: the first 3, or 2 in Markdown.
+// also names the other findings, a line each.
 func (v *outcome) also() {
 	const most = 3
 	var rows [][]cell
-	var marks []string
 	for i, f := range v.rest {
 		if i == most-1 && len(v.rest) > most {
 			rows = append(rows, cells(fmt.Sprintf("... and %d more findings, in the full report", len(v.rest)-i)))
 			break
 		}
-		title, trust := when(f.Device >= 0, "%s: ", chart.DeviceName(f.Device))+f.Title, f.Trust()
-		rows = append(rows, cells(plain.cut(title), dim.of("  ("+trust+")")))
-		if len(marks) < 2 {
-			marks = append(marks, fmt.Sprintf("Also: %s (%s)", prose(title), trust))
-		}
+		title := when(f.Device >= 0, "%s: ", chart.DeviceName(f.Device)) + f.Title
+		rows = append(rows, cells(plain.cut(title), dim.of("  ("+f.Trust()+")")))
 	}
 	v.labeled("Also", rows...)
-	v.mark(strings.Join(marks, "\n"))
 }
 
-// ledger adds one row per device and moment; with many devices only of d and the fullest ones, and
-// in Markdown only of d.
+// ledger adds one row per device and moment; with many devices only of d and the fullest ones.
 func (v *outcome) ledger(d *analyze.Device) {
 	devices := v.r.Devices
 	sizes := []column{num("reserved", 11), {head: "active", width: 11, sep: " ="},
 		{head: "releasable", width: 12, sep: " +"}, {head: "split", width: 11, sep: " +"},
-		{head: "largest free", width: 15, aside: true}}
-	row := func(f *fragmentation.Report, name ...any) []any {
-		return append(name, units.Size(f.Reserved), units.Size(f.Active), units.Size(f.Releasable), units.Size(f.Split),
-			units.Size(f.LargestFree))
-	}
-	var marks [][]any
-	for _, name := range []string{"peak", "oom", "end"} {
-		if m := d.Moment(name); m != nil {
-			when := strings.ToLower(chart.MomentName(name))
-			marks = append(marks, row(&m.Frag, chart.DeviceName(d.Timeline.Device)+", "+when))
-		}
-	}
-	v.markTable(append([]column{{head: "memory"}}, sizes...), marks)
-	if n := len(devices) - 1; n > 0 {
-		v.mark("The file has " + units.Plural(n, "more device") + ".")
-	}
-
+		num("largest free", 15)}
 	shown, moments := devices, []string{"peak", "oom", "end"}
 	if len(devices) > 2 {
 		moments = []string{"peak"}
@@ -220,7 +167,10 @@ func (v *outcome) ledger(d *analyze.Device) {
 			if m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
 				continue // the program ended there
 			}
-			t.row(row(&m.Frag, head, strings.ToLower(chart.MomentName(name)))[:len(t.cols)]...)
+			f := &m.Frag
+			row := []any{head, strings.ToLower(chart.MomentName(name)), units.Size(f.Reserved), units.Size(f.Active),
+				units.Size(f.Releasable), units.Size(f.Split), units.Size(f.LargestFree)}
+			t.row(row[:len(t.cols)]...)
 			head = ""
 		}
 		if m := d.Moment(moments[len(moments)-1]); m != nil && len(devices) <= 2 {
@@ -275,21 +225,14 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 	v.line(bold.of(fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum),
 		chart.DeviceName(d.Timeline.Device), when)))
 	t := v.table(bold, append(shareColumns, num("", 13))...)
-	var marks [][]any
-	row := func(g *attribution.Group, name, mark, blocks string) {
-		t.share(g.Rounded, sum, name, blocks)
-		marks = append(marks, []any{units.Size(g.Rounded), units.Percent(g.Rounded, sum), units.Count(g.Count), mark})
-	}
 	groups, other, more := chart.Largest(m.Live, most)
 	for i, site := range chart.Sites(groups) {
-		row(&groups[i], chart.ClipLeft(chart.Plain(site), 80), code(site), units.Plural(groups[i].Count, "block"))
+		g := &groups[i]
+		t.share(g.Rounded, sum, plain.name(chart.ClipLeft(chart.Plain(site), 80)), units.Plural(g.Count, "block"))
 	}
 	if more > 0 {
-		rest := units.Plural(more, "more stack")
-		row(&other, "... and "+rest, rest, "")
+		t.share(other.Rounded, sum, "... and "+units.Plural(more, "more stack"), "")
 	}
-	v.markTable([]column{num("in use "+when, 1), num("of "+units.Bytes(sum), 1), num("blocks", 1),
-		rest("allocated by")}, marks)
 }
 
 // fullest returns first and the devices with the most reserved memory at their peak, n in
