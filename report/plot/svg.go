@@ -10,9 +10,7 @@ import (
 	"math"
 	"strconv"
 
-	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/f64"
-	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 )
@@ -20,16 +18,13 @@ import (
 // maxNotes bounds the rectangles that explain themselves.
 const maxNotes = 4000
 
-// svg is a canvas that writes SVG. Text becomes the outlines of its glyphs, each stored once,
-// so that it looks the same in every viewer and on every machine.
+// svg is a canvas that writes SVG. Text stays text, that people can select and search; each piece has the length that
+// it was laid out with, so that nothing moves where the font is another.
 //
-// Tried: gonum's vgsvg. It needs the font to be there, or embeds it whole: 1.1 MB for the two
-// weights, and many viewers outside of browsers ignore embedded fonts. The outlines of the
-// glyphs in use take about 40 KB.
+// Tried: gonum's vgsvg, which has neither lengths of text nor explanations of rectangles.
 type svg struct {
 	width, height float64
-	body, defs    bytes.Buffer
-	glyphs        map[string]string // ids, "" for those without ink
+	body          bytes.Buffer
 	notes         int
 	pen           pen
 	saved         []pen
@@ -47,7 +42,7 @@ type pen struct {
 var _ vg.Canvas = (*svg)(nil)
 
 func newSVG(width, height int) *svg {
-	c := &svg{width: float64(width), height: float64(height), glyphs: map[string]string{}}
+	c := &svg{width: float64(width), height: float64(height)}
 	c.pen.to = f64.Aff3{1, 0, 0, 0, -1, c.height}
 	vg.Initialize(c)
 	return c
@@ -178,67 +173,18 @@ func sweep(angle float64) int {
 	return 0
 }
 
-// FillString implements vg.Canvas.
+// FillString implements vg.Canvas. A viewer without the font takes one of its kin and fits it into the same length.
 func (c *svg) FillString(f font.Face, at vg.Point, text string) {
-	var (
-		buf  sfnt.Buffer
-		em   = fixed.Int26_6(f.Face.UnitsPerEm()) // in these terms, a unit of the font is 1/64
-		k    = float64(f.Font.Size) / float64(em)
-		x    fixed.Int26_6
-		last sfnt.GlyphIndex
-	)
 	px, py := c.at(at)
 	m := &c.pen.to
-	fmt.Fprintf(&c.body, `<g transform="matrix(%s %s %s %s %s %s)" fill="%s"%s aria-label="%s">`,
-		factor(m[0]*k), factor(m[3]*k), factor(-m[1]*k), factor(-m[4]*k), number(px), number(py),
-		hex(c.pen.color), opacity("fill", c.pen.color), escape(text))
-	for i, r := range text {
-		g, err := f.Face.GlyphIndex(&buf, r)
-		if err != nil {
-			continue
-		}
-		if kern, err := f.Face.Kern(&buf, last, g, em, 0); i > 0 && err == nil {
-			x += kern
-		}
-		if id := c.glyph(f, &buf, g, em); id != "" {
-			fmt.Fprintf(&c.body, "<use xlink:href=\"#%s\" x=\"%d\"/>", id, int(x))
-		}
-		if advance, err := f.Face.GlyphAdvance(&buf, g, em, 0); err == nil {
-			x += advance
-		}
-		last = g
-	}
-	c.body.WriteString("</g>\n")
-}
-
-// glyph stores the outline of a glyph and returns its id, "" for one without ink. Equal ids
-// are equal outlines, also across files that are put into one page.
-func (c *svg) glyph(f font.Face, buf *sfnt.Buffer, g sfnt.GlyphIndex, em fixed.Int26_6) string {
-	name := fmt.Sprintf("r%d", g)
+	weight := ""
 	if f.Font.Weight > 0 {
-		name = fmt.Sprintf("b%d", g)
+		weight = ` font-weight="bold"`
 	}
-	if id, ok := c.glyphs[name]; ok {
-		return id
-	}
-	parts, err := f.Face.LoadGlyph(buf, g, em, nil)
-	if err != nil || len(parts) == 0 {
-		c.glyphs[name] = ""
-		return ""
-	}
-	c.glyphs[name] = name
-	fmt.Fprintf(&c.defs, "<path id=\"%s\" d=\"", name)
-	for _, s := range parts {
-		c.defs.WriteByte("MLQC"[s.Op]) // as sfnt numbers them: to move, a line, and curves of 2 and 3 points
-		for k, p := range s.Args[:[]int{1, 1, 2, 3}[s.Op]] {
-			if k > 0 {
-				c.defs.WriteByte(' ')
-			}
-			fmt.Fprintf(&c.defs, "%d,%d", int(p.X), int(p.Y))
-		}
-	}
-	c.defs.WriteString("Z\"/>\n")
-	return name
+	fmt.Fprintf(&c.body, `<text transform="matrix(%s %s %s %s %s %s)" font-size="%s"%s fill="%s"%s textLength="%s" `+
+		"lengthAdjust=\"spacingAndGlyphs\">%s</text>\n", factor(m[0]), factor(m[3]), factor(-m[1]), factor(-m[4]), number(px),
+		number(py), number(float64(f.Font.Size)), weight, hex(c.pen.color), opacity("fill", c.pen.color),
+		number(float64(f.Width(text))), escape(text))
 }
 
 // DrawImage implements vg.Canvas: no plot has images.
@@ -247,16 +193,16 @@ func (c *svg) DrawImage(vg.Rectangle, image.Image) {}
 // write gives the file: an image of width times height pixels with a name for those who
 // cannot see it.
 func (c *svg) write(w io.Writer, width, height int, title, about string) error {
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" `+
-		`width="%d" height="%d" viewBox="0 0 %s %s" role="img">
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
+		`viewBox="0 0 %s %s" role="img" font-family="Liberation Sans, Arial, Helvetica, sans-serif" xml:space="preserve">
 <title>%s</title>
 <desc>%s</desc>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 <defs>
-%s%s</defs>
+%s</defs>
 %s</svg>
 `, width, height, number(c.width), number(c.height), escape(title), escape(about), patterns(),
-		c.defs.Bytes(), c.body.Bytes())
+		c.body.Bytes())
 	return err
 }
 
