@@ -225,7 +225,14 @@ type Faults struct {
 // Fault is how often a file contradicts itself in one way.
 type Fault struct {
 	Kind  string `json:"kind"` // as the field of the checks
+	What  string `json:"-"`    // what there are Count of
 	Count int64  `json:"count"`
+}
+
+// Add counts faults of one kind.
+func (f *Faults) Add(kind, what string, count int64) {
+	f.Places += count
+	f.Kinds = append(f.Kinds, Fault{kind, what, count})
 }
 
 // Forecast is how long memory will last if it goes on to grow as it does.

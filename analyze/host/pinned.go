@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -110,8 +112,17 @@ type Checks struct {
 	Residual Totals `json:"residual"`
 }
 
+// Faults are the ways in which a file can contradict itself.
+func (c *Checks) Faults() *finding.Faults {
+	f := &finding.Faults{Residual: units.Size(c.Residual.Reserved)}
+	f.Add("unmatched", "events that clash with the state before them, or blocks with the final state", c.Unmatched)
+	f.Add("wrong_sizes", "events and final blocks of another size than their block", c.Sizes)
+	f.Add("bad_events", "events that lack an address or a size", c.Bad)
+	return f
+}
+
 // Inconsistent is the number of contradictions, 0 for a file that can be trusted.
-func (c *Checks) Inconsistent() int64 { return c.Unmatched + c.Sizes + c.Bad }
+func (c *Checks) Inconsistent() int64 { return c.Faults().Places }
 
 // Balanced reports whether the rebuilt history and the file's state agree.
 func (c *Checks) Balanced() bool { return c.Inconsistent() == 0 && c.Residual == (Totals{}) }

@@ -4,6 +4,8 @@ import (
 	"iter"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -177,11 +179,24 @@ type Checks struct {
 	Residual           int64 `json:"residual"`         // rebuilt final active bytes minus the dump's, 0 when they balance
 }
 
-// Inconsistent is the number of contradictions, 0 for a file that can be trusted.
-func (c *Checks) Inconsistent() int64 {
-	return c.UntiledSegments + c.WrongSegmentTotals + c.UnmatchedAllocs + c.UnmatchedFrees + c.Overlaps +
-		c.OutsideSegments + c.LiveOverReserved + c.MarkerMismatches + c.BadEvents
+// Faults are the ways in which a file can contradict itself, in the order in which a reader would ask.
+func (c *Checks) Faults() *finding.Faults {
+	f := &finding.Faults{Residual: units.Size(c.Residual)}
+	f.Add("untiled_segments", "segments whose blocks do not cover them exactly", c.UntiledSegments)
+	f.Add("wrong_segment_totals", "segments whose totals differ from the sums of their blocks", c.WrongSegmentTotals)
+	f.Add("unmatched_allocs", "allocations that clash with a live block at their address, or with the final state",
+		c.UnmatchedAllocs)
+	f.Add("unmatched_frees", "frees of addresses that were not live", c.UnmatchedFrees)
+	f.Add("overlaps", "live blocks that overlap another", c.Overlaps)
+	f.Add("outside_segments", "events at addresses outside all known segments", c.OutsideSegments)
+	f.Add("live_over_reserved", "events after which live memory exceeds reserved memory", c.LiveOverReserved)
+	f.Add("marker_mismatches", "earlier dumps whose totals differ from the rebuilt ones", c.MarkerMismatches)
+	f.Add("bad_events", "events that lack an address or a size", c.BadEvents)
+	return f
 }
+
+// Inconsistent is the number of contradictions, 0 for a file that can be trusted.
+func (c *Checks) Inconsistent() int64 { return c.Faults().Places }
 
 // State is the layout of a device's memory at one moment.
 type State struct {

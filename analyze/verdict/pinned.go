@@ -44,14 +44,10 @@ func pinnedInconsistent(m *host.Pinned) *finding.Finding {
 	c := &m.Checks
 	f := &finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High,
 		Bytes: max(c.Residual.Reserved, -c.Residual.Reserved)}
-	f.Evidence.Faults = &finding.Faults{Places: c.Inconsistent(), Residual: units.Size(c.Residual.Reserved),
-		Kinds: []finding.Fault{{Kind: "unmatched", Count: c.Unmatched}, {Kind: "wrong_sizes", Count: c.Sizes},
-			{Kind: "bad_events", Count: c.Bad}}}
+	f.Evidence.Faults = c.Faults()
 	f.Say("Pinned host memory is not verified: the file contradicts itself %s, and the replay is off by %s.",
 		units.Times(c.Inconsistent()), units.Bytes(c.Residual.Reserved))
-	f.Because("Events that contradict the state before them, or blocks that contradict the final state: %s; events "+
-		"of another size than their block: %s; events without address or size: %s.", units.Count(c.Unmatched),
-		units.Count(c.Sizes), units.Count(c.Bad))
+	contradicts(f)
 	f.Because("Rebuilt final state minus the recorded one: %s reserved, %s active, %s allocated.",
 		units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))
 	f.Do("Read the figures of pinned memory as estimates, and record the snapshot again with nothing else running " +

@@ -93,21 +93,15 @@ type check struct {
 // newChecks has the checks in the order in which a reader would ask.
 func newChecks(t *timeline.Timeline) checks {
 	c := &t.Checks
-	v := checks{Summary: "Integrity checks: all passed", Rows: []check{
-		{"segments whose blocks do not cover them exactly", c.UntiledSegments, true},
-		{"segments whose own sums differ from their blocks'", c.WrongSegmentTotals, true},
-		{"allocations that clash with what lives at their address, or with the final state", c.UnmatchedAllocs, true},
-		{"frees of what was not live", c.UnmatchedFrees, true},
-		{"blocks that overlap", c.Overlaps, true},
-		{"events outside of every known segment", c.OutsideSegments, true},
-		{"events after which more is active than reserved", c.LiveOverReserved, true},
-		{"earlier dumps that counted other active bytes", c.MarkerMismatches, true},
-		{"events without the address or size that they need", c.BadEvents, true},
-		{"bytes by which the rebuilt end differs from the recorded one", max(c.Residual, -c.Residual), true},
-		{"pre-trace blocks (no error: the trace begins after them)", c.PreTraceBlocks, false},
-		{"earlier dumps compared", c.Markers, false},
-		{"events with an unknown action, left out", c.UnknownActions, false},
-	}}
+	v := checks{Summary: "Integrity checks: all passed"}
+	for _, f := range c.Faults().Kinds {
+		v.Rows = append(v.Rows, check{f.What, f.Count, true})
+	}
+	v.Rows = append(v.Rows,
+		check{"bytes by which the rebuilt end differs from the recorded one", max(c.Residual, -c.Residual), true},
+		check{"pre-trace blocks (no error: the trace begins after them)", c.PreTraceBlocks, false},
+		check{"earlier dumps compared", c.Markers, false},
+		check{"events with an unknown action, left out", c.UnknownActions, false})
 	of, bad := 0, 0
 	for i := range v.Rows {
 		if r := &v.Rows[i]; r.Bad {
