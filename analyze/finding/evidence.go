@@ -152,6 +152,8 @@ type Request struct {
 	Ghosts         int64      `json:"ghosts"`          // live blocks that loops leave behind
 	GhostBytes     units.Size `json:"ghost_bytes"`
 	Largest        *Share     `json:"largest,omitempty"` // live memory of one stack
+	Family         string     `json:"-"`                 // of the message in a log that tells of it, "" in a trace
+	Apart          bool       `json:"-"`                 // Elsewhere is other processes' alone
 }
 
 // Share is the memory of one stack.

@@ -183,8 +183,7 @@ func (j *Counters) growth(capacity int64) {
 	case !t.Late && t.P <= counters.ChanceLate && t.Windows >= 6 && !swings:
 		f.Confidence = finding.High
 	}
-	f.Do("Record a snapshot over some of these "+t.Unit+"s and run `snapana report` on it: it names the stack that "+
-		"allocated what stays.",
+	f.Do("Record a snapshot over some of these "+t.Unit+"s: a report of it names the stack that allocated what stays.",
 		"Look for lists, dicts, closures and hooks that keep tensors from "+t.Unit+" to "+t.Unit+"; store "+
 			".detach().cpu() or .item() instead.")
 	if c := f.Evidence.Forecast; c != nil {
@@ -270,7 +269,7 @@ func (j *Counters) fragmentation() {
 		strings.ToUpper(device[:1])+device[1:], idle)
 	f.Because("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved "+
 		"was ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
-	f.Do(tryExpandable, "Run `snapana report` on a snapshot: it names the blocks that keep the segments.")
+	f.Do(tryExpandable, "Record a snapshot: a report of it names the blocks that keep the segments.")
 	if v.Split >= 0 {
 		f.Because("In the last sample %v is free in pieces between live blocks (inactive split).", v.Split)
 	}
@@ -359,7 +358,7 @@ func (j *Counters) failures() {
 		f := &finding.Finding{ID: "oom", Severity: finding.Error, Confidence: finding.High, Evidence: evidence}
 		f.Say("OOM %s on %s between the first sample and the last.", units.Times(n), j.device())
 		f.Because("num_ooms rises by %s.", units.Count(n))
-		f.Do("`snapana oom LOG` explains the message in the log.")
+		f.Do("Explain the message in the log: its figures tell the cause.")
 		j.add(finding.Healthy, f)
 	}
 	if n := j.NewRetries; n > 0 {
@@ -382,7 +381,7 @@ func (j *Counters) split() {
 	f.Say("%v of the %v reserved on %s is free in pieces between live blocks.", v.Split, v.Reserved, j.device())
 	f.Because("inactive_split_bytes cannot go back to the device and serves only requests that fit its pieces. That " +
 		"is common between steps; if a request fails, it is fragmentation.")
-	f.Do("`snapana report` on a snapshot shows the pieces and the blocks between them.")
+	f.Do("A report of a snapshot shows the pieces and the blocks between them.")
 	j.add(finding.Healthy, f)
 }
 
