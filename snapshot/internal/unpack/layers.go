@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
+	"github.com/xi2/xz"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -46,7 +46,7 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 	}
 	inside, err := in.decompress(br, kind)
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, xz.ErrBuf):
 		return cutOff(kind)
 	case err != nil:
 		return unpackError(kind, err)
@@ -79,7 +79,7 @@ func (in *Input) decompress(r *bufio.Reader, kind Kind) (io.Reader, error) {
 		}
 		return d, err
 	case isXz:
-		return xz.NewReader(newXzGuard(r))
+		return xz.NewReader(r, maxWindow)
 	}
 	return bzip2.NewReader(r), nil
 }
@@ -150,9 +150,11 @@ func unpackError(kind Kind, err error) error {
 	switch {
 	case err == nil, kind == "", errors.Is(err, io.EOF), errors.As(err, &fe):
 		return err
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, xz.ErrBuf):
 		// The decoder behind tells that the data was cut, with the offset.
 		return io.ErrUnexpectedEOF
+	case errors.Is(err, xz.ErrMemlimit):
+		return tooMuch(kind, "dictionary")
 	}
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		return err // reading failed, not what was read

@@ -1,22 +1,23 @@
-package unpack
+package unpack_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/ulikunitz/xz"
 
 	"github.com/snapana/snapana/fixtures/hostile"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/internal/unpack"
 )
 
-// TestXzGuard passes whole files on unchanged, of several blocks, streams and padding between
-// them, and finds a dictionary that is too large wherever it stands.
-func TestXzGuard(t *testing.T) {
+// TestXz unpacks files of several blocks and streams with padding between them, tells cut ones, and refuses a
+// dictionary that is too large wherever it stands.
+func TestXz(t *testing.T) {
 	text := strings.Repeat("a block of text, ", 9000)
 	stream := func(config xz.WriterConfig) string {
 		var b bytes.Buffer
@@ -32,6 +33,13 @@ func TestXzGuard(t *testing.T) {
 		}
 		return b.String()
 	}
+	unpacked := func(data string) (got []byte, err error) {
+		err = unpack.Read(context.Background(), strings.NewReader(data), "a.xz", unpack.Options{}, func(in *unpack.Input) error {
+			got, err = io.ReadAll(in.R)
+			return err
+		})
+		return got, err
+	}
 	blocks := stream(xz.WriterConfig{BlockSize: 10_000, DictCap: 1 << 16})
 	plain := stream(xz.WriterConfig{CheckSum: xz.SHA256})
 	unchecked := stream(xz.WriterConfig{NoCheckSum: true})
@@ -41,32 +49,24 @@ func TestXzGuard(t *testing.T) {
 			large = string(c.Bytes())
 		}
 	}
-	for name, data := range map[string]string{
-		"one": plain, "unchecked": unchecked, "blocks": blocks, "streams": plain + blocks + unchecked,
-		"padding": plain + "\x00\x00\x00\x00" + blocks + strings.Repeat("\x00", 8),
+	for name, c := range map[string]struct {
+		data  string
+		times int
+	}{
+		"one": {plain, 1}, "unchecked": {unchecked, 1}, "blocks": {blocks, 1}, "streams": {plain + blocks + unchecked, 3},
+		"padding": {plain + "\x00\x00\x00\x00" + blocks + strings.Repeat("\x00", 8), 2},
 	} {
-		for _, r := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
-			if got, err := io.ReadAll(newXzGuard(r)); err != nil || string(got) != data {
-				t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(data), err)
-			}
-		}
-		if _, err := io.ReadAll(newXzGuard(strings.NewReader(data + large))); !errors.Is(err, snapshot.ErrLimit) {
-			t.Errorf("%s, and then a large dictionary: %v", name, err)
-		}
-		unpacked, err := xz.NewReader(newXzGuard(strings.NewReader(data)))
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		got, err := io.ReadAll(unpacked)
-		if err != nil || !bytes.HasPrefix(got, []byte(text)) || len(got)%len(text) != 0 {
+		if got, err := unpacked(c.data); err != nil || string(got) != strings.Repeat(text, c.times) {
 			t.Errorf("%s: unpacks to %d bytes, %v", name, len(got), err)
 		}
+		if _, err := unpacked(c.data + large); !errors.Is(err, snapshot.ErrLimit) {
+			t.Errorf("%s, and then a large dictionary: %v", name, err)
+		}
 	}
-	// A cut file gives all that there is, and an error or an end.
-	for n := range len(plain) {
-		got, err := io.ReadAll(newXzGuard(strings.NewReader(plain[:n])))
-		if string(got) != plain[:n] || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Fatalf("cut after %d bytes: %d bytes, %v", n, len(got), err)
+	for n := 12; n < len(plain); n++ {
+		_, err := unpacked(plain[:n])
+		if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, snapshot.ErrTruncated) {
+			t.Fatalf("cut after %d of %d bytes: %v", n, len(plain), err)
 		}
 	}
 }
