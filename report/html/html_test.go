@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/golden"
+	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -51,6 +52,22 @@ func TestGolden(t *testing.T) {
 		"empty.html": analyzetest.Empty(t)} {
 		page := strings.ReplaceAll(still(t, write(t, r)), "&#43;", "+")
 		golden.Check(t, name, []byte(leaveOut.Replace(page)))
+	}
+}
+
+// A small block in a large segment is seen in the map of all segments, unless there are too many for a page.
+func TestRibbonShowsBlocks(t *testing.T) {
+	const block = 32 << 10
+	state := &timeline.SegmentState{Range: timeline.Range{Size: 100 << 20}, Live: []int32{0}}
+	segments := []chart.Segment{{SegmentState: state,
+		Pieces: []chart.Piece{{Bytes: block}, {At: block, Bytes: 100<<20 - block, Life: -1}}}}
+	for budget, live := range map[int]bool{1: false, 64: true} {
+		var m segmentMap
+		m.addRibbon(segments, budget)
+		if got := string(m.Ribbon); strings.Contains(got, "k-live") != live || !strings.Contains(got, "k-split") ||
+			strings.Contains(m.RibbonNote, "Each cell") == live {
+			t.Errorf("with %d pieces: %s, %s", budget, got, m.RibbonNote)
+		}
 	}
 }
 

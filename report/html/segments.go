@@ -183,34 +183,62 @@ func (v *barPainter) blockTitle(l *timeline.Life) string {
 	return s + fmt.Sprintf(", since event %s", units.Count(int64(l.Born)))
 }
 
-// addRibbon draws all segments end to end. Each cell shows what fills most of it.
+// run is a stretch of a row of the ribbon, as fractions of the row, that looks the same.
+type run struct {
+	class    int
+	from, to float64
+}
+
+// addRun adds a stretch to a row. One that goes on with the same class is one run.
+func addRun(row []run, class int, from, to float64) []run {
+	if k := len(row) - 1; k >= 0 && row[k].class == class && row[k].to >= from {
+		row[k].to = to
+		return row
+	}
+	return append(row, run{class, from, to})
+}
+
+// addRibbon draws all segments end to end: what is live and what is free, or cells that show what
+// fills most of them where that takes more pieces than the budget.
 func (m *segmentMap) addRibbon(segments []chart.Segment, budget int) {
 	rows := chart.Wrap(segments, ribbonRows)
 	classes := [...]path{{class: "k-live"}, {class: "k-split"}, {class: "k-releasable"}}
-	n := min(max(budget/len(rows), 32), 1000)
+	runs, count := make([][]run, len(rows)), 0
 	for k := range rows {
-		cells := chart.NewCells(n, len(classes))
-		rows[k].Each(float64(n), func(s *chart.Segment, p *chart.Piece, x0, x1 float64) {
+		rows[k].Each(1, func(s *chart.Segment, p *chart.Piece, from, to float64) {
+			class := 2
 			switch {
 			case p.Life >= 0:
-				cells.Add(x0, x1, 0)
+				class = 0
 			case len(s.Live) > 0:
-				cells.Add(x0, x1, 1)
-			default:
-				cells.Add(x0, x1, 2)
+				class = 1
 			}
+			runs[k] = addRun(runs[k], class, from, to)
 		})
-		h := 1 / float64(len(rows))
-		for from, to := 0, 0; from < n; from = to {
-			c, sum := cells.Most(from, 0, len(classes))
-			for to = from + 1; to < n; to++ {
-				if d, more := cells.Most(to, 0, len(classes)); d != c || (more > 0) != (sum > 0) {
-					break
+		count += len(runs[k])
+	}
+	m.RibbonNote = fmt.Sprintf("All %s segments end to end in address order; a full row is %s.",
+		units.Count(int64(len(segments))), units.Bytes(rows[0].Bytes))
+	if count > budget {
+		n := min(max(budget/len(rows), 32), 1000)
+		m.RibbonNote += fmt.Sprintf(" Each cell of %s shows what fills most of it.", units.Bytes(rows[0].Bytes/int64(n)))
+		for k, row := range runs {
+			cells, width := chart.NewCells(n, len(classes)), float64(n)
+			for _, r := range row {
+				cells.Add(r.from*width, r.to*width, r.class)
+			}
+			runs[k] = nil
+			for i := range cells {
+				if class, sum := cells.Most(i, 0, len(classes)); sum > 0 {
+					runs[k] = addRun(runs[k], class, float64(i)/width, float64(i+1)/width)
 				}
 			}
-			if sum > 0 {
-				classes[c].box(float64(from)/float64(n), float64(k)*h, float64(to-from)/float64(n), h*0.8)
-			}
+		}
+	}
+	h := 1 / float64(len(rows))
+	for k, row := range runs {
+		for _, r := range row {
+			classes[r.class].box(r.from, float64(k)*h, r.to-r.from, h*0.8)
 		}
 	}
 	var d drawing
@@ -218,7 +246,4 @@ func (m *segmentMap) addRibbon(segments []chart.Segment, budget int) {
 	d.paths(classes[:]...)
 	d.close()
 	m.Ribbon, m.RibbonPixels = d.html(), 8*len(rows)
-	m.RibbonNote = fmt.Sprintf("All %s segments end to end in address order; a full row is %s. Each cell of %s shows "+
-		"what fills most of it.",
-		units.Count(int64(len(segments))), units.Bytes(rows[0].Bytes), units.Bytes(rows[0].Bytes/int64(n)))
 }
