@@ -107,13 +107,13 @@ func (o *Outcome) better(other *Outcome) bool {
 	if max(x, y)-min(x, y) > max(x, y)/100 {
 		return x < y
 	}
-	return o.DeviceAllocs+o.DeviceFrees < other.DeviceAllocs+other.DeviceFrees
+	return o.Calls() < other.Calls()
 }
 
 // costs names what a setting takes.
 func (a *Advice) costs(from, to *Setting, base, o *Outcome) {
 	add := func(format string, args ...any) { a.Costs = append(a.Costs, fmt.Sprintf(format, args...)) }
-	calls, before := o.DeviceAllocs+o.DeviceFrees, base.DeviceAllocs+base.DeviceFrees
+	calls, before := o.Calls(), base.Calls()
 	if calls > before+before/10 {
 		add("Calls to the driver: %s instead of %s; each can take milliseconds, and releasing memory waits for "+
 			"the GPU.", units.Count(calls), units.Count(before))

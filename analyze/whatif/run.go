@@ -64,6 +64,9 @@ type Outcome struct {
 	Stats allocator.Stats `json:"-"` // at the end; peaks and counts are those of the trace
 }
 
+// Calls is how often the allocator asks the device, which takes time.
+func (o *Outcome) Calls() int64 { return o.DeviceAllocs + o.DeviceFrees }
+
 // Failure is a request that nothing could serve.
 type Failure struct {
 	Event     int              `json:"event"`

@@ -150,7 +150,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	}
 	for _, ph := range shown {
 		if len(ph.Uses) > 0 {
-			v.Uses = append(v.Uses, newUses(r.Snapshot, &ph, mostActive))
+			v.Uses = append(v.Uses, uses{ph, mostActive, r.Snapshot})
 		}
 		v.Stacks = append(v.Stacks, newStackTable(ph, colors, deep))
 		v.Maps = append(v.Maps, newSegmentMap(t, ph, colors, deep))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"reflect"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/units"
@@ -48,7 +49,9 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"bytes": units.Bytes, "count": count, "pool": chart.Pool, "site": site,
+		"bytes": units.Bytes, "count": count, "pool": chart.Pool, "site": site, "text": text, "trust": trust,
+		"first": first, "beyond": beyond,
+		"available": available, "note": chart.AnswerNote, "setting": chart.Setting, "use": chart.UseSlot,
 		"peak": chart.PeakBytes, "events": chart.Count, "width": width, "percent": units.Percent,
 		"suspects": func() string { return chart.TitleSuspects },
 	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
@@ -143,6 +146,10 @@ func (p *document) leaveOut(live *page.Packed) bool {
 	p.Notes = append([]note{{Badge: noteMissing, Text: say + more}}, p.Notes...)
 	return true
 }
+
+// first are the first n of a list; beyond is how many there are behind them.
+func first(n int, list reflect.Value) reflect.Value { return list.Slice(0, min(n, list.Len())) }
+func beyond(n int, list reflect.Value) int          { return max(list.Len()-n, 0) }
 
 // count prints an int or an int64.
 func count(n any) string {

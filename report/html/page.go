@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // page is what page.tmpl shows. All texts are plain: one line without control characters.
@@ -34,7 +35,7 @@ type document struct {
 	Unshown     int // devices with a row and no section
 
 	Pinned   *pinnedView // nil without pinned host memory
-	Settings settings
+	Settings *snapshot.Settings
 	Notes    []note
 
 	served bool // its script asks for what it leaves out
@@ -69,13 +70,6 @@ type findings struct {
 	List []shown
 }
 
-type settings struct {
-	Present bool
-	Conf    string
-	Values  []fact
-	More    int
-}
-
 type note struct {
 	Badge badge
 	Text  string
@@ -92,7 +86,7 @@ func newPage(r *analyze.Result) *document {
 		Facts:    facts(r),
 		Banner:   banner(r),
 		Pinned:   newPinned(r.Pinned),
-		Settings: newSettings(r),
+		Settings: &r.Snapshot.Settings,
 		Notes:    notes(r),
 	}
 	if r.Holders != nil {
@@ -139,6 +133,7 @@ func statusBadge(s finding.Status) badge {
 	return badge{s.Tone().String(), signs[s.Tone()], word}
 }
 
+// severities are by rank.
 var severities = [...]struct {
 	group string
 	badge badge
@@ -146,16 +141,6 @@ var severities = [...]struct {
 	{"Errors", badge{"error", "✕", "error"}},
 	{"Warnings", badge{"warning", "!", "warning"}},
 	{"For information", badge{"info", "i", "info"}},
-}
-
-// severity is the row of severities.
-func severity(s finding.Severity) int {
-	for i := range severities {
-		if severities[i].badge.Class == string(s) {
-			return i
-		}
-	}
-	return len(severities) - 1
 }
 
 // banner says that a file was read in part only, or that it contradicts itself.
@@ -196,7 +181,7 @@ func facts(r *analyze.Result) []fact {
 
 func newFinding(f *finding.Finding) shown {
 	v := shown{
-		Badge: severities[severity(f.Severity)].badge, Title: text(f.Title),
+		Badge: severities[f.Severity.Rank()].badge, Title: text(f.Title),
 		Confidence: chart.Clip(text(string(f.Confidence)), 24), Heuristic: f.Heuristic,
 		Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps), Fix: texts(f.Fix, maxSteps),
 		Stack: frames(f.Stack, full.frames), Device: f.Device,
@@ -237,7 +222,7 @@ func (p *document) addFindings(r *analyze.Result) {
 	for k := range severities {
 		v := findings{Name: severities[k].group}
 		for i := range rest {
-			if severity(rest[i].Severity) == k {
+			if rest[i].Severity.Rank() == k {
 				v.List = append(v.List, newFinding(&rest[i]))
 			}
 		}
@@ -245,19 +230,6 @@ func (p *document) addFindings(r *analyze.Result) {
 			p.Others = append(p.Others, v)
 		}
 	}
-}
-
-func newSettings(r *analyze.Result) settings {
-	s := &r.Snapshot.Settings
-	v := settings{Present: s.Present, Conf: text(s.Conf)}
-	for i, x := range s.Values {
-		if i == maxSettings {
-			v.More = len(s.Values) - i
-			break
-		}
-		v.Values = append(v.Values, fact{text(x.Key), text(x.Value)})
-	}
-	return v
 }
 
 var (

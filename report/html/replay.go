@@ -14,18 +14,16 @@ import (
 // failureView answers in which circumstances the request that failed would have been served.
 type failureView struct {
 	Asked, When, About string
-	Rows               []fitRow
+	Answers            []oom.Answer
 	Plan               string
 }
-
-type fitRow struct{ Class, Fits, What, Bytes, Note string }
 
 func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	r := d.OOM
 	if r == nil {
 		return nil
 	}
-	v := &failureView{Asked: units.Bytes(r.Requested), When: "at " + eventName(axis, r.Event)}
+	v := &failureView{Asked: units.Bytes(r.Requested), When: "at " + eventName(axis, r.Event), Answers: r.Answers}
 	v.About = fmt.Sprintf("%s was reserved then, %s of it active", units.Bytes(r.After.Reserved),
 		units.Bytes(r.After.Active))
 	if r.DeviceFree >= 0 {
@@ -39,13 +37,6 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 		v.About += " PyTorch had no cached segment to release first."
 	}
 	v.About += fmt.Sprintf(" The largest request that still fit was %s.", units.Bytes(r.Servable))
-	for _, a := range r.Answers {
-		row := fitRow{string(a.Fits), string(a.Fits), text(a.What), "", text(chart.AnswerNote(&a))}
-		if a.Bytes != oom.Unknown && a.Fits != oom.None {
-			row.Bytes = units.Bytes(a.Bytes)
-		}
-		v.Rows = append(v.Rows, row)
-	}
 	if p := &r.Plan; p.Blocks > 0 {
 		v.Plan = fmt.Sprintf("Without %s (%s), mostly from %s, it would have been served",
 			units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes), site(p.Sites[0].Site))
@@ -57,19 +48,33 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	return v
 }
 
+// available is what there would have been for a request, "" where nobody knows.
+func available(a *oom.Answer) string {
+	if a.Bytes == oom.Unknown || a.Fits == oom.None {
+		return ""
+	}
+	return units.Bytes(a.Bytes)
+}
+
 // whatIf shows what other allocator settings would have done.
 type whatIf struct {
+	*whatif.Answer
 	Accuracy string
 	Advice   string
 	Costs    []string
-	Rows     []settingRow
+	Rows     []whatif.Row // none where the replay cannot be trusted
+	Most     int64        // reserved by any of them
 	Device   string
 	Curve    template.HTML // reserved bytes over the trace, recorded and best
 }
 
-type settingRow struct {
-	Text, Reserved, Change, Waste, Calls, Retries, Fails, Width string
-	Recorded, Best, Failed                                      bool
+// Change is how far a peak is from the recorded one.
+func (v *whatIf) Change(peak int64) string {
+	base := v.Rows[0].ReservedPeak
+	if peak == base || base <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%+.0f%%", 100*float64(peak-base)/float64(base))
 }
 
 func newWhatIf(a *whatif.Answer) *whatIf {
@@ -78,7 +83,7 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	}
 	l := &a.Accuracy
 	same, all := int64(l.SameRequests), int64(l.Requests)
-	v := &whatIf{Accuracy: fmt.Sprintf("Replay accuracy: %s (under the recorded settings %s of %s requests get their "+
+	v := &whatIf{Answer: a, Accuracy: fmt.Sprintf("Replay accuracy: %s (under the recorded settings %s of %s requests get their "+
 		"recorded address).", units.Percent(same, all), units.Count(same), units.Count(all))}
 	if !l.Trusted {
 		v.Accuracy += " That is too low to predict anything."
@@ -90,33 +95,13 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	if a.Capacity.Reservable > 0 {
 		v.Device = fmt.Sprintf("PyTorch can reserve %s, as in the run.", units.Bytes(a.Capacity.Reservable))
 	}
-	v.Advice = a.Text
-	if a.Best > 0 {
-		v.Costs = a.Costs
-	} else {
-		v.Advice = "None of these settings is worth a change."
-	}
-	var most int64
+	v.Rows, v.Advice = a.Rows, "None of these settings is worth a change."
 	for i := range a.Rows {
-		most = max(most, a.Rows[i].ReservedPeak)
-	}
-	base := a.Rows[0].ReservedPeak
-	for i := range a.Rows {
-		r := &a.Rows[i]
-		row := settingRow{
-			Text: text(chart.Setting(r)), Reserved: units.Bytes(r.ReservedPeak), Change: "-",
-			Waste: units.Bytes(r.Waste), Calls: units.Count(r.DeviceAllocs + r.DeviceFrees),
-			Retries: units.Count(r.Retries), Fails: units.Count(int64(r.Failures)),
-			Width:    width(r.ReservedPeak, most),
-			Recorded: r.Recorded, Best: i == a.Best, Failed: r.Failures > 0,
-		}
-		if d := r.ReservedPeak - base; d != 0 && base > 0 {
-			row.Change = fmt.Sprintf("%+.0f%%", 100*float64(d)/float64(base))
-		}
-		v.Rows = append(v.Rows, row)
+		v.Most = max(v.Most, a.Rows[i].ReservedPeak)
 	}
 	if a.Best > 0 {
-		v.Curve = drawReserved(a.Rows[0].Curve, a.Rows[a.Best].Curve, most)
+		v.Advice, v.Costs = a.Text, a.Costs
+		v.Curve = drawReserved(a.Rows[0].Curve, a.Rows[a.Best].Curve, v.Most)
 	}
 	return v
 }

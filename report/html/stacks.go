@@ -11,18 +11,14 @@ import (
 
 // stackTable says whose memory is live at one moment. Its rows sum to the total.
 type stackTable struct {
-	Title, When string
-	Rows        []stackRow
-	Total       stackRow
+	phase
+	Rows              []stackRow
+	All, Most, Blocks int64 // bytes and blocks of all, and bytes of the largest row
 }
 
 type stackRow struct {
+	attribution.Group
 	Slot   chart.Slot
-	Bytes  string
-	Share  string
-	Width  string // percent of the largest row
-	Blocks string
-	Note   string // "from before the trace", "12.0 KiB lost to rounding"
 	Site   string
 	Frames []string
 	Rest   bool // a sum of several stacks
@@ -32,47 +28,34 @@ type stackRow struct {
 type palette map[snapshot.StackID]chart.Slot
 
 func newStackTable(ph phase, colors palette, deep depth) stackTable {
-	total := ph.Frag.Active
-	v := stackTable{Title: ph.Title, When: ph.When}
+	v := stackTable{phase: ph, All: ph.Frag.Active}
 	top, other, more := chart.Largest(ph.Live, deep.stacks)
-	var most, sum, blocks int64
+	rest := v.All
 	for i := range ph.Live {
-		most = max(most, ph.Live[i].Rounded)
-		sum += ph.Live[i].Rounded
-		blocks += ph.Live[i].Count
+		v.Most = max(v.Most, ph.Live[i].Rounded)
+		v.Blocks += ph.Live[i].Count
+		rest -= ph.Live[i].Rounded
 	}
-	most = max(most, other.Rounded)
-	row := func(g *attribution.Group) stackRow {
-		return stackRow{
-			Bytes: units.Bytes(g.Rounded), Share: units.Percent(g.Rounded, total),
-			Width: width(g.Rounded, most), Blocks: units.Count(g.Count),
-		}
-	}
-	names := chart.Sites(top)
-	for i := range top {
+	v.Most = max(v.Most, other.Rounded)
+	for i, name := range chart.Sites(top) {
 		g := &top[i]
-		r := row(g)
-		r.Slot, r.Site, r.Frames, r.Note = colors[g.Stack], site(names[i]), frames(g.Frames, deep.frames), groupNote(g)
-		v.Rows = append(v.Rows, r)
+		v.Rows = append(v.Rows, stackRow{Group: *g, Slot: colors[g.Stack], Site: site(name),
+			Frames: frames(g.Frames, deep.frames)})
 	}
 	if more > 0 {
-		r := row(&other)
-		r.Rest, r.Site, r.Note = true, fmt.Sprintf("%s more stacks", units.Count(int64(more))), groupNote(&other)
-		v.Rows = append(v.Rows, r)
+		v.Rows = append(v.Rows, stackRow{Group: other, Rest: true,
+			Site: units.Count(int64(more)) + " more stacks"})
 	}
-	if sum != total { // never happens when the analysis keeps its promise; shown rather than hidden
-		v.Rows = append(v.Rows, stackRow{
-			Bytes: units.Bytes(total - sum), Share: units.Percent(total-sum, total), Width: "0", Rest: true,
-			Site: "not attributed",
-		})
+	if rest != 0 { // never happens when the analysis keeps its promise; shown rather than hidden
+		v.Rows = append(v.Rows, stackRow{Group: attribution.Group{Sum: attribution.Sum{Rounded: rest}}, Rest: true,
+			Site: "not attributed"})
 	}
-	v.Total = stackRow{Bytes: units.Bytes(total), Share: units.Percent(total, total), Blocks: units.Count(blocks),
-		Site: "Active"}
 	return v
 }
 
-// groupNote tells what the bytes of a group hide.
-func groupNote(g *attribution.Group) string {
+// Note tells what the bytes of the row hide: "from before the trace", "12.0 KiB lost to rounding".
+func (r *stackRow) Note() string {
+	g := &r.Group
 	s := ""
 	switch {
 	case g.PreTrace > 0 && g.PreTrace == g.Rounded:

@@ -39,28 +39,17 @@ func site(s string) string { return chart.ClipLeft(text(s), frameText) }
 
 // uses shows what the active bytes of a moment are for.
 type uses struct {
-	Title, When string
-	Total       string
-	Rows        []useRow
+	phase
+	Most int64 // active bytes at any moment
+	s    *snapshot.Snapshot
 }
 
-type useRow struct {
-	part
-	Blocks, Trust, Site string
-}
-
-func newUses(s *snapshot.Snapshot, ph *phase, most int64) uses {
-	active := ph.State.Totals.Active
-	v := uses{Title: ph.Title, When: ph.When, Total: units.Bytes(active)}
-	for _, x := range ph.Uses {
-		row := useRow{Blocks: units.Count(x.Count), Trust: trust(&x), part: newPart(
-			chart.UseSlot(x.Category).Class(), x.Category.String(), x.Rounded, active, most, "")}
-		if len(x.Stacks) > 0 {
-			row.Site = site(attribution.Site(s, x.Stacks[0]))
-		}
-		v.Rows = append(v.Rows, row)
+// Mostly is where most of a use was allocated, "" where that is not recorded.
+func (v uses) Mostly(x *category.Sum) string {
+	if len(x.Stacks) == 0 {
+		return ""
 	}
-	return v
+	return site(attribution.Site(v.s, x.Stacks[0]))
 }
 
 // trust is the confidence that most of a category's bytes have.

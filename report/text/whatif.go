@@ -153,7 +153,7 @@ func (d *doc) settings(a *whatif.Answer, rec *allocator.Recorded) {
 			continue
 		}
 		t.row(units.Size(r.ReservedPeak), change(r.ReservedPeak, base), units.Size(r.Waste),
-			units.Count(r.DeviceAllocs+r.DeviceFrees), units.Count(r.Retries), units.Count(r.Failures), mark, name)
+			units.Count(r.Calls()), units.Count(r.Retries), units.Count(r.Failures), mark, name)
 	}
 }
 
