@@ -34,7 +34,6 @@ const (
 	maxFindings = 40
 	maxSteps    = 20 // sentences of a finding
 	maxNotes    = 60
-	maxSettings = 60
 	maxMarks    = 100 // of one kind on a timeline
 	maxOOMs     = 8   // rows of the table of OOMs
 	longText    = 1000

@@ -23,7 +23,7 @@ type device struct {
 	OOMs     *table
 	Retries  string
 	Failure  *failureView
-	Account  *accountView
+	Account  *analyze.Account
 	Uses     []uses
 	Steps    *stepView
 	Turnover *turnoverView
@@ -138,7 +138,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.WhatIf = newWhatIf(d.WhatIf)
 		v.Failure = newFailure(d, axis)
 	}
-	v.Account, v.Checks = newAccount(d.Account), newChecks(t)
+	v.Account, v.Checks = d.Account, newChecks(t)
 	var mostActive int64
 	for i := range phases {
 		mostActive = max(mostActive, phases[i].State.Totals.Active)

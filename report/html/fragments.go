@@ -3,7 +3,7 @@ package html
 import (
 	"fmt"
 	"html/template"
-	"strings"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/fragmentation"
@@ -17,12 +17,13 @@ import (
 // keeps segments at the one that matters most.
 type fragments struct {
 	Ledgers  []ledger
-	PinTitle string
+	Worst    *phase // the moment that matters most, of which the others tell
 	Pins     []chart.Pin
 	MorePins int
-	Holes    *holesView  // of the moment that matters most, as are the next two
-	Groups   *groupsView // nil where there is one stream and one pool
-	Without  *table      // what to free, nil for nothing
+	Holes    []fragmentation.Holes // largest pieces first
+	Most     int64                 // of the bytes of any Holes
+	Groups   *table                // by stream and pool, nil where there is one of each
+	Without  *table                // what to free, nil for nothing
 }
 
 // ledger is one bar; the widths are percents of the most that is reserved at any moment.
@@ -63,12 +64,12 @@ func newFragments(t *timeline.Timeline, phases []phase, pins int) fragments {
 	if worst == nil {
 		return v
 	}
-	v.Holes, v.Groups = newHoles(worst), newGroups(worst)
-	v.Without = newWithout(t, worst)
+	v.Worst, v.Groups, v.Without = worst, newGroups(worst), newWithout(t, worst)
 	v.Pins, v.MorePins = chart.Pins(t, worst.Moment, pins)
-	v.PinTitle = strings.ToLower(worst.Title)
-	if worst.When != "" {
-		v.PinTitle += " (" + worst.When + ")"
+	for _, h := range slices.Backward(worst.Frag.Holes[:]) {
+		if h.Count > 0 {
+			v.Holes, v.Most = append(v.Holes, h), max(v.Most, h.Bytes)
+		}
 	}
 	return v
 }
@@ -91,47 +92,10 @@ func newLedger(ph *phase, most int64) ledger {
 	return v
 }
 
-// holesView is a histogram of the free pieces of a moment.
-type holesView struct {
-	When    string
-	Rows    []holeRow
-	Scatter string
-}
-
-type holeRow struct{ From, Count, Bytes, Width string }
-
-// newHoles is nil where nothing is free.
-func newHoles(ph *phase) *holesView {
-	holes := &ph.Frag.Holes
-	first, last, most := len(holes), -1, int64(0)
-	for i, h := range holes {
-		if h.Count > 0 {
-			first, last, most = min(first, i), i, max(most, h.Bytes)
-		}
-	}
-	if last < 0 {
-		return nil
-	}
-	v := &holesView{When: ph.When, Scatter: fmt.Sprintf("%.2f", ph.Frag.Scatter())}
-	for i := last; i >= first; i-- {
-		if h := holes[i]; h.Count > 0 {
-			v.Rows = append(v.Rows, holeRow{units.Bytes(1 << i), units.Count(h.Count), units.Bytes(h.Bytes),
-				width(h.Bytes, most)})
-		}
-	}
-	return v
-}
-
-// groupsView tells the memory of a moment by stream and pool.
-type groupsView struct {
-	When  string
-	Table *table
-}
-
 // maxGroups bounds the rows: graphs can have a pool each.
 const maxGroups = 12
 
-func newGroups(ph *phase) *groupsView {
+func newGroups(ph *phase) *table {
 	groups := ph.Frag.Groups
 	if len(groups) < 2 {
 		return nil
@@ -151,7 +115,7 @@ func newGroups(ph *phase) *groupsView {
 		}
 		t.More = fmt.Sprintf("%s more with %s reserved", units.Count(int64(len(more))), units.Bytes(bytes))
 	}
-	return &groupsView{ph.When, t}
+	return t
 }
 
 // newWithout says what to free so that segments are released.

@@ -9,8 +9,11 @@ import (
 	"html/template"
 	"io"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/page"
@@ -18,6 +21,9 @@ import (
 
 //go:embed page.tmpl
 var pageTemplate string
+
+//go:embed ledger.tmpl
+var ledgerTemplate string
 
 //go:embed fragments.tmpl
 var fragmentsTemplate string
@@ -49,10 +55,12 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"bytes": units.Bytes, "count": count, "pool": chart.Pool, "site": site, "text": text, "trust": trust,
-		"first": first, "beyond": beyond,
-		"available": available, "note": chart.AnswerNote, "setting": chart.Setting, "use": chart.UseSlot,
-		"peak": chart.PeakBytes, "events": chart.Count, "width": width, "percent": units.Percent,
+		"available": available, "beyond": beyond, "bytes": units.Bytes, "count": count, "device": chart.DeviceName,
+		"events": chart.Count, "first": first, "lower": strings.ToLower, "note": chart.AnswerNote,
+		"peak": chart.PeakBytes, "percent": units.Percent, "pool": chart.Pool, "setting": chart.Setting,
+		"site": site, "text": text, "texts": texts, "trust": trust, "use": chart.UseSlot, "width": width,
+		"kept":     func(r oom.Row) string { return chart.LedgerWords[r] },
+		"level":    func(n analyze.Note) badge { return noteLevels[level(n)] },
 		"suspects": func() string { return chart.TitleSuspects },
 	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {
@@ -143,7 +151,7 @@ func (p *document) leaveOut(live *page.Packed) bool {
 	if p.served {
 		more = " Zoom in to load them."
 	}
-	p.Notes = append([]note{{Badge: noteMissing, Text: say + more}}, p.Notes...)
+	p.Notes = slices.Insert(p.Notes, 0, analyze.Note{Level: "missing", Text: say + more})
 	return true
 }
 

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
@@ -22,8 +23,8 @@ type document struct {
 	Facts    []fact
 	Banner   string // what is wrong with the file itself
 	Top      *shown
-	Others   []findings
-	More     int // findings that are not shown
+	Others   [len(severities)][]shown // the further ones by severity
+	More     int                      // findings that are not shown
 
 	Questions []question // that the page answers, with where
 
@@ -36,7 +37,7 @@ type document struct {
 
 	Pinned   *pinnedView // nil without pinned host memory
 	Settings *snapshot.Settings
-	Notes    []note
+	Notes    []analyze.Note
 
 	served bool // its script asks for what it leaves out
 }
@@ -46,34 +47,20 @@ type badge struct{ Class, Sign, Word string }
 
 type fact struct{ Name, Value string }
 
-type shown struct {
-	Badge      badge
-	Title      string
-	Where      string // the device, "" for the whole file
-	Bytes      string
-	Confidence string
-	Heuristic  bool
-	Why, Next  []string
-	MoreWhy    []string // folded away
-	Fix        []string // lines of Python
-	Stack      []string
-	Events     []int
-	MoreEvents string // the number of those that are left out
-	Device     int    // of the events, with the ID of its timeline
-	Timeline   string
-	Show       string // of a growth, for the script: "growth", the device and the place among its growths
-}
+// shown is a finding with what only the page shows of it.
+type shown struct{ *finding.Finding }
 
-// findings are the further findings of one severity.
-type findings struct {
-	Name string
-	List []shown
-}
+func (v shown) Badge() badge     { return severities[v.Severity.Rank()].badge }
+func (v shown) Group() string    { return severities[v.Severity.Rank()].group }
+func (v shown) Timeline() string { return deviceID(v.Device) + "-timeline" }
+func (v shown) Frames() []string { return frames(v.Stack, full.frames) }
 
-type note struct {
-	Badge badge
-	Text  string
-	Count string
+// Growth is that of the finding, for the script: "growth", the device and the place among its growths, "" for none.
+func (v shown) Growth() string {
+	if g := v.Evidence.Growth; g != nil && g.Index >= 0 && v.ID == "growth" {
+		return fmt.Sprintf("growth %d %d", v.Device, g.Index)
+	}
+	return ""
 }
 
 func newPage(r *analyze.Result) *document {
@@ -87,12 +74,12 @@ func newPage(r *analyze.Result) *document {
 		Banner:   banner(r),
 		Pinned:   newPinned(r.Pinned),
 		Settings: &r.Snapshot.Settings,
-		Notes:    notes(r),
+		Notes:    notes(r.Quality),
 	}
 	if r.Holders != nil {
 		p.Holders = chart.NewHolders(r, 1<<20)
 	}
-	p.addFindings(r)
+	p.addFindings(r.Verdict.Findings)
 	p.addDevices(r)
 	p.addQuestions(r)
 	return p
@@ -109,11 +96,12 @@ func clipBytes(s string) string {
 	return s
 }
 
-func texts(list []string, n int) []string {
+// texts are the sentences or lines of code that the page shows of a list.
+func texts(list []string) []string {
 	var out []string
 	for i, s := range list {
-		if i == n {
-			return append(out, fmt.Sprintf("… and %d more", len(list)-n))
+		if i == maxSteps {
+			return append(out, fmt.Sprintf("… and %d more", len(list)-i))
 		}
 		out = append(out, text(s))
 	}
@@ -179,83 +167,37 @@ func facts(r *analyze.Result) []fact {
 	return list
 }
 
-func newFinding(f *finding.Finding) shown {
-	v := shown{
-		Badge: severities[f.Severity.Rank()].badge, Title: text(f.Title),
-		Confidence: chart.Clip(text(string(f.Confidence)), 24), Heuristic: f.Heuristic,
-		Why: texts(f.Why, maxSteps), Next: texts(f.Next, maxSteps), Fix: texts(f.Fix, maxSteps),
-		Stack: frames(f.Stack, full.frames), Device: f.Device,
-		Timeline: deviceID(f.Device) + "-timeline",
-	}
-	const most = 8
-	v.Events = f.Events[:min(len(f.Events), most)]
-	if n := len(f.Events) - most; n > 0 {
-		v.MoreEvents = units.Count(int64(n))
-	}
-	if n := 4; len(v.Why) > n+1 { // the first ones say most, and the timeline should not be far down
-		v.Why, v.MoreWhy = v.Why[:n], v.Why[n:]
-	}
-	if f.Device >= 0 {
-		v.Where = chart.DeviceName(f.Device)
-	}
-	if f.Bytes > 0 {
-		v.Bytes = units.Bytes(f.Bytes)
-	}
-	if g := f.Evidence.Growth; g != nil && g.Index >= 0 && f.ID == "growth" {
-		v.Show = fmt.Sprintf("growth %d %d", f.Device, g.Index)
-	}
-	return v
-}
-
-func (p *document) addFindings(r *analyze.Result) {
-	all := r.Verdict.Findings
-	if len(all) == 0 {
-		return
-	}
-	top := newFinding(&all[0])
-	p.Top = &top
-	rest := all[1:]
-	if len(rest) > maxFindings {
-		p.More = len(rest) - maxFindings
-		rest = rest[:maxFindings]
-	}
-	for k := range severities {
-		v := findings{Name: severities[k].group}
-		for i := range rest {
-			if rest[i].Severity.Rank() == k {
-				v.List = append(v.List, newFinding(&rest[i]))
-			}
-		}
-		if len(v.List) > 0 {
-			p.Others = append(p.Others, v)
+func (p *document) addFindings(all []finding.Finding) {
+	for i := range all {
+		switch f := (shown{&all[i]}); {
+		case i == 0:
+			p.Top = &f
+		case i <= maxFindings:
+			k := f.Severity.Rank()
+			p.Others[k] = append(p.Others[k], f)
+		default:
+			p.More++
 		}
 	}
 }
 
-var (
-	noteOK      = badge{"ok", "✓", "ok"}
-	noteMissing = badge{"missing", "–", "missing"}
-	noteProblem = badge{"problem", "!", "problem"}
-)
+// noteLevels are those of notes: problems first, then what is missing, then what is in order.
+var noteLevels = [...]badge{{"problem", "!", "problem"}, {"missing", "–", "missing"}, {"ok", "✓", "ok"}}
 
-// notes lists problems first, then what is missing, then what is in order.
-func notes(r *analyze.Result) []note {
-	var all []note
-	for _, b := range [...]badge{noteProblem, noteMissing, noteOK} {
-		for _, n := range r.Quality {
-			if n.Level == b.Class || b == noteMissing && n.Level != noteProblem.Class && n.Level != noteOK.Class {
-				v := note{Badge: b, Text: text(n.Text)}
-				if n.Count > 0 {
-					v.Count = units.Count(n.Count)
-				}
-				all = append(all, v)
-			}
-		}
+// level is the row of noteLevels.
+func level(n analyze.Note) int {
+	if i := slices.IndexFunc(noteLevels[:], func(b badge) bool { return b.Class == n.Level }); i >= 0 {
+		return i
 	}
-	if len(all) > maxNotes {
-		rest := len(all) - maxNotes
-		all = append(all[:maxNotes], note{Badge: noteMissing, Text: fmt.Sprintf("… and %s more notes",
-			units.Count(int64(rest)))})
+	return 1
+}
+
+// notes are in the order of noteLevels.
+func notes(all []analyze.Note) []analyze.Note {
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b analyze.Note) int { return level(a) - level(b) })
+	if rest := len(all) - maxNotes; rest > 0 {
+		all = append(all[:maxNotes], analyze.Note{Level: "missing",
+			Text: fmt.Sprintf("… and %s more notes", units.Count(rest))})
 	}
 	return all
 }

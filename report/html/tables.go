@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 
-	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -134,29 +133,6 @@ func newTurnover(r *attribution.Turnover) *turnoverView {
 		at := cmp.Or(x.Site, "(no frames)")
 		v.Table.add(site(at), units.Count(x.Short), units.Count(x.Allocs), units.Bytes(x.Bytes),
 			units.Bytes(int64(min(x.Held, 1<<62)))+unit)
-	}
-	return v
-}
-
-//go:embed ledger.tmpl
-var ledgerTemplate string
-
-// accountView is where all of a device's memory is, or why that cannot be said.
-type accountView struct {
-	Why   string
-	Table *table
-}
-
-func newAccount(a *analyze.Account) *accountView {
-	if a == nil {
-		return nil
-	}
-	v := &accountView{Why: text(a.Why)}
-	if l := a.Ledger; l != nil {
-		v.Table = newTable("ledger", words(units.Bytes(l.Total)+" in total"), numbers("Bytes"), numbers("Share"))
-		for _, r := range l.Rows {
-			v.Table.add(chart.LedgerWords[r.Row], units.Bytes(r.Bytes), units.Percent(r.Bytes, l.Total))
-		}
 	}
 	return v
 }
