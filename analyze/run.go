@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -232,6 +233,50 @@ type Device struct {
 	Account    *Account               // all memory of the device, nil without readings of it
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
+}
+
+// Main returns the device with the highest peak of reserved memory, of equal ones the first, nil without devices.
+func (r *Result) Main() *Device {
+	var best *Device
+	for i := range r.Devices {
+		if d := &r.Devices[i]; best == nil || timeline.ByPeak(d.Timeline, best.Timeline) < 0 {
+			best = d
+		}
+	}
+	return best
+}
+
+// Fullest returns at most n devices, by ordinal: first, unless it is nil, and those with the highest peaks of
+// reserved memory.
+func Fullest(devices []*Device, n int, first *Device) []*Device {
+	out := slices.Clone(devices)
+	slices.SortStableFunc(out, func(a, b *Device) int {
+		switch first {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return timeline.ByPeak(a.Timeline, b.Timeline)
+	})
+	out = out[:min(len(out), n)]
+	slices.SortStableFunc(out, func(a, b *Device) int { return cmp.Compare(a.Timeline.Device, b.Timeline.Device) })
+	return out
+}
+
+// Notes sorts Quality: what is wrong with the file, what it lacks, and what was verified.
+func (r *Result) Notes() (problems, missing, fine []Note) {
+	for _, n := range r.Quality {
+		switch n.Level {
+		case "problem":
+			problems = append(problems, n)
+		case "ok":
+			fine = append(fine, n)
+		default:
+			missing = append(missing, n)
+		}
+	}
+	return problems, missing, fine
 }
 
 // Moment returns the moment of that name, nil when the device has none.

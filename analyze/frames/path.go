@@ -53,6 +53,17 @@ func Short(file string) string {
 // Base is the last part of a path, of Unix or of Windows.
 func Base(file string) string { return file[strings.LastIndexAny(file, `/\`)+1:] }
 
+var withLine = regexp.MustCompile(`^(.*?):\d+(?: |$)`)
+
+// Bare drops the folders of a frame as text, "dir/file.py:1 function". C++ frames have none.
+func Bare(frame string) string {
+	m := withLine.FindStringSubmatch(frame)
+	if m == nil {
+		return frame
+	}
+	return frame[strings.LastIndexAny(m[1], `/\`)+1:]
+}
+
 // Function names the function of a frame, "train (train.py)".
 func Function(s *snapshot.Snapshot, id snapshot.FrameID) string {
 	f := s.Frames.Get(id)

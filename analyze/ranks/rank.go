@@ -61,12 +61,7 @@ func Reduce(file string, r *analyze.Result) Rank {
 			k.Cause += "\n" + frame
 		}
 	}
-	var d *analyze.Device
-	for i := range r.Devices {
-		if d == nil || r.Devices[i].Timeline.PeakReserved.Bytes > d.Timeline.PeakReserved.Bytes {
-			d = &r.Devices[i]
-		}
-	}
+	d := r.Main()
 	if d == nil {
 		return k
 	}

@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"cmp"
+
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -31,12 +33,15 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 func Main(s *snapshot.Snapshot) *Timeline {
 	var best *Timeline
 	for _, d := range s.UsedDevices() {
-		if t := Build(s, d); best == nil || t.PeakReserved.Bytes > best.PeakReserved.Bytes {
+		if t := Build(s, d); best == nil || ByPeak(t, best) < 0 {
 			best = t
 		}
 	}
 	return best
 }
+
+// ByPeak compares how much memory two devices reserved at their peaks: it is below 0 if a reserved more.
+func ByPeak(a, b *Timeline) int { return cmp.Compare(b.PeakReserved.Bytes, a.PeakReserved.Bytes) }
 
 // checkState sums up the dump's own state and checks it against itself.
 func checkState(s *snapshot.Snapshot, t *Timeline) {

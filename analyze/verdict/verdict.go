@@ -103,7 +103,7 @@ func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
 	events := 0
 	for i := range devices {
 		t := devices[i].Timeline
-		if top == nil || t.PeakReserved.Bytes > top.PeakReserved.Bytes {
+		if top == nil || timeline.ByPeak(t, top) < 0 {
 			top = t
 		}
 		events += t.Trace.Len()

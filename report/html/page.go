@@ -74,7 +74,7 @@ func newPage(r *analyze.Result) *document {
 		Banner:   banner(r),
 		Pinned:   newPinned(r.Pinned),
 		Settings: &r.Snapshot.Settings,
-		Notes:    notes(r.Quality),
+		Notes:    notes(r),
 	}
 	if r.Holders != nil {
 		p.Holders = chart.NewHolders(r, 1<<20)
@@ -193,8 +193,8 @@ func level(n analyze.Note) int {
 }
 
 // notes are in the order of noteLevels.
-func notes(all []analyze.Note) []analyze.Note {
-	all = slices.SortedStableFunc(slices.Values(all), func(a, b analyze.Note) int { return level(a) - level(b) })
+func notes(r *analyze.Result) []analyze.Note {
+	all := slices.Concat(r.Notes())
 	if rest := len(all) - maxNotes; rest > 0 {
 		all = append(all[:maxNotes], analyze.Note{Level: "missing",
 			Text: fmt.Sprintf("… and %s more notes", units.Count(rest))})

@@ -241,14 +241,5 @@ func drawn(r *analyze.Result) []*analyze.Device {
 			out = append(out, &r.Devices[i])
 		}
 	}
-	if len(out) > maxDevices {
-		slices.SortStableFunc(out, func(a, b *analyze.Device) int {
-			return cmp.Compare(b.Timeline.PeakReserved.Bytes, a.Timeline.PeakReserved.Bytes)
-		})
-		out = out[:maxDevices]
-		slices.SortFunc(out, func(a, b *analyze.Device) int {
-			return cmp.Compare(a.Timeline.Device, b.Timeline.Device)
-		})
-	}
-	return out
+	return analyze.Fullest(out, maxDevices, nil)
 }

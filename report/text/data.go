@@ -9,19 +9,10 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// quality sorts the notes on a result: what is wrong with the file, what it lacks, and what was
-// verified, in one line for several devices.
-func quality(r *analyze.Result) (problems, missing, fine []string) {
-	for _, q := range r.Quality {
-		switch q.Level {
-		case "problem":
-			problems = append(problems, "problem: "+chart.Plain(q.Text))
-		case "ok":
-			fine = append(fine, chart.Plain(q.Text))
-		default:
-			missing = append(missing, chart.Plain(q.Text))
-		}
-	}
+// notes says in at most n lines how far the figures can be trusted: problems first, then what is
+// missing, and last, for which there is always room, what was verified, in one line for several devices.
+func notes(r *analyze.Result, n, width int) []string {
+	problems, missing, fine := r.Notes()
 	if len(r.Devices) > 1 && len(fine) > 1 {
 		sound := 0
 		for i := range r.Devices {
@@ -29,24 +20,17 @@ func quality(r *analyze.Result) (problems, missing, fine []string) {
 				sound++
 			}
 		}
-		fine = []string{fmt.Sprintf("%d of %d GPUs: %s.", sound, len(r.Devices), analyze.Verified(0, 0))}
+		fine = []analyze.Note{{Text: fmt.Sprintf("%d of %d GPUs: %s.", sound, len(r.Devices), analyze.Verified(0, 0))}}
 	}
-	return problems, missing, fine
-}
-
-// notes says in at most n lines how far the figures can be trusted: problems first, then what is
-// missing, and last, for which there is always room, what was verified.
-func notes(r *analyze.Result, n, width int) []string {
-	problems, missing, fine := quality(r)
 	var end []string
-	for _, s := range fine {
-		end = append(end, noteLines(s, width)...)
+	for _, q := range fine {
+		end = append(end, noteLines(q.Text, width)...)
 	}
 	n -= len(end)
 	var out []string
 	all := slices.Concat(problems, missing)
-	for i, s := range all {
-		lines := noteLines(s, width)
+	for i, q := range all {
+		lines := noteLines(when(i < len(problems), "problem: ")+q.Text, width)
 		if left := n - len(out); left < len(lines) || left == len(lines) && i < len(all)-1 {
 			out = append(out, "... and "+units.Plural(len(all)-i, "more note")+", in the full report")
 			break
@@ -58,7 +42,7 @@ func notes(r *analyze.Result, n, width int) []string {
 
 // noteLines breaks a note into three lines at most.
 func noteLines(s string, width int) []string {
-	lines := wrap(s, width-10)
+	lines := wrap(chart.Plain(s), width-10)
 	if len(lines) > 3 {
 		lines = append(lines[:2:2], chart.Clip(lines[2], width-11)+"…")
 	}

@@ -2,11 +2,11 @@ package text
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -75,7 +75,7 @@ func (t *tree) below(n *attribution.Node, depth int) {
 func join(chain []string, n int) string {
 	short := make([]string, len(chain))
 	for i, c := range chain {
-		short[i] = shortFrame(chart.Plain(c))
+		short[i] = frames.Bare(chart.Plain(c))
 	}
 	const sep = " > "
 	if s := strings.Join(short, sep); utf8.RuneCountInString(s) <= n || len(chain) < 3 {
@@ -90,15 +90,4 @@ func join(chain []string, n int) string {
 			return fmt.Sprintf("(%d more)%s%s", from, sep, short[from])
 		}
 	}
-}
-
-var frameFile = regexp.MustCompile(`^(.*?):\d+(?: |$)`)
-
-// shortFrame drops the folders of "dir/file.py:1 function". C++ frames have none.
-func shortFrame(frame string) string {
-	m := frameFile.FindStringSubmatch(frame)
-	if m == nil {
-		return frame
-	}
-	return frame[strings.LastIndexAny(m[1], `/\`)+1:]
 }

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -150,17 +149,19 @@ func (v *outcome) ledger(d *analyze.Device) {
 	sizes := []column{num("reserved", 11), {head: "active", width: 11, sep: " ="},
 		{head: "releasable", width: 12, sep: " +"}, {head: "split", width: 11, sep: " +"},
 		num("largest free", 15)}
-	shown, moments := devices, []string{"peak", "oom", "end"}
+	shown, moments := make([]*analyze.Device, len(devices)), []string{"peak", "oom", "end"}
+	for i := range devices {
+		shown[i] = &devices[i]
+	}
 	if len(devices) > 2 {
 		moments = []string{"peak"}
-		shown = fullest(devices, d, 6)
+		shown = analyze.Fullest(shown, 6, d)
 	}
 	if v.width < 88 { // no room for the last
 		sizes = sizes[:4]
 	}
 	t := v.table(bold, append([]column{left("Memory", 8), left("", 14)}, sizes...)...)
-	for i := range shown {
-		d := &shown[i]
+	for _, d := range shown {
 		head, failed := chart.DeviceName(d.Timeline.Device), d.Moment("oom")
 		for _, name := range moments {
 			m := d.Moment(name)
@@ -235,38 +236,13 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 	}
 }
 
-// fullest returns first and the devices with the most reserved memory at their peak, n in
-// all, by ordinal.
-func fullest(devices []analyze.Device, first *analyze.Device, n int) []analyze.Device {
-	out := slices.Clone(devices)
-	slices.SortStableFunc(out, func(a, b analyze.Device) int {
-		switch first.Timeline {
-		case a.Timeline:
-			return -1
-		case b.Timeline:
-			return 1
-		}
-		return cmp.Compare(b.Timeline.PeakReserved.Bytes, a.Timeline.PeakReserved.Bytes)
-	})
-	out = out[:min(len(out), n)]
-	slices.SortStableFunc(out, func(a, b analyze.Device) int {
-		return cmp.Compare(a.Timeline.Device, b.Timeline.Device)
-	})
-	return out
-}
-
 // focus is the device that the leading finding is about, or else the one with the highest
 // peak of reserved memory.
 func focus(r *analyze.Result, top *finding.Finding) *analyze.Device {
-	best := &r.Devices[0]
 	for i := range r.Devices {
-		d := &r.Devices[i]
-		if top != nil && d.Timeline.Device == top.Device {
-			return d
-		}
-		if d.Timeline.PeakReserved.Bytes > best.Timeline.PeakReserved.Bytes {
-			best = d
+		if top != nil && r.Devices[i].Timeline.Device == top.Device {
+			return &r.Devices[i]
 		}
 	}
-	return best
+	return r.Main()
 }

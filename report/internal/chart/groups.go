@@ -1,10 +1,9 @@
 package chart
 
 import (
-	"strings"
-
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 )
 
@@ -89,8 +88,8 @@ func Sites(groups []attribution.Group) []string {
 			continue
 		}
 		for _, i := range rows {
-			if f := groups[i].Frames; at < len(f) && short(f[at]) != out[i] {
-				out[i] += " (" + short(f[at]) + ")"
+			if f := groups[i].Frames; at < len(f) && frames.Bare(f[at]) != out[i] {
+				out[i] += " (" + frames.Bare(f[at]) + ")"
 			}
 		}
 	}
@@ -112,14 +111,4 @@ func differ(groups []attribution.Group, rows []int) int {
 		}
 	}
 	return at
-}
-
-// short drops the folders of a frame "dir/file.py:1 function".
-func short(frame string) string {
-	file, function, ok := strings.Cut(frame, " ")
-	file = file[strings.LastIndexAny(file, `/\`)+1:]
-	if !ok {
-		return file
-	}
-	return file + " " + function
 }

@@ -87,10 +87,9 @@ func NewHolders(r *analyze.Result, min int64) *Holders {
 	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, slices.ContainsFunc(r.Devices, traced))}
 	v.Headline = Clip(Plain(v.Headline), 2*mostText)
 	b := &holderWords{r: r, v: v, min: min}
-	for _, n := range r.Quality {
-		if n.Level == "problem" {
-			v.Notes = append(v.Notes, clean(n.Text))
-		}
+	problems, _, _ := r.Notes()
+	for _, n := range problems {
+		v.Notes = append(v.Notes, clean(n.Text))
 	}
 	h := r.Holders
 	if h == nil {
