@@ -90,20 +90,8 @@ func oomPlace(g *oom.Group) string {
 	return s + when(g.Cut, "; truncated")
 }
 
-// rankWords lists ranks as ranges.
-func rankWords(ranks []int) string {
-	const most = 12
-	var parts []string
-	left := len(ranks)
-	for first, last := range runs(ranks) {
-		left -= last - first + 1
-		if parts = append(parts, fmt.Sprint(first)+when(last > first, "-%d", last)); len(parts) == most && left > 0 {
-			parts = append(parts, fmt.Sprintf("... (%d in total)", len(ranks)))
-			break
-		}
-	}
-	return "rank" + when(len(ranks) > 1, "s") + " " + strings.Join(parts, ", ")
-}
+// rankWords lists ranks.
+func rankWords(ranks []int) string { return "rank" + when(len(ranks) > 1, "s") + " " + ranges(ranks, nil) }
 
 // oomFields lists what a message prints, in its order.
 func oomFields(m *oom.Group) []string {

@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -130,45 +129,38 @@ func rankName(k *ranks.Rank, word string) string {
 	return chart.ClipLeft(chart.Plain(k.File), 40)
 }
 
-// rankList names ranks by runs of numbers: "0 to 4, 6, 7".
+// rankList names ranks by their numbers, and those without one by their files.
 func rankList(c *ranks.Comparison, rows []int) string {
-	const most = 6
 	var numbers []int
-	var words []string
+	var files []string
 	for _, row := range rows {
 		if k := &c.Ranks[row]; k.Number >= 0 {
 			numbers = append(numbers, k.Number)
 		} else {
-			words = append(words, rankName(k, ""))
+			files = append(files, rankName(k, ""))
 		}
 	}
 	slices.Sort(numbers)
-	var parts []string
-	for first, last := range runs(numbers) {
-		if last == first+1 {
-			parts = append(parts, fmt.Sprint(first), fmt.Sprint(last))
-			continue
-		}
-		parts = append(parts, fmt.Sprint(first)+when(last > first, " to %d", last))
-	}
-	words = append(parts, words...)
-	if len(words) > most {
-		words = append(words[:most-1:most-1], fmt.Sprintf("... %d more", len(words)-most+1))
-	}
-	return strings.Join(words, ", ")
+	return ranges(numbers, files)
 }
 
-// runs yields the first and last of each run of numbers in a sorted list.
-func runs(numbers []int) iter.Seq2[int, int] {
-	return func(yield func(first, last int) bool) {
-		for i, first := 0, 0; i < len(numbers); i++ {
-			if i+1 < len(numbers) && numbers[i+1] == numbers[i]+1 {
-				continue
-			}
-			if !yield(numbers[first], numbers[i]) {
-				return
-			}
-			first = i + 1
+// ranges names numbers in rising order by their runs, then others: "0 to 4, 6, 7".
+func ranges(numbers []int, others []string) string {
+	const most = 8
+	var parts []string
+	for first := 0; first < len(numbers); {
+		end := first + 1
+		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
+			end++
 		}
+		if end == first+2 {
+			end--
+		}
+		parts = append(parts, fmt.Sprint(numbers[first])+when(end > first+1, " to %d", numbers[end-1]))
+		first = end
 	}
+	if parts = append(parts, others...); len(parts) > most {
+		parts = append(parts[:most-1:most-1], fmt.Sprintf("... %d more", len(parts)-most+1))
+	}
+	return strings.Join(parts, ", ")
 }
