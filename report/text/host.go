@@ -22,35 +22,31 @@ func (d *doc) host(j *verdict.Host, file string) {
 	row := d.trends("Host", false)
 	for _, n := range hostNames {
 		if t := j.Trends.Of(n.series); t != nil && t.High != 0 {
-			if n.series == host.CPUTensors || n.series == host.Objects {
-				row(n.name, t, units.Count, false)
-			} else {
-				row(n.name, t, units.Bytes, true)
-			}
+			row(n.name, t, n.series != host.CPUTensors && n.series != host.Objects)
 		}
 	}
 	d.list("Data", j.Notes, 6)
 }
 
-// trendRow adds a row to a table of trends, whose values v prints. The slope is in bytes or not.
-type trendRow func(label string, t *finding.Trend, v func(int64) string, bytes bool)
-
-// trends adds a table of trends, or of single samples.
-func (d *doc) trends(name string, single bool) trendRow {
+// trends adds a table of trends, or of single samples, to which the function returned adds one in bytes or counts.
+func (d *doc) trends(name string, single bool) func(label string, t *finding.Trend, bytes bool) {
+	cols := []column{left(name, 22), num("first", 11), num("last", 11), num("lowest", 11), num("highest", 11),
+		rest("trend")}
 	if single {
-		table := d.table(bold, left(name, 22), num("then", 11))
-		return func(label string, t *finding.Trend, v func(int64) string, _ bool) {
-			table.row(label, v(t.Last))
-		}
+		cols = []column{left(name, 22), num("then", 11)}
 	}
-	table := d.table(bold, left(name, 22), num("first", 11), num("last", 11), num("lowest", 11), num("highest", 11),
-		rest("trend"))
-	return func(label string, t *finding.Trend, v func(int64) string, bytes bool) {
+	table := d.table(bold, cols...)
+	return func(label string, t *finding.Trend, bytes bool) {
+		if single {
+			table.row(label, amount(t.Last, bytes))
+			return
+		}
 		shape := plain.of(string(t.Shape))
 		if t.Shape == counters.Growing {
 			shape.attr = yellow
 		}
-		table.row(label, v(t.First), v(t.Last), v(t.Low), v(t.High), shape, slopeOf(t, bytes))
+		table.row(label, amount(t.First, bytes), amount(t.Last, bytes), amount(t.Low, bytes), amount(t.High, bytes),
+			shape, slopeOf(t, bytes))
 	}
 }
 

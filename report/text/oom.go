@@ -91,7 +91,9 @@ func oomPlace(g *oom.Group) string {
 }
 
 // rankWords lists ranks.
-func rankWords(ranks []int) string { return "rank" + when(len(ranks) > 1, "s") + " " + ranges(ranks, nil) }
+func rankWords(ranks []int) string {
+	return "rank" + when(len(ranks) > 1, "s") + " " + ranges(ranks, nil)
+}
 
 // oomFields lists what a message prints, in its order.
 func oomFields(m *oom.Group) []string {

@@ -143,7 +143,7 @@ func (d *doc) series(j *verdict.Counters, file string) {
 			continue
 		}
 		label := cmp.Or(trendNames[t.Name], chart.ClipLeft(chart.Plain(t.Name), 21))
-		row(label, t, valueOf(t.Name), inBytes(t.Name))
+		row(label, t, inBytes(t.Name))
 	}
 	var facts []string
 	for _, f := range []struct{ what, name string }{
@@ -151,7 +151,7 @@ func (d *doc) series(j *verdict.Counters, file string) {
 		{"retries", counters.Retries}, {"out of memory", counters.OOMs}, {"free on the device", "device.free"},
 	} {
 		if v := s.Last.Get(f.name); v.Known() {
-			facts = append(facts, f.what+" "+valueOf(f.name)(v.Value))
+			facts = append(facts, f.what+" "+amount(v.Value, inBytes(f.name)))
 		}
 	}
 	if len(facts) > 0 {
@@ -166,15 +166,15 @@ func seriesName(d *counters.Series) string {
 
 // inBytes tells counters of bytes from those of blocks and calls.
 func inBytes(name string) bool {
-	return strings.Contains(name, "_bytes") || strings.Contains(name, " - ")
+	return strings.Contains(name, "_bytes") || strings.Contains(name, " - ") || strings.HasPrefix(name, "device.")
 }
 
-// valueOf prints values of a counter: bytes or counts.
-func valueOf(name string) func(int64) string {
-	if inBytes(name) || strings.HasPrefix(name, "device.") {
-		return units.Bytes
+// amount prints a value in bytes, or a count.
+func amount(n int64, bytes bool) string {
+	if bytes {
+		return units.Bytes(n)
 	}
-	return units.Count
+	return units.Count(n)
 }
 
 // seriesTable compares all devices of all files.

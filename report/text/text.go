@@ -158,10 +158,8 @@ func (d *doc) gap() { d.line() }
 
 // paragraph adds a text that may take several lines, the later ones indented by so many columns.
 func (d *doc) paragraph(c cell, before, hanging int) {
-	hang := ""
-	for _, l := range wrap(chart.Plain(c.text), d.width-before-hanging) {
-		d.line(strings.Repeat(" ", before), c.attr.of(hang+l))
-		hang = strings.Repeat(" ", hanging)
+	for i, l := range wrap(chart.Plain(c.text), d.width-before-hanging) {
+		d.line(strings.Repeat(" ", before+min(i, 1)*hanging), c.attr.of(l))
 	}
 }
 
