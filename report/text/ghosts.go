@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
@@ -26,15 +27,12 @@ func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
 		badge = "no leak found"
 	}
 	d.heading(badge, v.Status.Tone(), v.Headline+when(v.Trust != "", " (%s)", v.Trust), 0)
-	for i := range v.Proven {
-		d.ghost(i+1, &v.Proven[i])
-	}
-	if len(v.Suspects) > 0 && len(v.Proven) > 0 {
-		d.gap()
-		d.line(bold.of(chart.TitleSuspects))
-	}
-	for i := range v.Suspects {
-		d.ghost(len(v.Proven)+i+1, &v.Suspects[i])
+	for i, g := range slices.Concat(v.Proven, v.Suspects) {
+		if i > 0 && i == len(v.Proven) {
+			d.gap()
+			d.line(bold.of(chart.TitleSuspects))
+		}
+		d.ghost(i+1, &g)
 	}
 	for _, l := range v.Lists {
 		d.gap()
@@ -61,13 +59,14 @@ func (d *doc) ghost(n int, g *chart.HolderGhost) {
 	}
 	d.indent = 4
 	for _, f := range g.Facts {
-		d.labeled(f.Label, texts(plain, wrap(f.Text, d.width-12), 0)...)
+		d.labeled(f.Label, texts(plain, wrap(f.Text, d.width-12))...)
 	}
 	var sites []string
+	room := min(60, d.width-40)
 	for _, s := range g.Sites {
-		sites = append(sites, fmt.Sprintf("%9s  %-60s%14s", units.Size(s.Bytes), chart.ClipLeft(s.Text, 60), s.Note))
+		sites = append(sites, fmt.Sprintf("%9s  %-*s%14s", units.Size(s.Bytes), room, chart.ClipLeft(s.Text, room), s.Note))
 	}
-	d.labeled("Sites", texts(plain, sites, 0)...)
+	d.labeled("Sites", texts(plain, sites)...)
 	d.code("Fix", cyan, g.Fix)
 	d.indent = 0
 }

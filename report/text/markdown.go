@@ -1,6 +1,7 @@
 package text
 
 import (
+	"html"
 	"io"
 	"strings"
 
@@ -113,15 +114,11 @@ func code(name string) string {
 	if name == "" {
 		return "(no name)"
 	}
-	run, longest := 0, 0
-	for _, r := range name {
-		if run++; r != '`' {
-			run = 0
-		}
-		longest = max(longest, run)
+	fence := "`"
+	for strings.Contains(name, fence) {
+		fence += "`"
 	}
-	fence := strings.Repeat("`", longest+1)
-	if longest > 0 {
+	if len(fence) > 1 {
 		name = " " + name + " "
 	}
 	return fence + strings.ReplaceAll(name, "|", `\|`) + fence
@@ -137,14 +134,8 @@ func prose(s string) string {
 	const gap = "\u200b" // a space without width
 	for i, r := range s {
 		switch {
-		case r == '&':
-			b.WriteString("&amp;")
-			continue
-		case r == '<':
-			b.WriteString("&lt;")
-			continue
-		case r == '>':
-			b.WriteString("&gt;")
+		case strings.ContainsRune("&<>", r):
+			b.WriteString(html.EscapeString(string(r)))
 			continue
 		case strings.ContainsRune("\\`*[]|~$", r), r == '#' && !letter(i-1), r == '!' && strings.HasPrefix(s[i:], "!["),
 			r == '_' && !(letter(i-1) && letter(i+1)), i == 0 && (r == '-' || r == '+' || r == '='):

@@ -62,15 +62,11 @@ func (d *doc) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 	} else {
 		d.line(inGPU + memory)
 	}
-	var health []string
-	if number(g.ECCErrors) > 0 {
-		health = append(health, units.Plural(*g.ECCErrors, "uncorrected ECC error"))
-	}
-	if number(g.Retired) > 0 {
-		health = append(health, units.Plural(*g.Retired, "retired page")+", no longer used by the device")
-	}
-	if len(health) > 0 {
-		d.line(inGPU + strings.Join(health, "; "))
+	broken, retired := number(g.ECCErrors), number(g.Retired)
+	health := when(broken > 0, "; %s", units.Plural(broken, "uncorrected ECC error")) +
+		when(retired > 0, "; %s, no longer used by the device", units.Plural(retired, "retired page"))
+	if health != "" {
+		d.line(inGPU + health[2:])
 	}
 	d.failed(g.Errors)
 	rest := g.Processes
@@ -210,13 +206,10 @@ func memoryLine(total, reserved, used, free *int64) string {
 	if total == nil && used == nil && free == nil {
 		return "memory unknown"
 	}
-	parts := []string{}
-	for _, part := range []struct {
-		n    *int64
-		name string
-	}{{reserved, "driver"}, {used, "used"}, {free, "free"}} {
-		if part.n != nil {
-			parts = append(parts, units.Bytes(*part.n)+" "+part.name)
+	var parts []string
+	for i, n := range []*int64{reserved, used, free} {
+		if n != nil {
+			parts = append(parts, units.Bytes(*n)+[]string{" driver", " used", " free"}[i])
 		}
 	}
 	if total == nil {
@@ -241,21 +234,19 @@ func sparkline(values []int64, limit int64, n int) string {
 
 // NVMLLine is a reading in one line, for logs.
 func NVMLLine(r *sidecar.Reading) string {
-	var b strings.Builder
-	b.WriteString(time.Unix(0, r.Time).UTC().Format(time.RFC3339))
+	line := time.Unix(0, r.Time).UTC().Format(time.RFC3339)
 	for i := range r.Devices {
 		g := &r.Devices[i]
-		fmt.Fprintf(&b, "  %s:", gpuName(g, i))
-		if g.Used == nil {
-			b.WriteString(" used unknown")
-		} else {
-			fmt.Fprintf(&b, " %s of %s", units.Bytes(*g.Used), sizeOr(g.Total))
+		memory := "used unknown"
+		if g.Used != nil {
+			memory = units.Bytes(*g.Used) + " of " + sizeOr(g.Total)
 		}
+		line += "  " + gpuName(g, i) + ": " + memory
 		for _, q := range g.Processes {
-			fmt.Fprintf(&b, ", %d %s", q.PID, sizeOr(q.Used))
+			line += fmt.Sprintf(", %d %s", q.PID, sizeOr(q.Used))
 		}
 	}
-	return b.String()
+	return line
 }
 
 func sizeOr(n *int64) string { return orElse((*units.Size)(n), chart.Unknown) }

@@ -27,7 +27,7 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 	d := newDoc(o)
 	main, from := r.Main()
 	for i := range r.Files {
-		if len(r.Files) > maxSeries && i >= maxSeries {
+		if i == maxSeries {
 			d.line(dim.of(fmt.Sprintf("... and %d more files", len(r.Files)-i)))
 			break
 		}
@@ -348,24 +348,23 @@ func (d *doc) statsData(r *analyze.Stats, main *verdict.Counters) {
 	}
 	for i := range r.Files {
 		f := &r.Files[i].Info
-		note := func(format string, args ...any) {
-			if len(r.Files) > 1 {
-				format, args = "%s: "+format, append([]any{chart.ClipLeft(f.Name, 30)}, args...)
+		note := func(text string) {
+			out = append(out, when(len(r.Files) > 1, "%s: ", chart.ClipLeft(f.Name, 30))+text)
+		}
+		for _, n := range []struct {
+			fault *memstats.Fault
+			words string
+		}{
+			{f.Cut, "The file ends early"},
+			{f.FirstSkipped, units.Plural(f.Skipped, "record") + " could not be read, the first"},
+			{f.FirstOdd, "Left out: " + units.Plural(f.Odd, "figure") + ", the first"},
+		} {
+			if n.fault != nil {
+				note(n.words + placeOf(n.fault) + ": " + n.fault.Msg + ".")
 			}
-			out = append(out, fmt.Sprintf(format, args...))
-		}
-		if f.Cut != nil {
-			note("The file ends early%s: %s.", placeOf(f.Cut), f.Cut.Msg)
-		}
-		if f.Skipped > 0 {
-			note("%s could not be read, the first%s: %s.", units.Plural(f.Skipped, "record"), placeOf(f.FirstSkipped),
-				f.FirstSkipped.Msg)
-		}
-		if f.Odd > 0 {
-			note("Left out: %s, the first%s: %s.", units.Plural(f.Odd, "figure"), placeOf(f.FirstOdd), f.FirstOdd.Msg)
 		}
 		if f.Foreign > 0 {
-			note("Without counters: %s.", units.Plural(f.Foreign, "record"))
+			note("Without counters: " + units.Plural(f.Foreign, "record") + ".")
 		}
 	}
 	d.apart("Data", out, 8)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
@@ -68,12 +69,11 @@ func (d *doc) device(t *timeline.Timeline) {
 		d.line(name, fmt.Sprintf(": %s%s, %s, %s", units.Plural(t.Trace.Len(), "event"), span,
 			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry")))
 	}
-	sums := d.sums("reserved", "active", "allocated", "requested")
-	if t.Trace.Len() > 0 {
-		sums("start", t.Initial.Reserved, t.Initial.Active, t.Initial.Allocated, t.Initial.Requested)
-		sums("peak", t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes)
-	}
-	sums("end", t.Final.Reserved, t.Final.Active, t.Final.Allocated, t.Final.Requested)
+	start, end := &t.Initial, &t.Final
+	d.sums(t.Trace.Len() > 0, []string{"reserved", "active", "allocated", "requested"},
+		[]int64{start.Reserved, start.Active, start.Allocated, start.Requested},
+		[]int64{t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes},
+		[]int64{end.Reserved, end.Active, end.Allocated, end.Requested})
 }
 
 // pinnedSums adds the sums of pinned host memory.
@@ -83,27 +83,29 @@ func (d *doc) pinnedSums(m *host.Pinned) {
 		events = units.Plural(n, "event")
 	}
 	d.line(bold.of("Pinned host memory"), ": "+events)
-	sums := d.sums("reserved", "active", "allocated")
-	if m.Trace.Len() > 0 {
-		sums("start", m.Initial.Reserved, m.Initial.Active, m.Initial.Allocated)
-		sums("peak", m.PeakReserved.Bytes, m.PeakActive.Bytes, m.PeakAllocated.Bytes)
-	}
-	sums("end", m.Final.Reserved, m.Final.Active, m.Final.Allocated)
+	start, end := &m.Initial, &m.Final
+	d.sums(m.Trace.Len() > 0, []string{"reserved", "active", "allocated"},
+		[]int64{start.Reserved, start.Active, start.Allocated},
+		[]int64{m.PeakReserved.Bytes, m.PeakActive.Bytes, m.PeakAllocated.Bytes},
+		[]int64{end.Reserved, end.Active, end.Allocated})
 }
 
-// sums adds a table of sums, which the function returned gives a row.
-func (d *doc) sums(heads ...string) func(name string, bytes ...int64) {
+// sums adds a table of sums at the start, the peak and the end; without a trace only the end is known.
+func (d *doc) sums(traced bool, heads []string, rows ...[]int64) {
 	cols := []column{left("", 12)}
 	for _, h := range heads {
 		cols = append(cols, num(h, 12))
 	}
 	t := d.table(dim, cols...)
-	return func(name string, bytes ...int64) {
-		r := []any{"  " + name}
-		for _, n := range bytes {
-			r = append(r, units.Size(n))
+	for i, name := range []string{"  start", "  peak", "  end"} {
+		if i < 2 && !traced {
+			continue
 		}
-		t.row(r...)
+		row := []any{name}
+		for _, n := range rows[i] {
+			row = append(row, units.Size(n))
+		}
+		t.row(row...)
 	}
 }
 
@@ -115,7 +117,7 @@ func (v *outcome) pinned(r *analyze.Result, full bool) {
 	}
 	words := pinnedWords(r.Pinned)
 	if full {
-		v.labeled("Pinned", texts(plain, []string{words}, v.width-10)...)
+		v.labeled("Pinned", texts(plain, []string{words})...)
 		return
 	}
 	v.gap()
@@ -140,4 +142,55 @@ func pinnedWords(m *host.Pinned) string {
 		by = append(by, units.Plural(more, "more stack"))
 	}
 	return w + when(len(by) > 0, " Allocated: %s.", strings.Join(by, ", "))
+}
+
+// notes says in at most n lines how far the figures can be trusted: problems first, then what is
+// missing, and last, for which there is always room, what was verified, in one line for several devices.
+func notes(r *analyze.Result, n, width int) []string {
+	problems, missing, fine := r.Notes()
+	if len(r.Devices) > 1 && len(fine) > 1 {
+		sound := 0
+		for i := range r.Devices {
+			if c := &r.Devices[i].Timeline.Checks; c.Inconsistent() == 0 && c.Residual == 0 {
+				sound++
+			}
+		}
+		fine = []analyze.Note{{Text: fmt.Sprintf("%d of %d GPUs: %s.", sound, len(r.Devices), analyze.Verified(0, 0))}}
+	}
+	var end []string
+	for _, q := range fine {
+		end = append(end, noteLines(q.Text, width)...)
+	}
+	n -= len(end)
+	var out []string
+	all := slices.Concat(problems, missing)
+	for i, q := range all {
+		lines := noteLines(when(i < len(problems), "problem: ")+q.Text, width)
+		if left := n - len(out); left < len(lines) || left == len(lines) && i < len(all)-1 {
+			out = append(out, "... and "+units.Plural(len(all)-i, "more note")+", in the full report")
+			break
+		}
+		out = append(out, lines...)
+	}
+	return append(out, end...)
+}
+
+// noteLines breaks a note into three lines at most.
+func noteLines(s string, width int) []string {
+	lines := wrap(chart.Plain(s), width-10)
+	if len(lines) > 3 {
+		lines = append(lines[:2:2], chart.Clip(lines[2], width-11)+"…")
+	}
+	for k := 1; k < len(lines); k++ {
+		lines[k] = "  " + lines[k]
+	}
+	return lines
+}
+
+// data adds the notes.
+func (d *doc) data(notes []string) {
+	if len(notes) > 0 {
+		d.gap()
+		d.labeled("Data", texts(plain, notes)...)
+	}
 }

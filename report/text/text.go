@@ -195,14 +195,11 @@ func (d *doc) labeled(label string, lines ...[]cell) {
 	}
 }
 
-// texts are lines of one color, cut to so many columns unless that is 0.
-func texts(a attr, lines []string, most int) [][]cell {
+// texts are lines of one color, cut where they are too long.
+func texts(a attr, lines []string) [][]cell {
 	var out [][]cell
 	for _, l := range lines {
-		if l = chart.Plain(l); most > 0 {
-			l = chart.Clip(l, most)
-		}
-		out = append(out, cells(a.of(l)))
+		out = append(out, cells(a.cut(l)))
 	}
 	return out
 }
@@ -214,7 +211,7 @@ func (d *doc) list(label string, list []string, most int) {
 		left := fmt.Sprintf("... and %d more lines, in the full report", len(lines)-most+1)
 		lines = append(lines[:most-1:most-1], left)
 	}
-	d.labeled(label, texts(plain, lines, 0)...)
+	d.labeled(label, texts(plain, lines)...)
 }
 
 // apart is list with an empty line before it, if there are texts.
@@ -245,7 +242,7 @@ func (d *doc) code(label string, a attr, lines []string) {
 		d.program(label, lines)
 		return
 	}
-	d.labeled(label, texts(a, lines, d.width-d.indent-8)...)
+	d.labeled(label, texts(a, lines)...)
 }
 
 // finding adds why something was found and what to do, in at most so many lines each.

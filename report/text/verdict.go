@@ -175,9 +175,7 @@ func (v *outcome) ledger(d *analyze.Device) {
 			head = ""
 		}
 		if m := d.Moment(moments[len(moments)-1]); m != nil && len(devices) <= 2 {
-			for _, l := range wrap(elsewhere(&m.Frag), v.width-22) {
-				t.line(pad("", 22) + l)
-			}
+			t.paragraph(plain.of(elsewhere(&m.Frag)), 22, 0)
 		}
 	}
 	if n := len(devices) - len(shown); n > 0 {
