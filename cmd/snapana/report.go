@@ -177,7 +177,8 @@ it, only what grows is shown, and where it was allocated.`,
 				return err
 			}
 			return show(cmd, out, result, json.WriteGhosts, func(w io.Writer, r *analyze.Result, o text.Options) error {
-				return text.Ghosts(w, r, text.GhostOptions{Options: o, Min: int64(least)})
+				o.Min = int64(least)
+				return text.Ghosts(w, r, o)
 			})
 		},
 	}

@@ -199,7 +199,8 @@ func (f *stateFlags) run(cmd *cobra.Command, path string,
 		}
 		return json.WriteState(w, a, top)
 	}, func(w io.Writer, a *attribution.Answer, o text.Options) error {
-		return text.State(w, a, text.StateOptions{Options: o, Top: f.top})
+		o.Top = f.top
+		return text.State(w, a, o)
 	})
 }
 

@@ -33,7 +33,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 		when(failed > 0, "; %s ran out of memory", units.Plural(failed, "rank"))))
 	for i, g := range c.Groups {
 		if i == 8 && len(c.Groups) > 9 {
-			d.line("... and " + units.Plural(len(c.Groups)-i, "more verdict"))
+			d.line(more(len(c.Groups)-i, "verdict"))
 			break
 		}
 		whose := ""
@@ -100,7 +100,7 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
 		if i == maxRanks-1 && len(c.Ranks) > maxRanks && !all {
-			t.line(dim.of("... and " + units.Plural(len(c.Ranks)-i, "more rank") + "; --all shows them"))
+			t.line(dim.of(more(len(c.Ranks)-i, "rank") + "; --all shows them"))
 			return
 		}
 		number := "?"

@@ -11,16 +11,10 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// GhostOptions choose what is printed of the holders of memory.
-type GhostOptions struct {
-	Options
-	Min int64 // sum up holders that have less; ghosts are always printed
-}
-
 // Ghosts prints who keeps the memory at the end of a snapshot: the verdict, each ghost with its
 // evidence and its fix, then what is held as expected and what could not be matched.
-func Ghosts(w io.Writer, r *analyze.Result, o GhostOptions) error {
-	d, v := newDoc(o.Options), chart.NewHolders(r, o.Min)
+func Ghosts(w io.Writer, r *analyze.Result, o Options) error {
+	d, v := newDoc(o), chart.NewHolders(r, o.Min)
 	d.line(dim.cut(chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60) + when(v.Source != "", " with %s", v.Source)))
 	badge := string(v.Status)
 	if v.Status == finding.Healthy {

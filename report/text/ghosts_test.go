@@ -12,7 +12,7 @@ import (
 	"github.com/snapana/snapana/fixtures/golden"
 )
 
-func ghostsOf(t *testing.T, r *analyze.Result, o GhostOptions) string {
+func ghostsOf(t *testing.T, r *analyze.Result, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Ghosts(&b, r, o); err != nil {
@@ -32,7 +32,7 @@ func ghostsOf(t *testing.T, r *analyze.Result, o GhostOptions) string {
 func TestGhostsGolden(t *testing.T) {
 	var all strings.Builder
 	for _, r := range []*analyze.Result{analyzetest.Held(t), analyzetest.Failed(t), analyzetest.Empty(t)} {
-		all.WriteString(ghostsOf(t, r, GhostOptions{Min: 1 << 20}) + "\n")
+		all.WriteString(ghostsOf(t, r, Options{Min: 1 << 20}) + "\n")
 	}
 	golden.Check(t, "ghosts.txt", []byte(all.String()))
 }
@@ -43,7 +43,7 @@ func TestGhostsMin(t *testing.T) {
 	other := r.Holders.Holders[2]
 	other.Standing = holder.Other
 	r.Holders.Holders = append(r.Holders.Holders, other, other)
-	got := ghostsOf(t, r, GhostOptions{Min: 1 << 40})
+	got := ghostsOf(t, r, Options{Min: 1 << 40})
 	for _, want := range []string{"`losses`", "of two_leaks.<locals>.capture", "1 more holder below 1.00 TiB each",
 		"2 more holders below 1.00 TiB each"} {
 		if !strings.Contains(got, want) {

@@ -41,7 +41,7 @@ func OOM(w io.Writer, l *oom.Log, o Options) error {
 		d.oomOthers(l)
 	}
 	if l.Dropped > 0 {
-		d.line("... and " + units.Plural(l.Dropped, "more message") + ", not listed: too many different ones")
+		d.line(more(l.Dropped, "message") + ", not listed: too many different ones")
 	}
 	return d.print(w)
 }
@@ -193,7 +193,7 @@ func (d *doc) oomOthers(l *oom.Log) {
 			continue
 		}
 		if shown++; shown > maxMessages {
-			t.linef("... and %d more different messages; --all explains each, --json lists them", n-maxMessages)
+			t.line(more(n-maxMessages, "different message") + "; --all explains each, --json lists them")
 			return
 		}
 		words := string(g.Family) + " " + string(g.Cause) + when(len(g.Ranks) > 0, ", %s", rankWords(g.Ranks))

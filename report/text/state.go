@@ -13,16 +13,10 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
-// StateOptions choose what is printed of a state.
-type StateOptions struct {
-	Options
-	Top int // rows, or in a tree the calls below each call; 0 is all
-}
-
 // State prints what is live at one moment: the totals, whether they can be trusted, and the
 // live blocks by what the query groups them by, or by call path.
-func State(w io.Writer, a *attribution.Answer, o StateOptions) error {
-	d := newDoc(o.Options)
+func State(w io.Writer, a *attribution.Answer, o Options) error {
+	d := newDoc(o)
 	d.stateHead(a)
 	d.gap()
 	if a.Tree != nil {
@@ -103,7 +97,7 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 		row(r.Sum, units.Bytes(r.Pinned), r.Name)
 		for i, f := range r.Frames { // the inner end of the stack
 			if i == deep-1 && len(r.Frames) > deep {
-				t.line(dim.of("      ... and " + units.Plural(len(r.Frames)-i, "more outer frame")))
+				t.line(dim.of("      " + more(len(r.Frames)-i, "outer frame")))
 				break
 			}
 			t.line("      ", dim.cutLeft(f))
@@ -113,12 +107,12 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 			t.line("      ", cyan.cut(text), dim.of(": "+units.Bytes(n.Bytes)+" in "+units.Plural(n.Count, "block")))
 		}
 	}
-	if more := h.Rows[len(shown):]; len(more) > 0 {
+	if left := h.Rows[len(shown):]; len(left) > 0 {
 		var rest attribution.Sum
-		for i := range more {
-			rest.Add(more[i].Sum)
+		for i := range left {
+			rest.Add(left[i].Sum)
 		}
-		row(rest, "", fmt.Sprintf("... and %s more", units.Count(len(more))))
+		row(rest, "", fmt.Sprintf("... and %s more", units.Count(len(left))))
 	}
 	if h.LeftOut.Count > 0 {
 		row(h.LeftOut, "", "(left out by --match and --exclude)")

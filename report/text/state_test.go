@@ -59,7 +59,7 @@ func ask(t *testing.T, s *snapshot.Snapshot, at string, q attribution.Query, tre
 	return attribution.Ask(s, tl, m, q, tree)
 }
 
-func stateOf(t *testing.T, a *attribution.Answer, o StateOptions) string {
+func stateOf(t *testing.T, a *attribution.Answer, o Options) string {
 	return render(t, func(w io.Writer) error { return State(w, a, o) })
 }
 
@@ -71,21 +71,21 @@ func TestStateGolden(t *testing.T) {
 		opt       build.Options
 		q         attribution.Query
 		tree      bool
-		o         StateOptions
+		o         Options
 	}{
-		{"by stack, with what torch.compile recorded", "end", late, attribution.Query{}, false, StateOptions{}},
+		{"by stack, with what torch.compile recorded", "end", late, attribution.Query{}, false, Options{}},
 		{"by site, the first two, filtered", "peak", late, attribution.Query{By: attribution.BySite,
-			Exclude: regexp.MustCompile("data")}, false, StateOptions{Top: 2}},
-		{"by module", "3", late, attribution.Query{By: attribution.ByModule}, false, StateOptions{}},
-		{"a tree", "end", late, attribution.Query{}, true, StateOptions{Options: Options{Color: true}}},
+			Exclude: regexp.MustCompile("data")}, false, Options{Top: 2}},
+		{"by module", "3", late, attribution.Query{By: attribution.ByModule}, false, Options{}},
+		{"a tree", "end", late, attribution.Query{}, true, Options{Color: true}},
 		{"a tree of modules, filtered", "end", late, attribution.Query{By: attribution.ByModule,
-			Match: regexp.MustCompile("model")}, true, StateOptions{}},
+			Match: regexp.MustCompile("model")}, true, Options{}},
 		{"a tree with internals, one call each", "end", late, attribution.Query{Internals: true}, true,
-			StateOptions{Top: 1}},
-		{"before the trace", "start", late, attribution.Query{By: attribution.ByPool}, false, StateOptions{}},
+			Options{Top: 1}},
+		{"before the trace", "start", late, attribution.Query{By: attribution.ByPool}, false, Options{}},
 		{"no trace", "end", build.Options{NoTrace: true}, attribution.Query{By: attribution.BySite}, false,
-			StateOptions{}},
-		{"nothing live", "start", build.Options{}, attribution.Query{}, false, StateOptions{}},
+			Options{}},
+		{"nothing live", "start", build.Options{}, attribution.Query{}, false, Options{}},
 	} {
 		a := answer(t, c.opt, program, c.at, c.q, c.tree)
 		all.WriteString("== " + c.title + "\n" + stateOf(t, a, c.o) + "\n")
@@ -97,14 +97,14 @@ func TestStateGolden(t *testing.T) {
 func TestStateHead(t *testing.T) {
 	a := answer(t, build.Options{}, program, "end", attribution.Query{}, false)
 	const sound = "\nverified: the replay matches the snapshot byte for byte\n"
-	if out := stateOf(t, a, StateOptions{}); !strings.Contains(out, sound) {
+	if out := stateOf(t, a, Options{}); !strings.Contains(out, sound) {
 		t.Errorf("a sound file:\n%s", out)
 	}
 	a.Why = "of 2"
 	a.Timeline.Checks.Overlaps, a.Timeline.Checks.Residual = 2, -512
 	a.State.Outside = []int32{0}
 	a.Snapshot.Partial = errors.New("cut at byte 7")
-	out := stateOf(t, a, StateOptions{})
+	out := stateOf(t, a, Options{})
 	for _, want := range []string{"made.pickle, GPU 0 (of 2) at the end\n",
 		"not verified: the file contradicts itself 2 times, and the replay is off by -512 B\n",
 		"1 live block in no known segment", "only part of the file was read: cut at byte 7\n"} {
@@ -145,7 +145,7 @@ func TestStateFits(t *testing.T) {
 		answers[file+" tree"] = ask(t, s, "peak", attribution.Query{}, true)
 	}
 	for name, a := range answers {
-		out := stateOf(t, a, StateOptions{Top: 20})
+		out := stateOf(t, a, Options{Top: 20})
 		if strings.ContainsAny(out, "\x1b\a\r\t") {
 			t.Errorf("%s: control characters", name)
 		}

@@ -28,7 +28,7 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 	main, from := r.Main()
 	for i := range r.Files {
 		if i == maxSeries {
-			d.line(dim.of(fmt.Sprintf("... and %d more files", len(r.Files)-i)))
+			d.line(dim.of(more(len(r.Files)-i, "file")))
 			break
 		}
 		d.line(dim.cut(statsFile(&r.Files[i])))
@@ -53,7 +53,7 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 	}
 	for i, j := range r.Hosts {
 		if i == maxSeries {
-			d.linef("... and %d more processes, in --json", len(r.Hosts)-i)
+			d.line(more(len(r.Hosts)-i, "process") + ", in --json")
 			break
 		}
 		if main != nil || i > 0 {
@@ -209,7 +209,7 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 				growing++
 			}
 			if rows++; rows > maxSeries {
-				t.linef("... and %s more series, in --json", units.Count(r.Count()-maxSeries))
+				t.line(more(r.Count()-maxSeries, "row") + ", in --json")
 				return
 			}
 			first, last, held, how := "-", "-", "-", ""
@@ -274,7 +274,7 @@ func (d *doc) reading(g *memstats.Reading) {
 		rest("name"))
 	for i, q := range g.Processes {
 		if i == maxSeries {
-			t.linef("... and %s more processes, in --json", units.Count(len(g.Processes)-i))
+			t.line(more(len(g.Processes)-i, "process") + ", in --json")
 			break
 		}
 		where := chart.DeviceName(q.GPU) + when(q.GI >= 0, " GI %d CI %d", q.GI, q.CI)

@@ -48,7 +48,7 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 		d.device(r.Devices[i].Timeline)
 	}
 	if n := len(r.Devices) - most; n > 0 {
-		d.line("... and " + units.Plural(n, "more device"))
+		d.line(more(n, "device"))
 	}
 	if r.Pinned != nil {
 		d.gap()
@@ -167,7 +167,7 @@ func notes(r *analyze.Result, n, width int) []string {
 	for i, q := range all {
 		lines := noteLines(when(i < len(problems), "problem: ")+q.Text, width)
 		if left := n - len(out); left < len(lines) || left == len(lines) && i < len(all)-1 {
-			out = append(out, "... and "+units.Plural(len(all)-i, "more note")+", in the full report")
+			out = append(out, more(len(all)-i, "note")+", in the full report")
 			break
 		}
 		out = append(out, lines...)

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -28,9 +29,11 @@ const (
 
 // Options choose how results are printed.
 type Options struct {
-	Color bool // use ANSI colors; the caller knows whether it writes to a terminal
-	Width int  // columns of a line, 0 for the usual ones
-	All   bool // everything, also where that is long
+	Color bool  // use ANSI colors; the caller knows whether it writes to a terminal
+	Width int   // columns of a line, 0 for the usual ones
+	All   bool  // everything, also where that is long
+	Top   int   // of a state the rows, or in a tree the calls below each call; 0 is all
+	Min   int64 // in bytes: holders that have less are summed up; ghosts are always printed
 }
 
 // attr is an ANSI attribute, "" for none.
@@ -208,8 +211,7 @@ func texts(a attr, lines []string) [][]cell {
 func (d *doc) list(label string, list []string, most int) {
 	lines := d.wrapped(list)
 	if most > 0 && len(lines) > most {
-		left := fmt.Sprintf("... and %d more lines, in the full report", len(lines)-most+1)
-		lines = append(lines[:most-1:most-1], left)
+		lines = append(lines[:most-1:most-1], more(len(lines)-most+1, "line")+", in the full report")
 	}
 	d.labeled(label, texts(plain, lines)...)
 }
@@ -264,6 +266,9 @@ func numbered(steps []string) []string {
 
 // step stands before step i of several.
 func step(i int) string { return fmt.Sprintf("%d. ", i+1) }
+
+// more says how many of a list are left out.
+func more[N int | int64](n N, noun string) string { return "... and " + units.Plural(n, "more "+noun) }
 
 // when is a part of a sentence that is said only where something is so, else "".
 func when(so bool, format string, args ...any) string {

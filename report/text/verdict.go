@@ -134,7 +134,7 @@ func (v *outcome) also() {
 	var rows [][]cell
 	for i, f := range v.rest {
 		if i == most-1 && len(v.rest) > most {
-			rows = append(rows, cells(fmt.Sprintf("... and %d more findings, in the full report", len(v.rest)-i)))
+			rows = append(rows, cells(more(len(v.rest)-i, "finding")+", in the full report"))
 			break
 		}
 		title := when(f.Device >= 0, "%s: ", chart.DeviceName(f.Device)) + f.Title
@@ -179,7 +179,7 @@ func (v *outcome) ledger(d *analyze.Device) {
 		}
 	}
 	if n := len(devices) - len(shown); n > 0 {
-		t.linef("... and %d more devices with less memory", n)
+		t.line(more(n, "device") + " with less memory")
 	}
 }
 
@@ -224,13 +224,13 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 	v.line(bold.of(fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum),
 		chart.DeviceName(d.Timeline.Device), when)))
 	t := v.table(bold, append(shareColumns, num("", 13))...)
-	groups, other, more := chart.Largest(m.Live, most)
+	groups, other, left := chart.Largest(m.Live, most)
 	for i, site := range chart.Sites(groups) {
 		g := &groups[i]
 		t.share(g.Rounded, sum, plain.name(chart.ClipLeft(chart.Plain(site), 80)), units.Plural(g.Count, "block"))
 	}
-	if more > 0 {
-		t.share(other.Rounded, sum, "... and "+units.Plural(more, "more stack"), "")
+	if left > 0 {
+		t.share(other.Rounded, sum, more(left, "stack"), "")
 	}
 }
 
