@@ -44,7 +44,8 @@ func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
 // addLimit adds the bound on what files unpack to, which every command has that reads packed ones.
 func (f *inputFlags) addLimit(fl *pflag.FlagSet, large string) {
 	fl.Var(&f.maxBytes, "max-bytes", "refuse "+large+" that unpacks to more than `SIZE`, like 8GiB\n"+
-		"(default: 64MiB or 250 times the compressed size, whichever is larger)")
+		fmt.Sprintf("(default: %dMiB or %d times the compressed size, whichever is larger)", snapshot.FreeBytes>>20,
+			snapshot.MaxRatio))
 }
 
 // recording reads a .snapana file as the flags say.

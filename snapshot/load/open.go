@@ -27,9 +27,9 @@ type Options struct {
 	// Progress, if set, is called about once per mebibyte of decoded data with the bytes of
 	// the file read so far and its size, 0 when that is not known.
 	Progress func(done, total int64)
-	// MaxBytes caps the decoded size. 0 allows what honest compression can give: 64 MiB or
-	// 250 times the compressed bytes, whichever is more; files that are not compressed are
-	// then not capped.
+	// MaxBytes caps the decoded size. 0 allows what honest compression can give: the larger of
+	// snapshot.FreeBytes, and snapshot.MaxRatio times the compressed bytes; files that are not
+	// compressed are then not capped.
 	MaxBytes int64
 	// Index picks one of several snapshots in an HTML page, from 0 on.
 	Index int

@@ -108,13 +108,6 @@ func (in *Input) count(read func() (int, error)) (int, error) {
 	return n, err
 }
 
-// Default limits of decompression. Traces of one repeated step compress about 13 to 1 with
-// gzip, 24 to 1 with xz; bombs are at 1000 to 1 and up.
-const (
-	freeBytes = 64 << 20
-	maxRatio  = 250
-)
-
 // layer is what comes out of a decompressor. It stops a decompression bomb: more bytes than MaxBytes or,
 // where that is 0, than the bytes read from the file can honestly hold. Faults get the form of all others.
 type layer struct {
@@ -134,8 +127,8 @@ func (l *layer) Read(p []byte) (int, error) {
 	switch {
 	case most > 0 && l.n > most:
 		return 0, exceeds(most, "", &snapshot.LimitError{Bytes: most})
-	case most == 0 && l.n > freeBytes && l.n/maxRatio > l.in.raw.Load():
-		return 0, exceeds(-1, l.kind, &snapshot.LimitError{Ratio: maxRatio})
+	case most == 0 && l.n > snapshot.FreeBytes && l.n/snapshot.MaxRatio > l.in.raw.Load():
+		return 0, exceeds(-1, l.kind, &snapshot.LimitError{Ratio: snapshot.MaxRatio})
 	}
 	return n, unpackError(l.kind, err)
 }

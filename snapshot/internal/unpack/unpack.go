@@ -22,8 +22,8 @@ import (
 
 // Options steer Read. The zero value is usable.
 type Options struct {
-	// MaxBytes caps what comes out of each layer. 0 allows what honest compression can give: 64 MiB or
-	// 250 times the compressed bytes, whichever is more.
+	// MaxBytes caps what comes out of each layer. 0 allows what honest compression can give: the larger
+	// of snapshot.FreeBytes, and snapshot.MaxRatio times the compressed bytes.
 	MaxBytes int64
 	// Snapshots says that a memory snapshot is wanted: an HTML page is then a layer too, and Index
 	// chooses one of the snapshots in it, from 0 on. Without it a page is passed on as it is.
