@@ -305,7 +305,7 @@ func TestSettled(t *testing.T) {
 		})
 		st := tl.StateAt(tl.Trace.Len())
 		r := fragmentation.Measure(tl, st)
-		if x, ok := fragmentation.FindSettled(tl, st, &r); ok != c.want {
+		if x, _ := fragmentation.FindSettled(tl, st, &r); (x != nil) != c.want {
 			t.Errorf("%s: %+v", c.name, x)
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -83,19 +85,6 @@ func Rank(t *timeline.Timeline, st *timeline.State, r *Report, n int) []Step {
 	return out
 }
 
-// Settled are long-lived blocks that stay in segments through which other, short-lived and larger
-// ones pass: they came between those and keep the segments for good.
-type Settled struct {
-	Stack  snapshot.StackID // that allocated most of them
-	Blocks int64
-	Size   int64 // median of their rounded bytes
-	Age    int   // median of events since their birth
-
-	Passed     int64 // blocks that were born and freed beside them, in the same segments
-	PassedSize int64 // median of their rounded bytes
-	PassedLife int   // median of events between birth and free
-}
-
 // A pattern must be this clear to be named.
 const (
 	settledTimes = 10 // longer lives
@@ -103,8 +92,8 @@ const (
 )
 
 // FindSettled looks for long-lived small blocks among short-lived large ones in the segments that
-// cannot be returned. ok is false where the trace does not show it.
-func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (found Settled, ok bool) {
+// cannot be returned, and gives the stack of most. It is nil where the trace does not show it.
+func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (*finding.Settled, snapshot.StackID) {
 	type span struct {
 		from, to uint64
 		since    int32
@@ -137,16 +126,18 @@ func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (found Set
 			lifes = append(lifes, int(l.Freed-l.Born))
 		}
 	}
-	found = Settled{Blocks: int64(len(sizes)), Passed: int64(len(passedSizes))}
-	if found.Blocks == 0 || found.Passed < found.Blocks {
-		return found, false
+	found := &finding.Settled{Blocks: int64(len(sizes)), Passed: int64(len(passedSizes)),
+		Size: units.Size(trend.Median(sizes)), PassedSize: units.Size(trend.Median(passedSizes)),
+		PassedLife: trend.Median(lifes)}
+	if found.Blocks == 0 || found.Passed < found.Blocks || found.PassedSize < passedTimes*found.Size ||
+		trend.Median(ages) < settledTimes*max(found.PassedLife, 1) {
+		return nil, 0
 	}
-	found.Size, found.PassedSize = trend.Median(sizes), trend.Median(passedSizes)
-	found.Age, found.PassedLife = trend.Median(ages), trend.Median(lifes)
+	var most snapshot.StackID
 	for id, n := range stacks {
-		if m := stacks[found.Stack]; n > m || n == m && id < found.Stack {
-			found.Stack = id
+		if m := stacks[most]; n > m || n == m && id < most {
+			most = id
 		}
 	}
-	return found, found.Age >= settledTimes*max(found.PassedLife, 1) && found.PassedSize >= passedTimes*found.Size
+	return found, most
 }

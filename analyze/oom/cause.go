@@ -142,20 +142,18 @@ func (r *Report) figures(e *Evidence) *Figures {
 	c := &e.Free.Classes
 	private := e.Free.Private
 	f := &Figures{
-		Requested: exact(r.Requested), Segment: exact(r.Segment), Absurd: absurd,
+		Requested: exact(int64(r.Requested)), Segment: exact(int64(r.Segment)), Absurd: absurd,
 		Reserved: exact(r.After.Reserved), Fraction: r.Fraction,
-		Pieces: exact(c.Releasable + c.Hard + c.Soft), Largest: exact(r.Largest),
+		Pieces: exact(c.Releasable + c.Hard + c.Soft), Largest: exact(int64(r.LargestUsable)),
 		Private: exact(private), Streams: exact(c.Stream - private + c.Pending),
 		Growth: r.Ghosts.Blocks > 0 && r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
 	}
 	if r.DeviceFree >= 0 {
-		f.Free, f.Most, f.Lost = exact(r.DeviceFree), exact(r.AtLeast), exact(r.Lost)
+		f.Free, f.Most, f.Lost = exact(int64(r.DeviceFree)), exact(int64(r.AtLeast)), exact(int64(r.Grown))
 	}
-	if r.Total != Unknown {
-		f.Total, f.Elsewhere = exact(r.Total), exact(r.Elsewhere)
-		if r.Total < f.Absurd {
-			f.Absurd = r.Total + 1 // no setting helps either
-		}
+	if total := int64(r.DeviceTotal); total != Unknown {
+		f.Total, f.Elsewhere = exact(total), exact(int64(r.Elsewhere))
+		f.Absurd = min(f.Absurd, total+1) // no setting helps either
 	}
 	return f
 }
@@ -201,13 +199,13 @@ func yes(b bool) Fits {
 
 // answer fills in Answers, from what was to what might have been.
 func (r *Report) answer(e *Evidence) {
-	add := func(id, what string, fits Fits, bytes int64, note string) {
-		r.Answers = append(r.Answers, Answer{ID: id, What: what, Fits: fits, Bytes: bytes, Note: note})
+	add := func(id, what string, fits Fits, bytes units.Size, note string) {
+		r.Answers = append(r.Answers, Answer{ID: id, What: what, Fits: fits, Bytes: int64(bytes), Note: note})
 	}
 	c := &e.Free.Classes
-	own, all, free := c.Releasable+c.Hard+c.Soft, c.Sum(), r.DeviceFree
+	own, all, free := units.Size(c.Releasable+c.Hard+c.Soft), units.Size(c.Sum()), r.DeviceFree
 	const segment = "in a new segment from free device memory"
-	add("piece", "in the largest free piece of its stream", yes(r.Largest >= r.Requested), r.Largest, "")
+	add("piece", "in the largest free piece of its stream", yes(r.LargestUsable >= r.Requested), r.LargestUsable, "")
 	if free < 0 {
 		add("segment", segment, NotKnown, Unknown, silent)
 	} else {
@@ -226,11 +224,11 @@ func (r *Report) answer(e *Evidence) {
 	switch g := &r.Ghosts; {
 	case g.Blocks == 0:
 		add("ghosts", ghosts, None, 0, "none were found")
-	case free < 0 && g.Largest < r.Requested:
-		add("ghosts", ghosts, NotKnown, g.Bytes, silent)
+	case free < 0 && g.Largest < int64(r.Requested):
+		add("ghosts", ghosts, NotKnown, units.Size(g.Bytes), silent)
 	default:
 		note := fmt.Sprintf("heuristic; %s of segments would be returned", units.Bytes(g.Returned))
-		add("ghosts", ghosts, yes(r.withoutGhosts()), g.Bytes, note)
+		add("ghosts", ghosts, yes(r.withoutGhosts()), units.Size(g.Bytes), note)
 	}
 	if a := e.WhatIf; a != nil && a.Accuracy.Trusted {
 		for i := range a.Rows {
@@ -259,22 +257,22 @@ func (r *Report) answer(e *Evidence) {
 // withoutGhosts reports whether the request would have been served without them.
 func (r *Report) withoutGhosts() bool {
 	g := &r.Ghosts
-	return g.Largest >= r.Requested || r.DeviceFree >= 0 && g.Returned+r.DeviceFree >= r.Segment
+	return units.Size(g.Largest) >= r.Requested || r.DeviceFree >= 0 && units.Size(g.Returned)+r.DeviceFree >= r.Segment
 }
 
 // alone answers for a device that nobody shares, on which this process's own memory outside of
 // PyTorch would still be.
-func (r *Report) alone(add func(id, what string, fits Fits, bytes int64, note string)) {
+func (r *Report) alone(add func(id, what string, fits Fits, bytes units.Size, note string)) {
 	const what = "on an otherwise idle GPU"
 	short, alone := r.Segment-r.DeviceFree, r.DeviceFree+r.Elsewhere
-	elsewhere := units.Bytes(r.Elsewhere) + " is neither free nor PyTorch's"
+	elsewhere := r.Elsewhere.String() + " is neither free nor PyTorch's"
 	switch {
 	case r.DeviceFree < 0:
 		add("alone", what, NotKnown, Unknown, silent)
-	case r.Lost >= short && r.Lost > 0 && short > 0:
-		note := fmt.Sprintf("memory outside PyTorch has grown by %s or more since", units.Bytes(r.Lost))
-		add("alone", what, Yes, r.DeviceFree+r.Lost, note)
-	case r.Total == Unknown:
+	case r.Grown >= short && r.Grown > 0 && short > 0:
+		note := fmt.Sprintf("memory outside PyTorch has grown by %s or more since", r.Grown.String())
+		add("alone", what, Yes, r.DeviceFree+r.Grown, note)
+	case r.DeviceTotal == Unknown:
 		add("alone", what, NotKnown, Unknown, "its size is not recorded")
 		r.Answers[len(r.Answers)-1].Wants = finding.WantCapacity
 	case r.Elsewhere < short:

@@ -15,9 +15,11 @@ package oom
 
 import (
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -27,25 +29,16 @@ const Unknown = -1
 
 // Report is one request that failed. Sizes are in bytes.
 type Report struct {
-	Event      int                `json:"event"`
-	Requested  int64              `json:"requested"` // rounded
-	Segment    int64              `json:"segment"`   // what the device was asked for
-	DeviceFree int64              `json:"device_free"`
-	Stream     snapshot.StreamID  `json:"stream"`
-	Before     timeline.Totals    `json:"before"` // before the allocator gave its cache back for this request
-	After      timeline.Totals    `json:"after"`
-	Released   Released           `json:"released"`
-	Largest    int64              `json:"largest_usable"` // largest free piece that the request could have had
-	Servable   int64              `json:"servable"`       // largest request that could still have succeeded
-	Total      int64              `json:"device_total"`   // as told, else Unknown
-	AtLeast    int64              `json:"device_at_least"`
-	Elsewhere  int64              `json:"elsewhere"`       // outside of PyTorch's allocator, Unknown without Total
-	Lost       int64              `json:"elsewhere_grown"` // by how much Elsewhere is known to have grown
-	Fraction   float64            `json:"fraction"`        // of the device, that the process may reserve; 1 unknown
-	Ghosts     Ghosts             `json:"ghosts"`
-	Cause      Cause              `json:"cause"`
-	Answers    []Answer           `json:"would_fit"`
-	Plan       fragmentation.Plan `json:"plan"` // fewest blocks without which it would have been served
+	Event int `json:"event"`
+	finding.Refusal
+	Stream   snapshot.StreamID  `json:"stream"`
+	Before   timeline.Totals    `json:"before"` // before the allocator gave its cache back for this request
+	After    timeline.Totals    `json:"after"`
+	Released Released           `json:"released"`
+	Ghosts   Ghosts             `json:"ghosts"`
+	Cause    Cause              `json:"cause"`
+	Answers  []Answer           `json:"would_fit"`
+	Plan     fragmentation.Plan `json:"plan"` // fewest blocks without which it would have been served
 }
 
 // Released is what went back to the device inside the request.
@@ -79,11 +72,14 @@ type Evidence struct {
 func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
 	conf := allocator.RecordedIn(s).Conf
 	r := &Report{
-		Event: oom.Event, Requested: oom.Requested, DeviceFree: oom.DeviceFree, Stream: e.Free.Stream,
-		Segment: conf.SegmentSize(max(oom.Requested, 0)),
-		After:   oom.After, Before: oom.After, Released: Released{FirstEvent: -1, LastEvent: -1},
-		Largest: e.Free.LargestUsable, Servable: e.Free.Servable(oom.DeviceFree),
-		Total: Unknown, Elsewhere: Unknown, Fraction: conf.Fraction,
+		Event: oom.Event, Stream: e.Free.Stream, After: oom.After, Before: oom.After,
+		Released: Released{FirstEvent: -1, LastEvent: -1},
+		Refusal: finding.Refusal{
+			Requested: units.Size(oom.Requested), Segment: units.Size(conf.SegmentSize(max(oom.Requested, 0))),
+			DeviceFree: units.Size(oom.DeviceFree), LargestUsable: units.Size(e.Free.LargestUsable),
+			Servable: units.Size(e.Free.Servable(oom.DeviceFree)), DeviceTotal: Unknown, Elsewhere: Unknown,
+			Fraction: conf.Fraction,
+		},
 	}
 	r.burst(e.Timeline)
 	r.bounds(e)
@@ -108,21 +104,23 @@ func (r *Report) burst(t *timeline.Timeline) {
 // bounds says what is known of the device.
 func (r *Report) bounds(e *Evidence) {
 	t := e.Timeline
-	r.AtLeast = t.PeakReserved.Bytes
+	most := t.PeakReserved.Bytes
 	for _, o := range t.OOMs {
 		if o.Event <= r.Event {
-			r.AtLeast = max(r.AtLeast, o.After.Reserved+max(o.DeviceFree, 0))
+			most = max(most, o.After.Reserved+max(o.DeviceFree, 0))
 		}
 	}
+	r.AtLeast = units.Size(most)
 	if r.DeviceFree < 0 {
 		return
 	}
-	if here := r.After.Reserved + r.DeviceFree; t.PeakReserved.Event <= r.Event {
-		r.Lost = r.AtLeast - here
+	here := units.Size(r.After.Reserved) + r.DeviceFree
+	if t.PeakReserved.Event <= r.Event {
+		r.Grown = r.AtLeast - here
 	}
-	if e.Total >= r.AtLeast && e.Total > 0 {
-		r.Total = e.Total
-		r.Elsewhere = e.Total - r.After.Reserved - r.DeviceFree
+	if e.Total >= most && e.Total > 0 {
+		r.DeviceTotal = units.Size(e.Total)
+		r.Elsewhere = r.DeviceTotal - here
 	}
 }
 
@@ -180,9 +178,9 @@ func (r *Report) plan(e *Evidence) {
 		return
 	}
 	t, st := e.Timeline, e.State
-	free := max(r.DeviceFree, 0) / allocator.RoundLarge * allocator.RoundLarge
-	r.Plan = fragmentation.Free(t, st, r.Segment-free)
-	if p := fragmentation.Clear(t, st, r.Stream, r.Requested); p.Blocks > 0 &&
+	free := max(int64(r.DeviceFree), 0) / allocator.RoundLarge * allocator.RoundLarge
+	r.Plan = fragmentation.Free(t, st, int64(r.Segment)-free)
+	if p := fragmentation.Clear(t, st, r.Stream, int64(r.Requested)); p.Blocks > 0 &&
 		(r.Plan.Blocks == 0 || p.Blocks < r.Plan.Blocks) {
 		p.Fewest = r.Plan.Blocks == 0 || r.Plan.Fewest
 		r.Plan = p

@@ -8,7 +8,6 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
-	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -103,9 +102,9 @@ func (j *judge) fragments(e *Facts, sc *Scene) *finding.Fragments {
 
 // patterns looks for what makes the pieces, and for which stacks to do without.
 func (j *judge) patterns(e *Facts, sc *Scene, v *finding.Fragments) {
-	if x, ok := fragmentation.FindSettled(e.Timeline, sc.State, &sc.Frag); ok {
-		v.Settled = &finding.Settled{Blocks: x.Blocks, Size: units.Size(x.Size), Site: j.site(x.Stack),
-			Passed: x.Passed, PassedSize: units.Size(x.PassedSize), PassedLife: x.PassedLife}
+	if x, stack := fragmentation.FindSettled(e.Timeline, sc.State, &sc.Frag); x != nil {
+		x.Site = j.site(stack)
+		v.Settled = x
 	}
 	steps := fragmentation.Rank(e.Timeline, sc.State, &sc.Frag, 2)
 	if len(steps) < 2 || steps[1].Returned == 0 { // the plan says the same of a single stack
@@ -195,9 +194,7 @@ func (j *judge) setting(e *Facts) *finding.Setting {
 	}
 	if a.Best > 0 {
 		best := &a.Rows[a.Best]
-		v.Conf, v.Needs, v.Gives = best.Text, best.Needs, string(a.Gain.Kind)
-		v.PeakBefore, v.Peak = units.Size(a.Gain.PeakBefore), units.Size(a.Gain.Peak)
-		v.FailuresBefore, v.Failures = a.Gain.FailuresBefore, a.Gain.Failures
+		v.Conf, v.Needs, v.Gain = best.Text, best.Needs, a.Gain
 	}
 	return v
 }
@@ -213,7 +210,7 @@ func settings(v *finding.Setting) []string {
 	}
 	none := fmt.Sprintf("No allocator setting fixes this in your torch version (%d replayed, including "+
 		"expandable_segments): %s.", v.Tried, inVain(v))
-	if v.Gives == "" {
+	if v.Kind == "" {
 		return []string{none}
 	}
 	proof := fmt.Sprintf("(Replay accuracy: %s.)", units.Percent(int64(v.Same), int64(v.Requests)))
@@ -221,13 +218,11 @@ func settings(v *finding.Setting) []string {
 		return []string{none, fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf,
 			proof)}
 	}
-	gain := whatif.Gain{Kind: whatif.GainKind(v.Gives), Peak: int64(v.Peak), PeakBefore: int64(v.PeakBefore),
-		Failures: v.Failures, FailuresBefore: v.FailuresBefore}
 	change := "Set PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + " before the program starts"
 	if v.Conf == "" {
 		change = "Unset PYTORCH_CUDA_ALLOC_CONF (the defaults do better)"
 	}
-	return []string{fmt.Sprintf("%s: %s %s", change, gain.String(), proof)}
+	return []string{fmt.Sprintf("%s: %s %s", change, v.Gain.String(), proof)}
 }
 
 // inVain says what came of the settings that were tried in vain.

@@ -35,12 +35,15 @@ func printed(g *oom.Group) *finding.Request {
 		}
 		return units.Size(s.Bytes)
 	}
-	v := &finding.Request{Cause: string(g.Cause), Family: string(g.Family), Failures: int(g.Count), Fraction: 1,
-		Requested: size(g.Tried), Segment: size(g.Tried), Reserved: size(g.Reserved), Active: size(g.Allocated),
-		Usable: size(g.Unallocated), PrivatePools: size(g.PrivatePools), DeviceFree: size(g.Free),
-		DeviceTotal: size(g.Total), Elsewhere: size(g.Other), Limit: size(g.Allowed), LargestPiece: oom.Unknown,
-		LargestUsable: oom.Unknown, Servable: oom.Unknown, OtherStreams: oom.Unknown, Pending: oom.Unknown,
-		ReservedBefore: oom.Unknown, AtLeast: oom.Unknown, Grown: oom.Unknown}
+	v := &finding.Request{
+		Cause: string(g.Cause), Family: string(g.Family), Failures: int(g.Count), Reserved: size(g.Reserved),
+		Active: size(g.Allocated), Usable: size(g.Unallocated), PrivatePools: size(g.PrivatePools),
+		Limit: size(g.Allowed), LargestPiece: oom.Unknown, OtherStreams: oom.Unknown, Pending: oom.Unknown,
+		ReservedBefore: oom.Unknown,
+		Refusal: finding.Refusal{Requested: size(g.Tried), Segment: size(g.Tried), DeviceFree: size(g.Free),
+			DeviceTotal: size(g.Total), Elsewhere: size(g.Other), LargestUsable: oom.Unknown, Servable: oom.Unknown,
+			AtLeast: oom.Unknown, Grown: oom.Unknown, Fraction: 1},
+	}
 	if g.Ledger != nil {
 		for _, row := range []oom.Row{oom.RowForeign, oom.RowOthers} {
 			if n, ok := g.Ledger.Get(row); ok {

@@ -14,7 +14,7 @@ func (j *judge) outOfMemory(e *Facts) {
 	r := e.Failure
 	last := &e.Timeline.OOMs[len(e.Timeline.OOMs)-1]
 	f := &finding.Finding{
-		ID: "oom", Severity: finding.Error, Confidence: finding.High, Device: e.Timeline.Device, Bytes: r.Requested,
+		ID: "oom", Severity: finding.Error, Confidence: finding.High, Device: e.Timeline.Device, Bytes: int64(r.Requested),
 		Events: []int{r.Event}, Stack: attribution.Frames(j.s, last.Stack),
 	}
 	v := &f.Evidence
@@ -47,16 +47,12 @@ func (j *judge) request(e *Facts) *finding.Request {
 	r, fr := e.Failure, &e.OOM.Frag
 	c := &fr.Classes
 	v := &finding.Request{
-		Cause: string(r.Cause), Requested: units.Size(r.Requested), Segment: units.Size(r.Segment),
-		Failures: len(e.Timeline.OOMs),
+		Cause: string(r.Cause), Refusal: r.Refusal, Failures: len(e.Timeline.OOMs),
 		Reserved: units.Size(r.After.Reserved), Active: units.Size(r.After.Active),
-		LargestPiece: units.Size(fr.LargestFree), LargestUsable: units.Size(r.Largest),
-		Servable: units.Size(r.Servable), Usable: units.Size(c.Releasable + c.Hard + c.Soft),
+		LargestPiece: units.Size(fr.LargestFree), Usable: units.Size(c.Releasable + c.Hard + c.Soft),
 		PrivatePools: units.Size(fr.Private), OtherStreams: units.Size(c.Stream - fr.Private),
 		Pending: units.Size(c.Pending), Returned: units.Size(r.Released.Bytes), Segments: r.Released.Segments,
-		ReservedBefore: units.Size(r.Before.Reserved), DeviceFree: units.Size(r.DeviceFree),
-		DeviceTotal: units.Size(r.Total), AtLeast: units.Size(r.AtLeast), Elsewhere: units.Size(r.Elsewhere),
-		Grown: units.Size(r.Lost), Limit: oom.Unknown, Fraction: r.Fraction, Ghosts: r.Ghosts.Blocks,
+		ReservedBefore: units.Size(r.Before.Reserved), Limit: oom.Unknown, Ghosts: r.Ghosts.Blocks,
 		GhostBytes: units.Size(r.Ghosts.Bytes),
 	}
 	if len(e.OOM.Live) > 0 {

@@ -145,7 +145,7 @@ func explain(f *finding.Finding) {
 			f.Because("The device had %v free.", free)
 		}
 		f.Title += "."
-		if s := f.Evidence.Setting; s != nil && s.Gives == "" {
+		if s := f.Evidence.Setting; s != nil && s.Kind == "" {
 			f.Because("Replayed under %d allocator settings, including expandable_segments: %s.", s.Tried, inVain(s))
 		}
 		f.Do(needLess)

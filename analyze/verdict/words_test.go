@@ -6,12 +6,12 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
-	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // TestDefaultsWin holds that nobody is told to set nothing.
 func TestDefaultsWin(t *testing.T) {
-	v := finding.Setting{Proven: true, Gives: string(whatif.ServesAll), Peak: 1 << 30, Same: 9, Requests: 9}
+	v := finding.Setting{Proven: true, Same: 9, Requests: 9,
+		Gain: finding.Gain{Kind: finding.ServesAll, Peak: 1 << 30}}
 	const unset = "Unset PYTORCH_CUDA_ALLOC_CONF (the defaults do better): every request is served"
 	if got := settings(&v); len(got) != 1 || !strings.HasPrefix(got[0], unset) {
 		t.Errorf("got %q", got)

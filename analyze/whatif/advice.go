@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -13,47 +14,9 @@ type Advice struct {
 	// first one.
 	Best int `json:"best"`
 	// Text says what it gives, and Costs what it takes, each in a sentence.
-	Text  string   `json:"advice"`
-	Costs []string `json:"costs"`
-	Gain  Gain     `json:"-"` // of which Text is made
-}
-
-// Gain is what a setting gives in place of the recorded one: the peaks of reserved memory in bytes,
-// and the requests that fail. The zero value is that of no setting.
-type Gain struct {
-	Kind                     GainKind
-	Peak, PeakBefore         int64
-	Failures, FailuresBefore int
-}
-
-// GainKind is the most that can be said for a setting.
-type GainKind string
-
-// The kinds of gains, the best first.
-const (
-	ServesAll  GainKind = "serves-all"  // the run failed, and with it no request does
-	FailsNoNew GainKind = "no-new"      // with the recorded setting more requests fail in the replay than did
-	FailsLess  GainKind = "fewer-fail"  // fewer requests fail
-	LowersPeak GainKind = "lowers-peak" // the peak is lower
-)
-
-// Saved is how much lower the peak of reserved memory is, in bytes.
-func (g *Gain) Saved() int64 { return g.PeakBefore - g.Peak }
-
-// String is the predicate of a sentence on the setting.
-func (g *Gain) String() string {
-	switch g.Kind {
-	case ServesAll:
-		return fmt.Sprintf("every request is served, at a peak of %s reserved.", units.Bytes(g.Peak))
-	case FailsNoNew:
-		return "no request fails beyond those that failed in the run."
-	case FailsLess:
-		return fmt.Sprintf("fewer requests fail: %d instead of %d.", g.Failures, g.FailuresBefore)
-	case LowersPeak:
-		return fmt.Sprintf("the peak of reserved memory is %s lower (%s).", units.Bytes(g.Saved()),
-			units.Percent(g.Saved(), g.PeakBefore))
-	}
-	return ""
+	Text  string       `json:"advice"`
+	Costs []string     `json:"costs"`
+	Gain  finding.Gain `json:"-"` // of which Text is made
 }
 
 // A setting must lower the peak by this much to be worth changing anything.
@@ -83,14 +46,15 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 		return a
 	}
 	o := outs[a.Best]
-	a.Gain = Gain{LowersPeak, o.ReservedPeak, base.ReservedPeak, o.Failures, base.Failures}
+	a.Gain = finding.Gain{Kind: finding.LowersPeak, Peak: units.Size(o.ReservedPeak), Failures: o.Failures,
+		PeakBefore: units.Size(base.ReservedPeak), FailuresBefore: base.Failures}
 	switch {
 	case o.Failures == 0 && (base.StartFailed || base.Failures > 0):
-		a.Gain.Kind = ServesAll
+		a.Gain.Kind = finding.ServesAll
 	case base.StartFailed || base.New > 0:
-		a.Gain.Kind = FailsNoNew
+		a.Gain.Kind = finding.FailsNoNew
 	case base.Failures > o.Failures:
-		a.Gain.Kind = FailsLess
+		a.Gain.Kind = finding.FailsLess
 	}
 	a.Text = "With " + cmp.Or(settings[a.Best].Text, "the default settings") + ", " + a.Gain.String()
 	a.costs(&settings[0], &settings[a.Best], base, o)

@@ -23,11 +23,11 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	if r == nil {
 		return nil
 	}
-	v := &failureView{Asked: units.Bytes(r.Requested), When: "at " + eventName(axis, r.Event), Answers: r.Answers}
+	v := &failureView{Asked: r.Requested.String(), When: "at " + eventName(axis, r.Event), Answers: r.Answers}
 	v.About = fmt.Sprintf("%s was reserved then, %s of it active", units.Bytes(r.After.Reserved),
 		units.Bytes(r.After.Active))
 	if r.DeviceFree >= 0 {
-		v.About += fmt.Sprintf(", and %s free on the device", units.Bytes(r.DeviceFree))
+		v.About += fmt.Sprintf(", and %s free on the device", r.DeviceFree.String())
 	}
 	v.About += "."
 	if r.Released.Segments > 0 {
@@ -36,7 +36,7 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	} else {
 		v.About += " PyTorch had no cached segment to release first."
 	}
-	v.About += fmt.Sprintf(" The largest request that still fit was %s.", units.Bytes(r.Servable))
+	v.About += fmt.Sprintf(" The largest request that still fit was %s.", r.Servable.String())
 	if p := &r.Plan; p.Blocks > 0 {
 		v.Plan = fmt.Sprintf("Without %s (%s), mostly from %s, it would have been served",
 			units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes), site(p.Sites[0].Site))

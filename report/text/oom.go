@@ -255,7 +255,7 @@ func (d *doc) deviceLedger(name string, l *oom.Ledger) {
 // Settings are one line: `snapana whatif` has a row for each. That no piece was large enough, and
 // the device had too little, stands in the reasons already, and what the run has nothing of needs no line.
 func (d *doc) fits(r *oom.Report) {
-	d.line(bold.of(fmt.Sprintf("Would %s have fit?", units.Bytes(r.Requested))))
+	d.line(bold.of(fmt.Sprintf("Would %v have fit?", r.Requested)))
 	t := d.table(bold, column{sep: "  ", width: -5}, num("", 9), rest(""))
 	answers := map[oom.Fits]cell{oom.Yes: green.of("yes"), oom.No: red.of("no"), oom.NotKnown: dim.of("?")}
 	answer := func(fits oom.Fits, what string, bytes int64, note string) {
