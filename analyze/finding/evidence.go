@@ -98,10 +98,10 @@ const (
 
 // Late is memory that waits for Python's garbage collector.
 type Late struct {
-	Steps   int        `json:"steps"` // the most of which memory went at once
-	Bytes   units.Size `json:"bytes"` // the most that went at once
-	Peak    units.Size `json:"peak"`  // of active memory
-	Blocks  int64      `json:"blocks"`
+	Steps   int        `json:"steps"`  // the most of which memory went at once
+	Bytes   units.Size `json:"bytes"`  // the most that went at once
+	Peak    units.Size `json:"peak"`   // of active memory
+	Blocks  int64      `json:"blocks"` // that were freed so, two steps after their own or later
 	Stacks  int        `json:"stacks"`
 	Moments int        `json:"moments"` // at which memory went
 	Site    string     `json:"site"`
@@ -119,12 +119,15 @@ type Holder struct {
 	Bound     *Bound     `json:"bound,omitempty"`
 }
 
-// Bound is how many entries a container may have.
+// Bound is the container of a holder's memory, where it can have only so many entries.
 type Bound struct {
-	Length    int64      `json:"length"`
-	Limit     int64      `json:"limit"`
-	Full      units.Size `json:"full"`                // bytes with all of them
-	Attribute string     `json:"attribute,omitempty"` // that Limit was read from, where it may be another's
+	Length int64 `json:"length"` // entries in the dump
+	Limit  int64 `json:"limit"`  // entries at most
+	// Hint is the attribute that the limit was read from, "" for a limit that the container keeps
+	// to itself. Whether the attribute bounds it is not known: it may.
+	Hint string `json:"hint"`
+	// Full is what it will take when it is full, in rounded bytes, at what an entry takes now.
+	Full units.Size `json:"full"`
 }
 
 // Request is one that failed. Sizes are -1 where they are not known.

@@ -436,7 +436,7 @@ func TestLate(t *testing.T) {
 		}
 		return -1
 	})
-	if got == nil || got.Times != 5 || got.Steps != 11 || got.Bytes != 33*mib {
+	if got == nil || got.Moments != 5 || got.Steps != 11 || got.Bytes != 33*mib {
 		t.Errorf("a collector's: %+v, want 5 times, and of 13 steps the 11 that had waited, 33 MiB", got)
 	}
 	if got := run(func(lap int) int {

@@ -7,9 +7,11 @@ import (
 	"sort"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -18,11 +20,8 @@ import (
 // Python's collector. A buffer that the program itself empties is emptied at one place, which
 // is not inside a module's forward when the buffer was not filled there.
 type Late struct {
-	Stacks []snapshot.StackID // what waited, most bytes first
-	Count  int64              // allocations that were freed so, two steps after their own or later
-	Times  int                // how often it was given back
-	Steps  int                // the most steps of which memory was given back at once
-	Bytes  int64              // the most rounded bytes that were given back at once
+	finding.Late
+	Waited []snapshot.StackID // what waited, most bytes first
 	Events []int              // the first frees of each, at most 8
 }
 
@@ -96,23 +95,25 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 		if !ok {
 			continue
 		}
-		out.Stacks = append(out.Stacks, stack)
+		out.Waited = append(out.Waited, stack)
 		for place, r := range mine {
 			maps.Copy(all.at(place, r.event).steps, r.steps)
 			all[place].bytes += r.bytes
-			out.Count += r.count
+			out.Blocks += r.count
 			bytes[stack] += r.bytes
 		}
 	}
-	if len(out.Stacks) == 0 {
+	if len(out.Waited) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(out.Stacks, func(a, b snapshot.StackID) int { return cmp.Compare(bytes[b], bytes[a]) })
+	slices.SortStableFunc(out.Waited, func(a, b snapshot.StackID) int { return cmp.Compare(bytes[b], bytes[a]) })
 	for _, r := range all {
-		out.Times++
-		out.Steps, out.Bytes = max(out.Steps, len(r.steps)), max(out.Bytes, r.bytes)
+		out.Moments++
+		out.Steps, out.Bytes = max(out.Steps, len(r.steps)), max(out.Bytes, units.Size(r.bytes))
 		out.Events = append(out.Events, int(r.event))
 	}
+	out.Stacks, out.Site = len(out.Waited), attribution.Site(s, out.Waited[0])
+	out.Peak = units.Size(t.PeakActive.Bytes)
 	slices.Sort(out.Events)
 	out.Events = out.Events[:min(8, len(out.Events))]
 	return &out
@@ -179,7 +180,7 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late 
 		accused = append(accused, growths[i].Stacks...)
 	}
 	if late != nil {
-		accused = append(accused, late.Stacks...)
+		accused = append(accused, late.Waited...)
 	}
 	byStack := map[snapshot.StackID]*OneOff{}
 	for i := range t.Lives {

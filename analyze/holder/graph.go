@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -30,7 +31,7 @@ type graph struct {
 
 	flags []sidecar.TensorFlags // by object, of its tensor
 
-	bounds map[int32]Bound // by object; Full is not known yet
+	bounds map[int32]finding.Bound // by object; Full is not known yet
 }
 
 // madeUp is the tag of an edge that joins what the recorder lists apart: the root and the root
@@ -50,7 +51,7 @@ func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32
 	mem, ofStore := join(h)
 	g := &graph{
 		h: h, objects: len(h.Nodes.Kind), memory: mem, ofStore: ofStore,
-		flags: make([]sidecar.TensorFlags, len(h.Nodes.Kind)), bounds: map[int32]Bound{},
+		flags: make([]sidecar.TensorFlags, len(h.Nodes.Kind)), bounds: map[int32]finding.Bound{},
 	}
 	cycles := map[int64]int{}
 	for v := range int32(g.objects) {
@@ -91,7 +92,7 @@ func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32
 	g.into = back.links(int(g.root) + 1)
 	g.chains()
 	for i, v := range h.Bounds.Node {
-		g.bounds[int32(v)] = Bound{Length: h.Bounds.Length[i], Limit: h.Bounds.Limit[i],
+		g.bounds[int32(v)] = finding.Bound{Length: h.Bounds.Length[i], Limit: h.Bounds.Limit[i],
 			Hint: bounded(h.String(h.Bounds.Hint[i]))}
 	}
 	return g

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // key tells holders apart. Where a name has no numbers in it, equal ones are one holder.
@@ -86,17 +88,6 @@ func (g *graph) group() []Holder {
 	return out
 }
 
-// Bound is the container of a holder's memory, where it can have only so many entries.
-type Bound struct {
-	Length int64 `json:"length"` // entries in the dump
-	Limit  int64 `json:"limit"`  // entries at most
-	// Hint is the attribute that the limit was read from, "" for a limit that the container keeps
-	// to itself. Whether the attribute bounds it is not known: it may.
-	Hint string `json:"hint"`
-	// Full is what it will take when it is full, in rounded bytes, at what an entry takes now.
-	Full int64 `json:"full"`
-}
-
 // Filling reports whether memory behind a holder grows because a container is not full yet.
 // Autograd graphs are not meant to be kept, whatever the container is.
 func (h *Holder) Filling() bool {
@@ -130,7 +121,7 @@ func (g *graph) bound(h *Holder) {
 		if 10*bytes < 9*h.Bytes || b.Length <= 0 || b.Limit < b.Length || h.Bytes > (1<<62)/b.Limit {
 			return
 		}
-		b.Full = h.Bytes * b.Limit / b.Length
+		b.Full = units.Size(h.Bytes * b.Limit / b.Length)
 		h.Bound = &b
 	}
 }

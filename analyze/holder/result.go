@@ -1,6 +1,7 @@
 package holder
 
 import (
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -80,9 +81,9 @@ type Holder struct {
 	// Gone counts the keys of a dict that it had in the earlier dump, and has no more.
 	Gone int64 `json:"keys_gone"`
 	// Bound is nil where the memory is in no container, or in one without a bound that is known.
-	Bound *Bound `json:"bound,omitempty"`
-	Sites []Site `json:"sites"` // where it was allocated, most bytes first
-	Uses  []Use  `json:"uses"`  // what it is for, most bytes first
+	Bound *finding.Bound `json:"bound,omitempty"`
+	Sites []Site         `json:"sites"` // where it was allocated, most bytes first
+	Uses  []Use          `json:"uses"`  // what it is for, most bytes first
 
 	Blocks      []Block          `json:"-"` // that Bytes and Count add up
 	Hops        []string         `json:"-"` // Chain, hop by hop: a name may look like what is between hops

@@ -231,14 +231,13 @@ func outlook(f *finding.Finding, few bool) {
 // late reports memory that waits for Python's garbage collector.
 func (j *judge) late(e *Facts) {
 	l := e.Late
-	if l == nil || 100*l.Bytes < e.Timeline.PeakActive.Bytes {
+	if l == nil || 100*l.Bytes < l.Peak {
 		return
 	}
-	v := &finding.Late{Steps: l.Steps, Bytes: units.Size(l.Bytes), Peak: units.Size(e.Timeline.PeakActive.Bytes),
-		Blocks: l.Count, Stacks: len(l.Stacks), Moments: l.Times, Site: j.site(l.Stacks[0])}
+	v := &l.Late
 	f := &finding.Finding{
 		ID: "late", Status: finding.Ghost, Severity: finding.Info, Confidence: finding.Medium, Heuristic: true,
-		Device: e.Timeline.Device, Bytes: l.Bytes, Events: l.Events, Stack: attribution.Frames(j.s, l.Stacks[0]),
+		Device: e.Timeline.Device, Bytes: int64(l.Bytes), Events: l.Events, Stack: attribution.Frames(j.s, l.Waited[0]),
 		Cause: "cycle", Evidence: finding.Evidence{Late: v},
 		Title: fmt.Sprintf("Freed in bursts: memory of up to %d steps (%v) from %s piles up until the garbage "+
 			"collector runs (reference cycles).", v.Steps, v.Bytes, attribution.Placed(v.Site)),
@@ -255,7 +254,7 @@ func (j *judge) late(e *Facts) {
 		"several steps.", units.Plural(v.Blocks, "block"), units.Plural(v.Stacks, "stack"), v.Moments)
 	f.Because("At those moments the program was at different places, none of which has a reason to free them: this " +
 		"is how Python's garbage collector frees reference cycles.")
-	f.Because("The largest burst is %s of the peak of memory in use (%v).", units.Percent(l.Bytes, int64(v.Peak)),
+	f.Because("The largest burst is %s of the peak of memory in use (%v).", units.Percent(int64(l.Bytes), int64(v.Peak)),
 		v.Peak)
 	j.add(f)
 }

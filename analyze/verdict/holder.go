@@ -10,12 +10,8 @@ import (
 )
 
 func holderEvidence(h *holder.Holder) *finding.Holder {
-	v := &finding.Holder{Reference: h.Reference.String(), Kind: string(h.Kind), Bytes: units.Size(h.Bytes),
-		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered}
-	if b := h.Bound; b != nil {
-		v.Bound = &finding.Bound{Length: b.Length, Limit: b.Limit, Full: units.Size(b.Full), Attribute: b.Hint}
-	}
-	return v
+	return &finding.Holder{Reference: h.Reference.String(), Kind: string(h.Kind), Bytes: units.Size(h.Bytes),
+		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered, Bound: h.Bound}
 }
 
 // held puts what the recorder saw in the process into a finding on a growth: who holds the memory, how sure
@@ -30,7 +26,7 @@ func held(f *finding.Finding) {
 	f.Confidence, f.Heuristic = finding.High, false
 	if b := h.Bound; b != nil && b.Length < b.Limit {
 		f.Because("It has %s; when full it takes %v.", entries(b), b.Full)
-	} else if b != nil && b.Attribute == "" {
+	} else if b != nil && b.Hint == "" {
 		f.Because("It is full, with %s: each entry keeps growing.", entries(b))
 	}
 	if h.Gone > 0 && like.Use {
@@ -70,10 +66,10 @@ func (j *judge) filling(e *Facts, index int, s *holder.Share) {
 	}
 	f.Because("It grows by %v per iteration of %s and stops at its bound; an entry takes %v now.", g.PerUnit, g.Loop,
 		h.Bytes/units.Size(b.Length))
-	if b.Attribute != "" {
+	if b.Hint != "" {
 		f.Confidence, f.Heuristic = finding.Low, true
 		f.Because("The bound was read from the attribute %s of its owner; if that is not its bound, it grows without "+
-			"end.", b.Attribute)
+			"end.", b.Hint)
 	}
 	if room, known := j.seen.Room(e.Timeline); known && b.Full-h.Bytes > units.Size(room) {
 		f.Severity = finding.Warning

@@ -103,7 +103,7 @@ func TestSchema(t *testing.T) {
 	held, streams := analyzetest.Held(t), made.Random(1, made.RandomOptions{Events: 2000, Live: 50, Streams: 3})
 	h := held.Holders
 	first := &h.Holders[0]
-	first.Bound, first.Formerly = &holder.Bound{Length: 3, Limit: 128, Full: 1 << 30, Hint: "x"}, &first.Reference
+	first.Bound, first.Formerly = &finding.Bound{Length: 3, Limit: 128, Full: 1 << 30, Hint: "x"}, &first.Reference
 	h.Unproven = []holder.Unproven{{Growth: &held.Devices[0].Growth[0], Holders: []int{0}}}
 	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")
 	held.Verdict.Findings = append(held.Verdict.Findings, finding.Finding{Evidence: finding.Evidence{
@@ -115,7 +115,7 @@ func TestSchema(t *testing.T) {
 			Elsewhere: &finding.OnDevice{}}},
 		Foreign:   &finding.Foreign{PID: 1, Total: 1, Before: 1, Moved: 1, Micros: 1},
 		Spare:     &finding.Spare{Sizes: []finding.OfSize{{}}},
-		Holder:    &finding.Holder{Bound: &finding.Bound{Attribute: "x"}},
+		Holder:    &finding.Holder{Bound: &finding.Bound{}},
 		Fragments: &finding.Fragments{Settled: &finding.Settled{}},
 	}})
 	var documents [][]byte

@@ -282,8 +282,8 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 		what += ", through autograd graphs"
 	}
 	if b := h.Bound; b != nil && h.Filling() {
-		what += fmt.Sprintf(": still filling, %s of %s entries; %s when full", units.Count(b.Length),
-			units.Count(b.Limit), units.Bytes(b.Full))
+		what += fmt.Sprintf(": still filling, %s of %s entries; %v when full", units.Count(b.Length),
+			units.Count(b.Limit), b.Full)
 		if b.Hint != "" {
 			what += ", if " + b.Hint + " is its limit"
 		}
