@@ -49,12 +49,11 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 			whose+rankName(&c.Ranks[g.Ranks[0]], noun)+": "+g.Headline, 0)
 	}
 	differ := rankDifferences(c, failed)
-	bad := c.Read > 0 && c.Ranks[0].Status != finding.Healthy
-	if len(differ) > 0 || bad {
-		d.gap()
-	}
-	d.list("Differ", differ, 24)
-	if bad {
+	d.apart("Differ", differ, 24)
+	if c.Read > 0 && c.Ranks[0].Status != finding.Healthy {
+		if len(differ) == 0 {
+			d.gap()
+		}
 		d.list("Next", []string{"snapana report " + c.Ranks[0].File}, 4)
 	}
 	d.gap()
@@ -103,10 +102,7 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 			t.line(dim.of(more(len(c.Ranks)-i, "rank") + "; --all shows them"))
 			return
 		}
-		number := "?"
-		if k.Number >= 0 {
-			number = fmt.Sprint(k.Number)
-		}
+		number := cmp.Or(when(k.Number >= 0, "%d", k.Number), "?")
 		if k.Fault != "" {
 			for _, l := range wrap(chart.Clip(chart.Plain(k.Fault), 400), d.width-8) {
 				t.line(fmt.Sprintf("%6s  ", number), red.of(l))
@@ -114,11 +110,8 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 			}
 			continue
 		}
-		of := "-"
-		if c.MedianActive > 0 {
-			of = fmt.Sprintf("%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
-		}
-		t.row(number, units.Size(k.Reserved), units.Size(k.Active), of, units.Size(k.End),
+		over := when(c.MedianActive > 0, "%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
+		t.row(number, units.Size(k.Reserved), units.Size(k.Active), cmp.Or(over, "-"), units.Size(k.End),
 			tones[k.Status.Tone()].of(string(k.Status)), k.File)
 	}
 }

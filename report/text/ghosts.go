@@ -39,9 +39,7 @@ func Ghosts(w io.Writer, r *analyze.Result, o Options) error {
 	if v.Closing != "" || len(v.Notes) > 0 {
 		d.gap()
 	}
-	if v.Closing != "" {
-		d.list("Sum", []string{v.Closing + "."}, 10)
-	}
+	d.list("Sum", []string{when(v.Closing != "", "%s.", v.Closing)}, 10)
 	d.list("Note", v.Notes, 20)
 	return d.print(w)
 }
@@ -58,7 +56,8 @@ func (d *doc) ghost(n int, g *chart.HolderGhost) {
 	var sites []string
 	room := min(60, d.width-40)
 	for _, s := range g.Sites {
-		sites = append(sites, fmt.Sprintf("%9s  %-*s%14s", units.Size(s.Bytes), room, chart.ClipLeft(s.Text, room), s.Note))
+		site := pad(chart.ClipLeft(s.Text, room), room)
+		sites = append(sites, fmt.Sprintf("%9s  %s%14s", units.Size(s.Bytes), site, s.Note))
 	}
 	d.labeled("Sites", texts(plain, sites)...)
 	d.code("Fix", cyan, g.Fix)

@@ -55,9 +55,10 @@ func (d *doc) bullets(label string, items [][]cell) {
 	d.block(out...)
 }
 
-// program adds a block of code, which no text in it can end.
-func (d *doc) program(label string, lines []string) {
-	if len(lines) == 0 {
+// code adds lines of a program, in Markdown as a block that no text in it can end.
+func (d *doc) code(label string, a attr, lines []string) {
+	if !d.markdown || len(lines) == 0 {
+		d.labeled(label, texts(a, lines)...)
 		return
 	}
 	out := []string{"**" + label + "**", ""}

@@ -57,11 +57,11 @@ func (d *doc) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 	head := slices.DeleteFunc([]string{g.Name, g.Bus, g.UUID}, func(s string) bool { return s == "" })
 	d.line(bold.of(pad(gpuName(g, at), 8)), plain.cut(strings.Join(head, ", ")))
 	memory := memoryLine(g.Total, g.Reserved, g.Used, g.Free)
+	spark := ""
 	if len(history) > 1 {
-		d.line(inGPU+pad(memory, 62), cyan.of(sparkline(history, number(g.Total), 28)))
-	} else {
-		d.line(inGPU + memory)
+		spark = sparkline(history, number(g.Total), 28)
 	}
+	d.line(inGPU+pad(memory, 62), cyan.of(spark))
 	broken, retired := number(g.ECCErrors), number(g.Retired)
 	health := when(broken > 0, "; %s", units.Plural(broken, "uncorrected ECC error")) +
 		when(retired > 0, "; %s, no longer used by the device", units.Plural(retired, "retired page"))

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -181,12 +182,7 @@ func (d *doc) oomOthers(l *oom.Log) {
 	t := d.table(bold, num("line", 9), num("times", 8), num("tried", 11),
 		num("free", 11), num("allocated", 11), num("unalloc.", 11),
 		clipped("format, cause"))
-	size := func(s oomlog.Size) string {
-		if !s.Known() {
-			return "-"
-		}
-		return units.Bytes(s.Bytes)
-	}
+	size := func(s oomlog.Size) string { return cmp.Or(when(s.Known(), "%s", units.Bytes(s.Bytes)), "-") }
 	shown := 0
 	for i, g := range l.Groups {
 		if i == l.Main {
@@ -259,11 +255,8 @@ func (d *doc) fits(r *oom.Report) {
 	t := d.table(bold, column{sep: "  ", width: -5}, num("", 9), rest(""))
 	answers := map[oom.Fits]cell{oom.Yes: green.of("yes"), oom.No: red.of("no"), oom.NotKnown: dim.of("?")}
 	answer := func(fits oom.Fits, what string, bytes int64, note string) {
-		c, size := answers[fits], ""
-		if bytes != oom.Unknown {
-			size = units.Bytes(bytes)
-		}
-		t.row(c, size, what, dim.cut(when(note != "", ": %s", note)))
+		size := when(bytes != oom.Unknown, "%s", units.Bytes(bytes))
+		t.row(answers[fits], size, what, dim.cut(when(note != "", ": %s", note)))
 	}
 	settings, serve := 0, ""
 	for _, a := range r.Answers {

@@ -33,12 +33,7 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 		}
 		d.line(dim.cut(statsFile(&r.Files[i])))
 	}
-	name := func(file string) string {
-		if len(r.Files) > 1 {
-			return file
-		}
-		return ""
-	}
+	name := func(file string) string { return when(len(r.Files) > 1, "%s", file) }
 	if main != nil {
 		d.series(main, name(from.Name))
 		for i := range r.Files {
@@ -92,10 +87,7 @@ func statsFile(f *analyze.StatsFile) string {
 }
 
 func span(what string, from, to int64) string {
-	if from == to {
-		return ", " + what + " " + units.Count(from)
-	}
-	return fmt.Sprintf(", %ss %s to %s", what, units.Count(from), units.Count(to))
+	return ", " + what + when(to != from, "s") + " " + units.Count(from) + when(to != from, " to %s", units.Count(to))
 }
 
 // outcome adds what a series of a file comes to, which is named unless it is "": a line, and why and what

@@ -21,11 +21,8 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 
 	fact("File", fmt.Sprintf("%s, %s", s.Name, units.Bytes(s.Bytes)))
 	fact("Container", cmp.Or(strings.Join(s.Container, " > "), "-"))
-	writer := "unknown"
-	if s.Writer.Text != "" {
-		writer = "torch " + s.Writer.Text + " (guessed from the keys in the file)"
-	}
-	fact("Writer", writer)
+	writer := when(s.Writer.Text != "", "torch %s (guessed from the keys in the file)", s.Writer.Text)
+	fact("Writer", cmp.Or(writer, "unknown"))
 	events := 0
 	for _, t := range s.Traces {
 		events += t.Len()
@@ -33,11 +30,8 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	fact("Contents", strings.Join([]string{units.Plural(events, "event"), units.Plural(len(s.Segments), "segment"),
 		units.Plural(len(s.Blocks), "block"), units.Plural(s.Stacks.Len(), "stack")}, ", "))
 	fact("Recorded", when(!s.HasTimes, "no ")+"times, "+when(!s.HasStacks, "no ")+"stacks")
-	settings := "not in the file"
-	if s.Settings.Present {
-		settings = cmp.Or(s.Settings.Conf, "the defaults")
-	}
-	fact("Settings", settings)
+	settings := when(s.Settings.Present, "%s", cmp.Or(s.Settings.Conf, "the defaults"))
+	fact("Settings", cmp.Or(settings, "not in the file"))
 
 	most := 3
 	if r.Pinned != nil {

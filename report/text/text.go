@@ -238,15 +238,6 @@ func (d *doc) wrapped(list []string) []string {
 	return lines
 }
 
-// code adds lines of a program.
-func (d *doc) code(label string, a attr, lines []string) {
-	if d.markdown {
-		d.program(label, lines)
-		return
-	}
-	d.labeled(label, texts(a, lines)...)
-}
-
 // finding adds why something was found and what to do, in at most so many lines each.
 func (d *doc) finding(why, next []string, mostWhy, mostNext int) {
 	d.list("Why", why, mostWhy)
@@ -281,29 +272,18 @@ func when(so bool, format string, args ...any) string {
 // wrap breaks a text into lines of at most n columns at spaces; longer words are cut.
 func wrap(s string, n int) []string {
 	var out []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		if utf8.RuneCountInString(word) > n {
-			if line != "" {
-				out, line = append(out, line), ""
-			}
-			r := []rune(word)
-			for ; len(r) > n; r = r[n:] {
-				out = append(out, string(r[:n]))
-			}
-			word = string(r)
+	used := n // columns of the last line
+	for word := range strings.FieldsSeq(s) {
+		r := []rune(word)
+		if used+1+len(r) <= n {
+			out[len(out)-1] += " " + word
+			used += 1 + len(r)
+			continue
 		}
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= n:
-			line += " " + word
-		default:
-			out, line = append(out, line), word
+		for ; len(r) > n; r = r[n:] {
+			out = append(out, string(r[:n]))
 		}
-	}
-	if line != "" {
-		out = append(out, line)
+		out, used = append(out, string(r)), len(r)
 	}
 	return out
 }

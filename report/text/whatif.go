@@ -24,14 +24,10 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 	}
 	d.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device,
 		units.Count(a.Events), units.Count(a.Accuracy.Requests))
-	if why != "" {
-		say("", fmt.Sprintf("(GPU %d %s)", a.Device, why))
-	}
+	say("", when(why != "", "(GPU %d %s)", a.Device, why))
 	say("Replay", accuracyText(&a.Accuracy))
-	if a.Accuracy.FirstEvent >= 0 {
-		say("", fmt.Sprintf("First difference at event %d: %s %s", a.Accuracy.FirstEvent, a.Accuracy.What,
-			a.Accuracy.Why))
-	}
+	say("", when(a.Accuracy.FirstEvent >= 0, "First difference at event %d: %s %s", a.Accuracy.FirstEvent,
+		a.Accuracy.What, a.Accuracy.Why))
 	say("Start", startText(&a.Start))
 	say("Device", capacityText(&a.Capacity))
 	d.gap()
@@ -62,27 +58,23 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 // smallest says how small a device can be, under the recorded settings and under those that
 // need least.
 func smallest(a *whatif.Answer, r *allocator.Recorded) []string {
-	least := 0
+	recorded, least := &a.Rows[0], &a.Rows[0]
 	for i := range a.Rows {
-		if n := a.Rows[i].Smallest; n > 0 && n < a.Rows[least].Smallest {
-			least = i
+		if row := &a.Rows[i]; row.Smallest > 0 && row.Smallest < least.Smallest {
+			least = row
 		}
 	}
-	if a.Rows[0].Smallest == 0 {
+	if recorded.Smallest == 0 {
 		return nil
 	}
-	rows := []int{0}
-	if a.Rows[least].Smallest <= a.Rows[0].Smallest/100*99 { // else hardly
-		rows = append(rows, least)
-	}
-	var out []string
-	lead := "device memory (to 2 MiB): "
-	for _, i := range rows {
-		row := &a.Rows[i]
+	need := func(row *whatif.Row) string {
 		device := when(a.Capacity.Source == "asked", " for PyTorch, so a device of %s,",
 			units.Bytes(row.Smallest+a.Capacity.Foreign))
-		out = append(out, lead+units.Bytes(row.Smallest)+device+" with "+settingName(row, r))
-		lead = ""
+		return units.Bytes(row.Smallest) + device + " with " + settingName(row, r)
+	}
+	out := []string{"device memory (to 2 MiB): " + need(recorded)}
+	if least.Smallest <= recorded.Smallest/100*99 { // else hardly
+		out = append(out, need(least))
 	}
 	if a.Start.Mode != "empty" {
 		out = append(out, "Here blocks from before the trace are allocated again.")
