@@ -254,7 +254,7 @@ func (j *judge) late(e *Facts) {
 		"several steps.", units.Plural(v.Blocks, "block"), units.Plural(v.Stacks, "stack"), v.Moments)
 	f.Because("At those moments the program was at different places, none of which has a reason to free them: this " +
 		"is how Python's garbage collector frees reference cycles.")
-	f.Because("The largest burst is %s of the peak of memory in use (%v).", units.Percent(int64(l.Bytes), int64(v.Peak)),
-		v.Peak)
+	f.Because("The largest burst is %s of the peak of memory in use (%v).",
+		units.Percent(int64(l.Bytes), int64(v.Peak)), v.Peak)
 	j.add(f)
 }

@@ -14,8 +14,8 @@ func (j *judge) outOfMemory(e *Facts) {
 	r := e.Failure
 	last := &e.Timeline.OOMs[len(e.Timeline.OOMs)-1]
 	f := &finding.Finding{
-		ID: "oom", Severity: finding.Error, Confidence: finding.High, Device: e.Timeline.Device, Bytes: int64(r.Requested),
-		Events: []int{r.Event}, Stack: attribution.Frames(j.s, last.Stack),
+		ID: "oom", Severity: finding.Error, Confidence: finding.High, Device: e.Timeline.Device,
+		Bytes: int64(r.Requested), Events: []int{r.Event}, Stack: attribution.Frames(j.s, last.Stack),
 	}
 	v := &f.Evidence
 	v.Request = j.request(e)

@@ -81,8 +81,8 @@ func explain(f *finding.Finding) {
 		f.Do("If max_split_size_mb is set, try without it.",
 			"See in the segment map which segments contain the free memory.")
 	case oom.Fragmentation:
-		says(finding.Fragmentation, r.Usable, "OOM from fragmentation: a request for %s failed although %v of reserved "+
-			"memory was free, in pieces too small.", asked, r.Usable)
+		says(finding.Fragmentation, r.Usable, "OOM from fragmentation: a request for %s failed although %v of "+
+			"reserved memory was free, in pieces too small.", asked, r.Usable)
 		if f.Evidence.Fragments != nil {
 			pieces(f)
 		} else {
@@ -105,12 +105,12 @@ func explain(f *finding.Finding) {
 			f.Do(tryExpandable, needLess)
 		}
 	case oom.Room:
-		says(finding.Limit, r.Requested, "OOM despite free device memory: a request for %s was refused although %v was "+
-			"free.", asked, max(r.DeviceFree, 0))
+		says(finding.Limit, r.Requested, "OOM despite free device memory: a request for %s was refused although %v "+
+			"was free.", asked, max(r.DeviceFree, 0))
 		f.Because("No limit of the process is recorded: something else refused the request, or another process had " +
 			"just freed that memory.")
-		f.Do("Look for torch.cuda.set_per_process_memory_fraction, which is not recorded, for a container, MIG or WSL " +
-			"limit, for one on pinned or virtual memory (ulimit -v), and for processes that come and go on the device.")
+		f.Do("Look for torch.cuda.set_per_process_memory_fraction, which is not recorded, for a container, MIG or " +
+			"WSL limit, for one on pinned or virtual memory (ulimit -v), and for processes that come and go on the device.")
 	case oom.Pools:
 		says(finding.Pools, r.PrivatePools, "OOM despite free memory in private pools: a request for %s failed "+
 			"although %v was free in pools that only CUDA graphs or their owners may use.", asked, r.PrivatePools)
