@@ -110,7 +110,8 @@ func explain(f *finding.Finding) {
 		f.Because("No limit of the process is recorded: something else refused the request, or another process had " +
 			"just freed that memory.")
 		f.Do("Look for torch.cuda.set_per_process_memory_fraction, which is not recorded, for a container, MIG or " +
-			"WSL limit, for one on pinned or virtual memory (ulimit -v), and for processes that come and go on the device.")
+			"WSL limit, for one on pinned or virtual memory (ulimit -v), and for processes that come and go on the " +
+			"device.")
 	case oom.Pools:
 		says(finding.Pools, r.PrivatePools, "OOM despite free memory in private pools: a request for %s failed "+
 			"although %v was free in pools that only CUDA graphs or their owners may use.", asked, r.PrivatePools)
