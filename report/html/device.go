@@ -138,7 +138,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.WhatIf = newWhatIf(d.WhatIf)
 		v.Failure = newFailure(d, axis)
 	}
-	v.Account, v.Checks = d.Account, newChecks(t)
+	v.Account, v.Checks = d.Account, newChecks(&t.Checks)
 	var mostActive int64
 	for i := range phases {
 		mostActive = max(mostActive, phases[i].State.Totals.Active)

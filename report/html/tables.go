@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -67,40 +68,18 @@ func trust(x *category.Sum) string {
 
 // checks lists what was checked, and how often it was wrong.
 type checks struct {
-	Summary string
-	Rows    []check
+	*timeline.Checks
+	Rows   []finding.Fault
+	Failed int // of Rows
 }
 
-// check is one way in which a file can contradict itself, or a figure beside those.
-type check struct {
-	Name  string
-	Count int64
-	Bad   bool
-}
-
-// newChecks has the checks in the order in which a reader would ask.
-func newChecks(t *timeline.Timeline) checks {
-	c := &t.Checks
-	v := checks{Summary: "Integrity checks: all passed"}
-	for _, f := range c.Faults().Kinds {
-		v.Rows = append(v.Rows, check{f.What, f.Count, true})
-	}
-	v.Rows = append(v.Rows,
-		check{"bytes by which the rebuilt end differs from the recorded one", max(c.Residual, -c.Residual), true},
-		check{"pre-trace blocks (no error: the trace begins after them)", c.PreTraceBlocks, false},
-		check{"earlier dumps compared", c.Markers, false},
-		check{"events with an unknown action, left out", c.UnknownActions, false})
-	of, bad := 0, 0
-	for i := range v.Rows {
-		if r := &v.Rows[i]; r.Bad {
-			of++
-			if r.Bad = r.Count != 0; r.Bad {
-				bad++
-			}
+func newChecks(c *timeline.Checks) checks {
+	v := checks{Checks: c, Rows: append(c.Faults().Kinds, finding.Fault{Count: max(c.Residual, -c.Residual),
+		What: "bytes by which the rebuilt end differs from the recorded one"})}
+	for _, x := range v.Rows {
+		if x.Count != 0 {
+			v.Failed++
 		}
-	}
-	if bad > 0 {
-		v.Summary = fmt.Sprintf("Integrity checks: %d of %d failed", bad, of)
 	}
 	return v
 }

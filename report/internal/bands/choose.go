@@ -24,17 +24,17 @@ func (x *Index) Choose(n int, must []int) []bool {
 				return math.MaxFloat64
 			}
 		}
-		return area(l, bytes(l), x.events)
+		return Area(bytes(l), l.Born, l.Freed, x.events)
 	})
 }
 
-// area is so many bytes times the events that a life has, of a trace of so many.
-func area(l *timeline.Life, size int64, events int) float64 {
-	end := int(l.Freed)
+// Area is so many bytes times the events from birth to end, of a trace of so many; below 0 it never ends.
+func Area(size int64, born, freed int32, events int) float64 {
+	end := int(freed)
 	if end < 0 {
 		end = events
 	}
-	return float64(size) * float64(max(end-int(l.Born), 1))
+	return float64(size) * float64(max(end-int(born), 1))
 }
 
 // Largest marks the n of count things that have the largest areas, to within 2 %. Things are
@@ -84,7 +84,8 @@ type Ranks struct {
 func NewRanks(t *timeline.Timeline, kept []bool) *Ranks {
 	r := &Ranks{t: t, kept: kept}
 	rank := func(i int) int {
-		return min(math.Ilogb(area(&t.Lives[i], bytes(&t.Lives[i])+1, t.Trace.Len())), rankCount-1)
+		l := &t.Lives[i]
+		return min(math.Ilogb(Area(bytes(l)+1, l.Born, l.Freed, t.Trace.Len())), rankCount-1)
 	}
 	var counts [rankCount]int
 	for i, k := range kept {

@@ -215,14 +215,8 @@ func (src *source) free(w *writer, d *Device, n int) {
 		}
 	}
 	d.Free.Event = w.column(deltas, len(samples), func(i int) int64 { return int64(samples[i].Event) })
-	for _, of := range []func(*fragmentation.Classes) int64{
-		func(c *fragmentation.Classes) int64 { return c.Releasable },
-		func(c *fragmentation.Classes) int64 { return c.Hard },
-		func(c *fragmentation.Classes) int64 { return c.Soft },
-		func(c *fragmentation.Classes) int64 { return c.Stream },
-		func(c *fragmentation.Classes) int64 { return c.Pending },
-	} {
-		c := w.column(deltas, len(samples), func(i int) int64 { return of(&samples[i].Classes) })
+	for _, k := range chart.FreeKinds {
+		c := w.column(deltas, len(samples), func(i int) int64 { return k.Bytes(&samples[i].Classes) })
 		d.Free.Bytes = append(d.Free.Bytes, c)
 	}
 }

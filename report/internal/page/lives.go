@@ -179,7 +179,7 @@ func (r *reserved) write(w *writer, d *Device, n int) {
 	if len(all) > n {
 		keep := bands.Largest(n, len(all), func(i int) float64 {
 			p := &all[i]
-			return float64(p.size) * float64(max(lastEvent(p.freed, d.Events)-int(p.born), 1))
+			return bands.Area(p.size, p.born, p.freed, d.Events)
 		})
 		d.LeftOut.Ranges = len(all) - n
 		var some []piece
@@ -198,13 +198,6 @@ func (r *reserved) write(w *writer, d *Device, n int) {
 		Life:  w.column(plain, len(all), func(i int) int64 { return life(all[i].born, all[i].freed) }),
 		Place: w.column(plain, len(all), func(i int) int64 { return int64(all[i].place) }),
 	}
-}
-
-func lastEvent(freed int32, events int) int {
-	if freed < 0 {
-		return events
-	}
-	return int(freed)
 }
 
 // life is how long something lived, as Lives.Life has it.
