@@ -47,6 +47,13 @@ export interface Holder {
 	fix: string[];
 }
 
+/** A class of memory that is reserved and not allocated; they are drawn in their order, from below. */
+export interface FreeClass {
+	name: string;
+	means: string;
+	color: string;
+}
+
 /** What grows: allocated by these stacks in the trace, and not freed at the horizon. */
 export interface Growth {
 	stacks: number[];
@@ -82,6 +89,7 @@ export interface Header {
 	categories: string[];
 	holders: Holder[];
 	colors: string[];
+	free: FreeClass[];
 	devices: DeviceHeader[];
 }
 

@@ -3,21 +3,9 @@
 
 import { Columns, firstAt, never } from "./bands";
 import { abgr, css, Scheme } from "./colors";
+import { FreeClass } from "./data";
 import { Device } from "./model";
 import { Frame, nothing } from "./raster";
-
-/** The classes, in the order of the data and of the picture from below. */
-export const classes = [
-	{ name: "releasable", color: "releasable", means: "in segments without a live block: empty_cache() returns it" },
-	{ name: "between live blocks", color: "split", means: "live blocks keep the segment from being released" },
-	{
-		name: "at segment borders",
-		color: "s4",
-		means: "touching free memory of the next segment: expandable segments can join them",
-	},
-	{ name: "other stream or pool", color: "other", means: "serves no request of the stream in question" },
-	{ name: "pending", color: "s8", means: "freed by the program, waiting for another stream" },
-];
 
 /** Free memory at moments of a trace: bytes by class, and their sum. */
 export interface Moments {
@@ -181,7 +169,7 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 
 	const out: Moments & { event: number[]; bytes: number[][]; sum: number[] } = {
 		event: [],
-		bytes: classes.map(() => []),
+		bytes: dev.tables.free.map(() => []),
 		sum: [],
 	};
 	const ooms = new Map(dev.marks.filter(m => m.kind === "oom").map(m => [m.event, m.stream])),
@@ -286,7 +274,7 @@ export class Free {
 	/** The columns of a picture: each shows the moment with the most that is free among its events. */
 	columns(edges: Int32Array): FreeColumns {
 		const n = edges.length - 1,
-			bytes = classes.map(() => new Float64Array(n));
+			bytes = this.dev.tables.free.map(() => new Float64Array(n));
 		const out: FreeColumns = {
 			n,
 			edges,
@@ -331,7 +319,7 @@ function nearest(m: Moments, event: number): number {
 }
 
 /** The colors of the classes. */
-export function freeScheme(): Scheme {
+export function freeScheme(classes: FreeClass[]): Scheme {
 	const legend = classes.map(c => ({ name: c.name, css: css(c.color) })),
 		groups = legend.map(g => ({ name: g.name, color: abgr(g.css) }));
 	return { legend, groups, of: () => 0, color: () => 0, group: () => 0, restGroup: () => 0 };
@@ -343,7 +331,7 @@ export function drawFree(f: Frame, cols: FreeColumns, lo: number, hi: number, sc
 		row = (v: number) => Math.min(Math.max(Math.floor(((v - lo) / (hi - lo)) * H), 0), H);
 	pixels.fill(back);
 	ids.fill(nothing);
-	f.merged = new Int32Array(classes.length);
+	f.merged = new Int32Array(cols.bytes.length);
 	for (let c = 0; c < cols.n; c++) {
 		let sum = 0,
 			y = 0;

@@ -1,7 +1,7 @@
 // The history of one device, and what can be asked of it.
 
 import { Bands, firstAt, never, Rest } from "./bands";
-import { DeviceHeader, Growth, Holder, Mark, Packed, Place, Replay, WindowHeader } from "./data";
+import { DeviceHeader, FreeClass, Growth, Holder, Mark, Packed, Place, Replay, WindowHeader } from "./data";
 import { Free } from "./free";
 
 /** Where the code of a frame comes from. */
@@ -26,6 +26,7 @@ export class Tables {
 	readonly categories: string[];
 	readonly holders: Holder[];
 	readonly colors: string[]; // of categories, in the style sheet
+	readonly free: FreeClass[];
 
 	constructor(p: Packed) {
 		const h = p.header;
@@ -39,6 +40,7 @@ export class Tables {
 		this.categories = h.categories;
 		this.holders = h.holders;
 		this.colors = h.colors;
+		this.free = h.free;
 	}
 
 	site(stack: number): string {

@@ -4,7 +4,6 @@ import { css, scheme } from "./colors";
 import { el, fill, pen } from "./dom";
 import * as format from "./format";
 import { describe } from "./describe";
-import { classes } from "./free";
 import { Segment } from "./model";
 import { Panel } from "./panel";
 import { State, View } from "./view";
@@ -56,7 +55,7 @@ export class Segments implements Panel {
 			sum("Reserved", reserved),
 			sum("active", active),
 			...(kinds?.event === state.cursor
-				? classes.map((c, k) => kinds.bytes[k] > 0 && sum(c.name, kinds.bytes[k]))
+				? dev.tables.free.map((c, k) => kinds.bytes[k] > 0 && sum(c.name, kinds.bytes[k]))
 				: [sum("free in used segments", reserved - active - idle), sum("free segments", idle)]),
 			el("span", {}, "segments ", el("b", {}, format.count(all.length))),
 		);

@@ -3,9 +3,10 @@
 import { placeTip, tell, upright, xAxis, yAxis } from "./axis";
 import { Bands, Columns, columns, never } from "./bands";
 import { abgr, css, rangeScheme, scheme, Scheme } from "./colors";
+import { FreeClass } from "./data";
 import { el, fill, pen, pixelRatio, redrawn, swatch } from "./dom";
 import * as format from "./format";
-import { classes, drawFree, freeScheme } from "./free";
+import { drawFree, freeScheme } from "./free";
 import { draw, Frame, nothing } from "./raster";
 import { keys } from "./keys";
 import { drag } from "./pointer";
@@ -162,7 +163,7 @@ export class Timeline {
 		this.painted = painted;
 		this.scheme =
 			state.mode === "free"
-				? freeScheme()
+				? freeScheme(this.view.dev.tables.free)
 				: state.mode === "reserved"
 					? rangeScheme(this.view)
 					: scheme(this.view);
@@ -302,7 +303,7 @@ export class Timeline {
 	private describeFree(event: number): HTMLElement[] {
 		const at = this.view.dev.free.at(event);
 		if (!at) return [];
-		const li = (text: string, v: number, part?: (typeof classes)[0]) =>
+		const li = (text: string, v: number, part?: FreeClass) =>
 			el(
 				"li",
 				{ title: part?.means },
@@ -316,7 +317,7 @@ export class Timeline {
 					: `at event ${format.count(at.event)}, the nearest measured one`,
 				at.bytes.reduce((a, v) => a + v, 0),
 			),
-			...classes.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : [])),
+			...this.view.dev.tables.free.flatMap((c, k) => (at.bytes[k] ? li(c.name, at.bytes[k], c) : [])),
 		];
 	}
 

@@ -162,6 +162,9 @@ type FreeKind struct {
 	Bytes func(*fragmentation.Classes) int64
 }
 
+// Property is the custom property of style.css with the color, without dashes.
+func (k *FreeKind) Property() string { return k.Class[strings.IndexByte(k.Class, '-')+1:] }
+
 // FreeKinds are in the order in which they are told and, from below, drawn. Those of a
 // fragmentation.Class come first, by class. Free pieces that touch across the border of two segments
 // are one piece where segments are expandable.

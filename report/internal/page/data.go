@@ -30,7 +30,15 @@ type Data struct {
 	Categories []string `json:"categories"` // by number, as in Kinds.Category
 	Holders    []Holder `json:"holders"`    // none without a recorder's file
 	Colors     []string `json:"colors"`     // of Categories: custom properties of style.css
+	Free       []Class  `json:"free"`       // what Free has the bytes of, in its order
 	Devices    []Device `json:"devices"`
+}
+
+// Class is a class of free memory, as every output names and draws it.
+type Class struct {
+	Name  string `json:"name"`
+	Means string `json:"means"`
+	Color string `json:"color"` // a custom property of style.css
 }
 
 // Frames are the frames of the stacks.

@@ -54,6 +54,9 @@ func pack(
 		for _, c := range category.All() {
 			d.Categories, d.Colors = append(d.Categories, c.String()), append(d.Colors, chart.UseSlot(c).Name())
 		}
+		for _, k := range chart.FreeKinds {
+			d.Free = append(d.Free, Class{k.Name, k.Means, k.Property()})
+		}
 		for i := range sources {
 			sources[i].held = held
 			m := room.times(scale / float64(len(sources)))
