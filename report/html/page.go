@@ -86,15 +86,7 @@ func newPage(r *analyze.Result) *document {
 }
 
 // text makes a text from the file one safe line of bounded length.
-func text(s string) string { return chart.Clip(chart.Plain(clipBytes(s)), longText) }
-
-// clipBytes bounds the work on texts that no one will read.
-func clipBytes(s string) string {
-	if len(s) > 8*longText {
-		return strings.ToValidUTF8(s[:8*longText], "")
-	}
-	return s
-}
+func text(s string) string { return chart.Line(s, longText) }
 
 // texts are the sentences or lines of code that the page shows of a list.
 func texts(list []string) []string {

@@ -3,7 +3,6 @@ package chart
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +25,9 @@ type Holders struct {
 	Lists    []HolderList  // of holders that accuse no one
 	Closing  string        // how the sum closes
 	Notes    []string
+
+	r   *analyze.Result
+	min int64 // bytes of a holder that gets a line
 }
 
 // HolderGhost is one ghost with its evidence.
@@ -37,12 +39,12 @@ type HolderGhost struct {
 	Fix   []string // lines of Python
 }
 
-// fact adds the i-th fact of a label, which only the first one shows.
-func (g *HolderGhost) fact(i int, label, text string) {
-	if i > 0 {
+// facts adds lines of evidence with a label, which only the first one shows.
+func (g *HolderGhost) facts(label string, lines ...string) {
+	for _, l := range lines {
+		g.Facts = append(g.Facts, HolderFact{label, clean(l)})
 		label = ""
 	}
-	g.Facts = append(g.Facts, HolderFact{label, clean(text)})
 }
 
 // HolderFact is one line of evidence.
@@ -84,45 +86,32 @@ const (
 // ghosts are always shown.
 func NewHolders(r *analyze.Result, min int64) *Holders {
 	traced := func(d analyze.Device) bool { return d.Timeline.Trace.Len() > 0 }
-	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, slices.ContainsFunc(r.Devices, traced))}
+	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, slices.ContainsFunc(r.Devices, traced)), r: r, min: min}
 	v.Headline = Clip(Plain(v.Headline), 2*mostText)
-	b := &holderWords{r: r, v: v, min: min}
 	problems, _, _ := r.Notes()
 	for _, n := range problems {
 		v.Notes = append(v.Notes, clean(n.Text))
 	}
 	h := r.Holders
 	if h == nil {
-		b.inferred()
+		v.inferred()
 		return v
 	}
 	v.Source = fmt.Sprintf("%s of %s", h.Dump, clean(h.File))
 	if h.Earlier != "" {
 		v.Source += ", compared with " + h.Earlier
 	}
-	b.proven(h)
+	v.proven(h)
 	for _, n := range h.Notes {
 		v.Notes = append(v.Notes, clean(n))
 	}
 	return v
 }
 
-func clean(s string) string {
-	if len(s) > 8*mostText {
-		s = strings.ToValidUTF8(s[:8*mostText], "")
-	}
-	return Clip(Plain(s), mostText)
-}
-
-type holderWords struct {
-	r   *analyze.Result
-	v   *Holders
-	min int64
-}
+func clean(s string) string { return Line(s, mostText) }
 
 // proven puts a join in words.
-func (b *holderWords) proven(h *holder.Result) {
-	v := b.v
+func (v *Holders) proven(h *holder.Result) {
 	var ghosts []HolderGhost
 	lists := [...]struct {
 		title string
@@ -132,15 +121,15 @@ func (b *holderWords) proven(h *holder.Result) {
 	for i := range h.Holders {
 		x := &h.Holders[i]
 		if x.Standing == holder.Ghost {
-			ghosts = append(ghosts, b.ghost(h, x))
+			ghosts = append(ghosts, v.ghost(h, x))
 			continue
 		}
 		l := &lists[0]
 		if x.Standing != holder.Other {
 			l = &lists[1]
 		}
-		if x.Bytes >= b.min {
-			l.rows = append(l.rows, b.row(x))
+		if x.Bytes >= v.min {
+			l.rows = append(l.rows, v.row(x))
 		} else {
 			l.small.Count, l.small.Bytes = l.small.Count+1, l.small.Bytes+x.Bytes
 		}
@@ -151,35 +140,35 @@ func (b *holderWords) proven(h *holder.Result) {
 	}
 	for i := range lists {
 		l := &lists[i]
-		rows := cut(l.rows)
+		rows := cut(l.rows, mostRows, "more holder")
 		if n := l.small.Count; n > 0 {
-			text := fmt.Sprintf("%s below %s each", units.Plural(n, "more holder"), units.Bytes(b.min))
+			text := fmt.Sprintf("%s below %s each", units.Plural(n, "more holder"), units.Bytes(v.min))
 			rows = append(rows, HolderRow{l.small.Bytes, text, ""})
 		}
 		v.list(l.title, rows)
 	}
 	for i := range h.Unproven {
-		v.Suspects = append(v.Suspects, b.unproven(h, &h.Unproven[i]))
+		v.Suspects = append(v.Suspects, v.unproven(h, &h.Unproven[i]))
 	}
-	b.apart(h)
+	v.apart(h)
 }
 
-// cut sums up the rows that there is no room for.
-func cut(rows []HolderRow) []HolderRow {
-	if len(rows) <= mostRows {
+// cut makes n rows of more: the last is the sum of those that there is no room for, and says what they are.
+func cut(rows []HolderRow, n int, what string) []HolderRow {
+	if len(rows) <= n {
 		return rows
 	}
-	rest := HolderRow{Text: units.Plural(len(rows)-mostRows+1, "more holder")}
-	for _, r := range rows[mostRows-1:] {
+	rest := HolderRow{Text: units.Plural(len(rows)-n+1, what)}
+	for _, r := range rows[n-1:] {
 		rest.Bytes += r.Bytes
 	}
-	return append(rows[:mostRows-1:mostRows-1], rest)
+	return append(rows[:n-1:n-1], rest)
 }
 
 // ghost is the evidence against one holder.
-func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
+func (v *Holders) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 	g := HolderGhost{Title: clean(h.Reference.String()), Bytes: h.Bytes}
-	fact := func(label, format string, args ...any) { g.fact(0, label, fmt.Sprintf(format, args...)) }
+	fact := func(label, format string, args ...any) { g.facts(label, fmt.Sprintf(format, args...)) }
 	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"),
 		units.Plural(h.Tensors, "tensor"))
 	if h.Graph > 0 {
@@ -194,7 +183,7 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 	}
 	fact("Keeps", "%s", keeps)
 	if h.GrownBlocks > 0 {
-		fact("Grows", "by %s per iteration of %s, %d so far", units.Bytes(h.PerLap), b.frame(h.Loop), h.Laps)
+		g.facts("Grows", HolderGrows(v.r.Snapshot, h))
 	}
 	if h.Before.Count > 0 {
 		fact("Before", "%s (%s) in %s, now %s (%s)", units.Plural(h.Before.Count, "storage"),
@@ -204,9 +193,11 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		fact("", "then held by %s", h.Formerly)
 	}
 	fact("Chain", "%s", h.Chain)
-	for i, also := range h.Also[:min(len(h.Also), mostSites)] {
-		g.fact(i, "Also", fmt.Sprintf("referenced by %s: empty it, or drop both", also))
+	var also []string
+	for _, x := range h.Also[:min(len(h.Also), mostSites)] {
+		also = append(also, fmt.Sprintf("referenced by %s: empty it, or drop both", x))
 	}
+	g.facts("Also", also...)
 	if n := len(h.Also) - mostSites; n > 0 {
 		fact("", "and by %d more references", n)
 	}
@@ -222,7 +213,7 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		frees += fmt.Sprintf("; the other %s is also kept by %s", units.Bytes(h.Shared), with)
 	}
 	fact("Frees", "%s", frees)
-	g.Sites = b.sites(h.Sites)
+	g.Sites = v.sites(h.Sites)
 	for _, l := range h.Fix() {
 		g.Fix = append(g.Fix, clean(l))
 	}
@@ -230,38 +221,33 @@ func (b *holderWords) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 }
 
 // sites sums up stacks by their site, and shows the largest.
-func (b *holderWords) sites(stacks []holder.Site) []HolderRow {
+func (v *Holders) sites(stacks []holder.Site) []HolderRow {
 	bySite := map[string]holder.Sum{}
 	for _, s := range stacks {
-		site := cmp.Or(b.site(s.Stack), attribution.NoStack)
+		site := cmp.Or(v.site(s.Stack), attribution.NoStack)
 		sum := bySite[site]
 		bySite[site] = holder.Sum{Count: sum.Count + s.Count, Bytes: sum.Bytes + s.Bytes}
 	}
-	names := slices.SortedFunc(maps.Keys(bySite), func(x, y string) int {
-		return cmp.Or(cmp.Compare(bySite[y].Bytes, bySite[x].Bytes), strings.Compare(x, y))
+	var rows []HolderRow
+	for name, sum := range bySite {
+		rows = append(rows, HolderRow{sum.Bytes, name, units.Plural(sum.Count, "block")})
+	}
+	slices.SortFunc(rows, func(x, y HolderRow) int {
+		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Text, y.Text))
 	})
-	var out []HolderRow
-	rest := HolderRow{Text: units.Plural(len(names)-mostSites, "more site")}
-	for i, name := range names {
-		if i < mostSites || len(names) == mostSites+1 {
-			out = append(out, HolderRow{bySite[name].Bytes, name, units.Plural(bySite[name].Count, "block")})
-			continue
-		}
-		rest.Bytes += bySite[name].Bytes
-	}
-	if rest.Bytes > 0 {
-		out = append(out, rest)
-	}
-	return out
+	return cut(rows, mostSites+1, "more site")
 }
 
 // site is where a stack allocated, "" where that is not recorded.
-func (b *holderWords) site(stack snapshot.StackID) string {
-	return clean(attribution.Site(b.r.Snapshot, stack))
+func (v *Holders) site(stack snapshot.StackID) string {
+	return clean(attribution.Site(v.r.Snapshot, stack))
 }
 
-// frame names the function of a frame.
-func (b *holderWords) frame(id snapshot.FrameID) string { return frames.Function(b.r.Snapshot, id) }
+// HolderGrows is how fast a holder grows, by the trace. It is not clean.
+func HolderGrows(s *snapshot.Snapshot, h *holder.Holder) string {
+	return fmt.Sprintf("by %s per iteration of %s, %d so far", units.Bytes(h.PerLap), frames.Function(s, h.Loop),
+		h.Laps)
+}
 
 // HolderName is a holder's reference with what it is for, where that is known. It is not clean.
 func HolderName(h *holder.Holder) string {
@@ -276,7 +262,7 @@ func HolderName(h *holder.Holder) string {
 }
 
 // row is a holder in a line.
-func (b *holderWords) row(h *holder.Holder) HolderRow {
+func (v *Holders) row(h *holder.Holder) HolderRow {
 	what := HolderName(h)
 	if h.Standing != holder.Running && 2*h.Graph > h.Bytes {
 		what += ", through autograd graphs"
@@ -296,21 +282,22 @@ func (b *holderWords) row(h *holder.Holder) HolderRow {
 }
 
 // unproven is a growth without a holder to blame.
-func (b *holderWords) unproven(r *holder.Result, u *holder.Unproven) HolderGhost {
+func (v *Holders) unproven(r *holder.Result, u *holder.Unproven) HolderGhost {
 	g := HolderGhost{Bytes: u.Bytes, Title: clean(fmt.Sprintf("%s retains %s more per iteration; most of it %s",
-		b.frame(u.Loop), units.Bytes(u.PerLap), attribution.Allocated(b.site(u.Stacks[0]))))}
-	for i, n := range u.Holders[:min(len(u.Holders), mostSites)] {
-		g.fact(i, "Held by", b.row(&r.Holders[n]).Text)
+		frames.Function(v.r.Snapshot, u.Loop), units.Bytes(u.PerLap), attribution.Allocated(v.site(u.Stacks[0]))))}
+	var by []string
+	for _, n := range u.Holders[:min(len(u.Holders), mostSites)] {
+		by = append(by, v.row(&r.Holders[n]).Text)
 	}
+	g.facts("Held by", by...)
 	if len(u.Holders) == 0 {
-		g.fact(0, "Held by", "nothing the recorder saw: C++ may own it, or it was freed between the two dumps")
+		g.facts("Held by", "nothing the recorder saw: C++ may own it, or it was freed between the two dumps")
 	}
 	return g
 }
 
 // apart lists what was not joined, and says how the sum closes.
-func (b *holderWords) apart(h *holder.Result) {
-	v := b.v
+func (v *Holders) apart(h *holder.Result) {
 	var closing []string
 	var rows []HolderRow
 	for i := range h.Devices {
@@ -323,12 +310,12 @@ func (b *holderWords) apart(h *holder.Result) {
 				DeviceName(d.Ordinal), units.Bytes(d.Allocated.Bytes), units.Bytes(d.Held.Bytes),
 				units.Bytes(d.Unheld.Bytes)))
 		}
-		for _, s := range b.sites(d.UnheldSites) {
+		for _, s := range v.sites(d.UnheldSites) {
 			s.Text = "no tensor was seen in it: allocated at " + s.Text
 			rows = append(rows, s)
 		}
 	}
-	rows = cut(rows)
+	rows = cut(rows, mostRows, "more holder")
 	if h.Stray.Count > 0 {
 		rows = append(rows, HolderRow{h.Stray.Bytes, "storages outside all allocated blocks: another allocator's, or " +
 			"already freed", units.Plural(h.Stray.Count, "storage")})
@@ -338,26 +325,21 @@ func (b *holderWords) apart(h *holder.Result) {
 }
 
 // inferred says what the snapshot alone tells.
-func (b *holderWords) inferred() {
-	v := b.v
-	for i := range b.r.Verdict.Findings {
-		f := &b.r.Verdict.Findings[i]
+func (v *Holders) inferred() {
+	for i := range v.r.Verdict.Findings {
+		f := &v.r.Verdict.Findings[i]
 		if f.Status != finding.Ghost {
 			continue
 		}
 		g := HolderGhost{Title: clean(f.Title), Bytes: f.Bytes}
-		for k, t := range f.Why {
-			g.fact(k, "Why", t)
-		}
-		for k, t := range f.Next {
-			g.fact(k, "Next", t)
-		}
+		g.facts("Why", f.Why...)
+		g.facts("Next", f.Next...)
 		v.Suspects = append(v.Suspects, g)
 		if len(v.Suspects) == mostGhosts {
 			break
 		}
 	}
-	b.oneOffs()
+	v.oneOffs()
 	v.Notes = append(v.Notes, "A snapshot records where memory was allocated, not who keeps it. For proof, run the "+
 		"program with the recorder: "+
 		"`snapana recorder > snapana_recorder.py`, then `python -m snapana_recorder train.py`; it writes a .snapana "+
@@ -366,20 +348,20 @@ func (b *holderWords) inferred() {
 
 // oneOffs lists large memory that stays and does not grow. A recorder's file names its holders,
 // so it is listed for a snapshot alone.
-func (b *holderWords) oneOffs() {
+func (v *Holders) oneOffs() {
 	var rows []HolderRow
-	for i := range b.r.Devices {
-		d := &b.r.Devices[i]
+	for i := range v.r.Devices {
+		d := &v.r.Devices[i]
 		for _, o := range d.OneOffs {
-			row := HolderRow{o.Bytes, "allocated at " + clean(attribution.Place(b.r.Snapshot, o.Stack)),
+			row := HolderRow{o.Bytes, "allocated at " + clean(attribution.Place(v.r.Snapshot, o.Stack)),
 				units.Plural(o.Count, "block")}
-			if len(b.r.Devices) > 1 {
+			if len(v.r.Devices) > 1 {
 				row.Text += ", " + DeviceName(d.Timeline.Device)
 			}
 			rows = append(rows, row)
 		}
 	}
 	slices.SortStableFunc(rows, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	b.v.list("Large and not growing, allocated during the trace: not a leak by itself",
+	v.list("Large and not growing, allocated during the trace: not a leak by itself",
 		rows[:min(len(rows), mostOneOffs)])
 }

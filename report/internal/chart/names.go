@@ -98,6 +98,14 @@ func Clip(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
+// Line makes a text from the file one plain line of at most n runes.
+func Line(s string, n int) string {
+	if len(s) > 8*n { // bounds the work on texts that no one will read
+		s = strings.ToValidUTF8(s[:8*n], "")
+	}
+	return Clip(Plain(s), n)
+}
+
 // Plain makes a text from the file safe for a terminal and for one line: characters that
 // control, or that change how others are read without being seen, become spaces. Joiners, of
 // which scripts and emoji are made, stay.

@@ -2,11 +2,9 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -131,8 +129,7 @@ func (h *held) add(s *snapshot.Snapshot, x *holder.Holder) {
 		v.Fix = cleaned(x.Fix(), mostHops)
 	}
 	if x.GrownBlocks > 0 && x.Loop != 0 && !x.Steady {
-		v.Grows = clean(fmt.Sprintf("by %s per iteration of %s, %d so far",
-			units.Bytes(x.PerLap), frames.Function(s, x.Loop), x.Laps))
+		v.Grows = clean(chart.HolderGrows(s, x))
 	}
 	h.number(x.Blocks)
 	h.all = append(h.all, v)

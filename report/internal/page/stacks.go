@@ -13,9 +13,7 @@ import (
 const longest = 300
 
 // clean makes one line of bounded length of a text from the file.
-func clean(s string) string {
-	return chart.Clip(chart.Plain(s[:min(len(s), 4*longest)]), longest)
-}
+func clean(s string) string { return chart.Line(s, longest) }
 
 // stacks collects the stacks that are used, as a tree.
 type stacks struct {
