@@ -3,8 +3,8 @@
 // network.
 //
 // html.go writes a page that page.go (verdict, findings, settings, data quality) and
-// device.go (one section per device) have filled; timeline.go, stacks.go, segments.go and
-// fragments.go make the parts of a section. page.tmpl, style.css and live.css are embedded.
+// device.go (one section per device) have filled; timeline.go, moment.go, segments.go, replay.go and
+// tables.go make the parts of a section. page.tmpl, style.css and live.css are embedded.
 //
 // So far the page needs no script: still pictures and tables tell the story. Behind them follow
 // the data of every allocation (report/internal/page) and a script, made of the TypeScript in
