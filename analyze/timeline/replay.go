@@ -83,11 +83,11 @@ func (r *replay) once() {
 			if i == first {
 				p.Min, p.Max = r.now, r.now
 			}
-			p.Min.lower(&r.now)
+			p.Min.Lower(&r.now)
 			if i > first && (e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted) {
 				continue // frees raise nothing
 			}
-			p.Max.raise(&r.now)
+			p.Max.Raise(&r.now)
 			r.raisePeaks(i)
 		}
 		p.At, p.Time = r.now, t.Trace.At(last).Time
@@ -101,12 +101,14 @@ func (r *replay) once() {
 	}
 }
 
-func (t *Totals) lower(v *Totals) {
+// Lower takes what is less, figure by figure.
+func (t *Totals) Lower(v *Totals) {
 	t.Reserved, t.Active = min(t.Reserved, v.Reserved), min(t.Active, v.Active)
 	t.Allocated, t.Requested = min(t.Allocated, v.Allocated), min(t.Requested, v.Requested)
 }
 
-func (t *Totals) raise(v *Totals) {
+// Raise takes what is more.
+func (t *Totals) Raise(v *Totals) {
 	t.Reserved, t.Active = max(t.Reserved, v.Reserved), max(t.Active, v.Active)
 	t.Allocated, t.Requested = max(t.Allocated, v.Allocated), max(t.Requested, v.Requested)
 }

@@ -34,11 +34,10 @@ type palette map[snapshot.StackID]chart.Slot
 func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	v := stackTable{phase: ph, All: ph.Frag.Active}
 	top, other, more := chart.Largest(ph.Live, deep.stacks)
-	rest := v.All
+	rest := v.All - chart.Sum(ph.Live)
 	for i := range ph.Live {
 		v.Most = max(v.Most, ph.Live[i].Rounded)
 		v.Blocks += ph.Live[i].Count
-		rest -= ph.Live[i].Rounded
 	}
 	v.Most = max(v.Most, other.Rounded)
 	for i, name := range chart.Sites(top) {

@@ -99,9 +99,8 @@ func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64,
 	var d drawing
 	d.open("plot", fmt.Sprintf("Memory over time: reserved up to %s, active up to %s",
 		units.Bytes(t.PeakReserved.Bytes), units.Bytes(t.PeakActive.Bytes)))
-	for _, k := range chart.ByteTicks(limit, 5) {
-		y := percent(at(k.Value))
-		d.put(`<line class="grid" x1="0%" y1="`, y, `%" x2="100%" y2="`, y, `%"/>`)
+	for _, k := range c.Y {
+		d.put(`<line class="grid" x1="0%" y1="`, k.At, `%" x2="100%" y2="`, k.At, `%"/>`)
 	}
 	paths := []path{
 		area("fill-reserved", chart.Reserved, chart.Highest),

@@ -23,22 +23,12 @@ func Reduce(points []timeline.Point, n int) []timeline.Point {
 			if q.Time != 0 {
 				p.Time = q.Time
 			}
-			p.Min = each(p.Min, q.Min, func(a, b int64) int64 { return min(a, b) })
-			p.Max = each(p.Max, q.Max, func(a, b int64) int64 { return max(a, b) })
+			p.Min.Lower(&q.Min)
+			p.Max.Raise(&q.Max)
 		}
 		out = append(out, p)
 	}
 	return out
-}
-
-// each joins two totals, figure by figure, with f.
-func each(a, b timeline.Totals, f func(a, b int64) int64) timeline.Totals {
-	return timeline.Totals{
-		Reserved:  f(a.Reserved, b.Reserved),
-		Active:    f(a.Active, b.Active),
-		Allocated: f(a.Allocated, b.Allocated),
-		Requested: f(a.Requested, b.Requested),
-	}
 }
 
 // Axis places events along the horizontal axis of a timeline: by time where the file has

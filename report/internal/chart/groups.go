@@ -14,10 +14,7 @@ func Largest(groups []attribution.Group, n int) (top []attribution.Group, other 
 		return groups, other, 0
 	}
 	for _, g := range groups[n:] {
-		other.Count += g.Count
-		other.Rounded += g.Rounded
-		other.Requested += g.Requested
-		other.PreTrace += g.PreTrace
+		other.Add(g.Sum)
 	}
 	return groups[:n], other, len(groups) - n
 }

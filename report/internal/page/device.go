@@ -58,7 +58,7 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 	keep := src.choose(m.lives)
 	src.kept = keep
 	r := newReserved(t)
-	src.lives(w, &d, st, r, keep)
+	src.lives(w, &d, st, r, keep, m.lives)
 	d.Held, d.Growth = src.held.write(w, t), src.growth(st)
 	r.write(w, &d, m.ranges)
 	src.rest(w, &d, keep, m.spans)
@@ -153,18 +153,9 @@ func (src *source) choose(n int) []bool {
 	return src.index.Choose(n, must)
 }
 
-func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []bool) {
+func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []bool, n int) {
 	t := src.Timeline
-	n := len(t.Lives)
-	if keep != nil {
-		n = 0
-		for _, k := range keep {
-			if k {
-				n++
-			}
-		}
-	}
-	list := newLifeList(n)
+	list := newLifeList(max(min(n, len(t.Lives)), 0)) // a page that is full already has room for less than 0
 	for i := range t.Lives {
 		if keep != nil && !keep[i] {
 			d.LeftOut.Lives++
