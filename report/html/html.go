@@ -56,11 +56,10 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"available": available, "beyond": beyond, "bytes": units.Bytes, "count": count, "device": chart.DeviceName,
-		"events": chart.Count, "first": first, "lower": strings.ToLower, "note": chart.AnswerNote,
+		"events": chart.Count, "first": first, "level": level, "lower": strings.ToLower, "note": chart.AnswerNote,
 		"peak": chart.PeakBytes, "percent": units.Percent, "pool": chart.Pool, "setting": chart.Setting,
 		"site": site, "text": text, "texts": texts, "trust": trust, "use": chart.UseSlot, "width": width,
 		"kept":     func(r oom.Row) string { return chart.LedgerWords[r] },
-		"level":    func(n analyze.Note) badge { return noteLevels[level(n)] },
 		"suspects": func() string { return chart.TitleSuspects },
 	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {

@@ -173,18 +173,18 @@ func (p *document) addFindings(all []finding.Finding) {
 	}
 }
 
-// noteLevels are those of notes: problems first, then what is missing, then what is in order.
-var noteLevels = [...]badge{{"problem", "!", "problem"}, {"missing", "–", "missing"}, {"ok", "✓", "ok"}}
-
-// level is the row of noteLevels.
-func level(n analyze.Note) int {
-	if i := slices.IndexFunc(noteLevels[:], func(b badge) bool { return b.Class == n.Level }); i >= 0 {
-		return i
+// level is the badge of a note.
+func level(n analyze.Note) badge {
+	switch n.Level {
+	case "problem":
+		return badge{n.Level, "!", n.Level}
+	case "ok":
+		return badge{n.Level, "✓", n.Level}
 	}
-	return 1
+	return badge{"missing", "–", "missing"}
 }
 
-// notes are in the order of noteLevels.
+// notes lists problems first, then what is missing, then what is in order.
 func notes(r *analyze.Result) []analyze.Note {
 	all := slices.Concat(r.Notes())
 	if rest := len(all) - maxNotes; rest > 0 {
