@@ -83,8 +83,8 @@ func newWhatIf(a *whatif.Answer) *whatIf {
 	}
 	l := &a.Accuracy
 	same, all := int64(l.SameRequests), int64(l.Requests)
-	v := &whatIf{Answer: a, Accuracy: fmt.Sprintf("Replay accuracy: %s (under the recorded settings %s of %s requests get their "+
-		"recorded address).", units.Percent(same, all), units.Count(same), units.Count(all))}
+	v := &whatIf{Answer: a, Accuracy: fmt.Sprintf("Replay accuracy: %s (under the recorded settings %s of %s "+
+		"requests get their recorded address).", units.Percent(same, all), units.Count(same), units.Count(all))}
 	if !l.Trusted {
 		v.Accuracy += " That is too low to predict anything."
 		if l.Why != "" {

@@ -221,7 +221,8 @@ func (m *segmentMap) addRibbon(segments []chart.Segment, budget int) {
 		units.Count(int64(len(segments))), units.Bytes(rows[0].Bytes))
 	if count > budget {
 		n := min(max(budget/len(rows), 32), 1000)
-		m.RibbonNote += fmt.Sprintf(" Each cell of %s shows what fills most of it.", units.Bytes(rows[0].Bytes/int64(n)))
+		m.RibbonNote += fmt.Sprintf(" Each cell of %s shows what fills most of it.",
+			units.Bytes(rows[0].Bytes/int64(n)))
 		for k, row := range runs {
 			cells, width := chart.NewCells(n, len(classes)), float64(n)
 			for _, r := range row {
