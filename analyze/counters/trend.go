@@ -149,7 +149,7 @@ func shape(t *finding.Trend, x, y []int64, unit string) finding.Shape {
 	return Swings
 }
 
-// grows runs the test that doc.go describes, and gives the figures when the answer is yes.
+// grows runs the test that the package comment describes, and gives the figures when the answer is yes.
 func grows(x, y []int64, unit string, precision int64) *finding.Rise {
 	fall := deepest(y)
 	if n := len(y); n > minWindows && unit != "epoch" { // without the warm-up

@@ -32,7 +32,7 @@ func From(ctx context.Context, kind Kind, s *snapshot.Snapshot, t *timeline.Time
 		switch k := &kinds[i]; {
 		case k.Kind != kind:
 		case k.analyze != nil:
-			if err := k.analyze(ctx, r, rules); err != nil {
+			if err := k.analyze(ctx, s, d, rules); err != nil {
 				return Plot{}, err
 			}
 		case k.AtMoment && m != nil:
@@ -51,24 +51,21 @@ func From(ctx context.Context, kind Kind, s *snapshot.Snapshot, t *timeline.Time
 	return p, err
 }
 
-func addUses(_ context.Context, r *analyze.Result, rules []category.Rule) error {
-	d := &r.Devices[0]
-	found := steps.Find(r.Snapshot, d.Timeline)
-	d.Uses = category.Find(r.Snapshot, d.Timeline, &found, rules).Over(d.Timeline, useColumns)
+func addUses(_ context.Context, s *snapshot.Snapshot, d *analyze.Device, rules []category.Rule) error {
+	found := steps.Find(s, d.Timeline)
+	d.Uses = category.Find(s, d.Timeline, &found, rules).Over(d.Timeline, useColumns)
 	return nil
 }
 
-func addFree(_ context.Context, r *analyze.Result, _ []category.Rule) error {
-	d := &r.Devices[0]
+func addFree(_ context.Context, _ *snapshot.Snapshot, d *analyze.Device, _ []category.Rule) error {
 	d.Free = fragmentation.Over(d.Timeline, freeColumns)
 	return nil
 }
 
-func replay(ctx context.Context, r *analyze.Result, _ []category.Rule) error {
-	d := &r.Devices[0]
-	p, v, err := whatif.Load(ctx, r.Snapshot, d.Timeline)
+func replay(ctx context.Context, s *snapshot.Snapshot, d *analyze.Device, _ []category.Rule) error {
+	p, v, err := whatif.Load(ctx, s, d.Timeline)
 	if err == nil && p.Allocs+p.OOMs > 0 {
-		d.WhatIf, err = whatif.Ask(ctx, r.Snapshot, p, v, whatif.Question{NoSearch: true})
+		d.WhatIf, err = whatif.Ask(ctx, s, p, v, whatif.Question{NoSearch: true})
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Plot is one picture.
@@ -81,7 +82,7 @@ var kinds = []struct {
 	moments []string // of which All draws a picture each; none for one picture in all
 	// analyze adds to the only device of a result what the picture needs beside a timeline and
 	// moments; nil for nothing.
-	analyze func(ctx context.Context, r *analyze.Result, rules []category.Rule) error
+	analyze func(ctx context.Context, s *snapshot.Snapshot, d *analyze.Device, rules []category.Rule) error
 	page    func(Medium, subject) *page
 	why     func(subject) string // there is nothing to draw; "" when there is
 }{
