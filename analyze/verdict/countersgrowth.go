@@ -45,7 +45,7 @@ func (j *Counters) growth(capacity int64) {
 		f.Because("Per epoch it is %s.", per(t.PerEpoch))
 	}
 	if f.Severity == finding.Info {
-		f.Because("It is little: another 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit)
+		f.Because("The growth is small: another 1 GiB takes about %s %ss.", units.Count(int64((1<<30)/t.Slope)), t.Unit)
 	}
 	if t.Late {
 		f.Because("It began after a time without growth.")

@@ -8,7 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 )
 
-// fragmentation: requests made the device run full although much of what was reserved was never live at once.
+// fragmentation: requests filled the device up although much of what was reserved was never live at once.
 func (j *Counters) fragmentation() {
 	v, tries := j.unused(), j.NewRetries+j.NewOOMs
 	v.Live = units.Size(j.Series.Highest(counters.Allocated, counters.AllocatedPeak))
@@ -20,7 +20,7 @@ func (j *Counters) fragmentation() {
 	f := &finding.Finding{ID: "fragmentation", Severity: finding.Warning, Confidence: finding.Medium,
 		Bytes: int64(idle), Heuristic: true, Evidence: finding.Evidence{Unused: v, Incidents: &j.Incidents}}
 	device := j.device()
-	f.Say("%s ran full although at least %v of what PyTorch had reserved was unused.",
+	f.Say("%s filled up although at least %v of what PyTorch had reserved was unused.",
 		strings.ToUpper(device[:1])+device[1:], idle)
 	f.Because("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved "+
 		"was ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
@@ -76,7 +76,7 @@ func (j *Counters) drift() {
 		Heuristic: true, Evidence: trends(j.Trends, t.Name, counters.Split, j.Live)}
 	f.Say("Reserved but unused memory of %s grows by %s.", j.device(), pace(t))
 	f.Because("reserved - active rises from %s to %s (%s).", units.Bytes(t.First), units.Bytes(t.Last), byChance(t))
-	f.Do("Requests of ever new sizes do this, such as batches of varying length: pad them to a few sizes.",
+	f.Do("Requests of varying sizes cause this, such as batches of varying length: pad them to a few sizes.",
 		tryExpandable)
 	if s := j.Trends.Of(counters.Split); s.Grows() {
 		f.Confidence = finding.Medium

@@ -260,7 +260,7 @@ func OutsideGrowth(points []device.Point) *finding.Finding {
 		(time.Duration(v.Micros) * time.Microsecond).Round(time.Second))
 	f.Because("What the driver counts for the process, minus what PyTorch reserved, went from %v to %v; reserved "+
 		"memory moved by only %v.", v.Before, v.Used-v.Known, v.Moved)
-	f.Because("The start-up is left out. This memory is no tensor, so no snapshot shows it.")
+	f.Because("The start-up is left out. No tensor uses this memory, so no snapshot shows it.")
 	f.Do("New process groups (torch.distributed.new_group) and new streams with cuBLAS each keep memory: create them "+
 		"once.",
 		"Look for extensions that call cudaMalloc, and for CUDA graphs or modules that are loaded repeatedly.")

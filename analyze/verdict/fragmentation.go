@@ -35,7 +35,7 @@ func (j *judge) fragmented(e *Facts) {
 		for _, r := range t.Retries[:min(8, len(t.Retries))] {
 			f.Events = append(f.Events, r.FirstEvent)
 		}
-		f.Say("Fragmentation: %v of %v reserved is free in segments that live blocks pin; the device ran full %s.",
+		f.Say("Fragmentation: %v of %v reserved is free in segments that live blocks pin; the device filled up %s.",
 			v.Split, v.Reserved, units.Times(v.Retries))
 		f.Because("cudaMalloc failed %s; PyTorch freed %v of its cache and retried, which costs time.",
 			units.Times(v.Retries), v.Returned)

@@ -231,7 +231,8 @@ func (j *Host) workers() {
 		}
 		f.Do("Keep the dataset in a few large buffers (a tensor, a NumPy array, pyarrow, a memory-mapped file) "+
 			"instead of lists and dicts of objects.",
-			"It ends when all is copied, at most at the workers' RSS: plan for that much, or use fewer workers.")
+			"The growth ends when everything is copied, at the workers' RSS at most: plan for that much, or use "+
+				"fewer workers.")
 	} else {
 		f.ID = "worker-growth"
 		f.Say("Worker processes grow: %s.", more(pss))

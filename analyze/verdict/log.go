@@ -22,7 +22,12 @@ func Message(l *oom.Log, g *oom.Group) finding.Finding {
 		f.Wants = finding.WantSnapshot
 	}
 	if g == &l.Groups[l.Main] && (g.Cause == oom.Fragmentation || g.Cause == oom.Joined) {
-		f.Next[0] = expandable(l.Failure, f.Next[0])
+		if says, or := expandable(l.Failure); says != "" {
+			f.Next[0] = says
+			if g.Cause == oom.Fragmentation {
+				f.Next[1] = or + findSmall
+			}
+		}
 	}
 	return f
 }
@@ -54,24 +59,24 @@ func printed(g *oom.Group) *finding.Request {
 	return v
 }
 
-// expandable is the advice on expandable segments: what a replay of the snapshot says, or else what
-// is said of the message alone.
-func expandable(failure *oom.Report, otherwise string) string {
+// expandable is what a replay of the snapshot says of expandable segments, "" for nothing, and the beginning of
+// other advice after that.
+func expandable(failure *oom.Report) (says, or string) {
 	if failure == nil {
-		return otherwise
+		return "", ""
 	}
 	for _, a := range failure.Answers {
 		switch {
 		case a.ID != "setting" || a.Conf != "expandable_segments:True" || a.Needs != "":
 		case a.Fits == oom.Yes:
 			return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: in a replay of the snapshot it serves the " +
-				"request."
+				"request.", "Or "
 		default:
 			return "expandable_segments:True does not help here, although the message recommends it: in a replay of " +
-				"the snapshot the request fails with it too."
+				"the snapshot the request fails with it too.", "Instead, "
 		}
 	}
-	return otherwise
+	return "", ""
 }
 
 // caveats adds what misleads in a message.

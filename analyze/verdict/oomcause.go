@@ -18,6 +18,7 @@ const (
 		"per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF."
 	tryExpandable = "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. It does not always help: a replay of a " +
 		"snapshot tells what each setting would do."
+	findSmall = "find the small long-lived blocks that keep the segments and allocate them first."
 )
 
 // sized is a size in words, which a message need not print.
@@ -89,8 +90,7 @@ func explain(f *finding.Finding) {
 			f.Because("Whole free segments were returned to the device before the message was written, so what is " +
 				"unallocated lies between live blocks, and no piece was large enough.")
 			f.Do(tryExpandable,
-				"If it is already on (the message recommends it even then) or not supported, find the small "+
-					"long-lived blocks that keep the segments and allocate them first.")
+				"If it is already on (the message recommends it even then) or not supported, "+findSmall)
 		}
 		refused(f, r)
 	case oom.Joined:
@@ -213,8 +213,8 @@ func besideOthers(f *finding.Finding, r *finding.Request, asked string) {
 	f.Bytes = int64(r.Elsewhere)
 	switch {
 	case r.Family == string(oomlog.MPS):
-		f.Say("OOM beside other allocations: a request for %s failed, and memory outside PyTorch's allocator takes %v.",
-			asked, r.Elsewhere)
+		f.Say("OOM because of other allocations: a request for %s failed, and memory outside PyTorch's allocator takes "+
+			"%v.", asked, r.Elsewhere)
 		f.Because("The watermark limits both together.")
 		f.Do("Close other programs that use the GPU, or free what this one allocated outside PyTorch.")
 		return

@@ -114,8 +114,7 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 			last = m.LastUse(c.Size)
 		}
 	}
-	f.Because("Reserved at the end beyond the peak of use since the middle of the trace: %s.",
-		strings.Join(sizes, ", "))
+	f.Because("Unused since the middle of the trace: %s.", strings.Join(sizes, ", "))
 	f.Because("A freed pinned block is kept for a request of the same size, and is never split for a smaller one.")
 	if last >= 0 {
 		l := &m.Lives[last]
