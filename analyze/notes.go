@@ -64,7 +64,7 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
 		}
 		if c.PreTraceBlocks > 0 && events > 0 {
-			out.add("missing", c.PreTraceBlocks, "%sallocated before the first recorded event: %s (%s); when is unknown.",
+			out.add("missing", c.PreTraceBlocks, "%s%s (%s) allocated before the first recorded event, at an unknown time.",
 				gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active))
 		}
 		if c.UnknownActions > 0 {
@@ -103,12 +103,12 @@ func pinnedNotes(m *host.Pinned) []Note {
 		add("ok", 0, "%s (%s).", Verified(0, 0), units.Plural(n, "event"))
 	}
 	if c.Before > 0 && n > 0 {
-		add("missing", c.Before, "in use before the first recorded event: %s; since when is unknown.",
+		add("missing", c.Before, "%s in use before the first recorded event, since an unknown time.",
 			units.Plural(c.Before, "block"))
 	}
 	if c.Stateless > 0 {
-		add("missing", c.Stateless, "the file does not say of %s whether it is in use.",
-			units.Plural(c.Stateless, "block"))
+		add("missing", c.Stateless, "the file does not say whether %s.",
+			units.Plural(c.Stateless, "block is in use", "blocks are in use"))
 	}
 	if c.Unknown > 0 {
 		add("missing", c.Unknown, "%s with an unknown action: left out.", units.Plural(c.Unknown, "event"))
@@ -117,7 +117,7 @@ func pinnedNotes(m *host.Pinned) []Note {
 		add("missing", c.Lists, "%s further lists of events were left out.", units.Count(c.Lists))
 	}
 	if n > 0 && len(m.Holders) == 1 && m.Holders[0].Stack <= snapshot.EmptyStack {
-		add("missing", 0, "no recorded stacks, so who allocated it, and whether a loop keeps it, is unknown.")
+		add("missing", 0, "no recorded stacks, so the code that allocated it is unknown, and so are its leaks.")
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func TestPinnedNotes(t *testing.T) {
 			"ok: Pinned host memory: verified: the replay matches the snapshot byte for byte (81 events)."},
 		{build.Options{NoTrace: true}, "missing: Pinned host memory: only the final state was recorded"},
 		{build.Options{NoStacks: true}, "missing: Pinned host memory: no recorded stacks"},
-		{build.Options{Ring: 40}, "missing: Pinned host memory: in use before the first recorded event: 8 blocks"},
+		{build.Options{Ring: 40}, "missing: Pinned host memory: 8 blocks in use before the first recorded event"},
 	} {
 		c.opt.Torch = 213
 		made, _ := build.Named("pinned-leak", 1, build.RandomOptions{Options: c.opt, Events: 1200})
@@ -50,7 +50,7 @@ func TestPinnedNotes(t *testing.T) {
 			"further lists of events were left out",
 		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: the " +
 			"file " +
-			"does not say of 1 block whether",
+			"does not say whether 1 block is in use",
 	} {
 		s, err := load.Read(t.Context(), strings.NewReader(`{"segments": [], "device_traces": [], `+text+`}`), "x.json",
 			load.Options{})

@@ -60,7 +60,7 @@ func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt Stats
 	switch {
 	case err == nil:
 		if f = counters.Recording(recorded, opt.Options); f.Info.Samples == 0 {
-			return fmt.Errorf("%s holds no samples: the program records one with each step()", recorded.Name)
+			return fmt.Errorf("%s has no samples: the program records one with each step()", recorded.Name)
 		}
 		for _, p := range host.Read(recorded) {
 			r.Hosts = append(r.Hosts, verdict.JudgeHost(p))

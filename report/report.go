@@ -23,9 +23,9 @@ import (
 	"github.com/snapana/snapana/report/plot"
 )
 
-// ErrNotReport says that a folder holds something else than a report, which WriteDir then
+// ErrNotReport says that a folder contains something other than a report, which WriteDir then
 // leaves alone.
-var ErrNotReport = errors.New("holds files that are not a snapana report")
+var ErrNotReport = errors.New("contains files that are not a snapana report")
 
 // Check says whether WriteDir could use dir, as far as that shows before anything is written:
 // it must not be there yet, be empty, or hold an earlier report.

@@ -66,7 +66,7 @@ type Ledger struct {
 	oom.Ledger
 	Device int   // of the driver; PyTorch counts those that CUDA_VISIBLE_DEVICES leaves
 	PID    int64 // of this process, as the driver says; 0 when it is not among the processes
-	// Untold counts other processes whose bytes the driver does not tell. They are in the residual.
+	// Untold counts other processes whose bytes the driver does not report. They are in the residual.
 	Untold int
 }
 
@@ -88,7 +88,7 @@ func BuildLedger(r *sidecar.Reading, s Side) (*Ledger, error) {
 	case s.Boot != "" && r.Boot != "" && s.Boot != r.Boot:
 		return nil, apart("the process ran on another machine, or before a reboot")
 	case s.At.IsZero():
-		return nil, apart("when PyTorch's figures were taken is unknown")
+		return nil, apart("the time of PyTorch's figures is unknown")
 	case after < -MaxApart:
 		return nil, apart("the driver was read %s before PyTorch's figures were taken", after.Abs().Round(time.Second))
 	case after > MaxApart:
@@ -103,7 +103,7 @@ func BuildLedger(r *sidecar.Reading, s Side) (*Ledger, error) {
 		return nil, err
 	}
 	if p.total == nil || p.free == nil {
-		return nil, apart("the driver does not tell the memory of the device")
+		return nil, apart("the driver does not report the memory of the device")
 	}
 	return p.split(s, own, guessed), nil
 }

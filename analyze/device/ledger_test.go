@@ -150,7 +150,7 @@ func TestApart(t *testing.T) {
 			s *device.Side) {
 			s.Boot = "other"
 		},
-		"when PyTorch's figures were taken is unknown": func(_ *sidecar.GPU, _ *sidecar.Reading,
+		"the time of PyTorch's figures is unknown": func(_ *sidecar.GPU, _ *sidecar.Reading,
 			s *device.Side) {
 			s.At = time.Time{}
 		},
@@ -182,7 +182,7 @@ func TestApart(t *testing.T) {
 			s.PID, s.Started = 9, 0
 			g.Processes[0].Namespaces = []int64{7, 9}
 		},
-		"which of the 2 devices PyTorch's figures are of is unknown": func(_ *sidecar.GPU, r *sidecar.Reading,
+		"the reading has 2 devices, and PyTorch's figures do not name theirs": func(_ *sidecar.GPU, r *sidecar.Reading,
 			s *device.Side) {
 			r.Devices = append(r.Devices, sidecar.GPU{})
 			s.UUID, s.PID = "", 0
@@ -191,7 +191,7 @@ func TestApart(t *testing.T) {
 			r.Devices = append(r.Devices, r.Devices[0])
 			s.UUID = ""
 		},
-		"the driver does not tell the memory of the device": func(g *sidecar.GPU, _ *sidecar.Reading,
+		"the driver does not report the memory of the device": func(g *sidecar.GPU, _ *sidecar.Reading,
 			_ *device.Side) {
 			g.Free = nil
 		},

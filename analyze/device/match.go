@@ -65,13 +65,13 @@ func choose(r *sidecar.Reading, s Side) (*part, error) {
 	for i := range all {
 		switch own := slices.ContainsFunc(all[i].processes, func(p sidecar.GPUProcess) bool { return s.is(&p) }); {
 		case own && found != nil:
-			return nil, apart("the process uses several devices, and which one PyTorch's figures are of is unknown")
+			return nil, apart("the process uses several devices, and PyTorch's figures do not name theirs")
 		case own:
 			found = &all[i]
 		}
 	}
 	if found == nil {
-		return nil, apart("which of the %d devices PyTorch's figures are of is unknown", len(all))
+		return nil, apart("the reading has %d devices, and PyTorch's figures do not name theirs", len(all))
 	}
 	return found, nil
 }

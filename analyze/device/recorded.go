@@ -26,7 +26,7 @@ func Recorded(f *sidecar.File, snapshot string, bytes int64, device int, reserve
 		s.UUID = uuid(of, device)
 	}
 	if s.At.IsZero() {
-		return nil, s, apart("%s does not name %s, and when that was written is unknown", f.Name, snapshot)
+		return nil, s, apart("%s does not name %s, whose time is unknown", f.Name, snapshot)
 	}
 	var best *sidecar.Reading
 	for i := range f.Runs {

@@ -210,7 +210,7 @@ var rules = []rule{
 	{"limit.*", "a limit of the process: allocations fail beyond it"},
 	{"os.container", "limits, and size of /dev/shm"},
 	{"host.ram", "with less, the same growth fails earlier"},
-	{"host.swap", "without swap a process is killed where with swap it only gets slow"},
+	{"host.swap", "with swap a process that runs short gets slow; without, it is killed"},
 	{"host.swappiness", "how early memory is swapped out"},
 	{"host.shm", "batches of workers pass through /dev/shm"},
 

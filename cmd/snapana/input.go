@@ -130,7 +130,7 @@ func deviceWords(used []int) string {
 	}
 	words := strings.Trim(strings.ReplaceAll(fmt.Sprint(used[:min(len(used), most)]), " ", ", "), "[]")
 	if len(used) > most {
-		words += fmt.Sprintf(", ... (%d in all)", len(used))
+		words += fmt.Sprintf(", ... (%d in total)", len(used))
 	}
 	return "GPU " + words
 }

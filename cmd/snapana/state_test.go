@@ -29,7 +29,7 @@ func TestDevices(t *testing.T) {
 		{4, "--device 3", exitOK, "made.pickle, GPU 3 at the end"},
 		{4, "--device 0", exitInput, "invalid --device 0; the file has memory of GPU 1, 2, 3"},
 		{4, "--device -1", exitInput, "GPU 1, 2, 3"},
-		{12, "--device 12", exitInput, "GPU 1, 2, 3, 4, 5, 6, 7, 8, ... (11 in all)"},
+		{12, "--device 12", exitInput, "GPU 1, 2, 3, 4, 5, 6, 7, 8, ... (11 in total)"},
 		{1, "--device 0", exitInput, "memory of no GPU"},
 	} {
 		var in, out bytes.Buffer

@@ -218,8 +218,8 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 		}
 	}
 	if growing > 0 && growing < r.Count() {
-		t.linef("%d of %d series grow and the others do not: look for what only the growing ones do.", growing,
-			r.Count())
+		t.linef("%d of %d series grow%s and the others do not: look for what only the growing ones do.", growing,
+			r.Count(), when(growing == 1, "s"))
 	}
 }
 
