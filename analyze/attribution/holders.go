@@ -258,7 +258,7 @@ func (c *classes) any(re *regexp.Regexp, known []int8, v *class) bool {
 
 // Lines that stand for a stack without frames.
 const (
-	NoFrames      = "(recorded without frames)"
+	NoFrames      = "(no Python stack)"
 	NoStackBefore = "(before the trace, no recorded stack)"
 	NoStack       = "(no recorded stack)"
 )

@@ -136,7 +136,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		v.Free = newFree(d.Free)
 		v.Turnover = newTurnover(&d.Turnover)
 		v.WhatIf = newWhatIf(d.WhatIf)
-		v.Failure = newFailure(d, axis)
+		v.Failure = newFailure(r.Snapshot, d, axis)
 	}
 	v.Account, v.Checks = d.Account, newChecks(&t.Checks)
 	var mostActive int64

@@ -176,7 +176,7 @@ func newGroups(ph *phase) *table {
 	if len(groups) < 2 {
 		return nil
 	}
-	t := newTable("groups", words("Stream, pool"), numbers("Reserved"), numbers("Active"), numbers("Waiting"),
+	t := newTable("groups", words("Stream, pool"), numbers("Reserved"), numbers("Active"), numbers("Pending"),
 		numbers("Releasable"), numbers("Split"), numbers("Largest piece"))
 	shown := min(len(groups), maxGroups)
 	for _, g := range groups[:shown] {

@@ -5,10 +5,12 @@ import (
 	"html/template"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // failureView answers in which circumstances the request that failed would have been served.
@@ -18,7 +20,7 @@ type failureView struct {
 	Plan               string
 }
 
-func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
+func newFailure(s *snapshot.Snapshot, d *analyze.Device, axis chart.Axis) *failureView {
 	r := d.OOM
 	if r == nil {
 		return nil
@@ -39,7 +41,7 @@ func newFailure(d *analyze.Device, axis chart.Axis) *failureView {
 	v.About += fmt.Sprintf(" The largest request that still fit was %s.", r.Servable.String())
 	if p := &r.Plan; p.Blocks > 0 {
 		v.Plan = fmt.Sprintf("Without %s (%s), mostly from %s, it would have been served",
-			units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes), site(p.Sites[0].Site))
+			units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes), site(attribution.Place(s, p.Sites[0].Stack)))
 		if p.Fewest && p.Blocks > 1 {
 			v.Plan += "; no smaller set is enough"
 		}

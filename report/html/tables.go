@@ -112,7 +112,7 @@ func newTurnover(r *attribution.Turnover) *turnoverView {
 		unit = "·events"
 	}
 	for _, x := range r.Sites[:min(len(r.Sites), maxTurnoverRows)] {
-		at := cmp.Or(x.Site, "(no frames)")
+		at := cmp.Or(x.Site, (&attribution.Group{Stack: x.Stack}).Name())
 		v.Table.add(site(at), units.Count(x.Short), units.Count(x.Allocs), units.Bytes(x.Bytes),
 			units.Bytes(int64(min(x.Held, 1<<62)))+unit)
 	}
