@@ -45,7 +45,7 @@ func TestWindowsAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, v, err := PackServed(r, len(whole.Text)/2)
+	p, v, err := PackServed(r, len(whole.Text)*2/3) // half is about the least that anything fits in
 	if err != nil || p == nil {
 		t.Fatal(p, err)
 	}
