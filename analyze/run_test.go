@@ -132,7 +132,7 @@ func TestBundled(t *testing.T) {
 	}
 }
 
-// TestReal analyses snapshots from real GPUs. Nothing is known of them but that two were
+// TestReal analyzes snapshots from real GPUs. Nothing is known of them but that two were
 // edited by hand; the others must balance and accuse nobody.
 func TestReal(t *testing.T) {
 	files, _ := filepath.Glob(shared + "/real/torch-*.*")

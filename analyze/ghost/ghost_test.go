@@ -268,7 +268,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// find analyses a made-up program, which must have one growth.
+// find analyzes a made-up program, which must have one growth.
 func find(t *testing.T, opt build.Options, program func(d *build.Device)) (*timeline.Timeline, ghost.Growth) {
 	t.Helper()
 	s := buildtest.Read(t, build.Run(opt, program))

@@ -21,7 +21,7 @@ import (
 
 const lab = "../../fixtures/holders"
 
-// lines analyses the devices of a snapshot.
+// lines analyzes the devices of a snapshot.
 func lines(s *snapshot.Snapshot) []holder.Line {
 	var out []holder.Line
 	for _, d := range s.UsedDevices() {

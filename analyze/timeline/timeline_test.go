@@ -43,7 +43,7 @@ func readTruth(t testing.TB, path string) truth {
 	return v
 }
 
-// cases lists the labelled snapshots: those in fixtures, and the corpus where it is there.
+// cases lists the labeled snapshots: those in fixtures, and the corpus where it is there.
 // Each has a trace that begins with the process, unless ring or stateOnly says otherwise.
 func cases(t *testing.T) map[string][2]string {
 	t.Helper()
@@ -64,7 +64,7 @@ func cases(t *testing.T) map[string][2]string {
 		}
 	}
 	if len(out) == 0 {
-		t.Fatal("no labelled snapshots")
+		t.Fatal("no labeled snapshots")
 	}
 	return out
 }

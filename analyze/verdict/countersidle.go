@@ -107,7 +107,7 @@ func (j *Counters) pending() {
 	j.add(finding.Healthy, f)
 }
 
-// split says how much lies free in pieces, where that is most of what is reserved.
+// split says how much is free in pieces, where that is most of what is reserved.
 func (j *Counters) split() {
 	v := j.unused()
 	if v.Reserved < 0 || v.Split < 256<<20 || v.Split < v.Reserved/2 {

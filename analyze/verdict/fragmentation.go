@@ -12,7 +12,7 @@ import (
 )
 
 // fragmented reports pieces that hurt before the program failed: cudaMalloc was refused and the cache had to
-// be given up, while much of what stayed reserved lay free in pieces. Other pieces are only told.
+// be given up, while much of what stayed reserved was free in pieces. Other pieces are only mentioned.
 func (j *judge) fragmented(e *Facts) {
 	t := e.Timeline
 	sc := &e.End
