@@ -77,7 +77,7 @@ func New(o Options) *Allocator {
 	}
 	a.maxSplit = a.conf.maxSplit()
 	a.allowed = a.conf.allowed(a.total)
-	a.collects = a.allowed < math.MaxInt64 && a.conf.GCThreshold > 0
+	a.collects = a.allowed < math.MaxInt64 && a.conf.Collects()
 	a.stats.MaxSplitSize = a.conf.MaxSplit
 	a.Stream(0)
 	a.NewPool()

@@ -41,6 +41,9 @@ func Default() Conf {
 	return Conf{MaxSplit: -1, MaxNonSplitRounding: LargeBuffer, LargeSegment: LargeBuffer, Fraction: 1}
 }
 
+// Collects reports whether segments may be released before the device is full.
+func (c *Conf) Collects() bool { return c.GCThreshold > 0 }
+
 // String gives the settings as PYTORCH_CUDA_ALLOC_CONF has them, in a fixed order and without
 // those that have their default; "" for all defaults.
 func (c *Conf) String() string {
@@ -131,7 +134,7 @@ type Release int
 const Newest Release = 0
 
 // oneParser is the release since which all devices share one parser of settings.
-const oneParser Release = 209
+const oneParser Release = 210
 
 func (r Release) before(o Release) bool { return r != Newest && r < o }
 

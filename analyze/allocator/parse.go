@@ -215,7 +215,7 @@ func (p *parser) atLeastMiB(key string, least int64, orEqual bool) int64 {
 }
 
 // roundup reads the divisions, one number for all sizes or a list by interval. What ">" says is
-// for the intervals above the last one; releases before 2.9 change that one too.
+// for the intervals above the last one; releases before 2.10 change that one too.
 func (p *parser) roundup(key string) {
 	up := &p.conf.Roundup
 	set := func(from, to int, n uint64) {

@@ -50,7 +50,7 @@ const (
 // Finding is one statement about a snapshot with its evidence. The same struct feeds text,
 // JSON and HTML.
 type Finding struct {
-	ID         string     `json:"id"` // stable: "oom", "growth", "late", "cached", "fragmentation", "inconsistent"
+	ID         string     `json:"id"` // stable, of its kind: "oom", "growth"
 	Status     Status     `json:"status"`
 	Severity   Severity   `json:"severity"`
 	Confidence Confidence `json:"confidence"`

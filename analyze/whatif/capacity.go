@@ -53,8 +53,7 @@ func (p *Program) capacity() {
 			p.Capacity = max(p.Capacity, o.After.Reserved+o.DeviceFree)
 		}
 	}
-	if p.Capacity > 0 || len(t.Retries) == 0 ||
-		p.Recorded.Conf.GCThreshold > 0 { // garbage is collected before a device is full
+	if p.Capacity > 0 || len(t.Retries) == 0 || p.Recorded.Conf.Collects() {
 		return
 	}
 	limit := int64(math.MaxInt64)

@@ -234,7 +234,7 @@ func (v *validator) reason(o *op) string {
 		return "The trace contradicts itself or the final state: it was edited or filtered, or no allocator wrote it."
 	case s.Writer.Ascend:
 		return "torch_npu's allocator rounds requests differently."
-	case p.Recorded.Conf.GCThreshold > 0 && released:
+	case p.Recorded.Conf.Collects() && released:
 		return "garbage_collection_threshold is set: it acts under a memory fraction, which the file does not record."
 	case pool:
 		return "There are private pools (CUDA graphs or MemPool): the file does not record when captures begin and end."
