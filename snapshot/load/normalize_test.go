@@ -125,7 +125,7 @@ func TestFingerprint(t *testing.T) {
 		{"2.9 to 2.11", dict(seg21, region, new, scope)},
 		{"2.10 to 2.11", dict(seg21, note, new, scope)},
 		{"2.12 or later", dict(seg21, pool, new, scope)},
-		{"2.13 or later", dict(seg21, pool, new, scope, `"host_traces": [], "host_segments": []`)},
+		{"2.14 or later", dict(seg21, pool, new, scope, `"host_traces": [], "host_segments": []`)},
 		{"2.14 or later", dict(seg21, pool+`}, {"action": "annotate", "addr": 4096, "size": 0`, new, scope)},
 		{"2.1 or later, from a profile", dict(`{"device": 0, "address": 0, "total_size": 0, "stream": 0, "blocks": []}`,
 			alloc+`, "category": "gradient"`)},

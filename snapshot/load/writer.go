@@ -120,7 +120,7 @@ func (ev *evidence) fingerprint(s *snapshot.Snapshot) snapshot.Writer {
 		{9, ev.streamReuse, s.Settings.Present},
 		{10, ev.metadata, false},
 		{12, ev.pool, events},
-		{13, s.HasHostSegments || s.HostTraces != nil, false},
+		{14, s.HasHostSegments || s.HostTraces != nil, false},
 		{14, ev.annotate, false},
 	} {
 		switch {
