@@ -45,11 +45,11 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 		return in.zip(br, depth)
 	}
 	inside, err := in.decompress(br, kind)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, xz.ErrBuf):
+	switch err = unpackError(kind, err); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return cutOff(kind)
 	case err != nil:
-		return unpackError(kind, err)
+		return err
 	}
 	return in.unwrap(&layer{in: in, r: inside, kind: kind}, 0, depth+1)
 }
