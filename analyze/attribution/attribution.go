@@ -4,10 +4,8 @@ package attribution
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -106,6 +104,7 @@ func (s *Sum) compare(o *Sum) int {
 type Keyed[K comparable] struct {
 	Key K
 	Sum
+	Largest int32 // row of Timeline.Lives of the first block with the most rounded bytes
 }
 
 // GroupBy sums the live blocks of a state by a key of their segment's place in State.Segments,
@@ -120,35 +119,14 @@ func GroupBy[K comparable](t *timeline.Timeline, st *timeline.State, key func(se
 		if !ok {
 			g = len(out)
 			index[k] = g
-			out = append(out, Keyed[K]{Key: k})
+			out = append(out, Keyed[K]{Key: k, Largest: row})
 		}
 		out[g].add(&t.Lives[row])
+		if t.Lives[row].Rounded > t.Lives[out[g].Largest].Rounded {
+			out[g].Largest = row
+		}
 	}
 	return out
-}
-
-// Kind is what live blocks are grouped by.
-type Kind string
-
-const (
-	ByStack    Kind = "stack"    // the whole stack
-	BySite     Kind = "site"     // the user's own frame in it, see Site
-	ByFile     Kind = "file"     // the site's file
-	ByFunction Kind = "function" // the site's file and function
-	ByModule   Kind = "module"   // the nn.Module calls that the stack lies in
-	ByCategory Kind = "category" // what the caller's function says
-	ByStream   Kind = "stream"   // the segment's stream
-	ByPool     Kind = "pool"     // the segment's memory pool, and whether it serves small requests
-)
-
-// Kinds lists them in the order of help texts.
-func Kinds() []Kind {
-	return []Kind{ByStack, BySite, ByFile, ByFunction, ByModule, ByCategory, ByStream, ByPool}
-}
-
-// KindWords lists them in words, for help.
-func KindWords() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(Kinds()), " ", ", "), "[]")
 }
 
 // Query chooses live blocks and how they are grouped.

@@ -23,6 +23,8 @@ type Row struct {
 	Stack  snapshot.StackID `json:"-"`      // only of ByStack
 	Frames []string         `json:"frames"` // only of ByStack, innermost first; of the MaxFrames largest rows
 	Notes  []Note           `json:"notes"`
+	// Largest is the block with the most rounded bytes, the first of equal ones.
+	Largest Block `json:"largest"`
 }
 
 // Holders are the live blocks of one moment, grouped.
@@ -46,7 +48,7 @@ func (h *Holders) Kept() Sum {
 // Hold groups the live blocks of a state.
 func Hold(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Query) *Holders {
 	q.By = cmp.Or(q.By, ByStack)
-	c := &collector{s: s, q: &q, notes: newNotes(s), index: map[string]int32{}}
+	c := &collector{s: s, q: &q, t: t, notes: newNotes(s), labels: newLabels(s, q.By), index: map[string]int32{}}
 	kept, leftOut := portions(s, t, st, &q)
 	for i := range kept {
 		g := &kept[i]
@@ -57,7 +59,13 @@ func Hold(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Quer
 		at := c.rowOf(&g.Key, r)
 		p := &c.rows[at]
 		p.Add(g.Sum)
-		c.notes.add(at, g.Key.stack, g.Key.label, g.Sum)
+		c.notes.add(at, g.Key.stack, g.Key.label, g.Key.note, g.Sum)
+		if t.Lives[g.Largest].Rounded > t.Lives[c.largest[at]].Rounded || p.Count == g.Sum.Count {
+			c.largest[at], c.homes[at] = g.Largest, timeline.Range{}
+			if r != nil {
+				c.homes[at] = *r
+			}
+		}
 		if r != nil && c.last[at] != g.Key.segment {
 			c.last[at] = g.Key.segment
 			p.Pinned += r.Size
@@ -68,13 +76,18 @@ func Hold(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State, q Quer
 
 // collector makes rows of places.
 type collector struct {
-	s     *snapshot.Snapshot
-	q     *Query
-	notes *notes
-	index map[string]int32 // row by the key of its place
-	rows  []Row
-	long  []string // longer names, by row
-	last  []int    // the last segment in which a row had a block, -1 for none
+	s      *snapshot.Snapshot
+	t      *timeline.Timeline
+	q      *Query
+	notes  *notes
+	labels *labels
+	index  map[string]int32 // row by the key of its place
+	rows   []Row
+	long   []string // longer names, by row
+	last   []int    // the last segment in which a row had a block, -1 for none
+	// The largest block of each row, and the range that it lives in.
+	largest []int32
+	homes   []timeline.Range
 }
 
 // rowOf finds or makes the row of blocks in a range, nil for none.
@@ -90,6 +103,13 @@ func (c *collector) rowOf(p *portion, r *timeline.Range) int32 {
 			return c.row(named(streamName(c.s, r.Stream), true))
 		}
 		return c.row(named(poolName(r), true))
+	case ByBlock:
+		at := placeOf(c.s, BySite, p.class)
+		at.key = strconv.Itoa(int(p.life))
+		return c.row(at)
+	}
+	if c.q.By.label() {
+		return c.row(c.labels.place(p.label, p.note, p.born))
 	}
 	if p.row < 0 {
 		var at place
@@ -116,11 +136,12 @@ func (c *collector) row(p place) int32 {
 	c.index[p.key] = g
 	c.rows = append(c.rows, Row{Name: p.name, Unattributed: !p.known})
 	c.long, c.last = append(c.long, p.long), append(c.last, -1)
+	c.largest, c.homes = append(c.largest, 0), append(c.homes, timeline.Range{})
 	return g
 }
 
 func (c *collector) finish() []Row {
-	if c.q.By != ByStack { // stacks of one site differ in their frames
+	if c.q.By != ByStack && c.q.By != ByBlock { // stacks of one site differ in their frames
 		same := map[string]int{}
 		for i := range c.rows {
 			same[c.rows[i].Name]++
@@ -134,8 +155,12 @@ func (c *collector) finish() []Row {
 	for i, n := range c.notes.perRow(len(c.rows)) {
 		c.rows[i].Notes = n
 	}
+	for i, b := range Blocks(c.t, c.largest, c.homes) {
+		c.rows[i].Largest = b
+	}
 	slices.SortFunc(c.rows, func(a, b Row) int {
-		return cmp.Or(a.compare(&b.Sum), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Stack, b.Stack))
+		return cmp.Or(a.compare(&b.Sum), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Stack, b.Stack),
+			cmp.Compare(a.Largest.Name.Addr, b.Largest.Name.Addr))
 	})
 	for i := range c.rows {
 		r := &c.rows[i]
@@ -175,8 +200,11 @@ func (c *class) alone() *class { return &class{classKey: classKey{stack: c.stack
 type portion struct {
 	*class
 	label    snapshot.LabelID
-	segment  int    // its place in State.Segments, -1 for none
-	category string // only of ByCategory
+	segment  int               // its place in State.Segments, -1 for none
+	category string            // only of ByCategory
+	life     int32             // row of Timeline.Lives, only of ByBlock
+	note     snapshot.StringID // what the block was last annotated as
+	born     bool              // in the trace, only of labels
 }
 
 // portions groups the live blocks that a query is about; leftOut are those that its Match and
@@ -188,9 +216,13 @@ func portions(
 		s: s, q: q, traced: t.Trace.Len() > 0, all: map[classKey]*class{},
 		matched: make([]int8, s.Frames.Len()+1), unmatched: make([]int8, s.Frames.Len()+1),
 	}
+	annotated, label := notesAt(s, t, st.Event), q.By.label()
 	all := GroupBy(t, st, func(segment int, row int32) portion {
 		l := &t.Lives[row]
-		p := portion{segment: segment}
+		p := portion{segment: segment, note: annotated[row], born: label && l.Born >= 0}
+		if q.By == ByBlock {
+			p.life = row
+		}
 		if l.Born >= 0 && s.Labels.Len() > 0 { // nothing is known of pre-trace blocks
 			p.label = t.Trace.At(int(l.Born)).Label
 		}

@@ -11,8 +11,9 @@ import (
 // Note is what torch recorded beside the stacks of some of a row's blocks.
 type Note struct {
 	// Kind is "compile_context", "user_metadata", "internal_metadata", "category" (of files
-	// made from a profiler), "fx_node" or "forward": the innermost frames of the forward call
-	// whose backward allocated.
+	// made from a profiler), "annotation" (the last of a block), "fx_node", "fx_trace" (the line of the
+	// program that the node was traced from) or "forward": the innermost frames of the forward call whose
+	// backward allocated.
 	Kind  string `json:"kind"`
 	Text  string `json:"text"`
 	Count int64  `json:"count"`
@@ -27,6 +28,7 @@ type noteKey struct {
 	row   int32
 	label snapshot.LabelID
 	fx    int32 // id in Frames.FX
+	note  snapshot.StringID
 }
 
 // notes collects what is known of blocks by row.
@@ -44,8 +46,11 @@ func newNotes(s *snapshot.Snapshot) *notes {
 	return n
 }
 
-// add counts blocks of one stack and label for a row.
-func (n *notes) add(row int32, stack snapshot.StackID, label snapshot.LabelID, sum Sum) {
+// add counts blocks of one stack, label and annotation for a row.
+func (n *notes) add(row int32, stack snapshot.StackID, label snapshot.LabelID, note snapshot.StringID, sum Sum) {
+	if note != 0 {
+		n.count(noteKey{row: row, note: note}, sum)
+	}
 	if label != 0 {
 		n.count(noteKey{row: row, label: label}, sum)
 	}
@@ -54,17 +59,23 @@ func (n *notes) add(row int32, stack snapshot.StackID, label snapshot.LabelID, s
 	}
 	fx := &n.fx[stack]
 	if *fx == 0 {
-		*fx = -1
-		for _, id := range n.s.Stacks.Get(stack) {
-			if f := n.s.Frames.Get(id); f.FX > 0 {
-				*fx = f.FX
-				break
-			}
+		if *fx = fxOf(n.s, stack); *fx == 0 {
+			*fx = -1
 		}
 	}
 	if *fx > 0 {
 		n.count(noteKey{row: row, fx: *fx}, sum)
 	}
+}
+
+// fxOf is the innermost FX node of a stack, 0 for none.
+func fxOf(s *snapshot.Snapshot, stack snapshot.StackID) int32 {
+	for _, id := range s.Stacks.Get(stack) {
+		if f := s.Frames.Get(id); f.FX > 0 {
+			return f.FX
+		}
+	}
+	return 0
 }
 
 func (n *notes) count(k noteKey, sum Sum) {
@@ -75,16 +86,45 @@ func (n *notes) count(k noteKey, sum Sum) {
 
 // texts says in words what a key stands for, as notes without sums.
 func (n *notes) texts(k noteKey) []Note {
-	get := n.s.Strings.Get
-	if k.fx > 0 {
-		fx := n.s.Frames.FX.Get(k.fx)
-		text := strings.Join(strings.Fields(get(fx.Op)+" "+get(fx.Name)), " ")
-		if target := get(fx.Target); target != "" {
-			text += " (" + target + ")"
-		}
-		return []Note{{Kind: "fx_node", Text: strings.TrimSpace(text)}}
+	switch {
+	case k.note != 0:
+		return []Note{{Kind: "annotation", Text: n.s.Strings.Get(k.note)}}
+	case k.fx > 0:
+		return fxNotes(n.s, k.fx)
 	}
-	l := n.s.Labels.Get(k.label)
+	return labelNotes(n.s, k.label)
+}
+
+// NotesOf lists what torch and the program noted of a block when it was allocated, without sums.
+func NotesOf(s *snapshot.Snapshot, stack snapshot.StackID, label snapshot.LabelID) []Note {
+	return append(labelNotes(s, label), fxNotes(s, fxOf(s, stack))...)
+}
+
+func fxNotes(s *snapshot.Snapshot, id int32) []Note {
+	if id == 0 {
+		return nil
+	}
+	get := s.Strings.Get
+	fx := s.Frames.FX.Get(id)
+	text := strings.Join(strings.Fields(get(fx.Op)+" "+get(fx.Name)), " ")
+	if target := get(fx.Target); target != "" {
+		text += " (" + target + ")"
+	}
+	all := []Note{
+		{Kind: "fx_node", Text: strings.TrimSpace(text)}, {Kind: "fx_trace", Text: lastLine(get(fx.OriginalTrace))},
+	}
+	return slices.DeleteFunc(all, func(n Note) bool { return n.Text == "" })
+}
+
+// lastLine is the innermost line of a traceback, which comes last, with the code that follows it.
+func lastLine(trace string) string {
+	at := strings.LastIndex(trace, "File \"")
+	return strings.Join(strings.Fields(trace[max(at, 0):]), " ")
+}
+
+func labelNotes(s *snapshot.Snapshot, label snapshot.LabelID) []Note {
+	get := s.Strings.Get
+	l := s.Labels.Get(label)
 	var forward []string
 	for _, f := range forwardFrames(get(l.ForwardFrames)) {
 		forward = append(forward, f.base())
@@ -95,7 +135,7 @@ func (n *notes) texts(k noteKey) []Note {
 		{Kind: "forward", Text: strings.Join(forward[:min(len(forward), 3)], " < ")},
 	}
 	return slices.DeleteFunc(all, func(n Note) bool {
-		return n.Text == "" || n.Kind == "compile_context" && n.Text == "N/A"
+		return n.Text == "" || n.Kind == "compile_context" && n.Text == NoRegion
 	})
 }
 

@@ -30,6 +30,9 @@ func TestSums(t *testing.T) {
 	if len(files) == 0 {
 		t.Fatal("no fixtures")
 	}
+	for _, name := range []string{"metadata_text", "metadata_json", "annotate", "compile_eager", "graph"} {
+		files = append(files, traces+"2.15/"+name+".pickle.xz")
+	}
 	patterns := []string{"corpus/*/snapshot.pickle", "real/torch-*.pickle", "real/random-*.pickle"}
 	if testing.Short() {
 		patterns = nil
@@ -42,7 +45,7 @@ func TestSums(t *testing.T) {
 		{Match: regexp.MustCompile(`model\.py|optim`)},
 		{By: attribution.ByModule, Exclude: regexp.MustCompile(`\.py:\d+ forward`), Internals: true},
 	}
-	for _, k := range attribution.Kinds() {
+	for _, k := range append(attribution.Kinds(), "metadata.step", "annotation.role") {
 		queries = append(queries, attribution.Query{By: k,
 			Category: func(row int32) string { return []string{"a", "b", ""}[row%3] }})
 	}

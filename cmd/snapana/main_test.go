@@ -107,6 +107,14 @@ func inputs() (map[string][]byte, error) {
 		}
 		out[name] = data
 	}
+	for _, name := range []string{"metadata_json", "annotate", "compile_eager", "streams", "pinned_only"} {
+		name += ".pickle.xz"
+		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "lab", "traces", "2.15", name))
+		if err != nil {
+			return nil, err
+		}
+		out[name] = data
+	}
 	for _, name := range []string{"keeps_outputs.snapana", "loader_fork.snapana", "loader_spawn.snapana"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "host", name))
 		if err != nil {

@@ -123,7 +123,10 @@ func (f *stateFlags) add(fl *pflag.FlagSet) {
 
 // query turns flags into a query.
 func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) {
-	if q.By = attribution.Kind(f.by); !slices.Contains(attribution.Kinds(), q.By) {
+	if q.By = attribution.Kind(f.by); !q.By.Known() {
+		if word, key := q.By.Split(); key != "" && !word.Known() {
+			return q, unknown("--by", string(word), attribution.Kinds())
+		}
 		return q, unknown("--by", f.by, attribution.Kinds())
 	}
 	if f.tree {
@@ -183,6 +186,9 @@ func (f *stateFlags) run(cmd *cobra.Command, path string,
 	m, err := find(snap, t)
 	if err != nil {
 		return err
+	}
+	if err := q.By.Check(snap, t); err != nil {
+		return fmt.Errorf("unknown --by %q; %w", f.by, err)
 	}
 	q.Category = category.Namer(snap, t, rules)
 	a := attribution.Ask(snap, t, m, q, f.tree)

@@ -122,14 +122,15 @@ type mapSegment struct {
 }
 
 type mapBlock struct {
-	Segment   int    `json:"segment"`
-	Offset    int64  `json:"offset"`
-	Size      int64  `json:"size"`
-	Requested int64  `json:"requested"`
-	State     string `json:"state"`
-	Category  string `json:"category"`
-	Site      int    `json:"site"`
-	Born      int    `json:"born"`
+	Segment   int           `json:"segment"`
+	Offset    int64         `json:"offset"`
+	Name      timeline.Name `json:"name"`
+	Size      int64         `json:"size"`
+	Requested int64         `json:"requested"`
+	State     string        `json:"state"`
+	Category  string        `json:"category"`
+	Site      int           `json:"site"`
+	Born      int           `json:"born"`
 }
 
 type mapHole struct {
@@ -144,6 +145,7 @@ func buildMap(a *attribution.Answer) segmentMap {
 	t, st := a.Timeline, a.State
 	var m segmentMap
 	sites := map[snapshot.StackID]int{}
+	var rows []int32 // of the blocks
 	for i := range st.Segments {
 		seg := &st.Segments[i]
 		m.Segments = append(m.Segments, mapSegment{
@@ -154,6 +156,7 @@ func buildMap(a *attribution.Answer) segmentMap {
 			if m.BlocksN++; m.BlocksN > maxMapBlocks {
 				continue
 			}
+			rows = append(rows, row)
 			l := &t.Lives[row]
 			site, ok := sites[l.Stack]
 			if !ok {
@@ -163,7 +166,8 @@ func buildMap(a *attribution.Answer) segmentMap {
 				m.Sites = append(m.Sites, g.Name())
 			}
 			b := mapBlock{
-				i, int64(l.Addr - seg.Addr), l.Rounded, l.Requested, "allocated", "unknown", site, int(l.Born),
+				Segment: i, Offset: int64(l.Addr - seg.Addr), Size: l.Rounded, Requested: l.Requested,
+				State: "allocated", Category: "unknown", Site: site, Born: int(l.Born),
 			}
 			if l.Waits(st.Event) {
 				b.State = "pending"
@@ -175,6 +179,9 @@ func buildMap(a *attribution.Answer) segmentMap {
 			}
 			m.Blocks = append(m.Blocks, b)
 		}
+	}
+	for i, name := range t.Names(rows) {
+		m.Blocks[i].Name = name
 	}
 	f := frag.Measure(t, st)
 	for _, h := range frag.FindHoles(t, st, f.Stream) {

@@ -95,6 +95,12 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 	for i := range shown {
 		r := &shown[i]
 		row(r.Sum, units.Bytes(r.Pinned), r.Name)
+		switch {
+		case r.Count == 1:
+			t.line("      ", dim.cut(r.Largest.Where(a.Timeline.Trace.Len() > 0)))
+		case h.By == attribution.ByStack:
+			t.line("      ", dim.cut("largest: "+units.Bytes(r.Largest.Rounded)+", "+r.Largest.Place()))
+		}
 		for i, f := range r.Frames { // the inner end of the stack
 			if i == deep-1 && len(r.Frames) > deep {
 				t.line(dim.of("      " + more(len(r.Frames)-i, "outer frame")))
@@ -103,6 +109,9 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 			t.line("      ", dim.cutLeft(f))
 		}
 		for _, n := range r.Notes[:min(len(r.Notes), 3)] {
+			if n.Text == r.Name {
+				continue
+			}
 			text := noteWords[n.Kind] + " " + strings.Join(strings.Fields(chart.Plain(n.Text)), " ")
 			t.line("      ", cyan.cut(text), dim.of(": "+units.Bytes(n.Bytes)+" in "+units.Plural(n.Count, "block")))
 		}
@@ -125,7 +134,8 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 // noteWords are what people call the kinds of notes.
 var noteWords = map[string]string{
 	"compile_context": "compiled region", "user_metadata": "metadata", "internal_metadata": "allocator's metadata",
-	"category": "profiler's category", "fx_node": "FX node", "forward": "forward call",
+	"category": "profiler's category", "annotation": "annotation", "fx_node": "FX node", "fx_trace": "traced from",
+	"forward": "forward call",
 }
 
 const (
