@@ -5,12 +5,13 @@
 //
 //	reserved = active + releasable + split
 //
-// where releasable is free in segments without a live block, and split in the others. Finer,
-// what is reserved but not allocated is
+// where releasable is free in segments without a live block, or a whole page of an expandable segment,
+// and split is the rest. Finer, what is reserved but not allocated is
 //
 //	reserved - allocated = releasable + hard + soft + stream + pending
 //
-//	releasable  free segments of the default pools: torch.cuda.empty_cache() returns them
+//	releasable  free segments of the default pools, and free pages of their expandable segments (2 MiB
+//	            each for small blocks, 20 MiB for large ones): torch.cuda.empty_cache() returns them
 //	hard        free pieces that live blocks keep in their segment: only a request that fits
 //	            one of them can use it
 //	soft        those of them at an edge of their segment with free memory right behind the edge:
@@ -97,7 +98,7 @@ type Group struct {
 	Reserved   int64             `json:"reserved"`
 	Active     int64             `json:"active"`
 	Pending    int64             `json:"pending"`      // of Active, what waits for another stream
-	Releasable int64             `json:"releasable"`   // free bytes in segments without a live block
+	Releasable int64             `json:"releasable"`   // free bytes in segments without a live block, and in pages
 	Split      int64             `json:"split"`        // free bytes in the others
 	Largest    int64             `json:"largest_free"` // largest hole
 	Pool       snapshot.PoolID   `json:"pool"`         // zero is the default pools, small and large
@@ -122,7 +123,7 @@ func (r *Report) Servable(deviceFree int64) int64 {
 // Pin is a segment that cannot be released, and what keeps it.
 type Pin struct {
 	Segment int     // row of State.Segments
-	Free    int64   // bytes held hostage
+	Free    int64   // bytes held hostage: those that empty_cache would not return
 	Live    int64   // rounded bytes of the live blocks
 	Lives   []int32 // rows of Timeline.Lives
 }

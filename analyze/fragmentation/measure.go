@@ -2,6 +2,7 @@ package fragmentation
 
 import (
 	"cmp"
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -15,7 +16,12 @@ import (
 func Measure(t *timeline.Timeline, st *timeline.State) Report {
 	r := Report{Stream: streamInQuestion(t, st)}
 	groups := map[groupKey]int{}
-	of := make([]int, len(st.Segments)) // row of Groups by segment
+	of := make([]int, len(st.Segments))      // row of Groups by segment
+	pages := make([]int64, len(st.Segments)) // bytes of whole pages that are free, by segment
+	holes := FindHoles(t, st, r.Stream)
+	for i := range holes {
+		pages[holes[i].Segment] += holes[i].Pages
+	}
 	for i := range st.Segments {
 		seg := &st.Segments[i]
 		key := groupKey{seg.Stream, seg.Pool}
@@ -26,10 +32,11 @@ func Measure(t *timeline.Timeline, st *timeline.State) Report {
 			r.Groups = append(r.Groups, Group{Stream: seg.Stream, Pool: seg.Pool})
 		}
 		of[i] = g
-		r.segment(t, st, i, &r.Groups[g])
+		r.segment(t, st, i, pages[i], &r.Groups[g])
 	}
-	for _, h := range FindHoles(t, st, r.Stream) {
-		r.hole(&h, &st.Segments[h.Segment], &r.Groups[of[h.Segment]])
+	for i := range holes {
+		h := &holes[i]
+		r.hole(h, &st.Segments[h.Segment], &r.Groups[of[h.Segment]])
 	}
 	slices.SortStableFunc(r.Pins, func(a, b Pin) int { return cmp.Compare(b.Free, a.Free) })
 	slices.SortStableFunc(r.Groups, func(a, b Group) int { return cmp.Compare(b.Reserved, a.Reserved) })
@@ -41,8 +48,8 @@ type groupKey struct {
 	pool   snapshot.PoolID
 }
 
-// segment adds what does not depend on where holes lie.
-func (r *Report) segment(t *timeline.Timeline, st *timeline.State, i int, g *Group) {
+// segment adds what does not depend on where holes lie, but for the bytes of whole pages among them.
+func (r *Report) segment(t *timeline.Timeline, st *timeline.State, i int, pages int64, g *Group) {
 	seg := &st.Segments[i]
 	r.Segments++
 	r.Reserved += seg.Size
@@ -52,9 +59,12 @@ func (r *Report) segment(t *timeline.Timeline, st *timeline.State, i int, g *Gro
 	g.Active += seg.Active
 	free := seg.Size - seg.Active
 	if len(seg.Live) == 0 {
-		r.Releasable += free
-		g.Releasable += free
-	} else if g.Split += free; free > 0 {
+		pages = free
+	}
+	free -= pages
+	r.Releasable += pages
+	g.Releasable += pages
+	if g.Split += free; free > 0 {
 		r.Split += free
 		r.PartlyUsed++
 		r.Pins = append(r.Pins, Pin{Segment: i, Free: free, Live: seg.Active, Lives: seg.Live})
@@ -88,9 +98,11 @@ func (r *Report) hole(h *Hole, seg *timeline.SegmentState, g *Group) {
 	case Releasable:
 		r.Classes.Releasable += h.Size
 	case Hard:
-		r.Classes.Hard += h.Size
+		r.Classes.Releasable += h.Pages
+		r.Classes.Hard += h.Size - h.Pages
 	case Soft:
-		r.Classes.Soft += h.Size
+		r.Classes.Releasable += h.Pages
+		r.Classes.Soft += h.Size - h.Pages
 	case Stream:
 		r.Classes.Stream += h.Size
 		if private {
@@ -165,7 +177,28 @@ type Hole struct {
 	Segment int // row of State.Segments
 	Addr    uint64
 	Size    int64
-	Class   Class
+	// Pages are the bytes of the whole pages in a hole of a partly used expandable segment, in one piece
+	// from Page on: empty_cache unmaps them, whatever lives beside them (release_blocks and unmap_block in
+	// c10/cuda/CUDACachingAllocator.cpp). The rest of the hole is of its Class.
+	Page  uint64
+	Pages int64
+	Class Class
+}
+
+// Cut splits a hole where its whole pages begin and end, so that each part is of one class.
+func (h *Hole) Cut() iter.Seq[Hole] {
+	return func(yield func(Hole) bool) {
+		part := func(from, to uint64, class Class) bool {
+			return from >= to || yield(Hole{Segment: h.Segment, Addr: from, Size: int64(to - from), Class: class})
+		}
+		end := h.Addr + uint64(h.Size)
+		if h.Pages == 0 {
+			part(h.Addr, end, h.Class)
+			return
+		}
+		behind := h.Page + uint64(h.Pages)
+		_ = part(h.Addr, h.Page, h.Class) && part(h.Page, behind, Releasable) && part(behind, end, h.Class)
+	}
 }
 
 // FindHoles lists the holes of a state, by address. stream is the one in question.
@@ -184,12 +217,12 @@ func FindHoles(t *timeline.Timeline, st *timeline.State, stream snapshot.StreamI
 		for _, row := range seg.Live {
 			l := &t.Lives[row]
 			if l.Addr > at {
-				out = append(out, Hole{i, at, int64(l.Addr - at), class})
+				out = append(out, hole(t, st, i, at, l.Addr, class))
 			}
 			at = l.End()
 		}
 		if end := seg.End(); end > at {
-			out = append(out, Hole{i, at, int64(end - at), class})
+			out = append(out, hole(t, st, i, at, end, class))
 		}
 	}
 	for k := range out {
@@ -199,6 +232,21 @@ func FindHoles(t *timeline.Timeline, st *timeline.State, stream snapshot.StreamI
 		}
 	}
 	return out
+}
+
+// hole makes a hole of a free range in the i-th segment.
+func hole(t *timeline.Timeline, st *timeline.State, i int, from, to uint64, class Class) Hole {
+	h := Hole{Segment: i, Addr: from, Size: int64(to - from), Class: class}
+	seg := &st.Segments[i]
+	if !seg.Expandable || len(seg.Live) == 0 || seg.Pool != (snapshot.PoolID{}) {
+		return h
+	}
+	page := uint64(t.Conf.Granule(seg.Kind == snapshot.KindSmall))
+	first := seg.Addr + (from-seg.Addr+page-1)/page*page
+	if last := seg.Addr + (to-seg.Addr)/page*page; last > first {
+		h.Page, h.Pages = first, int64(last-first)
+	}
+	return h
 }
 
 // continues reports whether hole b lies right behind a in another segment, and could be one with it.

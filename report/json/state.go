@@ -184,10 +184,12 @@ func buildMap(a *attribution.Answer) segmentMap {
 		m.Blocks[i].Name = name
 	}
 	f := frag.Measure(t, st)
-	for _, h := range frag.FindHoles(t, st, f.Stream) {
-		if m.HolesN++; m.HolesN <= maxMapBlocks {
-			offset := int64(h.Addr - st.Segments[h.Segment].Addr)
-			m.Holes = append(m.Holes, mapHole{h.Segment, offset, h.Size, h.Class.String()})
+	for _, hole := range frag.FindHoles(t, st, f.Stream) {
+		for h := range hole.Cut() {
+			if m.HolesN++; m.HolesN <= maxMapBlocks {
+				offset := int64(h.Addr - st.Segments[h.Segment].Addr)
+				m.Holes = append(m.Holes, mapHole{h.Segment, offset, h.Size, h.Class.String()})
+			}
 		}
 	}
 	return m

@@ -48,7 +48,9 @@ func Segments(t *timeline.Timeline, m *analyze.Moment) []Segment {
 			}
 		}
 		for _, h := range holes[i] {
-			add(h.Addr, h.Size, -1, h.Class)
+			for part := range h.Cut() {
+				add(part.Addr, part.Size, -1, part.Class)
+			}
 		}
 		for _, row := range s.Live {
 			add(t.Lives[row].Addr, t.Lives[row].Rounded, row, 0)
