@@ -46,24 +46,25 @@ func (j *judge) fragmented(e *Facts) {
 	j.add(f)
 }
 
-// cached reports memory that PyTorch only keeps for later.
+// cached reports memory that PyTorch only keeps for later. That leads only where next to nothing is live: with
+// the weights still there the program goes on, and its owner wants to know of the peak.
 func (j *judge) cached(e *Facts) {
 	fr := &e.End.Frag
-	if fr.Reserved < 64<<20 || fr.Active*5 > fr.Reserved || fr.Releasable*2 < fr.Reserved {
+	if fr.Releasable < 256<<20 || fr.Active*5 > fr.Reserved || fr.Releasable*2 < fr.Reserved {
 		return
 	}
+	j.idle = j.idle || fr.Active*25 <= fr.Reserved
 	v := j.fragments(e, &e.End)
 	f := &finding.Finding{
 		ID: "cached", Status: finding.Cached, Severity: finding.Info, Confidence: finding.High,
 		Device: e.Timeline.Device, Bytes: fr.Releasable, Evidence: finding.Evidence{Fragments: v},
-		Title: fmt.Sprintf("Cached, not leaked: only %v of %v reserved is in use; torch.cuda.empty_cache() returns %v.",
-			v.Active, v.Reserved, v.Releasable),
+		Title: fmt.Sprintf("Memory in use peaked at %v and fell to %v; %v of the %v still reserved is cached, not leaked.",
+			v.Peak, v.Active, v.Releasable, v.Reserved),
 		Next: []string{"Nothing, if this process keeps using the GPU.",
 			"Call torch.cuda.empty_cache() once if another process needs the memory."},
 	}
-	f.Because("%v is in segments without a live block. PyTorch keeps them to serve the next requests without "+
-		"cudaMalloc; nvidia-smi shows them as used.", v.Releasable)
-	f.Because("Live memory fell from %v at its peak to %v.", v.Peak, v.Active)
+	f.Because("No tensor uses %v of it. PyTorch keeps that to serve the next requests without cudaMalloc; nvidia-smi "+
+		"shows it as used.", v.Releasable)
 	j.add(f)
 }
 

@@ -62,7 +62,7 @@ type Scene struct {
 // Judge turns what is known of all devices into ranked findings and one verdict. Seen is what the recorder
 // saw in the process, nil for nothing.
 func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
-	j := judge{s, seen, []finding.Finding{}}
+	j := judge{s: s, seen: seen, findings: []finding.Finding{}}
 	for i := range devices {
 		e := &devices[i]
 		j.inconsistent(e)
@@ -78,7 +78,7 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 	finding.Sort(j.findings)
 	v := Verdict{Findings: j.findings}
 	if len(v.Findings) > 0 {
-		if f := v.Findings[0]; f.Severity != finding.Info || f.Status == finding.Cached {
+		if f := v.Findings[0]; f.Severity != finding.Info || f.Status == finding.Cached && j.idle {
 			v.Status, v.Headline = f.Status, f.Title
 			return v
 		}
@@ -91,6 +91,7 @@ type judge struct {
 	s        *snapshot.Snapshot
 	seen     *holder.Result
 	findings []finding.Finding
+	idle     bool // a device keeps memory that next to nothing uses
 }
 
 func (j *judge) add(f *finding.Finding) { j.findings = append(j.findings, *f) }
