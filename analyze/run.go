@@ -117,7 +117,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		Growth: ghost.Find(s, t, nil), Late: ghost.FindLate(s, t, &d.Steps)}
 	ghost.CountSteps(e.Growth, &d.Steps)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
-	if t.Trace.Len() > 0 { // else nothing is known of a peak
+	if t.HasHistory() { // else nothing is known of a peak
 		peak := look(s, t, uses, "peak", t.PeakActive.Event)
 		e.Peak = peak.Scene
 		d.Moments = append(d.Moments, peak)

@@ -52,6 +52,9 @@ func TestLabeled(t *testing.T) {
 		}
 		for _, file := range files {
 			r := run(t, file)
+			if filepath.Base(filepath.Dir(path)) == "state_only" {
+				want.Verdict = finding.NoHistory // its label is older than the status
+			}
 			if v := r.Verdict; v.Status != want.Verdict {
 				t.Errorf("%s: %s, want %s: %s", file, v.Status, want.Verdict, v.Headline)
 			}
@@ -145,8 +148,12 @@ func TestReal(t *testing.T) {
 		r := run(t, file)
 		edited := strings.Contains(file, "random-inconsistent") || strings.Contains(file, "trimmed")
 		want := finding.Healthy
-		if edited {
+		switch name := filepath.Base(file); {
+		case edited:
 			want = finding.Inconsistent
+		case strings.HasPrefix(name, "torch-2.0-history"), strings.HasSuffix(name, "-no-trace.pickle"),
+			strings.HasSuffix(name, "-one-event.pickle"), strings.HasSuffix(name, "-private-pools.pickle"):
+			want = finding.NoHistory
 		}
 		if r.Verdict.Status != want {
 			t.Errorf("%s: %s: %s", file, r.Verdict.Status, r.Verdict.Headline)

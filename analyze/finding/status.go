@@ -1,6 +1,9 @@
 package finding
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Status is the one-word outcome of an analysis.
 type Status string
@@ -17,6 +20,7 @@ const (
 	Absurd        Status = "absurd"
 	Cached        Status = "cached"
 	Inconsistent  Status = "inconsistent"
+	NoHistory     Status = "no-history"
 	NoData        Status = "no-data"
 )
 
@@ -71,6 +75,7 @@ var outcomes = [...]outcome{
 	{Outside, Bad, "memory outside PyTorch, by the driver's readings"},
 	{Host, Bad, "the process's host memory, pinned or not"},
 	{Cached, Neutral, "PyTorch keeps unused memory for later; not a leak"},
+	{NoHistory, Neutral, "only the final state is known: what is live, but not leaks and peaks"},
 	{NoData, None, "too little could be read to judge"},
 	{Unknown, None, "too few samples to judge"},
 	{Healthy, Good, "no problem found"},
@@ -98,6 +103,9 @@ func (s Status) Tone() Tone {
 	}
 	return None
 }
+
+// Word is the status as it is shown to people.
+func (s Status) Word() string { return strings.ReplaceAll(string(s), "-", " ") }
 
 // Meaning says in one clause what s stands for, "" for one that is not in the table.
 func (s Status) Meaning() string {

@@ -38,6 +38,23 @@ type Timeline struct {
 	checkpoints []checkpoint // the first is at event -1
 }
 
+// few is how many allocations and frees tell of a program's life by themselves.
+const few = 16
+
+// HasHistory reports whether the trace tells a stretch of the program's life, so that peaks and growth are
+// known. A trace may hold the dump alone, or the one event that the ring of a legacy call has room for: a few
+// events beside memory that is mostly from before them are no history.
+func (t *Timeline) HasHistory() bool {
+	n := 0
+	for e := 0; e < t.Trace.Len() && n < few; e++ {
+		switch t.Trace.At(e).Action {
+		case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
+			n++
+		}
+	}
+	return n == few || n > 0 && t.Initial.Active <= t.PeakActive.Bytes/2
+}
+
 // ActiveBytes are those before the trace, and after each event.
 func (t *Timeline) ActiveBytes() []int64 {
 	out := make([]int64, t.Trace.Len()+1)

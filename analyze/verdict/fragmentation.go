@@ -53,15 +53,19 @@ func (j *judge) cached(e *Facts) {
 	if fr.Releasable < 256<<20 || fr.Active*5 > fr.Reserved || fr.Releasable*2 < fr.Reserved {
 		return
 	}
-	j.idle = j.idle || fr.Active*25 <= fr.Reserved
+	j.idle = j.idle || fr.Active*25 <= fr.Reserved && e.Timeline.HasHistory()
 	v := j.fragments(e, &e.End)
 	f := &finding.Finding{
 		ID: "cached", Status: finding.Cached, Severity: finding.Info, Confidence: finding.High,
 		Device: e.Timeline.Device, Bytes: fr.Releasable, Evidence: finding.Evidence{Fragments: v},
-		Title: fmt.Sprintf("Memory in use peaked at %v and fell to %v; %v of the %v still reserved is cached, not leaked.",
-			v.Peak, v.Active, v.Releasable, v.Reserved),
 		Next: []string{"Nothing, if this process keeps using the GPU.",
 			"Call torch.cuda.empty_cache() once if another process needs the memory."},
+	}
+	if e.Timeline.HasHistory() {
+		f.Say("Memory in use peaked at %v and fell to %v; %v of the %v still reserved is cached, not leaked.", v.Peak,
+			v.Active, v.Releasable, v.Reserved)
+	} else {
+		f.Say("%v of %v reserved is cached, not leaked.", v.Releasable, v.Reserved)
 	}
 	f.Because("No tensor uses %v of it. PyTorch keeps that to serve the next requests without cudaMalloc; nvidia-smi "+
 		"shows it as used.", v.Releasable)

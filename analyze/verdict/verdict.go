@@ -101,9 +101,10 @@ func (j *judge) site(id snapshot.StackID) string { return attribution.Site(j.s, 
 // nothing is the verdict where no problem was found.
 func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
 	var top *timeline.Timeline // the device that reached most
-	events := 0
+	events, history := 0, false
 	for i := range devices {
 		t := devices[i].Timeline
+		history = history || t.HasHistory()
 		if top == nil || timeline.ByPeak(t, top) < 0 {
 			top = t
 		}
@@ -118,8 +119,8 @@ func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
 	case s.Partial != nil:
 		return finding.NoData, fmt.Sprintf("No problem found in the readable part of the file: memory in use peaked "+
 			"at %v (%v reserved).", active, reserved)
-	case events < 2:
-		return finding.Healthy, fmt.Sprintf("Only the final state was recorded: %v live of %v reserved. "+
+	case !history:
+		return finding.NoHistory, fmt.Sprintf("Only the final state was recorded: %v live of %v reserved. "+
 			"Leaks and peaks cannot be judged without an event history.", end, units.Size(top.Final.Reserved))
 	case end < active/10*9:
 		return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved) and fell "+

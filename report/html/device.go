@@ -236,7 +236,7 @@ func eventName(a chart.Axis, e int) string {
 func figures(t *timeline.Timeline, axis chart.Axis) []figure {
 	peak := func(name string, p timeline.Peak) figure {
 		f := figure{Name: name, Value: chart.PeakBytes(t, p)}
-		if t.Trace.Len() > 0 {
+		if t.HasHistory() {
 			f.Note = eventName(axis, p.Event)
 		}
 		return f

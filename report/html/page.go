@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -69,7 +70,7 @@ func newPage(r *analyze.Result) *document {
 		Style:    styleElement(),
 		Badge:    statusBadge(r.Verdict.Status),
 		Headline: text(r.Verdict.Headline),
-		Title:    text(string(r.Verdict.Status) + ": " + r.Snapshot.Name),
+		Title:    text(r.Verdict.Status.Word() + ": " + r.Snapshot.Name),
 		Facts:    facts(r),
 		Banner:   banner(r),
 		Pinned:   newPinned(r.Pinned),
@@ -106,11 +107,8 @@ var signs = [...]string{
 }
 
 func statusBadge(s finding.Status) badge {
-	word := chart.Clip(text(string(s)), 24)
-	if s == finding.NoData || s == "" {
-		s, word = finding.NoData, "no data"
-	}
-	return badge{s.Tone().String(), signs[s.Tone()], word}
+	s = cmp.Or(s, finding.NoData)
+	return badge{s.Tone().String(), signs[s.Tone()], chart.Clip(text(s.Word()), 24)}
 }
 
 // severities are by rank.

@@ -194,7 +194,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Churn: churnSum{attribution.ShortLife, d.Turnover},
 		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs,
 	}
-	if t.Trace.Len() > 0 {
+	if t.HasHistory() {
 		out.Peaks = &t.Peaks
 	}
 	out.Steps.Steps = cut(d.Steps.Steps, maxSteps)

@@ -38,7 +38,7 @@ func From(ctx context.Context, kind Kind, s *snapshot.Snapshot, t *timeline.Time
 		case k.AtMoment && m != nil:
 			shown = new(analyze.NewMoment(s, t, m.Name, t.StateAt(m.Event)))
 		case k.AtMoment:
-			if t.Trace.Len() > 0 {
+			if t.HasHistory() {
 				d.Moments = append(d.Moments, analyze.NewMoment(s, t, "peak", t.StateAt(t.PeakActive.Event)))
 			}
 			d.Moments = append(d.Moments, analyze.NewMoment(s, t, "end", t.StateAt(t.Trace.Len()-1)))

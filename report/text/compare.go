@@ -45,7 +45,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 			whose = fmt.Sprintf("Ranks %s agree; ", rankList(c, g.Ranks))
 		}
 		noun := map[bool]string{true: "Rank", false: "rank"}[whose == ""]
-		d.heading(string(g.Status), g.Status.Tone(),
+		d.heading(g.Status.Word(), g.Status.Tone(),
 			whose+rankName(&c.Ranks[g.Ranks[0]], noun)+": "+g.Headline, 0)
 	}
 	differ := rankDifferences(c, failed)
@@ -112,7 +112,7 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 		}
 		over := when(c.MedianActive > 0, "%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
 		t.row(number, units.Size(k.Reserved), units.Size(k.Active), cmp.Or(over, "-"), units.Size(k.End),
-			tones[k.Status.Tone()].of(string(k.Status)), k.File)
+			tones[k.Status.Tone()].of(k.Status.Word()), k.File)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func Ghosts(w io.Writer, r *analyze.Result, o Options) error {
 	d, v := newDoc(o), chart.NewHolders(r, o.Min)
 	d.line(dim.cut(chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60) + when(v.Source != "", " with %s", v.Source)))
-	badge := string(v.Status)
+	badge := v.Status.Word()
 	if v.Status == finding.Healthy {
 		badge = "no leak found"
 	}

@@ -49,7 +49,7 @@ func OOM(w io.Writer, l *oom.Log, o Options) error {
 
 func (d *doc) oomMessage(l *oom.Log, g *oom.Group) {
 	f := verdict.Message(l, g)
-	d.heading(string(f.Status), f.Status.Tone(), f.Title, 0)
+	d.heading(f.Status.Word(), f.Status.Tone(), f.Title, 0)
 	d.gap()
 	d.list("Where", []string{oomPlace(g)}, 3)
 	d.list("Says", []string{strings.Join(oomFields(g), "; ") + "."}, 5)

@@ -103,7 +103,7 @@ func (d *doc) outcome(prefix string, status finding.Status, headline, file strin
 		headline += " (" + lead.Trust() + ")"
 		all = all[1:]
 	}
-	d.heading(prefix+string(status), status.Tone(), headline, 0)
+	d.heading(prefix+status.Word(), status.Tone(), headline, 0)
 	if lead != nil {
 		d.gap()
 		d.finding(lead.Why, lead.Next, 12, steps)
@@ -213,7 +213,7 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 				held = units.Bytes(t.Last)
 			}
 			row := []any{f.Name, seriesName(j.Series), units.Count(j.Series.Samples), first, last, held,
-				tones[j.Status.Tone()].of(string(j.Status)), how}
+				tones[j.Status.Tone()].of(j.Status.Word()), how}
 			t.row(row[len(row)-1-len(t.cols):]...)
 		}
 	}

@@ -63,7 +63,7 @@ func (v *outcome) title() {
 		text += " (" + v.top.Trust() + ")"
 	}
 	v.line(dim.name(chart.ClipLeft(chart.Plain(s.Name), 60)), dim.of(", "+units.Bytes(s.Bytes)))
-	v.heading(string(verdict.Status), verdict.Status.Tone(), text, 3)
+	v.heading(verdict.Status.Word(), verdict.Status.Tone(), text, 3)
 	if n, residual := v.r.Books(); n > 0 || residual > 0 {
 		v.line(red.of(analyze.Verified(n, residual)))
 	}
@@ -104,10 +104,6 @@ func (v *outcome) below(stacks int) {
 
 // nextStep is what to do when no finding says it.
 func nextStep(r *analyze.Result) string {
-	events := 0
-	for _, t := range r.Snapshot.Traces {
-		events += t.Len()
-	}
 	onHost := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool {
 		return f.Status == finding.Host && f.Severity == finding.Warning
 	})
@@ -121,7 +117,7 @@ func nextStep(r *analyze.Result) string {
 	case len(r.Devices) == 0:
 		return "Call torch.cuda.memory._record_memory_history() when the program starts and " +
 			"torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
-	case events < 2: // the only one may be the dump itself
+	case r.Verdict.Status == finding.NoHistory:
 		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, " +
 			"then dump the snapshot again."
 	}

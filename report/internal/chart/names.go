@@ -44,7 +44,7 @@ const Unknown = "unknown"
 
 // PeakBytes prints a peak, which only a trace can tell.
 func PeakBytes(t *timeline.Timeline, p timeline.Peak) string {
-	if t.Trace.Len() == 0 {
+	if !t.HasHistory() {
 		return Unknown
 	}
 	return units.Bytes(p.Bytes)
