@@ -72,6 +72,16 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 				units.Plural(c.UnknownActions, "event"))
 		}
 	}
+	for _, ring := range s.Resized {
+		if ring.Dropped > 0 {
+			out.add("missing", int64(ring.Dropped), "GPU %d: max_entries was changed while recording. The oldest %s "+
+				"were left out, since an unknown number is missing after them.", ring.Device,
+				units.Plural(int64(ring.Dropped), "event"))
+		} else {
+			out.add("ok", 0, "GPU %d: max_entries was changed while recording, which put events out of order: sorted by "+
+				"time again.", ring.Device)
+		}
+	}
 	for _, m := range s.Missing {
 		out.add("missing", 0, "Missing: %s.", m)
 	}

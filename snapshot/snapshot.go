@@ -55,6 +55,8 @@ type Snapshot struct {
 	// Traces holds one trace per device ordinal. It is nil when the file has no
 	// device_traces at all, and holds empty traces for devices that did nothing.
 	Traces []Trace
+	// Resized lists the devices whose ring was resized while it recorded, so that its events were put in order.
+	Resized []Resize
 
 	Annotations []Annotation
 	Settings    Settings
@@ -74,6 +76,14 @@ type Writer struct {
 	Text   string // the releases of torch that it can be, for example "2.5 to 2.7"; "" unknown
 	Newest int    // the last of them, 207 for 2.7; 0 unknown, or any later one
 	Ascend bool   // it is torch_npu
+}
+
+// Resize is a trace whose ring got another size while it recorded (analyze/timeline/SPEC.md 3.4): the events that the
+// file has are in another order than those of the trace.
+type Resize struct {
+	Device int `json:"device"`
+	// Dropped events at the beginning are not in the trace, since an unknown number of events is missing after them.
+	Dropped int `json:"dropped"`
 }
 
 // NumDevices is the number of device ordinals that occur in segments or traces: the highest

@@ -50,17 +50,18 @@ type report struct {
 }
 
 type source struct {
-	Name      string   `json:"name"`
-	Bytes     int64    `json:"bytes"`
-	Container []string `json:"container"`
-	Writer    string   `json:"writer"`
-	Partial   string   `json:"partial"`
-	HasTimes  bool     `json:"has_times"`
-	HasStacks bool     `json:"has_stacks"`
-	Events    int      `json:"events"`
-	Segments  int      `json:"segments"`
-	Blocks    int      `json:"blocks"`
-	Stacks    int      `json:"stacks"`
+	Name      string            `json:"name"`
+	Bytes     int64             `json:"bytes"`
+	Container []string          `json:"container"`
+	Writer    string            `json:"writer"`
+	Partial   string            `json:"partial"`
+	HasTimes  bool              `json:"has_times"`
+	HasStacks bool              `json:"has_stacks"`
+	Events    int               `json:"events"`
+	Segments  int               `json:"segments"`
+	Blocks    int               `json:"blocks"`
+	Stacks    int               `json:"stacks"`
+	Resized   []snapshot.Resize `json:"resized"`
 }
 
 type device struct {
@@ -157,6 +158,7 @@ func build(r *analyze.Result) *report {
 			Name: s.Name, Bytes: s.Bytes, Container: s.Container, Writer: s.Writer.Text,
 			HasTimes: s.HasTimes, HasStacks: s.HasStacks,
 			Segments: len(s.Segments), Blocks: len(s.Blocks), Stacks: s.Stacks.Len(),
+			Resized: append([]snapshot.Resize{}, s.Resized...),
 		},
 		Verdict: buildVerdict(r.Verdict), Holders: buildHolders(r), Pinned: buildPinned(r.Pinned),
 		Settings: s.Settings, Quality: r.Quality, Missing: s.Missing,

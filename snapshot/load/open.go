@@ -101,6 +101,7 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 	}
 	snap.Bytes, snap.Container, snap.Partial = info.Bytes, append(in.Containers, kind), err
 	normalize(snap)
+	reorder(snap)
 	ev := collect(snap)
 	snap.Writer = ev.fingerprint(snap)
 	ev.describe(snap)
