@@ -104,7 +104,7 @@ func pinnedNotes(m *host.Pinned) []Note {
 	n := m.Trace.Len()
 	switch {
 	case !c.Balanced():
-		add("problem", c.Inconsistent(), "%s.", Verified(c.Inconsistent(), c.Residual.Reserved))
+		add("problem", c.Inconsistent(), "%s.", host.NotVerified(c))
 	case n == 0:
 		add("missing", 0, "only the final state was recorded, so its peak and its growth are unknown.")
 	case !m.Stated:
@@ -113,8 +113,16 @@ func pinnedNotes(m *host.Pinned) []Note {
 		add("ok", 0, "%s (%s).", Verified(0, 0), units.Plural(n, "event"))
 	}
 	if c.Before > 0 && n > 0 {
-		add("missing", c.Before, "%s in use before the first recorded event, since an unknown time.",
-			units.Plural(c.Before, "block"))
+		add("missing", c.Before, "%s in use before the first recorded event, or handed out while recording was off: the "+
+			"start and the peak assume the former.", units.Plural(c.Before, "block"))
+	}
+	if c.Moved > 0 {
+		add("missing", c.Moved, "%s out of order, since the size of the ring was changed: put back by time.",
+			units.Plural(c.Moved, "event"))
+	}
+	if c.Left > 0 {
+		add("missing", c.Left, "%s from before a gap left out: the size of the ring was changed.",
+			units.Plural(c.Left, "event"))
 	}
 	if c.Stateless > 0 {
 		add("missing", c.Stateless, "the file does not say whether %s.",

@@ -245,7 +245,7 @@ type Annotation struct {
 	End    bool // false for START, true for END
 }
 
-// HostSegment is one block of pinned host memory (torch 2.13 and later), which is a segment of its
+// HostSegment is one block of pinned host memory (torch 2.14 and later), which is a segment of its
 // own: the host allocator never splits (aten/src/ATen/core/CachingHostAllocator.h).
 type HostSegment struct {
 	Address uint64

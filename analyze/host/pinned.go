@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type Pinned struct {
 	// Stated says that the file has the state at the end. Else Final is that after the last event.
 	Stated         bool
 	Initial, Final Totals
+	FinalBlocks    Counts
 	Peaks          // without a trace there are none
 
 	// Lives are all uses of blocks: first those from before the trace by address, then by event.
@@ -32,14 +34,15 @@ type Pinned struct {
 	Curve []Point
 
 	Holders []attribution.Group // active bytes at the end by stack, most first
+	AtPeak  []attribution.Group // active bytes at their peak, nil where that is the end or without a trace
 	Cached  []Class             // reserved and free at the end, most bytes first
 	// Growth is what loops add to and do not return. Its events are those of Trace.
 	Growth []ghost.Growth
 	// AtMostRounding bounds what rounding takes of the active bytes at the end: a power of two was
 	// rounded from more than its half.
 	AtMostRounding int64
-	// Registered is what other code pinned, as far as the trace has it and the state does not: bytes
-	// that are reserved, active and allocated at the end, and not in Final.
+	// Registered is the part of Final that other code pinned (cudaHostRegister) as far as the file shows it:
+	// PyTorch's own counters leave it out. See Block.Registered.
 	Registered int64
 	// Unknown is what is reserved at the end in blocks of which neither the trace nor the state says
 	// whether they are in use. It is neither in Holders nor in Cached.
@@ -57,6 +60,53 @@ type Peaks struct {
 	PeakAllocated timeline.Peak `json:"allocated"`
 }
 
+// Counts are numbers of blocks at one moment. A block is a segment: it is never split.
+type Counts struct {
+	Reserved  int64 `json:"reserved_blocks"`  // pinned
+	Active    int64 `json:"active_blocks"`    // allocated, or waiting for streams
+	Allocated int64 `json:"allocated_blocks"` // not yet freed by the program
+}
+
+// Residual is the rebuilt end minus the file's, by series.
+type Residual struct {
+	Totals
+	Counts
+}
+
+// String names the series that are not zero.
+func (r Residual) String() string {
+	var out []string
+	for _, p := range []struct {
+		bytes, blocks int64
+		name          string
+	}{{r.Totals.Reserved, r.Counts.Reserved, "reserved"}, {r.Totals.Active, r.Counts.Active, "active"},
+		{r.Totals.Allocated, r.Counts.Allocated, "allocated"}} {
+		if p.bytes != 0 || p.blocks != 0 {
+			w := units.Bytes(p.bytes) + " " + p.name
+			if p.blocks != 0 {
+				w += " (" + units.Plural(p.blocks, "block") + ")"
+			}
+			out = append(out, w)
+		}
+	}
+	if len(out) == 0 {
+		return units.Bytes(0)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Largest is the most by which a series of bytes is off, in bytes.
+func (r *Residual) Largest() int64 {
+	t := &r.Totals
+	return max(t.Reserved, -t.Reserved, t.Active, -t.Active, t.Allocated, -t.Allocated)
+}
+
+// NotVerified says how a file whose books do not balance contradicts itself.
+func NotVerified(c *Checks) string {
+	return fmt.Sprintf("not verified: the file contradicts itself %s, and the replay is off by %v",
+		units.Plural(c.Inconsistent(), "time"), c.Residual)
+}
+
 // Totals are the byte sums at one moment. Reserved less Active is what PyTorch caches.
 type Totals struct {
 	Reserved  int64 `json:"reserved"`  // pinned
@@ -72,8 +122,13 @@ type Block struct {
 	Stack snapshot.StackID
 	Made  int32 // the event that pinned it, -1 before the trace
 	Gone  int32 // the event that released it, -1 while it is there
+	// Registered says that other code pinned it: its segment_alloc has no stack where the alloc after it has
+	// one (CachingHostAllocator.h of 2.14), or its size is no power of two although all of PyTorch's are.
+	// Else it is not known to be so.
+	Registered bool
 
 	unsure bool // whether it is in use is not known
+	bare   bool // the event that pinned it has no stack
 
 	life  int32 // its last use: a row of lives in the making, none for no use yet
 	first bool  // that use is the one for which it was made
@@ -106,15 +161,19 @@ type Checks struct {
 	Unknown   int64 `json:"unknown_actions"`  // events whose action means nothing for host memory: no contradiction
 	Stateless int64 `json:"stateless_blocks"` // final blocks, in use or not as the file does not say: the same
 	Lists     int64 `json:"lists_left_out"`   // further lists of events, which were left out: the same
-	Before    int64 `json:"pre_trace_blocks"` // blocks in use from before the trace: the same
+	Before    int64 `json:"pre_trace_blocks"` // uses whose begin the trace lacks: the same
+	// Moved and Left are events that a ring whose size was changed had out of order: put back where they
+	// belong, or left out since others between them and the rest are lost. No contradictions either.
+	Moved int64 `json:"moved_events"`
+	Left  int64 `json:"left_out_events"`
 
-	// Residual is the rebuilt end minus the file's, Registered left out.
-	Residual Totals `json:"residual"`
+	// Residual is the rebuilt end minus the file's. What is rebuilt of the end is then the file's.
+	Residual Residual `json:"residual"`
 }
 
 // Faults are the ways in which a file can contradict itself.
 func (c *Checks) Faults() *finding.Faults {
-	f := &finding.Faults{Residual: units.Size(c.Residual.Reserved)}
+	f := &finding.Faults{Residual: units.Size(c.Residual.Totals.Reserved)}
 	f.Add("unmatched", "events that clash with the state before them, or blocks with the final state", c.Unmatched)
 	f.Add("wrong_sizes", "events and final blocks of another size than their block", c.Sizes)
 	f.Add("bad_events", "events that lack an address or a size", c.Bad)
@@ -125,7 +184,7 @@ func (c *Checks) Faults() *finding.Faults {
 func (c *Checks) Inconsistent() int64 { return c.Faults().Places }
 
 // Balanced reports whether the rebuilt history and the file's state agree.
-func (c *Checks) Balanced() bool { return c.Inconsistent() == 0 && c.Residual == (Totals{}) }
+func (c *Checks) Balanced() bool { return c.Inconsistent() == 0 && c.Residual == (Residual{}) }
 
 // At gives the sums right after an event; -1 is before the trace.
 func (m *Pinned) At(event int) Totals {
@@ -166,6 +225,16 @@ func (m *Pinned) LastUse(size int64) int32 {
 	return last
 }
 
+// powersOnly reports whether the file says that PyTorch rounds every size up to a power of two.
+func powersOnly(s *snapshot.Snapshot) bool {
+	for _, v := range s.Settings.Values {
+		if v.Key == "max_round_threshold" {
+			return v.Value == "-1"
+		}
+	}
+	return false
+}
+
 // BoundedRounding reports whether the settings bound the rounding to powers of two.
 func BoundedRounding(s *snapshot.Snapshot) bool {
 	return strings.Contains(s.Settings.Conf, "pinned_max_round_threshold_mb")
@@ -174,20 +243,19 @@ func BoundedRounding(s *snapshot.Snapshot) bool {
 // hold says who holds what at the end, and what is cached.
 func (m *Pinned) hold(s *snapshot.Snapshot) {
 	last := m.Trace.Len() - 1
-	st := &timeline.State{Event: last}
+	st := m.state(last)
 	used := map[uint64]bool{}
-	for i := range m.Lives {
+	for _, i := range st.Outside {
 		l := &m.Lives[i]
-		if !l.LiveAfter(last) {
-			continue
-		}
 		used[l.Addr] = true
-		st.Outside = append(st.Outside, int32(i))
 		if bits.OnesCount64(uint64(l.Rounded)) == 1 {
 			m.AtMostRounding += max(l.Rounded/2-1, 0)
 		}
 	}
 	m.Holders = attribution.Live(s, &timeline.Timeline{Lives: m.Lives}, st)
+	if peak := m.PeakActive; last >= 0 && peak.Event != last && peak.Bytes > m.At(last).Active {
+		m.AtPeak = attribution.Live(s, &timeline.Timeline{Lives: m.Lives}, m.state(peak.Event))
+	}
 
 	classes := map[int64]*Class{}
 	reserved := map[int64]int64{}
@@ -195,6 +263,9 @@ func (m *Pinned) hold(s *snapshot.Snapshot) {
 		b := &m.Blocks[i]
 		if b.Gone >= 0 {
 			continue
+		}
+		if b.Registered {
+			m.Registered += b.Size
 		}
 		reserved[b.Size] += b.Size
 		if used[b.Addr] {
@@ -225,6 +296,17 @@ func (m *Pinned) hold(s *snapshot.Snapshot) {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes),
 			cmp.Compare(b.Size, a.Size))
 	})
+}
+
+// state is what is active right after an event.
+func (m *Pinned) state(event int) *timeline.State {
+	st := &timeline.State{Event: event}
+	for i := range m.Lives {
+		if m.Lives[i].LiveAfter(event) {
+			st.Outside = append(st.Outside, int32(i))
+		}
+	}
+	return st
 }
 
 // lateUse is the most of each size that was active at a time in the second half of the trace.

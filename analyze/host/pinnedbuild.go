@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
@@ -16,33 +17,49 @@ const maxPoints = 512 // of the curve
 // BuildPinned rebuilds the pinned host memory of a snapshot, nil when it has none. It never fails: what
 // does not add up is counted in Checks.
 func BuildPinned(s *snapshot.Snapshot) *Pinned {
-	m := &Pinned{Stated: s.HasHostSegments && s.Partial == nil, GPU: none}
+	var trace snapshot.Trace
+	var lists int64
 	for _, t := range s.HostTraces {
 		switch {
 		case t.Len() == 0:
-		case m.Trace.Len() == 0:
-			m.Trace = t
+		case trace.Len() == 0:
+			trace = t
 		default:
-			m.Checks.Lists++
+			lists++
 		}
 	}
-	if m.Trace.Len() == 0 && len(s.HostSegments) == 0 {
+	if trace.Len() == 0 && len(s.HostSegments) == 0 {
 		return nil
 	}
-	b := &builder{m: m, at: map[uint64]int32{}, silent: true}
-	for i := range m.Trace.Len() {
-		b.silent = b.silent && m.Trace.At(i).Action != snapshot.FreeRequested
+	m := replay(s, trace)
+	if seam, ok := findSeam(trace); ok {
+		other := replay(s, seam.mend(trace))
+		if a, b := m.Checks.Inconsistent(), other.Checks.Inconsistent(); b < a || b == a && seam.wide(trace) {
+			m = other
+			m.Checks.Moved, m.Checks.Left = seam.moved()
+		}
 	}
+	m.Checks.Lists = lists
+	m.hold(s)
+	m.grow(s)
+	return m
+}
+
+// replay goes over the events of a trace and holds the end against the state.
+func replay(s *snapshot.Snapshot, trace snapshot.Trace) *Pinned {
+	m := &Pinned{Stated: s.HasHostSegments && s.Partial == nil, Trace: trace, GPU: none}
+	b := &builder{m: m, at: map[uint64]int32{}, gone: map[uint64]bool{}, late: map[spot]int64{}, powers: powersOnly(s)}
 	for i := range m.Trace.Len() {
 		b.event(s, int32(i))
+	}
+	for _, n := range b.late {
+		m.Checks.Unmatched += n
 	}
 	if m.Stated {
 		b.final(s)
 	}
 	b.join()
 	m.sums()
-	m.hold(s)
-	m.grow(s)
 	return m
 }
 
@@ -52,12 +69,22 @@ type builder struct {
 	blocks []Block
 	lives  []timeline.Life
 	at     map[uint64]int32 // the block that is at an address
-	silent bool             // the trace leaves free_requested out
+	gone   map[uint64]bool  // addresses at which a block was released
+	// late is how many releases of a block are still to come, although another was pinned at its address: a
+	// thread records a release after the memory has gone back.
+	late   map[spot]int64
+	powers bool // all sizes of PyTorch are powers of two
+}
+
+type spot struct {
+	addr uint64
+	size int64
 }
 
 // make adds a block.
 func (b *builder) make(blk Block) *Block {
 	blk.Gone, blk.life = none, none
+	blk.Registered = blk.Registered || b.powers && blk.Size&(blk.Size-1) != 0
 	b.at[blk.Addr] = int32(len(b.blocks))
 	b.blocks = append(b.blocks, blk)
 	return &b.blocks[len(b.blocks)-1]
@@ -83,11 +110,11 @@ func (b *builder) live(blk *Block) *timeline.Life {
 	return &b.lives[blk.life]
 }
 
-// end ends a use that an event shows to be over. A trace may leave the event of the end out
-// (skip_actions), which is no contradiction where the program had freed the block.
+// end ends a use that is shown to be over by what came later. No event of the end is ever left out
+// (skip_actions is for devices only) but while recording is off.
 func (b *builder) end(l *timeline.Life, i int32) {
+	b.m.Checks.Unmatched++
 	if l.FreeRequested == none {
-		b.m.Checks.Unmatched++
 		l.FreeRequested = i
 	}
 	l.Freed = i
@@ -114,17 +141,31 @@ func (b *builder) event(s *snapshot.Snapshot, i int32) {
 	row, known := b.at[e.Addr]
 	if e.Action == snapshot.SegmentAlloc {
 		if known {
-			b.m.Checks.Unmatched++
-			b.release(&b.blocks[row], i)
+			old := &b.blocks[row]
+			if b.live(old) == nil {
+				b.late[spot{old.Addr, old.Size}]++
+			} else {
+				b.m.Checks.Unmatched++
+			}
+			b.release(old, i)
 		}
-		b.make(Block{Addr: e.Addr, Size: e.Size, Pool: pool, Stack: e.Stack, Made: i})
+		b.make(Block{Addr: e.Addr, Size: e.Size, Pool: pool, Stack: e.Stack, Made: i, bare: e.Stack <= snapshot.EmptyStack})
+		return
+	}
+	if e.Action == snapshot.SegmentFree && b.releasedBefore(e, known, row) {
 		return
 	}
 	var blk *Block
-	if known {
+	since := int32(none)
+	switch {
+	case known:
 		blk = &b.blocks[row]
-	} else {
-		blk = b.make(Block{Addr: e.Addr, Size: e.Size, Pool: pool, Made: none})
+	case b.gone[e.Addr]: // pinned again while nothing was recorded
+		b.m.Checks.Unmatched++
+		since = i
+		fallthrough
+	default:
+		blk = b.make(Block{Addr: e.Addr, Size: e.Size, Pool: pool, Made: since})
 	}
 	if blk.Size != e.Size {
 		b.m.Checks.Sizes++
@@ -136,18 +177,22 @@ func (b *builder) event(s *snapshot.Snapshot, i int32) {
 			b.end(l, i)
 		}
 		b.use(blk, i, e.Stack)
+		blk.Registered = blk.Registered || blk.bare && blk.first && e.Stack > snapshot.EmptyStack
 	case snapshot.FreeRequested, snapshot.FreeCompleted:
 		if l == nil && known {
 			b.m.Checks.Unmatched++
 			return
 		}
 		if l == nil {
-			l = b.use(blk, none, 0)
-			if e.Action == snapshot.FreeCompleted && !b.silent {
+			l = b.use(blk, since, 0)
+			if e.Action == snapshot.FreeCompleted && since < 0 {
 				l.FreeRequested = timeline.PendingBefore
 			}
 		}
 		if e.Action == snapshot.FreeCompleted {
+			if l.FreeRequested == none {
+				b.m.Checks.Unmatched++
+			}
 			l.Freed = i
 		} else if l.FreeRequested != none {
 			b.m.Checks.Unmatched++
@@ -161,6 +206,19 @@ func (b *builder) event(s *snapshot.Snapshot, i int32) {
 	}
 }
 
+// releasedBefore reports whether a segment_free is that of a block in whose place another was pinned before the event
+// was recorded.
+func (b *builder) releasedBefore(e *snapshot.Event, known bool, row int32) bool {
+	p := spot{e.Addr, e.Size}
+	if b.late[p] == 0 || known && b.blocks[row].Size == e.Size && b.live(&b.blocks[row]) == nil {
+		return false
+	}
+	if b.late[p]--; b.late[p] == 0 {
+		delete(b.late, p)
+	}
+	return true
+}
+
 // release gives a block back to the system.
 func (b *builder) release(blk *Block, i int32) {
 	if l := b.live(blk); l != nil {
@@ -168,78 +226,141 @@ func (b *builder) release(blk *Block, i int32) {
 	}
 	blk.Gone = i
 	delete(b.at, blk.Addr)
+	b.gone[blk.Addr] = true
 }
 
-// final compares with the state of the file, and learns from it what the trace does not mention.
+// final compares with the state of the file, learns from it what the trace does not mention, and then makes it the end:
+// what the state shows to be over or begun, and the trace does not, is so from the last event on.
 func (b *builder) final(s *snapshot.Snapshot) {
 	m := b.m
-	released := map[uint64]bool{}
-	for i := range b.blocks {
-		if blk := &b.blocks[i]; blk.Gone >= 0 {
-			released[blk.Addr] = true
-		}
-	}
-	stated := map[uint64]bool{}
-	for _, h := range s.HostSegments {
-		if h.Address == 0 || h.Size <= 0 || h.Size > allocator.MaxRequest || stated[h.Address] {
+	last := int32(m.Trace.Len() - 1)
+	stated := map[uint64]*snapshot.HostSegment{}
+	for i := range s.HostSegments {
+		h := &s.HostSegments[i]
+		if h.Address == 0 || h.Size <= 0 || h.Size > allocator.MaxRequest || stated[h.Address] != nil {
 			m.Checks.Unmatched++
 			continue
 		}
-		stated[h.Address] = true
-		m.Final.Reserved += h.Size
+		stated[h.Address] = h
+		if _, known := b.at[h.Address]; known {
+			continue
+		}
+		since := int32(none)
+		if b.gone[h.Address] {
+			m.Checks.Unmatched++
+			since = last
+			m.Checks.Residual.add(h.Size, h.State.Active(), h.State == snapshot.StateAllocated, -1)
+		}
+		b.begin(h, since)
+	}
+	addrs := slices.Sorted(maps.Keys(b.at))
+	for _, addr := range addrs {
+		b.compare(&b.blocks[b.at[addr]], stated[addr], last)
+	}
+	for addr := range b.at {
+		blk := &b.blocks[b.at[addr]]
+		l := b.live(blk)
+		m.Final.add(blk.Size, l != nil, l != nil && l.FreeRequested == none, 1)
+		m.FinalBlocks.add(l != nil, l != nil && l.FreeRequested == none, 1)
+	}
+}
+
+// begin adds a block of the state that the trace does not have.
+func (b *builder) begin(h *snapshot.HostSegment, since int32) {
+	blk := b.make(Block{Addr: h.Address, Size: h.Size, Pool: h.Pool, Stack: h.Stack, Made: since})
+	switch {
+	case h.State.Active():
+		b.beginUse(blk, h, since)
+	case h.State != snapshot.StateInactive:
+		b.m.Checks.Stateless++
+		blk.unsure = true
+	}
+}
+
+func (b *builder) beginUse(blk *Block, h *snapshot.HostSegment, since int32) {
+	l := b.use(blk, since, h.Stack)
+	switch {
+	case h.State != snapshot.StatePendingFree:
+	case since < 0:
+		l.FreeRequested = timeline.PendingBefore
+	default:
+		l.FreeRequested = since
+	}
+}
+
+// compare holds the end of a block in the trace against the state, nil where that does not have it.
+func (b *builder) compare(blk *Block, h *snapshot.HostSegment, last int32) {
+	m := b.m
+	l := b.live(blk)
+	active, allocated := l != nil, l != nil && l.FreeRequested == none
+	if h == nil || h.Size != blk.Size {
+		r := &m.Checks.Residual
+		r.add(blk.Size, active, allocated, 1)
+		if l != nil {
+			b.stop(l, last)
+		}
+		blk.Gone = last
+		delete(b.at, blk.Addr)
+		if h == nil {
+			m.Checks.Unmatched++
+			return
+		}
+		m.Checks.Sizes++
+		r.add(h.Size, h.State.Active(), h.State == snapshot.StateAllocated, -1)
+		b.begin(h, last)
+		return
+	}
+	blk.Pool = h.Pool
+	if l != nil && l.Stack == 0 {
+		l.Stack = h.Stack
+	}
+	inUse := h.State == snapshot.StateAllocated
+	if h.State == snapshot.StateUnknown || active == h.State.Active() && allocated == inUse {
+		return // where the state does not know, the trace does
+	}
+	m.Checks.Unmatched++
+	r := &m.Checks.Residual
+	r.add(blk.Size, active, allocated, 1)
+	r.add(blk.Size, h.State.Active(), inUse, -1)
+	switch {
+	case active && h.State == snapshot.StatePendingFree:
+		l.FreeRequested = last
+	case active:
+		b.stop(l, last)
+		fallthrough
+	default:
 		if h.State.Active() {
-			m.Final.Active += h.Size
-		}
-		if h.State == snapshot.StateAllocated {
-			m.Final.Allocated += h.Size
-		}
-		row, known := b.at[h.Address]
-		if !known {
-			if released[h.Address] {
-				m.Checks.Unmatched++
-				continue
-			}
-			blk := b.make(Block{Addr: h.Address, Size: h.Size, Pool: h.Pool, Stack: h.Stack, Made: none})
-			switch {
-			case h.State.Active():
-				l := b.use(blk, none, h.Stack)
-				if h.State == snapshot.StatePendingFree {
-					l.FreeRequested = timeline.PendingBefore
-				}
-			case h.State != snapshot.StateInactive:
-				m.Checks.Stateless++
-				blk.unsure = true
-			}
-			continue
-		}
-		blk := &b.blocks[row]
-		if blk.Size != h.Size {
-			m.Checks.Sizes++
-		}
-		blk.Pool = h.Pool
-		if l := b.live(blk); l != nil && l.Stack == 0 {
-			l.Stack = h.Stack
-		}
-		if h.State == snapshot.StateUnknown {
-			// The trace knows.
-			if l := b.live(blk); l != nil {
-				m.Final.Active += h.Size
-				if l.FreeRequested == none {
-					m.Final.Allocated += h.Size
-				}
-			}
+			b.beginUse(blk, h, last)
 		}
 	}
-	for addr, row := range b.at {
-		blk := &b.blocks[row]
-		switch l := b.live(blk); {
-		case stated[addr]:
-		case blk.Made >= 0 && blk.first && l != nil && l.FreeRequested == none && l.Born == blk.Made+1:
-			m.Registered += blk.Size // pinned, and in use since
-		default:
-			m.Checks.Unmatched++
-		}
+}
+
+// stop ends a use that the state does not have.
+func (b *builder) stop(l *timeline.Life, last int32) {
+	if l.FreeRequested == none {
+		l.FreeRequested = last
 	}
+	l.Freed = last
+}
+
+// add adds a block, or takes it away, where sign is -1.
+func (t *Totals) add(size int64, active, allocated bool, sign int64) {
+	t.Reserved += sign * size
+	if active {
+		t.Active += sign * size
+	}
+	if allocated {
+		t.Allocated += sign * size
+	}
+}
+
+func (c *Counts) add(active, allocated bool, sign int64) {
+	(*Totals)(c).add(1, active, allocated, sign)
+}
+
+func (r *Residual) add(size int64, active, allocated bool, sign int64) {
+	r.Totals.add(size, active, allocated, sign)
+	r.Counts.add(active, allocated, sign)
 }
 
 // join puts blocks and lives in order.
@@ -295,10 +416,7 @@ func (m *Pinned) sums() {
 	}
 	if !m.Stated {
 		m.Final = now
-		return
 	}
-	m.Checks.Residual = Totals{now.Reserved - m.Final.Reserved - m.Registered,
-		now.Active - m.Final.Active - m.Registered, now.Allocated - m.Final.Allocated - m.Registered}
 }
 
 // sample adds the sums after an event to the curve.

@@ -43,15 +43,17 @@ func JudgePinned(s *snapshot.Snapshot, m *host.Pinned) []finding.Finding {
 func pinnedInconsistent(m *host.Pinned) *finding.Finding {
 	c := &m.Checks
 	f := &finding.Finding{ID: "host-inconsistent", Severity: finding.Info, Confidence: finding.High,
-		Bytes: max(c.Residual.Reserved, -c.Residual.Reserved)}
+		Bytes: c.Residual.Largest()}
 	f.Evidence.Faults = c.Faults()
-	f.Say("Pinned host memory is not verified: the file contradicts itself %s, and the replay is off by %s.",
-		units.Times(c.Inconsistent()), units.Bytes(c.Residual.Reserved))
+	f.Say("Pinned host memory is %s.", host.NotVerified(c))
 	contradicts(f)
-	f.Because("Rebuilt final state minus the recorded one: %s reserved, %s active, %s allocated.",
-		units.Bytes(c.Residual.Reserved), units.Bytes(c.Residual.Active), units.Bytes(c.Residual.Allocated))
-	f.Do("Read the figures of pinned memory as estimates, and record the snapshot again with nothing else running " +
-		"when it is dumped.")
+	if c.Residual != (host.Residual{}) {
+		f.Because("The rebuilt end minus the recorded one: %v. The end shown is the recorded one.", c.Residual)
+	}
+	f.Because("The file does not tell why: recording may have been off for a while (nothing marks the gap), or " +
+		"another thread went on while the snapshot was written.")
+	f.Do("Read the peaks and the growth of pinned memory as estimates. For exact ones record in one piece: start " +
+		"recording once, and write the snapshot while nothing else runs.")
 	return f
 }
 

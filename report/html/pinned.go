@@ -21,7 +21,8 @@ type pinnedView struct {
 	Curve   template.HTML
 	Most    string
 	Sums    *table
-	Holders *table // nil for none, as Cached
+	AtPeak  *table // nil for none, as Holders and Cached
+	Holders *table
 	Cached  *table
 	Notes   []string
 }
@@ -55,14 +56,10 @@ func newPinned(m *host.Pinned) *pinnedView {
 		v.Curve, v.Most = drawPinned(m.Curve, m.PeakReserved.Bytes), units.Bytes(m.PeakReserved.Bytes)
 	}
 	sum("At the end", m.Final)
-	if n := m.Registered; n > 0 {
-		b := units.Bytes(n)
-		v.Sums.add("Registered by other code, in addition", b, b, b, units.Bytes(0))
-	}
-	v.Holders, v.Cached = pinnedHolders(m), pinnedCached(m)
+	v.AtPeak, v.Holders, v.Cached = pinnedHolders(m.AtPeak), pinnedHolders(m.Holders), pinnedCached(m)
 	if m.Registered > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s more (cudaHostRegister): it is in the trace, "+
-			"but not in the state at the end.", units.Bytes(m.Registered)))
+		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s of it (cudaHostRegister), which PyTorch's own "+
+			"counters leave out.", units.Bytes(m.Registered)))
 	}
 	if m.Unknown > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("For %s more the file does not record whether it is in use or cached.",
@@ -75,14 +72,14 @@ func newPinned(m *host.Pinned) *pinnedView {
 	return v
 }
 
-func pinnedHolders(m *host.Pinned) *table {
-	if len(m.Holders) == 0 {
+func pinnedHolders(holders []attribution.Group) *table {
+	if len(holders) == 0 {
 		return nil
 	}
 	t := newTable("", sites("Allocated at"), strong("Bytes"), numbers("Share"), numbers("Blocks"),
 		numbers("From before the trace"))
-	groups, other, more := chart.Largest(m.Holders, maxPinned)
-	total := chart.Sum(m.Holders)
+	groups, other, more := chart.Largest(holders, maxPinned)
+	total := chart.Sum(holders)
 	row := func(name string, g *attribution.Group) {
 		t.add(text(name), units.Bytes(g.Rounded), units.Percent(g.Rounded, total), units.Count(g.Count),
 			units.Bytes(g.PreTrace))

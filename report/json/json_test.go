@@ -145,7 +145,7 @@ func TestPinned(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 		}
-		if held != p.Final.Active+p.Registered || cached != p.Final.Reserved-p.Final.Active ||
+		if held != p.Final.Active || cached != p.Final.Reserved-p.Final.Active ||
 			(p.Peaks == nil) != opt.NoTrace || !p.Stated {
 			t.Errorf("held %d, cached %d of %+v", held, cached, p)
 		}

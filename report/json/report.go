@@ -126,6 +126,7 @@ type pinnedMemory struct {
 	Stated     bool          `json:"stated"`
 	Initial    host.Totals   `json:"initial"`
 	Final      host.Totals   `json:"final"`
+	Blocks     host.Counts   `json:"final_blocks"`
 	Peaks      *host.Peaks   `json:"peaks"` // null without a trace
 	Curve      []host.Point  `json:"curve"`
 	Registered int64         `json:"registered"`
@@ -133,6 +134,8 @@ type pinnedMemory struct {
 	Rounding   int64         `json:"rounding_at_most"`
 	Stacks     []pinnedStack `json:"stacks"`
 	StacksN    int           `json:"stacks_total"`
+	AtPeak     []pinnedStack `json:"peak_stacks"`
+	AtPeakN    int           `json:"peak_stacks_total"`
 	Cached     []host.Class  `json:"cached"`
 	Checks     pinnedChecks  `json:"checks"`
 }
@@ -251,15 +254,21 @@ func buildPinned(m *host.Pinned) *pinnedMemory {
 		return nil
 	}
 	out := &pinnedMemory{
-		Events: m.Trace.Len(), Stated: m.Stated, Initial: m.Initial, Final: m.Final, Curve: m.Curve,
+		Events: m.Trace.Len(), Stated: m.Stated, Initial: m.Initial, Final: m.Final, Blocks: m.FinalBlocks, Curve: m.Curve,
 		Registered: m.Registered, Unknown: m.Unknown, Rounding: m.AtMostRounding, StacksN: len(m.Holders),
-		Cached: m.Cached, Checks: pinnedChecks{m.Checks.Inconsistent(), m.Checks},
+		Stacks: pinnedStacks(m.Holders), AtPeak: pinnedStacks(m.AtPeak), AtPeakN: len(m.AtPeak), Cached: m.Cached,
+		Checks: pinnedChecks{m.Checks.Inconsistent(), m.Checks},
 	}
 	if m.Trace.Len() > 0 {
 		out.Peaks = &m.Peaks
 	}
-	for _, g := range stacks(m.Holders) {
-		out.Stacks = append(out.Stacks, pinnedStack{g.Kind, g.Site, g.Rounded, g.PreTrace, g.Count, g.Frames})
+	return out
+}
+
+func pinnedStacks(holders []attribution.Group) []pinnedStack {
+	out := []pinnedStack{}
+	for _, g := range stacks(holders) {
+		out = append(out, pinnedStack{g.Kind, g.Site, g.Rounded, g.PreTrace, g.Count, g.Frames})
 	}
 	return out
 }

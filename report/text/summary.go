@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -124,18 +125,33 @@ func pinnedWords(m *host.Pinned) string {
 	w := fmt.Sprintf("Host memory at the end: %s reserved = %s active + %s cached", units.Bytes(end.Reserved),
 		units.Bytes(end.Active), units.Bytes(end.Reserved-end.Active-m.Unknown))
 	w += when(m.Unknown > 0, " + %s active or cached, not recorded which", units.Bytes(m.Unknown))
-	w += when(m.Trace.Len() > 0, "; peak: %s reserved, %s active", units.Bytes(m.PeakReserved.Bytes),
-		units.Bytes(m.PeakActive.Bytes))
-	w += when(m.Registered > 0, "; %s more registered by other code", units.Bytes(m.Registered)) + "."
+	w += when(m.Registered > 0, ", %s of it registered by other code", units.Bytes(m.Registered))
+	if m.Trace.Len() > 0 {
+		word := "peak"
+		if !m.Checks.Balanced() {
+			word = "peak, an estimate"
+		}
+		w += fmt.Sprintf("; %s: %s reserved, %s active", word, units.Bytes(m.PeakReserved.Bytes),
+			units.Bytes(m.PeakActive.Bytes))
+	}
+	w += "."
+	if m.PeakActive.Bytes >= 2*end.Active {
+		w += pinnedBy(" At the peak", m.AtPeak)
+	}
+	return w + pinnedBy(" Allocated", m.Holders)
+}
+
+// pinnedBy names the two stacks that have most.
+func pinnedBy(word string, holders []attribution.Group) string {
 	var by []string
-	groups, _, more := chart.Largest(m.Holders, 2)
+	groups, _, more := chart.Largest(holders, 2)
 	for i, site := range chart.Sites(groups) {
 		by = append(by, units.Bytes(groups[i].Rounded)+" by "+site)
 	}
 	if more > 0 {
 		by = append(by, units.Plural(more, "more stack"))
 	}
-	return w + when(len(by) > 0, " Allocated: %s.", strings.Join(by, ", "))
+	return when(len(by) > 0, "%s: %s.", word, strings.Join(by, ", "))
 }
 
 // notes says in at most n lines how far the figures can be trusted: problems first, then what is

@@ -1,0 +1,70 @@
+package host
+
+import "github.com/snapana/snapana/snapshot"
+
+// seam is a stretch of events, from First up to Next, that a ring whose size was changed has behind
+// later ones (analyze/timeline/SPEC.md 3.4). It belongs before event To.
+type seam struct{ first, next, to int }
+
+// A step back of fewer microseconds and events can be that of a thread which took its time and then waited for
+// another. Such events are where they belong.
+const (
+	wideMicros = 1000
+	wideEvents = 16
+)
+
+// findSeam finds the widest step back in time behind which there is more than one event of the past.
+func findSeam(t snapshot.Trace) (found seam, ok bool) {
+	if t.Len() == 0 || t.At(0).Has&snapshot.EventHasTime == 0 {
+		return found, false
+	}
+	var widest int64
+	for i := 1; i < t.Len(); i++ {
+		back := t.At(i-1).Time - t.At(i).Time
+		if back <= widest {
+			continue
+		}
+		at := seam{first: i, next: i}
+		for at.next < t.Len() && t.At(at.next).Time < t.At(i-1).Time {
+			at.next++
+		}
+		if at.next-i < 2 {
+			continue
+		}
+		for t.At(at.to).Time <= t.At(i).Time {
+			at.to++
+		}
+		found, ok, widest = at, true, back
+	}
+	return found, ok
+}
+
+// wide reports whether no thread can have caused it.
+func (s seam) wide(t snapshot.Trace) bool {
+	return t.At(s.first-1).Time-t.At(s.first).Time >= wideMicros || s.next-s.first >= wideEvents
+}
+
+// mend is the trace with the stretch where it belongs. One that is older than all others is left out: it can be what
+// a smaller ring never overwrites, and what came after it is lost.
+func (s seam) mend(t snapshot.Trace) snapshot.Trace {
+	events := &snapshot.Events{}
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			*events.Next() = *t.At(i)
+		}
+	}
+	add(0, s.to)
+	if s.to > 0 {
+		add(s.first, s.next)
+	}
+	add(s.to, s.first)
+	add(s.next, t.Len())
+	return snapshot.NewTrace(events, 0, events.Len())
+}
+
+func (s seam) moved() (moved, left int64) {
+	if s.to == 0 {
+		return 0, int64(s.next - s.first)
+	}
+	return int64(s.next - s.first), 0
+}
