@@ -100,6 +100,7 @@ func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
 		if name := nativeSite(s, stack); name != "" {
 			return name
 		}
+		f.name = frames.CppName(f.name)
 	}
 	return f.base()
 }

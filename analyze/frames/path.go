@@ -64,6 +64,21 @@ func Bare(frame string) string {
 	return frame[strings.LastIndexAny(m[1], `/\`)+1:]
 }
 
+// Brief is a frame as text without folders, a C++ one by its qualified name, and the operator or backward function
+// that it runs, "" for none.
+func Brief(frame string) (words, operation string) {
+	m := withLine.FindStringSubmatch(frame)
+	if m != nil && isPython(m[1]) {
+		return Bare(frame), ""
+	}
+	symbol := frame
+	if m != nil {
+		symbol = frame[len(m[0]):]
+	}
+	operation, _ = Operation(symbol)
+	return CppName(symbol), operation
+}
+
 // Function names the function of a frame, "train (train.py)".
 func Function(s *snapshot.Snapshot, id snapshot.FrameID) string {
 	f := s.Frames.Get(id)

@@ -219,11 +219,13 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 	sum := chart.Sum(m.Live)
 	v.line(bold.of(fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum),
 		chart.DeviceName(d.Timeline.Device), when)))
-	t := v.table(bold, append(shareColumns, num("", 13))...)
+	cols := append(slices.Clone(shareColumns), num("", 13))
+	cols[3].cut = chart.ClipSite
+	t := v.table(bold, cols...)
 	groups, other, left := chart.Largest(m.Live, most)
 	for i, site := range chart.Sites(groups) {
 		g := &groups[i]
-		t.share(g.Rounded, sum, plain.name(chart.ClipLeft(chart.Plain(site), 80)), units.Plural(g.Count, "block"))
+		t.share(g.Rounded, sum, plain.name(chart.ClipSite(chart.Plain(site), 80)), units.Plural(g.Count, "block"))
 	}
 	if left > 0 {
 		t.share(other.Rounded, sum, more(left, "stack"), "")

@@ -273,12 +273,17 @@ func TestSites(t *testing.T) {
 		group("c.py:5 g", "x/c.py:5 g", "x/two.py:1 h"),
 		group("d.py:5 g", "x/d.py:5 g"),
 		group("d.py:5 g", "x/d.py:5 g"),
+		group("e.py:5 g", "at::empty()", "??:0 at::_ops::bmm::call(at::Tensor const&, at::Tensor const&)", "x/e.py:5 g"),
+		group("e.py:5 g", "at::empty()", "at::_ops::mul_Tensor::call(at::Tensor const&)", "x/e.py:5 g"),
+		group("e.py:9 to", "t/m.py:1 _apply", "t/m.py:7 to", "x/e.py:9 to"),
+		group("e.py:9 to", "t/m.py:1 _apply", "t/m.py:1 _apply", "t/m.py:7 to", "x/e.py:9 to"),
 		{Stack: 9},
 	})
 	want := []string{
 		"m.py:1 f (a.py:7 relu)", "m.py:1 f (b.py:8 norm)", "m.py:1 f", "c.py:5 g (one.py:1 h)",
 		"c.py:5 g (two.py:1 h)",
-		"d.py:5 g", "d.py:5 g", "(no recorded stack)",
+		"d.py:5 g", "d.py:5 g #2", "e.py:5 g (aten::bmm)", "e.py:5 g (aten::mul_Tensor)", "e.py:9 to (m.py:1 _apply)",
+		"e.py:9 to (m.py:1 _apply ×2)", "(no recorded stack)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -286,6 +291,22 @@ func TestSites(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		room       int
+		site, want string
+	}{
+		{40, "opt.py:190 allocate (flex.py:507 init_weight)", "opt.py:190 allocate (flex.py:507 ini…ht)"},
+		{30, "opt.py:190 allocate (flex.py:507 init_weight)", "opt.py:190 allocate (flex…507)"},
+		{25, "opt.py:190 allocate (flex.py:507 init_weight)", "opt.py:190 allocate"},
+		{10, "opt.py:190 allocate (flex.py:507 init_weight)", "… allocate"},
+		{36, "m.py:165 run (module.py:1371 _apply_to ×4)", "m.py:165 run (module.py:1371 _…o ×4)"},
+		{30, "m.py:165 run (aten::_efficient_attention) #2", "m.py:165 run (aten::…ntion) #2"},
+		{44, "opt.py:190 allocate (flex.py:507 init_weight)", "opt.py:190 allocate (flex.py:507 init_…ight)"},
+	} {
+		if got := chart.ClipSite(c.site, c.room); got != c.want || utf8.RuneCountInString(got) > c.room {
+			t.Errorf("%d: %q, want %q", c.room, got, c.want)
+		}
+	}
 	if got := chart.ClipLeft("/a/b/ü.py", 5); got != "…ü.py" {
 		t.Errorf("ClipLeft: %q", got)
 	}

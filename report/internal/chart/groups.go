@@ -3,7 +3,6 @@ package chart
 import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 )
 
@@ -68,44 +67,4 @@ func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int)
 		pins = append(pins, v)
 	}
 	return pins, more
-}
-
-// Sites names the groups. Groups that share a site also get the innermost frame
-// in which they differ, in brackets, where there is one.
-func Sites(groups []attribution.Group) []string {
-	out := make([]string, len(groups))
-	same := map[string][]int{}
-	for i := range groups {
-		out[i] = groups[i].Name()
-		same[out[i]] = append(same[out[i]], i)
-	}
-	for _, rows := range same {
-		at := differ(groups, rows)
-		if at < 0 {
-			continue
-		}
-		for _, i := range rows {
-			if f := groups[i].Frames; at < len(f) && frames.Bare(f[at]) != out[i] {
-				out[i] += " (" + frames.Bare(f[at]) + ")"
-			}
-		}
-	}
-	return out
-}
-
-// differ is the innermost frame that the groups in rows do not all have, -1 when there is none.
-func differ(groups []attribution.Group, rows []int) int {
-	first := groups[rows[0]].Frames
-	at := -1
-	for _, i := range rows[1:] {
-		f := groups[i].Frames
-		n := 0
-		for n < len(f) && n < len(first) && f[n] == first[n] {
-			n++
-		}
-		if (n < len(f) || n < len(first)) && (at < 0 || n < at) {
-			at = n
-		}
-	}
-	return at
 }
