@@ -29,11 +29,17 @@ func Blocks(t *timeline.Timeline, rows []int32, homes []timeline.Range) []Block 
 		b := Block{Name: names[i], Address: Hex(l.Addr), Generation: names[i].Generation, Rounded: l.Rounded,
 			Requested: l.Requested, Born: int(l.Born)}
 		if r := &homes[i]; r.Size > 0 {
-			b.Stream, b.Pool, b.Segment = fmt.Sprint(int32(r.Stream)), r.Pool.String(), Hex(r.Addr)
+			at := HomeOf(r)
+			b.Stream, b.Pool, b.Segment = at.Stream, at.Pool, at.Segment
 		}
 		out[i] = b
 	}
 	return out
+}
+
+// HomeOf is what a range gives to its blocks: stream, pool and segment.
+func HomeOf(r *timeline.Range) Block {
+	return Block{Stream: fmt.Sprint(int32(r.Stream)), Pool: r.Pool.String(), Segment: Hex(r.Addr)}
 }
 
 // Hex is an address for people and programs.

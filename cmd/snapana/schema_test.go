@@ -81,6 +81,13 @@ func TestSchemas(t *testing.T) {
 			seen[valid(t, all, name+" "+args[0], ok(t, append(args, path)...))] = true
 		}
 	}
+	lab := filepath.Join("..", "..", "fixtures", "lab", "traces", "2.15")
+	for file, addr := range map[string]string{"annotate": "0x7b0000001000", "metadata_json": "0x7b0002a00010",
+		"pinned_only": "0x7f6c4fc67001"} {
+		seen[valid(t, all, "at "+file, ok(t, "at", "--json", filepath.Join(lab, file+".pickle.xz"), addr))] = true
+	}
+	seen[valid(t, all, "state of metadata", ok(t, "state", "--json", "--by", "metadata.step",
+		filepath.Join(lab, "metadata_json.pickle.xz")))] = true
 	log := filepath.Join("..", "..", "fixtures", "train.log")
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
 	host := filepath.Join("..", "..", "fixtures", "host")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/address"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
@@ -30,6 +31,7 @@ const (
 	ghostsSchema      = "snapana.ghosts/1"
 	nvmlSchema        = "snapana.nvml/1"
 	ranksSchema       = "snapana.ranks/1"
+	atSchema          = "snapana.at/1"
 )
 
 // Write writes the report.
@@ -37,6 +39,9 @@ func Write(w io.Writer, r *analyze.Result) error { return write(w, reportSchema,
 
 // WriteWhatif writes what other settings would have done.
 func WriteWhatif(w io.Writer, a *whatif.Answer) error { return write(w, whatifSchema, a) }
+
+// WriteAt writes who lives at an address.
+func WriteAt(w io.Writer, a *address.Answer) error { return write(w, atSchema, a) }
 
 // WriteOOM writes the out-of-memory messages of a log.
 func WriteOOM(w io.Writer, l *oom.Log) error { return write(w, oomSchema, l) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/address"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/whatif"
@@ -33,6 +34,7 @@ func documents() []document {
 		{environmentSchema, "compare-env --json", environment.Comparison{}},
 		{ghostsSchema, "ghosts --json", ghostsDoc{}},
 		{nvmlSchema, "nvml --json", nvmlDoc{}},
+		{atSchema, "at --json", address.Answer{}},
 		{ranksSchema, "ranks --json", ranksDoc{}},
 	}
 }
