@@ -119,14 +119,16 @@ func (c *Check) explain(t *timeline.Timeline) {
 		}
 	}
 	moment, peaks, sums := 0, 0, 0
+	_, unsure := t.CountRetries(c.Event)
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		if r.Agreement != Differs {
 			continue
 		}
 		switch kind := figureOf(r.Name); {
-		case r.Name == "num_alloc_retries" && r.Residual() > 0:
-			r.Why = "a retry shows in a trace only if stacks were recorded"
+		case r.Name == Retries && r.Residual() > 0 && unsure > 0:
+			r.Why = fmt.Sprintf("of %s the trace does not tell whether it was part of a retry",
+				units.Plural(int64(unsure), "further release"))
 		case kind == "current":
 			r.Why, moment = "another moment", moment+1
 		case kind == "peak" && r.Residual() < 0:

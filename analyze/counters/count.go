@@ -168,13 +168,8 @@ func (c *counter) replay(event int, n *allocator.Stats) (mapped bool) {
 	for e := range event + 1 {
 		mapped = c.count(e, n) || mapped
 	}
-	// Each failure is a retry that failed too, also where there was nothing to give back.
-	n.NumAllocRetries = n.NumOOMs
-	for i := range c.t.Retries {
-		if last := c.t.Retries[i].LastEvent; last < event && c.t.Trace.At(last+1).Action != snapshot.OOM {
-			n.NumAllocRetries++
-		}
-	}
+	retries, _ := c.t.CountRetries(event)
+	n.NumAllocRetries = int64(retries)
 	return mapped
 }
 

@@ -22,6 +22,7 @@ package timeline
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/snapshot"
@@ -44,7 +45,7 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 		unwind(s, t)
 	}
 	run(s, t, sizes)
-	t.Retries = retries(t)
+	t.retries()
 	return t
 }
 
@@ -95,38 +96,114 @@ func checkState(s *snapshot.Snapshot, t *Timeline) {
 	}
 }
 
-// retries finds the requests inside which the allocator gave its cache back because
-// cudaMalloc refused: a burst of releases directly followed by a new segment, or by the
-// failure, of the same stack (analyze/allocator/SPEC.md 5.5 step 5). torch.cuda.empty_cache() releases in
-// the same way, but from a stack of its own; without stacks the two look alike and only
-// failures are taken.
-func retries(t *Timeline) []Retry {
-	var out []Retry
+// retries finds the requests inside which the allocator gave memory back because cudaMalloc
+// refused: releases followed by new memory, or by the failure, of the same stack
+// (analyze/allocator/SPEC.md 5.5 step 5). Frees of blocks that waited for streams may come in between, and where
+// segments expand, what was unmapped around a free block may leave enough for the request.
+// torch.cuda.empty_cache() releases in the same way, but from a stack of its own; without stacks the two look alike
+// and only failures are taken.
+func (t *Timeline) retries() {
 	n := t.Trace.Len()
 	for i := 0; i < n; i++ {
 		if !releases(t.Trace.At(i)) {
 			continue
 		}
-		r := Retry{FirstEvent: i, LastEvent: i}
-		for ; i < n && releases(t.Trace.At(i)); i++ {
-			r.LastEvent = i
-			r.Released += t.Trace.At(i).Size
-		}
-		if i == n {
-			break
-		}
-		e, last := t.Trace.At(i), t.Trace.At(r.LastEvent)
-		switch e.Action {
-		case snapshot.OOM:
-			out = append(out, r)
-		case snapshot.SegmentAlloc, snapshot.SegmentMap:
-			if e.Stack == last.Stack && e.Stack > snapshot.EmptyStack {
-				out = append(out, r)
+		first, last := i, i
+		for i++; i < n; i++ {
+			if e := t.Trace.At(i); releases(e) {
+				last = i
+			} else if e.Action != snapshot.FreeCompleted {
+				break
 			}
 		}
-		i--
+		if i == n {
+			return
+		}
+		e, before := t.Trace.At(i), t.Trace.At(last)
+		same := e.Stack == before.Stack
+		r := Retry{LastEvent: last, Failed: e.Action == snapshot.OOM}
+		switch e.Action {
+		case snapshot.OOM:
+		case snapshot.SegmentAlloc, snapshot.SegmentMap:
+			if before.Stack <= snapshot.EmptyStack {
+				t.unsure = append(t.unsure, int32(last))
+				continue
+			}
+			if !same {
+				continue
+			}
+		case snapshot.Alloc:
+			if !same || e.Stack <= snapshot.EmptyStack || before.Action != snapshot.SegmentUnmap {
+				continue
+			}
+		default:
+			continue
+		}
+		small := false
+		for k := last; k >= first; k-- {
+			switch x := t.Trace.At(k); {
+			case !releases(x):
+			case x.Stack == before.Stack:
+				r.FirstEvent = k
+				r.Released += x.Size
+				small = small || x.Action == snapshot.SegmentUnmap || x.Size == allocator.SmallBuffer
+			default:
+				k = first
+			}
+		}
+		t.retry(r, small)
 	}
-	return out
+}
+
+// retry adds a request inside which memory was given back; small says that some was of a kind that only a release of
+// everything gives back.
+func (t *Timeline) retry(r Retry, small bool) {
+	partly := t.Conf.Collects() || t.Conf.MaxSplit >= 0
+	switch {
+	case r.Failed || !partly || small:
+		r.Whole = true
+	case t.cached(r.LastEvent):
+		if t.Conf.Collects() {
+			return // garbage collection, before cudaMalloc was asked
+		}
+	default:
+		t.unsure = append(t.unsure, int32(r.LastEvent))
+		if t.Conf.Collects() {
+			return
+		}
+	}
+	t.Retries = append(t.Retries, r)
+}
+
+// cached reports whether a whole segment of the default pool is free after an event.
+func (t *Timeline) cached(event int) bool {
+	st := t.StateAt(event)
+	return slices.ContainsFunc(st.Segments, func(seg SegmentState) bool {
+		return len(seg.Live) == 0 && !seg.Expandable && seg.Pool == snapshot.PoolID{}
+	})
+}
+
+// CountRetries says what torch's num_alloc_retries rises by up to an event: requests for which everything that was
+// cached was given back, be it nothing. Each failure is one. Of more events, Unsure, the trace does not tell whether
+// they belong to one: releases without stacks, which empty_cache makes too, and releases by garbage collection or
+// under max_split_size that left nothing cached.
+func (t *Timeline) CountRetries(event int) (sure, unsure int) {
+	for i := range t.OOMs {
+		if t.OOMs[i].Event <= event {
+			sure++
+		}
+	}
+	for i := range t.Retries {
+		if r := &t.Retries[i]; r.Whole && !r.Failed && r.LastEvent < event {
+			sure++
+		}
+	}
+	for _, e := range t.unsure {
+		if int(e) < event {
+			unsure++
+		}
+	}
+	return sure, unsure
 }
 
 func releases(e *snapshot.Event) bool {

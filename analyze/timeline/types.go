@@ -34,6 +34,7 @@ type Timeline struct {
 	Retries []Retry
 	Checks  Checks
 
+	unsure      []int32      // releases that may have been of a retry, by their last event
 	cut         bool         // the trace ends before the dump's state
 	checkpoints []checkpoint // the first is at event -1
 }
@@ -177,6 +178,8 @@ type Retry struct {
 	FirstEvent int   `json:"first_event"` // the segment_free burst
 	LastEvent  int   `json:"last_event"`
 	Released   int64 `json:"released"` // bytes given back
+	Whole      bool  `json:"whole"`    // all that was cached was given back, not just what suffices (max_split_size)
+	Failed     bool  `json:"failed"`   // the request failed all the same
 }
 
 // Checks counts what does not add up. All zero means that the books balance.

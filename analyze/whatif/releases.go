@@ -59,6 +59,10 @@ func (x *extractor) ownPart(first, last int, after *snapshot.Event) int {
 		if after.Stack <= snapshot.EmptyStack {
 			return last
 		}
+	case snapshot.Alloc: // what was unmapped around a free block left enough of it
+		if after.Stack <= snapshot.EmptyStack || x.t.Trace.At(last).Action != snapshot.SegmentUnmap {
+			return last
+		}
 	default:
 		return last
 	}

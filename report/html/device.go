@@ -253,6 +253,6 @@ func figures(t *timeline.Timeline, axis chart.Axis) []figure {
 		{Name: "End active", Value: units.Bytes(t.Final.Active),
 			Note: units.Percent(t.Final.Active, t.Final.Reserved) + " of reserved"},
 		count("Out of memory", len(t.OOMs), true),
-		count("Retries", len(t.Retries), false),
+		{Name: "Retries", Value: chart.RetryCount(t)},
 	}
 }

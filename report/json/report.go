@@ -76,6 +76,7 @@ type device struct {
 	OOMsN   int                 `json:"ooms_total"`
 	Retries []timeline.Retry    `json:"retries"`
 	RetryN  int                 `json:"retries_total"`
+	Unsure  int                 `json:"retries_unsure"`
 	Steps   stepList            `json:"steps"`
 	Churn   churnSum            `json:"churn"`
 	Free    []frag.Sample       `json:"free"`
@@ -195,10 +196,11 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	out := device{
 		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
 		Curve: chart.Reduce(t.Curve, maxCurve), Checks: checks{t.Checks.Inconsistent(), t.Checks},
-		OOMs: cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries), RetryN: len(t.Retries),
+		OOMs: cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries),
 		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Churn: churnSum{attribution.ShortLife, d.Turnover},
 		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs,
 	}
+	out.RetryN, out.Unsure = t.CountRetries(t.Trace.Len())
 	if t.HasHistory() {
 		out.Peaks = &t.Peaks
 	}

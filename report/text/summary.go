@@ -53,6 +53,14 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	return d.print(w)
 }
 
+// retries counts them in words.
+func retries(t *timeline.Timeline) string {
+	if n := chart.RetryCount(t); n != "1" {
+		return n + " retries"
+	}
+	return "1 retry"
+}
+
 // device adds the sums of a device.
 func (d *doc) device(t *timeline.Timeline) {
 	name := bold.of(chart.DeviceName(t.Device))
@@ -62,7 +70,7 @@ func (d *doc) device(t *timeline.Timeline) {
 		a := chart.NewAxis(t, true)
 		span := when(a.ByTime, " over %s", units.Micros(a.Span))
 		d.line(name, fmt.Sprintf(": %s%s, %s, %s", units.Plural(t.Trace.Len(), "event"), span,
-			units.Plural(len(t.OOMs), "out-of-memory event"), units.Plural(len(t.Retries), "retry")))
+			units.Plural(len(t.OOMs), "out-of-memory event"), retries(t)))
 	}
 	start, end := &t.Initial, &t.Final
 	d.sums(t.Trace.Len() > 0, []string{"reserved", "active", "allocated", "requested"},

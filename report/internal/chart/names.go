@@ -58,6 +58,15 @@ func Count(t *timeline.Timeline, n int) string {
 	return units.Count(int64(n))
 }
 
+// RetryCount prints how many requests made PyTorch give up its cache, with bounds where the trace does not tell.
+func RetryCount(t *timeline.Timeline) string {
+	sure, unsure := t.CountRetries(t.Trace.Len())
+	if unsure == 0 || t.Trace.Len() == 0 {
+		return Count(t, sure)
+	}
+	return Count(t, sure) + " to " + Count(t, sure+unsure)
+}
+
 // Pool names the pool, kind and stream of a segment.
 func Pool(kind snapshot.SegmentKind, pool snapshot.PoolID, stream snapshot.StreamID, expandable bool) string {
 	var w []string
