@@ -26,6 +26,8 @@ const (
 	DeviceFree    = "device.free"
 	DeviceTotal   = "device.total"
 	Pinned        = "host.allocated_bytes.current"
+	PinnedUses    = "host.active_requests.current"
+	PinnedFreed   = "host.active_requests.freed"
 
 	// Cached is what is reserved and not active, Pending what the program has freed while another
 	// stream may still use it. Both are derived.
@@ -34,7 +36,7 @@ const (
 )
 
 var kept = []string{Allocated, Requested, Active, Reserved, Split, Blocks, Segments, AllocatedPeak, ReservedPeak,
-	allocatedSum, FreedSum, Retries, OOMs, DeviceFree, DeviceTotal, Pinned}
+	allocatedSum, FreedSum, Retries, OOMs, DeviceFree, DeviceTotal, Pinned, PinnedUses}
 
 // maxPoints of a device are kept; of longer runs every second is dropped as often as it takes.
 const maxPoints = 1 << 13

@@ -62,7 +62,7 @@ const (
 func (d *Series) Trends() finding.Trends {
 	var out finding.Trends
 	for _, name := range append([]string{Allocated, Requested, Active, Pending, Reserved, Cached, Split, Blocks,
-		Segments, Pinned}, d.extra...) {
+		Segments, Pinned, PinnedUses}, d.extra...) {
 		if out.Of(name) == nil {
 			if t := d.trend(name); t.Shape != Absent {
 				out = append(out, t)

@@ -56,6 +56,10 @@ func JudgeCounters(d *counters.Series, capacity int64) *Counters {
 	j.notes()
 	if j.Live == "" {
 		j.Status, j.Headline = finding.Unknown, "These samples have no counter of memory."
+		if j.Trends.Of(counters.Pinned) != nil {
+			j.pinned()
+			j.onlyPinned()
+		}
 		return j
 	}
 	j.fragmentation()
@@ -65,6 +69,7 @@ func JudgeCounters(d *counters.Series, capacity int64) *Counters {
 	j.pending()
 	j.failures()
 	j.split()
+	j.pinned()
 	j.conclude()
 	return j
 }

@@ -121,7 +121,7 @@ var trendNames = map[string]string{
 	counters.Allocated: "allocated", counters.Requested: "requested", counters.Active: "active",
 	counters.Pending: "waiting for a stream", counters.Reserved: "reserved", counters.Cached: "reserved, not active",
 	counters.Split: "inactive split", counters.Blocks: "live blocks", counters.Segments: "segments",
-	counters.Pinned: "pinned, on the host",
+	counters.Pinned: "pinned, on the host", counters.PinnedUses: "pinned blocks in use",
 }
 
 // series adds one device in full, with a row for each counter.

@@ -167,6 +167,14 @@ func TestRecords(t *testing.T) {
 			[]string{"host.allocated_bytes.current=5 host.host_alloc_time.total=9 host.num_host_alloc=2"}},
 		"host, nested": {`{"allocations": {"current": 5, "peak": 6}, "host_free_time": {"avg": 2}}`,
 			[]string{"host.allocations.current=5 host.allocations.peak=6 host.host_free_time.avg=2"}},
+		"host, 2.7 to 2.9": {`{"allocation": {"current": 1}, "segment": {"current": 2}, "allocated_bytes": {"current": 9, ` +
+			`"allocated": 8}, "reserved_bytes": {"current": 8}}`, []string{"host.active_bytes.allocated=8 " +
+			"host.active_requests.current=1 host.allocated_bytes.current=8 host.allocations.current=2"}},
+		"host, 2.10 and 2.11": {`{"active_bytes.current": 9, "active_bytes.peak": 9, "active_requests.current": 1, ` +
+			`"allocated_bytes.current": 8}`, []string{"host.active_requests.current=1 host.allocated_bytes.current=8"}},
+		"host, 2.13": {`{"active_bytes.current": 7, "active_bytes.peak": 9, "active_requests.current": 1, ` +
+			`"allocated_bytes.current": 8}`, []string{"host.active_bytes.current=7 host.active_bytes.peak=9 " +
+			"host.active_requests.current=1 host.allocated_bytes.current=8"}},
 		"pools of 2.14": {`{"reserved_bytes_by_private_pools": {(0, 1): {"all": {"current": 7}}}}`,
 			[]string{"reserved_bytes_by_private_pools.0_1.all.current=7"}},
 		"of another time": {`{"foo_bytes.all.peak": 7, "note": "new counters are kept"}`,

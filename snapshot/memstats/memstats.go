@@ -27,7 +27,8 @@ type Figure struct {
 func (f Figure) Known() bool { return f.Step > 0 }
 
 // Stat is a figure with the name that it has in the flat form of memory_stats (snapshot/SPEC.md 6.1), for example
-// "allocated_bytes.all.current". Those of host_memory_stats (snapshot/SPEC.md 6.2) begin with "host."; what
+// "allocated_bytes.all.current". Those of host_memory_stats (snapshot/SPEC.md 6.2) begin with "host." and have the
+// names of torch 2.10 in samples of older releases too; what
 // mem_get_info says (snapshot/SPEC.md 6.5) is "device.free" and "device.total". Bytes, counts and, in the times of
 // the host, microseconds.
 type Stat struct {
@@ -83,6 +84,34 @@ func (s *Sample) Complete() {
 	}
 	s.Stats = out
 	s.untracked()
+	s.pinned()
+}
+
+// oldPinned are the counters of pinned memory in torch 2.7 to 2.9, with the names that they have since 2.10
+// (snapshot/SPEC.md 6.2).
+var oldPinned = map[string]string{"host.reserved_bytes.": "host.allocated_bytes.",
+	"host.allocated_bytes.": "host.active_bytes.", "host.segment.": "host.allocations.",
+	"host.allocation.": "host.active_requests."}
+
+// pinned gives all releases the names of 2.10, and takes out the bytes in use that 2.7 to 2.11 count wrong, as far as
+// it shows: they never take off a block that a stream has used.
+func (s *Sample) pinned() {
+	if s.Get("host.reserved_bytes.current").Known() && s.Get("host.segment.current").Known() {
+		for i := range s.Stats {
+			st := &s.Stats[i]
+			at := strings.LastIndexByte(st.Name, '.') + 1
+			if name, ok := oldPinned[st.Name[:at]]; ok {
+				st.Name = name + st.Name[at:]
+			}
+		}
+		slices.SortFunc(s.Stats, func(a, b Stat) int { return cmp.Compare(a.Name, b.Name) })
+	} else if used, all := s.Get("host.active_bytes.current"), s.Get("host.allocated_bytes.current"); !used.Known() ||
+		!all.Known() || used.Value <= all.Value {
+		return
+	}
+	s.Stats = slices.DeleteFunc(s.Stats, func(st Stat) bool {
+		return strings.HasPrefix(st.Name, "host.active_bytes.") && st.Name != "host.active_bytes.allocated"
+	})
 }
 
 // untracked takes out the zeros of the cudaMallocAsync backend, which counts only current and

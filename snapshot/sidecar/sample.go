@@ -72,7 +72,7 @@ type Host struct {
 	RAM       *int64 `msgpack:"ram"`
 	SwapFree  *int64 `msgpack:"swap_free"`
 	SwapTotal *int64 `msgpack:"swap_total"`
-	Pinned    *int64 `msgpack:"pinned"` // host_memory_stats allocated_bytes.current
+	Pinned    *int64 `msgpack:"pinned"` // host_memory_stats allocated_bytes.current, of 2.7 to 2.9 reserved_bytes.current
 	Cgroup    *int64 `msgpack:"cgroup"` // memory.current
 	Shm       *int64 `msgpack:"shm"`
 }

@@ -1764,7 +1764,8 @@ class _Recorder:
         if pinned is not None:
             stats = self.optional("pinned", pinned)
             if stats is not None:
-                now = stats.get("allocated_bytes", {}).get("current")
+                # Up to 2.9 allocated_bytes is what is handed out, and reserved_bytes all that is pinned.
+                now = (stats.get("reserved_bytes") or stats.get("allocated_bytes") or {}).get("current")
                 if now is not None:
                     row["pinned"] = now
         return row
