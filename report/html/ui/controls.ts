@@ -1,6 +1,7 @@
 // The buttons above the timeline, and the line below it that says where the cursor is.
 
 import { choice, copy, el, fill, unique } from "./dom";
+import { never } from "./bands";
 import * as format from "./format";
 import { describe } from "./describe";
 import { help, jump, largest, step, stepTo } from "./keys";
@@ -82,6 +83,7 @@ export function toolbar(view: View): HTMLElement {
 			{ class: "buttons" },
 			has("peak") && button("Peak", "Go to the peak", () => jump(view, "peak")),
 			has("oom") && button("OOM", "Go to the next out-of-memory event", () => jump(view, "oom")),
+			has("annotation") && button("Note", "Go to the next annotation of a tensor", () => jump(view, "annotation")),
 			button("Largest", "Pin the largest allocation that is live at the cursor", () => largest(view)),
 		),
 		dev.steps.last.length > 0 &&
@@ -101,8 +103,8 @@ export function search(view: View): HTMLElement {
 	let waiting = 0;
 	const input = el("input", {
 		type: "search",
-		placeholder: "Search stacks: model.py, forward, …",
-		"aria-label": "Search stacks",
+		placeholder: "Search stacks, labels, addresses: model.py, 0x7f…",
+		"aria-label": "Search stacks, labels and addresses",
 		spellcheck: "false",
 		input: () => {
 			clearTimeout(waiting);
@@ -116,6 +118,8 @@ export function search(view: View): HTMLElement {
 	};
 	const say = () => {
 		const m = view.match;
+		fill(lived, ...(view.address ? tenants(view) : []));
+		lived.hidden = !view.address;
 		input.classList.toggle("wrong", view.searchError !== "");
 		if (view.searchError) result.textContent = "Invalid regular expression: " + view.searchError;
 		else if (!view.choosy) result.textContent = "";
@@ -125,6 +129,7 @@ export function search(view: View): HTMLElement {
 				{ pick } = view.state;
 			const of = [
 				pick?.name,
+				view.address && format.plural(view.address.rows.length, "allocation"),
 				m &&
 					format.plural(
 						m.reduce((a, b) => a + b, 0),
@@ -139,6 +144,7 @@ export function search(view: View): HTMLElement {
 		}
 		none.hidden = !view.state.pick;
 	};
+	const lived = el("div", { class: "lived", hidden: true });
 	const none = el(
 		"button",
 		{ type: "button", hidden: true, click: () => view.set({ pick: null }) },
@@ -160,7 +166,63 @@ export function search(view: View): HTMLElement {
 		box("interpreter frames", "internals"),
 		none,
 		result,
+		lived,
 	);
+}
+
+const mostTenants = 12;
+
+/** Who lived at the address that is searched for: those around the cursor, each a button that pins it. */
+function tenants(view: View): (HTMLElement | false)[] {
+	const d = view.dev,
+		{ addr, rows } = view.address!,
+		hex = "0x" + addr.toString(16),
+		now = view.state.cursor;
+	const segment = d.segments(now).find(s => addr >= s.addr && addr < s.addr + s.size);
+	const where = segment
+		? `in a segment of ${format.bytes(segment.size)} at 0x${segment.addr.toString(16)}, ` +
+			d.whereName(segment.place)
+		: "in no segment";
+	const live = rows.find(r => d.lives.born[r] <= now && d.lives.freed[r] > now);
+	const state =
+		live === undefined
+			? "free"
+			: addr - d.addr[live] >= d.kinds.requested[d.kind[live]]
+				? "behind the requested bytes of its block"
+				: "in use";
+	const near = rows.findLastIndex(r => d.lives.born[r] <= now),
+		from = Math.max(Math.min(near - mostTenants / 2, rows.length - mostTenants), 0),
+		shown = rows.slice(from, from + mostTenants);
+	const missing = d.leftOut.lives > 0 && " Not all allocations are in this page.";
+	return [
+		el(
+			"p",
+			{ class: "hint" },
+			`At the cursor, ${hex} is ${where}${segment ? ", " + state : ""}. ` +
+				(rows.length ? "Allocations that lived there:" : "No allocation in this page lived there."),
+			missing || "",
+		),
+		...shown.map(r => {
+			const born = d.lives.born[r],
+				freed = d.lives.freed[r];
+			return el(
+				"button",
+				{
+					type: "button",
+					class: r === live ? "tenant now" : "tenant",
+					click: () => {
+						view.go(Math.max(born, 0));
+						view.set({ pinned: r });
+					},
+				},
+				el("b", {}, d.blockName(r)),
+				` ${format.bytes(d.lives.size[r])}, ${born < 0 ? "from before the trace" : "from event " + format.count(born)}` +
+					`${freed === never ? "" : " to " + format.count(freed)}, ${d.tables.site(d.stackOf(r))}`,
+			);
+		}),
+		rows.length > shown.length &&
+			el("p", { class: "more" }, `… ${format.plural(rows.length - shown.length, "more allocation")}`),
+	];
 }
 
 /** Where the cursor is, and what is pinned. */

@@ -17,6 +17,11 @@ export interface Mark {
 	event: number;
 	text: string;
 	stream: number;
+	addr: number;
+}
+/** What torch and the program noted beside an allocation. */
+export interface Label {
+	notes: { kind: string; text: string }[];
 }
 export interface Replay {
 	name: string;
@@ -69,8 +74,8 @@ export interface DeviceHeader {
 	steps: { unit: string; first: Column; last: Column; names: string[] };
 	clock: { event: Column; micros: Column; exact: boolean };
 	places: Place[];
-	kinds: Record<"stack" | "rounded" | "requested" | "category" | "trust" | "place", Column>;
-	lives: Record<"kind" | "born" | "life" | "gap" | "addr" | "holder", Column>;
+	kinds: Record<"stack" | "rounded" | "requested" | "category" | "trust" | "place" | "label", Column>;
+	lives: Record<"kind" | "born" | "life" | "gap" | "addr" | "older" | "holder", Column>;
 	held: { bytes: Column; blocks: Column };
 	growth: Growth[];
 	ranges: Record<"addr" | "size" | "born" | "life" | "place", Column>;
@@ -86,6 +91,7 @@ export interface Header {
 	frames: { text: Column; origin: Column };
 	nodes: { parent: Column; frame: Column };
 	stacks: { node: Column; site: Column };
+	labels: Label[];
 	categories: string[];
 	holders: Holder[];
 	colors: string[];
@@ -158,6 +164,6 @@ export async function load(text: string): Promise<Packed> {
 export function unpack<H extends { version: number }>(all: Uint8Array<ArrayBuffer>): Packed<H> {
 	const n = new DataView(all.buffer).getUint32(0, true);
 	const header = JSON.parse(new TextDecoder().decode(all.subarray(4, 4 + n))) as H;
-	if (header.version !== 2) throw new Error(`data of version ${header.version}, this page reads 2`);
+	if (header.version !== 3) throw new Error(`data of version ${header.version}, this page reads 3`);
 	return new Packed(header, all.subarray(4 + n));
 }

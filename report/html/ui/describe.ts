@@ -3,6 +3,7 @@
 import { el } from "./dom";
 import { never } from "./bands";
 import * as format from "./format";
+import { noteWord } from "./labels";
 import { heldBy } from "./holders";
 import type { Timeline } from "./timeline";
 import { View } from "./view";
@@ -15,7 +16,8 @@ export function describe(view: View, row: number, frames: number): HTMLElement {
 	const d = view.dev,
 		k = d.kind[row],
 		size = d.lives.size[row],
-		asked = d.kinds.requested[k];
+		asked = d.kinds.requested[k],
+		place = d.kinds.place[k];
 	const trust = trusts[d.kinds.trust[k]],
 		name = d.tables.categories[d.kinds.category[k]];
 	const all = d.tables.frames(d.kinds.stack[k], view.state.internals),
@@ -33,6 +35,8 @@ export function describe(view: View, row: number, frames: number): HTMLElement {
 			trust && ` (${trust} confidence)`,
 		),
 		el("p", {}, life(view, row)),
+		el("p", { class: "where" }, `${d.blockName(row)}, ${d.whereName(place)}`),
+		...noted(d.notes(row), whole),
 		heldBy(d, d.holder[row], whole),
 		el("p", { class: "site" }, d.tables.site(d.kinds.stack[k])),
 		shown.length > 0 &&
@@ -43,6 +47,14 @@ export function describe(view: View, row: number, frames: number): HTMLElement {
 				all.length > shown.length && el("li", { class: "more" }, `… ${all.length - shown.length} more`),
 			),
 	);
+}
+
+/** What was noted beside an allocation; without all, only the first notes, cut. */
+function noted(notes: { kind: string; text: string }[], all: boolean): HTMLElement[] {
+	const cut = (s: string) => (all || s.length <= 90 ? s : s.slice(0, 89) + "…");
+	return notes
+		.slice(0, all ? notes.length : 3)
+		.map(n => el("p", { class: "noted" }, el("span", { class: "hint" }, noteWord(n.kind) + " "), cut(n.text)));
 }
 
 function life(view: View, row: number): string {

@@ -1,7 +1,7 @@
 // The history of one device, and what can be asked of it.
 
 import { Bands, firstAt, never, Rest } from "./bands";
-import { DeviceHeader, FreeClass, Growth, Holder, Mark, Packed, Place, Replay, WindowHeader } from "./data";
+import { DeviceHeader, FreeClass, Growth, Holder, Label, Mark, Packed, Place, Replay, WindowHeader } from "./data";
 import { Free } from "./free";
 
 /** Where the code of a frame comes from. */
@@ -23,6 +23,7 @@ export class Tables {
 	readonly nodeFrame: Int32Array;
 	readonly stackNode: Int32Array;
 	readonly stackSite: Int32Array;
+	readonly labels: Label[];
 	readonly categories: string[];
 	readonly holders: Holder[];
 	readonly colors: string[]; // of categories, in the style sheet
@@ -37,6 +38,7 @@ export class Tables {
 		this.nodeFrame = p.ints(h.nodes.frame);
 		this.stackNode = p.ints(h.stacks.node);
 		this.stackSite = p.ints(h.stacks.site);
+		this.labels = h.labels;
 		this.categories = h.categories;
 		this.holders = h.holders;
 		this.colors = h.colors;
@@ -100,6 +102,7 @@ interface Kinds {
 	category: Int32Array;
 	trust: Int32Array;
 	place: Int32Array;
+	label: Int32Array;
 }
 
 /** In the place of a row of holders: freed before the dump, or by the program at the dump. */
@@ -111,6 +114,7 @@ interface Lives {
 	kinds: Kinds;
 	kind: Int32Array;
 	addr: Float64Array;
+	generation: Int32Array;
 	asked: Int32Array;
 	born: Int32Array;
 	freed: Int32Array;
@@ -126,6 +130,7 @@ function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">)
 		category: p.ints(h.kinds.category),
 		trust: p.ints(h.kinds.trust),
 		place: p.ints(h.kinds.place),
+		label: p.ints(h.kinds.label),
 	};
 	const kind = p.ints(h.lives.kind),
 		n = kind.length;
@@ -133,6 +138,8 @@ function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">)
 		life = p.read(h.lives.life),
 		gap = p.read(h.lives.gap),
 		addr = p.read(h.lives.addr);
+	const generation = p.ints(h.lives.older),
+		lived = new Map<number, number>();
 	const freed = new Int32Array(n),
 		asked = new Int32Array(n),
 		size = new Float64Array(n);
@@ -141,13 +148,16 @@ function readLives(p: Packed<unknown>, h: Pick<DeviceHeader, "kinds" | "lives">)
 		seen = p.ints(h.lives.holder);
 	let s = 0;
 	for (let k = 0; k < n; k++) {
-		addr[k] = last[kind[k]] += addr[k];
+		const a = (addr[k] = last[kind[k]] += addr[k]),
+			before = lived.get(a) ?? 0;
+		generation[k] += before;
+		lived.set(a, before + 1);
 		size[k] = Math.max(kinds.rounded[kind[k]], 0);
 		freed[k] = life[k] ? born[k] + life[k] - 1 : never;
 		asked[k] = gap[k] === 0 ? freed[k] : gap[k] === 1 ? -2 : life[k] ? freed[k] - gap[k] + 2 : born[k] + gap[k] - 2;
 		if (!life[k] && s < seen.length) holder[k] = gap[k] ? (s++, waits) : seen[s++];
 	}
-	return { kinds, kind, addr, asked, born, freed, size, holder };
+	return { kinds, kind, addr, generation, asked, born, freed, size, holder };
 }
 
 /** Joins lives, in order of birth. */
@@ -173,11 +183,13 @@ function merge(a: Lives, b: Lives): Lives {
 		category: ints(a.kinds.category, b.kinds.category),
 		trust: ints(a.kinds.trust, b.kinds.trust),
 		place: ints(a.kinds.place, b.kinds.place),
+		label: ints(a.kinds.label, b.kinds.label),
 	};
 	const out: Lives = {
 		kinds,
 		kind: new Int32Array(n),
 		addr: new Float64Array(n),
+		generation: new Int32Array(n),
 		asked: new Int32Array(n),
 		born: new Int32Array(n),
 		freed: new Int32Array(n),
@@ -190,6 +202,7 @@ function merge(a: Lives, b: Lives): Lives {
 			row = second ? y++ : x++;
 		out.kind[i] = from.kind[row] + (second ? k : 0);
 		out.addr[i] = from.addr[row];
+		out.generation[i] = from.generation[row];
 		out.asked[i] = from.asked[row];
 		out.born[i] = from.born[row];
 		out.freed[i] = from.freed[row];
@@ -235,6 +248,7 @@ export class Device {
 	lives: Bands;
 	kind!: Int32Array;
 	addr!: Float64Array;
+	generation!: Int32Array; // blocks that lived at the address before
 	asked!: Int32Array; // the event at which the program freed a block
 	kinds!: Kinds;
 	holder!: Int32Array; // row of Tables.holders, or gone or waits
@@ -310,6 +324,7 @@ export class Device {
 		this.kinds = l.kinds;
 		this.kind = l.kind;
 		this.addr = l.addr;
+		this.generation = l.generation;
 		this.asked = l.asked;
 		this.holder = l.holder;
 		return new Bands(l.born, l.freed, l.size);
@@ -393,6 +408,45 @@ export class Device {
 		return this.kinds.stack[this.kind[row]];
 	}
 
+	/** The name of a block, as memory_viz has it. */
+	blockName(row: number): string {
+		return `b${this.addr[row].toString(16)}_${this.generation[row]}`;
+	}
+
+	/** Whether an address lies in a block. */
+	holds(row: number, addr: number): boolean {
+		return addr >= this.addr[row] && addr < this.addr[row] + this.lives.size[row];
+	}
+
+	/** What was noted beside an allocation, and then what the program said of it, by event. */
+	notes(row: number): { kind: string; text: string }[] {
+		return [...this.tables.labels[this.kinds.label[this.kind[row]]].notes, ...this.annotations(row)];
+	}
+
+	private annotations(row: number): Mark[] {
+		const l = this.lives;
+		return this.marks.filter(
+			m =>
+				m.kind === "annotation" &&
+				m.addr === this.addr[row] &&
+				m.event >= l.born[row] &&
+				m.event < l.freed[row],
+		);
+	}
+
+	/** The rows of which the program said something that passes a test. */
+	annotated(test: (s: string) => boolean): Set<number> {
+		const marks = this.marks.filter(m => m.kind === "annotation" && test(m.text)),
+			out = new Set<number>(),
+			l = this.lives;
+		if (!marks.length) return out;
+		const by = new Map<number, Mark[]>();
+		for (const m of marks) by.set(m.addr, [...(by.get(m.addr) ?? []), m]);
+		for (let row = 0; row < l.n; row++)
+			if (by.get(this.addr[row])?.some(m => m.event >= l.born[row] && m.event < l.freed[row])) out.add(row);
+		return out;
+	}
+
 	/** Groups rows, most bytes first. */
 	group(rows: number[], name: (row: number) => string): Group[] {
 		const all = new Map<string, Group>();
@@ -417,6 +471,12 @@ export class Device {
 			p.expandable ? "expandable" : "",
 		];
 		return words.filter(w => w).join(", ") || "default pool";
+	}
+
+	/** Stream and pool, also where they are the default ones. */
+	whereName(place: number): string {
+		const p = this.places[place];
+		return p.kind && !p.stream ? "default stream, " + this.placeName(place) : this.placeName(place);
 	}
 
 	streamName(place: number): string {

@@ -2,36 +2,41 @@
 
 import { choice, el, fill } from "./dom";
 import * as format from "./format";
+import { LabelKind, labelKinds } from "./labels";
 import { Group } from "./model";
 import { Panel } from "./panel";
 import { State, View } from "./view";
 
 const mostRows = 200;
 
-type By = "site" | "stack" | "category" | "stream" | "pool" | "size";
+type By = "site" | "stack" | "category" | "stream" | "pool" | "size" | "block";
 type Key = "bytes" | "count" | "requested" | "name";
 
 export class Table implements Panel {
 	readonly name = "Table";
 	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
 	readonly element = el("div", { class: "panel" });
-	private by: By = "site";
+	private by: string = "site"; // one of By, or the name of one of labels
+	private readonly labels: LabelKind[];
 	private sort: Key = "bytes";
 	private down = true;
 	private readonly body = el("div", {});
 
 	constructor(readonly view: View) {
-		const kinds: [By, string][] = [
+		this.labels = labelKinds(view.dev.tables.labels);
+		const kinds: [string, string][] = [
 			["site", "site"],
 			["stack", "whole stack"],
 			["category", "category"],
 			["stream", "stream"],
 			["pool", "pool"],
 			["size", "size"],
+			["block", "block"],
+			...this.labels.map((l): [string, string] => [l.name, l.name]),
 		];
 		this.element.append(
 			choice("Group by", kinds, this.by, v => {
-				this.by = v as By;
+				this.by = v;
 				this.render();
 			}),
 			this.body,
@@ -39,9 +44,10 @@ export class Table implements Panel {
 	}
 
 	/** The groups of what is live at the cursor; what is not in the page is one of them. */
-	groups(by: By = this.by): Group[] {
+	groups(by: string = this.by): Group[] {
 		const { dev } = this.view,
-			t = dev.tables;
+			t = dev.tables,
+			label = this.labels.find(l => l.name === by);
 		const names: Record<By, (row: number) => string> = {
 			site: row => t.site(dev.stackOf(row)),
 			stack: row => String(dev.stackOf(row)),
@@ -49,8 +55,18 @@ export class Table implements Panel {
 			stream: row => dev.streamName(dev.kinds.place[dev.kind[row]]),
 			pool: row => dev.placeName(dev.kinds.place[dev.kind[row]]),
 			size: row => format.bytes(dev.lives.size[row]),
+			block: row =>
+				`${dev.blockName(row)}, ${dev.whereName(dev.kinds.place[dev.kind[row]])}: ${t.site(dev.stackOf(row))}`,
 		};
-		const all = dev.group(this.view.live(), names[by]);
+		const all = dev.group(
+			this.view.live(),
+			label
+				? row =>
+						dev.lives.born[row] < 0
+							? "(before the trace, not recorded)"
+							: label.groups[dev.kinds.label[dev.kind[row]]]
+				: names[by as By],
+		);
 		if (by === "stack") for (const g of all) g.name = t.site(g.stack);
 		const rest = this.view.choosy ? 0 : (dev.restAt(this.view.state.cursor)?.reduce((a, b) => a + b, 0) ?? 0);
 		if (rest > 0)

@@ -194,7 +194,10 @@ export class Timeline {
 			upright(g, x, W, lane, height, color, dash, row < 3 ? label : "", row);
 		};
 		for (const m of dev.marks) {
-			if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
+			if (m.kind === "annotation") {
+				g.fillStyle = css("odd");
+				g.fillRect(px(m.event) - 1, lane - 6, 2, 9);
+			} else if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
 			else
 				line(
 					m.event,

@@ -1,6 +1,7 @@
 // What a user looks at: the state that all parts of a device's view share.
 
 import { Packed, WindowHeader } from "./data";
+import { owners, readAddress } from "./labels";
 import { Device, Group } from "./model";
 
 export type Mode = "bands" | "stacked" | "reserved" | "free";
@@ -42,6 +43,11 @@ export type Match = Uint8Array | null;
 export class View {
 	readonly state: State;
 	match: Match = null;
+	/** Which labels and which annotated rows the search matches beside stacks. */
+	private labels: Match = null;
+	private noted = new Set<number>();
+	/** The blocks that lived at the address that is searched for; null when none is. */
+	address: { addr: number; rows: number[]; set: Set<number> } | null = null;
 	searchError = "";
 	private readonly listeners: ((changed: Set<keyof State>) => void)[] = [];
 	private changed = new Set<keyof State>();
@@ -167,16 +173,25 @@ export class View {
 
 	/** Whether only some allocations are looked at. */
 	get choosy(): boolean {
-		return this.match !== null || this.state.pick !== null;
+		return this.match !== null || this.address !== null || this.state.pick !== null;
 	}
 
 	/** Whether a row is among those that are looked at. */
 	hit(row: number): boolean {
 		const {
 			match,
+			address,
+			dev,
 			state: { pick },
 		} = this;
-		return (!match || match[this.dev.stackOf(row)] > 0) && (!pick || pick.has(row));
+		return (
+			(!match ||
+				match[dev.stackOf(row)] > 0 ||
+				this.labels![dev.kinds.label[dev.kind[row]]] > 0 ||
+				this.noted.has(row)) &&
+			(!address || address.set.has(row)) &&
+			(!pick || pick.has(row))
+		);
 	}
 
 	/** The rows that are live at an event and are looked at. */
@@ -192,6 +207,7 @@ export class View {
 		const born = pinned < 0 ? 0 : dev.lives.born[pinned],
 			addr = pinned < 0 ? 0 : dev.addr[pinned];
 		dev.adopt(p);
+		this.find();
 		let row = pinned < 0 ? dev.lives.n : dev.lives.bornFrom(born);
 		while (row < dev.lives.n && dev.lives.born[row] === born && dev.addr[row] !== addr) row++;
 		this.set({ detail: state.detail + 1, pinned: row < dev.lives.n && dev.lives.born[row] === born ? row : -1 });
@@ -208,7 +224,16 @@ export class View {
 			t = this.dev.tables;
 		this.searchError = "";
 		this.match = null;
+		this.labels = null;
+		this.noted.clear();
+		this.address = null;
 		if (!search) return;
+		const address = regex ? null : readAddress(search);
+		if (address) {
+			const found = owners(this.dev, address);
+			this.address = { ...found, set: new Set(found.rows) };
+			return;
+		}
 		let test: (s: string) => boolean;
 		if (regex) {
 			try {
@@ -228,6 +253,8 @@ export class View {
 		const nodes = new Uint8Array(t.nodeParent.length);
 		for (let n = 1; n < nodes.length; n++) nodes[n] = nodes[t.nodeParent[n]] | frames[t.nodeFrame[n]];
 		this.match = Uint8Array.from(t.stackNode, n => nodes[n]);
+		this.labels = Uint8Array.from(t.labels, l => (l.notes.some(n => test(n.text)) ? 1 : 0));
+		this.noted = this.dev.annotated(test);
 	}
 }
 

@@ -17,7 +17,7 @@ package page
 import "github.com/snapana/snapana/analyze/timeline"
 
 // Version is raised when a page's script could not read older data.
-const Version = 2
+const Version = 3
 
 // Data is all that the script knows. No slice is nil, so that JSON has no null. Texts are one
 // line of bounded length, without control characters; the script must show them as text only.
@@ -27,11 +27,23 @@ type Data struct {
 	Frames     Frames   `json:"frames"`
 	Nodes      Nodes    `json:"nodes"`
 	Stacks     Stacks   `json:"stacks"`
+	Labels     []Label  `json:"labels"`     // row 0 is none
 	Categories []string `json:"categories"` // by number, as in Kinds.Category
 	Holders    []Holder `json:"holders"`    // none without a recorder's file
 	Colors     []string `json:"colors"`     // of Categories: custom properties of style.css
 	Free       []Class  `json:"free"`       // what Free has the bytes of, in its order
 	Devices    []Device `json:"devices"`
+}
+
+// Label is what torch and the program noted beside an allocation.
+type Label struct {
+	Notes []LabelNote `json:"notes"`
+}
+
+// LabelNote is one of them: a kind and a text as those of attribution.Note.
+type LabelNote struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
 }
 
 // Class is a class of free memory, as every output names and draws it.
@@ -83,10 +95,11 @@ type Device struct {
 
 // Mark is an event worth a jump.
 type Mark struct {
-	Kind   string `json:"kind"` // "peak", "oom", "retry"
+	Kind   string `json:"kind"` // "peak", "oom", "retry", "annotation"
 	Event  int    `json:"event"`
 	Text   string `json:"text"`
 	Stream int    `json:"stream"` // of an oom, that of the request that failed
+	Addr   uint64 `json:"addr"`   // of an annotation, where its block begins
 }
 
 // Steps are the steps of the program.
@@ -122,6 +135,7 @@ type Kinds struct {
 	Category  Column `json:"category"`  // row of Categories
 	Trust     Column `json:"trust"`     // 0 none, 1 low, 2 medium, 3 high
 	Place     Column `json:"place"`     // row of Places
+	Label     Column `json:"label"`     // row of Labels
 }
 
 // Lives are the allocations in order of birth: rows of Timeline.Lives, less those left out.
@@ -136,6 +150,9 @@ type Lives struct {
 	// that still waits how many events after birth.
 	Gap  Column `json:"gap"`
 	Addr Column `json:"addr"` // less the address of the last life of the same kind
+	// Older is how many blocks lived at the address before, less those of them in this list: 0 where
+	// nothing is left out.
+	Older Column `json:"older"`
 	// Holder is the row of Holders of each life that is never freed, in order. It is empty
 	// without a recorder's file.
 	Holder Column `json:"holder"`

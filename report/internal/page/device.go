@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
@@ -74,7 +75,7 @@ func (src *source) marks(n int) []Mark {
 	last := t.Trace.Len() - 1
 	add := func(kind string, event int, text string, stream snapshot.StreamID) {
 		if len(out) < n && event >= -1 && event <= last {
-			out = append(out, Mark{kind, event, text, int(stream)})
+			out = append(out, Mark{Kind: kind, Event: event, Text: text, Stream: int(stream)})
 		}
 	}
 	if last >= 0 {
@@ -90,6 +91,12 @@ func (src *source) marks(n int) []Mark {
 	for i := range t.Retries {
 		x := &t.Retries[i]
 		add("retry", x.FirstEvent, "cudaMalloc failed: "+units.Bytes(x.Released)+" of cache released", 0)
+	}
+	for _, a := range attribution.Annotations(src.s, t) {
+		if len(out) < n {
+			e := t.Trace.At(a.Event)
+			out = append(out, Mark{Kind: "annotation", Event: a.Event, Text: clean(src.s.Strings.Get(a.Text)), Addr: e.Addr})
+		}
 	}
 	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
 	return out
@@ -171,6 +178,7 @@ func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []b
 func (src *source) kind(i int, st *stacks, place int32) kind {
 	l := &src.Timeline.Lives[i]
 	k := kind{rounded: l.Rounded, requested: l.Requested, stack: st.row(l.Stack, l.Born < 0), place: place}
+	k.label = st.labelOf(src.Timeline, l)
 	if src.Categories != nil {
 		c, trust := src.Categories.Of(int32(i))
 		k.category, k.trust = uint8(c), uint8(trust)

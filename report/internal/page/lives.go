@@ -14,6 +14,7 @@ import (
 type kind struct {
 	rounded, requested int64
 	stack, place       int32
+	label              int32
 	category, trust    uint8
 }
 
@@ -51,14 +52,30 @@ func (a *lifeList) write(w *writer, t *timeline.Timeline, h *held) (Kinds, Lives
 			Category:  w.column(plain, n, func(i int) int64 { return int64(kinds[i].category) }),
 			Trust:     w.column(plain, n, func(i int) int64 { return int64(kinds[i].trust) }),
 			Place:     w.column(plain, n, func(i int) int64 { return int64(kinds[i].place) }),
+			Label:     w.column(plain, n, func(i int) int64 { return int64(kinds[i].label) }),
 		}, Lives{
 			Kind:   w.column(plain, rows, func(i int) int64 { return int64(a.which[i]) }),
 			Born:   w.column(deltas, rows, func(i int) int64 { return int64(of(i).Born) }),
 			Life:   w.column(plain, rows, func(i int) int64 { return life(of(i).Born, of(i).Freed) }),
 			Gap:    w.column(plain, rows, func(i int) int64 { return gap(of(i)) }),
 			Addr:   w.column(zigzag, rows, func(i int) int64 { return a.moved[i] }),
+			Older:  column(w, plain, older(t, a.rows)),
 			Holder: h.column(w, t, a.rows),
 		}
+}
+
+// older is Lives.Older of these rows, which rise.
+func older(t *timeline.Timeline, rows []int32) []int32 {
+	out := make([]int32, len(rows))
+	if len(rows) == len(t.Lives) {
+		return out
+	}
+	seen := make(map[uint64]int32, len(rows))
+	for i, n := range t.Names(rows) {
+		out[i] = n.Generation - seen[n.Addr]
+		seen[n.Addr]++
+	}
+	return out
 }
 
 // gap is when the program freed a block, as Lives.Gap has it.

@@ -230,6 +230,7 @@ func PackServed(r *analyze.Result, size int) (*Packed, *Windows, error) {
 			for k := range sources[i].Timeline.Lives {
 				l := &sources[i].Timeline.Lives[k]
 				v.stacks.row(l.Stack, l.Born < 0)
+				v.stacks.labelOf(sources[i].Timeline, l)
 			}
 		}
 		return v.stacks

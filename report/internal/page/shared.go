@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
@@ -32,13 +33,57 @@ type stacks struct {
 	frames table[snapshot.FrameID]
 	text   []int32 // by frame
 	origin []frames.Origin
+	labels map[noted]int32 // rows of noted
+	noted  []Label
+	same   table[string] // rows of noted by what they say
+}
+
+// noted is what a label is made of.
+type noted struct {
+	label snapshot.LabelID
+	stack snapshot.StackID // where it has FX nodes, else 0
+}
+
+// longestLabel bounds the text of a label, in runes: JSON that is cut has no keys any more.
+const longestLabel = 2000
+
+// labelOf is the row of what was noted beside an allocation, which is added when it is new.
+func (t *stacks) labelOf(tl *timeline.Timeline, l *timeline.Life) int32 {
+	var k noted
+	if l.Born >= 0 && int(l.Born) < tl.Trace.Len() {
+		k.label = tl.Trace.At(int(l.Born)).Label
+	}
+	if t.s.Frames.FX.Len() > 0 {
+		k.stack = l.Stack
+	}
+	if k == (noted{}) {
+		return 0
+	}
+	if row, ok := t.labels[k]; ok {
+		return row
+	}
+	v := Label{Notes: []LabelNote{}}
+	for _, n := range attribution.NotesOf(t.s, k.stack, k.label) {
+		v.Notes = append(v.Notes, LabelNote{n.Kind, chart.Line(n.Text, longestLabel)})
+	}
+	row := int32(0) // most labels say nothing
+	if len(v.Notes) > 0 {
+		added := false
+		if row, added = t.same.row(fmt.Sprint(v.Notes)); added {
+			t.noted = append(t.noted, v)
+		}
+	}
+	t.labels[k] = row
+	return row
 }
 
 // node is a row of Nodes.
 type node struct{ parent, frame int32 }
 
 func newStacks(s *snapshot.Snapshot) *stacks {
-	t := &stacks{s: s, rows: make([]int32, s.Stacks.Len()+2)}
+	t := &stacks{s: s, rows: make([]int32, s.Stacks.Len()+2), labels: map[noted]int32{},
+		noted: []Label{{Notes: []LabelNote{}}}}
+	t.same.row("")
 	t.texts.row("")
 	t.nodes.row(node{-1, 0}) // the root, which is nobody's child
 	return t
@@ -87,6 +132,7 @@ func (t *stacks) write(w *writer, d *Data) {
 	nodes := t.nodes.all
 	d.Nodes.Parent = w.column(deltas, len(nodes), func(i int) int64 { return int64(max(nodes[i].parent, 0)) })
 	d.Nodes.Frame = w.column(plain, len(nodes), func(i int) int64 { return int64(nodes[i].frame) })
+	d.Labels = t.noted
 	d.Stacks.Node = column(w, plain, t.node)
 	d.Stacks.Site = column(w, plain, t.site)
 }
