@@ -282,6 +282,30 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
+// TestUnverifiedGrowth holds that blocks which the state no longer has are no leak, and that what still grows in a file
+// that contradicts itself is said with low confidence.
+func TestUnverifiedGrowth(t *testing.T) {
+	s, m := named(t, "pinned-leak", build.Options{})
+	cached := slices.IndexFunc(s.HostSegments, func(h snapshot.HostSegment) bool {
+		return h.State == snapshot.StateInactive
+	})
+	s.HostSegments[cached].State = snapshot.StateAllocated
+	if got := said(verdict.JudgePinned(s, host.BuildPinned(s))); got !=
+		"host-inconsistent info high, host-pinned-growth warning low" {
+		t.Error(got)
+	}
+	for i := range s.HostSegments {
+		s.HostSegments[i].State = snapshot.StateInactive
+	}
+	freed := host.BuildPinned(s)
+	if got := said(verdict.JudgePinned(s, freed)); got != "host-inconsistent info high" {
+		t.Error(got)
+	}
+	if r := freed.Checks.Residual; r.Totals.Active != m.Final.Active || r.Totals.Reserved != 0 || len(freed.Holders) > 0 {
+		t.Errorf("%v, %+v", r, freed.Holders)
+	}
+}
+
 func read(t *testing.T, text string) *host.Pinned {
 	t.Helper()
 	s, err := load.Read(t.Context(), bytes.NewReader([]byte(text)), "x.json", load.Options{})

@@ -70,6 +70,10 @@ func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, index int) *finding.Find
 	if v.Iterations >= 6 && v.Regular && v.Chance < 0.01 {
 		f.Confidence = finding.High
 	}
+	if !m.Checks.Balanced() {
+		f.Confidence = finding.Low
+		f.Because("Pinned memory is not verified: some of these blocks may have been freed while recording was off.")
+	}
 	if v.Bytes < smallPinned || v.Bytes < v.InUse/100 {
 		f.Severity = finding.Info
 	}
