@@ -108,7 +108,9 @@ type Gain struct {
 	PeakBefore     units.Size `json:"peak_before"`     // of reserved memory, as recorded
 	Peak           units.Size `json:"peak"`            // under the setting
 	FailuresBefore int        `json:"failures_before"` // requests, as recorded
-	Failures       int        `json:"failures"`        // under the setting
+	Failures       int        `json:"failures"`        // under the setting; -1 where that is not known
+	Event          int        `json:"event"`           // of ServesOne: that of the request
+	First          bool       `json:"first"`           // of ServesOne: it is the first that failed
 }
 
 // GainKind is the most that can be said for a setting.
@@ -117,6 +119,7 @@ type GainKind string
 // The kinds of gains, the best first.
 const (
 	ServesAll  GainKind = "serves-all"  // the run failed, and with it no request does
+	ServesOne  GainKind = "serves-one"  // a request that failed is served; what would have come after it is not recorded
 	FailsNoNew GainKind = "no-new"      // with the recorded setting more requests fail in the replay than did
 	FailsLess  GainKind = "fewer-fail"  // fewer requests fail
 	LowersPeak GainKind = "lowers-peak" // the peak is lower
@@ -130,6 +133,15 @@ func (g *Gain) String() string {
 	switch g.Kind {
 	case ServesAll:
 		return fmt.Sprintf("every request is served, at a peak of %v reserved.", g.Peak)
+	case ServesOne:
+		which, later := "the first request that failed", ", so the number of later failures is unknown"
+		if g.FailuresBefore == 1 {
+			which, later = "the request that failed", ""
+		} else if !g.First {
+			which = "a request that failed"
+		}
+		return fmt.Sprintf("%s is served (event %s). What the program would have allocated after it is not recorded%s.",
+			which, units.Count(g.Event), later)
 	case FailsNoNew:
 		return "no request fails beyond those that failed in the run."
 	case FailsLess:

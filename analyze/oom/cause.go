@@ -245,6 +245,10 @@ func (r *Report) answer(e *Evidence) {
 			if row.New > 0 {
 				note = fmt.Sprintf("replayed: fails %s that the run served", units.Plural(row.New, "request"))
 				fits = No
+			} else if !row.Proves(r.Event) {
+				note = fmt.Sprintf("not known after event %s: a request that failed there is served, and nothing records "+
+					"when its memory would be freed", units.Count(*row.Assumed))
+				fits = NotKnown
 			}
 			r.Answers = append(r.Answers, Answer{
 				ID: "setting", What: "with " + name, Fits: fits, Bytes: row.ReservedPeak, Note: note,

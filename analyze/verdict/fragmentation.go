@@ -192,7 +192,7 @@ func (j *judge) setting(e *Facts) *finding.Setting {
 	for i := range a.Rows {
 		if row := &a.Rows[i]; row.Needs == "" {
 			v.Tried++
-			if row.Failures > 0 {
+			if row.Fails() {
 				v.Failed++
 			}
 		}
@@ -219,6 +219,9 @@ func settings(v *finding.Setting) []string {
 		return []string{none}
 	}
 	proof := fmt.Sprintf("(Replay accuracy: %s.)", units.Percent(int64(v.Same), int64(v.Requests)))
+	if v.Needs != "" && v.Kind != finding.ServesAll {
+		return []string{none, fmt.Sprintf("With torch %s or later and %s, %s %s", v.Needs, v.Conf, v.Gain.String(), proof)}
+	}
 	if v.Needs != "" {
 		return []string{none, fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf,
 			proof)}

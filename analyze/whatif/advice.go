@@ -49,6 +49,9 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 	a.Gain = finding.Gain{Kind: finding.LowersPeak, Peak: units.Size(o.ReservedPeak), Failures: o.Failures,
 		PeakBefore: units.Size(base.ReservedPeak), FailuresBefore: base.Failures}
 	switch {
+	case o.Assumed != nil:
+		a.Gain.Kind, a.Gain.Failures, a.Gain.Event = finding.ServesOne, -1, *o.Assumed
+		a.Gain.First = base.First != nil && base.First.Event == *o.Assumed
 	case o.Failures == 0 && (base.StartFailed || base.Failures > 0):
 		a.Gain.Kind = finding.ServesAll
 	case base.StartFailed || base.New > 0:

@@ -60,6 +60,9 @@ type Capacity struct {
 	Device     int64  `json:"device"` // 0 where not asked for
 	Foreign    int64  `json:"foreign"`
 	Reservable int64  `json:"reservable"` // 0 for no limit
+	// Least says that the smallest capacities are lower bounds: requests follow one that failed in the run, and nothing
+	// records when its memory would have been freed.
+	Least bool `json:"smallest_is_bound"`
 }
 
 // Row is the outcome of one setting.
@@ -86,13 +89,14 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 	a.Capacity = Capacity{Source: "none"}
 	switch {
 	case q.Capacity > 0:
-		a.Capacity = Capacity{"asked", q.Capacity, q.Foreign, max(q.Capacity-q.Foreign, 1)}
+		a.Capacity = Capacity{Source: "asked", Device: q.Capacity, Foreign: q.Foreign, Reservable: max(q.Capacity-q.Foreign, 1)}
 	case p.Capacity > 0:
-		a.Capacity = Capacity{"retry", 0, 0, p.Capacity}
+		a.Capacity = Capacity{Source: "retry", Reservable: p.Capacity}
 		if p.OOMs > 0 {
 			a.Capacity.Source = "failure"
 		}
 	}
+	a.Capacity.Least = p.goesOn()
 	start := Keep
 	if q.Start != nil {
 		start = *q.Start

@@ -29,18 +29,18 @@ func ask(t *testing.T, made *build.Snapshot, q whatif.Question) *whatif.Answer {
 func TestAsk(t *testing.T) {
 	made := build.Run(build.Options{Capacity: 400 * mib}, pieces)
 	a := ask(t, made, whatif.Question{})
-	if a.Capacity != (whatif.Capacity{Source: "failure", Reservable: 400 * mib}) || a.Start.Mode != "empty" {
+	if a.Capacity != (whatif.Capacity{Source: "failure", Reservable: 400 * mib, Least: true}) || a.Start.Mode != "empty" {
 		t.Errorf("device %+v, start %+v", a.Capacity, a.Start)
 	}
 	if a.Accuracy.Requests != 6 || a.Accuracy.Share != 1 || !a.Accuracy.Trusted || a.Accuracy.FirstEvent != -1 {
 		t.Errorf("accuracy %+v", a.Accuracy)
 	}
 	own := a.Rows[0]
-	if !own.Recorded || own.Failures != 1 || own.New != 0 || own.First == nil || !own.First.Recorded ||
+	if !own.Recorded || own.Failures != 1 || own.New != 0 || own.Assumed != nil || own.First == nil || !own.First.Recorded ||
 		own.First.Requested != 200*mib || own.Smallest != 520*mib {
 		t.Errorf("recorded settings: %+v, first %+v", own, own.First)
 	}
-	if a.Best < 1 || a.Rows[a.Best].Served != 1 || a.Rows[a.Best].Smallest != 320*mib ||
+	if a.Best < 1 || a.Rows[a.Best].Served != 1 || a.Rows[a.Best].Assumed == nil || a.Rows[a.Best].Smallest != 320*mib ||
 		len(a.Rows[a.Best].Curve) == 0 || len(own.Curve) == 0 {
 		t.Errorf("best is %d: %+v", a.Best, a.Rows)
 	}
@@ -56,7 +56,7 @@ func TestAsk(t *testing.T) {
 
 	a = ask(t, made, whatif.Question{Capacity: 2048 * mib, Foreign: 1024 * mib, All: true})
 	if a.Capacity != (whatif.Capacity{Source: "asked", Device: 2048 * mib, Foreign: 1024 * mib,
-		Reservable: 1024 * mib}) || a.Rows[0].Failures != 0 {
+		Reservable: 1024 * mib, Least: true}) || a.Rows[0].Failures != 0 {
 		t.Errorf("device %+v, recorded settings %+v", a.Capacity, a.Rows[0])
 	}
 	if last := a.Rows[len(a.Rows)-1]; a.Rows[0].Smallest != 520*mib || last.Smallest != 0 {

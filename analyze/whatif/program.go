@@ -1,6 +1,8 @@
 package whatif
 
 import (
+	"slices"
+
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -89,6 +91,12 @@ func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
 	p.StartReserved = t.Initial.Reserved
 	x.steps()
 	return p
+}
+
+// goesOn reports whether requests follow one that failed in the run.
+func (p *Program) goesOn() bool {
+	failed := slices.IndexFunc(p.ops, func(o op) bool { return o.kind == opFail })
+	return failed >= 0 && slices.ContainsFunc(p.ops[failed+1:], func(o op) bool { return o.asks() })
 }
 
 // extractor builds a Program.

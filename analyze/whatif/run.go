@@ -72,6 +72,10 @@ type Outcome struct {
 	New      int   `json:"new_failures"` // requests that the run served; it would have ended there but for catching the error
 	Served   int   `json:"served"`       // requests that failed in the run and do not here
 	served   []int // their events
+	// Assumed is the event of the first request that failed in the run, is served here and has others after it, nil for
+	// none. Nothing records when the program would have freed its memory, or what it would have asked for next: from
+	// there on the figures are estimates, for which it is freed at once.
+	Assumed *int `json:"assumed_from"`
 
 	StartFailed bool     `json:"start_failed"` // the blocks from before the trace did not even fit
 	First       *Failure `json:"first_failure"`
@@ -147,6 +151,9 @@ func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 			return ctx.Err()
 		}
 		op := &r.p.ops[i]
+		if out.Served > 0 && out.Assumed == nil && op.asks() {
+			out.Assumed = &out.served[0]
+		}
 		ok := r.step(op)
 		event := int(op.event)
 		if reserved.Peak > out.ReservedPeak {
@@ -179,6 +186,12 @@ func (out *Outcome) Serves(event int) bool {
 	_, ok := slices.BinarySearch(out.served, event)
 	return ok
 }
+
+// Proves reports whether what happens at an event follows from the recording alone.
+func (out *Outcome) Proves(event int) bool { return out.Assumed == nil || event <= *out.Assumed }
+
+// Fails reports whether it is proven that a request fails.
+func (out *Outcome) Fails() bool { return out.First != nil && out.Proves(out.First.Event) }
 
 // fail counts a request that fails.
 func (out *Outcome) fail(r *replay, o *op) {

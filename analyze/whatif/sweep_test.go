@@ -116,7 +116,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	a := whatif.Advise(settings, outs)
-	if a.Best < 0 || !settings[a.Best].Conf.Expandable || !strings.Contains(a.Text, "every request is served") ||
+	if a.Best < 0 || !settings[a.Best].Conf.Expandable || !strings.Contains(a.Text, "the request that failed is served (event 13)") ||
 		!strings.Contains(strings.Join(a.Costs, " "), "CUDA IPC") {
 		t.Errorf("advice: %+v", a)
 	}

@@ -203,7 +203,11 @@ func whatifPage(m Medium, s subject) *page {
 		var bad []string
 		ink := num
 		if row.Failures > 0 {
-			bad = append(bad, units.Plural(row.Failures, "request fails", "requests fail"))
+			text := units.Plural(row.Failures, "request fails", "requests fail")
+			if row.Assumed != nil {
+				text = "~" + text
+			}
+			bad = append(bad, text)
 			ink = bold(smallSize)
 			ink.Color = color.RGBA{0xb0, 0x45, 0x00, 0xff}
 		}

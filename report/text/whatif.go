@@ -40,6 +40,14 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 		}
 	}
 	say("Failure", failures...)
+	for i := range a.Rows {
+		if e := a.Rows[i].Assumed; e != nil {
+			say("Estimates", fmt.Sprintf("~ marks settings that serve a request which failed in the run, the first at event "+
+				"%s. Nothing records when its memory would be freed, nor what would have been allocated next; the figures "+
+				"take it to be freed at once.", units.Count(*e)))
+			break
+		}
+	}
 	switch {
 	case !a.Accuracy.Trusted:
 		say("Advice", "None: the replay matches less than 99% of the trace, so the figures above are guesses.")
@@ -72,7 +80,7 @@ func smallest(a *whatif.Answer, r *allocator.Recorded) []string {
 			units.Bytes(row.Smallest+a.Capacity.Foreign))
 		return units.Bytes(row.Smallest) + device + " with " + settingName(row, r)
 	}
-	out := []string{"device memory (to 2 MiB): " + need(recorded)}
+	out := []string{"device memory (to 2 MiB): " + when(a.Capacity.Least, "at least ") + need(recorded)}
 	if least.Smallest <= recorded.Smallest/100*99 { // else hardly
 		out = append(out, need(least))
 	}
@@ -145,7 +153,7 @@ func (d *doc) settings(a *whatif.Answer, rec *allocator.Recorded) {
 			continue
 		}
 		t.row(units.Size(r.ReservedPeak), change(r.ReservedPeak, base), units.Size(r.Waste),
-			units.Count(r.Calls()), units.Count(r.Retries), units.Count(r.Failures), mark, name)
+			units.Count(r.Calls()), units.Count(r.Retries), when(r.Assumed != nil, "~")+units.Count(r.Failures), mark, name)
 	}
 }
 
