@@ -96,6 +96,15 @@ func (s *Snapshot) NumDevices() int {
 	return n
 }
 
+// HostEvents is the number of events of pinned host memory.
+func (s *Snapshot) HostEvents() int {
+	n := 0
+	for i := range s.HostTraces {
+		n += s.HostTraces[i].Len()
+	}
+	return n
+}
+
 // SegmentsOf gives the segments of a device ordinal, in their order.
 func (s *Snapshot) SegmentsOf(device int) iter.Seq[*Segment] {
 	return func(yield func(*Segment) bool) {

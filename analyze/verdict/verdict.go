@@ -119,6 +119,10 @@ func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
 	case s.Partial != nil:
 		return finding.NoData, fmt.Sprintf("No problem found in the readable part of the file: memory in use peaked "+
 			"at %v (%v reserved).", active, reserved)
+	case !history && s.HostEvents() > 0:
+		return finding.NoHistory, fmt.Sprintf("Only pinned host memory was recorded over time. Of the GPU's memory the "+
+			"final state is known: %v live of %v reserved; its leaks and peaks cannot be judged.", end,
+			units.Size(top.Final.Reserved))
 	case !history:
 		return finding.NoHistory, fmt.Sprintf("Only the final state was recorded: %v live of %v reserved. "+
 			"Leaks and peaks cannot be judged without an event history.", end, units.Size(top.Final.Reserved))

@@ -112,7 +112,8 @@ func nextStep(r *analyze.Result) string {
 		return "Get the whole file: copy it again after the program has finished writing it, or record it again."
 	case onHost >= 0:
 		return r.Verdict.Findings[onHost].Next[0]
-	case r.Pinned != nil && len(r.Snapshot.UsedDevices()) == 0:
+	case r.Pinned != nil && (len(r.Snapshot.UsedDevices()) == 0 ||
+		r.Verdict.Status == finding.NoHistory && r.Snapshot.HostEvents() > 0):
 		return "To judge the GPU's memory too, record without record_cuda=False."
 	case len(r.Devices) == 0:
 		return "Call torch.cuda.memory._record_memory_history() when the program starts and " +

@@ -15,6 +15,9 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 	switch {
 	case s.Traces == nil:
 		miss(noTrace, "no device_traces in the file")
+	case events == 0 && s.HostEvents() > 0:
+		miss("the trace of the GPU's memory: only pinned host memory was recorded, as with record_cuda=False; of the " +
+			"GPU only the final state is known, not growth, peaks or causes")
 	case events == 0:
 		miss(noTrace, "it is empty")
 	case events == ev.taken || events == 1:
