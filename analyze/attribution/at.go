@@ -27,7 +27,8 @@ func (e *NoTraceError) Error() string {
 }
 
 // AtWords is what Locate understands, for help and errors.
-const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or 1750000000000000, or step:3"
+const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or 1750000000000000, " +
+	"step:3, or annotation:TEXT"
 
 // Locate finds the moment that a user typed:
 //
@@ -39,6 +40,7 @@ const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or
 //	+1.5s, 83ms    that long after the first event
 //	17500000000000 that time, in microseconds since the Unix epoch
 //	step:3         after the last event of a step, by number from 0 or by name
+//	annotation:x   right after the first annotation of a tensor that is x, else that has x in its text
 //
 // Without a trace the error is a *NoTraceError.
 func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, error) {
@@ -54,6 +56,9 @@ func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, erro
 	}
 	if name, ok := strings.CutPrefix(at, "step:"); ok {
 		return locateStep(steps.Find(s, t).Steps, name)
+	}
+	if text, ok := strings.CutPrefix(at, "annotation:"); ok {
+		return locateAnnotation(s, t, text)
 	}
 	switch at {
 	case "peak":
@@ -172,4 +177,35 @@ func locateStep(all []steps.Step, name string) (Moment, error) {
 		word += " (" + n + ")"
 	}
 	return Moment{all[found].Last, word}, nil
+}
+
+func locateAnnotation(s *snapshot.Snapshot, t *timeline.Timeline, text string) (Moment, error) {
+	all := Annotations(s, t)
+	if len(all) == 0 {
+		return Moment{}, fmt.Errorf("the trace of GPU %d has no annotations of tensors (torch.cuda.memory."+
+			"_annotate_tensor, torch 2.14)", t.Device)
+	}
+	get := func(i int) string { return s.Strings.Get(all[i].Text) }
+	found := -1
+	for i := range all {
+		if get(i) == text {
+			found = i
+			break
+		}
+		if found < 0 && text != "" && strings.Contains(get(i), text) {
+			found = i
+		}
+	}
+	if found < 0 {
+		const most = 5
+		var some []string
+		for i := range all {
+			if q := strconv.Quote(get(i)); !slices.Contains(some, q) && len(some) < most {
+				some = append(some, q)
+			}
+		}
+		return Moment{}, fmt.Errorf("no annotation of GPU %d has that text; there are %s", t.Device,
+			strings.Join(some, ", "))
+	}
+	return Moment{all[found].Event, fmt.Sprintf("when a tensor was annotated %q", get(found))}, nil
 }

@@ -189,7 +189,9 @@ func TestNotes(t *testing.T) {
 	node := snapshot.Frame{File: s.Strings.Intern([]byte("/tmp/torchinductor_me/x.py")),
 		Name: s.Strings.Intern([]byte("call")), Line: 10}
 	fx := snapshot.FX{Op: s.Strings.Intern([]byte("call_function")), Name: s.Strings.Intern([]byte("mm_3")),
-		Target: s.Strings.Intern([]byte("aten.mm.default"))}
+		Target: s.Strings.Intern([]byte("aten.mm.default")), OriginalTrace: s.Strings.Intern([]byte(
+			"  File \"/app/train.py\", line 5, in main\n    model(x)\n" +
+				"  File \"/app/model.py\", line 38, in forward\n    return a @ b\n"))}
 	compiled := s.Stacks.Intern([]snapshot.FrameID{s.Frames.InternFX(node, fx)})
 	for i := range trace.Len() {
 		switch e := trace.At(i); {
@@ -219,6 +221,7 @@ func TestNotes(t *testing.T) {
 		`train.py:5 main: compile_context "Torch-Compiled Region: 0/0" 2 5`,
 		`train.py:5 main: user_metadata "step 3" 2 5`,
 		`x.py:10 call: fx_node "call_function mm_3 (aten.mm.default)" 1 4`,
+		`x.py:10 call: fx_trace "File \"/app/model.py\", line 38, in forward return a @ b" 1 4`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("notes:\n got %q\nwant %q", got, want)

@@ -165,3 +165,25 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+func TestLocateAnnotation(t *testing.T) {
+	s := open(t, traces+"2.15/annotate.pickle.xz")
+	tl := timeline.Build(s, 0)
+	for at, want := range map[string]int{"annotation:again": 6, "annotation:packed for backward": 4, "annotation:saved": 5,
+		"annotation:a": 4} {
+		m, err := attribution.Locate(s, tl, at)
+		if err != nil || m.Event != want || !strings.Contains(m.Name, "annotated") {
+			t.Errorf("%s: %+v, %v; want event %d", at, m, err, want)
+		}
+	}
+	for _, at := range []string{"annotation:", "annotation:nobody"} {
+		if m, err := attribution.Locate(s, tl, at); err == nil || !strings.Contains(err.Error(), `"packed for backward"`) {
+			t.Errorf("%s: %+v, %v", at, m, err)
+		}
+	}
+	plain := open(t, traces+"2.15/plain.pickle.xz")
+	if m, err := attribution.Locate(plain, timeline.Build(plain, 0), "annotation:x"); err == nil ||
+		!strings.Contains(err.Error(), "no annotations") {
+		t.Errorf("without any: %+v, %v", m, err)
+	}
+}

@@ -110,12 +110,12 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device),
 		Figures:  figures(t, axis),
 		Traced:   t.Trace.Len() > 0,
-		Timeline: newChart(t, axis, deep.points),
+		Timeline: newChart(r.Snapshot, t, axis, deep.points),
 		Frag:     newFragments(t, phases, deep.pins),
 	}
 	v.Ledger = telling(phases, v.Frag.Ledgers)
 	if axis.ByTime && deep.points > compact.points {
-		c := newChart(t, chart.NewAxis(t, false), deep.points)
+		c := newChart(r.Snapshot, t, chart.NewAxis(t, false), deep.points)
 		v.ByEvent, v.Bunched = &c, axis.Bunched(t)
 	}
 	v.OOMs = newOOMs(t, axis)

@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 func write(t *testing.T, r *analyze.Result) string {
@@ -408,5 +409,21 @@ func TestLedgerCloses(t *testing.T) {
 		if sum < want-0.1 || sum > want+0.1 {
 			t.Errorf("parts of the ledger of %s fill %.2f%% of it, want %.2f%%", names[i], sum, want)
 		}
+	}
+}
+
+// TestAnnotations holds that the still picture marks what the program said of tensors.
+func TestAnnotations(t *testing.T) {
+	s, err := load.Open(t.Context(), "../../fixtures/lab/traces/2.15/annotate.pickle.xz", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := write(t, analyzetest.Run(t, s, analyze.Options{NoReplay: true}))
+	if n := strings.Count(page, `class="mark-sign m-note"`); n != 2+3 { // by time, where two are next to each other, and by event
+		t.Errorf("%d marks", n)
+	}
+	contains(t, page, "annotation: packed for backward", "annotation: again", "Note ×3")
+	if strings.Contains(write(t, analyzetest.Failed(t)), "m-note\" style") {
+		t.Error("a run without annotations has marks of them")
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // timelineChart is the timeline of one device. Lines and areas are SVG; the texts around them are
@@ -54,7 +56,7 @@ const (
 
 var allSeries = [...]chart.Series{chart.Reserved, chart.Active, chart.Allocated}
 
-func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
+func newChart(s *snapshot.Snapshot, t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 	if len(t.Curve) == 0 {
 		return timelineChart{Note: "The file has no trace for this device, so there is no history to draw: only the " +
 			"state at the dump is known. " +
@@ -75,7 +77,7 @@ func newChart(t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 	if !axis.ByTime && len(c.X) > 0 && c.X[0].Label == "0" {
 		c.X[0].Label = "start"
 	}
-	c.addLanes(t, axis)
+	c.addLanes(s, t, axis)
 	c.addEnds(t, limit)
 	c.draw(t, axis, limit, points)
 	return c
@@ -124,7 +126,8 @@ func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64,
 	c.Plot = d.html()
 }
 
-func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
+func (c *timelineChart) addLanes(s *snapshot.Snapshot, t *timeline.Timeline, axis chart.Axis) {
+	notes := axis.Annotations(s, t, maxMarks)
 	peak, bytes := axis.At(t.PeakActive.Event), units.Bytes(t.PeakActive.Bytes)
 	c.Lanes = append(c.Lanes, lane{Class: "peak", Sign: "▼", Name: "Peak", Marks: []laneMark{{
 		At: percent(peak), Label: bytes + " active", Left: peak > 0.5,
@@ -137,6 +140,7 @@ func (c *timelineChart) addLanes(t *timeline.Timeline, axis chart.Axis) {
 	}{
 		{"oom", "✕", "OOM", len(t.OOMs), axis.OOMs(t, maxMarks)},
 		{"retry", "◆", "Retry", len(t.Retries), axis.Retries(t, maxMarks)},
+		{"note", "●", "Note", len(attribution.Annotations(s, t)), notes},
 	} {
 		l := lane{Class: k.class, Sign: k.sign, Name: k.name}
 		if k.count > 1 {

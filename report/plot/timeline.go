@@ -18,6 +18,9 @@ import (
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
+// noteColor is that of annotations, --odd of the page.
+var noteColor = color.RGBA{0x7a, 0x3f, 0xa0, 0xff}
+
 // maxPoints of a curve are drawn, about one per column of pixels.
 const maxPoints = 1400
 
@@ -42,9 +45,13 @@ func timelinePage(m Medium, s subject) *page {
 	if len(t.Retries) > 0 {
 		keys = append(keys, key{"cudaMalloc failed, cache released", upright(chart.ColorSplit)})
 	}
+	axis := s.axis()
+	notes := axis.Annotations(s.r.Snapshot, t, maxPoints)
+	if len(notes) > 0 {
+		keys = append(keys, key{"annotation of a tensor", upright(noteColor)})
+	}
 	p.legend(keys)
 
-	axis := s.axis()
 	spans := axis.Spans(t.Curve, maxPoints)
 	limit := float64(max(chart.Top(t), 1)) * 1.12 // leaves place for the labels of peaks
 	p.overTime(axis, limit, func(f *frame) {
@@ -65,6 +72,9 @@ func timelinePage(m Medium, s subject) *page {
 		}
 		for _, m := range axis.Retries(t, maxPoints) {
 			f.upright(m.X*float64(axis.Span), f.Min.Y+(f.Max.Y-f.Min.Y)/12, chart.ColorSplit)
+		}
+		for _, m := range notes {
+			f.upright(m.X*float64(axis.Span), f.Min.Y+(f.Max.Y-f.Min.Y)/24, noteColor)
 		}
 		f.failures(t, axis)
 		f.peak("reserved", axis.Event(t.PeakReserved.Event), t.PeakReserved.Bytes, chart.ColorMuted)

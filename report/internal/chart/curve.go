@@ -3,6 +3,7 @@ package chart
 import (
 	"image/color"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -237,6 +238,14 @@ func (a Axis) OOMs(t *timeline.Timeline, n int) []Mark {
 func (a Axis) Retries(t *timeline.Timeline, n int) []Mark {
 	return a.marks(len(t.Retries), n, func(i int) (int, string) {
 		return t.Retries[i].FirstEvent, "retry: " + units.Bytes(t.Retries[i].Released) + " released"
+	})
+}
+
+// Annotations are the marks of what the program said of tensors, chosen likewise.
+func (a Axis) Annotations(s *snapshot.Snapshot, t *timeline.Timeline, n int) []Mark {
+	all := attribution.Annotations(s, t)
+	return a.marks(len(all), n, func(i int) (int, string) {
+		return all[i].Event, "annotation: " + Line(s.Strings.Get(all[i].Text), 80)
 	})
 }
 
