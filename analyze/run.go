@@ -10,6 +10,7 @@
 //  4. ghost looks for memory that every lap of a loop adds and never returns, or returns late,
 //     and holder says which Python objects keep it, where the recorder's file lies beside
 //     the snapshot.
+//     lever computes what would lower the peak.
 //  5. whatif replays the run under other allocator settings, and oom says of the request that
 //     failed in which circumstances it would not have.
 //  6. verdict turns all of it into ranked findings and one line.
@@ -32,6 +33,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/lever"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -128,6 +130,8 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		d.Moments = append(d.Moments, m)
 	}
 	d.Moments = append(d.Moments, end)
+	at := &d.Moments[max(len(d.Moments)-2, 0)] // the failure, or else the peak
+	e.Levers = lever.Find(s, t, uses, at.State, at.Uses)
 	d.WhatIf = <-replayed
 	e.WhatIf = d.WhatIf
 	if e.OOM != nil {

@@ -7,6 +7,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -27,6 +28,9 @@ type Verdict struct {
 	Status   finding.Status    `json:"status"`
 	Headline string            `json:"headline"`
 	Findings []finding.Finding `json:"findings"` // most important first
+	// Levers are what would lower the peak of the device that the verdict is about, largest first and each on its
+	// own; only of a run with nothing wrong, and of one that needs more than there is.
+	Levers []finding.Lever `json:"levers"`
 }
 
 // Lead is the finding that the verdict rests on, nil where none decided it.
@@ -47,6 +51,7 @@ type Facts struct {
 	Growth   []ghost.Growth
 	Late     *ghost.Late    // nil when nothing is freed late
 	WhatIf   *whatif.Answer // nil when nothing was replayed
+	Levers   []finding.Lever
 	// Total is the memory of the device, and Free what the driver said was free at the end, in bytes;
 	// 0 and -1 are unknown.
 	Total, Free int64
@@ -76,15 +81,35 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 		}
 	}
 	finding.Sort(j.findings)
-	v := Verdict{Findings: j.findings}
+	v := Verdict{Findings: j.findings, Levers: []finding.Lever{}}
 	if len(v.Findings) > 0 {
 		if f := v.Findings[0]; f.Severity != finding.Info || f.Status == finding.Cached && j.idle {
 			v.Status, v.Headline = f.Status, f.Title
+			if (v.Status == finding.Capacity || v.Status == finding.Cached) && s.Partial == nil {
+				at := slices.IndexFunc(devices, func(e Facts) bool { return e.Timeline.Device == f.Device })
+				v.Levers = append(v.Levers, j.levers(&devices[at])...)
+			}
 			return v
 		}
 	}
-	v.Status, v.Headline = nothing(s, devices)
+	top := fullest(devices)
+	v.Status, v.Headline = nothing(s, devices, top)
+	if v.Status == finding.Healthy {
+		v.Levers = append(v.Levers, j.levers(top)...)
+		v.Headline = cmp.Or(couldBe(v.Levers), v.Headline)
+	}
 	return v
+}
+
+// fullest is the device that reached most, nil without devices.
+func fullest(devices []Facts) *Facts {
+	var top *Facts
+	for i := range devices {
+		if e := &devices[i]; top == nil || timeline.ByPeak(e.Timeline, top.Timeline) < 0 {
+			top = e
+		}
+	}
+	return top
 }
 
 type judge struct {
@@ -98,21 +123,18 @@ func (j *judge) add(f *finding.Finding) { j.findings = append(j.findings, *f) }
 
 func (j *judge) site(id snapshot.StackID) string { return attribution.Site(j.s, id) }
 
-// nothing is the verdict where no problem was found.
-func nothing(s *snapshot.Snapshot, devices []Facts) (finding.Status, string) {
-	var top *timeline.Timeline // the device that reached most
+// nothing is the verdict where no problem was found; most is the device that reached most.
+func nothing(s *snapshot.Snapshot, devices []Facts, most *Facts) (finding.Status, string) {
 	events, history := 0, false
 	for i := range devices {
 		t := devices[i].Timeline
 		history = history || t.HasHistory()
-		if top == nil || timeline.ByPeak(t, top) < 0 {
-			top = t
-		}
 		events += t.Trace.Len()
 	}
-	if top == nil || top.PeakReserved.Bytes == 0 && events == 0 {
+	if most == nil || most.Timeline.PeakReserved.Bytes == 0 && events == 0 {
 		return finding.NoData, "Nothing to judge: the file has no segments and no events."
 	}
+	top := most.Timeline
 	active, reserved, end := units.Size(top.PeakActive.Bytes), units.Size(top.PeakReserved.Bytes),
 		units.Size(top.Final.Active)
 	switch {

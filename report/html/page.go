@@ -24,6 +24,8 @@ type document struct {
 	Facts    []fact
 	Banner   string // what is wrong with the file itself
 	Top      *shown
+	Savings  []string                 // what would lower the peak
+	Start    string                   // the largest use at the peak
 	Others   [len(severities)][]shown // the further ones by severity
 	More     int                      // findings that are not shown
 
@@ -70,6 +72,7 @@ func newPage(r *analyze.Result) *document {
 		Style:    styleElement(),
 		Badge:    statusBadge(r.Verdict.Status),
 		Headline: text(r.Verdict.Headline),
+		Start:    text(r.Verdict.Start()),
 		Title:    text(r.Verdict.Status.Word() + ": " + r.Snapshot.Name),
 		Facts:    facts(r),
 		Banner:   banner(r),
@@ -81,6 +84,9 @@ func newPage(r *analyze.Result) *document {
 		p.Holders = chart.NewHolders(r, 1<<20)
 	}
 	p.addFindings(r.Verdict.Findings)
+	for _, v := range r.Verdict.Savings() {
+		p.Savings = append(p.Savings, text(v.Text))
+	}
 	p.addDevices(r)
 	p.addQuestions(r)
 	return p

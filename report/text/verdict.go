@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +17,9 @@ import (
 // maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
 const maxLines = 38
 
+// mostSaved bounds the lines on what would lower the peak.
+const mostSaved = 10
+
 // Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
 // memory is and who allocated it. It never takes more than 38 lines.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
@@ -28,6 +32,7 @@ func outcomeOf(r *analyze.Result, d *doc) *outcome {
 	v.title()
 	if v.top == nil {
 		v.finding(nil, []string{nextStep(r)}, 0, 4)
+		v.savings(mostSaved)
 		v.below(5)
 		return v
 	}
@@ -36,12 +41,14 @@ func outcomeOf(r *analyze.Result, d *doc) *outcome {
 	rest, empty := *v, *d
 	empty.above, empty.lines = v.height()+d.heads+least, nil
 	rest.doc = &empty
+	rest.savings(mostSaved)
 	rest.fix()
 	rest.below(3)
 	lines := max(maxLines+least-rest.height(), 4)
 	// What the reasons do not need the steps get.
 	next := min(len(v.wrapped(numbered(v.top.Next))), max(lines/2, lines-len(v.wrapped(v.top.Why))))
 	v.finding(v.top.Why, v.top.Next, lines-next, next)
+	v.savings(mostSaved)
 	v.fix()
 	v.below(5)
 	return v
@@ -74,6 +81,15 @@ func (v *outcome) title() {
 	if h := chart.NewHolders(v.r, 1<<20); len(h.Proven) > 0 {
 		v.list("Holder", []string{h.Headline + " (" + h.Trust + ")"}, 4)
 	}
+}
+
+// savings are what would lower the peak, in at most so many lines.
+func (v *outcome) savings(most int) {
+	var list []string
+	for _, s := range v.r.Verdict.Savings() {
+		list = append(list, s.Text)
+	}
+	v.list("Savings", numbered(list), most)
 }
 
 func (v *outcome) fix() { v.code("Fix", plain, v.top.Fix) }
@@ -122,7 +138,7 @@ func nextStep(r *analyze.Result) string {
 		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, " +
 			"then dump the snapshot again."
 	}
-	return "No fix needed. To use less, start with the largest consumers below."
+	return "No fix needed. " + cmp.Or(r.Verdict.Start(), "To use less, start with the largest consumers below.")
 }
 
 // also names the other findings, a line each.
