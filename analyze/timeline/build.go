@@ -104,8 +104,18 @@ func checkState(s *snapshot.Snapshot, t *Timeline) {
 // and only failures are taken.
 func (t *Timeline) retries() {
 	n := t.Trace.Len()
+	var made map[uint64]snapshot.StackID // segments, where releases by empty_cache have their stacks
+	if t.lent() {
+		made = map[uint64]snapshot.StackID{}
+	}
+	note := func(e *snapshot.Event) {
+		if made != nil && (e.Action == snapshot.SegmentAlloc || e.Action == snapshot.SegmentMap) {
+			made[e.Addr] = e.Stack
+		}
+	}
 	for i := 0; i < n; i++ {
-		if !releases(t.Trace.At(i)) {
+		if e := t.Trace.At(i); !releases(e) {
+			note(e)
 			continue
 		}
 		first, last := i, i
@@ -120,6 +130,7 @@ func (t *Timeline) retries() {
 			return
 		}
 		e, before := t.Trace.At(i), t.Trace.At(last)
+		note(e)
 		same := e.Stack == before.Stack
 		r := Retry{LastEvent: last, Failed: e.Action == snapshot.OOM}
 		switch e.Action {
@@ -139,20 +150,35 @@ func (t *Timeline) retries() {
 		default:
 			continue
 		}
-		small := false
+		small, own := false, made == nil || r.Failed
 		for k := last; k >= first; k-- {
 			switch x := t.Trace.At(k); {
 			case !releases(x):
 			case x.Stack == before.Stack:
 				r.FirstEvent = k
 				r.Released += x.Size
+				stack, known := made[x.Addr]
+				own = own || known && stack != x.Stack
 				small = small || x.Action == snapshot.SegmentUnmap || x.Size == allocator.SmallBuffer
 			default:
 				k = first
 			}
 		}
+		if !own {
+			t.unsure = append(t.unsure, int32(last))
+			continue
+		}
 		t.retry(r, small)
 	}
+}
+
+// lent reports whether releases that no request caused may have the stacks of what they release: frees then have those
+// of their allocations (SPEC.md 3.5).
+func (t *Timeline) lent() bool {
+	return !slices.ContainsFunc(t.Lives, func(l Life) bool {
+		return l.Born >= 0 && l.FreeRequested >= 0 && t.Trace.At(int(l.FreeRequested)).Action == snapshot.FreeRequested &&
+			t.Trace.At(int(l.FreeRequested)).Stack != t.Trace.At(int(l.Born)).Stack
+	})
 }
 
 // retry adds a request inside which memory was given back; small says that some was of a kind that only a release of
@@ -185,7 +211,7 @@ func (t *Timeline) cached(event int) bool {
 
 // CountRetries says what torch's num_alloc_retries rises by up to an event: requests for which everything that was
 // cached was given back, be it nothing. Each failure is one. Of more events, Unsure, the trace does not tell whether
-// they belong to one: releases without stacks, which empty_cache makes too, and releases by garbage collection or
+// they belong to one: releases without stacks of their own, which empty_cache makes too, and releases by garbage collection or
 // under max_split_size that left nothing cached.
 func (t *Timeline) CountRetries(event int) (sure, unsure int) {
 	for i := range t.OOMs {

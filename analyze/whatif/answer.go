@@ -89,7 +89,8 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 	a.Capacity = Capacity{Source: "none"}
 	switch {
 	case q.Capacity > 0:
-		a.Capacity = Capacity{Source: "asked", Device: q.Capacity, Foreign: q.Foreign, Reservable: max(q.Capacity-q.Foreign, 1)}
+		a.Capacity = Capacity{Source: "asked", Device: q.Capacity, Foreign: q.Foreign,
+			Reservable: max(q.Capacity-q.Foreign, 1)}
 	case p.Capacity > 0:
 		a.Capacity = Capacity{Source: "retry", Reservable: p.Capacity}
 		if p.OOMs > 0 {

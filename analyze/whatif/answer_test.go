@@ -36,8 +36,8 @@ func TestAsk(t *testing.T) {
 		t.Errorf("accuracy %+v", a.Accuracy)
 	}
 	own := a.Rows[0]
-	if !own.Recorded || own.Failures != 1 || own.New != 0 || own.Assumed != nil || own.First == nil || !own.First.Recorded ||
-		own.First.Requested != 200*mib || own.Smallest != 520*mib {
+	if !own.Recorded || own.Failures != 1 || own.New != 0 || own.Assumed != nil || own.First == nil ||
+		!own.First.Recorded || own.First.Requested != 200*mib || own.Smallest != 520*mib {
 		t.Errorf("recorded settings: %+v, first %+v", own, own.First)
 	}
 	if a.Best < 1 || a.Rows[a.Best].Served != 1 || a.Rows[a.Best].Assumed == nil || a.Rows[a.Best].Smallest != 320*mib ||

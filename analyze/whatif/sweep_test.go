@@ -116,7 +116,8 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	a := whatif.Advise(settings, outs)
-	if a.Best < 0 || !settings[a.Best].Conf.Expandable || !strings.Contains(a.Text, "the request that failed is served (event 13)") ||
+	if a.Best < 0 || !settings[a.Best].Conf.Expandable ||
+		!strings.Contains(a.Text, "the request that failed is served (event 13)") ||
 		!strings.Contains(strings.Join(a.Costs, " "), "CUDA IPC") {
 		t.Errorf("advice: %+v", a)
 	}
