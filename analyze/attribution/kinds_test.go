@@ -169,8 +169,8 @@ func TestNames(t *testing.T) {
 func TestLocateAnnotation(t *testing.T) {
 	s := open(t, traces+"2.15/annotate.pickle.xz")
 	tl := timeline.Build(s, 0)
-	for at, want := range map[string]int{"annotation:again": 6, "annotation:packed for backward": 4, "annotation:saved": 5,
-		"annotation:a": 4} {
+	for at, want := range map[string]int{"annotation:again": 6, "annotation:packed for backward": 4,
+		"annotation:saved": 5, "annotation:a": 4} {
 		m, err := attribution.Locate(s, tl, at)
 		if err != nil || m.Event != want || !strings.Contains(m.Name, "annotated") {
 			t.Errorf("%s: %+v, %v; want event %d", at, m, err, want)
@@ -185,5 +185,30 @@ func TestLocateAnnotation(t *testing.T) {
 	if m, err := attribution.Locate(plain, timeline.Build(plain, 0), "annotation:x"); err == nil ||
 		!strings.Contains(err.Error(), "no annotations") {
 		t.Errorf("without any: %+v, %v", m, err)
+	}
+}
+
+// TestFXNodes reads the keys that torch 2.15 adds to frames of compiled code: with augment_with_fx_traces=True, and
+// only where torch.fx.experimental._config.enrich_profiler_metadata was on when it was compiled.
+func TestFXNodes(t *testing.T) {
+	s := open(t, "testdata/fx_2.15.pickle.xz")
+	tl := timeline.Build(s, 0)
+	st := tl.StateAt(tl.PeakActive.Event)
+	var got []string
+	for _, r := range attribution.Hold(s, tl, st, attribution.Query{By: attribution.ByBlock}).Rows {
+		for _, n := range r.Notes {
+			if n.Kind == "fx_node" {
+				got = append(got, n.Text)
+			}
+		}
+	}
+	slices.Sort(got)
+	got = slices.Compact(got)
+	want := []string{"call_function addmm_1 (aten.addmm.default)", "call_function mm_1 (aten.mm.default)",
+		"call_function mm_2 (aten.mm.default)", "call_function relu (aten.relu.default)",
+		"call_function sum_1 (aten.sum.dim_IntList)",
+		"call_function threshold_backward (aten.threshold_backward.default)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
