@@ -75,7 +75,9 @@ type Snapshot struct {
 type Writer struct {
 	Text   string // the releases of torch that it can be, for example "2.5 to 2.7"; "" unknown
 	Newest int    // the last of them, 207 for 2.7; 0 unknown, or any later one
-	Ascend bool   // it is torch_npu
+	// Backend is the kind of device: "cuda", "hip" (ROCm), "xpu" or "npu" (Ascend). Nothing tells an AMD GPU's file
+	// without C++ stacks from one of CUDA, so that this is "cuda" where nothing says otherwise.
+	Backend string
 }
 
 // Resize is a trace whose ring got another size while it recorded (analyze/timeline/SPEC.md 3.4): the events that the

@@ -29,6 +29,7 @@ func Message(l *oom.Log, g *oom.Group) finding.Finding {
 			}
 		}
 	}
+	named(&f, g.Backend)
 	return f
 }
 

@@ -139,7 +139,7 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 	if !v.Bounded {
 		f.Because("Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. The requested sizes are " +
 			"not recorded.")
-		f.Do("PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor " +
+		f.Do("PYTORCH_CUDA_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor " +
 			"keeps blocks above 64 MiB; set both to the same value. Or pin buffers just below a power of two, and " +
 			"reuse them.")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/whatif"
@@ -81,6 +82,9 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 		}
 	}
 	finding.Sort(j.findings)
+	for i := range j.findings {
+		named(&j.findings[i], s.Writer.Backend)
+	}
 	v := Verdict{Findings: j.findings, Levers: []finding.Lever{}}
 	if len(v.Findings) > 0 {
 		if f := v.Findings[0]; f.Severity != finding.Info || f.Status == finding.Cached && j.idle {
@@ -117,6 +121,15 @@ type judge struct {
 	seen     *holder.Result
 	findings []finding.Finding
 	idle     bool // a device keeps memory that next to nothing uses
+}
+
+// named puts the names of a kind of device in place of CUDA's.
+func named(f *finding.Finding, backend string) {
+	title := []string{f.Title}
+	for _, sentences := range [][]string{title, f.Why, f.Next, f.Fix} {
+		platform.Of(backend).Says(sentences...)
+	}
+	f.Title = title[0]
 }
 
 func (j *judge) add(f *finding.Finding) { j.findings = append(j.findings, *f) }

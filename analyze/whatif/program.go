@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -15,6 +16,7 @@ type Program struct {
 	// Recorded are the settings of the run as far as the file tells, and Tie the order in which
 	// its release takes blocks of the same size.
 	Recorded allocator.Recorded
+	Platform *platform.Platform
 	// Capacity is the memory that the run could reserve, known from a request that failed, or
 	// from one that was served only after memory was given back; 0 is unknown.
 	Capacity int64
@@ -74,7 +76,8 @@ type ask struct {
 
 // NewProgram extracts the program from a timeline of s.
 func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
-	p := &Program{Device: t.Device, Recorded: allocator.RecordedIn(s), t: t, streams: []uint64{0},
+	p := &Program{Device: t.Device, Platform: platform.Of(s.Writer.Backend), Recorded: allocator.RecordedIn(s),
+		t: t, streams: []uint64{0},
 		pools: []snapshot.PoolID{{}}}
 	p.capacity()
 	x := newExtractor(p, s)

@@ -232,8 +232,8 @@ func (v *validator) reason(o *op) string {
 	switch {
 	case c.Inconsistent() > 0 || c.Residual != 0:
 		return "The trace contradicts itself or the final state: it was edited or filtered, or no allocator wrote it."
-	case s.Writer.Ascend:
-		return "torch_npu's allocator rounds requests differently."
+	case p.Platform.Options != nil:
+		return p.Platform.Doubt
 	case p.Recorded.Conf.Collects() && released:
 		return "garbage_collection_threshold is set: it acts under a memory fraction, which the file does not record."
 	case pool:

@@ -137,6 +137,35 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+// TestBackend tells the kind of device by settings and frames.
+func TestBackend(t *testing.T) {
+	const head = `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 512, "stream": 0, ` +
+		`"frames": [{"filename": "%", "line": 1, "name": "&"}]}]]`
+	for _, c := range []struct{ file, name, settings, want string }{
+		{"train.py", "step", "", "cuda"},
+		{"/lib/python3.12/site-packages/torch/cuda/memory.py", "empty_cache", "", "cuda"},
+		{"/home/u/xpu/npu/hip.py", "hip", "", "cuda"},
+		{"/lib/python3.12/site-packages/torch_npu/npu/memory.py", "f", "", "npu"},
+		{"??", "c10_npu::NPUCachingAllocator::malloc(int)", "", "npu"},
+		{`C:\\site-packages\\torch\\xpu\\memory.py`, "f", "", "xpu"},
+		{"??", "c10::xpu::XPUCachingAllocator::malloc(int)", "", "xpu"},
+		{"??", "c10::hip::HIPCachingAllocator::Native::malloc(int)", "", "hip"},
+		{"/opt/rocm/lib/libamdhip64.so.7", "??", "", "hip"},
+		{"train.py", "step", `"PYTORCH_ALLOC_CONF": "", "expandable_segments": false`, "xpu"},
+		{"train.py", "step", `"PYTORCH_HIP_ALLOC_CONF": ""`, "hip"},
+		{"train.py", "step", `"PYTORCH_CUDA_ALLOC_CONF": "release_lock_on_hipmalloc:True"`, "hip"},
+		{"train.py", "step", `"PYTORCH_CUDA_ALLOC_CONF": ""`, "cuda"},
+	} {
+		text := strings.NewReplacer("%", c.file, "&", c.name).Replace(head)
+		if c.settings != "" {
+			text += `, "allocator_settings": {` + c.settings + `}`
+		}
+		if got := fromJSON(t, text+"}").Writer.Backend; got != c.want {
+			t.Errorf("%s, %s, {%s}: %q, want %q", c.file, c.name, c.settings, got, c.want)
+		}
+	}
+}
+
 // A page whose allocations are never freed was filtered by trace_plot -f.
 func TestFilteredPage(t *testing.T) {
 	const trace = `{"segments": [], "device_traces": [[

@@ -16,8 +16,7 @@ type evidence struct {
 	time                    bool
 	compile, metadata, pool bool
 	annotate, category      bool
-	ascend                  bool
-	xpu                     bool
+	backend                 string
 	streamReuse             bool // the setting graph_capture_record_stream_reuse
 }
 
@@ -41,6 +40,7 @@ func collect(s *snapshot.Snapshot) evidence {
 		}
 		ev.requested = ev.requested || b.Has&snapshot.BlockHasRequested != 0 || b.History.Len > 0
 	}
+	ev.backend = backend(s)
 	var last snapshot.LabelID
 	for _, t := range s.Traces {
 		ev.events += t.Len()
@@ -56,7 +56,7 @@ func collect(s *snapshot.Snapshot) evidence {
 			case snapshot.Annotate:
 				ev.annotate = true
 			case snapshot.WorkspaceSnapshot:
-				ev.ascend = true
+				ev.backend = "npu"
 			}
 			if e.Label == last {
 				continue
@@ -71,7 +71,6 @@ func collect(s *snapshot.Snapshot) evidence {
 	}
 	for _, v := range s.Settings.Values {
 		ev.streamReuse = ev.streamReuse || v.Key == "graph_capture_record_stream_reuse"
-		ev.xpu = ev.xpu || v.Key == "PYTORCH_ALLOC_CONF"
 	}
 	return ev
 }
@@ -82,11 +81,20 @@ const newest = 99
 // fingerprint guesses the torch release that wrote the file from the keys it has, and from
 // those it lacks where every release after some one writes them.
 func (ev *evidence) fingerprint(s *snapshot.Snapshot) snapshot.Writer {
+	w := ev.release(s)
+	w.Backend = ev.backend
+	if name := map[string]string{"xpu": "XPU", "hip": "ROCm"}[ev.backend]; name != "" && w.Text != "" {
+		w.Text += ", " + name
+	}
+	return w
+}
+
+func (ev *evidence) release(s *snapshot.Snapshot) snapshot.Writer {
 	if s.Partial != nil {
 		return snapshot.Writer{} // the keys that would tell may be in the part that is missing
 	}
-	if ev.ascend {
-		return snapshot.Writer{Text: "torch_npu", Ascend: true}
+	if ev.backend == "npu" {
+		return snapshot.Writer{Text: "torch_npu"}
 	}
 	if ev.category && !ev.time {
 		return snapshot.Writer{Text: "2.1 or later, from a profile"}
@@ -140,9 +148,6 @@ func (ev *evidence) fingerprint(s *snapshot.Snapshot) snapshot.Writer {
 		w.Text = fmt.Sprintf("2.%d or later", lo)
 	default:
 		w = snapshot.Writer{Text: fmt.Sprintf("2.%d to 2.%d", lo, hi), Newest: 200 + hi}
-	}
-	if ev.xpu {
-		w.Text += ", XPU"
 	}
 	return w
 }
