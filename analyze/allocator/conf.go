@@ -16,6 +16,8 @@ type Conf struct {
 	MaxSplit            int64   // max_split_size in bytes, -1 for no limit
 	MaxNonSplitRounding int64   // max_non_split_rounding in bytes
 	Roundup             Roundup // roundup_power2_divisions
+	Exact               bool    // where Roundup is 1, sizes are not rounded: torch 2.1, if divisions are set
+	Padding             int64   // bytes that are added to each request: 32 by torch_npu
 	LargeSegment        int64   // large_segment_size in bytes; torch 2.11 and later
 	Expandable          bool    // expandable_segments
 
@@ -145,6 +147,14 @@ func (r Release) String() string {
 	return fmt.Sprintf("%d.%d", r/100, r%100)
 }
 
+// Torch names a release in a sentence.
+func (r Release) Torch() string {
+	if r == Newest {
+		return "torch"
+	}
+	return "torch " + r.String()
+}
+
 // Tie says which of several free blocks of the same size is taken (SPEC.md 5.4).
 type Tie uint8
 
@@ -186,6 +196,9 @@ func RecordedIn(s *snapshot.Snapshot) Recorded {
 	r := Recorded{Conf: Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf),
 		Release: Release(s.Writer.Newest)}
 	r.Tie = r.Release.Tie()
+	if s.Writer.Backend == "npu" {
+		r.Conf.Padding = 32
+	}
 	if !r.Known {
 		return r
 	}

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -33,7 +34,8 @@ func TestParseConf(t *testing.T) {
 		{Newest, "expandable_segments:True,expandable_segments:False", Default()},
 		{Newest, "max_split_size_mb:20,", with(func(c *Conf) { c.MaxSplit = 20 * mib })},
 		{206, "max_split_size_mb:21", with(func(c *Conf) { c.MaxSplit = 21 * mib })},
-		{Newest, "max_split_size_mb:18446744073709551615", with(func(c *Conf) { c.MaxSplit = MaxRequest })},
+		{Newest, "max_split_size_mb:18446744073709551615", Default()},
+		{Newest, "max_split_size_mb:1073741824", with(func(c *Conf) { c.MaxSplit = MaxRequest })},
 		{Newest, "max_non_split_rounding_mb:40", with(func(c *Conf) { c.MaxNonSplitRounding = 40 * mib })},
 		{Newest, "max_split_size_mb:64,large_segment_size_mb:64", with(func(c *Conf) {
 			c.MaxSplit, c.LargeSegment, c.MaxNonSplitRounding = 64*mib, 64*mib, 64*mib
@@ -76,59 +78,52 @@ func TestParseConf(t *testing.T) {
 	}
 }
 
-// TestParseConfErrors has torch's own words for settings that it refuses. Those of release 206
-// were seen from torch 2.6.
-func TestParseConfErrors(t *testing.T) {
+// TestRead has what torch takes for something else than what is written, and how it refuses the rest. All strings, and
+// all releases, are in fixtures/lab.
+func TestRead(t *testing.T) {
+	for _, c := range []struct {
+		release Release
+		text    string
+		want    []Misread
+	}{
+		{Newest, "max_split_size_mb: 128 ,", nil},
+		{209, "max_split_size_mb:128abc", []Misread{{"max_split_size_mb:128abc", "max_split_size_mb:128"}}},
+		{Newest, "max_split_size_mb:+128", []Misread{{"max_split_size_mb:+128", "max_split_size_mb:128"}}},
+		{Newest, "max_split_size_mb:-1",
+			[]Misread{{"max_split_size_mb:-1", "max_split_size_mb:18446744073709551615"}}},
+		{Newest, "max_split_size_mb,128", []Misread{{"max_split_size_mb,128", "max_split_size_mb:128"}}},
+		{Newest, "garbage_collection_threshold:0.5x",
+			[]Misread{{"garbage_collection_threshold:0.5x", "garbage_collection_threshold:0.5"}}},
+		{Newest, "roundup_power2_divisions:[64:8x]y", []Misread{
+			{"roundup_power2_divisions:[64:8x", "roundup_power2_divisions:[64:8"},
+			{"roundup_power2_divisions:[64:8x]y", "roundup_power2_divisions:[64:8x]"}}},
+		{Newest, "roundup_power2_divisions:[256,1]",
+			[]Misread{{"roundup_power2_divisions:[256,1]", "roundup_power2_divisions:1"}}},
+		{209, "roundup_power2_divisions:[256:1,512:2,>:8]",
+			[]Misread{{"roundup_power2_divisions:[256:1,512:2,>:8]", "roundup_power2_divisions:[256:1,>:8]"}}},
+		{Newest, "roundup_power2_divisions:[256:1,512:2,>:8]", nil},
+	} {
+		got, err := c.release.Read(c.text)
+		if err != nil || !slices.Equal(got.Misread, c.want) {
+			t.Errorf("%v %q: misread %q, error %v; want %q", c.release, c.text, got.Misread, err, c.want)
+		}
+	}
 	for _, c := range []struct {
 		release    Release
 		text, want string
 	}{
-		{206, "max_split_size_mb:10", "CachingAllocator option max_split_size_mb too small, must be > 20"},
-		{206, "max_split_size_mb:20,", "CachingAllocator option max_split_size_mb too small, must be > 20"},
-		{206, "max_non_split_rounding_mb:5",
-			"CachingAllocator option max_non_split_rounding_mb too small, must be > 20"},
-		{206, "foo:1", "Unrecognized CachingAllocator option: foo"},
-		{206, "max_split_size_mb=30", "Unrecognized CachingAllocator option: max_split_size_mb=30"},
-		{206, ",", "Unrecognized CachingAllocator option: ,"},
-		{206, "max_split_size_mb", "Error parsing CachingAllocator settings, expected :"},
-		{206, "max_split_size_mb:", "Error, expecting max_split_size_mb value"},
-		{206, "backend:x", "Unknown allocator backend, options are native and cudaMallocAsync"},
-		{206, "roundup_power2_divisions:[300:1]", "For roundups, the intervals have to be power of 2"},
-		{206, "roundup_power2_divisions:[256:1", "Error parsing CachingAllocator settings, expected ]"},
-		{206, "roundup_power2_divisions:0", "For roundups, the divisions has to be power of 2"},
-		{206, "roundup_power2_divisions:[256:3]",
-			"For roundups, the divisions has to be power of 2 or 0 to disable roundup"},
-		{Newest, "max_split_size_mb:19", "CachingAllocator option max_split_size_mb too small, must be >= 20"},
-		{Newest, "max_split_size_mb:20,large_segment_size_mb:40",
-			"CachingAllocator option max_split_size_mb too small, must be >= 40"},
-		{Newest, "max_non_split_rounding_mb:19", "CachingAllocator option max_non_split_rounding_mb too small, must " +
-			"be >= 20"},
-		{Newest, "large_segment_size_mb:10", "CachingAllocator option large_segment_size_mb too small, must be > 10"},
-		{Newest, "foo:1", "Unrecognized key 'foo' in CUDA allocator config."},
-		{Newest, "expandable_segments:true",
-			"Expected a single True/False argument for expandable_segments, got 'true'"},
-		{Newest, "expandable_segments:True;max_split_size_mb:30",
-			"Expected a single True/False argument for expandable_segments, got 'True;max_split_size_mb'"},
-		{Newest, "expandable_segments:True max_split_size_mb:30",
-			"Expected a single True/False argument for expandable_segments, got 'Truemax_split_size_mb'"},
-		{Newest, "expandable_segments:True:False", "Error parsing CachingAllocator settings, expected ,"},
-		{Newest, "garbage_collection_threshold:1.0", "garbage_collect_threshold is invalid, set it in (0.0, 1.0)"},
-		{Newest, "garbage_collection_threshold:0", "garbage_collect_threshold is invalid, set it in (0.0, 1.0)"},
-		{Newest, "garbage_collection_threshold:NaN", "Expected a number for garbage_collection_threshold, got 'NaN'"},
-		{Newest, "per_process_memory_fraction:1.1", "per_process_memory_fraction is invalid, set it in [0.0, 1.0]"},
-		{Newest, "max_split_size_mb:abc", "Expected a whole number for max_split_size_mb, got 'abc'"},
-		{Newest, "max_split_size_mb:-1", "Expected a whole number for max_split_size_mb, got '-1'"},
-		{Newest, "roundup_power2_divisions:3", "For roundups, the divisions has to be power of 2"},
-		{Newest, "roundup_power2_divisions:[64:2 128:4]",
-			"For roundups, the divisions has to be power of 2 or 0 to disable roundup"},
-		{Newest, "pinned_num_register_threads:3", "Number of register threads has to be power of 2, got 3"},
-		{Newest, "pinned_num_register_threads:256", "Number of register threads should be less than or equal to 128, " +
-			"got 256"},
-		{Newest, "pinned_reserve_segment_size_mb:0", "Pinned reserve segment size has to be greater than 0"},
+		{209, "max_split_size_mb:x", "torch 2.9 refuses it: RuntimeError: stoi"},
+		{Newest, "max_split_size_mb:x", "torch refuses it: RuntimeError: stoull"},
+		{210, "foo:1", "torch 2.10 refuses it: ValueError: Unrecognized key 'foo' in CUDA allocator config."},
+		{215, "max_split_size_mb", "torch 2.15 refuses it: Index out of bounds in ConfigTokenizer"},
 	} {
-		if _, err := c.release.ParseConf(c.text); err == nil || err.Error() != c.want {
+		if _, err := c.release.Read(c.text); err == nil || err.Error() != c.want {
 			t.Errorf("%v %q: error %v, want %q", c.release, c.text, err, c.want)
 		}
+	}
+	got, err := Release(209).Read("large_segment_size_mb:64")
+	if err != nil || got.Unknown == nil || got.Conf.LargeSegment != 64*mib {
+		t.Errorf("a key of a later release: %+v, error %v", got, err)
 	}
 }
 

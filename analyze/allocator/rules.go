@@ -21,12 +21,16 @@ type Roundup [16]int64
 // Round gives the rounded size of a request of n bytes, 0 <= n <= MaxRequest (SPEC.md 5.3,
 // DeviceCachingAllocator::round_size).
 func (c *Conf) Round(n int64) int64 {
+	n += c.Padding
 	if n < MinBlockSize {
 		return MinBlockSize
 	}
 	div := c.Roundup[min(max(bits.Len64(uint64(n))-21, 0), len(c.Roundup)-1)]
-	if div > 1 && n > MinBlockSize*div {
+	switch {
+	case div > 1 && n > MinBlockSize*div:
 		return roundDivision(n, div)
+	case div == 1 && c.Exact:
+		return n
 	}
 	return (n + MinBlockSize - 1) &^ (MinBlockSize - 1)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -41,6 +42,8 @@ type Answer struct {
 	Start    Begin    `json:"start"`
 	Capacity Capacity `json:"capacity"`
 
+	// Doubt is what the replay cannot know of a device that is not CUDA's, "" for nothing.
+	Doubt string `json:"doubt,omitempty"`
 	// Rows are the settings that were tried, the recorded ones first.
 	Rows []Row `json:"settings"`
 	Advice
@@ -70,6 +73,10 @@ type Row struct {
 	Text     string `json:"text"`
 	Recorded bool   `json:"recorded"`
 	Needs    string `json:"needs"` // a release of torch that is newer than the file's, else ""
+	// Refused is what the file's release prints instead, "" where it takes them; Misread are the parts that it takes
+	// for something else. Both are of the recorded settings and of those that were asked for.
+	Refused string              `json:"refused,omitempty"`
+	Misread []allocator.Misread `json:"misread,omitempty"`
 	Outcome
 	// Curve samples the trace, for the recorded settings and the best only.
 	Curve []Sample `json:"curve"`
@@ -81,7 +88,7 @@ type Row struct {
 // Ask answers a question about a program. The smallest capacity is searched where a capacity
 // matters, for all settings unless the wider set is tried: then for the recorded and the best.
 func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Question) (*Answer, error) {
-	a := &Answer{File: s.Name, Device: p.Device, Events: p.t.Trace.Len(), Accuracy: *v}
+	a := &Answer{File: s.Name, Device: p.Device, Doubt: p.Platform.Doubt, Events: p.t.Trace.Len(), Accuracy: *v}
 	a.Best, a.Costs = -1, []string{}
 	if p.Recorded.Release != 0 {
 		a.Release = p.Recorded.Release.String()
@@ -129,6 +136,13 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 	}
 	for i, out := range outs {
 		a.Rows = append(a.Rows, p.row(s, &settings[i], out))
+		if q.Settings == nil && i > 0 {
+			continue // nobody wrote them
+		}
+		a.Rows[i].Misread = settings[i].Misread
+		if refusal := settings[i].Unknown; refusal != nil {
+			a.Rows[i].Refused = refusal.Says()
+		}
 	}
 	a.Rows[0].Recorded = true
 	if a.Accuracy.Trusted {
@@ -173,8 +187,8 @@ func (p *Program) rescue(ctx context.Context, settings []Setting, outs []*Outcom
 		return Setting{}, nil, nil
 	}
 	set, err := p.Setting(lastResort)
-	if err != nil || known(settings, &set) {
-		return Setting{}, nil, nil // the release does not know it, or it was tried
+	if err != nil || known(settings, &set) || !p.Platform.Reads(lastResort) {
+		return Setting{}, nil, nil // nobody knows it, or it was tried
 	}
 	o.Conf = set.Conf
 	out, err := p.Run(ctx, o)

@@ -94,7 +94,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("error %v, accuracy %+v, best %d", err, b.Accuracy, b.Best)
 	}
 	if _, err := whatif.Ask(t.Context(), s, p, v,
-		whatif.Question{Settings: []whatif.Setting{{Conf: allocator.Conf{Async: true}}}},
+		whatif.Question{Settings: []whatif.Setting{{Reading: allocator.Reading{Conf: allocator.Conf{Async: true}}}}},
 	); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}

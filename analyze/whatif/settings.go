@@ -13,7 +13,7 @@ import (
 // Setting is a settings string with what it means.
 type Setting struct {
 	Text string // as in PYTORCH_CUDA_ALLOC_CONF
-	Conf allocator.Conf
+	allocator.Reading
 }
 
 // usual are the settings that are tried when nobody asks for others: each is a remedy that
@@ -65,8 +65,8 @@ func (p *Program) Settings(all bool) []Setting {
 	}
 	for _, text := range texts {
 		s, err := p.Setting(text)
-		if err != nil || p.Recorded.Release != allocator.Newest && s.Conf.Needs > p.Recorded.Release {
-			continue // the release does not know it
+		if err != nil || s.Unknown != nil || !p.Platform.Reads(text) {
+			continue // the release, or the kind of device, does not know it
 		}
 		if !known(out, &s) {
 			out = append(out, s)
@@ -92,16 +92,18 @@ func same(a, b *allocator.Conf) bool {
 
 // Setting reads a settings string as the release does that wrote the file.
 func (p *Program) Setting(text string) (Setting, error) {
-	c, err := p.Recorded.Release.ParseConf(text)
-	return Setting{text, c}, err
+	read, err := p.Recorded.Release.Read(text)
+	read.Conf.Padding = p.Recorded.Conf.Padding
+	return Setting{text, read}, err
 }
 
 func (p *Program) asRecorded() Setting {
-	text := p.Recorded.Text
-	if c, err := p.Recorded.Release.ParseConf(text); err != nil || !same(&c, &p.Recorded.Conf) {
-		text = p.Recorded.Conf.String() // the values say something else than the string
+	s, err := p.Setting(p.Recorded.Text)
+	if err != nil || !same(&s.Conf, &p.Recorded.Conf) {
+		s = Setting{Text: p.Recorded.Conf.String()} // the values say something else than the string
 	}
-	return Setting{text, p.Recorded.Conf}
+	s.Conf = p.Recorded.Conf
+	return s
 }
 
 // Sweep replays a program under many settings, on as many cores as there are. The outcomes are

@@ -121,7 +121,7 @@ func TestSweep(t *testing.T) {
 		!strings.Contains(strings.Join(a.Costs, " "), "CUDA IPC") {
 		t.Errorf("advice: %+v", a)
 	}
-	if _, err := p.Sweep(t.Context(), []whatif.Setting{{Conf: allocator.Conf{Async: true}}},
+	if _, err := p.Sweep(t.Context(), []whatif.Setting{{Reading: allocator.Reading{Conf: allocator.Conf{Async: true}}}},
 		whatif.Options{}); !errors.Is(err, whatif.ErrAsync) {
 		t.Errorf("error %v", err)
 	}

@@ -33,6 +33,12 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 	d.gap()
 	d.settings(a, r)
 	d.gap()
+	var reads []string
+	for i := range a.Rows {
+		reads = append(reads, readText(&a.Rows[i], r.Release)...)
+	}
+	say("Reads", reads...)
+	say("Note", when(a.Doubt != "", "%s", a.Doubt))
 	var failures []string
 	for i := range a.Rows {
 		if a.Rows[i].First != nil && (i == 0 || i == a.Best) {
@@ -61,6 +67,17 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 	}
 	say("Minimum", smallest(a, r)...)
 	return d.print(w)
+}
+
+// readText says what a release makes of settings where it is not what is written.
+func readText(row *whatif.Row, r allocator.Release) (out []string) {
+	if row.Refused != "" {
+		out = append(out, fmt.Sprintf("%s refuses %s: %s", r.Torch(), row.Text, row.Refused))
+	}
+	for _, m := range row.Misread {
+		out = append(out, fmt.Sprintf("%s reads %s as %s", r.Torch(), m.Written, m.Read))
+	}
+	return out
 }
 
 // smallest says how small a device can be, under the recorded settings and under those that
