@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // pause is the time between two backward passes in which no optimizer needs the gradients of the first.
@@ -29,29 +30,42 @@ func (f *finder) gradients() {
 		return
 	}
 	pauses := f.pauses()
+	// Whether the gradients of the last pass are done with, the passes before it tell.
+	dropped, kept := false, false
+	f.inPauses(pauses, func(_ *timeline.Life, p *pause, end int32) {
+		if !p.last && !p.stepped {
+			dropped, kept = dropped || end <= p.to, kept || end > p.to
+		}
+	})
 	v := finding.Lever{Kind: finding.KeptGradients, Confidence: finding.High, Inferred: true}
+	f.inPauses(pauses, func(l *timeline.Life, p *pause, end int32) {
+		if !p.stepped && (end > p.to || p.last && (kept || !dropped)) {
+			return // the next pass adds to it, or may do
+		}
+		f.cut(l, p.from, min(end, p.to))
+		if f.event >= int(p.from) && f.event < int(min(end, p.to)) {
+			count(&v, l)
+			if !p.stepped {
+				v.Confidence = finding.Medium
+			}
+		}
+	})
+	f.weigh(v)
+}
+
+// inPauses calls do for each gradient and each pause that it is live in, with the event that ends its life.
+func (f *finder) inPauses(pauses []pause, do func(l *timeline.Life, p *pause, end int32)) {
 	for row := f.warm; row < len(f.t.Lives); row++ {
-		l := &f.t.Lives[row]
 		if c, trust := f.uses.Of(int32(row)); c != category.Gradient || trust < category.Medium {
 			continue
 		}
+		l := &f.t.Lives[row]
 		end := f.end(l)
 		i, _ := slices.BinarySearchFunc(pauses, l.Born, func(p pause, e int32) int { return cmp.Compare(p.from, e) })
 		for ; i < len(pauses) && pauses[i].from < end; i++ {
-			p := &pauses[i]
-			if end > p.to && !p.stepped && !p.last {
-				continue // the next pass adds to it
-			}
-			f.cut(l, p.from, min(end, p.to))
-			if f.event >= int(p.from) && f.event < int(min(end, p.to)) {
-				count(&v, l)
-				if !p.stepped {
-					v.Confidence = finding.Medium
-				}
-			}
+			do(l, &pauses[i], end)
 		}
 	}
-	f.weigh(v)
 }
 
 // pauses lists them in order.
