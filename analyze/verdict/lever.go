@@ -16,7 +16,12 @@ const mostLevers = 4
 
 // levers are those of a device in words, the largest gain first and the largest use last.
 func (j *judge) levers(e *Facts) []finding.Lever {
-	out := slices.Clone(e.Levers)
+	out := slices.DeleteFunc(slices.Clone(e.Levers), func(v finding.Lever) bool {
+		// To free what pins segments before others come would be the opposite of to allocate it before them.
+		return v.Kind == finding.Held && slices.ContainsFunc(j.findings, func(f finding.Finding) bool {
+			return f.Evidence.Fragments != nil && f.Evidence.Fragments.Pins.Site == v.Site
+		})
+	})
 	if s := j.setting(e); s != nil && s.Proven && s.Kind == finding.LowersPeak {
 		out = append(out, finding.Lever{
 			Kind: finding.AllocatorSetting, Device: e.Timeline.Device, Gain: s.Saved(), Before: s.PeakBefore,
