@@ -35,8 +35,9 @@ const (
 	program
 )
 
-// originOf looks at all frames: the most telling one decides. torch.distributed counts for what it allocates
-// itself, not for a model that it runs or makes: DistributedDataParallel's forward is around the whole model's.
+// originOf looks at the frames of the innermost phase: the most telling one decides. torch.distributed counts for what
+// it allocates itself, not for a model that it runs or makes: DistributedDataParallel's forward is around the whole
+// model's.
 func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 	switch stack {
 	case 0:
@@ -45,32 +46,41 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 		return frameless
 	}
 	var saw [program + 1]bool
-	for _, id := range s.Stacks.Get(stack) {
-		o := frameOrigin(frames.Of(s, id))
-		saw[o] = saw[o] || o != distributed || !saw[forward] && !saw[building] && !saw[loading]
+	var walk frames.Walk
+	for _, id := range slices.Backward(s.Stacks.Get(stack)) {
+		class := frames.Of(s, id)
+		if walk.Enter(class) {
+			saw = [program + 1]bool{scratch: saw[scratch]}
+		}
+		o := frameOrigin(class)
+		if o == forward || o == building || o == loading {
+			saw[distributed] = false
+		}
+		saw[o] = true
 	}
-	if saw[recompute] && saw[forward] {
-		return recompute
+	if o := ofPhase[walk.Phase()]; o != notYet {
+		saw[o] = true
 	}
 	for o := scratch; o < program; o++ {
-		if saw[o] && o != recompute {
+		if saw[o] {
 			return o
 		}
 	}
 	return program
 }
 
+// ofPhase is what phases are for; notYet is nothing that would tell.
+var ofPhase = [...]origin{
+	frames.InForward: forward, frames.InRecompute: recompute, frames.InBackward: backward, frames.InOptimizer: optimizer,
+}
+
 // ofPart is what parts of torch are for; notYet is nothing that would tell.
 var ofPart = [frames.NumParts]origin{
-	frames.Optimizer:   optimizer,
 	frames.Distributed: distributed,
 	frames.ModuleMove:  loading,
 	frames.ModuleInit:  building,
-	frames.ModuleCall:  forward,
 	frames.Loss:        forward,
 	frames.Functional:  forward,
-	frames.Recompute:   recompute,
-	frames.Backward:    backward,
 	frames.Loader:      loader,
 }
 

@@ -56,6 +56,12 @@ const (
 	// decorates, or is made by a decorator, which only calls on.
 	Copies
 	CallsOn
+
+	// What Walk asks for.
+	Compiles // torch.compile, which calls what it was given
+	Forwards // named as a module's own code
+	Steps    // named as an optimizer's own code
+	Closes   // named as what an optimizer calls to get a loss
 )
 
 // What torch asks of the allocator for the workspace that each thread and stream keeps from its
@@ -107,6 +113,10 @@ func Classify(file, name string) Class {
 	set(Python, isPython(file))
 	c |= Class(originOf(p, name, part, c.Has(Python)))
 	set(Workspace, !c.Has(Python) && strings.Contains(name, "orkspace") && blas.MatchString(name+" "+p.file))
+	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
+	set(Forwards, name == "forward")
+	set(Steps, name == "step")
+	set(Closes, name == "<lambda>" || strings.Contains(name, "closure"))
 	if c.IsLibrary() {
 		switch Base(p.file) {
 		case "copy.py", "pickle.py":

@@ -86,16 +86,22 @@ func (c *code) path(stack snapshot.StackID) []snapshot.FrameID {
 // false when that is a loop over the parts of a model: over layers, parameters or states.
 func (c *code) loop(outer []snapshot.FrameID) (snapshot.FrameID, bool) {
 	var innermost snapshot.FrameID
+	var walk frames.Walk
+	overParts, inLibrary := false, false
 	for _, id := range outer {
+		if walk.Enter(frames.Of(c.s, id)) {
+			overParts, inLibrary = false, false
+		}
 		switch c.kind(id) {
 		case plain:
-			innermost = id
-		case through:
-		default:
-			return 0, false
+			innermost, inLibrary = id, false
+		case building, copying, parts:
+			overParts = true
+		case inside, lossCall:
+			inLibrary = true // unless it only calls on
 		}
 	}
-	return innermost, innermost != 0
+	return innermost, innermost != 0 && walk.Phase() == frames.InProgram && !overParts && !inLibrary
 }
 
 // stackKind is what a stack's frames say of the memory that it allocates.
@@ -119,15 +125,24 @@ func (c *code) sort(stack snapshot.StackID) stackKind {
 	if len(path) == 0 {
 		k |= nameless
 	}
+	var walk frames.Walk
+	var own stackKind // by the code of the innermost phase
 	for _, id := range path {
-		switch c.kind(id) {
-		case moduleCall:
-			k |= inModule
-		case optimizer, building:
-			k |= ofModel
-		case lossCall:
-			k |= ofLoss
+		if walk.Enter(frames.Of(c.s, id)) {
+			own = 0
 		}
+		switch c.kind(id) {
+		case building:
+			own |= ofModel
+		case lossCall:
+			own |= ofLoss
+		}
+	}
+	switch k |= own; walk.Phase() {
+	case frames.InForward, frames.InRecompute:
+		k |= inModule
+	case frames.InOptimizer:
+		k |= ofModel
 	}
 	c.sorts[stack] = k
 	return k

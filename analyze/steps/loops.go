@@ -77,12 +77,12 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 		return p
 	}
 	var path []int32
-	parent, inside := int32(-1), false
+	parent := int32(-1)
+	var walk frames.Walk
 	for _, id := range slices.Backward(tr.s.Stacks.Get(stack)) {
 		class := frames.Of(tr.s, id)
-		if class.IsModuleCall() {
-			inside = true
-		}
+		walk.Enter(class)
+		inside := walk.Phase() == frames.InForward || walk.Phase() == frames.InRecompute
 		if class.IsLibrary() {
 			continue
 		}
