@@ -44,8 +44,9 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 	if len(rules) > 0 {
 		f.ruled = applyRules(s, rules)
 	}
+	running := frames.Running(s)
 	for i := range f.origins {
-		f.origins[i] = originOf(s, snapshot.StackID(i))
+		f.origins[i] = originOf(s, running, snapshot.StackID(i))
 	}
 	for i := range tl.Lives {
 		l := &tl.Lives[i]

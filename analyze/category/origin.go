@@ -38,7 +38,7 @@ const (
 // originOf looks at the frames of the innermost phase: the most telling one decides. torch.distributed counts for what
 // it allocates itself, not for a model that it runs or makes: DistributedDataParallel's forward is around the whole
 // model's.
-func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
+func originOf(s *snapshot.Snapshot, running []bool, stack snapshot.StackID) origin {
 	switch stack {
 	case 0:
 		return nowhere
@@ -53,6 +53,9 @@ func originOf(s *snapshot.Snapshot, stack snapshot.StackID) origin {
 			saw = [program + 1]bool{scratch: saw[scratch]}
 		}
 		o := frameOrigin(class)
+		if running[id] && (o == building || o == loading) {
+			o = program
+		}
 		if o == forward || o == building || o == loading {
 			saw[distributed] = false
 		}

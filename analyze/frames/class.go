@@ -5,8 +5,8 @@
 // torch's files, and a few names of other libraries. What a Part is for, each who asks decides;
 // the facts are here alone.
 //
-// A class is worked out at the first question for a frame and kept with the snapshot, so that
-// stacks may be walked often. Of is safe for concurrent use.
+// Classes are worked out at the first question and kept with the snapshot, so that stacks may be walked often. Of is
+// safe for concurrent use.
 package frames
 
 import (
@@ -60,6 +60,7 @@ const (
 	// What Walk asks for.
 	Compiles // torch.compile, which calls what it was given
 	Forwards // named as a module's own code
+	Called   // a module's own code, where the calls of modules were left out
 	Steps    // named as an optimizer's own code
 	Closes   // named as what an optimizer calls to get a loss
 )
@@ -91,16 +92,13 @@ func (c Class) IsModuleCall() bool { return c.Part() == ModuleCall }
 // Of is the class of a frame of a snapshot.
 func Of(s *snapshot.Snapshot, id snapshot.FrameID) Class {
 	slot := &s.Frames.Notes()[id]
-	if c := slot.Load(); c != 0 {
-		return Class(c)
+	if slot.Load() == 0 {
+		classify(s)
 	}
-	f := s.Frames.Get(id)
-	c := Classify(s.Strings.Get(f.File), s.Strings.Get(f.Name))
-	slot.Store(uint32(c))
-	return c
+	return Class(slot.Load())
 }
 
-// Classify is Of for a frame by its texts.
+// Classify is Of for a frame by its texts, without a look at the program that it is in.
 func Classify(file, name string) Class {
 	p := cut(file)
 	part := partOf(p, name)
@@ -132,16 +130,24 @@ func Classify(file, name string) Class {
 	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") ||
 		strings.HasSuffix(p.file, "/cache_engine.py"))
 	set(LoadsModel, containsAny(name, "load_state_dict", "load_weights", "load_pretrained", "from_pretrained"))
-	set(Initializes, strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_"))
+	set(Initializes, (strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_")) &&
+		!containsAny(name, "process", "worker")) // those begin a process
 	return c
 }
 
 // blas finds the libraries of matrix products in symbols and files.
 var blas = regexp.MustCompile(`(?i)cublas|hipblas|cudablas`)
 
-// isGenerated recognizes the methods that dataclasses, attrs and namedtuples make: their file is no file.
+// isGenerated recognizes the methods that dataclasses, attrs and namedtuples make, and torch.fx's code of graphs
+// (torch/fx/graph_module.py): their file is no file.
 func isGenerated(file, name string) bool {
-	return strings.HasPrefix(file, "<attrs generated") || file == "<string>" && strings.HasPrefix(name, "__")
+	return strings.HasPrefix(file, "<attrs generated") || strings.HasPrefix(file, "<eval_with_key>") ||
+		file == "<string>" && strings.HasPrefix(name, "__")
+}
+
+// isLauncher recognizes the scripts that pip makes of a package's entry points (and of torchrun's).
+func isLauncher(file, name string) bool {
+	return name == "<module>" && !strings.HasSuffix(file, ".py") && containsAny(file, "/bin/", "/Scripts/")
 }
 
 func originOf(p path, name string, part Part, python bool) Origin {
@@ -154,7 +160,7 @@ func originOf(p path, name string, part Part, python bool) Origin {
 		return Native
 	case p.torch != "", strings.HasPrefix(p.file, "<frozen"), p.file == "none", isGenerated(p.file, name):
 		return Library
-	case p.installed != "":
+	case p.installed != "", isLauncher(p.file, name):
 		return Other
 	case standard.MatchString(p.file), strings.Contains(p.file, "/torchinductor_"):
 		return Library

@@ -1,6 +1,8 @@
 package frames_test
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -88,7 +90,7 @@ func TestClassify(t *testing.T) {
 		{"<string>", "__init__", frames.Library, frames.None, frames.CallsOn, frames.Constructor},
 		{"<attrs generated init Batch>", "__init__", frames.Library, frames.None, frames.CallsOn, frames.Constructor},
 		{"<string>", "<module>", frames.User, frames.None, 0, frames.CallsOn},
-		{"<eval_with_key>.3", "forward", frames.User, frames.None, 0, frames.CallsOn},
+		{"<eval_with_key>.3", "forward", frames.Library, frames.None, frames.CallsOn, 0},
 		{"/home/me/t.py", "_load_state_dict_into_model", frames.User, frames.None, frames.LoadsModel, 0},
 		{"/home/me/t.py", "_load_pretrained_model", frames.User, frames.None, frames.LoadsModel, 0},
 		{"/home/me/t.py", "from_pretrained", frames.User, frames.None, frames.LoadsModel, frames.Initializes},
@@ -138,7 +140,7 @@ func TestOf(t *testing.T) {
 		wg.Go(func() {
 			for range 100 {
 				if frames.Of(s, ids[0]).Origin() != frames.User || frames.Of(s, ids[1]).Part() != frames.Optimizer ||
-					frames.Of(s, 0).Origin() != frames.Native {
+					frames.Of(s, 0).Origin() != frames.Native || frames.Of(s, 0).Has(frames.Python) {
 					t.Error("a class changed")
 				}
 			}
@@ -161,6 +163,77 @@ func TestSymbols(t *testing.T) {
 	} {
 		if got, _ := frames.Operation(symbol); got != want {
 			t.Errorf("%s: %q, want %q", symbol, got, want)
+		}
+	}
+}
+
+// TestOwn takes an installed package for the program where no frame is of a user's file.
+func TestOwn(t *testing.T) {
+	for _, tc := range []struct {
+		what  string
+		stack []string // outermost first
+		user  int      // which is the program's
+	}{
+		{"an entry point", []string{"/env/bin/acme-train <module>", site + "acme_train/cli.py main",
+			site + "lightning/trainer.py fit"}, 1},
+		{"a module that is run", []string{"<frozen runpy> _run_code", site + "acme/train.py <module>",
+			site + "transformers/trainer.py train", torch + "nn/functional.py relu"}, 1},
+		{"a worker", []string{site + "ray/_private/workers/default_worker.py <module>", site + "ray/train/f.py run",
+			site + "acme/train.py main", site + "transformers/trainer.py train"}, 2},
+		{"a package that a user's file calls", []string{"/w/train.py main", site + "acme/train.py main"}, 0},
+		{"a server", []string{`C:\env\Scripts\vllm.exe main`, `C:\env\Lib\site-packages\vllm\engine\core.py step`}, 1},
+	} {
+		s := &snapshot.Snapshot{}
+		var ids []snapshot.FrameID
+		for _, text := range tc.stack {
+			file, name, _ := strings.Cut(text, " ")
+			ids = append(ids, s.Frames.Intern(snapshot.Frame{File: s.Strings.Intern([]byte(file)),
+				Name: s.Strings.Intern([]byte(name)), Line: 1}))
+		}
+		inner := slices.Clone(ids)
+		slices.Reverse(inner)
+		s.Stacks.Intern(inner)
+		for i, id := range ids {
+			if got := frames.Of(s, id).Origin() == frames.User; got != (i == tc.user) {
+				t.Errorf("%s: %s: the user's is %t", tc.what, tc.stack[i], got)
+			}
+		}
+	}
+}
+
+// TestCallsLeftOut takes functions of the name forward for modules where their calls are in no stack, or in few.
+func TestCallsLeftOut(t *testing.T) {
+	const call = torch + "nn/modules/module.py _call_impl"
+	for _, tc := range []struct {
+		what   string
+		stacks [][]string // outermost first; the last ends in a forward
+		want   frames.Phase
+	}{
+		{"left out", [][]string{{"/w/train.py main", "/w/model.py forward"}}, frames.InForward},
+		{"but for one", [][]string{{"/w/train.py main", call, "/w/head.py forward"}, {"/w/train.py main", "/w/a.py forward"},
+			{"/w/train.py main", "/w/model.py forward"}}, frames.InForward},
+		{"all there", [][]string{{"/w/train.py main", call, "/w/model.py forward"},
+			{"/w/train.py main", "/w/agent.py forward"}}, frames.InProgram},
+	} {
+		s := &snapshot.Snapshot{}
+		var last []snapshot.FrameID
+		for _, stack := range tc.stacks {
+			last = nil
+			for _, text := range stack {
+				file, name, _ := strings.Cut(text, " ")
+				last = append(last, s.Frames.Intern(snapshot.Frame{File: s.Strings.Intern([]byte(file)),
+					Name: s.Strings.Intern([]byte(name)), Line: 1}))
+			}
+			inner := slices.Clone(last)
+			slices.Reverse(inner)
+			s.Stacks.Intern(inner)
+		}
+		var w frames.Walk
+		for _, id := range last {
+			w.Enter(frames.Of(s, id))
+		}
+		if w.Phase() != tc.want {
+			t.Errorf("%s: phase %d, want %d", tc.what, w.Phase(), tc.want)
 		}
 	}
 }

@@ -50,6 +50,7 @@ var torchFiles = [...]struct {
 	{"autograd/profiler.py", "", Wrapper},
 	{"autograd/__init__.py", "grad _make_grads", Backward},
 	{"autograd/", "*backward*", Backward},
+	{"_functorch/_aot_autograd/", "*backward*", Backward},
 	{"utils/checkpoint.py", "recompute_fn unpack_hook backward", Recompute},
 	{"utils/data/", "", Loader},
 	{"utils/_contextlib.py", "", Wrapper},

@@ -9,7 +9,8 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// path is the file of a frame with what its folders tell, all with slashes.
+// path is the file of a frame with what its folders tell, all with slashes. Packages are installed in folders of their
+// own; pex and pip's caches run them from where a wheel was unpacked, "torch-2.6.0-cp312-linux_x86_64.whl".
 type path struct {
 	file      string
 	installed string // below the folder of installed packages, empty outside of it
@@ -20,12 +21,13 @@ type path struct {
 // a checkout or named relative to the build's folder, from another project's folder of that name.
 var torchTree = regexp.MustCompile(`^(?:nn/(?:modules|parallel|utils|attention)/|nn/(?:functional|parameter|init)\.py` +
 	`|(?:optim|autograd|distributed|amp|fx|jit|profiler|multiprocessing)/|utils/(?:data/|checkpoint\.py|_)` +
-	`|cuda/(?:__init__|graphs|memory|random|streams|_\w+)\.py|(?:functional|serialization)\.py|_[a-z])`)
+	`|cuda/(?:__init__|graphs|memory|random|streams|_\w+)\.py` +
+	`|(?:functional|serialization|storage|overrides|library)\.py|_[a-z])`)
 
 // cut reads a path. This is the one place that knows how paths are written, of Unix or of Windows.
 func cut(file string) path {
 	p := path{file: strings.ReplaceAll(file, `\`, "/")}
-	for _, dir := range [...]string{"/site-packages/", "/dist-packages/"} {
+	for _, dir := range [...]string{"/site-packages/", "/dist-packages/", ".whl/", ".egg/"} {
 		if i := strings.LastIndex(p.file, dir); i >= 0 {
 			p.installed = p.file[i+len(dir):]
 			if below, ok := strings.CutPrefix(p.installed, "torch/"); ok {

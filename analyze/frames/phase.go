@@ -1,5 +1,11 @@
 package frames
 
+import (
+	"slices"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
 // Phase is what the program does at a frame, by the innermost call that decides it.
 type Phase uint8
 
@@ -24,7 +30,7 @@ type Walk struct {
 	outside  Phase // before the module's call that was entered last
 	again    bool  // an activation checkpoint runs its forward code a second time
 	called   bool  // of the module's call nothing but wrappers was entered yet
-	compiled bool  // torch.compile calls what comes next
+	compiled bool  // torch.compile stands between it and what comes next
 	foreign  bool  // the optimizer is not torch's own
 }
 
@@ -46,14 +52,10 @@ func (w *Walk) Enter(c Class) bool {
 		}
 		return w.forward()
 	case part == Wrapper:
-		if !c.Has(Compiles) {
+		if !w.called || !c.Has(Compiles) {
 			return false
 		}
-		w.compiled = true
-		if !w.called {
-			return false
-		}
-		w.called, w.phase = false, w.outside
+		w.called, w.compiled, w.phase = false, true, w.outside
 		return true
 	}
 	called, compiled := w.called, w.compiled
@@ -68,7 +70,8 @@ func (w *Walk) Enter(c Class) bool {
 	case part == Optimizer:
 		w.phase, w.foreign = InOptimizer, false
 		return true
-	case compiled && c.Has(Forwards):
+	case c.Has(Called), compiled && c.Has(Forwards):
+		w.outside = w.phase
 		return w.forward()
 	case w.phase != InOptimizer || called || c.Origin() < Other:
 		return false
@@ -88,4 +91,27 @@ func (w *Walk) forward() bool {
 		w.phase = InRecompute
 	}
 	return true
+}
+
+// Running marks, by frame, the constructors and loaders in which a phase begins: not they make something there, but the
+// program runs in them. It is for all frames of a snapshot.
+func Running(s *snapshot.Snapshot) []bool {
+	out := make([]bool, s.Frames.Len()+1)
+	for stack := range s.Stacks.Len() {
+		var walk Walk
+		ids := s.Stacks.Get(snapshot.StackID(stack + 1))
+		innermost := -1 // that began a phase
+		for i, id := range slices.Backward(ids) {
+			if walk.Enter(Of(s, id)) && walk.Phase() != InProgram {
+				innermost = i
+			}
+		}
+		if innermost < 0 {
+			continue
+		}
+		for _, id := range ids[innermost:] {
+			out[id] = out[id] || Of(s, id).Has(Constructor|LoadsModel|Initializes)
+		}
+	}
+	return out
 }

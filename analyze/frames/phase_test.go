@@ -58,6 +58,9 @@ func TestWalk(t *testing.T) {
 		{"a compiled function", "/w/train.py train|" + call + compile + "/w/train.py train_step", frames.InProgram},
 		{"a module in a compiled function", call + compile + "/w/train.py train_step|" + call + "/w/model.py forward",
 			frames.InForward},
+		{"compiled backward code", torch + "autograd/function.py apply_boxed|" + torch +
+			"_functorch/_aot_autograd/runtime_wrappers.py backward|" + torch + "_dynamo/eval_frame.py _fn|" +
+			"<eval_with_key>.5 forward", frames.InBackward},
 		{"the engine in C++", "engine.cpp torch::autograd::Engine::thread_main(int)", frames.InBackward},
 	} {
 		var w frames.Walk

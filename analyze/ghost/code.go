@@ -9,13 +9,15 @@ import (
 
 // code knows what kind of code frames and stacks are of.
 type code struct {
-	s     *snapshot.Snapshot
-	paths [][]snapshot.FrameID // by stack: its Python frames, outermost first
-	sorts []stackKind          // by stack
+	s       *snapshot.Snapshot
+	running []bool               // frames.Running
+	paths   [][]snapshot.FrameID // by stack: its Python frames, outermost first
+	sorts   []stackKind          // by stack
 }
 
 func newCode(s *snapshot.Snapshot) *code {
-	return &code{s: s, paths: make([][]snapshot.FrameID, s.Stacks.Len()+1), sorts: make([]stackKind, s.Stacks.Len()+1)}
+	n := s.Stacks.Len() + 1
+	return &code{s: s, running: frames.Running(s), paths: make([][]snapshot.FrameID, n), sorts: make([]stackKind, n)}
 }
 
 type frameKind uint8
@@ -60,7 +62,7 @@ func (c *code) kind(id snapshot.FrameID) frameKind {
 		return through
 	case class.IsLibrary():
 		return inside
-	case class.Has(frames.Constructor | frames.LoadsModel | frames.Initializes):
+	case class.Has(frames.Constructor|frames.LoadsModel|frames.Initializes) && !c.running[id]:
 		return parts
 	}
 	return plain
