@@ -15,6 +15,9 @@ const (
 	// the time. Where keys come by chance, a cache has 0.38 there when as many were drawn as
 	// there are, and less from then on.
 	slowing = 0.35
+	// steady: of at least twice MinLaps, as many lie in the second half of the time from the first to the last. A cache
+	// has it hardly more often than the other share.
+	steady = 0.44
 	// managed: more than this share of the survivors' number died at the median age of the
 	// survivors, or older.
 	managed = 0.05
@@ -62,13 +65,8 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 		}
 		c.over, c.until = true, q.events[now]
 	}
-	second := 0
-	for _, b := range at {
-		if b-first > (now-first)/2 {
-			second++
-		}
-	}
-	if float64(second) < slowing*float64(n) {
+	// What comes in bursts, as epochs have them, may pause at the end of the trace.
+	if after(at, first+(now-first)/2) < slowing && (n < 2*MinLaps || after(at, first+(last-first)/2) < steady) {
 		return nil
 	}
 	from := p.lap[p.kept[0]]
@@ -89,6 +87,17 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 		return nil
 	}
 	return c
+}
+
+// after is the share of places that lie behind one.
+func after(places []int, at int) float64 {
+	n := 0
+	for _, p := range places {
+		if p > at {
+			n++
+		}
+	}
+	return float64(n) / float64(len(places))
 }
 
 // late counts the deaths at the age of the survivors or older, some laps at least after the birth,
