@@ -19,6 +19,8 @@ type loop struct {
 	line      int32   // its first line that allocates
 	starts    []int32 // alloc events at which it begins again
 	irregular float64
+	works     int64   // the working set: median bytes that an iteration needs beyond what was there, or stays
+	filled    float64 // share of the events from its first beginning to its last that are of ordinary iterations
 }
 
 // fromLoop makes a step of each time that the program's loop begins up to the next; the last lasts to
@@ -56,7 +58,7 @@ type place struct {
 	landed  int // those of them in which it came from a later line
 }
 
-// tree is the calling contexts of a trace, cut off where modules or torch begin.
+// tree is the calling contexts of a trace, cut off inside of modules.
 type tree struct {
 	s      *snapshot.Snapshot
 	nodes  []node
@@ -70,12 +72,31 @@ type nodeKey struct {
 	file, name snapshot.StringID
 }
 
-// path gives the places of a stack. Frames of torch and of the standard library are passed
-// over; the first function inside a module's forward is the last.
+// path gives the places of a stack. Frames of torch and of the standard library are passed over. Inside a module's
+// call it goes on through what only hands on, as modules that wrap another do, and ends with the first function that
+// allocates at several lines: what is further inside is a part of that. A container of torch's is such a function, too.
 func (tr *tree) path(stack snapshot.StackID) []int32 {
-	if p, ok := tr.paths[stack]; ok {
-		return p
+	path, ok := tr.paths[stack]
+	if !ok {
+		path = tr.read(stack)
+		tr.paths[stack] = path
 	}
+	return path
+}
+
+// cut ends paths in modules, once all are read.
+func (tr *tree) cut() {
+	for stack, path := range tr.paths {
+		for i, p := range path {
+			if n := &tr.nodes[tr.places[p].node]; n.depth >= insideModule && len(n.lines) > 1 {
+				tr.paths[stack] = path[:i+1]
+				break
+			}
+		}
+	}
+}
+
+func (tr *tree) read(stack snapshot.StackID) []int32 {
 	var path []int32
 	parent := int32(-1)
 	var walk frames.Walk
@@ -84,6 +105,9 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 		walk.Enter(class)
 		inside := walk.Phase() == frames.InForward || walk.Phase() == frames.InRecompute
 		if class.IsLibrary() {
+			if inside && class.Has(frames.Forwards) && class.Part() != frames.Distributed {
+				break
+			}
 			continue
 		}
 		f := tr.s.Frames.Get(id)
@@ -105,12 +129,8 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 			tr.nodes[n].lines[f.Line] = p
 		}
 		path = append(path, p)
-		if inside {
-			break
-		}
 		parent = p
 	}
-	tr.paths[stack] = path
 	return path
 }
 
@@ -133,6 +153,8 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) *loop 
 			f(l.Born, tr.path(l.Stack))
 		}
 	}
+	each(func(int32, []int32) {})
+	tr.cut()
 	each(func(_ int32, path []int32) {
 		total++
 		for _, p := range path {
@@ -157,7 +179,7 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) *loop 
 		if 2*nd.allocs < total {
 			continue
 		}
-		if head := tr.head(nd); head >= 0 {
+		for _, head := range tr.heads(nd) {
 			heads[head] = &loop{node: nd, line: tr.places[head].line}
 		}
 	}
@@ -179,41 +201,50 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) *loop 
 	return choose(active, heads)
 }
 
-// head is the line at which a function's loop begins again: of those that were come back to,
-// the one reached most often, the first of equals; -1 when the function has no loop.
-func (tr *tree) head(n *node) int32 {
-	best := int32(-1)
-	for _, p := range n.lines {
+// heads are the lines at which loops of a function may begin again: those that were come back to. A module's function
+// runs once a step: of its lines only the first can be one, and others are of loops over layers.
+func (tr *tree) heads(n *node) []int32 {
+	var out []int32
+	for line, p := range n.lines {
 		pl := &tr.places[p]
-		if pl.landed < MinSteps-1 || pl.arrived < MinSteps {
-			continue
-		}
-		if best < 0 || pl.arrived > tr.places[best].arrived || pl.arrived == tr.places[best].arrived &&
-			pl.line < tr.places[best].line {
-			best = p
+		if pl.landed >= MinSteps-1 && pl.arrived >= MinSteps && (n.depth < insideModule || n.first(line)) {
+			out = append(out, p)
 		}
 	}
-	return best
+	return out
 }
 
-// choose takes, of the loops that find memory as they left it, the one that begins most often,
-// and the outermost of equals.
+// first reports whether a line is the first of those at which the function allocates.
+func (n *node) first(line int32) bool {
+	for other := range n.lines {
+		if other < line {
+			return false
+		}
+	}
+	return true
+}
+
+// choose takes, of the loops that find memory as they left it and are no part of a step, the one that begins most
+// often, and the outermost of equals.
 func choose(active []int64, heads map[int32]*loop) *loop {
 	var loops []*loop
 	for _, p := range slices.Sorted(maps.Keys(heads)) {
 		loops = append(loops, heads[p])
 	}
 	regularity(active, loops)
-	outside := slices.ContainsFunc(loops, func(l *loop) bool {
-		return l.depth < insideModule &&
-			l.irregular <= maxIrregular
+	loops = slices.DeleteFunc(loops, func(l *loop) bool { return l.irregular > maxIrregular })
+	measureWork(active, loops)
+	loops = slices.DeleteFunc(slices.Clone(loops), func(l *loop) bool {
+		return slices.ContainsFunc(loops, l.isPartOf)
 	})
+	outside := slices.ContainsFunc(loops, func(l *loop) bool { return l.depth < insideModule })
 	var best *loop
 	for _, l := range loops {
-		if l.irregular > maxIrregular || outside && l.depth >= insideModule {
+		if outside && l.depth >= insideModule {
 			continue
 		}
-		if best == nil || cmp.Or(cmp.Compare(len(l.starts), len(best.starts)), cmp.Compare(best.depth, l.depth)) > 0 {
+		if best == nil || cmp.Or(cmp.Compare(len(l.starts), len(best.starts)), cmp.Compare(best.depth, l.depth),
+			cmp.Compare(best.line, l.line)) > 0 {
 			best = l
 		}
 	}
@@ -239,4 +270,34 @@ func regularity(active []int64, loops []*loop) {
 		}
 		l.irregular = float64(trend.Median(diffs)) / float64(spread)
 	}
+}
+
+// measureWork measures what each iteration of each loop needs.
+func measureWork(active []int64, loops []*loop) {
+	for _, l := range loops {
+		var works []int64
+		var lengths []int
+		for k := 1; k < len(l.starts); k++ {
+			from, to := l.starts[k-1], l.starts[k]
+			works = append(works, slices.Max(active[from:to+1])-max(active[from], active[to]))
+			lengths = append(lengths, int(to-from))
+		}
+		l.works = trend.Median(works)
+		ordinary, ofThem := 2*trend.Median(lengths), 0
+		for _, n := range lengths {
+			ofThem += min(n, ordinary)
+		}
+		l.filled = float64(ofThem) / float64(max(l.starts[len(l.starts)-1]-l.starts[0], 1))
+	}
+}
+
+// isPartOf reports whether a loop is one over parts of each step of another, as over parameters or layers: it pauses
+// for most of the time, and needs little of the memory that a step needs.
+func (l *loop) isPartOf(step *loop) bool {
+	if len(l.starts) <= len(step.starts) || 4*l.works >= step.works || l.filled >= 0.5 {
+		return false
+	}
+	from, _ := slices.BinarySearch(l.starts, step.starts[0])
+	to, _ := slices.BinarySearch(l.starts, step.starts[len(step.starts)-1])
+	return 4*(to-from) >= 3*len(l.starts)*(len(step.starts)-1)/len(step.starts)
 }

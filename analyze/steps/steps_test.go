@@ -142,6 +142,60 @@ func TestFind(t *testing.T) {
 				d.Alloc(int64(i+1) * 1000)
 			}
 		}, 0, ""},
+		{"parameters in each step", func(d *build.Device) {
+			for range 5 {
+				step(d)
+				for range 20 {
+					for _, line := range []string{"40", "41"} {
+						d.Stack = frames("/app/train.py:" + line + ":train")
+						d.Free(d.Alloc(4096))
+					}
+				}
+				for range 60 {
+					d.Stack = frames("/app/train.py:45:train")
+					d.Free(d.Alloc(4096))
+				}
+			}
+		}, 5, "iteration of train (train.py:31)"},
+		{"layers of one pass", func(d *build.Device) {
+			d.Stack = frames("/app/model.py:7:forward", module, "/app/train.py:32:train")
+			d.Alloc(mib)
+			for range 12 {
+				for _, line := range []string{"20", "21"} {
+					d.Stack = frames("/app/block.py:"+line+":forward", module, "/app/model.py:8:forward", module,
+						"/app/train.py:32:train")
+					d.Alloc(mib)
+				}
+			}
+		}, 0, ""},
+		{"layers of one pass, whose calls were left out", func(d *build.Device) {
+			d.Stack = frames("/app/model.py:7:forward", "/app/train.py:32:train")
+			d.Alloc(mib)
+			for range 12 {
+				for _, line := range []string{"20", "21"} {
+					d.Stack = frames("/app/block.py:"+line+":forward", "/app/model.py:8:forward", "/app/train.py:32:train")
+					d.Alloc(mib)
+				}
+			}
+		}, 0, ""},
+		{"layers of a container", func(d *build.Device) {
+			for range 12 {
+				for _, line := range []string{"20", "21"} {
+					d.Stack = frames("/app/block.py:"+line+":forward", module,
+						"/lib/python3/site-packages/torch/nn/modules/container.py:250:forward", module, "/app/train.py:32:train")
+					d.Free(d.Alloc(mib))
+				}
+			}
+		}, 0, ""},
+		{"passes of a wrapped module", func(d *build.Device) {
+			for range 6 {
+				for _, line := range []string{"7", "8", "9"} {
+					d.Stack = frames("/app/model.py:"+line+":forward", module,
+						"/lib/python3/site-packages/deepspeed/runtime/engine.py:2030:forward", module, "/app/train.py:32:train")
+					d.Free(d.Alloc(mib))
+				}
+			}
+		}, 6, "iteration of forward (model.py:7)"},
 		{"twice is no loop", func(d *build.Device) { step(d); step(d) }, 0, ""},
 		{"named by the profiler", func(d *build.Device) {
 			for i := range 5 {
