@@ -15,6 +15,10 @@ import (
 // small is below what a growth is called small: it will not fill the device soon.
 const small = 1 << 20
 
+// tiny is a number for each iteration, as programs keep on purpose: the allocator's smallest block. It accuses nobody
+// unless its holder is known.
+const tiny = 512
+
 // Reasons that growths in snapshots, in counters and of pinned memory share.
 const (
 	regular  = "Each iteration leaves about the same amount, so one reference is retained each time."
@@ -49,6 +53,9 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: growthConfidence(v),
 		Heuristic: true, Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s,
 			g.Stacks[0]), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
+	}
+	if share.Holder == nil && v.PerUnit <= tiny && v.Bytes < v.InUse/1000 {
+		f.Confidence = finding.Low
 	}
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
