@@ -210,8 +210,8 @@ func TestCallsLeftOut(t *testing.T) {
 		want   frames.Phase
 	}{
 		{"left out", [][]string{{"/w/train.py main", "/w/model.py forward"}}, frames.InForward},
-		{"but for one", [][]string{{"/w/train.py main", call, "/w/head.py forward"}, {"/w/train.py main", "/w/a.py forward"},
-			{"/w/train.py main", "/w/model.py forward"}}, frames.InForward},
+		{"but for one", [][]string{{"/w/train.py main", call, "/w/head.py forward"},
+			{"/w/train.py main", "/w/a.py forward"}, {"/w/train.py main", "/w/model.py forward"}}, frames.InForward},
 		{"all there", [][]string{{"/w/train.py main", call, "/w/model.py forward"},
 			{"/w/train.py main", "/w/agent.py forward"}}, frames.InProgram},
 	} {

@@ -21,7 +21,7 @@ func classify(s *snapshot.Snapshot) {
 	}
 	if leavesOutCalls(s, all) {
 		for id := range all {
-			if all[id].Has(Forwards) && all[id].Origin() >= Other {
+			if all[id].Has(Forwards) && all[id].Origin() >= Library {
 				all[id] |= Called
 			}
 		}
@@ -41,13 +41,18 @@ func classify(s *snapshot.Snapshot) {
 	}
 }
 
-// leavesOutCalls reports whether most stacks that are in a function of the name forward have no call of a module.
+// isModules tells a module's own function by its name. Those of frameworks are mostly around a whole model.
+func (c Class) isModules() bool {
+	return c.Has(Forwards) && (c.Origin() == User || c.Origin() == Library)
+}
+
+// leavesOutCalls reports whether most stacks that are in a module's own function have no call of a module.
 func leavesOutCalls(s *snapshot.Snapshot, all []Class) bool {
 	with, without := 0, 0
 	for stack := range s.Stacks.Len() {
 		forward, call := false, false
 		for _, id := range s.Stacks.Get(snapshot.StackID(stack + 1)) {
-			forward = forward || all[id].Has(Forwards) && all[id].Origin() >= Other
+			forward = forward || all[id].isModules()
 			call = call || all[id].Part() == ModuleCall || all[id].Part() == ModuleWrapper
 		}
 		switch {

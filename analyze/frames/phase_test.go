@@ -28,8 +28,8 @@ func TestWalk(t *testing.T) {
 		{"a hook", "/w/train.py main|" + call + "/w/hooks.py keep", frames.InForward},
 		{"an optimizer", "/w/train.py main|" + step + torch + "optim/adamw.py step|" + torch + "optim/adamw.py _init_group",
 			frames.InOptimizer},
-		{"an optimizer under a schedule", torch + "optim/lr_scheduler.py wrapper|" + site + "accelerate/optimizer.py step|" +
-			step + torch + "optim/sgd.py step", frames.InOptimizer},
+		{"an optimizer under a schedule", torch + "optim/lr_scheduler.py wrapper|" + site +
+			"accelerate/optimizer.py step|" + step + torch + "optim/sgd.py step", frames.InOptimizer},
 		{"an optimizer of one's own", step + "/w/lion.py step|/w/lion.py update", frames.InOptimizer},
 		{"a closure", "/w/train.py main|" + step + torch + "optim/lbfgs.py step|" + torch +
 			"utils/_contextlib.py decorate_context|/w/train.py closure", frames.InProgram},

@@ -150,6 +150,15 @@ func (c *code) sort(stack snapshot.StackID) stackKind {
 	return k
 }
 
+// inForward reports whether outer frames end inside the forward of a module.
+func (c *code) inForward(outer []snapshot.FrameID) bool {
+	var walk frames.Walk
+	for _, id := range outer {
+		walk.Enter(frames.Of(c.s, id))
+	}
+	return walk.Phase() == frames.InForward || walk.Phase() == frames.InRecompute
+}
+
 // trains reports whether any stack is of a backward pass or of an optimizer.
 func (c *code) trains() bool {
 	for id := 1; id <= c.s.Frames.Len(); id++ {

@@ -143,8 +143,7 @@ func (k *clock) releases(stack snapshot.StackID, rows []int32, at func(int32) in
 		before := t.Lives[q.rows[place-1]].Stack
 		places[before] = true
 		if place < len(q.rows) && k.code.sort(stack)&inModule == 0 {
-			shared := k.code.path(before)[:q.common[place-1]]
-			if slices.ContainsFunc(shared, func(id snapshot.FrameID) bool { return k.code.kind(id) == moduleCall }) {
+			if k.code.inForward(k.code.path(before)[:q.common[place-1]]) {
 				foreign++
 			}
 		}
