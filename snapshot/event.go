@@ -23,6 +23,7 @@ const (
 	EventHasTime EventHas = 1 << iota
 	EventHasSize
 	EventHasDeviceFree
+	EventHasMetadata // user_metadata, if only an empty one
 )
 
 // DeviceFree is the free bytes of the device at an oom entry, false when not recorded.

@@ -58,8 +58,10 @@ type Snapshot struct {
 	// Resized lists the devices whose ring was resized while it recorded, so that its events were put in order.
 	Resized []Resize
 
-	Annotations []Annotation
-	Settings    Settings
+	// HasAnnotations tells an empty list of annotations from none.
+	Annotations    []Annotation
+	HasAnnotations bool
+	Settings       Settings
 
 	// HostSegments is the pinned host memory at the end, HostTraces its history: as a rule one
 	// trace, since all devices share it. HasHostSegments tells an empty list from none.

@@ -102,8 +102,10 @@ func TestFingerprint(t *testing.T) {
 		scope  = `"external_annotations": [{"stage": "START", "name": "s", "device": 0, "time_us": 1}]`
 		timed  = alloc + `, "time_us": 5`
 		region = timed + `, "compile_context": "N/A"`
-		note   = region + `, "user_metadata": "x"`
+		note   = region + `, "user_metadata": ""`
 		pool   = note + `, "pool_id": [0, 0]`
+		newer  = `"allocator_settings": {"graph_capture_record_stream_reuse": false, "max_cached_size": 1}`
+		host   = `"host_traces": [], "host_segments": []`
 	)
 	dict := func(segment, event string, more ...string) string {
 		s := `{"segments": [` + segment + `], "device_traces": [[{` + event + `}]]`
@@ -122,11 +124,14 @@ func TestFingerprint(t *testing.T) {
 		{"2.3 to 2.7", dict(seg21, timed, old)},
 		{"2.5 to 2.7", dict(seg21, timed, old, scope)},
 		{"2.8", dict(seg21, region, old, scope)},
-		{"2.9 to 2.11", dict(seg21, region, new, scope)},
+		{"2.5 to 2.7", dict(seg21, timed, old, `"external_annotations": []`)},
+		{"2.9", dict(seg21, region, new, scope)},
 		{"2.10 to 2.11", dict(seg21, note, new, scope)},
-		{"2.12 or later", dict(seg21, pool, new, scope)},
-		{"2.14 or later", dict(seg21, pool, new, scope, `"host_traces": [], "host_segments": []`)},
-		{"2.14 or later", dict(seg21, pool+`}, {"action": "annotate", "addr": 4096, "size": 0`, new, scope)},
+		{"2.11", dict(seg21, note+`, "forward_frames": ["x"]`, new, scope)},
+		{"2.12", dict(seg21, pool, new, scope)},
+		{"2.13", dict(seg21, pool, newer, scope)},
+		{"2.14 or later", dict(seg21, pool, newer, scope, host)},
+		{"2.14 or later", dict(seg21, pool+`}, {"action": "annotate", "addr": 4096, "size": 0`, newer, scope, host)},
 		{"2.1 or later, from a profile", dict(`{"device": 0, "address": 0, "total_size": 0, "stream": 0, "blocks": []}`,
 			alloc+`, "category": "gradient"`)},
 		{"torch_npu", dict(seg21, `"action": "workspace_snapshot", "addr": 0, "size": 0`)},
@@ -198,7 +203,7 @@ func TestRealFiles(t *testing.T) {
 		"torch-2.4-one-event.pickle":            {"2.3 to 2.8", 1, true, true, "only event", ""},
 		"torch-2.6-annotations.pickle":          {"2.5 to 2.7", 1, true, true, "", "trace"},
 		"torch-2.6-trace-plot.html":             {"2.5 to 2.7", 1, true, true, "", "trace_plot -f"},
-		"torch-2.9-inference.pickle":            {"2.9 to 2.11", 1, true, true, "", "call stacks"},
+		"torch-2.9-inference.pickle":            {"2.9", 1, true, true, "", "call stacks"},
 	} {
 		paths, _ := filepath.Glob(filepath.Join("..", "..", "..", "shared", "real", name))
 		if len(paths) == 0 {

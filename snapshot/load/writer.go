@@ -15,9 +15,11 @@ type evidence struct {
 	history                 bool
 	time                    bool
 	compile, metadata, pool bool
+	forward                 bool
 	annotate, category      bool
 	backend                 string
 	streamReuse             bool // the setting graph_capture_record_stream_reuse
+	pinnedCache             bool // the setting max_cached_size
 }
 
 func collect(s *snapshot.Snapshot) evidence {
@@ -48,6 +50,7 @@ func collect(s *snapshot.Snapshot) evidence {
 			e := t.At(i)
 			ev.time = ev.time || e.Has&snapshot.EventHasTime != 0
 			ev.stacked = ev.stacked || e.Stack > snapshot.EmptyStack
+			ev.metadata = ev.metadata || e.Has&snapshot.EventHasMetadata != 0
 			switch e.Action {
 			case snapshot.Alloc:
 				ev.allocs++
@@ -64,13 +67,14 @@ func collect(s *snapshot.Snapshot) evidence {
 			last = e.Label
 			l := s.Labels.Get(e.Label)
 			ev.compile = ev.compile || l.CompileContext != 0
-			ev.metadata = ev.metadata || l.UserMetadata != 0
+			ev.forward = ev.forward || l.ForwardFrames != 0
 			ev.pool = ev.pool || l.HasPool
 			ev.category = ev.category || l.Category != 0
 		}
 	}
 	for _, v := range s.Settings.Values {
 		ev.streamReuse = ev.streamReuse || v.Key == "graph_capture_record_stream_reuse"
+		ev.pinnedCache = ev.pinnedCache || v.Key == "max_cached_size"
 	}
 	return ev
 }
@@ -116,19 +120,22 @@ func (ev *evidence) release(s *snapshot.Snapshot) snapshot.Writer {
 	// In releases 2.x: the least that has all the keys, the last that lacks all the others.
 	lo, hi := 0, newest
 	events := ev.allocs > 0
+	settings := s.Settings.Present
 	for _, key := range []struct {
 		since       int
 		has, always bool // is in this file; is in every such file since that release
 	}{
 		{1, ev.expandable, false},
 		{2, ev.time, events},
-		{3, s.Settings.Present, true},
-		{5, len(s.Annotations) > 0, false},
+		{3, settings, true},
+		{5, s.HasAnnotations, false},
 		{8, ev.compile, events},
-		{9, ev.streamReuse, s.Settings.Present},
-		{10, ev.metadata, false},
+		{9, ev.streamReuse, settings},
+		{10, ev.metadata, events},
+		{11, ev.forward, false},
 		{12, ev.pool, events},
-		{14, s.HasHostSegments || s.HostTraces != nil, false},
+		{13, ev.pinnedCache, settings},
+		{14, s.HasHostSegments || s.HostTraces != nil, true},
 		{14, ev.annotate, false},
 	} {
 		switch {

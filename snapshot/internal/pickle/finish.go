@@ -126,6 +126,7 @@ func (d *machine) fill() {
 	out := d.out
 	d.hostSegments(d.val(keyHostSegments))
 	out.HasHostSegments = d.hasKey(keyHostSegments)
+	out.HasAnnotations = d.hasKey(keyExternalAnnotations)
 	segments := d.rowsOf(d.val(keySegments), kSegment)
 	out.Segments = out.Segments[segments.Start:segments.End()]
 	switch {

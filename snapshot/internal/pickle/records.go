@@ -102,6 +102,7 @@ func (d *machine) eventExtras(e *snapshot.Event, act snapshot.StringID) {
 			e.Addr, e.Has = free, e.Has|snapshot.EventHasDeviceFree
 		}
 	}
+	e.Has |= given(d.has, bit(keyUserMetadata), snapshot.EventHasMetadata)
 	l := snapshot.Label{
 		CompileContext: d.str(keyCompileContext), UserMetadata: d.text(keyUserMetadata),
 		InternalMetadata: d.str(keyInternalMetadata), Category: d.str(keyCategory),
