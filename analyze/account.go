@@ -29,8 +29,8 @@ func (r *Result) account(opt Options) {
 	if from == nil && opt.Live == nil {
 		from = opt.Recorder
 	}
-	if from == nil && opt.Live == nil {
-		return
+	if from == nil && opt.Live == nil || r.Snapshot.Part != nil {
+		return // a part of the memory says nothing about the device
 	}
 	for i := range r.Devices {
 		d := &r.Devices[i]

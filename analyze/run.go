@@ -147,7 +147,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 // replay tries other allocator settings on the run, nil where that was not asked for or cannot be.
 func replay(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, opt Options) *whatif.Answer {
 	n := t.Trace.Len()
-	if opt.NoReplay || n == 0 || n > maxReplayed && len(t.OOMs)+len(t.Retries) == 0 || s.Partial != nil {
+	if opt.NoReplay || n == 0 || s.Part != nil || n > maxReplayed && len(t.OOMs)+len(t.Retries) == 0 || s.Partial != nil {
 		return nil
 	}
 	program, validation, err := whatif.Load(ctx, s, t)

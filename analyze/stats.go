@@ -91,6 +91,10 @@ func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt Stats
 // Compare checks the last sample of each device of the first file against a snapshot.
 func (r *Stats) Compare(s *snapshot.Snapshot) {
 	r.Snapshot = s.Name
+	if s.Part != nil {
+		r.Unchecked = fmt.Sprintf("the snapshot has the memory of %v alone", s.Part.Pool)
+		return
+	}
 	used := s.UsedDevices()
 	for _, j := range r.Files[0].Series {
 		d := j.Series.Device

@@ -31,6 +31,9 @@ type Snapshot struct {
 	// holds; 0 of 0 for a file that is no page.
 	Page, Pages int
 	Writer      Writer
+	// Recorded says what the file has of the past, and Part is set where it has a part of the memory only.
+	Recorded Recorded
+	Part     *Part
 	// Missing lists what the file lacks, in words for a reader, each with what that costs.
 	Missing []string
 	// HasTimes and HasStacks say whether any event has a time, and whether any event, block
@@ -80,6 +83,35 @@ type Writer struct {
 	// Backend is the kind of device: "cuda", "hip" (ROCm), "xpu" or "npu" (Ascend). Nothing tells an AMD GPU's file
 	// without C++ stacks from one of CUDA, so that this is "cuda" where nothing says otherwise.
 	Backend string
+}
+
+// Recorded is what a file has of the past (analyze/timeline/SPEC.md 3.3).
+type Recorded uint8
+
+const (
+	RecordedTrace   Recorded = iota // events
+	RecordedNothing                 // lists without events: recording was never on, or was stopped
+	RecordedCleared                 // lists without events, and blocks with stacks: recording was stopped or cleared
+	RecordedLeftOut                 // device_traces without lists: taken with include_traces=False (torch 2.11 and later)
+	RecordedNoKey                   // no device_traces
+	RecordedOne                     // one event a device, though recording was on for longer: the ring had room for one
+	RecordedLast                    // one event a device: such a ring, or recording began right before the dump
+	RecordedMarkers                 // earlier dumps only
+)
+
+var recordedNames = [...]string{"trace", "nothing", "cleared", "left-out", "no-key", "ring-of-one", "one-event",
+	"markers"}
+
+func (r Recorded) String() string { return recordedNames[r] }
+
+// MarshalText is String.
+func (r Recorded) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// Part says that the segments are those of one private pool alone.
+type Part struct {
+	Pool PoolID `json:"pool"`
+	// Certain is false where the process may have had no other memory.
+	Certain bool `json:"certain"`
 }
 
 // Resize is a trace whose ring got another size while it recorded (analyze/timeline/SPEC.md 3.4): the events that the

@@ -154,6 +154,12 @@ func nothing(s *snapshot.Snapshot, devices []Facts, most *Facts) (finding.Status
 	case s.Partial != nil:
 		return finding.NoData, fmt.Sprintf("No problem found in the readable part of the file: memory in use peaked "+
 			"at %v (%v reserved).", active, reserved)
+	case s.Part != nil && !history:
+		return finding.NoHistory, fmt.Sprintf("Only the final state of %v was recorded, no other memory of the process: "+
+			"%v live of %v reserved.", s.Part.Pool, end, units.Size(top.Final.Reserved))
+	case s.Part != nil:
+		return finding.Healthy, fmt.Sprintf("No problem found in %v; the process's other memory is not in the file. "+
+			"Memory in use peaked at %v (%v reserved).", s.Part.Pool, active, reserved)
 	case !history && s.HostEvents() > 0:
 		return finding.NoHistory, fmt.Sprintf("Only pinned host memory was recorded over time. Of the GPU's memory the "+
 			"final state is known: %v live of %v reserved; its leaks and peaks cannot be judged.", end,

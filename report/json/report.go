@@ -62,6 +62,8 @@ type source struct {
 	Blocks    int               `json:"blocks"`
 	Stacks    int               `json:"stacks"`
 	Resized   []snapshot.Resize `json:"resized"`
+	Recorded  snapshot.Recorded `json:"recorded"`
+	Part      *snapshot.Part    `json:"part,omitempty"`
 }
 
 type device struct {
@@ -162,7 +164,7 @@ func build(r *analyze.Result) *report {
 			Name: s.Name, Bytes: s.Bytes, Container: s.Container, Writer: s.Writer.Text,
 			HasTimes: s.HasTimes, HasStacks: s.HasStacks,
 			Segments: len(s.Segments), Blocks: len(s.Blocks), Stacks: s.Stacks.Len(),
-			Resized: append([]snapshot.Resize{}, s.Resized...),
+			Resized: append([]snapshot.Resize{}, s.Resized...), Recorded: s.Recorded, Part: s.Part,
 		},
 		Verdict: buildVerdict(r.Verdict), Holders: buildHolders(r), Pinned: buildPinned(r.Pinned),
 		Settings: s.Settings, Quality: r.Quality, Missing: s.Missing,

@@ -76,7 +76,8 @@ func TestNormalizeTraces(t *testing.T) {
 	if s.Blocks[0].Requested != 512 {
 		t.Errorf("requested %d, want the block's size where it is not known", s.Blocks[0].Requested)
 	}
-	missing(t, s, "the trace (it is empty)", "call stacks: ", "requested sizes")
+	missing(t, s, "the trace (it is empty: ", "call torch.cuda.memory._record_memory_history(True, ", "call stacks: ",
+		"requested sizes")
 }
 
 func missing(t *testing.T, s *snapshot.Snapshot, want ...string) {
@@ -171,6 +172,17 @@ func TestBackend(t *testing.T) {
 	}
 }
 
+// Blocks that are larger than by default tell of a setting that old files do not record.
+func TestRounded(t *testing.T) {
+	const file = `{"segments": [{"device": 0, "address": 4096, "total_size": 4096, "stream": 0, "is_expandable": false,
+		"segment_type": "small", "blocks": [{"size": SIZE, "requested_size": 2600, "state": "active_allocated",
+		"address": 4096}]}], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 2600, "stream": 0},
+		{"action": "alloc", "addr": 512, "size": 1, "stream": 0}]]}`
+	missing(t, fromJSON(t, strings.ReplaceAll(file, "SIZE", "3072")), "right for the default")
+	missing(t, fromJSON(t, strings.ReplaceAll(file, "SIZE", "4096")),
+		"roundup_power2_divisions was set, since live blocks (1)")
+}
+
 // A page whose allocations are never freed was filtered by trace_plot -f.
 func TestFilteredPage(t *testing.T) {
 	const trace = `{"segments": [], "device_traces": [[
@@ -197,10 +209,10 @@ func TestRealFiles(t *testing.T) {
 		times, stacks  bool
 		missing, lacks string
 	}{
-		"torch-2.0-history.pickle":              {"2.0", 1, false, true, "only event is the dump", "requested sizes"},
+		"torch-2.0-history.pickle":              {"2.0", 1, false, true, "only the last event", "requested sizes"},
 		"torch-2.2-two-devices-no-trace.pickle": {"2.1 to 2.2", 2, false, true, "the trace", ""},
 		"torch-2.3-small.pickle":                {"2.3 to 2.7", 1, true, true, "", "call stacks"},
-		"torch-2.4-one-event.pickle":            {"2.3 to 2.8", 1, true, true, "only event", ""},
+		"torch-2.4-one-event.pickle":            {"2.3 to 2.7", 1, true, true, "only the last event", ""},
 		"torch-2.6-annotations.pickle":          {"2.5 to 2.7", 1, true, true, "", "trace"},
 		"torch-2.6-trace-plot.html":             {"2.5 to 2.7", 1, true, true, "", "trace_plot -f"},
 		"torch-2.9-inference.pickle":            {"2.9", 1, true, true, "", "call stacks"},

@@ -100,10 +100,13 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 		kind = fmt.Sprintf("pickle protocol %d", info.Protocol)
 	}
 	snap.Bytes, snap.Container, snap.Partial = info.Bytes, append(in.Containers, kind), err
+	lists := len(snap.Traces)
 	normalize(snap)
 	reorder(snap)
 	ev := collect(snap)
+	ev.lists = lists
 	snap.Writer = ev.fingerprint(snap)
+	part(snap, ev.pool)
 	ev.describe(snap)
 	if in.Page {
 		describePage(snap)

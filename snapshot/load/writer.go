@@ -8,8 +8,9 @@ import (
 
 // evidence is what a file has: its keys show who wrote it, and what is missing.
 type evidence struct {
-	events, allocs, taken   int   // events, those that allocate, and dumps
+	lists, events           int   // lists of events, and events
 	live, withStack         int64 // bytes of active blocks, and of those whose stack is known
+	stackedBlocks           int   // active ones whose stack is known
 	requested, stacked      bool
 	stream, expandable      bool
 	history                 bool
@@ -39,6 +40,7 @@ func collect(s *snapshot.Snapshot) evidence {
 		ev.live += b.Size
 		if b.Stack > snapshot.EmptyStack {
 			ev.withStack += b.Size
+			ev.stackedBlocks++
 		}
 		ev.requested = ev.requested || b.Has&snapshot.BlockHasRequested != 0 || b.History.Len > 0
 	}
@@ -52,10 +54,6 @@ func collect(s *snapshot.Snapshot) evidence {
 			ev.stacked = ev.stacked || e.Stack > snapshot.EmptyStack
 			ev.metadata = ev.metadata || e.Has&snapshot.EventHasMetadata != 0
 			switch e.Action {
-			case snapshot.Alloc:
-				ev.allocs++
-			case snapshot.SnapshotTaken:
-				ev.taken++
 			case snapshot.Annotate:
 				ev.annotate = true
 			case snapshot.WorkspaceSnapshot:
@@ -119,7 +117,7 @@ func (ev *evidence) release(s *snapshot.Snapshot) snapshot.Writer {
 	}
 	// In releases 2.x: the least that has all the keys, the last that lacks all the others.
 	lo, hi := 0, newest
-	events := ev.allocs > 0
+	events := ev.events > 0
 	settings := s.Settings.Present
 	for _, key := range []struct {
 		since       int

@@ -136,6 +136,8 @@ func (in *Input) Stranger() error {
 		msg = "is a report of Nsight Systems, not a memory snapshot; " + dump
 	case ext == ".ncu-rep":
 		msg = "is a report of Nsight Compute, not a memory snapshot; " + dump
+	case kind == isText && memoryViz(in.head):
+		msg = "is what python -m torch.cuda._memory_viz printed about a snapshot, not the snapshot itself; " + dump
 	case kind == isText:
 		line, _, _ := bytes.Cut(bytes.TrimSpace(bytes.TrimPrefix(in.head, bom)), []byte("\n"))
 		msg = "is a text file (it begins with " + quote(line) + "), not a memory snapshot; " + dump
@@ -143,6 +145,16 @@ func (in *Input) Stranger() error {
 		msg = "is binary data of an unknown kind, not a memory snapshot; " + dump
 	}
 	return notSnapshot(msg)
+}
+
+// memoryViz recognizes what torch/cuda/_memory_viz.py prints: trace, segsum and memory. The first two begin so in 2.1
+// to 2.15.
+func memoryViz(head []byte) bool {
+	line, rest, _ := bytes.Cut(bytes.TrimSpace(bytes.TrimPrefix(head, bom)), []byte("\n"))
+	next, _, _ := bytes.Cut(rest, []byte("\n"))
+	return bytes.HasPrefix(line, []byte("Summary of segments >= ")) ||
+		bytes.HasPrefix(line, []byte("Device ")) && bytes.HasSuffix(bytes.TrimSpace(line), []byte(" ----------------")) &&
+			bytes.HasSuffix(bytes.TrimSpace(next), []byte(" entries"))
 }
 
 // quote shortens and quotes a piece of the input for a message.
