@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -32,14 +33,59 @@ func (r *Result) Books() (contradictions, residual int64) {
 	return contradictions, residual
 }
 
-// Verified says whether a history that was rebuilt agrees with the file, by the sums of Books.
-func Verified(contradictions, residual int64) string {
-	if contradictions == 0 && residual == 0 {
-		return "verified: the replay matches the snapshot byte for byte"
+// Verified says whether the histories that were rebuilt agree with the file, as far as nothing is missing.
+func (r *Result) Verified() string {
+	contradictions, residual := r.Books()
+	var rec timeline.Recording
+	for i := range r.Devices {
+		rec.Add(&r.Devices[i].Timeline.Recording)
 	}
-	return fmt.Sprintf("not verified: the file contradicts itself %s, and the replay is off by %s",
-		units.Plural(contradictions, "time"), units.Bytes(residual))
+	return verified(contradictions, residual, &rec)
 }
+
+// Verified is that of a single device.
+func Verified(t *timeline.Timeline) string {
+	return verified(t.Checks.Inconsistent(), t.Checks.Residual, &t.Recording)
+}
+
+func verified(contradictions, residual int64, rec *timeline.Recording) string {
+	if contradictions != 0 || residual != 0 {
+		return fmt.Sprintf("not verified: the file contradicts itself %s, and the replay is off by %s",
+			units.Plural(contradictions, "time"), units.Bytes(residual))
+	}
+	var open []string
+	p, s := &rec.Peak, &rec.Start
+	for _, of := range []struct {
+		name        string
+		peak, start timeline.Bound
+	}{
+		{"reserved", p.Reserved, s.Reserved}, {"active", p.Active, s.Active}, {"allocated", p.Allocated, s.Allocated},
+		{"requested", p.Requested, s.Requested},
+	} {
+		if of.peak != timeline.Exact || of.start != timeline.Exact {
+			open = append(open, of.name)
+		}
+	}
+	if len(open) == 0 {
+		return Exactly
+	}
+	// Kinds that happened for certain weigh more than those of which there may have been none.
+	why, kinds := "the trace has no %s events: none happened, or skip_actions left them out", rec.Unseen
+	if k := rec.LeftOut() &^ timeline.Failures; k != 0 {
+		why, kinds = "the recording left out %s events (skip_actions)", k
+	}
+	why = fmt.Sprintf(why, kinds&^timeline.Failures)
+	switch {
+	case len(open) == 4 && rec.LeftOut() != 0:
+		return "not verified: " + why
+	case len(open) == 4:
+		return "the replay matches the snapshot as far as that was recorded: " + why
+	}
+	return fmt.Sprintf("verified except for %s memory: %s", units.List(open), why)
+}
+
+// Exactly is what Verified says where nothing is missing and nothing contradicts.
+const Exactly = "verified: the replay matches the snapshot byte for byte"
 
 // quality says how complete and how consistent the data is.
 func quality(s *snapshot.Snapshot, devices []Device) []Note {
@@ -54,12 +100,15 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		n, events := c.Inconsistent(), t.Trace.Len()
 		switch {
 		case n > 0 || c.Residual != 0:
-			out.add("problem", n, "%s%s", gpu, Verified(n, c.Residual)+".")
+			out.add("problem", n, "%s%s.", gpu, Verified(t))
 		case events > 0 && s.Partial != nil:
 			out.add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the "+
 				"end shown here is that of the last event.", gpu, units.Plural(events, "event"))
+		case events > 0 && t.Recording.LeftOut() != 0:
+			out.add("missing", 0, "%s%s (%s). Figures with ≥ or ≤ are bounds.", gpu, Verified(t),
+				units.Plural(events, "event"))
 		case events > 0:
-			out.add("ok", 0, "%s%s (%s).", gpu, Verified(0, 0), units.Plural(events, "event"))
+			out.add("ok", 0, "%s%s (%s).", gpu, Verified(t), units.Plural(events, "event"))
 		default:
 			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
 		}
@@ -110,7 +159,7 @@ func pinnedNotes(m *host.Pinned) []Note {
 	case !m.Stated:
 		add("missing", 0, "%s, but no final state to compare with.", units.Plural(n, "event"))
 	default:
-		add("ok", 0, "%s (%s).", Verified(0, 0), units.Plural(n, "event"))
+		add("ok", 0, "%s (%s).", Exactly, units.Plural(n, "event"))
 	}
 	if c.Before > 0 && n > 0 {
 		add("missing", c.Before, "%s in use before the first recorded event, or handed out while recording was off: the "+

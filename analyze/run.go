@@ -115,8 +115,10 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	total, free := opt.memory(s, ordinal)
-	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.Scene, End: end.Scene,
-		Growth: ghost.Find(s, t, nil), Late: ghost.FindLate(s, t, &d.Steps)}
+	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.Scene, End: end.Scene}
+	if !t.Recording.BlocksUnknown() {
+		e.Growth, e.Late = ghost.Find(s, t, nil), ghost.FindLate(s, t, &d.Steps)
+	}
 	ghost.CountSteps(e.Growth, &d.Steps)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.HasHistory() { // else nothing is known of a peak
@@ -127,7 +129,9 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	if n := len(t.OOMs); n > 0 {
 		m := look(s, t, uses, "oom", t.OOMs[n-1].Event)
 		e.OOM = &m.Scene
-		d.Moments = append(d.Moments, m)
+		if !t.Recording.BlocksUnknown() {
+			d.Moments = append(d.Moments, m)
+		}
 	}
 	d.Moments = append(d.Moments, end)
 	at := &d.Moments[max(len(d.Moments)-2, 0)] // the failure, or else the peak
@@ -135,11 +139,13 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	d.WhatIf = <-replayed
 	e.WhatIf = d.WhatIf
 	if e.OOM != nil {
-		d.OOM = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
+		e.Failure = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
 			Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: total,
 		})
-		d.OOM.Plan.Name(attribution.Names(e.OOM.Live))
-		e.Failure = d.OOM
+		e.Failure.Plan.Name(attribution.Names(e.OOM.Live))
+		if !t.Recording.BlocksUnknown() {
+			d.OOM = e.Failure
+		}
 	}
 	return d, e, ctx.Err()
 }

@@ -83,6 +83,8 @@ type Writer struct {
 	// Backend is the kind of device: "cuda", "hip" (ROCm), "xpu" or "npu" (Ascend). Nothing tells an AMD GPU's file
 	// without C++ stacks from one of CUDA, so that this is "cuda" where nothing says otherwise.
 	Backend string
+	// Skips is whether one of them can leave kinds of events out of a trace: skip_actions came in 2.11.
+	Skips bool
 }
 
 // Recorded is what a file has of the past (analyze/timeline/SPEC.md 3.3).

@@ -36,6 +36,8 @@ type Answer struct {
 	Time     int64    `json:"time_us"`
 	Balanced bool     `json:"balanced"` // the file does not contradict itself
 	Status   Status   `json:"status"`
+	// Timeline is what the answer was found in.
+	Timeline *timeline.Timeline `json:"-"`
 	// Beyond says that the address lies behind the bytes that its live block was asked for.
 	Beyond bool `json:"beyond_requested"`
 	// Segment is the one that has the address at the moment, nil for none.
@@ -173,7 +175,7 @@ func Ask(s *snapshot.Snapshot, t *timeline.Timeline, m attribution.Moment, addr 
 	a := &Answer{
 		File: s.Name, Device: t.Device, Address: attribution.Hex(addr), Moment: m.Name, Event: st.Event,
 		Events: t.Trace.Len(), Time: st.Time, Balanced: t.Checks.Inconsistent() == 0 && t.Checks.Residual == 0,
-		addr: addr, snapshot: s, traced: t.Trace.Len() > 0,
+		Timeline: t, addr: addr, snapshot: s, traced: t.Trace.Len() > 0,
 	}
 	if s.Partial != nil {
 		a.Partial = s.Partial.Error()

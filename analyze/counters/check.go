@@ -99,7 +99,7 @@ func compare(st memstats.Stat, v int64) Row {
 // whole reports whether the trace begins before the first allocation.
 func whole(s *snapshot.Snapshot, t *timeline.Timeline) bool {
 	return s.Partial == nil && t.Trace.Len() > 0 && t.Initial == (timeline.Totals{}) && len(t.Initially) == 0 &&
-		t.Checks.PreTraceBlocks == 0 &&
+		t.Checks.PreTraceBlocks == 0 && t.Recording.LeftOut() == 0 &&
 		t.Checks.Inconsistent() == 0 && t.Checks.Residual == 0
 }
 

@@ -8,7 +8,9 @@ import (
 
 // Request is one that failed. Sizes are -1 where they are not known.
 type Request struct {
-	Cause string `json:"cause"`
+	// Lacks are the kinds of events that the recording left out, so that memory at the failure is partly inferred.
+	Lacks []string `json:"lacks,omitempty"`
+	Cause string   `json:"cause"`
 	Refusal
 	Site           string     `json:"site"`
 	Failures       int        `json:"failures"` // in the trace, this one being the last

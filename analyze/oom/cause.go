@@ -148,6 +148,9 @@ func (r *Report) figures(e *Evidence) *Figures {
 		Private: exact(private), Streams: exact(c.Stream - private + c.Pending),
 		Growth: r.Ghosts.Blocks > 0 && r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
 	}
+	if e.Timeline.Recording.BlocksUnknown() {
+		f.Stated = TooFew
+	}
 	if r.DeviceFree >= 0 {
 		f.Free, f.Most, f.Lost = exact(int64(r.DeviceFree)), exact(int64(r.AtLeast)), exact(int64(r.Grown))
 	}

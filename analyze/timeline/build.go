@@ -38,13 +38,19 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	}
 	checkState(s, t)
 	t.cut = s.Partial != nil && t.Trace.Len() > 0
+	t.Recording.Unseen = unseen(s, t)
 	sizes := match(s, t)
-	if t.cut {
+	var gone gaps
+	switch {
+	case t.cut:
 		windForward(s, t)
-	} else {
+	case t.Recording.Unseen.Has(segmentKinds):
+		gone = reconstruct(s, t)
+	default:
 		unwind(s, t)
 	}
 	run(s, t, sizes)
+	t.bound(&gone)
 	t.retries()
 	return t
 }

@@ -26,10 +26,13 @@ func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
 	for seg := range s.SegmentsOf(t.Device) {
 		live += int(seg.Blocks.Len)
 	}
+	missing := t.Recording.Unseen
 	m := matcher{
 		s: s, t: t,
-		born: make([]Life, 0, allocs+max(live+frees-allocs, 0)),
-		at:   newTable(min(allocs/4, 1<<20)),
+		unseen: missing, early: missing.Has(freeCompleted) && !missing.Has(freeRequested),
+		silent: missing.Has(freeRequested),
+		born:   make([]Life, 0, allocs+max(live+frees-allocs, 0)),
+		at:     newTable(min(allocs/4, 1<<20)),
 	}
 	for i := range n {
 		m.event(int32(i))
@@ -50,6 +53,8 @@ type matcher struct {
 	before []Life
 	at     *table // the last life at each address
 
+	unseen  Kinds
+	early   bool    // the trace leaves free_completed out, so that a block is taken to end when it is freed
 	silent  bool    // the trace leaves free_requested out
 	inFinal []int32 // rows whose size the final state gives
 	sizes   []int64
@@ -72,6 +77,7 @@ func (m *matcher) event(i int32) {
 		if row, ok := m.at.get(e.Addr); ok {
 			if l := m.life(row); l.Freed < 0 {
 				m.t.Checks.UnmatchedAllocs++
+				m.skipped(frees)
 				l.Freed = i
 				if l.FreeRequested < 0 {
 					l.FreeRequested = i
@@ -84,6 +90,9 @@ func (m *matcher) event(i int32) {
 	case snapshot.FreeRequested:
 		if l := m.freed(e); l != nil && l.FreeRequested < 0 {
 			l.FreeRequested = i
+			if m.early {
+				l.Freed = i
+			}
 		} else if l != nil {
 			m.t.Checks.UnmatchedFrees++
 		}
@@ -92,7 +101,10 @@ func (m *matcher) event(i int32) {
 			l.Freed = i
 			if l.FreeRequested < 0 {
 				l.FreeRequested = i
-				m.silent = m.silent || l.Born >= 0
+				if l.Born >= 0 {
+					m.silent = true
+					m.skipped(freeRequested)
+				}
 			}
 		}
 	}
@@ -120,10 +132,14 @@ func (m *matcher) freed(e *snapshot.Event) *Life {
 	l := m.life(row)
 	if l.Freed >= 0 {
 		m.t.Checks.UnmatchedFrees++
+		m.skipped(alloc)
 		return nil
 	}
 	return l
 }
+
+// skipped notes that events of these kinds happened for certain, as far as the trace has none of them.
+func (m *matcher) skipped(k Kinds) { m.t.Recording.Skipped |= k & m.unseen }
 
 // final matches the live blocks of the final state, which know their rounded size.
 func (m *matcher) final() {
@@ -140,9 +156,12 @@ func (m *matcher) final() {
 			switch {
 			case !ok:
 				row = m.older(b.Address, b.Requested)
+			case m.early && b.State == snapshot.StatePendingFree && m.life(row).Freed >= 0:
+				m.life(row).Freed = -1 // it waits to the end
 			case m.life(row).Freed >= 0:
 				// The trace freed it, the state has it: trust the state from the end on.
 				m.t.Checks.UnmatchedAllocs++
+				m.skipped(alloc)
 				row = int32(len(m.born))
 				m.born = append(m.born, Life{Addr: b.Address, Requested: b.Requested, Born: last, FreeRequested: -1,
 					Freed: -1})
@@ -152,14 +171,42 @@ func (m *matcher) final() {
 			if l.Stack == 0 {
 				l.Stack = b.Stack
 			}
-			if l.FreeRequested < 0 && b.State == snapshot.StatePendingFree && l.Born < 0 {
-				l.FreeRequested = PendingBefore
+			if l.FreeRequested == -1 && b.State == snapshot.StatePendingFree {
+				if l.Born < 0 {
+					l.FreeRequested = PendingBefore
+				} else {
+					m.skipped(freeRequested)
+				}
 			}
 			m.inFinal = append(m.inFinal, row)
 			m.sizes = append(m.sizes, b.Size)
 		}
 	}
 	m.t.Checks.UnmatchedAllocs += int64(max(m.open()-found, 0))
+	switch {
+	case m.open() > found:
+		m.skipped(frees)
+		if m.unseen.All(frees) {
+			m.gone(last)
+		}
+	case m.early && m.open() < len(m.born)+len(m.before):
+		m.skipped(freeCompleted)
+	}
+}
+
+// gone ends the lives that the final state does not have, in a trace that has no frees: at the end at the latest.
+func (m *matcher) gone(last int32) {
+	there := make([]bool, len(m.born))
+	for _, row := range m.inFinal {
+		if row >= 0 {
+			there[row] = true
+		}
+	}
+	for i := range m.born {
+		if l := &m.born[i]; l.Freed < 0 && !there[i] {
+			l.FreeRequested, l.Freed = last, last
+		}
+	}
 }
 
 // open counts the lives that nothing has ended.

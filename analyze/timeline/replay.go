@@ -23,6 +23,7 @@ type replay struct {
 	now      Totals
 	next     int              // row of Lives that the next alloc event begins
 	change   int              // row of Changes that comes next
+	due      int              // its event, MaxInt for none
 	marked   int              // value of change at the last checkpoint that kept ranges
 	unplaced map[uint64]int32 // live blocks that the layout has no place for
 
@@ -78,13 +79,17 @@ func (r *replay) once() {
 		p := Point{First: first, Last: last}
 		for i := first; i <= last; i++ {
 			e := t.Trace.At(i)
+			grown := i == r.due && r.changes(i, e, true)
 			r.event(i, e)
+			if i == r.due {
+				r.changes(i, e, false)
+			}
 			t.PeakInactiveSplit.raise(r.layout.split, i)
 			if i == first {
 				p.Min, p.Max = r.now, r.now
 			}
 			p.Min.Lower(&r.now)
-			if i > first && (e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted) {
+			if i > first && !grown && (e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted) {
 				continue // frees raise nothing
 			}
 			p.Max.Raise(&r.now)
@@ -153,7 +158,7 @@ func (r *replay) checkpoint(event int) {
 // begin lays out the state before the trace.
 func (r *replay) begin() {
 	t := r.t
-	r.change = 0
+	r.advance(0)
 	l := &r.layout
 	*l = layout{
 		blocks: l.blocks[:0], spare: l.spare[:0], starts: newTable(1024),
@@ -256,10 +261,6 @@ func (r *replay) event(i int, e *snapshot.Event) {
 		}
 		r.alloc(int32(i))
 	case snapshot.SegmentAlloc, snapshot.SegmentFree, snapshot.SegmentMap, snapshot.SegmentUnmap:
-		if r.change < len(r.t.Changes) && r.t.Changes[r.change].Event == i {
-			r.segment(&r.t.Changes[r.change])
-			r.change++
-		}
 	case snapshot.SnapshotTaken:
 		if e.Has&snapshot.EventHasSize != 0 {
 			r.checks.Markers++
@@ -283,6 +284,34 @@ func (r *replay) event(i int, e *snapshot.Event) {
 	}
 	if r.now.Active > r.now.Reserved {
 		r.checks.LiveOverReserved++
+	}
+}
+
+// changes makes the changes of an event to the reserved memory, and reports whether it grew. Those before it are
+// all of a segment's event, and of a block's those that add; what a block's event takes away goes after it.
+func (r *replay) changes(i int, e *snapshot.Event, before bool) (grown bool) {
+	t := r.t
+	ofBlock := e.Action == snapshot.Alloc || e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted
+	for r.due == i {
+		c := &t.Changes[r.change]
+		if before && ofBlock && !c.Add {
+			break
+		}
+		r.segment(c)
+		r.advance(r.change + 1)
+		if c.Add {
+			grown = true
+			t.PeakReserved.raise(r.now.Reserved, i)
+		}
+	}
+	return grown
+}
+
+// advance goes to a row of Changes.
+func (r *replay) advance(row int) {
+	r.change, r.due = row, math.MaxInt
+	if row < len(r.t.Changes) {
+		r.due = r.t.Changes[row].Event
 	}
 }
 
@@ -363,7 +392,7 @@ func (r *replay) startAt(addr uint64) int32 {
 	rest := lay.splitAt(b, offset)
 	p := lay.blocks[b].prev
 	if owner := lay.blocks[p].life; lay.touching(p, b) && owner != none && offset <= allocator.SmallSize &&
-		r.sizes[owner] != recorded {
+		r.sizes[owner] != recorded && !r.t.Recording.Unseen.Has(freeCompleted) {
 		// The gap belongs to the block before it.
 		r.resize(owner, lay.blocks[p].size+offset)
 		lay.absorb(p, b)

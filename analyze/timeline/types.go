@@ -33,6 +33,8 @@ type Timeline struct {
 	OOMs    []OOMEvent
 	Retries []Retry
 	Checks  Checks
+	// Recording says which kinds of events the trace lacks, and what that makes of the figures.
+	Recording Recording
 
 	unsure      []int32      // releases that may have been of a retry, by their last event
 	cut         bool         // the trace ends before the dump's state
@@ -44,8 +46,11 @@ const few = 16
 
 // HasHistory reports whether the trace tells a stretch of the program's life, so that peaks and growth are
 // known. A trace may hold the dump alone, or the one event that the ring of a legacy call has room for: a few
-// events beside memory that is mostly from before them are no history.
+// events beside memory that is mostly from before them are no history, nor is one whose blocks are unknown.
 func (t *Timeline) HasHistory() bool {
+	if t.Recording.Peak.Active == Unknown && t.Checks.Inconsistent() == 0 {
+		return false
+	}
 	n := 0
 	for e := 0; e < t.Trace.Len() && n < few; e++ {
 		switch t.Trace.At(e).Action {
@@ -157,7 +162,9 @@ type Range struct {
 // End is the address behind it.
 func (r *Range) End() uint64 { return r.Addr + uint64(r.Size) }
 
-// Change is one event that added a range to the reserved memory or took it away.
+// Change is one event that added a range to the reserved memory or took it away. Where the trace lacks such
+// events it is put at the event of a block that shows it: an added range right before that event, one taken
+// away right after it.
 type Change struct {
 	Event int
 	Add   bool
@@ -196,6 +203,7 @@ type Checks struct {
 	BadEvents          int64 `json:"bad_events"`           // events without address or size where they need one
 	UnknownActions     int64 `json:"unknown_actions"`
 	PreTraceBlocks     int64 `json:"pre_trace_blocks"` // blocks that were there before the trace: not an error
+	Explained          int64 `json:"explained"`        // contradictions that skipped kinds explain
 	Residual           int64 `json:"residual"`         // rebuilt final active bytes minus the dump's, 0 when they balance
 }
 

@@ -16,7 +16,7 @@ import (
 func (j *judge) fragmented(e *Facts) {
 	t := e.Timeline
 	sc := &e.End
-	if e.Peak.Frag.Split > sc.Frag.Split {
+	if e.Peak.Frag.Split > sc.Frag.Split && t.Recording.LeftOut() == 0 {
 		sc = &e.Peak
 	}
 	split, share := sc.Frag.Split, float64(sc.Frag.Split)/float64(max(sc.Frag.Reserved, 1))

@@ -38,8 +38,15 @@ func (j *judge) outOfMemory(e *Facts) {
 			v.Setting = s
 		}
 	}
-	around(f)
+	if r.Cause != oom.TooFew {
+		around(f)
+	}
 	explain(f)
+	if len(v.Request.Lacks) > 0 && r.Cause != oom.TooFew {
+		f.Confidence = finding.Low
+		f.Because("The recording left out %s events (skip_actions), so what was reserved and free at the failure is "+
+			"partly inferred.", units.List(v.Request.Lacks))
+	}
 	j.add(f)
 }
 
@@ -54,6 +61,13 @@ func (j *judge) request(e *Facts) *finding.Request {
 		Pending: units.Size(c.Pending), Returned: units.Size(r.Released.Bytes), Segments: r.Released.Segments,
 		ReservedBefore: units.Size(r.Before.Reserved), Limit: oom.Unknown, Ghosts: r.Ghosts.Blocks,
 		GhostBytes: units.Size(r.Ghosts.Bytes),
+	}
+	if lacks := e.Timeline.Recording.LeftOut(); lacks != 0 {
+		v.Lacks = lacks.Names()
+		if e.Timeline.Recording.BlocksUnknown() {
+			v.Active, v.LargestPiece, v.Usable = oom.Unknown, oom.Unknown, oom.Unknown
+			v.PrivatePools, v.OtherStreams, v.Pending = oom.Unknown, oom.Unknown, oom.Unknown
+		}
 	}
 	if len(e.OOM.Live) > 0 {
 		g := &e.OOM.Live[0]

@@ -168,6 +168,15 @@ func explain(f *finding.Finding) {
 		says(finding.Limit, r.Requested, "The machine's own memory ran out, not a GPU's: %s was requested.", asked)
 		f.Do("Check the machine's free memory and the limit of its container; use fewer loader workers or less " +
 			"pinned memory.")
+	case oom.TooFew:
+		if len(r.Lacks) > 0 {
+			says(finding.NoData, r.Requested, "OOM: a request for %s failed, and why cannot be told: the recording left out "+
+				"%s events (skip_actions).", asked, units.List(r.Lacks))
+			f.Because("Without them it is unknown what was live and what was free at the failure.")
+			f.Do("Record again without skip_actions.", needLess)
+			return
+		}
+		fallthrough
 	default:
 		says(finding.NoData, r.Requested, "OOM: the message has too few figures to say why.")
 		f.Because("It was cut, or this kind of allocator prints no more.")

@@ -148,12 +148,16 @@ func nothing(s *snapshot.Snapshot, devices []Facts, most *Facts) (finding.Status
 		return finding.NoData, "Nothing to judge: the file has no segments and no events."
 	}
 	top := most.Timeline
-	active, reserved, end := units.Size(top.PeakActive.Bytes), units.Size(top.PeakReserved.Bytes),
+	rec := &top.Recording
+	active, reserved, end := rec.Peak.Active.Of(top.PeakActive.Bytes), rec.Peak.Reserved.Of(top.PeakReserved.Bytes),
 		units.Size(top.Final.Active)
 	switch {
 	case s.Partial != nil:
 		return finding.NoData, fmt.Sprintf("No problem found in the readable part of the file: memory in use peaked "+
 			"at %v (%v reserved).", active, reserved)
+	case rec.BlocksUnknown():
+		return finding.NoHistory, fmt.Sprintf("Leaks and peaks cannot be judged: the recording left out %v events "+
+			"(skip_actions). %v live of %v reserved at the end.", rec.LeftOut(), end, units.Size(top.Final.Reserved))
 	case s.Part != nil && !history:
 		return finding.NoHistory, fmt.Sprintf("Only the final state of %v was recorded, no other memory of the process: "+
 			"%v live of %v reserved.", s.Part.Pool, end, units.Size(top.Final.Reserved))
@@ -167,7 +171,7 @@ func nothing(s *snapshot.Snapshot, devices []Facts, most *Facts) (finding.Status
 	case !history:
 		return finding.NoHistory, fmt.Sprintf("Only the final state was recorded: %v live of %v reserved. "+
 			"Leaks and peaks cannot be judged without an event history.", end, units.Size(top.Final.Reserved))
-	case end < active/10*9:
+	case end < units.Size(top.PeakActive.Bytes)/10*9:
 		return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved) and fell "+
 			"back to %v.", active, reserved, end)
 	}

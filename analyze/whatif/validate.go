@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -37,6 +38,10 @@ const minShare = 0.99
 // release that wrote it well enough, the order of equal blocks that agrees best is taken.
 // It fails only when ctx ends.
 func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Program, *Accuracy, error) {
+	if t.Recording.BlocksUnknown() {
+		return nil, nil, fmt.Errorf("the recording left out %v events (skip_actions), and a replay needs them",
+			t.Recording.LeftOut())
+	}
 	p := NewProgram(s, t)
 	best, err := p.Validate(ctx, s)
 	if err != nil {
@@ -232,6 +237,9 @@ func (v *validator) reason(o *op) string {
 	switch {
 	case c.Inconsistent() > 0 || c.Residual != 0:
 		return "The trace contradicts itself or the final state: it was edited or filtered, or no allocator wrote it."
+	case p.t.Recording.LeftOut() != 0:
+		return fmt.Sprintf("The recording left out %v events (skip_actions): what they would say is partly inferred.",
+			p.t.Recording.LeftOut())
 	case p.Platform.Options != nil:
 		return p.Platform.Doubt
 	case p.Recorded.Conf.Collects() && released:

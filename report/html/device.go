@@ -234,25 +234,23 @@ func eventName(a chart.Axis, e int) string {
 }
 
 func figures(t *timeline.Timeline, axis chart.Axis) []figure {
-	peak := func(name string, p timeline.Peak) figure {
-		f := figure{Name: name, Value: chart.PeakBytes(t, p)}
-		if t.HasHistory() {
+	peak := func(name string, p timeline.Peak, b timeline.Bound) figure {
+		f := figure{Name: name, Value: chart.PeakBytes(t, p, b)}
+		if t.HasHistory() && b != timeline.Unknown {
 			f.Note = eventName(axis, p.Event)
 		}
 		return f
 	}
-	count := func(name string, n int, alarm bool) figure {
-		return figure{Name: name, Value: chart.Count(t, n), Alarm: alarm && n > 0}
-	}
+	bounds := &t.Recording.Peak
 	return []figure{
-		peak("Peak reserved", t.PeakReserved),
-		peak("Peak active", t.PeakActive),
-		peak("Peak allocated", t.PeakAllocated),
-		peak("Peak requested", t.PeakRequested),
+		peak("Peak reserved", t.PeakReserved, bounds.Reserved),
+		peak("Peak active", t.PeakActive, bounds.Active),
+		peak("Peak allocated", t.PeakAllocated, bounds.Allocated),
+		peak("Peak requested", t.PeakRequested, bounds.Requested),
 		{Name: "End reserved", Value: units.Bytes(t.Final.Reserved)},
 		{Name: "End active", Value: units.Bytes(t.Final.Active),
 			Note: units.Percent(t.Final.Active, t.Final.Reserved) + " of reserved"},
-		count("Out of memory", len(t.OOMs), true),
+		{Name: "Out of memory", Value: chart.Failures(t), Alarm: len(t.OOMs) > 0},
 		{Name: "Retries", Value: chart.RetryCount(t)},
 	}
 }

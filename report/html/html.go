@@ -75,7 +75,8 @@ func writePage(w io.Writer, p *document, size int, attributes string, pack func(
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"available": available, "beyond": beyond, "bytes": units.Bytes, "count": count, "device": chart.DeviceName,
 		"events": chart.Count, "first": first, "level": level, "lower": strings.ToLower, "note": chart.AnswerNote,
-		"peak": chart.PeakBytes, "percent": units.Percent, "pool": chart.Pool, "setting": chart.Setting,
+		"peak": chart.PeakBytes, "failures": chart.Failures,
+		"percent": units.Percent, "pool": chart.Pool, "setting": chart.Setting,
 		"site": site, "text": text, "texts": texts, "trust": trust, "use": chart.UseSlot, "width": width,
 		"kept":     func(r oom.Row) string { return chart.LedgerWords[r] },
 		"suspects": func() string { return chart.TitleSuspects },

@@ -134,7 +134,7 @@ func banner(r *analyze.Result) string {
 			longText)
 	}
 	if n, residual := r.Books(); n > 0 || residual > 0 {
-		return "N" + analyze.Verified(n, residual)[1:] + "."
+		return "N" + r.Verified()[1:] + "."
 	}
 	return ""
 }
@@ -155,7 +155,7 @@ func facts(r *analyze.Result) []fact {
 	}
 	list := []fact{{"File", text(s.Name)}, {"Written by", writer}, {"Size", units.Bytes(s.Bytes)}, {"Trace", trace}}
 	if len(r.Devices) > 0 {
-		list = append(list, fact{"Replay", analyze.Verified(r.Books())})
+		list = append(list, fact{"Replay", r.Verified()})
 	}
 	if len(s.Container) > 0 {
 		list = append(list, fact{"Format", text(strings.Join(s.Container, ", "))})

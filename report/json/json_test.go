@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	made "github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
@@ -119,7 +120,9 @@ func TestSchema(t *testing.T) {
 		Spare:     &finding.Spare{Sizes: []finding.OfSize{{}}},
 		Holder:    &finding.Holder{Bound: &finding.Bound{}},
 		Fragments: &finding.Fragments{Settled: &finding.Settled{}},
+		Request:   &finding.Request{Lacks: []string{"alloc"}},
 	}})
+	held.Devices[0].Timeline.Recording.Skipped = timeline.Failures
 	var documents [][]byte
 	for _, r := range []*analyze.Result{
 		analyzetest.Failed(t), held, analyzetest.Empty(t), analyzetest.Big(t, 1),

@@ -67,26 +67,28 @@ type source struct {
 }
 
 type device struct {
-	Device  int                 `json:"device"`
-	Events  int                 `json:"events"`
-	Initial timeline.Totals     `json:"initial"`
-	Final   timeline.Totals     `json:"final"`
-	Peaks   *timeline.Peaks     `json:"peaks"` // null without a trace
-	Curve   []timeline.Point    `json:"curve"`
-	Moments []moment            `json:"moments"`
-	OOMs    []timeline.OOMEvent `json:"ooms"`
-	OOMsN   int                 `json:"ooms_total"`
-	Retries []timeline.Retry    `json:"retries"`
-	RetryN  int                 `json:"retries_total"`
-	Unsure  int                 `json:"retries_unsure"`
-	Steps   stepList            `json:"steps"`
-	Churn   churnSum            `json:"churn"`
-	Free    []frag.Sample       `json:"free"`
-	Failure *oom.Report         `json:"failure,omitempty"` // absent when no request failed
-	Account *account            `json:"ledger,omitempty"`  // absent without readings
-	Growth  []growth            `json:"growth"`
-	OneOffs []ghost.OneOff      `json:"one_offs"`
-	Checks  checks              `json:"checks"`
+	Device  int              `json:"device"`
+	Events  int              `json:"events"`
+	Initial timeline.Totals  `json:"initial"`
+	Final   timeline.Totals  `json:"final"`
+	Peaks   *timeline.Peaks  `json:"peaks"` // null without a trace
+	Curve   []timeline.Point `json:"curve"`
+	Moments []moment         `json:"moments"`
+	// Recording bounds initial and peaks.
+	Recording *timeline.Recording `json:"recording"`
+	OOMs      []timeline.OOMEvent `json:"ooms"`
+	OOMsN     int                 `json:"ooms_total"`
+	Retries   []timeline.Retry    `json:"retries"`
+	RetryN    int                 `json:"retries_total"`
+	Unsure    int                 `json:"retries_unsure"`
+	Steps     stepList            `json:"steps"`
+	Churn     churnSum            `json:"churn"`
+	Free      []frag.Sample       `json:"free"`
+	Failure   *oom.Report         `json:"failure,omitempty"` // absent when no request failed
+	Account   *account            `json:"ledger,omitempty"`  // absent without readings
+	Growth    []growth            `json:"growth"`
+	OneOffs   []ghost.OneOff      `json:"one_offs"`
+	Checks    checks              `json:"checks"`
 }
 
 type stepList struct {
@@ -198,7 +200,8 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 	out := device{
 		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
 		Curve: chart.Reduce(t.Curve, maxCurve), Checks: checks{t.Checks.Inconsistent(), t.Checks},
-		OOMs: cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries),
+		Recording: &t.Recording,
+		OOMs:      cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries),
 		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Churn: churnSum{attribution.ShortLife, d.Turnover},
 		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs,
 	}

@@ -129,6 +129,11 @@ func schemaOf(t reflect.Type, path string, words map[string]string) *node {
 		return n
 	}
 	switch t.Kind() {
+	case reflect.Uint32:
+		n.Type = "integer"
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) { // a set, by the names of what is in it
+			n.Type, n.Items = "array", &node{Type: "string", Description: words[path+"[]"]}
+		}
 	case reflect.Pointer:
 		n = schemaOf(t.Elem(), path, words)
 		n.Type = []any{n.Type, "null"}

@@ -24,6 +24,7 @@ type stateDoc struct {
 	Time      int64             `json:"time_us"`
 	FirstTime int64             `json:"first_time_us"`
 	Totals    timeline.Totals   `json:"totals"`
+	Bounds    timeline.Bounds   `json:"bounds"`
 	Balanced  bool              `json:"balanced"`
 	Checks    checks            `json:"checks"`
 	By        string            `json:"by"`
@@ -56,8 +57,10 @@ func buildState(a *attribution.Answer, top int) *stateDoc {
 	out := &stateDoc{
 		File: a.Snapshot.Name, Device: t.Device,
 		Moment: a.Moment.Name, Event: a.State.Event, Events: t.Trace.Len(), Time: a.State.Time,
-		Totals: a.State.Totals, Balanced: c.Inconsistent() == 0 && c.Residual == 0, Checks: checks{c.Inconsistent(), *c},
-		By: string(a.Holders.By), GroupsN: len(a.Holders.Rows), LeftOut: a.Holders.LeftOut,
+		Totals: a.State.Totals, Bounds: t.BoundsAt(a.State.Event),
+		Balanced: c.Inconsistent() == 0 && c.Residual == 0 && t.Recording.Peak.Exact() && t.Recording.Start.Exact(),
+		Checks:   checks{c.Inconsistent(), *c},
+		By:       string(a.Holders.By), GroupsN: len(a.Holders.Rows), LeftOut: a.Holders.LeftOut,
 	}
 	if a.Snapshot.Partial != nil {
 		out.Partial = a.Snapshot.Partial.Error()

@@ -25,7 +25,7 @@ func At(w io.Writer, a *address.Answer, o Options) error {
 	case !a.Balanced:
 		d.line(red.of("the file contradicts itself"))
 	default:
-		d.line(green.of(analyze.Verified(0, 0)))
+		d.paragraph(green.of(analyze.Verified(a.Timeline)), 0, 0)
 	}
 	if a.Partial != "" {
 		d.line(plain.cut("only part of the file was read: " + a.Partial))

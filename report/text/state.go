@@ -28,19 +28,23 @@ func State(w io.Writer, a *attribution.Answer, o Options) error {
 }
 
 func (d *doc) stateHead(a *attribution.Answer) {
-	t := a.State.Totals
+	t, b := a.State.Totals, a.Timeline.BoundsAt(a.State.Event)
 	d.line(bold.of(fmt.Sprintf("reserved %s   active %s   allocated %s   requested %s",
-		units.Bytes(t.Reserved), units.Bytes(t.Active), units.Bytes(t.Allocated), units.Bytes(t.Requested))))
+		b.Reserved.Short(t.Reserved), b.Active.Short(t.Active), b.Allocated.Short(t.Allocated),
+		b.Requested.Short(t.Requested))))
 	device := chart.DeviceName(a.Timeline.Device) + when(a.Why != "", " (%s)", a.Why)
 	name := chart.ClipLeft(chart.Plain(a.Snapshot.Name), 40)
 	d.paragraph(plain.of(fmt.Sprintf("%s, %s %s", name, device, a.Moment.Name)), 0, 0)
 	d.paragraph(plain.of(place(a)), 0, 0)
 	c := &a.Timeline.Checks
 	tone := green
-	if c.Inconsistent() > 0 || c.Residual != 0 {
+	switch {
+	case c.Inconsistent() > 0 || c.Residual != 0:
 		tone = red
+	case a.Timeline.Recording.LeftOut() != 0:
+		tone = dim
 	}
-	d.line(tone.of(analyze.Verified(c.Inconsistent(), c.Residual)))
+	d.paragraph(tone.of(analyze.Verified(a.Timeline)), 0, 0)
 	if n := len(a.State.Outside); n > 0 {
 		d.line(units.Plural(n, "live block") + " in no known segment: the file contradicts itself")
 	}

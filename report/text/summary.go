@@ -69,11 +69,16 @@ func (d *doc) device(t *timeline.Timeline) {
 	} else {
 		a := chart.NewAxis(t, true)
 		span := when(a.ByTime, " over %s", units.Micros(a.Span))
+		failures := units.Plural(len(t.OOMs), "out-of-memory event")
+		if t.Recording.Failures != timeline.Exact {
+			failures = "no out-of-memory event recorded"
+		}
 		d.line(name, fmt.Sprintf(": %s%s, %s, %s", units.Plural(t.Trace.Len(), "event"), span,
-			units.Plural(len(t.OOMs), "out-of-memory event"), retries(t)))
+			failures, retries(t)))
 	}
 	start, end := &t.Initial, &t.Final
-	d.sums(t.Trace.Len() > 0, []string{"reserved", "active", "allocated", "requested"},
+	bounds := [2]timeline.Bounds{t.Recording.Start, t.Recording.Peak}
+	d.sums(t.Trace.Len() > 0, &bounds, []string{"reserved", "active", "allocated", "requested"},
 		[]int64{start.Reserved, start.Active, start.Allocated, start.Requested},
 		[]int64{t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes},
 		[]int64{end.Reserved, end.Active, end.Allocated, end.Requested})
@@ -87,14 +92,15 @@ func (d *doc) pinnedSums(m *host.Pinned) {
 	}
 	d.line(bold.of("Pinned host memory"), ": "+events)
 	start, end := &m.Initial, &m.Final
-	d.sums(m.Trace.Len() > 0, []string{"reserved", "active", "allocated"},
+	d.sums(m.Trace.Len() > 0, new([2]timeline.Bounds), []string{"reserved", "active", "allocated"},
 		[]int64{start.Reserved, start.Active, start.Allocated},
 		[]int64{m.PeakReserved.Bytes, m.PeakActive.Bytes, m.PeakAllocated.Bytes},
 		[]int64{end.Reserved, end.Active, end.Allocated})
 }
 
-// sums adds a table of sums at the start, the peak and the end; without a trace only the end is known.
-func (d *doc) sums(traced bool, heads []string, rows ...[]int64) {
+// sums adds a table of sums at the start, the peak and the end; without a trace only the end is known. The bounds
+// are those of the start and the peak.
+func (d *doc) sums(traced bool, bounds *[2]timeline.Bounds, heads []string, rows ...[]int64) {
 	cols := []column{left("", 12)}
 	for _, h := range heads {
 		cols = append(cols, num(h, 12))
@@ -105,8 +111,13 @@ func (d *doc) sums(traced bool, heads []string, rows ...[]int64) {
 			continue
 		}
 		row := []any{name}
-		for _, n := range rows[i] {
-			row = append(row, units.Size(n))
+		var b timeline.Bounds
+		if i < len(bounds) {
+			b = bounds[i]
+		}
+		of := [...]timeline.Bound{b.Reserved, b.Active, b.Allocated, b.Requested}
+		for k, n := range rows[i] {
+			row = append(row, of[k].Short(n))
 		}
 		t.row(row...)
 	}
@@ -169,11 +180,13 @@ func notes(r *analyze.Result, n, width int) []string {
 	if len(r.Devices) > 1 && len(fine) > 1 {
 		sound := 0
 		for i := range r.Devices {
-			if c := &r.Devices[i].Timeline.Checks; c.Inconsistent() == 0 && c.Residual == 0 {
+			if analyze.Verified(r.Devices[i].Timeline) == analyze.Exactly {
 				sound++
 			}
 		}
-		fine = []analyze.Note{{Text: fmt.Sprintf("%d of %d GPUs: %s.", sound, len(r.Devices), analyze.Verified(0, 0))}}
+		if sound > 0 {
+			fine = []analyze.Note{{Text: fmt.Sprintf("%d of %d GPUs: %s.", sound, len(r.Devices), analyze.Exactly)}}
+		}
 	}
 	var end []string
 	for _, q := range fine {

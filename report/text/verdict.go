@@ -72,7 +72,7 @@ func (v *outcome) title() {
 	v.line(dim.name(chart.ClipLeft(chart.Plain(s.Name), 60)), dim.of(", "+units.Bytes(s.Bytes)))
 	v.heading(verdict.Status.Word(), verdict.Status.Tone(), text, 3)
 	if n, residual := v.r.Books(); n > 0 || residual > 0 {
-		v.line(red.of(analyze.Verified(n, residual)))
+		v.line(red.of(v.r.Verified()))
 	}
 	v.gap()
 	if v.r.Holders == nil || v.top != nil && v.top.ID == "growth" {
@@ -134,6 +134,8 @@ func nextStep(r *analyze.Result) string {
 	case len(r.Devices) == 0:
 		return "Call torch.cuda.memory._record_memory_history() when the program starts and " +
 			"torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
+	case r.Main() != nil && r.Main().Timeline.Recording.LeftOut() != 0 && r.Verdict.Status == finding.NoHistory:
+		return "Record again without skip_actions, or skip fewer kinds of events."
 	case r.Verdict.Status == finding.NoHistory:
 		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, " +
 			"then dump the snapshot again."

@@ -80,6 +80,9 @@ func collect(s *snapshot.Snapshot) evidence {
 // newest stands for "or later" in a span of releases.
 const newest = 99
 
+// skipsSince is the release that brought skip_actions (torch/cuda/memory.py: 2.10 has none, 2.11 has it).
+const skipsSince = 11
+
 // fingerprint guesses the torch release that wrote the file from the keys it has, and from
 // those it lacks where every release after some one writes them.
 func (ev *evidence) fingerprint(s *snapshot.Snapshot) snapshot.Writer {
@@ -154,5 +157,6 @@ func (ev *evidence) release(s *snapshot.Snapshot) snapshot.Writer {
 	default:
 		w = snapshot.Writer{Text: fmt.Sprintf("2.%d to 2.%d", lo, hi), Newest: 200 + hi}
 	}
+	w.Skips = max(lo, hi) >= skipsSince
 	return w
 }

@@ -42,12 +42,12 @@ func MomentName(name string) string {
 // Unknown stands for a figure that the file does not give.
 const Unknown = "unknown"
 
-// PeakBytes prints a peak, which only a trace can tell.
-func PeakBytes(t *timeline.Timeline, p timeline.Peak) string {
+// PeakBytes prints a peak, which only a trace can tell, and which may be a bound.
+func PeakBytes(t *timeline.Timeline, p timeline.Peak, b timeline.Bound) string {
 	if !t.HasHistory() {
 		return Unknown
 	}
-	return units.Bytes(p.Bytes)
+	return b.Short(p.Bytes)
 }
 
 // Count prints a number of events, which only a trace can tell.
@@ -65,6 +65,14 @@ func RetryCount(t *timeline.Timeline) string {
 		return Count(t, sure)
 	}
 	return Count(t, sure) + " to " + Count(t, sure+unsure)
+}
+
+// Failures prints how many requests failed. A trace without one may have left them out.
+func Failures(t *timeline.Timeline) string {
+	if t.Recording.Failures != timeline.Exact {
+		return "none recorded"
+	}
+	return Count(t, len(t.OOMs))
 }
 
 // Pool names the pool, kind and stream of a segment.

@@ -1,0 +1,321 @@
+package timeline
+
+import (
+	"encoding/json"
+
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Kinds is a set of kinds of events: bit n is snapshot.Action(n).
+type Kinds uint32
+
+const (
+	alloc         = Kinds(1) << snapshot.Alloc
+	freeRequested = Kinds(1) << snapshot.FreeRequested
+	freeCompleted = Kinds(1) << snapshot.FreeCompleted
+	segmentAlloc  = Kinds(1) << snapshot.SegmentAlloc
+	segmentFree   = Kinds(1) << snapshot.SegmentFree
+	segmentMap    = Kinds(1) << snapshot.SegmentMap
+	segmentUnmap  = Kinds(1) << snapshot.SegmentUnmap
+
+	// Frees are the two kinds of events that end an allocation.
+	Frees = freeRequested | freeCompleted
+	// Allocs begin one.
+	Allocs = alloc
+	// Failures are the requests that failed.
+	Failures = Kinds(1) << snapshot.OOM
+
+	frees        = Frees
+	plain        = segmentAlloc | segmentFree
+	mapped       = segmentMap | segmentUnmap
+	segmentKinds = plain | mapped
+)
+
+// Has reports whether any of the kinds is in the set.
+func (k Kinds) Has(any Kinds) bool { return k&any != 0 }
+
+// All reports whether all of the kinds are in the set.
+func (k Kinds) All(of Kinds) bool { return k&of == of }
+
+// Names are the actions as torch spells them.
+func (k Kinds) Names() []string {
+	out := []string{}
+	for a := range snapshot.NumActions {
+		if k&(1<<a) != 0 {
+			out = append(out, a.String())
+		}
+	}
+	return out
+}
+
+// String lists the actions in a sentence.
+func (k Kinds) String() string { return units.List(k.Names()) }
+
+// MarshalJSON writes Names.
+func (k Kinds) MarshalJSON() ([]byte, error) { return json.Marshal(k.Names()) }
+
+// Bound says how a figure relates to what happened.
+type Bound uint8
+
+const (
+	Exact Bound = iota
+	AtLeast
+	AtMost
+	Unknown
+)
+
+func (b Bound) String() string { return [...]string{"exact", "at_least", "at_most", "unknown"}[b] }
+
+// MarshalText is String.
+func (b Bound) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// Of is a size in a sentence: "at least 2.00 GiB".
+func (b Bound) Of(bytes int64) string { return b.size("at least ", "at most ", bytes) }
+
+// Short is a size in a table: "≥ 2.00 GiB".
+func (b Bound) Short(bytes int64) string { return b.size("≥ ", "≤ ", bytes) }
+
+func (b Bound) size(least, most string, bytes int64) string {
+	switch {
+	case b == Exact:
+		return units.Bytes(bytes)
+	case b == AtMost:
+		return most + units.Bytes(bytes)
+	case b == AtLeast && bytes > 0:
+		return least + units.Bytes(bytes)
+	}
+	return "unknown"
+}
+
+// And is what holds of the sum of two figures.
+func (b Bound) And(other Bound) Bound {
+	switch {
+	case b == Exact || b == other:
+		return other
+	case other == Exact:
+		return b
+	}
+	return Unknown
+}
+
+// Bounds are those of the series.
+type Bounds struct {
+	Reserved      Bound `json:"reserved"`
+	Active        Bound `json:"active"`
+	Allocated     Bound `json:"allocated"`
+	Requested     Bound `json:"requested"`
+	InactiveSplit Bound `json:"inactive_split"`
+}
+
+// all sets each to the same.
+func (b *Bounds) all(to Bound) { *b = Bounds{to, to, to, to, to} }
+
+// Exact reports whether every series is.
+func (b *Bounds) Exact() bool { return *b == Bounds{} }
+
+// Recording says what the trace has no events of, and how far that leaves the figures certain. Since 2.11
+// _record_memory_history takes skip_actions, which leaves kinds of events out of the trace, and nothing in the file
+// tells (SPEC.md 3.3). Of older writers it is zero: all is exact.
+type Recording struct {
+	// Unseen are the kinds that matter here and of which the trace has no event: none happened, or they were
+	// left out. Skipped are those of them that did happen, as other events or the final state show.
+	Unseen  Kinds `json:"unseen"`
+	Skipped Kinds `json:"skipped"`
+	// Peak bounds the highest values of the series, Start those before the first event. The final ones are the
+	// dump's own, thus exact.
+	Peak  Bounds `json:"peak"`
+	Start Bounds `json:"start"`
+	// Failures bounds the number of requests that failed.
+	Failures Bound `json:"failures"`
+}
+
+// BlocksUnknown reports whether the lives of blocks are unknown for certain: births or ends were left out, and
+// cannot be rebuilt from the rest.
+func (r *Recording) BlocksUnknown() bool {
+	return r.Peak.Active == Unknown && r.Skipped.Has(Allocs|Frees)
+}
+
+// LeftOut are the kinds that happened for certain, are not in the trace, and leave figures of memory uncertain.
+func (r *Recording) LeftOut() Kinds {
+	if r.Peak.Exact() {
+		return 0
+	}
+	return r.Skipped
+}
+
+// Add takes in what is said of another device, so that both hold for all of them.
+func (r *Recording) Add(o *Recording) {
+	r.Unseen |= o.Unseen
+	r.Skipped |= o.Skipped
+	r.Peak.add(&o.Peak)
+	r.Start.add(&o.Start)
+	r.Failures = r.Failures.And(o.Failures)
+}
+
+func (b *Bounds) add(o *Bounds) {
+	b.Reserved, b.Active = b.Reserved.And(o.Reserved), b.Active.And(o.Active)
+	b.Allocated, b.Requested = b.Allocated.And(o.Allocated), b.Requested.And(o.Requested)
+	b.InactiveSplit = b.InactiveSplit.And(o.InactiveSplit)
+}
+
+// BoundsAt are the bounds of the series right after an event; -1 is the start.
+func (t *Timeline) BoundsAt(event int) Bounds {
+	b := t.Recording.Start
+	switch {
+	case event >= t.Trace.Len()-1:
+		return Bounds{}
+	case event >= 0:
+		b.add(&t.Recording.Peak)
+	}
+	return b
+}
+
+// unseen finds the kinds of events that the writer could have left out, that would matter, and that the trace has
+// none of.
+func unseen(s *snapshot.Snapshot, t *Timeline) Kinds {
+	n := t.Trace.Len()
+	if !s.Writer.Skips || t.cut || n == 0 || s.Part != nil { // the state of one pool lacks the segments of others
+		return 0
+	}
+	var seen Kinds
+	for i := range n {
+		seen |= 1 << t.Trace.At(i).Action
+	}
+	matter := alloc | frees | Failures
+	for seg := range s.SegmentsOf(t.Device) {
+		if seg.Expandable {
+			matter |= mapped
+		} else {
+			matter |= plain
+		}
+	}
+	// Settings tell of what is no longer there. A kind of segment that neither they, nor the state, nor an event
+	// know of is taken not to have existed.
+	if t.Conf.Expandable || seen.Has(mapped) {
+		matter |= mapped
+	}
+	if !t.Conf.Expandable || seen.Has(plain) {
+		matter |= plain
+	}
+	if seen.Has(segmentAlloc) {
+		t.Recording.Skipped = alloc &^ seen // a segment is made for a request, which then gets its block
+	}
+	return matter &^ seen
+}
+
+// bound sets what the missing kinds make of the figures, from what reconstruct and the replay found.
+func (t *Timeline) bound(g *gaps) {
+	r, c := &t.Recording, &t.Checks
+	if r.Unseen == 0 {
+		return
+	}
+	if r.Unseen.Has(alloc) && c.Overlaps+c.OutsideSegments > 0 {
+		r.Skipped |= alloc // a block that no event handed out lies in a segment, or over a block, of the trace
+	}
+	if r.Unseen.Has(Failures) {
+		r.Failures = AtLeast
+	}
+	blocks := r.blocks(t)
+	peak, start := r.reserved(t, g)
+	r.Peak, r.Start = blocks, blocks
+	r.Peak.Reserved, r.Start.Reserved = peak, start
+	for _, b := range []*Bounds{&r.Peak, &r.Start} {
+		if g.large {
+			b.Active, b.Allocated = b.Active.And(AtLeast), b.Allocated.And(AtLeast)
+		}
+		if b.Reserved != Exact || b.Active != Exact {
+			b.InactiveSplit = Unknown
+		}
+	}
+	explain := func(counts ...*int64) {
+		for _, n := range counts {
+			c.Explained += *n
+			*n = 0
+		}
+	}
+	if r.BlocksUnknown() {
+		explain(&c.UnmatchedAllocs, &c.UnmatchedFrees, &c.Overlaps, &c.OutsideSegments, &c.LiveOverReserved)
+		c.Residual = 0
+	}
+	if n := c.OutsideSegments + c.Overlaps; g.outside && n > 0 {
+		explain(&c.OutsideSegments, &c.Overlaps)
+		for _, b := range []*Bounds{&r.Peak, &r.Start} {
+			b.Active, b.Allocated = b.Active.And(AtLeast), b.Allocated.And(AtLeast)
+		}
+	}
+	if r.Peak.Active != Exact {
+		explain(&c.MarkerMismatches)
+	}
+	if r.Peak.Reserved != Exact {
+		explain(&c.LiveOverReserved)
+	}
+	if c.Inconsistent() > 0 || c.Residual != 0 {
+		r.Peak.all(Unknown)
+		r.Start.all(Unknown)
+	}
+}
+
+// blocks bounds the sums of blocks.
+func (r *Recording) blocks(t *Timeline) (b Bounds) {
+	switch missing := r.Unseen; {
+	case missing.Has(alloc):
+		b.all(Unknown) // what was freed may have been born at any time
+	case missing.All(frees) && r.Skipped.Has(frees):
+		b.all(Unknown)
+	case missing.All(frees):
+		b.all(AtLeast) // what was allocated is all there at the end, but others may have been freed
+	case missing.Has(freeCompleted):
+		// Blocks that wait for streams are missing, those from before the trace with them. What lies next to them
+		// decides how large others are, but only ever makes them larger.
+		b.all(AtLeast)
+		if t.Conf.MaxSplit > 0 {
+			b.Active, b.Allocated = Unknown, Unknown
+		}
+	case missing.Has(freeRequested):
+		b.Allocated = AtMost // a block that waits for streams seems allocated
+	}
+	return b
+}
+
+// reserved bounds the reserved bytes at the peak and at the start.
+func (r *Recording) reserved(t *Timeline, g *gaps) (peak, start Bound) {
+	births, ends := r.Unseen.Has(segmentAlloc), r.Unseen.Has(segmentFree)
+	blind := r.Unseen.Has(alloc) // first uses are not seen
+	steady := len(t.Changes) == 0
+	switch {
+	case g.outside && blind:
+		return Unknown, Unknown
+	case births && ends && (blind || !g.firstUse):
+		// Taken to be constant. At its end it is what the dump says.
+		peak, start = AtLeast, Unknown
+		if !steady {
+			peak = Unknown
+		}
+		if !blind && !g.ambiguous {
+			start = AtLeast
+		}
+	case ends:
+		peak, start = AtLeast, AtLeast
+	case births && blind:
+		peak, start = AtMost, AtMost
+	case births && g.ambiguous && g.firstUse:
+		peak, start = AtLeast, AtLeast
+	case births && g.ambiguous:
+		peak, start = AtMost, AtMost
+	}
+	births, ends = r.Unseen.Has(segmentMap), r.Unseen.Has(segmentUnmap)
+	also, from := Exact, Exact
+	switch {
+	case births && ends:
+		also, from = AtLeast, Unknown
+		if !steady || g.outside {
+			also = Unknown
+		}
+	case births:
+		also, from = AtMost, AtMost
+	case ends:
+		also, from = AtLeast, AtLeast
+	}
+	return peak.And(also), start.And(from)
+}
