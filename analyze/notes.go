@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -104,6 +105,8 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		case events > 0 && s.Partial != nil:
 			out.add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the "+
 				"end shown here is that of the last event.", gpu, units.Plural(events, "event"))
+		case events > 0 && !t.HasHistory():
+			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
 		case events > 0 && t.Recording.LeftOut() != 0:
 			out.add("missing", 0, "%s%s (%s). Figures with ≥ or ≤ are bounds.", gpu, Verified(t),
 				units.Plural(events, "event"))
@@ -113,8 +116,8 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
 		}
 		if c.PreTraceBlocks > 0 && events > 0 {
-			out.add("missing", c.PreTraceBlocks, "%s%s (%s) allocated before the first recorded event, at an unknown time.",
-				gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active))
+			out.add("missing", c.PreTraceBlocks, "%s%s (%s) allocated before the first recorded event, at an unknown time%s.",
+				gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active), guess(&devices[i].Before))
 		}
 		if c.UnknownActions > 0 {
 			out.add("missing", c.UnknownActions, "%s%s with an unknown action: left out.", gpu,
@@ -138,6 +141,21 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		out.add("missing", u.Count, "Unknown key %q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))
 	}
 	return out
+}
+
+// guess says what memory from before the trace most likely is, by its sizes.
+func guess(b *attribution.Before) string {
+	if b.Copies == 0 {
+		return ""
+	}
+	what := [...]string{
+		1: "most likely the model",
+		2: "most likely the model and its gradients, or a copy of it: their sizes make two equal sets",
+		3: "most likely parameters and two states of an optimizer such as Adam: their sizes make three equal sets",
+		4: "most likely parameters, gradients and two states of an optimizer such as Adam: their sizes make four equal sets",
+	}
+	return fmt.Sprintf("; %s of them (%s) never change: %s", units.Count(b.Unchanged), units.Bytes(b.UnchangedBytes),
+		what[b.Copies])
 }
 
 // pinnedNotes says how far the figures of pinned host memory can be trusted, and what they lack.

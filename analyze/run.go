@@ -120,6 +120,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		e.Growth, e.Late = ghost.Find(s, t, nil), ghost.FindLate(s, t, &d.Steps)
 	}
 	ghost.CountSteps(e.Growth, &d.Steps)
+	d.Before = attribution.FindBefore(t)
 	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
 	if t.HasHistory() { // else nothing is known of a peak
 		peak := look(s, t, uses, "peak", t.PeakActive.Event)
@@ -251,6 +252,7 @@ type Device struct {
 	// Moments are the states that reports show: "peak" (highest active bytes, if there is a
 	// trace), "oom" (the last out-of-memory event, if any) and "end", in this order.
 	Moments    []Moment
+	Before     attribution.Before // what was there before the trace
 	Steps      steps.Result
 	Turnover   attribution.Turnover   // what came and went
 	Growth     []ghost.Growth         // memory that loops add to and do not return

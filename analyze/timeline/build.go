@@ -51,6 +51,13 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	}
 	run(s, t, sizes)
 	t.bound(&gone)
+	if t.HasHistory() { // a dump lists no frames where none were recorded: snapshot/SPEC.md 2.3
+		for i := 0; i < len(t.Lives) && t.Lives[i].Born < 0; i++ {
+			if l := &t.Lives[i]; l.Stack == snapshot.EmptyStack {
+				l.Stack = 0
+			}
+		}
+	}
 	t.retries()
 	return t
 }

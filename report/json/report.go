@@ -88,6 +88,7 @@ type device struct {
 	Account   *account            `json:"ledger,omitempty"`  // absent without readings
 	Growth    []growth            `json:"growth"`
 	OneOffs   []ghost.OneOff      `json:"one_offs"`
+	Before    attribution.Before  `json:"before"`
 	Checks    checks              `json:"checks"`
 }
 
@@ -203,7 +204,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		Recording: &t.Recording,
 		OOMs:      cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries),
 		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Churn: churnSum{attribution.ShortLife, d.Turnover},
-		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs,
+		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs, Before: d.Before,
 	}
 	out.RetryN, out.Unsure = t.CountRetries(t.Trace.Len())
 	if t.HasHistory() {
