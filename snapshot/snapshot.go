@@ -76,12 +76,20 @@ type Snapshot struct {
 	Unknown []UnknownKey
 }
 
+// The kinds of devices whose snapshots have this format.
+const (
+	CUDA = "cuda"
+	HIP  = "hip" // ROCm
+	XPU  = "xpu"
+	NPU  = "npu" // Ascend
+)
+
 // Writer is a guess of what wrote a file, from the keys that it has (SPEC.md 2.10).
 type Writer struct {
 	Text   string // the releases of torch that it can be, for example "2.5 to 2.7"; "" unknown
 	Newest int    // the last of them, 207 for 2.7; 0 unknown, or any later one
-	// Backend is the kind of device: "cuda", "hip" (ROCm), "xpu" or "npu" (Ascend). Nothing tells an AMD GPU's file
-	// without C++ stacks from one of CUDA, so that this is "cuda" where nothing says otherwise.
+	// Backend is the kind of device: CUDA, HIP, XPU or NPU. Nothing tells an AMD GPU's file
+	// without C++ stacks from one of CUDA, so that this is CUDA where nothing says otherwise.
 	Backend string
 	// Skips is whether one of them can leave kinds of events out of a trace: skip_actions came in 2.11.
 	Skips bool

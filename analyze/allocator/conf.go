@@ -196,7 +196,7 @@ func RecordedIn(s *snapshot.Snapshot) Recorded {
 	r := Recorded{Conf: Default(), Known: s.Settings.Present, Text: strings.TrimSpace(s.Settings.Conf),
 		Release: Release(s.Writer.Newest)}
 	r.Tie = r.Release.Tie()
-	if s.Writer.Backend == "npu" {
+	if s.Writer.Backend == snapshot.NPU {
 		r.Conf.Padding = 32
 	}
 	if !r.Known {

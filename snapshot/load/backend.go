@@ -6,17 +6,17 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// marks is what shows the kind of device, surest first (SPEC.md 9.1). CUDA has no row: hipified builds keep some of
+// marks is what shows the kind of device, surest first (snapshot/SPEC.md 9.1). CUDA has no row: hipified builds keep some of
 // its names, and nothing in a file of Python stacks tells an AMD GPU.
 var marks = []struct {
 	backend string
 	files   []string // parts of paths, with slashes
 	names   []string // beginnings of C++ names
 }{
-	{"npu", []string{"/torch_npu/", "libtorch_npu", "libascendcl"}, []string{"c10_npu::", "at_npu::", "torch_npu::"}},
-	{"xpu", []string{"/torch/xpu/", "/c10/xpu/", "libtorch_xpu", "libc10_xpu", "/intel_extension_for_pytorch/"},
+	{snapshot.NPU, []string{"/torch_npu/", "libtorch_npu", "libascendcl"}, []string{"c10_npu::", "at_npu::", "torch_npu::"}},
+	{snapshot.XPU, []string{"/torch/xpu/", "/c10/xpu/", "libtorch_xpu", "libc10_xpu", "/intel_extension_for_pytorch/"},
 		[]string{"c10::xpu::", "at::xpu::", "torch::xpu::"}},
-	{"hip", []string{"libtorch_hip", "libc10_hip", "libamdhip64", "/c10/hip/", "/ATen/hip/"},
+	{snapshot.HIP, []string{"libtorch_hip", "libc10_hip", "libamdhip64", "/c10/hip/", "/ATen/hip/"},
 		[]string{"c10::hip::", "at::hip::", "hipMalloc"}},
 }
 
@@ -25,14 +25,14 @@ func backend(s *snapshot.Snapshot) string {
 	for _, v := range s.Settings.Values {
 		switch {
 		case v.Key == "PYTORCH_ALLOC_CONF":
-			return "xpu"
+			return snapshot.XPU
 		case strings.Contains(v.Key, "HIP") || strings.Contains(v.Key, "hip"):
-			return "hip"
+			return snapshot.HIP
 		}
 	}
 	for _, option := range []string{"backend:hipMallocAsync", "release_lock_on_hipmalloc", "pinned_use_hip_"} {
 		if strings.Contains(s.Settings.Conf, option) {
-			return "hip"
+			return snapshot.HIP
 		}
 	}
 	for _, d := range marks {
@@ -43,7 +43,7 @@ func backend(s *snapshot.Snapshot) string {
 			}
 		}
 	}
-	return "cuda"
+	return snapshot.CUDA
 }
 
 func shows(file, name string, files, names []string) bool {

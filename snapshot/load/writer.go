@@ -57,7 +57,7 @@ func collect(s *snapshot.Snapshot) evidence {
 			case snapshot.Annotate:
 				ev.annotate = true
 			case snapshot.WorkspaceSnapshot:
-				ev.backend = "npu"
+				ev.backend = snapshot.NPU
 			}
 			if e.Label == last {
 				continue
@@ -88,7 +88,7 @@ const skipsSince = 11
 func (ev *evidence) fingerprint(s *snapshot.Snapshot) snapshot.Writer {
 	w := ev.release(s)
 	w.Backend = ev.backend
-	if name := map[string]string{"xpu": "XPU", "hip": "ROCm"}[ev.backend]; name != "" && w.Text != "" {
+	if name := map[string]string{snapshot.XPU: "XPU", snapshot.HIP: "ROCm"}[ev.backend]; name != "" && w.Text != "" {
 		w.Text += ", " + name
 	}
 	return w
@@ -98,7 +98,7 @@ func (ev *evidence) release(s *snapshot.Snapshot) snapshot.Writer {
 	if s.Partial != nil {
 		return snapshot.Writer{} // the keys that would tell may be in the part that is missing
 	}
-	if ev.backend == "npu" {
+	if ev.backend == snapshot.NPU {
 		return snapshot.Writer{Text: "torch_npu"}
 	}
 	if ev.category && !ev.time {
