@@ -2,8 +2,10 @@ package analyze
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -143,6 +145,49 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 	return out
 }
 
+// stackless says how much of the memory that a report shows first was allocated by unknown code.
+func (r *Result) stackless() []Note {
+	if !r.Snapshot.HasStacks {
+		return nil // which is said of the whole file
+	}
+	var all, none, before int64
+	at := "at the moments shown"
+	for i := range r.Devices {
+		m, when := r.Decisive(&r.Devices[i])
+		if m == nil {
+			continue
+		}
+		if len(r.Devices) == 1 {
+			at = when
+		}
+		for k := range m.Live {
+			g := &m.Live[k]
+			all += g.Rounded
+			if g.Site == "" {
+				none += g.Rounded
+				before += g.PreTrace
+			}
+		}
+	}
+	if none <= all/10 { // backward passes have some on their threads, which their category tells
+		return nil
+	}
+	why := "it was allocated before recording began, or on threads without Python frames"
+	if r.Verdict.Status != finding.NoHistory {
+		var parts []string
+		if before > 0 {
+			parts = append(parts, units.Bytes(before)+" is from before the trace")
+		}
+		if before < none {
+			parts = append(parts, units.Bytes(none-before)+" was allocated on threads without Python frames")
+		}
+		why = strings.Join(parts, ", ")
+	}
+	var out notes
+	out.add("missing", 0, "Missing: call stacks of %s of the memory in use %s: %s.", units.Percent(none, all), at, why)
+	return out
+}
+
 // guess says what memory from before the trace most likely is, by its sizes.
 func guess(b *attribution.Before) string {
 	if b.Copies == 0 {
@@ -154,8 +199,11 @@ func guess(b *attribution.Before) string {
 		3: "most likely parameters and two states of an optimizer such as Adam: their sizes make three equal sets",
 		4: "most likely parameters, gradients and two states of an optimizer such as Adam: their sizes make four equal sets",
 	}
-	return fmt.Sprintf("; %s of them (%s) never change: %s", units.Count(b.Unchanged), units.Bytes(b.UnchangedBytes),
-		what[b.Copies])
+	of := "they"
+	if b.Unchanged < b.Blocks {
+		of = fmt.Sprintf("%s of them (%s)", units.Count(b.Unchanged), units.Bytes(b.UnchangedBytes))
+	}
+	return "; " + of + " never change: " + what[b.Copies]
 }
 
 // pinnedNotes says how far the figures of pinned host memory can be trusted, and what they lack.

@@ -89,7 +89,7 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 	r.Verdict = verdict.Judge(s, evidence, r.Holders)
 	r.pinHost()
 	r.account(opt)
-	r.Quality = append(quality(s, r.Devices), pinnedNotes(r.Pinned)...)
+	r.Quality = slices.Concat(quality(s, r.Devices), r.stackless(), pinnedNotes(r.Pinned))
 	if opt.Unread != nil {
 		faults = append(faults, "The recorder's file beside the snapshot was not used: "+opt.Unread.Error()+".")
 	}
@@ -293,6 +293,21 @@ func Fullest(devices []*Device, n int, first *Device) []*Device {
 	out = out[:min(len(out), n)]
 	slices.SortStableFunc(out, func(a, b *Device) int { return cmp.Compare(a.Timeline.Device, b.Timeline.Device) })
 	return out
+}
+
+// Decisive is the moment of a device that matters, and how a sentence says it: the failure, the end when memory grows
+// or nothing else is known, or else the peak. It is nil for a device that has none.
+func (r *Result) Decisive(d *Device) (m *Moment, when string) {
+	if m = d.Moment("oom"); m != nil {
+		return m, "when it ran out of memory"
+	}
+	if top := r.Verdict.Lead(); top != nil && (top.Status == finding.Ghost || top.Status == finding.Cached) {
+		return d.Moment("end"), "at the end"
+	}
+	if m = d.Moment("peak"); m != nil {
+		return m, "at its peak"
+	}
+	return d.Moment("end"), "in the dumped state"
 }
 
 // Notes sorts Quality: what is wrong with the file, what it lacks, and what was verified.

@@ -214,24 +214,9 @@ func elsewhere(f *fragmentation.Report) string {
 	return strings.TrimPrefix(w, "; ")
 }
 
-// decisive is the moment that matters: the failure, the end when memory grows or nothing else is
-// known, or else the peak.
-func decisive(d *analyze.Device, top *finding.Finding) (m *analyze.Moment, when string) {
-	if m = d.Moment("oom"); m != nil {
-		return m, "when it ran out of memory"
-	}
-	if top != nil && (top.Status == finding.Ghost || top.Status == finding.Cached) {
-		return d.Moment("end"), "at the end"
-	}
-	if m = d.Moment("peak"); m != nil && d.Timeline.Trace.Len() > 1 {
-		return m, "at its peak"
-	}
-	return d.Moment("end"), "in the dumped state"
-}
-
 // stacks names who allocated most of a device's memory at the moment that matters.
 func (v *outcome) stacks(d *analyze.Device, most int) {
-	m, when := decisive(d, v.top)
+	m, when := v.r.Decisive(d)
 	if m == nil || len(m.Live) == 0 {
 		return
 	}

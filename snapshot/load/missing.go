@@ -33,13 +33,8 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 	if events > 0 && !s.HasTimes {
 		miss("event times (torch before 2.2 records none): plots show event numbers")
 	}
-	switch {
-	case !s.HasStacks && (events > 0 || live > 0):
+	if !s.HasStacks && (events > 0 || live > 0) {
 		miss("call stacks: memory cannot be attributed to code; record with stacks='python' or 'all' and context='all'")
-	case live > 0 && ev.withStack < live-live/100:
-		miss("call stacks of %.3g%% of the live bytes: the code that allocated them is unknown; "+
-			"it ran before recording began, or on threads without Python frames",
-			100*float64(live-ev.withStack)/float64(live))
 	}
 	if live > 0 && !ev.requested {
 		miss("requested sizes (torch before 1.13 records none): the waste from rounding is unknown")

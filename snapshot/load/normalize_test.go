@@ -46,7 +46,7 @@ func TestNormalizeHistory(t *testing.T) {
 	if s.Writer.Text != "1.13" || s.NumDevices() != 2 || s.Traces != nil || !s.HasStacks || s.HasTimes {
 		t.Errorf("writer %q, %d devices, stacks %v, times %v", s.Writer.Text, s.NumDevices(), s.HasStacks, s.HasTimes)
 	}
-	missing(t, s, "the trace (no device_traces", "call stacks of 50% of the live bytes")
+	missing(t, s, "the trace (no device_traces")
 }
 
 // What the file says is never replaced.
