@@ -86,7 +86,7 @@ func TestContents(t *testing.T) {
 		"Peak event 67, 400 ms", "Reserved 4.05 GiB = Active", "Largest free block",
 		"No settings string: the defaults.",
 		"verified: the replay matches the snapshot byte for byte (80 events)",
-		"it ran before recording began")
+		"is from before the trace")
 }
 
 func TestDeterministic(t *testing.T) {
