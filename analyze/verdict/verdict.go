@@ -149,7 +149,8 @@ func nothing(s *snapshot.Snapshot, devices []Facts, most *Facts) (finding.Status
 	}
 	top := most.Timeline
 	rec := &top.Recording
-	active, reserved, end := rec.Peak.Active.Of(top.PeakActive.Bytes), rec.Peak.Reserved.Of(top.PeakReserved.Bytes),
+	// Both are of one moment: more may have been reserved at another, when less was in use.
+	active, reserved, end := rec.Peak.Active.Of(top.PeakActive.Bytes), rec.Peak.Reserved.Of(most.Peak.Frag.Reserved),
 		units.Size(top.Final.Active)
 	switch {
 	case s.Partial != nil:

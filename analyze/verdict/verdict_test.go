@@ -200,3 +200,23 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 }
+
+// TestOneMoment has more reserved before most is in use: a headline must not put the two together.
+func TestOneMoment(t *testing.T) {
+	v := judge(t, build.Run(build.Options{}, func(d *build.Device) {
+		at(d, "/app/train.py:7:main")
+		for range 2 {
+			d.Free(d.Alloc(300 * mib))
+		}
+		kept := d.Alloc(720 * mib) // 1020 MiB reserved
+		at(d, "/app/train.py:8:main")
+		d.EmptyCache()
+		at(d, "/app/train.py:9:main")
+		d.Free(d.Alloc(240 * mib))
+		d.Free(kept)
+		d.EmptyCache()
+	}))
+	if want := "peaked at 960 MiB (960 MiB reserved)"; !strings.Contains(v.Headline, want) {
+		t.Error(v.Headline)
+	}
+}

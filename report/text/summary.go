@@ -146,11 +146,8 @@ func pinnedWords(m *host.Pinned) string {
 	w += when(m.Unknown > 0, " + %s active or cached, not recorded which", units.Bytes(m.Unknown))
 	w += when(m.Registered > 0, ", %s of it registered by other code", units.Bytes(m.Registered))
 	if m.Trace.Len() > 0 {
-		word := "peak"
-		if !m.Checks.Balanced() {
-			word = "peak, an estimate"
-		}
-		w += fmt.Sprintf("; %s: %s reserved, %s active", word, units.Bytes(m.PeakReserved.Bytes),
+		estimate := when(!m.Checks.Balanced(), ", estimates")
+		w += fmt.Sprintf("; peaks%s: %s reserved, %s active", estimate, units.Bytes(m.PeakReserved.Bytes),
 			units.Bytes(m.PeakActive.Bytes))
 	}
 	w += "."
