@@ -27,6 +27,7 @@ type Evidence struct {
 	Processes []Process  `json:"processes,omitempty"` // whose memory it is
 	Foreign   *Foreign   `json:"foreign,omitempty"`
 	Spare     *Spare     `json:"spare,omitempty"`
+	Imbalance *Imbalance `json:"imbalance,omitempty"`
 }
 
 // Growth is memory that a loop adds to and does not return.

@@ -18,6 +18,7 @@ const (
 	Pools         Status = "private-pools"
 	Others        Status = "other-processes"
 	Absurd        Status = "absurd"
+	Unbalanced    Status = "imbalance"
 	Cached        Status = "cached"
 	Inconsistent  Status = "inconsistent"
 	NoHistory     Status = "no-history"
@@ -69,6 +70,7 @@ var outcomes = [...]outcome{
 	{Fragmentation, Warn,
 		"reserved memory is free only in pieces too small to use, because live blocks pin the segments"},
 	{Ghost, Warn, "a loop retains more memory per iteration: a list, closure, hook or cycle still refers to it"},
+	{Unbalanced, Warn, "one GPU is much fuller than the others that the program uses"},
 	{Growing, Warn, "memory in use grows and is not freed"},
 	{Swapping, Warn, "the machine is short of memory; the program is not at fault"},
 	{Inconsistent, Bad, "the file contradicts itself, so its figures are estimates"},

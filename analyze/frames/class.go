@@ -57,6 +57,11 @@ const (
 	Copies
 	CallsOn
 
+	// What places memory on one device of several.
+	Gathers    // torch.nn.DataParallel: brings the outputs of all devices to one
+	DefaultGPU // Module.cuda: moves a module to the current device, unless told which
+	Dispatches // accelerate: spreads a model over devices by a device_map
+
 	// What Walk asks for.
 	Compiles // torch.compile, which calls what it was given
 	Forwards // named as a module's own code
@@ -114,6 +119,10 @@ func Classify(file, name string) Class {
 	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
 	set(Forwards, name == "forward")
 	set(Steps, name == "step")
+	set(Gathers, strings.HasPrefix(p.torch, "nn/parallel/") && strings.HasPrefix(name, "gather"))
+	set(DefaultGPU, p.torch == "nn/modules/module.py" && name == "cuda")
+	set(Dispatches, containsAny(p.installed, "accelerate/hooks.py", "accelerate/big_modeling.py",
+		"accelerate/utils/modeling.py"))
 	set(Closes, name == "<lambda>" || strings.Contains(name, "closure"))
 	if c.IsLibrary() {
 		switch Base(p.file) {

@@ -81,6 +81,7 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 			j.cached(e)
 		}
 	}
+	j.imbalance(devices)
 	finding.Sort(j.findings)
 	for i := range j.findings {
 		named(&j.findings[i], s.Writer.Backend)

@@ -121,6 +121,7 @@ func TestSchema(t *testing.T) {
 		Holder:    &finding.Holder{Bound: &finding.Bound{}},
 		Fragments: &finding.Fragments{Settled: &finding.Settled{}},
 		Request:   &finding.Request{Lacks: []string{"alloc"}},
+		Imbalance: &finding.Imbalance{Devices: []finding.Load{{}}, Sites: []finding.Surplus{{}}, Placed: finding.Gather},
 	}})
 	held.Devices[0].Timeline.Recording.Skipped = timeline.Failures
 	var documents [][]byte

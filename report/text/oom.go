@@ -258,26 +258,38 @@ func (d *doc) fits(r *oom.Report) {
 		size := when(bytes != oom.Unknown, "%s", units.Bytes(bytes))
 		t.row(answers[fits], size, what, dim.cut(when(note != "", ": %s", note)))
 	}
-	settings, serve := 0, ""
 	for _, a := range r.Answers {
-		if (a.ID == "piece" || a.ID == "segment") && a.Fits != oom.Yes || a.Fits == oom.None {
+		if (a.ID == "piece" || a.ID == "segment") && a.Fits != oom.Yes || a.Fits == oom.None || a.ID == "setting" {
 			continue
 		}
-		if a.ID != "setting" {
-			answer(a.Fits, a.What, a.Bytes, chart.AnswerNote(&a))
+		answer(a.Fits, a.What, a.Bytes, chart.AnswerNote(&a))
+	}
+	fits, what, note := underSettings(r)
+	answer(fits, what, oom.Unknown, note)
+}
+
+// underSettings sums up the answers on settings.
+func underSettings(r *oom.Report) (fits oom.Fits, what, note string) {
+	tried := 0
+	for _, a := range r.Answers {
+		if a.ID != "setting" || a.Fits == oom.None {
 			continue
 		}
-		settings++
-		if a.Fits == oom.Yes && serve == "" {
-			serve = a.What
+		tried++
+		if a.Fits == oom.Yes {
+			return oom.Yes, a.What, "replayed"
 		}
 	}
-	switch {
-	case settings == 0:
-		answer(oom.NotKnown, "under other allocator settings", oom.Unknown, "the run cannot be replayed")
-	case serve == "":
-		answer(oom.No, fmt.Sprintf("under any of %d allocator settings", settings), oom.Unknown, "replayed")
-	default:
-		answer(oom.Yes, serve, oom.Unknown, "replayed")
+	if tried == 0 {
+		return oom.NotKnown, "under other allocator settings", "the run cannot be replayed"
 	}
+	return oom.No, fmt.Sprintf("under any of %d allocator settings", tried), "replayed"
+}
+
+// fit answers in a line for the failure of one device of several.
+func (d *doc) fit(o *analyze.Device) {
+	fits, what, note := underSettings(o.OOM)
+	word := map[oom.Fits]string{oom.Yes: "yes, ", oom.No: "no, not ", oom.NotKnown: "not known "}[fits]
+	d.line(bold.of(fmt.Sprintf("Would %v have fit on %s?", o.OOM.Requested, chart.DeviceName(o.Timeline.Device))),
+		plain.cut(" "+word+what+": "+note))
 }

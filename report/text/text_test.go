@@ -73,7 +73,8 @@ func TestFits(t *testing.T) {
 		r.Pinned = pinned.Pinned
 	}
 	one.Devices[0].Timeline.Checks.Overlaps = 1
-	all := map[string]*analyze.Result{"big": big, "long": long, "one": one, "empty": empty, "pinned": pinned}
+	all := map[string]*analyze.Result{"big": big, "long": long, "four": analyzetest.Ranks(t, 4), "one": one,
+		"empty": empty, "pinned": pinned}
 	for name, r := range all {
 		for asked, width := range map[int]int{0: 100, 10: 80, 80: 80, 95: 95, 120: 120, 4000: 120} {
 			o := Options{Width: asked}
@@ -148,5 +149,21 @@ func TestNoControlCharacters(t *testing.T) {
 	r.Snapshot.Name = "n\rame"
 	if out := verdictOf(t, r, Options{}) + summaryOf(t, r); strings.ContainsAny(out, "\x1b\x07\r") {
 		t.Errorf("control characters reached the output: %q", out)
+	}
+}
+
+// TestDevices checks that each of four devices has its rows, and that the failure of each is answered.
+func TestDevices(t *testing.T) {
+	out := verdictOf(t, analyzetest.Ranks(t, 4), Options{})
+	for _, name := range []string{"GPU 0", "GPU 1", "GPU 2", "GPU 3"} {
+		if !regexp.MustCompile(`(?m)^` + name + ` +peak`).MatchString(out) {
+			t.Errorf("no peak of %s:\n%s", name, out)
+		}
+	}
+	if n := strings.Count(out, "\n        out of memory "); n < 2 {
+		t.Errorf("%d rows of failures:\n%s", n, out)
+	}
+	if !strings.Contains(out, "have fit on GPU 3?") {
+		t.Errorf("nothing of what would have fit:\n%s", out)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
+	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -105,10 +106,7 @@ func (v *outcome) below(stacks int) {
 	}
 	v.gap()
 	d := focus(r, v.top)
-	if d.OOM != nil && len(r.Devices) <= 2 {
-		v.fits(d.OOM)
-		v.gap()
-	}
+	v.failures(d)
 	v.ledger(d)
 	v.pinned(r, d.OOM != nil || len(r.Devices) > 2)
 	v.gap()
@@ -158,42 +156,118 @@ func (v *outcome) also() {
 	v.labeled("Also", rows...)
 }
 
-// ledger adds one row per device and moment; with many devices only of d and the fullest ones.
+// failures says whether the requests that failed would have fit elsewhere, of more than two devices in a line each.
+func (v *outcome) failures(d *analyze.Device) {
+	var failed []*analyze.Device
+	for i := range v.r.Devices {
+		if o := &v.r.Devices[i]; o.OOM != nil {
+			failed = append(failed, o)
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		return
+	case len(v.r.Devices) <= 2 && d.OOM != nil:
+		v.fits(d.OOM)
+		if len(failed) == 2 {
+			v.fit(failed[1-slices.Index(failed, d)])
+		}
+	default:
+		const most = 3
+		for _, o := range analyze.Fullest(failed, most, d) {
+			if fits, _, _ := underSettings(o.OOM); fits != oom.NotKnown || o == d {
+				v.fit(o)
+			}
+		}
+	}
+	v.gap()
+}
+
+// momentRow is a moment of a device that may get a row.
+type momentRow struct {
+	device *analyze.Device
+	moment *analyze.Moment
+	weight int // those that weigh least are left out last
+}
+
+// momentRows are those of some devices, in order. A device has one at least, and d more rather than others.
+func momentRows(devices []*analyze.Device, d *analyze.Device) []momentRow {
+	var out []momentRow
+	for _, o := range devices {
+		first, failed := true, o.Moment("oom")
+		for weight, name := range []string{"peak", "oom", "end"} {
+			m := o.Moment(name)
+			if m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
+				continue // the program ended there
+			}
+			weight = 2 * weight
+			if o != d {
+				weight++
+			}
+			if first {
+				weight = 0
+			}
+			first = false
+			out = append(out, momentRow{o, m, weight})
+		}
+	}
+	return out
+}
+
+// usualDevices is how many devices have two rows at least.
+const usualDevices = 4
+
+// belowLedger is how many lines what follows the table of moments takes at least.
+const belowLedger = 13
+
+// ledger adds a row per device and moment; of more than two devices that have memory as many as there is room for.
 func (v *outcome) ledger(d *analyze.Device) {
-	devices := v.r.Devices
 	sizes := []column{num("reserved", 11), {head: "active", width: 11, sep: " ="},
 		{head: "releasable", width: 12, sep: " +"}, {head: "split", width: 11, sep: " +"},
 		num("largest free", 15)}
-	shown, moments := make([]*analyze.Device, len(devices)), []string{"peak", "oom", "end"}
-	for i := range devices {
-		shown[i] = &devices[i]
+	shown := make([]*analyze.Device, len(v.r.Devices))
+	for i := range shown {
+		shown[i] = &v.r.Devices[i]
 	}
-	if len(devices) > 2 {
-		moments = []string{"peak"}
-		shown = analyze.Fullest(shown, 6, d)
+	many := len(shown) > 2
+	if many {
+		shown = slices.DeleteFunc(shown, func(o *analyze.Device) bool {
+			return o != d && o.Timeline.PeakReserved.Bytes == 0 && o.Timeline.Trace.Len() == 0
+		})
+		most := 6
+		if d.OOM != nil && len(shown) > most {
+			most = usualDevices
+		}
+		shown = analyze.Fullest(shown, most, d)
+	}
+	rows := momentRows(shown, d)
+	room := max(maxLines-v.height()-v.heads-belowLedger, len(shown))
+	if len(shown) <= usualDevices {
+		room = max(room, 2*len(shown))
+	}
+	if many && len(rows) > room {
+		order := slices.Clone(rows)
+		slices.SortStableFunc(order, func(a, b momentRow) int { return cmp.Compare(a.weight, b.weight) })
+		rows = slices.DeleteFunc(rows, func(r momentRow) bool { return !slices.Contains(order[:room], r) })
 	}
 	if v.width < 88 { // no room for the last
 		sizes = sizes[:4]
 	}
 	t := v.table(bold, append([]column{left("Memory", 8), left("", 14)}, sizes...)...)
-	for _, d := range shown {
-		head, failed := chart.DeviceName(d.Timeline.Device), d.Moment("oom")
-		for _, name := range moments {
-			m := d.Moment(name)
-			if m == nil || name == "end" && failed != nil && failed.State.Totals == m.State.Totals {
-				continue // the program ended there
-			}
-			f := &m.Frag
-			row := []any{head, strings.ToLower(chart.MomentName(name)), units.Size(f.Reserved), units.Size(f.Active),
-				units.Size(f.Releasable), units.Size(f.Split), units.Size(f.LargestFree)}
-			t.row(row[:len(t.cols)]...)
+	for i, r := range rows {
+		head := chart.DeviceName(r.device.Timeline.Device)
+		if i > 0 && rows[i-1].device == r.device {
 			head = ""
 		}
-		if m := d.Moment(moments[len(moments)-1]); m != nil && len(devices) <= 2 {
-			t.paragraph(plain.of(elsewhere(&m.Frag)), 22, 0)
+		f := &r.moment.Frag
+		row := []any{head, strings.ToLower(chart.MomentName(r.moment.Name)), units.Size(f.Reserved), units.Size(f.Active),
+			units.Size(f.Releasable), units.Size(f.Split), units.Size(f.LargestFree)}
+		t.row(row[:len(t.cols)]...)
+		if !many && (i == len(rows)-1 || rows[i+1].device != r.device) {
+			t.paragraph(plain.of(elsewhere(f)), 22, 0)
 		}
 	}
-	if n := len(devices) - len(shown); n > 0 {
+	if n := len(v.r.Devices) - len(shown); n > 0 {
 		t.line(more(n, "device") + " with less memory")
 	}
 }
