@@ -104,7 +104,8 @@ func (r *Report) hole(h *Hole, seg *timeline.SegmentState, g *Group) {
 		r.Classes.Releasable += h.Pages
 		r.Classes.Soft += h.Size - h.Pages
 	case Stream:
-		r.Classes.Stream += h.Size
+		r.Classes.Releasable += h.Pages
+		r.Classes.Stream += h.Size - h.Pages
 		if private {
 			r.Private += h.Size
 		}
@@ -234,14 +235,23 @@ func FindHoles(t *timeline.Timeline, st *timeline.State, stream snapshot.StreamI
 	return out
 }
 
+// Page is the size of the pages, counted from its start, of which empty_cache returns the free ones though others of
+// a range are in use: 0 for ranges that go back as a whole.
+func Page(t *timeline.Timeline, r *timeline.Range) int64 {
+	if !r.Expandable || r.Pool != (snapshot.PoolID{}) {
+		return 0
+	}
+	return t.Conf.Granule(r.Kind == snapshot.KindSmall)
+}
+
 // hole makes a hole of a free range in the i-th segment.
 func hole(t *timeline.Timeline, st *timeline.State, i int, from, to uint64, class Class) Hole {
 	h := Hole{Segment: i, Addr: from, Size: int64(to - from), Class: class}
 	seg := &st.Segments[i]
-	if !seg.Expandable || len(seg.Live) == 0 || seg.Pool != (snapshot.PoolID{}) {
+	page := uint64(Page(t, &seg.Range))
+	if page == 0 || len(seg.Live) == 0 {
 		return h
 	}
-	page := uint64(t.Conf.Granule(seg.Kind == snapshot.KindSmall))
 	first := seg.Addr + (from-seg.Addr+page-1)/page*page
 	if last := seg.Addr + (to-seg.Addr)/page*page; last > first {
 		h.Page, h.Pages = first, int64(last-first)

@@ -36,6 +36,7 @@ export interface Place {
 	stream: number;
 	pool: string;
 	expandable: boolean;
+	page: number;
 }
 
 /** Who keeps memory at the dump; row 0 is no one that was seen. */

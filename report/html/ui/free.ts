@@ -21,6 +21,7 @@ interface Part {
 	place: number;
 	rows: number[];
 	active: number;
+	pages: number; // bytes of whole pages that are free beside what is live
 	sums: number[];
 }
 
@@ -58,6 +59,14 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	};
 	const after = (at: number) => search(parts.length, i => parts[i].addr > at);
 	const rowAfter = (rows: number[], at: number) => search(rows.length, i => addr[rows[i]] >= at);
+	const whole = (p: Part, from: number, to: number) => {
+		const { page } = places[p.place];
+		if (!page || to - from < page) return 0;
+		return Math.max(Math.floor((to - p.addr) / page) - Math.ceil((from - p.addr) / page), 0) * page;
+	};
+	/** The whole pages before the k-th row of a part and behind the one before it, free and in one hole. */
+	const gap = (p: Part, k: number) =>
+		whole(p, k > 0 ? end(p.rows[k - 1]) : p.addr, k < p.rows.length ? addr[p.rows[k]] : p.end);
 	const head = (p: Part) => (p.rows.length ? addr[p.rows[0]] : p.end) - p.addr;
 	const tail = (p: Part) => p.end - (p.rows.length ? end(p.rows[p.rows.length - 1]) : p.addr);
 	const touch = (a?: Part, b?: Part) =>
@@ -72,10 +81,13 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 			const p = parts[k],
 				free = p.end - p.addr - p.active;
 			add(p, -1);
-			const soft = p.rows.length
-				? (touch(parts[k - 1], p) ? head(p) : 0) + (touch(p, parts[k + 1]) ? tail(p) : 0)
-				: 0;
-			p.sums = [p.end - p.addr, p.rows.length ? 0 : free, p.rows.length ? free - soft : 0, soft];
+			const n = p.rows.length,
+				pages = n ? p.pages : free,
+				soft = n
+					? (touch(parts[k - 1], p) ? head(p) - gap(p, 0) : 0) +
+						(touch(p, parts[k + 1]) ? tail(p) - gap(p, n) : 0)
+					: 0;
+			p.sums = [p.end - p.addr, pages, free - pages - soft, soft];
 			add(p, 1);
 		}
 	};
@@ -86,14 +98,17 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 	const put = (from: number, to: number, place: number, rows: number[]) => {
 		main = -1;
 		const i = after(from);
-		parts.splice(i, 0, {
+		const p: Part = {
 			addr: from,
 			end: to,
 			place,
 			rows,
 			active: rows.reduce((a, r) => a + size[r], 0),
+			pages: 0,
 			sums: [0, 0, 0, 0],
-		});
+		};
+		if (places[place].page) for (let k = 0; k <= rows.length; k++) p.pages += gap(p, k);
+		parts.splice(i, 0, p);
 		return i;
 	};
 	const waits = (row: number) => asked[row] <= now;
@@ -110,7 +125,9 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 			outside.add(row);
 			return;
 		}
+		p.pages -= gap(p, k);
 		p.rows.splice(k, 0, row);
+		p.pages += gap(p, k) + gap(p, k + 1);
 		p.active += size[row];
 		if (waits(row)) pending += size[row];
 		weigh(i);
@@ -119,7 +136,10 @@ export function sweep(dev: Device, first: number, last: number): Moments {
 		if (outside.delete(row)) return;
 		const i = after(addr[row]) - 1,
 			p = parts[i];
-		p.rows.splice(rowAfter(p.rows, addr[row]), 1);
+		const k = rowAfter(p.rows, addr[row]);
+		p.pages -= gap(p, k) + gap(p, k + 1);
+		p.rows.splice(k, 1);
+		p.pages += gap(p, k);
 		p.active -= size[row];
 		if (asked[row] < now) pending -= size[row];
 		weigh(i);

@@ -124,6 +124,7 @@ type Place struct {
 	Stream     int    `json:"stream"`
 	Pool       string `json:"pool"` // "" is the default pool
 	Expandable bool   `json:"expandable"`
+	Page       int64  `json:"page"` // analyze/fragmentation.Page
 }
 
 // Kinds are the allocations that differ only in when and where they lived: programs repeat

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/internal/bands"
 	"github.com/snapana/snapana/snapshot"
@@ -119,7 +120,8 @@ func newReserved(t *timeline.Timeline) *reserved {
 
 // began notes a range that an event reserved.
 func (r *reserved) began(x *timeline.Range, event int) {
-	v := Place{Kind: x.Kind.String(), Stream: int(x.Stream), Expandable: x.Expandable}
+	v := Place{Kind: x.Kind.String(), Stream: int(x.Stream), Expandable: x.Expandable,
+		Page: fragmentation.Page(r.t, x)}
 	if x.Pool != (snapshot.PoolID{}) {
 		v.Pool = fmt.Sprintf("(%d, %d)", x.Pool.A, x.Pool.B)
 	}
