@@ -72,19 +72,37 @@ func verified(contradictions, residual int64, rec *timeline.Recording) string {
 	if len(open) == 0 {
 		return Exactly
 	}
-	// Kinds that happened for certain weigh more than those of which there may have been none.
-	why, kinds := "the trace has no %s events: none happened, or skip_actions left them out", rec.Unseen
-	if k := rec.LeftOut() &^ timeline.Failures; k != 0 {
-		why, kinds = "the recording left out %s events (skip_actions)", k
-	}
-	why = fmt.Sprintf(why, kinds&^timeline.Failures)
+	why := reason(rec, p.Reserved != timeline.Exact || s.Reserved != timeline.Exact)
 	switch {
 	case len(open) == 4 && rec.LeftOut() != 0:
 		return "not verified: " + why
 	case len(open) == 4:
 		return "the replay matches the snapshot as far as that was recorded: " + why
 	}
-	return fmt.Sprintf("verified except for %s memory: %s", units.List(open), why)
+	return fmt.Sprintf("verified, but for %s memory: %s", units.List(open), why)
+}
+
+// reason says why figures may be other than they seem, those of reserved memory among them or not.
+func reason(rec *timeline.Recording, reserved bool) string {
+	// Kinds that happened for certain weigh more than those of which there may have been none.
+	if k := rec.LeftOut() &^ timeline.Failures; k != 0 {
+		return fmt.Sprintf("the recording left out %s events (skip_actions)", k)
+	}
+	if rec.Resized {
+		return "max_entries was changed while recording, so events may be missing"
+	}
+	matter := timeline.Allocs | timeline.Frees
+	if reserved {
+		matter = ^timeline.Failures
+	}
+	var why []string
+	if k := rec.Unseen & matter; k != 0 {
+		why = append(why, fmt.Sprintf("the trace has no %s events; none happened, or skip_actions left them out", k))
+	}
+	if k := rec.Partly & matter; k != 0 {
+		why = append(why, fmt.Sprintf("skip_actions may have left out %s events for a part of the time", k))
+	}
+	return strings.Join(why, "; ")
 }
 
 // Exactly is what Verified says where nothing is missing and nothing contradicts.

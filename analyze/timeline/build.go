@@ -38,7 +38,7 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	}
 	checkState(s, t)
 	t.cut = s.Partial != nil && t.Trace.Len() > 0
-	t.Recording.Unseen = unseen(s, t)
+	t.Recording.Unseen, t.Recording.Resized = unseen(s, t), resized(s, t)
 	sizes := match(s, t)
 	var gone gaps
 	switch {
@@ -50,7 +50,7 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 		unwind(s, t)
 	}
 	run(s, t, sizes)
-	t.bound(&gone)
+	t.bound(s, &gone)
 	if t.HasHistory() { // a dump lists no frames where none were recorded: snapshot/SPEC.md 2.3
 		for i := 0; i < len(t.Lives) && t.Lives[i].Born < 0; i++ {
 			if l := &t.Lives[i]; l.Stack == snapshot.EmptyStack {
@@ -224,8 +224,8 @@ func (t *Timeline) cached(event int) bool {
 
 // CountRetries says what torch's num_alloc_retries rises by up to an event: requests for which everything that was
 // cached was given back, be it nothing. Each failure is one. Of more events, Unsure, the trace does not tell whether
-// they belong to one: releases without stacks of their own, which empty_cache makes too, and releases by garbage collection or
-// under max_split_size that left nothing cached.
+// they belong to one: releases without stacks of their own, which empty_cache makes too, and releases by garbage
+// collection or under max_split_size that left nothing cached.
 func (t *Timeline) CountRetries(event int) (sure, unsure int) {
 	for i := range t.OOMs {
 		if t.OOMs[i].Event <= event {

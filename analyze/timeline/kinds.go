@@ -2,7 +2,10 @@ package timeline
 
 import (
 	"encoding/json"
+	"math"
+	"slices"
 
+	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -114,20 +117,49 @@ func (b *Bounds) all(to Bound) { *b = Bounds{to, to, to, to, to} }
 // Exact reports whether every series is.
 func (b *Bounds) Exact() bool { return *b == Bounds{} }
 
-// Recording says what the trace has no events of, and how far that leaves the figures certain. Since 2.11
+// Recording says what the trace lacks, and how far that leaves the figures certain. Since 2.11
 // _record_memory_history takes skip_actions, which leaves kinds of events out of the trace, and nothing in the file
-// tells (SPEC.md 3.3). Of older writers it is zero: all is exact.
+// tells (SPEC.md 3.3). Traces of older writers lack nothing but what a ring lost that was resized.
 type Recording struct {
 	// Unseen are the kinds that matter here and of which the trace has no event: none happened, or they were
-	// left out. Skipped are those of them that did happen, as other events or the final state show.
+	// left out. Partly are those that it has, and may lack for a part of the time. Skipped are kinds of either that
+	// did happen and are not in the trace, as other events or the final state show.
 	Unseen  Kinds `json:"unseen"`
+	Partly  Kinds `json:"partly"`
 	Skipped Kinds `json:"skipped"`
 	// Peak bounds the highest values of the series, Start those before the first event. The final ones are the
 	// dump's own, thus exact.
 	Peak  Bounds `json:"peak"`
 	Start Bounds `json:"start"`
+	// Resized says that max_entries was changed while recording: events are missing, or may be.
+	Resized bool `json:"resized"`
 	// Failures bounds the number of requests that failed.
 	Failures Bound `json:"failures"`
+	// Retries bounds the number of requests that made the allocator give up its cache.
+	Retries Bound `json:"retries"`
+
+	torn bool // the file contradicts itself
+}
+
+// Told is what a text says of it. A bound is worth a word where events are missing for certain, or the file contradicts
+// itself; where that is a mere possibility, figures stand as they are.
+func (r *Recording) Told() Recording {
+	if r.LeftOut() != 0 || r.torn {
+		return *r
+	}
+	told := *r
+	told.Peak, told.Start, told.Failures, told.Retries = Bounds{}, Bounds{}, Exact, Exact
+	return told
+}
+
+// At are the bounds of the series right after an event; -1 is the start. The last event is no exception: what was left
+// out may have come after it, so that the state of the dump is another one.
+func (r *Recording) At(event int) Bounds {
+	b := r.Start
+	if event >= 0 {
+		b.add(&r.Peak)
+	}
+	return b
 }
 
 // BlocksUnknown reports whether the lives of blocks are unknown for certain: births or ends were left out, and
@@ -147,10 +179,13 @@ func (r *Recording) LeftOut() Kinds {
 // Add takes in what is said of another device, so that both hold for all of them.
 func (r *Recording) Add(o *Recording) {
 	r.Unseen |= o.Unseen
+	r.Partly |= o.Partly
 	r.Skipped |= o.Skipped
+	r.torn = r.torn || o.torn
+	r.Resized = r.Resized || o.Resized
 	r.Peak.add(&o.Peak)
 	r.Start.add(&o.Start)
-	r.Failures = r.Failures.And(o.Failures)
+	r.Failures, r.Retries = r.Failures.And(o.Failures), r.Retries.And(o.Retries)
 }
 
 func (b *Bounds) add(o *Bounds) {
@@ -159,23 +194,16 @@ func (b *Bounds) add(o *Bounds) {
 	b.InactiveSplit = b.InactiveSplit.And(o.InactiveSplit)
 }
 
-// BoundsAt are the bounds of the series right after an event; -1 is the start.
-func (t *Timeline) BoundsAt(event int) Bounds {
-	b := t.Recording.Start
-	switch {
-	case event >= t.Trace.Len()-1:
-		return Bounds{}
-	case event >= 0:
-		b.add(&t.Recording.Peak)
-	}
-	return b
+// skips reports whether kinds of events can be missing. The state of a single pool lacks the segments of others.
+func (t *Timeline) skips(s *snapshot.Snapshot) bool {
+	return s.Writer.Skips && !t.cut && t.Trace.Len() > 0 && s.Part == nil
 }
 
 // unseen finds the kinds of events that the writer could have left out, that would matter, and that the trace has
 // none of.
 func unseen(s *snapshot.Snapshot, t *Timeline) Kinds {
 	n := t.Trace.Len()
-	if !s.Writer.Skips || t.cut || n == 0 || s.Part != nil { // the state of one pool lacks the segments of others
+	if !t.skips(s) {
 		return 0
 	}
 	var seen Kinds
@@ -204,10 +232,37 @@ func unseen(s *snapshot.Snapshot, t *Timeline) Kinds {
 	return matter &^ seen
 }
 
+// resized reports whether the ring was resized while it recorded, as events in the wrong order show (SPEC.md 3.4).
+func resized(s *snapshot.Snapshot, t *Timeline) bool {
+	if slices.ContainsFunc(s.Resized, func(r snapshot.Resize) bool { return r.Device == t.Device }) {
+		return true
+	}
+	newest := int64(math.MinInt64)
+	for i := range t.Trace.Len() {
+		e := t.Trace.At(i)
+		if e.Has&snapshot.EventHasTime == 0 {
+			continue
+		}
+		if e.Time < newest {
+			return true
+		}
+		newest = e.Time
+	}
+	return false
+}
+
 // bound sets what the missing kinds make of the figures, from what reconstruct and the replay found.
-func (t *Timeline) bound(g *gaps) {
+func (t *Timeline) bound(s *snapshot.Snapshot, g *gaps) {
 	r, c := &t.Recording, &t.Checks
-	if r.Unseen == 0 {
+	if t.skips(s) {
+		defer t.doubt()
+	}
+	r.torn = c.Inconsistent() > 0 || c.Residual != 0
+	if r.Resized {
+		r.Peak.all(Unknown)
+		r.Start.all(Unknown)
+	}
+	if r.Unseen == 0 || r.Resized {
 		return
 	}
 	if r.Unseen.Has(alloc) && c.Overlaps+c.OutsideSegments > 0 {
@@ -250,10 +305,95 @@ func (t *Timeline) bound(g *gaps) {
 	if r.Peak.Reserved != Exact {
 		explain(&c.LiveOverReserved)
 	}
-	if c.Inconsistent() > 0 || c.Residual != 0 {
+	if r.torn = c.Inconsistent() > 0 || c.Residual != 0; r.torn {
 		r.Peak.all(Unknown)
 		r.Start.all(Unknown)
 	}
+}
+
+// doubts are signs that kinds of events were left out for a part of the recording: skip_actions can change.
+type doubts struct {
+	muted  bool // a block that the trace handed out was freed without free_requested
+	hushed bool // so was one from before the trace, or it waited when the trace began
+}
+
+// doubt takes back what skip_actions that changed can have made wrong.
+func (t *Timeline) doubt() {
+	r, d := &t.Recording, &t.doubts
+	both := func(of func(b *Bounds)) {
+		of(&r.Peak)
+		of(&r.Start)
+	}
+	if !r.Unseen.Has(freeRequested | alloc) {
+		switch {
+		case d.muted:
+			r.Skipped |= freeRequested
+			both(func(b *Bounds) { b.Allocated = Unknown })
+		case d.hushed:
+			r.Partly |= freeRequested
+			both(func(b *Bounds) { b.Allocated = b.Allocated.And(AtLeast) })
+		}
+	}
+	if !r.Unseen.Has(alloc) && t.unborn() {
+		r.Skipped |= alloc
+		both(func(b *Bounds) { b.all(Unknown) }) // blocks that seem to be older may lie in it, and over each other
+	}
+	if made := t.young() &^ r.Unseen; made != 0 {
+		r.Partly |= made
+		both(func(b *Bounds) { b.Reserved, b.InactiveSplit = b.Reserved.And(AtMost), Unknown })
+	}
+	if (r.Unseen | r.Partly | r.Skipped).Has(segmentKinds | Failures) {
+		r.Retries = AtLeast
+	}
+}
+
+// blank reports whether the trace begins with no memory at all, and says how all of it came. What was there before, and
+// is gone, must then have gone unseen and unused.
+func (t *Timeline) blank() bool {
+	return len(t.Initially) == 0 && (len(t.Lives) == 0 || t.Lives[0].Born >= 0) &&
+		!t.Recording.Unseen.Has(segmentAlloc|segmentMap)
+}
+
+// unborn reports whether a segment was made without a request that got its base: it is made for one.
+func (t *Timeline) unborn() bool {
+	n := t.Trace.Len()
+	for i := range n - 1 {
+		e, next := t.Trace.At(i), t.Trace.At(i+1)
+		if e.Action == snapshot.SegmentAlloc && (next.Action != snapshot.Alloc || next.Addr != e.Addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// young says which kinds of events are missing if a range that no event made, or its end, is newer than the trace: what
+// first used it is a request. A segment is made for one that gets its base. An expandable one grows at its end by whole
+// granules.
+func (t *Timeline) young() Kinds {
+	rs := Ranges(t.Initially)
+	old := make([]int64, len(rs)) // so far it was there before
+	var missing Kinds
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		k := rs.after(l.Addr) - 1
+		if k < 0 || l.Addr >= rs[k].End() {
+			continue
+		}
+		r, granule := &rs[k], int64(allocator.LargeBuffer)
+		if r.Kind == snapshot.KindSmall {
+			granule = allocator.SmallBuffer
+		}
+		end := min(int64(l.End()-r.Addr), r.Size)
+		switch {
+		case l.Born < 0 && r.Expandable:
+			old[k] = max(old[k], (end+granule-1)/granule*granule)
+		case l.Born < 0 || old[k] == 0 && !r.Expandable && l.Addr != r.Addr:
+			old[k] = r.Size
+		case end > old[k]:
+			missing |= partner(r, segmentAlloc, segmentMap)
+		}
+	}
+	return missing
 }
 
 // blocks bounds the sums of blocks.
@@ -263,6 +403,7 @@ func (r *Recording) blocks(t *Timeline) (b Bounds) {
 		b.all(Unknown) // what was freed may have been born at any time
 	case missing.All(frees) && r.Skipped.Has(frees):
 		b.all(Unknown)
+	case missing.All(frees) && t.blank():
 	case missing.All(frees):
 		b.all(AtLeast) // what was allocated is all there at the end, but others may have been freed
 	case missing.Has(freeCompleted):
@@ -280,7 +421,11 @@ func (r *Recording) blocks(t *Timeline) (b Bounds) {
 
 // reserved bounds the reserved bytes at the peak and at the start.
 func (r *Recording) reserved(t *Timeline, g *gaps) (peak, start Bound) {
-	births, ends := r.Unseen.Has(segmentAlloc), r.Unseen.Has(segmentFree)
+	missing := r.Unseen & segmentKinds
+	if r.Skipped&missing == 0 && t.blank() {
+		missing = 0
+	}
+	births, ends := missing.Has(segmentAlloc), missing.Has(segmentFree)
 	blind := r.Unseen.Has(alloc) // first uses are not seen
 	steady := len(t.Changes) == 0
 	switch {
@@ -304,7 +449,7 @@ func (r *Recording) reserved(t *Timeline, g *gaps) (peak, start Bound) {
 	case births && g.ambiguous:
 		peak, start = AtMost, AtMost
 	}
-	births, ends = r.Unseen.Has(segmentMap), r.Unseen.Has(segmentUnmap)
+	births, ends = missing.Has(segmentMap), missing.Has(segmentUnmap)
 	also, from := Exact, Exact
 	switch {
 	case births && ends:

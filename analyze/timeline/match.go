@@ -103,6 +103,7 @@ func (m *matcher) event(i int32) {
 				l.FreeRequested = i
 				if l.Born >= 0 {
 					m.silent = true
+					m.t.doubts.muted = true
 					m.skipped(freeRequested)
 				}
 			}
@@ -172,10 +173,15 @@ func (m *matcher) final() {
 				l.Stack = b.Stack
 			}
 			if l.FreeRequested == -1 && b.State == snapshot.StatePendingFree {
-				if l.Born < 0 {
-					l.FreeRequested = PendingBefore
-				} else {
+				switch {
+				case l.Born >= 0:
+					m.t.doubts.muted = true
 					m.skipped(freeRequested)
+				case m.silent && !m.unseen.Has(freeCompleted):
+					l.FreeRequested = last // allocated is at most what it seems
+				default:
+					l.FreeRequested = PendingBefore
+					m.t.doubts.hushed = true
 				}
 			}
 			m.inFinal = append(m.inFinal, row)
@@ -226,7 +232,12 @@ func (m *matcher) open() int {
 // request came before the trace.
 func (m *matcher) pending() {
 	for i := range m.before {
-		if l := &m.before[i]; l.Freed >= 0 && l.Freed == l.FreeRequested && !m.silent {
+		l := &m.before[i]
+		if l.Freed < 0 || l.Freed != l.FreeRequested || m.early {
+			continue
+		}
+		m.t.doubts.hushed = true
+		if !m.silent {
 			l.FreeRequested = PendingBefore
 		}
 	}

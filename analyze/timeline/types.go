@@ -36,8 +36,9 @@ type Timeline struct {
 	// Recording says which kinds of events the trace lacks, and what that makes of the figures.
 	Recording Recording
 
-	unsure      []int32      // releases that may have been of a retry, by their last event
-	cut         bool         // the trace ends before the dump's state
+	unsure      []int32 // releases that may have been of a retry, by their last event
+	cut         bool    // the trace ends before the dump's state
+	doubts      doubts
 	checkpoints []checkpoint // the first is at event -1
 }
 
@@ -48,7 +49,7 @@ const few = 16
 // known. A trace may hold the dump alone, or the one event that the ring of a legacy call has room for: a few
 // events beside memory that is mostly from before them are no history, nor is one whose blocks are unknown.
 func (t *Timeline) HasHistory() bool {
-	if t.Recording.Peak.Active == Unknown && t.Checks.Inconsistent() == 0 {
+	if r := &t.Recording; r.Peak.Active == Unknown && (!r.Resized || r.Unseen.Has(alloc)) && t.Checks.Inconsistent() == 0 {
 		return false
 	}
 	n := 0

@@ -149,9 +149,9 @@ func nothing(s *snapshot.Snapshot, devices []Facts, most *Facts) (finding.Status
 		return finding.NoData, "Nothing to judge: the file has no segments and no events."
 	}
 	top := most.Timeline
-	rec := &top.Recording
+	rec, told := &top.Recording, top.Recording.Told()
 	// Both are of one moment: more may have been reserved at another, when less was in use.
-	active, reserved, end := rec.Peak.Active.Of(top.PeakActive.Bytes), rec.Peak.Reserved.Of(most.Peak.Frag.Reserved),
+	active, reserved, end := told.Peak.Active.Of(top.PeakActive.Bytes), told.Peak.Reserved.Of(most.Peak.Frag.Reserved),
 		units.Size(top.Final.Active)
 	switch {
 	case s.Partial != nil:

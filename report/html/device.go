@@ -241,7 +241,7 @@ func figures(t *timeline.Timeline, axis chart.Axis) []figure {
 		}
 		return f
 	}
-	bounds := &t.Recording.Peak
+	bounds := t.Recording.Told().Peak
 	return []figure{
 		peak("Peak reserved", t.PeakReserved, bounds.Reserved),
 		peak("Peak active", t.PeakActive, bounds.Active),

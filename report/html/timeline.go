@@ -99,8 +99,9 @@ func (c *timelineChart) draw(t *timeline.Timeline, axis chart.Axis, limit int64,
 	}
 
 	var d drawing
+	told := t.Recording.Told().Peak
 	d.open("plot", fmt.Sprintf("Memory over time: reserved up to %s, active up to %s",
-		t.Recording.Peak.Reserved.Of(t.PeakReserved.Bytes), t.Recording.Peak.Active.Of(t.PeakActive.Bytes)))
+		told.Reserved.Of(t.PeakReserved.Bytes), told.Active.Of(t.PeakActive.Bytes)))
 	for _, k := range c.Y {
 		d.put(`<line class="grid" x1="0%" y1="`, k.At, `%" x2="100%" y2="`, k.At, `%"/>`)
 	}

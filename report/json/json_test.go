@@ -123,7 +123,8 @@ func TestSchema(t *testing.T) {
 		Request:   &finding.Request{Lacks: []string{"alloc"}},
 		Imbalance: &finding.Imbalance{Devices: []finding.Load{{}}, Sites: []finding.Surplus{{}}, Placed: finding.Gather},
 	}})
-	held.Devices[0].Timeline.Recording.Skipped = timeline.Failures
+	rec := &held.Devices[0].Timeline.Recording
+	rec.Skipped, rec.Partly = timeline.Failures, timeline.Allocs
 	var documents [][]byte
 	for _, r := range []*analyze.Result{
 		analyzetest.Failed(t), held, analyzetest.Empty(t), analyzetest.Big(t, 1),

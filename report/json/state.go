@@ -57,7 +57,7 @@ func buildState(a *attribution.Answer, top int) *stateDoc {
 	out := &stateDoc{
 		File: a.Snapshot.Name, Device: t.Device,
 		Moment: a.Moment.Name, Event: a.State.Event, Events: t.Trace.Len(), Time: a.State.Time,
-		Totals: a.State.Totals, Bounds: t.BoundsAt(a.State.Event),
+		Totals: a.State.Totals, Bounds: t.Recording.At(a.State.Event),
 		Balanced: c.Inconsistent() == 0 && c.Residual == 0 && t.Recording.Peak.Exact() && t.Recording.Start.Exact(),
 		Checks:   checks{c.Inconsistent(), *c},
 		By:       string(a.Holders.By), GroupsN: len(a.Holders.Rows), LeftOut: a.Holders.LeftOut,

@@ -32,8 +32,9 @@ func faded(c color.RGBA, alpha uint16) color.RGBA {
 
 func timelinePage(m Medium, s subject) *page {
 	t := s.d.Timeline
+	told := t.Recording.Told().Peak
 	about := fmt.Sprintf("%s events. Peak: %s reserved, %s active.", units.Count(int64(t.Trace.Len())),
-		t.Recording.Peak.Reserved.Of(t.PeakReserved.Bytes), t.Recording.Peak.Active.Of(t.PeakActive.Bytes))
+		told.Reserved.Of(t.PeakReserved.Bytes), told.Active.Of(t.PeakActive.Bytes))
 	if n := len(t.OOMs); n > 0 {
 		about += fmt.Sprintf(" Out of memory: %s; the last request was for %s.", units.Times(n),
 			units.Bytes(t.OOMs[n-1].Requested))

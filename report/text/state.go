@@ -28,7 +28,8 @@ func State(w io.Writer, a *attribution.Answer, o Options) error {
 }
 
 func (d *doc) stateHead(a *attribution.Answer) {
-	t, b := a.State.Totals, a.Timeline.BoundsAt(a.State.Event)
+	told := a.Timeline.Recording.Told()
+	t, b := a.State.Totals, told.At(a.State.Event)
 	d.line(bold.of(fmt.Sprintf("reserved %s   active %s   allocated %s   requested %s",
 		b.Reserved.Short(t.Reserved), b.Active.Short(t.Active), b.Allocated.Short(t.Allocated),
 		b.Requested.Short(t.Requested))))

@@ -63,21 +63,21 @@ func retries(t *timeline.Timeline) string {
 
 // device adds the sums of a device.
 func (d *doc) device(t *timeline.Timeline) {
-	name := bold.of(chart.DeviceName(t.Device))
+	name, told := bold.of(chart.DeviceName(t.Device)), t.Recording.Told()
 	if t.Trace.Len() == 0 { // only the end is known
 		d.line(name, ": no trace")
 	} else {
 		a := chart.NewAxis(t, true)
 		span := when(a.ByTime, " over %s", units.Micros(a.Span))
 		failures := units.Plural(len(t.OOMs), "out-of-memory event")
-		if t.Recording.Failures != timeline.Exact {
+		if told.Failures != timeline.Exact {
 			failures = "no out-of-memory event recorded"
 		}
 		d.line(name, fmt.Sprintf(": %s%s, %s, %s", units.Plural(t.Trace.Len(), "event"), span,
 			failures, retries(t)))
 	}
 	start, end := &t.Initial, &t.Final
-	bounds := [2]timeline.Bounds{t.Recording.Start, t.Recording.Peak}
+	bounds := [2]timeline.Bounds{told.Start, told.Peak}
 	d.sums(t.Trace.Len() > 0, &bounds, []string{"reserved", "active", "allocated", "requested"},
 		[]int64{start.Reserved, start.Active, start.Allocated, start.Requested},
 		[]int64{t.PeakReserved.Bytes, t.PeakActive.Bytes, t.PeakAllocated.Bytes, t.PeakRequested.Bytes},

@@ -61,6 +61,12 @@ func Count(t *timeline.Timeline, n int) string {
 // RetryCount prints how many requests made PyTorch give up its cache, with bounds where the trace does not tell.
 func RetryCount(t *timeline.Timeline) string {
 	sure, unsure := t.CountRetries(t.Trace.Len())
+	if told := t.Recording.Told(); told.Retries != timeline.Exact && t.Trace.Len() > 0 {
+		if sure == 0 {
+			return Unknown
+		}
+		return "at least " + Count(t, sure)
+	}
 	if unsure == 0 || t.Trace.Len() == 0 {
 		return Count(t, sure)
 	}
@@ -69,7 +75,7 @@ func RetryCount(t *timeline.Timeline) string {
 
 // Failures prints how many requests failed. A trace without one may have left them out.
 func Failures(t *timeline.Timeline) string {
-	if t.Recording.Failures != timeline.Exact {
+	if told := t.Recording.Told(); told.Failures != timeline.Exact {
 		return "none recorded"
 	}
 	return Count(t, len(t.OOMs))
