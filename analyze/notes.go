@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -155,7 +156,7 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		}
 	}
 	for _, m := range s.Missing {
-		out.add("missing", 0, "Missing: %s.", m)
+		out.add("missing", 0, "Missing: %s.", platform.Of(s.Writer.Backend).Say(m))
 	}
 	for _, u := range s.Unknown {
 		out.add("missing", u.Count, "Unknown key %q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))

@@ -21,7 +21,25 @@ type Platform struct {
 	// Doubt is what a replay by CUDA's rules cannot know of its allocator, "" for nothing.
 	Doubt string
 
-	words []string // pairs: a word of CUDA, and what stands for it
+	words *strings.Replacer // of CUDA's words, nil for none
+}
+
+// inCUDA are words of sentences, those that contain others first.
+var inCUDA = []string{
+	", or per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF",
+	"torch.cuda.memory._record_memory_history()", "torch.cuda.", "PYTORCH_CUDA_ALLOC_CONF", "nvidia-smi",
+	"CUDA_VISIBLE_DEVICES", "cudaMalloc", "cudaFree", "cudaHostRegister", "throw_on_cudamalloc_oom", "CUDA itself",
+	"CUDA graph", "the CUDA context", "a CUDA context", "CUDA context", "CUDA memory snapshot",
+	"cuBLAS, cuDNN, NCCL", "NCCL", "CUDA may", "container, MIG or WSL limit",
+}
+
+// like makes the replacer of a platform: words stand for those of inCUDA, in their order.
+func like(words ...string) *strings.Replacer {
+	pairs := make([]string, 0, 2*len(words))
+	for i, w := range words {
+		pairs = append(pairs, inCUDA[i], w)
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // platforms are by the names of backends (snapshot/oomlog.Message.Backend). What is known of each is in
@@ -31,40 +49,39 @@ var platforms = map[string]*Platform{
 	"hip": {
 		Name: "ROCm", Variable: "PYTORCH_HIP_ALLOC_CONF", Monitor: "rocm-smi",
 		Doubt: "The replay follows the rules of CUDA builds. ROCm has expandable segments from ROCm 7 on.",
-		words: []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "cudaMalloc", "hipMalloc",
-			"cudaFree", "hipFree", "CUDA itself", "HIP itself", "CUDA graph", "HIP graph", "the CUDA context",
-			"the HIP context", "cuBLAS, cuDNN, NCCL", "rocBLAS, MIOpen, RCCL", "NCCL", "RCCL",
-			"CUDA may", "HIP may"},
+		words: like(", or per_process_memory_fraction in PYTORCH_HIP_ALLOC_CONF",
+			"torch.cuda.memory._record_memory_history()", "torch.cuda.", "PYTORCH_HIP_ALLOC_CONF", "rocm-smi",
+			"HIP_VISIBLE_DEVICES", "hipMalloc", "hipFree", "hipHostRegister", "throw_on_cudamalloc_oom", "HIP itself",
+			"HIP graph", "the HIP context", "a HIP context", "HIP context", "ROCm memory snapshot",
+			"rocBLAS, MIOpen, RCCL", "RCCL", "HIP may", "container, partition or WSL limit"),
 	},
 	"xpu": {
 		Name: "XPU", Variable: "PYTORCH_ALLOC_CONF", Monitor: "xpu-smi", Options: []string{"expandable_segments"},
 		Doubt: "The replay follows the rules of CUDA: XPU rounds and sizes segments alike, but knows of the settings " +
 			"only expandable_segments for sure (torch 2.10 or later; 2.9 reads PYTORCH_XPU_ALLOC_CONF).",
-		words: []string{"CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "cudaMalloc", "the driver's allocation",
-			"cudaFree", "the driver's release", "CUDA itself", "The driver itself", "CUDA graph", "XPU graph",
-			"the CUDA context", "the driver's context", "cuBLAS, cuDNN, NCCL", "oneMKL, oneDNN, oneCCL",
-			"NCCL", "oneCCL", "CUDA may", "The driver may", "torch.cuda.", "torch.xpu."},
+		words: like("", "torch.xpu.memory._record_memory_history() (torch 2.11 or later)", "torch.xpu.",
+			"PYTORCH_ALLOC_CONF", "xpu-smi", "ZE_AFFINITY_MASK", "the driver's allocation", "the driver's release",
+			"the driver", "a setting", "The driver itself", "XPU graph", "the driver's context", "a driver's context",
+			"the driver's context", "XPU memory snapshot", "oneMKL, oneDNN, oneCCL", "oneCCL", "The driver may",
+			"container or WSL limit"),
 	},
 	"npu": {
 		Name: "Ascend", Variable: "PYTORCH_NPU_ALLOC_CONF", Monitor: "npu-smi info",
 		Options: []string{"expandable_segments", "max_split_size_mb", "garbage_collection_threshold"},
 		Doubt: "The replay follows the rules of CUDA, with 32 bytes added to each request as torch_npu does; its " +
 			"workspace allocator and how it aligns large expandable sizes are not known.",
-		words: []string{"CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "cudaMalloc", "aclrtMalloc", "cudaFree",
-			"aclrtFree", "CUDA itself", "The driver itself", "CUDA graph", "NPU graph", "the CUDA context",
-			"the device's context", "cuBLAS, cuDNN, NCCL", "CANN, HCCL", "NCCL", "HCCL", "CUDA may",
-			"The driver may", "torch.cuda.", "torch.npu."},
+		words: like("", "torch.npu.memory._record_memory_history()", "torch.npu.", "PYTORCH_NPU_ALLOC_CONF",
+			"npu-smi info", "ASCEND_RT_VISIBLE_DEVICES", "aclrtMalloc", "aclrtFree", "the driver", "a setting",
+			"The driver itself", "NPU graph", "the device's context", "a device context", "the device's context",
+			"Ascend memory snapshot", "CANN, HCCL", "HCCL", "The driver may", "container limit"),
 	},
-	"mps": {Name: "MPS", Monitor: "Activity Monitor", words: []string{"torch.cuda.", "torch.mps."}},
-}
-
-func init() {
-	cuda := platforms["cuda"]
-	for _, p := range platforms {
-		if p != cuda {
-			p.words = append(p.words, cuda.Variable, p.Variable, cuda.Monitor, p.Monitor)
-		}
-	}
+	"mps": {
+		Name: "MPS", Monitor: "Activity Monitor",
+		words: like("", "a profiler", "torch.mps.", "the allocator's settings", "Activity Monitor", "the device",
+			"the driver's allocation", "the driver's release", "the driver", "a setting", "Metal itself", "graph",
+			"the driver's context", "a driver's context", "the driver's context", "MPS memory snapshot",
+			"MPSGraph and Metal", "other libraries", "Metal may", "system limit"),
+	},
 }
 
 // Of gives the platform of a backend: "cuda", "hip", "xpu", "npu" or "mps". Any other is taken for CUDA.
@@ -77,10 +94,21 @@ func Of(backend string) *Platform {
 
 // Says puts the platform's names in place of CUDA's in sentences, which are written for CUDA.
 func (p *Platform) Says(sentences ...string) {
-	r := strings.NewReplacer(p.words...)
 	for i, s := range sentences {
-		sentences[i] = r.Replace(s)
+		sentences[i] = p.Say(s)
 	}
+}
+
+// Say is a sentence that is written for CUDA, with the platform's names.
+func (p *Platform) Say(sentence string) string {
+	if p.words == nil {
+		return sentence
+	}
+	out := p.words.Replace(sentence)
+	if strings.HasPrefix(out, "the ") && !strings.HasPrefix(sentence, "the ") {
+		out = "T" + out[1:]
+	}
+	return out
 }
 
 // Reads reports whether the platform is known to read a settings string.

@@ -24,6 +24,23 @@ func TestSays(t *testing.T) {
 	}
 }
 
+// TestSentences holds that a sentence still begins like one, and that nothing is said which a platform does not have.
+func TestSentences(t *testing.T) {
+	for _, c := range [][3]string{
+		{"xpu", "cudaMalloc failed once.", "The driver's allocation failed once."},
+		{"npu", "set_per_process_memory_fraction, or per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF.",
+			"set_per_process_memory_fraction."},
+		{"hip", "a container, MIG or WSL limit", "a container, partition or WSL limit"},
+		{"xpu", "Call torch.cuda.memory._record_memory_history() first.",
+			"Call torch.xpu.memory._record_memory_history() (torch 2.11 or later) first."},
+		{"mps", "See with nvidia-smi", "See with Activity Monitor"},
+	} {
+		if got := Of(c[0]).Say(c[1]); got != c[2] {
+			t.Errorf("%s: %q, want %q", c[0], got, c[2])
+		}
+	}
+}
+
 func TestReads(t *testing.T) {
 	for _, c := range []struct {
 		backend, conf string

@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -23,6 +24,7 @@ func JudgePinned(s *snapshot.Snapshot, m *host.Pinned) []finding.Finding {
 	var out []finding.Finding
 	add := func(f *finding.Finding) {
 		f.Status, f.Device = finding.Host, -1
+		named(f, s.Writer.Backend)
 		if f.Events == nil {
 			f.Events = []int{}
 		}
@@ -139,9 +141,13 @@ func pinnedSpare(s *snapshot.Snapshot, m *host.Pinned) *finding.Finding {
 	if !v.Bounded {
 		f.Because("Sizes are rounded up to powers of two: a request for 1.1 GiB takes 2 GiB. The requested sizes are " +
 			"not recorded.")
-		f.Do("PYTORCH_CUDA_ALLOC_CONF=pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64 neither rounds nor " +
-			"keeps blocks above 64 MiB; set both to the same value. Or pin buffers just below a power of two, and " +
-			"reuse them.")
+		const unrounded = "pinned_max_round_threshold_mb:64,pinned_max_cached_size_mb:64"
+		if platform.Of(s.Writer.Backend).Reads(unrounded) {
+			f.Do("PYTORCH_CUDA_ALLOC_CONF=" + unrounded + " neither rounds nor keeps blocks above 64 MiB; set both to " +
+				"the same value. Or pin buffers just below a power of two, and reuse them.")
+		} else {
+			f.Do("Pin buffers just below a power of two, and reuse them.")
+		}
 	}
 	f.Do("For a DataLoader with pin_memory=True: batches of one size, a lower prefetch_factor or fewer workers need " +
 		"fewer blocks.")

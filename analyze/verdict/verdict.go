@@ -83,9 +83,21 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 	}
 	j.imbalance(devices)
 	finding.Sort(j.findings)
-	for i := range j.findings {
-		named(&j.findings[i], s.Writer.Backend)
+	v := j.verdict(devices)
+	here := platform.Of(s.Writer.Backend)
+	v.Headline = here.Say(v.Headline)
+	for i := range v.Findings {
+		named(&v.Findings[i], s.Writer.Backend)
 	}
+	for i := range v.Levers {
+		v.Levers[i].Text = here.Say(v.Levers[i].Text)
+	}
+	return v
+}
+
+// verdict chooses the headline.
+func (j *judge) verdict(devices []Facts) Verdict {
+	s := j.s
 	v := Verdict{Findings: j.findings, Levers: []finding.Lever{}}
 	if len(v.Findings) > 0 {
 		if f := v.Findings[0]; f.Severity != finding.Info || f.Status == finding.Cached && j.idle {

@@ -245,7 +245,8 @@ func (v *validator) reason(o *op) string {
 	case p.Recorded.Conf.Collects() && released:
 		return "garbage_collection_threshold is set: it acts under a memory fraction, which the file does not record."
 	case pool:
-		return "There are private pools (CUDA graphs or MemPool): the file does not record when captures begin and end."
+		return p.Platform.Say("There are private pools (CUDA graphs or MemPool): the file does not record when " +
+			"captures begin and end.")
 	case !p.Recorded.Known:
 		return "The file does not record the allocator settings (torch before 2.3): they may not have been the " +
 			"defaults."

@@ -64,8 +64,8 @@ recorded address, nothing is recommended.`,
 				return err
 			}
 			if p.Allocs+p.OOMs == 0 {
-				return fmt.Errorf("%s: GPU %d has no requests in its trace, so there is nothing to replay; "+
-					"call torch.cuda.memory._record_memory_history() when the program starts", snap.Name, t.Device)
+				return fmt.Errorf("%s: GPU %d has no requests in its trace, so there is nothing to replay; %s", snap.Name,
+					t.Device, p.Platform.Say("call torch.cuda.memory._record_memory_history() when the program starts"))
 			}
 			for _, text := range confs {
 				set, err := p.Setting(text)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -128,8 +129,8 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		if n > 1 {
 			times = units.Count(int64(n)) + " times"
 		}
-		v.Retries = fmt.Sprintf("cudaMalloc failed %s; PyTorch released cached segments (%s in total) and retried.",
-			times, units.Bytes(released))
+		v.Retries = platform.Of(r.Snapshot.Writer.Backend).Say(fmt.Sprintf("cudaMalloc failed %s; PyTorch released cached "+
+			"segments (%s in total) and retried.", times, units.Bytes(released)))
 	}
 	if deep.points > compact.points {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })

@@ -78,7 +78,8 @@ func writePage(w io.Writer, p *document, size int, attributes string, pack func(
 		"peak": chart.PeakBytes, "failures": chart.Failures,
 		"percent": units.Percent, "pool": chart.Pool, "setting": chart.Setting,
 		"site": site, "text": text, "texts": texts, "trust": trust, "use": chart.UseSlot, "width": width,
-		"kept":     func(r oom.Row) string { return chart.LedgerWords[r] },
+		"kept":     func(r oom.Row) string { return p.platform.Say(chart.LedgerWords[r]) },
+		"say":      p.platform.Say,
 		"suspects": func() string { return chart.TitleSuspects },
 	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
 	if err != nil {

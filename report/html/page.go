@@ -9,6 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
@@ -16,6 +17,7 @@ import (
 
 // page is what page.tmpl shows. All texts are plain: one line without control characters.
 type document struct {
+	platform *platform.Platform
 	Policy   string
 	Style    template.HTML
 	Title    string
@@ -68,6 +70,7 @@ func (v shown) Growth() string {
 
 func newPage(r *analyze.Result) *document {
 	p := &document{
+		platform: platform.Of(r.Snapshot.Writer.Backend),
 		Policy:   policy(),
 		Style:    styleElement(),
 		Badge:    statusBadge(r.Verdict.Status),
@@ -76,7 +79,7 @@ func newPage(r *analyze.Result) *document {
 		Title:    text(r.Verdict.Status.Word() + ": " + r.Snapshot.Name),
 		Facts:    facts(r),
 		Banner:   banner(r),
-		Pinned:   newPinned(r.Pinned),
+		Pinned:   newPinned(r.Pinned, platform.Of(r.Snapshot.Writer.Backend)),
 		Settings: &r.Snapshot.Settings,
 		Notes:    notes(r),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -33,7 +34,7 @@ const (
 	maxClasses = 12
 )
 
-func newPinned(m *host.Pinned) *pinnedView {
+func newPinned(m *host.Pinned, p *platform.Platform) *pinnedView {
 	if m == nil {
 		return nil
 	}
@@ -58,8 +59,8 @@ func newPinned(m *host.Pinned) *pinnedView {
 	sum("At the end", m.Final)
 	v.AtPeak, v.Holders, v.Cached = pinnedHolders(m.AtPeak), pinnedHolders(m.Holders), pinnedCached(m)
 	if m.Registered > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s of it (cudaHostRegister), which PyTorch's own "+
-			"counters leave out.", units.Bytes(m.Registered)))
+		v.Notes = append(v.Notes, fmt.Sprintf("Other code registered %s of it (%s), which PyTorch's own counters "+
+			"leave out.", units.Bytes(m.Registered), p.Say("cudaHostRegister")))
 	}
 	if m.Unknown > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("For %s more the file does not record whether it is in use or cached.",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -58,9 +59,9 @@ var allSeries = [...]chart.Series{chart.Reserved, chart.Active, chart.Allocated}
 
 func newChart(s *snapshot.Snapshot, t *timeline.Timeline, axis chart.Axis, points int) timelineChart {
 	if len(t.Curve) == 0 {
-		return timelineChart{Note: "The file has no trace for this device, so there is no history to draw: only the " +
-			"state at the dump is known. " +
-			"Call torch.cuda.memory._record_memory_history() before the program allocates to get one."}
+		return timelineChart{Note: platform.Of(s.Writer.Backend).Say("The file has no trace for this device, so there " +
+			"is no history to draw: only the state at the dump is known. " +
+			"Call torch.cuda.memory._record_memory_history() before the program allocates to get one.")}
 	}
 	top := chart.Top(t)
 	if top <= 0 {

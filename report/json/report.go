@@ -2,6 +2,7 @@ package json
 
 import (
 	"math"
+	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
@@ -10,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -170,8 +172,9 @@ func build(r *analyze.Result) *report {
 			Resized: append([]snapshot.Resize{}, s.Resized...), Recorded: s.Recorded, Part: s.Part,
 		},
 		Verdict: buildVerdict(r.Verdict), Holders: buildHolders(r), Pinned: buildPinned(r.Pinned),
-		Settings: s.Settings, Quality: r.Quality, Missing: s.Missing,
+		Settings: s.Settings, Quality: r.Quality, Missing: slices.Clone(s.Missing),
 	}
+	platform.Of(s.Writer.Backend).Says(out.Missing...)
 	if v := &out.Settings.GCThreshold; math.IsNaN(*v) || math.IsInf(*v, 0) {
 		*v = 0 // JSON has no words for it
 	}

@@ -68,7 +68,7 @@ func seriesPage(to Medium, r *analyze.Stats) *page {
 	p := newPage(to, title, about)
 	p.legend(append(slices.Clone(curveKeys),
 		key{"trend of what is never freed", line(chart.ColorOOM)},
-		key{"cudaMalloc failed or out of memory", upright(chart.ColorSplit)}))
+		key{"device refused memory, or out of memory", upright(chart.ColorSplit)}))
 	body := p.body(12)
 	height := (body.Max.Y - body.Min.Y) / vg.Length(len(list))
 	for i := range list {

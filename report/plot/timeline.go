@@ -44,7 +44,7 @@ func timelinePage(m Medium, s subject) *page {
 	keys := append(slices.Clone(curveKeys), key{"peak", dot})
 	keys = append(keys, failureKeys(t)...)
 	if len(t.Retries) > 0 {
-		keys = append(keys, key{"cudaMalloc failed, cache released", upright(chart.ColorSplit)})
+		keys = append(keys, key{"device refused memory, cache released", upright(chart.ColorSplit)})
 	}
 	axis := s.axis()
 	notes := axis.Annotations(s.r.Snapshot, t, maxPoints)

@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -118,6 +119,10 @@ func (v *outcome) below(stacks int) {
 
 // nextStep is what to do when no finding says it.
 func nextStep(r *analyze.Result) string {
+	return platform.Of(r.Snapshot.Writer.Backend).Say(next(r))
+}
+
+func next(r *analyze.Result) string {
 	onHost := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool {
 		return f.Status == finding.Host && f.Severity == finding.Warning
 	})

@@ -90,7 +90,7 @@ func (src *source) marks(n int) []Mark {
 	}
 	for i := range t.Retries {
 		x := &t.Retries[i]
-		add("retry", x.FirstEvent, "cudaMalloc failed: "+units.Bytes(x.Released)+" of cache released", 0)
+		add("retry", x.FirstEvent, "device refused memory: "+units.Bytes(x.Released)+" of cache released", 0)
 	}
 	for _, a := range attribution.Annotations(src.s, t) {
 		if len(out) < n {
