@@ -278,7 +278,7 @@ func TestFindings(t *testing.T) {
 		"full and tight": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 500*mib, "allocated_bytes.all.peak", 950*mib,
 				"reserved_bytes.all.peak", 1000*mib, counters.Reserved, 1000*mib, counters.Retries, i/5)
-		})...), finding.Flat, "retries", "failed once"},
+		})...), finding.Flat, "retries", "refused memory once"},
 		"full and in pieces": {run(0, each(10, func(i int) *memstats.Sample {
 			return sample(i, counters.Allocated, 300*mib, "allocated_bytes.all.peak", 400*mib, counters.Reserved,
 				1000*mib, counters.Retries, i/5, counters.OOMs, i/9)

@@ -30,6 +30,8 @@ type Request struct {
 	Largest        *Share     `json:"largest,omitempty"` // live memory of one stack
 	Family         string     `json:"-"`                 // of the message in a log that tells of it, "" in a trace
 	Apart          bool       `json:"-"`                 // Elsewhere is other processes' alone
+	Cut            bool       `json:"-"`                 // the message lacks figures that its form has
+	Hint           string     `json:"-"`                 // the setting that the message recommends, "" for none
 }
 
 // Refusal is the figures by which a request was refused, -1 where they are not known.

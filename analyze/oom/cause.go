@@ -62,11 +62,30 @@ type Figures struct {
 	// Foreign is Elsewhere by a message, without this process's where that is told apart. Free pieces
 	// and free device memory joined come before it, and count with it.
 	Foreign oomlog.Size
+	Apart   bool // Foreign is other processes' alone
 	Growth  bool // without what a loop leaves behind, a large part, the request would have been served
 }
 
 // absurd is beyond what any device has: sizes from there on are mistakes.
 const absurd = 1 << 40
+
+// slight is the share of what is reserved, as a divisor, below which memory in pieces is what every program has: of a
+// message, which tells neither how large they are nor how many.
+const slight = 20
+
+// slightPools is such a share for free memory of private pools.
+const slightPools = 40
+
+// driverKeeps is the share of a device, as a divisor, that drivers are seen to keep free when they refuse memory.
+const driverKeeps = 512
+
+// Slight reports whether so much memory in pieces explains no failure by itself.
+func Slight(pieces, reserved int64) bool { return pieces < reserved/slight }
+
+// Rest is the most that can have been free on the device where that is not told: what PyTorch had not reserved.
+func (f *Figures) Rest() int64 {
+	return max(f.Total.Bytes-f.Reserved.Bytes, 0) + f.Total.Step + f.Reserved.Step
+}
 
 // exact is a figure that is not rounded.
 func exact(n int64) oomlog.Size { return oomlog.Size{Bytes: n, Step: 1} }
@@ -77,6 +96,12 @@ func (f *Figures) Cause() Cause {
 	device := f.Free.Known()
 	short := f.Segment.Bytes - free // what the device lacked
 	room := device && free >= f.Segment.Bytes+allocator.RoundLarge
+	message := !f.Largest.Known()
+	if message && free < f.Total.Bytes/driverKeeps {
+		room = false
+	}
+	shared := f.Apart && f.Foreign.Bytes >= f.Total.Bytes/4
+	few := message && f.Pieces.Known() && (Slight(pieces, f.Reserved.Bytes) || shared && f.Foreign.Bytes > 4*pieces)
 	enough := func(s oomlog.Size) bool { return s.Known() && s.Bytes >= asked }
 	switch {
 	case f.Requested.Known() && (asked < 0 || asked >= f.Absurd):
@@ -93,9 +118,11 @@ func (f *Figures) Cause() Cause {
 		return Capacity
 	case enough(f.Largest):
 		return Unsplit
-	case enough(f.Pieces):
+	case room && message: // whatever lies in pieces, memory of the device was refused
+		return Room
+	case enough(f.Pieces) && !few:
 		return Fragmentation
-	case enough(f.Pools):
+	case enough(f.Pools) && f.Pools.Bytes >= f.Reserved.Bytes/slightPools:
 		return Pools
 	case room && f.Fraction < 1:
 		return Fraction
@@ -109,7 +136,11 @@ func (f *Figures) Cause() Cause {
 		return OtherStream
 	case f.Streams.Known() && pieces+f.Private.Bytes+f.Streams.Bytes >= asked: // all of them together
 		return largest(pieces, f.Private.Bytes, f.Streams.Bytes)
-	case !f.Pieces.Known() || !f.Largest.Known() && !device:
+	case shared && !f.Pieces.Known() && free+f.Foreign.Bytes >= asked:
+		return Others
+	case !device && f.Pieces.Known() && f.Total.Known() && asked > pieces+f.Rest():
+		return Capacity
+	case !f.Pieces.Known() || message && !device:
 		return TooFew
 	case f.Lost.Known() && f.Lost.Bytes >= max(short, f.Most.Bytes/10):
 		return Others
@@ -119,7 +150,7 @@ func (f *Figures) Cause() Cause {
 		return Growth
 	case device && free >= asked && pieces == 0:
 		return Room // barely
-	case device && pieces+free >= asked:
+	case device && pieces+free >= asked && !few:
 		return Joined
 	case f.Foreign.Known() && f.Foreign.Bytes >= f.Total.Bytes/4 && free+pieces+f.Foreign.Bytes >= asked:
 		return Others

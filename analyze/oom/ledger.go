@@ -1,6 +1,10 @@
 package oom
 
-import "github.com/snapana/snapana/snapshot/oomlog"
+import (
+	"slices"
+
+	"github.com/snapana/snapana/snapshot/oomlog"
+)
 
 // Row names a part of a device's memory.
 type Row string
@@ -11,6 +15,8 @@ const (
 	RowOthers      Row = "others"      // other processes, by NVML
 	RowNonPyTorch  Row = "non_pytorch" // this process: CUDA context, NCCL, other libraries
 	RowForeign     Row = "foreign"     // the two before, where the message does not tell them apart
+	RowProcess     Row = "process"     // this process with all of PyTorch's memory, of which the message says no more
+	RowUsed        Row = "used"        // all processes, this one with PyTorch's memory among them
 	RowAllocated   Row = "allocated"
 	RowUnallocated Row = "unallocated"
 	RowReserved    Row = "reserved" // the two before, where the message does not tell them apart
@@ -63,13 +69,13 @@ func (l *Ledger) Rest() int64 {
 
 // split derives the ledger of a message, nil when it has too few figures.
 func (g *Group) split() *Ledger {
-	if !g.Total.Known() || !g.Free.Known() || g.Family == oomlog.Async {
+	if !g.Total.Known() || !g.Free.Known() || g.Family == oomlog.Async || g.Unified() {
 		return nil
 	}
 	l := &Ledger{Total: g.Total.Bytes, Slack: g.Total.Step + g.Free.Step}
 	l.Add(RowFree, g.Free.Bytes, false)
 	if !g.Reserved.Known() { // nothing more to tell apart
-		l.Add(RowForeign, l.Rest(), true)
+		l.cut(g)
 		return l
 	}
 	own, others := l.processes(g)
@@ -97,6 +103,27 @@ func (g *Group) split() *Ledger {
 		l.Add(RowResidual, l.Rest(), true)
 	}
 	return l
+}
+
+// cut adds the rows of a message that ends before what PyTorch has.
+func (l *Ledger) cut(g *Group) {
+	own := slices.IndexFunc(g.Processes, func(p oomlog.Process) bool { return p.PID == 0 && p.Used.Known() })
+	if own < 0 {
+		l.Add(RowUsed, l.Rest(), true)
+		return
+	}
+	var others int64
+	for _, p := range g.Processes {
+		l.Slack += p.Used.Step
+		if p.PID != 0 {
+			others += p.Used.Bytes
+		}
+	}
+	if len(g.Processes) > 1 {
+		l.Add(RowOthers, others, false)
+	}
+	l.Add(RowProcess, g.Processes[own].Used.Bytes, false)
+	l.Add(RowResidual, l.Rest(), true)
 }
 
 // processes finds this process in the list, by its size when it is not named, and the others.

@@ -162,11 +162,17 @@ func (g *Group) figures() *Figures {
 		f.Requested = exact(math.MaxInt64)
 	}
 	if l := g.Ledger; l != nil {
-		n, told := l.Get(RowOthers)
+		n, apart := l.Get(RowOthers)
+		told := apart
 		if !told {
-			n, _ = l.Get(RowForeign)
+			n, told = l.Get(RowForeign)
 		}
-		f.Foreign = exact(n)
+		if told {
+			f.Foreign, f.Apart = exact(n), apart
+		}
+	}
+	if g.Unified() {
+		f.Most, f.Total = oomlog.Size{}, oomlog.Size{}
 	}
 	return f
 }
@@ -182,10 +188,8 @@ func (g *Group) stated() Cause {
 		return Limit
 	case g.Family != oomlog.MPS:
 		return ""
-	case !g.Tried.Known() || !g.Allowed.Known() || !g.Allocated.Known():
+	case !g.Allowed.Known() || !g.Allocated.Known() || !g.Tried.Known() && !g.Other.Known():
 		return TooFew
-	case g.Other.Bytes > g.Allocated.Bytes: // the watermark is a share of the machine's memory
-		return Others
 	}
 	return Limit
 }
@@ -200,6 +204,12 @@ func (g *Group) left() oomlog.Size {
 		return oomlog.Size{}
 	}
 	return oomlog.Size{Bytes: g.Allowed.Bytes - g.Allowed.Step - held.Bytes, Step: g.Allowed.Step + held.Step}
+}
+
+// Unified reports whether more is free than the device is said to have, as drivers report it of GPUs that use the
+// machine's memory: the total is then not what PyTorch can have.
+func (g *Group) Unified() bool {
+	return g.Total.Known() && g.Free.Known() && g.Free.Bytes > g.Total.Bytes+g.Free.Step+g.Total.Step
 }
 
 // Spilled reports whether the process holds more than the device has: the driver moved part

@@ -142,7 +142,7 @@ func TestLedger(t *testing.T) {
 			[]oom.LedgerRow{
 				{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},
 				{oom.RowUnallocated, gib, false}}, 0},
-		{head, []oom.LedgerRow{{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 14 * gib, true}}, 0},
+		{head, []oom.LedgerRow{{oom.RowFree, 2 * gib, false}, {oom.RowUsed, 14 * gib, true}}, 0},
 		{"CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 16.00 GiB total capacity; 3.00 GiB already " +
 			"allocated; 2.00 GiB free; 4.00 GiB reserved in total by PyTorch)", []oom.LedgerRow{
 			{oom.RowFree, 2 * gib, false}, {oom.RowForeign, 10 * gib, true}, {oom.RowAllocated, 3 * gib, false},

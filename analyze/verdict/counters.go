@@ -136,7 +136,7 @@ func (j *Counters) failures() {
 	}
 	if n := j.NewRetries; n > 0 {
 		f := &finding.Finding{ID: "retries", Severity: finding.Info, Confidence: finding.High, Evidence: evidence}
-		f.Say("cudaMalloc failed %s on %s; PyTorch freed its cache and retried.", units.Times(n), j.device())
+		f.Say("%s refused memory %s; PyTorch freed its cache and retried.", capital(j.device()), units.Times(n))
 		f.Because("num_alloc_retries rises by %s. Each retry stops the GPU.", units.Count(n))
 		f.Do("There is little room left: a smaller batch or less fragmentation makes the program faster.")
 		j.add(finding.Healthy, f)

@@ -22,9 +22,10 @@ func (j *Counters) fragmentation() {
 	device := j.device()
 	f.Say("%s filled up although at least %v of what PyTorch had reserved was unused.",
 		strings.ToUpper(device[:1])+device[1:], idle)
-	f.Because("cudaMalloc failed %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved "+
-		"was ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
-	f.Do(tryExpandable, "Record a snapshot: a report of it names the blocks that keep the segments.")
+	f.Because("It refused memory %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved was "+
+		"ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
+	f.Do("Try expandable_segments:True, on CUDA by PYTORCH_CUDA_ALLOC_CONF. "+notAlways,
+		"Record a snapshot: a report of it names the blocks that keep the segments.")
 	if v.Split >= 0 {
 		f.Because("In the last sample %v is free in pieces between live blocks (inactive split).", v.Split)
 	}
@@ -61,8 +62,7 @@ func (j *Counters) cached() {
 	f.Say("PyTorch keeps %s on %s that no tensor uses: a cache, not a leak.", units.Bytes(f.Bytes), j.device())
 	f.Because("Live memory fell from %s to %s; %s stays reserved for later requests.", units.Bytes(live.High),
 		units.Bytes(live.Last), units.Bytes(reserved.Last))
-	f.Do("Leave it: new tensors use it without asking the driver. If another process needs it, call " +
-		"torch.cuda.empty_cache().")
+	f.Do("Leave it: new tensors use it without asking the driver. If another process needs it, call empty_cache().")
 	j.add(finding.Cached, f)
 }
 

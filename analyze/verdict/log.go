@@ -18,11 +18,11 @@ func Message(l *oom.Log, g *oom.Group) finding.Finding {
 	}
 	explain(&f)
 	caveats(g, &f)
-	if g.Backend != "cpu" && g.Backend != "mps" || f.Status == finding.NoData {
+	if g.Backend != "cpu" && g.Backend != "mps" { // of MPS there are no snapshots
 		f.Wants = finding.WantSnapshot
 	}
 	if g == &l.Groups[l.Main] && (g.Cause == oom.Fragmentation || g.Cause == oom.Joined) {
-		if says, or := expandable(l.Failure); says != "" {
+		if says, or := expandable(l.Failure, g.Hint); says != "" {
 			f.Next[0] = says
 			if g.Cause == oom.Fragmentation {
 				f.Next[1] = or + findSmall
@@ -44,7 +44,7 @@ func printed(g *oom.Group) *finding.Request {
 	v := &finding.Request{
 		Cause: string(g.Cause), Family: string(g.Family), Failures: int(g.Count), Reserved: size(g.Reserved),
 		Active: size(g.Allocated), Usable: size(g.Unallocated), PrivatePools: size(g.PrivatePools),
-		Limit: size(g.Allowed), LargestPiece: oom.Unknown, OtherStreams: oom.Unknown, Pending: oom.Unknown,
+		Cut: g.Cut, Hint: g.Hint, Limit: size(g.Allowed), LargestPiece: oom.Unknown, OtherStreams: oom.Unknown, Pending: oom.Unknown,
 		ReservedBefore: oom.Unknown,
 		Refusal: finding.Refusal{Requested: size(g.Tried), Segment: size(g.Tried), DeviceFree: size(g.Free),
 			DeviceTotal: size(g.Total), Elsewhere: size(g.Other), LargestUsable: oom.Unknown, Servable: oom.Unknown,
@@ -62,7 +62,7 @@ func printed(g *oom.Group) *finding.Request {
 
 // expandable is what a replay of the snapshot says of expandable segments, "" for nothing, and the beginning of
 // other advice after that.
-func expandable(failure *oom.Report) (says, or string) {
+func expandable(failure *oom.Report, hint string) (says, or string) {
 	if failure == nil {
 		return "", ""
 	}
@@ -73,8 +73,12 @@ func expandable(failure *oom.Report) (says, or string) {
 			return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: in a replay of the snapshot it serves the " +
 				"request.", "Or "
 		default:
-			return "expandable_segments:True does not help here, although the message recommends it: in a replay of " +
-				"the snapshot the request fails with it too.", "Instead, "
+			although := ""
+			if hint == "expandable_segments" {
+				although = ", although the message recommends it"
+			}
+			return "expandable_segments:True does not help here" + although + ": in a replay of the snapshot the " +
+				"request fails with it too.", "Instead, "
 		}
 	}
 	return "", ""
@@ -97,6 +101,24 @@ func caveats(g *oom.Group, f *finding.Finding) {
 		f.Because("17179869184.00 GiB means \"not available\": the driver does not tell processes apart (Windows, " +
 			"WSL, some containers).")
 	}
+	if g.Hint == "empty_cache" && v.Usable > 0 && g.Cause != oom.Room {
+		f.Because("empty_cache(), which the message recommends, has nothing to return: PyTorch released its free " +
+			"segments before it gave up.")
+	}
+	if g.Unified() {
+		f.Because("The driver reports more free memory (%v) than the device has (%v), as it does of GPUs that use the "+
+			"machine's memory: neither is sure.", v.DeviceFree, v.DeviceTotal)
+	}
+	refused := g.Cause == oom.Room || g.Cause == oom.TooFew
+	if g.Backend == "xpu" && refused && v.Requested >= 4<<30 && v.Requested < v.DeviceTotal {
+		f.Because("Some Intel GPUs refuse a single allocation of 4 GiB or more, whatever is free.")
+		f.Do("Split the tensor into parts below 4 GiB.")
+	}
+	if n, ok := outside(g); ok && g.Cause == oom.Capacity {
+		f.Because("%v of this process is outside PyTorch's allocator, more than the CUDA context takes: NCCL, another "+
+			"framework, or a library with memory of its own.", n)
+		f.Do("Look for what else in this process allocates memory of the device.")
+	}
 	if g.Spilled() {
 		f.Because("PyTorch uses %s on a device of %s: the driver moved the rest to the machine's memory, which is "+
 			"slow.", sized(v.Reserved), sized(v.DeviceTotal))
@@ -108,4 +130,13 @@ func caveats(g *oom.Group, f *finding.Finding) {
 		f.Because("Process %d is assumed to be this one, by its size: inside a container process numbers differ.",
 			g.Ledger.Guessed)
 	}
+}
+
+// outside is this process's memory outside PyTorch's allocator, where it is a large part of the device.
+func outside(g *oom.Group) (units.Size, bool) {
+	if g.Ledger == nil {
+		return 0, false
+	}
+	n, ok := g.Ledger.Get(oom.RowNonPyTorch)
+	return units.Size(n), ok && n >= max(2<<30, g.Ledger.Total/10)
 }

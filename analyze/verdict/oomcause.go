@@ -16,9 +16,9 @@ const (
 		"across devices."
 	raiseLimit = "Raise or remove the limit: torch.cuda.set_per_process_memory_fraction, or " +
 		"per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF."
-	tryExpandable = "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. It does not always help: a replay of a " +
-		"snapshot tells what each setting would do."
-	findSmall = "find the small long-lived blocks that keep the segments and allocate them first."
+	tryExpandable = "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. " + notAlways
+	notAlways     = "It does not always help: a replay of a snapshot tells what each setting would do."
+	findSmall     = "find the small long-lived blocks that keep the segments and allocate them first."
 )
 
 // sized is a size in words, which a message need not print.
@@ -89,8 +89,11 @@ func explain(f *finding.Finding) {
 		} else {
 			f.Because("Whole free segments were returned to the device before the message was written, so what is " +
 				"unallocated lies between live blocks, and no piece was large enough.")
-			f.Do(tryExpandable,
-				"If it is already on (the message recommends it even then) or not supported, "+findSmall)
+			on := ""
+			if r.Hint == "expandable_segments" {
+				on = " (the message recommends it even then)"
+			}
+			f.Do(tryExpandable, "If it is already on"+on+" or not supported, "+findSmall)
 		}
 		refused(f, r)
 	case oom.Joined:
@@ -107,8 +110,14 @@ func explain(f *finding.Finding) {
 	case oom.Room:
 		says(finding.Limit, r.Requested, "OOM despite free device memory: a request for %s was refused although %v "+
 			"was free.", asked, max(r.DeviceFree, 0))
-		f.Because("No limit of the process is recorded: something else refused the request, or another process had " +
-			"just freed that memory.")
+		no := "No limit of the process is recorded"
+		if r.Limit != oom.Unknown {
+			no = fmt.Sprintf("The limit of the process (%v) would have allowed it", r.Limit)
+		}
+		f.Because("%s: something else refused the request, or another process had just freed that memory.", no)
+		if r.Usable > r.Requested {
+			f.Because("%v of reserved memory was free too, in pieces too small.", r.Usable)
+		}
 		f.Do("Look for torch.cuda.set_per_process_memory_fraction, which is not recorded, for a container, MIG or " +
 			"WSL limit, for one on pinned or virtual memory (ulimit -v), and for processes that come and go on the " +
 			"device.")
@@ -138,10 +147,18 @@ func explain(f *finding.Finding) {
 	case oom.Capacity:
 		says(finding.Capacity, r.Requested, "Genuine OOM: live tensors used %v when %s more was requested",
 			max(r.Active, 0), asked)
-		pieces, free := max(r.Usable, 0), max(r.DeviceFree, 0)
+		pieces, free, which := max(r.Usable, 0), max(r.DeviceFree, 0), "free device memory"
+		if r.DeviceFree == oom.Unknown && r.DeviceTotal != oom.Unknown {
+			free, which = max(r.DeviceTotal-r.Reserved, 0), "all that PyTorch had not reserved"
+		}
 		if r.Usable != oom.Unknown && pieces+free < r.Requested {
 			f.Title += "; no allocator setting would have helped"
-			f.Because("Free pieces (%v) and free device memory (%v) together are less than the request.", pieces, free)
+			f.Because("Free pieces (%v) and %s (%v) together are less than the request.", pieces, which, free)
+		} else if r.Family != "" && r.Usable != oom.Unknown && r.Reserved <= max(r.DeviceTotal, r.Active) &&
+			oom.Slight(int64(r.Usable), int64(r.Reserved)) {
+			f.Because("Only %v of the %v reserved was unallocated (%s), as is usual: no setting can win back "+
+				"more than that.", pieces, r.Reserved,
+				units.Percent(int64(pieces), int64(r.Reserved)))
 		} else if r.DeviceFree != oom.Unknown {
 			f.Because("The device had %v free.", free)
 		}
@@ -179,8 +196,14 @@ func explain(f *finding.Finding) {
 		fallthrough
 	default:
 		says(finding.NoData, r.Requested, "OOM: the message has too few figures to say why.")
-		f.Because("It was cut, or this kind of allocator prints no more.")
-		f.Do("Look for the complete message further up in the log, or in another rank's log.")
+		if r.Cut || r.DeviceTotal == oom.Unknown || r.Reserved == oom.Unknown || r.DeviceFree != oom.Unknown {
+			f.Because("It was cut, or this kind of allocator prints no more.")
+			f.Do("Look for the complete message further up in the log, or in another rank's log.")
+			return
+		}
+		f.Because("This release does not print how much of the device was free: PyTorch had reserved %s of %s.",
+			sized(r.Reserved), sized(r.DeviceTotal))
+		f.Do("See with nvidia-smi how much is free before the program starts.")
 	}
 }
 
@@ -196,7 +219,11 @@ func limited(f *finding.Finding, r *finding.Request, asked string) {
 	switch oomlog.Family(r.Family) {
 	case oomlog.MPS:
 		f.Say("OOM at the watermark: %s more would exceed the %s that PyTorch may use.", asked, sized(r.Limit))
-		f.Because("PyTorch uses %s, other allocations %s.", sized(r.Active), sized(r.Elsewhere))
+		f.Because("PyTorch uses %s, other allocations of this process %s.", sized(r.Active), sized(r.Elsewhere))
+		if r.Elsewhere > r.Active {
+			f.Do("Find what takes the larger part: allocations of this process outside PyTorch's allocator, such as " +
+				"MPSGraph's and those of other libraries on Metal.")
+		}
 		f.Do(needLess,
 			"PYTORCH_MPS_HIGH_WATERMARK_RATIO moves the watermark; without one the whole machine may run out of "+
 				"memory.")
@@ -221,12 +248,6 @@ func limited(f *finding.Finding, r *finding.Request, asked string) {
 func besideOthers(f *finding.Finding, r *finding.Request, asked string) {
 	f.Bytes = int64(r.Elsewhere)
 	switch {
-	case r.Family == string(oomlog.MPS):
-		f.Say("OOM because of other allocations: a request for %s failed, and memory outside PyTorch's allocator takes "+
-			"%v.", asked, r.Elsewhere)
-		f.Because("The watermark limits both together.")
-		f.Do("Close other programs that use the GPU, or free what this one allocated outside PyTorch.")
-		return
 	case r.Grown != oom.Unknown && r.Grown >= r.Segment-r.DeviceFree:
 		f.Bytes = int64(r.Grown)
 		f.Say("OOM on a shared device: a request for %s failed after memory outside PyTorch had grown by %v.", asked,

@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -55,11 +56,14 @@ func (d *doc) oomMessage(l *oom.Log, g *oom.Group) {
 	d.list("Says", []string{strings.Join(oomFields(g), "; ") + "."}, 5)
 	if g.Ledger != nil {
 		name := "the device"
-		if g.Device >= 0 {
+		switch {
+		case g.Device >= 0 && g.Backend == "npu":
+			name = fmt.Sprintf("NPU %d", g.Device) // as the message calls it
+		case g.Device >= 0:
 			name = chart.DeviceName(g.Device)
 		}
 		d.gap()
-		d.deviceLedger(name, g.Ledger)
+		d.deviceLedger(name, g.Ledger, platform.Of(g.Backend))
 		d.gap()
 	}
 	if f.Wants == finding.WantSnapshot {
@@ -74,8 +78,8 @@ func record(l *oom.Log, g *oom.Group) string {
 	if g == &l.Groups[l.Main] && l.Match != nil && l.Match.Same {
 		return see + "run `snapana report` on " + l.Snapshot + "."
 	}
-	return see + "call torch.cuda.memory._record_memory_history() at the start and _dump_snapshot(FILE) on failure; " +
-		"then run `snapana report FILE`, and add --snapshot FILE here."
+	return platform.Of(g.Backend).Say(see + "call torch.cuda.memory._record_memory_history() at the start and " +
+		"_dump_snapshot(FILE) on failure; then run `snapana report FILE`, and add --snapshot FILE here.")
 }
 
 // oomPlace says where a message stands, how often and who wrote it.
@@ -213,7 +217,7 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 			d.paragraph(plain.of(name+" has no ledger: "+a.Why), 0, 0)
 			continue
 		}
-		d.deviceLedger(name+", as the driver reports it", &l.Ledger)
+		d.deviceLedger(name+", as the driver reports it", &l.Ledger, platform.Of("cuda"))
 		switch {
 		case l.Guessed != 0:
 			d.linef("          Assumed to be process %d: no other is large enough.", l.Guessed)
@@ -229,12 +233,14 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 }
 
 // deviceLedger adds the parts of a device's memory; they add up to its total.
-func (d *doc) deviceLedger(name string, l *oom.Ledger) {
+func (d *doc) deviceLedger(name string, l *oom.Ledger, p *platform.Platform) {
 	d.line(bold.of(fmt.Sprintf("%10s  total of %s", units.Size(l.Total), name)))
 	t := d.table(bold, append(shareColumns, num("", 1))...)
 	for _, r := range l.Rows {
-		words := chart.LedgerWords[r.Row]
+		words := p.Say(chart.LedgerWords[r.Row])
 		switch {
+		case r.Row == oom.RowForeign && r.Bytes < 0 && -l.Slack <= r.Bytes:
+			words = "within the rounding of the message"
 		case r.Row != oom.RowResidual && r.Bytes < 0:
 			words = "below 0: not all that PyTorch reserved can be on the device"
 		case r.Row != oom.RowResidual || r.Bytes == 0 && l.Slack == 0:

@@ -51,9 +51,45 @@ func oomLogs() [][2]string {
 		{"other-processes, not told apart", fmt.Sprintf(oomHead, "4.00 GiB", "1.00 GiB") +
 			"Including non-PyTorch memory, this process has 17179869184.00 GiB memory in use. " +
 			oomTail("5.00 GiB", "512.00 MiB")},
-		{"joined", fmt.Sprintf(oomHead, "1.00 GiB", "600.00 MiB") + oomTail("14.00 GiB", "600.00 MiB")},
+		{"joined", fmt.Sprintf(oomHead, "2.00 GiB", "600.00 MiB") + oomTail("12.00 GiB", "1.80 GiB")},
+		{"capacity, no more than usual in pieces", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 20.00 MiB. " +
+			"GPU 0 has a total capacity of 11.93 GiB of which 5.62 MiB is free. Of the allocated memory 10.43 GiB is " +
+			"allocated by PyTorch, and 94.57 MiB is reserved by PyTorch but unallocated. Please use `empty_cache` to " +
+			"release all unoccupied cached memory.\n"},
+		{"capacity, of which free is not printed", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 4.00 " +
+			"GiB. GPU 0 has a total capacity of 13.74 GiB. Of the allocated memory 10.10 GiB is allocated by PyTorch, " +
+			"and 3.47 GiB is reserved by PyTorch but unallocated.\n"},
+		{"unknown, free is not printed", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 8.00 GiB. GPU 0 " +
+			"has a total capacity of 15.11 GiB. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is " +
+			"reserved by PyTorch but unallocated.\n"},
+		{"room, within a limit", "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 8.11 GiB. GPU 0 has a " +
+			"total capacity of 16.54 GiB of which 16.54 GiB is free. 8.27 GiB allowed; Of the allocated memory 0 bytes " +
+			"is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.\n"},
+		{"room, more than the device has", "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 16.00 GiB. GPU " +
+			"0 has a total capacity of 15.49 GiB of which 84.98 GiB is free. Of the allocated memory 1.67 GiB is " +
+			"allocated by PyTorch, and 8.08 GiB is reserved by PyTorch but unallocated.\n"},
+		{"other-processes, that are listed and have much", "torch.OutOfMemoryError: CUDA out of memory. Tried to " +
+			"allocate 56.00 MiB. GPU 0 has a total capacity of 7.79 GiB of which 20.75 MiB is free. Process 41 has 2.54 " +
+			"GiB memory in use. Process 42 has 274.00 MiB memory in use. Process 43 has 274.00 MiB memory in use. " +
+			"Process 44 has 274.00 MiB memory in use. Including non-PyTorch memory, this process has 4.41 GiB memory in " +
+			"use. " + oomTail("3.90 GiB", "220.70 MiB")},
+		{"unknown, cut behind this process", "CUDA out of memory. Tried to allocate 8.00 GiB. GPU 5 has a total " +
+			"capacity of 23.52 GiB of which 6.62 GiB is free. Including non-PyTorch memory, this process has 16.44 GiB " +
+			"memory in use. Process 41 has 448.00 MiB memory in use.\n"},
+		{"unknown, cut among processes of a container", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " +
+			"1.50 GiB. GPU 0 has a total capacity of 79.18 GiB of which 41.00 MiB is free. Process 41 has 50.74 GiB " +
+			"memory in use. Process 42 has 14.72 GiB memory in use.\n"},
+		{"capacity, half of it outside PyTorch", "CUDA out of memory. Tried to allocate 1.95 GiB. GPU 0 has a total " +
+			"capacty of 79.14 GiB of which 1.49 GiB is free. Process 41 has 77.08 GiB memory in use. Process 42 has " +
+			"586.00 MiB memory in use. Of the allocated memory 37.13 GiB is allocated by PyTorch, and 292.06 MiB is " +
+			"reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting " +
+			"max_split_size_mb to avoid fragmentation.\n"},
+		{"fragmentation, of Ascend", "RuntimeError: NPU out of memory. Tried to allocate 5.03 GiB (NPU 3; 60.96 GiB " +
+			"total capacity; 49.47 GiB already allocated; 49.47 GiB current active; 1.32 GiB free; 57.55 GiB reserved " +
+			"in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid " +
+			"fragmentation.\n"},
 		{"room", fmt.Sprintf(oomHead, "1.00 GiB", "6.00 GiB") + oomTail("9.00 GiB", "0 bytes")},
-		{"fragmentation, with room", fmt.Sprintf(oomHead, "1.00 GiB", "6.00 GiB") + oomTail("6.00 GiB", "3.00 GiB")},
+		{"room, and pieces", fmt.Sprintf(oomHead, "1.00 GiB", "6.00 GiB") + oomTail("6.00 GiB", "3.00 GiB")},
 		{"too-large", fmt.Sprintf(oomHead, "31.25 GiB", "1.00 GiB") + oomTail("14.00 GiB", "600.00 MiB")},
 		{"absurd", fmt.Sprintf(oomHead, "67109892.10 GiB", "1.00 GiB") + oomTail("14.00 GiB", "600.00 MiB")},
 		{"absurd, more than 1 EB", "RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.\n"},
@@ -65,7 +101,7 @@ func oomLogs() [][2]string {
 		{"limit, MPS",
 			"RuntimeError: MPS backend out of memory (MPS allocated: 18.02 GB, other allocations: 107.10 MB, max " +
 				"allowed: 18.13 GB). Tried to allocate 4.50 MB on private pool.\n"},
-		{"other-processes, MPS",
+		{"limit, MPS with more outside PyTorch",
 			"RuntimeError: MPS backend out of memory (MPS allocated: 7.43 GB, other allocations: 24.46 GB, max " +
 				"allowed: 32.00 GB). Tried to allocate 129.21 MB on private pool.\n"},
 		{"private-pools", fmt.Sprintf(oomHead, "512.00 MiB", "100.00 MiB") +

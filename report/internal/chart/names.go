@@ -173,6 +173,8 @@ var LedgerWords = map[oom.Row]string{
 	oom.RowOthers:        "other processes",
 	oom.RowNonPyTorch:    "this process outside PyTorch's allocator: CUDA context, NCCL",
 	oom.RowForeign:       "other processes and this one's non-PyTorch memory, not distinguishable",
+	oom.RowProcess:       "this process, PyTorch's memory included",
+	oom.RowUsed:          "used by processes, PyTorch's memory included",
 	oom.RowAllocated:     "allocated in tensors",
 	oom.RowUnallocated:   "reserved by PyTorch but unallocated",
 	device.RowReleasable: "cached: whole segments, released by empty_cache()",
