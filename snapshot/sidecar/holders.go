@@ -21,6 +21,8 @@ type Holders struct {
 	Duration  *int64           `msgpack:"duration"`  // nanoseconds that taking it cost
 	Objects   *int64           `msgpack:"objects"`   // tracked objects that were looked at
 	Collected *int64           `msgpack:"collected"` // of them unreachable
+	Live      *int64           `msgpack:"live"`      // bytes that torch had allocated on all devices
+	Peak      *int64           `msgpack:"peak"`      // and the most of that until then, each device by itself
 	Strings   []string         `msgpack:"strings"`
 	Storages  StorageColumns   `msgpack:"storages"`
 	Tensors   TensorColumns    `msgpack:"tensors"`

@@ -32,7 +32,7 @@ func recorded() []Map {
 		{"type", "sample", "time", 4, "step", 0, "devices",
 			[]Map{{"device", 0, "names", 0, "stats", []int{3, 0}, "free", 5, "total", nil}},
 			"host", Map{"rss", 9, "new", 1}, "tensors", Map{"cpu_count", 2}, "children", []Map{}},
-		g.Record(0, "step", 5, "dropped", Map{"nodes", 2}, "notes", []string{"a note"}),
+		g.Record(0, "step", 5, "live", 70, "peak", 90, "dropped", Map{"nodes", 2}, "notes", []string{"a note"}),
 		{"type", "snapshot", "time", 6, "file", "run.pickle", "bytes", 100, "holders", 0,
 			"devices", []Map{{"device", 0, "free", 5, "total", nil}}},
 		{"type", "oom", "time", 7, "device", 0, "requested", 2 << 20, "total", 1 << 34, "free", 0},
@@ -101,7 +101,7 @@ func TestRead(t *testing.T) {
 		t.Fatalf("holders %+v", h)
 	}
 	if h.String(h.Nodes.Name[0]) != "main" || h.String(h.Edges.Label[0]) != "x" || h.Nodes.Line[0] != 7 ||
-		h.Dropped["nodes"] != 2 || *h.Step != 5 {
+		h.Dropped["nodes"] != 2 || *h.Step != 5 || *h.Live != 70 || *h.Peak != 90 {
 		t.Errorf("holders %+v", h)
 	}
 	if g := r.NVML[0].Devices[0]; *g.Index != 0 || *g.MIG || g.Processes[0].Namespaces[0] != 5 ||

@@ -10,26 +10,37 @@
 
 `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
 before anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program
-as it is: it counts the steps of optimizers, and dumps now and then, at errors, and at the end. What lives in functions
-is gone at the end, so a program without an optimizer should call dump() itself.
+as it is: it counts the steps of optimizers, and dumps now and then, when memory has grown, at errors, and at the end.
+A dump that finds less memory leaves the snapshot of an earlier one as it is. What lives in functions is gone at the
+end, so a program without an optimizer should call dump() itself. os._exit waits up to 10 s for a last dump; a signal
+that ends the process (SIGKILL, or SIGTERM where the program has no handler) leaves what was recorded before it.
 
 What it promises:
   * It runs no code of the program: it looks at foreign objects through type(), C descriptors and gc.get_referents only.
     While it reads tensors and autograd nodes a trace function refuses every Python call but its own, so that torch
     function modes, tensor subclasses and the unpack hooks of saved tensors (checkpointing) cannot run.
+  * Signal handlers, gc.callbacks and finalizers that the interpreter runs meanwhile find the thread as it was, and what
+    a handler raises reaches the program.
   * It leaves the garbage collector as it is and collects nothing: unreachable cycles are found by counting references.
-  * It keeps nothing alive that it saw, and it never raises: what went wrong is a `fault` record in the file.
-  * Each record is one write to a file opened for appending: a killed process loses at most its last record.
+  * It keeps nothing alive that it saw, and raises nothing of its own: what went wrong is a `fault` record in the file.
+  * Each record is one write to a file opened for appending: a killed process loses at most its last record. It writes
+    to the file that it made and no other: a program may close all descriptors, fork, or fill the disk.
+  * Only the owner can read its files. What looks like a token, key or password, by name or form, is <redacted>.
 
 One file, standard library only, Python 3.8 to 3.14, torch 1.13 to 2.14. The file format is FORMAT.md of snapana's
 snapshot/sidecar package.
 """
 import atexit
 import contextvars
+import errno
 import functools
 import gc
+import operator
 import os
 import platform
+import re
+import signal
+import stat
 import struct
 import sys
 import threading
@@ -37,6 +48,10 @@ import time
 import types
 from array import array
 from collections import OrderedDict, deque
+
+if __name__ == "__main__":  # python -m snapana_recorder: this is the module that a program imports, too
+    __name__ = "snapana_recorder"
+    sys.modules[__name__] = sys.modules["__main__"]
 
 __version__ = "1.0"
 __all__ = ["start", "step", "dump", "on_oom", "stop", "record"]
@@ -49,7 +64,11 @@ _MAX_NODES = 200_000  # Python objects in one holder graph, tensors not counted
 _MAX_EDGES = 1_000_000
 _MAX_GRAPH_NODES = 200_000  # autograd nodes walked in one dump
 _GRAPH_SECONDS = 5.0  # for walking them
+_EXIT_SECONDS = 10  # at most, for the dump of a program that leaves by os._exit
 _DUMP_SHARE = 0.05  # of wall time, for dumps of a program that makes none itself: the first after some 10 s
+_FREE_DUMPS = 1.0  # seconds beyond that share: short programs are dumped, too
+_RICH = 0.9  # a snapshot is replaced by one with this share of its allocated bytes, or more
+_STEEP = 1.25  # a dump is due when this many times the allocated bytes of the last one are
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 
 
@@ -79,6 +98,8 @@ def _pack(value, out):
         else:
             out.append(0xC0)
     elif kind is str:
+        if len(value) > 5 and not value.isdigit():
+            value = _redact(value)
         try:
             data = value.encode("utf-8")
         except UnicodeEncodeError:
@@ -124,69 +145,202 @@ def _pack(value, out):
 
 # ---------------------------------------------------------------- the file
 
+def _identity(fd):
+    """Device and inode of what a descriptor is open on, None where it is not."""
+    try:
+        found = os.fstat(fd)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+_STDERR = _identity(2)
+
+
+def _tell(text):
+    """One line on stderr, unless descriptor 2 has become a file of the program's since."""
+    try:
+        if _identity(2) == _STDERR or not stat.S_ISREG(os.fstat(2).st_mode):
+            os.write(2, ("snapana_recorder: %s\n" % text).encode("utf-8", "replace"))
+    except OSError:
+        pass
+
+
 class _File:
-    """Appends records to one file that no other process writes."""
+    """Appends records to one file that no other process writes with it."""
 
     def __init__(self, base):
         self.pid = os.getpid()
-        self.size = 0
+        self.size = 0  # bytes written
         self.lock = threading.RLock()
-        self.base, self.fd = base, _claim(base)
+        self.writing, self.waiting, self.told = False, [], False
+        self.base = base = os.path.abspath(base)  # the program may change its folder
+        self.fd = _claim(base)
         if self.fd is None:  # another process, or the parent of this one, is writing there
             self.base = "%s.pid%d" % (base, self.pid)
             self.fd = _claim(self.base)
         if self.fd is None:
             raise OSError("%s.snapana is in use by another process" % self.base)
+        self.key = _identity(self.fd)
 
     def write(self, record):
+        """Returns how many bytes were written."""
         out = bytearray()
         _pack(record, out)
         with self.lock:
-            if self.fd is None or os.getpid() != self.pid:
-                return
-            view, done = memoryview(out), 0
+            if self.writing:  # a signal handler of the program records, in the middle of a record
+                self.waiting.append(out)
+                return 0
+            self.writing, before = True, self.size
             try:
-                while done < len(out):
-                    done += os.write(self.fd, view[done:])
-            except OSError:
-                os.ftruncate(self.fd, self.size)  # what follows half a record could not be read
-                raise
-            self.size += done
+                self.append(out)
+                while self.waiting:
+                    self.append(self.waiting.pop(0))
+            except OSError as err:
+                if _of_handler(err):
+                    raise
+                if not self.told:
+                    self.told = True
+                    _tell("%s.snapana: %s; the program goes on, and what was recorded before can be read"
+                          % (self.base, os.strerror(err.errno) if err.errno else "cannot be written"))
+            finally:
+                self.writing = False
+            return self.size - before
+
+    def append(self, out):
+        if self.fd is None or os.getpid() != self.pid or not self.is_ours():
+            return
+        begin = os.fstat(self.fd).st_size
+        view, wrote, done = memoryview(out), [], 0
+        try:
+            while done < len(out):
+                # Noted from C: a signal handler that raises cannot come between a write and its count.
+                wrote.extend(map(os.write, (self.fd,), (view[done:],)))
+                done = sum(wrote)
+        finally:
+            done = sum(wrote)
+            if done == len(out):
+                self.size += done
+            elif done and os.fstat(self.fd).st_size == begin + done:
+                os.ftruncate(self.fd, begin)  # what follows half a record could not be read
+
+    def is_ours(self):
+        """Whether the descriptor is still open on our file. A program that closes all descriptors (daemons do) may have
+        been given the number for a file of its own, which is not to be written to or closed."""
+        if _identity(self.fd) == self.key:
+            return True
+        self.fd = fd = None
+        try:
+            fd = os.open(self.base + ".snapana", _FLAGS & ~os.O_CREAT)
+            if _identity(fd) == self.key and _lock(fd):
+                self.fd, fd = fd, None
+                return True
+        except OSError:
+            pass
+        finally:
+            if fd is not None:
+                os.close(fd)
+        _tell("%s.snapana was closed by the program and cannot be opened again; the recording ends here" % self.base)
+        return False
 
     def close(self):
         with self.lock:
-            if self.fd is not None:
-                os.close(self.fd)
-                self.fd = None
+            fd, self.fd = self.fd, None
+            if fd is not None and _identity(fd) == self.key:
+                os.close(fd)
 
 
-def _claim(base):
-    """Opens BASE.snapana for this process alone, or returns None. What an earlier run left there becomes
-    BASE.snapana.old."""
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def _lock(fd):
+    """Takes a file for this process, unless another has it."""
     try:
         import fcntl
     except ImportError:
-        fcntl = None
-    path = base + ".snapana"
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    fd = os.open(path, flags, 0o644)
+        return True
     try:
-        if fcntl is not None:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(fd).st_size:
-            os.close(fd)
-            fd = None
-            for name in (path, base + ".pickle"):
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as err:
+        return err.errno in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)  # a filesystem without locks
+    return True
+
+
+def _claim(base):
+    """Opens BASE.snapana, for the eyes of its owner, for this process alone, or returns None. What an earlier run left
+    there becomes BASE.snapana.old."""
+    path = base + ".snapana"
+    for _ in range(10):
+        fd = os.open(path, _FLAGS, 0o600)
+        try:
+            if not _lock(fd):
+                return None
+            found = os.fstat(fd)
+            try:
+                there = os.stat(path)
+            except OSError:
+                there = None
+            if there is None or (there.st_dev, there.st_ino) != (found.st_dev, found.st_ino):
+                continue  # another process has put it aside just now
+            if not found.st_size:
+                if stat.S_IMODE(found.st_mode) != 0o600 and hasattr(os, "fchmod"):
+                    _quiet(lambda: os.fchmod(fd, 0o600))
+                taken, fd = fd, None
+                return taken
+            for name in (path, base + ".pickle"):  # with the lock held
                 if os.path.exists(name):
                     os.replace(name, name + ".old")
-            fd = os.open(path, flags, 0o644)
-            if fcntl is not None:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return fd
-    except OSError:
-        if fd is not None:
-            os.close(fd)
-        return None
+        except OSError:
+            return None
+        finally:
+            if fd is not None:
+                os.close(fd)
+    return None
+
+
+# ---------------------------------------------------------------- secrets
+
+_SECRET_NAME = re.compile(r"(?i)(?:^|[_.-])(?:\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|PASS|PWD|"
+                          r"AUTH|\w*(?:API|ACCESS|PRIVATE|SECRET|ENCRYPTION|SIGNING)[_-]?KEY|KEY)(?:S|_?ID|_?VALUE)?$")
+_SECRET_SHAPE = re.compile(
+    r"\b(?:hf_|gh[opsru]_|glpat-|npm_|gsk_|r8_|sk_live_|sk_test_|rk_live_|pk_live_)[A-Za-z0-9]{20,}|"
+    r"\b(?:sk-|github_pat_|xox[abeoprs]-|pypi-|dckr_pat_|nvapi-|ya29\.)[\w-]{16,}|"
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.?[\w-]*|"
+    r"-----BEGIN [A-Z ]*PRIVATE KEY|(?<=://)[^\s/@:]*:[^\s/@]+(?=@)|(?i:\bbearer +)[\w.~+/=-]{16,}|"
+    r"(?i:(?:token|secret|password|passwd|api[_-]?key|access[_-]?key) *[=:] *['\"]?)[^\s'\",;&]{8,}")
+_OPAQUE = re.compile(r"(?![/.])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}")
+REDACTED = "<redacted>"
+_secrets = []  # values of this process's environment and arguments
+
+
+def _opaque(name):
+    """Whether the value of a variable that may be written could be a key all the same."""
+    return name not in _VARIABLES and _OPAQUE.match(os.environ[name]) is not None
+
+
+def _find_secrets():
+    """Notes the values of variables and arguments that have the name of a secret, so that they are written nowhere."""
+    found = {value for name, value in list(os.environ.items()) if _SECRET_NAME.search(name) and name != "PWD"}
+    after = False
+    for arg in list(getattr(sys, "argv", None) or ())[1:] + list(getattr(sys, "orig_argv", None) or ())[1:]:
+        if type(arg) is not str:
+            continue
+        if after and not arg.startswith("-"):
+            found.add(arg)
+        name, given, value = arg.partition("=")
+        secret = _SECRET_NAME.search(name.lstrip("-")) is not None
+        if secret and given:
+            found.add(value)
+        after = secret and not given and arg.startswith("-")
+    _secrets[:] = sorted((v for v in found if len(v) >= 6 and not os.path.exists(v)), key=len, reverse=True)
+
+
+def _redact(text):
+    """A text without what looks like a secret."""
+    for value in _secrets:
+        if value in text:
+            text = text.replace(value, REDACTED)
+    return _SECRET_SHAPE.sub(REDACTED, text)
 
 
 # ---------------------------------------------------------------- what torch shows in C
@@ -196,42 +350,198 @@ class _Refused(Exception):
 
 
 _refused = [0]
+_guards = {}  # of threads that look right now, by their ids
+_inside = contextvars.ContextVar("snapana_recorder_inside", default=False)
+_call = operator.methodcaller("__call__")
+_nothing = functools.partial(len, ())
+_GC_INSIDE = sys.version_info < (3, 12)  # the collector may run, and call the program, in the middle of a C function
 
 
 def _guard(frame, event, arg):
-    if frame.f_code.co_filename != _FILE:
-        _refused[0] += 1
-        raise _Refused()
+    """Refuses Python code that a C function of ours wants to run. What the interpreter itself runs between our
+    instructions (signal handlers, gc.callbacks, finalizers) is the program's: it finds everything as it was."""
+    if frame.f_code.co_filename == _FILE:
+        return
+    guard = _guards.get(threading.get_ident())
+    if _inside.get():
+        caller = frame.f_back
+        if event == "call" and (caller is None or caller.f_code.co_filename == _FILE):
+            _refused[0] += 1
+            raise _Refused()
+        # 3.11 and 3.13 run signal handlers at the very start of a function, before the call of that is refused.
+        if guard is not None:
+            guard.undo()
+    elif guard is not None:
+        guard.release()
+    elif event == "call":  # left behind by an exception of a signal handler
+        for get, put in ((sys.gettrace, sys.settrace), (sys.getprofile, sys.setprofile)):
+            if get() is _guard:
+                put(None)
 
 
 class _Guarded:
-    """While it is entered, no Python function of the program runs in this thread: each call raises instead.
+    """While get() calls C functions, no Python function of the program can run in this thread: each raises instead.
 
-    A trace function that raises is removed by the interpreter, so whoever catches an exception calls rearm. Where a
-    debugger and a profiler hold both places, nothing can be refused and `on` stays false."""
+    The calls are made from C, so that the interpreter has no chance in between to run a signal handler, and in a
+    context of their own, by which the trace function tells a hook that they would run from a handler: the context is
+    left in the same instant as the C function, however that ends. Up to Python 3.11 the collector may run in the middle
+    of a C function and call the program, so that it is put off until the calls are done. Where a debugger and a
+    profiler hold both places for a trace function, nothing can be refused and `on` stays false."""
 
     def __init__(self, torch):
-        self.set = None
-        if sys.gettrace() is None:
-            self.set = sys.settrace
-        elif sys.getprofile() is None:
-            self.set = sys.setprofile
-        self.on = self.set is not None
         self.disable = torch._C.DisableTorchFunction()
+        self.enter = functools.partial(self.disable.__enter__)
+        self.leave = functools.partial(self.disable.__exit__, None, None, None)
+        self.context = contextvars.Context()
+        self.context.run(_inside.set, True)
+        self.on, self.peek, self.set = False, None, None
+        self.outer = None
+        self.done, self.out, self.total, self.off = [], [], 0, False
 
-    def rearm(self):
-        if self.on:
-            self.set(_guard)
+    def arm(self):
+        self.on = True
+        for self.peek, self.set in ((sys.gettrace, sys.settrace), (sys.getprofile, sys.setprofile)):
+            if self.peek() is None or self.peek() is _guard:
+                self.set(_guard)
+                return
+        self.on = False
+
+    def get(self, *calls):
+        """What each of these C functions, as partials, returns. The first that fails raises."""
+        return self.run([self.enter, *calls, self.leave])[1:-1]
+
+    def run(self, calls):
+        """get, for calls that no mode and no subclass of Tensor can take over."""
+        if not self.on or self.peek() is not _guard:
+            self.arm()
+        entered = calls[0] is self.enter
+        ends = [self.leave] if entered else []
+        out, done = [], []  # undo() may take them away from us at any time
+        self.done, self.out, self.total, self.off = done, out, len(calls) if entered else 0, False
+        steps = [functools.partial(self.context.run, out.extend, map(_call, calls))]
+        if _GC_INSIDE and gc.isenabled():
+            self.off = True
+            steps = [_gc_off, functools.partial(self.set, _guard) if self.on else _nothing, *steps, _gc_on]
+            ends.append(_gc_on)
+        steps, ends = map(_call, steps), map(_call, ends)
+        try:
+            done.extend(steps)
+        except BaseException:
+            any(ends)  # the first call, and one from C: no signal handler can run before its end
+            self.done, self.out = [], []
+            raise
+        self.done, self.out = [], []
+        return out
+
+    def undo(self):
+        """Ends what a failing call has left half way."""
+        done, out = len(self.done), len(self.out)
+        self.done, self.out = [], []
+        if 1 <= out < self.total:
+            self.leave()
+        if self.off and 1 <= done <= 3:
+            gc.enable()
+
+    def release(self):
+        """Leaves this thread as it was, for code of the program."""
+        self.undo()
+        if self.on and self.peek() is _guard:
+            self.set(None)
 
     def __enter__(self):
-        self.disable.__enter__()
-        self.rearm()
+        self.outer = _guards.get(threading.get_ident())  # of a look that a signal handler of the program interrupts
+        _guards[threading.get_ident()] = self
+        self.arm()
         return self
 
     def __exit__(self, *exc):
-        if self.on:
-            self.set(None)
-        self.disable.__exit__(None, None, None)
+        if self.outer is None:
+            _guards.pop(threading.get_ident(), None)
+        else:
+            _guards[threading.get_ident()] = self.outer
+        self.release()
+
+
+_gc_off, _gc_on = functools.partial(gc.disable), functools.partial(gc.enable)
+
+
+def _of_handler(err):
+    """Whether a signal handler of the program raised this while the recorder ran: it gets the interrupted frame as an
+    argument, as nothing else does. It is to reach the program. Other exceptions in the recorder are its own."""
+    codes = None
+    trace = err.__traceback__
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        code, caller = frame.f_code, frame.f_back
+        if code.co_filename == _FILE or caller is None:
+            continue
+        space = frame.f_locals
+        count = code.co_argcount + code.co_kwonlyargcount
+        for name in code.co_varnames[:count + (code.co_flags >> 2 & 1)]:
+            value = space.get(name)
+            if value is caller or type(value) is tuple and any(v is caller for v in value):
+                return True
+        if codes is None:
+            codes = _handler_codes()
+        if code in codes:
+            return True
+    return False
+
+
+def _handler_codes():
+    """Code objects of the Python functions that handle signals."""
+    found = []
+    for number in range(1, getattr(signal, "NSIG", 65)):
+        try:
+            handler = signal.getsignal(number)
+        except ValueError:
+            continue
+        for _ in range(8):
+            if type(handler) is functools.partial:
+                handler = handler.func
+            elif type(handler) is types.MethodType:
+                handler = handler.__func__
+        if type(handler) is types.FunctionType:
+            found.append(handler.__code__)
+        else:
+            for base in _mro(type(handler)):
+                call = _type_dict(base).get("__call__")
+                if type(call) is types.FunctionType:
+                    found.append(call.__code__)
+                    break
+    return found
+
+
+def _without_us(trace):
+    """A traceback without the frames of the recorder, which would keep alive what it has seen."""
+    first = last = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename != _FILE:
+            if last is None:
+                first = trace
+            else:
+                last.tb_next = trace
+            last = trace
+        trace = trace.tb_next
+    if last is not None:
+        last.tb_next = None
+    return first
+
+
+def _public(function):
+    """A function for programs: from it nothing is raised but what their own signal handlers raise."""
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except BaseException as err:
+            if isinstance(err, Exception) and not _of_handler(err):
+                return None
+            err.__traceback__ = trace = _without_us(err.__traceback__)
+            if sys.version_info < (3, 11):
+                raise err.with_traceback(trace)
+            raise
+    return call
 
 
 class _Torch:
@@ -253,7 +563,21 @@ class _Torch:
         self.storage_device = storage.__dict__["device"].__get__
         address = getattr(c, "_data_address", None)  # data_ptr would give a lazy copy memory of its own
         data_ptr = storage.__dict__["data_ptr"]
-        self.address = (lambda t, s: address(t) & 0xFFFFFFFFFFFFFFFF) if address else (lambda t, s: data_ptr(s))
+        partial = functools.partial
+        self.address = (lambda t, s: partial(address, t)) if address else (lambda t, s: partial(data_ptr, s))
+
+    def references(self, t):
+        """Calls for what else a tensor refers to, or is made of."""
+        return [functools.partial(get, t) for get in (self.grad_fn, self._base, self.untyped, self.retains_grad,
+                                                      self._backward_hooks)]
+
+    def location(self, t, storage):
+        partial = functools.partial
+        return partial(self.storage_device, storage), partial(self.nbytes, storage), self.address(t, storage)
+
+    def form(self, t):
+        return [functools.partial(get, t) for get in (self.shape, self.requires_grad, self.is_leaf,
+                                                      self.storage_offset, self.element_size, self.dtype)]
 
 
 _mro = type.__dict__["__mro__"].__get__
@@ -537,37 +861,32 @@ class _Heap:
 
     # -- tensors and the autograd graph
 
-    def read(self, i):
+    def read(self, i, guard):
         """Notes the storage of a tensor, and what hangs on it. Returns its grad_fn."""
         torch, t = self.torch, self.objs[i]
-        fn, base = torch.grad_fn(t), torch._base(t)
-        storage = torch.untyped(t)
-        device = torch.storage_device(storage)
+        fn, base, storage, retains, hooks = guard.get(*torch.references(t))
+        device, size, address = guard.get(*torch.location(t, storage))
         kind = device.type
-        if kind == "cpu" and self.all_devices or kind != "cpu" and kind != "meta":
-            size = torch.nbytes(storage)
-            if size:
-                number = -1 if kind == "cpu" else device.index or 0
-                row = (number, torch.address(t, storage), size)
-                at = self.storages.get(row[:2])
-                if at is None:
-                    at = self.storages[row[:2]] = len(self.storage_rows)
-                    self.storage_rows.append(row)
-                elif size > self.storage_rows[at][2]:
-                    self.storage_rows[at] = row
-                shape = "x".join([str(d) for d in torch.shape(t)])
-                flags = 4 if base is not None else 0
-                flags |= (1 if torch.requires_grad(t) else 0) | (2 if torch.is_leaf(t) else 0)
-                for cls in _mro(type(t)):
-                    if cls is torch.parameter:
-                        flags |= 8
-                offset = torch.storage_offset(t) * torch.element_size(t)
-                self.tensors[i] = (at, shape, repr(torch.dtype(t)).replace("torch.", ""), flags, offset)
-        if fn is None or torch.retains_grad(t):
-            grad = torch.grad(t)
+        if (kind == "cpu" and self.all_devices or kind != "cpu" and kind != "meta") and size:
+            number = -1 if kind == "cpu" else device.index or 0
+            row = (number, address & 0xFFFFFFFFFFFFFFFF, size)
+            at = self.storages.get(row[:2])
+            if at is None:
+                at = self.storages[row[:2]] = len(self.storage_rows)
+                self.storage_rows.append(row)
+            elif size > self.storage_rows[at][2]:
+                self.storage_rows[at] = row
+            shape, requires, leaf, offset, element, dtype = guard.get(*torch.form(t))
+            flags = (1 if requires else 0) | (2 if leaf else 0) | (4 if base is not None else 0)
+            for cls in _mro(type(t)):
+                if cls is torch.parameter:
+                    flags |= 8
+            self.tensors[i] = (at, "x".join([str(d) for d in shape]), repr(dtype).replace("torch.", ""), flags,
+                               offset * element)
+        if fn is None or retains:
+            grad = guard.get(functools.partial(torch.grad, t))[0]
             if grad is not None:
                 self.special_edge(i, self.add(grad), "grad")
-        hooks = torch._backward_hooks(t)
         if hooks is not None:
             self.hooks[i] = self.add(hooks)
             self.special_edge(i, self.hooks[i], "hook", "_backward_hooks")
@@ -595,7 +914,7 @@ class _Heap:
                     if kind == _TENSOR:
                         before = _refused[0]
                         try:
-                            fn = self.read(i)
+                            fn = self.read(i, guard)
                             if fn is not None:
                                 at = self.add(fn)
                                 self.special_edge(i, at, "grad_fn")
@@ -603,7 +922,8 @@ class _Heap:
                                     seen.add(at)
                                     live.append(at)
                         except Exception as err:
-                            guard.rearm()
+                            if _of_handler(err):
+                                raise
                             failed += 1
                             if _refused[0] == before:
                                 unread = _text(err)
@@ -623,20 +943,22 @@ class _Heap:
                 node, info = self.objs[i], self.info[i]
                 try:
                     if info.variable is not None:
-                        variable = info.variable(node)
+                        variable = guard.run([functools.partial(info.variable, node)])[0]
                         if variable is not None:
                             self.special_edge(i, self.add(variable), "variable")
-                except Exception:
-                    guard.rearm()
+                except Exception as err:
+                    if _of_handler(err):
+                        raise
                     failed += 1
                 if self.busy and info.saved:
                     unread_graph += 1
                 for name, get in info.saved if guard.on and not is_spent and not self.busy else ():
                     before = _refused[0]
                     try:
-                        value = get(node)
+                        value = guard.run([functools.partial(get, node)])[0]
                     except Exception as err:
-                        guard.rearm()
+                        if _of_handler(err):
+                            raise
                         if _refused[0] != before:
                             hooked += 1
                             continue
@@ -648,9 +970,10 @@ class _Heap:
                     self.saved(i, name, value)
                     value = None
                 try:
-                    edges = info.next(node)
-                except Exception:
-                    guard.rearm()
+                    edges = guard.run([functools.partial(info.next, node)])[0]
+                except Exception as err:
+                    if _of_handler(err):
+                        raise
                     failed += 1
                     continue
                 for number, edge in enumerate(edges):
@@ -693,12 +1016,13 @@ class _Heap:
                 if number & 255 == 0 and self.in_backward():
                     return None
                 try:
-                    storage = torch.untyped(obj)
-                    device = torch.storage_device(storage)
-                    kind, size = device.type, torch.nbytes(storage)
-                    row = (kind, device.index, torch.address(obj, storage))
-                except Exception:
-                    guard.rearm()
+                    storage = guard.get(functools.partial(torch.untyped, obj))[0]
+                    device, size, address = guard.get(*torch.location(obj, storage))
+                    kind = device.type
+                    row = (kind, device.index, address)
+                except Exception as err:
+                    if _of_handler(err):
+                        raise
                     continue
                 if kind == "meta" or not size or row in seen:
                     continue
@@ -766,7 +1090,9 @@ class _Heap:
         for i in order:
             try:
                 self.label(i)
-            except Exception:
+            except Exception as err:
+                if _of_handler(err):
+                    raise
                 failed += 1
         if failed:
             self.notes.append("%d objects could not be inspected" % failed)
@@ -1066,7 +1392,9 @@ class _Table:
             tensors["offset"].append(offset)
         rows = heap.storage_rows
         bounds = [(self.number[i],) + row for i, row in heap.bounds.items() if i in self.number]
+        held = {heap.tensors[i][0] for i in heap.tensors if self.reached[self.number[i]]}
         return {
+            "lost": sum(rows[at][2] for at in range(len(rows)) if at not in held and rows[at][0] >= 0),
             "objects": heap.heap,
             "collected": self.collected,
             "storages": {"device": [r[0] for r in rows], "address": [r[1] for r in rows],
@@ -1446,21 +1774,19 @@ _LIBRARIES = ("numpy", "transformers", "accelerate", "deepspeed", "lightning", "
 
 def _environment(torch):
     env = {}
+    _find_secrets()
 
     def put(name, get):
-        try:
-            value = get()
-        except Exception:
-            return
+        value = _quiet(get)
         if type(value) in (str, int, bool):
             env[name] = value
 
     for name in _SETTINGS:
         put("alloc." + name, lambda: os.environ.get(name))
     for name in sorted(os.environ):
-        secret = any(w in name for w in ("TOKEN", "SECRET", "KEY", "PASSWORD"))
-        if name in _VARIABLES or name.startswith(_PREFIXES) and not secret:
-            put("env." + name, lambda: os.environ.get(name))
+        if name in _VARIABLES or name.startswith(_PREFIXES):
+            put("env." + name, lambda: REDACTED if _SECRET_NAME.search(name) or _opaque(name)
+                else os.environ[name])
     preload = os.environ.get("LD_PRELOAD")
     if preload:
         env["env.LD_PRELOAD"] = ":".join(os.path.basename(p) for p in preload.replace(" ", ":").split(":"))
@@ -1492,22 +1818,22 @@ def _environment(torch):
         s = os.statvfs("/dev/shm")
         return s.f_blocks * s.f_frsize
     put("host.shm", shm)
-    try:
+
+    def limits():
         import resource
         for name in ("as", "data", "rss", "memlock", "nofile", "nproc"):
             soft = resource.getrlimit(getattr(resource, "RLIMIT_" + name.upper()))[0]
             if soft != resource.RLIM_INFINITY:
                 env["limit." + name] = soft
-    except Exception:
-        pass
-    try:
+    _quiet(limits)
+
+    def libraries():
         from importlib.metadata import DistributionFinder, MetadataPathFinder
         for name in _LIBRARIES:
             for found in MetadataPathFinder.find_distributions(DistributionFinder.Context(name=name)):
                 put("library." + name, lambda: found.version)
                 break
-    except Exception:
-        pass
+    _quiet(libraries)
     if torch is None:
         return env
     put("torch.version", lambda: str(torch.__version__))
@@ -1540,15 +1866,14 @@ def _container():
 def _device_environment(torch):
     """What only shows once CUDA is initialized. Asks about nothing that would make a context on a device."""
     env = {}
-    try:
-        env["torch.cudnn"] = torch.backends.cudnn.version() or 0
-        env["torch.nccl"] = ".".join(str(n) for n in torch.cuda.nccl.version())
-    except Exception:
-        pass
-    try:
-        env["driver.cuda"] = torch._C._cuda_getDriverVersion()
-    except Exception:
-        pass
+
+    def put(name, get):
+        value = _quiet(get)
+        if value is not None:
+            env[name] = value
+    put("torch.cudnn", lambda: torch.backends.cudnn.version() or 0)
+    put("torch.nccl", lambda: ".".join(str(n) for n in torch.cuda.nccl.version()))
+    put("driver.cuda", torch._C._cuda_getDriverVersion)
     driver = _read("/proc/driver/nvidia/version").partition("Kernel Module")[2].split()
     if driver:
         env["driver.version"] = driver[0]
@@ -1560,10 +1885,7 @@ def _device_environment(torch):
         env["device.%d.multiprocessors" % d] = int(p.multi_processor_count)
         if hasattr(p, "uuid"):
             env["device.%d.uuid" % d] = str(p.uuid)
-        try:
-            env["alloc.memory_fraction.%d" % d] = str(torch.cuda.get_per_process_memory_fraction(d))
-        except Exception:
-            pass
+        put("alloc.memory_fraction.%d" % d, lambda: str(torch.cuda.get_per_process_memory_fraction(d)))
     return env
 
 
@@ -1588,6 +1910,9 @@ class _Recorder:
         self.lock = threading.RLock()
         self.faults = {}
         self.steps = self.dumps = self.snapshots = self.ooms = 0
+        self.kept = 0  # bytes that were allocated in the moment of the snapshot
+        self.failed = -1  # the step in which the snapshot was written because memory ran out
+        self.reason = "exit"  # of the end, where nobody calls stop()
         self.manual = self.observing = self.device_env = False
         self.busy = threading.local()
         self.started = time.monotonic()
@@ -1609,22 +1934,19 @@ class _Recorder:
     def write(self, kind, **fields):
         record = {"type": kind, "time": time.time_ns()}
         record.update(fields)
-        before = self.file.size
-        self.file.write(record)
-        return self.file.size - before
+        return self.file.write(record)
 
     def safely(self, where, do):
         """Runs a part of the recorder. What fails there becomes a fault record, at the 1st, 2nd, 4th, ... time."""
         try:
             return do()
         except Exception as err:
+            if _of_handler(err):
+                raise
             what = (type(err).__name__ + ": " + _text(err)).rstrip(": ")
             count = self.faults[where, what] = self.faults.get((where, what), 0) + 1
             if count & (count - 1) == 0:
-                try:
-                    self.write("fault", where=where, what=what, count=count)
-                except Exception:
-                    pass
+                _quiet(lambda: self.write("fault", where=where, what=what, count=count))
 
     def header(self, run):
         fields = {"format": "snapana", "version": 1, "producer": "recorder", "producer_version": __version__,
@@ -1779,23 +2101,27 @@ class _Recorder:
 
     # -- dumps
 
-    def dump(self, reason, snapshot):
+    def dump(self, reason, snapshot, asked=False):
+        """asked: the program wants this very moment. Other dumps leave the snapshot of a moment with more memory."""
         if getattr(self.busy, "now", False):
             return
         self.busy.now = True
         try:
             with self.lock:
-                self.safely("dump", lambda: self.write_dump(reason, snapshot))
+                self.safely("dump", lambda: self.write_dump(reason, snapshot, asked))
         finally:
             self.busy.now = False
 
-    def write_dump(self, reason, snapshot):
+    def write_dump(self, reason, snapshot, asked):
         if os.getpid() != self.file.pid or self.file.fd is None:
             return
         number = self.dumps
         self.dumps += 1
         begin = time.monotonic()
         fields = {"id": number, "step": self.steps, "reason": reason}
+        live = self.safely("live", self.live)
+        if live is not None:
+            fields["live"], fields["peak"] = live
         heap = _Heap(self.torch, self.all_devices, reason == "oom")
         try:
             heap.scan()
@@ -1806,20 +2132,41 @@ class _Recorder:
             heap.clear()
             heap = None
         fields["duration"] = int((time.monotonic() - begin) * 1e9)
-        if reason == "exit" and self.snapshots and not table["storages"]["address"]:
-            snapshot = False  # nothing is left: the snapshot of the dump before says more
+        lost = table.pop("lost")
+        if self.snapshots and not asked:
+            empty = reason == "exit" and not table["storages"]["address"]
+            if empty or reason == "exception" and self.failed == self.steps:
+                snapshot = False  # what was there is gone: the snapshot of before says more
+            elif live is not None and live[0] - (lost if reason == "exit" else 0) < _RICH * self.kept:
+                snapshot = False  # nor is what a function has left in cycles at its end held by anybody
         fields.update(table)
         self.write("holders", **fields)
         fields = table = None
         if snapshot and self.torch is not None and self.torch.cuda.is_initialized():
+            before = self.snapshots
             self.safely("snapshot", lambda: self.write_snapshot(number))
+            if self.snapshots > before:
+                self.kept = live[0] if live is not None else 0
+                if reason == "oom":
+                    self.failed = self.steps
+
+    def live(self):
+        """Bytes that torch has allocated on all devices: now, and at most."""
+        if self.torch is None or not self.torch.cuda.is_initialized():
+            return None
+        now = peak = 0
+        for d in range(self.torch.cuda.device_count()):
+            sizes = self.torch._C._cuda_memoryStats(d)["allocated_bytes"]["all"]
+            now, peak = now + sizes["current"], peak + sizes["peak"]
+        return now, peak
 
     def write_snapshot(self, number):
         import pickle
         path = self.file.base + ".pickle"
         temp = "%s.%d.tmp" % (path, os.getpid())
         try:
-            with open(temp, "wb") as f:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+            with open(temp, "wb", opener=lambda name, _: os.open(name, flags, 0o600)) as f:
                 state = self.torch.cuda.memory._snapshot()
                 devices = self.safely("mem_get_info", self.snapshot_devices)
                 pickle.dump(state, f, protocol=4)
@@ -1866,7 +2213,7 @@ class _Recorder:
             self.dump("oom", True)
 
     def stop(self, reason):
-        self.safely("end", lambda: self.write("end", steps=self.steps, reason=reason))
+        self.safely("end", lambda: self.write("end", steps=self.steps, reason=reason or self.reason))
         self.file.close()
 
 
@@ -1879,7 +2226,9 @@ def _observer(device, requested, total, free):
 def _quiet(do):
     try:
         return do()
-    except Exception:
+    except Exception as err:
+        if _of_handler(err):
+            raise
         return None
 
 
@@ -1891,6 +2240,7 @@ def _current():
     return recorder if recorder is not None and recorder.file.pid == os.getpid() else None
 
 
+@_public
 def start(run="run", history=True, max_entries=1_000_000, stacks="python", devices="cuda"):
     """Starts recording to RUN.snapana (RUN.rankN.snapana where RANK is set), and the allocator's history once CUDA is
     up.
@@ -1905,10 +2255,12 @@ def start(run="run", history=True, max_entries=1_000_000, stacks="python", devic
         _active[0] = _Recorder(run, history, max_entries, stacks, devices)
     except Exception as err:
         _active[0] = None
-        text = "snapana_recorder: not recording: %s: %s\n" % (type(err).__name__, err)
-        _quiet(lambda: os.write(2, text.encode("utf-8", "replace")))
+        if _of_handler(err):
+            raise
+        _tell("not recording: %s: %s" % (type(err).__name__, err))
 
 
+@_public
 def step(epoch=None, label=None):
     """Writes a sample of the memory counters. epoch is an int, label a string."""
     recorder = _current()
@@ -1917,13 +2269,15 @@ def step(epoch=None, label=None):
         recorder.safely("step", lambda: recorder.step(epoch, label))
 
 
+@_public
 def dump(snapshot=True):
     """Writes who holds which tensors right now, and beside it RUN.pickle, the allocator's snapshot."""
     recorder = _current()
     if recorder is not None:
-        _quiet(lambda: recorder.dump("dump", snapshot))
+        _quiet(lambda: recorder.dump("dump", snapshot, True))
 
 
+@_public
 def on_oom():
     """From now on, dumps when an allocation fails on the device, before the error unwinds anything (torch 2.0 and
     later)."""
@@ -1932,6 +2286,7 @@ def on_oom():
         recorder.safely("oom", recorder.observe)
 
 
+@_public
 def stop(reason="stop"):
     """Ends the recording."""
     recorder = _current()
@@ -1962,17 +2317,16 @@ def _forked():
     """In a forked child: lets go of the parent's file without a word."""
     recorder = _active[0]
     _active[0] = None
-    if recorder is not None and recorder.file.fd is not None:
-        try:
-            os.close(recorder.file.fd)
-        except OSError:
-            pass
-        recorder.file.fd = None
+    _guards.clear()
+    if recorder is not None:
+        fd, recorder.file.fd = recorder.file.fd, None
+        if fd is not None and _identity(fd) == recorder.file.key:
+            _quiet(lambda: os.close(fd))
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
-atexit.register(lambda: stop("exit"))
+atexit.register(lambda: stop(None))
 
 
 # ---------------------------------------------------------------- python -m snapana_recorder
@@ -1982,20 +2336,29 @@ class _OnTorch:
     (environment variables) still counts."""
 
     def __init__(self, ready):
-        self.ready = ready
+        self.ready, self.asking = ready, False
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch" or self.asking:
             return None
-        sys.meta_path.remove(self)
         from importlib.util import find_spec
-        spec = find_spec(name)
+        self.asking = True
+        try:
+            spec = find_spec(name)  # for a program that only asks whether there is torch, too
+        finally:
+            self.asking = False
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
 
             def exec_module(module):
                 run(module)
-                self.ready()
+                del spec.loader.exec_module
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    self.ready()
+            if hasattr(types.CodeType, "replace"):  # what imports are made of is left out of tracebacks
+                exec_module.__code__ = exec_module.__code__.replace(
+                    co_filename="<frozen importlib._bootstrap>", co_name="_call_with_frames_removed")
             spec.loader.exec_module = exec_module
         return spec
 
@@ -2006,24 +2369,53 @@ def _auto(run):
     recorder = _current()
     if recorder is not None:
         recorder.safely("steps", lambda: _count_steps(recorder))
+        _dump_before_exit()
 
 
 def _count_steps(recorder):
     from torch.optim.optimizer import register_optimizer_step_post_hook  # 2.0
-    state = {"spent": 0.0, "cost": 0.5, "next": 8}
+    state = {"spent": 0.0, "cost": 0.1, "next": 8}
 
     def after(optimizer, args, kwargs):
         if _active[0] is not recorder or recorder.manual or recorder.file.pid != os.getpid():
             return
         recorder.safely("step", lambda: recorder.step(None, None))
         begin = time.monotonic()
-        allowed = _DUMP_SHARE * (begin - recorder.started)
-        if recorder.steps >= state["next"] and state["spent"] + state["cost"] <= allowed:
+        allowed = _FREE_DUMPS + _DUMP_SHARE * (begin - recorder.started)
+        if recorder.steps < 8 or state["spent"] + state["cost"] > allowed:
+            return
+        live = recorder.safely("live", recorder.live)
+        steep = live is not None and live[0] > _STEEP * max(recorder.kept, 1)
+        if recorder.steps >= state["next"] or steep:
             state["next"] = 2 * recorder.steps
             _quiet(lambda: recorder.dump("dump", True))
             state["cost"] = time.monotonic() - begin
             state["spent"] += state["cost"]
-    register_optimizer_step_post_hook(after)
+    register_optimizer_step_post_hook(_public(after))
+
+
+def _dump_before_exit():
+    """Has os._exit, which runs nothing of Python's, wait for a dump. That is made in another thread, and not waited for
+    forever: such an exit may be the way out of a driver that hangs."""
+    leave = os._exit
+
+    @functools.wraps(leave)
+    def _exit(*args, **kwargs):
+        try:
+            recorder = _current()
+            if recorder is not None and not getattr(recorder.busy, "now", False):
+                done = threading.Event()
+
+                def last():
+                    recorder.dump("exit", True)
+                    recorder.stop(None)
+                    done.set()
+                threading.Thread(target=last, daemon=True).start()
+                done.wait(_EXIT_SECONDS)
+        except BaseException:
+            pass
+        leave(*args, **kwargs)
+    os._exit = _exit
 
 
 _USAGE = """usage: python -m snapana_recorder [-o RUN] (FILE | -m MODULE) [ARGUMENTS]
@@ -2034,6 +2426,81 @@ raises, and at its end.
 """
 
 
+def _usage(text):
+    sys.stderr.write(text)
+    sys.exit(2)
+
+
+def _load(args):
+    """The code of a program and the module that it is to run in, with sys.argv and sys.path as Python sets them."""
+    from importlib.machinery import PathFinder, SourceFileLoader
+    from importlib.util import find_spec
+    main = types.ModuleType("__main__")
+    space = main.__dict__
+    safe = getattr(sys.flags, "safe_path", False) or sys.flags.isolated
+    spec = None
+    if args[0] == "-m":
+        sys.argv = ["-m"] + args[2:]
+        if not safe:
+            sys.path[0] = os.getcwd()
+        try:
+            spec = find_spec(args[1])
+            if spec is not None and spec.submodule_search_locations is not None:
+                spec = find_spec(args[1] + ".__main__")
+        except (ImportError, AttributeError, TypeError, ValueError) as err:
+            if not isinstance(err, ModuleNotFoundError):
+                raise
+        if spec is None or spec.loader is None:
+            _usage("snapana_recorder: no module named %s\n" % args[1])
+        code = spec.loader.get_code(spec.name)
+        sys.argv[0] = spec.origin
+    else:
+        path = args[0]
+        sys.argv = args
+        if os.path.isdir(path) or path.endswith((".zip", ".pyz")):
+            if sys.version_info >= (3, 9):
+                path = os.path.join(os.getcwd(), path)
+            sys.path.insert(0, path) if safe else sys.path.__setitem__(0, path)
+            spec = PathFinder.find_spec("__main__", [path])
+            if spec is None or spec.loader is None:
+                _usage("snapana_recorder: can't find '__main__' module in %r\n" % path)
+            code = spec.loader.get_code("__main__")
+        else:
+            if not safe:  # as Python does: links are followed
+                sys.path[0] = os.path.dirname(os.path.realpath(path))
+            if sys.version_info >= (3, 9):
+                path = os.path.join(os.getcwd(), path)
+            try:
+                with open(path, "rb") as f:
+                    text = f.read()
+            except OSError as err:
+                _usage("snapana_recorder: %s\n" % err)
+            code = compile(text, path, "exec", dont_inherit=True)
+            space.update(__file__=path, __loader__=SourceFileLoader("__main__", path))
+    if spec is not None:
+        space.update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent)
+    if sys.version_info < (3, 15):
+        space["__cached__"] = spec.cached if spec is not None else None
+    if sys.version_info < (3, 14):
+        space["__annotations__"] = {}
+    import builtins
+    space["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    return code, space
+
+
+def _show(trace):
+    """Makes the interpreter show an exception of the program, as it does without us, from the program's first frame on.
+    It is the one to show it: its exit code, or the signal that ends it, depend on it."""
+    hook = sys.excepthook
+
+    def without_us(kind, value, _):
+        sys.excepthook = hook
+        value.__traceback__ = trace
+        hook(kind, value, trace)
+    sys.excepthook = without_us
+
+
 def _main():
     args = sys.argv[1:]
     run = "run"
@@ -2041,62 +2508,37 @@ def _main():
         run, args = args[1], args[2:]
     if not args or (len(args) < 2 if args[0] == "-m" else args[0].startswith("-")):
         sys.stderr.write(_USAGE)
-        return 0 if args and args[0] in ("-h", "--help") else 2
+        return sys.exit(0 if args and args[0] in ("-h", "--help") else 2)
     run = os.path.abspath(run)
-    self = sys.modules["__main__"]
-    sys.modules["snapana_recorder"] = self  # for a program that imports it as well
-    main = types.ModuleType("__main__")
-    if args[0] == "-m":
-        from importlib.util import find_spec
-        sys.argv = args[1:]
-        sys.path[0] = os.getcwd()
-        spec = find_spec(args[1])
-        if spec is not None and spec.submodule_search_locations is not None:
-            spec = find_spec(args[1] + ".__main__")
-        if spec is None or spec.loader is None:
-            sys.stderr.write("snapana_recorder: no module named %s\n" % args[1])
-            return 2
-        code = spec.loader.get_code(spec.name)
-        main.__dict__.update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent)
-        sys.argv[0] = spec.origin
-    else:
-        import io
-        sys.argv = args
-        sys.path[0] = os.path.dirname(os.path.abspath(args[0]))
-        try:
-            with io.open_code(args[0]) as f:
-                code = compile(f.read(), args[0], "exec")
-        except OSError as err:
-            sys.stderr.write("snapana_recorder: %s\n" % err)
-            return 2
-        main.__dict__.update(__file__=args[0], __builtins__=__builtins__)
-    sys.modules["__main__"] = main
-    if "torch" in sys.modules:
-        _auto(run)
-    else:
-        sys.meta_path.insert(0, _OnTorch(lambda: _auto(run)))
-    reason = "exit"
     try:
-        exec(code, main.__dict__)
-    except SystemExit:
-        raise
+        code, space = _load(args)
+        if "torch" in sys.modules:
+            _auto(run)
+        else:
+            sys.meta_path.insert(0, _OnTorch(lambda: _auto(run)))
+        exec(code, space)
     except BaseException as err:
-        reason = "exception"
+        if isinstance(err, SystemExit):
+            _dump_at_end("exit")
+            raise
         recorder = _current()
         if recorder is not None:
-            _quiet(lambda: recorder.dump("exception", True))
-        err.__traceback__ = err.__traceback__.tb_next  # not our own frame
-        if not isinstance(err, Exception):
-            raise
-        sys.excepthook(type(err), err, err.__traceback__)
-        return 1
-    finally:
-        recorder = _current()
-        if recorder is not None and reason == "exit":
-            _quiet(lambda: recorder.dump("exit", True))
-        stop(reason)
-    return 0
+            recorder.reason = "exception"
+        _dump_at_end("exception")
+        trace = err.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == _FILE:
+            trace = trace.tb_next
+        _show(trace)
+        raise
+    _dump_at_end("exit")
 
 
-if __name__ == "__main__":
-    sys.exit(_main())
+def _dump_at_end(reason):
+    """The last dump of a program. Threads that it leaves running are recorded until they end: stop() is at exit."""
+    recorder = _current()
+    if recorder is not None:
+        _quiet(lambda: recorder.dump(reason, True))
+
+
+if sys.modules["__main__"].__dict__ is globals():
+    _main()

@@ -10,12 +10,15 @@ import functools
 import gc
 import os
 import queue
+import re
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import traceback
 import unittest
 import weakref
 
@@ -1121,6 +1124,439 @@ class Devices(Recorded):
         self.assertLess(sum("free" in row[0] for row in found), 10)
 
 
+class Signals(Recorded):
+    """Signal handlers of the program run in the middle of a dump as they do without the recorder."""
+
+    def handle(self, number, handler):
+        old = signal.signal(number, handler)
+        self.addCleanup(signal.signal, number, old)
+
+    def during_dumps(self, do, dumps=3, heap=()):
+        """Runs do(stop) in a thread while this one dumps."""
+        r.start(self.run_path, devices="all")
+        stop = threading.Event()
+        thread = threading.Thread(target=do, args=(stop,))
+        thread.start()
+        try:
+            while thread.is_alive() or dumps > 0:
+                dumps -= 1
+                r.dump()
+                r.step()
+        finally:
+            stop.set()
+            thread.join()
+        r.stop()
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x for x in found if x["type"] == "fault"], [])
+        return [x for x in found if x["type"] == "holders"]
+
+    def test_none_is_lost(self):
+        gc.collect()  # the hooks of other tests
+        x, _ = make(requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: p[0]):
+            hooked = [x.exp() for _ in range(100)]
+        keep = [(x * 2).exp().sin() for _ in range(400)]
+        handled, states = [], []
+
+        def handler(number, frame):
+            states.append(torch._C._is_torch_function_enabled())
+            handled.append(deeper(number))
+
+        def deeper(number):
+            return number
+        self.handle(signal.SIGUSR1, handler)
+        count, lost = 1000 if FULL else 300, []
+
+        def send(stop):
+            for i in range(count):
+                os.kill(os.getpid(), signal.SIGUSR1)
+                end = time.monotonic() + 20
+                while len(handled) <= i:
+                    if time.monotonic() > end:
+                        lost.append(i)
+                        return
+                    time.sleep(0.0002)
+        found = self.during_dumps(send)
+        self.assertEqual((lost, len(handled)), ([], count))
+        self.assertEqual((set(states), gc.isenabled()), ({True}, True))
+        for record in found:
+            notes = Graph(record).notes
+            self.assertGreaterEqual(int(re.search(r"(\d+) saved tensors are behind unpack hooks", notes).group(1)), 100)
+            self.assertNotIn("could not be read", notes)
+        self.assertEqual(sys.gettrace(), None)
+        del keep, hooked
+        gc.collect()
+
+    def test_what_a_handler_raises_reaches_the_program(self):
+        keep = [(make(requires_grad=True)[0] * 2).exp() for _ in range(200)]
+
+        class Timeout(Exception):
+            pass
+
+        def handler(number, frame):
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            raise Timeout("now")
+        old = signal.signal(signal.SIGALRM, handler)
+        try:
+            r.start(self.run_path, devices="all")
+            for i in range(60 if FULL else 20):
+                raised = None
+                signal.signal(signal.SIGALRM, handler)
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.003 * i)
+                try:
+                    end = time.monotonic() + 20
+                    while time.monotonic() < end:
+                        r.step()
+                        r.dump()
+                except Timeout as err:
+                    raised = err
+                self.assertEqual(str(raised), "now")
+                names = [f.name for f in traceback.extract_tb(raised.__traceback__)]
+                self.assertEqual((names[0], names[-1]), (self._testMethodName, "handler"))
+                self.assertLessEqual(len(names), 2 if sys.version_info >= (3, 11) else 3)
+                self.assertEqual((sys.gettrace(), torch._C._is_torch_function_enabled(), gc.isenabled()),
+                                 (None, True, True))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+        r.dump()
+        r.stop()
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x for x in found if x["type"] == "fault"], [])
+        self.assertEqual(found[-2]["type"], "holders")
+        del keep
+
+    def test_checkpoint_at_sigterm(self):
+        """A handler that saves a checkpoint and exits does so once, and its exit code is the program's."""
+        code = """
+import os, signal, sys, threading, time
+import torch, snapana_recorder as r
+class Loud(torch.Tensor):
+    pass
+model = {"w": torch.zeros(1000).as_subclass(Loud) + 1}
+x = torch.zeros(10, requires_grad=True)
+keep = [(x * 2).exp() for _ in range(500)]
+def save(number, frame):
+    print("saved", float(torch.sum(model["w"])), type(model["w"] * 2).__name__, flush=True)
+    sys.exit(42)
+signal.signal(signal.SIGTERM, save)
+r.start(sys.argv[1], devices="all")
+r.dump()
+begin = time.monotonic()
+r.dump()
+cost = time.monotonic() - begin
+threading.Timer(cost * float(sys.argv[2]), os.kill, (os.getpid(), signal.SIGTERM)).start()
+while True:
+    r.dump()
+"""
+        for share in (0.2, 0.5, 0.8) if FULL else (0.5,):
+            done = subprocess.run([sys.executable, "-c", code, self.run_path, str(share)],
+                                  cwd=os.path.dirname(os.path.abspath(SOURCE)), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, universal_newlines=True)
+            self.assertEqual((done.stdout, done.stderr, done.returncode), ("saved 1000.0 Loud\n", "", 42))
+
+    def test_collector_callbacks_run(self):
+        seen, failed = [], []
+
+        def callback(phase, info):
+            seen.append(phase)
+        hook, sys.unraisablehook = sys.unraisablehook, failed.append
+        threshold = gc.get_threshold()
+        gc.callbacks.append(callback)
+        x, _ = make(requires_grad=True)
+        keep = [(x * 2).exp() for _ in range(500)]
+        gc.set_threshold(20, 5, 5)
+        try:
+            self.graph()
+        finally:
+            gc.set_threshold(*threshold)
+            gc.callbacks.remove(callback)
+            sys.unraisablehook = hook
+        self.assertEqual(failed, [])
+        self.assertGreater(len(seen), 0)
+        self.assertEqual(seen.count("start"), seen.count("stop"))
+        del keep
+
+    def test_handler_that_records(self):
+        """A handler may call step() in the middle of another record."""
+        def handler(number, frame):
+            r.step(label="handler")
+        self.handle(signal.SIGUSR1, handler)
+
+        def send(stop):
+            for _ in range(100):
+                os.kill(os.getpid(), signal.SIGUSR1)
+                time.sleep(0.001)
+        self.during_dumps(send)
+
+
+class Descriptors(Recorded):
+    """The recorder writes to its file, and to no other."""
+
+    def test_closerange(self):
+        r.start(self.run_path)
+        r.step()
+        fd = r._active[0].file.fd
+        os.close(fd)
+        weights = os.path.join(self.dir.name, "weights")
+        mine = os.open(weights, os.O_RDWR | os.O_CREAT)
+        os.dup2(mine, fd)
+        os.write(fd, b"weights")
+        r.step()
+        r.dump()
+        r.stop()
+        with open(weights, "rb") as f:
+            self.assertEqual(f.read(), b"weights")
+        os.fstat(fd)  # it is the program's: not closed
+        os.close(fd)
+        if mine != fd:
+            os.close(mine)
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x["step"] for x in found if x["type"] == "sample"], [0, 1])
+        self.assertEqual(found[-1]["type"], "end")
+
+    def test_closed_and_put_away(self):
+        """What cannot be opened again ends the recording, with one line."""
+        code = """
+import os, sys, snapana_recorder as r
+r.start("run", history=False)
+r.step()
+os.close(r._active[0].file.fd)
+os.rename("run.snapana", "elsewhere")
+r.step(); r.step(); r.dump(); r.stop()
+print("on")
+"""
+        done = self.python(code)
+        self.assertEqual((done.stdout, done.returncode), ("on\n", 0), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("was closed by the program", done.stderr)
+        found, rest = records(os.path.join(self.dir.name, "elsewhere"))
+        self.assertEqual((len([x for x in found if x["type"] == "sample"]), rest), (1, 0))
+
+    def python(self, code, *args, **options):
+        env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)), **options)
+        return subprocess.run([sys.executable, "-c", code] + list(args), cwd=self.dir.name, env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+
+    def test_daemon(self):
+        """A daemon forks twice and closes all descriptors, also that of stderr: no line goes into its files."""
+        code = """
+import os, sys, time, snapana_recorder as r
+r.start("run", history=False)
+r.step()
+sys.stdout.flush()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.closerange(0, 256)
+    names = ["a", "b", "c", "d", "e", "f"]
+    fds = [os.open(n, os.O_RDWR | os.O_CREAT) for n in names]
+    r.step(); r.dump(); r.stop()
+    r.start("daemon", history=False)
+    os.closerange(6, 256)
+    fds = [os.open(n + "2", os.O_RDWR | os.O_CREAT) for n in names]
+    os.unlink("daemon.snapana")
+    r.step()
+    r.stop()
+    open("done", "w").close()
+    os._exit(0)
+os.wait()
+while not os.path.exists("done"):
+    time.sleep(0.01)
+r.step()
+r.stop()
+"""
+        done = self.python(code)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name in "abcdef":
+            self.assertEqual(os.path.getsize(os.path.join(self.dir.name, name)), 0)
+            self.assertEqual(os.path.getsize(os.path.join(self.dir.name, name + "2")), 0)
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual((len([x for x in found if x["type"] == "sample"]), found[-1]["type"], rest), (2, "end", 0))
+
+    def test_another_folder(self):
+        old = os.getcwd()
+        os.chdir(self.dir.name)
+        try:
+            with tempfile.TemporaryDirectory() as other:
+                r.start("run")
+                recorder = r._current()
+                recorder.torch = Device(0)
+                os.chdir(other)
+                recorder.write_snapshot(0)
+                r.step()
+                r.stop()
+                self.assertEqual(os.listdir(other), [])
+                os.chdir(old)
+        finally:
+            os.chdir(old)
+        self.assertEqual(sorted(os.listdir(self.dir.name)), ["run.pickle", "run.snapana"])
+
+    def test_only_the_owner_can_read(self):
+        with open(self.run_path + ".snapana", "w"):
+            os.chmod(self.run_path + ".snapana", 0o644)  # it was there, and empty
+        modes, opened = [], os.open
+
+        def look(path, flags, mode=0o777, **options):
+            if flags & os.O_CREAT:
+                modes.append((os.path.basename(path), mode))
+            return opened(path, flags, mode, **options)
+        old, os.open = os.umask(0), look
+        try:
+            r.start(self.run_path)
+            r._current().torch = Device(0)
+            r._current().write_snapshot(0)
+            r.stop()
+        finally:
+            os.umask(old)
+            os.open = opened
+        self.assertEqual({mode for _, mode in modes}, {0o600})
+        self.assertEqual(len(modes), 2)
+        for name in (".snapana", ".pickle"):
+            self.assertEqual(os.stat(self.run_path + name).st_mode & 0o777, 0o600, name)
+
+    def test_secrets(self):
+        shapes = {
+            "TORCH_HUB_TOKEN": "plain-but-named", "NCCL_X": "hf_" + "aB3" * 12,
+            "TORCH_URL": "https://me:hunter22@host/x",
+            "TORCH_BLOB": "Zm9vYmFyMTIzNDU2Nzg5MGFiY2RlZg", "WANDB_API_KEY": "0123456789abcdef0123456789abcdef01234567",
+            "MY_PASSWORD": "correct horse"}
+        code = """
+import os, sys, torch, snapana_recorder as r
+keep = {os.environ["WANDB_API_KEY"]: torch.zeros(10), "x" + sys.argv[2]: torch.zeros(11), sys.argv[3][10:]:
+        torch.zeros(12), ("sk-" + "q" * 30): torch.zeros(13), "encoder.layer.0.key": torch.zeros(14)}
+r.start("run", devices="all")
+r.step(label="with " + os.environ["MY_PASSWORD"])
+r.dump()
+r.stop()
+"""
+        done = self.python(code, "--hub-token", "argument-one", "--api-key=argument-two",
+                           TOKENIZERS_PARALLELISM="false", NCCL_DEBUG="INFO",
+                           TORCH_LOGS_OUT="/home/someone1/a_very_long_folder_name_2024",
+                           PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:128", **shapes)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(self.run_path + ".snapana", "rb") as f:
+            data = f.read()
+        for secret in list(shapes.values()) + ["argument-one", "argument-two", "q" * 30, "hunter22"]:
+            self.assertNotIn(secret.encode(), data)
+        found, _ = records(self.run_path + ".snapana")
+        env = [x for x in found if x["type"] == "env"][0]["env"]
+        for name in ("TORCH_HUB_TOKEN", "TORCH_BLOB", "NCCL_X"):
+            self.assertEqual(env["env." + name], "<redacted>")
+        self.assertEqual(env["env.TORCH_URL"], "https://<redacted>@host/x")
+        self.assertEqual((env["env.NCCL_DEBUG"], env["alloc.PYTORCH_CUDA_ALLOC_CONF"]),
+                         ("INFO", "max_split_size_mb:128"))
+        self.assertIn("someone1/a_very_long_folder_name_2024", env["env.TORCH_LOGS_OUT"])
+        words = [x for x in found if x["type"] == "holders"][0]["strings"]
+        self.assertIn("'<redacted>'", words)
+        self.assertIn("'encoder.layer.0.key'", words)
+        if torch.version.git_version:
+            self.assertEqual(env["torch.git"], torch.version.git_version)
+
+    def test_a_full_disk(self):
+        """Half a record is taken back, a line is said once, and the program goes on. RLIMIT_FSIZE is a disk that fills
+        in the middle of a write."""
+        code = """
+import resource, signal, sys, snapana_recorder as r
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+r.start("run", history=False)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20000, -1))
+for _ in range(500):
+    r.step()
+r.dump()
+r.stop()
+print("on")
+"""
+        done = self.python(code)
+        self.assertEqual((done.stdout, done.returncode), ("on\n", 0), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("the program goes on", done.stderr)
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertGreater(len(found), 5)
+
+    def test_a_reading_of_the_driver_in_between(self):
+        """`snapana nvml --record` may append to the file: what is cut back is only our own half record."""
+        r.start(self.run_path)
+        out = bytearray()
+        r._pack({"type": "nvml", "time": 1, "pad": "x" * 300}, out)
+        with open(self.run_path + ".snapana", "ab") as f:
+            f.write(out)
+        write, state = os.write, [0]
+
+        def short(fd, data):
+            state[0] += 1
+            if state[0] == 1:
+                return write(fd, data[:5])
+            raise OSError(28, "No space left on device")
+        os.write = short
+        try:
+            r.step()
+        finally:
+            os.write = write
+        r.step()
+        r.stop()
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(([x["type"] for x in found], rest), (["header", "env", "nvml", "sample", "end"], 0))
+
+    def test_two_writers(self):
+        code = """
+import sys, time, snapana_recorder as r
+r.start("run", history=False)
+r.step()
+print(r._active[0].file.base, flush=True)
+sys.stdin.read()
+r.step()
+r.stop()
+"""
+        env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)))
+        with open(self.run_path + ".snapana", "w") as f:
+            f.write("of before")
+        both = [subprocess.Popen([sys.executable, "-c", code], cwd=self.dir.name, env=env, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, universal_newlines=True) for _ in range(2)]
+        bases = [p.stdout.readline().strip() for p in both]
+        for p in both:
+            p.stdin.close()
+            p.wait()
+            p.stdout.close()
+        self.assertEqual(len(set(bases)), 2)
+        self.assertIn(self.run_path, bases)
+        for base in bases:
+            found, rest = records(base + ".snapana")
+            self.assertEqual(([x["type"] for x in found], rest), (["header", "env", "sample", "sample", "end"], 0))
+        with open(self.run_path + ".snapana.old") as f:
+            self.assertEqual(f.read(), "of before")
+
+    def test_loader_workers(self):
+        r.start(self.run_path, devices="all")
+        loader = torch.utils.data.DataLoader(Recording(), batch_size=2, num_workers=2,
+                                             multiprocessing_context="fork")
+        for _ in loader:
+            r.step()
+        r.dump()
+        r.stop()
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x["type"] for x in found], ["header", "env"] + ["sample"] * 4 + ["holders", "end"])
+        self.assertEqual(os.listdir(self.dir.name), ["run.snapana"])
+
+
+class Recording(torch.utils.data.Dataset):
+    """A dataset whose workers, forked, inherit a recorder."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, at):
+        r.step()
+        r.dump()
+        return at
+
+
 class Programs(Recorded):
     def run_program(self, *args, **files):
         for name, text in files.items():
@@ -1168,7 +1604,7 @@ if "exit" in sys.argv: sys.exit(5)
 
     def test_script_that_raises(self):
         done = self.run_program("train.py", "fail", train=self.PROGRAM)
-        self.assertIn('File "train.py", line 11, in <module>', done.stderr)
+        self.assertIn('train.py", line 11, in <module>', done.stderr)
         self.assertIn("ValueError: bad", done.stderr)
         self.assertNotIn("snapana_recorder.py", done.stderr)
         self.check(done, 1, "exception")
@@ -1181,6 +1617,192 @@ if "exit" in sys.argv: sys.exit(5)
         self.assertEqual(self.run_program().returncode, 2)
         self.assertEqual(self.run_program("missing.py").returncode, 2)
         self.assertEqual(self.run_program("-m", "no_such_module").returncode, 2)
+
+    def both(self, *args, **files):
+        """What a program says and how it ends, by itself and under the recorder."""
+        for name, text in files.items():
+            path = os.path.join(self.dir.name, *name.split("__in__")) + ".py"
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as f:
+                f.write(text)
+        env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)), PYTHONDONTWRITEBYTECODE="1")
+        ends = []
+        for start in ([], ["-m", "snapana_recorder"]):
+            done = subprocess.run([sys.executable] + start + list(args), cwd=self.dir.name, env=env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+            ends.append((done.returncode, done.stdout, done.stderr))
+        self.assertEqual(ends[0], ends[1])
+        return ends[0]
+
+    def test_ends_as_without(self):
+        for name, text, code in (
+                ("raises", "def f():\n    try:\n        1 / 0\n    except Exception as e:\n"
+                           "        raise ValueError('x') from e\nf()\n", 1),
+                ("text", "import sys\nsys.exit('text')\n", 1),
+                ("number", "import sys\nsys.exit(7)\n", 7),
+                ("interrupt", "raise KeyboardInterrupt\n", -2),
+                ("syntax", "x = 1\nif:\n", 1),
+                ("hook", "import sys, traceback\n"
+                         "def hook(t, v, tb):\n    print('mine', t, v, traceback.extract_tb(tb)[0].name)\n"
+                         "sys.excepthook = hook\nraise ValueError('y')\n", 1),
+                ("order", "import atexit, threading, time\natexit.register(print, 'atexit')\n"
+                          "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
+                          "raise ValueError('z')\n", 1),
+                ("leaves", "import os, sys\nprint('x', flush=True)\nos._exit(9)\n", 9),
+                ("torch", "import failing\n", 1)):
+            with self.subTest(name):
+                failing = {"failing": "import torch\n", "torch__in____init__": "import missing_library\n"}
+                got = self.both("p.py", p=text, **(failing if name == "torch" else {}))
+                self.assertEqual(got[0], code, got)
+
+    def test_finds_itself_as_without(self):
+        seen = """
+import os, sys, pickle
+print(__name__, __file__, __spec__ and __spec__.name, __package__, type(__loader__).__name__, sys.argv, sys.path[:3])
+print(sorted(globals()), __builtins__, __doc__, sys.modules["__main__"].__dict__ is globals())
+os.chdir("/")
+print(len(open(__file__).read()))
+class Own:
+    pass
+print(type(pickle.loads(pickle.dumps(Own()))) is Own)
+"""
+        self.both("p.py", "--lr", "1", p=seen)
+        self.both("./p.py", p=seen)
+        self.both("-m", "p", "a", p=seen)
+        self.both("-m", "pkg.mod", "a", pkg__in____init__="import sys\nprint(sys.argv)\n", pkg__in__mod=seen)
+        self.both("-m", "pkg", pkg__in____main__=seen)
+        self.both("folder", folder__in____main__=seen)
+
+    def test_spawns_as_without(self):
+        text = """
+import multiprocessing, os
+os.environ["SEEN"] = "1"
+def work(n):
+    return n * n
+if __name__ == "__main__":
+    multiprocessing.set_start_method("spawn")
+    os.chdir("/")
+    with multiprocessing.Pool(1) as pool:
+        print(pool.map(work, [3]))
+"""
+        self.assertEqual(self.both("p.py", p=text), (0, "[9]\n", ""))
+        self.assertEqual(self.both("-m", "pkg.mod", pkg__in____init__="", pkg__in__mod=text), (0, "[9]\n", ""))
+
+    def test_doctests_as_without(self):
+        text = """
+def f(x):
+    '''
+    >>> f(2)
+    4
+    >>> f(3)
+    10
+    >>> f(None)
+    Traceback (most recent call last):
+    TypeError: unsupported operand type(s) for ** or pow(): 'NoneType' and 'int'
+    '''
+    return x ** 2
+import doctest
+print(doctest.testmod())
+"""
+        for args in (("p.py",), ("-m", "pkg.mod"), ("-m", "doctest", "p.py")):
+            got = self.both(*args, p=text, pkg__in____init__="", pkg__in__mod=text)
+            self.assertIn("Expected:", got[1])
+
+    def test_program_that_asks_for_torch_first(self):
+        """As transformers does: whether torch is there, before it is imported."""
+        done = self.run_program("p.py", p="import importlib.util, sys\nassert importlib.util.find_spec('torch')\n"
+                                          "import torch\nprint(torch.__spec__.loader.__dict__.get('exec_module'))\n",
+                                torch="class cuda:\n    pass\n")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "None\n", ""))
+        self.assertEqual(records(self.run_path + ".snapana")[0][-1]["type"], "end")
+
+    def test_program_that_imports_the_recorder(self):
+        done = self.run_program("p.py", p="import torch, sys, snapana_recorder as r\n"
+                                          "with r.record('own') as s:\n    print(s is r, s.__name__)\n", torch="")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "True snapana_recorder\n", ""))
+        self.assertEqual(records(os.path.join(self.dir.name, "own.snapana"))[0][-1]["reason"], "stop")
+
+    def test_program_that_leaves_by_exit(self):
+        done = self.run_program("p.py", p="import os, torch\nkeep = torch.zeros(9)\n"
+                                          "print('x', flush=True)\nos._exit(9)\n")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (9, "x\n", ""))
+        found, rest = records(self.run_path + ".snapana")
+        hooks = hasattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook")
+        faults = [] if hooks else ["fault", "fault"]
+        self.assertEqual(([x["type"] for x in found], rest), (["header", "env"] + faults + ["holders", "end"], 0))
+
+    def test_child_that_leaves_by_exit(self):
+        done = self.run_program("p.py", p="import os, torch\nif os.fork() == 0:\n    os._exit(3)\n"
+                                          "print(os.wait()[1] >> 8)\n")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "3\n", ""))
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(([x["type"] for x in found].count("holders"), rest), (1, 0))
+
+
+class Kept(Recorded):
+    """The snapshot of a run is that of a moment with much memory."""
+
+    def run_with(self, *moments, **options):
+        """Dumps at moments (reason, bytes allocated, whether the program asked). Returns the numbers of the dumps that
+        wrote a snapshot, and the holders records."""
+        r.start(self.run_path, devices=options.get("devices", "cuda"))
+        recorder = r._current()
+        written = []
+
+        def write(number):
+            written.append(number)
+            recorder.snapshots += 1
+        recorder.write_snapshot = write
+        initialized, torch.cuda.is_initialized = torch.cuda.is_initialized, lambda: True
+        try:
+            for reason, live, asked in moments:
+                recorder.live = lambda: (live, 1000)
+                recorder.dump(reason, True, asked)
+        finally:
+            torch.cuda.is_initialized = initialized
+        r.stop()
+        return written, [x for x in records(self.run_path + ".snapana")[0] if x["type"] == "holders"]
+
+    def test_a_poorer_one_replaces_nothing(self):
+        keep = make()[0]
+        written, holders = self.run_with(("dump", 500, False), ("dump", 800, False), ("dump", 700, False),
+                                         ("dump", 750, False), ("exit", 100, False), devices="all")
+        self.assertEqual(written, [0, 1, 3])
+        self.assertEqual([(x["live"], x["peak"]) for x in holders],
+                         [(500, 1000), (800, 1000), (700, 1000), (750, 1000), (100, 1000)])
+        del keep
+
+    def test_what_the_program_asks_for_is_kept(self):
+        self.assertEqual(self.run_with(("dump", 800, True), ("dump", 100, True), ("exit", 50, False))[0], [0, 1])
+
+    def test_the_moment_of_failure_is_kept(self):
+        self.assertEqual(self.run_with(("dump", 800, False), ("oom", 900, False), ("exception", 900, False))[0], [0, 1])
+
+    def test_cycles_of_the_end_are_held_by_nobody(self):
+        class Box:
+            pass
+        gc.collect()
+        gc.disable()
+        try:
+            describe, lost = r._Heap.describe, []
+
+            def look(heap):
+                heap.storage_rows[:] = [(0,) + row[1:] for row in heap.storage_rows]  # as if they were a device's
+                table = describe(heap)
+                lost.append(table["lost"])
+                return table
+            r._Heap.describe = look
+            try:
+                self.graph()
+                a, b = Box(), Box()
+                a.other, b.other, a.t = b, a, make()[0]
+                del a, b
+                self.assertNotIn("lost", self.graph().record)
+            finally:
+                r._Heap.describe = describe
+            self.assertEqual(lost[1] - lost[0], 4 * SIZE)
+        finally:
+            gc.enable()
 
 
 class Killed(Recorded):
