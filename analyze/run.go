@@ -115,7 +115,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	total, free := opt.memory(s, ordinal)
-	e := verdict.Facts{Total: total, Free: free, Timeline: t, Peak: end.Scene, End: end.Scene}
+	e := verdict.Facts{Uses: uses, Total: total, Free: free, Timeline: t, Peak: end.Scene, End: end.Scene}
 	if !t.Recording.BlocksUnknown() {
 		e.Growth, e.Late = ghost.Find(s, t, nil), ghost.FindLate(s, t, &d.Steps)
 	}

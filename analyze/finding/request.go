@@ -66,6 +66,7 @@ type Fragments struct {
 	Retries    int        `json:"retries"`    // requests for which the cache was given up
 	Returned   units.Size `json:"returned"`   // to the device by them
 	Pins       *Share     `json:"pins,omitempty"`
+	Lasting    *Share     `json:"lasting,omitempty"` // of Pins, what one stack made that is there to stay
 	Settled    *Settled   `json:"settled,omitempty"`
 	Without    *Removal   `json:"without,omitempty"`
 	Plan       *Removal   `json:"plan,omitempty"` // for the request that failed
@@ -113,6 +114,8 @@ type Gain struct {
 	Peak           units.Size `json:"peak"`            // under the setting
 	FailuresBefore int        `json:"failures_before"` // requests, as recorded
 	Failures       int        `json:"failures"`        // under the setting; -1 where that is not known
+	RetriesBefore  int64      `json:"retries_before"`  // requests for which the cache is given up in the replay
+	Retries        int64      `json:"retries"`         // the same under the setting
 	Event          int        `json:"event"`           // of ServesOne: that of the request
 	First          bool       `json:"first"`           // of ServesOne: it is the first that failed
 }
@@ -126,6 +129,7 @@ const (
 	ServesOne  GainKind = "serves-one"  // a request that failed is served; what would have come after it is not recorded
 	FailsNoNew GainKind = "no-new"      // with the recorded setting more requests fail in the replay than did
 	FailsLess  GainKind = "fewer-fail"  // fewer requests fail
+	RetryLess  GainKind = "fewer-retry" // fewer requests are refused and served only after the cache was given up
 	LowersPeak GainKind = "lowers-peak" // the peak is lower
 )
 
@@ -150,6 +154,13 @@ func (g *Gain) String() string {
 		return "no request fails beyond those that failed in the run."
 	case FailsLess:
 		return fmt.Sprintf("fewer requests fail: %d instead of %d.", g.Failures, g.FailuresBefore)
+	case RetryLess:
+		if g.Retries == 0 {
+			return fmt.Sprintf("cudaMalloc fails no more (%s as recorded), so PyTorch need not free its cache and retry.",
+				units.Times(g.RetriesBefore))
+		}
+		return fmt.Sprintf("cudaMalloc fails %s instead of %s before PyTorch frees its cache and retries.",
+			units.Times(g.Retries), units.Times(g.RetriesBefore))
 	case LowersPeak:
 		return fmt.Sprintf("the peak of reserved memory is %v lower (%s).", g.Saved(),
 			units.Percent(int64(g.Saved()), int64(g.PeakBefore)))

@@ -141,3 +141,74 @@ func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (*finding.
 	}
 	return found, most
 }
+
+// Lasting sums the blocks that keep segments and are there to stay, and gives the stack whose share of them keeps most
+// free memory; 0 blocks where the trace shows none. A block stays if it is from before the trace, or lives at least ten
+// times as long as the blocks that came and went in the same segments. Stays tells of a row of Timeline.Lives whether
+// what it is for lasts by nature.
+func Lasting(t *timeline.Timeline, st *timeline.State, r *Report, stays func(row int32) bool) (finding.Share,
+	snapshot.StackID) {
+	passed := passedLives(t, st, r)
+	free := make(map[snapshot.StackID]int64) // in the segments that a stack pins
+	sums := make(map[snapshot.StackID]*finding.Share)
+	for i, pin := range r.Pins {
+		seen := map[snapshot.StackID]bool{}
+		for _, row := range pin.Lives {
+			l := &t.Lives[row]
+			if !stays(row) || l.Born >= 0 && (passed[i] == 0 || l.Freed >= 0 && int(l.Freed-l.Born) < settledTimes*passed[i] ||
+				l.Freed < 0 && t.Trace.Len()-int(l.Born) < settledTimes*passed[i]) {
+				continue
+			}
+			sum := sums[l.Stack]
+			if sum == nil {
+				sum = &finding.Share{}
+				sums[l.Stack] = sum
+			}
+			sum.Blocks++
+			sum.Bytes += units.Size(l.Rounded)
+			if !seen[l.Stack] {
+				seen[l.Stack] = true
+				free[l.Stack] += pin.Free
+			}
+		}
+	}
+	var most snapshot.StackID
+	for st, n := range free {
+		if m := free[most]; n > m || n == m && st < most {
+			most = st
+		}
+	}
+	if sum := sums[most]; sum != nil {
+		return *sum, most
+	}
+	return finding.Share{}, 0
+}
+
+// passedLives is, for each segment that is kept, how many events the blocks lived that came and went in it before the
+// state, the median; 0 for none.
+func passedLives(t *timeline.Timeline, st *timeline.State, r *Report) []int {
+	order := make([]int, len(r.Pins))
+	for i := range order {
+		order[i] = i
+	}
+	seg := func(i int) *timeline.Range { return &st.Segments[r.Pins[i].Segment].Range }
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seg(a).Addr, seg(b).Addr) })
+	lives := make([][]int, len(r.Pins))
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born < 0 || l.Freed < 0 || int(l.Freed) > st.Event {
+			continue
+		}
+		k := sort.Search(len(order), func(k int) bool { return seg(order[k]).End() > l.Addr })
+		if k < len(order) && l.Addr >= seg(order[k]).Addr {
+			lives[order[k]] = append(lives[order[k]], int(l.Freed-l.Born))
+		}
+	}
+	out := make([]int, len(lives))
+	for i := range lives {
+		if len(lives[i]) > 0 {
+			out[i] = max(trend.Median(lives[i]), 1)
+		}
+	}
+	return out
+}

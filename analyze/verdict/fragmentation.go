@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
@@ -102,7 +103,25 @@ func (j *judge) fragments(e *Facts, sc *Scene) *finding.Fragments {
 		}
 	}
 	v.Pins.Site = j.site(most)
+	if sum, stack := fragmentation.Lasting(e.Timeline, sc.State, fr, func(row int32) bool {
+		return stays(e.Uses, row)
+	}); sum.Blocks > 0 {
+		sum.Site = j.site(stack)
+		v.Lasting = &sum
+	}
 	return v
+}
+
+// stays reports whether what a block is for lasts longer than a step.
+func stays(uses *category.Table, row int32) bool {
+	if uses == nil {
+		return true
+	}
+	switch c, _ := uses.Of(row); c {
+	case category.Temporary, category.Activation, category.AutogradSaved, category.Gradient, category.Input:
+		return false
+	}
+	return true
 }
 
 // patterns looks for what makes the pieces, and for which stacks to do without.
@@ -143,9 +162,9 @@ func pieces(f *finding.Finding) {
 			places(x.Sites), x.Bytes, x.Returned, units.Plural(x.Segments, "segment"))
 	}
 	f.Next = append(f.Next, settings(f.Evidence.Setting)...)
-	if v.Segments > 0 {
+	if x := v.Lasting; x != nil {
 		f.Next = append(f.Next, fmt.Sprintf("Allocate long-lived tensors (%s) before the short-lived ones, or in one "+
-			"piece, so that they do not pin segments.", attribution.Placed(v.Pins.Site)))
+			"piece, so that they do not pin segments.", attribution.Placed(x.Site)))
 	}
 	if p := v.Plan; p != nil {
 		f.Next = append(f.Next, plan(p))

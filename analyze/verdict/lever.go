@@ -19,14 +19,19 @@ func (j *judge) levers(e *Facts) []finding.Lever {
 	out := slices.DeleteFunc(slices.Clone(e.Levers), func(v finding.Lever) bool {
 		// To free what pins segments before others come would be the opposite of to allocate it before them.
 		return v.Kind == finding.Held && slices.ContainsFunc(j.findings, func(f finding.Finding) bool {
-			return f.Evidence.Fragments != nil && f.Evidence.Fragments.Pins.Site == v.Site
+			x := f.Evidence.Fragments
+			return x != nil && x.Lasting != nil && x.Lasting.Site == v.Site
 		})
 	})
-	if s := j.setting(e); s != nil && s.Proven && s.Kind == finding.LowersPeak {
+	if s := j.setting(e); s != nil && s.Proven && (s.Kind == finding.LowersPeak || e.OOM == nil && s.Kind != "") {
+		text := last(settings(s))
+		if c := &e.WhatIf.Capacity; c.Device > 0 && s.Kind != finding.LowersPeak {
+			text = fmt.Sprintf("On a GPU of %v: %s", units.Size(c.Device), lower(text))
+		}
 		out = append(out, finding.Lever{
-			Kind: finding.AllocatorSetting, Device: e.Timeline.Device, Gain: s.Saved(), Before: s.PeakBefore,
+			Kind: finding.AllocatorSetting, Device: e.Timeline.Device, Gain: max(s.Saved(), 0), Before: s.PeakBefore,
 			After: s.Peak, Event: e.Timeline.PeakReserved.Event, Conf: s.Conf, Needs: s.Needs, Confidence: finding.High,
-			Text: last(settings(s)),
+			Text: text,
 		})
 	}
 	last := func(v *finding.Lever) int {
@@ -131,6 +136,8 @@ func falls(v *finding.Lever) string {
 	}
 	return fmt.Sprintf("the peak falls by %s%v (%s)", by, v.Gain, units.Percent(int64(v.Gain), int64(v.Before)))
 }
+
+func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 

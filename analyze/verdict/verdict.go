@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
@@ -53,6 +54,7 @@ type Facts struct {
 	Late     *ghost.Late    // nil when nothing is freed late
 	WhatIf   *whatif.Answer // nil when nothing was replayed
 	Levers   []finding.Lever
+	Uses     *category.Table // what memory is for, nil unknown
 	// Total is the memory of the device, and Free what the driver said was free at the end, in bytes;
 	// 0 and -1 are unknown.
 	Total, Free int64

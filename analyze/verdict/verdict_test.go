@@ -220,3 +220,36 @@ func TestOneMoment(t *testing.T) {
 		t.Error(v.Headline)
 	}
 }
+
+// TestLasting has segments that are kept by blocks that are there for good, or by those of a moment: advice to allocate
+// early names the former, or nothing.
+func TestLasting(t *testing.T) {
+	for _, lasting := range []bool{true, false} {
+		v := judge(t, build.Run(build.Options{Capacity: gib}, func(d *build.Device) {
+			const laps = 10
+			for lap := range laps {
+				var passing []*build.Block
+				for i := range 200 { // 4 to a segment
+					at(d, "/app/model.py:7:forward")
+					if i%4 > 0 || !lasting {
+						passing = append(passing, d.Alloc(5*mib))
+					} else if lap == 0 {
+						at(d, "/app/table.py:5:fill")
+						d.Alloc(5 * mib)
+					}
+				}
+				for i, b := range passing {
+					if i%4 > 0 || lasting || lap < laps-1 {
+						d.Free(b)
+					}
+				}
+			}
+			d.Alloc(100 * mib)
+		}))
+		next := strings.Join(v.Findings[0].Next, "\n")
+		if v.Status != finding.Fragmentation || lasting != strings.Contains(next, "long-lived tensors (table.py:5 fill)") ||
+			strings.Contains(next, "long-lived tensors (model") {
+			t.Errorf("lasting %t, %s: %s", lasting, v.Headline, next)
+		}
+	}
+}

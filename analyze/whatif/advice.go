@@ -36,8 +36,7 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 			continue
 		}
 		saves := base.StartFailed || base.New > 0 || base.Failures > o.Failures ||
-			base.Failures == o.Failures && base.ReservedPeak-o.ReservedPeak >= max(marginBytes,
-				base.ReservedPeak*marginPercent/100)
+			base.Failures == o.Failures && (o.relieves(base) || base.ReservedPeak-o.ReservedPeak >= margin(base))
 		if saves && (a.Best < 0 || o.better(outs[a.Best])) {
 			a.Best = i + 1
 		}
@@ -47,7 +46,8 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 	}
 	o := outs[a.Best]
 	a.Gain = finding.Gain{Kind: finding.LowersPeak, Peak: units.Size(o.ReservedPeak), Failures: o.Failures,
-		PeakBefore: units.Size(base.ReservedPeak), FailuresBefore: base.Failures}
+		PeakBefore: units.Size(base.ReservedPeak), FailuresBefore: base.Failures, Retries: o.Retries,
+		RetriesBefore: base.Retries}
 	switch {
 	case o.Assumed != nil:
 		a.Gain.Kind, a.Gain.Failures, a.Gain.Event = finding.ServesOne, -1, *o.Assumed
@@ -58,17 +58,31 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 		a.Gain.Kind = finding.FailsNoNew
 	case base.Failures > o.Failures:
 		a.Gain.Kind = finding.FailsLess
+	case o.relieves(base):
+		a.Gain.Kind = finding.RetryLess
 	}
 	a.Text = "With " + cmp.Or(settings[a.Best].Text, "the default settings") + ", " + a.Gain.String()
 	a.costs(&settings[0], &settings[a.Best], base, o)
 	return a
 }
 
-// better reports whether o beats another outcome that is better than the run's: by failures,
-// then by peak unless the two are within a hundredth, then by calls to the driver.
+// margin is how much lower than an outcome's the peak must be.
+func margin(base *Outcome) int64 { return max(marginBytes, base.ReservedPeak*marginPercent/100) }
+
+// relieves reports whether o spares at least half of the retries of a run that filled the device: each waits for all
+// that the GPU has to do, and gives memory back that must be asked for again.
+func (o *Outcome) relieves(base *Outcome) bool {
+	return base.Retries > 0 && 2*o.Retries <= base.Retries
+}
+
+// better reports whether o beats another outcome that is better than the run's: by failures, then by retries if one
+// has at most half, then by peak unless the two are within a hundredth, then by calls to the driver.
 func (o *Outcome) better(other *Outcome) bool {
 	if o.Failures != other.Failures {
 		return o.Failures < other.Failures
+	}
+	if less, more := min(o.Retries, other.Retries), max(o.Retries, other.Retries); more > less+1 && more >= 2*less {
+		return o.Retries == less
 	}
 	x, y := o.ReservedPeak, other.ReservedPeak
 	if max(x, y)-min(x, y) > max(x, y)/100 {
