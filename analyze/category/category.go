@@ -14,9 +14,10 @@
 //	activation       allocated in forward, and not (only inference, or recomputed)
 //	input            allocated by the program's own code before the step's forward pass
 //	temporary        freed soon, or within the optimizer that made it
-//	workspace        cuBLAS scratch memory
+//	workspace        scratch memory of cuBLAS, cuBLASLt and cuDNN
+//	kv cache         key-value caches of generation: of transformers, and of inference servers
 //	communication    buffers of torch.distributed
-//	other            the program's own code, none of the above; key-value caches too
+//	other            the program's own code, none of the above
 //
 // Rules of the user's, patterns over frames, come before all of it.
 package category
@@ -47,13 +48,14 @@ const (
 	Temporary
 	Workspace
 	Communication
+	KVCache
 	Other
 	numCategories
 )
 
 var names = [numCategories]string{
 	"unknown", "parameter", "gradient", "optimizer state", "autograd saved", "activation", "input",
-	"temporary", "workspace", "communication", "other",
+	"temporary", "workspace", "communication", "kv cache", "other",
 }
 
 func (c Category) String() string { return names[c] }

@@ -28,6 +28,7 @@ type finder struct {
 	firstFwd  []int32 // by step, its first allocation in forward, -1 for none
 	sizes     map[int64]bool
 	kept      map[kind]int // blocks that live at the end
+	calls     int          // stacks that make scratch memory for single calls
 }
 
 type kind struct {
@@ -48,14 +49,19 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 	for i := range f.origins {
 		f.origins[i] = originOf(s, running, snapshot.StackID(i))
 	}
+	callers := map[snapshot.StackID]bool{}
 	for i := range tl.Lives {
 		l := &tl.Lives[i]
+		if isPassing(l) {
+			callers[l.Stack] = true
+		}
 		o := f.origins[l.Stack]
 		f.trains = f.trains || o == optimizer || o == backward
 		if l.Freed < 0 && (l.Requested == frames.WorkspaceSize || l.Requested == frames.HopperWorkspaceSize) {
 			f.kept[kind{l.Stack, l.Requested}]++
 		}
 	}
+	f.calls = len(callers)
 	at := 0
 	for i := range tl.Lives {
 		l := &tl.Lives[i]
@@ -117,6 +123,10 @@ func (f *finder) judge(l *timeline.Life) verdict {
 		return verdict{Temporary, High}
 	case o == optimizer:
 		return verdict{OptimizerState, High}
+	case o == caching && l.Born >= 0 && f.short(l):
+		return verdict{Temporary, Medium} // the previous state of one that grows
+	case o == caching:
+		return verdict{KVCache, Medium}
 	case o == loading:
 		return f.fromModel(l, High)
 	case o == building:
@@ -133,12 +143,24 @@ func (f *finder) judge(l *timeline.Life) verdict {
 
 // ofOrigin are the categories that an origin alone tells.
 var ofOrigin = [program + 1]verdict{
-	scratch: {Workspace, High}, distributed: {Communication, Medium}, caching: {Other, Medium}, loader: {Input, Medium},
+	scratch: {Workspace, High}, distributed: {Communication, Medium}, loader: {Input, Medium},
 }
 
+// isPassing tells the life of a workspace that is made for one call.
+func isPassing(l *timeline.Life) bool {
+	return l.Requested == frames.WorkspaceSize && l.Born >= 0 && l.Freed >= 0 && l.Freed-l.Born <= passing
+}
+
+// passing is how many events a workspace of one call lives at most: with it comes the result.
+const passing = 4
+
 // isScratch recognizes a cuBLAS workspace without C++ frames by its size: allocated at the
-// first matrix product of a thread and stream, and kept for good.
+// first matrix product of a thread and stream, and kept for good; or by every product and freed with it, which lines of
+// different shapes do alike.
 func (f *finder) isScratch(l *timeline.Life, o origin) bool {
+	if f.calls > 1 && isPassing(l) {
+		return true
+	}
 	if l.Requested != frames.WorkspaceSize && l.Requested != frames.HopperWorkspaceSize || l.Freed >= 0 ||
 		o < backward && o != frameless {
 		return false

@@ -44,11 +44,13 @@ const (
 
 	Python // a frame of Python, not of C++
 
-	Workspace // C++ of cuBLAS, or of what takes its place, that gets its workspace
+	// C++ of cuBLAS, cuBLASLt, cuDNN, or of what takes their place, that gets a workspace; of the functions that allocate
+	// nothing else, all (aten/src/ATen/cuda/CUDABlas.cpp, native/cudnn/Conv_v8.cpp).
+	Workspace
 
 	// Names of functions outside of torch and of Python's library.
 	Constructor
-	KVCache     // key-value caches of inference servers
+	KVCache     // key-value caches of inference servers and of transformers
 	LoadsModel  // gets weights from a file
 	Initializes // makes something ready: a loop in it, as in the two before, goes over parts
 
@@ -115,7 +117,8 @@ func Classify(file, name string) Class {
 	}
 	set(Python, isPython(file))
 	c |= Class(originOf(p, name, part, c.Has(Python)))
-	set(Workspace, !c.Has(Python) && strings.Contains(name, "orkspace") && blas.MatchString(name+" "+p.file))
+	set(Workspace, !c.Has(Python) && (strings.Contains(name, "orkspace") && blas.MatchString(name+" "+p.file) ||
+		containsAny(name, "at::cuda::blas::gemm_and_bias", "at::cuda::blas::scaled_gemm", "run_conv_plan")))
 	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
 	set(Forwards, name == "forward")
 	set(Steps, name == "step")
@@ -137,15 +140,19 @@ func Classify(file, name string) Class {
 	}
 	set(Constructor, name == "__init__" || name == "__post_init__")
 	set(KVCache, strings.Contains(name, "kv_cache") && containsAny(name, "alloc", "init", "create") ||
-		strings.HasSuffix(p.file, "/cache_engine.py"))
-	set(LoadsModel, containsAny(name, "load_state_dict", "load_weights", "load_pretrained", "from_pretrained"))
+		strings.HasSuffix(p.file, "/cache_engine.py") || caches.MatchString(p.file) && name != "reorder_cache")
+	set(LoadsModel, containsAny(name, "load_state_dict", "load_weights", "load_pretrained", "from_pretrained",
+		"set_module_tensor_to_device") || p.installed == "transformers/core_model_loading.py")
 	set(Initializes, (strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_")) &&
 		!containsAny(name, "process", "worker")) // those begin a process
 	return c
 }
 
-// blas finds the libraries of matrix products in symbols and files.
-var blas = regexp.MustCompile(`(?i)cublas|hipblas|cudablas`)
+// blas finds the libraries of matrix products and convolutions in symbols and files.
+var blas = regexp.MustCompile(`(?i)cublas|hipblas|cudablas|cudnn|miopen|/Conv_v[78]\.cpp`)
+
+// caches finds transformers' key-value caches (transformers/cache_utils.py), and copies of that file.
+var caches = regexp.MustCompile(`/cache_utils\w*\.py$`)
 
 // isGenerated recognizes the methods that dataclasses, attrs and namedtuples make, and torch.fx's code of graphs
 // (torch/fx/graph_module.py): their file is no file.

@@ -93,7 +93,8 @@ func pull(v *finding.Lever) string {
 var plurals = map[string]string{
 	"parameter": "parameters", "gradient": "gradients", "activation": "activations", "input": "inputs",
 	"autograd saved": "activations saved for backward", "temporary": "temporaries", "workspace": "workspaces",
-	"communication": "communication buffers", "other": "the program's own tensors",
+	"communication": "communication buffers", "kv cache": "key-value caches",
+	"other": "the program's own tensors",
 }
 
 // short is what to do, in a clause.

@@ -19,7 +19,8 @@ import (
 // useOrder stacks what stays below what comes and goes.
 var useOrder = []category.Category{
 	category.Parameter, category.OptimizerState, category.Gradient, category.Workspace, category.Communication,
-	category.Input, category.AutogradSaved, category.Activation, category.Temporary, category.Other, category.Unknown,
+	category.KVCache, category.Input, category.AutogradSaved, category.Activation, category.Temporary, category.Other,
+	category.Unknown,
 }
 
 // layer is one layer of a stack of areas: its height in each column.
