@@ -240,3 +240,20 @@ func checkGroups(t *testing.T, file string, groups []fragmentation.Group, reserv
 		t.Errorf("%s: groups miss %d bytes reserved and %d pending", file, reserved, pending)
 	}
 }
+
+// TestRefusedThoughFree holds what is said of free memory of the device that a limit kept from the run.
+func TestRefusedThoughFree(t *testing.T) {
+	s, err := load.Open(t.Context(), "../fixtures/lab/traces/2.9/oom_fraction.pickle.xz", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := analyze.Run(t.Context(), s, analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := strings.Join(r.Verdict.Findings[0].Why, "\n")
+	if !strings.Contains(why, "15.2 GiB free, enough for the segment of 288 MiB that was refused") ||
+		strings.Contains(why, "nothing larger") {
+		t.Errorf("%s\n%s", r.Verdict.Headline, why)
+	}
+}

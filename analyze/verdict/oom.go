@@ -112,6 +112,10 @@ func around(f *finding.Finding) {
 	}
 	switch {
 	case r.DeviceFree < 0:
+	case r.DeviceFree >= r.Segment && (r.Cause == string(oom.Fragmentation) || r.Cause == string(oom.Pools)):
+		// their reasons say it
+	case r.DeviceFree >= r.Segment:
+		f.Because("The device had %v free, enough for the segment of %v that was refused.", r.DeviceFree, r.Segment)
 	case r.DeviceFree.String() == r.Servable.String():
 		f.Because("The device had %v free, so nothing larger could be allocated.", r.DeviceFree)
 	default:
