@@ -313,8 +313,10 @@ func (t *Timeline) bound(s *snapshot.Snapshot, g *gaps) {
 
 // doubts are signs that kinds of events were left out for a part of the recording: skip_actions can change.
 type doubts struct {
-	muted  bool // a block that the trace handed out was freed without free_requested
-	hushed bool // so was one from before the trace, or it waited when the trace began
+	muted bool // a block that the trace handed out was freed without free_requested
+	// younger says that a block was live where memory was reserved, so that no event handed it out.
+	younger bool
+	hushed  bool // so was one from before the trace, or it waited when the trace began
 }
 
 // doubt takes back what skip_actions that changed can have made wrong.
@@ -334,11 +336,13 @@ func (t *Timeline) doubt() {
 			both(func(b *Bounds) { b.Allocated = b.Allocated.And(AtLeast) })
 		}
 	}
-	if !r.Unseen.Has(alloc) && t.unborn() {
+	if !r.Unseen.Has(alloc) && (t.doubts.younger || t.unborn()) {
 		r.Skipped |= alloc
 		both(func(b *Bounds) { b.all(Unknown) }) // blocks that seem to be older may lie in it, and over each other
 	}
-	if made := t.young() &^ r.Unseen; made != 0 {
+	if r.Unseen.Has(alloc) && len(t.Initially) > 0 { // the first use of a range is not known
+		both(func(b *Bounds) { b.Reserved, b.InactiveSplit = b.Reserved.And(AtMost), Unknown })
+	} else if made := t.young() &^ r.Unseen; made != 0 {
 		r.Partly |= made
 		both(func(b *Bounds) { b.Reserved, b.InactiveSplit = b.Reserved.And(AtMost), Unknown })
 	}
@@ -354,12 +358,32 @@ func (t *Timeline) blank() bool {
 		!t.Recording.Unseen.Has(segmentAlloc|segmentMap)
 }
 
-// unborn reports whether a segment was made without a request that got its base: it is made for one.
+// unborn reports whether memory was reserved without a request that got it: it is reserved for one, which gets the base
+// of a segment, or reaches into what was mapped last. In between come at most other maps, and what a failure releases.
 func (t *Timeline) unborn() bool {
 	n := t.Trace.Len()
-	for i := range n - 1 {
-		e, next := t.Trace.At(i), t.Trace.At(i+1)
-		if e.Action == snapshot.SegmentAlloc && (next.Action != snapshot.Alloc || next.Addr != e.Addr) {
+	for i := range n {
+		e := t.Trace.At(i)
+		if e.Action != snapshot.SegmentAlloc && e.Action != snapshot.SegmentMap {
+			continue
+		}
+		k := i + 1
+		for k < n && e.Action == snapshot.SegmentMap && t.Trace.At(k).Action == e.Action {
+			k++
+		}
+		if k == n { // no dump comes in between
+			return true
+		}
+		switch next := t.Trace.At(k); {
+		case next.Action == snapshot.Alloc && next.Addr == e.Addr:
+		case e.Action == snapshot.SegmentAlloc:
+			return true
+		case next.Action == snapshot.Alloc:
+			if next.Addr >= e.Addr+uint64(e.Size) || next.Addr+uint64(next.Size) <= e.Addr {
+				return true
+			}
+		case next.Action == snapshot.FreeRequested || next.Action == snapshot.SegmentAlloc ||
+			next.Action == snapshot.Annotate:
 			return true
 		}
 	}
@@ -375,22 +399,20 @@ func (t *Timeline) young() Kinds {
 	var missing Kinds
 	for i := range t.Lives {
 		l := &t.Lives[i]
-		k := rs.after(l.Addr) - 1
-		if k < 0 || l.Addr >= rs[k].End() {
-			continue
-		}
-		r, granule := &rs[k], int64(allocator.LargeBuffer)
-		if r.Kind == snapshot.KindSmall {
-			granule = allocator.SmallBuffer
-		}
-		end := min(int64(l.End()-r.Addr), r.Size)
-		switch {
-		case l.Born < 0 && r.Expandable:
-			old[k] = max(old[k], (end+granule-1)/granule*granule)
-		case l.Born < 0 || old[k] == 0 && !r.Expandable && l.Addr != r.Addr:
-			old[k] = r.Size
-		case end > old[k]:
-			missing |= partner(r, segmentAlloc, segmentMap)
+		for k := rs.after(l.End()-1) - 1; k >= 0 && rs[k].End() > l.Addr; k-- {
+			r, granule := &rs[k], int64(allocator.LargeBuffer)
+			if r.Kind == snapshot.KindSmall {
+				granule = allocator.SmallBuffer
+			}
+			end := min(int64(l.End()-r.Addr), r.Size)
+			switch {
+			case l.Born < 0 && r.Expandable:
+				old[k] = max(old[k], (end+granule-1)/granule*granule)
+			case l.Born < 0 || old[k] == 0 && !r.Expandable && l.Addr != r.Addr:
+				old[k] = r.Size
+			case end > old[k]:
+				missing |= partner(r, segmentAlloc, segmentMap)
+			}
 		}
 	}
 	return missing

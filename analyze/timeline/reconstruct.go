@@ -335,12 +335,37 @@ func (b *builder) outsiders() {
 		b.out = nil
 		return
 	}
-	if ends == segmentFree || ends == segmentUnmap {
+	if b.younger() {
+		b.t.doubts.younger = true
+	} else if ends == segmentFree || ends == segmentUnmap {
 		b.t.Recording.Skipped |= ends
 	}
 	for _, row := range b.out {
 		b.large = b.large || b.t.Lives[row].Requested > allocator.SmallSize
 	}
+}
+
+// younger reports whether memory was reserved where a block outside was live, which thus is younger than it seems.
+func (b *builder) younger() bool {
+	old := slices.Clone(b.out) // from before the trace, by address
+	old = slices.DeleteFunc(old, func(row int32) bool { return b.t.Lives[row].Born >= 0 })
+	for i := range b.changes {
+		c := &b.changes[i]
+		if !c.Add {
+			continue
+		}
+		from := sort.Search(len(old), func(k int) bool { return b.t.Lives[old[k]].Addr >= c.Range.Addr })
+		to := from
+		for ; to < len(old) && b.t.Lives[old[to]].Addr < c.Range.End(); to++ {
+			if freed := b.t.Lives[old[to]].Freed; freed < 0 || int(freed) > c.Event {
+				return true
+			}
+		}
+		if from < to {
+			old = slices.Delete(old, from, to) // gone by then
+		}
+	}
+	return false
 }
 
 // block reserves what each block outside takes, for as long as it lives.
