@@ -118,7 +118,7 @@ export class Curves {
 						el(
 							"span",
 							{ class: "alarm" },
-							` ✕ ${format.plural(r.failures, "request")} ` +
+							` ✕ ${r.about ? "~" : ""}${format.plural(r.failures, "request")} ` +
 								`${one ? "fails, " : "fail, first "}${format.bytes(r.asked)} at event ` +
 								`${format.count(r.failed)}`,
 						),

@@ -28,6 +28,7 @@ export interface Replay {
 	peak: number;
 	reserved: Column;
 	failures: number;
+	about: boolean;
 	failed: number;
 	asked: number;
 }

@@ -67,7 +67,8 @@ func TestWhatIf(t *testing.T) {
 	last, failures := u.column(t, w.Last), 0
 	for i := range a.Rows {
 		row, got := &a.Rows[i], &w.Replay[i]
-		if got.Name != chart.Setting(row) || got.Peak != row.ReservedPeak || got.Failures != row.Failures {
+		if got.Name != chart.Setting(row) || got.Peak != row.ReservedPeak || got.Failures != row.Failures ||
+			got.About != (row.Assumed != nil) {
 			t.Errorf("%+v, want %+v", got, row)
 		}
 		if failures += got.Failures; row.First == nil {

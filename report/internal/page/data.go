@@ -199,6 +199,7 @@ type Replay struct {
 	Peak     int64  `json:"peak"`     // of reserved bytes
 	Reserved Column `json:"reserved"` // empty where not even what was there before the trace fits
 	Failures int    `json:"failures"` // requests that fail
+	About    bool   `json:"about"`    // their number is an estimate
 	Failed   int    `json:"failed"`   // event of the first of them, -1 for none
 	Asked    int64  `json:"asked"`    // bytes of it
 }

@@ -233,7 +233,8 @@ func (src *source) whatIf(w *writer, d *Device) {
 	d.WhatIf.Last = w.column(deltas, len(ends), func(i int) int64 { return int64(ends[i].Last) })
 	for i := range a.Rows {
 		r := &a.Rows[i]
-		v := Replay{Name: clean(chart.Setting(r)), Peak: r.ReservedPeak, Failures: r.Failures, Failed: -1}
+		v := Replay{Name: clean(chart.Setting(r)), Peak: r.ReservedPeak, Failures: r.Failures, Failed: -1,
+			About: r.Assumed != nil}
 		if r.First != nil {
 			v.Failed, v.Asked = r.First.Event, r.First.Requested
 		}
