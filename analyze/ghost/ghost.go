@@ -21,7 +21,23 @@
 //  4. Stacks that grow in the same loop are one finding: a retained graph has dozens. What
 //     they have in common suggests what keeps them.
 //
-// Precision goes before recall: what only might be a leak is not accused.
+// Precision goes before recall: what only might be a leak is not accused. Whether growth slows down is told by an exact
+// test (rate.go), which finds what is kept regularly, however few laps there are. What comes by chance it finds, and a
+// cache whose keys come by chance it takes for a leak, in so many of 100 traces of 8, 14, 20 and 40 laps (the rates of
+// TestRate):
+//
+//	kept in each lap, in every second one, from the middle on   100 100 100 100
+//	in bursts of 3 laps in 7                                    100 100 100 100
+//	in bursts of 4 laps in 10                                    45  69  89 100
+//	in half of the laps, by chance                               94  94  97  94
+//	in a third of the laps, by chance                            95  88  90  94
+//	cache of as many keys as laps                                78  73  67  35
+//	cache of half as many keys                                   60  45  31   7
+//	cache of a third as many keys                                 0  17  13   1
+//	ever more rarely, down to nothing at the end                 47  29   9   2
+//	until it is full, or in the first four laps only              0   0   0   0
+//
+// Where as few laps have left something as there, a verdict says that a cache would look the same (Early).
 package ghost
 
 import (
@@ -93,8 +109,8 @@ type Pace struct {
 	PerLap int64            // rounded bytes that such a lap left, by the medians of the stacks
 }
 
-// early is how many laps must have left survivors before time tells a growth from a fill.
-const early = 16
+// enough is how many laps must have left survivors before time tells a growth from a fill.
+const enough = 16
 
 // LikeUse reports whether memory that is kept on purpose would look the same, such as a buffer
 // or a cache that is not full, or results that the program uses after its loop: nothing in the
@@ -104,7 +120,7 @@ func (g *Growth) LikeUse() bool {
 }
 
 // Early reports whether there are too few laps to tell: most buffers take longer to fill.
-func (g *Growth) Early() bool { return g.LikeUse() && g.Laps < early }
+func (g *Growth) Early() bool { return g.LikeUse() && g.Laps < enough }
 
 // LikeFill reports whether a buffer that is being filled on purpose would look the same: next to
 // nothing else is freed meanwhile.

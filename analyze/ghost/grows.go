@@ -11,13 +11,11 @@ import (
 // The limits of step 3.
 const (
 	maxChance = 0.05 // of a rise without a trend
-	// slowing: fewer than this share of the laps that left something lie in the second half of
-	// the time. Where keys come by chance, a cache has 0.38 there when as many were drawn as
-	// there are, and less from then on.
-	slowing = 0.35
-	// steady: of at least twice MinLaps, as many lie in the second half of the time from the first to the last. A cache
-	// has it hardly more often than the other share.
-	steady = 0.44
+	// slowing: what comes at a constant rate would come as early as this with less than that probability. Of leaks that
+	// come by chance as many are missed; one that comes regularly never is. The package comment has what it costs.
+	slowing = 0.2
+	// steady: at least twice MinLaps, from the first to the last, come no earlier than half of all would.
+	steady = 0.5
 	// managed: more than this share of the survivors' number died at the median age of the
 	// survivors, or older.
 	managed = 0.05
@@ -66,7 +64,9 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 		c.over, c.until = true, q.events[now]
 	}
 	// What comes in bursts, as epochs have them, may pause at the end of the trace.
-	if after(at, first+(now-first)/2) < slowing && (n < 2*MinLaps || after(at, first+(last-first)/2) < steady) {
+	heads := bursts(at, widest)
+	if early(at[1:], first, now) < slowing && (n < 2*MinLaps || early(at[1:n-1], first, last) < steady) &&
+		(heads == nil || early(heads[1:], first, now) < slowing) {
 		return nil
 	}
 	from := p.lap[p.kept[0]]
@@ -87,17 +87,6 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 		return nil
 	}
 	return c
-}
-
-// after is the share of places that lie behind one.
-func after(places []int, at int) float64 {
-	n := 0
-	for _, p := range places {
-		if p > at {
-			n++
-		}
-	}
-	return float64(n) / float64(len(places))
 }
 
 // late counts the deaths at the age of the survivors or older, some laps at least after the birth,
