@@ -22,6 +22,7 @@ const (
 	Gradients Kind = "gradients"  // what backward passes made
 	Cached    Kind = "cache"      // made by a function that is named a cache
 	Batch     Kind = "batch"      // made by a function that is named after loading
+	Rebuilt   Kind = "concat"     // one tensor that grows: a new one of the old and of what is added
 	Object    Kind = "collection" // anything else: a list, dict, object or cycle
 )
 
@@ -58,6 +59,8 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	whole := c.Places >= 3 || c.Places == 2 && perLap >= 3
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested
 	switch {
+	case top.rebuilt:
+		c.Kind = Rebuilt
 	case whole && k.backwardIn(top):
 		c.Kind = Retained
 	case whole:

@@ -18,7 +18,9 @@
 //     cache that is full), it slows down (one that fills), it lost blocks as old as the
 //     survivors are (a buffer of bounded length, a history that is reset, an estimate of an
 //     average), or blocks of the same size that were there before died in its place.
-//  4. Stacks that grow in the same loop are one finding: a retained graph has dozens. What
+//  4. A stack that leaves one block grows, too, when each of its blocks was larger than the one before by another
+//     tensor, and the one before was freed right after: one tensor, rebuilt as torch.cat does.
+//  5. Stacks that grow in the same loop are one finding: a retained graph has dozens. What
 //     they have in common suggests what keeps them.
 //
 // Precision goes before recall: what only might be a leak is not accused. Whether growth slows down is told by an exact
@@ -141,9 +143,9 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) 
 	slices.SortStableFunc(out, func(a, b Growth) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stacks[0], b.Stacks[0]))
 	})
-	seen := map[function]bool{}
+	seen := map[place]bool{}
 	return slices.DeleteFunc(out, func(g Growth) bool {
-		key := functionOf(s, g.Loop)
+		key := place{functionOf(s, g.Loop), g.Cause.Kind == Rebuilt}
 		again := seen[key]
 		seen[key] = true
 		return again
@@ -157,7 +159,8 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 	if of != nil {
 		maps.DeleteFunc(rows, func(stack snapshot.StackID, _ []int32) bool { return !of(stack) })
 	}
-	if len(rows) == 0 {
+	rising := risingSizes(s, t, c, horizon, of)
+	if len(rows) == 0 && len(rising) == 0 {
 		return nil
 	}
 	k := newClock(s, t, c, horizon, of)
@@ -172,10 +175,10 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 			found = append(found, cand)
 		}
 	}
-	if len(found) == 0 {
-		return nil
+	if len(found) > 0 {
+		found = k.unreplaced(found, horizon)
 	}
-	return k.join(k.unreplaced(found, horizon), horizon)
+	return k.join(append(found, k.rebuilt(rising, horizon)...), horizon)
 }
 
 // births are the rows of Lives of the stacks that may grow, all that were born up to the

@@ -240,6 +240,34 @@ func TestFind(t *testing.T) {
 				d.Pool = build.Pool{}
 			})
 		}, nil},
+		{"one tensor that grows by another", func(d *build.Device) {
+			queue := alloc(d, other, mib)
+			train(d, 12, func(lap int) {
+				added := alloc(d, loss, 2*mib)
+				longer := alloc(d, keep, int64(3+2*lap)*mib)
+				d.Free(queue)
+				d.Free(added)
+				queue = longer
+			})
+		}, []grown{{12, 26 * mib, 2 * mib}}},
+		{"one tensor that grows by another, and is cut", func(d *build.Device) {
+			queue := alloc(d, other, mib)
+			train(d, 12, func(lap int) {
+				added := alloc(d, loss, 2*mib)
+				longer := alloc(d, keep, int64(3+2*min(lap, 5))*mib)
+				d.Free(queue)
+				d.Free(added)
+				queue = longer
+			})
+		}, nil},
+		{"outputs of inputs that become longer", func(d *build.Device) {
+			out := alloc(d, other, mib)
+			train(d, 12, func(lap int) {
+				next := alloc(d, keep, int64(7+7*lap)*mib/4)
+				d.Free(out)
+				out = next
+			})
+		}, nil},
 		{"too short to tell", func(d *build.Device) {
 			train(d, ghost.MinLaps-1, func(int) { alloc(d, keep, 3*mib) })
 		}, nil},

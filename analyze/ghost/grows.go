@@ -29,10 +29,12 @@ type candidate struct {
 	bytes  []int64 // left by each lap that left something
 	births []int32 // the first of each
 	until  int32   // the event up to which its loop is looked at
-	over   bool    // its loop ended before the horizon
-	age    int32   // the median age of the survivors in events
-	chance float64
-	slope  float64
+	// rebuilt is one tensor that grows: bytes are what each lap added, the first what there was.
+	rebuilt bool
+	over    bool  // its loop ended before the horizon
+	age     int32 // the median age of the survivors in events
+	chance  float64
+	slope   float64
 }
 
 // grows applies step 3 to one stack, apart from what needs a look at others. It is nil for a
@@ -40,33 +42,10 @@ type candidate struct {
 func (k *clock) grows(p *population, horizon int32) *candidate {
 	c := &candidate{population: p, until: horizon}
 	c.bytes, c.births = p.left(k.t)
-	n := len(c.births)
-	if n < MinLaps {
+	if len(c.births) < MinLaps {
 		return nil
 	}
-	// Time is counted in the thread's own allocations: a graph that grows makes each backward
-	// pass longer.
-	q := k.sequence(p.stack)
-	at := make([]int, n)
-	widest := 0
-	for i, b := range c.births {
-		at[i] = q.find(b)
-		if i > 0 {
-			widest = max(widest, at[i]-at[i-1])
-		}
-	}
-	first, last, now := at[0], at[n-1], len(q.rows)
-	if now-last > max(widest+widest/2, now/10) {
-		now = last + widest
-		if k.goesOn(c, q, now) {
-			return nil
-		}
-		c.over, c.until = true, q.events[now]
-	}
-	// What comes in bursts, as epochs have them, may pause at the end of the trace.
-	heads := bursts(at, widest)
-	if early(at[1:], first, now) < slowing && (n < 2*MinLaps || early(at[1:n-1], first, last) < steady) &&
-		(heads == nil || early(heads[1:], first, now) < slowing) {
+	if !k.inTime(c) {
 		return nil
 	}
 	from := p.lap[p.kept[0]]
@@ -87,6 +66,38 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 		return nil
 	}
 	return c
+}
+
+// inTime reports whether laps go on to leave something: their loop did not go on without, and they do not become rarer.
+// It fills in when the loop ended.
+func (k *clock) inTime(c *candidate) bool {
+	// Time is counted in the thread's own allocations: a graph that grows makes each backward
+	// pass longer.
+	q := k.sequence(c.stack)
+	n := len(c.births)
+	at := make([]int, n)
+	widest := 0
+	for i, b := range c.births {
+		at[i] = q.find(b)
+		if i > 0 {
+			widest = max(widest, at[i]-at[i-1])
+		}
+	}
+	first, last, now := at[0], at[n-1], len(q.rows)
+	if now-last > max(widest+widest/2, now/10) {
+		now = last + widest
+		if k.goesOn(c, q, now) {
+			return false
+		}
+		c.over, c.until = true, q.events[now]
+	}
+	// What comes in bursts, as epochs have them, may pause at the end of the trace.
+	heads := bursts(at, widest)
+	if early(at[1:], first, now) < slowing && (n < 2*MinLaps || early(at[1:n-1], first, last) < steady) &&
+		(heads == nil || early(heads[1:], first, now) < slowing) {
+		return false
+	}
+	return true
 }
 
 // late counts the deaths at the age of the survivors or older, some laps at least after the birth,

@@ -10,12 +10,18 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
+// place is where growths are one finding: a loop, with what it leaves and what it rebuilds apart.
+type place struct {
+	function
+	rebuilt bool
+}
+
 // join makes one finding of the stacks that grow in the same loop.
 func (k *clock) join(found []*candidate, horizon int32) []Growth {
-	groups := map[function][]*candidate{}
-	var order []function
+	groups := map[place][]*candidate{}
+	var order []place
 	for _, c := range found {
-		key := functionOf(k.s, c.loop())
+		key := place{functionOf(k.s, c.loop()), c.rebuilt}
 		if groups[key] == nil {
 			order = append(order, key)
 		}

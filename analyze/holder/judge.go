@@ -25,7 +25,7 @@ func (f *finder) judge(h *Holder) {
 		return
 	}
 	switch grown := h.GrownBlocks; {
-	case h.GrownBlocks < 2 && !f.blind(h):
+	case h.GrownBlocks < 2 && !f.blind(h) && (h.GrownBlocks == 0 || h.growth.Cause.Kind != ghost.Rebuilt):
 	case h.Standing == Running && 2*grown >= all && h.growth != nil,
 		(h.Standing == Other || h.Standing == Buffer) && h.growth != nil && (2*h.Grown >= h.Bytes || 4*grown >= all),
 		h.Standing == Other && f.blind(h) && h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+2 &&

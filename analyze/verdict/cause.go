@@ -81,6 +81,15 @@ var causes = map[ghost.Kind]cause{
 		why: []string{"A function in the stack is named like data loading: batches are kept."},
 		fix: []string{"kept.append(batch.cpu())  # or a collections.deque(maxlen=8)", "del batch"},
 	},
+	ghost.Rebuilt: {
+		why: []string{"It is one tensor, made anew and larger each time, as torch.cat does: while it is made there are " +
+			"two of it, and the blocks that it outgrew stay reserved, as nothing else is of their size."},
+		fix: []string{"queue = torch.cat([queue, new])[-limit:].clone()  # bound its length",
+			"parts.append(new.cpu())  # or collect on the host, and torch.cat once after the loop"},
+		next: []string{"Bound its length, or allocate it once at its final size and write into it by index.",
+			"Results that are needed later: collect them on the host (.cpu()), and join them once after the loop."},
+		program: true,
+	},
 	ghost.Object: {
 		fix: []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)",
 			"gc.collect()  # if the objects form a reference cycle"},

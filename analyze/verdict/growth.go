@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
@@ -71,8 +72,13 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	if v.Every > 1 {
 		when = fmt.Sprintf("about every %d steps", v.Every)
 	}
-	f.Say("%s: %s retains %v more %s%s; most of it %s.", what, v.Call, v.PerUnit, when, freed,
-		attribution.Allocated(v.Site))
+	if g.Cause.Kind == ghost.Rebuilt {
+		f.Say("%s: %s makes one tensor anew, %v larger %s (%v now); it %s.", strings.Replace(what, "a buffer", "one", 1),
+			v.Call, v.PerUnit, when, v.Bytes, attribution.Allocated(v.Site))
+	} else {
+		f.Say("%s: %s retains %v more %s%s; most of it %s.", what, v.Call, v.PerUnit, when, freed,
+			attribution.Allocated(v.Site))
+	}
 	probably := causeOf(&g.Cause)
 	f.Fix = probably.fix
 	switch h := share.Holder; {
@@ -168,8 +174,13 @@ func pattern(f *finding.Finding, cause []string) {
 	if g.UntilOOM {
 		horizon = "the out-of-memory event"
 	}
-	f.Because("%s (%v) from %s are still live at %s; they were allocated over %d iterations of %s.",
-		units.Plural(g.Blocks, "block"), g.Bytes, units.Plural(g.Stacks, "stack"), horizon, g.Iterations, g.Loop)
+	rebuilt := f.Cause == string(ghost.Rebuilt)
+	if rebuilt {
+		f.Because("It has %v at %s, and was made %d times in %s, larger each time.", g.Bytes, horizon, g.Iterations, g.Loop)
+	} else {
+		f.Because("%s (%v) from %s are still live at %s; they were allocated over %d iterations of %s.",
+			units.Plural(g.Blocks, "block"), g.Bytes, units.Plural(g.Stacks, "stack"), horizon, g.Iterations, g.Loop)
+	}
 	if p := g.Paces; len(p) > 1 {
 		line := fmt.Sprintf("It grows at %d rates, possibly with one holder each: %v in each of %d iterations (%s)",
 			len(p), p[0].PerUnit, p[0].Iterations, attribution.Placed(p[0].Site))
@@ -179,7 +190,7 @@ func pattern(f *finding.Finding, cause []string) {
 		f.Because("%s.", line)
 	}
 	f.Why = append(f.Why, cause...)
-	if g.Regular {
+	if g.Regular && !rebuilt {
 		f.Because(regular)
 	}
 	if g.Over {

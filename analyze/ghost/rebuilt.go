@@ -1,0 +1,130 @@
+package ghost
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// The limits of rebuilt.
+const (
+	maxSurvivors = 2    // of the stack: the tensor, and its predecessor if that is not freed yet
+	joined       = 0.75 // share of the laps in which what it grew by was there as a tensor of its own
+	maxLooked    = 16   // laps that are looked at for it
+)
+
+// rebuilt finds, among rows of risingSizes, tensors that are made anew in each lap, larger by another tensor, as torch.cat does: the block of the
+// lap before is freed once there is a new one, and one is left. What was ever made smaller again is bounded or
+// emptied, and what a forward makes without training is the cache or the output of a running generation.
+func (k *clock) rebuilt(rows map[snapshot.StackID][]int32, horizon int32) []*candidate {
+	var out []*candidate
+	for _, stack := range slices.Sorted(maps.Keys(rows)) {
+		if c := k.rebuilds(k.population(stack, rows[stack], horizon), horizon); c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// risingSizes are the rows of Lives of the stacks that may rebuild a tensor: those of which each block is larger than
+// the one before.
+func risingSizes(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32,
+	of func(snapshot.StackID) bool) map[snapshot.StackID][]int32 {
+	n := s.Stacks.Len() + 1
+	born, live, last := make([]int32, n), make([]int32, n), make([]int64, n)
+	counts := func(l *timeline.Life) bool { return l.Born >= 0 && l.Born <= horizon && last[l.Stack] >= 0 }
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if !counts(l) {
+			continue
+		}
+		born[l.Stack]++
+		if end(l, horizon) == none {
+			live[l.Stack]++
+		}
+		if last[l.Stack] >= l.Requested {
+			last[l.Stack] = -1
+		} else {
+			last[l.Stack] = l.Requested
+		}
+	}
+	trains := c.trains()
+	for i := range last {
+		stack := snapshot.StackID(i)
+		if stack <= snapshot.EmptyStack || born[i] <= MinLaps || live[i] == 0 || live[i] > maxSurvivors ||
+			of != nil && !of(stack) || c.sort(stack)&(ofModel|nameless) != 0 || !trains && c.sort(stack)&inModule != 0 {
+			last[i] = -1
+		}
+	}
+	out := map[snapshot.StackID][]int32{}
+	for i := range t.Lives {
+		if l := &t.Lives[i]; counts(l) {
+			out[l.Stack] = append(out[l.Stack], int32(i))
+		}
+	}
+	return out
+}
+
+// rebuilds is the candidate of a stack of which each block is larger than the one before, nil where they are not one
+// tensor that is rebuilt.
+func (k *clock) rebuilds(p *population, horizon int32) *candidate {
+	c := &candidate{population: p, until: horizon, rebuilt: true}
+	lives := k.t.Lives
+	if len(p.starts) != len(p.rows) || end(&lives[p.rows[len(p.rows)-1]], horizon) != none {
+		return nil
+	}
+	size := int64(0)
+	for i, row := range p.rows {
+		l := &lives[row]
+		c.births = append(c.births, l.Born)
+		c.bytes = append(c.bytes, l.Rounded-size)
+		size = l.Rounded
+		if i == 0 {
+			continue
+		}
+		next := horizon
+		if i+1 < len(p.rows) {
+			next = lives[p.rows[i+1]].Born
+		}
+		if e := end(&lives[p.rows[i-1]], horizon); e < l.Born || e > next && e != none {
+			return nil // not made of the one before
+		}
+	}
+	p.kept = p.kept[len(p.kept)-1:]
+	if !k.inTime(c) || c.over || !k.joins(p) {
+		return nil
+	}
+	bytes, _ := p.levels(k.t, p.rows, horizon)
+	c.chance, c.slope = rises(bytes), slope(bytes)
+	return c
+}
+
+// joins reports whether what a tensor grew by was there as a tensor of its own when it was rebuilt.
+func (k *clock) joins(p *population) bool {
+	type rebuild struct {
+		at    int32
+		added int64
+		found bool
+	}
+	var all []rebuild
+	for i := max(1, len(p.rows)-maxLooked); i < len(p.rows); i++ {
+		l, before := &k.t.Lives[p.rows[i]], &k.t.Lives[p.rows[i-1]]
+		all = append(all, rebuild{at: l.Born, added: l.Requested - before.Requested})
+	}
+	for i := range k.t.Lives {
+		l := &k.t.Lives[i]
+		if l.Stack == p.stack || l.Born > all[len(all)-1].at || l.Requested == frames.WorkspaceSize {
+			continue
+		}
+		e := end(l, none-1)
+		for n := range all {
+			r := &all[n]
+			r.found = r.found || l.Requested == r.added && l.Born < r.at && e > r.at
+		}
+	}
+	n := len(slices.DeleteFunc(slices.Clone(all), func(r rebuild) bool { return !r.found }))
+	return float64(n) >= joined*float64(len(all))
+}
