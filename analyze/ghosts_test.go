@@ -43,3 +43,22 @@ func TestGhosts(t *testing.T) {
 		}
 	}
 }
+
+// TestLosses tells losses that may have their graphs behind them from those of validation without gradients: both are
+// numbers, kept as tensors. The first is accused, in calm words, without the recorder, too.
+func TestLosses(t *testing.T) {
+	for name, want := range map[string]finding.Status{
+		"holders/loss_list_train/snapshot.pickle.zst":          finding.Ghost,
+		"lab/frameworks/truth/compile_train.healthy.pickle.xz": finding.Healthy,
+	} {
+		v := run(t, "../fixtures/"+name).Verdict
+		if v.Status != want {
+			t.Errorf("%s: %s, want %s: %s", name, v.Status, want, v.Headline)
+		}
+		for _, f := range v.Findings {
+			if f.Status == finding.Ghost && (f.Confidence != finding.Low || !strings.Contains(f.Title, "500 KiB in 1,000")) {
+				t.Errorf("%s: %s confidence: %s", name, f.Confidence, f.Title)
+			}
+		}
+	}
+}

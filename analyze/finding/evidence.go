@@ -53,6 +53,7 @@ type Growth struct {
 	Freed      float64    `json:"freed"`     // share of the allocations of the same iterations that were freed
 	Regular    bool       `json:"regular"`   // iterations left much the same
 	Over       bool       `json:"over"`      // the loop ended, and what it left stayed
+	Used       bool       `json:"used"`      // losses for which a backward pass ran
 	Older      int64      `json:"older"`     // blocks of the same stacks from before the trace, not in Blocks
 	OlderBytes units.Size `json:"older_bytes"`
 	Like       Likeness   `json:"like"`

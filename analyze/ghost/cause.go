@@ -31,6 +31,7 @@ type Cause struct {
 	Kind   Kind
 	Places int      // stacks inside the forward of a module
 	Losses bool     // other stacks are of a loss function
+	Used   bool     // Loss: a backward pass ran for them
 	Hints  []string // functions of the stack whose names hint at a holder, at most 3
 }
 
@@ -68,7 +69,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	case frameless && k.code.sort(top.stack)&nameless != 0:
 		c.Kind = Gradients
 	case k.code.sort(top.stack)&ofLoss != 0 && size <= scalar:
-		c.Kind = Loss
+		c.Kind, c.Used = Loss, k.backwardNext(top)
 	case slices.ContainsFunc(c.Hints, namesCache):
 		c.Kind = Cached
 	case c.Places > 0 && k.lastOfForward(top):
@@ -138,6 +139,23 @@ func (k *clock) backwardIn(c *candidate) bool {
 		}
 	}
 	return 2*with > laps
+}
+
+// backwardNext reports whether, after most survivors, a backward pass came before another forward.
+func (k *clock) backwardNext(c *candidate) bool {
+	looked, used := c.kept[:min(sampled, len(c.kept))], 0
+	for _, i := range looked {
+		for row := c.rows[i] + 1; int(row) < len(k.t.Lives); row++ {
+			sort := k.code.sort(k.t.Lives[row].Stack)
+			if sort&(nameless|inBackward) != 0 {
+				used++
+			}
+			if sort&(nameless|inBackward|inModule) != 0 || c.lapAt(k.t.Lives[row].Born) != c.lap[i] {
+				break
+			}
+		}
+	}
+	return 2*used > len(looked)
 }
 
 // lastOfForward reports whether, after most survivors, their lap had no other allocation

@@ -110,11 +110,12 @@ func (c *code) loop(outer []snapshot.FrameID) (snapshot.FrameID, bool) {
 type stackKind uint8
 
 const (
-	inModule stackKind = 1 << iota // inside the forward of a module
-	ofModel                        // parameters, buffers and optimizer state: made to stay
-	ofLoss                         // inside a loss function
-	nameless                       // no Python frames: mostly of a backward pass
-	sorted                         // the others are known
+	inModule   stackKind = 1 << iota // inside the forward of a module
+	ofModel                          // parameters, buffers and optimizer state: made to stay
+	ofLoss                           // inside a loss function
+	nameless                         // no Python frames: mostly of a backward pass
+	inBackward                       // inside a backward pass
+	sorted                           // the others are known
 )
 
 func (c *code) sort(stack snapshot.StackID) stackKind {
@@ -145,6 +146,8 @@ func (c *code) sort(stack snapshot.StackID) stackKind {
 		k |= inModule
 	case frames.InOptimizer:
 		k |= ofModel
+	case frames.InBackward:
+		k |= inBackward
 	}
 	c.sorts[stack] = k
 	return k

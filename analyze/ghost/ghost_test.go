@@ -224,6 +224,16 @@ func TestFind(t *testing.T) {
 				d.Free(alloc(d, stack("/app/train.py:50:main"), mib))
 			}
 		}, nil},
+		{"kept by a loop that trains, and another loop", func(d *build.Device) {
+			for range 10 {
+				d.Free(alloc(d, input, mib))
+				alloc(d, keep, 3*mib)
+				d.Free(alloc(d, nil, mib))
+			}
+			for range 60 {
+				d.Free(alloc(d, stack("/app/train.py:50:main"), mib))
+			}
+		}, []grown{{10, 30 * mib, 3 * mib}}},
 		{"losses of a loop, and another loop", func(d *build.Device) {
 			for range 10 {
 				d.Free(alloc(d, input, mib))

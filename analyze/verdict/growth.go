@@ -17,8 +17,12 @@ import (
 const small = 1 << 20
 
 // tiny is a number for each iteration, as programs keep on purpose: the allocator's smallest block. It accuses nobody
-// unless its holder is known.
-const tiny = 512
+// unless its holder is known, it is a loss that a backward pass used, which may have its graph's objects behind it, or
+// there are many.
+const (
+	tiny     = 512
+	manyTiny = 100
+)
 
 // Reasons that growths in snapshots, in counters and of pinned memory share.
 const (
@@ -55,11 +59,13 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		Heuristic: true, Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s,
 			g.Stacks[0]), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
 	}
-	if share.Holder == nil && v.PerUnit <= tiny && v.Bytes < v.InUse/1000 {
+	number := share.Holder == nil && v.PerUnit <= tiny && v.Bytes < v.InUse/1000
+	if number {
 		f.Confidence = finding.Low
 	}
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
+	case number && (v.Used || v.Iterations >= manyTiny):
 	case few && f.Confidence == finding.Low:
 		f.Severity = finding.Info
 	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
@@ -68,6 +74,9 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	what, freed, when := "Leak", "", "per iteration"
 	if v.Like.Early || share.Holder == nil && (v.Like.Use || v.Like.Fill) {
 		what, freed = "Possible leak, or a buffer still filling", ", nothing freed so far"
+	}
+	if number {
+		what, freed = "Small leak", fmt.Sprintf(" (%v in 1,000 iterations)", 1000*v.PerUnit)
 	}
 	if v.Every > 1 {
 		when = fmt.Sprintf("about every %d steps", v.Every)
@@ -94,6 +103,10 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 			"is a full buffer.")
 	}
 	pattern(f, probably.why)
+	if number {
+		f.Because("In bytes it is harmless. A loss or a metric that was not detached keeps the objects of its graph as well, " +
+			"in host memory.")
+	}
 	outlook(f, few)
 	f.Next = append(f.Next, probably.next...)
 	j.add(f)
@@ -114,7 +127,7 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		Index: index, Loop: frames.Function(s, g.Loop), Call: frames.Call(s, g.Loop), Unit: "iteration",
 		PerUnit: units.Size(g.PerLap), Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes),
 		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stacks[0]), First: g.First, Last: g.Last, Clock: -1,
-		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Regular: g.Regular, Over: g.Over,
+		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Regular: g.Regular, Over: g.Over,
 		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes),
 		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
 		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Fill: g.LikeFill(), Cache: g.LikeCache()},
