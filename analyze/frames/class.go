@@ -58,6 +58,10 @@ const (
 	// decorates, or is made by a decorator, which only calls on.
 	Copies
 	CallsOn
+	// WithoutGrad is the decorator that no_grad and inference_mode are (torch/utils/_contextlib.py since 2.0,
+	// torch/autograd/grad_mode.py before). Up to 2.14 its function is decorate_context, that of enable_grad too, which is
+	// hardly used so; 2.15 calls it as the context. As context managers they leave no frame.
+	WithoutGrad
 
 	// What places memory on one device of several.
 	Gathers    // torch.nn.DataParallel: brings the outputs of all devices to one
@@ -136,6 +140,8 @@ func Classify(file, name string) Class {
 			set(CallsOn, true)
 		}
 		set(CallsOn, strings.HasPrefix(p.file, "<"))
+		set(WithoutGrad, (p.torch == "utils/_contextlib.py" || p.torch == "autograd/grad_mode.py") &&
+			(name == "decorate_context" || name == "no_grad" || name == "inference_mode"))
 		return c
 	}
 	set(Constructor, name == "__init__" || name == "__post_init__")

@@ -24,6 +24,9 @@ func TestClassify(t *testing.T) {
 	}{
 		{"/home/me/train.py", "main", frames.User, frames.None, frames.Python, frames.Constructor},
 		{"/home/me/serve.py", "alloc_kv_cache", frames.User, frames.None, frames.KVCache, frames.LoadsModel},
+		{torch + "utils/_contextlib.py", "decorate_context", frames.Library, frames.Wrapper, frames.WithoutGrad, 0},
+		{torch + "utils/_contextlib.py", "no_grad", frames.Library, frames.Wrapper, frames.WithoutGrad, 0},
+		{torch + "utils/_contextlib.py", "enable_grad", frames.Library, frames.Wrapper, 0, frames.WithoutGrad},
 		{torch + "nn/modules/module.py", "_call_impl", frames.Plumbing, frames.ModuleCall, 0, frames.CallsOn},
 		{torch + "nn/modules/module.py", "_wrapped_call_impl", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},
 		{torch + "nn/modules/module.py", "to", frames.Library, frames.ModuleMove, frames.Python, frames.Copies},

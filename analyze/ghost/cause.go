@@ -58,11 +58,15 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	}
 	perLap := float64(g.Count) / float64(len(top.births))
 	whole := c.Places >= 3 || c.Places == 2 && perLap >= 3
+	used := false
+	if whole {
+		whole, used = k.graph(group)
+	}
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested
 	switch {
 	case top.rebuilt:
 		c.Kind = Rebuilt
-	case whole && k.backwardIn(top):
+	case whole && used:
 		c.Kind = Retained
 	case whole:
 		c.Kind = Graph
@@ -72,7 +76,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		c.Kind, c.Used = Loss, k.backwardNext(top)
 	case slices.ContainsFunc(c.Hints, namesCache):
 		c.Kind = Cached
-	case c.Places > 0 && k.lastOfForward(top):
+	case c.Places > 0 && c.Places < 3 && k.lastOfForward(top):
 		c.Kind = Output
 	case c.Places > 0:
 		c.Kind = Captured

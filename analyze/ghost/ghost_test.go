@@ -393,6 +393,12 @@ func TestCause(t *testing.T) {
 	}
 	places := []*build.Stack{forward("/app/model.py:41:forward"), forward("/app/model.py:42:forward"),
 		forward("/app/model.py:43:forward")}
+	elsewhere := stack("/app/model.py:44:forward", module[0], "/app/train.py:38:main")
+	var ungraded []*build.Stack
+	for _, line := range []string{"41", "42", "43"} {
+		ungraded = append(ungraded, stack("/app/model.py:"+line+":forward", module[0], "/app/eval.py:5:evaluate",
+			"/lib/python3/site-packages/torch/utils/_contextlib.py:158:no_grad", "/app/train.py:36:main"))
+	}
 	graph := func(d *build.Device) {
 		for _, s := range places {
 			alloc(d, s, 2*mib)
@@ -408,6 +414,35 @@ func TestCause(t *testing.T) {
 		{ghost.Retained, func(d *build.Device) {
 			graph(d)
 			d.Free(alloc(d, nil, mib))
+		}, 3, ""},
+		{ghost.Graph, func(d *build.Device) { // the backward pass is of another forward pass
+			graph(d)
+			d.Free(alloc(d, elsewhere, mib))
+			d.Free(alloc(d, nil, mib))
+		}, 3, ""},
+		{ghost.Captured, func(d *build.Device) { // the backward pass frees what it had saved beside them
+			var saved []*build.Block
+			for _, s := range places {
+				alloc(d, s, 2*mib)
+				saved = append(saved, alloc(d, s, 3*mib))
+			}
+			d.Free(alloc(d, nil, mib))
+			for _, b := range saved {
+				d.Free(b)
+			}
+		}, 3, ""},
+		{ghost.Captured, func(d *build.Device) { // next to nothing of what the forward pass allocates
+			for _, s := range places {
+				alloc(d, s, 2*mib)
+				for range 40 {
+					d.Free(alloc(d, s, mib))
+				}
+			}
+		}, 3, ""},
+		{ghost.Captured, func(d *build.Device) { // no graph is made
+			for _, s := range ungraded {
+				alloc(d, s, 2*mib)
+			}
 		}, 3, ""},
 		{ghost.Loss, func(d *build.Device) { alloc(d, loss, 4) }, 0, ""},
 		{ghost.Output, func(d *build.Device) {

@@ -156,12 +156,12 @@ func regular(perLap []int64) bool {
 	return 4*near >= 3*len(perLap)
 }
 
+func bornAt(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) }
+
 // freedSince is the share of the allocations born from event e on that were freed.
 func (k *clock) freedSince(e, horizon int32) float64 {
 	born, freed := 0, 0
-	from, _ := slices.BinarySearchFunc(k.t.Lives, e, func(l timeline.Life, e int32) int {
-		return cmp.Compare(l.Born, e)
-	})
+	from, _ := slices.BinarySearchFunc(k.t.Lives, e, bornAt)
 	for i := from; i < len(k.t.Lives) && k.t.Lives[i].Born <= horizon; i++ {
 		born++
 		if end(&k.t.Lives[i], horizon) != none {

@@ -71,7 +71,7 @@ var causes = map[ghost.Kind]cause{
 	},
 	ghost.Captured: {
 		why: []string{"It comes from inside the model, but what the same forward passes allocated around it was " +
-			"freed: a hook, a closure or a module attribute keeps it."},
+			"freed: a hook, a closure, a module attribute or a list of outputs (such as hidden states) keeps it."},
 		fix: []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append",
 			"handle.remove()  # when no longer needed"},
 		next: []string{"Look for forward hooks, closures and module attributes that collect this tensor; replace or " +
