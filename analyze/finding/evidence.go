@@ -72,6 +72,8 @@ type Pace struct {
 type Likeness struct {
 	Use   bool `json:"use"`   // a buffer or a cache that is not full, or results for later
 	Early bool `json:"early"` // the same, and there are too few iterations to tell
+	Stale bool `json:"stale"` // hardly so: a model that trains made it, and it is out of date after the next step
+	Model bool `json:"model"` // results of a model: its forward made it
 	Fill  bool `json:"fill"`  // a buffer that is being filled: nothing else is freed meanwhile
 	Cache bool `json:"cache"` // the cache of a generation in progress
 }

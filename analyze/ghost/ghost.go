@@ -124,6 +124,12 @@ func (g *Growth) LikeUse() bool {
 // Early reports whether there are too few laps to tell: most buffers take longer to fill.
 func (g *Growth) Early() bool { return g.LikeUse() && g.Laps < enough }
 
+// Stale reports whether it is what a model made while it trained: after the next step it is out of date, so that it is
+// rarely kept on purpose.
+func (g *Growth) Stale() bool {
+	return g.LikeUse() && g.InModule && g.Trains && (g.Cause.Kind == Output || g.Cause.Kind == Captured)
+}
+
 // LikeFill reports whether a buffer that is being filled on purpose would look the same: next to
 // nothing else is freed meanwhile.
 func (g *Growth) LikeFill() bool { return g.FreedShare <= 0.05 }

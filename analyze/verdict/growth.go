@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -66,7 +67,7 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
 	case number && (v.Used || v.Iterations >= manyTiny):
-	case few && f.Confidence == finding.Low:
+	case few && (number || v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
 		f.Severity = finding.Info
 	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
 		f.Severity = finding.Error
@@ -76,10 +77,12 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		what, freed = "Possible leak, or a buffer still filling", ", nothing freed so far"
 	}
 	if number {
-		what, freed = "Small leak", fmt.Sprintf(" (%v in 1,000 iterations)", 1000*v.PerUnit)
+		what, freed = "Small leak", fmt.Sprintf(" (%v in 1,000 iterations)", units.Size(1000*v.Slope))
 	}
-	if v.Every > 1 {
+	if n := math.Round(float64(v.PerUnit) / v.Slope); v.Every > 1 {
 		when = fmt.Sprintf("about every %d steps", v.Every)
+	} else if v.Slope > 0 && n > 1 {
+		when = fmt.Sprintf("about every %.0f iterations", n)
 	}
 	if g.Cause.Kind == ghost.Rebuilt {
 		f.Say("%s: %s makes one tensor anew, %v larger %s (%v now); it %s.", strings.Replace(what, "a buffer", "one", 1),
@@ -130,7 +133,7 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Regular: g.Regular, Over: g.Over,
 		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes),
 		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
-		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Fill: g.LikeFill(), Cache: g.LikeCache()},
+		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Stale: g.Stale(), Model: g.InModule, Fill: g.LikeFill(), Cache: g.LikeCache()},
 	}
 	for i := range g.Paces {
 		p := &g.Paces[i]
@@ -170,12 +173,26 @@ func full(e *Facts, g *ghost.Growth) finding.Full {
 	return v
 }
 
+// soon is how many regular iterations tell where memory is hardly kept on purpose, and graphs, which never are.
+const (
+	soon  = 8
+	graph = 6
+)
+
+// growthConfidence is that of a growth of which the holder is not known. What the program's own code makes, such as the
+// entries of a buffer or a copy of the weights, may be kept on purpose for as long as anybody records: low. The
+// results of a model are less often, and the least while it trains.
 func growthConfidence(g *finding.Growth) finding.Confidence {
-	switch {
-	case g.Like.Fill, g.Like.Early:
+	steady := g.Regular && g.Chance < 0.01
+	switch like := &g.Like; {
+	case like.Fill:
 		return finding.Low
-	case !g.Like.Cache && !g.Like.Use && g.Iterations >= 6 && g.Regular && g.Chance < 0.01:
+	case !like.Use && !like.Cache && g.Iterations >= graph && steady:
 		return finding.High
+	case !like.Use, like.Stale && !g.Over && g.Iterations >= soon && steady:
+		return finding.Medium
+	case like.Early, g.Over, !like.Model:
+		return finding.Low
 	}
 	return finding.Medium
 }
@@ -217,6 +234,10 @@ func pattern(f *finding.Finding, cause []string) {
 	if g.Like.Use && !g.Like.Fill {
 		f.Because("After only %d iterations, a buffer or cache that is not full yet, or results kept for use after "+
 			"the loop, would look the same.", g.Iterations)
+	}
+	if g.Like.Stale && !g.Like.Fill {
+		f.Because("But the model trains meanwhile: what it made is out of date after the next step, so it is rarely kept on " +
+			"purpose.")
 	}
 	if g.Like.Cache {
 		f.Because("A cache that grows on purpose would look the same, such as the key-value cache of a running " +
