@@ -3,6 +3,7 @@ package ghost
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
@@ -106,7 +107,23 @@ func (k *clock) hints(stack snapshot.StackID) []string {
 	return out
 }
 
-func namesCache(name string) bool { return contains(name, "cache", "memo") }
+func namesCache(name string) bool {
+	return contains(name, "cache", "memoiz", "memois") || slices.ContainsFunc(words(name), func(w string) bool {
+		return w == "memo"
+	})
+}
+
+// words are those of a name, in lower case: "loadMemo_v2" has load, memo and v2.
+func words(name string) []string {
+	var b strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.FieldsFunc(b.String(), func(r rune) bool { return r == '_' })
+}
 
 func namesLoading(name string) bool {
 	return contains(name, "batch", "collate", "loader", "prefetch", "fetch", "load_data", "next_")

@@ -2,6 +2,7 @@ package ghost
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
@@ -96,7 +97,10 @@ func (c *code) loop(outer []snapshot.FrameID) (snapshot.FrameID, bool) {
 		}
 		switch c.kind(id) {
 		case plain:
-			innermost, inLibrary = id, false
+			if innermost == 0 || !c.byProtocol(id) {
+				innermost = id
+			}
+			inLibrary = false
 		case building, copying, parts:
 			overParts = true
 		case inside, lossCall:
@@ -104,6 +108,13 @@ func (c *code) loop(outer []snapshot.FrameID) (snapshot.FrameID, bool) {
 		}
 	}
 	return innermost, innermost != 0 && walk.Phase() == frames.InProgram && !overParts && !inLibrary
+}
+
+// byProtocol reports whether Python calls a function by itself, as __getitem__ and __call__: what repeats it is what its
+// caller does.
+func (c *code) byProtocol(id snapshot.FrameID) bool {
+	name := c.s.Strings.Get(c.s.Frames.Get(id).Name)
+	return strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }
 
 // stackKind is what a stack's frames say of the memory that it allocates.

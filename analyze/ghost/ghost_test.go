@@ -346,6 +346,20 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// TestProtocol names a loop by who runs it, not by what Python calls in it.
+func TestProtocol(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		for range 10 {
+			d.Free(alloc(d, stack("/app/data.py:10:__getitem__", "/app/train.py:30:main"), mib))
+			alloc(d, stack("/app/data.py:11:__getitem__", "/app/train.py:30:main"), mib)
+		}
+	}))
+	all := ghost.Find(s, timeline.Build(s, 0), nil)
+	if len(all) != 1 || s.Strings.Get(s.Frames.Get(all[0].Loop).Name) != "main" {
+		t.Errorf("%+v, want one loop of main", all)
+	}
+}
+
 // TestRing looks at traces that have lost their beginning: a leak shows with its older blocks,
 // and a history that is longer than the trace does not.
 func TestRing(t *testing.T) {
@@ -457,6 +471,12 @@ func TestCause(t *testing.T) {
 		{ghost.Cached, func(d *build.Device) {
 			alloc(d, stack("/app/rope.py:8:cached_table", "/app/train.py:34:main"), mib)
 		}, 0, "cached_table"},
+		{ghost.Object, func(d *build.Device) { // no cache
+			alloc(d, stack("/app/probe.py:8:read_memory", "/app/train.py:34:main"), mib)
+		}, 0, ""},
+		{ghost.Cached, func(d *build.Device) {
+			alloc(d, stack("/app/rope.py:8:tableMemo", "/app/train.py:34:main"), mib)
+		}, 0, "tableMemo"},
 		{ghost.Batch, func(d *build.Device) {
 			alloc(d, stack("/app/data.py:8:next_batch", "/app/train.py:34:main"), mib)
 		}, 0, "next_batch"},

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
@@ -18,11 +19,7 @@ func holderEvidence(h *holder.Holder) *finding.Holder {
 // that makes it, and how to let it go.
 func held(f *finding.Finding) {
 	h, like := f.Evidence.Holder, f.Evidence.Growth.Like
-	frees := "."
-	if h.Frees > 0 {
-		frees = fmt.Sprintf("; releasing it frees %v.", h.Frees)
-	}
-	f.Because("Seen in the process: %s holds %v%s", h.Reference, h.Bytes, frees)
+	f.Because("Seen in the process: %s holds %v; %s", h.Reference, h.Bytes, frees(h.Bytes, h.Frees))
 	f.Confidence, f.Heuristic = finding.High, false
 	if b := h.Bound; b != nil && b.Length < b.Limit {
 		f.Because("It has %s; when full it takes %v.", entries(b), b.Full)
@@ -45,6 +42,18 @@ func held(f *finding.Finding) {
 	}
 	f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or store .item() or .detach().cpu() of the tensors there.",
 		h.Reference))
+}
+
+// frees says what is gained when a holder of some bytes is released.
+func frees(holds, gain units.Size) string {
+	switch {
+	case gain <= 0:
+		return "something else holds it too."
+	case gain > holds:
+		return fmt.Sprintf("releasing it frees %v, as other objects that hold %v are reached through it alone.", gain,
+			gain-holds)
+	}
+	return fmt.Sprintf("releasing it frees %v.", gain)
 }
 
 // entries counts those of a bounded container: "13 of 500 entries".
@@ -86,21 +95,31 @@ type Ghosts struct {
 	Trust    string         // how far it can be trusted
 }
 
-// Ghosts answers from what the recorder saw, nil for nothing, and else from the findings. Traced says that
-// there is a trace to see growth in.
+// Ghosts answers from the findings, as the verdict does, with what the recorder saw, nil for nothing, to say who it is.
+// Traced says that there is a trace to see growth in.
 func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
-	if seen != nil {
+	at := slices.IndexFunc(v.Findings, func(f finding.Finding) bool {
+		return f.Status == finding.Ghost && f.Severity != finding.Info
+	})
+	blind := seen != nil && slices.ContainsFunc(seen.Holders, func(h holder.Holder) bool {
+		return h.Standing == holder.Ghost && h.GrownBlocks == 0 // no trace shows its growth, and so no finding
+	})
+	switch {
+	case seen != nil && (at >= 0 || blind):
 		return ghostsSeen(seen)
-	}
-	for i := range v.Findings {
-		if f := &v.Findings[i]; f.Status == finding.Ghost {
-			return Ghosts{finding.Ghost, f.Title, f.Trust()}
-		}
-	}
-	if v.Status == finding.NoData || !traced {
+	case at >= 0:
+		return Ghosts{finding.Ghost, v.Findings[at].Title, v.Findings[at].Trust()}
+	case seen == nil && (v.Status == finding.NoData || !traced):
 		return Ghosts{finding.NoData, "Leaks cannot be judged: there is no event history and no recorder file.", ""}
 	}
-	return Ghosts{finding.Healthy, "no loop leaves extra memory behind.", "from the snapshot alone"}
+	g := Ghosts{finding.Healthy, "no loop leaves extra memory behind.", "from the snapshot alone"}
+	if seen != nil {
+		g.Headline, g.Trust = "no holder seen in the process grows.", "from the trace and "+seen.File
+	}
+	if at := slices.IndexFunc(v.Findings, func(f finding.Finding) bool { return f.Status == finding.Ghost }); at >= 0 {
+		g.Headline = "a note only. " + v.Findings[at].Title
+	}
+	return g
 }
 
 func ghostsSeen(r *holder.Result) Ghosts {
@@ -116,22 +135,16 @@ func ghostsSeen(r *holder.Result) Ghosts {
 			kept += units.Size(h.Bytes)
 		}
 	}
-	switch {
-	case first == nil && len(r.Unproven) > 0:
+	if first == nil {
 		return Ghosts{finding.Ghost, "Memory grows in the trace, but no single holder of it was seen in the process.",
 			"heuristic"}
-	case first == nil:
-		return Ghosts{finding.Healthy, "no holder seen in the process grows.", "from the trace and " + r.File}
 	}
 	g := Ghosts{Status: finding.Ghost, Trust: "seen in the process, and growing in the trace"}
 	if first.GrownBlocks == 0 {
 		g.Trust = "seen in the process, and larger than in the earlier dump"
 	}
-	frees := "something else holds it too."
-	if first.Frees > 0 {
-		frees = fmt.Sprintf("releasing it frees %v.", units.Size(first.Frees))
-	}
-	g.Headline = fmt.Sprintf("%s holds %v; %s", first.Reference, units.Size(first.Bytes), frees)
+	g.Headline = fmt.Sprintf("%s holds %v; %s", first.Reference, units.Size(first.Bytes), frees(units.Size(first.Bytes),
+		units.Size(first.Frees)))
 	if n > 1 {
 		g.Headline += fmt.Sprintf(" In total %s hold %v.", units.Plural(n, "ghost"), kept)
 	}

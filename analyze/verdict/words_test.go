@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // TestDefaultsWin holds that nobody is told to set nothing.
@@ -37,6 +38,19 @@ func TestCauses(t *testing.T) {
 		c := causeOf(&ghost.Cause{Kind: kind, Places: 3, Hints: []string{"next_batch", "<lambda>"}})
 		if all := strings.Join(c.why, " "); !strings.Contains(all, says) || len(c.fix) != 2 || len(c.next) == 0 {
 			t.Errorf("%s: got %+v", kind, c)
+		}
+	}
+}
+
+// TestFrees holds that nothing frees more than it holds without a reason.
+func TestFrees(t *testing.T) {
+	for gain, want := range map[units.Size]string{
+		0:        "something else holds it too.",
+		40 << 20: "releasing it frees 40.0 MiB.",
+		41 << 20: "releasing it frees 41.0 MiB, as other objects that hold 1.00 MiB are reached through it alone.",
+	} {
+		if got := frees(40<<20, gain); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
