@@ -253,3 +253,28 @@ func TestLasting(t *testing.T) {
 		}
 	}
 }
+
+// TestImbalance has one device of four nearly full, or only one in use, without a reason in the stacks.
+func TestImbalance(t *testing.T) {
+	for others, want := range map[int64]finding.Status{500 * mib: finding.Unbalanced, 60 * gib: finding.Healthy,
+		2 * mib: finding.Healthy, 0: finding.Healthy} {
+		v := judge(t, build.Run(build.Options{Devices: 4}, func(d *build.Device) {
+			at(d, "/app/model.py:7:forward")
+			n := others
+			if d.Index == 0 {
+				n = 78 * gib
+			}
+			if n > 0 {
+				d.Alloc(n)
+				d.Free(d.Alloc(mib))
+			}
+		}))
+		if v.Status != want {
+			t.Errorf("%d on the others: %s: %s", others, v.Status, v.Headline)
+		}
+		if want == finding.Unbalanced && (v.Findings[0].Confidence != finding.Low ||
+			v.Headline != "Imbalance: GPU 0 peaked at 78.0 GiB, the 3 others at 501 MiB or less.") {
+			t.Errorf("%s, %s", v.Findings[0].Confidence, v.Headline)
+		}
+	}
+}
