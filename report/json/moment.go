@@ -52,6 +52,7 @@ type pin struct {
 	Pool       string `json:"pool"`
 	Expandable bool   `json:"expandable"`
 	Largest    int64  `json:"largest_block"`
+	Block      string `json:"largest_name"`
 	Site       string `json:"site"`
 
 	Keepers []keeper `json:"keepers"`
@@ -59,6 +60,7 @@ type pin struct {
 
 // keeper is a block that keeps a segment.
 type keeper struct {
+	Name    string `json:"name"`
 	Offset  int64  `json:"offset"`
 	Bytes   int64  `json:"bytes"`
 	Hostage int64  `json:"hostage"`
@@ -95,21 +97,31 @@ func buildMoment(t *timeline.Timeline, m *analyze.Moment) moment {
 			Address: fmt.Sprintf("0x%x", p.Segment.Addr), Size: p.Segment.Size, Free: p.Free, Live: p.Live,
 			Blocks: p.Blocks, Stream: int32(p.Segment.Stream), Expandable: p.Segment.Expandable,
 			Pool:    chart.Pool(p.Segment.Kind, p.Segment.Pool, 0, false),
-			Largest: p.Largest, Site: p.Site, Keepers: buildKeepers(t, &m.State.Segments[p.Row], site),
+			Largest: p.Largest, Block: p.Block, Site: p.Site,
 		})
 	}
+	addKeepers(t, m, pins, in.Pins, site)
 	return out
 }
 
-// buildKeepers lists the blocks that keep a segment, by address.
-func buildKeepers(t *timeline.Timeline, seg *timeline.SegmentState, site func(snapshot.StackID) string) []keeper {
-	var out []keeper
-	for i, row := range cut(seg.Live, maxKeepers) {
-		l := &t.Lives[row]
-		hostage := frag.Hostage(t, seg, i)
-		out = append(out, keeper{int64(l.Addr - seg.Addr), l.Rounded, hostage, int(l.Born), site(l.Stack)})
+// addKeepers lists the blocks that keep segments, by address.
+func addKeepers(t *timeline.Timeline, m *analyze.Moment, pins []chart.Pin, out []pin,
+	site func(snapshot.StackID) string) {
+	var rows []int32
+	for _, p := range pins {
+		rows = append(rows, cut(m.State.Segments[p.Row].Live, maxKeepers)...)
 	}
-	return out
+	names := t.Names(rows)
+	for k, p := range pins {
+		seg := &m.State.Segments[p.Row]
+		for i, row := range cut(seg.Live, maxKeepers) {
+			l := &t.Lives[row]
+			out[k].Keepers = append(out[k].Keepers, keeper{
+				names[0].String(), int64(l.Addr - seg.Addr), l.Rounded, frag.Hostage(t, seg, i), int(l.Born), site(l.Stack),
+			})
+			names = names[1:]
+		}
+	}
 }
 
 // stacks are the groups with most bytes, each by its name, and a row for all others.

@@ -36,6 +36,7 @@ type Pin struct {
 	Live    int64 // bytes that hold them
 	Blocks  int
 	Largest int64  // rounded bytes of the largest live block
+	Block   string // its name, as memory_viz has it
 	Site    string // of the largest live block
 	Age     string // "from before the trace" or "" when the trace saw its birth
 }
@@ -47,17 +48,20 @@ func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int)
 	if len(all) > n {
 		all, more = all[:n], len(all)-n
 	}
+	var largest []int32
 	for _, p := range all {
 		if p.Segment < 0 || p.Segment >= len(m.State.Segments) {
 			continue
 		}
 		v := Pin{Segment: m.State.Segments[p.Segment].Range, Row: p.Segment, Free: p.Free, Live: p.Live,
 			Blocks: len(p.Lives)}
+		largest = append(largest, p.Lives[0])
 		for _, row := range p.Lives {
 			l := &t.Lives[row]
 			if l.Rounded <= v.Largest {
 				continue
 			}
+			largest[len(largest)-1] = row
 			v.Largest, v.Age = l.Rounded, ""
 			if l.Born < 0 {
 				v.Age = "from before the trace"
@@ -65,6 +69,9 @@ func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int)
 			v.Site = site(l.Stack)
 		}
 		pins = append(pins, v)
+	}
+	for i, name := range t.Names(largest) {
+		pins[i].Block = name.String()
 	}
 	return pins, more
 }
