@@ -48,6 +48,7 @@ import time
 import types
 from array import array
 from collections import OrderedDict, deque
+from itertools import compress
 
 if __name__ == "__main__":  # python -m snapana_recorder: this is the module that a program imports, too
     __name__ = "snapana_recorder"
@@ -69,6 +70,9 @@ _DUMP_SHARE = 0.05  # of wall time, for dumps of a program that makes none itsel
 _FREE_DUMPS = 1.0  # seconds beyond that share: short programs are dumped, too
 _RICH = 0.9  # a snapshot is replaced by one with this share of its allocated bytes, or more
 _STEEP = 1.25  # a dump is due when this many times the allocated bytes of the last one are
+_SLICE = 0.005  # seconds in one step, for what may be spread over several
+_COUNT_SECONDS = 1e-7  # for each object, to count tensors
+_COUNT_STEPS = 2000  # between counts that take longer than a slice
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 
 
@@ -655,6 +659,16 @@ _HOOKS = frozenset((
     "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks"))
 
 
+# What a reference can lead on from only as gc.get_referents shows it.
+_PLAIN = frozenset((_OBJECT, _DICT, _LIST, _TUPLE, _SET, _DEQUE))
+_BLOCK = 128
+
+
+def _not_class(types):
+    classes = {at for at, info in types.items() if info.kind == _CLASS}
+    return lambda at: at not in classes
+
+
 class _Type:
     """What there is to know about one class: its layout, and the C descriptors that show its instances' insides."""
 
@@ -722,7 +736,10 @@ class _Heap:
         self.names = {}  # place of a module's namespace -> its name
         self.dicts = {}  # place of an instance dictionary -> its owner's place
         self.frames = []  # running
-        self.heap = 0
+        self.fetched, self.single = {}, 0  # what fetch() has found, and the place from which on it may look
+        self.counted = set()
+        self.counts = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0}
+        self.heap = self.looked = 0  # objects that are looked at in detail, and all
 
     def clear(self):
         for name in list(self.__dict__):
@@ -794,6 +811,48 @@ class _Heap:
         self.special[3].append(label)
         self.link(a, b)
 
+    def relevant(self, objs):
+        """Leaves out of a list of objects, which it uses up, most of those from which no reference leads to a tensor:
+        first what holds nothing but strings and numbers, then what holds nothing that is left. Data sets are made of
+        them, and whole blocks of such objects are told at once."""
+        plain = {at for at, info in self.types.items() if info.kind in _PLAIN}
+        atoms = {at for at, info in self.types.items() if info.kind == _CLASS}
+        atoms.update(map(id, (str, int, float, bool, bytes, complex, type(None), range)))
+        chosen = bytes(map(plain.__contains__, map(id, map(type, objs))))
+        rest = list(compress(objs, map(operator.not_, chosen)))
+        some = list(compress(objs, chosen))
+        objs.clear()
+        referents, only_atoms = gc.get_referents, atoms.issuperset
+        found, alike = [], True
+        for at in range(0, len(some), _BLOCK):
+            part = some[at:at + _BLOCK]
+            if alike and only_atoms(map(id, map(type, referents(*part)))):
+                continue
+            before = len(found)
+            found.extend([o for o in part if not only_atoms(map(id, map(type, referents(o))))])
+            alike = len(found) - before < _BLOCK >> 3
+        for _ in range(4):
+            some, found = found, []
+            some.reverse()  # what others hold is mostly younger than they
+            kept = set(map(id, some))
+            kept.update(map(id, compress(rest, map(_not_class(self.types), map(id, map(type, rest))))))
+            apart, alike = kept.isdisjoint, True
+            for at in range(0, len(some), _BLOCK):
+                part = some[at:at + _BLOCK]
+                stay = ()
+                if not alike or not apart(map(id, referents(*part))):
+                    stay = [o for o in part if not apart(map(id, referents(o)))]
+                    alike = len(stay) < _BLOCK >> 3
+                    found.extend(stay)
+                if len(stay) < len(part):
+                    kept.difference_update(map(id, part))
+                    kept.update(map(id, stay))
+            if len(found) > 0.9 * len(some):
+                break
+        found.reverse()
+        rest.extend(found)
+        return rest
+
     def scan(self):
         own = globals()
         skip = {id(own), id(self), id(self.__dict__), id(self.frames)}
@@ -806,17 +865,17 @@ class _Heap:
         skip.update(id(v) for v in self.__dict__.values())
         if gc.get_freeze_count():
             self.notes.append("%d objects are frozen (gc.freeze) and cannot be seen" % gc.get_freeze_count())
-        objs = self.objs = gc.get_objects()
+        objs = gc.get_objects()
+        self.looked = len(objs)
+        for tp in dict(zip(map(id, map(type, objs)), map(type, objs))).values():
+            self.types[id(tp)] = _Type(tp, self.torch)
+        tp = None
+        objs = self.objs = self.relevant(objs)
         n = self.heap = len(objs)
         ids = list(map(id, objs))
         index = self.index = dict(zip(ids, range(n)))
-        type_ids = list(map(id, map(type, objs)))
-        by_id = dict(zip(type_ids, map(type, objs)))
-        for at, tp in by_id.items():
-            self.types[at] = _Type(tp, self.torch)
-        by_id = tp = None
         lookup = self.types
-        info = self.info = [lookup[t] for t in type_ids]
+        info = self.info = [lookup[t] for t in map(id, map(type, objs))]
         # What ends the walk is no target: classes, running frames, the namespaces of modules.
         names = self.names
         module_dict = types.ModuleType.__dict__["__dict__"].__get__
@@ -861,12 +920,42 @@ class _Heap:
 
     # -- tensors and the autograd graph
 
+    def fetch(self, i, guard):
+        """Asks for what read wants to know of the next tensors from place i on, all at once."""
+        torch, objs, info = self.torch, self.objs, self.info
+        places = [j for j in range(i, min(i + 256, len(objs))) if info[j].kind == _TENSOR][:64]
+        def ask(calls):
+            flat = iter(guard.get(*[call for each in calls for call in each]))
+            return [tuple([next(flat) for _ in each]) for each in calls]
+        try:
+            rows = ask([torch.references(objs[j]) for j in places])
+            where = ask([torch.location(objs[j], row[2]) for j, row in zip(places, rows)])
+            forms = ask([torch.form(objs[j]) if self.all_devices or place[0].type not in ("cpu", "meta") else ()
+                         for j, place in zip(places, where)])
+            grads = ask([(functools.partial(torch.grad, objs[j]),) if row[0] is None or row[3] else ()
+                         for j, row in zip(places, rows)])
+            for n, j in enumerate(places):
+                self.fetched[j] = rows[n], where[n], forms[n], grads[n]
+        except Exception as err:
+            if _of_handler(err):
+                raise
+            self.fetched.clear()
+            self.single = places[-1] + 1  # one of them cannot be read: each by itself
+
     def read(self, i, guard):
         """Notes the storage of a tensor, and what hangs on it. Returns its grad_fn."""
         torch, t = self.torch, self.objs[i]
-        fn, base, storage, retains, hooks = guard.get(*torch.references(t))
-        device, size, address = guard.get(*torch.location(t, storage))
+        if i not in self.fetched and i >= self.single:
+            self.fetch(i, guard)
+        (fn, base, storage, retains, hooks), place, form, grad = self.fetched.pop(i, None) or (
+            guard.get(*torch.references(t)), (), (), ())
+        device, size, address = place or guard.get(*torch.location(t, storage))
         kind = device.type
+        if kind != "meta" and size and (kind, device.index, address) not in self.counted:
+            self.counted.add((kind, device.index, address))
+            where = "cpu" if kind == "cpu" else "device"
+            self.counts[where + "_count"] += 1
+            self.counts[where + "_bytes"] += size
         if (kind == "cpu" and self.all_devices or kind != "cpu" and kind != "meta") and size:
             number = -1 if kind == "cpu" else device.index or 0
             row = (number, address & 0xFFFFFFFFFFFFFFFF, size)
@@ -876,7 +965,7 @@ class _Heap:
                 self.storage_rows.append(row)
             elif size > self.storage_rows[at][2]:
                 self.storage_rows[at] = row
-            shape, requires, leaf, offset, element, dtype = guard.get(*torch.form(t))
+            shape, requires, leaf, offset, element, dtype = form or guard.get(*torch.form(t))
             flags = (1 if requires else 0) | (2 if leaf else 0) | (4 if base is not None else 0)
             for cls in _mro(type(t)):
                 if cls is torch.parameter:
@@ -884,7 +973,7 @@ class _Heap:
             self.tensors[i] = (at, "x".join([str(d) for d in shape]), repr(dtype).replace("torch.", ""), flags,
                                offset * element)
         if fn is None or retains:
-            grad = guard.get(functools.partial(torch.grad, t))[0]
+            grad = (grad or guard.get(functools.partial(torch.grad, t)))[0]
             if grad is not None:
                 self.special_edge(i, self.add(grad), "grad")
         if hooks is not None:
@@ -941,6 +1030,22 @@ class _Heap:
                 is_spent = not live
                 i = (spent if is_spent else live).popleft()
                 node, info = self.objs[i], self.info[i]
+                if guard.on and not is_spent and not self.busy:
+                    names = [get for _, get in info.saved] + [info.next]
+                    names += [info.variable] if info.variable is not None else []
+                    try:
+                        values = guard.run([functools.partial(get, node) for get in names])
+                    except Exception as err:
+                        if _of_handler(err):
+                            raise
+                    else:  # as below, where one of them fails
+                        if info.variable is not None and values[-1] is not None:
+                            self.special_edge(i, self.add(values[-1]), "variable")
+                        for (name, _), value in zip(info.saved, values):
+                            self.saved(i, name, value)
+                        value = None
+                        self.follow(i, values[len(info.saved)], seen, live)
+                        continue
                 try:
                     if info.variable is not None:
                         variable = guard.run([functools.partial(info.variable, node)])[0]
@@ -976,15 +1081,7 @@ class _Heap:
                         raise
                     failed += 1
                     continue
-                for number, edge in enumerate(edges):
-                    fn = edge[0]
-                    if fn is None:
-                        continue
-                    at = self.add(fn)
-                    self.special_edge(i, at, "next", str(number))
-                    if at not in seen:
-                        seen.add(at)
-                        (spent if is_spent else live).append(at)
+                self.follow(i, edges, seen, spent if is_spent else live)
             if unread_graph:
                 self.notes.append("saved tensors of %d autograd nodes were not read: another thread was in the "
                                   "autograd engine" % unread_graph)
@@ -996,6 +1093,18 @@ class _Heap:
                                   "not run" % hooked)
             if changed:
                 self.notes.append("%d saved tensors were modified in place since, and cannot be read" % changed)
+
+    def follow(self, i, edges, seen, todo):
+        """Notes where the edges of an autograd node lead."""
+        for number, edge in enumerate(edges):
+            fn = edge[0]
+            if fn is None:
+                continue
+            at = self.add(fn)
+            self.special_edge(i, at, "next", str(number))
+            if at not in seen:
+                seen.add(at)
+                todo.append(at)
 
     def count(self):
         """Tensors that gc can see, and the sizes of their distinct storages."""
@@ -1395,7 +1504,8 @@ class _Table:
         held = {heap.tensors[i][0] for i in heap.tensors if self.reached[self.number[i]]}
         return {
             "lost": sum(rows[at][2] for at in range(len(rows)) if at not in held and rows[at][0] >= 0),
-            "objects": heap.heap,
+            "counted": dict(heap.counts, objects=heap.looked),
+            "objects": heap.looked,
             "collected": self.collected,
             "storages": {"device": [r[0] for r in rows], "address": [r[1] for r in rows],
                          "bytes": [r[2] for r in rows]},
@@ -1743,11 +1853,11 @@ def _cgroup_file(name, old):
 
 
 def _children(pid, depth=0):
-    found = []
+    """Yields the processes below one, which takes some milliseconds for each large one."""
     try:
         tasks = os.listdir("/proc/%s/task" % pid)
     except OSError:
-        return found
+        return
     for task in tasks:
         for child in _read("/proc/%s/task/%s/children" % (pid, task)).split():
             name, fields = _stat(child)
@@ -1757,10 +1867,9 @@ def _children(pid, depth=0):
                    "rss": int(fields[21]) * os.sysconf("SC_PAGE_SIZE")}
             pss = _table("/proc/%s/smaps_rollup" % child, {"Pss": "pss"})
             row.update(pss)
-            found.append(row)
+            yield row
             if depth < 8:
-                found.extend(_children(child, depth + 1))
-    return found
+                yield from _children(child, depth + 1)
 
 
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS",
@@ -1919,6 +2028,8 @@ class _Recorder:
         self.every, self.thin_at = 1, _SAMPLE_BYTES
         self.samples = 0  # bytes
         self.spent, self.costs = 0.0, {}
+        self.walk = None  # where children() is
+        self.counted, self.last_count = None, 0  # tensors, by the last dump
         self.names, self.plans = {}, {}
         self.cgroup = _cgroup_file("memory.current", "memory.usage_in_bytes")
         self.header(run)
@@ -2020,11 +2131,13 @@ class _Recorder:
                 self.safely("env", lambda: self.write("env", env=_device_environment(self.torch)))
         host = self.safely("host", self.host)
         fields["host"] = host
-        children = self.optional("children", lambda: _children(os.getpid()))
+        children = self.safely("children", self.children)
         if children is not None:
             fields["children"] = children
         if self.torch is not None:
-            tensors = self.optional("tensors", self.count_tensors)
+            tensors, self.counted = self.counted, None
+            if tensors is None and self.may_count():
+                tensors = self.optional("tensors", self.count_tensors)
             if tensors is not None:
                 fields["tensors"] = tensors
         self.samples += self.write("sample", **fields)
@@ -2092,6 +2205,35 @@ class _Recorder:
                     row["pinned"] = now
         return row
 
+    def children(self):
+        """The processes below this one, gathered over several steps where that takes long. None until then."""
+        walk, self.walk = self.walk, None  # a signal handler may step in the middle of it
+        if walk is None:
+            if not self.allowed("children"):
+                return None
+            walk, self.costs["children"] = (_children(os.getpid()), []), 0.0
+        begin = time.monotonic()
+        cost = 0.0
+        for row in walk[0]:
+            walk[1].append(row)
+            cost = time.monotonic() - begin
+            if cost > _SLICE:
+                self.walk = walk
+                break
+        self.costs["children"] += cost
+        self.spent += cost
+        return walk[1] if self.walk is None else None
+
+    def may_count(self):
+        """Whether to count tensors in this step: where it takes no time, else rarely. Each dump counts them anyway."""
+        if self.steps & 63:
+            return False
+        blocks = getattr(sys, "getallocatedblocks", lambda: 0)()  # takes a millisecond of a large process
+        if blocks * _COUNT_SECONDS > _SLICE and self.steps - self.last_count < _COUNT_STEPS:
+            return False
+        self.last_count = self.steps
+        return True
+
     def count_tensors(self):
         heap = _Heap(self.torch, True)
         try:
@@ -2132,7 +2274,7 @@ class _Recorder:
             heap.clear()
             heap = None
         fields["duration"] = int((time.monotonic() - begin) * 1e9)
-        lost = table.pop("lost")
+        lost, self.counted = table.pop("lost"), table.pop("counted")
         if self.snapshots and not asked:
             empty = reason == "exit" and not table["storages"]["address"]
             if empty or reason == "exception" and self.failed == self.steps:
