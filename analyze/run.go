@@ -301,7 +301,7 @@ func (r *Result) Decisive(d *Device) (m *Moment, when string) {
 	if m = d.Moment("oom"); m != nil {
 		return m, "when it ran out of memory"
 	}
-	if top := r.Verdict.Lead(); top != nil && (top.Status == finding.Ghost || top.Status == finding.Cached) {
+	if top := r.Verdict.Lead(); top != nil && top.Status == finding.Ghost {
 		return d.Moment("end"), "at the end"
 	}
 	if m = d.Moment("peak"); m != nil {

@@ -117,6 +117,15 @@ func (r Recorded) String() string { return recordedNames[r] }
 // MarshalText is String.
 func (r Recorded) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
+// RecordingCall is the function of torch.cuda.memory, with its arguments, that records events in the release that wrote
+// the file: in 2.0 the ring has one entry unless told otherwise (torch/cuda/memory.py).
+func (s *Snapshot) RecordingCall() string {
+	if s.Writer.Newest == 200 {
+		return "_record_memory_history(True, trace_alloc_max_entries=100000, trace_alloc_record_context=True)"
+	}
+	return "_record_memory_history(max_entries=100000)"
+}
+
 // Part says that the segments are those of one private pool alone.
 type Part struct {
 	Pool PoolID `json:"pool"`

@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
@@ -85,11 +86,15 @@ func (v *outcome) title() {
 	}
 }
 
-// savings are what would lower the peak, in at most so many lines.
+// savings are what would lower the peak, and last what is largest there, in at most so many lines. What is largest is
+// said with the next step where that is all.
 func (v *outcome) savings(most int) {
 	var list []string
 	for _, s := range v.r.Verdict.Savings() {
 		list = append(list, s.Text)
+	}
+	if start := v.r.Verdict.Start(); start != "" && (v.top != nil || len(list) > 0) {
+		list = append(list, start)
 	}
 	v.list("Savings", numbered(list), most)
 }
@@ -140,10 +145,28 @@ func next(r *analyze.Result) string {
 	case r.Main() != nil && r.Main().Timeline.Recording.LeftOut() != 0 && r.Verdict.Status == finding.NoHistory:
 		return "Record again without skip_actions, or skip fewer kinds of events."
 	case r.Verdict.Status == finding.NoHistory:
-		return "Record a trace too: call torch.cuda.memory._record_memory_history() when the program starts, " +
-			"then dump the snapshot again."
+		return recordAgain(r.Snapshot)
 	}
-	return "No fix needed. " + cmp.Or(r.Verdict.Start(), "To use less, start with the largest consumers below.")
+	if len(r.Verdict.Savings()) > 0 {
+		return "No fix needed. To use less:"
+	}
+	start := cmp.Or(r.Verdict.Start(), "The largest consumers below.")
+	return "No fix needed. To use less, start with " + strings.ToLower(start[:1]) + start[1:]
+}
+
+// recordAgain says how to get the history that a file lacks.
+func recordAgain(s *snapshot.Snapshot) string {
+	again := "call torch.cuda.memory." + s.RecordingCall() + " when the program starts, then dump the snapshot again."
+	switch s.Recorded {
+	case snapshot.RecordedCleared:
+		return "Dump the snapshot before recording is stopped: _record_memory_history(enabled=None) throws the " +
+			"history away. If it was not stopped, " + again
+	case snapshot.RecordedLeftOut:
+		return "Dump it again with its traces (include_traces=True, the default)."
+	case snapshot.RecordedOne, snapshot.RecordedLast:
+		return "Record every event, not only the last: " + again
+	}
+	return "Record a trace too: " + again
 }
 
 // also names the other findings, a line each.

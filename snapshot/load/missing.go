@@ -28,7 +28,7 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 			"GPU only the final state is known, not growth, peaks or causes")
 	} else if why != "" {
 		miss("the trace (%s): only the final state is known; call torch.cuda.memory.%s before the part of interest",
-			why, call(s))
+			why, s.RecordingCall())
 	}
 	if events > 0 && !s.HasTimes {
 		miss("event times (torch before 2.2 records none): plots show event numbers")
@@ -116,14 +116,6 @@ func whyNoTrace(s *snapshot.Snapshot) string {
 		return "its only events are earlier snapshots"
 	}
 	return ""
-}
-
-// call is what records events in the release that wrote the file.
-func call(s *snapshot.Snapshot) string {
-	if s.Writer.Newest == 200 {
-		return "_record_memory_history(True, trace_alloc_max_entries=100000, trace_alloc_record_context=True)"
-	}
-	return "_record_memory_history(max_entries=100000)"
 }
 
 // rounded counts the live blocks that only roundup_power2_divisions makes as large as they are: by default a block of
