@@ -41,8 +41,13 @@ func (f *finder) kind(stack snapshot.StackID) kind {
 }
 
 func (f *finder) kindOf(stack snapshot.StackID) kind {
+	k := other
 	for _, id := range f.s.Stacks.Get(stack) {
 		c := frames.Of(f.s, id)
+		if c.Origin() < frames.Library && c.Part() == frames.Functional {
+			k = forward // an operator in C++: who calls it, an optimizer perhaps, is further out
+			continue
+		}
 		switch c.Part() {
 		case frames.Optimizer:
 			if strings.HasPrefix(f.name(id), foreachFunction) {
@@ -58,7 +63,7 @@ func (f *finder) kindOf(stack snapshot.StackID) kind {
 			return handmade
 		}
 	}
-	return other
+	return k
 }
 
 func (f *finder) name(id snapshot.FrameID) string { return f.s.Strings.Get(f.s.Frames.Get(id).Name) }
