@@ -72,10 +72,12 @@ var causes = map[ghost.Kind]cause{
 	ghost.Captured: {
 		why: []string{"It comes from inside the model, but what the same forward passes allocated around it was " +
 			"freed: a hook, a closure, a module attribute or a list of outputs (such as hidden states) keeps it."},
-		fix: []string{"features[:] = [output.detach().cpu()]  # in the hook: replace, do not append",
-			"handle.remove()  # when no longer needed"},
-		next: []string{"Look for forward hooks, closures and module attributes that collect this tensor; replace or " +
-			"clear what they hold, and remove hooks that are no longer needed."},
+		fix: []string{"outputs.append(out.detach().cpu())  # what the program keeps of an output",
+			"handle.remove()  # a hook that is no longer needed"},
+		next: []string{"Look at what the program keeps of the model's outputs and losses (lists, dicts, running sums): " +
+			"store .detach().cpu() or .item().",
+			"Look for forward hooks, closures and module attributes that collect this tensor; replace or clear what " +
+				"they hold, and remove hooks that are no longer needed."},
 	},
 	ghost.Batch: {
 		why: []string{"A function in the stack is named like data loading: batches are kept."},

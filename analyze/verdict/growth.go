@@ -232,8 +232,12 @@ func pattern(f *finding.Finding, cause []string) {
 		f.Because("%.0f%% of the allocations in these iterations are freed, so this is not warm-up.", 100*g.Freed)
 	}
 	if g.Like.Use && !g.Like.Fill {
-		f.Because("After only %d iterations, a buffer or cache that is not full yet, or results kept for use after "+
-			"the loop, would look the same.", g.Iterations)
+		after := fmt.Sprintf("After %d iterations", g.Iterations)
+		if g.Iterations < 20 {
+			after = fmt.Sprintf("After only %d iterations", g.Iterations)
+		}
+		f.Because("%s, a buffer or cache that is not full yet, or results kept for use after the loop, would look the same.",
+			after)
 	}
 	if g.Like.Stale && !g.Like.Fill {
 		f.Because("But the model trains meanwhile: what it made is out of date after the next step, so it is rarely kept on " +
@@ -248,9 +252,16 @@ func pattern(f *finding.Finding, cause []string) {
 // outlook says how much it is and when the device is full if it goes on like this. Few is a growth that is small.
 func outlook(f *finding.Finding, few bool) {
 	g := f.Evidence.Growth
-	if share := units.Percent(int64(g.Bytes), int64(g.InUse)); g.InUse > 0 && few {
+	share, all := units.Percent(int64(g.Bytes), int64(g.InUse)), g.Bytes+g.OlderBytes
+	together := g.Older > 0 && all <= g.InUse
+	switch {
+	case together:
+		f.Because("It is %s of the memory in use (%v); with another %s (%v) from the same stacks, allocated before the "+
+			"trace, it is %s.", share, g.InUse, units.Plural(g.Older, "block"), g.OlderBytes,
+			units.Percent(int64(all), int64(g.InUse)))
+	case g.InUse > 0 && few:
 		f.Because("So far it is only %s of the memory in use (%v): small, but it keeps growing.", share, g.InUse)
-	} else if g.InUse > 0 {
+	case g.InUse > 0:
 		f.Because("It is %s of the memory in use (%v).", share, g.InUse)
 	}
 	after := units.Plural(g.Full.Iterations, "more iteration")
@@ -274,7 +285,7 @@ func outlook(f *finding.Finding, few bool) {
 		f.Because("At this rate another 1 GiB is gone every %s (the file does not record the device's size).", after)
 	}
 	f.Because("Steady growth of %v per iteration (%s).", units.Size(g.Slope), chance(g.Chance))
-	if g.Older > 0 {
+	if g.Older > 0 && !together {
 		f.Because("Another %s (%v) from the same stacks were allocated before the trace.",
 			units.Plural(g.Older, "block"), g.OlderBytes)
 	}
