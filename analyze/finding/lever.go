@@ -16,7 +16,8 @@ type Lever struct {
 	Site   string     `json:"site"`        // of most of Bytes, or the line that keeps them; "" unknown
 	Sites  int        `json:"sites"`       // lines where the same is to be done, Site being one; 0 elsewhere
 	During string     `json:"during"`      // of Held: the line that runs at the peak
-	// Function is that of torch.optim which made the blocks, "" elsewhere.
+	// Function is that of torch.optim which made the blocks, of LargestUse the loss function in which most of them
+	// were made; "" elsewhere.
 	Function string `json:"function"`
 	// Category is what Bytes are for, of LargestUse alone.
 	Category string `json:"category"`

@@ -24,6 +24,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -170,6 +171,12 @@ func (f *finder) largest(sums []category.Sum) {
 		sums[0].Rounded < f.least {
 		return
 	}
-	f.keep(finding.Lever{Kind: finding.LargestUse, Site: f.site(sums[0].Stacks[0]), Category: sums[0].Category.String(),
-		Blocks: sums[0].Count, Bytes: units.Size(sums[0].Rounded), Confidence: finding.Medium, Inferred: true}, f.peak)
+	v := finding.Lever{Kind: finding.LargestUse, Site: f.site(sums[0].Stacks[0]), Category: sums[0].Category.String(),
+		Blocks: sums[0].Count, Bytes: units.Size(sums[0].Rounded), Confidence: finding.Medium, Inferred: true}
+	for _, id := range f.s.Stacks.Get(sums[0].Stacks[0]) {
+		if frames.Of(f.s, id).Part() == frames.Loss {
+			v.Function = f.name(id)
+		}
+	}
+	f.keep(v, f.peak)
 }

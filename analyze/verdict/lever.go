@@ -80,10 +80,12 @@ func pull(v *finding.Lever) string {
 	text := fmt.Sprintf("The largest part of the peak: %s, %v (%s), most of it allocated at %s",
 		cmp.Or(plurals[v.Category], v.Category), v.Bytes, units.Percent(int64(v.Bytes), int64(v.Before)),
 		attribution.Placed(v.Site))
-	switch v.Category {
-	case "autograd saved":
+	switch {
+	case v.Function != "":
+		text += "; a smaller batch lowers it, and so does computing the loss in chunks"
+	case v.Category == "autograd saved":
 		text += "; a smaller batch or activation checkpointing lowers it"
-	case "activation":
+	case v.Category == "activation":
 		text += "; a smaller batch lowers it"
 	}
 	return text + "."
