@@ -64,6 +64,8 @@ type Figures struct {
 	Foreign oomlog.Size
 	Apart   bool // Foreign is other processes' alone
 	Growth  bool // without what a loop leaves behind, a large part, the request would have been served
+	// Flooded is a Growth beside which the free pieces are nothing: had they been one, it would have failed soon after.
+	Flooded bool
 }
 
 // absurd is beyond what any device has: sizes from there on are mistakes.
@@ -120,6 +122,8 @@ func (f *Figures) Cause() Cause {
 		return Unsplit
 	case room && message: // whatever lies in pieces, memory of the device was refused
 		return Room
+	case f.Growth && f.Flooded:
+		return Growth
 	case enough(f.Pieces) && !few:
 		return Fragmentation
 	case enough(f.Pools) && f.Pools.Bytes >= f.Reserved.Bytes/slightPools:
@@ -172,12 +176,14 @@ func largest(own, private, foreign int64) Cause {
 func (r *Report) figures(e *Evidence) *Figures {
 	c := &e.Free.Classes
 	private := e.Free.Private
+	pieces := e.pieces()
 	f := &Figures{
 		Requested: exact(int64(r.Requested)), Segment: exact(int64(r.Segment)), Absurd: absurd,
 		Reserved: exact(r.After.Reserved), Fraction: r.Fraction,
-		Pieces: exact(c.Releasable + c.Hard + c.Soft), Largest: exact(int64(r.LargestUsable)),
+		Pieces: exact(pieces), Largest: exact(int64(r.LargestUsable)),
 		Private: exact(private), Streams: exact(c.Stream - private + c.Pending),
-		Growth: r.Ghosts.Blocks > 0 && r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
+		Growth:  r.Ghosts.Blocks > 0 && r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
+		Flooded: r.Ghosts.Bytes*2 >= r.After.Active && r.Ghosts.Bytes >= 8*pieces,
 	}
 	if e.Timeline.Recording.BlocksUnknown() {
 		f.Stated = TooFew
@@ -190,6 +196,12 @@ func (r *Report) figures(e *Evidence) *Figures {
 		f.Absurd = min(f.Absurd, total+1) // no setting helps either
 	}
 	return f
+}
+
+// pieces are the free bytes that the request may use.
+func (e *Evidence) pieces() int64 {
+	c := &e.Free.Classes
+	return c.Releasable + c.Hard + c.Soft
 }
 
 // Fits answers whether a request would have been served.

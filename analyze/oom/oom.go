@@ -14,6 +14,8 @@
 package oom
 
 import (
+	"slices"
+
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
@@ -86,8 +88,17 @@ func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
 	r.ghosts(e)
 	r.answer(e)
 	r.Cause = r.figures(e).Cause()
+	if pieces := e.pieces(); r.Cause == Joined && (pieces*20 < r.After.Reserved || inVain(e.WhatIf)) {
+		r.Cause = Capacity // the device is full, but for little or too fine pieces
+	}
 	r.plan(e)
 	return r
+}
+
+// inVain reports whether the replay proves that the run fails under every setting.
+func inVain(a *whatif.Answer) bool {
+	return a != nil && a.Accuracy.Trusted && len(a.Rows) > 1 &&
+		!slices.ContainsFunc(a.Rows, func(row whatif.Row) bool { return !row.Fails() })
 }
 
 // burst finds what was given back right before the failure.
@@ -128,7 +139,7 @@ func (r *Report) bounds(e *Evidence) {
 func (r *Report) ghosts(e *Evidence) {
 	grows := map[snapshot.StackID]bool{}
 	for i := range e.Growth {
-		if g := &e.Growth[i]; g.LikeFill() || g.LikeCache() {
+		if g := &e.Growth[i]; g.LikeFill() || g.LikeCache() && g.Bytes*2 < r.After.Active {
 			continue // no more than a hint
 		}
 		if len(grows) == 0 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 )
@@ -17,7 +18,7 @@ func (j *judge) outOfMemory(e *Facts) {
 		ID: "oom", Severity: finding.Error, Confidence: finding.High, Device: e.Timeline.Device,
 		Bytes: int64(r.Requested), Events: []int{r.Event}, Stack: attribution.Frames(j.s, last.Stack),
 	}
-	v := &f.Evidence
+	v, seen := &f.Evidence, (*holder.Holder)(nil)
 	v.Request = j.request(e)
 	v.Request.Site = j.site(last.Stack)
 	switch r.Cause {
@@ -30,8 +31,9 @@ func (j *judge) outOfMemory(e *Facts) {
 	case oom.Growth:
 		top := &e.Growth[r.Ghosts.Top]
 		v.Growth = j.growthEvidence(e, r.Ghosts.Top, top)
-		if h := j.seen.Of(top)[0].Holder; h != nil && h.Filling() {
-			v.Holder = holderEvidence(h)
+		seen = j.seen.Of(top)[0].Holder
+		if seen != nil && seen.Filling() {
+			v.Holder = holderEvidence(seen)
 		}
 	case oom.Capacity:
 		if s := j.setting(e); s != nil && s.Proven {
@@ -42,6 +44,10 @@ func (j *judge) outOfMemory(e *Facts) {
 		around(f)
 	}
 	explain(f)
+	if r.Cause == oom.Growth && seen == nil {
+		probably := causeOf(&e.Growth[r.Ghosts.Top].Cause)
+		f.Why, f.Next, f.Fix = append(f.Why, probably.why...), append(probably.next, needLess), probably.fix
+	}
 	if len(v.Request.Lacks) > 0 && r.Cause != oom.TooFew {
 		f.Confidence = finding.Low
 		f.Because("The recording left out %s events (skip_actions), so what was reserved and free at the failure is "+
@@ -61,6 +67,19 @@ func (j *judge) request(e *Facts) *finding.Request {
 		Pending: units.Size(c.Pending), Returned: units.Size(r.Released.Bytes), Segments: r.Released.Segments,
 		ReservedBefore: units.Size(r.Before.Reserved), Limit: oom.Unknown, Ghosts: r.Ghosts.Blocks,
 		GhostBytes: units.Size(r.Ghosts.Bytes),
+	}
+	before := -1 // the failure before
+	if n := len(e.Timeline.OOMs); n > 1 {
+		before = e.Timeline.OOMs[n-2].Event
+	}
+	for i := range e.Timeline.Lives {
+		l := &e.Timeline.Lives[i]
+		switch {
+		case int(l.Born) > r.Event:
+			v.Later++
+		case l.Born >= 0 && int(l.Born) < before && int(l.Freed) > r.Event:
+			v.Survived += units.Size(l.Rounded)
+		}
 	}
 	if lacks := e.Timeline.Recording.LeftOut(); lacks != 0 {
 		v.Lacks = lacks.Names()
@@ -96,6 +115,13 @@ func (j *judge) removal(e *Facts) *finding.Removal {
 // around says what the memory was like when the request failed.
 func around(f *finding.Finding) {
 	r := f.Evidence.Request
+	if 2*r.Survived >= r.Active && r.Active > 0 {
+		f.Because("%v was live when the request before failed, and was freed after this failure: a retry inside "+
+			"an except block looks like this, where the exception's traceback keeps the failed attempt's tensors.",
+			r.Survived)
+		f.Next = append(f.Next, "Retry after the except block, not inside it: leave it first, so that the exception and "+
+			"what its frames hold are freed.")
+	}
 	f.Because("The request for %v came from %s.", r.Requested, attribution.Placed(r.Site))
 	pieces := "none of it free."
 	if unused := r.Reserved - r.Active; unused != 0 {
@@ -135,5 +161,8 @@ func around(f *finding.Finding) {
 	}
 	if r.Failures > 1 {
 		f.Because("%d requests failed in the trace; this is the last.", r.Failures)
+	}
+	if r.Later > 0 {
+		f.Because("The program caught the error and went on: %s.", units.Plural(r.Later, "later allocation"))
 	}
 }

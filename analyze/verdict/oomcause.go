@@ -151,6 +151,7 @@ func explain(f *finding.Finding) {
 		if r.DeviceFree == oom.Unknown && r.DeviceTotal != oom.Unknown {
 			free, which = max(r.DeviceTotal-r.Reserved, 0), "all that PyTorch had not reserved"
 		}
+		s := f.Evidence.Setting
 		if r.Usable != oom.Unknown && pieces+free < r.Requested {
 			f.Title += "; no allocator setting would have helped"
 			f.Because("Free pieces (%v) and %s (%v) together are less than the request.", pieces, which, free)
@@ -159,11 +160,21 @@ func explain(f *finding.Finding) {
 			f.Because("Only %v of the %v reserved was unallocated (%s), as is usual: no setting can win back "+
 				"more than that.", pieces, r.Reserved,
 				units.Percent(int64(pieces), int64(r.Reserved)))
+		} else if s != nil && s.Kind == "" && s.Failed == s.Tried {
+			f.Title += "; no allocator setting would have helped"
+			f.Because("Free pieces (%v) and free device memory (%v) together would do, but live blocks lie between the "+
+				"pieces.", pieces, free)
+		} else if s != nil && r.Usable != oom.Unknown && r.Reserved > 0 {
+			f.Because("Free pieces (%v) and free device memory (%v) would do in one piece, but live tensors take %s of all "+
+				"that this process could have: a setting alone gains little.", pieces, free,
+				units.Percent(int64(max(r.Active, 0)), int64(r.Reserved+free)))
 		} else if r.DeviceFree != oom.Unknown {
 			f.Because("The device had %v free.", free)
 		}
 		f.Title += "."
-		if s := f.Evidence.Setting; s != nil && s.Kind == "" {
+		if s != nil && s.Kind != "" {
+			f.Next = append(f.Next, settings(s)...)
+		} else if s != nil {
 			f.Because("Replayed under %d allocator settings, including expandable_segments: %s.", s.Tried, inVain(s))
 		}
 		f.Do(needLess)
@@ -171,6 +182,10 @@ func explain(f *finding.Finding) {
 			f.Because("The largest share, %v in %s, came from %s.", g.Bytes, units.Plural(g.Blocks, "block"),
 				attribution.Placed(g.Site))
 			f.Do("Look at the largest live stacks at the OOM below: each is a candidate for savings.")
+		}
+		if r.Family == "" && r.DeviceTotal == oom.Unknown && r.DeviceFree != oom.Unknown {
+			f.Do(fmt.Sprintf("If the device has much more than %v, something else uses the rest: see nvidia-smi.",
+				r.Reserved+free))
 		}
 	case oom.Outside:
 		says(finding.Limit, r.Requested, "CUDA itself ran out of memory, outside PyTorch's caching allocator; the "+
@@ -289,7 +304,12 @@ func byGrowth(f *finding.Finding, r *finding.Request) {
 	if f.Confidence == finding.High {
 		f.Confidence = finding.Medium
 	}
-	f.Say("OOM from a leak: a request for %v failed after a loop had accumulated %v.", r.Requested, r.GhostBytes)
+	if g.Like.Use {
+		f.Say("OOM after a loop had accumulated %v: a request for %v failed. A leak, or a buffer or cache that grows on "+
+			"purpose.", r.GhostBytes, r.Requested)
+	} else {
+		f.Say("OOM from a leak: a request for %v failed after a loop had accumulated %v.", r.Requested, r.GhostBytes)
+	}
 	f.Because("%s (%s of the memory in use) accumulate over the iterations of %s; most come from %s.",
 		units.Plural(r.Ghosts, "block"), units.Percent(int64(r.GhostBytes), int64(r.Active)), g.Loop,
 		attribution.Placed(g.Site))
