@@ -139,7 +139,7 @@ func next(r *analyze.Result) string {
 	case r.Pinned != nil && (len(r.Snapshot.UsedDevices()) == 0 ||
 		r.Verdict.Status == finding.NoHistory && r.Snapshot.HostEvents() > 0):
 		return "To judge the GPU's memory too, record without record_cuda=False."
-	case len(r.Devices) == 0:
+	case r.Verdict.Status == finding.NoData:
 		return "Call torch.cuda.memory._record_memory_history() when the program starts and " +
 			"torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
 	case r.Main() != nil && r.Main().Timeline.Recording.LeftOut() != 0 && r.Verdict.Status == finding.NoHistory:
