@@ -37,6 +37,8 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 		t.Trace = s.Traces[device]
 	}
 	checkState(s, t)
+	t.poolsFail = s.Writer.Newest != 0 && s.Writer.Newest < 213 &&
+		slices.ContainsFunc(s.Segments, func(seg snapshot.Segment) bool { return seg.Pool != snapshot.PoolID{} })
 	t.cut = s.Partial != nil && t.Trace.Len() > 0
 	t.Recording.Unseen, t.Recording.Resized = unseen(s, t), resized(s, t)
 	sizes := match(s, t)
@@ -223,19 +225,32 @@ func (t *Timeline) cached(event int) bool {
 }
 
 // CountRetries says what torch's num_alloc_retries rises by up to an event: requests for which everything that was
-// cached was given back, be it nothing. Each failure is one. Of more events, Unsure, the trace does not tell whether
-// they belong to one: releases without stacks of their own, which empty_cache makes too, and releases by garbage
-// collection or under max_split_size that left nothing cached.
+// cached was given back, be it nothing. Each failure is one, but before 2.13 those in private pools. Of more events,
+// unsure, the trace does not tell whether they belong to one: releases without stacks of their own, which empty_cache
+// makes too, releases by garbage collection or under max_split_size that left nothing cached, and such failures.
 func (t *Timeline) CountRetries(event int) (sure, unsure int) {
+	failed := 0
 	for i := range t.OOMs {
 		if t.OOMs[i].Event <= event {
-			sure++
+			failed++
 		}
 	}
 	for i := range t.Retries {
-		if r := &t.Retries[i]; r.Whole && !r.Failed && r.LastEvent < event {
+		r := &t.Retries[i]
+		if r.LastEvent >= event {
+			continue
+		}
+		if r.Whole && (!r.Failed || t.poolsFail) {
 			sure++
 		}
+		if r.Failed && t.poolsFail {
+			failed-- // it released what was cached, thus was no private pool's
+		}
+	}
+	if t.poolsFail {
+		unsure += failed
+	} else {
+		sure += failed
 	}
 	for _, e := range t.unsure {
 		if int(e) < event {

@@ -37,6 +37,7 @@ type Timeline struct {
 	Recording Recording
 
 	unsure      []int32 // releases that may have been of a retry, by their last event
+	poolsFail   bool    // requests in private pools may fail without a retry
 	cut         bool    // the trace ends before the dump's state
 	doubts      doubts
 	checkpoints []checkpoint // the first is at event -1
