@@ -567,21 +567,22 @@ class _Torch:
         self.storage_device = storage.__dict__["device"].__get__
         address = getattr(c, "_data_address", None)  # data_ptr would give a lazy copy memory of its own
         data_ptr = storage.__dict__["data_ptr"]
-        partial = functools.partial
-        self.address = (lambda t, s: partial(address, t)) if address else (lambda t, s: partial(data_ptr, s))
+        self.address_of_tensor, self.address_get = address is not None, address or data_ptr
+        self.reference_gets = (self.grad_fn, self._base, self.untyped, self.retains_grad, self._backward_hooks)
+        self.form_gets = (self.shape, self.requires_grad, self.is_leaf, self.storage_offset, self.element_size,
+                          self.dtype)
 
     def references(self, t):
         """Calls for what else a tensor refers to, or is made of."""
-        return [functools.partial(get, t) for get in (self.grad_fn, self._base, self.untyped, self.retains_grad,
-                                                      self._backward_hooks)]
+        return [functools.partial(get, t) for get in self.reference_gets]
 
     def location(self, t, storage):
         partial = functools.partial
-        return partial(self.storage_device, storage), partial(self.nbytes, storage), self.address(t, storage)
+        return (partial(self.storage_device, storage), partial(self.nbytes, storage),
+                partial(self.address_get, t if self.address_of_tensor else storage))
 
     def form(self, t):
-        return [functools.partial(get, t) for get in (self.shape, self.requires_grad, self.is_leaf,
-                                                      self.storage_offset, self.element_size, self.dtype)]
+        return [functools.partial(get, t) for get in self.form_gets]
 
 
 _mro = type.__dict__["__mro__"].__get__
@@ -924,18 +925,23 @@ class _Heap:
         """Asks for what read wants to know of the next tensors from place i on, all at once."""
         torch, objs, info = self.torch, self.objs, self.info
         places = [j for j in range(i, min(i + 256, len(objs))) if info[j].kind == _TENSOR][:64]
-        def ask(calls):
-            flat = iter(guard.get(*[call for each in calls for call in each]))
-            return [tuple([next(flat) for _ in each]) for each in calls]
+        tensors = [objs[j] for j in places]
+
+        def ask(gets, of):
+            return list(zip(*guard.get(*[functools.partial(list, map(get, of)) for get in gets]))) if of else []
         try:
-            rows = ask([torch.references(objs[j]) for j in places])
-            where = ask([torch.location(objs[j], row[2]) for j, row in zip(places, rows)])
-            forms = ask([torch.form(objs[j]) if self.all_devices or place[0].type not in ("cpu", "meta") else ()
-                         for j, place in zip(places, where)])
-            grads = ask([(functools.partial(torch.grad, objs[j]),) if row[0] is None or row[3] else ()
-                         for j, row in zip(places, rows)])
+            rows = ask(torch.reference_gets, tensors)
+            storages = [row[2] for row in rows]
+            where = list(zip(ask((torch.storage_device, torch.nbytes), storages),
+                             ask((torch.address_get,), tensors if torch.address_of_tensor else storages)))
+            where = [(device, size, address) for (device, size), (address,) in where]
+            shown = [self.all_devices or place[0].type not in ("cpu", "meta") for place in where]
+            forms = iter(ask(torch.form_gets, list(compress(tensors, shown))))
+            asked = [row[0] is None or row[3] for row in rows]
+            grads = iter(ask((torch.grad,), list(compress(tensors, asked))))
             for n, j in enumerate(places):
-                self.fetched[j] = rows[n], where[n], forms[n], grads[n]
+                self.fetched[j] = (rows[n], where[n], next(forms) if shown[n] else (),
+                                   next(grads) if asked[n] else ())
         except Exception as err:
             if _of_handler(err):
                 raise
