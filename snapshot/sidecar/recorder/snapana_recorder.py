@@ -423,10 +423,13 @@ class _Guarded:
         out, done = [], []  # undo() may take them away from us at any time
         self.done, self.out, self.total, self.off = done, out, len(calls) if entered else 0, False
         steps = [functools.partial(self.context.run, out.extend, map(_call, calls))]
+        again = functools.partial(self.set, _guard) if self.on else _nothing  # a handler may have run just now
         if _GC_INSIDE and gc.isenabled():
             self.off = True
-            steps = [_gc_off, functools.partial(self.set, _guard) if self.on else _nothing, *steps, _gc_on]
+            steps = [_gc_off, again, *steps, _gc_on]
             ends.append(_gc_on)
+        else:
+            steps.insert(0, again)
         steps, ends = map(_call, steps), map(_call, ends)
         try:
             done.extend(steps)
