@@ -47,6 +47,7 @@ type Growth struct {
 	First      int        `json:"first_event"` // births of the first and the last block that stayed
 	Last       int        `json:"last_event"`
 	UntilOOM   bool       `json:"until_oom"` // looked at up to a failure, else up to the end
+	Released   bool       `json:"released"`  // looked at up to where its model was freed, and it with that or later
 	InUse      units.Size `json:"in_use"`    // all active memory then
 	Slope      float64    `json:"slope"`     // bytes an iteration (Theil-Sen)
 	Chance     float64    `json:"chance"`    // probability of such a rise without a trend (Mann-Kendall)

@@ -6,8 +6,8 @@
 // each lap of the program's outermost loop add and never return". In steps:
 //
 //  1. Take the stacks with several allocations that were born inside the trace and live at
-//     the horizon: the end, or the last out-of-memory event, since what follows one is mostly
-//     Python unwinding. Parameters, buffers of modules, optimizer state and the pools of
+//     the horizon: the end, the last out-of-memory event, since what follows one is mostly
+//     Python unwinding, or the last event before the model itself is freed. Parameters, buffers of modules, optimizer state and the pools of
 //     captured graphs are made to stay, and left out.
 //  2. Between two births from one stack, find the innermost function that all allocations of
 //     that thread in between have in common: the function that runs the loop. When it runs
@@ -79,6 +79,9 @@ type Growth struct {
 	First   int `json:"first_event"`
 	Last    int `json:"last_event"`
 	Horizon int `json:"horizon_event"`
+	// Released says that the horizon is where the model itself was freed, and the survivors with it or later, as when
+	// the function returns that ran everything.
+	Released bool `json:"released"`
 	// Over says that the loop ended before the horizon, and kept what it had.
 	Over bool `json:"loop_over"`
 	// OlderCount and OlderBytes are pre-trace blocks of the same stacks that live at the
@@ -145,6 +148,12 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) 
 	out := findAt(s, t, int32(t.Trace.Len()-1), of)
 	if n := len(t.OOMs); n > 0 {
 		out = append(out, findAt(s, t, int32(t.OOMs[n-1].Event), of)...)
+	} else if at := released(t, newCode(s)); at > 0 && of == nil {
+		before := findAt(s, t, at, of)
+		for i := range before {
+			before[i].Released = true
+		}
+		out = append(out, before...)
 	}
 	slices.SortStableFunc(out, func(a, b Growth) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stacks[0], b.Stacks[0]))

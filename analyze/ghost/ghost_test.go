@@ -400,6 +400,37 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+// TestReleased looks at what a run kept until its model was freed, as when the function returns that has both; a list
+// that is emptied while the model stays is none.
+func TestReleased(t *testing.T) {
+	run := func(model bool) []ghost.Growth {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			var all []*build.Block
+			for range 4 {
+				if b := alloc(d, state, 8*mib); model {
+					all = append(all, b)
+				}
+			}
+			for range 12 {
+				d.Free(alloc(d, input, mib))
+				all = append(all, alloc(d, keep, 3*mib))
+				d.Free(alloc(d, other, mib))
+			}
+			for _, b := range all {
+				d.Free(b)
+			}
+			d.Free(alloc(d, stack("/app/train.py:50:main"), mib))
+		}))
+		return ghost.Find(s, timeline.Build(s, 0), nil)
+	}
+	if all := run(true); len(all) != 1 || !all[0].Released || all[0].Count != 12 {
+		t.Errorf("%+v, want 12 that were released with the model", all)
+	}
+	if all := run(false); len(all) > 0 {
+		t.Errorf("a list that is emptied: %+v", all)
+	}
+}
+
 // TestCause holds what is taken for the cause, by the memory that stays.
 func TestCause(t *testing.T) {
 	forward := func(line string) *build.Stack {

@@ -60,14 +60,14 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		Heuristic: true, Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s,
 			g.Stacks[0]), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
 	}
-	number := share.Holder == nil && v.PerUnit <= tiny && v.Bytes < v.InUse/1000
+	number := share.Holder == nil && v.PerUnit <= tiny && v.PerUnit*units.Size(v.Iterations) < v.InUse/1000
 	if number {
 		f.Confidence = finding.Low
 	}
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
 	case number && (v.Used || v.Iterations >= manyTiny):
-	case few && (number || v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
+	case number, few && (v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
 		f.Severity = finding.Info
 	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
 		f.Severity = finding.Error
@@ -117,9 +117,13 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 
 func (j *judge) growthEvidence(e *Facts, index int, g *ghost.Growth) *finding.Growth {
 	v := grown(j.s, index, g)
-	v.InUse, v.Full, v.UntilOOM = units.Size(e.Timeline.Final.Active), full(e, g), g.Horizon < e.Timeline.Trace.Len()-1
-	if e.OOM != nil {
+	v.InUse, v.Full, v.Released = units.Size(e.Timeline.Final.Active), full(e, g), g.Released
+	v.UntilOOM = g.Horizon < e.Timeline.Trace.Len()-1 && !g.Released
+	switch {
+	case e.OOM != nil:
 		v.InUse = units.Size(e.OOM.State.Totals.Active)
+	case g.Released:
+		v.InUse = units.Size(e.Timeline.ActiveBytes()[g.Horizon+1])
 	}
 	return v
 }
@@ -203,6 +207,8 @@ func pattern(f *finding.Finding, cause []string) {
 	horizon := "the end of the trace"
 	if g.UntilOOM {
 		horizon = "the out-of-memory event"
+	} else if g.Released {
+		horizon = "the end of the run, before its model was freed"
 	}
 	rebuilt := f.Cause == string(ghost.Rebuilt)
 	if rebuilt {
@@ -223,7 +229,9 @@ func pattern(f *finding.Finding, cause []string) {
 	if g.Regular && !rebuilt {
 		f.Because(regular)
 	}
-	if g.Over {
+	if g.Released {
+		f.Because("The snapshot was taken after the run: what it had was freed with its model. While it runs, it grows.")
+	} else if g.Over {
 		f.Because("The loop ended before the trace did, and the memory stayed.")
 	}
 	if g.Like.Fill {
