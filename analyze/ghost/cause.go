@@ -34,10 +34,15 @@ type Cause struct {
 	Losses bool     // other stacks are of a loss function
 	Used   bool     // Loss: a backward pass ran for them
 	Hints  []string // functions of the stack whose names hint at a holder, at most 3
+
+	together bool // too much of a forward pass is kept for a single result of it
 }
 
 // sure reports whether nobody keeps such memory on purpose.
 func (c *Cause) sure() bool { return c.Kind == Graph || c.Kind == Retained || c.Kind == Loss }
+
+// whole is how many tensors of a forward pass are kept together as no single result of it is.
+const whole = 3
 
 // scalar is the most bytes that a single number takes.
 const scalar = 8
@@ -58,18 +63,19 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		}
 	}
 	perLap := float64(g.Count) / float64(len(top.births))
-	whole := c.Places >= 3 || c.Places == 2 && perLap >= 3
+	c.together = c.Places >= whole || c.Places == 2 && perLap >= whole
 	used := false
-	if whole {
-		whole, used = k.graph(group)
+	graph := c.together
+	if graph {
+		graph, used = k.graph(group)
 	}
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested
 	switch {
 	case top.rebuilt:
 		c.Kind = Rebuilt
-	case whole && used:
+	case graph && used:
 		c.Kind = Retained
-	case whole:
+	case graph:
 		c.Kind = Graph
 	case frameless && k.code.sort(top.stack)&nameless != 0:
 		c.Kind = Gradients
@@ -77,7 +83,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		c.Kind, c.Used = Loss, k.backwardNext(top)
 	case slices.ContainsFunc(c.Hints, namesCache):
 		c.Kind = Cached
-	case c.Places > 0 && c.Places < 3 && k.lastOfForward(top):
+	case c.Places > 0 && c.Places < whole && k.lastOfForward(top):
 		c.Kind = Output
 	case c.Places > 0:
 		c.Kind = Captured

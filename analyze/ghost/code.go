@@ -110,8 +110,8 @@ func (c *code) loop(outer []snapshot.FrameID) (snapshot.FrameID, bool) {
 	return innermost, innermost != 0 && walk.Phase() == frames.InProgram && !overParts && !inLibrary
 }
 
-// byProtocol reports whether Python calls a function by itself, as __getitem__ and __call__: what repeats it is what its
-// caller does.
+// byProtocol reports whether Python calls a function by itself, as __getitem__ and __call__: what repeats it is its
+// caller.
 func (c *code) byProtocol(id snapshot.FrameID) bool {
 	name := c.s.Strings.Get(c.s.Frames.Get(id).Name)
 	return strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")

@@ -7,8 +7,8 @@
 //
 //  1. Take the stacks with several allocations that were born inside the trace and live at
 //     the horizon: the end, the last out-of-memory event, since what follows one is mostly
-//     Python unwinding, or the last event before the model itself is freed. Parameters, buffers of modules, optimizer state and the pools of
-//     captured graphs are made to stay, and left out.
+//     Python unwinding, or the last event before the model itself is freed. Parameters, buffers
+//     of modules, optimizer state and the pools of captured graphs are made to stay, and left out.
 //  2. Between two births from one stack, find the innermost function that all allocations of
 //     that thread in between have in common: the function that runs the loop. When it runs
 //     inside a module's forward, a constructor or an optimizer, the loop is over layers or

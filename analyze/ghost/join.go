@@ -34,8 +34,8 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 		slices.SortStableFunc(group, func(a, b *candidate) int { return cmp.Compare(sum(b.bytes), sum(a.bytes)) })
 		g := k.growth(group, horizon)
 		g.Trains = trains
-		if g.Over && !g.Cause.sure() && !k.backwardIn(group[0]) {
-			continue // built by a loop and kept: it was made to be used, unless the loop trained
+		if g.Over && !g.Cause.sure() && !g.Cause.together && !k.backwardIn(group[0]) {
+			continue // results that were made to be used: the loop did not train, and no pass is kept as a whole
 		}
 		out = append(out, g)
 	}

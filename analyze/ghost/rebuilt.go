@@ -16,9 +16,10 @@ const (
 	maxLooked    = 16   // laps that are looked at for it
 )
 
-// rebuilt finds, among rows of risingSizes, tensors that are made anew in each lap, larger by another tensor, as torch.cat does: the block of the
-// lap before is freed once there is a new one, and one is left. What was ever made smaller again is bounded or
-// emptied, and what a forward makes without training is the cache or the output of a running generation.
+// rebuilt finds, among rows of risingSizes, tensors that are made anew in each lap, larger by another tensor, as
+// torch.cat does: the block of the lap before is freed once there is a new one, and one is left. What was ever made
+// smaller again is bounded or emptied, and what a forward makes without training is the cache or the output of a
+// running generation.
 func (k *clock) rebuilt(rows map[snapshot.StackID][]int32, horizon int32) []*candidate {
 	var out []*candidate
 	for _, stack := range slices.Sorted(maps.Keys(rows)) {

@@ -107,8 +107,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	}
 	pattern(f, probably.why)
 	if number {
-		f.Because("In bytes it is harmless. A loss or a metric that was not detached keeps the objects of its graph as well, " +
-			"in host memory.")
+		f.Because("In bytes it is harmless. A loss or a metric that was not detached keeps the objects of its graph as " +
+			"well, in host memory.")
 	}
 	outlook(f, few)
 	f.Next = append(f.Next, probably.next...)
@@ -137,7 +137,8 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Regular: g.Regular, Over: g.Over,
 		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes),
 		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
-		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Stale: g.Stale(), Model: g.InModule, Fill: g.LikeFill(), Cache: g.LikeCache()},
+		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Stale: g.Stale(), Model: g.InModule,
+			Fill: g.LikeFill(), Cache: g.LikeCache()},
 	}
 	for i := range g.Paces {
 		p := &g.Paces[i]
@@ -248,8 +249,8 @@ func pattern(f *finding.Finding, cause []string) {
 			after)
 	}
 	if g.Like.Stale && !g.Like.Fill {
-		f.Because("But the model trains meanwhile: what it made is out of date after the next step, so it is rarely kept on " +
-			"purpose.")
+		f.Because("But the model trains meanwhile: what it made is out of date after the next step, so it is rarely " +
+			"kept on purpose.")
 	}
 	if g.Like.Cache {
 		f.Because("A cache that grows on purpose would look the same, such as the key-value cache of a running " +
