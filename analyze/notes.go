@@ -109,6 +109,9 @@ func reason(rec *timeline.Recording, reserved bool) string {
 // Exactly is what Verified says where nothing is missing and nothing contradicts.
 const Exactly = "verified: the replay matches the snapshot byte for byte"
 
+// Agreed is said of a device without a history.
+const Agreed = "the totals of segments agree with the sums of their blocks"
+
 // quality says how complete and how consistent the data is.
 func quality(s *snapshot.Snapshot, devices []Device) []Note {
 	out := notes{}
@@ -127,14 +130,14 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 			out.add("missing", 0, "%s%s could be read. The file's state is from after the missing events, so the "+
 				"end shown here is that of the last event.", gpu, units.Plural(events, "event"))
 		case events > 0 && !t.HasHistory():
-			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
+			out.add("ok", 0, "%s%s.", gpu, Agreed)
 		case events > 0 && t.Recording.LeftOut() != 0:
 			out.add("missing", 0, "%s%s (%s). Figures with ≥ or ≤ are bounds.", gpu, Verified(t),
 				units.Plural(events, "event"))
 		case events > 0:
 			out.add("ok", 0, "%s%s (%s).", gpu, Verified(t), units.Plural(events, "event"))
 		default:
-			out.add("ok", 0, "%sthe totals of segments agree with the sums of their blocks.", gpu)
+			out.add("ok", 0, "%s%s.", gpu, Agreed)
 		}
 		if c.PreTraceBlocks > 0 && events > 0 {
 			out.add("missing", c.PreTraceBlocks, "%s%s (%s) allocated before the first recorded event, at an unknown time%s.",

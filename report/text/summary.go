@@ -175,14 +175,20 @@ func pinnedBy(word string, holders []attribution.Group) string {
 func notes(r *analyze.Result, n, width int) []string {
 	problems, missing, fine := r.Notes()
 	if len(r.Devices) > 1 && len(fine) > 1 {
-		sound := 0
+		sound, told := 0, 0
 		for i := range r.Devices {
-			if analyze.Verified(r.Devices[i].Timeline) == analyze.Exactly {
-				sound++
+			if t := r.Devices[i].Timeline; t.HasHistory() {
+				told++
+				if analyze.Verified(t) == analyze.Exactly {
+					sound++
+				}
 			}
 		}
-		if sound > 0 {
+		switch {
+		case sound > 0:
 			fine = []analyze.Note{{Text: fmt.Sprintf("%d of %d GPUs: %s.", sound, len(r.Devices), analyze.Exactly)}}
+		case told == 0:
+			fine = []analyze.Note{{Text: fmt.Sprintf("%d GPUs: %s.", len(r.Devices), analyze.Agreed)}}
 		}
 	}
 	var end []string
