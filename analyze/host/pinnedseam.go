@@ -18,30 +18,29 @@ func findSeam(t snapshot.Trace) (found seam, ok bool) {
 	if t.Len() == 0 || t.At(0).Has&snapshot.EventHasTime == 0 {
 		return found, false
 	}
-	var widest int64
-	for i := 1; i < t.Len(); i++ {
-		back := t.At(i-1).Time - t.At(i).Time
-		if back <= widest {
-			continue
+	var widest uint64 // microseconds
+	for i := 1; i+1 < t.Len(); i++ {
+		now, last := t.At(i).Time, t.At(i-1).Time
+		if now < last && uint64(last)-uint64(now) > widest && t.At(i+1).Time < last {
+			widest = uint64(last) - uint64(now)
+			found, ok = seam{first: i, next: i}, true
 		}
-		at := seam{first: i, next: i}
-		for at.next < t.Len() && t.At(at.next).Time < t.At(i-1).Time {
-			at.next++
-		}
-		if at.next-i < 2 {
-			continue
-		}
-		for t.At(at.to).Time <= t.At(i).Time {
-			at.to++
-		}
-		found, ok, widest = at, true, back
+	}
+	if !ok {
+		return found, false
+	}
+	for found.next < t.Len() && t.At(found.next).Time < t.At(found.first-1).Time {
+		found.next++
+	}
+	for t.At(found.to).Time <= t.At(found.first).Time {
+		found.to++
 	}
 	return found, ok
 }
 
 // wide reports whether no thread can have caused it.
 func (s seam) wide(t snapshot.Trace) bool {
-	return t.At(s.first-1).Time-t.At(s.first).Time >= wideMicros || s.next-s.first >= wideEvents
+	return uint64(t.At(s.first-1).Time)-uint64(t.At(s.first).Time) >= wideMicros || s.next-s.first >= wideEvents
 }
 
 // mend is the trace with the stretch where it belongs. One that is older than all others is left out: it can be what

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/snapshot"
@@ -54,12 +56,17 @@ func liveElsewhere(s *snapshot.Snapshot, device int) bool {
 			delete(live, e.Addr)
 		}
 	}
-	for at := range live {
-		inside := false
-		for seg := range s.SegmentsOf(device) {
-			inside = inside || at-seg.Address < uint64(seg.TotalSize)
+	segments := make([]*snapshot.Segment, 0, len(s.Segments))
+	for seg := range s.SegmentsOf(device) {
+		segments = append(segments, seg)
+	}
+	slices.SortFunc(segments, func(a, b *snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
+	end, next := uint64(0), 0 // of the segments below an address, which may overlap
+	for _, at := range slices.Sorted(maps.Keys(live)) {
+		for ; next < len(segments) && segments[next].Address <= at; next++ {
+			end = max(end, segments[next].Address+uint64(segments[next].TotalSize))
 		}
-		if !inside {
+		if at >= end {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"slices"
 
 	"github.com/snapana/snapana/snapshot"
@@ -12,6 +13,9 @@ const (
 	backward = 1000
 	// seams bounds how often they go back for that reason. Threads whose clocks differ do so all the time.
 	seams = 8
+	// mostCuts bounds how often one stretch follows another in the order of time: a ring's are side by side, those of
+	// a clock that was set back alternate event by event.
+	mostCuts = 4 * seams
 )
 
 // reorder puts the events of each device back in order where the ring was resized while it recorded
@@ -39,13 +43,13 @@ type stretch struct{ first, end int32 }
 // than a ring explains, or when an event has no time.
 func ascending(t snapshot.Trace, least int64) []stretch {
 	var out []stretch
-	first, newest := 0, int64(0)
+	first, newest := 0, int64(math.MinInt64)
 	for i := range t.Len() {
 		e := t.At(i)
 		if e.Has&snapshot.EventHasTime == 0 {
 			return nil
 		}
-		if newest-e.Time >= least {
+		if e.Time < newest && uint64(newest)-uint64(e.Time) >= uint64(least) {
 			if out = append(out, stretch{int32(first), int32(i)}); len(out) > seams {
 				return nil
 			}
@@ -80,6 +84,9 @@ func inOrder(s *snapshot.Snapshot, device int, stretches []stretch, sure bool) (
 		// shrank, and is followed by a gap.
 		start := slices.Index(merged, 0)
 		try(merged[start:])
+		if len(cuts) > mostCuts {
+			continue
+		}
 		for _, cut := range cuts {
 			if cut > start && least > 0 && faults > 0 { // resized more than once
 				try(merged[cut:])

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -147,5 +148,40 @@ func TestLateThread(t *testing.T) {
 		if s := h.file(t, order); s.Resized != nil || !slices.Equal(numbers(s.Traces[0]), order) {
 			t.Errorf("%d us late: %+v, %v", late, s.Resized, numbers(s.Traces[0]))
 		}
+	}
+}
+
+// Times that no clock gives: before 1970, and as far apart as 64 bits allow.
+func TestHostileTimes(t *testing.T) {
+	for _, times := range [][]int{
+		{-5000, -4000, 1, 2}, {-1, -9000, -8000}, {math.MaxInt64, math.MinInt64, math.MaxInt64, math.MinInt64}, {math.MinInt64, 0},
+	} {
+		var events []string
+		for i, time := range times {
+			events = append(events, fmt.Sprintf(`{"action": "alloc", "addr": %d, "size": %d, "stream": 0, "time_us": %d}`,
+				512*(i+1), i+1, time))
+		}
+		s := fromJSON(t, `{"segments": [], "device_traces": [[`+strings.Join(events, ", ")+`]]}`)
+		if n := s.Traces[0].Len(); n == 0 || n > len(times) {
+			t.Errorf("%d: %d events", times, n)
+		}
+	}
+}
+
+// A clock that was set back makes two stretches of the same times, which is no ring, even where the file contradicts
+// itself otherwise.
+func TestClockSetBack(t *testing.T) {
+	h := history{live: map[int]int{}}
+	rng := rand.New(rand.NewPCG(1, 3))
+	for i := range 1000 {
+		h.step(rng, 5_000_000+100*(i%500))
+	}
+	order := make([]int, len(h.events))
+	for i := range order {
+		order[i] = i
+	}
+	order = slices.Insert(order, 9, 0) // the first block twice
+	if s := h.file(t, order); s.Resized != nil || !slices.Equal(numbers(s.Traces[0]), order) {
+		t.Errorf("%+v, %d of %d events", s.Resized, s.Traces[0].Len(), len(order))
 	}
 }
