@@ -3,6 +3,7 @@ package attribution
 import (
 	"bytes"
 	"encoding/json"
+	"sort"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -98,6 +99,9 @@ func lookUp(o map[string]any, key string) (any, bool) {
 	return nil, false
 }
 
+// mostLevels is how deep keys are offered: their names are as long as objects are deep.
+const mostLevels = 8
+
 // keys adds the keys of a text, those of objects within too.
 func (l *labels) keys(to []string, text snapshot.StringID) []string {
 	type level struct {
@@ -107,7 +111,7 @@ func (l *labels) keys(to []string, text snapshot.StringID) []string {
 	for todo := []level{{"", l.object(text)}}; len(todo) > 0; todo = todo[1:] {
 		for k, v := range todo[0].of {
 			to = append(to, todo[0].before+k)
-			if inner, ok := v.(map[string]any); ok {
+			if inner, ok := v.(map[string]any); ok && strings.Count(todo[0].before, ".") < mostLevels {
 				todo = append(todo, level{todo[0].before + k + ".", inner})
 			}
 		}
@@ -152,10 +156,14 @@ func Annotations(s *snapshot.Snapshot, t *timeline.Timeline) []Annotation {
 		return nil
 	}
 	for row := range t.Lives {
-		for _, k := range waiting[t.Lives[row].Addr] {
-			if t.Lives[row].LiveAfter(out[k].Event) {
-				out[k].Row = int32(row)
+		l := &t.Lives[row]
+		here := waiting[l.Addr]
+		first := sort.Search(len(here), func(i int) bool { return out[here[i]].Event >= int(l.Born) })
+		for _, k := range here[first:] {
+			if !l.LiveAfter(out[k].Event) {
+				break
 			}
+			out[k].Row = int32(row)
 		}
 	}
 	return out

@@ -16,9 +16,17 @@ func (f *finder) optimizers() {
 		most  int64
 		stack snapshot.StackID
 	}
+	next := f.warm // the first row behind it that other code allocated
 	for _, row := range f.rows {
 		l := &f.t.Lives[row]
-		if k := f.kind(l.Stack); l.Born >= 0 && k.optimizes() && l.Freed >= 0 && f.within(row) {
+		if k := f.kind(l.Stack); l.Born >= 0 && k.optimizes() && l.Freed >= 0 {
+			next = max(next, int(row)+1)
+			for next < len(f.t.Lives) && f.optimizes(next) {
+				next++
+			}
+			if next < len(f.t.Lives) && f.t.Lives[next].Born < l.Freed {
+				continue
+			}
 			v := &steps[k]
 			count(&v.Lever, l)
 			if l.Rounded > v.most {
@@ -45,16 +53,7 @@ func (f *finder) optimizers() {
 	}
 }
 
-// within reports whether a life of an optimizer ends before other code allocates.
-func (f *finder) within(row int32) bool {
-	l := &f.t.Lives[row]
-	for i := row + 1; int(i) < len(f.t.Lives) && f.t.Lives[i].Born < l.Freed; i++ {
-		if !f.kind(f.t.Lives[i].Stack).optimizes() {
-			return false
-		}
-	}
-	return true
-}
+func (f *finder) optimizes(row int) bool { return f.kind(f.t.Lives[row].Stack).optimizes() }
 
 // cutTemporaries takes those of one kind of optimizer out of the whole trace. For those of a foreach function it
 // puts what the same update takes for one parameter at a time.
@@ -90,14 +89,12 @@ func (f *finder) oneByOne(call []int32, function string) {
 	}
 	slices.Reverse(call)
 	first, last := f.t.Lives[call[0]].Born, int32(0)
-	var lists []snapshot.StackID // a foreach operation is one stack
+	lists := map[snapshot.StackID]bool{} // a foreach operation is one stack
 	var most, bytes int64
 	for i, row := range call {
 		l := &f.t.Lives[row]
 		last = max(last, l.Freed)
-		if !slices.Contains(lists, l.Stack) {
-			lists = append(lists, l.Stack)
-		}
+		lists[l.Stack] = true
 		need := 2 * l.Rounded
 		if i > 0 && f.t.Lives[call[i-1]].Stack == l.Stack {
 			need += f.t.Lives[call[i-1]].Rounded

@@ -116,20 +116,13 @@ func (p *Platform) Reads(conf string) bool {
 	if p.Options == nil || conf == "" {
 		return true
 	}
-	depth := 0
-	for _, pair := range strings.FieldsFunc(conf, func(c rune) bool {
-		switch c {
-		case '[':
-			depth++
-		case ']':
-			depth--
-		}
-		return c == ',' && depth == 0
-	}) {
+	depth := 0 // of brackets, in which commas part sizes
+	for pair := range strings.SplitSeq(conf, ",") {
 		key, _, _ := strings.Cut(pair, ":")
-		if !slices.Contains(p.Options, strings.TrimSpace(key)) {
+		if key = strings.TrimSpace(key); depth == 0 && key != "" && !slices.Contains(p.Options, key) {
 			return false
 		}
+		depth += strings.Count(pair, "[") - strings.Count(pair, "]")
 	}
 	return true
 }

@@ -362,12 +362,13 @@ func (t *Timeline) blank() bool {
 // of a segment, or reaches into what was mapped last. In between come at most other maps, and what a failure releases.
 func (t *Timeline) unborn() bool {
 	n := t.Trace.Len()
+	k := 0 // the first event behind the maps of a request
 	for i := range n {
 		e := t.Trace.At(i)
 		if e.Action != snapshot.SegmentAlloc && e.Action != snapshot.SegmentMap {
 			continue
 		}
-		k := i + 1
+		k = max(k, i+1)
 		for k < n && e.Action == snapshot.SegmentMap && t.Trace.At(k).Action == e.Action {
 			k++
 		}
