@@ -73,8 +73,14 @@ func inOrder(s *snapshot.Snapshot, device int, stretches []stretch, sure bool) (
 	if sure {
 		least++
 	}
-	try := func(o []int32) {
-		if n := contradictions(s, device, o); n < least {
+	// What is left out takes its contradictions with it: an order must be better for the events that it keeps.
+	try := func(o []int32, sure bool) {
+		n := contradictions(s, device, o)
+		if n >= least {
+			return
+		}
+		own := contradictions(s, device, slices.Sorted(slices.Values(o)))
+		if n < own || sure && n == own {
 			order, least = o, n
 		}
 	}
@@ -83,13 +89,13 @@ func inOrder(s *snapshot.Snapshot, device int, stretches []stretch, sure bool) (
 		// The list begins with the oldest event of the ring. What is older than that was left behind when the ring
 		// shrank, and is followed by a gap.
 		start := slices.Index(merged, 0)
-		try(merged[start:])
+		try(merged[start:], sure)
 		if len(cuts) > mostCuts {
 			continue
 		}
 		for _, cut := range cuts {
 			if cut > start && least > 0 && faults > 0 { // resized more than once
-				try(merged[cut:])
+				try(merged[cut:], false)
 			}
 		}
 	}
