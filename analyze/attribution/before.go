@@ -44,8 +44,8 @@ func FindBefore(t *timeline.Timeline) Before {
 	return b
 }
 
-// copies is the largest number, up to 4, that divides how often sizes occur, for nearly all blocks and bytes. It must be
-// that of some, as a model has one embedding, and others must occur more often, as its layers' do: else it may count
+// copies is the largest number, up to 4, that divides how often sizes occur, for nearly all blocks and bytes. It must
+// be that of some, as a model has one embedding, and others must occur more often, as its layers' do: else it may count
 // layers. Small blocks matter as much as large ones: two matrices of one size, such as an embedding and its head, and
 // an even number of layers look like two models but for an odd number of norms.
 func copies(counts map[int64]int64) int {

@@ -15,7 +15,7 @@ type Request struct {
 	Site           string     `json:"site"`
 	Failures       int        `json:"failures"`          // in the trace, this one being the last
 	Later          int64      `json:"later_allocations"` // in the trace, after it
-	Survived       units.Size `json:"survived"`          // of Active: live at the failure before too, and freed after this one
+	Survived       units.Size `json:"survived"`          // of Active: live at the failure before too, freed after this
 	Reserved       units.Size `json:"reserved"`          // when it failed
 	Active         units.Size `json:"active"`
 	LargestPiece   units.Size `json:"largest_piece"` // free, of any stream and pool

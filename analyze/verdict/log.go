@@ -44,8 +44,8 @@ func printed(g *oom.Group) *finding.Request {
 	v := &finding.Request{
 		Cause: string(g.Cause), Family: string(g.Family), Failures: int(g.Count), Reserved: size(g.Reserved),
 		Active: size(g.Allocated), Usable: size(g.Unallocated), PrivatePools: size(g.PrivatePools),
-		Cut: g.Cut, Hint: g.Hint, Limit: size(g.Allowed), LargestPiece: oom.Unknown, OtherStreams: oom.Unknown, Pending: oom.Unknown,
-		ReservedBefore: oom.Unknown,
+		Cut: g.Cut, Hint: g.Hint, Limit: size(g.Allowed), LargestPiece: oom.Unknown, OtherStreams: oom.Unknown,
+		Pending: oom.Unknown, ReservedBefore: oom.Unknown,
 		Refusal: finding.Refusal{Requested: size(g.Tried), Segment: size(g.Tried), DeviceFree: size(g.Free),
 			DeviceTotal: size(g.Total), Elsewhere: size(g.Other), LargestUsable: oom.Unknown, Servable: oom.Unknown,
 			AtLeast: oom.Unknown, Grown: oom.Unknown, Fraction: 1},

@@ -69,7 +69,7 @@ type Outcome struct {
 	Retries       int64 `json:"retries"`       // requests for which the whole cache was given back
 
 	Failures int   `json:"failures"`
-	New      int   `json:"new_failures"` // requests that the run served; it would have ended there but for catching the error
+	New      int   `json:"new_failures"` // requests that the run served; unless it catches the error it ends there
 	Served   int   `json:"served"`       // requests that failed in the run and do not here
 	served   []int // their events
 	// Assumed is the event of the first request that failed in the run, is served here and has others after it, nil for

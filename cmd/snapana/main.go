@@ -156,8 +156,8 @@ or the system refused; 130 interrupted.`,
 More: snapana man {{.Name}}
 {{end}}`)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(), newRanks(),
-		newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(),
+	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
+		newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(),
 		newMan(root), newCompletion(root))
 	return root
 }

@@ -137,7 +137,8 @@ func banner(r *analyze.Result) string {
 			longText)
 	}
 	if n, residual := r.Books(); n > 0 || residual > 0 {
-		return "N" + r.Verified()[1:] + "."
+		s := r.Verified()
+		return strings.ToUpper(s[:1]) + s[1:] + "."
 	}
 	return ""
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// marks is what shows the kind of device, surest first (snapshot/SPEC.md 9.1). CUDA has no row: hipified builds keep some of
-// its names, and nothing in a file of Python stacks tells an AMD GPU.
+// marks is what shows the kind of device, surest first (snapshot/SPEC.md 9.1). CUDA has no row: hipified builds keep
+// some of its names, and nothing in a file of Python stacks tells an AMD GPU.
 var marks = []struct {
 	backend string
 	files   []string // parts of paths, with slashes
 	names   []string // beginnings of C++ names
 }{
-	{snapshot.NPU, []string{"/torch_npu/", "libtorch_npu", "libascendcl"}, []string{"c10_npu::", "at_npu::", "torch_npu::"}},
+	{snapshot.NPU, []string{"/torch_npu/", "libtorch_npu", "libascendcl"},
+		[]string{"c10_npu::", "at_npu::", "torch_npu::"}},
 	{snapshot.XPU, []string{"/torch/xpu/", "/c10/xpu/", "libtorch_xpu", "libc10_xpu", "/intel_extension_for_pytorch/"},
 		[]string{"c10::xpu::", "at::xpu::", "torch::xpu::"}},
 	{snapshot.HIP, []string{"libtorch_hip", "libc10_hip", "libamdhip64", "/c10/hip/", "/ATen/hip/"},
