@@ -158,10 +158,10 @@ func (g *Gain) String() string {
 		return fmt.Sprintf("fewer requests fail: %d instead of %d.", g.Failures, g.FailuresBefore)
 	case RetryLess:
 		if g.Retries == 0 {
-			return fmt.Sprintf("cudaMalloc fails no more (%s as recorded), so PyTorch need not free its cache and retry.",
+			return fmt.Sprintf("the driver refuses memory no more (%s as recorded), so PyTorch need not free its cache and retry.",
 				units.Times(g.RetriesBefore))
 		}
-		return fmt.Sprintf("cudaMalloc fails %s instead of %s before PyTorch frees its cache and retries.",
+		return fmt.Sprintf("the driver refuses memory %s instead of %s before PyTorch frees its cache and retries.",
 			units.Times(g.Retries), units.Times(g.RetriesBefore))
 	case LowersPeak:
 		return fmt.Sprintf("the peak of reserved memory is %v lower (%s).", g.Saved(),

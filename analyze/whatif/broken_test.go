@@ -37,7 +37,12 @@ func TestBroken(t *testing.T) {
 				s.Segments[i].Pool.A++
 			}
 		}
-		p, v := loaded(t, s, timeline.Build(s, 0))
+		tl := timeline.Build(s, 0)
+		if tl.Recording.BlocksUnknown() { // refused
+			inexact++
+			continue
+		}
+		p, v := loaded(t, s, tl)
 		if !same(v) {
 			inexact++
 		}

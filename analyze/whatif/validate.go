@@ -36,7 +36,7 @@ const minShare = 0.99
 
 // Load makes the program of a timeline and validates it. Where the file does not tell the
 // release that wrote it well enough, the order of equal blocks that agrees best is taken.
-// It fails only when ctx ends.
+// It fails when ctx ends, and where the recording left out when blocks were born or freed.
 func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Program, *Accuracy, error) {
 	if t.Recording.BlocksUnknown() {
 		return nil, nil, fmt.Errorf("the recording left out %v events (skip_actions), and a replay needs them",
