@@ -109,6 +109,14 @@ func reason(rec *timeline.Recording, reserved bool) string {
 // Exactly is what Verified says where nothing is missing and nothing contradicts.
 const Exactly = "verified: the replay matches the snapshot byte for byte"
 
+// inferred is what to add for a trace that begins with memory, but with none in use: of that there is a note.
+func inferred(t *timeline.Timeline) string {
+	if t.Recording.Inferred && t.Checks.PreTraceBlocks == 0 {
+		return "; the cache is taken to be older than they are"
+	}
+	return ""
+}
+
 // Agreed is said of a device without a history.
 const Agreed = "the totals of segments agree with the sums of their blocks"
 
@@ -135,12 +143,12 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 			out.add("missing", 0, "%s%s (%s). Figures with ≥ or ≤ are bounds.", gpu, Verified(t),
 				units.Plural(events, "event"))
 		case events > 0:
-			out.add("ok", 0, "%s%s (%s).", gpu, Verified(t), units.Plural(events, "event"))
+			out.add("ok", 0, "%s%s (%s)%s.", gpu, Verified(t), units.Plural(events, "event"), inferred(t))
 		default:
 			out.add("ok", 0, "%s%s.", gpu, Agreed)
 		}
 		if c.PreTraceBlocks > 0 && events > 0 {
-			out.add("missing", c.PreTraceBlocks, "%s%s (%s) allocated before the first recorded event, at an unknown time%s.",
+			out.add("missing", c.PreTraceBlocks, "%s%s (%s) taken to be older than the first recorded event%s.",
 				gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active), guess(&devices[i].Before))
 		}
 		if c.UnknownActions > 0 {

@@ -53,6 +53,7 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	}
 	run(s, t, sizes)
 	t.bound(s, &gone)
+	t.Recording.Inferred = t.Trace.Len() > 0 && t.Initial.Reserved > 0
 	if t.HasHistory() { // a dump lists no frames where none were recorded: snapshot/SPEC.md 2.3
 		for i := 0; i < len(t.Lives) && t.Lives[i].Born < 0; i++ {
 			if l := &t.Lives[i]; l.Stack == snapshot.EmptyStack {

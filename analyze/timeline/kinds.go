@@ -133,6 +133,11 @@ type Recording struct {
 	Start Bounds `json:"start"`
 	// Resized says that max_entries was changed while recording: events are missing, or may be.
 	Resized bool `json:"resized"`
+	// Inferred says that the trace begins with memory in use or cached. All of it is taken to be older than the
+	// first event, and a block of it that is freed to have taken what its request rounds to: a trace whose ring was
+	// resized, or whose skip_actions changed, may hide that some of it is younger (SPEC.md 4.4). What is exact is so
+	// but for that.
+	Inferred bool `json:"inferred"`
 	// Failures bounds the number of requests that failed.
 	Failures Bound `json:"failures"`
 	// Retries bounds the number of requests that made the allocator give up its cache.
@@ -183,6 +188,7 @@ func (r *Recording) Add(o *Recording) {
 	r.Skipped |= o.Skipped
 	r.torn = r.torn || o.torn
 	r.Resized = r.Resized || o.Resized
+	r.Inferred = r.Inferred || o.Inferred
 	r.Peak.add(&o.Peak)
 	r.Start.add(&o.Start)
 	r.Failures, r.Retries = r.Failures.And(o.Failures), r.Retries.And(o.Retries)
