@@ -73,6 +73,7 @@ _STEEP = 1.25  # a dump is due when this many times the allocated bytes of the l
 _SLICE = 0.005  # seconds in one step, for what may be spread over several
 _COUNT_SECONDS = 1e-7  # for each object, to count tensors
 _COUNT_STEPS = 2000  # between counts that take longer than a slice
+_COUNT_ASKS = 64  # steps between questions whether to count, which take a millisecond in a large process
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 
 
@@ -2235,9 +2236,9 @@ class _Recorder:
 
     def may_count(self):
         """Whether to count tensors in this step: where it takes no time, else rarely. Each dump counts them anyway."""
-        if self.steps & 63:
+        if self.steps % _COUNT_ASKS:
             return False
-        blocks = getattr(sys, "getallocatedblocks", lambda: 0)()  # takes a millisecond of a large process
+        blocks = getattr(sys, "getallocatedblocks", lambda: 0)()
         if blocks * _COUNT_SECONDS > _SLICE and self.steps - self.last_count < _COUNT_STEPS:
             return False
         self.last_count = self.steps
