@@ -110,7 +110,11 @@ func unbalanced(f *finding.Finding) {
 		if x.Bytes-x.Others < (v.Most-v.Others)/10 {
 			continue
 		}
-		f.Because("%v on %s came from %s, at most %v on any other GPU.", x.Bytes, here, attribution.Placed(x.Site), x.Others)
+		others := "none"
+		if x.Others > 0 {
+			others = fmt.Sprintf("at most %v", x.Others)
+		}
+		f.Because("%v on %s came from %s, %s on any other GPU.", x.Bytes, here, attribution.Placed(x.Site), others)
 	}
 	if v.Filled {
 		f.Because("%s is the one that fills up, while the others have room.", here)
