@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sort"
 
@@ -120,40 +121,51 @@ func finalRanges(s *snapshot.Snapshot, t *Timeline) Ranges {
 	return kept
 }
 
+// changesBackward yields what the segment events say, the last first, with the pools of their labels. Events that
+// cannot be are counted as bad and left out.
+func (t *Timeline) changesBackward(s *snapshot.Snapshot) iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		for i := t.Trace.Len() - 1; i >= 0; i-- {
+			e := t.Trace.At(i)
+			switch e.Action {
+			case snapshot.SegmentAlloc, snapshot.SegmentMap, snapshot.SegmentFree, snapshot.SegmentUnmap:
+			default:
+				continue
+			}
+			if bad(e) || e.Size == 0 {
+				t.Checks.BadEvents++
+				continue
+			}
+			c := Change{Event: i, Range: rangeOf(e)}
+			c.Add = e.Action == snapshot.SegmentAlloc || e.Action == snapshot.SegmentMap
+			if e.Label != 0 {
+				c.Range.Pool = s.Labels.Get(e.Label).Pool
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
 // unwind goes backward through the segment events from the final segments, and fills
 // t.Initially and t.Changes (SPEC.md 4.2). Changes that contradict the state are
 // counted and left out.
 func unwind(s *snapshot.Snapshot, t *Timeline) {
 	now := finalRanges(s, t)
-	for i := t.Trace.Len() - 1; i >= 0; i-- {
-		e := t.Trace.At(i)
-		switch e.Action {
-		case snapshot.SegmentAlloc, snapshot.SegmentMap, snapshot.SegmentFree, snapshot.SegmentUnmap:
-		default:
-			continue
-		}
-		if bad(e) || e.Size == 0 {
-			t.Checks.BadEvents++
-			continue
-		}
-		r := rangeOf(e)
-		if e.Label != 0 {
-			r.Pool = s.Labels.Get(e.Label).Pool
-		}
-		c := Change{Event: i, Range: r}
+	for c := range t.changesBackward(s) {
+		r := &c.Range
 		var fits bool
-		switch e.Action {
-		case snapshot.SegmentAlloc, snapshot.SegmentMap:
+		if c.Add {
 			var was Range
-			was, fits = now.cut(e.Addr, e.Size)
-			c.Add = true
-			c.Range.Kind, c.Range.Pool = was.Kind, was.Pool
-			c.Range.Expandable, c.Range.Stream = was.Expandable, was.Stream
-		default:
-			if n := neighbor(now, &r); n != nil {
-				c.Range.Kind, c.Range.Pool = n.Kind, n.Pool
+			was, fits = now.cut(r.Addr, r.Size)
+			r.Kind, r.Pool = was.Kind, was.Pool
+			r.Expandable, r.Stream = was.Expandable, was.Stream
+		} else {
+			if n := neighbor(now, r); n != nil {
+				r.Kind, r.Pool = n.Kind, n.Pool
 			}
-			fits = now.add(c.Range)
+			fits = now.add(*r)
 		}
 		if fits {
 			t.Changes = append(t.Changes, c)

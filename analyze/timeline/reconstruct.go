@@ -70,25 +70,11 @@ type piece struct {
 func (b *builder) backward() {
 	t := b.t
 	now := finalRanges(b.s, t)
-	for i := t.Trace.Len() - 1; i >= 0; i-- {
-		e := t.Trace.At(i)
-		switch e.Action {
-		case snapshot.SegmentAlloc, snapshot.SegmentMap, snapshot.SegmentFree, snapshot.SegmentUnmap:
-		default:
-			continue
-		}
-		if bad(e) || e.Size == 0 {
-			t.Checks.BadEvents++
-			continue
-		}
-		r := rangeOf(e)
-		if e.Label != 0 {
-			r.Pool = b.s.Labels.Get(e.Label).Pool
-		}
-		if e.Action == snapshot.SegmentAlloc || e.Action == snapshot.SegmentMap {
-			b.undoAdd(&now, i, r)
+	for c := range t.changesBackward(b.s) {
+		if c.Add {
+			b.undoAdd(&now, c.Event, c.Range)
 		} else {
-			b.undoRemove(&now, i, r)
+			b.undoRemove(&now, c.Event, c.Range)
 		}
 	}
 	slices.Reverse(b.changes)

@@ -80,9 +80,10 @@ func unbalanced(f *finding.Finding) {
 		others = fmt.Sprintf("the %d others", n)
 	}
 	here := fmt.Sprintf("GPU %d", v.Fullest)
-	f.Say("Imbalance: %s %s %v, %s at %v or less.", here, peaked, v.Most, others, v.Others)
 	if v.Final {
 		f.Say("Imbalance: %s %s %v in use, %s with %v or less.", here, peaked, v.Most, others, v.Others)
+	} else {
+		f.Say("Imbalance: %s %s %v, %s at %v or less.", here, peaked, v.Most, others, v.Others)
 	}
 	from := attribution.Placed(v.Site)
 	switch v.Placed {

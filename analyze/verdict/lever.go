@@ -34,14 +34,14 @@ func (j *judge) levers(e *Facts) []finding.Lever {
 			Text: text,
 		})
 	}
-	last := func(v *finding.Lever) int {
+	rank := func(v *finding.Lever) int {
 		if v.Kind == finding.LargestUse {
 			return 1
 		}
 		return 0
 	}
 	slices.SortStableFunc(out, func(a, b finding.Lever) int {
-		return cmp.Or(last(&a)-last(&b), cmp.Compare(b.Gain, a.Gain))
+		return cmp.Or(rank(&a)-rank(&b), cmp.Compare(b.Gain, a.Gain))
 	})
 	if n := len(out) - 1; n > mostLevers && out[n].Kind == finding.LargestUse {
 		out = append(out[:mostLevers], out[n])
