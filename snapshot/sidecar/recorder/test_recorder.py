@@ -5,6 +5,7 @@ from them what torch's import makes (gc.freeze), and what only repeats itself do
 """
 import ast
 import collections
+import contextlib
 import contextvars
 import functools
 import gc
@@ -146,6 +147,23 @@ class Graph:
 def make(**options):
     t = torch.zeros(SIZE, **options)
     return t, t.data_ptr()
+
+
+@contextlib.contextmanager
+def full_disk():
+    """A disk that has room for five bytes more, whoever writes them."""
+    write, state = os.write, [0]
+
+    def short(fd, data):
+        state[0] += 1
+        if state[0] == 1:
+            return write(fd, data[:5])
+        raise OSError(28, "No space left on device")
+    os.write = short
+    try:
+        yield
+    finally:
+        os.write = write
 
 
 class Recorded(unittest.TestCase):
@@ -1034,18 +1052,8 @@ class Files(Recorded):
         r.start(self.run_path)
         r.step()
         file = r._active[0].file
-        write, state = os.write, [0]
-
-        def short(fd, data):
-            state[0] += 1
-            if state[0] == 1:
-                return write(fd, data[:5])
-            raise OSError(28, "No space left on device")
-        os.write = short
-        try:
+        with full_disk():
             r.step()
-        finally:
-            os.write = write
         r.step()
         r.stop()
         self.assertEqual([x["step"] for x in self.read() if x["type"] == "sample"], [0, 2])
@@ -1487,18 +1495,8 @@ print("on")
         r._pack({"type": "nvml", "time": 1, "pad": "x" * 300}, out)
         with open(self.run_path + ".snapana", "ab") as f:
             f.write(out)
-        write, state = os.write, [0]
-
-        def short(fd, data):
-            state[0] += 1
-            if state[0] == 1:
-                return write(fd, data[:5])
-            raise OSError(28, "No space left on device")
-        os.write = short
-        try:
+        with full_disk():
             r.step()
-        finally:
-            os.write = write
         r.step()
         r.stop()
         found, rest = records(self.run_path + ".snapana")
