@@ -38,24 +38,50 @@ func (r *Result) Books() (contradictions, residual int64) {
 }
 
 // Verified says whether the histories that were rebuilt agree with the file, as far as nothing is missing.
-func (r *Result) Verified() string {
-	contradictions, residual := r.Books()
-	var rec timeline.Recording
-	for i := range r.Devices {
-		rec.Add(&r.Devices[i].Timeline.Recording)
-	}
-	return verified(contradictions, residual, &rec)
-}
+func (r *Result) Verified() string { return r.proof().text() }
+
+// VerifiedBriefly is Verified in a few words, for where a note says the rest.
+func (r *Result) VerifiedBriefly() string { return r.proof().short }
 
 // Verified is that of a single device.
 func Verified(t *timeline.Timeline) string {
-	return verified(t.Checks.Inconsistent(), t.Checks.Residual, &t.Recording)
+	rec := &t.Recording
+	return proofOf(t.Checks.Inconsistent(), t.Checks.Residual, rec, t.HasHistory() || rec.LeftOut() != 0).text()
 }
 
-func verified(contradictions, residual int64, rec *timeline.Recording) string {
+func (r *Result) proof() proof {
+	contradictions, residual := r.Books()
+	var rec timeline.Recording
+	replayed := false
+	for i := range r.Devices {
+		t := r.Devices[i].Timeline
+		rec.Add(&t.Recording)
+		replayed = replayed || t.HasHistory() || t.Recording.LeftOut() != 0
+	}
+	return proofOf(contradictions, residual, &rec, replayed)
+}
+
+// proof is how far a replay is known to be right: in a few words, and what these leave out or, where they cannot be
+// part of it, all of it.
+type proof struct{ short, long string }
+
+func (p proof) text() string {
+	if strings.HasPrefix(p.long, ": ") {
+		return p.short + p.long
+	}
+	return p.long
+}
+
+func proofOf(contradictions, residual int64, rec *timeline.Recording, replayed bool) proof {
 	if contradictions != 0 || residual != 0 {
-		return fmt.Sprintf("not verified: the file contradicts itself %s, and the replay is off by %s",
-			units.Plural(contradictions, "time"), units.Bytes(residual))
+		off := ""
+		if residual != 0 {
+			off = units.Bytes(max(residual, -residual))
+		}
+		return proof{"not verified", finding.NotVerified(contradictions, off)}
+	}
+	if !replayed {
+		return proof{"none: only the final state was recorded", Agreed}
 	}
 	var open []string
 	p, s := &rec.Peak, &rec.Start
@@ -71,39 +97,34 @@ func verified(contradictions, residual int64, rec *timeline.Recording) string {
 		}
 	}
 	if len(open) == 0 {
-		return Exactly
+		return proof{"verified", Exactly}
 	}
-	why := reason(rec, p.Reserved != timeline.Exact || s.Reserved != timeline.Exact)
-	switch {
-	case len(open) == 4 && rec.LeftOut() != 0:
-		return "not verified: " + why
-	case len(open) == 4:
-		return "the replay matches the snapshot as far as that was recorded: " + why
+	which := units.List(open) + " memory"
+	if len(open) == 4 {
+		which = "all figures"
 	}
-	return fmt.Sprintf("verified, but for %s memory: %s", units.List(open), why)
-}
-
-// reason says why figures may be other than they seem, those of reserved memory among them or not.
-func reason(rec *timeline.Recording, reserved bool) string {
 	// Kinds that happened for certain weigh more than those of which there may have been none.
-	if k := rec.LeftOut() &^ timeline.Failures; k != 0 {
-		return fmt.Sprintf("the recording left out %s events (skip_actions)", k)
-	}
-	if rec.Resized {
-		return "max_entries was changed while recording, so events may be missing"
+	left := rec.LeftOut() &^ timeline.Failures
+	switch {
+	case left != 0 && len(open) == 4:
+		return proof{"not verified", fmt.Sprintf(": the recording left out %s events (skip_actions)", left)}
+	case left != 0:
+		return proof{"verified, except " + which,
+			fmt.Sprintf(": the recording left out %s events (skip_actions)", left)}
+	case rec.Resized:
+		return proof{"verified as far as recorded",
+			": max_entries was changed while recording, so events may be missing"}
 	}
 	matter := timeline.Allocs | timeline.Frees
-	if reserved {
+	if p.Reserved != timeline.Exact || s.Reserved != timeline.Exact {
 		matter = ^timeline.Failures
 	}
-	var why []string
-	if k := rec.Unseen & matter; k != 0 {
-		why = append(why, fmt.Sprintf("the trace has no %s events; none happened, or skip_actions left them out", k))
+	kinds := units.Or(((rec.Unseen | rec.Partly) & matter).Names())
+	if len(kinds) > 60 {
+		kinds = "whole kinds of"
 	}
-	if k := rec.Partly & matter; k != 0 {
-		why = append(why, fmt.Sprintf("skip_actions may have left out %s events for a part of the time", k))
-	}
-	return strings.Join(why, "; ")
+	return proof{"verified, unless skip_actions was used", fmt.Sprintf(
+		"verified, unless skip_actions left out %s events: %s would then be wrong", kinds, which)}
 }
 
 // Exactly is what Verified says where nothing is missing and nothing contradicts.

@@ -45,7 +45,7 @@ func TestPinnedNotes(t *testing.T) {
 		`"host_traces": [` + pin + `]`: "missing: Pinned host memory: 2 " +
 			"events, but no final state",
 		`"host_traces": [` + pin + `, ` + pin + `], "host_segments": []`: "problem: Pinned host memory: not " +
-			"verified: the file contradicts itself 3 times",
+			"verified: the file contradicts itself in 3 places",
 		`"host_traces": [[` + pin + `], [` + pin + `]], "host_segments": []`: "missing: Pinned host memory: 1 " +
 			"further lists of events were left out",
 		`"host_segments": [{"address": 4096, "total_size": 4096, "state": "other"}]`: "missing: Pinned host memory: the " +

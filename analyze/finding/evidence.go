@@ -1,6 +1,8 @@
 package finding
 
 import (
+	"fmt"
+
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -138,6 +140,19 @@ type Faults struct {
 	Places   int64      `json:"places"`
 	Residual units.Size `json:"residual"` // active bytes (reserved, if pinned) at the end, rebuilt less recorded
 	Kinds    []Fault    `json:"kinds,omitempty"`
+}
+
+// NotVerified says that a file contradicts itself in so many places, and by how much the rebuilt end differs from the
+// recorded one, "" for not at all.
+func NotVerified(places int64, off string) string {
+	switch {
+	case off == "":
+		return "not verified: the file contradicts itself in " + units.Plural(places, "place")
+	case places == 0:
+		return "not verified: the replay is off by " + off
+	}
+	return fmt.Sprintf("not verified: the file contradicts itself in %s, and the replay is off by %s",
+		units.Plural(places, "place"), off)
 }
 
 // Fault is how often a file contradicts itself in one way.

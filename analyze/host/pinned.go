@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ type Residual struct {
 	Counts
 }
 
-// String names the series that are not zero.
+// String names the series that are not zero, "" for none.
 func (r Residual) String() string {
 	var out []string
 	for _, p := range []struct {
@@ -89,9 +88,6 @@ func (r Residual) String() string {
 			out = append(out, w)
 		}
 	}
-	if len(out) == 0 {
-		return units.Bytes(0)
-	}
 	return strings.Join(out, ", ")
 }
 
@@ -102,10 +98,7 @@ func (r *Residual) Largest() int64 {
 }
 
 // NotVerified says how a file whose books do not balance contradicts itself.
-func NotVerified(c *Checks) string {
-	return fmt.Sprintf("not verified: the file contradicts itself %s, and the replay is off by %v",
-		units.Plural(c.Inconsistent(), "time"), c.Residual)
-}
+func NotVerified(c *Checks) string { return finding.NotVerified(c.Inconsistent(), c.Residual.String()) }
 
 // Totals are the byte sums at one moment. Reserved less Active is what PyTorch caches.
 type Totals struct {

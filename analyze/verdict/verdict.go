@@ -211,9 +211,13 @@ func (j *judge) inconsistent(e *Facts) {
 			"generated files look like this.",
 			"Read all figures below as estimates."},
 	}
+	if faults.Places == 0 {
+		f.Title = fmt.Sprintf("The replay ends %v off the recorded state: do not trust the figures.",
+			units.Size(f.Bytes))
+	}
 	contradicts(f)
 	if c.Residual != 0 {
-		f.Because("the rebuilt final state differs from the recorded one by %v", faults.Residual)
+		f.Because("the rebuilt final state differs from the recorded one by %v", units.Size(f.Bytes))
 	}
 	j.add(f)
 }

@@ -130,15 +130,11 @@ var severities = [...]struct {
 	{"For information", badge{"info", "i", "info"}},
 }
 
-// banner says that a file was read in part only, or that it contradicts itself.
+// banner says that a file was read in part only. That it contradicts itself its headline says.
 func banner(r *analyze.Result) string {
 	if r.Snapshot.Partial != nil {
 		return chart.Clip("Only part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".",
 			longText)
-	}
-	if n, residual := r.Books(); n > 0 || residual > 0 {
-		s := r.Verified()
-		return strings.ToUpper(s[:1]) + s[1:] + "."
 	}
 	return ""
 }
@@ -159,7 +155,7 @@ func facts(r *analyze.Result) []fact {
 	}
 	list := []fact{{"File", text(s.Name)}, {"Written by", writer}, {"Size", units.Bytes(s.Bytes)}, {"Trace", trace}}
 	if len(r.Devices) > 0 {
-		list = append(list, fact{"Replay", r.Verified()})
+		list = append(list, fact{"Replay", r.VerifiedBriefly()})
 	}
 	if len(s.Container) > 0 {
 		list = append(list, fact{"Format", text(strings.Join(s.Container, ", "))})

@@ -106,7 +106,7 @@ func TestStateHead(t *testing.T) {
 	a.Snapshot.Partial = errors.New("cut at byte 7")
 	out := stateOf(t, a, Options{})
 	for _, want := range []string{"made.pickle, GPU 0 (of 2) at the end\n",
-		"not verified: the file contradicts itself 2 times, and the replay is off by -512 B\n",
+		"not verified: the file contradicts itself in 2 places, and the replay is off by 512 B\n",
 		"1 live block in no known segment", "only part of the file was read: cut at byte 7\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)

@@ -74,9 +74,6 @@ func (v *outcome) title() {
 	}
 	v.line(dim.name(chart.ClipLeft(chart.Plain(s.Name), 60)), dim.of(", "+units.Bytes(s.Bytes)))
 	v.heading(verdict.Status.Word(), verdict.Status.Tone(), text, 3)
-	if n, residual := v.r.Books(); n > 0 || residual > 0 {
-		v.line(red.of(v.r.Verified()))
-	}
 	v.gap()
 	if v.r.Holders == nil || v.top != nil && v.top.ID == "growth" {
 		return
