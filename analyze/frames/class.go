@@ -190,9 +190,10 @@ func originOf(p path, name string, part Part, python bool) Origin {
 	return User
 }
 
-// isPlumbing is the filter that torch's own viewer uses (_memory_viz.py _frame_filter).
+// isPlumbing is the filter that torch's own viewer uses (_memory_viz.py _frame_filter), and our recorder, which runs
+// programs and functions.
 func isPlumbing(file, name string) bool {
-	return name == "_start" ||
+	return name == "_start" || Base(file) == "snapana_recorder.py" ||
 		containsAny(name, "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp",
 			"__libc_start_main", "PyEval_", "PyObject_", "PyFunction_") ||
 		containsAny(file, "core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c",

@@ -55,6 +55,7 @@ type Run struct {
 	Holders   []*Holders `record:"holders"`
 	Snapshots []Dump     `record:"snapshot"`
 	OOMs      []OOM      `record:"oom"`
+	Phases    []Phase    `record:"phase"`
 	NVML      []Reading  `record:"nvml"`
 	Faults    []Fault    `record:"fault"`
 	End       *End       `record:"end"` // nil: the process was killed or still runs
@@ -110,6 +111,38 @@ type OOM struct {
 	Step      *int64 `msgpack:"step"`
 }
 
+// Phase is the beginning or the end of one lap of a part of the program that it named.
+type Phase struct {
+	Time   int64  `msgpack:"time"`
+	Stage  string `msgpack:"stage"`  // PhaseBegin or PhaseEnd
+	ID     *int64 `msgpack:"id"`     // of the lap, which both have
+	Name   string `msgpack:"name"`   // like Lap, Thread and Inside of a beginning only
+	Lap    *int64 `msgpack:"lap"`    // how often the phase had begun before
+	Step   *int64 `msgpack:"step"`   // of the program
+	Thread *int64 `msgpack:"thread"` // where it ran
+	Inside *int64 `msgpack:"inside"` // the ID of the lap around it; nil: none
+	Error  string `msgpack:"error"`  // of an end, the class of the exception
+	// Devices are those that PyTorch has memory of. Nil: not read.
+	Devices []Level `msgpack:"devices"`
+}
+
+// The stages of a Phase.
+const (
+	PhaseBegin = "begin"
+	PhaseEnd   = "end"
+)
+
+// Level is what torch.cuda.memory_stats says of one device at one moment, in bytes and calls.
+type Level struct {
+	Device       *int64 `msgpack:"device"`    // ordinal
+	Allocated    *int64 `msgpack:"allocated"` // allocated_bytes.all.current
+	Peak         *int64 `msgpack:"peak"`      // of Allocated, since the program last set it back
+	Reserved     *int64 `msgpack:"reserved"`
+	ReservedPeak *int64 `msgpack:"reserved_peak"`
+	Allocs       *int64 `msgpack:"allocs"` // allocation.all.allocated
+	Frees        *int64 `msgpack:"frees"`  // allocation.all.freed
+}
+
 // Dump says that a snapshot was written beside the file.
 type Dump struct {
 	Time    int64  `msgpack:"time"`
@@ -118,6 +151,8 @@ type Dump struct {
 	Holders *int64 `msgpack:"holders"` // ID of the Holders of the same moment
 	// Devices are those that PyTorch has memory of, at that moment. Nil: not recorded.
 	Devices []DeviceMemory `msgpack:"devices"`
+	// Counters are of the very moment. Nil: not recorded, or another thread went on meanwhile.
+	Counters []Level `msgpack:"counters"`
 }
 
 // Reading is one NVML record.

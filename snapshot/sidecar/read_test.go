@@ -34,7 +34,11 @@ func recorded() []Map {
 			"host", Map{"rss", 9, "new", 1}, "tensors", Map{"cpu_count", 2}, "children", []Map{}},
 		g.Record(0, "step", 5, "live", 70, "peak", 90, "dropped", Map{"nodes", 2}, "notes", []string{"a note"}),
 		{"type", "snapshot", "time", 6, "file", "run.pickle", "bytes", 100, "holders", 0,
-			"devices", []Map{{"device", 0, "free", 5, "total", nil}}},
+			"devices", []Map{{"device", 0, "free", 5, "total", nil}}, "counters", []Map{{"device", 0, "allocs", 12}}},
+		{"type", "phase", "time", 6, "stage", "begin", "id", 3, "name", "rollout", "lap", 1, "step", 5, "thread", 77,
+			"inside", 2, "devices", []Map{{"device", 0, "allocated", 70, "peak", 90, "reserved", 100, "reserved_peak", 110,
+				"allocs", 12, "frees", 11}}},
+		{"type", "phase", "time", 7, "stage", "end", "id", 3, "step", 5, "error", "ValueError", "devices", []Map{}},
 		{"type", "oom", "time", 7, "device", 0, "requested", 2 << 20, "total", 1 << 34, "free", 0},
 		{"type", "nvml", "time", 8, "driver", "570", "devices",
 			[]Map{{"index", 0, "mig", false, "processes", []Map{{"pid", 1, "namespaces", []int{5, 1}}},
@@ -94,6 +98,15 @@ func TestRead(t *testing.T) {
 	}
 	if d := dump.Devices[0]; len(dump.Devices) != 1 || *d.Device != 0 || *d.Free != 5 || d.Total != nil {
 		t.Errorf("devices of the snapshot %+v", dump.Devices)
+	}
+	if len(dump.Counters) != 1 || *dump.Counters[0].Allocs != 12 || dump.Counters[0].Frees != nil {
+		t.Errorf("counters of the snapshot %+v", dump.Counters)
+	}
+	if begin, end := r.Phases[0], r.Phases[1]; len(r.Phases) != 2 || begin.Stage != sidecar.PhaseBegin || *begin.ID != 3 ||
+		begin.Name != "rollout" || *begin.Lap != 1 || *begin.Inside != 2 || *begin.Devices[0].Peak != 90 ||
+		*begin.Devices[0].Frees != 11 || end.Stage != sidecar.PhaseEnd || *end.ID != 3 || end.Lap != nil ||
+		end.Error != "ValueError" || end.Devices == nil {
+		t.Errorf("phases %+v", r.Phases)
 	}
 	h := run.HoldersOf(dump)
 	if h == nil || h.Storages.Address[0] != 0xff00_0000_0000_0000 || h.Storages.Bytes[0] != 4096 ||

@@ -8,7 +8,8 @@
     r.dump()                        # who holds what, and run.pickle, the snapshot, beside it
     r.stop()
 
-`with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
+`with r.phase("rollout"):` names a part of the program, of which the report then shows the peak; it decorates functions,
+too. `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
 before anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program
 as it is: it counts the steps of optimizers, and dumps now and then, when memory has grown, at errors, and at the end.
 A dump that finds less memory leaves the snapshot of an earlier one as it is. What lives in functions is gone at the
@@ -35,6 +36,7 @@ import contextvars
 import errno
 import functools
 import gc
+import itertools
 import operator
 import os
 import platform
@@ -55,7 +57,7 @@ if __name__ == "__main__":  # python -m snapana_recorder: this is the module tha
     sys.modules[__name__] = sys.modules["__main__"]
 
 __version__ = "1.0"
-__all__ = ["start", "step", "dump", "on_oom", "stop", "record"]
+__all__ = ["start", "step", "dump", "on_oom", "stop", "record", "phase"]
 
 _FILE = sys._getframe().f_code.co_filename
 _SAMPLE_BYTES = 64 << 20  # samples beyond this are thinned out to every 2nd, beyond twice this to every 4th, ...
@@ -74,6 +76,9 @@ _SLICE = 0.005  # seconds in one step, for what may be spread over several
 _COUNT_SECONDS = 1e-7  # for each object, to count tensors
 _COUNT_STEPS = 2000  # between counts that take longer than a slice
 _COUNT_ASKS = 64  # steps between questions whether to count, which take a millisecond in a large process
+_PHASES = 1000  # names of phases
+_PHASE_BYTES = 4 << 20  # of one name: beyond this every 2nd lap is recorded, beyond twice this every 4th, ...
+_FREE_PHASES = 0.1  # seconds beyond _SHARE for all laps of one name
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 
 
@@ -2041,6 +2046,7 @@ class _Recorder:
         self.walk = None  # where children() is
         self.counted, self.last_count = None, 0  # tensors, by the last dump
         self.names, self.plans = {}, {}
+        self.phases, self.laps = {}, itertools.count()
         self.cgroup = _cgroup_file("memory.current", "memory.usage_in_bytes")
         self.header(run)
         self.torch = self.safely("torch", self.find_torch)
@@ -2251,6 +2257,62 @@ class _Recorder:
         finally:
             heap.clear()
 
+    # -- phases
+
+    def begin(self, name, inside):
+        """Notes that a part of the program begins. Returns the number of this lap, None where it is left out."""
+        of = self.phases.get(name)
+        if of is None:
+            if len(self.phases) >= _PHASES:
+                return None
+            of = self.phases.setdefault(name, _Laps())
+        lap = next(of.count)
+        begin = time.monotonic()
+        if lap % of.every or of.spent > _FREE_PHASES + _SHARE * (begin - self.started):
+            return None
+        number = next(self.laps)
+        fields = {"stage": "begin", "id": number, "name": name, "lap": lap, "step": self.steps,
+                  "thread": threading.get_ident()}
+        if inside is not None:
+            fields["inside"] = inside
+        self.edge(of, fields, begin)
+        return number
+
+    def end(self, name, number, error):
+        of = self.phases.get(name)
+        if of is None or number is None:
+            return
+        fields = {"stage": "end", "id": number, "step": self.steps}
+        if error is not None:
+            fields["error"] = _type_name(error)
+        self.edge(of, fields, time.monotonic())
+
+    def edge(self, of, fields, begin):
+        devices = self.safely("phase", self.levels)
+        if devices is not None:
+            fields["devices"] = devices
+        of.bytes += self.write("phase", **fields)
+        if of.bytes > of.thin_at:
+            of.every *= 2
+            of.thin_at += _PHASE_BYTES
+        of.spent += time.monotonic() - begin
+
+    def levels(self):
+        """What torch has of each device, and how often it has allocated and freed, by which a moment is found in the
+        trace. Its peaks are read as they are: setting them back would take them from the program."""
+        found = []
+        if self.torch is None or not self.torch.cuda.is_initialized():
+            return found
+        for d in range(self.torch.cuda.device_count()):
+            stats = self.torch._C._cuda_memoryStats(d)
+            allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+            if reserved["peak"] or reserved["allocated"]:
+                calls = stats["allocation"]["all"]
+                found.append({"device": d, "allocated": allocated["current"], "peak": allocated["peak"],
+                              "reserved": reserved["current"], "reserved_peak": reserved["peak"],
+                              "allocs": calls["allocated"], "frees": calls["freed"]})
+        return found
+
     # -- dumps
 
     def dump(self, reason, snapshot, asked=False):
@@ -2319,7 +2381,11 @@ class _Recorder:
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
             with open(temp, "wb", opener=lambda name, _: os.open(name, flags, 0o600)) as f:
+                before = self.safely("phase", self.levels)
                 state = self.torch.cuda.memory._snapshot()
+                counters = self.safely("phase", self.levels)
+                if counters != before:
+                    counters = None  # of another moment: a thread went on
                 devices = self.safely("mem_get_info", self.snapshot_devices)
                 pickle.dump(state, f, protocol=4)
                 state = None
@@ -2332,7 +2398,8 @@ class _Recorder:
                 pass
             raise
         self.snapshots += 1
-        self.write("snapshot", file=os.path.basename(path), bytes=size, holders=number, devices=devices)
+        self.write("snapshot", file=os.path.basename(path), bytes=size, holders=number, devices=devices,
+                   counters=counters)
 
     def snapshot_devices(self):
         """What is free on each device that PyTorch has memory of, for the account of the snapshot's moment."""
@@ -2445,6 +2512,92 @@ def stop(reason="stop"):
     _active[0] = None
     if recorder is not None:
         _quiet(lambda: recorder.stop(reason))
+
+
+class _Laps:
+    """What was recorded of one phase."""
+
+    def __init__(self):
+        self.count = itertools.count()
+        self.every, self.bytes, self.thin_at, self.spent = 1, 0, _PHASE_BYTES, 0.0
+
+
+_open = threading.local()  # the phases that a thread is in
+
+
+class phase:
+    """A part of the program, by name: `with phase("rollout"):` or `@phase("rollout")` before a function, a coroutine or
+    a generator. Phases may lie in others and in several threads, one object may be used again and within itself. Each
+    lap takes some 0.1 ms; of a phase that runs so often that this adds up, only some laps are recorded. Without a
+    recorder it does nothing."""
+
+    def __init__(self, name):
+        self.name = str.__str__(name)[:200] if isinstance(name, str) else _type_name(type(name))
+
+    @_public
+    def __enter__(self):
+        path = _open.__dict__.setdefault("path", [])
+        recorder, number = _current(), None
+        entry = [self, recorder, None]
+        path.append(entry)
+        if recorder is not None:
+            inside = next((e[2] for e in reversed(path) if e[1] is recorder and e[2] is not None), None)
+            number = recorder.safely("phase", lambda: recorder.begin(self.name, inside))
+        entry[2] = number
+        return self
+
+    @_public
+    def __exit__(self, kind, value, trace):
+        path = _open.__dict__.get("path", ())
+        for at in range(len(path) - 1, -1, -1):  # of coroutines not always the last
+            if path[at][0] is self:
+                _, recorder, number = path.pop(at)
+                if recorder is not None and recorder is _current():
+                    recorder.safely("phase", lambda: recorder.end(self.name, number, kind))
+                break
+        return False
+
+    def __call__(self, function):
+        kind = type(function)
+        if kind is staticmethod or kind is classmethod:
+            return kind(self(function.__func__))
+        code = getattr(function, "__code__", None)
+        flags = code.co_flags if type(code) is types.CodeType else 0
+        if isinstance(function, type) or not callable(function) or flags & _ASYNC_GENERATOR:
+            return function
+        return functools.wraps(function)(_in_phase(self.name, function, flags))
+
+
+_GENERATOR_FLAG, _COROUTINE_FLAGS, _ASYNC_GENERATOR = 0x20, 0x180, 0x200  # of code objects
+
+
+def _in_phase(name, function, flags):
+    """A function that runs another as a phase. From Python 3.11 on its frame is in no traceback."""
+    if flags & _COROUTINE_FLAGS:
+        async def call(*args, **kwargs):
+            try:
+                with phase(name):
+                    return await function(*args, **kwargs)
+            except BaseException as err:
+                err.__traceback__ = _without_us(err.__traceback__)
+                raise
+    elif flags & _GENERATOR_FLAG:
+        def call(*args, **kwargs):
+            try:
+                with phase(name):
+                    return (yield from function(*args, **kwargs))
+            except BaseException as err:
+                err.__traceback__ = _without_us(err.__traceback__)
+                raise
+    else:
+        def call(*args, **kwargs):
+            try:
+                with phase(name):
+                    return function(*args, **kwargs)
+            except BaseException as err:
+                err.__traceback__ = _without_us(err.__traceback__)
+                raise
+    return call
 
 
 class record:

@@ -21,6 +21,7 @@ import threading
 import time
 import traceback
 import unittest
+import unittest.mock
 import weakref
 
 import torch
@@ -1872,6 +1873,163 @@ class Source(unittest.TestCase):
     def test_old_python_can_read_it(self):
         with open(SOURCE, encoding="utf-8") as f:
             ast.parse(f.read(), feature_version=(3, 8))
+
+
+class Phases(Recorded):
+    def phases(self):
+        r.stop()
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(rest, 0)
+        self.assertEqual([x for x in found if x["type"] == "fault"], [])
+        return [x for x in found if x["type"] == "phase"]
+
+    def test_laps_nest_and_repeat(self):
+        r.start(self.run_path)
+        again = r.phase("rollout")
+        for _ in range(2):
+            with again:
+                with r.phase("inner"), again:
+                    r.step()
+        found = self.phases()
+        begins = {x["id"]: x for x in found if x["stage"] == "begin"}
+        self.assertEqual([x["id"] for x in found if x["stage"] == "end"], [2, 1, 0, 5, 4, 3])
+        self.assertEqual([(b["name"], b["lap"], b.get("inside"), b["step"]) for b in begins.values()],
+                         [("rollout", 0, None, 0), ("inner", 0, 0, 0), ("rollout", 1, 1, 0),
+                          ("rollout", 2, None, 1), ("inner", 1, 3, 1), ("rollout", 3, 4, 1)])
+        self.assertTrue(all(x["devices"] == [] for x in found))  # of no GPU
+        self.assertTrue(all("error" not in x for x in found))
+
+    def test_threads_have_paths_of_their_own(self):
+        r.start(self.run_path)
+        shared, inside = r.phase("shared"), threading.Barrier(3)
+
+        def work():
+            with shared:
+                inside.wait()
+        with r.phase("main"):
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        begins = [x for x in self.phases() if x["stage"] == "begin"]
+        self.assertEqual(sorted(b["lap"] for b in begins[1:]), [0, 1, 2])
+        self.assertTrue(all("inside" not in b for b in begins))
+        self.assertEqual(len({b["thread"] for b in begins}), 4)
+
+    def test_decorates(self):
+        @r.phase("function")
+        def function(n):
+            "What it does."
+            return n if n == 0 else function(n - 1)
+
+        @r.phase("generator")
+        def generator():
+            got = yield 1
+            return got
+
+        @r.phase("coroutine")
+        async def coroutine(x):
+            return x
+
+        @r.phase("no function")
+        class Class:
+            @r.phase("static")
+            @staticmethod
+            def static():
+                return 5
+
+        @r.phase("asynchronous generator")
+        async def stays_as_it_is():
+            yield 1
+        r.start(self.run_path)
+        self.assertEqual((function(1), function.__name__, function.__doc__), (0, "function", "What it does."))
+        one = generator()
+        self.assertEqual(next(one), 1)
+        with self.assertRaises(StopIteration) as end:
+            one.send(7)
+        self.assertEqual(end.exception.value, 7)
+        with self.assertRaises(StopIteration) as end:
+            coroutine(3).send(None)
+        self.assertEqual(end.exception.value, 3)
+        self.assertIsInstance(Class, type)
+        self.assertEqual(Class.static(), 5)
+        self.assertTrue(stays_as_it_is.__code__.co_flags & 0x200)
+        self.assertEqual([x["name"] for x in self.phases() if x["stage"] == "begin"],
+                         ["function", "function", "generator", "coroutine", "static"])
+
+    def test_exceptions_pass_and_are_noted(self):
+        class Odd(Exception):
+            def __str__(self):
+                raise AssertionError("code of the program ran")
+
+        @r.phase("decorated")
+        def fails(wrong):
+            raise Odd()
+        r.start(self.run_path)
+        for call in (lambda: fails(1), fails, lambda: r.phase("block").__enter__().__call__(fails)(2)):
+            try:
+                call()
+            except (Odd, TypeError) as err:
+                files = {os.path.basename(f.filename) for f in traceback.extract_tb(err.__traceback__)}
+                if sys.version_info >= (3, 11):
+                    self.assertEqual(files, {"test_recorder.py"})
+        try:
+            with r.phase("block"):
+                raise KeyError(1)
+        except KeyError as err:
+            self.assertEqual(len(traceback.extract_tb(err.__traceback__)), 1)
+        errors = [x["error"] for x in self.phases() if "error" in x]
+        self.assertEqual([e.rpartition(".")[2] for e in errors], ["Odd", "TypeError", "Odd", "Odd", "KeyError"])
+
+    def test_without_a_recorder_and_across_two(self):
+        with r.phase("nobody records"):
+            r.start(self.run_path + "1")
+            with r.phase("one"):
+                r.start(self.run_path)
+        with r.phase(3):
+            pass
+        found = self.phases()
+        self.assertEqual([(x["stage"], x.get("name")) for x in found], [("begin", "int"), ("end", None)])
+        first = [x for x in records(self.run_path + "1.snapana")[0] if x["type"] == "phase"]
+        self.assertEqual([x["stage"] for x in first], ["begin"])
+
+    def test_what_runs_often_is_thinned_out(self):
+        r.start(self.run_path)
+        for name, free, most in (("by size", 0.1, 300), ("by time", -1e9, 0)):
+            with unittest.mock.patch.multiple(r, _PHASE_BYTES=10_000, _FREE_PHASES=free, _SHARE=1e9):
+                with unittest.mock.patch.object(r, "_SHARE", 1e9 if most else 0.0):
+                    for _ in range(2000):
+                        with r.phase(name):
+                            pass
+        laps = [x["lap"] for x in self.phases() if x["stage"] == "begin"]
+        self.assertTrue(50 < len(laps) < 400, len(laps))
+        self.assertEqual(laps, sorted(set(laps)))
+        self.assertTrue(max(laps) > 1500, max(laps))
+
+    def test_a_killed_process_leaves_the_open_lap(self):
+        code = """
+import os, sys
+sys.path.insert(0, %r)
+import snapana_recorder as r
+r.start(%r)
+with r.phase("rollout"), r.phase("sampling"):
+    os.kill(os.getpid(), %d)
+""" % (os.path.dirname(SOURCE), self.run_path, signal.SIGKILL)
+        self.assertEqual(subprocess.run([sys.executable, "-c", code]).returncode, -signal.SIGKILL)
+        self.assertEqual([(x["stage"], x["name"]) for x in self.phases()], [("begin", "rollout"), ("begin", "sampling")])
+
+    def test_a_forked_child_writes_nothing(self):
+        r.start(self.run_path)
+        with r.phase("parent"):
+            pid = os.fork()
+            if pid == 0:
+                with r.phase("child"):
+                    pass
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        self.assertEqual([x["stage"] for x in self.phases()], ["begin", "end"])
 
 
 if __name__ == "__main__":
