@@ -24,6 +24,7 @@ const (
 	Cached    Kind = "cache"      // made by a function that is named a cache
 	Batch     Kind = "batch"      // made by a function that is named after loading
 	Rebuilt   Kind = "concat"     // one tensor that grows: a new one of the old and of what is added
+	Models    Kind = "models"     // parameters and optimizer state, made anew
 	Object    Kind = "collection" // anything else: a list, dict, object or cycle
 )
 
@@ -51,8 +52,12 @@ const scalar = 8
 func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	top := group[0]
 	c := Cause{Hints: k.hints(top.stack)}
-	frameless := false
+	frameless, ofModels, all := false, int64(0), int64(0)
 	for _, each := range group {
+		all += sum(each.bytes)
+		if each.beside || k.code.sort(each.stack)&ofModel != 0 {
+			ofModels += sum(each.bytes)
+		}
 		switch sort := k.code.sort(each.stack); {
 		case sort&inModule != 0:
 			c.Places++
@@ -71,6 +76,8 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	}
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested
 	switch {
+	case 2*ofModels > all:
+		c.Kind = Models
 	case top.rebuilt:
 		c.Kind = Rebuilt
 	case graph && used:

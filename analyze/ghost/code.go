@@ -126,6 +126,7 @@ const (
 	ofLoss                           // inside a loss function
 	nameless                         // no Python frames: mostly of a backward pass
 	inBackward                       // inside a backward pass
+	optimizing                       // inside an optimizer
 	sorted                           // the others are known
 )
 
@@ -156,7 +157,7 @@ func (c *code) sort(stack snapshot.StackID) stackKind {
 	case frames.InForward, frames.InRecompute:
 		k |= inModule
 	case frames.InOptimizer:
-		k |= ofModel
+		k |= ofModel | optimizing
 	case frames.InBackward:
 		k |= inBackward
 	}

@@ -8,7 +8,8 @@
 //  1. Take the stacks with several allocations that were born inside the trace and live at
 //     the horizon: the end, the last out-of-memory event, since what follows one is mostly
 //     Python unwinding, or the last event before the model itself is freed. Parameters, buffers
-//     of modules, optimizer state and the pools of captured graphs are made to stay, and left out.
+//     of modules and optimizer state are made to stay: they count where a loop makes them set after set (models.go).
+//     The pools of captured graphs are left out.
 //  2. Between two births from one stack, find the innermost function that all allocations of
 //     that thread in between have in common: the function that runs the loop. When it runs
 //     inside a module's forward, a constructor or an optimizer, the loop is over layers or
@@ -170,12 +171,19 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) 
 // findAt looks at the memory that is live right after an event.
 func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(snapshot.StackID) bool) []Growth {
 	c := newCode(s)
-	rows := births(s, t, c, horizon)
+	rows, models := births(s, t, c, horizon), map[snapshot.StackID][]int32{}
+	for stack, of := range rows {
+		if c.sort(stack)&ofModel != 0 {
+			models[stack] = of
+			delete(rows, stack)
+		}
+	}
 	if of != nil {
 		maps.DeleteFunc(rows, func(stack snapshot.StackID, _ []int32) bool { return !of(stack) })
+		clear(models)
 	}
 	rising := risingSizes(s, t, c, horizon, of)
-	if len(rows) == 0 && len(rising) == 0 {
+	if len(rows) == 0 && len(rising) == 0 && len(models) == 0 {
 		return nil
 	}
 	k := newClock(s, t, c, horizon, of)
@@ -192,6 +200,10 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 	}
 	if len(found) > 0 {
 		found = k.unreplaced(found, horizon)
+	}
+	for _, m := range k.models(models, rows, horizon) {
+		found = slices.DeleteFunc(found, func(c *candidate) bool { return c.stack == m.stack })
+		found = append(found, m)
 	}
 	return k.join(append(found, k.rebuilt(rising, horizon)...), horizon)
 }
@@ -218,7 +230,7 @@ func births(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) 
 		}
 	}
 	for stack, n := range survive {
-		if n > 0 && (n < MinLaps || c.sort(snapshot.StackID(stack))&ofModel != 0) {
+		if n < MinLaps {
 			survive[stack] = 0
 		}
 	}

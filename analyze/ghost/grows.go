@@ -32,6 +32,7 @@ type candidate struct {
 	// rebuilt is one tensor that grows: bytes are what each lap added, the first what there was.
 	rebuilt bool
 	over    bool  // its loop ended before the horizon
+	beside  bool  // gradients of parameters that pile up
 	age     int32 // the median age of the survivors in events
 	chance  float64
 	slope   float64

@@ -31,7 +31,15 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 	var out []Growth
 	for _, key := range order {
 		group := groups[key]
-		slices.SortStableFunc(group, func(a, b *candidate) int { return cmp.Compare(sum(b.bytes), sum(a.bytes)) })
+		slices.SortStableFunc(group, func(a, b *candidate) int {
+			switch {
+			case a.beside == b.beside:
+				return cmp.Compare(sum(b.bytes), sum(a.bytes))
+			case b.beside:
+				return -1 // its laps are those of another loop
+			}
+			return 1
+		})
 		g := k.growth(group, horizon)
 		g.Trains = trains
 		if g.Over && !g.Cause.sure() && !g.Cause.together && !k.backwardIn(group[0]) {

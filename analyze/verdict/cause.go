@@ -92,6 +92,17 @@ var causes = map[ghost.Kind]cause{
 			"Results that are needed later: collect them on the host (.cpu()), and join them once after the loop."},
 		program: true,
 	},
+	ghost.Models: {
+		why: []string{"Each iteration makes a model or an optimizer anew and trains it, and those of the iterations before " +
+			"stay with their parameters, optimizer state or gradients.",
+			"Models that are needed together later, as in an ensemble, would look the same, but they need their parameters " +
+				"only."},
+		fix: []string{"results.append(score)  # not the trainer, which has the model and its optimizer",
+			"states.append({k: v.cpu() for k, v in model.state_dict().items()})  # to keep the weights"},
+		next: []string{"Find what keeps the trainer, model or optimizer of each iteration (a list of results, a closure, a " +
+			"callback), and keep its score or its state_dict() on the host in its place.",
+			"If the models are kept on purpose, plan for their number: drop optimizers and gradients once each is trained."},
+	},
 	ghost.Object: {
 		fix: []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)",
 			"gc.collect()  # if the objects form a reference cycle"},

@@ -84,10 +84,17 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	} else if v.Slope > 0 && n > 1 {
 		when = fmt.Sprintf("about every %.0f iterations", n)
 	}
-	if g.Cause.Kind == ghost.Rebuilt {
+	switch {
+	case g.Cause.Kind == ghost.Models:
+		if share.Holder == nil {
+			what = "Possible leak, or models kept on purpose"
+		}
+		f.Say("%s: %s leaves a model or an optimizer behind %s, %v each%s; most of it %s.", what, v.Call, when, v.PerUnit,
+			freed, attribution.Allocated(v.Site))
+	case g.Cause.Kind == ghost.Rebuilt:
 		f.Say("%s: %s makes one tensor anew, %v larger %s (%v now); it %s.", strings.Replace(what, "a buffer", "one", 1),
 			v.Call, v.PerUnit, when, v.Bytes, attribution.Allocated(v.Site))
-	} else {
+	default:
 		f.Say("%s: %s retains %v more %s%s; most of it %s.", what, v.Call, v.PerUnit, when, freed,
 			attribution.Allocated(v.Site))
 	}
@@ -227,7 +234,7 @@ func pattern(f *finding.Finding, cause []string) {
 		f.Because("%s.", line)
 	}
 	f.Why = append(f.Why, cause...)
-	if g.Regular && !rebuilt {
+	if g.Regular && !rebuilt && f.Cause != string(ghost.Models) {
 		f.Because(regular)
 	}
 	if g.Released {
@@ -240,7 +247,7 @@ func pattern(f *finding.Finding, cause []string) {
 	} else {
 		f.Because("%.0f%% of the allocations in these iterations are freed, so this is not warm-up.", 100*g.Freed)
 	}
-	if g.Like.Use && !g.Like.Fill {
+	if g.Like.Use && !g.Like.Fill && f.Cause != string(ghost.Models) {
 		after := fmt.Sprintf("After %d iterations", g.Iterations)
 		if g.Iterations < 20 {
 			after = fmt.Sprintf("After only %d iterations", g.Iterations)
