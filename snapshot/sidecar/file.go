@@ -53,6 +53,7 @@ type Run struct {
 	Env       map[string]any
 	Samples   []Sample   `record:"sample"`
 	Holders   []*Holders `record:"holders"`
+	Uses      *Uses      `record:"uses"` // the last, nil for none
 	Snapshots []Dump     `record:"snapshot"`
 	OOMs      []OOM      `record:"oom"`
 	Phases    []Phase    `record:"phase"`

@@ -29,6 +29,7 @@ type Holders struct {
 	Nodes     NodeColumns      `msgpack:"nodes"`
 	Edges     EdgeColumns      `msgpack:"edges"`
 	Bounds    BoundColumns     `msgpack:"bounds"`
+	Numbers   NumberColumns    `msgpack:"numbers"`
 	Dropped   map[string]int64 `msgpack:"dropped"` // what a limit cut
 	Notes     []string         `msgpack:"notes"`
 }
@@ -88,6 +89,44 @@ type BoundColumns struct {
 	Limit  []int64  `msgpack:"limit" min:"0"`  // and at most
 	// Hint is the attribute that the bound was read from; "" is one that the container keeps to itself.
 	Hint []StringID `msgpack:"hint,omitempty"`
+}
+
+// NumberColumns are integers that may bound what is beside them: of the objects that have containers and of the functions
+// that run, by the name of the attribute or variable, "len NAME" for the entries of another container there; of
+// containers "len()", their own entries, and "None", how many entries of a list that ends in None are None.
+type NumberColumns struct {
+	Node  []uint32   `msgpack:"node" of:"nodes"`
+	Name  []StringID `msgpack:"name"`
+	Value []int64    `msgpack:"value" min:"0"`
+}
+
+// Uses are how the text of a program uses what keeps memory, by the names of variables and attributes. FORMAT.md lists
+// the words of How. Its columns are equally long.
+type Uses struct {
+	Time  int64 `msgpack:"time"`
+	Whole bool  `msgpack:"whole"` // all files of the program were read
+	// Name is that of a variable, where Attribute is 1 that of an attribute of any object; Left and Right are the sides
+	// of a bound.
+	Name      []string `msgpack:"name"`
+	Attribute []int64  `msgpack:"attribute" min:"0"`
+	How       []string `msgpack:"how"`
+	Function  []string `msgpack:"function"`
+	File      []string `msgpack:"file"`
+	Line      []int64  `msgpack:"line" min:"0"`
+	Left      []string `msgpack:"left"`
+	Right     []string `msgpack:"right"`
+}
+
+// check says what is wrong.
+func (u *Uses) check(*cursor) string {
+	n := len(u.Name)
+	for _, column := range []int{len(u.Attribute), len(u.How), len(u.Function), len(u.File), len(u.Line), len(u.Left),
+		len(u.Right)} {
+		if column != n {
+			return fmt.Sprintf("uses have columns of %d and of %d entries", n, column)
+		}
+	}
+	return ""
 }
 
 // String gives the text of an index.

@@ -31,6 +31,7 @@ What it promises:
 One file, standard library only, Python 3.8 to 3.14, torch 1.13 to 2.14. The file format is FORMAT.md of snapana's
 snapshot/sidecar package.
 """
+import ast
 import atexit
 import contextvars
 import errno
@@ -50,7 +51,7 @@ import time
 import types
 from array import array
 from collections import OrderedDict, deque
-from itertools import compress
+from itertools import compress, repeat
 
 if __name__ == "__main__":  # python -m snapana_recorder: this is the module that a program imports, too
     __name__ = "snapana_recorder"
@@ -79,6 +80,10 @@ _COUNT_ASKS = 64  # steps between questions whether to count, which take a milli
 _PHASES = 1000  # names of phases
 _PHASE_BYTES = 4 << 20  # of one name: beyond this every 2nd lap is recorded, beyond twice this every 4th, ...
 _FREE_PHASES = 0.1  # seconds beyond _SHARE for all laps of one name
+_SOURCE_BYTES = 1 << 19  # of the program's text, to see how it uses what it keeps
+_SOURCE_SECONDS = 0.25  # for reading that
+_USED_NAMES = 300  # of containers that are looked for there
+_NUMBERS = 32  # integers beside a container that are noted, as one may be its bound
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 
 
@@ -639,6 +644,7 @@ _KIND_NAMES = ("object", "tensor", "node", "module", "class", "dict", "list", "t
 # Containers with their lengths, attributes that often bound one of the same object, and the queues of which "maxsize"
 # is kept to.
 _SIZED = {_DICT: dict.__len__, _LIST: list.__len__, _SET: set.__len__, _DEQUE: deque.__len__}
+_LENGTHS = {id(kind): len for kind in (dict, list, tuple, set, frozenset, deque, range)}  # no class is hashed
 _LIMITS = tuple(p + w for w in ("maxsize", "max_size", "maxlen", "max_len", "max_length", "capacity", "max_entries",
                                 "max_items", "buffer_size", "cache_size", "queue_size", "limit") for p in ("", "_"))
 _QUEUES = frozenset(("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "asyncio.queues.Queue",
@@ -742,6 +748,7 @@ class _Heap:
         self.tensors = {}  # place -> index of its storage, shape, dtype, flags, offset
         self.hooks = {}  # place of a tensor -> place of its _backward_hooks
         self.bounds = {}  # place of a container -> entries now, entries at most, name of the attribute that says so
+        self.numbers = []  # place of an object, container or frame, and the name and value of an integer there
         self.shared = set()  # frames that share their locals() with the program
         self.names = {}  # place of a module's namespace -> its name
         self.dicts = {}  # place of an instance dictionary -> its owner's place
@@ -1250,10 +1257,33 @@ class _Heap:
                 self.absorbed.add(j)
 
     def items(self, i, space, kind="attr"):
-        """Edges to the values of a dictionary whose keys are names."""
+        """Edges to the values of a dictionary whose keys are names. Returns their number."""
+        before = len(self.edges[0])
         for name, value in dict.items(space):
             name = name if type(name) is str else _key(name)
             self.edge(i, value, "hook" if kind == "attr" and name in _HOOKS else kind, name)
+        return len(self.edges[0]) - before
+
+    def integers(self, i, items):
+        """Notes the integers beside containers, and the lengths of others: one of them may be a bound."""
+        found = 0
+        for name, value in items:
+            size = _LENGTHS.get(id(type(value)))
+            if size is not None:
+                name, value = "len " + name, size(value)
+            elif type(value) is not int:
+                continue
+            if type(name) is str and 0 < value < 1 << 62 and found < _NUMBERS:
+                found += 1
+                self.numbers.append((i, name, value))
+
+    def entries(self, i, o, kind):
+        """Notes how many entries a container has, and of a list that ends in None how many of them are that."""
+        size = _SIZED[kind](o)
+        if size >= 4:
+            self.numbers.append((i, "len()", size))
+            if kind == _LIST and list.__getitem__(o, -1) is None:
+                self.numbers.append((i, "None", sum(map(operator.is_, list.__iter__(o), repeat(None)))))
 
     def sequence(self, i, items, kind="index"):
         number = 0
@@ -1340,12 +1370,15 @@ class _Heap:
                 self.edge(i, get(o), "attr", name)
             except AttributeError:
                 pass
+        if kind in _SIZED:
+            self.entries(i, o, kind)
         # The rest is in its __dict__, or is something that only C knows the name of.
         left = self.left(i, o)
         if left and info.dict is not None and kind != _MODULE:
             space = info.dict(o)
             if type(space) is dict or issubclass(type(space), dict):
-                self.items(i, space)
+                if self.items(i, space) and not info.name.startswith("torch."):
+                    self.integers(i, space.items() if type(space) is dict else ())
                 self.bound_by_attribute(i, space)
                 self.absorb(space)
                 left = self.left(i, o)
@@ -1442,9 +1475,13 @@ class _Heap:
     def locals(self, i, frame):
         """Edges to the local variables of a frame. Returns their number."""
         before = len(self.edges[0])
-        for name, value in self.variables(frame):
+        found = self.variables(frame)
+        for name, value in found:
             self.edge(i, value, "local", name)
-        return len(self.edges[0]) - before
+        count = len(self.edges[0]) - before
+        if count:
+            self.integers(i, found)
+        return count
 
     def label_frames(self):
         """Running frames that have a local variable in the graph, by the number that their edges start from."""
@@ -1516,6 +1553,7 @@ class _Table:
             tensors["offset"].append(offset)
         rows = heap.storage_rows
         bounds = [(self.number[i],) + row for i, row in heap.bounds.items() if i in self.number]
+        numbers = [row for row in heap.numbers if row[0] in self.number]
         held = {heap.tensors[i][0] for i in heap.tensors if self.reached[self.number[i]]}
         return {
             "lost": sum(rows[at][2] for at in range(len(rows)) if at not in held and rows[at][0] >= 0),
@@ -1532,9 +1570,39 @@ class _Table:
             "bounds": {"node": [b[0] for b in bounds], "length": [b[1] for b in bounds],
                        "limit": [b[2] for b in bounds], "hint": [word(b[3]) for b in bounds]},
             "strings": self.strings,
+            "numbers": {"node": [self.number[i] for i, _, _ in numbers], "name": [word(n) for _, n, _ in numbers],
+                        "value": [v for _, _, v in numbers]},
             "dropped": heap.dropped,
             "notes": heap.notes,
+            "uses": self.used(),
         }
+
+    def used(self):
+        """The names of the containers, and the files beside the program's modules in which it may use them."""
+        heap, names, files = self.heap, set(), set()
+        for e in range(len(self.src)):
+            if self.kind[e] in ("attr", "local", "global", "closure", "default") and self.dst[e] < len(self.places):
+                name, at = self.text[e], self.places[self.dst[e]]
+                kind = heap.info[at].kind
+                if (kind in _SIZED or kind == _CELL or kind in (_TUPLE, _OBJECT, _TENSOR) and self.kind[e] != "local") \
+                        and name.isidentifier() and name not in _OF_TORCH and not name.startswith("__"):
+                    names.add(name)
+        for i in self.places:
+            kind = heap.info[i].kind
+            if kind == _OBJECT:
+                module = heap.info[i].name
+                while "." in module and module not in sys.modules:
+                    module = module.rpartition(".")[0]
+                found = sys.modules.get(module)
+                path = dict.get(found.__dict__, "__file__") if type(found) is types.ModuleType else None
+                if type(path) is str:
+                    files.add(path)
+            elif kind == _FUNCTION:
+                files.add(heap.objs[i].__code__.co_filename)
+        for frame in self.running:
+            files.add(frame.f_code.co_filename)
+        return names, [path for path in sorted(files) if type(path) is str and path.endswith(".py") or path in
+                       _cells()]
 
     def word(self, text):
         at = self.words.get(text)
@@ -1777,6 +1845,261 @@ class _Table:
             if saved and not other:
                 found.add(n)
         return found
+
+
+# ---------------------------------------------------------------- how the program uses what it keeps
+
+_GROWS = frozenset(("append", "appendleft", "extend", "extendleft", "add", "insert", "update", "put", "put_nowait"))
+_DROPS = frozenset(("pop", "popleft", "popitem", "clear", "remove", "discard", "get_nowait"))
+_INSIDE = {"add": "add", "set": "add", "drop": "drop"}  # what is done to a container in a container, by how it is used
+_MAKERS = frozenset(("__init__", "__new__", "__post_init__", "__enter__", "<module>"))
+_OF_TORCH = frozenset(("_parameters", "_buffers", "_modules", "state", "param_groups", "params", "__dict__"))
+
+
+class _Uses:
+    """How the text of a program uses some names of containers: what adds to them, what reads them again, what takes
+    something away, and what a size is compared with. Nothing is run. A name stands for all that have it, so that more
+    may seem to be read than is, and never less."""
+
+    def __init__(self, names):
+        self.names, self.rows, self.whole, self.read_bytes = names, set(), True, 0
+        self.until = time.thread_time() + _SOURCE_SECONDS
+        self.words = re.compile(r"\b(?:%s)\b" % "|".join(map(re.escape, sorted(names))))
+
+    def record(self):
+        rows = sorted(self.rows)[:2000]
+        columns = list(zip(*rows)) if rows else [()] * 8
+        keys = ("name", "attribute", "how", "function", "file", "line", "left", "right")
+        return dict(zip(keys, map(list, columns)), whole=self.whole and len(rows) == len(self.rows))
+
+    def look(self, files):
+        for path in files:
+            text = _source(path)
+            if text is None:
+                self.whole = False
+            elif "def __len__" in text or self.words.search(text):
+                self.read_bytes += len(text)
+                if self.read_bytes > _SOURCE_BYTES or time.thread_time() > self.until:
+                    self.whole = False
+                    return
+                try:
+                    self.file(ast.parse(text), path)
+                except (SyntaxError, ValueError, RecursionError, MemoryError):
+                    self.whole = False
+
+    def file(self, tree, path):
+        self.parent, self.path = {}, path
+        found, lengths, self.constants = [], [], {}
+        for node in ast.walk(tree):
+            for child in ast.iter_child_nodes(node):
+                self.parent[child] = node
+            kind = type(node)
+            if kind is ast.Attribute and node.attr in self.names or kind is ast.Name and node.id in self.names:
+                found.append(node)
+            elif isinstance(node, ast.FunctionDef) and node.name == "__len__":
+                lengths.append(node)
+            elif kind is ast.Assign and type(node.targets[0]) is ast.Name and _integer(node.value) is not None:
+                name = node.targets[0].id
+                self.constants[name] = None if name in self.constants else _integer(node.value)
+        for node in found:
+            how = self.how(node)
+            self.note(node, how)
+            if how in ("add", "set"):
+                self.guards(node)
+        for node in lengths:
+            of = self.parent[node]
+            if type(of) is ast.ClassDef and type(node.body[-1]) is ast.Return:
+                self.rows.add((of.name, 0, "length", of.name, path, node.lineno, "", self.side(node.body[-1].value)))
+        self.parent = None
+
+    def note(self, node, how, left="", right=""):
+        name, attribute = (node.attr, 1) if type(node) is ast.Attribute else (node.id, 0)
+        self.rows.add((name, attribute, how, ".".join(self.function(node)), self.path, node.lineno, left, right))
+
+    def function(self, node):
+        """The classes and functions around a node, from the outside."""
+        names = []
+        while node in self.parent:
+            node = self.parent[node]
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                names.append(node.name)
+            elif type(node) is ast.Lambda:
+                names.append("<lambda>")
+        return names[::-1] or ["<module>"]
+
+    def looped(self, node):
+        """Whether a loop of its own function is around a node."""
+        while node in self.parent:
+            node = self.parent[node]
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+                return True
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                return False
+        return False
+
+    def same(self, a, b):
+        return type(a) is type(b) and (a.attr == b.attr if type(a) is ast.Attribute else
+                                       type(a) is ast.Name and a.id == b.id)
+
+    def statement(self, node):
+        while not isinstance(node, ast.stmt) and node in self.parent:
+            node = self.parent[node]
+        return node
+
+    def how(self, node):
+        """add, set (an entry in place of another, or of a new key), drop, make, read, recent (only what was added last,
+        or first) or size."""
+        whole = self.statement(node)
+        value = getattr(whole, "value", None)
+        if isinstance(whole, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and value is not None:
+            targets = whole.targets if type(whole) is ast.Assign else [whole.target]
+            targets = [t for target in targets for t in getattr(target, "elts", None) or [target]]
+            if any(self.same(t, node) for t in targets):
+                if type(whole) is ast.AugAssign:
+                    return "add"
+                if any(self.same(n, node) for n in ast.walk(value)):  # made of itself
+                    cut = type(value) is ast.Subscript and type(_index(value)) is ast.Slice
+                    if cut:
+                        to, last = _index(value).upper, _index(value).lower
+                        self.note(node, "bound", "len", self.side(last.operand if type(last) is ast.UnaryOp else to))
+                    return "drop" if cut or isinstance(value, (ast.ListComp, ast.DictComp, ast.SetComp)) else "add"
+                if any(t is node for t in targets):
+                    if type(node) is ast.Attribute:
+                        return "make" if self.function(node)[-1] in _MAKERS else "drop"
+                    return "drop" if self.looped(node) else "make"
+        if type(node.ctx) is ast.Store:
+            return "make"
+        return "drop" if type(node.ctx) is ast.Del else self.used(node)
+
+    def used(self, node):
+        up = self.parent.get(node)
+        kind = type(up)
+        if kind is ast.Attribute:
+            call = self.parent.get(up)
+            if type(call) is not ast.Call or call.func is not up:
+                return "read"
+            if up.attr in _GROWS:
+                return "add"
+            if up.attr in _DROPS:
+                return "drop"
+            if up.attr in ("sort", "reverse", "__len__", "keys"):
+                return "size"
+            if up.attr == "setdefault":
+                return "add" if self.used(call) in ("add", "set", "size") else "read"
+            return _INSIDE.get(self.used(call), "read") if up.attr == "get" else "read"
+        if kind is ast.Subscript and up.value is node:
+            if type(up.ctx) is ast.Store:
+                return "set"
+            if type(up.ctx) is ast.Del:
+                return "drop"
+            index = _index(up)
+            if _integer(index) is not None or type(index) is ast.Slice and index.upper is None and \
+                    (_integer(index.lower) or 0) < 0:
+                return "recent"
+            return _INSIDE.get(self.used(up), "read")
+        if kind is ast.Call and type(up.func) is ast.Name and up.func.id in ("len", "bool", "id", "type"):
+            if up.func.id == "len":
+                self.compared(up, node)
+            return "size"
+        if kind is ast.Compare and (type(up.ops[0]) in (ast.Is, ast.IsNot) or node is not up.left and
+                                    type(up.ops[0]) in (ast.In, ast.NotIn)):
+            return "size"
+        tested = isinstance(up, (ast.If, ast.While, ast.IfExp, ast.Assert)) and up.test is node
+        if tested or kind is ast.Expr or kind is ast.UnaryOp and type(up.op) is ast.Not:
+            return "size"
+        return "read"
+
+    def compared(self, size, node):
+        """Notes what the length of a container is compared with."""
+        test = self.parent.get(size)
+        if type(test) is ast.Compare and isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq)):
+            other = test.comparators[0] if test.left is size else test.left
+            self.note(node, "bound", "len", self.side(other))
+
+    def guards(self, node):
+        """Notes the comparisons that something is added under, and the modulus of an index."""
+        up = self.parent.get(node)
+        if type(up) is ast.Subscript:
+            index = _index(up)
+            if type(index) is ast.BinOp and type(index.op) is ast.Mod:
+                self.note(node, "bound", "index", self.side(index.right))
+        at = node
+        while at in self.parent and not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            above = self.parent[at]
+            if isinstance(above, (ast.If, ast.While)) and at is not above.test:
+                for test in ast.walk(above.test):
+                    if type(test) is ast.Compare and isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+                        sides = [test.left, test.comparators[0]]
+                        if isinstance(test.ops[0], (ast.Gt, ast.GtE)):
+                            sides.reverse()
+                        left, right = map(self.side, sides)
+                        if at in above.body and left and right:
+                            self.note(node, "bound", left, right)
+            at = above
+
+    def side(self, node):
+        """A side of a comparison: a number, the name of a variable or attribute, "len" of what has a name, or ""."""
+        number = _integer(node)
+        if number is not None:
+            return str(number)
+        if type(node) is ast.Attribute:
+            return node.attr
+        if type(node) is ast.Name:
+            number = self.constants.get(node.id)
+            return node.id if number is None else str(number)
+        if type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == "len" and len(node.args) == 1:
+            of = self.side(node.args[0])
+            return "len " + of if of else ""
+        return ""
+
+
+def _integer(node):
+    """The value of a literal integer, None for anything else."""
+    sign = 1
+    if type(node) is ast.UnaryOp and type(node.op) is ast.USub:
+        node, sign = node.operand, -1
+    value = node.value if type(node) is ast.Constant else None
+    return sign * value if type(value) is int else None
+
+
+def _index(node):
+    return node.slice.value if type(node.slice).__name__ == "Index" else node.slice  # 3.8 wraps it
+
+
+def _source(path):
+    """The text of a file of the program, or of a cell of a notebook; None where it cannot be had."""
+    import linecache
+    known = dict.get(linecache.cache, path)
+    if type(known) is tuple and len(known) > 2 and type(known[2]) is list and not os.path.exists(path):
+        return "".join(line for line in known[2] if type(line) is str)
+    try:
+        with open(path, "rb") as f:
+            return f.read(_SOURCE_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
+
+
+def _cells():
+    """What a notebook has run, as files."""
+    import linecache
+    return [path for path in list(linecache.cache) if type(path) is str and ("ipykernel" in path or "<ipython" in path)]
+
+
+def _program_files(more):
+    """The files of the modules that are neither torch's nor the standard library's nor installed, and more."""
+    own = os.path.dirname(os.__file__) + os.sep
+    found = []
+    for module in list(sys.modules.values()):
+        path = dict.get(types.ModuleType.__dict__["__dict__"].__get__(module), "__file__") \
+            if issubclass(type(module), types.ModuleType) else None
+        if type(path) is str and path.endswith(".py") and path != _FILE and not path.startswith(own) \
+                and "-packages" + os.sep not in path and "<frozen" not in path:
+            found.append(path)
+    for path in more:
+        if path and path not in found and path != _FILE and not path.startswith(own) and "<frozen" not in path \
+                and os.sep + "torch" + os.sep not in path and "importlib" not in path:
+            found.append(path)
+    return list(dict.fromkeys(os.path.abspath(p) if os.path.exists(p) else p for p in found))
 
 
 _GRAPH_EDGES = frozenset(("grad", "base", "grad_fn", "next", "saved", "variable"))
@@ -2045,6 +2368,7 @@ class _Recorder:
         self.spent, self.costs = 0.0, {}
         self.walk = None  # where children() is
         self.counted, self.last_count = None, 0  # tensors, by the last dump
+        self.looked_up = set()  # names of containers
         self.names, self.plans = {}, {}
         self.phases, self.laps = {}, itertools.count()
         self.cgroup = _cgroup_file("memory.current", "memory.usage_in_bytes")
@@ -2346,7 +2670,7 @@ class _Recorder:
             heap.clear()
             heap = None
         fields["duration"] = int((time.monotonic() - begin) * 1e9)
-        lost, self.counted = table.pop("lost"), table.pop("counted")
+        lost, self.counted, uses = table.pop("lost"), table.pop("counted"), table.pop("uses")
         if self.snapshots and not asked:
             empty = reason == "exit" and not table["storages"]["address"]
             if empty or reason == "exception" and self.failed == self.steps:
@@ -2363,6 +2687,18 @@ class _Recorder:
                 self.kept = live[0] if live is not None else 0
                 if reason == "oom":
                     self.failed = self.steps
+        if reason != "oom":
+            self.safely("uses", lambda: self.write_uses(*uses))
+
+    def write_uses(self, names, files):
+        """How the program's text uses what was seen to keep memory; again only where that is more than before."""
+        names = sorted(names - self.looked_up)[:_USED_NAMES - len(self.looked_up)]
+        if not names:
+            return
+        self.looked_up.update(names)
+        uses = _Uses(self.looked_up)
+        uses.look(_program_files(list(files) + _cells()))
+        self.write("uses", **uses.record())
 
     def live(self):
         """Bytes that torch has allocated on all devices: now, and at most."""

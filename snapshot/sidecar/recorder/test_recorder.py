@@ -556,6 +556,91 @@ class Holders(Recorded):
         self.assertEqual(len(graph.starts(address, "attr keep", "base")), 1)
 
 
+STORE = """
+import collections, torch
+LIMIT = 70
+kept = []
+class Trainer:
+    def __init__(self, size):
+        self.history, self.pool, self.window, self.slots, self.size, self.count = [], [], [], [None] * 9, size, 0
+        self.table = {}
+    def step(self, x):
+        self.history.append(x)
+        assert len(self.history) and self.history[-1] is x
+        if self.count < self.size:
+            self.count += 1
+            self.pool.append(x)
+        else:
+            self.pool[0] = x
+        self.window.append(x)
+        if len(self.window) > LIMIT:
+            del self.window[0]
+        self.slots[self.count % len(self.slots)] = x
+        self.table.setdefault(self.count, []).append(x)
+        kept.append(x)
+    def reset(self):
+        self.window = []
+    def mean(self):
+        return sum(self.pool)
+    def __len__(self):
+        return len(self.table)
+"""
+
+
+class Uses(Recorded):
+    """What the text of a program does with the containers that keep tensors."""
+
+    def test_uses(self):
+        path = os.path.join(self.dir.name, "store_of_test.py")
+        with open(path, "w") as f:
+            f.write(STORE)
+        sys.path.insert(0, self.dir.name)
+        try:
+            import store_of_test
+        finally:
+            sys.path.remove(self.dir.name)
+        self.addCleanup(sys.modules.pop, "store_of_test")
+        for name, value in (("_SOURCE_SECONDS", 60), ("_SOURCE_BYTES", 1 << 30), ("_USED_NAMES", 1 << 30)):
+            self.addCleanup(setattr, r, name, getattr(r, name))
+            setattr(r, name, value)
+        trainer = store_of_test.Trainer(50)
+        for _ in range(3):
+            trainer.step(torch.zeros(SIZE))
+        r.start(self.run_path, devices="all")
+        r.dump()
+        r.dump()
+        r.stop()
+        found, _ = records(self.run_path + ".snapana")
+        uses = [x for x in found if x["type"] == "uses"]
+        self.assertEqual(len(uses), 1, "the second dump has no new names")
+        uses = uses[0]
+        rows = collections.defaultdict(set)
+        for name, attribute, how, file, function, left, right in zip(*(uses[k] for k in (
+                "name", "attribute", "how", "file", "function", "left", "right"))):
+            if file == path:
+                rows[name, attribute].add((how, function) if not left + right else (how, left, right))
+        step, init = "Trainer.step", "Trainer.__init__"
+        self.assertEqual(rows["history", 1], {("make", init), ("add", step), ("size", step), ("recent", step)})
+        self.assertEqual(rows["pool", 1], {("make", init), ("add", step), ("set", step), ("read", "Trainer.mean"),
+                                           ("bound", "count", "size")})
+        self.assertEqual(rows["window", 1], {("make", init), ("add", step), ("size", step), ("drop", step),
+                                             ("bound", "len", "70"), ("drop", "Trainer.reset")})
+        self.assertEqual(rows["slots", 1], {("make", init), ("set", step), ("size", step),
+                                            ("bound", "index", "len slots")})
+        self.assertEqual(rows["table", 1], {("make", init), ("add", step), ("size", "Trainer.__len__")})
+        self.assertEqual(rows["kept", 0], {("make", "<module>"), ("add", step)})
+        self.assertEqual(rows["Trainer", 0], {("length", "", "len table")})
+
+        record = [x for x in found if x["type"] == "holders"][-1]
+        graph, words, n = Graph(record), record["strings"], record["numbers"]
+        numbers = collections.defaultdict(dict)
+        for node, name, value in zip(n["node"], n["name"], n["value"]):
+            numbers[node][words[name]] = value
+        of = [numbers[i] for i, node in enumerate(graph.nodes) if node["type"] == "store_of_test.Trainer"]
+        self.assertEqual([(x["size"], x["count"], x["len history"]) for x in of], [(50, 3, 3)])
+        self.assertIn({"len()": 9, "None": 6}, list(numbers.values()))
+
+
 class Autograd(Recorded):
     def test_saved_tensors_without_python_objects(self):
         def forward():
@@ -806,7 +891,7 @@ class Hostile(Recorded):
             self.assertEqual(calls, [])
             found, _ = records(self.run_path + ".snapana")
             self.assertEqual([x for x in found if x["type"] == "fault"], [])
-            graph = Graph(found[-2])
+            graph = Graph([x for x in found if x["type"] == "holders"][-1])
             self.assertEqual([n["type"].split(".")[-1] for n in graph.starts(address, "attr tensor")], ["Hostile"])
         self.assertIn("key <", " ".join(k + " " + text for s in graph.sources.values() for _, k, text in s))
 
@@ -1235,7 +1320,7 @@ class Signals(Recorded):
         found, rest = records(self.run_path + ".snapana")
         self.assertEqual(rest, 0)
         self.assertEqual([x for x in found if x["type"] == "fault"], [])
-        self.assertEqual(found[-2]["type"], "holders")
+        self.assertEqual([x for x in found if x["type"] != "uses"][-2]["type"], "holders")
         del keep
 
     def test_checkpoint_at_sigterm(self):
@@ -1541,7 +1626,8 @@ r.stop()
         r.stop()
         found, rest = records(self.run_path + ".snapana")
         self.assertEqual(rest, 0)
-        self.assertEqual([x["type"] for x in found], ["header", "env"] + ["sample"] * 4 + ["holders", "end"])
+        self.assertEqual([x["type"] for x in found if x["type"] != "uses"],
+                         ["header", "env"] + ["sample"] * 4 + ["holders", "end"])
         self.assertEqual(os.listdir(self.dir.name), ["run.snapana"])
 
 
