@@ -67,18 +67,32 @@ func Bare(frame string) string {
 }
 
 // Brief is a frame as text without folders, a C++ one by its qualified name, and the operator or backward function
-// that it runs, "" for none.
-func Brief(frame string) (words, operation string) {
+// that it runs, "" for none. Telling says that the frame means something to an engineer: code of Python but for what
+// torch calls on with, or an operation; not the interpreter and not the inside of torch.
+func Brief(frame string) (words, operation string, telling bool) {
 	m := withLine.FindStringSubmatch(frame)
 	if m != nil && isPython(m[1]) {
-		return Bare(frame), ""
+		return Bare(frame), "", tells(m[1], frame[len(m[0]):])
 	}
 	symbol := frame
 	if m != nil {
 		symbol = frame[len(m[0]):]
 	}
 	operation, _ = Operation(symbol)
-	return CppName(symbol), operation
+	return CppName(symbol), operation, operation != ""
+}
+
+// tells reports whether a function of Python is more than a step on the way to another.
+func tells(file, name string) bool {
+	p, c := cut(file), Classify(file, name)
+	switch c.Part() {
+	case ModuleCall, ModuleWrapper, ModuleMove, Wrapper:
+		return false
+	}
+	// Its private modules, and the module that calls the modules in it.
+	inside := strings.HasPrefix(p.torch, "_") || strings.HasPrefix(p.torch, "utils/_") ||
+		p.torch == "nn/modules/container.py"
+	return c.Origin() > Plumbing && !inside && !c.Has(CallsOn|WithoutGrad) && !isGenerated(p.file, name)
 }
 
 // Function names the function of a frame, "train (train.py)".

@@ -1,9 +1,11 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/fragmentation"
@@ -22,10 +24,12 @@ type stackTable struct {
 
 type stackRow struct {
 	attribution.Group
-	Slot   chart.Slot
-	Site   string
-	Frames []string
-	Rest   bool // a sum of several stacks
+	Slot     chart.Slot
+	Site     string
+	Frames   []string
+	Stacks   int    // that the row sums, of which Frames are the largest
+	Compiled string // how many of them torch.compile made, "" for none
+	Rest     bool   // a sum of all others
 }
 
 // palette has the colors of stacks, the same in tables and maps of a device.
@@ -33,17 +37,17 @@ type palette map[snapshot.StackID]chart.Slot
 
 func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	v := stackTable{phase: ph, All: ph.Frag.Active}
-	top, other, more := chart.Largest(ph.Live, deep.stacks)
+	top, other, more := chart.LargestSources(chart.Sources(ph.Live), deep.stacks)
 	rest := v.All - chart.Sum(ph.Live)
 	for i := range ph.Live {
-		v.Most = max(v.Most, ph.Live[i].Rounded)
 		v.Blocks += ph.Live[i].Count
 	}
 	v.Most = max(v.Most, other.Rounded)
 	for i, name := range chart.Sites(top) {
 		g := &top[i]
-		v.Rows = append(v.Rows, stackRow{Group: *g, Slot: colors[g.Stack], Site: site(name),
-			Frames: frames(g.Frames, deep.frames)})
+		v.Most = max(v.Most, g.Rounded)
+		v.Rows = append(v.Rows, stackRow{Group: g.Group, Slot: colors[g.Stack], Site: site(name),
+			Frames: frames(g.Frames, deep.frames), Stacks: len(g.Stacks), Compiled: g.Note()})
 	}
 	if more > 0 {
 		v.Rows = append(v.Rows, stackRow{Group: other, Rest: true,
@@ -56,25 +60,25 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	return v
 }
 
-// Note tells what the bytes of the row hide: "from before the trace", "12.0 KiB lost to rounding".
+// Note tells what the bytes of the row hide: "from before the trace", "12.0 KiB lost to rounding", "3 stacks".
 func (r *stackRow) Note() string {
 	g := &r.Group
-	s := ""
+	var notes []string
 	switch {
 	case g.PreTrace > 0 && g.PreTrace == g.Rounded:
 		if g.Site != "" || g.Stack == snapshot.EmptyStack { // else its line says so
-			s = "from before the trace"
+			notes = append(notes, "from before the trace")
 		}
 	case g.PreTrace > 0:
-		s = units.Bytes(g.PreTrace) + " from before the trace"
+		notes = append(notes, units.Bytes(g.PreTrace)+" from before the trace")
 	}
 	if lost := g.Rounded - g.Requested; lost*20 > g.Rounded && g.Requested > 0 {
-		if s != "" {
-			s += ", "
-		}
-		s += units.Bytes(lost) + " lost to rounding"
+		notes = append(notes, units.Bytes(lost)+" lost to rounding")
 	}
-	return s
+	if r.Stacks > 1 {
+		notes = append(notes, cmp.Or(r.Compiled, units.Plural(r.Stacks, "stack"))+"; the largest is listed")
+	}
+	return strings.Join(notes, ", ")
 }
 
 // frames cuts a stack and its frames to what a page can show.

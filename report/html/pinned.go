@@ -79,14 +79,14 @@ func pinnedHolders(holders []attribution.Group) *table {
 	}
 	t := newTable("", sites("Allocated at"), strong("Bytes"), numbers("Share"), numbers("Blocks"),
 		numbers("From before the trace"))
-	groups, other, more := chart.Largest(holders, maxPinned)
+	sources, other, more := chart.LargestSources(chart.Sources(holders), maxPinned)
 	total := chart.Sum(holders)
 	row := func(name string, g *attribution.Group) {
 		t.add(text(name), units.Bytes(g.Rounded), units.Percent(g.Rounded, total), units.Count(g.Count),
 			units.Bytes(g.PreTrace))
 	}
-	for i, name := range chart.Sites(groups) {
-		row(name, &groups[i])
+	for i, name := range chart.Sites(sources) {
+		row(name, &sources[i].Group)
 	}
 	if more > 0 {
 		row(fmt.Sprintf("… %d more stacks", more), &other)

@@ -23,6 +23,7 @@ type bar struct {
 	site   string
 	bytes  [2]int64 // rounded
 	blocks int64    // where it has the most
+	stacks int
 }
 
 func (b *bar) most() int64 { return max(b.bytes[0], b.bytes[1]) }
@@ -98,15 +99,23 @@ func when(m *analyze.Moment) string {
 func stackBars(moments []*analyze.Moment) (bars []bar, rest bar, more int) {
 	rows := map[snapshot.StackID]int{}
 	for k, m := range moments {
-		sites := chart.Sites(m.Live)
-		for i := range m.Live {
-			g := &m.Live[i]
-			row, ok := rows[g.Stack]
-			if !ok {
-				row = len(bars)
-				rows[g.Stack] = row
+		sources := chart.Sources(m.Live)
+		sites := chart.Sites(sources)
+		for i := range sources {
+			g := &sources[i]
+			row := len(bars)
+			for _, stack := range g.Stacks { // one may be known from the other moment
+				if known, ok := rows[stack]; ok {
+					row = known
+				}
+			}
+			if row == len(bars) {
 				bars = append(bars, bar{site: sites[i]})
 			}
+			for _, stack := range g.Stacks {
+				rows[stack] = row
+			}
+			bars[row].stacks = max(bars[row].stacks, len(g.Stacks))
 			b := &bars[row]
 			if b.bytes[k] += g.Rounded; b.bytes[k] == b.most() {
 				b.blocks = max(b.blocks, g.Count)
@@ -121,7 +130,7 @@ func stackBars(moments []*analyze.Moment) (bars []bar, rest bar, more int) {
 		for k := range b.bytes {
 			rest.bytes[k] += b.bytes[k]
 		}
-		more++
+		more += b.stacks
 	}
 	return bars[:maxBars], rest, more
 }

@@ -40,7 +40,7 @@ func (c *coloring) name(slot chart.Slot) string {
 func byStack(t *timeline.Timeline, m *analyze.Moment) coloring {
 	slots := chart.StackColors(m)
 	c := coloring{title: "Live blocks by stack", slot: func(row int32) chart.Slot { return slots[t.Lives[row].Stack] }}
-	top, other, more := chart.Largest(m.Live, chart.StackSlots)
+	top, other, more := chart.LargestSources(chart.Sources(m.Live), chart.StackSlots)
 	for i, site := range chart.Sites(top) {
 		c.entries = append(c.entries, entry{site, top[i].Rounded, slots[top[i].Stack]})
 	}

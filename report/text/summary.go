@@ -160,9 +160,9 @@ func pinnedWords(m *host.Pinned) string {
 // pinnedBy names the two stacks that have most.
 func pinnedBy(word string, holders []attribution.Group) string {
 	var by []string
-	groups, _, more := chart.Largest(holders, 2)
-	for i, site := range chart.Sites(groups) {
-		by = append(by, units.Bytes(groups[i].Rounded)+" by "+site)
+	sources, _, more := chart.LargestSources(chart.Sources(holders), 2)
+	for i, site := range chart.Sites(sources) {
+		by = append(by, units.Bytes(sources[i].Rounded)+" by "+site)
 	}
 	if more > 0 {
 		by = append(by, units.Plural(more, "more stack"))

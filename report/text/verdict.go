@@ -325,21 +325,16 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 	cols := append(slices.Clone(shareColumns), num("", 13))
 	cols[3].cut = chart.ClipSite
 	t := v.table(bold, cols...)
-	joined, stacks := chart.JoinCompiled(m.Live)
-	groups, other, left := chart.Largest(joined, most)
-	for i, site := range chart.Sites(groups) {
-		g := &groups[i]
+	sources, other, left := chart.LargestSources(chart.Sources(m.Live), most)
+	for i, site := range chart.Sites(sources) {
+		g := &sources[i]
 		site = chart.ClipSite(chart.Plain(site), 80)
-		if n := stacks[i]; n > 1 {
-			site += fmt.Sprintf(" (%s)", units.Plural(n, "compiled stack"))
+		if n := g.Note(); n != "" {
+			site += " (" + n + ")"
 		}
 		t.share(g.Rounded, sum, plain.name(site), units.Plural(g.Count, "block"))
 	}
 	if left > 0 {
-		left = 0
-		for _, n := range stacks[len(groups):] {
-			left += n
-		}
 		t.share(other.Rounded, sum, more(left, "stack"), "")
 	}
 }

@@ -265,7 +265,7 @@ func TestSites(t *testing.T) {
 	group := func(site string, frames ...string) attribution.Group {
 		return attribution.Group{Stack: 9, Site: site, Frames: frames}
 	}
-	got := chart.Sites([]attribution.Group{
+	got := chart.Sites(chart.Sources([]attribution.Group{
 		group("m.py:1 f", "torch/a.py:7 relu", "lib/m.py:1 f", "main.py:2 <module>"),
 		group("m.py:1 f", "torch/b.py:8 norm", "lib/m.py:1 f", "main.py:2 <module>"),
 		group("m.py:1 f", "lib/m.py:1 f", "main.py:2 <module>"),
@@ -277,13 +277,24 @@ func TestSites(t *testing.T) {
 		group("e.py:5 g", "at::empty()", "at::_ops::mul_Tensor::call(at::Tensor const&)", "x/e.py:5 g"),
 		group("e.py:9 to", "t/m.py:1 _apply", "t/m.py:7 to", "x/e.py:9 to"),
 		group("e.py:9 to", "t/m.py:1 _apply", "t/m.py:1 _apply", "t/m.py:7 to", "x/e.py:9 to"),
+		// The interpreter's own frames, those of torch's inside, and how deep it recurses, say nothing.
+		group("p.py:1 f", "at::meta::structured_add::meta()", "at::_ops::add::call(x)", "??:0 slot_tp_call", "x/p.py:1 f"),
+		group("p.py:1 f", "at::native::add()", "at::_ops::add::call(x)", "??:0 method_vectorcall", "x/p.py:1 f"),
+		group("p.py:1 f", "torch/nn/modules/module.py:9 _apply", "torch/_tensor.py:5 to", "torch/nn/modules/module.py:9 to",
+			"x/p.py:1 f", "x/main.py:7 warm_up"),
+		// Rows that would read the same go back to where they part.
+		group("q.py:1 g", "torch/nn/modules/conv.py:5 forward", "torch/nn/modules/container.py:2 forward", "y/fit.py:3 epoch",
+			"x/q.py:1 g"),
+		group("q.py:1 g", "torch/nn/modules/conv.py:5 forward", "y/fit.py:9 check", "x/q.py:1 g"),
+		group("q.py:1 g", "torch/nn/modules/norm.py:6 forward", "y/fit.py:9 check", "x/q.py:1 g"),
 		{Stack: 9},
-	})
+	}))
 	want := []string{
 		"m.py:1 f (a.py:7 relu)", "m.py:1 f (b.py:8 norm)", "m.py:1 f", "c.py:5 g (one.py:1 h)",
 		"c.py:5 g (two.py:1 h)",
-		"d.py:5 g", "d.py:5 g #2", "e.py:5 g (aten::bmm)", "e.py:5 g (aten::mul_Tensor)", "e.py:9 to (m.py:1 _apply)",
-		"e.py:9 to (m.py:1 _apply ×2)", "(no recorded stack)",
+		"d.py:5 g", "e.py:5 g (aten::bmm)", "e.py:5 g (aten::mul_Tensor)", "e.py:9 to", "p.py:1 f (aten::add)",
+		"p.py:1 f", "q.py:1 g (fit.py:3 epoch)", "q.py:1 g (conv.py:5 forward)", "q.py:1 g (norm.py:6 forward)",
+		"(no recorded stack)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -299,7 +310,6 @@ func TestClip(t *testing.T) {
 		{30, "opt.py:190 allocate (flex.py:507 init_weight)", "opt.py:190 allocate (flex…507)"},
 		{25, "opt.py:190 allocate (flex.py:507 init_weight)", "opt.py:190 allocate"},
 		{10, "opt.py:190 allocate (flex.py:507 init_weight)", "… allocate"},
-		{36, "m.py:165 run (module.py:1371 _apply_to ×4)", "m.py:165 run (module.py:1371 _…o ×4)"},
 		{30, "m.py:165 run (aten::_efficient_attention) #2", "m.py:165 run (aten::…ntion) #2"},
 		{44, "opt.py:190 allocate (flex.py:507 init_weight)", "opt.py:190 allocate (flex.py:507 init_…ight)"},
 	} {

@@ -92,24 +92,37 @@ func UseSlot(c category.Category) Slot {
 	return Slot(slices.Index(useSlots, c) + 1)
 }
 
-// StackColors gives colors to the stacks that allocated the largest part of what is active at any of
-// the moments; all others have SlotOther.
+// StackColors gives colors to the sources that allocated the largest part of what is active at any of the moments, by
+// their stacks; all others have SlotOther.
 func StackColors(moments ...*analyze.Moment) map[snapshot.StackID]Slot {
 	type claim struct {
-		stack snapshot.StackID
-		part  float64
+		source *Source
+		part   float64
 	}
 	var claims []claim
 	for _, m := range moments {
-		for _, g := range m.Live[:min(len(m.Live), StackSlots)] {
-			claims = append(claims, claim{g.Stack, Share(g.Rounded, m.Frag.Active)})
+		sources := Sources(m.Live)
+		for i := range sources[:min(len(sources), StackSlots)] {
+			claims = append(claims, claim{&sources[i], Share(sources[i].Rounded, m.Frag.Active)})
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.part, a.part) })
 	slots := map[snapshot.StackID]Slot{}
+	used := SlotOther
 	for _, c := range claims {
-		if slots[c.stack] == SlotOther && len(slots) < StackSlots {
-			slots[c.stack] = Slot(len(slots) + 1)
+		slot := SlotOther
+		for _, stack := range c.source.Stacks { // one may be known from another moment
+			slot = cmp.Or(slot, slots[stack])
+		}
+		if slot == SlotOther {
+			if used == StackSlots {
+				continue
+			}
+			used++
+			slot = used
+		}
+		for _, stack := range c.source.Stacks {
+			slots[stack] = slot
 		}
 	}
 	return slots

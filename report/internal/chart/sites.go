@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,16 +9,76 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 )
 
-// Sites names the groups. Groups that share a site also get, in brackets, what tells them apart: the operators that
-// their sites run ("aten::bmm"), else the first frames in which they differ, on the way from the site inward and
-// then outward. Where the frames are the same, they are counted.
-func Sites(groups []attribution.Group) []string {
-	out := make([]string, len(groups))
-	same := map[string][]int{}
+// Source is a row of a table of what allocated memory: a site of the program, or those of its stacks that go by other
+// code that an engineer knows. Its Stack and Frames are those of its largest stack.
+type Source struct {
+	attribution.Group
+	Stacks   []snapshot.StackID // largest first
+	Compiled bool               // they differ in code that torch.compile wrote, a frame for each operation
+
+	path path
+}
+
+// Note says of how many stacks a row is the sum where that is worth a word, else "".
+func (s *Source) Note() string {
+	if s.Compiled && len(s.Stacks) > 1 {
+		return units.Plural(len(s.Stacks), "compiled stack")
+	}
+	return ""
+}
+
+// Sources are the groups, which are by stack, by what an engineer can tell apart: most bytes first, and their sum is
+// that of the groups.
+func Sources(groups []attribution.Group) []Source {
+	compiled := map[string]int{} // groups with generated code, by site
 	for i := range groups {
-		out[i] = groups[i].Name()
+		if g := &groups[i]; g.Site != "" && slices.ContainsFunc(g.Frames, isGenerated) {
+			compiled[g.Site]++
+		}
+	}
+	var all []Source
+	at := map[string]int{}
+	for i := range groups {
+		s := Source{Group: groups[i], Stacks: []snapshot.StackID{groups[i].Stack}}
+		s.path = pathFrom(s.Name(), s.Frames)
+		key := s.Name() + "\x00" + strings.Join(s.path.frames, "\x00")
+		if s.Compiled = compiled[s.Site] > 1; s.Compiled {
+			key = s.Site
+		}
+		if k, ok := at[key]; ok {
+			all[k].Add(s.Sum)
+			all[k].Stacks = append(all[k].Stacks, s.Stack)
+			continue
+		}
+		at[key] = len(all)
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b Source) int { return cmp.Compare(b.Rounded, a.Rounded) })
+	return all
+}
+
+// LargestSources splits sources into the first n and one group that sums the others, so that totals close. more is the
+// number of their stacks.
+func LargestSources(sources []Source, n int) (top []Source, other attribution.Group, more int) {
+	for _, s := range sources[min(n, len(sources)):] {
+		other.Add(s.Sum)
+		more += len(s.Stacks)
+	}
+	return sources[:min(n, len(sources))], other, more
+}
+
+// Sites names the sources. Those that share a site also get, in brackets, what tells them apart: the operators that
+// their sites run ("aten::bmm"), else the first frames in which they differ, on the way from the site inward and
+// then outward.
+func Sites(sources []Source) []string {
+	out := make([]string, len(sources))
+	same := map[string][]int{}
+	for i := range sources {
+		out[i] = sources[i].Name()
 		same[out[i]] = append(same[out[i]], i)
 	}
 	for site, rows := range same {
@@ -26,7 +87,7 @@ func Sites(groups []attribution.Group) []string {
 		}
 		paths := make([]path, len(rows))
 		for k, i := range rows {
-			paths[k] = pathFrom(site, groups[i].Frames)
+			paths[k] = sources[i].path
 		}
 		named := map[string]int{}
 		for k, words := range differences(paths) {
@@ -34,7 +95,7 @@ func Sites(groups []attribution.Group) []string {
 				out[rows[k]] += " (" + words + ")"
 			}
 			name := out[rows[k]]
-			if named[name]++; named[name] > 1 && len(groups[rows[k]].Frames) > 0 {
+			if named[name]++; named[name] > 1 && len(sources[rows[k]].Frames) > 0 {
 				out[rows[k]] += fmt.Sprintf(" #%d", named[name])
 			}
 		}
@@ -44,7 +105,7 @@ func Sites(groups []attribution.Group) []string {
 
 // path is a stack as one goes from its site: inward to the allocation, and then outward.
 type path struct {
-	frames []string // for people, without folders and signatures, "" for the site; a run of equal ones is one, "f ×3"
+	frames []string // those that tell something, for people, without folders and signatures, "" for the site
 	ops    []string // the outermost operator from each frame on inward, "" where there is none
 }
 
@@ -54,16 +115,12 @@ func pathFrom(site string, stack []string) path {
 		at = len(stack) // it goes by what it runs
 	}
 	var p path
-	run := 0
 	add := func(f string) {
-		words, op := frames.Brief(f)
-		if n := len(p.frames); n > 0 && (p.frames[n-1] == words || strings.HasPrefix(p.frames[n-1], words+" ×")) {
-			run++
-			p.frames[n-1] = fmt.Sprintf("%s ×%d", words, run)
+		words, op, telling := frames.Brief(f)
+		if n := len(p.frames); !telling || n > 0 && p.frames[n-1] == words { // recursion
 			return
 		}
-		run = 1
-		p.frames, p.ops = append(p.frames, words), append(p.ops, op)
+		p.frames, p.ops = append(p.frames, cmp.Or(op, words)), append(p.ops, op)
 	}
 	for i := at - 1; i >= 0; i-- {
 		add(stack[i])
@@ -89,53 +146,63 @@ func differences(paths []path) []string {
 	}
 	var split func(rows []int, from int)
 	split = func(rows []int, from int) {
-		for k := from; ; k++ {
-			longer := false
-			parts, order := map[string][]int{}, []string{}
-			for _, i := range rows {
-				longer = longer || k < len(paths[i].frames)
-				words := paths[i].at(k)
-				if parts[words] == nil {
-					order = append(order, words)
-				}
-				parts[words] = append(parts[words], i)
-			}
-			if !longer {
-				return
-			}
-			if len(order) == 1 {
-				continue
-			}
-			for _, words := range order {
-				for _, i := range parts[words] {
-					out[i] = words
-					if op := paths[i].op(k); op != "" {
-						out[i] = op
-					}
-				}
-			}
-			for _, words := range order {
-				if again := parts[words]; len(again) > 1 {
-					split(again, k+1)
-				}
-			}
-			distinct(out, paths, rows, k)
+		parts, order, k := apart(paths, rows, from)
+		if len(order) < 2 {
 			return
+		}
+		for _, words := range order {
+			for _, i := range parts[words] {
+				out[i] = cmp.Or(paths[i].op(k), words)
+			}
+		}
+		for _, words := range order {
+			if again := parts[words]; len(again) > 1 {
+				split(again, k+1)
+			}
 		}
 	}
 	split(all, 0)
+	plain(out, paths)
 	return out
 }
 
-// distinct goes back from operators to frames where two rows would read the same.
-func distinct(out []string, paths []path, rows []int, k int) {
-	seen := map[string]int{}
-	for _, i := range rows {
-		seen[out[i]]++
+// apart finds the first place from one on where the paths of rows differ: the rows by their words there, and these in
+// order. Where they do not differ there are less than two.
+func apart(paths []path, rows []int, from int) (parts map[string][]int, order []string, k int) {
+	for k = from; ; k++ {
+		longer := false
+		parts, order = map[string][]int{}, nil
+		for _, i := range rows {
+			longer = longer || k < len(paths[i].frames)
+			words := paths[i].at(k)
+			if parts[words] == nil {
+				order = append(order, words)
+			}
+			parts[words] = append(parts[words], i)
+		}
+		if len(order) > 1 || !longer {
+			return parts, order, k
+		}
 	}
-	for _, i := range rows {
-		if op := paths[i].op(k); op != "" && out[i] == op && seen[op] > 1 {
-			out[i] = paths[i].at(k)
+}
+
+// plain goes back, where rows would read the same, to the frames in which they first differ.
+func plain(out []string, paths []path) {
+	same := map[string][]int{}
+	for i, words := range out {
+		same[words] = append(same[words], i)
+	}
+	for words, rows := range same {
+		if words == "" || len(rows) < 2 {
+			continue
+		}
+		parts, order, _ := apart(paths, rows, 0)
+		for _, first := range order {
+			for _, i := range parts[first] {
+				if out[i] = first; first != "" && len(parts[first]) > 1 {
+					out[i] = words
+				}
+			}
 		}
 	}
 }
@@ -166,10 +233,8 @@ func ClipSite(s string, n int) string {
 		return ClipLeft(s, n)
 	}
 	end := ""
-	for _, tail := range []string{")", " ×"} {
-		if at := strings.LastIndex(words, tail); at >= 0 {
-			words, end = words[:at], words[at:]+end
-		}
+	if at := strings.LastIndex(words, ")"); at >= 0 {
+		words, end = words[:at], words[at:]
 	}
 	const least = 7 // runes in brackets that still say something
 	room := n - utf8.RuneCountInString(site+" ("+end)
