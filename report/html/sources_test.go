@@ -29,6 +29,6 @@ func TestSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, visible(write(t, r)), "320 MiB 87% 40 model.py:38 forward",
-		"40 compiled stacks; the largest is listed", "48.0 MiB 13% 3 train.py:7 main", "3 stacks; the largest is listed")
+	contains(t, visible(write(t, r)), "320 MiB 87% 40 1 model.py:38 forward",
+		"40 compiled stacks; the largest is listed", "48.0 MiB 13% 3 2 train.py:7 main", "3 stacks; the largest is listed")
 }
