@@ -88,6 +88,11 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 	}
 	r.Verdict = verdict.Judge(s, evidence, r.Holders)
 	r.pinHost()
+	var most *timeline.Timeline
+	if d := r.Main(); d != nil {
+		most = d.Timeline
+	}
+	r.Verdict.Advise(s, most, r.Pinned != nil)
 	r.account(opt)
 	r.Quality = slices.Concat(quality(s, r.Devices), r.stackless(), pinnedNotes(r.Pinned))
 	if opt.Unread != nil {

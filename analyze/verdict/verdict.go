@@ -33,6 +33,9 @@ type Verdict struct {
 	// Levers are what would lower the peak of the device that the verdict is about, largest first and each on its
 	// own; only of a run with nothing wrong, and of one that needs more than there is.
 	Levers []finding.Lever `json:"levers"`
+	// Next is what to do where no finding leads and says it, else empty, with lines of Python if these help.
+	Next string   `json:"next"`
+	Fix  []string `json:"fix"`
 }
 
 // Lead is the finding that the verdict rests on, nil where none decided it.

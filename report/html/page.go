@@ -26,8 +26,10 @@ type document struct {
 	Facts    []fact
 	Banner   string // what is wrong with the file itself
 	Top      *shown
-	Savings  []string                 // what would lower the peak
-	Start    string                   // the largest use at the peak
+	Savings  []string // what would lower the peak
+	Start    string   // the largest use at the peak
+	Next     string   // what to do where Top does not say it, and Fix lines of Python for it
+	Fix      []string
 	Others   [len(severities)][]shown // the further ones by severity
 	More     int                      // findings that are not shown
 
@@ -76,6 +78,8 @@ func newPage(r *analyze.Result) *document {
 		Badge:    statusBadge(r.Verdict.Status),
 		Headline: text(r.Verdict.Headline),
 		Start:    text(r.Verdict.Start()),
+		Next:     text(r.Verdict.Next),
+		Fix:      r.Verdict.Fix,
 		Title:    text(r.Verdict.Status.Word() + ": " + r.Snapshot.Name),
 		Facts:    facts(r),
 		Banner:   banner(r),

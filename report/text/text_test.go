@@ -105,6 +105,7 @@ func fits(t *testing.T, name, out string, limit, width int) {
 func TestLead(t *testing.T) {
 	r := analyzetest.Failed(t)
 	r.Verdict.Status, r.Verdict.Headline = finding.Healthy, "Healthy."
+	r.Verdict.Advise(r.Snapshot, nil, false)
 	out := verdictOf(t, r, Options{})
 	if strings.Contains(out, "Why") || !strings.Contains(out, "No fix needed") ||
 		!strings.Contains(out, "Also    GPU 0: OOM from fragmentation") {

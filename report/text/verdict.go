@@ -11,10 +11,9 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/oom"
-	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
-	"github.com/snapana/snapana/snapshot"
 )
 
 // maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
@@ -34,7 +33,8 @@ func outcomeOf(r *analyze.Result, d *doc) *outcome {
 	v := &outcome{d, r, r.Verdict.Lead(), r.Verdict.Findings}
 	v.title()
 	if v.top == nil {
-		v.finding(nil, []string{nextStep(r)}, 0, 4)
+		v.finding(nil, []string{nextStep(&r.Verdict)}, 0, 4)
+		v.code("Record", plain, r.Verdict.Fix)
 		v.savings(mostSaved)
 		v.below(5)
 		return v
@@ -120,50 +120,17 @@ func (v *outcome) below(stacks int) {
 }
 
 // nextStep is what to do when no finding says it.
-func nextStep(r *analyze.Result) string {
-	return platform.Of(r.Snapshot.Writer.Backend).Say(next(r))
-}
-
-func next(r *analyze.Result) string {
-	onHost := slices.IndexFunc(r.Verdict.Findings, func(f finding.Finding) bool {
-		return f.Status == finding.Host && f.Severity == finding.Warning
-	})
-	switch {
-	case r.Snapshot.Partial != nil:
-		return "Get the whole file: copy it again after the program has finished writing it, or record it again."
-	case onHost >= 0:
-		return r.Verdict.Findings[onHost].Next[0]
-	case r.Pinned != nil && (len(r.Snapshot.UsedDevices()) == 0 ||
-		r.Verdict.Status == finding.NoHistory && r.Snapshot.HostEvents() > 0):
-		return "To judge the GPU's memory too, record without record_cuda=False."
-	case r.Verdict.Status == finding.NoData:
-		return "Call torch.cuda.memory._record_memory_history() when the program starts and " +
-			"torch.cuda.memory._dump_snapshot(FILE) after the work, in the process that uses the GPU."
-	case r.Main() != nil && r.Main().Timeline.Recording.LeftOut() != 0 && r.Verdict.Status == finding.NoHistory:
-		return "Record again without skip_actions, or skip fewer kinds of events."
-	case r.Verdict.Status == finding.NoHistory:
-		return recordAgain(r.Snapshot)
+func nextStep(v *verdict.Verdict) string {
+	switch start := v.Start(); {
+	case v.Next != verdict.NoFix:
+		return v.Next
+	case len(v.Savings()) > 0:
+		return v.Next + " To use less:"
+	case start == "":
+		return v.Next + " To use less, start with the largest consumers below."
+	default:
+		return v.Next + " To use less, start with " + strings.ToLower(start[:1]) + start[1:]
 	}
-	if len(r.Verdict.Savings()) > 0 {
-		return "No fix needed. To use less:"
-	}
-	start := cmp.Or(r.Verdict.Start(), "The largest consumers below.")
-	return "No fix needed. To use less, start with " + strings.ToLower(start[:1]) + start[1:]
-}
-
-// recordAgain says how to get the history that a file lacks.
-func recordAgain(s *snapshot.Snapshot) string {
-	again := "call torch.cuda.memory." + s.RecordingCall() + " when the program starts, then dump the snapshot again."
-	switch s.Recorded {
-	case snapshot.RecordedCleared:
-		return "Dump the snapshot before recording is stopped: _record_memory_history(enabled=None) throws the " +
-			"history away. If it was not stopped, " + again
-	case snapshot.RecordedLeftOut:
-		return "Dump it again with its traces (include_traces=True, the default)."
-	case snapshot.RecordedOne, snapshot.RecordedLast:
-		return "Record every event, not only the last: " + again
-	}
-	return "Record a trace too: " + again
 }
 
 // also names the other findings, a line each.

@@ -6,29 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/analyzetest"
-	"github.com/snapana/snapana/snapshot"
 )
-
-// TestRecordAgain checks that a file without history says how to get one, in its own release's words.
-func TestRecordAgain(t *testing.T) {
-	for _, want := range []struct {
-		recorded snapshot.Recorded
-		newest   int
-		next     string
-	}{
-		{snapshot.RecordedNothing, 0, "Record a trace too: call torch.cuda.memory._record_memory_history(max_entries=100000)"},
-		{snapshot.RecordedCleared, 209, "Dump the snapshot before recording is stopped"},
-		{snapshot.RecordedLeftOut, 211, "include_traces=True"},
-		{snapshot.RecordedOne, 200, "not only the last: call torch.cuda.memory._record_memory_history(True, trace_alloc"},
-	} {
-		r := analyzetest.Failed(t)
-		r.Verdict.Status, r.Verdict.Findings = finding.NoHistory, nil
-		r.Snapshot.Recorded, r.Snapshot.Writer.Newest = want.recorded, want.newest
-		if out := strings.Join(strings.Fields(verdictOf(t, r, Options{})), " "); !strings.Contains(out, want.next) {
-			t.Errorf("%v: no %q in:\n%s", want.recorded, want.next, out)
-		}
-	}
-}
 
 // TestSavings checks that what would lower the peak comes in one list with what is largest there, also where memory
 // ran out, and that nothing stands between them and the next step.
@@ -49,6 +27,7 @@ func TestSavings(t *testing.T) {
 		{true, []finding.Lever{largest}, "Savings The largest part of the peak: parameters."},
 	} {
 		r.Verdict.Status, r.Verdict.Findings, r.Verdict.Levers = finding.Healthy, nil, want.levers
+		r.Verdict.Advise(r.Snapshot, nil, false)
 		if want.failed {
 			r.Verdict.Status, r.Verdict.Findings = top[0].Status, top
 		}

@@ -27,8 +27,7 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 		miss("the trace of the GPU's memory: only pinned host memory was recorded, as with record_cuda=False; of the " +
 			"GPU only the final state is known, not growth, peaks or causes")
 	} else if why != "" {
-		miss("the trace (%s): only the final state is known; call torch.cuda.memory.%s before the part of interest",
-			why, s.RecordingCall())
+		miss("the trace (%s): only the final state is known", why)
 	}
 	if events > 0 && !s.HasTimes {
 		miss("event times (torch before 2.2 records none): plots show event numbers")
