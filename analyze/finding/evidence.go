@@ -59,6 +59,7 @@ type Growth struct {
 	Used       bool       `json:"used"`      // losses for which a backward pass ran
 	Older      int64      `json:"older"`     // blocks of the same stacks from before the trace, not in Blocks
 	OlderBytes units.Size `json:"older_bytes"`
+	OlderLaps  int        `json:"older_iterations"` // that left them, if each left as many
 	Like       Likeness   `json:"like"`
 	Full       Full       `json:"full"`
 	Clock      int        `json:"clock"` // the GPU by whose allocations iterations of pinned memory are told, -1 none

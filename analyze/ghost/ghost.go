@@ -125,8 +125,11 @@ func (g *Growth) LikeUse() bool {
 	return g.LikeCache() || !g.Cause.sure() && g.Cause.Kind != Gradients
 }
 
+// LapsBefore is how many laps before the trace left the pre-trace blocks of the same stacks, if they left as many each.
+func (g *Growth) LapsBefore() int { return int(g.OlderCount * int64(g.Laps) / max(g.Count, 1)) }
+
 // Early reports whether there are too few laps to tell: most buffers take longer to fill.
-func (g *Growth) Early() bool { return g.LikeUse() && g.Laps < enough }
+func (g *Growth) Early() bool { return g.LikeUse() && g.Laps+g.LapsBefore() < enough }
 
 // Stale reports whether it is what a model made while it trained: after the next step it is out of date, so that it is
 // rarely kept on purpose.

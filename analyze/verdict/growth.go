@@ -73,7 +73,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		f.Severity = finding.Error
 	}
 	what, freed, when := "Leak", "", "per iteration"
-	if v.Like.Early || share.Holder == nil && (v.Like.Use || v.Like.Fill) {
+	possible := v.Like.Early || share.Holder == nil && (v.Like.Use || v.Like.Fill)
+	if possible {
 		what, freed = "Possible leak, or a buffer still filling", ", nothing freed so far"
 	}
 	if number {
@@ -118,6 +119,11 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 			"well, in host memory.")
 	}
 	outlook(f, few)
+	if possible && share.Holder == nil && g.Cause.Kind != ghost.Models {
+		f.Do(fmt.Sprintf("To tell which: a buffer has a bound (maxlen, capacity), above what %d iterations put into it, and "+
+			"results are read after the loop. Anything else is a leak; the Python recorder names what keeps it.",
+			v.Iterations+v.OlderLaps))
+	}
 	f.Next = append(f.Next, probably.next...)
 	j.add(f)
 }
@@ -142,7 +148,7 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		PerUnit: units.Size(g.PerLap), Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes),
 		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stacks[0]), First: g.First, Last: g.Last, Clock: -1,
 		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Regular: g.Regular, Over: g.Over,
-		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes),
+		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), OlderLaps: g.LapsBefore(),
 		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
 		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Stale: g.Stale(), Model: g.InModule,
 			Fill: g.LikeFill(), Cache: g.LikeCache()},
@@ -195,13 +201,13 @@ const (
 // entries of a buffer or a copy of the weights, may be kept on purpose for as long as anybody records: low. The
 // results of a model are less often, and the least while it trains.
 func growthConfidence(g *finding.Growth) finding.Confidence {
-	steady := g.Regular && g.Chance < 0.01
+	steady, laps := g.Regular && g.Chance < 0.01, g.Iterations+g.OlderLaps
 	switch like := &g.Like; {
 	case like.Fill:
 		return finding.Low
 	case !like.Use && !like.Cache && g.Iterations >= graph && steady:
 		return finding.High
-	case !like.Use, like.Stale && !g.Over && g.Iterations >= soon && steady:
+	case !like.Use, like.Stale && !g.Over && laps >= soon && steady:
 		return finding.Medium
 	case like.Early, g.Over, !like.Model:
 		return finding.Low
@@ -249,7 +255,11 @@ func pattern(f *finding.Finding, cause []string) {
 	}
 	if g.Like.Use && !g.Like.Fill && f.Cause != string(ghost.Models) {
 		after := fmt.Sprintf("After %d iterations", g.Iterations)
-		if g.Iterations < 20 {
+		switch {
+		case g.OlderLaps > 0:
+			after = fmt.Sprintf("After about %d iterations (%d of them before the trace, if those left as many blocks)",
+				g.Iterations+g.OlderLaps, g.OlderLaps)
+		case g.Iterations < 20:
 			after = fmt.Sprintf("After only %d iterations", g.Iterations)
 		}
 		f.Because("%s, a buffer or cache that is not full yet, or results kept for use after the loop, would look the same.",
