@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -31,10 +32,14 @@ const (
 // Cause is what probably keeps the memory, and what makes it probable.
 type Cause struct {
 	Kind   Kind
-	Places int      // stacks inside the forward of a module
-	Losses bool     // other stacks are of a loss function
-	Used   bool     // Loss: a backward pass ran for them
-	Hints  []string // functions of the stack whose names hint at a holder, at most 3
+	Places int  // stacks inside the forward of a module
+	Losses bool // other stacks are of a loss function
+	Used   bool // Loss: a backward pass ran for them
+	Second bool // Graph, Retained: gradients have a graph of their own, as create_graph=True makes it
+	// Pending says of a graph that memory ran out before any backward pass could have freed it: a loop that unrolls a net,
+	// or adds up losses, for one backward pass after it, looks the same until that runs.
+	Pending bool
+	Hints   []string // functions of the stack whose names hint at a holder, at most 3
 
 	together bool // too much of a forward pass is kept for a single result of it
 }
@@ -58,7 +63,8 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		if each.beside || k.code.sort(each.stack)&ofModel != 0 {
 			ofModels += sum(each.bytes)
 		}
-		switch sort := k.code.sort(each.stack); {
+		sort := k.code.sort(each.stack)
+		switch {
 		case sort&inModule != 0:
 			c.Places++
 		case sort&ofLoss != 0:
@@ -66,6 +72,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		case sort&nameless != 0:
 			frameless = true
 		}
+		c.Second = c.Second || sort&(nameless|inBackward) != 0 && 2*len(each.births) > len(top.births)
 	}
 	perLap := float64(g.Count) / float64(len(top.births))
 	c.together = c.Places >= whole || c.Places == 2 && perLap >= whole
@@ -99,7 +106,24 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	default:
 		c.Kind = Object
 	}
+	c.Second = c.Second && (c.Kind == Graph || c.Kind == Retained)
+	c.Pending = (c.Second || c.Kind == Graph && !k.backwardBefore(int32(g.Horizon))) &&
+		slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool { return o.Event == g.Horizon })
 	return c
+}
+
+// backwardBefore reports whether there is a backward pass up to an event.
+func (k *clock) backwardBefore(event int32) bool {
+	for i := range k.t.Lives {
+		l := &k.t.Lives[i]
+		if l.Born > event {
+			break
+		}
+		if l.Born >= 0 && l.Stack > 0 && k.code.sort(l.Stack)&(nameless|inBackward) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // hints are functions of a stack, outside of torch, whose names hint at a holder. Frames have

@@ -141,7 +141,33 @@ func (k *clock) between(from, to int32) (snapshot.FrameID, bool) {
 	if n == 0 || int(n) > len(path) {
 		return 0, false
 	}
-	return k.code.loop(path[:n])
+	loop, ok := k.code.loop(path[:n])
+	return loop, ok && (len(k.code.path(b.Stack)) > 0 || !k.goesForward(q, i, j, int(n)-1, functionOf(k.s, loop)))
+}
+
+// near bounds the allocations that goesForward looks at.
+const near = 256
+
+// goesForward reports whether a function, at a depth of a thread's stacks, only goes on to later lines from the
+// allocation before a place to the one before another. Two backward passes of one lap are told so: they have no line of
+// their own.
+func (k *clock) goesForward(q *sequence, from, to, depth int, f function) bool {
+	if from == 0 || to-from > near {
+		return false
+	}
+	last := int32(0)
+	for i := from - 1; i < to; i++ {
+		path := k.code.path(k.t.Lives[q.rows[i]].Stack)
+		if depth >= len(path) || functionOf(k.s, path[depth]) != f {
+			return false
+		}
+		line := k.s.Frames.Get(path[depth]).Line
+		if line < last || line == last && i == from {
+			return false
+		}
+		last = line
+	}
+	return true
 }
 
 // sequence is that of a stack's thread.

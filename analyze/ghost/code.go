@@ -174,12 +174,12 @@ func (c *code) inForward(outer []snapshot.FrameID) bool {
 	return walk.Phase() == frames.InForward || walk.Phase() == frames.InRecompute
 }
 
-// trains reports whether any stack is of a backward pass or of an optimizer.
-func (c *code) trains() bool {
+// trains reports whether any stack is of a backward pass or of an optimizer, and whether one is of the latter.
+func (c *code) trains() (any, optimizes bool) {
 	for id := 1; id <= c.s.Frames.Len(); id++ {
-		if k := c.kind(snapshot.FrameID(id)); k == backward || k == optimizer {
-			return true
-		}
+		k := c.kind(snapshot.FrameID(id))
+		optimizes = optimizes || k == optimizer
+		any = any || k == backward || optimizes
 	}
-	return false
+	return any, optimizes
 }

@@ -96,6 +96,7 @@ type Growth struct {
 	FreedShare float64 `json:"-"` // share of the allocations since the first survivor that were freed
 	InModule   bool    `json:"-"` // the survivors were made inside a module's forward
 	Trains     bool    `json:"-"` // the trace has a backward pass or an optimizer
+	Optimizes  bool    `json:"-"` // the trace has an optimizer
 	Events     []int   `json:"-"` // births of survivors of the first stack, at most 8
 	// Paces are the memory that comes in each lap, and what comes in far fewer of them, most
 	// bytes first. One graph comes as a whole, so that several paces have several holders.
@@ -122,7 +123,7 @@ const enough = 16
 // or a cache that is not full, or results that the program uses after its loop: nothing in the
 // memory says that it was forgotten.
 func (g *Growth) LikeUse() bool {
-	return g.LikeCache() || !g.Cause.sure() && g.Cause.Kind != Gradients
+	return g.LikeCache() || !g.Cause.sure() && (g.Cause.Kind != Gradients || !g.Optimizes)
 }
 
 // LapsBefore is how many laps before the trace left the pre-trace blocks of the same stacks, if they left as many each.
@@ -257,13 +258,13 @@ func privatePools(t *timeline.Timeline) []timeline.Range {
 	return slices.DeleteFunc(all, func(r timeline.Range) bool { return r.Pool == (snapshot.PoolID{}) })
 }
 
-// liveSizes counts the blocks at the horizon that have Python frames or are from before the
-// trace, by rounded size.
+// liveSizes counts the blocks at the horizon that may be parameters, by rounded size: those that have Python frames and
+// are no activations, or are from before the trace.
 func liveSizes(t *timeline.Timeline, c *code, horizon int32) map[int64]int {
 	out := map[int64]int{}
 	for i := range t.Lives {
 		if l := &t.Lives[i]; l.Born <= horizon && end(l, horizon) == none && (l.Born < 0 ||
-			c.sort(l.Stack)&nameless == 0) {
+			c.sort(l.Stack)&nameless == 0 && c.sort(l.Stack)&(inModule|ofModel) != inModule) {
 			out[l.Rounded]++
 		}
 	}

@@ -27,7 +27,7 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 		}
 		groups[key] = append(groups[key], c)
 	}
-	trains := k.code.trains()
+	trains, optimizes := k.code.trains()
 	var out []Growth
 	for _, key := range order {
 		group := groups[key]
@@ -41,7 +41,7 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 			return 1
 		})
 		g := k.growth(group, horizon)
-		g.Trains = trains
+		g.Trains, g.Optimizes = trains, optimizes
 		if g.Over && !g.Cause.sure() && !g.Cause.together && !k.backwardIn(group[0]) {
 			continue // results that were made to be used: the loop did not train, and no pass is kept as a whole
 		}
@@ -122,7 +122,7 @@ func (g *Growth) Part(stacks map[snapshot.StackID]bool) *Growth {
 		return nil
 	}
 	part := g.clock.growth(group, int32(g.Horizon))
-	part.Loop, part.Trains = g.Loop, g.Trains
+	part.Loop, part.Trains, part.Optimizes = g.Loop, g.Trains, g.Optimizes
 	part.countSteps(g.steps)
 	return &part
 }

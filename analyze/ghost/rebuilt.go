@@ -52,7 +52,7 @@ func risingSizes(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon in
 			last[l.Stack] = l.Requested
 		}
 	}
-	trains := c.trains()
+	trains, _ := c.trains()
 	for i := range last {
 		stack := snapshot.StackID(i)
 		if stack <= snapshot.EmptyStack || born[i] <= MinLaps || live[i] == 0 || live[i] > maxSurvivors ||

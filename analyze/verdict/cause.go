@@ -109,11 +109,37 @@ var causes = map[ghost.Kind]cause{
 	},
 }
 
+// second is the cause of a graph of gradients, which second derivatives need: detach() would take them away.
+var second = cause{
+	why: []string{placesStay + ", and what a backward pass made with them: gradients that have a graph of their own, as " +
+		"create_graph=True makes it.",
+		"loss.backward(create_graph=True) leaves such a graph behind in each parameter's .grad: a reference cycle, unless " +
+			".grad is set to None after its use."},
+	fix: []string{"grads = torch.autograd.grad(loss, params, create_graph=True)  # not loss.backward(create_graph=True)",
+		"optimizer.zero_grad(set_to_none=True)  # once the second derivatives are taken"},
+	next: []string{"Take second derivatives with torch.autograd.grad(), and let go of its results (del grads) or set .grad to " +
+		"None once they are used.",
+		"Record a penalty or an inner loss as a number: log.append(penalty.item()).",
+		"An inner loop that is differentiated through keeps the graph of all its steps: fewer inner steps, first-order " +
+			"gradients (create_graph=False) or checkpointing lower that."},
+	program: true,
+}
+
+// pending is what to do about a graph that may wait for its backward pass.
+const pending = "If the loop builds it for one backward pass: run backward() more often (truncated backpropagation, or " +
+	"each micro-batch's loss by itself), or use activation checkpointing. Otherwise:"
+
 // causeOf makes the words on a growth's cause.
 func causeOf(c *ghost.Cause) cause {
 	out := causes[c.Kind]
+	if c.Second {
+		out = second
+	}
 	out.why = slices.Clone(out.why)
-	if c.Kind == ghost.Graph && c.Losses {
+	if c.Pending && !c.Second {
+		out.next = append([]string{pending}, out.next...)
+	}
+	if c.Kind == ghost.Graph && c.Losses && !c.Second {
 		out.why = out.why[:1]
 		out.fix = []string{"with torch.no_grad():  # around the validation loop", "    losses.append(loss.item())"}
 	}

@@ -77,6 +77,9 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	if possible {
 		what, freed = "Possible leak, or a buffer still filling", ", nothing freed so far"
 	}
+	if v.Like.Pending && share.Holder == nil {
+		what = "Possible leak, or a graph that waits for its backward pass"
+	}
 	if number {
 		what, freed = "Small leak", fmt.Sprintf(" (%v in 1,000 iterations)", units.Size(1000*v.Slope))
 	}
@@ -151,7 +154,7 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), OlderLaps: g.LapsBefore(),
 		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
 		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Stale: g.Stale(), Model: g.InModule,
-			Fill: g.LikeFill(), Cache: g.LikeCache()},
+			Fill: g.LikeFill(), Cache: g.LikeCache(), Pending: g.Cause.Pending},
 	}
 	for i := range g.Paces {
 		p := &g.Paces[i]
@@ -205,6 +208,8 @@ func growthConfidence(g *finding.Growth) finding.Confidence {
 	switch like := &g.Like; {
 	case like.Fill:
 		return finding.Low
+	case like.Pending:
+		return finding.Medium
 	case !like.Use && !like.Cache && g.Iterations >= graph && steady:
 		return finding.High
 	case !like.Use, like.Stale && !g.Over && laps >= soon && steady:
@@ -268,6 +273,10 @@ func pattern(f *finding.Finding, cause []string) {
 	if g.Like.Stale && !g.Like.Fill {
 		f.Because("But the model trains meanwhile: what it made is out of date after the next step, so it is rarely " +
 			"kept on purpose.")
+	}
+	if g.Like.Pending {
+		f.Because("Memory ran out before a backward pass could free it: a loop that unrolls a net or adds up losses, for one " +
+			"backward pass after it, would look the same.")
 	}
 	if g.Like.Cache {
 		f.Because("A cache that grows on purpose would look the same, such as the key-value cache of a running " +
