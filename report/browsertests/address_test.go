@@ -10,6 +10,8 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -65,6 +67,26 @@ func TestSearchAddress(t *testing.T) {
 	p.do(typed, "model.py")
 	if got := lived(); len(got) > 0 {
 		t.Errorf("after another search %q is still there", got)
+	}
+	p.quiet()
+}
+
+// Addresses beyond 2^53, which JavaScript's numbers round, are exact in the page.
+func TestHighAddress(t *testing.T) {
+	s := buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 300}))
+	buildtest.Raise(s, 0xff00_0000_0000_0000)
+	r := analyzetest.Run(t, s, analyze.Options{NoReplay: true})
+	tl := r.Devices[0].Timeline
+	p := open(t, r, settings{})
+	for row := 0; row < len(tl.Lives); row += 1 + len(tl.Lives)/5 {
+		addr := tl.Lives[row].Addr
+		name := tl.Names([]int32{int32(row)})[0].String()
+		p.do(typed, fmt.Sprintf("%#x", addr))
+		found := eval[[]string](p, `[...document.querySelectorAll(".lived:not([hidden]) .tenant b")].map(b => b.textContent)`)
+		says := eval[string](p, `document.querySelector(".lived .hint").textContent`)
+		if !slices.Contains(found, name) || !strings.Contains(says, fmt.Sprintf("%#x is in", addr)) {
+			t.Errorf("%#x: %q lived there, want %s too: %s", addr, found, name, says)
+		}
 	}
 	p.quiet()
 }

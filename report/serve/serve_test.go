@@ -169,7 +169,7 @@ func TestWindow(t *testing.T) {
 	if err := json.NewDecoder(bytes.NewReader([]byte(body[4 : 4+n]))).Decode(&h); err != nil {
 		t.Fatal(err)
 	}
-	if h.Version != 3 || h.First != -1 || h.Last != 9 || h.At != 3 || !h.All {
+	if h.Version != 4 || h.First != -1 || h.Last != 9 || h.At != 3 || !h.All {
 		t.Errorf("a window of %+v", h)
 	}
 }

@@ -175,12 +175,11 @@ const mostTenants = 12;
 /** Who lived at the address that is searched for: those around the cursor, each a button that pins it. */
 function tenants(view: View): (HTMLElement | false)[] {
 	const d = view.dev,
-		{ addr, rows } = view.address!,
-		hex = "0x" + addr.toString(16),
+		{ addr, hex, rows } = view.address!,
 		now = view.state.cursor;
 	const segment = d.segments(now).find(s => addr >= s.addr && addr < s.addr + s.size);
 	const where = segment
-		? `in a segment of ${format.bytes(segment.size)} at 0x${segment.addr.toString(16)}, ` +
+		? `in a segment of ${format.bytes(segment.size)} at ${d.hex(segment.addr)}, ` +
 			d.whereName(segment.place)
 		: "in no segment";
 	const live = rows.find(r => d.lives.born[r] <= now && d.lives.freed[r] > now);

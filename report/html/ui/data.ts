@@ -17,7 +17,7 @@ export interface Mark {
 	event: number;
 	text: string;
 	stream: number;
-	addr: number;
+	addr: number; // as the device's stretches count
 }
 /** What torch and the program noted beside an allocation. */
 export interface Label {
@@ -76,6 +76,7 @@ export interface DeviceHeader {
 	steps: { unit: string; first: Column; last: Column; names: string[] };
 	clock: { event: Column; micros: Column; exact: boolean };
 	places: Place[];
+	stretches: { at: number; addr: string }[];
 	kinds: Record<"stack" | "rounded" | "requested" | "category" | "trust" | "place" | "label", Column>;
 	lives: Record<"kind" | "born" | "life" | "gap" | "addr" | "older" | "holder", Column>;
 	held: { bytes: Column; blocks: Column };
@@ -166,6 +167,6 @@ export async function load(text: string): Promise<Packed> {
 export function unpack<H extends { version: number }>(all: Uint8Array<ArrayBuffer>): Packed<H> {
 	const n = new DataView(all.buffer).getUint32(0, true);
 	const header = JSON.parse(new TextDecoder().decode(all.subarray(4, 4 + n))) as H;
-	if (header.version !== 3) throw new Error(`data of version ${header.version}, this page reads 3`);
+	if (header.version !== 4) throw new Error(`data of version ${header.version}, this page reads 4`);
 	return new Packed(header, all.subarray(4 + n));
 }

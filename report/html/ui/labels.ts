@@ -74,7 +74,7 @@ export function labelKinds(labels: Label[]): LabelKind[] {
 
 /** An address that a search can mean. */
 export interface Address {
-	values: number[]; // the likeliest first
+	values: bigint[]; // the likeliest first
 	generation: number; // of a name of memory_viz, -1 for none
 }
 
@@ -82,20 +82,21 @@ export interface Address {
 export function readAddress(text: string): Address | null {
 	const word = text.trim().toLowerCase();
 	let m;
-	if ((m = /^0x([0-9a-f]{1,16})$/.exec(word))) return { values: [parseInt(m[1], 16)], generation: -1 };
+	if ((m = /^0x([0-9a-f]{1,16})$/.exec(word))) return { values: [BigInt("0x" + m[1])], generation: -1 };
 	if ((m = /^([bs])(?:0x)?([0-9a-f]{4,16})_(\d{1,9})$/.exec(word)))
-		return { values: [parseInt(m[2], 16)], generation: m[1] === "b" ? Number(m[3]) : -1 };
+		return { values: [BigInt("0x" + m[2])], generation: m[1] === "b" ? Number(m[3]) : -1 };
 	if (!/^[bs]?[0-9a-f]{9,20}$/.test(word)) return null;
-	const out: number[] = [];
-	if (/^\d+$/.test(word)) out.push(Number(word));
-	if (/^[0-9a-f]{9,16}$/.test(word)) out.push(parseInt(word, 16));
-	if (/^[bs]/.test(word)) out.push(parseInt(word.slice(1), 16));
+	const out: bigint[] = [];
+	if (/^\d+$/.test(word)) out.push(BigInt(word));
+	if (/^[0-9a-f]{9,16}$/.test(word)) out.push(BigInt("0x" + word));
+	if (/^[bs]/.test(word)) out.push(BigInt("0x" + word.slice(1)));
 	return { values: out, generation: -1 };
 }
 
-/** The rows that lived at an address, in order of birth, and which address that is. */
-export function owners(d: Device, a: Address): { addr: number; rows: number[] } {
-	for (const addr of a.values) {
+/** The rows that lived at an address, in order of birth, which address that is, and how the device counts it. */
+export function owners(d: Device, a: Address): { addr: number; hex: string; rows: number[] } {
+	for (const value of a.values) {
+		const addr = d.count(value);
 		const rows: number[] = [];
 		for (let row = 0; row < d.lives.n; row++)
 			if (
@@ -103,7 +104,7 @@ export function owners(d: Device, a: Address): { addr: number; rows: number[] } 
 				(a.generation < 0 || (d.addr[row] === addr && d.generation[row] === a.generation))
 			)
 				rows.push(row);
-		if (rows.length) return { addr, rows };
+		if (rows.length) return { addr, hex: d.hex(addr), rows };
 	}
-	return { addr: a.values[0], rows: [] };
+	return { addr: d.count(a.values[0]), hex: "0x" + a.values[0].toString(16), rows: [] };
 }

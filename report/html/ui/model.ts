@@ -242,12 +242,13 @@ export class Device {
 	readonly events: number;
 	readonly marks: Mark[];
 	readonly places: Place[];
+	private readonly stretches: { at: number; addr: bigint }[]; // rising
 	readonly leftOut: { lives: number; of: number; ranges: number };
 	readonly steps: { unit: string; first: Int32Array; last: Int32Array; names: string[] };
 
 	lives: Bands;
 	kind!: Int32Array;
-	addr!: Float64Array;
+	addr!: Float64Array; // as stretches count; so are all addresses but those of hex and count
 	generation!: Int32Array; // blocks that lived at the address before
 	asked!: Int32Array; // the event at which the program freed a block
 	kinds!: Kinds;
@@ -282,6 +283,7 @@ export class Device {
 		this.events = h.events;
 		this.marks = h.marks;
 		this.places = h.places;
+		this.stretches = h.stretches.map(s => ({ at: s.at, addr: BigInt(s.addr) }));
 		this.held = { bytes: p.read(h.held.bytes), blocks: p.read(h.held.blocks) };
 		this.growth = h.growth;
 		this.leftOut = h.left_out;
@@ -410,7 +412,21 @@ export class Device {
 
 	/** The name of a block, as memory_viz has it. */
 	blockName(row: number): string {
-		return `b${this.addr[row].toString(16)}_${this.generation[row]}`;
+		return `b${this.hex(this.addr[row]).slice(2)}_${this.generation[row]}`;
+	}
+
+	/** An address as people write it: numbers hold it as the distance from where its stretch begins. */
+	hex(at: number): string {
+		const s = this.stretches.findLast(s => s.at <= at) ?? { at: 0, addr: 0n };
+		return "0x" + (s.addr + BigInt(at - s.at)).toString(16);
+	}
+
+	/** An address as the stretches count it, NaN for one that lies in none. */
+	count(addr: bigint): number {
+		const i = this.stretches.findLastIndex(s => s.addr <= addr);
+		if (i < 0) return NaN;
+		const at = this.stretches[i].at + Number(addr - this.stretches[i].addr);
+		return at < (this.stretches[i + 1]?.at ?? 2 ** 53) ? at : NaN;
 	}
 
 	/** Whether an address lies in a block. */

@@ -156,7 +156,7 @@ export class Segments implements Panel {
 				.segments(state.cursor)
 				.map(
 					s =>
-						`${s.addr.toString(16)}\t${format.bytes(s.size)}\t${format.bytes(s.size - s.active)} ` +
+						`${dev.hex(s.addr).slice(2)}\t${format.bytes(s.size)}\t${format.bytes(s.size - s.active)} ` +
 						`free\t${s.live.length}\t${dev.placeName(s.place)}`,
 				)
 				.join("\n") + "\n"
@@ -182,7 +182,7 @@ export class Segments implements Panel {
 			d = this.view.dev;
 		if (!s) return;
 		const where =
-			`in a segment of ${format.bytes(s.segment.size)} at 0x${s.segment.addr.toString(16)}, ` +
+			`in a segment of ${format.bytes(s.segment.size)} at ${d.hex(s.segment.addr)}, ` +
 			`${d.placeName(s.segment.place)}, ${format.bytes(s.segment.size - s.segment.active)} free`;
 		fill(
 			this.about,

@@ -47,7 +47,7 @@ export class View {
 	private labels: Match = null;
 	private noted = new Set<number>();
 	/** The blocks that lived at the address that is searched for; null when none is. */
-	address: { addr: number; rows: number[]; set: Set<number> } | null = null;
+	address: { addr: number; hex: string; rows: number[]; set: Set<number> } | null = null;
 	searchError = "";
 	private readonly listeners: ((changed: Set<keyof State>) => void)[] = [];
 	private changed = new Set<keyof State>();

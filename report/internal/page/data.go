@@ -17,7 +17,7 @@ package page
 import "github.com/snapana/snapana/analyze/timeline"
 
 // Version is raised when a page's script could not read older data.
-const Version = 3
+const Version = 4
 
 // Data is all that the script knows. No slice is nil, so that JSON has no null. Texts are one
 // line of bounded length, without control characters; the script must show them as text only.
@@ -82,15 +82,17 @@ type Device struct {
 	Steps   Steps           `json:"steps"`
 	Clock   Clock           `json:"clock"`
 	Places  []Place         `json:"places"`
-	Kinds   Kinds           `json:"kinds"`
-	Lives   Lives           `json:"lives"`
-	Held    Held            `json:"held"`
-	Growth  []Growth        `json:"growth"`
-	Ranges  Ranges          `json:"ranges"`
-	Rest    Rest            `json:"rest"`
-	LeftOut LeftOut         `json:"left_out"`
-	Free    Free            `json:"free"`
-	WhatIf  WhatIf          `json:"whatif"`
+	// Stretches are all that the addresses of the device lie in.
+	Stretches []Stretch `json:"stretches"`
+	Kinds     Kinds     `json:"kinds"`
+	Lives     Lives     `json:"lives"`
+	Held      Held      `json:"held"`
+	Growth    []Growth  `json:"growth"`
+	Ranges    Ranges    `json:"ranges"`
+	Rest      Rest      `json:"rest"`
+	LeftOut   LeftOut   `json:"left_out"`
+	Free      Free      `json:"free"`
+	WhatIf    WhatIf    `json:"whatif"`
 }
 
 // Mark is an event worth a jump.
@@ -99,7 +101,7 @@ type Mark struct {
 	Event  int    `json:"event"`
 	Text   string `json:"text"`
 	Stream int    `json:"stream"` // of an oom, that of the request that failed
-	Addr   uint64 `json:"addr"`   // of an annotation, where its block begins
+	Addr   int64  `json:"addr"`   // of an annotation, where its block begins, as Stretches count
 }
 
 // Steps are the steps of the program.
@@ -150,7 +152,7 @@ type Lives struct {
 	// trace, else 2 and more: of a freed block how many events before it went back, of a block
 	// that still waits how many events after birth.
 	Gap  Column `json:"gap"`
-	Addr Column `json:"addr"` // less the address of the last life of the same kind
+	Addr Column `json:"addr"` // as Stretches count, less that of the last life of the same kind
 	// Older is how many blocks lived at the address before, less those of them in this list: 0 where
 	// nothing is left out.
 	Older Column `json:"older"`
@@ -162,7 +164,7 @@ type Lives struct {
 // Ranges are the runs of reserved addresses, in order of birth. Unmapping a part of one ends it
 // and begins what is left of it.
 type Ranges struct {
-	Addr  Column `json:"addr"`
+	Addr  Column `json:"addr"` // as Stretches count
 	Size  Column `json:"size"`
 	Born  Column `json:"born"`
 	Life  Column `json:"life"` // as of Lives

@@ -45,13 +45,14 @@ type source struct {
 	index *bands.Index // made when something must be left out
 	kept  []bool       // the lives that stayed, nil for all
 	held  *held
+	at    stretches
 }
 
 func (src *source) write(w *writer, st *stacks, m most) Device {
 	t := src.Timeline
 	d := Device{
 		Ordinal: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
-		Rest: Rest{Bytes: []Column{}}, LeftOut: LeftOut{Of: len(t.Lives)},
+		Rest: Rest{Bytes: []Column{}}, LeftOut: LeftOut{Of: len(t.Lives)}, Stretches: src.at.list(),
 	}
 	d.Marks = src.marks(m.marks)
 	src.steps(w, &d, m.marks)
@@ -61,7 +62,7 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 	r := newReserved(t)
 	src.lives(w, &d, st, r, keep, m.lives)
 	d.Held, d.Growth = src.held.write(w, t), src.growth(st)
-	r.write(w, &d, m.ranges)
+	r.write(w, &d, src.at, m.ranges)
 	src.rest(w, &d, keep, m.spans)
 	src.free(w, &d, m.free)
 	src.whatIf(w, &d)
@@ -95,7 +96,7 @@ func (src *source) marks(n int) []Mark {
 	for _, a := range attribution.Annotations(src.s, t) {
 		if len(out) < n {
 			e := t.Trace.At(a.Event)
-			out = append(out, Mark{Kind: "annotation", Event: a.Event, Text: clean(src.s.Strings.Get(a.Text)), Addr: e.Addr})
+			out = append(out, Mark{Kind: "annotation", Event: a.Event, Text: clean(src.s.Strings.Get(a.Text)), Addr: src.at.of(e.Addr)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
@@ -162,7 +163,7 @@ func (src *source) choose(n int) []bool {
 
 func (src *source) lives(w *writer, d *Device, st *stacks, r *reserved, keep []bool, n int) {
 	t := src.Timeline
-	list := newLifeList(max(min(n, len(t.Lives)), 0)) // a page that is full already has room for less than 0
+	list := newLifeList(max(min(n, len(t.Lives)), 0), src.at) // a page that is full already has room for less than 0
 	for i := range t.Lives {
 		if keep != nil && !keep[i] {
 			d.LeftOut.Lives++

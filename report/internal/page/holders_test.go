@@ -166,7 +166,7 @@ func TestHoldersOfWindows(t *testing.T) {
 	d := &u.Devices[0]
 	end := v.Events(0) - 1
 	h, w := window(t, v, u, 0, end, end, end)
-	lives := w.lives(t, &Device{Kinds: h.Kinds, Lives: h.Lives})
+	lives := w.lives(t, &Device{Kinds: h.Kinds, Lives: h.Lives, Stretches: d.Stretches})
 	got := u.held(t, u.lives(t, d), d.Lives.Holder)
 	for k, s := range w.held(t, lives, h.Lives.Holder) {
 		got[k].Count, got[k].Bytes = got[k].Count+s.Count, got[k].Bytes+s.Bytes

@@ -26,10 +26,11 @@ type lifeList struct {
 	moved []int64 // by row of rows, the address less that of the kind's last
 	kinds table[kind]
 	last  []int64 // address by kind
+	at    stretches
 }
 
-func newLifeList(n int) *lifeList {
-	return &lifeList{rows: make([]int32, 0, n), which: make([]int32, 0, n), moved: make([]int64, 0, n)}
+func newLifeList(n int, at stretches) *lifeList {
+	return &lifeList{rows: make([]int32, 0, n), which: make([]int32, 0, n), moved: make([]int64, 0, n), at: at}
 }
 
 func (a *lifeList) add(l *timeline.Life, i int32, k kind) {
@@ -38,8 +39,9 @@ func (a *lifeList) add(l *timeline.Life, i int32, k kind) {
 		a.last = append(a.last, 0)
 	}
 	a.rows, a.which = append(a.rows, i), append(a.which, row)
-	a.moved = append(a.moved, int64(l.Addr)-a.last[row])
-	a.last[row] = int64(l.Addr)
+	at := a.at.of(l.Addr)
+	a.moved = append(a.moved, at-a.last[row])
+	a.last[row] = at
 }
 
 func (a *lifeList) write(w *writer, t *timeline.Timeline, h *held) (Kinds, Lives) {
@@ -192,7 +194,7 @@ func (r *reserved) placeOf(addr uint64) int32 {
 }
 
 // write adds at most n ranges, those with the most bytes times events.
-func (r *reserved) write(w *writer, d *Device, n int) {
+func (r *reserved) write(w *writer, d *Device, at stretches, n int) {
 	r.to(d.Events)
 	all := r.all
 	if len(all) > n {
@@ -211,7 +213,7 @@ func (r *reserved) write(w *writer, d *Device, n int) {
 	}
 	d.Places = r.places.all
 	d.Ranges = Ranges{
-		Addr:  w.column(deltas, len(all), func(i int) int64 { return int64(all[i].addr) }),
+		Addr:  w.column(deltas, len(all), func(i int) int64 { return at.of(all[i].addr) }),
 		Size:  w.column(plain, len(all), func(i int) int64 { return all[i].size }),
 		Born:  w.column(deltas, len(all), func(i int) int64 { return int64(all[i].born) }),
 		Life:  w.column(plain, len(all), func(i int) int64 { return life(all[i].born, all[i].freed) }),

@@ -35,7 +35,8 @@ func Pack(r *analyze.Result, size int) (*Packed, error) {
 func newSources(r *analyze.Result) []source {
 	sources := make([]source, len(r.Devices))
 	for i := range sources {
-		sources[i] = source{Device: &r.Devices[i], s: r.Snapshot}
+		d := &r.Devices[i]
+		sources[i] = source{Device: d, s: r.Snapshot, at: newStretches(d.Timeline)}
 	}
 	return sources
 }
@@ -271,7 +272,7 @@ func (v *Windows) Pack(device, first, last, at int) ([]byte, error) {
 	if d.ranks != nil {
 		rows, h.All, h.AllAt = d.ranks.Within(first, last, at, windowLives)
 	}
-	list := newLifeList(len(rows))
+	list := newLifeList(len(rows), d.at)
 	for _, row := range rows {
 		list.add(&d.Timeline.Lives[row], row, d.kind(int(row), v.stacks, d.place[row]))
 	}

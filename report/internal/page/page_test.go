@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,6 +72,20 @@ func (u *unpacked) column(t *testing.T, c Column) []int64 {
 	return out
 }
 
+// address is one that the page counts as at.
+func address(t *testing.T, d *Device, at int64) uint64 {
+	t.Helper()
+	i := len(d.Stretches) - 1
+	for i > 0 && d.Stretches[i].At > at {
+		i--
+	}
+	first, err := strconv.ParseUint(d.Stretches[i].Addr, 0, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return first + uint64(at-d.Stretches[i].At)
+}
+
 // lives reads the lives of a device back.
 func (u *unpacked) lives(t *testing.T, d *Device) []timeline.Life {
 	t.Helper()
@@ -83,7 +98,7 @@ func (u *unpacked) lives(t *testing.T, d *Device) []timeline.Life {
 		l := timeline.Life{Rounded: rounded[k], Requested: requested[k], Born: int32(born[i]), Freed: -1,
 			FreeRequested: -1}
 		last[k] += addr[i]
-		l.Addr = uint64(last[k])
+		l.Addr = address(t, d, last[k])
 		if life[i] > 0 {
 			l.Freed = int32(born[i] + life[i] - 1)
 		}

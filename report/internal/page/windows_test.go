@@ -60,7 +60,7 @@ func TestWindowsAddUp(t *testing.T) {
 	check := func(first, last, at int) {
 		t.Helper()
 		h, w := window(t, v, u, 0, first, last, at)
-		extra := w.lives(t, &Device{Kinds: h.Kinds, Lives: h.Lives})
+		extra := w.lives(t, &Device{Kinds: h.Kinds, Lives: h.Lives, Stretches: d.Stretches})
 		if !h.All || !h.AllAt {
 			t.Fatalf("%d..%d and %d: all %v and %v", first, last, at, h.All, h.AllAt)
 		}
