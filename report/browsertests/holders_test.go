@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/fixtures/analyzetest"
@@ -89,6 +90,9 @@ func TestHoverNamesTheHolder(t *testing.T) {
 					want = "Holder unknown: freed before the dump."
 				default:
 					want = "At the dump no tensor was seen in it."
+					if use, _ := r.Devices[0].Categories.Of(int32(row)); use == category.Workspace {
+						want = "A library's workspace: no Python tensor shows it."
+					}
 				}
 				p.run(moved(box[0]+float64(x)+0.5, box[1]+float64(y)+18.5))
 				p.do(``)

@@ -37,7 +37,7 @@ export function describe(view: View, row: number, frames: number): HTMLElement {
 		el("p", {}, life(view, row)),
 		el("p", { class: "where" }, `${d.blockName(row)}, ${d.whereName(place)}`),
 		...noted(d.notes(row), whole),
-		heldBy(d, d.holder[row], whole),
+		heldBy(d, row, whole),
 		el("p", { class: "site" }, d.tables.site(d.kinds.stack[k])),
 		shown.length > 0 &&
 			el(

@@ -31,10 +31,13 @@ function named(d: Device, holder: number): (Node | string)[] {
 }
 
 /** Says who holds a block, nothing where no one looked. Without all, the middle of a long chain is left out. */
-export function heldBy(d: Device, holder: number, all: boolean): HTMLElement | null {
+export function heldBy(d: Device, row: number, all: boolean): HTMLElement | null {
+	const holder = d.holder[row];
 	if (!d.held.bytes.length || holder === waits) return null;
 	const h = d.tables.holders[holder];
 	if (!h) return el("p", { class: "hint" }, "Holder unknown: freed before the dump.");
+	if (!holder && d.tables.categories[d.kinds.category[d.kind[row]]] === "workspace")
+		return el("p", {}, "A library's workspace: no Python tensor shows it.");
 	if (!h.standing) return el("p", {}, "At the dump ", holder ? "held by one of " : "", h.name, ".");
 	const chain = all || h.chain.length < 7 ? h.chain : [...h.chain.slice(0, 3), "…", ...h.chain.slice(-2)];
 	return el(

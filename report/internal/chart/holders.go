@@ -8,6 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/holder"
@@ -310,18 +311,62 @@ func (v *Holders) apart(h *holder.Result) {
 				DeviceName(d.Ordinal), units.Bytes(d.Allocated.Bytes), units.Bytes(d.Held.Bytes),
 				units.Bytes(d.Unheld.Bytes)))
 		}
-		for _, s := range v.sites(d.UnheldSites) {
+		scratch, others := v.workspaces(h, d)
+		for _, s := range v.sites(scratch) {
+			s.Text = "a library's workspace, in no Python tensor: allocated at " + s.Text
+			rows = append(rows, s)
+		}
+		for _, s := range v.sites(others) {
 			s.Text = "no tensor was seen in it: allocated at " + s.Text
 			rows = append(rows, s)
 		}
 	}
-	rows = cut(rows, mostRows, "more holder")
+	rows = cut(rows, mostRows, "more site")
 	if h.Stray.Count > 0 {
 		rows = append(rows, HolderRow{h.Stray.Bytes, "storages outside all allocated blocks: another allocator's, or " +
 			"already freed", units.Plural(h.Stray.Count, "storage")})
 	}
 	v.list("Not matched to a holder", rows)
 	v.Closing = strings.Join(closing, "; ")
+}
+
+// workspaces parts what no tensor was seen in: the workspaces of libraries, such as cuBLAS, never have one.
+func (v *Holders) workspaces(h *holder.Result, d *holder.Device) (scratch, others []holder.Site) {
+	held := map[holder.Block]bool{}
+	for i := range h.Holders {
+		for _, b := range h.Holders[i].Blocks {
+			held[b] = true
+		}
+	}
+	by := map[snapshot.StackID]holder.Sum{}
+	for i := range v.r.Devices {
+		a := &v.r.Devices[i]
+		if a.Timeline.Device != d.Ordinal || a.Categories == nil {
+			continue
+		}
+		for row := range a.Timeline.Lives {
+			l := &a.Timeline.Lives[row]
+			use, _ := a.Categories.Of(int32(row))
+			if use == category.Workspace && l.Freed < 0 && l.FreeRequested == -1 &&
+				!held[holder.Block{Device: d.Ordinal, Row: int32(row)}] {
+				sum := by[l.Stack]
+				by[l.Stack] = holder.Sum{Count: sum.Count + 1, Bytes: sum.Bytes + l.Rounded}
+			}
+		}
+	}
+	for _, s := range d.UnheldSites {
+		// A list that was cut has less than that.
+		own := holder.Sum{Count: min(by[s.Stack].Count, s.Count), Bytes: min(by[s.Stack].Bytes, s.Bytes)}
+		for _, part := range []struct {
+			to  *[]holder.Site
+			sum holder.Sum
+		}{{&scratch, own}, {&others, holder.Sum{Count: s.Count - own.Count, Bytes: s.Bytes - own.Bytes}}} {
+			if part.sum.Count > 0 {
+				*part.to = append(*part.to, holder.Site{Stack: s.Stack, Name: s.Name, Sum: part.sum})
+			}
+		}
+	}
+	return scratch, others
 }
 
 // inferred says what the snapshot alone tells.
