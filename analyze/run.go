@@ -5,8 +5,8 @@
 //  2. At the moments that matter (the peak, the last out-of-memory event, the end),
 //     attribution groups what is live by the stack that allocated it, and fragmentation
 //     measures what is free and what keeps it from being used.
-//  3. steps finds the program's steps, category says what memory is for, and attribution what came
-//     and went at once.
+//  3. steps finds the program's steps, phase measures the parts that it named, category says what
+//     memory is for, and attribution what came and went at once.
 //  4. ghost looks for memory that every lap of a loop adds and never returns, or returns late,
 //     and holder says which Python objects keep it, where the recorder's file lies beside
 //     the snapshot.
@@ -35,6 +35,7 @@ import (
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/lever"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/phase"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -115,6 +116,7 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 
 	d := Device{Timeline: t, Steps: steps.Find(s, t), Turnover: attribution.MeasureTurnover(s, t),
 		Free: fragmentation.Over(t, freeSamples)}
+	d.Phases = phase.Find(s, t, opt.Recorder)
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
 	d.Categories = uses
 	d.Uses = uses.Over(t, useSamples)
@@ -260,6 +262,7 @@ type Device struct {
 	Before     attribution.Before // what was there before the trace
 	Steps      steps.Result
 	Turnover   attribution.Turnover   // what came and went
+	Phases     []phase.Phase          // parts of the program that it named, highest peaks first
 	Growth     []ghost.Growth         // memory that loops add to and do not return
 	OneOffs    []ghost.OneOff         // large survivors that do not grow
 	Free       []fragmentation.Sample // free memory over the trace

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/host"
+	"github.com/snapana/snapana/analyze/phase"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
@@ -21,6 +22,7 @@ import (
 type Stats struct {
 	Files     []StatsFile       `json:"files"`
 	Hosts     []*verdict.Host   `json:"hosts"`     // processes of recordings, in the order of the files
+	Phases    []StatsPhases     `json:"phases"`    // parts of programs that they named, likewise
 	Snapshot  string            `json:"snapshot"`  // base name of the one that was compared, "" for none
 	Unchecked string            `json:"unchecked"` // why samples and snapshot could not be compared
 	Checks    []*counters.Check `json:"checks"`
@@ -33,6 +35,12 @@ type StatsFile struct {
 	End     string              `json:"cut"`   // why the file ends early, "" where it does not
 	Series  []*verdict.Counters `json:"series"`
 	Reading *memstats.Reading   `json:"reading,omitempty"` // the last of nvidia-smi or list_gpu_processes
+}
+
+// StatsPhases are the phases of one device in a run of the recorder, by torch's counters alone.
+type StatsPhases struct {
+	File string `json:"file"`
+	phase.OfDevice
 }
 
 // StatsOptions steer Add.
@@ -59,7 +67,14 @@ func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt Stats
 	recorded, err := recording()
 	switch {
 	case err == nil:
-		if f = counters.Recording(recorded, opt.Options); f.Info.Samples == 0 {
+		f = counters.Recording(recorded, opt.Options)
+		phases := len(r.Phases)
+		for i := range recorded.Runs {
+			for _, d := range phase.OfRun(&recorded.Runs[i]) {
+				r.Phases = append(r.Phases, StatsPhases{recorded.Name, d})
+			}
+		}
+		if f.Info.Samples == 0 && len(r.Phases) == phases {
 			return fmt.Errorf("%s has no samples: the program records one with each step()", recorded.Name)
 		}
 		for _, p := range host.Read(recorded) {

@@ -135,23 +135,13 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 		start, end int64
 	}
 	kinds := map[string][]scope{}
-	open := map[snapshot.StringID]int64{}
-	for i := range s.Annotations {
-		a := &s.Annotations[i]
-		if int(a.Device) != t.Device && a.Device > 0 {
+	for _, sc := range Scopes(s) {
+		if int(sc.Device) != t.Device && sc.Device > 0 || sc.Start == 0 || sc.End < begin || sc.End > end+1 ||
+			sc.End < sc.Start {
 			continue
 		}
-		if !a.End {
-			open[a.Name] = a.Time
-			continue
-		}
-		start, ok := open[a.Name]
-		if !ok || a.Time < begin || a.Time > end+1 || a.Time < start {
-			continue
-		}
-		delete(open, a.Name)
-		name := s.Strings.Get(a.Name)
-		kinds[kindOf(name)] = append(kinds[kindOf(name)], scope{name, start, a.Time})
+		name := s.Strings.Get(sc.Name)
+		kinds[KindOf(name)] = append(kinds[KindOf(name)], scope{name, sc.Start, sc.End})
 	}
 	best := ""
 	for kind, scopes := range kinds {
@@ -190,15 +180,6 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 		return Result{}
 	}
 	return Result{Steps: found, Unit: best, Source: "annotations", Confidence: finding.High}
-}
-
-// kindOf is a scope's name without its number: "ProfilerStep#7" is a "ProfilerStep".
-func kindOf(name string) string {
-	if strings.HasPrefix(name, "Optimizer.") {
-		kind, _, _ := strings.Cut(name, "#")
-		return kind
-	}
-	return strings.TrimRight(strings.TrimRight(name, "0123456789"), "#_-: /")
 }
 
 const (

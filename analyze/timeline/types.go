@@ -82,6 +82,28 @@ func (t *Timeline) ActiveBytes() []int64 {
 	return out
 }
 
+// AllocatedBytes are those before the trace, and after each event: what the program has not freed.
+func (t *Timeline) AllocatedBytes() []int64 {
+	out := make([]int64, t.Trace.Len()+1)
+	out[0] = t.Initial.Allocated
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		if l.Born >= 0 {
+			out[l.Born+1] += l.Rounded
+		}
+		switch {
+		case l.FreeRequested >= 0:
+			out[l.FreeRequested+1] -= l.Rounded
+		case l.FreeRequested == -1 && l.Freed >= 0:
+			out[l.Freed+1] -= l.Rounded
+		}
+	}
+	for e := range t.Trace.Len() {
+		out[e+1] += out[e]
+	}
+	return out
+}
+
 // Totals are the byte sums of one device at one moment.
 type Totals struct {
 	Reserved  int64 `json:"reserved"`  // segments and mapped ranges

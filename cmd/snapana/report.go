@@ -111,10 +111,13 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 	return cmd
 }
 
-// printReport prints the verdict, where the memory of each device is, and where the report is.
+// printReport prints the verdict, the program's phases, where the memory of each device is, and where the report is.
 func printReport(w io.Writer, r *analyze.Result, dir string) error {
 	o := look(w)
 	if err := text.Verdict(w, r, o); err != nil {
+		return err
+	}
+	if err := text.Phases(w, r, o); err != nil {
 		return err
 	}
 	if err := text.Accounts(w, r, o); err != nil {

@@ -27,6 +27,7 @@ type device struct {
 	Account  *analyze.Account
 	Uses     []uses
 	Steps    *stepView
+	Phases   *phaseView
 	Turnover *turnoverView
 	WhatIf   *whatIf
 	Free     *freeView
@@ -134,6 +135,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	}
 	if deep.points > compact.points {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
+		v.Phases = newPhaseView(d)
 		v.Free = newFree(d.Free)
 		v.Turnover = newTurnover(&d.Turnover)
 		v.WhatIf = newWhatIf(d.WhatIf)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
@@ -203,6 +204,35 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		}
 		v.Table.add(strconv.Itoa(i+1), name(s.First), units.Bytes(s.Peak), units.Bytes(s.End), signed(s.Growth),
 			units.Bytes(s.Survivors), note)
+	}
+	return v
+}
+
+// phaseView shows the parts of the program that have names.
+type phaseView struct {
+	Table *table
+	Notes []string
+}
+
+const maxPhaseRows = 60
+
+func newPhaseView(d *analyze.Device) *phaseView {
+	rows := chart.Phases(d.Phases, true)
+	if len(rows) == 0 {
+		return nil
+	}
+	heads := chart.PhaseColumns(false)
+	v := &phaseView{Table: newTable("", sites(heads[0]), numbers(heads[1]), numbers(heads[2]), numbers(heads[3]),
+		numbers(heads[4]), numbers(heads[5]))}
+	for i, r := range rows {
+		if i == maxPhaseRows {
+			v.Table.More = fmt.Sprintf("%d more", len(rows)-i)
+			break
+		}
+		v.Table.add(append([]string{site(r.Name)}, r.Cells(false)[1:]...)...)
+		for _, n := range r.Notes {
+			v.Notes = append(v.Notes, text(r.Name)+": "+text(n))
+		}
 	}
 	return v
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/phase"
 	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -35,6 +36,7 @@ const (
 	maxKeepers      = 16
 	maxGrowthStacks = 50
 	maxSteps        = 1000
+	maxPhases       = 100
 	maxChurnSites   = 50
 )
 
@@ -84,6 +86,8 @@ type device struct {
 	RetryN    int                 `json:"retries_total"`
 	Unsure    int                 `json:"retries_unsure"`
 	Steps     stepList            `json:"steps"`
+	Phases    []phase.Phase       `json:"phases"`
+	PhasesN   int                 `json:"phases_total"`
 	Churn     churnSum            `json:"churn"`
 	Free      []frag.Sample       `json:"free"`
 	Failure   *oom.Report         `json:"failure,omitempty"` // absent when no request failed
@@ -206,7 +210,8 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		Curve: chart.Reduce(t.Curve, maxCurve), Checks: checks{t.Checks.Inconsistent(), t.Checks},
 		Recording: &t.Recording,
 		OOMs:      cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries),
-		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Churn: churnSum{attribution.ShortLife, d.Turnover},
+		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Phases: cut(d.Phases, maxPhases), PhasesN: len(d.Phases),
+		Churn:   churnSum{attribution.ShortLife, d.Turnover},
 		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs, Before: d.Before,
 	}
 	out.RetryN, out.Unsure = t.CountRetries(t.Trace.Len())

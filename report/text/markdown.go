@@ -15,13 +15,15 @@ const (
 	maxCode     = 120
 )
 
-// Markdown prints what Verdict prints for an issue or a chat, in at most 38 lines that are not empty. Names
+// Markdown prints what Verdict prints for an issue or a chat, in at most 38 lines that are not empty, and Phases. Names
 // from the file stand in code spans, where nothing is a link, a mention or HTML; in sentences what could be
 // is escaped.
 func Markdown(w io.Writer, r *analyze.Result) error {
 	d := newDoc(Options{})
 	d.markdown, d.heads, d.width = true, 2, 1<<20
-	return outcomeOf(r, d).print(w)
+	outcomeOf(r, d)
+	d.allPhases(r)
+	return d.print(w)
 }
 
 // block adds lines with an empty one before them, if they say anything.

@@ -56,6 +56,10 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 		}
 		d.host(j, name(j.File))
 	}
+	for i := range r.Phases[:min(len(r.Phases), maxSeries)] {
+		p := &r.Phases[i]
+		d.phases(p.Device, name(p.File), len(r.Phases) > 1, true, p.Phases)
+	}
 	for i := range r.Files {
 		if g := r.Files[i].Reading; g != nil {
 			d.reading(g)
@@ -69,11 +73,11 @@ func Stats(w io.Writer, r *analyze.Stats, o Options) error {
 // statsFile says in a line what a file is.
 func statsFile(f *analyze.StatsFile) string {
 	samples := units.Plural(f.Samples, "sample")
-	if f.Samples == 0 {
+	if f.Samples == 0 && f.Readings > 0 {
 		samples = units.Plural(f.Readings, "reading")
 	}
 	s := chart.ClipLeft(chart.Plain(f.Name), 50) + ", " + strings.Join(f.Container, ", ") + ": " + samples
-	s += when(len(f.Series) > 1, " of %d series", len(f.Series)) + when(f.Samples == 0, " of the driver")
+	s += when(len(f.Series) > 1, " of %d series", len(f.Series)) + when(f.Samples == 0 && f.Readings > 0, " of the driver")
 	if len(f.Series) > 0 {
 		d := f.Series[0].Series
 		if a, b := d.First.Step, d.Last.Step; a.Known && b.Known && d.Unit() == "step" {
