@@ -53,7 +53,7 @@ func (v *Verdict) again(s *snapshot.Snapshot) {
 	case snapshot.RecordedLeftOut:
 		v.Next = "Dump it again with its traces (include_traces=True, the default)."
 	case snapshot.RecordedOne, snapshot.RecordedLast:
-		v.record(s, "Record every event, not only the last", ".")
+		v.record(s, "Record every event, not only the last,", ".")
 	default:
 		v.record(s, "Record a trace too", ".")
 	}

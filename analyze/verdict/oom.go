@@ -88,11 +88,35 @@ func (j *judge) request(e *Facts) *finding.Request {
 			v.PrivatePools, v.OtherStreams, v.Pending = oom.Unknown, oom.Unknown, oom.Unknown
 		}
 	}
-	if len(e.OOM.Live) > 0 {
-		g := &e.OOM.Live[0]
-		v.Largest = &finding.Share{Site: j.site(g.Stack), Blocks: g.Count, Bytes: units.Size(g.Rounded)}
-	}
+	v.Largest = largest(e.OOM.Live)
 	return v
+}
+
+// largest is the site that allocated most, nil for none.
+func largest(live []attribution.Group) *finding.Share {
+	rows := map[string]int{}
+	var sites []finding.Share
+	top := -1
+	for i := range live {
+		g := &live[i]
+		row, ok := rows[g.Site]
+		if !ok {
+			row = len(sites)
+			rows[g.Site] = row
+			sites = append(sites, finding.Share{Site: g.Site})
+		}
+		s := &sites[row]
+		s.Blocks, s.Bytes = s.Blocks+g.Count, s.Bytes+units.Size(g.Rounded)
+	}
+	for row := range sites {
+		if top < 0 || sites[row].Bytes > sites[top].Bytes {
+			top = row
+		}
+	}
+	if top < 0 {
+		return nil
+	}
+	return &sites[top]
 }
 
 // mostSites bounds the sites of a plan.
@@ -128,6 +152,10 @@ func around(f *finding.Finding) {
 		pieces = fmt.Sprintf("%v free, in pieces of at most %v.", unused, r.LargestPiece)
 	}
 	f.Because("At that moment %v was reserved: %v in live blocks, %s", r.Reserved, r.Active, pieces)
+	if g := r.Largest; g != nil && oom.Cause(r.Cause) == oom.Capacity {
+		f.Because("The largest share, %v in %s, came from %s.", g.Bytes, units.Plural(g.Blocks, "block"),
+			attribution.Placed(g.Site))
+	}
 	if r.Segments > 0 {
 		cached := fmt.Sprintf("%d cached segments", r.Segments)
 		if r.Segments == 1 {

@@ -178,9 +178,7 @@ func explain(f *finding.Finding) {
 			f.Because("Replayed under %d allocator settings, including expandable_segments: %s.", s.Tried, inVain(s))
 		}
 		f.Do(needLess)
-		if g := r.Largest; g != nil {
-			f.Because("The largest share, %v in %s, came from %s.", g.Bytes, units.Plural(g.Blocks, "block"),
-				attribution.Placed(g.Site))
+		if r.Largest != nil {
 			f.Do("Look at the largest live stacks at the OOM below: each is a candidate for savings.")
 		}
 		if r.Family == "" && r.DeviceTotal == oom.Unknown && r.DeviceFree != oom.Unknown {

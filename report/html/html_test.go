@@ -427,3 +427,16 @@ func TestAnnotations(t *testing.T) {
 		t.Error("a run without annotations has marks of them")
 	}
 }
+
+// TestLargestShare checks that the page never folds away who allocated the most where memory ran out.
+func TestLargestShare(t *testing.T) {
+	s, err := load.Open(t.Context(), "../../fixtures/lab/devices/truth/one_of_four_oom.pickle.xz", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := visible(write(t, analyzetest.Run(t, s, analyze.Options{})))
+	share, fold := strings.Index(page, "The largest share, 6.19 GiB in 2 blocks, came from"), strings.Index(page, "more reasons")
+	if share < 0 || fold < share {
+		t.Errorf("the largest share is at %d, the fold at %d", share, fold)
+	}
+}

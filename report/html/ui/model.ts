@@ -421,12 +421,12 @@ export class Device {
 		return "0x" + (s.addr + BigInt(at - s.at)).toString(16);
 	}
 
-	/** An address as the stretches count it, NaN for one that lies in none. */
+	/** An address as the stretches count it, -1 for one that lies in none. */
 	count(addr: bigint): number {
 		const i = this.stretches.findLastIndex(s => s.addr <= addr);
-		if (i < 0) return NaN;
+		if (i < 0) return -1;
 		const at = this.stretches[i].at + Number(addr - this.stretches[i].addr);
-		return at < (this.stretches[i + 1]?.at ?? 2 ** 53) ? at : NaN;
+		return at < (this.stretches[i + 1]?.at ?? 2 ** 53) ? at : -1;
 	}
 
 	/** Whether an address lies in a block. */

@@ -313,7 +313,7 @@ func (v *Holders) apart(h *holder.Result) {
 		}
 		scratch, others := v.workspaces(h, d)
 		for _, s := range v.sites(scratch) {
-			s.Text = "a library's workspace, in no Python tensor: allocated at " + s.Text
+			s.Text = "a library's workspace, in no Python tensor: " + s.Text
 			rows = append(rows, s)
 		}
 		for _, s := range v.sites(others) {
