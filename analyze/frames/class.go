@@ -160,10 +160,16 @@ var blas = regexp.MustCompile(`(?i)cublas|hipblas|cudablas|cudnn|miopen|/Conv_v[
 // caches finds transformers' key-value caches (transformers/cache_utils.py), and copies of that file.
 var caches = regexp.MustCompile(`/cache_utils\w*\.py$`)
 
-// isGenerated recognizes the methods that dataclasses, attrs and namedtuples make, and torch.fx's code of graphs
-// (torch/fx/graph_module.py): their file is no file.
+// IsCompiled recognizes, by a frame's file or its text, code that torch.compile writes, a line for each operation:
+// inductor's (torch/_inductor/codecache.py), and graphs of torch.fx (torch/fx/graph_module.py, whose files are of the
+// second name in 2.15 where profiler metadata is on: snapshot/SPEC.md 2.9).
+func IsCompiled(frame string) bool {
+	return containsAny(frame, "/torchinductor_", "<eval_with_key>", "fx_generated__")
+}
+
+// isGenerated recognizes that and the methods that dataclasses, attrs and namedtuples make: their file is no file.
 func isGenerated(file, name string) bool {
-	return strings.HasPrefix(file, "<attrs generated") || strings.HasPrefix(file, "<eval_with_key>") ||
+	return IsCompiled(file) || strings.HasPrefix(file, "<attrs generated") ||
 		file == "<string>" && strings.HasPrefix(name, "__")
 }
 
@@ -184,7 +190,7 @@ func originOf(p path, name string, part Part, python bool) Origin {
 		return Library
 	case p.installed != "", isLauncher(p.file, name):
 		return Other
-	case standard.MatchString(p.file), strings.Contains(p.file, "/torchinductor_"):
+	case standard.MatchString(p.file):
 		return Library
 	}
 	return User

@@ -94,6 +94,8 @@ func TestClassify(t *testing.T) {
 		{"<attrs generated init Batch>", "__init__", frames.Library, frames.None, frames.CallsOn, frames.Constructor},
 		{"<string>", "<module>", frames.User, frames.None, 0, frames.CallsOn},
 		{"<eval_with_key>.3", "forward", frames.Library, frames.None, frames.CallsOn, 0},
+		{"fx_generated__2ab3c.py", "forward", frames.Library, frames.None, frames.Forwards, frames.CallsOn},
+		{"/tmp/torchinductor_me/ab/cabc.py", "call", frames.Library, frames.None, frames.Python, frames.CallsOn},
 		{"/home/me/t.py", "_load_state_dict_into_model", frames.User, frames.None, frames.LoadsModel, 0},
 		{"/home/me/t.py", "_load_pretrained_model", frames.User, frames.None, frames.LoadsModel, 0},
 		{"/home/me/t.py", "from_pretrained", frames.User, frames.None, frames.LoadsModel, frames.Initializes},

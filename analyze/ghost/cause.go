@@ -162,13 +162,27 @@ func words(name string) []string {
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return r == '_' })
 }
 
+// namesLoading tells what makes a batch from what does something with one, as run_batch of a server.
 func namesLoading(name string) bool {
-	return contains(name, "batch", "collate", "loader", "prefetch", "fetch", "load_data", "next_")
+	if contains(name, "collate", "loader", "fetch") {
+		return true
+	}
+	w := words(name)
+	makes := len(w) == 1 || len(w) > 1 && slices.Contains(loading[:], w[0])
+	return makes && slices.ContainsFunc(w, func(s string) bool {
+		return s == "batch" || s == "batches" || len(w) > 1 && (s == "data" || s == "sample" || s == "samples")
+	})
 }
 
+// loading are verbs of functions that make batches.
+var loading = [...]string{"load", "get", "next", "make", "read", "sample", "build", "create", "draw", "iter", "prepare",
+	"move", "to", "new", "stage", "upload"}
+
 func namesHolder(name string) bool {
-	return contains(name, "hook", "callback", "closure", "wrapper", "log", "history", "store", "record", "track",
-		"remember", "append", "collect", "accumulate")
+	return contains(name, "hook", "callback", "closure", "wrapper", "history", "record", "track", "remember", "append",
+		"collect", "accumulate") || slices.ContainsFunc(words(name), func(w string) bool {
+		return w == "log" || w == "logs" || w == "logger" || w == "logging" || w == "store" || w == "stores"
+	})
 }
 
 func contains(name string, parts ...string) bool {

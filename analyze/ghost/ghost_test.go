@@ -511,6 +511,10 @@ func TestCause(t *testing.T) {
 		{ghost.Batch, func(d *build.Device) {
 			alloc(d, stack("/app/data.py:8:next_batch", "/app/train.py:34:main"), mib)
 		}, 0, "next_batch"},
+		{ghost.Object, func(d *build.Device) { // a server's functions load nothing
+			alloc(d, stack("/app/serve.py:8:run_batch", "/app/serve.py:12:generate_logits", "/app/serve.py:20:restore_next",
+				"/app/train.py:34:main"), mib)
+		}, 0, ""},
 		{ghost.Object, func(d *build.Device) { alloc(d, keep, mib) }, 0, ""},
 	} {
 		_, g := find(t, build.Options{}, func(d *build.Device) {

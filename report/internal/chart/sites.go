@@ -36,7 +36,7 @@ func (s *Source) Note() string {
 func Sources(groups []attribution.Group) []Source {
 	compiled := map[string]int{} // groups with generated code, by site
 	for i := range groups {
-		if g := &groups[i]; g.Site != "" && slices.ContainsFunc(g.Frames, isGenerated) {
+		if g := &groups[i]; g.Site != "" && slices.ContainsFunc(g.Frames, frames.IsCompiled) {
 			compiled[g.Site]++
 		}
 	}
