@@ -24,6 +24,7 @@ type finder struct {
 
 	allocs    []int32 // events of all allocations
 	backwards []int32 // those of backward passes, by event
+	failures  []int32 // out-of-memory events
 	lastBack  []int32 // by step, the last of those in it, -1 for none
 	firstFwd  []int32 // by step, its first allocation in forward, -1 for none
 	sizes     map[int64]bool
@@ -44,6 +45,9 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 	}
 	if len(rules) > 0 {
 		f.ruled = applyRules(s, rules)
+	}
+	for _, e := range tl.OOMs {
+		f.failures = append(f.failures, int32(e.Event))
 	}
 	running := frames.Running(s)
 	for i := range f.origins {
@@ -183,8 +187,9 @@ func (f *finder) leaves(l *timeline.Life) bool {
 	return l.Freed < 0 || between(f.allocs, l.Born, l.Freed) > len(f.allocs)/4
 }
 
+// short reports whether a life ended soon, and not because memory ran out in it: what unwinds then was in use.
 func (f *finder) short(l *timeline.Life) bool {
-	return l.Freed >= 0 && between(f.allocs, l.Born, l.Freed) < soon
+	return l.Freed >= 0 && between(f.allocs, l.Born, l.Freed) < soon && between(f.failures, l.Born, l.Freed) == 0
 }
 
 func (f *finder) fromModel(l *timeline.Life, trust Confidence) verdict {
@@ -230,11 +235,21 @@ func (f *finder) fromForward(l *timeline.Life, o origin) verdict {
 	}
 	switch {
 	case o == forward && between(f.backwards, l.Born, f.end(l)) > 0:
+		if f.outlives(l) {
+			return verdict{Activation, Low} // a backward pass frees what was saved for it
+		}
 		return verdict{AutogradSaved, Medium}
 	case f.short(l):
 		return verdict{Temporary, Medium}
 	}
 	return verdict{Activation, Medium}
+}
+
+// outlives reports whether a life goes on through the backward passes of its own step and of the next.
+func (f *finder) outlives(l *timeline.Life) bool {
+	at := f.steps.At(int(l.Born))
+	return at >= 0 && at+1 < len(f.steps.Steps) && f.lastBack[at] >= l.Born && f.lastBack[at+1] >= 0 &&
+		int(f.end(l)) > f.steps.Steps[at+1].Last
 }
 
 func (f *finder) fromProgram(l *timeline.Life) verdict {

@@ -47,11 +47,13 @@ func originOf(s *snapshot.Snapshot, running []bool, stack snapshot.StackID) orig
 	}
 	var saw [program + 1]bool
 	var walk frames.Walk
+	loads := false
 	for _, id := range slices.Backward(s.Stacks.Get(stack)) {
 		class := frames.Of(s, id)
 		if walk.Enter(class) {
 			saw = [program + 1]bool{scratch: saw[scratch]}
 		}
+		loads = loads || class.Part() == frames.Loader
 		o := frameOrigin(class)
 		if running[id] && (o == building || o == loading) {
 			o = program
@@ -61,7 +63,9 @@ func originOf(s *snapshot.Snapshot, running []bool, stack snapshot.StackID) orig
 		}
 		saw[o] = true
 	}
-	if o := ofPhase[walk.Phase()]; o != notYet {
+	if o := ofPhase[walk.Phase()]; o == forward && loads {
+		return loader // a transform that is a module, as those of torchvision
+	} else if o != notYet {
 		saw[o] = true
 	}
 	for o := scratch; o < program; o++ {

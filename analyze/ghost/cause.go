@@ -75,11 +75,12 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		c.Second = c.Second || sort&(nameless|inBackward) != 0 && 2*len(each.births) > len(top.births)
 	}
 	perLap := float64(g.Count) / float64(len(top.births))
-	c.together = c.Places >= whole || c.Places == 2 && perLap >= whole
-	used := false
-	graph := c.together
-	if graph {
-		graph, used = k.graph(group)
+	c.together = c.Places >= whole || c.Places > 0 && perLap >= whole
+	graph, used, dense := false, false, false
+	if c.together {
+		graph, used, dense = k.graph(group)
+		graph = graph && (c.Places > 1 || dense)
+		c.together = c.Places > 1 || graph
 	}
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested
 	switch {
@@ -101,7 +102,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		c.Kind = Output
 	case c.Places > 0:
 		c.Kind = Captured
-	case slices.ContainsFunc(c.Hints, namesLoading):
+	case k.code.sort(top.stack)&ofLoader != 0, slices.ContainsFunc(c.Hints, namesLoading):
 		c.Kind = Batch
 	default:
 		c.Kind = Object

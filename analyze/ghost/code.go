@@ -121,13 +121,14 @@ func (c *code) byProtocol(id snapshot.FrameID) bool {
 type stackKind uint8
 
 const (
-	inModule   stackKind = 1 << iota // inside the forward of a module
+	sorted     stackKind = 1 << iota // the others are known
+	inModule                         // inside the forward of a module
 	ofModel                          // parameters, buffers and optimizer state: made to stay
 	ofLoss                           // inside a loss function
 	nameless                         // no Python frames: mostly of a backward pass
 	inBackward                       // inside a backward pass
 	optimizing                       // inside an optimizer
-	sorted                           // the others are known
+	ofLoader                         // what torch's DataLoader runs
 )
 
 func (c *code) sort(stack snapshot.StackID) stackKind {
@@ -143,8 +144,12 @@ func (c *code) sort(stack snapshot.StackID) stackKind {
 	var walk frames.Walk
 	var own stackKind // by the code of the innermost phase
 	for _, id := range path {
-		if walk.Enter(frames.Of(c.s, id)) {
+		class := frames.Of(c.s, id)
+		if walk.Enter(class) {
 			own = 0
+		}
+		if class.Part() == frames.Loader {
+			k |= ofLoader
 		}
 		switch c.kind(id) {
 		case building:
@@ -155,7 +160,9 @@ func (c *code) sort(stack snapshot.StackID) stackKind {
 	}
 	switch k |= own; walk.Phase() {
 	case frames.InForward, frames.InRecompute:
-		k |= inModule
+		if k&ofLoader == 0 { // else a transform that is a module
+			k |= inModule
+		}
 	case frames.InOptimizer:
 		k |= ofModel | optimizing
 	case frames.InBackward:

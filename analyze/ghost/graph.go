@@ -16,10 +16,11 @@ const (
 // graph reports whether what each lap leaves of a forward pass is its autograd graph, and if so, whether a backward
 // pass used it. Outputs that are kept without it are few of what the pass allocated, or were made under a decorator
 // such as no_grad, or what was saved beside them is freed once a backward pass ran.
-func (k *clock) graph(group []*candidate) (whole, used bool) {
+// Dense says that most of what the pass allocated from the first of them to the last is kept.
+func (k *clock) graph(group []*candidate) (whole, used, dense bool) {
 	top := group[0]
 	if k.withoutGrad(top.stack) {
-		return false, false
+		return false, false, false
 	}
 	lead := top // what a lap's forward pass allocates first: laps are counted from there
 	for _, c := range group {
@@ -34,7 +35,7 @@ func (k *clock) graph(group []*candidate) (whole, used bool) {
 			kept[c.rows[i]] = true
 		}
 	}
-	laps, few, spent, backward := 0, 0, 0, 0
+	laps, few, most, spent, backward := 0, 0, 0, 0, 0
 	for i := 0; i+1 < len(lead.births) && laps < sampled; i++ {
 		first, last := k.lapRows(lead.births[i], lead.births[i+1], kept)
 		if first < 0 {
@@ -58,6 +59,9 @@ func (k *clock) graph(group []*candidate) (whole, used bool) {
 		if float64(stay) < ofForward*float64(all) {
 			few++
 		}
+		if 2*stay > all {
+			most++
+		}
 		if float64(saved) >= byBackward*float64(saved+stay) && saved > 0 {
 			spent++
 		}
@@ -65,7 +69,7 @@ func (k *clock) graph(group []*candidate) (whole, used bool) {
 			backward++
 		}
 	}
-	return 2*few <= laps && 2*spent <= laps, 2*backward > laps
+	return 2*few <= laps && 2*spent <= laps, 2*backward > laps, 2*most > laps
 }
 
 // withoutGrad reports whether a stack is inside a decorator such as no_grad, those of optimizers and closures aside.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // cause is what is said of what probably keeps a growth.
@@ -19,7 +20,7 @@ type cause struct {
 
 const (
 	keepNumbers = "Keep numbers, not tensors: losses.append(loss.item())"
-	placesStay  = "Activations from %d places in a forward pass survive together"
+	placesStay  = "Activations from %s in a forward pass survive together"
 )
 
 // look is the advice where it is not known who keeps the memory.
@@ -80,7 +81,7 @@ var causes = map[ghost.Kind]cause{
 				"they hold, and remove hooks that are no longer needed."},
 	},
 	ghost.Batch: {
-		why: []string{"A function in the stack is named like data loading: batches are kept."},
+		why: []string{"Data loading makes it, to judge by the stack: items of a data set or batches are kept."},
 		fix: []string{"kept.append(batch.cpu())  # or a collections.deque(maxlen=8)", "del batch"},
 	},
 	ghost.Rebuilt: {
@@ -144,7 +145,7 @@ func causeOf(c *ghost.Cause) cause {
 		out.fix = []string{"with torch.no_grad():  # around the validation loop", "    losses.append(loss.item())"}
 	}
 	if c.Kind == ghost.Graph || c.Kind == ghost.Retained {
-		out.why[0] = fmt.Sprintf(out.why[0], c.Places)
+		out.why[0] = fmt.Sprintf(out.why[0], units.Plural(c.Places, "place"))
 	}
 	if out.next == nil {
 		out.next = look

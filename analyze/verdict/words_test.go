@@ -32,8 +32,8 @@ func TestCauses(t *testing.T) {
 		ghost.Retained: "from 3 places in a forward pass survive together although a backward pass ran",
 		ghost.Loss:     "single numbers", ghost.Output: "outputs are kept", ghost.Captured: "hook",
 		ghost.Gradients: "No Python stack", ghost.Cached: "named like a cache", ghost.Batch: "batches are kept",
-		ghost.Rebuilt: "made anew and larger each time",
-		ghost.Object:  "A hint only: the stack passes through next_batch(), <lambda>.",
+		ghost.Rebuilt: "made anew and larger each time", ghost.Models: "as in an ensemble",
+		ghost.Object: "A hint only: the stack passes through next_batch(), <lambda>.",
 	} {
 		c := causeOf(&ghost.Cause{Kind: kind, Places: 3, Hints: []string{"next_batch", "<lambda>"}})
 		if all := strings.Join(c.why, " "); !strings.Contains(all, says) || len(c.fix) != 2 || len(c.next) == 0 {
