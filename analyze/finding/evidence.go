@@ -57,6 +57,7 @@ type Growth struct {
 	Regular    bool       `json:"regular"`   // iterations left much the same
 	Over       bool       `json:"over"`      // the loop ended, and what it left stayed
 	Used       bool       `json:"used"`      // losses for which a backward pass ran
+	Trained    bool       `json:"trained"`   // backward passes ran in most of the iterations
 	Older      int64      `json:"older"`     // blocks of the same stacks from before the trace, not in Blocks
 	OlderBytes units.Size `json:"older_bytes"`
 	OlderLaps  int        `json:"older_iterations"` // that left them, if each left as many
@@ -125,6 +126,24 @@ type Holder struct {
 	Gone      int64      `json:"gone"`      // of Keys, since then
 	Ordered   bool       `json:"ordered"`   // an OrderedDict
 	Bound     *Bound     `json:"bound,omitempty"`
+	Code      *Code      `json:"code,omitempty"`
+	// Graph says that most of it is reached through autograd graphs, and Logged through records of Python's logging.
+	Graph  bool `json:"graph"`
+	Logged bool `json:"logged"`
+	// Entries and Lost are the storages that it had in the earlier dump, and those of them that it has no more.
+	Entries int64 `json:"entries_before"`
+	Lost    int64 `json:"entries_lost"`
+}
+
+// Code is how the program's text uses what a holder is, by its names. A place is as in "train.py:31 Trainer.mean".
+type Code struct {
+	Whole   bool   `json:"whole"` // all of the text was read, and nothing refers to the object but by name
+	Adds    int    `json:"adds"`  // places that add something
+	Reads   int    `json:"reads"` // places that may read what was added before, beyond the last entries
+	Drops   int    `json:"drops"` // places that remove something, or begin anew
+	Added   string `json:"added"` // the first of each, "" for none
+	Read    string `json:"read"`
+	Dropped string `json:"dropped"`
 }
 
 // Bound is the container of a holder's memory, where it can have only so many entries.
@@ -134,6 +153,8 @@ type Bound struct {
 	// Hint is the attribute that the limit was read from, "" for a limit that the container keeps
 	// to itself. Whether the attribute bounds it is not known: it may.
 	Hint string `json:"hint"`
+	// Seen is the place in the program's text that keeps to it, as of Code; "" where none was seen.
+	Seen string `json:"seen"`
 	// Full is what it will take when it is full, in rounded bytes, at what an entry takes now.
 	Full units.Size `json:"full"`
 }

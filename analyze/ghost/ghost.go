@@ -97,6 +97,7 @@ type Growth struct {
 	InModule   bool    `json:"-"` // the survivors were made inside a module's forward
 	Trains     bool    `json:"-"` // the trace has a backward pass or an optimizer
 	Optimizes  bool    `json:"-"` // the trace has an optimizer
+	Trained    bool    `json:"-"` // backward passes ran in most of the laps
 	Events     []int   `json:"-"` // births of survivors of the first stack, at most 8
 	// Paces are the memory that comes in each lap, and what comes in far fewer of them, most
 	// bytes first. One graph comes as a whole, so that several paces have several holders.
@@ -135,7 +136,7 @@ func (g *Growth) Early() bool { return g.LikeUse() && g.Laps+g.LapsBefore() < en
 // Stale reports whether it is what a model made while it trained: after the next step it is out of date, so that it is
 // rarely kept on purpose.
 func (g *Growth) Stale() bool {
-	return g.LikeUse() && g.InModule && g.Trains && (g.Cause.Kind == Output || g.Cause.Kind == Captured)
+	return g.LikeUse() && g.InModule && g.Trained && (g.Cause.Kind == Output || g.Cause.Kind == Captured)
 }
 
 // LikeFill reports whether a buffer that is being filled on purpose would look the same: next to

@@ -91,7 +91,7 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 			g.OlderBytes += l.Rounded
 		}
 	}
-	g.Cause = k.cause(&g, group)
+	g.Cause, g.Trained = k.cause(&g, group), k.backwardIn(top)
 	return g
 }
 

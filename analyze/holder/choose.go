@@ -39,7 +39,7 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 		note("%s does not say which dump belongs to this snapshot; %s was chosen because its addresses fit best.",
 			f.Name, dumpName(h))
 	}
-	find.now = h
+	find.now, find.text = h, newText(run.Uses)
 	if before != nil {
 		for i := range before.Runs {
 			if n := len(before.Runs[i].Holders); n > 0 {

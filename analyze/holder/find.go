@@ -27,6 +27,7 @@ const mostExact = 32
 // find joins the holders of now with the blocks.
 func (f *finder) find() *Result {
 	g := newGraph(f.now, f.join)
+	g.boundByText(f.text)
 	f.g, f.tree = g, dominators(g.links, g.root)
 	weight := make([]int64, g.links.nodes())
 	for i, m := range g.memory {
@@ -44,6 +45,7 @@ func (f *finder) find() *Result {
 		f.compare(groups)
 	}
 	for i := range groups {
+		groups[i].Code = f.code(&groups[i])
 		f.judge(&groups[i])
 	}
 	slices.SortStableFunc(groups, func(a, b Holder) int {
@@ -78,6 +80,8 @@ type finder struct {
 
 	now, before *sidecar.Holders // before is an earlier dump to compare, or nil
 	steps       int64            // of the program between the two, 0 unknown
+
+	text *text // of the program, nil unknown
 
 	g    *graph // of now
 	tree *tree

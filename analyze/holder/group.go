@@ -64,6 +64,9 @@ func (g *graph) group() []Holder {
 		}
 		// The tensor that is held: the one that the graph starts from, or the last.
 		held, through := chain[len(chain)-1].from, false
+		if m.row >= 0 && slices.ContainsFunc(chain, func(h hop) bool { return g.typeName(h.to) == logRecord }) {
+			have.logged += m.bytes
+		}
 		for i, hop := range chain {
 			switch kind := g.edgeKind(hop.tag); {
 			case kind == "hook":
@@ -82,16 +85,20 @@ func (g *graph) group() []Holder {
 	}
 	for i := range out {
 		g.bound(&out[i])
+		out[i].Logged = 2*out[i].logged > out[i].Bytes
 		out[i].Ordered = len(out[i].object) == 1 && g.kind(out[i].object[0]) == "dict" &&
 			g.typeName(out[i].object[0]) == "collections.OrderedDict"
 	}
 	return out
 }
 
+// logRecord is the class of what Python's logging hands to its handlers: it has the arguments of the call.
+const logRecord = "logging.LogRecord"
+
 // Filling reports whether memory behind a holder grows because a container is not full yet.
-// Autograd graphs are not meant to be kept, whatever the container is.
+// Autograd graphs are not meant to be kept, whatever the container is, nor are the arguments of log messages.
 func (h *Holder) Filling() bool {
-	return h.Bound != nil && h.Bound.Length < h.Bound.Limit && !h.throughGraph()
+	return h.Bound != nil && h.Bound.Length < h.Bound.Limit && !h.throughGraph() && !h.Logged
 }
 
 // throughGraph reports whether most of the memory is reached through autograd graphs.

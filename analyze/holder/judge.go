@@ -169,13 +169,23 @@ func (f *finder) compare(groups []Holder) {
 		then[at(h, i)] = byMemory[before.ofStore[i]]
 	}
 	now := make([]storage, len(f.g.memory))
+	left := map[*Holder]int64{} // storages that are there no more
 	for i, m := range f.g.ofStore {
 		now[m] = at(f.now, i)
+	}
+	for i := range f.now.Storages.Address {
+		delete(then, at(f.now, i))
+	}
+	for _, e := range then {
+		left[e]++
+	}
+	for i := range h.Storages.Address {
+		then[at(h, i)] = byMemory[before.ofStore[i]]
 	}
 	for i := range groups {
 		g := &groups[i]
 		if e := byKey[g.key()]; e != nil {
-			g.Before = e.Storage
+			g.Before, g.Lost = e.Storage, left[e]
 			if len(g.object) == 1 && len(e.object) == 1 {
 				then, now := before.keys(e.object[0]), f.g.keys(g.object[0])
 				g.Keys = int64(len(then))
@@ -195,7 +205,7 @@ func (f *finder) compare(groups []Holder) {
 			}
 		}
 		if most != nil && g.Standing == Other && 2*bytes[most] >= most.Storage.Bytes {
-			g.Before, g.Formerly = most.Storage, &most.Reference
+			g.Before, g.Lost, g.Formerly = most.Storage, left[most], &most.Reference
 		}
 	}
 }

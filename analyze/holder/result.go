@@ -117,12 +117,19 @@ type Holder struct {
 	Steady bool `json:"-"`
 	// Keys counts those of a dict in the earlier dump.
 	Keys int64 `json:"-"`
+	// Code is how the program's text uses the objects, nil unknown.
+	Code *finding.Code `json:"-"`
+	// Lost counts the storages that it had in the earlier dump, and has no more.
+	Lost int64 `json:"-"`
+	// Logged says that most of the memory is in records of Python's logging.
+	Logged bool `json:"-"`
 	// Ordered says that it is an OrderedDict, which caches with a bound are mostly made of.
 	Ordered bool `json:"-"`
 
 	rows    []int32         // of graph.memory
 	object  []int32         // the objects behind the reference
 	growth  *ghost.Growth   // that most of Grown is part of, nil for none
+	logged  int64           // bytes behind records of Python's logging
 	bounded map[int32]int64 // bytes in each container that has a bound, by node
 	hooked  bool            // a hook is on the chain
 	back    string          // an attribute by which a cycle closes

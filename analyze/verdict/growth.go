@@ -60,6 +60,12 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		Heuristic: true, Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s,
 			g.Stacks[0]), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
 	}
+	var w forgotten
+	if share.Holder != nil {
+		f.Evidence.Holder = holderEvidence(share.Holder)
+		w = forget(f.Evidence.Holder, v, f.Confidence)
+		f.Confidence = w.confidence
+	}
 	number := share.Holder == nil && v.PerUnit <= tiny && v.PerUnit*units.Size(v.Iterations) < v.InUse/1000
 	if number {
 		f.Confidence = finding.Low
@@ -67,13 +73,14 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
 	case number && (v.Used || v.Iterations >= manyTiny):
-	case number, few && (v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
+	case w.note, number, few && (v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
 		f.Severity = finding.Info
 	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
 		f.Severity = finding.Error
 	}
 	what, freed, when := "Leak", "", "per iteration"
-	possible := v.Like.Early || share.Holder == nil && (v.Like.Use || v.Like.Fill)
+	possible := share.Holder == nil && (v.Like.Use || v.Like.Fill) ||
+		f.Confidence != finding.High && (v.Like.Early || w.next != "")
 	if possible {
 		what, freed = "Possible leak, or a buffer still filling", ", nothing freed so far"
 	}
@@ -106,8 +113,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	f.Fix = probably.fix
 	switch h := share.Holder; {
 	case h != nil:
-		f.Evidence.Holder, f.Fix = holderEvidence(h), h.Fix()
-		held(f)
+		f.Fix = h.Fix()
+		held(f, &w)
 		if !probably.program {
 			probably.next = nil // it need not be looked for
 		}
@@ -150,7 +157,8 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		Index: index, Loop: frames.Function(s, g.Loop), Call: frames.Call(s, g.Loop), Unit: "iteration",
 		PerUnit: units.Size(g.PerLap), Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes),
 		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stacks[0]), First: g.First, Last: g.Last, Clock: -1,
-		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Regular: g.Regular, Over: g.Over,
+		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Trained: g.Trained,
+		Regular: g.Regular, Over: g.Over,
 		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), OlderLaps: g.LapsBefore(),
 		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
 		Like: finding.Likeness{Use: g.LikeUse(), Early: g.Early(), Stale: g.Stale(), Model: g.InModule,

@@ -12,33 +12,24 @@ import (
 
 func holderEvidence(h *holder.Holder) *finding.Holder {
 	return &finding.Holder{Reference: h.Reference.String(), Kind: string(h.Kind), Bytes: units.Size(h.Bytes),
-		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered, Bound: h.Bound}
+		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered, Bound: h.Bound, Code: h.Code,
+		Graph: 2*h.Graph > h.Bytes, Logged: h.Logged, Entries: h.Before.Count, Lost: h.Lost}
 }
 
-// held puts what the recorder saw in the process into a finding on a growth: who holds the memory, how sure
-// that makes it, and how to let it go.
-func held(f *finding.Finding) {
-	h, like := f.Evidence.Holder, f.Evidence.Growth.Like
+// held puts what the recorder saw in the process into a finding on a growth: who holds the memory, why it is or may be
+// forgotten, and how to let it go.
+func held(f *finding.Finding, w *forgotten) {
+	h := f.Evidence.Holder
 	f.Because("Seen in the process: %s holds %v; %s", h.Reference, h.Bytes, frees(h.Bytes, h.Frees))
-	f.Confidence, f.Heuristic = finding.High, false
+	f.Heuristic = f.Confidence != finding.High
 	if b := h.Bound; b != nil && b.Length < b.Limit {
 		f.Because("It has %s; when full it takes %v.", entries(b), b.Full)
 	} else if b != nil && b.Hint == "" {
 		f.Because("It is full, with %s: each entry keeps growing.", entries(b))
 	}
-	if h.Gone > 0 && like.Use {
-		f.Because("It dropped %s of the %s keys that it had in the earlier dump: it frees memory too, as a cache or "+
-			"a table of requests does.", units.Count(h.Gone), units.Count(h.Keys))
-		f.Confidence = finding.Medium
-	}
-	if like.Early {
-		f.Confidence = finding.Medium
-		if h.Ordered {
-			f.Because("It is an OrderedDict, as bounded caches usually are.")
-		}
-		if h.Gone > 0 || h.Ordered {
-			f.Severity, f.Confidence = finding.Info, finding.Low // then it is more likely one that is not full yet
-		}
+	f.Why = append(f.Why, w.why...)
+	if w.next != "" {
+		f.Next = append(f.Next, w.next)
 	}
 	f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or store .item() or .detach().cpu() of the tensors there.",
 		h.Reference))
@@ -75,7 +66,11 @@ func (j *judge) filling(e *Facts, index int, s *holder.Share) {
 	}
 	f.Because("It grows by %v per iteration of %s and stops at its bound; an entry takes %v now.", g.PerUnit, g.Loop,
 		h.Bytes/units.Size(b.Length))
-	if b.Hint != "" {
+	switch {
+	case b.Seen != "":
+		f.Confidence, f.Heuristic = finding.Low, true
+		f.Because("The program keeps to that at %s, by %s.", b.Seen, b.Hint)
+	case b.Hint != "":
 		f.Confidence, f.Heuristic = finding.Low, true
 		f.Because("The bound was read from the attribute %s of its owner; if that is not its bound, it grows without "+
 			"end.", b.Hint)

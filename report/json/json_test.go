@@ -118,7 +118,7 @@ func TestSchema(t *testing.T) {
 			Elsewhere: &finding.OnDevice{}}},
 		Foreign:   &finding.Foreign{PID: 1, Total: 1, Before: 1, Moved: 1, Micros: 1},
 		Spare:     &finding.Spare{Sizes: []finding.OfSize{{}}},
-		Holder:    &finding.Holder{Bound: &finding.Bound{}},
+		Holder:    &finding.Holder{Bound: &finding.Bound{}, Code: &finding.Code{}},
 		Fragments: &finding.Fragments{Settled: &finding.Settled{}},
 		Request:   &finding.Request{Lacks: []string{"alloc"}},
 		Imbalance: &finding.Imbalance{Devices: []finding.Load{{}}, Sites: []finding.Surplus{{}}, Placed: finding.Gather},

@@ -1,0 +1,107 @@
+package holder_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/fixtures/analyzetest"
+	. "github.com/snapana/snapana/fixtures/sidecartest"
+)
+
+// A holder that grows is called a leak with high confidence where the program's text never reads what it adds, and with
+// low where it reads or empties it; a bound that the text keeps to acquits it.
+func TestText(t *testing.T) {
+	const laps = 20
+	attribute := func(how, function string) Use {
+		return Use{Name: "kept", Attribute: 1, How: how, Function: function}
+	}
+	bound := func(left, right string) Use {
+		return Use{Name: "kept", Attribute: 1, How: "bound", Function: "Store.add", Left: left, Right: right}
+	}
+	adds := attribute("add", "Store.add")
+	type numbers map[string]int
+	for _, c := range []struct {
+		name       string
+		kind       string
+		laps       int // 0 means all
+		owner, own numbers
+		uses       []Use
+		confidence finding.Confidence
+		severity   finding.Severity
+		why        string
+	}{
+		{name: "nothing reads it", uses: []Use{attribute("make", "Store.__init__"), adds, attribute("size", "Store.add"),
+			attribute("recent", "main")}, confidence: finding.High, why: "only added to, at store.py:11 Store.add"},
+		{name: "another variable of that name is read", uses: []Use{adds, {Name: "kept", How: "read", Function: "main"}},
+			confidence: finding.High, why: "only added to"},
+		{name: "an attribute of that name is read", uses: []Use{adds, attribute("read", "Other.mean")},
+			confidence: finding.Low, severity: finding.Warning, why: "reads it at store.py:11 Other.mean"},
+		{name: "emptied", uses: []Use{adds, attribute("read", "Store.get"), attribute("drop", "Store.reset")},
+			confidence: finding.Low, severity: finding.Warning, why: "empties it at store.py:12 Store.reset"},
+		{name: "emptied, and watched shortly", laps: 8, uses: []Use{adds, attribute("drop", "Store.reset")},
+			confidence: finding.Low, severity: finding.Info, why: "left all of these 8 iterations alone"},
+		{name: "its text is not known", confidence: finding.Medium, why: "Whether the program still needs it was not seen"},
+
+		{name: "a length that is compared", owner: numbers{"pool_size": 50}, uses: []Use{adds, bound("len", "pool_size")},
+			confidence: finding.Low, severity: finding.Info, why: "pool_size"},
+		{name: "a counter that is compared", owner: numbers{"pool_size": 50, "count": laps}, uses: []Use{adds,
+			bound("count", "pool_size")}, confidence: finding.Low, severity: finding.Info, why: "pool_size"},
+		{name: "something else that is compared", owner: numbers{"pool_size": 50, "count": laps + 3}, uses: []Use{adds,
+			bound("count", "pool_size")}, confidence: finding.High, why: "only added to"},
+		{name: "a number that it exceeds", uses: []Use{adds, bound("len", "10")}, confidence: finding.High},
+		{name: "places that are filled", own: numbers{"len()": 60, "None": 60 - laps}, uses: []Use{attribute("set",
+			"Store.add"), attribute("read", "Store.get")}, confidence: finding.High, severity: finding.Info,
+			why: "an entry takes 1.00 MiB now"},
+		{name: "None that is added", own: numbers{"len()": 60, "None": 60 - laps}, uses: []Use{adds},
+			confidence: finding.High, why: "only added to"},
+		{name: "a data set", kind: "dict", owner: numbers{"len paths": 500}, uses: []Use{attribute("set", "Store.get"),
+			attribute("read", "Store.get"), {Name: "Store", How: "length", Right: "len paths", Function: "Store"}},
+			confidence: finding.Low, severity: finding.Info, why: "len paths"},
+		{name: "a table whose length is its own", kind: "dict", owner: numbers{"len kept": laps}, uses: []Use{
+			attribute("set", "Store.get"), attribute("read", "Store.get"),
+			{Name: "Store", How: "length", Right: "len kept", Function: "Store"}},
+			confidence: finding.Low, severity: finding.Warning, why: "reads it at"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := laps
+			if c.laps > 0 {
+				n = c.laps
+			}
+			s, blocks := grown(t, n, 31)
+			g := &graphs{blocks: blocks}
+			kind := "list"
+			if c.kind != "" {
+				kind = c.kind
+			}
+			kept, store := g.Node(Node{Kind: kind}), g.Node(Node{Kind: "object", Type: "__main__.Store"})
+			g.chain(g.main(), "local", "store", store, "attr", "kept", kept)
+			for range n {
+				g.chain(kept, "index", "0", g.tensor(0))
+			}
+			for name, value := range c.owner {
+				g.Number(store, name, value)
+			}
+			for name, value := range c.own {
+				g.Number(kept, name, value)
+			}
+			records := []Map{g.Record(0, "step", n)}
+			if c.uses != nil {
+				records = append(records, Uses("/app/store.py", c.uses...))
+			}
+			v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, records)}).Verdict
+			if len(v.Findings) != 1 {
+				t.Fatalf("%+v", v.Findings)
+			}
+			f := v.Findings[0]
+			severity := c.severity
+			if severity == "" {
+				severity = finding.Warning
+			}
+			if f.Confidence != c.confidence || f.Severity != severity || !strings.Contains(strings.Join(f.Why, "\n"), c.why) {
+				t.Errorf("%s confidence, %s: %q %q", f.Confidence, f.Severity, f.Title, f.Why)
+			}
+		})
+	}
+}

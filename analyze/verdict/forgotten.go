@@ -1,0 +1,98 @@
+package verdict
+
+import (
+	"fmt"
+
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+// How many iterations tell where the program's text is known.
+const (
+	unread = 8  // that nothing reads what they left, is no accident
+	unused = 8  // before that, what the text reads or empties elsewhere is not looked at
+	filled = 16 // as unused, of what it empties: most buffers take no longer
+)
+
+// forgotten is how sure it is that nobody needs what a holder keeps. That it was seen to hold the memory, and to get
+// more, shows who it is, and not that it was forgotten.
+type forgotten struct {
+	confidence finding.Confidence
+	note       bool // no more than a note: what would be as it should be is more likely
+	why        []string
+	next       string // how to tell, "" where it is shown
+}
+
+// forget weighs what was seen of a holder that grows. Inferred is the confidence of the growth without a holder.
+func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) forgotten {
+	shown := func(why string, args ...any) forgotten {
+		return forgotten{confidence: finding.High, why: []string{fmt.Sprintf(why, args...)}}
+	}
+	switch c := h.Code; {
+	case h.Kind == "cycle":
+		return shown("Nothing else refers to it, so the program cannot use it again.")
+	case h.Kind == "traceback":
+		return shown("It is kept only because an exception is: the traceback has the variables of each function in it.")
+	case h.Logged:
+		return shown("Records of Python's logging have it, which keep the arguments of their messages as they are.")
+	case h.Graph && g.Trained && !g.Like.Pending:
+		return shown("It has autograd graphs behind it from before later backward passes: nothing can use them again.")
+	case h.Graph && inferred == finding.High:
+		return shown("It has autograd graphs behind it, and no backward pass ran for them.")
+	case c == nil || !c.Whole:
+		return unknown(h, g, inferred)
+	case c.Drops > 0:
+		return forgotten{confidence: finding.Low, note: g.Iterations < filled, why: []string{fmt.Sprintf(
+			"The program empties it at %s, which left all of these %d iterations alone.", c.Dropped, g.Iterations)},
+			next: fmt.Sprintf("If it is emptied at %s soon enough, plan for what it takes until then; else empty it more "+
+				"often.", c.Dropped)}
+	case c.Reads == 0:
+		v := shown("Nothing in the program's text reads what was added before: it is only added to, at %s.", c.Added)
+		if g.Iterations < unread {
+			v.confidence = finding.Medium
+		}
+		return v
+	case g.Like.Stale && g.Trained:
+		return forgotten{confidence: finding.Medium, why: []string{fmt.Sprintf("The program reads it at %s, and removes "+
+			"nothing from it.", c.Read)}, next: tell(c)}
+	}
+	return forgotten{confidence: finding.Low, note: g.Iterations < unused, why: []string{fmt.Sprintf("The program "+
+		"reads it at %s, and removes nothing from it: it may be kept for use, and still has no bound.", h.Code.Read)},
+		next: tell(h.Code)}
+}
+
+// tell says how to tell memory that is kept for use from a leak.
+func tell(c *finding.Code) string {
+	return fmt.Sprintf("Look at %s: if it needs all entries, bound them or keep them on the host (.cpu()); if it needs "+
+		"the last ones or a mean, drop the others.", c.Read)
+}
+
+// unknown is where the program's text is not known, or can get at the memory in ways that it does not show.
+func unknown(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) forgotten {
+	v := forgotten{confidence: inferred}
+	if inferred == finding.High {
+		return v
+	}
+	v.why = append(v.why, "Whether the program still needs it was not seen.")
+	if !g.Like.Fill && g.Iterations >= enough && h.Lost == 0 {
+		v.confidence = finding.Medium
+	}
+	if h.Gone > 0 && g.Like.Use {
+		v.why = append(v.why, fmt.Sprintf("It dropped %s of the %s keys that it had in the earlier dump: it frees memory "+
+			"too, as a cache or a table of requests does.", units.Count(h.Gone), units.Count(h.Keys)))
+		v.confidence = finding.Medium
+	}
+	if g.Like.Early {
+		v.confidence = finding.Medium
+		if h.Ordered {
+			v.why = append(v.why, "It is an OrderedDict, as bounded caches usually are.")
+		}
+		if h.Gone > 0 || h.Ordered {
+			v.note, v.confidence = true, finding.Low // then it is more likely one that is not full yet
+		}
+	}
+	return v
+}
+
+// enough is how many iterations a buffer that is filled on purpose rarely takes without anything being known of it.
+const enough = 16
