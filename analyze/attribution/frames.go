@@ -105,6 +105,23 @@ func Site(s *snapshot.Snapshot, stack snapshot.StackID) string {
 	return f.base()
 }
 
+// Line is where a stack is in a function of a file with this base name, "train.py:31", or else where its Site is. It is
+// empty where that has no line.
+func Line(s *snapshot.Snapshot, stack snapshot.StackID, function, file string) string {
+	best, ok := site(framesOf(s, stack))
+	for f := range framesOf(s, stack) {
+		if f.name == function && frames.Base(f.file) == file {
+			best, ok = f, true
+			break
+		}
+	}
+	if !ok || best.line <= 0 || !best.class.Has(frames.Python) {
+		return ""
+	}
+	best.name = ""
+	return best.base()
+}
+
 // Place is Site in a sentence: a stack without frames is "code with no recorded stack".
 func Place(s *snapshot.Snapshot, stack snapshot.StackID) string { return Placed(Site(s, stack)) }
 

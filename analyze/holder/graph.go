@@ -29,7 +29,8 @@ type graph struct {
 	// depth how many hops below that it is.
 	top, depth []int32
 
-	flags []sidecar.TensorFlags // by object, of its tensor
+	flags   []sidecar.TensorFlags // by object, of its tensor
+	tensors []int32               // by object: the row of its tensor, -1 for none
 
 	bounds map[int32]finding.Bound // by object; Full is not known yet
 }
@@ -52,6 +53,7 @@ func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32
 	g := &graph{
 		h: h, objects: len(h.Nodes.Kind), memory: mem, ofStore: ofStore,
 		flags: make([]sidecar.TensorFlags, len(h.Nodes.Kind)), bounds: map[int32]finding.Bound{},
+		tensors: slices.Repeat([]int32{-1}, len(h.Nodes.Kind)),
 	}
 	cycles := map[int64]int{}
 	for v := range int32(g.objects) {
@@ -86,6 +88,7 @@ func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32
 	for i, v := range h.Tensors.Node {
 		b.add(int32(v), g.memoryNode(ofStore[h.Tensors.Storage[i]]), madeUp)
 		g.flags[v] |= h.Tensors.Flags[i]
+		g.tensors[v] = int32(i)
 	}
 	g.links = b.links(int(g.root) + 1)
 	back := linker{from: b.to, to: b.from, tag: b.tag}

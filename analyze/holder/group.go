@@ -30,7 +30,7 @@ func (g *graph) group() []Holder {
 		m := &g.memory[i]
 		chain := g.chain(g.memoryNode(int32(i)))
 		n := g.nameChain(chain)
-		h := Holder{Reference: n.ref, Standing: n.standing, back: n.back}
+		h := Holder{Reference: n.ref, Standing: n.standing}
 		key := h.key()
 		k, ok := byKey[key]
 		if !ok {
@@ -69,8 +69,6 @@ func (g *graph) group() []Holder {
 		}
 		for i, hop := range chain {
 			switch kind := g.edgeKind(hop.tag); {
-			case kind == "hook":
-				have.hooked = true
 			case !through && i >= n.at && (kind == "grad_fn" || kind == "next"):
 				held, through = hop.from, true
 			}
@@ -78,6 +76,7 @@ func (g *graph) group() []Holder {
 		if through && m.row >= 0 {
 			have.Graph += m.bytes
 		}
+		have.aside.look(g, chain, &n, int32(i), m.row >= 0 && !through)
 		if a := (at{int32(k), held}); !tensors[a] {
 			tensors[a] = true
 			have.Tensors++
@@ -86,6 +85,7 @@ func (g *graph) group() []Holder {
 	for i := range out {
 		g.bound(&out[i])
 		out[i].Logged = 2*out[i].logged > out[i].Bytes
+		out[i].aside.settle()
 		out[i].Ordered = len(out[i].object) == 1 && g.kind(out[i].object[0]) == "dict" &&
 			g.typeName(out[i].object[0]) == "collections.OrderedDict"
 	}

@@ -185,7 +185,7 @@ func (f *finder) compare(groups []Holder) {
 	for i := range groups {
 		g := &groups[i]
 		if e := byKey[g.key()]; e != nil {
-			g.Before, g.Lost = e.Storage, left[e]
+			g.Before, g.Lost, g.aside.tensorsBefore = e.Storage, left[e], e.Tensors
 			if len(g.object) == 1 && len(e.object) == 1 {
 				then, now := before.keys(e.object[0]), f.g.keys(g.object[0])
 				g.Keys = int64(len(then))
@@ -206,6 +206,7 @@ func (f *finder) compare(groups []Holder) {
 		}
 		if most != nil && g.Standing == Other && 2*bytes[most] >= most.Storage.Bytes {
 			g.Before, g.Lost, g.Formerly = most.Storage, left[most], &most.Reference
+			g.aside.tensorsBefore = most.Tensors
 		}
 	}
 }

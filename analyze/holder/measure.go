@@ -167,6 +167,11 @@ func (f *finder) sites(h *Holder) {
 		h.Loop, h.Laps, h.PerLap = h.growth.Loop, h.growth.Laps, h.growth.PerLap
 	}
 	h.Sites = f.sitesOf(byStack)
+	if i := h.aside.made; i >= 0 {
+		m := &f.g.memory[i]
+		life := &f.lines[m.device].Lives[m.row]
+		h.aside.place = attribution.Line(f.snapshot, life.Stack, short(h.Function), h.File)
+	}
 	for _, name := range byUse.keys() {
 		h.Uses = append(h.Uses, Use{name, byUse[name]})
 	}

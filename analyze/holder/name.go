@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/remedy"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -71,8 +72,11 @@ var ofModule = map[string]Standing{"_parameters": Parameter, "_buffers": Buffer,
 type named struct {
 	ref      Reference
 	standing Standing
-	at       int    // place in the chain of the hop that is the reference
-	back     string // of a cycle: an attribute by which it closes
+	at       int // place in the chain of the hop that is the reference
+	// Of a cycle: by which attribute of which class it closes, or by which variable.
+	cycle        remedy.Kind
+	back, backOf string
+	inner        Reference // of a traceback: what keeps it
 }
 
 // ofFunction are the references that a function has, by the kind of the edge.
@@ -99,6 +103,7 @@ func (g *graph) nameChain(chain []hop) named {
 			return n
 		}
 		inner := *r
+		n.inner = inner
 		if kind == Local || kind == Generator {
 			inner.Line = 0 // where it is now, and not what it is
 		}
@@ -205,8 +210,8 @@ func (g *graph) nameChain(chain []hop) named {
 // variable that is nearest to the tensor.
 func (g *graph) nameCycle(chain []hop) named {
 	cycle := g.cycles[int(chain[0].to)-g.objects-len(g.memory)]
-	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(cycle)}, standing: Other,
-		back: g.back(cycle)}
+	n := named{ref: Reference{Kind: Cycle, Object: "cycle", Members: g.members(cycle)}, standing: Other}
+	n.cycle, n.back, n.backOf = g.back(cycle)
 	for i := len(chain) - 1; i > 0; i-- {
 		switch g.edgeKind(chain[i].tag) {
 		case "attr", "local", "closure":
@@ -217,17 +222,30 @@ func (g *graph) nameCycle(chain []hop) named {
 	return n
 }
 
-// back finds an attribute by which one member of a cycle refers to another.
-func (g *graph) back(cycle []int32) string {
+// back finds an attribute by which one member of a cycle refers to another, and its class, or a variable.
+func (g *graph) back(cycle []int32) (kind remedy.Kind, name, class string) {
+	kind = remedy.Cycle
 	for _, v := range cycle {
 		tags := g.links.tags(v)
 		for i, to := range g.links.of(v) {
-			if g.rootOf(to) == "cycle" && g.edgeKind(tags[i]) == "attr" {
-				return g.label(tags[i])
+			label := g.label(tags[i])
+			if g.rootOf(to) != "cycle" || identifier(label) == "" {
+				continue
+			}
+			switch g.edgeKind(tags[i]) {
+			case "attr":
+				switch g.kind(v) {
+				case "object":
+					return remedy.CycleAttr, label, short(g.typeName(v))
+				case "node": // of a torch.autograd.Function
+					return remedy.Context, label, ""
+				}
+			case "local", "closure":
+				kind, name = remedy.CycleName, label
 			}
 		}
 	}
-	return ""
+	return kind, name, ""
 }
 
 // element reports whether hop i leads into an element of a container of the program's, as
@@ -350,8 +368,12 @@ func (g *graph) owner(chain []hop) string {
 			if g.kind(h.from) == "class" {
 				return "`" + label + suffix + "` of class " + short(g.name(h.from))
 			}
-			if label != "_modules" {
-				suffix = "." + label + suffix
+			switch one := "." + label; {
+			case label == "_modules":
+			case strings.HasPrefix(suffix, one+one): // one of many in a linked list
+				suffix = one + "[...]" + suffix[2*len(one):]
+			case !strings.HasPrefix(suffix, one+"[...]"):
+				suffix = one + suffix
 			}
 		case "key":
 			name := strings.Trim(label, `'"`)

@@ -384,7 +384,7 @@ func TestRunningSum(t *testing.T) {
 		want string
 		fix  string
 	}{
-		{"a sum", laps, "ghost: tensor `total`, local of main (train.py:7)", "total += loss.item()"},
+		{"a sum", laps, "ghost: tensor `total`, local of main (train.py:7)", "total = total.detach()"},
 		{"a list and the last lap", 1, "ghost: list `losses`, local of main (train.py:7)", "losses.append("},
 	} {
 		g := &graphs{blocks: blocks}

@@ -131,8 +131,7 @@ type Holder struct {
 	growth  *ghost.Growth   // that most of Grown is part of, nil for none
 	logged  int64           // bytes behind records of Python's logging
 	bounded map[int32]int64 // bytes in each container that has a bound, by node
-	hooked  bool            // a hook is on the chain
-	back    string          // an attribute by which a cycle closes
+	aside   aside           // what Fix needs to know
 }
 
 // Block is a block that is allocated at the end: a row of the Lives of a device's timeline.

@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/remedy"
 	"github.com/snapana/snapana/analyze/units"
 )
 
 // cause is what is said of what probably keeps a growth.
 type cause struct {
 	why  []string
-	fix  []string // two lines of Python
-	next []string // nil for look
+	fix  []remedy.Case // each a way out by itself
+	next []string      // nil for look
 	// program says that what the program does must be changed, whoever keeps the memory.
 	program bool
 }
@@ -28,15 +29,17 @@ var look = []string{"Find the list, dict, closure or hook that collects these te
 	".item() instead, or clear it.",
 	"If they are garbage in a reference cycle, break the cycle or call gc.collect() between iterations."}
 
+// losses are kept as numbers.
+var losses = remedy.Case{Kind: remedy.List, Form: remedy.Number, Holes: map[string]string{"holder": "losses"}}
+
 // causes by kind; of a graph, that of an output.
 var causes = map[ghost.Kind]cause{
 	ghost.Retained: {
 		why: []string{placesStay + " although a backward pass ran in the same iterations: the graph is used again, " +
 			"or never freed."},
-		fix: []string{"loss.backward()  # without retain_graph=True",
-			"hidden = hidden.detach()  # before it goes into the next step"},
-		next: []string{"Call backward() without retain_graph=True, and detach() what is carried from one step into " +
-			"the next.",
+		fix: []remedy.Case{remedy.OfVariable(remedy.Carried, "hidden"), losses},
+		next: []string{"detach() what is carried from one step into the next: then backward() needs no " +
+			"retain_graph=True.",
 			keepNumbers + "."},
 		program: true,
 	},
@@ -44,7 +47,7 @@ var causes = map[ghost.Kind]cause{
 		why: []string{placesStay + ", and no backward pass ran for them: something keeps an output or a loss, and " +
 			"with it the autograd graph.",
 			"A stored exception would look the same: its traceback holds the locals of its frames."},
-		fix: []string{"with torch.inference_mode():", "    outputs.append(model(x).cpu())"},
+		fix: []remedy.Case{remedy.OfMany("outputs", "output"), losses},
 		next: []string{keepNumbers + ", or outputs.append(out.detach().cpu()).",
 			"Run evaluation under torch.no_grad() or torch.inference_mode(), so that no graph is built."},
 		program: true,
@@ -52,29 +55,26 @@ var causes = map[ghost.Kind]cause{
 	ghost.Gradients: {
 		why: []string{"No Python stack (backward), and larger than all gradients combined: gradients of several " +
 			"steps are kept."},
-		fix: []string{"grads = [g.cpu() for g in grads]  # or only their norm, .item()",
-			"optimizer.zero_grad(set_to_none=True)"},
+		fix: []remedy.Case{remedy.OfMany("gradients", "gradient")},
 	},
 	ghost.Loss: {
 		why:     []string{"These are single numbers from a loss function: losses are kept as tensors."},
-		fix:     []string{"losses.append(loss.item())  # a number, not a tensor", "running += loss.item()"},
+		fix:     []remedy.Case{losses},
 		next:    []string{keepNumbers + "."},
 		program: true,
 	},
 	ghost.Cached: {
 		why: []string{"A function in the stack is named like a cache, and no bound is visible."},
-		fix: []string{"@functools.lru_cache(maxsize=32)  # or: cache.pop(next(iter(cache)))",
-			"make.cache_clear()  # between epochs"},
+		fix: []remedy.Case{{Kind: remedy.CacheOf}},
 	},
 	ghost.Output: {
 		why: []string{"Only the last tensor of each forward pass survives: the outputs are kept."},
-		fix: []string{"outputs.append(out.cpu())  # or reduce it first: out.argmax(-1).cpu()", "del out"},
+		fix: []remedy.Case{remedy.OfMany("outputs", "output")},
 	},
 	ghost.Captured: {
 		why: []string{"It comes from inside the model, but what the same forward passes allocated around it was " +
 			"freed: a hook, a closure, a module attribute or a list of outputs (such as hidden states) keeps it."},
-		fix: []string{"outputs.append(out.detach().cpu())  # what the program keeps of an output",
-			"handle.remove()  # a hook that is no longer needed"},
+		fix: []remedy.Case{remedy.OfMany("outputs", "output"), {Kind: remedy.Hook, Registered: "register_forward_hook"}},
 		next: []string{"Look at what the program keeps of the model's outputs and losses (lists, dicts, running sums): " +
 			"store .detach().cpu() or .item().",
 			"Look for forward hooks, closures and module attributes that collect this tensor; replace or clear what " +
@@ -82,13 +82,12 @@ var causes = map[ghost.Kind]cause{
 	},
 	ghost.Batch: {
 		why: []string{"Data loading makes it, to judge by the stack: items of a data set or batches are kept."},
-		fix: []string{"kept.append(batch.cpu())  # or a collections.deque(maxlen=8)", "del batch"},
+		fix: []remedy.Case{remedy.OfMany("batches", "batch")},
 	},
 	ghost.Rebuilt: {
 		why: []string{"It is one tensor, made anew and larger each time, as torch.cat does: while it is made there are " +
 			"two of it, and the blocks that it outgrew stay reserved, as nothing else is of their size."},
-		fix: []string{"queue = torch.cat([queue, new])[-limit:].clone()  # bound its length",
-			"parts.append(new.cpu())  # or collect on the host, and torch.cat once after the loop"},
+		fix: []remedy.Case{remedy.OfVariable(remedy.Rebuilt, "memory")},
 		next: []string{"Bound its length, or allocate it once at its final size and write into it by index.",
 			"Results that are needed later: collect them on the host (.cpu()), and join them once after the loop."},
 		program: true,
@@ -98,15 +97,13 @@ var causes = map[ghost.Kind]cause{
 			"stay with their parameters, optimizer state or gradients.",
 			"Models that are needed together later, as in an ensemble, would look the same, but they need their parameters " +
 				"only."},
-		fix: []string{"results.append(score)  # not the trainer, which has the model and its optimizer",
-			"states.append({k: v.cpu() for k, v in model.state_dict().items()})  # to keep the weights"},
+		fix: []remedy.Case{{Kind: remedy.Weights}},
 		next: []string{"Find what keeps the trainer, model or optimizer of each iteration (a list of results, a closure, a " +
 			"callback), and keep its score or its state_dict() on the host in its place.",
 			"If the models are kept on purpose, plan for their number: drop optimizers and gradients once each is trained."},
 	},
 	ghost.Object: {
-		fix: []string{"history.append(x.detach().cpu())  # or a collections.deque(maxlen=100)",
-			"gc.collect()  # if the objects form a reference cycle"},
+		fix: []remedy.Case{remedy.OfMany("history", "x"), {Kind: remedy.Cycle}},
 	},
 }
 
@@ -116,8 +113,7 @@ var second = cause{
 		"create_graph=True makes it.",
 		"loss.backward(create_graph=True) leaves such a graph behind in each parameter's .grad: a reference cycle, unless " +
 			".grad is set to None after its use."},
-	fix: []string{"grads = torch.autograd.grad(loss, params, create_graph=True)  # not loss.backward(create_graph=True)",
-		"optimizer.zero_grad(set_to_none=True)  # once the second derivatives are taken"},
+	fix: []remedy.Case{{Kind: remedy.Second}},
 	next: []string{"Take second derivatives with torch.autograd.grad(), and let go of its results (del grads) or set .grad to " +
 		"None once they are used.",
 		"Record a penalty or an inner loss as a number: log.append(penalty.item()).",
@@ -142,7 +138,7 @@ func causeOf(c *ghost.Cause) cause {
 	}
 	if c.Kind == ghost.Graph && c.Losses && !c.Second {
 		out.why = out.why[:1]
-		out.fix = []string{"with torch.no_grad():  # around the validation loop", "    losses.append(loss.item())"}
+		out.fix = []remedy.Case{losses}
 	}
 	if c.Kind == ghost.Graph || c.Kind == ghost.Retained {
 		out.why[0] = fmt.Sprintf(out.why[0], units.Plural(c.Places, "place"))

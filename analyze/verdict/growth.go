@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/remedy"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -110,7 +111,7 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 			attribution.Allocated(v.Site))
 	}
 	probably := causeOf(&g.Cause)
-	f.Fix = probably.fix
+	f.Fix = remedy.Lines(probably.fix...)
 	switch h := share.Holder; {
 	case h != nil:
 		f.Fix = h.Fix()
@@ -348,10 +349,11 @@ func (j *judge) late(e *Facts) {
 		Title: fmt.Sprintf("Freed in bursts: memory of up to %d steps (%v) from %s piles up until the garbage "+
 			"collector runs (reference cycles).", v.Steps, v.Bytes, attribution.Placed(v.Site)),
 		Next: []string{"Find the cycle: an object whose attribute leads back to it, a closure that refers to itself, " +
-			"an exception kept with its traceback. Use weakref, or set the attribute to None.",
+			"an exception kept with its traceback. Set that to None when the object is done with.",
 			"gc.set_debug(gc.DEBUG_SAVEALL) and gc.garbage show the objects; gc.collect() at the end of each step " +
 				"limits the pile-up."},
-		Fix: []string{"self.owner = weakref.ref(owner)  # break the cycle", "gc.collect()  # or collect now and then"},
+		Fix: remedy.Lines(remedy.Case{Kind: remedy.CycleAttr, Holes: map[string]string{"back": "owner",
+			"class": "its class"}}),
 	}
 	if 10*v.Bytes >= v.Peak {
 		f.Severity = finding.Warning

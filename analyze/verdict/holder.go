@@ -31,8 +31,13 @@ func held(f *finding.Finding, w *forgotten) {
 	if w.next != "" {
 		f.Next = append(f.Next, w.next)
 	}
-	f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or store .item() or .detach().cpu() of the tensors there.",
-		h.Reference))
+	next := fmt.Sprintf("Let go of what %s keeps, as the fix shows; what is meant to stay wants a bound, or the "+
+		"host (.cpu()).", h.Reference)
+	if len(f.Fix) == 0 {
+		next = "No Python reference can be dropped: look for an autograd graph that is still in use, a CUDA graph, or an " +
+			"extension that keeps tensors."
+	}
+	f.Next = append(f.Next, next)
 }
 
 // frees says what is gained when a holder of some bytes is released.

@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/remedy"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -46,7 +47,8 @@ func (j *judge) outOfMemory(e *Facts) {
 	explain(f)
 	if r.Cause == oom.Growth && seen == nil {
 		probably := causeOf(&e.Growth[r.Ghosts.Top].Cause)
-		f.Why, f.Next, f.Fix = append(f.Why, probably.why...), append(probably.next, needLess), probably.fix
+		f.Why, f.Next, f.Fix = append(f.Why, probably.why...), append(probably.next, needLess),
+			remedy.Lines(probably.fix...)
 	}
 	if len(v.Request.Lacks) > 0 && r.Cause != oom.TooFew {
 		f.Confidence = finding.Low

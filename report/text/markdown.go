@@ -59,8 +59,11 @@ func (d *doc) bullets(label string, items [][]cell) {
 
 // code adds lines of a program, in Markdown as a block that no text in it can end.
 func (d *doc) code(label string, a attr, lines []string) {
-	if !d.markdown || len(lines) == 0 {
-		d.labeled(label, texts(a, lines)...)
+	if !d.markdown {
+		d.labeled(label, d.python(a, lines)...)
+		return
+	}
+	if len(lines) == 0 {
 		return
 	}
 	out := []string{"**" + label + "**", ""}
@@ -68,6 +71,24 @@ func (d *doc) code(label string, a attr, lines []string) {
 		out = append(out, "    "+chart.Plain(l))
 	}
 	d.block(out...)
+}
+
+// python are lines of code, which are never cut: a comment that there is no room for goes below.
+func (d *doc) python(a attr, lines []string) [][]cell {
+	var out [][]cell
+	room := d.width - d.indent - d.margin
+	for _, l := range lines {
+		code, comment, found := strings.Cut(l, "  # ")
+		if !found || len([]rune(l)) <= room {
+			out = append(out, cells(a.of(l)))
+			continue
+		}
+		out = append(out, cells(a.of(code)))
+		for _, text := range wrap(comment, room-6) {
+			out = append(out, cells(a.of("    # "+text)))
+		}
+	}
+	return out
 }
 
 // mark adds a row. Where other lines have followed the last one, the table begins anew.
