@@ -116,13 +116,32 @@ func (r *Stats) Compare(s *snapshot.Snapshot) {
 		if d < 0 && len(used) == 1 {
 			d = used[0] // a file that names no device is of the only one
 		}
-		if slices.Contains(used, d) {
+		if slices.Contains(used, d) && ofHost(&j.Series.Last) < len(j.Series.Last.Stats) {
 			r.Checks = append(r.Checks, counters.Compare(s, timeline.Build(s, d), &j.Series.Last))
+		}
+	}
+	if pinned := host.BuildPinned(s); pinned != nil {
+		for _, j := range r.Files[0].Series {
+			if ofHost(&j.Series.Last) > 0 {
+				r.Checks = append(r.Checks, host.Compare(pinned, &j.Series.Last))
+				break
+			}
 		}
 	}
 	if len(r.Checks) == 0 {
 		r.Unchecked = "the snapshot has no memory of the devices that the samples are of"
 	}
+}
+
+// ofHost is how many counters of a sample are of pinned host memory.
+func ofHost(s *memstats.Sample) int {
+	n := 0
+	for i := range s.Stats {
+		if counters.OfHost(s.Stats[i].Name) {
+			n++
+		}
+	}
+	return n
 }
 
 // Main is the series that matters most, and its file; nil when nothing was judged.

@@ -2,6 +2,7 @@ package counters
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -33,7 +34,8 @@ func (r *Row) Residual() int64 { return r.Stats - r.Snapshot }
 
 // Check is one sample beside a snapshot.
 type Check struct {
-	Device int              `json:"device"`
+	Device int              `json:"device"` // -1 of the host
+	Host   bool             `json:"host"`   // it is of pinned host memory, which all devices share
 	Sample *memstats.Sample `json:"-"`
 	Event  int              `json:"event"`  // the sample was taken after it, before the next allocation or free
 	Moment string           `json:"moment"` // how that is known
@@ -74,18 +76,25 @@ func Compare(s *snapshot.Snapshot, t *timeline.Timeline, sample *memstats.Sample
 	}
 	figures := counted.at(c.Event, c.Whole)
 	for _, st := range sample.Stats {
+		if OfHost(st.Name) {
+			continue
+		}
 		v, ok := figures[st.Name]
 		if !ok {
 			c.Unchecked++
 			continue
 		}
-		c.Rows = append(c.Rows, compare(st, v))
+		c.Rows = append(c.Rows, Beside(st, v))
 	}
 	c.explain(t)
 	return c
 }
 
-func compare(st memstats.Stat, v int64) Row {
+// OfHost reports whether a counter is of host_memory_stats (snapshot/SPEC.md 6.2).
+func OfHost(name string) bool { return strings.HasPrefix(name, "host.") }
+
+// Beside is a counter with what the snapshot has for it.
+func Beside(st memstats.Stat, v int64) Row {
 	r := Row{Name: st.Name, Stats: st.Value, Step: st.Step, Snapshot: v, Agreement: Differs}
 	switch d := v - st.Value; {
 	case d == 0:

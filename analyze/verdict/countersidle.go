@@ -24,7 +24,7 @@ func (j *Counters) fragmentation() {
 		strings.ToUpper(device[:1])+device[1:], idle)
 	f.Because("It refused memory %s in these samples (%d out-of-memory errors), yet at most %v of the %v reserved was "+
 		"ever live.", units.Times(tries), j.NewOOMs, v.Live, v.Reserved)
-	f.Do("Try expandable_segments:True, on CUDA by PYTORCH_CUDA_ALLOC_CONF. "+notAlways,
+	f.Do("Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (PYTORCH_HIP_ALLOC_CONF on ROCm). "+notAlways,
 		"Record a snapshot: a report of it names the blocks that keep the segments.")
 	if v.Split >= 0 {
 		f.Because("In the last sample %v is free in pieces between live blocks (inactive split).", v.Split)

@@ -19,6 +19,7 @@ func newAt() *cobra.Command {
 		in     inputFlags
 		device deviceFlag
 		out    outputFlags
+		format formatFlag
 		at     string
 		top    int
 	)
@@ -32,9 +33,14 @@ This is for illegal memory accesses and uses after free.
 ADDRESS is ` + address.Forms + `.`,
 		Example: `  snapana at snapshot.pickle 0x7f064c000000
   snapana at --at oom snapshot.pickle b7f064c000000_2
+  snapana at --format md snapshot.pickle 0x7f064c000000
   snapana at --json snapshot.pickle 139665090904064`,
 		Args: needs(2, 2, "FILE (or - for standard input) and ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.check(cmd, out.json, "--json"); err != nil {
+				return err
+			}
+			out.json = out.json || format == "json"
 			q, err := address.Parse(args[1])
 			if err != nil {
 				return err
@@ -63,12 +69,16 @@ ADDRESS is ` + address.Forms + `.`,
 				return fmt.Errorf("GPU %d of %s has no block %s; %s", t.Device, snap.Name, args[1], a.Others())
 			}
 			a.Why = why
+			if format == "md" {
+				return written(text.AtMarkdown(cmd.OutOrStdout(), a))
+			}
 			return show(cmd, out, a, json.WriteAt, text.At)
 		},
 	}
 	in.add(cmd.Flags())
 	device.add(cmd.Flags())
 	out.add(cmd.Flags(), "print JSON, with all blocks unless --top is given", "")
+	format.add(cmd)
 	cmd.Flags().StringVar(&at, "at", "end", "`MOMENT`: "+attribution.AtWords)
 	cmd.Flags().IntVar(&top, "top", 20, "show the `N` blocks nearest to the moment; 0 for all")
 	cmd.Flags().Lookup("device").Usage = "`NUMBER` of the GPU (default: the one that knows the address)"

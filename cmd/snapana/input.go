@@ -86,6 +86,28 @@ func (f *outputFlags) add(fl *pflag.FlagSet, json, all string) {
 	}
 }
 
+// formatFlag chooses how a result is printed that can be Markdown too.
+type formatFlag string
+
+var formats = []string{"text", "md", "json"}
+
+func (f *formatFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(f), "format", "text",
+		"print as `FORMAT`: text, md (Markdown for issues and chats) or json")
+	oneOf(cmd, "format", formats)
+}
+
+// check wants a format that is known, and none beside flags, which it names, that choose another.
+func (f formatFlag) check(cmd *cobra.Command, others bool, names string) error {
+	switch {
+	case others && cmd.Flags().Changed("format"):
+		return fmt.Errorf("--format cannot be used with %s", names)
+	case !slices.Contains(formats, string(f)):
+		return unknown("--format", string(f), formats)
+	}
+	return nil
+}
+
 // addCapacity adds --capacity, which goes before what files say. why is what the help says of it.
 func addCapacity(fl *pflag.FlagSet, to *size, why string) {
 	fl.Var(to, "capacity", "memory of each GPU, a `SIZE` like 80GiB"+why)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -27,12 +26,11 @@ func newReport() *cobra.Command {
 		dir    string
 		quiet  bool
 		asJSON bool
-		format string
+		format formatFlag
 		total  size
 		drv    driverFlags
 	)
 	maxPage := size(html.DefaultBytes)
-	formats := []string{"text", "md", "json"}
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Analyze a snapshot: print the verdict, write the full report to a folder",
@@ -51,14 +49,11 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 			if cmd.Flags().Changed("output") && dir == "" {
 				return fmt.Errorf("-o needs the name of a folder")
 			}
-			changed := cmd.Flags().Changed("format")
-			switch {
-			case quiet && asJSON:
+			if quiet && asJSON {
 				return fmt.Errorf("--quiet and --json cannot be used together")
-			case changed && (quiet || asJSON):
-				return fmt.Errorf("--format cannot be used with --quiet or --json")
-			case !slices.Contains(formats, format):
-				return unknown("--format", format, formats)
+			}
+			if err := format.check(cmd, quiet || asJSON, "--quiet or --json"); err != nil {
+				return err
 			}
 			if maxPage < minPage {
 				return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take",
@@ -106,8 +101,7 @@ earlier run left there is replaced. Nothing is written when FILE cannot be read.
 	fl.Lookup("max-page").DefValue = "8MiB"
 	addCapacity(fl, &total, ": snapshots do not record it")
 	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
-	fl.StringVar(&format, "format", "text", "print as `FORMAT`: text, md (Markdown for issues and chats) or json")
-	oneOf(cmd, "format", formats)
+	format.add(cmd)
 	return cmd
 }
 

@@ -12,8 +12,16 @@ import (
 )
 
 // At prints who lives at an address: what it is at the moment, what lies beside it, and its owners in order.
-func At(w io.Writer, a *address.Answer, o Options) error {
-	d := newDoc(o)
+func At(w io.Writer, a *address.Answer, o Options) error { return at(a, newDoc(o)).print(w) }
+
+// AtMarkdown prints what At prints for an issue or a chat.
+func AtMarkdown(w io.Writer, a *address.Answer) error {
+	d := newDoc(Options{})
+	d.markdown, d.width = true, 1<<20
+	return at(a, d).print(w)
+}
+
+func at(a *address.Answer, d *doc) *doc {
 	d.margin = 9
 	d.paragraph(bold.of(a.Headline), 0, 0)
 	name := chart.ClipLeft(chart.Plain(a.File), 40)
@@ -60,7 +68,7 @@ func At(w io.Writer, a *address.Answer, o Options) error {
 		}
 		d.labeled("Segments", lines...)
 	}
-	return d.print(w)
+	return d
 }
 
 func segmentWords(s *address.Segment) string {
@@ -120,7 +128,9 @@ func (d *doc) owner(a *address.Answer, o *address.Owner) {
 	}
 	if o.When == "now" || o.Asked {
 		for _, f := range o.Frames[:min(len(o.Frames), 8)] {
-			lines = append(lines, cells("  ", dim.cutLeft(f)))
+			frame := dim.cutLeft(f)
+			frame.name = true
+			lines = append(lines, cells("  ", frame))
 		}
 	}
 	d.labeled(o.When, lines...)

@@ -300,7 +300,11 @@ func (d *doc) statsChecks(r *analyze.Stats, all bool) {
 	for _, c := range r.Checks {
 		d.gap()
 		same, near, differ := c.Count(counters.Equal), c.Count(counters.Within), c.Count(counters.Differs)
-		s := fmt.Sprintf("%s, %s: ", name, chart.DeviceName(c.Device))
+		of, counted := chart.DeviceName(c.Device), "memory_stats"
+		if c.Host {
+			of, counted = "pinned host memory", "host_memory_stats"
+		}
+		s := fmt.Sprintf("%s, %s: ", name, of)
 		switch {
 		case differ == 0 && near == 0:
 			s += fmt.Sprintf("all %s are equal.", units.Plural(same, "shared counter"))
@@ -310,14 +314,18 @@ func (d *doc) statsChecks(r *analyze.Stats, all bool) {
 		default:
 			s += fmt.Sprintf("%d of %s differ.", differ, units.Plural(len(c.Rows), "shared counter"))
 		}
-		s += fmt.Sprintf(" Compared after event %s of the trace, %s.", units.Count(c.Event), c.Moment)
+		at := "with the final state"
+		if c.Event >= 0 {
+			at = fmt.Sprintf("after event %s of the trace", units.Count(c.Event))
+		}
+		s += fmt.Sprintf(" Compared %s, %s.", at, c.Moment)
 		d.list("Match", append([]string{s}, c.Reasons...), 10)
 		t := d.table(bold, num("", 8), column{head: "counter", width: -35, cut: chart.ClipLeft},
-			column{head: "memory_stats", sep: " ", width: 17}, num("snapshot", 17), num("difference", 13))
+			column{head: counted, sep: " ", width: 17}, num("snapshot", 17), num("difference", 13))
 		left := 0
 		for i := range c.Rows {
 			row := &c.Rows[i]
-			if row.Agreement != counters.Differs && !slices.Contains(mainCounters, row.Name) && !all {
+			if row.Agreement != counters.Differs && !c.Host && !slices.Contains(mainCounters, row.Name) && !all {
 				left++
 				continue
 			}
