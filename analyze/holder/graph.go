@@ -130,7 +130,7 @@ func bounded(s string) string {
 }
 
 func isContainer(kind string) bool {
-	return slices.Contains([]string{"list", "dict", "tuple", "set", "deque"}, kind)
+	return slices.Contains([]string{"list", "dict", "tuple", "set", "deque", "array"}, kind)
 }
 
 // kept reports whether v is a frame that only a traceback keeps.

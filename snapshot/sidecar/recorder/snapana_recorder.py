@@ -636,10 +636,10 @@ def _key(key, depth=0):
 
 # Kinds of objects, by their C layout.
 _OBJECT, _TENSOR, _NODE, _MODULE, _CLASS, _DICT, _LIST, _TUPLE, _SET, _DEQUE, _CELL, _FUNCTION, _METHOD, _PARTIAL, \
-    _LRU, _FRAME, _GENERATOR, _TRACEBACK, _EXCEPTION, _BUILTIN = range(20)
+    _LRU, _FRAME, _GENERATOR, _TRACEBACK, _EXCEPTION, _BUILTIN, _ARRAY = range(21)
 
 _KIND_NAMES = ("object", "tensor", "node", "module", "class", "dict", "list", "tuple", "set", "deque", "cell",
-               "function", "method", "partial", "lru_cache", "frame", "generator", "traceback", "exception", "method")
+               "function", "method", "partial", "lru_cache", "frame", "generator", "traceback", "exception", "method", "array")
 
 # Containers with their lengths, attributes that often bound one of the same object, and the queues of which "maxsize"
 # is kept to.
@@ -675,14 +675,137 @@ _HOOKS = frozenset((
     "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks"))
 
 
-# What a reference can lead on from only as gc.get_referents shows it.
-_PLAIN = frozenset((_OBJECT, _DICT, _LIST, _TUPLE, _SET, _DEQUE))
-_BLOCK = 128
+_id = object.__hash__  # of the address, as id() is, which would run the program's audit hooks each time
+_BLOCK = 128  # objects of which the references are looked at in one call
+_SWEEPS = 12  # over the heap, before what is left of it is indexed
+_FROZEN = 1000  # objects: Python 3.12 itself freezes 375
+
+# What a look takes the instances of a class for: nothing that leads to a tensor, anything, tensors and autograd nodes,
+# arrays of numpy, modules, functions, classes.
+_ATOM, _ANY, _TORCH, _NUMPY, _SPACE, _CODE, _CLASSES = range(7)
+_ONLY_TORCH, _ONLY_SPACE, _ONLY_CODE, _ONLY_CLASS = [bytes(n == kind for n in range(256))
+                                                     for kind in (_TORCH, _SPACE, _CODE, _CLASSES)]
+_BARE = frozenset(map(_id, (types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType,
+                           types.WrapperDescriptorType, types.ClassMethodDescriptorType)))
+_CONTAINERS = frozenset((dict, list, tuple, set, frozenset, deque))
+_class_flags = type.__dict__["__flags__"].__get__
+_HAS_REFERENCES = 1 << 14  # Py_TPFLAGS_HAVE_GC
 
 
-def _not_class(types):
-    classes = {at for at, info in types.items() if info.kind == _CLASS}
-    return lambda at: at not in classes
+def _array_class():
+    """numpy.ndarray, where the program has imported it."""
+    numpy = sys.modules.get("numpy")
+    if type(numpy) is not types.ModuleType:
+        return None
+    found = dict.get(types.ModuleType.__dict__["__dict__"].__get__(numpy), "ndarray")
+    return found if type(found) is type else None
+
+
+class _Arrays:
+    """What an array of numpy refers to, which the collector cannot see: its objects, or the owner of its memory."""
+
+    def __init__(self, array):
+        find = _type_dict(array)
+        self.base, self.flat, self.shape, self.dtype = [find[name].__get__ for name in
+                                                        ("base", "flat", "shape", "dtype")]
+        self.char = None
+
+    def of_objects(self, a):
+        dtype = self.dtype(a)
+        if self.char is None:
+            for base in _mro(type(dtype)):
+                if "char" in _type_dict(base):
+                    self.char = _type_dict(base)["char"].__get__
+        return self.char(dtype) == "O"
+
+    def referents(self, a):
+        base = self.base(a)
+        if base is not None:
+            return [base]
+        return list(self.flat(a)) if self.of_objects(a) else []
+
+    def label(self, a, number):
+        """Where in an array its n-th object is."""
+        places = []
+        for size in reversed(self.shape(a)):
+            places.append(str(number % size))
+            number //= size
+        return ", ".join(reversed(places))
+
+
+class _Classes(dict):
+    """What a look takes the instances of a class for. Where `targets`, as what something else refers to: modules and
+    classes are nothing then, as they end every walk.
+
+    Keys are classes: theirs is the quickest look-up."""
+
+    def __init__(self, torch, targets):
+        self.torch, self.targets = torch, targets
+        self.array = _array_class()
+
+    def __missing__(self, tp):
+        kind = self[tp] = self.sort(tp)
+        return kind
+
+    def sort(self, tp):
+        functions = False
+        for base in _mro(tp):
+            if base is type:
+                return _ATOM if self.targets else _CLASSES
+            if self.torch is not None and base is self.torch.tensor:
+                return _TORCH
+            if base is self.array:
+                return _NUMPY
+            if base is types.ModuleType:
+                return _ATOM if self.targets else _SPACE
+            functions = functions or type(_type_dict(base).get("next_functions")) is _GetSet
+        if functions:
+            return _TORCH
+        if not _class_flags(tp) & _HAS_REFERENCES or _id(tp) in _BARE:
+            return _ATOM
+        return _CODE if tp is types.FunctionType else _ANY
+
+    def of(self, objs):
+        return map(self.__getitem__, map(type, objs))
+
+    def are_containers(self, objs):
+        return _CONTAINERS.issuperset(map(type, objs))
+
+
+class _ClassIds(_Classes):
+    """The same by ids of classes, where a metaclass of the program has a __hash__ or __eq__, which a look-up would
+    run."""
+
+    def see(self, objs):
+        for at, tp in dict(zip(map(_id, map(type, objs)), map(type, objs))).items():
+            self[at] = self.sort(tp)
+
+    def __missing__(self, at):
+        return _ANY
+
+    def of(self, objs):
+        return map(self.__getitem__, map(_id, map(type, objs)))
+
+    def are_containers(self, objs):
+        return False
+
+
+def _classes(torch, objs):
+    """_Classes for these objects, as sources and as targets of references."""
+    todo, odd = [type], False
+    while todo and not odd:
+        for meta in type.__subclasses__(todo.pop()):
+            todo.append(meta)
+            own = [base for base in _mro(meta) if base is not type and base is not object]
+            if any("__hash__" in _type_dict(base) or "__eq__" in _type_dict(base) for base in own):
+                odd = odd or any(map(operator.is_, map(type, map(type, objs)), repeat(meta)))
+    if not odd:
+        return _Classes(torch, False), _Classes(torch, True)
+    found = _ClassIds(torch, False), _ClassIds(torch, True)
+    for classes in found:
+        classes.see(["", 0, 0.0, True, b"", 0j, None, range(0), _classes.__code__])
+        classes.see(objs)
+    return found
 
 
 class _Type:
@@ -692,7 +815,7 @@ class _Type:
         self.kind, self.dict, self.slots = _OBJECT, None, ()
         self.next, self.saved, self.variable = None, (), None
         self.name = _type_name(tp)
-        mro = _mro(tp)
+        mro, array = _mro(tp), _array_class()
         for base in mro:
             for layout, kind in _LAYOUTS:
                 if base is layout:
@@ -700,6 +823,8 @@ class _Type:
                     break
             if torch is not None and base is torch.tensor:
                 self.kind = _TENSOR
+            if base is array:
+                self.kind = _ARRAY
             if self.kind != _OBJECT:
                 break
         slots, raw, saved = [], set(), []
@@ -729,6 +854,9 @@ class _Type:
             self.slots = tuple(slots)
 
 
+_CONTEXT_PARTS = frozenset(("hamt", "hamt_bitmap_node", "hamt_array_node", "hamt_collision_node"))
+
+
 class _Heap:
     """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so
     that looking makes next to no containers, and gives the collector no reason to run."""
@@ -740,7 +868,12 @@ class _Heap:
         self.all_devices = all_devices
         self.notes, self.dropped = [], {}
         self.types = {}  # id of a class -> _Type
-        self.objs, self.info = [], []
+        self.rest = []  # objects that may lead to a tensor
+        self.sources = self.targets = None  # _Classes
+        self.arrays, self.shown = None, []  # _Arrays, and arrays that refer to something
+        self.last = []  # classes, and namespaces of modules
+        self.skip = set()  # ids of what is not looked through: the recorder's own, running frames
+        self.objs, self.info = [], []  # tensors, autograd nodes, and what leads to a storage
         self.index = {}  # id of an object -> place, for objects that references to are followed
         self.head, self.next, self.src = [], array("q"), array("q")  # reverse references: linked lists of sources
         self.special = (array("q"), array("q"), [], [])  # references that gc does not see: from, to, kind, label
@@ -754,9 +887,9 @@ class _Heap:
         self.dicts = {}  # place of an instance dictionary -> its owner's place
         self.frames = []  # running
         self.fetched, self.single = {}, 0  # what fetch() has found, and the place from which on it may look
-        self.counted = set()
+        self.counted, self.hidden = set(), set()
         self.counts = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0}
-        self.heap = self.looked = 0  # objects that are looked at in detail, and all
+        self.looked = 0  # objects in all
 
     def clear(self):
         for name in list(self.__dict__):
@@ -765,9 +898,9 @@ class _Heap:
     # -- references
 
     def type_of(self, tp):
-        found = self.types.get(id(tp))
+        found = self.types.get(_id(tp))
         if found is None:
-            found = self.types[id(tp)] = _Type(tp, self.torch)
+            found = self.types[_id(tp)] = _Type(tp, self.torch)
         return found
 
     def in_backward(self):
@@ -793,27 +926,38 @@ class _Heap:
         tensor."""
         if not self.in_backward():
             return
-        local = {id(value) for frame in self.frames for _, value in self.variables(frame)}
-        base, count = _list_references() + 1, 0
-        for i in range(self.heap):
-            if (self.info[i].kind == _TENSOR and self.head[i] < 0 and sys.getrefcount(self.objs[i]) <= base
-                    and id(self.objs[i]) not in local):
-                self.index.pop(id(self.objs[i]), None)
-                self.objs[i], self.info[i] = None, self.type_of(type(None))
-                count += 1
-        if count:
-            self.notes.append("%d tensors that only C++ seems to hold were left out: another thread was in the "
-                              "autograd engine" % count)
+        local = {_id(value) for frame in self.frames for _, value in self.variables(frame)}
+        base, count = _list_references() + 2, 0  # two lists, and getrefcount's own
+        alone = {}
+        for i in range(len(self.objs)):
+            if self.info[i].kind == _TENSOR and sys.getrefcount(self.objs[i]) <= base:
+                alone[_id(self.objs[i])] = i
+        for key in local:
+            alone.pop(key, None)
+        for at in range(0, len(self.rest), _BLOCK):
+            refs = gc.get_referents(*self.rest[at:at + _BLOCK])
+            if not alone.keys().isdisjoint(map(_id, refs)):
+                for r in refs:
+                    alone.pop(_id(r), None)
+        refs = r = None
+        if not alone:
+            return
+        self.rest = [o for o in self.rest if _id(o) not in alone]
+        for key, i in alone.items():
+            self.index.pop(key, None)
+            self.objs[i], self.info[i] = None, self.type_of(type(None))
+        self.notes.append("%d tensors that only C++ seems to hold were left out: another thread was in the autograd "
+                          "engine" % len(alone))
 
     def add(self, obj):
         """The place of an object that may be new: wrappers of what C++ owns are made when they are asked for."""
-        at = self.index.get(id(obj))
+        at = self.index.get(_id(obj))
         if at is None:
             at = len(self.objs)
             self.objs.append(obj)
             self.info.append(self.type_of(type(obj)))
             self.head.append(-1)
-            self.index[id(obj)] = at
+            self.index[_id(obj)] = at
         return at
 
     def link(self, a, b):
@@ -828,112 +972,219 @@ class _Heap:
         self.special[3].append(label)
         self.link(a, b)
 
-    def relevant(self, objs):
-        """Leaves out of a list of objects, which it uses up, most of those from which no reference leads to a tensor:
-        first what holds nothing but strings and numbers, then what holds nothing that is left. Data sets are made of
-        them, and whole blocks of such objects are told at once."""
-        plain = {at for at, info in self.types.items() if info.kind in _PLAIN}
-        atoms = {at for at, info in self.types.items() if info.kind == _CLASS}
-        atoms.update(map(id, (str, int, float, bool, bytes, complex, type(None), range)))
-        chosen = bytes(map(plain.__contains__, map(id, map(type, objs))))
-        rest = list(compress(objs, map(operator.not_, chosen)))
-        some = list(compress(objs, chosen))
-        objs.clear()
-        referents, only_atoms = gc.get_referents, atoms.issuperset
-        found, alike = [], True
-        for at in range(0, len(some), _BLOCK):
-            part = some[at:at + _BLOCK]
-            if alike and only_atoms(map(id, map(type, referents(*part)))):
-                continue
-            before = len(found)
-            found.extend([o for o in part if not only_atoms(map(id, map(type, referents(o))))])
-            alike = len(found) - before < _BLOCK >> 3
-        for _ in range(4):
-            some, found = found, []
-            some.reverse()  # what others hold is mostly younger than they
-            kept = set(map(id, some))
-            kept.update(map(id, compress(rest, map(_not_class(self.types), map(id, map(type, rest))))))
-            apart, alike = kept.isdisjoint, True
-            for at in range(0, len(some), _BLOCK):
-                part = some[at:at + _BLOCK]
-                stay = ()
-                if not alike or not apart(map(id, referents(*part))):
-                    stay = [o for o in part if not apart(map(id, referents(o)))]
-                    alike = len(stay) < _BLOCK >> 3
-                    found.extend(stay)
-                if len(stay) < len(part):
-                    kept.difference_update(map(id, part))
-                    kept.update(map(id, stay))
-            if len(found) > 0.9 * len(some):
-                break
-        found.reverse()
-        rest.extend(found)
-        return rest
-
     def scan(self):
-        own = globals()
-        skip = {id(own), id(self), id(self.__dict__), id(self.frames)}
+        """Lists all objects, and takes the tensors and autograd nodes among them."""
+        own, skip = globals(), self.skip
+        skip.update((_id(own), _id(self), _id(self.__dict__), _id(self.frames)))
         for frame in sys._current_frames().values():
             while frame is not None:
                 if frame.f_globals is not own:
                     self.frames.append(frame)
-                skip.add(id(frame))
+                skip.add(_id(frame))
                 frame = frame.f_back
-        skip.update(id(v) for v in self.__dict__.values())
-        if gc.get_freeze_count():
-            self.notes.append("%d objects are frozen (gc.freeze) and cannot be seen" % gc.get_freeze_count())
-        objs = gc.get_objects()
-        self.looked = len(objs)
-        for tp in dict(zip(map(id, map(type, objs)), map(type, objs))).values():
-            self.types[id(tp)] = _Type(tp, self.torch)
-        tp = None
-        objs = self.objs = self.relevant(objs)
-        n = self.heap = len(objs)
-        ids = list(map(id, objs))
-        index = self.index = dict(zip(ids, range(n)))
-        lookup = self.types
-        info = self.info = [lookup[t] for t in map(id, map(type, objs))]
+        skip.update(_id(v) for v in self.__dict__.values())
+        rest = self.rest = gc.get_objects()
+        self.sources, self.targets = _classes(self.torch, rest)
+        if self.sources.array is not None:
+            self.arrays = _Arrays(self.sources.array)
+        if gc.get_freeze_count() >= _FROZEN:
+            self.thaw()
+        self.looked = len(rest)
+        kinds = bytes(self.sources.of(rest))
+        objs = self.objs = list(compress(rest, kinds.translate(_ONLY_TORCH)))
+        self.info = list(map(self.type_of, map(type, objs)))
+        self.head = [-1] * len(objs)
+        self.index = dict(zip(map(_id, objs), range(len(objs))))
         # What ends the walk is no target: classes, running frames, the namespaces of modules.
-        names = self.names
-        module_dict = types.ModuleType.__dict__["__dict__"].__get__
-        for i in range(n):
-            kind = info[i].kind
-            if kind == _MODULE:
-                space = module_dict(objs[i])
-                at = index.get(id(space))
-                if at is not None:
-                    names[at] = _module_name(space)
-            elif kind == _FUNCTION:
-                at = index.get(id(objs[i].__globals__))
-                if at is not None and at not in names:
-                    names[at] = _module_name(objs[at])
-        for frame in self.frames:
-            at = index.get(id(frame.f_globals))
-            if at is not None and at not in names:
-                names[at] = _module_name(objs[at])
-        space = frame = None
-        for i in range(n):
-            if info[i].kind == _CLASS:
-                index.pop(ids[i], None)
-        for at in names:
-            index.pop(ids[at], None)
-        for at in skip:
-            index.pop(at, None)
-        head = self.head = [-1] * n
-        nxt, src, referents, get = self.next, self.src, gc.get_referents, index.get
-        add_next, add_src, e = nxt.append, src.append, 0
-        for i in range(n):
-            if ids[i] in skip:
+        space_of, code_space = types.ModuleType.__dict__["__dict__"], types.FunctionType.__dict__["__globals__"]
+        ends = self.ends = set(map(_id, map(space_of.__get__, compress(rest, kinds.translate(_ONLY_SPACE)))))
+        ends.update(map(_id, map(code_space.__get__, compress(rest, kinds.translate(_ONLY_CODE)))))
+        ends.update(_id(frame.f_globals) for frame in self.frames)
+
+    def thaw(self):
+        """Adds what gc.freeze has put where gc does not list it: what something else leads to, and may lead on."""
+        rest, hidden = self.rest, gc.get_freeze_count()
+        seen = set(map(_id, rest))
+        seen.update(self.skip)
+        rest.append(sys.modules)
+        rest.extend(self.frames)
+        at = 0
+        while at < len(rest):
+            part = rest[at:at + _BLOCK]
+            at += len(part)
+            refs = gc.get_referents(*part)
+            refs = list(compress(refs, self.sources.of(refs)))
+            refs += map(type, list(refs))
+            found = dict(zip(map(_id, refs), refs))
+            found = list(map(found.__getitem__, found.keys() - seen))
+            kinds = bytes(self.sources.of(found))
+            new = list(compress(found, map(_ANY.__ne__, kinds)))
+            plain = list(compress(found, map(_ANY.__eq__, kinds)))
+            for n in range(0, len(plain), _BLOCK):
+                new += self.worth(plain[n:n + _BLOCK])[0]
+            seen.update(map(_id, new))
+            rest.extend(filter(gc.is_tracked, new))
+        self.notes.append("%d objects are frozen (gc.freeze): those were looked at that modules, classes or running "
+                          "functions lead to" % hidden)
+
+    # -- what leads to a storage
+
+    def sift(self):
+        """Leaves out of `rest` what holds nothing but strings, numbers and classes: most of a data set. Adds what gc
+        does not list: arrays of objects, tuples made in C."""
+        rest, write, read, again = self.rest, 0, 0, 0
+        while read < len(rest):
+            part = rest[read:read + _BLOCK]
+            read += len(part)
+            stay, refs = self.worth(part, read >= again)
+            self.uncover(refs)
+            if read >= again and len(stay) > 0.75 * len(part):
+                again = read + 8 * _BLOCK  # it tells them apart no more
+            rest[write:write + len(stay)] = stay
+            write += len(stay)
+        del rest[write:]
+        # What ends a walk is looked at once, when all else is known.
+        kinds = bytes(self.sources.of(rest)).translate(_ONLY_CLASS)
+        last = bytes(map(operator.or_, kinds, map(self.ends.__contains__, map(_id, rest))))
+        self.last = list(compress(rest, last))
+        rest[:] = compress(rest, map(operator.not_, last))
+
+    def worth(self, part, each=True):
+        """Those of some objects that may lead to a tensor, and what they refer to that may."""
+        refs = gc.get_referents(*part)
+        refs = list(compress(refs, self.targets.of(refs)))
+        if not refs:
+            return refs, refs
+        if self.sources.are_containers(refs) and sum(map(len, refs)) < 16 * _BLOCK:
+            if not any(self.targets.of(gc.get_referents(*refs))):
+                return [], refs  # all hold containers of strings and numbers, at most
+        if each:
+            part = [o for o in part if any(self.targets.of(gc.get_referents(o)))]
+        return part, refs
+
+    def uncover(self, refs):
+        """Adds to `rest` those of some objects that gc does not list."""
+        refs = list(compress(refs, map(operator.not_, map(gc.is_tracked, refs))))
+        kinds = bytes(self.targets.of(refs))
+        if _NUMPY not in kinds:
+            below = gc.get_referents(*refs)
+            if not any(self.targets.of(below)):
+                return  # empty dictionaries, and such
+        for o, kind in zip(refs, kinds):
+            if _id(o) in self.hidden:
                 continue
-            for r in referents(objs[i]):
-                j = get(id(r))
-                if j is not None:
-                    add_src(i)
-                    add_next(head[j])
-                    head[j] = e
-                    e += 1
-        r = None
-        self.heap_edges = e
+            self.hidden.add(_id(o))
+            if kind != _NUMPY:
+                self.rest.append(o)
+            elif self.arrays.of_objects(o) or self.all_devices and self.arrays.base(o) is not None:
+                self.shown.append(o)
+                below = self.arrays.referents(o)
+                self.uncover(list(compress(below, self.targets.of(below))))
+
+    def referents(self, i):
+        """What an object refers to."""
+        o = self.objs[i]
+        return self.arrays.referents(o) if self.info[i].kind == _ARRAY else gc.get_referents(o)
+
+    def climb(self):
+        """Finds what leads to a storage, in sweeps over `rest`: what refers to something found is found, too."""
+        self.inside = inside = set()
+        targets = self.up(list(self.tensors))
+        self.sift()
+        rest, referents = self.rest, gc.get_referents
+        sweeps = 0
+        while targets and rest:
+            if sweeps == _SWEEPS:
+                self.climb_by_index(targets)
+                break
+            sweeps += 1
+            rest.reverse()  # what refers to a thing may be older or younger than it
+            write = 0
+            fresh = set()
+            apart = targets.isdisjoint
+            for at in range(0, len(rest), _BLOCK):
+                part = rest[at:at + _BLOCK]
+                if not apart(map(_id, referents(*part))):
+                    stay = []
+                    for o in part:
+                        if apart(map(_id, referents(o))):
+                            stay.append(o)
+                        else:
+                            more = self.found(o)
+                            targets |= more
+                            fresh |= more
+                    part = stay
+                rest[write:write + len(part)] = part
+                write += len(part)
+            del rest[write:]
+            targets = fresh
+            for o in self.shown:
+                if not apart(map(_id, self.arrays.referents(o))):
+                    targets |= self.found(o)
+        apart = set(map(_id, map(self.objs.__getitem__, inside))).isdisjoint
+        for o in self.last:
+            if not apart(map(_id, referents(o))):
+                self.found(o)
+        self.rest = self.shown = self.last = rest = part = stay = o = None
+        self.link_all()
+
+    def climb_by_index(self, targets):
+        """climb, for chains so long that each sweep finds few of their links."""
+        objs = self.rest + self.shown
+        places, sources = set(map(_id, objs)), {}
+        for at, o in enumerate(objs):
+            refs = gc.get_referents(o) if at < len(self.rest) else self.arrays.referents(o)
+            for key in map(_id, refs):
+                if key in places or key in targets:
+                    sources.setdefault(key, []).append(at)
+        todo, done = list(targets), set()
+        while todo:
+            for at in sources.get(todo.pop(), ()):
+                if at not in done:
+                    done.add(at)
+                    todo.extend(self.found(objs[at]))
+
+    def found(self, o):
+        """Notes an object that leads to a storage. Returns the ids by which others are found from it."""
+        key = _id(o)
+        if key in self.skip:
+            return set()
+        if key in self.ends or self.type_of(type(o)).kind == _CLASS:
+            at = len(self.objs)
+            self.objs.append(o)
+            self.info.append(self.type_of(type(o)))
+            self.head.append(-1)
+            self.inside.add(at)
+            if key in self.ends:
+                self.names[at] = _module_name(o)
+            return set()
+        at = self.add(o)
+        return set() if at in self.inside else self.up([at])
+
+    def up(self, places):
+        """Notes places, and those from which references lead to them that gc does not see. Returns their ids."""
+        inside, keys = self.inside, set()
+        while places:
+            j = places.pop()
+            if j in inside:
+                continue
+            inside.add(j)
+            keys.add(_id(self.objs[j]))
+            e = self.head[j]
+            while e >= 0:
+                places.append(self.src[e])
+                e = self.next[e]
+        return keys
+
+    def link_all(self):
+        """Notes the references between what leads to a storage."""
+        self.special_edges = len(self.src)
+        get, inside, link = self.index.get, self.inside, self.link
+        for i in sorted(inside):
+            for r in self.referents(i):
+                j = get(_id(r))
+                if j is not None and j in inside:
+                    link(i, j)
 
     # -- tensors and the autograd graph
 
@@ -1133,16 +1384,14 @@ class _Heap:
         if self.in_backward():
             return None
         objs = gc.get_objects()
-        type_ids = list(map(id, map(type, objs)))
-        for at, tp in dict(zip(type_ids, map(type, objs))).items():
-            self.types[at] = _Type(tp, self.torch)
-        kinds = {at for at, info in self.types.items() if info.kind == _TENSOR}
-        counts, seen = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0,
-                        "objects": len(objs)}, set()
+        total = len(objs)
+        self.sources, self.targets = _classes(self.torch, objs)
+        objs = list(compress(objs, bytes(self.sources.of(objs)).translate(_ONLY_TORCH)))
+        counts, seen = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0, "objects": total}, set()
         torch = self.torch
         with _Guarded(self.module) as guard:
-            for number, (at, obj) in enumerate(zip(type_ids, objs)):
-                if at not in kinds:
+            for number, obj in enumerate(objs):
+                if self.type_of(type(obj)).kind != _TENSOR:
                     continue
                 if number & 255 == 0 and self.in_backward():
                     return None
@@ -1205,6 +1454,7 @@ class _Heap:
 
     def describe(self):
         """The columns of a holders record, without its numbers of the run."""
+        self.climb()
         order = self.reach()
         self.inside = set(order)
         self.absorbed = set()
@@ -1234,7 +1484,7 @@ class _Heap:
 
     def edge(self, i, value, kind, label=""):
         """Notes that object i refers to value, if that leads to a storage."""
-        j = self.index.get(id(value))
+        j = self.index.get(_id(value))
         if j is None or j not in self.inside:
             return
         edges = self.edges
@@ -1246,7 +1496,7 @@ class _Heap:
 
     def absorb(self, value):
         """Lets an object that only serves another (its __dict__, a __closure__) vanish from the graph."""
-        j = self.index.get(id(value))
+        j = self.index.get(_id(value))
         if j is not None and j in self.inside:
             self.covered.add(j)
             e, sources = self.head[j], 0
@@ -1305,10 +1555,10 @@ class _Heap:
             return
         if kind == _DICT:
             for key, value in dict.items(o):
-                j = self.index.get(id(value))
+                j = self.index.get(_id(value))
                 if j is not None and j in self.inside:
                     self.edge(i, value, "key", _key(key))
-                j = self.index.get(id(key))
+                j = self.index.get(_id(key))
                 if j is not None and j in self.inside:
                     self.edge(i, key, "dictkey")
         elif kind == _LIST:
@@ -1322,8 +1572,16 @@ class _Heap:
                 self.bounds[i] = (deque.__len__(o), limit, "")
         elif kind == _SET:
             for value in gc.get_referents(o):
-                if id(value) != id(type(o)):
+                if _id(value) != _id(type(o)):
                     self.edge(i, value, "element")
+        elif kind == _ARRAY:
+            if self.arrays.base(o) is not None:
+                self.edge(i, self.arrays.base(o), "base")
+            else:
+                for number, value in enumerate(self.arrays.referents(o)):
+                    j = self.index.get(_id(value))
+                    if j is not None and j in self.inside:
+                        self.edge(i, value, "index", self.arrays.label(o, number))
         elif kind == _CELL:
             for value in gc.get_referents(o):
                 self.edge(i, value, "contents")
@@ -1391,6 +1649,9 @@ class _Heap:
         elif type(o) is contextvars.Context:
             for variable, value in contextvars.Context.items(o):
                 self.edge(i, value, "context", variable.name)
+            left = [j for j in left if self.info[j].name not in _CONTEXT_PARTS and j not in self.covered]
+        elif info.name in _CONTEXT_PARTS:
+            self.absorbed.add(i)
         for j in left:
             self.edge(i, self.objs[j], "cache" if kind == _LRU else "other")
 
@@ -1419,7 +1680,7 @@ class _Heap:
             return
         if self.info[i].name in _QUEUES:
             name = ""  # no hint: it keeps to it
-        for j in [i] + [self.index.get(id(value)) for value in dict.values(space)]:
+        for j in [i] + [self.index.get(_id(value)) for value in dict.values(space)]:
             size = _SIZED.get(self.info[j].kind) if j in self.inside else None
             if size is not None and j not in self.bounds and size(self.objs[j]) <= limit:
                 self.bounds[j] = (size(self.objs[j]), limit, name)
@@ -1430,7 +1691,7 @@ class _Heap:
         for r in gc.get_referents(o):
             if r is tp:
                 continue
-            j = get(id(r))
+            j = get(_id(r))
             if j is not None and j in inside and j not in covered and j != i:
                 found.append(j)
         return found
@@ -1464,11 +1725,11 @@ class _Heap:
         if type(space) is dict:
             found = [(name if type(name) is str else _key(name), value) for name, value in dict.items(space)]
             if frame.f_code.co_flags & 1:  # CO_OPTIMIZED: the variables live elsewhere, this is a copy
-                ours = 3 if id(space) not in self.index else 4  # there since an earlier look: in objs too
+                ours = 3 if _id(space) not in self.index else 4  # there since an earlier look: in objs too
                 if sys.getrefcount(space) <= ours:
                     space.clear()
                 else:
-                    self.shared.add(id(frame))
+                    self.shared.add(_id(frame))
             return found
         return list(space.items()) if type(space) is _FrameLocals else []
 
@@ -1667,7 +1928,7 @@ class _Table:
         for k in range(len(self.running)):
             self.start(n_places + k, "frame")
         for error in _handled():
-            n = self.number.get(heap.index.get(id(error)))
+            n = self.number.get(heap.index.get(_id(error)))
             if n is not None:
                 self.start(n, "interpreter")
         error = None
@@ -1686,8 +1947,8 @@ class _Table:
                 if cpp and spare[n] == 1 and not python:
                     owned.append(n)
                     self.spread(n)
-                else:
-                    self.start(n, "unknown")
+                else:  # a context is the current one of a thread
+                    self.start(n, "interpreter" if type(heap.objs[i]) is contextvars.Context else "unknown")
         for n, i in enumerate(self.places):
             if self.reached[n]:
                 continue
@@ -1748,11 +2009,10 @@ class _Table:
         graph = python = 0
         e = self.first_in[n]
         while e >= 0:
-            if self.src[e] != n:
-                if self.kind[e] in _GRAPH_EDGES:
-                    graph += 1
-                else:
-                    python += 1
+            if self.kind[e] in _GRAPH_EDGES:
+                graph += self.src[e] != n
+            else:
+                python += 1
             e = self.next_in[e]
         return graph, python
 
@@ -1761,7 +2021,7 @@ class _Table:
         heap = self.heap
         known, e = 0, heap.head[i]
         while e >= 0:
-            if e < heap.heap_edges:
+            if e >= heap.special_edges:
                 known += 1
             e = heap.next[e]
         return sys.getrefcount(heap.objs[i]) - self.base - known

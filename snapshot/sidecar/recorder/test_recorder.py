@@ -1,7 +1,7 @@
 """Tests of snapana_recorder.py on CPU tensors: python3 -m unittest test_recorder. Needs torch.
 
 Each looks through the whole heap. Where there is no SNAPANA_FULL in the environment, recorder_test.go hides
-from them what torch's import makes (gc.freeze), and what only repeats itself does so less often.
+from them what torch's import makes (gc.freeze, not seen through), and what only repeats itself does so less often.
 """
 import ast
 import collections
@@ -9,6 +9,7 @@ import contextlib
 import contextvars
 import functools
 import gc
+import itertools
 import os
 import queue
 import re
@@ -425,6 +426,16 @@ class Holders(Recorded):
         context.run(variable.set, [t])
         del t
         self.assertEqual(self.holder(address, "context trace", "index 0")["type"].split(".")[-1], "Context")
+        t, address = make()
+        for n in range(40):  # as many as make a tree of them
+            contextvars.ContextVar("other%d" % n).set(n)
+        variable.set(t)
+        del t
+        try:
+            node = self.holder(address, "context trace")
+            self.assertEqual((node["type"].split(".")[-1], node["root"]), ("Context", "interpreter"))
+        finally:
+            variable.set(None)
 
     def test_generator(self):
         def batches():
@@ -547,6 +558,116 @@ class Holders(Recorded):
             if enabled:
                 gc.enable()
             gc.collect()
+
+    def test_list_that_only_holds_itself(self):
+        gc.collect()
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            t, address = make()
+            own = [t]
+            own.append(own)
+            del t, own
+            self.assertEqual(self.graph().reached(address), {"cycle"})
+        finally:
+            if enabled:
+                gc.enable()
+            gc.collect()
+
+    def test_array_of_objects(self):
+        numpy = sys.modules["numpy"]
+        t, address = make()
+        a = numpy.empty((2, 3), dtype=object)
+        a[1, 2] = t
+        del t
+        self.keep = a
+        self.assertEqual(self.holder(address, "attr keep", "index 1, 2")["type"].split(".")[-1], "Holders")
+        self.assertEqual(self.holder(address, "index 1, 2")["kind"], "array")
+        self.keep = {"late": a[1:]}  # a view of it, in a dictionary that gc does not list
+        del a
+        self.holder(address, "key 'late'", "base", "index 1, 2")
+        inner, address = make()
+        outer = numpy.empty(1, dtype=object)
+        outer[0] = {"box": numpy.empty(1, dtype=object)}
+        outer[0]["box"][0] = inner
+        del inner
+        self.keep = outer
+        self.holder(address, "attr keep", "index 0", "key 'box'", "index 0")
+
+    def test_array_of_numbers_that_is_a_tensor(self):
+        t, address = make()
+        self.keep = [t.numpy()]
+        del t
+        self.assertEqual(self.holder(address, "base")["kind"], "array")
+
+    def test_tuple_made_in_c(self):
+        found = torch.zeros(SIZE, 2).max(1)
+        address = found.values.data_ptr()
+        self.keep = [found]
+        del found
+        self.assertEqual(self.holder(address, "attr keep", "index 0", "index 0")["kind"], "object")
+
+    def test_tee(self):
+        def batches():
+            while True:
+                yield make()[0]
+        first, second = itertools.tee(batches())
+        address = next(first).data_ptr()
+        del first
+        self.keep = second
+        self.assertIn("frame", self.graph().reached(address))
+
+    def test_long_chains(self):
+        """As many objects in a row as no search by sweeps would get through, older first, younger first and mixed."""
+        for name in ("older", "younger", "mixed"):
+            with self.subTest(name):
+                t, address = make()
+                links = [[None] for _ in range(3000)]
+                if name == "younger":
+                    links.reverse()
+                if name == "mixed":
+                    links = links[::2] + links[1::2][::-1]
+                    links = [links[(n * 1103) % 3000] for n in range(3000)]
+                for a, b in zip(links, links[1:]):
+                    a[0] = b
+                links[-1][0] = t
+                self.keep = links[0]
+                del t, links, a, b
+                self.assertIn("frame", self.graph().reached(address))
+                while self.keep is not None and type(self.keep) is list:
+                    self.keep = self.keep[0]
+
+    def test_small_containers_beside_large_ones(self):
+        """What looks like a data set of plain values is left out at once, but for the one that holds a tensor."""
+        class Row:
+            def __init__(self, n, extra):
+                self.n, self.box = n, [n, extra]
+        t, address = make()
+        self.keep = [Row(n, t if n == 3210 else 0.5) for n in range(5000)]
+        self.keep += [(n, [n]) for n in range(5000)] + [{"text": str(n), "meta": {}} for n in range(5000)]
+        del t
+        self.assertEqual(self.holder(address, "attr keep", "index 3210", "attr box", "index 1")["kind"], "object")
+
+    def test_frozen(self):
+        """gc.freeze hides objects from gc, and not from what else refers to them."""
+        program = """if True:
+            import gc, types, sys, torch
+            import snapana_recorder as r
+            module = sys.modules["frozen_module"] = types.ModuleType("frozen_module")
+            module.cache = {"a": [torch.zeros(%d)]}
+            print(module.cache["a"][0].data_ptr())
+            gc.freeze()
+            r.start(sys.argv[1], devices="all")
+            r.dump()
+            r.stop()
+            """ % SIZE
+        done = subprocess.run([sys.executable, "-c", program, self.run_path], stdout=subprocess.PIPE, check=True,
+                              env=dict(os.environ, PYTHONPATH=os.path.dirname(SOURCE)))
+        found, _ = records(self.run_path + ".snapana")
+        self.assertEqual([x for x in found if x["type"] == "fault"], [])
+        graph = Graph([x for x in found if x["type"] == "holders"][-1])
+        self.assertEqual([n["name"] for n in graph.starts(int(done.stdout), "global cache", "key 'a'", "index 0")],
+                         ["frozen_module"])
 
     def test_view_and_its_base(self):
         t, address = make()
