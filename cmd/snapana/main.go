@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -22,12 +24,15 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 )
 
-// patience is how long a command may take to end in order once it was told to stop: longer than a
+// inOrder is how long a command may take to end in order once it was told to stop: longer than a
 // server waits for its last answers.
-const patience = 3 * time.Second
+const inOrder = 3 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var patience atomic.Int64 // of a command that was interrupted
+	patience.Store(int64(inOrder))
+	ctx = context.WithValue(ctx, patient{}, func() { patience.Store(math.MaxInt64) })
 	code := make(chan int, 1)
 	go func() { code <- run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()
 	select {
@@ -39,7 +44,7 @@ func main() {
 	select {
 	case c := <-code:
 		os.Exit(c)
-	case <-time.After(patience):
+	case <-time.After(time.Duration(patience.Load())):
 		os.Exit(exitStopped)
 	}
 }
@@ -157,7 +162,7 @@ More: snapana man {{.Name}}
 {{end}}`)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
-		newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newNVML(), newSchema(), newVersion(),
+		newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(),
 		newMan(root), newCompletion(root))
 	return root
 }

@@ -16,6 +16,9 @@ A dump that finds less memory leaves the snapshot of an earlier one as it is. Wh
 end, so a program without an optimizer should call dump() itself. os._exit waits up to 10 s for a last dump; a signal
 that ends the process (SIGKILL, or SIGTERM where the program has no handler) leaves what was recorded before it.
 
+`r.listen()` lets `snapana attach PID` take a recording from outside, at the next step or within two seconds; -m listens
+by itself.
+
 What it promises:
   * It runs no code of the program: it looks at foreign objects through type(), C descriptors and gc.get_referents only.
     While it reads tensors and autograd nodes a trace function refuses every Python call but its own, so that torch
@@ -49,6 +52,7 @@ import sys
 import threading
 import time
 import types
+import _thread
 from array import array
 from collections import OrderedDict, deque
 from itertools import compress, repeat
@@ -58,7 +62,7 @@ if __name__ == "__main__":  # python -m snapana_recorder: this is the module tha
     sys.modules[__name__] = sys.modules["__main__"]
 
 __version__ = "1.0"
-__all__ = ["start", "step", "dump", "on_oom", "stop", "record", "phase"]
+__all__ = ["start", "step", "dump", "on_oom", "stop", "record", "phase", "listen"]
 
 _FILE = sys._getframe().f_code.co_filename
 _SAMPLE_BYTES = 64 << 20  # samples beyond this are thinned out to every 2nd, beyond twice this to every 4th, ...
@@ -85,6 +89,9 @@ _SOURCE_SECONDS = 0.25  # for reading that
 _USED_NAMES = 300  # of containers that are looked for there
 _NUMBERS = 32  # integers beside a container that are noted, as one may be its bound
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
+_ATTACHED = "_snapana_attach"  # the module's name where it was brought into a running program
+_POLL = 0.25  # seconds between looks whether `snapana attach` asks for something
+_UNTIL_STEP = 1.5  # seconds that it waits for a step
 
 
 # ---------------------------------------------------------------- msgpack
@@ -3082,6 +3089,7 @@ def step(epoch=None, label=None):
     if recorder is not None:
         recorder.manual = True
         recorder.safely("step", lambda: recorder.step(epoch, label))
+    _answer()
 
 
 @_public
@@ -3217,7 +3225,7 @@ class record:
 def _forked():
     """In a forked child: lets go of the parent's file without a word."""
     recorder = _active[0]
-    _active[0] = None
+    _active[0] = _listening[0] = None
     _guards.clear()
     if recorder is not None:
         fd, recorder.file.fd = recorder.file.fd, None
@@ -3225,9 +3233,282 @@ def _forked():
             _quiet(lambda: os.close(fd))
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
-atexit.register(lambda: stop(None))
+if __name__ != _ATTACHED:  # what is brought in leaves nothing behind
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forked)
+    atexit.register(lambda: stop(None))
+
+
+# ---------------------------------------------------------------- snapana attach
+
+def _serve(folder):
+    """Does what `snapana attach` asks for in a folder of its own: NAME.json there is a request, as long as it has that
+    name, and NAME.reply is the answer. Raises only what a signal handler of the program raised."""
+    import json
+    for do in ("dump", "begin", "end"):
+        taken = os.path.join(folder, do + ".taken")
+        try:
+            os.rename(os.path.join(folder, do + ".json"), taken)
+        except OSError:
+            continue  # not asked for, or withdrawn
+        reply = {"error": "fault", "what": "a signal handler of the program ended the recording"}
+        try:
+            with open(taken, "rb") as f:
+                reply = _visit(do, folder, json.loads(f.read().decode("utf-8")))
+        except Exception as err:
+            if _of_handler(err):
+                raise
+            reply = {"error": "fault", "what": "%s: %s" % (type(err).__name__, _text(err))}
+        finally:
+            _quiet(lambda: _reply(folder, do, reply))
+
+
+def _reply(folder, do, reply):
+    import json
+    temp = os.path.join(folder, do + ".part")
+    with open(temp, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as f:
+        f.write(json.dumps(reply))
+    os.replace(temp, os.path.join(folder, do + ".reply"))
+
+
+_visits = OrderedDict()  # recordings for `snapana attach`, by the folders that they are made in
+
+
+def _visit(do, folder, request):
+    """Answers one request."""
+    if do == "end":
+        visit = _visits.pop(folder, None)
+        return {"error": "over"} if visit is None else visit.end("dump")
+    torch = sys.modules.get("torch")
+    if torch is None or getattr(getattr(torch, "__spec__", None), "_initializing", False):
+        _leave()
+        return {"error": "torch"}
+    if do == "begin" and _visits:
+        return {"error": "busy"}
+    visit = _Visit(folder, request, torch)
+    if do == "dump":
+        return visit.end("dump")
+    _visits[folder] = visit
+    return visit.begin(request)
+
+
+def _leave():
+    """Forgets the module where it was brought in."""
+    if __name__ == _ATTACHED and not _visits:
+        sys.modules.pop(_ATTACHED, None)
+
+
+class _Watcher:
+    """A thread that looks at something now and then, and is over before the interpreter is: one that then sleeps may
+    crash the process."""
+
+    def __init__(self):
+        self.pid, self.over, self.done = os.getpid(), threading.Event(), threading.Event()
+        self.ident = None
+
+    def start(self, watch, *args):
+        self.ident = _thread.start_new_thread(self.run, (watch, args))
+
+    def run(self, watch, args):
+        try:
+            _quiet(lambda: watch(*args))
+        finally:
+            self.done.set()
+
+    def sleep(self):
+        """Whether to look once more, after a while."""
+        return not self.over.wait(_POLL) and os.getpid() == self.pid
+
+    def end(self):
+        self.over.set()
+        if self.ident is not None and os.getpid() == self.pid and threading.get_ident() != self.ident:
+            self.done.wait(_EXIT_SECONDS)
+
+
+class _Visit:
+    """A recording for `snapana attach`, apart from one that the program makes itself. What it turns on it turns off."""
+
+    def __init__(self, folder, request, torch):
+        self.folder, self.torch = folder, torch
+        self.cuda = torch.cuda.is_initialized()
+        self.history = self.recorded = self.was_on = self.ended = False
+        self.watcher = _Watcher()
+        self.recorder = _Recorder(os.path.join(folder, request["run"]), False, 0, "python",
+                                  "cuda" if self.cuda else "all")
+        self.was_on = bool(self.recorder.safely("history", self.history_is_on))
+
+    def history_is_on(self):
+        if not self.cuda:  # asking then ends the process
+            return False
+        on = getattr(self.torch._C, "_cuda_isHistoryEnabled", None)
+        if on is not None:
+            return on()
+        return any(self.torch.cuda.memory._snapshot().get("device_traces") or ())
+
+    def begin(self, request):
+        if self.cuda and not self.was_on:
+            self.recorder.safely("history", lambda: self.start_history(request["max_entries"]))
+        # No hook counts steps: a program that runs its hooks at this moment would find the dictionary of them changed.
+        self.recorder.dump("dump", False, True)
+        atexit.register(self.at_exit)
+        self.watcher.start(self.watch, request["seconds"])
+        return self.tell()
+
+    def start_history(self, max_entries):
+        self.history = self.recorded = True
+        self.recorder.record_history(max_entries, "python")
+
+    def stop_history(self):
+        if self.history and self.history_is_on():
+            try:
+                self.torch.cuda.memory._record_memory_history(None)
+            except TypeError:  # 1.13
+                self.torch.cuda.memory._record_memory_history(False)
+        self.history = False
+
+    def watch(self, seconds):
+        """Ends the recording where the thread that should do so cannot, or nobody asks for it any more."""
+        until = time.monotonic() + seconds + 600
+        while not self.ended and self.watcher.sleep():
+            try:
+                os.rename(os.path.join(self.folder, "end.any"), os.path.join(self.folder, "end.taken"))
+            except OSError:
+                if time.monotonic() > until or self.alone():
+                    if _visits.pop(self.folder, None) is not None:
+                        self.end(None)
+                        self.clean()
+                    return
+                continue
+            if _visits.pop(self.folder, None) is not None:
+                reply = _quiet(lambda: self.end("dump"))
+                _quiet(lambda: _reply(self.folder, "end", reply or {"error": "fault", "what": "the dump failed"}))
+
+    def alone(self):
+        """Whether the process that asked for the recording has ended: it holds a lock as long as it lives."""
+        try:
+            import fcntl
+            fd = os.open(os.path.join(self.folder, "lease"), os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        except (ImportError, OSError):
+            return not os.path.isdir(self.folder)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+
+    def clean(self):
+        """Removes the folder, where nobody will."""
+        def remove():
+            for name in os.listdir(self.folder):
+                os.unlink(os.path.join(self.folder, name))
+            os.rmdir(self.folder)
+        _quiet(remove)
+
+    def at_exit(self):
+        if os.getpid() == self.recorder.file.pid and _visits.pop(self.folder, None) is not None:
+            reply = _quiet(lambda: self.end("exit"))
+            _quiet(lambda: _reply(self.folder, "end", reply or {"error": "fault", "what": "the dump failed"}))
+
+    def end(self, reason):
+        """Dumps, unless reason is None, and leaves everything as it was before."""
+        self.ended = True
+        try:
+            if reason is not None:
+                self.recorder.dump(reason, True, True)
+        finally:
+            self.recorder.safely("history", self.stop_history)
+            atexit.unregister(self.at_exit)
+            self.watcher.end()
+            faults = ["%s: %s" % what for what in self.recorder.faults
+                      if what[0] in ("history", "dump", "snapshot")]  # others are noted in the file
+            _quiet(lambda: self.recorder.stop("stop"))
+            _leave()
+        return self.tell(faults, reason)
+
+    def tell(self, faults=(), reason=None):
+        base = os.path.basename(self.recorder.file.base)
+        names = [base + ".snapana"] + ([base + ".pickle"] if self.recorder.snapshots else [])
+        return {"files": names, "cuda": self.cuda, "was_on": self.was_on, "recorded": self.recorded,
+                "reason": reason, "faults": list(faults), "python": platform.python_version()}
+
+
+class _Listener:
+    """Looks now and then whether `snapana attach` asks for a recording. Files say so, in a folder that nobody else can
+    enter: a signal or a socket could be the program's."""
+
+    def __init__(self):
+        self.pid, self.folder = os.getpid(), "/tmp/snapana-%d" % os.getuid()
+        self.path = "%s/%d-%s" % (self.folder, self.pid, _stat("self")[1][19])
+        self.asked = []
+        self.mark()
+        self.watcher = _Watcher()
+        atexit.register(self.close)
+
+    def mark(self):
+        try:
+            os.mkdir(self.folder, 0o700)
+        except FileExistsError:
+            pass
+        found = os.lstat(self.folder)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise OSError("%s belongs to another user, or others can enter it" % self.folder)
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+
+    def watch(self):
+        rounds = 0
+        while self.watcher.sleep():
+            rounds += 1
+            if rounds % 240 == 0:  # what lies in /tmp for days may be swept away
+                _quiet(self.mark)
+            try:
+                with open(self.path + ".request", "rb") as f:
+                    folder = os.fsdecode(f.read())
+                os.unlink(self.path + ".request")
+            except OSError:
+                continue
+            self.asked.append(folder)
+            until = time.monotonic() + _UNTIL_STEP
+            while self.asked and time.monotonic() < until:
+                time.sleep(_POLL / 10)
+            _quiet(self.answer)
+
+    def answer(self):
+        while self.asked:
+            try:
+                folder = self.asked.pop()
+            except IndexError:  # another thread was faster
+                return
+            _serve(folder)
+
+    def close(self):
+        if os.getpid() == self.pid:
+            _listening[0] = None
+            self.watcher.end()
+            _quiet(lambda: os.unlink(self.path))
+
+
+_listening = [None]
+
+
+def _answer():
+    listener = _listening[0]
+    if listener is not None and listener.asked and listener.pid == os.getpid():
+        listener.answer()
+
+
+@_public
+def listen():
+    """From now on `snapana attach` of the same user (or root) is answered: in step(), else by a thread. Linux only."""
+    if _listening[0] is None and sys.platform.startswith("linux"):
+        try:
+            _listening[0] = _Listener()
+            _listening[0].watcher.start(_listening[0].watch)
+        except Exception as err:
+            if _of_handler(err):
+                raise
+            _tell("not listening: %s" % err)
 
 
 # ---------------------------------------------------------------- python -m snapana_recorder
@@ -3267,6 +3548,7 @@ class _OnTorch:
 def _auto(run):
     start(run)
     on_oom()
+    listen()
     recorder = _current()
     if recorder is not None:
         recorder.safely("steps", lambda: _count_steps(recorder))
@@ -3281,6 +3563,7 @@ def _count_steps(recorder):
         if _active[0] is not recorder or recorder.manual or recorder.file.pid != os.getpid():
             return
         recorder.safely("step", lambda: recorder.step(None, None))
+        _answer()
         begin = time.monotonic()
         allowed = _FREE_DUMPS + _DUMP_SHARE * (begin - recorder.started)
         if recorder.steps < 8 or state["spent"] + state["cost"] > allowed:
