@@ -71,7 +71,7 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 	r := &Result{Snapshot: s}
 	var evidence []verdict.Facts
 	var lines []holder.Line
-	for _, ordinal := range devicesOf(s) {
+	for _, ordinal := range devicesOf(s, opt) {
 		d, e, err := inspect(ctx, s, ordinal, opt)
 		if err != nil {
 			return nil, err
@@ -194,9 +194,13 @@ const freeSamples = 160
 const maxIdle = 64
 
 // devicesOf lists the ordinals that have segments or events, and those that the process could
-// have used: device_traces has a list for each (snapshot/SPEC.md 2.1).
-func devicesOf(s *snapshot.Snapshot) []int {
+// have used: device_traces has a list for each (snapshot/SPEC.md 2.1). A file of pinned host memory alone has none.
+func devicesOf(s *snapshot.Snapshot, opt Options) []int {
 	out := s.UsedDevices()
+	pinned := s.HostEvents() > 0 || len(s.HostSegments) > 0
+	if len(out) == 0 && pinned && opt.Readings == nil && opt.Live == nil && opt.Recorder == nil {
+		return nil // nothing but zeros could be said
+	}
 	if len(s.Traces) <= maxIdle {
 		for d := range s.Traces {
 			if !slices.Contains(out, d) {

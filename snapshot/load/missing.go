@@ -24,8 +24,11 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 	}
 	s.Recorded = ev.recorded(s)
 	if why := whyNoTrace(s); events == 0 && s.Traces != nil && s.HostEvents() > 0 {
-		miss("the trace of the GPU's memory: only pinned host memory was recorded, as with record_cuda=False; of the " +
-			"GPU only the final state is known, not growth, peaks or causes")
+		known := "of the GPU only the final state is known, not growth, peaks or causes"
+		if len(s.Segments) == 0 {
+			known = "nothing is known of the GPU's memory"
+		}
+		miss("the trace of the GPU's memory: only pinned host memory was recorded, as with record_cuda=False; %s", known)
 	} else if why != "" {
 		miss("the trace (%s): only the final state is known", why)
 	}
