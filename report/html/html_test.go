@@ -124,10 +124,14 @@ func still(t *testing.T, page string) string {
 var references = regexp.MustCompile(`(?i)https?:|//[a-z]|\bsrc\s*=|@import|url\(|<script|<link|<iframe|` +
 	`<object|<embed|\bon[a-z]+\s*=|javascript:`)
 
+// hashes are those of the policy, which may look like anything.
+var hashes = regexp.MustCompile(`sha256-[\w+/=&#;]*`)
+
 func TestSelfContained(t *testing.T) {
 	for name, r := range map[string]*analyze.Result{"result": analyzetest.Failed(t), "many": analyzetest.Ranks(t, 9),
 		"empty": analyzetest.Empty(t), "big": analyzetest.Big(t, 1)} {
-		if found := references.FindAllString(still(t, write(t, r)), 3); found != nil {
+		page := hashes.ReplaceAllString(still(t, write(t, r)), "")
+		if found := references.FindAllString(page, 3); found != nil {
 			t.Errorf("%s: page refers to something outside: %q", name, found)
 		}
 	}

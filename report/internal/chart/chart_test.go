@@ -9,6 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/analyzetest"
@@ -345,5 +346,17 @@ func TestTellingAxis(t *testing.T) {
 		if a := chart.TellingAxis(timeline.Build(s, 0), true); a.ByTime != (wait == 0) {
 			t.Errorf("after a wait of %d µs, by time: %v", wait, a.ByTime)
 		}
+	}
+}
+
+// TestUseSlots checks that every category has a color of its own, but for the two that stand for all others.
+func TestUseSlots(t *testing.T) {
+	seen := map[chart.Slot]category.Category{}
+	for _, c := range category.All() {
+		slot := chart.UseSlot(c)
+		if other, ok := seen[slot]; ok || (slot == chart.SlotOther) != (c == category.Other) {
+			t.Errorf("%v has the color %d, as %v", c, slot, other)
+		}
+		seen[slot] = c
 	}
 }

@@ -29,7 +29,7 @@ var (
 // picture: a row of Slots. The number tells it without color.
 type Slot int
 
-// The greys stand for all others, and for what is not known. Between them are s1 to s9 of
+// The greys stand for all others, and for what is not known. Between them are s1 to s10 of
 // style.css, of which stacks have the first by rank.
 const (
 	SlotOther   Slot = 0
@@ -53,6 +53,7 @@ var Slots = [...]Shades{
 	{color.RGBA{0x70, 0x30, 0x0f, 0xff}, color.RGBA{0xa8, 0x51, 0x2f, 0xff}}, // brown
 	{color.RGBA{0x5a, 0x32, 0x72, 0xff}, color.RGBA{0x96, 0x52, 0xab, 0xff}}, // violet
 	{color.RGBA{0xc9, 0xbc, 0x5e, 0xff}, color.RGBA{0xef, 0xec, 0x84, 0xff}}, // yellow
+	{color.RGBA{0xfc, 0x90, 0xe4, 0xff}, color.RGBA{0xfc, 0x84, 0xc0, 0xff}}, // pink
 	{color.RGBA{0xcf, 0xd5, 0xda, 0xff}, color.RGBA{0x46, 0x50, 0x5b, 0xff}}, // unknown
 }
 
@@ -78,10 +79,11 @@ func (s Slot) Class() string {
 	return s.Name()
 }
 
-// useSlots are the categories that have a color of their own, s1 to s9 in this order.
+// useSlots are the categories that have a color of their own, s1 to s10 in this order.
 var useSlots = []category.Category{
 	category.Parameter, category.AutogradSaved, category.Gradient, category.Activation, category.OptimizerState,
 	category.Communication, category.Workspace, category.Input, category.Temporary,
+	category.KVCache,
 }
 
 // UseSlot is the color of a category.
