@@ -69,6 +69,7 @@ type Fragments struct {
 	Returned   units.Size `json:"returned"`   // to the device by them
 	Pins       *Share     `json:"pins,omitempty"`
 	Lasting    *Share     `json:"lasting,omitempty"` // of Pins, what one stack made that is there to stay
+	LastingUse string     `json:"lasting_use"`       // what it is for, "" unknown
 	Settled    *Settled   `json:"settled,omitempty"`
 	Without    *Removal   `json:"without,omitempty"`
 	Plan       *Removal   `json:"plan,omitempty"` // for the request that failed
@@ -120,6 +121,7 @@ type Gain struct {
 	Retries        int64      `json:"retries"`         // the same under the setting
 	Event          int        `json:"event"`           // of ServesOne: that of the request
 	First          bool       `json:"first"`           // of ServesOne: it is the first that failed
+	Ends           bool       `json:"ends"`            // of ServesAll: nothing was asked for after the failure
 }
 
 // GainKind is the most that can be said for a setting.
@@ -142,6 +144,10 @@ func (g *Gain) Saved() units.Size { return g.PeakBefore - g.Peak }
 func (g *Gain) String() string {
 	switch g.Kind {
 	case ServesAll:
+		if g.Ends {
+			return fmt.Sprintf("every recorded request is served, at a peak of %v reserved (the recording ends at the "+
+				"failure).", g.Peak)
+		}
 		return fmt.Sprintf("every request is served, at a peak of %v reserved.", g.Peak)
 	case ServesOne:
 		which, later := "the first request that failed", ", so the number of later failures is unknown"

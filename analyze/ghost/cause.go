@@ -41,6 +41,7 @@ type Cause struct {
 	Pending bool
 	Hints   []string // functions of the stack whose names hint at a holder, at most 3
 
+	dense    bool // most of what a forward pass allocated is kept
 	together bool // too much of a forward pass is kept for a single result of it
 }
 
@@ -76,10 +77,10 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	}
 	perLap := float64(g.Count) / float64(len(top.births))
 	c.together = c.Places >= whole || c.Places > 0 && perLap >= whole
-	graph, used, dense := false, false, false
+	graph, used := false, false
 	if c.together {
-		graph, used, dense = k.graph(group)
-		graph = graph && (c.Places > 1 || dense)
+		graph, used, c.dense = k.graph(group)
+		graph = graph && (c.Places > 1 || c.dense)
 		c.together = c.Places > 1 || graph
 	}
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested

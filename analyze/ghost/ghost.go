@@ -145,7 +145,9 @@ func (g *Growth) LikeFill() bool { return g.FreedShare <= 0.05 }
 
 // LikeCache reports whether a cache that grows on purpose would look the same: a few tensors from
 // inside the model with each lap, and no training.
-func (g *Growth) LikeCache() bool { return g.InModule && !g.Trains && len(g.Stacks) <= 3 }
+func (g *Growth) LikeCache() bool {
+	return g.InModule && !g.Trains && len(g.Stacks) <= 3 && !(g.Cause.Kind == Graph && g.Cause.dense)
+}
 
 // Find returns the growths of one device, most bytes first. Where other memory than that in question
 // tells what the program did meanwhile, only the stacks that of holds for may grow, all if it is nil.

@@ -243,6 +243,25 @@ func yes(b bool) Fits {
 	return No
 }
 
+// refusedSo is why what was free on the device is no answer.
+const refusedSo = "a limit refused it all the same"
+
+// unless is an answer that rests on free device memory: not known where the request was refused although there was some.
+func (r *Report) unless(fits bool) Fits {
+	if fits && r.limited() {
+		return NotKnown
+	}
+	return yes(fits)
+}
+
+// doubt is why such an answer is not known, "" where it is.
+func (r *Report) doubt(fits bool, why string) string {
+	if fits && r.limited() {
+		return why
+	}
+	return ""
+}
+
 // answer fills in Answers, from what was to what might have been.
 func (r *Report) answer(e *Evidence) {
 	add := func(id, what string, fits Fits, bytes units.Size, note string) {
@@ -255,7 +274,7 @@ func (r *Report) answer(e *Evidence) {
 	if free < 0 {
 		add("segment", segment, NotKnown, Unknown, silent)
 	} else {
-		add("segment", segment, yes(free >= r.Segment), free, "")
+		add("segment", segment, r.unless(free >= r.Segment), free, r.doubt(free >= r.Segment, refusedSo))
 	}
 	add("stream", "if all free memory of its stream were contiguous", yes(own >= r.Requested), own, "")
 	if all != own {
@@ -263,7 +282,9 @@ func (r *Report) answer(e *Evidence) {
 			yes(all >= r.Requested), all, "")
 	}
 	if free >= 0 {
-		add("device", "if that and the free device memory were contiguous", yes(all+free >= r.Requested), all+free, "")
+		fits := all+free >= r.Requested
+		add("device", "if that and the free device memory were contiguous", r.unless(fits), all+free,
+			r.doubt(fits, refusedSo))
 	}
 	r.alone(add)
 	const ghosts = "after freeing ghost tensors"
@@ -287,7 +308,11 @@ func (r *Report) answer(e *Evidence) {
 				name += " (torch " + row.Needs + " or later)"
 			}
 			note := "replayed"
-			fits := yes(!row.StartFailed && row.Outcome.Serves(r.Event))
+			serves := !row.StartFailed && row.Outcome.Serves(r.Event)
+			fits := r.unless(serves)
+			if s := r.doubt(serves, "the limit that refused it is not recorded"); s != "" {
+				note = s
+			}
 			if row.New > 0 {
 				note = fmt.Sprintf("replayed: fails %s that the run served", units.Plural(row.New, "request"))
 				fits = No

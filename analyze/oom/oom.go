@@ -86,14 +86,18 @@ func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
 	r.burst(e.Timeline)
 	r.bounds(e)
 	r.ghosts(e)
-	r.answer(e)
 	r.Cause = r.figures(e).Cause()
 	if pieces := e.pieces(); r.Cause == Joined && (pieces*20 < r.After.Reserved || inVain(e.WhatIf)) {
 		r.Cause = Capacity // the device is full, but for little or too fine pieces
 	}
+	r.answer(e)
 	r.plan(e)
 	return r
 }
+
+// limited reports whether something that the file does not tell refused what the device had: a memory fraction that the
+// program set by a call, a container, or another process for a moment.
+func (r *Report) limited() bool { return r.Cause == Room || r.Cause == Limit || r.Cause == Fraction }
 
 // inVain reports whether the replay proves that the run fails under every setting.
 func inVain(a *whatif.Answer) bool {

@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -103,13 +105,45 @@ func (j *judge) fragments(e *Facts, sc *Scene) *finding.Fragments {
 		}
 	}
 	v.Pins.Site = j.site(most)
+	lasts := map[snapshot.StackID]int64{} // what a stack has that stays, less what it has that does not
+	for i := range sc.State.Segments {
+		for _, row := range sc.State.Segments[i].Live {
+			l := &e.Timeline.Lives[row]
+			if stays(e.Uses, row) {
+				lasts[l.Stack] += l.Rounded
+			} else {
+				lasts[l.Stack] -= l.Rounded
+			}
+		}
+	}
 	if sum, stack := fragmentation.Lasting(e.Timeline, sc.State, fr, func(row int32) bool {
-		return stays(e.Uses, row)
+		return stays(e.Uses, row) && lasts[e.Timeline.Lives[row].Stack] > 0
 	}); sum.Blocks > 0 {
 		sum.Site = j.site(stack)
-		v.Lasting = &sum
+		v.Lasting, v.LastingUse = &sum, use(e, sc, stack)
 	}
 	return v
+}
+
+// use is what most of the live memory of a stack is for, "" unknown.
+func use(e *Facts, sc *Scene, stack snapshot.StackID) string {
+	if e.Uses == nil {
+		return ""
+	}
+	bytes := make([]int64, len(category.All()))
+	for i := range sc.State.Segments {
+		for _, row := range sc.State.Segments[i].Live {
+			if l := &e.Timeline.Lives[row]; l.Stack == stack {
+				c, _ := e.Uses.Of(row)
+				bytes[c] += l.Rounded
+			}
+		}
+	}
+	most := category.Category(slices.Index(bytes, slices.Max(bytes)))
+	if most == category.Unknown || most == category.Other {
+		return ""
+	}
+	return most.String()
 }
 
 // stays reports whether what a block is for lasts longer than a step.
@@ -118,7 +152,8 @@ func stays(uses *category.Table, row int32) bool {
 		return true
 	}
 	switch c, _ := uses.Of(row); c {
-	case category.Temporary, category.Activation, category.AutogradSaved, category.Gradient, category.Input:
+	case category.Temporary, category.Activation, category.AutogradSaved, category.Gradient, category.Input,
+		category.Workspace:
 		return false
 	}
 	return true
@@ -163,8 +198,12 @@ func pieces(f *finding.Finding) {
 	}
 	f.Next = append(f.Next, settings(f.Evidence.Setting)...)
 	if x := v.Lasting; x != nil {
+		what := attribution.Placed(x.Site)
+		if v.LastingUse != "" {
+			what = cmp.Or(plurals[v.LastingUse], v.LastingUse) + ", " + what
+		}
 		f.Next = append(f.Next, fmt.Sprintf("Allocate long-lived tensors (%s) before the short-lived ones, or in one "+
-			"piece, so that they do not pin segments.", attribution.Placed(x.Site)))
+			"piece, so that they do not pin segments.", what))
 	}
 	if p := v.Plan; p != nil {
 		f.Next = append(f.Next, plan(p))
@@ -242,8 +281,8 @@ func settings(v *finding.Setting) []string {
 		return []string{none, fmt.Sprintf("With torch %s or later and %s, %s %s", v.Needs, v.Conf, v.Gain.String(), proof)}
 	}
 	if v.Needs != "" {
-		return []string{none, fmt.Sprintf("With torch %s or later, %s serves every request. %s", v.Needs, v.Conf,
-			proof)}
+		return []string{none, fmt.Sprintf("With torch %s or later, %s serves every recorded request. %s", v.Needs,
+			v.Conf, proof)}
 	}
 	change := "Set PYTORCH_CUDA_ALLOC_CONF=" + v.Conf + " before the program starts"
 	if v.Conf == "" {

@@ -84,6 +84,7 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 		} else {
 			j.fragmented(e)
 			j.cached(e)
+			j.idling(e)
 		}
 	}
 	j.imbalance(devices)

@@ -53,7 +53,7 @@ func Advise(settings []Setting, outs []*Outcome) Advice {
 		a.Gain.Kind, a.Gain.Failures, a.Gain.Event = finding.ServesOne, -1, *o.Assumed
 		a.Gain.First = base.First != nil && base.First.Event == *o.Assumed
 	case o.Failures == 0 && (base.StartFailed || base.Failures > 0):
-		a.Gain.Kind = finding.ServesAll
+		a.Gain.Kind, a.Gain.Ends = finding.ServesAll, o.Served > 0
 	case base.StartFailed || base.New > 0:
 		a.Gain.Kind = finding.FailsNoNew
 	case base.Failures > o.Failures:

@@ -276,7 +276,7 @@ func (d *doc) fits(r *oom.Report) {
 
 // underSettings sums up the answers on settings.
 func underSettings(r *oom.Report) (fits oom.Fits, what, note string) {
-	tried := 0
+	tried, open := 0, ""
 	for _, a := range r.Answers {
 		if a.ID != "setting" || a.Fits == oom.None {
 			continue
@@ -285,6 +285,12 @@ func underSettings(r *oom.Report) (fits oom.Fits, what, note string) {
 		if a.Fits == oom.Yes {
 			return oom.Yes, a.What, "replayed"
 		}
+		if a.Fits == oom.NotKnown && open == "" {
+			open = a.Note
+		}
+	}
+	if open != "" {
+		return oom.NotKnown, "under other allocator settings", open
 	}
 	if tried == 0 {
 		return oom.NotKnown, "under other allocator settings", "the run cannot be replayed"
