@@ -17,12 +17,13 @@ type Holders struct {
 	Time      int64            `msgpack:"time"`
 	ID        *int64           `msgpack:"id"`
 	Step      *int64           `msgpack:"step"`
-	Reason    string           `msgpack:"reason"`    // "dump", "oom", "exit" or "exception"
-	Duration  *int64           `msgpack:"duration"`  // nanoseconds that taking it cost
-	Objects   *int64           `msgpack:"objects"`   // tracked objects that were looked at
-	Collected *int64           `msgpack:"collected"` // of them unreachable
-	Live      *int64           `msgpack:"live"`      // bytes that torch had allocated on all devices
-	Peak      *int64           `msgpack:"peak"`      // and the most of that until then, each device by itself
+	Reason    string           `msgpack:"reason"`     // "dump", "oom", "exit" or "exception"
+	Duration  *int64           `msgpack:"duration"`   // nanoseconds that taking it cost
+	Objects   *int64           `msgpack:"objects"`    // tracked objects that were looked at
+	Collected *int64           `msgpack:"collected"`  // of them unreachable
+	Live      *int64           `msgpack:"live"`       // bytes that torch had allocated on all devices
+	Peak      *int64           `msgpack:"peak"`       // and the most of that until then, each device by itself
+	HostEvery *int64           `msgpack:"host_every"` // one tensor in host memory stands for so many; nil means 1
 	Strings   []string         `msgpack:"strings"`
 	Storages  StorageColumns   `msgpack:"storages"`
 	Tensors   TensorColumns    `msgpack:"tensors"`
@@ -39,7 +40,16 @@ type StorageColumns struct {
 	Address []uint64 `msgpack:"address"`
 	Device  []int32  `msgpack:"device" min:"-1"`
 	Bytes   []int64  `msgpack:"bytes" min:"0"` // as the storage says: requested
+	// Kind says what sort of host memory it is: HostPinned, HostShared, HostMapped, or "" for others.
+	Kind []StringID `msgpack:"kind,omitempty"`
 }
+
+// The kinds of storages in host memory.
+const (
+	HostPinned = "pinned"
+	HostShared = "shared" // with other processes
+	HostMapped = "mapped" // from a file
+)
 
 // TensorColumns are the tensors on them.
 type TensorColumns struct {
@@ -135,6 +145,14 @@ func (h *Holders) String(id StringID) string {
 		return ""
 	}
 	return h.Strings[id]
+}
+
+// Every is for how many storages one in the table stands: more than 1 in host memory where only some were recorded.
+func (h *Holders) Every(storage int) int64 {
+	if h.HostEvery == nil || h.Storages.Device[storage] >= 0 {
+		return 1
+	}
+	return min(max(*h.HostEvery, 1), 1<<20)
 }
 
 // check holds the tables against what the tags of their columns say, and fills the columns that were left

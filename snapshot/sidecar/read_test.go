@@ -32,7 +32,7 @@ func recorded() []Map {
 		{"type", "sample", "time", 4, "step", 0, "devices",
 			[]Map{{"device", 0, "names", 0, "stats", []int{3, 0}, "free", 5, "total", nil}},
 			"host", Map{"rss", 9, "new", 1}, "tensors", Map{"cpu_count", 2}, "children", []Map{}},
-		g.Record(0, "step", 5, "live", 70, "peak", 90, "dropped", Map{"nodes", 2}, "notes", []string{"a note"}),
+		g.Record(0, "step", 5, "live", 70, "peak", 90, "host_every", 2, "dropped", Map{"nodes", 2}, "notes", []string{"a note"}),
 		{"type", "snapshot", "time", 6, "file", "run.pickle", "bytes", 100, "holders", 0,
 			"devices", []Map{{"device", 0, "free", 5, "total", nil}}, "counters", []Map{{"device", 0, "allocs", 12}}},
 		{"type", "phase", "time", 6, "stage", "begin", "id", 3, "name", "rollout", "lap", 1, "step", 5, "thread", 77,
@@ -114,7 +114,8 @@ func TestRead(t *testing.T) {
 		t.Fatalf("holders %+v", h)
 	}
 	if h.String(h.Nodes.Name[0]) != "main" || h.String(h.Edges.Label[0]) != "x" || h.Nodes.Line[0] != 7 ||
-		h.Dropped["nodes"] != 2 || *h.Step != 5 || *h.Live != 70 || *h.Peak != 90 {
+		h.Dropped["nodes"] != 2 || *h.Step != 5 || *h.Live != 70 || *h.Peak != 90 || *h.HostEvery != 2 ||
+		h.String(h.Storages.Kind[0]) != "" {
 		t.Errorf("holders %+v", h)
 	}
 	if g := r.NVML[0].Devices[0]; *g.Index != 0 || *g.MIG || g.Processes[0].Namespaces[0] != 5 ||

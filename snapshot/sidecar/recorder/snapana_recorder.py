@@ -36,6 +36,7 @@ snapshot/sidecar package.
 """
 import ast
 import atexit
+import bisect
 import contextvars
 import errno
 import functools
@@ -70,6 +71,7 @@ _SHARE = 0.01  # of wall time, for what a sample may do without
 _CHEAP = 0.0003  # seconds: what costs no more is in every sample
 _MAX_NODES = 200_000  # Python objects in one holder graph, tensors not counted
 _MAX_EDGES = 1_000_000
+_MAX_HOST = 20_000  # tensors in host memory; of more, every 2nd, 3rd, ... is recorded
 _MAX_GRAPH_NODES = 200_000  # autograd nodes walked in one dump
 _GRAPH_SECONDS = 5.0  # for walking them
 _EXIT_SECONDS = 10  # at most, for the dump of a program that leaves by os._exit
@@ -589,6 +591,7 @@ class _Torch:
         address = getattr(c, "_data_address", None)  # data_ptr would give a lazy copy memory of its own
         data_ptr = storage.__dict__["data_ptr"]
         self.address_of_tensor, self.address_get = address is not None, address or data_ptr
+        self.is_pinned = find.get("is_pinned") if torch.cuda.is_initialized() else None
         self.reference_gets = (self.grad_fn, self._base, self.untyped, self.retains_grad, self._backward_hooks)
         self.form_gets = (self.shape, self.requires_grad, self.is_leaf, self.storage_offset, self.element_size,
                           self.dtype)
@@ -864,6 +867,13 @@ class _Type:
 _CONTEXT_PARTS = frozenset(("hamt", "hamt_bitmap_node", "hamt_array_node", "hamt_collision_node"))
 
 
+def _region(path, mode):
+    """What sort of memory a mapped region of the process is, by its path and rights in /proc/self/maps."""
+    if path.startswith(("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero")):
+        return "shared"
+    return "" if path.startswith("/dev/") or "x" in mode else "mapped"
+
+
 class _Heap:
     """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so
     that looking makes next to no containers, and gives the collector no reason to run."""
@@ -885,6 +895,9 @@ class _Heap:
         self.head, self.next, self.src = [], array("q"), array("q")  # reverse references: linked lists of sources
         self.special = (array("q"), array("q"), [], [])  # references that gc does not see: from, to, kind, label
         self.storages, self.storage_rows = {}, []
+        self.host_every = 1
+        self.host = itertools.count()  # tensors in host memory that were met
+        self.pinned = set()  # addresses of storages
         self.tensors = {}  # place -> index of its storage, shape, dtype, flags, offset
         self.hooks = {}  # place of a tensor -> place of its _backward_hooks
         self.bounds = {}  # place of a container -> entries now, entries at most, name of the attribute that says so
@@ -1209,7 +1222,7 @@ class _Heap:
             where = list(zip(ask((torch.storage_device, torch.nbytes), storages),
                              ask((torch.address_get,), tensors if torch.address_of_tensor else storages)))
             where = [(device, size, address) for (device, size), (address,) in where]
-            shown = [self.all_devices or place[0].type not in ("cpu", "meta") for place in where]
+            shown = [self.wanted(place[0].type, place[1]) for place in where]
             forms = iter(ask(torch.form_gets, list(compress(tensors, shown))))
             asked = [row[0] is None or row[3] for row in rows]
             grads = iter(ask((torch.grad,), list(compress(tensors, asked))))
@@ -1221,6 +1234,12 @@ class _Heap:
                 raise
             self.fetched.clear()
             self.single = places[-1] + 1  # one of them cannot be read: each by itself
+
+    def wanted(self, kind, size):
+        """Whether a storage on this kind of device is shown."""
+        if kind == "cpu":
+            return self.all_devices and size > 0 and next(self.host) % self.host_every == 0
+        return kind != "meta" and size > 0
 
     def read(self, i, guard):
         """Notes the storage of a tensor, and what hangs on it. Returns its grad_fn."""
@@ -1236,7 +1255,14 @@ class _Heap:
             where = "cpu" if kind == "cpu" else "device"
             self.counts[where + "_count"] += 1
             self.counts[where + "_bytes"] += size
-        if (kind == "cpu" and self.all_devices or kind != "cpu" and kind != "meta") and size:
+        if form or not place and self.wanted(kind, size):
+            if kind == "cpu" and torch.is_pinned is not None:
+                try:
+                    if guard.get(functools.partial(torch.is_pinned, t))[0]:
+                        self.pinned.add(address & 0xFFFFFFFFFFFFFFFF)
+                except Exception as err:
+                    if _of_handler(err):
+                        raise
             number = -1 if kind == "cpu" else device.index or 0
             row = (number, address & 0xFFFFFFFFFFFFFFFF, size)
             at = self.storages.get(row[:2])
@@ -1272,6 +1298,7 @@ class _Heap:
             if not guard.on:
                 self.notes.append("a debugger and a profiler are active: saved tensors of the autograd graph were not "
                                   "read")
+            self.host_every += sum(1 for info in self.info if info.kind == _TENSOR) // _MAX_HOST
             live, spent = deque(), deque()  # nodes of graphs that backward has not yet been through, and others
             seen = set()
             stop = time.monotonic() + _GRAPH_SECONDS
@@ -1436,26 +1463,50 @@ class _Heap:
         """Places of all that leads to a storage, nearest first; module namespaces, classes and running frames end the
         walk."""
         head, nxt, src, info, names = self.head, self.next, self.src, self.info, self.names
-        order = list(self.tensors)
-        seen = set(order)
-        limit = len(order) + _MAX_NODES
-        at = 0
-        while at < len(order):
-            j = order[at]
-            at += 1
-            if info[j].kind == _CLASS or j in names:
-                continue
-            e = head[j]
-            while e >= 0:
-                i = src[e]
-                e = nxt[e]
-                if i not in seen:
-                    if len(order) >= limit:
-                        self.dropped["nodes"] = self.dropped.get("nodes", 0) + 1
-                        continue
-                    seen.add(i)
-                    order.append(i)
+        order, seen, at = [], set(), 0
+        rows = self.storage_rows
+        for host in (False, True):  # what leads to devices comes first
+            order.extend([i for i, t in self.tensors.items() if (rows[t[0]][0] < 0) == host and i not in seen])
+            seen.update(order[at:])
+            limit = len(order) + _MAX_NODES
+            while at < len(order):
+                j = order[at]
+                at += 1
+                if info[j].kind == _CLASS or j in names:
+                    continue
+                e = head[j]
+                while e >= 0:
+                    i = src[e]
+                    e = nxt[e]
+                    if i not in seen:
+                        if len(order) >= limit:
+                            self.dropped["nodes"] = self.dropped.get("nodes", 0) + 1
+                            continue
+                        seen.add(i)
+                        order.append(i)
         return order
+
+    def storage_kinds(self):
+        """What sort of memory each storage in host memory is: pinned, shared with other processes, mapped from a file,
+        or "" for the process's own."""
+        rows, found = self.storage_rows, [""] * len(self.storage_rows)
+        regions = []  # begin, end, kind; in the order of addresses
+        if any(row[0] < 0 for row in rows):
+            for line in _read_all("/proc/self/maps").splitlines():
+                words = line.split(None, 5)
+                if len(words) == 6 and words[5].startswith("/"):
+                    begin, _, end = words[0].partition("-")
+                    regions.append((int(begin, 16), int(end, 16), _region(words[5], words[1])))
+        for at, (device, address, size) in enumerate(rows):
+            if device >= 0:
+                continue
+            if address in self.pinned:
+                found[at] = "pinned"
+                continue
+            n = bisect.bisect_right(regions, (address, 1 << 65, "")) - 1
+            if n >= 0 and address < regions[n][1]:
+                found[at] = regions[n][2]
+        return found
 
     # -- what the references are
 
@@ -1829,7 +1880,8 @@ class _Table:
             "objects": heap.looked,
             "collected": self.collected,
             "storages": {"device": [r[0] for r in rows], "address": [r[1] for r in rows],
-                         "bytes": [r[2] for r in rows]},
+                         "bytes": [r[2] for r in rows], "kind": [word(k) for k in heap.storage_kinds()]},
+            "host_every": heap.host_every,
             "tensors": tensors,
             "nodes": {"kind": kinds, "type": type_names, "name": names, "file": files, "line": lines,
                       "root": [word(r) for r in self.root], "cycle": self.cycle},
@@ -2416,6 +2468,26 @@ def _read(path, size=1 << 16):
         os.close(fd)
 
 
+def _read_all(path):
+    """_read for files of /proc that give a page with each call."""
+    parts = []
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return ""
+    try:
+        while sum(map(len, parts)) < 1 << 26:
+            part = os.read(fd, 1 << 16)
+            if not part:
+                break
+            parts.append(part)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+    return b"".join(parts).decode("utf-8", "replace")
+
+
 def _table(path, wanted):
     """Numbers of a /proc file of lines "Name: number kB", in bytes where they are in kB."""
     found = {}
@@ -2896,9 +2968,9 @@ class _Recorder:
             return found
         for d in range(self.torch.cuda.device_count()):
             stats = self.torch._C._cuda_memoryStats(d)
-            allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
-            if reserved["peak"] or reserved["allocated"]:
-                calls = stats["allocation"]["all"]
+            reserved = stats["reserved_bytes"]["all"]
+            if (reserved["peak"] or reserved["allocated"]) and "allocated_bytes" in stats:
+                allocated, calls = stats["allocated_bytes"]["all"], stats["allocation"]["all"]
                 found.append({"device": d, "allocated": allocated["current"], "peak": allocated["peak"],
                               "reserved": reserved["current"], "reserved_peak": reserved["peak"],
                               "allocs": calls["allocated"], "frees": calls["freed"]})
@@ -2939,7 +3011,7 @@ class _Recorder:
         fields["duration"] = int((time.monotonic() - begin) * 1e9)
         lost, self.counted, uses = table.pop("lost"), table.pop("counted"), table.pop("uses")
         if self.snapshots and not asked:
-            empty = reason == "exit" and not table["storages"]["address"]
+            empty = reason == "exit" and max(table["storages"]["device"], default=-1) < 0
             if empty or reason == "exception" and self.failed == self.steps:
                 snapshot = False  # what was there is gone: the snapshot of before says more
             elif live is not None and live[0] - (lost if reason == "exit" else 0) < _RICH * self.kept:
@@ -3063,12 +3135,12 @@ def _current():
 
 
 @_public
-def start(run="run", history=True, max_entries=1_000_000, stacks="python", devices="cuda"):
+def start(run="run", history=True, max_entries=1_000_000, stacks="python", devices="all"):
     """Starts recording to RUN.snapana (RUN.rankN.snapana where RANK is set), and the allocator's history once CUDA is
     up.
 
     run may hold a folder. history=False leaves _record_memory_history to the program; max_entries and stacks are its
-    arguments. devices="all" also records storages in host memory, as device -1."""
+    arguments. devices="cuda" leaves storages in host memory out of dumps."""
     stop()
     try:
         run = os.fspath(run)

@@ -1936,7 +1936,7 @@ print(doctest.testmod())
         found, rest = records(self.run_path + ".snapana")
         hooks = hasattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_post_hook")
         faults = [] if hooks else ["fault", "fault"]
-        self.assertEqual(([x["type"] for x in found], rest), (["header", "env"] + faults + ["holders", "end"], 0))
+        self.assertEqual(([x["type"] for x in found], rest), (["header", "env"] + faults + ["holders", "uses", "end"], 0))
 
     def test_child_that_leaves_by_exit(self):
         done = self.run_program("p.py", p="import os, torch\nif os.fork() == 0:\n    os._exit(3)\n"
@@ -2237,6 +2237,45 @@ with r.phase("rollout"), r.phase("sampling"):
             os._exit(0)
         os.waitpid(pid, 0)
         self.assertEqual([x["stage"] for x in self.phases()], ["begin", "end"])
+
+
+class HostTensors(Recorded):
+    def host(self, **options):
+        r.start(self.run_path, **options)
+        r.dump()
+        r.stop()
+        record = [x for x in records(self.run_path + ".snapana")[0] if x["type"] == "holders"][-1]
+        s, words = record["storages"], record["strings"]
+        self.assertEqual(set(s["device"]), {-1} if s["device"] else set())
+        return record, {a: (size, words[k]) for a, size, k in zip(s["address"], s["bytes"], s["kind"])}
+
+    def test_kinds_of_memory_are_told_apart(self):
+        path = os.path.join(self.dir.name, "weights")
+        with open(path, "wb") as f:
+            f.truncate(4 * SIZE)
+        own, own_at = make()
+        view = own[10:20]
+        shared = torch.zeros(SIZE).share_memory_()
+        mapped = torch.from_file(path, shared=False, size=SIZE)
+        record, found = self.host()
+        self.assertEqual(found[own_at], (4 * SIZE, ""))
+        self.assertEqual(found[shared.data_ptr()], (4 * SIZE, "shared"))
+        self.assertEqual(found[mapped.data_ptr()], (4 * SIZE, "mapped"))
+        self.assertNotIn(view.data_ptr(), found)  # its storage is there already
+        self.assertEqual(record["host_every"], 1)
+
+    def test_only_devices_where_asked(self):
+        kept, _ = make()
+        self.assertEqual(self.host(devices="cuda")[1], {})
+        del kept
+
+    def test_of_very_many_every_nth_is_recorded(self):
+        kept = [torch.zeros(2) for _ in range(600)]
+        with unittest.mock.patch.object(r, "_MAX_HOST", 200):
+            record, found = self.host()
+        self.assertGreater(record["host_every"], 2)
+        mine = sum(1 for t in kept if t.data_ptr() in found)
+        self.assertTrue(600 // record["host_every"] - 2 <= mine <= 600 // record["host_every"] + 2, mine)
 
 
 if __name__ == "__main__":
