@@ -14,7 +14,29 @@ import (
 // dump of the same run is the one that is compared, or the last one of before, if that is not
 // nil. The result is nil when the file has no dump of holders; notes then say why.
 func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Result, []string) {
-	var notes []string
+	notes := damage(f)
+	find := newFinder(s, lines)
+	var h *sidecar.Holders
+	run, dump := f.Snapshot(snapshot.PlainName(s.Name), s.Bytes)
+	if run != nil {
+		h = run.HoldersOf(dump)
+	}
+	if h == nil {
+		if run, h = find.bestFit(f); h == nil {
+			return nil, append(notes, noDump(f))
+		}
+		notes = append(notes, fmt.Sprintf("%s does not say which dump belongs to this snapshot; %s was chosen because its "+
+			"addresses fit best.", f.Name, dumpName(h)))
+	}
+	return find.findIn(f, before, run, h, notes)
+}
+
+func noDump(f *sidecar.File) string {
+	return f.Name + " has no dump of who holds memory: call dump() of the recorder where memory matters."
+}
+
+// damage says where a file breaks.
+func damage(f *sidecar.File) (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if t := f.Truncated; t != nil {
 		note("%s breaks off at byte %d, in the middle of a record; the part before it was used.", f.Name, t.Offset)
@@ -25,20 +47,14 @@ func Choose(s *snapshot.Snapshot, lines []Line, f, before *sidecar.File) (*Resul
 	for _, g := range f.Gaps {
 		note("%s has a torn record at byte %d; a later run continues after it.", f.Name, g.Offset)
 	}
-	find := newFinder(s, lines)
-	var h *sidecar.Holders
-	run, dump := f.Snapshot(snapshot.PlainName(s.Name), s.Bytes)
-	if run != nil {
-		h = run.HoldersOf(dump)
-	}
-	if h == nil {
-		if run, h = find.bestFit(f); h == nil {
-			note("%s has no dump of who holds memory: call dump() of the recorder where memory matters.", f.Name)
-			return nil, notes
-		}
-		note("%s does not say which dump belongs to this snapshot; %s was chosen because its addresses fit best.",
-			f.Name, dumpName(h))
-	}
+	return notes
+}
+
+// findIn joins a dump, compared with an earlier one. The notes that there are become those of the result, if there is
+// one.
+func (find *finder) findIn(f, before *sidecar.File, run *sidecar.Run, h *sidecar.Holders, notes []string) (*Result,
+	[]string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	find.now, find.text = h, newText(run.Uses)
 	if before != nil {
 		for i := range before.Runs {

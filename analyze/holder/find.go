@@ -190,14 +190,14 @@ func (f *finder) join(h *sidecar.Holders) (mem []memory, ofStore []int32) {
 		at, ok := found[k]
 		if row < 0 || !ok {
 			at = int32(len(mem))
-			m := memory{device: device, row: row}
+			m := memory{device: device, row: row, count: h.Every(i), kind: h.String(h.Storages.Kind[i])}
 			if row >= 0 {
-				m.bytes = f.lines[device].Lives[row].Rounded
+				m.bytes = f.lines[device].Lives[row].Rounded * m.count
 				found[k] = at
 			}
 			mem = append(mem, m)
 		}
-		mem[at].storage = max(mem[at].storage, bytes)
+		mem[at].storage = max(mem[at].storage, bytes*mem[at].count)
 		ofStore[i] = at
 	}
 	return mem, ofStore

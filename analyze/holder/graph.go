@@ -45,6 +45,8 @@ type memory struct {
 	row     int32 // of Timeline.Lives, -1 for no block
 	bytes   int64 // rounded bytes of the block, 0 for no block
 	storage int64 // bytes of the largest storage in it
+	count   int64 // of storages that it stands for, with all their bytes
+	kind    string
 }
 
 // newGraph makes the graph of a dump; join says in which memory its storages lie.

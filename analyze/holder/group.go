@@ -38,14 +38,17 @@ func (g *graph) group() []Holder {
 			byKey[key] = k
 			h.Hops = g.words(chain)
 			h.Chain = strings.Join(h.Hops, " > ")
-			h.bounded = map[int32]int64{}
+			h.bounded, h.host = map[int32]int64{}, tally[string]{}
 			out = append(out, h)
 		}
 		have := &out[k]
 		have.rows = append(have.rows, int32(i))
-		have.Storage.add(m.storage)
+		have.Storage.Count, have.Storage.Bytes = have.Storage.Count+m.count, have.Storage.Bytes+m.storage
+		if m.device == Host && m.kind != "" {
+			have.host.add(m.kind, m.storage)
+		}
 		if m.row >= 0 {
-			have.Count, have.Bytes = have.Count+1, have.Bytes+m.bytes
+			have.Count, have.Bytes = have.Count+m.count, have.Bytes+m.bytes
 			have.Blocks = append(have.Blocks, Block{m.device, m.row})
 			if !slices.Contains(have.Devices, m.device) {
 				have.Devices = append(have.Devices, m.device)
@@ -83,6 +86,9 @@ func (g *graph) group() []Holder {
 		}
 	}
 	for i := range out {
+		for _, kind := range out[i].host.keys() {
+			out[i].Host = append(out[i].Host, Use{kind, out[i].host[kind]})
+		}
 		g.bound(&out[i])
 		out[i].Logged = 2*out[i].logged > out[i].Bytes
 		out[i].aside.settle()

@@ -46,6 +46,8 @@ type Result struct {
 	// a ghost: what holds it is as it should be, or was not seen.
 	Unproven []Unproven `json:"-"`
 	Notes    []string   `json:"notes"`
+	// Alone says that there is no snapshot: see Alone.
+	Alone bool `json:"alone"`
 }
 
 // Unproven is a growth and what holds its memory, most bytes first.
@@ -107,6 +109,8 @@ type Holder struct {
 	Bound *finding.Bound `json:"bound,omitempty"`
 	Sites []Site         `json:"sites"` // where it was allocated, most bytes first
 	Uses  []Use          `json:"uses"`  // what it is for, most bytes first
+	// Host is what of it is host memory that is pinned, shared or mapped from a file, most bytes first.
+	Host []Use `json:"host"`
 
 	Blocks      []Block          `json:"-"` // that Bytes and Count add up
 	Hops        []string         `json:"-"` // Chain, hop by hop: a name may look like what is between hops
@@ -128,6 +132,7 @@ type Holder struct {
 
 	rows    []int32         // of graph.memory
 	object  []int32         // the objects behind the reference
+	host    tally[string]   // bytes by the kind of host memory
 	growth  *ghost.Growth   // that most of Grown is part of, nil for none
 	logged  int64           // bytes behind records of Python's logging
 	bounded map[int32]int64 // bytes in each container that has a bound, by node

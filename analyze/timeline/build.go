@@ -33,7 +33,7 @@ import (
 // which then says nothing about the trace: Final is the state after the last event instead.
 func Build(s *snapshot.Snapshot, device int) *Timeline {
 	t := &Timeline{Device: device, Conf: allocator.RecordedIn(s).Conf}
-	if device < len(s.Traces) {
+	if device >= 0 && device < len(s.Traces) {
 		t.Trace = s.Traces[device]
 	}
 	checkState(s, t)

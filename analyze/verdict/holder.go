@@ -105,6 +105,9 @@ func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
 		return h.Standing == holder.Ghost && h.GrownBlocks == 0 // no trace shows its growth, and so no finding
 	})
 	switch {
+	case seen != nil && seen.Alone && seen.Earlier == "":
+		return Ghosts{finding.NoData, "One dump shows who holds memory, not what grows: call dump() of the recorder " +
+			"twice, some steps apart.", ""}
 	case seen != nil && (at >= 0 || blind):
 		return ghostsSeen(seen)
 	case at >= 0:
@@ -115,11 +118,34 @@ func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
 	g := Ghosts{finding.Healthy, "no loop leaves extra memory behind.", "from the snapshot alone"}
 	if seen != nil {
 		g.Headline, g.Trust = "no holder seen in the process grows.", "from the trace and "+seen.File
+		if seen.Alone {
+			g.Trust = "from two dumps"
+			if h := larger(seen.Holders); h != nil {
+				g.Headline = fmt.Sprintf("no holder gains tensors, but %s holds %v, and held %v in the earlier dump.",
+					h.Reference, units.Size(h.Storage.Bytes), units.Size(h.Before.Bytes))
+			}
+		}
 	}
 	if at := slices.IndexFunc(v.Findings, func(f finding.Finding) bool { return f.Status == finding.Ghost }); at >= 0 {
 		g.Headline = "a note only. " + v.Findings[at].Title
 	}
 	return g
+}
+
+// larger is the holder that gained most between two dumps, of those that have half as much again and are not known to
+// be filled; nil for none.
+func larger(holders []holder.Holder) *holder.Holder {
+	var best *holder.Holder
+	for i := range holders {
+		h := &holders[i]
+		if h.Before.Count == 0 || h.Filling() || 2*h.Storage.Bytes < 3*h.Before.Bytes {
+			continue
+		}
+		if best == nil || h.Storage.Bytes-h.Before.Bytes > best.Storage.Bytes-best.Before.Bytes {
+			best = h
+		}
+	}
+	return best
 }
 
 func ghostsSeen(r *holder.Result) Ghosts {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/host"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -161,9 +162,47 @@ func (j *Host) tensors(f *finding.Finding, p, t *finding.Trend) {
 	}
 	f.Do("Keep numbers, not tensors: .item() for losses and metrics; write outputs to disk or reduce them in each "+
 		"step.",
-		"Run inference under torch.inference_mode(): otherwise a kept output also keeps what autograd saved for it.",
-		"Record with start(devices=\"all\") and dump(): the file then names the object that holds the tensors in "+
-			"host memory.")
+		"Run inference under torch.inference_mode(): otherwise a kept output also keeps what autograd saved for it.")
+	j.holder(f)
+}
+
+// holder names who holds the tensors that pile up, where two dumps of the recorder show it.
+func (j *Host) holder(f *finding.Finding) {
+	_, _, held, _ := holder.Alone(&sidecar.File{Name: j.File, Runs: []sidecar.Run{*j.Run}}, nil)
+	if held == nil || held.Earlier == "" {
+		f.Do("Call dump() of the recorder twice, some steps apart: the file then names the object that holds the " +
+			"tensors.")
+		return
+	}
+	var best *holder.Holder
+	rise := func(h *holder.Holder) int64 { return h.Storage.Bytes - h.Before.Bytes }
+	var all int64 // that came between the dumps
+	for i := range held.Holders {
+		h := &held.Holders[i]
+		if !slices.Contains(h.Devices, holder.Host) || rise(h) <= 0 {
+			continue
+		}
+		all += rise(h)
+		if best == nil || rise(h) > rise(best) {
+			best = h
+		}
+	}
+	if best == nil || 2*rise(best) < all {
+		f.Because("Between %s, and %s of the recorder, no one object took most of what came.", held.Earlier, held.Dump)
+		return
+	}
+	v := holderEvidence(best)
+	f.Evidence.Holder = v
+	f.Because("Seen in the process: %s held %s in %s, and %s in %s.", v.Reference, units.Bytes(best.Before.Bytes),
+		held.Earlier, units.Bytes(best.Storage.Bytes), held.Dump)
+	switch {
+	case best.Filling():
+		f.Because("It has %s, and is still filling: it takes %v when full.", entries(v.Bound), v.Bound.Full)
+		f.Severity, f.Confidence = finding.Info, finding.Low
+	case best.Standing == holder.Ghost:
+		f.Confidence = finding.High
+		f.Do(fmt.Sprintf("Clear or bound %s.", v.Reference))
+	}
 }
 
 // forecast says how soon the memory ends that the process can have, nil where nothing is known of it.

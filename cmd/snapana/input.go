@@ -259,6 +259,27 @@ func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 	return in.analyze(cmd, path, opt)
 }
 
+// ghosts is analyze for the search of ghosts, also in a recorder's file alone.
+func (f *recorderFlags) ghosts(cmd *cobra.Command, in *inputFlags, path string) (*analyze.Result, error) {
+	if !strings.HasSuffix(snapshot.PlainName(path), ".snapana") {
+		return f.analyze(cmd, in, path, analyze.Options{NoReplay: true})
+	}
+	if f.file != "" {
+		return nil, fmt.Errorf("--recorder names the recorder's file of a snapshot, and %s is no snapshot", path)
+	}
+	recorded, err := in.recording(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	var before *sidecar.File
+	if f.before != "" {
+		if before, err = in.recording(cmd, f.before); err != nil {
+			return nil, err
+		}
+	}
+	return analyze.Alone(recorded, before)
+}
+
 // read adds the driver's side of a report, of now or of a recording.
 func (f *driverFlags) read(cmd *cobra.Command, in *inputFlags, opt *analyze.Options) (err error) {
 	switch {

@@ -115,7 +115,7 @@ func inputs() (map[string][]byte, error) {
 		}
 		out[name] = data
 	}
-	for _, name := range []string{"keeps_outputs.snapana", "loader_fork.snapana", "loader_spawn.snapana"} {
+	for _, name := range []string{"keeps_outputs.snapana", "held_list.snapana", "loader_fork.snapana", "loader_spawn.snapana"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "host", name))
 		if err != nil {
 			return nil, err

@@ -162,14 +162,16 @@ func newGhosts() *cobra.Command {
 		Long: `Find leaked memory in the snapshot in FILE (- for standard input) and the Python objects
 that keep it alive: the variable, attribute, closure cell or reference cycle, how much it
 keeps, what releasing it frees, and a fix. The recorder's file names these objects; without
-it, only what grows is shown, and where it was allocated.`,
+it, only what grows is shown, and where it was allocated. FILE may be the recorder's file
+alone (.snapana): then two of its dumps are compared, tensors in host memory included.`,
 		Example: `  snapana ghosts run.pickle
   snapana ghosts snapshot.pickle --recorder run.snapana
   snapana ghosts run.pickle --before yesterday.snapana
-  snapana ghosts --json run.pickle`,
+  snapana ghosts --json run.pickle
+  snapana ghosts run.snapana`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			result, err := rec.analyze(cmd, &in, args[0], analyze.Options{NoReplay: true})
+			result, err := rec.ghosts(cmd, &in, args[0])
 			if err != nil {
 				return err
 			}

@@ -106,6 +106,7 @@ func TestSchema(t *testing.T) {
 	h := held.Holders
 	first := &h.Holders[0]
 	first.Bound, first.Formerly = &finding.Bound{Length: 3, Limit: 128, Full: 1 << 30, Hint: "x"}, &first.Reference
+	first.Host = []holder.Use{{}}
 	h.Unproven = []holder.Unproven{{Growth: &held.Devices[0].Growth[0], Holders: []int{0}}}
 	held.Snapshot.Resized, held.Snapshot.Part = []snapshot.Resize{{}}, &snapshot.Part{}
 	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")

@@ -15,6 +15,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Holders is who keeps the memory at the end of a snapshot, in words. All texts are plain.
@@ -99,6 +100,9 @@ func NewHolders(r *analyze.Result, min int64) *Holders {
 		return v
 	}
 	v.Source = fmt.Sprintf("%s of %s", h.Dump, clean(h.File))
+	if h.Alone {
+		v.Source = h.Dump
+	}
 	if h.Earlier != "" {
 		v.Source += ", compared with " + h.Earlier
 	}
@@ -119,6 +123,12 @@ func (v *Holders) proven(h *holder.Result) {
 		rows  []HolderRow
 		small holder.Sum
 	}{{title: "Other holders: not growing, as far as the trace shows"}, {title: "Held as expected"}}
+	switch {
+	case h.Alone && h.Earlier == "":
+		lists[0].title = "Holders"
+	case h.Alone:
+		lists[0].title = "Other holders: not growing, as far as two dumps show"
+	}
 	for i := range h.Holders {
 		x := &h.Holders[i]
 		if x.Standing == holder.Ghost {
@@ -170,7 +180,11 @@ func cut(rows []HolderRow, n int, what string) []HolderRow {
 func (v *Holders) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 	g := HolderGhost{Title: clean(h.Reference.String()), Bytes: h.Bytes}
 	fact := func(label, format string, args ...any) { g.facts(label, fmt.Sprintf(format, args...)) }
-	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, "block"),
+	piece := "block"
+	if r.Alone {
+		piece = "storage"
+	}
+	keeps := fmt.Sprintf("%s in %s: %s", units.Bytes(h.Bytes), units.Plural(h.Count, piece),
 		units.Plural(h.Tensors, "tensor"))
 	if h.Graph > 0 {
 		keeps += fmt.Sprintf(", and the autograd graphs behind them (%s)", units.Bytes(h.Graph))
@@ -183,6 +197,9 @@ func (v *Holders) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		keeps += fmt.Sprintf(", by %s of this kind", units.Plural(h.Objects, noun))
 	}
 	fact("Keeps", "%s", keeps)
+	if onHost(h) {
+		fact("", "%s", "in host memory"+hostKinds(h))
+	}
 	if h.GrownBlocks > 0 {
 		g.facts("Grows", HolderGrows(v.r.Snapshot, h))
 	}
@@ -214,7 +231,9 @@ func (v *Holders) ghost(r *holder.Result, h *holder.Holder) HolderGhost {
 		frees += fmt.Sprintf("; the other %s is also kept by %s", units.Bytes(h.Shared), with)
 	}
 	fact("Frees", "%s", frees)
-	g.Sites = v.sites(h.Sites)
+	if !r.Alone {
+		g.Sites = v.sites(h.Sites)
+	}
 	for _, l := range h.Fix() {
 		g.Fix = append(g.Fix, clean(l))
 	}
@@ -275,6 +294,9 @@ func (v *Holders) row(h *holder.Holder) HolderRow {
 			what += ", if " + b.Hint + " is its limit"
 		}
 	}
+	if onHost(h) {
+		what += ", host memory" + hostKinds(h)
+	}
 	if h.GrownBlocks > 0 && h.Steady {
 		what += ": it seems to grow in the trace, but the earlier dump had as much"
 	}
@@ -297,8 +319,43 @@ func (v *Holders) unproven(r *holder.Result, u *holder.Unproven) HolderGhost {
 	return g
 }
 
+// onHost reports whether a holder has memory of the host.
+func onHost(h *holder.Holder) bool { return slices.Contains(h.Devices, holder.Host) }
+
+// hostKinds says what of a holder's host memory is not the process's own, "" for nothing.
+func hostKinds(h *holder.Holder) string {
+	var parts []string
+	for _, k := range h.Host {
+		parts = append(parts, units.Bytes(k.Bytes)+" "+map[string]string{sidecar.HostPinned: "pinned",
+			sidecar.HostShared: "shared with other processes", sidecar.HostMapped: "mapped from files"}[k.Name])
+	}
+	if parts == nil {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// sums says how much all tensors of a dump take.
+func (v *Holders) sums(h *holder.Result) string {
+	var parts []string
+	for i := range h.Devices {
+		d := &h.Devices[i]
+		name := DeviceName(d.Ordinal)
+		if d.Ordinal == holder.Host {
+			name = "host memory"
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s in %s of tensors", name, units.Bytes(d.Allocated.Bytes),
+			units.Plural(d.Allocated.Count, "storage")))
+	}
+	return strings.Join(parts[:min(len(parts), 9)], "; ")
+}
+
 // apart lists what was not joined, and says how the sum closes.
 func (v *Holders) apart(h *holder.Result) {
+	if h.Alone {
+		v.Closing = v.sums(h)
+		return
+	}
 	var closing []string
 	var rows []HolderRow
 	for i := range h.Devices {
