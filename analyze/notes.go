@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -186,6 +187,10 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 			out.add("ok", 0, "GPU %d: max_entries was changed while recording, which put events out of order: sorted by "+
 				"time again.", ring.Device)
 		}
+	}
+	if why := verdict.Blind(s); s.HasStacks && why != "" {
+		out.add("missing", 0, "Missing: frames of Python: %s, so that memory goes by operators and not by lines of the "+
+			"program, and leaks cannot be judged.", why)
 	}
 	for _, m := range s.Missing {
 		out.add("missing", 0, "Missing: %s.", platform.Of(s.Writer.Backend).Say(m))

@@ -30,6 +30,10 @@ func (v *Verdict) Advise(s *snapshot.Snapshot, most *timeline.Timeline, pinned b
 		v.Next = v.Findings[onHost].Next[0]
 	case pinned && (len(s.UsedDevices()) == 0 || v.Status == finding.NoHistory && s.HostEvents() > 0):
 		v.Next = "To judge the GPU's memory too, record without record_cuda=False."
+	case v.Status == finding.NoData && most != nil && most.HasHistory():
+		v.Next = `Record the stacks of Python too: context="all" and stacks="all", the defaults of ` +
+			"_record_memory_history. A program without Python has none: compare two snapshots, of a short run and of a " +
+			"long one, for what grows."
 	case v.Status == finding.NoData:
 		v.record(s, "Record", ", in the process that uses the GPU.")
 	case v.Status == finding.NoHistory && most != nil && most.Recording.LeftOut() != 0:

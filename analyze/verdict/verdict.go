@@ -191,6 +191,16 @@ func nothing(s *snapshot.Snapshot, devices []Facts, most *Facts) (finding.Status
 	case !history:
 		return finding.NoHistory, fmt.Sprintf("Only the final state was recorded: %v live of %v reserved. "+
 			"Leaks and peaks cannot be judged without an event history.", end, units.Size(top.Final.Reserved))
+	}
+	if why := Blind(s); why != "" {
+		if climbs(top) {
+			return finding.NoData, fmt.Sprintf("Memory in use rises to %v (%v reserved); whether that is a leak cannot be "+
+				"judged: %s.", active, reserved, why)
+		}
+		return finding.Healthy, fmt.Sprintf("No problem found in the totals: memory in use peaked at %v (%v reserved). "+
+			"Leaks cannot be judged: %s.", active, reserved, why)
+	}
+	switch {
 	case end < units.Size(top.PeakActive.Bytes)/10*9:
 		return finding.Healthy, fmt.Sprintf("No problem found. Memory in use peaked at %v (%v reserved) and fell "+
 			"back to %v.", active, reserved, end)

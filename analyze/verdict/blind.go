@@ -1,0 +1,38 @@
+package verdict
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Blind says why loops, and what they keep, cannot be found: no stack has a frame of Python. It is empty where one has.
+func Blind(s *snapshot.Snapshot) string {
+	for id := range s.Frames.Len() {
+		if frames.Of(s, snapshot.FrameID(id+1)).Has(frames.Python) {
+			return ""
+		}
+	}
+	if s.HasStacks {
+		return "the stacks are C++ only"
+	}
+	return "no stacks were recorded"
+}
+
+// climbs reports whether memory in use goes up through the trace and does not come back: the lowest of each part is
+// above that of the part before. The first of the parts is taken to be the warm-up.
+func climbs(t *timeline.Timeline) bool {
+	const parts = 5
+	levels := t.ActiveBytes()
+	if len(levels) < 4*parts {
+		return false
+	}
+	var lows []int64
+	for i := range parts {
+		lows = append(lows, slices.Min(levels[i*len(levels)/parts:(i+1)*len(levels)/parts]))
+	}
+	lows = lows[1:]
+	return slices.IsSorted(lows) && lows[len(lows)-1]-lows[0] > t.PeakActive.Bytes/50
+}
