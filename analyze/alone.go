@@ -15,7 +15,7 @@ func Alone(f, before *sidecar.File) (*Result, error) {
 	if held == nil {
 		return nil, fmt.Errorf("%s", notes[len(notes)-1])
 	}
-	r := &Result{Snapshot: s, Holders: held, Verdict: verdict.Verdict{}}
+	r := &Result{Snapshot: s, Holders: held, Verdict: verdict.Held(s, held)}
 	for i := range lines {
 		r.Devices = append(r.Devices, Device{Timeline: lines[i].Timeline})
 	}

@@ -130,9 +130,15 @@ type Holder struct {
 	// Graph says that most of it is reached through autograd graphs, and Logged through records of Python's logging.
 	Graph  bool `json:"graph"`
 	Logged bool `json:"logged"`
+	// Orphans are parameters that only the optimizer refers to, Optimizers those that have state for the same parameters.
+	Orphans    int64 `json:"orphans"`
+	Optimizers int64 `json:"optimizers"`
 	// Entries and Lost are the storages that it had in the earlier dump, and those of them that it has no more.
 	Entries int64 `json:"entries_before"`
 	Lost    int64 `json:"entries_lost"`
+	// Was are the bytes of its storages in the earlier dump, and Is those in this one.
+	Was units.Size `json:"bytes_before"`
+	Is  units.Size `json:"storage_bytes"`
 }
 
 // Code is how the program's text uses what a holder is, by its names. A place is as in "train.py:31 Trainer.mean".

@@ -44,6 +44,7 @@ func (f *finder) find() *Result {
 	if f.before != nil {
 		f.compare(groups)
 	}
+	f.optimizers(groups)
 	for i := range groups {
 		groups[i].Code = f.code(&groups[i])
 		f.judge(&groups[i])

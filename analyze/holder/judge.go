@@ -21,10 +21,15 @@ func (f *finder) judge(h *Holder) {
 		all = h.growth.Count
 	}
 	h.Steady = f.steps >= ghost.MinLaps && h.Before.Count >= h.Storage.Count && h.Before.Bytes >= h.Storage.Bytes
+	h.blind = f.blind(h)
+	h.Doubled = h.Before.Count > 0 && h.Storage.Count >= h.Before.Count+ghost.MinLaps &&
+		h.Storage.Bytes >= 2*h.Before.Bytes && (f.steps == 0 || f.steps >= ghost.MinLaps)
 	if h.Steady || h.Filling() {
 		return
 	}
 	switch grown := h.GrownBlocks; {
+	case h.Orphans >= ghost.MinLaps, h.Optimizers > mostOptimizers, h.Doubled && h.forgotten():
+		h.Standing = Ghost
 	case h.GrownBlocks < 2 && !f.blind(h) && (h.GrownBlocks == 0 || h.growth.Cause.Kind != ghost.Rebuilt):
 	case h.Standing == Running && 2*grown >= all && h.growth != nil,
 		(h.Standing == Other || h.Standing == Buffer) && h.growth != nil && (2*h.Grown >= h.Bytes || 4*grown >= all),
@@ -33,6 +38,18 @@ func (f *finder) judge(h *Holder) {
 		h.Standing = Ghost
 	}
 }
+
+// forgotten reports whether nothing can use the memory again, whatever it does over time.
+func (h *Holder) forgotten() bool {
+	unread := h.Code != nil && h.Code.Whole && h.Code.Reads+h.Code.Drops == 0
+	return h.Standing == Other && (unread || h.Kind == Cycle || h.Kind == Traceback || h.Logged)
+}
+
+// Growing reports whether a growth of the trace has part of the memory, so that what there is to say of it is said there.
+func (h *Holder) Growing() bool { return h.growth != nil && h.Standing == Ghost }
+
+// Traced reports whether there is a trace that could show the memory of a holder growing.
+func (r *Result) Traced(h *Holder) bool { return !h.blind }
 
 // blind reports whether there is no trace that could show the memory of a holder growing: then
 // two dumps are all that there is.

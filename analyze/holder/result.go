@@ -125,6 +125,12 @@ type Holder struct {
 	Code *finding.Code `json:"-"`
 	// Lost counts the storages that it had in the earlier dump, and has no more.
 	Lost int64 `json:"-"`
+	// Orphans counts the parameters that nothing but the optimizer refers to, Optimizers those that have state for
+	// parameters of which others have state as well.
+	Orphans    int64 `json:"-"`
+	Optimizers int64 `json:"-"`
+	// Doubled says that it had half as much at most in the earlier dump, some steps before.
+	Doubled bool `json:"-"`
 	// Logged says that most of the memory is in records of Python's logging.
 	Logged bool `json:"-"`
 	// Ordered says that it is an OrderedDict, which caches with a bound are mostly made of.
@@ -134,6 +140,7 @@ type Holder struct {
 	object  []int32         // the objects behind the reference
 	host    tally[string]   // bytes by the kind of host memory
 	growth  *ghost.Growth   // that most of Grown is part of, nil for none
+	blind   bool            // no trace could show its memory growing
 	logged  int64           // bytes behind records of Python's logging
 	bounded map[int32]int64 // bytes in each container that has a bound, by node
 	aside   aside           // what Fix needs to know

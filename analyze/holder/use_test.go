@@ -105,3 +105,119 @@ func TestText(t *testing.T) {
 		})
 	}
 }
+
+// Optimizers keep what nothing can use: parameters of heads that were replaced, and state of optimizers that were. Where
+// modules or the program still have the parameters, nothing is accused.
+func TestOptimizers(t *testing.T) {
+	const n = 6
+	for _, c := range []struct {
+		name string
+		make func(g *graphs, main int)
+		want string // in a reason, "" for no finding
+	}{
+		{"parameters of replaced heads", func(g *graphs, main int) {
+			opt, groups := g.Node(Node{Kind: "object", Type: "torch.optim.adamw.AdamW"}), g.Node(Node{Kind: "list"})
+			g.chain(main, "local", "opt", opt, "attr", "param_groups", groups)
+			for range n {
+				group := g.Node(Node{Kind: "dict"})
+				g.chain(groups, "index", "0", group, "key", "'params'", g.tensor(1|2|8))
+			}
+		}, "6 parameters of it are in no module any more"},
+		{"parameters that the program has, too", func(g *graphs, main int) {
+			opt, groups := g.Node(Node{Kind: "object", Type: "torch.optim.adamw.AdamW"}), g.Node(Node{Kind: "list"})
+			mine := g.Node(Node{Kind: "list"})
+			g.chain(main, "local", "opt", opt, "attr", "param_groups", groups)
+			g.chain(main, "local", "prompts", mine)
+			for range n {
+				p := g.tensor(1 | 2 | 8)
+				g.chain(groups, "index", "0", p)
+				g.chain(mine, "index", "0", p)
+			}
+		}, ""},
+		{"optimizers of the same parameter", func(g *graphs, main int) {
+			p, all := g.Tensor(1, 4, 1|2|8), g.Node(Node{Kind: "list"})
+			g.chain(main, "local", "net", g.Node(Node{Kind: "object", Type: "Net"}), "attr", "_parameters",
+				g.Node(Node{Kind: "dict"}), "key", "'w'", p)
+			g.chain(main, "local", "optimizers", all)
+			for range n {
+				opt, state, of := g.Node(Node{Kind: "object", Type: "torch.optim.adam.Adam"}), g.Node(Node{Kind: "dict"}),
+					g.Node(Node{Kind: "dict"})
+				g.chain(all, "index", "0", opt, "attr", "state", state, "key", "<w>", of, "key", "'exp_avg'", g.tensor(0))
+				g.Edge(state, p, "dictkey", "")
+			}
+		}, "6 optimizers have state for the same parameters"},
+		{"optimizers of parameters of their own", func(g *graphs, main int) {
+			all := g.Node(Node{Kind: "list"})
+			g.chain(main, "local", "optimizers", all)
+			for i := range n {
+				p := g.Tensor(uint64(i+1), 4, 1|2|8)
+				g.chain(main, "local", "net", g.Node(Node{Kind: "object", Type: "Net"}), "attr", "_parameters",
+					g.Node(Node{Kind: "dict"}), "key", "'w'", p)
+				opt, state, of := g.Node(Node{Kind: "object", Type: "torch.optim.adam.Adam"}), g.Node(Node{Kind: "dict"}),
+					g.Node(Node{Kind: "dict"})
+				g.chain(all, "index", "0", opt, "attr", "state", state, "key", "<w>", of, "key", "'exp_avg'", g.tensor(0))
+				g.Edge(state, p, "dictkey", "")
+			}
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, blocks := memory(t, n)
+			g := &graphs{blocks: blocks}
+			c.make(g, g.main())
+			v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0)})}).Verdict
+			if c.want == "" {
+				if len(v.Findings) > 0 {
+					t.Errorf("%+v", v.Findings)
+				}
+				return
+			}
+			if len(v.Findings) != 1 || v.Findings[0].Confidence != finding.High || v.Status != finding.Ghost ||
+				!strings.Contains(strings.Join(v.Findings[0].Why, "\n"), c.want) {
+				t.Errorf("%s: %+v", v.Status, v.Findings)
+			}
+		})
+	}
+}
+
+// A holder that doubled between two dumps is told of although no loop of the trace leaves memory: as a leak where the
+// program never reads it, else as a note.
+func TestDoubled(t *testing.T) {
+	const n = 12
+	s, all := memory(t, n)
+	for _, c := range []struct {
+		name   string
+		before int
+		uses   []Use
+		status finding.Status
+		says   string // the finding, "" for none
+	}{
+		{"nothing reads it", 6, []Use{{Name: "kept", How: "add", Function: "main"}}, finding.Ghost, "Leak: list `kept`, " +
+			"local of main (train.py:7) had 6.00 MiB in 6 tensors, and has 12.0 MiB in 12 tensors now"},
+		{"something may", 6, []Use{{Name: "kept", How: "add", Function: "main"}, {Name: "kept", How: "read",
+			Function: "main"}}, finding.Healthy, "It grew: list `kept`"},
+		{"by less", 9, []Use{{Name: "kept", How: "add", Function: "main"}}, finding.Healthy, ""},
+	} {
+		dump := func(id, step, tensors int) Map {
+			g := &graphs{blocks: all}
+			kept := g.Node(Node{Kind: "list"})
+			g.chain(g.main(), "local", "kept", kept)
+			for range tensors {
+				g.chain(kept, "index", "0", g.tensor(0))
+			}
+			return g.Record(id, "step", step)
+		}
+		r := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 10, c.before),
+			dump(1, 20, n), Uses("/app/train.py", c.uses...)})})
+		leaks := r.Verdict.Ghosts(r.Holders, true)
+		if r.Verdict.Status != c.status || leaks.Status != c.status {
+			t.Errorf("%s: %s, and of leaks %s", c.name, r.Verdict.Status, leaks.Status)
+		}
+		if got := len(r.Verdict.Findings); got != 1 && c.says != "" || got > 0 && !strings.HasPrefix(
+			r.Verdict.Findings[0].Title, c.says) || got > 0 && c.says == "" {
+			t.Errorf("%s: %+v", c.name, r.Verdict.Findings)
+		}
+		if c.says != "" && c.status == finding.Healthy && !strings.Contains(leaks.Headline, c.says) {
+			t.Errorf("%s: of leaks %q", c.name, leaks.Headline)
+		}
+	}
+}

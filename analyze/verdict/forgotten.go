@@ -31,6 +31,12 @@ func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) f
 	switch c := h.Code; {
 	case h.Kind == "cycle":
 		return shown("Nothing else refers to it, so the program cannot use it again.")
+	case h.Orphans > 0:
+		return shown("%s of it are in no module any more: only the optimizer refers to them, and has state for them.",
+			units.Plural(h.Orphans, "parameter"))
+	case h.Optimizers > 0:
+		return shown("%s have state for the same parameters: all but the newest are left over.",
+			units.Plural(h.Optimizers, "optimizer"))
 	case h.Kind == "traceback":
 		return shown("It is kept only because an exception is: the traceback has the variables of each function in it.")
 	case h.Logged:

@@ -43,6 +43,9 @@ func (j *judge) growth(e *Facts) {
 			if share.Growth != &e.Growth[i] {
 				index = -1
 			}
+			if j.elsewhere(e, &share) {
+				continue
+			}
 			if share.Holder != nil && share.Holder.Filling() {
 				j.filling(e, index, &share)
 			} else {
@@ -50,6 +53,34 @@ func (j *judge) growth(e *Facts) {
 			}
 		}
 	}
+}
+
+// elsewhere reports whether a growth was reported of another device: one loop that leaves memory on several, by the same
+// line of the program and with the same holder, is one cause. It adds what is on this device.
+func (j *judge) elsewhere(e *Facts, share *holder.Share) bool {
+	key := leak{frames.Function(j.s, share.Loop), attribution.Site(j.s, share.Stacks[0]), share.Cause.Kind, share.Holder}
+	at, again := j.reported[key]
+	if !again {
+		if j.reported == nil {
+			j.reported = map[leak]int{}
+		}
+		j.reported[key] = len(j.findings)
+		return false
+	}
+	f := &j.findings[at]
+	if f.Device == e.Timeline.Device {
+		return false
+	}
+	f.Because("GPU %d: the same, %v in %s.", e.Timeline.Device, units.Size(share.Bytes), units.Plural(share.Count, "block"))
+	f.Bytes += share.Bytes
+	return true
+}
+
+// leak is what makes growths on several devices one.
+type leak struct {
+	loop, site string
+	kind       ghost.Kind
+	holder     *holder.Holder
 }
 
 // grows reports a growth, or the share of one that a holder has.

@@ -8,12 +8,14 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 )
 
 func holderEvidence(h *holder.Holder) *finding.Holder {
 	return &finding.Holder{Reference: h.Reference.String(), Kind: string(h.Kind), Bytes: units.Size(h.Bytes),
 		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered, Bound: h.Bound, Code: h.Code,
-		Graph: 2*h.Graph > h.Bytes, Logged: h.Logged, Entries: h.Before.Count, Lost: h.Lost}
+		Graph: 2*h.Graph > h.Bytes, Logged: h.Logged, Entries: h.Before.Count, Lost: h.Lost,
+		Orphans: h.Orphans, Optimizers: h.Optimizers, Was: units.Size(h.Before.Bytes), Is: units.Size(h.Storage.Bytes)}
 }
 
 // held puts what the recorder saw in the process into a finding on a growth: who holds the memory, why it is or may be
@@ -55,6 +57,64 @@ func frees(holds, gain units.Size) string {
 // entries counts those of a bounded container: "13 of 500 entries".
 func entries(b *finding.Bound) string {
 	return fmt.Sprintf("%s of %s entries", units.Count(b.Length), units.Count(b.Limit))
+}
+
+// Held is the verdict on what the recorder saw, without a trace: its findings on holders, and no status.
+func Held(s *snapshot.Snapshot, seen *holder.Result) Verdict {
+	j := judge{s: s, seen: seen, findings: []finding.Finding{}}
+	j.holders()
+	finding.Sort(j.findings)
+	return Verdict{Findings: j.findings}
+}
+
+// holders reports those that grow, or have what nothing can use again, without a trace that shows it; and those that
+// had doubled since the earlier dump, as a note.
+func (j *judge) holders() {
+	if j.seen == nil {
+		return
+	}
+	told := map[*holder.Holder]bool{}
+	for o := range j.reported {
+		told[o.holder] = true
+	}
+	for i := range j.seen.Holders {
+		h := &j.seen.Holders[i]
+		if told[h] || h.Growing() || len(h.Devices) == 0 || h.Standing != holder.Ghost && (!h.Doubled || h.Standing !=
+			holder.Other || h.Filling()) {
+			continue
+		}
+		v := holderEvidence(h)
+		f := &finding.Finding{ID: "held", Status: finding.Ghost, Severity: finding.Warning, Device: h.Devices[0],
+			Bytes: h.Bytes, Evidence: finding.Evidence{Holder: v}, Fix: h.Fix()}
+		w := forget(v, &finding.Growth{Iterations: unread}, finding.Medium)
+		f.Confidence, f.Heuristic = w.confidence, w.confidence != finding.High
+		what := "Leak"
+		switch {
+		case h.Standing != holder.Ghost:
+			f.Severity, f.Confidence, f.Heuristic, what = finding.Info, finding.Low, true, "It grew"
+		case w.note:
+			f.Severity = finding.Info
+		case w.confidence == finding.Low:
+			what = "Possible leak"
+		}
+		if v.Entries > 0 {
+			f.Say("%s: %s had %v in %s, and has %v in %s now; %s", what, v.Reference, v.Was, units.Plural(v.Entries, "tensor"),
+				v.Is, units.Plural(h.Storage.Count, "tensor"), frees(v.Bytes, v.Frees))
+			f.Because("It was compared with %s.", j.seen.Earlier)
+		} else {
+			f.Say("%s: %s holds %v; %s", what, v.Reference, v.Bytes, frees(v.Bytes, v.Frees))
+		}
+		f.Why = append(f.Why, w.why...)
+		if j.seen.Traced(h) {
+			f.Because("The trace does not show it growing with each iteration: it may slow down, or the trace is too short.")
+		}
+		if w.next != "" {
+			f.Next = append(f.Next, w.next)
+		}
+		f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or store .item() or .detach().cpu() of the tensors there.",
+			v.Reference))
+		j.add(f)
+	}
 }
 
 // filling reports a container with a bound that is not full: no ghost, but memory to plan for.
@@ -101,15 +161,12 @@ func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
 	at := slices.IndexFunc(v.Findings, func(f finding.Finding) bool {
 		return f.Status == finding.Ghost && f.Severity != finding.Info
 	})
-	blind := seen != nil && slices.ContainsFunc(seen.Holders, func(h holder.Holder) bool {
-		return h.Standing == holder.Ghost && h.GrownBlocks == 0 // no trace shows its growth, and so no finding
-	})
 	switch {
 	case seen != nil && seen.Alone && seen.Earlier == "":
 		return Ghosts{finding.NoData, "One dump shows who holds memory, not what grows: call dump() of the recorder " +
 			"twice, some steps apart.", ""}
-	case seen != nil && (at >= 0 || blind):
-		return ghostsSeen(seen)
+	case at >= 0 && seen != nil:
+		return v.ghostsSeen(seen, at)
 	case at >= 0:
 		return Ghosts{finding.Ghost, v.Findings[at].Title, v.Findings[at].Trust()}
 	case seen == nil && (v.Status == finding.NoData || !traced):
@@ -148,31 +205,40 @@ func larger(holders []holder.Holder) *holder.Holder {
 	return best
 }
 
-func ghostsSeen(r *holder.Result) Ghosts {
-	var first *holder.Holder
-	var kept units.Size
-	n := 0
-	for i := range r.Holders {
-		if h := &r.Holders[i]; h.Standing == holder.Ghost {
-			if first == nil {
-				first = h
+// ghostsSeen is the outcome where the finding at a place accuses, with what the recorder saw: the holders of findings
+// that accuse, those that grow where none has one.
+func (v *Verdict) ghostsSeen(seen *holder.Result, at int) Ghosts {
+	var all []*finding.Holder
+	trust := ""
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		if f.Evidence.Holder == nil || f.Status != finding.Ghost || f.Severity == finding.Info {
+			continue
+		}
+		if all = append(all, f.Evidence.Holder); len(all) == 1 {
+			trust = "seen in the process, and growing in the trace; " + f.Trust()
+			if f.Evidence.Growth == nil {
+				trust = "seen in the process; " + f.Trust()
 			}
-			n++
-			kept += units.Size(h.Bytes)
 		}
 	}
-	if first == nil {
+	for i := range seen.Holders {
+		if h := &seen.Holders[i]; trust == "" && h.Standing == holder.Ghost {
+			all = append(all, holderEvidence(h))
+		}
+	}
+	if len(all) == 0 {
 		return Ghosts{finding.Ghost, "Memory grows in the trace, but no single holder of it was seen in the process.",
-			"heuristic"}
+			v.Findings[at].Trust()}
 	}
-	g := Ghosts{Status: finding.Ghost, Trust: "seen in the process, and growing in the trace"}
-	if first.GrownBlocks == 0 {
-		g.Trust = "seen in the process, and larger than in the earlier dump"
+	var kept units.Size
+	for _, h := range all {
+		kept += h.Bytes
 	}
-	g.Headline = fmt.Sprintf("%s holds %v; %s", first.Reference, units.Size(first.Bytes), frees(units.Size(first.Bytes),
-		units.Size(first.Frees)))
-	if n > 1 {
-		g.Headline += fmt.Sprintf(" In total %s hold %v.", units.Plural(n, "ghost"), kept)
+	h := all[0]
+	g := Ghosts{finding.Ghost, fmt.Sprintf("%s holds %v; %s", h.Reference, h.Bytes, frees(h.Bytes, h.Frees)), trust}
+	if len(all) > 1 {
+		g.Headline += fmt.Sprintf(" In total %s hold %v.", units.Plural(len(all), "ghost"), kept)
 	}
 	return g
 }

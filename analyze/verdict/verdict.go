@@ -87,6 +87,7 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 			j.idling(e)
 		}
 	}
+	j.holders()
 	j.imbalance(devices)
 	finding.Sort(j.findings)
 	v := j.verdict(devices)
@@ -139,7 +140,8 @@ type judge struct {
 	s        *snapshot.Snapshot
 	seen     *holder.Result
 	findings []finding.Finding
-	idle     bool // a device keeps memory that next to nothing uses
+	reported map[leak]int // the findings on growth
+	idle     bool         // a device keeps memory that next to nothing uses
 }
 
 // named puts the names of a kind of device in place of CUDA's.

@@ -278,3 +278,20 @@ func TestImbalance(t *testing.T) {
 		}
 	}
 }
+
+// TestOneCause reports a loop that leaves memory on each of two devices once, with the memory of both.
+func TestOneCause(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{Devices: 2}, func(d *build.Device) {
+		for range 20 {
+			d.Stack = build.NewStack("/app/train.py:31:store", "/app/train.py:9:main", "/app/train.py:20:<module>")
+			d.Alloc(mib)
+			d.Stack = build.NewStack("/app/train.py:12:main", "/app/train.py:20:<module>")
+			d.Free(d.Alloc(mib))
+		}
+	}))
+	v := analyzetest.Run(t, s, analyze.Options{NoReplay: true}).Verdict
+	if len(v.Findings) != 1 || v.Findings[0].Bytes != 40*mib || !strings.Contains(strings.Join(v.Findings[0].Why, "\n"),
+		"GPU 1: the same, 20.0 MiB in 20 blocks.") {
+		t.Errorf("%+v", v.Findings)
+	}
+}

@@ -1901,28 +1901,31 @@ class _Table:
         """The names of the containers, and the files beside the program's modules in which it may use them."""
         heap, names, files = self.heap, set(), set()
         for e in range(len(self.src)):
-            if self.kind[e] in ("attr", "local", "global", "closure", "default") and self.dst[e] < len(self.places):
-                name, at = self.text[e], self.places[self.dst[e]]
-                kind = heap.info[at].kind
-                if (kind in _SIZED or kind == _CELL or kind in (_TUPLE, _OBJECT, _TENSOR) and self.kind[e] != "local") \
-                        and name.isidentifier() and name not in _OF_TORCH and not name.startswith("__"):
-                    names.add(name)
-        for i in self.places:
-            kind = heap.info[i].kind
-            if kind == _OBJECT:
-                module = heap.info[i].name
-                while "." in module and module not in sys.modules:
-                    module = module.rpartition(".")[0]
-                found = sys.modules.get(module)
-                path = dict.get(found.__dict__, "__file__") if type(found) is types.ModuleType else None
-                if type(path) is str:
-                    files.add(path)
-            elif kind == _FUNCTION:
-                files.add(heap.objs[i].__code__.co_filename)
+            edge, name = self.kind[e], self.text[e]
+            if edge not in ("attr", "local", "global", "closure", "default") or self.dst[e] >= len(self.places) or \
+                    not name.isidentifier() or name in _OF_TORCH or name.startswith("__"):
+                continue
+            kind = heap.info[self.places[self.dst[e]]].kind
+            if kind not in _SIZED and kind != _CELL and (edge == "local" or kind != _TUPLE and kind != _TENSOR):
+                continue
+            names.add(name)
+            if self.src[e] < len(self.places):
+                files.add(self.file_of(self.places[self.src[e]]))
         for frame in self.running:
             files.add(frame.f_code.co_filename)
-        return names, [path for path in sorted(files) if type(path) is str and path.endswith(".py") or path in
-                       _cells()]
+        return names, [path for path in sorted(filter(None, files)) if path.endswith(".py") or path in _cells()]
+
+    def file_of(self, i):
+        """The file of a function, or of the class of an object; "" for what has none."""
+        heap = self.heap
+        if heap.info[i].kind == _FUNCTION:
+            return heap.objs[i].__code__.co_filename
+        module = heap.info[i].name
+        while "." in module and module not in sys.modules:
+            module = module.rpartition(".")[0]
+        found = sys.modules.get(module)
+        path = dict.get(found.__dict__, "__file__") if type(found) is types.ModuleType else None
+        return path if type(path) is str else ""
 
     def word(self, text):
         at = self.words.get(text)
