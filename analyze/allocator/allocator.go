@@ -5,7 +5,8 @@
 // It can be read side by side with the rules:
 //
 //	rules.go       SPEC.md 5.1, 5.3      sizes, pools, and when a block is split: all that Conf decides
-//	conf.go        SPEC.md 5.2           the settings, and a snapshot's; parse.go reads PYTORCH_CUDA_ALLOC_CONF
+//	conf.go        SPEC.md 5.2           the settings, and a snapshot's
+//	reading.go     SPEC.md 5.2           PYTORCH_CUDA_ALLOC_CONF as a release reads it: options.go has its keys
 //	pool.go        SPEC.md 5.4           pools, and the free blocks of each by stream, size and tie
 //	malloc.go      SPEC.md 5.4, 5.5      a request from its size to its block
 //	expandable.go  SPEC.md 5.6           segments that grow by mapping
