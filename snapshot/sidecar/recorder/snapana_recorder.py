@@ -12,9 +12,10 @@
 too. `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
 before anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program
 as it is: it counts the steps of optimizers, and dumps now and then, when memory has grown, at errors, and at the end.
-A dump that finds less memory leaves the snapshot of an earlier one as it is. What lives in functions is gone at the
-end, so a program without an optimizer should call dump() itself. os._exit waits up to 10 s for a last dump; a signal
-that ends the process (SIGKILL, or SIGTERM where the program has no handler) leaves what was recorded before it.
+Of a program without an optimizer it takes two samples in each second that CUDA is up, in a thread.
+A dump that finds less memory leaves the snapshot of an earlier one as it is. os._exit waits up to 10 s for a last dump,
+and so does SIGTERM in a program that has no handler for it, as soon as the main thread is in no C function; SIGKILL
+leaves what was recorded before it.
 
 `r.listen()` lets `snapana attach PID` take a recording from outside, at the next step or within two seconds; -m listens
 by itself.
@@ -77,6 +78,7 @@ _GRAPH_SECONDS = 5.0  # for walking them
 _EXIT_SECONDS = 10  # at most, for the dump of a program that leaves by os._exit
 _DUMP_SHARE = 0.05  # of wall time, for dumps of a program that makes none itself: the first after some 10 s
 _FREE_DUMPS = 1.0  # seconds beyond that share: short programs are dumped, too
+_TICK = 0.5  # seconds between the samples of a program without an optimizer
 _RICH = 0.9  # a snapshot is replaced by one with this share of its allocated bytes, or more
 _STEEP = 1.25  # a dump is due when this many times the allocated bytes of the last one are
 _SLICE = 0.005  # seconds in one step, for what may be spread over several
@@ -375,6 +377,7 @@ class _Refused(Exception):
 
 _refused = [0]
 _guards = {}  # of threads that look right now, by their ids
+_passing = set()  # ids of threads that record in a signal handler of the program, in the middle of a C function of ours
 _inside = contextvars.ContextVar("snapana_recorder_inside", default=False)
 _call = operator.methodcaller("__call__")
 _nothing = functools.partial(len, ())
@@ -384,7 +387,7 @@ _GC_INSIDE = sys.version_info < (3, 12)  # the collector may run, and call the p
 def _guard(frame, event, arg):
     """Refuses Python code that a C function of ours wants to run. What the interpreter itself runs between our
     instructions (signal handlers, gc.callbacks, finalizers) is the program's: it finds everything as it was."""
-    if frame.f_code.co_filename == _FILE:
+    if frame.f_code.co_filename == _FILE or _passing and threading.get_ident() in _passing:
         return
     guard = _guards.get(threading.get_ident())
     if _inside.get():
@@ -559,7 +562,11 @@ def _public(function):
     """A function for programs: from it nothing is raised but what their own signal handlers raise."""
     @functools.wraps(function)
     def call(*args, **kwargs):
+        passing = None
         try:
+            if _inside.get() and threading.get_ident() not in _passing:
+                passing = threading.get_ident()
+                _passing.add(passing)
             return function(*args, **kwargs)
         except BaseException as err:
             if isinstance(err, Exception) and not _of_handler(err):
@@ -568,6 +575,9 @@ def _public(function):
             if sys.version_info < (3, 11):
                 raise err.with_traceback(trace)
             raise
+        finally:
+            if passing is not None:
+                _passing.discard(passing)
     return call
 
 
@@ -2662,7 +2672,7 @@ def _device_environment(torch):
             env[name] = value
     put("torch.cudnn", lambda: torch.backends.cudnn.version() or 0)
     put("torch.nccl", lambda: ".".join(str(n) for n in torch.cuda.nccl.version()))
-    put("driver.cuda", torch._C._cuda_getDriverVersion)
+    put("driver.cuda", lambda: torch._C._cuda_getDriverVersion())
     driver = _read("/proc/driver/nvidia/version").partition("Kernel Module")[2].split()
     if driver:
         env["driver.version"] = driver[0]
@@ -2702,6 +2712,7 @@ class _Recorder:
         self.kept = 0  # bytes that were allocated in the moment of the snapshot
         self.failed = -1  # the step in which the snapshot was written because memory ran out
         self.reason = "exit"  # of the end, where nobody calls stop()
+        self.terminated = False  # by SIGTERM, in the middle of a dump
         self.manual = self.observing = self.device_env = False
         self.busy = threading.local()
         self.started = time.monotonic()
@@ -2991,6 +3002,8 @@ class _Recorder:
                 self.safely("dump", lambda: self.write_dump(reason, snapshot, asked))
         finally:
             self.busy.now = False
+            if self.terminated and threading.current_thread() is threading.main_thread():
+                _end(self)
 
     def write_dump(self, reason, snapshot, asked):
         if os.getpid() != self.file.pid or self.file.fd is None:
@@ -3150,6 +3163,7 @@ def start(run="run", history=True, max_entries=1_000_000, stacks="python", devic
         if run.endswith(".snapana"):
             run = run[:-len(".snapana")]
         _active[0] = _Recorder(run, history, max_entries, stacks, devices)
+        _take_sigterm()
     except Exception as err:
         _active[0] = None
         if _of_handler(err):
@@ -3189,6 +3203,7 @@ def stop(reason="stop"):
     """Ends the recording."""
     recorder = _current()
     _active[0] = None
+    _leave_sigterm()
     if recorder is not None:
         _quiet(lambda: recorder.stop(reason))
 
@@ -3297,11 +3312,64 @@ class record:
         return False
 
 
+def _take_sigterm():
+    """Has SIGTERM, where it would end the process at once, wait for a last dump. Where the program has a handler, or
+    takes one later, that is all that runs."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL \
+            and __name__ != _ATTACHED:
+        signal.signal(signal.SIGTERM, _sigterm)
+
+
+def _leave_sigterm():
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is _sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+_held = threading.local()
+
+
+def _hold_sigterm():
+    """Before a fork: one that comes for the child before it has put the signal back is not to be lost."""
+    if signal.getsignal(signal.SIGTERM) is _sigterm:
+        _held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+
+
+def _let_sigterm():
+    mask = _held.__dict__.pop("mask", None)
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _sigterm(number, frame):
+    if signal.getsignal(signal.SIGTERM) is not _sigterm:
+        return  # called by a handler that the program has taken since: without us there would have been none
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+    recorder = _current()
+    if recorder is not None and getattr(recorder.busy, "now", False):
+        recorder.terminated = True
+    else:
+        _end(recorder)
+
+
+def _end(recorder):
+    """Ends the process as SIGTERM does."""
+    try:
+        if recorder is not None:
+            if not recorder.terminated:
+                recorder.dump("exit", True)
+            recorder.stop("SIGTERM")
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _forked():
     """In a forked child: lets go of the parent's file without a word."""
     recorder = _active[0]
     _active[0] = _listening[0] = None
     _guards.clear()
+    _passing.clear()
+    _leave_sigterm()
+    _let_sigterm()
     if recorder is not None:
         fd, recorder.file.fd = recorder.file.fd, None
         if fd is not None and _identity(fd) == recorder.file.key:
@@ -3310,7 +3378,7 @@ def _forked():
 
 if __name__ != _ATTACHED:  # what is brought in leaves nothing behind
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_forked)
+        os.register_at_fork(before=_hold_sigterm, after_in_parent=_let_sigterm, after_in_child=_forked)
     atexit.register(lambda: stop(None))
 
 
@@ -3630,27 +3698,50 @@ def _auto(run):
         _dump_before_exit()
 
 
-def _count_steps(recorder):
-    from torch.optim.optimizer import register_optimizer_step_post_hook  # 2.0
-    state = {"spent": 0.0, "cost": 0.1, "next": 8}
+class _Pace:
+    """When to dump in a program that asks for no dumps itself: at some steps, when memory has grown, and within a share
+    of the time."""
 
-    def after(optimizer, args, kwargs):
-        if _active[0] is not recorder or recorder.manual or recorder.file.pid != os.getpid():
-            return
-        recorder.safely("step", lambda: recorder.step(None, None))
-        _answer()
+    def __init__(self, recorder):
+        self.recorder, self.spent, self.cost, self.next = recorder, 0.0, 0.1, 8
+
+    def is_over(self):
+        return _active[0] is not self.recorder or self.recorder.manual or self.recorder.file.pid != os.getpid()
+
+    def step(self, label):
+        recorder = self.recorder
+        recorder.safely("step", lambda: recorder.step(None, label))
+        if label is None:
+            _answer()
         begin = time.monotonic()
         allowed = _FREE_DUMPS + _DUMP_SHARE * (begin - recorder.started)
-        if recorder.steps < 8 or state["spent"] + state["cost"] > allowed:
+        if recorder.steps < 8 or self.spent + self.cost > allowed:
             return
         live = recorder.safely("live", recorder.live)
         steep = live is not None and live[0] > _STEEP * max(recorder.kept, 1)
-        if recorder.steps >= state["next"] or steep:
-            state["next"] = 2 * recorder.steps
+        if recorder.steps >= self.next or steep:
+            self.next = 2 * recorder.steps
             _quiet(lambda: recorder.dump("dump", True))
-            state["cost"] = time.monotonic() - begin
-            state["spent"] += state["cost"]
+            self.cost = time.monotonic() - begin
+            self.spent += self.cost
+
+
+def _count_steps(recorder):
+    from torch.optim.optimizer import register_optimizer_step_post_hook  # 2.0
+    pace, watcher = _Pace(recorder), _Watcher()
+
+    def after(optimizer, args, kwargs):
+        if not pace.is_over():
+            watcher.over.set()
+            pace.step(None)
+
+    def watch():
+        """Until an optimizer steps: what programs without one do shows in time only."""
+        while not watcher.over.wait(_TICK) and not pace.is_over():
+            pace.step("timer")
     register_optimizer_step_post_hook(_public(after))
+    atexit.register(watcher.end)
+    recorder.torch.cuda._lazy_call(lambda: recorder.safely("steps", lambda: watcher.start(watch)))
 
 
 def _dump_before_exit():

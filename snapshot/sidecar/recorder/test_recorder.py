@@ -1293,7 +1293,8 @@ class Device:
 
     def _cuda_memoryStats(self, d):
         sizes = {"current": 5 - 5 * d, "peak": 5 - 5 * d, "allocated": 5 - 5 * d, "freed": 0}
-        return {"reserved_bytes": {"all": sizes}, "num_ooms": 0}
+        return {"allocated_bytes": {"all": sizes}, "reserved_bytes": {"all": sizes}, "allocation": {"all": sizes},
+                "num_ooms": 0}
 
     def _cuda_isCurrentStreamCapturing(self):
         return self.capturing
@@ -1496,16 +1497,78 @@ while True:
         del keep
 
     def test_handler_that_records(self):
-        """A handler may call step() in the middle of another record, which may have to do without what it reads."""
+        """A handler may call step() in the middle of another record, and of a hook that is refused: none is lost."""
+        gc.collect()  # the hooks of other tests
+        x, _ = make(requires_grad=True)
+        calls = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: calls.append(p)):
+            hooked = [x.exp() for _ in range(100)]
+        handled = []
+
         def handler(number, frame):
             r.step(label="handler")
+            handled.append(number)
         self.handle(signal.SIGUSR1, handler)
 
         def send(stop):
-            for _ in range(100):
+            for i in range(200):
                 os.kill(os.getpid(), signal.SIGUSR1)
-                time.sleep(0.001)
-        self.during_dumps(send, faults=("_Refused",))
+                while len(handled) <= i and not stop.is_set():
+                    time.sleep(0.0002)
+        found = self.during_dumps(send)
+        self.assertEqual(calls, [])
+        samples = [x for x in records(self.run_path + ".snapana")[0] if x["type"] == "sample"]
+        self.assertEqual((len(handled), [x.get("label") for x in samples].count("handler")), (200, 200))
+        self.assertGreater(len(found), 0)
+        del hooked
+
+    def test_sigterm_without_a_handler(self):
+        """Dumps, and ends as by SIGTERM; a program that takes or asks for the signal finds what it would without."""
+        code = """
+import os, signal, subprocess, sys, time
+import torch, snapana_recorder as r
+keep = [torch.zeros(1000)]
+r.start(sys.argv[1], devices="all")
+how = sys.argv[2]
+if how == "child":
+    pid = os.fork()
+    if not pid:
+        time.sleep(60)
+        os._exit(1)
+    os.kill(pid, signal.SIGTERM)
+    print(os.waitpid(pid, 0)[1])
+if how == "later":
+    def save(number, frame):
+        if callable(old):
+            old(number, frame)
+        print("saved", flush=True)
+        sys.exit(3)
+    old = signal.signal(signal.SIGTERM, save)
+if how == "stopped":
+    r.stop()
+    print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, flush=True)
+if how == "dumping":
+    import threading
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    while True:
+        r.dump()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
+"""
+        for how, code_, out in (("alone", -15, ""), ("child", -15, "15\n"), ("later", 3, "saved\n"),
+                                ("stopped", -15, "True\n"), ("dumping", -15, "")):
+            with self.subTest(how):
+                path = os.path.join(self.dir.name, how)
+                done = subprocess.run([sys.executable, "-W", "ignore", "-c", code, path, how],
+                                      cwd=os.path.dirname(os.path.abspath(SOURCE)), stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, universal_newlines=True)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (code_, out, ""))
+                found, rest = records(path + ".snapana")
+                dumps = [x for x in found if x["type"] == "holders"]
+                self.assertEqual((rest, [x for x in found if x["type"] == "fault"]), (0, []))
+                if how in ("alone", "child", "dumping"):
+                    self.assertGreater(len(dumps), 0)
+                    self.assertEqual((found[-1]["type"], found[-1]["reason"]), ("end", "SIGTERM"))
 
 
 class Descriptors(Recorded):
