@@ -119,7 +119,7 @@ func attached(pid int, record time.Duration, out string, r attach.Result) string
 		fmt.Fprintf(&b, "Next    snapana report %s\n", relative(out, r.Snapshot))
 	} else {
 		b.WriteString("No snapshot: the program has not used a GPU.\n")
-		fmt.Fprintf(&b, "Next    snapana stats %s\n", relative(out, r.Recording))
+		fmt.Fprintf(&b, "Next    snapana ghosts %s\n", relative(out, r.Recording))
 	}
 	return b.String()
 }
@@ -149,7 +149,7 @@ func attachError(pid int, err error) error {
 		attach.Busy: "try again when that has ended",
 		attach.Unanswered: "its main thread waits in C, for the GPU, another rank or a lock; the request was withdrawn " +
 			"and nothing will run later; try again, with a longer --timeout",
-		attach.NoTorch:     "try again when the program has",
+		attach.NoTorch:     noTorch(e.Children),
 		attach.Refused:     "for the next run, " + listen,
 		attach.Unsupported: "elsewhere, start the program with `python -m snapana_recorder`",
 	}
@@ -157,6 +157,18 @@ func attachError(pid int, err error) error {
 		return fmt.Errorf("attach to process %d: %w; %s", pid, err, way)
 	}
 	return fmt.Errorf("attach to process %d: %w", pid, err)
+}
+
+// noTorch is what to do about a process without PyTorch, which may be a launcher.
+func noTorch(children []int) string {
+	if len(children) == 0 {
+		return "try again when the program has"
+	}
+	list := make([]string, len(children))
+	for i, c := range children {
+		list[i] = strconv.Itoa(c)
+	}
+	return "a launcher? It has started Python in " + strings.Join(list, ", ") + ": attach to one of these"
 }
 
 // wait shows on a terminal how long a recording has been going on.

@@ -65,7 +65,9 @@ const (
 
 // Error is why nothing was recorded.
 type Error struct {
-	Kind Kind
+	Kind     Kind
+	Children []int // with NoTorch: processes with a Python that it has started, 16 at most
+
 	what string
 	err  error // what the system said, if it did
 }

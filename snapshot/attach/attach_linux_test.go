@@ -20,6 +20,7 @@ import (
 	"github.com/snapana/snapana/snapshot/attach"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sidecar/recorder"
 )
 
 // TestMain is also the program that is killed in the middle of a recording, and the one of another user.
@@ -63,12 +64,12 @@ func python(t *testing.T, version string) string {
 // start runs the program with these words until it is ready.
 func start(t *testing.T, python string, change func(*exec.Cmd), words ...string) *program {
 	t.Helper()
-	recorder, err := filepath.Abs("../sidecar/recorder")
+	source, err := filepath.Abs("../sidecar/recorder")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &program{t: t, cmd: exec.Command(python, append([]string{"testdata/program.py"}, words...)...)}
-	p.cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+recorder)
+	p.cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+source)
 	p.cmd.Stderr = &p.stderr
 	if change != nil {
 		change(p.cmd)
@@ -438,6 +439,18 @@ func TestNoPython(t *testing.T) {
 	}
 }
 
+// A launcher has no PyTorch, but children that may.
+func TestLauncher(t *testing.T) {
+	t.Parallel()
+	p := start(t, python(t, "3.14"), nil, "plain", "launcher")
+	_, err := attach.Run(t.Context(), options(p.pid, filepath.Join(t.TempDir(), "x"), 0))
+	var e *attach.Error
+	if !errors.As(err, &e) || e.Kind != attach.NoTorch || len(e.Children) != 1 {
+		t.Errorf("%v, %+v", err, e)
+	}
+	p.finish()
+}
+
 // TestOtherUser goes both ways: root may attach to a user's program, a user not to root's.
 func TestOtherUser(t *testing.T) {
 	t.Parallel()
@@ -477,13 +490,37 @@ func TestOtherUser(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(exe, data, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe)
-	cmd.Dir, cmd.SysProcAttr = folder, nobody
-	cmd.Env = append(os.Environ(), fmt.Sprintf("ATTACH_TO=%d", os.Getpid()), "ATTACH_OUT="+folder+"/x")
-	said, err := cmd.Output()
-	if want := "it belongs to the user with the number 0"; err != nil || !strings.Contains(string(said), want) {
-		t.Errorf("%s %v", said, err)
+	asNobody := func(pid int, want string) {
+		t.Helper()
+		cmd := exec.Command(exe)
+		cmd.Dir, cmd.SysProcAttr = folder, nobody
+		cmd.Env = append(os.Environ(), fmt.Sprintf("ATTACH_TO=%d", pid), "ATTACH_OUT="+folder+"/x")
+		if said, err := cmd.Output(); err != nil || !strings.Contains(string(said), want) {
+			t.Errorf("%s %v, want %s", said, err, want)
+		}
 	}
+	asNobody(os.Getpid(), "it belongs to the user with the number 0")
+	if err := os.Chown(folder, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string]string{"": "<nil>", "secret": "the system does not let this user look into it"} {
+		p := start(t, py, func(c *exec.Cmd) {
+			c.SysProcAttr = nobody
+			c.Args[1] = filepath.Join(folder, "program.py")
+		}, word)
+		asNobody(p.pid, want)
+		p.finish()
+	}
+	if err := os.WriteFile(filepath.Join(folder, "snapana_recorder.py"), recorder.Source, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, py, func(c *exec.Cmd) {
+		c.SysProcAttr = nobody
+		c.Args[1] = filepath.Join(folder, "program.py")
+		c.Env = append(c.Env, "PYTHONPATH=")
+	}, "secret", "listen")
+	asNobody(p.pid, "<nil>")
+	p.finish()
 }
 
 // TestContainer attaches to a program that has a /tmp of its own, and does not see the folder of the results.

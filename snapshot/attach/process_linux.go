@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,6 +44,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	s := &session{o, p, d, f}
 	r, elapsed, err := s.run(ctx)
+	if e, ok := err.(*Error); ok && e.Kind == NoTorch {
+		e.Children = p.children()
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -122,6 +126,32 @@ func startOf(pid int) string {
 }
 
 func (p *process) alive() bool { return startOf(p.pid) == p.started }
+
+// children are the processes with a Python that this one has started, as launchers do, in the order of their numbers.
+func (p *process) children() []int {
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, e := range all {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || len(out) == 16 {
+			continue
+		}
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(p.pid) {
+			continue
+		}
+		maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		if nameOfPython(parseMaps(maps)) != "" {
+			out = append(out, pid)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // door is the way into the process: what its interpreter offers, else its own recorder, if that listens.
 func (p *process) door() (door, error) {

@@ -29,6 +29,15 @@ if "history" in words:
     torch.cuda.memory._record_memory_history()
 if "slow" in words:
     torch.cuda.memory.slow[0] = 1
+if "secret" in words:  # a process that its user may not look into
+    import ctypes
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+if "launcher" in words:
+    import subprocess
+    child = subprocess.Popen([sys.executable, __file__, "plain", "asleep"], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL)
+    atexit.register(child.wait)
+    atexit.register(child.stdin.close)
 if "audit" in words:
     def refuse(event, args):
         if event == "cpython.remote_debugger_script":

@@ -181,10 +181,14 @@ def _identity(fd):
 
 
 _STDERR = _identity(2)
+_told = []
 
 
 def _tell(text):
     """One line on stderr, unless descriptor 2 has become a file of the program's since."""
+    if __name__ == _ATTACHED:  # for whoever attached, not for the program
+        _told.append(text)
+        return
     try:
         if _identity(2) == _STDERR or not stat.S_ISREG(os.fstat(2).st_mode):
             os.write(2, ("snapana_recorder: %s\n" % text).encode("utf-8", "replace"))
@@ -3565,7 +3569,7 @@ class _Visit:
             atexit.unregister(self.at_exit)
             self.watcher.end()
             faults = ["%s: %s" % what for what in self.recorder.faults
-                      if what[0] in ("history", "dump", "snapshot")]  # others are noted in the file
+                      if what[0] in ("history", "dump", "snapshot")] + _told  # others are noted in the file
             _quiet(lambda: self.recorder.stop("stop"))
             _leave()
         return self.tell(faults, reason)
