@@ -115,9 +115,12 @@ func attached(pid int, record time.Duration, out string, r attach.Result) string
 	for _, f := range r.Faults {
 		fmt.Fprintf(&b, "The recorder in the program failed in part: %s\n", oneLine(f))
 	}
-	if r.Snapshot != "" {
+	switch {
+	case r.Snapshot != "":
 		fmt.Fprintf(&b, "Next    snapana report %s\n", relative(out, r.Snapshot))
-	} else {
+	case r.CUDA:
+		b.WriteString("No snapshot: it could not be written.\n")
+	default:
 		b.WriteString("No snapshot: the program has not used a GPU.\n")
 		fmt.Fprintf(&b, "Next    snapana ghosts %s\n", relative(out, r.Recording))
 	}

@@ -33,9 +33,10 @@ type Options struct {
 // Result is what was recorded.
 type Result struct {
 	Recording string        // path of the recorder's file
-	Snapshot  string        // path of PyTorch's snapshot, "" if there is none: no CUDA memory was used
+	Snapshot  string        // path of PyTorch's snapshot, "" if there is none: without CUDA, or by a fault
 	Python    string        // its version
 	Listened  bool          // the program's own recorder answered
+	CUDA      bool          // the program has used a GPU
 	WasOn     bool          // the allocator's history had been turned on by the program; it still is
 	Recorded  bool          // the history was on from the beginning of the recording to its end
 	Exited    bool          // the program came to its end meanwhile

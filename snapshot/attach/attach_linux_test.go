@@ -331,6 +331,52 @@ func TestMainThreadInC(t *testing.T) {
 	}
 }
 
+// The end of a recording does not need the main thread.
+func TestMainThreadInCAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, w := range ways {
+		p := start(t, python(t, w.version), nil, w.word)
+		ctx, cancel := context.WithCancel(t.Context())
+		o := options(p.pid, filepath.Join(t.TempDir(), "x"), time.Hour)
+		o.Progress = func(elapsed time.Duration) {
+			switch {
+			case elapsed > 500*time.Millisecond:
+				cancel()
+			case o.Patience > time.Second:
+				o.Patience = time.Second
+				io.WriteString(p.stdin, "z")
+			}
+		}
+		o.Patience = 2 * time.Second
+		res, err := attach.Run(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(p.stdin, "z")
+		p.finish(w.kept...)
+		if dumps, _ := recorded(t, res); dumps != 2 || !res.Recorded {
+			t.Errorf("%d dumps: %+v", dumps, res)
+		}
+	}
+}
+
+// What fails in the recorder is told, and what it has got is kept.
+func TestFault(t *testing.T) {
+	t.Parallel()
+	p := start(t, python(t, "3.14"), nil, "broken")
+	res, err := attach.Run(t.Context(), options(p.pid, filepath.Join(t.TempDir(), "x"), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.finish()
+	if dumps, _ := recorded(t, res); dumps != 1 || res.Snapshot != "" || !res.CUDA {
+		t.Errorf("%d dumps: %+v", dumps, res)
+	}
+	if len(res.Faults) != 1 || res.Faults[0] != "snapshot: OSError" {
+		t.Errorf("faults %q", res.Faults)
+	}
+}
+
 // TestHandler raises from a signal handler in the middle of a visit.
 func TestHandler(t *testing.T) {
 	t.Parallel()
@@ -484,6 +530,9 @@ func TestOtherUser(t *testing.T) {
 	p.finish()
 	recorded(t, res)
 	left(t, "/tmp")
+	if info, err := os.Stat(res.Snapshot); err != nil || info.Sys().(*syscall.Stat_t).Uid != 65534 {
+		t.Errorf("the snapshot does not belong to the owner of the process: %v", err)
+	}
 
 	exe := filepath.Join(folder, "attach.test")
 	data, err := os.ReadFile(os.Args[0])

@@ -60,6 +60,7 @@ type reply struct {
 	What     string   `json:"what"`  // the fault
 	Files    []string `json:"files"`
 	Python   string   `json:"python"`
+	CUDA     bool     `json:"cuda"` // the program has memory of a device
 	WasOn    bool     `json:"was_on"`
 	Recorded bool     `json:"recorded"`
 	Reason   string   `json:"reason"`
@@ -236,7 +237,9 @@ func (f *folder) move(name, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, from)
+	if _, err = io.Copy(out, from); err == nil {
+		err = own(f.uid, f.gid, out) // as the recorder's files are, when root attaches
+	}
 	if err = errors.Join(err, out.Close()); err != nil {
 		os.Remove(to)
 	}

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	_, listened := d.(*listener)
-	res := Result{Python: r.Python, Listened: listened, WasOn: r.WasOn, Recorded: r.Recorded, Exited: r.Reason == "exit",
+	res := Result{Python: r.Python, Listened: listened, CUDA: r.CUDA, WasOn: r.WasOn, Recorded: r.Recorded, Exited: r.Reason == "exit",
 		Elapsed: elapsed, Faults: r.Faults}
 	res.Recording, res.Snapshot, err = f.take(r, o)
 	return res, err

@@ -38,6 +38,10 @@ if "launcher" in words:
                              stdout=subprocess.DEVNULL)
     atexit.register(child.wait)
     atexit.register(child.stdin.close)
+if "broken" in words:
+    def broken():
+        raise OSError(28, "No space left on device")
+    torch.cuda.memory._snapshot = broken
 if "audit" in words:
     def refuse(event, args):
         if event == "cpython.remote_debugger_script":
@@ -88,7 +92,7 @@ def main():
 def work(trainer):
     lines = select.poll()
     lines.register(0, select.POLLIN)
-    while not lines.poll(10):
+    while not lines.poll(10) or os.read(0, 1) == b"z" and os.read(0, 1):  # after a z it waits in C for more
         if len(trainer.outputs) < 200:
             trainer.step()
 
