@@ -623,11 +623,16 @@ class _Torch:
         return [functools.partial(get, t) for get in self.form_gets]
 
 
-_mro = type.__dict__["__mro__"].__get__
+_bases = type.__dict__["__mro__"].__get__
 _type_dict = type.__dict__["__dict__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
 _GetSet = types.GetSetDescriptorType
 _Member = types.MemberDescriptorType
+
+
+def _mro(tp):
+    """A class and those above it. None of types of C that the interpreter never made ready: of contextvars, up to 3.9."""
+    return _bases(tp) or ()
 
 
 def _type_name(tp):

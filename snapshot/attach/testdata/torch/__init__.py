@@ -49,7 +49,8 @@ class _C:
     @staticmethod
     def _cuda_memoryStats(_):
         now = cuda.memory.used
-        return {"allocated_bytes": {"all": {"current": now, "peak": now}},
+        calls = {"allocated": len(cuda.memory.blocks), "freed": 0}
+        return {"allocation": {"all": calls}, "allocated_bytes": {"all": {"current": now, "peak": now}},
                 "reserved_bytes": {"all": {"current": now, "peak": now, "allocated": now}}}
 
 
