@@ -88,6 +88,7 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 		}
 	}
 	j.holders()
+	j.views()
 	j.imbalance(devices)
 	finding.Sort(j.findings)
 	v := j.verdict(devices)
