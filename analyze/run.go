@@ -142,6 +142,10 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		}
 	}
 	d.Moments = append(d.Moments, end)
+	if e.Release = phase.FindRelease(t, d.Phases); e.Release != nil {
+		m := look(s, t, uses, "release", e.Release.Event)
+		e.After = &m.Scene
+	}
 	at := &d.Moments[max(len(d.Moments)-2, 0)] // the failure, or else the peak
 	e.Levers = lever.Find(s, t, uses, at.State, at.Uses)
 	d.WhatIf = <-replayed

@@ -30,6 +30,34 @@ type Evidence struct {
 	Foreign   *Foreign   `json:"foreign,omitempty"`
 	Spare     *Spare     `json:"spare,omitempty"`
 	Imbalance *Imbalance `json:"imbalance,omitempty"`
+	Stays     *Leftover  `json:"stays,omitempty"`
+}
+
+// Leftover is what a device still has after a program gave memory up.
+type Leftover struct {
+	Phase    string     `json:"phase"`    // in which it did, "" outside of any
+	Lap      int64      `json:"lap"`      // from 1 on, 0 outside of a phase
+	Event    int        `json:"event"`    // the last before that moment
+	Before   units.Size `json:"before"`   // allocated when it began
+	Reserved units.Size `json:"reserved"` // that stays: Live + Pending + Cached + Pieces + Pools
+	Live     units.Size `json:"live"`     // allocated in blocks, those of private pools too
+	Pending  units.Size `json:"pending"`  // freed, and waiting for another stream
+	Cached   units.Size `json:"cached"`   // free segments: empty_cache returns them
+	Pieces   units.Size `json:"pieces"`   // free in segments that live blocks keep
+	Pools    units.Size `json:"pools"`    // free, of private pools and other streams
+	InPools  units.Size `json:"in_pools"` // of Live, blocks in private pools
+	Segments int        `json:"segments"` // that live blocks keep
+	Pin      string     `json:"pin"`      // the site whose blocks keep most Pieces, "" for none known
+	Scratch  units.Size `json:"scratch"`  // of Live, workspaces of libraries
+	Holders  []Stay     `json:"holders"`  // of Live, by site, most bytes first, 5 at most
+}
+
+// Stay is the live memory of one site.
+type Stay struct {
+	Site   string     `json:"site"`
+	Use    string     `json:"use"` // what most of it is for
+	Bytes  units.Size `json:"bytes"`
+	Blocks int64      `json:"blocks"`
 }
 
 // Growth is memory that a loop adds to and does not return.
@@ -126,7 +154,6 @@ type Holder struct {
 	Gone      int64      `json:"gone"`      // of Keys, since then
 	Ordered   bool       `json:"ordered"`   // an OrderedDict
 	Bound     *Bound     `json:"bound,omitempty"`
-	Views     *Views     `json:"views,omitempty"`
 	Code      *Code      `json:"code,omitempty"`
 	// Graph says that most of it is reached through autograd graphs, and Logged through records of Python's logging.
 	Graph  bool `json:"graph"`
@@ -141,16 +168,6 @@ type Holder struct {
 	Was units.Size `json:"bytes_before"`
 	Is  units.Size `json:"storage_bytes"`
 }
-
-// Views are storages that tensors keep, and show a quarter or less of: a view, as of an index, keeps all of its storage.
-type Views struct {
-	Storages int64      `json:"storages"`
-	Bytes    units.Size `json:"bytes"` // of the storages
-	Shown    units.Size `json:"shown"` // of them, what tensors have elements in
-}
-
-// Hidden is what copies of the tensors would free.
-func (v *Views) Hidden() units.Size { return v.Bytes - v.Shown }
 
 // Code is how the program's text uses what a holder is, by its names. A place is as in "train.py:31 Trainer.mean".
 type Code struct {

@@ -103,6 +103,8 @@ func (f *Finding) class() int {
 		return 0
 	case f.ID == "oom" && f.Status == Ghost:
 		return 1
+	case f.Status == Stays: // a detail of what others say of the end
+		return 3
 	}
 	return 2
 }

@@ -27,6 +27,7 @@ const (
 
 // Outcomes of single findings only, never of a snapshot.
 const (
+	Stays   Status = "stays"
 	Outside Status = "outside"
 	Host    Status = "host"
 )
@@ -77,6 +78,7 @@ var outcomes = [...]outcome{
 	{Outside, Bad, "memory outside PyTorch, by the driver's readings"},
 	{Host, Bad, "the process's host memory, pinned or not"},
 	{Cached, Neutral, "PyTorch keeps unused memory for later; not a leak"},
+	{Stays, Neutral, "memory that a sleep, an offload or a release of much memory left on the device"},
 	{NoHistory, Neutral, "only the final state is known: what is live, but not leaks and peaks"},
 	{NoData, None, "too little could be read to judge"},
 	{Unknown, None, "too few samples to judge"},

@@ -325,7 +325,9 @@ func FuzzPhases(f *testing.F) {
 		recording := file(t, append(r.records, Map{"type", "snapshot", "time", 9, "file", "made.pickle", "bytes", s.Bytes,
 			"counters", []Map{r.final}})...)
 		tl := timeline.Build(s, 0)
-		for _, p := range phase.Find(s, tl, recording) {
+		phases := phase.Find(s, tl, recording)
+		phase.FindRelease(tl, phases)
+		for _, p := range phases {
 			for _, l := range p.List {
 				if l.Peak < 0 || l.At >= tl.Trace.Len() || l.Last >= tl.Trace.Len() {
 					t.Errorf("%s: %+v", p.Name, l)
@@ -334,4 +336,62 @@ func FuzzPhases(f *testing.F) {
 		}
 		phase.OfRun(&recording.Runs[0])
 	})
+}
+
+// What goes at once after it was there for long is a release, what goes in each step is not.
+func TestFindRelease(t *testing.T) {
+	model := func(d *build.Device) (out []*build.Block) {
+		for range 20 {
+			out = append(out, d.Alloc(10*mib))
+		}
+		return out
+	}
+	step := func(d *build.Device, n int) {
+		var saved []*build.Block
+		for range n {
+			saved = append(saved, d.Alloc(20*mib))
+		}
+		for _, b := range saved {
+			d.Free(b)
+		}
+	}
+	release := func(program func(d *build.Device)) *phase.Release {
+		s := buildtest.Read(t, build.Run(build.Options{}, program))
+		tl := timeline.Build(s, 0)
+		return phase.FindRelease(tl, phase.Find(s, tl, nil))
+	}
+	freed := release(func(d *build.Device) {
+		weights := model(d)
+		for range 10 {
+			step(d, 5)
+		}
+		for _, b := range weights[2:] {
+			d.Free(b)
+		}
+		d.Free(d.Alloc(mib))
+	})
+	if freed == nil || freed.Before != 200*mib || freed.Phase != "" || freed.Meant {
+		t.Errorf("of weights that were freed: %+v", freed)
+	}
+	if r := release(func(d *build.Device) {
+		for range 3 {
+			step(d, 30)
+		}
+		step(d, 30)
+	}); r != nil {
+		t.Errorf("of steps: %+v", r)
+	}
+	if r := release(func(d *build.Device) { model(d); step(d, 100) }); r != nil {
+		t.Errorf("of a step whose weights stay: %+v", r)
+	}
+	named := release(func(d *build.Device) {
+		weights := model(d)
+		d.Wait(1000)
+		d.Annotate("engine.offload", func() { d.Free(weights[0]) })
+		d.Wait(1000)
+		d.Annotate("generate", func() { step(d, 10) })
+	})
+	if named == nil || named.Phase != "engine.offload" || named.Before != 200*mib || named.Lap != 1 || !named.Meant {
+		t.Errorf("of a phase: %+v", named)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/phase"
 	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -56,6 +57,8 @@ type Facts struct {
 	Growth   []ghost.Growth
 	Late     *ghost.Late    // nil when nothing is freed late
 	WhatIf   *whatif.Answer // nil when nothing was replayed
+	Release  *phase.Release // memory that was given up, nil for none
+	After    *Scene         // right after it
 	Levers   []finding.Lever
 	Uses     *category.Table // what memory is for, nil unknown
 	// Total is the memory of the device, and Free what the driver said was free at the end, in bytes;
@@ -86,9 +89,9 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 			j.cached(e)
 			j.idling(e)
 		}
+		j.stays(e)
 	}
 	j.holders()
-	j.views()
 	j.imbalance(devices)
 	finding.Sort(j.findings)
 	v := j.verdict(devices)
