@@ -377,23 +377,41 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestHandler raises from a signal handler in the middle of a visit.
+// TestHandler raises from a signal handler in the middle of a visit: the program sees it as it does without.
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	p := start(t, python(t, "3.14"), nil, "handler", "slow")
-	go func() {
-		time.Sleep(500 * time.Millisecond) // a snapshot takes a second
-		p.cmd.Process.Signal(syscall.SIGTERM)
-	}()
-	_, err := attach.Run(t.Context(), options(p.pid, filepath.Join(t.TempDir(), "x"), 0))
-	if kind(err) != attach.Failed || !strings.Contains(err.Error(), "signal handler") {
-		t.Error(err)
-	}
-	if !p.lines.Scan() || !strings.Contains(p.lines.Text(), `Stop('checkpoint')`) {
-		t.Errorf("the program did not see what its handler raised: %q %s", p.lines.Text(), &p.stderr)
-	}
-	if p.cmd.Wait(); p.stderr.Len() > 0 {
-		t.Errorf("the program's output has: %s", &p.stderr)
+	for _, c := range []struct {
+		version string
+		words   []string
+		signal  os.Signal
+		want    string
+	}{
+		{"3.14", nil, syscall.SIGTERM, "Stop('checkpoint')"},
+		{"3.14", nil, syscall.SIGINT, "KeyboardInterrupt()"},
+		{"3.13", []string{"listen", "steps"}, syscall.SIGTERM, "Stop('checkpoint')"},
+	} {
+		p := start(t, python(t, c.version), nil, append(c.words, "handler", "slow")...)
+		dir := t.TempDir()
+		go func() { // a snapshot takes two seconds
+			for range 1000 {
+				if some, _ := filepath.Glob(dir + "/.snapana-*/x.pickle*"); len(some) > 0 {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			p.cmd.Process.Signal(c.signal)
+		}()
+		_, err := attach.Run(t.Context(), options(p.pid, filepath.Join(dir, "x"), 0))
+		if kind(err) != attach.Failed || !strings.Contains(err.Error(), "signal handler") {
+			t.Error(err)
+		}
+		if !p.lines.Scan() || !strings.Contains(p.lines.Text(), c.want) {
+			t.Errorf("%v: the program did not see what its handler raised: %q %s", c.signal, p.lines.Text(), &p.stderr)
+		}
+		if p.cmd.Wait(); p.stderr.Len() > 0 {
+			t.Errorf("the program's output has: %s", &p.stderr)
+		}
+		left(t, dir)
 	}
 }
 

@@ -28,7 +28,7 @@ if "listen" in words:
 if "history" in words:
     torch.cuda.memory._record_memory_history()
 if "slow" in words:
-    torch.cuda.memory.slow[0] = 1
+    torch.cuda.memory.slow[0] = 2
 if "secret" in words:  # a process that its user may not look into
     import ctypes
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
@@ -99,5 +99,5 @@ def work(trainer):
 
 try:
     main()
-except Exception as err:
-    print(json.dumps({"raised": repr(err), "traceback": err.__traceback__.tb_next is not None}))
+except BaseException as err:
+    print(json.dumps({"raised": repr(err)}))
