@@ -165,11 +165,15 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 			out.add("missing", 0, "%s%s (%s). Figures with ≥ or ≤ are bounds.", gpu, Verified(t),
 				units.Plural(events, "event"))
 		case events > 0:
-			out.add("ok", 0, "%s%s (%s)%s.", gpu, Verified(t), units.Plural(events, "event"), inferred(t))
+			says := Verified(t)
+			if says == Exactly {
+				says += fmt.Sprintf(" (%s)", units.Plural(events, "event"))
+			}
+			out.add("ok", 0, "%s%s%s.", gpu, says, inferred(t))
 		default:
 			out.add("ok", 0, "%s%s.", gpu, Agreed)
 		}
-		if c.PreTraceBlocks > 0 && events > 0 {
+		if c.PreTraceBlocks > 0 && t.HasHistory() {
 			out.add("missing", c.PreTraceBlocks, "%s%s (%s) taken to be older than the first recorded event%s.",
 				gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active), guess(&devices[i].Before))
 		}
@@ -246,7 +250,7 @@ func (r *Result) stackless() []Note {
 
 // guess says what memory from before the trace most likely is, by its sizes.
 func guess(b *attribution.Before) string {
-	if b.Copies == 0 {
+	if b.Copies == 0 || b.UnchangedBytes < 1<<20 { // as small as that no model is
 		return ""
 	}
 	what := [...]string{

@@ -111,7 +111,7 @@ func TestBundled(t *testing.T) {
 			"free 85 live blocks",
 			// PyTorch 2.6 itself fails under expandable_segments:True too: every granule of 20 MiB has a live block.
 			"No allocator setting fixes this in your torch version",
-			"With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every request",
+			"With torch 2.11 or later, expandable_segments:True,large_segment_size_mb:12 serves every recorded request",
 			"no smaller set is"}},
 		"healthy": {finding.Healthy, nil},
 	} {

@@ -154,6 +154,7 @@ type Holder struct {
 	Gone      int64      `json:"gone"`      // of Keys, since then
 	Ordered   bool       `json:"ordered"`   // an OrderedDict
 	Bound     *Bound     `json:"bound,omitempty"`
+	Views     *Views     `json:"views,omitempty"`
 	Code      *Code      `json:"code,omitempty"`
 	// Graph says that most of it is reached through autograd graphs, and Logged through records of Python's logging.
 	Graph  bool `json:"graph"`
@@ -168,6 +169,16 @@ type Holder struct {
 	Was units.Size `json:"bytes_before"`
 	Is  units.Size `json:"storage_bytes"`
 }
+
+// Views are storages that tensors keep, and show a quarter or less of: a view, as of an index, keeps all of its storage.
+type Views struct {
+	Storages int64      `json:"storages"`
+	Bytes    units.Size `json:"bytes"` // of the storages
+	Shown    units.Size `json:"shown"` // of them, what tensors have elements in
+}
+
+// Hidden is what copies of the tensors would free.
+func (v *Views) Hidden() units.Size { return v.Bytes - v.Shown }
 
 // Code is how the program's text uses what a holder is, by its names. A place is as in "train.py:31 Trainer.mean".
 type Code struct {

@@ -46,6 +46,7 @@ type memory struct {
 	bytes   int64 // rounded bytes of the block, 0 for no block
 	storage int64 // bytes of the largest storage in it
 	count   int64 // of storages that it stands for, with all their bytes
+	shown   int64 // bytes of storage that tensors have elements in
 	kind    string
 }
 
@@ -96,6 +97,7 @@ func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32
 	back := linker{from: b.to, to: b.from, tag: b.tag}
 	g.into = back.links(int(g.root) + 1)
 	g.chains()
+	g.show()
 	for i, v := range h.Bounds.Node {
 		g.bounds[int32(v)] = finding.Bound{Length: h.Bounds.Length[i], Limit: h.Bounds.Limit[i],
 			Hint: bounded(h.String(h.Bounds.Hint[i]))}

@@ -47,6 +47,7 @@ func (g *graph) group() []Holder {
 		if m.device == Host && m.kind != "" {
 			have.host.add(m.kind, m.storage)
 		}
+		have.pinned(m)
 		if m.row >= 0 {
 			have.Count, have.Bytes = have.Count+m.count, have.Bytes+m.bytes
 			have.Blocks = append(have.Blocks, Block{m.device, m.row})

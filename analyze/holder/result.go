@@ -105,6 +105,8 @@ type Holder struct {
 	Before  Sum `json:"storages_before"`
 	// Gone counts the keys of a dict that it had in the earlier dump, and has no more.
 	Gone int64 `json:"keys_gone"`
+	// Views are the storages that it keeps for a small part of each, nil for none.
+	Views *finding.Views `json:"views,omitempty"`
 	// Bound is nil where the memory is in no container, or in one without a bound that is known.
 	Bound *finding.Bound `json:"bound,omitempty"`
 	Sites []Site         `json:"sites"` // where it was allocated, most bytes first

@@ -296,7 +296,7 @@ func pattern(f *finding.Finding, cause []string) {
 	if g.Like.Fill {
 		f.Because(likeFill)
 	} else {
-		f.Because("%.0f%% of the allocations in these iterations are freed, so this is not warm-up.", 100*g.Freed)
+		f.Because("%s of the allocations in these iterations are freed, so this is not warm-up.", percent(g.Freed))
 	}
 	if g.Like.Use && !g.Like.Fill && f.Cause != string(ghost.Models) {
 		after := fmt.Sprintf("After %d iterations", g.Iterations)
@@ -396,4 +396,12 @@ func (j *judge) late(e *Facts) {
 	f.Because("The largest burst is %s of the peak of memory in use (%v).",
 		units.Percent(int64(l.Bytes), int64(v.Peak)), v.Peak)
 	j.add(f)
+}
+
+// percent is a share in words: one that is not all is never called 100%.
+func percent(share float64) string {
+	if share < 1 && share >= 0.995 {
+		return "More than 99%"
+	}
+	return fmt.Sprintf("%.0f%%", 100*share)
 }

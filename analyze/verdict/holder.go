@@ -13,7 +13,7 @@ import (
 
 func holderEvidence(h *holder.Holder) *finding.Holder {
 	return &finding.Holder{Reference: h.Reference.String(), Kind: string(h.Kind), Bytes: units.Size(h.Bytes),
-		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered, Bound: h.Bound, Code: h.Code,
+		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered, Bound: h.Bound, Views: h.Views, Code: h.Code,
 		Graph: 2*h.Graph > h.Bytes, Logged: h.Logged, Entries: h.Before.Count, Lost: h.Lost,
 		Orphans: h.Orphans, Optimizers: h.Optimizers, Was: units.Size(h.Before.Bytes), Is: units.Size(h.Storage.Bytes)}
 }
@@ -30,6 +30,7 @@ func held(f *finding.Finding, w *forgotten) {
 		f.Because("It is full, with %s: each entry keeps growing.", entries(b))
 	}
 	f.Why = append(f.Why, w.why...)
+	pinning(f, h)
 	if w.next != "" {
 		f.Next = append(f.Next, w.next)
 	}
@@ -63,6 +64,7 @@ func entries(b *finding.Bound) string {
 func Held(s *snapshot.Snapshot, seen *holder.Result) Verdict {
 	j := judge{s: s, seen: seen, findings: []finding.Finding{}}
 	j.holders()
+	j.views()
 	finding.Sort(j.findings)
 	return Verdict{Findings: j.findings}
 }
@@ -108,6 +110,7 @@ func (j *judge) holders() {
 		if j.seen.Traced(h) {
 			f.Because("The trace does not show it growing with each iteration: it may slow down, or the trace is too short.")
 		}
+		pinning(f, v)
 		if w.next != "" {
 			f.Next = append(f.Next, w.next)
 		}
@@ -116,6 +119,54 @@ func (j *judge) holders() {
 		j.add(f)
 	}
 }
+
+// pinning says that most of what a holder keeps is what small views of it keep, and how to keep only what they show.
+func pinning(f *finding.Finding, h *finding.Holder) {
+	if v := h.Views; v != nil && 2*v.Bytes >= h.Is && 2*v.Bytes >= h.Bytes {
+		f.Because("%s", pins(v))
+		f.Next = append(f.Next, fmt.Sprintf("Keep copies of the parts in %s with .clone() (.detach() makes none): that frees "+
+			"%v.", h.Reference, v.Hidden()))
+	}
+}
+
+// pins says what views keep: "Its tensors show 8.0 KiB of 8 storages of 1.0 MiB each: ...".
+func pins(v *finding.Views) string {
+	return fmt.Sprintf("Its tensors show %v of %s with %v in all: a view, as x[0] is, keeps its whole storage.", v.Shown,
+		units.Plural(v.Storages, "storage"), v.Bytes)
+}
+
+// views reports what small views keep, where no growth and no holder that grew has told it.
+func (j *judge) views() {
+	if j.seen == nil {
+		return
+	}
+	for i := range j.seen.Holders {
+		h := &j.seen.Holders[i]
+		if h.Views == nil || len(h.Devices) == 0 || h.Standing == holder.Ghost || h.Growing() {
+			continue
+		}
+		var allocated int64
+		for _, d := range j.seen.Devices {
+			if d.Ordinal == h.Devices[0] {
+				allocated = d.Allocated.Bytes
+			}
+		}
+		if hidden := int64(h.Views.Hidden()); hidden < pinnedWorth || 100*hidden < allocated {
+			continue
+		}
+		v := holderEvidence(h)
+		f := &finding.Finding{ID: "views", Status: finding.Capacity, Severity: finding.Info, Confidence: finding.Medium,
+			Heuristic: true, Device: h.Devices[0], Bytes: int64(v.Views.Hidden()), Evidence: finding.Evidence{Holder: v},
+			Next: []string{"Where they are kept, keep copies instead: .clone() of the parts."}}
+		f.Say("Small views keep %v: %s has %v of %s with %v.", v.Views.Hidden(), v.Reference, v.Views.Shown,
+			units.Plural(v.Views.Storages, "storage"), v.Views.Bytes)
+		f.Because("A view, as x[0] is, keeps its whole storage. If C++ uses the rest, copies free nothing.")
+		j.add(f)
+	}
+}
+
+// pinnedWorth is from how many bytes on it is told that small views keep memory.
+const pinnedWorth = 16 << 20
 
 // filling reports a container with a bound that is not full: no ghost, but memory to plan for.
 func (j *judge) filling(e *Facts, index int, s *holder.Share) {

@@ -84,8 +84,8 @@ func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, index int) *finding.Find
 	if v.Regular {
 		f.Because(regular)
 	}
-	f.Because("%.0f%% of the allocations in these iterations are freed, so this is not a data set that is being "+
-		"pinned.", 100*v.Freed)
+	f.Because("%s of the allocations in these iterations are freed, so this is not a data set that is being "+
+		"pinned.", percent(v.Freed))
 	f.Because("It is %s of the pinned memory in use at the end (%v).", units.Percent(int64(v.Bytes), int64(v.InUse)),
 		v.InUse)
 	if v.Clock >= 0 {

@@ -92,6 +92,7 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 		j.stays(e)
 	}
 	j.holders()
+	j.views()
 	j.imbalance(devices)
 	finding.Sort(j.findings)
 	v := j.verdict(devices)

@@ -104,7 +104,7 @@ func attached(pid int, record time.Duration, out string, r attach.Result) string
 	if r.Snapshot != "" {
 		switch {
 		case r.WasOn:
-			line(r.Snapshot, "the snapshot, with the history that the program records itself")
+			line(r.Snapshot, "the snapshot, with the history that was on already")
 		case r.Recorded:
 			line(r.Snapshot, "the snapshot, with the history of this time")
 		default:

@@ -36,7 +36,7 @@ type stackRow struct {
 type palette map[snapshot.StackID]chart.Slot
 
 func newStackTable(ph phase, colors palette, deep depth) stackTable {
-	v := stackTable{phase: ph, All: ph.Frag.Active}
+	v := stackTable{phase: ph, All: max(ph.Frag.Active, chart.Sum(ph.Live))} // more in a file that contradicts itself
 	top, other, more := chart.LargestSources(chart.Sources(ph.Live), deep.stacks)
 	rest := v.All - chart.Sum(ph.Live)
 	for i := range ph.Live {

@@ -106,7 +106,7 @@ func TestSchema(t *testing.T) {
 	h := held.Holders
 	first := &h.Holders[0]
 	first.Bound, first.Formerly = &finding.Bound{Length: 3, Limit: 128, Full: 1 << 30, Hint: "x"}, &first.Reference
-	first.Host = []holder.Use{{}}
+	first.Host, first.Views = []holder.Use{{}}, &finding.Views{}
 	h.Unproven = []holder.Unproven{{Growth: &held.Devices[0].Growth[0], Holders: []int{0}}}
 	held.Snapshot.Resized, held.Snapshot.Part = []snapshot.Resize{{}}, &snapshot.Part{}
 	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")
@@ -119,7 +119,7 @@ func TestSchema(t *testing.T) {
 			Elsewhere: &finding.OnDevice{}}},
 		Foreign:   &finding.Foreign{PID: 1, Total: 1, Before: 1, Moved: 1, Micros: 1},
 		Spare:     &finding.Spare{Sizes: []finding.OfSize{{}}},
-		Holder:    &finding.Holder{Bound: &finding.Bound{}, Code: &finding.Code{}},
+		Holder:    &finding.Holder{Bound: &finding.Bound{}, Code: &finding.Code{}, Views: &finding.Views{}},
 		Fragments: &finding.Fragments{Settled: &finding.Settled{}},
 		Stays:     &finding.Leftover{Holders: []finding.Stay{{}}},
 		Request:   &finding.Request{Lacks: []string{"alloc"}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
@@ -235,7 +236,7 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 // deviceLedger adds the parts of a device's memory; they add up to its total.
 func (d *doc) deviceLedger(name string, l *oom.Ledger, p *platform.Platform) {
 	d.line(bold.of(fmt.Sprintf("%10s  total of %s", units.Size(l.Total), name)))
-	t := d.table(bold, append(shareColumns, num("", 1))...)
+	t := d.shares(clipped(""), num("", 1))
 	for _, r := range l.Rows {
 		words := p.Say(chart.LedgerWords[r.Row])
 		switch {
@@ -262,6 +263,11 @@ func (d *doc) fits(r *oom.Report) {
 	answers := map[oom.Fits]cell{oom.Yes: green.of("yes"), oom.No: red.of("no"), oom.NotKnown: dim.of("?")}
 	answer := func(fits oom.Fits, what string, bytes int64, note string) {
 		size := when(bytes != oom.Unknown, "%s", units.Bytes(bytes))
+		if !d.markdown && len(note) > len("replayed") && 18+utf8.RuneCountInString(what+": "+note) > d.width {
+			t.row(answers[fits], size, what+":")
+			d.paragraph(dim.of(note), 20, 0)
+			return
+		}
 		t.row(answers[fits], size, what, dim.cut(when(note != "", ": %s", note)))
 	}
 	for _, a := range r.Answers {
@@ -302,6 +308,10 @@ func underSettings(r *oom.Report) (fits oom.Fits, what, note string) {
 func (d *doc) fit(o *analyze.Device) {
 	fits, what, note := underSettings(o.OOM)
 	word := map[oom.Fits]string{oom.Yes: "yes, ", oom.No: "no, not ", oom.NotKnown: "not known "}[fits]
-	d.line(bold.of(fmt.Sprintf("Would %v have fit on %s?", o.OOM.Requested, chart.DeviceName(o.Timeline.Device))),
-		plain.cut(" "+word+what+": "+note))
+	asked := fmt.Sprintf("Would %v have fit on %s?", o.OOM.Requested, chart.DeviceName(o.Timeline.Device))
+	answer := " " + word + what + ": " + note
+	if utf8.RuneCountInString(asked+answer) > d.width && fits != oom.NotKnown {
+		answer = " " + word + what
+	}
+	d.line(bold.of(asked), plain.cut(answer))
 }

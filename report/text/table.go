@@ -103,12 +103,22 @@ func (t *table) row(values ...any) {
 	}
 }
 
-// shareColumns are those of a table of parts of a whole.
-var shareColumns = []column{num("", 10), num("", 6), {sep: " ", width: -10}, clipped("")}
+// shares begins a table of parts of a whole: bytes, their share, a bar where there is room, what they are, and more.
+func (d *doc) shares(what column, more ...column) *table {
+	cols := []column{num("", 10), num("", 6)}
+	if d.width >= wide {
+		cols = append(cols, column{sep: " ", width: -10})
+	}
+	return d.table(bold, append(append(cols, what), more...)...)
+}
 
 // share adds a part of a whole.
 func (t *table) share(part, whole int64, what ...any) {
-	t.row(append([]any{units.Size(part), units.Percent(part, whole), bar(part, whole, 10)}, what...)...)
+	row := []any{units.Size(part), units.Percent(part, whole)}
+	if t.cols[2].width == -10 {
+		row = append(row, bar(part, whole, 10))
+	}
+	t.row(append(row, what...)...)
 }
 
 // bar draws part of whole as a bar of n columns.

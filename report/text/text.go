@@ -25,6 +25,7 @@ const (
 	minWidth   = 80
 	usualWidth = 100
 	maxWidth   = 120
+	wide       = 88 // columns from which on tables have all that helps and is not needed
 )
 
 // Options choose how results are printed.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
@@ -30,7 +31,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 
 // outcomeOf fills a document.
 func outcomeOf(r *analyze.Result, d *doc) *outcome {
-	v := &outcome{d, r, r.Verdict.Lead(), r.Verdict.Findings}
+	v := &outcome{doc: d, r: r, top: r.Verdict.Lead(), rest: r.Verdict.Findings}
 	v.title()
 	if v.top == nil {
 		v.finding(nil, []string{nextStep(&r.Verdict)}, 0, 4)
@@ -41,13 +42,20 @@ func outcomeOf(r *analyze.Result, d *doc) *outcome {
 	}
 	v.rest = v.rest[1:]
 	const least = 10 // lines of advice
-	rest, empty := *v, *d
-	empty.above, empty.lines = v.height()+d.heads+least, nil
-	rest.doc = &empty
-	rest.savings(mostSaved)
-	rest.fix()
-	rest.below(3)
-	lines := max(maxLines+least-rest.height(), 4)
+	room := func() int {
+		rest, empty := *v, *d
+		empty.above, empty.lines = v.height()+d.heads+least, nil
+		rest.doc = &empty
+		rest.savings(mostSaved)
+		rest.fix()
+		rest.below(3)
+		return max(maxLines+least-rest.height(), 4)
+	}
+	lines := room()
+	if need := len(v.wrapped(v.top.Why)) + len(v.wrapped(numbered(v.top.Next))); lines < need {
+		v.brief = true
+		lines = room()
+	}
 	// What the reasons do not need the steps get.
 	next := min(len(v.wrapped(numbered(v.top.Next))), max(lines/2, lines-len(v.wrapped(v.top.Why))))
 	v.finding(v.top.Why, v.top.Next, lines-next, next)
@@ -63,6 +71,8 @@ type outcome struct {
 	r    *analyze.Result
 	top  *finding.Finding // that the verdict rests on, if any
 	rest []finding.Finding
+	// brief says that the advice needs the lines that other findings would take as a second one.
+	brief bool
 }
 
 // title names the file and the verdict, and the holder where the verdict does not say it itself.
@@ -73,7 +83,7 @@ func (v *outcome) title() {
 		text += " (" + v.top.Trust() + ")"
 	}
 	v.line(dim.name(chart.ClipLeft(chart.Plain(s.Name), 60)), dim.of(", "+units.Bytes(s.Bytes)))
-	v.heading(verdict.Status.Word(), verdict.Status.Tone(), text, 3)
+	v.heading(verdict.Status.Word(), verdict.Status.Tone(), text, 4)
 	v.gap()
 	if v.r.Holders == nil || v.top != nil && v.top.ID == "growth" {
 		return
@@ -143,7 +153,13 @@ func (v *outcome) also() {
 			break
 		}
 		title := when(f.Device >= 0, "%s: ", chart.DeviceName(f.Device)) + f.Title
-		rows = append(rows, cells(plain.cut(title), dim.of("  ("+f.Trust()+")")))
+		trust := dim.of("  (" + f.Trust() + ")")
+		lines := wrap(chart.Plain(title), v.width-v.margin-2)
+		if room := v.width - v.margin - utf8.RuneCountInString(title+trust.text); v.markdown || v.brief || room >= 0 || len(lines) == 0 {
+			rows = append(rows, cells(plain.cut(title), trust))
+			continue
+		}
+		rows = append(rows, cells(lines[0]), cells("  ", plain.cut(strings.Join(lines[1:], " ")), trust))
 	}
 	v.labeled("Also", rows...)
 }
@@ -222,10 +238,11 @@ func (v *outcome) ledger(d *analyze.Device) {
 		shown[i] = &v.r.Devices[i]
 	}
 	many := len(shown) > 2
+	shown = slices.DeleteFunc(shown, func(o *analyze.Device) bool {
+		return o != d && o.Timeline.PeakReserved.Bytes == 0 && o.Timeline.Trace.Len() == 0
+	})
+	unused := len(v.r.Devices) - len(shown)
 	if many {
-		shown = slices.DeleteFunc(shown, func(o *analyze.Device) bool {
-			return o != d && o.Timeline.PeakReserved.Bytes == 0 && o.Timeline.Trace.Len() == 0
-		})
 		most := 6
 		if d.OOM != nil && len(shown) > most {
 			most = usualDevices
@@ -242,7 +259,7 @@ func (v *outcome) ledger(d *analyze.Device) {
 		slices.SortStableFunc(order, func(a, b momentRow) int { return cmp.Compare(a.weight, b.weight) })
 		rows = slices.DeleteFunc(rows, func(r momentRow) bool { return !slices.Contains(order[:room], r) })
 	}
-	if v.width < 88 { // no room for the last
+	if v.width < wide { // no room for the last
 		sizes = sizes[:4]
 	}
 	t := v.table(bold, append([]column{left("Memory", 8), left("", 14)}, sizes...)...)
@@ -259,7 +276,10 @@ func (v *outcome) ledger(d *analyze.Device) {
 			t.paragraph(plain.of(elsewhere(f)), 22, 0)
 		}
 	}
-	if n := len(v.r.Devices) - len(shown); n > 0 {
+	switch n := len(v.r.Devices) - len(shown); {
+	case n > 0 && n == unused:
+		t.line(more(n, "device") + " without memory of this program")
+	case n > 0:
 		t.line(more(n, "device") + " with less memory")
 	}
 }
@@ -289,9 +309,12 @@ func (v *outcome) stacks(d *analyze.Device, most int) {
 	sum := chart.Sum(m.Live)
 	v.line(bold.of(fmt.Sprintf("%s in use on %s %s, allocated by", units.Bytes(sum),
 		chart.DeviceName(d.Timeline.Device), when)))
-	cols := append(slices.Clone(shareColumns), num("", 13))
-	cols[3].cut = chart.ClipSite
-	t := v.table(bold, cols...)
+	if lost := sum - m.Frag.Active; lost > 0 { // of a file that contradicts itself
+		v.line("  " + units.Bytes(lost) + " of it lies in no known segment")
+	}
+	site := clipped("")
+	site.cut = chart.ClipSite
+	t := v.shares(site, num("", 13))
 	sources, other, left := chart.LargestSources(chart.Sources(m.Live), most)
 	for i, site := range chart.Sites(sources) {
 		g := &sources[i]

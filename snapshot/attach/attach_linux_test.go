@@ -132,6 +132,9 @@ func recorded(t *testing.T, res attach.Result) (dumps, events int) {
 	for _, r := range f.Runs {
 		dumps += len(r.Holders)
 		for _, d := range r.Holders {
+			if d.Step != nil {
+				t.Errorf("a dump is of step %d, and nobody counts", *d.Step)
+			}
 			if len(d.Storages.Address) == 0 && !res.Exited {
 				t.Error("a dump has no storages")
 			}

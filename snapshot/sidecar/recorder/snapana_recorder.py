@@ -3487,6 +3487,7 @@ class _Visit:
         self.watcher = _Watcher()
         self.recorder = _Recorder(os.path.join(folder, request["run"]), False, 0, "python",
                                   "cuda" if self.cuda else "all")
+        self.recorder.steps = None  # nobody counts them
         self.was_on = bool(self.recorder.safely("history", self.history_is_on))
 
     def history_is_on(self):
