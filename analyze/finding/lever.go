@@ -21,6 +21,8 @@ type Lever struct {
 	Function string `json:"function"`
 	// Category is what Bytes are for, of LargestUse alone.
 	Category string `json:"category"`
+	// Recomputed says of LargestUse that the program recomputes activations already (torch.utils.checkpoint).
+	Recomputed bool `json:"recomputed"`
 	// Conf is the setting, "" for the defaults, and Needs the release of torch that it takes, if newer
 	// than the file's.
 	Conf  string `json:"conf"`

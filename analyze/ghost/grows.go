@@ -43,7 +43,8 @@ type candidate struct {
 func (k *clock) grows(p *population, horizon int32) *candidate {
 	c := &candidate{population: p, until: horizon}
 	c.bytes, c.births = p.left(k.t)
-	if len(c.births) < MinLaps {
+	sets := k.threeSets(c, horizon)
+	if len(c.births) < MinLaps && !sets {
 		return nil
 	}
 	if !k.inTime(c) {
@@ -53,7 +54,7 @@ func (k *clock) grows(p *population, horizon int32) *candidate {
 	bytes, count := p.levels(k.t, p.rows, horizon)
 	to := int(p.lapAt(c.until)) + 1
 	c.chance = min(rises(bytes[from:to]), rises(count[from:to]))
-	if c.chance >= maxChance {
+	if c.chance >= maxChance && !sets {
 		return nil
 	}
 	c.slope = slope(bytes[from:to])

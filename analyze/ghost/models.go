@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/snapana/snapana/analyze/internal/trend"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -95,6 +96,10 @@ func (k *clock) models(rows, others map[snapshot.StackID][]int32, horizon int32)
 	if len(made) == 0 {
 		return found
 	}
+	if len(states) == 0 { // three sets of parameters alone are too little to tell by
+		made = slices.DeleteFunc(made, func(c *candidate) bool { return len(c.births) < MinLaps })
+		found = slices.Clone(made)
+	}
 	for _, stack := range slices.Sorted(maps.Keys(others)) {
 		if k.code.sort(stack)&(nameless|inBackward) == 0 {
 			continue
@@ -113,6 +118,13 @@ func (k *clock) models(rows, others map[snapshot.StackID][]int32, horizon int32)
 		}
 	}
 	return found
+}
+
+// threeSets reports whether a stack of a model left the same in each of three laps before memory ran out: as many models
+// as fit may be no more.
+func (k *clock) threeSets(c *candidate, horizon int32) bool {
+	return len(c.births) == MinLaps-1 && k.code.sort(c.stack)&ofModel != 0 && c.bytes[0] == c.bytes[1] &&
+		c.bytes[1] == c.bytes[2] && slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool { return o.Event == int(horizon) })
 }
 
 // like is the one of some candidates that grows in the same loop, nil for none.

@@ -64,7 +64,8 @@ type Figures struct {
 	Foreign oomlog.Size
 	Apart   bool // Foreign is other processes' alone
 	Growth  bool // without what a loop leaves behind, a large part, the request would have been served
-	// Flooded is a Growth beside which the free pieces are nothing: had they been one, it would have failed soon after.
+	// Flooded is a Growth beside which the free pieces are nothing: had they been one, it would have failed soon after,
+	// in the next lap at the latest or nearly so.
 	Flooded bool
 }
 
@@ -176,14 +177,16 @@ func largest(own, private, foreign int64) Cause {
 func (r *Report) figures(e *Evidence) *Figures {
 	c := &e.Free.Classes
 	private := e.Free.Private
+	grown := max(r.Ghosts.Bytes, r.Ghosts.Models)
 	pieces := e.pieces()
 	f := &Figures{
 		Requested: exact(int64(r.Requested)), Segment: exact(int64(r.Segment)), Absurd: absurd,
 		Reserved: exact(r.After.Reserved), Fraction: r.Fraction,
 		Pieces: exact(pieces), Largest: exact(int64(r.LargestUsable)),
 		Private: exact(private), Streams: exact(c.Stream - private + c.Pending),
-		Growth:  r.Ghosts.Blocks > 0 && r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
-		Flooded: r.Ghosts.Bytes*2 >= r.After.Active && r.Ghosts.Bytes >= 8*pieces,
+		Growth: r.Ghosts.Blocks > 0 && r.Ghosts.Bytes*4 >= r.After.Active && r.withoutGhosts(),
+		Flooded: grown*2 >= r.After.Active && (grown >= 8*pieces || r.Ghosts.PerLap >= pieces ||
+			r.Ghosts.Remade),
 	}
 	if e.Timeline.Recording.BlocksUnknown() {
 		f.Stated = TooFew

@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
@@ -41,6 +42,8 @@ type Report struct {
 	Cause    Cause              `json:"cause"`
 	Answers  []Answer           `json:"would_fit"`
 	Plan     fragmentation.Plan `json:"plan"` // fewest blocks without which it would have been served
+
+	site string // of the request
 }
 
 // Released is what went back to the device inside the request.
@@ -58,6 +61,9 @@ type Ghosts struct {
 	Returned int64 `json:"returned"` // whole segments without them
 	Largest  int64 `json:"largest"`  // largest free piece without them
 	Top      int   `json:"-"`        // the first of Evidence.Growth that counts
+	PerLap   int64 `json:"-"`        // the most that a lap of one such loop leaves
+	Models   int64 `json:"-"`        // bytes of models that pile up, those too that the failure itself freed
+	Remade   bool  `json:"-"`        // the request is for the next, larger one of a tensor that is made anew each time
 }
 
 // Evidence is what a report is made from.
@@ -74,7 +80,7 @@ type Evidence struct {
 func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
 	conf := allocator.RecordedIn(s).Conf
 	r := &Report{
-		Event: oom.Event, Stream: e.Free.Stream, After: oom.After, Before: oom.After,
+		site: attribution.Site(s, oom.Stack), Event: oom.Event, Stream: e.Free.Stream, After: oom.After, Before: oom.After,
 		Released: Released{FirstEvent: -1, LastEvent: -1},
 		Refusal: finding.Refusal{
 			Requested: units.Size(oom.Requested), Segment: units.Size(conf.SegmentSize(max(oom.Requested, 0))),
@@ -85,8 +91,11 @@ func Explain(s *snapshot.Snapshot, oom timeline.OOMEvent, e *Evidence) *Report {
 	}
 	r.burst(e.Timeline)
 	r.bounds(e)
-	r.ghosts(e)
+	r.ghosts(s, e)
 	r.Cause = r.figures(e).Cause()
+	if r.Cause == Fragmentation && Slight(e.pieces(), r.After.Reserved) && inVain(e.WhatIf) {
+		r.Cause = Capacity // every program that fills a device has as much in pieces
+	}
 	if pieces := e.pieces(); r.Cause == Joined && (pieces*20 < r.After.Reserved || inVain(e.WhatIf)) {
 		r.Cause = Capacity // the device is full, but for little or too fine pieces
 	}
@@ -140,8 +149,8 @@ func (r *Report) bounds(e *Evidence) {
 }
 
 // ghosts takes away what loops leave behind and looks at the holes again.
-func (r *Report) ghosts(e *Evidence) {
-	grows := map[snapshot.StackID]bool{}
+func (r *Report) ghosts(s *snapshot.Snapshot, e *Evidence) {
+	grows, remade := map[snapshot.StackID]bool{}, map[snapshot.StackID]bool{}
 	for i := range e.Growth {
 		if g := &e.Growth[i]; g.LikeFill() || g.LikeCache() && g.Bytes*2 < r.After.Active {
 			continue // no more than a hint
@@ -149,8 +158,16 @@ func (r *Report) ghosts(e *Evidence) {
 		if len(grows) == 0 {
 			r.Ghosts.Top = i
 		}
-		for _, id := range e.Growth[i].Stacks {
+		g := &e.Growth[i]
+		rebuilt := g.Cause.Kind == ghost.Rebuilt && r.site != "" && attribution.Site(s, g.Stacks[0]) == r.site
+		r.Ghosts.Remade = r.Ghosts.Remade || rebuilt
+		r.Ghosts.PerLap = max(r.Ghosts.PerLap, g.PerLap)
+		if g.Cause.Kind == ghost.Models && g.Horizon == r.Event {
+			r.Ghosts.Models += g.Bytes
+		}
+		for _, id := range g.Stacks {
 			grows[id] = true
+			remade[id] = rebuilt
 		}
 	}
 	if len(grows) == 0 {
@@ -163,7 +180,7 @@ func (r *Report) ghosts(e *Evidence) {
 		seg.Live, seg.Active = nil, 0
 		for _, row := range live {
 			l := &t.Lives[row]
-			if grows[l.Stack] && l.Born >= 0 && l.Freed < 0 && l.FreeRequested == -1 {
+			if grows[l.Stack] && l.Born >= 0 && (remade[l.Stack] || l.Freed < 0 && l.FreeRequested == -1) {
 				r.Ghosts.Blocks++
 				r.Ghosts.Bytes += l.Rounded
 				continue

@@ -106,9 +106,11 @@ func (j *judge) fragments(e *Facts, sc *Scene) *finding.Fragments {
 	}
 	v.Pins.Site = j.site(most)
 	lasts := map[snapshot.StackID]int64{} // what a stack has that stays, less what it has that does not
+	trains := false
 	for i := range sc.State.Segments {
 		for _, row := range sc.State.Segments[i].Live {
 			l := &e.Timeline.Lives[row]
+			trains = trains || e.is(row, category.Gradient) || e.is(row, category.OptimizerState)
 			if stays(e.Uses, row) {
 				lasts[l.Stack] += l.Rounded
 			} else {
@@ -117,12 +119,21 @@ func (j *judge) fragments(e *Facts, sc *Scene) *finding.Fragments {
 		}
 	}
 	if sum, stack := fragmentation.Lasting(e.Timeline, sc.State, fr, func(row int32) bool {
-		return stays(e.Uses, row) && lasts[e.Timeline.Lives[row].Stack] > 0
+		return stays(e.Uses, row) && lasts[e.Timeline.Lives[row].Stack] > 0 && !(trains && e.is(row, category.KVCache))
 	}); sum.Blocks > 0 {
 		sum.Site = j.site(stack)
 		v.Lasting, v.LastingUse = &sum, use(e, sc, stack)
 	}
 	return v
+}
+
+// is reports whether a block is of a category.
+func (e *Facts) is(row int32, c category.Category) bool {
+	if e.Uses == nil {
+		return false
+	}
+	of, _ := e.Uses.Of(row)
+	return of == c
 }
 
 // use is what most of the live memory of a stack is for, "" unknown.

@@ -83,9 +83,9 @@ func pull(v *finding.Lever) string {
 	switch {
 	case v.Function != "":
 		text += "; a smaller batch lowers it, and so does computing the loss in chunks"
-	case v.Category == "autograd saved":
+	case v.Category == "autograd saved" && !v.Recomputed:
 		text += "; a smaller batch or activation checkpointing lowers it"
-	case v.Category == "activation":
+	case v.Category == "activation", v.Category == "autograd saved":
 		text += "; a smaller batch lowers it"
 	}
 	return text + "."
