@@ -105,13 +105,13 @@ func (p *document) addQuestions(r *analyze.Result) {
 			}
 		}
 		live := "What is live?"
-		if d.Traced {
+		if d.History {
 			live = "What is live at the peak?"
 		}
-		add(d.Traced, id+"-timeline", "When did it happen?")
+		add(d.History, id+"-timeline", "When did it happen?")
 		add(len(d.Stacks) > 0, id+"-holders", live)
 		add(p.Holders != nil, "holders", "Who holds it?")
-		add(d.Steps != nil, id+"-steps", "What grows?")
+		add(d.Steps != nil, id+"-steps", "What does each step leave?")
 		add(len(d.Frag.Ledgers) > 0, id+"-free", "Why is so much reserved?")
 		add(d.WhatIf != nil, id+"-whatif", "Would another setting help?")
 	}

@@ -18,6 +18,7 @@ type device struct {
 	Ledger   *ledger // of the moment that matters most
 	Figures  []figure
 	Traced   bool // there is a trace
+	History  bool // that tells a stretch of the program's life
 	Timeline timelineChart
 	ByEvent  *timelineChart // the same by event, when Timeline is by time
 	Bunched  bool           // most events lie in a small part of the time
@@ -112,6 +113,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device),
 		Figures:  figures(t, axis),
 		Traced:   t.Trace.Len() > 0,
+		History:  t.HasHistory(),
 		Timeline: newChart(r.Snapshot, t, axis, deep.points),
 		Frag:     newFragments(t, phases, deep.pins),
 	}
@@ -130,8 +132,8 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		if n > 1 {
 			times = units.Count(int64(n)) + " times"
 		}
-		v.Retries = platform.Of(r.Snapshot.Writer.Backend).Say(fmt.Sprintf("cudaMalloc failed %s; PyTorch released cached "+
-			"segments (%s in total) and retried.", times, units.Bytes(released)))
+		v.Retries = platform.Of(r.Snapshot.Writer.Backend).Say(fmt.Sprintf("PyTorch released cached segments %s (%s in "+
+			"total), to try again what cudaMalloc had refused.", times, units.Bytes(released)))
 	}
 	if deep.points > compact.points {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
@@ -155,7 +157,7 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 		if len(ph.Uses) > 0 {
 			v.Uses = append(v.Uses, uses{ph, mostActive, r.Snapshot})
 		}
-		v.Stacks = append(v.Stacks, newStackTable(ph, colors, deep))
+		v.Stacks = append(v.Stacks, newStackTable(ph, colors, deep, v.History))
 		v.Maps = append(v.Maps, newSegmentMap(t, ph, colors, deep))
 	}
 	return v

@@ -13,6 +13,8 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
@@ -81,7 +83,7 @@ func TestContents(t *testing.T) {
 		"low confidence heuristic", "step() retains 16.0 MiB more per iteration",
 		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events",
 		"event 77, 475 ms 768 MiB 212 MiB",
-		"released cached segments (200 MiB in total)", "model.py:52 forward", "Active memory, total",
+		"released cached segments once (200 MiB in total)", "model.py:52 forward", "Active memory, total",
 		"from before the trace",
 		"Peak event 67, 400 ms", "Reserved 4.05 GiB = Active", "Largest free block",
 		"No settings string: the defaults.",
@@ -442,5 +444,25 @@ func TestLargestShare(t *testing.T) {
 	share, fold := strings.Index(page, "The largest share, 6.19 GiB in 2 blocks, came from"), strings.Index(page, "more reasons")
 	if share < 0 || fold < share {
 		t.Errorf("the largest share is at %d, the fold at %d", share, fold)
+	}
+}
+
+// TestOneEvent checks that a ring of one event is no history: what it cannot tell is unknown, not 0, and nothing is said
+// to be older than the trace.
+func TestOneEvent(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		for range 40 {
+			d.Alloc(4 << 20)
+		}
+	}))
+	var last snapshot.Events
+	*last.Next() = *s.Traces[0].At(s.Traces[0].Len() - 1)
+	s.Traces[0] = snapshot.NewTrace(&last, 0, 1)
+	page := visible(write(t, analyzetest.Run(t, s, analyze.Options{})))
+	contains(t, page, "Only the final state was recorded", "Out of memory unknown", "Retries unknown", "What is live?")
+	for _, lie := range []string{"from before the trace", "When did it happen?", "older than the first"} {
+		if strings.Contains(page, lie) {
+			t.Errorf("the page says %q", lie)
+		}
 	}
 }

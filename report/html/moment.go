@@ -35,7 +35,7 @@ type stackRow struct {
 // palette has the colors of stacks, the same in tables and maps of a device.
 type palette map[snapshot.StackID]chart.Slot
 
-func newStackTable(ph phase, colors palette, deep depth) stackTable {
+func newStackTable(ph phase, colors palette, deep depth, history bool) stackTable {
 	v := stackTable{phase: ph, All: max(ph.Frag.Active, chart.Sum(ph.Live))} // more in a file that contradicts itself
 	top, other, more := chart.LargestSources(chart.Sources(ph.Live), deep.stacks)
 	rest := v.All - chart.Sum(ph.Live)
@@ -46,6 +46,9 @@ func newStackTable(ph phase, colors palette, deep depth) stackTable {
 	for i, name := range chart.Sites(top) {
 		g := &top[i]
 		v.Most = max(v.Most, g.Rounded)
+		if !history {
+			g.PreTrace = 0 // all is older than a trace of nothing
+		}
 		v.Rows = append(v.Rows, stackRow{Group: g.Group, Slot: colors[g.Stack], Site: site(name),
 			Frames: frames(g.Frames, deep.frames), Stacks: len(g.Stacks), Compiled: g.Note()})
 	}

@@ -177,8 +177,11 @@ func (v *barPainter) pins(row *chart.Row) {
 
 func (v *barPainter) blockTitle(l *timeline.Life) string {
 	s := units.Bytes(l.Rounded) + ", " + chart.ClipLeft(text(v.site(l.Stack)), 80)
-	if l.Born < 0 {
+	switch {
+	case l.Born < 0 && v.t.HasHistory():
 		return s + ", from before the trace"
+	case l.Born < 0:
+		return s
 	}
 	return s + fmt.Sprintf(", since event %s", units.Count(int64(l.Born)))
 }

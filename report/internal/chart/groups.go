@@ -63,7 +63,7 @@ func Pins(t *timeline.Timeline, m *analyze.Moment, n int) (pins []Pin, more int)
 			}
 			largest[len(largest)-1] = row
 			v.Largest, v.Age = l.Rounded, ""
-			if l.Born < 0 {
+			if l.Born < 0 && t.HasHistory() {
 				v.Age = "from before the trace"
 			}
 			v.Site = site(l.Stack)

@@ -52,7 +52,7 @@ func PeakBytes(t *timeline.Timeline, p timeline.Peak, b timeline.Bound) string {
 
 // Count prints a number of events, which only a trace can tell.
 func Count(t *timeline.Timeline, n int) string {
-	if t.Trace.Len() == 0 {
+	if t.Trace.Len() == 0 || n == 0 && !t.HasHistory() {
 		return Unknown
 	}
 	return units.Count(int64(n))
