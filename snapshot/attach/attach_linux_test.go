@@ -334,6 +334,22 @@ func TestMainThreadInC(t *testing.T) {
 	}
 }
 
+// A recorder that listens answers also where the main thread does not.
+func TestMainThreadInCListens(t *testing.T) {
+	t.Parallel()
+	p := start(t, python(t, "3.14"), nil, "threaded", "listen")
+	o := options(p.pid, filepath.Join(t.TempDir(), "x"), 0)
+	o.Patience = 3 * time.Second
+	res, err := attach.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.finish("threads", "systhreads")
+	if dumps, _ := recorded(t, res); dumps != 1 || !res.Listened {
+		t.Errorf("%d dumps: %+v", dumps, res)
+	}
+}
+
 // The end of a recording does not need the main thread.
 func TestMainThreadInCAtTheEnd(t *testing.T) {
 	t.Parallel()

@@ -44,13 +44,21 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	s := &session{o, p, d, f}
 	r, elapsed, err := s.run(ctx)
-	if e, ok := err.(*Error); ok && e.Kind == NoTorch {
+	var e *Error
+	if errors.As(err, &e) && (e.Kind == Unanswered || e.Kind == Refused) {
+		_, asked := s.door.(*listener)
+		if l := p.listener(); l != nil && !asked { // which has a thread of its own
+			s.door = l
+			r, elapsed, err = s.run(ctx)
+		}
+	}
+	if errors.As(err, &e) && e.Kind == NoTorch {
 		e.Children = p.children()
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	_, listened := d.(*listener)
+	_, listened := s.door.(*listener)
 	res := Result{Python: r.Python, Listened: listened, CUDA: r.CUDA, WasOn: r.WasOn, Recorded: r.Recorded, Exited: r.Reason == "exit",
 		Elapsed: elapsed, Faults: r.Faults}
 	res.Recording, res.Snapshot, err = f.take(r, o)
