@@ -843,6 +843,7 @@ class _Type:
     def __init__(self, tp, torch):
         self.kind, self.dict, self.slots = _OBJECT, None, ()
         self.next, self.saved, self.variable = None, (), None
+        self.parameter = False
         self.name = _type_name(tp)
         mro, array = _mro(tp), _array_class()
         for base in mro:
@@ -852,6 +853,7 @@ class _Type:
                     break
             if torch is not None and base is torch.tensor:
                 self.kind = _TENSOR
+                self.parameter = any(cls is torch.parameter for cls in mro)
             if base is array:
                 self.kind = _ARRAY
             if self.kind != _OBJECT:
@@ -917,6 +919,7 @@ class _Heap:
         self.host_every = 1
         self.host = itertools.count()  # tensors in host memory that were met
         self.pinned = set()  # addresses of storages
+        self.dtypes = {}  # ids of torch's types -> their names
         self.tensors = {}  # place -> index of its storage, shape, dtype, flags, offset
         self.hooks = {}  # place of a tensor -> place of its _backward_hooks
         self.bounds = {}  # place of a container -> entries now, entries at most, name of the attribute that says so
@@ -1150,8 +1153,8 @@ class _Heap:
                             stay.append(o)
                         else:
                             more = self.found(o)
-                            targets |= more
-                            fresh |= more
+                            targets.update(more)
+                            fresh.update(more)
                     part = stay
                 rest[write:write + len(part)] = part
                 write += len(part)
@@ -1159,7 +1162,7 @@ class _Heap:
             targets = fresh
             for o in self.shown:
                 if not apart(map(_id, self.arrays.referents(o))):
-                    targets |= self.found(o)
+                    targets.update(self.found(o))
         apart = set(map(_id, map(self.objs.__getitem__, inside))).isdisjoint
         for o in self.last:
             if not apart(map(_id, referents(o))):
@@ -1186,19 +1189,23 @@ class _Heap:
     def found(self, o):
         """Notes an object that leads to a storage. Returns the ids by which others are found from it."""
         key = _id(o)
+        at = self.index.get(key)
+        if at is not None:
+            return () if at in self.inside else self.up([at])
         if key in self.skip:
-            return set()
-        if key in self.ends or self.type_of(type(o)).kind == _CLASS:
-            at = len(self.objs)
-            self.objs.append(o)
-            self.info.append(self.type_of(type(o)))
-            self.head.append(-1)
-            self.inside.add(at)
-            if key in self.ends:
-                self.names[at] = _module_name(o)
-            return set()
-        at = self.add(o)
-        return set() if at in self.inside else self.up([at])
+            return ()
+        at, info = len(self.objs), self.type_of(type(o))
+        self.objs.append(o)
+        self.info.append(info)
+        self.head.append(-1)
+        self.inside.add(at)
+        if key in self.ends:
+            self.names[at] = _module_name(o)
+            return ()
+        if info.kind == _CLASS:
+            return ()
+        self.index[key] = at
+        return (key,)
 
     def up(self, places):
         """Notes places, and those from which references lead to them that gc does not see. Returns their ids."""
@@ -1291,12 +1298,12 @@ class _Heap:
             elif size > self.storage_rows[at][2]:
                 self.storage_rows[at] = row
             shape, requires, leaf, offset, element, dtype = form or guard.get(*torch.form(t))
-            flags = (1 if requires else 0) | (2 if leaf else 0) | (4 if base is not None else 0)
-            for cls in _mro(type(t)):
-                if cls is torch.parameter:
-                    flags |= 8
-            self.tensors[i] = (at, "x".join([str(d) for d in shape]), repr(dtype).replace("torch.", ""), flags,
-                               offset * element)
+            flags = (1 if requires else 0) | (2 if leaf else 0) | (4 if base is not None else 0) | (
+                8 if self.info[i].parameter else 0)
+            name = self.dtypes.get(_id(dtype))
+            if name is None:
+                name = self.dtypes[_id(dtype)] = repr(dtype).replace("torch.", "")
+            self.tensors[i] = (at, "x".join(map(str, shape)), name, flags, offset * element)
         if fn is None or retains:
             grad = (grad or guard.get(functools.partial(torch.grad, t)))[0]
             if grad is not None:

@@ -2144,6 +2144,28 @@ class Source(unittest.TestCase):
         with open(SOURCE, encoding="utf-8") as f:
             ast.parse(f.read(), feature_version=(3, 8))
 
+    def test_old_and_new_pythons_run_it(self):
+        """As far as they are here, and without torch."""
+        program = "import sys, snapana_recorder as r; r.start(sys.argv[1]); r.step(); r.dump(); r.stop()"
+        tried = 0
+        for version in range(8, 16):
+            name = "python3.%d" % version
+            try:
+                subprocess.run([name, "-c", ""], stderr=subprocess.DEVNULL, check=True)
+            except (OSError, subprocess.CalledProcessError):
+                continue
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "run")
+                env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)), PYTHONDONTWRITEBYTECODE="1")
+                done = subprocess.run([name, "-W", "error", "-c", program, path], env=env, stderr=subprocess.PIPE)
+                self.assertEqual(done.stderr, b"")
+                found, _ = records(path + ".snapana")
+                self.assertEqual([x["what"] for x in found if x["type"] == "fault" and "'torch'" not in x["what"]], [])
+                self.assertEqual([x["type"] for x in found if x["type"] in ("sample", "holders", "end")],
+                                 ["sample", "holders", "end"])
+                tried += 1
+        self.assertGreater(tried, 0)
+
 
 class Phases(Recorded):
     def phases(self):
