@@ -58,7 +58,7 @@ const scalar = 8
 func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	top := group[0]
 	c := Cause{Hints: k.hints(top.stack)}
-	frameless, ofModels, all := false, int64(0), int64(0)
+	frameless, ofModels, all, inside := false, int64(0), int64(0), 0
 	for _, each := range group {
 		all += sum(each.bytes)
 		if each.beside || k.code.sort(each.stack)&ofModel != 0 {
@@ -68,6 +68,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		switch {
 		case sort&inModule != 0:
 			c.Places++
+			inside += len(each.kept)
 		case sort&ofLoss != 0:
 			c.Losses = true
 		case sort&nameless != 0:
@@ -75,7 +76,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		}
 		c.Second = c.Second || sort&(nameless|inBackward) != 0 && 2*len(each.births) > len(top.births)
 	}
-	perLap := float64(g.Count) / float64(len(top.births))
+	perLap := float64(inside) / float64(len(top.births))
 	c.together = c.Places >= whole || c.Places > 0 && perLap >= whole
 	graph, used := false, false
 	if c.together {

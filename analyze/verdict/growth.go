@@ -93,8 +93,13 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 			g.Stacks[0]), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
 	}
 	var w forgotten
+	graphless := share.Holder != nil && share.Holder.Graph == 0 &&
+		(g.Cause.Kind == ghost.Graph || g.Cause.Kind == ghost.Retained)
 	if share.Holder != nil {
 		f.Evidence.Holder = holderEvidence(share.Holder)
+		if graphless && f.Confidence == finding.High {
+			f.Confidence = finding.Medium // that of the snapshot alone, which took it for a graph
+		}
 		w = forget(f.Evidence.Holder, v, f.Confidence)
 		f.Confidence = w.confidence
 	}
@@ -141,7 +146,12 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		f.Say("%s: %s retains %v more %s%s; most of it %s.", what, v.Call, v.PerUnit, when, freed,
 			attribution.Allocated(v.Site))
 	}
-	probably := causeOf(&g.Cause)
+	kind := g.Cause
+	if graphless {
+		kind = ghost.Cause{Kind: ghost.Object, Hints: kind.Hints}
+		f.Cause = string(kind.Kind)
+	}
+	probably := causeOf(&kind)
 	f.Fix = remedy.Lines(probably.fix...)
 	switch h := share.Holder; {
 	case h != nil:
