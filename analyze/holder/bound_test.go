@@ -47,6 +47,7 @@ func TestBounds(t *testing.T) {
 		severity   finding.Severity
 		confidence finding.Confidence
 		elsewhere  bool
+		also       bool
 	}{
 		{name: "filling", limit: 500, free: -1, status: finding.Healthy, severity: finding.Info,
 			confidence: finding.High,
@@ -66,6 +67,9 @@ func TestBounds(t *testing.T) {
 			title:      "Leak: main() retains 1.00 MiB more", why: "It is full, with 20 of 20 entries"},
 		{name: "graphs", limit: 500, graph: true, free: -1, status: finding.Ghost, severity: finding.Warning,
 			confidence: finding.Medium, title: "Leak: main() retains 1.00 MiB more", why: "full it takes 500 MiB"},
+		{name: "a table that has the entries of a bounded one", limit: 500, also: true, free: -1, status: finding.Ghost,
+			severity: finding.Warning, confidence: finding.Medium, title: "Leak: main() retains 1.00 MiB more",
+			why: "dict `priority`, local of main"},
 		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost,
 			severity: finding.Warning, confidence: finding.Medium, title: "Leak: main() retains 1.00 MiB more"},
 	} {
@@ -80,7 +84,17 @@ func TestBounds(t *testing.T) {
 				g.chain(f, "local", "other", bounded)
 			}
 			g.Bound(bounded, laps, c.limit, c.hint)
+			table := g.Node(Node{Kind: "dict"})
+			if c.also {
+				g.chain(f, "local", "priority", table)
+			}
 			for range laps {
+				if c.also {
+					entry := g.tensor(0)
+					g.chain(ring, "index", "0", entry)
+					g.chain(table, "dictkey", "", entry)
+					continue
+				}
 				if !c.graph {
 					g.chain(ring, "index", "0", g.tensor(0))
 					continue

@@ -32,7 +32,8 @@ type graph struct {
 	flags   []sidecar.TensorFlags // by object, of its tensor
 	tensors []int32               // by object: the row of its tensor, -1 for none
 
-	bounds map[int32]finding.Bound // by object; Full is not known yet
+	bounds   map[int32]finding.Bound // by object; Full is not known yet
+	shadowed map[int32]bool          // containers with a bound that frees nothing
 }
 
 // madeUp is the tag of an edge that joins what the recorder lists apart: the root and the root
@@ -96,12 +97,13 @@ func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32
 	g.links = b.links(int(g.root) + 1)
 	back := linker{from: b.to, to: b.from, tag: b.tag}
 	g.into = back.links(int(g.root) + 1)
-	g.chains()
-	g.show()
 	for i, v := range h.Bounds.Node {
 		g.bounds[int32(v)] = finding.Bound{Length: h.Bounds.Length[i], Limit: h.Bounds.Limit[i],
 			Hint: bounded(h.String(h.Bounds.Hint[i]))}
 	}
+	g.shadow()
+	g.chains()
+	g.show()
 	return g
 }
 
@@ -184,6 +186,31 @@ func (g *graph) detour(from, to, tag int32) uint64 {
 	return 0
 }
 
+// shadow finds the containers with a bound of which one without has most of the entries, too: what they drop stays.
+func (g *graph) shadow() {
+	g.shadowed = map[int32]bool{}
+	for v := range g.bounds {
+		if !isContainer(g.kind(v)) {
+			continue
+		}
+		entries, both := g.links.of(v), map[int32]int{}
+		for _, entry := range entries {
+			for i := g.into.first[entry]; i < min(g.into.first[entry+1], g.into.first[entry]+mostNamed); i++ {
+				from := g.into.to[i]
+				if _, bounded := g.bounds[from]; from == v || bounded || !isContainer(g.kind(from)) {
+					continue
+				}
+				if both[from]++; 2*both[from] > len(entries) {
+					g.shadowed[v] = true
+				}
+			}
+		}
+	}
+	for v := range g.shadowed {
+		delete(g.bounds, v)
+	}
+}
+
 // chains finds the easiest chain to everything: detours count first, then length.
 func (g *graph) chains() {
 	n := g.links.nodes()
@@ -206,6 +233,9 @@ func (g *graph) chains() {
 		for i := g.links.first[top.node]; i < g.links.first[top.node+1]; i++ {
 			to, tag := g.links.to[i], g.links.tag[i]
 			cost := top.cost + step + aside*g.detour(top.node, to, tag)
+			if g.shadowed[to] {
+				cost += 2 * aside
+			}
 			if cost < g.cost[to] {
 				g.cost[to], g.from[to], g.edge[to] = cost, top.node, tag
 				heap.Push(q, place{cost, to})

@@ -111,6 +111,7 @@ func (r *Result) Of(g *ghost.Growth) []Share {
 		return []Share{{Growth: g}}
 	}
 	var keep []*Holder
+	var models *Holder // of models that a loop leaves behind, what has most
 	steady := false
 	for i := range r.Holders {
 		switch h := &r.Holders[i]; {
@@ -120,6 +121,12 @@ func (r *Result) Of(g *ghost.Growth) []Share {
 		case h.Steady:
 			steady = true
 		}
+		if h := &r.Holders[i]; h.growth == g && (models == nil || h.Grown > models.Grown) {
+			models = h
+		}
+	}
+	if len(keep) == 0 && g.Cause.Kind == ghost.Models && models != nil && models.Kind != Unreached {
+		return []Share{{Growth: g, Holder: models}}
 	}
 	if len(keep) == 0 {
 		for i := range r.Unproven {

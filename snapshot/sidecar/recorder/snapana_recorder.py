@@ -12,6 +12,7 @@
 too. `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
 before anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program
 as it is: it counts the steps of optimizers, and dumps now and then, when memory has grown, at errors, and at the end.
+From Python 3.12 on it dumps as the function returns that ran most of the program, too: its variables are gone then.
 Of a program without an optimizer it takes two samples in each second that CUDA is up, in a thread.
 A dump that finds less memory leaves the snapshot of an earlier one as it is. os._exit waits up to 10 s for a last dump,
 and so does SIGTERM in a program that has no handler for it, as soon as the main thread is in no C function; SIGKILL
@@ -92,6 +93,10 @@ _SOURCE_BYTES = 1 << 19  # of the program's text, to see how it uses what it kee
 _SOURCE_SECONDS = 0.25  # for reading that
 _USED_NAMES = 300  # of containers that are looked for there
 _NUMBERS = 32  # integers beside a container that are noted, as one may be its bound
+_RETURN_DUMPS = 3  # at most, as functions return
+_RETURN_STEPS = 4  # at least, that the function ran
+_OWN_FUNCTIONS = 10_000  # of the program, that are looked at
+_TOOL = 4  # of sys.monitoring
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 _ATTACHED = "_snapana_attach"  # the module's name where it was brought into a running program
 _POLL = 0.25  # seconds between looks whether `snapana attach` asks for something
@@ -3761,6 +3766,49 @@ def _count_steps(recorder):
     recorder.torch.cuda._lazy_call(lambda: recorder.safely("steps", lambda: watcher.start(watch)))
 
 
+class _Returns:
+    """Dumps as the function returns that ran most of the program, from Python 3.12 on: what its variables have is gone
+    after that. Only the first start and the first return of each function of the program's own are looked at; the
+    interpreter runs all others as they are."""
+
+    def __init__(self):
+        self.began, self.left = {}, _RETURN_DUMPS
+        self.events = getattr(sys, "monitoring", None)
+        if self.events is None or self.events.get_tool(_TOOL) is not None:
+            return
+        of = self.events.events
+        self.events.use_tool_id(_TOOL, "snapana_recorder")
+        self.events.register_callback(_TOOL, of.PY_START, self.start)
+        self.events.register_callback(_TOOL, of.PY_RETURN, self.end)
+        self.events.set_events(_TOOL, of.PY_START)
+
+    def start(self, code, offset):
+        recorder = _current()
+        if _is_own(code.co_filename) and code.co_name != "<module>" and len(self.began) < _OWN_FUNCTIONS:
+            self.began[code] = time.monotonic(), 0 if recorder is None else recorder.steps
+            self.events.set_local_events(_TOOL, code, self.events.events.PY_RETURN)
+        return self.events.DISABLE
+
+    def end(self, code, offset, value):
+        recorder, now = _current(), time.monotonic()
+        begin, steps = self.began.pop(code, (now, 0))
+        if recorder is not None and self.left and not recorder.manual and recorder.steps - steps >= _RETURN_STEPS and \
+                2 * (now - begin) >= now - recorder.started:
+            live = recorder.safely("live", recorder.live)
+            if live is not None and live[0] >= _RICH * recorder.kept:
+                self.left -= 1
+                _quiet(lambda: recorder.dump("dump", True))
+        return self.events.DISABLE
+
+
+def _is_own(path):
+    """Whether a file of code is the program's: not ours, of the standard library or installed."""
+    return path != _FILE and "-packages" + os.sep not in path and not path.startswith(_LIBRARY) and path[:1] != "<"
+
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+
 def _dump_before_exit():
     """Has os._exit, which runs nothing of Python's, wait for a dump. That is made in another thread, and not waited for
     forever: such an exit may be the way out of a driver that hangs."""
@@ -3883,6 +3931,7 @@ def _main():
             _auto(run)
         else:
             sys.meta_path.insert(0, _OnTorch(lambda: _auto(run)))
+        _Returns()
         exec(code, space)
     except BaseException as err:
         if isinstance(err, SystemExit):
