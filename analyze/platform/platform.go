@@ -3,6 +3,7 @@
 package platform
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,15 +23,41 @@ type Platform struct {
 	Doubt string
 
 	words *strings.Replacer // of CUDA's words, nil for none
+	since string            // the release that records a history, "" where all do, never for none
+}
+
+// never is Platform.since where no release records a history.
+const never = "never"
+
+// history finds the call that records one, with whatever arguments.
+var history = regexp.MustCompile(`torch\.cuda\.memory\._record_memory_history\(([^()]*)\)`)
+
+// recording puts in place of that call what the platform has, with the release that it takes: behind a line of Python
+// as a comment.
+func (p *Platform) recording(sentence string) string {
+	if p.since == "" {
+		return sentence
+	}
+	at := history.FindStringIndex(sentence)
+	switch {
+	case at == nil:
+		return sentence
+	case p.since == never && at[0] == 0:
+		return "# " + p.Name + " has no such history: use its profiler"
+	case p.since == never:
+		return history.ReplaceAllString(sentence, "a profiler")
+	case at[0] == 0 && at[1] == len(sentence):
+		return sentence + "  # " + p.since
+	}
+	return history.ReplaceAllString(sentence, "$0 ("+p.since+")")
 }
 
 // inCUDA are words of sentences, those that contain others first.
 var inCUDA = []string{
 	", or per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF",
-	"torch.cuda.memory._record_memory_history()", "torch.cuda.", "PYTORCH_CUDA_ALLOC_CONF", "nvidia-smi",
-	"CUDA_VISIBLE_DEVICES", "cudaMalloc", "cudaFree", "cudaHostRegister", "throw_on_cudamalloc_oom", "CUDA itself",
-	"CUDA graph", "the CUDA context", "a CUDA context", "CUDA context", "CUDA memory snapshot",
-	"cuBLAS, cuDNN, NCCL", "NCCL", "CUDA may", "container, MIG or WSL limit",
+	"torch.cuda.", "PYTORCH_CUDA_ALLOC_CONF", "nvidia-smi", "CUDA_VISIBLE_DEVICES", "cudaMalloc", "cudaFree",
+	"cudaHostRegister", "throw_on_cudamalloc_oom", "CUDA itself", "CUDA graph", "the CUDA context", "a CUDA context",
+	"CUDA context", "CUDA memory snapshot", "cuBLAS, cuDNN, NCCL", "NCCL", "CUDA may", "container, MIG or WSL limit",
 }
 
 // like makes the replacer of a platform: words stand for those of inCUDA, in their order.
@@ -50,8 +77,8 @@ var platforms = map[string]*Platform{
 		Name: "ROCm", Variable: "PYTORCH_HIP_ALLOC_CONF", Monitor: "rocm-smi",
 		Doubt: "The replay follows the rules of CUDA builds. ROCm has expandable segments from ROCm 7 on.",
 		words: like(", or per_process_memory_fraction in PYTORCH_HIP_ALLOC_CONF",
-			"torch.cuda.memory._record_memory_history()", "torch.cuda.", "PYTORCH_HIP_ALLOC_CONF", "rocm-smi",
-			"HIP_VISIBLE_DEVICES", "hipMalloc", "hipFree", "hipHostRegister", "throw_on_cudamalloc_oom", "HIP itself",
+			"torch.cuda.", "PYTORCH_HIP_ALLOC_CONF", "rocm-smi", "HIP_VISIBLE_DEVICES", "hipMalloc", "hipFree",
+			"hipHostRegister", "throw_on_cudamalloc_oom", "HIP itself",
 			"HIP graph", "the HIP context", "a HIP context", "HIP context", "ROCm memory snapshot",
 			"rocBLAS, MIOpen, RCCL", "RCCL", "HIP may", "container, partition or WSL limit"),
 	},
@@ -59,8 +86,9 @@ var platforms = map[string]*Platform{
 		Name: "XPU", Variable: "PYTORCH_ALLOC_CONF", Monitor: "xpu-smi", Options: []string{"expandable_segments"},
 		Doubt: "The replay follows the rules of CUDA: XPU rounds and sizes segments alike, but knows of the settings " +
 			"only expandable_segments for sure (torch 2.10 or later; 2.9 reads PYTORCH_XPU_ALLOC_CONF).",
-		words: like("", "torch.xpu.memory._record_memory_history() (torch 2.11 or later)", "torch.xpu.",
-			"PYTORCH_ALLOC_CONF", "xpu-smi", "ZE_AFFINITY_MASK", "the driver's allocation", "the driver's release",
+		since: "torch 2.11 or later",
+		words: like("", "torch.xpu.", "PYTORCH_ALLOC_CONF", "xpu-smi", "ZE_AFFINITY_MASK",
+			"the driver's allocation", "the driver's release",
 			"the driver", "a setting", "The driver itself", "XPU graph", "the driver's context", "a driver's context",
 			"the driver's context", "XPU memory snapshot", "oneMKL, oneDNN, oneCCL", "oneCCL", "The driver may",
 			"container or WSL limit"),
@@ -70,14 +98,15 @@ var platforms = map[string]*Platform{
 		Options: []string{"expandable_segments", "max_split_size_mb", "garbage_collection_threshold"},
 		Doubt: "The replay follows the rules of CUDA, with 32 bytes added to each request as torch_npu does; its " +
 			"workspace allocator and how it aligns large expandable sizes are not known.",
-		words: like("", "torch.npu.memory._record_memory_history()", "torch.npu.", "PYTORCH_NPU_ALLOC_CONF",
+		words: like("", "torch.npu.", "PYTORCH_NPU_ALLOC_CONF",
 			"npu-smi info", "ASCEND_RT_VISIBLE_DEVICES", "aclrtMalloc", "aclrtFree", "the driver", "a setting",
 			"The driver itself", "NPU graph", "the device's context", "a device context", "the device's context",
 			"Ascend memory snapshot", "CANN, HCCL", "HCCL", "The driver may", "container limit"),
 	},
 	"mps": {
 		Name: "MPS", Monitor: "Activity Monitor",
-		words: like("", "a profiler", "torch.mps.", "the allocator's settings", "Activity Monitor", "the device",
+		since: never,
+		words: like("", "torch.mps.", "the allocator's settings", "Activity Monitor", "the device",
 			"the driver's allocation", "the driver's release", "the driver", "a setting", "Metal itself", "graph",
 			"the driver's context", "a driver's context", "the driver's context", "MPS memory snapshot",
 			"MPSGraph and Metal", "other libraries", "Metal may", "system limit"),
@@ -104,7 +133,7 @@ func (p *Platform) Say(sentence string) string {
 	if p.words == nil {
 		return sentence
 	}
-	out := p.words.Replace(sentence)
+	out := p.words.Replace(p.recording(sentence))
 	if strings.HasPrefix(out, "the ") && !strings.HasPrefix(sentence, "the ") {
 		out = "T" + out[1:]
 	}

@@ -33,6 +33,14 @@ func TestSentences(t *testing.T) {
 		{"hip", "a container, MIG or WSL limit", "a container, partition or WSL limit"},
 		{"xpu", "Call torch.cuda.memory._record_memory_history() first.",
 			"Call torch.xpu.memory._record_memory_history() (torch 2.11 or later) first."},
+		{"xpu", "Call torch.cuda.memory._record_memory_history(max_entries=100000) first.",
+			"Call torch.xpu.memory._record_memory_history(max_entries=100000) (torch 2.11 or later) first."},
+		{"xpu", "torch.cuda.memory._record_memory_history(max_entries=100000)",
+			"torch.xpu.memory._record_memory_history(max_entries=100000)  # torch 2.11 or later"},
+		{"npu", "torch.cuda.memory._record_memory_history(True)", "torch.npu.memory._record_memory_history(True)"},
+		{"mps", "Call torch.cuda.memory._record_memory_history(max_entries=100000) first.", "Call a profiler first."},
+		{"mps", "torch.cuda.memory._record_memory_history(max_entries=100000)",
+			"# MPS has no such history: use its profiler"},
 		{"mps", "See with nvidia-smi", "See with Activity Monitor"},
 	} {
 		if got := Of(c[0]).Say(c[1]); got != c[2] {
