@@ -473,6 +473,7 @@ func TestRefused(t *testing.T) {
 		{what: "no torch", python: py, words: []string{"plain"}, want: attach.NoTorch},
 		{what: "turned off", python: py, change: env("PYTHON_DISABLE_REMOTE_DEBUG=1"), want: attach.Disabled},
 		{what: "an old version", python: python(t, "3.13"), want: attach.Version},
+		{what: "a recorder that fails", python: py, words: []string{"bad"}, want: attach.Refused},
 		{what: "an audit hook", python: py, words: []string{"audit"}, want: attach.Refused, stderr: "no scripts here"},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -46,8 +46,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	r, elapsed, err := s.run(ctx)
 	var e *Error
 	if errors.As(err, &e) && (e.Kind == Unanswered || e.Kind == Refused) {
-		_, asked := s.door.(*listener)
-		if l := p.listener(); l != nil && !asked { // which has a thread of its own
+		if l := p.listener(); l != nil && !s.listens() { // which has a thread of its own
 			s.door = l
 			r, elapsed, err = s.run(ctx)
 		}
@@ -58,8 +57,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	_, listened := s.door.(*listener)
-	res := Result{Python: r.Python, Listened: listened, CUDA: r.CUDA, WasOn: r.WasOn, Recorded: r.Recorded, Exited: r.Reason == "exit",
+	res := Result{Python: r.Python, Listened: s.listens(), CUDA: r.CUDA, WasOn: r.WasOn, Recorded: r.Recorded, Exited: r.Reason == "exit",
 		Elapsed: elapsed, Faults: r.Faults}
 	res.Recording, res.Snapshot, err = f.take(r, o)
 	return res, err

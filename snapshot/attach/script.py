@@ -1,6 +1,7 @@
 # Run by the interpreter in the main thread of a program, between two of its instructions. Whatever happens here stays
 # here, but for what a signal handler of the program raises meanwhile: that is raised again in the program.
 
+
 def _hand_over(err, sys, mine):
     import _thread
     import ctypes
@@ -24,17 +25,20 @@ def _hand_over(err, sys, mine):
     _thread.start_new_thread(later, ())
 
 
-def _of_handler(trace):
+def _of_handler(trace, mine):
+    """Whether a signal handler raised it, which gets the interrupted frame: what we raise ourselves is nobody's."""
     while trace is not None:
         frame, trace = trace.tb_frame, trace.tb_next
-        if frame.f_code.co_argcount >= 2 and any(v is frame.f_back for v in list(frame.f_locals.values())):
-            return True
+        if frame.f_globals is not mine and frame.f_code.co_filename != "<snapana attach>":
+            for value in list(frame.f_locals.values()):
+                if value is frame.f_back or type(value) is tuple and any(v is frame.f_back for v in value):
+                    return True
     return False
 
 
 def _run(folder, mine):
     import sys
-    ours = False  # whether exceptions are the recorder's business
+    of_handler = lambda err: _of_handler(err.__traceback__, mine)  # noqa: E731
     try:
         module = sys.modules.get("_snapana_attach")
         if module is None:
@@ -47,16 +51,18 @@ def _run(folder, mine):
             except BaseException:
                 sys.modules.pop("_snapana_attach", None)
                 raise
-        ours = True
+        of_handler = module._of_handler
         module._serve(sys.modules["os"].fsdecode(folder))
     except BaseException as err:
-        if ours or not isinstance(err, Exception) or _of_handler(err.__traceback__):
+        if not isinstance(err, Exception) or of_handler(err):
             trace = err.__traceback__
             while trace is not None and (trace.tb_frame.f_globals is mine
                                          or trace.tb_frame.f_code.co_filename == "<snapana attach>"):
                 trace = trace.tb_next
             err.__traceback__ = trace
             _hand_over(err, sys, mine)
+        elif not getattr(sys.modules.get("_snapana_attach"), "_visits", None):
+            sys.modules.pop("_snapana_attach", None)
 
 
 try:

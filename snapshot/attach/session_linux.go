@@ -67,6 +67,8 @@ func (s *session) do(ctx context.Context, request string) (*reply, error) {
 			switch {
 			case err != nil:
 				return nil, err
+			case !heard.IsZero() && s.listens():
+				return nil, &Error{Kind: Unanswered, what: "its recorder heard of the request and did not begin"}
 			case !heard.IsZero():
 				return nil, &Error{Kind: Refused, what: "its interpreter took the request and did not run the script: an " +
 					"audit hook of the program forbids it, or it cannot read " + s.folder.inner}
@@ -75,6 +77,12 @@ func (s *session) do(ctx context.Context, request string) (*reply, error) {
 		}
 	}
 	return s.answer(ctx, request)
+}
+
+// listens reports whether the program's own recorder is asked.
+func (s *session) listens() bool {
+	_, ok := s.door.(*listener)
+	return ok
 }
 
 // answer waits for an answer, however long that takes.

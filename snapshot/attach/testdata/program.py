@@ -38,6 +38,10 @@ if "launcher" in words:
                              stdout=subprocess.DEVNULL)
     atexit.register(child.wait)
     atexit.register(child.stdin.close)
+if "bad" in words:  # a module that the recorder needs
+    del sys.modules["json"]
+    sys.path_hooks.clear()
+    sys.path_importer_cache.clear()
 if "broken" in words:
     def broken():
         raise OSError(28, "No space left on device")
