@@ -3,6 +3,7 @@ package holder
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,7 @@ type aside struct {
 	// foreign says that the class of the object that has the attribute is a library's, so that no method of the program
 	// fills it.
 	foreign     bool
+	outside     bool // the text that fills the attribute is in no method of its class
 	hooksTensor bool // the hooks that it is behind are a tensor's
 	// A cycle closes by back, an attribute of the class backOf, or a variable.
 	cycle         remedy.Kind
@@ -74,6 +76,13 @@ func (a *aside) look(g *graph, chain []hop, n *named, memory int32, kept bool) {
 	for _, h := range chain {
 		a.hooksTensor = a.hooksTensor || g.edgeKind(h.tag) == "hook" && g.kind(h.from) == "tensor"
 	}
+}
+
+// fills notes a use of the text that adds to the container.
+func (a *aside) fills(h *Holder, t *text, row int) {
+	class, method, _ := cutLast(t.Function[row], ".")
+	a.outside = h.Kind == Attribute && (method == "" || class != h.Class && !strings.HasSuffix(class, "."+h.Class))
+	a.place = cmp.Or(at(path.Base(strings.ReplaceAll("/"+bounded(t.File[row]), `\`, "/")), int(t.Line[row])), a.place)
 }
 
 // settle takes the form that most have.
@@ -203,12 +212,18 @@ func (g *graph) entry(f *form, rest []hop) {
 	case kind == "partial":
 		f.instead, f.name = remedy.Captured, "output"
 	case len(rest) < 2:
+	case kind == "object" && g.ofModel(rest[1]):
+		f.instead = remedy.Weights
 	case kind == "tuple" || kind == "list" || kind == "dict":
 		known := slices.Contains([]string{"", "tuple", "list", "dict", "OrderedDict", "defaultdict"}, class)
+		end := slices.IndexFunc(rest, func(h hop) bool { return g.kind(h.to) == "tensor" })
 		switch label := g.label(rest[1].tag); {
+		case slices.ContainsFunc(rest[1:max(end+1, 1)], g.ofModel):
+			f.instead = remedy.Weights
+		case slices.ContainsFunc(rest[1:max(end, 1)], func(h hop) bool { return !isContainer(g.kind(h.to)) }):
 		case kind == "dict" && !known:
 			if f.field = cmp.Or(quoted(label), identifier(label)); f.field != "" {
-				f.element = remedy.Part
+				f.instead, f.name = remedy.Item, "output"
 			}
 		case g.kind(rest[1].to) != "tensor" || !known:
 			f.element = remedy.Nested
@@ -222,6 +237,13 @@ func (g *graph) entry(f *form, rest []hop) {
 			f.instead, f.name = remedy.Field, cmp.Or(identifier(strings.ToLower(class)), "item")
 		}
 	}
+}
+
+// ofModel reports whether a model or an optimizer refers to a part of it.
+func (g *graph) ofModel(h hop) bool {
+	label := g.label(h.tag)
+	return g.edgeKind(h.tag) == "attr" && (ofModule[label] != "" || (label == "state" || label == "param_groups") &&
+		g.optimizer(h.from))
 }
 
 // tensorForm tells numbers and views of much more from other tensors.
@@ -278,7 +300,7 @@ func (h *Holder) expression() string {
 	}
 	name := cmp.Or(identifier(r.Variable), "kept")
 	switch {
-	case r.Kind == Attribute && h.aside.foreign && h.aside.owner != "":
+	case r.Kind == Attribute && (h.aside.foreign || h.aside.outside) && h.aside.owner != "":
 		return h.aside.owner + "." + name
 	case r.Kind == Attribute:
 		return "self." + name
@@ -311,6 +333,29 @@ func (h *Holder) Fix() []string {
 
 // Remedy is the case that Fix gives the lines of.
 func (h *Holder) Remedy() remedy.Case {
+	c := h.fits()
+	if h.Graph > 0 || slices.ContainsFunc(h.Devices, func(d int) bool { return d != Host }) || len(h.Devices) == 0 {
+		return c
+	}
+	switch c.Kind { // what is in host memory cannot go there
+	case remedy.Field, remedy.Item, remedy.Weights:
+		c.Kind, c.Form = h.aside.form.container, remedy.Other
+	case remedy.Captured, remedy.Parts:
+		c.Kind = remedy.Stale
+	default:
+		switch c.Form {
+		case remedy.Number, "":
+		case remedy.View:
+			c.Form = remedy.Copy
+		default:
+			c.Form = remedy.Other
+		}
+	}
+	return c
+}
+
+// fits is the case of what keeps memory of a device.
+func (h *Holder) fits() remedy.Case {
 	r, f := &h.Reference, &h.aside.form
 	holder := h.expression()
 	c := remedy.Case{At: h.aside.place, Holes: map[string]string{"holder": holder + f.path, "field": f.field, "name": f.name,
@@ -353,6 +398,8 @@ func (h *Holder) Remedy() remedy.Case {
 		c.Kind, c.Holes["holder"] = remedy.Clear, holder
 	case !h.grows():
 		c.Kind, c.Holes["holder"] = remedy.Stale, holder
+	case f.instead == remedy.Weights && f.container != remedy.List:
+		c.Kind, c.Form = f.container, remedy.Other
 	case f.instead != "":
 		c.Kind = f.instead
 		c.Holes["remove"] = map[bool]string{true: "discard", false: "remove"}[f.container == remedy.Set]
@@ -405,7 +452,7 @@ var carriers = map[remedy.Kind]remedy.Kind{"": remedy.Carried, remedy.List: reme
 // carried reports whether the graphs of many steps hang on few tensors, such as a sum or a hidden state, rather than
 // on one of each step.
 func (h *Holder) carried() bool {
-	if !h.throughGraph() || carriers[h.aside.form.container] == "" || h.aside.form.instead != "" || h.aside.form.element == remedy.Part {
+	if !h.throughGraph() || carriers[h.aside.form.container] == "" || h.aside.form.instead != "" {
 		return false
 	}
 	switch {

@@ -88,7 +88,9 @@ func (f *finder) code(h *Holder) *finding.Code {
 	for _, i := range rows {
 		switch where := f.text.place(i); f.text.How[i] {
 		case "add", "set":
-			c.Adds++
+			if c.Adds++; c.Adds == 1 {
+				h.aside.fills(h, f.text, i)
+			}
 			c.Added = cmp.Or(c.Added, where)
 		case "read":
 			c.Reads++

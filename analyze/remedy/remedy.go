@@ -26,6 +26,7 @@ const (
 	ContextTuple Kind = "tuple in a context variable"
 
 	Field    Kind = "attribute of objects in a container"
+	Item     Kind = "entry of outputs in a container"
 	Args     Kind = "arguments of log records"
 	Captured Kind = "tensors of closures, defaults and partials"
 	Parts    Kind = "attribute of many objects"
@@ -84,6 +85,7 @@ var table = map[Kind][]Change{
 	ContextTuple: {{"$holder.set($holder.get() + ($value,))", "$why"}, {"$holder.set($holder.get()[-8:])", latest}},
 
 	Field:    {{"$name.$field = $name.$field.detach().cpu()", before}},
+	Item:     {{"$name[\"$field\"] = $name[\"$field\"].detach().cpu()", before}},
 	Args:     {{"record.msg, record.args = record.getMessage(), None", "in the handler: text instead of tensors"}},
 	Captured: {{"$name = $name.detach().cpu()", before}},
 	Parts:    {{"$holder = $holder.detach().cpu()", "where it is set: on the host, without its graph"}},
@@ -123,8 +125,8 @@ var table = map[Kind][]Change{
 			"of a tuple, list or dict, from torch.utils._pytree"}},
 	CacheOf: {{"@functools.lru_cache(maxsize=8)", "in place of a decorator without a bound"},
 		{"while len(cache) > 8: cache.pop(next(iter(cache)))", "of a dict, after an entry is added"}},
-	Weights: {{"results.append(score)", "the score, not the trainer, which has the model and its optimizer"},
-		{"results.append({k: t.detach().cpu() for k, t in model.state_dict().items()})", "to keep the weights"}},
+	Weights: {{"$holder.append(score)", "the score, not the trainer, which has the model and its optimizer"},
+		{"$holder.append({k: t.detach().cpu() for k, t in model.state_dict().items()})", "to keep the weights"}},
 	Second: {{"grads = torch.autograd.grad(loss, params, create_graph=True)",
 		"in place of loss.backward(create_graph=True)"},
 		{"optimizer.zero_grad(set_to_none=True)", "once the second derivatives are taken"}},
@@ -142,8 +144,8 @@ const (
 	OfDict Form = "dict of tensors"
 	OfPair Form = "tuple of tensors"
 	Nested Form = "tensors in containers"
-	Part   Form = "field of an output" // of an instance of a subclass of dict
-	Other  Form = "anything else"      // of which it is not known how to let go
+	Copy   Form = "view, in host memory"
+	Other  Form = "anything else" // of which it is not known how to let go
 )
 
 const host = "on the host, without its graph"
@@ -152,12 +154,12 @@ const host = "on the host, without its graph"
 var forms = map[Form]Change{
 	Number: {"loss.item()", "a number, no tensor"},
 	Tensor: {"output.detach().cpu()", host},
-	View:   {"output.detach().clone()", "a copy: the view keeps all that it is a view of"},
+	View:   {"output.detach().cpu()", "a copy on the host (or .clone()): the view keeps all that it is a view of"},
+	Copy:   {"output.detach().clone()", "a copy: the view keeps all that it is a view of"},
 	OfList: {"[t.detach().cpu() if torch.is_tensor(t) else t for t in output]", host},
 	OfDict: {"{k: t.detach().cpu() if torch.is_tensor(t) else t for k, t in output.items()}", host},
 	OfPair: {"tuple(t.detach().cpu() if torch.is_tensor(t) else t for t in output)", host},
 	Nested: {"tree_map_only(torch.Tensor, lambda t: t.detach().cpu(), output)", "from torch.utils._pytree: " + host},
-	Part:   {"output.$field.detach().cpu()", "what of it is needed, " + host},
 	Other:  {},
 }
 

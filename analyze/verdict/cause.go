@@ -97,7 +97,7 @@ var causes = map[ghost.Kind]cause{
 			"stay with their parameters, optimizer state or gradients.",
 			"Models that are needed together later, as in an ensemble, would look the same, but they need their parameters " +
 				"only."},
-		fix: []remedy.Case{{Kind: remedy.Weights}},
+		fix: []remedy.Case{remedy.OfVariable(remedy.Weights, "results")},
 		next: []string{"Find what keeps the trainer, model or optimizer of each iteration (a list of results, a closure, a " +
 			"callback), and keep its score or its state_dict() on the host in its place.",
 			"If the models are kept on purpose, plan for their number: drop optimizers and gradients once each is trained."},
