@@ -6,7 +6,7 @@
         train(batch)
         r.step()                    # a sample of the memory counters
     r.dump()                        # who holds what, and run.pickle, the snapshot, beside it
-    r.stop()
+    r.stop()                        # writes no dump of its own
 
 `with r.phase("rollout"):` names a part of the program, of which the report then shows the peak; it decorates functions,
 too. `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
@@ -33,7 +33,7 @@ What it promises:
     to the file that it made and no other: a program may close all descriptors, fork, or fill the disk.
   * Only the owner can read its files. What looks like a token, key or password, by name or form, is <redacted>.
 
-One file, standard library only, Python 3.8 to 3.14, torch 1.13 to 2.14. The file format is FORMAT.md of snapana's
+One file, standard library only, Python 3.8 to 3.14, torch 1.13 to 2.15. The file format is FORMAT.md of snapana's
 snapshot/sidecar package.
 """
 import ast
