@@ -80,7 +80,7 @@ var outcomes = [...]outcome{
 	{Cached, Neutral, "PyTorch keeps unused memory for later; not a leak"},
 	{Stays, Neutral, "memory that a sleep, an offload or a release of much memory left on the device"},
 	{NoHistory, Neutral, "only the final state is known: what is live, but not leaks and peaks"},
-	{NoData, None, "too little could be read to judge"},
+	{NoData, None, "too little could be read, or was recorded, to judge"},
 	{Unknown, None, "too few samples to judge"},
 	{Healthy, Good, "no problem found"},
 	{Flat, Good, "memory does not grow"},
