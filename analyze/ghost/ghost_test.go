@@ -516,6 +516,12 @@ func TestCause(t *testing.T) {
 				"/app/train.py:34:main"), mib)
 		}, 0, ""},
 		{ghost.Object, func(d *build.Device) { alloc(d, keep, mib) }, 0, ""},
+		{ghost.Output, func(d *build.Device) { // what was made outside of the model and is kept with its output is no graph
+			alloc(d, keep, 4*mib)
+			alloc(d, stack("/app/train.py:33:main"), 3*mib)
+			d.Free(alloc(d, places[0], mib))
+			alloc(d, places[2], mib)
+		}, 1, ""},
 	} {
 		_, g := find(t, build.Options{}, func(d *build.Device) {
 			train(d, 12, func(int) { c.each(d) })

@@ -7,7 +7,10 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	. "github.com/snapana/snapana/fixtures/sidecartest"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // A holder that grows is called a leak with high confidence where the program's text never reads what it adds, and with
@@ -218,6 +221,51 @@ func TestDoubled(t *testing.T) {
 		}
 		if c.says != "" && c.status == finding.Healthy && !strings.Contains(leaks.Headline, c.says) {
 			t.Errorf("%s: of leaks %q", c.name, leaks.Headline)
+		}
+	}
+}
+
+// One block is enough to be the holder of a growth where the growth is one tensor that is rebuilt larger; of a growth of
+// many blocks a holder of one is none.
+func TestOneBlock(t *testing.T) {
+	const laps = 20
+	var last *build.Block
+	rebuilt := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		last = nil
+		for i := range int64(laps) {
+			d.Stack = build.NewStack("/app/train.py:30:main", "/app/train.py:50:<module>")
+			part := d.Alloc(mib)
+			d.Stack = build.NewStack("/app/train.py:31:main", "/app/train.py:50:<module>")
+			queue := d.Alloc((i + 1) * mib)
+			if last != nil {
+				d.Free(last)
+			}
+			d.Free(part)
+			last = queue
+		}
+	}))
+	many, blocks := grown(t, laps, 31)
+	for _, c := range []struct {
+		s       *snapshot.Snapshot
+		address uint64
+		bytes   int
+		want    string // of the finding's holder
+	}{
+		{rebuilt, last.Addr(), laps * mib, "tensor `queue`, local of main (train.py:7)"},
+		{many, blocks[0], mib, ""},
+	} {
+		g := &graphs{}
+		g.chain(g.main(), "local", "queue", g.Tensor(c.address, c.bytes, 0))
+		v := analyzetest.Run(t, c.s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0)})}).Verdict
+		if v.Status != finding.Ghost || len(v.Findings) != 1 {
+			t.Fatalf("%+v", v.Findings)
+		}
+		got := ""
+		if h := v.Findings[0].Evidence.Holder; h != nil {
+			got = h.Reference
+		}
+		if got != c.want {
+			t.Errorf("%q, want %q: %s", got, c.want, v.Headline)
 		}
 	}
 }

@@ -295,3 +295,24 @@ func TestOneCause(t *testing.T) {
 		t.Errorf("%+v", v.Findings)
 	}
 }
+
+// TestEvery says how often a loop leaves memory, beside how much it leaves each time: the two make the slope.
+func TestEvery(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		for i := range 60 {
+			d.Stack = build.NewStack("/app/train.py:31:store", "/app/train.py:9:main", "/app/train.py:20:<module>")
+			if b := d.Alloc(mib); i%3 != 2 {
+				d.Free(b)
+			}
+			d.Stack = build.NewStack("/app/train.py:12:main", "/app/train.py:20:<module>")
+			d.Free(d.Alloc(mib))
+		}
+	}))
+	v := analyzetest.Run(t, s, analyze.Options{NoReplay: true}).Verdict
+	if !strings.Contains(v.Headline, "main() retains 1.00 MiB more about every 3 steps") {
+		t.Error(v.Headline)
+	}
+	if g := v.Findings[0].Evidence.Growth; g.Slope < mib/4 || g.Slope > mib/2 {
+		t.Errorf("%.0f bytes an iteration", g.Slope)
+	}
+}
