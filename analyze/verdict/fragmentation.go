@@ -226,7 +226,7 @@ func places(sites []string) string {
 	for _, s := range sites {
 		out = append(out, attribution.Placed(s))
 	}
-	return strings.Join(out, " and ")
+	return strings.Join(slices.Compact(out), " and ") // stacks may differ behind one line
 }
 
 // plan says which blocks to free so that the request could have been served.

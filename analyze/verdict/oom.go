@@ -178,6 +178,11 @@ func around(f *finding.Finding) {
 		f.Because("The device had %v free; the largest request that could still succeed was one for %v.", r.DeviceFree,
 			r.Servable)
 	}
+	if cause := oom.Cause(r.Cause); r.DeviceTotal == oom.Unknown && r.DeviceFree >= 0 && r.DeviceFree < r.Segment &&
+		(cause == oom.Fragmentation || cause == oom.Joined || cause == oom.Growth || cause == oom.Pools) {
+		f.Because("With what was reserved that makes %v. If the device has much more, something else uses the rest: see "+
+			"nvidia-smi.", r.Reserved+r.DeviceFree)
+	}
 	const unserved = "%v of the free memory belongs to %s and cannot serve this request."
 	if r.PrivatePools > r.Requested/4 {
 		f.Because(unserved, r.PrivatePools, "private pools")
