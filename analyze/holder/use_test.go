@@ -45,7 +45,7 @@ func TestText(t *testing.T) {
 			confidence: finding.Low, severity: finding.Warning, why: "empties it at store.py:12 Store.reset"},
 		{name: "emptied, and watched shortly", laps: 8, uses: []Use{adds, attribute("drop", "Store.reset")},
 			confidence: finding.Low, severity: finding.Info, why: "left all of these 8 iterations alone"},
-		{name: "its text is not known", confidence: finding.Medium, why: "Whether the program still needs it was not seen"},
+		{name: "its text is not known", confidence: finding.Low, why: "Whether the program still needs it was not seen"},
 
 		{name: "a length that is compared", owner: numbers{"pool_size": 50}, uses: []Use{adds, bound("len", "pool_size")},
 			confidence: finding.Low, severity: finding.Info, why: "pool_size"},

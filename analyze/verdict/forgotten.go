@@ -80,7 +80,7 @@ func unknown(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) 
 		return v
 	}
 	v.why = append(v.why, "Whether the program still needs it was not seen.")
-	if !g.Like.Fill && g.Iterations >= enough && h.Lost == 0 {
+	if (h.Graph || g.Like.Model) && !g.Like.Fill && g.Iterations >= enough && h.Lost == 0 {
 		v.confidence = finding.Medium
 	}
 	if h.Gone > 0 && g.Like.Use {
@@ -100,5 +100,5 @@ func unknown(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) 
 	return v
 }
 
-// enough is how many iterations a buffer that is filled on purpose rarely takes without anything being known of it.
+// enough is how many iterations a buffer of a model's results rarely takes to fill.
 const enough = 16

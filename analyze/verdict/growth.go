@@ -116,8 +116,10 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		f.Severity = finding.Error
 	}
 	what, freed, when := "Leak", "", "per iteration"
-	possible := share.Holder == nil && (v.Like.Use || v.Like.Fill) ||
-		f.Confidence != finding.High && (v.Like.Early || w.next != "")
+	possible := v.Like.Use || v.Like.Fill
+	if share.Holder != nil {
+		possible = f.Confidence == finding.Low || f.Confidence == finding.Medium && (v.Like.Early || w.next != "")
+	}
 	if possible {
 		what, freed = "Possible leak, or a buffer still filling", ", nothing freed so far"
 	}
