@@ -235,21 +235,11 @@ func (f *finder) fromForward(l *timeline.Life, o origin) verdict {
 	}
 	switch {
 	case o == forward && between(f.backwards, l.Born, f.end(l)) > 0:
-		if f.outlives(l) {
-			return verdict{Activation, Low} // a backward pass frees what was saved for it
-		}
 		return verdict{AutogradSaved, Medium}
 	case f.short(l):
 		return verdict{Temporary, Medium}
 	}
 	return verdict{Activation, Medium}
-}
-
-// outlives reports whether a life goes on through the backward passes of its own step and of the next.
-func (f *finder) outlives(l *timeline.Life) bool {
-	at := f.steps.At(int(l.Born))
-	return at >= 0 && at+1 < len(f.steps.Steps) && f.lastBack[at] >= l.Born && f.lastBack[at+1] >= 0 &&
-		int(f.end(l)) > f.steps.Steps[at+1].Last
 }
 
 func (f *finder) fromProgram(l *timeline.Life) verdict {
