@@ -3767,9 +3767,9 @@ def _count_steps(recorder):
 
 
 class _Returns:
-    """Dumps as the function returns that ran most of the program, from Python 3.12 on: what its variables have is gone
-    after that. Only the first start and the first return of each function of the program's own are looked at; the
-    interpreter runs all others as they are."""
+    """Dumps as the function returns that ran most of the program's steps, from Python 3.12 on: what its variables have
+    is gone after that. Only the first start and the first return of each function of the program's own are looked at;
+    the interpreter runs all others as they are."""
 
     def __init__(self):
         self.began, self.left = {}, _RETURN_DUMPS
@@ -3785,15 +3785,14 @@ class _Returns:
     def start(self, code, offset):
         recorder = _current()
         if _is_own(code.co_filename) and code.co_name != "<module>" and len(self.began) < _OWN_FUNCTIONS:
-            self.began[code] = time.monotonic(), 0 if recorder is None else recorder.steps
+            self.began[code] = 0 if recorder is None else recorder.steps
             self.events.set_local_events(_TOOL, code, self.events.events.PY_RETURN)
         return self.events.DISABLE
 
     def end(self, code, offset, value):
-        recorder, now = _current(), time.monotonic()
-        begin, steps = self.began.pop(code, (now, 0))
-        if recorder is not None and self.left and not recorder.manual and recorder.steps - steps >= _RETURN_STEPS and \
-                2 * (now - begin) >= now - recorder.started:
+        recorder, begin = _current(), self.began.pop(code, None)
+        if recorder is not None and begin is not None and self.left and not recorder.manual and \
+                recorder.steps - begin >= max(_RETURN_STEPS, recorder.steps / 2):  # imports may take longer
             live = recorder.safely("live", recorder.live)
             if live is not None and live[0] >= _RICH * recorder.kept:
                 self.left -= 1
