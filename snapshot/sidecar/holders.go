@@ -193,8 +193,17 @@ func (h *Holders) check(*cursor) string {
 			}
 		}
 	}
+	devices := map[int32]bool{}
+	for _, d := range h.Storages.Device {
+		if devices[d] = true; len(devices) > maxDevices {
+			return fmt.Sprintf("storages on more than %d devices", maxDevices)
+		}
+	}
 	return ""
 }
+
+// maxDevices is far above what one process can have.
+const maxDevices = 1024
 
 func below[T ~uint32](name string, col []T, n int) string {
 	for i, v := range col {

@@ -215,6 +215,10 @@ func TestReadRunsAfterATornRecord(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
+	many := make([]int, 1025)
+	for i := range many {
+		many[i] = i
+	}
 	deep := strings.Repeat("\x91", 40) + "\xc0"
 	wide := "\xdc\xff\xff" + strings.Repeat("\x90", 0xffff)
 	holders := func(table string, columns ...any) Map {
@@ -254,6 +258,8 @@ func TestReadRefuses(t *testing.T) {
 			"bytes", []int{1, 2}))), snapshot.ErrCorrupt, "storages.device"},
 		{"a negative size", string(Stream(holders("storages", "device", []int{0}, "address", []int{1}, "bytes",
 			[]int{-1}))), snapshot.ErrCorrupt, "outside"},
+		{"more devices than a process has", string(Stream(holders("storages", "device", many, "address", many, "bytes",
+			many))), snapshot.ErrCorrupt, "storages on more than 1024 devices"},
 		{"a node that is not there", string(Stream(holders("edges", "from", []int{0}, "to", []int{9}, "kind",
 			[]int{1}))), snapshot.ErrCorrupt, "edges.from[0] is 0, of 0"},
 		{"a string that is not there", string(Stream(holders("nodes", "kind", []int{2}))), snapshot.ErrCorrupt,
