@@ -7,7 +7,8 @@ import "github.com/snapana/snapana/snapshot/sidecar"
 const mostOptimizers = 2
 
 // optimizers finds what optimizers keep that is of no use: parameters that nothing else refers to, as those of a head that
-// was replaced while its parameter group stayed, and state for parameters of which newer optimizers have state, too.
+// was replaced while its parameter group stayed, and state for parameters of which newer optimizers have state, too. Of
+// parameters in half precision it may have the only copies in full precision, which it trains in their place.
 func (f *finder) optimizers(groups []Holder) {
 	g := f.g
 	of := map[int32]map[int32]bool{} // by parameter, the optimizers that have state for it
@@ -33,9 +34,17 @@ func (f *finder) optimizers(groups []Holder) {
 			}
 		}
 	}
+	halves := map[sidecar.StringID]bool{} // shapes of parameters in half precision
+	for i, shape := range g.h.Tensors.Shape {
+		dtype := g.h.String(g.h.Tensors.DType[i])
+		if g.h.Tensors.Flags[i]&sidecar.Parameter != 0 && (dtype == "float16" || dtype == "bfloat16") {
+			halves[shape] = true
+		}
+	}
 	ofMemory := make([]bool, len(g.memory)) // that a parameter has
 	for i, v := range g.h.Tensors.Node {
-		if g.h.Tensors.Flags[i]&sidecar.Parameter != 0 && int(v) < g.objects {
+		copied := g.h.String(g.h.Tensors.DType[i]) == "float32" && halves[g.h.Tensors.Shape[i]]
+		if g.h.Tensors.Flags[i]&sidecar.Parameter != 0 && int(v) < g.objects && !copied {
 			ofMemory[g.ofStore[g.h.Tensors.Storage[i]]] = true
 		}
 	}

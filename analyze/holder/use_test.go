@@ -137,6 +137,18 @@ func TestOptimizers(t *testing.T) {
 				g.chain(mine, "index", "0", p)
 			}
 		}, ""},
+		{"copies in full precision of parameters in half", func(g *graphs, main int) {
+			opt, groups, own := g.Node(Node{Kind: "object", Type: "torch.optim.adamw.AdamW"}), g.Node(Node{Kind: "list"}),
+				g.Node(Node{Kind: "dict"})
+			g.chain(main, "local", "opt", opt, "attr", "param_groups", groups)
+			g.chain(main, "local", "net", g.Node(Node{Kind: "object", Type: "Net"}), "attr", "_parameters", own)
+			for i := range n {
+				g.chain(groups, "index", "0", g.tensor(1|2|8))
+				half := g.Tensor(uint64(i+1), mib, 1|2|8)
+				g.DType(half, "bfloat16")
+				g.chain(own, "key", "'w'", half)
+			}
+		}, ""},
 		{"optimizers of the same parameter", func(g *graphs, main int) {
 			p, all := g.Tensor(1, 4, 1|2|8), g.Node(Node{Kind: "list"})
 			g.chain(main, "local", "net", g.Node(Node{Kind: "object", Type: "Net"}), "attr", "_parameters",
