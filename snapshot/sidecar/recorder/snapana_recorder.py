@@ -2204,6 +2204,7 @@ class _Table:
 
 _GROWS = frozenset(("append", "appendleft", "extend", "extendleft", "add", "insert", "update", "put", "put_nowait"))
 _DROPS = frozenset(("pop", "popleft", "popitem", "clear", "remove", "discard", "get_nowait"))
+_GETS = frozenset(("getattr", "attrgetter", "__getattribute__"))
 _INSIDE = {"add": "add", "set": "add", "drop": "drop"}  # what is done to a container in a container, by how it is used
 _MAKERS = frozenset(("__init__", "__new__", "__post_init__", "__enter__", "<module>"))
 _OF_TORCH = frozenset(("_parameters", "_buffers", "_modules", "state", "param_groups", "params", "__dict__"))
@@ -2212,7 +2213,7 @@ _OF_TORCH = frozenset(("_parameters", "_buffers", "_modules", "state", "param_gr
 class _Uses:
     """How the text of a program uses some names of containers: what adds to them, what reads them again, what takes
     something away, and what a size is compared with. Nothing is run. A name stands for all that have it, so that more
-    may seem to be read than is, and never less."""
+    may seem to be read than is."""
 
     def __init__(self, names):
         self.names, self.rows, self.whole, self.read_bytes = names, set(), True, 0
@@ -2251,6 +2252,9 @@ class _Uses:
                 found.append(node)
             elif isinstance(node, ast.FunctionDef) and node.name == "__len__":
                 lengths.append(node)
+            elif kind is ast.Constant and type(node.value) is str and node.value in self.names and self.by_text(node):
+                where = ".".join(self.function(node))
+                self.rows.update((node.value, attribute, "read", where, path, node.lineno, "", "") for attribute in (0, 1))
             elif kind is ast.Assign and type(node.targets[0]) is ast.Name and _integer(node.value) is not None:
                 name = node.targets[0].id
                 self.constants[name] = None if name in self.constants else _integer(node.value)
@@ -2264,6 +2268,21 @@ class _Uses:
             if type(of) is ast.ClassDef and type(node.body[-1]) is ast.Return:
                 self.rows.add((of.name, 0, "length", of.name, path, node.lineno, "", self.side(node.body[-1].value)))
         self.parent = None
+
+    def by_text(self, node):
+        """Whether a string names what is got: getattr(x, "name"), vars(x)["name"], x.__dict__.get("name")."""
+        up = self.parent.get(node)
+        if type(up) is not ast.Call:
+            while up is not None and type(up) is not ast.Subscript and not isinstance(up, ast.stmt):
+                up = self.parent.get(up)  # 3.8 wraps it
+            of = up.value if type(up) is ast.Subscript else None
+        elif (up.func.id if type(up.func) is ast.Name else getattr(up.func, "attr", "")) in _GETS:
+            return True
+        else:
+            of = getattr(up.func, "value", None)
+        if type(of) is ast.Call and type(of.func) is ast.Name:
+            return of.func.id in ("vars", "globals", "locals")
+        return type(of) is ast.Attribute and of.attr == "__dict__"
 
     def note(self, node, how, left="", right=""):
         name, attribute = (node.attr, 1) if type(node) is ast.Attribute else (node.id, 0)

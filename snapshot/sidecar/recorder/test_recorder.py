@@ -678,14 +678,18 @@ class Holders(Recorded):
 
 
 STORE = """
-import collections, torch
+import collections, io, torch
 LIMIT = 70
 kept = []
 class Trainer:
     def __init__(self, size):
         self.history, self.pool, self.window, self.slots, self.size, self.count = [], [], [], [None] * 9, size, 0
-        self.table = {}
+        self.table, self.named, self.listed, self.spoken = {}, [], [], []
     def step(self, x):
+        self.named.append(x)
+        self.listed.append(x)
+        self.spoken.append(x)
+        print(getattr(self, "named")[0].shape, len(vars(self)["listed"]), "spoken", file=io.StringIO())
         self.history.append(x)
         assert len(self.history) and self.history[-1] is x
         if self.count < self.size:
@@ -750,6 +754,8 @@ class Uses(Recorded):
                                             ("bound", "index", "len slots")})
         self.assertEqual(rows["table", 1], {("make", init), ("add", step), ("size", "Trainer.__len__")})
         self.assertEqual(rows["kept", 0], {("make", "<module>"), ("add", step)})
+        for name, read in (("named", {("read", step)}), ("listed", {("read", step)}), ("spoken", set())):
+            self.assertEqual(rows[name, 1], {("make", init), ("add", step)} | read, name)
         self.assertEqual(rows["Trainer", 0], {("length", "", "len table")})
 
         record = [x for x in found if x["type"] == "holders"][-1]
