@@ -3482,17 +3482,20 @@ def _leave():
 
 
 class _Watcher:
-    """A thread that looks at something now and then, and is over before the interpreter is: one that then sleeps may
-    crash the process."""
+    """A thread that looks at something now and then, and is over before the interpreter is: one that then sleeps, or
+    has yet to begin (python/cpython#104690), may crash the process."""
 
     def __init__(self):
-        self.pid, self.over, self.done = os.getpid(), threading.Event(), threading.Event()
-        self.ident = None
+        self.pid, self.ident = os.getpid(), None
+        self.begun, self.over, self.done = threading.Event(), threading.Event(), threading.Event()
 
     def start(self, watch, *args):
-        self.ident = _thread.start_new_thread(self.run, (watch, args))
+        if not self.over.is_set():
+            self.ident = _thread.start_new_thread(self.run, (watch, args))
+            self.begun.wait(_EXIT_SECONDS)
 
     def run(self, watch, args):
+        self.begun.set()
         try:
             _quiet(lambda: watch(*args))
         finally:

@@ -768,6 +768,21 @@ class Uses(Recorded):
         self.assertIn({"len()": 9, "None": 6}, list(numbers.values()))
 
 
+class Watchers(unittest.TestCase):
+    def test_thread_has_begun_or_is_not_started(self):
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1000)  # it runs only where others wait
+        watcher, saw = r._Watcher(), []
+        watcher.start(saw.append, 1)
+        self.assertTrue(watcher.begun.is_set())
+        watcher.end()
+        self.assertEqual(saw, [1])
+        watcher, saw = r._Watcher(), []
+        watcher.end()
+        watcher.start(saw.append, 1)
+        self.assertIsNone(watcher.ident, "the interpreter may end now")
+
+
 class Autograd(Recorded):
     def test_saved_tensors_without_python_objects(self):
         def forward():
