@@ -2243,18 +2243,20 @@ class _Uses:
 
     def file(self, tree, path):
         self.parent, self.path = {}, path
-        found, lengths, self.constants = [], [], {}
+        found, lengths, alls, self.constants = [], [], [], {}
         for node in ast.walk(tree):
             for child in ast.iter_child_nodes(node):
                 self.parent[child] = node
             kind = type(node)
             if kind is ast.Attribute and node.attr in self.names or kind is ast.Name and node.id in self.names:
                 found.append(node)
+            elif kind is ast.Name and node.id == "self" and self.by_any_name(node):
+                alls.append(node)
             elif isinstance(node, ast.FunctionDef) and node.name == "__len__":
                 lengths.append(node)
             elif kind is ast.Constant and type(node.value) is str and node.value in self.names and self.by_text(node):
                 where = ".".join(self.function(node))
-                self.rows.update((node.value, attribute, "read", where, path, node.lineno, "", "") for attribute in (0, 1))
+                self.rows.update((node.value, i, "read", where, path, node.lineno, "", "") for i in (0, 1))
             elif kind is ast.Assign and type(node.targets[0]) is ast.Name and _integer(node.value) is not None:
                 name = node.targets[0].id
                 self.constants[name] = None if name in self.constants else _integer(node.value)
@@ -2263,6 +2265,10 @@ class _Uses:
             self.note(node, how)
             if how in ("add", "set"):
                 self.guards(node)
+        for node in alls:
+            of, where = self.around(node), ".".join(self.function(node))
+            self.rows.update((n.attr, 1, "read", where, path, node.lineno, "", "") for n in found
+                             if of is not None and type(n) is ast.Attribute and self.around(n) is of)
         for node in lengths:
             of = self.parent[node]
             if type(of) is ast.ClassDef and type(node.body[-1]) is ast.Return:
@@ -2283,6 +2289,25 @@ class _Uses:
         if type(of) is ast.Call and type(of.func) is ast.Name:
             return of.func.id in ("vars", "globals", "locals")
         return type(of) is ast.Attribute and of.attr == "__dict__"
+
+    def by_any_name(self, node):
+        """Whether all attributes of an object are got: vars(self), self.__dict__.items(), asdict(self)."""
+        up = self.parent.get(node)
+        then = self.parent.get(up)
+        if type(then) is ast.Subscript and type(_index(then)) is ast.Constant:
+            return False
+        if type(up) is ast.Attribute and up.attr == "__dict__":
+            return getattr(then, "attr", "") not in ("update", "get")
+        if type(up) is not ast.Call or up.args[:1] != [node]:
+            return False
+        name = up.func.id if type(up.func) is ast.Name else getattr(up.func, "attr", "")
+        return name in ("vars", "asdict", "astuple") or name == "getattr" and type(up.args[-1]) is not ast.Constant
+
+    def around(self, node):
+        """The class that a node is in, None for none."""
+        while node in self.parent and type(node) is not ast.ClassDef:
+            node = self.parent[node]
+        return node if type(node) is ast.ClassDef else None
 
     def note(self, node, how, left="", right=""):
         name, attribute = (node.attr, 1) if type(node) is ast.Attribute else (node.id, 0)

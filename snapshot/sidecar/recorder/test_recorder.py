@@ -709,6 +709,13 @@ class Trainer:
         return sum(self.pool)
     def __len__(self):
         return len(self.table)
+class Meter:
+    def __init__(self):
+        self.seen = []
+    def add(self, x):
+        self.seen.append(x)
+    def state(self):
+        return {k: sum(v) for k, v in vars(self).items()}
 """
 
 
@@ -729,8 +736,10 @@ class Uses(Recorded):
             self.addCleanup(setattr, r, name, getattr(r, name))
             setattr(r, name, value)
         trainer = store_of_test.Trainer(50)
+        meter = store_of_test.Meter()
         for _ in range(3):
             trainer.step(torch.zeros(SIZE))
+            meter.add(torch.zeros(SIZE))
         r.start(self.run_path, devices="all")
         r.dump()
         r.dump()
@@ -756,6 +765,7 @@ class Uses(Recorded):
         self.assertEqual(rows["kept", 0], {("make", "<module>"), ("add", step)})
         for name, read in (("named", {("read", step)}), ("listed", {("read", step)}), ("spoken", set())):
             self.assertEqual(rows[name, 1], {("make", init), ("add", step)} | read, name)
+        self.assertEqual(rows["seen", 1], {("make", "Meter.__init__"), ("add", "Meter.add"), ("read", "Meter.state")})
         self.assertEqual(rows["Trainer", 0], {("length", "", "len table")})
 
         record = [x for x in found if x["type"] == "holders"][-1]
