@@ -28,6 +28,7 @@ func TestLabUses(t *testing.T) {
 		"new_opt":      {finding.Ghost, finding.High, "list attribute `optimizers` of Fit", "state for the same parameters"},
 		"sessions":     {finding.Ghost, finding.Low, "dict attribute `sessions` of Server", "reads it at"},
 		"rollouts":     {finding.Ghost, finding.Low, "list attribute `", "empties it at"},
+		"trials":       {finding.Ghost, finding.Low, "list attribute `prepared` of Launcher", "empties it at"},
 		"pool_size":    {finding.Healthy, finding.Low, "list attribute `images` of ImagePool", "by pool_size"},
 		"prealloc":     {finding.Healthy, finding.High, "list attribute `data` of Replay", "stops at its bound"},
 		"dataset":      {finding.Healthy, finding.Low, "dict attribute `ready` of Cached", "by len paths"},

@@ -162,7 +162,8 @@ func (r *recorded) program(seed uint64, ops int) func(d *build.Device) {
 					l.left += b.Size()
 				}
 			}
-			r.records = append(r.records, Map{"type", "phase", "time", 2 + len(r.records), "stage", "end", "id", at, "devices", []Map{level()}})
+			r.records = append(r.records, Map{"type", "phase", "time", 2 + len(r.records), "stage", "end", "id", at,
+				"devices", []Map{level()}})
 		}
 		for range ops {
 			switch n := rng.IntN(20); {

@@ -110,7 +110,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	few := v.Bytes < small || v.Bytes < v.InUse/100
 	switch {
 	case number && (v.Used || v.Iterations >= manyTiny):
-	case w.note, number, few && (v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
+	// Models are few and large: a loop that keeps those of before has no more laps than that.
+	case w.note && g.Cause.Kind != ghost.Models, number, few && (v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
 		f.Severity = finding.Info
 	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
 		f.Severity = finding.Error
