@@ -28,7 +28,8 @@ func (f *finder) judge(h *Holder) {
 		return
 	}
 	switch grown := h.GrownBlocks; {
-	case h.Orphans >= ghost.MinLaps, h.Optimizers > mostOptimizers, h.Doubled && h.forgotten():
+	case h.Orphans >= ghost.MinLaps, h.Doubled && h.forgotten(),
+		h.Optimizers > mostOptimizers && (h.growth != nil || h.Before.Count > 0): // else each task may have one of its own
 		h.Standing = Ghost
 	case h.GrownBlocks < 2 && !f.blind(h) && (h.GrownBlocks == 0 || h.growth.Cause.Kind != ghost.Rebuilt):
 	case h.Standing == Running && 2*grown >= all && h.growth != nil,
