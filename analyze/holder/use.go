@@ -154,7 +154,7 @@ func (g *graph) boundByText(t *text) {
 		}
 		var rows []int
 		if t != nil {
-			rows = t.rows[g.label(int32(e))]
+			rows = t.of(g.named(edge, owner), g.label(int32(e)))
 		}
 		length := int64(len(g.links.of(v)))
 		if n, ok := numbers[v]["len()"]; ok {
@@ -199,6 +199,17 @@ func (g *graph) boundByText(t *text) {
 			}
 		}
 	}
+}
+
+// named is the reference that an attribute, a local or a global variable of an owner is.
+func (g *graph) named(edge string, owner int32) *Reference {
+	switch edge {
+	case "attr":
+		return &Reference{Kind: Attribute}
+	case "local":
+		return &Reference{Kind: Local, Function: g.name(owner), File: g.file(owner)}
+	}
+	return &Reference{Kind: Global}
 }
 
 // adds reports whether rows add to a container, grows whether they make it longer.

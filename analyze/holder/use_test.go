@@ -109,6 +109,28 @@ func TestText(t *testing.T) {
 	}
 }
 
+// What a function compares the length of its variable with bounds that variable, and none of the same name in another
+// function.
+func TestBoundOfVariable(t *testing.T) {
+	s, blocks := grown(t, 20, 31)
+	for function, filling := range map[string]bool{"main": true, "main.add": true, "other": false} {
+		g := &graphs{blocks: blocks}
+		kept := g.Node(Node{Kind: "dict"})
+		g.chain(g.main(), "local", "kept", kept)
+		for range 20 {
+			g.chain(kept, "dictkey", "", g.tensor(0))
+		}
+		use := Use{Name: "kept", Function: function}
+		add, bound := use, use
+		add.How, bound.How, bound.Left, bound.Right = "add", "bound", "len", "50"
+		r := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0, "step", 20),
+			Uses("/app/train.py", add, bound)})})
+		if b := r.Holders.Holders[0].Bound; (b != nil) != filling {
+			t.Errorf("compared in %s: %+v", function, b)
+		}
+	}
+}
+
 // Optimizers keep what nothing can use: parameters of heads that were replaced, and state of optimizers that were. Where
 // modules or the program still have the parameters, nothing is accused.
 func TestOptimizers(t *testing.T) {
