@@ -1930,7 +1930,7 @@ class _Table:
 
     def used(self):
         """The names of the containers, and the files beside the program's modules in which it may use them."""
-        heap, names, files = self.heap, set(), set()
+        heap, names, files, classes = self.heap, set(), set(), set()
         for e in range(len(self.src)):
             edge, name = self.kind[e], self.text[e]
             if edge not in ("attr", "local", "global", "closure", "default") or self.dst[e] >= len(self.places) or \
@@ -1941,22 +1941,24 @@ class _Table:
                 continue
             names.add(name)
             if self.src[e] < len(self.places):
-                files.add(self.file_of(self.places[self.src[e]]))
+                owner = heap.objs[self.places[self.src[e]]]
+                if heap.info[self.places[self.src[e]]].kind == _FUNCTION:
+                    files.add(owner.__code__.co_filename)
+                else:
+                    classes.update(_bases(owner if issubclass(type(owner), type) else type(owner)))
         for frame in self.running:
             files.add(frame.f_code.co_filename)
-        return names, [path for path in sorted(filter(None, files)) if path.endswith(".py") or path in _cells()]
+        files = [path for path in sorted(filter(None, files)) if path.endswith(".py") or path in _cells()]
+        return names, files, sorted(set(map(self.file_of, classes)) - {""})
 
-    def file_of(self, i):
-        """The file of a function, or of the class of an object; "" for what has none."""
-        heap = self.heap
-        if heap.info[i].kind == _FUNCTION:
-            return heap.objs[i].__code__.co_filename
-        module = heap.info[i].name
+    def file_of(self, tp):
+        """The file of a class; "" for what has none."""
+        module = _type_name(tp)
         while "." in module and module not in sys.modules:
             module = module.rpartition(".")[0]
         found = sys.modules.get(module)
         path = dict.get(found.__dict__, "__file__") if type(found) is types.ModuleType else None
-        return path if type(path) is str else ""
+        return path if type(path) is str and path.endswith(".py") else ""
 
     def word(self, text):
         at = self.words.get(text)
@@ -2482,21 +2484,21 @@ def _cells():
     return [path for path in list(linecache.cache) if type(path) is str and ("ipykernel" in path or "<ipython" in path)]
 
 
-def _program_files(more):
-    """The files of the modules that are neither torch's nor the standard library's nor installed, and more."""
+def _program_files(more, classes):
+    """The files of the modules that are neither torch's nor the standard library's nor installed; more; and those of
+    classes, installed or not, whose methods can read what an object of the program keeps."""
     own = os.path.dirname(os.__file__) + os.sep
     found = []
     for module in list(sys.modules.values()):
         path = dict.get(types.ModuleType.__dict__["__dict__"].__get__(module), "__file__") \
             if issubclass(type(module), types.ModuleType) else None
-        if type(path) is str and path.endswith(".py") and path != _FILE and not path.startswith(own) \
-                and "-packages" + os.sep not in path and "<frozen" not in path:
+        if type(path) is str and path.endswith(".py") and not path.startswith(own) and "-packages" + os.sep not in path:
             found.append(path)
-    for path in more:
-        if path and path not in found and path != _FILE and not path.startswith(own) and "<frozen" not in path \
-                and os.sep + "torch" + os.sep not in path and "importlib" not in path:
-            found.append(path)
-    return list(dict.fromkeys(os.path.abspath(p) if os.path.exists(p) else p for p in found))
+    more = [path for path in more if "importlib" not in path and
+            ("-packages" + os.sep in path or not path.startswith(own))] + classes
+    found += [path for path in more if os.sep + "torch" + os.sep not in path]
+    return list(dict.fromkeys(os.path.abspath(path) if os.path.exists(path) else path for path in found
+                              if path != _FILE and "<frozen" not in path))
 
 
 _GRAPH_EDGES = frozenset(("grad", "base", "grad_fn", "next", "saved", "variable"))
@@ -3110,14 +3112,14 @@ class _Recorder:
         if reason != "oom":
             self.safely("uses", lambda: self.write_uses(*uses))
 
-    def write_uses(self, names, files):
+    def write_uses(self, names, files, classes):
         """How the program's text uses what was seen to keep memory; again only where that is more than before."""
         names = sorted(names - self.looked_up)[:_USED_NAMES - len(self.looked_up)]
         if not names:
             return
         self.looked_up.update(names)
         uses = _Uses(self.looked_up)
-        uses.look(_program_files(list(files) + _cells()))
+        uses.look(_program_files(files + _cells(), classes))
         self.write("uses", **uses.record())
 
     def live(self):

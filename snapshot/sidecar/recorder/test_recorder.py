@@ -677,8 +677,14 @@ class Holders(Recorded):
         self.assertEqual(len(graph.starts(address, "attr keep", "base")), 1)
 
 
+LIBRARY = """
+class Callback:
+    def summary(self):
+        return [x.mean() for x in self.outputs]
+"""
+
 STORE = """
-import collections, io, torch
+import collections, io, torch, library_of_test
 LIMIT = 70
 kept = []
 class Trainer:
@@ -709,6 +715,11 @@ class Trainer:
         return sum(self.pool)
     def __len__(self):
         return len(self.table)
+class Outputs(library_of_test.Callback):
+    def __init__(self):
+        self.outputs = []
+    def add(self, x):
+        self.outputs.append(x)
 class Meter:
     def __init__(self):
         self.seen = []
@@ -724,21 +735,26 @@ class Uses(Recorded):
 
     def test_uses(self):
         path = os.path.join(self.dir.name, "store_of_test.py")
-        with open(path, "w") as f:
-            f.write(STORE)
-        sys.path.insert(0, self.dir.name)
+        installed = os.path.join(self.dir.name, "site-packages", "library_of_test.py")
+        os.mkdir(os.path.dirname(installed))
+        for file, text in ((path, STORE), (installed, LIBRARY)):
+            with open(file, "w") as f:
+                f.write(text)
+        sys.path[:0] = [self.dir.name, os.path.dirname(installed)]
         try:
             import store_of_test
         finally:
-            sys.path.remove(self.dir.name)
+            del sys.path[:2]
         self.addCleanup(sys.modules.pop, "store_of_test")
+        self.addCleanup(sys.modules.pop, "library_of_test")
         for name, value in (("_SOURCE_SECONDS", 60), ("_SOURCE_BYTES", 1 << 30), ("_USED_NAMES", 1 << 30)):
             self.addCleanup(setattr, r, name, getattr(r, name))
             setattr(r, name, value)
         trainer = store_of_test.Trainer(50)
-        meter = store_of_test.Meter()
+        meter, outputs = store_of_test.Meter(), store_of_test.Outputs()
         for _ in range(3):
             trainer.step(torch.zeros(SIZE))
+            outputs.add(torch.zeros(SIZE))
             meter.add(torch.zeros(SIZE))
         r.start(self.run_path, devices="all")
         r.dump()
@@ -751,7 +767,7 @@ class Uses(Recorded):
         rows = collections.defaultdict(set)
         for name, attribute, how, file, function, left, right in zip(*(uses[k] for k in (
                 "name", "attribute", "how", "file", "function", "left", "right"))):
-            if file == path:
+            if file in (path, installed):
                 rows[name, attribute].add((how, function) if not left + right else (how, left, right))
         step, init = "Trainer.step", "Trainer.__init__"
         self.assertEqual(rows["history", 1], {("make", init), ("add", step), ("size", step), ("recent", step)})
@@ -766,6 +782,8 @@ class Uses(Recorded):
         for name, read in (("named", {("read", step)}), ("listed", {("read", step)}), ("spoken", set())):
             self.assertEqual(rows[name, 1], {("make", init), ("add", step)} | read, name)
         self.assertEqual(rows["seen", 1], {("make", "Meter.__init__"), ("add", "Meter.add"), ("read", "Meter.state")})
+        self.assertEqual(rows["outputs", 1], {("make", "Outputs.__init__"), ("add", "Outputs.add"),
+                                              ("read", "Callback.summary")}, "by the class of a library that it is of")
         self.assertEqual(rows["Trainer", 0], {("length", "", "len table")})
 
         record = [x for x in found if x["type"] == "holders"][-1]
