@@ -208,7 +208,7 @@ func TestOptimizers(t *testing.T) {
 				}
 				return
 			}
-			if len(v.Findings) != 1 || v.Findings[0].Confidence != finding.High || v.Status != finding.Ghost ||
+			if len(v.Findings) != 1 || v.Findings[0].Confidence != finding.Medium || v.Status != finding.Ghost ||
 				!strings.Contains(strings.Join(v.Findings[0].Why, "\n"), c.want) {
 				t.Errorf("%s: %+v", v.Status, v.Findings)
 			}

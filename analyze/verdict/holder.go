@@ -88,7 +88,11 @@ func (j *judge) holders() {
 		v := holderEvidence(h)
 		f := &finding.Finding{ID: "held", Status: finding.Ghost, Severity: finding.Warning, Device: h.Devices[0],
 			Bytes: h.Bytes, Evidence: finding.Evidence{Holder: v}, Fix: h.Fix()}
-		w := forget(v, &finding.Growth{Iterations: unread}, finding.Medium)
+		// How many steps lie between the dumps is not known, nor, of one dump, whether there will be more of it.
+		w := forget(v, &finding.Growth{Iterations: unread - 1}, finding.Medium)
+		if v.Orphans > 0 && !h.Doubled && w.confidence == finding.High {
+			w.confidence = finding.Medium
+		}
 		f.Confidence, f.Heuristic = w.confidence, w.confidence != finding.High
 		what := "Leak"
 		switch {
