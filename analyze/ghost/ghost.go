@@ -61,6 +61,7 @@ const MinLaps = 4
 type Growth struct {
 	Loop   snapshot.FrameID   `json:"-"`             // the function that runs the loop, at one of its lines
 	Stacks []snapshot.StackID `json:"-"`             // what grows, most bytes first
+	Stack  snapshot.StackID   `json:"-"`             // the largest of the site that has most of the bytes
 	Laps   int                `json:"laps"`          // that left survivors, of the stack with most bytes
 	Count  int64              `json:"count"`         // survivors
 	Bytes  int64              `json:"bytes"`         // rounded bytes of the survivors
@@ -98,7 +99,7 @@ type Growth struct {
 	Trains     bool    `json:"-"` // the trace has a backward pass or an optimizer
 	Optimizes  bool    `json:"-"` // the trace has an optimizer
 	Trained    bool    `json:"-"` // backward passes ran in most of the laps
-	Events     []int   `json:"-"` // births of survivors of the first stack, at most 8
+	Events     []int   `json:"-"` // births of survivors of Stack, at most 8
 	// Paces are the memory that comes in each lap, and what comes in far fewer of them, most
 	// bytes first. One graph comes as a whole, so that several paces have several holders.
 	Paces []Pace `json:"-"`

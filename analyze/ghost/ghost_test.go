@@ -320,6 +320,23 @@ func find(t *testing.T, opt build.Options, program func(d *build.Device)) (*time
 	return tl, all[0]
 }
 
+// A growth goes by the line that left most bytes, and by its largest stack, though another line has a larger one.
+func TestLineOfMost(t *testing.T) {
+	tl, g := find(t, build.Options{}, func(d *build.Device) {
+		train(d, 8, func(int) {
+			alloc(d, keep, 5*mib)
+			for i, op := range []string{"relu", "linear", "dropout"} {
+				alloc(d, stack("/lib/python3/site-packages/torch/nn/functional.py:9:"+op, "/app/model.py:40:forward",
+					"/app/train.py:31:main"), int64(2+i)*mib)
+			}
+		})
+	})
+	trace := tl.Trace
+	if n := trace.At(g.Events[0]).Size; n != 4*mib || trace.At(g.Events[0]).Stack != g.Stack || len(g.Stacks) != 4 {
+		t.Errorf("goes by an allocation of %d bytes, of %d stacks; want 4 MiB: the line has 9 of 14 MiB", n, len(g.Stacks))
+	}
+}
+
 // TestTrend holds the figures of a growth whose truth is simple.
 func TestTrend(t *testing.T) {
 	_, g := find(t, build.Options{}, func(d *build.Device) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -77,8 +78,10 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 		}
 	}
 	g.FreedShare = k.freedSince(top.births[0], horizon)
-	for _, i := range top.kept[:min(8, len(top.kept))] {
-		g.Events = append(g.Events, int(k.t.Lives[top.rows[i]].Born))
+	most := k.mostOf(group)
+	g.Stack = most.stack
+	for _, i := range most.kept[:min(8, len(most.kept))] {
+		g.Events = append(g.Events, int(k.t.Lives[most.rows[i]].Born))
 	}
 	for i := range k.t.Lives {
 		l := &k.t.Lives[i]
@@ -93,6 +96,22 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 	}
 	g.Cause, g.Trained = k.cause(&g, group), k.backwardIn(top)
 	return g
+}
+
+// mostOf is the largest of those at the site that left most bytes.
+func (k *clock) mostOf(group []*candidate) *candidate {
+	bytes, sites := map[string]int64{}, make([]string, len(group))
+	for i, c := range group {
+		sites[i] = attribution.Site(k.s, c.stack)
+		bytes[sites[i]] += sum(c.bytes)
+	}
+	best := 0
+	for i, site := range sites {
+		if bytes[site] > bytes[sites[best]] {
+			best = i
+		}
+	}
+	return group[best]
 }
 
 // addPace adds what a stack leaves with each lap to its pace. A stack that leaves

@@ -159,7 +159,7 @@ func (r *Report) ghosts(s *snapshot.Snapshot, e *Evidence) {
 			r.Ghosts.Top = i
 		}
 		g := &e.Growth[i]
-		rebuilt := g.Cause.Kind == ghost.Rebuilt && r.site != "" && attribution.Site(s, g.Stacks[0]) == r.site
+		rebuilt := g.Cause.Kind == ghost.Rebuilt && r.site != "" && attribution.Site(s, g.Stack) == r.site
 		r.Ghosts.Remade = r.Ghosts.Remade || rebuilt
 		r.Ghosts.PerLap = max(r.Ghosts.PerLap, g.PerLap)
 		if g.Cause.Kind == ghost.Models && g.Horizon == r.Event {

@@ -58,7 +58,7 @@ func (j *judge) growth(e *Facts) {
 // elsewhere reports whether a growth was reported of another device: one loop that leaves memory on several, by the same
 // line of the program and with the same holder, is one cause. It adds what is on this device.
 func (j *judge) elsewhere(e *Facts, share *holder.Share) bool {
-	key := leak{frames.Function(j.s, share.Loop), attribution.Site(j.s, share.Stacks[0]), share.Cause.Kind, share.Holder}
+	key := leak{frames.Function(j.s, share.Loop), attribution.Site(j.s, share.Stack), share.Cause.Kind, share.Holder}
 	at, again := j.reported[key]
 	if !again {
 		if j.reported == nil {
@@ -90,7 +90,7 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	f := &finding.Finding{
 		ID: "growth", Status: finding.Ghost, Severity: finding.Warning, Confidence: growthConfidence(v),
 		Heuristic: true, Device: e.Timeline.Device, Bytes: g.Bytes, Events: g.Events, Stack: attribution.Frames(j.s,
-			g.Stacks[0]), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
+			g.Stack), Cause: string(g.Cause.Kind), Evidence: finding.Evidence{Growth: v},
 	}
 	var w forgotten
 	graphless := share.Holder != nil && share.Holder.Graph == 0 &&
@@ -201,7 +201,7 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 	v := &finding.Growth{
 		Index: index, Loop: frames.Function(s, g.Loop), Call: frames.Call(s, g.Loop), Unit: "iteration",
 		PerUnit: units.Size(g.PerLap), Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes),
-		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stacks[0]), First: g.First, Last: g.Last, Clock: -1,
+		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stack), First: g.First, Last: g.Last, Clock: -1,
 		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Trained: g.Trained,
 		Regular: g.Regular, Over: g.Over,
 		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), OlderLaps: g.LapsBefore(),

@@ -178,7 +178,7 @@ func (j *judge) filling(e *Facts, index int, s *holder.Share) {
 	b := h.Bound
 	f := &finding.Finding{
 		ID: "filling", Status: finding.Capacity, Severity: finding.Info, Confidence: finding.High,
-		Device: e.Timeline.Device, Bytes: int64(b.Full), Events: s.Events, Stack: attribution.Frames(j.s, s.Stacks[0]),
+		Device: e.Timeline.Device, Bytes: int64(b.Full), Events: s.Events, Stack: attribution.Frames(j.s, s.Stack),
 		Evidence: finding.Evidence{Growth: g, Holder: h},
 		Title: fmt.Sprintf("Still filling (%s): %s holds %v; when full it takes %v.", entries(b), h.Reference, h.Bytes,
 			b.Full),

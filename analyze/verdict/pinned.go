@@ -65,7 +65,7 @@ func pinnedGrowth(s *snapshot.Snapshot, m *host.Pinned, index int) *finding.Find
 	v := grown(s, index, g)
 	v.InUse, v.Clock = units.Size(m.Final.Active), m.GPU
 	f := &finding.Finding{ID: "host-pinned-growth", Severity: finding.Warning, Confidence: finding.Medium,
-		Bytes: g.Bytes, Heuristic: true, Events: g.Events, Stack: attribution.Frames(s, g.Stacks[0]),
+		Bytes: g.Bytes, Heuristic: true, Events: g.Events, Stack: attribution.Frames(s, g.Stack),
 		Evidence: finding.Evidence{Growth: v}}
 	f.Say("Leak of pinned host memory: %s retains %v more per iteration; most of it %s.", v.Call, v.PerUnit,
 		attribution.Allocated(v.Site))
