@@ -96,7 +96,7 @@ _NUMBERS = 32  # integers beside a container that are noted, as one may be its b
 _RETURN_DUMPS = 3  # at most, as functions return
 _RETURN_STEPS = 4  # at least, that the function ran
 _OWN_FUNCTIONS = 10_000  # of the program, that are looked at
-_TOOL = 4  # of sys.monitoring
+_TOOL, _TOOL_NAME = 4, "snapana_recorder"  # of sys.monitoring
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 _ATTACHED = "_snapana_attach"  # the module's name where it was brought into a running program
 _POLL = 0.25  # seconds between looks whether `snapana attach` asks for something
@@ -568,9 +568,14 @@ def _without_us(trace):
 
 
 def _public(function):
-    """A function for programs: from it nothing is raised but what their own signal handlers raise."""
+    """A function for programs: from it nothing is raised but what their own signal handlers raise. It does nothing once
+    the interpreter clears modules, and ours: finalizers of the program may still call it then."""
+    over = sys.is_finalizing
+
     @functools.wraps(function)
     def call(*args, **kwargs):
+        if over():
+            return None
         passing = None
         try:
             if _inside.get() and threading.get_ident() not in _passing:
@@ -3194,8 +3199,8 @@ class _Recorder:
         self.file.close()
 
 
-def _observer(device, requested, total, free):
-    recorder = _active[0]
+def _observer(device, requested, total, free, over=sys.is_finalizing):
+    recorder = None if over() else _active[0]
     if recorder is not None:
         _quiet(lambda: recorder.out_of_memory(device, requested, total, free))
 
@@ -3332,8 +3337,9 @@ class phase:
 _GENERATOR_FLAG, _COROUTINE_FLAGS, _ASYNC_GENERATOR = 0x20, 0x180, 0x200  # of code objects
 
 
-def _in_phase(name, function, flags):
-    """A function that runs another as a phase. From Python 3.11 on its frame is in no traceback."""
+def _in_phase(name, function, flags, phase=phase, _without_us=_without_us):
+    """A function that runs another as a phase, even while the interpreter clears our module. From Python 3.11 on its
+    frame is in no traceback."""
     if flags & _COROUTINE_FLAGS:
         async def call(*args, **kwargs):
             try:
@@ -3371,6 +3377,7 @@ class record:
         start(self.run, **self.options)
         return sys.modules[__name__]
 
+    @_public
     def __exit__(self, kind, value, trace):
         recorder = _current()
         if recorder is not None:
@@ -3395,14 +3402,14 @@ def _leave_sigterm():
 _held = threading.local()
 
 
-def _hold_sigterm():
+def _hold_sigterm(over=sys.is_finalizing):
     """Before a fork: one that comes for the child before it has put the signal back is not to be lost."""
-    if signal.getsignal(signal.SIGTERM) is _sigterm:
+    if not over() and signal.getsignal(signal.SIGTERM) is _sigterm:
         _held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
 
 
-def _let_sigterm():
-    mask = _held.__dict__.pop("mask", None)
+def _let_sigterm(over=sys.is_finalizing):
+    mask = None if over() else _held.__dict__.pop("mask", None)
     if mask is not None:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
@@ -3429,8 +3436,10 @@ def _end(recorder):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _forked():
+def _forked(over=sys.is_finalizing):
     """In a forked child: lets go of the parent's file without a word."""
+    if over():
+        return
     recorder = _active[0]
     _active[0] = _listening[0] = None
     _guards.clear()
@@ -3826,19 +3835,33 @@ class _Returns:
         if self.events is None or self.events.get_tool(_TOOL) is not None:
             return
         of = self.events.events
-        self.events.use_tool_id(_TOOL, "snapana_recorder")
+        self.events.use_tool_id(_TOOL, _TOOL_NAME)
         self.events.register_callback(_TOOL, of.PY_START, self.start)
         self.events.register_callback(_TOOL, of.PY_RETURN, self.end)
         self.events.set_events(_TOOL, of.PY_START)
+        atexit.register(self.close)
 
-    def start(self, code, offset):
+    def close(self):
+        """Before the interpreter is over: functions run in it even when the modules, and ours, are empty."""
+        if self.events.get_tool(_TOOL) == _TOOL_NAME:
+            self.events.set_events(_TOOL, 0)
+            for event in (self.events.events.PY_START, self.events.events.PY_RETURN):
+                self.events.register_callback(_TOOL, event, None)
+            self.events.free_tool_id(_TOOL)
+        self.began.clear()
+
+    def start(self, code, offset, over=sys.is_finalizing):
+        if over():
+            return
         recorder = _current()
         if _is_own(code.co_filename) and code.co_name != "<module>" and len(self.began) < _OWN_FUNCTIONS:
             self.began[code] = 0 if recorder is None else recorder.steps
-            self.events.set_local_events(_TOOL, code, self.events.events.PY_RETURN)
+            _quiet(lambda: self.events.set_local_events(_TOOL, code, self.events.events.PY_RETURN))
         return self.events.DISABLE
 
-    def end(self, code, offset, value):
+    def end(self, code, offset, value, over=sys.is_finalizing):
+        if over():
+            return
         recorder, begin = _current(), self.began.pop(code, None)
         if recorder is not None and begin is not None and self.left and not recorder.manual and \
                 recorder.steps - begin >= max(_RETURN_STEPS, recorder.steps / 2):  # imports may take longer

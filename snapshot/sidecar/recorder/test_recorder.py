@@ -9,6 +9,7 @@ import contextlib
 import contextvars
 import functools
 import gc
+import glob
 import itertools
 import os
 import queue
@@ -2196,24 +2197,91 @@ class Source(unittest.TestCase):
     def test_old_and_new_pythons_run_it(self):
         """As far as they are here, and without torch."""
         program = "import sys, snapana_recorder as r; r.start(sys.argv[1]); r.step(); r.dump(); r.stop()"
+        self.each("-W", "error", "-c", program, types=["sample", "holders", "end"])
+
+    def each(self, *args, types, out=b""):
+        """Runs each Python that is here, without torch, and checks the types of the records in the file that the
+        argument after these names, and what was printed."""
+        names = ["python3.%d" % version for version in range(8, 16)]
+        root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+        names += sorted(glob.glob(os.path.join(glob.escape(root), "versions", "3.1[2-9].*", "bin", "python")))
+        env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)), PYTHONDONTWRITEBYTECODE="1")
         tried = 0
-        for version in range(8, 16):
-            name = "python3.%d" % version
+        for name in names:
             try:
                 subprocess.run([name, "-c", ""], stderr=subprocess.DEVNULL, check=True)
             except (OSError, subprocess.CalledProcessError):
                 continue
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "run")
-                env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)), PYTHONDONTWRITEBYTECODE="1")
-                done = subprocess.run([name, "-W", "error", "-c", program, path], env=env, stderr=subprocess.PIPE)
-                self.assertEqual(done.stderr, b"")
+                done = subprocess.run([name] + list(args) + [path], env=env, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, out, b""))
                 found, _ = records(path + ".snapana")
                 self.assertEqual([x["what"] for x in found if x["type"] == "fault" and "'torch'" not in x["what"]], [])
-                self.assertEqual([x["type"] for x in found if x["type"] in ("sample", "holders", "end")],
-                                 ["sample", "holders", "end"])
+                self.assertEqual([x["type"] for x in found if x["type"] in ("sample", "holders", "end")], types)
                 tried += 1
         self.assertGreater(tried, 0)
+
+    LATE = """
+import os, sys
+import snapana_recorder as r
+sys.argv[0:2] = sys.argv[1:2]
+r.start(sys.argv[0])
+
+@r.phase("closing")
+def close():
+    return "closed"
+
+@r.phase("reading")
+def read():
+    yield
+
+class Late:
+    def __init__(self):
+        self.calls = [close, r.start, r.step, r.dump, r.on_oom, r.listen, r.stop]
+        self.calls += [r.phase("late").__enter__, r.phase("late").__exit__, r.record("late").__exit__]
+        self.reader = read()
+        next(self.reader)
+        self.calls.append(self.reader.close)
+        self.monitoring, self.write = getattr(sys, "monitoring", None), os.write
+        self.module, self.space = r, r.__dict__
+
+    def __del__(self):
+        said = [self.space["start"]]
+        for call in self.calls + [self.new, self.tool]:
+            try:
+                said.append(call(*(None, None, None) if call.__name__ == "__exit__" else ()))
+            except BaseException as err:
+                said.append(repr(err))
+        self.write(1, b"%a" % [what for what in said if what is not None])
+
+    def new(self):
+        pass
+
+    def tool(self):
+        return self.monitoring and self.monitoring.get_tool(4)
+sys.late = Late()  # goes when all modules are empty
+"""
+
+    def test_while_the_interpreter_ends(self):
+        """Finalizers run when the modules are empty: what they call of the recorder does nothing, and Python 3.12 tells
+        it of no function any more."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "late.py")
+            with open(path, "w") as f:
+                f.write(self.LATE)
+            self.each("-m", "snapana_recorder", path, types=["holders", "end"], out=b"['closed']")
+
+    def test_a_program_takes_the_tool_away(self):
+        """Of sys.monitoring, from Python 3.12 on."""
+        text = "import sys\nif hasattr(sys, 'monitoring'): sys.monitoring.free_tool_id(4)\n" \
+               "import snapana_recorder as r\nr.start(sys.argv[1])\ndef f(): return 1\nf()\nr.stop()\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "free.py")
+            with open(path, "w") as f:
+                f.write(text)
+            self.each("-m", "snapana_recorder", path, types=["end"])
 
 
 class Phases(Recorded):
