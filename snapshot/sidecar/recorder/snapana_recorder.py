@@ -731,12 +731,31 @@ _class_flags = type.__dict__["__flags__"].__get__
 _HAS_REFERENCES = 1 << 14  # Py_TPFLAGS_HAVE_GC
 
 
+# Of Python 3.12. Asked what _asyncio refers to, the collector shows dead objects, which that keeps to use them again:
+# they die a second time as they are let go, and from then on the next question has no end.
+_BROKEN_MODULES = ("_asyncio",) if sys.version_info[:2] == (3, 12) else ()
+_space_of = types.ModuleType.__dict__["__dict__"].__get__
+
+
+def _sound(objs):
+    """Takes out of a list of objects, in place, what must not be asked for its references. Returns the namespaces of
+    the modules that it took: all that holds anything is there, too."""
+    spaces = []
+    if _BROKEN_MODULES:
+        for at in list(compress(range(len(objs)), map(operator.is_, map(type, objs), repeat(types.ModuleType)))):
+            space = _space_of(objs[at])
+            if _module_name(space) in _BROKEN_MODULES:
+                objs[at] = None
+                spaces.append(space)
+    return spaces
+
+
 def _array_class():
     """numpy.ndarray, where the program has imported it."""
     numpy = sys.modules.get("numpy")
     if type(numpy) is not types.ModuleType:
         return None
-    found = dict.get(types.ModuleType.__dict__["__dict__"].__get__(numpy), "ndarray")
+    found = dict.get(_space_of(numpy), "ndarray")
     return found if type(found) is type else None
 
 
@@ -919,6 +938,7 @@ class _Heap:
         self.rest = []  # objects that may lead to a tensor
         self.sources = self.targets = None  # _Classes
         self.arrays, self.shown = None, []  # _Arrays, and arrays that refer to something
+        self.spaces = []  # namespaces of modules that cannot be asked themselves
         self.last = []  # classes, and namespaces of modules
         self.skip = set()  # ids of what is not looked through: the recorder's own, running frames
         self.objs, self.info = [], []  # tensors, autograd nodes, and what leads to a storage
@@ -1036,6 +1056,7 @@ class _Heap:
                 frame = frame.f_back
         skip.update(_id(v) for v in self.__dict__.values())
         rest = self.rest = gc.get_objects()
+        self.spaces = _sound(rest)
         self.sources, self.targets = _classes(self.torch, rest)
         if self.sources.array is not None:
             self.arrays = _Arrays(self.sources.array)
@@ -1048,8 +1069,9 @@ class _Heap:
         self.head = [-1] * len(objs)
         self.index = dict(zip(map(_id, objs), range(len(objs))))
         # What ends the walk is no target: classes, running frames, the namespaces of modules.
-        space_of, code_space = types.ModuleType.__dict__["__dict__"], types.FunctionType.__dict__["__globals__"]
-        ends = self.ends = set(map(_id, map(space_of.__get__, compress(rest, kinds.translate(_ONLY_SPACE)))))
+        code_space = types.FunctionType.__dict__["__globals__"]
+        ends = self.ends = set(map(_id, map(_space_of, compress(rest, kinds.translate(_ONLY_SPACE)))))
+        ends.update(map(_id, self.spaces))
         ends.update(map(_id, map(code_space.__get__, compress(rest, kinds.translate(_ONLY_CODE)))))
         ends.update(_id(frame.f_globals) for frame in self.frames)
 
@@ -1065,6 +1087,9 @@ class _Heap:
             part = rest[at:at + _BLOCK]
             at += len(part)
             refs = gc.get_referents(*part)
+            spaces = _sound(refs)
+            refs += spaces
+            self.spaces += spaces
             refs = list(compress(refs, self.sources.of(refs)))
             refs += map(type, list(refs))
             found = dict(zip(map(_id, refs), refs))
@@ -2495,8 +2520,7 @@ def _program_files(more, classes):
     own = os.path.dirname(os.__file__) + os.sep
     found = []
     for module in list(sys.modules.values()):
-        path = dict.get(types.ModuleType.__dict__["__dict__"].__get__(module), "__file__") \
-            if issubclass(type(module), types.ModuleType) else None
+        path = dict.get(_space_of(module), "__file__") if issubclass(type(module), types.ModuleType) else None
         if type(path) is str and path.endswith(".py") and not path.startswith(own) and "-packages" + os.sep not in path:
             found.append(path)
     more = [path for path in more if "importlib" not in path and

@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 import traceback
+import types
 import unittest
 import unittest.mock
 import weakref
@@ -272,6 +273,25 @@ class Holders(Recorded):
             self.assertEqual((node["kind"], node["root"], node["name"]), ("module", "module", __name__))
         finally:
             MODULE_GLOBAL.clear()
+
+    def test_global_of_a_module_that_must_not_be_asked(self):
+        """As of _asyncio, by Python 3.12: gc is not asked what it refers to, and its namespace shows the same."""
+        module = sys.modules["broken_module"] = types.ModuleType("broken_module")
+        self.addCleanup(sys.modules.pop, "broken_module")
+        module.cache, address = make()
+        asked, ask = [], gc.get_referents
+
+        def get_referents(*objs):
+            asked.extend(id(o) for o in objs if o is module)
+            return ask(*objs)
+        with unittest.mock.patch.object(gc, "get_referents", get_referents):
+            self.graph()
+            self.assertIn(id(module), asked)
+            del asked[:]
+            with unittest.mock.patch.object(r, "_BROKEN_MODULES", ("broken_module",)):
+                node = self.holder(address, "global cache")
+        self.assertEqual(asked, [])
+        self.assertEqual((node["kind"], node["root"], node["name"]), ("module", "module", "broken_module"))
 
     def test_namespace_of_no_module(self):
         space = {"torch": torch, "__name__": "cell"}
@@ -2199,7 +2219,7 @@ class Source(unittest.TestCase):
         program = "import sys, snapana_recorder as r; r.start(sys.argv[1]); r.step(); r.dump(); r.stop()"
         self.each("-W", "error", "-c", program, types=["sample", "holders", "end"])
 
-    def each(self, *args, types, out=b""):
+    def each(self, *args, types, more=(), out=b""):
         """Runs each Python that is here, without torch, and checks the types of the records in the file that the
         argument after these names, and what was printed."""
         names = ["python3.%d" % version for version in range(8, 16)]
@@ -2214,7 +2234,7 @@ class Source(unittest.TestCase):
                 continue
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "run")
-                done = subprocess.run([name] + list(args) + [path], env=env, stdout=subprocess.PIPE,
+                done = subprocess.run([name] + list(args) + [path] + list(more), env=env, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE)
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (0, out, b""))
                 found, _ = records(path + ".snapana")
@@ -2222,6 +2242,33 @@ class Source(unittest.TestCase):
                 self.assertEqual([x["type"] for x in found if x["type"] in ("sample", "holders", "end")], types)
                 tried += 1
         self.assertGreater(tried, 0)
+
+    ASYNC = """
+import asyncio, gc, resource, signal, sys
+import snapana_recorder as r
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+signal.alarm(100)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    for _ in range(3):
+        for _ in range(3):
+            done = loop.create_future()
+            loop.call_soon(done.set_result, None)
+            await done
+        r.dump()
+
+if "freeze" in sys.argv:
+    gc.freeze()
+r.start(sys.argv[1])
+asyncio.run(main())
+r.stop()
+"""
+
+    def test_inside_a_coroutine(self):
+        """Python 3.12.1 hangs, or takes all memory, where gc is asked twice what the module _asyncio refers to."""
+        self.each("-c", self.ASYNC, types=["holders"] * 3 + ["end"])
+        self.each("-c", self.ASYNC, types=["holders"] * 3 + ["end"], more=["freeze"])
 
     LATE = """
 import os, sys
