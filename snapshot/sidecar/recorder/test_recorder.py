@@ -179,6 +179,7 @@ class Recorded(unittest.TestCase):
     def tearDown(self):
         r.stop()
         self.dir.cleanup()
+        self.keep = None  # the runner keeps the tests
 
     def graph(self):
         r.start(self.run_path, devices="all")
@@ -1210,6 +1211,7 @@ class Files(Recorded):
         return found
 
     def test_records(self):
+        gc.collect()  # of what other tests left there would be a record of uses
         with r.record(self.run_path) as rec:
             rec.step(epoch=2, label="train")
             rec.step()
