@@ -574,10 +574,10 @@ def _public(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if over():
-            return None
         passing = None
         try:
+            if over():
+                return None
             if _inside.get() and threading.get_ident() not in _passing:
                 passing = threading.get_ident()
                 _passing.add(passing)
