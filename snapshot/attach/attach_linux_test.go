@@ -230,7 +230,7 @@ func TestRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.finish(w.kept...)
-			if dumps, events := recorded(t, res); dumps != 2 || events < 10 || !res.Recorded || res.WasOn || shown == 0 {
+			if dumps, events := recorded(t, res); dumps != 2 || events == 0 || !res.Recorded || res.WasOn || shown == 0 {
 				t.Errorf("%d dumps, %d events: %+v", dumps, events, res)
 			}
 			if old, err := os.ReadFile(out + ".pickle.old"); string(old) != "before" {
@@ -619,8 +619,12 @@ func TestContainer(t *testing.T) {
 	}
 	for _, w := range ways {
 		py := python(t, w.version)
-		if strings.HasPrefix(py, "/tmp/") || strings.HasPrefix(t.TempDir(), "/var/tmp") {
-			t.Skip("this Python would be hidden")
+		here, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(py, "/tmp/") || strings.HasPrefix(here, "/tmp/") || strings.HasPrefix(t.TempDir(), "/var/tmp") {
+			t.Skip("Python or its program would be hidden")
 		}
 		p := start(t, unshare, func(c *exec.Cmd) {
 			script := `mount -t tmpfs none /tmp && exec "$@"`
