@@ -1960,7 +1960,7 @@ class _Table:
 
     def used(self):
         """The names of the containers, and the files beside the program's modules in which it may use them."""
-        heap, names, files, classes = self.heap, set(), set(), set()
+        heap, names, files, modules = self.heap, set(), set(), set()
         for e in range(len(self.src)):
             edge, name = self.kind[e], self.text[e]
             if edge not in ("attr", "local", "global", "closure", "default") or self.dst[e] >= len(self.places) or \
@@ -1975,15 +1975,14 @@ class _Table:
                 if heap.info[self.places[self.src[e]]].kind == _FUNCTION:
                     files.add(owner.__code__.co_filename)
                 else:
-                    classes.update(_bases(owner if issubclass(type(owner), type) else type(owner)))
+                    modules.update(map(_type_name, _mro(owner if issubclass(type(owner), type) else type(owner))))
         for frame in self.running:
             files.add(frame.f_code.co_filename)
         files = [path for path in sorted(filter(None, files)) if path.endswith(".py") or path in _cells()]
-        return names, files, sorted(set(map(self.file_of, classes)) - {""})
+        return names, files, sorted(set(map(self.file_of, modules)) - {""})
 
-    def file_of(self, tp):
-        """The file of a class; "" for what has none."""
-        module = _type_name(tp)
+    def file_of(self, module):
+        """The file of a class by its full name; "" for what has none."""
         while "." in module and module not in sys.modules:
             module = module.rpartition(".")[0]
         found = sys.modules.get(module)
