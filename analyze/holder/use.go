@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -164,7 +165,7 @@ func (g *graph) boundByText(t *text) {
 		if found && b.Hint == "" {
 			continue
 		}
-		if found && t != nil && t.Whole && t.adds(rows) {
+		if found && t != nil && t.Whole && t.does(rows, "add", "set") {
 			delete(g.bounds, v)
 		}
 		side := func(text string) int64 {
@@ -186,7 +187,7 @@ func (g *graph) boundByText(t *text) {
 			}
 			g.bounds[v] = finding.Bound{Length: length, Limit: limit, Hint: t.Right[i], Seen: t.place(i)}
 		}
-		if empty := numbers[v]["None"]; empty > 0 && (t == nil || !t.grows(rows)) {
+		if empty := numbers[v]["None"]; empty > 0 && (t == nil || !t.does(rows, "add")) {
 			g.bounds[v] = finding.Bound{Length: length - empty, Limit: length}
 		}
 		if t == nil || edge != "attr" {
@@ -212,21 +213,7 @@ func (g *graph) named(edge string, owner int32) *Reference {
 	return &Reference{Kind: Global}
 }
 
-// adds reports whether rows add to a container, grows whether they make it longer.
-func (t *text) adds(rows []int) bool {
-	for _, i := range rows {
-		if t.How[i] == "add" || t.How[i] == "set" {
-			return true
-		}
-	}
-	return false
-}
-
-func (t *text) grows(rows []int) bool {
-	for _, i := range rows {
-		if t.How[i] == "add" {
-			return true
-		}
-	}
-	return false
+// does reports whether one of some rows is a use of one of some kinds.
+func (t *text) does(rows []int, kinds ...string) bool {
+	return slices.ContainsFunc(rows, func(i int) bool { return slices.Contains(kinds, t.How[i]) })
 }

@@ -52,13 +52,8 @@ func watch(laps []lap, run *sidecar.Run, device int) {
 
 // levelOf is what is said of a device, zeros where torch had no memory of it yet, and nil where nothing was read.
 func levelOf(levels []sidecar.Level, device int) *sidecar.Level {
-	for i := range levels {
-		if l := &levels[i]; l.Device != nil && *l.Device == int64(device) {
-			return l
-		}
-	}
-	if levels == nil {
-		return nil
+	if l := levelIn(levels, device); l != nil || levels == nil {
+		return l
 	}
 	return &sidecar.Level{Allocated: new(int64), Peak: new(int64), Reserved: new(int64), ReservedPeak: new(int64),
 		Allocs: new(int64), Frees: new(int64)}

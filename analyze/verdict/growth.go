@@ -111,7 +111,8 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 	switch {
 	case number && (v.Used || v.Iterations >= manyTiny):
 	// Models are few and large: a loop that keeps those of before has no more laps than that.
-	case w.note && g.Cause.Kind != ghost.Models, number, few && (v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
+	case w.note && g.Cause.Kind != ghost.Models, number,
+		few && (v.Like.Early || v.Like.Fill || v.Over) && f.Confidence == finding.Low:
 		f.Severity = finding.Info
 	case e.OOM != nil && v.Bytes >= v.InUse/4 && f.Confidence != finding.Low:
 		f.Severity = finding.Error
