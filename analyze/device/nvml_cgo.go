@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -22,7 +23,26 @@ type Driver struct {
 }
 
 // Open loads NVML. The error is ErrNoDriver, with the reason.
-func Open() (*Driver, error) { return open(nvml.New()) }
+func Open() (*Driver, error) {
+	// Asked before anything is called: the dynamic linker ends the program where a function is missing.
+	if bare := dl.New(soname, dl.RTLD_LAZY|dl.RTLD_LOCAL); bare.Open() == nil {
+		defer bare.Close()
+		for _, name := range []string{"nvmlInit", "nvmlShutdown"} {
+			if bare.Lookup(name) != nil && bare.Lookup(name+"_v2") != nil {
+				return nil, lacks(name)
+			}
+		}
+	}
+	return open(nvml.New())
+}
+
+// soname is of what go-nvml loads.
+const soname = "libnvidia-ml.so.1"
+
+// lacks says that the library is there without a function that every driver has.
+func lacks(name string) error {
+	return fmt.Errorf("%w: %s is not that of a driver, it lacks %s", ErrNoDriver, soname, name)
+}
 
 func open(lib nvml.Interface) (*Driver, error) {
 	switch ret := lib.Init(); ret {
@@ -30,12 +50,12 @@ func open(lib nvml.Interface) (*Driver, error) {
 		for _, name := range []string{"nvmlSystemGetNVMLVersion", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"} {
 			if !has(lib, name) {
 				lib.Shutdown()
-				return nil, fmt.Errorf("%w: libnvidia-ml.so.1 is not that of a driver, it lacks %s", ErrNoDriver, name)
+				return nil, lacks(name)
 			}
 		}
 		return &Driver{lib}, nil
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
-		return nil, fmt.Errorf("%w: libnvidia-ml.so.1 was not found", ErrNoDriver)
+		return nil, fmt.Errorf("%w: %s was not found", ErrNoDriver, soname)
 	default:
 		return nil, fmt.Errorf("%w: nvmlInit: %s", ErrNoDriver, words(ret))
 	}

@@ -311,11 +311,15 @@ func TestDriverThatDoesNotAnswer(t *testing.T) {
 		}
 	}
 	// Calling what is not there would end the program with a message of the dynamic linker.
-	hollow := standin.NVML(t, "-DnvmlDeviceGetCount_v2=nvmlOther")
-	if out, err := program(t, hollow, nil, procs()); err == nil ||
-		!strings.Contains(err.Error(), "no NVIDIA driver: libnvidia-ml.so.1 is not that of a driver, it lacks "+
-			"nvmlDeviceGetCount") {
-		t.Errorf("%v\n%s", err, out)
+	for name, want := range map[string]string{
+		"nvmlDeviceGetCount_v2": "nvmlDeviceGetCount", "nvmlInit_v2": "nvmlInit", "nvmlShutdown": "nvmlShutdown",
+	} {
+		hollow := standin.NVML(t, "-D"+name+"=nvmlOther")
+		out, err := program(t, hollow, nil, procs())
+		if err == nil || !strings.Contains(err.Error(),
+			"no NVIDIA driver: libnvidia-ml.so.1 is not that of a driver, it lacks "+want) {
+			t.Errorf("without %s: %v\n%s", name, err, out)
+		}
 	}
 	if out, err := program(t, t.TempDir(), nil, procs()); err == nil {
 		t.Logf("this machine has a driver: %s", out)
