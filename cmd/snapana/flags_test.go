@@ -21,7 +21,7 @@ func TestSize(t *testing.T) {
 }
 
 func TestOneLine(t *testing.T) {
-	if got := oneLine("open a\nb\x1b[2J\u202e: no\tsuch  file ü"); got != "open a b [2J : no such  file ü" {
+	if got := oneLine("open a\nb\x1b[2J\u202e: no\tsuch\u009b\x9b31m  file ü"); got != "open a b [2J : no such \ufffd31m  file ü" {
 		t.Errorf("%q", got)
 	}
 }

@@ -60,7 +60,7 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"report", "-o", filepath.Join(dir, "a")},
+		{"report", "-o", filepath.Join(dir, "a\x9b\x1b[2J\u202e")},
 		{"report", "-o", filepath.Join(dir, "a"), "--format", "md"},
 		{"summary"},
 		{"state"}, {"state", "--by", "stack"}, {"state", "--tree"}, {"state", "--by", "category"},

@@ -2,6 +2,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,8 +70,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stoppable(ctx, stdin))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	var help error // of printing it, for which cobra has no ear
+	explain := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var b bytes.Buffer
+		cmd.SetOut(&b)
+		explain(cmd, args)
+		cmd.SetOut(nil)
+		_, err := b.WriteTo(cmd.OutOrStdout())
+		help = written(err)
+	})
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	if err = cmp.Or(err, help); err == nil {
 		return exitOK
 	}
 	if errors.Is(err, context.Canceled) {
@@ -103,7 +115,8 @@ func stoppable(ctx context.Context, r io.Reader) io.Reader {
 // oneLine takes line breaks and whatever else could drive a terminal out of a message:
 // parts of it come from file names and from the file itself.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+	// A byte that is no UTF-8 may be a C1 control of a terminal of 8 bits.
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\ufffd"), func(r rune) bool {
 		return r != ' ' && !unicode.IsGraphic(r)
 	}), " ")
 }

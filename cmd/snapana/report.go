@@ -117,7 +117,7 @@ func printReport(w io.Writer, r *analyze.Result, dir string) error {
 	if err := text.Accounts(w, r, o); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nReport in %s\n", dir+string(os.PathSeparator))
+	_, err := fmt.Fprintf(w, "\nReport in %s\n", oneLine(dir+string(os.PathSeparator)))
 	return err
 }
 
