@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/snapana/snapana/analyze"
@@ -170,39 +171,55 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNothingHalfWritten makes the last step fail, on a new folder and on an earlier report.
-func TestNothingHalfWritten(t *testing.T) {
-	root := t.TempDir()
-	files := []file{{name: "report.html", data: []byte("new")}, {name: "missing/dir.png", data: []byte("new")}}
-	if err := create(filepath.Join(root, "a", "b"), files); err == nil {
-		t.Fatal("no error")
-	}
-	if got := names(t, root); len(got) != 0 {
-		t.Errorf("left %q", got)
-	}
-
-	dir := filepath.Join(root, "r")
+// TestFolderInTheWay has a folder where the report has a picture: it stays, with what is in it.
+func TestFolderInTheWay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
 	mustWrite(t, dir, analyzetest.Empty(t))
-	before, err := os.ReadFile(filepath.Join(dir, "report.html"))
-	if err != nil {
+	mine := filepath.Join(dir, "timeline.png", "mine.txt")
+	if err := os.Mkdir(filepath.Dir(mine), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := replace(dir, files); err == nil {
-		t.Error("no error while staging")
+	put(t, mine, "x")
+	for _, err := range []error{Check(dir), WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes)} {
+		if err == nil || !strings.Contains(err.Error(), "timeline.png is a folder") {
+			t.Errorf("%v", err)
+		}
 	}
-	// A folder that is not empty cannot be renamed over.
-	if err := os.MkdirAll(filepath.Join(dir, "x", "y"), 0o755); err != nil {
-		t.Fatal(err)
+	if got, err := os.ReadFile(mine); err != nil || string(got) != "x" {
+		t.Errorf("%q, %v", got, err)
 	}
-	files[1].name = "x"
-	if err := replace(dir, files); err == nil {
-		t.Error("no error while moving")
-	}
-	if got := names(t, dir); !slices.Equal(got, append(slices.Clone(none), "x")) {
+	if got := names(t, dir); !slices.Equal(got, append(slices.Clone(none), "timeline.png")) {
 		t.Errorf("left %q", got)
 	}
-	after, err := os.ReadFile(filepath.Join(dir, "report.html"))
-	if err != nil || !bytes.Equal(before, after) {
-		t.Errorf("report.html changed to %d bytes, error %v", len(after), err)
+}
+
+// TestAtOnce writes several reports into one folder at the same time: new, there already, and where files are moved
+// one by one, as among folders of the user's.
+func TestAtOnce(t *testing.T) {
+	results := []*analyze.Result{analyzetest.Empty(t), analyzetest.Failed(t)}
+	root := t.TempDir()
+	dir := filepath.Join(root, "r")
+	for _, way := range []string{"new", "earlier", "beside a folder"} {
+		if way == "beside a folder" {
+			if err := os.Mkdir(filepath.Join(dir, "mine"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var writers sync.WaitGroup
+		for i := range 8 {
+			writers.Go(func() {
+				if err := WriteDir(dir, results[i/7], html.DefaultBytes); err != nil {
+					t.Errorf("%s: %v", way, err)
+				}
+			})
+		}
+		writers.Wait()
+		got := slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "mine" })
+		if !slices.Equal(got, none) && !slices.Equal(got, one) {
+			t.Errorf("%s: a mixture: %q", way, got)
+		}
+		if got := names(t, root); !slices.Equal(got, []string{"r"}) {
+			t.Errorf("%s: left %q", way, got)
+		}
 	}
 }

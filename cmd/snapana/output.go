@@ -2,20 +2,18 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
 )
@@ -66,38 +64,12 @@ func draw(called string, p plot.Plot, path string, m plot.Medium) error {
 	var b bytes.Buffer
 	err := p.Write(&b, m)
 	if err == nil {
-		err = replaceFile(path, b.Bytes())
-	}
-	var why syscall.Errno // with the name of a file that nobody asked for
-	if errors.As(err, &why) {
-		err = &fs.PathError{Op: "open", Path: path, Err: why}
+		err = place.Write(path, b.Bytes())
 	}
 	if err != nil {
 		return written(fmt.Errorf("write the %s: %w", called, err))
 	}
 	return nil
-}
-
-// replaceFile writes a file as a whole: what was there before stays until all is written.
-func replaceFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".snapana-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if e := tmp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
 }
 
 // look says how to print to w: in colors and as wide as it is on a terminal, else plain.

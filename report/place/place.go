@@ -1,0 +1,201 @@
+// Package place puts files and folders where a user wants them: as a whole or not at all, whenever the
+// program is killed, and however many of it write to one place.
+//
+// Everything is put together under a name that begins with ".snapana-" beside its place, locked as long as its
+// writer lives, and renamed. A writer removes what others that were killed left there, which it knows by its name,
+// its owner and the lock.
+package place
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// File is a file in the making: its name in its folder, and what it holds.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// plainMode is of new files, less the umask.
+const plainMode = 0o644
+
+// Write writes a file as a whole: what was there before stays until all is written. The mode of what it
+// replaces stays as well, and so does its owner where the system allows that; a new file has 0644 less the
+// umask. A link is replaced, not followed. The error is a *fs.PathError with the path.
+func Write(path string, data []byte) (err error) {
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, not a file", kind(info.Mode()))}
+	}
+	sweep(dir, func(string) bool { return false })
+	tmp, f, err := fresh(dir, func(name string) (*os.File, error) {
+		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, modeFor(path))
+	})
+	if err == nil {
+		step()
+		if _, err = f.Write(data); err == nil {
+			err = inherit(tmp, path)
+		}
+		step()
+		if err == nil {
+			err = os.Rename(tmp, path)
+		}
+		if err != nil {
+			os.Remove(tmp)
+		}
+		f.Close() // which unlocks it
+	}
+	if why := (*fs.PathError)(nil); errors.As(err, &why) {
+		err = why.Err // with a name that nobody asked for
+	} else if why := (*os.LinkError)(nil); errors.As(err, &why) {
+		err = why.Err
+	}
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return nil
+}
+
+// modeFor is the mode to make a file with that will replace another: nobody else reads it before it has the mode
+// of that.
+func modeFor(old string) fs.FileMode {
+	if _, err := os.Stat(old); err == nil {
+		return 0o600
+	}
+	return plainMode
+}
+
+// inherit gives path the owner and mode of old, if that is there.
+func inherit(path, old string) error {
+	info, err := os.Stat(old)
+	if err != nil {
+		return nil
+	}
+	mode := info.Mode()
+	if !inheritOwner(path, info) {
+		mode &^= fs.ModeSetgid | fs.ModeSetuid | 0o070 // of a group that it does not have
+	}
+	return os.Chmod(path, mode)
+}
+
+// kind is a word for what is no file.
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "special"
+}
+
+// step is called before each change. Tests end the program there.
+var step = func() {}
+
+// prefix begins the names of what is in the making, and temporary is all of such a name.
+const prefix = ".snapana-"
+
+var temporary = regexp.MustCompile(`^\.snapana-[0-9]+-[0-9]+$`)
+
+// Temporary reports whether a name is of what is being put together, or was until its writer was killed.
+func Temporary(name string) bool { return temporary.MatchString(name) }
+
+// fresh makes a file or folder with a temporary name in dir, and locks it where the system can.
+func fresh(dir string, create func(name string) (*os.File, error)) (path string, f *os.File, err error) {
+	for i := range 10_000 {
+		path = filepath.Join(dir, fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i))
+		step()
+		if f, err = create(path); errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		flock(f, true)
+		// Until then another writer may have taken it for left behind.
+		mine, err := f.Stat()
+		if info, e := os.Lstat(path); err == nil && e == nil && os.SameFile(info, mine) {
+			return path, f, nil
+		}
+		f.Close()
+	}
+	return "", nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrExist}
+}
+
+// mostSwept is how many entries of a folder are looked at for what writers left.
+const mostSwept = 10_000
+
+// sweep removes what writers that were killed left in dir. Of folders it removes files that are ours, and others
+// that have another name elsewhere.
+func sweep(dir string, ours func(name string) bool) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	names, _ := d.Readdirnames(mostSwept)
+	d.Close()
+	for _, name := range names {
+		if !Temporary(name) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err != nil || !own(info) || !info.IsDir() && !info.Mode().IsRegular() {
+			continue
+		}
+		f, err := openNow(path)
+		if err != nil {
+			continue
+		}
+		if now, err := f.Stat(); err == nil && os.SameFile(info, now) && abandoned(f, now) {
+			step()
+			if info.IsDir() {
+				discard(path, ours)
+			} else {
+				os.Remove(path)
+			}
+		}
+		f.Close()
+	}
+}
+
+// abandoned locks what is in the making, and reports whether nobody is at it.
+func abandoned(f *os.File, info fs.FileInfo) bool {
+	free, known := flock(f, false)
+	return known && free || !known && time.Since(info.ModTime()) > time.Minute
+}
+
+// discard removes a folder that was in the making, or was replaced: of its files those that are ours or have
+// another name elsewhere. What it cannot know to be of no use stays.
+func discard(path string, ours func(name string) bool) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := filepath.Join(path, e.Name())
+		info, err := e.Info()
+		switch {
+		case err != nil:
+		case info.IsDir():
+			if e.Name() == madeName || e.Name() == oldName || e.Name() == doneName {
+				discard(name, ours)
+			}
+		case ours(e.Name()) || links(info) > 1:
+			step()
+			os.Remove(name)
+		}
+	}
+	step()
+	os.Remove(path)
+}
