@@ -226,12 +226,13 @@ Anyone with this link can read the report; keep it private.`,
 			if err != nil {
 				return err
 			}
-			url := s.URL(l)
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nPress Ctrl-C to stop.\n", url); err != nil {
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nPress Ctrl-C to stop.\n", s.URL(l)); err != nil {
 				return written(err)
 			}
 			if open {
-				if err := serve.Browse(url); err != nil {
+				forget, err := s.Browse(l)
+				defer forget()
+				if err != nil {
 					fmt.Fprintf(cmd.ErrOrStderr(),
 						"snapana: could not start a browser (%s); open the address above\n", oneLine(err.Error()))
 				}

@@ -3,8 +3,9 @@
 //
 // Others on the machine, and pages from the network in the same browser, must not read what a
 // snapshot tells. The server listens on 127.0.0.1 only. Its path begins with a random token,
-// without which it answers nothing. It refuses names of the host that are not its own, which
-// stops pages whose name is made to point here. It only reads, and it allows no other origin.
+// without which it answers nothing, but for the browser that it starts itself (browse.go). It
+// refuses names of the host that are not its own, which stops pages whose name is made to point
+// here. It only reads, and it allows no other origin.
 package serve
 
 import (
@@ -17,7 +18,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -39,6 +39,7 @@ type Server struct {
 	page    []byte
 	windows *page.Windows // nil when the page has nothing to zoom into
 	token   string
+	invited invitation
 	busy    chan struct{} // has room for the windows that are made at a time
 }
 
@@ -49,7 +50,8 @@ func New(r *analyze.Result, size int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{page.Bytes(), windows, rand.Text(), make(chan struct{}, runtime.GOMAXPROCS(0))}, nil
+	return &Server{page: page.Bytes(), windows: windows, token: rand.Text(),
+		busy: make(chan struct{}, runtime.GOMAXPROCS(0))}, nil
 }
 
 // Listen takes a port of 127.0.0.1, a free one for port 0.
@@ -106,6 +108,10 @@ func (s *Server) Handler(port string) http.Handler {
 			return
 		}
 		token, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		if token == invitePath && s.invited.accept(name, r) {
+			http.Redirect(w, r, "/"+s.token+"/", http.StatusSeeOther)
+			return
+		}
 		if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
 			http.Error(w, "Unknown link: open the whole address that snapana printed.", http.StatusNotFound)
 			return
@@ -180,21 +186,4 @@ func (s *Server) window(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.Write(data)
-}
-
-// Browse starts the system's browser with an address, and does not wait for it.
-func Browse(url string) error {
-	name, args := "xdg-open", []string{url}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
-	}
-	c := exec.Command(name, args...)
-	if err := c.Start(); err != nil {
-		return err
-	}
-	go c.Wait() // else it stays a zombie
-	return nil
 }
