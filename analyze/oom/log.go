@@ -2,14 +2,15 @@ package oom
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
 
@@ -74,10 +75,10 @@ func (e *PackedError) Error() string { return e.Name + " is compressed" }
 
 // OpenLog collects the messages of the log at path, "-" for stdin. Errors name the file; that of a
 // compressed one is a *PackedError.
-func OpenLog(path string, stdin io.Reader) (*Log, error) {
+func OpenLog(ctx context.Context, path string, stdin io.Reader) (*Log, error) {
 	r, name := stdin, "stdin"
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := input.Open(ctx, path)
 		if err != nil {
 			return nil, err
 		}

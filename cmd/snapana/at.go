@@ -48,7 +48,7 @@ ADDRESS is ` + address.Forms + `.`,
 			if top < 0 {
 				return fmt.Errorf("invalid --top %d; expected 0 (all) or more", top)
 			}
-			rules, err := in.readRules()
+			rules, err := in.readRules(cmd.Context())
 			if err != nil {
 				return err
 			}

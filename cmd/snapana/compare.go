@@ -29,7 +29,7 @@ allocated where. Files that cannot be read are listed, and the exit code is then
   snapana ranks --json iteration_10/*/memory_snapshot.pickle`,
 		Args: needs(1, many, "the FILES of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rules, err := in.readRules()
+			rules, err := in.readRules(cmd.Context())
 			if err != nil {
 				return err
 			}

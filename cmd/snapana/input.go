@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/memstats"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -205,11 +208,16 @@ func (f *inputFlags) read(cmd *cobra.Command, path string,
 }
 
 // readRules reads the rules that the command line names, if any.
-func (f *inputFlags) readRules() ([]category.Rule, error) {
+func (f *inputFlags) readRules(ctx context.Context) ([]category.Rule, error) {
 	if f.rules == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(f.rules)
+	file, err := input.Open(ctx, f.rules)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(file)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +232,7 @@ func (f *inputFlags) readRules() ([]category.Rule, error) {
 // names, if any.
 func (f *inputFlags) analyze(cmd *cobra.Command, path string, opt analyze.Options) (*analyze.Result, error) {
 	var err error
-	if opt.Rules, err = f.readRules(); err != nil {
+	if opt.Rules, err = f.readRules(cmd.Context()); err != nil {
 		return nil, err
 	}
 	snap, err := f.open(cmd, path)

@@ -110,7 +110,7 @@ others are listed.`,
 			if capacity > 0 && snap == "" {
 				return fmt.Errorf("--capacity needs --snapshot")
 			}
-			log, err := oom.OpenLog(args[0], cmd.InOrStdin())
+			log, err := oom.OpenLog(cmd.Context(), args[0], cmd.InOrStdin())
 			var packed *oom.PackedError
 			switch {
 			case errors.As(err, &packed):

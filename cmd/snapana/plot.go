@@ -54,7 +54,7 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 			if err != nil {
 				return err
 			}
-			rules, err := in.readRules()
+			rules, err := in.readRules(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -175,7 +175,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path string,
 	if err != nil {
 		return err
 	}
-	rules, err := f.in.readRules()
+	rules, err := f.in.readRules(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,10 @@ package sidecar
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -25,6 +27,9 @@ type Writer struct {
 // version is that of the program which records.
 func Append(ctx context.Context, path, version string) (*Writer, error) {
 	w := &Writer{version: version, header: true}
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, fmt.Errorf("%s is a pipe; readings are appended to files", path)
+	}
 	data, err := os.Open(path)
 	if err == nil {
 		defer data.Close()
@@ -41,7 +46,16 @@ func Append(ctx context.Context, path, version string) (*Writer, error) {
 			}
 		}
 	}
-	w.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	w.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		// Made by this call, which a link to nothing keeps it from, or by another process meanwhile.
+		w.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			if w.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%s is a link to nothing", path)
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -13,11 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 // Options steer Read. The zero value is usable.
@@ -61,7 +61,7 @@ type Input struct {
 func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*Input) error) error {
 	in := &Input{ctx: ctx, name: name, opt: opt, use: use}
 	if r == nil {
-		f, err := os.Open(name)
+		f, err := input.Open(ctx, name)
 		if err != nil {
 			return err
 		}
