@@ -162,6 +162,8 @@ type Holder struct {
 	// Orphans are parameters that only the optimizer refers to, Optimizers those that have state for the same parameters.
 	Orphans    int64 `json:"orphans"`
 	Optimizers int64 `json:"optimizers"`
+	// Hooks are those of one function in one registry, of which each keeps memory of its own.
+	Hooks int64 `json:"hooks"`
 	// Entries and Lost are the storages that it had in the earlier dump, and those of them that it has no more.
 	Entries int64 `json:"entries_before"`
 	Lost    int64 `json:"entries_lost"`

@@ -1,6 +1,7 @@
 package holder
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (g *graph) group() []Holder {
 			byKey[key] = k
 			h.Hops = g.words(chain)
 			h.Chain = strings.Join(h.Hops, " > ")
-			h.bounded, h.host = map[int32]int64{}, tally[string]{}
+			h.bounded, h.host, h.hooks = map[int32]int64{}, tally[string]{}, map[hooked]map[int32]bool{}
 			out = append(out, h)
 		}
 		have := &out[k]
@@ -80,6 +81,13 @@ func (g *graph) group() []Holder {
 		if through && m.row >= 0 {
 			have.Graph += m.bytes
 		}
+		if function, node := g.hookOn(chain[:n.at]); node >= 0 {
+			if have.hooks[function] == nil {
+				have.hooks[function] = map[int32]bool{}
+			}
+			have.hooks[function][node] = true
+			have.Hooks = max(have.Hooks, int64(len(have.hooks[function])))
+		}
 		have.aside.look(g, chain, &n, int32(i), m.row >= 0 && !through)
 		if a := (at{int32(k), held}); !tensors[a] {
 			tensors[a] = true
@@ -97,6 +105,22 @@ func (g *graph) group() []Holder {
 			g.typeName(out[i].object[0]) == "collections.OrderedDict"
 	}
 	return out
+}
+
+// hooked is a function that is registered as a hook, in a registry.
+type hooked struct {
+	registry int32
+	function string // with its place
+}
+
+// hookOn is the hook that a chain runs through: what is registered, and the node of this one; -1 for none.
+func (g *graph) hookOn(chain []hop) (hooked, int32) {
+	for i := 0; i+1 < len(chain); i++ {
+		if hook := chain[i+1].to; g.edgeKind(chain[i].tag) == "hook" {
+			return hooked{chain[i].to, placed(cmp.Or(g.name(hook), g.typeName(hook)), g.file(hook), g.line(hook))}, hook
+		}
+	}
+	return hooked{}, -1
 }
 
 // logRecord is the class of what Python's logging hands to its handlers: it has the arguments of the call.

@@ -28,7 +28,7 @@ func (f *finder) judge(h *Holder) {
 		return
 	}
 	switch grown := h.GrownBlocks; {
-	case h.Orphans >= ghost.MinLaps, h.Doubled && h.forgotten(),
+	case h.Orphans >= ghost.MinLaps, h.pileUp(), h.Doubled && h.forgotten(),
 		h.Optimizers > mostOptimizers && (h.growth != nil || h.Before.Count > 0): // else each task may have one of its own
 		h.Standing = Ghost
 	case h.GrownBlocks < 2 && !f.blind(h) && (h.GrownBlocks == 0 || h.growth.Cause.Kind != ghost.Rebuilt):
@@ -39,6 +39,10 @@ func (f *finder) judge(h *Holder) {
 		h.Standing = Ghost
 	}
 }
+
+// pileUp reports whether a hook was registered again and again, and each one keeps memory: none of them is there to
+// take the place of another.
+func (h *Holder) pileUp() bool { return h.Standing == Other && h.Hooks >= ghost.MinLaps }
 
 // forgotten reports whether nothing can use the memory again, whatever it does over time.
 func (h *Holder) forgotten() bool {

@@ -131,6 +131,8 @@ type Holder struct {
 	// parameters of which others have state as well.
 	Orphans    int64 `json:"-"`
 	Optimizers int64 `json:"-"`
+	// Hooks counts those of one function in one registry, of which each keeps memory of its own.
+	Hooks int64 `json:"-"`
 	// Doubled says that it had half as much at most in the earlier dump, some steps before.
 	Doubled bool `json:"-"`
 	// Logged says that most of the memory is in records of Python's logging.
@@ -145,7 +147,8 @@ type Holder struct {
 	blind   bool            // no trace could show its memory growing
 	logged  int64           // bytes behind records of Python's logging
 	bounded map[int32]int64 // bytes in each container that has a bound, by node
-	aside   aside           // what Fix needs to know
+	hooks   map[hooked]map[int32]bool
+	aside   aside // what Fix needs to know
 }
 
 // Block is a block that is allocated at the end: a row of the Lives of a device's timeline.

@@ -1,6 +1,7 @@
 package holder_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -213,6 +214,48 @@ func TestOptimizers(t *testing.T) {
 				t.Errorf("%s: %+v", v.Status, v.Findings)
 			}
 		})
+	}
+}
+
+// A function that is registered as a hook again and again, each time with memory of its own, is told of; not one that
+// is registered with several modules, nor different ones with the same.
+func TestHooks(t *testing.T) {
+	const n = 6
+	s, blocks := memory(t, n)
+	for _, c := range []struct {
+		name    string
+		one     bool // registry
+		hook    string
+		confuse bool // other names
+		status  finding.Status
+	}{
+		{"again and again", true, "GradCAM.save", false, finding.Ghost},
+		{"once with each of several modules", false, "GradCAM.save", false, finding.Healthy},
+		{"several functions", true, "save", true, finding.Healthy},
+	} {
+		g := &graphs{blocks: blocks}
+		main, registry := g.main(), -1
+		for i := range n {
+			if registry < 0 || !c.one {
+				registry = g.Node(Node{Kind: "dict"})
+				g.chain(main, "local", "net", g.Node(Node{Kind: "object", Type: "torch.nn.Linear"}), "hook", "_forward_hooks",
+					registry)
+			}
+			name := c.hook
+			if c.confuse {
+				name += string(rune('a' + i))
+			}
+			g.chain(registry, "key", strconv.Itoa(i), g.Node(Node{Kind: "method", Name: name}), "self", "",
+				g.Node(Node{Kind: "object", Type: "__main__.GradCAM"}), "attr", "activation", g.tensor(0))
+		}
+		v := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0)})}).Verdict
+		if v.Status != c.status {
+			t.Errorf("%s: %s, %+v", c.name, v.Status, v.Findings)
+		}
+		if v.Status == finding.Ghost && (v.Findings[0].Confidence != finding.Medium || !strings.HasPrefix(
+			v.Findings[0].Why[0], "6 hooks of the same function") || !strings.HasPrefix(v.Findings[0].Fix[0], "handle.remove()")) {
+			t.Errorf("%s: %+v", c.name, v.Findings[0])
+		}
 	}
 }
 

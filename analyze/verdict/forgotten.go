@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -37,6 +38,10 @@ func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) f
 	case h.Optimizers > 0:
 		return shown("%s have state for the same parameters: all but the newest are left over.",
 			units.Plural(h.Optimizers, "optimizer"))
+	case h.Hooks >= ghost.MinLaps:
+		return forgotten{confidence: finding.High, why: []string{fmt.Sprintf("%s of the same function are registered at the "+
+			"same place, each with memory of its own: all of them run each time.", units.Plural(h.Hooks, "hook"))},
+			next: "Register it once, or remove it when done with it; if each of them is meant, their number stays as it is."}
 	case h.Kind == "traceback":
 		return shown("It is kept only because an exception is: the traceback has the variables of each function in it.")
 	case h.Logged:

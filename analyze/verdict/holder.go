@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -15,7 +16,7 @@ func holderEvidence(h *holder.Holder) *finding.Holder {
 	return &finding.Holder{Reference: h.Reference.String(), Kind: string(h.Kind), Bytes: units.Size(h.Bytes),
 		Frees: units.Size(h.Frees), Keys: h.Keys, Gone: h.Gone, Ordered: h.Ordered, Bound: h.Bound, Views: h.Views, Code: h.Code,
 		Graph: 2*h.Graph > h.Bytes, Logged: h.Logged, Entries: h.Before.Count, Lost: h.Lost,
-		Orphans: h.Orphans, Optimizers: h.Optimizers, Was: units.Size(h.Before.Bytes), Is: units.Size(h.Storage.Bytes)}
+		Orphans: h.Orphans, Optimizers: h.Optimizers, Hooks: h.Hooks, Was: units.Size(h.Before.Bytes), Is: units.Size(h.Storage.Bytes)}
 }
 
 // held puts what the recorder saw in the process into a finding on a growth: who holds the memory, why it is or may be
@@ -90,7 +91,7 @@ func (j *judge) holders() {
 			Bytes: h.Bytes, Evidence: finding.Evidence{Holder: v}, Fix: h.Fix()}
 		// How many steps lie between the dumps is not known, nor, of one dump, whether there will be more of it.
 		w := forget(v, &finding.Growth{Iterations: unread - 1}, finding.Medium)
-		if v.Orphans > 0 && !h.Doubled && w.confidence == finding.High {
+		if (v.Orphans > 0 || v.Hooks >= ghost.MinLaps) && !h.Doubled && w.confidence == finding.High {
 			w.confidence = finding.Medium
 		}
 		f.Confidence, f.Heuristic = w.confidence, w.confidence != finding.High
@@ -117,6 +118,11 @@ func (j *judge) holders() {
 		pinning(f, v)
 		if w.next != "" {
 			f.Next = append(f.Next, w.next)
+		}
+		if v.Hooks >= ghost.MinLaps {
+			f.Next = append(f.Next, "Keep the handle that registering a hook returns, and call remove() on it when done.")
+			j.add(f)
+			continue
 		}
 		f.Next = append(f.Next, fmt.Sprintf("Clear or bound %s, or store .item() or .detach().cpu() of the tensors there.",
 			v.Reference))
