@@ -191,6 +191,11 @@ type Code struct {
 	Added   string `json:"added"` // the first of each, "" for none
 	Read    string `json:"read"`
 	Dropped string `json:"dropped"`
+	// Recent is the first place that reads some of the last entries and no others, "" for none. Newest is how many at
+	// most, of Length, -1 unknown.
+	Recent string `json:"recent"`
+	Newest int64  `json:"newest"`
+	Length int64  `json:"length"`
 }
 
 // Bound is the container of a holder's memory, where it can have only so many entries.

@@ -32,8 +32,9 @@ type graph struct {
 	flags   []sidecar.TensorFlags // by object, of its tensor
 	tensors []int32               // by object: the row of its tensor, -1 for none
 
-	bounds   map[int32]finding.Bound // by object; Full is not known yet
-	shadowed map[int32]bool          // containers with a bound that frees nothing
+	numbers  map[int32]map[string]int64 // by object: integers that it has, by their names
+	bounds   map[int32]finding.Bound    // by object; Full is not known yet
+	shadowed map[int32]bool             // containers with a bound that frees nothing
 }
 
 // madeUp is the tag of an edge that joins what the recorder lists apart: the root and the root
@@ -57,7 +58,13 @@ func newGraph(h *sidecar.Holders, join func(*sidecar.Holders) ([]memory, []int32
 	g := &graph{
 		h: h, objects: len(h.Nodes.Kind), memory: mem, ofStore: ofStore,
 		flags: make([]sidecar.TensorFlags, len(h.Nodes.Kind)), bounds: map[int32]finding.Bound{},
-		tensors: slices.Repeat([]int32{-1}, len(h.Nodes.Kind)),
+		tensors: slices.Repeat([]int32{-1}, len(h.Nodes.Kind)), numbers: map[int32]map[string]int64{},
+	}
+	for i, v := range h.Numbers.Node {
+		if g.numbers[int32(v)] == nil {
+			g.numbers[int32(v)] = map[string]int64{}
+		}
+		g.numbers[int32(v)][h.String(h.Numbers.Name[i])] = h.Numbers.Value[i]
 	}
 	cycles := map[int64]int{}
 	for v := range int32(g.objects) {

@@ -88,6 +88,8 @@ func (f *finder) code(h *Holder) *finding.Code {
 	}
 	for _, i := range rows {
 		switch where := f.text.place(i); f.text.How[i] {
+		case "recent":
+			f.recent(h, c, i, where)
 		case "add", "set":
 			if c.Adds++; c.Adds == 1 {
 				h.aside.fills(h, f.text, i)
@@ -101,10 +103,54 @@ func (f *finder) code(h *Holder) *finding.Code {
 			c.Dropped = cmp.Or(c.Dropped, where)
 		}
 	}
+	if c.Newest > 0 && c.Newest >= c.Length { // so far those are all
+		c.Reads++
+		c.Read = cmp.Or(c.Read, c.Recent)
+	}
 	if c.Adds == 0 && c.Reads == 0 && c.Drops == 0 {
 		return nil // its text was not among what was read
 	}
 	return c
+}
+
+// recent notes a place of the text that reads the last entries only.
+func (f *finder) recent(h *Holder, c *finding.Code, row int, where string) {
+	count := f.text.Right[row]
+	if count == "" {
+		return // one entry
+	}
+	c.Recent = cmp.Or(c.Recent, where)
+	for _, v := range h.object[:min(len(h.object), mostNamed)] {
+		c.Length = max(c.Length, f.g.length(v))
+	}
+	n, err := strconv.ParseInt(count, 10, 64)
+	if err != nil {
+		n = -1
+		for i := f.g.into.first[h.object[0]]; i < f.g.into.first[h.object[0]+1]; i++ {
+			if value, known := f.g.numbers[f.g.into.to[i]][count]; known {
+				n = value
+			}
+		}
+	}
+	if c.Newest >= 0 {
+		c.Newest = max(c.Newest, n)
+		if n < 0 {
+			c.Newest = -1
+		}
+	}
+}
+
+// length is how many entries a container has, or rows a tensor.
+func (g *graph) length(v int32) int64 {
+	if n, ok := g.numbers[v]["len()"]; ok {
+		return n
+	}
+	if row := g.tensors[v]; row >= 0 {
+		rows, _, _ := strings.Cut(g.h.String(g.h.Tensors.Shape[row]), "x")
+		n, _ := strconv.ParseInt(rows, 10, 64)
+		return n
+	}
+	return int64(len(g.links.of(v)))
 }
 
 // aliases are the names by which the objects behind a reference can be used. Plain says that there is no way to them
@@ -139,14 +185,7 @@ func (f *finder) aliases(h *Holder) (names map[string]bool, plain bool) {
 // length of a list that was made with its places empty. What an attribute hints at counts no longer where the text has
 // another way with the container.
 func (g *graph) boundByText(t *text) {
-	numbers := map[int32]map[string]int64{}
-	h := g.h
-	for i, v := range h.Numbers.Node {
-		if numbers[int32(v)] == nil {
-			numbers[int32(v)] = map[string]int64{}
-		}
-		numbers[int32(v)][h.String(h.Numbers.Name[i])] = h.Numbers.Value[i]
-	}
+	numbers, h := g.numbers, g.h
 	for e, kind := range h.Edges.Kind {
 		owner, v := int32(h.Edges.From[e]), int32(h.Edges.To[e])
 		edge := h.String(kind)
@@ -157,10 +196,7 @@ func (g *graph) boundByText(t *text) {
 		if t != nil {
 			rows = t.of(g.named(edge, owner), g.label(int32(e)))
 		}
-		length := int64(len(g.links.of(v)))
-		if n, ok := numbers[v]["len()"]; ok {
-			length = n
-		}
+		length := g.length(v)
 		b, found := g.bounds[v]
 		if found && b.Hint == "" {
 			continue

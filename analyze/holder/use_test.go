@@ -38,6 +38,13 @@ func TestText(t *testing.T) {
 	}{
 		{name: "nothing reads it", uses: []Use{attribute("make", "Store.__init__"), adds, attribute("size", "Store.add"),
 			attribute("recent", "main")}, confidence: finding.High, why: "only added to, at store.py:11 Store.add"},
+		{name: "only its last entries are read", owner: numbers{"keep": 5}, uses: []Use{adds, {Name: "kept", Attribute: 1,
+			How: "recent", Function: "Store.mean", Right: "keep"}}, confidence: finding.High,
+			why: "reads only the last 5 of its 20 entries, at store.py:11 Store.mean"},
+		{name: "its last entries are all so far", owner: numbers{"keep": 50}, uses: []Use{adds, {Name: "kept", Attribute: 1,
+			How: "recent", Function: "Store.mean", Right: "keep"}}, confidence: finding.Low, why: "reads it at store.py:11"},
+		{name: "its last entries are read, of unknown number", uses: []Use{adds, {Name: "kept", Attribute: 1,
+			How: "recent", Function: "Store.mean", Right: "keep"}}, confidence: finding.Medium, why: "reads only its last entries"},
 		{name: "another variable of that name is read", uses: []Use{adds, {Name: "kept", How: "read", Function: "main"}},
 			confidence: finding.High, why: "only added to"},
 		{name: "an attribute of that name is read", uses: []Use{adds, attribute("read", "Other.mean")},

@@ -57,6 +57,13 @@ func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) f
 			"The program empties it at %s, which left all of these %d iterations alone.", c.Dropped, g.Iterations)},
 			next: fmt.Sprintf("If it is emptied at %s soon enough, plan for what it takes until then; else empty it more "+
 				"often.", c.Dropped)}
+	case c.Reads == 0 && c.Newest < 0:
+		return forgotten{confidence: finding.Medium, why: []string{fmt.Sprintf("The program reads only its last entries, at "+
+			"%s, and removes nothing from it.", c.Recent)}, next: fmt.Sprintf("Look at %s: the entries before those that "+
+			"it reads can go.", c.Recent)}
+	case c.Reads == 0 && c.Newest > 0:
+		return shown("The program reads only the last %s of its %s entries, at %s: nothing reads those before.",
+			units.Count(c.Newest), units.Count(c.Length), c.Recent)
 	case c.Reads == 0:
 		v := shown("Nothing in the program's text reads what was added before: it is only added to, at %s.", c.Added)
 		if g.Iterations < unread {

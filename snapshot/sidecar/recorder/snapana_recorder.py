@@ -2421,8 +2421,13 @@ class _Uses:
             if type(up.ctx) is ast.Del:
                 return "drop"
             index = _index(up)
-            if _integer(index) is not None or type(index) is ast.Slice and index.upper is None and \
-                    (_integer(index.lower) or 0) < 0:
+            if type(index) is ast.Slice and index.upper is None and type(index.lower) is ast.UnaryOp and \
+                    type(index.lower.op) is ast.USub:
+                last = self.side(index.lower.operand)
+                if last:
+                    self.note(node, "recent", "", last)
+                return "recent" if last else "read"
+            if _integer(index) is not None:
                 return "recent"
             return _INSIDE.get(self.used(up), "read")
         if kind is ast.Call and type(up.func) is ast.Name and up.func.id in ("len", "bool", "id", "type"):

@@ -719,7 +719,7 @@ class Trainer:
         self.spoken.append(x)
         print(getattr(self, "named")[0].shape, len(vars(self)["listed"]), "spoken", file=io.StringIO())
         self.history.append(x)
-        assert len(self.history) and self.history[-1] is x
+        assert len(self.history) and self.history[-1] is x and self.history[-8:] and self.history[-self.size:]
         if self.count < self.size:
             self.count += 1
             self.pool.append(x)
@@ -792,7 +792,8 @@ class Uses(Recorded):
             if file in (path, installed):
                 rows[name, attribute].add((how, function) if not left + right else (how, left, right))
         step, init = "Trainer.step", "Trainer.__init__"
-        self.assertEqual(rows["history", 1], {("make", init), ("add", step), ("size", step), ("recent", step)})
+        self.assertEqual(rows["history", 1], {("make", init), ("add", step), ("size", step), ("recent", step),
+                                              ("recent", "", "8"), ("recent", "", "size")})
         self.assertEqual(rows["pool", 1], {("make", init), ("add", step), ("set", step), ("read", "Trainer.mean"),
                                            ("bound", "count", "size")})
         self.assertEqual(rows["window", 1], {("make", init), ("add", step), ("size", step), ("drop", step),
