@@ -211,6 +211,8 @@ func (g *graph) entry(f *form, rest []hop) {
 		f.instead = remedy.Tasks
 	case kind == "partial":
 		f.instead, f.name = remedy.Captured, "output"
+	case kind == "generator":
+		f.instead = remedy.Generator
 	case len(rest) < 2:
 	case kind == "object" && g.ofModel(rest[1]):
 		f.instead = remedy.Weights

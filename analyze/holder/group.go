@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -27,10 +28,14 @@ func (g *graph) group() []Holder {
 	byKey := map[string]int{}
 	type at struct{ holder, node int32 }
 	objects, tensors := map[at]bool{}, map[at]bool{}
+	outer := g.outer()
 	for i := range g.memory {
 		m := &g.memory[i]
 		chain := g.chain(g.memoryNode(int32(i)))
 		n := g.nameChain(chain)
+		if _, in := g.inside(chain, &n); in > 0 && outer[chain[in].from] {
+			n = g.nameChain(chain[:in+1])
+		}
 		h := Holder{Reference: n.ref, Standing: n.standing}
 		key := h.key()
 		k, ok := byKey[key]
@@ -103,6 +108,58 @@ func (g *graph) group() []Holder {
 		out[i].aside.settle()
 		out[i].Ordered = len(out[i].object) == 1 && g.kind(out[i].object[0]) == "dict" &&
 			g.typeName(out[i].object[0]) == "collections.OrderedDict"
+	}
+	return out
+}
+
+// inside is the name of an attribute or of a generator's variable, and the hop by which the object that has it, or one
+// that leads there, is an element of a container; 0 for none.
+func (g *graph) inside(chain []hop, n *named) (name string, in int) {
+	if n.ref.Kind != Attribute && n.ref.Kind != Generator || n.standing != Other {
+		return "", 0
+	}
+	for in = n.at - 1; in > 0; in-- {
+		switch {
+		case g.element(chain, in):
+			return g.label(chain[n.at].tag), in
+		case g.edgeKind(chain[in].tag) != "attr" || g.kind(chain[in].from) != "object":
+			return "", 0
+		}
+	}
+	return "", 0
+}
+
+// outer are the containers that have many objects of one kind, each with memory of its own behind an attribute or a
+// variable of that name: what there are more of is the container's entries.
+func (g *graph) outer() map[int32]bool {
+	type place struct {
+		container int32
+		name      string
+	}
+	type many struct {
+		elements map[int32]bool
+		memory   int
+	}
+	found := map[place]*many{}
+	for i := range g.memory {
+		chain := g.chain(g.memoryNode(int32(i)))
+		n := g.nameChain(chain)
+		name, in := g.inside(chain, &n)
+		if in == 0 {
+			continue
+		}
+		p := place{chain[in].from, name}
+		if found[p] == nil {
+			found[p] = &many{elements: map[int32]bool{}}
+		}
+		found[p].elements[chain[in].to] = true
+		found[p].memory++
+	}
+	out := map[int32]bool{}
+	for p, m := range found {
+		if n := len(m.elements); n >= ghost.MinLaps && n >= m.memory/n {
+			out[p.container] = true
+		}
 	}
 	return out
 }

@@ -224,6 +224,36 @@ func TestOptimizers(t *testing.T) {
 	}
 }
 
+// Of many objects in a container, each with memory of its own, the container has the name, however deep the memory is; of
+// few that have much each, the attribute.
+func TestOuterContainer(t *testing.T) {
+	for _, c := range []struct {
+		sessions, layers int
+		want             string
+	}{
+		{6, 2, "dict `sessions`, local of main (train.py:7)"},
+		{2, 6, "list attribute `layers` of Cache (local `sessions[*].cache` of main)"},
+		{3, 1, "list attribute `layers` of Cache (local `sessions[*].cache` of main)"},
+	} {
+		s, blocks := memory(t, c.sessions*c.layers)
+		g := &graphs{blocks: blocks}
+		sessions := g.Node(Node{Kind: "dict"})
+		g.chain(g.main(), "local", "sessions", sessions)
+		for i := range c.sessions {
+			layers := g.Node(Node{Kind: "list"})
+			g.chain(sessions, "key", strconv.Itoa(i), g.Node(Node{Kind: "object", Type: "app.Session"}), "attr", "cache",
+				g.Node(Node{Kind: "object", Type: "app.Cache"}), "attr", "layers", layers)
+			for k := range c.layers {
+				g.chain(layers, "index", strconv.Itoa(k), g.tensor(0))
+			}
+		}
+		r, _ := find(t, s, g.Record(0))
+		if got := r.Holders[0].Reference.String(); got != c.want || len(r.Holders) != 1 {
+			t.Errorf("%d sessions of %d layers: %s", c.sessions, c.layers, got)
+		}
+	}
+}
+
 // A function that is registered as a hook again and again, each time with memory of its own, is told of; not one that
 // is registered with several modules, nor different ones with the same.
 func TestHooks(t *testing.T) {
