@@ -1,9 +1,6 @@
 package ghost
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -14,37 +11,35 @@ const gone = 0.5
 // released is the last allocation before a trace's model was freed for good, 0 when it was not: what a run kept goes
 // with its model when the function returns that has both. Only what was made in the trace is known to be of a model.
 func released(t *timeline.Timeline, c *code) int32 {
-	change := map[int32]int64{}
-	live, most := int64(0), int64(0)
+	var change []int64 // by event; a list, since a map of millions of events takes ten times as long
 	horizon := int32(t.Trace.Len() - 1)
 	for i := range t.Lives {
 		l := &t.Lives[i]
 		if l.Born < 0 || l.Stack <= snapshot.EmptyStack || c.sort(l.Stack)&ofModel == 0 {
 			continue
 		}
+		if change == nil {
+			change = make([]int64, t.Trace.Len())
+		}
 		change[l.Born] += l.Rounded
 		if e := end(l, horizon); e != none {
 			change[e] -= l.Rounded
 		}
 	}
-	if len(change) == 0 {
-		return 0
-	}
-	levels := make([]int64, 0, len(change))
-	events := slices.Sorted(maps.Keys(change))
-	for _, e := range events {
-		live += change[e]
+	live, most := int64(0), int64(0)
+	for _, n := range change {
+		live += n
 		most = max(most, live)
-		levels = append(levels, live)
 	}
-	at := len(events)
-	for at > 0 && float64(levels[at-1]) < gone*float64(most) {
+	at, least := len(change), gone*float64(most) // at is the first event of the rest, in which the model is gone
+	for at > 0 && float64(live) < least {
 		at--
+		live -= change[at]
 	}
-	if at == len(events) || at == 0 {
+	if at == len(change) || at == 0 {
 		return 0
 	}
-	for e := events[at]; e > 0; e-- {
+	for e := int32(at); e > 0; e-- {
 		if t.Trace.At(int(e)).Action == snapshot.Alloc {
 			return e
 		}
