@@ -25,6 +25,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
@@ -114,21 +115,27 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 	replayed := make(chan *whatif.Answer, 1) // takes longest, and needs nothing else
 	go func() { replayed <- replay(ctx, s, t, opt) }()
 
-	d := Device{Timeline: t, Steps: steps.Find(s, t), Turnover: attribution.MeasureTurnover(s, t),
-		Free: fragmentation.Over(t, freeSamples)}
-	d.Phases = phase.Find(s, t, opt.Recorder)
+	d := Device{Timeline: t}
+	e := verdict.Facts{Timeline: t}
+	e.Total, e.Free = opt.memory(s, ordinal)
+	// What leaves and grows, and what memory is for, need nothing of each other until both are known: a second core
+	// takes one of them.
+	var group sync.WaitGroup
+	group.Go(func() {
+		if !t.Recording.BlocksUnknown() {
+			e.Growth = ghost.Find(s, t, nil)
+		}
+		d.Turnover, d.Before = attribution.MeasureTurnover(s, t), attribution.FindBefore(t)
+		d.Free = fragmentation.Over(t, freeSamples)
+		d.Phases = phase.Find(s, t, opt.Recorder)
+		e.Release = phase.FindRelease(t, d.Phases)
+	})
+	d.Steps = steps.Find(s, t)
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
-	d.Categories = uses
+	d.Categories, e.Uses = uses, uses
 	d.Uses = uses.Over(t, useSamples)
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
-	total, free := opt.memory(s, ordinal)
-	e := verdict.Facts{Uses: uses, Total: total, Free: free, Timeline: t, Peak: end.Scene, End: end.Scene}
-	if !t.Recording.BlocksUnknown() {
-		e.Growth, e.Late = ghost.Find(s, t, nil), ghost.FindLate(s, t, &d.Steps)
-	}
-	ghost.CountSteps(e.Growth, &d.Steps)
-	d.Before = attribution.FindBefore(t)
-	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
+	e.Peak, e.End = end.Scene, end.Scene
 	if t.HasHistory() { // else nothing is known of a peak
 		peak := look(s, t, uses, "peak", t.PeakActive.Event)
 		e.Peak = peak.Scene
@@ -142,17 +149,23 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		}
 	}
 	d.Moments = append(d.Moments, end)
-	if e.Release = phase.FindRelease(t, d.Phases); e.Release != nil {
+	at := &d.Moments[max(len(d.Moments)-2, 0)] // the failure, or else the peak
+	e.Levers = lever.Find(s, t, uses, at.State, at.Uses)
+	if !t.Recording.BlocksUnknown() {
+		e.Late = ghost.FindLate(s, t, &d.Steps)
+	}
+	group.Wait()
+	ghost.CountSteps(e.Growth, &d.Steps)
+	d.Growth, d.OneOffs = e.Growth, ghost.OneOffs(s, t, e.Growth, e.Late)
+	if e.Release != nil {
 		m := look(s, t, uses, "release", e.Release.Event)
 		e.After = &m.Scene
 	}
-	at := &d.Moments[max(len(d.Moments)-2, 0)] // the failure, or else the peak
-	e.Levers = lever.Find(s, t, uses, at.State, at.Uses)
 	d.WhatIf = <-replayed
 	e.WhatIf = d.WhatIf
 	if e.OOM != nil {
 		e.Failure = oom.Explain(s, t.OOMs[len(t.OOMs)-1], &oom.Evidence{
-			Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: total,
+			Timeline: t, State: e.OOM.State, Free: &e.OOM.Frag, Growth: e.Growth, WhatIf: e.WhatIf, Total: e.Total,
 		})
 		e.Failure.Plan.Name(attribution.Names(e.OOM.Live))
 		if !t.Recording.BlocksUnknown() {
