@@ -62,6 +62,7 @@ type Allocator struct {
 
 	scratch  []int32
 	smallest int64 // segment or granule: smaller blocks cannot be given back
+	largest  int64 // see Largest
 
 	stats Stats
 }
@@ -87,6 +88,10 @@ func New(o Options) *Allocator {
 
 // Stats gives the statistics, which change with every call.
 func (a *Allocator) Stats() *Stats { return &a.stats }
+
+// Largest is the most bytes that a rounded request, a block with memory or a segment ever had. Under a max_split_size
+// above that, and under none, the same requests get the same blocks.
+func (a *Allocator) Largest() int64 { return a.largest }
 
 // Addr is where a block begins.
 func (a *Allocator) Addr(b Block) uint64 { return a.blocks[b].addr }

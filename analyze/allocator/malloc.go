@@ -4,6 +4,7 @@ package allocator
 // is full even though all that could be was given back (SPEC.md 5.5, DeviceCachingAllocator::malloc).
 func (a *Allocator) Malloc(n int64, s Stream, p Pool) (Block, bool) {
 	rounded := a.conf.Round(n)
+	a.largest = max(a.largest, rounded)
 	q := a.queueFor(a.conf.Small(rounded), s, p)
 	b := a.find(q, rounded)
 	if b == none {
@@ -89,6 +90,7 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 // countBlock counts a block that the program gets for a request of n bytes.
 func (a *Allocator) countBlock(b *block, kind int, n int64) {
 	b.requested = n
+	a.largest = max(a.largest, b.size)
 	a.stats.Allocate(kind, b.size, n)
 	if b.size >= a.maxSplit {
 		a.stats.OversizeAllocations.add(1)
@@ -98,6 +100,7 @@ func (a *Allocator) countBlock(b *block, kind int, n int64) {
 // countSegment counts a segment of cudaMalloc that comes, n = 1, or goes, n = -1.
 func (a *Allocator) countSegment(q int32, n, size int64) {
 	kind := KindOf(a.queues[q].small)
+	a.largest = max(a.largest, size)
 	a.stats.Segment.Add(kind, n)
 	a.stats.ReservedBytes.Add(kind, n*size)
 	if size >= a.maxSplit {

@@ -180,6 +180,7 @@ func (a *Allocator) insert(i int32) {
 	b := &a.blocks[i]
 	q := &a.queues[b.queue]
 	if b.state == Free {
+		a.largest = max(a.largest, b.size)
 		b.since = a.pools[q.pool].calls
 		q.free.insert(b.entry(i))
 		return

@@ -167,12 +167,16 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 			shown = append(shown, i)
 		}
 	}
-	return a, each(len(shown), func(k int) (err error) {
-		o, i := o, shown[k]
-		o.Conf, o.Curve = settings[i].Conf, 0
-		a.Rows[i].Smallest, err = p.SmallestCapacity(ctx, o)
-		return err
-	})
+	searched := make([]Setting, len(shown))
+	for k, i := range shown {
+		searched[k] = settings[i]
+	}
+	return a, p.share(searched, func(k int) (largest int64, err error) {
+		o := o
+		o.Conf, o.Curve = searched[k].Conf, 0
+		a.Rows[shown[k]].Smallest, largest, err = p.smallestCapacity(ctx, o)
+		return largest, err
+	}, func(from, to int) { a.Rows[shown[to]].Smallest = a.Rows[shown[from]].Smallest })
 }
 
 // lastResort is tried where the run failed and all else did: smaller granules of expandable

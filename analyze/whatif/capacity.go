@@ -17,11 +17,20 @@ const capacityStep = 2 << 20
 // reserved bytes of a run without limit. Fit is taken to grow with capacity, which a rare
 // layout contradicts. It is 0 where a memory fraction of the settings lets requests fail.
 func (p *Program) SmallestCapacity(ctx context.Context, o Options) (int64, error) {
+	n, _, err := p.smallestCapacity(ctx, o)
+	return n, err
+}
+
+// smallestCapacity is SmallestCapacity, with the largest block of all replays.
+func (p *Program) smallestCapacity(ctx context.Context, o Options) (_, largest int64, _ error) {
 	o.UntilFailure = true
 	o.Capacity = 0
 	free, err := p.Run(ctx, o)
-	if err != nil || free.First != nil {
-		return 0, err
+	if err != nil {
+		return 0, 0, err
+	}
+	if largest = free.largest; free.First != nil {
+		return 0, largest, nil
 	}
 	// No limit is reached by a run that never reserves more than there is.
 	fits := (free.ReservedPeak + capacityStep - 1) / capacityStep
@@ -31,15 +40,16 @@ func (p *Program) SmallestCapacity(ctx context.Context, o Options) (int64, error
 		o.Capacity = mid * capacityStep
 		out, err := p.Run(ctx, o)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
+		largest = max(largest, out.largest)
 		if out.StartFailed || out.First != nil {
 			fails = mid
 		} else {
 			fits = mid
 		}
 	}
-	return fits * capacityStep, nil
+	return fits * capacityStep, largest, nil
 }
 
 // capacity finds the memory that the run could reserve. Where a request failed the driver said

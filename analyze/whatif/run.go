@@ -83,6 +83,8 @@ type Outcome struct {
 
 	Curve []Sample        `json:"-"`
 	Stats allocator.Stats `json:"-"` // at the end; peaks and counts are those of the trace
+
+	largest int64 // of the allocator
 }
 
 // Calls is how often the allocator asks the device, which takes time.
@@ -133,6 +135,7 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 		device.Hold(r.a.Stats().ReservedBytes[allocator.All].Current)
 	}
 	if out.StartFailed {
+		out.largest = r.a.Largest()
 		return out, nil
 	}
 	return out, r.run(ctx, out, &o)
@@ -177,7 +180,7 @@ func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 		st.NumAllocRetries-retries
 	out.ReservedEnd, out.AllocatedPeak = reserved.Current, allocated.Peak
 	out.Curve = curve.finish()
-	out.Stats = *st
+	out.Stats, out.largest = *st, r.a.Largest()
 	return nil
 }
 

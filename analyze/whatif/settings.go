@@ -110,13 +110,83 @@ func (p *Program) asRecorded() Setting {
 // in the order of the settings; o.Conf is not used.
 func (p *Program) Sweep(ctx context.Context, settings []Setting, o Options) ([]*Outcome, error) {
 	outs := make([]*Outcome, len(settings))
-	err := each(len(settings), func(i int) (err error) {
-		o := o
+	return outs, p.share(settings, func(i int) (int64, error) {
+		o, err := o, error(nil)
 		o.Conf = settings[i].Conf
-		outs[i], err = p.Run(ctx, o)
+		if outs[i], err = p.Run(ctx, o); err != nil {
+			return 0, err
+		}
+		return outs[i].largest, nil
+	}, func(from, to int) {
+		out := *outs[from]
+		if !out.StartFailed { // else there are no figures
+			out.Stats.MaxSplitSize = settings[to].Conf.MaxSplit
+		}
+		outs[to] = &out
+	})
+}
+
+// share runs settings of which none is known to do to this program what another does, and copies the results to the
+// others. To run gives the largest block of its replays, 0 or more: what max_split_size would do to larger ones is
+// nothing.
+func (p *Program) share(settings []Setting, run func(i int) (largest int64, err error), copy func(from, to int)) error {
+	limit := func(i int) uint64 { return uint64(settings[i].Conf.MaxSplit) } // -1 is above all others
+	groups := [][]int{}                                                      // alike but for max_split_size, the highest first
+	for i := range settings {
+		at := slices.IndexFunc(groups, func(g []int) bool { return p.alike(settings[g[0]].Conf, settings[i].Conf) })
+		if at < 0 {
+			groups = append(groups, []int{i})
+			continue
+		}
+		g := append(groups[at], i)
+		if limit(i) > limit(g[0]) {
+			g[0], g[len(g)-1] = i, g[0]
+		}
+		groups[at] = g
+	}
+	largest := make([]int64, len(groups))
+	if err := each(len(groups), func(k int) (err error) {
+		largest[k], err = run(groups[k][0])
+		return err
+	}); err != nil {
+		return err
+	}
+	var rest []int
+	for k, g := range groups {
+		first := &settings[g[0]].Conf
+		for _, i := range g[1:] {
+			c := &settings[i].Conf
+			if limit(i) > uint64(largest[k]) ||
+				c.MaxSplit == first.MaxSplit && c.MaxNonSplitRounding == first.MaxNonSplitRounding {
+				copy(g[0], i)
+			} else {
+				rest = append(rest, i)
+			}
+		}
+	}
+	return each(len(rest), func(k int) error {
+		_, err := run(rest[k])
 		return err
 	})
-	return outs, err
+}
+
+// alike reports whether two settings do the same to this program as long as no block is as large as max_split_size.
+func (p *Program) alike(a, b allocator.Conf) bool {
+	x, y := a, b
+	x.Needs, y.Needs, x.MaxSplit, y.MaxSplit = 0, 0, 0, 0
+	x.MaxNonSplitRounding, y.MaxNonSplitRounding = 0, 0
+	x.Roundup, x.Exact, x.Padding = y.Roundup, y.Exact, y.Padding // how sizes are rounded is compared below
+	if x != y {
+		return false
+	}
+	for i := range p.start {
+		for k := range p.start[i].Pieces {
+			if n := p.start[i].Pieces[k].Requested; a.Round(n) != b.Round(n) {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(p.asks, func(k ask) bool { return a.Round(k.bytes) != b.Round(k.bytes) })
 }
 
 // each calls f with the numbers below n, some at a time, and gives the first error by number.

@@ -2,6 +2,7 @@ package whatif_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -98,6 +99,32 @@ func TestSettings(t *testing.T) {
 	}
 	if _, err := p.Setting("max_split_size_mb:3"); err == nil {
 		t.Error("wrong settings are taken")
+	}
+}
+
+// TestShared compares outcomes that settings share with those of replays of their own: where no block is as large as
+// max_split_size, where one is, and where requests fail.
+func TestShared(t *testing.T) {
+	for seed := range uint64(12) {
+		opt := build.RandomOptions{Options: build.Options{Late: seed%2 == 0, Expandable: seed%3 == 0}, Events: 300}
+		if seed%4 > 0 {
+			opt.Capacity = 100 * mib << (seed % 4)
+		}
+		s := buildtest.Read(t, build.Random(seed, opt))
+		p := whatif.NewProgram(s, timeline.Build(s, 0))
+		settings := p.Settings(true)
+		for _, o := range []whatif.Options{{Curve: 16}, {Capacity: p.StartReserved + 64*mib},
+			{Capacity: 100 * mib, Start: whatif.Anew}} {
+			outs, err := p.Sweep(t.Context(), settings, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range outs {
+				if alone := run(t, p, settings[i].Text, o); !reflect.DeepEqual(outs[i], alone) {
+					t.Errorf("seed %d, %q: the sweep has %+v, alone %+v", seed, settings[i].Text, outs[i], alone)
+				}
+			}
+		}
 	}
 }
 
