@@ -11,11 +11,15 @@ import (
 	"image/png"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -316,8 +320,57 @@ func TestManyDevices(t *testing.T) {
 	}
 }
 
-// image is what a page has drawn so far.
-func (p *page) image() *image.RGBA { return p.png.Image().(*image.RGBA) }
+// TestPNG compares the pixels of a file with those that were drawn.
+func TestPNG(t *testing.T) {
+	r := analyzetest.Failed(t)
+	for _, m := range []Medium{{}, {Width: 333, Height: 207}} {
+		p := timelinePage(m, subject{r: r, d: &r.Devices[0]})
+		var b bytes.Buffer
+		if err := p.encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		got, err := png.Decode(&b)
+		if err != nil || got.Bounds() != p.image().Rect {
+			t.Fatalf("%v, error %v", got.Bounds(), err)
+		}
+		for y := range got.Bounds().Dy() {
+			for x := range got.Bounds().Dx() {
+				if r, g, b, a := got.At(x, y).RGBA(); (color.RGBA{uint8(r), uint8(g), uint8(b), uint8(a)}) != p.image().RGBAAt(x, y) {
+					t.Fatalf("pixel %d, %d is %v, drawn as %v", x, y, got.At(x, y), p.image().RGBAAt(x, y))
+				}
+			}
+		}
+	}
+}
+
+// TestStrips compares an area that is filled in strips with one that is filled at once.
+func TestStrips(t *testing.T) {
+	for _, width := range []int{1600, 1234, 3200} {
+		var pixels [2][]uint8
+		for i, wrap := range []func(vg.Canvas) vg.Canvas{
+			func(c vg.Canvas) vg.Canvas { return c },
+			func(c vg.Canvas) vg.Canvas { return struct{ vg.Canvas }{c} }, // of an unknown kind
+		} {
+			p := newPage(Medium{Width: width}, "", "")
+			f := &frame{Canvas: vgdraw.Canvas{Canvas: wrap(p.canvas.Canvas), Rectangle: p.canvas.Rectangle},
+				y: func(v float64) vg.Length { return 20.3 }}
+			rng := rand.New(rand.NewPCG(1, uint64(width)))
+			x, y := 31.7, 100.0
+			var line []vg.Point
+			for x < 1500 {
+				line = append(line, vg.Point{X: vg.Length(x), Y: vg.Length(y)})
+				x += rng.Float64() * rng.Float64() * 100
+				line = append(line, vg.Point{X: vg.Length(x), Y: vg.Length(y)})
+				y = 50 + 600*rng.Float64()
+			}
+			f.under(color.RGBA{0x30, 0x60, 0x90, 0xff}, line)
+			pixels[i] = p.image().Pix
+		}
+		if !bytes.Equal(pixels[0], pixels[1]) {
+			t.Errorf("%d pixels wide: strips have other pixels", width)
+		}
+	}
+}
 
 // TestVectors checks that maps of vectors are sound XML, say what the picture says, and have an
 // explanation for each segment.
