@@ -199,8 +199,13 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 	for _, m := range s.Missing {
 		out.add("missing", 0, "Missing: %s.", platform.Of(s.Writer.Backend).Say(m))
 	}
+	if s.Clipped > 0 {
+		out.add("missing", s.Clipped, "%s cut: paths are kept up to %s, names of functions up to %s, and less of either "+
+			"where they are longer in total than the file.", units.Plural(s.Clipped, "long text was", "long texts were"),
+			units.Bytes(snapshot.MaxName), units.Bytes(snapshot.MaxSymbol))
+	}
 	for _, u := range s.Unknown {
-		out.add("missing", u.Count, "Unknown key %q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))
+		out.add("missing", u.Count, "Unknown key %.200q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))
 	}
 	return out
 }

@@ -96,6 +96,33 @@ type Frames struct {
 	distinct[Frame, FrameID]
 	FX    distinct[FX, int32] // by Frame.FX
 	notes atomic.Pointer[[]atomic.Uint32]
+	texts [3]atomic.Pointer[[]atomic.Pointer[string]]
+}
+
+// FrameText is one of the ways to write a frame.
+type FrameText int
+
+const (
+	TextShort     FrameText = iota // "file:line function", the file without the folders above a package
+	TextPeople                     // that, and of a C++ symbol its name
+	TextOperation                  // what a C++ symbol runs
+)
+
+// Text is what of makes of a frame, kept for who asks next: stacks name the same frames many times.
+func (t *Frames) Text(way FrameText, id FrameID, of func() string) string {
+	room := t.texts[way].Load()
+	if room == nil || len(*room) != len(t.all)+1 {
+		fresh := make([]atomic.Pointer[string], len(t.all)+1)
+		t.texts[way].CompareAndSwap(room, &fresh)
+		room = t.texts[way].Load()
+	}
+	slot := &(*room)[id]
+	if s := slot.Load(); s != nil {
+		return *s
+	}
+	s := of()
+	slot.Store(&s)
+	return s
 }
 
 // Notes is room by frame id for what an analysis works out once for all who ask, 0 at first.

@@ -45,6 +45,10 @@ type Snapshot struct {
 
 	Shape Shape
 
+	// Clipped counts the texts that were cut: paths and names to MaxName, names of functions
+	// to MaxSymbol, tracebacks to 64 KiB; those of frames to less where they are longer in total than the file.
+	Clipped int64
+
 	Strings Strings
 	Frames  Frames
 	Stacks  Stacks
@@ -75,6 +79,12 @@ type Snapshot struct {
 	// Unknown counts the keys that no reader knows, by place; they are never an error.
 	Unknown []UnknownKey
 }
+
+// How many bytes are kept of a name or a path, and of a function's name: torch 2.6 writes C++ symbols of 3.3 KB.
+const (
+	MaxName   = 1 << 10
+	MaxSymbol = 4 << 10
+)
 
 // The kinds of devices whose snapshots have this format.
 const (

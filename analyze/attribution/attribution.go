@@ -51,8 +51,12 @@ func Names(groups []Group) func(snapshot.StackID) string {
 	}
 }
 
-// MaxFrames is how many groups of a state carry their frames as text.
-const MaxFrames = 256
+// MaxFrames is how many groups of a state carry their frames as text, as long as the texts of a state take no more than
+// maxTexts bytes for all devices together.
+const (
+	MaxFrames = 256
+	maxTexts  = 8 << 20
+)
 
 // Live groups the live blocks of a state by stack, most rounded bytes first. The groups sum
 // up to the state's active bytes.
@@ -64,8 +68,15 @@ func Live(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State) []Grou
 	slices.SortFunc(groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(a.Stack, b.Stack))
 	})
+	room := maxTexts / max(s.NumDevices(), 1)
 	for i := range groups[:min(len(groups), MaxFrames)] {
 		groups[i].Frames = Frames(s, groups[i].Stack)
+		for _, f := range groups[i].Frames {
+			room -= len(f)
+		}
+		if room < 0 {
+			break
+		}
 	}
 	return groups
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -142,9 +143,12 @@ func Allocated(site string) string {
 // neither is there.
 func nativeSite(s *snapshot.Snapshot, stack snapshot.StackID) string {
 	found := ""
-	for f := range framesOf(s, stack) {
-		name, isBackward := frames.Operation(f.name)
-		if isBackward {
+	for _, id := range s.Stacks.Get(stack) {
+		name := s.Frames.Text(snapshot.TextOperation, id, func() string {
+			name, _ := frames.Operation(s.Strings.Get(s.Frames.Get(id).Name))
+			return name
+		})
+		if strings.HasSuffix(name, " (backward)") {
 			return name
 		}
 		found = cmp.Or(name, found)
@@ -154,14 +158,26 @@ func nativeSite(s *snapshot.Snapshot, stack snapshot.StackID) string {
 
 // Frames is a stack for people, innermost first: "file:line function". Frames that every
 // stack has and that say nothing are left out (snapshot/SPEC.md 2.9), unless nothing else is
-// there, and the folders above an installed package are cut off.
+// there, and the folders above an installed package are cut off. The last line of a stack of more than maxFrames, or
+// of texts of more than maxStackText bytes, says how many frames are left out.
 func Frames(s *snapshot.Snapshot, stack snapshot.StackID) []string {
-	var out []string
-	for _, id := range visible(s, stack, frames.Core) {
-		out = append(out, frameOf(s, id).short())
+	ids := visible(s, stack, frames.Core)
+	out := make([]string, 0, min(len(ids), maxFrames+1))
+	bytes := 0
+	for i, id := range ids {
+		text := s.Frames.Text(snapshot.TextShort, id, func() string { return frameOf(s, id).short() })
+		if bytes += len(text); i == maxFrames || bytes > maxStackText {
+			return append(out, fmt.Sprintf("(%s left out)", units.Plural(len(ids)-i, "further frame")))
+		}
+		out = append(out, text)
 	}
 	return out
 }
+
+const (
+	maxFrames    = 1000 // Python's own limit on recursion
+	maxStackText = 64 << 10
+)
 
 // visible lists the frames of a stack from an origin on, innermost first; when there are none,
 // those of the next lower one that it has.
@@ -180,7 +196,10 @@ func visible(s *snapshot.Snapshot, stack snapshot.StackID, least frames.Origin) 
 // FrameText is a frame for people, "file:line function": without the folders above an
 // installed package, and of C++ symbols only the name.
 func FrameText(s *snapshot.Snapshot, id snapshot.FrameID) string {
-	f := frameOf(s, id)
+	return s.Frames.Text(snapshot.TextPeople, id, func() string { return frameOf(s, id).forPeople() })
+}
+
+func (f frame) forPeople() string {
 	if f.class.Has(frames.Python) || f.name == "" {
 		return f.short()
 	}

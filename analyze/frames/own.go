@@ -14,9 +14,16 @@ import (
 func classify(s *snapshot.Snapshot) {
 	all := make([]Class, s.Frames.Len()+1)
 	users := false
-	for id := range all { // the first is the empty frame
+	type texts struct{ file, name snapshot.StringID }
+	known := map[texts]Class{} // lines of one function are of one class
+	for id := range all {      // the first is the empty frame
 		f := s.Frames.Get(snapshot.FrameID(id))
-		all[id] = Classify(s.Strings.Get(f.File), s.Strings.Get(f.Name))
+		c, ok := known[texts{f.File, f.Name}]
+		if !ok {
+			c = Classify(s.Strings.Get(f.File), s.Strings.Get(f.Name))
+			known[texts{f.File, f.Name}] = c
+		}
+		all[id] = c
 		users = users || all[id].Origin() == User
 	}
 	if leavesOutCalls(s, all) {
@@ -69,13 +76,19 @@ func leavesOutCalls(s *snapshot.Snapshot, all []Class) bool {
 // there is none.
 func ownPackage(s *snapshot.Snapshot, all []Class) string {
 	counts := map[string]int{}
+	names := make([]string, len(all))
+	for id := range all {
+		if all[id].Origin() == Other {
+			names[id] = packageOf(s, snapshot.FrameID(id))
+		}
+	}
 	best := ""
 	for stack := range s.Stacks.Len() {
 		for _, id := range slices.Backward(s.Stacks.Get(snapshot.StackID(stack + 1))) {
 			if all[id].Origin() != Other {
 				continue
 			}
-			if name := packageOf(s, id); name != "" && !slices.Contains(starters[:], name) {
+			if name := names[id]; name != "" && !slices.Contains(starters[:], name) {
 				counts[name]++
 				if name != best && cmp.Or(cmp.Compare(counts[name], counts[best]), strings.Compare(best, name)) > 0 {
 					best = name

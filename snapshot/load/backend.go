@@ -36,13 +36,27 @@ func backend(s *snapshot.Snapshot) string {
 			return snapshot.HIP
 		}
 	}
-	for _, d := range marks {
-		for id := range s.Frames.Len() {
-			f := s.Frames.Get(snapshot.FrameID(id + 1))
-			if shows(strings.ReplaceAll(s.Strings.Get(f.File), `\`, "/"), s.Strings.Get(f.Name), d.files, d.names) {
-				return d.backend
+	best := len(marks)
+	looked := [2][]bool{make([]bool, s.Strings.Len()+1), make([]bool, s.Strings.Len()+1)} // frames share texts
+	once := func(of int, id snapshot.StringID) string {
+		if looked[of][id] {
+			return ""
+		}
+		looked[of][id] = true
+		return s.Strings.Get(id)
+	}
+	for id := range s.Frames.Len() {
+		f := s.Frames.Get(snapshot.FrameID(id + 1))
+		file, name := strings.ReplaceAll(once(0, f.File), `\`, "/"), once(1, f.Name)
+		for i, d := range marks[:best] {
+			if shows(file, name, d.files, d.names) {
+				best = i
+				break
 			}
 		}
+	}
+	if best < len(marks) {
+		return marks[best].backend
 	}
 	return snapshot.CUDA
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
 
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/pickler"
@@ -404,5 +405,45 @@ func TestJSONBlanks(t *testing.T) {
 	_, info, err := pickle.DecodeJSON(iotest.OneByteReader(strings.NewReader(text)), pickle.Options{})
 	if err != nil || info.Bytes != int64(len(text)) {
 		t.Errorf("%+v, error %v", info, err)
+	}
+}
+
+// A frame's texts are cut where they are long: a path keeps its end, a name its beginning, whole characters, and all
+// frames together have hardly more text than the file.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	frames := pickler.NewList(pickler.NewDict("name", long, "filename", "/a/"+long+"/train.py", "line", 1))
+	for line := range 20_000 { // share two names
+		frames.Append(pickler.NewDict("name", long[:4000], "filename", long[:1000], "line", line+2))
+	}
+	data := written(t, "protocol 4", pickler.NewDict("segments", pickler.NewList(), "device_traces", pickler.NewList(
+		pickler.NewList(pickler.NewDict("action", "alloc", "addr", 1, "size", 1, "stream", 0, "frames", frames,
+			"user_metadata", long)))))
+	s, _, err := pickle.Decode(bytes.NewReader(data), pickle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for id := range s.Frames.Len() {
+		f := s.Frames.Get(snapshot.FrameID(id + 1))
+		file, name := s.Strings.Get(f.File), s.Strings.Get(f.Name)
+		total += len(file) + len(name)
+		if !utf8.ValidString(file) || !utf8.ValidString(name) {
+			t.Fatalf("frame %d is cut within a character", id)
+		}
+		if id == 0 && (!strings.HasSuffix(file, "/train.py") || !strings.HasPrefix(file, "…") ||
+			!strings.HasPrefix(name, "éé") || !strings.HasSuffix(name, "…") || len(file) > snapshot.MaxName ||
+			len(name) > snapshot.MaxSymbol) {
+			t.Errorf("file of %d bytes %.20q, name of %d bytes %.20q", len(file), file, len(name), name)
+		}
+	}
+	if total > len(data)+8<<20 {
+		t.Errorf("%d frames have %d bytes of text, in a file of %d", s.Frames.Len(), total, len(data))
+	}
+	if n := len(s.Strings.Get(s.Labels.Get(s.Traces[0].At(0).Label).UserMetadata)); n > snapshot.MaxName {
+		t.Errorf("metadata of %d bytes", n)
+	}
+	if s.Clipped != 5 { // of two texts twice
+		t.Errorf("%d texts were cut", s.Clipped)
 	}
 }

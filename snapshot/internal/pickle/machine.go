@@ -36,18 +36,20 @@ type machine struct {
 	boxes []value
 	snaps []fields
 
-	events   *snapshot.Events
-	annots   []snapshot.Annotation
-	hosts    []snapshot.HostSegment
-	unknown  map[unknownKey]int64
-	copied   int64 // rows and values moved because a list was not contiguous
-	settled  int64 // values of dicts that came one item at a time and were looked at
-	joined   int64 // bytes of texts made by joining lists of texts
-	interned int64 // bytes that the tables of distinct things take
-	read     int64 // input bytes so far, at the last window
-	strCache [1 << 10]snapshot.StringID
-	runs     runCache
-	scratch  []snapshot.FrameID
+	events    *snapshot.Events
+	annots    []snapshot.Annotation
+	hosts     []snapshot.HostSegment
+	unknown   map[unknownKey]int64
+	copied    int64                         // rows and values moved because a list was not contiguous
+	settled   int64                         // values of dicts that came one item at a time and were looked at
+	joined    int64                         // bytes of texts made by joining lists of texts
+	interned  int64                         // bytes that the tables of distinct things take
+	read      int64                         // input bytes so far, at the last window
+	frameText int64                         // bytes of the names and paths of all frames
+	short     map[clipKey]snapshot.StringID // texts that were cut
+	strCache  [1 << 10]snapshot.StringID
+	runs      runCache
+	scratch   []snapshot.FrameID
 }
 
 type unknownKey struct {

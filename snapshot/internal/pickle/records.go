@@ -58,7 +58,7 @@ func (d *machine) build() (value, string, error) {
 		return row(kHistory, len(d.out.History), "history")
 	case has(keyStage):
 		d.annots = append(d.annots, snapshot.Annotation{
-			Time: d.int(keyTimeUS), Name: d.str(keyName), Device: int32(d.int(keyDevice)),
+			Time: d.int(keyTimeUS), Name: d.clipped(d.str(keyName), snapshot.MaxName, head), Device: int32(d.int(keyDevice)),
 			End: d.str(keyStage) == wordEnd,
 		})
 		return row(kAnnotation, len(d.annots), "annotation")
@@ -103,31 +103,94 @@ func (d *machine) eventExtras(e *snapshot.Event, act snapshot.StringID) {
 		}
 	}
 	e.Has |= given(d.has, bit(keyUserMetadata), snapshot.EventHasMetadata)
+	name := func(id snapshot.StringID) snapshot.StringID { return d.clipped(id, snapshot.MaxName, head) }
 	l := snapshot.Label{
-		CompileContext: d.str(keyCompileContext), UserMetadata: d.text(keyUserMetadata),
-		InternalMetadata: d.str(keyInternalMetadata), Category: d.str(keyCategory),
-		ForwardFrames: d.text(keyForwardFrames), CppFrames: d.str(keyCppFrames),
+		CompileContext: name(d.str(keyCompileContext)), UserMetadata: name(d.text(keyUserMetadata)),
+		InternalMetadata: name(d.str(keyInternalMetadata)), Category: name(d.str(keyCategory)),
+		ForwardFrames: d.clipped(d.text(keyForwardFrames), maxJoined, tail),
+		CppFrames:     d.clipped(d.str(keyCppFrames), maxJoined, head),
 	}
 	if e.Action == snapshot.ActionUnknown {
-		l.Action = act
+		l.Action = name(act)
 	}
 	l.Pool, l.HasPool = d.pool(d.val(keyPoolID))
 	e.Label = d.out.Labels.Intern(l)
 }
 
 func (d *machine) frame() snapshot.FrameID {
-	f := snapshot.Frame{File: d.str(keyFilename), Name: d.str(keyName)}
+	path, name := snapshot.MaxName, snapshot.MaxSymbol
+	if d.frameText > d.read+maxFrameText {
+		path, name = fewBytes, fewBytes
+	}
+	f := snapshot.Frame{File: d.clipped(d.str(keyFilename), path, tail), Name: d.clipped(d.str(keyName), name, head)}
 	if line := d.int(keyLine); line > 0 && line <= math.MaxInt32 {
 		f.Line = int32(line)
 	}
+	before := d.out.Frames.Len()
+	var id snapshot.FrameID
 	const fx = 1<<keyFXOp | 1<<keyFXName | 1<<keyFXTarget | 1<<keyFXTrace
 	if d.has&fx == 0 {
-		return d.out.Frames.Intern(f)
+		id = d.out.Frames.Intern(f)
+	} else {
+		id = d.out.Frames.InternFX(f, snapshot.FX{
+			Op:            d.clipped(d.str(keyFXOp), snapshot.MaxName, head),
+			Name:          d.clipped(d.str(keyFXName), snapshot.MaxName, head),
+			Target:        d.clipped(d.str(keyFXTarget), snapshot.MaxName, head),
+			OriginalTrace: d.clipped(d.str(keyFXTrace), maxJoined, tail),
+		})
 	}
-	return d.out.Frames.InternFX(f, snapshot.FX{
-		Op: d.str(keyFXOp), Name: d.str(keyFXName), Target: d.str(keyFXTarget),
-		OriginalTrace: d.str(keyFXTrace),
-	})
+	if d.out.Frames.Len() > before {
+		d.frameText += int64(len(d.out.Strings.Get(f.File)) + len(d.out.Strings.Get(f.Name)))
+	}
+	return id
+}
+
+// side is the end of a text that is kept when it is cut: of a name the beginning, of a path or a traceback the end.
+type side bool
+
+const (
+	head side = false
+	tail side = true
+)
+
+const (
+	ellipsis = "…"
+	// The names and paths of all frames, each frame with its own, may be as long as the input and maxFrameText;
+	// those of further frames are cut to fewBytes.
+	maxFrameText = 4 << 20
+	fewBytes     = 64
+)
+
+// clipped is a text of at most that many bytes, cut where it is longer: records share texts, so that a few bytes of
+// input can mean a long one many times over.
+func (d *machine) clipped(id snapshot.StringID, most int, keep side) snapshot.StringID {
+	s := d.out.Strings.Get(id)
+	if len(s) <= most {
+		return id
+	}
+	key := clipKey{id, int32(most), keep}
+	short, ok := d.short[key]
+	if ok {
+		return short
+	}
+	if n := most - len(ellipsis); keep == head {
+		s = strings.ToValidUTF8(s[:n], "") + ellipsis
+	} else {
+		s = ellipsis + strings.ToValidUTF8(s[len(s)-n:], "")
+	}
+	short = d.out.Strings.Intern([]byte(s))
+	if d.short == nil {
+		d.short = map[clipKey]snapshot.StringID{}
+	}
+	d.short[key] = short
+	d.out.Clipped++
+	return short
+}
+
+type clipKey struct {
+	id   snapshot.StringID
+	most int32
+	keep side
 }
 
 func (d *machine) segment() {
