@@ -152,8 +152,10 @@ func Over(t *timeline.Timeline, n int) []Sample {
 	last := t.Trace.Len() - 1
 	n = min(n, last+1)
 	var out []Sample
-	for i := 1; i <= n; i++ {
-		st := t.StateAt(last * i / n)
+	for st := range t.States(func(yield func(int) bool) {
+		for i := 1; i <= n && yield(last*i/n); i++ {
+		}
+	}) {
 		r := Measure(t, st)
 		out = append(out, Sample{st.Event, st.Time, st.Totals.Reserved, st.Totals.Allocated, r.LargestUsable, r.Classes,
 			r.Groups})

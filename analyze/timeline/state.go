@@ -1,7 +1,7 @@
 package timeline
 
 import (
-	"cmp"
+	"iter"
 	"slices"
 	"sort"
 )
@@ -24,6 +24,28 @@ const (
 // StateAt gives the layout right after an event; -1 is before the trace, and larger numbers
 // than the trace has mean its end. It takes time in the number of blocks that are live then.
 func (t *Timeline) StateAt(event int) *State {
+	st, _ := t.stateAt(event, -1, nil)
+	return st
+}
+
+// States gives the layouts right after events, which must rise: each is built from the one before.
+func (t *Timeline) States(events iter.Seq[int]) iter.Seq[*State] {
+	return func(yield func(*State) bool) {
+		since, live := -1, []int32(nil)
+		for event := range events {
+			var st *State
+			st, live = t.stateAt(event, since, live)
+			since = st.Event
+			if !yield(st) {
+				return
+			}
+		}
+	}
+}
+
+// stateAt is StateAt, given the rows that live after an earlier event, by address, nil where they are not known. It
+// returns those of its own event.
+func (t *Timeline) stateAt(event, since int, rows []int32) (*State, []int32) {
 	event = min(max(event, -1), t.Trace.Len()-1)
 	st := &State{Event: event}
 	if event >= 0 {
@@ -31,7 +53,10 @@ func (t *Timeline) StateAt(event int) *State {
 	}
 	from := sort.Search(len(t.checkpoints), func(i int) bool { return int(t.checkpoints[i].event) > event }) - 1
 	rs := t.rangesAt(from, event)
-	live := t.liveAt(from, event)
+	if c := &t.checkpoints[from]; rows == nil || since < int(c.event) {
+		since, rows = int(c.event), c.live
+	}
+	live := t.liveAt(since, rows, event)
 	for _, row := range live {
 		l := &t.Lives[row]
 		st.Totals.Active += l.Rounded
@@ -45,6 +70,8 @@ func (t *Timeline) StateAt(event int) *State {
 		st.Segments[i].Range = rs[i]
 		st.Totals.Reserved += rs[i].Size
 	}
+	// The blocks of a segment are neighbors in live, but for those outside: of these there are copies.
+	inside := make([]int32, 0, len(live))
 	seg, at := 0, uint64(0)
 	for _, row := range live {
 		l := &t.Lives[row]
@@ -56,10 +83,13 @@ func (t *Timeline) StateAt(event int) *State {
 			continue
 		}
 		at = l.End()
-		st.Segments[seg].Live = append(st.Segments[seg].Live, row)
-		st.Segments[seg].Active += l.Rounded
+		s := &st.Segments[seg]
+		inside = append(inside, row)
+		first := len(inside) - 1 - len(s.Live)
+		s.Live = inside[first:len(inside):len(inside)]
+		s.Active += l.Rounded
 	}
-	return st
+	return st, live
 }
 
 // rangesAt replays the changes since the last checkpoint that kept ranges.
@@ -78,25 +108,35 @@ func (t *Timeline) rangesAt(from, event int) Ranges {
 	return rs
 }
 
-// liveAt lists the rows that live after an event, by address: those of the checkpoint and
-// those born since, as far as they are not freed.
-func (t *Timeline) liveAt(from, event int) []int32 {
-	c := &t.checkpoints[from]
-	var old, young []int32
-	for _, row := range c.live {
-		if t.Lives[row].LiveAfter(event) {
-			old = append(old, row)
-		}
-	}
-	first := sort.Search(len(t.Lives), func(i int) bool { return t.Lives[i].Born > c.event })
+// liveAt lists the rows that live after an event, by address: of those that lived after an earlier one, by address,
+// and of those born since, what is not freed.
+func (t *Timeline) liveAt(since int, rows []int32, event int) []int32 {
+	var young []int32
+	first := sort.Search(len(t.Lives), func(i int) bool { return int(t.Lives[i].Born) > since })
 	for i := first; i < len(t.Lives) && int(t.Lives[i].Born) <= event; i++ {
 		if t.Lives[i].LiveAfter(event) {
 			young = append(young, int32(i))
 		}
 	}
-	live := append(old, young...)
-	slices.SortFunc(live, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(t.Lives[a].Addr, t.Lives[b].Addr), cmp.Compare(a, b))
+	less := func(a, b int32) bool {
+		x, y := t.Lives[a].Addr, t.Lives[b].Addr
+		return x < y || x == y && a < b
+	}
+	slices.SortFunc(young, func(a, b int32) int {
+		if less(a, b) {
+			return -1
+		}
+		return 1
 	})
-	return live
+	live := make([]int32, 0, len(rows)+len(young))
+	for _, row := range rows {
+		if !t.Lives[row].LiveAfter(event) {
+			continue
+		}
+		for len(young) > 0 && less(young[0], row) {
+			live, young = append(live, young[0]), young[1:]
+		}
+		live = append(live, row)
+	}
+	return append(live, young...)
 }
