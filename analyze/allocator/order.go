@@ -22,6 +22,8 @@ type entry struct {
 const (
 	maxRun = 64
 	minRun = 16
+	// firstRun is the room that a run begins with.
+	firstRun = 4
 )
 
 // spot is a place in an order.
@@ -119,7 +121,7 @@ func (o *order) newRun() []entry {
 		o.spare = o.spare[:n-1]
 		return run
 	}
-	return make([]entry, 0, maxRun)
+	return make([]entry, 0, firstRun) // there are as many orders as streams
 }
 
 // remove takes out the entry of a block, which must be there.

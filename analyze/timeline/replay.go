@@ -146,8 +146,11 @@ func (r *replay) checkpoint(event int) {
 			}
 		}
 	}
-	for _, row := range r.unplaced {
-		c.live = append(c.live, row)
+	if len(r.unplaced) > 0 {
+		for _, row := range r.unplaced {
+			c.live = append(c.live, row)
+		}
+		slices.SortFunc(c.live, r.t.byAddress)
 	}
 	if r.change-r.marked >= max(minChanges, 2*len(r.layout.ranges)) {
 		c.ranges, r.marked = slices.Clone(r.layout.ranges), r.change

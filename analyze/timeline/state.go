@@ -11,7 +11,7 @@ import (
 // bounds all of them to a few bytes per event.
 type checkpoint struct {
 	event   int32
-	live    []int32 // rows of Lives, placed ones by address
+	live    []int32 // rows of Lives, by address
 	changes int32   // how many Changes came before
 	ranges  []Range // as they were after them; nil where the checkpoint before has none newer
 }
@@ -118,25 +118,27 @@ func (t *Timeline) liveAt(since int, rows []int32, event int) []int32 {
 			young = append(young, int32(i))
 		}
 	}
-	less := func(a, b int32) bool {
-		x, y := t.Lives[a].Addr, t.Lives[b].Addr
-		return x < y || x == y && a < b
-	}
-	slices.SortFunc(young, func(a, b int32) int {
-		if less(a, b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(young, t.byAddress)
 	live := make([]int32, 0, len(rows)+len(young))
 	for _, row := range rows {
 		if !t.Lives[row].LiveAfter(event) {
 			continue
 		}
-		for len(young) > 0 && less(young[0], row) {
+		for len(young) > 0 && t.byAddress(young[0], row) < 0 {
 			live, young = append(live, young[0]), young[1:]
 		}
 		live = append(live, row)
 	}
 	return append(live, young...)
+}
+
+// byAddress puts rows of Lives in the order of their addresses, and of equal ones by birth.
+func (t *Timeline) byAddress(a, b int32) int {
+	switch x, y := t.Lives[a].Addr, t.Lives[b].Addr; {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return int(a - b)
 }

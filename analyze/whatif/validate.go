@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
 )
 
 // Accuracy says how well the replay under the recorded settings agrees with the trace.
@@ -68,8 +69,12 @@ func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Pro
 	return p, best, nil
 }
 
-// rebuilds bounds the work of going on after disagreements, in blocks that are put back.
-const rebuilds = 20 << 20
+// rebuildShare is how much of the time for a file going on after disagreements may take, in percent, and rebuildSteps
+// what it takes to find a block of a state and put it back.
+const (
+	rebuildShare = 15
+	rebuildSteps = 4
+)
 
 // Validate replays a program under the recorded settings and compares it with its trace. It fails only
 // when ctx ends.
@@ -85,6 +90,7 @@ func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Accuracy
 		}
 	}
 	v.v.Segments = len(v.script)
+	v.work = budget.Share(s.Bytes, rebuildShare).Part(int64(p.t.Trace.Len()), events(s))
 	err := v.run(ctx)
 	if v.v.Requests > 0 {
 		v.v.Share = float64(v.v.SameRequests) / float64(v.v.Requests)
@@ -101,8 +107,8 @@ type validator struct {
 	script []int32 // segment events that are still to come
 	d      scripted
 	r      *replay
-	work   int
-	done   int // the event up to which the replay was put into the recorded state
+	work   *budget.Steps // for going on after disagreements
+	done   int           // the event up to which the replay was put into the recorded state
 }
 
 func (v *validator) run(ctx context.Context) error {
@@ -123,10 +129,13 @@ func (v *validator) run(ctx context.Context) error {
 		v.differs(int(o.event), o)
 		event := int(o.last())
 		st := p.t.StateAt(event)
+		blocks := len(st.Outside)
 		for _, seg := range st.Segments {
-			v.work += len(seg.Live)
+			blocks += len(seg.Live)
 		}
-		if v.work += len(st.Segments) + len(p.streams) + len(p.pools); v.work > rebuilds {
+		if !v.work.Draw(rebuildSteps * (blocks + len(st.Segments) + len(p.streams) + len(p.pools))) {
+			v.v.Why += fmt.Sprintf(" Behind event %d the two were not compared: there are too many differences to go on "+
+				"after each.", event)
 			return nil
 		}
 		v.restart(v.x.places(st), st.Outside, event)
@@ -262,4 +271,13 @@ func (v *validator) reason(o *op) string {
 			"differently."
 	}
 	return "Settings that changed while the program ran, or a release of torch with other rules."
+}
+
+// events is the number of events of all devices.
+func events(s *snapshot.Snapshot) int64 {
+	n := 0
+	for i := range s.Traces {
+		n += s.Traces[i].Len()
+	}
+	return int64(n)
 }

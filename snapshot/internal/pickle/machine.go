@@ -42,6 +42,8 @@ type machine struct {
 	unknown   map[unknownKey]int64
 	copied    int64                         // rows and values moved because a list was not contiguous
 	settled   int64                         // values of dicts that came one item at a time and were looked at
+	lines     snapshot.Stacks               // lists of strings, by the ids of these
+	texts     []snapshot.StringID           // that they join to, -1 not yet known
 	joined    int64                         // bytes of texts made by joining lists of texts
 	interned  int64                         // bytes that the tables of distinct things take
 	read      int64                         // input bytes so far, at the last window

@@ -349,25 +349,40 @@ func (d *machine) text(key int) snapshot.StringID {
 	if len(items) == 0 {
 		return 0
 	}
-	var b strings.Builder
+	d.scratch = d.scratch[:0]
 	for _, it := range items {
-		if it.kind != kStr {
-			continue
+		if it.kind == kStr {
+			d.scratch = append(d.scratch, snapshot.FrameID(it.u)) // of a string, for once
 		}
-		s := d.out.Strings.Get(snapshot.StringID(it.u))
-		if b.Len()+len(s) > maxJoined {
-			break
-		}
-		b.WriteString(s)
 	}
-	// The parts may be shared: few bytes of input can mean many distinct texts.
+	list := int(d.lines.Intern(d.scratch))
+	for len(d.texts) <= list {
+		d.texts = append(d.texts, -1)
+	}
+	if d.texts[list] < 0 {
+		d.texts[list] = d.joinLines(d.scratch)
+	}
+	return d.texts[list]
+}
+
+// joinLines is the text of lines, which are ids of strings. They may be shared, so that few bytes of input can mean many
+// long texts: what is too much is left out.
+func (d *machine) joinLines(lines []snapshot.FrameID) snapshot.StringID {
 	if d.joined > d.read+baseMemory/4 {
+		d.out.Clipped++
 		return 0
 	}
-	before := d.out.Strings.Len()
-	id := d.out.Strings.Intern([]byte(b.String()))
-	d.joined += int64(d.out.Strings.Len()-before) * int64(b.Len())
-	return id
+	var b []byte
+	for _, id := range lines {
+		s := d.out.Strings.Get(snapshot.StringID(id))
+		if len(b)+len(s) > maxJoined {
+			d.out.Clipped++
+			break
+		}
+		b = append(b, s...)
+	}
+	d.joined += int64(len(b))
+	return d.out.Strings.Intern(b)
 }
 
 // items gives the elements of a list or tuple of values, nil for anything else.

@@ -105,6 +105,9 @@ func (in *Input) count(read func() (int, error)) (int, error) {
 	}
 	n, err := read()
 	in.raw.Add(int64(n))
+	if len(in.Containers) == 0 { // else what comes out counts
+		in.meter.Read(n)
+	}
 	return n, err
 }
 
@@ -124,6 +127,9 @@ func (l *layer) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	most := l.in.opt.MaxBytes
 	l.n += int64(n)
+	if l.kind != "" {
+		l.in.meter.Read(n)
+	}
 	switch {
 	case most > 0 && l.n > most:
 		return 0, exceeds(most, "", &snapshot.LimitError{Bytes: most})

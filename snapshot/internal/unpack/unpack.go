@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/input"
 )
 
@@ -42,6 +43,7 @@ type Input struct {
 	Pages int
 
 	ctx     context.Context
+	meter   *budget.Meter
 	name    string
 	opt     Options
 	use     func(*Input) error
@@ -59,7 +61,7 @@ type Input struct {
 // its data begins gives ErrTruncated; later the reader in use gets io.ErrUnexpectedEOF. When ctx is done
 // the next read fails, and so does Read, with ctx.Err().
 func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*Input) error) error {
-	in := &Input{ctx: ctx, name: name, opt: opt, use: use}
+	in := &Input{ctx: ctx, meter: budget.From(ctx), name: name, opt: opt, use: use}
 	if r == nil {
 		f, err := input.Open(ctx, name)
 		if err != nil {
