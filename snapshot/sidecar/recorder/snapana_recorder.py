@@ -25,9 +25,10 @@ What it promises:
   * It runs no code of the program: it looks at foreign objects through type(), C descriptors and gc.get_referents only.
     While it reads tensors and autograd nodes a trace function refuses every Python call but its own, so that torch
     function modes, tensor subclasses and the unpack hooks of saved tensors (checkpointing) cannot run.
-  * Signal handlers, gc.callbacks and finalizers that the interpreter runs meanwhile find the thread as it was, and what
-    a handler raises reaches the program.
-  * It leaves the garbage collector as it is and collects nothing: unreachable cycles are found by counting references.
+  * Signal handlers of the program run meanwhile as they would in time.sleep(): for the main thread, another thread
+    looks. What a handler raises ends the look and reaches the program.
+  * It collects nothing: unreachable cycles are found by counting references. The garbage collector is off while it
+    looks, so that gc.callbacks and finalizers run where the program expects them.
   * It keeps nothing alive that it saw, and raises nothing of its own: what went wrong is a `fault` record in the file.
   * Each record is one write to a file opened for appending: a killed process loses at most its last record. It writes
     to the file that it made and no other: a program may close all descriptors, fork, or fill the disk.
@@ -99,6 +100,9 @@ _OWN_FUNCTIONS = 10_000  # of the program, that are looked at
 _TOOL, _TOOL_NAME = 4, "snapana_recorder"  # of sys.monitoring
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
 _ATTACHED = "_snapana_attach"  # the module's name where it was brought into a running program
+_STACK = 1 << 20  # bytes: where the program's threads have less, none looks at the heap
+_WAIT = 0.25  # seconds between looks at a thread that looks at the heap
+_PATIENCE = 5  # seconds for a finalizer in that
 _POLL = 0.25  # seconds between looks whether `snapana attach` asks for something
 _UNTIL_STEP = 1.5  # seconds that it waits for a step
 
@@ -384,129 +388,74 @@ class _Refused(Exception):
     """Raised in place of Python code that is not ours."""
 
 
-_refused = [0]
-_guards = {}  # of threads that look right now, by their ids
-_passing = set()  # ids of threads that record in a signal handler of the program, in the middle of a C function of ours
-_inside = contextvars.ContextVar("snapana_recorder_inside", default=False)
+class _Stopped(Exception):
+    """Raised in a look at the heap that nobody waits for any more."""
+
+
 _call = operator.methodcaller("__call__")
-_nothing = functools.partial(len, ())
-_GC_INSIDE = sys.version_info < (3, 12)  # the collector may run, and call the program, in the middle of a C function
-
-
-def _guard(frame, event, arg):
-    """Refuses Python code that a C function of ours wants to run. What the interpreter itself runs between our
-    instructions (signal handlers, gc.callbacks, finalizers) is the program's: it finds everything as it was."""
-    if frame.f_code.co_filename == _FILE or _passing and threading.get_ident() in _passing:
-        return
-    guard = _guards.get(threading.get_ident())
-    if _inside.get():
-        caller = frame.f_back
-        if event == "call" and (caller is None or caller.f_code.co_filename == _FILE):
-            _refused[0] += 1
-            raise _Refused()
-        # 3.11 and 3.13 run signal handlers at the very start of a function, before the call of that is refused.
-        if guard is not None:
-            guard.undo()
-    elif guard is not None:
-        guard.release()
-    elif event == "call":  # left behind by an exception of a signal handler
-        for get, put in ((sys.gettrace, sys.settrace), (sys.getprofile, sys.setprofile)):
-            if get() is _guard:
-                put(None)
 
 
 class _Guarded:
-    """While get() calls C functions, no Python function of the program can run in this thread: each raises instead.
+    """While it gets results of C functions, no Python function of the program can run in this thread: each raises
+    instead.
 
-    The calls are made from C, so that the interpreter has no chance in between to run a signal handler, and in a
-    context of their own, by which the trace function tells a hook that they would run from a handler: the context is
-    left in the same instant as the C function, however that ends. Up to Python 3.11 the collector may run in the middle
-    of a C function and call the program, so that it is put off until the calls are done. Where a debugger and a
-    profiler hold both places for a trace function, nothing can be refused and `on` stays false."""
+    The results, and the notes that they are being made, come from C, so that the interpreter has no chance in between
+    to run a finalizer, which is not to be refused. Where a debugger and a profiler hold both places for a trace
+    function, nothing can be refused and `on` stays false."""
 
     def __init__(self, torch):
-        self.disable = torch._C.DisableTorchFunction()
-        self.enter = functools.partial(self.disable.__enter__)
-        self.leave = functools.partial(self.disable.__exit__, None, None, None)
-        self.context = contextvars.Context()
-        self.context.run(_inside.set, True)
-        self.on, self.peek, self.set = False, None, None
-        self.outer = None
-        self.done, self.out, self.total, self.off = [], [], 0, False
+        disable = torch._C.DisableTorchFunction()
+        self.inside, self.refused = [], 0
+        self.before = [functools.partial(self.inside.append, True), functools.partial(disable.__enter__)]
+        self.after = [functools.partial(disable.__exit__, None, None, None), functools.partial(self.inside.clear)]
+        self.on, self.peek, self.set, self.trace = False, None, None, None
+
+    def refuse(self, frame, event, arg):
+        if self.inside and event == "call":
+            self.refused += 1
+            raise _Refused()
 
     def arm(self):
         self.on = True
         for self.peek, self.set in ((sys.gettrace, sys.settrace), (sys.getprofile, sys.setprofile)):
-            if self.peek() is None or self.peek() is _guard:
-                self.set(_guard)
+            if self.peek() is None or self.peek() is self.trace:
+                self.set(self.trace)
                 return
         self.on = False
 
-    def get(self, *calls):
-        """What each of these C functions, as partials, returns. The first that fails raises."""
-        return self.run([self.enter, *calls, self.leave])[1:-1]
-
-    def run(self, calls):
-        """get, for calls that no mode and no subclass of Tensor can take over."""
-        if not self.on or self.peek() is not _guard:
+    def get(self, *results):
+        """All that these iterators yield, which C functions make. The first that fails raises."""
+        if not self.on or self.peek() is not self.trace:  # who refuses is not asked again
             self.arm()
-        entered = calls[0] is self.enter
-        ends = [self.leave] if entered else []
-        out, done = [], []  # undo() may take them away from us at any time
-        self.done, self.out, self.total, self.off = done, out, len(calls) if entered else 0, False
-        steps = [functools.partial(self.context.run, out.extend, map(_call, calls))]
-        again = functools.partial(self.set, _guard) if self.on else _nothing  # a handler may have run just now
-        if _GC_INSIDE and gc.isenabled():
-            self.off = True
-            steps = [_gc_off, again, *steps, _gc_on]
-            ends.append(_gc_on)
-        else:
-            steps.insert(0, again)
-        steps, ends = map(_call, steps), map(_call, ends)
+        out, ends = [], map(_call, self.after)
         try:
-            done.extend(steps)
+            out.extend(itertools.chain(map(_call, self.before), *results, map(_call, self.after)))
         except BaseException:
-            any(ends)  # the first call, and one from C: no signal handler can run before its end
-            self.done, self.out = [], []
+            any(ends)
             raise
-        self.done, self.out = [], []
-        return out
-
-    def undo(self):
-        """Ends what a failing call has left half way."""
-        done, out = len(self.done), len(self.out)
-        self.done, self.out = [], []
-        if 1 <= out < self.total:
-            self.leave()
-        if self.off and 1 <= done <= 3:
-            gc.enable()
-
-    def release(self):
-        """Leaves this thread as it was, for code of the program."""
-        self.undo()
-        if self.on and self.peek() is _guard:
-            self.set(None)
+        return out[2:-2]
 
     def __enter__(self):
-        self.outer = _guards.get(threading.get_ident())  # of a look that a signal handler of the program interrupts
-        _guards[threading.get_ident()] = self
+        self.trace = self.refuse
         self.arm()
         return self
 
     def __exit__(self, *exc):
-        if self.outer is None:
-            _guards.pop(threading.get_ident(), None)
-        else:
-            _guards[threading.get_ident()] = self.outer
-        self.release()
+        if self.on and self.peek() is self.trace:
+            self.set(None)
+        self.trace = None  # it refers to this
 
 
-_gc_off, _gc_on = functools.partial(gc.disable), functools.partial(gc.enable)
+def _of(o, gets):
+    """What each of some C functions gets of an object, for _Guarded."""
+    return map(operator.methodcaller("__call__", o), gets)
 
 
 def _of_handler(err):
     """Whether a signal handler of the program raised this while the recorder ran: it gets the interrupted frame as an
     argument, as nothing else does. It is to reach the program. Other exceptions in the recorder are its own."""
+    if not _in_main_thread():
+        return False
     codes = None
     trace = err.__traceback__
     while trace is not None:
@@ -525,6 +474,11 @@ def _of_handler(err):
         if code in codes:
             return True
     return False
+
+
+def _in_main_thread():
+    """Whether signal handlers of the program may run in this thread."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def _handler_codes():
@@ -574,14 +528,8 @@ def _public(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        passing = None
         try:
-            if over():
-                return None
-            if _inside.get() and threading.get_ident() not in _passing:
-                passing = threading.get_ident()
-                _passing.add(passing)
-            return function(*args, **kwargs)
+            return None if over() else function(*args, **kwargs)
         except BaseException as err:
             if isinstance(err, Exception) and not _of_handler(err):
                 return None
@@ -589,9 +537,6 @@ def _public(function):
             if sys.version_info < (3, 11):
                 raise err.with_traceback(trace)
             raise
-        finally:
-            if passing is not None:
-                _passing.discard(passing)
     return call
 
 
@@ -620,17 +565,10 @@ class _Torch:
         self.form_gets = (self.shape, self.requires_grad, self.is_leaf, self.storage_offset, self.element_size,
                           self.dtype)
 
-    def references(self, t):
-        """Calls for what else a tensor refers to, or is made of."""
-        return [functools.partial(get, t) for get in self.reference_gets]
-
     def location(self, t, storage):
-        partial = functools.partial
-        return (partial(self.storage_device, storage), partial(self.nbytes, storage),
-                partial(self.address_get, t if self.address_of_tensor else storage))
-
-    def form(self, t):
-        return [functools.partial(get, t) for get in self.form_gets]
+        """Iterators over the device, size and address of a storage."""
+        return (_of(storage, (self.storage_device, self.nbytes)),
+                _of(t if self.address_of_tensor else storage, (self.address_get,)))
 
 
 _bases = type.__dict__["__mro__"].__get__
@@ -924,12 +862,83 @@ def _region(path, mode):
     return "" if path.startswith("/dev/") or "x" in mode else "mapped"
 
 
+_start_thread, _new_lock = _thread.start_new_thread, _thread.allocate_lock  # later gevent may put its own there
+
+
+def _look(heap, do):
+    """What do() finds in the heap. For the main thread another one looks, while that waits: signal handlers run in the
+    main thread only, so that none can run in the middle of our C functions, which lose what it raises. What it raises
+    here, in the waiting thread, ends the look and goes on to the program. The collector is off meanwhile: its callbacks
+    and finalizers may count on the thread that they run in."""
+    restore = gc.enable if gc.isenabled() else gc.isenabled
+    try:
+        try:
+            gc.disable()
+            if _in_main_thread() and type(_start_thread) is types.BuiltinFunctionType and \
+                    not 0 < threading.stack_size() < _STACK:
+                return _look_apart(heap, do)
+            return do()
+        finally:
+            restore()
+    finally:
+        restore()  # up to Python 3.10 a handler may have run before the first
+
+
+def _look_apart(heap, do):
+    out, failed, threads, ended, done, pid = [], [], [], [], _new_lock(), os.getpid()
+
+    def run():
+        try:
+            out.append(do())
+        except BaseException as err:
+            failed.append(err.with_traceback(None))  # its frames refer to all that was looked at
+        finally:
+            ended.append(True)
+            done.release()
+    done.acquire()
+    try:
+        # Noted from C: no handler can raise between a thread and its note.
+        threads.extend(map(_start_thread, (run,), ((),)))
+    except BaseException as err:
+        if threads or not isinstance(err, Exception) or _of_handler(err):
+            heap.stopped = True
+            _join(heap, threads, ended, done, pid)
+            raise
+    if not threads:  # no more of them: the interpreter ends, or there is a limit
+        return do()
+    _join(heap, threads, ended, done, pid)
+    if failed:
+        raise failed.pop()
+    if not out:
+        raise _Stopped("a finalizer of the program does not end")
+    return out.pop()
+
+
+def _join(heap, threads, ended, done, pid):
+    """Waits for a look to end. Not so in a child that a signal handler forks, and not for long where a finalizer of the
+    program, run in that thread, does not end: it may wait for this one."""
+    foreign = 0
+    try:
+        while threads and not ended and not done.acquire(True, _WAIT) and os.getpid() == pid:
+            frame = sys._current_frames().get(threads[0])
+            foreign = foreign + 1 if frame is not None and frame.f_code.co_filename != _FILE else 0
+            if foreign * _WAIT > _PATIENCE:
+                heap.stopped = True
+                return
+    except BaseException:  # a signal handler's
+        heap.stopped = True
+        _join(heap, threads, ended, done, pid)
+        raise
+
+
 class _Heap:
     """One look at the heap. Objects are known by their place in `objs`; references to them as numbers in arrays, so
     that looking makes next to no containers, and gives the collector no reason to run."""
 
     def __init__(self, torch, all_devices, out_of_memory=False):
         self.module, self.out_of_memory, self.busy = torch, out_of_memory, False
+        self.waits, self.stopped = threading.get_ident(), False  # the thread that this is for; whether it waits no more
+        self.handled = set(map(_id, _handled()))  # exceptions
         self.engine = "" if torch is None else os.path.join(os.path.dirname(torch.__file__), "autograd") + os.sep
         self.torch = None if torch is None else _Torch(torch)
         self.all_devices = all_devices
@@ -963,6 +972,17 @@ class _Heap:
         self.counts = {"cpu_count": 0, "cpu_bytes": 0, "device_count": 0, "device_bytes": 0}
         self.looked = 0  # objects in all
 
+    def look(self):
+        """The columns of a holders record."""
+        self.scan()
+        if self.torch is not None:
+            self.look_at_tensors()
+        return self.describe()
+
+    def go_on(self):
+        if self.stopped:
+            raise _Stopped()
+
     def clear(self):
         for name in list(self.__dict__):
             self.__dict__[name] = None
@@ -982,9 +1002,9 @@ class _Heap:
         Once it was, it counts for the rest of this look. While an allocation fails in a thread of the engine, it stands
         still."""
         if not self.busy and not self.out_of_memory:
-            me = threading.get_ident()
+            ours = (self.waits, threading.get_ident())
             for thread, frame in sys._current_frames().items():
-                while thread != me and frame is not None:
+                while thread not in ours and frame is not None:
                     if frame.f_code.co_filename.startswith(self.engine):
                         self.busy = True
                     frame = frame.f_back
@@ -1084,6 +1104,7 @@ class _Heap:
         rest.extend(self.frames)
         at = 0
         while at < len(rest):
+            self.go_on()
             part = rest[at:at + _BLOCK]
             at += len(part)
             refs = gc.get_referents(*part)
@@ -1111,6 +1132,7 @@ class _Heap:
         does not list: arrays of objects, tuples made in C."""
         rest, write, read, again = self.rest, 0, 0, 0
         while read < len(rest):
+            self.go_on()
             part = rest[read:read + _BLOCK]
             read += len(part)
             stay, refs = self.worth(part, read >= again)
@@ -1180,6 +1202,7 @@ class _Heap:
             fresh = set()
             apart = targets.isdisjoint
             for at in range(0, len(rest), _BLOCK):
+                self.go_on()
                 part = rest[at:at + _BLOCK]
                 if not apart(map(_id, referents(*part))):
                     stay = []
@@ -1210,6 +1233,7 @@ class _Heap:
         objs = self.rest + self.shown
         places, sources = set(map(_id, objs)), {}
         for at, o in enumerate(objs):
+            self.go_on()
             refs = gc.get_referents(o) if at < len(self.rest) else self.arrays.referents(o)
             for key in map(_id, refs):
                 if key in places or key in targets:
@@ -1271,12 +1295,13 @@ class _Heap:
 
     def fetch(self, i, guard):
         """Asks for what read wants to know of the next tensors from place i on, all at once."""
+        self.go_on()
         torch, objs, info = self.torch, self.objs, self.info
         places = [j for j in range(i, min(i + 256, len(objs))) if info[j].kind == _TENSOR][:64]
         tensors = [objs[j] for j in places]
 
         def ask(gets, of):
-            return list(zip(*guard.get(*[functools.partial(list, map(get, of)) for get in gets]))) if of else []
+            return list(zip(*guard.get(map(list, [map(get, of) for get in gets])))) if of else []
         try:
             rows = ask(torch.reference_gets, tensors)
             storages = [row[2] for row in rows]
@@ -1308,7 +1333,7 @@ class _Heap:
         if i not in self.fetched and i >= self.single:
             self.fetch(i, guard)
         (fn, base, storage, retains, hooks), place, form, grad = self.fetched.pop(i, None) or (
-            guard.get(*torch.references(t)), (), (), ())
+            guard.get(_of(t, torch.reference_gets)), (), (), ())
         device, size, address = place or guard.get(*torch.location(t, storage))
         kind = device.type
         if kind != "meta" and size and (kind, device.index, address) not in self.counted:
@@ -1319,7 +1344,7 @@ class _Heap:
         if form or not place and self.wanted(kind, size):
             if kind == "cpu" and torch.is_pinned is not None:
                 try:
-                    if guard.get(functools.partial(torch.is_pinned, t))[0]:
+                    if guard.get(_of(t, (torch.is_pinned,)))[0]:
                         self.pinned.add(address & 0xFFFFFFFFFFFFFFFF)
                 except Exception as err:
                     if _of_handler(err):
@@ -1332,7 +1357,7 @@ class _Heap:
                 self.storage_rows.append(row)
             elif size > self.storage_rows[at][2]:
                 self.storage_rows[at] = row
-            shape, requires, leaf, offset, element, dtype = form or guard.get(*torch.form(t))
+            shape, requires, leaf, offset, element, dtype = form or guard.get(_of(t, torch.form_gets))
             flags = (1 if requires else 0) | (2 if leaf else 0) | (4 if base is not None else 0) | (
                 8 if self.info[i].parameter else 0)
             name = self.dtypes.get(_id(dtype))
@@ -1340,7 +1365,7 @@ class _Heap:
                 name = self.dtypes[_id(dtype)] = repr(dtype).replace("torch.", "")
             self.tensors[i] = (at, "x".join(map(str, shape)), name, flags, offset * element)
         if fn is None or retains:
-            grad = (grad or guard.get(functools.partial(torch.grad, t)))[0]
+            grad = (grad or guard.get(_of(t, (torch.grad,))))[0]
             if grad is not None:
                 self.special_edge(i, self.add(grad), "grad")
         if hooks is not None:
@@ -1369,7 +1394,7 @@ class _Heap:
                     i, read = read, read + 1
                     kind = self.info[i].kind
                     if kind == _TENSOR:
-                        before = _refused[0]
+                        before = guard.refused
                         try:
                             fn = self.read(i, guard)
                             if fn is not None:
@@ -1382,7 +1407,7 @@ class _Heap:
                             if _of_handler(err):
                                 raise
                             failed += 1
-                            if _refused[0] == before:
+                            if guard.refused == before:
                                 unread = _text(err)
                     elif kind == _NODE and i not in seen:
                         seen.add(i)
@@ -1393,6 +1418,7 @@ class _Heap:
                     self.dropped["graph_nodes"] = len(live) + len(spent)
                     break
                 if count & 63 == 0:
+                    self.go_on()
                     self.in_backward()
                 count += 1
                 is_spent = not live
@@ -1402,7 +1428,7 @@ class _Heap:
                     names = [get for _, get in info.saved] + [info.next]
                     names += [info.variable] if info.variable is not None else []
                     try:
-                        values = guard.run([functools.partial(get, node) for get in names])
+                        values = guard.get(_of(node, names))
                     except Exception as err:
                         if _of_handler(err):
                             raise
@@ -1416,7 +1442,7 @@ class _Heap:
                         continue
                 try:
                     if info.variable is not None:
-                        variable = guard.run([functools.partial(info.variable, node)])[0]
+                        variable = guard.get(_of(node, (info.variable,)))[0]
                         if variable is not None:
                             self.special_edge(i, self.add(variable), "variable")
                 except Exception as err:
@@ -1426,13 +1452,13 @@ class _Heap:
                 if self.busy and info.saved:
                     unread_graph += 1
                 for name, get in info.saved if guard.on and not is_spent and not self.busy else ():
-                    before = _refused[0]
+                    before = guard.refused
                     try:
-                        value = guard.run([functools.partial(get, node)])[0]
+                        value = guard.get(_of(node, (get,)))[0]
                     except Exception as err:
                         if _of_handler(err):
                             raise
-                        if _refused[0] != before:
+                        if guard.refused != before:
                             hooked += 1
                             continue
                         if "second time" in _text(err):
@@ -1443,7 +1469,7 @@ class _Heap:
                     self.saved(i, name, value)
                     value = None
                 try:
-                    edges = guard.run([functools.partial(info.next, node)])[0]
+                    edges = guard.get(_of(node, (info.next,)))[0]
                 except Exception as err:
                     if _of_handler(err):
                         raise
@@ -1491,7 +1517,7 @@ class _Heap:
                 if number & 255 == 0 and self.in_backward():
                     return None
                 try:
-                    storage = guard.get(functools.partial(torch.untyped, obj))[0]
+                    storage = guard.get(_of(obj, (torch.untyped,)))[0]
                     device, size, address = guard.get(*torch.location(obj, storage))
                     kind = device.type
                     row = (kind, device.index, address)
@@ -1588,6 +1614,7 @@ class _Heap:
                 self.edges[3].append(special[3][e])
         failed = 0
         for i in order:
+            self.go_on()
             try:
                 self.label(i)
             except Exception as err:
@@ -1909,6 +1936,7 @@ class _Table:
         kinds, type_names, names, files, lines = [], [], [], [], []
         word = self.word
         for n in range(self.count):
+            heap.go_on()
             if n < len(self.places):
                 row = self.node(self.places[n])
             elif n < len(self.places) + len(self.running):
@@ -2051,11 +2079,10 @@ class _Table:
                 self.start(n, "class")
         for k in range(len(self.running)):
             self.start(n_places + k, "frame")
-        for error in _handled():
-            n = self.number.get(heap.index.get(_id(error)))
+        for key in heap.handled:
+            n = self.number.get(heap.index.get(key))
             if n is not None:
                 self.start(n, "interpreter")
-        error = None
         # What has more references than we can see is held from where we cannot see. That C++ owns what has an edge of
         # the autograd graph explains one.
         owned = []
@@ -2544,7 +2571,7 @@ def _list_references():
 
 
 def _handled():
-    """Exceptions that the threads are handling right now."""
+    """Exceptions that the threads are handling right now; up to Python 3.9, that this one does."""
     current = getattr(sys, "_current_exceptions", None)
     errors = list(current().values()) if current is not None else [sys.exc_info()]
     return [e[1] if type(e) is tuple else e for e in errors]
@@ -3030,7 +3057,7 @@ class _Recorder:
     def count_tensors(self):
         heap = _Heap(self.torch, True)
         try:
-            return heap.count()
+            return _look(heap, heap.count)
         finally:
             heap.clear()
 
@@ -3117,10 +3144,7 @@ class _Recorder:
             fields["live"], fields["peak"] = live
         heap = _Heap(self.torch, self.all_devices, reason == "oom")
         try:
-            heap.scan()
-            if self.torch is not None:
-                heap.look_at_tensors()
-            table = heap.describe()
+            table = _look(heap, heap.look)
         finally:
             heap.clear()
             heap = None
@@ -3470,8 +3494,6 @@ def _forked(over=sys.is_finalizing):
         return
     recorder = _active[0]
     _active[0] = _listening[0] = None
-    _guards.clear()
-    _passing.clear()
     _leave_sigterm()
     _let_sigterm()
     if recorder is not None:

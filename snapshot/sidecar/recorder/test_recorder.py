@@ -1192,16 +1192,17 @@ class Hostile(Recorded):
         x, _ = make(requires_grad=True)
         with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: calls.append(1) or t):
             y = x.exp()
-        old = sys.gettrace(), sys.getprofile()
-        sys.settrace(lambda *a: None)
-        sys.setprofile(lambda *a: None)
-        try:
-            graph = self.graph()
-        finally:
-            sys.settrace(old[0])
-            sys.setprofile(old[1])
+        graphs = []
+
+        def work():
+            sys.settrace(lambda *a: None)
+            sys.setprofile(lambda *a: None)
+            graphs.append(self.graph())
+        thread = threading.Thread(target=work)  # where the main thread dumps, another one looks
+        thread.start()
+        thread.join()
         self.assertEqual(calls, [])
-        self.assertIn("were not read", graph.notes)
+        self.assertIn("were not read", graphs[0].notes)
         del y
 
 
@@ -1517,6 +1518,115 @@ class Signals(Recorded):
         self.assertEqual([x for x in found if x["type"] == "fault"], [])
         self.assertEqual([x for x in found if x["type"] != "uses"][-2]["type"], "holders")
         del keep
+
+    def test_raised_beside_hooks_that_are_refused(self):
+        """While torch makes the text of what a hook raised, the interpreter may run a signal handler, whose own
+        exception is lost there."""
+        gc.collect()
+        x, _ = make(requires_grad=True)
+        calls = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: calls.append(1) or p[0]):
+            hooked = [x.exp() for _ in range(1000)]
+
+        class Timeout(Exception):
+            pass
+
+        def handler(number, frame):
+            raise Timeout("now")
+        self.handle(signal.SIGALRM, handler)
+        r.start(self.run_path, devices="all")
+        r.dump()
+        begin = time.monotonic()
+        r.dump()
+        cost = time.monotonic() - begin
+        reached, count = 0, 300 if FULL else 60
+        for i in range(count):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, cost * (i + 1) / count)
+                begin = time.monotonic()
+                while time.monotonic() < begin + 20 and signal.getitimer(signal.ITIMER_REAL)[0]:
+                    r.dump()
+                time.sleep(0.01)
+            except Timeout:
+                reached += 1
+            self.assertEqual((sys.gettrace(), torch._C._is_torch_function_enabled(), gc.isenabled()),
+                             (None, True, True))
+        r.stop()
+        self.assertEqual((reached, calls), (count, []))
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(([x for x in found if x["type"] == "fault"], rest), ([], 0))
+        del hooked
+
+    def test_child_of_a_handler(self):
+        """A handler that runs while another thread looks may fork: in the child that thread is missing."""
+        parent, status = os.getpid(), []
+
+        def handler(number, frame):
+            pid = os.fork()
+            if pid:
+                status.append(os.waitpid(pid, 0)[1])
+            else:
+                signal.alarm(60)
+        self.handle(signal.SIGALRM, handler)
+        r.start(self.run_path, devices="all")
+        r.dump()
+        for i in range(3):
+            signal.setitimer(signal.ITIMER_REAL, 0.02 + 0.05 * i)
+            while len(status) <= i:
+                r.dump()
+                if os.getpid() != parent:
+                    os._exit(7 if gc.isenabled() else 8)
+        r.stop()
+        self.assertEqual(status, [7 << 8] * 3)
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual(([x for x in found if x["type"] == "fault"], rest), ([], 0))
+
+    def test_a_finalizer_that_waits_for_the_waiting_thread(self):
+        """What a handler lets go of while another thread looks dies there. The dump is lost then, and no more."""
+        lock, gone, done = threading.RLock(), [], threading.Event()
+
+        class Late:
+            def __del__(self):
+                with lock:
+                    gone.append(threading.get_ident())
+                    done.set()
+        box = []
+        self.handle(signal.SIGALRM, lambda number, frame: box.clear())
+        r.start(self.run_path, devices="all")
+        with unittest.mock.patch.object(r, "_PATIENCE", 0.5):
+            for i in range(100):
+                box.append(Late())
+                done.clear()
+                with lock:
+                    signal.setitimer(signal.ITIMER_REAL, 0.005 * (1 + i % 20))
+                    r.dump()
+                while box:
+                    time.sleep(0.001)
+                self.assertTrue(done.wait(20))
+                if gone[-1] != threading.get_ident():
+                    break
+        self.assertNotEqual(gone[-1], threading.get_ident())
+        self.assertTrue(gc.isenabled())
+        r.dump()
+        r.stop()
+        found, rest = records(self.run_path + ".snapana")
+        self.assertEqual([x["what"] for x in found if x["type"] == "fault"],
+                         ["_Stopped: a finalizer of the program does not end"])
+        self.assertEqual(([x["type"] for x in found if x["type"] != "uses"][-2], rest), ("holders", 0))
+
+    def test_where_no_thread_can_be_started(self):
+        calls = []
+        x, _ = make(requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: calls.append(1) or p[0]):
+            hooked = x.exp()
+
+        def none(*args):
+            raise RuntimeError("can't start new thread")
+        for start in (none, {}.__getitem__):  # as gevent has it, and a function of C that fails
+            with self.subTest(start), unittest.mock.patch.object(r, "_start_thread", start):
+                self.assertRegex(self.graph().notes, "saved tensors are behind unpack hooks")
+        self.assertEqual((calls, sys.gettrace(), gc.isenabled()), ([], None, True))
+        del hooked
 
     def test_checkpoint_at_sigterm(self):
         """A handler that saves a checkpoint and exits does so once, and its exit code is the program's."""
