@@ -109,7 +109,8 @@ type Likeness struct {
 	Model bool `json:"model"` // results of a model: its forward made it
 	Fill  bool `json:"fill"`  // a buffer that is being filled: nothing else is freed meanwhile
 	Cache bool `json:"cache"` // the cache of a generation in progress
-	// Pending is a graph that no backward pass could have freed before memory ran out: a loop may build it for one.
+	// Pending is a graph that no backward pass could have freed before memory ran out, or one of gradients without an
+	// optimizer's step since: a loop may build it for one.
 	Pending bool `json:"pending"`
 }
 

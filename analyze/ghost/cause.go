@@ -36,8 +36,9 @@ type Cause struct {
 	Losses bool // other stacks are of a loss function
 	Used   bool // Loss: a backward pass ran for them
 	Second bool // Graph, Retained: gradients have a graph of their own, as create_graph=True makes it
-	// Pending says of a graph that memory ran out before any backward pass could have freed it: a loop that unrolls a net,
-	// or adds up losses, for one backward pass after it, looks the same until that runs.
+	// Pending says of a graph that a loop which unrolls a net, or adds up losses, for one backward pass after it looks the
+	// same until that runs: memory ran out before one could have freed it, or the graph is one of gradients, and no
+	// optimizer has changed the weights since.
 	Pending bool
 	Hints   []string // functions of the stack whose names hint at a holder, at most 3
 
@@ -110,19 +111,23 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 		c.Kind = Object
 	}
 	c.Second = c.Second && (c.Kind == Graph || c.Kind == Retained)
-	c.Pending = (c.Second || c.Kind == Graph && !k.backwardBefore(int32(g.Horizon))) &&
-		slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool { return o.Event == g.Horizon })
+	ranOut := slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool { return o.Event == g.Horizon })
+	c.Pending = ranOut && (c.Second || c.Kind == Graph && !k.backwardBefore(int32(g.Horizon))) ||
+		c.Second && !k.within(optimizing, int32(g.First), int32(g.Horizon))
 	return c
 }
 
 // backwardBefore reports whether there is a backward pass up to an event.
-func (k *clock) backwardBefore(event int32) bool {
+func (k *clock) backwardBefore(event int32) bool { return k.within(nameless|inBackward, 0, event) }
+
+// within reports whether anything of a sort was allocated from one event up to another.
+func (k *clock) within(sort stackKind, first, last int32) bool {
 	for i := range k.t.Lives {
 		l := &k.t.Lives[i]
-		if l.Born > event {
+		if l.Born > last {
 			break
 		}
-		if l.Born >= 0 && l.Stack > 0 && k.code.sort(l.Stack)&(nameless|inBackward) != 0 {
+		if l.Born >= first && l.Stack > 0 && k.code.sort(l.Stack)&sort != 0 {
 			return true
 		}
 	}

@@ -133,6 +133,9 @@ func (r *Result) Of(g *ghost.Growth) []Share {
 	if len(keep) == 0 && g.Cause.Kind == ghost.Models && models != nil && models.Kind != Unreached {
 		return []Share{{Growth: g, Holder: models}}
 	}
+	if h := r.behind(g); len(keep) == 0 && h != nil {
+		return []Share{{Growth: g, Holder: h}}
+	}
 	if len(keep) == 0 {
 		for i := range r.Unproven {
 			steady = steady && r.Unproven[i].Growth != g
@@ -158,6 +161,26 @@ func (r *Result) Of(g *ghost.Growth) []Share {
 		}
 	}
 	return out
+}
+
+// behind is what grows, or fills, with another growth, and has most of the memory of this one as well, nil for none: the
+// entries of a list come from several functions.
+func (r *Result) behind(g *ghost.Growth) *Holder {
+	for i := range r.Holders {
+		h, bytes := &r.Holders[i], int64(0)
+		if h.growth == nil || h.Standing != Ghost && !h.Filling() {
+			continue
+		}
+		for _, s := range h.Sites {
+			if slices.Contains(g.Stacks, s.Stack) {
+				bytes += s.Bytes
+			}
+		}
+		if 2*bytes >= g.Bytes {
+			return h
+		}
+	}
+	return nil
 }
 
 // most is the holder with most memory of a stack, the first where none has any.

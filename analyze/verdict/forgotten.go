@@ -29,7 +29,10 @@ func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) f
 	shown := func(why string, args ...any) forgotten {
 		return forgotten{confidence: finding.High, why: []string{fmt.Sprintf(why, args...)}}
 	}
-	switch c := h.Code; {
+	c := h.Code
+	// A list of losses is emptied after the backward pass that it is filled for.
+	awaited := c != nil && c.Drops > 0 && h.Bound != nil && h.Bound.Length < h.Bound.Limit
+	switch {
 	case h.Kind == "cycle":
 		return shown("Nothing else refers to it, so the program cannot use it again.")
 	case h.Orphans > 0:
@@ -46,9 +49,9 @@ func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) f
 		return shown("It is kept only because an exception is: the traceback has the variables of each function in it.")
 	case h.Logged:
 		return shown("Records of Python's logging have it, which keep the arguments of their messages as they are.")
-	case h.Graph && g.Trained && !g.Like.Pending:
+	case h.Graph && g.Trained && !g.Like.Pending && !awaited:
 		return shown("It has autograd graphs behind it from before later backward passes: nothing can use them again.")
-	case h.Graph && inferred == finding.High:
+	case h.Graph && inferred == finding.High && !awaited:
 		return shown("It has autograd graphs behind it, and no backward pass ran for them.")
 	case c == nil || !c.Whole:
 		return unknown(h, g, inferred)

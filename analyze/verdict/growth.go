@@ -329,8 +329,12 @@ func pattern(f *finding.Finding, cause []string) {
 			"kept on purpose.")
 	}
 	if g.Like.Pending {
-		f.Because("Memory ran out before a backward pass could free it: a loop that unrolls a net or adds up losses, for one " +
-			"backward pass after it, would look the same.")
+		since := "No optimizer has changed the weights since"
+		if g.UntilOOM {
+			since = "Memory ran out before a backward pass could free it"
+		}
+		f.Because("%s: a loop that unrolls a net or adds up losses, for one backward pass after it, would look the same.",
+			since)
 	}
 	if g.Like.Cache {
 		f.Because("A cache that grows on purpose would look the same, such as the key-value cache of a running " +
