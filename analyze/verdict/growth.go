@@ -416,6 +416,44 @@ func (j *judge) late(e *Facts) {
 	j.add(f)
 }
 
+// manyCycles is how many reference cycles are no accident: those that a function leaves behind at its end are few.
+const manyCycles = 8
+
+// garbage reports memory that nothing refers to any more, as the recorder saw it: the program makes reference cycles, and
+// each waits for Python's collector. The model and the optimizer state of a run that is over are not of it.
+func (j *judge) garbage(e *Facts) {
+	if j.seen == nil {
+		return
+	}
+	t := e.Timeline
+	for i := range j.seen.Holders {
+		h := &j.seen.Holders[i]
+		if h.Kind != holder.Cycle || h.Objects < manyCycles || h.Growing() || h.Standing == holder.Ghost {
+			continue
+		}
+		var bytes int64
+		for _, b := range h.Blocks {
+			if b.Device == t.Device && !stays(e.Uses, b.Row) {
+				bytes += t.Lives[b.Row].Rounded
+			}
+		}
+		if 10*bytes < t.Final.Active || 2*bytes < h.Bytes {
+			continue
+		}
+		v := holderEvidence(h)
+		f := &finding.Finding{ID: "garbage", Status: finding.Ghost, Severity: finding.Warning, Confidence: finding.High,
+			Device: t.Device, Bytes: bytes, Cause: "cycle", Evidence: finding.Evidence{Holder: v}, Fix: h.Fix()}
+		f.Say("Garbage: %s in %s that nothing refers to; it is freed when Python's collector comes to it.",
+			units.Size(bytes), units.Plural(int64(h.Objects), "reference cycle"))
+		f.Because("Seen in the process: %s. The program cannot use it again.", v.Reference)
+		f.Because("It is %s of the memory in use (%v).", units.Percent(bytes, t.Final.Active), units.Size(t.Final.Active))
+		f.Because("The collector runs by counts of Python objects, not by bytes on the GPU, so that much can pile up.")
+		f.Next = []string{"Break the cycle, so that memory is freed as soon as the program is done with it.",
+			"Until then, gc.collect() at the end of each step limits the pile-up."}
+		j.add(f)
+	}
+}
+
 // percent is a share in words: one that is not all is never called 100%.
 func percent(share float64) string {
 	if share < 1 && share >= 0.995 {

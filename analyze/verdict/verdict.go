@@ -82,6 +82,7 @@ func Judge(s *snapshot.Snapshot, devices []Facts, seen *holder.Result) Verdict {
 		j.inconsistent(e)
 		j.growth(e)
 		j.late(e)
+		j.garbage(e)
 		if e.OOM != nil {
 			j.outOfMemory(e)
 		} else {
