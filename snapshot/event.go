@@ -66,6 +66,7 @@ const (
 // Events is a growing table of events in chunks, so that it never moves while it grows.
 type Events struct {
 	chunks []*[chunkLen]Event
+	spare  []*[chunkLen]Event // of forgotten rows, to use again
 	n      int
 }
 
@@ -78,11 +79,31 @@ func (t *Events) At(i int) *Event { return &t.chunks[i>>chunkBits][i&(chunkLen-1
 // Next adds a zero event and returns it for the caller to fill.
 func (t *Events) Next() *Event {
 	if t.n&(chunkLen-1) == 0 && t.n>>chunkBits == len(t.chunks) {
-		t.chunks = append(t.chunks, new([chunkLen]Event))
+		t.chunks = append(t.chunks, t.chunk())
 	}
 	e := t.At(t.n)
 	t.n++
 	return e
+}
+
+// chunk is room for more events, all zero.
+func (t *Events) chunk() *[chunkLen]Event {
+	n := len(t.spare)
+	if n == 0 {
+		return new([chunkLen]Event)
+	}
+	c := t.spare[n-1]
+	t.spare = t.spare[:n-1]
+	*c = [chunkLen]Event{}
+	return c
+}
+
+// Forget gives up the room of rows below i, whose events nobody may ask for any more. Rows keep their numbers.
+func (t *Events) Forget(i int) {
+	for c := min(i, t.n)>>chunkBits - 1; c >= 0 && t.chunks[c] != nil; c-- {
+		t.spare = append(t.spare, t.chunks[c])
+		t.chunks[c] = nil
+	}
 }
 
 // Drop takes the last event away again.

@@ -34,6 +34,8 @@ type Snapshot struct {
 	// Recorded says what the file has of the past, and Part is set where it has a part of the memory only.
 	Recorded Recorded
 	Part     *Part
+	// Window is set where the traces are a part of the file's.
+	Window *Window
 	// Missing lists what the file lacks, in words for a reader, each with what that costs.
 	Missing []string
 	// HasTimes and HasStacks say whether any event has a time, and whether any event, block

@@ -9,10 +9,7 @@ import (
 // describe notes what the file lacks, and what that costs.
 func (ev *evidence) describe(s *snapshot.Snapshot) {
 	miss := func(format string, args ...any) { s.Missing = append(s.Missing, fmt.Sprintf(format, args...)) }
-	live, events := ev.live, 0
-	for _, t := range s.Traces {
-		events += t.Len()
-	}
+	live, events := ev.live, ev.events
 	s.HasTimes, s.HasStacks = ev.time, ev.stacked || ev.withStack > 0
 
 	if p := s.Part; p != nil && p.Certain {
@@ -61,16 +58,7 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 
 // recorded says what the file has of the past.
 func (ev *evidence) recorded(s *snapshot.Snapshot) snapshot.Recorded {
-	most, events, markers := 0, 0, 0
-	for _, t := range s.Traces {
-		most = max(most, t.Len())
-		events += t.Len()
-		for i := range t.Len() {
-			if t.At(i).Action == snapshot.SnapshotTaken {
-				markers++
-			}
-		}
-	}
+	most, events, markers := ev.most, ev.events, ev.markers
 	switch {
 	case s.Traces == nil:
 		return snapshot.RecordedNoKey

@@ -33,6 +33,13 @@ type Options struct {
 	MaxBytes int64
 	// Index picks one of several snapshots in an HTML page, from 0 on.
 	Index int
+	// Each, if set, gets every event while the file is read, in the file's order: event i of list number list. s is
+	// the snapshot so far, of which the tables of strings, stacks and labels know what the event refers to. What it does
+	// not keep is left out of the traces, and takes no memory. Nothing then says whether a ring was resized, or whether
+	// the segments are those of one pool alone.
+	Each func(s *snapshot.Snapshot, list, i int, e *snapshot.Event) (keep bool)
+	// Lists, if set, is told the numbers that Each got for the lists of Snapshot.Traces, -1 for an empty one.
+	Lists *[]int
 }
 
 // Open reads the snapshot at path, "-" for standard input. See Read.
@@ -87,6 +94,16 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 	if opt.Progress != nil {
 		po.Progress = func(int64) { opt.Progress(in.Progress()) }
 	}
+	var each []evidence // of the events of each list
+	if opt.Each != nil {
+		po.Each = func(s *snapshot.Snapshot, list, i int, e *snapshot.Event) bool {
+			for len(each) <= list {
+				each = append(each, evidence{})
+			}
+			each[list].event(s, i, e)
+			return opt.Each(s, list, i, e)
+		}
+	}
 	gate := &gate{r: in.Capped(), partial: opt.Partial}
 	snap, info, err := decode(gate, po)
 	if damage := gate.close(); damage != nil && err != nil {
@@ -102,13 +119,29 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 	snap.Bytes, snap.Container, snap.Partial = info.Bytes, append(in.Containers, kind), err
 	lists := len(snap.Traces)
 	normalize(snap)
-	reorder(snap)
-	ev := collect(snap)
+	var ev evidence
+	if opt.Each == nil {
+		reorder(snap)
+		ev.traces(snap)
+	}
+	for _, list := range info.Lists {
+		if list >= 0 {
+			ev.add(&each[list])
+		}
+	}
+	if opt.Lists != nil {
+		*opt.Lists = info.Lists
+	}
+	ev.collect(snap)
 	ev.lists = lists
 	snap.Writer = ev.fingerprint(snap)
-	part(snap, ev.pool)
+	if opt.Each == nil {
+		if part(snap, ev.pool); snap.Part != nil {
+			ev.recount(snap)
+		}
+	}
 	ev.describe(snap)
-	if in.Page {
+	if in.Page && opt.Each == nil {
 		describePage(snap)
 	}
 	return snap, nil

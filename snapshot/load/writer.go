@@ -9,6 +9,7 @@ import (
 // evidence is what a file has: its keys show who wrote it, and what is missing.
 type evidence struct {
 	lists, events           int   // lists of events, and events
+	most, markers           int   // events of the longest list, and earlier dumps
 	live, withStack         int64 // bytes of active blocks, and of those whose stack is known
 	stackedBlocks           int   // active ones whose stack is known
 	requested, stacked      bool
@@ -18,13 +19,15 @@ type evidence struct {
 	compile, metadata, pool bool
 	forward                 bool
 	annotate, category      bool
+	ascend                  bool // an event that only torch_npu writes
+	last                    snapshot.LabelID
 	backend                 string
 	streamReuse             bool // the setting graph_capture_record_stream_reuse
 	pinnedCache             bool // the setting max_cached_size
 }
 
-func collect(s *snapshot.Snapshot) evidence {
-	var ev evidence
+// collect takes in all but the events.
+func (ev *evidence) collect(s *snapshot.Snapshot) {
 	for i := range s.Segments {
 		seg := &s.Segments[i]
 		ev.stream = ev.stream || seg.Has&snapshot.SegmentHasStream != 0
@@ -44,37 +47,63 @@ func collect(s *snapshot.Snapshot) evidence {
 		}
 		ev.requested = ev.requested || b.Has&snapshot.BlockHasRequested != 0 || b.History.Len > 0
 	}
-	ev.backend = backend(s)
-	var last snapshot.LabelID
-	for _, t := range s.Traces {
-		ev.events += t.Len()
-		for i := range t.Len() {
-			e := t.At(i)
-			ev.time = ev.time || e.Has&snapshot.EventHasTime != 0
-			ev.stacked = ev.stacked || e.Stack > snapshot.EmptyStack
-			ev.metadata = ev.metadata || e.Has&snapshot.EventHasMetadata != 0
-			switch e.Action {
-			case snapshot.Annotate:
-				ev.annotate = true
-			case snapshot.WorkspaceSnapshot:
-				ev.backend = snapshot.NPU
-			}
-			if e.Label == last {
-				continue
-			}
-			last = e.Label
-			l := s.Labels.Get(e.Label)
-			ev.compile = ev.compile || l.CompileContext != 0
-			ev.forward = ev.forward || l.ForwardFrames != 0
-			ev.pool = ev.pool || l.HasPool
-			ev.category = ev.category || l.Category != 0
-		}
+	if ev.backend = backend(s); ev.ascend {
+		ev.backend = snapshot.NPU
 	}
 	for _, v := range s.Settings.Values {
 		ev.streamReuse = ev.streamReuse || v.Key == "graph_capture_record_stream_reuse"
 		ev.pinnedCache = ev.pinnedCache || v.Key == "max_cached_size"
 	}
-	return ev
+}
+
+// traces takes in the events of the traces.
+func (ev *evidence) traces(s *snapshot.Snapshot) {
+	for _, t := range s.Traces {
+		for i := range t.Len() {
+			ev.event(s, i, t.At(i))
+		}
+	}
+}
+
+// recount counts the events of the traces anew.
+func (ev *evidence) recount(s *snapshot.Snapshot) {
+	var now evidence
+	now.traces(s)
+	ev.events, ev.most, ev.markers = now.events, now.most, now.markers
+}
+
+// add takes in what is known of the events of a list.
+func (ev *evidence) add(o *evidence) {
+	ev.events, ev.most, ev.markers = ev.events+o.events, max(ev.most, o.most), ev.markers+o.markers
+	ev.time, ev.stacked, ev.metadata = ev.time || o.time, ev.stacked || o.stacked, ev.metadata || o.metadata
+	ev.annotate, ev.ascend, ev.compile = ev.annotate || o.annotate, ev.ascend || o.ascend, ev.compile || o.compile
+	ev.forward, ev.pool, ev.category = ev.forward || o.forward, ev.pool || o.pool, ev.category || o.category
+}
+
+// event takes in event i of a list.
+func (ev *evidence) event(s *snapshot.Snapshot, i int, e *snapshot.Event) {
+	ev.events++
+	ev.most = max(ev.most, i+1)
+	ev.time = ev.time || e.Has&snapshot.EventHasTime != 0
+	ev.stacked = ev.stacked || e.Stack > snapshot.EmptyStack
+	ev.metadata = ev.metadata || e.Has&snapshot.EventHasMetadata != 0
+	switch e.Action {
+	case snapshot.Annotate:
+		ev.annotate = true
+	case snapshot.WorkspaceSnapshot:
+		ev.ascend = true
+	case snapshot.SnapshotTaken:
+		ev.markers++
+	}
+	if e.Label == ev.last {
+		return
+	}
+	ev.last = e.Label
+	l := s.Labels.Get(e.Label)
+	ev.compile = ev.compile || l.CompileContext != 0
+	ev.forward = ev.forward || l.ForwardFrames != 0
+	ev.pool = ev.pool || l.HasPool
+	ev.category = ev.category || l.Category != 0
 }
 
 // newest stands for "or later" in a span of releases.

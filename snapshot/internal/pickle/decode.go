@@ -18,7 +18,9 @@ func Decode(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 	if err != nil && d.src.err != nil {
 		return nil, info, err
 	}
+	d.drain()
 	s, err := d.result(err)
+	info.Lists = d.numbers
 	return s, info, err
 }
 
@@ -67,6 +69,7 @@ func (l *loop) refill() error {
 		if err := l.checkMemory(); err != nil {
 			return err
 		}
+		l.drain()
 	}
 	if l.p >= l.lim {
 		return l.whole()

@@ -47,7 +47,9 @@ func (d *machine) assemble(top value) error {
 	default:
 		return &fault{snapshot.ErrNotSnapshot, d.form + ", but not a memory snapshot: it contains " + d.describe(top)}
 	}
-	d.fill()
+	if err := d.fill(); err != nil {
+		return err
+	}
 	return d.checkShared()
 }
 
@@ -122,7 +124,7 @@ func (d *machine) describe(v value) string {
 }
 
 // fill moves the parts of a snapshot, whose dict was read last, to their places.
-func (d *machine) fill() {
+func (d *machine) fill() (err error) {
 	out := d.out
 	d.hostSegments(d.val(keyHostSegments))
 	out.HasHostSegments = d.hasKey(keyHostSegments)
@@ -131,16 +133,21 @@ func (d *machine) fill() {
 	out.Segments = out.Segments[segments.Start:segments.End()]
 	switch {
 	case d.hasKey(keyDeviceTraces):
-		out.Traces = d.traces(d.val(keyDeviceTraces))
+		out.Traces, d.numbers, err = d.traces(d.val(keyDeviceTraces))
 	case d.hasKey(keyTraces):
-		out.Traces = d.traces(d.val(keyTraces))
+		out.Traces, d.numbers, err = d.traces(d.val(keyTraces))
 	case out.Shape == snapshot.ShapeDict:
 		out.Shape = snapshot.ShapeNoTraces
+	}
+	if err != nil {
+		return err
 	}
 	annotations := d.rowsOf(d.val(keyExternalAnnotations), kAnnotation)
 	out.Annotations = d.annots[annotations.Start:annotations.End()]
 	if d.hasKey(keyHostTraces) {
-		out.HostTraces = d.traces(d.val(keyHostTraces))
+		if out.HostTraces, _, err = d.traces(d.val(keyHostTraces)); err != nil {
+			return err
+		}
 	}
 	d.settings(d.val(keyAllocatorSettings))
 	for k, n := range d.unknown {
@@ -149,6 +156,7 @@ func (d *machine) fill() {
 	slices.SortFunc(out.Unknown, func(a, b snapshot.UnknownKey) int {
 		return cmp.Or(strings.Compare(a.Where, b.Where), strings.Compare(a.Key, b.Key))
 	})
+	return nil
 }
 
 // holds reports whether v is a list of rows of that kind.
@@ -163,18 +171,26 @@ func (d *machine) rowsOf(v value, rows kind) snapshot.Range {
 	return snapshot.Range{Start: int32(l.start), Len: int32(l.n)}
 }
 
-// traces reads a list of event lists.
-func (d *machine) traces(v value) []snapshot.Trace {
+// traces reads a list of event lists. Their numbers are for Options.Each.
+func (d *machine) traces(v value) (out []snapshot.Trace, numbers []int, err error) {
 	lists := d.items(v)
 	if d.holds(v, kEvent) { // one device's list without the outer one
 		lists = []value{v}
 	}
-	out := []snapshot.Trace{}
+	out = []snapshot.Trace{}
 	for _, t := range lists {
 		r := d.rowsOf(t, kEvent)
-		out = append(out, snapshot.NewTrace(d.events, int(r.Start), int(r.Len)))
+		if d.opt.Each == nil {
+			out = append(out, snapshot.NewTrace(d.events, int(r.Start), int(r.Len)))
+			continue
+		}
+		kept, number, err := d.keptOf(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		out, numbers = append(out, kept), append(numbers, number)
 	}
-	return out
+	return out, numbers, nil
 }
 
 // hostSegments takes the host segments, also those that look like segments or blocks of a device.

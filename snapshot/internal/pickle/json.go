@@ -36,7 +36,9 @@ func DecodeJSON(r io.Reader, opt Options) (*snapshot.Snapshot, Info, error) {
 		}
 		err = fe
 	}
+	d.drain()
 	s, err := d.result(err)
+	info.Lists = d.numbers
 	return s, info, err
 }
 
@@ -76,6 +78,7 @@ func (d *machine) readJSON(dec *json.Decoder, in *countingReader) error {
 			if err := d.checkMemory(); err != nil {
 				return err
 			}
+			d.drain()
 		}
 		switch t := tok.(type) {
 		case json.Delim:

@@ -156,6 +156,9 @@ func (d *machine) moveRows(l *listRec, v value) error {
 	}
 	switch l.elem {
 	case kEvent:
+		if d.opt.Each != nil {
+			return errScattered
+		}
 		if l.start+l.n != uint32(d.events.Len()) {
 			l.start = d.copyEvents(l.start, l.n)
 		}

@@ -52,6 +52,8 @@ type machine struct {
 	strCache  [1 << 10]snapshot.StringID
 	runs      runCache
 	scratch   []snapshot.FrameID
+	each      each
+	numbers   []int // of the lists of the traces, for Info.Lists
 }
 
 type unknownKey struct {
@@ -61,7 +63,7 @@ type unknownKey struct {
 
 func newMachine(opt Options) *machine {
 	d := &machine{opt: opt, form: "is a pickle", out: new(snapshot.Snapshot), events: new(snapshot.Events),
-		unknown: make(map[unknownKey]int64)}
+		unknown: make(map[unknownKey]int64), each: each{run: -1}}
 	internVocabulary(&d.out.Strings)
 	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
 	d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)

@@ -38,12 +38,18 @@ type Options struct {
 	Partial bool
 	// Progress, if set, is called about once per mebibyte with the bytes read so far.
 	Progress func(bytes int64)
+	// Each, if set, gets every event in the order of the file, while it is read: event i of list number list, as the
+	// file counts its lists of events. s is the snapshot so far. What it does not keep is left out of the traces and
+	// takes no memory.
+	Each func(s *snapshot.Snapshot, list, i int, e *snapshot.Event) (keep bool)
 }
 
 // Info is what Decode learned about the encoding itself.
 type Info struct {
 	Protocol int   // pickle protocol 0 to 5
 	Bytes    int64 // length of the pickle, up to and including STOP
+	// Lists are the numbers that Options.Each got for the lists of Snapshot.Traces, by device; -1 for one that is empty.
+	Lists []int
 }
 
 // fault is an error before its place in the file is known.
@@ -64,7 +70,9 @@ var (
 	errDepth     = &fault{snapshot.ErrLimit, fmt.Sprintf("values are nested more than %d deep", maxDepth)}
 	errStack     = &fault{snapshot.ErrLimit, fmt.Sprintf("more than %d values on the stack", maxStack)}
 	errMemory    = &fault{snapshot.ErrLimit, "needs far more memory than its size explains"}
-	errCopies    = &fault{snapshot.ErrLimit, "refers to its contents too often"}
+	errScattered = &fault{snapshot.ErrLimit, "lists events in another order than it contains them, which cannot be read " +
+		"in part"}
+	errCopies = &fault{snapshot.ErrLimit, "refers to its contents too often"}
 )
 
 // placed is err as an error about the data at a byte offset, -1 where that does not apply.
