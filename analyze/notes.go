@@ -173,7 +173,13 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		default:
 			out.add("ok", 0, "%s%s.", gpu, Agreed)
 		}
-		if c.PreTraceBlocks > 0 && t.HasHistory() {
+		switch w := t.Window(); {
+		case c.PreTraceBlocks == 0 || !t.HasHistory():
+		case w != nil:
+			out.add("ok", c.PreTraceBlocks, "%s%s (%s) are older than the window. The events before it tell where they "+
+				"lay, and who allocated them%s.", gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active),
+				older(w))
+		default:
 			out.add("missing", c.PreTraceBlocks, "%s%s (%s) taken to be older than the first recorded event%s.",
 				gpu, units.Plural(c.PreTraceBlocks, "block"), units.Bytes(t.Initial.Active), guess(&devices[i].Before))
 		}
@@ -208,6 +214,32 @@ func quality(s *snapshot.Snapshot, devices []Device) []Note {
 		out.add("missing", u.Count, "Unknown key %.200q in %s, %s: left out.", u.Key, u.Where, units.Times(u.Count))
 	}
 	return out
+}
+
+// Window says which part of each device's trace was read, "" where all was.
+func (r *Result) Window() string {
+	if r.Snapshot == nil || r.Snapshot.Window == nil {
+		return ""
+	}
+	var parts []string
+	for i := range r.Devices {
+		if w := r.Devices[i].Timeline.Window(); w != nil {
+			words := timeline.WindowWords(w)
+			if len(r.Devices) > 1 {
+				words = fmt.Sprintf("GPU %d %s", r.Devices[i].Timeline.Device, words)
+			}
+			parts = append(parts, words)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// older is what to add about blocks from before a window where the file itself begins with some.
+func older(w *snapshot.WindowTrace) string {
+	if w.Inferred {
+		return ", but of those that are taken to be older than the first recorded event"
+	}
+	return ""
 }
 
 // stackless says how much of the memory that a report shows first was allocated by unknown code.

@@ -130,46 +130,19 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 	if begin == 0 || end < begin {
 		return Result{}
 	}
-	type scope struct {
-		name       string
-		start, end int64
-	}
-	kinds := map[string][]scope{}
-	for _, sc := range Scopes(s) {
-		if int(sc.Device) != t.Device && sc.Device > 0 || sc.Start == 0 || sc.End < begin || sc.End > end+1 ||
-			sc.End < sc.Start {
-			continue
-		}
-		name := s.Strings.Get(sc.Name)
-		kinds[KindOf(name)] = append(kinds[KindOf(name)], scope{name, sc.Start, sc.End})
-	}
-	best := ""
-	for kind, scopes := range kinds {
-		if len(scopes) < MinSteps || rank(kind) == 0 {
-			continue
-		}
-		if cmp.Or(cmp.Compare(rank(kind), rank(best)), cmp.Compare(len(scopes), len(kinds[best])),
-			strings.Compare(best, kind)) > 0 {
-			best = kind
-		}
-	}
-	if best == "" {
-		return Result{}
-	}
-	scopes := kinds[best]
-	slices.SortStableFunc(scopes, func(a, b scope) int { return cmp.Compare(a.end, b.end) })
+	scopes, best := named(s, t.Device, begin, end)
 	var found []Step
 	from := 0
 	for _, sc := range scopes {
 		first := from
 		if rank(best) > rankOptimizer {
-			first = max(eventAt(t, sc.start), from)
+			first = max(eventAt(t, sc.Start), from)
 		}
-		last := eventAt(t, sc.end+1) - 1
+		last := eventAt(t, sc.End+1) - 1
 		if last < first {
 			continue // nothing was allocated or freed in it
 		}
-		name := sc.name
+		name := sc.Name
 		if rank(best) == rankOptimizer {
 			name = ""
 		}
@@ -180,6 +153,53 @@ func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 		return Result{}
 	}
 	return Result{Steps: found, Unit: best, Source: "annotations", Confidence: finding.High}
+}
+
+// NamedScope is a scope that stands for a step, with its times in microseconds since the Unix epoch.
+type NamedScope struct {
+	Name       string
+	Start, End int64
+}
+
+// Named lists the scopes that name the steps of a device between two times, in the order of their ends. Where they are
+// the optimizer's, a step lasts from the end of one to that of the next.
+func Named(s *snapshot.Snapshot, device int, begin, end int64) []NamedScope {
+	scopes, best := named(s, device, begin, end)
+	if rank(best) == rankOptimizer {
+		from := begin
+		for i := range scopes {
+			scopes[i].Start, from = from, scopes[i].End+1
+		}
+	}
+	return scopes
+}
+
+// named is Named with the scopes as they are, and their kind.
+func named(s *snapshot.Snapshot, device int, begin, end int64) (scopes []NamedScope, best string) {
+	kinds := map[string][]NamedScope{}
+	for _, sc := range Scopes(s) {
+		if int(sc.Device) != device && sc.Device > 0 || sc.Start == 0 || sc.End < begin || sc.End > end+1 ||
+			sc.End < sc.Start {
+			continue
+		}
+		name := s.Strings.Get(sc.Name)
+		kinds[KindOf(name)] = append(kinds[KindOf(name)], NamedScope{name, sc.Start, sc.End})
+	}
+	for kind, scopes := range kinds {
+		if len(scopes) < MinSteps || rank(kind) == 0 {
+			continue
+		}
+		if cmp.Or(cmp.Compare(rank(kind), rank(best)), cmp.Compare(len(scopes), len(kinds[best])),
+			strings.Compare(best, kind)) > 0 {
+			best = kind
+		}
+	}
+	if best == "" {
+		return nil, ""
+	}
+	scopes = kinds[best]
+	slices.SortStableFunc(scopes, func(a, b NamedScope) int { return cmp.Compare(a.End, b.End) })
+	return scopes, best
 }
 
 const (

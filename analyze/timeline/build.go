@@ -37,6 +37,11 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 		t.Trace = s.Traces[device]
 	}
 	checkState(s, t)
+	if t.window = s.WindowOf(device); t.window != nil {
+		t.Checks.UnmatchedAllocs += t.window.Unmatched
+		t.Checks.Overlaps += t.window.Overlaps
+		t.Checks.OutsideSegments += t.window.Outside
+	}
 	t.poolsFail = s.Writer.Newest != 0 && s.Writer.Newest < 213 &&
 		slices.ContainsFunc(s.Segments, func(seg snapshot.Segment) bool { return seg.Pool != snapshot.PoolID{} })
 	t.cut = s.Partial != nil && t.Trace.Len() > 0
@@ -52,8 +57,14 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 		unwind(s, t)
 	}
 	run(s, t, sizes)
+	if t.window != nil {
+		t.Checks.Residual += t.window.Residual
+	}
 	t.bound(s, &gone)
 	t.Recording.Inferred = t.Trace.Len() > 0 && t.Initial.Reserved > 0
+	if t.window != nil {
+		t.Recording.Inferred = t.window.Inferred
+	}
 	if t.HasHistory() { // a dump lists no frames where none were recorded: snapshot/SPEC.md 2.3
 		for i := 0; i < len(t.Lives) && t.Lives[i].Born < 0; i++ {
 			if l := &t.Lives[i]; l.Stack == snapshot.EmptyStack {

@@ -16,6 +16,9 @@ type doubts struct {
 // doubt takes back what skip_actions that changed can have made wrong.
 func (t *Timeline) doubt() {
 	r, d := &t.Recording, &t.doubts
+	if w := t.window; w != nil {
+		d.muted, d.hushed = d.muted || w.Muted, d.hushed || w.Hushed
+	}
 	both := func(of func(b *Bounds)) {
 		of(&r.Peak)
 		of(&r.Start)
@@ -48,6 +51,9 @@ func (t *Timeline) doubt() {
 // blank reports whether the trace begins with no memory at all, and says how all of it came. What was there before, and
 // is gone, must then have gone unseen and unused.
 func (t *Timeline) blank() bool {
+	if t.window != nil {
+		return t.window.Blank && !t.Recording.Unseen.Has(segmentAlloc|segmentMap)
+	}
 	return len(t.Initially) == 0 && (len(t.Lives) == 0 || t.Lives[0].Born >= 0) &&
 		!t.Recording.Unseen.Has(segmentAlloc|segmentMap)
 }
@@ -66,8 +72,8 @@ func (t *Timeline) unborn() bool {
 		for k < n && e.Action == snapshot.SegmentMap && t.Trace.At(k).Action == e.Action {
 			k++
 		}
-		if k == n { // no dump comes in between
-			return true
+		if k == n { // no dump comes in between, but the end of a window may
+			return t.window == nil || t.window.AtEnd()
 		}
 		switch next := t.Trace.At(k); {
 		case next.Action == snapshot.Alloc && next.Addr == e.Addr:
@@ -89,6 +95,12 @@ func (t *Timeline) unborn() bool {
 // first used it is a request. A segment is made for one that gets its base. An expandable one grows at its end by whole
 // granules.
 func (t *Timeline) young() Kinds {
+	if t.window != nil { // what was there before it is told by the events before it
+		if t.window.Young {
+			return segmentAlloc | segmentMap
+		}
+		return 0
+	}
 	rs := Ranges(t.Initially)
 	old := make([]int64, len(rs)) // so far it was there before
 	var missing Kinds

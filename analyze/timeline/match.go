@@ -34,6 +34,11 @@ func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
 		born:   make([]Life, 0, allocs+max(live+frees-allocs, 0)),
 		at:     newTable(min(allocs/4, 1<<20)),
 	}
+	if t.window != nil {
+		for i := range t.window.Older {
+			m.known(&t.window.Older[i])
+		}
+	}
 	for i := range n {
 		m.event(int32(i))
 	}
@@ -117,6 +122,15 @@ func (m *matcher) older(addr uint64, requested int64) int32 {
 	m.before = append(m.before, Life{Addr: addr, Requested: requested, Born: -1, FreeRequested: -1, Freed: -1})
 	m.at.put(addr, row)
 	return row
+}
+
+// known adds a block that was live as the window begins.
+func (m *matcher) known(b *snapshot.OlderBlock) {
+	l := m.life(m.older(b.Address, b.Requested))
+	l.Rounded, l.Stack = b.Size, b.Stack
+	if b.Waits {
+		l.FreeRequested = PendingBefore
+	}
 }
 
 // freed finds the block that a free is about, nil when the free makes no sense. A block that
@@ -236,6 +250,12 @@ func (m *matcher) pending() {
 		if l.Freed < 0 || l.Freed != l.FreeRequested || m.early {
 			continue
 		}
+		if m.t.window != nil && i < len(m.t.window.Older) {
+			if m.t.window.Older[i].Waits {
+				l.FreeRequested = PendingBefore
+			}
+			continue
+		}
 		m.t.doubts.hushed = true
 		if !m.silent {
 			l.FreeRequested = PendingBefore
@@ -261,6 +281,11 @@ func (m *matcher) join() []sizeSource {
 	m.t.Checks.PreTraceBlocks = int64(len(m.before))
 
 	source := make([]sizeSource, len(lives))
+	for i := range m.before {
+		if lives[i].Rounded > 0 {
+			source[i] = corrected // by all events before the window
+		}
+	}
 	for i, row := range m.inFinal {
 		if row < 0 {
 			row = place[^row]

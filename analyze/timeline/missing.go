@@ -23,6 +23,9 @@ func unseen(s *snapshot.Snapshot, t *Timeline) Kinds {
 	for i := range n {
 		seen |= 1 << t.Trace.At(i).Action
 	}
+	if t.window != nil {
+		seen |= Kinds(t.window.Seen)
+	}
 	matter := alloc | frees | Failures
 	for seg := range s.SegmentsOf(t.Device) {
 		if seg.Expandable {
@@ -47,6 +50,9 @@ func unseen(s *snapshot.Snapshot, t *Timeline) Kinds {
 
 // resized reports whether the ring was resized while it recorded, as events in the wrong order show (SPEC.md 3.4).
 func resized(s *snapshot.Snapshot, t *Timeline) bool {
+	if t.window != nil && t.window.Resized {
+		return true
+	}
 	if slices.ContainsFunc(s.Resized, func(r snapshot.Resize) bool { return r.Device == t.Device }) {
 		return true
 	}

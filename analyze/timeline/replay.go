@@ -334,9 +334,13 @@ func (r *replay) segment(c *Change) {
 
 // alloc begins the life of the next row.
 func (r *replay) alloc(i int32) {
-	row := int32(r.next)
-	l := &r.t.Lives[row]
 	r.next++
+	r.handOut(int32(r.next-1), i)
+}
+
+// handOut gives the life in a row the block at its address.
+func (r *replay) handOut(row, i int32) {
+	l := &r.t.Lives[row]
 	lay := &r.layout
 	b, ok := lay.starts.get(l.Addr)
 	if ok && lay.blocks[b].life != none && r.t.Lives[lay.blocks[b].life].Freed == i {

@@ -39,6 +39,7 @@ type Timeline struct {
 	unsure      []int32 // releases that may have been of a retry, by their last event
 	poolsFail   bool    // requests in private pools may fail without a retry
 	cut         bool    // the trace ends before the dump's state
+	window      *snapshot.WindowTrace
 	doubts      doubts
 	checkpoints []checkpoint // the first is at event -1
 }
@@ -52,6 +53,9 @@ const few = 16
 func (t *Timeline) HasHistory() bool {
 	if r := &t.Recording; r.Peak.Active == Unknown && (!r.Resized || r.Unseen.Has(alloc)) && t.Checks.Inconsistent() == 0 {
 		return false
+	}
+	if t.window != nil {
+		return t.Trace.Len() > 0 // what comes before it is known
 	}
 	n := 0
 	for e := 0; e < t.Trace.Len() && n < few; e++ {

@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/window"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/load"
@@ -29,10 +30,12 @@ type inputFlags struct {
 	maxBytes size
 	index    int
 	rules    string
+	window   window.Span // what of the trace is wanted, all where neither end is given
 }
 
 func (f *inputFlags) add(fl *pflag.FlagSet) {
 	f.addReading(fl, "file", "input")
+	f.addWindow(fl)
 	fl.StringVar(&f.rules, "rules", "", "`FILE` of your own patterns for what memory is for (YAML)")
 }
 
@@ -42,6 +45,13 @@ func (f *inputFlags) addReading(fl *pflag.FlagSet, damaged, large string) {
 	fl.BoolVar(&f.partial, "partial", false, "read a damaged or truncated "+damaged+" as far as possible")
 	f.addLimit(fl, large)
 	fl.IntVar(&f.index, "index", 0, "`NUMBER` of the snapshot in an HTML page that has several, from 0")
+}
+
+// addWindow adds those that choose a part of the trace.
+func (f *inputFlags) addWindow(fl *pflag.FlagSet) {
+	f.window.Device = -1
+	fl.StringVar(&f.window.From, "from", "", "read the trace from `HERE` on:\n"+window.EdgeWords)
+	fl.StringVar(&f.window.To, "to", "", "read it up to `HERE`; the file may be larger than memory")
 }
 
 // addLimit adds the bound on what files unpack to, which every command has that reads packed ones.
@@ -128,6 +138,9 @@ func (f *deviceFlag) add(fl *pflag.FlagSet) {
 // with the highest peak of reserved memory, and says why when there were others.
 func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (
 	s *snapshot.Snapshot, t *timeline.Timeline, why string, err error) {
+	if cmd.Flags().Changed("device") {
+		in.window.Device = int(*f)
+	}
 	if s, err = in.open(cmd, path); err != nil {
 		return nil, nil, "", err
 	}
@@ -190,7 +203,9 @@ func (f *inputFlags) read(cmd *cobra.Command, path string,
 	opt := load.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes), Index: f.index, Progress: progress}
 	var s *snapshot.Snapshot
 	var err error
-	if path == "-" {
+	if f.window.From+f.window.To != "" {
+		s, err = f.readWindow(cmd, path, opt)
+	} else if path == "-" {
 		s, err = load.Read(cmd.Context(), cmd.InOrStdin(), "stdin", opt)
 	} else {
 		s, err = load.Open(cmd.Context(), path, opt)
@@ -205,6 +220,32 @@ func (f *inputFlags) read(cmd *cobra.Command, path string,
 				s.Pages-1, s.Pages, s.Page))
 	}
 	return s, nil
+}
+
+// readWindow reads a part of the trace. Steps are those of the recorder's file beside the snapshot, if it has any.
+func (f *inputFlags) readWindow(cmd *cobra.Command, path string, opt load.Options) (*snapshot.Snapshot, error) {
+	if err := f.window.Check(); err != nil {
+		return nil, fmt.Errorf("--from, --to: %w", err)
+	}
+	if path == "-" {
+		return nil, fmt.Errorf("--from and --to need a file that can be read twice, not standard input")
+	}
+	if f.partial {
+		return nil, fmt.Errorf("--partial cannot be used with --from and --to")
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("--from and --to need a file that can be read twice, and %s is none", path)
+	}
+	if file := sidecar.Beside(path); file != "" && f.window.Named() {
+		if rec, err := f.recording(cmd, file); err == nil {
+			f.window.Steps = window.Recorded(rec)
+		}
+	}
+	s, err := window.Open(cmd.Context(), path, opt, f.window)
+	if none := (*window.Error)(nil); errors.As(err, &none) {
+		err = fmt.Errorf("--from, --to: %w", err)
+	}
+	return s, err
 }
 
 // readRules reads the rules that the command line names, if any.
@@ -238,6 +279,10 @@ func (f *inputFlags) analyze(cmd *cobra.Command, path string, opt analyze.Option
 	snap, err := f.open(cmd, path)
 	if err != nil {
 		return nil, err
+	}
+	if opt.Recorder != nil && snap.Window != nil && !snap.Window.AtEnd() {
+		opt.Recorder, opt.Before = nil, nil
+		snap.Missing = append(snap.Missing, "what the recorder saw, which is of the end of the file and not of the window's")
 	}
 	return analyze.Run(cmd.Context(), snap, opt)
 }

@@ -92,6 +92,7 @@ recorded address, nothing is recommended.`,
 	}
 	fl := cmd.Flags()
 	in.addReading(fl, "file", "input")
+	in.addWindow(fl)
 	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF (repeatable)")
 	addCapacity(fl, &capacity, ": replay the run on such a GPU")
 	fl.Func("foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes",

@@ -134,8 +134,11 @@ var severities = [...]struct {
 	{"For information", badge{"info", "i", "info"}},
 }
 
-// banner says that a file was read in part only. That it contradicts itself its headline says.
+// banner says that a file was read in part only, as it was asked for or because of a fault. That it contradicts itself its headline says.
 func banner(r *analyze.Result) string {
+	if words := r.Window(); words != "" {
+		return "This is a window of the trace: " + words + ". All figures are those of the window."
+	}
 	if r.Snapshot.Partial != nil {
 		return chart.Clip("Only part of the file was read, up to a fault "+text(r.Snapshot.Partial.Error())+".",
 			longText)
@@ -158,6 +161,9 @@ func facts(r *analyze.Result) []fact {
 		trace = units.Plural(events, "event")
 	}
 	list := []fact{{"File", text(s.Name)}, {"Written by", writer}, {"Size", units.Bytes(s.Bytes)}, {"Trace", trace}}
+	if words := r.Window(); words != "" {
+		list = append(list, fact{"Window", words})
+	}
 	if len(r.Devices) > 0 {
 		list = append(list, fact{"Replay", r.VerifiedBriefly()})
 	}

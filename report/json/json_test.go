@@ -108,6 +108,7 @@ func TestSchema(t *testing.T) {
 	first.Bound, first.Formerly = &finding.Bound{Length: 3, Limit: 128, Full: 1 << 30, Hint: "x"}, &first.Reference
 	first.Host, first.Views = []holder.Use{{}}, &finding.Views{}
 	h.Unproven = []holder.Unproven{{Growth: &held.Devices[0].Growth[0], Holders: []int{0}}}
+	held.Snapshot.Window = &snapshot.Window{Traces: []snapshot.WindowTrace{{Of: 1}}}
 	held.Snapshot.Resized, held.Snapshot.Part = []snapshot.Resize{{}}, &snapshot.Part{}
 	h.Notes = append(h.Notes, "2 saved tensors are behind unpack hooks")
 	held.Verdict.Findings = append(held.Verdict.Findings, finding.Finding{Evidence: finding.Evidence{

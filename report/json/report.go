@@ -68,6 +68,7 @@ type source struct {
 	Resized   []snapshot.Resize `json:"resized"`
 	Recorded  snapshot.Recorded `json:"recorded"`
 	Part      *snapshot.Part    `json:"part,omitempty"`
+	Window    *snapshot.Window  `json:"window,omitempty"` // absent where the whole trace was read
 }
 
 type device struct {
@@ -174,6 +175,7 @@ func build(r *analyze.Result) *report {
 			HasTimes: s.HasTimes, HasStacks: s.HasStacks,
 			Segments: len(s.Segments), Blocks: len(s.Blocks), Stacks: s.Stacks.Len(),
 			Resized: append([]snapshot.Resize{}, s.Resized...), Recorded: s.Recorded, Part: s.Part,
+			Window: s.Window,
 		},
 		Verdict: buildVerdict(r.Verdict), Holders: buildHolders(r), Pinned: buildPinned(r.Pinned),
 		Settings: s.Settings, Quality: r.Quality, Missing: slices.Clone(s.Missing),

@@ -15,26 +15,27 @@ import (
 const maxTreeRows = 20_000
 
 type stateDoc struct {
-	File      string            `json:"file"`
-	Partial   string            `json:"partial"`
-	Device    int               `json:"device"`
-	Moment    string            `json:"moment"`
-	Event     int               `json:"event"`
-	Events    int               `json:"events"`
-	Time      int64             `json:"time_us"`
-	FirstTime int64             `json:"first_time_us"`
-	Totals    timeline.Totals   `json:"totals"`
-	Bounds    timeline.Bounds   `json:"bounds"`
-	Balanced  bool              `json:"balanced"`
-	Checks    checks            `json:"checks"`
-	By        string            `json:"by"`
-	Groups    []attribution.Row `json:"groups"`
-	GroupsN   int               `json:"groups_total"`
-	Others    attribution.Sum   `json:"others"`
-	LeftOut   attribution.Sum   `json:"left_out"`
-	Tree      []treeRow         `json:"tree"`
-	TreeN     int               `json:"tree_total"`
-	Map       segmentMap        `json:"map"`
+	File      string                `json:"file"`
+	Partial   string                `json:"partial"`
+	Device    int                   `json:"device"`
+	Moment    string                `json:"moment"`
+	Event     int                   `json:"event"`
+	Events    int                   `json:"events"`
+	Window    *snapshot.WindowTrace `json:"window,omitempty"` // absent where the whole trace was read
+	Time      int64                 `json:"time_us"`
+	FirstTime int64                 `json:"first_time_us"`
+	Totals    timeline.Totals       `json:"totals"`
+	Bounds    timeline.Bounds       `json:"bounds"`
+	Balanced  bool                  `json:"balanced"`
+	Checks    checks                `json:"checks"`
+	By        string                `json:"by"`
+	Groups    []attribution.Row     `json:"groups"`
+	GroupsN   int                   `json:"groups_total"`
+	Others    attribution.Sum       `json:"others"`
+	LeftOut   attribution.Sum       `json:"left_out"`
+	Tree      []treeRow             `json:"tree"`
+	TreeN     int                   `json:"tree_total"`
+	Map       segmentMap            `json:"map"`
 }
 
 // treeRow is one call of a tree.
@@ -57,6 +58,7 @@ func buildState(a *attribution.Answer, top int) *stateDoc {
 	out := &stateDoc{
 		File: a.Snapshot.Name, Device: t.Device,
 		Moment: a.Moment.Name, Event: a.State.Event, Events: t.Trace.Len(), Time: a.State.Time,
+		Window: t.Window(),
 		Totals: a.State.Totals, Bounds: t.Recording.At(a.State.Event),
 		Balanced: c.Inconsistent() == 0 && c.Residual == 0 && t.Recording.Peak.Exact() && t.Recording.Start.Exact(),
 		Checks:   checks{c.Inconsistent(), *c},

@@ -45,6 +45,20 @@ func compiled(t *testing.T) (*snapshot.Snapshot, *timeline.Timeline) {
 func writeState(t *testing.T, q attribution.Query, tree bool, top int) []byte {
 	t.Helper()
 	s, tl := compiled(t)
+	return writeOf(t, s, tl, q, tree, top)
+}
+
+// writeWindow is writeState of a window that is the whole trace.
+func writeWindow(t *testing.T) []byte {
+	t.Helper()
+	s, tl := compiled(t)
+	s.Window = &snapshot.Window{Traces: []snapshot.WindowTrace{{Events: tl.Trace.Len(), Of: tl.Trace.Len()}}}
+	return writeOf(t, s, timeline.Build(s, 0), attribution.Query{}, false, 0)
+}
+
+func writeOf(t *testing.T, s *snapshot.Snapshot, tl *timeline.Timeline, q attribution.Query, tree bool,
+	top int) []byte {
+	t.Helper()
 	m, err := attribution.Locate(s, tl, "end")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +77,7 @@ func TestStateGolden(t *testing.T) {
 
 func TestStateSchema(t *testing.T) {
 	checkSchema(t, stateSchema, writeState(t, attribution.Query{}, true, 0),
-		writeState(t, attribution.Query{By: attribution.ByPool}, false, 1))
+		writeState(t, attribution.Query{By: attribution.ByPool}, false, 1), writeWindow(t))
 }
 
 // TestStateCloses adds up what a document lists.

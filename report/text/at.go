@@ -27,6 +27,7 @@ func at(a *address.Answer, d *doc) *doc {
 	name := chart.ClipLeft(chart.Plain(a.File), 40)
 	d.paragraph(plain.of(fmt.Sprintf("%s, %s %s", name, chart.DeviceName(a.Device)+when(a.Why != "", " (%s)", a.Why),
 		a.Moment)), 0, 0)
+	d.window(a.Timeline)
 	switch {
 	case a.Events == 0:
 		d.line("the dumped state; the file has no trace of this device, so that other owners are not known")

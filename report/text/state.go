@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -37,6 +38,7 @@ func (d *doc) stateHead(a *attribution.Answer) {
 	name := chart.ClipLeft(chart.Plain(a.Snapshot.Name), 40)
 	d.paragraph(plain.of(fmt.Sprintf("%s, %s %s", name, device, a.Moment.Name)), 0, 0)
 	d.paragraph(plain.of(place(a)), 0, 0)
+	d.window(a.Timeline)
 	c := &a.Timeline.Checks
 	tone := green
 	switch {
@@ -51,6 +53,13 @@ func (d *doc) stateHead(a *attribution.Answer) {
 	}
 	if a.Snapshot.Partial != nil {
 		d.line(plain.cut("only part of the file was read: " + a.Snapshot.Partial.Error()))
+	}
+}
+
+// window says which part of the trace was read, if not all.
+func (d *doc) window(t *timeline.Timeline) {
+	if w := t.Window(); w != nil {
+		d.paragraph(plain.of("a window: "+timeline.WindowWords(w)+" of the file; the first of it counts as 0 here"), 0, 0)
 	}
 }
 

@@ -30,6 +30,9 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	}
 	fact("Contents", strings.Join([]string{units.Plural(events, "event"), units.Plural(len(s.Segments), "segment"),
 		units.Plural(len(s.Blocks), "block"), units.Plural(s.Stacks.Len(), "stack")}, ", "))
+	if words := r.Window(); words != "" {
+		fact("Window", words)
+	}
 	fact("Recorded", when(!s.HasTimes, "no ")+"times, "+when(!s.HasStacks, "no ")+"stacks")
 	settings := when(s.Settings.Present, "%s", cmp.Or(s.Settings.Conf, "the defaults"))
 	fact("Settings", cmp.Or(settings, "not in the file"))

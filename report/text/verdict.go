@@ -82,7 +82,8 @@ func (v *outcome) title() {
 	if v.top != nil {
 		text += " (" + v.top.Trust() + ")"
 	}
-	v.line(dim.name(chart.ClipLeft(chart.Plain(s.Name), 60)), dim.of(", "+units.Bytes(s.Bytes)))
+	v.line(dim.name(chart.ClipLeft(chart.Plain(s.Name), 60)), dim.of(", "+units.Bytes(s.Bytes)+
+		when(s.Window != nil, ", a window: %s", v.r.Window())))
 	v.heading(verdict.Status.Word(), verdict.Status.Tone(), text, 4)
 	v.gap()
 	if v.r.Holders == nil || v.top != nil && v.top.ID == "growth" {
