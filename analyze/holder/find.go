@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -41,6 +42,7 @@ func (f *finder) find() *Result {
 	}
 	r := &Result{Notes: f.notes()}
 	f.close(r)
+	r.Notes = append(r.Notes, f.rejoin(groups)...)
 	if f.before != nil {
 		f.compare(groups)
 	}
@@ -65,6 +67,47 @@ func (f *finder) find() *Result {
 		}
 	}
 	return r
+}
+
+// rejoin puts what hangs on autograd graphs of which the recorder left out a part, so that they seem to be C++'s alone,
+// to what has most of a graph that grows in the same loop. It says so.
+func (f *finder) rejoin(groups []Holder) (notes []string) {
+	if f.now.Dropped["graph_nodes"] == 0 {
+		return nil
+	}
+	for i := range groups {
+		cut := &groups[i]
+		if cut.Kind != CPP || !cut.throughGraph() || cut.growth == nil {
+			continue
+		}
+		var to *Holder
+		for k := range groups {
+			h := &groups[k]
+			named := h.Kind != CPP && h.Kind != Hidden && h.Kind != Unreached && h.Kind != Cycle
+			if named && h.growth == cut.growth && h.throughGraph() && (to == nil || h.Graph > to.Graph) {
+				to = h
+			}
+		}
+		if to == nil {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("%s has the end of graphs that grow in %s; what of them seems to be C++'s alone, as "+
+			"graph nodes were left out, is counted with it", to.Reference, frames.Function(f.snapshot, cut.growth.Loop)))
+		to.rows, to.Blocks = append(to.rows, cut.rows...), append(to.Blocks, cut.Blocks...)
+		to.Bytes, to.Count, to.Graph = to.Bytes+cut.Bytes, to.Count+cut.Count, to.Graph+cut.Graph
+		to.Storage.Count, to.Storage.Bytes = to.Storage.Count+cut.Storage.Count, to.Storage.Bytes+cut.Storage.Bytes
+		to.Frees += cut.Frees
+		for _, d := range cut.Devices {
+			if !slices.Contains(to.Devices, d) {
+				to.Devices = append(to.Devices, d)
+			}
+		}
+		slices.Sort(to.Devices)
+		to.Grown, to.GrownBlocks, to.Sites, to.Uses = 0, 0, nil, nil
+		f.sites(to)
+		cut.rows, cut.Blocks, cut.Count, cut.Bytes, cut.growth, cut.GrownBlocks = nil, nil, 0, 0, nil, 0
+	}
+	return notes
 }
 
 // first are the standings that come before others.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
@@ -250,6 +251,39 @@ func TestOuterContainer(t *testing.T) {
 		r, _ := find(t, s, g.Record(0))
 		if got := r.Holders[0].Reference.String(); got != c.want || len(r.Holders) != 1 {
 			t.Errorf("%d sessions of %d layers: %s", c.sessions, c.layers, got)
+		}
+	}
+}
+
+// Where the recorder left out nodes of an autograd graph, what hangs on the rest is counted with the variable that has its
+// end; where it left out none, nothing in Python holds it.
+func TestCutGraph(t *testing.T) {
+	const laps = 20
+	for _, c := range []struct {
+		dropped Map
+		want    string
+		held    int
+	}{
+		{Map{"graph_nodes", 100}, "tensor `state`, local of main (train.py:7)", laps},
+		{Map{}, "C++, with no Python holder", laps - 2},
+	} {
+		s, blocks := grown(t, laps, 31)
+		g := &graphs{blocks: blocks}
+		end, cut := g.Node(Node{Kind: "node"}), g.Node(Node{Kind: "node"})
+		g.chain(g.main(), "local", "state", g.Tensor(1, 4, 1), "grad_fn", "", end)
+		g.chain(g.Node(Node{Kind: "cpp", Root: "cpp"}), "owner", "", g.Tensor(2, 4, 1), "grad_fn", "", cut)
+		for i := range laps {
+			of := cut
+			if i < 2 {
+				of = end
+			}
+			g.chain(of, "saved", "_saved_self", g.tensor(0))
+		}
+		r := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0, "dropped",
+			c.dropped)})})
+		h := r.Verdict.Findings[0].Evidence.Holder
+		if h.Reference != c.want || h.Bytes != units.Size(c.held*mib) {
+			t.Errorf("%v: %s holds %v", c.dropped, h.Reference, h.Bytes)
 		}
 	}
 }
