@@ -82,7 +82,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	graph, used := false, false
 	if c.together {
 		graph, used, c.dense = k.graph(group)
-		graph = graph && (c.Places > 1 || c.dense)
+		graph = graph && (c.Places > 1 || c.dense) && (c.Places >= whole || k.even(top))
 		c.together = c.Places > 1 || graph
 	}
 	size := k.t.Lives[top.rows[top.kept[0]]].Requested
@@ -219,6 +219,24 @@ func (k *clock) backwardIn(c *candidate) bool {
 		}
 	}
 	return 2*with > laps
+}
+
+// rounds counts the laps that left survivors between which and the next one backward passes ran.
+func (k *clock) rounds(c *candidate) (n int) {
+	if k.backwards == nil {
+		k.backwards = []int32{}
+		for i := range k.t.Lives {
+			if l := &k.t.Lives[i]; l.Born >= 0 && l.Stack > 0 && k.code.sort(l.Stack)&(nameless|inBackward) != 0 {
+				k.backwards = append(k.backwards, l.Born)
+			}
+		}
+	}
+	for i := 1; i < len(c.births); i++ {
+		if between(k.backwards, c.births[i-1], c.births[i]) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // backwardNext reports whether, after most survivors, a backward pass came before another forward.

@@ -17,6 +17,8 @@ type clock struct {
 	main    *sequence                   // the thread that allocates most
 	of      []*sequence                 // by stack; nil for a stack without Python frames
 	only    func(snapshot.StackID) bool // may grow; nil for all
+
+	backwards []int32 // births of backward passes, nil before rounds
 }
 
 // function is a function as far as frames tell.

@@ -99,6 +99,8 @@ type Growth struct {
 	Trains     bool    `json:"-"` // the trace has a backward pass or an optimizer
 	Optimizes  bool    `json:"-"` // the trace has an optimizer
 	Trained    bool    `json:"-"` // backward passes ran in most of the laps
+	Even       bool    `json:"-"` // laps left something at a steady pace, as a cache does not that is filled by what is asked for
+	Rounds     int     `json:"-"` // how often backward passes ran between one lap that left something and the next
 	Events     []int   `json:"-"` // births of survivors of Stack, at most 8
 	// Paces are the memory that comes in each lap, and what comes in far fewer of them, most
 	// bytes first. One graph comes as a whole, so that several paces have several holders.
@@ -134,11 +136,16 @@ func (g *Growth) LapsBefore() int { return int(g.OlderCount * int64(g.Laps) / ma
 // Early reports whether there are too few laps to tell: most buffers take longer to fill.
 func (g *Growth) Early() bool { return g.LikeUse() && g.Laps+g.LapsBefore() < enough }
 
-// Stale reports whether it is what a model made while it trained: after the next step it is out of date, so that it is
-// rarely kept on purpose.
+// Stale reports whether it is what a model made while it trained, or each time that it is evaluated between: after the
+// next step it is out of date, so that it is rarely kept on purpose. What comes now and then, as tables do for each new
+// length of a sequence, may not depend on what is trained.
 func (g *Growth) Stale() bool {
-	return g.LikeUse() && g.InModule && g.Trained && (g.Cause.Kind == Output || g.Cause.Kind == Captured)
+	trained := g.Rounds >= rounds && (g.Even || 2*g.Rounds <= g.Laps)
+	return g.LikeUse() && g.InModule && trained && (g.Cause.Kind == Output || g.Cause.Kind == Captured)
 }
+
+// rounds is how often a model must have trained between laps that evaluate it, for what it made to be out of date.
+const rounds = 2
 
 // LikeFill reports whether a buffer that is being filled on purpose would look the same: next to
 // nothing else is freed meanwhile.

@@ -377,6 +377,41 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
+// TestStale tells what a model made that trains from what may be kept on purpose: results of one evaluation, and what
+// comes now and then, as a table for each new length does.
+func TestStale(t *testing.T) {
+	inside := stack("/app/model.py:70:forward", module[0], "/app/model.py:60:forward", module[0], "/app/train.py:36:main")
+	backward := stack("/lib/python3/site-packages/torch/autograd/graph.py:824:_engine_run_backward",
+		"/lib/python3/site-packages/torch/_tensor.py:626:backward", "/app/train.py:37:main")
+	for _, c := range []struct {
+		name string
+		keep func(lap int) int // how many evaluations keep something in this lap
+		want bool
+	}{
+		{"in each lap", func(int) int { return 1 }, true},
+		{"in each evaluation, between which it trains", func(lap int) int { return map[bool]int{true: 4}[lap%6 == 5] }, true},
+		{"in one evaluation", func(lap int) int { return map[bool]int{true: 24}[lap == 29] }, false},
+		{"now and then", func(lap int) int { return map[int]int{1: 1, 2: 1, 6: 1, 7: 1, 15: 1, 17: 1, 24: 1, 29: 1}[lap] }, false},
+	} {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			train(d, 30, func(lap int) {
+				d.Free(alloc(d, backward, mib))
+				for range c.keep(lap) {
+					for range 8 {
+						d.Free(alloc(d, layer, 2*mib))
+					}
+					alloc(d, inside, 3*mib)
+					d.Free(alloc(d, loss, mib))
+				}
+			})
+		}))
+		all := ghost.Find(s, timeline.Build(s, 0), nil)
+		if len(all) != 1 || all[0].Stale() != c.want {
+			t.Errorf("%s: %+v", c.name, all)
+		}
+	}
+}
+
 // TestRing looks at traces that have lost their beginning: a leak shows with its older blocks,
 // and a history that is longer than the trace does not.
 func TestRing(t *testing.T) {

@@ -94,7 +94,8 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 			g.OlderBytes += l.Rounded
 		}
 	}
-	g.Cause, g.Trained = k.cause(&g, group), k.backwardIn(top)
+	g.Cause, g.Trained, g.Rounds = k.cause(&g, group), k.backwardIn(top), k.rounds(top)
+	g.Even = k.even(top)
 	return g
 }
 
@@ -172,15 +173,29 @@ func (g *Growth) countSteps(st *steps.Result) {
 	}
 }
 
-// regular reports whether most laps left about the median.
-func regular(perLap []int64) bool {
-	m, near := trend.Median(perLap), 0
-	for _, b := range perLap {
-		if 4*b >= 3*m && 4*b <= 5*m {
+// even reports whether most laps that left something came about as long after the one before, by the allocations of
+// their thread.
+func (k *clock) even(c *candidate) bool {
+	q := k.sequence(c.stack)
+	var gaps []int64
+	for i := 1; i < len(c.births); i++ {
+		gaps = append(gaps, int64(q.find(c.births[i])-q.find(c.births[i-1])))
+	}
+	return regular(gaps)
+}
+
+// regular reports whether most of some values are about the median.
+func regular(values []int64) bool {
+	if len(values) == 0 {
+		return false
+	}
+	m, near := trend.Median(values), 0
+	for _, v := range values {
+		if 4*v >= 3*m && 4*v <= 5*m {
 			near++
 		}
 	}
-	return 4*near >= 3*len(perLap)
+	return 4*near >= 3*len(values)
 }
 
 func bornAt(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) }

@@ -132,11 +132,10 @@ func (f *finder) recent(h *Holder, c *finding.Code, row int, where string) {
 			}
 		}
 	}
-	if c.Newest >= 0 {
+	if n <= 0 { // none is all of them
+		c.Newest = -1
+	} else if c.Newest >= 0 {
 		c.Newest = max(c.Newest, n)
-		if n < 0 {
-			c.Newest = -1
-		}
 	}
 }
 

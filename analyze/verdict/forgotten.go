@@ -55,6 +55,10 @@ func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) f
 		return shown("It has autograd graphs behind it, and no backward pass ran for them.")
 	case c == nil || !c.Whole:
 		return unknown(h, g, inferred)
+	case c.Drops > 0 && g.Like.Stale && g.Iterations >= filled:
+		return forgotten{confidence: finding.Medium, why: []string{fmt.Sprintf("The program empties it at %s, which left "+
+			"all of these %d iterations alone, and the model went on to train.", c.Dropped, g.Iterations)},
+			next: fmt.Sprintf("Look at %s: whether it runs as often as something is added, at %s.", c.Dropped, c.Added)}
 	case c.Drops > 0:
 		return forgotten{confidence: finding.Low, note: g.Iterations < filled, why: []string{fmt.Sprintf(
 			"The program empties it at %s, which left all of these %d iterations alone.", c.Dropped, g.Iterations)},
@@ -73,7 +77,7 @@ func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) f
 			v.confidence = finding.Medium
 		}
 		return v
-	case g.Like.Stale && g.Trained:
+	case g.Like.Stale:
 		return forgotten{confidence: finding.Medium, why: []string{fmt.Sprintf("The program reads it at %s, and removes "+
 			"nothing from it.", c.Read)}, next: tell(c)}
 	}

@@ -248,15 +248,13 @@ func full(e *Facts, g *ghost.Growth) finding.Full {
 	return v
 }
 
-// soon is how many regular iterations tell where memory is hardly kept on purpose, and graphs, which never are.
-const (
-	soon  = 8
-	graph = 6
-)
+// graph is how many regular iterations tell of graphs, which are never kept on purpose.
+const graph = 6
 
 // growthConfidence is that of a growth of which the holder is not known. What the program's own code makes, such as the
-// entries of a buffer or a copy of the weights, may be kept on purpose for as long as anybody records: low. The
-// results of a model are less often, and the least while it trains.
+// entries of a buffer or a copy of the weights, may be kept on purpose for as long as anybody records, and so may what
+// comes now and then, or what a model makes that does not train, as results that are read after the loop: low. What a
+// model makes that trains hardly ever is.
 func growthConfidence(g *finding.Growth) finding.Confidence {
 	steady, laps := g.Regular && g.Chance < 0.01, g.Iterations+g.OlderLaps
 	switch like := &g.Like; {
@@ -266,12 +264,10 @@ func growthConfidence(g *finding.Growth) finding.Confidence {
 		return finding.Medium
 	case !like.Use && !like.Cache && g.Iterations >= graph && steady:
 		return finding.High
-	case !like.Use, like.Stale && !g.Over && laps >= soon && steady:
+	case !like.Use, like.Stale && !g.Over && laps >= enough && steady:
 		return finding.Medium
-	case like.Early, g.Over, !like.Model:
-		return finding.Low
 	}
-	return finding.Medium
+	return finding.Low
 }
 
 // pattern gives the reasons to call it a growth. Cause are those to name its cause.
