@@ -85,6 +85,7 @@ type Growth struct {
 	Regular    bool       `json:"regular"`   // iterations left much the same
 	Over       bool       `json:"over"`      // the loop ended, and what it left stayed
 	Used       bool       `json:"used"`      // losses for which a backward pass ran
+	Spent      bool       `json:"spent"`     // models, of which none was trained again after its own iteration
 	Trained    bool       `json:"trained"`   // backward passes ran in most of the iterations
 	Older      int64      `json:"older"`     // blocks of the same stacks from before the trace, not in Blocks
 	OlderBytes units.Size `json:"older_bytes"`

@@ -40,7 +40,10 @@ type Cause struct {
 	// same until that runs: memory ran out before one could have freed it, or the graph is one of gradients, and no
 	// optimizer has changed the weights since.
 	Pending bool
-	Hints   []string // functions of the stack whose names hint at a holder, at most 3
+	// Spent says of models that their gradients and the state of their optimizers are those of their own laps: none of them
+	// was trained again.
+	Spent bool
+	Hints []string // functions of the stack whose names hint at a holder, at most 3
 
 	dense    bool // most of what a forward pass allocated is kept
 	together bool // too much of a forward pass is kept for a single result of it
@@ -60,12 +63,14 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	top := group[0]
 	c := Cause{Hints: k.hints(top.stack)}
 	frameless, ofModels, all, inside := false, int64(0), int64(0), 0
+	gradients, states := false, false
 	for _, each := range group {
 		all += sum(each.bytes)
 		if each.beside || k.code.sort(each.stack)&ofModel != 0 {
 			ofModels += sum(each.bytes)
 		}
 		sort := k.code.sort(each.stack)
+		gradients, states = gradients || each.beside, states || sort&optimizing != 0
 		switch {
 		case sort&inModule != 0:
 			c.Places++
@@ -110,6 +115,7 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	default:
 		c.Kind = Object
 	}
+	c.Spent = c.Kind == Models && gradients && states
 	c.Second = c.Second && (c.Kind == Graph || c.Kind == Retained)
 	ranOut := slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool { return o.Event == g.Horizon })
 	c.Pending = ranOut && (c.Second || c.Kind == Graph && !k.backwardBefore(int32(g.Horizon))) ||

@@ -26,6 +26,14 @@ type forgotten struct {
 
 // forget weighs what was seen of a holder that grows. Inferred is the confidence of the growth without a holder.
 func forget(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) forgotten {
+	v := weigh(h, g, inferred)
+	if g.Spent && v.confidence == finding.Low && (h.Code == nil || h.Code.Drops == 0) {
+		v.confidence, v.note = finding.Medium, false
+	}
+	return v
+}
+
+func weigh(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) forgotten {
 	shown := func(why string, args ...any) forgotten {
 		return forgotten{confidence: finding.High, why: []string{fmt.Sprintf(why, args...)}}
 	}

@@ -169,6 +169,10 @@ func (j *judge) grows(e *Facts, index int, share *holder.Share) {
 		f.Because("Not a leak, as seen in the process: what holds this memory held as much some steps earlier, so it " +
 			"is a full buffer.")
 	}
+	if v.Spent {
+		probably.why = append(probably.why, "None of them was trained again: their gradients and optimizer state are as they "+
+			"were left, so that at most their parameters are needed.")
+	}
 	pattern(f, probably.why)
 	if number {
 		f.Because("In bytes it is harmless. A loss or a metric that was not detached keeps the objects of its graph as " +
@@ -203,7 +207,7 @@ func grown(s *snapshot.Snapshot, index int, g *ghost.Growth) *finding.Growth {
 		Index: index, Loop: frames.Function(s, g.Loop), Call: frames.Call(s, g.Loop), Unit: "iteration",
 		PerUnit: units.Size(g.PerLap), Every: g.Every, Iterations: g.Laps, Blocks: g.Count, Bytes: units.Size(g.Bytes),
 		Stacks: len(g.Stacks), Site: attribution.Site(s, g.Stack), First: g.First, Last: g.Last, Clock: -1,
-		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Trained: g.Trained,
+		Slope: g.Slope, Chance: g.Chance, Freed: g.FreedShare, Used: g.Cause.Used, Trained: g.Trained, Spent: g.Cause.Spent,
 		Regular: g.Regular, Over: g.Over,
 		Older: g.OlderCount, OlderBytes: units.Size(g.OlderBytes), OlderLaps: g.LapsBefore(),
 		Full: finding.Full{Ceiling: finding.NoCeiling, Micros: -1},
