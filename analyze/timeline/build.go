@@ -94,29 +94,36 @@ func ByPeak(a, b *Timeline) int { return cmp.Compare(b.PeakReserved.Bytes, a.Pea
 // checkState sums up the dump's own state and checks it against itself.
 func checkState(s *snapshot.Snapshot, t *Timeline) {
 	for seg := range s.SegmentsOf(t.Device) {
-		var sum Totals
+		var sum, beyond Totals // beyond is of blocks that cannot be, such as over the end of all addresses
 		at, tiled := seg.Address, true
 		for j := seg.Blocks.Start; j < seg.Blocks.End(); j++ {
 			b := &s.Blocks[j]
-			if b.Address != at || b.Size <= 0 || b.Size > allocator.MaxRequest {
+			to := &sum
+			if !possible(b.Address, b.Size) {
+				to = &beyond
+			}
+			if b.Address != at || to == &beyond {
 				tiled = false
 			}
 			at += uint64(b.Size)
 			if b.State.Active() {
-				sum.Active += b.Size
-				sum.Requested += b.Requested
+				to.Active += b.Size
+				to.Requested += b.Requested
 			}
 			if b.State == snapshot.StateAllocated {
-				sum.Allocated += b.Size
+				to.Allocated += b.Size
 			}
 		}
 		if !tiled || at != seg.Address+uint64(seg.TotalSize) {
 			t.Checks.UntiledSegments++
 		}
-		if sum.Active != seg.ActiveSize || sum.Allocated != seg.AllocatedSize || sum.Requested != seg.RequestedSize {
+		if sum.Active+beyond.Active != seg.ActiveSize || sum.Allocated+beyond.Allocated != seg.AllocatedSize ||
+			sum.Requested+beyond.Requested != seg.RequestedSize {
 			t.Checks.WrongSegmentTotals++
 		}
-		t.Final.Reserved += seg.TotalSize
+		if possible(seg.Address, seg.TotalSize) {
+			t.Final.Reserved += seg.TotalSize
+		}
 		t.Final.Active += sum.Active
 		t.Final.Allocated += sum.Allocated
 		t.Final.Requested += sum.Requested

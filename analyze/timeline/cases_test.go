@@ -199,3 +199,36 @@ func BenchmarkBuild(b *testing.B) {
 	}
 	b.ReportMetric(float64(events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
+
+// TestWrap has blocks and segments that end beyond all addresses, or have less than no bytes: they count as no memory,
+// and are told.
+func TestWrap(t *testing.T) {
+	const top = ^uint64(0)
+	for _, c := range []struct {
+		name           string
+		addr           uint64
+		segment, block int64
+		want           timeline.Totals
+	}{
+		{"a block beyond its segment and all addresses", top - 40325, 27648, 62420, timeline.Totals{Reserved: 27648}},
+		{"all wraps", top - 999, 4096, 2048, timeline.Totals{}},
+		{"less than nothing", 1 << 20, -mib, -4096, timeline.Totals{}},
+		{"the last address", top - 4095, 4095, 4095, timeline.Totals{Reserved: 4095, Active: 4095, Allocated: 4095,
+			Requested: 4095}},
+	} {
+		s := &snapshot.Snapshot{
+			Segments: []snapshot.Segment{{Address: c.addr, TotalSize: c.segment, AllocatedSize: c.block,
+				ActiveSize: c.block, RequestedSize: c.block, Blocks: snapshot.Range{Len: 1}}},
+			Blocks: []snapshot.Block{{Address: c.addr, Size: c.block, Requested: c.block,
+				State: snapshot.StateAllocated}},
+		}
+		tl := timeline.Build(s, 0)
+		st := tl.StateAt(0)
+		if tl.Final != c.want || tl.Initial != c.want || st.Totals != c.want {
+			t.Errorf("%s: %+v, %+v, %+v", c.name, tl.Final, tl.Initial, st.Totals)
+		}
+		if told := tl.Checks.Inconsistent() > 0; told != (c.name != "the last address") {
+			t.Errorf("%s: %+v", c.name, tl.Checks)
+		}
+	}
+}

@@ -163,7 +163,7 @@ func (m *matcher) final() {
 	for seg := range m.s.SegmentsOf(m.t.Device) {
 		for j := seg.Blocks.Start; j < seg.Blocks.End(); j++ {
 			b := &m.s.Blocks[j]
-			if !b.State.Active() || b.Address == 0 || b.Size <= 0 || b.Size > allocator.MaxRequest {
+			if !b.State.Active() || !possible(b.Address, b.Size) {
 				continue
 			}
 			found++
@@ -296,6 +296,11 @@ func (m *matcher) join() []sizeSource {
 		source[row] = recorded
 	}
 	return source
+}
+
+// possible reports whether a block or a segment can be there: of at least a byte, and not beyond all addresses.
+func possible(addr uint64, size int64) bool {
+	return addr != 0 && size > 0 && size <= allocator.MaxRequest && addr+uint64(size) > addr
 }
 
 // bad reports whether an event lacks what its action needs.

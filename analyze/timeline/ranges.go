@@ -103,7 +103,7 @@ func finalRanges(s *snapshot.Snapshot, t *Timeline) Ranges {
 	for seg := range s.SegmentsOf(t.Device) {
 		r := Range{Addr: seg.Address, Size: seg.TotalSize, Stream: seg.Stream, Kind: seg.Kind,
 			Pool: seg.Pool, Expandable: seg.Expandable, Stack: seg.Stack}
-		if r.Addr != 0 && r.Size > 0 && r.Size <= allocator.MaxRequest && r.End() > r.Addr {
+		if possible(r.Addr, r.Size) {
 			rs = append(rs, r)
 		} else {
 			t.Checks.UntiledSegments++

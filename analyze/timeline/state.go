@@ -78,7 +78,8 @@ func (t *Timeline) stateAt(event, since int, rows []int32) (*State, []int32) {
 		for seg < len(rs) && rs[seg].End() <= l.Addr {
 			seg++
 		}
-		if seg == len(rs) || l.Addr < rs[seg].Addr || l.Addr < at || l.End() > rs[seg].End() {
+		if seg == len(rs) || l.Addr < rs[seg].Addr || l.Addr < at ||
+			uint64(l.Rounded) > rs[seg].End()-l.Addr {
 			st.Outside = append(st.Outside, row)
 			continue
 		}
