@@ -112,8 +112,8 @@ func (b *builder) undoAdd(now *Ranges, i int, r Range) {
 			part.Kind, part.Pool, part.Expandable, part.Stream = was.Kind, was.Pool, was.Expandable, was.Stream
 			b.changes = append(b.changes, Change{Event: i, Add: true, Range: part})
 		} else {
-			if k+1 < len(*now) {
-				part.Size = min(part.Size, int64((*now)[k+1].Addr-at))
+			if k+1 < len(*now) && (*now)[k+1].Addr < r.End() {
+				part.Size = int64((*now)[k+1].Addr - at)
 			}
 			b.stays = append(b.stays, stay{Range: part, from: i, first: unused, lost: true})
 		}
