@@ -71,13 +71,25 @@ func (a *Allocator) complete(i Block) {
 	size := b.size
 	b.state = Free
 	var splits, splitBytes int64 // change of inactive_split
+	free := &a.queues[b.queue].free
+	var old entry // of a neighbor that is part of the block now, in the queue that both have
+	joined := false
 	for _, n := range [2]int32{b.prev, b.next} {
-		if gained := a.merge(int32(i), n); gained > 0 {
-			splits--
-			splitBytes -= gained
+		if n == none || a.blocks[n].state != Free {
+			continue
 		}
+		if joined {
+			free.remove(&old)
+		}
+		old, joined = a.blocks[n].entry(n), true
+		splits--
+		splitBytes -= a.join(int32(i), n)
 	}
-	a.insert(int32(i))
+	if joined {
+		a.move(int32(i), free.place(&old))
+	} else {
+		a.insert(int32(i))
+	}
 	if b.space == none {
 		if b.split() {
 			splits++

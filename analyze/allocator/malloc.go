@@ -6,14 +6,18 @@ func (a *Allocator) Malloc(n int64, s Stream, p Pool) (Block, bool) {
 	rounded := a.conf.Round(n)
 	a.largest = max(a.largest, rounded)
 	q := a.queueFor(a.conf.Small(rounded), s, p)
-	b := a.find(q, rounded)
-	if b == none {
-		if b = a.grow(q, rounded); b == none {
-			return none, false
-		}
+	if s, ok := a.find(q, rounded); ok {
+		return Block(a.handOut(q, a.queues[q].free.get(s).block, s, rounded, n)), true
 	}
-	return Block(a.handOut(q, b, rounded, n)), true
+	b := a.grow(q, rounded)
+	if b == none {
+		return none, false
+	}
+	return Block(a.handOut(q, b, unqueued, rounded, n)), true
 }
+
+// unqueued is the place of a block that is in no queue.
+var unqueued = spot{run: none}
 
 // grow gets a block from the driver, if need be after giving some back (SPEC.md 5.5 steps 4 and 5).
 // The block is in no queue.
@@ -61,9 +65,9 @@ func (a *Allocator) allocBlock(q int32, rounded, size int64) int32 {
 	return a.newBlock(addr, size, q, none, none, Free)
 }
 
-// handOut gives a block, which is in no queue, to the program. What is too much is split off:
+// handOut gives a block, which is at s in its queue, to the program. What is too much is split off:
 // the front goes to the program, the rest stays (SPEC.md 5.5 steps 6 to 8, alloc_found_block).
-func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
+func (a *Allocator) handOut(q, i int32, s spot, rounded, n int64) int32 {
 	b := &a.blocks[i]
 	small := a.queues[q].small
 	kind := KindOf(small)
@@ -71,15 +75,24 @@ func (a *Allocator) handOut(q, i int32, rounded, n int64) int32 {
 	switch {
 	case a.conf.Splits(rounded, b.size-rounded, small):
 		front := a.cut(i, b.addr, rounded, Live)
-		a.insert(i)
+		if s == unqueued {
+			a.insert(i)
+		} else {
+			a.move(i, s)
+		}
 		if b = &a.blocks[i]; b.space == none && wasSplit {
 			a.stats.InactiveSplitBytes.sub(kind, rounded)
 		} else if b.space == none {
 			a.stats.split(kind, 1, b.size)
 		}
 		i = front
-	case wasSplit && b.space == none:
-		a.stats.split(kind, -1, -b.size)
+	default:
+		if s != unqueued {
+			a.queues[q].free.removeAt(s)
+		}
+		if wasSplit && b.space == none {
+			a.stats.split(kind, -1, -b.size)
+		}
 	}
 	b = &a.blocks[i]
 	b.state = Live
@@ -108,38 +121,35 @@ func (a *Allocator) countSegment(q int32, n, size int64) {
 	}
 }
 
-// find takes the free block that serves a rounded size out of a queue, none when there is no
+// find gives the place of the free block that serves a rounded size in a queue, false when there is no
 // such block (SPEC.md 5.4, get_free_block). It looks at one candidate: where a rule forbids that one,
 // larger ones are not tried.
-func (a *Allocator) find(qi int32, rounded int64) int32 {
+func (a *Allocator) find(qi int32, rounded int64) (s spot, ok bool) {
 	q := &a.queues[qi]
 	if a.collects {
 		a.pools[q.pool].calls++
 	}
 	key := entry{size: rounded}
-	s := q.free.seek(&key)
-	if !q.free.valid(s) {
-		return none
+	if s = q.free.seek(&key); !q.free.valid(s) {
+		return s, false
 	}
 	e := q.free.get(s)
 	if a.blocks[e.block].space != none {
 		if a.conf.Expandable {
 			s = a.preferFixed(q, s)
 		} else if s = a.skipExpandable(q, s); !q.free.valid(s) {
-			return none
+			return s, false
 		}
 		e = q.free.get(s)
 	}
 	if rounded < a.maxSplit {
 		if e.size >= a.maxSplit {
-			return none // large blocks are kept for large requests
+			return s, false // large blocks are kept for large requests
 		}
 	} else if e.size-rounded >= a.conf.MaxNonSplitRounding {
-		return none // it would not be split
+		return s, false // it would not be split
 	}
-	b := e.block
-	q.free.removeAt(s)
-	return b
+	return s, true
 }
 
 // preferFixed goes on to larger blocks as long as they could grow less: by fit, a hole at the

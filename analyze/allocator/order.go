@@ -125,12 +125,15 @@ func (o *order) newRun() []entry {
 }
 
 // remove takes out the entry of a block, which must be there.
-func (o *order) remove(key *entry) {
+func (o *order) remove(key *entry) { o.removeAt(o.place(key)) }
+
+// place is that of the entry of a block, which must be there.
+func (o *order) place(key *entry) spot {
 	s := o.seek(key)
 	if !o.valid(s) || o.get(s).block != key.block {
 		panic("allocator: a free block is not where it belongs")
 	}
-	o.removeAt(s)
+	return s
 }
 
 func (o *order) removeAt(s spot) {
@@ -147,6 +150,39 @@ func (o *order) removeAt(s spot) {
 		o.runs[into] = append(o.runs[into], o.runs[into+1]...)
 		o.drop(into + 1)
 	}
+}
+
+// replace puts e in the place of the entry at s: what is left of a block, or what it became part of. Both are often
+// close to each other, so that less moves, and less is searched, than to take one out and to insert the other.
+func (o *order) replace(s spot, e entry) {
+	run := o.runs[s.run]
+	i := s.at
+	switch last := len(run) - 1; {
+	case i < last && run[i+1].before(&e):
+		if s.run+1 < len(o.runs) && run[last].before(&e) {
+			o.removeAt(s)
+			o.insert(e)
+			return
+		}
+		for ; i < last && run[i+1].before(&e); i++ {
+			run[i] = run[i+1]
+		}
+	case i == last && s.run+1 < len(o.runs) && o.runs[s.run+1][0].before(&e),
+		i == 0 && s.run > 0 && e.before(&o.runs[s.run-1][len(o.runs[s.run-1])-1]):
+		o.removeAt(s)
+		o.insert(e)
+		return
+	case i > 0 && e.before(&run[i-1]):
+		if s.run > 0 && e.before(&run[0]) {
+			o.removeAt(s)
+			o.insert(e)
+			return
+		}
+		for ; i > 0 && e.before(&run[i-1]); i-- {
+			run[i] = run[i-1]
+		}
+	}
+	run[i] = e
 }
 
 func (o *order) drop(run int) {

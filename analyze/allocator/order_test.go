@@ -32,6 +32,17 @@ func TestOrder(t *testing.T) {
 			o.remove(&want[at])
 			want = slices.Delete(want, at, at+1)
 		}
+		if len(want) > 0 {
+			at := rng.IntN(len(want))
+			old, e := want[at], want[at]
+			if e.size += (rng.Int64N(600) - 300) * 512 >> rng.IntN(8); e.size < 0 {
+				e.size = 0
+			}
+			want = slices.Delete(want, at, at+1)
+			at, _ = slices.BinarySearchFunc(want, e, less)
+			want = slices.Insert(want, at, e)
+			o.replace(o.place(&old), e)
+		}
 		if step%997 == 0 {
 			checkOrder(t, &o, want)
 		}

@@ -189,6 +189,15 @@ func (a *Allocator) insert(i int32) {
 	q.unmapped = slices.Insert(q.unmapped, at, i)
 }
 
+// move puts a free block, which has changed, where it belongs now: at s its queue has an entry that is no more.
+func (a *Allocator) move(i int32, s spot) {
+	b := &a.blocks[i]
+	q := &a.queues[b.queue]
+	a.largest = max(a.largest, b.size)
+	b.since = a.pools[q.pool].calls
+	q.free.replace(s, b.entry(i))
+}
+
 // remove is the inverse of insert.
 func (a *Allocator) remove(i int32) {
 	b := &a.blocks[i]
@@ -218,6 +227,11 @@ func (a *Allocator) merge(i, n int32) int64 {
 		return 0
 	}
 	a.remove(n)
+	return a.join(i, n)
+}
+
+// join is what merge does where n may be merged, but for the queues.
+func (a *Allocator) join(i, n int32) int64 {
 	b, k := &a.blocks[i], &a.blocks[n]
 	gained := k.size
 	if b.prev == n {
