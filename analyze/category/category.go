@@ -155,6 +155,7 @@ func Find(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, rules [
 	f := newFinder(s, tl, st, rules)
 	t := &Table{of: make([]verdict, len(tl.Lives))}
 	for i := range tl.Lives {
+		f.advance(tl.Lives[i].Born)
 		t.of[i] = f.judge(&tl.Lives[i])
 	}
 	return t
@@ -187,16 +188,24 @@ func (t *Table) Over(tl *timeline.Timeline, n int) []Sample {
 		}
 	}
 	// A life takes part in a run of samples: add it to the first and take it off after the last.
-	from := func(e int32) int { return sort.Search(len(out), func(k int) bool { return out[k].Event >= int(e) }) }
+	first := 0 // for a life; they come in order of birth
 	for i := range tl.Lives {
 		l := &tl.Lives[i]
 		c := t.of[i].category
-		if k := from(l.Born); k < len(out) {
-			out[k].Bytes[c] += l.Rounded
+		for first < len(out) && out[first].Event < int(l.Born) {
+			first++
 		}
+		if first == len(out) {
+			break
+		}
+		if l.Freed >= 0 && int(l.Freed) <= out[first].Event {
+			continue // as most: it was there between two samples
+		}
+		out[first].Bytes[c] += l.Rounded
 		if l.Freed >= 0 {
-			if k := from(l.Freed); k < len(out) {
-				out[k].Bytes[c] -= l.Rounded
+			rest := out[first+1:]
+			if k := sort.Search(len(rest), func(k int) bool { return rest[k].Event >= int(l.Freed) }); k < len(rest) {
+				rest[k].Bytes[c] -= l.Rounded
 			}
 		}
 	}

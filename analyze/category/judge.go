@@ -30,6 +30,33 @@ type finder struct {
 	sizes     map[int64]bool
 	kept      map[kind]int // blocks that live at the end
 	calls     int          // stacks that make scratch memory for single calls
+
+	now // lives are judged in order of birth, which spares three searches for each
+}
+
+// now is the birth of the life that is judged: the first of allocs and of backwards behind it, and its step, -1 for
+// none.
+type now struct {
+	alloc, backward, step int
+
+	last int // the last step that began
+}
+
+// advance goes to a birth, no earlier than that before.
+func (f *finder) advance(born int32) {
+	for f.alloc < len(f.allocs) && f.allocs[f.alloc] <= born {
+		f.alloc++
+	}
+	for f.backward < len(f.backwards) && f.backwards[f.backward] <= born {
+		f.backward++
+	}
+	all := f.steps.Steps
+	for f.last+1 < len(all) && all[f.last+1].First <= int(born) {
+		f.last++
+	}
+	if f.step = f.last; f.step >= 0 && int(born) > all[f.step].Last {
+		f.step = -1
+	}
 }
 
 type kind struct {
@@ -39,7 +66,7 @@ type kind struct {
 
 func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, rules []Rule) *finder {
 	f := &finder{
-		tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{},
+		now: now{last: -1}, tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{},
 		lastBack: slices.Repeat([]int32{-1}, len(st.Steps)), firstFwd: slices.Repeat([]int32{-1}, len(st.Steps)),
 		allocs: make([]int32, 0, len(tl.Lives)), backwards: make([]int32, 0, len(tl.Lives)),
 	}
@@ -112,6 +139,19 @@ func between(events []int32, from, to int32) int {
 	return max(b-a, 0)
 }
 
+// before counts the events of a sorted list that come before another, which is most often near its beginning.
+func before(events []int32, to int32) int {
+	n := 1
+	for n < len(events) && events[n-1] < to {
+		n *= 2
+	}
+	events = events[:min(n, len(events))]
+	return sort.Search(len(events), func(i int) bool { return events[i] >= to })
+}
+
+// atLeast reports whether at least n events of a sorted list, n > 0, come before another.
+func atLeast(events []int32, to int32, n int) bool { return n <= len(events) && events[n-1] < to }
+
 func (f *finder) judge(l *timeline.Life) verdict {
 	if f.ruled != nil && f.ruled[l.Stack].confidence > None {
 		return f.ruled[l.Stack]
@@ -181,15 +221,15 @@ func (f *finder) leaves(l *timeline.Life) bool {
 	if l.Born < 0 {
 		return true
 	}
-	if at := f.steps.At(int(l.Born)); at >= 0 {
+	if at := f.step; at >= 0 {
 		return int(f.end(l)) > f.steps.Steps[at].Last
 	}
-	return l.Freed < 0 || between(f.allocs, l.Born, l.Freed) > len(f.allocs)/4
+	return l.Freed < 0 || atLeast(f.allocs[f.alloc:], l.Freed, len(f.allocs)/4+1)
 }
 
 // short reports whether a life ended soon, and not because memory ran out in it: what unwinds then was in use.
 func (f *finder) short(l *timeline.Life) bool {
-	return l.Freed >= 0 && between(f.allocs, l.Born, l.Freed) < soon && between(f.failures, l.Born, l.Freed) == 0
+	return l.Freed >= 0 && !atLeast(f.allocs[f.alloc:], l.Freed, soon) && between(f.failures, l.Born, l.Freed) == 0
 }
 
 func (f *finder) fromModel(l *timeline.Life, trust Confidence) verdict {
@@ -210,14 +250,14 @@ func (f *finder) fromBackward(l *timeline.Life) verdict {
 	if f.sizes[l.Requested] {
 		trust = High
 	}
-	if at := f.steps.At(int(l.Born)); at >= 0 {
+	if at := f.step; at >= 0 {
 		if f.end(l) > f.lastBack[at] && l.Born <= f.lastBack[at] && !f.briefly(l, f.lastBack[at]) {
 			return verdict{Gradient, trust}
 		}
 		return verdict{Gradient, Low}
 	}
 	// Without steps: what some other code's allocation finds alive has outlived the pass.
-	if between(f.allocs, l.Born, f.end(l)) > between(f.backwards, l.Born, f.end(l)) {
+	if before(f.allocs[f.alloc:], f.end(l)) > before(f.backwards[f.backward:], f.end(l)) {
 		return verdict{Gradient, min(trust, Medium)}
 	}
 	return verdict{Gradient, Low}
@@ -226,7 +266,8 @@ func (f *finder) fromBackward(l *timeline.Life) verdict {
 // briefly reports whether a block lives on past the last allocation of a backward pass only
 // because it is an operand of the last operations.
 func (f *finder) briefly(l *timeline.Life, last int32) bool {
-	return !f.sizes[l.Requested] && l.Freed >= 0 && l.Freed-last < soon && between(f.backwards, l.Born, last) < soon
+	return !f.sizes[l.Requested] && l.Freed >= 0 && l.Freed-last < soon &&
+		!atLeast(f.backwards[f.backward:], last, soon)
 }
 
 func (f *finder) fromForward(l *timeline.Life, o origin) verdict {
@@ -234,7 +275,7 @@ func (f *finder) fromForward(l *timeline.Life, o origin) verdict {
 		return verdict{Activation, Low}
 	}
 	switch {
-	case o == forward && between(f.backwards, l.Born, f.end(l)) > 0:
+	case o == forward && atLeast(f.backwards[f.backward:], f.end(l), 1):
 		return verdict{AutogradSaved, Medium}
 	case f.short(l):
 		return verdict{Temporary, Medium}
@@ -246,7 +287,7 @@ func (f *finder) fromProgram(l *timeline.Life) verdict {
 	if l.Born < 0 {
 		return verdict{Other, Low}
 	}
-	if at := f.steps.At(int(l.Born)); at >= 0 && l.Born < f.firstFwd[at] {
+	if at := f.step; at >= 0 && l.Born < f.firstFwd[at] {
 		return verdict{Input, Medium}
 	}
 	if f.short(l) {

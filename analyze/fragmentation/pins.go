@@ -193,7 +193,7 @@ func passedLives(t *timeline.Timeline, st *timeline.State, r *Report) []int {
 	}
 	seg := func(i int) *timeline.Range { return &st.Segments[r.Pins[i].Segment].Range }
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seg(a).Addr, seg(b).Addr) })
-	lives := make([][]int, len(r.Pins))
+	lives := make([][]int32, len(r.Pins))
 	for i := range t.Lives {
 		l := &t.Lives[i]
 		if l.Born < 0 || l.Freed < 0 || int(l.Freed) > st.Event {
@@ -201,13 +201,13 @@ func passedLives(t *timeline.Timeline, st *timeline.State, r *Report) []int {
 		}
 		k := sort.Search(len(order), func(k int) bool { return seg(order[k]).End() > l.Addr })
 		if k < len(order) && l.Addr >= seg(order[k]).Addr {
-			lives[order[k]] = append(lives[order[k]], int(l.Freed-l.Born))
+			lives[order[k]] = append(lives[order[k]], l.Freed-l.Born)
 		}
 	}
 	out := make([]int, len(lives))
 	for i := range lives {
 		if len(lives[i]) > 0 {
-			out[i] = max(trend.Median(lives[i]), 1)
+			out[i] = max(int(trend.Median(lives[i])), 1)
 		}
 	}
 	return out

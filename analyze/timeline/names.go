@@ -24,20 +24,21 @@ func (t *Timeline) Names(rows []int32) []Name {
 	if len(rows) == 0 {
 		return out
 	}
-	before := make(map[uint64]int32, len(rows)) // blocks so far at the addresses that are asked for
+	before := newTable(min(len(rows), 1<<20)) // blocks so far at the addresses that are asked for
 	for _, row := range rows {
-		before[t.Lives[row].Addr] = 0
+		before.put(t.Lives[row].Addr, 0)
 	}
 	order := byRow(rows)
 	row := int32(0)
 	for _, i := range order {
 		for ; row < rows[i]; row++ {
-			if n, asked := before[t.Lives[row].Addr]; asked {
-				before[t.Lives[row].Addr] = n + 1
+			if n := before.at(t.Lives[row].Addr); n != nil {
+				*n++
 			}
 		}
 		addr := t.Lives[row].Addr
-		out[i] = Name{addr, before[addr]}
+		n, _ := before.get(addr)
+		out[i] = Name{addr, n}
 	}
 	return out
 }
@@ -65,6 +66,8 @@ func byRow(rows []int32) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return int(rows[a]) - int(rows[b]) })
+	if !slices.IsSorted(rows) {
+		slices.SortFunc(order, func(a, b int) int { return int(rows[a]) - int(rows[b]) })
+	}
 	return order
 }

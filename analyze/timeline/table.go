@@ -29,6 +29,17 @@ func (t *table) get(key uint64) (int32, bool) {
 	return 0, false
 }
 
+// at is where the row of key is, nil when it has none, up to the next change of the table.
+func (t *table) at(key uint64) *int32 {
+	mask := len(t.keys) - 1
+	for i := t.slot(key); t.keys[i] != 0; i = (i + 1) & mask {
+		if t.keys[i] == key {
+			return &t.rows[i]
+		}
+	}
+	return nil
+}
+
 // put sets the row of key, which must not be 0.
 func (t *table) put(key uint64, row int32) {
 	mask := len(t.keys) - 1

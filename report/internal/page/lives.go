@@ -25,6 +25,7 @@ type lifeList struct {
 	which []int32 // row of kinds by row of rows
 	moved []int64 // by row of rows, the address less that of the kind's last
 	kinds table[kind]
+	of    []int32 // by stack, the row of kinds of its last life: most often that of the next
 	last  []int64 // address by kind
 	at    stretches
 }
@@ -34,14 +35,27 @@ func newLifeList(n int, at stretches) *lifeList {
 }
 
 func (a *lifeList) add(l *timeline.Life, i int32, k kind) {
-	row, added := a.kinds.row(k)
-	if added {
-		a.last = append(a.last, 0)
-	}
+	row := a.row(k)
 	a.rows, a.which = append(a.rows, i), append(a.which, row)
 	at := a.at.of(l.Addr)
 	a.moved = append(a.moved, at-a.last[row])
 	a.last[row] = at
+}
+
+// row is the row of a kind, which is added when it is new.
+func (a *lifeList) row(k kind) int32 {
+	for len(a.of) <= int(k.stack) {
+		a.of = append(a.of, 0)
+	}
+	if row := a.of[k.stack]; int(row) < len(a.last) && a.kinds.all[row] == k {
+		return row
+	}
+	row, added := a.kinds.row(k)
+	if added {
+		a.last = append(a.last, 0)
+	}
+	a.of[k.stack] = row
+	return row
 }
 
 func (a *lifeList) write(w *writer, t *timeline.Timeline, h *held) (Kinds, Lives) {
