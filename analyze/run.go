@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
@@ -43,6 +44,7 @@ import (
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -97,6 +99,10 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 	r.Verdict.Advise(s, most, r.Pinned != nil)
 	r.account(opt)
 	r.Quality = slices.Concat(quality(s, r.Devices), r.stackless(), pinnedNotes(r.Pinned))
+	if n, all := len(r.Pictured()), len(s.UsedDevices()); n < all {
+		r.Quality = append(r.Quality, Note{Level: "missing", Text: fmt.Sprintf("Pictures are of the %s that reserved "+
+			"most, of %d.", units.Plural(n, "GPU"), all)})
+	}
 	if opt.Unread != nil {
 		faults = append(faults, "The recorder's file beside the snapshot was not used: "+opt.Unread.Error()+".")
 	}
@@ -322,6 +328,31 @@ func Fullest(devices []*Device, n int, first *Device) []*Device {
 	out = out[:min(len(out), n)]
 	slices.SortStableFunc(out, func(a, b *Device) int { return cmp.Compare(a.Timeline.Device, b.Timeline.Device) })
 	return out
+}
+
+const (
+	// maxPictured is how many devices have pictures: more than those nobody looks through.
+	maxPictured = 16
+	// pictureShare is how much of the time for a file its pictures may take, in percent, and pictureTime what those of
+	// one device take.
+	pictureShare = 50
+	pictureTime  = 250 * time.Millisecond
+)
+
+// Pictured are the devices of which a report has pictures, by ordinal: those that did something, and of these the ones
+// that reserved most, as many as the time for a file of this size allows.
+func (r *Result) Pictured() []*Device {
+	var out []*Device
+	for i := range r.Devices {
+		if t := r.Devices[i].Timeline; t.PeakReserved.Bytes > 0 || t.Trace.Len() > 0 {
+			out = append(out, &r.Devices[i])
+		}
+	}
+	n, time := 1, budget.Share(r.Snapshot.Bytes, pictureShare)
+	for time.Draw(int(pictureTime/budget.StepTime)) && n < maxPictured {
+		n++
+	}
+	return Fullest(out, n, nil)
 }
 
 // Decisive is the moment of a device that matters, and how a sentence says it: the failure, the end when memory grows

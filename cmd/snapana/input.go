@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/window"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/input"
@@ -248,6 +249,9 @@ func (f *inputFlags) readWindow(cmd *cobra.Command, path string, opt load.Option
 	return s, err
 }
 
+// maxRules is how long a file of rules may be.
+const maxRules = 1 << 20
+
 // readRules reads the rules that the command line names, if any.
 func (f *inputFlags) readRules(ctx context.Context) ([]category.Rule, error) {
 	if f.rules == "" {
@@ -258,9 +262,12 @@ func (f *inputFlags) readRules(ctx context.Context) ([]category.Rule, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(file)
+	data, err := io.ReadAll(io.LimitReader(file, maxRules+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(data) > maxRules {
+		return nil, fmt.Errorf("%s: more than %s of rules; is it the right file?", f.rules, units.Bytes(maxRules))
 	}
 	rules, err := category.ParseRules(data)
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/snapshot/budget"
 )
 
 // inOrder is how long a command may take to end in order once it was told to stop: longer than a
@@ -35,6 +36,9 @@ func main() {
 	var patience atomic.Int64 // of a command that was interrupted
 	patience.Store(int64(inOrder))
 	ctx = context.WithValue(ctx, patient{}, func() { patience.Store(math.MaxInt64) })
+	meter := new(budget.Meter)
+	ctx = budget.With(ctx, meter)
+	go watch(meter, os.Stderr)
 	code := make(chan int, 1)
 	go func() { code <- run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()
 	select {

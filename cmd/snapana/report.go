@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/report/serve"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
 )
 
 // minPage is what a page without anything to zoom into takes at most.
@@ -237,6 +238,7 @@ Anyone with this link can read the report; keep it private.`,
 						"snapana: could not start a browser (%s); open the address above\n", oneLine(err.Error()))
 				}
 			}
+			budget.From(cmd.Context()).Finish()
 			return written(s.Serve(cmd.Context(), l))
 		},
 	}

@@ -46,9 +46,6 @@ func (p Plot) Write(w io.Writer, m Medium) error {
 	return nil
 }
 
-// maxDevices is how many devices are drawn: more pictures than that nobody looks through.
-const maxDevices = 16
-
 // Kind is what a picture shows.
 type Kind string
 
@@ -160,7 +157,7 @@ func Of(kind Kind, r *analyze.Result, d *analyze.Device, m *analyze.Moment) (Plo
 // device, as in "timeline-gpu1", when there are several.
 func All(r *analyze.Result) []Plot {
 	var out []Plot
-	devices := drawn(r)
+	devices := r.Pictured()
 	for _, d := range devices {
 		suffix := ""
 		if len(devices) > 1 {
@@ -232,15 +229,4 @@ func segments(s subject, by By, category func(row int32) string) Plot {
 		}
 		return segmentsPage(to, s, paint)
 	}}
-}
-
-// drawn are the devices that did something, by ordinal.
-func drawn(r *analyze.Result) []*analyze.Device {
-	var out []*analyze.Device
-	for i := range r.Devices {
-		if t := r.Devices[i].Timeline; t.PeakReserved.Bytes > 0 || t.Trace.Len() > 0 {
-			out = append(out, &r.Devices[i])
-		}
-	}
-	return analyze.Fullest(out, maxDevices, nil)
 }

@@ -56,7 +56,10 @@ func (s *Steps) Draw(n int) bool {
 }
 
 // Meter counts what was read of all inputs of one command. It may be used from several goroutines; nil counts nothing.
-type Meter struct{ bytes atomic.Int64 }
+type Meter struct {
+	bytes, least atomic.Int64
+	finished     atomic.Bool
+}
 
 // Read adds n unpacked bytes.
 func (m *Meter) Read(n int) {
@@ -65,13 +68,36 @@ func (m *Meter) Read(n int) {
 	}
 }
 
-// Bytes is how many unpacked bytes were read so far.
+// most is the longest input for which bounds are computed.
+const most = 1 << 50
+
+// Allow makes the bounds at least those of an input of n bytes.
+func (m *Meter) Allow(n int64) {
+	if m == nil {
+		return
+	}
+	n = min(n, most)
+	for old := m.least.Load(); n > old && !m.least.CompareAndSwap(old, n); old = m.least.Load() {
+	}
+}
+
+// Bytes is how many unpacked bytes were read so far, or more where more were allowed.
 func (m *Meter) Bytes() int64 {
 	if m == nil {
 		return 0
 	}
-	return m.bytes.Load()
+	return max(m.bytes.Load(), m.least.Load())
 }
+
+// Finish says that the work on the input is over, and what follows goes on for as long as its user likes.
+func (m *Meter) Finish() {
+	if m != nil {
+		m.finished.Store(true)
+	}
+}
+
+// Finished reports whether Finish was called.
+func (m *Meter) Finished() bool { return m != nil && m.finished.Load() }
 
 type key struct{}
 

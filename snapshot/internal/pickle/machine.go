@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
 )
 
 const (
@@ -14,7 +15,7 @@ const (
 	maxDepth = 1 << 16 // open marks
 	// A machine may use baseMemory plus memoryPerByte for each input byte that was read.
 	baseMemory    = 128 << 20
-	memoryPerByte = 12
+	memoryPerByte = budget.MemoryPerByte - 1
 )
 
 // machine executes the data part of pickle. Its methods are the meaning of the opcodes; the

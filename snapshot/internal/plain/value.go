@@ -42,7 +42,7 @@ type Value struct {
 // Limits on one value.
 const (
 	maxDepth = 64
-	maxNodes = 4 << 20
+	maxNodes = 1 << 20 // 88 bytes each, of one byte of MessagePack
 	maxText  = 1 << 20
 )
 

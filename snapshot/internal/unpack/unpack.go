@@ -62,6 +62,7 @@ type Input struct {
 // the next read fails, and so does Read, with ctx.Err().
 func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*Input) error) error {
 	in := &Input{ctx: ctx, meter: budget.From(ctx), name: name, opt: opt, use: use}
+	in.meter.Allow(opt.MaxBytes)
 	if r == nil {
 		f, err := input.Open(ctx, name)
 		if err != nil {
