@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/oomlog"
 )
@@ -85,7 +86,7 @@ func OpenLog(ctx context.Context, path string, stdin io.Reader) (*Log, error) {
 		defer f.Close()
 		r, name = f, filepath.Base(path)
 	}
-	br := bufio.NewReader(r)
+	br := bufio.NewReader(budget.From(ctx).Reader(r))
 	switch head, _ := br.Peek(2); string(head) {
 	case "\x1f\x8b":
 		return nil, &PackedError{name, "zcat"}

@@ -9,6 +9,7 @@ package budget
 
 import (
 	"context"
+	"io"
 	"sync/atomic"
 	"time"
 )
@@ -66,6 +67,20 @@ func (m *Meter) Read(n int) {
 	if m != nil {
 		m.bytes.Add(int64(n))
 	}
+}
+
+// Reader is r with what is read of it counted.
+func (m *Meter) Reader(r io.Reader) io.Reader { return &counted{r, m} }
+
+type counted struct {
+	r io.Reader
+	m *Meter
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.m.Read(n)
+	return n, err
 }
 
 // most is the longest input for which bounds are computed.

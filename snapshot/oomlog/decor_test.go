@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/snapana/snapana/snapshot"
 )
 
 // wrapAt breaks a text at spaces into lines of at most n bytes, each behind a prefix.
@@ -281,4 +283,25 @@ func FuzzScan(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A log of nothing but beginnings is refused with the place, and one with as many whole messages is not.
+func TestBeginnings(t *testing.T) {
+	var fault *snapshot.FormatError
+	err := Scan(strings.NewReader(strings.Repeat("CUDA out of memory ", 200_000)), func(Message) error {
+		return nil
+	})
+	if !errors.As(err, &fault) || !errors.Is(err, snapshot.ErrLimit) || fault.Offset < 1<<20 {
+		t.Errorf("beginnings: %v", err)
+	}
+	const whole = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of " +
+		"79.25 GiB of which 8.19 MiB is free.\n"
+	n := 0
+	err = Scan(strings.NewReader(strings.Repeat(whole, 150_000)), func(Message) error {
+		n++
+		return nil
+	})
+	if err != nil || n != 150_000 {
+		t.Errorf("%d messages, %v", n, err)
+	}
 }

@@ -5,12 +5,21 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/snapana/snapana/snapshot"
 )
 
 const bufferSize = 256 << 10
 
+// How often a message may be begun to be read, which takes some 5 microseconds: messages take hundreds of bytes.
+const (
+	freeTries   = 100_000
+	bytesPerTry = 80
+)
+
 // Scan reads a log once and calls f with every out-of-memory message in it, in order. It
-// stops at the first error of f or of r and returns it. What is found does not depend on how
+// stops at the first error of f or of r and returns it, and with a *snapshot.FormatError where a log has far more
+// beginnings of messages than programs write. What is found does not depend on how
 // r cuts its data; memory does not grow with the log.
 func Scan(r io.Reader, f func(Message) error) error {
 	s := scanner{r: r, f: f, buf: make([]byte, bufferSize), line: 1}
@@ -32,6 +41,7 @@ type scanner struct {
 	f   func(Message) error
 	eof bool
 	finder
+	tries int64 // to read a message
 
 	buf     []byte
 	n       int   // bytes in buf
@@ -97,6 +107,10 @@ func (s *scanner) search() error {
 		if kind == anchorMemory && !worth(raw, at-from) {
 			s.pos = at + 1
 			continue
+		}
+		if s.tries++; s.tries > freeTries+(s.base+int64(at))/bytesPerTry {
+			return &snapshot.FormatError{Offset: s.base + int64(at), Err: snapshot.ErrLimit, Msg: "too many beginnings of " +
+				"out-of-memory messages: no program writes such a log"}
 		}
 		m, start, end, ok := s.find(raw, at-from, kind)
 		if !ok {
