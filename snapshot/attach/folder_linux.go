@@ -119,33 +119,31 @@ func (f *folder) write(name string, data []byte) error {
 	return f.root.Rename(name+".new", name)
 }
 
-// ask puts a request into the folder.
-func (f *folder) ask(name string, o Options) error {
-	data, err := json.Marshal(request{filepath.Base(o.Output), o.MaxEntries, o.Record.Seconds()})
-	if err != nil {
-		return err
-	}
-	return f.write(name+".json", data)
-}
+// Endings of requests: for the thread that an attach interrupts, and for the one that the recorder has where that
+// cannot answer.
+const (
+	toMain = ".json"
+	toAny  = ".any"
+)
 
-// askAnyThread leaves a request to the thread that the recorder has for such cases.
-func (f *folder) askAnyThread(name string, o Options) error {
+// ask puts a request into the folder.
+func (f *folder) ask(name, to string, o Options) error {
 	data, err := json.Marshal(request{filepath.Base(o.Output), o.MaxEntries, o.Record.Seconds()})
 	if err != nil {
 		return err
 	}
-	return f.write(name+".any", data)
+	return f.write(name+to, data)
 }
 
 // pending reports whether a request has not been taken yet.
 func (f *folder) pending(name string) bool {
-	_, err := f.root.Lstat(name + ".json")
+	_, err := f.root.Lstat(name + toMain)
 	return err == nil
 }
 
 // withdraw takes a request back, and reports false if it was taken just now.
 func (f *folder) withdraw(name string) bool {
-	return f.root.Rename(name+".json", name+".withdrawn") == nil
+	return f.root.Rename(name+toMain, name+".withdrawn") == nil
 }
 
 // reply is the answer to a request, nil if there is none yet.

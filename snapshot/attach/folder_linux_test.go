@@ -61,7 +61,7 @@ func TestTakesOwnFilesOnly(t *testing.T) {
 // A request is either taken or withdrawn.
 func TestWithdraw(t *testing.T) {
 	f := testFolder(t, nil)
-	if err := f.ask(dump, Options{Output: "/x"}); err != nil || !f.pending(dump) {
+	if err := f.ask(dump, toMain, Options{Output: "/x"}); err != nil || !f.pending(dump) {
 		t.Fatal(err)
 	}
 	if !f.withdraw(dump) || f.pending(dump) || f.withdraw(dump) {

@@ -45,7 +45,7 @@ type session struct {
 
 // do has the process do what it is asked for, and waits for the answer.
 func (s *session) do(ctx context.Context, request string) (*reply, error) {
-	if err := s.folder.ask(request, s.o); err != nil {
+	if err := s.folder.ask(request, toMain, s.o); err != nil {
 		return nil, err
 	}
 	if err := s.door.knock(s.folder); err != nil {
@@ -155,7 +155,7 @@ func (s *session) run(ctx context.Context) (*reply, time.Duration, error) {
 	elapsed := time.Since(started)
 	r, err := s.do(context.WithoutCancel(ctx), end)
 	var e *Error
-	if errors.As(err, &e) && (e.Kind == Unanswered || e.Kind == Refused) && s.folder.askAnyThread(end, s.o) == nil {
+	if errors.As(err, &e) && (e.Kind == Unanswered || e.Kind == Refused) && s.folder.ask(end, toAny, s.o) == nil {
 		r, err = s.answer(ctx, end) // of the recorder's own thread
 	}
 	if errors.As(err, &e) && e.Kind == Ended { // its last words may have come between two looks
