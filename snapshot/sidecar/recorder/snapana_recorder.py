@@ -452,14 +452,15 @@ def _of(o, gets):
 
 
 def _of_handler(err):
-    """Whether a signal handler of the program raised this while the recorder ran: it gets the interrupted frame as an
-    argument, as nothing else does. It is to reach the program. Other exceptions in the recorder are its own."""
+    """Where in the traceback a signal handler of the program begins that raised this while the recorder ran, None where
+    none did: it gets the interrupted frame as an argument, as nothing else does. That exception is to reach the program.
+    Others in the recorder are its own."""
     if not _in_main_thread():
-        return False
+        return None
     codes = None
     trace = err.__traceback__
     while trace is not None:
-        frame, trace = trace.tb_frame, trace.tb_next
+        found, frame, trace = trace, trace.tb_frame, trace.tb_next
         code, caller = frame.f_code, frame.f_back
         if code.co_filename == _FILE or caller is None:
             continue
@@ -468,17 +469,20 @@ def _of_handler(err):
         for name in code.co_varnames[:count + (code.co_flags >> 2 & 1)]:
             value = space.get(name)
             if value is caller or type(value) is tuple and any(v is caller for v in value):
-                return True
+                return found
         if codes is None:
             codes = _handler_codes()
         if code in codes:
-            return True
-    return False
+            return found
+    return None
 
 
 def _in_main_thread():
     """Whether signal handlers of the program may run in this thread."""
-    return threading.get_ident() == threading.main_thread().ident
+    return threading.get_ident() == _main_thread[0]
+
+
+_main_thread = [threading.main_thread().ident]
 
 
 def _handler_codes():
@@ -505,11 +509,17 @@ def _handler_codes():
     return found
 
 
-def _without_us(trace):
-    """A traceback without the frames of the recorder, which would keep alive what it has seen."""
+def _without_us(trace, until=False):
+    """A traceback without the frames of the recorder, which would keep alive what it has seen; and without those of what
+    it called until a signal handler began, where that is given."""
     first = last = None
+    called = False
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename != _FILE:
+        ours = trace.tb_frame.f_code.co_filename == _FILE
+        if trace is until:
+            until = False
+        called = until is not False and (ours or called)
+        if not ours and not called:
             if last is None:
                 first = trace
             else:
@@ -531,9 +541,11 @@ def _public(function):
         try:
             return None if over() else function(*args, **kwargs)
         except BaseException as err:
-            if isinstance(err, Exception) and not _of_handler(err):
+            handler = _of_handler(err)
+            if isinstance(err, Exception) and handler is None:
                 return None
-            err.__traceback__ = trace = _without_us(err.__traceback__)
+            err.__traceback__ = trace = _without_us(err.__traceback__, handler)
+            handler = None
             if sys.version_info < (3, 11):
                 raise err.with_traceback(trace)
             raise
@@ -3494,6 +3506,7 @@ def _forked(over=sys.is_finalizing):
         return
     recorder = _active[0]
     _active[0] = _listening[0] = None
+    _main_thread[0] = threading.get_ident()
     _leave_sigterm()
     _let_sigterm()
     if recorder is not None:

@@ -1445,7 +1445,7 @@ class Signals(Recorded):
         gc.collect()  # the hooks of other tests
         x, _ = make(requires_grad=True)
         with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: p[0]):
-            hooked = [x.exp() for _ in range(100)]
+            hooked = [x.sin() for _ in range(100)]
         keep = [(x * 2).exp().sin() for _ in range(400)]
         handled, states = [], []
 
@@ -1526,7 +1526,7 @@ class Signals(Recorded):
         x, _ = make(requires_grad=True)
         calls = []
         with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: calls.append(1) or p[0]):
-            hooked = [x.exp() for _ in range(1000)]
+            hooked = [x.sin() for _ in range(1000)]
 
         class Timeout(Exception):
             pass
@@ -1618,7 +1618,7 @@ class Signals(Recorded):
         calls = []
         x, _ = make(requires_grad=True)
         with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: calls.append(1) or p[0]):
-            hooked = x.exp()
+            hooked = x.sin()
 
         def none(*args):
             raise RuntimeError("can't start new thread")
@@ -1685,7 +1685,7 @@ while True:
         x, _ = make(requires_grad=True)
         calls = []
         with torch.autograd.graph.saved_tensors_hooks(lambda t: [t], lambda p: calls.append(p)):
-            hooked = [x.exp() for _ in range(100)]
+            hooked = [x.sin() for _ in range(100)]
         handled = []
 
         def handler(number, frame):
