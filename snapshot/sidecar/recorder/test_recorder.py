@@ -2332,19 +2332,50 @@ class Source(unittest.TestCase):
         program = "import sys, snapana_recorder as r; r.start(sys.argv[1]); r.step(); r.dump(); r.stop()"
         self.each("-W", "error", "-c", program, types=["sample", "holders", "end"])
 
+    RETURNS = """
+import sys
+import torch
+from torch.optim.optimizer import step
+
+def train():
+    kept = []
+    for _ in range(6):
+        kept.append(torch.Tensor(1 << 20))
+        step()
+    print(sys.version_info >= (3, 12))
+train()
+"""
+
+    def test_dumps_as_a_function_returns(self):
+        """From Python 3.12 on, by sys.monitoring. torch is the one of attach's tests, made up, for all Pythons here."""
+        made_up = os.path.join(os.path.dirname(os.path.abspath(SOURCE)), "..", "..", "attach", "testdata")
+        env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1",
+                   PYTHONPATH=os.pathsep.join((os.path.dirname(os.path.abspath(SOURCE)), made_up)))
+        for name in self.pythons():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                with open(os.path.join(folder, "train.py"), "w") as f:
+                    f.write(self.RETURNS)
+                done = subprocess.run([name, "-m", "snapana_recorder", "train.py"], cwd=folder, env=env,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                found, rest = records(os.path.join(folder, "run.snapana"))
+                self.assertEqual(([x for x in found if x["type"] == "fault"], rest), ([], 0))
+                dumps = [x for x in found if x["type"] == "holders"]
+                if done.stdout == "False\n":
+                    self.assertEqual([x["reason"] for x in dumps], ["exit"])
+                    continue
+                self.assertEqual([x["reason"] for x in dumps], ["dump", "exit"])
+                graph = Graph(dumps[0])
+                self.assertEqual(len(dumps[0]["tensors"]["node"]), 6)
+                self.assertIn(("frame", "train"), [(n["kind"], n["name"]) for n in graph.nodes])
+                self.assertIn("kept", dumps[0]["strings"])
+                self.assertEqual(dumps[1]["tensors"]["node"], [])
+
     def each(self, *args, types, more=(), out=b""):
         """Runs each Python that is here, without torch, and checks the types of the records in the file that the
         argument after these names, and what was printed."""
-        names = ["python3.%d" % version for version in range(8, 16)]
-        root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
-        names += sorted(glob.glob(os.path.join(glob.escape(root), "versions", "3.1[2-9].*", "bin", "python")))
         env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(SOURCE)), PYTHONDONTWRITEBYTECODE="1")
-        tried = 0
-        for name in names:
-            try:
-                subprocess.run([name, "-c", ""], stderr=subprocess.DEVNULL, check=True)
-            except (OSError, subprocess.CalledProcessError):
-                continue
+        for name in self.pythons():
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "run")
                 done = subprocess.run([name] + list(args) + [path] + list(more), env=env, stdout=subprocess.PIPE,
@@ -2353,8 +2384,21 @@ class Source(unittest.TestCase):
                 found, _ = records(path + ".snapana")
                 self.assertEqual([x["what"] for x in found if x["type"] == "fault" and "'torch'" not in x["what"]], [])
                 self.assertEqual([x["type"] for x in found if x["type"] in ("sample", "holders", "end")], types)
-                tried += 1
-        self.assertGreater(tried, 0)
+
+    def pythons(self):
+        """The Pythons that are here: at least one."""
+        names = ["python3.%d" % version for version in range(8, 16)]
+        root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+        names += sorted(glob.glob(os.path.join(glob.escape(root), "versions", "3.1[2-9].*", "bin", "python")))
+        found = []
+        for name in names:
+            try:
+                subprocess.run([name, "-c", ""], stderr=subprocess.DEVNULL, check=True)
+                found.append(name)
+            except (OSError, subprocess.CalledProcessError):
+                pass
+        self.assertNotEqual(found, [])
+        return found
 
     ASYNC = """
 import asyncio, gc, resource, signal, sys

@@ -13,3 +13,14 @@ def device_count():
 
 def mem_get_info(_):
     return memory.TOTAL - memory.used, memory.TOTAL
+
+
+def _lazy_call(do):
+    do()
+
+
+class get_device_properties:
+    name, major, minor, total_memory, multi_processor_count = "made up", 9, 0, memory.TOTAL, 132
+
+    def __init__(self, device):
+        pass
