@@ -133,8 +133,10 @@ def _pack(value, out):
         else:
             out.append(0xC0)
     elif kind is str:
-        if len(value) > 5 and not value.isdigit():
+        if len(value) > _SHORT and not value.isdigit():
             value = _redact(value)
+        elif _short_secrets[0] is not None and len(value) > 2:
+            value = _short_secrets[0].sub(REDACTED, value)
         try:
             data = value.encode("utf-8")
         except UnicodeEncodeError:
@@ -349,7 +351,8 @@ _SECRET_SHAPE = re.compile(
     r"(?i:(?:token|secret|password|passwd|api[_-]?key|access[_-]?key) *[=:] *['\"]?)[^\s'\",;&]{8,}")
 _OPAQUE = re.compile(r"(?![/.])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}")
 REDACTED = "<redacted>"
-_secrets = []  # values of this process's environment and arguments
+_SHORT = 5  # characters: a secret of no more is one as a word of its own only
+_secrets, _short_secrets = [], [None]  # values of this process's environment and arguments; a pattern
 
 
 def _opaque(name):
@@ -371,7 +374,11 @@ def _find_secrets():
         if secret and given:
             found.add(value)
         after = secret and not given and arg.startswith("-")
-    _secrets[:] = sorted((v for v in found if len(v) >= 6 and not os.path.exists(v)), key=len, reverse=True)
+    found = sorted((v for v in found if len(v) > 2 and not os.path.exists(v)), key=len, reverse=True)
+    _secrets[:] = [v for v in found if len(v) > _SHORT]
+    # Not what is letters only, or few digits: such are words of records, and settings ("none", "loss").
+    short = [re.escape(v) for v in found if len(v) <= _SHORT and not v.isalpha() and (len(v) > 3 or not v.isdigit())]
+    _short_secrets[0] = re.compile(r"(?<![\w./-])(?:%s)(?![\w./-])" % "|".join(short)) if short else None
 
 
 def _redact(text):
@@ -379,6 +386,8 @@ def _redact(text):
     for value in _secrets:
         if value in text:
             text = text.replace(value, REDACTED)
+    if _short_secrets[0] is not None:
+        text = _short_secrets[0].sub(REDACTED, text)
     return _SECRET_SHAPE.sub(REDACTED, text)
 
 

@@ -1886,11 +1886,12 @@ r.stop()
             "TORCH_HUB_TOKEN": "plain-but-named", "NCCL_X": "hf_" + "aB3" * 12,
             "TORCH_URL": "https://me:hunter22@host/x",
             "TORCH_BLOB": "Zm9vYmFyMTIzNDU2Nzg5MGFiY2RlZg", "WANDB_API_KEY": "0123456789abcdef0123456789abcdef01234567",
-            "MY_PASSWORD": "correct horse"}
+            "MY_PASSWORD": "correct horse", "PIN_CODE_PASSWORD": "a1!", "SORT_KEY": "loss"}
         code = """
 import os, sys, torch, snapana_recorder as r
 keep = {os.environ["WANDB_API_KEY"]: torch.zeros(10), "x" + sys.argv[2]: torch.zeros(11), sys.argv[3][10:]:
-        torch.zeros(12), ("sk-" + "q" * 30): torch.zeros(13), "encoder.layer.0.key": torch.zeros(14)}
+        torch.zeros(12), ("sk-" + "q" * 30): torch.zeros(13), "encoder.layer.0.key": torch.zeros(14),
+        "a1!": torch.zeros(15), "loss": torch.zeros(16)}
 r.start("run", devices="all")
 r.step(label="with " + os.environ["MY_PASSWORD"])
 r.dump()
@@ -1903,7 +1904,7 @@ r.stop()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         with open(self.run_path + ".snapana", "rb") as f:
             data = f.read()
-        for secret in list(shapes.values()) + ["argument-one", "argument-two", "q" * 30, "hunter22"]:
+        for secret in list(shapes.values())[:-1] + ["argument-one", "argument-two", "q" * 30, "hunter22"]:
             self.assertNotIn(secret.encode(), data)
         found, _ = records(self.run_path + ".snapana")
         env = [x for x in found if x["type"] == "env"][0]["env"]
@@ -1916,6 +1917,7 @@ r.stop()
         words = [x for x in found if x["type"] == "holders"][0]["strings"]
         self.assertIn("'<redacted>'", words)
         self.assertIn("'encoder.layer.0.key'", words)
+        self.assertIn("'loss'", words)
         if torch.version.git_version:
             self.assertEqual(env["torch.git"], torch.version.git_version)
 
