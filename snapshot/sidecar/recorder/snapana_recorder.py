@@ -3372,6 +3372,7 @@ class phase:
 
     def __init__(self, name):
         self.name = str.__str__(name)[:200] if isinstance(name, str) else _type_name(type(name))
+        self.paths = {}  # by their ids, of the threads that are in it
 
     @_public
     def __enter__(self):
@@ -3379,6 +3380,7 @@ class phase:
         recorder, number = _current(), None
         entry = [self, recorder, None]
         path.append(entry)
+        self.paths[id(path)] = path
         if recorder is not None:
             inside = next((e[2] for e in reversed(path) if e[1] is recorder and e[2] is not None), None)
             number = recorder.safely("phase", lambda: recorder.begin(self.name, inside))
@@ -3387,13 +3389,16 @@ class phase:
 
     @_public
     def __exit__(self, kind, value, trace):
-        path = _open.__dict__.get("path", ())
-        for at in range(len(path) - 1, -1, -1):  # of coroutines not always the last
-            if path[at][0] is self:
-                _, recorder, number = path.pop(at)
-                if recorder is not None and recorder is _current():
-                    recorder.safely("phase", lambda: recorder.end(self.name, number, kind))
-                break
+        own = _open.__dict__.get("path", ())
+        for path in [own] + list(self.paths.values()):  # another thread's, where that has left a generator to this one
+            for at in range(len(path) - 1, -1, -1):  # of coroutines not always the last
+                if path[at][0] is self:
+                    _, recorder, number = path.pop(at)
+                    if not any(entry[0] is self for entry in path):
+                        self.paths.pop(id(path), None)
+                    if recorder is not None and recorder is _current():
+                        recorder.safely("phase", lambda: recorder.end(self.name, number, kind))
+                    return False
         return False
 
     def __call__(self, function):

@@ -2609,6 +2609,23 @@ class Phases(Recorded):
         first = [x for x in records(self.run_path + "1.snapana")[0] if x["type"] == "phase"]
         self.assertEqual([x["stage"] for x in first], ["begin"])
 
+    def test_left_in_another_thread(self):
+        """As a generator is that the collector, or another thread, closes."""
+        @r.phase("reading")
+        def read():
+            yield
+        r.start(self.run_path)
+        reader = read()
+        next(reader)
+        thread = threading.Thread(target=reader.close)
+        thread.start()
+        thread.join()
+        with r.phase("next"):
+            pass
+        found = self.phases()
+        self.assertEqual([x["stage"] for x in found], ["begin", "end"] * 2)
+        self.assertEqual([x.get("inside") for x in found], [None] * 4)
+
     def test_what_runs_often_is_thinned_out(self):
         r.start(self.run_path)
         for name, free, most in (("by size", 0.1, 300), ("by time", -1e9, 0)):
