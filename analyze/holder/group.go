@@ -183,13 +183,18 @@ func (g *graph) hookOn(chain []hop) (hooked, int32) {
 // logRecord is the class of what Python's logging hands to its handlers: it has the arguments of the call.
 const logRecord = "logging.LogRecord"
 
-// Filling reports whether memory behind a holder grows because a container is not full yet.
+// Filling reports whether memory behind a holder grows because a container is not full yet, or was not until a short
+// time ago: full, by what the program's text says of it, and with entries that have not grown themselves.
 // Autograd graphs are not meant to be kept, whatever the container is, nor are the arguments of log messages.
 func (h *Holder) Filling() bool {
-	return h.Bound != nil && h.Bound.Length < h.Bound.Limit && !h.throughGraph() && !h.Logged
+	b := h.Bound
+	return b != nil && !h.throughGraph() && !h.Logged &&
+		(b.Length < b.Limit || b.Length == b.Limit && b.Seen != "" && h.Count <= mostOfEntry*b.Length)
 }
 
-// throughGraph reports whether most of the memory is reached through autograd graphs.
+// mostOfEntry is how many blocks an entry of a full container has at most: one that keeps growing has more.
+const mostOfEntry = 4
+
 func (h *Holder) throughGraph() bool { return 2*h.Graph > h.Bytes }
 
 // boundOn finds the outermost container with a bound on a chain, from the reference on that

@@ -60,6 +60,8 @@ func TestText(t *testing.T) {
 			confidence: finding.Low, severity: finding.Info, why: "pool_size"},
 		{name: "a counter that is compared", owner: numbers{"pool_size": 50, "count": laps}, uses: []Use{adds,
 			bound("count", "pool_size")}, confidence: finding.Low, severity: finding.Info, why: "pool_size"},
+		{name: "full", owner: numbers{"pool_size": laps}, uses: []Use{adds, attribute("read", "Store.query"),
+			bound("len", "pool_size")}, confidence: finding.Low, severity: finding.Info, why: "up to its bound"},
 		{name: "something else that is compared", owner: numbers{"pool_size": 50, "count": laps + 3}, uses: []Use{adds,
 			bound("count", "pool_size")}, confidence: finding.High, why: "only added to"},
 		{name: "a number that it exceeds", uses: []Use{adds, bound("len", "10")}, confidence: finding.High},

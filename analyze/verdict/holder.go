@@ -190,8 +190,13 @@ func (j *judge) filling(e *Facts, index int, s *holder.Share) {
 			b.Full),
 		Next: []string{"Plan for its full size, or give it a smaller bound, or keep its entries off the GPU (.cpu())."},
 	}
-	f.Because("It grows by %v per iteration of %s and stops at its bound; an entry takes %v now.", g.PerUnit, g.Loop,
-		h.Bytes/units.Size(b.Length))
+	grew := "grows by %v per iteration of %s and stops at its bound; an entry takes %v now."
+	if b.Length == b.Limit {
+		f.Say("Full (%s): %s holds %v.", entries(b), h.Reference, h.Bytes)
+		f.Next = []string{"To use less, give it a smaller bound, or keep its entries off the GPU (.cpu())."}
+		grew = "grew by %v per iteration of %s up to its bound; an entry takes %v."
+	}
+	f.Because("It "+grew, g.PerUnit, g.Loop, h.Bytes/units.Size(b.Length))
 	switch {
 	case b.Seen != "":
 		f.Confidence, f.Heuristic = finding.Low, true
