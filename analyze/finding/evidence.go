@@ -193,6 +193,8 @@ type Code struct {
 	Added   string `json:"added"` // the first of each, "" for none
 	Read    string `json:"read"`
 	Dropped string `json:"dropped"`
+	// Filled is the first place that adds where a key is missing, as caches do, "" for none.
+	Filled string `json:"filled"`
 	// Recent is the first place that reads some of the last entries and no others, "" for none. Newest is how many at
 	// most, of Length, -1 unknown.
 	Recent string `json:"recent"`

@@ -95,6 +95,8 @@ func (f *finder) code(h *Holder) *finding.Code {
 				h.aside.fills(h, f.text, i)
 			}
 			c.Added = cmp.Or(c.Added, where)
+		case "fill":
+			c.Filled = cmp.Or(c.Filled, where)
 		case "read":
 			c.Reads++
 			c.Read = cmp.Or(c.Read, where)

@@ -85,6 +85,11 @@ func weigh(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) fo
 			v.confidence = finding.Medium
 		}
 		return v
+	case c.Filled != "":
+		return forgotten{confidence: finding.Low, note: g.Iterations < unused, why: []string{fmt.Sprintf("The program adds "+
+			"to it at %s where a key is missing, and removes nothing: a cache, which grows as long as new keys come.",
+			c.Filled)}, next: "Count its entries and how often one is found: if keys come again, it stops growing by itself; if " +
+			"most are new, give it a bound, as functools.lru_cache(maxsize=...) has."}
 	case g.Like.Stale:
 		return forgotten{confidence: finding.Medium, why: []string{fmt.Sprintf("The program reads it at %s, and removes "+
 			"nothing from it.", c.Read)}, next: tell(c)}

@@ -2507,6 +2507,8 @@ class _Uses:
         at = node
         while at in self.parent and not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
             above = self.parent[at]
+            if isinstance(above, (ast.If, ast.ExceptHandler)) and self.missing(above, at, node):
+                self.note(node, "fill")
             if isinstance(above, (ast.If, ast.While)) and at is not above.test:
                 for test in ast.walk(above.test):
                     if type(test) is ast.Compare and isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
@@ -2517,6 +2519,35 @@ class _Uses:
                         if at in above.body and left and right:
                             self.note(node, "bound", left, right)
             at = above
+
+    def missing(self, branch, at, node):
+        """Whether a branch of the program, in which an entry is put into a container, is taken where its key is missing."""
+        if type(branch) is ast.ExceptHandler:
+            return getattr(branch.type, "id", "") == "KeyError" and any(
+                self.same(n, node) for tried in self.parent[branch].body for n in ast.walk(tried))
+        test = branch.test
+        if type(test) is ast.UnaryOp and type(test.op) is ast.Not:
+            return at in branch.body and self.got(test.operand, node)
+        if type(test) is not ast.Compare or at is test:
+            return False
+        op, other = type(test.ops[0]), test.comparators[0]
+        if op is ast.NotIn or op is ast.In:
+            return self.same(other, node) and at in (branch.body if op is ast.NotIn else branch.orelse)
+        return op is ast.Is and at in branch.body and type(other) is ast.Constant and other.value is None and \
+            self.got(test.left, node)
+
+    def got(self, value, node):
+        """Whether a value is what .get() of a container gave."""
+        if type(value) is ast.Name:
+            whole = node
+            while whole in self.parent and not isinstance(whole, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                whole = self.parent[whole]
+            return any(type(n) is ast.Assign and self.same(n.targets[0], value) and self.got(n.value, node)
+                       for n in ast.walk(whole))
+        if type(value) is ast.NamedExpr:
+            value = value.value
+        return type(value) is ast.Call and type(value.func) is ast.Attribute and value.func.attr == "get" and \
+            self.same(value.func.value, node)
 
     def side(self, node):
         """A side of a comparison: a number, the name of a variable or attribute, "len" of what has a name, or ""."""

@@ -749,6 +749,25 @@ class Meter:
         self.seen.append(x)
     def state(self):
         return {k: sum(v) for k, v in vars(self).items()}
+class Caches:
+    def __init__(self):
+        self.absent, self.other, self.gotten, self.tried, self.always = {}, {}, {}, {}, {}
+    def get(self, k, x):
+        if k not in self.absent:
+            self.absent[k] = x
+        if k in self.other:
+            pass
+        else:
+            self.other[k] = x
+        found = self.gotten.get(k)
+        if found is None:
+            self.gotten[k] = x
+        try:
+            self.tried[k]
+        except KeyError:
+            self.tried[k] = x
+        if k not in self.absent:
+            self.always[k] = x
 """
 
 
@@ -773,11 +792,13 @@ class Uses(Recorded):
             self.addCleanup(setattr, r, name, getattr(r, name))
             setattr(r, name, value)
         trainer = store_of_test.Trainer(50)
-        meter, outputs = store_of_test.Meter(), store_of_test.Outputs()
+        meter, outputs, caches = store_of_test.Meter(), store_of_test.Outputs(), store_of_test.Caches()
         for _ in range(3):
             trainer.step(torch.zeros(SIZE))
             outputs.add(torch.zeros(SIZE))
             meter.add(torch.zeros(SIZE))
+        caches.get(1, torch.zeros(SIZE))
+        caches.always[2] = torch.zeros(SIZE)
         r.start(self.run_path, devices="all")
         r.dump()
         r.dump()
@@ -808,6 +829,8 @@ class Uses(Recorded):
         self.assertEqual(rows["outputs", 1], {("make", "Outputs.__init__"), ("add", "Outputs.add"),
                                               ("read", "Callback.summary")}, "by the class of a library that it is of")
         self.assertEqual(rows["Trainer", 0], {("length", "", "len table")})
+        for name in ("absent", "other", "gotten", "tried", "always"):
+            self.assertEqual(("fill", "Caches.get") in rows[name, 1], name != "always", name)
 
         record = [x for x in found if x["type"] == "holders"][-1]
         graph, words, n = Graph(record), record["strings"], record["numbers"]
