@@ -24,8 +24,8 @@ import (
 	"github.com/snapana/snapana/snapshot/load"
 )
 
-// FuzzPipeline runs all of snapana on valid snapshots that were edited, see package mutate: from the pickle to report.json,
-// text and page. Nothing fails, what is written is what the schema says, and every sum adds up.
+// FuzzPipeline runs all of snapana on valid snapshots that were edited, see package mutate: from the pickle to
+// report.json, text and page. Nothing fails, what is written is what the schema says, and every sum adds up.
 func FuzzPipeline(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 40 {
@@ -255,7 +255,8 @@ func (d *device) check(t *testing.T) {
 		equal(m.Name+": blocks of stacks beyond those of uses", count, 0)
 		equal(m.Name+": reserved", f.Reserved, m.Totals.Reserved)
 		equal(m.Name+": segments", f.Reserved, f.Active+f.Releasable+f.Split)
-		equal(m.Name+": classes", f.Classes.Releasable+f.Classes.Hard+f.Classes.Soft+f.Classes.Stream, f.Releasable+f.Split)
+		equal(m.Name+": classes", f.Classes.Releasable+f.Classes.Hard+f.Classes.Soft+f.Classes.Stream,
+			f.Releasable+f.Split)
 		least(m.Name+": active, of which some may be outside of segments", m.Totals.Active, f.Active)
 		var holes, reserved, active, pending, released, split int64
 		segments := 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/attach"
 )
 
@@ -117,12 +118,12 @@ func attached(pid int, record time.Duration, out string, r attach.Result) string
 	}
 	switch {
 	case r.Snapshot != "":
-		fmt.Fprintf(&b, "Next    snapana report %s\n", relative(out, r.Snapshot))
+		fmt.Fprintf(&b, "Next    snapana report %s\n", text.Arg(oneLine(relative(out, r.Snapshot))))
 	case r.CUDA:
 		b.WriteString("No snapshot: it could not be written.\n")
 	default:
 		b.WriteString("No snapshot: the program has not used a GPU.\n")
-		fmt.Fprintf(&b, "Next    snapana ghosts %s\n", relative(out, r.Recording))
+		fmt.Fprintf(&b, "Next    snapana ghosts %s\n", text.Arg(oneLine(relative(out, r.Recording))))
 	}
 	return b.String()
 }

@@ -100,7 +100,7 @@ func TestHostile(t *testing.T) {
 	} {
 		out := ok(t, args...)
 		valid(t, all, args[0], out)
-		if bytes.ContainsAny(out, "\x1b\x00\x07") {
+		if bytes.ContainsAny(out, "\x1b\x00\x07\u009b\u202e\u2066\u200f") {
 			t.Errorf("%s: control characters", args[0])
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/budget"
 )
 
@@ -165,8 +166,8 @@ or the system refused; 130 interrupted.`,
 			if nearest(args[0], names) != "" {
 				return unknown("command", args[0], names)
 			}
-			return fmt.Errorf("unknown command %q; to analyze a snapshot: `snapana report %[1]s`; "+
-				"for all commands: `snapana help`", args[0])
+			return fmt.Errorf("unknown command %q; to analyze a snapshot: `snapana report %s`; "+
+				"for all commands: `snapana help`", args[0], text.Arg(args[0]))
 		},
 	}
 	root.Version = toolVersion()

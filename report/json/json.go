@@ -5,9 +5,12 @@ package json
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/address"
@@ -69,8 +72,30 @@ func encode(w io.Writer, indent, begin string, doc any) error {
 	if err := e.Encode(doc); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, begin+b.String()[1:])
+	_, err := io.WriteString(w, begin+string(harmless(b.Bytes()))[1:])
 	return err
+}
+
+// harmless escapes what json.Encoder leaves as it is, and what drives a terminal, or changes the order in which text is
+// shown: DEL and the C1 controls, and those of bidirectional text.
+func harmless(text []byte) []byte {
+	var out []byte
+	from := 0
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c != 0x7f && c != 0xc2 && c != 0xd8 && c != 0xe2 {
+			continue
+		}
+		r, n := utf8.DecodeRune(text[i:])
+		if r >= 0x7f && r <= 0x9f || unicode.Is(unicode.Bidi_Control, r) {
+			out = fmt.Appendf(append(out, text[from:i]...), `\u%04x`, r)
+			from = i + n
+		}
+		i += n - 1
+	}
+	if out == nil {
+		return text
+	}
+	return append(out, text[from:]...)
 }
 
 // fill puts empty lists in the place of nil ones, so that no array is null, but for fields that

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
@@ -190,5 +191,25 @@ func TestOddNumbers(t *testing.T) {
 		if !stdjson.Valid(reportOf(t, r)) {
 			t.Errorf("threshold %v: invalid JSON", v)
 		}
+	}
+}
+
+// TestHarmless has what drives a terminal in names: JSON says it without being it.
+func TestHarmless(t *testing.T) {
+	r := analyzetest.Empty(t)
+	const name = "a\u009b31m\u007f\u202e\u2066\u200f\u061c – é\u202f\u00a0☃.pickle"
+	r.Snapshot.Name = name
+	data := reportOf(t, r)
+	for _, c := range string(data) {
+		if c != '\n' && (unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c)) {
+			t.Errorf("%U", c)
+		}
+	}
+	var back struct{ Source struct{ Name string } }
+	if err := stdjson.Unmarshal(data, &back); err != nil || back.Source.Name != name {
+		t.Errorf("%q, %v", back.Source.Name, err)
+	}
+	if !bytes.Contains(data, []byte("– é\u202f\u00a0☃")) {
+		t.Error("more is escaped than has to be")
 	}
 }
