@@ -5,16 +5,21 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/vmihailenco/msgpack/v5"
+
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/fixtures/sidecartest"
 )
 
 // hostile is a name that tries to break out of every kind of output.
@@ -79,15 +84,9 @@ func TestHostile(t *testing.T) {
 		if !utf8.Valid(out) {
 			t.Errorf("%s: not UTF-8", name)
 		}
+		harmless(t, name, out)
 		for line := range strings.Lines(string(out)) {
-			line = strings.TrimSuffix(line, "\n")
-			for _, r := range line {
-				if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-					t.Errorf("%s: %U in %.200q", name, r, line)
-					break
-				}
-			}
-			if n := utf8.RuneCountInString(line); n > 120 && !slices.Contains(args, "md") {
+			if n := utf8.RuneCountInString(line); n > 121 && !slices.Contains(args, "md") {
 				t.Errorf("%s: %d columns: %.200q", name, n, line)
 			}
 		}
@@ -128,4 +127,119 @@ func TestHostile(t *testing.T) {
 			}
 		}
 	}
+}
+
+// harmless fails where text could drive a terminal, or show in another order.
+func harmless(t *testing.T, name string, out []byte) {
+	t.Helper()
+	for line := range strings.Lines(string(out)) {
+		for _, r := range strings.TrimSuffix(line, "\n") {
+			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+				t.Errorf("%s: %U in %.200q", name, r, line)
+				break
+			}
+		}
+	}
+}
+
+// TestHostileRecording runs the commands on recordings in which every text is hostile: names of objects, files,
+// programs, users and devices.
+func TestHostileRecording(t *testing.T) {
+	const fixtures = "../../fixtures/"
+	dir := t.TempDir()
+	copies := map[string]string{}
+	for i, name := range []string{"holders/hook_closure/run.snapana", "host/held_list.snapana", "host/loader_spawn.snapana"} {
+		data, err := os.ReadFile(fixtures + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		enc, dec := msgpack.NewEncoder(&out), msgpack.NewDecoder(bytes.NewReader(data))
+		for {
+			record, err := dec.DecodeInterface()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := enc.Encode(worsen(record, "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, strconv.Itoa(i)+".snapana")
+		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		copies[name] = path
+	}
+	readings := filepath.Join(dir, "readings.snapana")
+	type m = sidecartest.Map
+	if err := os.WriteFile(readings, sidecartest.Stream(sidecartest.Header("pid", 9, "boot", "b", "program", hostile),
+		m{"type", "snapshot", "time", int64(1e18), "file", "fragmentation.pickle"},
+		m{"type", "nvml", "time", int64(1e18 + 1e9), "boot", "b", "driver", hostile, "nvml", hostile, "cuda", hostile,
+			"devices", []m{{"index", 0, "name", hostile, "uuid", hostile, "bus", hostile, "total", 16 << 30,
+				"reserved", 0, "used", 15 << 30, "free", 1 << 30, "processes", []m{
+					{"pid", 9, "used", 15204352000 + 512<<20, "name", hostile, "user", hostile, "kind", hostile},
+					{"pid", 42, "used", 1 << 30, "name", hostile, "user", hostile, "state", hostile}},
+				"errors", []m{{"what", hostile, "why", hostile}}}}}), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	holders, host := copies["holders/hook_closure/run.snapana"], copies["host/held_list.snapana"]
+	snapshot := fixtures + "holders/hook_closure/snapshot.pickle.zst"
+	for _, args := range [][]string{
+		{"ghosts", "--recorder", holders, snapshot}, {"ghosts", "--min", "1", "--recorder", holders, snapshot},
+		{"report", "-o", filepath.Join(dir, "a"), "--recorder", holders, snapshot},
+		{"report", "-o", filepath.Join(dir, "a"), "--format", "md", "--recorder", holders, snapshot},
+		{"report", "-o", filepath.Join(dir, "b"), "--readings", readings, fixtures + "fragmentation.pickle"},
+		{"ghosts", host}, {"stats", host}, {"stats", holders}, {"compare-env", host, holders},
+		{"stats", copies["host/loader_spawn.snapana"]},
+	} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), args, strings.NewReader(""), &out, &errs)
+		if code != exitOK {
+			t.Errorf("%q: exit %d: %.300s", args, code, errs.String())
+		}
+		harmless(t, strings.Join(args, " "), out.Bytes())
+		harmless(t, strings.Join(args, " "), errs.Bytes())
+	}
+	for _, name := range []string{"a", "b"} {
+		page, err := os.ReadFile(filepath.Join(dir, name, "report.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(page, []byte("<script>alert")) || bytes.Contains(page, []byte("<img src=x")) {
+			t.Errorf("%s: a name is markup", name)
+		}
+	}
+}
+
+// worsen makes all text in a record hostile, but for what says what it is.
+func worsen(v any, key string) any {
+	switch v := v.(type) {
+	case string:
+		switch key {
+		case "type", "format", "producer", "boot", "kind":
+			return v
+		}
+		if v == "" { // the first of a list of texts is, always
+			return v
+		}
+		return v + hostile
+	case []any:
+		for i := range v {
+			v[i] = worsen(v[i], key)
+		}
+	case map[string]any:
+		first := []string{"type", "time", "format", "version", "producer"} // of a record, in this order
+		out := sidecartest.Map{}
+		for _, k := range append(first, slices.Sorted(maps.Keys(v))...) {
+			if value, ok := v[k]; ok {
+				out = append(out, k, worsen(value, k))
+				delete(v, k)
+			}
+		}
+		return out
+	}
+	return v
 }

@@ -63,23 +63,30 @@ func Write(path string, data []byte) (err error) {
 }
 
 // modeFor is the mode to make a file with that will replace another: nobody else reads it before it has the mode
-// of that.
+// of that. In the place of a link it has no right that the link's target lacks.
 func modeFor(old string) fs.FileMode {
-	if _, err := os.Stat(old); err == nil {
+	info, err := os.Lstat(old)
+	if err != nil {
+		return plainMode
+	}
+	if info.Mode().IsRegular() {
 		return 0o600
 	}
-	return plainMode
+	if info, err = os.Stat(old); err != nil {
+		return plainMode
+	}
+	return plainMode & info.Mode()
 }
 
-// inherit gives path the owner and mode of old, if that is there.
+// inherit gives path the owner and mode of old, if that is a file.
 func inherit(path, old string) error {
-	info, err := os.Stat(old)
-	if err != nil {
+	info, err := os.Lstat(old)
+	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	mode := info.Mode()
+	mode := info.Mode().Perm()
 	if !inheritOwner(path, info) {
-		mode &^= fs.ModeSetgid | fs.ModeSetuid | 0o070 // of a group that it does not have
+		mode &^= 0o070 // of a group that it does not have
 	}
 	return os.Chmod(path, mode)
 }

@@ -359,7 +359,16 @@ func TestNoFile(t *testing.T) {
 			t.Errorf("%s is gone", path)
 		}
 	}
-	put(t, filepath.Join(root, "target"), "old")
+	target := filepath.Join(root, "target")
+	put(t, target, "old")
+	if err := os.Chmod(target, 0o700|fs.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if info, err := os.Stat(target + ".png"); err != nil || info.Mode() != 0o600 {
+			t.Errorf("in the place of a link to a private program: %v, %v", info.Mode(), err)
+		}
+	}()
 	for _, target := range []string{"target", "nowhere"} {
 		link := filepath.Join(root, target+".png")
 		if err := os.Symlink(target, link); err != nil {
