@@ -48,6 +48,44 @@ func Scopes(s *snapshot.Snapshot) []Scope {
 	return out
 }
 
+// Within gives the annotations of the scopes that lie between two times in part or in full, in their order.
+func Within(all []snapshot.Annotation, begin, end int64) []snapshot.Annotation {
+	type key struct {
+		name   snapshot.StringID
+		device int32
+	}
+	open := map[key][]int{} // of starts
+	keep := make([]bool, len(all))
+	for i := range all {
+		a := &all[i]
+		k := key{a.Name, a.Device}
+		if !a.End {
+			open[k] = append(open[k], i)
+			continue
+		}
+		start := i
+		if n := len(open[k]); n > 0 {
+			start = open[k][n-1]
+			open[k] = open[k][:n-1]
+		}
+		if a.Time >= begin && all[start].Time <= end {
+			keep[i], keep[start] = true, true
+		}
+	}
+	for _, starts := range open {
+		for _, i := range starts {
+			keep[i] = all[i].Time <= end
+		}
+	}
+	var out []snapshot.Annotation
+	for i := range all {
+		if keep[i] {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
 // KindOf is a scope's name without its number: "ProfilerStep#7" is a "ProfilerStep".
 func KindOf(name string) string {
 	if strings.HasPrefix(name, "Optimizer.") {

@@ -10,8 +10,10 @@ package window
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -156,6 +158,19 @@ func incomplete(device int) error {
 		"only the whole trace tells what is missing", device)
 }
 
+// trim leaves out the scopes that lie outside of the window in full. Without times all stay.
+func trim(s *snapshot.Snapshot) {
+	begin, end := int64(math.MaxInt64), int64(0)
+	for _, t := range s.Traces {
+		if n := t.Len(); n > 0 {
+			begin, end = min(begin, t.At(0).Time), max(end, t.At(n-1).Time)
+		}
+	}
+	if end > 0 {
+		s.Annotations = steps.Within(s.Annotations, begin, end)
+	}
+}
+
 // cutter is the second pass.
 type cutter struct {
 	lists   []*cut // nil for those of no device
@@ -224,6 +239,7 @@ func (c *cutter) finish(s *snapshot.Snapshot, lists []int, all *survey, span Spa
 		return refuse("no event lies between %s and %s; %s", edges[0].text, edges[1].text, extent(all.main(lists, span.Device)))
 	}
 	s.Window = w
+	trim(s)
 	if rest != "" {
 		s.Missing = append(s.Missing, "all but a window of the trace ("+rest+"): peaks, growth and steps are those of the "+
 			"window, and its events are numbered from 0. What was in memory as it begins and ends is rebuilt from the others")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/window"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
@@ -162,4 +164,27 @@ func compare(t *testing.T, path string, full map[int]*timeline.Timeline, whole *
 			fail("claims more than the whole: %+v, %+v", cut.Recording, f.Recording)
 		}
 	}
+}
+
+// TestPacked holds that a file with more values than the decoder keeps at hand gives the same window, and that what its
+// frees refer to far back is found.
+func TestPacked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long.pickle")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := build.Random(1, build.RandomOptions{Events: 400_000, Stacks: 300, Live: 500})
+	if err := s.Write(f, pickler.Options{Protocol: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := load.Open(context.Background(), path, load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := map[int]*timeline.Timeline{0: timeline.Build(whole, 0)}
+	compare(t, path, full, whole, window.Span{From: "390000", To: "391000", Device: 0})
 }

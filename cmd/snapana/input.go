@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -242,7 +244,11 @@ func (f *inputFlags) readWindow(cmd *cobra.Command, path string, opt load.Option
 			f.window.Steps = window.Recorded(rec)
 		}
 	}
+	// Nearly all that is read is garbage at once, so that collecting often costs little.
+	usual := debug.SetGCPercent(50)
 	s, err := window.Open(cmd.Context(), path, opt, f.window)
+	runtime.GC()
+	debug.SetGCPercent(usual)
 	if none := (*window.Error)(nil); errors.As(err, &none) {
 		err = fmt.Errorf("--from, --to: %w", err)
 	}

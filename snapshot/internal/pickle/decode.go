@@ -139,7 +139,7 @@ func (l *loop) run() error {
 			err = l.pushInt(int64(int32(binary.LittleEndian.Uint32(buf[p:]))))
 		case opMemoize:
 			l.p = p
-			err = l.put(uint64(len(l.memo)))
+			err = l.put(l.slots())
 		case opMark:
 			l.p = p
 			err = l.mark()

@@ -4,11 +4,11 @@ import "github.com/snapana/snapana/snapshot"
 
 // each hands events on as they are read (Options.Each), and keeps those that are wanted.
 type each struct {
-	kept    snapshot.Events
-	runs    []eachRun // by start
-	run     int       // of the next row, -1 before the first
-	next    int       // first row that was not handed on
-	scanned int       // lists that were looked at
+	kept    *snapshot.Events // by itself, so that traces do not keep the machine alive
+	runs    []eachRun        // by start
+	run     int              // of the next row, -1 before the first
+	next    int              // first row that was not handed on
+	scanned int              // lists that were looked at
 }
 
 // eachRun is a list of events, or what is read of it so far.
@@ -49,6 +49,7 @@ func (d *machine) drain() {
 		r.n++
 	}
 	d.events.Forget(x.next)
+	d.packMemo()
 }
 
 // begin notes that a list begins with a row.
@@ -66,7 +67,7 @@ func (d *machine) keptOf(list snapshot.Range) (snapshot.Trace, int, error) {
 	x := &d.each
 	for i, r := range x.runs {
 		if r.start == int(list.Start) && r.n == int(list.Len) {
-			return snapshot.NewTrace(&x.kept, r.first, r.kept), i, nil
+			return snapshot.NewTrace(x.kept, r.first, r.kept), i, nil
 		}
 	}
 	return snapshot.Trace{}, -1, errScattered

@@ -64,7 +64,7 @@ func (l *loop) fastPairs(buf []byte, p int, e *snapshot.Event) (int, bool) {
 		default:
 			return p, false
 		}
-		if ref >= uint64(len(d.memo)) {
+		if ref = d.slot(ref); ref >= uint64(len(d.memo)) {
 			return p, false
 		}
 		key := uint64(d.memo[ref]) ^ uint64(kStr)<<memoBits // the string's id, huge for anything else
@@ -98,12 +98,12 @@ func (l *loop) fastPut(buf []byte, p int, e memoEntry) (int, bool) {
 	case opMemoize:
 		p++
 	case opBinPut:
-		if int(buf[p+1]) != len(l.memo) {
+		if uint64(buf[p+1]) != l.slots() {
 			return p, false
 		}
 		p += 2
 	case opLongBinPut:
-		if int(binary.LittleEndian.Uint32(buf[p+1:])) != len(l.memo) {
+		if uint64(binary.LittleEndian.Uint32(buf[p+1:])) != l.slots() {
 			return p, false
 		}
 		p += 5
@@ -161,16 +161,17 @@ func (l *loop) fastValue(buf []byte, p int, v *value) (int, bool) {
 
 // fastGet reads a memo entry of a kind that events refer to.
 func (l *loop) fastGet(i uint32, v *value) bool {
-	if int(i) >= len(l.memo) {
+	at := l.slot(uint64(i))
+	if at >= uint64(len(l.memo)) {
 		return false
 	}
-	e := l.memo[i]
+	e := l.memo[at]
 	*v = value{u: uint64(e) & (1<<memoBits - 1), kind: kind(e >> memoBits)}
 	switch v.kind {
 	case kUsedEmptyList:
 		v.kind = kEmptyList
 	case kEmptyList:
-		l.memo[i] = memoEntry(kUsedEmptyList) << memoBits
+		l.memo[at] = memoEntry(kUsedEmptyList) << memoBits
 	case kStr, kStack, kPair:
 	default:
 		return false
@@ -188,7 +189,7 @@ func (l *loop) fastStack() bool {
 		return false
 	}
 	if isPut {
-		v.memo = uint32(len(l.memo))
+		v.memo = uint32(l.slots())
 	}
 	l.stack = append(l.stack, v)
 	l.p = p
@@ -325,10 +326,11 @@ func (l *loop) frameRunSlow(buf []byte, p, end int, h uint64) (snapshot.StackID,
 			i = uint32(buf[q+1])
 			q += 2
 		}
-		if int(i) >= len(l.memo) || kind(l.memo[i]>>memoBits) != kFrame {
+		e, err := l.entry(uint64(i))
+		if err != nil || e == noEntry || kind(e>>memoBits) != kFrame {
 			return 0, p, false
 		}
-		l.scratch = append(l.scratch, snapshot.FrameID(l.memo[i]&(1<<memoBits-1)))
+		l.scratch = append(l.scratch, snapshot.FrameID(e&(1<<memoBits-1)))
 	}
 	s := l.out.Stacks.Intern(l.scratch)
 	if len(c.runs) >= maxRuns || len(c.bytes)+end-p > maxRunBytes {

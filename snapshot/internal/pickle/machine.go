@@ -31,6 +31,9 @@ type machine struct {
 	stack []value
 	marks []int32 // stack heights
 	memo  []memoEntry
+	pages []*page // slots that are packed: those from hot on, gap in number
+	hot   uint64  // slots below it are where memo has them
+	gap   uint64
 
 	lists []listRec
 	vals  []value // elements of lists, tuples and dicts that are not rows
@@ -64,10 +67,13 @@ type unknownKey struct {
 
 func newMachine(opt Options) *machine {
 	d := &machine{opt: opt, form: "is a pickle", out: new(snapshot.Snapshot), events: new(snapshot.Events),
-		unknown: make(map[unknownKey]int64), each: each{run: -1}}
+		unknown: make(map[unknownKey]int64), each: each{run: -1, kept: new(snapshot.Events)}}
 	internVocabulary(&d.out.Strings)
 	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
-	d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)
+	d.hot = noSlot
+	if opt.Each == nil {
+		d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)
+	}
 	return d
 }
 
@@ -134,13 +140,17 @@ func (d *machine) put(i uint64) error {
 	}
 	top := &d.stack[len(d.stack)-1]
 	e := d.pack(*top)
-	if i < uint64(len(d.memo)) {
-		if d.memo[i] != noEntry {
+	if i < d.slots() {
+		if old, err := d.entry(i); err != nil {
+			return err
+		} else if old != noEntry {
 			d.runs.reset() // what was learned about this index no longer holds
 		}
-		d.memo[i] = e
+		if err := d.setEntry(i, e); err != nil {
+			return err
+		}
 	} else {
-		for uint64(len(d.memo)) < i {
+		for d.slots() < i {
 			d.memo = append(d.memo, noEntry)
 		}
 		d.memo = append(d.memo, e)
@@ -152,23 +162,28 @@ func (d *machine) put(i uint64) error {
 }
 
 func (d *machine) get(i uint64) error {
-	if i >= uint64(len(d.memo)) || d.memo[i] == noEntry {
+	e, err := d.entry(i)
+	if err != nil {
+		return err
+	}
+	if e == noEntry {
 		return corrupt("refers to memo entry %d, which does not exist", i)
 	}
-	v := d.unpack(d.memo[i])
+	v := d.unpack(e)
 	switch v.kind {
 	case kEmptyList, kUsedEmptyList:
-		d.memo[i] = memoEntry(kUsedEmptyList) << memoBits
+		err = d.setEntry(i, memoEntry(kUsedEmptyList)<<memoBits)
 		v.kind = kEmptyList
 	case kEmptyDict, kUsedEmptyDict:
-		d.memo[i] = memoEntry(kUsedEmptyDict) << memoBits
+		err = d.setEntry(i, memoEntry(kUsedEmptyDict)<<memoBits)
 		v.kind = kEmptyDict
 	case kOpenFrames, kOpenDict:
-		var err error
-		if v, err = d.settle(v); err != nil {
-			return err
+		if v, err = d.settle(v); err == nil {
+			err = d.setEntry(i, d.pack(v))
 		}
-		d.memo[i] = d.pack(v)
+	}
+	if err != nil {
+		return err
 	}
 	return d.push(v)
 }
@@ -177,12 +192,18 @@ func (d *machine) get(i uint64) error {
 func (d *machine) update(v *value, by value) error {
 	by.memo = v.memo
 	if v.memo != 0 {
-		old := kind(d.memo[v.memo-1] >> memoBits)
+		was, err := d.entry(uint64(v.memo) - 1)
+		if err != nil {
+			return err
+		}
+		old := kind(was >> memoBits)
 		if old == kUsedEmptyList || old == kUsedEmptyDict {
 			return errCycle
 		}
 		if old == v.kind { // else the slot was given to another value
-			d.memo[v.memo-1] = d.pack(by)
+			if err := d.setEntry(uint64(v.memo)-1, d.pack(by)); err != nil {
+				return err
+			}
 		}
 	}
 	*v = by
