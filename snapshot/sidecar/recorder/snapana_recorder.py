@@ -96,6 +96,7 @@ _USED_NAMES = 300  # of containers that are looked for there
 _NUMBERS = 32  # integers beside a container that are noted, as one may be its bound
 _RETURN_DUMPS = 3  # at most, as functions return
 _RETURN_STEPS = 4  # at least, that the function ran
+_RETURN_SECONDS = 0.1  # or that it took, where the program has too few steps to tell
 _OWN_FUNCTIONS = 10_000  # of the program, that are looked at
 _TOOL, _TOOL_NAME = 4, "snapana_recorder"  # of sys.monitoring
 _OOM_DUMPS = 3  # in one run: a program that searches for its batch size fails often
@@ -3933,12 +3934,12 @@ def _count_steps(recorder):
 
 
 class _Returns:
-    """Dumps as the function returns that ran most of the program's steps, from Python 3.12 on: what its variables have
-    is gone after that. Only the first start and the first return of each function of the program's own are looked at;
+    """Dumps as the function returns that ran most of the program's steps, or most of its time until then, or that filled
+    the device, from Python 3.12 on: what its variables have is gone after that. Only the first start and the first return of each function of the program's own are looked at;
     the interpreter runs all others as they are."""
 
     def __init__(self):
-        self.began, self.left = {}, _RETURN_DUMPS
+        self.began, self.left, self.last = {}, _RETURN_DUMPS, 0.0
         self.events = getattr(sys, "monitoring", None)
         if self.events is None or self.events.get_tool(_TOOL) is not None:
             return
@@ -3963,19 +3964,24 @@ class _Returns:
             return
         recorder = _current()
         if _is_own(code.co_filename) and code.co_name != "<module>" and len(self.began) < _OWN_FUNCTIONS:
-            self.began[code] = 0 if recorder is None else recorder.steps
+            self.began[code] = 0 if recorder is None else recorder.steps, time.monotonic()
             _quiet(lambda: self.events.set_local_events(_TOOL, code, self.events.events.PY_RETURN))
         return self.events.DISABLE
 
     def end(self, code, offset, value, over=sys.is_finalizing):
         if over():
             return
-        recorder, begin = _current(), self.began.pop(code, None)
-        if recorder is not None and begin is not None and self.left and not recorder.manual and \
-                recorder.steps - begin >= max(_RETURN_STEPS, recorder.steps / 2):  # imports may take longer
-            live = recorder.safely("live", recorder.live)
-            if live is not None and live[0] >= _RICH * recorder.kept:
-                self.left -= 1
+        recorder, (begin, since) = _current(), self.began.pop(code, (None, 0))
+        if recorder is not None and begin is not None and not recorder.manual:
+            now = time.monotonic()
+            took, all_time = now - max(since, recorder.started), now - recorder.started
+            by_steps = self.left and recorder.steps - begin >= max(_RETURN_STEPS, recorder.steps / 2)
+            by_time = took >= _RETURN_SECONDS
+            live = recorder.safely("live", recorder.live) if by_steps or by_time else None
+            if live is not None and live[0] >= _RICH * recorder.kept and (by_steps or live[0] >= 2 * recorder.kept or
+                    took >= all_time / 2 and all_time >= 2 * self.last):  # imports may take longer
+                self.left -= by_steps
+                self.last = all_time
                 _quiet(lambda: recorder.dump("dump", True))
         return self.events.DISABLE
 

@@ -2359,6 +2359,7 @@ class Source(unittest.TestCase):
 
     RETURNS = """
 import sys
+import time
 import torch
 from torch.optim.optimizer import step
 
@@ -2366,20 +2367,21 @@ def train():
     kept = []
     for _ in range(6):
         kept.append(torch.Tensor(1 << 20))
-        step()
+        %s
     print(sys.version_info >= (3, 12))
 train()
 """
 
     def test_dumps_as_a_function_returns(self):
-        """From Python 3.12 on, by sys.monitoring. torch is the one of attach's tests, made up, for all Pythons here."""
+        """From Python 3.12 on, by sys.monitoring; without an optimizer, too, where it filled the device. torch is the one of
+        attach's tests, made up, for all Pythons here."""
         made_up = os.path.join(os.path.dirname(os.path.abspath(SOURCE)), "..", "..", "attach", "testdata")
         env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1",
                    PYTHONPATH=os.pathsep.join((os.path.dirname(os.path.abspath(SOURCE)), made_up)))
-        for name in self.pythons():
-            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+        for name, work in itertools.product(self.pythons(), ("step()", "time.sleep(0.03)")):
+            with self.subTest(name, work=work), tempfile.TemporaryDirectory() as folder:
                 with open(os.path.join(folder, "train.py"), "w") as f:
-                    f.write(self.RETURNS)
+                    f.write(self.RETURNS % work)
                 done = subprocess.run([name, "-m", "snapana_recorder", "train.py"], cwd=folder, env=env,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
