@@ -47,6 +47,7 @@ func TestBounds(t *testing.T) {
 		severity   finding.Severity
 		confidence finding.Confidence
 		elsewhere  bool
+		logged     bool
 		also       bool
 	}{
 		{name: "filling", limit: 500, free: -1, status: finding.Healthy, severity: finding.Info,
@@ -70,6 +71,15 @@ func TestBounds(t *testing.T) {
 		{name: "a table that has the entries of a bounded one", limit: 500, also: true, free: -1, status: finding.Ghost,
 			severity: finding.Warning, confidence: finding.Low, title: "Possible leak, or a buffer still filling: main()",
 			why: "dict `priority`, local of main"},
+		{name: "records of a handler that is full soon", limit: 30, hint: "capacity", logged: true, free: -1,
+			status: finding.Ghost, severity: finding.Warning, confidence: finding.Low, title: "Possible leak",
+			why: "until the handler is full and empties itself"},
+		{name: "records of a handler that is full later", limit: 500, hint: "capacity", logged: true, free: -1,
+			status: finding.Ghost, severity: finding.Warning, confidence: finding.Medium, title: "Possible leak",
+			why: "until the handler is full and empties itself"},
+		{name: "records of a handler that is never full", limit: 5000, hint: "capacity", logged: true, free: -1,
+			status: finding.Ghost, severity: finding.Warning, confidence: finding.High, title: "Leak: main()",
+			why: "Records of Python's logging have it"},
 		{name: "a bound that is not of this container", limit: 500, elsewhere: true, free: -1, status: finding.Ghost,
 			severity: finding.Warning, confidence: finding.Low, title: "Possible leak, or a buffer still filling: main()"},
 	} {
@@ -93,6 +103,11 @@ func TestBounds(t *testing.T) {
 					entry := g.tensor(0)
 					g.chain(ring, "index", "0", entry)
 					g.chain(table, "dictkey", "", entry)
+					continue
+				}
+				if c.logged {
+					g.chain(ring, "index", "0", g.Node(Node{Kind: "object", Type: "logging.LogRecord"}), "attr", "args",
+						g.Node(Node{Kind: "tuple"}), "index", "0", g.tensor(0))
 					continue
 				}
 				if !c.graph {

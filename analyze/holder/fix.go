@@ -99,7 +99,8 @@ func (a *aside) settle() {
 
 // libraries are packages whose objects programs put things into.
 var libraries = []string{"torch", "types", "argparse", "logging", "collections", "asyncio", "threading", "functools",
-	"weakref"}
+	"weakref", "accelerate", "datasets", "deepspeed", "diffusers", "ignite", "lightning", "monai", "peft", "pytorch_lightning",
+	"timm", "torchaudio", "torchvision", "transformers", "trl", "ultralytics"}
 
 // expression is Python for the object at the end of a chain, "" where that is one of many or has no name.
 func (g *graph) expression(chain []hop) string {
@@ -214,6 +215,8 @@ func (g *graph) entry(f *form, rest []hop) {
 	case kind == "generator":
 		f.instead = remedy.Generator
 	case len(rest) < 2:
+	case kind == "object" && g.optimizer(w):
+		f.instead = remedy.Optimizers
 	case kind == "object" && g.ofModel(rest[1]):
 		f.instead = remedy.Weights
 	case kind == "tuple" || kind == "list" || kind == "dict":
@@ -254,33 +257,15 @@ func (g *graph) tensorForm(v int32) remedy.Form {
 	if row < 0 {
 		return remedy.Tensor
 	}
-	size, elements := elementSize(g.h.String(g.h.Tensors.DType[row])), int64(1)
-	for d := range strings.SplitSeq(g.h.String(g.h.Tensors.Shape[row]), "x") {
-		if n, err := strconv.ParseInt(d, 10, 64); err == nil && n >= 0 && elements < 1<<31 {
-			elements *= min(n, 1<<31)
-		} else if d != "" {
-			return remedy.Tensor
-		}
-	}
-	switch bytes := g.h.Storages.Bytes[g.h.Tensors.Storage[row]]; {
-	case elements == 1 && size > 0:
+	dtype := g.h.String(g.h.Tensors.DType[row])
+	size, bytes := elementBytes[dtype], tensorBytes(g.h.String(g.h.Tensors.Shape[row]), dtype)
+	switch storage := g.h.Storages.Bytes[g.h.Tensors.Storage[row]]; {
+	case size > 0 && bytes == size:
 		return remedy.Number
-	case g.flags[v]&sidecar.View != 0 && size > 0 && elements*size <= bytes/2:
+	case g.flags[v]&sidecar.View != 0 && bytes >= 0 && bytes <= storage/2:
 		return remedy.View
 	}
 	return remedy.Tensor
-}
-
-// elementSize is the bytes of an element of a dtype, 0 for one that is not known.
-func elementSize(dtype string) int64 {
-	if dtype == "bool" {
-		return 1
-	}
-	bits, err := strconv.ParseInt(strings.TrimLeft(dtype, "abcdefghijklmnopqrstuvwxyz"), 10, 64)
-	if err != nil || bits < 8 || bits > 128 {
-		return 0
-	}
-	return bits / 8
 }
 
 // registers are the functions that put a hook into a registry of a module, a tensor or an optimizer.
@@ -340,7 +325,7 @@ func (h *Holder) Remedy() remedy.Case {
 		return c
 	}
 	switch c.Kind { // what is in host memory cannot go there
-	case remedy.Field, remedy.Item, remedy.Weights:
+	case remedy.Field, remedy.Item, remedy.Weights, remedy.Optimizers:
 		c.Kind, c.Form = h.aside.form.container, remedy.Other
 	case remedy.Captured, remedy.Parts:
 		c.Kind = remedy.Stale
@@ -400,7 +385,7 @@ func (h *Holder) fits() remedy.Case {
 		c.Kind, c.Holes["holder"] = remedy.Clear, holder
 	case !h.grows():
 		c.Kind, c.Holes["holder"] = remedy.Stale, holder
-	case f.instead == remedy.Weights && f.container != remedy.List:
+	case (f.instead == remedy.Weights || f.instead == remedy.Optimizers) && f.container != remedy.List:
 		c.Kind, c.Form = f.container, remedy.Other
 	case f.instead != "":
 		c.Kind = f.instead

@@ -16,7 +16,8 @@ const smallestPinned = 64 << 10
 var elementBytes = map[string]int64{
 	"bool": 1, "uint8": 1, "int8": 1, "qint8": 1, "quint8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
 	"float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1,
-	"float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
+	"float4_e2m1fn_x2": 1,
+	"float16":          2, "bfloat16": 2, "int16": 2, "uint16": 2,
 	"float32": 4, "int32": 4, "uint32": 4, "qint32": 4, "complex32": 4,
 	"float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
 }

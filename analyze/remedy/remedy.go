@@ -53,6 +53,8 @@ const (
 	Context   Kind = "ctx of an autograd function"
 	Generator Kind = "generator"
 	Groups    Kind = "parameter groups"
+	// Optimizers are in a list, which takes no other things.
+	Optimizers Kind = "optimizers"
 
 	// What is known where nobody saw who keeps the memory.
 	Kept    Kind = "outputs or batches"
@@ -118,7 +120,8 @@ var table = map[Kind][]Change{
 	Context:   {{"ctx.save_for_backward(output)", "in place of ctx.$field: backward has it in ctx.saved_tensors"}},
 	Generator: {{"generator.close()", "when done with it: its variables go"}},
 	Groups: {{"for p in $holder.param_groups.pop()[\"params\"]: $holder.state.pop(p, None)",
-		"when the last group is done with"}},
+		"when done with what the last group was added for, before the next is added"}},
+	Optimizers: {{"del $holder[:-1]", "after the newest is added: of the others nothing is needed, unless they train on"}},
 
 	Kept: {{"$holder.append($name.detach().cpu())", "of a tensor: on the host, without its graph"},
 		{"$holder.append(tree_map_only(torch.Tensor, lambda t: t.detach().cpu(), $name))",

@@ -12,6 +12,7 @@ import (
 const (
 	unread = 8  // that nothing reads what they left, is no accident
 	unused = 8  // before that, what the text reads or empties elsewhere is not looked at
+	far    = 64 // times what it has: a bound that is as good as none
 	filled = 16 // as unused, of what it empties: most buffers take no longer
 )
 
@@ -55,6 +56,15 @@ func weigh(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) fo
 			next: "Register it once, or remove it when done with it; if each of them is meant, their number stays as it is."}
 	case h.Kind == "traceback":
 		return shown("It is kept only because an exception is: the traceback has the variables of each function in it.")
+	case h.Logged && h.Bound != nil && h.Bound.Length < h.Bound.Limit && h.Bound.Limit < far*h.Bound.Length:
+		v := forgotten{confidence: finding.Medium, why: []string{"Records of Python's logging have it, which keep the arguments " +
+			"of their messages as they are, until the handler is full and empties itself."},
+			next: "If the device has room for what the handler takes when full, nothing is forgotten; else give it a smaller " +
+				"capacity, or text instead of tensors."}
+		if h.Bound.Limit < filled*h.Bound.Length {
+			v.confidence = finding.Low
+		}
+		return v
 	case h.Logged:
 		return shown("Records of Python's logging have it, which keep the arguments of their messages as they are.")
 	case h.Graph && g.Trained && !g.Like.Pending && !awaited:
