@@ -173,29 +173,35 @@ func (g *Growth) countSteps(st *steps.Result) {
 	}
 }
 
-// even reports whether most laps that left something came about as long after the one before, by the allocations of
-// their thread.
+// even reports whether nearly all laps that left something came as long after the one before, by the allocations of their
+// thread and to a factor of 2: not all laps allocate as much.
 func (k *clock) even(c *candidate) bool {
 	q := k.sequence(c.stack)
 	var gaps []int64
 	for i := 1; i < len(c.births); i++ {
 		gaps = append(gaps, int64(q.find(c.births[i])-q.find(c.births[i-1])))
 	}
-	return regular(gaps)
-}
-
-// regular reports whether most of some values are about the median.
-func regular(values []int64) bool {
-	if len(values) == 0 {
+	if len(gaps) == 0 {
 		return false
 	}
-	m, near := trend.Median(values), 0
-	for _, v := range values {
-		if 4*v >= 3*m && 4*v <= 5*m {
+	m, near := trend.Median(gaps), 0
+	for _, n := range gaps {
+		if 2*n >= m && n <= 2*m {
 			near++
 		}
 	}
-	return 4*near >= 3*len(values)
+	return 10*near >= 9*len(gaps)
+}
+
+// regular reports whether most laps left about the median.
+func regular(perLap []int64) bool {
+	m, near := trend.Median(perLap), 0
+	for _, b := range perLap {
+		if 4*b >= 3*m && 4*b <= 5*m {
+			near++
+		}
+	}
+	return 4*near >= 3*len(perLap)
 }
 
 func bornAt(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) }
