@@ -84,7 +84,8 @@ _TICK = 0.5  # seconds between the samples of a program without an optimizer
 _RICH = 0.9  # a snapshot is replaced by one with this share of its allocated bytes, or more
 _STEEP = 1.25  # a dump is due when this many times the allocated bytes of the last one are
 _SLICE = 0.005  # seconds in one step, for what may be spread over several
-_COUNT_SECONDS = 1e-7  # for each object, to count tensors
+_COUNT_SECONDS = 3e-8  # for each allocated block, to count tensors
+_COUNT_MOST = 0.02  # seconds: where it takes longer, dumps count them, and steps do not
 _COUNT_STEPS = 2000  # between counts that take longer than a slice
 _COUNT_ASKS = 64  # steps between questions whether to count, which take a millisecond in a large process
 _PHASES = 1000  # names of phases
@@ -3101,8 +3102,8 @@ class _Recorder:
         """Whether to count tensors in this step: where it takes no time, else rarely. Each dump counts them anyway."""
         if self.steps % _COUNT_ASKS:
             return False
-        blocks = getattr(sys, "getallocatedblocks", lambda: 0)()
-        if blocks * _COUNT_SECONDS > _SLICE and self.steps - self.last_count < _COUNT_STEPS:
+        cost = getattr(sys, "getallocatedblocks", lambda: 0)() * _COUNT_SECONDS
+        if cost > _COUNT_MOST or cost > _SLICE and self.steps - self.last_count < _COUNT_STEPS:
             return False
         self.last_count = self.steps
         return True
