@@ -698,12 +698,14 @@ _BROKEN_MODULES = ("_asyncio",) if sys.version_info[:2] == (3, 12) else ()
 _space_of = types.ModuleType.__dict__["__dict__"].__get__
 
 
-def _sound(objs):
+def _sound(objs, modules=None):
     """Takes out of a list of objects, in place, what must not be asked for its references. Returns the namespaces of
-    the modules that it took: all that holds anything is there, too."""
+    the modules that it took: all that holds anything is there, too. modules says of each object whether it is one."""
     spaces = []
     if _BROKEN_MODULES:
-        for at in list(compress(range(len(objs)), map(operator.is_, map(type, objs), repeat(types.ModuleType)))):
+        if modules is None:
+            modules = map(operator.is_, map(type, objs), repeat(types.ModuleType))
+        for at in list(compress(range(len(objs)), modules)):
             space = _space_of(objs[at])
             if _module_name(space) in _BROKEN_MODULES:
                 objs[at] = None
@@ -761,9 +763,12 @@ class _Classes(dict):
     def __init__(self, torch, targets):
         self.torch, self.targets = torch, targets
         self.array = _array_class()
+        self.atoms = set()
 
     def __missing__(self, tp):
         kind = self[tp] = self.sort(tp)
+        if kind == _ATOM:
+            self.atoms.add(tp)
         return kind
 
     def sort(self, tp):
@@ -787,6 +792,10 @@ class _Classes(dict):
     def of(self, objs):
         return map(self.__getitem__, map(type, objs))
 
+    def are_atoms(self, objs):
+        """Whether all are known to be nothing that leads to a tensor: far quicker than to ask of each."""
+        return self.atoms.issuperset(map(type, objs))
+
     def are_containers(self, objs):
         return _CONTAINERS.issuperset(map(type, objs))
 
@@ -798,6 +807,8 @@ class _ClassIds(_Classes):
     def see(self, objs):
         for at, tp in dict(zip(map(_id, map(type, objs)), map(type, objs))).items():
             self[at] = self.sort(tp)
+            if self[at] == _ATOM:
+                self.atoms.add(at)
 
     def __missing__(self, at):
         return _ANY
@@ -805,8 +816,17 @@ class _ClassIds(_Classes):
     def of(self, objs):
         return map(self.__getitem__, map(_id, map(type, objs)))
 
+    def are_atoms(self, objs):
+        return self.atoms.issuperset(map(_id, map(type, objs)))
+
     def are_containers(self, objs):
         return False
+
+
+def _is_known(module):
+    """Whether the metaclasses of a module, which are many programs', hash and compare classes by no more than what they
+    are made of. To look for instances of theirs takes as long as all else about classes."""
+    return type(module) is str and (module in ("typing", "typing_extensions") or module.startswith("torch."))
 
 
 def _classes(torch, objs):
@@ -816,6 +836,8 @@ def _classes(torch, objs):
         for meta in type.__subclasses__(todo.pop()):
             todo.append(meta)
             own = [base for base in _mro(meta) if base is not type and base is not object]
+            if _is_known(_type_dict(meta).get("__module__")):
+                continue
             if any("__hash__" in _type_dict(base) or "__eq__" in _type_dict(base) for base in own):
                 odd = odd or any(map(operator.is_, map(type, map(type, objs)), repeat(meta)))
     if not odd:
@@ -1099,21 +1121,23 @@ class _Heap:
                 frame = frame.f_back
         skip.update(_id(v) for v in self.__dict__.values())
         rest = self.rest = gc.get_objects()
-        self.spaces = _sound(rest)
         self.sources, self.targets = _classes(self.torch, rest)
+        kinds = bytes(self.sources.of(rest))
+        self.spaces = _sound(rest, kinds.translate(_ONLY_SPACE))
         if self.sources.array is not None:
             self.arrays = _Arrays(self.sources.array)
         if gc.get_freeze_count() >= _FROZEN:
             self.thaw()
+            kinds = bytes(self.sources.of(rest))
         self.looked = len(rest)
-        kinds = bytes(self.sources.of(rest))
         objs = self.objs = list(compress(rest, kinds.translate(_ONLY_TORCH)))
         self.info = list(map(self.type_of, map(type, objs)))
         self.head = [-1] * len(objs)
         self.index = dict(zip(map(_id, objs), range(len(objs))))
         # What ends the walk is no target: classes, running frames, the namespaces of modules.
         code_space = types.FunctionType.__dict__["__globals__"]
-        ends = self.ends = set(map(_id, map(_space_of, compress(rest, kinds.translate(_ONLY_SPACE)))))
+        modules = [o for o in compress(rest, kinds.translate(_ONLY_SPACE)) if o is not None]
+        ends = self.ends = set(map(_id, map(_space_of, modules)))
         ends.update(map(_id, self.spaces))
         ends.update(map(_id, map(code_space.__get__, compress(rest, kinds.translate(_ONLY_CODE)))))
         ends.update(_id(frame.f_globals) for frame in self.frames)
@@ -1173,15 +1197,19 @@ class _Heap:
 
     def worth(self, part, each=True):
         """Those of some objects that may lead to a tensor, and what they refer to that may."""
+        targets = self.targets
         refs = gc.get_referents(*part)
-        refs = list(compress(refs, self.targets.of(refs)))
+        if targets.are_atoms(refs):
+            return [], []
+        refs = list(compress(refs, targets.of(refs)))
         if not refs:
             return refs, refs
         if self.sources.are_containers(refs) and sum(map(len, refs)) < 16 * _BLOCK:
-            if not any(self.targets.of(gc.get_referents(*refs))):
+            below = gc.get_referents(*refs)
+            if targets.are_atoms(below) or not any(targets.of(below)):
                 return [], refs  # all hold containers of strings and numbers, at most
         if each:
-            part = [o for o in part if any(self.targets.of(gc.get_referents(o)))]
+            part = [o for o in part if not targets.are_atoms(gc.get_referents(o))]
         return part, refs
 
     def uncover(self, refs):
@@ -1190,7 +1218,7 @@ class _Heap:
         kinds = bytes(self.targets.of(refs))
         if _NUMPY not in kinds:
             below = gc.get_referents(*refs)
-            if not any(self.targets.of(below)):
+            if self.targets.are_atoms(below) or not any(self.targets.of(below)):
                 return  # empty dictionaries, and such
         for o, kind in zip(refs, kinds):
             if _id(o) in self.hidden:
