@@ -197,8 +197,24 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 		(errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {
 		return nil, fmt.Errorf("%w (--partial uses what comes before)", err)
 	}
+	if err == nil {
+		// What decoding needed is garbage now, and what each analysis needs soon is: as much as all events. There is
+		// hardly a pointer in it, so that to collect now and then costs less than new pages do.
+		events := 1
+		for _, t := range snap.Traces {
+			events += t.Len()
+		}
+		debug.SetGCPercent(min(max(100*garbage/(perEvent*events), 10), collectAt))
+	}
 	return snap, err
 }
+
+// Between two collections of a large file's analysis come about so many bytes of garbage; an event and its life take so
+// many that stay.
+const (
+	garbage  = 32 << 20
+	perEvent = 60
+)
 
 // read is open for one of many files: progress, if it is not nil, is told how far it is.
 func (f *inputFlags) read(cmd *cobra.Command, path string,

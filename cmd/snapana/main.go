@@ -64,11 +64,14 @@ const (
 	exitStopped = 130 // by a signal
 )
 
+// collectAt is by how many percent the heap may grow before garbage is collected, until a file is read.
+const collectAt = 400
+
 // run is the whole program with its surroundings as arguments. It returns the exit code. When ctx is
 // done, commands end soon: those that run until Ctrl-C as they should, the others without a word.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Decoding builds large tables that stay: collecting at every doubling is wasted on them.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt))
 
 	root := newRoot()
 	root.SetArgs(args)

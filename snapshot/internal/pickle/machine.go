@@ -69,10 +69,10 @@ func newMachine(opt Options) *machine {
 	d := &machine{opt: opt, form: "is a pickle", out: new(snapshot.Snapshot), events: new(snapshot.Events),
 		unknown: make(map[unknownKey]int64), each: each{run: -1, kept: new(snapshot.Events)}}
 	internVocabulary(&d.out.Strings)
-	// A dense trace has a memo slot per 40 bytes. Pages that are never touched cost nothing.
 	d.hot = noSlot
 	if opt.Each == nil {
-		d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/40+1<<10)
+		// A dense trace has two memo slots per event of 70 bytes. Pages that are never touched cost nothing.
+		d.memo = make([]memoEntry, 0, min(opt.Size, 1<<34)/32+1<<10)
 	}
 	return d
 }
