@@ -37,7 +37,7 @@ show the live blocks in groups, largest first.`,
   snapana state --at 1234 --match 'model\.py' --exclude optim --json snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args[0], func(s *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
+			return f.run(cmd, args[0], at, func(s *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
 				return locate(s, t, at)
 			})
 		},
@@ -78,7 +78,11 @@ This is ` + "`snapana state --at peak`" + ` with the same flags; --of takes the 
 			if !slices.Contains(attribution.Series(), of) {
 				return unknown("--of", of, attribution.Series())
 			}
-			return f.run(cmd, args[0], func(_ *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
+			moment := "peak"
+			if of != "active" {
+				moment += " of " + of
+			}
+			return f.run(cmd, args[0], moment, func(_ *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
 				m, err := attribution.Peak(t, of)
 				var none *attribution.NoTraceError
 				if errors.As(err, &none) {
@@ -104,6 +108,7 @@ type stateFlags struct {
 	out            outputFlags
 	internals      bool
 	mapFile, mapBy string
+	noCache        bool
 }
 
 func (f *stateFlags) add(fl *pflag.FlagSet) {
@@ -117,6 +122,7 @@ func (f *stateFlags) add(fl *pflag.FlagSet) {
 	f.out.add(fl, "print JSON, with all groups unless --top is given", "")
 	fl.StringVar(&f.mapFile, "map", "", "also draw the segments at that moment to `FILE` ("+pictures+")")
 	fl.StringVar(&f.mapBy, "map-by", string(plot.ByStack), "color the map by `KIND`: stack, category or state")
+	fl.BoolVar(&f.noCache, "no-cache", false, "do not use or keep answers about this file")
 	fl.BoolVar(&f.internals, "show-internals", false,
 		"also show frames of the interpreter, the dispatcher, torch's core, and C++ below Python")
 }
@@ -164,8 +170,8 @@ func pattern(flag, text string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// run reads the file and prints what is live at the moment that find gives.
-func (f *stateFlags) run(cmd *cobra.Command, path string,
+// run reads the file and prints what is live at the moment that find gives and that its word names.
+func (f *stateFlags) run(cmd *cobra.Command, path, moment string,
 	find func(*snapshot.Snapshot, *timeline.Timeline) (attribution.Moment, error)) error {
 	q, err := f.query(cmd)
 	if err != nil {
@@ -178,6 +184,11 @@ func (f *stateFlags) run(cmd *cobra.Command, path string,
 	rules, err := f.in.readRules(cmd.Context())
 	if err != nil {
 		return err
+	}
+	kept := newAnswers(cmd, path, "no-cache", "rules", "map", "from", "to")
+	if text, ok := kept.get(moment); ok {
+		_, err := cmd.OutOrStdout().Write(text)
+		return written(err)
 	}
 	snap, t, why, err := f.device.open(cmd, &f.in, path)
 	if err != nil {
@@ -198,16 +209,36 @@ func (f *stateFlags) run(cmd *cobra.Command, path string,
 			return err
 		}
 	}
-	return show(cmd, f.out, a, func(w io.Writer, a *attribution.Answer) error {
-		top := 0
-		if cmd.Flags().Changed("top") {
-			top = f.top
+	if err := kept.keep(cmd.OutOrStdout(), moment, f.printer(cmd, a)); err != nil || kept == nil {
+		return written(err)
+	}
+	// The same about the moments that are asked for next.
+	for _, next := range []string{"end", "peak"} {
+		if m, err := attribution.Locate(snap, t, next); err == nil && next != moment {
+			a := attribution.Ask(snap, t, m, q, f.tree)
+			a.Why = why
+			if err := kept.keep(io.Discard, next, f.printer(cmd, a)); err != nil {
+				return written(err)
+			}
 		}
-		return json.WriteState(w, a, top)
-	}, func(w io.Writer, a *attribution.Answer, o text.Options) error {
-		o.Top = f.top
+	}
+	return nil
+}
+
+// printer prints an answer as the flags say, in the colors and the width of standard output.
+func (f *stateFlags) printer(cmd *cobra.Command, a *attribution.Answer) func(io.Writer) error {
+	return func(w io.Writer) error {
+		if f.out.json {
+			top := 0
+			if cmd.Flags().Changed("top") {
+				top = f.top
+			}
+			return json.WriteState(w, a, top)
+		}
+		o := look(cmd.OutOrStdout())
+		o.All, o.Top = f.out.all, f.top
 		return text.State(w, a, o)
-	})
+	}
 }
 
 // mapMedium is that of the file that --map names.
