@@ -220,7 +220,14 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 		found = slices.DeleteFunc(found, func(c *candidate) bool { return c.stack == m.stack })
 		found = append(found, m)
 	}
-	return k.join(append(found, k.rebuilt(rising, horizon)...), horizon)
+	out := k.join(append(found, k.rebuilt(rising, horizon)...), horizon)
+	if slices.ContainsFunc(out, func(g Growth) bool { return g.Cause.Second && g.Cause.Pending }) {
+		for i := range out { // losses that are computed with such gradients wait for the same backward pass
+			c := &out[i].Cause
+			c.Pending = c.Pending || c.Kind == Graph || c.Kind == Retained
+		}
+	}
+	return out
 }
 
 // births are the rows of Lives of the stacks that may grow, all that were born up to the
