@@ -677,6 +677,7 @@ _HOOKS = frozenset((
 
 _id = object.__hash__  # of the address, as id() is, which would run the program's audit hooks each time
 _BLOCK = 128  # objects of which the references are looked at in one call
+_PIECE = 1 << 12  # of the references of one object
 _SWEEPS = 12  # over the heap, before what is left of it is indexed
 _FROZEN = 1000  # objects: Python 3.12 itself freezes 375
 
@@ -698,13 +699,11 @@ _BROKEN_MODULES = ("_asyncio",) if sys.version_info[:2] == (3, 12) else ()
 _space_of = types.ModuleType.__dict__["__dict__"].__get__
 
 
-def _sound(objs, modules=None):
+def _sound(objs, modules):
     """Takes out of a list of objects, in place, what must not be asked for its references. Returns the namespaces of
     the modules that it took: all that holds anything is there, too. modules says of each object whether it is one."""
     spaces = []
     if _BROKEN_MODULES:
-        if modules is None:
-            modules = map(operator.is_, map(type, objs), repeat(types.ModuleType))
         for at in list(compress(range(len(objs)), modules)):
             space = _space_of(objs[at])
             if _module_name(space) in _BROKEN_MODULES:
@@ -1155,22 +1154,30 @@ class _Heap:
             part = rest[at:at + _BLOCK]
             at += len(part)
             refs = gc.get_referents(*part)
-            spaces = _sound(refs)
-            refs += spaces
-            self.spaces += spaces
-            refs = list(compress(refs, self.sources.of(refs)))
-            refs += map(type, list(refs))
-            found = dict(zip(map(_id, refs), refs))
-            found = list(map(found.__getitem__, found.keys() - seen))
-            kinds = bytes(self.sources.of(found))
-            new = list(compress(found, map(_ANY.__ne__, kinds)))
-            plain = list(compress(found, map(_ANY.__eq__, kinds)))
-            for n in range(0, len(plain), _BLOCK):
-                new += self.worth(plain[n:n + _BLOCK])[0]
-            seen.update(map(_id, new))
-            rest.extend(filter(gc.is_tracked, new))
+            for n in range(0, len(refs), _PIECE):  # a list may refer to millions
+                self.thaw_some(refs[n:n + _PIECE], seen)
         self.notes.append("%d objects are frozen (gc.freeze): those were looked at that modules, classes or running "
                           "functions lead to" % hidden)
+
+    def thaw_some(self, refs, seen):
+        """Adds those of some objects, and of their classes, that were not seen yet and may lead to a tensor."""
+        kinds = bytes(self.sources.of(refs))
+        if _SPACE in kinds:
+            spaces = _sound(refs, kinds.translate(_ONLY_SPACE))
+            self.spaces += spaces
+            refs += spaces
+            kinds = bytes(self.sources.of(refs))
+        refs = list(compress(refs, kinds))
+        refs += map(type, list(refs))
+        found = dict(zip(map(_id, refs), refs))
+        found = list(map(found.__getitem__, found.keys() - seen))
+        kinds = bytes(self.sources.of(found))
+        new = list(compress(found, map(_ANY.__ne__, kinds)))
+        plain = list(compress(found, map(_ANY.__eq__, kinds)))
+        for n in range(0, len(plain), _BLOCK):
+            new += self.worth(plain[n:n + _BLOCK])[0]
+        seen.update(map(_id, new))
+        self.rest.extend(filter(gc.is_tracked, new))
 
     # -- what leads to a storage
 
