@@ -18,7 +18,8 @@ type clock struct {
 	of      []*sequence                 // by stack; nil for a stack without Python frames
 	only    func(snapshot.StackID) bool // may grow; nil for all
 
-	backwards []int32 // births of backward passes, nil before rounds
+	backwards []int32         // births of backward passes, nil before rounds
+	spans     map[int64]*span // by size, nil before there
 }
 
 // function is a function as far as frames tell.

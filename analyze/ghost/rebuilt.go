@@ -3,6 +3,7 @@ package ghost
 import (
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -105,27 +106,49 @@ func (k *clock) rebuilds(p *population, horizon int32) *candidate {
 
 // joins reports whether what a tensor grew by was there as a tensor of its own when it was rebuilt.
 func (k *clock) joins(p *population) bool {
-	type rebuild struct {
-		at    int32
-		added int64
-		found bool
-	}
-	var all []rebuild
+	looked, found := 0, 0
 	for i := max(1, len(p.rows)-maxLooked); i < len(p.rows); i++ {
 		l, before := &k.t.Lives[p.rows[i]], &k.t.Lives[p.rows[i-1]]
-		all = append(all, rebuild{at: l.Born, added: l.Requested - before.Requested})
-	}
-	for i := range k.t.Lives {
-		l := &k.t.Lives[i]
-		if l.Stack == p.stack || l.Born > all[len(all)-1].at || l.Requested == frames.WorkspaceSize {
-			continue
-		}
-		e := end(l, none-1)
-		for n := range all {
-			r := &all[n]
-			r.found = r.found || l.Requested == r.added && l.Born < r.at && e > r.at
+		looked++
+		if k.there(l.Requested-before.Requested, l.Born, p) {
+			found++
 		}
 	}
-	n := len(slices.DeleteFunc(slices.Clone(all), func(r rebuild) bool { return !r.found }))
-	return float64(n) >= joined*float64(len(all))
+	return float64(found) >= joined*float64(looked)
+}
+
+// span has the births and the ends of what was allocated with one size, each sorted.
+type span struct{ births, ends []int32 }
+
+// there reports whether a tensor of a size is alive at an event, other than those of a population with rising sizes.
+func (k *clock) there(size int64, event int32, p *population) bool {
+	if k.spans == nil {
+		k.spans = map[int64]*span{}
+		for i := range k.t.Lives {
+			l := &k.t.Lives[i]
+			s := k.spans[l.Requested]
+			if s == nil {
+				s = &span{}
+				k.spans[l.Requested] = s
+			}
+			s.births, s.ends = append(s.births, l.Born), append(s.ends, end(l, none-1))
+		}
+		for _, s := range k.spans {
+			slices.Sort(s.births)
+			slices.Sort(s.ends)
+		}
+	}
+	s := k.spans[size]
+	if s == nil || size == frames.WorkspaceSize {
+		return false
+	}
+	born, _ := slices.BinarySearch(s.births, event)
+	ended, _ := slices.BinarySearch(s.ends, event+1)
+	own := sort.Search(len(p.rows), func(i int) bool { return k.t.Lives[p.rows[i]].Requested >= size })
+	if own < len(p.rows) {
+		if l := &k.t.Lives[p.rows[own]]; l.Requested == size && l.Born < event && end(l, none-1) > event {
+			born--
+		}
+	}
+	return born > ended
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,15 +14,27 @@ import (
 // text is how the program's text uses names (sidecar.Uses), nil where that was not recorded.
 type text struct {
 	*sidecar.Uses
-	rows map[string][]int // by name
+	rows    map[string][]int // by name
+	lengths map[string][]int // what "length" says of a class, at most mostNamed each
+	whole   bool             // all of the text was read, and all of it is in rows
 }
+
+// mostUses bounds the uses of one name.
+const mostUses = 1024
 
 func newText(u *sidecar.Uses) *text {
 	if u == nil {
 		return nil
 	}
-	t := &text{u, map[string][]int{}}
+	t := &text{u, map[string][]int{}, map[string][]int{}, u.Whole}
 	for i, name := range u.Name {
+		if u.How[i] == "length" && len(t.lengths[name]) < mostNamed {
+			t.lengths[name] = append(t.lengths[name], i)
+		}
+		if len(t.rows[name]) == mostUses {
+			t.whole = false
+			continue
+		}
 		t.rows[name] = append(t.rows[name], i)
 	}
 	return t
@@ -75,7 +86,7 @@ func (f *finder) code(h *Holder) *finding.Code {
 		return nil
 	}
 	rows := f.text.of(&h.Reference, h.Variable)
-	c := &finding.Code{Whole: f.text.Whole}
+	c := &finding.Code{Whole: f.text.whole}
 	if h.Formerly != nil {
 		rows = append(rows, f.text.of(h.Formerly, h.Formerly.Variable)...)
 	}
@@ -169,7 +180,9 @@ func (f *finder) aliases(h *Holder) (names map[string]bool, plain bool) {
 			case "attr", "local", "global", "closure", "default":
 				names[g.label(tag)] = true
 			case "contents":
-				for k := g.into.first[from]; k < g.into.first[from+1]; k++ {
+				last := min(g.into.first[from+1], g.into.first[from]+mostNamed)
+				plain = plain && last == g.into.first[from+1]
+				for k := g.into.first[from]; k < last; k++ {
 					names[g.label(g.into.tag[k])] = true
 				}
 			case "":
@@ -187,22 +200,29 @@ func (f *finder) aliases(h *Holder) (names map[string]bool, plain bool) {
 // another way with the container.
 func (g *graph) boundByText(t *text) {
 	numbers, h := g.numbers, g.h
+	known := map[Reference]uses{}
 	for e, kind := range h.Edges.Kind {
 		owner, v := int32(h.Edges.From[e]), int32(h.Edges.To[e])
 		edge := h.String(kind)
 		if edge != "attr" && edge != "local" && edge != "global" || !isContainer(g.kind(v)) {
 			continue
 		}
-		var rows []int
+		var u uses
 		if t != nil {
-			rows = t.of(g.named(edge, owner), g.label(int32(e)))
+			r := g.named(edge, owner)
+			r.Variable = g.label(int32(e))
+			var again bool
+			if u, again = known[r]; !again {
+				u = t.uses(&r)
+				known[r] = u
+			}
 		}
 		length := g.length(v)
 		b, found := g.bounds[v]
 		if found && b.Hint == "" {
 			continue
 		}
-		if found && t != nil && t.Whole && t.does(rows, "add", "set") {
+		if found && t != nil && t.whole && (u.adds || u.sets) {
 			delete(g.bounds, v)
 		}
 		side := func(text string) int64 {
@@ -214,8 +234,8 @@ func (g *graph) boundByText(t *text) {
 			}
 			return numbers[owner][text]
 		}
-		for _, i := range rows {
-			if t.How[i] != "bound" || (t.Attribute[i] != 0) != (edge == "attr") {
+		for _, i := range u.bounds {
+			if (t.Attribute[i] != 0) != (edge == "attr") {
 				continue
 			}
 			limit := side(t.Right[i])
@@ -224,15 +244,14 @@ func (g *graph) boundByText(t *text) {
 			}
 			g.bounds[v] = finding.Bound{Length: length, Limit: limit, Hint: t.Right[i], Seen: t.place(i)}
 		}
-		if empty := numbers[v]["None"]; empty > 0 && (t == nil || !t.does(rows, "add")) {
+		if empty := numbers[v]["None"]; empty > 0 && !u.adds {
 			g.bounds[v] = finding.Bound{Length: length - empty, Limit: length}
 		}
 		if t == nil || edge != "attr" {
 			continue
 		}
-		for _, i := range t.rows[short(g.typeName(owner))] {
-			if limit := numbers[owner][t.Right[i]]; t.How[i] == "length" && limit >= length &&
-				t.Right[i] != "len "+g.label(int32(e)) {
+		for _, i := range t.lengths[short(g.typeName(owner))] {
+			if limit := numbers[owner][t.Right[i]]; limit >= length && t.Right[i] != "len "+g.label(int32(e)) {
 				g.bounds[v] = finding.Bound{Length: length, Limit: limit, Hint: t.Right[i], Seen: t.place(i)}
 			}
 		}
@@ -240,17 +259,34 @@ func (g *graph) boundByText(t *text) {
 }
 
 // named is the reference that an attribute, a local or a global variable of an owner is.
-func (g *graph) named(edge string, owner int32) *Reference {
+func (g *graph) named(edge string, owner int32) Reference {
 	switch edge {
 	case "attr":
-		return &Reference{Kind: Attribute}
+		return Reference{Kind: Attribute}
 	case "local":
-		return &Reference{Kind: Local, Function: g.name(owner), File: g.file(owner)}
+		return Reference{Kind: Local, Function: g.name(owner), File: g.file(owner)}
 	}
-	return &Reference{Kind: Global}
+	return Reference{Kind: Global}
 }
 
-// does reports whether one of some rows is a use of one of some kinds.
-func (t *text) does(rows []int, kinds ...string) bool {
-	return slices.ContainsFunc(rows, func(i int) bool { return slices.Contains(kinds, t.How[i]) })
+// uses are those of one name that tell of bounds.
+type uses struct {
+	bounds     []int // rows, at most mostNamed
+	adds, sets bool
+}
+
+func (t *text) uses(r *Reference) (u uses) {
+	for _, i := range t.of(r, r.Variable) {
+		switch t.How[i] {
+		case "bound":
+			if len(u.bounds) < mostNamed {
+				u.bounds = append(u.bounds, i)
+			}
+		case "add":
+			u.adds = true
+		case "set":
+			u.sets = true
+		}
+	}
+	return u
 }
