@@ -96,10 +96,7 @@ func atOnce(t *timeline.Timeline) *Release {
 	before, first := 0, low // frees before, and the first of what was there for long
 	for i := range t.Lives {
 		l := &t.Lives[i]
-		end := int(l.FreeRequested)
-		if end == -1 {
-			end = int(l.Freed)
-		}
+		end := int(l.GivenUp())
 		switch {
 		case end >= from && end < low && end-int(l.Born) >= end/2:
 			old += l.Rounded

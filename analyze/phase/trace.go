@@ -186,10 +186,7 @@ func (tr *trace) born(first, last int) (from, to int) {
 
 // has reports whether a block is allocated after an event at which it had been born.
 func has(l *timeline.Life, event int) bool {
-	end := l.FreeRequested
-	if end == -1 {
-		end = l.Freed
-	}
+	end := l.GivenUp()
 	return end == -1 || int(end) > event
 }
 

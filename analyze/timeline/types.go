@@ -69,37 +69,24 @@ func (t *Timeline) HasHistory() bool {
 
 // ActiveBytes are those before the trace, and after each event.
 func (t *Timeline) ActiveBytes() []int64 {
-	out := make([]int64, t.Trace.Len()+1)
-	out[0] = t.Initial.Active
-	for i := range t.Lives {
-		l := &t.Lives[i]
-		if l.Born >= 0 {
-			out[l.Born+1] += l.Rounded
-		}
-		if l.Freed >= 0 {
-			out[l.Freed+1] -= l.Rounded
-		}
-	}
-	for e := range t.Trace.Len() {
-		out[e+1] += out[e]
-	}
-	return out
+	return t.levels(t.Initial.Active, func(l *Life) int32 { return l.Freed })
 }
 
 // AllocatedBytes are those before the trace, and after each event: what the program has not freed.
-func (t *Timeline) AllocatedBytes() []int64 {
+func (t *Timeline) AllocatedBytes() []int64 { return t.levels(t.Initial.Allocated, (*Life).GivenUp) }
+
+// levels are the bytes of blocks before the trace, and after each event: those that there are initially, and from then on
+// each from its birth to its end.
+func (t *Timeline) levels(initial int64, end func(*Life) int32) []int64 {
 	out := make([]int64, t.Trace.Len()+1)
-	out[0] = t.Initial.Allocated
+	out[0] = initial
 	for i := range t.Lives {
 		l := &t.Lives[i]
 		if l.Born >= 0 {
 			out[l.Born+1] += l.Rounded
 		}
-		switch {
-		case l.FreeRequested >= 0:
-			out[l.FreeRequested+1] -= l.Rounded
-		case l.FreeRequested == -1 && l.Freed >= 0:
-			out[l.Freed+1] -= l.Rounded
+		if e := end(l); e >= 0 {
+			out[e+1] -= l.Rounded
 		}
 	}
 	for e := range t.Trace.Len() {
@@ -164,6 +151,15 @@ const PendingBefore = -2
 
 // End is the address behind its block.
 func (l *Life) End() uint64 { return l.Addr + uint64(l.Rounded) }
+
+// GivenUp is the event at which the program freed the block, whether it went at once or waited for another stream: -1
+// where it did not, PendingBefore where it had before the first kept event.
+func (l *Life) GivenUp() int32 {
+	if l.FreeRequested == -1 {
+		return l.Freed
+	}
+	return l.FreeRequested
+}
 
 // LiveAfter reports whether the block was active right after event e (-1: at the start).
 func (l *Life) LiveAfter(e int) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
@@ -46,7 +47,6 @@ func (j *judge) told(e *Facts) bool {
 
 // keeps says what keeps each part of what stays, and what to do, the largest part first.
 func keeps(f *finding.Finding, v *finding.Leftover) {
-	place := func(site string) string { return cmp.Or(site, "code with no recorded stack") }
 	type part struct {
 		bytes units.Size
 		why   []string
@@ -56,12 +56,12 @@ func keeps(f *finding.Finding, v *finding.Leftover) {
 	for _, h := range v.Holders {
 		if h.Bytes*100 >= v.Live {
 			live.why = append(live.why, fmt.Sprintf("Live: %v in %s, allocated at %s (%s).", h.Bytes,
-				units.Plural(h.Blocks, "block"), place(h.Site), h.Use))
+				units.Plural(h.Blocks, "block"), attribution.Placed(h.Site), h.Use))
 		}
 	}
 	if len(v.Holders) > 0 && v.Live*20 >= v.Before {
 		live.next = "If what is live should not stay, drop it or move it to the host: most of it was allocated at " +
-			place(v.Holders[0].Site) + "."
+			attribution.Placed(v.Holders[0].Site) + "."
 	}
 	parts := []part{live,
 		{v.Cached, []string{fmt.Sprintf("Cached: no tensor uses %v in whole segments, but PyTorch has not returned it to "+
@@ -73,7 +73,7 @@ func keeps(f *finding.Finding, v *finding.Leftover) {
 			"driver, which PyTorch's counters do not show.", v.InPools)},
 			"Delete CUDA graphs and memory pools that are not needed any more: their memory goes with them."},
 		{v.Pieces, []string{fmt.Sprintf("In pieces: %v is free in %s that live blocks keep, most of it beside blocks from "+
-			"%s.", v.Pieces, units.Plural(int64(v.Segments), "segment"), place(v.Pin))}, ""},
+			"%s.", v.Pieces, units.Plural(int64(v.Segments), "segment"), attribution.Placed(v.Pin))}, ""},
 		{v.Pools, []string{fmt.Sprintf("%v is free in private pools or belongs to another stream.", v.Pools)}, ""},
 		{v.Pending, []string{fmt.Sprintf("%v is freed, and waits for another stream that used it.", v.Pending)}, ""},
 	}

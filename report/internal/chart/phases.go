@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/phase"
 	"github.com/snapana/snapana/analyze/units"
 )
@@ -113,11 +114,7 @@ func (r *PhaseRow) note(p *phase.Phase) {
 }
 
 func siteOf(s *phase.Site) string {
-	name := s.Site
-	if name == "" {
-		name = "code with no recorded stack"
-	}
-	return units.Bytes(s.Bytes) + " by " + Plain(name)
+	return units.Bytes(s.Bytes) + " by " + Plain(attribution.Placed(s.Site))
 }
 
 // sizeOr prints a size, -1 as unknown.
