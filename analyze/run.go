@@ -132,14 +132,14 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 			e.Growth = ghost.Find(s, t, nil)
 		}
 		d.Turnover, d.Before = attribution.MeasureTurnover(s, t), attribution.FindBefore(t)
-		d.Free = fragmentation.Over(t, freeSamples)
+		d.Free = fragmentation.Over(t, samples(s, freeSamples))
 		d.Phases = phase.Find(s, t, opt.Recorder)
 		e.Release = phase.FindRelease(t, d.Phases)
 	})
 	d.Steps = steps.Find(s, t)
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
 	d.Categories, e.Uses = uses, uses
-	d.Uses = uses.Over(t, useSamples)
+	d.Uses = uses.Over(t, samples(s, useSamples))
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	e.Peak, e.End = end.Scene, end.Scene
 	if t.HasHistory() { // else nothing is known of a peak
@@ -206,6 +206,12 @@ func replay(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, opt
 // maxReplayed bounds the traces that are replayed under other settings although nothing went
 // wrong: it takes about a second for a million events.
 const maxReplayed = 2_000_000
+
+// samples is n, or less of it for each of many devices.
+func samples(s *snapshot.Snapshot, n int) int {
+	const few = 8
+	return max(n*few/max(s.NumDevices(), few), 1)
+}
 
 // useSamples is into how many columns categories over time are sorted.
 const useSamples = 700

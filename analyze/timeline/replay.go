@@ -10,6 +10,7 @@ import (
 
 const (
 	maxPoints  = 2048 // points of a curve
+	fewDevices = 8    // more have fewer points each
 	maxRepairs = 4    // replays with corrected sizes
 )
 
@@ -72,7 +73,8 @@ func (r *replay) once() {
 	r.checkpoint(-1)
 
 	n := t.Trace.Len()
-	span := max((n+maxPoints-1)/maxPoints, 1)
+	points := maxPoints * fewDevices / max(r.s.NumDevices(), fewDevices)
+	span := max((n+points-1)/points, 1)
 	t.Curve = t.Curve[:0]
 	for first := 0; first < n; first += span {
 		last := min(first+span, n) - 1

@@ -69,11 +69,12 @@ func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Pro
 	return p, best, nil
 }
 
-// rebuildShare is how much of the time for a file going on after disagreements may take, in percent, and rebuildSteps
-// what it takes to find a block of a state and put it back.
+// rebuildShare is how much of the time for a file going on after disagreements may take, in percent, for each of up to
+// four orders of equal blocks. rebuildSteps is what it takes to find a block of a state and put it back, and to give
+// it back when the cache is emptied.
 const (
-	rebuildShare = 15
-	rebuildSteps = 4
+	rebuildShare = 8
+	rebuildSteps = 8
 )
 
 // Validate replays a program under the recorded settings and compares it with its trace. It fails only

@@ -42,9 +42,10 @@ func Sources(groups []attribution.Group) []Source {
 	}
 	var all []Source
 	at := map[string]int{}
+	known := words{}
 	for i := range groups {
 		s := Source{Group: groups[i], Stacks: []snapshot.StackID{groups[i].Stack}}
-		s.path = pathFrom(s.Name(), s.Frames)
+		s.path = known.pathFrom(s.Name(), s.Frames)
 		key := s.Name() + "\x00" + strings.Join(s.path.frames, "\x00")
 		if s.Compiled = compiled[s.Site] > 1; s.Compiled {
 			key = s.Site
@@ -109,18 +110,36 @@ type path struct {
 	ops    []string // the outermost operator from each frame on inward, "" where there is none
 }
 
-func pathFrom(site string, stack []string) path {
-	at := slices.IndexFunc(stack, func(f string) bool { return frames.Bare(f) == site })
+// words are what frames are called, by their texts: stacks share frames.
+type words map[string]called
+
+type called struct {
+	bare, brief, operation string
+	telling                bool
+}
+
+func (w words) of(frame string) called {
+	c, ok := w[frame]
+	if !ok {
+		c.bare = frames.Bare(frame)
+		c.brief, c.operation, c.telling = frames.Brief(frame)
+		w[frame] = c
+	}
+	return c
+}
+
+func (w words) pathFrom(site string, stack []string) path {
+	at := slices.IndexFunc(stack, func(f string) bool { return w.of(f).bare == site })
 	if at < 0 {
 		at = len(stack) // it goes by what it runs
 	}
 	var p path
 	add := func(f string) {
-		words, op, telling := frames.Brief(f)
-		if n := len(p.frames); !telling || n > 0 && p.frames[n-1] == words { // recursion
+		c := w.of(f)
+		if n := len(p.frames); !c.telling || n > 0 && p.frames[n-1] == c.brief { // recursion
 			return
 		}
-		p.frames, p.ops = append(p.frames, cmp.Or(op, words)), append(p.ops, op)
+		p.frames, p.ops = append(p.frames, cmp.Or(c.operation, c.brief)), append(p.ops, c.operation)
 	}
 	for i := at - 1; i >= 0; i-- {
 		add(stack[i])
