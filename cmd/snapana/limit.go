@@ -17,7 +17,7 @@ const often = 5 * time.Millisecond
 const (
 	// notHeap is what a process has in memory beside what the collector counts: its code, and libraries.
 	notHeap = 64 << 20
-	// ahead is how much memory may come between two looks.
+	// ahead is how much memory may come between two looks, and a sixteenth: tables grow by copying.
 	ahead = 24 << 20
 	// inTime is how much time a process may take between two looks, and to end.
 	inTime = 50 * time.Millisecond
@@ -42,7 +42,7 @@ func watch(m *budget.Meter, stderr io.Writer) {
 			continue
 		}
 		memory, cpu := u.now()
-		if over := excess(n, memory+ahead, cpu); over != "" {
+		if over := excess(n, memory+memory/16+ahead, cpu); over != "" {
 			fmt.Fprintf(stderr, "snapana: refused: %s; if you trust the input, allow more with --max-bytes\n", over)
 			os.Exit(exitInput)
 		}

@@ -232,10 +232,11 @@ const maxPickle = 512 << 20
 // pickles reads pickles one after the other, as a program leaves them that appends one with each
 // step.
 func (r *reader) pickles(br *bufio.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(br, maxPickle+1))
-	if err != nil {
+	var b bytes.Buffer // which doubles, and leaves less behind than io.ReadAll
+	if _, err := b.ReadFrom(io.LimitReader(br, maxPickle+1)); err != nil {
 		return err
 	}
+	data := b.Bytes()
 	if len(data) > maxPickle {
 		return &snapshot.FormatError{Offset: maxPickle, Op: "pickle", Err: ErrLongPickle,
 			Msg: "the pickle is larger than 512 MiB; save counters as JSON lines"}

@@ -14,8 +14,9 @@ const (
 	maxStack = 2 << 20 // values on the stack
 	maxDepth = 1 << 16 // open marks
 	// A machine may use baseMemory plus memoryPerByte for each input byte that was read.
-	baseMemory    = 128 << 20
-	memoryPerByte = budget.MemoryPerByte - 1
+	// That is less than half of what is promised: a table that grows is there twice.
+	baseMemory    = budget.BaseMemory * 3 / 8
+	memoryPerByte = budget.MemoryPerByte / 2
 )
 
 // machine executes the data part of pickle. Its methods are the meaning of the opcodes; the

@@ -27,7 +27,7 @@ func DecodePlain(r io.Reader, opt Options) (data.Value, Info, error) {
 		return data.Value{}, info, placed(err, -1, "")
 	}
 	// What is shared is copied: without a limit, few bytes could stand for a tree without end.
-	c := copier{machine: d, left: d.read + 1<<10}
+	c := copier{machine: d, left: min(d.read+1<<10, maxPlain+d.read/16)}
 	v := c.value(top, 0)
 	if c.err != nil {
 		return data.Value{}, info, placed(c.err, -1, "")
@@ -42,7 +42,10 @@ type copier struct {
 	err  error
 }
 
-const maxPlainDepth = 64
+const (
+	maxPlainDepth = 64
+	maxPlain      = 1 << 20 // values of 88 bytes, beside those that a long input explains
+)
 
 func (c *copier) value(v value, depth int) (out data.Value) {
 	switch c.left--; {
