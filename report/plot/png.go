@@ -20,7 +20,7 @@ func writePNG(w io.Writer, m *image.RGBA) error {
 	if err != nil {
 		return err
 	}
-	const up = 2 // the filter (PNG specification, section 9.2)
+	const up = 2 // the filter of that name in the PNG specification
 	row, above := make([]byte, 1+3*width), make([]byte, 4*width)
 	row[0] = up
 	for y := range height {

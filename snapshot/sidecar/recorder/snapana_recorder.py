@@ -3971,8 +3971,8 @@ def _count_steps(recorder):
 
 class _Returns:
     """Dumps as the function returns that ran most of the program's steps, or most of its time until then, or that filled
-    the device, from Python 3.12 on: what its variables have is gone after that. Only the first start and the first return of each function of the program's own are looked at;
-    the interpreter runs all others as they are."""
+    the device, from Python 3.12 on: what its variables have is gone after that. Only the first start and the first return
+    of each function of the program's own are looked at; the interpreter runs all others as they are."""
 
     def __init__(self):
         self.began, self.left, self.last = {}, _RETURN_DUMPS, 0.0
