@@ -54,16 +54,23 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 		Ordinal: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
 		Rest: Rest{Bytes: []Column{}}, LeftOut: LeftOut{Of: len(t.Lives)}, Stretches: src.at.list(),
 	}
+	// Each looks at millions of lives or events, and needs nothing of what is written meanwhile.
+	keeps, rests := make(chan []bool, 1), make(chan rest, 1)
+	go func() {
+		keep := src.choose(m.lives)
+		keeps <- keep
+		rests <- src.sum(keep, m.spans)
+	}()
 	d.Marks = src.marks(m.marks)
 	src.steps(w, &d, m.marks)
 	src.clock(w, &d, m.knots)
-	keep := src.choose(m.lives)
+	keep := <-keeps
 	src.kept = keep
 	r := newReserved(t)
 	src.lives(w, &d, st, r, keep, m.lives)
 	d.Held, d.Growth = src.held.write(w, t), src.growth(st)
 	r.write(w, &d, src.at, m.ranges)
-	src.rest(w, &d, keep, m.spans)
+	(<-rests).write(w, &d)
 	src.free(w, &d, m.free)
 	src.whatIf(w, &d)
 	return d
@@ -187,19 +194,36 @@ func (src *source) kind(i int, st *stacks, place int32) kind {
 	return k
 }
 
-func (src *source) rest(w *writer, d *Device, keep []bool, spans int) {
-	if keep == nil || d.Events == 0 {
-		return
+// rest is what Rest is made of: nothing where nothing is left out.
+type rest struct {
+	edges   []int
+	columns []bands.Column
+	sums    [][]int64 // by category
+}
+
+// sum adds up the lives that are not kept, in so many spans.
+func (src *source) sum(keep []bool, spans int) (r rest) {
+	events := src.Timeline.Trace.Len()
+	if keep == nil || events == 0 {
+		return r
 	}
-	edges := bands.Even(0, d.Events, spans)
+	r.edges = bands.Even(0, events, spans)
 	groups, group := 1, func(int32) int { return 0 }
 	if src.Categories != nil {
 		groups, group = len(category.All()), func(row int32) int { c, _ := src.Categories.Of(row); return int(c) }
 	}
-	columns := src.index.Columns(edges)
-	d.Rest.Edge = column(w, deltas, edges)
-	d.Rest.Event = w.column(deltas, len(columns), func(i int) int64 { return int64(columns[i].Event) })
-	for _, sums := range src.index.Rest(columns, keep, groups, group) {
+	r.columns = src.index.Columns(r.edges)
+	r.sums = src.index.Rest(r.columns, keep, groups, group)
+	return r
+}
+
+func (r rest) write(w *writer, d *Device) {
+	if r.edges == nil {
+		return
+	}
+	d.Rest.Edge = column(w, deltas, r.edges)
+	d.Rest.Event = w.column(deltas, len(r.columns), func(i int) int64 { return int64(r.columns[i].Event) })
+	for _, sums := range r.sums {
 		d.Rest.Bytes = append(d.Rest.Bytes, column(w, deltas, sums))
 	}
 }
