@@ -23,6 +23,7 @@ package timeline
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/snapshot"
@@ -45,16 +46,23 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	t.poolsFail = s.Writer.Newest != 0 && s.Writer.Newest < 213 &&
 		slices.ContainsFunc(s.Segments, func(seg snapshot.Segment) bool { return seg.Pool != snapshot.PoolID{} })
 	t.cut = s.Partial != nil && t.Trace.Len() > 0
-	t.Recording.Unseen, t.Recording.Resized = unseen(s, t), resized(s, t)
+	t.Recording.Unseen = unseen(s, t)
+	inferred := t.Recording.Unseen.Has(segmentKinds)
+	var beside sync.WaitGroup // what goes through all events and needs no lives: another core does it
+	beside.Go(func() {
+		t.Recording.Resized = resized(s, t)
+		if !t.cut && !inferred {
+			unwind(s, t)
+		}
+	})
 	sizes := match(s, t)
+	beside.Wait()
 	var gone gaps
 	switch {
 	case t.cut:
 		windForward(s, t)
-	case t.Recording.Unseen.Has(segmentKinds):
+	case inferred:
 		gone = reconstruct(s, t)
-	default:
-		unwind(s, t)
 	}
 	run(s, t, sizes)
 	if t.window != nil {
