@@ -62,6 +62,7 @@ func Open(ctx context.Context, path string, opt load.Options, span Span) (*snaps
 			c.lists[list] = &cut{limits: limits[device], f: timeline.NewForward(first, &all.lists[list].Survey, device)}
 		}
 	}
+	first.Annotations, first.Strings = nil, snapshot.Strings{} // which the second pass has anew
 	opt.Each = c.event
 	s, err := load.Open(ctx, path, opt)
 	if err != nil {

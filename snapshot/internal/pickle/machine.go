@@ -36,6 +36,8 @@ type machine struct {
 	hot   uint64  // slots below it are where memo has them
 	gap   uint64
 
+	palette palette // of pages
+
 	lists []listRec
 	vals  []value // elements of lists, tuples and dicts that are not rows
 	boxes []value
@@ -147,9 +149,7 @@ func (d *machine) put(i uint64) error {
 		} else if old != noEntry {
 			d.runs.reset() // what was learned about this index no longer holds
 		}
-		if err := d.setEntry(i, e); err != nil {
-			return err
-		}
+		d.setEntry(i, e)
 	} else {
 		for d.slots() < i {
 			d.memo = append(d.memo, noEntry)
@@ -173,18 +173,16 @@ func (d *machine) get(i uint64) error {
 	v := d.unpack(e)
 	switch v.kind {
 	case kEmptyList, kUsedEmptyList:
-		err = d.setEntry(i, memoEntry(kUsedEmptyList)<<memoBits)
+		d.setEntry(i, memoEntry(kUsedEmptyList)<<memoBits)
 		v.kind = kEmptyList
 	case kEmptyDict, kUsedEmptyDict:
-		err = d.setEntry(i, memoEntry(kUsedEmptyDict)<<memoBits)
+		d.setEntry(i, memoEntry(kUsedEmptyDict)<<memoBits)
 		v.kind = kEmptyDict
 	case kOpenFrames, kOpenDict:
-		if v, err = d.settle(v); err == nil {
-			err = d.setEntry(i, d.pack(v))
+		if v, err = d.settle(v); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return err
+		d.setEntry(i, d.pack(v))
 	}
 	return d.push(v)
 }
@@ -202,9 +200,7 @@ func (d *machine) update(v *value, by value) error {
 			return errCycle
 		}
 		if old == v.kind { // else the slot was given to another value
-			if err := d.setEntry(uint64(v.memo)-1, d.pack(by)); err != nil {
-				return err
-			}
+			d.setEntry(uint64(v.memo)-1, d.pack(by))
 		}
 	}
 	*v = by

@@ -3,13 +3,11 @@ package pickle
 import (
 	"encoding/binary"
 	"math/bits"
-
-	"github.com/snapana/snapana/snapshot"
 )
 
-// Each event of a pickle takes a slot of the memo, and most lists of frames one more: a fifth of the file's size. Where
-// events are not kept (Options.Each) their slots are packed: all that may be asked for again are the stacks, of which a
-// page keeps small numbers, and the few values that are neither.
+// Each event of a pickle takes a slot of the memo, most lists of frames one more, and so does each pool_id: a fifth of
+// the file's size. Where events are not kept (Options.Each) their slots are packed: of events there is a bit, and of the
+// rest, which may be asked for again, a small number.
 
 const (
 	memoPage = 1 << 12 // slots of a page
@@ -17,13 +15,39 @@ const (
 	memoTail = 1 << 17 // slots at the end that stay so, at least; containers are changed soon after they begin
 )
 
-// page is memoPage slots: a stack where its bit is set, else what rare has, else an event.
+// page is memoPage slots: an event where its bit is not set. The others have a number of width bytes each, which is twice
+// that of a stack, or twice the place in the palette of anything else, plus one.
 type page struct {
 	bits   [memoPage / 64]uint64
 	before [memoPage / 64]uint16 // bits set in the words before
-	ids    []byte                // of the stacks, width bytes each
+	ids    []byte
 	width  int
-	rare   map[uint16]memoEntry
+}
+
+// palette numbers the distinct values of slots that are packed, but for stacks, which have numbers.
+type palette struct {
+	all     []memoEntry
+	index   map[memoEntry]uint32
+	changed map[uint64]memoEntry // slots that got another value since they were packed
+}
+
+func (t *palette) number(e memoEntry) uint32 {
+	if kind(e>>memoBits) == kStack {
+		return uint32(e) << 1
+	}
+	if n := len(t.all); n > 0 && t.all[n-1] == e {
+		return uint32(n-1)<<1 | 1
+	}
+	n, ok := t.index[e]
+	if !ok {
+		if t.index == nil {
+			t.index = map[memoEntry]uint32{}
+		}
+		n = uint32(len(t.all))
+		t.all = append(t.all, e)
+		t.index[e] = n
+	}
+	return n<<1 | 1
 }
 
 // slot is where in memo a slot is that is not packed; beyond all for others.
@@ -47,36 +71,36 @@ func (d *machine) entry(i uint64) (memoEntry, error) {
 	if k := d.slot(i); k < uint64(len(d.memo)) {
 		return d.memo[k], nil
 	}
+	if e, ok := d.palette.changed[i]; ok {
+		return e, nil
+	}
 	if i -= d.hot; i >= d.gap {
 		return noEntry, nil
 	}
-	p, k := d.pages[i/memoPage], uint16(i%memoPage)
-	if e, ok := p.rare[k]; ok {
-		return e, nil
-	}
-	word, bit := k/64, k%64
+	p, word, bit := d.pages[i/memoPage], i%memoPage/64, i%64
 	if p.bits[word]>>bit&1 == 0 {
 		return noEntry, errScattered
 	}
 	at := (int(p.before[word]) + bits.OnesCount64(p.bits[word]&(1<<bit-1))) * p.width
 	var id [4]byte
 	copy(id[:], p.ids[at:at+p.width])
-	return memoEntry(kStack)<<memoBits | memoEntry(binary.LittleEndian.Uint32(id[:])), nil
+	n := binary.LittleEndian.Uint32(id[:])
+	if n&1 == 0 {
+		return memoEntry(kStack)<<memoBits | memoEntry(n>>1), nil
+	}
+	return d.palette.all[n>>1], nil
 }
 
 // setEntry changes a slot that has something.
-func (d *machine) setEntry(i uint64, e memoEntry) error {
+func (d *machine) setEntry(i uint64, e memoEntry) {
 	if k := d.slot(i); k < uint64(len(d.memo)) {
 		d.memo[k] = e
-		return nil
+		return
 	}
-	i -= d.hot
-	p, k := d.pages[i/memoPage], uint16(i%memoPage)
-	if _, ok := p.rare[k]; !ok {
-		return errScattered
+	if d.palette.changed == nil {
+		d.palette.changed = map[uint64]memoEntry{}
 	}
-	p.rare[k] = e
-	return nil
+	d.palette.changed[i] = e
 }
 
 // packMemo packs the slots between those that are hot and those at the end, if they are many.
@@ -87,42 +111,37 @@ func (d *machine) packMemo() {
 	d.hot = memoHot
 	n := (len(d.memo) - memoHot - memoTail) / memoPage * memoPage
 	for at := memoHot; at < memoHot+n; at += memoPage {
-		d.pages = append(d.pages, packed(d.memo[at:at+memoPage]))
+		d.pages = append(d.pages, d.palette.page(d.memo[at:at+memoPage]))
 	}
 	d.memo = append(d.memo[:memoHot], d.memo[memoHot+n:]...)
 	d.gap += uint64(n)
 }
 
-func packed(entries []memoEntry) *page {
+// page packs the slots of a page.
+func (t *palette) page(entries []memoEntry) *page {
 	p := &page{width: 1}
-	stacks, largest := 0, uint64(0)
-	for _, e := range entries {
-		if kind(e>>memoBits) == kStack {
-			stacks++
-			largest = max(largest, uint64(e)&(1<<memoBits-1))
+	var numbers [memoPage]uint32
+	n, largest := 0, uint32(0)
+	for k, e := range entries {
+		if k%64 == 0 {
+			p.before[k/64] = uint16(n)
 		}
+		if kind(e>>memoBits) == kEvent {
+			continue
+		}
+		p.bits[k/64] |= 1 << (k % 64)
+		numbers[n] = t.number(e)
+		largest = max(largest, numbers[n])
+		n++
 	}
 	for p.width < 4 && largest>>(8*p.width) != 0 {
 		p.width++
 	}
-	p.ids = make([]byte, 0, stacks*p.width)
-	for k, e := range entries {
-		if k%64 == 0 {
-			p.before[k/64] = uint16(len(p.ids) / p.width)
-		}
-		switch kind(e >> memoBits) {
-		case kStack:
-			p.bits[k/64] |= 1 << (k % 64)
-			var id [4]byte
-			binary.LittleEndian.PutUint32(id[:], uint32(snapshot.StackID(e&(1<<memoBits-1))))
-			p.ids = append(p.ids, id[:p.width]...)
-		case kEvent:
-		default:
-			if p.rare == nil {
-				p.rare = map[uint16]memoEntry{}
-			}
-			p.rare[uint16(k)] = e
-		}
+	p.ids = make([]byte, 0, n*p.width)
+	for _, number := range numbers[:n] {
+		var id [4]byte
+		binary.LittleEndian.PutUint32(id[:], number)
+		p.ids = append(p.ids, id[:p.width]...)
 	}
 	return p
 }
