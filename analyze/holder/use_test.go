@@ -293,6 +293,21 @@ func TestCutGraph(t *testing.T) {
 	}
 }
 
+// Where a Python object keeps the memory for which no fix is known, it is named, and none is said to be missing.
+func TestNoFix(t *testing.T) {
+	s, blocks := grown(t, 20, 31)
+	g := &graphs{blocks: blocks}
+	rows := g.Node(Node{Kind: "array"})
+	g.chain(g.main(), "local", "rows", rows)
+	for range 20 {
+		g.chain(rows, "index", "0", g.tensor(0))
+	}
+	f := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{g.Record(0)})}).Verdict.Findings[0]
+	if len(f.Fix) > 0 || !strings.HasPrefix(f.Next[0], "Let go of what array `rows`, local of main (train.py:7) keeps") {
+		t.Errorf("%q %q", f.Fix, f.Next)
+	}
+}
+
 // A function that is registered as a hook again and again, each time with memory of its own, is told of; not one that
 // is registered with several modules, nor different ones with the same.
 func TestHooks(t *testing.T) {

@@ -37,7 +37,12 @@ func held(f *finding.Finding, w *forgotten) {
 	}
 	next := fmt.Sprintf("Let go of what %s keeps, as the fix shows; what is meant to stay wants a bound, or the "+
 		"host (.cpu()).", h.Reference)
-	if len(f.Fix) == 0 {
+	switch kind := holder.Kind(h.Kind); {
+	case len(f.Fix) > 0:
+	case kind != holder.CPP && kind != holder.Hidden && kind != holder.Unreached:
+		next = fmt.Sprintf("Let go of what %s keeps, or keep copies on the host (.cpu()); what is meant to stay wants a bound.",
+			h.Reference)
+	default:
 		next = "No Python reference can be dropped: look for an autograd graph that is still in use, a CUDA graph, or an " +
 			"extension that keeps tensors."
 	}
