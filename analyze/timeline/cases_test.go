@@ -232,3 +232,15 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// A device of an ordinal that no machine has still has a curve.
+func TestFarDevice(t *testing.T) {
+	s := &snapshot.Snapshot{Segments: []snapshot.Segment{{Address: 4096, TotalSize: 4096, Device: 1 << 16}}}
+	events := new(snapshot.Events)
+	e := events.Next()
+	e.Action, e.Addr, e.Size = snapshot.Alloc, 512, 512
+	s.Traces = []snapshot.Trace{snapshot.NewTrace(events, 0, 1)}
+	if tl := timeline.Build(s, 0); len(tl.Curve) != 1 {
+		t.Errorf("%d points", len(tl.Curve))
+	}
+}

@@ -11,7 +11,8 @@ import (
 const (
 	maxPoints  = 2048 // points of a curve
 	fewDevices = 8    // more have fewer points each
-	maxRepairs = 4    // replays with corrected sizes
+	minPoints  = 16
+	maxRepairs = 4 // replays with corrected sizes
 )
 
 // replay goes forward over the trace and fills in rounded sizes, totals, peaks and the curve.
@@ -73,7 +74,7 @@ func (r *replay) once() {
 	r.checkpoint(-1)
 
 	n := t.Trace.Len()
-	points := maxPoints * fewDevices / max(r.s.NumDevices(), fewDevices)
+	points := max(maxPoints*fewDevices/max(r.s.NumDevices(), fewDevices), minPoints)
 	span := max((n+points-1)/points, 1)
 	t.Curve = t.Curve[:0]
 	for first := 0; first < n; first += span {
