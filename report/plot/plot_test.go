@@ -300,16 +300,19 @@ func withWhatIf(r *analyze.Result) *analyze.Result {
 	return r
 }
 
-// Machines have at most 16 devices; a file that claims more gets pictures of the fullest.
+// Machines have at most 16 devices; a file that claims more, or a small one, gets pictures of the fullest.
 func TestManyDevices(t *testing.T) {
-	n := 0
-	for _, p := range All(analyzetest.Ranks(t, 20)) {
-		if strings.HasPrefix(p.Name, "timeline-gpu") {
-			n++
+	for bytes, want := range map[int64]int{0: 5, 100 << 20: 16} { // pictures take time, which goes by the file
+		r, n := analyzetest.Ranks(t, 20), 0
+		r.Snapshot.Bytes = bytes
+		for _, p := range All(r) {
+			if strings.HasPrefix(p.Name, "timeline-gpu") {
+				n++
+			}
 		}
-	}
-	if n != 16 {
-		t.Errorf("%d timelines, want 16", n)
+		if n != want {
+			t.Errorf("%d timelines for a file of %d bytes, want %d", n, bytes, want)
+		}
 	}
 	one := analyzetest.Ranks(t, 2)
 	one.Devices[1] = analyze.Device{Timeline: &timeline.Timeline{Device: 1}}
