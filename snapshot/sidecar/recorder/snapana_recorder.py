@@ -294,6 +294,7 @@ class _File:
 
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS |= getattr(os, "O_NONBLOCK", 0)  # not to wait until somebody reads a pipe; files do not care
 
 
 def _lock(fd):
@@ -314,11 +315,21 @@ def _claim(base):
     there becomes BASE.snapana.old."""
     path = base + ".snapana"
     for _ in range(10):
-        fd = os.open(path, _FLAGS, 0o600)
         try:
+            fd = os.open(path, _FLAGS & ~os.O_CREAT)
+        except FileNotFoundError:
+            try:
+                fd = os.open(path, _FLAGS | os.O_EXCL, 0o600)
+            except FileExistsError:
+                if os.path.islink(path):
+                    raise OSError("%s is a link to nothing" % path)
+                continue  # another process has made it just now
+        try:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode):
+                return None
             if not _lock(fd):
                 return None
-            found = os.fstat(fd)
             try:
                 there = os.stat(path)
             except OSError:
@@ -2916,10 +2927,15 @@ def _flatten(stats, prefix, names, values):
             values.append(value)
 
 
+def _is_number(text):
+    """Whether int() takes a text of digits: of others than these, such as superscripts, it does not."""
+    return text.isascii() and text.isdigit()
+
+
 class _Recorder:
     def __init__(self, run, history, max_entries, stacks, devices):
         rank = os.environ.get("RANK", "")
-        self.file = _File(run + (".rank" + rank if rank.isdigit() else ""))
+        self.file = _File(run + (".rank" + rank if _is_number(rank) else ""))
         self.name = os.path.basename(run)
         self.all_devices = devices == "all"
         self.lock = threading.RLock()
@@ -2981,7 +2997,7 @@ class _Recorder:
         if boot:
             fields["boot"] = boot
         for key, name in (("rank", "RANK"), ("world_size", "WORLD_SIZE"), ("local_rank", "LOCAL_RANK")):
-            if os.environ.get(name, "").isdigit():
+            if _is_number(os.environ.get(name, "")):
                 fields[key] = int(os.environ[name])
         fields["program"] = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
         self.write("header", **fields)

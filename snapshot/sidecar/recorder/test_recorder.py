@@ -1826,6 +1826,24 @@ print("on")
         return subprocess.run([sys.executable, "-c", code] + list(args), cwd=self.dir.name, env=env,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
 
+    def test_no_files(self):
+        """A pipe that nobody reads is not waited for, a link to nothing not followed, and a rank is a number."""
+        code = "import snapana_recorder as r; r.start('run', history=False); r.stop(); print('on')"
+        run = os.path.join(self.dir.name, "run.snapana")
+        for how, said in (("pipe", "not recording"), ("link", "is a link to nothing"), ("rank", "")):
+            with self.subTest(how):
+                if how == "pipe":
+                    os.mkfifo(run)
+                elif how == "link":
+                    os.symlink("nowhere", run)
+                done = self.python(code, **({"RANK": "\u00b2"} if how == "rank" else {}))
+                self.assertEqual((done.stdout, done.returncode), ("on\n", 0), done.stderr)
+                self.assertIn(said, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1 if said else 0, done.stderr)
+                self.assertNotIn("nowhere", os.listdir(self.dir.name))
+                self.assertEqual(os.stat(run).st_mode & 0o777 if how == "rank" else 0o600, 0o600)
+                os.unlink(run)
+
     def test_daemon(self):
         """A daemon forks twice and closes all descriptors, also that of stderr: no line goes into its files."""
         code = """
