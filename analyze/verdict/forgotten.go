@@ -78,7 +78,8 @@ func weigh(h *finding.Holder, g *finding.Growth, inferred finding.Confidence) fo
 			"all of these %d iterations alone, and the model went on to train.", c.Dropped, g.Iterations)},
 			next: fmt.Sprintf("Look at %s: whether it runs as often as something is added, at %s.", c.Dropped, c.Added)}
 	case c.Drops > 0:
-		return forgotten{confidence: finding.Low, note: g.Iterations < filled, why: []string{fmt.Sprintf(
+		few := g.Iterations < unused || g.Iterations*max(1, g.Every) < filled // steps tell as much where some leave nothing
+		return forgotten{confidence: finding.Low, note: few, why: []string{fmt.Sprintf(
 			"The program empties it at %s, which left all of these %d iterations alone.", c.Dropped, g.Iterations)},
 			next: fmt.Sprintf("If it is emptied at %s soon enough, plan for what it takes until then; else empty it more "+
 				"often.", c.Dropped)}
