@@ -1900,8 +1900,13 @@ r.stop()
         self.assertEqual(sorted(os.listdir(self.dir.name)), ["run.pickle", "run.snapana"])
 
     def test_only_the_owner_can_read(self):
-        with open(self.run_path + ".snapana", "w"):
-            os.chmod(self.run_path + ".snapana", 0o644)  # it was there, and empty
+        self.only_the_owner_can_read(made=2)
+        for name in (".snapana", ".pickle"):
+            with open(self.run_path + name, "w"):
+                os.chmod(self.run_path + name, 0o644)  # it was there, and empty
+        self.only_the_owner_can_read(made=1)  # the snapshot, which takes the place of the other
+
+    def only_the_owner_can_read(self, made):
         modes, opened = [], os.open
 
         def look(path, flags, mode=0o777, **options):
@@ -1918,7 +1923,7 @@ r.stop()
             os.umask(old)
             os.open = opened
         self.assertEqual({mode for _, mode in modes}, {0o600})
-        self.assertEqual(len(modes), 2)
+        self.assertEqual(len(modes), made)
         for name in (".snapana", ".pickle"):
             self.assertEqual(os.stat(self.run_path + name).st_mode & 0o777, 0o600, name)
 
