@@ -117,10 +117,14 @@ func (k *clock) cause(g *Growth, group []*candidate) Cause {
 	}
 	c.Spent = c.Kind == Models && gradients && states
 	c.Second = c.Second && (c.Kind == Graph || c.Kind == Retained)
-	ranOut := slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool { return o.Event == g.Horizon })
-	c.Pending = ranOut && (c.Second || c.Kind == Graph && !k.backwardBefore(int32(g.Horizon))) ||
+	c.Pending = k.ranOut(g.Horizon) && (c.Second || c.Kind == Graph && !k.backwardBefore(int32(g.Horizon))) ||
 		c.Second && !k.within(optimizing, int32(g.First), int32(g.Horizon))
 	return c
+}
+
+// ranOut reports whether an event is that of memory running out.
+func (k *clock) ranOut(event int) bool {
+	return slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool { return o.Event == event })
 }
 
 // backwardBefore reports whether there is a backward pass up to an event.

@@ -7,7 +7,6 @@ import (
 	"sort"
 
 	"github.com/snapana/snapana/analyze/internal/trend"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -124,9 +123,7 @@ func (k *clock) models(rows, others map[snapshot.StackID][]int32, horizon int32)
 // as fit may be no more.
 func (k *clock) threeSets(c *candidate, horizon int32) bool {
 	return len(c.births) == MinLaps-1 && k.code.sort(c.stack)&ofModel != 0 && c.bytes[0] == c.bytes[1] &&
-		c.bytes[1] == c.bytes[2] && slices.ContainsFunc(k.t.OOMs, func(o timeline.OOMEvent) bool {
-		return o.Event == int(horizon)
-	})
+		c.bytes[1] == c.bytes[2] && k.ranOut(int(horizon))
 }
 
 // like is the one of some candidates that grows in the same loop, nil for none.

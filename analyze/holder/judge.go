@@ -133,10 +133,10 @@ func (r *Result) Of(g *ghost.Growth) []Share {
 	if len(keep) == 0 && g.Cause.Kind == ghost.Models && models != nil && models.Kind != Unreached {
 		return []Share{{Growth: g, Holder: models}}
 	}
-	if h := r.behind(g); len(keep) == 0 && h != nil {
-		return []Share{{Growth: g, Holder: h}}
-	}
 	if len(keep) == 0 {
+		if h := r.behind(g); h != nil {
+			return []Share{{Growth: g, Holder: h}}
+		}
 		for i := range r.Unproven {
 			steady = steady && r.Unproven[i].Growth != g
 		}
