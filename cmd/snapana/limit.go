@@ -35,7 +35,7 @@ func watch(m *budget.Meter, stderr io.Writer) {
 			return
 		}
 		if n != known {
-			debug.SetMemoryLimit(budget.Memory(n) - notHeap)
+			debug.SetMemoryLimit((budget.Memory(n)-ahead)*16/17 - notHeap) // garbage alone is never refused
 			known = n
 		}
 		if n == 0 {
