@@ -24,6 +24,9 @@ type Snapshot struct {
 	Name string
 	// Bytes is the size of the decoded pickle (or JSON), after decompression.
 	Bytes int64
+	// Checksum is the CRC-32C of that data, up to the end of the mebibyte that its last byte is in. It tells one file
+	// from another of the same name, whatever it is packed in.
+	Checksum uint32
 	// Container says how the data was wrapped, outermost first, for example
 	// ["gzip", "pickle protocol 4"].
 	Container []string

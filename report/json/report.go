@@ -1,6 +1,7 @@
 package json
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -56,6 +57,7 @@ type report struct {
 type source struct {
 	Name      string            `json:"name"`
 	Bytes     int64             `json:"bytes"`
+	Checksum  string            `json:"checksum"`
 	Container []string          `json:"container"`
 	Writer    string            `json:"writer"`
 	Partial   string            `json:"partial"`
@@ -167,11 +169,14 @@ type pinnedChecks struct {
 	host.Checks
 }
 
+// Checksum is that of a snapshot as report.json has it.
+func Checksum(s *snapshot.Snapshot) string { return fmt.Sprintf("crc32c:%08x", s.Checksum) }
+
 func build(r *analyze.Result) *report {
 	s := r.Snapshot
 	out := &report{
 		Source: source{
-			Name: s.Name, Bytes: s.Bytes, Container: s.Container, Writer: s.Writer.Text,
+			Name: s.Name, Bytes: s.Bytes, Checksum: Checksum(s), Container: s.Container, Writer: s.Writer.Text,
 			HasTimes: s.HasTimes, HasStacks: s.HasStacks,
 			Segments: len(s.Segments), Blocks: len(s.Blocks), Stacks: s.Stacks.Len(),
 			Resized: append([]snapshot.Resize{}, s.Resized...), Recorded: s.Recorded, Part: s.Part,

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -112,6 +113,7 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 	if snap == nil {
 		return nil, err
 	}
+	snap.Checksum = gate.checksum(info.Bytes)
 	kind := "JSON"
 	if in.Kind == unpack.Pickle {
 		kind = fmt.Sprintf("pickle protocol %d", info.Protocol)
@@ -156,6 +158,35 @@ type gate struct {
 	closed  bool
 	partial bool  // take a fault for the end of the data, to keep what came before
 	err     error // that fault
+
+	n    int64
+	sum  uint32   // CRC-32C of the n bytes that went through
+	sums []uint32 // that of the first i+1 units
+}
+
+// unit is of what checksums are taken: who reads ahead does so by as much, or several of it.
+const unit = 1 << 20
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// add sums up what went through.
+func (g *gate) add(p []byte) {
+	for len(p) > 0 {
+		k := min(int64(len(p)), unit-g.n%unit)
+		g.sum = crc32.Update(g.sum, castagnoli, p[:k])
+		if g.n += k; g.n%unit == 0 {
+			g.sums = append(g.sums, g.sum)
+		}
+		p = p[k:]
+	}
+}
+
+// checksum is that of the units that n bytes take, once the gate is closed.
+func (g *gate) checksum(n int64) uint32 {
+	if units := int((n + unit - 1) / unit); units > 0 && units <= len(g.sums) {
+		return g.sums[units-1]
+	}
+	return g.sum
 }
 
 func (g *gate) Read(p []byte) (int, error) {
@@ -165,6 +196,7 @@ func (g *gate) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := g.r.Read(p)
+	g.add(p[:n])
 	if g.partial && err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		g.err, err = err, io.EOF
 	}

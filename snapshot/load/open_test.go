@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -316,5 +317,37 @@ func TestProgress(t *testing.T) {
 	}})
 	if err != nil || calls < 2 {
 		t.Errorf("%d calls, error %v", calls, err)
+	}
+}
+
+// TestChecksum tells data from other data, and from the same in another container, far behind its beginning too.
+func TestChecksum(t *testing.T) {
+	sum := func(r io.Reader) uint32 {
+		t.Helper()
+		s, err := Read(t.Context(), r, "stdin", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Checksum
+	}
+	long := func(what string) string {
+		return `{"segments": [], "notes": "` + strings.Repeat("x", 3<<20) + what + `", "device_traces": [[]]}`
+	}
+	a := sum(strings.NewReader(long("a")))
+	if got := sum(strings.NewReader(gz(t, long("a")))); got != a {
+		t.Errorf("compressed: %08x, want %08x", got, a)
+	}
+	if got := sum(iotest.HalfReader(strings.NewReader(long("a")))); got != a {
+		t.Errorf("read otherwise: %08x, want %08x", got, a)
+	}
+	if got := sum(strings.NewReader(long("b"))); got == a {
+		t.Error("that of other data is the same")
+	}
+	if got := sum(strings.NewReader(tiny)); got != crc32.Checksum([]byte(tiny), crc32.MakeTable(crc32.Castagnoli)) {
+		t.Errorf("of a small file: %08x", got)
+	}
+	if a, b := sum(strings.NewReader(tiny+strings.Repeat("x", 9<<20))), sum(strings.NewReader(tiny+
+		strings.Repeat("x", 2<<20))); a != b {
+		t.Errorf("what is far behind the data counts: %08x, %08x", a, b)
 	}
 }
