@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -28,57 +29,107 @@ import (
 // leaves alone.
 var ErrNotReport = errors.New("contains files that are not a snapana report")
 
-// Check says whether WriteDir could use dir, as far as that shows before anything is written:
-// it must not be there yet, be empty, or hold an earlier report.
-func Check(dir string) error {
-	_, err := occupant(dir)
-	return err
-}
-
 // WriteDir writes the report on r to dir and makes it, with its parents, when it is not there. Its
 // page has at most maxPage bytes; see html.Write.
 // The files of an earlier report in dir are replaced, other files beside them are kept. Either
-// all files are written or nothing changes, of which package place tells.
-func WriteDir(dir string, r *analyze.Result, maxPage int) error {
-	if err := Check(dir); err != nil {
-		return err
+// all files are written or nothing changes, of which package place tells. other says that the earlier report was on
+// another snapshot.
+func WriteDir(dir string, r *analyze.Result, maxPage int) (other bool, err error) {
+	found, err := occupant(dir)
+	if err != nil {
+		return false, err
 	}
 	files, err := render(r, maxPage)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for {
-		exists, err := occupant(dir)
-		switch {
-		case err != nil:
-			return err
-		case exists:
-			return place.Replace(dir, files, ours)
+		if found.exists {
+			return found.other(r), place.Replace(dir, files, ours)
 		}
 		if err = place.Create(dir, files, ours); !errors.Is(err, fs.ErrExist) {
-			return err
+			return false, err
 		}
 		// Meanwhile another run made it.
+		if found, err = occupant(dir); err != nil {
+			return false, err
+		}
 	}
 }
 
-// occupant reports whether dir is there, and fails when it is nothing to write a report to.
-func occupant(dir string) (exists bool, err error) {
+// most is how many folders of one name are looked at.
+const most = 10_000
+
+// WriteOwn is WriteDir for the folder NAME.report, or NAME-2.report and so on where that is taken: by a report on another
+// snapshot, or by something else. It returns the folder, and the one that was taken, "" for none.
+func WriteOwn(name string, r *analyze.Result, maxPage int) (dir, taken string, err error) {
+	files, err := render(r, maxPage)
+	if err != nil {
+		return "", "", err
+	}
+	for n := 1; n < most; {
+		dir = name + Ending
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d%s", name, n, Ending)
+		}
+		found, err := occupant(dir)
+		switch {
+		case errors.As(err, new(*takenError)), err == nil && found.other(r):
+			if taken == "" {
+				taken = dir
+			}
+			n++
+		case err != nil:
+			return dir, taken, err
+		case found.exists:
+			return dir, taken, place.Replace(dir, files, ours)
+		default:
+			if err := place.Create(dir, files, ours); !errors.Is(err, fs.ErrExist) {
+				return dir, taken, err
+			}
+			// Meanwhile another run made it.
+		}
+	}
+	return dir, taken, fmt.Errorf("%s and %d more are taken; name another folder with -o", taken, most-2)
+}
+
+// Ending is that of the names of folders that WriteOwn writes.
+const Ending = ".report"
+
+// takenError says that a place has something that is no report.
+type takenError struct{ error }
+
+func (e *takenError) Unwrap() error { return e.error }
+
+// occupied is what there is in the place of a report.
+type occupied struct {
+	exists bool
+	of     string // checksum of the snapshot whose report is there, "" for no report
+	report bool
+	moving bool // files are being replaced, so that an error may pass
+}
+
+// other reports whether it is a report on another snapshot than r is of.
+func (o occupied) other(r *analyze.Result) bool {
+	return o.report && o.of != json.Checksum(r.Snapshot)
+}
+
+// occupant says what dir is, and fails when it is nothing to write a report to.
+func occupant(dir string) (occupied, error) {
 	for range 100 {
-		exists, moving, err := look(dir)
-		if err == nil || !moving {
-			return exists, err
+		found, err := look(dir)
+		if err == nil || !found.moving {
+			return found, err
 		}
 		// Another run moves its files there just now, for which Mend waits.
 	}
-	exists, _, err = look(dir)
-	return exists, err
+	return look(dir)
 }
 
-// look is occupant at this moment. moving says that files in dir are being replaced, so that the error may pass.
-func look(dir string) (exists, moving bool, err error) {
+// look is occupant at this moment.
+func look(dir string) (found occupied, err error) {
 	if err := place.Mend(dir, ours); err != nil {
-		return true, false, err
+		return found, err
 	}
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -86,46 +137,49 @@ func look(dir string) (exists, moving bool, err error) {
 		info, e := os.Lstat(dir)
 		switch {
 		case e != nil:
-			return false, false, nil
+			return found, nil
 		case info.IsDir(): // which took the place of one that was opened
-			return true, true, err
+			return occupied{moving: true}, err
 		}
-		return false, false, fmt.Errorf("%s is a link to nothing; name another folder with -o", dir)
+		return found, &takenError{fmt.Errorf("%s is a link to nothing; name another folder with -o", dir)}
 	case err != nil:
 		if info, e := os.Stat(dir); e == nil && !info.IsDir() {
-			return false, false, fmt.Errorf("%s is a file, the report needs a folder; name another with -o", dir)
+			return found, &takenError{fmt.Errorf("%s is a file, the report needs a folder; name another with -o", dir)}
 		}
-		return false, false, fmt.Errorf("look into the output folder: %w", err)
+		return found, fmt.Errorf("look into the output folder: %w", err)
 	}
-	foreign, report := "", false
+	found.exists = true
+	foreign := ""
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir() && ours(name):
-			return true, false, fmt.Errorf("%s is a folder, and the report has a file of that name; move it away, "+
-				"or name another folder with -o", filepath.Join(dir, name))
+			return found, &takenError{fmt.Errorf("%s is a folder, and the report has a file of that name; move it away, "+
+				"or name another folder with -o", filepath.Join(dir, name))}
 		case e.IsDir() && place.Temporary(name):
-			moving = true
-		case name == jsonName && e.Type().IsRegular() && isReport(filepath.Join(dir, name)):
-			report = true
+			found.moving = true
+		case name == jsonName && e.Type().IsRegular():
+			if found.of, found.report = subject(filepath.Join(dir, name)); !found.report {
+				foreign = name
+			}
 		default:
 			foreign = name
 		}
 	}
-	if foreign != "" && !report {
-		err = fmt.Errorf("%s %w (for example %s); name another folder with -o", dir, ErrNotReport, foreign)
+	if foreign != "" && !found.report {
+		err = &takenError{fmt.Errorf("%s %w (for example %s); name another folder with -o", dir, ErrNotReport, foreign)}
 	}
-	return true, moving, err
+	return found, err
 }
 
-const (
-	pageName = "report.html"
-	jsonName = "report.json"
-)
+// Page is the name of the page in the folder.
+const Page = "report.html"
+
+const jsonName = "report.json"
 
 // render makes all files in memory, so that no fault in the making leaves anything on disk.
 // They come to a few MiB, plus some 100 KiB for each device.
 func render(r *analyze.Result, maxPage int) ([]place.File, error) {
-	files := []place.File{{Name: pageName}, {Name: jsonName}}
+	files := []place.File{{Name: Page}, {Name: jsonName}}
 	write := []func(io.Writer) error{
 		func(w io.Writer) error { return html.Write(w, r, maxPage) },
 		func(w io.Writer) error { return json.Write(w, r) },
@@ -153,17 +207,24 @@ func render(r *analyze.Result, maxPage int) ([]place.File, error) {
 // ours matches the names that files of a report have.
 func ours(name string) bool {
 	picture, ok := strings.CutSuffix(name, ".png")
-	return name == pageName || name == jsonName || ok && plot.IsName(picture)
+	return name == Page || name == jsonName || ok && plot.IsName(picture)
 }
 
-// isReport reports whether the file at path begins as report.json does.
-func isReport(path string) bool {
+// heading is what report.json begins with. Those of earlier releases have no checksum.
+var heading = regexp.MustCompile(`^\{\n "schema": "snapana\.report/1",\n "source": \{\n  "name": ".*",\n` +
+	`  "bytes": \d+,\n(?:  "checksum": "(.*)",\n)?`)
+
+// subject reports whether the file at path begins as report.json does, and of which snapshot, by its checksum.
+func subject(path string) (checksum string, report bool) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return "", false
 	}
 	defer f.Close()
-	head := make([]byte, 256)
+	head := make([]byte, 16<<10) // a name is of at most 255 bytes, each escaped in six
 	n, _ := io.ReadFull(f, head)
-	return bytes.HasPrefix(head[:n], []byte("{\n \"schema\": \"snapana.report/"))
+	if m := heading.FindSubmatch(head[:n]); m != nil {
+		return string(m[1]), true
+	}
+	return "", false
 }

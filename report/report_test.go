@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ func names(t *testing.T, dir string) []string {
 
 func mustWrite(t *testing.T, dir string, r *analyze.Result) {
 	t.Helper()
-	if err := WriteDir(dir, r, html.DefaultBytes); err != nil {
+	if _, err := WriteDir(dir, r, html.DefaultBytes); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,9 +139,8 @@ func TestRefused(t *testing.T) {
 		for f, text := range files {
 			put(t, filepath.Join(dir, f), text)
 		}
-		err := WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes)
-		if !errors.Is(err, ErrNotReport) || !errors.Is(Check(dir), ErrNotReport) ||
-			!strings.Contains(err.Error(), dir) {
+		_, err := WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes)
+		if !errors.Is(err, ErrNotReport) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := names(t, dir); len(got) != len(files) {
@@ -154,18 +154,18 @@ func TestRefused(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	put(t, path, "x")
-	if err := WriteDir(path, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+	if _, err := WriteDir(path, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
 		!strings.Contains(err.Error(), "is a file") {
 		t.Errorf("a file: %v", err)
 	}
-	if err := WriteDir(filepath.Join(path, "r"), analyzetest.Failed(t), html.DefaultBytes); err == nil {
+	if _, err := WriteDir(filepath.Join(path, "r"), analyzetest.Failed(t), html.DefaultBytes); err == nil {
 		t.Error("a folder in a file was made")
 	}
 	link := path + "-link"
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteDir(link, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+	if _, err := WriteDir(link, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
 		!strings.Contains(err.Error(), "link") {
 		t.Errorf("a link to nothing: %v", err)
 	}
@@ -180,16 +180,75 @@ func TestFolderInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, mine, "x")
-	for _, err := range []error{Check(dir), WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes)} {
-		if err == nil || !strings.Contains(err.Error(), "timeline.png is a folder") {
-			t.Errorf("%v", err)
-		}
+	if _, err := WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+		!strings.Contains(err.Error(), "timeline.png is a folder") {
+		t.Errorf("%v", err)
 	}
 	if got, err := os.ReadFile(mine); err != nil || string(got) != "x" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if got := names(t, dir); !slices.Equal(got, append(slices.Clone(none), "timeline.png")) {
 		t.Errorf("left %q", got)
+	}
+}
+
+// TestOwnFolder writes reports on snapshots of one name: each has a folder of its own, which only its own next report
+// replaces.
+func TestOwnFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	empty, failed := analyzetest.Empty(t), analyzetest.Failed(t)
+	write := func(r *analyze.Result, want, wantTaken string) {
+		t.Helper()
+		dir, taken, err := WriteOwn("snapshot", r, html.DefaultBytes)
+		if err != nil || dir != want || taken != wantTaken {
+			t.Errorf("%q, %q, %v, want %q, %q", dir, taken, err, want, wantTaken)
+		}
+	}
+	write(empty, "snapshot.report", "")
+	write(failed, "snapshot-2.report", "snapshot.report")
+	write(empty, "snapshot.report", "")
+	write(failed, "snapshot-2.report", "snapshot.report")
+	if a, b := names(t, "snapshot.report"), names(t, "snapshot-2.report"); !slices.Equal(a, none) || !slices.Equal(b, one) {
+		t.Errorf("%q, %q", a, b)
+	}
+	// A report of an earlier release, whose snapshot nobody knows, and other things are left alone.
+	old, err := os.ReadFile("snapshot.report/report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, "snapshot.report/report.json", checksum.ReplaceAllString(string(old), ""))
+	put(t, "snapshot-3.report", "a file")
+	if err := os.Mkdir("snapshot-4.report", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, "snapshot-4.report/notes.txt", "mine")
+	write(empty, "snapshot-5.report", "snapshot.report")
+	if other, err := WriteDir("snapshot-2.report", empty, html.DefaultBytes); !other || err != nil {
+		t.Errorf("another's: %v, %v", other, err)
+	}
+	if other, err := WriteDir("snapshot-2.report", empty, html.DefaultBytes); other || err != nil {
+		t.Errorf("its own: %v, %v", other, err)
+	}
+}
+
+var checksum = regexp.MustCompile(`  "checksum": ".*",\n`)
+
+// TestOwnAtOnce writes reports on two snapshots of one name at the same time: none is lost.
+func TestOwnAtOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var writers sync.WaitGroup
+	for _, r := range []*analyze.Result{analyzetest.Empty(t), analyzetest.Failed(t)} {
+		for range 2 {
+			writers.Go(func() {
+				if _, _, err := WriteOwn("snapshot", r, html.DefaultBytes); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	writers.Wait()
+	if got := names(t, "."); !slices.Equal(got, []string{"snapshot-2.report", "snapshot.report"}) {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -208,7 +267,7 @@ func TestAtOnce(t *testing.T) {
 		var writers sync.WaitGroup
 		for i := range 8 {
 			writers.Go(func() {
-				if err := WriteDir(dir, results[i/7], html.DefaultBytes); err != nil {
+				if _, err := WriteDir(dir, results[i/7], html.DefaultBytes); err != nil {
 					t.Errorf("%s: %v", way, err)
 				}
 			})

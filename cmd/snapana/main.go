@@ -22,9 +22,9 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze/device"
-	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/budget"
 )
 
@@ -140,38 +140,40 @@ func exitCode(err error) int {
 }
 
 func newRoot() *cobra.Command {
+	var f reportFlags // those of report, for a file alone
 	root := &cobra.Command{
-		Use:   "snapana",
+		Use:   "snapana FILE",
 		Short: "Find out what filled the GPU, from a PyTorch memory snapshot",
 		Long: `snapana reads a memory snapshot of PyTorch's CUDA caching allocator, as written by
 torch.cuda.memory._dump_snapshot, and says what filled the GPU: live tensors by call stack,
 memory that grows from step to step, or reserved memory that is too fragmented to serve a
 request. It needs no GPU, no Python and no network, and it never runs code from the file.
 
-Start with: snapana report FILE. The manual: snapana man.
+Start with: snapana FILE, which prints the verdict; snapana report FILE writes a page, too.
+The manual: snapana man.
 
 Exit codes: 0 success; 2 wrong usage or unreadable input; 3 the output could not be written,
 or the system refused; 130 interrupted.`,
-		Example: `  snapana report snapshot.pickle
-  snapana summary snapshot.pickle
-  gzip -dc snapshot.pickle.gz | snapana summary -`,
+		Example: `  snapana snapshot.pickle
+  snapana report snapshot.pickle
+  gzip -dc snapshot.pickle.gz | snapana -`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && cmd.Flags().NFlag() == 0 {
 				return cmd.Help()
 			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
+			if err := known(cmd, args); err != nil {
+				return err
 			}
-			if nearest(args[0], names) != "" {
-				return unknown("command", args[0], names)
-			}
-			return fmt.Errorf("unknown command %q; to analyze a snapshot: `snapana report %s`; "+
-				"for all commands: `snapana help`", args[0], text.Arg(args[0]))
+			return f.run(cmd, args[0], false)
 		},
+	}
+	f.add(root)
+	root.Flags().VisitAll(func(fl *pflag.Flag) { fl.Hidden = true })
+	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // files, beside commands
 	}
 	root.Version = toolVersion()
 	root.SetVersionTemplate("snapana {{.Version}}\n")
@@ -186,4 +188,22 @@ More: snapana man {{.Name}}
 		newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(),
 		newMan(root), newCompletion(root))
 	return root
+}
+
+// known says whether the arguments of snapana itself are the one file that it judges, or what else they may be.
+func known(root *cobra.Command, args []string) error {
+	if len(args) > 0 && args[0] != "-" {
+		if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(args[0], "./\\") {
+			return unknown("command", args[0], commands(root))
+		}
+	}
+	return oneFile(root, args)
+}
+
+// commands are the names of the commands.
+func commands(root *cobra.Command) (names []string) {
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
 }

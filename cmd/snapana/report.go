@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -20,106 +23,170 @@ import (
 // minPage is what a page without anything to zoom into takes at most.
 const minPage = 2 << 20
 
+// reportFlags are those of `snapana report`, and of snapana with nothing but a file.
+type reportFlags struct {
+	in          inputFlags
+	rec         recorderFlags
+	drv         driverFlags
+	format      formatFlag
+	dir         string
+	quiet, json bool
+	open        bool
+	total       size
+	maxPage     size
+}
+
+func (f *reportFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.in.add(fl)
+	f.rec.add(fl)
+	f.drv.add(fl)
+	fl.StringVarP(&f.dir, "output", "o", "", "`FOLDER` to write, created if missing (default: NAME.report)")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; only write the folder")
+	fl.BoolVar(&f.open, "open", false, "write the folder, and open its page in a browser")
+	f.maxPage = html.DefaultBytes
+	fl.Var(&f.maxPage, "max-page", "maximum `SIZE` of report.html; a smaller page shows fewer single allocations")
+	fl.Lookup("max-page").DefValue = "8MiB"
+	addCapacity(fl, &f.total, ": snapshots do not record it")
+	fl.BoolVar(&f.json, "json", false, "print report.json instead, and write no folder unless -o names one")
+	f.format.add(cmd)
+}
+
+// check says what flags cannot be used together. folder says that the command writes one by itself.
+func (f *reportFlags) check(cmd *cobra.Command, folder bool) error {
+	switch {
+	case cmd.Flags().Changed("output") && f.dir == "":
+		return fmt.Errorf("-o needs the name of a folder")
+	case f.quiet && f.json:
+		return fmt.Errorf("--quiet and --json cannot be used together")
+	case f.quiet && !folder && !f.writes(folder):
+		return fmt.Errorf("--quiet prints nothing, and nothing is written without -o FOLDER")
+	case f.maxPage < minPage:
+		return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take", f.maxPage)
+	}
+	return f.format.check(cmd, f.quiet || f.json, "--quiet or --json")
+}
+
+// forPeople reports whether the verdict is printed for people who read it here.
+func (f *reportFlags) forPeople() bool { return !f.quiet && !f.json && f.format == "text" }
+
+// writes reports whether a folder is written by a command that does, or does not, where no flag says more.
+func (f *reportFlags) writes(folder bool) bool {
+	return f.dir != "" || f.open || folder && (f.quiet || f.forPeople())
+}
+
+// run judges the snapshot in a file: it prints first and writes afterwards, so that no fault of a folder costs the
+// verdict.
+func (f *reportFlags) run(cmd *cobra.Command, file string, folder bool) error {
+	if err := f.check(cmd, folder); err != nil {
+		return err
+	}
+	opt := analyze.Options{Capacity: int64(f.total)}
+	if err := f.drv.read(cmd, &f.in, &opt); err != nil {
+		return err
+	}
+	result, err := f.rec.analyze(cmd, &f.in, file, opt)
+	if err != nil {
+		return err
+	}
+	printed := written(f.print(cmd.OutOrStdout(), result))
+	if !f.writes(folder) {
+		return printed
+	}
+	return cmp.Or(printed, written(f.write(cmd, file, result)))
+}
+
+// print prints the result as the flags say, in one piece: who reads no more than its beginning gets the folder as well.
+func (f *reportFlags) print(w io.Writer, r *analyze.Result) error {
+	var b bytes.Buffer
+	var err error
+	switch {
+	case f.quiet:
+		return nil
+	case f.json, f.format == "json":
+		err = json.Write(&b, r)
+	case f.format == "md":
+		err = text.Markdown(&b, r)
+	default:
+		err = printReport(&b, r, look(w))
+	}
+	if err == nil {
+		_, err = b.WriteTo(w)
+	}
+	return err
+}
+
+// write writes the folder, says where it is, and opens its page if that is wanted.
+func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) error {
+	dir, note := f.dir, ""
+	var err error
+	if dir == "" {
+		name, taken := "stdin", ""
+		if file != "-" {
+			name = snapshot.Stem(file)
+		}
+		if dir, taken, err = report.WriteOwn(name, r, int(f.maxPage)); taken != "" {
+			note = fmt.Sprintf(" (kept %s/, which is not this snapshot's)", taken)
+		}
+	} else {
+		var other bool
+		if other, err = report.WriteDir(dir, r, int(f.maxPage)); other {
+			note = " (replaced the report on another snapshot)"
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	line := oneLine("Report in "+dir+string(os.PathSeparator)+note) + "\n"
+	switch {
+	case f.forPeople():
+		_, err = io.WriteString(cmd.OutOrStdout(), "\n"+line)
+	case note != "":
+		_, err = io.WriteString(cmd.ErrOrStderr(), line)
+	}
+	if err == nil && f.open {
+		page := filepath.Join(dir, report.Page)
+		if err = serve.Show(page); err != nil {
+			err = fmt.Errorf("could not start a browser (%w); open %s", err, page)
+		}
+	}
+	return err
+}
+
 func newReport() *cobra.Command {
-	var (
-		in     inputFlags
-		rec    recorderFlags
-		dir    string
-		quiet  bool
-		asJSON bool
-		format formatFlag
-		total  size
-		drv    driverFlags
-	)
-	maxPage := size(html.DefaultBytes)
+	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Analyze a snapshot: print the verdict, write the full report to a folder",
-		Long: `Analyze the snapshot in FILE (- for standard input), print the verdict and write the full
-report to a folder: an HTML page, plots and report.json. The recorder's NAME.snapana beside
-NAME.pickle is used automatically.
+		Long: `Analyze the snapshot in FILE (- for standard input), print the verdict and then write the
+full report to a folder: an HTML page, plots and report.json. The recorder's NAME.snapana
+beside NAME.pickle is used automatically.
 
-The folder is NAME.report in the current folder, unless -o names another. A report that an
-earlier run left there is replaced. Nothing is written when FILE cannot be read.`,
+The folder is NAME.report in the current folder, unless -o names another. It replaces its own
+earlier report; where NAME.report is of another snapshot, NAME-2.report is written, and so on.
+With --json or --format md a folder is written only if -o names one. ` + "`snapana FILE`" + ` prints
+the verdict alone.`,
 		Example: `  snapana report snapshot.pickle
+  snapana report --open snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json
   snapana report --format md snapshot.pickle | gh issue create --title OOM --body-file -`,
 		Args: oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("output") && dir == "" {
-				return fmt.Errorf("-o needs the name of a folder")
-			}
-			if quiet && asJSON {
-				return fmt.Errorf("--quiet and --json cannot be used together")
-			}
-			if err := format.check(cmd, quiet || asJSON, "--quiet or --json"); err != nil {
-				return err
-			}
-			if maxPage < minPage {
-				return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take",
-					maxPage)
-			}
-			if dir == "" {
-				dir = "stdin.report"
-				if args[0] != "-" {
-					dir = snapshot.Stem(args[0]) + ".report"
-				}
-			}
-			if err := report.Check(dir); err != nil {
-				return err
-			}
-			opt := analyze.Options{Capacity: int64(total)}
-			if err := drv.read(cmd, &in, &opt); err != nil {
-				return err
-			}
-			result, err := rec.analyze(cmd, &in, args[0], opt)
-			if err != nil {
-				return err
-			}
-			if err := report.WriteDir(dir, result, int(maxPage)); err != nil {
-				return written(fmt.Errorf("write the report: %w", err))
-			}
-			w := cmd.OutOrStdout()
-			switch {
-			case quiet:
-				return nil
-			case asJSON, format == "json":
-				return written(json.Write(w, result))
-			case format == "md":
-				return written(text.Markdown(w, result))
-			}
-			return written(printReport(w, result, dir))
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], true) },
 	}
-	fl := cmd.Flags()
-	in.add(fl)
-	rec.add(fl)
-	drv.add(fl)
-	fl.StringVarP(&dir, "output", "o", "", "`FOLDER` to write, created if missing (default: NAME.report)")
-	fl.BoolVarP(&quiet, "quiet", "q", false, "print nothing; only write the folder")
-	fl.Var(&maxPage, "max-page", "maximum `SIZE` of report.html; a smaller page shows fewer single allocations")
-	fl.Lookup("max-page").DefValue = "8MiB"
-	addCapacity(fl, &total, ": snapshots do not record it")
-	fl.BoolVar(&asJSON, "json", false, "print report.json instead of the verdict")
-	format.add(cmd)
+	f.add(cmd)
 	return cmd
 }
 
-// printReport prints the verdict, the program's phases, where the memory of each device is, and where the report is.
-func printReport(w io.Writer, r *analyze.Result, dir string) error {
-	o := look(w)
+// printReport prints the verdict, the program's phases, and where the memory of each device is.
+func printReport(w io.Writer, r *analyze.Result, o text.Options) error {
 	if err := text.Verdict(w, r, o); err != nil {
 		return err
 	}
 	if err := text.Phases(w, r, o); err != nil {
 		return err
 	}
-	if err := text.Accounts(w, r, o); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\nReport in %s\n", oneLine(dir+string(os.PathSeparator)))
-	return err
+	return text.Accounts(w, r, o)
 }
 
 func newSummary() *cobra.Command {

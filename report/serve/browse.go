@@ -71,26 +71,53 @@ func ofUser(r *http.Request) bool {
 // Browse starts the system's browser with the page that is served at l, and does not wait for it. Forget must be
 // called when nothing is served any more.
 func (s *Server) Browse(l net.Listener) (forget func(), err error) {
-	name, args := "xdg-open", []string{""}
+	forget = func() {}
+	at := ""
+	if tellsOwners {
+		at = fmt.Sprintf("http://%s/%s/%s", l.Addr(), invitePath, s.invited.invite())
+	} else if at, forget, err = letter(s.URL(l)); err != nil {
+		return forget, err
+	}
+	_, err = start(at)
+	return forget, err
+}
+
+// start starts the system's browser with an address or the path of a file. failed gets why it could not show it, or nil.
+func start(at string) (failed <-chan error, err error) {
+	c := exec.Command("xdg-open", at)
 	switch runtime.GOOS {
 	case "darwin":
-		name = "open"
+		c = exec.Command("open", at)
 	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", ""}
+		c = exec.Command("rundll32", "url.dll,FileProtocolHandler", at)
 	}
-	forget = func() {}
-	at := &args[len(args)-1]
-	if tellsOwners {
-		*at = fmt.Sprintf("http://%s/%s/%s", l.Addr(), invitePath, s.invited.invite())
-	} else if *at, forget, err = letter(s.URL(l)); err != nil {
-		return forget, err
-	}
-	c := exec.Command(name, args...)
 	if err := c.Start(); err != nil {
-		return forget, err
+		return nil, err
 	}
-	go c.Wait() // else it stays a zombie
-	return forget, nil
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }() // else it stays a zombie
+	return ended, nil
+}
+
+// soon is how long a program that looks for a browser may take to say that there is none.
+const soon = 2 * time.Second
+
+// Show opens a file in the system's browser, as far as can be told within 2 seconds.
+func Show(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	failed, err := start(path)
+	if err != nil {
+		return err
+	}
+	select {
+	case err = <-failed:
+		return err
+	case <-time.After(soon):
+		return nil
+	}
 }
 
 // letter writes a page that leads on to url, which only this user can read.
