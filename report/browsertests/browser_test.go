@@ -116,7 +116,8 @@ func visit(t testing.TB, r *analyze.Result, address string, set settings) *page 
 	tab, closeTab := chromedp.NewContext(chromium)
 	ctx, cancel := context.WithTimeout(tab, 3*time.Minute)
 	t.Cleanup(func() { cancel(); closeTab() })
-	p := &page{TB: t, ctx: ctx, result: r, address: address}
+	file, _, _ := strings.Cut(address, "#")
+	p := &page{TB: t, ctx: ctx, result: r, address: file}
 	p.run() // opens the tab
 	if err := chromedp.Listen(ctx, p.hear); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,12 @@
 // The buttons above the timeline, and the line below it that says where the cursor is.
 
-import { choice, copy, el, fill, unique } from "./dom";
+import { choice, copier, el, fill, unique } from "./dom";
 import { never } from "./bands";
 import * as format from "./format";
-import { describe } from "./describe";
 import { help, jump, largest, step, stepTo } from "./keys";
 import { Axis, ColorBy, Mode, State, View } from "./view";
 
-export function toolbar(view: View): HTMLElement {
+export function toolbar(view: View, link: () => string): HTMLElement {
 	const { dev, state } = view;
 	const button = (text: string, label: string, click: () => void) =>
 		el("button", { type: "button", "aria-label": label, title: label, click }, text);
@@ -39,6 +38,7 @@ export function toolbar(view: View): HTMLElement {
 		mode.querySelector("select")!.value = state.mode;
 		color.querySelector("select")!.value = state.color;
 		color.hidden = state.mode === "reserved" || state.mode === "free";
+		if (axis) axis.querySelector("select")!.value = state.axis;
 	});
 	const axis =
 		dev.hasTimes &&
@@ -83,7 +83,8 @@ export function toolbar(view: View): HTMLElement {
 			{ class: "buttons" },
 			has("peak") && button("Peak", "Go to the peak", () => jump(view, "peak")),
 			has("oom") && button("OOM", "Go to the next out-of-memory event", () => jump(view, "oom")),
-			has("annotation") && button("Note", "Go to the next annotation of a tensor", () => jump(view, "annotation")),
+			has("annotation") &&
+				button("Note", "Go to the next annotation of a tensor", () => jump(view, "annotation")),
 			button("Largest", "Pin the largest allocation that is live at the cursor", () => largest(view)),
 		),
 		dev.steps.last.length > 0 &&
@@ -95,6 +96,7 @@ export function toolbar(view: View): HTMLElement {
 				number,
 				button("›", "Next step", () => step(view, 1)),
 			),
+		el("span", { class: "buttons" }, copier("Copy link", link)),
 	);
 }
 
@@ -114,10 +116,12 @@ export function search(view: View): HTMLElement {
 	const box = (text: string, key: "regex" | "internals") => {
 		const id = unique("box"),
 			check = el("input", { type: "checkbox", id, change: () => view.set({ [key]: check.checked }) });
+		view.listen(changed => changed.has(key) && (check.checked = view.state[key]));
 		return el("label", { for: id, class: "check" }, check, text);
 	};
 	const say = () => {
 		const m = view.match;
+		if (document.activeElement !== input) input.value = view.state.search;
 		fill(lived, ...(view.address ? tenants(view) : []));
 		lived.hidden = !view.address;
 		input.classList.toggle("wrong", view.searchError !== "");
@@ -179,8 +183,7 @@ function tenants(view: View): (HTMLElement | false)[] {
 		now = view.state.cursor;
 	const segment = d.segments(now).find(s => addr >= s.addr && addr < s.addr + s.size);
 	const where = segment
-		? `in a segment of ${format.bytes(segment.size)} at ${d.hex(segment.addr)}, ` +
-			d.whereName(segment.place)
+		? `in a segment of ${format.bytes(segment.size)} at ${d.hex(segment.addr)}, ` + d.whereName(segment.place)
 		: "in no segment";
 	const live = rows.find(r => d.lives.born[r] <= now && d.lives.freed[r] > now);
 	const state =
@@ -224,10 +227,9 @@ function tenants(view: View): (HTMLElement | false)[] {
 	];
 }
 
-/** Where the cursor is, and what is pinned. */
+/** Where the cursor is. */
 export function status(view: View): HTMLElement {
-	const line = el("p", { class: "sum cursor", "aria-live": "off" }),
-		pinned = el("div", { class: "pinned-box", hidden: true });
+	const line = el("p", { class: "sum cursor", "aria-live": "off" });
 	const update = (c: Set<keyof State> | null) => {
 		const { dev, state } = view;
 		if (!c || c.has("cursor") || c.has("detail")) {
@@ -263,36 +265,10 @@ export function status(view: View): HTMLElement {
 				rest > 0 && el("span", { class: "hint" }, `${format.bytes(rest)} of it not in this page`),
 			);
 		}
-		if (!c || c.has("pinned") || c.has("internals")) {
-			pinned.hidden = state.pinned < 0;
-			if (state.pinned >= 0) {
-				const row = state.pinned;
-				fill(
-					pinned,
-					el(
-						"div",
-						{ class: "buttons" },
-						el("b", {}, "Pinned"),
-						el(
-							"button",
-							{ type: "button", click: () => view.go(Math.max(dev.lives.born[row], 0)) },
-							"Go to allocation",
-						),
-						el(
-							"button",
-							{ type: "button", click: () => copy(pinned.querySelector(".alloc")!.textContent ?? "") },
-							"Copy",
-						),
-						el("button", { type: "button", click: () => view.set({ pinned: -1 }) }, "Unpin"),
-					),
-					describe(view, row, 40),
-				);
-			}
-		}
 	};
 	view.listen(update);
 	update(null);
-	return el("div", { class: "status" }, line, pinned);
+	return el("div", { class: "status" }, line);
 }
 
 /** What the keys do, for sighted users and as the timeline's description. */

@@ -87,8 +87,25 @@ export function pixelRatio(): number {
 	return Math.min(window.devicePixelRatio || 1, 2);
 }
 
+/** A button that copies a text, and says so. */
+export function copier(label: string, text: () => string): HTMLButtonElement {
+	const button = el(
+		"button",
+		{
+			type: "button",
+			click: async () => {
+				await copy(text());
+				button.textContent = "Copied";
+				setTimeout(() => (button.textContent = label), 1200);
+			},
+		},
+		label,
+	);
+	return button;
+}
+
 /** Copies a text, also where a page from disk may not use the clipboard. */
-export async function copy(text: string): Promise<void> {
+async function copy(text: string): Promise<void> {
 	try {
 		await navigator.clipboard.writeText(text);
 	} catch {

@@ -5,6 +5,7 @@ import { el, fill } from "./dom";
 import * as format from "./format";
 import { Device, gone, Group, waits } from "./model";
 import { Panel } from "./panel";
+import { held } from "./picks";
 import { State, View } from "./view";
 
 export const isGhost = (h: Holder) => h.standing === "ghost";
@@ -65,8 +66,7 @@ export class Holders implements Panel {
 
 	/** Highlights what a holder has, in the place of what was highlighted. */
 	choose(holder: number): void {
-		const d = this.view.dev;
-		this.view.set({ pick: { name: title(d, holder), has: row => d.holder[row] === holder, holder } });
+		this.view.set({ pick: held(this.view.dev, holder) });
 	}
 
 	render(): void {
@@ -92,7 +92,7 @@ export class Holders implements Panel {
 		};
 		const rows = all.flatMap(({ name, bytes, count }) => {
 			const holder = Number(name),
-				on = state.pick?.holder === holder,
+				on = state.pick?.key === held(dev, holder).key,
 				h = dev.tables.holders[holder];
 			const tr = line(
 				bytes,

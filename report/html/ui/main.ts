@@ -2,24 +2,27 @@
 
 import { telling } from "./colors";
 import { load, Packed } from "./data";
-import { copy, el, resized } from "./dom";
+import { copier, el, resized } from "./dom";
 import { keyHelp, search, status, toolbar } from "./controls";
 import { Curves } from "./curves";
+import { Devices } from "./devices";
 import { Events } from "./events";
 import { Flame } from "./flame";
 import { Holders } from "./holders";
+import { address } from "./link";
 import { Minimap } from "./minimap";
 import { Device, Tables } from "./model";
 import { Tabs } from "./panel";
+import { pinnedBox } from "./pinned";
 import { Ruler } from "./ruler";
 import { Segments } from "./segments";
-import { showButtons } from "./show";
+import { look, showButtons } from "./show";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
+import { Trail } from "./trail";
 import { Tree } from "./tree";
 import { View } from "./view";
 import { Windows } from "./windows";
-import { devices } from "./devices";
 
 /** The views of the page by device, for the console and for tests. */
 export interface Live {
@@ -55,7 +58,15 @@ function charts(place: HTMLElement, view: View, timeline: Timeline): Curves | un
 	return curves && table && view.dev.whatif.replays.length ? new Curves(view, curves, table) : undefined;
 }
 
-function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, server?: string): Live {
+/** link gives the address of what is shown; server is where windows of the trace are. */
+function mount(
+	place: HTMLElement,
+	packed: Packed,
+	tables: Tables,
+	i: number,
+	link: () => string,
+	server?: string,
+): Live {
 	const device = new Device(packed, i, tables),
 		view = new View(device, telling(device)),
 		timeline = new Timeline(view);
@@ -70,21 +81,10 @@ function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, se
 		new Segments(view),
 		...(device.events ? [new Events(view), ruler] : []),
 	];
-	const done = el(
-		"button",
-		{
-			type: "button",
-			click: async () => {
-				await copy(tabs.shown.text?.() ?? tabs.shown.element.innerText);
-				done.textContent = "Copied";
-				setTimeout(() => (done.textContent = "Copy as text"), 1200);
-			},
-		},
-		"Copy as text",
-	);
+	const asText = copier("Copy as text", () => tabs.shown.text?.() ?? tabs.shown.element.innerText);
 	place.classList.add("on");
 	place.append(
-		device.events ? toolbar(view) : "",
+		device.events ? toolbar(view, link) : "",
 		search(view),
 		...(device.events
 			? [timeline.element, ...(server ? [new Windows(view, server, i).element] : []), new Minimap(view).element]
@@ -92,8 +92,8 @@ function mount(place: HTMLElement, packed: Packed, tables: Tables, i: number, se
 		status(view),
 		...(device.events ? [keyHelp()] : []),
 	);
-	const tabs = new Tabs(view, "What is live at the cursor", panels, done);
-	place.append(tabs.element);
+	const tabs = new Tabs(view, "What is live at the cursor", panels, asText);
+	place.append(tabs.element, pinnedBox(view));
 	tabs.show(0);
 	timeline.render();
 	return { device, view, timeline, table, holders, ruler, tabs, curves: charts(place, view, timeline) };
@@ -106,11 +106,13 @@ async function start(): Promise<void> {
 	const packed = await load(text),
 		tables = new Tables(packed),
 		live: Live[] = [];
-	const show = (i: number) => {
-		const place = document.getElementById(`gpu${packed.header.devices[i].ordinal}-live`);
+	const ordinals = packed.header.devices.map(d => d.ordinal);
+	const devices = new Devices(ordinals, i => {
+		const place = document.getElementById(`gpu${ordinals[i]}-live`);
 		if (!place || live[i]) return;
 		try {
-			live[i] = mount(place, packed, tables, i, data.dataset.windows);
+			live[i] = mount(place, packed, tables, i, () => trail.link(), data.dataset.windows);
+			trail.add(i, live[i].view);
 			place.closest("section")!.classList.add("is-live");
 		} catch (e) {
 			place.replaceChildren(
@@ -122,14 +124,14 @@ async function start(): Promise<void> {
 			);
 			throw e;
 		}
-	};
-	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed };
-	const open = devices(
-		packed.header.devices.map(d => d.ordinal),
-		show,
-	);
+	});
+	const trail = new Trail(devices, ordinals);
+	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed, trail };
+	devices.start();
+	trail.start();
+	if (address().link && live[devices.shown]) look(live[devices.shown]);
 	showButtons(packed, i => {
-		open(i);
+		devices.open(i);
 		return live[i];
 	});
 	for (const e of document.querySelectorAll<HTMLElement>(".scroll"))

@@ -21,7 +21,7 @@ export class Tabs {
 	private current = 0;
 
 	constructor(
-		view: View,
+		private readonly view: View,
 		label: string,
 		private readonly panels: Panel[],
 		after: HTMLElement | null = null,
@@ -50,7 +50,8 @@ export class Tabs {
 			...panels.map(p => p.element),
 		);
 		view.listen(changed => {
-			if (changed.has("detail") || panels[this.current].needs.some(k => changed.has(k)))
+			if (this.named(view.state.tab) !== this.current) this.open(view.state.tab);
+			else if (changed.has("detail") || panels[this.current].needs.some(k => changed.has(k)))
 				panels[this.current].render();
 		});
 		resized(this.element, () => panels[this.current].render());
@@ -68,16 +69,19 @@ export class Tabs {
 			b.tabIndex = k === i ? 0 : -1;
 			this.panels[k].element.hidden = k !== i;
 		});
+		this.view.set({ tab: i ? this.panels[i].name : "" });
 		this.panels[i].render();
 	}
 
-	/** Shows the panel of that name. */
+	/** Shows the panel of that name, or else the first. */
 	open(name: string): void {
-		this.show(
-			Math.max(
-				this.panels.findIndex(p => p.name === name),
-				0,
-			),
+		this.show(this.named(name));
+	}
+
+	private named(name: string): number {
+		return Math.max(
+			this.panels.findIndex(p => p.name === name),
+			0,
 		);
 	}
 

@@ -3,8 +3,7 @@
 import { Packed } from "./data";
 import { el } from "./dom";
 import type { Live } from "./main";
-import { Device } from "./model";
-import { Pick } from "./view";
+import { grown } from "./picks";
 
 /** Makes a button in each place that the page has for one. open shows a device. */
 export function showButtons(packed: Packed, open: (i: number) => Live | undefined): void {
@@ -57,22 +56,8 @@ function show(l: Live, holder: number, growth: number): void {
 }
 
 /** Brings the timeline to the screen, or what stands in its place. */
-function look({ device: d, timeline, tabs }: Live): void {
+export function look({ device: d, timeline, tabs }: Live): void {
 	const at = d.events ? timeline.element : tabs.element;
 	(at.previousElementSibling ?? at).scrollIntoView(); // the search, which says the sum
 	at.querySelector<HTMLElement>("[tabindex='0']")!.focus({ preventScroll: true });
-}
-
-/** The allocations that a finding on growth counts. */
-function grown(d: Device, growth: number): Pick {
-	const g = d.growth[growth],
-		stacks = new Set(g.stacks);
-	return {
-		name: "what grows",
-		has: row =>
-			stacks.has(d.stackOf(row)) &&
-			d.lives.born[row] >= 0 &&
-			d.lives.born[row] <= g.horizon &&
-			d.asked[row] > g.horizon,
-	};
 }

@@ -3,10 +3,14 @@
 import { Packed, WindowHeader } from "./data";
 import { owners, readAddress } from "./labels";
 import { Device, Group } from "./model";
+import { Pick } from "./picks";
 
-export type Mode = "bands" | "stacked" | "reserved" | "free";
-export type ColorBy = "category" | "site" | "stream" | "pool" | "age" | "holder";
-export type Axis = "event" | "time";
+export const modes = ["bands", "stacked", "reserved", "free"] as const;
+export const colors = ["category", "site", "stream", "pool", "age", "holder"] as const;
+export const axes = ["event", "time"] as const;
+export type Mode = (typeof modes)[number];
+export type ColorBy = (typeof colors)[number];
+export type Axis = (typeof axes)[number];
 
 export interface State {
 	mode: Mode;
@@ -27,14 +31,10 @@ export interface State {
 	internals: boolean;
 	/** Allocations to look at, beside those of the search. */
 	pick: Pick | null;
+	/** Name of the panel that is shown below, "" for the first. */
+	tab: string;
 	/** How often a server gave more of the trace. */
 	detail: number;
-}
-
-export interface Pick {
-	name: string;
-	has: (row: number) => boolean;
-	holder?: number;
 }
 
 /** Which stacks a search matches; null without a search. */
@@ -42,6 +42,8 @@ export type Match = Uint8Array | null;
 
 export class View {
 	readonly state: State;
+	/** The state as the page opens. */
+	readonly home: Readonly<State>;
 	match: Match = null;
 	/** Which labels and which annotated rows the search matches beside stacks. */
 	private labels: Match = null;
@@ -73,9 +75,11 @@ export class View {
 			regex: false,
 			internals: false,
 			pick: null,
+			tab: "",
 			detail: 0,
 		};
 		this.state.x1 = this.full();
+		this.home = { ...this.state };
 	}
 
 	listen(f: (changed: Set<keyof State>) => void): void {
@@ -107,6 +111,23 @@ export class View {
 	/** Shows something else, in its full height. */
 	show(mode: Mode): void {
 		this.set({ mode, pinned: -1, lo: 0, hi: 0 });
+	}
+
+	/** Goes to a state that is as the page opens but for a part, as a link has it. */
+	restore(part: Partial<State>): void {
+		const { x0, x1, axis, color, ...rest } = { ...this.home, x0: 0, x1: Infinity, ...part };
+		this.set({
+			...rest,
+			axis: this.dev.hasTimes ? axis : "event",
+			color: color === "holder" && !this.dev.held.bytes.length ? this.home.color : color,
+			detail: this.state.detail,
+		});
+		this.zoom(x0, Math.min(x1, this.full()));
+	}
+
+	/** Whether all of the axis is shown. */
+	get whole(): boolean {
+		return this.state.x0 <= 0 && this.state.x1 >= this.full();
 	}
 
 	/** The length of the whole axis. */
@@ -165,7 +186,7 @@ export class View {
 		if (axis === this.state.axis) return;
 		const a = this.eventAt(this.state.x0),
 			b = this.eventAt(this.state.x1);
-		const whole = this.state.x0 <= 0 && this.state.x1 >= this.full();
+		const { whole } = this;
 		this.set({ axis });
 		if (whole) this.set({ x0: 0, x1: this.full() });
 		else this.zoom(this.at(a), this.at(b));
