@@ -94,7 +94,7 @@ func rankDifferences(c *ranks.Comparison, failed int) []string {
 
 func (d *doc) ranks(c *ranks.Comparison, all bool) {
 	t := d.table(bold, num("rank", 6), num("reserved peak", 15),
-		num("active peak", 13), num("vs median", 11), num("end", 11),
+		num("active peak", 13), num("vs median", 11).spared(1), num("end", 11).spared(2),
 		column{head: "verdict", sep: "  ", width: -16}, column{head: "file", cut: chart.ClipLeft})
 	for i := range c.Ranks {
 		k := &c.Ranks[i]

@@ -30,7 +30,8 @@ func (d *doc) host(j *verdict.Host, file string) {
 
 // trends adds a table of trends, or of single samples, to which the function returned adds one in bytes or counts.
 func (d *doc) trends(name string, single bool) func(label string, t *finding.Trend, bytes bool) {
-	cols := []column{left(name, 22), num("first", 11), num("last", 11), num("lowest", 11), num("highest", 11),
+	cols := []column{left(name, 22), num("first", 11).spared(1), num("last", 11), num("lowest", 11).spared(3),
+		num("highest", 11).spared(2),
 		rest("trend")}
 	if single {
 		cols = []column{left(name, 22), num("then", 11)}

@@ -3,6 +3,7 @@ package text
 import (
 	"html"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
@@ -59,11 +60,19 @@ func (d *doc) bullets(label string, items [][]cell) {
 
 // code adds lines of a program, in Markdown as a block that no text in it can end.
 func (d *doc) code(label string, a attr, lines []string) {
-	if !d.markdown {
-		d.labeled(label, d.python(a, lines)...)
+	if len(lines) == 0 {
 		return
 	}
-	if len(lines) == 0 {
+	if !d.markdown {
+		room := d.width - d.indent - d.margin
+		if lines := d.python(a, lines, room); !overlong(lines, room) {
+			d.labeled(label, lines...)
+			return
+		}
+		d.labeled(label, nil) // and the code below it, from the left
+		for _, l := range d.python(a, lines, d.width) {
+			d.line(l[0])
+		}
 		return
 	}
 	out := []string{"**" + label + "**", ""}
@@ -73,19 +82,23 @@ func (d *doc) code(label string, a attr, lines []string) {
 	d.block(out...)
 }
 
+// overlong reports whether a line does not fit.
+func overlong(lines [][]cell, room int) bool {
+	return slices.ContainsFunc(lines, func(l []cell) bool { return chart.Width(l[0].text) > room })
+}
+
 // python are lines of code, which are never cut: a comment that there is no room for goes below.
-func (d *doc) python(a attr, lines []string) [][]cell {
+func (d *doc) python(a attr, lines []string, room int) [][]cell {
 	var out [][]cell
-	room := d.width - d.indent - d.margin
 	for _, l := range lines {
 		code, comment, found := strings.Cut(l, "  # ")
-		if !found || len([]rune(l)) <= room {
-			out = append(out, cells(a.of(l)))
+		if !found || chart.Width(l) <= room {
+			out = append(out, cells(a.code(l)))
 			continue
 		}
-		out = append(out, cells(a.of(code)))
+		out = append(out, cells(a.code(code)))
 		for _, text := range wrap(comment, room-6) {
-			out = append(out, cells(a.of("    # "+text)))
+			out = append(out, cells(a.code("    # "+text)))
 		}
 	}
 	return out

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
@@ -169,7 +168,7 @@ func (d *doc) oomMatch(l *oom.Log) {
 	d.list("Match", []string{fmt.Sprintf("%s %s: %s, event %s%s.", name, verb, chart.DeviceName(e.Device),
 		units.Count(e.Index), site)}, 3)
 	t := d.table(bold, num("", 8), left("", 12), num("message", 11),
-		num("snapshot", 11), num("difference", 12), rest(""))
+		num("snapshot", 11), num("difference", 12).spared(1), rest(""))
 	for i := range l.Match.Figures {
 		f := &l.Match.Figures[i]
 		t.row("", f.Name, units.Size(f.Message.Bytes), units.Size(f.Snapshot), units.Size(f.Difference()),
@@ -236,7 +235,7 @@ func Accounts(w io.Writer, r *analyze.Result, o Options) error {
 // deviceLedger adds the parts of a device's memory; they add up to its total.
 func (d *doc) deviceLedger(name string, l *oom.Ledger, p *platform.Platform) {
 	d.line(bold.of(fmt.Sprintf("%10s  total of %s", units.Size(l.Total), name)))
-	t := d.shares(clipped(""), num("", 1))
+	t := d.shares(rest(""))
 	for _, r := range l.Rows {
 		words := p.Say(chart.LedgerWords[r.Row])
 		switch {
@@ -263,7 +262,7 @@ func (d *doc) fits(r *oom.Report) {
 	answers := map[oom.Fits]cell{oom.Yes: green.of("yes"), oom.No: red.of("no"), oom.NotKnown: dim.of("?")}
 	answer := func(fits oom.Fits, what string, bytes int64, note string) {
 		size := when(bytes != oom.Unknown, "%s", units.Bytes(bytes))
-		if !d.markdown && len(note) > len("replayed") && 18+utf8.RuneCountInString(what+": "+note) > d.width {
+		if !d.markdown && len(note) > len("replayed") && 18+chart.Width(what+": "+note) > d.width {
 			t.row(answers[fits], size, what+":")
 			d.paragraph(dim.of(note), 20, 0)
 			return
@@ -310,7 +309,7 @@ func (d *doc) fit(o *analyze.Device) {
 	word := map[oom.Fits]string{oom.Yes: "yes, ", oom.No: "no, not ", oom.NotKnown: "not known "}[fits]
 	asked := fmt.Sprintf("Would %v have fit on %s?", o.OOM.Requested, chart.DeviceName(o.Timeline.Device))
 	answer := " " + word + what + ": " + note
-	if utf8.RuneCountInString(asked+answer) > d.width && fits != oom.NotKnown {
+	if chart.Width(asked+answer) > d.width && fits != oom.NotKnown {
 		answer = " " + word + what
 	}
 	d.line(bold.of(asked), plain.cut(answer))

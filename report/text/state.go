@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
@@ -88,10 +87,10 @@ func (d *doc) groups(a *attribution.Answer, top int) {
 	if a.Query.Internals {
 		deep = maxTree
 	}
-	cols := []column{num("active", 10), num("share", 7), num("requested", 11), num("blocks", 9), num("pinned", 10)}
+	cols := []column{num("active", 10), num("share", 7), num("requested", 11).spared(2), num("blocks", 9), num("pinned", 10).spared(1)}
 	pre := a.Timeline.Trace.Len() > 0 && h.Kept().PreTrace+h.LeftOut.PreTrace > 0
 	if pre {
-		cols = append(cols, num("pre-trace", 11))
+		cols = append(cols, num("pre-trace", 11).spared(3))
 	}
 	t := d.table(bold, append(cols, column{head: string(h.By), sep: "  ", wrap: 3})...)
 	row := func(sum attribution.Sum, pinned, name string) {
@@ -219,16 +218,15 @@ func join(chain []string, n int) string {
 		short[i] = frames.Bare(chart.Plain(c))
 	}
 	const sep = " > "
-	if s := strings.Join(short, sep); utf8.RuneCountInString(s) <= n || len(chain) < 3 {
+	if s := strings.Join(short, sep); chart.Width(s) <= n || len(chain) < 2 {
 		return s
 	}
-	for from := 2; ; from++ {
+	for from := 2; from < len(short); from++ {
 		s := fmt.Sprintf("%s%s(%d more)%s%s", short[0], sep, from-1, sep, strings.Join(short[from:], sep))
-		switch {
-		case utf8.RuneCountInString(s) <= n:
+		if chart.Width(s) <= n {
 			return s
-		case from == len(short)-1:
-			return fmt.Sprintf("(%d more)%s%s", from, sep, short[from])
 		}
 	}
+	last := len(short) - 1
+	return fmt.Sprintf("(%d more)%s%s", last, sep, short[last])
 }

@@ -169,7 +169,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%d columns: %q, want %q", n, got, want)
 		}
 	}
-	if got := join(chain[:2], 5); got != "one.py:1 f > two.py:2 g" {
+	if got := join(chain[:2], 5); got != "(1 more) > two.py:2 g" {
 		t.Errorf("a pair: %q", got)
 	}
 }

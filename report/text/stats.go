@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/counters"
@@ -151,7 +150,7 @@ func (d *doc) series(j *verdict.Counters, file string) {
 		}
 	}
 	if len(facts) > 0 {
-		d.line(plain.cut("In the last sample: " + strings.Join(facts, ", ")))
+		d.paragraph(plain.of("In the last sample: "+strings.Join(facts, ", ")), 0, 2)
 	}
 }
 
@@ -181,9 +180,9 @@ func (d *doc) seriesTable(r *analyze.Stats) {
 	d.gap()
 	wide, thin := 0, 8
 	for i := range r.Files {
-		wide = max(wide, utf8.RuneCountInString(r.Files[i].Name)+2)
+		wide = max(wide, chart.Width(r.Files[i].Name)+2)
 		for _, j := range r.Files[i].Series {
-			thin = max(thin, utf8.RuneCountInString(seriesName(j.Series)))
+			thin = max(thin, chart.Width(seriesName(j.Series)))
 		}
 	}
 	thin = min(thin, 20)
@@ -320,8 +319,10 @@ func (d *doc) statsChecks(r *analyze.Stats, all bool) {
 		}
 		s += fmt.Sprintf(" Compared %s, %s.", at, c.Moment)
 		d.list("Match", append([]string{s}, c.Reasons...), 10)
-		t := d.table(bold, num("", 8), column{head: "counter", width: -35, cut: chart.ClipLeft},
-			column{head: counted, sep: " ", width: 17}, num("snapshot", 17), num("difference", 13))
+		const figure = 14 // columns that a count of bytes takes
+		t := d.table(bold, column{width: 8, narrow: 2}, column{head: "counter", width: -35, narrow: 28, cut: chart.ClipLeft},
+			column{head: counted, sep: " ", width: 17, narrow: figure}, column{head: "snapshot", width: 17, narrow: figure},
+			num("difference", 13).spared(1))
 		left := 0
 		for i := range c.Rows {
 			row := &c.Rows[i]
@@ -335,7 +336,7 @@ func (d *doc) statsChecks(r *analyze.Stats, all bool) {
 			}
 			t.row("", row.Name, units.Count(row.Stats), units.Count(row.Snapshot), difference)
 			if row.Why != "" {
-				t.line("          ", dim.cut(row.Why))
+				t.paragraph(dim.of(row.Why), 10, 2)
 			}
 		}
 		if left > 0 {

@@ -31,7 +31,7 @@ func TestStats(t *testing.T) {
 
 // TestStatsNarrow checks that series of several files fit a terminal of 80 columns.
 func TestStatsNarrow(t *testing.T) {
-	out := render(t, func(w io.Writer) error { return Stats(w, analyzetest.Stats(t), Options{Width: minWidth}) })
+	out := render(t, func(w io.Writer) error { return Stats(w, analyzetest.Stats(t), Options{Width: MinWidth}) })
 	for _, want := range []string{"file      series ", "…0.jsonl  GPU 0 "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

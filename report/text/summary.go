@@ -18,9 +18,10 @@ import (
 // Summary prints facts about a file and its devices, without a judgment, in about 30 lines.
 func Summary(w io.Writer, r *analyze.Result, o Options) error {
 	d, s := newDoc(o), r.Snapshot
-	fact := func(name, text string) { d.line(bold.of(pad(name, 12)), plain.cut(text)) }
+	d.margin = 12
+	fact := func(name, text string) { d.labeled(name, cells(text)) }
 
-	fact("File", fmt.Sprintf("%s, %s", s.Name, units.Bytes(s.Bytes)))
+	d.labeled("File", cells(plain.cutLeft(s.Name), ", "+units.Bytes(s.Bytes)))
 	fact("Container", cmp.Or(strings.Join(s.Container, " > "), "-"))
 	writer := when(s.Writer.Text != "", "torch %s (guessed from the keys in the file)", s.Writer.Text)
 	fact("Writer", cmp.Or(writer, "unknown"))
@@ -52,6 +53,7 @@ func Summary(w io.Writer, r *analyze.Result, o Options) error {
 		d.gap()
 		d.pinnedSums(r.Pinned)
 	}
+	d.margin = 8
 	d.data(notes(r, 4, d.width))
 	return d.print(w)
 }

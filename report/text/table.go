@@ -1,9 +1,9 @@
 package text
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -15,7 +15,24 @@ type column struct {
 	width int    // of texts that end at the right, below 0 of ones that begin at the left; 0 is what the others leave
 	sep   string // stands before it in the head; rows have spaces there
 	cut   func(string, int) string
-	wrap  int // lines that a text without room may take, the middle ones left out; 0 is one line
+	wrap  int // lines that a text without room may take, the middle ones left out; 0 is all, or one where texts are cut
+
+	narrow int // the width where there is no room; 0 is what its head and most figures need, and that of words
+	spare  int // where there still is none the column goes, the highest first; 0 stays
+}
+
+// room is how many columns a column takes, at least.
+func (c *column) room() int {
+	if c.width == 0 {
+		return len(c.sep) + leastCut
+	}
+	return len(c.sep) + max(c.width, -c.width)
+}
+
+// spared is a column that may go where there is no room, the one with the highest number first.
+func (c column) spared(n int) column {
+	c.spare = n
+	return c
 }
 
 // num is a column of figures, left one of words, and rest the last one, which gets what the others leave.
@@ -29,23 +46,93 @@ func clipped(head string) column { return column{head: head, sep: "  ", cut: cha
 // table has aligned columns. Between its rows there may be other lines.
 type table struct {
 	*doc
-	cols []column
-	end  int // of its lines in Markdown
+	cols  []column
+	kept  []bool // columns that there is room for
+	below bool   // what is in the last column, and behind it, goes on a line of its own
+	end   int    // of its lines in Markdown
 }
+
+// belowIn is by how many columns that line is indented.
+const belowIn = 4
 
 // table begins a table with its head, if any column has one.
 func (d *doc) table(attr attr, cols ...column) *table {
+	t := &table{doc: d, cols: cols, kept: slices.Repeat([]bool{true}, len(cols))}
 	if d.markdown {
-		return &table{d, cols, -1}
+		t.end = -1
+		return t
 	}
-	head := ""
-	for _, c := range cols {
-		head += c.sep + c.align(chart.Plain(c.head))
+	t.fit()
+	head, last := "", ""
+	for i, c := range t.cols {
+		switch {
+		case t.below && i == len(t.cols)-1:
+			last = chart.Plain(c.head)
+		case t.kept[i]:
+			head += c.sep + c.align(chart.Plain(c.head))
+		}
 	}
 	if head = strings.TrimRight(head, " "); head != "" {
 		d.line(attr.of(head))
 	}
-	return &table{d, cols, 0}
+	if last != "" {
+		d.line(strings.Repeat(" ", belowIn), attr.of(last))
+	}
+	return t
+}
+
+// fit makes room: columns become narrow, then those go that can be spared, and if that is not enough, what has no width
+// goes below the others.
+func (t *table) fit() {
+	end := len(t.cols) - 1
+	over := func() int {
+		n := -t.width
+		for i := range t.cols {
+			if t.kept[i] && !(t.below && i == end) {
+				n += t.cols[i].room()
+			}
+		}
+		return n
+	}
+	for i := range t.cols {
+		const figure = 9 // columns with a space before
+		switch c := &t.cols[i]; {
+		case over() <= 0:
+		case c.width > 0:
+			least := cmp.Or(c.narrow, max(len(c.head)+1, figure))
+			if strings.HasSuffix(c.sep, " ") {
+				least--
+			}
+			c.width = max(min(c.width, least), c.width-over())
+		case c.width < 0 && c.narrow > 0:
+			c.width = -max(c.narrow, -c.width-over())
+		}
+	}
+	if t.spare(over); over() > 0 && t.cols[end].width == 0 {
+		t.kept, t.below = slices.Repeat([]bool{true}, len(t.cols)), true
+		t.spare(over)
+	}
+	if slices.Contains(t.kept, false) { // what is left adds up to nothing
+		for i := range t.cols {
+			t.cols[i].sep = pad("", len(t.cols[i].sep))
+		}
+	}
+}
+
+// spare leaves out columns until there is room.
+func (t *table) spare(over func() int) {
+	for over() > 0 {
+		least := -1
+		for i, c := range t.cols {
+			if t.kept[i] && c.spare > 0 && (least < 0 || c.spare > t.cols[least].spare) {
+				least = i
+			}
+		}
+		if least < 0 {
+			return
+		}
+		t.kept[least] = false
+	}
 }
 
 // align cuts a text to the width of a column and fills it with spaces.
@@ -53,7 +140,10 @@ func (c *column) align(s string) string {
 	if c.cut != nil && c.width < 0 {
 		s = c.cut(s, -c.width)
 	}
-	return fmt.Sprintf("%*s", c.width, s)
+	if c.width > 0 {
+		return strings.Repeat(" ", max(c.width-chart.Width(s), 0)) + s
+	}
+	return pad(s, -c.width)
 }
 
 // row adds a row. Cells beyond the columns follow the last one.
@@ -62,45 +152,74 @@ func (t *table) row(values ...any) {
 		t.mark(cells(values...))
 		return
 	}
-	room := t.width
-	for _, c := range t.cols {
-		room -= len(c.sep) + max(c.width, -c.width)
+	end := len(t.cols) // of the columns before what goes as far as the line does
+	if t.cols[end-1].width == 0 {
+		end--
+	}
+	room := t.width // of the one column without a width
+	for i, c := range t.cols {
+		if t.kept[i] {
+			room -= len(c.sep) + max(c.width, -c.width)
+		}
 	}
 	var line []cell
-	var below []string // what wraps
-	before, at := 0, 0 // columns before what wraps, and before each cell
-	for i, c := range cells(values...) {
-		if i >= len(t.cols) {
-			line = append(line, c)
+	var more []string // lines of a column within, after the first
+	at, indent := 0, 0
+	all := cells(values...)
+	for i, c := range all[:min(end, len(all))] {
+		col := &t.cols[i]
+		if !t.kept[i] {
 			continue
 		}
-		col := &t.cols[i]
 		if c.text == "" {
 			c.attr = plain
 		}
+		width := max(col.width, -col.width)
 		switch {
 		case col.width != 0:
 			c.text = col.align(c.text)
-		case col.wrap > 0:
-			below = append(wrap(c.text, room), "")
-			if n := len(below) - 1; n > col.wrap {
-				below = []string{below[0], "…", below[n-1], ""}
-			}
-			before = at + len(col.sep)
-			c.text, below = below[0], below[1:max(len(below)-1, 1)]
-		case col.cut != nil && utf8.RuneCountInString(c.text) > room:
-			c.text = col.cut(c.text, max(room, 12))
+		case col.cut != nil:
+			width, c.text = room, pad(col.cut(c.text, max(room, leastCut)), room)
+		default:
+			lines := append(wrap(c.text, room), "")
+			width, indent, more = room, at+len(col.sep), lines[1:max(len(lines)-1, 1)]
+			c.text = pad(lines[0], room)
 		}
-		if col.width == 0 && i+1 < len(t.cols) {
-			c.text = pad(c.text, room)
-		}
-		at += len(col.sep) + max(col.width, -col.width)
 		line = append(line, plain.of(strings.Repeat(" ", len(col.sep))), c)
+		at += len(col.sep) + width
 	}
-	t.lines = append(t.lines, t.join(line))
-	for _, l := range below {
-		t.line(strings.Repeat(" ", before), l)
+	switch {
+	case t.below:
+		t.lines = append(t.lines, strings.TrimRight(t.painted(line), " "))
+		line, at = cells(pad("", belowIn)), belowIn
+	case end < len(t.cols):
+		sep := len(t.cols[end].sep)
+		line, at = append(line, cells(pad("", sep))...), at+sep
 	}
+	head := t.painted(line)
+	for _, l := range t.within(all[min(end, len(all)):], t.width-at) {
+		t.lines = append(t.lines, strings.TrimRight(head+l, " "))
+		head = pad("", at)
+	}
+	for _, l := range more {
+		t.line(pad("", indent), l)
+	}
+}
+
+// within makes lines of what stands in the last column and behind it.
+func (t *table) within(last []cell, room int) []string {
+	if len(last) == 0 || last[0].text == "" && len(last) == 1 {
+		return map[bool][]string{false: {""}}[t.below]
+	}
+	col := &t.cols[len(t.cols)-1]
+	if col.width == 0 && col.cut != nil {
+		last[0].text = col.cut(last[0].text, max(room, leastCut))
+	}
+	lines := t.flow(last, room, 0)
+	if n := len(lines); col.wrap > 0 && n > col.wrap {
+		lines = []string{lines[0], "…", lines[n-1]}
+	}
+	return lines
 }
 
 // shares begins a table of parts of a whole: bytes, their share, a bar where there is room, what they are, and more.
@@ -131,4 +250,4 @@ func bar(part, whole int64, n int) cell {
 }
 
 // pad fills s with spaces to n columns.
-func pad(s string, n int) string { return fmt.Sprintf("%-*s", n, s) }
+func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-chart.Width(s), 0)) }

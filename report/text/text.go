@@ -1,6 +1,7 @@
 // Package text prints results for a terminal: a verdict that fits on one screen, and facts
 // about a file, and for issues and chats as Markdown. Lines are 100 columns wide unless asked
-// otherwise, from 80 to 120. Texts from the file are stripped of
+// otherwise, from 60 to 120, and never wider, but for lines of code to copy. What a line has no room for goes on the next one, or gives
+// way where it says least: of a path that is its start. Texts from the file are stripped of
 // control characters, so that a file cannot drive the terminal.
 //
 // A report is made once, part by part: doc has the kinds of parts, such as headings, findings and tables,
@@ -12,7 +13,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
@@ -22,7 +23,7 @@ import (
 // Bounds on the width of lines, in columns: tables need the least, and prose is hard to read
 // beyond the most.
 const (
-	minWidth   = 80
+	MinWidth   = 60
 	usualWidth = 100
 	maxWidth   = 120
 	wide       = 88 // columns from which on tables have all that helps and is not needed
@@ -31,7 +32,7 @@ const (
 // Options choose how results are printed.
 type Options struct {
 	Color bool  // use ANSI colors; the caller knows whether it writes to a terminal
-	Width int   // columns of a line, 0 for the usual ones
+	Width int   // columns of a line, 0 for the usual ones; brought within bounds
 	All   bool  // everything, also where that is long
 	Top   int   // of a state the rows, or in a tree the calls below each call; 0 is all
 	Min   int64 // in bytes: holders that have less are summed up; ghosts are always printed
@@ -70,7 +71,7 @@ type doc struct {
 }
 
 func newDoc(o Options) *doc {
-	return &doc{color: o.Color, width: min(max(cmp.Or(o.Width, usualWidth), minWidth), maxWidth), margin: 8}
+	return &doc{color: o.Color, width: min(max(cmp.Or(o.Width, usualWidth), MinWidth), maxWidth), margin: 8}
 }
 
 // height is the number of lines so far, of Markdown that of lines that are not empty.
@@ -107,9 +108,11 @@ type cell struct {
 	attr attr
 	cut  func(string, int) string
 	name bool // from the file, a code span in Markdown
+	code bool // to copy: a line with it is as long as it comes out
 }
 
 func (a attr) of(s string) cell   { return cell{text: s, attr: a} }
+func (a attr) code(s string) cell { return cell{text: s, attr: a, code: true} }
 func (a attr) name(s string) cell { return cell{text: s, attr: a, name: true} }
 
 // cut is a text whose end gives way where a line is too long, cutLeft one whose start does.
@@ -130,20 +133,82 @@ func cells(values ...any) []cell {
 	return out
 }
 
-// join makes a line of cells; what is cut keeps 10 columns.
-func (d *doc) join(all []cell) string {
-	room := d.width
+// leastCut is how many columns of a text are kept where a line has no room for it.
+const leastCut = 16
+
+// join makes a line of cells, cut where they may be. Where there still is no room they take more lines, the later ones
+// indented by so many columns.
+func (d *doc) join(all []cell, hanging int) []string {
+	over, code := -d.width, false
 	for _, c := range all {
-		room -= utf8.RuneCountInString(c.text)
+		over += chart.Width(c.text)
+		code = code || c.code
 	}
+	if over > 0 && !code {
+		for i := range all {
+			if c := &all[i]; c.cut != nil && over > 0 {
+				have := chart.Width(c.text)
+				c.text = c.cut(c.text, max(have-over, leastCut))
+				over -= have - chart.Width(c.text)
+			}
+		}
+		if over > 0 {
+			return d.flow(all, d.width, hanging)
+		}
+	}
+	return []string{strings.TrimRight(d.painted(all), " ")}
+}
+
+// painted is a line of cells.
+func (d *doc) painted(all []cell) string {
 	line := ""
 	for _, c := range all {
-		if c.cut != nil && room < 0 {
-			c.text = c.cut(c.text, max(utf8.RuneCountInString(c.text)+room, 10))
-		}
 		line += d.paint(c.attr, c.text)
 	}
-	return strings.TrimRight(line, " ")
+	return line
+}
+
+// flow breaks cells into lines of at most n columns at spaces, the later ones indented by so many.
+func (d *doc) flow(all []cell, n, hanging int) []string {
+	var out []string
+	var line []cell
+	used, gap := 0, 0 // columns of the line, and spaces before the next word
+	put := func(text string, a attr) {
+		used += chart.Width(text)
+		if n := len(line); n > 0 && line[n-1].attr == a {
+			line[n-1].text += text
+			return
+		}
+		line = append(line, a.of(text))
+	}
+	end := func() {
+		out = append(out, strings.TrimRight(d.painted(line), " "))
+		line, used, gap = nil, 0, 0
+		put(strings.Repeat(" ", hanging), plain)
+	}
+	for _, c := range all {
+		for i, word := range strings.Split(c.text, " ") {
+			if i > 0 {
+				gap++
+			}
+			if word == "" {
+				continue
+			}
+			if used > hanging && used+gap+chart.Width(word) > n {
+				end()
+			}
+			put(strings.Repeat(" ", gap), c.attr)
+			gap = 0
+			for chart.Width(word) > n-used {
+				var head string
+				head, word = breakWord(word, n-used)
+				put(head, c.attr)
+				end()
+			}
+			put(word, c.attr)
+		}
+	}
+	return append(out, strings.TrimRight(d.painted(line), " "))
 }
 
 // line adds a line of cells and plain texts.
@@ -152,13 +217,25 @@ func (d *doc) line(values ...any) {
 		d.block(markup(cells(values...)))
 		return
 	}
-	d.lines = append(d.lines, d.join(cells(values...)))
+	all := cells(values...)
+	hanging := 0
+	for _, c := range all {
+		rest := strings.TrimLeft(c.text, " ")
+		if hanging += chart.Width(c.text) - chart.Width(rest); rest != "" {
+			break
+		}
+	}
+	d.lines = append(d.lines, d.join(all, min(hanging+2, d.width/3))...)
 }
 
 func (d *doc) linef(format string, args ...any) { d.line(fmt.Sprintf(format, args...)) }
 
-// gap adds an empty line.
-func (d *doc) gap() { d.line() }
+// gap adds an empty line, but not a second one.
+func (d *doc) gap() {
+	if n := len(d.lines); n == 0 || d.lines[n-1] != "" {
+		d.line()
+	}
+}
 
 // paragraph adds a text that may take several lines, the later ones indented by so many columns.
 func (d *doc) paragraph(c cell, before, hanging int) {
@@ -194,7 +271,7 @@ func (d *doc) labeled(label string, lines ...[]cell) {
 	}
 	for _, l := range lines {
 		head := cells(strings.Repeat(" ", d.indent), bold.of(pad(label, d.margin)))
-		d.lines = append(d.lines, d.join(append(head, l...)))
+		d.lines = append(d.lines, d.join(append(head, l...), d.indent+d.margin+2)...)
 		label = ""
 	}
 }
@@ -228,8 +305,9 @@ func (d *doc) apart(label string, list []string, most int) {
 // wrapped breaks the texts of a list into lines.
 func (d *doc) wrapped(list []string) []string {
 	var lines []string
+	room := d.width - max(d.margin, 10)
 	for _, t := range list {
-		for i, l := range wrap(chart.Plain(t), d.width-10) {
+		for i, l := range wrap(chart.Plain(t), room) {
 			if i > 0 && len(list) > 1 {
 				l = "  " + l
 			}
@@ -270,21 +348,40 @@ func when(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// wrap breaks a text into lines of at most n columns at spaces; longer words are cut.
+// wrap breaks a text into lines of at most n columns at spaces, but not within figures; longer words are broken, too.
 func wrap(s string, n int) []string {
+	const within = '\u202f' // a space, between the thousands of a figure
 	var out []string
 	used := n // columns of the last line
-	for word := range strings.FieldsSeq(s) {
-		r := []rune(word)
-		if used+1+len(r) <= n {
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return unicode.IsSpace(r) && r != within }) {
+		word = strings.ReplaceAll(word, string(within), " ")
+		have := chart.Width(word)
+		if used+1+have <= n {
 			out[len(out)-1] += " " + word
-			used += 1 + len(r)
+			used += 1 + have
 			continue
 		}
-		for ; len(r) > n; r = r[n:] {
-			out = append(out, string(r[:n]))
+		for have > n {
+			var head string
+			head, word = breakWord(word, n)
+			out, have = append(out, head), chart.Width(word)
 		}
-		out, used = append(out, string(r)), len(r)
+		out, used = append(out, word), have
 	}
 	return out
+}
+
+// breakWord takes from a word what goes into n columns, and of that, where it can, what ends in a comma or a slash, or
+// comes before a bracket.
+func breakWord(word string, n int) (head, rest string) {
+	if head, rest = chart.Cut(word, n); head == "" { // not even a single character
+		return word, ""
+	}
+	if at := strings.LastIndexAny(head, ",;/") + 1; at > len(head)/2 {
+		return word[:at], word[at:]
+	}
+	if at := strings.LastIndexAny(head, "[("); at > len(head)/2 {
+		return word[:at], word[at:]
+	}
+	return head, rest
 }

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/golden"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 func render(t *testing.T, f func(io.Writer) error) string {
@@ -76,10 +76,12 @@ func TestFits(t *testing.T) {
 	all := map[string]*analyze.Result{"big": big, "long": long, "four": analyzetest.Ranks(t, 4), "one": one,
 		"empty": empty, "pinned": pinned}
 	for name, r := range all {
-		for asked, width := range map[int]int{0: 100, 10: 80, 80: 80, 95: 95, 120: 120, 4000: 120} {
+		for asked, width := range map[int]int{0: 100, 10: 60, 60: 60, 80: 80, 95: 95, 120: 120, 4000: 120} {
 			o := Options{Width: asked}
-			fits(t, name+" verdict", verdictOf(t, r, o), maxLines, width)
-			fits(t, name+" summary", render(t, func(w io.Writer) error { return Summary(w, r, o) }), 30, width)
+			scale := 80 // columns for which the bounds on lines are
+			fits(t, name+" verdict", verdictOf(t, r, o), maxLines*scale/min(width, scale), width)
+			fits(t, name+" summary", render(t, func(w io.Writer) error { return Summary(w, r, o) }),
+				30*scale/min(width, scale), width)
 		}
 		fits(t, name+" markdown", withoutEmpty(markdownOf(t, r)), maxLines, 1000)
 	}
@@ -95,7 +97,7 @@ func fits(t *testing.T, name, out string, limit, width int) {
 		t.Errorf("%s: %d lines, want at most %d", name, len(lines), limit)
 	}
 	for _, l := range lines {
-		if n := utf8.RuneCountInString(l); n > width {
+		if n := chart.Width(l); n > width {
 			t.Errorf("%s: %d columns of %d: %q", name, n, width, l)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
@@ -20,11 +19,14 @@ import (
 // maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
 const maxLines = 38
 
+// most is how many lines a verdict may take: where they are narrow, more.
+func (d *doc) most() int { return maxLines * 80 / min(d.width, 80) }
+
 // mostSaved bounds the lines on what would lower the peak.
 const mostSaved = 10
 
 // Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
-// memory is and who allocated it. It never takes more than 38 lines.
+// memory is and who allocated it. It never takes more than 38 lines of 80 columns.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	return outcomeOf(r, newDoc(o)).print(w)
 }
@@ -49,7 +51,7 @@ func outcomeOf(r *analyze.Result, d *doc) *outcome {
 		rest.savings(mostSaved)
 		rest.fix()
 		rest.below(3)
-		return max(maxLines+least-rest.height(), 4)
+		return max(d.most()+least-rest.height(), 4)
 	}
 	lines := room()
 	if need := len(v.wrapped(v.top.Why)) + len(v.wrapped(numbered(v.top.Next))); lines < need {
@@ -125,8 +127,8 @@ func (v *outcome) below(stacks int) {
 	v.pinned(r, d.OOM != nil || len(r.Devices) > 2)
 	v.gap()
 	used := v.height()
-	said := notes(r, min(max(maxLines-used-8, 4), 7), v.width)
-	v.stacks(d, max(min(stacks, maxLines-used-len(said)-3-v.heads), 1))
+	said := notes(r, min(max(v.most()-used-8, 4), 7), v.width)
+	v.stacks(d, max(min(stacks, v.most()-used-len(said)-3-v.heads), 1))
 	v.data(said)
 }
 
@@ -156,7 +158,7 @@ func (v *outcome) also() {
 		title := when(f.Device >= 0, "%s: ", chart.DeviceName(f.Device)) + f.Title
 		trust := dim.of("  (" + f.Trust() + ")")
 		lines := wrap(chart.Plain(title), v.width-v.margin-2)
-		if room := v.width - v.margin - utf8.RuneCountInString(title+trust.text); v.markdown || v.brief || room >= 0 || len(lines) == 0 {
+		if room := v.width - v.margin - chart.Width(title+trust.text); v.markdown || v.brief || room >= 0 || len(lines) == 0 {
 			rows = append(rows, cells(plain.cut(title), trust))
 			continue
 		}
@@ -232,8 +234,8 @@ const belowLedger = 13
 // ledger adds a row per device and moment; of more than two devices that have memory as many as there is room for.
 func (v *outcome) ledger(d *analyze.Device) {
 	sizes := []column{num("reserved", 11), {head: "active", width: 11, sep: " ="},
-		{head: "releasable", width: 12, sep: " +"}, {head: "split", width: 11, sep: " +"},
-		num("largest free", 15)}
+		column{head: "releasable", width: 12, sep: " +"}.spared(1), {head: "split", width: 11, sep: " +"},
+		num("largest free", 15).spared(2)}
 	shown := make([]*analyze.Device, len(v.r.Devices))
 	for i := range shown {
 		shown[i] = &v.r.Devices[i]
@@ -251,7 +253,7 @@ func (v *outcome) ledger(d *analyze.Device) {
 		shown = analyze.Fullest(shown, most, d)
 	}
 	rows := momentRows(shown, d)
-	room := max(maxLines-v.height()-v.heads-belowLedger, len(shown))
+	room := max(v.most()-v.height()-v.heads-belowLedger, len(shown))
 	if len(shown) <= usualDevices {
 		room = max(room, 2*len(shown))
 	}
@@ -259,9 +261,6 @@ func (v *outcome) ledger(d *analyze.Device) {
 		order := slices.Clone(rows)
 		slices.SortStableFunc(order, func(a, b momentRow) int { return cmp.Compare(a.weight, b.weight) })
 		rows = slices.DeleteFunc(rows, func(r momentRow) bool { return !slices.Contains(order[:room], r) })
-	}
-	if v.width < wide { // no room for the last
-		sizes = sizes[:4]
 	}
 	t := v.table(bold, append([]column{left("Memory", 8), left("", 14)}, sizes...)...)
 	for i, r := range rows {
@@ -272,7 +271,7 @@ func (v *outcome) ledger(d *analyze.Device) {
 		f := &r.moment.Frag
 		row := []any{head, strings.ToLower(chart.MomentName(r.moment.Name)), units.Size(f.Reserved), units.Size(f.Active),
 			units.Size(f.Releasable), units.Size(f.Split), units.Size(f.LargestFree)}
-		t.row(row[:len(t.cols)]...)
+		t.row(row...)
 		if !many && (i == len(rows)-1 || rows[i+1].device != r.device) {
 			t.paragraph(plain.of(elsewhere(f)), 22, 0)
 		}

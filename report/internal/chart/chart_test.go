@@ -318,6 +318,25 @@ func TestClip(t *testing.T) {
 			t.Errorf("%d: %q, want %q", c.room, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		s                string
+		n, width         int
+		clip, left, site string
+	}{
+		{"模型/训练.py:3 前向", 10, 19, "模型/训练…", "…py:3 前向", "…py:3 前向"},
+		{"e\u0301te\u0301.py", 4, 6, "e\u0301te\u0301…", "….py", "….py"},
+		{"👩‍🔬x.py", 4, 6, "👩‍🔬x…", "….py", "….py"},
+	} {
+		if got := chart.Width(c.s); got != c.width {
+			t.Errorf("%q is %d columns wide, want %d", c.s, got, c.width)
+		}
+		for _, got := range []struct{ got, want string }{{chart.Clip(c.s, c.n), c.clip}, {chart.ClipLeft(c.s, c.n), c.left},
+			{chart.ClipSite(c.s, c.n), c.site}} {
+			if got.got != got.want || chart.Width(got.got) > c.n {
+				t.Errorf("%q in %d columns is %q, want %q", c.s, c.n, got.got, got.want)
+			}
+		}
+	}
 	if got := chart.ClipLeft("/a/b/ü.py", 5); got != "…ü.py" {
 		t.Errorf("ClipLeft: %q", got)
 	}

@@ -102,26 +102,7 @@ func Pool(kind snapshot.SegmentKind, pool snapshot.PoolID, stream snapshot.Strea
 	return strings.Join(w, ", ")
 }
 
-// ClipLeft shortens a path-like text to n runes by cutting its start, where the least
-// telling part of a path is.
-func ClipLeft(s string, n int) string {
-	have := utf8.RuneCountInString(s)
-	if have <= n {
-		return s
-	}
-	r := []rune(s)
-	return "…" + string(r[have-n+1:])
-}
-
-// Clip shortens a text to n runes by cutting its end.
-func Clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
-// Line makes a text from the file one plain line of at most n runes.
+// Line makes a text from the file one plain line of at most n columns.
 func Line(s string, n int) string {
 	if len(s) > 8*n { // bounds the work on texts that no one will read
 		s = strings.ToValidUTF8(s[:8*n], "")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/frames"
@@ -241,10 +240,10 @@ func (p *path) op(k int) string {
 	return ""
 }
 
-// ClipSite shortens a name that Sites gave to n runes: first what stands in brackets, of a frame its function
+// ClipSite shortens a name that Sites gave to n columns: first what stands in brackets, of a frame its function
 // before its line, then all of the brackets, and only then the start of the site.
 func ClipSite(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
+	if Width(s) <= n {
 		return s
 	}
 	site, words, ok := strings.Cut(s, " (")
@@ -255,25 +254,15 @@ func ClipSite(s string, n int) string {
 	if at := strings.LastIndex(words, ")"); at >= 0 {
 		words, end = words[:at], words[at:]
 	}
-	const least = 7 // runes in brackets that still say something
-	room := n - utf8.RuneCountInString(site+" ("+end)
+	const least = 7 // columns in brackets that still say something
+	room := n - Width(site+" ("+end)
 	if room < least {
 		return ClipLeft(site, n)
 	}
 	line, function, _ := strings.Cut(words, " ")
-	left := room - utf8.RuneCountInString(line) - 1
+	left := room - Width(line) - 1
 	if left < 3 {
 		return site + " (" + clipMiddle(line, room) + end
 	}
 	return site + " (" + line + " " + clipMiddle(function, left) + end
-}
-
-// clipMiddle shortens a text to n runes, of both ends alike.
-func clipMiddle(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	head := n / 2
-	return string(r[:head]) + "…" + string(r[len(r)-(n-head-1):])
 }
