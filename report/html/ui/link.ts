@@ -23,10 +23,15 @@ function word<K extends "mode" | "color" | "axis">(name: string, key: K, known: 
 const mostText = 500;
 
 function text(name: string, key: "search" | "tab"): Field {
+	return { name, write: v => v.state[key], read: text => ({ [key]: text.slice(0, mostText) }) };
+}
+
+/** One of the names that the places of a device have. */
+function place(name: string, key: "segmentStream" | "segmentPool", of: (v: View, place: number) => string): Field {
 	return {
 		name,
-		write: v => (v.state[key] === v.home[key] ? "" : v.state[key]),
-		read: text => ({ [key]: text.slice(0, mostText) }),
+		write: v => v.state[key],
+		read: (text, v) => (v.dev.places.some((_, p) => of(v, p) === text) ? { [key]: text } : {}),
 	};
 }
 
@@ -97,6 +102,13 @@ const fields: Field[] = [
 	flag("regex", "regex"),
 	flag("internals", "internals"),
 	text("tab", "tab"),
+	place("stream", "segmentStream", (v, p) => v.dev.streamName(p)),
+	place("pool", "segmentPool", (v, p) => v.dev.poolName(p)),
+	{
+		name: "least",
+		write: v => (v.state.segmentLeast ? String(v.state.segmentLeast) : ""),
+		read: text => ({ segmentLeast: /^\d{1,16}$/.test(text) ? Number(text) : 0 }),
+	},
 ];
 
 /** The state of a view as the text of a link. */

@@ -237,6 +237,10 @@ function without(r: Rest, l: Lives): Rest {
 	return { edge: r.edge, event: r.event, groups, sum, total: r.total };
 }
 
+function poolWords(p: Place): string[] {
+	return [p.kind === "unknown" ? "" : p.kind + " pool", p.pool && "private pool " + p.pool].filter(w => w);
+}
+
 export class Device {
 	readonly ordinal: number;
 	readonly events: number;
@@ -480,13 +484,13 @@ export class Device {
 	placeName(place: number): string {
 		const p = this.places[place];
 		if (!p.kind) return "in no known segment";
-		const words = [
-			p.kind === "unknown" ? "" : p.kind + " pool",
-			p.pool && "private pool " + p.pool,
-			p.stream ? "stream " + p.stream : "",
-			p.expandable ? "expandable" : "",
-		];
+		const words = [...poolWords(p), p.stream ? "stream " + p.stream : "", p.expandable ? "expandable" : ""];
 		return words.filter(w => w).join(", ") || "default pool";
+	}
+
+	poolName(place: number): string {
+		const p = this.places[place];
+		return p.kind ? poolWords(p).join(", ") || "default pool" : "in no known segment";
 	}
 
 	/** Stream and pool, also where they are the default ones. */

@@ -33,6 +33,10 @@ export interface State {
 	pick: Pick | null;
 	/** Name of the panel that is shown below, "" for the first. */
 	tab: string;
+	/** Which segments the map lists: of a stream and a pool, "" for all, and from how many bytes on. */
+	segmentStream: string;
+	segmentPool: string;
+	segmentLeast: number;
 	/** How often a server gave more of the trace. */
 	detail: number;
 }
@@ -76,6 +80,9 @@ export class View {
 			internals: false,
 			pick: null,
 			tab: "",
+			segmentStream: "",
+			segmentPool: "",
+			segmentLeast: 0,
 			detail: 0,
 		};
 		this.state.x1 = this.full();
