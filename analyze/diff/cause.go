@@ -1,0 +1,346 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/footprint"
+)
+
+// Cause is one reason for a part of the difference.
+type Cause struct {
+	Kind  Kind    `json:"kind"`
+	Bytes int64   `json:"bytes"` // of the difference, below zero where memory shrank
+	Ratio float64 `json:"ratio"` // by which sizes or counts changed, of the kinds that have one; else 0
+	// Squared is the part of Bytes of blocks that changed by the ratio twice over, as attention scores do with the length
+	// of a sequence.
+	Squared int64  `json:"squared"`
+	PerStep int64  `json:"per_step"` // by how much more active memory grows with each step, of a Leak
+	Uses    []Use  `json:"uses"`     // what its memory is for, largest differences first
+	Sites   []Site `json:"sites"`    // where it was allocated, largest differences first
+}
+
+// Use is the part of a cause that serves one purpose.
+type Use struct {
+	Category category.Category `json:"category"`
+	Bytes    int64             `json:"bytes"`
+}
+
+// Site is the part of a cause from one place in code.
+type Site struct {
+	Site  string `json:"site"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Kind is what made the difference.
+type Kind string
+
+const (
+	Leak          Kind = "leak"          // memory that only one side keeps from step to step
+	Checkpointing Kind = "checkpointing" // saved tensors that are made anew in the backward pass
+	Graph         Kind = "graph"         // tensors that were saved for a backward pass, and no more
+	Optimizer     Kind = "optimizer"     // another optimizer, or none
+	Precision     Kind = "precision"     // numbers of another width: parameters, and what is computed of them
+	Width         Kind = "width"         // layers of another width
+	Length        Kind = "length"        // what grows with a size of the input, some of it by its square
+	Batch         Kind = "batch"         // what grows in proportion to a size of the input
+	Scale         Kind = "scale"         // other blocks that have another size by the same factor
+	Layers        Kind = "layers"        // more of the same: parameters, and what belongs to them
+	Count         Kind = "count"         // other blocks of which there are more, or fewer
+	New           Kind = "new"           // from code that the other side does not run
+	Gone          Kind = "gone"          // from code that this side does not run
+	Rounding      Kind = "rounding"      // the same requests, for which the allocator took blocks of other sizes
+	Unrecorded    Kind = "unrecorded"    // memory of which a file does not say what allocated it
+	Changed       Kind = "changed"       // anything else
+)
+
+// sorter puts pieces down to causes, each to the first that fits.
+type sorter struct {
+	a, b *footprint.Footprint
+	left []piece // without a cause yet
+	out  []Cause
+}
+
+func causes(r *Result) []Cause {
+	s := &sorter{a: r.A, b: r.B}
+	for i := range r.Pairs {
+		s.left = append(s.left, r.Pairs[i].pieces()...)
+	}
+	s.leaks()
+	s.recomputes()
+	for range maxRatios {
+		if !s.scales() {
+			break
+		}
+	}
+	s.take(Cause{Kind: Rounding}, func(p *piece) bool { return p.law == rounding })
+	s.take(Cause{Kind: Optimizer}, func(p *piece) bool { return p.use() == category.OptimizerState && p.law != multiplied })
+	s.graphs()
+	for range maxRatios {
+		if !s.counts() {
+			break
+		}
+	}
+	s.take(Cause{Kind: Unrecorded}, func(p *piece) bool { return !p.any().Known })
+	s.take(Cause{Kind: New}, func(p *piece) bool { return p.A == nil })
+	s.take(Cause{Kind: Gone}, func(p *piece) bool { return p.B == nil })
+	s.take(Cause{Kind: Changed}, func(*piece) bool { return true })
+	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) })
+	return s.out
+}
+
+// maxRatios is how many factors of one kind are told apart.
+const maxRatios = 4
+
+// take makes a cause of the pieces that fit it, if there are any.
+func (s *sorter) take(c Cause, fits func(p *piece) bool) bool {
+	uses, sites := map[category.Category]int64{}, map[string]int64{}
+	s.left = slices.DeleteFunc(s.left, func(p piece) bool {
+		if !fits(&p) {
+			return false
+		}
+		c.Bytes += p.delta
+		uses[p.use()] += p.delta
+		sites[p.any().Site] += p.delta
+		return true
+	})
+	if len(sites) == 0 {
+		return false
+	}
+	for u, n := range uses {
+		c.Uses = append(c.Uses, Use{u, n})
+	}
+	slices.SortFunc(c.Uses, func(a, b Use) int {
+		return cmp.Or(cmp.Compare(abs(b.Bytes), abs(a.Bytes)), cmp.Compare(a.Category, b.Category))
+	})
+	for at, n := range sites {
+		c.Sites = append(c.Sites, Site{at, n})
+	}
+	slices.SortFunc(c.Sites, func(a, b Site) int {
+		return cmp.Or(cmp.Compare(abs(b.Bytes), abs(a.Bytes)), cmp.Compare(a.Site, b.Site))
+	})
+	s.out = append(s.out, c)
+	return true
+}
+
+// leaks finds what only one side keeps from step to step: more blocks of the same code, where one side grows by about as
+// much.
+func (s *sorter) leaks() {
+	low, high := growth(s.a)
+	lowB, highB := growth(s.b)
+	more, steps := lowB-high, len(s.b.Steps)
+	if back := low - highB; back > more {
+		more, steps = -back, len(s.a.Steps)
+	}
+	if abs(more) < minGrowth {
+		return
+	}
+	fits := func(p *piece) bool {
+		if p.delta > 0 != (more > 0) || p.use() == category.OptimizerState {
+			return false
+		}
+		return p.law == multiplied || p.law == mixed || p.law == alone && p.any().Count > 1
+	}
+	var bytes int64
+	for i := range s.left {
+		if fits(&s.left[i]) {
+			bytes += s.left[i].delta
+		}
+	}
+	// By the peak some of the steps have run.
+	if all := abs(more) * int64(steps); abs(bytes) >= abs(more) && abs(bytes) <= 2*all {
+		s.take(Cause{Kind: Leak, PerStep: more}, fits)
+	}
+}
+
+// minGrowth is how much a step must leave behind, beyond what those of the other side do, to be called a leak.
+const minGrowth = 64 << 10
+
+// growth is what most steps of a side leave behind: the quartiles, 0 where there are too few steps.
+func growth(f *footprint.Footprint) (low, high int64) {
+	var all []int64
+	for _, s := range f.Steps {
+		all = append(all, s.Growth)
+	}
+	if len(all) < 4 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	return all[len(all)/4], all[len(all)*3/4]
+}
+
+// recomputes finds activations that a side does not keep since torch.utils.checkpoint makes them anew.
+func (s *sorter) recomputes() {
+	if checkpoints(s.a) == checkpoints(s.b) {
+		return
+	}
+	s.take(Cause{Kind: Checkpointing}, func(p *piece) bool {
+		switch p.use() {
+		case category.AutogradSaved, category.Activation, category.Temporary, category.Gradient:
+			return p.law != scaled
+		}
+		return false
+	})
+}
+
+// checkpoints reports whether code of a side runs below torch.utils.checkpoint.
+func checkpoints(f *footprint.Footprint) bool {
+	for i := range f.Frames {
+		if strings.HasSuffix(f.Frames[i].File, "torch/utils/checkpoint.py") {
+			return true
+		}
+	}
+	return false
+}
+
+// graphs finds tensors between forward and backward that only one side keeps: most of what the other has of them.
+func (s *sorter) graphs() {
+	var gone, came int64
+	for i := range s.left {
+		p := &s.left[i]
+		switch {
+		case p.law != alone || !isSaved(p.any()):
+		case p.A == nil:
+			came += p.delta
+		default:
+			gone -= p.delta
+		}
+	}
+	lost := gone > 4*came && gone > saved(s.a)/2
+	if lost || came > 4*gone && came > saved(s.b)/2 {
+		s.take(Cause{Kind: Graph}, func(p *piece) bool { return p.law == alone && isSaved(p.any()) && p.A != nil == lost })
+	}
+}
+
+func isSaved(g *footprint.Group) bool {
+	switch g.Use {
+	case category.AutogradSaved, category.Activation, category.Gradient:
+		return true
+	}
+	return false
+}
+
+// saved is what a side has of tensors that a backward pass needs or makes.
+func saved(f *footprint.Footprint) (n int64) {
+	for i := range f.Groups {
+		if isSaved(&f.Groups[i]) {
+			n += f.Groups[i].Rounded
+		}
+	}
+	return n
+}
+
+// scales finds the factor that explains most of the blocks that changed in size.
+func (s *sorter) scales() bool {
+	best := s.ratio(scaled, true)
+	if best == 0 {
+		return false
+	}
+	fits := func(p *piece) bool { return p.law == scaled && (isNear(p.ratio, best) || isNear(p.ratio, best*best)) }
+	c := Cause{Ratio: best}
+	var all, trained, squared int64 // changed: in all, of parameters and what belongs to them, of those the squared part
+	var activations int64           // of side B, between forward and backward
+	for i := range s.left {
+		p := &s.left[i]
+		if !fits(p) {
+			continue
+		}
+		all += abs(p.delta)
+		if isSaved(p.any()) {
+			activations += p.to
+		}
+		square := !isNear(p.ratio, best)
+		if square {
+			c.Squared += p.delta
+		}
+		if isTrained(p.any()) {
+			trained += abs(p.delta)
+			if square {
+				squared += abs(p.delta)
+			}
+		}
+	}
+	switch {
+	case squared > all/20:
+		c.Kind = Width
+	case trained > all/20 && s.scalesAll(best):
+		c.Kind = Precision
+	case trained > all/20 && c.Squared == 0 || activations < saved(s.b)/2:
+		c.Kind = Scale
+	case c.Squared != 0:
+		c.Kind = Length
+	default:
+		c.Kind = Batch
+	}
+	return s.take(c, fits)
+}
+
+// ratio is the factor that explains most bytes that changed by a law; squares count with their root where that is asked
+// for. It is 0 without any.
+func (s *sorter) ratio(by law, squares bool) (best float64) {
+	var most int64
+	seen := map[float64]bool{}
+	for i := range s.left {
+		r := s.left[i].ratio
+		if s.left[i].law != by || seen[r] {
+			continue
+		}
+		seen[r] = true
+		var all int64
+		for j := range s.left {
+			if p := &s.left[j]; p.law == by && (isNear(p.ratio, r) || squares && isNear(p.ratio, r*r)) {
+				all += abs(p.delta)
+			}
+		}
+		if all > most {
+			best, most = r, all
+		}
+		if len(seen) == maxSeen {
+			break
+		}
+	}
+	return best
+}
+
+// maxSeen bounds the factors that are tried, those of the largest differences first.
+const maxSeen = 1000
+
+// isTrained reports whether memory is of parameters, or there is as much of it as of parameters.
+func isTrained(g *footprint.Group) bool {
+	return g.Use == category.Parameter || g.Use == category.OptimizerState
+}
+
+// scalesAll reports whether nearly all parameters changed by a factor.
+func (s *sorter) scalesAll(ratio float64) bool {
+	var scales int64
+	for i := range s.left {
+		if p := &s.left[i]; p.use() == category.Parameter && p.law == scaled && isNear(p.ratio, ratio) {
+			scales += p.to
+		}
+	}
+	var all int64
+	for i := range s.b.Groups {
+		if g := &s.b.Groups[i]; g.Use == category.Parameter {
+			all += g.Rounded
+		}
+	}
+	return scales > all*9/10
+}
+
+// counts finds the factor that explains most of the blocks of which there are more, or fewer.
+func (s *sorter) counts() bool {
+	best := s.ratio(multiplied, false)
+	if best == 0 {
+		return false
+	}
+	fits := func(p *piece) bool { return p.law == multiplied && isNear(p.ratio, best) }
+	kind := Count
+	for i := range s.left {
+		if p := &s.left[i]; fits(p) && p.use() == category.Parameter {
+			kind = Layers
+		}
+	}
+	return s.take(Cause{Kind: kind, Ratio: best}, fits)
+}

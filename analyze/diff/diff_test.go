@@ -1,0 +1,225 @@
+package diff_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/diff"
+	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
+)
+
+// take gives the footprint of the device with the first events, at its peak.
+func take(t *testing.T, s *snapshot.Snapshot, at string) *footprint.Footprint {
+	t.Helper()
+	tl := timeline.Build(s, s.UsedDevices()[0])
+	found := steps.Find(s, tl)
+	m, err := attribution.Locate(s, tl, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return footprint.Take(&footprint.Subject{
+		Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
+	}, m, at)
+}
+
+func recorded(t *testing.T, name string) *footprint.Footprint {
+	t.Helper()
+	s, err := load.Open(t.Context(), "../../fixtures/lab/pairs/recordings/"+name+".pickle.xz", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return take(t, s, "peak")
+}
+
+// TestChanges compares recordings of a program before and after a change that is known: the first cause is that change,
+// and nothing else is of its size.
+func TestChanges(t *testing.T) {
+	for _, c := range []struct {
+		a, b  string
+		kind  diff.Kind // of the first cause, "" for none at all
+		ratio float64
+		sites string // one of those of the first cause
+		alone int64  // percent of the bytes that may be without a partner
+	}{
+		{a: "base", b: "base"},
+		{a: "base", b: "batch", kind: diff.Batch, ratio: 2, sites: "model.py:34 forward"},
+		{a: "base", b: "batch_half", kind: diff.Batch, ratio: 0.5, sites: "model.py:34 forward"},
+		{a: "base", b: "sequence", kind: diff.Length, ratio: 2, sites: "model.py:20 forward"},
+		{a: "base", b: "width", kind: diff.Width, ratio: 2, sites: "train.py:9 train"},
+		{a: "base", b: "layers", kind: diff.Layers, ratio: 1.5, sites: "model.py:34 forward"},
+		{a: "base", b: "words", kind: diff.Scale, ratio: 4, sites: "train.py:5 loss_of"},
+		{a: "base", b: "half", kind: diff.Precision, ratio: 0.5, sites: "train.py:9 train"},
+		{a: "base", b: "checkpoint", kind: diff.Checkpointing, sites: "model.py:34 forward", alone: 40},
+		{a: "base", b: "sgd", kind: diff.Optimizer, sites: "train.py:16 train", alone: 25},
+		{a: "base", b: "leak", kind: diff.Leak, sites: "model.py:34 forward", alone: 5},
+		{a: "base", b: "outputs", kind: diff.Leak, sites: "train.py:8 loss_of", alone: 40},
+		{a: "base", b: "dropout", kind: diff.Changed, sites: "model.py:35 forward"},
+		{a: "base", b: "flash", kind: diff.Gone, sites: "model.py:19 forward", alone: 10},
+		{a: "base", b: "ema", kind: diff.New, sites: "train.py:11 train", alone: 15},
+		{a: "evaluated", b: "without_graph", kind: diff.Graph, sites: "model.py:34 forward", alone: 70},
+		// Code that moved and memory that did not.
+		{a: "base", b: "moved"},
+		{a: "base", b: "generated"},
+	} {
+		t.Run(c.a+" "+c.b, func(t *testing.T) {
+			a, b := recorded(t, c.a), recorded(t, c.b)
+			for _, turned := range []bool{false, true} {
+				if turned {
+					a, b = b, a
+					c.ratio = 1 / max(c.ratio, 1e-9)
+					if c.kind == diff.Gone {
+						c.kind = diff.New
+					} else if c.kind == diff.New {
+						c.kind = diff.Gone
+					}
+				}
+				r := diff.Compare(a, b)
+				check(t, r)
+				var first diff.Cause
+				if len(r.Causes) > 0 {
+					first = r.Causes[0]
+				}
+				if first.Kind != c.kind || first.Ratio != 0 && (first.Ratio < c.ratio*0.99 || first.Ratio > c.ratio*1.01) {
+					t.Errorf("first is %q by %g, want %q by %g", first.Kind, first.Ratio, c.kind, c.ratio)
+				}
+				if c.sites != "" && !turned && !slices.ContainsFunc(first.Sites, func(s diff.Site) bool { return s.Site == c.sites }) {
+					t.Errorf("sites %v lack %s", first.Sites, c.sites)
+				}
+				for _, x := range r.Causes[min(1, len(r.Causes)):] {
+					if 2*abs(x.Bytes) > abs(first.Bytes) {
+						t.Errorf("%s explains %d bytes, %s no more than %d", x.Kind, x.Bytes, first.Kind, first.Bytes)
+					}
+				}
+				left, all := r.Matched[diff.Alone], a.Totals.Active+b.Totals.Active
+				if (left.A+left.B)*100 > c.alone*all {
+					t.Errorf("%d and %d bytes have no partner, of %d", left.A, left.B, all)
+				}
+			}
+		})
+	}
+}
+
+// check holds for whatever is compared: nothing is left over.
+func check(t *testing.T, r *diff.Result) {
+	t.Helper()
+	for _, by := range diff.Kinds() {
+		var a, b, delta int64
+		for _, row := range r.Table(by) {
+			a, b, delta = a+row.A, b+row.B, delta+row.Delta
+		}
+		if a != r.A.Totals.Active || b != r.B.Totals.Active || delta != r.Delta() {
+			t.Errorf("by %s: %d and %d bytes, want %d and %d", by, a, b, r.A.Totals.Active, r.B.Totals.Active)
+		}
+	}
+	var causes, fromA, fromB int64
+	for _, c := range r.Causes {
+		causes += c.Bytes
+		var uses, sites int64
+		for _, u := range c.Uses {
+			uses += u.Bytes
+		}
+		for _, s := range c.Sites {
+			sites += s.Bytes
+		}
+		if uses != c.Bytes || sites != c.Bytes {
+			t.Errorf("%s of %d bytes: %d by use, %d by site", c.Kind, c.Bytes, uses, sites)
+		}
+	}
+	for _, m := range r.Matched {
+		fromA, fromB = fromA+m.A, fromB+m.B
+	}
+	if causes != r.Delta() || fromA != r.A.Totals.Active || fromB != r.B.Totals.Active {
+		t.Errorf("causes of %d bytes, want %d; matched %d and %d", causes, r.Delta(), fromA, fromB)
+	}
+}
+
+// TestNothingLeft compares programs that have nothing in common but their stacks, and each with itself.
+func TestNothingLeft(t *testing.T) {
+	var all []*footprint.Footprint
+	shapes := build.Shapes()
+	for seed := range uint64(30) {
+		shape := shapes[int(seed)%len(shapes)]
+		shape.Options.Events = max(shape.Options.Events, 400)
+		var b bytes.Buffer
+		if err := build.Random(seed, shape.Options).Write(&b, pickler.Options{Protocol: 4}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := load.Read(t.Context(), &b, "random.pickle", load.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.UsedDevices()) > 0 {
+			all = append(all, take(t, s, "end"))
+		}
+	}
+	pairs := 0
+	for i, a := range all {
+		for _, b := range all[i:] {
+			r := diff.Compare(a, b)
+			check(t, r)
+			if a == b && (len(r.Causes) > 0 || r.Matched[diff.Exact].A != a.Totals.Active) {
+				t.Errorf("%d differs from itself: %+v", i, r.Matched)
+			}
+			pairs++
+		}
+	}
+	if pairs < 200 {
+		t.Errorf("only %d pairs", pairs)
+	}
+}
+
+// TestMoved changes the code of a recording as commits do that leave memory alone: every byte finds its partner.
+func TestMoved(t *testing.T) {
+	for name, move := range map[string]func(f *attribution.Frame){
+		"lines below": func(f *attribution.Frame) {
+			if f.File == "model.py" && f.Line > 20 {
+				f.Line += 7
+			}
+		},
+		"all lines": func(f *attribution.Frame) { f.Line += 3 },
+		"file":      func(f *attribution.Frame) { f.File = strings.Replace(f.File, "model.py", "src/nets/gpt.py", 1) },
+		"folder":    func(f *attribution.Frame) { f.File = "/builds/7/" + f.File },
+		"function": func(f *attribution.Frame) {
+			if f.Name == "loss_of" {
+				f.Name = "compute_loss"
+			}
+		},
+		"file and lines": func(f *attribution.Frame) {
+			if f.File == "train.py" {
+				f.File, f.Line = "main.py", f.Line*2
+			}
+		},
+		"line removed": func(f *attribution.Frame) {
+			if f.File == "model.py" && f.Line > 33 {
+				f.Line--
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := recorded(t, "base"), recorded(t, "base")
+			for i := range b.Frames {
+				if name == "folder" && !strings.HasPrefix(b.Frames[i].File, "model") && !strings.HasPrefix(b.Frames[i].File, "train") {
+					continue
+				}
+				move(&b.Frames[i])
+			}
+			r := diff.Compare(a, b)
+			check(t, r)
+			if m := r.Matched[diff.Alone]; m.A != 0 || m.B != 0 || len(r.Causes) > 0 {
+				t.Errorf("unmatched %d and %d bytes, causes %+v", m.A, m.B, r.Causes)
+			}
+		})
+	}
+}
+
+func abs(n int64) int64 { return max(n, -n) }

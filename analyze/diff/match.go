@@ -1,0 +1,266 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/frames"
+)
+
+// How says by what a stack of one side was known on the other.
+type How uint8
+
+const (
+	Alone   How = iota // it was not: the other side has no such stack
+	Similar            // most of its calls are the same, and it ends in the same function
+	Renamed            // the same calls, of files or functions with other names
+	Shifted            // the same calls, from other lines
+	Exact              // the same frames, or the same reason for having none
+)
+
+var howNames = [...]string{"unmatched", "similar", "renamed", "shifted", "exact"}
+
+func (h How) String() string { return howNames[h] }
+
+// MarshalText is String.
+func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// partners gives each stack of a its partner among those of b, or -1, and says how it was found.
+func partners(a, b *footprint.Footprint) (of []int32, how []How) {
+	of, how = make([]int32, len(a.Stacks)), make([]How, len(a.Stacks))
+	codeA, codeB := codeOf(a), codeOf(b)
+	moves := findMoves(codeA, codeB)
+
+	ids := map[place]int32{}
+	id := func(p place) int32 {
+		n, ok := ids[p]
+		if !ok {
+			n = int32(len(ids))
+			ids[p] = n
+		}
+		return n
+	}
+	theirs := map[string][]int32{} // stacks of b by their places
+	for i, stack := range b.Stacks {
+		k := keyOf(stack, func(row int32) int32 { return id(placeOf(&b.Frames[row])) })
+		theirs[k] = append(theirs[k], int32(i))
+	}
+	taken := make([]bool, len(b.Stacks))
+	for i, stack := range a.Stacks {
+		of[i] = -1
+		least := Exact
+		k := keyOf(stack, func(row int32) int32 {
+			p := placeOf(&a.Frames[row])
+			to := moves.of(p)
+			switch {
+			case to.function != p.function && frames.Base(to.file) == frames.Base(p.file) && to.name == p.name:
+				// the same file, in another folder
+			case to.function != p.function:
+				least = min(least, Renamed)
+			}
+			if to.line != p.line {
+				least = min(least, Shifted)
+			}
+			return id(to)
+		})
+		if same := theirs[k]; len(same) > 0 {
+			of[i], how[i] = same[0], least
+			theirs[k] = same[1:]
+			taken[same[0]] = true
+		}
+	}
+	resemble(codeA, codeB, moves, of, how, taken)
+	return of, how
+}
+
+// keyOf makes a key of a stack, of numbers that its frames have.
+func keyOf(stack []int32, number func(row int32) int32) string {
+	out := make([]byte, 0, 4*len(stack))
+	for _, row := range stack {
+		n := number(row)
+		out = append(out, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	}
+	return string(out)
+}
+
+// resemble finds partners for stacks whose calls are mostly those of another: code was put in between, inlined, or split
+// off. They end in the same function of the program, or else they allocated blocks of the same sizes.
+func resemble(a, b *code, moves *mapping, of []int32, how []How, taken []bool) {
+	by := func(key func(c *code, s *chain) string, least float64, score func(x, y int32) float64) {
+		mine := calls(a, moves, key, func(i int) bool { return of[i] < 0 })
+		theirs := calls(b, nil, key, func(i int) bool { return !taken[i] })
+		for _, key := range slices.Sorted(maps.Keys(mine)) {
+			from, to := mine[key], theirs[key]
+			for x, y := range pairs(rows(len(from)), rows(len(to)), least, func(x, y int) float64 {
+				return likeness(from[x].calls, to[y].calls) * score(from[x].stack, to[y].stack)
+			}) {
+				i, j := from[x].stack, to[y].stack
+				of[i], how[i], taken[j] = j, Similar, true
+			}
+		}
+	}
+	by(func(_ *code, s *chain) string { return s.site.file + "\x00" + s.site.name }, 0.6, func(x, y int32) float64 {
+		return (3 + nearness(a.bytes[x], b.bytes[y])) / 4
+	})
+	by(func(c *code, s *chain) string { return fmt.Sprint(c.blocks[s.stack]) }, 0.4, func(x, y int32) float64 { return 1 })
+}
+
+// chain is a stack as the functions that it calls, innermost first.
+type chain struct {
+	stack int32
+	calls []function
+	site  function // what it stands for
+}
+
+// calls lists the stacks to keep by their keys.
+func calls(c *code, m *mapping, key func(c *code, s *chain) string, keep func(i int) bool) map[string][]chain {
+	out := map[string][]chain{}
+	for i, stack := range c.f.Stacks {
+		if !keep(i) {
+			continue
+		}
+		s := chain{stack: int32(i)}
+		best := frames.Origin(0)
+		for depth, row := range stack {
+			at := placeOf(&c.f.Frames[row]).function
+			if m != nil {
+				at = m.function(at)
+			}
+			s.calls = append(s.calls, at)
+			if o := c.f.Frames[row].Origin; depth == 0 || o > best {
+				s.site, best = at, o
+			}
+		}
+		k := key(c, &s)
+		out[k] = append(out[k], s)
+	}
+	return out
+}
+
+func rows(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// likeness is the share of calls that two stacks have in common, in the same order, 0 to 1.
+func likeness(a, b []function) float64 {
+	// Most stacks have the same ends.
+	n := 0
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b, n = a[1:], b[1:], n+1
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b, n = a[:len(a)-1], b[:len(b)-1], n+1
+	}
+	whole := float64(n + max(len(a), len(b)))
+	if len(a)*len(b) > maxAligned {
+		return float64(n) / whole
+	}
+	row := make([]int, len(b)+1)
+	for _, x := range a {
+		before := 0
+		for j, y := range b {
+			above := row[j+1]
+			if x == y {
+				row[j+1] = before + 1
+			} else {
+				row[j+1] = max(above, row[j])
+			}
+			before = above
+		}
+	}
+	return float64(n+row[len(b)]) / whole
+}
+
+// match pairs the groups of two footprints. Each group is in exactly one pair.
+func match(a, b *footprint.Footprint) []Pair {
+	of, how := partners(a, b)
+	type key struct {
+		stack int32
+		site  string // of groups without a stack, and of those whose stack has several forward tracebacks
+		use   string
+	}
+	by := map[key][]int{}
+	keyB := func(g *footprint.Group) key { return key{g.Stack, siteKey(g), g.Use.String()} }
+	for i := range b.Groups {
+		k := keyB(&b.Groups[i])
+		by[k] = append(by[k], i)
+	}
+	used := make([]bool, len(b.Groups))
+	var out []Pair
+	var left []int
+	take := func(k key) int {
+		for _, i := range by[k] {
+			if !used[i] {
+				used[i] = true
+				return i
+			}
+		}
+		return -1
+	}
+	for i := range a.Groups {
+		g := &a.Groups[i]
+		k := key{-1, siteKey(g), g.Use.String()}
+		h := Exact
+		if g.Stack >= 0 {
+			if k.stack, h = of[g.Stack], how[g.Stack]; k.stack < 0 {
+				out = append(out, Pair{A: g})
+				continue
+			}
+		}
+		if j := take(k); j >= 0 {
+			out = append(out, Pair{A: g, B: &b.Groups[j], How: h})
+		} else {
+			left = append(left, i)
+		}
+	}
+	// The same code, for another purpose.
+	others := map[int32][]int{}
+	for j := range b.Groups {
+		if g := &b.Groups[j]; !used[j] && g.Stack >= 0 {
+			others[g.Stack] = append(others[g.Stack], j)
+		}
+	}
+	for _, i := range left {
+		g := &a.Groups[i]
+		if g.Stack >= 0 {
+			if to := others[of[g.Stack]]; len(to) > 0 {
+				others[of[g.Stack]] = to[1:]
+				used[to[0]] = true
+				out = append(out, Pair{A: g, B: &b.Groups[to[0]], How: how[g.Stack]})
+				continue
+			}
+		}
+		out = append(out, Pair{A: g})
+	}
+	for j := range b.Groups {
+		if !used[j] {
+			out = append(out, Pair{B: &b.Groups[j]})
+		}
+	}
+	slices.SortStableFunc(out, func(x, y Pair) int { return cmp.Compare(abs(y.Delta()), abs(x.Delta())) })
+	return out
+}
+
+// siteKey tells groups without a stack apart, which have nothing but why there is none.
+func siteKey(g *footprint.Group) string {
+	if g.Stack >= 0 {
+		return ""
+	}
+	return g.Site
+}
+
+func rounded(g *footprint.Group) int64 {
+	if g == nil {
+		return 0
+	}
+	return g.Rounded
+}
+
+func abs(n int64) int64 { return max(n, -n) }

@@ -1,0 +1,143 @@
+// Package footprint is the live memory of one device at one moment, by who allocated it and what for, without the
+// snapshot that it was taken from: small enough to keep of many runs, and to compare (analyze/diff).
+package footprint
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Footprint is the live memory of one device at one moment. Its groups sum up to the moment's active bytes.
+type Footprint struct {
+	Name   string          `json:"file"`
+	Device int             `json:"device"` // ordinal
+	At     string          `json:"at"`     // the moment as it was asked for: "peak", "end", "oom", "step:3", ...
+	When   string          `json:"when"`   // in words: "at the peak of active bytes"
+	Totals timeline.Totals `json:"totals"` // at that moment
+	Peaks  timeline.Peaks  `json:"peaks"`
+	// HasHistory is false where the file has no trace to tell a peak by.
+	HasHistory bool `json:"has_history"`
+	// Late says that memory was allocated before the trace began: a ring that wrapped, or recording that began late.
+	Late     bool                `json:"late"`
+	Writer   snapshot.Writer     `json:"-"`
+	Settings snapshot.Settings   `json:"-"`
+	Unit     string              `json:"unit"` // what Steps are: "iteration of train (train.py:31)"
+	Steps    []Step              `json:"steps"`
+	Frames   []attribution.Frame `json:"-"`
+	Stacks   [][]int32           `json:"-"` // rows of Frames, innermost first
+	Groups   []Group             `json:"-"`
+}
+
+// Step is one step of the program.
+type Step struct {
+	Peak   int64 `json:"peak"`   // highest active bytes in it
+	Growth int64 `json:"growth"` // active bytes at its end less those at its start
+}
+
+// Group is live memory that one stack allocated for one purpose.
+type Group struct {
+	Stack  int32  // of Footprint.Stacks, -1 without frames
+	Site   string // as attribution.Site has it, or why there is none
+	Module string // the path of module calls, "" outside of any
+	Known  bool   // that Site is code
+	Use    category.Category
+	attribution.Sum
+	Sizes []Size // of its blocks, smallest first
+}
+
+// Size is how many blocks of a group asked for so many bytes, and how many each got.
+type Size struct{ Requested, Rounded, Count int64 }
+
+// Subject is what a footprint is taken of.
+type Subject struct {
+	Name     string
+	Snapshot *snapshot.Snapshot
+	Timeline *timeline.Timeline
+	Uses     *category.Table
+	Steps    *steps.Result
+}
+
+// Take gives the footprint of a device at a moment. at is the word for the moment.
+func Take(q *Subject, m attribution.Moment, at string) *Footprint {
+	t := q.Timeline
+	st := t.StateAt(m.Event)
+	f := &Footprint{
+		Name: q.Name, Device: t.Device, When: m.Name, At: at, Totals: st.Totals, Peaks: t.Peaks,
+		HasHistory: t.HasHistory(), Late: t.Checks.PreTraceBlocks > 0 && t.Trace.Len() > 0,
+		Writer: q.Snapshot.Writer, Settings: q.Snapshot.Settings, Unit: q.Steps.Unit,
+	}
+	for _, s := range q.Steps.Steps {
+		f.Steps = append(f.Steps, Step{s.Peak, s.Growth})
+	}
+	f.group(q, st)
+	return f
+}
+
+// key tells the groups of a footprint apart.
+type key struct {
+	place attribution.Code
+	use   category.Category
+}
+
+func (f *Footprint) group(q *Subject, st *timeline.State) {
+	t := q.Timeline
+	codes := attribution.NewCodes(q.Snapshot, t)
+	index := map[key]int{}
+	sizes := []map[Size]int64{}
+	stacks, known := map[attribution.Code]int32{}, map[attribution.Frame]int32{}
+	for _, row := range st.Rows() {
+		use, _ := q.Uses.Of(row)
+		k := key{codes.Of(row), use}
+		g, ok := index[k]
+		if !ok {
+			g = len(f.Groups)
+			index[k] = g
+			site, module, isCode := codes.Names(k.place)
+			f.Groups = append(f.Groups, Group{Stack: -1, Site: site, Module: module, Known: isCode, Use: use})
+			sizes = append(sizes, map[Size]int64{})
+			at, ok := stacks[k.place]
+			if !ok {
+				at = f.addStack(codes.Frames(k.place), known)
+				stacks[k.place] = at
+			}
+			f.Groups[g].Stack = at
+		}
+		l := &t.Lives[row]
+		f.Groups[g].Sum.Add(attribution.SumOf(l))
+		sizes[g][Size{Requested: l.Requested, Rounded: l.Rounded}]++
+	}
+	for i := range f.Groups {
+		for size, n := range sizes[i] {
+			f.Groups[i].Sizes = append(f.Groups[i].Sizes, Size{size.Requested, size.Rounded, n})
+		}
+		slices.SortFunc(f.Groups[i].Sizes, func(a, b Size) int {
+			return cmp.Or(cmp.Compare(a.Requested, b.Requested), cmp.Compare(a.Rounded, b.Rounded))
+		})
+	}
+	slices.SortStableFunc(f.Groups, func(a, b Group) int { return cmp.Compare(b.Rounded, a.Rounded) })
+}
+
+// addStack gives the row of a stack, -1 for one without frames.
+func (f *Footprint) addStack(calls []attribution.Frame, known map[attribution.Frame]int32) int32 {
+	if len(calls) == 0 {
+		return -1
+	}
+	rows := make([]int32, len(calls))
+	for i, call := range calls {
+		row, ok := known[call]
+		if !ok {
+			row = int32(len(f.Frames))
+			known[call] = row
+			f.Frames = append(f.Frames, call)
+		}
+		rows[i] = row
+	}
+	f.Stacks = append(f.Stacks, rows)
+	return int32(len(f.Stacks) - 1)
+}

@@ -1,0 +1,144 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/diff"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+// Difference says in one sentence what changed from one side to the other, and why.
+func Difference(r *diff.Result) string {
+	a, b := r.A.Totals.Active, r.B.Totals.Active
+	switch {
+	case len(r.Causes) == 0 && a == 0:
+		return "No difference: nothing is active on either side."
+	case len(r.Causes) == 0:
+		return fmt.Sprintf("No difference: %s active on both sides, from the same code.", units.Bytes(a))
+	}
+	first := &r.Causes[0]
+	if r.Delta() == 0 {
+		return fmt.Sprintf("As much active memory on both sides, %s, of which %s is other memory: %s.", units.Bytes(a),
+			units.Bytes(max(first.Bytes, -first.Bytes)), CauseOf(first))
+	}
+	s := fmt.Sprintf("%s (%s to %s): %s", Signed(r.Delta()), units.Bytes(a), units.Bytes(b), CauseOf(first))
+	if part := float64(first.Bytes) / float64(r.Delta()); part > 0.95 && part < 1.05 {
+		return s + "."
+	}
+	return fmt.Sprintf("%s, %s of it.", s, Signed(first.Bytes))
+}
+
+// Signed prints a number of bytes with its sign.
+func Signed(n int64) string {
+	switch {
+	case n > 0:
+		return "+" + units.Bytes(n)
+	case n < 0:
+		return "-" + units.Bytes(-n)
+	}
+	return units.Bytes(0)
+}
+
+// CauseOf says of a cause what changed, and where most of it is.
+func CauseOf(c *diff.Cause) string {
+	words := causeWords(c)
+	if len(c.Sites) == 0 || c.Kind == diff.Unrecorded {
+		return words
+	}
+	site := c.Sites[0]
+	if share := math.Abs(float64(site.Bytes) / float64(c.Bytes)); len(c.Sites) == 1 || share > 0.9 {
+		return words + ", at " + site.Site
+	}
+	return words + ", most of it at " + site.Site
+}
+
+func causeWords(c *diff.Cause) string {
+	grew := c.Bytes > 0
+	by := times(c.Ratio)
+	switch c.Kind {
+	case diff.Leak:
+		if c.PerStep > 0 {
+			return fmt.Sprintf("each step retains %s more", units.Bytes(c.PerStep))
+		}
+		return fmt.Sprintf("each step retains %s less", units.Bytes(-c.PerStep))
+	case diff.Checkpointing:
+		return either(grew, "activations are kept for the backward pass, no longer recomputed (torch.utils.checkpoint)",
+			"activations are recomputed in the backward pass (torch.utils.checkpoint)")
+	case diff.Graph:
+		return either(grew, "tensors are now kept between forward and backward", "tensors are no longer kept for a backward pass")
+	case diff.Optimizer:
+		return either(grew, "the optimizer keeps more state", "the optimizer keeps less state")
+	case diff.Precision:
+		return "parameters and what is computed from them take " + by + " the bytes, as in another precision"
+	case diff.Width:
+		return "layers are " + by + " as wide"
+	case diff.Length:
+		return fmt.Sprintf("an input size such as the sequence length changed %s, and %s with its square", by, Signed(c.Squared))
+	case diff.Batch:
+		return "activations take " + by + " the bytes, as with another batch size"
+	case diff.Scale:
+		return "blocks are " + by + " as large"
+	case diff.Layers:
+		return by + " as many layers"
+	case diff.Count:
+		return by + " as many blocks of the same sizes"
+	case diff.Rounding:
+		return "the allocator took other blocks for the same requests"
+	case diff.New:
+		return "code that only B runs allocated " + uses(c)
+	case diff.Gone:
+		return "code that only A runs allocated " + uses(c)
+	case diff.Unrecorded:
+		return "memory without a recorded stack"
+	}
+	return "the same code allocated other " + uses(c)
+}
+
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// times prints a factor: "2x", "0.5x", "1.45x".
+func times(ratio float64) string { return strings.TrimSuffix(fmt.Sprintf("%.3g", ratio), ".0") + "x" }
+
+// uses names what most of a cause's memory is for.
+func uses(c *diff.Cause) string {
+	name := c.Uses[0].Category.String()
+	switch name {
+	case "unknown", "other":
+		return "memory"
+	}
+	return name + " memory"
+}
+
+// GuardOf says why two sides may not be comparable.
+func GuardOf(g *diff.Guard) string {
+	side := either(g.A != "", either(g.B != "", "Both sides", "Side A"), "Side B")
+	switch g.Kind {
+	case diff.Moment:
+		return fmt.Sprintf("The moments are of different kinds: %s on side A, %s on side B.", g.A, g.B)
+	case diff.Backend:
+		return fmt.Sprintf("The devices are of different kinds: %s and %s.", g.A, g.B)
+	case diff.Writer:
+		return fmt.Sprintf("Different releases of torch wrote the files: %s and %s.", orUnknown(g.A), orUnknown(g.B))
+	case diff.Settings:
+		return fmt.Sprintf("The allocator's settings differ: %s on side A, %s on side B.", orNone(g.A), orNone(g.B))
+	case diff.NoTrace:
+		return side + " has no history of events, so its peak is unknown: what is compared is its final state."
+	case diff.Late:
+		return side + " was recorded from some time on only; its peak may have been earlier."
+	case diff.NoStacks:
+		return side + " has no stacks for most of its memory, so little can be said about the code."
+	case diff.Steps:
+		return fmt.Sprintf("%s steps were recorded on side A, %s on side B.", g.A, g.B)
+	}
+	return ""
+}
+
+func orUnknown(s string) string { return either(s != "", s, "unknown") }
+func orNone(s string) string    { return either(s != "", s, "none of these") }
