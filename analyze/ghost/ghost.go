@@ -102,6 +102,7 @@ type Growth struct {
 	Even       bool    `json:"-"` // laps left something at a steady pace, as a cache does not that is filled by what is asked for
 	Rounds     int     `json:"-"` // how often backward passes ran between one lap that left something and the next
 	Events     []int   `json:"-"` // births of survivors of Stack, at most 8
+	Starts     []int   `json:"-"` // of the laps that left survivors of Stacks[0], the birth of the first of these
 	// Paces are the memory that comes in each lap, and what comes in far fewer of them, most
 	// bytes first. One graph comes as a whole, so that several paces have several holders.
 	Paces []Pace `json:"-"`

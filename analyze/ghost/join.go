@@ -66,6 +66,9 @@ func (k *clock) growth(group []*candidate, horizon int32) Growth {
 		First: int(top.births[0]), Last: int(k.t.Lives[top.rows[top.kept[len(top.kept)-1]]].Born),
 		clock: k, group: group, LapTime: lapTime(k.t, top.births), Lifetimes: top.lifetimes(k.t, horizon),
 	}
+	for _, b := range top.births {
+		g.Starts = append(g.Starts, int(b))
+	}
 	for i, c := range group {
 		g.Stacks = append(g.Stacks, c.stack)
 		g.Count += int64(len(c.kept))

@@ -20,8 +20,12 @@ const (
 
 func (d *drawing) html() template.HTML { return template.HTML(d.b.String()) }
 
-// open starts the drawing; label is what a screen reader says of it.
+// open starts the drawing; label is what a screen reader says of it, "" for a part of something that is described.
 func (d *drawing) open(class, label string) {
+	if label == "" {
+		d.put(`<svg class="`, class, `" aria-hidden="true">`)
+		return
+	}
 	d.put(`<svg class="`, class, `" role="img" aria-label="`, escape(label), `">`)
 }
 

@@ -3,8 +3,9 @@
 // network.
 //
 // html.go writes a page that page.go (verdict, findings, settings, data quality) and
-// device.go (one section per device) have filled; timeline.go, moment.go, segments.go, replay.go and
-// tables.go make the parts of a section. page.tmpl, style.css and live.css are embedded.
+// device.go (one section per device) have filled; story.go draws the picture of the verdict that tell.go chose, and
+// timeline.go, moment.go, segments.go, replay.go and tables.go make the parts of a section. page.tmpl, style.css and
+// live.css are embedded.
 //
 // So far the page needs no script: still pictures and tables tell the story. Behind them follow
 // the data of every allocation (report/internal/page) and a script, made of the TypeScript in
@@ -42,6 +43,9 @@ var pageTemplate string
 
 //go:embed ledger.tmpl
 var ledgerTemplate string
+
+//go:embed story.tmpl
+var storyTemplate string
 
 //go:embed fragments.tmpl
 var fragmentsTemplate string
@@ -81,7 +85,7 @@ func writePage(w io.Writer, p *document, size int, attributes string, pack func(
 		"kept":     func(r oom.Row) string { return p.platform.Say(chart.LedgerWords[r]) },
 		"say":      p.platform.Say,
 		"suspects": func() string { return chart.TitleSuspects },
-	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + pageTemplate)
+	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + storyTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

@@ -25,6 +25,7 @@ type document struct {
 	Headline string
 	Facts    []fact
 	Banner   string // what is wrong with the file itself
+	Story    *story // nil where there is nothing to draw
 	Top      *shown
 	Savings  []string // what would lower the peak
 	Start    string   // the largest use at the peak
@@ -83,6 +84,7 @@ func newPage(r *analyze.Result) *document {
 		Title:    text(r.Verdict.Status.Word() + ": " + r.Snapshot.Name),
 		Facts:    facts(r),
 		Banner:   banner(r),
+		Story:    newStory(r),
 		Pinned:   newPinned(r.Pinned, platform.Of(r.Snapshot.Writer.Backend)),
 		Settings: &r.Snapshot.Settings,
 		Notes:    notes(r),

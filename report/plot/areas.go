@@ -11,17 +11,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
-
-// useOrder stacks what stays below what comes and goes.
-var useOrder = []category.Category{
-	category.Parameter, category.OptimizerState, category.Gradient, category.Workspace, category.Communication,
-	category.KVCache, category.Input, category.AutogradSaved, category.Activation, category.Temporary, category.Other,
-	category.Unknown,
-}
 
 // layer is one layer of a stack of areas: its height in each column.
 type layer struct {
@@ -32,11 +24,11 @@ type layer struct {
 
 func categoriesPage(m Medium, s subject) *page {
 	uses, axis := s.d.Uses, s.axis()
-	layers := make([]layer, len(useOrder))
-	for k, c := range useOrder {
+	layers := make([]layer, len(chart.UseOrder))
+	for k, c := range chart.UseOrder {
 		layers[k] = layer{name: c.String(), color: chart.UseSlot(c).Color()}
 	}
-	a, peak := newAreas(layers, len(uses), func(i, k int) int64 { return uses[i].Bytes[useOrder[k]] },
+	a, peak := newAreas(layers, len(uses), func(i, k int) int64 { return uses[i].Bytes[chart.UseOrder[k]] },
 		func(i int) int64 { return axis.Event(uses[i].Last) })
 	a.peak.name, a.peak.at = "active", axis.Event(uses[peak].Event)
 	p := newPage(m, s.title("Memory by category on"), fmt.Sprintf(

@@ -86,6 +86,13 @@ var useSlots = []category.Category{
 	category.KVCache,
 }
 
+// UseOrder stacks what stays below what comes and goes.
+var UseOrder = []category.Category{
+	category.Parameter, category.OptimizerState, category.Gradient, category.Workspace, category.Communication,
+	category.KVCache, category.Input, category.AutogradSaved, category.Activation, category.Temporary, category.Other,
+	category.Unknown,
+}
+
 // UseSlot is the color of a category.
 func UseSlot(c category.Category) Slot {
 	if c == category.Unknown {
