@@ -168,24 +168,18 @@ type Sample struct {
 	Bytes              [numCategories]int64 // rounded bytes by category; sums to the active bytes
 }
 
-// Over samples a device up to n times, evenly spread over its trace. It takes 8 bytes per
-// event while it runs.
+// Over samples a device up to n times, evenly spread over its trace.
 func (t *Table) Over(tl *timeline.Timeline, n int) []Sample {
 	events := tl.Trace.Len()
 	out := make([]Sample, min(n, events))
 	if len(out) == 0 {
 		return nil
 	}
-	active := tl.ActiveBytes()
+	active := tl.ActiveLevels()
 	for k := range out {
 		s := &out[k]
 		s.First, s.Last = k*events/len(out), (k+1)*events/len(out)-1
-		s.Event = s.First
-		for e := s.First; e <= s.Last; e++ {
-			if active[e+1] > active[s.Event+1] {
-				s.Event = e
-			}
-		}
+		_, s.Event = active.Highest(s.First, s.Last)
 	}
 	// A life takes part in a run of samples: add it to the first and take it off after the last.
 	first := 0 // for a life; they come in order of birth

@@ -101,7 +101,7 @@ func (f *finder) cut(l *timeline.Life, from, to int32) {
 // add is more memory after the events from..to-1.
 func (f *finder) add(bytes int64, from, to int32) {
 	if f.delta == nil {
-		f.need = f.t.ActiveBytes()
+		f.need = f.t.ActiveLevels().Values()
 		for i := range f.t.OOMs {
 			f.need[f.t.OOMs[i].Event+1] += f.t.OOMs[i].Requested
 		}

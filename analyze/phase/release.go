@@ -63,50 +63,61 @@ func FindRelease(t *timeline.Timeline, phases []Phase) *Release {
 // atOnce finds the last fall of memory to half in which most of what went had been there for half of the trace until
 // then. Memory that falls so again and again is used anew in each step.
 func atOnce(t *timeline.Timeline) *Release {
-	level := t.AllocatedBytes()
+	level, n := t.AllocatedLevels(), t.Trace.Len()
 	peak := t.PeakAllocated.Bytes
-	if len(level) < young || peak < leastOf {
+	if n+1 < young || peak < leastOf {
 		return nil
 	}
-	falls, top, from, to := 0, 0, -1, -1
-	high := false
-	for i, n := range level {
-		switch {
-		case n >= peak/4*3:
-			high, top = true, i
-		case high && n <= peak/mostOf:
-			high, from, to = false, top, i
-			falls++
+	from, to := -1, -1 // events: after the one it is high for the last time, after the other low
+	for falls, at := 0, -1; ; falls++ {
+		high, ok := level.Reaches(at, peak/4*3)
+		if ok {
+			at, ok = level.FallsTo(high, peak/mostOf)
 		}
+		if !ok {
+			if falls == 0 {
+				return nil
+			}
+			break
+		}
+		if falls == descent {
+			return nil
+		}
+		to = at
 	}
-	if from < 0 || falls > descent {
-		return nil
+	for from = to - 1; level.At(from) < peak/4*3; {
+		from--
 	}
-	low := to // where it goes on to fall, but for what comes in between
-	for i := to; i < len(level) && float64(level[i]-level[low]) <= rises*float64(level[from]-level[low]); i++ {
-		if level[i] <= level[low] {
-			low = i
+	low, top, least := to, level.At(from), level.At(to) // where it goes on to fall, but for what comes in between
+	for e := to + 1; e < n; e++ {
+		now := level.At(e)
+		if float64(now-least) > rises*float64(top-least) {
+			break
+		}
+		if now <= least {
+			low, least = e, now
 		}
 	}
 	begin := from
-	for begin > 0 && level[begin-1] >= level[begin] {
+	for begin >= 0 && level.At(begin-1) >= level.At(begin) {
 		begin--
 	}
 	var old int64
-	before, first := 0, low // frees before, and the first of what was there for long
+	before, first := 0, low+1 // frees before, and the first of what was there for long
 	for i := range t.Lives {
 		l := &t.Lives[i]
 		end := int(l.GivenUp())
 		switch {
-		case end >= from && end < low && end-int(l.Born) >= end/2:
+		case end > from && end <= low && end-int(l.Born) >= end/2:
 			old += l.Rounded
 			first = min(first, end)
-		case end >= 0 && end < begin:
+		case end >= 0 && end <= begin:
 			before++
 		}
 	}
-	if old < level[first]/mostOf || before < worked {
+	was := level.At(first - 1)
+	if old < was/mostOf || before < worked {
 		return nil
 	}
-	return &Release{Event: low - 1, Before: level[first]}
+	return &Release{Event: low, Before: was}
 }

@@ -14,8 +14,7 @@ import (
 type trace struct {
 	s        *snapshot.Snapshot
 	t        *timeline.Timeline
-	level    []int64   // allocated bytes before the trace, and after each event
-	tops     [][]int32 // of level: tops[k][i] is the place of the highest of 1<<k runs from run i on
+	level    *timeline.Levels // allocated bytes
 	reserved []reserved
 	bound    timeline.Bound
 	work     int // lives that may still be looked at
@@ -27,63 +26,10 @@ type reserved struct {
 	bytes int64
 }
 
-const (
-	run  = 64 // of events
-	work = 200_000_000
-)
+const work = 200_000_000
 
 func newTrace(s *snapshot.Snapshot, t *timeline.Timeline) *trace {
-	tr := &trace{s: s, t: t, level: t.AllocatedBytes(), bound: t.Recording.Told().Peak.Allocated, work: work}
-	var first []int32
-	for from := 0; from < len(tr.level); from += run {
-		first = append(first, int32(tr.scan(from, min(from+run, len(tr.level)))))
-	}
-	tr.tops = [][]int32{first}
-	for width := 1; 2*width <= len(first); width *= 2 {
-		below := tr.tops[len(tr.tops)-1]
-		next := make([]int32, len(below)-width)
-		for i := range next {
-			next[i] = int32(tr.higher(int(below[i]), int(below[i+width])))
-		}
-		tr.tops = append(tr.tops, next)
-	}
-	return tr
-}
-
-// higher is the place of the higher of two levels, the first of equal ones.
-func (tr *trace) higher(a, b int) int {
-	if tr.level[b] > tr.level[a] || tr.level[b] == tr.level[a] && b < a {
-		return b
-	}
-	return a
-}
-
-func (tr *trace) scan(from, to int) int {
-	best := from
-	for i := from + 1; i < to; i++ {
-		best = tr.higher(best, i)
-	}
-	return best
-}
-
-// highest is the place of the highest level from one place up to before another.
-func (tr *trace) highest(from, to int) int {
-	a, b := (from+run-1)/run, to/run
-	if b <= a {
-		return tr.scan(from, to)
-	}
-	k := 0
-	for 2<<k <= b-a {
-		k++
-	}
-	best := tr.higher(int(tr.tops[k][a]), int(tr.tops[k][b-1<<k]))
-	if from < a*run {
-		best = tr.higher(tr.scan(from, a*run), best)
-	}
-	if b*run < to {
-		best = tr.higher(best, tr.scan(b*run, to))
-	}
-	return best
+	return &trace{s: s, t: t, level: t.AllocatedLevels(), bound: t.Recording.Told().Peak.Allocated, work: work}
 }
 
 // measure adds to a lap what the trace has of it. What the recorder's counters told stays where the trace has a part.
@@ -92,15 +38,15 @@ func (tr *trace) measure(l *lap, c *clock) {
 	if last < first-1 {
 		return
 	}
-	top := tr.highest(first, last+2)
+	top, at := tr.level.Highest(first-1, last)
 	known := l.Peak >= 0
-	l.First, l.Last, l.At, l.Cut = first, last, top-1, cut
+	l.First, l.Last, l.At, l.Cut = first, last, at, cut
 	if from := l.from; from > 0 && l.At >= first {
 		l.Micros = max(c.time(l.At)-from, 0)
 	}
 	if !cut {
 		less, more := tr.missing(l)
-		l.Start, l.Peak, l.End, l.AtMost, l.How = tr.level[first], tr.level[top]+less, tr.level[last+1], -1, ByTrace
+		l.Start, l.Peak, l.End, l.AtMost, l.How = tr.level.At(first-1), top+less, tr.level.At(last), -1, ByTrace
 		if l.begun >= 0 {
 			l.Start = l.begun
 		}
@@ -108,7 +54,7 @@ func (tr *trace) measure(l *lap, c *clock) {
 			l.End = l.finished
 		}
 		l.Peak = max(l.Peak, l.Start, l.End)
-		if most := tr.level[top] + more; most > l.Peak {
+		if most := top + more; most > l.Peak {
 			l.How, l.AtMost = BySamples, most
 		}
 		l.Reserved = tr.reservedIn(first, last)
@@ -119,17 +65,17 @@ func (tr *trace) measure(l *lap, c *clock) {
 	}
 	switch {
 	case !known:
-		l.Peak, l.How = tr.level[top], BySamples
+		l.Peak, l.How = top, BySamples
 		l.Reserved = tr.reservedIn(first, last)
 		if l.to > 0 && last < c.n-1 {
-			l.End = tr.level[last+1]
+			l.End = tr.level.At(last)
 		}
-	case tr.level[top] > l.Peak:
-		l.Peak = tr.level[top]
+	case top > l.Peak:
+		l.Peak = top
 		if l.AtMost >= 0 && l.Peak >= l.AtMost {
 			l.How = ByCounter
 		}
-	case tr.level[top] < l.Peak:
+	case top < l.Peak:
 		l.First, l.Last, l.At, l.Micros = -1, -1, -1, 0 // the peak was elsewhere
 	}
 }
@@ -140,10 +86,10 @@ func (tr *trace) measure(l *lap, c *clock) {
 func (tr *trace) missing(l *lap) (less, more int64) {
 	at, end := int64(0), int64(0)
 	if l.begun >= 0 {
-		at = max(l.begun-tr.level[l.First], 0)
+		at = max(l.begun-tr.level.At(l.First-1), 0)
 	}
 	if l.finished >= 0 {
-		end = max(l.finished-tr.level[l.Last+1], 0)
+		end = max(l.finished-tr.level.At(l.Last), 0)
 	}
 	if l.begun < 0 {
 		at = end

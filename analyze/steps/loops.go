@@ -25,7 +25,7 @@ type loop struct {
 
 // fromLoop makes a step of each time that the program's loop begins up to the next; the last lasts to
 // the trace's end. It is empty when there is no such loop.
-func fromLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) Result {
+func fromLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Levels) Result {
 	l := findLoop(s, t, active)
 	if l == nil {
 		return Result{}
@@ -139,7 +139,7 @@ func (tr *tree) read(stack snapshot.StackID) []int32 {
 const insideModule = 1 << 10
 
 // findLoop finds the loop whose iterations are the program's steps, nil when there is none.
-func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) *loop {
+func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Levels) *loop {
 	tr := &tree{s: s, index: map[nodeKey]int32{}, paths: map[snapshot.StackID][]int32{}}
 	total := int64(0)
 	each := func(f func(event int32, path []int32)) {
@@ -198,7 +198,8 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active []int64) *loop 
 			}
 		}
 	})
-	return choose(active, heads)
+	most, _ := active.Highest(-1, t.Trace.Len()-1)
+	return choose(active, most-active.Lowest(-1, t.Trace.Len()-1), heads)
 }
 
 // heads are the lines at which loops of a function may begin again: those that were come back to. A module's function
@@ -225,13 +226,13 @@ func (n *node) first(line int32) bool {
 }
 
 // choose takes, of the loops that find memory as they left it and are no part of a step, the one that begins most
-// often, and the outermost of equals.
-func choose(active []int64, heads map[int32]*loop) *loop {
+// often, and the outermost of equals. The active memory of the trace is within a range of so many bytes.
+func choose(active *timeline.Levels, spread int64, heads map[int32]*loop) *loop {
 	var loops []*loop
 	for _, p := range slices.Sorted(maps.Keys(heads)) {
 		loops = append(loops, heads[p])
 	}
-	regularity(active, loops)
+	regularity(active, max(spread, 1), loops)
 	loops = slices.DeleteFunc(loops, func(l *loop) bool { return l.irregular > maxIrregular })
 	measureWork(active, loops)
 	loops = slices.DeleteFunc(slices.Clone(loops), func(l *loop) bool {
@@ -256,13 +257,12 @@ func choose(active []int64, heads map[int32]*loop) *loop {
 const maxIrregular = 0.15
 
 // regularity measures each loop: the median deviation of what an iteration adds from the
-// median of that.
-func regularity(active []int64, loops []*loop) {
-	spread := max(slices.Max(active)-slices.Min(active), 1)
+// median of that, as a share of the spread.
+func regularity(active *timeline.Levels, spread int64, loops []*loop) {
 	for _, l := range loops {
 		var diffs []int64
 		for k := 1; k < len(l.starts); k++ {
-			diffs = append(diffs, active[l.starts[k]]-active[l.starts[k-1]])
+			diffs = append(diffs, active.At(int(l.starts[k])-1)-active.At(int(l.starts[k-1])-1))
 		}
 		m := trend.Median(diffs)
 		for k := range diffs {
@@ -273,14 +273,15 @@ func regularity(active []int64, loops []*loop) {
 }
 
 // measureWork measures what each iteration of each loop needs.
-func measureWork(active []int64, loops []*loop) {
+func measureWork(active *timeline.Levels, loops []*loop) {
 	for _, l := range loops {
 		var works []int64
 		var lengths []int
 		for k := 1; k < len(l.starts); k++ {
-			from, to := l.starts[k-1], l.starts[k]
-			works = append(works, slices.Max(active[from:to+1])-max(active[from], active[to]))
-			lengths = append(lengths, int(to-from))
+			from, to := int(l.starts[k-1])-1, int(l.starts[k])-1
+			most, _ := active.Highest(from, to)
+			works = append(works, most-max(active.At(from), active.At(to)))
+			lengths = append(lengths, to-from)
 		}
 		l.works = trend.Median(works)
 		ordinary, ofThem := 2*trend.Median(lengths), 0

@@ -61,7 +61,7 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline) Result {
 	if t.Trace.Len() == 0 {
 		return Result{}
 	}
-	active := t.ActiveBytes()
+	active := t.ActiveLevels()
 	named, r := fromAnnotations(s, t), fromLoop(s, t, active)
 	switch apart := len(r.Steps) - len(named.Steps); {
 	case len(named.Steps) == 0:
@@ -92,10 +92,11 @@ func (r *Result) At(event int) int {
 }
 
 // measure fills in what each step did to memory.
-func (r *Result) measure(t *timeline.Timeline, active []int64) {
+func (r *Result) measure(t *timeline.Timeline, active *timeline.Levels) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		s.Start, s.Peak, s.End = active[s.First], slices.Max(active[s.First:s.Last+2]), active[s.Last+1]
+		s.Start, s.End = active.At(s.First-1), active.At(s.Last)
+		s.Peak, _ = active.Highest(s.First-1, s.Last)
 		s.Growth = s.End - s.Start
 	}
 	for i := range t.Lives {

@@ -33,7 +33,7 @@ import (
 // counted in Checks. Of a file that was read only in part, the trace ends before the state does,
 // which then says nothing about the trace: Final is the state after the last event instead.
 func Build(s *snapshot.Snapshot, device int) *Timeline {
-	t := &Timeline{Device: device, Conf: allocator.RecordedIn(s).Conf}
+	t := &Timeline{Device: device, Conf: allocator.RecordedIn(s).Conf, active: new(levels), allocated: new(levels)}
 	if device >= 0 && device < len(s.Traces) {
 		t.Trace = s.Traces[device]
 	}

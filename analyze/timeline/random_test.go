@@ -93,8 +93,13 @@ func TestRandomRing(t *testing.T) {
 func checkEach(t *testing.T, seed uint64, tl *timeline.Timeline, made *build.Snapshot) {
 	t.Helper()
 	n := 0
+	active, allocated := tl.ActiveLevels(), tl.AllocatedLevels()
 	made.Each(tl.Device, func(event int, after build.Totals) {
 		n++
+		if a, b := active.At(event), allocated.At(event); a != after.Active || b != after.Allocated {
+			t.Errorf("seed %d device %d after event %d: levels %d and %d, want %d and %d", seed, tl.Device, event, a, b,
+				after.Active, after.Allocated)
+		}
 		if got := tl.StateAt(event).Totals; got != timeline.Totals(after) {
 			t.Errorf("seed %d device %d after event %d: %+v, want %+v", seed, tl.Device, event, got, after)
 		}

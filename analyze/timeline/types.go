@@ -40,6 +40,8 @@ type Timeline struct {
 	poolsFail   bool    // requests in private pools may fail without a retry
 	cut         bool    // the trace ends before the dump's state
 	window      *snapshot.WindowTrace
+	active      *levels
+	allocated   *levels
 	doubts      doubts
 	checkpoints []checkpoint // the first is at event -1
 }
@@ -65,34 +67,6 @@ func (t *Timeline) HasHistory() bool {
 		}
 	}
 	return n == few || n > 0 && t.Initial.Active <= t.PeakActive.Bytes/2
-}
-
-// ActiveBytes are those before the trace, and after each event.
-func (t *Timeline) ActiveBytes() []int64 {
-	return t.levels(t.Initial.Active, func(l *Life) int32 { return l.Freed })
-}
-
-// AllocatedBytes are those before the trace, and after each event: what the program has not freed.
-func (t *Timeline) AllocatedBytes() []int64 { return t.levels(t.Initial.Allocated, (*Life).GivenUp) }
-
-// levels are the bytes of blocks before the trace, and after each event: those that there are initially, and from then on
-// each from its birth to its end.
-func (t *Timeline) levels(initial int64, end func(*Life) int32) []int64 {
-	out := make([]int64, t.Trace.Len()+1)
-	out[0] = initial
-	for i := range t.Lives {
-		l := &t.Lives[i]
-		if l.Born >= 0 {
-			out[l.Born+1] += l.Rounded
-		}
-		if e := end(l); e >= 0 {
-			out[e+1] -= l.Rounded
-		}
-	}
-	for e := range t.Trace.Len() {
-		out[e+1] += out[e]
-	}
-	return out
 }
 
 // Totals are the byte sums of one device at one moment.

@@ -25,13 +25,13 @@ func Blind(s *snapshot.Snapshot) string {
 // above that of the part before. The first of the parts is taken to be the warm-up.
 func climbs(t *timeline.Timeline) bool {
 	const parts = 5
-	levels := t.ActiveBytes()
-	if len(levels) < 4*parts {
+	levels, n := t.ActiveLevels(), t.Trace.Len()+1 // with that before the trace
+	if n < 4*parts {
 		return false
 	}
 	var lows []int64
 	for i := range parts {
-		lows = append(lows, slices.Min(levels[i*len(levels)/parts:(i+1)*len(levels)/parts]))
+		lows = append(lows, levels.Lowest(i*n/parts-1, (i+1)*n/parts-2))
 	}
 	lows = lows[1:]
 	return slices.IsSorted(lows) && lows[len(lows)-1]-lows[0] > t.PeakActive.Bytes/50

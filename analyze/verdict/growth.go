@@ -196,7 +196,7 @@ func (j *judge) growthEvidence(e *Facts, index int, g *ghost.Growth) *finding.Gr
 	case e.OOM != nil:
 		v.InUse = units.Size(e.OOM.State.Totals.Active)
 	case g.Released:
-		v.InUse = units.Size(e.Timeline.ActiveBytes()[g.Horizon+1])
+		v.InUse = units.Size(e.Timeline.ActiveLevels().At(g.Horizon))
 	}
 	return v
 }

@@ -155,8 +155,9 @@ func compare(t *testing.T, path string, full map[int]*timeline.Timeline, whole *
 		if w.Events == 0 {
 			continue
 		}
-		active := f.ActiveBytes()
-		if got, want := cut.PeakActive.Bytes, slices.Max(active[w.First:w.First+w.Events+1]); got != want {
+		active := f.ActiveLevels()
+		want, _ := active.Highest(w.First-1, last)
+		if got := cut.PeakActive.Bytes; got != want {
 			fail("peak of active bytes %d, want %d", got, want)
 		}
 		if b, of := &cut.Recording.Peak, &f.Recording.Peak; bolder(b.Reserved, of.Reserved) || bolder(b.Active, of.Active) ||
