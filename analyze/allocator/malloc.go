@@ -142,14 +142,7 @@ func (a *Allocator) find(qi int32, rounded int64) (s spot, ok bool) {
 		}
 		e = q.free.get(s)
 	}
-	if rounded < a.maxSplit {
-		if e.size >= a.maxSplit {
-			return s, false // large blocks are kept for large requests
-		}
-	} else if e.size-rounded >= a.conf.MaxNonSplitRounding {
-		return s, false // it would not be split
-	}
-	return s, true
+	return s, a.conf.Takes(rounded, e.size)
 }
 
 // preferFixed goes on to larger blocks as long as they could grow less: by fit, a hole at the

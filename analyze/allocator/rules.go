@@ -82,3 +82,12 @@ func (c *Conf) Splits(rounded, remaining int64, small bool) bool {
 	}
 	return (c.MaxSplit < 0 || rounded < c.MaxSplit) && remaining > SmallSize
 }
+
+// Takes reports whether a free block of a size is given to a request of a rounded size, which is not larger: max_split_size
+// keeps large blocks for large requests, and those from being split far (SPEC.md 5.4, get_free_block).
+func (c *Conf) Takes(rounded, size int64) bool {
+	if limit := c.maxSplit(); rounded < limit {
+		return size < limit
+	}
+	return size-rounded < c.MaxNonSplitRounding
+}

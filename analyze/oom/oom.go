@@ -174,32 +174,24 @@ func (r *Report) ghosts(s *snapshot.Snapshot, e *Evidence) {
 		return
 	}
 	t := e.Timeline
-	without := timeline.State{Event: e.State.Event}
-	for _, seg := range e.State.Segments {
-		live := seg.Live
-		seg.Live, seg.Active = nil, 0
-		for _, row := range live {
-			l := &t.Lives[row]
-			if grows[l.Stack] && l.Born >= 0 && (remade[l.Stack] || l.Freed < 0 && l.FreeRequested == -1) {
-				r.Ghosts.Blocks++
-				r.Ghosts.Bytes += l.Rounded
-				continue
-			}
-			seg.Live = append(seg.Live, row)
-			seg.Active += l.Rounded
+	without := fragmentation.Without(t, e.State, func(row int32) bool {
+		l := &t.Lives[row]
+		gone := grows[l.Stack] && l.Born >= 0 && (remade[l.Stack] || l.Freed < 0 && l.FreeRequested == -1)
+		if gone {
+			r.Ghosts.Blocks++
+			r.Ghosts.Bytes += l.Rounded
 		}
-		if seg.Pool != (snapshot.PoolID{}) {
-			continue
-		}
-		if len(seg.Live) == 0 {
+		return gone
+	})
+	for i := range without.Segments {
+		if seg := &without.Segments[i]; seg.Pool == (snapshot.PoolID{}) && len(seg.Live) == 0 {
 			r.Ghosts.Returned += seg.Size
 		}
-		if seg.Stream == r.Stream {
-			without.Segments = append(without.Segments, seg)
-		}
 	}
-	for _, h := range fragmentation.FindHoles(t, &without, r.Stream) {
-		r.Ghosts.Largest = max(r.Ghosts.Largest, h.Size)
+	for _, h := range fragmentation.FindHoles(t, without, r.Stream) {
+		if seg := &without.Segments[h.Segment]; seg.Pool == (snapshot.PoolID{}) && seg.Stream == r.Stream {
+			r.Ghosts.Largest = max(r.Ghosts.Largest, h.Size)
+		}
 	}
 }
 

@@ -129,10 +129,13 @@ var style string
 //go:embed live.css
 var liveStyle string
 
+//go:embed answers.css
+var answersStyle string
+
 // script and styles are what the page's policy allows, by their hashes.
 func script() string { return "<script>" + bundle + "</script>\n" }
 
-func styles() string { return "\n" + style + liveStyle }
+func styles() string { return "\n" + style + liveStyle + answersStyle }
 
 // policy keeps a page from loading anything, and from running or styling with anything but its
 // own script and sheet, whatever texts a file brings along. The attributes of style are widths.

@@ -67,6 +67,18 @@ export interface Growth {
 	horizon: number;
 }
 
+/** A request that failed, with what it takes to serve it; free is what the device had, -1 unknown. */
+export interface Failure {
+	event: number;
+	rounded: number;
+	stream: number;
+	small: boolean;
+	free: number;
+	segment: number;
+	granule: number;
+	way: string;
+}
+
 export interface DeviceHeader {
 	ordinal: number;
 	events: number;
@@ -86,6 +98,8 @@ export interface DeviceHeader {
 	left_out: { lives: number; of: number; ranges: number };
 	free: { event: Column; bytes: Column[] };
 	whatif: { last: Column; limit: number; best: number; replays: Replay[] };
+	failures: Failure[];
+	rules: { expandable: boolean; max_split: number; max_round: number };
 }
 
 export interface Header {

@@ -20,7 +20,8 @@ function word<K extends "mode" | "color" | "axis">(name: string, key: K, known: 
 	};
 }
 
-const mostText = 500;
+const mostText = 500,
+	mostFreed = 60;
 
 function text(name: string, key: "search" | "tab"): Field {
 	return { name, write: v => v.state[key], read: text => ({ [key]: text.slice(0, mostText) }) };
@@ -97,6 +98,16 @@ const fields: Field[] = [
 		name: "pick",
 		write: v => v.state.pick?.key ?? "",
 		read: (text, v) => ({ pick: pickOf(v.dev, text) }),
+	},
+	{
+		name: "free",
+		write: v =>
+			v.state.freed.size > mostFreed ? "" : [...v.state.freed].map(row => v.dev.blockName(row)).join(","),
+		read: (text, v) => {
+			const addresses = text.split(",", mostFreed).map(readAddress),
+				rows = addresses.map(a => (a ? (owners(v.dev, a).rows[0] ?? -1) : -1));
+			return { freed: new Set(rows.filter(row => row >= 0)) };
+		},
 	},
 	text("find", "search"),
 	flag("regex", "regex"),

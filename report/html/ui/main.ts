@@ -7,6 +7,8 @@ import { keyHelp, search, status, toolbar } from "./controls";
 import { Curves } from "./curves";
 import { Devices } from "./devices";
 import { Events } from "./events";
+import { Explain } from "./explain";
+import { relieve, serve } from "./fit";
 import { Flame } from "./flame";
 import { Holders } from "./holders";
 import { address } from "./link";
@@ -14,6 +16,7 @@ import { Minimap } from "./minimap";
 import { Device, Tables } from "./model";
 import { Tabs } from "./panel";
 import { pinnedBox } from "./pinned";
+import { Room } from "./room";
 import { Ruler } from "./ruler";
 import { Segments } from "./segments";
 import { look, showButtons } from "./show";
@@ -79,6 +82,8 @@ function mount(
 		table,
 		...(holders ? [holders] : []),
 		new Segments(view),
+		new Room(view),
+		new Explain(view),
 		...(device.events ? [new Events(view), ruler] : []),
 	];
 	const asText = copier("Copy as text", () => tabs.shown.text?.() ?? tabs.shown.element.innerText);
@@ -126,7 +131,7 @@ async function start(): Promise<void> {
 		}
 	});
 	const trail = new Trail(devices, ordinals);
-	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed, trail };
+	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed, trail, fit: { relieve, serve } };
 	devices.start();
 	trail.start();
 	if (address().link && live[devices.shown]) look(live[devices.shown]);

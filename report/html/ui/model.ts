@@ -1,7 +1,19 @@
 // The history of one device, and what can be asked of it.
 
 import { Bands, firstAt, never, Rest } from "./bands";
-import { DeviceHeader, FreeClass, Growth, Holder, Label, Mark, Packed, Place, Replay, WindowHeader } from "./data";
+import {
+	DeviceHeader,
+	Failure,
+	FreeClass,
+	Growth,
+	Holder,
+	Label,
+	Mark,
+	Packed,
+	Place,
+	Replay,
+	WindowHeader,
+} from "./data";
 import { Free } from "./free";
 
 /** Where the code of a frame comes from. */
@@ -274,6 +286,8 @@ export class Device {
 	readonly clock: { event: Int32Array; micros: Float64Array; exact: boolean };
 
 	free: Free;
+	readonly failures: Failure[];
+	readonly rules: DeviceHeader["rules"];
 	/** Reserved memory under other settings: the most in each of the runs of events that end at last. */
 	readonly whatif: { last: Int32Array; limit: number; best: number; replays: (Replay & { bytes: Float64Array })[] };
 
@@ -290,6 +304,8 @@ export class Device {
 		this.stretches = h.stretches.map(s => ({ at: s.at, addr: BigInt(s.addr) }));
 		this.held = { bytes: p.read(h.held.bytes), blocks: p.read(h.held.blocks) };
 		this.growth = h.growth;
+		this.failures = h.failures;
+		this.rules = h.rules;
 		this.leftOut = h.left_out;
 		this.steps = {
 			unit: h.steps.unit,

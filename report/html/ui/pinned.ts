@@ -21,6 +21,7 @@ export function pinnedBox(view: View): HTMLElement {
 				{ class: "buttons" },
 				el("b", {}, "Pinned"),
 				button("Go to allocation", () => view.go(Math.max(dev.lives.born[row], 0))),
+				button("Explain", () => view.set({ tab: "Allocation" })),
 				copier("Copy", () => lines(about)),
 				button("Unpin", () => view.set({ pinned: -1 })),
 			),

@@ -1,5 +1,6 @@
 // The segments at the cursor: blocks where they lie, and the holes between them.
 
+import { answerBox } from "./answer";
 import { css, scheme, Scheme } from "./colors";
 import { choice, el, fill, pen } from "./dom";
 import * as format from "./format";
@@ -35,6 +36,7 @@ export class Segments implements Panel {
 		"regex",
 		"pick",
 		"pinned",
+		"freed",
 		"segmentStream",
 		"segmentPool",
 		"segmentLeast",
@@ -53,11 +55,11 @@ export class Segments implements Panel {
 
 	constructor(readonly view: View) {
 		this.scroller.style.maxHeight = shownRows * rowHeight + "px";
-		this.element.append(this.filters(), this.sums, this.scroller, this.about);
+		this.element.append(this.filters(), this.sums, answerBox(view), this.scroller, this.about);
 		this.scroller.addEventListener("scroll", () => this.draw());
 		this.canvas.addEventListener("pointermove", e => this.choose(this.at(e)));
 		this.canvas.addEventListener("pointerleave", () => this.choose(null));
-		this.canvas.addEventListener("click", e => this.pin(this.at(e)));
+		this.canvas.addEventListener("click", e => this.pin(this.at(e), e.shiftKey));
 		this.canvas.addEventListener("keydown", e => this.key(e));
 	}
 
@@ -141,7 +143,7 @@ export class Segments implements Panel {
 		this.canvas.setAttribute(
 			"aria-label",
 			`${format.plural(this.all.length, "segment")}, ${format.bytes(reserved)} reserved, ` +
-				`${format.bytes(active)} of it active; arrow keys move, Enter pins`,
+				`${format.bytes(active)} of it active; arrow keys move, Enter pins, Shift+Enter chooses what to free`,
 		);
 		this.tall.style.height = Math.max(this.all.length, 1) * rowHeight + "px";
 		this.draw();
@@ -197,6 +199,7 @@ export class Segments implements Panel {
 				g.fillStyle = p.row === view.state.pinned ? ink : colors.legend[colors.of(p.row)].css;
 				g.fillRect(x, y, Math.max(w - (w > 3 ? 0.75 : 0), 0.5), barHeight);
 				g.globalAlpha = 1;
+				if (view.state.freed.has(p.row)) crossOut(g, x, y, Math.max(w, 2), ink);
 				if (keeps && x + w / 2 - pin >= 8) {
 					pin = x + w / 2;
 					g.fillStyle = ink;
@@ -263,8 +266,11 @@ export class Segments implements Panel {
 		this.say();
 	}
 
-	private pin(s: Spot | null): void {
-		if (s && s.part.row >= 0) this.view.set({ pinned: s.part.row });
+	/** Pins a block, or chooses it to be freed. */
+	private pin(s: Spot | null, free: boolean): void {
+		if (!s || s.part.row < 0) return;
+		if (free) this.view.free(s.part.row);
+		else this.view.set({ pinned: s.part.row });
 	}
 
 	/** Up and down go to the segments beside, left and right to the parts beside. */
@@ -272,7 +278,7 @@ export class Segments implements Panel {
 		const index = this.chosen?.index ?? Math.floor(this.scroller.scrollTop / rowHeight),
 			down = { ArrowDown: 1, ArrowUp: -1, PageDown: shownRows, PageUp: -shownRows }[e.key],
 			right = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-		if (e.key === "Enter") this.pin(this.chosen);
+		if (e.key === "Enter") this.pin(this.chosen, e.shiftKey);
 		else if (down) {
 			const next = this.chosen ? Math.min(Math.max(index + down, 0), this.all.length - 1) : index;
 			if (!this.all[next]) return;
@@ -299,7 +305,12 @@ export class Segments implements Panel {
 		if (!spot) {
 			fill(
 				this.about,
-				el("p", { class: "hint" }, "▲ marks blocks that keep a mostly free segment from being released."),
+				el(
+					"p",
+					{ class: "hint" },
+					"▲ marks blocks that keep a mostly free segment from being released. Shift-click blocks to see what " +
+						"freeing them would do.",
+				),
 			);
 			return;
 		}
@@ -328,4 +339,17 @@ function* parts(view: View, s: Segment): Generator<Part> {
 		at = from + lives.size[row];
 	}
 	if (at < s.size) yield { at, size: s.size - at, row: -1 };
+}
+
+/** Draws a block that a user would free: as free memory with a line across it. */
+function crossOut(g: CanvasRenderingContext2D, x: number, y: number, w: number, ink: string): void {
+	g.fillStyle = css("free");
+	g.fillRect(x, y, w, barHeight);
+	g.strokeStyle = ink;
+	g.strokeRect(x + 0.5, y + 0.5, Math.max(w - 1, 1), barHeight - 1);
+	if (w < 6) return;
+	g.beginPath();
+	g.moveTo(x, y + barHeight);
+	g.lineTo(x + w, y);
+	g.stroke();
 }

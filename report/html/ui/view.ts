@@ -37,6 +37,8 @@ export interface State {
 	segmentStream: string;
 	segmentPool: string;
 	segmentLeast: number;
+	/** Rows of lives that a user would free; never changed in place. */
+	freed: ReadonlySet<number>;
 	/** How often a server gave more of the trace. */
 	detail: number;
 }
@@ -83,6 +85,7 @@ export class View {
 			segmentStream: "",
 			segmentPool: "",
 			segmentLeast: 0,
+			freed: new Set(),
 			detail: 0,
 		};
 		this.state.x1 = this.full();
@@ -135,6 +138,13 @@ export class View {
 	/** Whether all of the axis is shown. */
 	get whole(): boolean {
 		return this.state.x0 <= 0 && this.state.x1 >= this.full();
+	}
+
+	/** Chooses a row to be freed, or no longer. */
+	free(row: number): void {
+		const freed = new Set(this.state.freed);
+		if (!freed.delete(row)) freed.add(row);
+		this.set({ freed });
 	}
 
 	/** The length of the whole axis. */
@@ -228,17 +238,24 @@ export class View {
 		return this.choosy ? rows.filter(r => this.hit(r)) : rows;
 	}
 
-	/** Takes in what a server gives. */
+	/** Takes in what a server gives, which numbers the rows anew. */
 	adopt(p: Packed<WindowHeader>): void {
 		const { dev, state } = this,
-			{ pinned } = state;
-		const born = pinned < 0 ? 0 : dev.lives.born[pinned],
-			addr = pinned < 0 ? 0 : dev.addr[pinned];
+			name = (row: number): [number, number] => [dev.lives.born[row], dev.addr[row]];
+		const pinned = state.pinned < 0 ? null : name(state.pinned),
+			freed = [...state.freed].map(name);
 		dev.adopt(p);
 		this.find();
-		let row = pinned < 0 ? dev.lives.n : dev.lives.bornFrom(born);
-		while (row < dev.lives.n && dev.lives.born[row] === born && dev.addr[row] !== addr) row++;
-		this.set({ detail: state.detail + 1, pinned: row < dev.lives.n && dev.lives.born[row] === born ? row : -1 });
+		const row = ([born, addr]: [number, number]) => {
+			let r = dev.lives.bornFrom(born);
+			while (r < dev.lives.n && dev.lives.born[r] === born && dev.addr[r] !== addr) r++;
+			return r < dev.lives.n && dev.lives.born[r] === born ? r : -1;
+		};
+		this.set({
+			detail: state.detail + 1,
+			pinned: pinned ? row(pinned) : -1,
+			freed: freed.length ? new Set(freed.map(row).filter(r => r >= 0)) : state.freed,
+		});
 	}
 
 	/** Sums the matching rows that are live at an event. */

@@ -93,6 +93,28 @@ type Device struct {
 	LeftOut   LeftOut   `json:"left_out"`
 	Free      Free      `json:"free"`
 	WhatIf    WhatIf    `json:"whatif"`
+	Failures  []Failure `json:"failures"` // the last ones, by event
+	Rules     Rules     `json:"rules"`
+}
+
+// Failure is a request that failed, with what it takes to serve it: what the page cannot tell by itself.
+type Failure struct {
+	Event   int   `json:"event"`
+	Rounded int64 `json:"rounded"` // bytes that it takes
+	Stream  int   `json:"stream"`
+	Small   bool  `json:"small"`   // of the small pool
+	Free    int64 `json:"free"`    // bytes that the device had, -1 unknown
+	Segment int64 `json:"segment"` // bytes that the device is asked for where no segment can grow
+	Granule int64 `json:"granule"` // bytes by which an expandable segment grows
+	// Way is how it is served by the rules, though it was not: "refused" where they explain it, as fragmentation.Way.
+	Way string `json:"way"`
+}
+
+// Rules are those of the run's allocator that say which free range serves a request: allocator.Conf.Takes.
+type Rules struct {
+	Expandable bool  `json:"expandable"`
+	MaxSplit   int64 `json:"max_split"` // -1 for none
+	MaxRound   int64 `json:"max_round"` // max_non_split_rounding
 }
 
 // Mark is an event worth a jump.

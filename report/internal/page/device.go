@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/fragmentation"
@@ -73,7 +74,34 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 	(<-rests).write(w, &d)
 	src.free(w, &d, m.free)
 	src.whatIf(w, &d)
+	src.failures(&d)
 	return d
+}
+
+// mostFailures bounds the requests that failed of which the page says what would serve them.
+const mostFailures = 64
+
+// failures lists the last requests that failed, and the rules by which others would have been served.
+func (src *source) failures(d *Device) {
+	t := src.Timeline
+	c := &t.Conf
+	d.Rules = Rules{Expandable: c.Expandable, MaxSplit: c.MaxSplit, MaxRound: c.MaxNonSplitRounding}
+	d.Failures = []Failure{}
+	ooms := t.OOMs[max(len(t.OOMs)-mostFailures, 0):]
+	if t.Recording.BlocksUnknown() {
+		ooms = nil // what was live is not known
+	}
+	for i := range ooms {
+		o := &ooms[i]
+		if o.Requested <= 0 || o.Requested > allocator.MaxRequest || o.Event < 0 || o.Event >= t.Trace.Len() {
+			continue
+		}
+		small := c.Small(o.Requested)
+		req := fragmentation.Request{Rounded: o.Requested, Stream: t.Trace.At(o.Event).Stream, DeviceFree: o.DeviceFree}
+		d.Failures = append(d.Failures, Failure{Event: o.Event, Rounded: o.Requested, Stream: int(req.Stream), Small: small,
+			Free: o.DeviceFree, Segment: c.SegmentSize(o.Requested), Granule: c.Granule(small),
+			Way: string(fragmentation.Serve(t, t.StateAt(o.Event), req).Way)})
+	}
 }
 
 // marks lists what the page offers to jump to.
