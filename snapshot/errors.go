@@ -16,6 +16,19 @@ var (
 	ErrSnapshot = errors.New("a memory snapshot")
 )
 
+// Stranger is the ErrNotSnapshot of what something else can read.
+type Stranger string
+
+const (
+	Folder    Stranger = "a folder"
+	Text      Stranger = "a text"      // a log, perhaps, or a table
+	Data      Stranger = "data"        // counters, perhaps, as JSON or a pickle
+	Recording Stranger = "a recording" // of the recorder, a .snapana file
+)
+
+func (s Stranger) Error() string { return "not a memory snapshot but " + string(s) }
+func (s Stranger) Unwrap() error { return ErrNotSnapshot }
+
 // FormatError is a rejection of the input at one place.
 type FormatError struct {
 	Name   string // base name of the file

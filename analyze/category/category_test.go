@@ -216,8 +216,14 @@ func TestParseRulesRefuses(t *testing.T) {
 		"rules:\n  - match: x\n    category: weights\n": `unknown category "weights"`,
 		"rules:\n  - match: '('\n    category: input\n": "rule 1: invalid regular expression",
 		"rules:\n  - category: input\n":                 "match is empty",
-		"rule: []\n":                                    "field rule not found",
-		"[":                                             "parse rules",
+		"rule: []\n":                                    `line 1: unknown key "rule"; expected rules`,
+		"[":                                             "the rules are no YAML: line 1: ",
+		"- match: x\n":                                  "line 1: expected rules: ...",
+		"rules: x\n":                                    "line 1: rules is no list",
+		"rules:\n  - match\n":                           "rule 1: line 2: expected match: ... and category: ...",
+		"rules:\n  - match: x\n    kategory: input\n":   `rule 1: line 3: unknown key "kategory"; expected match and category`,
+		"rules:\n  - match: x\n    match: y\n":          "rule 1: line 3: match is there twice",
+		"rules:\n  - match: [x]\n    category: input\n": "match is empty",
 	} {
 		if _, err := category.ParseRules([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)

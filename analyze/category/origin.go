@@ -1,10 +1,7 @@
 package category
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -121,34 +118,79 @@ type Rule struct {
 //
 // The first rule that matches any frame of a stack decides.
 func ParseRules(data []byte) ([]Rule, error) {
-	var file struct {
-		Rules []struct {
-			Match    string `yaml:"match"`
-			Category string `yaml:"category"`
-		} `yaml:"rules"`
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("the rules are no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("parse rules: %w", err)
+	if doc.IsZero() {
+		return nil, nil
+	}
+	top, err := fields(doc.Content[0], "rules")
+	if err != nil {
+		return nil, err
+	}
+	list := top["rules"]
+	switch {
+	case list == nil || list.Tag == "!!null":
+		return nil, nil
+	case list.Kind != yaml.SequenceNode:
+		return nil, fmt.Errorf("line %d: rules is no list; expected entries that begin with \"- match:\"", list.Line)
 	}
 	var rules []Rule
-	for i, r := range file.Rules {
-		c := slices.Index(names[:], r.Category)
+	for i, node := range list.Content {
+		r, err := fields(node, "match", "category")
+		if err != nil {
+			return nil, fmt.Errorf("rule %d: %w", i+1, err)
+		}
+		match, category := scalar(r["match"]), scalar(r["category"])
+		c := slices.Index(names[:], category)
 		if c < 0 {
-			return nil, fmt.Errorf("rule %d: unknown category %q; choose from %s", i+1, r.Category,
+			return nil, fmt.Errorf("rule %d: unknown category %q; choose from %s", i+1, category,
 				strings.Join(names[:], ", "))
 		}
-		re, err := regexp.Compile(r.Match)
+		re, err := regexp.Compile(match)
 		if err != nil {
 			return nil, fmt.Errorf("rule %d: invalid regular expression in match: %w", i+1, err)
 		}
-		if r.Match == "" {
+		if match == "" {
 			return nil, fmt.Errorf("rule %d: match is empty and would match every stack", i+1)
 		}
 		rules = append(rules, Rule{Match: re, Category: Category(c)})
 	}
 	return rules, nil
+}
+
+// fields are the values of a mapping that may have only known keys, each of them once.
+func fields(n *yaml.Node, known ...string) (map[string]*yaml.Node, error) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: expected %s", n.Line, strings.Join(known, ": ... and ")+": ...")
+	}
+	out := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case !slices.Contains(known, key.Value):
+			return nil, fmt.Errorf("line %d: unknown key %q; expected %s", key.Line, key.Value, strings.Join(known, " and "))
+		case out[key.Value] != nil:
+			return nil, fmt.Errorf("line %d: %s is there twice", key.Line, key.Value)
+		}
+		out[key.Value] = n.Content[i+1]
+	}
+	return out, nil
+}
+
+// scalar is the text of a value, "" where there is none.
+func scalar(n *yaml.Node) string {
+	if n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n == nil || n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
 }
 
 // applyRules gives the verdict of the first rule that matches, by stack.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -33,9 +34,19 @@ allocated where. Files that cannot be read are listed, and the exit code is then
 			if err != nil {
 				return err
 			}
-			c, err := ranks.Read(cmd.Context(), args, func(path string) (*snapshot.Snapshot, error) {
+			var files []string
+			for _, path := range args {
+				found := []string{path}
+				if info, err := os.Stat(path); err == nil && info.IsDir() {
+					if in := snapshots(cmd.Context(), path); len(in) > 0 {
+						found = in
+					}
+				}
+				files = append(files, found...)
+			}
+			c, err := ranks.Read(cmd.Context(), files, func(path string) (*snapshot.Snapshot, error) {
 				s, err := in.read(cmd, path, nil)
-				return s, inFlags(err)
+				return s, explain(cmd.Context(), err)
 			}, analyze.Options{Rules: rules})
 			if err != nil {
 				return err

@@ -79,11 +79,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	var help error // of printing it, for which cobra has no ear
-	explain := root.HelpFunc()
+	usual := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		var b bytes.Buffer
 		cmd.SetOut(&b)
-		explain(cmd, args)
+		usual(cmd, args)
 		cmd.SetOut(nil)
 		_, err := b.WriteTo(cmd.OutOrStdout())
 		help = written(err)
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, context.Canceled) {
 		return exitStopped
 	}
-	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(inFlags(err).Error()))
+	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(explain(ctx, err).Error()))
 	return exitCode(err)
 }
 
@@ -177,9 +177,8 @@ or the system refused; 130 interrupted.`,
 	}
 	root.Version = toolVersion()
 	root.SetVersionTemplate("snapana {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(badFlag)
+	root.SetHelpCommand(newHelp(root))
 	root.SetUsageTemplate(root.UsageTemplate() + `{{if and .HasParent (ne .Name "help")}}
 More: snapana man {{.Name}}
 {{end}}`)
@@ -194,10 +193,18 @@ More: snapana man {{.Name}}
 func known(root *cobra.Command, args []string) error {
 	if len(args) > 0 && args[0] != "-" {
 		if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(args[0], "./\\") {
-			return unknown("command", args[0], commands(root))
+			return unknownCommand(root, args[0])
 		}
 	}
 	return oneFile(root, args)
+}
+
+// unknownCommand is the error for a word that is no command.
+func unknownCommand(root *cobra.Command, word string) error {
+	if near := nearest(word, commands(root)); near != "" {
+		return fmt.Errorf("unknown command %q (did you mean %s?); for all commands: `snapana help`", word, near)
+	}
+	return unknown("command", word, commands(root))
 }
 
 // commands are the names of the commands.

@@ -74,6 +74,20 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options) (snap *sna
 	return snap, nil
 }
 
+// Recognize reports whether the file at path begins as a snapshot does, inside of whatever packs it.
+func Recognize(ctx context.Context, path string) bool {
+	enough, likely := errors.New("enough was read"), false
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	unpack.Read(ctx, nil, path, unpack.Options{Snapshots: true}, func(in *unpack.Input) error {
+		likely = (in.Kind == unpack.Pickle || in.Kind == unpack.JSON) && in.Likely()
+		return enough
+	})
+	return likely
+}
+
 // bom is the byte order mark that some programs put before a text.
 const bom = "\xef\xbb\xbf"
 
@@ -111,6 +125,9 @@ func (opt Options) decode(in *unpack.Input) (*snapshot.Snapshot, error) {
 		err = damage
 	}
 	if snap == nil {
+		if fault := (*snapshot.FormatError)(nil); errors.As(err, &fault) && fault.Err == snapshot.ErrNotSnapshot {
+			fault.Err = snapshot.Data
+		}
 		return nil, err
 	}
 	snap.Checksum = gate.checksum(info.Bytes)

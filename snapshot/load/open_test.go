@@ -176,9 +176,25 @@ func TestRejected(t *testing.T) {
 		{"SQLite", "SQLite format 3\x00\x10\x00", snapshot.ErrNotSnapshot, "SQLite database"},
 		{"LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", snapshot.ErrNotSnapshot,
 			"Git LFS pointer"},
-		{"text", "Hello there.\nMore.\n", snapshot.ErrNotSnapshot, `text file (it begins with "Hello there.")`},
+		{"text", "Hello there.\nMore.\n", snapshot.Text, `text file (it begins with "Hello there.")`},
 		{"text that resembles a pickle", "import\nfoo\n", snapshot.ErrNotSnapshot, "text file"},
-		{"binary", "\x7fELF\x02\x01\x01\x00\x00", snapshot.ErrNotSnapshot, "binary data"},
+		{"binary", "\x00\x01\x02\x00", snapshot.ErrNotSnapshot, "binary data"},
+		{"program", "\x7fELF\x02\x01\x01\x00\x00", snapshot.ErrNotSnapshot, "is a program or a core dump"},
+		{"safetensors", "\x80\x04\x00\x00\x00\x00\x00\x00{\"__metadata__\":{}}", snapshot.ErrNotSnapshot, "safetensors"},
+		{"HDF5", "\x89HDF\r\n\x1a\n\x00", snapshot.ErrNotSnapshot, "HDF5"},
+		{"perf", "PERFILE2\x68\x00\x00", snapshot.ErrNotSnapshot, "recording of perf"},
+		{"pprof", gz(t, "\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04"), snapshot.ErrNotSnapshot, "pprof profile"},
+		{"cProfile", "{)\x03\xfa\x08train.py", snapshot.ErrNotSnapshot, "cProfile"},
+		{"trace of the profiler", "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [" + strings.Repeat("{}, ", 999),
+			snapshot.ErrNotSnapshot, "is a trace of events"},
+		{"trace of Chrome", gz(t, `{"displayTimeUnit": "ms", "traceEvents": []}`), snapshot.ErrNotSnapshot,
+			"is a trace of events"},
+		{"trace as a list", `[{"name": "x", "ph": "X"}]`, snapshot.ErrNotSnapshot, "is a trace of events"},
+		{"report", "{\n \"schema\": \"snapana.report/1\",", snapshot.ErrNotSnapshot, "is what snapana found"},
+		{"report's page", `<!DOCTYPE html><meta name="generator" content="snapana">`, snapshot.ErrNotSnapshot,
+			"is a page about a snapshot"},
+		{"recording", "\x83\xa4type\xa6header\xa4time\x01\xa6format\xa7snapana", snapshot.Recording, "is a recording"},
+		{"nvidia-smi", "<?xml version=\"1.0\" ?>\n<nvidia_smi_log>", snapshot.ErrNotSnapshot, "nvidia-smi -q -x"},
 		{"checkpoint", zipped(t, "model/data.pkl", "x", "model/version", "3"), snapshot.ErrNotSnapshot, "torch.save"},
 		{"old checkpoint", "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", snapshot.ErrNotSnapshot,
 			"torch.save"},
@@ -195,9 +211,9 @@ func TestRejected(t *testing.T) {
 		{"page with bad base64", `<html>{"base64": "gASV!!!!"}`, snapshot.ErrCorrupt, "damaged"},
 		{"pickle cut off", tiny[:20], snapshot.ErrTruncated, "at byte 20: the file ends here"},
 		{"os.system", "cos\nsystem\n(S'true'\ntR.", snapshot.ErrRefused, "os.system"},
-		{"another pickle", "\x80\x04}\x8c\x01a\x8c\x01bs.", snapshot.ErrNotSnapshot,
+		{"another pickle", "\x80\x04}\x8c\x01a\x8c\x01bs.", snapshot.Data,
 			`a pickle, but not a memory snapshot`},
-		{"another JSON", `{"a": 1}`, snapshot.ErrNotSnapshot, "JSON, but not a memory snapshot"},
+		{"another JSON", `{"a": 1}`, snapshot.Data, "JSON, but not a memory snapshot"},
 		{"JSON cut off", `{"segments": [`, snapshot.ErrTruncated, "the file ends here"},
 		{"gzip of nothing", gz(t, ""), snapshot.ErrNotSnapshot, "the gzip data is empty"},
 		{"gzip header only", gzipped[:5], snapshot.ErrTruncated, "ends in the middle"},
@@ -349,5 +365,26 @@ func TestChecksum(t *testing.T) {
 	if a, b := sum(strings.NewReader(tiny+strings.Repeat("x", 9<<20))), sum(strings.NewReader(tiny+
 		strings.Repeat("x", 2<<20))); a != b {
 		t.Errorf("what is far behind the data counts: %08x, %08x", a, b)
+	}
+}
+
+// TestRecognize tells files that begin as snapshots do, whatever their names.
+func TestRecognize(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"snap": tiny, "list": "\x80\x04]}(\x8c\x06deviceK\x00\x8c\x0atotal_sizeK\x00ua.", "x.gz": gz(t, tiny),
+		"text.json": `{"device_traces": [[]]}`, "page": plotPage(tiny),
+		"not a.pickle": "\x80\x04}\x8c\x01a\x8c\x01bs.", "not b.pickle": "segments\n", "not c": "", "not d": gz(t, "x"),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := Recognize(t.Context(), path), !strings.HasPrefix(name, "not "); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if Recognize(t.Context(), dir) || Recognize(t.Context(), filepath.Join(dir, "absent")) {
+		t.Error("a folder, or nothing, is a snapshot")
 	}
 }

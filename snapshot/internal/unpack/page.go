@@ -15,7 +15,8 @@ import (
 // [{"name": ..., "base64": ...}, ...], each a pickle.
 type page struct {
 	r     *bufio.Reader
-	count int // snapshots seen so far
+	count int  // snapshots seen so far
+	own   bool // it is one of our reports
 }
 
 // page opens one of the snapshots in a page.
@@ -48,6 +49,7 @@ func (in *Input) page(r *bufio.Reader, depth int) error {
 var (
 	begins      = regexp.MustCompile(`"base64"[ \t\r\n]*:[ \t\r\n]*"`)
 	keyDigested = []byte(`"suffix_table"`)
+	keyOwn      = []byte(`<meta name="generator" content="snapana">`)
 )
 
 // maxMark is how long a mark may be to be found over the end of a window.
@@ -64,6 +66,7 @@ func (p *page) next() (bool, error) {
 			return false, notSnapshot("is a plot that torch 2.0 made of a snapshot, with the snapshot itself left " +
 				"out; open the snapshot it was made from")
 		}
+		p.own = p.own || p.count == 0 && bytes.Contains(window, keyOwn)
 		if at := begins.FindIndex(window); at != nil {
 			p.r.Discard(at[1])
 			p.count++
@@ -80,6 +83,9 @@ func (p *page) missing(index int) error {
 	if p.count > 0 {
 		return refuse(isHTML, snapshot.ErrNotSnapshot,
 			"the page has %d snapshots, numbered from 0; there is no number %d", p.count, index)
+	}
+	if p.own {
+		return notSnapshot("is a page about a snapshot, to be opened in a browser, and not the snapshot itself")
 	}
 	return notSnapshot("is an HTML page without a snapshot in it; " +
 		"pages of `python -m torch.cuda._memory_viz trace_plot` contain one")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/snapshot"
@@ -26,13 +27,12 @@ const (
 	isXz    Kind = "xz"
 	isBzip2 Kind = "bzip2"
 
-	isEmpty      Kind = "empty"
-	isSQLite     Kind = "SQLite"
-	isLFS        Kind = "LFS"
-	isCheckpoint Kind = "checkpoint"
-	isPacked     Kind = "packed"
-	isText       Kind = "text"
-	isOther      Kind = "other"
+	isEmpty   Kind = "empty"
+	isLFS     Kind = "LFS"
+	isPacked  Kind = "packed"
+	isForeign Kind = "foreign" // which foreign tells
+	isText    Kind = "text"
+	isOther   Kind = "other"
 )
 
 // layer reports whether something may be inside.
@@ -52,13 +52,67 @@ var magics = []struct {
 	{"BZh", isBzip2},
 	{"PK\x03\x04", isZip},
 	{"PK\x05\x06", isZip}, // an archive of nothing
-	{"SQLite format 3\x00", isSQLite},
 	{"version https://git-lfs", isLFS},
-	// torch.save before 1.6 begins with a pickled magic number (torch/serialization.py, MAGIC_NUMBER).
-	{"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", isCheckpoint},
 	{"7z\xbc\xaf\x27\x1c", isPacked},
 	{"\x04\x22\x4d\x18", isPacked}, // lz4
 	{"Rar!", isPacked},
+}
+
+// strangers are files that people have beside snapshots: patterns of their first bytes, and what they are.
+var strangers = [][2]string{
+	// torch.save before 1.6 begins with a pickled magic number (torch/serialization.py, MAGIC_NUMBER).
+	{`\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19`, "a torch.save checkpoint"},
+	// A length of 8 bytes, and that much JSON (github.com/huggingface/safetensors, "Format").
+	{`.{4}\x00{4}\{[" }]`, "a safetensors file, the weights of a model"},
+	{`GGUF`, "a GGUF file, the weights of a model"},
+	{`\x89HDF\r\n`, "an HDF5 file"},
+	{`\x93NUMPY`, "a NumPy array"},
+	{`SQLite format 3\x00`, "an SQLite database, perhaps an export of Nsight Systems"},
+	{`PERFILE2`, "a recording of perf"},
+	{`memray\x00`, "a recording of memray"},
+	// A Profile's sample types, its first field, are two numbers each (proto/profile.proto of pprof).
+	{`\x0a[\x04-\x08]\x08.{1,2}\x10`, "a pprof profile"},
+	// A dict whose keys are tuples of file, line and function (Python/marshal.c, Lib/cProfile.py).
+	{`[{\xfb][)(\xa8\xa9]\x03`, "a profile of cProfile"},
+	{`\x89PNG\r\n|\xff\xd8\xff`, "a picture"},
+	{`\x7fELF`, "a program or a core dump"},
+	{`%PDF-`, "a PDF document"},
+	// JSON: what torch.profiler and other tracers write.
+	{`\s*\{\s*"schemaVersion":\s*\d+,\s*"deviceProperties":`, traceOfEvents},
+	{`\s*\{.*"traceEvents":`, traceOfEvents},
+	{`\s*\[\s*\{[^{}]*"ph":\s*"`, traceOfEvents},
+	{`\s*\{\s*"schema":\s*"snapana\.`, "what snapana found in a file, not the file itself"},
+	{`\s*\{.*speedscope\.app/file-format`, "a profile for speedscope"},
+	{`\s*<\?xml.*<nvidia_smi_log>`, "what `nvidia-smi -q -x` prints"},
+}
+
+const traceOfEvents = "a trace of events, as torch.profiler exports it for Chrome and Perfetto"
+
+var patterns = sync.OnceValue(func() (out []*regexp.Regexp) {
+	for _, s := range strangers {
+		out = append(out, regexp.MustCompile("^(?s:"+s[0]+")"))
+	}
+	return out
+})
+
+// latin makes each byte a character, as regular expressions want it.
+func latin(b []byte) string {
+	runes := make([]rune, len(b))
+	for i, c := range b {
+		runes[i] = rune(c)
+	}
+	return string(runes)
+}
+
+// stranger says what begins so, "" if that is none of strangers.
+func stranger(head []byte) string {
+	text := latin(head)
+	for i, p := range patterns() {
+		if p.MatchString(text) {
+			return strangers[i][1]
+		}
+	}
+	return ""
 }
 
 // textPickle matches the beginnings of pickles of protocol 0 and 1, which have no magic
@@ -75,6 +129,9 @@ func sniff(head []byte) Kind {
 		if bytes.HasPrefix(head, []byte(m.magic)) {
 			return m.kind
 		}
+	}
+	if stranger(head) != "" {
+		return isForeign
 	}
 	if len(head) > 262 && string(head[257:262]) == "ustar" {
 		return isPacked
@@ -117,34 +174,47 @@ func (in *Input) Stranger() error {
 	if in.cut {
 		return cutOff(Kind(in.Containers[len(in.Containers)-1]))
 	}
-	msg, kind := "", in.Kind
+	msg, class, kind := "", snapshot.ErrNotSnapshot, in.Kind
 	switch ext := strings.ToLower(filepath.Ext(in.name)); {
 	case kind == isEmpty && len(in.Containers) > 0:
 		msg = "contains nothing: the " + in.Containers[len(in.Containers)-1] + " data is empty"
 	case kind == isEmpty:
 		return &snapshot.FormatError{Offset: 0, Err: snapshot.ErrTruncated,
 			Msg: "the file is empty; the dump may have failed or still be running"}
-	case kind == isSQLite:
-		msg = "is an SQLite database, perhaps an export of Nsight Systems, not a memory snapshot; " + dump
 	case kind == isLFS:
 		msg = "is a Git LFS pointer, not the file itself; run `git lfs pull` to fetch it"
-	case kind == isCheckpoint:
-		msg = "is a torch.save checkpoint, not a memory snapshot; " + dump
 	case kind == isPacked:
 		msg = "is an archive of an unsupported kind; unpack it and name one snapshot"
+	case kind == isForeign:
+		msg = "is " + stranger(in.head) + "; " + dump
 	case ext == ".nsys-rep" || ext == ".qdrep":
 		msg = "is a report of Nsight Systems, not a memory snapshot; " + dump
 	case ext == ".ncu-rep":
 		msg = "is a report of Nsight Compute, not a memory snapshot; " + dump
+	case isRecording(in.head):
+		msg, class = "is a recording of what a program and the driver said beside snapshots, not a snapshot", snapshot.Recording
 	case kind == isText && memoryViz(in.head):
 		msg = "is what python -m torch.cuda._memory_viz printed about a snapshot, not the snapshot itself; " + dump
 	case kind == isText:
 		line, _, _ := bytes.Cut(bytes.TrimSpace(bytes.TrimPrefix(in.head, bom)), []byte("\n"))
-		msg = "is a text file (it begins with " + quote(line) + "), not a memory snapshot; " + dump
+		msg, class = "is a text file (it begins with "+quote(line)+"), not a memory snapshot; "+dump, snapshot.Text
 	default:
 		msg = "is binary data of an unknown kind, not a memory snapshot; " + dump
 	}
-	return notSnapshot(msg)
+	return refuse("", class, "%s", msg)
+}
+
+// isRecording recognizes a .snapana file (snapshot/sidecar/FORMAT.md, "Stream").
+func isRecording(head []byte) bool {
+	return len(head) > 0 && (head[0]&0xf0 == 0x80 || head[0] == 0xde) &&
+		bytes.Contains(head[:min(len(head), 200)], []byte("\xa4type\xa6header"))
+}
+
+// Likely reports whether what begins so has the keys of a snapshot.
+func (in *Input) Likely() bool {
+	return slices.ContainsFunc([]string{"segments", "device_traces", "total_size", "host_traces"}, func(key string) bool {
+		return bytes.Contains(in.head, []byte(key))
+	})
 }
 
 // memoryViz recognizes what torch/cuda/_memory_viz.py prints: trace, segsum and memory. The first two begin so in 2.1

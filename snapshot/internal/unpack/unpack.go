@@ -78,9 +78,9 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*
 		case mode.IsRegular():
 			in.file, in.size = f, info.Size()
 		case mode.IsDir() && opt.Snapshots:
-			return in.finish(notSnapshot("is a directory; name a snapshot file in it"))
+			return in.finish(refuse("", snapshot.Folder, "is a directory, not a snapshot"))
 		case mode.IsDir():
-			return in.finish(notSnapshot("is a directory; name a file in it"))
+			return in.finish(refuse("", snapshot.Folder, "is a directory; name a file in it"))
 		}
 		r = f
 	}

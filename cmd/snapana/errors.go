@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
+	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sidecar"
+)
+
+// explain adds to an error what to do about it: it looks for the file that was meant, and into the one that was named.
+func explain(ctx context.Context, err error) error {
+	var fault *snapshot.FormatError
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &fault):
+		if msg := redirect(ctx, fault); msg != "" {
+			said := *fault
+			said.Msg = msg
+			return &said
+		}
+	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
+		return meant(path, err)
+	}
+	return inFlags(err)
+}
+
+// redirect says what a file is that is no snapshot, as its content tells, and which command reads it; "" where none does.
+func redirect(ctx context.Context, fault *snapshot.FormatError) string {
+	var is snapshot.Stranger
+	name := text.Arg(fault.Name)
+	switch errors.As(fault, &is); is {
+	case snapshot.Folder:
+		return inFolder(ctx, fault.Name)
+	case snapshot.Recording:
+		return fmt.Sprintf("is a recording of what a program and the driver said, not a memory snapshot; "+
+			"`snapana ghosts %s` and `snapana stats %[1]s` read it", name)
+	case snapshot.Text:
+		if fault.Name == "stdin" {
+			return fault.Msg + "; `snapana oom -` reads logs"
+		}
+		if log, err := oom.OpenLog(ctx, fault.Name, nil); err == nil && log.Messages > 0 {
+			return fmt.Sprintf("is a log with %s, not a memory snapshot; `snapana oom %s` explains it",
+				units.Plural(log.Messages, "out-of-memory message"), name)
+		}
+		fallthrough
+	case snapshot.Data:
+		if err := new(analyze.Stats).Add(ctx, fault.Name, nil, analyze.StatsOptions{}); err == nil {
+			return fmt.Sprintf("is not a memory snapshot but has memory counters; `snapana stats %s` judges them", name)
+		}
+	}
+	return ""
+}
+
+// inFolder says which snapshots are in a folder.
+func inFolder(ctx context.Context, dir string) string {
+	found := snapshots(ctx, dir)
+	switch n := len(found); n {
+	case 0:
+		return "is a directory, and no snapshot was found in it"
+	case 1:
+		return "is a directory; the snapshot in it is " + text.Arg(found[0])
+	default:
+		const named = 3
+		list := make([]string, min(n, named))
+		for i := range list {
+			list[i] = text.Arg(found[i])
+		}
+		if n > named {
+			list = append(list, "...")
+		}
+		return fmt.Sprintf("is a directory with %d snapshots: %s; `snapana ranks %s` compares them", n,
+			strings.Join(list, ", "), text.Arg(dir))
+	}
+}
+
+// Bounds of the search for snapshots in a folder.
+const (
+	maxSeen  = 10_000 // entries
+	maxBelow = 3      // folders below it
+)
+
+// snapshots lists the files in a folder, and in folders below it, that begin as snapshots do, in the order of their
+// paths.
+func snapshots(ctx context.Context, dir string) (found []string) {
+	seen, top := 0, strings.Count(filepath.Clean(dir), string(filepath.Separator))
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		seen++
+		deep := strings.Count(path, string(filepath.Separator)) - top
+		hidden := path != dir && strings.HasPrefix(filepath.Base(path), ".")
+		switch {
+		case ctx.Err() != nil || seen > maxSeen:
+			return fs.SkipAll
+		case err != nil:
+			return nil
+		case d.IsDir() && (hidden || deep > maxBelow || strings.HasSuffix(path, report.Ending)):
+			return fs.SkipDir
+		case !d.IsDir() && !hidden && load.Recognize(ctx, path):
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+}
+
+var url = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// meant adds to the error of a path that leads to nothing what it was meant to be, where something is like it.
+func meant(path *fs.PathError, err error) error {
+	switch home, rest, _ := strings.Cut(path.Path, "/"); {
+	case url.MatchString(path.Path):
+		return fmt.Errorf("%s is a URL, and snapana reads only files: download it first", path.Path)
+	case home == "~":
+		return fmt.Errorf("%w: the shell did not expand ~, write $HOME/%s", err, rest)
+	}
+	if near := likeIt(path.Path); near != "" {
+		return fmt.Errorf("%w (did you mean %s?)", err, text.Arg(near))
+	}
+	return err
+}
+
+// likeIt is the file or folder with the name most like that of path, in the same folder, or in one with a name like that.
+func likeIt(path string) string {
+	dir, name := filepath.Split(filepath.Clean(path))
+	if name == "" {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Clean(dir)); dir != "" && err != nil {
+		above := likeIt(dir)
+		if above == "" {
+			return ""
+		}
+		path = filepath.Join(above, name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		dir = above
+	}
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries[:min(len(entries), maxSeen)] {
+		if snapshot.Stem(e.Name()) == snapshot.Stem(name) && !e.IsDir() {
+			return filepath.Join(dir, e.Name()) // with another ending
+		}
+		if digits.ReplaceAllString(e.Name(), "") != digits.ReplaceAllString(name, "") { // else it is another rank or step
+			names = append(names, e.Name())
+		}
+	}
+	near := nearest(name, names)
+	if near == "" {
+		return ""
+	}
+	return filepath.Join(dir, near)
+}
+
+// badFlag is the error for a flag that is unknown or has a bad value.
+func badFlag(cmd *cobra.Command, err error) error {
+	var absent *pflag.NotExistError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &absent):
+		var known []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		word := absent.GetSpecifiedName()
+		if short := absent.GetSpecifiedShortnames(); short != "" {
+			word = short // -json
+		}
+		if near := nearest(word, known); near != "" && len(word) > 1 {
+			err = fmt.Errorf("%w (did you mean --%s?)", err, near)
+		}
+	case errors.As(err, &bad):
+		wants := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false",
+			"duration": "a time like 1s or 500ms"}
+		if want := wants[bad.GetFlag().Value.Type()]; want != "" {
+			err = fmt.Errorf("invalid --%s %q; expected %s", bad.GetFlag().Name, bad.GetValue(), want)
+		}
+	}
+	return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+}
+
+// newHelp is the command for help about the others.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		Long:  "Print the help of a command, as COMMAND --help does.",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return commands(root), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(root, args[0])
+			}
+			cmd.InitDefaultHelpFlag()
+			cmd.InitDefaultVersionFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// inFlags adds to an error of reading what to do about it, in flags and commands of the program.
+func inFlags(err error) error {
+	var fault *snapshot.FormatError
+	if !errors.As(err, &fault) {
+		return err
+	}
+	said := *fault
+	if said.Msg = advice(fault.Msg, fault.Err); said.Msg == fault.Msg {
+		return err
+	}
+	return &said
+}
+
+// advice is inFlags for the message of an error of that class.
+func advice(msg string, class error) string {
+	var limit *snapshot.LimitError
+	switch isSnapshot := errors.Is(class, snapshot.ErrSnapshot); {
+	case errors.As(class, &limit) && limit.Bytes > 0:
+		return fmt.Sprintf("exceeds the %d bytes that --max-bytes allows", limit.Bytes)
+	case limit != nil:
+		return msg + "; if you trust it, allow more with --max-bytes"
+	case errors.Is(class, sidecar.ErrForeign) && isSnapshot:
+		return msg + "; give a snapshot as FILE, and the recorder's file with --recorder"
+	case errors.Is(class, sidecar.ErrForeign):
+		return msg + "; `snapana recorder` prints the recorder that writes them"
+	case isSnapshot:
+		return msg + "; use `snapana report`"
+	case errors.Is(class, memstats.ErrLongPickle):
+		return msg + ", or use `snapana report` if it is a snapshot"
+	}
+	return msg
+}
