@@ -53,7 +53,7 @@ func (r *Result) account(opt Options) {
 func (r *Result) join(d *Device, from *sidecar.File, live *sidecar.Reading) (*device.Ledger, error) {
 	var at time.Time
 	if n := d.Timeline.Trace.Len(); n > 0 && r.Snapshot.HasTimes {
-		at = time.UnixMicro(d.Timeline.Trace.At(n - 1).Time)
+		at = time.UnixMicro(d.Timeline.Trace.Time(n - 1))
 	}
 	end := &d.Moments[len(d.Moments)-1]
 	reading, side := live, device.Side{At: at}

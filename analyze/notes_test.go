@@ -39,7 +39,7 @@ func TestVerified(t *testing.T) {
 		tl := &timeline.Timeline{Checks: c.checks, Recording: c.recording}
 		if !c.only {
 			var events snapshot.Events
-			events.Next().Action = snapshot.Alloc
+			events.Add(snapshot.Event{Action: snapshot.Alloc})
 			tl.Trace = snapshot.NewTrace(&events, 0, 1)
 		}
 		r := &analyze.Result{Devices: []analyze.Device{{Timeline: tl}}}

@@ -1,6 +1,8 @@
 package snapshot
 
-// Event is one trace entry. It is kept at 40 bytes: traces hold tens of millions of them.
+import "math"
+
+// Event is one trace entry. Events keeps it in 24 bytes: traces hold tens of millions of them.
 type Event struct {
 	// Addr is the block or segment address. For an oom entry it holds the free bytes that
 	// cudaMemGetInfo reported; use DeviceFree.
@@ -61,12 +63,31 @@ func (a Action) String() string { return actionNames[a] }
 const (
 	chunkBits = 14
 	chunkLen  = 1 << chunkBits
+	wide      = math.MaxUint8
 )
+
+// what has four bits for each.
+const _ = uint8(NumActions-1)<<4 | uint8(EventHasMetadata)<<4
+
+// columns are chunkLen events of 24 bytes, which have what nearly all events fit: sizes below 4 GiB, times within 35
+// minutes of the first, few streams and labels. One that does not is kept whole: its stream is wide, and its address is
+// its row there. What happened, and the stack, are in the columns in any case.
+type columns struct {
+	whole  []Event
+	time   int64 // of the first event
+	addr   [chunkLen]uint64
+	size   [chunkLen]uint32
+	after  [chunkLen]int32 // microseconds since the first
+	stack  [chunkLen]StackID
+	label  [chunkLen]uint16
+	stream [chunkLen]uint8
+	what   [chunkLen]uint8 // the Action, and Has in the upper half
+}
 
 // Events is a growing table of events in chunks, so that it never moves while it grows.
 type Events struct {
-	chunks []*[chunkLen]Event
-	spare  []*[chunkLen]Event // of forgotten rows, to use again
+	chunks []*columns
+	spare  []*columns // of forgotten rows, to use again
 	n      int
 }
 
@@ -74,27 +95,79 @@ type Events struct {
 func (t *Events) Len() int { return t.n }
 
 // At returns the event in row i, which must be below Len.
-func (t *Events) At(i int) *Event { return &t.chunks[i>>chunkBits][i&(chunkLen-1)] }
-
-// Next adds a zero event and returns it for the caller to fill.
-func (t *Events) Next() *Event {
-	if t.n&(chunkLen-1) == 0 && t.n>>chunkBits == len(t.chunks) {
-		t.chunks = append(t.chunks, t.chunk())
+func (t *Events) At(i int) Event {
+	c, k := t.chunks[i>>chunkBits], i&(chunkLen-1)
+	if c.stream[k] == wide {
+		return c.whole[c.addr[k]]
 	}
-	e := t.At(t.n)
-	t.n++
-	return e
+	return Event{Addr: c.addr[k], Size: int64(c.size[k]), Time: c.time + int64(c.after[k]), Stack: c.stack[k],
+		Label: LabelID(c.label[k]), Stream: StreamID(c.stream[k]), Action: Action(c.what[k] & 15), Has: EventHas(c.what[k] >> 4)}
 }
 
-// chunk is room for more events, all zero.
-func (t *Events) chunk() *[chunkLen]Event {
+// Action is that of At, which does all.
+func (t *Events) Action(i int) Action {
+	return Action(t.chunks[i>>chunkBits].what[i&(chunkLen-1)] & 15)
+}
+
+// Has is that of At.
+func (t *Events) Has(i int) EventHas {
+	return EventHas(t.chunks[i>>chunkBits].what[i&(chunkLen-1)] >> 4)
+}
+
+// Block gives Addr and Size of At.
+func (t *Events) Block(i int) (addr uint64, size int64) {
+	c, k := t.chunks[i>>chunkBits], i&(chunkLen-1)
+	if c.stream[k] == wide {
+		e := &c.whole[c.addr[k]]
+		return e.Addr, e.Size
+	}
+	return c.addr[k], int64(c.size[k])
+}
+
+// Stack is that of At.
+func (t *Events) Stack(i int) StackID { return t.chunks[i>>chunkBits].stack[i&(chunkLen-1)] }
+
+// Time is that of At.
+func (t *Events) Time(i int) int64 {
+	c, k := t.chunks[i>>chunkBits], i&(chunkLen-1)
+	if c.stream[k] == wide {
+		return c.whole[c.addr[k]].Time
+	}
+	return c.time + int64(c.after[k])
+}
+
+// Add adds an event.
+func (t *Events) Add(e Event) {
+	k := t.n & (chunkLen - 1)
+	if k == 0 && t.n>>chunkBits == len(t.chunks) {
+		t.chunks = append(t.chunks, t.chunk())
+	}
+	c := t.chunks[t.n>>chunkBits]
+	if k == 0 {
+		c.time = e.Time
+	}
+	t.n++
+	after := e.Time - c.time
+	c.stack[k], c.what[k] = e.Stack, uint8(e.Action)|uint8(e.Has)<<4
+	if uint64(e.Size) > math.MaxUint32 || after != int64(int32(after)) || uint32(e.Label) > math.MaxUint16 ||
+		uint32(e.Stream) >= wide {
+		c.stream[k], c.addr[k] = wide, uint64(len(c.whole))
+		c.whole = append(c.whole, e)
+		return
+	}
+	c.addr[k], c.size[k], c.after[k] = e.Addr, uint32(e.Size), int32(after)
+	c.label[k], c.stream[k] = uint16(e.Label), uint8(e.Stream)
+}
+
+// chunk is room for more events.
+func (t *Events) chunk() *columns {
 	n := len(t.spare)
 	if n == 0 {
-		return new([chunkLen]Event)
+		return new(columns)
 	}
 	c := t.spare[n-1]
 	t.spare = t.spare[:n-1]
-	*c = [chunkLen]Event{}
+	c.whole = c.whole[:0]
 	return c
 }
 
@@ -104,12 +177,6 @@ func (t *Events) Forget(i int) {
 		t.spare = append(t.spare, t.chunks[c])
 		t.chunks[c] = nil
 	}
-}
-
-// Drop takes the last event away again.
-func (t *Events) Drop() {
-	t.n--
-	*t.At(t.n) = Event{}
 }
 
 // Trace is one device's events in the order in which the allocator made them.
@@ -124,5 +191,20 @@ func NewTrace(t *Events, start, n int) Trace { return Trace{t, start, n} }
 // Len is the number of events.
 func (t Trace) Len() int { return t.len }
 
-// At returns event i, 0 <= i < Len.
-func (t Trace) At(i int) *Event { return t.events.At(t.start + i) }
+// At returns event i, 0 <= i < Len. What only wants to know one thing of many events asks for that.
+func (t Trace) At(i int) Event { return t.events.At(t.start + i) }
+
+// Action is what event i records.
+func (t Trace) Action(i int) Action { return t.events.Action(t.start + i) }
+
+// Has says which keys event i has.
+func (t Trace) Has(i int) EventHas { return t.events.Has(t.start + i) }
+
+// Block is the address and the size of event i.
+func (t Trace) Block(i int) (addr uint64, size int64) { return t.events.Block(t.start + i) }
+
+// Stack is that of event i.
+func (t Trace) Stack(i int) StackID { return t.events.Stack(t.start + i) }
+
+// Time is that of event i.
+func (t Trace) Time(i int) int64 { return t.events.Time(t.start + i) }

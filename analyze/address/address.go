@@ -181,7 +181,7 @@ func Ask(s *snapshot.Snapshot, t *timeline.Timeline, m attribution.Moment, addr 
 		a.Partial = s.Partial.Error()
 	}
 	if a.traced {
-		a.firstTime = t.Trace.At(0).Time
+		a.firstTime = t.Trace.Time(0)
 	}
 	for i := range s.HostSegments {
 		if h := &s.HostSegments[i]; addr-h.Address < uint64(h.Size) {

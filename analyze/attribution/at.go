@@ -84,7 +84,7 @@ func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, erro
 		return Moment{int(v), "after event " + units.Count(v)}, nil
 	}
 	if d, err := time.ParseDuration(strings.TrimPrefix(at, "+")); err == nil && d >= 0 {
-		return locateTime(t, t.Trace.At(0).Time+d.Microseconds(), at)
+		return locateTime(t, t.Trace.Time(0)+d.Microseconds(), at)
 	}
 	return Moment{}, fmt.Errorf("expected %s (the trace of GPU %d has %s)", AtWords, t.Device,
 		eventRange(n)+timeRange(t))
@@ -131,7 +131,7 @@ func timeRange(t *timeline.Timeline) string {
 }
 
 func times(t *timeline.Timeline) (first, last int64, ok bool) {
-	first, last = t.Trace.At(0).Time, t.Trace.At(t.Trace.Len()-1).Time
+	first, last = t.Trace.Time(0), t.Trace.Time(t.Trace.Len()-1)
 	return first, last, first > 0 && last >= first
 }
 
@@ -151,7 +151,7 @@ func locateTime(t *timeline.Timeline, us int64, at string) (Moment, error) {
 			t.Device, span(last-first), first, last)
 	}
 	e := 0
-	for e+1 < t.Trace.Len() && t.Trace.At(e+1).Time <= us {
+	for e+1 < t.Trace.Len() && t.Trace.Time(e+1) <= us {
 		e++
 	}
 	return Moment{e, "at " + at}, nil

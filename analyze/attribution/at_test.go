@@ -39,7 +39,7 @@ func TestLocate(t *testing.T) {
 	s, tl := read(t, stepped)
 	times := make([]int64, tl.Trace.Len())
 	for i := range times {
-		times[i] = tl.Trace.At(i).Time - tl.Trace.At(0).Time
+		times[i] = tl.Trace.Time(i) - tl.Trace.Time(0)
 	}
 	last := tl.Trace.Len() - 1
 	for at, want := range map[string]int{
@@ -47,7 +47,7 @@ func TestLocate(t *testing.T) {
 		"0": 0, "3": 3, "#3": 3, "0003": 3,
 		"+0s": at(times, 0), "+1ms": at(times, 1000), "1ms": at(times, 1000), "1500us": at(times, 1500),
 		"+1.5ms":           at(times, 1500),
-		"1750000000000400": at(times, 400+1_750_000_000_000_000-tl.Trace.At(0).Time),
+		"1750000000000400": at(times, 400+1_750_000_000_000_000-tl.Trace.Time(0)),
 		"step:0":           3, "step:2": 7, "step:ProfilerStep#8": 5,
 	} {
 		m, err := attribution.Locate(s, tl, at)

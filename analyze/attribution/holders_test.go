@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -180,7 +181,6 @@ func TestNotes(t *testing.T) {
 		d.Alloc(8 * mib)
 	})
 	// What the builder cannot write: FX nodes, and the traceback of a forward call.
-	trace := s.Traces[0]
 	forward := s.Labels.Intern(snapshot.Label{ForwardFrames: s.Strings.Intern([]byte(
 		"  File \"/app/train.py\", line 5, in main\n    model(x)\n" +
 			"  File \"" + torch + "nn/modules/module.py\", line 1750, in _call_impl\n    return forward_call(*args)\n" +
@@ -193,15 +193,16 @@ func TestNotes(t *testing.T) {
 			"  File \"/app/train.py\", line 5, in main\n    model(x)\n" +
 				"  File \"/app/model.py\", line 38, in forward\n    return a @ b\n"))}
 	compiled := s.Stacks.Intern([]snapshot.FrameID{s.Frames.InternFX(node, fx)})
-	for i := range trace.Len() {
-		switch e := trace.At(i); {
+	buildtest.Edit(s.Traces, func(e *snapshot.Event) bool {
+		switch {
 		case e.Action != snapshot.Alloc:
 		case e.Size == 8*mib:
 			e.Label = forward
 		case e.Size == 4*mib:
 			e.Stack = compiled
 		}
-	}
+		return true
+	})
 	for i := range s.Blocks {
 		if b := &s.Blocks[i]; b.Requested == 4*mib {
 			b.Stack = compiled

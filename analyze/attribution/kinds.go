@@ -91,12 +91,13 @@ func (k Kind) Check(s *snapshot.Snapshot, t *timeline.Timeline) error {
 		wanted = snapshot.Annotate
 	}
 	for i := range t.Trace.Len() {
-		e := t.Trace.At(i)
-		if e.Action != wanted || seen[e.Label] {
+		if t.Trace.Action(i) != wanted {
 			continue
 		}
-		seen[e.Label] = true
-		known = texts.keys(known, s.Labels.Get(e.Label).UserMetadata)
+		if label := t.Trace.At(i).Label; !seen[label] {
+			seen[label] = true
+			known = texts.keys(known, s.Labels.Get(label).UserMetadata)
+		}
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)

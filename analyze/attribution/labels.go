@@ -147,7 +147,8 @@ func Annotations(s *snapshot.Snapshot, t *timeline.Timeline) []Annotation {
 	var out []Annotation
 	waiting := map[uint64][]int{} // by the base of the block, which torch writes whatever part the tensor is
 	for i := range t.Trace.Len() {
-		if e := t.Trace.At(i); e.Action == snapshot.Annotate {
+		if t.Trace.Action(i) == snapshot.Annotate {
+			e := t.Trace.At(i)
 			waiting[e.Addr] = append(waiting[e.Addr], len(out))
 			out = append(out, Annotation{i, -1, s.Labels.Get(e.Label).UserMetadata})
 		}

@@ -50,7 +50,7 @@ func MeasureTurnover(s *snapshot.Snapshot, t *timeline.Timeline) Turnover {
 	if n == 0 {
 		return r
 	}
-	if first, last := t.Trace.At(0).Time, t.Trace.At(n-1).Time; first > 0 && last > first {
+	if first, last := t.Trace.Time(0), t.Trace.Time(n-1); first > 0 && last > first {
 		r.Micros = last - first
 	}
 	sites := make([]SiteTurnover, s.Stacks.Len()+1)
@@ -71,7 +71,7 @@ func MeasureTurnover(s *snapshot.Snapshot, t *timeline.Timeline) Turnover {
 			}
 		}
 		if r.Micros > 0 {
-			p.Held += float64(l.Rounded) * float64(max(t.Trace.At(end).Time-t.Trace.At(int(l.Born)).Time, 0)) / 1e6
+			p.Held += float64(l.Rounded) * float64(max(t.Trace.Time(end)-t.Trace.Time(int(l.Born)), 0)) / 1e6
 		} else {
 			p.Held += float64(l.Rounded) * float64(end-int(l.Born))
 		}

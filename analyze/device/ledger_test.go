@@ -232,7 +232,7 @@ func TestPinnedSegments(t *testing.T) {
 	tl := timeline.Build(snap, 0)
 	end := tl.StateAt(tl.Trace.Len() - 1)
 	classes := fragmentation.Measure(tl, end).Classes
-	at := time.UnixMicro(tl.Trace.At(tl.Trace.Len() - 1).Time)
+	at := time.UnixMicro(tl.Trace.Time(tl.Trace.Len() - 1))
 
 	// The driver's side: oom.txt names process 4242 with 1024.00 MiB; the lab's contexts take 512 MiB
 	// besides what PyTorch says that it reserved.

@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 		}
 		tl := timeline.Build(s, 0)
 		for e := 0; e < tl.Trace.Len(); e++ {
-			if tl.Trace.At(e).Action != snapshot.SegmentUnmap {
+			if tl.Trace.Action(e) != snapshot.SegmentUnmap {
 				continue
 			}
 			first, st := e, tl.StateAt(e-1)

@@ -264,7 +264,7 @@ func (k *clock) depth(path []snapshot.FrameID, f function) int {
 func lapTime(t *timeline.Timeline, births []int32) int64 {
 	var gaps []int
 	for i := 1; i < len(births); i++ {
-		a, b := t.Trace.At(int(births[i-1])).Time, t.Trace.At(int(births[i])).Time
+		a, b := t.Trace.Time(int(births[i-1])), t.Trace.Time(int(births[i]))
 		if a > 0 && b > a {
 			gaps = append(gaps, int(b-a))
 		}

@@ -40,7 +40,7 @@ func released(t *timeline.Timeline, c *code) int32 {
 		return 0
 	}
 	for e := int32(at); e > 0; e-- {
-		if t.Trace.At(int(e)).Action == snapshot.Alloc {
+		if t.Trace.Action(int(e)) == snapshot.Alloc {
 			return e
 		}
 	}

@@ -186,7 +186,7 @@ func TestFindings(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 			for _, e := range f.Events {
-				if a := m.Trace.At(e).Action; a != snapshot.Alloc && a != snapshot.FreeCompleted {
+				if a := m.Trace.Action(e); a != snapshot.Alloc && a != snapshot.FreeCompleted {
 					t.Errorf("event %d is %s", e, a)
 				}
 			}

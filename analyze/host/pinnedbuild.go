@@ -152,7 +152,7 @@ func (b *builder) event(s *snapshot.Snapshot, i int32) {
 		b.make(Block{Addr: e.Addr, Size: e.Size, Pool: pool, Stack: e.Stack, Made: i, bare: e.Stack <= snapshot.EmptyStack})
 		return
 	}
-	if e.Action == snapshot.SegmentFree && b.releasedBefore(e, known, row) {
+	if e.Action == snapshot.SegmentFree && b.releasedBefore(&e, known, row) {
 		return
 	}
 	var blk *Block
@@ -426,7 +426,7 @@ func (m *Pinned) sample(event int, now Totals) {
 		m.Curve = append(m.Curve, Point{First: event})
 	}
 	p := &m.Curve[len(m.Curve)-1]
-	p.Last, p.Time, p.At = event, m.Trace.At(event).Time, now
+	p.Last, p.Time, p.At = event, m.Trace.Time(event), now
 	p.Max = Totals{max(p.Max.Reserved, now.Reserved), max(p.Max.Active, now.Active),
 		max(p.Max.Allocated, now.Allocated)}
 }

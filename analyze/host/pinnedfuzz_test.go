@@ -18,9 +18,9 @@ func FuzzBuild(f *testing.F) {
 		s.Stacks.Intern(nil)
 		events := &snapshot.Events{}
 		for ; len(trace) > 2; trace = trace[3:] {
-			*events.Next() = snapshot.Event{Action: snapshot.Action(trace[0] % byte(snapshot.NumActions)),
+			events.Add(snapshot.Event{Action: snapshot.Action(trace[0] % byte(snapshot.NumActions)),
 				Addr: uint64(trace[1] % 8 << 4), Size: int64(trace[2]%5) << 9,
-				Time: int64(events.Len()), Has: snapshot.EventHasTime, Stack: snapshot.EmptyStack}
+				Time: int64(events.Len()), Has: snapshot.EventHasTime, Stack: snapshot.EmptyStack})
 		}
 		s.HostTraces = []snapshot.Trace{snapshot.NewTrace(events, 0, events.Len())}
 		s.HasHostSegments = len(state)%3 > 0

@@ -72,15 +72,15 @@ func (m *Pinned) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 	var lives []timeline.Life
 	for i, k := 0, 0; i+k < n; {
 		at := int32(i + k)
-		if k+skip == device.Len() || i < m.Trace.Len() && m.Trace.At(i).Time <= device.At(k+skip).Time {
-			*events.Next() = *m.Trace.At(i)
+		if k+skip == device.Len() || i < m.Trace.Len() && m.Trace.Time(i) <= device.Time(k+skip) {
+			events.Add(m.Trace.At(i))
 			place[i] = at
 			own = append(own, int32(i))
 			i++
 			continue
 		}
 		e := device.At(k + skip)
-		*events.Next() = *e
+		events.Add(e)
 		own = append(own, int32(max(i-1, 0)))
 		k++
 		if _, shared := host[e.Stack]; shared && e.Action == snapshot.Alloc {

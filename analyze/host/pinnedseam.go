@@ -20,8 +20,8 @@ func findSeam(t snapshot.Trace) (found seam, ok bool) {
 	}
 	var widest uint64 // microseconds
 	for i := 1; i+1 < t.Len(); i++ {
-		now, last := t.At(i).Time, t.At(i-1).Time
-		if now < last && uint64(last)-uint64(now) > widest && t.At(i+1).Time < last {
+		now, last := t.Time(i), t.Time(i-1)
+		if now < last && uint64(last)-uint64(now) > widest && t.Time(i+1) < last {
 			widest = uint64(last) - uint64(now)
 			found, ok = seam{first: i, next: i}, true
 		}
@@ -29,10 +29,10 @@ func findSeam(t snapshot.Trace) (found seam, ok bool) {
 	if !ok {
 		return found, false
 	}
-	for found.next < t.Len() && t.At(found.next).Time < t.At(found.first-1).Time {
+	for found.next < t.Len() && t.Time(found.next) < t.Time(found.first-1) {
 		found.next++
 	}
-	for t.At(found.to).Time <= t.At(found.first).Time {
+	for t.Time(found.to) <= t.Time(found.first) {
 		found.to++
 	}
 	return found, ok
@@ -40,7 +40,7 @@ func findSeam(t snapshot.Trace) (found seam, ok bool) {
 
 // wide reports whether no thread can have caused it.
 func (s seam) wide(t snapshot.Trace) bool {
-	return uint64(t.At(s.first-1).Time)-uint64(t.At(s.first).Time) >= wideMicros || s.next-s.first >= wideEvents
+	return uint64(t.Time(s.first-1))-uint64(t.Time(s.first)) >= wideMicros || s.next-s.first >= wideEvents
 }
 
 // mend is the trace with the stretch where it belongs. One that is older than all others is left out: it can be what
@@ -49,7 +49,7 @@ func (s seam) mend(t snapshot.Trace) snapshot.Trace {
 	events := &snapshot.Events{}
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
-			*events.Next() = *t.At(i)
+			events.Add(t.At(i))
 		}
 	}
 	add(0, s.to)

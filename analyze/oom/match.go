@@ -30,7 +30,7 @@ func Events(s *snapshot.Snapshot) []Event {
 		t := timeline.Build(s, d)
 		for _, e := range t.OOMs {
 			out = append(out, Event{
-				Device: d, Index: e.Event, Time: t.Trace.At(e.Event).Time,
+				Device: d, Index: e.Event, Time: t.Trace.Time(e.Event),
 				Requested: e.Requested, Segment: t.Conf.SegmentSize(e.Requested),
 				Free: e.DeviceFree, Reserved: e.After.Reserved, Allocated: e.After.Allocated,
 				Site: attribution.Site(s, e.Stack),

@@ -29,7 +29,7 @@ const slack = 100_000
 func newClock(t *timeline.Timeline, laps []lap, dump *sidecar.Dump) *clock {
 	c := &clock{t: t, n: t.Trace.Len()}
 	for e := range c.n {
-		switch t.Trace.At(e).Action {
+		switch t.Trace.Action(e) {
 		case snapshot.Alloc:
 			c.allocs = append(c.allocs, int32(e))
 		case snapshot.FreeRequested:
@@ -75,7 +75,7 @@ func (c *clock) time(event int) int64 {
 	if c.n == 0 {
 		return 0
 	}
-	return c.t.Trace.At(event).Time
+	return c.t.Trace.Time(event)
 }
 
 // before gives the number of events before a time.

@@ -158,7 +158,7 @@ func of(s *snapshot.Snapshot, t *timeline.Timeline, f *sidecar.File) (*sidecar.R
 	n := t.Trace.Len()
 	for i := len(f.Runs) - 1; i >= 0 && n > 0; i-- {
 		for _, p := range f.Runs[i].Phases {
-			if us := p.Time / 1000; us >= t.Trace.At(0).Time && us <= t.Trace.At(n-1).Time {
+			if us := p.Time / 1000; us >= t.Trace.Time(0) && us <= t.Trace.Time(n-1) {
 				return &f.Runs[i], nil
 			}
 		}

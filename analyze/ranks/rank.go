@@ -82,7 +82,7 @@ func Reduce(file string, r *analyze.Result) Rank {
 		k.Failure = &Failure{Event: last.Event, Requested: last.Requested,
 			Site: attribution.Site(r.Snapshot, last.Stack)}
 		if last.Event >= 0 && last.Event < t.Trace.Len() {
-			k.Failure.Time = t.Trace.At(last.Event).Time
+			k.Failure.Time = t.Trace.Time(last.Event)
 		}
 	}
 	return k

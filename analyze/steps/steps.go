@@ -127,7 +127,7 @@ func (r *Result) measure(t *timeline.Timeline, active *timeline.Levels) {
 // of each optimizer step to the next (torch.optim.Optimizer.profile_hook_step names those).
 // Scopes outside the trace's time are left out. It is empty without such scopes.
 func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline) Result {
-	begin, end := t.Trace.At(0).Time, t.Trace.At(t.Trace.Len()-1).Time
+	begin, end := t.Trace.Time(0), t.Trace.Time(t.Trace.Len()-1)
 	if begin == 0 || end < begin {
 		return Result{}
 	}
@@ -227,5 +227,5 @@ func rank(kind string) int {
 
 // eventAt is the first event at or after a time.
 func eventAt(t *timeline.Timeline, time int64) int {
-	return sort.Search(t.Trace.Len(), func(i int) bool { return t.Trace.At(i).Time >= time })
+	return sort.Search(t.Trace.Len(), func(i int) bool { return t.Trace.Time(i) >= time })
 }

@@ -150,21 +150,22 @@ func (t *Timeline) retries() {
 	if t.lent() {
 		made = map[uint64]snapshot.StackID{}
 	}
-	note := func(e *snapshot.Event) {
-		if made != nil && (e.Action == snapshot.SegmentAlloc || e.Action == snapshot.SegmentMap) {
+	note := func(i int) {
+		if a := t.Trace.Action(i); made != nil && (a == snapshot.SegmentAlloc || a == snapshot.SegmentMap) {
+			e := t.Trace.At(i)
 			made[e.Addr] = e.Stack
 		}
 	}
 	for i := 0; i < n; i++ {
-		if e := t.Trace.At(i); !releases(e) {
-			note(e)
+		if !t.releases(i) {
+			note(i)
 			continue
 		}
 		first, last := i, i
 		for i++; i < n; i++ {
-			if e := t.Trace.At(i); releases(e) {
+			if t.releases(i) {
 				last = i
-			} else if e.Action != snapshot.FreeCompleted {
+			} else if t.Trace.Action(i) != snapshot.FreeCompleted {
 				break
 			}
 		}
@@ -172,7 +173,7 @@ func (t *Timeline) retries() {
 			return
 		}
 		e, before := t.Trace.At(i), t.Trace.At(last)
-		note(e)
+		note(i)
 		same := e.Stack == before.Stack
 		r := Retry{LastEvent: last, Failed: e.Action == snapshot.OOM}
 		switch e.Action {
@@ -195,7 +196,7 @@ func (t *Timeline) retries() {
 		small, own := false, made == nil || r.Failed
 		for k := last; k >= first; k-- {
 			switch x := t.Trace.At(k); {
-			case !releases(x):
+			case !t.releases(k):
 			case x.Stack == before.Stack:
 				r.FirstEvent = k
 				r.Released += x.Size
@@ -218,8 +219,8 @@ func (t *Timeline) retries() {
 // of their allocations (SPEC.md 3.5).
 func (t *Timeline) lent() bool {
 	return !slices.ContainsFunc(t.Lives, func(l Life) bool {
-		return l.Born >= 0 && l.FreeRequested >= 0 && t.Trace.At(int(l.FreeRequested)).Action == snapshot.FreeRequested &&
-			t.Trace.At(int(l.FreeRequested)).Stack != t.Trace.At(int(l.Born)).Stack
+		return l.Born >= 0 && l.FreeRequested >= 0 && t.Trace.Action(int(l.FreeRequested)) == snapshot.FreeRequested &&
+			t.Trace.Stack(int(l.FreeRequested)) != t.Trace.Stack(int(l.Born))
 	})
 }
 
@@ -287,6 +288,11 @@ func (t *Timeline) CountRetries(event int) (sure, unsure int) {
 	return sure, unsure
 }
 
-func releases(e *snapshot.Event) bool {
-	return (e.Action == snapshot.SegmentFree || e.Action == snapshot.SegmentUnmap) && !bad(e)
+// releases reports whether event i gives memory back.
+func (t *Timeline) releases(i int) bool {
+	a := t.Trace.Action(i)
+	if a != snapshot.SegmentFree && a != snapshot.SegmentUnmap {
+		return false
+	}
+	return !bad(t.Trace.Block(i))
 }

@@ -163,7 +163,7 @@ func TestCut(t *testing.T) {
 		for n := 10; n < all.Len(); n += 37 {
 			var events snapshot.Events
 			for i := range n {
-				*events.Next() = *all.At(i)
+				events.Add(all.At(i))
 			}
 			s.Traces[0] = snapshot.NewTrace(&events, 0, n)
 			s.Partial = errors.New("cut")
@@ -237,8 +237,7 @@ func TestWrap(t *testing.T) {
 func TestFarDevice(t *testing.T) {
 	s := &snapshot.Snapshot{Segments: []snapshot.Segment{{Address: 4096, TotalSize: 4096, Device: 1 << 16}}}
 	events := new(snapshot.Events)
-	e := events.Next()
-	e.Action, e.Addr, e.Size = snapshot.Alloc, 512, 512
+	events.Add(snapshot.Event{Action: snapshot.Alloc, Addr: 512, Size: 512})
 	s.Traces = []snapshot.Trace{snapshot.NewTrace(events, 0, 1)}
 	if tl := timeline.Build(s, 0); len(tl.Curve) != 1 {
 		t.Errorf("%d points", len(tl.Curve))

@@ -64,12 +64,12 @@ func (t *Timeline) unborn() bool {
 	n := t.Trace.Len()
 	k := 0 // the first event behind the maps of a request
 	for i := range n {
-		e := t.Trace.At(i)
-		if e.Action != snapshot.SegmentAlloc && e.Action != snapshot.SegmentMap {
+		if a := t.Trace.Action(i); a != snapshot.SegmentAlloc && a != snapshot.SegmentMap {
 			continue
 		}
+		e := t.Trace.At(i)
 		k = max(k, i+1)
-		for k < n && e.Action == snapshot.SegmentMap && t.Trace.At(k).Action == e.Action {
+		for k < n && e.Action == snapshot.SegmentMap && t.Trace.Action(k) == e.Action {
 			k++
 		}
 		if k == n { // no dump comes in between, but the end of a window may

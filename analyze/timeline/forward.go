@@ -69,7 +69,7 @@ func NewForward(s *snapshot.Snapshot, v *Survey, device int) *Forward {
 
 // Event goes on by event i.
 func (f *Forward) Event(i int, e *snapshot.Event) {
-	if bad(e) {
+	if bad(e.Addr, e.Size) {
 		return
 	}
 	at := int32(i)

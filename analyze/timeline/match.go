@@ -14,7 +14,7 @@ func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
 	n := t.Trace.Len()
 	allocs, frees := 0, 0
 	for i := range n {
-		switch t.Trace.At(i).Action {
+		switch t.Trace.Action(i) {
 		case snapshot.Alloc:
 			allocs++
 		case snapshot.FreeCompleted:
@@ -73,13 +73,20 @@ func (m *matcher) life(row int32) *Life {
 }
 
 func (m *matcher) event(i int32) {
-	e := m.t.Trace.At(int(i))
-	switch e.Action {
+	trace := m.t.Trace
+	action := trace.Action(int(i))
+	switch action {
+	case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
+	default:
+		return
+	}
+	addr, size := trace.Block(int(i))
+	if bad(addr, size) {
+		return
+	}
+	switch action {
 	case snapshot.Alloc:
-		if bad(e) {
-			return
-		}
-		if row, ok := m.at.get(e.Addr); ok {
+		if row, ok := m.at.get(addr); ok {
 			if l := m.life(row); l.Freed < 0 {
 				m.t.Checks.UnmatchedAllocs++
 				m.skipped(frees)
@@ -89,11 +96,11 @@ func (m *matcher) event(i int32) {
 				}
 			}
 		}
-		m.at.put(e.Addr, int32(len(m.born)))
-		m.born = append(m.born, Life{Addr: e.Addr, Requested: e.Size, Born: i, FreeRequested: -1, Freed: -1,
-			Stack: e.Stack})
+		m.at.put(addr, int32(len(m.born)))
+		m.born = append(m.born, Life{Addr: addr, Requested: size, Born: i, FreeRequested: -1, Freed: -1,
+			Stack: trace.Stack(int(i))})
 	case snapshot.FreeRequested:
-		if l := m.freed(e); l != nil && l.FreeRequested < 0 {
+		if l := m.freed(addr, size); l != nil && l.FreeRequested < 0 {
 			l.FreeRequested = i
 			if m.early {
 				l.Freed = i
@@ -102,7 +109,7 @@ func (m *matcher) event(i int32) {
 			m.t.Checks.UnmatchedFrees++
 		}
 	case snapshot.FreeCompleted:
-		if l := m.freed(e); l != nil {
+		if l := m.freed(addr, size); l != nil {
 			l.Freed = i
 			if l.FreeRequested < 0 {
 				l.FreeRequested = i
@@ -136,13 +143,10 @@ func (m *matcher) known(b *snapshot.OlderBlock) {
 // freed finds the block that a free is about, nil when the free makes no sense. A block that
 // no event handed out was there before the trace; its stack is not known, since torch records
 // the place of the free with a free.
-func (m *matcher) freed(e *snapshot.Event) *Life {
-	if bad(e) {
-		return nil
-	}
-	row, ok := m.at.get(e.Addr)
+func (m *matcher) freed(addr uint64, size int64) *Life {
+	row, ok := m.at.get(addr)
 	if !ok {
-		row = m.older(e.Addr, e.Size)
+		row = m.older(addr, size)
 	}
 	l := m.life(row)
 	if l.Freed >= 0 {
@@ -304,6 +308,6 @@ func possible(addr uint64, size int64) bool {
 }
 
 // bad reports whether an event lacks what its action needs.
-func bad(e *snapshot.Event) bool {
-	return e.Addr == 0 || e.Size < 0 || e.Size > allocator.MaxRequest || e.Addr+uint64(e.Size) < e.Addr
+func bad(addr uint64, size int64) bool {
+	return addr == 0 || size < 0 || size > allocator.MaxRequest || addr+uint64(size) < addr
 }

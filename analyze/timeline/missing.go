@@ -21,7 +21,7 @@ func unseen(s *snapshot.Snapshot, t *Timeline) Kinds {
 	}
 	var seen Kinds
 	for i := range n {
-		seen |= 1 << t.Trace.At(i).Action
+		seen |= 1 << t.Trace.Action(i)
 	}
 	if t.window != nil {
 		seen |= Kinds(t.window.Seen)
@@ -58,14 +58,14 @@ func resized(s *snapshot.Snapshot, t *Timeline) bool {
 	}
 	newest := int64(math.MinInt64)
 	for i := range t.Trace.Len() {
-		e := t.Trace.At(i)
-		if e.Has&snapshot.EventHasTime == 0 {
+		if t.Trace.Has(i)&snapshot.EventHasTime == 0 {
 			continue
 		}
-		if e.Time < newest {
+		now := t.Trace.Time(i)
+		if now < newest {
 			return true
 		}
-		newest = e.Time
+		newest = now
 	}
 	return false
 }

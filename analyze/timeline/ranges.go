@@ -126,17 +126,17 @@ func finalRanges(s *snapshot.Snapshot, t *Timeline) Ranges {
 func (t *Timeline) changesBackward(s *snapshot.Snapshot) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		for i := t.Trace.Len() - 1; i >= 0; i-- {
-			e := t.Trace.At(i)
-			switch e.Action {
+			switch t.Trace.Action(i) {
 			case snapshot.SegmentAlloc, snapshot.SegmentMap, snapshot.SegmentFree, snapshot.SegmentUnmap:
 			default:
 				continue
 			}
-			if bad(e) || e.Size == 0 {
+			e := t.Trace.At(i)
+			if bad(e.Addr, e.Size) || e.Size == 0 {
 				t.Checks.BadEvents++
 				continue
 			}
-			c := Change{Event: i, Range: rangeOf(e)}
+			c := Change{Event: i, Range: rangeOf(&e)}
 			c.Add = e.Action == snapshot.SegmentAlloc || e.Action == snapshot.SegmentMap
 			if e.Label != 0 {
 				c.Range.Pool = s.Labels.Get(e.Label).Pool
@@ -185,10 +185,10 @@ func windForward(s *snapshot.Snapshot, t *Timeline) {
 	final := finalRanges(s, t)
 	for i := range t.Trace.Len() {
 		e := t.Trace.At(i)
-		if bad(e) {
+		if bad(e.Addr, e.Size) {
 			continue
 		}
-		r := rangeOf(e)
+		r := rangeOf(&e)
 		c := Change{Event: i, Range: r}
 		switch e.Action {
 		case snapshot.SegmentAlloc, snapshot.SegmentMap:

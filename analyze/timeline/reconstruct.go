@@ -174,7 +174,7 @@ func (b *builder) forward() {
 		e := t.Trace.At(i)
 		switch e.Action {
 		case snapshot.Alloc:
-			if bad(e) {
+			if bad(e.Addr, e.Size) {
 				continue
 			}
 			if !b.use(e.Addr, b.size(row), i, true) {
@@ -182,7 +182,7 @@ func (b *builder) forward() {
 			}
 			row++
 		case snapshot.FreeRequested, snapshot.FreeCompleted:
-			if !bad(e) && !b.use(e.Addr, e.Size, i, false) && blind {
+			if !bad(e.Addr, e.Size) && !b.use(e.Addr, e.Size, i, false) && blind {
 				b.outside = true
 			}
 		default:
@@ -303,7 +303,7 @@ func (b *builder) finish() gaps {
 
 // phase orders the changes of one event: at a block's, what adds comes before it.
 func (b *builder) phase(c *Change) int {
-	switch b.t.Trace.At(c.Event).Action {
+	switch b.t.Trace.Action(c.Event) {
 	case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
 		if !c.Add {
 			return 1

@@ -81,24 +81,24 @@ func (r *replay) once() {
 		last := min(first+span, n) - 1
 		p := Point{First: first, Last: last}
 		for i := first; i <= last; i++ {
-			e := t.Trace.At(i)
-			grown := i == r.due && r.changes(i, e, true)
-			r.event(i, e)
+			action := t.Trace.Action(i)
+			grown := i == r.due && r.changes(i, action, true)
+			r.event(i, action)
 			if i == r.due {
-				r.changes(i, e, false)
+				r.changes(i, action, false)
 			}
 			t.PeakInactiveSplit.raise(r.layout.split, i)
 			if i == first {
 				p.Min, p.Max = r.now, r.now
 			}
 			p.Min.Lower(&r.now)
-			if i > first && !grown && (e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted) {
+			if i > first && !grown && (action == snapshot.FreeRequested || action == snapshot.FreeCompleted) {
 				continue // frees raise nothing
 			}
 			p.Max.Raise(&r.now)
 			r.raisePeaks(i)
 		}
-		p.At, p.Time = r.now, t.Trace.At(last).Time
+		p.At, p.Time = r.now, t.Trace.Time(last)
 		t.Curve = append(t.Curve, p)
 		if c := &t.checkpoints[len(t.checkpoints)-1]; last-int(c.event) >= max(minEvents, 2*len(c.live)) {
 			r.checkpoint(last)
@@ -254,21 +254,22 @@ func (r *replay) born(l *Life) {
 	}
 }
 
-func (r *replay) event(i int, e *snapshot.Event) {
-	switch e.Action {
+func (r *replay) event(i int, action snapshot.Action) {
+	switch action {
 	case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
-		if bad(e) {
+		addr, size := r.t.Trace.Block(i)
+		if bad(addr, size) {
 			r.checks.BadEvents++
 			return
 		}
-		if e.Action != snapshot.Alloc {
-			r.free(int32(i), e.Addr)
+		if action != snapshot.Alloc {
+			r.free(int32(i), addr)
 			return
 		}
 		r.alloc(int32(i))
 	case snapshot.SegmentAlloc, snapshot.SegmentFree, snapshot.SegmentMap, snapshot.SegmentUnmap:
 	case snapshot.SnapshotTaken:
-		if e.Has&snapshot.EventHasSize != 0 {
+		if e := r.t.Trace.At(i); e.Has&snapshot.EventHasSize != 0 {
 			r.checks.Markers++
 			if e.Size != r.now.Active {
 				r.checks.MarkerMismatches++
@@ -276,6 +277,7 @@ func (r *replay) event(i int, e *snapshot.Event) {
 		}
 		return
 	case snapshot.OOM:
+		e := r.t.Trace.At(i)
 		o := OOMEvent{Event: i, Requested: e.Size, DeviceFree: -1, Stack: e.Stack, After: r.now}
 		if free, ok := e.DeviceFree(); ok {
 			o.DeviceFree = free
@@ -295,9 +297,9 @@ func (r *replay) event(i int, e *snapshot.Event) {
 
 // changes makes the changes of an event to the reserved memory, and reports whether it grew. Those before it are
 // all of a segment's event, and of a block's those that add; what a block's event takes away goes after it.
-func (r *replay) changes(i int, e *snapshot.Event, before bool) (grown bool) {
+func (r *replay) changes(i int, action snapshot.Action, before bool) (grown bool) {
 	t := r.t
-	ofBlock := e.Action == snapshot.Alloc || e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted
+	ofBlock := action == snapshot.Alloc || action == snapshot.FreeRequested || action == snapshot.FreeCompleted
 	for r.due == i {
 		c := &t.Changes[r.change]
 		if before && ofBlock && !c.Add {

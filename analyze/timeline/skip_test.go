@@ -99,7 +99,7 @@ func drop(s *snapshot.Snapshot, kinds timeline.Kinds) (had timeline.Kinds) {
 		e := old.At(i)
 		had |= 1 << e.Action
 		if kinds&(1<<e.Action) == 0 {
-			*kept.Next() = *e
+			kept.Add(e)
 		}
 	}
 	s.Traces[0] = snapshot.NewTrace(&kept, 0, kept.Len())

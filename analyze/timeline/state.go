@@ -49,7 +49,7 @@ func (t *Timeline) stateAt(event, since int, rows []int32) (*State, []int32) {
 	event = min(max(event, -1), t.Trace.Len()-1)
 	st := &State{Event: event}
 	if event >= 0 {
-		st.Time = t.Trace.At(event).Time
+		st.Time = t.Trace.Time(event)
 	}
 	from := sort.Search(len(t.checkpoints), func(i int) bool { return int(t.checkpoints[i].event) > event }) - 1
 	rs := t.rangesAt(from, event)

@@ -51,7 +51,7 @@ func (v *Survey) Event(s *snapshot.Snapshot, e *snapshot.Event) {
 		}
 		v.Back, v.newest, v.Last = max(v.Back, v.newest-e.Time), max(v.newest, e.Time), e.Time
 	}
-	if bad(e) {
+	if bad(e.Addr, e.Size) {
 		return
 	}
 	switch e.Action {

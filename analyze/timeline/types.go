@@ -61,7 +61,7 @@ func (t *Timeline) HasHistory() bool {
 	}
 	n := 0
 	for e := 0; e < t.Trace.Len() && n < few; e++ {
-		switch t.Trace.At(e).Action {
+		switch t.Trace.Action(e) {
 		case snapshot.Alloc, snapshot.FreeRequested, snapshot.FreeCompleted:
 			n++
 		}

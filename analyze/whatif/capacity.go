@@ -77,9 +77,9 @@ func (p *Program) capacity() {
 			}
 		}
 		for i := r.LastEvent + 1; i < t.Trace.Len(); i++ {
-			if e := t.Trace.At(i); acquires(e) {
-				limit = min(limit, reserved+e.Size-capacityStep)
-			} else if e.Action != snapshot.FreeCompleted {
+			if acquires(t.Trace, i) {
+				limit = min(limit, reserved+t.Trace.At(i).Size-capacityStep)
+			} else if t.Trace.Action(i) != snapshot.FreeCompleted {
 				break
 			}
 		}

@@ -148,12 +148,13 @@ func (x *extractor) events() {
 	x.born, x.ended = make([]int32, n), make([]int32, n)
 	for i := range n {
 		x.born[i], x.ended[i] = -1, -1
-		x.waits = x.waits || x.t.Trace.At(i).Action == snapshot.FreeCompleted
+		x.waits = x.waits || x.t.Trace.Action(i) == snapshot.FreeCompleted
 	}
 	for row := range x.t.Lives {
 		l := &x.t.Lives[row]
 		if l.Born >= 0 {
-			if e := x.t.Trace.At(int(l.Born)); e.Action == snapshot.Alloc && e.Addr == l.Addr && x.born[l.Born] < 0 {
+			at, _ := x.t.Trace.Block(int(l.Born))
+			if x.t.Trace.Action(int(l.Born)) == snapshot.Alloc && at == l.Addr && x.born[l.Born] < 0 {
 				x.born[l.Born] = int32(row)
 			}
 		}
@@ -175,7 +176,6 @@ func (x *extractor) steps() {
 	bursts := x.bursts()
 	freeable := x.freeable()
 	for i := range n {
-		e := x.t.Trace.At(i)
 		x.private.advance(i)
 		if pool, ok := freeable[int32(i)]; ok {
 			p.ops = append(p.ops, op{int32(i), int32(pool), opRelease})
@@ -183,13 +183,13 @@ func (x *extractor) steps() {
 		if len(bursts) > 0 && int(bursts[0].first) == i {
 			p.ops = append(p.ops, op{bursts[0].first, bursts[0].last, opEmpty})
 		}
-		switch e.Action {
+		switch x.t.Trace.Action(i) {
 		case snapshot.Alloc:
-			x.alloc(int32(i), e)
+			x.alloc(int32(i), x.t.Trace.At(i))
 		case snapshot.FreeRequested, snapshot.FreeCompleted:
 			x.free(int32(i))
 		case snapshot.OOM:
-			if e.Size > 0 && e.Size <= allocator.MaxRequest {
+			if e := x.t.Trace.At(i); e.Size > 0 && e.Size <= allocator.MaxRequest {
 				x.request(op{int32(i), int32(len(p.asks)), opFail})
 				p.asks = append(p.asks, ask{bytes: e.Size, stream: x.streamOf(e.Stream), id: e.Stream})
 				p.OOMs++
@@ -210,7 +210,7 @@ func (x *extractor) request(o op) {
 	x.retry.end(x.p.ops)
 }
 
-func (x *extractor) alloc(i int32, e *snapshot.Event) {
+func (x *extractor) alloc(i int32, e snapshot.Event) {
 	p, row := x.p, x.born[i]
 	if row < 0 {
 		return

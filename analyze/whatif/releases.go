@@ -17,20 +17,19 @@ func (x *extractor) bursts() []burst {
 	var out []burst
 	n := x.t.Trace.Len()
 	for i := 0; i < n; i++ {
-		if !releases(x.t.Trace.At(i)) {
+		if !releases(x.t.Trace, i) {
 			continue
 		}
 		first, last := i, i
 		for i++; i < n; i++ {
-			e := x.t.Trace.At(i)
-			if releases(e) {
+			if releases(x.t.Trace, i) {
 				last = i
-			} else if e.Action != snapshot.FreeCompleted || !x.inside(i) {
+			} else if x.t.Trace.Action(i) != snapshot.FreeCompleted || !x.inside(i) {
 				break
 			}
 		}
 		if i < n {
-			last = x.ownPart(first, last, x.t.Trace.At(i))
+			last = x.ownPart(first, last, i)
 		}
 		i = max(i-1, last)
 		if last >= first {
@@ -47,9 +46,10 @@ func (x *extractor) inside(i int) bool {
 	return row >= 0 && int(x.t.Lives[row].FreeRequested) != i-1 && int(x.t.Lives[row].FreeRequested) != i
 }
 
-// ownPart takes from the end of first..last what belongs to the request of the event after it,
-// and gives the new last, which is before first when nothing remains.
-func (x *extractor) ownPart(first, last int, after *snapshot.Event) int {
+// ownPart takes from the end of first..last what belongs to the request of event next, which
+// comes after it, and gives the new last, which is before first when nothing remains.
+func (x *extractor) ownPart(first, last, next int) int {
+	after := x.t.Trace.At(next)
 	switch after.Action {
 	case snapshot.OOM:
 		if after.Stack <= snapshot.EmptyStack {
@@ -60,27 +60,32 @@ func (x *extractor) ownPart(first, last int, after *snapshot.Event) int {
 			return last
 		}
 	case snapshot.Alloc: // what was unmapped around a free block left enough of it
-		if after.Stack <= snapshot.EmptyStack || x.t.Trace.At(last).Action != snapshot.SegmentUnmap {
+		if after.Stack <= snapshot.EmptyStack || x.t.Trace.Action(last) != snapshot.SegmentUnmap {
 			return last
 		}
 	default:
 		return last
 	}
 	for ; last >= first; last-- {
-		if e := x.t.Trace.At(last); releases(e) && e.Stack != after.Stack {
+		if releases(x.t.Trace, last) && x.t.Trace.Stack(last) != after.Stack {
 			return last
 		}
 	}
 	return last
 }
 
-func releases(e *snapshot.Event) bool {
-	return (e.Action == snapshot.SegmentFree || e.Action == snapshot.SegmentUnmap) && e.Addr != 0 && e.Size > 0
+func releases(t snapshot.Trace, i int) bool {
+	a := t.Action(i)
+	return (a == snapshot.SegmentFree || a == snapshot.SegmentUnmap) && ranges(t.At(i))
 }
 
-func acquires(e *snapshot.Event) bool {
-	return (e.Action == snapshot.SegmentAlloc || e.Action == snapshot.SegmentMap) && e.Addr != 0 && e.Size > 0
+func acquires(t snapshot.Trace, i int) bool {
+	a := t.Action(i)
+	return (a == snapshot.SegmentAlloc || a == snapshot.SegmentMap) && ranges(t.At(i))
 }
+
+// ranges reports whether an event says where, and how much.
+func ranges(e snapshot.Event) bool { return e.Addr != 0 && e.Size > 0 }
 
 // freeable finds the private pools that give memory back, by the first event of the releases
 // in which they first do: no graph uses them any more. Which pool a released segment was of is
@@ -95,7 +100,7 @@ func (x *extractor) freeable() map[int32]allocator.Pool {
 		}
 		seen[c.Range.Pool] = true
 		first := c.Event
-		for first > 0 && releases(x.t.Trace.At(first-1)) {
+		for first > 0 && releases(x.t.Trace, first-1) {
 			first--
 		}
 		out[int32(first)] = x.poolOf(c.Range.Pool)

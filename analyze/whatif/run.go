@@ -201,7 +201,7 @@ func (out *Outcome) fail(r *replay, o *op) {
 	st := r.a.Stats()
 	f := &Failure{
 		Event: int(o.event), Requested: r.p.asks[o.row].bytes, Recorded: o.kind == opFail,
-		Stack:    r.p.t.Trace.At(int(o.event)).Stack,
+		Stack:    r.p.t.Trace.Stack(int(o.event)),
 		Reserved: st.ReservedBytes[allocator.All].Current, Allocated: st.AllocatedBytes[allocator.All].Current,
 	}
 	out.Failures++

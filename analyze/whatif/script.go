@@ -44,7 +44,8 @@ func (d *scripted) end() {
 	if len(d.next) == 0 {
 		return
 	}
-	if e := d.t.Trace.At(int(d.next[0])); releases(e) {
+	i := int(d.next[0])
+	if e := d.t.Trace.At(i); releases(d.t.Trace, i) {
 		d.faultf(otherReleases, "The run released %s at %#x; the replay keeps it.", units.Bytes(e.Size), e.Addr)
 	} else {
 		d.faultf(otherSegment, "The run reserved %s at %#x; the replay serves the request from a free block.",
@@ -59,35 +60,32 @@ func (d *scripted) faultf(kind disagreement, format string, args ...any) {
 }
 
 // take gives the next event if it is of an action.
-func (d *scripted) take(action snapshot.Action) *snapshot.Event {
-	if len(d.next) == 0 {
-		return nil
+func (d *scripted) take(action snapshot.Action) (e snapshot.Event, ok bool) {
+	if len(d.next) == 0 || d.t.Trace.Action(int(d.next[0])) != action {
+		return e, false
 	}
-	e := d.t.Trace.At(int(d.next[0]))
-	if e.Action != action {
-		return nil
-	}
+	e = d.t.Trace.At(int(d.next[0]))
 	d.next = d.next[1:]
-	return e
+	return e, true
 }
 
 // acquire gives the event that brings new memory. It notes that the replay asks for memory and the
 // trace has none for it, which is as it should be when memory is given back next, or when the request
 // fails.
-func (d *scripted) acquire(action snapshot.Action, size int64) *snapshot.Event {
-	e := d.take(action)
-	if e == nil && len(d.next) == 0 && !d.fails {
+func (d *scripted) acquire(action snapshot.Action, size int64) (e snapshot.Event, ok bool) {
+	e, ok = d.take(action)
+	if !ok && len(d.next) == 0 && !d.fails {
 		d.faultf(otherSegment, "The run served %s from its cache; the replay has no free block for it and asks the "+
 			"driver for %s.",
 			units.Bytes(d.ask.bytes), units.Bytes(size))
 	}
-	return e
+	return e, ok
 }
 
 // Malloc implements allocator.Driver.
 func (d *scripted) Malloc(size int64) (uint64, bool) {
-	switch e := d.acquire(snapshot.SegmentAlloc, size); {
-	case e == nil:
+	switch e, ok := d.acquire(snapshot.SegmentAlloc, size); {
+	case !ok:
 		return 0, false
 	case e.Size != size:
 		d.faultf(otherSegment, "The run made a segment of %s; the replay asks for %s.", units.Bytes(e.Size),
@@ -116,8 +114,8 @@ func (d *scripted) Reserve(int64) (uint64, bool) {
 
 // Map implements allocator.Driver.
 func (d *scripted) Map(addr uint64, size int64) bool {
-	switch e := d.acquire(snapshot.SegmentMap, size); {
-	case e == nil:
+	switch e, ok := d.acquire(snapshot.SegmentMap, size); {
+	case !ok:
 		return false
 	case e.Size != size || e.Addr != addr:
 		d.faultf(otherSegment, "The run mapped %s at %#x; the replay maps %s at %#x.", units.Bytes(e.Size), e.Addr,
@@ -135,7 +133,7 @@ func (d *scripted) Free(addr uint64, size int64) { d.release(snapshot.SegmentFre
 func (d *scripted) Unmap(addr uint64, size int64) { d.release(snapshot.SegmentUnmap, addr, size) }
 
 func (d *scripted) release(action snapshot.Action, addr uint64, size int64) {
-	if e := d.take(action); e == nil || e.Addr != addr || e.Size != size {
+	if e, ok := d.take(action); !ok || e.Addr != addr || e.Size != size {
 		d.faultf(otherReleases, "The replay releases %s at %#x; the run kept it.", units.Bytes(size), addr)
 		return
 	}

@@ -86,7 +86,7 @@ func (p *Program) Validate(ctx context.Context, s *snapshot.Snapshot) (*Accuracy
 	v := &validator{p: p, x: newExtractor(p, s), r: p.newReplay()}
 	v.v = Accuracy{Requests: p.Allocs, Share: 1, FirstEvent: -1}
 	for i := range p.t.Trace.Len() {
-		if e := p.t.Trace.At(i); releases(e) || acquires(e) {
+		if releases(p.t.Trace, i) || acquires(p.t.Trace, i) {
 			v.script = append(v.script, int32(i))
 		}
 	}

@@ -153,7 +153,7 @@ func TestDivergence(t *testing.T) {
 		}, "threads", 67},
 		{"a free is missing", build.Options{}, func(s *snapshot.Snapshot) {
 			n := 0
-			edit(s, func(e *snapshot.Event) bool {
+			buildtest.Edit(s.Traces, func(e *snapshot.Event) bool {
 				if e.Action == snapshot.FreeRequested || e.Action == snapshot.FreeCompleted {
 					n++
 				}
@@ -161,7 +161,7 @@ func TestDivergence(t *testing.T) {
 			})
 		}, "edited or filtered", 15},
 		{"a release is missing", build.Options{}, func(s *snapshot.Snapshot) {
-			edit(s, func(e *snapshot.Event) bool { return e.Action != snapshot.SegmentFree })
+			buildtest.Edit(s.Traces, func(e *snapshot.Event) bool { return e.Action != snapshot.SegmentFree })
 		}, "edited or filtered", 15},
 	} {
 		s := buildtest.Read(t, build.Run(c.opt, program))
@@ -178,19 +178,6 @@ func TestDivergence(t *testing.T) {
 			t.Errorf("%s: %d of %d requests", c.name, v.SameRequests, v.Requests)
 		}
 	}
-}
-
-// edit keeps the events that a function wants.
-func edit(s *snapshot.Snapshot, keep func(*snapshot.Event) bool) {
-	var events snapshot.Events
-	old := s.Traces[0]
-	for i := range old.Len() {
-		e := *old.At(i)
-		if keep(&e) {
-			*events.Next() = e
-		}
-	}
-	s.Traces[0] = snapshot.NewTrace(&events, 0, events.Len())
 }
 
 // TestTieOfUnknownRelease holds that the order of equal blocks is found where the file does not

@@ -164,7 +164,7 @@ func trim(s *snapshot.Snapshot) {
 	begin, end := int64(math.MaxInt64), int64(0)
 	for _, t := range s.Traces {
 		if n := t.Len(); n > 0 {
-			begin, end = min(begin, t.At(0).Time), max(end, t.At(n-1).Time)
+			begin, end = min(begin, t.Time(0)), max(end, t.Time(n-1))
 		}
 	}
 	if end > 0 {

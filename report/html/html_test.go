@@ -456,7 +456,7 @@ func TestOneEvent(t *testing.T) {
 		}
 	}))
 	var last snapshot.Events
-	*last.Next() = *s.Traces[0].At(s.Traces[0].Len() - 1)
+	last.Add(s.Traces[0].At(s.Traces[0].Len() - 1))
 	s.Traces[0] = snapshot.NewTrace(&last, 0, 1)
 	page := visible(write(t, analyzetest.Run(t, s, analyze.Options{})))
 	contains(t, page, "Only the final state was recorded", "Out of memory unknown", "Retries unknown", "What is live?")

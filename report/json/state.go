@@ -68,7 +68,7 @@ func buildState(a *attribution.Answer, top int) *stateDoc {
 		out.Partial = a.Snapshot.Partial.Error()
 	}
 	if t.Trace.Len() > 0 {
-		out.FirstTime = t.Trace.At(0).Time
+		out.FirstTime = t.Trace.Time(0)
 	}
 	for i, g := range a.Holders.Rows {
 		if top > 0 && i >= top {

@@ -76,7 +76,7 @@ func place(a *attribution.Answer) string {
 	if t.Trace.Len() == 1 {
 		s = fmt.Sprintf("right after the only event, 0 (%s", ev.Action)
 	}
-	first := t.Trace.At(0).Time
+	first := t.Trace.Time(0)
 	return s + when(ev.Size > 0, " of %s", units.Bytes(ev.Size)) + ")" +
 		when(first > 0 && ev.Time >= first, ", +%s", units.Micros(ev.Time-first))
 }

@@ -45,17 +45,17 @@ func ascending(t snapshot.Trace, least int64) []stretch {
 	var out []stretch
 	first, newest := 0, int64(math.MinInt64)
 	for i := range t.Len() {
-		e := t.At(i)
-		if e.Has&snapshot.EventHasTime == 0 {
+		if t.Has(i)&snapshot.EventHasTime == 0 {
 			return nil
 		}
-		if e.Time < newest && uint64(newest)-uint64(e.Time) >= uint64(least) {
+		now := t.Time(i)
+		if now < newest && uint64(newest)-uint64(now) >= uint64(least) {
 			if out = append(out, stretch{int32(first), int32(i)}); len(out) > seams {
 				return nil
 			}
-			first, newest = i, e.Time
+			first, newest = i, now
 		}
-		newest = max(newest, e.Time)
+		newest = max(newest, now)
 	}
 	return append(out, stretch{int32(first), int32(t.Len())})
 }
@@ -107,7 +107,7 @@ func inOrder(s *snapshot.Snapshot, device int, stretches []stretch, sure bool) (
 func merge(t snapshot.Trace, stretches []stretch, stick bool) (order []int32, cuts []int) {
 	rest := slices.Clone(stretches)
 	order = make([]int32, 0, t.Len())
-	time := func(i int) int64 { return t.At(int(rest[i].first)).Time }
+	time := func(i int) int64 { return t.Time(int(rest[i].first)) }
 	for now := -1; len(rest) > 0; {
 		oldest := 0
 		for i := range rest {
@@ -193,7 +193,7 @@ func differ(live, final map[uint64]bool) int {
 func arrange(t snapshot.Trace, order []int32) snapshot.Trace {
 	events := new(snapshot.Events)
 	for _, i := range order {
-		*events.Next() = *t.At(int(i))
+		events.Add(t.At(int(i)))
 	}
 	return snapshot.NewTrace(events, 0, len(order))
 }

@@ -60,7 +60,8 @@ func (ev *evidence) collect(s *snapshot.Snapshot) {
 func (ev *evidence) traces(s *snapshot.Snapshot) {
 	for _, t := range s.Traces {
 		for i := range t.Len() {
-			ev.event(s, i, t.At(i))
+			e := t.At(i)
+			ev.event(s, i, &e)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestAxis(t *testing.T) {
 	tl := analyzetest.Failed(t).Devices[0].Timeline
 	byTime := chart.NewAxis(tl, true)
 	n := tl.Trace.Len()
-	us := tl.Trace.At(40).Time - tl.Trace.At(0).Time
+	us := tl.Trace.Time(40) - tl.Trace.Time(0)
 	if !byTime.ByTime || byTime.Event(-1) != 0 || byTime.Event(40) != us || us < 100_000 ||
 		byTime.Event(n-1) != byTime.Span {
 		t.Errorf("by time: %+v, event 40 at %d, want %d", byTime, byTime.Event(40), us)

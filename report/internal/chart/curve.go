@@ -62,7 +62,7 @@ func NewAxis(t *timeline.Timeline, hasTimes bool) Axis {
 		last = max(last, us)
 	}
 	if t.Trace.Len() > 0 {
-		note(t.Trace.At(0).Time)
+		note(t.Trace.Time(0))
 	}
 	for i := range t.Curve {
 		note(t.Curve[i].Time)

@@ -218,7 +218,7 @@ func verify(t *testing.T, s *snapshot.Snapshot) {
 				stack(e.Stack, "event")
 				if e.Action >= snapshot.NumActions || int(e.Stream) >= s.Streams.Len() ||
 					int(e.Label) > s.Labels.Len() {
-					t.Fatalf("event %d is %+v", i, *e)
+					t.Fatalf("event %d is %+v", i, e)
 				}
 				l := s.Labels.Get(e.Label)
 				for _, id := range []snapshot.StringID{l.CompileContext, l.UserMetadata, l.InternalMetadata, l.Category,

@@ -33,6 +33,7 @@ func (d *machine) drain() {
 			x.begin(int(v.start()))
 		}
 	}
+	var e snapshot.Event
 	for ; x.next < d.events.Len(); x.next++ {
 		for x.run+1 < len(x.runs) && x.runs[x.run+1].start <= x.next {
 			x.run++
@@ -41,9 +42,10 @@ func (d *machine) drain() {
 		if x.run < 0 {
 			continue // in no list
 		}
-		r, e := &x.runs[x.run], d.events.At(x.next)
-		if d.opt.Each(d.out, x.run, r.n, e) {
-			*x.kept.Next() = *e
+		r := &x.runs[x.run]
+		e = d.events.At(x.next)
+		if d.opt.Each(d.out, x.run, r.n, &e) {
+			x.kept.Add(e)
 			r.kept++
 		}
 		r.n++

@@ -26,10 +26,8 @@ func (l *loop) fastEvent() bool {
 		return false
 	}
 	row := l.events.Len()
-	e := l.events.Next()
-	p, ok := l.fastPairs(buf, p+1, e)
+	p, ok := l.fastPairs(buf, p+1)
 	if !ok {
-		l.events.Drop()
 		l.memo = l.memo[:memo]
 		return false
 	}
@@ -41,8 +39,8 @@ func (l *loop) fastEvent() bool {
 	return true
 }
 
-// fastPairs reads the keys and values of an event up to its SETITEMS.
-func (l *loop) fastPairs(buf []byte, p int, e *snapshot.Event) (int, bool) {
+// fastPairs reads the keys and values of an event up to its SETITEMS, and adds it.
+func (l *loop) fastPairs(buf []byte, p int) (int, bool) {
 	var has uint64
 	d := l.machine
 	for lim := l.lim; p < lim; {
@@ -59,7 +57,7 @@ func (l *loop) fastPairs(buf []byte, p int, e *snapshot.Event) (int, bool) {
 				return p, false
 			}
 			d.has = has
-			d.event(e)
+			d.event()
 			return p + 1, true
 		default:
 			return p, false

@@ -393,7 +393,7 @@ func TestBigNumbers(t *testing.T) {
 		}
 		e := s.Traces[0].At(1)
 		if e.Addr != 1<<63+512 || s.Streams.Handle(e.Stream) != math.MaxUint64 || e.Size != 0 || e.Time != 5 {
-			t.Errorf("%s: %+v on stream %x", dialect, *e, s.Streams.Handle(e.Stream))
+			t.Errorf("%s: %+v on stream %x", dialect, e, s.Streams.Handle(e.Stream))
 		}
 	}
 }

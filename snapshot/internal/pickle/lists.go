@@ -181,8 +181,7 @@ func (d *machine) moveRows(l *listRec, v value) error {
 func (d *machine) copyEvents(start, n uint32) uint32 {
 	end := uint32(d.events.Len())
 	for i := range n {
-		e := *d.events.At(int(start + i))
-		*d.events.Next() = e
+		d.events.Add(d.events.At(int(start + i)))
 	}
 	return end
 }

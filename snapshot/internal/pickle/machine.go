@@ -404,10 +404,13 @@ func (d *machine) reduce() error {
 	return nil
 }
 
+// perEvent is what an event is taken to need, with what an analysis makes of it.
+const perEvent = 40
+
 // checkMemory runs once per window.
 func (d *machine) checkMemory() error {
 	used := int64(cap(d.stack)+cap(d.vals)+cap(d.lists)+cap(d.boxes))*16 + int64(len(d.memo))*8 +
-		int64(d.events.Len())*40 + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History))*8 +
+		int64(d.events.Len())*perEvent + int64(cap(d.out.Segments)+cap(d.out.Blocks)+cap(d.out.History))*8 +
 		int64(cap(d.snaps))*(numKeys*16) + d.interned +
 		int64(d.out.Strings.Len()+d.out.Frames.Len()+d.out.Labels.Len()+d.out.Streams.Len())*96
 	if used > baseMemory+memoryPerByte*d.read {

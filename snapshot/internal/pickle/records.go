@@ -38,7 +38,7 @@ func (d *machine) build() (value, string, error) {
 	has := d.hasKey
 	switch {
 	case has(keyAction):
-		d.event(d.events.Next())
+		d.event()
 		return row(kEvent, d.events.Len(), "event")
 	case has(keyFilename) || has(keyName) && has(keyLine):
 		return value{u: uint64(d.frame()), kind: kFrame}, "frame", nil
@@ -77,8 +77,9 @@ func row(k kind, rows int, where string) (value, string, error) {
 	return run(k, uint32(rows-1), 1), where, nil
 }
 
-// event fills in e.
-func (d *machine) event(e *snapshot.Event) {
+// event adds an event.
+func (d *machine) event() {
+	var e snapshot.Event
 	act := d.str(keyAction)
 	e.Action, e.Addr, e.Stack = action(uint64(act)), d.address(keyAddr), d.frames()
 	e.Stream = d.out.Streams.Intern(d.address(keyStream))
@@ -90,8 +91,9 @@ func (d *machine) event(e *snapshot.Event) {
 	}
 	const plain = 1<<keyAction | 1<<keyAddr | 1<<keySize | 1<<keyStream | 1<<keyTimeUS | 1<<keyFrames
 	if d.has&^plain != 0 || e.Action == snapshot.ActionUnknown {
-		d.eventExtras(e, act)
+		d.eventExtras(&e, act)
 	}
+	d.events.Add(e)
 }
 
 // eventExtras reads the keys that few events have.

@@ -1,0 +1,56 @@
+package snapshot_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// TestEvents holds that a table gives back what it was given: also what is too large for its columns, where chunks
+// begin and end, and in rows that are used again.
+func TestEvents(t *testing.T) {
+	odd := []snapshot.Event{
+		{},
+		{Addr: math.MaxUint64, Size: math.MaxInt64, Time: math.MaxInt64, Stack: math.MaxInt32, Label: math.MaxInt32,
+			Stream: math.MaxInt32, Action: snapshot.NumActions - 1, Has: 15},
+		{Size: -1, Time: math.MinInt64, Action: snapshot.OOM, Has: snapshot.EventHasDeviceFree},
+		{Size: math.MaxUint32, Stack: 1}, {Size: math.MaxUint32 + 1, Stack: 2},
+		{Time: math.MaxInt32}, {Time: math.MaxInt32 + 1}, {Time: math.MinInt32}, {Time: math.MinInt32 - 1},
+		{Label: math.MaxUint16}, {Label: math.MaxUint16 + 1}, {Stream: 254}, {Stream: 255}, {Stream: 256},
+		{Addr: 1, Stream: 255, Time: 7, Action: snapshot.Alloc, Has: snapshot.EventHasTime},
+	}
+	const n = 70_000 // of each
+	for _, start := range []int64{0, 1.7e15, math.MaxInt64, math.MinInt64} {
+		want := func(i int) snapshot.Event {
+			e := odd[i%len(odd)]
+			if i%3 > 0 {
+				e = snapshot.Event{Addr: uint64(i) << 9, Size: int64(i), Time: start - int64(i), Stack: snapshot.StackID(i),
+					Action: snapshot.Action(i % int(snapshot.NumActions)), Has: snapshot.EventHas(i % 16)}
+			}
+			return e
+		}
+		var events snapshot.Events
+		for i := range n {
+			events.Add(want(i))
+		}
+		for half := range 2 {
+			trace := snapshot.NewTrace(&events, half*n/2, events.Len()-half*n/2)
+			for i := range trace.Len() {
+				e := want(half*n/2 + i)
+				if got := trace.At(i); got != e {
+					t.Fatalf("from %d, event %d is %+v, want %+v", start, i, got, e)
+				}
+				addr, size := trace.Block(i)
+				if addr != e.Addr || size != e.Size || trace.Action(i) != e.Action || trace.Has(i) != e.Has ||
+					trace.Stack(i) != e.Stack || trace.Time(i) != e.Time {
+					t.Fatalf("from %d, event %d is %+v by itself, and not by its parts", start, i, e)
+				}
+			}
+			events.Forget(n / 2)
+			for i := range n {
+				events.Add(want(n + i))
+			}
+		}
+	}
+}
