@@ -3,6 +3,7 @@ package browsertests
 import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // mouse does something with the mouse at a place of the screen.
@@ -10,25 +11,25 @@ func mouse(params input.DispatchMouseEventParams) chromedp.Action[chromedp.Void]
 	return command(input.DispatchMouseEvent, params)
 }
 
-// wheel turns the wheel. A tilt of exactly 0 would not be sent, which Chromium asks for.
-func (p *page) wheel(x, y, dy float64) {
+// wheel turns the wheel, with keys held. A tilt of exactly 0 would not be sent, which Chromium asks for.
+func (p *page) wheel(x, y, dy float64, keys kb.Modifier) {
 	p.Helper()
 	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: x, Y: y, DeltaX: 0.01,
-		DeltaY: dy}))
+		DeltaY: dy, Modifiers: int64(keys)}))
 	p.do(`await new Promise(f => setTimeout(f, 60))`)
 }
 
-// drag pulls from one place to another.
-func (p *page) drag(x0, y0, x1, y1 float64) {
+// drag pulls from one place to another, with keys held.
+func (p *page) drag(x0, y0, x1, y1 float64, keys kb.Modifier) {
 	p.Helper()
 	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: x0, Y: y0,
-		Button: input.MouseButtonLeft, ClickCount: 1}))
+		Button: input.MouseButtonLeft, ClickCount: 1, Modifiers: int64(keys)}))
 	for i := 1.0; i <= 4; i++ {
 		p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x0 + (x1-x0)*i/4,
-			Y: y0 + (y1-y0)*i/4, Button: input.MouseButtonLeft}))
+			Y: y0 + (y1-y0)*i/4, Button: input.MouseButtonLeft, Modifiers: int64(keys)}))
 	}
 	p.run(mouse(input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: x1, Y: y1,
-		Button: input.MouseButtonLeft, ClickCount: 1}))
+		Button: input.MouseButtonLeft, ClickCount: 1, Modifiers: int64(keys)}))
 	p.do(``)
 }
 

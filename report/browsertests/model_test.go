@@ -324,20 +324,43 @@ func TestRuler(t *testing.T) {
 			for range 5 {
 				a := rng.IntN(tl.Trace.Len() - 1)
 				b := a + 1 + rng.IntN(tl.Trace.Len()-a-1)
-				got := eval[[2]sum](p, `(() => { const l = snapana.live[0], x = l.ruler.between(%d, %d), f = rows =>
+				p.do(`const l = snapana.live[0]; l.view.set({markA: %d, markB: %d}); l.tabs.open("Compare")`, a, b)
+				got := eval[[3]sum](p, `(() => { const l = snapana.live[0], r = l.ruler.range, f = rows =>
 					({Count: rows.length, Bytes: rows.reduce((s, r) => s + l.device.lives.size[r], 0)});
-					return [f(x.allocated), f(x.freed)]; })()`, a, b)
-				var want [2]sum
+					return [f(r.allocated), f(r.freed), f(r.within)]; })()`)
+				var want [3]sum
+				sites := map[string]int64{}
 				for i := range tl.Lives {
 					l := &tl.Lives[i]
-					if int(l.Born) > a && int(l.Born) <= b {
+					born, freed := int(l.Born) > a && int(l.Born) <= b, int(l.Freed) > a && int(l.Freed) <= b
+					site := attribution.Site(r.Snapshot, l.Stack)
+					if born {
 						want[0].Count++
 						want[0].Bytes += l.Rounded
+						sites[site] += l.Rounded
 					}
-					if int(l.Freed) > a && int(l.Freed) <= b {
+					if freed {
 						want[1].Count++
 						want[1].Bytes += l.Rounded
+						sites[site] -= l.Rounded
 					}
+					if born && freed {
+						want[2].Count++
+						want[2].Bytes += l.Rounded
+					}
+				}
+				for _, c := range eval[[]struct {
+					Site             string
+					Allocated, Freed int64
+				}](p, `snapana.live[0].ruler.range.changes.map(c => ({Site: c.site, Allocated: c.allocated,
+					Freed: c.freed}))`) {
+					if net, known := sites[c.Site]; known && c.Allocated-c.Freed != net {
+						t.Errorf("%s from %d to %d: net %d, want %d", c.Site, a, b, c.Allocated-c.Freed, net)
+					}
+					delete(sites, c.Site)
+				}
+				if len(sites) > 1 { // what has no stack has a name of the page
+					t.Errorf("from %d to %d the page lacks the sites %v", a, b, sites)
 				}
 				if got != want || got[0].Bytes-got[1].Bytes != active(tl, b)-active(tl, a) {
 					t.Errorf("between events %d and %d: %+v, want %+v", a, b, got, want)

@@ -217,6 +217,22 @@ func TestKeys(t *testing.T) {
 	if span() != whole {
 		t.Error("0 does not show all")
 	}
+	press("w")
+	if near := span(); near >= whole {
+		t.Error("w does not zoom in")
+	} else if press("s"); span() <= near {
+		t.Error("s does not zoom out")
+	}
+	press("?")
+	if !eval[bool](p, `document.querySelector("dialog.sheet").matches(":modal")`) {
+		t.Error("? does not open the sheet of keys")
+	}
+	p.picture("keys")
+	press(kb.Escape)
+	if eval[bool](p, `document.querySelector("dialog.sheet").open`) ||
+		!eval[bool](p, `document.activeElement.classList.contains("tl-box")`) {
+		t.Error("Escape does not go back from the sheet to the timeline")
+	}
 	press("m")
 	press(kb.Home)
 	press("m")
@@ -252,12 +268,12 @@ func TestMouse(t *testing.T) {
 	if e := eval[int](p, `snapana.live[0].view.state.cursor`); e < n*79/100 || e > n*81/100 {
 		t.Errorf("a click at four fifths sets the cursor to event %d of %d", e, n)
 	}
-	p.wheel(x, y, -300)
+	p.wheel(x, y, -300, 0)
 	if s := eval[float64](p, `snapana.live[0].view.state.x1 - snapana.live[0].view.state.x0`); s >= float64(n) {
 		t.Error("the wheel does not zoom")
 	}
 	before := eval[float64](p, `snapana.live[0].view.state.x0`)
-	p.drag(x, y, x+60, y)
+	p.drag(x, y, x+60, y, 0)
 	if eval[float64](p, `snapana.live[0].view.state.x0`) >= before {
 		t.Error("a drag does not pan")
 	}

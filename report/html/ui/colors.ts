@@ -39,7 +39,7 @@ export interface Scheme extends Paint {
 export function scheme(view: View): Scheme {
 	const dev = view.dev,
 		by = view.state.color;
-	const { of, legend, restGroup } = classes(dev, by),
+	const { of, legend, restGroup } = groups(dev, by),
 		dim = view.choosy;
 	return finish(
 		view,
@@ -100,7 +100,8 @@ function finish(
 	};
 }
 
-function classes(
+/** The colors of allocations: their names, the one of a row, and that of a category of what is not in the page. */
+export function groups(
 	dev: Device,
 	by: ColorBy,
 ): { of: (row: number) => number; legend: Legend; restGroup: (c: number) => number } {

@@ -3,7 +3,7 @@
 import { choice, copier, el, fill, unique } from "./dom";
 import { never } from "./bands";
 import * as format from "./format";
-import { help, jump, largest, step, stepTo } from "./keys";
+import { jump, largest, step, stepTo } from "./keys";
 import { Axis, ColorBy, Mode, State, View } from "./view";
 
 export function toolbar(view: View, link: () => string): HTMLElement {
@@ -64,6 +64,17 @@ export function toolbar(view: View, link: () => string): HTMLElement {
 			mid = Math.min(Math.max(view.at(view.state.cursor), x0), x1);
 		view.zoom(mid - (mid - x0) * factor, mid + (x1 - mid) * factor);
 	};
+	const select = el(
+		"button",
+		{
+			type: "button",
+			"aria-pressed": "false",
+			title: "Select a range by dragging, as Shift does",
+			click: () => view.set({ select: !view.state.select }),
+		},
+		"Select",
+	);
+	view.listen(c => c.has("select") && select.setAttribute("aria-pressed", String(state.select)));
 	const has = (kind: string) => dev.marks.some(m => m.kind === kind);
 	return el(
 		"div",
@@ -96,7 +107,7 @@ export function toolbar(view: View, link: () => string): HTMLElement {
 				number,
 				button("›", "Next step", () => step(view, 1)),
 			),
-		el("span", { class: "buttons" }, copier("Copy link", link)),
+		el("span", { class: "buttons" }, select, copier("Copy link", link)),
 	);
 }
 
@@ -130,9 +141,10 @@ export function search(view: View): HTMLElement {
 		else {
 			const g = view.matched(),
 				all = view.dev.lives.totalAt(view.state.cursor),
-				{ pick } = view.state;
+				{ pick, only } = view.state;
 			const of = [
 				pick?.name,
+				only.replaceAll("\n", " and "),
 				view.address && format.plural(view.address.rows.length, "allocation"),
 				m &&
 					format.plural(
@@ -146,16 +158,18 @@ export function search(view: View): HTMLElement {
 				`${of}; at the cursor ${format.bytes(g.bytes)} in ` +
 				`${format.plural(g.count, "block")}, ${format.percent(g.bytes, all)} of active`;
 		}
-		none.hidden = !view.state.pick;
+		none.hidden = !view.state.pick && !view.state.only;
 	};
 	const lived = el("div", { class: "lived", hidden: true });
 	const none = el(
 		"button",
-		{ type: "button", hidden: true, click: () => view.set({ pick: null }) },
+		{ type: "button", hidden: true, click: () => view.set({ pick: null, only: "" }) },
 		"Clear highlight",
 	);
 	view.listen(
-		c => (["search", "regex", "internals", "pick", "cursor", "detail"] as const).some(k => c.has(k)) && say(),
+		c =>
+			(["search", "regex", "internals", "pick", "only", "cursor", "detail"] as const).some(k => c.has(k)) &&
+			say(),
 	);
 	document.addEventListener("keydown", e => {
 		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
@@ -269,24 +283,4 @@ export function status(view: View): HTMLElement {
 	view.listen(update);
 	update(null);
 	return el("div", { class: "status" }, line);
-}
-
-/** What the keys do, for sighted users and as the timeline's description. */
-export function keyHelp(): HTMLElement {
-	return el(
-		"details",
-		{ class: "keys" },
-		el("summary", {}, "Keys and mouse"),
-		el(
-			"p",
-			{ class: "hint" },
-			"Wheel: zoom; with Shift: zoom the height. Drag: pan. Double-click: zoom in. Click: move the cursor and " +
-				"pin. Shift-click: set the two points of Compare.",
-		),
-		el(
-			"dl",
-			{ class: "pairs" },
-			...help.map(([k, v]) => el("div", {}, el("dt", {}, el("kbd", {}, k)), el("dd", {}, v))),
-		),
-	);
 }

@@ -73,6 +73,7 @@ export class Curves {
 			click: p => view.set({ cursor: this.eventAt(p.x) }),
 			zoomY: () => {},
 			panY: () => {},
+			passed: () => {},
 		});
 		view.listen(changed => (["x0", "x1", "axis", "cursor"] as const).some(k => changed.has(k)) && this.render());
 		redrawn(this.box, () => this.render());

@@ -23,7 +23,7 @@ const words = ["alloc", "free requested", "free completed", "segment alloc", "se
 
 export class Events implements Panel {
 	readonly name = "Events";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick", "only"];
 	readonly element = el("div", { class: "panel events" });
 	private readonly scroller = el("div", { class: "event-list", tabindex: 0, role: "region", "aria-label": "events" });
 	private readonly tall = el("div", { class: "tall" });

@@ -19,7 +19,7 @@ interface Box {
 
 export class Flame implements Panel {
 	readonly name = "Flame graph";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick", "only"];
 	readonly element = el("div", { class: "panel flame" });
 	private readonly canvas = el("canvas", {
 		tabindex: 0,

@@ -4,17 +4,18 @@ import { View } from "./view";
 
 export const help: [string, string][] = [
 	["← →", "move the cursor by a column; with Shift by ten; with Alt by one event"],
-	["+ −", "zoom in and out around the cursor"],
+	["W S + −", "zoom in and out around the cursor"],
 	["A D", "pan left and right"],
 	["Home End", "first and last event"],
 	["P", "the peak"],
 	["O", "the next out-of-memory event"],
 	["N B", "next and previous step"],
 	["L Enter", "pin the largest allocation live at the cursor"],
-	["M", "set a point of Compare"],
+	["M", "set an end of the range to compare"],
 	["0", "show all"],
-	["Escape", "unpin, and clear the points and the highlight"],
+	["Escape", "unpin, and clear the range, the highlight and the choice of colors"],
 	["/", "search"],
+	["?", "this sheet"],
 ];
 
 export function keys(e: KeyboardEvent, view: View): void {
@@ -36,6 +37,8 @@ export function keys(e: KeyboardEvent, view: View): void {
 		"+": () => around(0.7),
 		"=": () => around(0.7),
 		"-": () => around(1 / 0.7),
+		w: () => around(0.7),
+		s: () => around(1 / 0.7),
 		a: () => view.zoom(state.x0 - span / 5, state.x1 - span / 5),
 		d: () => view.zoom(state.x0 + span / 5, state.x1 + span / 5),
 		Home: () => view.go(0),
@@ -51,7 +54,7 @@ export function keys(e: KeyboardEvent, view: View): void {
 				? view.set({ markB: state.cursor })
 				: view.set({ markA: state.cursor, markB: -2 }),
 		"0": () => view.set({ x0: 0, x1: view.full(), lo: 0, hi: 0 }),
-		Escape: () => view.set({ pinned: -1, pick: null, markA: -2, markB: -2 }),
+		Escape: () => view.set({ pinned: -1, pick: null, only: "", markA: -2, markB: -2 }),
 	};
 	const act = actions[e.key.length === 1 ? e.key.toLowerCase() : e.key];
 	if (!act) return;

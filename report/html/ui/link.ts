@@ -23,7 +23,7 @@ function word<K extends "mode" | "color" | "axis">(name: string, key: K, known: 
 const mostText = 500,
 	mostFreed = 60;
 
-function text(name: string, key: "search" | "tab"): Field {
+function text(name: string, key: "search" | "tab" | "only"): Field {
 	return { name, write: v => v.state[key], read: text => ({ [key]: text.slice(0, mostText) }) };
 }
 
@@ -109,6 +109,7 @@ const fields: Field[] = [
 			return { freed: new Set(rows.filter(row => row >= 0)) };
 		},
 	},
+	text("only", "only"),
 	text("find", "search"),
 	flag("regex", "regex"),
 	flag("internals", "internals"),

@@ -3,7 +3,7 @@
 import { telling } from "./colors";
 import { load, Packed } from "./data";
 import { copier, el, resized } from "./dom";
-import { keyHelp, search, status, toolbar } from "./controls";
+import { search, status, toolbar } from "./controls";
 import { Curves } from "./curves";
 import { Devices } from "./devices";
 import { Events } from "./events";
@@ -16,9 +16,11 @@ import { Minimap } from "./minimap";
 import { Device, Tables } from "./model";
 import { Tabs } from "./panel";
 import { pinnedBox } from "./pinned";
+import { rangeLine } from "./range";
 import { Room } from "./room";
 import { Ruler } from "./ruler";
 import { Segments } from "./segments";
+import { keySheet } from "./sheet";
 import { look, showButtons } from "./show";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
@@ -95,7 +97,7 @@ function mount(
 			? [timeline.element, ...(server ? [new Windows(view, server, i).element] : []), new Minimap(view).element]
 			: []),
 		status(view),
-		...(device.events ? [keyHelp()] : []),
+		...(device.events ? [rangeLine(view, () => tabs.open(ruler.name)), keySheet()] : []),
 	);
 	const tabs = new Tabs(view, "What is live at the cursor", panels, asText);
 	place.append(tabs.element, pinnedBox(view));

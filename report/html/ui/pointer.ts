@@ -13,22 +13,31 @@ interface Target {
 	click: (p: Point, shift: boolean) => void;
 	zoomY: (y: number, factor: number) => void;
 	panY: (dy: number) => void;
+	/** The wheel turned, and was left to the page. */
+	passed: () => void;
 }
 
-/** The wheel zooms around the pointer, with shift the height; a drag moves the picture; two
- * fingers do both. Where there is nothing to zoom out of, the wheel scrolls the page. */
+/** The wheel zooms around the pointer, with shift the height: with Ctrl or Cmd, and after a click into the picture;
+ * before that, and where there is nothing to zoom out of, it scrolls the page. A drag moves the picture, with shift
+ * or while ranges are selected it selects one; two fingers zoom and move. */
 export function drag(box: HTMLElement, view: View, t: Target): void {
 	const fingers = new Map<number, Point>();
-	let moved = 0;
+	let moved = 0,
+		clicked = false, // since the picture was last left for another part of the page
+		start: number | null = null; // the event where a range begins that is being selected
 	const at = (e: MouseEvent): Point => {
 		const r = box.getBoundingClientRect();
 		return { x: e.clientX - r.left - box.clientLeft, y: e.clientY - r.top - box.clientTop };
 	};
-	const scale = () => (view.state.x1 - view.state.x0) / t.width();
+	const scale = () => (view.state.x1 - view.state.x0) / t.width(),
+		event = (p: Point) => view.eventAt(view.state.x0 + Math.min(Math.max(p.x, 0), t.width()) * scale());
 
+	box.addEventListener("blur", () => (clicked = false));
 	box.addEventListener(
 		"wheel",
 		e => {
+			const meant = e.ctrlKey || e.metaKey;
+			if (!meant && !clicked) return t.passed();
 			const p = at(e);
 			const factor = Math.exp(
 				(Math.sign(e.deltaY || e.deltaX) * Math.min(Math.abs(e.deltaY || e.deltaX), 120)) / 500,
@@ -44,7 +53,7 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 				view.zoom(x0 + e.deltaX * scale(), x1 + e.deltaX * scale());
 				return;
 			}
-			if (factor > 1 && x0 <= 0 && x1 >= view.full()) return;
+			if (factor > 1 && view.whole && !meant) return;
 			e.preventDefault();
 			const x = x0 + p.x * scale();
 			view.zoom(x - (x - x0) * factor, x + (x1 - x) * factor);
@@ -54,9 +63,11 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 
 	box.addEventListener("pointerdown", e => {
 		if (e.button !== 0) return;
+		clicked = true;
 		box.setPointerCapture(e.pointerId);
 		fingers.set(e.pointerId, at(e));
 		moved = fingers.size > 1 ? 99 : 0;
+		start = fingers.size === 1 && (e.shiftKey || view.state.select) ? event(at(e)) : null;
 	});
 	box.addEventListener("pointermove", e => {
 		const p = at(e),
@@ -71,7 +82,10 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 			view.zoom(fixed - (fixed - x0) * factor, fixed + (x1 - fixed) * factor);
 		} else {
 			moved += Math.abs(p.x - before.x) + Math.abs(p.y - before.y);
-			if (moved > 4) {
+			if (moved > 4 && start !== null) {
+				const end = event(p);
+				view.set({ markA: Math.min(start, end), markB: Math.max(start, end) });
+			} else if (moved > 4) {
 				const dx = (before.x - p.x) * scale(),
 					full = view.full();
 				const shift = Math.min(Math.max(dx, -x0), full - x1);

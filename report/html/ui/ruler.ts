@@ -1,115 +1,104 @@
-// What happened between two points.
+// What happened between two points: the ends of the range that is selected.
 
-import { never } from "./bands";
-import { change, count, bytes, micros, plural } from "./format";
+import { change, count, bytes, plural } from "./format";
 import { el, fill } from "./dom";
 import { Panel } from "./panel";
+import { bytesOf, Change, extent, marked, measure, Range } from "./range";
 import { State, View } from "./view";
+
+const mostSites = 20;
 
 export class Ruler implements Panel {
 	readonly name = "Compare";
 	readonly needs: (keyof State)[] = ["markA", "markB", "cursor"];
 	readonly element = el("div", { class: "panel ruler" });
+	range: Range | null = null;
 	private lines: string[] = [];
 
 	constructor(readonly view: View) {}
 
-	/** What was allocated and freed after event a, up to event b. */
-	between(a: number, b: number): { allocated: number[]; freed: number[] } {
-		const l = this.view.dev.lives,
-			allocated: number[] = [],
-			freed: number[] = [];
-		l.overlapping(a, b, row => {
-			if (l.born[row] > a && l.born[row] <= b) allocated.push(row);
-			if (l.freed[row] !== never && l.freed[row] > a && l.freed[row] <= b) freed.push(row);
-		});
-		return { allocated, freed };
-	}
-
 	render(): void {
-		const { dev, state } = this.view;
-		if (state.markA === -2) {
-			this.lines = [];
+		const { dev, state } = this.view,
+			at = marked(this.view);
+		this.lines = [];
+		this.range = at && measure(dev, at.a, at.b);
+		if (!this.range) {
 			fill(
 				this.element,
 				el(
 					"p",
 					{ class: "empty" },
-					"Shift-click two points in the timeline to compare (or press M at the cursor).",
+					"Select a range in the timeline: drag with Shift, or Shift-click two points (or press M at the cursor).",
 				),
 			);
 			return;
 		}
-		const other = state.markB > -2 ? state.markB : state.cursor;
-		const a = Math.min(state.markA, other),
-			b = Math.max(state.markA, other);
-		const before = dev.totals(a),
-			after = dev.totals(b),
-			{ allocated, freed } = this.between(a, b);
-		const sum = (rows: number[]) => rows.reduce((s, r) => s + dev.lives.size[r], 0);
-		const kept = allocated.filter(r => dev.lives.freed[r] > b),
-			gone = freed.filter(r => dev.lives.born[r] <= a);
+		const r = this.range,
+			{ a, b } = r,
+			before = dev.totals(a),
+			after = dev.totals(b);
+		const kept = r.allocated.filter(row => dev.lives.freed[row] > b),
+			old = r.freed.filter(row => dev.lives.born[row] <= a),
+			sum = (rows: number[]) => `${bytes(bytesOf(dev, rows))} in ${plural(rows.length, "block")}`;
 		const rows: [string, string][] = [
 			["From", `event ${count(a)} ${dev.when(a)}`],
 			["To", `event ${count(b)} ${dev.when(b)}${state.markB > -2 ? "" : " (the cursor)"}`],
-			[
-				"Between",
-				plural(b - a, "event") + (dev.hasTimes && a >= 0 ? ", " + micros(dev.timeOf(b) - dev.timeOf(a)) : ""),
-			],
+			["Between", extent(dev, r)],
 			["Active", `${bytes(before.active)} → ${bytes(after.active)}: ${change(after.active - before.active)}`],
 			[
 				"Reserved",
 				`${bytes(before.reserved)} → ${bytes(after.reserved)}: ${change(after.reserved - before.reserved)}`,
 			],
-			[
-				"Allocated",
-				`${bytes(sum(allocated))} in ${plural(allocated.length, "block")}, ${bytes(sum(kept))} still live`,
-			],
-			["Freed", `${bytes(sum(freed))} in ${plural(freed.length, "block")}, ${bytes(sum(gone))} from before`],
+			["Allocated", `${sum(r.allocated)}, ${bytes(bytesOf(dev, kept))} still live`],
+			["Freed", `${sum(r.freed)}, ${bytes(bytesOf(dev, old))} from before`],
+			["Both", `${sum(r.within)} allocated and freed in between`],
 		];
-		const list = (title: string, of: number[]) =>
-			of.length > 0 &&
-			el(
-				"div",
-				{},
-				el("h4", {}, title),
-				el(
-					"table",
-					{ class: "groups" },
-					el(
-						"tbody",
-						{},
-						...dev
-							.group(of, r => dev.tables.site(dev.stackOf(r)))
-							.slice(0, 8)
-							.map(g =>
-								el(
-									"tr",
-									{},
-									el("td", { class: "n b" }, bytes(g.bytes)),
-									el("td", { class: "n" }, count(g.count)),
-									el("td", { class: "path" }, g.name),
-								),
-							),
-					),
-				),
-			);
-		this.lines = rows.map(([k, v]) => `${k}\t${v}`);
+		this.lines = [
+			...rows.map(([k, v]) => `${k}\t${v}`),
+			...r.changes.map(c => `${change(c.allocated - c.freed)}\t${c.site}`),
+		];
 		fill(
 			this.element,
 			el("dl", { class: "pairs" }, ...rows.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v)))),
 			dev.leftOut.lives > 0 &&
 				el("p", { class: "hint" }, "Allocations that are not in this page are not counted."),
-			el(
-				"div",
-				{ class: "pair" },
-				list("Allocated in between, still live", kept),
-				list("Live before, freed in between", gone),
-			),
+			r.changes.length > 0 && sites(r.changes),
 		);
 	}
 
 	text(): string {
 		return this.lines.join("\n") + "\n";
 	}
+}
+
+/** The change by site. */
+function sites(all: Change[]): HTMLElement {
+	const head = (text: string, number = true) => el("th", { scope: "col", class: number ? "n" : "" }, text),
+		rest = all.length - mostSites;
+	return el(
+		"div",
+		{ class: "scroll", tabindex: 0, role: "region", "aria-label": "change by site" },
+		el(
+			"table",
+			{ class: "groups" },
+			el("thead", {}, el("tr", {}, head("Net"), head("Allocated"), head("Freed"), head("Site", false))),
+			el(
+				"tbody",
+				{},
+				...all
+					.slice(0, mostSites)
+					.map(c =>
+						el(
+							"tr",
+							{},
+							el("td", { class: "n b" }, change(c.allocated - c.freed)),
+							el("td", { class: "n" }, c.allocated ? bytes(c.allocated) : ""),
+							el("td", { class: "n" }, c.freed ? bytes(c.freed) : ""),
+							el("td", { class: "path" }, c.site),
+						),
+					),
+			),
+		),
+		rest > 0 && el("p", { class: "more" }, `… ${plural(rest, "more site")}`),
+	);
 }

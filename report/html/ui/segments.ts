@@ -35,6 +35,7 @@ export class Segments implements Panel {
 		"search",
 		"regex",
 		"pick",
+		"only",
 		"pinned",
 		"freed",
 		"segmentStream",

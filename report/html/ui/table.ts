@@ -14,7 +14,7 @@ type Key = "bytes" | "count" | "requested" | "name";
 
 export class Table implements Panel {
 	readonly name = "Table";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick", "only"];
 	readonly element = el("div", { class: "panel" });
 	private by: string = "site"; // one of By, or the name of one of labels
 	private readonly labels: LabelKind[];

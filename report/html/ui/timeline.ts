@@ -11,6 +11,7 @@ import { draw, Frame, nothing } from "./raster";
 import { keys } from "./keys";
 import { drag } from "./pointer";
 import { describe, describeMerged } from "./describe";
+import { zoomKey } from "./sheet";
 import { State, View } from "./view";
 
 const height = 360; // CSS pixels of the picture
@@ -34,6 +35,7 @@ export class Timeline {
 	private readonly canvas = el("canvas", { class: "tl-bands", "aria-hidden": "true" });
 	private readonly over = el("canvas", { class: "tl-over", "aria-hidden": "true" });
 	// What is pinned says the same.
+	private readonly wheelHint = el("div", { class: "wheel-hint", "aria-hidden": "true", hidden: true });
 	private readonly tip = el("div", { class: "tip", "aria-hidden": "true", hidden: true });
 	private readonly yAxis = el("div", { class: "tl-y", "aria-hidden": "true" });
 	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
@@ -42,10 +44,11 @@ export class Timeline {
 	private painted: unknown[] = [];
 	private said = ""; // what the legend stands for
 	private sampled = false; // some columns show measured moments beside their own
+	private hinting = 0;
 	private hover: { x: number; y: number } | null = null;
 
 	constructor(readonly view: View) {
-		this.box.append(this.canvas, this.over, this.tip);
+		this.box.append(this.canvas, this.over, this.wheelHint, this.tip);
 		this.element = el(
 			"div",
 			{ class: "tl" },
@@ -63,6 +66,7 @@ export class Timeline {
 			click: (p, shift) => this.click(p.x, p.y, shift),
 			zoomY: (y, factor) => this.zoomY(y, factor),
 			panY: dy => this.panY(dy),
+			passed: () => this.hint(),
 		});
 		view.listen(changed => this.update(changed));
 		redrawn(this.box, () => this.render());
@@ -70,6 +74,14 @@ export class Timeline {
 
 	get width(): number {
 		return Math.max(this.box.clientWidth, 1);
+	}
+
+	/** Says how the wheel zooms, to who turned it above the picture. */
+	private hint(): void {
+		this.wheelHint.textContent = `${zoomKey} and wheel: zoom. Or click first.`;
+		this.wheelHint.hidden = false;
+		clearTimeout(this.hinting);
+		this.hinting = setTimeout(() => (this.wheelHint.hidden = true), 1500);
 	}
 
 	focus(): void {
@@ -94,6 +106,7 @@ export class Timeline {
 			"regex",
 			"internals",
 			"pick",
+			"only",
 			"pinned",
 			"detail",
 		];
@@ -156,6 +169,7 @@ export class Timeline {
 			state.regex,
 			state.internals,
 			state.pick,
+			state.only,
 			state.detail,
 			card,
 		];
@@ -205,6 +219,14 @@ export class Timeline {
 					m.kind === "oom" ? [] : [2, 3],
 					m.kind === "oom" ? "✕ OOM" : "▼ peak",
 				);
+		}
+		if (state.markB > -2) {
+			const a = px(state.markA),
+				z = px(state.markB);
+			g.globalAlpha = 0.16;
+			g.fillStyle = css("odd");
+			g.fillRect(Math.min(a, z), lane, Math.abs(z - a), height);
+			g.globalAlpha = 1;
 		}
 		if (state.markA > -2) line(state.markA, css("odd"), [6, 3], "A");
 		if (state.markB > -2) line(state.markB, css("odd"), [6, 3], "B");
@@ -279,6 +301,7 @@ export class Timeline {
 		this.tip.hidden = !h;
 		if (!h || !this.hover) return;
 		upright(g, this.hover.x, W, lane, height, css("muted"), []);
+		if (h.id >= 0) this.outline(g, h.column, h.id);
 		const { dev, state } = this.view;
 		const head = el(
 			"p",
@@ -300,6 +323,39 @@ export class Timeline {
 		fill(this.tip, head, part);
 		this.tip.dataset.row = String(h.id);
 		placeTip(this.tip, this.hover, W, height - 60);
+	}
+
+	/** Draws the edge of a band that a column has. */
+	private outline(g: CanvasRenderingContext2D, column: number, id: number): void {
+		const { width: W, ids } = this.frame,
+			ratio = W / this.width;
+		/** The rows of a column that the band has, found from one that it had in the column beside. */
+		const rows = (c: number, near: number): [number, number] | null => {
+			if (c < 0 || c >= W) return null;
+			let at = near * W + c;
+			if (ids[at] !== id) for (at = c; at < ids.length && ids[at] !== id;) at += W;
+			if (at >= ids.length) return null;
+			let end = at;
+			while (at >= W && ids[at - W] === id) at -= W;
+			while (end < ids.length && ids[end] === id) end += W;
+			return [Math.floor(at / W), Math.floor(end / W)];
+		};
+		let first = column,
+			near = 0;
+		for (let e = rows(first, near); e; e = rows(--first, near)) near = e[0];
+		const lower: [number, number][] = [];
+		g.strokeStyle = css("ink");
+		g.lineWidth = 2;
+		g.beginPath();
+		for (let c = first + 1, e = rows(c, near); e; e = rows(++c, e[0])) {
+			for (const x of [c, c + 1]) {
+				g.lineTo(x / ratio, lane + e[0] / ratio);
+				lower.push([x / ratio, lane + e[1] / ratio]);
+			}
+		}
+		for (const [x, y] of lower.reverse()) g.lineTo(x, y);
+		g.closePath();
+		g.stroke();
 	}
 
 	/** The classes of free memory after an event. */
@@ -334,6 +390,35 @@ export class Timeline {
 			` reserved, ${d.placeName(d.rangePlace[row])}, since `,
 			d.ranges.born[row] < 0 ? "before the trace" : `event ${format.count(d.ranges.born[row])}`,
 			end === never ? "" : ` to event ${format.count(end)}`,
+		);
+	}
+
+	/** A line of the legend; where allocations are drawn, a button that leaves only those of its color. */
+	private color(name: string, color: string): HTMLElement {
+		const { view } = this,
+			{ mode, only } = view.state,
+			on = only.split("\n");
+		if (mode === "reserved") return el("li", {}, swatch(color), name);
+		const choose = (more: boolean) => {
+			const rest = on.filter(n => n && n !== name);
+			if (!more) view.set({ only: only === name ? "" : name });
+			else view.set({ only: [...rest, ...(on.includes(name) ? [] : [name])].join("\n") });
+		};
+		return el(
+			"li",
+			{},
+			el(
+				"button",
+				{
+					type: "button",
+					class: "link color",
+					"aria-pressed": String(on.includes(name)),
+					title: "Only this; again: all; with Shift: this, too",
+					click: (e: MouseEvent) => choose(e.shiftKey),
+				},
+				swatch(color),
+				name,
+			),
 		);
 	}
 
@@ -404,11 +489,11 @@ export class Timeline {
 			if (id >= 0) used.add(this.scheme.of(id));
 			else if (id < -1) used.add((-2 - id) % this.scheme.legend.length);
 		}
-		const key = [...used].sort().join() + state.color + state.mode + css("card");
+		const key = [...used].sort().join() + state.color + state.mode + state.only + css("card");
 		if (key !== this.said)
 			fill(
 				this.legend,
-				...this.scheme.legend.map((g, i) => used.has(i) && el("li", {}, swatch(g.css), g.name)),
+				...this.scheme.legend.map((g, i) => used.has(i) && this.color(g.name, g.css)),
 				state.mode !== "reserved" && el("li", {}, el("i", { class: "key line-reserved" }), "reserved"),
 			);
 		this.said = key;

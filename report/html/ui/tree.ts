@@ -10,7 +10,7 @@ const mostLines = 400;
 
 export class Tree implements Panel {
 	readonly name = "Call tree";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick"];
+	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick", "only"];
 	readonly element = el("div", { class: "panel tree" });
 	private readonly open = new Set<string>();
 	private root!: Call;

@@ -1,5 +1,6 @@
 // What a user looks at: the state that all parts of a device's view share.
 
+import { groups } from "./colors";
 import { Packed, WindowHeader } from "./data";
 import { owners, readAddress } from "./labels";
 import { Device, Group } from "./model";
@@ -31,6 +32,10 @@ export interface State {
 	internals: boolean;
 	/** Allocations to look at, beside those of the search. */
 	pick: Pick | null;
+	/** Names of the colors to look at, in lines; "" for all. */
+	only: string;
+	/** A drag selects a range, as it does with Shift. */
+	select: boolean;
 	/** Name of the panel that is shown below, "" for the first. */
 	tab: string;
 	/** Which segments the map lists: of a stream and a pool, "" for all, and from how many bytes on. */
@@ -54,6 +59,8 @@ export class View {
 	/** Which labels and which annotated rows the search matches beside stacks. */
 	private labels: Match = null;
 	private noted = new Set<number>();
+	/** Whether a row has one of the colors to look at; null where all are. */
+	private among: ((row: number) => boolean) | null = null;
 	/** The blocks that lived at the address that is searched for; null when none is. */
 	address: { addr: number; hex: string; rows: number[]; set: Set<number> } | null = null;
 	searchError = "";
@@ -81,6 +88,8 @@ export class View {
 			regex: false,
 			internals: false,
 			pick: null,
+			only: "",
+			select: false,
 			tab: "",
 			segmentStream: "",
 			segmentPool: "",
@@ -98,12 +107,14 @@ export class View {
 
 	/** Changes the state; listeners hear of it before the next frame. */
 	set(part: Partial<State>): void {
+		if (part.color && part.color !== this.state.color) part = { only: "", ...part };
 		for (const key of Object.keys(part) as (keyof State)[]) {
 			if (this.state[key] === part[key]) continue;
 			(this.state as unknown as Record<string, unknown>)[key] = part[key];
 			this.changed.add(key);
 		}
 		if (this.changed.has("search") || this.changed.has("regex") || this.changed.has("internals")) this.find();
+		if (this.changed.has("only") || this.changed.has("color")) this.choose();
 		if (this.changed.size && !this.scheduled) {
 			this.scheduled = true;
 			requestAnimationFrame(() => this.flush());
@@ -211,7 +222,7 @@ export class View {
 
 	/** Whether only some allocations are looked at. */
 	get choosy(): boolean {
-		return this.match !== null || this.address !== null || this.state.pick !== null;
+		return this.match !== null || this.address !== null || this.among !== null || this.state.pick !== null;
 	}
 
 	/** Whether a row is among those that are looked at. */
@@ -228,7 +239,8 @@ export class View {
 				this.labels![dev.kinds.label[dev.kind[row]]] > 0 ||
 				this.noted.has(row)) &&
 			(!address || address.set.has(row)) &&
-			(!pick || pick.has(row))
+			(!pick || pick.has(row)) &&
+			(!this.among || this.among(row))
 		);
 	}
 
@@ -246,6 +258,7 @@ export class View {
 			freed = [...state.freed].map(name);
 		dev.adopt(p);
 		this.find();
+		this.choose();
 		const row = ([born, addr]: [number, number]) => {
 			let r = dev.lives.bornFrom(born);
 			while (r < dev.lives.n && dev.lives.born[r] === born && dev.addr[r] !== addr) r++;
@@ -262,6 +275,17 @@ export class View {
 	matched(event = this.state.cursor): Group {
 		const all = this.dev.group(this.live(event), () => "");
 		return all[0] ?? { name: "", bytes: 0, requested: 0, count: 0, stack: 0 };
+	}
+
+	private choose(): void {
+		const { only, color } = this.state,
+			names = new Set(only.split("\n"));
+		this.among = null;
+		if (!only) return;
+		const { of, legend } = groups(this.dev, color),
+			on = legend.map(g => names.has(g.name));
+		if (on.includes(true)) this.among = row => on[of(row)];
+		else this.state.only = "";
 	}
 
 	private find(): void {
