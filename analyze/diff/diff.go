@@ -26,6 +26,11 @@ type Result struct {
 	Causes  []Cause          `json:"causes"`
 	Guards  []Guard          `json:"guards"`
 	Matched [Exact + 1]Match `json:"-"` // by How
+	// SpreadA and SpreadB are what several runs of each side had, nil for one run each.
+	SpreadA *Spread `json:"spread_a"`
+	SpreadB *Spread `json:"spread_b"`
+
+	runs [2][]*footprint.Footprint
 }
 
 // Delta is by how much more is active on side B.

@@ -45,7 +45,11 @@ func guards(a, b *footprint.Footprint) []Guard {
 		}
 		return ""
 	}
-	unlike(Moment, a.At, b.At)
+	kind := func(at string) string { // "step" of step:3
+		kind, _, _ := strings.Cut(at, ":")
+		return kind
+	}
+	add(Moment, kind(a.At) != kind(b.At), a.At, b.At)
 	unlike(Backend, a.Writer.Backend, b.Writer.Backend)
 	unlike(Writer, a.Writer.Text, b.Writer.Text)
 	x, y := settings(&a.Settings, &b.Settings)

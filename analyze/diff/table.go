@@ -17,6 +17,7 @@ type Row struct {
 	Delta int64  `json:"delta"` // B less A
 	State State  `json:"state"`
 	How   How    `json:"matched"` // least of what the row has, of code that both sides have
+	Noise bool   `json:"noise"`   // of several runs: the difference is no larger than those within a side
 }
 
 // State says what became of a row from side A to side B.
@@ -73,18 +74,9 @@ func (r *Result) Table(by attribution.Kind) []Row {
 			if g == nil {
 				continue
 			}
-			key, name := "", ""
-			switch code := p.any(); by {
-			case attribution.ByCategory:
-				name = g.Use.String()
-			case attribution.BySite:
-				name = code.Site
-			case attribution.ByModule:
-				name = cmp.Or(code.Module, "(outside of module calls)")
-			case Mixed:
-				name = g.Use.String() + ", " + code.Site
-			case attribution.ByStack:
-				key, name = "pair "+strconv.Itoa(i), code.Site
+			key, name := "", nameOf(by, g, p.any())
+			if by == attribution.ByStack {
+				key = "pair " + strconv.Itoa(i)
 			}
 			v := row(cmp.Or(key, name), name)
 			if side == 0 {
@@ -101,9 +93,23 @@ func (r *Result) Table(by attribution.Kind) []Row {
 		v := &out[i]
 		v.Delta, v.State = v.B-v.A, stateOf(v.A, v.B)
 	}
+	r.spread(out, by)
 	slices.SortStableFunc(out, func(x, y Row) int {
 		return cmp.Or(cmp.Compare(abs(y.Delta), abs(x.Delta)), cmp.Compare(max(y.A, y.B), max(x.A, x.B)),
 			cmp.Compare(x.Name, y.Name))
 	})
 	return out
+}
+
+// nameOf is the name of memory, of code that goes by the name of another group.
+func nameOf(by attribution.Kind, g, code *footprint.Group) string {
+	switch by {
+	case attribution.ByCategory:
+		return g.Use.String()
+	case attribution.ByModule:
+		return cmp.Or(code.Module, "(outside of module calls)")
+	case Mixed:
+		return g.Use.String() + ", " + code.Site
+	}
+	return code.Site
 }

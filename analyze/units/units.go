@@ -37,6 +37,17 @@ func Bytes(n int64) string {
 	return sign + s + " " + suffixes[i]
 }
 
+// Signed prints n bytes with a sign: "+512 B", "-1.50 KiB", "0 B".
+func Signed(n int64) string {
+	switch {
+	case n > 0:
+		return "+" + Bytes(n)
+	case n < 0:
+		return "-" + Bytes(-n)
+	}
+	return Bytes(0)
+}
+
 func digits(v float64) string {
 	switch {
 	case v < 9.995:

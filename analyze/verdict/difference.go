@@ -23,22 +23,11 @@ func Difference(r *diff.Result) string {
 		return fmt.Sprintf("As much active memory on both sides, %s, of which %s is other memory: %s.", units.Bytes(a),
 			units.Bytes(max(first.Bytes, -first.Bytes)), CauseOf(first))
 	}
-	s := fmt.Sprintf("%s (%s to %s): %s", Signed(r.Delta()), units.Bytes(a), units.Bytes(b), CauseOf(first))
+	s := fmt.Sprintf("%s (%s to %s): %s", units.Signed(r.Delta()), units.Bytes(a), units.Bytes(b), CauseOf(first))
 	if part := float64(first.Bytes) / float64(r.Delta()); part > 0.95 && part < 1.05 {
 		return s + "."
 	}
-	return fmt.Sprintf("%s, %s of it.", s, Signed(first.Bytes))
-}
-
-// Signed prints a number of bytes with its sign.
-func Signed(n int64) string {
-	switch {
-	case n > 0:
-		return "+" + units.Bytes(n)
-	case n < 0:
-		return "-" + units.Bytes(-n)
-	}
-	return units.Bytes(0)
+	return fmt.Sprintf("%s, %s of it.", s, units.Signed(first.Bytes))
 }
 
 // CauseOf says of a cause what changed, and where most of it is.
@@ -56,7 +45,7 @@ func CauseOf(c *diff.Cause) string {
 
 func causeWords(c *diff.Cause) string {
 	grew := c.Bytes > 0
-	by := times(c.Ratio)
+	by, change := times(c.Ratio), either(c.Ratio > 1, "grew ", "shrank to ")+times(c.Ratio)
 	switch c.Kind {
 	case diff.Leak:
 		if c.PerStep > 0 {
@@ -71,13 +60,14 @@ func causeWords(c *diff.Cause) string {
 	case diff.Optimizer:
 		return either(grew, "the optimizer keeps more state", "the optimizer keeps less state")
 	case diff.Precision:
-		return "parameters and what is computed from them take " + by + " the bytes, as in another precision"
+		return "parameters and what is computed from them take " + by + " the bytes, as numbers of another precision do"
 	case diff.Width:
 		return "layers are " + by + " as wide"
 	case diff.Length:
-		return fmt.Sprintf("an input size such as the sequence length changed %s, and %s with its square", by, Signed(c.Squared))
+		return fmt.Sprintf("an input size such as the sequence length %s, and %s of it by its square", change,
+			units.Signed(c.Squared))
 	case diff.Batch:
-		return "activations take " + by + " the bytes, as with another batch size"
+		return "activations " + change + ", as with another batch size"
 	case diff.Scale:
 		return "blocks are " + by + " as large"
 	case diff.Layers:

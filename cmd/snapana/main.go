@@ -184,8 +184,8 @@ More: snapana man {{.Name}}
 {{end}}`)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
-		newRanks(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(),
-		newMan(root), newCompletion(root))
+		newRanks(), newDiff(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newAttach(), newNVML(),
+		newSchema(), newVersion(), newMan(root), newCompletion(root))
 	return root
 }
 

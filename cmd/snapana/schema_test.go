@@ -98,6 +98,8 @@ func TestSchemas(t *testing.T) {
 	rank := filepath.Join("..", "..", "fixtures", "ranks", "rank")
 	seen[valid(t, all, "ranks", ok(t, "ranks", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", rank+"2.pickle.xz",
 		rank+"3.pickle.xz"))] = true
+	seen[valid(t, all, "diff", ok(t, "diff", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", "--", rank+"2.pickle.xz",
+		rank+"3.pickle.xz"))] = true
 	seen[valid(t, all, "stats", ok(t, "stats", "--json",
 		filepath.Join("..", "..", "fixtures", "ghost.stats.jsonl")))] = true
 	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata",

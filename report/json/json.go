@@ -14,10 +14,13 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/address"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/ranks"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -35,6 +38,7 @@ const (
 	nvmlSchema        = "snapana.nvml/1"
 	ranksSchema       = "snapana.ranks/1"
 	atSchema          = "snapana.at/1"
+	diffSchema        = "snapana.diff/1"
 )
 
 // Write writes the report.
@@ -55,6 +59,54 @@ func WriteStats(w io.Writer, s *analyze.Stats) error { return write(w, statsSche
 // WriteEnvironments writes two environments side by side, with what is the same.
 func WriteEnvironments(w io.Writer, c *environment.Comparison) error {
 	return write(w, environmentSchema, c)
+}
+
+// diffDoc is a difference with its tables.
+type diffDoc struct {
+	Headline string `json:"headline"`
+	Delta    int64  `json:"delta"`
+	*diff.Result
+	Matched diffMatched `json:"matched"`
+	Tables  diffTables  `json:"tables"`
+	Steps   []diffStep  `json:"steps"`
+}
+
+type diffMatched struct {
+	Exact     diff.Match `json:"exact"`
+	Shifted   diff.Match `json:"shifted"`
+	Renamed   diff.Match `json:"renamed"`
+	Similar   diff.Match `json:"similar"`
+	Unmatched diff.Match `json:"unmatched"`
+}
+
+type diffTables struct {
+	Category     []diff.Row `json:"category"`
+	Site         []diff.Row `json:"site"`
+	Stack        []diff.Row `json:"stack"`
+	Module       []diff.Row `json:"module"`
+	CategorySite []diff.Row `json:"category_site"`
+}
+
+type diffStep struct {
+	A     int64 `json:"a"`
+	B     int64 `json:"b"`
+	Delta int64 `json:"delta"`
+}
+
+// WriteDiff writes what two sides differ in, by all that it can be grouped by.
+func WriteDiff(w io.Writer, r *diff.Result) error {
+	m := &r.Matched
+	out := diffDoc{
+		Headline: verdict.Difference(r), Delta: r.Delta(), Result: r,
+		Matched: diffMatched{m[diff.Exact], m[diff.Shifted], m[diff.Renamed], m[diff.Similar], m[diff.Alone]},
+		Tables: diffTables{r.Table(attribution.ByCategory), r.Table(attribution.BySite), r.Table(attribution.ByStack),
+			r.Table(attribution.ByModule), r.Table(diff.Mixed)},
+	}
+	for i := range min(len(r.A.Steps), len(r.B.Steps)) {
+		a, b := r.A.Steps[i].Peak, r.B.Steps[i].Peak
+		out.Steps = append(out.Steps, diffStep{a, b, b - a})
+	}
+	return write(w, diffSchema, out)
 }
 
 // write writes a document, indented.

@@ -36,6 +36,7 @@ func documents() []document {
 		{nvmlSchema, "nvml --json", nvmlDoc{}},
 		{atSchema, "at --json", address.Answer{}},
 		{ranksSchema, "ranks --json", ranksDoc{}},
+		{diffSchema, "diff --json", diffDoc{}},
 	}
 }
 

@@ -1,0 +1,92 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/footprint"
+)
+
+// Spread is the active memory of several runs of one side, in bytes.
+type Spread struct {
+	Runs int   `json:"runs"`
+	Low  int64 `json:"low"`
+	High int64 `json:"high"`
+}
+
+func spreadOf(values []int64) Spread {
+	return Spread{len(values), slices.Min(values), slices.Max(values)}
+}
+
+// apart reports whether the values of two sides do not overlap: what lies between them is more than chance.
+func (s Spread) apart(o Spread) bool { return s.Low > o.High || o.Low > s.High }
+
+// CompareRuns compares several runs with several others. Of each side the run with the median of active bytes stands
+// for all, the lower one of two; the others tell which differences are no larger than those within a side.
+func CompareRuns(a, b []*footprint.Footprint) *Result {
+	r := Compare(medianOf(a), medianOf(b))
+	if len(a) > 1 || len(b) > 1 {
+		r.runs = [2][]*footprint.Footprint{a, b}
+		x, y := spreadOf(actives(a)), spreadOf(actives(b))
+		r.SpreadA, r.SpreadB = &x, &y
+	}
+	return r
+}
+
+func actives(list []*footprint.Footprint) []int64 {
+	var out []int64
+	for _, f := range list {
+		out = append(out, f.Totals.Active)
+	}
+	return out
+}
+
+func medianOf(list []*footprint.Footprint) *footprint.Footprint {
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b *footprint.Footprint) int { return cmp.Compare(a.Totals.Active, b.Totals.Active) })
+	return sorted[(len(sorted)-1)/2]
+}
+
+// Noise reports whether the difference is no larger than those between runs of one side.
+func (r *Result) Noise() bool { return r.SpreadA != nil && !r.SpreadA.apart(*r.SpreadB) }
+
+// spread fills in what the rows have in the other runs. Code goes by its name on its own side.
+func (r *Result) spread(rows []Row, by attribution.Kind) {
+	if r.SpreadA == nil || by == attribution.ByStack {
+		return
+	}
+	index := map[string]int{}
+	for i := range rows {
+		index[rows[i].Name] = i
+	}
+	var here [2]map[string]string // names of rows by those of each side
+	for side := range here {
+		here[side] = map[string]string{}
+		for i := range r.Pairs {
+			p := &r.Pairs[i]
+			if g := [2]*footprint.Group{p.A, p.B}[side]; g != nil {
+				here[side][nameOf(by, g, g)] = nameOf(by, g, p.any())
+			}
+		}
+	}
+	values := make([][2][]int64, len(rows))
+	for side, runs := range r.runs {
+		for _, f := range runs {
+			sums := make([]int64, len(rows))
+			for i := range f.Groups {
+				g := &f.Groups[i]
+				name := nameOf(by, g, g)
+				if at, ok := index[cmp.Or(here[side][name], name)]; ok {
+					sums[at] += g.Rounded
+				}
+			}
+			for i, n := range sums {
+				values[i][side] = append(values[i][side], n)
+			}
+		}
+	}
+	for i := range rows {
+		rows[i].Noise = !spreadOf(values[i][0]).apart(spreadOf(values[i][1]))
+	}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/diff"
+	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
+)
+
+func newDiff() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare the memory of two snapshots, or of two moments of one",
+		Long: `Compare what is live in A and B, at the peak of each unless told otherwise: what grew, what
+shrank, what is new or gone, and why. The differences add up to the byte. Code is the same
+although lines moved, and files or functions were renamed.
+
+With one file, --at or --device names two of its moments or GPUs. Several runs of each side
+tell chance from change: name those of A, then --, then those of B.`,
+		Example: `  snapana diff main.pickle branch.pickle
+  snapana diff --by category before.pickle after.pickle
+  snapana diff --at step:2,step:9 snapshot.pickle
+  snapana diff --device 0,1 snapshot.pickle
+  snapana diff main/*.pickle -- branch/*.pickle`,
+		Args: needs(1, many, "two FILES, or one and two moments"),
+		RunE: f.run,
+	}
+	fl := cmd.Flags()
+	f.in.add(fl)
+	fl.StringVar(&f.at, "at", "", "`MOMENT` of both sides, or of each, as in peak,end: "+attribution.AtWords+
+		"\n(default: peak, or end where a file has no trace)")
+	fl.StringVar(&f.device, "device", "", "`NUMBER` of the GPU of both sides, or of each, as in 0,1 (default: the one that reserved most)")
+	fl.StringVar(&f.by, "by", string(attribution.BySite), "group by `KIND`: "+kindWords())
+	fl.IntVar(&f.top, "top", 20, "show `N` groups; 0 for all")
+	f.format.add(cmd)
+	f.out.add(fl, "print JSON, with everything", "also show what is the same")
+	oneOf(cmd, "by", words(diff.Kinds()))
+	return cmd
+}
+
+func words[S ~string](list []S) []string {
+	var out []string
+	for _, w := range list {
+		out = append(out, string(w))
+	}
+	return out
+}
+
+func kindWords() string { return strings.Join(words(diff.Kinds()), "; ") }
+
+type diffFlags struct {
+	in         inputFlags
+	at, device string
+	by         string
+	top        int
+	format     formatFlag
+	out        outputFlags
+}
+
+func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.format.check(cmd, f.out.json, "--json"); err != nil {
+		return err
+	}
+	by := attribution.Kind(f.by)
+	switch {
+	case !slices.Contains(diff.Kinds(), by):
+		return unknown("--by", f.by, diff.Kinds())
+	case f.top < 0:
+		return fmt.Errorf("invalid --top %d; expected 0 (all) or more", f.top)
+	}
+	at, err := two("--at", f.at)
+	if err != nil {
+		return err
+	}
+	device, err := two("--device", f.device)
+	if err != nil {
+		return err
+	}
+	sides, err := f.sides(cmd, args, at[0] != at[1] || device[0] != device[1])
+	if err != nil {
+		return err
+	}
+	rules, err := f.in.readRules(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var taken [2][]*footprint.Footprint
+	var last *subject
+	for i, paths := range sides {
+		for _, path := range paths {
+			if last == nil || last.path != path { // two moments of a file need one reading
+				last = nil
+				s, err := f.in.open(cmd, path)
+				if err != nil {
+					return err
+				}
+				last = &subject{path: path, s: s, rules: rules}
+			}
+			p, err := last.take(at[i], device[i])
+			if err != nil {
+				return err
+			}
+			taken[i] = append(taken[i], p)
+		}
+	}
+	last = nil
+	return f.print(cmd, diff.CompareRuns(taken[0], taken[1]), by)
+}
+
+func (f *diffFlags) print(cmd *cobra.Command, r *diff.Result, by attribution.Kind) error {
+	w := cmd.OutOrStdout()
+	o := look(w)
+	o.All, o.Top = f.out.all, f.top
+	switch {
+	case f.out.json || f.format == "json":
+		return written(json.WriteDiff(w, r))
+	case f.format == "md":
+		return written(text.DiffMarkdown(w, r, by, o))
+	}
+	return written(text.Diff(w, r, by, o))
+}
+
+// two splits the value of a flag into that of each side.
+func two(flag, value string) (out [2]string, err error) {
+	switch parts := strings.Split(value, ","); len(parts) {
+	case 1:
+		return [2]string{value, value}, nil
+	case 2:
+		return [2]string{parts[0], parts[1]}, nil
+	}
+	return out, fmt.Errorf("invalid %s %q; expected one value, or two with a comma between them", flag, value)
+}
+
+// sides sorts the files of the command line. The same file is on both sides where the flags tell them apart.
+func (f *diffFlags) sides(cmd *cobra.Command, args []string, apart bool) (sides [2][]string, err error) {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case dash > 0 && dash < len(args):
+		return [2][]string{args[:dash], args[dash:]}, nil
+	case dash >= 0:
+		return sides, errors.New("diff takes the FILES of A before --, and those of B behind it")
+	case len(args) == 2:
+		return [2][]string{args[:1], args[1:]}, nil
+	case len(args) > 2:
+		return sides, fmt.Errorf("diff takes two FILES, got %d; for several runs of each side put -- between the sides", len(args))
+	case !apart:
+		return sides, errors.New("diff takes two FILES, or one with two moments (--at peak,end) or GPUs (--device 0,1)")
+	}
+	return [2][]string{args, args}, nil
+}
+
+// subject is a file from which footprints are taken, and what was worked out of it last.
+type subject struct {
+	path  string
+	s     *snapshot.Snapshot
+	rules []category.Rule
+	t     *timeline.Timeline
+	steps steps.Result
+	uses  *category.Table
+}
+
+// take gives the footprint of a device at a moment, either of which may be "" for the usual one.
+func (q *subject) take(at, device string) (*footprint.Footprint, error) {
+	used := q.s.UsedDevices()
+	if len(used) == 0 {
+		return nil, fmt.Errorf("%s has no segments and no events, so nothing is live in it", q.s.Name)
+	}
+	t := q.t
+	if device == "" {
+		t = timeline.Main(q.s)
+	} else {
+		n, err := strconv.Atoi(device)
+		if err != nil || !slices.Contains(used, n) {
+			return nil, fmt.Errorf("invalid --device %s; %s has memory of %s", device, q.path, deviceWords(used))
+		}
+		if t == nil || t.Device != n {
+			t = timeline.Build(q.s, n)
+		}
+	}
+	if t != q.t {
+		q.t, q.steps = t, steps.Find(q.s, t)
+		q.uses = category.Find(q.s, t, &q.steps, q.rules)
+	}
+	if at == "" {
+		at = "end"
+		if t.HasHistory() {
+			at = "peak"
+		}
+	}
+	m, err := locate(q.s, t, at)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", q.path, err)
+	}
+	return footprint.Take(&footprint.Subject{
+		Name: q.s.Name, Snapshot: q.s, Timeline: t, Uses: q.uses, Steps: &q.steps,
+	}, m, at), nil
+}
