@@ -30,8 +30,9 @@ export class Events implements Panel {
 	private readonly list = el("div", { class: "rows" });
 	private readonly about = el("p", { class: "hint" });
 	private built: Bands | null = null;
-	private keys: Float64Array | null = null; // event * 8 + type, rising
-	private rows!: Int32Array;
+	private events = new Int32Array(0); // rising, those of an event by type
+	private types = new Uint8Array(0);
+	private rows = new Int32Array(0); // of lives, ranges or marks
 	private filtered: Int32Array | null = null;
 
 	constructor(readonly view: View) {
@@ -42,7 +43,7 @@ export class Events implements Panel {
 		this.scroller.addEventListener("scroll", () => this.draw());
 		this.scroller.addEventListener("keydown", e => {
 			const dir = { ArrowDown: 1, ArrowUp: -1, PageDown: shownRows, PageUp: -shownRows }[e.key];
-			if (!dir || !this.keys) return;
+			if (!dir || !this.length) return;
 			e.preventDefault();
 			const i = Math.min(Math.max(this.place() + dir, 0), this.length - 1);
 			this.view.go(this.eventOf(i));
@@ -53,19 +54,18 @@ export class Events implements Panel {
 		this.build();
 		this.filter();
 		this.tall.style.height = Math.max(Math.min(this.length * rowHeight, tallest), 1) + "px";
-		const d = this.view.dev,
-			known = this.keys!.length;
+		const d = this.view.dev;
 		const of = this.filtered ? " of matching allocations" : "";
 		const left = d.leftOut.lives
 			? `; those of ${format.count(d.leftOut.lives)} allocations are not in this page`
 			: "";
 		this.about.textContent = `${format.plural(this.length, "event")}${of}${left}. Click to move the cursor.`;
-		if (known) this.scroller.scrollTop = this.scrollOf(Math.max(this.place() - shownRows / 2, 0));
+		if (this.length) this.scroller.scrollTop = this.scrollOf(Math.max(this.place() - shownRows / 2, 0));
 		this.draw();
 	}
 
 	private get length(): number {
-		return this.filtered ? this.filtered.length : this.keys!.length;
+		return (this.filtered ?? this.events).length;
 	}
 
 	private index(i: number): number {
@@ -73,7 +73,7 @@ export class Events implements Panel {
 	}
 
 	private eventOf(i: number): number {
-		return Math.floor(this.keys![this.index(i)] / 8);
+		return this.events[this.index(i)];
 	}
 
 	/** The row of the first event at the cursor or after it. */
@@ -88,42 +88,49 @@ export class Events implements Panel {
 		return Math.min(lo, this.length - 1);
 	}
 
+	/** Lists all events: sorted by counting those of each event, which keeps the order of types. */
 	private build(): void {
 		const d = this.view.dev,
 			l = d.lives,
 			r = d.ranges;
-		if (this.keys && this.built === l) return;
+		if (this.built === l) return;
 		this.built = l;
-		const all: number[] = [],
-			rows: number[] = [];
-		const add = (event: number, type: Type, row: number) => {
-			if (event < 0 || event === never) return;
-			all.push(event * 8 + type);
-			rows.push(row);
-		};
-		for (let i = 0; i < l.n; i++) {
-			add(l.born[i], Type.Alloc, i);
-			if (d.asked[i] !== l.freed[i]) add(d.asked[i], Type.Asked, i);
-			add(l.freed[i], Type.Freed, i);
-		}
-		for (let i = 0; i < r.n; i++) {
-			add(r.born[i], Type.Reserve, i);
-			add(r.freed[i], Type.Release, i);
-		}
-		d.marks.forEach((m, i) => m.kind !== "peak" && add(m.event, Type.Mark, i));
-		const order = Int32Array.from(all, (_, i) => i).sort((a, b) => all[a] - all[b]);
-		this.keys = Float64Array.from(order, i => all[i]);
-		this.rows = order.map(i => rows[i]);
+		// By type, the event of each row; those of no event of the trace are never, or negative.
+		const lists = [
+			l.born,
+			d.asked.map((event, row) => (event === l.freed[row] ? never : event)),
+			l.freed,
+			r.born,
+			r.freed,
+			Int32Array.from(d.marks, m => (m.kind === "peak" ? never : m.event)),
+		];
+		const next = new Int32Array(d.events + 1); // where the next entry of an event goes
+		for (const list of lists)
+			for (let row = 0; row < list.length; row++)
+				if (list[row] >= 0 && list[row] < d.events) next[list[row] + 1]++;
+		for (let e = 0; e < d.events; e++) next[e + 1] += next[e];
+		const n = next[d.events];
+		this.events = new Int32Array(n);
+		this.types = new Uint8Array(n);
+		this.rows = new Int32Array(n);
+		for (let type = Type.Alloc; type <= Type.Mark; type++)
+			for (let row = 0; row < lists[type].length; row++) {
+				const event = lists[type][row];
+				if (event < 0 || event >= d.events) continue;
+				const at = next[event]++;
+				this.events[at] = event;
+				this.types[at] = type;
+				this.rows[at] = row;
+			}
 	}
 
 	private filter(): void {
 		this.filtered = null;
 		if (!this.view.choosy) return;
-		const out: number[] = [];
-		this.keys!.forEach((k, i) => {
-			if (k % 8 <= Type.Freed && this.view.hit(this.rows[i])) out.push(i);
-		});
-		this.filtered = Int32Array.from(out);
+		const hit = Uint8Array.from({ length: this.view.dev.lives.n }, (_, row) => (this.view.hit(row) ? 1 : 0));
+		this.filtered = Int32Array.from(this.events.keys()).filter(
+			i => this.types[i] <= Type.Freed && hit[this.rows[i]] > 0,
+		);
 	}
 
 	private scrollOf(i: number): number {
@@ -147,10 +154,10 @@ export class Events implements Panel {
 
 	private line(i: number): HTMLElement {
 		const d = this.view.dev,
-			k = this.keys![this.index(i)],
-			row = this.rows[this.index(i)],
-			event = Math.floor(k / 8),
-			type = (k % 8) as Type;
+			at = this.index(i),
+			row = this.rows[at],
+			event = this.events[at],
+			type = this.types[at] as Type;
 		let size = "",
 			site = "",
 			word = words[type];

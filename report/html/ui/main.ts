@@ -146,6 +146,7 @@ async function start(): Promise<void> {
 			e.scrollWidth > e.clientWidth ? e.setAttribute("tabindex", "0") : e.removeAttribute("tabindex"),
 		);
 	document.documentElement.classList.add("ready");
+	performance.mark("snapana-ready");
 }
 
 start().catch(e => console.error("snapana:", e));
