@@ -53,7 +53,7 @@ func newAnswers(cmd *cobra.Command, path string, not ...string) *answers {
 		return nil
 	}
 	var q strings.Builder
-	fmt.Fprintf(&q, "%s\n%q\n%+v\n", program(), filepath.Base(path), look(cmd.OutOrStdout()))
+	fmt.Fprintf(&q, "%s\n%q\n%+v\n", program(), filepath.Base(path), look(cmd))
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "at" && f.Name != "of" {
 			fmt.Fprintf(&q, "%s=%q\n", f.Name, f.Value)

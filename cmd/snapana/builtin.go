@@ -16,6 +16,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/sidecar/recorder"
 )
 
@@ -25,6 +26,7 @@ var manual embed.FS
 // topics are the pages that are not about a command.
 var topics = map[string]string{
 	"files":    "What snapana reads, how safely and how fast; exit codes",
+	"terminal": "Widths, colors, and defaults of flags",
 	"verdicts": "What the verdicts and confidences mean",
 }
 
@@ -47,19 +49,18 @@ Without a PAGE, list them.`,
 		Example: `  snapana man
   snapana man ghosts`,
 		ValidArgs: pages,
-		RunE: listing("page", "%-12s %s\n", "man takes one PAGE, got %d", pages, func(i int) string {
+		RunE: listing("page", "man takes one PAGE, got %d", pages, func(i int) string {
 			command, _, err := root.Find(pages[i : i+1])
 			if about := topics[pages[i]]; about != "" || err != nil {
 				return about
 			}
 			return command.Short
-		}, func(w io.Writer, name string) (bool, error) {
+		}, func(w io.Writer, name string, o text.Options) (bool, error) {
 			page, err := manual.ReadFile("manual/" + name + ".md")
 			if err != nil {
 				return false, nil
 			}
-			_, err = w.Write(page)
-			return true, err
+			return true, text.Page(w, string(page), o)
 		}),
 	}
 }
@@ -74,28 +75,23 @@ Without a NAME, list the kinds and the commands that print them.`,
 		Example: `  snapana schema
   snapana schema snapana.report/1 > report.schema.json`,
 		ValidArgs: names,
-		RunE: listing("schema", "%-22s snapana %s\n", "schema takes one NAME, got %d; see `snapana schema --help`",
-			names,
-			func(i int) string { return commands[i] }, json.WriteSchema),
+		RunE: listing("schema", "schema takes one NAME, got %d; see `snapana schema --help`", names,
+			func(i int) string { return "snapana " + commands[i] },
+			func(w io.Writer, name string, _ text.Options) (bool, error) { return json.WriteSchema(w, name) }),
 	}
 }
 
 // listing is the run of a command that prints one of the things that are built in, by its name, or lists
-// them in the form of line, each with what it is about. print reports whether there is one of that name.
-func listing(what, line, tooMany string, names []string, about func(i int) string,
-	print func(w io.Writer, name string) (bool, error)) func(*cobra.Command, []string) error {
+// them, each with what it is about. print reports whether there is one of that name.
+func listing(what, tooMany string, names []string, about func(i int) string,
+	print func(w io.Writer, name string, o text.Options) (bool, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		w := cmd.OutOrStdout()
 		switch len(args) {
 		case 0:
-			for i, name := range names {
-				if _, err := fmt.Fprintf(w, line, name, about(i)); err != nil {
-					return written(err)
-				}
-			}
-			return nil
+			return written(text.Index(w, names, about, look(cmd)))
 		case 1:
-			found, err := print(w, args[0])
+			found, err := print(w, args[0], look(cmd))
 			if !found {
 				return unknown(what, args[0], names)
 			}

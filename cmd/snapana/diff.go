@@ -123,7 +123,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 
 func (f *diffFlags) print(cmd *cobra.Command, r *diff.Result, by attribution.Kind) error {
 	w := cmd.OutOrStdout()
-	o := look(w)
+	o := look(cmd)
 	o.All, o.Top = f.out.all, f.top
 	switch {
 	case f.out.json || f.format == "json":

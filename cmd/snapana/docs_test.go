@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/fixtures/golden"
 )
 
 var console = regexp.MustCompile("(?s)```console\n\\$ snapana ([^\n]*)\n(.*?)```")
@@ -50,7 +51,7 @@ func TestDocs(t *testing.T) {
 		}
 		switch {
 		case got == string(old):
-		case *update:
+		case golden.Update():
 			if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,13 @@
 package main
 
-import "testing"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
 
 func TestSize(t *testing.T) {
 	for text, want := range map[string]size{
@@ -23,5 +30,35 @@ func TestSize(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	if got := oneLine("open a\nb\x1b[2J\u202e: no\tsuch\u009b\x9b31m  file ü"); got != "open a b [2J : no such \ufffd31m  file ü" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestFlags holds that a flag is the same in all commands that have it: its letter, its type and what its value is.
+func TestFlags(t *testing.T) {
+	outputs := "FILE FOLDER NAME" // what a command writes
+	first := map[string]string{}
+	for _, c := range newRoot().Commands() {
+		c.Flags().AddFlagSet(c.InheritedFlags())
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			value, _ := pflag.UnquoteUsage(f)
+			if f.Name == "output" && strings.Contains(outputs, value) {
+				value = "output"
+			}
+			kind := f.Value.Type()
+			if c.Name() == "diff" && f.Name == "device" {
+				kind = "int" // or two of them
+			}
+			is := fmt.Sprintf("-%s, of type %s, a %s", f.Shorthand, kind, value)
+			if was := cmp.Or(first[f.Name], is); was != is {
+				t.Errorf("--%s of %s is %s, and elsewhere %s", f.Name, c.Name(), is, was)
+			}
+			first[f.Name] = is
+			if variable(f.Name) == "SNAPANA_CACHE" {
+				t.Errorf("--%s of %s has the variable that names the folder of answers", f.Name, c.Name())
+			}
+		})
+	}
+	if len(first) < 40 {
+		t.Errorf("only %d flags", len(first))
 	}
 }

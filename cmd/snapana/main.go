@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/budget"
 )
 
@@ -82,20 +83,22 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	usual := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		var b bytes.Buffer
+		cmd.Long = text.Join(cmd.Long)
+		out := cmd.OutOrStdout()
 		cmd.SetOut(&b)
 		usual(cmd, args)
-		cmd.SetOut(nil)
-		_, err := b.WriteTo(cmd.OutOrStdout())
+		cmd.SetOut(out)
+		_, err := io.WriteString(out, text.Fold(b.String(), look(cmd).Columns()))
 		help = written(err)
 	})
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err = cmp.Or(err, help); err == nil {
 		return exitOK
 	}
 	if errors.Is(err, context.Canceled) {
 		return exitStopped
 	}
-	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(explain(ctx, err).Error()))
+	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(naming(explain(ctx, err), cmd).Error()))
 	return exitCode(err)
 }
 
@@ -172,6 +175,17 @@ or the system refused; 130 interrupted.`,
 	}
 	f.add(root)
 	root.Flags().VisitAll(func(fl *pflag.Flag) { fl.Hidden = true })
+	var looks lookFlags
+	looks.add(root)
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd == root && len(args) == 0 && cmd.Flags().NFlag() == 0 {
+			return nil // the help
+		}
+		if err := fromVariables(cmd); err != nil {
+			return err
+		}
+		return looks.check()
+	}
 	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault // files, beside commands
 	}

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,12 +18,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/fixtures/golden"
 	"github.com/snapana/snapana/fixtures/sidecartest"
 	"github.com/snapana/snapana/fixtures/standin"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
-
-var update = flag.Bool("update", false, "write what commands print into the scripts and README.md instead of comparing")
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"snapana": main})
@@ -51,7 +49,7 @@ func TestScripts(t *testing.T) {
 		Files:               some,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		UpdateScripts:       *update,
+		UpdateScripts:       golden.Update(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("STANDIN", library)
 			inputs, err := once()

@@ -34,7 +34,7 @@ which of it belongs to ended processes, to other users, or to workers with a CUD
 of their own. It needs an NVIDIA driver on this machine, and exits with 3 without one.`,
 		Example: `  snapana nvml
   snapana nvml --pid 12345
-  snapana nvml --watch 1s --record run.snapana
+  snapana nvml --watch 1s -o run.snapana
   snapana nvml --watch 5s --json > readings.jsonl`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,7 +46,8 @@ of their own. It needs an NVIDIA driver on this machine, and exits with 3 withou
 				return fmt.Errorf("%w; the other commands need none", err)
 			}
 			defer driver.Close()
-			out := &readings{driver: driver, w: cmd.OutOrStdout(), pid: pid, json: asJSON}
+			out := &readings{driver: driver, w: cmd.OutOrStdout(), pid: pid, json: asJSON,
+				look: func() text.Options { return look(cmd) }}
 			if record != "" {
 				if out.rec, err = sidecar.Append(cmd.Context(), record, toolVersion()); err != nil {
 					return err
@@ -59,7 +60,7 @@ of their own. It needs an NVIDIA driver on this machine, and exits with 3 withou
 	fl := cmd.Flags()
 	fl.DurationVar(&every, "watch", 0, "repeat every `TIME`, like 1s, until Ctrl-C")
 	fl.Int64Var(&pid, "pid", 0, "show only the process with this `NUMBER` and its children")
-	fl.StringVar(&record, "record", "", "append each reading to `FILE` (.snapana)")
+	fl.StringVarP(&record, "output", "o", "", "append each reading to `FILE` (.snapana)")
 	fl.BoolVar(&asJSON, "json", false, "print each reading as JSON on one line")
 	return cmd
 }
@@ -70,7 +71,8 @@ type readings struct {
 	w      io.Writer
 	pid    int64 // 0 for all
 	json   bool
-	rec    *sidecar.Writer // nil: not recorded
+	look   func() text.Options // anew each time: a window may change its size
+	rec    *sidecar.Writer     // nil: not recorded
 }
 
 // run prints a reading, and every so often another until ctx is done; 0 is only once.
@@ -87,7 +89,7 @@ func (o *readings) run(ctx context.Context, every time.Duration) error {
 		if o.pid != 0 {
 			r = device.Only(all, o.pid)
 		}
-		opt := text.NVMLOptions{Options: look(o.w), Only: o.pid != 0, Findings: verdict.JudgeReading(all, o.pid)}
+		opt := text.NVMLOptions{Options: o.look(), Only: o.pid != 0, Findings: verdict.JudgeReading(all, o.pid)}
 		var err error
 		switch {
 		case every == 0 && o.pid != 0 && len(r.Devices) == 0:
@@ -126,7 +128,7 @@ func screen(s string, rows int) string {
 }
 
 func height(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f := file(w); f != nil {
 		if _, rows, err := term.GetSize(int(f.Fd())); err == nil && rows > 4 {
 			return rows
 		}

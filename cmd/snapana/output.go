@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/plot"
@@ -25,7 +23,7 @@ func show[T any](cmd *cobra.Command, f outputFlags, v T, asJSON func(io.Writer, 
 	if f.json {
 		return written(asJSON(w, v))
 	}
-	o := look(w)
+	o := look(cmd)
 	o.All = f.all
 	return written(asText(w, v, o))
 }
@@ -70,27 +68,6 @@ func draw(called string, p plot.Plot, path string, m plot.Medium) error {
 		return written(fmt.Errorf("write the %s: %w", called, err))
 	}
 	return nil
-}
-
-// look says how to print to w: in colors and as wide as it is on a terminal, else plain.
-func look(w io.Writer) text.Options {
-	columns := 0
-	if isTerminal(w) {
-		if n, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil {
-			columns = n
-		}
-	}
-	return lookOn(isTerminal(w), columns, os.Getenv)
-}
-
-// lookOn decides by the variables that terminals agree on: NO_COLOR (no-color.org) forbids
-// colors, CLICOLOR_FORCE (bixense.com/clicolors) asks for them also where nobody looks.
-func lookOn(terminal bool, columns int, env func(string) string) text.Options {
-	force := env("CLICOLOR_FORCE")
-	return text.Options{
-		Color: env("NO_COLOR") == "" && (terminal || force != "" && force != "0"),
-		Width: columns,
-	}
 }
 
 // silence is how long reading may take before it is worth a progress bar.
@@ -138,10 +115,4 @@ func (m *meter) close() {
 	if m.bar != nil {
 		m.bar.Clear()
 	}
-}
-
-// isTerminal reports whether w is a terminal that a person looks at.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }

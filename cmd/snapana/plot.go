@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/report/plot"
@@ -18,7 +21,7 @@ func newPlot() *cobra.Command {
 		in            inputFlags
 		kind, at, out string
 		device        deviceFlag
-		width, height int
+		px            pixels
 	)
 	var kinds []string
 	help := ""
@@ -40,7 +43,7 @@ Kinds of pictures (--kind):
 Without --at, segments are drawn at the peak, and stacks at the peak and at the end.`,
 		Example: `  snapana plot --kind timeline -o memory.png snapshot.pickle
   snapana plot --kind segments --at oom -o segments.svg snapshot.pickle
-  snapana plot --kind categories --width 2400 -o slide.png snapshot.pickle`,
+  snapana plot --kind categories --size 2400x1200 -o slide.png snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k := slices.Index(kinds, kind)
@@ -50,7 +53,7 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 			case at != "" && !plot.Kinds()[k].AtMoment:
 				return fmt.Errorf("--at needs --kind segments or stacks, not %s", kind)
 			}
-			to, err := canvas(out, width, height)
+			to, err := canvas(out, px)
 			if err != nil {
 				return err
 			}
@@ -82,29 +85,49 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 	fl.StringVarP(&kind, "kind", "k", string(plot.KindTimeline), "`KIND` of picture, see above")
 	fl.StringVar(&at, "at", "", "`MOMENT` of segments and stacks, as in `snapana state`")
 	fl.StringVarP(&out, "output", "o", "", "`FILE` to write ("+pictures+")")
-	fl.IntVar(&width, "width", 0, "width in `PIXELS`; everything scales with it (default 1600)")
-	fl.IntVar(&height, "height", 0, "height in `PIXELS` (default 9/16 of the width)")
+	fl.Var(&px, "size", "width in `PIXELS`, or width and height like 2400x1200 (default 1600x900)")
 	device.add(fl)
 	oneOf(cmd, "kind", kinds)
 	return cmd
 }
 
-// canvas is the medium of a file of that name, so many pixels wide and high; 0 is the usual size.
-func canvas(path string, width, height int) (plot.Medium, error) {
+// pixels is the size of a picture; 0 is the usual one.
+type pixels struct{ width, height int }
+
+var _ pflag.Value = (*pixels)(nil)
+
+func (p *pixels) Type() string { return "pixels" }
+
+func (p *pixels) String() string {
+	switch {
+	case p.width == 0:
+		return ""
+	case p.height == 0:
+		return strconv.Itoa(p.width)
+	}
+	return fmt.Sprintf("%dx%d", p.width, p.height)
+}
+
+// Set reads a width, with an x and a height behind it or without.
+func (p *pixels) Set(text string) (err error) {
+	width, height, both := strings.Cut(text, "x")
+	if p.width, err = strconv.Atoi(width); err == nil && both {
+		p.height, err = strconv.Atoi(height)
+	}
+	switch {
+	case err != nil || both && p.height == 0:
+		return fmt.Errorf("expected pixels like 2400 or 2400x1200")
+	case p.width < minWidth || p.width > maxWidth:
+		return fmt.Errorf("expected a width of %d to %d pixels", minWidth, maxWidth)
+	case both && (p.height < p.width/2 || p.height > 2*p.width):
+		return fmt.Errorf("expected half to twice the width as height, %d to %d pixels", p.width/2, 2*p.width)
+	}
+	return nil
+}
+
+// canvas is the medium of a file of that name and of a size.
+func canvas(path string, px pixels) (plot.Medium, error) {
 	m, err := medium("-o", path)
-	if err != nil {
-		return m, err
-	}
-	m.Width, m.Height = width, height
-	if width != 0 && (width < minWidth || width > maxWidth) {
-		return m, fmt.Errorf("invalid --width %d; expected %d to %d pixels", width, minWidth, maxWidth)
-	}
-	if width == 0 {
-		width = plot.Width
-	}
-	if height != 0 && (height < width/2 || height > 2*width) {
-		return m, fmt.Errorf("invalid --height %d; expected half to twice the width, %d to %d pixels",
-			height, width/2, 2*width)
-	}
-	return m, nil
+	m.Width, m.Height = px.width, px.height
+	return m, err
 }

@@ -89,7 +89,7 @@ func (f *reportFlags) run(cmd *cobra.Command, file string, folder bool) error {
 	if err != nil {
 		return err
 	}
-	printed := written(f.print(cmd.OutOrStdout(), result))
+	printed := written(f.print(cmd, result))
 	if !f.writes(folder) {
 		return printed
 	}
@@ -97,7 +97,7 @@ func (f *reportFlags) run(cmd *cobra.Command, file string, folder bool) error {
 }
 
 // print prints the result as the flags say, in one piece: who reads no more than its beginning gets the folder as well.
-func (f *reportFlags) print(w io.Writer, r *analyze.Result) error {
+func (f *reportFlags) print(cmd *cobra.Command, r *analyze.Result) error {
 	var b bytes.Buffer
 	var err error
 	switch {
@@ -108,10 +108,10 @@ func (f *reportFlags) print(w io.Writer, r *analyze.Result) error {
 	case f.format == "md":
 		err = text.Markdown(&b, r)
 	default:
-		err = printReport(&b, r, look(w))
+		err = printReport(&b, r, look(cmd))
 	}
 	if err == nil {
-		_, err = b.WriteTo(w)
+		_, err = b.WriteTo(cmd.OutOrStdout())
 	}
 	return err
 }
@@ -170,7 +170,7 @@ the verdict alone.`,
   snapana report --open snapshot.pickle
   snapana report -o out/ snapshot.pickle.gz
   snapana report --json --partial cut.pickle > report.json
-  snapana report --format md snapshot.pickle | gh issue create --title OOM --body-file -`,
+  snapana report --format md snapshot.pickle | gh issue comment 7 -F -`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], true) },
 	}

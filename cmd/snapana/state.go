@@ -34,7 +34,7 @@ show the live blocks in groups, largest first.`,
   snapana state --at oom --by stack snapshot.pickle
   snapana state --at +1.5s --by module --tree snapshot.pickle
   snapana state --at oom --map segments.svg --map-by category snapshot.pickle
-  snapana state --at 1234 --match 'model\.py' --exclude optim --json snapshot.pickle`,
+  snapana state --match 'model\.py' --exclude optim --json snapshot.pickle`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args[0], at, func(s *snapshot.Snapshot, t *timeline.Timeline) (attribution.Moment, error) {
@@ -235,7 +235,7 @@ func (f *stateFlags) printer(cmd *cobra.Command, a *attribution.Answer) func(io.
 			}
 			return json.WriteState(w, a, top)
 		}
-		o := look(cmd.OutOrStdout())
+		o := look(cmd)
 		o.All, o.Top = f.out.all, f.top
 		return text.State(w, a, o)
 	}

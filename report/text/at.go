@@ -37,12 +37,12 @@ func at(a *address.Answer, d *doc) *doc {
 		d.paragraph(green.of(analyze.Verified(a.Timeline)), 0, 0)
 	}
 	if a.Partial != "" {
-		d.line(plain.cut("only part of the file was read: " + a.Partial))
+		d.line(plain.of("only part of the file was read: " + a.Partial))
 	}
 	d.apart("Why", a.Reasons, 0)
 	d.gap()
 	if s := a.Segment; s != nil {
-		d.labeled("Segment", cells(plain.cut(segmentWords(s)+": byte "+units.Count(a.Into())+" of it")),
+		d.labeled("Segment", cells(plain.of(segmentWords(s)+": byte "+units.Count(a.Into())+" of it")),
 			cells(dim.of(lasts(s))))
 	}
 	d.neighbor("Below", a.Below, "ends", "below")
@@ -65,7 +65,7 @@ func at(a *address.Answer, d *doc) *doc {
 		var lines [][]cell
 		for i := range a.Segments {
 			s := &a.Segments[i]
-			lines = append(lines, cells(plain.cut(segmentWords(s)), dim.of(", "+lasts(s))))
+			lines = append(lines, cells(plain.of(segmentWords(s)), dim.of(", "+lasts(s))))
 		}
 		d.labeled("Segments", lines...)
 	}
@@ -90,7 +90,7 @@ func lasts(s *address.Segment) string {
 
 func (d *doc) neighbor(label string, n *address.Neighbor, verb, side string) {
 	if n != nil {
-		d.labeled(label, cells(plain.cut(fmt.Sprintf("%s, %s, %s", n.Name, units.Bytes(n.Rounded), chart.Plain(n.Site))),
+		d.labeled(label, cells(plain.of(fmt.Sprintf("%s, %s, %s", n.Name, units.Bytes(n.Rounded), chart.Plain(n.Site))),
 			fmt.Sprintf(": %s %s bytes %s", verb, units.Count(n.Distance), side)))
 	}
 }
@@ -101,7 +101,7 @@ func (d *doc) owner(a *address.Answer, o *address.Owner) {
 		when(o.Requested != o.Rounded, " (%s bytes requested)", units.Count(o.Requested))+
 			when(o.Segment == "", ", in no known segment")+
 			when(o.Segment != "", ", stream %s, %s", o.Stream, o.Pool)+when(o.Category != "", ", %s", o.Category))}
-	add := func(word, text string) { lines = append(lines, cells(plain.cut(pad(word+" ", 10)+text))) }
+	add := func(word, text string) { lines = append(lines, cells(plain.of(pad(word+" ", 10)+text))) }
 	if a.Events > 0 || o.Site != "" {
 		add("allocated", when(a.Events > 0, "%s by ", a.At(o.Born, o.BornTime))+o.Site)
 	}

@@ -15,7 +15,7 @@ import (
 // evidence and its fix, then what is held as expected and what could not be matched.
 func Ghosts(w io.Writer, r *analyze.Result, o Options) error {
 	d, v := newDoc(o), chart.NewHolders(r, o.Min)
-	d.line(dim.cut(chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60) + when(v.Source != "", " with %s", v.Source)))
+	d.paragraph(dim.of(chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)+when(v.Source != "", " with %s", v.Source)), 0, 2)
 	badge := v.Status.Word()
 	if v.Status == finding.Healthy {
 		badge = "no leak found"

@@ -32,7 +32,7 @@ func (d *doc) host(j *verdict.Host, file string) {
 func (d *doc) trends(name string, single bool) func(label string, t *finding.Trend, bytes bool) {
 	cols := []column{left(name, 22), num("first", 11).spared(1), num("last", 11), num("lowest", 11).spared(3),
 		num("highest", 11).spared(2),
-		rest("trend")}
+		column{head: "trend", sep: "  ", narrow: 25}}
 	if single {
 		cols = []column{left(name, 22), num("then", 11)}
 	}

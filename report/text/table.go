@@ -24,7 +24,7 @@ type column struct {
 // room is how many columns a column takes, at least.
 func (c *column) room() int {
 	if c.width == 0 {
-		return len(c.sep) + leastCut
+		return len(c.sep) + cmp.Or(c.narrow, leastCut)
 	}
 	return len(c.sep) + max(c.width, -c.width)
 }

@@ -33,10 +33,14 @@ const (
 type Options struct {
 	Color bool  // use ANSI colors; the caller knows whether it writes to a terminal
 	Width int   // columns of a line, 0 for the usual ones; brought within bounds
+	ASCII bool  // draw without other characters
 	All   bool  // everything, also where that is long
 	Top   int   // of a state the rows, or in a tree the calls below each call; 0 is all
 	Min   int64 // in bytes: holders that have less are summed up; ghosts are always printed
 }
+
+// Columns is how wide lines are at most.
+func (o Options) Columns() int { return min(max(cmp.Or(o.Width, usualWidth), MinWidth), maxWidth) }
 
 // attr is an ANSI attribute, "" for none.
 type attr string
@@ -59,6 +63,7 @@ var tones = [...]attr{
 // doc is what a report says, from top to bottom.
 type doc struct {
 	color  bool
+	ascii  bool
 	width  int // columns of a line
 	margin int // columns for labels
 	indent int // columns before labels
@@ -71,7 +76,7 @@ type doc struct {
 }
 
 func newDoc(o Options) *doc {
-	return &doc{color: o.Color, width: min(max(cmp.Or(o.Width, usualWidth), MinWidth), maxWidth), margin: 8}
+	return &doc{color: o.Color, ascii: o.ASCII, width: o.Columns(), margin: 8}
 }
 
 // height is the number of lines so far, of Markdown that of lines that are not empty.
@@ -90,9 +95,17 @@ func (d *doc) print(w io.Writer) error {
 	for _, l := range d.lines {
 		b.WriteString(l + "\n")
 	}
-	_, err := io.WriteString(w, b.String())
+	out := b.String()
+	if d.ascii {
+		out = asciiOf.Replace(out)
+	}
+	_, err := io.WriteString(w, out)
 	return err
 }
+
+// asciiOf draws what is drawn here in ASCII, in as many columns.
+var asciiOf = strings.NewReplacer("…", "~", "\u202f", " ", "·", ".", "─", "-", "│", "|", "▲", "^", "✕", "x",
+	"░", ".", "▒", "-", "▓", "=", "▁", "_", "▂", ".", "▃", ":", "▄", "-", "▅", "=", "▆", "+", "▇", "*", "█", "#")
 
 func (d *doc) paint(a attr, text string) string {
 	if !d.color || text == "" || a == plain {
@@ -172,43 +185,64 @@ func (d *doc) painted(all []cell) string {
 func (d *doc) flow(all []cell, n, hanging int) []string {
 	var out []string
 	var line []cell
-	used, gap := 0, 0 // columns of the line, and spaces before the next word
+	used := 0 // columns of the line
 	put := func(text string, a attr) {
 		used += chart.Width(text)
-		if n := len(line); n > 0 && line[n-1].attr == a {
-			line[n-1].text += text
+		if k := len(line); k > 0 && line[k-1].attr == a {
+			line[k-1].text += text
 			return
 		}
 		line = append(line, a.of(text))
 	}
 	end := func() {
 		out = append(out, strings.TrimRight(d.painted(line), " "))
-		line, used, gap = nil, 0, 0
+		line, used = nil, 0
 		put(strings.Repeat(" ", hanging), plain)
 	}
-	for _, c := range all {
-		for i, word := range strings.Split(c.text, " ") {
-			if i > 0 {
-				gap++
-			}
-			if word == "" {
-				continue
-			}
-			if used > hanging && used+gap+chart.Width(word) > n {
-				end()
-			}
-			put(strings.Repeat(" ", gap), c.attr)
-			gap = 0
-			for chart.Width(word) > n-used {
+	for _, w := range words(all) {
+		if used > hanging && used+w.gap+w.width > n {
+			end()
+			w.gap = 0
+		}
+		put(strings.Repeat(" ", w.gap), w.parts[0].attr)
+		for _, c := range w.parts {
+			for chart.Width(c.text) > n-used && n > used {
 				var head string
-				head, word = breakWord(word, n-used)
+				head, c.text = breakWord(c.text, n-used)
 				put(head, c.attr)
 				end()
 			}
-			put(word, c.attr)
+			put(c.text, c.attr)
 		}
 	}
 	return append(out, strings.TrimRight(d.painted(line), " "))
+}
+
+// word is what stands between spaces, of one cell or several, and so many spaces before it.
+type word struct {
+	parts      []cell
+	gap, width int
+}
+
+func words(all []cell) []word {
+	var out []word
+	gap, open := 0, false // spaces, and whether the last word may go on
+	for _, c := range all {
+		for i, text := range strings.Split(c.text, " ") {
+			if i > 0 {
+				gap, open = gap+1, false
+			}
+			if text == "" {
+				continue
+			}
+			if !open {
+				out, gap = append(out, word{gap: gap}), 0
+			}
+			w := &out[len(out)-1]
+			w.parts, w.width, open = append(w.parts, c.attr.of(text)), w.width+chart.Width(text), true
+		}
+	}
+	return out
 }
 
 // line adds a line of cells and plain texts.

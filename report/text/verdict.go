@@ -36,7 +36,7 @@ func outcomeOf(r *analyze.Result, d *doc) *outcome {
 	v := &outcome{doc: d, r: r, top: r.Verdict.Lead(), rest: r.Verdict.Findings}
 	v.title()
 	if v.top == nil {
-		v.finding(nil, []string{nextStep(&r.Verdict)}, 0, 4)
+		v.finding(nil, []string{nextStep(&r.Verdict)}, 0, v.most()-34)
 		v.code("Record", plain, r.Verdict.Fix)
 		v.savings(mostSaved)
 		v.below(5)

@@ -1990,7 +1990,7 @@ print("on")
         self.assertGreater(len(found), 5)
 
     def test_a_reading_of_the_driver_in_between(self):
-        """`snapana nvml --record` may append to the file: what is cut back is only our own half record."""
+        """`snapana nvml -o` may append to the file: what is cut back is only our own half record."""
         r.start(self.run_path)
         out = bytearray()
         r._pack({"type": "nvml", "time": 1, "pad": "x" * 300}, out)
