@@ -294,7 +294,11 @@ Anyone with this link can read the report; keep it private.`,
 			if err != nil {
 				return err
 			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nPress Ctrl-C to stop.\n", s.URL(l)); err != nil {
+			out := s.URL(l) + "\n"
+			if command := tunnel(l); command != "" {
+				out += "On the machine that you sit at, run this first:\n  " + command + "\n"
+			}
+			if _, err := io.WriteString(cmd.OutOrStdout(), out+"Press Ctrl-C to stop.\n"); err != nil {
 				return written(err)
 			}
 			if open {
