@@ -38,6 +38,7 @@ import (
 	"github.com/snapana/snapana/analyze/lever"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/phase"
+	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -114,7 +115,9 @@ func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error
 
 // inspect analyzes one device.
 func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options) (Device, verdict.Facts, error) {
+	stage.At(ctx, stage.Rebuilding, 0, 0)
 	t := timeline.Build(s, ordinal)
+	stage.At(ctx, stage.Analyzing, 0, 0)
 	if err := ctx.Err(); err != nil {
 		return Device{}, verdict.Facts{}, err
 	}

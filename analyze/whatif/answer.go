@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -171,7 +172,7 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 	for k, i := range shown {
 		searched[k] = settings[i]
 	}
-	return a, p.share(searched, func(k int) (largest int64, err error) {
+	return a, p.share(ctx, stage.Searching, searched, func(k int) (largest int64, err error) {
 		o := o
 		o.Conf, o.Curve = searched[k].Conf, 0
 		a.Rows[shown[k]].Smallest, largest, err = p.smallestCapacity(ctx, o)

@@ -6,8 +6,10 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/stage"
 )
 
 // Setting is a settings string with what it means.
@@ -110,7 +112,7 @@ func (p *Program) asRecorded() Setting {
 // in the order of the settings; o.Conf is not used.
 func (p *Program) Sweep(ctx context.Context, settings []Setting, o Options) ([]*Outcome, error) {
 	outs := make([]*Outcome, len(settings))
-	return outs, p.share(settings, func(i int) (int64, error) {
+	return outs, p.share(ctx, stage.Replaying, settings, func(i int) (int64, error) {
 		o, err := o, error(nil)
 		o.Conf = settings[i].Conf
 		if outs[i], err = p.Run(ctx, o); err != nil {
@@ -128,8 +130,12 @@ func (p *Program) Sweep(ctx context.Context, settings []Setting, o Options) ([]*
 
 // share runs settings of which none is known to do to this program what another does, and copies the results to the
 // others. To run gives the largest block of its replays, 0 or more: what max_split_size would do to larger ones is
-// nothing.
-func (p *Program) share(settings []Setting, run func(i int) (largest int64, err error), copy func(from, to int)) error {
+// nothing. Who watches is told how many settings are done.
+func (p *Program) share(ctx context.Context, what stage.Stage, settings []Setting,
+	run func(i int) (largest int64, err error), copy func(from, to int)) error {
+	var done atomic.Int32
+	stage.At(ctx, what, 0, len(settings))
+	next := func() { stage.At(ctx, what, int(done.Add(1)), len(settings)) }
 	limit := func(i int) uint64 { return uint64(settings[i].Conf.MaxSplit) } // -1 is above all others
 	groups := [][]int{}                                                      // alike but for max_split_size, the highest first
 	for i := range settings {
@@ -147,6 +153,7 @@ func (p *Program) share(settings []Setting, run func(i int) (largest int64, err 
 	largest := make([]int64, len(groups))
 	if err := each(len(groups), func(k int) (err error) {
 		largest[k], err = run(groups[k][0])
+		next()
 		return err
 	}); err != nil {
 		return err
@@ -159,6 +166,7 @@ func (p *Program) share(settings []Setting, run func(i int) (largest int64, err 
 			if limit(i) > uint64(largest[k]) ||
 				c.MaxSplit == first.MaxSplit && c.MaxNonSplitRounding == first.MaxNonSplitRounding {
 				copy(g[0], i)
+				next()
 			} else {
 				rest = append(rest, i)
 			}
@@ -166,6 +174,7 @@ func (p *Program) share(settings []Setting, run func(i int) (largest int64, err 
 	}
 	return each(len(rest), func(k int) error {
 		_, err := run(rest[k])
+		next()
 		return err
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,10 +64,13 @@ Linux only.`,
 				return fmt.Errorf("invalid -o %q; expected the name of files without its ending, like slow", output)
 			}
 			takeTime(cmd.Context())
-			wait := newWait(cmd.ErrOrStderr(), int(pid), record)
+			meter := meterOf(cmd.Context())
+			meter.doing(fmt.Sprintf("waiting for process %d", pid))
 			res, err := attach.Run(cmd.Context(), attach.Options{PID: int(pid), Record: record, Output: out,
-				Patience: patience, MaxEntries: historyEntries, Progress: wait.show})
-			wait.close()
+				Patience: patience, MaxEntries: historyEntries, Progress: func(time.Duration) {
+					meter.doing(fmt.Sprintf("recording process %d for %s (Ctrl-C ends it and takes what there is)", pid, record))
+				}})
+			meter.close()
 			if err != nil {
 				return attachError(int(pid), err)
 			}
@@ -173,37 +175,6 @@ func noTorch(children []int) string {
 		list[i] = strconv.Itoa(c)
 	}
 	return "a launcher? It has started Python in " + strings.Join(list, ", ") + ": attach to one of these"
-}
-
-// wait shows on a terminal how long a recording has been going on.
-type wait struct {
-	w     io.Writer // nil when nobody watches
-	pid   int
-	total time.Duration
-	last  int
-}
-
-func newWait(stderr io.Writer, pid int, total time.Duration) *wait {
-	w := &wait{pid: pid, total: total, last: math.MinInt}
-	if isTerminal(stderr) {
-		w.w = stderr
-	}
-	return w
-}
-
-func (w *wait) show(elapsed time.Duration) {
-	if n := int(elapsed / time.Second); w.w != nil && n != w.last {
-		w.last = n
-		fmt.Fprintf(w.w, "\r\x1b[Krecording process %d: %d s of %s (Ctrl-C ends it and takes what there is)",
-			w.pid, n, w.total)
-	}
-}
-
-// close takes the line off the screen.
-func (w *wait) close() {
-	if w.w != nil && w.last != math.MinInt {
-		io.WriteString(w.w, "\r\x1b[K")
-	}
 }
 
 // patient is the key of a context's func() that lets main wait for the command, however long it takes to end.

@@ -26,7 +26,7 @@ var manual embed.FS
 // topics are the pages that are not about a command.
 var topics = map[string]string{
 	"files":    "What snapana reads, how safely and how fast; exit codes",
-	"terminal": "Widths, colors, and defaults of flags",
+	"terminal": "Widths, colors, progress, and defaults of flags",
 	"verdicts": "What the verdicts and confidences mean",
 }
 

@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/ranks"
+	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
@@ -44,7 +46,12 @@ allocated where. Files that cannot be read are listed, and the exit code is then
 				}
 				files = append(files, found...)
 			}
-			c, err := ranks.Read(cmd.Context(), files, func(path string) (*snapshot.Snapshot, error) {
+			var read atomic.Int64
+			meter := meterOf(cmd.Context())
+			ctx := stage.With(cmd.Context(), func(stage.Stage, int, int) {}) // several at once
+			c, err := ranks.Read(ctx, files, func(path string) (*snapshot.Snapshot, error) {
+				meter.at(task{what: "judging ranks", done: read.Load(), total: int64(len(files))})
+				defer read.Add(1)
 				s, err := in.read(cmd, path, nil)
 				return s, explain(cmd.Context(), err)
 			}, analyze.Options{Rules: rules})

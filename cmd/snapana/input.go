@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/window"
@@ -151,10 +153,12 @@ func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (
 	case given && !slices.Contains(used, int(*f)):
 		err = fmt.Errorf("invalid --device %d; the file has memory of %s", *f, deviceWords(used))
 	case given:
+		stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
 		t = timeline.Build(s, int(*f))
 	case len(used) == 0:
 		err = fmt.Errorf("%s has no segments and no events, so nothing is live in it", s.Name)
 	default:
+		stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
 		if t = timeline.Main(s); len(used) > 1 {
 			why = fmt.Sprintf("of %d in the file, the one that reserved most; choose with --device",
 				len(used))
@@ -188,9 +192,7 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 	if f.index < 0 {
 		return nil, fmt.Errorf("invalid --index %d; expected 0 or more", f.index)
 	}
-	meter := newMeter(cmd.ErrOrStderr())
-	defer meter.close()
-	snap, err := f.read(cmd, path, meter.progress)
+	snap, err := f.read(cmd, path, meterOf(cmd.Context()).reading(filepath.Base(path)))
 	var fault *snapshot.FormatError
 	if !f.partial && errors.As(err, &fault) && fault.Offset > 0 &&
 		(errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {

@@ -67,7 +67,7 @@ files are several ranks or runs.`,
 				if !ok {
 					return fmt.Errorf("--plot: there are no samples to draw")
 				}
-				if err := draw("plot", p, file, to); err != nil {
+				if err := draw(cmd.Context(), "plot", p, file, to); err != nil {
 					return err
 				}
 			}

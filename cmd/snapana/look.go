@@ -87,6 +87,9 @@ func utf8Locale(env func(string) string) bool {
 
 // file is the file behind a writer of a command, nil where there is none.
 func file(w io.Writer) *os.File {
+	if s, ok := w.(*results); ok {
+		w = s.Writer
+	}
 	f, _ := w.(*os.File)
 	return f
 }

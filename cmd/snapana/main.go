@@ -77,7 +77,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stoppable(ctx, stdin))
-	root.SetOut(stdout)
+	meter := newMeter(stderr)
+	defer meter.close()
+	ctx = meter.shown(ctx)
+	root.SetOut(&results{stdout, meter})
 	root.SetErr(stderr)
 	var help error // of printing it, for which cobra has no ear
 	usual := root.HelpFunc()
@@ -92,6 +95,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		help = written(err)
 	})
 	cmd, err := root.ExecuteContextC(ctx)
+	meter.close()
 	if err = cmp.Or(err, help); err == nil {
 		return exitOK
 	}

@@ -2,13 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/report/place"
@@ -26,6 +25,17 @@ func show[T any](cmd *cobra.Command, f outputFlags, v T, asJSON func(io.Writer, 
 	o := look(cmd)
 	o.All = f.all
 	return written(asText(w, v, o))
+}
+
+// results is standard output. Before anything is written to it, the line that shows the progress goes from the terminal.
+type results struct {
+	io.Writer
+	meter *meter
+}
+
+func (s *results) Write(p []byte) (int, error) {
+	s.meter.close()
+	return s.Writer.Write(p)
 }
 
 // outputError is a failure to write results.
@@ -58,7 +68,8 @@ func medium(flag, path string) (plot.Medium, error) {
 }
 
 // draw writes a picture, which errors call so, to a file. Nothing is written unless all is.
-func draw(called string, p plot.Plot, path string, m plot.Medium) error {
+func draw(ctx context.Context, called string, p plot.Plot, path string, m plot.Medium) error {
+	meterOf(ctx).doing("drawing")
 	var b bytes.Buffer
 	err := p.Write(&b, m)
 	if err == nil {
@@ -68,51 +79,4 @@ func draw(called string, p plot.Plot, path string, m plot.Medium) error {
 		return written(fmt.Errorf("write the %s: %w", called, err))
 	}
 	return nil
-}
-
-// silence is how long reading may take before it is worth a progress bar.
-const silence = time.Second
-
-// meter shows how far reading has come, on a terminal and only when it takes a while.
-type meter struct {
-	w     io.Writer // nil when nobody watches
-	start time.Time
-	bar   *progressbar.ProgressBar
-}
-
-func newMeter(stderr io.Writer) *meter {
-	m := &meter{start: time.Now()}
-	if isTerminal(stderr) {
-		m.w = stderr
-	}
-	return m
-}
-
-func (m *meter) progress(done, total int64) {
-	if m.w == nil || time.Since(m.start) < silence {
-		return
-	}
-	if m.bar == nil {
-		if total == 0 {
-			total = -1 // not known: a spinner
-		}
-		m.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(m.w),
-			progressbar.OptionSetDescription("reading"),
-			// Rates and predictions would count from here on and be far off.
-			progressbar.OptionSetPredictTime(false),
-			progressbar.OptionSetElapsedTime(false),
-			progressbar.OptionSetSpinnerChangeInterval(0), // else it draws on after close
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish())
-	}
-	m.bar.Set64(done)
-}
-
-// close takes the bar off the screen.
-func (m *meter) close() {
-	if m.bar != nil {
-		m.bar.Clear()
-	}
 }

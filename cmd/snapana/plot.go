@@ -73,11 +73,12 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 				}
 				m = &found
 			}
+			meterOf(cmd.Context()).doing("drawing")
 			picture, err := plot.From(cmd.Context(), plot.Kind(kind), snap, t, rules, m)
 			if err != nil {
 				return err
 			}
-			return draw("picture", picture, out, to)
+			return draw(cmd.Context(), "picture", picture, out, to)
 		},
 	}
 	fl := cmd.Flags()

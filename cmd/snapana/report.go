@@ -118,6 +118,7 @@ func (f *reportFlags) print(cmd *cobra.Command, r *analyze.Result) error {
 
 // write writes the folder, says where it is, and opens its page if that is wanted.
 func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) error {
+	meterOf(cmd.Context()).doing("drawing the report")
 	dir, note := f.dir, ""
 	var err error
 	if dir == "" {
@@ -290,6 +291,7 @@ Anyone with this link can read the report; keep it private.`,
 			if err != nil {
 				return err
 			}
+			meterOf(cmd.Context()).doing("preparing the page")
 			s, err := serve.New(result, serve.DefaultBytes)
 			if err != nil {
 				return err

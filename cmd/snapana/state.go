@@ -205,7 +205,7 @@ func (f *stateFlags) run(cmd *cobra.Command, path, moment string,
 	a := attribution.Ask(snap, t, m, q, f.tree)
 	a.Why = why
 	if f.mapFile != "" {
-		if err := draw("map", plot.Segments(a, plot.By(f.mapBy)), f.mapFile, to); err != nil {
+		if err := draw(cmd.Context(), "map", plot.Segments(a, plot.By(f.mapBy)), f.mapFile, to); err != nil {
 			return err
 		}
 	}

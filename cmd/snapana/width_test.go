@@ -56,7 +56,8 @@ func fits(t *testing.T, what, out string, width int) {
 	for l := range strings.Lines(out) {
 		l = strings.TrimSuffix(l, "\n")
 		if l == "" || l[0] != ' ' {
-			copied = l == "Examples:" || strings.HasPrefix(l, "Fix") || strings.HasPrefix(l, "Record") || copied && l != "" && !label.MatchString(l)
+			copied = l == "Examples:" || strings.HasPrefix(l, "Fix") || strings.HasPrefix(l, "Record") ||
+				copied && l != "" && !label.MatchString(l)
 		}
 		command := strings.HasPrefix(l, "$ ") ||
 			strings.HasPrefix(what, "man ") && strings.HasPrefix(l, "    ")

@@ -3,6 +3,8 @@ package text
 import (
 	"strings"
 	"unicode"
+
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // Arg is a file's name as an argument of a command that users copy to a shell: the names of files that others gave
@@ -19,3 +21,6 @@ func Arg(name string) string {
 	}
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
+
+// ClipLeft shortens a path-like text to n columns of a terminal by cutting its start.
+func ClipLeft(s string, n int) string { return chart.ClipLeft(s, n) }
