@@ -1,6 +1,7 @@
-// The icicle: calls as boxes as wide as the memory they hold, the outermost on top.
+// The flame graph: calls as boxes as wide as the memory they hold. The outermost call is on top; inverted, the
+// innermost. Around a function, those who called it are above it and those that it called below.
 
-import { asText, Call, calls } from "./calls";
+import { around, asText, Call, callers, calls } from "./calls";
 import { css } from "./colors";
 import { el, fill, pen, swatch } from "./dom";
 import * as format from "./format";
@@ -13,40 +14,85 @@ const rowHeight = 20,
 interface Box {
 	x: number;
 	w: number;
-	depth: number;
+	row: number;
 	call: Call;
 }
 
 export class Flame implements Panel {
 	readonly name = "Flame graph";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick", "only"];
+	readonly needs: (keyof State)[] = [
+		"cursor",
+		"search",
+		"regex",
+		"internals",
+		"pick",
+		"only",
+		"inverted",
+		"around",
+		"focus",
+	];
 	readonly element = el("div", { class: "panel flame" });
 	private readonly canvas = el("canvas", {
 		tabindex: 0,
 		role: "img",
-		"aria-label": "flame graph; arrow keys move, Enter focuses, Escape shows all",
+		"aria-label":
+			"flame graph; arrow keys move, Enter focuses, I inverts, C shows callers and callees, Escape shows all",
 	});
 	private readonly path = el("nav", { class: "crumbs", "aria-label": "Focus" });
 	private readonly about = el("p", { class: "about", role: "status" });
 	private readonly empty = el("p", { class: "empty", hidden: true }, "Nothing is live at the cursor.");
 	private boxes: Box[] = [];
 	private root!: Call;
-	private focus: Call | null = null;
+	private above: Call | null = null; // who called the function that is looked at
+	private focus!: Call;
 	private chosen: Call | null = null;
-	private names: string[] = []; // of the focus, kept while the cursor moves
+	private all = 0; // bytes of what is live
 
 	constructor(readonly view: View) {
-		this.element.append(this.path, this.empty, this.canvas, this.about);
+		this.element.append(this.buttons(), this.path, this.empty, this.canvas, this.about);
 		this.canvas.addEventListener("pointermove", e => this.choose(this.at(e)));
 		this.canvas.addEventListener("pointerleave", () => this.choose(null));
-		this.canvas.addEventListener("click", e => this.zoom(this.at(e)));
+		this.canvas.addEventListener("click", e => (e.shiftKey ? this.turn(this.at(e)) : this.zoom(this.at(e))));
 		this.canvas.addEventListener("keydown", e => this.key(e));
 	}
 
+	private buttons(): HTMLElement {
+		const { view } = this,
+			inverted = el("button", { type: "button", click: () => this.invert() }, "Inverted"),
+			both = el(
+				"button",
+				{
+					type: "button",
+					title: "Who called the function that has the focus, and what it called",
+					click: () => (view.state.around ? view.set({ around: "" }) : this.turn(this.focus)),
+				},
+				"Callers and callees",
+			);
+		const update = () => {
+			const { state } = view;
+			inverted.setAttribute("aria-pressed", String(state.inverted && !state.around));
+			both.setAttribute("aria-pressed", String(state.around !== ""));
+			both.disabled = !state.around && !state.focus;
+		};
+		view.listen(update);
+		update();
+		return el("div", { class: "buttons flame-buttons" }, inverted, both);
+	}
+
 	render(): void {
-		this.root = calls(this.view, this.view.live());
+		const { view } = this,
+			{ state } = view,
+			rows = view.live(state.cursor, false);
+		this.above = null;
+		if (state.around) {
+			const both = around(view, rows, state.around);
+			this.root = both.callees;
+			this.above = both.callers;
+		} else this.root = (state.inverted ? callers : calls)(view, rows);
+		this.all = view.dev.restAt(state.cursor)?.reduce((a, b) => a + b, 0) ?? 0;
+		this.all += view.dev.lives.totalAt(state.cursor);
 		this.focus = this.root;
-		for (const name of this.names) {
+		for (const name of state.around || !state.focus ? [] : state.focus.split("\n")) {
 			const next: Call | undefined = this.focus.children.find(c => c.name === name);
 			if (!next) break;
 			this.focus = next;
@@ -61,50 +107,56 @@ export class Flame implements Panel {
 
 	private draw(): void {
 		const W = this.element.clientWidth,
-			top = this.focus!;
+			top = this.focus;
 		this.boxes = [];
-		const dense = (c: Call, x: number, w: number, depth: number) => {
-			this.boxes.push({ x, w, depth, call: c });
-			if (depth + 1 >= mostRows) return;
+		const dense = (c: Call, x: number, w: number, row: number, dir: number) => {
+			this.boxes.push({ x, w, row, call: c });
+			if (Math.abs(row) + 1 >= mostRows) return;
 			for (const child of c.children) {
 				const cw = (child.bytes / top.bytes) * W;
-				if (cw >= 0.5) dense(child, x, cw, depth + 1);
+				if (cw >= 0.5) dense(child, x, cw, row + dir, dir);
 				x += cw;
 			}
 		};
 		this.empty.hidden = top.bytes > 0;
 		this.canvas.hidden = top.bytes <= 0;
-		if (top.bytes > 0 && W > 0) dense(top, 0, W, 0);
-		const rows = this.boxes.reduce((a, b) => Math.max(a, b.depth + 1), 1);
+		if (top.bytes > 0 && W > 0) {
+			if (this.above) {
+				dense(this.above, 0, W, 0, -1);
+				this.boxes.shift(); // the function itself, which is drawn with what it called
+			}
+			dense(top, 0, W, 0, 1);
+		}
+		const first = this.boxes.reduce((a, b) => Math.min(a, b.row), 0);
+		for (const b of this.boxes) b.row -= first;
+		const rows = this.boxes.reduce((a, b) => Math.max(a, b.row + 1), 1);
 		const g = pen(this.canvas, W, rows * rowHeight);
 		const fills = [css("f0"), css("f0"), css("f0"), css("f1"), css("f2"), css("f3")],
-			ink = css("ink"),
-			card = css("card"),
-			strong = css("sel");
-		for (const b of this.boxes) {
-			const y = b.depth * rowHeight;
-			g.fillStyle = b.call === this.chosen ? strong : b.depth === 0 ? css("sunk") : fills[b.call.origin];
-			g.fillRect(b.x, y, Math.max(b.w - 1, 0.5), rowHeight - 1);
-			if (b.w < 30) continue;
-			g.fillStyle = b.call === this.chosen ? card : ink;
+			{ frames } = this.view;
+		for (const { x, w, row, call } of this.boxes) {
+			const y = row * rowHeight,
+				chosen = call === this.chosen;
+			g.globalAlpha = frames && !frames[call.frame] && !chosen ? 0.3 : 1;
+			g.fillStyle = chosen ? css("sel") : call === top ? css("sunk") : fills[call.origin];
+			g.fillRect(x, y, Math.max(w - 1, 0.5), rowHeight - 1);
+			if (w < 30) continue;
+			g.globalAlpha = frames && !frames[call.frame] && !chosen ? 0.6 : 1;
+			g.fillStyle = css(chosen ? "card" : "ink");
 			g.save();
 			g.beginPath();
-			g.rect(b.x, y, b.w - 4, rowHeight);
+			g.rect(x, y, w - 4, rowHeight);
 			g.clip();
-			g.fillText(
-				b.depth === 0 ? `${b.call.name}, ${format.bytes(b.call.bytes)}` : label(b.call, b.w),
-				b.x + 4,
-				y + 14,
-			);
+			g.fillText(call === top ? `${call.name}, ${format.bytes(call.bytes)}` : label(call, w), x + 4, y + 14);
 			g.restore();
 		}
+		g.globalAlpha = 1;
 		this.crumbs();
 		this.say();
 	}
 
 	private crumbs(): void {
 		const way: Call[] = [];
-		for (let c = this.focus; c; c = c.parent) way.unshift(c);
+		for (let c: Call | null = this.focus; c; c = c.parent) way.unshift(c);
 		fill(
 			this.path,
 			...(way.length < 2
@@ -125,32 +177,45 @@ export class Flame implements Panel {
 	}
 
 	private say(): void {
-		const c = this.chosen;
-		if (!c) {
-			const key = (name: string, text: string) =>
-				el("span", { class: "nowrap" }, swatch(`var(--${name})`), " " + text);
-			fill(
-				this.about,
-				"Click or press Enter to focus on a call. ",
-				key("f3", "your code"),
-				", ",
-				key("f2", "other packages"),
-				", ",
-				key("f1", "PyTorch and the standard library"),
-				", ",
-				key("f0", "interpreter and C++"),
-				".",
-			);
+		const c = this.chosen,
+			{ view } = this,
+			{ match, state } = view;
+		if (c) {
+			const self = !state.inverted && !this.isCaller(c);
+			this.about.textContent =
+				`${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.all)} of what is live, ` +
+				format.plural(c.count, "block") +
+				(self ? `; self ${format.bytes(c.self)}` : "");
 			return;
 		}
-		this.about.textContent =
-			`${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.root.bytes)} ` +
-			`of what is live, ${format.plural(c.count, "block")}; self ${format.bytes(c.self)}`;
+		if (match) {
+			const { bytes } = view.matched();
+			this.about.textContent =
+				`“${state.search}” is in the stacks of ${format.bytes(bytes)}, ` +
+				`${format.percent(bytes, this.all)} of what is live; its calls are drawn strong.`;
+			return;
+		}
+		const key = (name: string, text: string) =>
+			el("span", { class: "nowrap" }, swatch(`var(--${name})`), " " + text);
+		fill(
+			this.about,
+			state.around
+				? "Above the function is who called it, below what it called. Click another to look at that. "
+				: "Click or press Enter to focus on a call; with Shift, to see its callers and callees. ",
+			key("f3", "your code"),
+			", ",
+			key("f2", "other packages"),
+			", ",
+			key("f1", "PyTorch and the standard library"),
+			", ",
+			key("f0", "interpreter and C++"),
+			".",
+		);
 	}
 
 	private at(e: MouseEvent): Call | null {
-		const y = Math.floor(e.offsetY / rowHeight);
-		return this.boxes.find(b => b.depth === y && e.offsetX >= b.x && e.offsetX < b.x + b.w)?.call ?? null;
+		const row = Math.floor(e.offsetY / rowHeight);
+		return this.boxes.find(b => b.row === row && e.offsetX >= b.x && e.offsetX < b.x + b.w)?.call ?? null;
 	}
 
 	private choose(c: Call | null): void {
@@ -159,29 +224,51 @@ export class Flame implements Panel {
 		this.draw();
 	}
 
+	private invert(): void {
+		const { inverted, around } = this.view.state;
+		this.view.set({ inverted: around ? true : !inverted, around: "", focus: "" });
+	}
+
+	/** Looks at who called a function, and what it called. */
+	private turn(c: Call | null): void {
+		if (c && c.frame >= 0) this.view.set({ around: c.name, focus: "" });
+	}
+
 	private zoom(c: Call | null): void {
 		if (!c) return;
-		this.focus = c;
-		this.names = [];
-		for (let p: Call | null = c; p && p.parent; p = p.parent) this.names.unshift(p.name);
-		this.draw();
+		if (this.above) return this.turn(c);
+		const names: string[] = [];
+		for (let p = c; p.parent; p = p.parent) names.unshift(p.name);
+		this.view.set({ focus: names.join("\n") });
 	}
 
 	private key(e: KeyboardEvent): void {
-		const c = this.chosen ?? this.focus!,
+		if (e.ctrlKey || e.metaKey || e.altKey) return;
+		const c = this.chosen ?? this.focus,
 			siblings = c.parent?.children ?? [c],
 			i = siblings.indexOf(c);
+		const parent = c === this.focus ? this.above?.children[0] : c.parent === this.above ? this.root : c.parent,
+			upside = this.isCaller(c);
 		const to: Record<string, Call | null | undefined> = {
-			ArrowDown: c.children[0],
-			ArrowUp: c === this.focus ? c : c.parent,
+			ArrowDown: upside ? parent : c.children[0],
+			ArrowUp: upside ? c.children[0] : parent,
 			ArrowLeft: siblings[i - 1],
 			ArrowRight: siblings[i + 1],
 		};
 		if (e.key in to) this.choose(to[e.key] ?? c);
 		else if (e.key === "Enter") this.zoom(c);
-		else if (e.key === "Escape") this.zoom(this.root);
+		else if (e.key === "Escape") this.view.set({ focus: "", around: "" });
+		else if (e.key === "i" || e.key === "I") this.invert();
+		else if (e.key === "c" || e.key === "C") this.turn(c);
 		else return;
 		e.preventDefault();
+	}
+
+	/** Whether a call is one of those above the function that is looked at. */
+	private isCaller(c: Call): boolean {
+		let top = c;
+		while (top.parent) top = top.parent;
+		return top === this.above;
 	}
 }
 

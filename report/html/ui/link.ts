@@ -23,8 +23,12 @@ function word<K extends "mode" | "color" | "axis">(name: string, key: K, known: 
 const mostText = 500,
 	mostFreed = 60;
 
-function text(name: string, key: "search" | "tab" | "only"): Field {
-	return { name, write: v => v.state[key], read: text => ({ [key]: text.slice(0, mostText) }) };
+function text(name: string, key: "search" | "tab" | "only" | "around" | "focus", most = mostText): Field {
+	return {
+		name,
+		write: v => (v.state[key].length > most ? "" : v.state[key]),
+		read: text => ({ [key]: text.slice(0, most) }),
+	};
 }
 
 /** One of the names that the places of a device have. */
@@ -36,7 +40,7 @@ function place(name: string, key: "segmentStream" | "segmentPool", of: (v: View,
 	};
 }
 
-function flag(name: string, key: "regex" | "internals"): Field {
+function flag(name: string, key: "regex" | "internals" | "inverted"): Field {
 	return { name, write: v => (v.state[key] ? "1" : ""), read: text => ({ [key]: text === "1" }) };
 }
 
@@ -114,6 +118,9 @@ const fields: Field[] = [
 	flag("regex", "regex"),
 	flag("internals", "internals"),
 	text("tab", "tab"),
+	flag("inverted", "inverted"),
+	text("around", "around"),
+	text("focus", "focus", 4 * mostText),
 	place("stream", "segmentStream", (v, p) => v.dev.streamName(p)),
 	place("pool", "segmentPool", (v, p) => v.dev.poolName(p)),
 	{

@@ -38,6 +38,11 @@ export interface State {
 	select: boolean;
 	/** Name of the panel that is shown below, "" for the first. */
 	tab: string;
+	/** The flame graph: innermost calls first; the function that it is drawn around, and the path to the call that has
+	 * the focus, in lines. */
+	inverted: boolean;
+	around: string;
+	focus: string;
 	/** Which segments the map lists: of a stream and a pool, "" for all, and from how many bytes on. */
 	segmentStream: string;
 	segmentPool: string;
@@ -56,6 +61,8 @@ export class View {
 	/** The state as the page opens. */
 	readonly home: Readonly<State>;
 	match: Match = null;
+	/** Which frames the search matches by themselves. */
+	frames: Match = null;
 	/** Which labels and which annotated rows the search matches beside stacks. */
 	private labels: Match = null;
 	private noted = new Set<number>();
@@ -91,6 +98,9 @@ export class View {
 			only: "",
 			select: false,
 			tab: "",
+			inverted: false,
+			around: "",
+			focus: "",
 			segmentStream: "",
 			segmentPool: "",
 			segmentLeast: 0,
@@ -225,8 +235,8 @@ export class View {
 		return this.match !== null || this.address !== null || this.among !== null || this.state.pick !== null;
 	}
 
-	/** Whether a row is among those that are looked at. */
-	hit(row: number): boolean {
+	/** Whether a row is among those that are looked at; not searched: whether or not the search matches it. */
+	hit(row: number, searched = true): boolean {
 		const {
 			match,
 			address,
@@ -235,6 +245,7 @@ export class View {
 		} = this;
 		return (
 			(!match ||
+				!searched ||
 				match[dev.stackOf(row)] > 0 ||
 				this.labels![dev.kinds.label[dev.kind[row]]] > 0 ||
 				this.noted.has(row)) &&
@@ -245,9 +256,9 @@ export class View {
 	}
 
 	/** The rows that are live at an event and are looked at. */
-	live(event = this.state.cursor): number[] {
+	live(event = this.state.cursor, searched = true): number[] {
 		const rows = this.dev.lives.liveAt(event);
-		return this.choosy ? rows.filter(r => this.hit(r)) : rows;
+		return this.choosy ? rows.filter(r => this.hit(r, searched)) : rows;
 	}
 
 	/** Takes in what a server gives, which numbers the rows anew. */
@@ -292,7 +303,7 @@ export class View {
 		const { search, regex, internals } = this.state,
 			t = this.dev.tables;
 		this.searchError = "";
-		this.match = null;
+		this.match = this.frames = null;
 		this.labels = null;
 		this.noted.clear();
 		this.address = null;
@@ -316,9 +327,9 @@ export class View {
 			const word = search.toLowerCase();
 			test = s => s.toLowerCase().includes(word);
 		}
-		const frames = Uint8Array.from(t.frameText, (s, f) =>
+		const frames = (this.frames = Uint8Array.from(t.frameText, (s, f) =>
 			(internals || t.frameOrigin[f] > 0) && test(t.strings[s]) ? 1 : 0,
-		);
+		));
 		const nodes = new Uint8Array(t.nodeParent.length);
 		for (let n = 1; n < nodes.length; n++) nodes[n] = nodes[t.nodeParent[n]] | frames[t.nodeFrame[n]];
 		this.match = Uint8Array.from(t.stackNode, n => nodes[n]);
