@@ -200,11 +200,14 @@ func replay(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, opt
 		q.Capacity, q.Foreign = opt.Capacity, min(whatif.ContextBytes, room)
 	}
 	a, err := whatif.Ask(ctx, s, program, validation, q)
-	if err != nil {
+	if err != nil || a.Climb(ctx, limitSteps/max(s.NumDevices(), 1)) != nil {
 		return nil
 	}
 	return a
 }
+
+// limitSteps is how many requests and frees are replayed for devices of other sizes: about a tenth of a second.
+const limitSteps = 3_000_000
 
 // maxReplayed bounds the traces that are replayed under other settings although nothing went
 // wrong: it takes about a second for a million events.

@@ -48,6 +48,9 @@ type Answer struct {
 	// Rows are the settings that were tried, the recorded ones first.
 	Rows []Row `json:"settings"`
 	Advice
+
+	program  *Program // of which the settings were tried
+	settings []Setting
 }
 
 // Begin is what was there before the trace, and what the replays made of it.
@@ -84,6 +87,8 @@ type Row struct {
 	// Smallest is the least memory, as the allocator can reserve it, with which every request is
 	// served; 0 where it was not searched.
 	Smallest int64 `json:"smallest_capacity"`
+	// Ladder is how the run fares with other limits, nil unless Climb made it.
+	Ladder *Ladder `json:"-"`
 }
 
 // Ask answers a question about a program. The smallest capacity is searched where a capacity
@@ -145,6 +150,7 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 			a.Rows[i].Refused = refusal.Says()
 		}
 	}
+	a.program, a.settings = p, settings
 	a.Rows[0].Recorded = true
 	if a.Accuracy.Trusted {
 		a.Advice = Advise(settings, outs)

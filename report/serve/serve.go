@@ -128,6 +128,8 @@ func (s *Server) Handler(port string) http.Handler {
 			w.Write(s.page)
 		case "window":
 			s.window(w, r)
+		case "limit":
+			s.limit(w, r)
 		default:
 			noPage(w)
 		}
@@ -141,35 +143,81 @@ func noPage(w http.ResponseWriter) {
 // window answers with what the page leaves out of a part of the trace, as page.Windows packs
 // it: ?device=0&first=E&last=E&at=E, device by its place in the page.
 func (s *Server) window(w http.ResponseWriter, r *http.Request) {
-	if s.windows == nil {
+	q := s.query(w, r, "device, first, last and at")
+	if q == nil {
+		return
+	}
+	device := q.number("device", 0, s.windows.Len()-1)
+	end := s.windows.Events(device) - 1
+	first := q.number("first", -1, end)
+	last := q.number("last", first, end)
+	at := q.number("at", -1, end)
+	s.answer(w, r, q, "application/octet-stream", func(context.Context) ([]byte, error) {
+		return s.windows.Pack(device, first, last, at)
+	})
+}
+
+// mostLimit is beyond what any device has, in bytes.
+const mostLimit = 1 << 50
+
+// limit answers with how the run fares with another limit, as JSON of page.Rung: ?device=0&setting=0&limit=BYTES, both by
+// their places in the page.
+func (s *Server) limit(w http.ResponseWriter, r *http.Request) {
+	q := s.query(w, r, "device, setting and limit")
+	if q == nil {
+		return
+	}
+	device := q.number("device", 0, s.windows.Len()-1)
+	settings := s.windows.Settings(device)
+	if settings == 0 {
 		noPage(w)
 		return
 	}
-	q, err := url.ParseQuery(r.URL.RawQuery)
+	setting := q.number("setting", 0, settings-1)
+	limit := q.number("limit", 1, mostLimit)
+	s.answer(w, r, q, "application/json", func(ctx context.Context) ([]byte, error) {
+		return s.windows.Limit(ctx, device, setting, int64(limit))
+	})
+}
+
+// query are the parameters of a question. Each must be there once.
+type query struct {
+	url.Values
+	wrong string // what is wrong with the first that is
+}
+
+// query reads the parameters; it is nil where the question was answered already.
+func (s *Server) query(w http.ResponseWriter, r *http.Request, names string) *query {
+	if s.windows == nil {
+		noPage(w)
+		return nil
+	}
+	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		http.Error(w, "Invalid query: expected device, first, last and at.", http.StatusBadRequest)
-		return
+		http.Error(w, "Invalid query: expected "+names+".", http.StatusBadRequest)
+		return nil
 	}
-	wrong := ""
-	// number reads a parameter that must be there once, from least to most.
-	number := func(name string, least, most int) int {
-		if len(q[name]) == 1 {
-			if v, err := strconv.Atoi(q[name][0]); err == nil && v >= least && v <= most {
-				return v
-			}
+	return &query{Values: v}
+}
+
+// number reads a parameter from least to most.
+func (q *query) number(name string, least, most int) int {
+	if v := q.Values[name]; len(v) == 1 {
+		if n, err := strconv.Atoi(v[0]); err == nil && n >= least && n <= most {
+			return n
 		}
-		if wrong == "" {
-			wrong = fmt.Sprintf("Invalid %s: expected one number from %d to %d.", name, least, most)
-		}
-		return least
 	}
-	device := number("device", 0, s.windows.Len()-1)
-	end := s.windows.Events(device) - 1
-	first := number("first", -1, end)
-	last := number("last", first, end)
-	at := number("at", -1, end)
-	if wrong != "" {
-		http.Error(w, wrong, http.StatusBadRequest)
+	if q.wrong == "" {
+		q.wrong = fmt.Sprintf("Invalid %s: expected one number from %d to %d.", name, least, most)
+	}
+	return least
+}
+
+// answer makes the answer to a question, when it is its turn.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *query, kind string,
+	make func(context.Context) ([]byte, error)) {
+	if q.wrong != "" {
+		http.Error(w, q.wrong, http.StatusBadRequest)
 		return
 	}
 	select {
@@ -178,12 +226,12 @@ func (s *Server) window(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	data, err := s.windows.Pack(device, first, last, at)
+	data, err := make(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.Write(data)
 }

@@ -22,8 +22,13 @@ import (
 // start serves a small trace and gives the address of its page.
 func start(t *testing.T) string {
 	t.Helper()
-	s, err := serve.New(analyzetest.Run(t, buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})),
-		analyze.Options{NoReplay: true}), serve.DefaultBytes)
+	return startOn(t, analyze.Options{NoReplay: true})
+}
+
+func startOn(t *testing.T, opt analyze.Options) string {
+	t.Helper()
+	s, err := serve.New(analyzetest.Run(t, buildtest.Read(t, build.Random(1, build.RandomOptions{Events: 500})), opt),
+		serve.DefaultBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,5 +192,32 @@ func TestListenLoopbackOnly(t *testing.T) {
 	if again, err := serve.Listen(a.Port); err == nil {
 		again.Close()
 		t.Error("a taken port is taken again")
+	}
+}
+
+// A question for a limit is answered with a replay, and only where there was one.
+func TestLimit(t *testing.T) {
+	url := startOn(t, analyze.Options{})
+	for query, want := range map[string]struct {
+		status int
+		part   string
+	}{
+		"device=0&setting=0&limit=2097152":      {200, `"limit":2097152`},
+		"device=0&setting=0&limit=100000000000": {200, `"failed":-1`},
+		"device=0&setting=0&limit=0":            {400, "Invalid limit: expected one number from 1 "},
+		"device=0&setting=99&limit=9":           {400, "Invalid setting"},
+		"device=1&setting=0&limit=9":            {400, "Invalid device"},
+		"device=0&setting=0":                    {400, "Invalid limit"},
+		"device=0&setting=0&limit=9&limit=9":    {400, "Invalid limit"},
+		"device=0&setting=0&limit=1e9":          {400, "Invalid limit"},
+		"device=%zz":                            {400, "Invalid query"},
+	} {
+		if resp, body := ask(t, "GET", url+"limit?"+query, ""); resp.StatusCode != want.status ||
+			!strings.Contains(body, want.part) {
+			t.Errorf("%s: %s %q, want %d and %q", query, resp.Status, body, want.status, want.part)
+		}
+	}
+	if resp, body := ask(t, "GET", start(t)+"limit?device=0&setting=0&limit=9", ""); resp.StatusCode != 404 {
+		t.Errorf("without a replay: %s %q", resp.Status, body)
 	}
 }

@@ -26,6 +26,7 @@ export class Curves {
 	private readonly yAxis = el("div", { class: "tl-y", "aria-hidden": "true" });
 	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
 	private readonly legend = el("ul", { class: "tl-legend", "aria-label": "Reserved at the cursor" });
+	private readonly listeners: (() => void)[] = [];
 	private hover: { x: number; y: number } | null = null;
 
 	/** Draws into place; the rows of table get a box each. */
@@ -57,6 +58,7 @@ export class Curves {
 				change: () => {
 					if (!this.shown.delete(i)) this.shown.add(i);
 					this.render();
+					for (const f of this.listeners) f();
 				},
 			});
 			check.style.accentColor = `var(--${this.color(i)})`;
@@ -101,7 +103,7 @@ export class Curves {
 	/** Names and figures of what is drawn, after an event. */
 	private figures(event: number): HTMLElement[] {
 		const base = this.at(0, event);
-		return this.rows().map(i => {
+		return this.rows.map(i => {
 			const r = this.view.dev.whatif.replays[i],
 				v = this.at(i, event),
 				one = r.failures === 1;
@@ -128,7 +130,13 @@ export class Curves {
 		});
 	}
 
-	private rows(): number[] {
+	/** Calls f when others are shown. */
+	listen(f: () => void): void {
+		this.listeners.push(f);
+	}
+
+	/** The settings that are shown, in the order of the table. */
+	get rows(): number[] {
 		return [...this.shown].sort((a, b) => a - b);
 	}
 
@@ -154,7 +162,7 @@ export class Curves {
 			g.setLineDash([]);
 			g.fillText("most that can be reserved", 6, y(limit) - 4);
 		}
-		const rows = this.rows();
+		const rows = this.rows;
 		rows.forEach((row, k) => {
 			g.strokeStyle = css(this.color(row));
 			g.lineWidth = Math.min(1.75 + 2 * (rows.length - 1 - k), 6); // what is the same shows on both sides

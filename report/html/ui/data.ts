@@ -31,6 +31,48 @@ export interface Replay {
 	about: boolean;
 	failed: number;
 	asked: number;
+	ladder: {
+		rungs: Rung[];
+		safe_event: Column;
+		safe_bytes: Column;
+		safe: boolean;
+		safe_to: number;
+		sure_event: Column;
+		sure_bytes: Column;
+	};
+}
+
+/** The outcome of a setting with one limit; a server answers with one, too. */
+export interface Rung {
+	limit: number;
+	start: boolean;
+	failed: number;
+	asked: number;
+	peak: number;
+	about: boolean;
+}
+
+/** The ladder of a replay, read: see Ladder of the contract. */
+export interface Ladder {
+	rungs: Rung[];
+	safe: boolean;
+	safeTo: number;
+	safeEvent: Float64Array;
+	safeBytes: Float64Array;
+	sureEvent: Float64Array;
+	sureBytes: Float64Array;
+}
+
+export function readLadder(p: Packed, { ladder: l }: Replay): Ladder {
+	return {
+		rungs: l.rungs,
+		safe: l.safe,
+		safeTo: l.safe_to,
+		safeEvent: p.read(l.safe_event),
+		safeBytes: p.read(l.safe_bytes),
+		sureEvent: p.read(l.sure_event),
+		sureBytes: p.read(l.sure_bytes),
+	};
 }
 export interface Place {
 	kind: string;

@@ -114,6 +114,11 @@ const fields: Field[] = [
 		},
 	},
 	text("only", "only"),
+	{
+		name: "limit",
+		write: v => (v.state.limit ? String(v.state.limit) : ""),
+		read: text => ({ limit: /^\d{1,16}$/.test(text) ? Number(text) : 0 }),
+	},
 	text("find", "search"),
 	flag("regex", "regex"),
 	flag("internals", "internals"),

@@ -11,6 +11,7 @@ import { Explain } from "./explain";
 import { relieve, serve } from "./fit";
 import { Flame } from "./flame";
 import { Holders } from "./holders";
+import { bounds, Limits } from "./limits";
 import { address } from "./link";
 import { Minimap } from "./minimap";
 import { Device, Tables } from "./model";
@@ -42,7 +43,7 @@ export interface Live {
 }
 
 /** Makes the still charts of the section live. */
-function charts(place: HTMLElement, view: View, timeline: Timeline): Curves | undefined {
+function charts(place: HTMLElement, view: View, timeline: Timeline, i: number, server?: string): Curves | undefined {
 	const section = place.closest("section")!,
 		curves = section.querySelector<HTMLElement>(".curves"),
 		table = section.querySelector<HTMLElement>("table.whatif");
@@ -60,7 +61,10 @@ function charts(place: HTMLElement, view: View, timeline: Timeline): Curves | un
 			"Show in the timeline",
 		),
 	);
-	return curves && table && view.dev.whatif.replays.length ? new Curves(view, curves, table) : undefined;
+	if (!curves || !table || !view.dev.whatif.replays.length) return;
+	const drawn = new Curves(view, curves, table);
+	curves.after(new Limits(view, drawn, i, server && "limit").element);
+	return drawn;
 }
 
 /** link gives the address of what is shown; server is where windows of the trace are. */
@@ -103,7 +107,7 @@ function mount(
 	place.append(tabs.element, pinnedBox(view));
 	tabs.show(0);
 	timeline.render();
-	return { device, view, timeline, table, holders, ruler, tabs, curves: charts(place, view, timeline) };
+	return { device, view, timeline, table, holders, ruler, tabs, curves: charts(place, view, timeline, i, server) };
 }
 
 async function start(): Promise<void> {
@@ -133,7 +137,7 @@ async function start(): Promise<void> {
 		}
 	});
 	const trail = new Trail(devices, ordinals);
-	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed, trail, fit: { relieve, serve } };
+	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed, trail, fit: { relieve, serve, bounds } };
 	devices.start();
 	trail.start();
 	if (address().link && live[devices.shown]) look(live[devices.shown]);

@@ -8,9 +8,11 @@ import {
 	Growth,
 	Holder,
 	Label,
+	Ladder,
 	Mark,
 	Packed,
 	Place,
+	readLadder,
 	Replay,
 	WindowHeader,
 } from "./data";
@@ -253,6 +255,9 @@ function poolWords(p: Place): string[] {
 	return [p.kind === "unknown" ? "" : p.kind + " pool", p.pool && "private pool " + p.pool].filter(w => w);
 }
 
+/** A setting that was replayed, with its reserved bytes. */
+type Replayed = Omit<Replay, "ladder"> & { bytes: Float64Array; ladder: Ladder };
+
 export class Device {
 	readonly ordinal: number;
 	readonly events: number;
@@ -289,7 +294,7 @@ export class Device {
 	readonly failures: Failure[];
 	readonly rules: DeviceHeader["rules"];
 	/** Reserved memory under other settings: the most in each of the runs of events that end at last. */
-	readonly whatif: { last: Int32Array; limit: number; best: number; replays: (Replay & { bytes: Float64Array })[] };
+	readonly whatif: { last: Int32Array; limit: number; best: number; replays: Replayed[] };
 
 	constructor(
 		p: Packed,
@@ -331,7 +336,7 @@ export class Device {
 		this.whatif = {
 			...h.whatif,
 			last: p.ints(h.whatif.last),
-			replays: h.whatif.replays.map(r => ({ ...r, bytes: p.read(r.reserved) })),
+			replays: h.whatif.replays.map(r => ({ ...r, bytes: p.read(r.reserved), ladder: readLadder(p, r) })),
 		};
 		const event = p.ints(h.free.event),
 			bytes = h.free.bytes.map(c => p.read(c));

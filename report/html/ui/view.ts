@@ -47,6 +47,8 @@ export interface State {
 	segmentStream: string;
 	segmentPool: string;
 	segmentLeast: number;
+	/** Bytes that PyTorch can reserve, for the question what would fail then; 0 for those of the run. */
+	limit: number;
 	/** Rows of lives that a user would free; never changed in place. */
 	freed: ReadonlySet<number>;
 	/** How often a server gave more of the trace. */
@@ -104,6 +106,7 @@ export class View {
 			segmentStream: "",
 			segmentPool: "",
 			segmentLeast: 0,
+			limit: 0,
 			freed: new Set(),
 			detail: 0,
 		};

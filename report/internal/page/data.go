@@ -226,6 +226,30 @@ type Replay struct {
 	About    bool   `json:"about"`    // their number is an estimate
 	Failed   int    `json:"failed"`   // event of the first of them, -1 for none
 	Asked    int64  `json:"asked"`    // bytes of it
+	Ladder   Ladder `json:"ladder"`
+}
+
+// Ladder is how the run fares under a setting with other limits, as whatif.Ladder. It has no rungs and no bounds where it
+// was not computed.
+type Ladder struct {
+	Rungs []Rung `json:"rungs"`
+	// Bounds are steps: at which event, and up to which limit.
+	SafeEvent Column `json:"safe_event"`
+	SafeBytes Column `json:"safe_bytes"`
+	Safe      bool   `json:"safe"`    // they are known
+	SafeTo    int64  `json:"safe_to"` // largest limit of which they tell, 0 for all
+	SureEvent Column `json:"sure_event"`
+	SureBytes Column `json:"sure_bytes"`
+}
+
+// Rung is the outcome with one limit, in bytes, as whatif.Rung. It is what a server answers to "limit", too.
+type Rung struct {
+	Limit  int64 `json:"limit"`
+	Start  bool  `json:"start"`  // what was there before the trace does not fit
+	Failed int   `json:"failed"` // event of the first request that fails, -1 for none
+	Asked  int64 `json:"asked"`
+	Peak   int64 `json:"peak"`
+	About  bool  `json:"about"` // it is an estimate
 }
 
 // LeftOut is what did not fit.

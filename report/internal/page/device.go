@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/internal/bands"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
@@ -296,6 +297,24 @@ func (src *source) whatIf(w *writer, d *Device) {
 			curve = nil // it did not even start
 		}
 		v.Reserved = w.column(deltas, len(curve), func(i int) int64 { return curve[i].Reserved })
+		v.Ladder = ladder(w, r.Ladder)
 		d.WhatIf.Replay = append(d.WhatIf.Replay, v)
 	}
+}
+
+func ladder(w *writer, l *whatif.Ladder) Ladder {
+	if l == nil {
+		l = &whatif.Ladder{}
+	}
+	out := Ladder{Rungs: []Rung{}, Safe: l.Safe != nil, SafeTo: l.SafeTo}
+	for i := range l.Rungs {
+		out.Rungs = append(out.Rungs, Rung(l.Rungs[i]))
+	}
+	bounds := func(all []whatif.Bound) (event, bytes Column) {
+		return w.column(deltas, len(all), func(i int) int64 { return int64(all[i].Event) }),
+			w.column(deltas, len(all), func(i int) int64 { return all[i].Bytes })
+	}
+	out.SafeEvent, out.SafeBytes = bounds(l.Safe)
+	out.SureEvent, out.SureBytes = bounds(l.Sure)
+	return out
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -280,4 +281,21 @@ func (v *Windows) Pack(device, first, last, at int) ([]byte, error) {
 	h.Kinds, h.Lives = list.write(w, d.Timeline, d.held)
 	before, err := head(h)
 	return append(before, w.b...), err
+}
+
+// Settings is the number of settings that were replayed on a device, as the page has them.
+func (v *Windows) Settings(device int) int {
+	if a := v.devices[device].WhatIf; a != nil && a.Accuracy.Trusted {
+		return len(a.Rows)
+	}
+	return 0
+}
+
+// Limit replays one of these settings with a limit in bytes.
+func (v *Windows) Limit(ctx context.Context, device, setting int, limit int64) ([]byte, error) {
+	x, err := v.devices[device].WhatIf.At(ctx, setting, limit)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(Rung(x))
 }
