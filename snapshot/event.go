@@ -74,6 +74,7 @@ const _ = uint8(NumActions-1)<<4 | uint8(EventHasMetadata)<<4
 // its row there. What happened, and the stack, are in the columns in any case.
 type columns struct {
 	whole  []Event
+	sum    Span  // of all events, once there are chunkLen
 	time   int64 // of the first event
 	addr   [chunkLen]uint64
 	size   [chunkLen]uint32
@@ -96,7 +97,10 @@ func (t *Events) Len() int { return t.n }
 
 // At returns the event in row i, which must be below Len.
 func (t *Events) At(i int) Event {
-	c, k := t.chunks[i>>chunkBits], i&(chunkLen-1)
+	return t.chunks[i>>chunkBits].at(i & (chunkLen - 1))
+}
+
+func (c *columns) at(k int) Event {
 	if c.stream[k] == wide {
 		return c.whole[c.addr[k]]
 	}
@@ -127,6 +131,15 @@ func (t *Events) Block(i int) (addr uint64, size int64) {
 // Stack is that of At.
 func (t *Events) Stack(i int) StackID { return t.chunks[i>>chunkBits].stack[i&(chunkLen-1)] }
 
+// Label is that of At.
+func (t *Events) Label(i int) LabelID {
+	c, k := t.chunks[i>>chunkBits], i&(chunkLen-1)
+	if c.stream[k] == wide {
+		return c.whole[c.addr[k]].Label
+	}
+	return LabelID(c.label[k])
+}
+
 // Time is that of At.
 func (t *Events) Time(i int) int64 {
 	c, k := t.chunks[i>>chunkBits], i&(chunkLen-1)
@@ -153,10 +166,13 @@ func (t *Events) Add(e Event) {
 		uint32(e.Stream) >= wide {
 		c.stream[k], c.addr[k] = wide, uint64(len(c.whole))
 		c.whole = append(c.whole, e)
-		return
+	} else {
+		c.addr[k], c.size[k], c.after[k] = e.Addr, uint32(e.Size), int32(after)
+		c.label[k], c.stream[k] = uint16(e.Label), uint8(e.Stream)
 	}
-	c.addr[k], c.size[k], c.after[k] = e.Addr, uint32(e.Size), int32(after)
-	c.label[k], c.stream[k] = uint16(e.Label), uint8(e.Stream)
+	if k == chunkLen-1 {
+		c.sum = c.span(0, chunkLen)
+	}
 }
 
 // chunk is room for more events.
@@ -205,6 +221,9 @@ func (t Trace) Block(i int) (addr uint64, size int64) { return t.events.Block(t.
 
 // Stack is that of event i.
 func (t Trace) Stack(i int) StackID { return t.events.Stack(t.start + i) }
+
+// Label is that of event i.
+func (t Trace) Label(i int) LabelID { return t.events.Label(t.start + i) }
 
 // Time is that of event i.
 func (t Trace) Time(i int) int64 { return t.events.Time(t.start + i) }

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/snapana/snapana/snapshot"
@@ -36,6 +37,7 @@ func TestEvents(t *testing.T) {
 		}
 		for half := range 2 {
 			trace := snapshot.NewTrace(&events, half*n/2, events.Len()-half*n/2)
+			var sum snapshot.Span
 			for i := range trace.Len() {
 				e := want(half*n/2 + i)
 				if got := trace.At(i); got != e {
@@ -43,14 +45,58 @@ func TestEvents(t *testing.T) {
 				}
 				addr, size := trace.Block(i)
 				if addr != e.Addr || size != e.Size || trace.Action(i) != e.Action || trace.Has(i) != e.Has ||
-					trace.Stack(i) != e.Stack || trace.Time(i) != e.Time {
+					trace.Stack(i) != e.Stack || trace.Label(i) != e.Label || trace.Time(i) != e.Time {
 					t.Fatalf("from %d, event %d is %+v by itself, and not by its parts", start, i, e)
 				}
+				sum.Add(&e)
+			}
+			if got := trace.Sum(); got != sum {
+				t.Fatalf("from %d, the sum is %+v, want %+v", start, got, sum)
 			}
 			events.Forget(n / 2)
 			for i := range n {
 				events.Add(want(n + i))
 			}
+		}
+	}
+}
+
+// TestSpans holds that runs of events sum up to the same as all their events, one by one: of traces that begin and end
+// anywhere, with and without times, stacks and labels.
+func TestSpans(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 30 {
+		var events snapshot.Events
+		timed, stacks, labels := rng.IntN(4) > 0, rng.IntN(3), rng.IntN(2)
+		now := rng.Int64N(1 << 50)
+		for range rng.IntN(100_000) {
+			e := snapshot.Event{Addr: rng.Uint64(), Size: rng.Int64N(1 << 31), Stack: snapshot.StackID(rng.IntN(stacks + 1)),
+				Action: snapshot.Action(rng.IntN(int(snapshot.NumActions)))}
+			if timed {
+				now += rng.Int64N(1000) - 10
+				e.Time, e.Has = now, snapshot.EventHasTime
+			}
+			if rng.IntN(40_000) == 0 {
+				e = snapshot.Event{Label: snapshot.LabelID(labels)}
+			}
+			events.Add(e)
+		}
+		start := rng.IntN(events.Len() + 1)
+		trace := snapshot.NewTrace(&events, start, rng.IntN(events.Len()-start+1))
+		next := 0
+		for first, got := range trace.Spans() {
+			var want snapshot.Span
+			for i := range got.Events {
+				e := trace.At(first + i)
+				want.Add(&e)
+			}
+			if first != next || *got != want {
+				t.Fatalf("from %d: %+v, want %+v from %d", first, *got, want, next)
+			}
+			next += got.Events
+		}
+		if sum := trace.Sum(); next != trace.Len() || sum.Events != next {
+			t.Fatalf("%d events in spans, %d in their sum, of %d", next, sum.Events, trace.Len())
 		}
 	}
 }

@@ -11,16 +11,8 @@ import (
 // match pairs allocations with frees and fills t.Lives, but for the rounded sizes of blocks
 // that are not in the final state. The result says for which the size is recorded.
 func match(s *snapshot.Snapshot, t *Timeline) []sizeSource {
-	n := t.Trace.Len()
-	allocs, frees := 0, 0
-	for i := range n {
-		switch t.Trace.Action(i) {
-		case snapshot.Alloc:
-			allocs++
-		case snapshot.FreeCompleted:
-			frees++
-		}
-	}
+	n, all := t.Trace.Len(), t.Trace.Sum()
+	allocs, frees := all.Count[snapshot.Alloc], all.Count[snapshot.FreeCompleted]
 	// What was freed or is live, and was not allocated, was there before: leave room for it.
 	live := 0
 	for seg := range s.SegmentsOf(t.Device) {

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"math"
 	"slices"
 
 	"github.com/snapana/snapana/snapshot"
@@ -15,14 +14,11 @@ func (t *Timeline) skips(s *snapshot.Snapshot) bool {
 // unseen finds the kinds of events that the writer could have left out, that would matter, and that the trace has
 // none of.
 func unseen(s *snapshot.Snapshot, t *Timeline) Kinds {
-	n := t.Trace.Len()
 	if !t.skips(s) {
 		return 0
 	}
-	var seen Kinds
-	for i := range n {
-		seen |= 1 << t.Trace.Action(i)
-	}
+	all := t.Trace.Sum()
+	seen := Kinds(all.Seen())
 	if t.window != nil {
 		seen |= Kinds(t.window.Seen)
 	}
@@ -56,18 +52,8 @@ func resized(s *snapshot.Snapshot, t *Timeline) bool {
 	if slices.ContainsFunc(s.Resized, func(r snapshot.Resize) bool { return r.Device == t.Device }) {
 		return true
 	}
-	newest := int64(math.MinInt64)
-	for i := range t.Trace.Len() {
-		if t.Trace.Has(i)&snapshot.EventHasTime == 0 {
-			continue
-		}
-		now := t.Trace.Time(i)
-		if now < newest {
-			return true
-		}
-		newest = now
-	}
-	return false
+	all := t.Trace.Sum()
+	return all.Back > 0
 }
 
 // bound sets what the missing kinds make of the figures, from what reconstruct and the replay found.

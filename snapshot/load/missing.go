@@ -9,8 +9,8 @@ import (
 // describe notes what the file lacks, and what that costs.
 func (ev *evidence) describe(s *snapshot.Snapshot) {
 	miss := func(format string, args ...any) { s.Missing = append(s.Missing, fmt.Sprintf(format, args...)) }
-	live, events := ev.live, ev.events
-	s.HasTimes, s.HasStacks = ev.time, ev.stacked || ev.withStack > 0
+	live, events := ev.live, ev.events.Events
+	s.HasTimes, s.HasStacks = ev.timed(), ev.stacked || ev.events.Stacked || ev.withStack > 0
 
 	if p := s.Part; p != nil && p.Certain {
 		miss("the memory outside of %v: the segments are those of that pool alone, as MemPool.snapshot() gives them; "+
@@ -58,7 +58,7 @@ func (ev *evidence) describe(s *snapshot.Snapshot) {
 
 // recorded says what the file has of the past.
 func (ev *evidence) recorded(s *snapshot.Snapshot) snapshot.Recorded {
-	most, events, markers := ev.most, ev.events, ev.markers
+	most, events, markers := ev.most, ev.events.Events, ev.events.Count[snapshot.SnapshotTaken]
 	switch {
 	case s.Traces == nil:
 		return snapshot.RecordedNoKey

@@ -44,18 +44,25 @@ type stretch struct{ first, end int32 }
 func ascending(t snapshot.Trace, least int64) []stretch {
 	var out []stretch
 	first, newest := 0, int64(math.MinInt64)
-	for i := range t.Len() {
-		if t.Has(i)&snapshot.EventHasTime == 0 {
+	back := func(now int64) bool { return now < newest && uint64(newest)-uint64(now) >= uint64(least) }
+	for at, span := range t.Spans() {
+		if span.All&snapshot.EventHasTime == 0 {
 			return nil
 		}
-		now := t.Time(i)
-		if now < newest && uint64(newest)-uint64(now) >= uint64(least) {
-			if out = append(out, stretch{int32(first), int32(i)}); len(out) > seams {
-				return nil
-			}
-			first, newest = i, now
+		if span.Back < uint64(least) && !back(span.Oldest) {
+			newest = max(newest, span.Newest)
+			continue
 		}
-		newest = max(newest, now)
+		for i := at; i < at+span.Events; i++ {
+			now := t.Time(i)
+			if back(now) {
+				if out = append(out, stretch{int32(first), int32(i)}); len(out) > seams {
+					return nil
+				}
+				first, newest = i, now
+			}
+			newest = max(newest, now)
+		}
 	}
 	return append(out, stretch{int32(first), int32(t.Len())})
 }

@@ -8,22 +8,19 @@ import (
 
 // evidence is what a file has: its keys show who wrote it, and what is missing.
 type evidence struct {
-	lists, events           int   // lists of events, and events
-	most, markers           int   // events of the longest list, and earlier dumps
-	live, withStack         int64 // bytes of active blocks, and of those whose stack is known
-	stackedBlocks           int   // active ones whose stack is known
-	requested, stacked      bool
-	stream, expandable      bool
-	history                 bool
-	time                    bool
-	compile, metadata, pool bool
-	forward                 bool
-	annotate, category      bool
-	ascend                  bool // an event that only torch_npu writes
-	last                    snapshot.LabelID
-	backend                 string
-	streamReuse             bool // the setting graph_capture_record_stream_reuse
-	pinnedCache             bool // the setting max_cached_size
+	events             snapshot.Span
+	lists, most        int   // lists of events, and the events of the longest
+	live, withStack    int64 // bytes of active blocks, and of those whose stack is known
+	stackedBlocks      int   // active ones whose stack is known
+	requested, stacked bool  // stacked is of segments
+	stream, expandable bool
+	history            bool
+	compile, pool      bool
+	forward, category  bool
+	last               snapshot.LabelID
+	backend            string
+	streamReuse        bool // the setting graph_capture_record_stream_reuse
+	pinnedCache        bool // the setting max_cached_size
 }
 
 // collect takes in all but the events.
@@ -47,7 +44,7 @@ func (ev *evidence) collect(s *snapshot.Snapshot) {
 		}
 		ev.requested = ev.requested || b.Has&snapshot.BlockHasRequested != 0 || b.History.Len > 0
 	}
-	if ev.backend = backend(s); ev.ascend {
+	if ev.backend = backend(s); ev.events.Count[snapshot.WorkspaceSnapshot] > 0 {
 		ev.backend = snapshot.NPU
 	}
 	for _, v := range s.Settings.Values {
@@ -59,9 +56,12 @@ func (ev *evidence) collect(s *snapshot.Snapshot) {
 // traces takes in the events of the traces.
 func (ev *evidence) traces(s *snapshot.Snapshot) {
 	for _, t := range s.Traces {
-		for i := range t.Len() {
-			e := t.At(i)
-			ev.event(s, i, &e)
+		ev.most = max(ev.most, t.Len())
+		for first, span := range t.Spans() {
+			ev.events.Join(span)
+			for i := first; span.Labeled && i < first+span.Events; i++ {
+				ev.label(s, t.Label(i))
+			}
 		}
 	}
 }
@@ -70,42 +70,38 @@ func (ev *evidence) traces(s *snapshot.Snapshot) {
 func (ev *evidence) recount(s *snapshot.Snapshot) {
 	var now evidence
 	now.traces(s)
-	ev.events, ev.most, ev.markers = now.events, now.most, now.markers
+	ev.events.Events, ev.events.Count, ev.most = now.events.Events, now.events.Count, now.most
 }
 
 // add takes in what is known of the events of a list.
 func (ev *evidence) add(o *evidence) {
-	ev.events, ev.most, ev.markers = ev.events+o.events, max(ev.most, o.most), ev.markers+o.markers
-	ev.time, ev.stacked, ev.metadata = ev.time || o.time, ev.stacked || o.stacked, ev.metadata || o.metadata
-	ev.annotate, ev.ascend, ev.compile = ev.annotate || o.annotate, ev.ascend || o.ascend, ev.compile || o.compile
+	ev.events.Join(&o.events)
+	ev.most, ev.compile = max(ev.most, o.most), ev.compile || o.compile
 	ev.forward, ev.pool, ev.category = ev.forward || o.forward, ev.pool || o.pool, ev.category || o.category
 }
 
 // event takes in event i of a list.
 func (ev *evidence) event(s *snapshot.Snapshot, i int, e *snapshot.Event) {
-	ev.events++
+	ev.events.Add(e)
 	ev.most = max(ev.most, i+1)
-	ev.time = ev.time || e.Has&snapshot.EventHasTime != 0
-	ev.stacked = ev.stacked || e.Stack > snapshot.EmptyStack
-	ev.metadata = ev.metadata || e.Has&snapshot.EventHasMetadata != 0
-	switch e.Action {
-	case snapshot.Annotate:
-		ev.annotate = true
-	case snapshot.WorkspaceSnapshot:
-		ev.ascend = true
-	case snapshot.SnapshotTaken:
-		ev.markers++
-	}
-	if e.Label == ev.last {
+	ev.label(s, e.Label)
+}
+
+// label takes in that of an event.
+func (ev *evidence) label(s *snapshot.Snapshot, id snapshot.LabelID) {
+	if id == ev.last {
 		return
 	}
-	ev.last = e.Label
-	l := s.Labels.Get(e.Label)
+	ev.last = id
+	l := s.Labels.Get(id)
 	ev.compile = ev.compile || l.CompileContext != 0
 	ev.forward = ev.forward || l.ForwardFrames != 0
 	ev.pool = ev.pool || l.HasPool
 	ev.category = ev.category || l.Category != 0
 }
+
+// timed reports whether an event has a time.
+func (ev *evidence) timed() bool { return ev.events.Any&snapshot.EventHasTime != 0 }
 
 // newest stands for "or later" in a span of releases.
 const newest = 99
@@ -131,7 +127,7 @@ func (ev *evidence) release(s *snapshot.Snapshot) snapshot.Writer {
 	if ev.backend == snapshot.NPU {
 		return snapshot.Writer{Text: "torch_npu"}
 	}
-	if ev.category && !ev.time {
+	if ev.category && !ev.timed() {
 		return snapshot.Writer{Text: "2.1 or later, from a profile"}
 	}
 	if s.Shape == snapshot.ShapeList {
@@ -145,29 +141,29 @@ func (ev *evidence) release(s *snapshot.Snapshot) snapshot.Writer {
 		}
 		return snapshot.Writer{Text: "1.4 to 1.12", Newest: 112}
 	}
-	if len(s.Segments) > 0 && !ev.expandable && (ev.history || !ev.time && !s.Settings.Present) {
+	if len(s.Segments) > 0 && !ev.expandable && (ev.history || !ev.timed() && !s.Settings.Present) {
 		return snapshot.Writer{Text: "2.0", Newest: 200}
 	}
 	// In releases 2.x: the least that has all the keys, the last that lacks all the others.
 	lo, hi := 0, newest
-	events := ev.events > 0
+	events := ev.events.Events > 0
 	settings := s.Settings.Present
 	for _, key := range []struct {
 		since       int
 		has, always bool // is in this file; is in every such file since that release
 	}{
 		{1, ev.expandable, false},
-		{2, ev.time, events},
+		{2, ev.timed(), events},
 		{3, settings, true},
 		{5, s.HasAnnotations, false},
 		{8, ev.compile, events},
 		{9, ev.streamReuse, settings},
-		{10, ev.metadata, events},
+		{10, ev.events.Any&snapshot.EventHasMetadata != 0, events},
 		{11, ev.forward, false},
 		{12, ev.pool, events},
 		{13, ev.pinnedCache, settings},
 		{14, s.HasHostSegments || s.HostTraces != nil, true},
-		{14, ev.annotate, false},
+		{14, ev.events.Count[snapshot.Annotate] > 0, false},
 	} {
 		switch {
 		case key.has:
