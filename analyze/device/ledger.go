@@ -1,5 +1,5 @@
-// Package device reads the GPU driver through NVML: how much of each device's memory is used,
-// and by which processes. NVML is loaded at run time and may be missing; any call before a
+// Package device reads the GPU driver: how much of each device's memory is used, and by which processes.
+// It asks NVML, or in a build without cgo nvidia-smi. NVML is loaded at run time and may be missing; any call before a
 // successful nvmlInit, or of a function that an older driver lacks, would kill the process, so
 // Open is the only way to a Driver and a Driver asks for each function before it calls it.
 //
@@ -31,10 +31,6 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
-
-// ErrBuiltWithout says that this build has no NVML: it was made without cgo or for another
-// system than Linux.
-var ErrBuiltWithout = errors.New("built without NVML")
 
 // ErrNoDriver says that the machine has no NVIDIA driver, or none that answers.
 var ErrNoDriver = errors.New("no NVIDIA driver")

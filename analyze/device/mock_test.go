@@ -3,6 +3,9 @@
 package device
 
 import (
+	"encoding/json"
+	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -148,5 +151,69 @@ func TestInstancesWithoutPermission(t *testing.T) {
 	if len(g.Instances) != 1 || len(g.Processes) != 2 || !instance(g.Processes[0]) || !instance(g.Processes[1]) ||
 		len(g.Errors) > 0 {
 		t.Errorf("%+v", g)
+	}
+}
+
+// TestSameFigures asks NVML and nvidia-smi about one device: what they tell is the same, up to a MiB.
+func TestSameFigures(t *testing.T) {
+	const none = 1<<32 - 1
+	d := gpu()
+	d.GetUUIDFunc = func() (string, nvml.Return) { return "GPU-aaaaaaaa-0000-0000-0000-000000000001", nvml.SUCCESS }
+	d.GetNameFunc = func() (string, nvml.Return) { return "NVIDIA A100-SXM4-80GB", nvml.SUCCESS }
+	d.GetPciInfoFunc = func() (info nvml.PciInfo, ret nvml.Return) {
+		for i, c := range []byte("00000000:01:00.0") {
+			info.BusId[i] = int8(c)
+		}
+		return info, nvml.SUCCESS
+	}
+	d.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+		return nvml.Memory_v2{Total: 81920 << 20, Reserved: 640 << 20, Used: 50688 << 20, Free: 30592 << 20}, nvml.SUCCESS
+	}
+	list := func(p ...nvml.ProcessInfo) func() ([]nvml.ProcessInfo, nvml.Return) {
+		for i := range p {
+			p[i].GpuInstanceId, p[i].ComputeInstanceId = none, none
+		}
+		return func() ([]nvml.ProcessInfo, nvml.Return) { return p, nvml.SUCCESS }
+	}
+	d.GetComputeRunningProcessesFunc = list(nvml.ProcessInfo{Pid: 4101, UsedGpuMemory: 49152 << 20})
+	d.GetMPSComputeRunningProcessesFunc = list(nvml.ProcessInfo{Pid: 4102, UsedGpuMemory: 500 << 20})
+	d.GetGraphicsRunningProcessesFunc = list(nvml.ProcessInfo{Pid: 4103, UsedGpuMemory: 1<<64 - 1})
+	d.GetTotalEccErrorsFunc = func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) { return 3, nvml.SUCCESS }
+	d.GetAccountingModeFunc = func() (nvml.EnableState, nvml.Return) { return nvml.FEATURE_ENABLED, nvml.SUCCESS }
+	d.GetAccountingPidsFunc = func() ([]int, nvml.Return) { return []int{4101}, nvml.SUCCESS }
+	d.GetAccountingStatsFunc = func(uint32) (nvml.AccountingStats, nvml.Return) {
+		return nvml.AccountingStats{MaxMemoryUsage: 50000 << 20, IsRunning: 1}, nvml.SUCCESS
+	}
+	driver, err := open(library(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc := fstest.MapFS{"self": {}}
+	for _, pid := range []string{"4101", "4102", "4103"} {
+		proc[pid+"/stat"] = &fstest.MapFile{Data: []byte(pid + " (python) S 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 77 0")}
+		proc[pid+"/fd/3"] = &fstest.MapFile{Data: []byte("/dev/nvidia0"), Mode: fs.ModeSymlink}
+	}
+	want := driver.Read(proc).Devices[0]
+	got := fixture(t, "v12-a100.xml").reading(newProcTable(proc), nil).Devices[0]
+	if !reflect.DeepEqual(got, want) {
+		a, _ := json.Marshal(got)
+		b, _ := json.Marshal(want)
+		t.Errorf("nvidia-smi tells\n%s\nand NVML\n%s", a, b)
+	}
+}
+
+// TestSharedMemory is a device that NVML counts no memory for, and one that it fails to count it for.
+func TestSharedMemory(t *testing.T) {
+	for ret, isShared := range map[nvml.Return]bool{nvml.ERROR_NOT_SUPPORTED: true, nvml.ERROR_UNKNOWN: false} {
+		d := gpu()
+		d.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, ret }
+		d.GetMemoryInfoFunc = func() (nvml.Memory, nvml.Return) { return nvml.Memory{}, ret }
+		driver, err := open(library(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := driver.Read(shared).Devices[0]; g.Shared != isShared || isShared && *g.Total != 125510920<<10 {
+			t.Errorf("%v: %+v", ret, g)
+		}
 	}
 }

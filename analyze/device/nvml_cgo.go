@@ -17,6 +17,9 @@ import (
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
+// Reader is what this build reads the driver through.
+const Reader = "NVML"
+
 // Driver is NVML, loaded and initialized.
 type Driver struct {
 	lib nvml.Interface
@@ -80,7 +83,7 @@ func (d *Driver) Read(proc fs.FS) *sidecar.Reading {
 	r := &sidecar.Reading{Time: begun.UnixNano()}
 	table := newProcTable(proc)
 	r.Boot = table.boot
-	q := query{lib: d.lib, failed: &r.Errors}
+	q := query{lib: d.lib, table: table, failed: &r.Errors}
 	r.Driver, _ = ask(&q, "nvmlSystemGetDriverVersion", d.lib.SystemGetDriverVersion)
 	r.NVML.NVML, _ = ask(&q, "nvmlSystemGetNVMLVersion", d.lib.SystemGetNVMLVersion)
 	if v, ok := ask(&q, "nvmlSystemGetCudaDriverVersion", d.lib.SystemGetCudaDriverVersion); ok {
@@ -90,7 +93,7 @@ func (d *Driver) Read(proc fs.FS) *sidecar.Reading {
 	r.Devices = []sidecar.GPU{}
 	for i := range n {
 		g := sidecar.GPU{Index: new(int64(i))}
-		gq := query{lib: d.lib, failed: &g.Errors}
+		gq := query{lib: d.lib, table: table, failed: &g.Errors}
 		h, ok := ask(&gq, "nvmlDeviceGetHandleByIndex",
 			func() (nvml.Device, nvml.Return) { return d.lib.DeviceGetHandleByIndex(i) })
 		if ok {
@@ -111,6 +114,7 @@ func (d *Driver) Read(proc fs.FS) *sidecar.Reading {
 // query asks the driver, and notes what fails.
 type query struct {
 	lib    nvml.Interface
+	table  *procTable
 	failed *[]sidecar.Failed
 	lost   bool // the device is: nothing more is asked of it
 }
@@ -152,7 +156,8 @@ func (q *query) device(h nvml.Device, g *sidecar.GPU) {
 			g.Bus = text(pci.BusIdLegacy[:])
 		}
 	}
-	g.Total, g.Reserved, g.Used, g.Free = q.memory(h)
+	var unsupported bool
+	g.Total, g.Reserved, g.Used, g.Free, unsupported = q.memory(h)
 	if mode, ok := ask(q, "nvmlDeviceGetMigMode", func() (int, nvml.Return) {
 		mode, _,
 			ret := h.GetMigMode()
@@ -163,6 +168,9 @@ func (q *query) device(h nvml.Device, g *sidecar.GPU) {
 			q.instances(h, g)
 		}
 	}
+	if unsupported && g.Instances == nil {
+		q.table.share(g)
+	}
 	if g.Processes == nil {
 		g.Processes = q.processes(h)
 	}
@@ -172,16 +180,21 @@ func (q *query) device(h nvml.Device, g *sidecar.GPU) {
 }
 
 // memory reads the second version of the figures. The first, of older drivers, counts what the
-// driver reserves as used.
-func (q *query) memory(h nvml.Device) (total, reserved, used, free *int64) {
-	if m, ok := ask(q, "nvmlDeviceGetMemoryInfo_v2", h.GetMemoryInfo_v2); ok {
-		return size(m.Total), size(m.Reserved), size(m.Used), size(m.Free)
+// driver reserves as used. unsupported says that the driver counts none for this device.
+func (q *query) memory(h nvml.Device) (total, reserved, used, free *int64, unsupported bool) {
+	m, ok := ask(q, "nvmlDeviceGetMemoryInfo_v2", h.GetMemoryInfo_v2)
+	if ok {
+		return size(m.Total), size(m.Reserved), size(m.Used), size(m.Free), false
 	}
-	m, ok := ask(q, "nvmlDeviceGetMemoryInfo", h.GetMemoryInfo)
+	first, ok := ask(q, "nvmlDeviceGetMemoryInfo", func() (nvml.Memory, nvml.Return) {
+		v, ret := h.GetMemoryInfo()
+		unsupported = ret == nvml.ERROR_NOT_SUPPORTED
+		return v, ret
+	})
 	if !ok {
-		return nil, nil, nil, nil
+		return nil, nil, nil, nil, unsupported
 	}
-	return size(m.Total), nil, size(m.Used), size(m.Free)
+	return size(first.Total), nil, size(first.Used), size(first.Free), false
 }
 
 // size is nil for what the driver cannot tell: all ones, which torch prints as 17179869184 GiB
@@ -214,7 +227,7 @@ func (q *query) instances(h nvml.Device, g *sidecar.GPU) {
 		if id, ok := ask(q, "nvmlDeviceGetComputeInstanceId", m.GetComputeInstanceId); ok {
 			v.ComputeInstance = new(int64(id))
 		}
-		v.Total, v.Reserved, v.Used, v.Free = q.memory(m)
+		v.Total, v.Reserved, v.Used, v.Free, _ = q.memory(m)
 		g.Instances = append(g.Instances, v)
 		processes := q.processes(m)
 		for k := range processes {
@@ -243,22 +256,10 @@ func (q *query) processes(h nvml.Device) []sidecar.GPUProcess {
 		for _, info := range infos {
 			p := sidecar.GPUProcess{PID: int64(info.Pid), Kind: list.kind, Used: size(info.UsedGpuMemory),
 				GPUInstance: instance(info.GpuInstanceId), ComputeInstance: instance(info.ComputeInstanceId)}
-			at := slices.IndexFunc(out, func(o sidecar.GPUProcess) bool {
-				return o.PID == p.PID && equal(o.GPUInstance, p.GPUInstance) &&
-					equal(o.ComputeInstance, p.ComputeInstance)
-			})
-			if at < 0 {
-				out = append(out, p)
-				continue
-			}
-			out[at].Kind += "+" + p.Kind
-			if out[at].Used == nil {
-				out[at].Used = p.Used
-			}
+			out = merge(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b sidecar.GPUProcess) int { return int(a.PID - b.PID) })
-	return out
+	return sorted(out)
 }
 
 // instance is nil for the number that says that there is none.
@@ -268,8 +269,6 @@ func instance(id uint32) *int64 {
 	}
 	return new(int64(id))
 }
-
-func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func (q *query) eccErrors(h nvml.Device) *int64 {
 	n, ok := ask(q, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {

@@ -1,13 +1,13 @@
-//go:build cgo && linux
-
 package device
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"os/user"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,12 +23,15 @@ const initialNamespace = "pid:[4026531836]"
 type procTable struct {
 	fsys    fs.FS
 	boot    string
+	there   bool // the system has a /proc
 	machine bool // its numbers are the machine's
 	all     bool // it shows every process of the machine
 }
 
 func newProcTable(fsys fs.FS) *procTable {
 	t := &procTable{fsys: fsys}
+	_, err := fs.Stat(fsys, "self")
+	t.there = err == nil
 	ns, err := fs.ReadLink(fsys, "self/ns/pid")
 	t.machine = err == nil && ns == initialNamespace
 	_, err = fs.Stat(fsys, "1/stat") // mounted with hidepid=2, /proc hides those of others
@@ -40,6 +43,9 @@ func newProcTable(fsys fs.FS) *procTable {
 
 // blind says why processes may be missing or unknown.
 func (t *procTable) blind() string {
+	if !t.there {
+		return "this system has none: users, parents and states of processes are unknown"
+	}
 	if !t.machine {
 		return "this is a container: processes outside may be missing, and their names and states are unknown"
 	}
@@ -186,4 +192,48 @@ func script(args []string) string {
 		}
 	}
 	return ""
+}
+
+// share gives a device the memory of the system, which the driver counts no memory of its own for: one that shares it
+// with the CPU, as in GB10.
+func (t *procTable) share(g *sidecar.GPU) {
+	info, err := fs.ReadFile(t.fsys, "meminfo") // proc_meminfo(5)
+	if err != nil {
+		return
+	}
+	of := map[string]*int64{}
+	for line := range strings.Lines(string(info)) {
+		key, rest, _ := strings.Cut(line, ":")
+		if n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64); err == nil {
+			of[key] = new(n << 10)
+		}
+	}
+	total, free := of["MemTotal"], of["MemAvailable"]
+	if total == nil || free == nil || *free > *total {
+		return
+	}
+	g.Total, g.Free, g.Used, g.Shared = total, free, new(*total-*free), true
+}
+
+// merge adds a process, whose parts in several of the driver's lists are one.
+func merge(list []sidecar.GPUProcess, p sidecar.GPUProcess) []sidecar.GPUProcess {
+	at := slices.IndexFunc(list, func(o sidecar.GPUProcess) bool {
+		return o.PID == p.PID && equal(o.GPUInstance, p.GPUInstance) && equal(o.ComputeInstance, p.ComputeInstance)
+	})
+	if at < 0 {
+		return append(list, p)
+	}
+	list[at].Kind += "+" + p.Kind
+	if list[at].Used == nil {
+		list[at].Used = p.Used
+	}
+	return list
+}
+
+func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// sorted orders processes by number.
+func sorted(list []sidecar.GPUProcess) []sidecar.GPUProcess {
+	slices.SortStableFunc(list, func(a, b sidecar.GPUProcess) int { return cmp.Compare(a.PID, b.PID) })
+	return list
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -121,14 +120,15 @@ run.pickle and, beside it, run.snapana, which names the Python objects that keep
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of snapana, Go and NVML",
-		Long: `Print the version of snapana, the Go release it was built with, and whether NVML, the library
-of the GPU driver, can be used on this machine. Reading snapshots needs neither.`,
+		Short: "Print the versions of snapana, Go and the GPU driver",
+		Long: `Print the version of snapana, the Go release it was built with, and what it reads the GPU
+driver through: the library NVML, or in a build without cgo the program nvidia-smi. Reading
+snapshots needs neither.`,
 		Example: `  snapana version`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "snapana %s\n%s %s/%s\n%s\n",
-				toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, nvmlLine())
+				toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, oneLine(readerLine()))
 			return written(err)
 		},
 	}
@@ -142,20 +142,18 @@ func toolVersion() string {
 	return "devel"
 }
 
-func nvmlLine() string {
+// readerLine says what this build reads the driver through, and which release is there.
+func readerLine() string {
 	driver, err := device.Open()
-	if errors.Is(err, device.ErrBuiltWithout) {
-		return err.Error()
-	}
 	var version string
 	if err == nil {
 		defer driver.Close()
 		version, err = driver.Version()
 	}
 	if err != nil {
-		return "NVML: not available, " + err.Error()
+		return device.Reader + ": not available, " + err.Error()
 	}
-	return "NVML: " + version
+	return device.Reader + ": " + version
 }
 
 func newCompletion(root *cobra.Command) *cobra.Command {

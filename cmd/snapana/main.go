@@ -138,7 +138,7 @@ func oneLine(s string) string {
 
 func exitCode(err error) int {
 	var out *outputError
-	surroundings := []error{device.ErrNoDriver, device.ErrBuiltWithout, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
+	surroundings := []error{device.ErrNoDriver, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
 	is := func(kind error) bool { return errors.Is(err, kind) }
 	if errors.As(err, &out) || slices.ContainsFunc(surroundings, is) {
 		return exitEnv

@@ -31,7 +31,8 @@ func newNVML() *cobra.Command {
 		Short: "Show who uses the GPUs' memory, as counted by their driver",
 		Long: `Ask the GPU driver for the memory of each device and the processes that use it, and say
 which of it belongs to ended processes, to other users, or to workers with a CUDA context
-of their own. It needs an NVIDIA driver on this machine, and exits with 3 without one.`,
+of their own. It needs an NVIDIA driver on this machine, and exits with 3 without one. The
+driver's library is asked, or in a build without cgo nvidia-smi.`,
 		Example: `  snapana nvml
   snapana nvml --pid 12345
   snapana nvml --watch 1s -o run.snapana

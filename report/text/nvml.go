@@ -31,8 +31,12 @@ type NVMLOptions struct {
 // NVML prints a reading of the driver: a table of devices, and of the processes on each.
 func NVML(w io.Writer, r *sidecar.Reading, o NVMLOptions) error {
 	d := newDoc(o.Options)
-	d.line(dim.of(fmt.Sprintf("Driver %s, CUDA %s, NVML %s; %s", cmp.Or(r.Driver, chart.Unknown),
-		cmp.Or(r.CUDA, chart.Unknown), cmp.Or(r.NVML.NVML, chart.Unknown), units.Plural(len(r.Devices), "device"))))
+	reader := "NVML " + cmp.Or(r.NVML.NVML, chart.Unknown)
+	if r.Reader != "" {
+		reader = "read by " + r.Reader
+	}
+	d.line(dim.of(fmt.Sprintf("Driver %s, CUDA %s, %s; %s", cmp.Or(r.Driver, chart.Unknown),
+		cmp.Or(r.CUDA, chart.Unknown), reader, units.Plural(len(r.Devices), "device"))))
 	d.failed(r.Errors)
 	for i := range r.Devices {
 		var history []int64
@@ -57,6 +61,9 @@ func (d *doc) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 	head := slices.DeleteFunc([]string{g.Name, g.Bus, g.UUID}, func(s string) bool { return s == "" })
 	d.line(bold.of(pad(gpuName(g, at), 8)), plain.cut(strings.Join(head, ", ")))
 	memory := memoryLine(g.Total, g.Reserved, g.Used, g.Free)
+	if g.Shared {
+		memory += ", shared with the CPU"
+	}
 	spark := ""
 	if len(history) > 1 {
 		spark = sparkline(history, number(g.Total), 28)
@@ -95,6 +102,8 @@ func (d *doc) gpu(g *sidecar.GPU, at int, history []int64, only bool) {
 		switch {
 		case only:
 			others = "used by everything else"
+		case g.Shared:
+			others = "used by other programs, on the CPU as well"
 		case g.Reserved == nil:
 			others = "used by the driver, or by no listed process"
 		case slices.ContainsFunc(rest, func(q sidecar.GPUProcess) bool { return q.Used == nil }):

@@ -73,3 +73,18 @@ func TestNVMLLine(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestNVMLShared is a device without memory of its own, read by nvidia-smi.
+func TestNVMLShared(t *testing.T) {
+	r := analyzetest.Reading()
+	r.Errors, r.Devices, r.Reader = nil, r.Devices[:1], "nvidia-smi"
+	g := &r.Devices[0]
+	g.Total, g.Used, g.Free, g.Reserved, g.Shared = new(int64(120<<30)), new(int64(60<<30)), new(int64(60<<30)), nil, true
+	out := nvml(t, r, text.NVMLOptions{})
+	for _, want := range []string{", read by nvidia-smi; 1 device\n", " = 60.0 GiB used + 60.0 GiB free, shared with the CPU\n",
+		"used by other programs, on the CPU as well\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}

@@ -8,6 +8,7 @@ type NVML struct {
 	Duration *int64   `msgpack:"duration,omitempty" json:"duration_ns,omitempty"` // nanoseconds that reading took
 	Driver   string   `msgpack:"driver,omitempty" json:"driver"`
 	NVML     string   `msgpack:"nvml,omitempty" json:"nvml"`
+	Reader   string   `msgpack:"reader,omitempty" json:"reader,omitempty"` // "nvidia-smi"; empty for NVML
 	CUDA     string   `msgpack:"cuda,omitempty" json:"cuda"`
 	Boot     string   `msgpack:"boot,omitempty" json:"boot"` // /proc/sys/kernel/random/boot_id
 	Devices  []GPU    `msgpack:"devices" json:"devices"`
@@ -25,6 +26,7 @@ type GPU struct {
 	Reserved   *int64        `msgpack:"reserved,omitempty" json:"reserved,omitempty"`
 	Used       *int64        `msgpack:"used,omitempty" json:"used,omitempty"`
 	Free       *int64        `msgpack:"free,omitempty" json:"free,omitempty"`
+	Shared     bool          `msgpack:"shared,omitempty" json:"shared,omitempty"` // memory of the system, used by the CPU too
 	MIG        *bool         `msgpack:"mig,omitempty" json:"mig,omitempty"`
 	Instances  []MIGInstance `msgpack:"instances" json:"instances"`
 	Processes  []GPUProcess  `msgpack:"processes" json:"processes,omitzero"` // nil: could not be listed
