@@ -2,48 +2,69 @@
 
 import { el, fill } from "./dom";
 import * as format from "./format";
+import { Pen } from "./picture";
 import { View } from "./view";
+
+/** A value of an axis, and where it is. */
+export interface Tick {
+	at: number;
+	text: string;
+}
+
+/** The values of an axis of bytes from lo to hi, by their distance from the upper edge of a picture. */
+export function yTicks(lo: number, hi: number, height: number): Tick[] {
+	return format
+		.byteTicks(hi, Math.max(height / 60, 5))
+		.filter(v => v >= lo)
+		.map(v => ({
+			at: (1 - (v - lo) / (hi - lo)) * height,
+			text: format.bytes(v).replace(".00", "").replace(".0 ", " "),
+		}));
+}
+
+/** The values of the axis that a picture shows a part of, by their part of its width. */
+export function xTicks(view: View, width: number): Tick[] {
+	const { x0, x1, axis } = view.state;
+	return format.ticks(x0, x1, Math.max(2, Math.floor(width / 110))).map(v => ({
+		at: (v - x0) / (x1 - x0),
+		text: v === 0 ? "0" : axis === "event" ? format.count(v) : format.micros(v).replace(/\.0+ /, " "),
+	}));
+}
+
+export function xName(view: View): string {
+	return view.state.axis === "event" ? "trace event" : "time since the first event";
+}
 
 /** Says how many bytes a picture's height has, from lo to hi; top is above it. */
 export function yAxis(to: HTMLElement, lo: number, hi: number, height: number, top: number): void {
 	fill(
 		to,
-		...format
-			.byteTicks(hi, Math.max(height / 60, 5))
-			.filter(v => v >= lo)
-			.map(v => {
-				const e = el("span", { class: "tick" }, format.bytes(v).replace(".00", "").replace(".0 ", " "));
-				e.style.top = (1 - (v - lo) / (hi - lo)) * height + top + "px";
-				return e;
-			}),
+		...yTicks(lo, hi, height).map(t => {
+			const e = el("span", { class: "tick" }, t.text);
+			e.style.top = t.at + top + "px";
+			return e;
+		}),
 	);
 }
 
 /** Says which part of the trace a picture shows. */
 export function xAxis(to: HTMLElement, view: View, width: number): void {
-	const { x0, x1, axis } = view.state,
-		n = Math.max(2, Math.floor(width / 110));
 	fill(
 		to,
-		...format.ticks(x0, x1, n).map(v => {
-			const e = el(
-				"span",
-				{ class: "tick" },
-				v === 0 ? "0" : axis === "event" ? format.count(v) : format.micros(v).replace(/\.0+ /, " "),
-			);
-			const part = (v - x0) / (x1 - x0);
-			e.style.left = part * 100 + "%";
-			if (part < 0.02) e.style.transform = "none";
-			else if (part > 0.97) e.style.transform = "translateX(-100%)";
+		...xTicks(view, width).map(t => {
+			const e = el("span", { class: "tick" }, t.text);
+			e.style.left = t.at * 100 + "%";
+			if (t.at < 0.02) e.style.transform = "none";
+			else if (t.at > 0.97) e.style.transform = "translateX(-100%)";
 			return e;
 		}),
-		el("span", { class: "x-label" }, axis === "event" ? "trace event" : "time since the first event"),
+		el("span", { class: "x-label" }, xName(view)),
 	);
 }
 
 /** Draws an upright line with a label, when it is in the picture. */
 export function upright(
-	g: CanvasRenderingContext2D,
+	g: Pen,
 	at: number,
 	W: number,
 	top: number,

@@ -1,6 +1,7 @@
 // The live memory by call path.
 
 import { Origin } from "./model";
+import { Cell } from "./save";
 import { View } from "./view";
 
 /** A call with what it and the calls below it hold; in a tree of callers, those below are who called it. */
@@ -121,4 +122,16 @@ export function asText(root: Call, line: (c: Call, depth: number) => string): st
 			if (c.children[i].bytes * 1000 >= root.bytes) todo.push([c.children[i], depth + 1]);
 	}
 	return out.join("\n") + "\n";
+}
+
+/** The tree as a table: a line for each call, below the one that it is a part of. */
+export function asTable(root: Call): Cell[][] {
+	const out: Cell[][] = [["depth", "bytes", "blocks", "self (bytes)", "call"]],
+		todo: [Call, number][] = [[root, 0]];
+	for (let it = todo.pop(); it; it = todo.pop()) {
+		const [c, depth] = it;
+		out.push([depth, c.bytes, c.count, c.self, c.name]);
+		for (let i = c.children.length - 1; i >= 0; i--) todo.push([c.children[i], depth + 1]);
+	}
+	return out;
 }

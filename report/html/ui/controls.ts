@@ -1,12 +1,13 @@
 // The buttons above the timeline, and the line below it that says where the cursor is.
 
-import { choice, copier, el, fill, unique } from "./dom";
+import { choice, el, fill, unique } from "./dom";
 import { never } from "./bands";
 import * as format from "./format";
 import { jump, largest, step, stepTo } from "./keys";
 import { Axis, ColorBy, Mode, State, View } from "./view";
 
-export function toolbar(view: View, link: () => string): HTMLElement {
+/** The buttons above the timeline, the last of which are about all of it. */
+export function toolbar(view: View, ...last: HTMLElement[]): HTMLElement {
 	const { dev, state } = view;
 	const button = (text: string, label: string, click: () => void) =>
 		el("button", { type: "button", "aria-label": label, title: label, click }, text);
@@ -107,7 +108,7 @@ export function toolbar(view: View, link: () => string): HTMLElement {
 				number,
 				button("›", "Next step", () => step(view, 1)),
 			),
-		el("span", { class: "buttons" }, select, copier("Copy link", link)),
+		el("span", { class: "buttons" }, select, ...last),
 	);
 }
 

@@ -4,6 +4,7 @@ import { Bands, never } from "./bands";
 import { el, fill } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
+import { Cell } from "./save";
 import { State, View } from "./view";
 
 const rowHeight = 24,
@@ -133,6 +134,22 @@ export class Events implements Panel {
 		);
 	}
 
+	csv(): Cell[][] {
+		const d = this.view.dev,
+			out: Cell[][] = [["event", "time (microseconds)", "what", "size (bytes)", "address", "site or pool"]];
+		for (let i = 0; i < this.length; i++) {
+			const { event, type, row, word, site } = this.entry(i);
+			const [size, addr]: Cell[] =
+				type <= Type.Freed
+					? [d.lives.size[row], d.hex(d.addr[row])]
+					: type < Type.Mark
+						? [d.ranges.size[row], d.hex(d.rangeAddr[row])]
+						: ["", ""];
+			out.push([event, d.hasTimes ? Math.round(d.timeOf(event)) : "", word, size, addr, site]);
+		}
+		return out;
+	}
+
 	private scrollOf(i: number): number {
 		const full = this.length * rowHeight;
 		return full <= tallest ? i * rowHeight : (i / this.length) * tallest;
@@ -152,25 +169,25 @@ export class Events implements Panel {
 		fill(this.list, ...out);
 	}
 
-	private line(i: number): HTMLElement {
+	/** What the list says in a line. */
+	private entry(i: number): { event: number; type: Type; row: number; word: string; site: string } {
 		const d = this.view.dev,
 			at = this.index(i),
 			row = this.rows[at],
-			event = this.events[at],
 			type = this.types[at] as Type;
-		let size = "",
-			site = "",
-			word = words[type];
-		if (type <= Type.Freed) {
-			size = format.bytes(d.lives.size[row]);
-			site = d.tables.site(d.stackOf(row));
-		} else if (type < Type.Mark) {
-			size = format.bytes(d.ranges.size[row]);
-			site = d.placeName(d.rangePlace[row]);
-		} else {
-			word = d.marks[row].kind;
-			site = d.marks[row].text;
-		}
+		const site =
+			type <= Type.Freed
+				? d.tables.site(d.stackOf(row))
+				: type < Type.Mark
+					? d.placeName(d.rangePlace[row])
+					: d.marks[row].text;
+		return { event: this.events[at], type, row, word: type < Type.Mark ? words[type] : d.marks[row].kind, site };
+	}
+
+	private line(i: number): HTMLElement {
+		const d = this.view.dev,
+			{ event, type, row, word, site } = this.entry(i);
+		const size = type === Type.Mark ? "" : format.bytes((type <= Type.Freed ? d.lives : d.ranges).size[row]);
 		return el(
 			"button",
 			{

@@ -1,11 +1,13 @@
 // The flame graph: calls as boxes as wide as the memory they hold. The outermost call is on top; inverted, the
 // innermost. Around a function, those who called it are above it and those that it called below.
 
-import { around, asText, Call, callers, calls } from "./calls";
+import { around, asTable, asText, Call, callers, calls } from "./calls";
 import { css } from "./colors";
 import { el, fill, pen, swatch } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
+import { Pen, Picture } from "./picture";
+import { Cell } from "./save";
 import { State, View } from "./view";
 
 const rowHeight = 20,
@@ -105,9 +107,9 @@ export class Flame implements Panel {
 		return asText(this.root, (c, depth) => "  ".repeat(depth) + `${format.bytes(c.bytes)}  ${c.name}`);
 	}
 
-	private draw(): void {
-		const W = this.element.clientWidth,
-			top = this.focus;
+	/** Lays the boxes out for a width. */
+	private lay(W: number): void {
+		const top = this.focus;
 		this.boxes = [];
 		const dense = (c: Call, x: number, w: number, row: number, dir: number) => {
 			this.boxes.push({ x, w, row, call: c });
@@ -118,8 +120,6 @@ export class Flame implements Panel {
 				x += cw;
 			}
 		};
-		this.empty.hidden = top.bytes > 0;
-		this.canvas.hidden = top.bytes <= 0;
 		if (top.bytes > 0 && W > 0) {
 			if (this.above) {
 				dense(this.above, 0, W, 0, -1);
@@ -129,9 +129,26 @@ export class Flame implements Panel {
 		}
 		const first = this.boxes.reduce((a, b) => Math.min(a, b.row), 0);
 		for (const b of this.boxes) b.row -= first;
-		const rows = this.boxes.reduce((a, b) => Math.max(a, b.row + 1), 1);
-		const g = pen(this.canvas, W, rows * rowHeight);
-		const fills = [css("f0"), css("f0"), css("f0"), css("f1"), css("f2"), css("f3")],
+	}
+
+	private get height(): number {
+		return this.boxes.reduce((a, b) => Math.max(a, b.row + 1), 1) * rowHeight;
+	}
+
+	private draw(): void {
+		const W = this.element.clientWidth,
+			top = this.focus;
+		this.lay(W);
+		this.empty.hidden = top.bytes > 0;
+		this.canvas.hidden = top.bytes <= 0;
+		this.paint(pen(this.canvas, W, this.height));
+		this.crumbs();
+		this.say();
+	}
+
+	private paint(g: Pen): void {
+		const top = this.focus,
+			fills = [css("f0"), css("f0"), css("f0"), css("f1"), css("f2"), css("f3")],
 			{ frames } = this.view;
 		for (const { x, w, row, call } of this.boxes) {
 			const y = row * rowHeight,
@@ -150,8 +167,16 @@ export class Flame implements Panel {
 			g.restore();
 		}
 		g.globalAlpha = 1;
-		this.crumbs();
-		this.say();
+	}
+
+	picture(): Picture {
+		return { width: this.element.clientWidth, height: this.height, draw: g => this.paint(g) };
+	}
+
+	csv(): Cell[][] {
+		const down = asTable(this.focus),
+			up = this.above ? asTable(this.above).slice(2) : [];
+		return [...down, ...up.map(([depth, ...rest]): Cell[] => [-depth, ...rest])];
 	}
 
 	private crumbs(): void {

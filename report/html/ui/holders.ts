@@ -6,6 +6,7 @@ import * as format from "./format";
 import { Device, gone, Group, waits } from "./model";
 import { Panel } from "./panel";
 import { held } from "./picks";
+import { Cell } from "./save";
 import { State, View } from "./view";
 
 export const isGhost = (h: Holder) => h.standing === "ghost";
@@ -62,6 +63,19 @@ export class Holders implements Panel {
 			rows = dev.lives.liveAt(state.cursor).filter(row => !match || match[dev.stackOf(row)]);
 		const rank = (g: Group) => (Number(g.name) < 1 ? 2 : isGhost(dev.tables.holders[Number(g.name)]) ? 0 : 1);
 		return dev.group(rows, row => String(dev.holder[row])).sort((a, b) => rank(a) - rank(b));
+	}
+
+	csv(): Cell[][] {
+		const { dev } = this.view;
+		return [
+			["bytes", "blocks", "held by", "is"],
+			...this.sums().map(({ name, bytes, count }) => [
+				bytes,
+				count,
+				title(dev, Number(name)),
+				standings[dev.tables.holders[Number(name)]?.standing] ?? "",
+			]),
+		];
 	}
 
 	/** Highlights what a holder has, in the place of what was highlighted. */

@@ -20,6 +20,7 @@ import { pinnedBox } from "./pinned";
 import { rangeLine } from "./range";
 import { Room } from "./room";
 import { Ruler } from "./ruler";
+import { saver } from "./save";
 import { Segments } from "./segments";
 import { keySheet } from "./sheet";
 import { look, showButtons } from "./show";
@@ -92,10 +93,12 @@ function mount(
 		new Explain(view),
 		...(device.events ? [new Events(view), ruler] : []),
 	];
+	const save = saver(device.ordinal, () => tabs.shown);
+	view.listen(changed => changed.has("tab") && save.update());
 	const asText = copier("Copy as text", () => tabs.shown.text?.() ?? tabs.shown.element.innerText);
 	place.classList.add("on");
 	place.append(
-		device.events ? toolbar(view, link) : "",
+		device.events ? toolbar(view, copier("Copy link", link), saver(device.ordinal, () => timeline).element) : "",
 		search(view),
 		...(device.events
 			? [timeline.element, ...(server ? [new Windows(view, server, i).element] : []), new Minimap(view).element]
@@ -103,9 +106,15 @@ function mount(
 		status(view),
 		...(device.events ? [rangeLine(view, () => tabs.open(ruler.name)), keySheet()] : []),
 	);
-	const tabs = new Tabs(view, "What is live at the cursor", panels, asText);
+	const tabs = new Tabs(
+		view,
+		"What is live at the cursor",
+		panels,
+		el("span", { class: "buttons" }, asText, save.element),
+	);
 	place.append(tabs.element, pinnedBox(view));
 	tabs.show(0);
+	save.update();
 	timeline.render();
 	return { device, view, timeline, table, holders, ruler, tabs, curves: charts(place, view, timeline, i, server) };
 }

@@ -1,10 +1,10 @@
 // What is live at the cursor, in several ways: a row of tabs, of which one is shown.
 
 import { el, resized, unique } from "./dom";
+import { Source } from "./save";
 import { State, View } from "./view";
 
-export interface Panel {
-	readonly name: string;
+export interface Panel extends Source {
 	readonly element: HTMLElement;
 	/** Draws the panel anew. It is called when the panel is on the screen. */
 	render(): void;

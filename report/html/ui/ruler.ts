@@ -3,6 +3,7 @@
 import { change, count, bytes, plural } from "./format";
 import { el, fill } from "./dom";
 import { Panel } from "./panel";
+import { Cell } from "./save";
 import { bytesOf, Change, extent, marked, measure, Range } from "./range";
 import { State, View } from "./view";
 
@@ -64,6 +65,13 @@ export class Ruler implements Panel {
 				el("p", { class: "hint" }, "Allocations that are not in this page are not counted."),
 			r.changes.length > 0 && sites(r.changes),
 		);
+	}
+
+	csv(): Cell[][] {
+		return [
+			["net (bytes)", "allocated (bytes)", "freed (bytes)", "site"],
+			...(this.range?.changes ?? []).map(c => [c.allocated - c.freed, c.allocated, c.freed, c.site]),
+		];
 	}
 
 	text(): string {

@@ -7,11 +7,14 @@ import * as format from "./format";
 import { describe } from "./describe";
 import { Segment } from "./model";
 import { Panel } from "./panel";
+import { Pen, Picture } from "./picture";
+import { Cell } from "./save";
 import { State, View } from "./view";
 
 const shownRows = 24,
 	rowHeight = 26,
 	barHeight = 17,
+	mostPictured = 600, // rows of a picture that is saved: browsers have no larger ones
 	left = 68; // of the sizes beside the bars
 
 /** A block or a hole of a segment. */
@@ -175,7 +178,7 @@ export class Segments implements Panel {
 			this.drawSegment(g, i, i * rowHeight - top + 2, W);
 	}
 
-	private drawSegment(g: CanvasRenderingContext2D, index: number, y: number, W: number): void {
+	private drawSegment(g: Pen, index: number, y: number, W: number): void {
 		const { view, colors } = this,
 			s = this.all[index],
 			scale = this.scale(s),
@@ -226,6 +229,33 @@ export class Segments implements Panel {
 			W - this.right + 8,
 			y + 13,
 		);
+	}
+
+	picture(): Picture {
+		const rows = Math.min(this.all.length, mostPictured),
+			W = this.tall.clientWidth;
+		return {
+			width: W,
+			height: Math.max(rows, 1) * rowHeight,
+			draw: g => {
+				for (let i = 0; i < rows; i++) this.drawSegment(g, i, i * rowHeight + 2, W);
+			},
+		};
+	}
+
+	csv(): Cell[][] {
+		const { dev } = this.view;
+		return [
+			["address", "size (bytes)", "active (bytes)", "blocks", "stream", "pool"],
+			...this.listed().map(s => [
+				dev.hex(s.addr),
+				s.size,
+				s.active,
+				s.live.length,
+				dev.streamName(s.place),
+				dev.poolName(s.place),
+			]),
+		];
 	}
 
 	text(): string {
@@ -343,7 +373,7 @@ function* parts(view: View, s: Segment): Generator<Part> {
 }
 
 /** Draws a block that a user would free: as free memory with a line across it. */
-function crossOut(g: CanvasRenderingContext2D, x: number, y: number, w: number, ink: string): void {
+function crossOut(g: Pen, x: number, y: number, w: number, ink: string): void {
 	g.fillStyle = css("free");
 	g.fillRect(x, y, w, barHeight);
 	g.strokeStyle = ink;

@@ -5,6 +5,7 @@ import * as format from "./format";
 import { LabelKind, labelKinds } from "./labels";
 import { Group } from "./model";
 import { Panel } from "./panel";
+import { Cell } from "./save";
 import { State, View } from "./view";
 
 const mostRows = 200;
@@ -165,6 +166,13 @@ export class Table implements Panel {
 				.map(g => `${format.bytes(g.bytes)}\t${g.count}\t${g.name}`)
 				.join("\n") + "\n"
 		);
+	}
+
+	csv(): Cell[][] {
+		return [
+			["bytes", "blocks", "requested (bytes)", this.by],
+			...this.groups().map(g => [g.bytes, g.count, g.requested, g.name]),
+		];
 	}
 
 	private unfold(g: Group): HTMLElement {

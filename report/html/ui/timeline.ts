@@ -1,6 +1,6 @@
 // The timeline: every allocation as a band on those that are older.
 
-import { placeTip, tell, upright, xAxis, yAxis } from "./axis";
+import { placeTip, tell, upright, xAxis, xName, xTicks, yAxis, yTicks } from "./axis";
 import { Bands, Columns, columns, never } from "./bands";
 import { abgr, css, rangeScheme, scheme, Scheme } from "./colors";
 import { FreeClass } from "./data";
@@ -8,9 +8,12 @@ import { el, fill, pen, pixelRatio, redrawn, swatch } from "./dom";
 import * as format from "./format";
 import { drawFree, freeScheme } from "./free";
 import { draw, Frame, nothing } from "./raster";
+import { figures } from "./figures";
 import { keys } from "./keys";
+import { drawFrame, legend, Pen, Picture } from "./picture";
 import { drag } from "./pointer";
 import { describe, describeMerged } from "./describe";
+import { Cell } from "./save";
 import { zoomKey } from "./sheet";
 import { State, View } from "./view";
 
@@ -18,6 +21,7 @@ const height = 360; // CSS pixels of the picture
 const lane = 18; // of the strip of steps above it
 
 export class Timeline {
+	readonly name = "Timeline";
 	readonly element: HTMLElement;
 	frame = new Frame(1, 1);
 	columns: Columns | null = null;
@@ -127,7 +131,7 @@ export class Timeline {
 	render(): void {
 		const started = performance.now(),
 			ratio = pixelRatio(),
-			{ dev, state } = this.view;
+			{ dev } = this.view;
 		const W = Math.round(this.width * ratio),
 			H = Math.round(height * ratio);
 		if (dev.events === 0 || this.box.clientWidth === 0) return;
@@ -138,16 +142,7 @@ export class Timeline {
 		}
 		this.paint();
 		const { lo, hi } = this.range();
-		const edges = this.view.edges(W),
-			back = abgr(css("card"));
-		if (state.mode === "free") {
-			const free = (this.columns = dev.free.columns(edges));
-			this.sampled = free.sampled;
-			drawFree(this.frame, free, lo, hi, this.scheme, back);
-		} else {
-			this.columns = columns(this.bands, edges, dev.events);
-			draw(this.frame, this.bands, this.columns, lo, hi, state.mode === "stacked", this.scheme, back);
-		}
+		this.columns = this.fillFrame(this.frame);
 		const image = new ImageData(new Uint8ClampedArray(this.frame.pixels.buffer), W, H);
 		this.canvas.getContext("2d")!.putImageData(image, 0, 0);
 		yAxis(this.yAxis, lo, hi, height, lane);
@@ -155,6 +150,23 @@ export class Timeline {
 		this.took = performance.now() - started;
 		this.overlay();
 		this.say();
+	}
+
+	/** Draws the part of the trace that is shown, and gives its columns. */
+	private fillFrame(f: Frame): Columns {
+		const { dev, state } = this.view,
+			{ lo, hi } = this.range(),
+			edges = this.view.edges(f.width),
+			back = abgr(css("card"));
+		if (state.mode === "free") {
+			const free = dev.free.columns(edges);
+			this.sampled = free.sampled;
+			drawFree(f, free, lo, hi, this.scheme, back);
+			return free;
+		}
+		const cols = columns(this.bands, edges, dev.events);
+		draw(f, this.bands, cols, lo, hi, state.mode === "stacked", this.scheme, back);
+		return cols;
 	}
 
 	/** Decides on colors anew where something changed that they depend on. */
@@ -190,13 +202,25 @@ export class Timeline {
 			W = this.width;
 		if (!this.columns) return;
 		const g = pen(this.over, W, height + lane);
-		g.clearRect(0, 0, W, height + lane);
+		if (state.mode === "free") fill(this.legend, ...this.describeFree(state.cursor));
+		this.drawOver(g, W, this.columns);
+		this.showTip(g, W);
+		tell(
+			this.box,
+			view,
+			state.mode === "free" ? this.legend : `${format.bytes(dev.lives.totalAt(state.cursor))} active`,
+		);
+	}
+
+	/** Draws what lies on the bands: steps, reserved memory, marks and the cursor. */
+	private drawOver(g: Pen, W: number, cols: Columns): void {
+		const { view } = this,
+			{ dev, state } = view;
 		const px = (event: number) => ((view.at(event) - state.x0) / (state.x1 - state.x0)) * W;
 		const muted = css("muted"),
 			ink = css("ink");
 		this.drawSteps(g, px, muted);
-		if (state.mode === "free") fill(this.legend, ...this.describeFree(state.cursor));
-		else if (state.mode !== "reserved") this.drawReserved(g, W);
+		if (state.mode === "bands" || state.mode === "stacked") this.drawReserved(g, W, cols);
 		// From where to where, so that one that would lie on another goes below it.
 		const labels: [number, number][] = [];
 		const line = (event: number, color: string, dash: number[], label: string) => {
@@ -240,15 +264,57 @@ export class Timeline {
 			g.lineTo(x, lane + 3);
 			g.fill();
 		}
-		this.showTip(g, W);
-		tell(
-			this.box,
-			view,
-			state.mode === "free" ? this.legend : `${format.bytes(dev.lives.totalAt(state.cursor))} active`,
-		);
 	}
 
-	private drawSteps(g: CanvasRenderingContext2D, px: (e: number) => number, muted: string): void {
+	/** The timeline as a picture of its own, with legend and axes. */
+	picture(): Picture {
+		const { view } = this,
+			W = this.width,
+			left = 70,
+			{ lo, hi } = this.range();
+		const items = [...this.legend.children].map(li => ({
+			color:
+				li.querySelector<HTMLElement>(".swatch")?.style.background ??
+				(li.querySelector(".key") ? css("reserved") : ""),
+			text: li.textContent,
+		}));
+		const key = legend(items, left + W);
+		return {
+			width: left + W + 1,
+			height: key.height + lane + height + 40,
+			draw: (g, ratio) => {
+				const f = new Frame(Math.round(W * ratio), Math.round(height * ratio)),
+					cols = this.fillFrame(f);
+				key.draw(g, ratio);
+				g.save();
+				g.translate(left, key.height + lane);
+				drawFrame(g, f, ratio);
+				g.fillStyle = css("muted");
+				g.textAlign = "right";
+				for (const t of yTicks(lo, hi, height)) g.fillText(t.text, -8, t.at + 4);
+				for (const t of xTicks(view, W)) {
+					g.textAlign = t.at < 0.02 ? "left" : t.at > 0.97 ? "right" : "center";
+					g.fillText(t.text, t.at * W, height + 16);
+				}
+				g.textAlign = "right";
+				g.fillText(xName(view), W, height + 32);
+				g.restore();
+				g.save();
+				g.translate(left, key.height);
+				g.beginPath();
+				g.rect(0, 0, W, height + lane);
+				g.clip();
+				this.drawOver(g, W, cols);
+				g.restore();
+			},
+		};
+	}
+
+	csv(): Cell[][] {
+		return figures(this.view, this.columns!, this.scheme);
+	}
+
+	private drawSteps(g: Pen, px: (e: number) => number, muted: string): void {
 		const s = this.view.dev.steps,
 			grid = css("grid"),
 			sunk = css("sunk");
@@ -268,9 +334,8 @@ export class Timeline {
 		}
 	}
 
-	private drawReserved(g: CanvasRenderingContext2D, W: number): void {
-		const cols = this.columns!,
-			{ lo, hi } = this.range(),
+	private drawReserved(g: Pen, W: number, cols: Columns): void {
+		const { lo, hi } = this.range(),
 			ranges = this.view.dev.ranges;
 		if (!ranges.n) return;
 		g.strokeStyle = css("reserved");
@@ -296,7 +361,7 @@ export class Timeline {
 		return { column: c, event: this.columns.event[c], id: this.frame.ids[p * this.frame.width + c] };
 	}
 
-	private showTip(g: CanvasRenderingContext2D, W: number): void {
+	private showTip(g: Pen, W: number): void {
 		const h = this.hover && this.hit(this.hover.x, this.hover.y);
 		this.tip.hidden = !h;
 		if (!h || !this.hover) return;
@@ -326,7 +391,7 @@ export class Timeline {
 	}
 
 	/** Draws the edge of a band that a column has. */
-	private outline(g: CanvasRenderingContext2D, column: number, id: number): void {
+	private outline(g: Pen, column: number, id: number): void {
 		const { width: W, ids } = this.frame,
 			ratio = W / this.width;
 		/** The rows of a column that the band has, found from one that it had in the column beside. */

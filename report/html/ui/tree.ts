@@ -1,9 +1,10 @@
 // The live memory by call path, as lines that unfold.
 
-import { asText, Call, calls } from "./calls";
+import { asTable, asText, Call, calls } from "./calls";
 import { el, fill } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
+import { Cell } from "./save";
 import { State, View } from "./view";
 
 const mostLines = 400;
@@ -30,6 +31,10 @@ export class Tree implements Panel {
 
 	text(): string {
 		return asText(this.root, (c, depth) => "  ".repeat(depth) + `${format.bytes(c.bytes)}  ${c.name}`);
+	}
+
+	csv(): Cell[][] {
+		return asTable(this.root);
 	}
 
 	private draw(focus = ""): void {
