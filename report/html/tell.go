@@ -62,7 +62,7 @@ func (c *scene) failure(f *finding.Finding) *story {
 			"by "+text(f.Evidence.Growth.Call))
 		c.inUse(int64(r.Active-r.GhostBytes), "everything else", "")
 		parts = c.staircase(f.Evidence.Growth)
-	case oom.Cause(r.Cause) == oom.Capacity && informed(m.Uses):
+	case oom.Cause(r.Cause) == oom.Capacity && chart.Informed(m.Uses):
 		c.uses(m.Uses)
 		parts = byUse
 	default:
@@ -288,7 +288,7 @@ func (c *scene) calm() *story {
 	}
 	c.end, c.moment = t.Trace.Len()-1, "at the peak"
 	parts := plain("fill-reserved")
-	if informed(m.Uses) {
+	if chart.Informed(m.Uses) {
 		c.uses(m.Uses)
 		parts = byUse
 	} else {
@@ -342,18 +342,6 @@ func (c *scene) uses(sums []category.Sum) {
 	}
 }
 
-// informed reports whether it is known of most of the memory what it is for.
-func informed(sums []category.Sum) bool {
-	var vague, all int64
-	for i := range sums {
-		all += sums[i].Rounded
-		if c := sums[i].Category; c == category.Other || c == category.Unknown {
-			vague += sums[i].Rounded
-		}
-	}
-	return all > 0 && 2*vague <= all
-}
-
 // mostly names a site, "" where it is not known.
 func mostly(x *finding.Share) string {
 	if x == nil || x.Site == "" {
@@ -395,7 +383,7 @@ func composition(d *analyze.Device) *story {
 			bar.Parts = append(bar.Parts, newPart(class, name, bytes, all, all, note))
 		}
 	}
-	if informed(m.Uses) {
+	if chart.Informed(m.Uses) {
 		for _, use := range chart.UseOrder {
 			for i := range m.Uses {
 				if x := &m.Uses[i]; x.Category == use {

@@ -62,7 +62,7 @@ func TestVerdictNamesTheHolder(t *testing.T) {
 	if !strings.Contains(got, "\nHolder  list `losses`, local of two_leaks (programs.py:56) holds 270 MiB;") {
 		t.Errorf("got\n%s", got)
 	}
-	if n := strings.Count(got, "\n"); n > maxLines {
+	if n := strings.Count(got, "\n"); n > maxLines+maxPicture {
 		t.Errorf("%d lines", n)
 	}
 }

@@ -233,12 +233,7 @@ var sparks = []rune("▁▂▃▄▅▆▇█")
 func sparkline(values []int64, limit int64, n int) string {
 	values = values[max(len(values)-n, 0):]
 	limit = max(limit, slices.Max(values), 1)
-	var b strings.Builder
-	for _, v := range values {
-		at := int(float64(max(v, 0)) / float64(limit) * float64(len(sparks)))
-		b.WriteRune(sparks[min(at, len(sparks)-1)])
-	}
-	return b.String()
+	return blocks(values, limit, 1)[0]
 }
 
 // NVMLLine is a reading in one line, for logs.

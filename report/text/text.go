@@ -105,7 +105,7 @@ func (d *doc) print(w io.Writer) error {
 
 // asciiOf draws what is drawn here in ASCII, in as many columns.
 var asciiOf = strings.NewReplacer("…", "~", "\u202f", " ", "·", ".", "─", "-", "│", "|", "▲", "^", "✕", "x",
-	"░", ".", "▒", "-", "▓", "=", "▁", "_", "▂", ".", "▃", ":", "▄", "-", "▅", "=", "▆", "+", "▇", "*", "█", "#")
+	"░", ":", "▒", "-", "▓", "=", "▚", "%", "╱", "/", "▁", "_", "▂", ".", "▃", ":", "▄", "-", "▅", "=", "▆", "+", "▇", "*", "█", "#")
 
 func (d *doc) paint(a attr, text string) string {
 	if !d.color || text == "" || a == plain {

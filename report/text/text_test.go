@@ -79,7 +79,7 @@ func TestFits(t *testing.T) {
 		for asked, width := range map[int]int{0: 100, 10: 60, 60: 60, 80: 80, 95: 95, 120: 120, 4000: 120} {
 			o := Options{Width: asked}
 			scale := 80 // columns for which the bounds on lines are
-			fits(t, name+" verdict", verdictOf(t, r, o), maxLines*scale/min(width, scale), width)
+			fits(t, name+" verdict", verdictOf(t, r, o), maxLines*scale/min(width, scale)+maxPicture, width)
 			fits(t, name+" summary", render(t, func(w io.Writer) error { return Summary(w, r, o) }),
 				30*scale/min(width, scale), width)
 		}
@@ -168,5 +168,24 @@ func TestDevices(t *testing.T) {
 	}
 	if !strings.Contains(out, "have fit on GPU 3?") {
 		t.Errorf("nothing of what would have fit:\n%s", out)
+	}
+}
+
+// TestASCII holds that what is drawn is drawn in ASCII where there is nothing else, in as many columns.
+func TestASCII(t *testing.T) {
+	r := analyzetest.Failed(t)
+	drawn := regexp.MustCompile(`[^\x00-\x7f]`)
+	full, plain := verdictOf(t, r, Options{Width: 80}), verdictOf(t, r, Options{Width: 80, ASCII: true})
+	if !strings.ContainsAny(full, "█") || drawn.MatchString(plain) {
+		t.Errorf("%q in\n%s\nof\n%s", drawn.FindString(plain), plain, full)
+	}
+	a, b := strings.Split(full, "\n"), strings.Split(plain, "\n")
+	for i := range a {
+		if chart.Width(a[i]) != chart.Width(b[i]) {
+			t.Errorf("%q is %q", a[i], b[i])
+		}
+	}
+	if !strings.Contains(plain, "^") || !strings.Contains(plain, "x") {
+		t.Errorf("no marks:\n%s", plain)
 	}
 }

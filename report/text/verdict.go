@@ -25,8 +25,9 @@ func (d *doc) most() int { return maxLines * 80 / min(d.width, 80) }
 // mostSaved bounds the lines on what would lower the peak.
 const mostSaved = 10
 
-// Verdict prints the outcome of an analysis: what is wrong, why, what to do next, where the
-// memory is and who allocated it. It never takes more than 38 lines of 80 columns.
+// Verdict prints the outcome of an analysis: what is wrong, a picture of the run, why, what to do next, where the
+// memory is and who allocated it. Without its picture it never takes more
+// than 38 lines of 80 columns.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 	return outcomeOf(r, newDoc(o)).print(w)
 }
@@ -35,6 +36,7 @@ func Verdict(w io.Writer, r *analyze.Result, o Options) error {
 func outcomeOf(r *analyze.Result, d *doc) *outcome {
 	v := &outcome{doc: d, r: r, top: r.Verdict.Lead(), rest: r.Verdict.Findings}
 	v.title()
+	v.picture(focus(r, v.top))
 	if v.top == nil {
 		v.finding(nil, []string{nextStep(&r.Verdict)}, 0, v.most()-34)
 		v.code("Record", plain, r.Verdict.Fix)

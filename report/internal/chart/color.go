@@ -144,3 +144,15 @@ func Share(part, whole int64) float64 {
 	}
 	return min(float64(part)/float64(whole), 1)
 }
+
+// Informed reports whether it is known of most of the memory what it is for.
+func Informed(sums []category.Sum) bool {
+	var vague, all int64
+	for i := range sums {
+		all += sums[i].Rounded
+		if c := sums[i].Category; c == category.Other || c == category.Unknown {
+			vague += sums[i].Rounded
+		}
+	}
+	return all > 0 && 2*vague <= all
+}
