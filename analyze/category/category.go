@@ -63,6 +63,12 @@ func (c Category) String() string { return names[c] }
 // MarshalText is String.
 func (c Category) MarshalText() ([]byte, error) { return []byte(names[c]), nil }
 
+// Parse gives the category of a name, false for none.
+func Parse(name string) (Category, bool) {
+	i := slices.Index(names[:], name)
+	return Category(max(i, 0)), i >= 0
+}
+
 // All lists the categories, Unknown first; each is its own index.
 func All() []Category {
 	var out []Category

@@ -141,3 +141,17 @@ func (f *Footprint) addStack(calls []attribution.Frame, known map[attribution.Fr
 	f.Stacks = append(f.Stacks, rows)
 	return int32(len(f.Stacks) - 1)
 }
+
+// Growth is the median of what the steps leave behind, in active bytes, those of the first half left out, in which a
+// program still warms up. It is unknown where there are fewer than four steps.
+func (f *Footprint) Growth() (bytes int64, known bool) {
+	var all []int64
+	for _, s := range f.Steps[len(f.Steps)/2:] {
+		all = append(all, s.Growth)
+	}
+	if len(f.Steps) < 4 {
+		return 0, false
+	}
+	slices.Sort(all)
+	return all[len(all)/2], true
+}

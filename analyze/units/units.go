@@ -4,6 +4,7 @@ package units
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -121,4 +122,20 @@ func Micros(us int64) string {
 		return digits(float64(us)/1e6) + " s"
 	}
 	return d.Round(time.Second).String()
+}
+
+// ParseSize reads a number of bytes with an optional unit: k, M, G, T, each also as KiB or KB; all are powers of 1024.
+// It reports whether it is one, of 0 or more.
+func ParseSize(text string) (n int64, ok bool) {
+	num := strings.ToLower(strings.TrimSpace(text))
+	num = strings.TrimSuffix(strings.TrimSuffix(num, "b"), "i")
+	shift := 0
+	if n := len(num); n > 0 {
+		if at := strings.IndexByte("kmgt", num[n-1]); at >= 0 {
+			shift, num = 10*(at+1), strings.TrimSpace(num[:n-1])
+		}
+	}
+	v, err := strconv.ParseFloat(num, 64)
+	v = math.Ldexp(v, shift)
+	return int64(v), err == nil && v >= 0 && v < math.MaxInt64
 }

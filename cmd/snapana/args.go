@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // noArgs is the rule of the commands that take flags only.
@@ -104,20 +106,10 @@ func (s *size) String() string {
 
 func (s *size) Type() string { return "size" }
 
-// Set reads a number of bytes with an optional unit: k, M, G, T, each also as KiB or KB; all
-// are powers of 1024.
+// Set reads what units.ParseSize does, of a byte or more.
 func (s *size) Set(text string) error {
-	num := strings.ToLower(strings.TrimSpace(text))
-	num = strings.TrimSuffix(strings.TrimSuffix(num, "b"), "i")
-	shift := 0
-	if n := len(num); n > 0 {
-		if at := strings.IndexByte("kmgt", num[n-1]); at >= 0 {
-			shift, num = 10*(at+1), strings.TrimSpace(num[:n-1])
-		}
-	}
-	v, err := strconv.ParseFloat(num, 64)
-	v = math.Ldexp(v, shift)
-	if err != nil || !(v >= 1 && v < math.MaxInt64) {
+	v, ok := units.ParseSize(text)
+	if !ok || v < 1 {
 		return fmt.Errorf("expected a size like 512MiB or 8GiB")
 	}
 	*s = size(v)

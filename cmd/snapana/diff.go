@@ -30,7 +30,8 @@ shrank, what is new or gone, and why. The differences add up to the byte. Code i
 although lines moved, and files or functions were renamed.
 
 With one file, --at or --device names two of its moments or GPUs. Several runs of each side
-tell chance from change: name those of A, then --, then those of B.`,
+tell chance from change: name those of A, then --, then those of B. A side may also be a file
+that snapana check --update-baseline wrote.`,
 		Example: `  snapana diff main.pickle branch.pickle
   snapana diff --by category before.pickle after.pickle
   snapana diff --at step:2,step:9 snapshot.pickle
@@ -102,6 +103,14 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	var last *subject
 	for i, paths := range sides {
 		for _, path := range paths {
+			base, err := readBaseline(cmd, path)
+			if err != nil {
+				return err
+			}
+			if base != nil {
+				taken[i] = append(taken[i], base)
+				continue
+			}
 			if last == nil || last.path != path { // two moments of a file need one reading
 				last = nil
 				s, err := f.in.open(cmd, path)

@@ -60,6 +60,7 @@ func main() {
 // Exit codes.
 const (
 	exitOK      = 0
+	exitGate    = 1   // a limit was not kept
 	exitInput   = 2   // wrong usage, or input that is no snapshot
 	exitEnv     = 3   // what surrounds the program failed: permissions, space, a driver
 	exitStopped = 130 // by a signal
@@ -137,6 +138,9 @@ func oneLine(s string) string {
 }
 
 func exitCode(err error) int {
+	if errors.Is(err, errGates) {
+		return exitGate
+	}
 	var out *outputError
 	surroundings := []error{device.ErrNoDriver, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
 	is := func(kind error) bool { return errors.Is(err, kind) }
@@ -202,7 +206,7 @@ More: snapana man {{.Name}}
 {{end}}`)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
-		newRanks(), newDiff(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newAttach(), newNVML(),
+		newRanks(), newDiff(), newCheck(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newAttach(), newNVML(),
 		newSchema(), newVersion(), newMan(root), newCompletion(root))
 	return root
 }

@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/report"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
@@ -32,6 +34,7 @@ type reportFlags struct {
 	dir         string
 	quiet, json bool
 	open        bool
+	failOn      []string
 	total       size
 	maxPage     size
 }
@@ -48,6 +51,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	fl.Var(&f.maxPage, "max-page", "maximum `SIZE` of report.html; a smaller page shows fewer single allocations")
 	fl.Lookup("max-page").DefValue = "8MiB"
 	addCapacity(fl, &f.total, ": snapshots do not record it")
+	fl.StringSliceVar(&f.failOn, "fail-on", nil, "end with exit code 1 for these `STATUSES`, such as ghost,capacity")
 	fl.BoolVar(&f.json, "json", false, "print report.json instead, and write no folder unless -o names one")
 	f.format.add(cmd)
 }
@@ -63,6 +67,11 @@ func (f *reportFlags) check(cmd *cobra.Command, folder bool) error {
 		return fmt.Errorf("--quiet prints nothing, and nothing is written without -o FOLDER")
 	case f.maxPage < minPage:
 		return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take", f.maxPage)
+	}
+	for _, word := range f.failOn {
+		if all := finding.Statuses(); !slices.Contains(all, finding.Status(word)) {
+			return unknown("--fail-on", word, all)
+		}
 	}
 	return f.format.check(cmd, f.quiet || f.json, "--quiet or --json")
 }
@@ -89,11 +98,14 @@ func (f *reportFlags) run(cmd *cobra.Command, file string, folder bool) error {
 	if err != nil {
 		return err
 	}
-	printed := written(f.print(cmd, result))
-	if !f.writes(folder) {
-		return printed
+	err = written(f.print(cmd, result))
+	if f.writes(folder) {
+		err = cmp.Or(err, written(f.write(cmd, file, result)))
 	}
-	return cmp.Or(printed, written(f.write(cmd, file, result)))
+	if status := string(result.Verdict.Status); err == nil && slices.Contains(f.failOn, status) {
+		err = fmt.Errorf("%w: the status is %s (--fail-on)", errGates, status)
+	}
+	return err
 }
 
 // print prints the result as the flags say, in one piece: who reads no more than its beginning gets the folder as well.

@@ -100,6 +100,8 @@ func TestSchemas(t *testing.T) {
 		rank+"3.pickle.xz"))] = true
 	seen[valid(t, all, "diff", ok(t, "diff", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", "--", rank+"2.pickle.xz",
 		rank+"3.pickle.xz"))] = true
+	seen[valid(t, all, "check", ok(t, "check", "--json", "--max-peak", "1TiB", "--baseline", rank+"2.pickle.xz",
+		rank+"0.pickle.xz"))] = true
 	seen[valid(t, all, "stats", ok(t, "stats", "--json",
 		filepath.Join("..", "..", "fixtures", "ghost.stats.jsonl")))] = true
 	reading, err := os.ReadFile(filepath.Join("..", "..", "report", "json", "testdata",

@@ -34,6 +34,7 @@ var shown = map[string][]string{
 	"ghosts": {"ghosts --recorder holders/two_leaks/run.snapana holders/two_leaks/snapshot.pickle.zst",
 		"ghosts host/held_list.snapana"},
 	"diff":    {"diff healthy.pickle ghost.pickle"},
+	"check":   {"check --max-peak 1GiB --max-growth 0 --no-ghosts --baseline healthy.pickle ghost.pickle fragmentation.pickle"},
 	"schema":  {"schema", "schema --help"},
 	"man":     {"man", "man terminal"},
 	"help":    {"help", "help at"},

@@ -18,6 +18,7 @@ import (
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/gate"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -39,6 +40,7 @@ const (
 	ranksSchema       = "snapana.ranks/1"
 	atSchema          = "snapana.at/1"
 	diffSchema        = "snapana.diff/1"
+	gatesSchema       = "snapana.check/1"
 )
 
 // Write writes the report.
@@ -107,6 +109,38 @@ func WriteDiff(w io.Writer, r *diff.Result) error {
 		out.Steps = append(out.Steps, diffStep{a, b, b - a})
 	}
 	return write(w, diffSchema, out)
+}
+
+// checkDoc is what came of limits.
+type checkDoc struct {
+	Passed bool        `json:"passed"`
+	Gates  []checkGate `json:"gates"`
+}
+
+type checkGate struct {
+	*gate.Outcome
+	Text    string       `json:"text"`
+	Changes []gateChange `json:"changes"`
+}
+
+type gateChange struct {
+	Bytes int64  `json:"bytes"`
+	Text  string `json:"text"`
+}
+
+// WriteGates writes what came of limits.
+func WriteGates(w io.Writer, all []gate.Outcome) error {
+	out := checkDoc{Passed: gate.NotKept(all) == 0}
+	for i := range all {
+		v := checkGate{Outcome: &all[i], Text: verdict.GateOf(&all[i])}
+		if r := all[i].Diff; r != nil {
+			for k := range r.Causes {
+				v.Changes = append(v.Changes, gateChange{r.Causes[k].Bytes, verdict.CauseOf(&r.Causes[k])})
+			}
+		}
+		out.Gates = append(out.Gates, v)
+	}
+	return write(w, gatesSchema, out)
 }
 
 // write writes a document, indented.

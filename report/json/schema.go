@@ -37,6 +37,7 @@ func documents() []document {
 		{atSchema, "at --json", address.Answer{}},
 		{ranksSchema, "ranks --json", ranksDoc{}},
 		{diffSchema, "diff --json", diffDoc{}},
+		{gatesSchema, "check --json", checkDoc{}},
 	}
 }
 

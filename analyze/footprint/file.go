@@ -1,0 +1,237 @@
+package footprint
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Schema is the value of the field "schema" of files that hold a footprint.
+const Schema = "snapana.baseline/1"
+
+// maxFile bounds such files, in bytes: one of a large model takes some hundred KiB.
+const maxFile = 64 << 20
+
+// document is a footprint as a file has it. Each group and each frame is on a line of its own, so that a change of
+// memory is a change of a line.
+type document struct {
+	Schema     string          `json:"schema"`
+	File       string          `json:"file"`
+	Device     int             `json:"device"`
+	At         string          `json:"at"`
+	When       string          `json:"when"`
+	Totals     timeline.Totals `json:"totals"`
+	Peaks      timeline.Peaks  `json:"peaks"`
+	HasHistory bool            `json:"has_history"`
+	Late       bool            `json:"late"`
+	Torch      string          `json:"torch"`
+	Backend    string          `json:"backend"`
+	Settings   []string        `json:"settings"` // as "key:value"; null where the snapshot had none
+	Unit       string          `json:"unit"`
+	Steps      []Step          `json:"steps"`
+	Groups     []group         `json:"groups"`
+	Frames     []string        `json:"frames"` // "origin file:line function"
+}
+
+type group struct {
+	Requested int64      `json:"requested"`
+	Bytes     int64      `json:"bytes"`
+	Blocks    int64      `json:"blocks"`
+	PreTrace  int64      `json:"pre_trace,omitempty"`
+	Use       string     `json:"use"`
+	Site      string     `json:"site"`
+	Module    string     `json:"module,omitempty"`
+	Unknown   bool       `json:"unknown,omitempty"` // Site is no code
+	Stack     []int32    `json:"stack"`             // of document.Frames, innermost first
+	Sizes     [][3]int64 `json:"sizes"`             // requested and rounded bytes of a block, and how many
+}
+
+// Write writes a footprint to a file that Read reads.
+func Write(w io.Writer, f *Footprint) error {
+	d := document{
+		Schema: Schema, File: f.Name, Device: f.Device, At: f.At, When: f.When, Totals: f.Totals, Peaks: f.Peaks,
+		HasHistory: f.HasHistory, Late: f.Late, Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
+		Steps: f.Steps,
+	}
+	if f.Settings.Present {
+		d.Settings = []string{}
+	}
+	for _, s := range f.Settings.Values {
+		d.Settings = append(d.Settings, s.Key+":"+s.Value)
+	}
+	for i := range f.Groups {
+		g := &f.Groups[i]
+		out := group{
+			Requested: g.Requested, Bytes: g.Rounded, Blocks: g.Count, PreTrace: g.PreTrace, Use: g.Use.String(), Site: g.Site,
+			Module: g.Module, Unknown: !g.Known, Stack: []int32{},
+		}
+		if g.Stack >= 0 {
+			out.Stack = f.Stacks[g.Stack]
+		}
+		for _, s := range g.Sizes {
+			out.Sizes = append(out.Sizes, [3]int64{s.Requested, s.Rounded, s.Count})
+		}
+		d.Groups = append(d.Groups, out)
+	}
+	for _, v := range f.Frames {
+		d.Frames = append(d.Frames, fmt.Sprintf("%d %s:%d %s", v.Origin, v.File, v.Line, v.Name))
+	}
+	return d.write(w)
+}
+
+// write writes one line for each field, and for each element of a list.
+func (d *document) write(w io.Writer) error {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	b.WriteString("{\n")
+	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "has_history", "late", "torch", "backend",
+		"settings", "unit", "steps", "groups", "frames"}
+	for i, name := range names {
+		value := fields[name]
+		var list []json.RawMessage
+		if bytes.HasPrefix(value, []byte("[")) && json.Unmarshal(value, &list) == nil && len(list) > 0 {
+			value = append(append([]byte("[\n  "), bytes.Join(rawBytes(list), []byte(",\n  "))...), "\n ]"...)
+		}
+		fmt.Fprintf(b, " %q: %s", name, value)
+		b.WriteString(map[bool]string{true: ",\n", false: "\n}\n"}[i < len(names)-1])
+	}
+	return b.Flush()
+}
+
+func rawBytes(list []json.RawMessage) [][]byte {
+	out := make([][]byte, len(list))
+	for i := range list {
+		out[i] = list[i]
+	}
+	return out
+}
+
+// ErrNoFootprint says that a file is something else.
+var ErrNoFootprint = errors.New("no baseline that snapana wrote")
+
+// Read reads a footprint that Write wrote.
+func Read(r io.Reader) (*Footprint, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%w: it is larger than one can be", ErrNoFootprint)
+	}
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoFootprint, err)
+	}
+	if d.Schema != Schema {
+		return nil, fmt.Errorf("%w: its schema is %q, not %q", ErrNoFootprint, d.Schema, Schema)
+	}
+	f := &Footprint{
+		Name: d.File, Device: d.Device, At: d.At, When: d.When, Totals: d.Totals, Peaks: d.Peaks, HasHistory: d.HasHistory,
+		Late: d.Late, Writer: snapshot.Writer{Text: d.Torch, Backend: d.Backend}, Unit: d.Unit, Steps: d.Steps,
+		Settings: snapshot.Settings{Present: d.Settings != nil},
+	}
+	for _, s := range d.Settings {
+		key, value, _ := strings.Cut(s, ":")
+		f.Settings.Values = append(f.Settings.Values, snapshot.Setting{Key: key, Value: value})
+	}
+	for i, text := range d.Frames {
+		v, err := parseFrame(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: frames[%d]: %s", ErrNoFootprint, i, err)
+		}
+		f.Frames = append(f.Frames, v)
+	}
+	var sum int64
+	known := map[string]int32{}
+	for i := range d.Groups {
+		g, err := f.parseGroup(&d.Groups[i], known)
+		if err != nil {
+			return nil, fmt.Errorf("%w: groups[%d]: %s", ErrNoFootprint, i, err)
+		}
+		f.Groups = append(f.Groups, g)
+		sum += g.Rounded
+	}
+	if sum != f.Totals.Active {
+		return nil, fmt.Errorf("%w: its groups have %d bytes, its total %d", ErrNoFootprint, sum, f.Totals.Active)
+	}
+	return f, nil
+}
+
+func parseFrame(text string) (v attribution.Frame, err error) {
+	origin, rest, _ := strings.Cut(text, " ")
+	if len(origin) != 1 || origin[0] < '0' || frames.Origin(origin[0]-'0') > frames.User {
+		return v, errors.New("it has no origin")
+	}
+	v.Origin = frames.Origin(origin[0] - '0')
+	// Files and functions may have spaces and colons: the line is the last number between them.
+	for end := len(rest); end > 0; {
+		at := strings.LastIndexByte(rest[:end], ':')
+		if at < 0 {
+			break
+		}
+		if n, _ := fmt.Sscanf(rest[at:], ":%d ", &v.Line); n == 1 {
+			v.File = rest[:at]
+			_, v.Name, _ = strings.Cut(rest[at:], " ")
+			return v, nil
+		}
+		end = at
+	}
+	return v, errors.New("it has no line")
+}
+
+// parseGroup adds the group's stack, unless it is known.
+func (f *Footprint) parseGroup(g *group, known map[string]int32) (Group, error) {
+	out := Group{
+		Stack: -1, Site: g.Site, Module: g.Module, Known: !g.Unknown,
+		Sum: attribution.Sum{Count: g.Blocks, Rounded: g.Bytes, Requested: g.Requested, PreTrace: g.PreTrace},
+	}
+	use, ok := category.Parse(g.Use)
+	if !ok {
+		return out, fmt.Errorf("unknown use %q", g.Use)
+	}
+	out.Use = use
+	for _, row := range g.Stack {
+		if row < 0 || int(row) >= len(f.Frames) {
+			return out, fmt.Errorf("frame %d of %d", row, len(f.Frames))
+		}
+	}
+	if len(g.Stack) > 0 {
+		key := fmt.Sprint(g.Stack)
+		at, ok := known[key]
+		if !ok {
+			at = int32(len(f.Stacks))
+			known[key] = at
+			f.Stacks = append(f.Stacks, g.Stack)
+		}
+		out.Stack = at
+	}
+	var count, rounded int64
+	for _, s := range g.Sizes {
+		if s[0] < 0 || s[1] < 0 || s[2] <= 0 {
+			return out, fmt.Errorf("size %v", s)
+		}
+		count, rounded = count+s[2], rounded+s[1]*s[2]
+		out.Sizes = append(out.Sizes, Size{s[0], s[1], s[2]})
+	}
+	if count != g.Blocks || rounded != g.Bytes || g.Requested < 0 {
+		return out, fmt.Errorf("%d blocks of %d bytes, its sizes make %d of %d", g.Blocks, g.Bytes, count, rounded)
+	}
+	return out, nil
+}

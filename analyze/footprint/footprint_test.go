@@ -1,0 +1,141 @@
+package footprint_test
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/snapshot/load"
+)
+
+func random(t *testing.T, seed uint64, shape build.Shape) []*footprint.Footprint {
+	t.Helper()
+	var b bytes.Buffer
+	if err := build.Random(seed, shape.Options).Write(&b, pickler.Options{Protocol: 4}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := load.Read(t.Context(), &b, "random.pickle", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*footprint.Footprint
+	for _, device := range s.UsedDevices() {
+		tl := timeline.Build(s, device)
+		found := steps.Find(s, tl)
+		m, err := attribution.Locate(s, tl, "end")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, footprint.Take(&footprint.Subject{
+			Name: "random.pickle", Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
+		}, m, "end"))
+	}
+	return out
+}
+
+// TestSums holds that the groups of a footprint are all of the active memory, in blocks and bytes.
+func TestSums(t *testing.T) {
+	for i, shape := range build.Shapes() {
+		for _, f := range random(t, uint64(i), shape) {
+			var rounded, requested int64
+			for _, g := range f.Groups {
+				rounded, requested = rounded+g.Rounded, requested+g.Requested
+				var count, bytes int64
+				for _, s := range g.Sizes {
+					count, bytes = count+s.Count, bytes+s.Count*s.Rounded
+				}
+				if count != g.Count || bytes != g.Rounded {
+					t.Errorf("%s: sizes of %s are %d blocks of %d bytes, want %d of %d", shape.Name, g.Site, count, bytes,
+						g.Count, g.Rounded)
+				}
+			}
+			if rounded != f.Totals.Active || requested != f.Totals.Requested {
+				t.Errorf("%s: %d and %d bytes, want %d and %d", shape.Name, rounded, requested, f.Totals.Active,
+					f.Totals.Requested)
+			}
+		}
+	}
+}
+
+// TestFile writes footprints and reads them again: what was written, and the same bytes.
+func TestFile(t *testing.T) {
+	for i, shape := range build.Shapes() {
+		for _, f := range random(t, uint64(i), shape) {
+			var first, second bytes.Buffer
+			if err := footprint.Write(&first, f); err != nil {
+				t.Fatal(err)
+			}
+			got, err := footprint.Read(bytes.NewReader(first.Bytes()))
+			if err != nil {
+				t.Fatalf("%s: %v", shape.Name, err)
+			}
+			if err := footprint.Write(&second, got); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(first.Bytes(), second.Bytes()) {
+				t.Errorf("%s: written again it is other bytes", shape.Name)
+			}
+			if !reflect.DeepEqual(got.Peaks, f.Peaks) || len(got.Groups) != len(f.Groups) {
+				t.Errorf("%s: read %+v", shape.Name, got)
+			}
+		}
+	}
+}
+
+// TestWrongFiles reads files that no one wrote.
+func TestWrongFiles(t *testing.T) {
+	var b bytes.Buffer
+	if err := footprint.Write(&b, random(t, 1, build.Shapes()[0])[0]); err != nil {
+		t.Fatal(err)
+	}
+	good := b.String()
+	for name, change := range map[string]func(s string) string{
+		"empty":     func(string) string { return "" },
+		"cut":       func(s string) string { return s[:len(s)/2] },
+		"schema":    func(s string) string { return strings.Replace(s, "baseline/1", "baseline/9", 1) },
+		"total":     func(s string) string { return strings.Replace(s, `"active":`, `"active":1`, 1) },
+		"use":       func(s string) string { return strings.Replace(s, `"use":"`, `"use":"x`, 1) },
+		"stack":     func(s string) string { return strings.Replace(s, `"stack":[`, `"stack":[99999,`, 1) },
+		"size":      func(s string) string { return strings.Replace(s, `"sizes":[[`, `"sizes":[[1,1,1],[`, 1) },
+		"no origin": func(s string) string { return strings.Replace(s, "\"frames\": [\n  \"", "\"frames\": [\n  \"9", 1) },
+	} {
+		if _, err := footprint.Read(strings.NewReader(change(good))); !errors.Is(err, footprint.ErrNoFootprint) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// FuzzRead reads whatever is given as a baseline.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"schema":"snapana.baseline/1","groups":[{"use":"other","blocks":1,"bytes":512,"stack":[0],` +
+		`"sizes":[[500,512,1]]}],"frames":["5 a.py:1 f"],"totals":{"active":512}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := footprint.Read(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		var sum int64
+		for _, g := range got.Groups {
+			sum += g.Rounded
+			if int(g.Stack) >= len(got.Stacks) {
+				t.Errorf("stack %d of %d", g.Stack, len(got.Stacks))
+			}
+		}
+		if sum != got.Totals.Active {
+			t.Errorf("%d bytes of %d", sum, got.Totals.Active)
+		}
+		var b bytes.Buffer
+		if err := footprint.Write(&b, got); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

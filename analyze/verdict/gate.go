@@ -1,0 +1,66 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/gate"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+// GateOf says in one sentence what came of a limit.
+func GateOf(o *gate.Outcome) string {
+	value, limit := units.Bytes(int64(o.Value)), units.Bytes(int64(o.Limit))
+	what, unknown := "", "the file has no history of events"
+	switch o.Gate {
+	case gate.Peak:
+		what = "the peak of requested memory"
+	case gate.Reserved:
+		what = "the peak of reserved memory"
+	case gate.Growth:
+		what, unknown = "what a step leaves behind", "fewer than four steps were found"
+	case gate.Fragmentation:
+		what = "reserved memory that is free in pieces, at the peak,"
+		value, limit = fmt.Sprintf("%.1f%%", o.Value), fmt.Sprintf("%g%%", o.Limit)
+	case gate.OfPhase:
+		what, unknown = "the peak of phase "+o.Name, "no such phase was recorded"
+	case gate.OfSite:
+		what = "memory of stacks that match " + o.Name + ", at the peak,"
+	case gate.OfStep:
+		what, unknown = "the highest peak of a step", "no steps were found"
+	case gate.Baseline:
+		return baseline(o, value, limit)
+	case gate.Ghosts:
+		return ghosts(o)
+	}
+	switch o.Status {
+	case gate.Unknown:
+		return fmt.Sprintf("%s, so %s cannot be held against %s.", capital(unknown), strings.TrimSuffix(what, ","), limit)
+	case gate.Failed:
+		return fmt.Sprintf("%s is %s, more than the limit of %s.", capital(what), value, limit)
+	}
+	return fmt.Sprintf("%s is %s, within the limit of %s.", capital(what), value, limit)
+}
+
+func baseline(o *gate.Outcome, value, limit string) string {
+	switch o.Status {
+	case gate.Unknown:
+		return "One of the sides has no history of events, so its peak is not known."
+	case gate.Failed:
+		return fmt.Sprintf("The peak of requested memory is %s; the baseline had %s, and allows %s. %s", value,
+			units.Bytes(o.Diff.A.Peaks.PeakRequested.Bytes), limit, Difference(o.Diff))
+	}
+	return fmt.Sprintf("The peak of requested memory is %s, within what the baseline allows, %s.", value, limit)
+}
+
+func ghosts(o *gate.Outcome) string {
+	switch {
+	case o.Status == gate.Unknown:
+		return "The file has no history of events, so leaks cannot be judged."
+	case o.Finding == nil:
+		return "No loop leaves memory behind."
+	case o.Status == gate.Passed:
+		return "Not sure enough to fail: " + o.Finding.Title
+	}
+	return o.Finding.Title
+}

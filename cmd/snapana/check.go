@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/gate"
+	"github.com/snapana/snapana/report/gates"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/place"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/input"
+)
+
+func newCheck() *cobra.Command {
+	f := checkFlags{limits: map[string]*limit{}}
+	cmd := &cobra.Command{
+		Use:   "check FILE...",
+		Short: "Hold snapshots against limits and a baseline, for CI",
+		Long: `Hold each snapshot against limits: on its peak, on what each step leaves behind, on leaks, and
+against a baseline. The exit code is 0 when all are kept, 1 when one is not or cannot be judged,
+2 for files that cannot be read.`,
+		Example: `  snapana check --max-peak 60GiB --max-growth 0 --no-ghosts snapshot.pickle
+  snapana check --baseline main.json --tolerance 2% snapshot.pickle
+  snapana check --limits gates.yaml --format junit rank*.pickle >memory.xml
+  snapana check --update-baseline main.json snapshot.pickle`,
+		Args: needs(1, many, "the FILES to hold against limits"),
+		RunE: f.run,
+	}
+	fl := cmd.Flags()
+	f.in.add(fl)
+	fl.StringVar(&f.file, "limits", "", "read limits from a YAML `FILE`; flags go before it")
+	for _, l := range []struct{ name, words string }{
+		{"max-peak", "requested bytes at their peak, a `SIZE` like 60GiB; they do not depend on the GPU"},
+		{"max-reserved", "reserved bytes at their peak, a `SIZE`"},
+		{"max-growth", "bytes that a step may leave behind, a `SIZE`; 0 for none"},
+		{"max-fragmentation", "`SHARE` like 20% of reserved memory at the peak that is free in pieces"},
+		{"tolerance", "`SHARE` by which the peak may exceed the baseline's (default: 2%, and at least 8MiB)"},
+	} {
+		f.limits[l.name] = new(limit)
+		fl.Var(f.limits[l.name], l.name, l.words)
+	}
+	fl.BoolVar(&f.noGhosts, "no-ghosts", false, "no memory that only a forgotten reference keeps")
+	fl.StringVar(&f.baseline, "baseline", "", "a `FILE` to compare with: a snapshot, or what --update-baseline wrote")
+	fl.StringVar(&f.update, "update-baseline", "", "write the baseline `FILE` from the snapshot, and judge nothing")
+	fl.StringVar(&f.format, "format", "text", "print as `FORMAT`: text, md, json, junit, github, gitlab or sarif")
+	oneOf(cmd, "format", f.formats())
+	f.out.add(fl, "print JSON", "")
+	return cmd
+}
+
+// limit is the text of a flag that limits something.
+type limit struct{ text string }
+
+func (l *limit) String() string        { return l.text }
+func (l *limit) Set(text string) error { l.text = text; return nil }
+func (l *limit) Type() string          { return "limit" }
+
+type checkFlags struct {
+	in               inputFlags
+	file             string
+	limits           map[string]*limit
+	noGhosts         bool
+	baseline, update string
+	format           string
+	out              outputFlags
+}
+
+func (f *checkFlags) formats() []string {
+	return append(slices.Clone(formats), words(gates.Formats())...)
+}
+
+// errGates says that a limit was not kept.
+var errGates = errors.New("not all limits were kept")
+
+func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.out.json && cmd.Flags().Changed("format"):
+		return errors.New("--format cannot be used with --json")
+	case !slices.Contains(f.formats(), f.format):
+		return unknown("--format", f.format, f.formats())
+	case f.update != "":
+		return f.write(cmd, args)
+	}
+	limits, err := f.read(cmd)
+	if err != nil {
+		return err
+	}
+	var base *footprint.Footprint
+	if f.baseline != "" {
+		if base, err = f.footprint(cmd, f.baseline); err != nil {
+			return err
+		}
+	}
+	var all []gate.Outcome
+	for _, path := range args {
+		r, err := f.in.analyze(cmd, path, analyze.Options{NoReplay: true})
+		if err != nil {
+			return err
+		}
+		all = append(all, outcomes(r, limits, base)...)
+	}
+	if len(all) == 0 {
+		return errors.New("nothing to check; name a limit, such as --max-peak 60GiB or --baseline FILE")
+	}
+	if err := f.print(cmd, all); err != nil {
+		return err
+	}
+	if n := gate.NotKept(all); n > 0 {
+		return fmt.Errorf("%w: %d of %d", errGates, n, len(all))
+	}
+	return nil
+}
+
+// outcomes holds the devices of a run against limits. The baseline is of one of them: that of its ordinal, or else the
+// one that reserved most.
+func outcomes(r *analyze.Result, l *gate.Limits, base *footprint.Footprint) []gate.Outcome {
+	main := r.Main()
+	if base != nil {
+		if i := slices.IndexFunc(r.Devices, func(d analyze.Device) bool { return d.Timeline.Device == base.Device }); i >= 0 {
+			main = &r.Devices[i]
+		}
+	}
+	var all []gate.Outcome
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		if d.Timeline.PeakReserved.Bytes == 0 {
+			continue
+		}
+		q := gate.Subject{File: r.Snapshot.Name, Findings: r.Verdict.Findings, Footprint: atPeak(r, d), Phases: d.Phases}
+		if m := d.Moment("peak"); m != nil {
+			q.Frag = &m.Frag
+		}
+		of := base
+		if d != main {
+			of = nil
+		}
+		all = append(all, gate.Check(&q, l, of)...)
+	}
+	return all
+}
+
+// atPeak is the footprint of a device at its peak, or at the end where that is not known.
+func atPeak(r *analyze.Result, d *analyze.Device) *footprint.Footprint {
+	at := "end"
+	if d.Timeline.HasHistory() {
+		at = "peak"
+	}
+	m, err := attribution.Locate(r.Snapshot, d.Timeline, at)
+	if err != nil {
+		at = "end"
+		m = attribution.Moment{Event: d.Timeline.Trace.Len() - 1, Name: "at the end"}
+	}
+	return footprint.Take(&footprint.Subject{
+		Name: r.Snapshot.Name, Snapshot: r.Snapshot, Timeline: d.Timeline, Uses: d.Categories, Steps: &d.Steps,
+	}, m, at)
+}
+
+// read gives the limits of the file and of the flags.
+func (f *checkFlags) read(cmd *cobra.Command) (*gate.Limits, error) {
+	l := new(gate.Limits)
+	if f.file != "" {
+		file, err := input.Open(cmd.Context(), f.file)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if l, err = gate.Read(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.file, err)
+		}
+	}
+	var err error
+	size := func(name string, to **gate.Size) {
+		if text := f.limits[name].text; text != "" {
+			*to = new(gate.Size)
+			err = cmp.Or(err, inFlag(name, (*to).UnmarshalText([]byte(text))))
+		}
+	}
+	share := func(name string, to **gate.Percent) {
+		if text := f.limits[name].text; text != "" {
+			*to = new(gate.Percent)
+			err = cmp.Or(err, inFlag(name, (*to).UnmarshalText([]byte(text))))
+		}
+	}
+	size("max-peak", &l.Peak)
+	size("max-reserved", &l.Reserved)
+	size("max-growth", &l.Growth)
+	share("max-fragmentation", &l.Fragmentation)
+	share("tolerance", &l.Tolerance)
+	l.NoGhosts = l.NoGhosts || f.noGhosts
+	return l, err
+}
+
+func inFlag(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("--%s: %w", name, err)
+}
+
+// footprint reads a baseline, or takes one from a snapshot.
+func (f *checkFlags) footprint(cmd *cobra.Command, path string) (*footprint.Footprint, error) {
+	if base, err := readBaseline(cmd, path); base != nil || err != nil {
+		return base, err
+	}
+	r, err := f.in.analyze(cmd, path, analyze.Options{NoReplay: true})
+	if err != nil {
+		return nil, err
+	}
+	d := r.Main()
+	if d == nil {
+		return nil, fmt.Errorf("%s has no segments and no events, so there is nothing to compare with", path)
+	}
+	return atPeak(r, d), nil
+}
+
+// readBaseline reads a file that --update-baseline wrote; nil where it is something else.
+func readBaseline(cmd *cobra.Command, path string) (*footprint.Footprint, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil // whoever reads it as a snapshot says so
+	}
+	file, err := input.Open(cmd.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	head := make([]byte, 256)
+	n, err := io.ReadFull(file, head)
+	if head = head[:n]; err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) || !bytes.Contains(head, []byte(footprint.Schema)) {
+		return nil, nil
+	}
+	base, err := footprint.Read(io.MultiReader(bytes.NewReader(head), file))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return base, nil
+}
+
+// write writes the baseline of a snapshot.
+func (f *checkFlags) write(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("--update-baseline takes one FILE, got %d", len(args))
+	}
+	base, err := f.footprint(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := footprint.Write(&b, base); err != nil {
+		return err
+	}
+	if err := place.Write(f.update, b.Bytes()); err != nil {
+		return written(err)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", oneLine("Baseline in "+f.update))
+	return written(err)
+}
+
+func (f *checkFlags) print(cmd *cobra.Command, all []gate.Outcome) error {
+	w := cmd.OutOrStdout()
+	switch {
+	case f.out.json || f.format == "json":
+		return written(json.WriteGates(w, all))
+	case f.format == "text":
+		return written(text.Gates(w, all, look(cmd)))
+	case f.format == "md":
+		return written(text.GatesMarkdown(w, all))
+	}
+	return written(gates.Write(w, gates.Format(f.format), all))
+}
