@@ -95,7 +95,7 @@ func TestFreeEqualsGo(t *testing.T) {
 // Where not all is in the page, the picture has the moments that were measured, and says so.
 func TestFreeMeasured(t *testing.T) {
 	r := random(t, 8, build.RandomOptions{Events: 20_000, Live: 500, Stacks: 300, Depth: 30})
-	p, rng := open(t, r, settings{size: 400_000}), rand.New(rand.NewPCG(8, 8))
+	p, rng := open(t, r, settings{size: 440_000}), rand.New(rand.NewPCG(8, 8))
 	p.do(`snapana.live[0].view.show("free")`)
 	if eval[int](p, `snapana.live[0].device.leftOut.lives`) == 0 {
 		t.Fatal("all is in the page")

@@ -62,7 +62,8 @@ func TestCopyLink(t *testing.T) {
 func TestBackIsUndo(t *testing.T) {
 	p := open(t, golden(t, "fragmentation"), settings{})
 	states := []string{eval[string](p, readState)}
-	p.do(`document.querySelector(".tl-box").focus()`)
+	p.do(`document.querySelector(".tl-box").focus();
+		document.querySelector(".tabs").scrollIntoView({block: "center"})`) // where nothing lies over it
 	for _, do := range []chromedp.Action[chromedp.Void]{
 		chromedp.KeyEvent("+"), chromedp.KeyEvent("p"), chromedp.KeyEvent("l"),
 		chromedp.Click(chromedp.CSS(`[role="tab"]:nth-child(4)`)),

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,4 +116,24 @@ func contrast(a, b color.RGBA) float64 {
 	}
 	x, y := l(a), l(b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// The page's script asks for colors that the sheet has.
+func TestScriptKnowsTheColors(t *testing.T) {
+	asked := regexp.MustCompile(`\bcss\("([a-z0-9-]+)"\)`)
+	files, err := filepath.Glob("ui/*.ts")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no sources", err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range asked.FindAllStringSubmatch(string(source), -1) {
+			if !strings.Contains(styles(), "--"+m[1]+": #") {
+				t.Errorf("%s: no color --%s", file, m[1])
+			}
+		}
+	}
 }

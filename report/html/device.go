@@ -15,7 +15,6 @@ import (
 // device is the section of one device.
 type device struct {
 	ID, Name string
-	Ledger   *ledger // of the moment that matters most
 	Figures  []figure
 	Traced   bool // there is a trace
 	History  bool // that tells a stretch of the program's life
@@ -38,6 +37,8 @@ type device struct {
 	Frag     fragments
 	Omitted  string // what there is no room for
 	Folded   bool   // one of many: shown when asked for
+	Opens    opens
+	ByUse    bool // stacks have the color of what their memory is for
 }
 
 // figure is a key number with where it comes from.
@@ -108,16 +109,16 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	for i := range shown {
 		moments[i] = shown[i].Moment
 	}
-	colors := chart.StackColors(moments...)
+	byUse := len(moments) > 0 && chart.Informed(moments[0].Uses)
+	colors := newPalette(d, moments, byUse)
 	v := device{
-		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device),
+		ID: deviceID(t.Device), Name: chart.DeviceName(t.Device), Opens: newOpens(r, t.Device), ByUse: byUse,
 		Figures:  figures(t, axis),
 		Traced:   t.Trace.Len() > 0,
 		History:  t.HasHistory(),
 		Timeline: newChart(r.Snapshot, t, axis, deep.points),
 		Frag:     newFragments(t, phases, deep.pins),
 	}
-	v.Ledger = telling(phases, v.Frag.Ledgers)
 	if axis.ByTime && deep.points > compact.points {
 		c := newChart(r.Snapshot, t, chart.NewAxis(t, false), deep.points)
 		v.ByEvent, v.Bunched = &c, axis.Bunched(t)
@@ -247,7 +248,7 @@ func figures(t *timeline.Timeline, axis chart.Axis) []figure {
 		return f
 	}
 	bounds := t.Recording.Told().Peak
-	return []figure{
+	return merged([]figure{
 		peak("Peak reserved", t.PeakReserved, bounds.Reserved),
 		peak("Peak active", t.PeakActive, bounds.Active),
 		peak("Peak allocated", t.PeakAllocated, bounds.Allocated),
@@ -257,5 +258,19 @@ func figures(t *timeline.Timeline, axis chart.Axis) []figure {
 			Note: units.Percent(t.Final.Active, t.Final.Reserved) + " of reserved"},
 		{Name: "Out of memory", Value: chart.Failures(t), Alarm: len(t.OOMs) > 0},
 		{Name: "Retries", Value: chart.RetryCount(t)},
+	})
+}
+
+// merged makes one of peaks that are of one size and one moment: "Peak active, allocated".
+func merged(all []figure) []figure {
+	out := all[:1]
+	for _, f := range all[1:] {
+		last := &out[len(out)-1]
+		if what, ok := strings.CutPrefix(f.Name, "Peak "); ok && last.Value == f.Value && last.Note == f.Note && f.Note != "" {
+			last.Name += ", " + what
+			continue
+		}
+		out = append(out, f)
 	}
+	return out
 }

@@ -47,8 +47,8 @@ func (d *drawing) paths(list ...path) {
 	d.put(`<svg width="100%" height="100%" viewBox="0 0 `, strconv.Itoa(pathWidth), ` `, strconv.Itoa(pathHeight),
 		`" preserveAspectRatio="none">`)
 	for i := range list {
-		if p := &list[i]; p.b.Len() > 0 {
-			d.put(`<path class="`, p.class, `" d="`, p.b.String(), `"/>`)
+		if p := &list[i]; len(p.b) > 0 {
+			d.put(`<path class="`, p.class, `" d="`, string(p.b), `"/>`)
 		}
 	}
 	d.put(`</svg>`)
@@ -63,17 +63,19 @@ func (d *drawing) put(parts ...string) {
 // path collects the commands of one path; positions are fractions of the drawing.
 type path struct {
 	class string
-	b     strings.Builder
+	b     []byte
 	x, y  int // where it is
+	level int // where in b the last command is, if it goes along a level
 }
 
 func (p *path) cmd(c string, values ...int) {
-	p.b.WriteString(c)
+	p.level = 0
+	p.b = append(p.b, c...)
 	for i, v := range values {
 		if i > 0 {
-			p.b.WriteByte(' ')
+			p.b = append(p.b, ' ')
 		}
-		p.b.WriteString(strconv.Itoa(v))
+		p.b = strconv.AppendInt(p.b, int64(v), 10)
 	}
 }
 
@@ -81,7 +83,7 @@ func (p *path) cmd(c string, values ...int) {
 func (p *path) to(x, y float64) {
 	from := *p
 	p.x, p.y = across(x), down(y)
-	if p.b.Len() == 0 {
+	if len(p.b) == 0 {
 		p.cmd("M", p.x, p.y)
 		return
 	}
@@ -89,7 +91,13 @@ func (p *path) to(x, y float64) {
 		p.cmd("V", p.y)
 	}
 	if p.x != from.x {
+		at := len(p.b)
+		if p.level > 0 { // on the way
+			at = p.level
+			p.b = p.b[:at]
+		}
 		p.cmd("H", p.x)
+		p.level = at
 	}
 }
 

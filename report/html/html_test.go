@@ -80,7 +80,7 @@ func TestContents(t *testing.T) {
 		"6.68 KiB", "80 events",
 		"reserved memory was free, in pieces too small.",
 		"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts",
-		"low confidence heuristic", "step() retains 16.0 MiB more per iteration",
+		"low confidence, heuristic", "step() retains 16.0 MiB more per iteration",
 		"Peak reserved 4.25 GiB", "time since the first event", "Out-of-memory events",
 		"event 77, 475 ms 768 MiB 212 MiB",
 		"released cached segments once (200 MiB in total)", "model.py:52 forward", "Active memory, total",
@@ -150,6 +150,44 @@ func TestLinksWithinPage(t *testing.T) {
 		if !ok || strings.Count(page, `id="`+id+`"`) != 1 {
 			t.Errorf("link to %q has no single target", m[1])
 		}
+	}
+}
+
+// The contents list parts in the order in which they come.
+func TestContentsInOrder(t *testing.T) {
+	for name, r := range map[string]*analyze.Result{"one device": analyzetest.Failed(t), "holders": analyzetest.Held(t),
+		"several devices": analyzetest.Ranks(t, 3), "empty": analyzetest.Empty(t)} {
+		page := still(t, write(t, r))
+		last := -1
+		nav := page[strings.Index(page, `<nav class="toc"`):strings.Index(page, "</nav>")]
+		links := regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(nav, -1)
+		for _, m := range links {
+			at := strings.Index(page, ` id="`+m[1]+`"`)
+			if at <= last {
+				t.Errorf("%s: %q is at %d, after what is at %d", name, m[1], at, last)
+			}
+			last = at
+		}
+		if len(links) < 2 {
+			t.Errorf("%s: contents of %d parts", name, len(links))
+		}
+	}
+}
+
+// The verdict says once how far it can be trusted, at its top, and what it is made of after all else.
+func TestVerdictBeforeProvenance(t *testing.T) {
+	page := still(t, write(t, analyzetest.Failed(t)))
+	card := page[strings.Index(page, "<header"):strings.Index(page, "</header>")]
+	last := -1
+	for _, part := range []string{"high confidence", "<h1>", "<figure", "What to do next", `class="facts"`} {
+		at := strings.Index(card, part)
+		if at <= last {
+			t.Errorf("%q is at %d, after what is at %d", part, at, last)
+		}
+		last = at
+	}
+	if n := strings.Count(card, "high confidence"); n != 1 {
+		t.Errorf("the confidence is said %d times", n)
 	}
 }
 
@@ -400,7 +438,7 @@ func TestLedgerCloses(t *testing.T) {
 	r := analyzetest.Failed(t)
 	d := &r.Devices[0]
 	bars := regexp.MustCompile(`(?s)<div class="stacked"[^>]*>(.*?)</div>`).FindAllStringSubmatch(write(t, r), -1)
-	names := []string{"oom", "peak", "oom", "end"} // the first is on the first screen
+	names := []string{"peak", "oom", "end"}
 	if len(bars) != len(names) {
 		t.Fatalf("%d ledgers, want %d", len(bars), len(names))
 	}
@@ -459,8 +497,8 @@ func TestOneEvent(t *testing.T) {
 	last.Add(s.Traces[0].At(s.Traces[0].Len() - 1))
 	s.Traces[0] = snapshot.NewTrace(&last, 0, 1)
 	page := visible(write(t, analyzetest.Run(t, s, analyze.Options{})))
-	contains(t, page, "Only the final state was recorded", "Out of memory unknown", "Retries unknown", "What is live?")
-	for _, lie := range []string{"from before the trace", "When did it happen?", "older than the first"} {
+	contains(t, page, "Only the final state was recorded", "Out of memory unknown", "Retries unknown", "Allocated by")
+	for _, lie := range []string{"from before the trace", "older than the first"} {
 		if strings.Contains(page, lie) {
 			t.Errorf("the page says %q", lie)
 		}

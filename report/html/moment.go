@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -24,7 +26,7 @@ type stackTable struct {
 
 type stackRow struct {
 	attribution.Group
-	Slot     chart.Slot
+	paint
 	Site     string
 	Frames   []string
 	Stacks   int    // that the row sums, of which Frames are the largest
@@ -32,8 +34,46 @@ type stackRow struct {
 	Rest     bool   // a sum of all others
 }
 
-// palette has the colors of stacks, the same in tables and maps of a device.
-type palette map[snapshot.StackID]chart.Slot
+// paint is how a stack is shown: its number, 0 for none, and its color.
+type paint struct{ Number, Color chart.Slot }
+
+// palette has the paints of stacks, the same in tables and maps of a device. A color of the page stands for what memory
+// is for, wherever that is known of most of it; where it is not, stacks have colors of their own.
+type palette map[snapshot.StackID]paint
+
+func newPalette(d *analyze.Device, moments []*analyze.Moment, byUse bool) palette {
+	numbers := chart.StackColors(moments...)
+	colors := palette{}
+	for stack, n := range numbers {
+		colors[stack] = paint{n, n}
+	}
+	if !byUse || d.Categories == nil {
+		return colors
+	}
+	bytes := map[snapshot.StackID]map[category.Category]int64{}
+	for _, m := range moments {
+		for i := range m.State.Segments {
+			for _, row := range m.State.Segments[i].Live {
+				l := &d.Timeline.Lives[row]
+				if bytes[l.Stack] == nil {
+					bytes[l.Stack] = map[category.Category]int64{}
+				}
+				c, _ := d.Categories.Of(row)
+				bytes[l.Stack][c] += l.Rounded
+			}
+		}
+	}
+	for stack, uses := range bytes {
+		most := category.Unknown
+		for _, c := range chart.UseOrder { // of equal ones the last
+			if uses[c] > 0 && uses[c] >= uses[most] {
+				most = c
+			}
+		}
+		colors[stack] = paint{numbers[stack], chart.UseSlot(most)}
+	}
+	return colors
+}
 
 func newStackTable(ph phase, colors palette, deep depth, history bool) stackTable {
 	v := stackTable{phase: ph, All: max(ph.Frag.Active, chart.Sum(ph.Live))} // more in a file that contradicts itself
@@ -49,7 +89,7 @@ func newStackTable(ph phase, colors palette, deep depth, history bool) stackTabl
 		if !history {
 			g.PreTrace = 0 // all is older than a trace of nothing
 		}
-		v.Rows = append(v.Rows, stackRow{Group: g.Group, Slot: colors[g.Stack], Site: site(name),
+		v.Rows = append(v.Rows, stackRow{Group: g.Group, paint: colors[g.Stack], Site: site(name),
 			Frames: frames(g.Frames, deep.frames), Stacks: len(g.Stacks), Compiled: g.Note()})
 	}
 	if more > 0 {
@@ -61,6 +101,16 @@ func newStackTable(ph phase, colors palette, deep depth, history bool) stackTabl
 			Site: "not attributed"})
 	}
 	return v
+}
+
+// Gist names where most comes from.
+func (v *stackTable) Gist() string {
+	for i := range v.Rows {
+		if x := &v.Rows[i]; !x.Rest {
+			return v.Title + ": " + units.Percent(x.Rounded, v.All) + " at " + x.Site
+		}
+	}
+	return ""
 }
 
 // Note tells what the bytes of the row hide: "from before the trace", "12.0 KiB lost to rounding", "3 stacks".
@@ -107,6 +157,13 @@ type fragments struct {
 	Most     int64                 // of the bytes of any Holes
 	Groups   *table                // by stream and pool, nil where there is one of each
 	Without  *table                // what to free, nil for nothing
+}
+
+// Gist says how much is not in use.
+func (v *fragments) Gist() string {
+	f := &v.Worst.Frag
+	return fmt.Sprintf("%s: %s free in pieces, %s in whole segments", v.Worst.Title, units.Bytes(f.Split),
+		units.Bytes(f.Releasable))
 }
 
 // ledger is one bar; the widths are percents of the most that is reserved at any moment.
@@ -247,7 +304,7 @@ func newFree(samples []fragmentation.Sample) *freeView {
 	}
 	for k := range paths {
 		paths[k].class = chart.FreeKinds[k].Class
-		if paths[k].b.Len() > 0 {
+		if len(paths[k].b) > 0 {
 			v.Keys = append(v.Keys, &chart.FreeKinds[k])
 		}
 	}

@@ -34,7 +34,8 @@ type document struct {
 	Others   [len(severities)][]shown // the further ones by severity
 	More     int                      // findings that are not shown
 
-	Questions []question // that the page answers, with where
+	Lead     *shown  // Top where the headline says it
+	Contents []place // of the page, but for the verdict
 
 	Holders *chart.Holders // nil without a recorder's file
 
@@ -93,11 +94,14 @@ func newPage(r *analyze.Result) *document {
 		p.Holders = chart.NewHolders(r, 1<<20)
 	}
 	p.addFindings(r.Verdict.Findings)
+	if r.Verdict.Lead() != nil {
+		p.Lead = p.Top
+	}
 	for _, v := range r.Verdict.Savings() {
 		p.Savings = append(p.Savings, text(v.Text))
 	}
 	p.addDevices(r)
-	p.addQuestions(r)
+	p.addContents()
 	return p
 }
 
@@ -124,6 +128,14 @@ var signs = [...]string{
 func statusBadge(s finding.Status) badge {
 	s = cmp.Or(s, finding.NoData)
 	return badge{s.Tone().String(), signs[s.Tone()], chart.Clip(text(s.Word()), 24)}
+}
+
+// Alone is what to do where no finding says it.
+func (p *document) Alone() string {
+	if p.Top != nil {
+		return ""
+	}
+	return p.Next
 }
 
 // severities are by rank.

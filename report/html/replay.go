@@ -70,6 +70,17 @@ type whatIf struct {
 	Curve    template.HTML // reserved bytes over the trace, recorded and best
 }
 
+// Gist is the advice in some words.
+func (v *whatIf) Gist() string {
+	switch {
+	case len(v.Rows) == 0:
+		return "the replay is not accurate enough to tell"
+	case v.Best > 0:
+		return "best: " + text(chart.Setting(&v.Rows[v.Best]))
+	}
+	return "none of them helps"
+}
+
 // Change is how far a peak is from the recorded one.
 func (v *whatIf) Change(peak int64) string {
 	base := v.Rows[0].ReservedPeak

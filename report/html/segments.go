@@ -16,6 +16,7 @@ import (
 // segmentMap shows the segments of one moment, largest first.
 type segmentMap struct {
 	Title, When  string
+	Gist         string
 	Note         string // instead of rows
 	Rows         []segmentRow
 	More         string        // what the rows leave out
@@ -48,6 +49,7 @@ func newSegmentMap(t *timeline.Timeline, ph phase, colors palette, deep depth) s
 		m.Note = "No memory was reserved at this moment."
 		return m
 	}
+	m.Gist = fmt.Sprintf("%s: %s, %s", ph.Title, units.Plural(len(segments), "segment"), units.Bytes(ph.Frag.Reserved))
 	order := slices.Clone(segments)
 	slices.SortStableFunc(order, func(a, b chart.Segment) int { return cmp.Compare(b.Size, a.Size) })
 	shown := order
@@ -121,7 +123,7 @@ const barHeight = 0.72
 // merged into one path per color. Where there are too many, cells take their place, each as high as it is full.
 func (v *barPainter) blocks(row *chart.Row) {
 	v.put(`<rect class="free" x="0" y="0" width="100%" height="`, percent(barHeight), `%"/>`)
-	var small [chart.StackSlots + 1]path
+	var small [chart.SlotUnknown + 1]path
 	for i := range small {
 		small[i].class = chart.Slot(i).Class()
 	}
@@ -141,15 +143,15 @@ func (v *barPainter) blocks(row *chart.Row) {
 		case w*part >= wideBlock && v.titled > 0:
 			v.titled--
 			boxes = append(boxes, func() {
-				v.rect(x, 0, w, barHeight, c.Class(), v.blockTitle(l))
-				if c > 0 && w*part >= 2*wideBlock {
-					v.text(x+w/2, barHeight/2, c.Class()+" slot", fmt.Sprint(int(c)))
+				v.rect(x, 0, w, barHeight, c.Color.Class(), v.blockTitle(l))
+				if c.Number > 0 && w*part >= 2*wideBlock {
+					v.text(x+w/2, barHeight/2, c.Color.Class()+" slot", fmt.Sprint(int(c.Number)))
 				}
 			})
 		case cells != nil:
-			cells.Add(x*n, end*n, int(c))
+			cells.Add(x*n, end*n, int(c.Color))
 		default:
-			small[c].box(x, 0, w, barHeight)
+			small[c.Color].box(x, 0, w, barHeight)
 		}
 	})
 	for i := range cells {

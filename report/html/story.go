@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -56,7 +57,7 @@ const (
 	storyColumn = 64  // its width and that of the leads are those of their coordinates
 	storyLeads  = 24
 	storyLabels = 36 // of a label, two lines
-	storyPoints = 500
+	storyPoints = 360
 	leastLayer  = 0.012 // of the height, below which a layer has no label
 )
 
@@ -325,33 +326,63 @@ func plain(reserved string) drawn {
 	}
 }
 
-// byUse is active memory by what it is for, below reserved memory.
+// byUse is active memory by what it is for, below reserved memory. Each area reaches down to the ground, and those of
+// what lies below are drawn over it.
 func byUse(_ *story, c *scene, at func(int64) float64) []path {
-	out := []path{c.area("fill-reserved", chart.Reserved, at)}
-	uses := c.d.Uses
-	for len(uses) > 0 && uses[len(uses)-1].First > c.end {
-		uses = uses[:len(uses)-1]
+	columns := c.columns()
+	sums := make([]int64, len(columns))
+	for i, x := range columns {
+		sums[i] = x.total()
 	}
-	below := make([]int64, len(uses))
-	left := func(i int) float64 { return c.x(uses[i].First - 1) }
-	right := func(i int) float64 { return c.x(min(uses[i].Last, c.end)) }
-	for _, use := range chart.UseOrder {
+	out := []path{c.area("fill-reserved", chart.Reserved, at)}
+	for _, use := range slices.Backward(chart.UseOrder) {
 		p := path{class: chart.UseSlot(use).Class()}
 		there := false
-		for i := range uses {
-			n := uses[i].Bytes[use]
-			there = there || n > 0
-			p.to(left(i), at(below[i]+n))
-			p.to(right(i), at(below[i]+n))
+		p.to(0, 1)
+		for i := range columns {
+			x := &columns[i]
+			p.to(c.x(x.First-1), at(sums[i]))
+			p.to(c.x(min(x.Last, c.end)), at(sums[i]))
+			sums[i] -= x.Bytes[use]
+			there = there || x.Bytes[use] > 0
 		}
-		for i := len(uses) - 1; i >= 0; i-- {
-			p.to(right(i), at(below[i]))
-			p.to(left(i), at(below[i]))
-			below[i] += uses[i].Bytes[use]
-		}
+		p.to(1, 1)
 		if p.cmd("Z"); there {
 			out = append(out, p)
 		}
 	}
 	return append(out, c.line("line-reserved", chart.Reserved, at))
+}
+
+// sample is what active memory was for at the fullest of some moments.
+type sample struct{ category.Sample }
+
+func (x *sample) total() (n int64) {
+	for _, bytes := range x.Bytes {
+		n += bytes
+	}
+	return n
+}
+
+// columns are as many as can be told apart, up to the end of the plot.
+func (c *scene) columns() []sample {
+	const most = 360
+	var out []sample
+	uses := c.d.Uses
+	for len(uses) > 0 && uses[len(uses)-1].First > c.end {
+		uses = uses[:len(uses)-1]
+	}
+	for i := range min(most, len(uses)) {
+		from, to := i*len(uses)/min(most, len(uses)), (i+1)*len(uses)/min(most, len(uses))
+		x := sample{uses[from]}
+		for _, u := range uses[from+1 : to] {
+			if next := (sample{u}); next.total() > x.total() {
+				u.First = x.First
+				x = sample{u}
+			}
+			x.Last = u.Last
+		}
+		out = append(out, x)
+	}
+	return out
 }

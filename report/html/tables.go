@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
@@ -46,6 +47,15 @@ type uses struct {
 	phase
 	Most int64 // active bytes at any moment
 	s    *snapshot.Snapshot
+}
+
+// Gist names the largest uses.
+func (v uses) Gist() string {
+	var list []string
+	for i := range v.Uses[:min(len(v.Uses), 3)] {
+		list = append(list, v.Uses[i].Category.String()+" "+units.Bytes(v.Uses[i].Rounded))
+	}
+	return v.Title + ": " + strings.Join(list, ", ")
 }
 
 // Mostly is where most of a use was allocated, "" where that is not recorded.
@@ -122,6 +132,7 @@ func newTurnover(r *attribution.Turnover) *turnoverView {
 
 // stepView shows the program's steps: what each reached, and what it left.
 type stepView struct {
+	Gist    string // in some words
 	Summary string
 	Bars    []stepBar
 	Table   *table
@@ -157,6 +168,7 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		peaks = append(peaks, s.Peak)
 		growths = append(growths, s.Growth)
 	}
+	v.Gist = units.Plural(n, "step")
 	v.Summary = fmt.Sprintf("%s steps, each an %s (%s, %s confidence).", units.Count(int64(n)), text(r.Unit),
 		source(r.Source), r.Confidence)
 	if r.Source == "annotations" {
@@ -172,6 +184,7 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 			high = low + " to " + high
 		}
 		v.Summary += fmt.Sprintf(" The others peak at %s.", high)
+		v.Gist += fmt.Sprintf(", with peaks of %s", high)
 		if left := growths[len(growths)/2]; left > 0 {
 			v.Summary += fmt.Sprintf(" Half of them leave %s or more behind.", units.Bytes(left))
 		}
@@ -210,6 +223,7 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 
 // phaseView shows the parts of the program that have names.
 type phaseView struct {
+	Gist  string
 	Table *table
 	Notes []string
 }
@@ -222,8 +236,10 @@ func newPhaseView(d *analyze.Device) *phaseView {
 		return nil
 	}
 	heads := chart.PhaseColumns(false)
-	v := &phaseView{Table: newTable("", sites(heads[0]), numbers(heads[1]), numbers(heads[2]), numbers(heads[3]),
-		numbers(heads[4]), numbers(heads[5]))}
+	v := &phaseView{
+		Gist: units.Plural(len(rows), "part") + " of the program, the highest peaks first",
+		Table: newTable("", sites(heads[0]), numbers(heads[1]), numbers(heads[2]), numbers(heads[3]),
+			numbers(heads[4]), numbers(heads[5]))}
 	for i, r := range rows {
 		if i == maxPhaseRows {
 			v.Table.More = fmt.Sprintf("%d more", len(rows)-i)

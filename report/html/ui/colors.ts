@@ -140,7 +140,7 @@ export function groups(
 					.filter(h => isGhost(all[h]) === ghost)
 					.slice(0, slots.length)
 					.map((h, i) => ({ h, name: title(dev, h), slot: slots[i] }));
-			const shown = [...first(true, ["odd", "s7", "s4", "s2"]), ...first(false, ["s1", "s3", "s5", "s8"])],
+			const shown = [...first(true, ["leak", "s7", "s4", "s2"]), ...first(false, ["s1", "s3", "s5", "s8"])],
 				n = shown.length;
 			const others = [
 				["other holders", "s9"],

@@ -2,6 +2,7 @@
 
 import { telling } from "./colors";
 import { load, Packed } from "./data";
+import { contents } from "./contents";
 import { copier, el, resized } from "./dom";
 import { search, status, toolbar } from "./controls";
 import { Curves } from "./curves";
@@ -149,6 +150,7 @@ async function start(): Promise<void> {
 	(globalThis as unknown as { snapana: unknown }).snapana = { live, packed, trail, fit: { relieve, serve, bounds } };
 	devices.start();
 	trail.start();
+	contents(devices, ordinals);
 	if (address().link && live[devices.shown]) look(live[devices.shown]);
 	showButtons(packed, i => {
 		devices.open(i);

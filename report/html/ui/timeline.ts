@@ -233,7 +233,7 @@ export class Timeline {
 		};
 		for (const m of dev.marks) {
 			if (m.kind === "annotation") {
-				g.fillStyle = css("odd");
+				g.fillStyle = muted;
 				g.fillRect(px(m.event) - 1, lane - 6, 2, 9);
 			} else if (m.kind === "retry") line(m.event, css("warn"), [2, 3], "");
 			else
@@ -248,12 +248,12 @@ export class Timeline {
 			const a = px(state.markA),
 				z = px(state.markB);
 			g.globalAlpha = 0.16;
-			g.fillStyle = css("odd");
+			g.fillStyle = css("sel");
 			g.fillRect(Math.min(a, z), lane, Math.abs(z - a), height);
 			g.globalAlpha = 1;
 		}
-		if (state.markA > -2) line(state.markA, css("odd"), [6, 3], "A");
-		if (state.markB > -2) line(state.markB, css("odd"), [6, 3], "B");
+		if (state.markA > -2) line(state.markA, css("sel"), [6, 3], "A");
+		if (state.markB > -2) line(state.markB, css("sel"), [6, 3], "B");
 		line(state.cursor, ink, [], "");
 		const x = px(state.cursor);
 		if (x >= 0 && x <= W) {
