@@ -352,7 +352,7 @@ func TestRuler(t *testing.T) {
 				for _, c := range eval[[]struct {
 					Site             string
 					Allocated, Freed int64
-				}](p, `snapana.live[0].ruler.range.changes.map(c => ({Site: c.site, Allocated: c.allocated,
+				}](p, `snapana.live[0].ruler.changes.map(c => ({Site: c.site, Allocated: c.allocated,
 					Freed: c.freed}))`) {
 					if net, known := sites[c.Site]; known && c.Allocated-c.Freed != net {
 						t.Errorf("%s from %d to %d: net %d, want %d", c.Site, a, b, c.Allocated-c.Freed, net)

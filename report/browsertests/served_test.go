@@ -2,7 +2,9 @@ package browsertests
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -16,7 +18,7 @@ import (
 // were in the page.
 func TestServedDetail(t *testing.T) {
 	r := random(t, 1, build.RandomOptions{Events: 60_000, Live: 400, Stacks: 20, Depth: 5})
-	s, err := serve.New(r, 500_000)
+	s, err := serve.New(r, 560_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +75,23 @@ func TestServedDetail(t *testing.T) {
 		p.do(`snapana.live[0].view.show("bands")`)
 	}
 	p.picture("served")
+
+	// A link opens the same here, with what is pinned, though the page itself lacks it.
+	const pinned = `(l => l.view.state.pinned < 0 ? "" : l.device.blockName(l.view.state.pinned))(snapana.live[0])`
+	first := eval[[]int](visit(t, r, s.URL(l), settings{}), `[...snapana.live[0].device.lives.born]`)
+	p.do(`const { view, device: d } = snapana.live[0], first = new Set(%s);
+		view.set({pinned: view.live().find(row => !first.has(d.lives.born[row])) ?? -1})`, strings.ReplaceAll(
+		fmt.Sprint(first), " ", ","))
+	name := eval[string](p, pinned)
+	if name == "" {
+		t.Fatal("the page has all that is live by itself")
+	}
+	again := visit(t, r, eval[string](p, `snapana.trail.link()`), settings{})
+	again.do(`const { view } = snapana.live[0]; while (view.state.pinned < 0) await new Promise(f => setTimeout(f, 20))`)
+	if got := eval[string](again, pinned); got != name {
+		t.Errorf("the link pins %s, want %s", got, name)
+	}
+	again.quiet()
 	p.quiet()
 
 	// Without the server the page keeps what it has, and says so.

@@ -81,8 +81,8 @@ const measured = `(() => {
 })()`
 
 // BenchmarkBigPage measures the page of the snapshot that SNAPANA_BIG names: from the navigation until the page is
-// ready, each tab when it is opened for the first time and when the cursor has moved since, and zooms and pans. The
-// load of the machine adds to all of it: note it, and take several runs (-count).
+// ready, each tab when it is opened for the first time and when the cursor has moved since, zooms and pans, and other
+// things that look at every allocation. The load of the machine adds to all of it: note it, and take several runs (-count).
 func BenchmarkBigPage(b *testing.B) {
 	path := os.Getenv("SNAPANA_BIG")
 	if path == "" {
@@ -112,6 +112,15 @@ func BenchmarkBigPage(b *testing.B) {
 			for _, move := range moves {
 				all = append(all, eval[float64](p, measured, move))
 			}
+		}
+		for name, change := range map[string]string{
+			"range": `v.set({markA: 0, markB: v.dev.events - 1})`, "search": `v.set({search: "forward"})`,
+			"hover": `document.querySelector(".tl-box").dispatchEvent(new PointerEvent("pointermove",
+				{clientX: 800, clientY: document.querySelector(".tl-box").getBoundingClientRect().bottom - 20}))`,
+			"color": `v.set({search: "", only: document.querySelector(".tl-legend button").textContent})`,
+			"csv":   `l.timeline.csv()`,
+		} {
+			b.ReportMetric(eval[float64](p, measured, change), "ms-"+name)
 		}
 		slices.Sort(all)
 		b.ReportMetric(all[len(all)/2], "ms-move-median")

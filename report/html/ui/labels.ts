@@ -108,3 +108,9 @@ export function owners(d: Device, a: Address): { addr: number; hex: string; rows
 	}
 	return { addr: d.count(a.values[0]), hex: "0x" + a.values[0].toString(16), rows: [] };
 }
+
+/** The row that has a name of memory_viz or lived first at an address, -1 for none. */
+export function named(d: Device, text: string): number {
+	const address = readAddress(text);
+	return (address && owners(d, address).rows[0]) ?? -1;
+}

@@ -1,7 +1,7 @@
 // What a user looks at as a text: the part of an address behind "#", such as
 // "gpu0&at=7975&zoom=100-9000&tab=segments". Only what differs from how a page opens is in it.
 
-import { owners, readAddress } from "./labels";
+import { named } from "./labels";
 import { pickOf } from "./picks";
 import { axes, colors, modes, State, View } from "./view";
 
@@ -92,10 +92,10 @@ const fields: Field[] = [
 	},
 	{
 		name: "pin",
-		write: v => (v.state.pinned < 0 ? "" : v.dev.blockName(v.state.pinned)),
+		write: v => (v.state.pinned < 0 ? v.state.sought : v.dev.blockName(v.state.pinned)),
 		read: (text, v) => {
-			const address = readAddress(text);
-			return { pinned: (address && owners(v.dev, address).rows[0]) ?? -1 };
+			const row = named(v.dev, text);
+			return row < 0 && v.dev.served ? { sought: text.slice(0, mostText) } : { pinned: row };
 		},
 	},
 	{
@@ -108,8 +108,7 @@ const fields: Field[] = [
 		write: v =>
 			v.state.freed.size > mostFreed ? "" : [...v.state.freed].map(row => v.dev.blockName(row)).join(","),
 		read: (text, v) => {
-			const addresses = text.split(",", mostFreed).map(readAddress),
-				rows = addresses.map(a => (a ? (owners(v.dev, a).rows[0] ?? -1) : -1));
+			const rows = text.split(",", mostFreed).map(name => named(v.dev, name));
 			return { freed: new Set(rows.filter(row => row >= 0)) };
 		},
 	},

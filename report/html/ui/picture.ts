@@ -37,32 +37,47 @@ export interface Picture {
 	draw: (g: Pen, ratio: number) => void;
 }
 
-export const font = "12px system-ui, sans-serif";
+const margin = 10;
 
-/** Draws a picture on its background. */
-function paint(p: Picture, g: Pen, ratio: number): void {
-	g.font = font;
-	g.fillStyle = css("card");
-	g.fillRect(0, 0, p.width, p.height);
-	p.draw(g, ratio);
+const font = "12px system-ui, sans-serif";
+
+/** A picture with a margin, on its background. */
+function framed(p: Picture): Picture {
+	const width = p.width + 2 * margin,
+		height = p.height + 2 * margin;
+	return {
+		width,
+		height,
+		draw: (g, ratio) => {
+			g.font = font;
+			g.fillStyle = css("card");
+			g.fillRect(0, 0, width, height);
+			g.save();
+			g.translate(margin, margin);
+			p.draw(g, ratio);
+			g.restore();
+		},
+	};
 }
 
-export function png(p: Picture): Promise<Blob> {
-	const canvas = document.createElement("canvas"),
+export function png(bare: Picture): Promise<Blob> {
+	const p = framed(bare),
+		canvas = document.createElement("canvas"),
 		ratio = 2;
 	canvas.width = Math.ceil(p.width * ratio);
 	canvas.height = Math.ceil(p.height * ratio);
 	const g = canvas.getContext("2d")!;
 	g.scale(ratio, ratio);
-	paint(p, g, ratio);
+	p.draw(g, ratio);
 	return new Promise((done, fail) =>
 		canvas.toBlob(b => (b ? done(b) : fail(new Error("the picture is too large"))), "image/png"),
 	);
 }
 
-export function svg(p: Picture): Blob {
-	const g = new Svg();
-	paint(p, g, 1);
+export function svg(bare: Picture): Blob {
+	const p = framed(bare),
+		g = new Svg();
+	p.draw(g, 1);
 	return new Blob([g.document(p.width, p.height)], { type: "image/svg+xml" });
 }
 

@@ -20,7 +20,6 @@ export interface Range {
 	freed: number[];
 	within: number[]; // allocated and freed in it
 	steps: [number, number] | null; // the first and the last that it has a part of
-	changes: Change[]; // by site, the largest net change first
 }
 
 /** The range between the two points, the second of which is the cursor where it is not set; null without a first. */
@@ -32,35 +31,37 @@ export function marked(view: View): { a: number; b: number } | null {
 
 export function measure(d: Device, a: number, b: number): Range {
 	const l = d.lives,
-		out: Range = { a, b, allocated: [], freed: [], within: [], steps: null, changes: [] },
-		sites = new Map<number, Change>();
-	const change = (row: number) => {
-		const s = d.tables.stackSite[d.stackOf(row)];
-		let c = sites.get(s);
-		if (!c) sites.set(s, (c = { site: d.tables.strings[s], allocated: 0, freed: 0 }));
-		return c;
-	};
+		out: Range = { a, b, allocated: [], freed: [], within: [], steps: null };
 	l.overlapping(a, b, row => {
 		const came = l.born[row] > a && l.born[row] <= b,
 			went = l.freed[row] !== never && l.freed[row] > a && l.freed[row] <= b;
-		if (came) {
-			out.allocated.push(row);
-			change(row).allocated += l.size[row];
-		}
-		if (went) {
-			out.freed.push(row);
-			change(row).freed += l.size[row];
-		}
+		if (came) out.allocated.push(row);
+		if (went) out.freed.push(row);
 		if (came && went) out.within.push(row);
 	});
-	const net = (c: Change) => c.allocated - c.freed;
-	out.changes = [...sites.values()].sort(
-		(x, y) => Math.abs(net(y)) - Math.abs(net(x)) || y.allocated - x.allocated || (x.site < y.site ? -1 : 1),
-	);
 	const first = d.steps.last.findIndex(e => e > a),
 		last = d.steps.first.findLastIndex(e => e <= b);
 	if (first >= 0 && last >= first) out.steps = [first, last];
 	return out;
+}
+
+/** What came and went in a range by site, the largest net change first. */
+export function bySite(d: Device, r: Range): Change[] {
+	const sites = new Map<number, Change>();
+	const add = (rows: number[], key: "allocated" | "freed") => {
+		for (const row of rows) {
+			const s = d.tables.stackSite[d.stackOf(row)];
+			let c = sites.get(s);
+			if (!c) sites.set(s, (c = { site: d.tables.strings[s], allocated: 0, freed: 0 }));
+			c[key] += d.lives.size[row];
+		}
+	};
+	add(r.allocated, "allocated");
+	add(r.freed, "freed");
+	const net = (c: Change) => Math.abs(c.allocated - c.freed);
+	return [...sites.values()].sort(
+		(x, y) => net(y) - net(x) || y.allocated - x.allocated || (x.site < y.site ? -1 : 1),
+	);
 }
 
 export function bytesOf(d: Device, rows: number[]): number {

@@ -4,7 +4,7 @@ import { change, count, bytes, plural } from "./format";
 import { el, fill } from "./dom";
 import { Panel } from "./panel";
 import { Cell } from "./save";
-import { bytesOf, Change, extent, marked, measure, Range } from "./range";
+import { bySite, bytesOf, Change, extent, marked, measure, Range } from "./range";
 import { State, View } from "./view";
 
 const mostSites = 20;
@@ -14,6 +14,7 @@ export class Ruler implements Panel {
 	readonly needs: (keyof State)[] = ["markA", "markB", "cursor"];
 	readonly element = el("div", { class: "panel ruler" });
 	range: Range | null = null;
+	changes: Change[] = [];
 	private lines: string[] = [];
 
 	constructor(readonly view: View) {}
@@ -23,6 +24,7 @@ export class Ruler implements Panel {
 			at = marked(this.view);
 		this.lines = [];
 		this.range = at && measure(dev, at.a, at.b);
+		this.changes = this.range ? bySite(dev, this.range) : [];
 		if (!this.range) {
 			fill(
 				this.element,
@@ -56,21 +58,21 @@ export class Ruler implements Panel {
 		];
 		this.lines = [
 			...rows.map(([k, v]) => `${k}\t${v}`),
-			...r.changes.map(c => `${change(c.allocated - c.freed)}\t${c.site}`),
+			...this.changes.map(c => `${change(c.allocated - c.freed)}\t${c.site}`),
 		];
 		fill(
 			this.element,
 			el("dl", { class: "pairs" }, ...rows.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v)))),
 			dev.leftOut.lives > 0 &&
 				el("p", { class: "hint" }, "Allocations that are not in this page are not counted."),
-			r.changes.length > 0 && sites(r.changes),
+			this.changes.length > 0 && sites(this.changes),
 		);
 	}
 
 	csv(): Cell[][] {
 		return [
 			["net (bytes)", "allocated (bytes)", "freed (bytes)", "site"],
-			...(this.range?.changes ?? []).map(c => [c.allocated - c.freed, c.allocated, c.freed, c.site]),
+			...this.changes.map(c => [c.allocated - c.freed, c.allocated, c.freed, c.site]),
 		];
 	}
 

@@ -340,7 +340,10 @@ export class Segments implements Panel {
 					"p",
 					{ class: "hint" },
 					"▲ marks blocks that keep a mostly free segment from being released. Shift-click blocks to see what " +
-						"freeing them would do.",
+						"freeing them would do." +
+						(this.all.length > shownRows
+							? ` Scroll for all ${format.plural(this.all.length, "segment")}.`
+							: ""),
 				),
 			);
 			return;

@@ -2,7 +2,7 @@
 
 import { groups } from "./colors";
 import { Packed, WindowHeader } from "./data";
-import { owners, readAddress } from "./labels";
+import { named, owners, readAddress } from "./labels";
 import { Device, Group } from "./model";
 import { Pick } from "./picks";
 
@@ -25,6 +25,7 @@ export interface State {
 	hi: number;
 	cursor: number; // event
 	pinned: number; // row of lives, -1 none
+	sought: string; // the name of a block that a link has pinned and that a server has not given yet
 	markA: number; // events, -2 none
 	markB: number;
 	search: string;
@@ -91,6 +92,7 @@ export class View {
 			hi: 0,
 			cursor: start(dev),
 			pinned: -1,
+			sought: "",
 			markA: -2,
 			markB: -2,
 			search: "",
@@ -120,6 +122,7 @@ export class View {
 
 	/** Changes the state; listeners hear of it before the next frame. */
 	set(part: Partial<State>): void {
+		if (part.pinned !== undefined && part.pinned >= 0) part = { ...part, sought: "" };
 		if (part.color && part.color !== this.state.color) part = { only: "", ...part };
 		for (const key of Object.keys(part) as (keyof State)[]) {
 			if (this.state[key] === part[key]) continue;
@@ -280,7 +283,7 @@ export class View {
 		};
 		this.set({
 			detail: state.detail + 1,
-			pinned: pinned ? row(pinned) : -1,
+			pinned: pinned ? row(pinned) : state.sought ? named(dev, state.sought) : -1,
 			freed: freed.length ? new Set(freed.map(row).filter(r => r >= 0)) : state.freed,
 		});
 	}
