@@ -80,6 +80,7 @@ ADDRESS is ` + address.Forms + `.`,
 	out.add(cmd.Flags(), "print JSON, with all blocks unless --top is given", "")
 	format.add(cmd)
 	cmd.Flags().StringVar(&at, "at", "end", "`MOMENT`: "+attribution.AtWords)
+	oneOf(cmd, "at", moments)
 	cmd.Flags().IntVar(&top, "top", 20, "show the `N` blocks nearest to the moment; 0 for all")
 	cmd.Flags().Lookup("device").Usage = "`NUMBER` of the GPU (default: the one that knows the address)"
 	return cmd

@@ -157,6 +157,7 @@ func readerLine() string {
 }
 
 func newCompletion(root *cobra.Command) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a shell completion script",
@@ -164,7 +165,7 @@ func newCompletion(root *cobra.Command) *cobra.Command {
 		Example: `  source <(snapana completion bash)
   snapana completion zsh > "${fpath[1]}/_snapana"
   snapana completion fish > ~/.config/fish/completions/snapana.fish`,
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("completion needs the name of a shell: bash, zsh, fish or powershell")
@@ -183,7 +184,7 @@ func newCompletion(root *cobra.Command) *cobra.Command {
 			case "powershell":
 				return written(root.GenPowerShellCompletionWithDesc(w))
 			}
-			return unknown("shell", args[0], cmd.ValidArgs)
+			return unknown("shell", args[0], shells)
 		},
 	}
 }

@@ -49,7 +49,8 @@ that snapana check --update-baseline wrote.`,
 	fl.IntVar(&f.top, "top", 20, "show `N` groups; 0 for all")
 	f.format.add(cmd)
 	f.out.add(fl, "print JSON, with everything", "also show what is the same")
-	oneOf(cmd, "by", words(diff.Kinds()))
+	oneOf(cmd, "by", diff.Kinds())
+	oneOf(cmd, "at", moments)
 	return cmd
 }
 

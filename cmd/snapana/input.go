@@ -179,14 +179,6 @@ func deviceWords(used []int) string {
 	return "GPU " + words
 }
 
-// oneOf makes a shell complete a flag to one of words.
-func oneOf(cmd *cobra.Command, flag string, words []string) {
-	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // there is no such flag
-	}
-}
-
 // open reads the snapshot that the command line names.
 func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, error) {
 	if f.index < 0 {

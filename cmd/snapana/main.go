@@ -194,9 +194,6 @@ or the system refused; 130 interrupted.`,
 		}
 		return looks.check()
 	}
-	root.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault // files, beside commands
-	}
 	root.Version = toolVersion()
 	root.SetVersionTemplate("snapana {{.Version}}\n")
 	root.SetFlagErrorFunc(badFlag)
@@ -208,6 +205,7 @@ More: snapana man {{.Name}}
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
 		newRanks(), newDiff(), newCheck(), newWhatif(), newPlot(), newServe(), newGhosts(), newRecorder(), newAttach(), newNVML(),
 		newSchema(), newVersion(), newMan(root), newCompletion(root))
+	completeAll(root)
 	return root
 }
 

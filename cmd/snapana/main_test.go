@@ -78,11 +78,16 @@ func TestScripts(t *testing.T) {
 				return device.Reader == "NVML", nil
 			case "driver":
 				return err == nil, nil
+			case "completions": // bash's own, which it needs for those of programs
+				_, err := os.Stat(bashCompletion)
+				return err == nil, nil
 			}
 			return false, fmt.Errorf("no such condition")
 		},
 	})
 }
+
+const bashCompletion = "/usr/share/bash-completion/bash_completion"
 
 // inputs are the golden snapshots and files that are none.
 func inputs() (map[string][]byte, error) {

@@ -89,6 +89,7 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 	fl.Var(&px, "size", "width in `PIXELS`, or width and height like 2400x1200 (default 1600x900)")
 	device.add(fl)
 	oneOf(cmd, "kind", kinds)
+	oneOf(cmd, "at", moments)
 	return cmd
 }
 

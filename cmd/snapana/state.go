@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
@@ -42,10 +41,14 @@ show the live blocks in groups, largest first.`,
 			})
 		},
 	}
-	f.add(cmd.Flags())
+	f.add(cmd)
 	cmd.Flags().StringVar(&at, "at", "end", "`MOMENT`: "+attribution.AtWords)
+	oneOf(cmd, "at", moments)
 	return cmd
 }
+
+// moments are the values of --at that need no figures.
+var moments = []string{"peak", "end", "oom", "start"}
 
 // locate finds the moment that --at names.
 func locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (attribution.Moment, error) {
@@ -92,8 +95,9 @@ This is ` + "`snapana state --at peak`" + ` with the same flags; --of takes the 
 			})
 		},
 	}
-	f.add(cmd.Flags())
+	f.add(cmd)
 	cmd.Flags().StringVar(&of, "of", "active", "`SERIES` that peaks: "+strings.Join(attribution.Series(), ", "))
+	oneOf(cmd, "of", attribution.Series())
 	return cmd
 }
 
@@ -111,7 +115,8 @@ type stateFlags struct {
 	noCache        bool
 }
 
-func (f *stateFlags) add(fl *pflag.FlagSet) {
+func (f *stateFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	f.in.add(fl)
 	f.device.add(fl)
 	fl.StringVar(&f.by, "by", string(attribution.BySite), "group live blocks by `KIND`: "+attribution.KindWords())
@@ -125,6 +130,8 @@ func (f *stateFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.noCache, "no-cache", false, "do not use or keep answers about this file")
 	fl.BoolVar(&f.internals, "show-internals", false,
 		"also show frames of the interpreter, the dispatcher, torch's core, and C++ below Python")
+	oneOf(cmd, "by", attribution.Kinds())
+	oneOf(cmd, "map-by", mapColors)
 }
 
 // query turns flags into a query.
@@ -241,11 +248,13 @@ func (f *stateFlags) printer(cmd *cobra.Command, a *attribution.Answer) func(io.
 	}
 }
 
+// mapColors are what a map can be colored by.
+var mapColors = []plot.By{plot.ByStack, plot.ByCategory, plot.ByState}
+
 // mapMedium is that of the file that --map names.
 func (f *stateFlags) mapMedium(cmd *cobra.Command) (plot.Medium, error) {
-	colors := []plot.By{plot.ByStack, plot.ByCategory, plot.ByState}
-	if !slices.Contains(colors, plot.By(f.mapBy)) {
-		return plot.Medium{}, unknown("--map-by", f.mapBy, colors)
+	if !slices.Contains(mapColors, plot.By(f.mapBy)) {
+		return plot.Medium{}, unknown("--map-by", f.mapBy, mapColors)
 	}
 	switch {
 	case f.mapFile == "" && cmd.Flags().Changed("map"):

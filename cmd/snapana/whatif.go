@@ -108,5 +108,6 @@ recorded address, nothing is recommended.`,
 		"they fit)")
 	device.add(fl)
 	out.add(fl, "print JSON", "")
+	oneOf(cmd, "start", starts)
 	return cmd
 }
