@@ -54,7 +54,7 @@ func Compare(list []Rank) *Comparison {
 			reserved, active = append(reserved, list[i].Reserved), append(active, list[i].Active)
 		}
 	}
-	for i, n := range numbers(files) {
+	for i, n := range Numbers(files) {
 		c.Ranks[i].Number = n
 	}
 	c.Read, c.MedianReserved, c.MedianActive = len(active), median(reserved), median(active)

@@ -32,7 +32,11 @@ type Rank struct {
 	Reserved int64  // peaks of that device
 	Active   int64
 	End      int64 // active bytes at the end
-	Failure  *Failure
+	// Growth is the memory that loops added and did not return, -1 unknown: there is no trace.
+	Growth int64
+	// Pieces is free memory in segments that live blocks keep, at that of the moments looked at when it is most.
+	Pieces  int64
+	Failure *Failure
 	// Over is how far the active peak lies above the median of all ranks, negative below it.
 	Over int64
 
@@ -67,6 +71,16 @@ func Reduce(file string, r *analyze.Result) Rank {
 	}
 	t := d.Timeline
 	k.Device, k.Reserved, k.Active, k.End = t.Device, t.PeakReserved.Bytes, t.PeakActive.Bytes, t.Final.Active
+	if k.Growth = -1; t.Trace.Len() > 0 {
+		k.Growth = 0
+		for i := range d.Growth {
+			k.Growth += d.Growth[i].Bytes
+		}
+	}
+	for i := range d.Moments {
+		c := &d.Moments[i].Frag.Classes
+		k.Pieces = max(k.Pieces, c.Hard+c.Soft)
+	}
 	m := &d.Moments[len(d.Moments)-1]
 	if d.Moments[0].Name == "peak" {
 		m = &d.Moments[0]
@@ -94,12 +108,12 @@ const maxSites = 256
 // maxReaders bounds how many snapshots are in memory at a time.
 const maxReaders = 4
 
-// Read opens the snapshots of a run, some at a time, analyzes each without a replay, and compares
-// them. Those that cannot be read are ranks of which nothing is known; the error is that of a
-// canceled ctx.
-func Read(ctx context.Context, files []string, open func(file string) (*snapshot.Snapshot, error),
-	opt analyze.Options) (*Comparison, error) {
-	opt.NoReplay = true
+// Read opens the snapshots of a run, some at a time, analyzes each, and compares them. Those that cannot be read are
+// ranks of which nothing is known; the error is that of a canceled ctx. Where each is not nil it gets the results, of
+// several files at a time, and only then the runs are replayed.
+func Read(ctx context.Context, files []string, open func(file string) (*snapshot.Snapshot, error), opt analyze.Options,
+	each func(file string, r *analyze.Result)) (*Comparison, error) {
+	opt.NoReplay = each == nil
 	read := func(file string) Rank {
 		s, err := open(file)
 		if err != nil {
@@ -108,6 +122,9 @@ func Read(ctx context.Context, files []string, open func(file string) (*snapshot
 		r, err := analyze.Run(ctx, s, opt)
 		if err != nil {
 			return Unread(file, err)
+		}
+		if each != nil {
+			each(file, r)
 		}
 		return Reduce(file, r)
 	}
@@ -133,10 +150,10 @@ var (
 	digits = regexp.MustCompile(`[0-9]+`)
 )
 
-// numbers tells the ranks of files from their names: by the number behind the word rank, and
+// Numbers tells the ranks of files from their names: by the number behind the word rank, and
 // where no name has it, by the only number in which the names differ. -1 is unknown; a number that
 // two files have tells nothing.
-func numbers(files []string) []int {
+func Numbers(files []string) []int {
 	out := slices.Repeat([]int{-1}, len(files))
 	some := false
 	for i, f := range files {

@@ -33,6 +33,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/page"
@@ -75,17 +76,22 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 	return windows, err
 }
 
-func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
+// funcs are those that templates call. What they say of CUDA is said of p.
+func funcs(p *platform.Platform) template.FuncMap {
+	return template.FuncMap{
 		"available": available, "beyond": beyond, "bytes": units.Bytes, "count": count, "device": chart.DeviceName,
 		"events": chart.Count, "first": first, "level": level, "lower": strings.ToLower, "note": chart.AnswerNote,
 		"peak": chart.PeakBytes, "failures": chart.Failures,
 		"percent": units.Percent, "pool": chart.Pool, "setting": chart.Setting,
 		"site": site, "text": text, "texts": texts, "trust": trust, "use": chart.UseSlot, "width": width,
-		"kept":     func(r oom.Row) string { return p.platform.Say(chart.LedgerWords[r]) },
-		"say":      p.platform.Say,
+		"kept":     func(r oom.Row) string { return p.Say(chart.LedgerWords[r]) },
+		"say":      p.Say,
 		"suspects": func() string { return chart.TitleSuspects },
-	}).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + storyTemplate + pageTemplate)
+	}
+}
+
+func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
+	t, err := template.New("page").Funcs(funcs(p.platform)).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + storyTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}

@@ -252,6 +252,8 @@ type rankRow struct {
 	Active   *int64       `json:"peak_active"`
 	End      *int64       `json:"end_active"`
 	Over     *int64       `json:"over_median"`
+	Growth   *int64       `json:"growth,omitempty"`
+	Pieces   *int64       `json:"in_pieces,omitempty"`
 	Failure  *rankFailure `json:"failure"`
 }
 
@@ -279,6 +281,11 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		}
 		if k.Fault == "" {
 			row.Reserved, row.Active, row.End, row.Over = &k.Reserved, &k.Active, &k.End, &k.Over
+		}
+		if k.Fault == "" && k.Device >= 0 {
+			if row.Pieces = &k.Pieces; k.Growth >= 0 {
+				row.Growth = &k.Growth
+			}
 		}
 		if f := k.Failure; f != nil {
 			row.Failure = &rankFailure{f.Event, nil, f.Requested, f.Site}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/finding"
@@ -22,33 +20,15 @@ const maxRanks = 16
 // and a line for each rank.
 func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 	d := newDoc(o)
-	failed := 0
-	for i := range c.Ranks {
-		if c.Ranks[i].Failure != nil {
-			failed++
-		}
-	}
-	d.line(dim.of(units.Plural(len(c.Ranks), "snapshot") +
-		when(c.Read < len(c.Ranks), ", %d of them unreadable", len(c.Ranks)-c.Read) +
-		when(failed > 0, "; %s ran out of memory", units.Plural(failed, "rank"))))
+	d.line(dim.of(chart.RankCounts(c)))
 	for i, g := range c.Groups {
 		if i == 8 && len(c.Groups) > 9 {
 			d.line(more(len(c.Groups)-i, "verdict"))
 			break
 		}
-		whose := ""
-		switch n := len(g.Ranks); n {
-		case 1:
-		case c.Read:
-			whose = fmt.Sprintf("All %d ranks agree; ", n)
-		default:
-			whose = fmt.Sprintf("Ranks %s agree; ", rankList(c, g.Ranks))
-		}
-		noun := map[bool]string{true: "Rank", false: "rank"}[whose == ""]
-		d.heading(g.Status.Word(), g.Status.Tone(),
-			whose+rankName(&c.Ranks[g.Ranks[0]], noun)+": "+g.Headline, 0)
+		d.heading(g.Status.Word(), g.Status.Tone(), chart.RankGroup(c, &g), 0)
 	}
-	differ := rankDifferences(c, failed)
+	differ := chart.RankDifferences(c)
 	d.apart("Differ", differ, 24)
 	if c.Read > 0 && c.Ranks[0].Status != finding.Healthy {
 		if len(differ) == 0 {
@@ -59,37 +39,6 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 	d.gap()
 	d.ranks(c, o.All)
 	return d.print(w)
-}
-
-// rankDifferences says who failed first and who has more than the others.
-func rankDifferences(c *ranks.Comparison, failed int) []string {
-	var out []string
-	if k := &c.Ranks[0]; failed > 1 && k.Failure.Time != 0 {
-		next, at := &c.Ranks[1], time.UnixMicro(k.Failure.Time).UTC().Format("2006-01-02 15:04:05.000000")
-		out = append(out, fmt.Sprintf("%s ran out of memory first, at %s UTC by its machine's clock%s.",
-			rankName(k, "Rank"), at, when(next.Failure.Time != 0, "; the next was %s, %s later",
-				rankName(next, "rank"), units.Micros(next.Failure.Time-k.Failure.Time))))
-	}
-	for _, o := range c.Outliers {
-		k := &c.Ranks[o.Rank]
-		s := fmt.Sprintf("%s peaks at %s of active memory, %s above the median of the ranks", rankName(k, "Rank"),
-			units.Bytes(k.Active), units.Bytes(k.Over))
-		if c.MedianActive > 0 {
-			s = fmt.Sprintf("%s uses %.3gx the median of the ranks at its peak (%s vs %s active)", rankName(k, "Rank"),
-				float64(k.Active)/float64(c.MedianActive), units.Bytes(k.Active), units.Bytes(c.MedianActive))
-		}
-		sep := ": "
-		for _, d := range o.Sites {
-			s += fmt.Sprintf("%s%s has %s (median %s)", sep, chart.ClipLeft(chart.Plain(d.Site), 60),
-				units.Bytes(d.Bytes), units.Bytes(d.Median))
-			sep = ", "
-		}
-		out = append(out, s+".")
-	}
-	if len(out) == 0 && c.Read > 3 {
-		out = append(out, "No rank stands out: the median peak of active memory is "+units.Bytes(c.MedianActive)+".")
-	}
-	return out
 }
 
 func (d *doc) ranks(c *ranks.Comparison, all bool) {
@@ -114,50 +63,6 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 		t.row(number, units.Size(k.Reserved), units.Size(k.Active), cmp.Or(over, "-"), units.Size(k.End),
 			tones[k.Status.Tone()].of(k.Status.Word()), k.File)
 	}
-}
-
-// rankName names one rank by its number, behind the word for it, or by its file.
-func rankName(k *ranks.Rank, word string) string {
-	if k.Number >= 0 {
-		return fmt.Sprintf("%s %d", word, k.Number)
-	}
-	return chart.ClipLeft(chart.Plain(k.File), 40)
-}
-
-// rankList names ranks by their numbers, and those without one by their files.
-func rankList(c *ranks.Comparison, rows []int) string {
-	var numbers []int
-	var files []string
-	for _, row := range rows {
-		if k := &c.Ranks[row]; k.Number >= 0 {
-			numbers = append(numbers, k.Number)
-		} else {
-			files = append(files, rankName(k, ""))
-		}
-	}
-	slices.Sort(numbers)
-	return ranges(numbers, files)
-}
-
-// ranges names numbers in rising order by their runs, then others: "0 to 4, 6, 7".
-func ranges(numbers []int, others []string) string {
-	const most = 8
-	var parts []string
-	for first := 0; first < len(numbers); {
-		end := first + 1
-		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
-			end++
-		}
-		if end == first+2 {
-			end--
-		}
-		parts = append(parts, fmt.Sprint(numbers[first])+when(end > first+1, " to %d", numbers[end-1]))
-		first = end
-	}
-	if parts = append(parts, others...); len(parts) > most {
-		parts = append(parts[:most-1:most-1], fmt.Sprintf("... %d more", len(parts)-most+1))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Environments prints two environments side by side: what differs, or with All everything.

@@ -98,7 +98,7 @@ func oomPlace(g *oom.Group) string {
 
 // rankWords lists ranks.
 func rankWords(ranks []int) string {
-	return "rank" + when(len(ranks) > 1, "s") + " " + ranges(ranks, nil)
+	return "rank" + when(len(ranks) > 1, "s") + " " + chart.Ranges(ranks, nil)
 }
 
 // oomFields lists what a message prints, in its order.
