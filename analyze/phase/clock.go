@@ -2,6 +2,7 @@ package phase
 
 import (
 	"math/bits"
+	"slices"
 	"sort"
 
 	"github.com/snapana/snapana/analyze/timeline"
@@ -14,7 +15,7 @@ import (
 type clock struct {
 	t             *timeline.Timeline
 	n             int
-	allocs, frees []int32 // events of each kind
+	allocs, frees []int32 // events of each kind, none where no lap has counters
 	// allocs0 and frees0 are torch's counters at the start of the trace, if counted.
 	allocs0, frees0 int64
 	counted         bool
@@ -28,6 +29,16 @@ const slack = 100_000
 
 func newClock(t *timeline.Timeline, laps []lap, dump *sidecar.Dump) *clock {
 	c := &clock{t: t, n: t.Trace.Len()}
+	c.whole = !round(c.n)
+	for i := range laps {
+		if l := &laps[i]; l.ended && l.to > 0 && l.to < c.time(0) {
+			c.whole = false
+		}
+	}
+	c.whole = c.whole || t.Initial == timeline.Totals{}
+	if !slices.ContainsFunc(laps, func(l lap) bool { return l.begin != nil }) {
+		return c
+	}
 	for e := range c.n {
 		switch t.Trace.Action(e) {
 		case snapshot.Alloc:
@@ -36,13 +47,6 @@ func newClock(t *timeline.Timeline, laps []lap, dump *sidecar.Dump) *clock {
 			c.frees = append(c.frees, int32(e))
 		}
 	}
-	c.whole = !round(c.n)
-	for i := range laps {
-		if l := &laps[i]; l.ended && l.to > 0 && l.to < c.time(0) {
-			c.whole = false
-		}
-	}
-	c.whole = c.whole || t.Initial == timeline.Totals{}
 	var known *sidecar.Level
 	if dump != nil {
 		known = levelIn(dump.Counters, t.Device)
