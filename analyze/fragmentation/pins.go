@@ -148,7 +148,11 @@ func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (*finding.
 // what it is for lasts by nature.
 func Lasting(t *timeline.Timeline, st *timeline.State, r *Report, stays func(row int32) bool) (finding.Share,
 	snapshot.StackID) {
-	passed := passedLives(t, st, r)
+	asked := make([]bool, len(r.Pins))
+	for i, pin := range r.Pins {
+		asked[i] = slices.ContainsFunc(pin.Lives, func(row int32) bool { return t.Lives[row].Born >= 0 && stays(row) })
+	}
+	passed := passedLives(t, st, r, asked)
 	free := make(map[snapshot.StackID]int64) // in the segments that a stack pins
 	sums := make(map[snapshot.StackID]*finding.Share)
 	for i, pin := range r.Pins {
@@ -184,30 +188,44 @@ func Lasting(t *timeline.Timeline, st *timeline.State, r *Report, stays func(row
 	return finding.Share{}, 0
 }
 
-// passedLives is, for each segment that is kept, how many events the blocks lived that came and went in it before the
-// state, the median; 0 for none.
-func passedLives(t *timeline.Timeline, st *timeline.State, r *Report) []int {
-	order := make([]int, len(r.Pins))
-	for i := range order {
-		order[i] = i
+// passedLives is, for each segment that is kept and asked for, how many events the blocks lived that came and went in it
+// before the state, the median; 0 for none.
+func passedLives(t *timeline.Timeline, st *timeline.State, r *Report, asked []bool) []int {
+	type segment struct {
+		from, end uint64
+		pin       int
+		lives     []int32
 	}
-	seg := func(i int) *timeline.Range { return &st.Segments[r.Pins[i].Segment].Range }
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(seg(a).Addr, seg(b).Addr) })
-	lives := make([][]int32, len(r.Pins))
+	var segs []segment
+	for i := range r.Pins {
+		if asked[i] {
+			seg := &st.Segments[r.Pins[i].Segment]
+			segs = append(segs, segment{from: seg.Addr, end: seg.End(), pin: i})
+		}
+	}
+	out := make([]int, len(r.Pins))
+	if len(segs) == 0 {
+		return out
+	}
+	slices.SortFunc(segs, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
+	k := 0 // most lives are in the segment of the one before
 	for i := range t.Lives {
 		l := &t.Lives[i]
 		if l.Born < 0 || l.Freed < 0 || int(l.Freed) > st.Event {
 			continue
 		}
-		k := sort.Search(len(order), func(k int) bool { return seg(order[k]).End() > l.Addr })
-		if k < len(order) && l.Addr >= seg(order[k]).Addr {
-			lives[order[k]] = append(lives[order[k]], l.Freed-l.Born)
+		if l.Addr < segs[k].from || l.Addr >= segs[k].end {
+			at := sort.Search(len(segs), func(k int) bool { return segs[k].end > l.Addr })
+			if at == len(segs) || l.Addr < segs[at].from {
+				continue
+			}
+			k = at
 		}
+		segs[k].lives = append(segs[k].lives, l.Freed-l.Born)
 	}
-	out := make([]int, len(lives))
-	for i := range lives {
-		if len(lives[i]) > 0 {
-			out[i] = max(int(trend.Median(lives[i])), 1)
+	for i := range segs {
+		if seg := &segs[i]; len(seg.lives) > 0 {
+			out[seg.pin] = max(int(trend.Median(seg.lives)), 1)
 		}
 	}
 	return out

@@ -3,20 +3,54 @@
 package trend
 
 import (
-	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
+type integer interface{ ~int | ~int32 | ~int64 }
+
 // Median is the middle value, the upper one of two, 0 of none.
-func Median[T cmp.Ordered](v []T) T {
+func Median[T integer](v []T) T {
 	if len(v) == 0 {
 		return *new(T)
 	}
-	w := slices.Clone(v)
-	slices.Sort(w)
-	return w[len(w)/2]
+	return nth(slices.Clone(v), len(v)/2)
 }
+
+// nth is what would be at a place if the values were sorted; they are moved about.
+func nth[T integer](v []T, at int) T {
+	const few = 32
+	for rounds := 4 * bits.Len(uint(len(v))); len(v) > few && rounds > 0; rounds-- {
+		pivot := middle(v[0], v[len(v)/2], v[len(v)-1])
+		i, j := 0, len(v)-1
+		for i <= j {
+			for v[i] < pivot {
+				i++
+			}
+			for pivot < v[j] {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch { // v[:j+1] are at most the pivot, v[i:] at least
+		case at <= j:
+			v = v[:j+1]
+		case at >= i:
+			v, at = v[i:], at-i
+		default:
+			return pivot
+		}
+	}
+	slices.Sort(v)
+	return v[at]
+}
+
+// middle is the second of three values.
+func middle[T integer](a, b, c T) T { return max(min(a, b), min(max(a, b), c)) }
 
 // MannKendall gives the test statistic S of a series, which is the number of pairs that rise less that of
 // those that fall, its variance under no trend, and the one-sided probability of such a rise by chance.
