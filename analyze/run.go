@@ -134,15 +134,16 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		if !t.Recording.BlocksUnknown() {
 			e.Growth = ghost.Find(s, t, nil)
 		}
-		d.Turnover, d.Before = attribution.MeasureTurnover(s, t), attribution.FindBefore(t)
-		d.Free = fragmentation.Over(t, samples(s, freeSamples))
+		d.Before = attribution.FindBefore(t)
 		d.Phases = phase.Find(s, t, opt.Recorder)
 		e.Release = phase.FindRelease(t, d.Phases)
 	})
 	d.Steps = steps.Find(s, t)
 	uses := category.Find(s, t, &d.Steps, opt.Rules)
 	d.Categories, e.Uses = uses, uses
-	d.Uses = uses.Over(t, samples(s, useSamples))
+	d.Turnover = sync.OnceValue(func() attribution.Turnover { return attribution.MeasureTurnover(s, t) })
+	d.Free = sync.OnceValue(func() []fragmentation.Sample { return fragmentation.Over(t, samples(s, freeSamples)) })
+	d.Uses = sync.OnceValue(func() []category.Sample { return uses.Over(t, samples(s, useSamples)) })
 	end := look(s, t, uses, "end", t.Trace.Len()-1)
 	e.Peak, e.End = end.Scene, end.Scene
 	if t.HasHistory() { // else nothing is known of a peak
@@ -300,17 +301,30 @@ type Device struct {
 	Moments    []Moment
 	Before     attribution.Before // what was there before the trace
 	Steps      steps.Result
-	Turnover   attribution.Turnover   // what came and went
-	Phases     []phase.Phase          // parts of the program that it named, highest peaks first
-	Growth     []ghost.Growth         // memory that loops add to and do not return
-	OneOffs    []ghost.OneOff         // large survivors that do not grow
-	Free       []fragmentation.Sample // free memory over the trace
-	Categories *category.Table        // what each life is for
-	Uses       []category.Sample      // what the active memory is for, over the trace
-	OOM        *oom.Report            // the last request that failed, nil for none
-	Account    *Account               // all memory of the device, nil without readings of it
+	Phases     []phase.Phase   // parts of the program that it named, highest peaks first
+	Growth     []ghost.Growth  // memory that loops add to and do not return
+	OneOffs    []ghost.OneOff  // large survivors that do not grow
+	Categories *category.Table // what each life is for
+	OOM        *oom.Report     // the last request that failed, nil for none
+	Account    *Account        // all memory of the device, nil without readings of it
 	// WhatIf is what other allocator settings would have done, nil when nothing was replayed.
 	WhatIf *whatif.Answer
+
+	// Pictures and tables show these, and the verdict rests on none of them.
+	Turnover Lazy[attribution.Turnover]   // what came and went
+	Free     Lazy[[]fragmentation.Sample] // free memory over the trace
+	Uses     Lazy[[]category.Sample]      // what the active memory is for, over the trace
+}
+
+// Lazy is a result that is worked out when it is first asked for, by whichever goroutine; nil has none.
+type Lazy[T any] func() T
+
+// Get gives the result, the zero value for none.
+func (f Lazy[T]) Get() T {
+	if f == nil {
+		return *new(T)
+	}
+	return f()
 }
 
 // Main returns the device with the highest peak of reserved memory, of equal ones the first, nil without devices.

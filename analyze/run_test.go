@@ -177,7 +177,7 @@ func TestSums(t *testing.T) {
 	}
 	for _, file := range files {
 		for _, d := range run(t, file).Devices {
-			for _, x := range d.Free {
+			for _, x := range d.Free.Get() {
 				checkGroups(t, file, x.Groups, x.Reserved, x.Classes.Pending)
 				if x.Classes.Sum() != x.Reserved-x.Allocated && d.Timeline.Checks.Inconsistent() == 0 {
 					t.Errorf("%s GPU %d event %d: classes %+v do not sum to %d - %d", file, d.Timeline.Device, x.Event,

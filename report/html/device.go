@@ -139,8 +139,8 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 	if deep.points > compact.points {
 		v.Steps = newSteps(&d.Steps, func(e int) string { return eventName(axis, e) })
 		v.Phases = newPhaseView(d)
-		v.Free = newFree(d.Free)
-		v.Turnover = newTurnover(&d.Turnover)
+		v.Free = newFree(d.Free.Get())
+		v.Turnover = newTurnover(new(d.Turnover.Get()))
 		v.WhatIf = newWhatIf(d.WhatIf)
 		v.Failure = newFailure(r.Snapshot, d, axis)
 	}

@@ -368,7 +368,7 @@ func (x *sample) total() (n int64) {
 func (c *scene) columns() []sample {
 	const most = 360
 	var out []sample
-	uses := c.d.Uses
+	uses := c.d.Uses.Get()
 	for len(uses) > 0 && uses[len(uses)-1].First > c.end {
 		uses = uses[:len(uses)-1]
 	}

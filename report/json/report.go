@@ -218,7 +218,7 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		Recording: &t.Recording,
 		OOMs:      cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries),
 		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Phases: cut(d.Phases, maxPhases), PhasesN: len(d.Phases),
-		Churn:   churnSum{attribution.ShortLife, d.Turnover},
+		Churn:   churnSum{attribution.ShortLife, d.Turnover.Get()},
 		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs, Before: d.Before,
 	}
 	out.RetryN, out.Unsure = t.CountRetries(t.Trace.Len())
@@ -226,8 +226,8 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		out.Peaks = &t.Peaks
 	}
 	out.Steps.Steps = cut(d.Steps.Steps, maxSteps)
-	out.Churn.Sites = cut(d.Turnover.Sites, maxChurnSites)
-	for _, x := range d.Free {
+	out.Churn.Sites = cut(out.Churn.Sites, maxChurnSites)
+	for _, x := range d.Free.Get() {
 		if x.Groups = cut(x.Groups, maxSampled); len(x.Groups) == 1 {
 			x.Groups = nil // it is the sample itself
 		}

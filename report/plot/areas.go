@@ -23,7 +23,7 @@ type layer struct {
 }
 
 func categoriesPage(m Medium, s subject) *page {
-	uses, axis := s.d.Uses, s.axis()
+	uses, axis := s.d.Uses.Get(), s.axis()
 	layers := make([]layer, len(chart.UseOrder))
 	for k, c := range chart.UseOrder {
 		layers[k] = layer{name: c.String(), color: chart.UseSlot(c).Color()}
@@ -43,7 +43,7 @@ func categoriesPage(m Medium, s subject) *page {
 }
 
 func fragmentationPage(m Medium, s subject) *page {
-	free, axis := s.d.Free, s.axis()
+	free, axis := s.d.Free.Get(), s.axis()
 	layers := make([]layer, len(chart.FreeKinds))
 	for k, kind := range chart.FreeKinds {
 		layers[k] = layer{name: kind.Name, color: kind.Color}

@@ -53,12 +53,14 @@ func From(ctx context.Context, kind Kind, s *snapshot.Snapshot, t *timeline.Time
 
 func addUses(_ context.Context, s *snapshot.Snapshot, d *analyze.Device, rules []category.Rule) error {
 	found := steps.Find(s, d.Timeline)
-	d.Uses = category.Find(s, d.Timeline, &found, rules).Over(d.Timeline, useColumns)
+	uses := category.Find(s, d.Timeline, &found, rules).Over(d.Timeline, useColumns)
+	d.Uses = func() []category.Sample { return uses }
 	return nil
 }
 
 func addFree(_ context.Context, _ *snapshot.Snapshot, d *analyze.Device, _ []category.Rule) error {
-	d.Free = fragmentation.Over(d.Timeline, freeColumns)
+	free := fragmentation.Over(d.Timeline, freeColumns)
+	d.Free = func() []fragmentation.Sample { return free }
 	return nil
 }
 

@@ -87,12 +87,12 @@ var kinds = []struct {
 		subject.untraced},
 	{About{KindCategories, "what the active memory is for, over time", false}, nil, addUses, categoriesPage,
 		func(s subject) string {
-			return cmp.Or(s.untraced(), unless(len(s.d.Uses) > 0, "no block has a category"))
+			return cmp.Or(s.untraced(), unless(len(s.d.Uses.Get()) > 0, "no block has a category"))
 		}},
 	{About{KindFragmentation, "reserved and free bytes over time, by what keeps them from use", false}, nil, addFree,
 		fragmentationPage,
 		func(s subject) string {
-			return cmp.Or(s.untraced(), unless(len(s.d.Free) > 0, "free memory was not measured"))
+			return cmp.Or(s.untraced(), unless(len(s.d.Free.Get()) > 0, "free memory was not measured"))
 		}},
 	{About{KindSegments, "the map of the segments and their blocks", true}, []string{"peak", "end"}, nil,
 		func(to Medium, s subject) *page { return segmentsPage(to, s, byStack(s.d.Timeline, s.moment())) },

@@ -198,8 +198,8 @@ func TestHostile(t *testing.T) {
 		tl.OOMs = append(tl.OOMs, timeline.OOMEvent{Event: i % 100, Requested: -1})
 		tl.Retries = append(tl.Retries, timeline.Retry{FirstEvent: i - 10})
 	}
-	d.Free[0].Classes.Hard, d.Free[1].Event = -1<<62, 1<<40
-	d.Uses[0].Bytes[0], d.Uses[1].Last = -1<<62, -7
+	d.Free.Get()[0].Classes.Hard, d.Free.Get()[1].Event = -1<<62, 1<<40
+	d.Uses.Get()[0].Bytes[0], d.Uses.Get()[1].Last = -1<<62, -7
 	withWhatIf(r).Devices[0].WhatIf.Rows[1].ReservedPeak = 1 << 62
 	if got := drawAll(t, r, "hostile-"); len(got) != 7 {
 		t.Errorf("%d pictures", len(got))

@@ -262,9 +262,10 @@ func (r rest) write(w *writer, d *Device) {
 func (src *source) free(w *writer, d *Device, n int) {
 	var samples []fragmentation.Sample
 	if d.LeftOut.Lives > 0 || d.LeftOut.Ranges > 0 {
-		n = min(n, len(src.Free))
+		free := src.Free.Get()
+		n = min(n, len(free))
 		for i := range n {
-			samples = append(samples, src.Free[(i+1)*len(src.Free)/n-1])
+			samples = append(samples, free[(i+1)*len(free)/n-1])
 		}
 	}
 	d.Free.Event = w.column(deltas, len(samples), func(i int) int64 { return int64(samples[i].Event) })
