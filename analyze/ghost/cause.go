@@ -281,7 +281,7 @@ func (k *clock) lastOfForward(c *candidate) bool {
 			if sort&inModule == 0 {
 				continue
 			}
-			if _, other := k.between(c.rows[i], row); other {
+			if _, other := k.between(c.rows[i], row, new(0)); other {
 				break
 			}
 			if stack != c.stack {

@@ -36,44 +36,59 @@ type sequence struct {
 	events []int32  // their births
 	common []uint16 // common[i]: outer Python frames shared by rows[i] and rows[i+1]
 	blocks []uint16 // minima of common over blocks of blockLen
+	last   snapshot.StackID
 }
 
 const blockLen = 64
 
-// newClock reads the allocations up to an event, that included.
-func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32,
-	only func(snapshot.StackID) bool) *clock {
+// newClock reads the allocations that a census has.
+func newClock(s *snapshot.Snapshot, t *timeline.Timeline, c *code, m *census, only func(snapshot.StackID) bool) *clock {
 	k := &clock{s: s, t: t, code: c, only: only, threads: map[function]*sequence{},
-		of: make([]*sequence, s.Stacks.Len()+1), main: &sequence{}}
-	known := make([]bool, s.Stacks.Len()+1)
+		of: make([]*sequence, len(m.stacks)), main: &sequence{}}
+	long := map[*sequence]int32{}
+	for i := int(snapshot.EmptyStack) + 1; i < len(m.stacks); i++ {
+		if n := m.stacks[i].born; n > 0 {
+			k.of[i] = k.thread(snapshot.StackID(i))
+			long[k.of[i]] += n
+		}
+	}
+	for _, q := range k.threads {
+		n := long[q]
+		q.rows, q.events = make([]int32, 0, n), make([]int32, 0, n)
+		q.common, q.blocks = make([]uint16, 0, n), make([]uint16, 0, n/blockLen+1)
+	}
 	type pair struct{ a, b snapshot.StackID }
 	seen := map[pair]uint16{}
+	latest := make([]struct { // by stack: the one that came before it the last time
+		before snapshot.StackID
+		shared uint16
+	}, len(m.stacks))
 	for i := range t.Lives {
 		l := &t.Lives[i]
-		if l.Born > horizon {
+		if l.Born > m.horizon {
 			break
 		}
-		if l.Born < 0 || l.Stack <= snapshot.EmptyStack {
+		if l.Born < 0 {
 			continue
-		}
-		if !known[l.Stack] {
-			known[l.Stack] = true
-			k.of[l.Stack] = k.thread(l.Stack)
 		}
 		q := k.of[l.Stack]
 		if q == nil {
 			continue
 		}
-		if n := len(q.rows); n > 0 {
-			p := pair{t.Lives[q.rows[n-1]].Stack, l.Stack}
-			shared, ok := seen[p]
-			if !ok {
-				shared = k.sharedOuter(p.a, p.b)
-				seen[p] = shared
+		if len(q.rows) > 0 {
+			p := pair{q.last, l.Stack}
+			was := &latest[l.Stack]
+			if was.before != p.a {
+				shared, ok := seen[p]
+				if !ok {
+					shared = k.sharedOuter(p.a, p.b)
+					seen[p] = shared
+				}
+				was.before, was.shared = p.a, shared
 			}
-			q.link(shared)
+			q.link(was.shared)
 		}
-		q.rows, q.events = append(q.rows, int32(i)), append(q.events, l.Born)
+		q.rows, q.events, q.last = append(q.rows, int32(i)), append(q.events, l.Born), l.Stack
 	}
 	for _, q := range k.threads {
 		if len(q.rows) > len(k.main.rows) || len(q.rows) == len(k.main.rows) && len(q.rows) > 0 &&
@@ -128,14 +143,18 @@ func (k *clock) sharedOuter(a, b snapshot.StackID) uint16 {
 // between reports whether a new lap of an outer loop began between the births of two lives,
 // and the frame of the function that runs the loop. Allocations of one stack with no other in
 // between are a list that is being filled, and of one lap. What has no Python frames, as in
-// backward passes, goes by the main thread.
-func (k *clock) between(from, to int32) (snapshot.FrameID, bool) {
+// backward passes, goes by the main thread. Lives that are asked for in order are found from where
+// the search before ended.
+func (k *clock) between(from, to int32, at *int) (snapshot.FrameID, bool) {
 	a, b := &k.t.Lives[from], &k.t.Lives[to]
 	if to == from+1 && a.Stack == b.Stack {
 		return 0, false
 	}
 	q := k.sequence(b.Stack)
-	i, j := q.find(a.Born), min(q.find(b.Born), len(q.rows)-1)
+	i := q.findFrom(*at, a.Born)
+	j := q.findFrom(i, b.Born)
+	*at = j
+	j = min(j, len(q.rows)-1)
 	if i >= j {
 		return 0, false
 	}
@@ -185,6 +204,17 @@ func (k *clock) sequence(stack snapshot.StackID) *sequence {
 func (q *sequence) find(e int32) int {
 	at, _ := slices.BinarySearch(q.events, e)
 	return at
+}
+
+// findFrom is find from a place on that is not behind what it finds.
+func (q *sequence) findFrom(at int, e int32) int {
+	step := 1
+	for at+step <= len(q.events) && q.events[at+step-1] < e {
+		at += step
+		step *= 2
+	}
+	n, _ := slices.BinarySearch(q.events[at:min(at+step, len(q.events))], e)
+	return at + n
 }
 
 // least is the minimum of common[i:j].

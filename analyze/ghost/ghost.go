@@ -48,7 +48,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -162,15 +161,19 @@ func (g *Growth) LikeCache() bool {
 // tells what the program did meanwhile, only the stacks that of holds for may grow, all if it is nil.
 // Those that have no code of the program, as in a thread of a loader, go by the laps of the main thread.
 func Find(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) bool) []Growth {
-	out := findAt(s, t, int32(t.Trace.Len()-1), of)
+	c := newCode(s)
+	m := survey(s, t, int32(t.Trace.Len()-1))
+	out := findAt(s, t, c, m, of)
 	if n := len(t.OOMs); n > 0 {
-		out = append(out, findAt(s, t, int32(t.OOMs[n-1].Event), of)...)
-	} else if at := released(t, newCode(s)); at > 0 && of == nil {
-		before := findAt(s, t, at, of)
-		for i := range before {
-			before[i].Released = true
+		out = append(out, findAt(s, t, c, survey(s, t, int32(t.OOMs[n-1].Event)), of)...)
+	} else if of == nil {
+		if at := released(t, c, m); at > 0 {
+			before := findAt(s, t, c, survey(s, t, at), nil)
+			for i := range before {
+				before[i].Released = true
+			}
+			out = append(out, before...)
 		}
-		out = append(out, before...)
 	}
 	slices.SortStableFunc(out, func(a, b Growth) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stacks[0], b.Stacks[0]))
@@ -184,27 +187,24 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) 
 	})
 }
 
-// findAt looks at the memory that is live right after an event.
-func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(snapshot.StackID) bool) []Growth {
-	c := newCode(s)
-	rows, models := births(s, t, c, horizon), map[snapshot.StackID][]int32{}
+// findAt looks at the memory that is live at the horizon of a census.
+func findAt(s *snapshot.Snapshot, t *timeline.Timeline, c *code, m *census, of func(snapshot.StackID) bool) []Growth {
+	horizon := m.horizon
+	rows, rising := m.births(c, of), m.rising(c, of)
+	if len(rows) == 0 && len(rising) == 0 {
+		return nil
+	}
+	m.collect(rows, rising)
+	models := map[snapshot.StackID][]int32{}
 	for stack, of := range rows {
 		if c.sort(stack)&ofModel != 0 {
 			models[stack] = of
 			delete(rows, stack)
 		}
 	}
-	if of != nil {
-		maps.DeleteFunc(rows, func(stack snapshot.StackID, _ []int32) bool { return !of(stack) })
-		clear(models)
-	}
-	rising := risingSizes(s, t, c, horizon, of)
-	if len(rows) == 0 && len(rising) == 0 && len(models) == 0 {
-		return nil
-	}
-	k := newClock(s, t, c, horizon, of)
+	k := newClock(s, t, c, m, of)
 	var found []*candidate
-	sizes := liveSizes(t, c, horizon)
+	sizes := m.liveSizes(c)
 	for _, stack := range slices.Sorted(maps.Keys(rows)) {
 		p := k.population(stack, rows[stack], horizon)
 		if c.sort(stack)&nameless != 0 {
@@ -226,65 +226,6 @@ func findAt(s *snapshot.Snapshot, t *timeline.Timeline, horizon int32, of func(s
 		for i := range out { // losses that are computed with such gradients wait for the same backward pass
 			c := &out[i].Cause
 			c.Pending = c.Pending || c.Kind == Graph || c.Kind == Retained
-		}
-	}
-	return out
-}
-
-// births are the rows of Lives of the stacks that may grow, all that were born up to the
-// horizon.
-func births(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32) map[snapshot.StackID][]int32 {
-	survive := make([]int32, s.Stacks.Len()+1)
-	private := privatePools(t)
-	counts := func(l *timeline.Life) bool {
-		if l.Born < 0 || l.Born > horizon || l.Requested == frames.WorkspaceSize {
-			return false
-		}
-		for i := range private {
-			if l.Addr-private[i].Addr < uint64(private[i].Size) {
-				return false
-			}
-		}
-		return true
-	}
-	for i := range t.Lives {
-		if l := &t.Lives[i]; l.Stack > 0 && end(l, horizon) == none && counts(l) {
-			survive[l.Stack]++
-		}
-	}
-	for stack, n := range survive {
-		if n < MinLaps {
-			survive[stack] = 0
-		}
-	}
-	out := map[snapshot.StackID][]int32{}
-	for i := range t.Lives {
-		if l := &t.Lives[i]; survive[l.Stack] > 0 && counts(l) {
-			out[l.Stack] = append(out[l.Stack], int32(i))
-		}
-	}
-	return out
-}
-
-// privatePools are the ranges of addresses that were ever reserved for a private pool, in no order.
-func privatePools(t *timeline.Timeline) []timeline.Range {
-	all := slices.Clone(t.Initially)
-	for i := range t.Changes {
-		if t.Changes[i].Add {
-			all = append(all, t.Changes[i].Range)
-		}
-	}
-	return slices.DeleteFunc(all, func(r timeline.Range) bool { return r.Pool == (snapshot.PoolID{}) })
-}
-
-// liveSizes counts the blocks at the horizon that may be parameters, by rounded size: those that have Python frames and
-// are no activations, or are from before the trace.
-func liveSizes(t *timeline.Timeline, c *code, horizon int32) map[int64]int {
-	out := map[int64]int{}
-	for i := range t.Lives {
-		if l := &t.Lives[i]; l.Born <= horizon && end(l, horizon) == none && (l.Born < 0 ||
-			c.sort(l.Stack)&nameless == 0 && c.sort(l.Stack)&(inModule|ofModel) != inModule) {
-			out[l.Rounded]++
 		}
 	}
 	return out

@@ -86,7 +86,7 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 	if len(bursts) == 0 {
 		return nil
 	}
-	k := newClock(s, t, c, int32(t.Trace.Len()-1), nil)
+	k := newClock(s, t, c, survey(s, t, int32(t.Trace.Len()-1)), nil)
 	all := releases{}
 	var out Late
 	bytes := map[snapshot.StackID]int64{}

@@ -39,11 +39,12 @@ const none = 1<<31 - 1
 
 func (k *clock) population(stack snapshot.StackID, rows []int32, horizon int32) *population {
 	p := &population{stack: stack, rows: rows, lap: make([]int32, len(rows)), loops: map[snapshot.FrameID]int{}}
+	at := 0
 	for i, row := range rows {
 		l := &k.t.Lives[row]
 		if i == 0 {
 			p.starts = append(p.starts, l.Born)
-		} else if f, ok := k.between(rows[i-1], row); ok {
+		} else if f, ok := k.between(rows[i-1], row, &at); ok {
 			p.starts = append(p.starts, l.Born)
 			p.loops[f]++
 		}

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/snapana/snapana/analyze/frames"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -17,7 +16,7 @@ const (
 	maxLooked    = 16   // laps that are looked at for it
 )
 
-// rebuilt finds, among rows of risingSizes, tensors that are made anew in each lap, larger by another tensor, as
+// rebuilt finds, among rows of rising stacks, tensors that are made anew in each lap, larger by another tensor, as
 // torch.cat does: the block of the lap before is freed once there is a new one, and one is left. What was ever made
 // smaller again is bounded or emptied, and what a forward makes without training is the cache or the output of a
 // running generation.
@@ -26,45 +25,6 @@ func (k *clock) rebuilt(rows map[snapshot.StackID][]int32, horizon int32) []*can
 	for _, stack := range slices.Sorted(maps.Keys(rows)) {
 		if c := k.rebuilds(k.population(stack, rows[stack], horizon), horizon); c != nil {
 			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// risingSizes are the rows of Lives of the stacks that may rebuild a tensor: those of which each block is larger than
-// the one before.
-func risingSizes(s *snapshot.Snapshot, t *timeline.Timeline, c *code, horizon int32,
-	of func(snapshot.StackID) bool) map[snapshot.StackID][]int32 {
-	n := s.Stacks.Len() + 1
-	born, live, last := make([]int32, n), make([]int32, n), make([]int64, n)
-	counts := func(l *timeline.Life) bool { return l.Born >= 0 && l.Born <= horizon && last[l.Stack] >= 0 }
-	for i := range t.Lives {
-		l := &t.Lives[i]
-		if !counts(l) {
-			continue
-		}
-		born[l.Stack]++
-		if end(l, horizon) == none {
-			live[l.Stack]++
-		}
-		if last[l.Stack] >= l.Requested {
-			last[l.Stack] = -1
-		} else {
-			last[l.Stack] = l.Requested
-		}
-	}
-	trains, _ := c.trains()
-	for i := range last {
-		stack := snapshot.StackID(i)
-		if stack <= snapshot.EmptyStack || born[i] <= MinLaps || live[i] == 0 || live[i] > maxSurvivors ||
-			of != nil && !of(stack) || c.sort(stack)&(ofModel|nameless) != 0 || !trains && c.sort(stack)&inModule != 0 {
-			last[i] = -1
-		}
-	}
-	out := map[snapshot.StackID][]int32{}
-	for i := range t.Lives {
-		if l := &t.Lives[i]; counts(l) {
-			out[l.Stack] = append(out[l.Stack], int32(i))
 		}
 	}
 	return out

@@ -1,6 +1,9 @@
 package ghost
 
 import (
+	"math"
+	"slices"
+
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -10,36 +13,22 @@ const gone = 0.5
 
 // released is the last allocation before a trace's model was freed for good, 0 when it was not: what a run kept goes
 // with its model when the function returns that has both. Only what was made in the trace is known to be of a model.
-func released(t *timeline.Timeline, c *code) int32 {
-	var change []int64 // by event; a list, since a map of millions of events takes ten times as long
-	horizon := int32(t.Trace.Len() - 1)
-	for i := range t.Lives {
-		l := &t.Lives[i]
-		if l.Born < 0 || l.Stack <= snapshot.EmptyStack || c.sort(l.Stack)&ofModel == 0 {
-			continue
-		}
-		if change == nil {
-			change = make([]int64, t.Trace.Len())
-		}
-		change[l.Born] += l.Rounded
-		if e := end(l, horizon); e != none {
-			change[e] -= l.Rounded
-		}
+func released(t *timeline.Timeline, c *code, m *census) int32 {
+	of := make([]bool, len(m.stacks))
+	for i := range of {
+		of[i] = i > int(snapshot.EmptyStack) && m.stacks[i].born > 0 && c.sort(snapshot.StackID(i))&ofModel != 0
 	}
-	live, most := int64(0), int64(0)
-	for _, n := range change {
-		live += n
-		most = max(most, live)
-	}
-	at, least := len(change), gone*float64(most) // at is the first event of the rest, in which the model is gone
-	for at > 0 && float64(live) < least {
-		at--
-		live -= change[at]
-	}
-	if at == len(change) || at == 0 {
+	if !slices.Contains(of, true) {
 		return 0
 	}
-	for e := int32(at); e > 0; e-- {
+	last := t.Trace.Len() - 1
+	model := t.LevelsOf(of)
+	most, _ := model.Highest(-1, last)
+	had, ok := model.LastReaching(int64(math.Ceil(gone * float64(most))))
+	if !ok || had == last {
+		return 0
+	}
+	for e := int32(had + 1); e > 0; e-- {
 		if t.Trace.Action(int(e)) == snapshot.Alloc {
 			return e
 		}

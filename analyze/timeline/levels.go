@@ -21,6 +21,12 @@ func (t *Timeline) AllocatedLevels() *Levels {
 	return t.allocated.of(t, t.Initial.Allocated, true)
 }
 
+// LevelsOf are those of what the trace allocated from some stacks and the program has not freed.
+func (t *Timeline) LevelsOf(stacks []bool) *Levels {
+	v := &levels{stacks: stacks}
+	return v.of(t, 0, true)
+}
+
 // fanOut is how many runs, or spans of them, a span of the next kind has.
 const (
 	fanBits = 6
@@ -32,7 +38,8 @@ type levels struct {
 	made sync.Once
 
 	lives     []Life
-	allocated bool // lives end as the program gives them up
+	allocated bool   // lives end as the program gives them up
+	stacks    []bool // whose lives of the trace count; nil for all lives
 	initial   int64
 	events    int
 	older     int     // lives from before the trace, which come first
@@ -62,8 +69,14 @@ func (v *levels) of(t *Timeline, initial int64, allocated bool) *Levels {
 	return &Levels{levels: v, run: -1}
 }
 
-// end is the event that ends a life, below 0 for none.
+// counts reports whether a life that the trace has is one of those.
+func (v *levels) counts(l *Life) bool { return v.stacks == nil || v.stacks[l.Stack] }
+
+// end is the event that ends a life, below 0 for none, and for one that does not count.
 func (v *levels) end(l *Life) int32 {
+	if v.stacks != nil && (l.Born < 0 || !v.stacks[l.Stack]) {
+		return -1
+	}
 	if v.allocated {
 		return l.GivenUp()
 	}
@@ -163,7 +176,9 @@ func (l *Levels) layOut(run int) []int64 {
 	clear(now)
 	born := v.lives[v.older:][v.births[run]:v.births[run+1]]
 	for i := range born {
-		now[uint32(born[i].Born)%runLen] += born[i].Rounded
+		if v.counts(&born[i]) {
+			now[uint32(born[i].Born)%runLen] += born[i].Rounded
+		}
 	}
 	for _, row := range v.died[v.deaths[run]:v.deaths[run+1]] {
 		x := &v.lives[row]
@@ -255,6 +270,29 @@ func (l *Levels) find(from int, has func(extremes) bool) (event int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// LastReaching finds the last event after which the level is bytes or more.
+func (l *Levels) LastReaching(bytes int64) (event int, ok bool) {
+	at := 0 // in spans[k]
+	for k := len(l.spans) - 1; k >= 0; k-- {
+		spans := l.spans[k]
+		first := at << fanBits
+		if k == len(l.spans)-1 {
+			first = 0
+		}
+		for at = min(first+runLen, len(spans)) - 1; at >= first && spans[at].most < bytes; at-- {
+		}
+		if at < first {
+			return -1, l.initial >= bytes
+		}
+	}
+	now := l.layOut(at)
+	e := len(now) - 1
+	for now[e] < bytes {
+		e--
+	}
+	return at<<fanBits + e, true
 }
 
 // Values are all levels, first that before the trace: 8 bytes for each event.

@@ -50,6 +50,31 @@ func TestLevels(t *testing.T) {
 				if event, ok := l.FallsTo(first, bound); ok != (want >= 0) || ok && event != first+want {
 					t.Fatalf("%d events: falls to %d from %d on at %d %v, want %d", n, bound, first, event, ok, first+want)
 				}
+				event, ok := l.LastReaching(bound)
+				want = n
+				for want >= 0 && all[want] < bound {
+					want--
+				}
+				if ok != (want >= 0) || ok && event != want-1 {
+					t.Fatalf("%d events: reaches %d last at %d %v, want %d", n, bound, event, ok, want-1)
+				}
+			}
+		}
+		stacks := make([]bool, 1000)
+		for i := range stacks {
+			stacks[i] = i%2 == 0
+		}
+		some := tl.LevelsOf(stacks)
+		for e := -1; e < n; e++ {
+			want := int64(0)
+			for i := range tl.Lives {
+				l := &tl.Lives[i]
+				if end := l.GivenUp(); l.Born >= 0 && int(l.Born) <= e && stacks[l.Stack] && (end < 0 || int(end) > e) {
+					want += l.Rounded
+				}
+			}
+			if got := some.At(e); got != want {
+				t.Fatalf("%d events: %d of some stacks after %d, want %d", n, got, e, want)
 			}
 		}
 	}
