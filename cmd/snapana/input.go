@@ -197,16 +197,17 @@ func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, 
 		for _, t := range snap.Traces {
 			events += t.Len()
 		}
-		debug.SetGCPercent(min(max(100*garbage/(perEvent*events), 10), collectAt))
+		debug.SetGCPercent(min(max(100*garbage/(perEvent*events), 10), roomy))
 	}
 	return snap, err
 }
 
 // Between two collections of a large file's analysis come about so many bytes of garbage; an event and its life take so
-// many that stay.
+// many. In a small file's report most of the heap are pictures, which have no pointers: it may grow by so many percent.
 const (
 	garbage  = 32 << 20
 	perEvent = 60
+	roomy    = 75
 )
 
 // read is open for one of many files: progress, if it is not nil, is told how far it is.

@@ -161,11 +161,10 @@ func (a *areas) reduce(span int64) {
 func (p *page) paint(f *frame, floor, roof []vg.Point, ink color.RGBA) {
 	if p.png != nil {
 		px := func(v vg.Length) int { return int(math.Round(float64(v) * p.scale)) }
-		img := p.png.Image()
-		bottom := img.Bounds().Dy()
+		bottom := p.raster.Rect.Dy()
 		for i := 0; i+1 < len(roof); i += 2 {
 			r := image.Rect(px(roof[i].X), bottom-px(roof[i].Y), px(roof[i+1].X), bottom-px(floor[i].Y))
-			draw.Draw(img, r, image.NewUniform(ink), image.Point{}, draw.Src)
+			draw.Draw(p.raster, r, image.NewUniform(ink), image.Point{}, draw.Src)
 		}
 		return
 	}

@@ -126,13 +126,13 @@ func (p *page) free(box image.Rectangle, class fragmentation.Class) {
 		return
 	}
 	p.fill(box, h.ground)
-	img := p.png.Image()
-	px := p.pixelsOf(box)
+	height := p.raster.Rect.Dy()
+	px := p.pixelsOf(box).Intersect(p.raster.Rect)
 	every, thick := max(int(float64(h.every)*p.scale+0.5), 2), max(int(p.scale+0.5), 1)
 	for y := px.Min.Y; y < px.Max.Y; y++ {
 		for x := px.Min.X; x < px.Max.X; x++ {
-			if (x+h.slope*y+every*img.Bounds().Dy())%every < thick {
-				img.Set(x, y, h.line)
+			if (x+h.slope*y+every*height)%every < thick {
+				p.raster.SetRGBA(x, y, h.line)
 			}
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"image/draw"
 	"io"
 	"math"
+	"sync"
 
+	"git.sr.ht/~sbinet/gg"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
@@ -33,6 +35,7 @@ const (
 type page struct {
 	canvas        vgdraw.Canvas
 	png           *vgimg.Canvas // or svg
+	raster        *image.RGBA   // of png
 	svg           *svg
 	scale         float64 // pixels per unit of a PNG
 	width, height int     // in units
@@ -52,8 +55,11 @@ func newPage(m Medium, title, about string) *page {
 		p.svg = newSVG(p.width, p.height)
 		p.canvas = vgdraw.NewCanvas(p.svg, vg.Length(p.width), vg.Length(p.height))
 	} else {
-		p.png = vgimg.NewWith(vgimg.UseWH(vg.Length(w)*72/vg.Length(dpi), vg.Length(h)*72/vg.Length(dpi)),
-			vgimg.UseDPI(dpi))
+		p.raster = rasterOf(w, h)
+		ctx := gg.NewContextForRGBA(p.raster) // vgimg would draw on a copy
+		ctx.SetLineCapButt()
+		ctx.InvertY()
+		p.png = vgimg.NewWith(vgimg.UseImageWithContext(p.raster, ctx), vgimg.UseDPI(dpi))
 		p.canvas = vgdraw.NewCanvas(p.png, vg.Length(p.width), vg.Length(p.height))
 	}
 	p.text(bold(titleSize), margin, 46, fit(bold(titleSize), p.title, p.width-2*margin))
@@ -72,10 +78,27 @@ func (p *page) encode(w io.Writer) error {
 	if p.svg != nil {
 		return p.svg.write(w, p.pixels.X, p.pixels.Y, p.title, p.about)
 	}
-	return writePNG(w, p.image())
+	return writePNG(w, p.raster)
 }
 
-func (p *page) image() *image.RGBA { return p.png.Image().(*image.RGBA) }
+// rasters are those of pages that were written: a picture takes 6 MB, and a report has seven.
+var rasters sync.Pool
+
+// rasterOf gives the pixels of a page, of whatever colors.
+func rasterOf(w, h int) *image.RGBA {
+	if m, ok := rasters.Get().(*image.RGBA); ok && m.Rect == image.Rect(0, 0, w, h) {
+		return m
+	}
+	return image.NewRGBA(image.Rect(0, 0, w, h))
+}
+
+// close gives up the pixels of a page.
+func (p *page) close() {
+	if p.raster != nil {
+		rasters.Put(p.raster)
+		p.raster, p.png = nil, nil
+	}
+}
 
 func style(size vg.Length, ink color.Color) vgdraw.TextStyle {
 	return vgdraw.TextStyle{
@@ -127,7 +150,7 @@ func (p *page) fill(r image.Rectangle, c color.RGBA) {
 		p.svg.rect(r, hex(color.NRGBA(c)))
 		return
 	}
-	draw.Draw(p.png.Image(), p.pixelsOf(r), image.NewUniform(c), image.Point{}, draw.Over)
+	draw.Draw(p.raster, p.pixelsOf(r), image.NewUniform(c), image.Point{}, draw.Over)
 }
 
 // pixelsOf gives the pixels of a rectangle in a PNG, at least one in each direction.

@@ -40,7 +40,9 @@ func (m Medium) size() (width, height int) {
 
 // Write draws the picture. Plots may be written at the same time.
 func (p Plot) Write(w io.Writer, m Medium) error {
-	if err := p.draw(m).encode(w); err != nil {
+	page := p.draw(m)
+	defer page.close()
+	if err := page.encode(w); err != nil {
 		return fmt.Errorf("draw %s: %w", p.Name, err)
 	}
 	return nil

@@ -226,7 +226,7 @@ func TestMapArea(t *testing.T) {
 	const height = 3 // GiB, in rows of 1 GiB, which are equally high
 	var row int
 	for y := area.Min.Y; y < area.Max.Y; y++ {
-		if p.image().RGBAAt(area.Min.X, y) == chart.Slot(1).Color() {
+		if p.raster.RGBAAt(area.Min.X, y) == chart.Slot(1).Color() {
 			row++
 		}
 	}
@@ -234,7 +234,7 @@ func TestMapArea(t *testing.T) {
 		t.Errorf("a row of 1 of %d GiB is %d of %d pixels high", height, row, area.Dy())
 	}
 	for rank, mib := range []int{1024, 872, 128} { // all in rows of 1 GiB
-		got := count(p.image(), area, chart.Slot(rank+1).Color())
+		got := count(p.raster, area, chart.Slot(rank+1).Color())
 		want := row * area.Dx() * mib / 1024
 		if got < want*98/100-row || got > want*102/100+row {
 			t.Errorf("rank %d: %d pixels, want about %d", rank, got, want)
@@ -250,16 +250,16 @@ func TestPinsShow(t *testing.T) {
 	d.Timeline.Lives[4].Rounded = 512
 	p := segmentsPage(Medium{}, subject{r, d, []*analyze.Moment{m}}, byStack(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
-	if n := count(p.image(), area, chart.Slot(4).Color()); n < 10 {
+	if n := count(p.raster, area, chart.Slot(4).Color()); n < 10 {
 		t.Errorf("512 bytes in 1 GiB take %d pixels", n)
 	}
 }
 
 func TestTimelineMarks(t *testing.T) {
 	r := analyzetest.Failed(t)
-	with := timelinePage(Medium{}, subject{r: r, d: &r.Devices[0]}).image()
+	with := timelinePage(Medium{}, subject{r: r, d: &r.Devices[0]}).raster
 	r.Devices[0].Timeline.OOMs = nil
-	without := timelinePage(Medium{}, subject{r: r, d: &r.Devices[0]}).image()
+	without := timelinePage(Medium{}, subject{r: r, d: &r.Devices[0]}).raster
 	body := image.Rect(90, 200, Width-20, pageHeight-120)
 	if n := count(with, body, chart.ColorOOM); n < body.Dy() {
 		t.Errorf("the line of the failure has %d pixels over %d rows", n, body.Dy())
@@ -333,13 +333,13 @@ func TestPNG(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := png.Decode(&b)
-		if err != nil || got.Bounds() != p.image().Rect {
+		if err != nil || got.Bounds() != p.raster.Rect {
 			t.Fatalf("%v, error %v", got.Bounds(), err)
 		}
 		for y := range got.Bounds().Dy() {
 			for x := range got.Bounds().Dx() {
-				if r, g, b, a := got.At(x, y).RGBA(); (color.RGBA{uint8(r), uint8(g), uint8(b), uint8(a)}) != p.image().RGBAAt(x, y) {
-					t.Fatalf("pixel %d, %d is %v, drawn as %v", x, y, got.At(x, y), p.image().RGBAAt(x, y))
+				if r, g, b, a := got.At(x, y).RGBA(); (color.RGBA{uint8(r), uint8(g), uint8(b), uint8(a)}) != p.raster.RGBAAt(x, y) {
+					t.Fatalf("pixel %d, %d is %v, drawn as %v", x, y, got.At(x, y), p.raster.RGBAAt(x, y))
 				}
 			}
 		}
@@ -367,7 +367,7 @@ func TestStrips(t *testing.T) {
 				y = 50 + 600*rng.Float64()
 			}
 			f.under(color.RGBA{0x30, 0x60, 0x90, 0xff}, line)
-			pixels[i] = p.image().Pix
+			pixels[i] = p.raster.Pix
 		}
 		if !bytes.Equal(pixels[0], pixels[1]) {
 			t.Errorf("%d pixels wide: strips have other pixels", width)
@@ -441,13 +441,13 @@ func TestWrapped(t *testing.T) {
 	}
 	p := segmentsPage(Medium{}, subject{r, d, []*analyze.Moment{m}}, byState(d.Timeline, m))
 	area := image.Rect(mapLeft, p.top, Width-mapRight, pageHeight-66)
-	live := count(p.image(), area, chart.Slot(1).Color())
+	live := count(p.raster, area, chart.Slot(1).Color())
 	free, seen := 0, map[color.RGBA]bool{}
 	for _, h := range hatches {
 		for _, c := range []color.RGBA{h.ground, h.line} {
 			if !seen[c] {
 				seen[c] = true
-				free += count(p.image(), area, c)
+				free += count(p.raster, area, c)
 			}
 		}
 	}

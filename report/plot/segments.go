@@ -33,7 +33,7 @@ func segmentsPage(to Medium, s subject, paint coloring) *page {
 			"(releasable)", units.Bytes(f.Reserved), units.Bytes(f.Active), units.Bytes(f.Split), units.Bytes(f.Releasable)))
 
 	segs := chart.Segments(d.Timeline, m)
-	v := mapPainter{p, d.Timeline, &paint}
+	v := mapPainter{page: p, t: d.Timeline, paint: &paint}
 	area := image.Rect(mapLeft, p.top+22, p.width-mapRight, p.height-66)
 	if len(segs) <= maxMapRows {
 		v.rows(segs, area)
@@ -50,6 +50,7 @@ type mapPainter struct {
 	*page
 	t     *timeline.Timeline
 	paint *coloring
+	cells chart.Cells // of a row, used again
 }
 
 // rows paints a row for each segment. Every row has a lowest height; the rest of the room goes by
@@ -168,7 +169,13 @@ const (
 // same are one rectangle.
 func (v *mapPainter) band(box image.Rectangle, row *chart.Row) (marked bool) {
 	width := box.Dx()
-	cells, edges := chart.NewCells(width, numKinds), make([]color.RGBA, width)
+	if len(v.cells) != width {
+		v.cells = chart.NewCells(width, numKinds)
+	}
+	cells, edges := v.cells, make([]color.RGBA, width)
+	for _, c := range cells {
+		clear(c)
+	}
 	at := func(x0, x1 float64) image.Rectangle {
 		return image.Rect(box.Min.X+int(x0), box.Min.Y, box.Min.X+max(int(x1), int(x0)+1), box.Max.Y)
 	}
