@@ -38,6 +38,7 @@ import (
 	"github.com/snapana/snapana/analyze/lever"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/phase"
+	"github.com/snapana/snapana/analyze/source"
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -67,12 +68,14 @@ type Options struct {
 	// Recorder; Live is one of this moment, in place of both.
 	Readings *sidecar.File
 	Live     *sidecar.Reading
+	// Source has the program's files, to show their lines beside stacks; nil for none.
+	Source *source.Tree
 }
 
 // Run analyzes a snapshot. It fails only when ctx ends before it is done, with ctx's error: what the
 // file lacks or contradicts is said in the result's notes and findings.
 func Run(ctx context.Context, s *snapshot.Snapshot, opt Options) (*Result, error) {
-	r := &Result{Snapshot: s}
+	r := &Result{Snapshot: s, Source: opt.Source}
 	var evidence []verdict.Facts
 	var lines []holder.Line
 	for _, ordinal := range devicesOf(s, opt) {
@@ -291,6 +294,8 @@ type Result struct {
 	// Pinned is the pinned host memory, nil where none was recorded.
 	Pinned  *host.Pinned
 	Quality []Note
+	// Source is that of Options.
+	Source *source.Tree
 }
 
 // Device is the analysis of one device. Devices are never mixed.

@@ -30,6 +30,7 @@ type reportFlags struct {
 	in          inputFlags
 	rec         recorderFlags
 	drv         driverFlags
+	src         sourceFlags
 	format      formatFlag
 	dir         string
 	quiet, json bool
@@ -44,6 +45,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	f.in.add(fl)
 	f.rec.add(fl)
 	f.drv.add(fl)
+	f.src.add(fl)
 	fl.StringVarP(&f.dir, "output", "o", "", "`FOLDER` to write, created if missing (default: NAME.report)")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; only write the folder")
 	fl.BoolVar(&f.open, "open", false, "write the folder, and open its page in a browser")
@@ -94,6 +96,11 @@ func (f *reportFlags) run(cmd *cobra.Command, file string, folder bool) error {
 	if err := f.drv.read(cmd, &f.in, &opt); err != nil {
 		return err
 	}
+	done, err := f.src.open(&opt)
+	if err != nil {
+		return err
+	}
+	defer done()
 	result, err := f.rec.analyze(cmd, &f.in, file, opt)
 	if err != nil {
 		return err
@@ -275,6 +282,7 @@ func newServe() *cobra.Command {
 	var (
 		in   inputFlags
 		rec  recorderFlags
+		src  sourceFlags
 		port int
 		open bool
 	)
@@ -299,7 +307,13 @@ Anyone with this link can read the report; keep it private.`,
 				return written(err)
 			}
 			defer l.Close()
-			result, err := rec.analyze(cmd, &in, args[0], analyze.Options{})
+			var opt analyze.Options
+			done, err := src.open(&opt)
+			if err != nil {
+				return err
+			}
+			defer done()
+			result, err := rec.analyze(cmd, &in, args[0], opt)
 			if err != nil {
 				return err
 			}
@@ -329,6 +343,7 @@ Anyone with this link can read the report; keep it private.`,
 	}
 	in.add(cmd.Flags())
 	rec.add(cmd.Flags())
+	src.add(cmd.Flags())
 	cmd.Flags().IntVar(&port, "port", 0, "`PORT` to listen on (default: any free port)")
 	cmd.Flags().BoolVar(&open, "open", false, "open the page in a browser")
 	return cmd

@@ -4,8 +4,8 @@
 //
 // html.go writes a page that page.go (verdict, findings, settings, data quality) and
 // device.go (one section per device) have filled; story.go draws the picture of the verdict that tell.go chose, and
-// timeline.go, moment.go, segments.go, replay.go and tables.go make the parts of a section. page.tmpl, style.css and
-// live.css are embedded.
+// timeline.go, moment.go, segments.go, replay.go and tables.go make the parts of a section. page.tmpl, style.css,
+// live.css and answers.css are embedded.
 //
 // So far the page needs no script: still pictures and tables tell the story. Behind them follow
 // the data of every allocation (report/internal/page) and a script, made of the TypeScript in

@@ -144,6 +144,13 @@ export interface DeviceHeader {
 	rules: { expandable: boolean; max_split: number; max_round: number };
 }
 
+/** A file of the program, in pieces around the lines of frames; link opens it in an editor, with {line}. */
+export interface SourceFile {
+	name: string;
+	link: string;
+	pieces: { first: number; lines: string[] }[];
+}
+
 export interface Header {
 	version: number;
 	strings: string[];
@@ -155,6 +162,7 @@ export interface Header {
 	holders: Holder[];
 	colors: string[];
 	free: FreeClass[];
+	source: { dir: string; files: SourceFile[]; file: Column; line: Column; odd: Column };
 	devices: DeviceHeader[];
 }
 

@@ -10,6 +10,7 @@ import { noteWord } from "./labels";
 import { Device } from "./model";
 import { Panel } from "./panel";
 import { grown } from "./picks";
+import { codeOf } from "./source";
 import { State, View } from "./view";
 
 const trusts = ["", "low", "medium", "high"];
@@ -50,7 +51,8 @@ export class Explain implements Panel {
 			what.some(x => x) && el("div", {}, el("dt", {}, name), el("dd", {}, ...what.map(w => w || "")));
 		const k = dev.kind[row],
 			trust = trusts[dev.kinds.trust[k]],
-			frames = dev.tables.frames(dev.kinds.stack[k], state.internals);
+			t = dev.tables,
+			frames = t.visible(dev.kinds.stack[k], state.internals);
 		fill(
 			this.element,
 			el(
@@ -67,7 +69,8 @@ export class Explain implements Panel {
 				pair(
 					"Stack",
 					el("p", { class: "site" }, dev.tables.site(dev.kinds.stack[k])),
-					frames.length > 0 && el("ol", { class: "hops" }, ...frames.map(f => el("li", {}, f))),
+					frames.length > 0 &&
+						el("ol", { class: "hops" }, ...frames.map(n => el("li", {}, t.frame(n), codeOf(t, n)))),
 				),
 			),
 		);

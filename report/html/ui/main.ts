@@ -25,6 +25,7 @@ import { saver } from "./save";
 import { Segments } from "./segments";
 import { keySheet } from "./sheet";
 import { look, showButtons } from "./show";
+import { Source } from "./source";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { Trail } from "./trail";
@@ -92,6 +93,7 @@ function mount(
 		new Segments(view),
 		new Room(view),
 		new Explain(view),
+		...(tables.source.files.length ? [new Source(view)] : []),
 		...(device.events ? [new Events(view), ruler] : []),
 	];
 	const save = saver(device.ordinal, () => tabs.shown);

@@ -14,6 +14,7 @@ import {
 	Place,
 	readLadder,
 	Replay,
+	SourceFile,
 	WindowHeader,
 } from "./data";
 import { Free } from "./free";
@@ -42,6 +43,8 @@ export class Tables {
 	readonly holders: Holder[];
 	readonly colors: string[]; // of categories, in the style sheet
 	readonly free: FreeClass[];
+	/** Where each frame is, of a program whose files were at hand: one more than a row of files, and a line. */
+	readonly source: { dir: string; files: SourceFile[]; file: Int32Array; line: Int32Array; odd: Int32Array };
 
 	constructor(p: Packed) {
 		const h = p.header;
@@ -57,6 +60,8 @@ export class Tables {
 		this.holders = h.holders;
 		this.colors = h.colors;
 		this.free = h.free;
+		const { dir, files, file, line, odd } = h.source;
+		this.source = { dir, files, file: p.ints(file), line: p.ints(line), odd: p.ints(odd) };
 	}
 
 	site(stack: number): string {

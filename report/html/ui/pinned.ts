@@ -6,12 +6,12 @@ import { View } from "./view";
 
 export function pinnedBox(view: View): HTMLElement {
 	const box = el("div", { class: "pinned-box", hidden: true, role: "region", "aria-label": "Pinned allocation" });
-	view.listen(c => (["pinned", "internals", "detail"] as const).some(k => c.has(k)) && show());
+	view.listen(c => (["pinned", "internals", "detail", "tab"] as const).some(k => c.has(k)) && show());
 	const show = () => {
 		const { dev, state } = view,
 			row = state.pinned;
-		box.hidden = row < 0;
-		if (row < 0) return;
+		box.hidden = row < 0 || state.tab === "Allocation"; // which says more
+		if (box.hidden) return;
 		const about = describe(view, row, 40),
 			button = (text: string, click: () => void) => el("button", { type: "button", click }, text);
 		fill(

@@ -32,7 +32,32 @@ type Data struct {
 	Holders    []Holder `json:"holders"`    // none without a recorder's file
 	Colors     []string `json:"colors"`     // of Categories: custom properties of style.css
 	Free       []Class  `json:"free"`       // what Free has the bytes of, in its order
+	Source     Source   `json:"source"`
 	Devices    []Device `json:"devices"`
+}
+
+// Source are lines of the program, from the files that lay below a folder when the page was made. It is empty without one.
+type Source struct {
+	Dir   string       `json:"dir"` // as the user named it
+	Files []SourceFile `json:"files"`
+	// File and Line say where each frame is: one more than the row of Files, 0 for none, and the line. Odd is 1 where the
+	// file as it is cannot be what ran there.
+	File Column `json:"file"`
+	Line Column `json:"line"`
+	Odd  Column `json:"odd"`
+}
+
+// SourceFile is one file, in pieces around the lines that frames name.
+type SourceFile struct {
+	Name   string        `json:"name"` // below the folder
+	Link   string        `json:"link"` // opens it in an editor, with {line}; "" for none
+	Pieces []SourcePiece `json:"pieces"`
+}
+
+// SourcePiece are lines in a row.
+type SourcePiece struct {
+	First int      `json:"first"` // number of the first, from 1
+	Lines []string `json:"lines"`
 }
 
 // Label is what torch and the program noted beside an allocation.

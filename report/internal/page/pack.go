@@ -71,6 +71,7 @@ func pack(
 			d.Devices = append(d.Devices, sources[i].write(w, st, m))
 		}
 		st.write(w, d)
+		d.Source = st.source(w, r.Source, sourceRoom(size))
 		text, err := w.pack(d)
 		if err != nil {
 			return nil, err
