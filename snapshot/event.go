@@ -183,7 +183,7 @@ func (t *Events) chunk() *columns {
 	}
 	c := t.spare[n-1]
 	t.spare = t.spare[:n-1]
-	c.whole = c.whole[:0]
+	c.whole, c.sum = c.whole[:0], Span{}
 	return c
 }
 

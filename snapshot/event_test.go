@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/snapana/snapana/snapshot"
@@ -72,6 +73,9 @@ func TestSpans(t *testing.T) {
 		for range rng.IntN(100_000) {
 			e := snapshot.Event{Addr: rng.Uint64(), Size: rng.Int64N(1 << 31), Stack: snapshot.StackID(rng.IntN(stacks + 1)),
 				Action: snapshot.Action(rng.IntN(int(snapshot.NumActions)))}
+			if common := rng.IntN(20_000) > 0; common && e.Action > snapshot.FreeCompleted {
+				e.Action = snapshot.Alloc // whole chunks have no others
+			}
 			if timed {
 				now += rng.Int64N(1000) - 10
 				e.Time, e.Has = now, snapshot.EventHasTime
@@ -94,6 +98,24 @@ func TestSpans(t *testing.T) {
 				t.Fatalf("from %d: %+v, want %+v from %d", first, *got, want, next)
 			}
 			next += got.Events
+		}
+		kinds := rng.Uint32() & rng.Uint32() & rng.Uint32()
+		var want []int
+		for i := range trace.Len() {
+			if kinds>>trace.Action(i)&1 != 0 {
+				want = append(want, i)
+			}
+		}
+		var forward, backward []int
+		for i := trace.Next(kinds, 0); i < trace.Len(); i = trace.Next(kinds, i+1) {
+			forward = append(forward, i)
+		}
+		for i := trace.Last(kinds, trace.Len()); i >= 0; i = trace.Last(kinds, i) {
+			backward = append(backward, i)
+		}
+		slices.Reverse(backward)
+		if !slices.Equal(forward, want) || !slices.Equal(backward, want) {
+			t.Fatalf("of kinds %x: %d forward, %d backward, want %d", kinds, len(forward), len(backward), len(want))
 		}
 		if sum := trace.Sum(); next != trace.Len() || sum.Events != next {
 			t.Fatalf("%d events in spans, %d in their sum, of %d", next, sum.Events, trace.Len())

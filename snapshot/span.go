@@ -129,6 +129,43 @@ func (t Trace) Spans() iter.Seq2[int, *Span] {
 	}
 }
 
+// Next is the first event from i on whose Action is one of kinds, which has a bit for each, and Len where there is none.
+// It passes quickly over runs that have none.
+func (t Trace) Next(kinds uint32, i int) int {
+	for i < t.len {
+		row := t.start + i
+		c, k := t.events.chunks[row>>chunkBits], row&(chunkLen-1)
+		end := min(chunkLen, k+t.len-i)
+		if c.sum.Events == 0 || c.sum.Seen()&kinds != 0 {
+			for n, what := range c.what[k:end] {
+				if kinds>>(what&15)&1 != 0 {
+					return i + n
+				}
+			}
+		}
+		i += end - k
+	}
+	return t.len
+}
+
+// Last is the last event before i of such a kind, -1 for none.
+func (t Trace) Last(kinds uint32, i int) int {
+	for i > 0 {
+		row := t.start + i - 1
+		c, k := t.events.chunks[row>>chunkBits], row&(chunkLen-1)
+		first := max(0, k+1-i)
+		if c.sum.Events == 0 || c.sum.Seen()&kinds != 0 {
+			for n := k; n >= first; n-- {
+				if kinds>>(c.what[n]&15)&1 != 0 {
+					return i - 1 - (k - n)
+				}
+			}
+		}
+		i -= k + 1 - first
+	}
+	return -1
+}
+
 // Sum is what the whole trace has.
 func (t Trace) Sum() (s Span) {
 	for _, part := range t.Spans() {

@@ -146,12 +146,10 @@ func Annotations(s *snapshot.Snapshot, t *timeline.Timeline) []Annotation {
 	}
 	var out []Annotation
 	waiting := map[uint64][]int{} // by the base of the block, which torch writes whatever part the tensor is
-	for i := range t.Trace.Len() {
-		if t.Trace.Action(i) == snapshot.Annotate {
-			e := t.Trace.At(i)
-			waiting[e.Addr] = append(waiting[e.Addr], len(out))
-			out = append(out, Annotation{i, -1, s.Labels.Get(e.Label).UserMetadata})
-		}
+	for i := t.Trace.Next(1<<snapshot.Annotate, 0); i < t.Trace.Len(); i = t.Trace.Next(1<<snapshot.Annotate, i+1) {
+		e := t.Trace.At(i)
+		waiting[e.Addr] = append(waiting[e.Addr], len(out))
+		out = append(out, Annotation{i, -1, s.Labels.Get(e.Label).UserMetadata})
 	}
 	if len(out) == 0 {
 		return nil

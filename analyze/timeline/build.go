@@ -156,7 +156,8 @@ func (t *Timeline) retries() {
 			made[e.Addr] = e.Stack
 		}
 	}
-	for i := 0; i < n; i++ {
+	const kinds = uint32(segmentKinds)
+	for i := t.Trace.Next(kinds, 0); i < n; i = t.Trace.Next(kinds, i+1) {
 		if !t.releases(i) {
 			note(i)
 			continue

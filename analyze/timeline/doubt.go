@@ -63,10 +63,8 @@ func (t *Timeline) blank() bool {
 func (t *Timeline) unborn() bool {
 	n := t.Trace.Len()
 	k := 0 // the first event behind the maps of a request
-	for i := range n {
-		if a := t.Trace.Action(i); a != snapshot.SegmentAlloc && a != snapshot.SegmentMap {
-			continue
-		}
+	const kinds = uint32(segmentAlloc | segmentMap)
+	for i := t.Trace.Next(kinds, 0); i < n; i = t.Trace.Next(kinds, i+1) {
 		e := t.Trace.At(i)
 		k = max(k, i+1)
 		for k < n && e.Action == snapshot.SegmentMap && t.Trace.Action(k) == e.Action {

@@ -125,12 +125,8 @@ func finalRanges(s *snapshot.Snapshot, t *Timeline) Ranges {
 // cannot be are counted as bad and left out.
 func (t *Timeline) changesBackward(s *snapshot.Snapshot) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
-		for i := t.Trace.Len() - 1; i >= 0; i-- {
-			switch t.Trace.Action(i) {
-			case snapshot.SegmentAlloc, snapshot.SegmentMap, snapshot.SegmentFree, snapshot.SegmentUnmap:
-			default:
-				continue
-			}
+		const kinds = uint32(segmentKinds)
+		for i := t.Trace.Last(kinds, t.Trace.Len()); i >= 0; i = t.Trace.Last(kinds, i) {
 			e := t.Trace.At(i)
 			if bad(e.Addr, e.Size) || e.Size == 0 {
 				t.Checks.BadEvents++
