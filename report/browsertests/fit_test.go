@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
@@ -145,6 +146,14 @@ func TestMakeRoom(t *testing.T) {
 	if got := chosen(); got[0] != 0 || got[1] < 0 {
 		t.Errorf("another Shift-click, and a click: %v are chosen, and pinned", got)
 	}
+	p.do(`snapana.live[0].view.set({freed: new Set([7, 300]), limit: %d})`, 3<<30)
+	link := eval[string](p, `snapana.trail.link()`)
+	p.quiet()
+	p = visit(t, r, link, settings{})
+	if got := eval[string](p, `(({freed, limit}) => [...freed] + " " + limit)(snapana.live[0].view.state)`); got !=
+		fmt.Sprintf("7,300 %d", 3<<30) {
+		t.Errorf("the link %s opens with %s", link, got)
+	}
 	p.quiet()
 }
 
@@ -211,7 +220,7 @@ func TestAnswerScreenshots(t *testing.T) {
 	for look, dark := range map[string]bool{"light": false, "dark": true} {
 		for _, width := range []int{390, 1280} {
 			p := open(t, golden(t, "fragmentation"), settings{width: width, height: 1000, dark: dark, phone: width < 500})
-			p.do(`const l = snapana.live[0], room = l.tabs.open("Make room");
+			p.do(`const l = snapana.live[0]; l.tabs.open("Make room");
 				document.querySelectorAll(".room input[type=checkbox]")[0].click();
 				l.tabs.element.scrollIntoView()`)
 			p.picture(fmt.Sprintf("room-%d-%s", width, look))
@@ -220,6 +229,18 @@ func TestAnswerScreenshots(t *testing.T) {
 			p.do(`const v = snapana.live[0].view; v.set({pinned: 2000, cursor: v.dev.lives.born[2000], freed: new Set()});
 				snapana.live[0].tabs.open("Allocation")`)
 			p.picture(fmt.Sprintf("explain-%d-%s", width, look))
+			if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {
+				t.Fatal(err)
+			}
+			for _, tab := range []string{"Allocation", "Make room", "Segments"} {
+				p.do(`const l = snapana.live[0]; l.view.set({freed: new Set([2000])}); l.tabs.open(%q)`, tab)
+				for _, v := range eval[[]string](p, axeRun, `document.querySelector(".panels")`) {
+					t.Errorf("%s, %d, %s: %s", look, width, tab, v)
+				}
+			}
+			for _, v := range eval[[]string](p, axeRun, `document.querySelector(".limits")`) {
+				t.Errorf("%s, %d: %s", look, width, v)
+			}
 			if wide := eval[int](p, `document.scrollingElement.scrollWidth`); wide > width {
 				t.Errorf("the page is %d wide on a screen of %d", wide, width)
 			}

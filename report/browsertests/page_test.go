@@ -28,7 +28,7 @@ const axeRun = `axe.run(%s).then(r => r.violations.filter(v => ["serious", "crit
 	.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + (n.any[0]?.message ?? ""))
 	.join(" | ")))`
 
-const tabs = `["Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"]`
+const tabs = `["Flame graph", "Call tree", "Table", "Segments", "Make room", "Allocation", "Events", "Compare"]`
 
 // Nothing in a page complains or asks the network for anything, whatever is opened in it.
 func TestQuiet(t *testing.T) {
@@ -58,7 +58,7 @@ func TestWidths(t *testing.T) {
 			p.run(command(emulation.SetDeviceMetricsOverride,
 				emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: 900, DeviceScaleFactor: 1,
 					Mobile: width < 500}))
-			for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"} {
+			for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Make room", "Allocation", "Events", "Compare"} {
 				p.do(`snapana.live[0].tabs.open(%q); snapana.live[0].view.set({pinned: 5, markA: 2})`, tab)
 				if wide := eval[int](p, `document.scrollingElement.scrollWidth`); wide > width {
 					t.Errorf("%s, %s: the page is %d wide on a screen of %d", name, tab, wide, width)
@@ -375,7 +375,7 @@ func TestAccessible(t *testing.T) {
 			set.width, set.phone = 360, true
 		}
 		p := open(t, golden(t, "ghost"), set)
-		for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Events", "Compare"} {
+		for _, tab := range []string{"Flame graph", "Call tree", "Table", "Segments", "Make room", "Allocation", "Events", "Compare"} {
 			p.do(`const tab = %q, { tabs, view } = snapana.live[0]; tabs.open(tab);
 				view.show(tab === "Segments" ? "free" : "bands"); view.set({pinned: 5, markA: 10})`, tab)
 			if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/source"
 	"github.com/snapana/snapana/fixtures/analyzetest"
@@ -120,6 +122,15 @@ func TestSourceScreenshots(t *testing.T) {
 			p.picture(fmt.Sprintf("source-%d-%s", width, look))
 			p.do(`snapana.live[0].view.set({pinned: 0}); snapana.live[0].tabs.open("Allocation")`)
 			p.picture(fmt.Sprintf("source-explain-%d-%s", width, look))
+			if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[chromedp.Void](axe)); err != nil {
+				t.Fatal(err)
+			}
+			for _, tab := range []string{"Allocation", "Source"} {
+				p.do(`snapana.live[0].tabs.open(%q)`, tab)
+				for _, v := range eval[[]string](p, axeRun, `document.querySelector(".panels")`) {
+					t.Errorf("%s, %d, %s: %s", look, width, tab, v)
+				}
+			}
 			if wide := eval[int](p, `document.scrollingElement.scrollWidth`); wide > width {
 				t.Errorf("the page is %d wide on a screen of %d", wide, width)
 			}
