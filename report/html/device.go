@@ -60,6 +60,7 @@ type phase struct {
 	Title string // "Peak", "Peak and end"
 	When  string // "event 60, 1.50 s"
 	OOM   bool   // one of the moments is the out-of-memory event
+	names []string
 }
 
 func (p *document) addDevices(r *analyze.Result) {
@@ -154,11 +155,13 @@ func newDevice(r *analyze.Result, d *analyze.Device, deep depth) device {
 			"its segments then: see its timeline, or snapana state --device %d.",
 			units.Plural(n, "other moment"), t.Device)
 	}
-	for _, ph := range shown {
+	for _, ph := range byLive(shown) {
 		if len(ph.Uses) > 0 {
 			v.Uses = append(v.Uses, uses{ph, mostActive, r.Snapshot})
 		}
 		v.Stacks = append(v.Stacks, newStackTable(ph, colors, deep, v.History))
+	}
+	for _, ph := range shown {
 		v.Maps = append(v.Maps, newSegmentMap(t, ph, colors, deep))
 	}
 	return v
@@ -195,25 +198,64 @@ next:
 		if m.State == nil {
 			continue
 		}
-		ph := phase{Moment: m, Title: chart.MomentName(m.Name), OOM: m.Name == "oom"}
+		ph := phase{Moment: m, OOM: m.Name == "oom", names: []string{chart.MomentName(m.Name)}}
+		ph.Title = units.List(ph.names)
 		if d.Timeline.Trace.Len() > 0 {
 			ph.When = eventName(axis, m.State.Event)
 		}
 		for k := range out {
-			p := &out[k]
-			if !sameLayout(p.State, m.State) {
-				continue
+			if sameLayout(out[k].State, m.State) {
+				out[k].join(&ph)
+				continue next
 			}
-			p.Title += " and " + strings.ToLower(ph.Title)
-			if ph.When != p.When {
-				p.When += " and " + ph.When
-			}
-			p.OOM = p.OOM || ph.OOM
-			continue next
 		}
 		out = append(out, ph)
 	}
 	return out
+}
+
+// join adds the names of another moment that shows the same: "Peak, out of memory and end".
+func (p *phase) join(q *phase) {
+	for _, name := range q.names {
+		p.names = append(p.names, strings.ToLower(name))
+	}
+	p.Title = units.List(p.names)
+	if q.When != p.When {
+		p.When += " and " + q.When
+	}
+	p.OOM = p.OOM || q.OOM
+}
+
+// byLive makes one of moments with the same live blocks, whatever segments were reserved.
+func byLive(all []phase) []phase {
+	var out []phase
+next:
+	for i := range all {
+		for k := range out {
+			if sameLive(out[k].State, all[i].State) {
+				out[k].join(&all[i])
+				continue next
+			}
+		}
+		out = append(out, all[i])
+		out[len(out)-1].names = slices.Clone(all[i].names)
+	}
+	return out
+}
+
+// sameLive reports whether the same blocks live.
+func sameLive(a, b *timeline.State) bool {
+	return a.Totals.Active == b.Totals.Active && slices.Equal(live(a), live(b))
+}
+
+// live are the rows of the blocks that live, in order.
+func live(st *timeline.State) []int32 {
+	var rows []int32
+	for i := range st.Segments {
+		rows = append(rows, st.Segments[i].Live...)
+	}
+	slices.Sort(rows)
+	return rows
 }
 
 // sameLayout reports whether the same blocks live in the same segments.

@@ -10,6 +10,8 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
 // TestStories holds which picture each kind of verdict has, and what it names.
@@ -119,5 +121,30 @@ func TestStaircase(t *testing.T) {
 		if len(laps) != v.Iterations || laps[len(laps)-1].kept != int64(v.Bytes) {
 			t.Errorf("%d steps up to %d, want %d up to %d", len(laps), laps[len(laps)-1].kept, v.Iterations, v.Bytes)
 		}
+	}
+}
+
+// The peak and a failure at which the same blocks live are told once, also where segments went back to the device between.
+func TestEqualMoments(t *testing.T) {
+	r := analyzetest.Run(t, buildtest.Read(t, build.Run(build.Options{Capacity: 1 << 30}, func(d *build.Device) {
+		d.Stack = build.NewStack("/app/model.py:7:forward", "/app/train.py:9:<module>")
+		d.Free(d.Alloc(30 << 20))
+		var blocks []*build.Block
+		for range 9 {
+			blocks = append(blocks, d.Alloc(100<<20))
+		}
+		d.Alloc(200 << 20)
+		d.Free(blocks[0])
+	})), analyze.Options{})
+	d := newDevice(r, &r.Devices[0], full)
+	var titles []string
+	for _, s := range d.Stacks {
+		titles = append(titles, s.phase.Title)
+	}
+	if want := []string{"Peak and out of memory", "End"}; !slices.Equal(titles, want) || len(d.Uses) != 2 {
+		t.Errorf("stacks of %q and %d uses, want %q", titles, len(d.Uses), want)
+	}
+	if len(d.Maps) != 3 {
+		t.Errorf("%d maps of segments, want one of each moment", len(d.Maps))
 	}
 }

@@ -201,7 +201,7 @@ func newSteps(r *steps.Result, name func(event int) string) *stepView {
 		v.Bars = append(v.Bars, b)
 	}
 	v.Table = newTable("", numbers("Step"), words("Begins at"), numbers("Peak"), numbers("End"), numbers("Growth"),
-		numbers("Kept to the end"), words(""))
+		numbers("Kept to the end"), words("Note"))
 	for i := range r.Steps {
 		if i == maxStepRows {
 			v.Table.More = fmt.Sprintf("%d more", n-i)

@@ -267,7 +267,7 @@ func (c *scene) unused(f *finding.Finding) *story {
 	c.pile("active", int64(v.Active), fmt.Sprintf("%v in use", v.Active), mostly(v.Lasting))
 	c.pile("pieces", int64(v.Split), fmt.Sprintf("%v free in pieces", v.Split), "in "+units.Plural(v.Segments,
 		"partly used segment")).hatched = true
-	c.pile("releasable", int64(v.Releasable), fmt.Sprintf("%v cached", v.Releasable), "whole segments without a block")
+	c.pile("cached", int64(v.Releasable), fmt.Sprintf("%v cached", v.Releasable), "whole segments without a block")
 	between := "fill-pieces"
 	if f.Status == finding.Cached {
 		between = "fill-reserved"
