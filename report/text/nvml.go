@@ -121,8 +121,8 @@ func (d *doc) processes(all []sidecar.GPUProcess, total, used *int64, others str
 	if len(all) == 0 && left == 0 {
 		return
 	}
-	cols := []column{{head: "pid", width: 10}, {head: "used", width: 11}, {width: 7}, {sep: " ", width: -10},
-		{head: "kind", sep: "  ", width: -9}, {head: "user", width: -10, cut: chart.Clip},
+	cols := []column{{head: "pid", width: 10}, {head: "used", width: 11}, {width: 7}, {sep: " ", width: -10, spare: 1},
+		{head: "kind", sep: "  ", width: -9, narrow: 5}, {head: "user", width: -10, cut: chart.Clip},
 		{head: "program", sep: " ", cut: chart.Clip}}
 	if len(all) == 0 { // no head
 		cols = []column{{width: 10}, {width: 11}, {width: 7}, {sep: " ", width: -10}, {sep: "  "}}

@@ -2,6 +2,7 @@ package text_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func nvml(t *testing.T, r *sidecar.Reading, o text.NVMLOptions) string {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 && !o.Color {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > o.Columns() && !o.Color {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
@@ -38,6 +39,18 @@ func TestNVML(t *testing.T) {
 		t.Error("a process drives the terminal")
 	}
 	golden.Check(t, "nvml-pid.txt", []byte(nvml(t, device.Only(r, 4101), text.NVMLOptions{Only: true})))
+}
+
+// TestNVMLWidths holds what terminals of several widths get.
+func TestNVMLWidths(t *testing.T) {
+	r := analyzetest.Reading()
+	history := [][]int64{{0, 1 << 30, 20 << 30, 62 << 30}}
+	var all strings.Builder
+	for _, width := range []int{60, 80, 120} {
+		out := nvml(t, r, text.NVMLOptions{Options: text.Options{Width: width}, Findings: verdict.JudgeReading(r, 4101), History: history})
+		fmt.Fprintf(&all, "== %d columns\n%s\n", width, out)
+	}
+	golden.Check(t, "nvml-widths.txt", []byte(all.String()))
 }
 
 // The manual shows a trainer with two workers, as it is printed.

@@ -47,7 +47,7 @@ func (d *doc) phases(device int, file string, several, counted bool, list []phas
 	}
 	heads := chart.PhaseColumns(counted)
 	cols := []column{{head: heads[0] + when(several, " (%s)", chart.DeviceName(device)), width: -16, cut: chart.Clip},
-		num(heads[1], 7), num(heads[2], 11), num(heads[3], 13), num(heads[4], 12),
+		num(heads[1], 7), num(heads[2], 11), num(heads[3], 13).spared(2), num(heads[4], 12).spared(1),
 		num(heads[5], 11)}
 	t := d.table(bold, cols...)
 	var notes [][]cell // a table of Markdown has no room for them

@@ -119,12 +119,17 @@ func (t *table) fit() {
 	}
 }
 
-// spare leaves out columns until there is room.
+// spare leaves out columns until there is room: those that can be spared, and if it must be, then from the right.
 func (t *table) spare(over func() int) {
 	for over() > 0 {
 		least := -1
 		for i, c := range t.cols {
 			if t.kept[i] && c.spare > 0 && (least < 0 || c.spare > t.cols[least].spare) {
+				least = i
+			}
+		}
+		for i := len(t.cols) - 1; least < 0 && i > 1; i-- {
+			if t.kept[i] && t.cols[i].width > 0 && t.below == (t.cols[len(t.cols)-1].width == 0) {
 				least = i
 			}
 		}
@@ -166,6 +171,7 @@ func (t *table) row(values ...any) {
 	var more []string // lines of a column within, after the first
 	at, indent := 0, 0
 	all := cells(values...)
+	last, below := all[min(end, len(all)):], t.below
 	for i, c := range all[:min(end, len(all))] {
 		col := &t.cols[i]
 		if !t.kept[i] {
@@ -174,30 +180,40 @@ func (t *table) row(values ...any) {
 		if c.text == "" {
 			c.attr = plain
 		}
+		line = append(line, plain.of(strings.Repeat(" ", len(col.sep))))
+		at += len(col.sep)
 		width := max(col.width, -col.width)
 		switch {
+		case col.width < 0 && col.cut == nil && i == len(all)-1 && chart.Width(c.text) > width:
+			last, below, end = all[i:], false, len(t.cols) // nothing comes behind it
+			continue
 		case col.width != 0:
 			c.text = col.align(c.text)
 		case col.cut != nil:
 			width, c.text = room, pad(col.cut(c.text, max(room, leastCut)), room)
 		default:
 			lines := append(wrap(c.text, room), "")
-			width, indent, more = room, at+len(col.sep), lines[1:max(len(lines)-1, 1)]
+			width, indent, more = room, at, lines[1:max(len(lines)-1, 1)]
 			c.text = pad(lines[0], room)
 		}
-		line = append(line, plain.of(strings.Repeat(" ", len(col.sep))), c)
-		at += len(col.sep) + width
+		line = append(line, c)
+		at += width
 	}
+	below = below || cellsWidth(line) > t.width // by figures that are longer than any should be
 	switch {
-	case t.below:
-		t.lines = append(t.lines, strings.TrimRight(t.painted(line), " "))
+	case below:
+		t.lines = append(t.lines, t.flow(line, t.width, belowIn)...)
 		line, at = cells(pad("", belowIn)), belowIn
 	case end < len(t.cols):
 		sep := len(t.cols[end].sep)
 		line, at = append(line, cells(pad("", sep))...), at+sep
 	}
 	head := t.painted(line)
-	for _, l := range t.within(all[min(end, len(all)):], t.width-at) {
+	free := new(column) // what stands in the column of others
+	if end < len(t.cols) {
+		free = &t.cols[end]
+	}
+	for _, l := range t.within(free, last, t.width-at, below) {
 		t.lines = append(t.lines, strings.TrimRight(head+l, " "))
 		head = pad("", at)
 	}
@@ -207,12 +223,11 @@ func (t *table) row(values ...any) {
 }
 
 // within makes lines of what stands in the last column and behind it.
-func (t *table) within(last []cell, room int) []string {
+func (t *table) within(col *column, last []cell, room int, below bool) []string {
 	if len(last) == 0 || last[0].text == "" && len(last) == 1 {
-		return map[bool][]string{false: {""}}[t.below]
+		return map[bool][]string{false: {""}}[below]
 	}
-	col := &t.cols[len(t.cols)-1]
-	if col.width == 0 && col.cut != nil {
+	if col.cut != nil {
 		last[0].text = col.cut(last[0].text, max(room, leastCut))
 	}
 	lines := t.flow(last, room, 0)
