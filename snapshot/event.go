@@ -106,17 +106,13 @@ func (c *columns) at(k int) Event {
 		return c.whole[c.addr[k]]
 	}
 	return Event{Addr: c.addr[k], Size: int64(c.size[k]), Time: c.time + int64(c.after[k]), Stack: c.stack[k],
-		Label: LabelID(c.label[k]), Stream: StreamID(c.stream[k]), Action: Action(c.what[k] & 15), Has: EventHas(c.what[k] >> 4)}
+		Label: LabelID(c.label[k]), Stream: StreamID(c.stream[k]), Action: Action(c.what[k] & 15),
+		Has: EventHas(c.what[k] >> 4)}
 }
 
 // Action is that of At, which does all.
 func (t *Events) Action(i int) Action {
 	return Action(t.chunks[i>>chunkBits].what[i&(chunkLen-1)] & 15)
-}
-
-// Has is that of At.
-func (t *Events) Has(i int) EventHas {
-	return EventHas(t.chunks[i>>chunkBits].what[i&(chunkLen-1)] >> 4)
 }
 
 // Block gives Addr and Size of At.
@@ -239,9 +235,6 @@ func (t Trace) At(i int) Event { return t.events.At(t.start + i) }
 
 // Action is what event i records.
 func (t Trace) Action(i int) Action { return t.events.Action(t.start + i) }
-
-// Has says which keys event i has.
-func (t Trace) Has(i int) EventHas { return t.events.Has(t.start + i) }
 
 // Block is the address and the size of event i.
 func (t Trace) Block(i int) (addr uint64, size int64) { return t.events.Block(t.start + i) }

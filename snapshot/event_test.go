@@ -45,7 +45,7 @@ func TestEvents(t *testing.T) {
 					t.Fatalf("from %d, event %d is %+v, want %+v", start, i, got, e)
 				}
 				addr, size := trace.Block(i)
-				if addr != e.Addr || size != e.Size || trace.Action(i) != e.Action || trace.Has(i) != e.Has ||
+				if addr != e.Addr || size != e.Size || trace.Action(i) != e.Action ||
 					trace.Stack(i) != e.Stack || trace.Label(i) != e.Label || trace.Time(i) != e.Time {
 					t.Fatalf("from %d, event %d is %+v by itself, and not by its parts", start, i, e)
 				}
