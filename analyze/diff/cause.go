@@ -17,6 +17,7 @@ type Cause struct {
 	// Squared is the part of Bytes of blocks that changed by the ratio twice over, as attention scores do with the length
 	// of a sequence.
 	Squared int64  `json:"squared"`
+	Moved   int64  `json:"moved"`    // bytes of each side of the kind Moved, whose Bytes are 0
 	PerStep int64  `json:"per_step"` // by how much more active memory grows with each step, of a Leak
 	Uses    []Use  `json:"uses"`     // what its memory is for, largest differences first
 	Sites   []Site `json:"sites"`    // where it was allocated, largest differences first
@@ -52,6 +53,7 @@ const (
 	New           Kind = "new"           // from code that the other side does not run
 	Gone          Kind = "gone"          // from code that this side does not run
 	Rounding      Kind = "rounding"      // the same requests, for which the allocator took blocks of other sizes
+	Moved         Kind = "moved"         // as many blocks of the same sizes and for the same purpose, from other code
 	Unrecorded    Kind = "unrecorded"    // memory of which a file does not say what allocated it
 	Changed       Kind = "changed"       // anything else
 )
@@ -68,6 +70,7 @@ func causes(r *Result) []Cause {
 	for i := range r.Pairs {
 		s.left = append(s.left, r.Pairs[i].pieces()...)
 	}
+	s.moves()
 	s.leaks()
 	s.recomputes()
 	for range maxRatios {
@@ -83,12 +86,109 @@ func causes(r *Result) []Cause {
 			break
 		}
 	}
+	s.net()
 	s.take(Cause{Kind: Unrecorded}, func(p *piece) bool { return !p.any().Known })
-	s.take(Cause{Kind: New}, func(p *piece) bool { return p.A == nil })
-	s.take(Cause{Kind: Gone}, func(p *piece) bool { return p.B == nil })
+	s.take(Cause{Kind: New}, func(p *piece) bool { return p.law == alone && p.A == nil })
+	s.take(Cause{Kind: Gone}, func(p *piece) bool { return p.law == alone && p.B == nil })
 	s.take(Cause{Kind: Changed}, func(*piece) bool { return true })
+	s.out = slices.DeleteFunc(s.out, func(c Cause) bool { return c.Bytes == 0 && c.Moved == 0 && isZero(c.Sites) })
+	// A difference is never explained by what went the other way.
+	against := func(c *Cause) bool { return c.Bytes > 0 != (r.Delta() > 0) && r.Delta() != 0 }
 	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) })
+	if i := slices.IndexFunc(s.out, func(c Cause) bool { return !against(&c) }); i > 0 {
+		first := s.out[i]
+		s.out = slices.Insert(slices.Delete(s.out, i, i+1), 0, first)
+	}
 	return s.out
+}
+
+func isZero(sites []Site) bool {
+	return !slices.ContainsFunc(sites, func(s Site) bool { return s.Bytes != 0 })
+}
+
+// net sums up what is left of one place and one purpose: a line that keeps another tensor than before has both.
+func (s *sorter) net() {
+	type key struct {
+		site string
+		use  category.Category
+	}
+	index := map[key]int{}
+	var out []piece
+	for _, p := range s.left {
+		if p.law != alone && p.law != mixed || p.law == alone && !p.any().Known {
+			out = append(out, p)
+			continue
+		}
+		k := key{p.any().Site, p.use()}
+		at, ok := index[k]
+		if !ok {
+			index[k] = len(out)
+			out = append(out, p)
+			continue
+		}
+		q := &out[at]
+		if p.law != q.law || (p.A == nil) != (q.A == nil) {
+			q.law = mixed
+		}
+		q.to, q.delta = q.to+p.to, q.delta+p.delta
+	}
+	s.left = out
+}
+
+// moves takes away what one side has from code that the other does not run, where that has as many blocks of the same sizes
+// and for the same purpose from other code: a line that was split in two, or a call that others make now.
+func (s *sorter) moves() {
+	type key struct {
+		use  category.Category
+		size footprint.Size
+	}
+	keyOf := func(p *piece) key {
+		return key{p.use(), footprint.Size{Requested: p.size.Requested, Rounded: p.size.Rounded}}
+	}
+	var counts [2]map[key]int64
+	for side := range counts {
+		counts[side] = map[key]int64{}
+	}
+	side := func(p *piece) int {
+		if p.A == nil {
+			return 1
+		}
+		return 0
+	}
+	for i := range s.left {
+		if p := &s.left[i]; p.law == alone && p.any().Known {
+			counts[side(p)][keyOf(p)] += p.size.Count
+		}
+	}
+	var both [2]map[key]int64 // left to take away
+	for i := range both {
+		both[i] = map[key]int64{}
+		for k, n := range counts[i] {
+			both[i][k] = min(n, counts[1-i][k])
+		}
+	}
+	c := Cause{Kind: Moved}
+	for i := range s.left {
+		p := &s.left[i]
+		if p.law != alone || !p.any().Known {
+			continue
+		}
+		k := keyOf(p)
+		n := min(p.size.Count, both[side(p)][k])
+		both[side(p)][k] -= n
+		bytes := n * p.size.Rounded
+		p.size.Count -= n
+		if p.B != nil {
+			c.Moved += bytes
+			p.to, p.delta = p.to-bytes, p.delta-bytes
+		} else {
+			p.delta += bytes
+		}
+	}
+	s.left = slices.DeleteFunc(s.left, func(p piece) bool { return p.law == alone && p.size.Count == 0 })
+	if c.Moved > 0 {
+		s.out = append(s.out, c)
+	}
 }
 
 // maxRatios is how many factors of one kind are told apart.
@@ -128,13 +228,12 @@ func (s *sorter) take(c Cause, fits func(p *piece) bool) bool {
 // leaks finds what only one side keeps from step to step: more blocks of the same code, where one side grows by about as
 // much.
 func (s *sorter) leaks() {
-	low, high := growth(s.a)
-	lowB, highB := growth(s.b)
-	more, steps := lowB-high, len(s.b.Steps)
-	if back := low - highB; back > more {
-		more, steps = -back, len(s.a.Steps)
+	was, is := growth(s.a), growth(s.b)
+	more, steps := is-was, len(s.b.Steps)
+	if more < 0 {
+		steps = len(s.a.Steps)
 	}
-	if abs(more) < minGrowth {
+	if abs(more) < minGrowth || min(abs(was), abs(is)) > max(abs(was), abs(is))/4 {
 		return
 	}
 	fits := func(p *piece) bool {
@@ -158,17 +257,40 @@ func (s *sorter) leaks() {
 // minGrowth is how much a step must leave behind, beyond what those of the other side do, to be called a leak.
 const minGrowth = 64 << 10
 
-// growth is what most steps of a side leave behind: the quartiles, 0 where there are too few steps.
-func growth(f *footprint.Footprint) (low, high int64) {
+// growth is by how much the lowest level of a side rises with each step, 0 where it does not do so all the way or there
+// are too few steps. The first one, in which a program sets up, and the last, which may end with it, are left out. Levels
+// are compared over thirds, since what is called a step may be a half of one.
+func growth(f *footprint.Footprint) int64 {
+	if len(f.Steps) < 6 {
+		return 0
+	}
+	var levels []int64
+	level := int64(0)
+	for _, s := range f.Steps[1 : len(f.Steps)-1] {
+		level += s.Growth
+		levels = append(levels, level)
+	}
+	third := len(levels) / 3
+	first, last := slices.Min(levels[:third]), slices.Min(levels[len(levels)-third:])
+	middle := slices.Min(levels[third : len(levels)-third])
+	rise := last - first
+	if part := middle - first; abs(rise) < 5*abs(part) && abs(part) < abs(rise) && part > 0 == (rise > 0) {
+		mean := rise / int64(len(levels)-third)
+		if usual := medianGrowth(f.Steps); usual > 0 == (mean > 0) && 2*abs(usual) > abs(mean) && abs(usual) < 2*abs(mean) {
+			return usual // what most steps do, where some do more
+		}
+		return mean
+	}
+	return 0
+}
+
+func medianGrowth(list []footprint.Step) int64 {
 	var all []int64
-	for _, s := range f.Steps {
+	for _, s := range list {
 		all = append(all, s.Growth)
 	}
-	if len(all) < 4 {
-		return 0, 0
-	}
 	slices.Sort(all)
-	return all[len(all)/4], all[len(all)*3/4]
+	return all[len(all)/2]
 }
 
 // recomputes finds activations that a side does not keep since torch.utils.checkpoint makes them anew.
@@ -238,10 +360,18 @@ func (s *sorter) scales() bool {
 	if best == 0 {
 		return false
 	}
-	fits := func(p *piece) bool { return p.law == scaled && (isNear(p.ratio, best) || isNear(p.ratio, best*best)) }
+	fits := func(p *piece) bool {
+		switch {
+		case p.law == scaled:
+			return isNear(p.ratio, best) || isNear(p.ratio, best*best)
+		case p.law == multiplied || p.law == mixed: // a loop over what grew makes more blocks
+			return isSaved(p.any()) && isNear(p.ratio, best)
+		}
+		return false
+	}
 	c := Cause{Ratio: best}
 	var all, trained, squared int64 // changed: in all, of parameters and what belongs to them, of those the squared part
-	var activations int64           // of side B, between forward and backward
+	var activations int64           // between forward and backward, of the side that has more of them
 	for i := range s.left {
 		p := &s.left[i]
 		if !fits(p) {
@@ -249,7 +379,7 @@ func (s *sorter) scales() bool {
 		}
 		all += abs(p.delta)
 		if isSaved(p.any()) {
-			activations += p.to
+			activations += max(p.to, p.to-p.delta)
 		}
 		square := !isNear(p.ratio, best)
 		if square {
@@ -267,7 +397,7 @@ func (s *sorter) scales() bool {
 		c.Kind = Width
 	case trained > all/20 && s.scalesAll(best):
 		c.Kind = Precision
-	case trained > all/20 && c.Squared == 0 || activations < saved(s.b)/2:
+	case trained > all/20 && c.Squared == 0 || 3*activations < max(saved(s.a), saved(s.b)):
 		c.Kind = Scale
 	case c.Squared != 0:
 		c.Kind = Length
@@ -284,7 +414,7 @@ func (s *sorter) ratio(by law, squares bool) (best float64) {
 	seen := map[float64]bool{}
 	for i := range s.left {
 		r := s.left[i].ratio
-		if s.left[i].law != by || seen[r] {
+		if s.left[i].law != by || seen[r] || s.left[i].How == Similar {
 			continue
 		}
 		seen[r] = true

@@ -71,6 +71,16 @@ func Compare(a, b *footprint.Footprint) *Result {
 		r.Matched[p.How].B += rounded(p.B)
 	}
 	r.Causes = causes(r)
-	r.Guards = guards(a, b)
+	r.Guards = guards(r)
 	return r
+}
+
+// Steps is how many steps of the sides can be compared by their numbers: none where one side has many more, which are of
+// another kind.
+func (r *Result) Steps() int {
+	a, b := len(r.A.Steps), len(r.B.Steps)
+	if max(a, b) > 2*min(a, b) {
+		return 0
+	}
+	return min(a, b)
 }

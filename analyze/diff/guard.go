@@ -28,10 +28,12 @@ const (
 	NoTrace  GuardKind = "no-trace"  // no history: the peak is unknown
 	NoStacks GuardKind = "no-stacks" // most memory has no recorded stack
 	Moment   GuardKind = "moment"    // another moment
+	Place    GuardKind = "place"     // other code runs at the peak: a part of the program that was not the largest before
 	Steps    GuardKind = "steps"     // another number of steps was recorded
 )
 
-func guards(a, b *footprint.Footprint) []Guard {
+func guards(r *Result) []Guard {
+	a, b := r.A, r.B
 	var out []Guard
 	add := func(kind GuardKind, differ bool, x, y string) {
 		if differ {
@@ -56,6 +58,8 @@ func guards(a, b *footprint.Footprint) []Guard {
 	unlike(Settings, x, y)
 	add(NoTrace, !a.HasHistory || !b.HasHistory, yes(!a.HasHistory), yes(!b.HasHistory))
 	add(Late, a.At == "peak" && a.Late != b.Late, yes(a.Late), yes(b.Late))
+	x, y = r.tops()
+	add(Place, a.At == "peak" && b.At == "peak" && x != "", x, y)
 	add(NoStacks, stackless(a) || stackless(b), yes(stackless(a)), yes(stackless(b)))
 	add(Steps, len(a.Steps) > 0 && len(b.Steps) > 0 && len(a.Steps) != len(b.Steps), fmt.Sprint(len(a.Steps)),
 		fmt.Sprint(len(b.Steps)))
@@ -88,4 +92,25 @@ func stackless(f *footprint.Footprint) bool {
 		}
 	}
 	return with < f.Totals.Active/2
+}
+
+// tops are the places that run at the two moments, where they are not the same.
+func (r *Result) tops() (a, b string) {
+	if r.A.Top < 0 || r.B.Top < 0 {
+		return "", ""
+	}
+	x, y := &r.A.Groups[r.A.Top], &r.B.Groups[r.B.Top]
+	function := func(site string) string {
+		_, name, _ := strings.Cut(site, " ")
+		return name
+	}
+	for i := range r.Pairs {
+		if p := &r.Pairs[i]; p.A == x && p.B != nil && p.B.Stack == y.Stack {
+			return "", ""
+		}
+	}
+	if !x.Known || !y.Known || function(x.Site) == function(y.Site) {
+		return "", ""
+	}
+	return x.Site, y.Site
 }

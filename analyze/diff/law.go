@@ -12,9 +12,10 @@ import (
 type piece struct {
 	*Pair
 	law   law
-	ratio float64 // of sizes, of Scaled; of counts, of Multiplied; else 0
-	to    int64   // bytes on side B
-	delta int64   // bytes, B less A
+	ratio float64        // of sizes, of counts, or of all bytes; 0 for none
+	to    int64          // bytes on side B
+	delta int64          // bytes, B less A
+	size  footprint.Size // of its blocks, of those that are alone
 }
 
 // law says how blocks of one code differ from one side to the other.
@@ -37,8 +38,10 @@ func isNear(a, b float64) bool { return a > 0 && b > 0 && math.Abs(math.Log(a/b)
 // difference.
 func (p *Pair) pieces() []piece {
 	switch {
-	case p.A == nil || p.B == nil:
-		return []piece{{Pair: p, law: alone, to: rounded(p.B), delta: p.Delta()}}
+	case p.A == nil:
+		return p.lonely(p.B.Sizes, 1)
+	case p.B == nil:
+		return p.lonely(p.A.Sizes, -1)
 	case p.A.Count == p.B.Count:
 		return p.aligned(p.A.Sizes, p.B.Sizes)
 	}
@@ -49,7 +52,21 @@ func (p *Pair) pieces() []piece {
 	if count(a) == count(b) {
 		return p.aligned(a, b)
 	}
-	return []piece{{Pair: p, to: total(b), delta: p.Delta()}}
+	v := piece{Pair: p, to: total(b), delta: p.Delta()}
+	if p.A.Requested > 0 {
+		v.ratio = float64(p.B.Requested) / float64(p.A.Requested)
+	}
+	return []piece{v}
+}
+
+// lonely are blocks that only one side has.
+func (p *Pair) lonely(sizes []footprint.Size, sign int64) []piece {
+	var out []piece
+	for _, z := range sizes {
+		n := z.Count * z.Rounded
+		out = append(out, piece{Pair: p, law: alone, to: max(sign*n, 0), delta: sign * n, size: z})
+	}
+	return out
 }
 
 // aligned puts as many blocks of both sides side by side, smallest first.
@@ -64,7 +81,7 @@ func (p *Pair) aligned(a, b []footprint.Size) []piece {
 			switch {
 			case x.Requested == y.Requested:
 				v.law = rounding
-			case x.Requested > 0 && y.Requested > 0:
+			case 64*x.Requested > y.Requested && 64*y.Requested > x.Requested: // else they are not the same tensor
 				v.law, v.ratio = scaled, float64(y.Requested)/float64(x.Requested)
 			}
 			out = append(out, v)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/frames"
 )
@@ -102,10 +104,54 @@ func resemble(a, b *code, moves *mapping, of []int32, how []How, taken []bool) {
 			}
 		}
 	}
+	most := usualRatio(a, b, of)
 	by(func(_ *code, s *chain) string { return s.site.file + "\x00" + s.site.name }, 0.6, func(x, y int32) float64 {
-		return (3 + nearness(a.bytes[x], b.bytes[y])) / 4
+		grown := nearness(int64(float64(a.bytes[x])*most), b.bytes[y])
+		return (3 + max(grown, nearness(a.bytes[x], b.bytes[y]))) / 4
 	})
 	by(func(c *code, s *chain) string { return fmt.Sprint(c.blocks[s.stack]) }, 0.4, func(x, y int32) float64 { return 1 })
+	// Or as many blocks, each larger by the factor that most others are.
+	if most != 1 {
+		by(func(c *code, s *chain) string {
+			var counts []int64
+			for _, z := range c.blocks[s.stack] {
+				counts = append(counts, z.Count)
+			}
+			return fmt.Sprint(counts)
+		}, 0.4, func(x, y int32) float64 {
+			if isNear(float64(b.bytes[y])/float64(a.bytes[x]), most) {
+				return 1
+			}
+			return 0
+		})
+	}
+}
+
+// usualRatio is the factor by which most bytes grew whose stacks have a partner, of those that grew or shrank; 1 for none.
+func usualRatio(a, b *code, of []int32) float64 {
+	ratios := map[float64]int64{}
+	var all int64
+	for i, j := range of {
+		if j < 0 || a.bytes[i] == 0 || b.bytes[j] == 0 {
+			continue
+		}
+		all += max(a.bytes[i], b.bytes[j])
+		if a.bytes[i] == b.bytes[j] {
+			continue
+		}
+		r := float64(b.bytes[j]) / float64(a.bytes[i])
+		ratios[math.Round(r*200)/200] += max(a.bytes[i], b.bytes[j])
+	}
+	best, most := 1.0, int64(0)
+	for _, r := range slices.Sorted(maps.Keys(ratios)) {
+		if n := ratios[r]; n > most {
+			best, most = r, n
+		}
+	}
+	if 5*most < all {
+		return 1
+	}
+	return best
 }
 
 // chain is a stack as the functions that it calls, innermost first.
@@ -238,6 +284,19 @@ func match(a, b *footprint.Footprint) []Pair {
 			}
 		}
 		out = append(out, Pair{A: g})
+	}
+	// Whoever calls a library first makes its workspace.
+	for i := range out {
+		p := &out[i]
+		if p.B != nil || p.A.Use != category.Workspace {
+			continue
+		}
+		for j := range b.Groups {
+			if g := &b.Groups[j]; !used[j] && g.Use == category.Workspace && slices.Equal(g.Sizes, p.A.Sizes) {
+				p.B, p.How, used[j] = g, Similar, true
+				break
+			}
+		}
 	}
 	for j := range b.Groups {
 		if !used[j] {

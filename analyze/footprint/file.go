@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -52,6 +53,7 @@ type group struct {
 	Site      string     `json:"site"`
 	Module    string     `json:"module,omitempty"`
 	Unknown   bool       `json:"unknown,omitempty"` // Site is no code
+	Top       bool       `json:"top,omitempty"`     // has the block that was allocated at the moment
 	Stack     []int32    `json:"stack"`             // of document.Frames, innermost first
 	Sizes     [][3]int64 `json:"sizes"`             // requested and rounded bytes of a block, and how many
 }
@@ -73,7 +75,8 @@ func Write(w io.Writer, f *Footprint) error {
 		g := &f.Groups[i]
 		out := group{
 			Requested: g.Requested, Bytes: g.Rounded, Blocks: g.Count, PreTrace: g.PreTrace, Use: g.Use.String(), Site: g.Site,
-			Module: g.Module, Unknown: !g.Known, Stack: []int32{},
+			Module: g.Module, Unknown: !g.Known, Top: g.top,
+			Stack: []int32{},
 		}
 		if g.Stack >= 0 {
 			out.Stack = f.Stacks[g.Stack]
@@ -168,6 +171,7 @@ func Read(r io.Reader) (*Footprint, error) {
 		f.Groups = append(f.Groups, g)
 		sum += g.Rounded
 	}
+	f.Top = slices.IndexFunc(f.Groups, func(g Group) bool { return g.top })
 	if sum != f.Totals.Active {
 		return nil, fmt.Errorf("%w: its groups have %d bytes, its total %d", ErrNoFootprint, sum, f.Totals.Active)
 	}
@@ -199,7 +203,7 @@ func parseFrame(text string) (v attribution.Frame, err error) {
 // parseGroup adds the group's stack, unless it is known.
 func (f *Footprint) parseGroup(g *group, known map[string]int32) (Group, error) {
 	out := Group{
-		Stack: -1, Site: g.Site, Module: g.Module, Known: !g.Unknown,
+		Stack: -1, Site: g.Site, Module: g.Module, Known: !g.Unknown, top: g.Top,
 		Sum: attribution.Sum{Count: g.Blocks, Rounded: g.Bytes, Requested: g.Requested, PreTrace: g.PreTrace},
 	}
 	use, ok := category.Parse(g.Use)

@@ -32,6 +32,7 @@ type Footprint struct {
 	Frames   []attribution.Frame `json:"-"`
 	Stacks   [][]int32           `json:"-"` // rows of Frames, innermost first
 	Groups   []Group             `json:"-"`
+	Top      int                 `json:"-"` // of Groups, that of the block which was allocated at the moment itself; -1 none
 }
 
 // Step is one step of the program.
@@ -49,6 +50,7 @@ type Group struct {
 	Use    category.Category
 	attribution.Sum
 	Sizes []Size // of its blocks, smallest first
+	top   bool   // has the block that was allocated at the moment
 }
 
 // Size is how many blocks of a group asked for so many bytes, and how many each got.
@@ -76,6 +78,7 @@ func Take(q *Subject, m attribution.Moment, at string) *Footprint {
 		f.Steps = append(f.Steps, Step{s.Peak, s.Growth})
 	}
 	f.group(q, st)
+	f.Top = slices.IndexFunc(f.Groups, func(g Group) bool { return g.top })
 	return f
 }
 
@@ -111,6 +114,7 @@ func (f *Footprint) group(q *Subject, st *timeline.State) {
 		l := &t.Lives[row]
 		f.Groups[g].Sum.Add(attribution.SumOf(l))
 		sizes[g][Size{Requested: l.Requested, Rounded: l.Rounded}]++
+		f.Groups[g].top = f.Groups[g].top || l.Born >= 0 && int(l.Born) == st.Event
 	}
 	for i := range f.Groups {
 		for size, n := range sizes[i] {

@@ -19,6 +19,10 @@ func Difference(r *diff.Result) string {
 		return fmt.Sprintf("No difference: %s active on both sides, from the same code.", units.Bytes(a))
 	}
 	first := &r.Causes[0]
+	if first.Kind == diff.Moved {
+		return fmt.Sprintf("No difference: %s active on both sides, %s of it from other lines.", units.Bytes(a),
+			units.Bytes(first.Moved))
+	}
 	if r.Delta() == 0 {
 		return fmt.Sprintf("As much active memory on both sides, %s, of which %s is other memory: %s.", units.Bytes(a),
 			units.Bytes(max(first.Bytes, -first.Bytes)), CauseOf(first))
@@ -37,10 +41,13 @@ func CauseOf(c *diff.Cause) string {
 		return words
 	}
 	site := c.Sites[0]
-	if share := math.Abs(float64(site.Bytes) / float64(c.Bytes)); len(c.Sites) == 1 || share > 0.9 {
+	switch share := math.Abs(float64(site.Bytes) / float64(c.Bytes)); {
+	case len(c.Sites) == 1 || share > 0.9:
 		return words + ", at " + site.Site
+	case share > 0.5:
+		return words + ", most of it at " + site.Site
 	}
-	return words + ", most of it at " + site.Site
+	return words + ", the largest part at " + site.Site
 }
 
 func causeWords(c *diff.Cause) string {
@@ -67,9 +74,10 @@ func causeWords(c *diff.Cause) string {
 		return fmt.Sprintf("an input size such as the sequence length %s, and %s of it by its square", change,
 			units.Signed(c.Squared))
 	case diff.Batch:
-		return "activations " + change + ", as with another batch size"
+		return "activations " + change + ", as with another batch size" + either(isHalved(c.Ratio), ", sequence length or precision",
+			" or sequence length")
 	case diff.Scale:
-		return "blocks are " + by + " as large"
+		return "a size of some layers " + change
 	case diff.Layers:
 		return by + " as many layers"
 	case diff.Count:
@@ -77,13 +85,15 @@ func causeWords(c *diff.Cause) string {
 	case diff.Rounding:
 		return "the allocator took other blocks for the same requests"
 	case diff.New:
-		return "code that only B runs allocated " + uses(c)
+		return "B has " + uses(c) + " of code that has none in A"
 	case diff.Gone:
-		return "code that only A runs allocated " + uses(c)
+		return "A has " + uses(c) + " of code that has none in B"
+	case diff.Moved:
+		return units.Bytes(c.Moved) + " comes from other lines, in blocks of the same sizes"
 	case diff.Unrecorded:
-		return "memory without a recorded stack"
+		return either(grew, "more ", "less ") + uses(c) + " without a recorded stack"
 	}
-	return "the same code allocated other " + uses(c)
+	return "the same code has " + either(grew, "more ", "less ") + uses(c)
 }
 
 func either(is bool, yes, no string) string {
@@ -95,6 +105,8 @@ func either(is bool, yes, no string) string {
 
 // times prints a factor: "2x", "0.5x", "1.45x".
 func times(ratio float64) string { return strings.TrimSuffix(fmt.Sprintf("%.3g", ratio), ".0") + "x" }
+
+func isHalved(ratio float64) bool { return ratio == 0.5 || ratio == 2 }
 
 // uses names what most of a cause's memory is for.
 func uses(c *diff.Cause) string {
@@ -124,6 +136,8 @@ func GuardOf(g *diff.Guard) string {
 		return side + " was recorded from some time on only; its peak may have been earlier."
 	case diff.NoStacks:
 		return side + " has no stacks for most of its memory, so little can be said about the code."
+	case diff.Place:
+		return fmt.Sprintf("Another part of the program peaks: side A at %s, side B at %s.", g.A, g.B)
 	case diff.Steps:
 		return fmt.Sprintf("%s steps were recorded on side A, %s on side B.", g.A, g.B)
 	}

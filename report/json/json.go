@@ -104,7 +104,7 @@ func WriteDiff(w io.Writer, r *diff.Result) error {
 		Tables: diffTables{r.Table(attribution.ByCategory), r.Table(attribution.BySite), r.Table(attribution.ByStack),
 			r.Table(attribution.ByModule), r.Table(diff.Mixed)},
 	}
-	for i := range min(len(r.A.Steps), len(r.B.Steps)) {
+	for i := range r.Steps() {
 		a, b := r.A.Steps[i].Peak, r.B.Steps[i].Peak
 		out.Steps = append(out.Steps, diffStep{a, b, b - a})
 	}

@@ -37,16 +37,20 @@ func (d *doc) diff(r *diff.Result, by attribution.Kind, o Options) {
 		word, tone = "Grown", finding.Warn
 	case r.Delta() < 0:
 		word = "Shrunk"
-	case len(r.Causes) > 0:
+	case len(r.Causes) > 0 && r.Causes[0].Kind != diff.Moved:
 		word, tone = "Other", finding.Neutral
 	}
 	d.heading(word, tone, verdict.Difference(r), 0)
 	var why []string
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		if i > 0 && small(c.Bytes, r) && !o.All {
+		if i > 0 && c.Kind != diff.Moved && small(c.Bytes, r) && !o.All {
 			why = append(why, fmt.Sprintf("%s for other reasons; the table has all.", units.Signed(sumOf(r.Causes[i:]))))
 			break
+		}
+		if c.Kind == diff.Moved {
+			why = append(why, verdict.CauseOf(c)+".")
+			continue
 		}
 		why = append(why, fmt.Sprintf("%s: %s.", units.Signed(c.Bytes), verdict.CauseOf(c)))
 	}
@@ -63,7 +67,7 @@ func (d *doc) diff(r *diff.Result, by attribution.Kind, o Options) {
 	d.sides(r)
 	d.gap()
 	d.changes(r, by, o)
-	if steps := min(len(r.A.Steps), len(r.B.Steps)); steps > 0 {
+	if steps := r.Steps(); steps > 0 {
 		d.gap()
 		d.steps(r, steps, o)
 	}
