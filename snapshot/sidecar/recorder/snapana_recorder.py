@@ -18,6 +18,8 @@ A dump that finds less memory leaves the snapshot of an earlier one as it is. os
 and so does SIGTERM in a program that has no handler for it, as soon as the main thread is in no C function; SIGKILL
 leaves what was recorded before it.
 
+`pytest -p snapana_recorder --snapana=DIR` is a plugin: limits on the GPU memory of tests, and verdicts on those that fail.
+
 `r.listen()` lets `snapana attach PID` take a recording from outside, at the next step or within two seconds; -m listens
 by itself.
 
@@ -4191,6 +4193,238 @@ def _dump_at_end(reason):
     recorder = _current()
     if recorder is not None:
         _quiet(lambda: recorder.dump(reason, True))
+
+
+# The plugin for pytest: `pytest -p snapana_recorder`. pytest finds the two functions by their names.
+
+def pytest_addoption(parser):
+    group = parser.getgroup("snapana", "GPU memory (snapana)")
+    group.addoption("--snapana", metavar="DIR", help="record the GPU memory of each test; of those that fail, keep the "
+                    "snapshot in DIR and print the verdict of snapana, if it is installed (SNAPANA names it)")
+    parser.addini("snapana", "the default of --snapana", default=None)
+
+
+def pytest_configure(config):
+    import pytest
+    config.addinivalue_line("markers", "limit_gpu_memory(size): fail a test that has more GPU memory allocated at its "
+                            'peak than before it, by more than a size such as "2 GiB"')
+    config.addinivalue_line("markers", "limit_gpu_growth(size=0): fail a test that leaves more GPU memory allocated "
+                            "behind than there was before it, by more than a size")
+    config.pluginmanager.register(_Tests(pytest, config), "snapana-tests")
+
+
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(?:i?b)?\s*$", re.I)
+
+
+def _size(value):
+    """A number of bytes, of a number or a text like "2 GiB"; units are powers of 1024. None where it is none."""
+    if type(value) in (int, float):
+        return int(value) if value >= 0 else None
+    found = _SIZE.match(value) if isinstance(value, str) else None
+    return found and int(float(found.group(1)) * 1024 ** " kmgt".index(found.group(2).lower() or " "))
+
+
+def _bytes(n):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1024 or unit == "GiB":
+            return "%d B" % n if unit == "B" else "%.2f %s" % (n, unit)
+        n /= 1024
+
+
+class _Allocated:
+    """Allocated bytes of each device since a moment. Peaks are torch's own, set back here and wherever memory is left out
+    that is not the test's: what is known of the time before is kept."""
+
+    def __init__(self, cuda):
+        self.cuda, self.base, self.top = cuda, {}, {}
+        for device, now in self.now().items():
+            self.base[device] = self.top[device] = now
+            cuda.reset_peak_memory_stats(device)
+
+    def now(self):
+        if not self.cuda.is_initialized():
+            return {}
+        return {d: self.cuda.memory_allocated(d) for d in range(self.cuda.device_count())}
+
+    def peaks(self):
+        """The highest number of bytes above the beginning, by device."""
+        for device in self.now():
+            self.top[device] = max(self.top.get(device, 0), self.cuda.max_memory_allocated(device))
+        return {d: top - self.base.get(d, 0) for d, top in self.top.items()}
+
+    def growth(self):
+        return {d: now - self.base.get(d, 0) for d, now in self.now().items()}
+
+    def leave_out(self, before):
+        """Takes what was allocated since `before` for memory of others."""
+        for device, now in self.now().items():
+            more = now - before.get(device, 0)
+            self.base[device] = self.base.get(device, 0) + more
+            self.top[device] = max(self.top.get(device, 0) + more, now)
+            self.cuda.reset_peak_memory_stats(device)
+
+
+class _GPUMemory:
+    """What the fixture gpu_memory gives: bytes on the device with most, above what there was before the test."""
+
+    def __init__(self, allocated):
+        self._allocated = allocated
+
+    @property
+    def peak(self):
+        return max(self._allocated.peaks().values(), default=0)
+
+    @property
+    def growth(self):
+        return max(self._allocated.growth().values(), default=0)
+
+    def dump(self, path):
+        """Writes a snapshot; with --snapana it has the history of the test."""
+        self._allocated.cuda.memory._dump_snapshot(os.fspath(path))
+
+
+def _most(by_device):
+    device = max(by_device, key=by_device.get, default=0)
+    return device, by_device.get(device, 0)
+
+
+def _cuda():
+    """torch.cuda where torch was imported and has a device, else None."""
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    return cuda if cuda is not None and cuda.is_available() else None
+
+
+class _Tests:
+    """Measures tests. What a fixture of a larger scope than the test allocates is not the test's."""
+
+    def __init__(self, pytest, config):
+        self.folder = config.getoption("snapana") or config.getini("snapana")
+        self.current = None  # of the test that runs
+        self.recording = False
+
+        # Hooks are marked here: only now there is pytest.
+        pytest.hookimpl(tryfirst=True)(_Tests.pytest_runtest_setup)
+        pytest.hookimpl(hookwrapper=True)(_Tests.pytest_fixture_setup)
+        pytest.hookimpl(hookwrapper=True)(_Tests.pytest_runtest_makereport)
+        self.skip, self.fail = pytest.skip, pytest.fail
+        if not hasattr(_Tests, "gpu_memory"):
+            _Tests.gpu_memory = pytest.fixture(name="gpu_memory")(_Tests._memory)
+
+    def _memory(self):
+        """GPU memory that the test allocates: .peak and .growth in bytes, .dump(path)."""
+        return _GPUMemory(self.current)
+
+    def _limits(self, item):
+        for name in ("limit_gpu_memory", "limit_gpu_growth"):
+            mark = item.get_closest_marker(name)
+            if mark is not None:
+                given = mark.args + tuple(mark.kwargs.values())
+                size = _size(given[0]) if given else 0 if name == "limit_gpu_growth" else None
+                if size is None or len(given) > 1:
+                    self.fail('%s takes a size such as "2 GiB", not %s' % (name, ", ".join(map(repr, given)) or "nothing"),
+                              pytrace=False)
+                yield name, size
+
+    def pytest_runtest_setup(self, item):
+        self.current, limits = None, []
+        if any(True for _ in item.iter_markers()) or "gpu_memory" in getattr(item, "fixturenames", ()):
+            limits = list(self._limits(item))
+        if limits or "gpu_memory" in getattr(item, "fixturenames", ()):
+            try:
+                import torch  # noqa: F401
+            except ImportError:
+                self.skip("no GPU: torch is not installed")
+            if _cuda() is None:
+                self.skip("no GPU: torch.cuda.is_available() is False, so GPU memory cannot be measured")
+        cuda = _cuda()
+        if cuda is not None:
+            if cuda.is_initialized():
+                gc.collect()
+            self.current = _Allocated(cuda)
+            if self.folder:
+                self._record(cuda)
+
+    def _record(self, cuda):
+        """Begins a history that has this test alone."""
+        try:
+            cuda.init()
+            cuda.memory._record_memory_history(enabled=None)
+            cuda.memory._record_memory_history(max_entries=1000000, stacks="python")
+            self.recording = True
+        except Exception as err:
+            sys.stderr.write("snapana: tests are not recorded: %s\n" % err)
+            self.folder = None
+
+    def pytest_fixture_setup(self, fixturedef, request):
+        current = self.current
+        if current is None or fixturedef.scope == "function":
+            yield
+            return
+        current.peaks()
+        before = current.now()
+        yield
+        current.leave_out(before)
+
+    def pytest_runtest_makereport(self, item, call):
+        outcome = yield
+        report, current = outcome.get_result(), self.current
+        if current is None or report.skipped:
+            return
+        if report.passed:
+            self._hold(item, call.when, report, current)
+        if report.failed and self.folder and self.recording:
+            self._keep(item, call.when, report, current)
+        if call.when == "teardown":
+            self.current = None
+            if self.recording:
+                self.recording = False
+                current.cuda.memory._record_memory_history(enabled=None)
+
+    def _hold(self, item, when, report, current):
+        for name, limit in self._limits(item):
+            if (name, when) == ("limit_gpu_memory", "call"):
+                device, most = _most(current.peaks())
+                words = "The test allocated %s of GPU memory at its peak"
+            elif (name, when) == ("limit_gpu_growth", "teardown"):
+                getattr(item, "funcargs", {}).clear()  # pytest lets go of fixtures a moment later
+                gc.collect()
+                device, most = _most(current.growth())
+                words = "The test left %s of GPU memory behind"
+            else:
+                continue
+            if most > limit:
+                report.outcome = "failed"
+                report.longrepr = (words + " on device %d, more than its limit of %s (%d and %d bytes).") % (
+                    _bytes(most), device, _bytes(limit), most, limit)
+
+    def _keep(self, item, when, report, current):
+        """Writes the snapshot of a test that failed, and says what snapana makes of it."""
+        from hashlib import sha256
+        import shutil
+        import subprocess
+        name = re.sub(r"[^\w.=-]+", "_", item.nodeid).strip("_")
+        if len(name) > 120:  # file systems allow 255 bytes
+            name = name[:100] + "_" + sha256(item.nodeid.encode()).hexdigest()[:12]
+        path = os.path.join(self.folder, name + (".pickle" if when == "call" else "." + when + ".pickle"))
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            current.cuda.memory._dump_snapshot(path)
+        except Exception as err:
+            report.sections.append(("snapana", "The snapshot could not be kept in %s: %s" % (path, err)))
+            return
+        text = "Snapshot: " + path
+        program = os.environ.get("SNAPANA") or shutil.which("snapana")
+        if program is None:
+            text += "\nsnapana is not on PATH; SNAPANA may name it."
+        else:
+            try:
+                done = subprocess.run([program, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+                                      universal_newlines=True)
+                text += "\n" + done.stdout.rstrip()
+            except (OSError, subprocess.SubprocessError) as err:
+                text += "\n%s could not be run: %s" % (program, err)
+        report.sections.append(("snapana", text))
 
 
 if sys.modules["__main__"].__dict__ is globals():
