@@ -162,7 +162,7 @@ export class Explain implements Panel {
 			el(
 				"p",
 				{ class: "hint" },
-				"Which Python object is not known: no recorder's file lies beside the snapshot.",
+				"Which Python object keeps it is not known: the recorder tells, in a file beside the snapshot.",
 			),
 		];
 	}
