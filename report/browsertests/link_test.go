@@ -2,6 +2,7 @@ package browsertests
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,8 +22,10 @@ const clipboard = `Object.defineProperty(navigator, "clipboard", {value: {writeT
 
 // readState gives what a link has of the first device's state.
 const readState = `(({mode, color, axis, x0, x1, lo, hi, cursor, pinned, markA, markB, search, regex, internals, tab,
-	pick}) => JSON.stringify({mode, color, axis, x0: Math.round(x0), x1: Math.round(x1), lo, hi, cursor, pinned, markA,
-	markB, search, regex, internals, tab, pick: pick?.key}))(snapana.live[0].view.state)`
+	pick, only, inverted, around, focus, segmentStream, segmentPool, segmentLeast}) => JSON.stringify({mode, color, axis,
+	x0: Math.round(x0), x1: Math.round(x1), lo, hi, cursor, pinned, markA, markB, search, regex, internals, tab,
+	pick: pick?.key, only, inverted, around, focus, segmentStream, segmentPool, segmentLeast}))(
+	snapana.live[0].view.state)`
 
 // A link opens the page as it was when the link was copied.
 func TestLinkOpensTheSame(t *testing.T) {
@@ -34,12 +37,19 @@ func TestLinkOpensTheSame(t *testing.T) {
 		`v.zoom(100, 800); v.set({lo: 4096, hi: 1 << 30, markA: 120, markB: 300, pinned: 7, tab: "Events"})`,
 		`v.set({search: "model.py:\\d+ & 100% #=+", regex: true, internals: true, color: "age"}); v.show("stacked")`,
 		`v.show("free"); l.tabs.open("Segments")`,
+		`v.set({color: "category"}); v.set({only: "activation\ntemporary", inverted: true})`,
+		`v.set({focus: l.tabs.shown.root.children[0].name, segmentPool: "large pool", segmentLeast: 20 << 20})`,
+		`v.set({around: l.tabs.shown.root.children[0].name})`,
 		`document.querySelector("[data-show] button").click()`,
 	} {
 		p := open(t, r, settings{})
 		p.do(`const l = snapana.live[0], v = l.view; %s; %s`, change, settled)
 		want, link := eval[string](p, readState), eval[string](p, `location.href`)
 		again := visit(t, r, link, settings{})
+		if box := eval[string](again, `document.querySelector("input[type=search]").value`); !strings.Contains(want,
+			strconv.Quote(box)) {
+			t.Errorf("%s: the box of the search has %q", change, box)
+		}
 		if got := eval[string](again, readState); got != want {
 			t.Errorf("%s: %s opens\n%s, want\n%s", change, link, got, want)
 		}

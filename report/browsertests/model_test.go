@@ -291,7 +291,7 @@ func (p *page) checkState(e int, want *state) {
 // A page that has no room for every allocation says so, and its sums are right all the same.
 func TestBoundedPage(t *testing.T) {
 	r := random(t, 6, build.RandomOptions{Events: 60_000, Stacks: 400, Depth: 30, Live: 800})
-	p := open(t, r, settings{size: 420 << 10})
+	p := open(t, r, settings{size: 480 << 10})
 	tl := r.Devices[0].Timeline
 	left := eval[int](p, `snapana.live[0].device.leftOut.lives`)
 	if left == 0 {

@@ -122,7 +122,10 @@ export function search(view: View): HTMLElement {
 		spellcheck: "false",
 		input: () => {
 			clearTimeout(waiting);
-			waiting = window.setTimeout(() => view.set({ search: input.value }), 120);
+			waiting = window.setTimeout(() => {
+				waiting = 0;
+				view.set({ search: input.value });
+			}, 120);
 		},
 	});
 	const box = (text: string, key: "regex" | "internals") => {
@@ -133,7 +136,6 @@ export function search(view: View): HTMLElement {
 	};
 	const say = () => {
 		const m = view.match;
-		if (document.activeElement !== input) input.value = view.state.search;
 		fill(lived, ...(view.address ? tenants(view) : []));
 		lived.hidden = !view.address;
 		input.classList.toggle("wrong", view.searchError !== "");
@@ -167,11 +169,10 @@ export function search(view: View): HTMLElement {
 		{ type: "button", hidden: true, click: () => view.set({ pick: null, only: "" }) },
 		"Clear highlight",
 	);
-	view.listen(
-		c =>
-			(["search", "regex", "internals", "pick", "only", "cursor", "detail"] as const).some(k => c.has(k)) &&
-			say(),
-	);
+	view.listen(c => {
+		if (c.has("search") && !waiting) input.value = view.state.search;
+		if ((["search", "regex", "internals", "pick", "only", "cursor", "detail"] as const).some(k => c.has(k))) say();
+	});
 	document.addEventListener("keydown", e => {
 		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
 		e.preventDefault();
