@@ -74,7 +74,7 @@ Linux only.`,
 			if err != nil {
 				return attachError(int(pid), err)
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), attached(int(pid), record, out, res))
+			_, err = io.WriteString(cmd.OutOrStdout(), attached(int(pid), record, out, res, look(cmd)))
 			return written(err)
 		},
 	}
@@ -87,8 +87,10 @@ Linux only.`,
 	return cmd
 }
 
+const nextStep = "Next    "
+
 // attached says what was recorded, and what to do with it.
-func attached(pid int, record time.Duration, out string, r attach.Result) string {
+func attached(pid int, record time.Duration, out string, r attach.Result, o text.Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Process %d, Python %s: ", pid, oneLine(r.Python))
 	if record == 0 {
@@ -118,16 +120,20 @@ func attached(pid int, record time.Duration, out string, r attach.Result) string
 	for _, f := range r.Faults {
 		fmt.Fprintf(&b, "The recorder in the program failed in part: %s\n", oneLine(f))
 	}
+	next := ""
 	switch {
 	case r.Snapshot != "":
-		fmt.Fprintf(&b, "Next    snapana report %s\n", text.Arg(oneLine(relative(out, r.Snapshot))))
+		next = "report " + text.Arg(oneLine(relative(out, r.Snapshot)))
 	case r.CUDA:
 		b.WriteString("No snapshot: it could not be written.\n")
 	default:
 		b.WriteString("No snapshot: the program has not used a GPU.\n")
-		fmt.Fprintf(&b, "Next    snapana ghosts %s\n", text.Arg(oneLine(relative(out, r.Recording))))
+		next = "ghosts " + text.Arg(oneLine(relative(out, r.Recording)))
 	}
-	return b.String()
+	if next != "" { // to be copied, however long it is
+		next = nextStep + "snapana " + next + "\n"
+	}
+	return text.Fold(b.String(), o.Columns()) + next
 }
 
 // relative is the path of a file as the user wrote the name of the files, out.

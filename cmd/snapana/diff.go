@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/json"
@@ -120,6 +121,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 				}
 				last = &subject{path: path, s: s, rules: rules}
 			}
+			stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
 			p, err := last.take(at[i], device[i])
 			if err != nil {
 				return err

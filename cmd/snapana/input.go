@@ -67,6 +67,7 @@ func (f *inputFlags) addLimit(fl *pflag.FlagSet, large string) {
 
 // recording reads a .snapana file as the flags say.
 func (f *inputFlags) recording(cmd *cobra.Command, path string) (*sidecar.File, error) {
+	meterOf(cmd.Context()).doing("reading " + oneLine(filepath.Base(path)))
 	return sidecar.Open(cmd.Context(), path, sidecar.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes)})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,7 @@ files are several ranks or runs.`,
 			opt := analyze.StatsOptions{Options: counters.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)},
 				Capacity: int64(capacity)}
 			for _, path := range args {
+				meterOf(cmd.Context()).doing("reading " + oneLine(filepath.Base(path)))
 				if err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt); err != nil {
 					return err
 				}
@@ -110,6 +112,7 @@ others are listed.`,
 			if capacity > 0 && snap == "" {
 				return fmt.Errorf("--capacity needs --snapshot")
 			}
+			meterOf(cmd.Context()).doing("reading " + oneLine(filepath.Base(args[0])))
 			log, err := oom.OpenLog(cmd.Context(), args[0], cmd.InOrStdin())
 			var packed *oom.PackedError
 			switch {

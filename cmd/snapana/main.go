@@ -186,8 +186,8 @@ or the system refused; 130 interrupted.`,
 	var looks lookFlags
 	looks.add(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if cmd == root && len(args) == 0 && cmd.Flags().NFlag() == 0 {
-			return nil // the help
+		if cmd == root && len(args) == 0 && cmd.Flags().NFlag() == 0 || strings.HasPrefix(cmd.Name(), "__") {
+			return nil // the help, and what shells ask
 		}
 		if err := fromVariables(cmd); err != nil {
 			return err

@@ -13,6 +13,8 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/snapana/snapana/fixtures/golden"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/attach"
 )
 
 // widths of terminals, in columns.
@@ -60,7 +62,7 @@ func fits(t *testing.T, what, out string, width int) {
 			copied = l == "Examples:" || strings.HasPrefix(l, "Fix") || strings.HasPrefix(l, "Record") ||
 				copied && l != "" && !label.MatchString(l)
 		}
-		command := strings.HasPrefix(l, "$ ") ||
+		command := strings.HasPrefix(l, "$ ") || strings.HasPrefix(l, nextStep+"snapana ") ||
 			strings.HasPrefix(what, "man ") && strings.HasPrefix(l, "    ")
 		if n := uniseg.StringWidth(l); n > width && !command && !copied {
 			t.Errorf("%s: %d columns of %d: %s", what, n, width, l)
@@ -143,6 +145,18 @@ func TestManyWidths(t *testing.T) {
 			if !slices.Contains([]string{"files", "verdicts", "terminal"}, page) {
 				onWidth(t, page+" --help", width)
 			}
+		}
+	}
+}
+
+func TestAttachedWidths(t *testing.T) {
+	r := attach.Result{Python: "3.14.8", Snapshot: "runs/slow.pickle", Recording: "runs/slow.snapana",
+		Faults: []string{strings.Repeat("fault ", 30)}}
+	for _, width := range widths {
+		out := attached(12345, 0, "runs/slow", r, text.Options{Width: width})
+		fits(t, "attach", out, width)
+		if !strings.HasSuffix(out, "\nNext    snapana report runs/slow.pickle\n") {
+			t.Errorf("got\n%s", out)
 		}
 	}
 }

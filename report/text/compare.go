@@ -34,7 +34,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 		if len(differ) == 0 {
 			d.gap()
 		}
-		d.list("Next", []string{"snapana report " + Arg(c.Ranks[0].File)}, 4)
+		d.labeled("Next", cells(plain.code("snapana report "+Arg(c.Ranks[0].File))))
 	}
 	d.gap()
 	d.ranks(c, o.All)
