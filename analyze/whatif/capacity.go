@@ -35,18 +35,41 @@ func (p *Program) smallestCapacity(ctx context.Context, o Options) (_, largest i
 	// No limit is reached by a run that never reserves more than there is.
 	fits := (free.ReservedPeak + capacityStep - 1) / capacityStep
 	fails := free.Stats.RequestedBytes[allocator.All].Peak/capacityStep - 1
+	// Requests fail where most is in use, if they do. What serves all up to there is searched first, and tried on the rest
+	// then; where that fails is the next place to search up to, once, from what failed on.
+	end := p.t.Trace.Len()
+	early := func(event int) int {
+		if 0 < event && event < end/4*3 {
+			return event
+		}
+		return end
+	}
+	until, enough := early(p.t.PeakActive.Event), fits // for the events up to there
+	stride, again := fits, false
 	for fits-fails > 1 {
-		mid := fails + (fits-fails)/2
-		o.Capacity = mid * capacityStep
+		n := fails + min((enough-fails)/2, stride)
+		stride = min(2*stride, fits)
+		if o.until = until; n == fails { // found, but for what comes behind
+			n, o.until = enough, end
+		}
+		o.Capacity = n * capacityStep
 		out, err := p.Run(ctx, o)
 		if err != nil {
 			return 0, 0, err
 		}
 		largest = max(largest, out.largest)
-		if out.StartFailed || out.First != nil {
-			fails = mid
-		} else {
-			fits = mid
+		switch failed := out.StartFailed || out.First != nil; {
+		case failed && o.until == until:
+			fails = n
+		case failed:
+			if fails, enough, stride, until = n, fits, 1, early(out.First.Event); again {
+				until = end
+			}
+			again = true
+		case o.until == end:
+			fits, enough = n, n
+		default:
+			enough, stride = n, fits
 		}
 	}
 	return fits * capacityStep, largest, nil

@@ -52,6 +52,8 @@ type Options struct {
 	UntilFailure bool
 	// Curve samples the reserved and allocated bytes at so many points, 0 for none.
 	Curve int
+
+	until int // the last event to replay, 0 for all
 }
 
 // Outcome is what a replay came to. Bytes are rounded sizes unless they are said to be
@@ -154,6 +156,9 @@ func (r *replay) run(ctx context.Context, out *Outcome, o *Options) error {
 			return ctx.Err()
 		}
 		op := &r.p.ops[i]
+		if o.until > 0 && int(op.event) > o.until {
+			break
+		}
 		if out.Served > 0 && out.Assumed == nil && op.asks() {
 			out.Assumed = &out.served[0]
 		}

@@ -236,6 +236,32 @@ func TestSmallestCapacity(t *testing.T) {
 		got != 200*mib {
 		t.Errorf("%d MiB, error %v", got/mib, err)
 	}
+	// Most is in use at the beginning, and pieces need more room later, early in the trace or late in it.
+	for _, rest := range []int{0, 1, 30} {
+		s = buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			d.Alloc(20 * mib)
+			d.Free(d.Alloc(300 * mib))
+			for range 10 {
+				d.Free(d.Alloc(200 * mib)) // of the 300
+			}
+			d.Alloc(40 * mib) // too
+			d.Alloc(270 * mib)
+			for range rest {
+				d.Free(d.Alloc(10 * mib))
+			}
+		}))
+		p = whatif.NewProgram(s, timeline.Build(s, 0))
+		got, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: p.Recorded.Conf})
+		if err != nil || got <= 330*mib {
+			t.Errorf("with %d more: %d MiB, error %v", rest, got/mib, err)
+		}
+		if o := run(t, p, "", whatif.Options{Capacity: got}); o.First != nil {
+			t.Errorf("with %d more: %d failures with that much", rest, o.Failures)
+		}
+		if o := run(t, p, "", whatif.Options{Capacity: got - 2*mib}); o.First == nil {
+			t.Errorf("with %d more: 2 MiB less are enough too", rest)
+		}
+	}
 	c := p.Recorded.Conf
 	c.Async = true
 	if _, err := p.SmallestCapacity(t.Context(), whatif.Options{Conf: c}); !errors.Is(err, whatif.ErrAsync) {
