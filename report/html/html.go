@@ -91,7 +91,8 @@ func funcs(p *platform.Platform) template.FuncMap {
 }
 
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
-	t, err := template.New("page").Funcs(funcs(p.platform)).Parse(fragmentsTemplate + ledgerTemplate + pinnedTemplate + storyTemplate + pageTemplate)
+	t, err := template.New("page").Funcs(funcs(p.platform)).Parse(fragmentsTemplate + ledgerTemplate +
+		pinnedTemplate + storyTemplate + pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}
