@@ -127,8 +127,9 @@ snapshots needs neither.`,
 		Example: `  snapana version`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "snapana %s\n%s %s/%s\n%s\n",
-				toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, oneLine(readerLine()))
+			s := fmt.Sprintf("snapana %s\n%s %s/%s\n%s\n", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				oneLine(readerLine()))
+			_, err := io.WriteString(cmd.OutOrStdout(), text.Fold(s, look(cmd).Columns()))
 			return written(err)
 		},
 	}

@@ -190,14 +190,16 @@ func badFlag(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("%w (did you mean --%s?)", err, near)
 		}
 	case errors.As(err, &bad):
-		wants := map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false",
-			"duration": "a time like 1s or 500ms"}
 		if want := wants[bad.GetFlag().Value.Type()]; want != "" {
 			err = fmt.Errorf("invalid --%s %q; expected %s", bad.GetFlag().Name, bad.GetValue(), want)
 		}
 	}
 	return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 }
+
+// wants says what a value of a type is, where pflag says it in Go's words.
+var wants = map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false",
+	"duration": "a time like 1s or 500ms"}
 
 // newHelp is the command for help about the others.
 func newHelp(root *cobra.Command) *cobra.Command {

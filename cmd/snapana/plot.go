@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,8 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k := slices.Index(kinds, kind)
 			switch {
+			case cmd.Flags().Changed("width") && os.Getenv(variable("width")) == "":
+				return fmt.Errorf("--width is that of lines, and plot prints none; --size is that of the picture")
 			case k < 0:
 				return unknown("--kind", kind, kinds)
 			case at != "" && !plot.Kinds()[k].AtMoment:

@@ -157,7 +157,7 @@ func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) 
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	line := oneLine("Report in "+dir+string(os.PathSeparator)+note) + "\n"
+	line := text.Fold(oneLine("Report in "+dir+string(os.PathSeparator)+note), look(cmd).Columns())
 	switch {
 	case f.forPeople():
 		_, err = io.WriteString(cmd.OutOrStdout(), "\n"+line)

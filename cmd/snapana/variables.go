@@ -41,7 +41,10 @@ func fromVariables(cmd *cobra.Command) error {
 			if errors.As(err, &why) {
 				err = cmp.Or(why.Unwrap(), err)
 			}
-			return fmt.Errorf("invalid %s %q, the default of --%s: %w", variable(f.Name), value, f.Name, err)
+			if want := wants[f.Value.Type()]; want != "" {
+				err = fmt.Errorf("expected %s", want)
+			}
+			return fmt.Errorf("invalid %s %q, the default of --%s; %w", variable(f.Name), value, f.Name, err)
 		}
 		f.Annotations = map[string][]string{fromVariable: nil}
 	}

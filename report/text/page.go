@@ -194,8 +194,8 @@ func Index(w io.Writer, names []string, about func(i int) string, o Options) err
 	return d.print(w)
 }
 
-// Fold breaks the lines of a help text that are wider than n columns. What stands in a second column goes on in it.
-// Examples stay, to be copied.
+// Fold breaks the lines of a text that are wider than n columns at spaces. What stands in a second column goes on in it.
+// Examples of a help stay, and longer words, to be copied.
 func Fold(s string, n int) string {
 	var out []string
 	section := ""
@@ -211,11 +211,21 @@ func Fold(s string, n int) string {
 		if m := secondColumn.FindStringIndex(l); m != nil && m[1]-1 <= n/2 {
 			at = m[1] - 1
 		}
-		head := l[:at]
-		for _, part := range wrap(l[at:], n-at) {
-			out = append(out, head+part)
-			head = strings.Repeat(" ", at)
+		head, used := l[:at], at
+		for i, word := range strings.Fields(l[at:]) {
+			have := chart.Width(word)
+			switch {
+			case i == 0:
+				head += word
+			case used+1+have <= n:
+				head, used = head+" "+word, used+1
+			default:
+				out = append(out, head)
+				head, used = strings.Repeat(" ", at)+word, at
+			}
+			used += have
 		}
+		out = append(out, head)
 	}
 	return strings.Join(out, "\n") + "\n"
 }
