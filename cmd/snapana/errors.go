@@ -45,7 +45,10 @@ func explain(ctx context.Context, err error) error {
 func redirect(ctx context.Context, fault *snapshot.FormatError) string {
 	var is snapshot.Stranger
 	name := text.Arg(fault.Name)
-	switch errors.As(fault, &is); is {
+	if !errors.As(fault, &is) && errors.Is(fault, snapshot.ErrCorrupt) && fault.Offset < 1<<10 {
+		is = snapshot.Text // a log may begin as JSON does: "[rank0]: ..."
+	}
+	switch is {
 	case snapshot.Folder:
 		return inFolder(ctx, fault.Name)
 	case snapshot.Recording:
@@ -77,12 +80,12 @@ func inFolder(ctx context.Context, dir string) string {
 	case 1:
 		return "is a directory; the snapshot in it is " + text.Arg(found[0])
 	default:
-		const named = 3
-		list := make([]string, min(n, named))
+		const most = 3
+		list := make([]string, min(n, most))
 		for i := range list {
 			list[i] = text.Arg(found[i])
 		}
-		if n > named {
+		if n > most {
 			list = append(list, "...")
 		}
 		return fmt.Sprintf("is a directory with %d snapshots: %s; `snapana ranks %s` compares them", n,
@@ -111,12 +114,26 @@ func snapshots(ctx context.Context, dir string) (found []string) {
 			return nil
 		case d.IsDir() && (hidden || deep > maxBelow || strings.HasSuffix(path, report.Ending)):
 			return fs.SkipDir
-		case !d.IsDir() && !hidden && load.Recognize(ctx, path):
+		case !d.IsDir() && !hidden && recognize(ctx, path):
 			found = append(found, path)
 		}
 		return nil
 	})
 	return found
+}
+
+var (
+	packed = regexp.MustCompile(`\.(gz|xz|bz2|zst|zip)$`)
+	named  = regexp.MustCompile(`\.(pickle|pkl|json)\.\w+$`)
+)
+
+// recognize reports whether a file begins as a snapshot does. Of packed ones the name has to do: a few bytes of them may
+// unpack to much.
+func recognize(ctx context.Context, path string) bool {
+	if packed.MatchString(path) {
+		return named.MatchString(path)
+	}
+	return load.Recognize(ctx, path)
 }
 
 var url = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)

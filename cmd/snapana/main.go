@@ -163,8 +163,8 @@ request. It needs no GPU, no Python and no network, and it never runs code from 
 Start with: snapana FILE, which prints the verdict; snapana report FILE writes a page, too.
 The manual: snapana man.
 
-Exit codes: 0 success; 2 wrong usage or unreadable input; 3 the output could not be written,
-or the system refused; 130 interrupted.`,
+Exit codes: 0 success; 1 a limit was not kept (check, --fail-on); 2 wrong usage or unreadable
+input; 3 the output could not be written, or the system refused; 130 interrupted.`,
 		Example: `  snapana snapshot.pickle
   snapana report snapshot.pickle
   gzip -dc snapshot.pickle.gz | snapana -`,
