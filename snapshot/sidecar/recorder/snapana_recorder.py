@@ -9,14 +9,15 @@
     r.stop()                        # writes no dump of its own
 
 `with r.phase("rollout"):` names a part of the program, of which the report then shows the peak; it decorates functions,
-too. `with r.record("run"):` starts, dumps when the block raises, and stops. `r.on_oom()` dumps when an allocation fails,
-before anything is unwound. `python -m snapana_recorder train.py args` (or `-m module args`) does all this for a program
-as it is: it counts the steps of optimizers, and dumps now and then, when memory has grown, at errors, and at the end.
-From Python 3.12 on it dumps as the function returns that ran most of the program, too: its variables are gone then.
-Of a program without an optimizer it takes two samples in each second that CUDA is up, in a thread.
-A dump that finds less memory leaves the snapshot of an earlier one as it is. os._exit waits up to 10 s for a last dump,
-and so does SIGTERM in a program that has no handler for it, as soon as the main thread is in no C function; SIGKILL
-leaves what was recorded before it.
+too. `with r.record("run"):` starts, dumps when the block ends or raises, and stops. `r.on_oom()` dumps when an
+allocation fails, before anything is unwound. `python -m snapana_recorder [-o FOLDER/NAME] train.py args` (or `-m module
+args`) does all this for a program as it is; this file must lie in the current folder or in one of PYTHONPATH. It writes
+NAME.snapana and NAME.pickle, run without -o: it counts the steps of optimizers, and dumps now and then, when memory has
+grown, at errors, and at the end. From Python 3.12 on it dumps as the function returns that ran most of the program,
+too: its variables are gone then. Of a program without an optimizer it takes two samples in each second that CUDA is up,
+in a thread. A dump that finds less memory leaves the snapshot of an earlier one as it is. os._exit waits up to 10 s for
+a last dump, and so does SIGTERM in a program that has no handler for it, as soon as the main thread is in no C
+function; SIGKILL leaves what was recorded before it.
 
 `pytest -p snapana_recorder --snapana=DIR` is a plugin: limits on the GPU memory of tests, and verdicts on those that fail.
 
@@ -2962,7 +2963,8 @@ class _Recorder:
         self.header(run)
         self.torch = self.safely("torch", self.find_torch)
         self.safely("env", lambda: self.write("env", env=_environment(self.torch)))
-        if history and self.torch is not None:
+        self.history = history and self.torch is not None  # so that a snapshot is wanted
+        if self.history:
             self.safely("history", lambda: self.torch.cuda._lazy_call(lambda: self.start_history(max_entries, stacks)))
 
     def find_torch(self):
@@ -3388,7 +3390,7 @@ def start(run="run", history=True, max_entries=1_000_000, stacks="python", devic
 
     run may hold a folder. history=False leaves _record_memory_history to the program; max_entries and stacks are its
     arguments. devices="cuda" leaves storages in host memory out of dumps."""
-    stop()
+    _close("stop")
     try:
         run = os.fspath(run)
         if run.endswith(".snapana"):
@@ -3431,7 +3433,14 @@ def on_oom():
 
 @_public
 def stop(reason="stop"):
-    """Ends the recording."""
+    """Ends the recording. It makes no dump, and says so where there was none."""
+    recorder = _current()
+    if recorder is not None and recorder.history and recorder.dumps == 0 and reason == "stop":
+        _tell("stopped without a dump: call dump() before stop(), for the snapshot and for who holds what")
+    _close(reason)
+
+
+def _close(reason):
     recorder = _current()
     _active[0] = None
     _leave_sigterm()

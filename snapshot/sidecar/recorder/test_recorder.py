@@ -1352,6 +1352,18 @@ class Files(Recorded):
         self.assertIn("snapana_recorder: not recording: FileNotFoundError", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_stop_alone_says_that_nothing_was_dumped(self):
+        for calls, lines in (("r.start('run'); r.stop()", 1), ("r.start('run', history=False); r.stop()", 0),
+                             ("r.start('run'); r.start('run'); r.dump(); r.stop(); r.stop()", 0),
+                             ("exec('with r.record(\\'run\\'): pass')", 0), ("r.start('run')", 0)):
+            code = "import sys; sys.path.insert(0, %r); import snapana_recorder as r; %s" % (
+                os.path.dirname(os.path.abspath(SOURCE)), calls)
+            done = subprocess.run([sys.executable, "-c", code], cwd=self.dir.name, stderr=subprocess.PIPE,
+                                  universal_newlines=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), lines, done.stderr)
+            self.assertEqual("call dump() before stop()" in done.stderr, lines == 1)
+
     def test_a_full_disk_leaves_whole_records(self):
         r.start(self.run_path)
         r.step()
@@ -1734,7 +1746,7 @@ while True:
 import os, signal, subprocess, sys, time
 import torch, snapana_recorder as r
 keep = [torch.zeros(1000)]
-r.start(sys.argv[1], devices="all")
+r.start(sys.argv[1], history=False, devices="all")
 how = sys.argv[2]
 if how == "child":
     pid = os.fork()
