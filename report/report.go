@@ -60,8 +60,8 @@ func WriteDir(dir string, r *analyze.Result, maxPage int) (other bool, err error
 // most is how many folders of one name are looked at.
 const most = 10_000
 
-// WriteOwn is WriteDir for the folder NAME.report, or NAME-2.report and so on where that is taken: by a report on another
-// snapshot, or by something else. It returns the folder, and the one that was taken, "" for none.
+// WriteOwn is WriteDir for the folder NAME.report, or NAME-2.report and so on where that is taken: by a report on
+// another snapshot, or by something else. It returns the folder, and the one that was taken, "" for none.
 func WriteOwn(name string, r *analyze.Result, maxPage int) (dir, taken string, err error) {
 	files, err := render(r, maxPage)
 	if err != nil {

@@ -104,18 +104,18 @@ type smiLog struct {
 }
 
 type smiGPU struct {
-	ID         string         `xml:"id,attr"`
-	Name       string         `xml:"product_name"`
-	UUID       string         `xml:"uuid"`
-	MIG        string         `xml:"mig_mode>current_mig"`
-	Instances  []smiInstance  `xml:"mig_devices>mig_device"`
-	Memory     smiMemory      `xml:"fb_memory_usage"`
-	ECC        smiErrors      `xml:"ecc_errors>aggregate"`
-	Retired    []string       `xml:"retired_pages>multiple_single_bit_retirement>retired_count"`
-	RetiredTwo []string       `xml:"retired_pages>double_bit_retirement>retired_count"`
-	Mode       string         `xml:"accounting_mode"`
-	Processes  *smiProcesses  `xml:"processes"`
-	Accounted  []smiAccounted `xml:"accounted_processes>accounted_process_info"`
+	ID        string         `xml:"id,attr"`
+	Name      string         `xml:"product_name"`
+	UUID      string         `xml:"uuid"`
+	MIG       string         `xml:"mig_mode>current_mig"`
+	Instances []smiInstance  `xml:"mig_devices>mig_device"`
+	Memory    smiMemory      `xml:"fb_memory_usage"`
+	ECC       smiErrors      `xml:"ecc_errors>aggregate"`
+	Single    string         `xml:"retired_pages>multiple_single_bit_retirement>retired_count"`
+	Double    string         `xml:"retired_pages>double_bit_retirement>retired_count"`
+	Mode      string         `xml:"accounting_mode"`
+	Processes *smiProcesses  `xml:"processes"`
+	Accounted []smiAccounted `xml:"accounted_processes>accounted_process_info"`
 }
 
 type smiInstance struct {
@@ -252,10 +252,9 @@ func (x *smiGPU) gpu(table *procTable) sidecar.GPU {
 	}
 	g.Processes = q.processes(x.Processes, table)
 	g.ECCErrors = q.sum("ecc_errors", x.ECC.DoubleBit, x.ECC.SRAM, x.ECC.Parity, x.ECC.SECDED, x.ECC.DRAM)
-	if len(x.Retired) > 0 && len(x.RetiredTwo) > 0 {
-		if one, two := q.count("retired_count", x.Retired[0]), q.count("retired_count", x.RetiredTwo[0]); one != nil && two != nil {
-			g.Retired = new(*one + *two)
-		}
+	single, double := q.count("retired_count", x.Single), q.count("retired_count", x.Double)
+	if single != nil && double != nil {
+		g.Retired = new(*single + *double)
 	}
 	if word(x.Mode) == "Enabled" {
 		g.Accounting = []sidecar.Accounted{}
@@ -346,7 +345,8 @@ func (q figures) processes(x *smiProcesses, table *procTable) []sidecar.GPUProce
 			continue
 		}
 		p := sidecar.GPUProcess{PID: *pid, Used: q.size("used_memory", v.Used), Kind: smiKind(v.Type),
-			GPUInstance: q.count("gpu_instance_id", v.GPUInstance), ComputeInstance: q.count("compute_instance_id", v.ComputeInstance)}
+			GPUInstance:     q.count("gpu_instance_id", v.GPUInstance),
+			ComputeInstance: q.count("compute_instance_id", v.ComputeInstance)}
 		if table.describe(&p); p.Name == "" && p.State != Gone {
 			p.Name = smiProgram(v.Name)
 		}

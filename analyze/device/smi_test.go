@@ -109,14 +109,15 @@ func TestSMI(t *testing.T) {
 		}
 	}
 	r := fixture(t, "v12-a100.xml").reading(newProcTable(fstest.MapFS{}), nil)
-	if a := r.Devices[0].Accounting; r.Driver != "550.54.15" || r.CUDA != "12.4" || r.Reader != "nvidia-smi" || len(a) != 1 ||
-		a[0].PID != 4101 || *a[0].MaxUsed != 50000<<20 || !*a[0].Running || r.Devices[1].Accounting != nil {
+	if a := r.Devices[0].Accounting; r.Driver != "550.54.15" || r.CUDA != "12.4" || r.Reader != "nvidia-smi" ||
+		len(a) != 1 || a[0].PID != 4101 || *a[0].MaxUsed != 50000<<20 || !*a[0].Running || r.Devices[1].Accounting != nil {
 		t.Errorf("%+v", r)
 	}
 }
 
 // shared is the /proc of a machine whose CPU and device use one memory.
-var shared = fstest.MapFS{"meminfo": {Data: []byte("MemTotal:       125510920 kB\nMemFree:  9 kB\nMemAvailable:   104857600 kB\n")}}
+var shared = fstest.MapFS{"meminfo": {Data: []byte(
+	"MemTotal:       125510920 kB\nMemFree:  9 kB\nMemAvailable:   104857600 kB\n")}}
 
 // TestShared gives a device the system's memory where the driver counts none for it, and only there.
 func TestShared(t *testing.T) {

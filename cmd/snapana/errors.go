@@ -41,7 +41,8 @@ func explain(ctx context.Context, err error) error {
 	return inFlags(err)
 }
 
-// redirect says what a file is that is no snapshot, as its content tells, and which command reads it; "" where none does.
+// redirect says what a file is that is no snapshot, as its content tells, and which command reads it; "" where none
+// does.
 func redirect(ctx context.Context, fault *snapshot.FormatError) string {
 	var is snapshot.Stranger
 	name := text.Arg(fault.Name)
@@ -154,7 +155,8 @@ func meant(path *fs.PathError, err error) error {
 	return err
 }
 
-// likeIt is the file or folder with the name most like that of path, in the same folder, or in one with a name like that.
+// likeIt is the file or folder with the name most like that of path, in the same folder, or in one with a name like its
+// own.
 func likeIt(path string) string {
 	dir, name := filepath.Split(filepath.Clean(path))
 	if name == "" {

@@ -192,7 +192,7 @@ func (in *Input) Stranger() error {
 	case ext == ".ncu-rep":
 		msg = "is a report of Nsight Compute, not a memory snapshot; " + dump
 	case isRecording(in.head):
-		msg, class = "is a recording of what a program and the driver said beside snapshots, not a snapshot", snapshot.Recording
+		msg, class = "is a recording of what is beside snapshots, not a snapshot", snapshot.Recording
 	case kind == isText && memoryViz(in.head):
 		msg = "is what python -m torch.cuda._memory_viz printed about a snapshot, not the snapshot itself; " + dump
 	case kind == isText:
