@@ -35,7 +35,7 @@ func TestStories(t *testing.T) {
 		"cached":          {"free", []string{"500 MiB cached", "peak, 503 MiB in use"}},
 		"no-history":      {"bars", []string{"480 MiB reserved", "in use 450 MiB", "cached 30.0 MiB"}},
 		"pre-trace":       {"growth", []string{"480 MiB never freed", "+40.0 MiB per iteration", "660 MiB older", "from before the trace"}},
-		"two-devices":     {"calm", []string{"peak"}},
+		"two-devices":     {"calm", []string{"peak", "GPU 1. Left: memory over"}},
 		"inconsistent":    {"", nil}, // not to be trusted
 		"empty":           {"", nil},
 	}

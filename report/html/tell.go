@@ -37,10 +37,23 @@ func newStory(r *analyze.Result) *story {
 		return composition(d)
 	}
 	c := &scene{d: d, axis: chart.TellingAxis(d.Timeline, r.Snapshot.HasTimes)}
+	s := c.choose(f)
+	if s != nil && len(r.Devices) > 1 {
+		s.Caption = chart.DeviceName(d.Timeline.Device) + ". " + s.Caption
+	}
+	return s
+}
+
+// choose draws what a finding is about, or the run where there is none.
+func (c *scene) choose(f *finding.Finding) *story {
+	if f == nil {
+		return c.calm()
+	}
+	v := &f.Evidence
 	switch {
 	case v.Request != nil && len(f.Events) > 0:
 		return c.failure(f)
-	case v.Growth != nil && v.Growth.Index >= 0 && v.Growth.Index < len(d.Growth):
+	case v.Growth != nil && v.Growth.Index >= 0 && v.Growth.Index < len(c.d.Growth):
 		return c.growth(v.Growth)
 	case v.Fragments != nil && (f.Status == finding.Fragmentation || f.Status == finding.Cached):
 		return c.unused(f)
