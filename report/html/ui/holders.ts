@@ -153,7 +153,11 @@ export class Holders implements Panel {
 							"tr",
 							{},
 							...["Bytes", "Share", "", "Blocks", "Held by"].map((t, i) =>
-								el("th", { scope: "col", class: ["n", "n", "c bars", "n c", ""][i] }, t),
+								el(
+									t ? "th" : "td",
+									{ scope: t ? "col" : undefined, class: ["n", "n", "c bars", "n c", ""][i] },
+									t,
+								),
 							),
 						),
 					),
