@@ -30,8 +30,6 @@ type smi struct {
 	patience time.Duration
 }
 
-var usual = smi{smiName, 30 * time.Second}
-
 // maxSMI is far above what it prints about 16 devices with a hundred processes each.
 const maxSMI = 16 << 20
 

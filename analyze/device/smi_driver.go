@@ -4,6 +4,7 @@ package device
 
 import (
 	"io/fs"
+	"time"
 
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -19,7 +20,7 @@ type Driver struct {
 
 // Open asks nvidia-smi once. The error is ErrNoDriver, with the reason.
 func Open() (*Driver, error) {
-	program := usual
+	program := smi{smiName, 30 * time.Second}
 	first, err := program.read()
 	if err != nil {
 		return nil, err
