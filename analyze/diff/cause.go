@@ -95,7 +95,8 @@ func causes(r *Result) []Cause {
 	// A difference is never explained by what went the other way.
 	against := func(c *Cause) bool { return c.Bytes > 0 != (r.Delta() > 0) && r.Delta() != 0 }
 	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) })
-	if i := slices.IndexFunc(s.out, func(c Cause) bool { return !against(&c) }); i > 0 {
+	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(a.Moved, b.Moved) }) // last, since it is none
+	if i := slices.IndexFunc(s.out, func(c Cause) bool { return !against(&c) }); i > 0 && s.out[i].Kind != Moved {
 		first := s.out[i]
 		s.out = slices.Insert(slices.Delete(s.out, i, i+1), 0, first)
 	}

@@ -96,7 +96,7 @@ func stackless(f *footprint.Footprint) bool {
 
 // tops are the places that run at the two moments, where they are not the same.
 func (r *Result) tops() (a, b string) {
-	if r.A.Top < 0 || r.B.Top < 0 {
+	if r.A.Top < 0 || r.B.Top < 0 || len(r.A.Groups) == 0 || len(r.B.Groups) == 0 {
 		return "", ""
 	}
 	x, y := &r.A.Groups[r.A.Top], &r.B.Groups[r.B.Top]

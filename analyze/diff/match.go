@@ -91,13 +91,14 @@ func keyOf(stack []int32, number func(row int32) int32) string {
 // resemble finds partners for stacks whose calls are mostly those of another: code was put in between, inlined, or split
 // off. They end in the same function of the program, or else they allocated blocks of the same sizes.
 func resemble(a, b *code, moves *mapping, of []int32, how []How, taken []bool) {
+	cells := maxCells
 	by := func(key func(c *code, s *chain) string, least float64, score func(x, y int32) float64) {
 		mine := calls(a, moves, key, func(i int) bool { return of[i] < 0 })
 		theirs := calls(b, nil, key, func(i int) bool { return !taken[i] })
 		for _, key := range slices.Sorted(maps.Keys(mine)) {
 			from, to := mine[key], theirs[key]
 			for x, y := range pairs(rows(len(from)), rows(len(to)), least, func(x, y int) float64 {
-				return likeness(from[x].calls, to[y].calls) * score(from[x].stack, to[y].stack)
+				return likeness(from[x].calls, to[y].calls, &cells) * score(from[x].stack, to[y].stack)
 			}) {
 				i, j := from[x].stack, to[y].stack
 				of[i], how[i], taken[j] = j, Similar, true
@@ -194,8 +195,11 @@ func rows(n int) []int {
 	return out
 }
 
+// maxCells bounds the pairs of calls that are compared in all: a second or so.
+const maxCells = 1 << 27
+
 // likeness is the share of calls that two stacks have in common, in the same order, 0 to 1.
-func likeness(a, b []function) float64 {
+func likeness(a, b []function, cells *int) float64 {
 	// Most stacks have the same ends.
 	n := 0
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -205,7 +209,7 @@ func likeness(a, b []function) float64 {
 		a, b, n = a[:len(a)-1], b[:len(b)-1], n+1
 	}
 	whole := float64(n + max(len(a), len(b)))
-	if len(a)*len(b) > maxAligned {
+	if *cells -= len(a) * len(b); *cells < 0 {
 		return float64(n) / whole
 	}
 	row := make([]int, len(b)+1)

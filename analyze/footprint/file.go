@@ -33,6 +33,7 @@ type document struct {
 	When       string          `json:"when"`
 	Totals     timeline.Totals `json:"totals"`
 	Peaks      timeline.Peaks  `json:"peaks"`
+	Bounds     timeline.Bounds `json:"bounds"` // of Peaks
 	HasHistory bool            `json:"has_history"`
 	Late       bool            `json:"late"`
 	Torch      string          `json:"torch"`
@@ -62,7 +63,7 @@ type group struct {
 func Write(w io.Writer, f *Footprint) error {
 	d := document{
 		Schema: Schema, File: f.Name, Device: f.Device, At: f.At, When: f.When, Totals: f.Totals, Peaks: f.Peaks,
-		HasHistory: f.HasHistory, Late: f.Late, Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
+		Bounds: f.Bounds, HasHistory: f.HasHistory, Late: f.Late, Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
 		Steps: f.Steps,
 	}
 	if f.Settings.Present {
@@ -104,7 +105,7 @@ func (d *document) write(w io.Writer) error {
 	}
 	b := bufio.NewWriter(w)
 	b.WriteString("{\n")
-	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "has_history", "late", "torch", "backend",
+	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "bounds", "has_history", "late", "torch", "backend",
 		"settings", "unit", "steps", "groups", "frames"}
 	for i, name := range names {
 		value := fields[name]
@@ -146,7 +147,8 @@ func Read(r io.Reader) (*Footprint, error) {
 		return nil, fmt.Errorf("%w: its schema is %q, not %q", ErrNoFootprint, d.Schema, Schema)
 	}
 	f := &Footprint{
-		Name: d.File, Device: d.Device, At: d.At, When: d.When, Totals: d.Totals, Peaks: d.Peaks, HasHistory: d.HasHistory,
+		Name: d.File, Device: d.Device, At: d.At, When: d.When, Totals: d.Totals, Peaks: d.Peaks,
+		Bounds: d.Bounds, HasHistory: d.HasHistory,
 		Late: d.Late, Writer: snapshot.Writer{Text: d.Torch, Backend: d.Backend}, Unit: d.Unit, Steps: d.Steps,
 		Settings: snapshot.Settings{Present: d.Settings != nil},
 	}
@@ -227,8 +229,14 @@ func (f *Footprint) parseGroup(g *group, known map[string]int32) (Group, error) 
 		out.Stack = at
 	}
 	var count, rounded int64
-	for _, s := range g.Sizes {
-		if s[0] < 0 || s[1] < 0 || s[2] <= 0 {
+	for i, s := range g.Sizes {
+		const most = 1 << 50 // so that no sum overflows
+		before := Size{-1, -1, 0}
+		if i > 0 {
+			before = out.Sizes[i-1]
+		}
+		if s[0] < 0 || s[0] > most || s[1] < 0 || s[1] > most || s[2] <= 0 || s[2] > most/max(s[1], 1) || count+s[2] > most ||
+			rounded+s[1]*s[2] > most || s[0] < before.Requested || s[0] == before.Requested && s[1] <= before.Rounded {
 			return out, fmt.Errorf("size %v", s)
 		}
 		count, rounded = count+s[2], rounded+s[1]*s[2]

@@ -21,6 +21,8 @@ type Footprint struct {
 	When   string          `json:"when"`   // in words: "at the peak of active bytes"
 	Totals timeline.Totals `json:"totals"` // at that moment
 	Peaks  timeline.Peaks  `json:"peaks"`
+	// Bounds are those of Peaks: a damaged file, or one without some kinds of events, may have had more.
+	Bounds timeline.Bounds `json:"-"`
 	// HasHistory is false where the file has no trace to tell a peak by.
 	HasHistory bool `json:"has_history"`
 	// Late says that memory was allocated before the trace began: a ring that wrapped, or recording that began late.
@@ -73,6 +75,10 @@ func Take(q *Subject, m attribution.Moment, at string) *Footprint {
 		Name: q.Name, Device: t.Device, When: m.Name, At: at, Totals: st.Totals, Peaks: t.Peaks,
 		HasHistory: t.HasHistory(), Late: t.Checks.PreTraceBlocks > 0 && t.Trace.Len() > 0,
 		Writer: q.Snapshot.Writer, Settings: q.Snapshot.Settings, Unit: q.Steps.Unit,
+	}
+	f.Bounds = t.Recording.Told().Peak
+	if q.Snapshot.Partial != nil {
+		f.Bounds.AtLeast()
 	}
 	for _, s := range q.Steps.Steps {
 		f.Steps = append(f.Steps, Step{s.Peak, s.Growth})
@@ -158,4 +164,17 @@ func (f *Footprint) Growth() (bytes int64, known bool) {
 	}
 	slices.Sort(all)
 	return all[len(all)/2], true
+}
+
+// Place is the frame that a group's stack stands for, nil without frames: the innermost of the code that matters most.
+func (f *Footprint) Place(g *Group) (best *attribution.Frame) {
+	if g.Stack < 0 {
+		return nil
+	}
+	for _, row := range f.Stacks[g.Stack] {
+		if v := &f.Frames[row]; best == nil || v.Origin > best.Origin {
+			best = v
+		}
+	}
+	return best
 }

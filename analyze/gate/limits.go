@@ -32,19 +32,19 @@ type Limits struct {
 // Phase limits a part of the program that it named.
 type Phase struct {
 	Name string `yaml:"name"`
-	Peak Size   `yaml:"max_peak"` // active bytes
+	Peak *Size  `yaml:"max_peak"` // allocated bytes
 }
 
 // Site limits what stacks with a frame that matches have at the peak.
 type Site struct {
 	Match Pattern `yaml:"match"`
-	Peak  Size    `yaml:"max_peak"` // requested bytes
+	Peak  *Size   `yaml:"max_peak"` // requested bytes
 }
 
 // Steps limits each step.
 type Steps struct {
-	Peak Size `yaml:"max_peak"` // active bytes
-	Skip int  `yaml:"skip"`     // steps at the beginning that do not count
+	Peak *Size `yaml:"max_peak"` // active bytes
+	Skip int   `yaml:"skip"`     // steps at the beginning that do not count
 }
 
 // Tolerances that hold unless told otherwise: of the baseline's peak, and at least so many bytes.
@@ -78,7 +78,28 @@ func Read(r io.Reader) (*Limits, error) {
 	if err := d.Decode(l); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("the limits are not understood: %s", plain(err))
 	}
-	return l, nil
+	if d.Decode(new(yaml.Node)) != io.EOF {
+		return nil, errors.New("the limits are not understood: there is more than one document")
+	}
+	return l, l.check()
+}
+
+// check says which part of the program lacks its limit, or its name.
+func (l *Limits) check() error {
+	for i, p := range l.Phases {
+		if p.Name == "" || p.Peak == nil {
+			return fmt.Errorf("phases[%d] needs a name and max_peak", i)
+		}
+	}
+	for i, s := range l.Sites {
+		if s.Match.Regexp == nil || s.Match.String() == "" || s.Peak == nil {
+			return fmt.Errorf("sites[%d] needs match and max_peak", i)
+		}
+	}
+	if s := l.Steps; s != nil && (s.Peak == nil || s.Skip < 0) {
+		return errors.New("steps needs max_peak, and a skip of 0 or more")
+	}
+	return nil
 }
 
 var (

@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"fmt"
+
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -18,6 +20,17 @@ func (b Bound) String() string { return [...]string{"exact", "at_least", "at_mos
 
 // MarshalText is String.
 func (b Bound) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (b *Bound) UnmarshalText(text []byte) error {
+	for v := Exact; v <= Unknown; v++ {
+		if v.String() == string(text) {
+			*b = v
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown bound %q", text)
+}
 
 // Of is a size in a sentence: "at least 2.00 GiB".
 func (b Bound) Of(bytes int64) string { return b.size("at least ", "at most ", bytes) }
@@ -59,6 +72,12 @@ type Bounds struct {
 
 // all sets each to the same.
 func (b *Bounds) all(to Bound) { *b = Bounds{to, to, to, to, to} }
+
+// AtLeast says of what is exact that there may have been more.
+func (b *Bounds) AtLeast() {
+	all := Bounds{AtLeast, AtLeast, AtLeast, AtLeast, AtLeast}
+	b.add(&all)
+}
 
 // Exact reports whether every series is.
 func (b *Bounds) Exact() bool { return *b == Bounds{} }

@@ -3,7 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
-	"strings"
+	"strconv"
 
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/units"
@@ -19,13 +19,13 @@ func Difference(r *diff.Result) string {
 		return fmt.Sprintf("No difference: %s active on both sides, from the same code.", units.Bytes(a))
 	}
 	first := &r.Causes[0]
-	if first.Kind == diff.Moved {
+	if first.Kind == diff.Moved && len(r.Causes) == 1 {
 		return fmt.Sprintf("No difference: %s active on both sides, %s of it from other lines.", units.Bytes(a),
 			units.Bytes(first.Moved))
 	}
 	if r.Delta() == 0 {
-		return fmt.Sprintf("As much active memory on both sides, %s, of which %s is other memory: %s.", units.Bytes(a),
-			units.Bytes(max(first.Bytes, -first.Bytes)), CauseOf(first))
+		return fmt.Sprintf("As much active memory on both sides, %s, and not all of it the same: %s.", units.Bytes(a),
+			CauseOf(first))
 	}
 	s := fmt.Sprintf("%s (%s to %s): %s", units.Signed(r.Delta()), units.Bytes(a), units.Bytes(b), CauseOf(first))
 	if part := float64(first.Bytes) / float64(r.Delta()); part > 0.95 && part < 1.05 {
@@ -41,6 +41,9 @@ func CauseOf(c *diff.Cause) string {
 		return words
 	}
 	site := c.Sites[0]
+	if c.Bytes == 0 {
+		return words + ", at several places"
+	}
 	switch share := math.Abs(float64(site.Bytes) / float64(c.Bytes)); {
 	case len(c.Sites) == 1 || share > 0.9:
 		return words + ", at " + site.Site
@@ -104,7 +107,15 @@ func either(is bool, yes, no string) string {
 }
 
 // times prints a factor: "2x", "0.5x", "1.45x".
-func times(ratio float64) string { return strings.TrimSuffix(fmt.Sprintf("%.3g", ratio), ".0") + "x" }
+func times(ratio float64) string {
+	switch {
+	case ratio > 0.99 && ratio < 1.01:
+		return strconv.FormatFloat(ratio, 'f', 4, 64) + "x"
+	case ratio >= 100:
+		return strconv.FormatFloat(ratio, 'f', 0, 64) + "x"
+	}
+	return fmt.Sprintf("%.3gx", ratio)
+}
 
 func isHalved(ratio float64) bool { return ratio == 0.5 || ratio == 2 }
 

@@ -11,23 +11,27 @@ import (
 // GateOf says in one sentence what came of a limit.
 func GateOf(o *gate.Outcome) string {
 	value, limit := units.Bytes(int64(o.Value)), units.Bytes(int64(o.Limit))
-	what, unknown := "", "the file has no history of events"
+	what := ""
+	unknown := map[gate.Why]string{
+		gate.NoHistory: "the file has no history of events that tells", gate.NoSteps: "too few steps were found",
+		gate.NoPhase: "no such phase was recorded", gate.Uncertain: "the file tells no more than a bound of the figure",
+	}[o.Why]
 	switch o.Gate {
 	case gate.Peak:
 		what = "the peak of requested memory"
 	case gate.Reserved:
 		what = "the peak of reserved memory"
 	case gate.Growth:
-		what, unknown = "what a step leaves behind", "fewer than four steps were found"
+		what = "what the median step leaves behind"
 	case gate.Fragmentation:
 		what = "reserved memory that is free in pieces, at the peak,"
 		value, limit = fmt.Sprintf("%.1f%%", o.Value), fmt.Sprintf("%g%%", o.Limit)
 	case gate.OfPhase:
-		what, unknown = "the peak of phase "+o.Name, "no such phase was recorded"
+		what = "the peak of phase " + o.Name
 	case gate.OfSite:
 		what = "memory of stacks that match " + o.Name + ", at the peak,"
 	case gate.OfStep:
-		what, unknown = "the highest peak of a step", "no steps were found"
+		what = "the highest peak of a step"
 	case gate.Baseline:
 		return baseline(o, value, limit)
 	case gate.Ghosts:
@@ -45,7 +49,7 @@ func GateOf(o *gate.Outcome) string {
 func baseline(o *gate.Outcome, value, limit string) string {
 	switch o.Status {
 	case gate.Unknown:
-		return "One of the sides has no history of events, so its peak is not known."
+		return "The exact peak of one of the sides is not known."
 	case gate.Failed:
 		return fmt.Sprintf("The peak of requested memory is %s; the baseline had %s, and allows %s. %s", value,
 			units.Bytes(o.Diff.A.Peaks.PeakRequested.Bytes), limit, Difference(o.Diff))
@@ -56,7 +60,7 @@ func baseline(o *gate.Outcome, value, limit string) string {
 func ghosts(o *gate.Outcome) string {
 	switch {
 	case o.Status == gate.Unknown:
-		return "The file has no history of events, so leaks cannot be judged."
+		return "Leaks cannot be judged: the file lacks events or stacks, or contradicts itself."
 	case o.Finding == nil:
 		return "No loop leaves memory behind."
 	case o.Status == gate.Passed:

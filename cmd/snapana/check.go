@@ -15,6 +15,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/gate"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/gates"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/place"
@@ -104,11 +105,11 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	var all []gate.Outcome
 	for _, path := range args {
-		r, err := f.in.analyze(cmd, path, analyze.Options{NoReplay: true})
+		r, err := f.analyze(cmd, path)
 		if err != nil {
 			return err
 		}
-		all = append(all, outcomes(r, limits, base)...)
+		all = append(all, outcomes(path, r, limits, base)...)
 	}
 	if len(all) == 0 {
 		return errors.New("nothing to check; name a limit, such as --max-peak 60GiB or --baseline FILE")
@@ -124,10 +125,12 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 
 // outcomes holds the devices of a run against limits. The baseline is of one of them: that of its ordinal, or else the
 // one that reserved most.
-func outcomes(r *analyze.Result, l *gate.Limits, base *footprint.Footprint) []gate.Outcome {
+func outcomes(path string, r *analyze.Result, l *gate.Limits, base *footprint.Footprint) []gate.Outcome {
 	main := r.Main()
 	if base != nil {
-		if i := slices.IndexFunc(r.Devices, func(d analyze.Device) bool { return d.Timeline.Device == base.Device }); i >= 0 {
+		if i := slices.IndexFunc(r.Devices, func(d analyze.Device) bool {
+			return d.Timeline.Device == base.Device && d.Timeline.PeakReserved.Bytes > 0
+		}); i >= 0 {
 			main = &r.Devices[i]
 		}
 	}
@@ -137,7 +140,8 @@ func outcomes(r *analyze.Result, l *gate.Limits, base *footprint.Footprint) []ga
 		if d.Timeline.PeakReserved.Bytes == 0 {
 			continue
 		}
-		q := gate.Subject{File: r.Snapshot.Name, Findings: r.Verdict.Findings, Footprint: atPeak(r, d), Phases: d.Phases}
+		q := gate.Subject{File: path, Findings: r.Verdict.Findings, Footprint: atPeak(r, d), Phases: d.Phases,
+			Blind: r.Snapshot.Partial != nil || verdict.Blind(r.Snapshot) != ""}
 		if m := d.Moment("peak"); m != nil {
 			q.Frag = &m.Frag
 		}
@@ -213,15 +217,23 @@ func (f *checkFlags) footprint(cmd *cobra.Command, path string) (*footprint.Foot
 	if base, err := readBaseline(cmd, path); base != nil || err != nil {
 		return base, err
 	}
-	r, err := f.in.analyze(cmd, path, analyze.Options{NoReplay: true})
+	r, err := f.analyze(cmd, path)
 	if err != nil {
 		return nil, err
 	}
-	d := r.Main()
-	if d == nil {
-		return nil, fmt.Errorf("%s has no segments and no events, so there is nothing to compare with", path)
+	return atPeak(r, r.Main()), nil
+}
+
+// analyze reads a snapshot, with the recorder's file beside it, and fails where no device has any memory to judge.
+func (f *checkFlags) analyze(cmd *cobra.Command, path string) (*analyze.Result, error) {
+	r, err := new(recorderFlags).analyze(cmd, &f.in, path, analyze.Options{NoReplay: true})
+	if err != nil {
+		return nil, err
 	}
-	return atPeak(r, d), nil
+	if d := r.Main(); d == nil || d.Timeline.PeakReserved.Bytes == 0 {
+		return nil, fmt.Errorf("%s has no memory of a GPU, so no limit can be judged", path)
+	}
+	return r, nil
 }
 
 // readBaseline reads a file that --update-baseline wrote; nil where it is something else.

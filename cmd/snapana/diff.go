@@ -45,7 +45,8 @@ that snapana check --update-baseline wrote.`,
 	f.in.add(fl)
 	fl.StringVar(&f.at, "at", "", "`MOMENT` of both sides, or of each, as in peak,end: "+attribution.AtWords+
 		"\n(default: peak, or end where a file has no trace)")
-	fl.StringVar(&f.device, "device", "", "`NUMBER` of the GPU of both sides, or of each, as in 0,1 (default: the one that reserved most)")
+	fl.StringVar(&f.device, "device", "",
+		"`NUMBER` of the GPU of both sides, or of each, as in 0,1 (default: the one that reserved most)")
 	fl.StringVar(&f.by, "by", string(attribution.BySite), "group by `KIND`: "+kindWords())
 	fl.IntVar(&f.top, "top", 20, "show `N` groups; 0 for all")
 	f.format.add(cmd)
@@ -110,6 +111,10 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 				return err
 			}
 			if base != nil {
+				if at[i] != "" && at[i] != base.At || device[i] != "" && device[i] != strconv.Itoa(base.Device) {
+					return fmt.Errorf("%s is a baseline of GPU %d at its %s, and has no other moment or GPU", path,
+						base.Device, base.At)
+				}
 				taken[i] = append(taken[i], base)
 				continue
 			}
@@ -168,7 +173,8 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string, apart bool) (sides 
 	case len(args) == 2:
 		return [2][]string{args[:1], args[1:]}, nil
 	case len(args) > 2:
-		return sides, fmt.Errorf("diff takes two FILES, got %d; for several runs of each side put -- between the sides", len(args))
+		return sides, fmt.Errorf("diff takes two FILES, got %d; for several runs of each side put -- between the sides",
+			len(args))
 	case !apart:
 		return sides, errors.New("diff takes two FILES, or one with two moments (--at peak,end) or GPUs (--device 0,1)")
 	}

@@ -250,14 +250,15 @@ func (f *inputFlags) readWindow(cmd *cobra.Command, path string, opt load.Option
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, fmt.Errorf("--from and --to need a file that can be read twice, and %s is none", path)
 	}
-	if file := sidecar.Beside(path); file != "" && f.window.Named() {
+	span := f.window
+	if file := sidecar.Beside(path); file != "" && span.Named() {
 		if rec, err := f.recording(cmd, file); err == nil {
-			f.window.Steps = window.Recorded(rec)
+			span.Steps = window.Recorded(rec)
 		}
 	}
 	// Nearly all that is read is garbage at once, so that collecting often costs little.
 	usual := debug.SetGCPercent(50)
-	s, err := window.Open(cmd.Context(), path, opt, f.window)
+	s, err := window.Open(cmd.Context(), path, opt, span)
 	runtime.GC()
 	debug.SetGCPercent(usual)
 	if none := (*window.Error)(nil); errors.As(err, &none) {

@@ -109,10 +109,23 @@ func (f *reportFlags) run(cmd *cobra.Command, file string, folder bool) error {
 	if f.writes(folder) {
 		err = cmp.Or(err, written(f.write(cmd, file, result)))
 	}
-	if status := string(result.Verdict.Status); err == nil && slices.Contains(f.failOn, status) {
-		err = fmt.Errorf("%w: the status is %s (--fail-on)", errGates, status)
+	return cmp.Or(err, f.failing(result))
+}
+
+// failing is an error where the verdict, or a finding that is not for information only, has a status of --fail-on.
+func (f *reportFlags) failing(r *analyze.Result) error {
+	all := []finding.Status{r.Verdict.Status}
+	for i := range r.Verdict.Findings {
+		if v := &r.Verdict.Findings[i]; v.Severity != finding.Info {
+			all = append(all, v.Status)
+		}
 	}
-	return err
+	for _, status := range all {
+		if slices.Contains(f.failOn, string(status)) {
+			return fmt.Errorf("%w: a finding is %s (--fail-on)", errGates, status)
+		}
+	}
+	return nil
 }
 
 // print prints the result as the flags say, in one piece: who reads no more than its beginning gets the folder as well.
@@ -146,12 +159,12 @@ func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) 
 			name = snapshot.Stem(file)
 		}
 		if dir, taken, err = report.WriteOwn(name, r, int(f.maxPage)); taken != "" {
-			note = fmt.Sprintf(" (kept %s/, which is not this snapshot's)", taken)
+			note = fmt.Sprintf(" (kept %s/, which may be another snapshot's)", taken)
 		}
 	} else {
 		var other bool
 		if other, err = report.WriteDir(dir, r, int(f.maxPage)); other {
-			note = " (replaced the report on another snapshot)"
+			note = " (replaced a report that may be another snapshot's)"
 		}
 	}
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
+	"os"
+	"path/filepath"
 	"strings"
 	"unicode"
 
@@ -53,19 +53,23 @@ func name(o *gate.Outcome) string {
 	return fmt.Sprintf("%s, GPU %d", s, o.Device)
 }
 
-var sitePlace = regexp.MustCompile(`^(?:backward of )?([^\s:]+\.py):(\d+)`)
-
-// place is the file and the line of the code that has most of the memory, "" for none.
+// place is the file and the line of the code that has most of the memory, as a path below the working folder: "" where it
+// lies elsewhere, as installed packages do.
 func place(o *gate.Outcome) (file string, line int) {
-	m := sitePlace.FindStringSubmatch(o.Site)
-	if m == nil {
+	path := filepath.FromSlash(o.Path)
+	if filepath.IsAbs(path) {
+		here, err := os.Getwd()
+		if err != nil {
+			return "", 0
+		}
+		if path, err = filepath.Rel(here, path); err != nil {
+			return "", 0
+		}
+	}
+	if !filepath.IsLocal(path) || o.Line < 1 || strings.HasPrefix(path, "<") {
 		return "", 0
 	}
-	line, err := strconv.Atoi(m[2])
-	if err != nil {
-		return "", 0
-	}
-	return m[1], line
+	return filepath.ToSlash(path), o.Line
 }
 
 type suites struct {

@@ -21,9 +21,10 @@ import (
 func outcomes() []gate.Outcome {
 	return []gate.Outcome{
 		{Gate: gate.Peak, File: "a.pickle", Status: gate.Passed, Value: 1, Limit: 2},
-		{Gate: gate.OfPhase, Name: "for\nward::error::%0A\x1b[2J", File: "a.pickle", Status: gate.Unknown, Limit: 2},
+		{Gate: gate.OfPhase, Name: "for\nward::error::%0A\x1b[2J", File: "a.pickle", Status: gate.Unknown, Why: gate.NoPhase,
+			Limit: 2},
 		{Gate: gate.Baseline, File: "b,c:d \u202e<&\">.pickle", Device: 1, Status: gate.Failed, Value: 3, Limit: 2,
-			Site: "src/model.py:34 forward", Diff: diff.Compare(&footprint.Footprint{}, &footprint.Footprint{})},
+			Site: "model.py:34 forward", Path: "src/model.py", Line: 34, Diff: diff.Compare(&footprint.Footprint{}, &footprint.Footprint{})},
 		{Gate: gate.Reserved, File: "b,c:d \u202e<&\">.pickle", Device: 1, Status: gate.Failed, Value: 3, Limit: 2,
 			Site: "(no Python stack)"},
 	}

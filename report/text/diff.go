@@ -37,7 +37,7 @@ func (d *doc) diff(r *diff.Result, by attribution.Kind, o Options) {
 		word, tone = "Grown", finding.Warn
 	case r.Delta() < 0:
 		word = "Shrunk"
-	case len(r.Causes) > 0 && r.Causes[0].Kind != diff.Moved:
+	case len(r.Causes) > 0 && (r.Causes[0].Kind != diff.Moved || len(r.Causes) > 1):
 		word, tone = "Other", finding.Neutral
 	}
 	d.heading(word, tone, verdict.Difference(r), 0)
