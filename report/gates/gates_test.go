@@ -24,7 +24,8 @@ func outcomes() []gate.Outcome {
 		{Gate: gate.OfPhase, Name: "for\nward::error::%0A\x1b[2J", File: "a.pickle", Status: gate.Unknown, Why: gate.NoPhase,
 			Limit: 2},
 		{Gate: gate.Baseline, File: "b,c:d \u202e<&\">.pickle", Device: 1, Status: gate.Failed, Value: 3, Limit: 2,
-			Site: "model.py:34 forward", Path: "src/model.py", Line: 34, Diff: diff.Compare(&footprint.Footprint{}, &footprint.Footprint{})},
+			Site: "model.py:34 forward", Path: "src/model.py", Line: 34,
+			Diff: diff.Compare(&footprint.Footprint{}, &footprint.Footprint{})},
 		{Gate: gate.Reserved, File: "b,c:d \u202e<&\">.pickle", Device: 1, Status: gate.Failed, Value: 3, Limit: 2,
 			Site: "(no Python stack)"},
 	}
