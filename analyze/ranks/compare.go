@@ -105,15 +105,15 @@ func weight(k *Rank) int {
 	return k.Status.Rank()
 }
 
-// earlier orders failures by their time, and those without after the others.
+// earlier orders ranks by the times of their first failures, and those without after the others.
 func earlier(a, b *Failure) int {
-	if a == nil || b == nil || a.Time == b.Time {
+	if a == nil || b == nil || a.First == b.First {
 		return 0
 	}
-	if a.Time == 0 || b.Time == 0 {
-		return cmp.Compare(b.Time, a.Time)
+	if a.First == 0 || b.First == 0 {
+		return cmp.Compare(b.First, a.First)
 	}
-	return cmp.Compare(a.Time, b.Time)
+	return cmp.Compare(a.First, b.First)
 }
 
 func (c *Comparison) group() {

@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -47,6 +48,7 @@ type Rank struct {
 type Failure struct {
 	Event     int
 	Time      int64 // microseconds since 1970 by the clock of the rank's machine, 0 unknown
+	First     int64 // the same of the first request that failed
 	Requested int64 // rounded
 	Site      string
 }
@@ -95,8 +97,15 @@ func Reduce(file string, r *analyze.Result) Rank {
 		last := t.OOMs[n-1]
 		k.Failure = &Failure{Event: last.Event, Requested: last.Requested,
 			Site: attribution.Site(r.Snapshot, last.Stack)}
-		if last.Event >= 0 && last.Event < t.Trace.Len() {
-			k.Failure.Time = t.Trace.Time(last.Event)
+		at := func(event int) int64 {
+			if event < 0 || event >= t.Trace.Len() {
+				return 0
+			}
+			return t.Trace.Time(event)
+		}
+		k.Failure.Time = at(last.Event)
+		if t.Recording.Told().Failures == timeline.Exact {
+			k.Failure.First = at(t.OOMs[0].Event)
 		}
 	}
 	return k

@@ -67,3 +67,26 @@ func TestManyRanks(t *testing.T) {
 		t.Error("nothing read, and nothing said")
 	}
 }
+
+// TestFirstFailure names the rank that failed first only where the times of all first failures tell.
+func TestFirstFailure(t *testing.T) {
+	for _, c := range []struct {
+		first []int64
+		want  string
+	}{
+		{[]int64{3000, 1000, 9000}, "Rank 1 ran out of memory first, at "},
+		{[]int64{3000, 1000, 0}, ""},
+		{[]int64{1000, 1000, 9000}, ""},
+	} {
+		var list []ranks.Rank
+		for i, at := range c.first {
+			k := rank(fmt.Sprintf("rank%d.pickle", i), 1<<30)
+			k.Failure = &ranks.Failure{First: at, Time: 10000 - at}
+			list = append(list, k)
+		}
+		page := ranksOf(t, list)
+		if c.want == "" && strings.Contains(page, "memory first") || !strings.Contains(page, c.want) {
+			t.Errorf("first failures at %v: want %q", c.first, c.want)
+		}
+	}
+}

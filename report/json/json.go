@@ -260,6 +260,7 @@ type rankRow struct {
 type rankFailure struct {
 	Event     int    `json:"event"`
 	Time      *int64 `json:"time_us"`
+	First     *int64 `json:"first_us"`
 	Requested int64  `json:"requested"`
 	Site      string `json:"site"`
 }
@@ -288,9 +289,12 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 			}
 		}
 		if f := k.Failure; f != nil {
-			row.Failure = &rankFailure{f.Event, nil, f.Requested, f.Site}
+			row.Failure = &rankFailure{Event: f.Event, Requested: f.Requested, Site: f.Site}
 			if f.Time != 0 {
 				row.Failure.Time = &f.Time
+			}
+			if f.First != 0 {
+				row.Failure.First = &f.First
 			}
 		}
 		out.Ranks = append(out.Ranks, row)

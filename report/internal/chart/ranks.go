@@ -48,15 +48,16 @@ func RankGroup(c *ranks.Comparison, g *ranks.Group) string {
 // RankDifferences says who failed first and who has more than the others.
 func RankDifferences(c *ranks.Comparison) []string {
 	var out []string
-	failed := rankFailures(c)
-	if k := &c.Ranks[0]; failed > 1 && k.Failure.Time != 0 {
-		next, at := &c.Ranks[1], time.UnixMicro(k.Failure.Time).UTC().Format("2006-01-02 15:04:05.000000")
-		s := fmt.Sprintf("%s ran out of memory first, at %s UTC by its machine's clock", RankName(k, "Rank"), at)
-		if next.Failure.Time != 0 {
-			s += fmt.Sprintf("; the next was %s, %s later", RankName(next, "rank"),
-				units.Micros(next.Failure.Time-k.Failure.Time))
+	if failed := c.Ranks[:rankFailures(c)]; firstKnown(failed) {
+		k, next := &failed[0], &failed[1]
+		among := ""
+		if c.Read < len(c.Ranks) {
+			among = " of those that could be read"
 		}
-		out = append(out, s+".")
+		out = append(out, fmt.Sprintf("%s ran out of memory first%s, at %s UTC by its machine's clock; "+
+			"the next was %s, %s later.", RankName(k, "Rank"), among,
+			time.UnixMicro(k.Failure.First).UTC().Format("2006-01-02 15:04:05.000000"),
+			RankName(next, "rank"), units.Micros(next.Failure.First-k.Failure.First)))
 	}
 	for _, o := range c.Outliers {
 		k := &c.Ranks[o.Rank]
@@ -78,6 +79,12 @@ func RankDifferences(c *ranks.Comparison) []string {
 		out = append(out, "No rank stands out: the median peak of active memory is "+units.Bytes(c.MedianActive)+".")
 	}
 	return out
+}
+
+// firstKnown reports whether one of the ranks that failed, which are in order, was the first for certain.
+func firstKnown(failed []ranks.Rank) bool {
+	return len(failed) > 1 && failed[0].Failure.First < failed[1].Failure.First &&
+		!slices.ContainsFunc(failed, func(k ranks.Rank) bool { return k.Failure.First == 0 })
 }
 
 // RankName names one rank by its number, behind the word for it, or by its file.
