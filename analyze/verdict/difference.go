@@ -3,8 +3,10 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/units"
 )
@@ -80,6 +82,9 @@ func causeWords(c *diff.Cause) string {
 		return "activations " + change + ", as with another batch size" + either(isHalved(c.Ratio), ", sequence length or precision",
 			" or sequence length")
 	case diff.Scale:
+		if !slices.ContainsFunc(c.Uses, func(u diff.Use) bool { return u.Category == category.Parameter }) {
+			return "the same tensors take " + by + " the bytes" + either(isHalved(c.Ratio), ", as in another precision", "")
+		}
 		return "a size of some layers " + change
 	case diff.Layers:
 		return by + " as many layers"
