@@ -27,6 +27,8 @@ class memory:
     def _record_memory_history(enabled="all", **more): pass
     @staticmethod
     def _dump_snapshot(path): open(path, "w").write("snapshot of %d bytes" % cuda.now)
+    @staticmethod
+    def reset_peak_memory_stats(d=None): cuda.most = cuda.now
 class cuda:
     now = most = 0
     memory = memory
@@ -38,8 +40,7 @@ class cuda:
     device_count = staticmethod(lambda: 1)
     memory_allocated = classmethod(lambda cls, d: cls.now)
     max_memory_allocated = classmethod(lambda cls, d: cls.most)
-    @classmethod
-    def reset_peak_memory_stats(cls, d): cls.most = cls.now
+    reset_peak_memory_stats = memory.reset_peak_memory_stats
 def empty(n): return Tensor(n)
 `
 
@@ -102,6 +103,68 @@ def test_fails_anyhow():
 def test_expected():
     torch.empty(2)
     assert False
+
+@pytest.fixture(scope="class")
+def shared():
+    return torch.empty(5000)
+
+@pytest.fixture(scope="class")
+def asks(request):
+    return request.getfixturevalue("shared"), torch.empty(3000)
+
+@pytest.fixture(scope="class", params=[4000, 30])
+def sized(request):
+    return torch.empty(request.param)
+
+class TestEnds:
+    @pytest.mark.limit_gpu_growth()
+    def test_leak(self, shared):
+        kept.append(torch.empty(71))
+
+class TestEndsTwo:
+    @pytest.mark.limit_gpu_growth()
+    def test_leak(self, asks):
+        kept.append(torch.empty(72))
+
+class TestEndsClean:
+    @pytest.mark.limit_gpu_memory(10)
+    @pytest.mark.limit_gpu_growth()
+    def test_clean(self, asks):
+        torch.empty(10)
+
+class TestEndsEach:
+    @pytest.mark.limit_gpu_growth()
+    def test_leak(self, sized):
+        kept.append(torch.empty(73))
+
+    @pytest.mark.limit_gpu_memory(10)
+    @pytest.mark.limit_gpu_growth()
+    def test_clean(self, sized):
+        torch.empty(10)
+
+def test_fails_with_memory():
+    x = torch.empty(300)
+    assert not "this"
+
+@pytest.mark.limit_gpu_growth()
+def test_leak_after():
+    kept.append(torch.empty(74))
+
+@pytest.mark.limit_gpu_growth()
+def test_fails_once():
+    x = torch.empty(300)
+    assert not "this"
+
+@pytest.mark.limit_gpu_memory(900)
+@pytest.mark.parametrize("where", ["torch.cuda", "torch.cuda.memory"])
+def test_reset(where):
+    torch.empty(975)
+    eval(where).reset_peak_memory_stats()
+    assert torch.cuda.max_memory_allocated(0) == torch.cuda.memory_allocated(0)
+
+@pytest.mark.parametrize("x", ["a/b", "a b"])
+def test_name(x):
+    assert not x
 `
 
 // pytest runs a file of tests with the plugin, and gives what is printed.
@@ -148,6 +211,13 @@ var wants = []string{
 	"FAILED test_gpu.py::test_fails_anyhow", "XFAIL test_gpu.py::test_expected",
 	"The test allocated 1000 B of GPU memory at its peak on device 0, more than its limit of 900 B (1000 and 900 bytes).",
 	"The test left 7 B of GPU memory behind on device 0, more than its limit of 0 B",
+	"ERROR test_gpu.py::TestEnds::test_leak", "The test left 71 B",
+	"ERROR test_gpu.py::TestEndsTwo::test_leak", "The test left 72 B", "PASSED test_gpu.py::TestEndsClean::test_clean",
+	"ERROR test_gpu.py::TestEndsEach::test_leak[4000]", "ERROR test_gpu.py::TestEndsEach::test_leak[30]",
+	"PASSED test_gpu.py::TestEndsEach::test_clean[4000]", "PASSED test_gpu.py::TestEndsEach::test_clean[30]",
+	"The test left 73 B", "ERROR test_gpu.py::test_leak_after", "The test left 74 B",
+	"FAILED test_gpu.py::test_reset[torch.cuda]", "FAILED test_gpu.py::test_reset[torch.cuda.memory]",
+	"The test allocated 975 B",
 	`limit_gpu_memory takes a size such as "2 GiB", not 'lots'`,
 }
 
@@ -159,7 +229,9 @@ func TestPytest(t *testing.T) {
 			if args != nil {
 				want = append(want[:len(want):len(want)], "kept test_gpu.py_test_oom.pickle",
 					"kept test_gpu.py_test_too_much.pickle",
-					"kept test_gpu.py_test_leak_7.teardown.pickle", "kept test_gpu.py_TestMany_test_size_701.pickle",
+					"kept test_gpu.py_test_leak_7_020e724c7688.teardown.pickle",
+					"kept test_gpu.py_TestMany_test_size_701_e9d579a76eb8.pickle",
+					"kept test_gpu.py_test_name_a_b_6ed72b9cc121.pickle", "kept test_gpu.py_test_name_a_b_2ebe9b17467a.pickle",
 					"kept test_gpu.py_test_fails_anyhow.pickle", "verdict on snapshot of ")
 			}
 			for _, w := range want {
@@ -168,8 +240,9 @@ func TestPytest(t *testing.T) {
 				}
 			}
 			if strings.Contains(out, "INTERNALERROR") || strings.Contains(out, "kept test_gpu.py_test_fits") ||
-				strings.Contains(out, "PytestUnknownMarkWarning") {
-				t.Error("internal error, a snapshot of a test that passed, or an unknown mark")
+				strings.Contains(out, "PytestUnknownMarkWarning") ||
+				strings.Contains(out, "ERROR test_gpu.py::test_fails_once") {
+				t.Error("internal error, a snapshot of a test that passed, an unknown mark, or two failures of one test")
 			}
 			if t.Failed() {
 				t.Log(out)

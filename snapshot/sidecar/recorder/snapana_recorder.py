@@ -4246,9 +4246,10 @@ class _Allocated:
 
     def __init__(self, cuda):
         self.cuda, self.base, self.top = cuda, {}, {}
+        self.reset = cuda.reset_peak_memory_stats  # torch's own: while a test runs, another stands in its place
         for device, now in self.now().items():
             self.base[device] = self.top[device] = now
-            cuda.reset_peak_memory_stats(device)
+            self.reset(device)
 
     def now(self):
         if not self.cuda.is_initialized():
@@ -4264,13 +4265,13 @@ class _Allocated:
     def growth(self):
         return {d: now - self.base.get(d, 0) for d, now in self.now().items()}
 
-    def leave_out(self, before):
-        """Takes what was allocated since `before` for memory of others."""
+    def leave_out(self, more):
+        """Takes that many bytes by device, which came since the last call of peaks, for memory of others."""
         for device, now in self.now().items():
-            more = now - before.get(device, 0)
-            self.base[device] = self.base.get(device, 0) + more
-            self.top[device] = max(self.top.get(device, 0) + more, now)
-            self.cuda.reset_peak_memory_stats(device)
+            n = more.get(device, 0)
+            self.base[device] = self.base.get(device, 0) + n
+            self.top[device] = max(self.top.get(device, 0) + n, now)
+            self.reset(device)
 
 
 class _GPUMemory:
@@ -4310,7 +4311,10 @@ class _Tests:
     def __init__(self, pytest, config):
         self.folder = config.getoption("snapana") or config.getini("snapana")
         self.current = None  # of the test that runs
+        self.failed = False  # it, so far
         self.recording = False
+        self.shared = {}  # what each fixture of a larger scope that lives allocated, by device
+        self.resets = []  # where functions of torch are replaced, with the originals
 
         # Hooks are marked here: only now there is pytest.
         pytest.hookimpl(tryfirst=True)(_Tests.pytest_runtest_setup)
@@ -4336,7 +4340,8 @@ class _Tests:
                 yield name, size
 
     def pytest_runtest_setup(self, item):
-        self.current, limits = None, []
+        self.current, self.failed, limits = None, False, []
+        self._put_back()
         if any(True for _ in item.iter_markers()) or "gpu_memory" in getattr(item, "fixturenames", ()):
             limits = list(self._limits(item))
         if limits or "gpu_memory" in getattr(item, "fixturenames", ()):
@@ -4349,10 +4354,30 @@ class _Tests:
         cuda = _cuda()
         if cuda is not None:
             if cuda.is_initialized():
+                for name in ("last_type", "last_value", "last_traceback", "last_exc"):  # of the last test that failed
+                    vars(sys).pop(name, None)
                 gc.collect()
             self.current = _Allocated(cuda)
+            self._watch_resets(self.current)
             if self.folder:
                 self._record(cuda)
+
+    def _watch_resets(self, current):
+        """Keeps the peak so far where the test sets torch's back."""
+        def watched(original):
+            def reset_peak_memory_stats(*args, **kwargs):
+                current.peaks()
+                return original(*args, **kwargs)
+            return reset_peak_memory_stats
+        for module in (current.cuda, current.cuda.memory):
+            original = module.reset_peak_memory_stats
+            self.resets.append((module, original))
+            module.reset_peak_memory_stats = watched(original)
+
+    def _put_back(self):
+        while self.resets:
+            module, original = self.resets.pop()
+            module.reset_peak_memory_stats = original
 
     def _record(self, cuda):
         """Begins a history that has this test alone."""
@@ -4370,22 +4395,37 @@ class _Tests:
         if current is None or fixturedef.scope == "function":
             yield
             return
+        self._forget_ended()
         current.peaks()
-        before = current.now()
+        before = current.growth()  # without fixtures that this one asks for
         yield
-        current.leave_out(before)
+        more = {d: n - before.get(d, 0) for d, n in current.growth().items()}
+        current.leave_out(more)
+        self.shared[fixturedef] = more
+
+    def _forget_ended(self):
+        """Memory of fixtures that ended is no longer there before the test: a leak could hide in its place."""
+        for fixturedef in [f for f in self.shared if f.cached_result is None]:
+            more = self.shared.pop(fixturedef)
+            if self.current is not None:
+                self.current.peaks()
+                gc.collect()
+                self.current.leave_out({d: -n for d, n in more.items()})
 
     def pytest_runtest_makereport(self, item, call):
         outcome = yield
         report, current = outcome.get_result(), self.current
-        if current is None or report.skipped:
+        self._forget_ended()
+        if current is None:
             return
-        if report.passed:
+        if report.passed and not self.failed:  # the traceback of a test that failed holds what it left
             self._hold(item, call.when, report, current)
+        self.failed = self.failed or report.failed or call.excinfo is not None
         if report.failed and self.folder and self.recording:
             self._keep(item, call.when, report, current)
         if call.when == "teardown":
             self.current = None
+            self._put_back()
             if self.recording:
                 self.recording = False
                 current.cuda.memory._record_memory_history(enabled=None)
@@ -4413,7 +4453,8 @@ class _Tests:
         import shutil
         import subprocess
         name = re.sub(r"[^\w.=-]+", "_", item.nodeid).strip("_")
-        if len(name) > 120:  # file systems allow 255 bytes
+        plain = item.nodeid.replace("::", "_").replace("/", "_")
+        if name != plain or len(name) > 120:  # others may have that name; file systems allow 255 bytes
             name = name[:100] + "_" + sha256(item.nodeid.encode()).hexdigest()[:12]
         path = os.path.join(self.folder, name + (".pickle" if when == "call" else "." + when + ".pickle"))
         try:
