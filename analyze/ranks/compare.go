@@ -14,9 +14,11 @@ type Comparison struct {
 	// number. Files that could not be read come last.
 	Ranks []Rank `json:"-"`
 	Read  int    `json:"read"` // how many could be read
-	// Medians of the peaks of those, in bytes.
-	MedianReserved int64     `json:"median_peak_reserved"`
-	MedianActive   int64     `json:"median_peak_active"`
+	// Peaks is how many have a known peak of active memory.
+	Peaks int `json:"-"`
+	// Medians of the peaks that are known, in bytes, -1 where none is.
+	MedianReserved int64     `json:"-"`
+	MedianActive   int64     `json:"-"`
 	Groups         []Group   `json:"groups"`   // verdicts that ranks share, in the order of Ranks
 	Outliers       []Outlier `json:"outliers"` // furthest above the median first, 8 at most
 }
@@ -30,7 +32,7 @@ type Group struct {
 
 // Outlier is a rank whose active peak lies so far above the median that chance is a poor reason: more
 // than 5% of it, and more than 3 standard deviations as the median absolute deviation estimates
-// them. Of fewer than 4 ranks none is.
+// them. Of fewer than 4 ranks whose peaks are known none is.
 type Outlier struct {
 	Rank  int          `json:"row"` // of Comparison.Ranks
 	Sites []Difference `json:"sites"`
@@ -51,28 +53,35 @@ func Compare(list []Rank) *Comparison {
 	for i := range list {
 		files = append(files, list[i].File)
 		if list[i].Fault == "" {
-			reserved, active = append(reserved, list[i].Reserved), append(active, list[i].Active)
+			c.Read++
+		}
+		if n := list[i].Reserved; n >= 0 {
+			reserved = append(reserved, n)
+		}
+		if n := list[i].Active; n >= 0 {
+			active = append(active, n)
 		}
 	}
 	for i, n := range Numbers(files) {
 		c.Ranks[i].Number = n
 	}
-	c.Read, c.MedianReserved, c.MedianActive = len(active), median(reserved), median(active)
+	c.Peaks, c.MedianReserved, c.MedianActive = len(active), median(reserved), median(active)
 	deviation := make([]int64, len(active))
 	for i, a := range active {
 		deviation[i] = max(a-c.MedianActive, c.MedianActive-a)
 	}
 	limit := max(c.MedianActive/20, int64(3*1.4826*float64(median(deviation))))
+	for i := range c.Ranks {
+		if k := &c.Ranks[i]; k.Active >= 0 {
+			k.Over = k.Active - c.MedianActive
+			k.Stands = c.Peaks >= 4 && k.Over > limit
+		}
+	}
 	over := func(k *Rank) int64 { // of an outlier, else 0
-		if k.Fault == "" && c.Read >= 4 && k.Over > limit {
+		if k.Stands {
 			return k.Over
 		}
 		return 0
-	}
-	for i := range c.Ranks {
-		if k := &c.Ranks[i]; k.Fault == "" {
-			k.Over = k.Active - c.MedianActive
-		}
 	}
 	slices.SortStableFunc(c.Ranks, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(weight(&a), weight(&b)), earlier(a.Failure, b.Failure),
@@ -80,13 +89,12 @@ func Compare(list []Rank) *Comparison {
 	})
 	c.group()
 	for i := range c.Ranks {
-		if over(&c.Ranks[i]) > 0 {
+		if c.Ranks[i].Stands {
 			c.Outliers = append(c.Outliers, Outlier{Rank: i})
 		}
 	}
 	slices.SortStableFunc(c.Outliers, func(a, b Outlier) int {
-		return cmp.Compare(c.Ranks[b.Rank].Over,
-			c.Ranks[a.Rank].Over)
+		return cmp.Compare(c.Ranks[b.Rank].Over, c.Ranks[a.Rank].Over)
 	})
 	c.Outliers = c.Outliers[:min(len(c.Outliers), 8)]
 	for i := range c.Outliers {
@@ -142,11 +150,11 @@ func (c *Comparison) group() {
 // at least a tenth of what it has more in all.
 func (c *Comparison) differences(k *Rank) []Difference {
 	all := []Difference{}
-	values := make([]int64, 0, c.Read)
+	values := make([]int64, 0, c.Peaks)
 	for site, bytes := range k.sites {
 		values = values[:0]
 		for i := range c.Ranks {
-			if o := &c.Ranks[i]; o.Fault == "" {
+			if o := &c.Ranks[i]; o.Active >= 0 {
 				values = append(values, o.sites[site])
 			}
 		}
@@ -160,10 +168,10 @@ func (c *Comparison) differences(k *Rank) []Difference {
 	return all[:min(len(all), 3)]
 }
 
-// median is the lower middle value, 0 of none. It sorts v.
+// median is the lower middle value, -1 of none. It sorts v.
 func median(v []int64) int64 {
 	if len(v) == 0 {
-		return 0
+		return -1
 	}
 	slices.Sort(v)
 	return v[(len(v)-1)/2]

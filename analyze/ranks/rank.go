@@ -30,16 +30,19 @@ type Rank struct {
 	Headline string
 	Cause    string // what verdicts of one status must share to be the same: the finding, and where
 	Device   int    // the one with the highest peak of reserved memory, -1 for none
-	Reserved int64  // peaks of that device
+	// Peaks of that device, -1 unknown: the trace tells no history, or not the whole of it.
+	Reserved int64
 	Active   int64
-	End      int64 // active bytes at the end
-	// Growth is the memory that loops added and did not return, -1 unknown: there is no trace.
+	End      int64 // active bytes at the end, -1 unknown: there is no device
+	// Growth is the memory that loops added and did not return, -1 unknown: there is no history.
 	Growth int64
-	// Pieces is free memory in segments that live blocks keep, at that of the moments looked at when it is most.
+	// Pieces is free memory in segments that live blocks keep, at that of the moments looked at when it is most, -1
+	// unknown.
 	Pieces  int64
 	Failure *Failure
-	// Over is how far the active peak lies above the median of all ranks, negative below it.
-	Over int64
+	// Over is how far the active peak lies above the median of all ranks, negative below it; 0 where it is unknown.
+	Over   int64
+	Stands bool // it stands out, as Outlier says
 
 	sites map[string]int64 // active bytes at the peak, by where they were allocated
 }
@@ -55,12 +58,20 @@ type Failure struct {
 
 // Unread stands for a file that could not be read.
 func Unread(file string, err error) Rank {
-	return Rank{File: file, Number: -1, Device: -1, Fault: err.Error()}
+	k := unknown(file)
+	k.Fault = err.Error()
+	return k
+}
+
+// unknown is a rank without figures.
+func unknown(file string) Rank {
+	return Rank{File: file, Number: -1, Device: -1, Reserved: -1, Active: -1, End: -1, Growth: -1, Pieces: -1}
 }
 
 // Reduce keeps of an analyzed snapshot what Compare needs.
 func Reduce(file string, r *analyze.Result) Rank {
-	k := Rank{File: file, Number: -1, Device: -1, Status: r.Verdict.Status, Headline: r.Verdict.Headline}
+	k := unknown(file)
+	k.Status, k.Headline = r.Verdict.Status, r.Verdict.Headline
 	if f := r.Verdict.Lead(); f != nil {
 		k.Cause = f.ID + f.Cause
 		for _, frame := range f.Stack {
@@ -72,8 +83,15 @@ func Reduce(file string, r *analyze.Result) Rank {
 		return k
 	}
 	t := d.Timeline
-	k.Device, k.Reserved, k.Active, k.End = t.Device, t.PeakReserved.Bytes, t.PeakActive.Bytes, t.Final.Active
-	if k.Growth = -1; t.Trace.Len() > 0 {
+	told := t.Recording.Told()
+	k.Device, k.End, k.Pieces = t.Device, t.Final.Active, 0
+	if t.HasHistory() {
+		if told.Peak.Reserved == timeline.Exact {
+			k.Reserved = t.PeakReserved.Bytes
+		}
+		if told.Peak.Active == timeline.Exact {
+			k.Active = t.PeakActive.Bytes
+		}
 		k.Growth = 0
 		for i := range d.Growth {
 			k.Growth += d.Growth[i].Bytes
@@ -104,7 +122,7 @@ func Reduce(file string, r *analyze.Result) Rank {
 			return t.Trace.Time(event)
 		}
 		k.Failure.Time = at(last.Event)
-		if t.Recording.Told().Failures == timeline.Exact {
+		if told.Failures == timeline.Exact {
 			k.Failure.First = at(t.OOMs[0].Event)
 		}
 	}

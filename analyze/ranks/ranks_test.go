@@ -95,6 +95,36 @@ func TestOutlier(t *testing.T) {
 	}
 }
 
+// TestUnknown leaves ranks whose peaks are unknown out of medians, and marks all that stand out, not only those told.
+func TestUnknown(t *testing.T) {
+	noHistory := buildtest.Read(t, build.Run(build.Options{NoTrace: true}, func(d *build.Device) { d.Alloc(32 * mib) }))
+	k := ranks.Reduce("rank0.pickle", analyzetest.Run(t, noHistory, analyze.Options{NoReplay: true}))
+	if k.Device != 0 || k.Active != -1 || k.Reserved != -1 || k.Growth != -1 || k.End != 32*mib {
+		t.Errorf("without a history: %+v", k)
+	}
+	list := []ranks.Rank{k}
+	if c := ranks.Compare(list); c.Read != 1 || c.Peaks != 0 || c.MedianActive != -1 || c.MedianReserved != -1 {
+		t.Errorf("no peak is known, and the medians are %d and %d", c.MedianActive, c.MedianReserved)
+	}
+	for i := range 30 {
+		k := ranks.Rank{File: fmt.Sprintf("rank%d.pickle", i+1), Active: 100 * mib, Reserved: 200 * mib}
+		if i < 10 {
+			k.Active *= 3
+		}
+		list = append(list, k)
+	}
+	c := ranks.Compare(list)
+	stand := 0
+	for i := range c.Ranks {
+		if c.Ranks[i].Stands {
+			stand++
+		}
+	}
+	if c.Peaks != 30 || c.MedianActive != 100*mib || stand != 10 || len(c.Outliers) != 8 {
+		t.Errorf("of %d peaks around %d %d stand out, %d are told", c.Peaks, c.MedianActive, stand, len(c.Outliers))
+	}
+}
+
 // TestFailures puts what failed first in front, and what could not be read behind.
 func TestFailures(t *testing.T) {
 	c := ranks.Compare([]ranks.Rank{

@@ -51,8 +51,8 @@ type ranksPage struct {
 	Some    bool     // of the first and the last only
 	Dense   bool     // without room for gaps
 	Rows    []rankRow
-	Merged  int // ranks of which one cell of a strip shows the highest, 1 where each has its own
-	Unread  int
+	Left    string // how many ranks have no row
+	Merged  int    // ranks of which one cell of a strip shows the highest, 1 where each has its own
 }
 
 type rankGroup struct {
@@ -70,7 +70,7 @@ type heat struct {
 
 type heatCell struct {
 	X     int
-	Row   string // of the table
+	Row   string // of the table, "" where that leaves it out
 	Title string
 	Class string
 	Shade string // how much of the color, from 0 to 1
@@ -115,8 +115,8 @@ const (
 func newRanksPage(c *ranks.Comparison, link func(*ranks.Rank) string) *ranksPage {
 	p := &ranksPage{Style: template.HTML("<style>" + styles() + ranksStyle + "</style>"), Counts: chart.RankCounts(c),
 		Policy: fmt.Sprintf("default-src 'none'; style-src-elem '%s'; style-src-attr 'unsafe-inline'; base-uri 'none'; "+
-			"form-action 'none'", hash(styles()+ranksStyle)), Badge: statusBadge(""), Title: "no snapshot could be read",
-		Unread: len(c.Ranks) - c.Read}
+			"form-action 'none'", hash(styles()+ranksStyle)), Badge: statusBadge(""),
+		Title: "no snapshot could be read"}
 	for i := range c.Groups {
 		if i == maxRankGroup {
 			p.More = len(c.Groups) - i
@@ -141,7 +141,7 @@ func newRanksPage(c *ranks.Comparison, link func(*ranks.Rank) string) *ranksPage
 	highest := slices.Repeat([]int64{-1}, len(rankFigures)) // unknown
 	for i := range c.Ranks {
 		for f := range rankFigures {
-			highest[f] = max(highest[f], known(c, i, f))
+			highest[f] = max(highest[f], rankFigure(c, i, f))
 		}
 	}
 	p.Merged = max((len(order)+maxCells-1)/maxCells, 1)
@@ -157,8 +157,13 @@ func newRanksPage(c *ranks.Comparison, link func(*ranks.Rank) string) *ranksPage
 			p.Axis = append(p.Axis, number(&c.Ranks[i]))
 		}
 	}
-	for _, i := range order[:min(len(order), maxRankRows)] {
-		p.Rows = append(p.Rows, newRankRow(c, i, highest, link))
+	if n := len(order) - maxRankRows; n > 0 {
+		p.Left = units.Plural(n, "more rank has", "more ranks have")
+	}
+	for _, i := range order {
+		if rowID(i) != "" {
+			p.Rows = append(p.Rows, newRankRow(c, i, highest, link))
+		}
 	}
 	return p
 }
@@ -171,7 +176,13 @@ func number(k *ranks.Rank) string {
 	return fmt.Sprint(k.Number)
 }
 
-func rowID(i int) string { return fmt.Sprintf("rank-%d", i) }
+// rowID names the row of a rank in the table, "" for none: those of most interest, which come first, have one.
+func rowID(i int) string {
+	if i >= maxRankRows {
+		return ""
+	}
+	return fmt.Sprintf("rank-%d", i)
+}
 
 // cells puts each few of the ranks in order together and asks for what they show.
 func cells(order []int, merged int, show func(some []int) heatCell) (out []heatCell) {
@@ -184,34 +195,27 @@ func cells(order []int, merged int, show func(some []int) heatCell) (out []heatC
 }
 
 func newHeat(c *ranks.Comparison, order []int, f int, highest int64, merged int) heat {
-	figure := &rankFigures[f]
-	h := heat{Name: figure.name, About: figure.about, Class: figure.class, Highest: "unknown"}
-	if highest >= 0 {
-		h.Highest = units.Bytes(highest)
-	}
+	about := &rankFigures[f]
+	h := heat{Name: about.name, About: about.about, Class: about.class, Highest: chart.RankFigure(highest)}
 	h.Cells = cells(order, merged, func(some []int) heatCell {
-		best := slices.MaxFunc(some, func(a, b int) int { return cmp.Compare(known(c, a, f), known(c, b, f)) })
-		k, n := &c.Ranks[best], known(c, best, f)
+		best := slices.MaxFunc(some, func(a, b int) int {
+			return cmp.Compare(rankFigure(c, a, f), rankFigure(c, b, f))
+		})
+		k, n := &c.Ranks[best], rankFigure(c, best, f)
 		cell := heatCell{Row: rowID(best), Class: "h-unknown", Shade: "1"}
-		value := "unknown"
 		if n >= 0 {
-			cell.Class, value = figure.class, units.Bytes(n)
+			cell.Class = about.class
 			cell.Shade = fmt.Sprintf("%.3f", 0.06+0.94*float64(n)/float64(max(highest, 1)))
 		}
-		cell.Title = text(chart.RankName(k, "rank") + ": " + value)
+		cell.Title = text(chart.RankName(k, "rank") + ": " + chart.RankFigure(n))
 		return cell
 	})
 	h.Width = max(len(h.Cells), 1)
 	return h
 }
 
-// known is a figure of a rank, -1 where it is not known.
-func known(c *ranks.Comparison, i, f int) int64 {
-	if c.Ranks[i].Fault != "" {
-		return -1
-	}
-	return rankFigures[f].of(&c.Ranks[i])
-}
+// rankFigure is one of a rank, -1 where it is not known.
+func rankFigure(c *ranks.Comparison, i, f int) int64 { return rankFigures[f].of(&c.Ranks[i]) }
 
 // verdicts are a strip of the verdicts' colors; of ranks that are put together the worst.
 func verdicts(c *ranks.Comparison, order []int, merged int) heat {
@@ -238,15 +242,15 @@ func newRankRow(c *ranks.Comparison, i int, highest []int64, link func(*ranks.Ra
 		return row
 	}
 	row.Badge, row.Link = statusBadge(k.Status), link(k)
-	row.Stands = slices.ContainsFunc(c.Outliers, func(o ranks.Outlier) bool { return o.Rank == i })
-	if c.MedianActive > 0 {
+	row.Stands = k.Stands
+	if c.MedianActive > 0 && k.Active >= 0 {
 		row.Over = fmt.Sprintf("%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
 	}
 	for f := range rankFigures {
-		n := known(c, i, f)
-		cell := rankCell{Class: rankFigures[f].class, Text: "unknown"}
+		n := rankFigure(c, i, f)
+		cell := rankCell{Class: rankFigures[f].class, Text: chart.RankFigure(n)}
 		if n >= 0 {
-			cell.Text, cell.Percent = units.Bytes(n), int(100*float64(n)/float64(max(highest[f], 1)))
+			cell.Percent = int(100 * float64(n) / float64(max(highest[f], 1)))
 		}
 		row.Cells = append(row.Cells, cell)
 	}

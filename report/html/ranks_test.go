@@ -63,6 +63,20 @@ func TestManyRanks(t *testing.T) {
 	if !strings.Contains(page, "<title>rank 4998: 7.00 GiB</title>") || !strings.Contains(page, "Each column is 5 ranks") {
 		t.Error("the highest of merged ranks is not shown")
 	}
+	if n := strings.Count(page, `<a href="#rank-`); n < 4*800 || n >= 5*1000 ||
+		!strings.Contains(page, "904 more ranks have no row here.") ||
+		!strings.Contains(page, "rank4998.report") {
+		t.Errorf("%d cells lead to rows", n)
+	}
+	rows := make(map[string]bool)
+	for _, s := range strings.Split(page, `<tr id="`)[1:] {
+		rows[s[:strings.IndexByte(s, '"')]] = true
+	}
+	for _, s := range strings.Split(page, `<a href="#`)[1:] {
+		if id := s[:strings.IndexByte(s, '"')]; !rows[id] {
+			t.Fatalf("a cell leads to %s, which is not there", id)
+		}
+	}
 	if page := ranksOf(t, []ranks.Rank{ranks.Unread("a", fmt.Errorf("x"))}); !strings.Contains(page, "no snapshot could be read") {
 		t.Error("nothing read, and nothing said")
 	}

@@ -238,7 +238,9 @@ func WriteNVML(w io.Writer, r *sidecar.Reading, findings []finding.Finding) erro
 
 type ranksDoc struct {
 	ranks.Comparison
-	Ranks []rankRow `json:"ranks"`
+	MedianReserved *int64    `json:"median_peak_reserved"`
+	MedianActive   *int64    `json:"median_peak_active"`
+	Ranks          []rankRow `json:"ranks"`
 }
 
 type rankRow struct {
@@ -265,28 +267,26 @@ type rankFailure struct {
 	Site      string `json:"site"`
 }
 
+// known is nil for -1, unknown.
+func known[N int | int64](n N) *N {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
 // WriteRanks writes the snapshots of a run side by side.
 func WriteRanks(w io.Writer, c *ranks.Comparison) error {
-	known := func(n int) *int {
-		if n < 0 {
-			return nil
-		}
-		return &n
-	}
-	out := ranksDoc{Comparison: *c}
+	out := ranksDoc{Comparison: *c, MedianReserved: known(c.MedianReserved), MedianActive: known(c.MedianActive)}
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
 		row := rankRow{
 			File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline,
-			Device: known(k.Device),
+			Device: known(k.Device), Reserved: known(k.Reserved), Active: known(k.Active), End: known(k.End),
+			Growth: known(k.Growth), Pieces: known(k.Pieces),
 		}
-		if k.Fault == "" {
-			row.Reserved, row.Active, row.End, row.Over = &k.Reserved, &k.Active, &k.End, &k.Over
-		}
-		if k.Fault == "" && k.Device >= 0 {
-			if row.Pieces = &k.Pieces; k.Growth >= 0 {
-				row.Growth = &k.Growth
-			}
+		if k.Active >= 0 {
+			row.Over = &k.Over
 		}
 		if f := k.Failure; f != nil {
 			row.Failure = &rankFailure{Event: f.Event, Requested: f.Requested, Site: f.Site}

@@ -59,8 +59,9 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 			}
 			continue
 		}
-		over := when(c.MedianActive > 0, "%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
-		t.row(number, units.Size(k.Reserved), units.Size(k.Active), cmp.Or(over, "-"), units.Size(k.End),
+		over := when(c.MedianActive > 0 && k.Active >= 0, "%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
+		t.row(number, chart.RankFigure(k.Reserved), chart.RankFigure(k.Active), cmp.Or(over, "-"),
+			chart.RankFigure(k.End),
 			tones[k.Status.Tone()].of(k.Status.Word()), k.File)
 	}
 }

@@ -75,7 +75,7 @@ func RankDifferences(c *ranks.Comparison) []string {
 		}
 		out = append(out, s+".")
 	}
-	if len(out) == 0 && c.Read > 3 {
+	if len(out) == 0 && c.Peaks > 3 {
 		out = append(out, "No rank stands out: the median peak of active memory is "+units.Bytes(c.MedianActive)+".")
 	}
 	return out
@@ -85,6 +85,14 @@ func RankDifferences(c *ranks.Comparison) []string {
 func firstKnown(failed []ranks.Rank) bool {
 	return len(failed) > 1 && failed[0].Failure.First < failed[1].Failure.First &&
 		!slices.ContainsFunc(failed, func(k ranks.Rank) bool { return k.Failure.First == 0 })
+}
+
+// RankFigure prints a figure of a rank in bytes, of which -1 is unknown.
+func RankFigure(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	return units.Bytes(n)
 }
 
 // RankName names one rank by its number, behind the word for it, or by its file.
