@@ -55,6 +55,8 @@ func sourced(t *testing.T) (*analyze.Result, string) {
 		}
 		d.Stack = build.NewStack(file + ":14:step")
 		d.Alloc(2 << 20)
+		d.Stack = build.NewStack("/home/b/my_train.py:5:other")
+		d.Alloc(7 << 20)
 	})
 	editor, err := source.ReadEditor("vscode")
 	if err != nil {
@@ -96,11 +98,17 @@ func TestSource(t *testing.T) {
 	if !strings.Contains(hint, "Read below "+dir) || !strings.Contains(hint, "not known, but for those marked ✱") {
 		t.Errorf("the page says %q", hint)
 	}
+	p.do(`snapana.live[0].view.set({search: "(", regex: true})`)
 	p.do(`[...document.querySelectorAll(".lines tr")].find(r => r.cells[3].textContent === "5").querySelector("button").click()`)
 	if got := eval[string](p, `document.querySelector(".found").textContent`); !strings.Contains(got, "10.0 MiB in 4 blocks") {
 		t.Errorf("a click on a line finds %q", got)
 	}
-	p.do(`const l = snapana.live[0]; l.view.set({search: "", pinned: 0}); l.tabs.open("Allocation")`)
+	p.do(`const v = snapana.live[0].view; v.set({search: "", color: "site"});
+		snapana.live[0].view.set({only: "train.py:14 step"})`)
+	if text := eval[string](p, `snapana.live[0].tabs.shown.text()`); strings.Contains(text, "10.0 MiB") {
+		t.Errorf("lines have allocations of colors that are not looked at:\n%s", text)
+	}
+	p.do(`const l = snapana.live[0]; l.view.set({search: "", only: "", pinned: 0}); l.tabs.open("Allocation")`)
 	if s := p.explained(); !strings.Contains(s, "h = self.up(x)") || !strings.Contains(s, "out = net.forward(batch)") {
 		t.Errorf("the allocation's stack lacks its lines: %s", s)
 	}

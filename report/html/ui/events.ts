@@ -5,7 +5,7 @@ import { el, fill } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
 import { Cell } from "./save";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 const rowHeight = 24,
 	shownRows = 18;
@@ -24,7 +24,7 @@ const words = ["alloc", "free requested", "free completed", "segment alloc", "se
 
 export class Events implements Panel {
 	readonly name = "Events";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick", "only"];
+	readonly needs: (keyof State)[] = ["cursor", ...looked];
 	readonly element = el("div", { class: "panel events" });
 	private readonly scroller = el("div", { class: "event-list", tabindex: 0, role: "region", "aria-label": "events" });
 	private readonly tall = el("div", { class: "tall" });

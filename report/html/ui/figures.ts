@@ -15,7 +15,7 @@ export function figures(view: View, cols: Columns, scheme: Scheme): Cell[][] {
 		case "reserved":
 			return ranges(view.dev, cols);
 		case "stacked":
-			return sums(view.dev, cols, scheme);
+			return sums(view, cols, scheme);
 		case "free":
 			return [
 				[...moment, ...view.dev.tables.free.map(c => `${c.name} (bytes)`)],
@@ -54,7 +54,7 @@ function allocations(view: View, cols: Columns): Cell[][] {
 				"site",
 			],
 		];
-	l.overlapping(cols.event[0], cols.event[cols.n - 1], row => {
+	l.overlapping(cols.edges[0] - 1, cols.edges[cols.n] - 1, row => {
 		if (view.choosy && !view.hit(row)) return;
 		const k = d.kind[row],
 			place = d.kinds.place[k];
@@ -76,7 +76,7 @@ function allocations(view: View, cols: Columns): Cell[][] {
 function ranges(d: Device, cols: Columns): Cell[][] {
 	const r = d.ranges,
 		out: Cell[][] = [["address", "size (bytes)", ...lifeNames, "stream", "pool"]];
-	r.overlapping(cols.event[0], cols.event[cols.n - 1], row => {
+	r.overlapping(cols.edges[0] - 1, cols.edges[cols.n] - 1, row => {
 		const place = d.rangePlace[row];
 		out.push([
 			d.hex(d.rangeAddr[row]),
@@ -89,12 +89,18 @@ function ranges(d: Device, cols: Columns): Cell[][] {
 	return out;
 }
 
-/** The bytes of each color at the moment that a column shows. */
-function sums(d: Device, cols: Columns, scheme: Scheme): Cell[][] {
-	const l = d.lives,
-		colors = scheme.legend.length,
+/**
+ * The bytes of each color that are looked at, at the moment that a column shows. They are estimated where the page
+ * lacks allocations and knows their sums of another moment, or not which of them are looked at.
+ */
+function sums(view: View, cols: Columns, scheme: Scheme): Cell[][] {
+	const d = view.dev,
+		l = d.lives,
+		{ choosy } = view,
+		estimated: string[] = new Array(cols.n).fill("no"),
 		bytes = scheme.legend.map(() => new Float64Array(cols.n + 1));
 	l.overlapping(cols.event[0], cols.event[cols.n - 1], row => {
+		if (choosy && !view.hit(row)) return;
 		const sum = bytes[scheme.of(row)];
 		sum[firstAt(cols.event, l.born[row])] += l.size[row];
 		sum[firstAt(cols.event, l.freed[row])] -= l.size[row];
@@ -103,16 +109,21 @@ function sums(d: Device, cols: Columns, scheme: Scheme): Cell[][] {
 	const { rest } = l;
 	if (rest && cols.span)
 		cols.span.forEach((s, c) => {
-			if (s >= 0) rest.groups.forEach((g, k) => (bytes[scheme.restGroup(k) % colors][c] += g[s]));
+			if (s < 0) return;
+			if (choosy || rest.event[s] !== cols.event[c]) estimated[c] = "yes";
+			if (!choosy) rest.groups.forEach((g, k) => (bytes[scheme.restGroup(k)][c] += g[s]));
 		});
-	return [[...moment, ...scheme.legend.map(g => `${g.name} (bytes)`)], ...byColumn(d, cols, bytes)];
+	return [
+		[...moment, ...scheme.legend.map(g => `${g.name} (bytes)`), "estimated"],
+		...byColumn(d, cols, [...bytes, estimated]),
+	];
 }
 
 /** A line for each moment that columns show. */
-function byColumn(d: Device, cols: Columns, bytes: ArrayLike<number>[]): Cell[][] {
+function byColumn(d: Device, cols: Columns, cells: ArrayLike<Cell>[]): Cell[][] {
 	const out: Cell[][] = [];
 	for (let c = 0; c < cols.n; c++)
 		if (c === 0 || cols.event[c] !== cols.event[c - 1])
-			out.push([cols.event[c], time(d, cols.event[c]), ...bytes.map(b => b[c])]);
+			out.push([cols.event[c], time(d, cols.event[c]), ...cells.map(list => list[c])]);
 	return out;
 }

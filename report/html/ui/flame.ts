@@ -8,7 +8,7 @@ import * as format from "./format";
 import { Panel } from "./panel";
 import { Pen, Picture } from "./picture";
 import { Cell } from "./save";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 const rowHeight = 20,
 	mostRows = 60;
@@ -22,17 +22,7 @@ interface Box {
 
 export class Flame implements Panel {
 	readonly name = "Flame graph";
-	readonly needs: (keyof State)[] = [
-		"cursor",
-		"search",
-		"regex",
-		"internals",
-		"pick",
-		"only",
-		"inverted",
-		"around",
-		"focus",
-	];
+	readonly needs: (keyof State)[] = ["cursor", ...looked, "inverted", "around", "focus"];
 	readonly element = el("div", { class: "panel flame" });
 	private readonly canvas = el("canvas", {
 		tabindex: 0,
@@ -42,7 +32,7 @@ export class Flame implements Panel {
 	});
 	private readonly path = el("nav", { class: "crumbs", "aria-label": "Focus" });
 	private readonly about = el("p", { class: "about", role: "status" });
-	private readonly empty = el("p", { class: "empty", hidden: true }, "Nothing is live at the cursor.");
+	private readonly empty = el("p", { class: "empty", hidden: true });
 	private boxes: Box[] = [];
 	private root!: Call;
 	private above: Call | null = null; // who called the function that is looked at
@@ -137,8 +127,10 @@ export class Flame implements Panel {
 
 	private draw(): void {
 		const W = this.element.clientWidth,
-			top = this.focus;
+			top = this.focus,
+			{ around } = this.view.state;
 		this.lay(W);
+		this.empty.textContent = around ? `${around} holds nothing at the cursor.` : "Nothing is live at the cursor.";
 		this.empty.hidden = top.bytes > 0;
 		this.canvas.hidden = top.bytes <= 0;
 		this.paint(pen(this.canvas, W, this.height));

@@ -7,7 +7,7 @@ import { Device, gone, Group, waits } from "./model";
 import { Panel } from "./panel";
 import { held } from "./picks";
 import { Cell } from "./save";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 export const isGhost = (h: Holder) => h.standing === "ghost";
 
@@ -52,7 +52,7 @@ export function heldBy(d: Device, row: number, all: boolean): HTMLElement | null
 
 export class Holders implements Panel {
 	readonly name = "Holders";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
+	readonly needs: (keyof State)[] = ["cursor", ...looked];
 	readonly element = el("div", { class: "panel" });
 
 	constructor(readonly view: View) {}

@@ -4,7 +4,7 @@ import { answerBox } from "./answer";
 import { choice, el, fill } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 type By = "site" | "purpose" | "block";
 
@@ -12,7 +12,7 @@ const mostRows = 60;
 
 export class Room implements Panel {
 	readonly name = "Make room";
-	readonly needs: (keyof State)[] = ["cursor", "freed", "search", "regex", "pick", "pinned"];
+	readonly needs: (keyof State)[] = ["cursor", ...looked, "freed", "pinned"];
 	readonly element = el("div", { class: "panel room" });
 	private by: By = "site";
 

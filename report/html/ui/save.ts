@@ -33,21 +33,22 @@ function download(name: string, data: Blob): void {
 /** Buttons that save a source; update hides those for what the source that is given now has not. */
 export function saver(device: number, source: () => Source): { element: HTMLElement; update: () => void } {
 	const button = (text: string, has: (s: Source) => unknown, make: (s: Source) => Blob | Promise<Blob>) => {
-		const b = el(
-			"button",
-			{
-				type: "button",
-				title: `Save this view as ${text}`,
-				click: async () => {
-					const s = source();
-					download(
-						`snapana gpu${device} ${s.name}.${text}`.toLowerCase().replaceAll(" ", "-"),
-						await make(s),
-					);
-				},
-			},
-			text,
-		);
+		const say = (text: string, title: string) => {
+			b.textContent = text;
+			b.title = title;
+		};
+		const ready = () => say(text, `Save this view as ${text}`);
+		const click = async () => {
+			const s = source();
+			ready();
+			try {
+				download(`snapana gpu${device} ${s.name}.${text}`.toLowerCase().replaceAll(" ", "-"), await make(s));
+			} catch (e) {
+				say("Failed", e instanceof Error ? e.message : String(e));
+			}
+		};
+		const b = el("button", { type: "button", click });
+		ready();
 		return { b, has };
 	};
 	const all = [

@@ -9,7 +9,7 @@ import { Segment } from "./model";
 import { Panel } from "./panel";
 import { Pen, Picture } from "./picture";
 import { Cell } from "./save";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 const shownRows = 24,
 	rowHeight = 26,
@@ -35,10 +35,7 @@ export class Segments implements Panel {
 	readonly needs: (keyof State)[] = [
 		"cursor",
 		"color",
-		"search",
-		"regex",
-		"pick",
-		"only",
+		...looked,
 		"pinned",
 		"freed",
 		"segmentStream",
@@ -233,12 +230,17 @@ export class Segments implements Panel {
 
 	picture(): Picture {
 		const rows = Math.min(this.all.length, mostPictured),
+			more = this.all.length - rows,
 			W = this.tall.clientWidth;
 		return {
 			width: W,
-			height: Math.max(rows, 1) * rowHeight,
+			height: Math.max(rows + (more ? 1 : 0), 1) * rowHeight,
 			draw: g => {
 				for (let i = 0; i < rows; i++) this.drawSegment(g, i, i * rowHeight + 2, W);
+				if (!more) return;
+				g.fillStyle = css("ink");
+				g.textAlign = "left";
+				g.fillText(`… ${format.plural(more, "more segment")}`, left, rows * rowHeight + 15);
 			},
 		};
 	}

@@ -4,7 +4,7 @@ import { el, fill } from "./dom";
 import * as format from "./format";
 import { Tables } from "./model";
 import { Panel } from "./panel";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 /** A line of a file. */
 export interface Place {
@@ -24,6 +24,14 @@ export function placeOf(t: Tables, node: number): Place | null {
 export function textOf(t: Tables, p: Place): string {
 	const piece = t.source.files[p.file].pieces.find(s => p.line >= s.first && p.line < s.first + s.lines.length);
 	return piece ? piece.lines[p.line - piece.first] : "";
+}
+
+/** What the frames of a line have in common, and those of no other line. */
+function frameAt(t: Tables, file: number, line: number): string {
+	const frame = t.source.file.findIndex((f, i) => f === file + 1 && t.source.line[i] === line),
+		text = t.strings[t.frameText[frame]],
+		end = text.indexOf(`:${line} `);
+	return end < 0 ? text : text.slice(0, end) + `:${line} `;
 }
 
 /** Opens a line in the editor; nothing where none was chosen. */
@@ -66,7 +74,7 @@ interface Sums {
 
 export class Source implements Panel {
 	readonly name = "Source";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick"];
+	readonly needs: (keyof State)[] = ["cursor", ...looked];
 	readonly element = el("div", { class: "panel source" });
 	private file = -1; // that is shown, -1 for the one that allocated most
 
@@ -148,7 +156,7 @@ export class Source implements Panel {
 				number = editorLink(t, file, n, format.count(n)) ?? format.count(n),
 				code = el("td", { class: "code" }, text || " ");
 			if (s) code.style.setProperty("--heat", `${Math.round((60 * s.all) / most)}%`);
-			const find = () => this.view.set({ search: `${name.slice(name.lastIndexOf("/") + 1)}:${n} ` });
+			const find = () => this.view.set({ search: frameAt(t, file, n), regex: false });
 			return el(
 				"tr",
 				{ class: s ? "hot" : "" },

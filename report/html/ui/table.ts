@@ -6,7 +6,7 @@ import { LabelKind, labelKinds } from "./labels";
 import { Group } from "./model";
 import { Panel } from "./panel";
 import { Cell } from "./save";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 const mostRows = 200;
 
@@ -15,7 +15,7 @@ type Key = "bytes" | "count" | "requested" | "name";
 
 export class Table implements Panel {
 	readonly name = "Table";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "pick", "only"];
+	readonly needs: (keyof State)[] = ["cursor", ...looked];
 	readonly element = el("div", { class: "panel" });
 	private by: string = "site"; // one of By, or the name of one of labels
 	private readonly labels: LabelKind[];

@@ -5,13 +5,13 @@ import { el, fill } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
 import { Cell } from "./save";
-import { State, View } from "./view";
+import { looked, State, View } from "./view";
 
 const mostLines = 400;
 
 export class Tree implements Panel {
 	readonly name = "Call tree";
-	readonly needs: (keyof State)[] = ["cursor", "search", "regex", "internals", "pick", "only"];
+	readonly needs: (keyof State)[] = ["cursor", ...looked];
 	readonly element = el("div", { class: "panel tree" });
 	private readonly open = new Set<string>();
 	private root!: Call;

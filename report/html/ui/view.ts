@@ -56,6 +56,9 @@ export interface State {
 	detail: number;
 }
 
+/** What decides which allocations are looked at. */
+export const looked: (keyof State)[] = ["search", "regex", "internals", "pick", "only"];
+
 /** Which stacks a search matches; null without a search. */
 export type Match = Uint8Array | null;
 
