@@ -46,6 +46,7 @@ type source struct {
 	s     *snapshot.Snapshot
 	index *bands.Index // made when something must be left out
 	kept  []bool       // the lives that stayed, nil for all
+	fails []Failure    // nil until they were asked for
 	held  *held
 	at    stretches
 }
@@ -75,19 +76,23 @@ func (src *source) write(w *writer, st *stacks, m most) Device {
 	(<-rests).write(w, &d)
 	src.free(w, &d, m.free)
 	src.whatIf(w, &d)
-	src.failures(&d)
+	c := &t.Conf
+	d.Rules = Rules{Expandable: c.Expandable, MaxSplit: c.MaxSplit, MaxRound: c.MaxNonSplitRounding}
+	if src.fails == nil {
+		src.fails = src.failures()
+	}
+	d.Failures = src.fails
 	return d
 }
 
 // mostFailures bounds the requests that failed of which the page says what would serve them.
 const mostFailures = 64
 
-// failures lists the last requests that failed, and the rules by which others would have been served.
-func (src *source) failures(d *Device) {
+// failures lists the last requests that failed, and never gives nil.
+func (src *source) failures() []Failure {
 	t := src.Timeline
 	c := &t.Conf
-	d.Rules = Rules{Expandable: c.Expandable, MaxSplit: c.MaxSplit, MaxRound: c.MaxNonSplitRounding}
-	d.Failures = []Failure{}
+	out := []Failure{}
 	ooms := t.OOMs[max(len(t.OOMs)-mostFailures, 0):]
 	if t.Recording.BlocksUnknown() {
 		ooms = nil // what was live is not known
@@ -99,10 +104,11 @@ func (src *source) failures(d *Device) {
 		}
 		small := c.Small(o.Requested)
 		req := fragmentation.Request{Rounded: o.Requested, Stream: t.Trace.At(o.Event).Stream, DeviceFree: o.DeviceFree}
-		d.Failures = append(d.Failures, Failure{Event: o.Event, Rounded: o.Requested, Stream: int(req.Stream), Small: small,
+		out = append(out, Failure{Event: o.Event, Rounded: o.Requested, Stream: int(req.Stream), Small: small,
 			Free: o.DeviceFree, Segment: c.SegmentSize(o.Requested), Granule: c.Granule(small),
 			Way: string(fragmentation.Serve(t, t.StateAt(o.Event), req).Way)})
 	}
+	return out
 }
 
 // marks lists what the page offers to jump to.
