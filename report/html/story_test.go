@@ -9,6 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
@@ -105,6 +106,22 @@ func TestStoryLeavesOutTheUnknown(t *testing.T) {
 		if s := newStory(r); strings.Contains(fmt.Sprintf("%+v", s.Labels), c.lacks) {
 			t.Errorf("without %s the picture says %q", name, c.lacks)
 		}
+	}
+}
+
+// Of a recording that lacks blocks no moment is called the peak.
+func TestStoryOfABound(t *testing.T) {
+	r := analyzetest.Run(t, buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		d.Stack = build.NewStack("/app/train.py:9:<module>")
+		d.Free(d.Alloc(30 << 20))
+	})), analyze.Options{NoReplay: true})
+	if s := newStory(r); s == nil || !strings.Contains(s.Caption, "at the peak") {
+		t.Fatalf("the story is %+v, want one of the peak", s)
+	}
+	rec := &r.Devices[0].Timeline.Recording
+	rec.Skipped, rec.Peak.Active = timeline.Allocs, timeline.AtLeast
+	if s := newStory(r); !strings.Contains(s.Caption, "when the recorded part was highest") {
+		t.Errorf("the caption is %q", s.Caption)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -275,7 +276,7 @@ func (c *scene) unused(f *finding.Finding) *story {
 	}
 	c.end, c.moment = c.d.Timeline.Trace.Len()-1, "at the end"
 	if m.Name == "peak" {
-		c.moment = "at the peak"
+		c.moment = c.atPeak()
 	}
 	c.pile("active", int64(v.Active), fmt.Sprintf("%v in use", v.Active), mostly(v.Lasting))
 	c.pile("pieces", int64(v.Split), fmt.Sprintf("%v free in pieces", v.Split), "in "+units.Plural(v.Segments,
@@ -292,6 +293,14 @@ func (c *scene) unused(f *finding.Finding) *story {
 	return c.draw("free", plain(between))
 }
 
+// atPeak names the moment of the highest active memory that is known: others may have been higher.
+func (c *scene) atPeak() string {
+	if c.d.Timeline.Recording.Told().Peak.Active != timeline.Exact {
+		return "when the recorded part was highest"
+	}
+	return "at the peak"
+}
+
 // calm is what a run without a problem looks like: its steps, and its peak.
 func (c *scene) calm() *story {
 	t := c.d.Timeline
@@ -299,7 +308,7 @@ func (c *scene) calm() *story {
 	if m == nil || t.Recording.BlocksUnknown() {
 		return nil
 	}
-	c.end, c.moment = t.Trace.Len()-1, "at the peak"
+	c.end, c.moment = t.Trace.Len()-1, c.atPeak()
 	parts := plain("fill-reserved")
 	if chart.Informed(m.Uses) {
 		c.uses(m.Uses)
