@@ -103,8 +103,8 @@ func TestSource(t *testing.T) {
 	if got := eval[string](p, `document.querySelector(".found").textContent`); !strings.Contains(got, "10.0 MiB in 4 blocks") {
 		t.Errorf("a click on a line finds %q", got)
 	}
-	p.do(`const v = snapana.live[0].view; v.set({search: "", color: "site"});
-		snapana.live[0].view.set({only: "train.py:14 step"})`)
+	p.do(`const v = snapana.live[0].view; v.set({search: "", color: "site"}); v.flush();
+		v.set({only: "train.py:14 step"}); v.flush()`)
 	if text := eval[string](p, `snapana.live[0].tabs.shown.text()`); strings.Contains(text, "10.0 MiB") {
 		t.Errorf("lines have allocations of colors that are not looked at:\n%s", text)
 	}
