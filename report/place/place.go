@@ -122,21 +122,31 @@ func fresh(dir string, create func(name string) (*os.File, error)) (path string,
 	for i := range 10_000 {
 		path = filepath.Join(dir, fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i))
 		step()
-		if f, err = create(path); errors.Is(err, fs.ErrExist) {
-			continue
+		f, err = create(path)
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) && exists(dir) {
+			continue // another writer has that name, or took a folder of that name for left behind
 		}
 		if err != nil {
 			return "", nil, err
 		}
 		flock(f, true)
-		// Until then another writer may have taken it for left behind.
-		mine, err := f.Stat()
-		if info, e := os.Lstat(path); err == nil && e == nil && os.SameFile(info, mine) {
+		// Until it was locked another writer may have taken it for left behind.
+		if is(path, f) {
 			return path, f, nil
 		}
 		f.Close()
 	}
 	return "", nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrExist}
+}
+
+// is reports whether f is what has that name now.
+func is(path string, f *os.File) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(path)
+	return err == nil && os.SameFile(named, opened)
 }
 
 // mostSwept is how many entries of a folder are looked at for what writers left.
@@ -164,7 +174,8 @@ func sweep(dir string, ours func(name string) bool) {
 		if err != nil {
 			continue
 		}
-		if now, err := f.Stat(); err == nil && os.SameFile(info, now) && abandoned(f, now) {
+		// While it is locked nobody else removes it; until then its name may have gone to another writer.
+		if now, err := f.Stat(); err == nil && os.SameFile(info, now) && abandoned(f, now) && is(path, f) {
 			step()
 			if info.IsDir() {
 				discard(path, ours)
