@@ -143,8 +143,8 @@ func ParseRules(data []byte) ([]Rule, error) {
 			return nil, fmt.Errorf("rule %d: %w", i+1, err)
 		}
 		match, category := scalar(r["match"]), scalar(r["category"])
-		c := slices.Index(names[:], category)
-		if c < 0 {
+		c, ok := Parse(category)
+		if !ok {
 			return nil, fmt.Errorf("rule %d: unknown category %q; choose from %s", i+1, category,
 				strings.Join(names[:], ", "))
 		}
@@ -155,7 +155,7 @@ func ParseRules(data []byte) ([]Rule, error) {
 		if match == "" {
 			return nil, fmt.Errorf("rule %d: match is empty and would match every stack", i+1)
 		}
-		rules = append(rules, Rule{Match: re, Category: Category(c)})
+		rules = append(rules, Rule{Match: re, Category: c})
 	}
 	return rules, nil
 }

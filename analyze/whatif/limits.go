@@ -163,10 +163,10 @@ func (c *climber) draw(n int) bool {
 	return true
 }
 
-// search replays limits, of which fails is too little for certain and fits is enough: where requests begin to fail, and
-// then evenly spread below.
+// search replays limits, of which all below fails are too little for certain and fits is enough: where requests begin to
+// fail, and then evenly spread below.
 func (c *climber) search(l *Ladder, fails, fits int64) error {
-	low, high := fails/capacityStep, up(fits)/capacityStep
+	low, high := (fails-1)/capacityStep, up(fits)/capacityStep
 	for range mostHalves {
 		if high-low < 2 {
 			break

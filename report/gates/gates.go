@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
 
 	"github.com/snapana/snapana/analyze/gate"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -104,13 +103,13 @@ func writeJUnit(w io.Writer, outcomes []gate.Outcome) error {
 	var out suites
 	for i := range outcomes {
 		o := &outcomes[i]
-		if n := len(out.Suites); n == 0 || out.Suites[n-1].Name != clean(o.File) {
-			out.Suites = append(out.Suites, suite{Name: clean(o.File)})
+		if n := len(out.Suites); n == 0 || out.Suites[n-1].Name != chart.Plain(o.File) {
+			out.Suites = append(out.Suites, suite{Name: chart.Plain(o.File)})
 		}
 		s := &out.Suites[len(out.Suites)-1]
 		s.Tests++
-		text := clean(verdict.GateOf(o))
-		c := testcase{Class: s.Name, Name: clean(name(o))}
+		text := chart.Plain(verdict.GateOf(o))
+		c := testcase{Class: s.Name, Name: chart.Plain(name(o))}
 		switch o.Status {
 		case gate.Failed:
 			s.Failures++
@@ -135,16 +134,6 @@ func writeJUnit(w io.Writer, outcomes []gate.Outcome) error {
 	return err
 }
 
-// clean strips a text from the file of what a terminal or a log obeys.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, chart.Plain(s))
-}
-
 // writeGitHub writes workflow commands, in which these characters have a meaning
 // (github.com/actions/toolkit, packages/core/src/command.ts).
 func writeGitHub(w io.Writer, outcomes []gate.Outcome) error {
@@ -155,10 +144,11 @@ func writeGitHub(w io.Writer, outcomes []gate.Outcome) error {
 		level := map[gate.Status]string{gate.Failed: "error", gate.Unknown: "error", gate.Passed: "notice"}[o.Status]
 		where := ""
 		if file, line := place(o); file != "" && o.Status != gate.Passed {
-			where = fmt.Sprintf("file=%s,line=%d,", property.Replace(clean(file)), line)
+			where = fmt.Sprintf("file=%s,line=%d,", property.Replace(chart.Plain(file)), line)
 		}
-		if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, where, property.Replace(clean("snapana: "+name(o))),
-			text.Replace(clean(o.File+": "+verdict.GateOf(o)))); err != nil {
+		if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, where,
+			property.Replace(chart.Plain("snapana: "+name(o))),
+			text.Replace(chart.Plain(o.File+": "+verdict.GateOf(o)))); err != nil {
 			return err
 		}
 	}
@@ -189,11 +179,11 @@ func writeGitLab(w io.Writer, outcomes []gate.Outcome) error {
 			continue
 		}
 		v := issue{
-			Description: clean(verdict.GateOf(o)), CheckName: "snapana " + string(o.Gate), Severity: "major",
+			Description: chart.Plain(verdict.GateOf(o)), CheckName: "snapana " + string(o.Gate), Severity: "major",
 			Fingerprint: fingerprint(o),
 		}
 		if v.Location.Path, v.Location.Lines.Begin = place(o); v.Location.Path == "" {
-			v.Location.Path, v.Location.Lines.Begin = clean(o.File), 1
+			v.Location.Path, v.Location.Lines.Begin = chart.Plain(o.File), 1
 		}
 		list = append(list, v)
 	}

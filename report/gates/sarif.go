@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/gate"
 	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/chart"
 )
 
 // The parts of SARIF 2.1.0 that are written (docs.oasis-open.org/sarif/sarif/v2.1.0).
@@ -65,15 +66,15 @@ func writeSARIF(w io.Writer, outcomes []gate.Outcome) error {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{string(o.Gate)})
 		}
 		v := sarifResult{
-			RuleID: string(o.Gate), Kind: "fail", Level: "error", Message: sarifText{clean(verdict.GateOf(o))},
+			RuleID: string(o.Gate), Kind: "fail", Level: "error", Message: sarifText{chart.Plain(verdict.GateOf(o))},
 			Prints: map[string]string{"limit/v1": fingerprint(o)},
 		}
 		if o.Status == gate.Passed {
 			v.Kind, v.Level = "pass", "none"
 		}
-		at := sarifPhysical{Artifact: sarifArtifact{(&url.URL{Path: clean(o.File)}).String()}}
+		at := sarifPhysical{Artifact: sarifArtifact{(&url.URL{Path: chart.Plain(o.File)}).String()}}
 		if file, line := place(o); file != "" && line > 0 {
-			at = sarifPhysical{sarifArtifact{(&url.URL{Path: clean(file)}).String()}, &sarifRegion{line}}
+			at = sarifPhysical{sarifArtifact{(&url.URL{Path: chart.Plain(file)}).String()}, &sarifRegion{line}}
 		}
 		v.Locations = []sarifLocation{{at}}
 		run.Results = append(run.Results, v)
