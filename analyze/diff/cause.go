@@ -260,7 +260,9 @@ const minGrowth = 64 << 10
 
 // growth is by how much the lowest level of a side rises with each step, 0 where it does not do so all the way or there
 // are too few steps. The first one, in which a program sets up, and the last, which may end with it, are left out. Levels
-// are compared over thirds, since what is called a step may be a half of one.
+// are compared over thirds, since what is called a step may be a half of one. It is another question than that of
+// Footprint.Growth, which a limit is held against: that says what a step leaves behind, whatever becomes of it, this
+// whether memory accumulates, so that it may be called a leak.
 func growth(f *footprint.Footprint) int64 {
 	if len(f.Steps) < 6 {
 		return 0
@@ -277,21 +279,12 @@ func growth(f *footprint.Footprint) int64 {
 	rise := last - first
 	if part := middle - first; abs(rise) < 5*abs(part) && abs(part) < abs(rise) && part > 0 == (rise > 0) {
 		mean := rise / int64(len(levels)-third)
-		if usual := medianGrowth(f.Steps); usual > 0 == (mean > 0) && 2*abs(usual) > abs(mean) && abs(usual) < 2*abs(mean) {
+		if usual := footprint.MedianGrowth(f.Steps); usual > 0 == (mean > 0) && 2*abs(usual) > abs(mean) && abs(usual) < 2*abs(mean) {
 			return usual // what most steps do, where some do more
 		}
 		return mean
 	}
 	return 0
-}
-
-func medianGrowth(list []footprint.Step) int64 {
-	var all []int64
-	for _, s := range list {
-		all = append(all, s.Growth)
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
 }
 
 // recomputes finds activations that a side does not keep since torch.utils.checkpoint makes them anew.

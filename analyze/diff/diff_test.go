@@ -23,13 +23,13 @@ func take(t *testing.T, s *snapshot.Snapshot, at string) *footprint.Footprint {
 	t.Helper()
 	tl := timeline.Build(s, s.UsedDevices()[0])
 	found := steps.Find(s, tl)
-	m, err := attribution.Locate(s, tl, at)
+	f, err := footprint.Take(&footprint.Subject{
+		Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
+	}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return footprint.Take(&footprint.Subject{
-		Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
-	}, m, at)
+	return f
 }
 
 func recorded(t *testing.T, name string) *footprint.Footprint {

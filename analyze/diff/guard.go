@@ -100,16 +100,13 @@ func (r *Result) tops() (a, b string) {
 		return "", ""
 	}
 	x, y := &r.A.Groups[r.A.Top], &r.B.Groups[r.B.Top]
-	function := func(site string) string {
-		_, name, _ := strings.Cut(site, " ")
-		return name
-	}
 	for i := range r.Pairs {
 		if p := &r.Pairs[i]; p.A == x && p.B != nil && p.B.Stack == y.Stack {
 			return "", ""
 		}
 	}
-	if !x.Known || !y.Known || function(x.Site) == function(y.Site) {
+	at, there := r.A.Place(x.Stack), r.B.Place(y.Stack)
+	if !x.Known || !y.Known || at == nil || there == nil || at.Name == there.Name {
 		return "", ""
 	}
 	return x.Site, y.Site

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/frames"
@@ -170,17 +171,17 @@ func calls(c *code, m *mapping, key func(c *code, s *chain) string, keep func(i 
 			continue
 		}
 		s := chain{stack: int32(i)}
-		best := frames.Origin(0)
-		for depth, row := range stack {
-			at := placeOf(&c.f.Frames[row]).function
+		function := func(v *attribution.Frame) function {
+			at := placeOf(v).function
 			if m != nil {
 				at = m.function(at)
 			}
-			s.calls = append(s.calls, at)
-			if o := c.f.Frames[row].Origin; depth == 0 || o > best {
-				s.site, best = at, o
-			}
+			return at
 		}
+		for _, row := range stack {
+			s.calls = append(s.calls, function(&c.f.Frames[row]))
+		}
+		s.site = function(c.f.Place(int32(i)))
 		k := key(c, &s)
 		out[k] = append(out[k], s)
 	}

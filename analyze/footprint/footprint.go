@@ -8,6 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -67,9 +68,23 @@ type Subject struct {
 	Steps    *steps.Result
 }
 
-// Take gives the footprint of a device at a moment. at is the word for the moment.
-func Take(q *Subject, m attribution.Moment, at string) *Footprint {
+// Usual is the word for the moment of a device that is looked at unless told otherwise: its peak, or the end where the
+// file has no history to tell a peak by.
+func Usual(t *timeline.Timeline) string {
+	if t.HasHistory() {
+		return "peak"
+	}
+	return "end"
+}
+
+// Take gives the footprint of a device at the moment of a word, as attribution.Locate has them and fails for them. At the
+// usual one it does not fail.
+func Take(q *Subject, at string) (*Footprint, error) {
 	t := q.Timeline
+	m, err := attribution.Locate(q.Snapshot, t, at)
+	if err != nil {
+		return nil, err
+	}
 	st := t.StateAt(m.Event)
 	f := &Footprint{
 		Name: q.Name, Device: t.Device, When: m.Name, At: at, Totals: st.Totals, Peaks: t.Peaks,
@@ -85,7 +100,7 @@ func Take(q *Subject, m attribution.Moment, at string) *Footprint {
 	}
 	f.group(q, st)
 	f.Top = slices.IndexFunc(f.Groups, func(g Group) bool { return g.top })
-	return f
+	return f, nil
 }
 
 // key tells the groups of a footprint apart.
@@ -155,23 +170,27 @@ func (f *Footprint) addStack(calls []attribution.Frame, known map[attribution.Fr
 // Growth is the median of what the steps leave behind, in active bytes, those of the first half left out, in which a
 // program still warms up. It is unknown where there are fewer than four steps.
 func (f *Footprint) Growth() (bytes int64, known bool) {
-	var all []int64
-	for _, s := range f.Steps[len(f.Steps)/2:] {
-		all = append(all, s.Growth)
-	}
 	if len(f.Steps) < 4 {
 		return 0, false
 	}
-	slices.Sort(all)
-	return all[len(all)/2], true
+	return MedianGrowth(f.Steps[len(f.Steps)/2:]), true
 }
 
-// Place is the frame that a group's stack stands for, nil without frames: the innermost of the code that matters most.
-func (f *Footprint) Place(g *Group) (best *attribution.Frame) {
-	if g.Stack < 0 {
+// MedianGrowth is the median of what steps leave behind, in active bytes: the upper one of two, 0 of none.
+func MedianGrowth(list []Step) int64 {
+	all := make([]int64, len(list))
+	for i, s := range list {
+		all[i] = s.Growth
+	}
+	return trend.Median(all)
+}
+
+// Place is the frame that a stack stands for, nil for none: the innermost of the code that matters most.
+func (f *Footprint) Place(stack int32) (best *attribution.Frame) {
+	if stack < 0 {
 		return nil
 	}
-	for _, row := range f.Stacks[g.Stack] {
+	for _, row := range f.Stacks[stack] {
 		if v := &f.Frames[row]; best == nil || v.Origin > best.Origin {
 			best = v
 		}

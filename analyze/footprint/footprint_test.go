@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/steps"
@@ -31,13 +30,13 @@ func random(t *testing.T, seed uint64, shape build.Shape) []*footprint.Footprint
 	for _, device := range s.UsedDevices() {
 		tl := timeline.Build(s, device)
 		found := steps.Find(s, tl)
-		m, err := attribution.Locate(s, tl, "end")
+		f, err := footprint.Take(&footprint.Subject{
+			Name: "random.pickle", Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
+		}, "end")
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, footprint.Take(&footprint.Subject{
-			Name: "random.pickle", Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
-		}, m, "end"))
+		out = append(out, f)
 	}
 	return out
 }

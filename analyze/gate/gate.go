@@ -183,7 +183,7 @@ func (o *Outcome) at(f *footprint.Footprint, g *footprint.Group) {
 		return
 	}
 	o.Site = g.Site
-	if at := f.Place(g); at != nil {
+	if at := f.Place(g.Stack); at != nil {
 		o.Path, o.Line = at.File, int(at.Line)
 	}
 }

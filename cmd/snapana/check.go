@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/gate"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -109,7 +108,11 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, outcomes(path, r, limits, base)...)
+		outcomes, err := judge(path, r, limits, base)
+		if err != nil {
+			return err
+		}
+		all = append(all, outcomes...)
 	}
 	if len(all) == 0 {
 		return errors.New("nothing to check; name a limit, such as --max-peak 60GiB or --baseline FILE")
@@ -123,9 +126,9 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// outcomes holds the devices of a run against limits. The baseline is of one of them: that of its ordinal, or else the
+// judge holds the devices of a run against limits. The baseline is of one of them: that of its ordinal, or else the
 // one that reserved most.
-func outcomes(path string, r *analyze.Result, l *gate.Limits, base *footprint.Footprint) []gate.Outcome {
+func judge(path string, r *analyze.Result, l *gate.Limits, base *footprint.Footprint) ([]gate.Outcome, error) {
 	main := r.Main()
 	if base != nil {
 		if i := slices.IndexFunc(r.Devices, func(d analyze.Device) bool {
@@ -140,7 +143,11 @@ func outcomes(path string, r *analyze.Result, l *gate.Limits, base *footprint.Fo
 		if d.Timeline.PeakReserved.Bytes == 0 {
 			continue
 		}
-		q := gate.Subject{File: path, Findings: r.Verdict.Findings, Footprint: atPeak(r, d), Phases: d.Phases,
+		f, err := atPeak(r, d)
+		if err != nil {
+			return nil, err
+		}
+		q := gate.Subject{File: path, Findings: r.Verdict.Findings, Footprint: f, Phases: d.Phases,
 			Blind: r.Snapshot.Partial != nil || verdict.Blind(r.Snapshot) != ""}
 		if m := d.Moment("peak"); m != nil {
 			q.Frag = &m.Frag
@@ -151,23 +158,14 @@ func outcomes(path string, r *analyze.Result, l *gate.Limits, base *footprint.Fo
 		}
 		all = append(all, gate.Check(&q, l, of)...)
 	}
-	return all
+	return all, nil
 }
 
 // atPeak is the footprint of a device at its peak, or at the end where that is not known.
-func atPeak(r *analyze.Result, d *analyze.Device) *footprint.Footprint {
-	at := "end"
-	if d.Timeline.HasHistory() {
-		at = "peak"
-	}
-	m, err := attribution.Locate(r.Snapshot, d.Timeline, at)
-	if err != nil {
-		at = "end"
-		m = attribution.Moment{Event: d.Timeline.Trace.Len() - 1, Name: "at the end"}
-	}
+func atPeak(r *analyze.Result, d *analyze.Device) (*footprint.Footprint, error) {
 	return footprint.Take(&footprint.Subject{
 		Name: r.Snapshot.Name, Snapshot: r.Snapshot, Timeline: d.Timeline, Uses: d.Categories, Steps: &d.Steps,
-	}, m, at)
+	}, footprint.Usual(d.Timeline))
 }
 
 // read gives the limits of the file and of the flags.
@@ -221,7 +219,7 @@ func (f *checkFlags) footprint(cmd *cobra.Command, path string) (*footprint.Foot
 	if err != nil {
 		return nil, err
 	}
-	return atPeak(r, r.Main()), nil
+	return atPeak(r, r.Main())
 }
 
 // analyze reads a snapshot, with the recorder's file beside it, and fails where no device has any memory to judge.

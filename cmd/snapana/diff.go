@@ -13,7 +13,6 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/footprint"
-	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/json"
@@ -94,6 +93,11 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	for _, d := range device {
+		if _, err := strconv.Atoi(d); d != "" && err != nil {
+			return fmt.Errorf("invalid --device %q; expected the number of a GPU, or two with a comma between them", f.device)
+		}
+	}
 	sides, err := f.sides(cmd, args, at[0] != at[1] || device[0] != device[1])
 	if err != nil {
 		return err
@@ -126,10 +130,9 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 				}
 				last = &subject{path: path, s: s, rules: rules}
 			}
-			stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
-			p, err := last.take(at[i], device[i])
+			p, err := last.take(cmd, at[i], device[i])
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", path, err)
 			}
 			taken[i] = append(taken[i], p)
 		}
@@ -181,49 +184,33 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string, apart bool) (sides 
 	return [2][]string{args, args}, nil
 }
 
-// subject is a file from which footprints are taken, and what was worked out of it last.
+// subject is a file from which footprints are taken, and what was worked out last of one of its devices.
 type subject struct {
-	path  string
-	s     *snapshot.Snapshot
-	rules []category.Rule
-	t     *timeline.Timeline
-	steps steps.Result
-	uses  *category.Table
+	path   string
+	s      *snapshot.Snapshot
+	rules  []category.Rule
+	device string // as it was asked for
+	t      *timeline.Timeline
+	steps  steps.Result
+	uses   *category.Table
 }
 
 // take gives the footprint of a device at a moment, either of which may be "" for the usual one.
-func (q *subject) take(at, device string) (*footprint.Footprint, error) {
-	used := q.s.UsedDevices()
-	if len(used) == 0 {
-		return nil, fmt.Errorf("%s has no segments and no events, so nothing is live in it", q.s.Name)
-	}
-	t := q.t
-	if device == "" {
-		t = timeline.Main(q.s)
-	} else {
-		n, err := strconv.Atoi(device)
-		if err != nil || !slices.Contains(used, n) {
-			return nil, fmt.Errorf("invalid --device %s; %s has memory of %s", device, q.path, deviceWords(used))
+func (q *subject) take(cmd *cobra.Command, at, device string) (*footprint.Footprint, error) {
+	if q.t == nil || q.device != device {
+		of, err := strconv.Atoi(device)
+		t, err := new(deviceFlag(of)).timeline(cmd, q.s, err == nil)
+		if err != nil {
+			return nil, err
 		}
-		if t == nil || t.Device != n {
-			t = timeline.Build(q.s, n)
-		}
-	}
-	if t != q.t {
-		q.t, q.steps = t, steps.Find(q.s, t)
+		q.device, q.t, q.steps = device, t, steps.Find(q.s, t)
 		q.uses = category.Find(q.s, t, &q.steps, q.rules)
 	}
 	if at == "" {
-		at = "end"
-		if t.HasHistory() {
-			at = "peak"
-		}
+		at = footprint.Usual(q.t)
 	}
-	m, err := locate(q.s, t, at)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", q.path, err)
-	}
-	return footprint.Take(&footprint.Subject{
-		Name: q.s.Name, Snapshot: q.s, Timeline: t, Uses: q.uses, Steps: &q.steps,
-	}, m, at), nil
+	f, err := footprint.Take(&footprint.Subject{
+		Name: q.s.Name, Snapshot: q.s, Timeline: q.t, Uses: q.uses, Steps: &q.steps,
+	}, at)
+	return f, inAt(at, err)
 }

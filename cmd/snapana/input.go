@@ -149,23 +149,27 @@ func (f *deviceFlag) open(cmd *cobra.Command, in *inputFlags, path string) (
 	if s, err = in.open(cmd, path); err != nil {
 		return nil, nil, "", err
 	}
-	used := s.UsedDevices()
-	switch given := cmd.Flags().Changed("device"); {
-	case given && !slices.Contains(used, int(*f)):
-		err = fmt.Errorf("invalid --device %d; the file has memory of %s", *f, deviceWords(used))
-	case given:
-		stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
-		t = timeline.Build(s, int(*f))
-	case len(used) == 0:
-		err = fmt.Errorf("%s has no segments and no events, so nothing is live in it", s.Name)
-	default:
-		stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
-		if t = timeline.Main(s); len(used) > 1 {
-			why = fmt.Sprintf("of %d in the file, the one that reserved most; choose with --device",
-				len(used))
-		}
+	given := cmd.Flags().Changed("device")
+	if t, err = f.timeline(cmd, s, given); err == nil && !given && len(s.UsedDevices()) > 1 {
+		why = fmt.Sprintf("of %d in the file, the one that reserved most; choose with --device", len(s.UsedDevices()))
 	}
 	return s, t, why, err
+}
+
+// timeline builds the timeline of the device if it was given, or else of the one that reserved most.
+func (f *deviceFlag) timeline(cmd *cobra.Command, s *snapshot.Snapshot, given bool) (*timeline.Timeline, error) {
+	used := s.UsedDevices()
+	switch {
+	case given && !slices.Contains(used, int(*f)):
+		return nil, fmt.Errorf("invalid --device %d; the file has memory of %s", *f, deviceWords(used))
+	case len(used) == 0:
+		return nil, fmt.Errorf("%s has no segments and no events, so nothing is live in it", s.Name)
+	}
+	stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
+	if given {
+		return timeline.Build(s, int(*f)), nil
+	}
+	return timeline.Main(s), nil
 }
 
 func deviceWords(used []int) string {

@@ -53,14 +53,19 @@ var moments = []string{"peak", "end", "oom", "start"}
 // locate finds the moment that --at names.
 func locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (attribution.Moment, error) {
 	m, err := attribution.Locate(s, t, at)
+	return m, inAt(at, err)
+}
+
+// inAt says of an error of attribution.Locate which flag it is about.
+func inAt(at string, err error) error {
 	var none *attribution.NoTraceError
 	switch {
 	case errors.As(err, &none):
-		err = fmt.Errorf("invalid --at %q; %w, only the final state (--at end)", at, err)
+		return fmt.Errorf("invalid --at %q; %w, only the final state (--at end)", at, err)
 	case err != nil:
-		err = fmt.Errorf("invalid --at %q; %w", at, err)
+		return fmt.Errorf("invalid --at %q; %w", at, err)
 	}
-	return m, err
+	return nil
 }
 
 func newPeak() *cobra.Command {
