@@ -34,6 +34,7 @@ type Program struct {
 	streams []uint64 // handles of the streams, by allocator.Stream
 	pools   []snapshot.PoolID
 	start   []place // segments before the trace
+	anew    bool    // they are not as they were recorded: a replay asks for their blocks
 }
 
 // op is one step of a program.
@@ -93,6 +94,14 @@ func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
 	}
 	p.StartReserved = t.Initial.Reserved
 	x.steps()
+	for i := range p.start {
+		for k, row := range p.start[i].rows {
+			if row >= 0 {
+				pl := &p.start[i]
+				p.asks[row] = ask{bytes: pl.Pieces[k].Requested, stream: pl.Stream, pool: pl.Pool}
+			}
+		}
+	}
 	return p
 }
 

@@ -8,7 +8,8 @@
 //     addresses, and compares every block's address with the trace. The share that agrees is the
 //     accuracy of everything below.
 //  3. Program.Run replays it under other settings, with a device of its own.
-//  4. Sweep runs many settings, Advise picks one if it wins by a margin, and
+//  4. Program.Edited makes one with other requests, which is run in the same way.
+//  5. Sweep runs many settings, Advise picks one if it wins by a margin, and
 //     SmallestCapacity searches for the smallest device that serves every request.
 //
 // A replay answers for the allocator, not for the program: requests are taken to come in the
@@ -128,7 +129,7 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 	out, r := &Outcome{}, p.newReplay()
 	r.begin(allocator.Options{Conf: o.Conf, Tie: p.Recorded.Tie, Total: cmp.Or(o.Total, o.Capacity), Driver: device})
 	switch {
-	case o.Start == Anew:
+	case o.Start == Anew || p.anew:
 		out.StartFailed = !r.ask(p.start)
 	case o.Capacity > 0 && p.StartReserved > o.Capacity:
 		out.StartFailed = true
