@@ -31,6 +31,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/holder"
@@ -341,6 +342,13 @@ func (r *Result) Main() *Device {
 		}
 	}
 	return best
+}
+
+// Footprint is the live memory of a device at a moment, by its word; at footprint.Usual it does not fail.
+func (r *Result) Footprint(d *Device, at string) (*footprint.Footprint, error) {
+	return footprint.Take(&footprint.Subject{
+		Name: r.Snapshot.Name, Snapshot: r.Snapshot, Timeline: d.Timeline, Uses: d.Categories, Steps: &d.Steps,
+	}, at)
 }
 
 // Fullest returns at most n devices, by ordinal: first, unless it is nil, and those with the highest peaks of

@@ -23,9 +23,9 @@ const Schema = "snapana.baseline/1"
 // maxFile bounds such files, in bytes: one of a large model takes some hundred KiB.
 const maxFile = 64 << 20
 
-// document is a footprint as a file has it. Each group and each frame is on a line of its own, so that a change of
-// memory is a change of a line.
-type document struct {
+// Document is a footprint as files have it. In a baseline each group and each frame is on a line of its own, so that a
+// change of memory is a change of a line; report.json has the same fields.
+type Document struct {
 	Schema     string          `json:"schema"`
 	File       string          `json:"file"`
 	Device     int             `json:"device"`
@@ -38,14 +38,15 @@ type document struct {
 	Late       bool            `json:"late"`
 	Torch      string          `json:"torch"`
 	Backend    string          `json:"backend"`
-	Settings   []string        `json:"settings"` // as "key:value"; null where the snapshot had none
+	Settings   []string        `json:"settings,omitzero"` // as "key:value"; absent where the snapshot had none
 	Unit       string          `json:"unit"`
 	Steps      []Step          `json:"steps"`
-	Groups     []group         `json:"groups"`
+	Groups     []GroupDocument `json:"groups"`
 	Frames     []string        `json:"frames"` // "origin file:line function"
 }
 
-type group struct {
+// GroupDocument is a group as files have it.
+type GroupDocument struct {
 	Requested int64      `json:"requested"`
 	Bytes     int64      `json:"bytes"`
 	Blocks    int64      `json:"blocks"`
@@ -55,13 +56,13 @@ type group struct {
 	Module    string     `json:"module,omitempty"`
 	Unknown   bool       `json:"unknown,omitempty"` // Site is no code
 	Top       bool       `json:"top,omitempty"`     // has the block that was allocated at the moment
-	Stack     []int32    `json:"stack"`             // of document.Frames, innermost first
+	Stack     []int32    `json:"stack"`             // of Document.Frames, innermost first
 	Sizes     [][3]int64 `json:"sizes"`             // requested and rounded bytes of a block, and how many
 }
 
-// Write writes a footprint to a file that Read reads.
-func Write(w io.Writer, f *Footprint) error {
-	d := document{
+// Document gives the footprint as files have it.
+func (f *Footprint) Document() *Document {
+	d := &Document{
 		Schema: Schema, File: f.Name, Device: f.Device, At: f.At, When: f.When, Totals: f.Totals, Peaks: f.Peaks,
 		Bounds: f.Bounds, HasHistory: f.HasHistory, Late: f.Late, Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
 		Steps: f.Steps,
@@ -74,7 +75,7 @@ func Write(w io.Writer, f *Footprint) error {
 	}
 	for i := range f.Groups {
 		g := &f.Groups[i]
-		out := group{
+		out := GroupDocument{
 			Requested: g.Requested, Bytes: g.Rounded, Blocks: g.Count, PreTrace: g.PreTrace, Use: g.Use.String(), Site: g.Site,
 			Module: g.Module, Unknown: !g.Known, Top: g.top,
 			Stack: []int32{},
@@ -90,11 +91,14 @@ func Write(w io.Writer, f *Footprint) error {
 	for _, v := range f.Frames {
 		d.Frames = append(d.Frames, fmt.Sprintf("%d %s:%d %s", v.Origin, v.File, v.Line, v.Name))
 	}
-	return d.write(w)
+	return d
 }
 
+// Write writes a footprint to a file that Read reads.
+func Write(w io.Writer, f *Footprint) error { return f.Document().write(w) }
+
 // write writes one line for each field, and for each element of a list.
-func (d *document) write(w io.Writer) error {
+func (d *Document) write(w io.Writer) error {
 	data, err := json.Marshal(d)
 	if err != nil {
 		return err
@@ -107,6 +111,7 @@ func (d *document) write(w io.Writer) error {
 	b.WriteString("{\n")
 	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "bounds", "has_history", "late", "torch", "backend",
 		"settings", "unit", "steps", "groups", "frames"}
+	names = slices.DeleteFunc(names, func(name string) bool { return fields[name] == nil })
 	for i, name := range names {
 		value := fields[name]
 		var list []json.RawMessage
@@ -132,17 +137,30 @@ var ErrNoFootprint = errors.New("no baseline that snapana wrote")
 
 // Read reads a footprint that Write wrote.
 func Read(r io.Reader) (*Footprint, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
+	var d Document
+	if err := Decode(r, &d); err != nil {
 		return nil, err
 	}
+	return d.Footprint()
+}
+
+// Decode reads JSON that has footprints, of a bounded size.
+func Decode(r io.Reader, to any) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return err
+	}
 	if len(data) > maxFile {
-		return nil, fmt.Errorf("%w: it is larger than one can be", ErrNoFootprint)
+		return fmt.Errorf("%w: it is larger than one can be", ErrNoFootprint)
 	}
-	var d document
-	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoFootprint, err)
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("%w: %s", ErrNoFootprint, err)
 	}
+	return nil
+}
+
+// Footprint gives the footprint of a document that anyone may have written.
+func (d *Document) Footprint() (*Footprint, error) {
 	if d.Schema != Schema {
 		return nil, fmt.Errorf("%w: its schema is %q, not %q", ErrNoFootprint, d.Schema, Schema)
 	}
@@ -203,7 +221,7 @@ func parseFrame(text string) (v attribution.Frame, err error) {
 }
 
 // parseGroup adds the group's stack, unless it is known.
-func (f *Footprint) parseGroup(g *group, known map[string]int32) (Group, error) {
+func (f *Footprint) parseGroup(g *GroupDocument, known map[string]int32) (Group, error) {
 	out := Group{
 		Stack: -1, Site: g.Site, Module: g.Module, Known: !g.Unknown, top: g.Top,
 		Sum: attribution.Sum{Count: g.Blocks, Rounded: g.Bytes, Requested: g.Requested, PreTrace: g.PreTrace},

@@ -4,6 +4,7 @@ package footprint
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -70,8 +71,8 @@ type Subject struct {
 
 // Usual is the word for the moment of a device that is looked at unless told otherwise: its peak, or the end where the
 // file has no history to tell a peak by.
-func Usual(t *timeline.Timeline) string {
-	if t.HasHistory() {
+func Usual(hasHistory bool) string {
+	if hasHistory {
 		return "peak"
 	}
 	return "end"
@@ -196,4 +197,63 @@ func (f *Footprint) Place(stack int32) (best *attribution.Frame) {
 		}
 	}
 	return best
+}
+
+// Compact is what a report keeps of a footprint: the largest groups, and for each purpose one of all others, which has
+// no stack. Its groups sum up to the same. Steps are left out where there are too many.
+func (f *Footprint) Compact() *Footprint {
+	const mostGroups, mostSteps = 500, 1000
+	out := *f
+	if len(f.Steps) > mostSteps {
+		out.Unit, out.Steps = "", nil
+	}
+	out.Frames, out.Stacks, out.Groups, out.Top = nil, nil, nil, -1
+	stacks, known := map[int32]int32{}, map[attribution.Frame]int32{}
+	rest := map[category.Category]int{}
+	for i, g := range f.Groups {
+		if i >= mostGroups {
+			at, ok := rest[g.Use]
+			if !ok {
+				at = len(out.Groups)
+				rest[g.Use] = at
+				out.Groups = append(out.Groups, Group{Stack: -1, Site: fmt.Sprintf("(not among the %d largest)", mostGroups),
+					Use: g.Use})
+			}
+			out.Groups[at].Sum.Add(g.Sum)
+			continue
+		}
+		if g.Stack >= 0 {
+			at, ok := stacks[g.Stack]
+			if !ok {
+				calls := make([]attribution.Frame, len(f.Stacks[g.Stack]))
+				for k, row := range f.Stacks[g.Stack] {
+					calls[k] = f.Frames[row]
+				}
+				at = out.addStack(calls, known)
+				stacks[g.Stack] = at
+			}
+			g.Stack = at
+		}
+		if i == f.Top {
+			out.Top = i
+		}
+		out.Groups = append(out.Groups, g)
+	}
+	for _, at := range rest {
+		out.Groups[at].Sizes = means(&out.Groups[at].Sum)
+	}
+	return &out
+}
+
+// means are blocks of about the same size that sum up to those of a group.
+func means(s *attribution.Sum) []Size {
+	mean := Size{Requested: s.Requested / s.Count, Rounded: s.Rounded / s.Count}
+	larger := s.Rounded - mean.Rounded*s.Count // so many have a byte more
+	var out []Size
+	for _, z := range []Size{{mean.Requested, mean.Rounded, s.Count - larger}, {mean.Requested, mean.Rounded + 1, larger}} {
+		if z.Count > 0 {
+			out = append(out, z)
+		}
+	}
+	return out
 }

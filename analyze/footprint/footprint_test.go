@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/steps"
@@ -87,6 +88,43 @@ func TestFile(t *testing.T) {
 				t.Errorf("%s: read %+v", shape.Name, got)
 			}
 		}
+	}
+}
+
+// TestCompact keeps the largest groups of a footprint that has many, and the sum of all others.
+func TestCompact(t *testing.T) {
+	f := &footprint.Footprint{At: "peak", Top: -1, Steps: make([]footprint.Step, 2000)}
+	uses := map[category.Category]int64{}
+	for i := range 1200 {
+		n := int64(1200-i)*512 + 4096
+		g := footprint.Group{Stack: int32(i), Site: "a.py:1 f", Known: true, Use: category.Category(i % 3)}
+		g.Sizes = []footprint.Size{{Requested: n - 300, Rounded: n, Count: 2}, {Requested: n, Rounded: n, Count: 1}}
+		g.Sum = attribution.Sum{Count: 3, Rounded: 3 * n, Requested: 3*n - 600}
+		f.Groups = append(f.Groups, g)
+		f.Frames = append(f.Frames, attribution.Frame{File: "a.py", Line: int32(i), Name: "f"})
+		f.Stacks = append(f.Stacks, []int32{int32(i)})
+		f.Totals.Active, f.Totals.Requested = f.Totals.Active+g.Rounded, f.Totals.Requested+g.Requested
+		uses[g.Use] += g.Rounded
+	}
+	var b bytes.Buffer
+	if err := footprint.Write(&b, f.Compact()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := footprint.Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requested int64
+	for i, g := range got.Groups {
+		requested += g.Requested
+		uses[g.Use] -= g.Rounded
+		if g.Known && got.Frames[got.Stacks[g.Stack][0]].Line != int32(i) {
+			t.Errorf("group %d has the stack of another", i)
+		}
+	}
+	if len(got.Groups) != 503 || len(got.Frames) != 500 || requested != f.Totals.Requested || len(got.Steps) > 0 ||
+		!reflect.DeepEqual(uses, map[category.Category]int64{0: 0, 1: 0, 2: 0}) {
+		t.Errorf("%d groups of %d bytes, %d frames, by use %v too few", len(got.Groups), requested, len(got.Frames), uses)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -51,7 +49,7 @@ against a baseline. The exit code is 0 when all are kept, 1 when one is not or c
 		fl.Var(f.limits[l.name], l.name, l.words)
 	}
 	fl.BoolVar(&f.noGhosts, "no-ghosts", false, "no memory that only a forgotten reference keeps")
-	fl.StringVar(&f.baseline, "baseline", "", "a `FILE` to compare with: a snapshot, or what --update-baseline wrote")
+	fl.StringVar(&f.baseline, "baseline", "", "a `FILE` to compare with: a snapshot, its report.json, or what\n--update-baseline wrote")
 	fl.StringVar(&f.update, "update-baseline", "", "write the baseline `FILE` from the snapshot, and judge nothing")
 	fl.StringVar(&f.format, "format", "text", "print as `FORMAT`: text, md, json, junit, github, gitlab or sarif")
 	oneOf(cmd, "format", f.formats())
@@ -163,9 +161,7 @@ func judge(path string, r *analyze.Result, l *gate.Limits, base *footprint.Footp
 
 // atPeak is the footprint of a device at its peak, or at the end where that is not known.
 func atPeak(r *analyze.Result, d *analyze.Device) (*footprint.Footprint, error) {
-	return footprint.Take(&footprint.Subject{
-		Name: r.Snapshot.Name, Snapshot: r.Snapshot, Timeline: d.Timeline, Uses: d.Categories, Steps: &d.Steps,
-	}, footprint.Usual(d.Timeline))
+	return r.Footprint(d, footprint.Usual(d.Timeline.HasHistory()))
 }
 
 // read gives the limits of the file and of the flags.
@@ -210,10 +206,14 @@ func inFlag(name string, err error) error {
 	return fmt.Errorf("--%s: %w", name, err)
 }
 
-// footprint reads a baseline, or takes one from a snapshot.
+// footprint reads a baseline or a report, or takes the footprint of a snapshot.
 func (f *checkFlags) footprint(cmd *cobra.Command, path string) (*footprint.Footprint, error) {
-	if base, err := readBaseline(cmd, path); base != nil || err != nil {
-		return base, err
+	kept, err := readKept(cmd, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case kept != nil:
+		return kept.choose("", "")
 	}
 	r, err := f.analyze(cmd, path)
 	if err != nil {
@@ -232,32 +232,6 @@ func (f *checkFlags) analyze(cmd *cobra.Command, path string) (*analyze.Result, 
 		return nil, fmt.Errorf("%s has no memory of a GPU, so no limit can be judged", path)
 	}
 	return r, nil
-}
-
-// readBaseline reads a file that --update-baseline wrote; nil where it is something else.
-func readBaseline(cmd *cobra.Command, path string) (*footprint.Footprint, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil // whoever reads it as a snapshot says so
-	}
-	file, err := input.Open(cmd.Context(), path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	head := make([]byte, 256)
-	n, err := io.ReadFull(file, head)
-	if head = head[:n]; err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) || !bytes.Contains(head, []byte(footprint.Schema)) {
-		return nil, nil
-	}
-	base, err := footprint.Read(io.MultiReader(bytes.NewReader(head), file))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return base, nil
 }
 
 // write writes the baseline of a snapshot.

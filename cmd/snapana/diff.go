@@ -30,8 +30,8 @@ shrank, what is new or gone, and why. The differences add up to the byte. Code i
 although lines moved, and files or functions were renamed.
 
 With one file, --at or --device names two of its moments or GPUs. Several runs of each side
-tell chance from change: name those of A, then --, then those of B. A side may also be a file
-that snapana check --update-baseline wrote.`,
+tell chance from change: name those of A, then --, then those of B. A side may also be an
+earlier report.json, or a file that snapana check --update-baseline wrote.`,
 		Example: `  snapana diff main.pickle branch.pickle
   snapana diff --by category before.pickle after.pickle
   snapana diff --at step:2,step:9 snapshot.pickle
@@ -110,16 +110,16 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	var last *subject
 	for i, paths := range sides {
 		for _, path := range paths {
-			base, err := readBaseline(cmd, path)
+			kept, err := readKept(cmd, path)
 			if err != nil {
 				return err
 			}
-			if base != nil {
-				if at[i] != "" && at[i] != base.At || device[i] != "" && device[i] != strconv.Itoa(base.Device) {
-					return fmt.Errorf("%s is a baseline of GPU %d at its %s, and has no other moment or GPU", path,
-						base.Device, base.At)
+			if kept != nil {
+				f, err := kept.choose(at[i], device[i])
+				if err != nil {
+					return err
 				}
-				taken[i] = append(taken[i], base)
+				taken[i] = append(taken[i], f)
 				continue
 			}
 			if last == nil || last.path != path { // two moments of a file need one reading
@@ -207,7 +207,7 @@ func (q *subject) take(cmd *cobra.Command, at, device string) (*footprint.Footpr
 		q.uses = category.Find(q.s, t, &q.steps, q.rules)
 	}
 	if at == "" {
-		at = footprint.Usual(q.t)
+		at = footprint.Usual(q.t.HasHistory())
 	}
 	f, err := footprint.Take(&footprint.Subject{
 		Name: q.s.Name, Snapshot: q.s, Timeline: q.t, Uses: q.uses, Steps: &q.steps,

@@ -29,7 +29,7 @@ import (
 // The values of the field "schema". One changes when a field changes its meaning or goes away;
 // new fields do not change it.
 const (
-	reportSchema      = "snapana.report/1"
+	ReportSchema      = "snapana.report/1"
 	stateSchema       = "snapana.state/1"
 	oomSchema         = "snapana.oom/1"
 	statsSchema       = "snapana.stats/1"
@@ -44,7 +44,7 @@ const (
 )
 
 // Write writes the report.
-func Write(w io.Writer, r *analyze.Result) error { return write(w, reportSchema, build(r)) }
+func Write(w io.Writer, r *analyze.Result) error { return write(w, ReportSchema, build(r)) }
 
 // WriteWhatif writes what other settings would have done.
 func WriteWhatif(w io.Writer, a *whatif.Answer) error { return write(w, whatifSchema, a) }

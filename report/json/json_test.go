@@ -13,6 +13,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/analyzetest"
@@ -137,7 +138,7 @@ func TestSchema(t *testing.T) {
 	} {
 		documents = append(documents, reportOf(t, r))
 	}
-	checkSchema(t, reportSchema, documents...)
+	checkSchema(t, ReportSchema, documents...)
 }
 
 // TestPinned holds that what is shown of pinned host memory closes, and is unknown where it is.
@@ -171,6 +172,11 @@ func TestTotalsClose(t *testing.T) {
 				var sum int64
 				for _, s := range m.Stacks {
 					sum += s.Rounded
+				}
+				if of := d.Footprints[slices.IndexFunc(d.Footprints, func(f *footprint.Document) bool {
+					return f.At == m.Name
+				})]; of.Totals != m.Totals {
+					t.Errorf("footprint of %+v at the %s, want %+v", of.Totals, m.Name, m.Totals)
 				}
 				f := m.Fragmentation
 				if sum != m.Totals.Active || f.Active+f.Releasable+f.Split != f.Reserved {

@@ -1,13 +1,16 @@
 package json
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/footprint"
 	frag "github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/host"
@@ -99,6 +102,8 @@ type device struct {
 	OneOffs   []ghost.OneOff      `json:"one_offs"`
 	Before    attribution.Before  `json:"before"`
 	Checks    checks              `json:"checks"`
+	// Footprints are what can be compared with other runs, of each of Moments.
+	Footprints []*footprint.Document `json:"footprints"`
 }
 
 type stepList struct {
@@ -196,7 +201,7 @@ func build(r *analyze.Result) *report {
 		out.Source.Events += t.Len()
 	}
 	for i := range r.Devices {
-		out.Devices = append(out.Devices, buildDevice(s, &r.Devices[i]))
+		out.Devices = append(out.Devices, buildDevice(r, &r.Devices[i]))
 	}
 	return out
 }
@@ -210,8 +215,8 @@ func buildVerdict(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
-	t := d.Timeline
+func buildDevice(r *analyze.Result, d *analyze.Device) device {
+	s, t := r.Snapshot, d.Timeline
 	out := device{
 		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
 		Curve: chart.Reduce(t.Curve, maxCurve), Checks: checks{t.Checks.Inconsistent(), t.Checks},
@@ -239,8 +244,13 @@ func buildDevice(s *snapshot.Snapshot, d *analyze.Device) device {
 		out.Failure = &failure
 	}
 	for i := range d.Moments {
-		if d.Moments[i].State != nil {
-			out.Moments = append(out.Moments, buildMoment(t, &d.Moments[i]))
+		m := &d.Moments[i]
+		if m.State == nil {
+			continue
+		}
+		out.Moments = append(out.Moments, buildMoment(t, m))
+		if f, err := r.Footprint(d, m.Name); err == nil {
+			out.Footprints = append(out.Footprints, f.Compact().Document())
 		}
 	}
 	return out
@@ -294,4 +304,33 @@ func pinnedStacks(holders []attribution.Group) []pinnedStack {
 		out = append(out, pinnedStack{g.Kind, g.Site, g.Rounded, g.PreTrace, g.Count, g.Frames})
 	}
 	return out
+}
+
+// ErrNoFootprint says of a report that it has nothing to compare.
+var ErrNoFootprint = errors.New("this report was written before reports had what a comparison needs; write it again")
+
+// ReadFootprints reads what a report that Write wrote has for comparisons: of each device its moments.
+func ReadFootprints(r io.Reader) ([]*footprint.Footprint, error) {
+	var doc struct {
+		Devices []struct {
+			Footprints []footprint.Document `json:"footprints"`
+		} `json:"devices"`
+	}
+	if err := footprint.Decode(r, &doc); err != nil {
+		return nil, err
+	}
+	var out []*footprint.Footprint
+	for i := range doc.Devices {
+		for k := range doc.Devices[i].Footprints {
+			f, err := doc.Devices[i].Footprints[k].Footprint()
+			if err != nil {
+				return nil, fmt.Errorf("devices[%d].footprints[%d]: %w", i, k, err)
+			}
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 {
+		return nil, ErrNoFootprint
+	}
+	return out, nil
 }

@@ -26,7 +26,7 @@ type document struct {
 // documents lists all kinds. SCHEMA.md has a part for each.
 func documents() []document {
 	return []document{
-		{reportSchema, "report --json, summary --json", report{}},
+		{ReportSchema, "report --json, summary --json", report{}},
 		{stateSchema, "state --json, peak --json", stateDoc{}},
 		{oomSchema, "oom --json", oom.Log{}},
 		{whatifSchema, "whatif --json", whatif.Answer{}},
@@ -95,10 +95,10 @@ func (d *document) schema() *node {
 func described(name string) map[string]string {
 	out := section(name)
 	for path := range out {
-		if name == reportSchema || path != "findings" && !strings.HasSuffix(path, ".findings") {
+		if name == ReportSchema || path != "findings" && !strings.HasSuffix(path, ".findings") {
 			continue
 		}
-		for p, words := range section(reportSchema) {
+		for p, words := range section(ReportSchema) {
 			if field, ok := strings.CutPrefix(p, "verdict.findings[]"); ok && out[path+"[]"+field] == "" {
 				out[path+"[]"+field] = words
 			}

@@ -19,13 +19,13 @@ func TestSchemasDescribed(t *testing.T) {
 					at = path + "." + name
 				}
 				fields[at] = true
-				if p.Items != nil {
-					if p.Items.Properties == nil {
-						fields[at+"[]"] = true
-					}
-					walk(p.Items, at+"[]")
-				}
 				walk(p, at)
+				for list, of := p.Items, at+"[]"; list != nil; list, of = list.Items, of+"[]" {
+					if list.Properties == nil {
+						fields[of] = true
+					}
+					walk(list, of)
+				}
 			}
 		}
 		walk(d.schema(), "")
