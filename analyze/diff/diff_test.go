@@ -2,6 +2,7 @@ package diff_test
 
 import (
 	"bytes"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,16 +19,29 @@ import (
 	"github.com/snapana/snapana/snapshot/load"
 )
 
-// take gives the footprint of the device with the first events, at its peak.
+// take gives the footprint of the device with the first events, and fails without one.
 func take(t *testing.T, s *snapshot.Snapshot, at string) *footprint.Footprint {
 	t.Helper()
-	tl := timeline.Build(s, s.UsedDevices()[0])
+	f := takeOf(t, s, s.UsedDevices()[0], at)
+	if f == nil && at != "end" {
+		f = takeOf(t, s, s.UsedDevices()[0], "end") // it has no trace
+	}
+	if f == nil {
+		t.Fatal("no moment ", at)
+	}
+	return f
+}
+
+// takeOf gives the footprint of a device, nil where it has no such moment.
+func takeOf(t *testing.T, s *snapshot.Snapshot, device int, at string) *footprint.Footprint {
+	t.Helper()
+	tl := timeline.Build(s, device)
 	found := steps.Find(s, tl)
 	f, err := footprint.Take(&footprint.Subject{
-		Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
+		Name: s.Name, Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found,
 	}, at)
 	if err != nil {
-		t.Fatal(err)
+		return nil
 	}
 	return f
 }
@@ -160,22 +174,66 @@ func TestNothingLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s.UsedDevices()) > 0 {
-			all = append(all, take(t, s, "end"))
+			all = append(all, take(t, s, []string{"end", "peak", "start"}[seed/uint64(len(shapes))%3]))
 		}
 	}
-	pairs := 0
+	if pairs := comparePairs(t, all); pairs < 200 {
+		t.Errorf("only %d pairs", pairs)
+	}
+}
+
+// comparePairs compares all pairs of footprints, each with itself too.
+func comparePairs(t *testing.T, all []*footprint.Footprint) (n int) {
+	t.Helper()
 	for i, a := range all {
 		for _, b := range all[i:] {
 			r := diff.Compare(a, b)
 			check(t, r)
 			if a == b && (len(r.Causes) > 0 || r.Matched[diff.Exact].A != a.Totals.Active) {
-				t.Errorf("%d differs from itself: %+v", i, r.Matched)
+				t.Errorf("%s differs from itself: %+v", a.Name, r.Matched)
 			}
-			pairs++
+			if t.Failed() {
+				t.Fatalf("%s and %s", a.Name, b.Name)
+			}
+			n++
 		}
 	}
-	if pairs < 200 {
-		t.Errorf("only %d pairs", pairs)
+	return n
+}
+
+// TestFilesOfOneOrigin compares real recordings, each with all others of its folder, each GPU at its peak and its end.
+func TestFilesOfOneOrigin(t *testing.T) {
+	const shared = "../../../shared/"
+	origins := map[string][]string{
+		"fixtures": {"../../fixtures/*.pickle", "../../fixtures/lab/pairs/recordings/*.pickle.xz"},
+		"corpus":   {shared + "corpus/*/*.pickle", shared + "corpus/whatif/*/*.pickle"},
+		"lab":      {shared + "lab/torch-2.14/dev26/*/*.pickle*"},
+		"real":     {shared + "real/*.pickle"},
+	}
+	for origin, patterns := range origins {
+		t.Run(origin, func(t *testing.T) {
+			var all []*footprint.Footprint
+			for _, pattern := range patterns {
+				files, _ := filepath.Glob(pattern)
+				for _, file := range files {
+					s, err := load.Open(t.Context(), file, load.Options{})
+					if err != nil {
+						continue // one of those that are damaged on purpose
+					}
+					for _, device := range s.UsedDevices() {
+						for _, at := range []string{"peak", "end"} {
+							if f := takeOf(t, s, device, at); f != nil {
+								all = append(all, f)
+							}
+						}
+					}
+				}
+			}
+			n := comparePairs(t, all)
+			if t.Logf("%d pairs", n); n == 0 {
+				t.Skip("needs the files of " + origin)
+			}
+		})
 	}
 }
 
