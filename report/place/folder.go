@@ -172,7 +172,11 @@ func stage(parent string, files []File, like string, ours func(name string) bool
 		if err := os.Mkdir(name, 0o755); err != nil {
 			return nil, err
 		}
-		return os.Open(name)
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fs.ErrExist // another writer took it for left behind: the next name may do
+		}
+		return f, err
 	})
 	if err != nil {
 		return "", nil, err

@@ -122,10 +122,8 @@ func fresh(dir string, create func(name string) (*os.File, error)) (path string,
 	for i := range 10_000 {
 		path = filepath.Join(dir, fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i))
 		step()
-		f, err = create(path)
-		const mostLost = 100 // a folder in which nothing can be, as in /proc, says the same each time
-		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) && i < mostLost && exists(dir) {
-			continue // another writer has that name, or took a folder of that name for left behind
+		if f, err = create(path); errors.Is(err, fs.ErrExist) {
+			continue
 		}
 		if err != nil {
 			return "", nil, err
