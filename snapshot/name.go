@@ -2,7 +2,9 @@ package snapshot
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,4 +29,16 @@ func trim(name string, endings []string) string {
 		}
 		name = strings.TrimSuffix(name, ext)
 	}
+}
+
+var ranked = regexp.MustCompile(`(?i)rank[^0-9A-Za-z]?([0-9]{1,7})`)
+
+// NamedRank is the rank that the name of a file tells, by the last number behind the word rank; -1 for none.
+func NamedRank(name string) int {
+	all := ranked.FindAllStringSubmatch(name, -1)
+	if len(all) == 0 {
+		return -1
+	}
+	n, _ := strconv.Atoi(all[len(all)-1][1])
+	return n
 }

@@ -408,7 +408,7 @@ func (s *sorter) ratio(by law, squares bool) (best float64) {
 	seen := map[float64]bool{}
 	for i := range s.left {
 		r := s.left[i].ratio
-		if s.left[i].law != by || seen[r] || s.left[i].How == Similar {
+		if s.left[i].law != by || seen[r] || s.left[i].How <= Inlined {
 			continue
 		}
 		seen[r] = true

@@ -30,7 +30,9 @@ type Result struct {
 	SpreadA *Spread `json:"spread_a"`
 	SpreadB *Spread `json:"spread_b"`
 
-	runs [2][]*footprint.Footprint
+	runs     [2][]*footprint.Footprint
+	moves    *mapping // of the code of A
+	partners []int32  // of the stacks of A, -1 for none
 }
 
 // Delta is by how much more is active on side B.
@@ -64,7 +66,8 @@ func (p *Pair) use() category.Category { return p.any().Use }
 
 // Compare compares two footprints.
 func Compare(a, b *footprint.Footprint) *Result {
-	r := &Result{A: a, B: b, Pairs: match(a, b)}
+	r := &Result{A: a, B: b}
+	r.match()
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
 		r.Matched[p.How].A += rounded(p.A)

@@ -281,4 +281,54 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// TestGuards changes what a footprint says of its run, and wants to be told of that, settings first.
+func TestGuards(t *testing.T) {
+	top := func(f *footprint.Footprint, site string) *footprint.Group {
+		f.Top = slices.IndexFunc(f.Groups, func(g footprint.Group) bool { return g.Site == site })
+		return &f.Groups[f.Top]
+	}
+	for name, c := range map[string]struct {
+		change func(a, b *footprint.Footprint)
+		want   []diff.Guard
+	}{
+		"none": {func(a, b *footprint.Footprint) { a.Name = "rank_x.pickle" }, nil},
+		"rank": {func(a, b *footprint.Footprint) { a.Name, b.Name = "rank0.pickle", "RANK_12.pickle" },
+			[]diff.Guard{{Kind: diff.Rank, A: "0", B: "12"}}},
+		"all at once": {func(a, b *footprint.Footprint) {
+			b.Device, b.Late, b.HasHistory = 1, true, false
+			b.Writer.Backend, b.Writer.Text = "xpu", "2.99"
+			a.Settings.Values = append(a.Settings.Values, snapshot.Setting{Key: "max_split_size", Value: "1"})
+		}, []diff.Guard{{Kind: diff.Settings, A: "max_split_size:1"}, {Kind: diff.Backend, A: "cuda", B: "xpu"},
+			{Kind: diff.Writer, A: "2.14 or later", B: "2.99"}, {Kind: diff.Device, A: "0", B: "1"}, {Kind: diff.NoTrace, B: "yes"},
+			{Kind: diff.Late, B: "yes"}}},
+		"bound":        {func(a, b *footprint.Footprint) { a.Bounds.AtLeast() }, []diff.Guard{{Kind: diff.Bound, A: "yes"}}},
+		"another line": {func(a, b *footprint.Footprint) { top(a, "model.py:34 forward"); top(b, "model.py:35 forward") }, nil},
+		"another function": {func(a, b *footprint.Footprint) { top(a, "model.py:34 forward"); top(b, "train.py:5 loss_of") },
+			[]diff.Guard{{Kind: diff.Place, A: "model.py:34 forward", B: "train.py:5 loss_of"}}},
+		"another function of that name": {func(a, b *footprint.Footprint) { top(a, "model.py:20 forward"); top(b, "model.py:50 forward") },
+			[]diff.Guard{{Kind: diff.Place, A: "model.py:20 forward", B: "model.py:50 forward"}}},
+		"another caller": {func(a, b *footprint.Footprint) {
+			top(a, "model.py:20 forward")
+			g := top(b, "model.py:20 forward")
+			calls := slices.Clone(b.Stacks[g.Stack])
+			is := func(line int32) func(row int32) bool {
+				return func(row int32) bool { return b.Frames[row].File == "model.py" && b.Frames[row].Line == line }
+			}
+			other := b.Stacks[top(b, "model.py:50 forward").Stack]
+			calls[slices.IndexFunc(calls, is(33))] = other[slices.IndexFunc(other, is(50))]
+			top(b, "model.py:20 forward")
+			g.Stack = int32(len(b.Stacks))
+			b.Stacks = append(b.Stacks, calls)
+		}, []diff.Guard{{Kind: diff.Place, A: "model.py:33 forward", B: "model.py:50 forward"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := recorded(t, "base"), recorded(t, "base")
+			c.change(a, b)
+			if got := diff.Compare(a, b).Guards; !slices.Equal(got, c.want) {
+				t.Errorf("guards %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
 func abs(n int64) int64 { return max(n, -n) }

@@ -3,9 +3,12 @@ package diff
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -21,13 +24,16 @@ type Guard struct {
 type GuardKind string
 
 const (
+	Settings GuardKind = "settings"  // of the allocator
 	Backend  GuardKind = "backend"   // the kind of device
 	Writer   GuardKind = "writer"    // the release of torch
-	Settings GuardKind = "settings"  // of the allocator
-	Late     GuardKind = "late"      // memory from before the trace: the peak may have been earlier
-	NoTrace  GuardKind = "no-trace"  // no history: the peak is unknown
-	NoStacks GuardKind = "no-stacks" // most memory has no recorded stack
+	Rank     GuardKind = "rank"      // another rank of a distributed run, by the names of the files
+	Device   GuardKind = "device"    // another GPU of a process
 	Moment   GuardKind = "moment"    // another moment
+	NoTrace  GuardKind = "no-trace"  // no history: the peak is unknown
+	Bound    GuardKind = "bound"     // events are missing, so that the peak is not exact
+	Late     GuardKind = "late"      // memory from before the trace: the peak may have been earlier
+	NoStacks GuardKind = "no-stacks" // most memory has no recorded stack
 	Place    GuardKind = "place"     // other code runs at the peak: a part of the program that was not the largest before
 	Steps    GuardKind = "steps"     // another number of steps was recorded
 )
@@ -51,18 +57,30 @@ func guards(r *Result) []Guard {
 		kind, _, _ := strings.Cut(at, ":")
 		return kind
 	}
-	add(Moment, kind(a.At) != kind(b.At), a.At, b.At)
-	unlike(Backend, a.Writer.Backend, b.Writer.Backend)
-	unlike(Writer, a.Writer.Text, b.Writer.Text)
+	number := func(n int) string {
+		if n < 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
 	x, y := settings(&a.Settings, &b.Settings)
 	unlike(Settings, x, y)
+	unlike(Backend, a.Writer.Backend, b.Writer.Backend)
+	unlike(Writer, a.Writer.Text, b.Writer.Text)
+	x, y = number(snapshot.NamedRank(a.Name)), number(snapshot.NamedRank(b.Name))
+	add(Rank, x != "" && y != "" && x != y, x, y)
+	add(Device, a.Device != b.Device, number(a.Device), number(b.Device))
+	add(Moment, kind(a.At) != kind(b.At), a.At, b.At)
 	add(NoTrace, !a.HasHistory || !b.HasHistory, yes(!a.HasHistory), yes(!b.HasHistory))
-	add(Late, a.At == "peak" && a.Late != b.Late, yes(a.Late), yes(b.Late))
+	peaks := a.At == "peak" && b.At == "peak"
+	x, y = yes(a.HasHistory && !a.Bounds.Exact()), yes(b.HasHistory && !b.Bounds.Exact())
+	add(Bound, peaks && x+y != "", x, y)
+	add(Late, peaks && (a.Late || b.Late), yes(a.Late), yes(b.Late))
 	x, y = r.tops()
-	add(Place, a.At == "peak" && b.At == "peak" && x != "", x, y)
+	add(Place, peaks && x != "", x, y)
 	add(NoStacks, stackless(a) || stackless(b), yes(stackless(a)), yes(stackless(b)))
-	add(Steps, len(a.Steps) > 0 && len(b.Steps) > 0 && len(a.Steps) != len(b.Steps), fmt.Sprint(len(a.Steps)),
-		fmt.Sprint(len(b.Steps)))
+	add(Steps, len(a.Steps) > 0 && len(b.Steps) > 0 && len(a.Steps) != len(b.Steps), number(len(a.Steps)),
+		number(len(b.Steps)))
 	return out
 }
 
@@ -94,20 +112,52 @@ func stackless(f *footprint.Footprint) bool {
 	return with < f.Totals.Active/2
 }
 
-// tops are the places that run at the two moments, where they are not the same.
+// tops are the places that run at the two moments, where they are not the same: other functions, or the same ones called
+// from elsewhere, of which the callers are told.
 func (r *Result) tops() (a, b string) {
-	if r.A.Top < 0 || r.B.Top < 0 || len(r.A.Groups) == 0 || len(r.B.Groups) == 0 {
+	if r.A.Top < 0 || r.B.Top < 0 {
 		return "", ""
 	}
 	x, y := &r.A.Groups[r.A.Top], &r.B.Groups[r.B.Top]
-	for i := range r.Pairs {
-		if p := &r.Pairs[i]; p.A == x && p.B != nil && p.B.Stack == y.Stack {
-			return "", ""
-		}
-	}
-	at, there := r.A.Place(x.Stack), r.B.Place(y.Stack)
-	if !x.Known || !y.Known || at == nil || there == nil || at.Name == there.Name {
+	if !x.Known || !y.Known || x.Stack < 0 || y.Stack < 0 || r.partners[x.Stack] == y.Stack {
 		return "", ""
 	}
-	return x.Site, y.Site
+	const here, there = 1, 2
+	sides := map[function]int{}
+	for i := range r.A.Frames {
+		sides[r.moves.function(placeOf(&r.A.Frames[i]).function)] |= here
+	}
+	for i := range r.B.Frames {
+		sides[placeOf(&r.B.Frames[i]).function] |= there
+	}
+	both := func(f function) bool { return sides[f] == here|there }
+	from := callers(r.A, x.Stack, func(v *attribution.Frame) bool { return both(r.moves.function(placeOf(v).function)) })
+	to := callers(r.B, y.Stack, func(v *attribution.Frame) bool { return both(placeOf(v).function) })
+	for i := range min(len(from), len(to)) {
+		p, q := r.moves.of(placeOf(from[i])), placeOf(to[i])
+		if p.function != q.function || i > 0 && p != q { // a function may peak at another of its lines
+			if x.Site != y.Site {
+				return x.Site, y.Site
+			}
+			return siteOf(from[i]), siteOf(to[i])
+		}
+	}
+	return "", ""
+}
+
+// callers are the frames of a stack from the place on that it stands for, innermost first: of that, those of the same kind
+// of code that are kept.
+func callers(f *footprint.Footprint, stack int32, keep func(v *attribution.Frame) bool) []*attribution.Frame {
+	at := f.Place(stack)
+	out := []*attribution.Frame{at}
+	for _, row := range f.Stacks[stack] {
+		if v := &f.Frames[row]; v != at && v.Origin == at.Origin && keep(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func siteOf(f *attribution.Frame) string {
+	return fmt.Sprintf("%s:%d %s", frames.Base(f.File), f.Line, f.Name)
 }

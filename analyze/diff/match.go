@@ -19,12 +19,13 @@ type How uint8
 const (
 	Alone   How = iota // it was not: the other side has no such stack
 	Similar            // most of its calls are the same, and it ends in the same function
+	Inlined            // the same calls, but for those that only one of the two has
 	Renamed            // the same calls, of files or functions with other names
 	Shifted            // the same calls, from other lines
 	Exact              // the same frames, or the same reason for having none
 )
 
-var howNames = [...]string{"unmatched", "similar", "renamed", "shifted", "exact"}
+var howNames = [...]string{"unmatched", "similar", "inlined", "renamed", "shifted", "exact"}
 
 func (h How) String() string { return howNames[h] }
 
@@ -32,10 +33,10 @@ func (h How) String() string { return howNames[h] }
 func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // partners gives each stack of a its partner among those of b, or -1, and says how it was found.
-func partners(a, b *footprint.Footprint) (of []int32, how []How) {
+func partners(a, b *footprint.Footprint) (of []int32, how []How, moves *mapping) {
 	of, how = make([]int32, len(a.Stacks)), make([]How, len(a.Stacks))
 	codeA, codeB := codeOf(a), codeOf(b)
-	moves := findMoves(codeA, codeB)
+	moves = findMoves(codeA, codeB)
 
 	ids := map[place]int32{}
 	id := func(p place) int32 {
@@ -76,7 +77,7 @@ func partners(a, b *footprint.Footprint) (of []int32, how []How) {
 		}
 	}
 	resemble(codeA, codeB, moves, of, how, taken)
-	return of, how
+	return of, how, moves
 }
 
 // keyOf makes a key of a stack, of numbers that its frames have.
@@ -103,6 +104,9 @@ func resemble(a, b *code, moves *mapping, of []int32, how []How, taken []bool) {
 			}) {
 				i, j := from[x].stack, to[y].stack
 				of[i], how[i], taken[j] = j, Similar, true
+				if isWithin(from[x].calls, to[y].calls) {
+					how[i] = Inlined
+				}
 			}
 		}
 	}
@@ -229,9 +233,24 @@ func likeness(a, b []function, cells *int) float64 {
 	return float64(n+row[len(b)]) / whole
 }
 
-// match pairs the groups of two footprints. Each group is in exactly one pair.
-func match(a, b *footprint.Footprint) []Pair {
-	of, how := partners(a, b)
+// isWithin reports whether one of two lists has all calls of the other, in the same order.
+func isWithin(a, b []function) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	for _, x := range b {
+		if len(a) > 0 && a[0] == x {
+			a = a[1:]
+		}
+	}
+	return len(a) == 0
+}
+
+// match pairs the groups of the sides. Each group is in exactly one pair.
+func (r *Result) match() {
+	a, b := r.A, r.B
+	of, how, moves := partners(a, b)
+	r.partners, r.moves = of, moves
 	type key struct {
 		stack int32
 		site  string // of groups without a stack, and of those whose stack has several forward tracebacks
@@ -309,7 +328,7 @@ func match(a, b *footprint.Footprint) []Pair {
 		}
 	}
 	slices.SortStableFunc(out, func(x, y Pair) int { return cmp.Compare(abs(y.Delta()), abs(x.Delta())) })
-	return out
+	r.Pairs = out
 }
 
 // siteKey tells groups without a stack apart, which have nothing but why there is none.

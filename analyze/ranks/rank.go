@@ -172,10 +172,7 @@ func Read(ctx context.Context, files []string, open func(file string) (*snapshot
 	return Compare(list), nil
 }
 
-var (
-	named  = regexp.MustCompile(`(?i)rank[^0-9A-Za-z]?([0-9]{1,7})`)
-	digits = regexp.MustCompile(`[0-9]+`)
-)
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // Numbers tells the ranks of files from their names: by the number behind the word rank, and
 // where no name has it, by the only number in which the names differ. -1 is unknown; a number that
@@ -184,9 +181,8 @@ func Numbers(files []string) []int {
 	out := slices.Repeat([]int{-1}, len(files))
 	some := false
 	for i, f := range files {
-		if all := named.FindAllStringSubmatch(f, -1); len(all) > 0 {
-			out[i], some = number(all[len(all)-1][1]), true
-		}
+		out[i] = snapshot.NamedRank(f)
+		some = some || out[i] >= 0
 	}
 	if !some {
 		differing(files, out)

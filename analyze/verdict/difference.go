@@ -136,7 +136,13 @@ func uses(c *diff.Cause) string {
 
 // GuardOf says why two sides may not be comparable.
 func GuardOf(g *diff.Guard) string {
-	side := either(g.A != "", either(g.B != "", "Both sides", "Side A"), "Side B")
+	side, has, was, its := "Side A", "has", "was", "its peak"
+	switch {
+	case g.A != "" && g.B != "":
+		side, has, was, its = "Both sides", "have", "were", "their peaks"
+	case g.A == "":
+		side = "Side B"
+	}
 	switch g.Kind {
 	case diff.Moment:
 		return fmt.Sprintf("The moments are of different kinds: %s on side A, %s on side B.", g.A, g.B)
@@ -146,12 +152,18 @@ func GuardOf(g *diff.Guard) string {
 		return fmt.Sprintf("Different releases of torch wrote the files: %s and %s.", orUnknown(g.A), orUnknown(g.B))
 	case diff.Settings:
 		return fmt.Sprintf("The allocator's settings differ: %s on side A, %s on side B.", orNone(g.A), orNone(g.B))
+	case diff.Rank:
+		return fmt.Sprintf("The files are of different ranks: %s and %s.", g.A, g.B)
+	case diff.Device:
+		return fmt.Sprintf("The sides are different GPUs: %s and %s.", g.A, g.B)
+	case diff.Bound:
+		return fmt.Sprintf("%s %s no record of some events, so %s may not be exact.", side, has, its)
 	case diff.NoTrace:
-		return side + " has no history of events, so its peak is unknown: what is compared is its final state."
+		return fmt.Sprintf("%s %s no history of events to tell a peak by: what is compared is the final state.", side, has)
 	case diff.Late:
-		return side + " was recorded from some time on only; its peak may have been earlier."
+		return fmt.Sprintf("%s %s recorded from some time on only; %s may have been earlier.", side, was, its)
 	case diff.NoStacks:
-		return side + " has no stacks for most of its memory, so little can be said about the code."
+		return fmt.Sprintf("%s %s no stacks for most of the memory, so little can be said about the code.", side, has)
 	case diff.Place:
 		return fmt.Sprintf("Another part of the program peaks: side A at %s, side B at %s.", g.A, g.B)
 	case diff.Steps:

@@ -77,6 +77,7 @@ type diffMatched struct {
 	Exact     diff.Match `json:"exact"`
 	Shifted   diff.Match `json:"shifted"`
 	Renamed   diff.Match `json:"renamed"`
+	Inlined   diff.Match `json:"inlined"`
 	Similar   diff.Match `json:"similar"`
 	Unmatched diff.Match `json:"unmatched"`
 }
@@ -100,7 +101,8 @@ func WriteDiff(w io.Writer, r *diff.Result) error {
 	m := &r.Matched
 	out := diffDoc{
 		Headline: verdict.Difference(r), Delta: r.Delta(), Result: r,
-		Matched: diffMatched{m[diff.Exact], m[diff.Shifted], m[diff.Renamed], m[diff.Similar], m[diff.Alone]},
+		Matched: diffMatched{m[diff.Exact], m[diff.Shifted], m[diff.Renamed], m[diff.Inlined], m[diff.Similar],
+			m[diff.Alone]},
 		Tables: diffTables{r.Table(attribution.ByCategory), r.Table(attribution.BySite), r.Table(attribution.ByStack),
 			r.Table(attribution.ByModule), r.Table(diff.Mixed)},
 	}

@@ -200,7 +200,8 @@ func (d *doc) steps(r *diff.Result, n int, o Options) {
 // matched says by what code of one side was known on the other.
 func matched(r *diff.Result) string {
 	words := map[diff.How]string{diff.Exact: "by the same lines", diff.Shifted: "by lines that moved",
-		diff.Renamed: "by other names", diff.Similar: "by similar calls", diff.Alone: "no partner"}
+		diff.Renamed: "by other names", diff.Inlined: "with calls put in or taken out", diff.Similar: "by similar calls",
+		diff.Alone: "no partner"}
 	if exact := r.Matched[diff.Exact]; exact.A == r.A.Totals.Active && exact.B == r.B.Totals.Active {
 		return "all of both sides by the same lines"
 	}
