@@ -131,6 +131,29 @@ func addCapacity(fl *pflag.FlagSet, to *size, why string) {
 	fl.Var(to, "capacity", "memory of each GPU, a `SIZE` like 80GiB"+why)
 }
 
+// addForeign adds --foreign, what of --capacity is not to be had.
+func addForeign(fl *pflag.FlagSet, to *size) {
+	fl.Func("foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes",
+		func(text string) error {
+			if *to = 0; text == "0" {
+				return nil
+			}
+			return to.Set(text)
+		})
+	fl.Lookup("foreign").DefValue = "512MiB"
+}
+
+// foreignFits wants --foreign to go with --capacity, and to leave something of it.
+func foreignFits(cmd *cobra.Command, capacity, foreign size) error {
+	switch {
+	case cmd.Flags().Changed("foreign") && capacity == 0:
+		return errors.New("--foreign needs --capacity")
+	case capacity > 0 && foreign >= capacity:
+		return errors.New("invalid --foreign; expected less than --capacity")
+	}
+	return nil
+}
+
 // deviceFlag chooses one device of a snapshot, by its ordinal.
 type deviceFlag int
 

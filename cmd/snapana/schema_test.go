@@ -88,6 +88,9 @@ func TestSchemas(t *testing.T) {
 	}
 	seen[valid(t, all, "state of metadata", ok(t, "state", "--json", "--by", "metadata.step",
 		filepath.Join(lab, "metadata_json.pickle.xz")))] = true
+	gpt := filepath.Join("..", "..", "fixtures", "lab", "fit", "gpt_batch")
+	seen[valid(t, all, "fit", ok(t, "fit", "--json", "--at", "2,3", "--capacity", "4GiB", gpt+"2_seq128.pickle.xz",
+		gpt+"3_seq128.pickle.xz"))] = true
 	log := filepath.Join("..", "..", "fixtures", "train.log")
 	seen[valid(t, all, "oom", ok(t, "oom", "--json", log))] = true
 	host := filepath.Join("..", "..", "fixtures", "host")

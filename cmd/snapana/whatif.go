@@ -49,11 +49,8 @@ recorded address, nothing is recommended.`,
 			if sweep && len(confs) > 0 {
 				return fmt.Errorf("--sweep and --conf cannot be used together")
 			}
-			if cmd.Flags().Changed("foreign") && capacity == 0 {
-				return fmt.Errorf("--foreign needs --capacity")
-			}
-			if capacity > 0 && foreign >= capacity {
-				return fmt.Errorf("invalid --foreign; expected less than --capacity")
+			if err := foreignFits(cmd, capacity, foreign); err != nil {
+				return err
 			}
 			snap, t, why, err := device.open(cmd, &in, args[0])
 			if err != nil {
@@ -67,19 +64,8 @@ recorded address, nothing is recommended.`,
 				return fmt.Errorf("%s: GPU %d has no requests in its trace, so there is nothing to replay; %s", snap.Name,
 					t.Device, p.Platform.Say("call torch.cuda.memory._record_memory_history() when the program starts"))
 			}
-			for _, text := range confs {
-				set, err := p.Setting(text)
-				switch {
-				case err != nil:
-				case set.Conf.Fraction < 1 && capacity == 0:
-					err = errors.New("a memory fraction needs the size of the device; add --capacity")
-				case set.Conf.Async:
-					err = whatif.ErrAsync
-				}
-				if err != nil {
-					return fmt.Errorf("--conf %q: %w", text, err)
-				}
-				q.Settings = append(q.Settings, set)
+			if q.Settings, err = settings(p, confs, capacity > 0); err != nil {
+				return err
 			}
 			a, err := whatif.Ask(cmd.Context(), snap, p, v, q)
 			if err != nil {
@@ -95,14 +81,7 @@ recorded address, nothing is recommended.`,
 	in.addWindow(fl)
 	fl.StringArrayVar(&confs, "conf", nil, "try these `SETTINGS`, as in PYTORCH_CUDA_ALLOC_CONF (repeatable)")
 	addCapacity(fl, &capacity, ": replay the run on such a GPU")
-	fl.Func("foreign", "`SIZE` of --capacity that PyTorch cannot have: CUDA context, other processes",
-		func(text string) error {
-			if foreign = 0; text == "0" {
-				return nil
-			}
-			return foreign.Set(text)
-		})
-	fl.Lookup("foreign").DefValue = "512MiB"
+	addForeign(fl, &foreign)
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
 	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if "+
 		"they fit)")
@@ -110,4 +89,23 @@ recorded address, nothing is recommended.`,
 	out.add(fl, "print JSON", "")
 	oneOf(cmd, "start", starts)
 	return cmd
+}
+
+// settings reads those that --conf gives, nil for none.
+func settings(p *whatif.Program, confs []string, capacity bool) (out []whatif.Setting, err error) {
+	for _, text := range confs {
+		set, err := p.Setting(text)
+		switch {
+		case err != nil:
+		case set.Conf.Fraction < 1 && !capacity:
+			err = errors.New("a memory fraction needs the size of the device; add --capacity")
+		case set.Conf.Async:
+			err = whatif.ErrAsync
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--conf %q: %w", text, err)
+		}
+		out = append(out, set)
+	}
+	return out, nil
 }

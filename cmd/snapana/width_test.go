@@ -33,6 +33,7 @@ var shown = map[string][]string{
 	"compare-env": {"compare-env --all host/held_list.snapana host/loader_fork.snapana"},
 	"ranks":       {"ranks --all fragmentation.pickle ghost.pickle healthy.pickle train.log"},
 	"whatif":      {"whatif fragmentation.pickle"},
+	"fit":         {"fit --at 2,3 --capacity 4GiB lab/fit/gpt_batch2_seq128.pickle.xz lab/fit/gpt_batch3_seq128.pickle.xz"},
 	"ghosts": {"ghosts --recorder holders/two_leaks/run.snapana holders/two_leaks/snapshot.pickle.zst",
 		"ghosts host/held_list.snapana"},
 	"diff":    {"diff healthy.pickle ghost.pickle"},

@@ -18,6 +18,7 @@ import (
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/gate"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/ranks"
@@ -41,6 +42,7 @@ const (
 	atSchema          = "snapana.at/1"
 	diffSchema        = "snapana.diff/1"
 	gatesSchema       = "snapana.check/1"
+	fitSchema         = "snapana.fit/1"
 )
 
 // Write writes the report.
@@ -48,6 +50,9 @@ func Write(w io.Writer, r *analyze.Result) error { return write(w, ReportSchema,
 
 // WriteWhatif writes what other settings would have done.
 func WriteWhatif(w io.Writer, a *whatif.Answer) error { return write(w, whatifSchema, a) }
+
+// WriteFit writes what a program needs at other values.
+func WriteFit(w io.Writer, r *fit.Result) error { return write(w, fitSchema, r) }
 
 // WriteAt writes who lives at an address.
 func WriteAt(w io.Writer, a *address.Answer) error { return write(w, atSchema, a) }

@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/address"
 	"github.com/snapana/snapana/analyze/environment"
+	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/whatif"
 )
@@ -30,6 +31,7 @@ func documents() []document {
 		{stateSchema, "state --json, peak --json", stateDoc{}},
 		{oomSchema, "oom --json", oom.Log{}},
 		{whatifSchema, "whatif --json", whatif.Answer{}},
+		{fitSchema, "fit --json", fit.Result{}},
 		{statsSchema, "stats --json", analyze.Stats{}},
 		{environmentSchema, "compare-env --json", environment.Comparison{}},
 		{ghostsSchema, "ghosts --json", ghostsDoc{}},

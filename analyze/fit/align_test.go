@@ -1,0 +1,59 @@
+package fit
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestAlign compares with the longest common subsequence, found by the book.
+func TestAlign(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		a, b := make([]int, rng.IntN(30)), make([]int, rng.IntN(30))
+		for i := range a {
+			a[i] = rng.IntN(4)
+		}
+		for i := range b {
+			b[i] = rng.IntN(4)
+		}
+		lcs := make([][]int, len(a)+1)
+		for i := range lcs {
+			lcs[i] = make([]int, len(b)+1)
+		}
+		for i := range a {
+			for j := range b {
+				lcs[i+1][j+1] = max(lcs[i][j+1], lcs[i+1][j])
+				if a[i] == b[j] {
+					lcs[i+1][j+1] = lcs[i][j] + 1
+				}
+			}
+		}
+		n, li, lj := 0, -1, -1
+		align(len(a), len(b), func(i, j int) bool { return a[i] == b[j] }, func(i, j int) {
+			if i <= li || j <= lj || a[i] != b[j] {
+				t.Fatalf("%v %v: pair %d %d after %d %d", a, b, i, j, li, lj)
+			}
+			n, li, lj = n+1, i, j
+		})
+		if n != lcs[len(a)][len(b)] {
+			t.Fatalf("%v and %v: %d pairs, want %d", a, b, n, lcs[len(a)][len(b)])
+		}
+	}
+}
+
+// TestAlignFar aligns sequences that differ in more than is looked over at once.
+func TestAlignFar(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var a, b []int
+	for i := range 20000 {
+		a = append(a, i)
+		if rng.IntN(4) > 0 {
+			b = append(b, i)
+		}
+	}
+	n := 0
+	align(len(a), len(b), func(i, j int) bool { return a[i] == b[j] }, func(i, j int) { n++ })
+	if n < len(b)-len(b)/1000 {
+		t.Errorf("%d pairs of %d", n, len(b))
+	}
+}

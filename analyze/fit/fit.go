@@ -1,0 +1,303 @@
+// Package fit says how much memory a program needs at values that it was not run with, such as a larger batch: from
+// recordings of it at a few values.
+//
+//  1. Recordings are aligned (align.go, match.go): which request of one is the same call of the program as which of
+//     another, by stack, step and order. They may have different numbers of requests, for kernels take other temporaries.
+//  2. Each request gets a law (law.go): the simplest sum of powers of the values that gives its recorded sizes to the byte.
+//     A law is proven when it has fewer coefficients than there are sizes. Where none fits it is an estimate with bounds.
+//  3. The recording nearest to a value is replayed with the sizes that the laws give there (predict.go), from an allocator
+//     that has nothing reserved, by package whatif.
+//  4. What was recorded is predicted from the other recordings, which tells how good that is (check.go).
+//
+// What a replay cannot know is what the program would do at another value that it did not do at the recorded ones: other
+// kernels, other paths. Every prediction is made with bounds that say so.
+package fit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Input is one recording, and the values that it was made with, by Question.Names.
+type Input struct {
+	Snapshot *snapshot.Snapshot
+	Timeline *timeline.Timeline
+	At       Point
+}
+
+// Question is what to predict.
+type Question struct {
+	// Names of what scales, one or two: "batch", "seq".
+	Names []string
+	// To are the points to predict; nil is a few beyond those recorded.
+	To []Point
+	// Settings are tried, and the first of them is that of the predictions; nil are the recorded ones, and the usual ones.
+	Settings []whatif.Setting
+	// Capacity is the memory of the device in bytes, of which Foreign are not to be had. 0 is the run's own device where
+	// a request that failed tells its size, else no limit.
+	Capacity, Foreign int64
+}
+
+// Result is what was predicted. Bytes are integers; events are those of the recording that was replayed.
+type Result struct {
+	Names   []string `json:"names"` // of the values
+	Device  int      `json:"device"`
+	Release string   `json:"release"` // of torch, the newest one that may have written the files; "" unknown
+	Setting string   `json:"setting"` // of the predicted runs, as in PYTORCH_CUDA_ALLOC_CONF
+
+	Recorded []Recorded      `json:"recorded"`
+	Capacity whatif.Capacity `json:"capacity"`
+
+	// ProvenShare is the share of the bytes at the peak of the highest prediction whose law is proven; ExactShare counts
+	// the laws too that are exact, but of which as many coefficients as recordings there are.
+	ProvenShare float64 `json:"proven_share"`
+	ExactShare  float64 `json:"exact_share"`
+	// Checks are the recordings predicted from the others, Error the largest of their errors.
+	Checks []Check `json:"checks"`
+	Error  float64 `json:"error"`
+	// Unproven are the requests without a proven law at that peak, by site, most bytes first.
+	Unproven []Unproven `json:"unproven"`
+
+	Predictions []Prediction `json:"predictions"`
+	// Largest is the largest value that fits, nil where there is no capacity or nothing fits. Where there are two, it is
+	// the first that varies, with the other as in the last prediction.
+	Largest *int64    `json:"largest"`
+	Limit   *Limit    `json:"limit"` // what ends at Largest, nil without a capacity
+	Tried   []Tried   `json:"settings"`
+	Law     string    `json:"law"`   // of the highest prediction, in words
+	Laws    []Stretch `json:"laws"`  // of the allocated peak, by rising values
+	Notes   []string  `json:"notes"` // what a reader must know of the recordings, in sentences
+}
+
+// Recorded is one recording.
+type Recorded struct {
+	File          string  `json:"file"`
+	At            int64   `json:"at"`
+	Values        Point   `json:"values"`
+	Events        int     `json:"events"`
+	Steps         int     `json:"steps"`
+	ReservedPeak  int64   `json:"reserved_peak"`
+	AllocatedPeak int64   `json:"allocated_peak"`
+	Failed        bool    `json:"failed"`  // it ran out of memory: its trace ends early
+	Matched       float64 `json:"matched"` // share of its requests that the others have too
+}
+
+// Check is a recording that was predicted from others.
+type Check struct {
+	File      string  `json:"file"`
+	Values    Point   `json:"values"`
+	HeldOut   bool    `json:"held_out"` // no law was made of it; else its sizes are known, and its order of requests is not
+	Reserved  int64   `json:"reserved_peak"`
+	Predicted int64   `json:"predicted"`
+	Error     float64 `json:"error"` // of Predicted, as a share of Reserved
+}
+
+// Unproven are requests of one site that have no proven law.
+type Unproven struct {
+	Site  string `json:"site"`
+	Count int    `json:"count"`
+	Bytes int64  `json:"bytes"`
+	Low   int64  `json:"low"`
+	High  int64  `json:"high"`
+	Why   string `json:"why"`
+}
+
+// Place is where a run is at an event.
+type Place struct {
+	Event  int    `json:"event"`
+	Step   int    `json:"step"` // from 0, -1 for none
+	Phase  string `json:"phase"`
+	Site   string `json:"site"`
+	Module string `json:"module"` // "" outside of any
+}
+
+// Prediction is a run at values that may not have been recorded.
+type Prediction struct {
+	At            int64 `json:"at"`
+	Values        Point `json:"values"`
+	ReservedPeak  int64 `json:"reserved_peak"`
+	ReservedLow   int64 `json:"reserved_low"`
+	ReservedHigh  int64 `json:"reserved_high"`
+	AllocatedPeak int64 `json:"allocated_peak"`
+	// Fits is nil without a capacity. It is Sure where both bounds agree.
+	Fits     *bool `json:"fits"`
+	Sure     bool  `json:"sure"`
+	Recorded bool  `json:"recorded"` // a recording has these values
+	From     int   `json:"from"`     // the recording that was replayed
+	Peak     Place `json:"peak"`     // of allocated bytes
+}
+
+// Limit is the first value that does not fit.
+type Limit struct {
+	Values Point `json:"values"`
+	Place
+	Requested int64 `json:"requested"`
+	Short     int64 `json:"short"` // bytes that are missing for that request
+	// Bounds of the largest value that fits.
+	Low  int64 `json:"largest_low"`
+	High int64 `json:"largest_high"`
+	// Beyond are higher values that would fit again: the allocator's layout is not monotonic.
+	Beyond []int64 `json:"fits_again"`
+}
+
+// Tried is the largest value under some settings.
+type Tried struct {
+	Text    string `json:"text"`
+	Largest int64  `json:"largest"` // 0 for none
+	Needs   string `json:"needs"`   // a release of torch that is newer than the files', else ""
+}
+
+// Refusal is why recordings cannot be fitted: an error of the input.
+type Refusal struct{ Why string }
+
+func (r *Refusal) Error() string { return r.Why }
+
+func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+
+// Ask answers a question about recordings of one program. The error is a Refusal where they do not go together; else
+// ctx's, when it ends.
+func Ask(ctx context.Context, inputs []*Input, q Question) (*Result, error) {
+	f := &fitter{ctx: ctx, q: q, terms: terms(len(q.Names)), matches: map[[2]int][]int32{}, mosts: map[mostKey]int64{}}
+	if err := f.prepare(inputs); err != nil {
+		return nil, err
+	}
+	return f.result()
+}
+
+// fitter answers one question.
+type fitter struct {
+	ctx   context.Context
+	q     Question
+	terms []term
+	all   []*recording
+	notes []string
+
+	conf     allocator.Conf
+	capacity int64 // that can be reserved, 0 for no limit
+	total    int64
+	matches  map[[2]int][]int32 // partners, by recording
+	models   []*model           // by recording, of all recordings; nil until asked for
+	mosts    map[mostKey]int64
+	margin   float64 // by how much predictions may be off, as a share
+}
+
+// least is the share of requests that recordings of one program have in common, at least.
+const least = 0.5
+
+// prepare looks whether recordings go together.
+func (f *fitter) prepare(inputs []*Input) error {
+	for i, in := range inputs {
+		for _, o := range inputs[:i] {
+			if slices.Equal(in.At, o.At) {
+				return refuse("%s and %s were recorded with the same values; two recordings must differ", o.Snapshot.Name,
+					in.Snapshot.Name)
+			}
+		}
+	}
+	for _, lines := range []bool{true, false} {
+		f.all = f.all[:0]
+		c := &codes{frames: map[frameKey]int32{}, stacks: map[string]int32{}, lines: lines}
+		for _, in := range inputs {
+			f.all = append(f.all, newRecording(in, c))
+		}
+		if common(f.all) >= least {
+			if !lines {
+				f.notes = append(f.notes, "The program's lines differ between the recordings: calls are matched by function.")
+			}
+			break
+		}
+	}
+	first := f.all[0]
+	for _, r := range f.all {
+		name := r.Snapshot.Name
+		switch {
+		case r.program.Allocs == 0:
+			return refuse("%s has no allocations in its trace; record from the program's start on", name)
+		case r.Timeline.Recording.BlocksUnknown():
+			return refuse("%s left out %v events (skip_actions), and a replay needs them", name, r.Timeline.Recording.LeftOut())
+		case r.program.Recorded.Release != first.program.Recorded.Release,
+			r.Snapshot.Writer.Backend != first.Snapshot.Writer.Backend:
+			return refuse("%s and %s were written by different releases of torch", first.Snapshot.Name, name)
+		case r.program.Recorded.Text != first.program.Recorded.Text && f.q.Settings == nil:
+			return refuse("%s and %s were recorded under different allocator settings: %q and %q", first.Snapshot.Name, name,
+				first.program.Recorded.Text, r.program.Recorded.Text)
+		case (r.warm == 0) != (first.warm == 0):
+			return refuse("one of %s and %s begins with the program, the other later; record both alike", first.Snapshot.Name,
+				name)
+		}
+	}
+	if len(f.all) > 1 && common(f.all) < least {
+		return refuse("%s are not of one program: only %.0f%% of their allocations have the same stack", names(f.all),
+			100*common(f.all))
+	}
+	f.models = make([]*model, len(f.all))
+	f.conf = first.program.Recorded.Conf
+	if f.q.Settings != nil {
+		f.conf = f.q.Settings[0].Conf
+	}
+	return nil
+}
+
+func names(all []*recording) string {
+	var out []string
+	for _, r := range all {
+		out = append(out, r.Snapshot.Name)
+	}
+	return strings.Join(out, " and ")
+}
+
+// common is the least share of allocations of a recording whose stack the first one has too.
+func common(all []*recording) float64 {
+	share := 1.0
+	for _, r := range all[1:] {
+		share = min(share, both(all[0], r), both(r, all[0]))
+	}
+	return share
+}
+
+func both(a, b *recording) float64 {
+	has := map[int32]bool{}
+	for row := range b.Timeline.Lives {
+		has[b.stackOf(row)] = true
+	}
+	n := 0
+	for row := range a.Timeline.Lives {
+		if has[a.stackOf(row)] {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(a.Timeline.Lives), 1))
+}
+
+// model is that of a recording, with its partners in all others.
+func (f *fitter) model(k int) *model {
+	if f.models[k] == nil {
+		f.models[k] = f.modelOf(k, -1)
+	}
+	return f.models[k]
+}
+
+// modelOf makes a model without one of the recordings, -1 for none.
+func (f *fitter) modelOf(k, without int) *model {
+	var others []*recording
+	var partners [][]int32
+	for j, o := range f.all {
+		if j == k || j == without {
+			continue
+		}
+		p, ok := f.matches[[2]int{k, j}]
+		if !ok {
+			p = match(f.all[k], o, f.terms)
+			f.matches[[2]int{k, j}] = p
+		}
+		others, partners = append(others, o), append(partners, p)
+	}
+	return newModel(f.all[k], others, partners, f.terms)
+}

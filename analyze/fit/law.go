@@ -1,0 +1,247 @@
+package fit
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Point is what a run was made with: a value for each of the names that Question.Names has.
+type Point []int64
+
+// mostNames is how many numbers can scale at a time.
+const mostNames = 2
+
+// term is a monomial of the values, as powers of each.
+type term [mostNames]uint8
+
+// terms are the monomials that requests are made of, the likelier ones first.
+func terms(names int) []term {
+	if names == 1 {
+		return []term{{0}, {1}, {2}}
+	}
+	return []term{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}
+}
+
+func (m term) of(p Point) int64 {
+	n := int64(1)
+	for i, v := range p {
+		for range m[i] {
+			n *= v
+		}
+	}
+	return n
+}
+
+// law is the size of a request as a sum of terms.
+type law struct {
+	kind  kind
+	parts []part
+	// Bounds of what is only estimated: the size is between them. They have none of their own.
+	low, high *law
+}
+
+// part is a term with its coefficient. Those of proven and exact laws are such that sizes are whole.
+type part struct {
+	term
+	factor float64
+}
+
+// kind says how well a law is known.
+type kind uint8
+
+const (
+	// Proven laws have fewer coefficients than there are sizes, which they fit to the byte.
+	proven kind = iota
+	// Exact ones fit as well, and have as many: other laws would fit too.
+	exact
+	// An estimated one is somewhere between two bounds.
+	estimated
+)
+
+// at is the size at a point.
+func (l *law) at(p Point) int64 {
+	var n float64
+	for i := range l.parts {
+		n += l.parts[i].factor * float64(l.parts[i].of(p))
+	}
+	return int64(min(math.Round(n), math.MaxInt64/4))
+}
+
+// bound is the size at a point, or a bound of it.
+func (l *law) bound(p Point, s side) int64 {
+	switch {
+	case l.low == nil || s == mid:
+		return l.at(p)
+	case s == low:
+		return min(l.at(p), l.low.at(p), l.high.at(p))
+	}
+	return max(l.at(p), l.low.at(p), l.high.at(p))
+}
+
+// side chooses a bound of an estimate, or itself.
+type side uint8
+
+const (
+	mid side = iota
+	low
+	high
+)
+
+func constant(n int64) *law { return &law{parts: []part{{factor: float64(n)}}} }
+
+// along is the law of a size that is n at a point and goes with a term.
+func along(m term, n int64, p Point) *law {
+	return &law{parts: []part{{m, float64(n) / float64(m.of(p))}}}
+}
+
+// findLaw finds the simplest law of sizes at points: that with the fewest terms, and of these the likeliest. It is nil where
+// no law fits them to the byte. There must be two points at least.
+func findLaw(all []term, points []Point, sizes []int64) *law {
+	distinct := distinctPoints(points)
+	for i, m := range all {
+		if goesWith(m, points, sizes) {
+			return along(all[i], sizes[0], points[0])
+		}
+	}
+	for n := 2; n <= 3 && n <= distinct; n++ {
+		for _, pick := range picks(all, n) {
+			if l := solve(pick, points, sizes); l != nil {
+				if n == distinct {
+					l.kind = exact
+				}
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+func distinctPoints(points []Point) int {
+	seen := slices.Clone(points)
+	slices.SortFunc(seen, func(a, b Point) int { return slices.Compare(a, b) })
+	return len(slices.CompactFunc(seen, func(a, b Point) bool { return slices.Equal(a, b) }))
+}
+
+// goesWith reports whether sizes are proportional to a term.
+func goesWith(m term, points []Point, sizes []int64) bool {
+	m0 := uint64(m.of(points[0]))
+	for i, p := range points {
+		hi, lo := bits.Mul64(uint64(sizes[i]), m0)
+		wantHi, want := bits.Mul64(uint64(sizes[0]), uint64(m.of(p)))
+		if hi != wantHi || lo != want {
+			return false
+		}
+	}
+	return true
+}
+
+// picks lists the sets of n terms, the likelier first.
+func picks(all []term, n int) (out [][]term) {
+	var pick func(from int, chosen []term)
+	pick = func(from int, chosen []term) {
+		if len(chosen) == n {
+			out = append(out, slices.Clone(chosen))
+			return
+		}
+		for i := from; i < len(all); i++ {
+			pick(i+1, append(chosen, all[i]))
+		}
+	}
+	pick(0, nil)
+	weight := func(ms []term) (n int) {
+		for _, m := range ms {
+			n += int(m[0]) + int(m[1])
+		}
+		return n
+	}
+	slices.SortStableFunc(out, func(a, b []term) int { return cmp.Compare(weight(a), weight(b)) })
+	return out
+}
+
+// solve finds whole positive coefficients with which the terms give all sizes, nil where there are none.
+func solve(pick []term, points []Point, sizes []int64) *law {
+	l := through(pick, points, sizes)
+	if l == nil {
+		return nil
+	}
+	for k := range l.parts {
+		if l.parts[k].factor = math.Round(l.parts[k].factor); l.parts[k].factor < 1 {
+			return nil
+		}
+	}
+	for i, p := range points {
+		if l.at(p) != sizes[i] {
+			return nil
+		}
+	}
+	return l
+}
+
+// through finds the coefficients with which as many terms give the sizes at the first points that tell them apart. It is
+// nil where there are not enough.
+func through(pick []term, points []Point, sizes []int64) *law {
+	n := len(pick)
+	var rows [][]float64 // reduced, each with a 1 at lead
+	var lead []int
+	for i, p := range points {
+		row := make([]float64, n+1)
+		largest := 0.0
+		for k, m := range pick {
+			row[k] = float64(m.of(p))
+			largest = max(largest, row[k])
+		}
+		row[n] = float64(sizes[i])
+		for j, r := range rows {
+			f := row[lead[j]]
+			for k := range row {
+				row[k] -= f * r[k]
+			}
+			row[lead[j]] = 0
+		}
+		k := slices.IndexFunc(row[:n], func(v float64) bool { return math.Abs(v) > 1e-9*largest })
+		if k < 0 {
+			continue
+		}
+		f := row[k]
+		for j := range row {
+			row[j] /= f
+		}
+		row[k] = 1
+		for _, r := range rows {
+			f := r[k]
+			for j := range r {
+				r[j] -= f * row[j]
+			}
+			r[k] = 0
+		}
+		if rows, lead = append(rows, row), append(lead, k); len(rows) == n {
+			break
+		}
+	}
+	if len(rows) < n {
+		return nil
+	}
+	l := &law{parts: make([]part, n)}
+	for j, r := range rows {
+		l.parts[lead[j]] = part{pick[lead[j]], r[n]}
+	}
+	return l
+}
+
+// estimate is a law of sizes that none fits to the byte, the first of which is the one that matters most. Where terms
+// with positive coefficients go through as many of them as there can be, it is theirs.
+func estimate(all []term, points []Point, sizes []int64) *law {
+	constant, most := constant(sizes[0]), along(all[1], sizes[0], points[0])
+	for n := min(distinctPoints(points), 2); n > 1; n-- {
+		for _, pick := range picks(all, n) {
+			l := through(pick, points, sizes)
+			if l != nil && !slices.ContainsFunc(l.parts, func(p part) bool { return p.factor < 0 }) {
+				l.kind, l.low, l.high = estimated, constant, most
+				return l
+			}
+		}
+	}
+	return &law{kind: estimated, parts: most.parts, low: constant, high: most}
+}

@@ -1,0 +1,152 @@
+package fit
+
+import (
+	"math"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// nearest is the recording whose values are nearest to a point, by their ratios; one that failed only if all did.
+func (f *fitter) nearest(p Point, without int) int {
+	best, least := -1, math.Inf(1)
+	for k, r := range f.all {
+		if k == without {
+			continue
+		}
+		away := 0.0
+		for i := range p {
+			away += math.Abs(math.Log(float64(p[i]) / float64(r.At[i])))
+		}
+		if r.failed() {
+			away += 1e6
+		}
+		if away < least {
+			best, least = k, away
+		}
+	}
+	return best
+}
+
+func (r *recording) failed() bool { return len(r.Timeline.OOMs) > 0 }
+
+// replay runs a model at a point, on a device on which so much can be reserved, 0 for no limit.
+func (f *fitter) replay(m *model, p Point, s side, set *whatif.Setting, capacity int64) (*whatif.Outcome, error) {
+	q, err := m.program.Edited(whatif.Edits{Sizes: m.sizes(p, s)})
+	if err != nil {
+		return nil, err
+	}
+	o := whatif.Options{Conf: f.conf, Start: whatif.Anew, Capacity: capacity, UntilFailure: capacity > 0}
+	if set != nil {
+		o.Conf = set.Conf
+	}
+	if capacity > 0 {
+		o.Total = max(f.total, capacity)
+	}
+	return q.Run(f.ctx, o)
+}
+
+// fits reports whether the program runs at a point. The margin is the share of the capacity that is left free, below 0
+// one that it is more.
+func (f *fitter) fits(p Point, s side, set *whatif.Setting, margin float64) (bool, *whatif.Outcome, error) {
+	m := f.model(f.nearest(p, -1))
+	out, err := f.replay(m, p, s, set, int64(float64(f.capacity)/(1+margin)))
+	if err != nil {
+		return false, nil, err
+	}
+	return !out.StartFailed && out.First == nil, out, nil
+}
+
+// predict says what a run at a point needs.
+func (f *fitter) predict(p Point) (Prediction, error) {
+	k := f.nearest(p, -1)
+	m := f.model(k)
+	out := Prediction{At: p[0], Values: p, From: k}
+	o, err := f.replay(m, p, mid, nil, 0)
+	if err != nil {
+		return out, err
+	}
+	out.ReservedPeak, out.AllocatedPeak = o.ReservedPeak, o.AllocatedPeak
+	out.ReservedLow, out.ReservedHigh = o.ReservedPeak, o.ReservedPeak
+	if m.doubt {
+		for _, s := range []side{low, high} {
+			o, err := f.replay(m, p, s, nil, 0)
+			if err != nil {
+				return out, err
+			}
+			out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
+		}
+	}
+	for i, r := range f.all {
+		if slices.Equal(r.At, p) && !r.failed() {
+			out.Recorded = true
+			out.From = i
+		}
+	}
+	margin := f.margin
+	if out.Recorded {
+		margin = 0
+	}
+	out.ReservedLow = int64(float64(out.ReservedLow) / (1 + margin))
+	out.ReservedHigh = int64(float64(out.ReservedHigh) * (1 + margin))
+	_, event := m.peak(p, mid)
+	out.Peak = m.place(event)
+	if f.capacity == 0 {
+		return out, nil
+	}
+	fits := out.ReservedPeak <= f.capacity
+	if !fits {
+		if fits, _, err = f.fits(p, mid, nil, 0); err != nil {
+			return out, err
+		}
+	}
+	out.Fits, out.Sure = &fits, fits && out.ReservedHigh <= f.capacity
+	if !out.Sure {
+		s, margin := high, margin
+		if !fits {
+			s, margin = low, -margin/(1+margin)
+		}
+		same, _, err := f.fits(p, s, nil, margin)
+		if err != nil {
+			return out, err
+		}
+		out.Sure = same == fits
+	}
+	return out, nil
+}
+
+// place says where the run is at an event, that of an allocation.
+func (r *recording) place(event int) Place {
+	at := Place{Event: event, Step: -1}
+	row, ok := slices.BinarySearchFunc(r.Timeline.Lives, event, func(l timeline.Life, e int) int { return int(l.Born) - e })
+	if event < 0 || !ok {
+		return at
+	}
+	if r.codes == nil {
+		r.codes = attribution.NewCodes(r.Snapshot, r.Timeline)
+	}
+	at.Step = r.steps.At(event)
+	at.Site, at.Module, _ = r.codes.Names(r.codes.Of(int32(row)))
+	at.Phase = r.phase(r.Timeline.Lives[row].Stack)
+	return at
+}
+
+var phases = [...]string{
+	frames.InProgram: "", frames.InForward: "forward", frames.InRecompute: "backward (recomputed)",
+	frames.InBackward: "backward", frames.InOptimizer: "optimizer",
+}
+
+func (r *recording) phase(stack snapshot.StackID) string {
+	if stack == snapshot.EmptyStack {
+		return "backward" // a thread without Python frames, of the autograd engine
+	}
+	var w frames.Walk
+	for _, id := range slices.Backward(r.Snapshot.Stacks.Get(stack)) {
+		w.Enter(frames.Of(r.Snapshot, id))
+	}
+	return phases[w.Phase()]
+}

@@ -1,0 +1,120 @@
+package fit
+
+import (
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// recording is one file, ready to be aligned with others.
+type recording struct {
+	*Input
+	program *whatif.Program
+	stacks  []int32 // the number of each stack, which the same code has in every file
+	steps   steps.Result
+	warm    int     // rows from before the trace
+	bounds  []int   // rows with which steps begin, and the rows' end
+	prior   int     // rows before the first step
+	gives   []int32 // by event, the row that the program frees with it, -1 for none
+	codes   *attribution.Codes
+}
+
+func newRecording(in *Input, c *codes) *recording {
+	r := &recording{Input: in, program: whatif.NewProgram(in.Snapshot, in.Timeline), stacks: c.number(in.Snapshot)}
+	r.prepare()
+	return r
+}
+
+// stackOf is the number of a row's code.
+func (r *recording) stackOf(row int) int32 { return r.stacks[r.Timeline.Lives[row].Stack] }
+
+// codes numbers stacks of several files.
+type codes struct {
+	frames map[frameKey]int32
+	stacks map[string]int32
+	lines  bool // frames of the same function differ by their lines
+}
+
+type frameKey struct {
+	file, name string
+	line       int32
+}
+
+// number numbers the stacks of a file. Frames of the interpreter are left out: how it calls itself changes within a run.
+func (c *codes) number(s *snapshot.Snapshot) []int32 {
+	ids := make([]int32, s.Frames.Len()+1)
+	for i := 1; i <= s.Frames.Len(); i++ {
+		id := snapshot.FrameID(i)
+		class := frames.Of(s, id)
+		if class.Origin() == frames.Plumbing {
+			continue
+		}
+		f := s.Frames.Get(id)
+		k := frameKey{frames.Short(s.Strings.Get(f.File)), s.Strings.Get(f.Name), f.Line}
+		if !c.lines && class.Has(frames.Python) {
+			k.line = 0
+		}
+		n, ok := c.frames[k]
+		if !ok {
+			n = int32(len(c.frames)) + 1
+			c.frames[k] = n
+		}
+		ids[i] = n
+	}
+	out := make([]int32, s.Stacks.Len()+1)
+	var key []byte
+	for i := range out {
+		key = key[:0]
+		for _, id := range s.Stacks.Get(snapshot.StackID(i)) {
+			if n := ids[id]; n > 0 {
+				key = append(key, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+			}
+		}
+		n, ok := c.stacks[string(key)]
+		if !ok {
+			n = int32(len(c.stacks))
+			c.stacks[string(key)] = n
+		}
+		out[i] = n
+	}
+	return out
+}
+
+// prepare finds the steps of a recording.
+func (r *recording) prepare() {
+	t := r.Timeline
+	for r.warm < len(t.Lives) && t.Lives[r.warm].Born < 0 {
+		r.warm++
+	}
+	r.steps = steps.Find(r.Snapshot, t)
+	row := r.warm
+	for _, st := range r.steps.Steps {
+		for row < len(t.Lives) && int(t.Lives[row].Born) < st.First {
+			row++
+		}
+		r.bounds = append(r.bounds, row)
+	}
+	if len(r.bounds) == 0 {
+		r.bounds = []int{r.warm}
+	}
+	r.prior = r.bounds[0] - r.warm
+	r.bounds = append(r.bounds, len(t.Lives))
+	r.gives = make([]int32, t.Trace.Len())
+	for i := range r.gives {
+		r.gives[i] = -1
+	}
+	for row := range t.Lives {
+		if at := t.Lives[row].GivenUp(); at >= 0 {
+			r.gives[at] = int32(row)
+		}
+	}
+}
+
+// span is a range of rows.
+type span struct{ from, to int }
+
+func (r *recording) before() span    { return span{r.warm, r.bounds[0]} }
+func (r *recording) step(i int) span { return span{r.bounds[i], r.bounds[i+1]} }
+func (r *recording) numSteps() int   { return len(r.bounds) - 1 }

@@ -1,0 +1,212 @@
+package fit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+// Stretch is a range of values, of the first of the names, in which one law gives the peak of allocated bytes.
+type Stretch struct {
+	From       int64  `json:"from"`
+	To         int64  `json:"to"`
+	Law        string `json:"law"`
+	Terms      []Term `json:"terms"`
+	Peak       Place  `json:"peak"`
+	Categories []Part `json:"categories"`
+}
+
+// Term is a part of a law: bytes for each unit of what they go with, "" for a constant, "batch", "batch^2", "batch x seq".
+type Term struct {
+	Of    string `json:"of"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Part is what memory of one category adds to a law.
+type Part struct {
+	Category category.Category `json:"category"`
+	Law      string            `json:"law"`
+	Terms    []Term            `json:"terms"`
+	Bytes    int64             `json:"bytes"` // at the stretch's end
+}
+
+// sum is a law with its coefficients by term.
+type sum map[term]float64
+
+func (s sum) add(l *law) {
+	for _, p := range l.parts {
+		s[p.term] += p.factor
+	}
+}
+
+func (s sum) at(p Point) (n float64) {
+	for m, factor := range s {
+		n += factor * float64(m.of(p))
+	}
+	return n
+}
+
+// terms are the parts that matter at a point: those of a thousandth, or more.
+func (s sum) terms(names []string, p Point) []Term {
+	out := []Term{}
+	whole := s.at(p)
+	for _, m := range slices.SortedFunc(maps.Keys(s), func(a, b term) int {
+		return cmp.Or(cmp.Compare(a[0]+a[1], b[0]+b[1]), slices.Compare(b[:], a[:]))
+	}) {
+		if n := s[m]; math.Abs(n)*float64(m.of(p)) >= whole/1000 && n >= 0.5 {
+			out = append(out, Term{m.name(names), int64(math.Round(n))})
+		}
+	}
+	return out
+}
+
+func (m term) name(names []string) string {
+	var out []string
+	for i, name := range names {
+		switch {
+		case m[i] == 1:
+			out = append(out, name)
+		case m[i] > 1:
+			out = append(out, fmt.Sprintf("%s^%d", name, m[i]))
+		}
+	}
+	return strings.Join(out, " x ")
+}
+
+// says writes a law, as "4.10 GiB + 1.24 GiB x batch".
+func says(terms []Term) string {
+	var out []string
+	for _, t := range terms {
+		text := units.Bytes(t.Bytes)
+		if t.Of != "" {
+			text += " x " + t.Of
+		}
+		out = append(out, text)
+	}
+	return cmp.Or(strings.Join(out, " + "), "0 B")
+}
+
+// apart is by what share a peak may differ from a law that is said to give it.
+const apart = 0.005
+
+// mostStretches bounds the laws that are told.
+const mostStretches = 4
+
+// laws tells the laws of the allocated peak from the lowest to the highest value that was predicted.
+func (f *fitter) laws(r *Result) {
+	if len(r.Predictions) == 0 {
+		return
+	}
+	last := r.Predictions[0].Values
+	lo := last[0]
+	for _, x := range r.Predictions {
+		lo = min(lo, x.At)
+		if x.At >= last[0] {
+			last = x.Values
+		}
+	}
+	for _, rec := range f.all {
+		lo = min(lo, rec.At[0])
+	}
+	at := func(x int64) Point {
+		p := slices.Clone(last)
+		p[0] = x
+		return p
+	}
+	for hi := last[0]; hi >= lo && len(r.Laws) < mostStretches; {
+		p := at(hi)
+		m := f.model(f.nearest(p, -1))
+		_, event := m.peak(p, mid)
+		law, rows := m.live(event)
+		from := lo + int64(sort.Search(int(hi-lo), func(i int) bool {
+			p := at(lo + int64(i))
+			most, _ := f.model(f.nearest(p, -1)).peak(p, mid)
+			return math.Abs(law.at(p)-float64(most)) <= apart*float64(most)
+		}))
+		s := Stretch{From: from, To: hi, Terms: law.terms(f.q.Names, p), Peak: m.place(event), Categories: []Part{}}
+		s.Law = says(s.Terms)
+		uses := category.Find(m.Snapshot, m.Timeline, &m.steps, nil)
+		by := map[category.Category]sum{}
+		for _, row := range rows {
+			c, _ := uses.Of(row)
+			if by[c] == nil {
+				by[c] = sum{}
+			}
+			by[c].add(m.laws[m.of[row]])
+		}
+		for _, c := range slices.Sorted(maps.Keys(by)) {
+			t := by[c].terms(f.q.Names, p)
+			s.Categories = append(s.Categories, Part{c, says(t), t, int64(by[c].at(p))})
+		}
+		slices.SortStableFunc(s.Categories, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
+		r.Laws = append(r.Laws, s)
+		if len(r.Laws) == 1 {
+			r.Law = s.Law
+			f.proof(r, m, rows, p)
+		}
+		hi = from - 1
+	}
+	slices.Reverse(r.Laws)
+}
+
+// live sums the laws of what is live right after an event, before what the program frees with it, and lists the rows.
+func (m *model) live(event int) (sum, []int32) {
+	all, rows := sum{}, []int32{}
+	for row := range m.of {
+		l := &m.Timeline.Lives[row]
+		if int(l.Born) > event {
+			break
+		}
+		if end := l.GivenUp(); end == -1 || int(end) >= event && end >= 0 {
+			all.add(m.laws[m.of[row]])
+			rows = append(rows, int32(row))
+		}
+	}
+	return all, rows
+}
+
+// proof tells how much of what is live at a peak has a proven law, and lists the rest.
+func (f *fitter) proof(r *Result, m *model, rows []int32, p Point) {
+	var whole, sure, fitting int64
+	by := map[string]*Unproven{}
+	codes := attribution.NewCodes(m.Snapshot, m.Timeline)
+	for _, row := range rows {
+		l := m.laws[m.of[row]]
+		n := l.at(p)
+		whole += n
+		if l.kind == proven {
+			sure += n
+		}
+		if l.kind <= exact {
+			fitting += n
+			continue
+		}
+		site, _, _ := codes.Names(codes.Of(row))
+		u := by[site]
+		if u == nil {
+			u = &Unproven{Site: site, Why: "no law fits its sizes"}
+			if m.seen[m.of[row]] < len(f.all) {
+				u.Why = "only some recordings have it"
+			}
+			by[site] = u
+		}
+		u.Count++
+		u.Bytes += n
+		u.Low += l.bound(p, low)
+		u.High += l.bound(p, high)
+	}
+	for _, site := range slices.Sorted(maps.Keys(by)) {
+		r.Unproven = append(r.Unproven, *by[site])
+	}
+	slices.SortStableFunc(r.Unproven, func(a, b Unproven) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	r.ProvenShare = float64(sure) / float64(max(whole, 1))
+	r.ExactShare = float64(fitting) / float64(max(whole, 1))
+}

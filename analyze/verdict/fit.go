@@ -1,0 +1,126 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/fit"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+// Fit is the headline of what a program needs at other values.
+func Fit(r *fit.Result) string {
+	c := &r.Capacity
+	if r.Limit == nil {
+		last := r.Predictions[len(r.Predictions)-1]
+		return fmt.Sprintf("%s needs %s reserved: peak = %s", valuesOf(r.Names, last.Values), about(&last), r.Law)
+	}
+	room := units.Bytes(c.Reservable)
+	if c.Source == "asked" {
+		room = fmt.Sprintf("%s (%s for PyTorch)", units.Bytes(c.Device), room)
+	}
+	if r.Largest == nil {
+		return fmt.Sprintf("Nothing fits in %s: %s does not", room, valuesOf(r.Names, r.Limit.Values))
+	}
+	at := append(fit.Point{*r.Largest}, r.Limit.Values[1:]...)
+	out := fmt.Sprintf("%s is the largest that fits in %s", valuesOf(r.Names, at), room)
+	if l := r.Limit; l.Low < l.High {
+		out += fmt.Sprintf(", give or take: %s %d fits for certain, and nothing above %d", r.Names[0], l.Low, l.High)
+		if l.Low == 0 {
+			out = fmt.Sprintf("%s may be the largest that fits in %s; nothing above %d does", valuesOf(r.Names, at), room, l.High)
+		}
+	}
+	return out
+}
+
+// about is the reserved peak of a prediction, with its bounds where they are apart.
+func about(p *fit.Prediction) string {
+	low, high := units.Bytes(p.ReservedLow), units.Bytes(p.ReservedHigh)
+	if low == high {
+		return units.Bytes(p.ReservedPeak)
+	}
+	return fmt.Sprintf("about %s (%s to %s)", units.Bytes(p.ReservedPeak), low, high)
+}
+
+// valuesOf writes "batch 16", or "batch 16 with seq 512".
+func valuesOf(names []string, p fit.Point) string {
+	out := fmt.Sprintf("%s %s", names[0], units.Count(p[0]))
+	if len(names) > 1 {
+		out += fmt.Sprintf(" with %s %s", names[1], units.Count(p[1]))
+	}
+	return out
+}
+
+// FitLimit says what fails first beyond the largest value that fits, "" without a capacity.
+func FitLimit(r *fit.Result) string {
+	l := r.Limit
+	if l == nil {
+		return ""
+	}
+	out := fmt.Sprintf("%s: memory from before the recording does not fit", valuesOf(r.Names, l.Values))
+	if l.Requested > 0 {
+		out = fmt.Sprintf("%s: a request for %s fails %s, %s short", valuesOf(r.Names, l.Values), units.Bytes(l.Requested),
+			FitPlace(&l.Place), units.Bytes(max(l.Short, 1)))
+	}
+	if len(l.Beyond) > 0 {
+		out += fmt.Sprintf("; %s %d would fit again, by the chance of its layout", r.Names[0], l.Beyond[0])
+	}
+	return out
+}
+
+// FitPlace says where a run is: "in backward of step 2, at model.py:31 forward".
+func FitPlace(p *fit.Place) string {
+	if p.Event < 0 {
+		return "before the recording begins"
+	}
+	var out []string
+	if p.Phase != "" {
+		out = append(out, "in "+p.Phase)
+	}
+	if p.Step >= 0 {
+		if len(out) > 0 {
+			out[0] += fmt.Sprintf(" of step %d", p.Step+1)
+		} else {
+			out = append(out, fmt.Sprintf("in step %d", p.Step+1))
+		}
+	}
+	if p.Site != "" {
+		out = append(out, "at "+p.Site)
+	}
+	return strings.Join(out, ", ")
+}
+
+// FitProof says how far the predictions can be trusted.
+func FitProof(r *fit.Result) (out []string) {
+	share := func(v float64) string { return units.Percent(int64(v*1e6), 1e6) }
+	switch {
+	case len(r.Recorded) == 1:
+		out = append(out, "An estimate: one recording does not tell what grows. A second one, at another value, does.")
+	case r.ProvenShare >= r.ExactShare:
+		out = append(out, fmt.Sprintf("%s of the bytes at the highest peak follow a proven law: the same call in all recordings, "+
+			"and a law that fits its sizes exactly.", share(r.ProvenShare)))
+	default:
+		out = append(out, fmt.Sprintf("%s of the bytes at the highest peak follow a proven law, and %s one that fits exactly, "+
+			"as others would; one more recording would tell.", share(r.ProvenShare), share(r.ExactShare-r.ProvenShare)))
+	}
+	var heldOut, order []string
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		text := fmt.Sprintf("%s %+.1f%%", valuesOf(r.Names, c.Values), 100*c.Error)
+		if c.Error == 0 {
+			text = valuesOf(r.Names, c.Values) + " exactly"
+		}
+		if c.HeldOut {
+			heldOut = append(heldOut, text)
+		} else {
+			order = append(order, text)
+		}
+	}
+	if len(heldOut) > 0 {
+		out = append(out, "Reserved peaks of recordings, each predicted from the others alone: "+units.List(heldOut)+".")
+	}
+	if len(order) > 0 {
+		out = append(out, "Reserved peaks with the order of requests of the other recording: "+units.List(order)+".")
+	}
+	return out
+}
