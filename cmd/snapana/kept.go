@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -54,6 +55,9 @@ func readKept(cmd *cobra.Command, path string) (*kept, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, f := range k.all {
+		f.Name = filepath.Base(path) // many snapshots have the same
 	}
 	return k, nil
 }
