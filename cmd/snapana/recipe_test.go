@@ -26,6 +26,7 @@ class cuda:
     device_count = staticmethod(lambda: 1)
     memory_allocated = max_memory_allocated = staticmethod(lambda device: 0)
     reset_peak_memory_stats = memory.reset_peak_memory_stats
+class _C: pass
 `
 
 const recipeTest = `

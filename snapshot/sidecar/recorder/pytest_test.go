@@ -28,7 +28,10 @@ class memory:
     @staticmethod
     def _dump_snapshot(path): open(path, "w").write("snapshot of %d bytes" % cuda.now)
     @staticmethod
-    def reset_peak_memory_stats(d=None): cuda.most = cuda.now
+    def reset_peak_memory_stats(d=None): _C._cuda_resetPeakMemoryStats(d)
+class _C:
+    @staticmethod
+    def _cuda_resetPeakMemoryStats(d): cuda.most = cuda.now
 class cuda:
     now = most = 0
     memory = memory
@@ -46,6 +49,7 @@ def empty(n): return Tensor(n)
 
 const gpuTests = `
 import pytest, torch
+reset_peak_memory_stats = torch.cuda.reset_peak_memory_stats
 
 @pytest.fixture(scope="module")
 def model():
@@ -116,6 +120,22 @@ def asks(request):
 def sized(request):
     return torch.empty(request.param)
 
+cache = []
+
+@pytest.fixture(scope="class", params=[4000, 30])
+def cached(request):
+    cache.append(torch.empty(request.param))
+    return cache[-1]
+
+class TestEndsCached:
+    @pytest.mark.limit_gpu_growth()
+    def test_clean(self, cached):
+        torch.empty(10)
+
+    @pytest.mark.limit_gpu_growth()
+    def test_leak(self, cached):
+        kept.append(torch.empty(75))
+
 class TestEnds:
     @pytest.mark.limit_gpu_growth()
     def test_leak(self, shared):
@@ -156,15 +176,21 @@ def test_fails_once():
     assert not "this"
 
 @pytest.mark.limit_gpu_memory(900)
-@pytest.mark.parametrize("where", ["torch.cuda", "torch.cuda.memory"])
+@pytest.mark.parametrize("where", ["torch.cuda.", "torch.cuda.memory.", ""])
 def test_reset(where):
     torch.empty(975)
-    eval(where).reset_peak_memory_stats()
+    eval(where + "reset_peak_memory_stats")()
     assert torch.cuda.max_memory_allocated(0) == torch.cuda.memory_allocated(0)
 
 @pytest.mark.parametrize("x", ["a/b", "a b"])
 def test_name(x):
     assert not x
+`
+
+// failing is a test in files of which the names are nearly the same.
+const failing = `
+def test_f(gpu_memory):
+    assert False
 `
 
 // pytest runs a file of tests with the plugin, and gives what is printed.
@@ -183,7 +209,11 @@ func pytest(t *testing.T, torch, tests string, args ...string) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"test_gpu.py": tests, "torch.py": torch, "snapana": "#!/bin/sh\necho verdict on \"$(cat \"$1\")\"\n",
+		"a/b_test.py": failing, "a_b_test.py": failing,
 	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +246,11 @@ var wants = []string{
 	"ERROR test_gpu.py::TestEndsEach::test_leak[4000]", "ERROR test_gpu.py::TestEndsEach::test_leak[30]",
 	"PASSED test_gpu.py::TestEndsEach::test_clean[4000]", "PASSED test_gpu.py::TestEndsEach::test_clean[30]",
 	"The test left 73 B", "ERROR test_gpu.py::test_leak_after", "The test left 74 B",
-	"FAILED test_gpu.py::test_reset[torch.cuda]", "FAILED test_gpu.py::test_reset[torch.cuda.memory]",
+	"PASSED test_gpu.py::TestEndsCached::test_clean[4000]", "PASSED test_gpu.py::TestEndsCached::test_clean[30]",
+	"ERROR test_gpu.py::TestEndsCached::test_leak[4000]", "ERROR test_gpu.py::TestEndsCached::test_leak[30]",
+	"The test left 75 B",
+	"FAILED test_gpu.py::test_reset[torch.cuda.]", "FAILED test_gpu.py::test_reset[torch.cuda.memory.]",
+	"FAILED test_gpu.py::test_reset[]",
 	"The test allocated 975 B",
 	`limit_gpu_memory takes a size such as "2 GiB", not 'lots'`,
 }
@@ -232,7 +266,8 @@ func TestPytest(t *testing.T) {
 					"kept test_gpu.py_test_leak_7_020e724c7688.teardown.pickle",
 					"kept test_gpu.py_TestMany_test_size_701_e9d579a76eb8.pickle",
 					"kept test_gpu.py_test_name_a_b_6ed72b9cc121.pickle", "kept test_gpu.py_test_name_a_b_2ebe9b17467a.pickle",
-					"kept test_gpu.py_test_fails_anyhow.pickle", "verdict on snapshot of ")
+					"kept test_gpu.py_test_fails_anyhow.pickle", "kept a_b_test.py_test_f.pickle",
+					"kept a_b_test.py_test_f_95b784929038.pickle", "verdict on snapshot of ")
 			}
 			for _, w := range want {
 				if !strings.Contains(out, w) {
@@ -261,11 +296,11 @@ def test_fixture(gpu_memory): assert False
 def test_other(): pass
 `
 	for torch, why := range map[string]string{
-		"class cuda:\n    is_available = staticmethod(lambda: False)\n": `SKIPPED \[2\] .*no GPU: torch.cuda.is_available\(\) is False`,
-		"raise ImportError('x')\n":                                      `SKIPPED \[2\] .*no GPU: torch is not installed`,
+		"class cuda:\n    is_available = staticmethod(lambda: False)\n": `SKIPPED \[4\] .*no GPU: torch.cuda.is_available\(\) is False`,
+		"raise ImportError('x')\n":                                      `SKIPPED \[4\] .*no GPU: torch is not installed`,
 	} {
 		out := pytest(t, torch, tests, "--snapana", "shots")
-		if !regexp.MustCompile(why).MatchString(out) || !strings.Contains(out, "1 passed, 2 skipped") {
+		if !regexp.MustCompile(why).MatchString(out) || !strings.Contains(out, "1 passed, 4 skipped") {
 			t.Errorf("want %s:\n%s", why, out)
 		}
 	}

@@ -4246,10 +4246,18 @@ class _Allocated:
 
     def __init__(self, cuda):
         self.cuda, self.base, self.top = cuda, {}, {}
-        self.reset = cuda.reset_peak_memory_stats  # torch's own: while a test runs, another stands in its place
+        self.resets = False  # the peaks are set back here
         for device, now in self.now().items():
             self.base[device] = self.top[device] = now
-            self.reset(device)
+            self._reset(device)
+        self.level = self.now()  # when fixtures were last looked at
+
+    def _reset(self, device):
+        self.resets = True
+        try:
+            self.cuda.reset_peak_memory_stats(device)
+        finally:
+            self.resets = False
 
     def now(self):
         if not self.cuda.is_initialized():
@@ -4271,7 +4279,7 @@ class _Allocated:
             n = more.get(device, 0)
             self.base[device] = self.base.get(device, 0) + n
             self.top[device] = max(self.top.get(device, 0) + n, now)
-            self.reset(device)
+            self._reset(device)
 
 
 class _GPUMemory:
@@ -4313,7 +4321,8 @@ class _Tests:
         self.current = None  # of the test that runs
         self.failed = False  # it, so far
         self.recording = False
-        self.shared = {}  # what each fixture of a larger scope that lives allocated, by device
+        self.left = None  # by device, what it left behind when its own fixtures had ended
+        self.shared = set()  # fixtures of a larger scope that live
         self.resets = []  # where functions of torch are replaced, with the originals
 
         # Hooks are marked here: only now there is pytest.
@@ -4340,7 +4349,7 @@ class _Tests:
                 yield name, size
 
     def pytest_runtest_setup(self, item):
-        self.current, self.failed, limits = None, False, []
+        self.current, self.failed, self.left, limits = None, False, None, []
         self._put_back()
         if any(True for _ in item.iter_markers()) or "gpu_memory" in getattr(item, "fixturenames", ()):
             limits = list(self._limits(item))
@@ -4359,25 +4368,42 @@ class _Tests:
                 gc.collect()
             self.current = _Allocated(cuda)
             self._watch_resets(self.current)
+            self._watch_end(item, limits)
             if self.folder:
                 self._record(cuda)
 
     def _watch_resets(self, current):
-        """Keeps the peak so far where the test sets torch's back."""
+        """Keeps the peak so far where the test sets torch's back, by whichever name it calls: all of torch's functions end
+        in these of C++ (torch/cuda/memory.py 1.13 to 2.15, torch/accelerator/memory.py since 2.9)."""
         def watched(original):
-            def reset_peak_memory_stats(*args, **kwargs):
-                current.peaks()
-                return original(*args, **kwargs)
-            return reset_peak_memory_stats
-        for module in (current.cuda, current.cuda.memory):
-            original = module.reset_peak_memory_stats
-            self.resets.append((module, original))
-            module.reset_peak_memory_stats = watched(original)
+            def reset(*args):
+                if not current.resets:
+                    current.peaks()
+                return original(*args)
+            return reset
+        native = sys.modules["torch"]._C
+        for name in ("_cuda_resetPeakMemoryStats", "_accelerator_resetPeakStats"):
+            original = getattr(native, name, None)
+            if original is not None:
+                self.resets.append((native, name, original))
+                setattr(native, name, watched(original))
 
     def _put_back(self):
         while self.resets:
-            module, original = self.resets.pop()
-            module.reset_peak_memory_stats = original
+            setattr(*self.resets.pop())
+
+    def _watch_end(self, item, limits):
+        """Measures what a test leaves behind when its own fixtures have ended and those of a larger scope have not: an item
+        is torn down between the two."""
+        original = item.teardown
+
+        def teardown():
+            original()
+            if self.current is not None and not self.failed and any(name == "limit_gpu_growth" for name, _ in limits):
+                getattr(item, "funcargs", {}).clear()  # pytest lets go of fixtures a moment later
+                gc.collect()
+                self.left = self.current.growth()
+        item.teardown = teardown
 
     def _record(self, cuda):
         """Begins a history that has this test alone."""
@@ -4392,30 +4418,33 @@ class _Tests:
 
     def pytest_fixture_setup(self, fixturedef, request):
         current = self.current
-        if current is None or fixturedef.scope == "function":
+        if current is None:
             yield
             return
-        self._forget_ended()
-        current.peaks()
-        before = current.growth()  # without fixtures that this one asks for
-        yield
-        more = {d: n - before.get(d, 0) for d, n in current.growth().items()}
-        current.leave_out(more)
-        self.shared[fixturedef] = more
+        self._forget_ended(current)
+        if fixturedef.scope == "function":
+            yield
+        else:
+            current.peaks()
+            before = current.growth()  # without fixtures that this one asks for
+            yield
+            current.leave_out({d: n - before.get(d, 0) for d, n in current.growth().items()})
+            self.shared.add(fixturedef)
+        current.level = current.now()
 
-    def _forget_ended(self):
-        """Memory of fixtures that ended is no longer there before the test: a leak could hide in its place."""
-        for fixturedef in [f for f in self.shared if f.cached_result is None]:
-            more = self.shared.pop(fixturedef)
-            if self.current is not None:
-                self.current.peaks()
-                gc.collect()
-                self.current.leave_out({d: -n for d, n in more.items()})
+    def _forget_ended(self, current):
+        """Memory of fixtures that ended, as others of their parameters begin, is no longer there before the test: a leak could
+        hide in its place. What of it lives on stays there."""
+        ended = {f for f in self.shared if f.cached_result is None}
+        self.shared -= ended
+        if ended:
+            current.peaks()
+            gc.collect()
+            current.leave_out({d: min(n - current.level.get(d, 0), 0) for d, n in current.now().items()})
 
     def pytest_runtest_makereport(self, item, call):
         outcome = yield
         report, current = outcome.get_result(), self.current
-        self._forget_ended()
         if current is None:
             return
         if report.passed and not self.failed:  # the traceback of a test that failed holds what it left
@@ -4435,10 +4464,8 @@ class _Tests:
             if (name, when) == ("limit_gpu_memory", "call"):
                 device, most = _most(current.peaks())
                 words = "The test allocated %s of GPU memory at its peak"
-            elif (name, when) == ("limit_gpu_growth", "teardown"):
-                getattr(item, "funcargs", {}).clear()  # pytest lets go of fixtures a moment later
-                gc.collect()
-                device, most = _most(current.growth())
+            elif (name, when) == ("limit_gpu_growth", "teardown") and self.left is not None:
+                device, most = _most(self.left)
                 words = "The test left %s of GPU memory behind"
             else:
                 continue
@@ -4453,8 +4480,7 @@ class _Tests:
         import shutil
         import subprocess
         name = re.sub(r"[^\w.=-]+", "_", item.nodeid).strip("_")
-        plain = item.nodeid.replace("::", "_").replace("/", "_")
-        if name != plain or len(name) > 120:  # others may have that name; file systems allow 255 bytes
+        if name != item.nodeid.replace("::", "_", 1) or len(name) > 120:  # others may have it; file systems allow 255 bytes
             name = name[:100] + "_" + sha256(item.nodeid.encode()).hexdigest()[:12]
         path = os.path.join(self.folder, name + (".pickle" if when == "call" else "." + when + ".pickle"))
         try:
