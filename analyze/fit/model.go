@@ -2,6 +2,7 @@ package fit
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 )
 
@@ -11,7 +12,11 @@ type model struct {
 	laws  []*law  // distinct ones
 	of    []int32 // by row, in laws
 	seen  []int   // by law, in how many recordings its requests are
-	doubt bool    // some law is not proven
+	doubt bool    // some law is an estimate
+
+	sums  []reduction
+	gpu   gpu            // by which the buffers of sums are computed
+	known map[int32]bool // rows that are such buffers
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.
@@ -46,7 +51,11 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term)
 		m.of[row] = id
 	}
 	m.lend(partners)
-	m.doubt = slices.ContainsFunc(m.laws, func(l *law) bool { return l.kind == estimated })
+	m.vary(others, partners, all)
+	m.reductions(others, partners)
+	for row, law := range m.of {
+		m.doubt = m.doubt || m.laws[law].kind == estimated && !m.known[int32(row)]
+	}
 	return m
 }
 
@@ -112,8 +121,15 @@ func (m *model) peak(p Point, s side) (most int64, event int) {
 		sum += by[m.of[row]]
 	}
 	most, event = sum, -1
-	row := m.warm
+	row, sums := m.warm, m.sums
 	for e := range m.gives {
+		if len(sums) > 0 && int(sums[0].event) == e {
+			bytes, _ := m.gpu.buffer(sums[0].rows.at(p), sums[0].columns)
+			if n := sum + bytes; n > most && sums[0].buffer < 0 {
+				most, event = n, e
+			}
+			sums = sums[1:]
+		}
 		for row < len(m.of) && int(m.Timeline.Lives[row].Born) == e {
 			sum += by[m.of[row]]
 			row++
@@ -135,4 +151,112 @@ func (m *model) bySize(p Point, s side) []int64 {
 		by[i] = max(l.bound(p, s), 1)
 	}
 	return by
+}
+
+// slot is a request of one call of the program in each step.
+type slot struct {
+	stack int32
+	nth   int32 // of its stack in the step
+}
+
+// vary finds the slots whose sizes differ from step to step although the values do not: they depend on the data. What no
+// proven law gives of them is an estimate. It goes with the term of another step of the slot, or else with that by which
+// the recordings differ on the whole, and is bounded by how far the steps are apart.
+func (m *model) vary(others []*recording, partners [][]int32, all []term) {
+	if m.numSteps() < 2 || len(others) == 0 {
+		return
+	}
+	far := 0 // the other recording that is furthest away
+	away := func(k int) float64 {
+		return math.Abs(math.Log(float64(all[1].of(others[k].At)) / float64(all[1].of(m.At))))
+	}
+	for k := range others {
+		if away(k) > away(far) {
+			far = k
+		}
+	}
+	size := func(row int) int64 { return m.Timeline.Lives[row].Requested }
+	its := func(row int) int64 { // of the partner
+		if j := partners[far][row]; j >= 0 {
+			return others[far].Timeline.Lives[j].Requested
+		}
+		return 0
+	}
+	type found struct {
+		row         int32   // of the first
+		least, most float64 // by what share sizes differ from those of the first, in either recording
+		term        *term   // of a proven law
+		sum, n      float64 // of logarithms of how sizes differ between the recordings
+	}
+	slots := make([]slot, len(m.of))
+	of := map[slot]*found{}
+	nth := map[int32]int32{}
+	for i := range m.numSteps() {
+		clear(nth)
+		s := m.step(i)
+		for row := s.from; row < s.to; row++ {
+			k := slot{m.stackOf(row), nth[m.stackOf(row)]}
+			nth[k.stack]++
+			slots[row] = k
+			v := of[k]
+			if v == nil {
+				v = &found{row: int32(row), least: 1, most: 1}
+				of[k] = v
+			}
+			q := float64(size(row)) / float64(size(int(v.row)))
+			v.least, v.most = min(v.least, q), max(v.most, q)
+			if n, was := its(row), its(int(v.row)); n > 0 && was > 0 {
+				q := float64(n) / float64(was)
+				v.least, v.most = min(v.least, q), max(v.most, q)
+				v.sum += math.Log(float64(size(row)) / float64(n))
+				v.n++
+			}
+			if l := m.laws[m.of[row]]; l.kind == proven && len(l.parts) == 1 {
+				v.term = &l.parts[0].term
+			}
+		}
+	}
+	type class struct {
+		slot slot
+		size int64
+	}
+	made := map[class]int32{}
+	for row := m.bounds[0]; row < len(m.of); row++ {
+		v := of[slots[row]]
+		if v.least == v.most || m.laws[m.of[row]].kind == proven {
+			continue
+		}
+		k := class{slots[row], size(row)}
+		id, ok := made[k]
+		if !ok {
+			t := nearestTerm(all, m.At, others[far].At, math.Exp(v.sum/max(v.n, 1)))
+			if v.term != nil {
+				t = *v.term
+			}
+			l := along(t, k.size, m.At)
+			l.kind = estimated
+			l.low = along(t, int64(float64(k.size)*v.least/v.most), m.At)
+			l.high = along(t, int64(float64(k.size)*v.most/v.least), m.At)
+			id = int32(len(m.laws))
+			made[k] = id
+			m.laws, m.seen = append(m.laws, l), append(m.seen, m.seen[m.of[row]])
+		}
+		m.of[row] = id
+	}
+}
+
+// nearestTerm is the term by which sizes at two points are in about such a ratio. What depends on data goes with the square
+// of a value only where nothing else would do.
+func nearestTerm(all []term, a, b Point, ratio float64) term {
+	best, least := all[1], math.Inf(1)
+	for _, t := range all {
+		away := math.Abs(math.Log(ratio) - math.Log(float64(t.of(a))/float64(t.of(b))))
+		if t[0]+t[1] > 1 {
+			away *= 2
+		}
+		if away < least {
+			best, least = t, away
+		}
+	}
+	return best
 }

@@ -36,7 +36,7 @@ func (r *recording) failed() bool { return len(r.Timeline.OOMs) > 0 }
 
 // replay runs a model at a point, on a device on which so much can be reserved, 0 for no limit.
 func (f *fitter) replay(m *model, p Point, s side, set *whatif.Setting, capacity int64) (*whatif.Outcome, error) {
-	q, err := m.program.Edited(whatif.Edits{Sizes: m.sizes(p, s)})
+	q, err := m.program.Edited(m.edits(p, s))
 	if err != nil {
 		return nil, err
 	}

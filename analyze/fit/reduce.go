@@ -1,0 +1,195 @@
+package fit
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/whatif"
+)
+
+// gpu is what the kernels of reductions ask of a device.
+type gpu struct{ processors, threads int64 } // multiprocessors, and threads of each at a time
+
+// gpus are devices that a recording may be of: A100 first, H100, V100, L40, RTX 4090, A10, RTX 3090, T4, B200, RTX 5090.
+// The stacks do not tell which; the buffers that were recorded do.
+var gpus = []gpu{{108, 2048}, {132, 2048}, {80, 2048}, {142, 1536}, {128, 1536}, {72, 1536}, {82, 1536}, {40, 1024},
+	{148, 2048}, {170, 1536}, {114, 2048}, {78, 2048}}
+
+// buffer is the size of the scratch memory with which torch sums the rows of a matrix, as the gradient of a bias is made,
+// and of its semaphores: 0 where so few are summed that each block of threads does it alone. The rules are those of
+// setReduceConfig and ReduceConfig::global_memory_size in aten/src/ATen/native/cuda/Reduce.cuh, torch 2.1 to 2.15.
+func (g gpu) buffer(rows, columns int64) (bytes, semaphores int64) {
+	const maxThreads, warp, minValues, maxValues = 512, 32, 16, 256
+	vec := int64(4)
+	for columns%vec != 0 {
+		vec /= 2
+	}
+	most := maxThreads / vec
+	across, down := min(pow2(columns/vec), most), min(pow2(rows), most)
+	width := min(across, warp)
+	height := min(down, most/width)
+	width = min(across, most/height)
+	if rows < height*16 && rows < maxValues {
+		return 0, 0
+	}
+	values := up(rows, height)
+	grid := up(columns/vec, width)
+	target := g.processors * (g.threads / (width * height))
+	if values < maxValues || grid > target {
+		return 0, 0
+	}
+	blocks := max(min(up(target, grid), up(values, minValues)), up(values, maxValues))
+	if blocks <= 1 {
+		return 0, 0
+	}
+	const sum = 4 // bytes of a partial one, of single precision for all smaller types
+	return sum * columns * blocks * width * vec, 4 * grid
+}
+
+func up(a, b int64) int64 { return (a + b - 1) / b }
+
+// pow2 is the highest power of two that is not above n.
+func pow2(n int64) int64 {
+	p := int64(1)
+	for 2*p <= n {
+		p *= 2
+	}
+	return p
+}
+
+// reduction is a sum over the rows of a matrix that grows with the values.
+type reduction struct {
+	row     int32 // of the result
+	event   int32 // at which that was allocated
+	columns int64
+	rows    *law  // how many are summed
+	buffer  int32 // the row of its scratch memory in the recording, -1 for none; the semaphores are in the next
+}
+
+// reductions finds the sums that make the gradients of biases, by the order and the sizes in which the backward pass of a
+// linear layer allocates: the gradient of its input, which grows with the values, that of its weight, and that of its
+// bias, neither of which does. Nothing else tells how many rows there are.
+func (m *model) reductions(others []*recording, partners [][]int32) {
+	const back = 6 // requests to look back: scratch memory lies between
+	lives := m.Timeline.Lives
+	constant := func(row int) bool { return isConstant(m.laws[m.of[row]]) }
+	for row := m.warm; row < len(m.of); row++ {
+		n := lives[row].Requested
+		if !constant(row) || n%4 != 0 || n < 64 || !m.backward(row) {
+			continue
+		}
+		var weight, input = -1, -1
+		for w := row - 1; w >= max(row-back, m.warm) && input < 0; w-- {
+			size := lives[w].Requested
+			if weight < 0 {
+				if constant(w) && size%n == 0 && size >= 2*n && lives[w].LiveAfter(int(lives[row].Born)) {
+					weight = w
+				}
+				continue
+			}
+			if !constant(w) && size%(lives[weight].Requested/n) == 0 {
+				input = w
+			}
+		}
+		if input < 0 {
+			continue
+		}
+		inner := lives[weight].Requested / n
+		for _, width := range []int64{4, 2} { // bytes of an element
+			rows := m.laws[m.of[input]].over(inner * width)
+			if n%width != 0 || rows == nil || !m.summed(row, rows.at(m.At)*n) {
+				continue
+			}
+			m.sums = append(m.sums, reduction{row: int32(row), event: lives[row].Born, columns: n / width, rows: rows})
+			break
+		}
+	}
+	m.chooseGPU(others, partners)
+}
+
+// summed reports whether a block of that size is there when a row is allocated, and came not long before: the matrix that
+// is summed.
+func (m *model) summed(row int, size int64) bool {
+	const back = 64
+	born := int(m.Timeline.Lives[row].Born)
+	for k := row - 1; k >= max(row-back, 0); k-- {
+		if l := &m.Timeline.Lives[k]; l.Requested == size && l.LiveAfter(born) {
+			return true
+		}
+	}
+	return false
+}
+
+// chooseGPU takes the device of which the rules give most of the buffers that were recorded, and leaves out sums of which
+// they do not.
+func (m *model) chooseGPU(others []*recording, partners [][]int32) {
+	agrees := func(g gpu, r *reduction, t *recording, row int32) bool {
+		bytes, semaphores := g.buffer(r.rows.at(t.At), r.columns)
+		l := t.Timeline.Lives[row:]
+		return bytes == 0 || len(l) > 2 && l[1].Requested == bytes && l[2].Requested == semaphores
+	}
+	right := func(g gpu, r *reduction) bool {
+		for k, o := range others {
+			if j := partners[k][r.row]; j >= 0 && !agrees(g, r, o, j) {
+				return false
+			}
+		}
+		return agrees(g, r, m.recording, r.row)
+	}
+	most := -1
+	for _, g := range gpus {
+		n := 0
+		for i := range m.sums {
+			if right(g, &m.sums[i]) {
+				n++
+			}
+		}
+		if n > most {
+			m.gpu, most = g, n
+		}
+	}
+	m.sums = slices.DeleteFunc(m.sums, func(r reduction) bool { return !right(m.gpu, &r) })
+	m.known = map[int32]bool{}
+	for i := range m.sums {
+		r := &m.sums[i]
+		r.buffer = -1
+		if bytes, _ := m.gpu.buffer(r.rows.at(m.At), r.columns); bytes > 0 {
+			r.buffer = r.row + 1
+			m.known[r.buffer], m.known[r.buffer+1] = true, true
+		}
+	}
+}
+
+func isConstant(l *law) bool { return len(l.parts) == 1 && l.parts[0].term == term{} }
+
+// over is a law divided by a number, nil unless the law is exact.
+func (l *law) over(n int64) *law {
+	if l.kind == estimated {
+		return nil
+	}
+	out := &law{kind: l.kind}
+	for _, p := range l.parts {
+		out.parts = append(out.parts, part{p.term, p.factor / float64(n)})
+	}
+	return out
+}
+
+func (m *model) backward(row int) bool {
+	phase := m.phase(m.Timeline.Lives[row].Stack)
+	return phase == "backward" || phase == ""
+}
+
+// edits are what a run at a point asks for.
+func (m *model) edits(p Point, s side) whatif.Edits {
+	e := whatif.Edits{Sizes: m.sizes(p, s)}
+	for i := range m.sums {
+		r := &m.sums[i]
+		bytes, semaphores := m.gpu.buffer(r.rows.at(p), r.columns)
+		switch {
+		case r.buffer >= 0:
+			e.Sizes[r.buffer], e.Sizes[r.buffer+1] = bytes, semaphores
+		case bytes > 0:
+			e.Added = append(e.Added, whatif.Life{Born: r.event, Freed: r.event, Bytes: bytes, Like: r.row})
+		}
+	}
+	return e
+}
