@@ -61,6 +61,9 @@ func (f *fitter) fits(p Point, s side, set *whatif.Setting, margin float64) (boo
 	return !out.StartFailed && out.First == nil, out, nil
 }
 
+// segment is the least that the allocator reserves: any request that a recording lacks may be one more.
+const segment = 2 << 20
+
 // predict says what a run at a point needs.
 func (f *fitter) predict(p Point) (Prediction, error) {
 	k := f.nearest(p, -1)
@@ -93,6 +96,9 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	}
 	out.ReservedLow = int64(float64(out.ReservedLow) / (1 + margin))
 	out.ReservedHigh = int64(float64(out.ReservedHigh) * (1 + margin))
+	if !out.Recorded {
+		out.ReservedLow, out.ReservedHigh = max(out.ReservedLow-segment, 0), out.ReservedHigh+segment
+	}
 	_, event := m.peak(p, mid)
 	out.Peak = m.place(event)
 	if f.capacity == 0 {

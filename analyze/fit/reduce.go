@@ -69,7 +69,6 @@ type reduction struct {
 // linear layer allocates: the gradient of its input, which grows with the values, that of its weight, and that of its
 // bias, neither of which does. Nothing else tells how many rows there are.
 func (m *model) reductions(others []*recording, partners [][]int32) {
-	const back = 6 // requests to look back: scratch memory lies between
 	lives := m.Timeline.Lives
 	constant := func(row int) bool { return isConstant(m.laws[m.of[row]]) }
 	for row := m.warm; row < len(m.of); row++ {
@@ -77,39 +76,86 @@ func (m *model) reductions(others []*recording, partners [][]int32) {
 		if !constant(row) || n%4 != 0 || n < 64 || !m.backward(row) {
 			continue
 		}
-		var weight, input = -1, -1
-		for w := row - 1; w >= max(row-back, m.warm) && input < 0; w-- {
-			size := lives[w].Requested
-			if weight < 0 {
-				if constant(w) && size%n == 0 && size >= 2*n && lives[w].LiveAfter(int(lives[row].Born)) {
-					weight = w
-				}
-				continue
-			}
-			if !constant(w) && size%(lives[weight].Requested/n) == 0 {
-				input = w
-			}
-		}
-		if input < 0 {
-			continue
-		}
-		inner := lives[weight].Requested / n
-		for _, width := range []int64{4, 2} { // bytes of an element
-			rows := m.laws[m.of[input]].over(inner * width)
-			if n%width != 0 || rows == nil || !m.summed(row, rows.at(m.At)*n) {
-				continue
-			}
-			m.sums = append(m.sums, reduction{row: int32(row), event: lives[row].Born, columns: n / width, rows: rows})
-			break
+		if r := m.sumAt(row, constant); r != nil {
+			m.sums = append(m.sums, *r)
 		}
 	}
 	m.chooseGPU(others, partners)
 }
 
-// summed reports whether a block of that size is there when a row is allocated, and came not long before: the matrix that
-// is summed.
-func (m *model) summed(row int, size int64) bool {
-	const back = 64
+// sumAt is the sum that a row is the result of, nil where it is none. The gradients of the input and of the weight come
+// before it (AddmmBackward0), or after it where the product and the bias were added apart.
+func (m *model) sumAt(row int, constant func(row int) bool) *reduction {
+	const near, next = 6, 3 // requests to either side: scratch memory lies between
+	for weight := row - 1; weight >= max(row-near, m.warm); weight-- {
+		if !m.weighs(weight, row, constant) {
+			continue
+		}
+		for input := weight - 1; input >= max(row-near, m.warm); input-- {
+			if r := m.sumOf(row, weight, input, 64, constant); r != nil {
+				return r
+			}
+		}
+		return m.firstSum(row, weight, constant)
+	}
+	for weight := row + 1; weight <= min(row+next, len(m.of)-1); weight++ {
+		if !m.weighs(weight, row, constant) {
+			continue
+		}
+		for input := weight + 1; input <= min(weight+next, len(m.of)-1); input++ {
+			if r := m.sumOf(row, weight, input, next, constant); r != nil {
+				return r
+			}
+		}
+		break
+	}
+	return nil
+}
+
+// firstSum is the sum of a layer whose input needs no gradient: over what was allocated last before that of the weight.
+func (m *model) firstSum(row, weight int, constant func(row int) bool) *reduction {
+	const last = 3
+	n := m.Timeline.Lives[row].Requested
+	for k := weight - 1; k >= max(weight-last, m.warm); k-- {
+		l := &m.Timeline.Lives[k]
+		if constant(k) || l.Requested%n != 0 || !l.LiveAfter(int(m.Timeline.Lives[row].Born)) {
+			continue
+		}
+		if rows := m.laws[m.of[k]].over(n); rows != nil {
+			return &reduction{row: int32(row), event: m.Timeline.Lives[row].Born, columns: n / 4, rows: rows}
+		}
+	}
+	return nil
+}
+
+// weighs reports whether a row may be the gradient of a weight, of the same layer as that of a bias.
+func (m *model) weighs(row, bias int, constant func(row int) bool) bool {
+	l := &m.Timeline.Lives[row]
+	n := m.Timeline.Lives[bias].Requested
+	return constant(row) && l.Requested%n == 0 && l.Requested >= 2*n && l.LiveAfter(int(m.Timeline.Lives[bias].Born)) == (row < bias)
+}
+
+// sumOf is the sum of a layer of which the gradients are in those rows, where a matrix of the right size was allocated
+// not many requests before.
+func (m *model) sumOf(row, weight, input, back int, constant func(row int) bool) *reduction {
+	lives := m.Timeline.Lives
+	n := lives[row].Requested
+	inner := lives[weight].Requested / n
+	for _, width := range []int64{4, 2} { // bytes of an element
+		if constant(input) || n%width != 0 || lives[input].Requested%(inner*width) != 0 {
+			continue
+		}
+		rows := m.laws[m.of[input]].over(inner * width)
+		if rows != nil && m.summed(row, back, rows.at(m.At)*n) {
+			return &reduction{row: int32(row), event: lives[row].Born, columns: n / width, rows: rows}
+		}
+	}
+	return nil
+}
+
+// summed reports whether a block of that size is there when a row is allocated, and came at most so many requests before: the
+// matrix that is summed.
+func (m *model) summed(row, back int, size int64) bool {
 	born := int(m.Timeline.Lives[row].Born)
 	for k := row - 1; k >= max(row-back, 0); k-- {
 		if l := &m.Timeline.Lives[k]; l.Requested == size && l.LiveAfter(born) {
