@@ -281,6 +281,62 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// TestMovedAndGrown splits a file in three and doubles the batch: the headline is the batch, although the allocator took
+// other blocks for some of the same requests.
+func TestMovedAndGrown(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "batch")
+	for i := range b.Frames {
+		switch f := &b.Frames[i]; {
+		case f.File != "model.py":
+		case f.Line < 30:
+			f.File = "net/attention.py"
+		case f.Line < 40:
+			f.File, f.Line = "net/layers.py", f.Line-25
+		default:
+			f.File, f.Line = "net/gpt.py", f.Line-35
+		}
+	}
+	for i := range b.Groups {
+		g := &b.Groups[i]
+		if n := len(g.Sizes) - 1; g.Known && g.Use == category.AutogradSaved && g.Sizes[n].Count > 1 {
+			last := g.Sizes[n]
+			g.Sizes[n].Count--
+			g.Sizes = append(g.Sizes, footprint.Size{Requested: last.Requested, Rounded: last.Rounded + 512, Count: 1})
+			g.Rounded, b.Totals.Active = g.Rounded+512, b.Totals.Active+512
+		}
+	}
+	r := diff.Compare(a, b)
+	check(t, r)
+	if first := r.Causes[0]; first.Kind != diff.Batch || 10*abs(first.Bytes) < 9*r.Delta() || r.Matched[diff.Alone].B > 0 {
+		t.Errorf("first is %s with %d bytes of %d; matched %v", first.Kind, first.Bytes, r.Delta(), r.Matched)
+	}
+}
+
+// TestOtherTensor replaces what one line of a function allocates by what another does: tensors of other sizes.
+func TestOtherTensor(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "base")
+	at := slices.IndexFunc(b.Groups, func(g footprint.Group) bool { return g.Site == "model.py:20 forward" })
+	g := &b.Groups[at]
+	g.Site = "model.py:18 forward"
+	for i := range b.Frames {
+		if f := &b.Frames[i]; f.File == "model.py" && f.Line == 20 {
+			f.Line = 18
+		}
+	}
+	linear := int32(slices.IndexFunc(b.Frames, func(f attribution.Frame) bool { return strings.HasSuffix(f.File, "linear.py") }))
+	b.Stacks[g.Stack] = append([]int32{linear}, b.Stacks[g.Stack]...)
+	b.Totals.Active -= g.Rounded
+	g.Sizes = []footprint.Size{{Requested: 3 << 18, Rounded: 3 << 18, Count: 4}}
+	g.Requested, g.Rounded, g.Count = 3<<20, 3<<20, 4
+	b.Totals.Active += g.Rounded
+	r := diff.Compare(a, b)
+	check(t, r)
+	if m := r.Matched[diff.Alone]; m.A != a.Groups[at].Rounded || m.B != g.Rounded || r.Causes[0].Kind != diff.Gone {
+		t.Errorf("%d and %d bytes without a partner, want %d and %d; first %s", m.A, m.B, a.Groups[at].Rounded, g.Rounded,
+			r.Causes[0].Kind)
+	}
+}
+
 // TestGuards changes what a footprint says of its run, and wants to be told of that, settings first.
 func TestGuards(t *testing.T) {
 	top := func(f *footprint.Footprint, site string) *footprint.Group {

@@ -113,10 +113,12 @@ func resemble(a, b *code, moves *mapping, of []int32, how []How, taken []bool) {
 	most := usualRatio(a, b, of)
 	by(func(_ *code, s *chain) string { return s.site.file + "\x00" + s.site.name }, 0.6, func(x, y int32) float64 {
 		grown := nearness(int64(float64(a.bytes[x])*most), b.bytes[y])
-		return (3 + max(grown, nearness(a.bytes[x], b.bytes[y]))) / 4
+		if !alike(a.blocks[x], b.blocks[y], most) {
+			return 0
+		}
+		return (3 + max(grown, 0.8*nearness(a.bytes[x], b.bytes[y]))) / 4 // most grew so
 	})
-	by(func(c *code, s *chain) string { return fmt.Sprint(c.blocks[s.stack]) }, 0.4, func(x, y int32) float64 { return 1 })
-	// Or as many blocks, each larger by the factor that most others are.
+	// Or they have as many blocks, each larger by the factor that most others are.
 	if most != 1 {
 		by(func(c *code, s *chain) string {
 			var counts []int64
@@ -131,6 +133,25 @@ func resemble(a, b *code, moves *mapping, of []int32, how []How, taken []bool) {
 			return 0
 		})
 	}
+	// Or the same blocks.
+	by(func(c *code, s *chain) string { return fmt.Sprint(c.blocks[s.stack]) }, 0.4, func(x, y int32) float64 { return 1 })
+}
+
+// alike reports whether blocks may be of the same tensors: some have the same size on both sides, or one larger by the
+// usual factor, or by its square as attention scores do.
+func alike(a, b []footprint.Size, most float64) bool {
+	for _, x := range a {
+		for _, by := range []float64{1, most, most * most} {
+			size := float64(x.Requested) * by
+			at, _ := slices.BinarySearchFunc(b, size*(1-near), func(y footprint.Size, least float64) int {
+				return cmp.Compare(float64(y.Requested), least)
+			})
+			if at < len(b) && isNear(float64(b[at].Requested), size) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // usualRatio is the factor by which most bytes grew whose stacks have a partner, of those that grew or shrank; 1 for none.

@@ -26,7 +26,9 @@ type code struct {
 	bytes     []int64                             // requested, by stack
 	files     map[string]map[string]int64         // requested bytes by file and name of function
 	functions map[function]map[int32]*consequence // by line
-	blocks    [][]footprint.Size                  // by stack
+	// blocks are those of each stack by the bytes that were requested, smallest first: what the allocator took for them
+	// depends on what was free.
+	blocks [][]footprint.Size
 }
 
 // consequence is what one line leads to.
@@ -46,6 +48,9 @@ func codeOf(f *footprint.Footprint) *code {
 			c.bytes[g.Stack] += g.Requested
 			c.blocks[g.Stack] = append(c.blocks[g.Stack], g.Sizes...)
 		}
+	}
+	for i := range c.blocks {
+		c.blocks[i] = requests(c.blocks[i])
 	}
 	for i, stack := range f.Stacks {
 		var below function
@@ -77,6 +82,19 @@ func codeOf(f *footprint.Footprint) *code {
 		}
 	}
 	return c
+}
+
+// requests sums blocks up by the bytes that were requested.
+func requests(sizes []footprint.Size) (out []footprint.Size) {
+	slices.SortFunc(sizes, compareSizes)
+	for _, z := range sizes {
+		if n := len(out); n > 0 && out[n-1].Requested == z.Requested {
+			out[n-1].Count += z.Count
+		} else {
+			out = append(out, footprint.Size{Requested: z.Requested, Count: z.Count})
+		}
+	}
+	return out
 }
 
 // mapping says where the code of one side is on the other, for what moved: files that were renamed, functions, lines.
