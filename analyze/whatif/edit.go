@@ -13,8 +13,9 @@ import (
 //
 // At one event what is done comes in this order: added lives are asked for, then the recorded operation is made,
 // then changed and added lives end. So a life from Born to Freed is there during the operations of both. Lives that
-// begin at one event do so in the order of Added; of those that end at one, rows come in their order before Added in
-// theirs.
+// begin at one event do so in the order of Turn, then of Added; of those that end at one, rows come in their order
+// before Added in theirs. A life with Until ends before the recorded operation of Freed, among those that begin there:
+// right before those whose Turn that is.
 type Edits struct {
 	// Sizes are requested bytes; Dropped are never asked for. Those of requests that failed in the run may follow.
 	Sizes []int64
@@ -28,6 +29,7 @@ type Edits struct {
 // Life is a request that the recorded run did not make.
 type Life struct {
 	Born, Freed int32 // the first and the last event during which it is there; Never
+	Turn, Until int32 // its place among what is added at Born and, where it is not 0, at Freed
 	Bytes       int64 // requested
 	Like        int32 // the row of Timeline.Lives whose stream and pool it takes
 }
@@ -74,11 +76,18 @@ func (p *Program) Edited(e Edits) (*Program, error) {
 	return &q, nil
 }
 
+// turn is an operation before the recorded one of its event. Those that end something come before those that begin.
+type turn struct {
+	op
+	turn int32
+}
+
 // editor makes an edited program.
 type editor struct {
-	p            *Program
-	e            Edits
-	births, ends []op // of Added, and of changed lives with them; by event
+	p      *Program
+	e      Edits
+	before []turn // what is done before the recorded operations
+	ends   []op   // what ends after them, by event
 }
 
 func (x *editor) check() error {
@@ -103,7 +112,8 @@ func (x *editor) check() error {
 		}
 	}
 	for i := range x.e.Added {
-		if l := &x.e.Added[i]; l.Born < 0 || l.Freed < l.Born || l.Bytes <= 0 || l.Like < 0 || int(l.Like) >= lives {
+		if l := &x.e.Added[i]; l.Born < 0 || l.Freed < l.Born || l.Turn < 0 || l.Bytes <= 0 || l.Like < 0 ||
+			int(l.Like) >= lives || l.Until != 0 && (l.Freed == Never || l.Freed == l.Born && l.Until <= l.Turn) {
 			return fmt.Errorf("edit a program: no such life can be added: %+v", *l)
 		}
 	}
@@ -126,30 +136,36 @@ func (x *editor) marks() {
 			x.ends = append(x.ends, op{end, int32(row), opFree})
 		}
 	}
+	x.before = make([]turn, 0, len(x.e.Added))
 	for i := range x.e.Added {
 		l, row := &x.e.Added[i], int32(len(x.p.asks)+i)
-		x.births = append(x.births, op{l.Born, row, opAlloc})
-		if l.Freed != Never {
+		x.before = append(x.before, turn{op{l.Born, row, opAlloc}, l.Turn})
+		switch {
+		case l.Freed == Never:
+		case l.Until != 0:
+			x.before = append(x.before, turn{op{l.Freed, row, opFree}, l.Until})
+		default:
 			x.ends = append(x.ends, op{l.Freed, row, opFree})
 		}
 	}
-	byEvent := func(a, b op) int { return cmp.Compare(a.event, b.event) }
-	slices.SortStableFunc(x.births, byEvent)
-	slices.SortStableFunc(x.ends, byEvent)
+	slices.SortStableFunc(x.before, func(a, b turn) int {
+		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.turn, b.turn), cmp.Compare(b.kind, a.kind))
+	})
+	slices.SortStableFunc(x.ends, func(a, b op) int { return cmp.Compare(a.event, b.event) })
 }
 
 // merge makes the operations.
 func (x *editor) merge() []op {
-	out := make([]op, 0, len(x.p.ops)+len(x.births)+len(x.ends))
-	births, ends := x.births, x.ends
-	// upTo adds what begins at an event or before it, and what ends before it.
+	out := make([]op, 0, len(x.p.ops)+len(x.before)+len(x.ends))
+	before, ends := x.before, x.ends
+	// upTo adds what comes before the recorded operation of an event.
 	upTo := func(event int32) {
 		for {
 			switch {
-			case len(ends) > 0 && ends[0].event < event && (len(births) == 0 || ends[0].event < births[0].event):
+			case len(ends) > 0 && ends[0].event < event && (len(before) == 0 || ends[0].event < before[0].event):
 				out, ends = append(out, ends[0]), ends[1:]
-			case len(births) > 0 && births[0].event <= event:
-				out, births = append(out, births[0]), births[1:]
+			case len(before) > 0 && before[0].event <= event:
+				out, before = append(out, before[0].op), before[1:]
 			default:
 				return
 			}

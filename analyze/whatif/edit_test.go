@@ -48,7 +48,8 @@ func TestEditNothing(t *testing.T) {
 // the order that Edits tells.
 func TestEditLevels(t *testing.T) {
 	for seed := range uint64(20) {
-		made := build.Random(seed, build.RandomOptions{Options: build.Options{Late: seed%2 == 1}, Events: 400, Stacks: 10, Streams: 1})
+		opt := build.RandomOptions{Options: build.Options{Late: seed%2 == 1}, Events: 400, Stacks: 10, Streams: 1}
+		made := build.Random(seed, opt)
 		s := buildtest.Read(t, made)
 		tl := timeline.Build(s, 0)
 		p, _ := loaded(t, s, tl)
@@ -174,6 +175,31 @@ func TestEditDrops(t *testing.T) {
 	}
 }
 
+// TestEditTurns holds that what is added at one event is done in turns: three blocks of which two are there at once.
+func TestEditTurns(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { d.Free(d.Alloc(30 * mib)) }))
+	p, _ := loaded(t, s, timeline.Build(s, 0))
+	tl := timeline.Build(s, 0)
+	at := tl.Lives[0].Born
+	life := func(turn, until int32) whatif.Life {
+		return whatif.Life{Born: at, Freed: at, Turn: turn, Until: until, Bytes: 20 * mib}
+	}
+	for _, c := range []struct {
+		added []whatif.Life
+		want  int64
+	}{
+		{[]whatif.Life{life(0, 1), life(1, 2), life(2, 3)}, 30},
+		{[]whatif.Life{life(0, 2), life(1, 3), life(2, 4)}, 40},
+		{[]whatif.Life{life(2, 4), life(1, 3), life(0, 2)}, 40},
+		{[]whatif.Life{life(0, 1), life(1, 0)}, 50},
+	} {
+		out := run(t, edited(t, p, whatif.Edits{Added: c.added}), "", whatif.Options{})
+		if out.AllocatedPeak != c.want*mib {
+			t.Errorf("%v: peak %d MiB, want %d", c.added, out.AllocatedPeak/mib, c.want)
+		}
+	}
+}
+
 // TestEditRefuses holds that edits which contradict themselves are an error.
 func TestEditRefuses(t *testing.T) {
 	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
@@ -187,6 +213,7 @@ func TestEditRefuses(t *testing.T) {
 		"too few sizes": {Sizes: []int64{1}}, "a size below 0": {Sizes: []int64{-1, 1}},
 		"too few ends": ends(0), "an end before the birth": ends(whatif.AsRecorded, 0),
 		"an added life that ends before it begins": life(whatif.Life{Born: 1, Bytes: 1}),
+		"a turn that ends before it begins":        life(whatif.Life{Born: 1, Freed: 1, Turn: 2, Until: 2, Bytes: 1}),
 		"an added life of no bytes":                life(whatif.Life{Freed: 1}),
 		"an added life like none":                  life(whatif.Life{Freed: 1, Bytes: 1, Like: 2}),
 	} {
