@@ -72,6 +72,20 @@ type Capacity struct {
 	Least bool `json:"smallest_is_bound"`
 }
 
+// Room is a device of so many bytes, of which some are not to be had; for 0 that of the run, if that filled its device and
+// so recorded its size.
+func (p *Program) Room(capacity, foreign int64) Capacity {
+	switch {
+	case capacity > 0:
+		return Capacity{Source: "asked", Device: capacity, Foreign: foreign, Reservable: max(capacity-foreign, 1)}
+	case p.OOMs > 0 && p.Capacity > 0:
+		return Capacity{Source: "failure", Reservable: p.Capacity}
+	case p.Capacity > 0:
+		return Capacity{Source: "retry", Reservable: p.Capacity}
+	}
+	return Capacity{Source: "none"}
+}
+
 // Row is the outcome of one setting.
 type Row struct {
 	Text     string `json:"text"`
@@ -99,17 +113,7 @@ func Ask(ctx context.Context, s *snapshot.Snapshot, p *Program, v *Accuracy, q Q
 	if p.Recorded.Release != 0 {
 		a.Release = p.Recorded.Release.String()
 	}
-	a.Capacity = Capacity{Source: "none"}
-	switch {
-	case q.Capacity > 0:
-		a.Capacity = Capacity{Source: "asked", Device: q.Capacity, Foreign: q.Foreign,
-			Reservable: max(q.Capacity-q.Foreign, 1)}
-	case p.Capacity > 0:
-		a.Capacity = Capacity{Source: "retry", Reservable: p.Capacity}
-		if p.OOMs > 0 {
-			a.Capacity.Source = "failure"
-		}
-	}
+	a.Capacity = p.Room(q.Capacity, q.Foreign)
 	a.Capacity.Least = p.goesOn()
 	start := Keep
 	if q.Start != nil {

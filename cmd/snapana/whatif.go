@@ -22,6 +22,7 @@ func newWhatif() *cobra.Command {
 		foreign  = size(whatif.ContextBytes)
 		sweep    bool
 		start    string
+		changes  []string
 		out      outputFlags
 	)
 	starts := []string{"keep", "anew"}
@@ -46,23 +47,32 @@ recorded address, nothing is recommended.`,
 			} else if start != "" {
 				return unknown("--start", start, starts)
 			}
+			if len(changes) > 0 && (sweep || len(confs) > 0 || start != "") {
+				return fmt.Errorf("--change cannot be used with --conf, --sweep or --start")
+			}
 			if sweep && len(confs) > 0 {
 				return fmt.Errorf("--sweep and --conf cannot be used together")
 			}
 			if err := foreignFits(cmd, capacity, foreign); err != nil {
 				return err
 			}
+			asked, err := parseChanges(changes)
+			if err != nil {
+				return err
+			}
 			snap, t, why, err := device.open(cmd, &in, args[0])
 			if err != nil {
 				return err
+			}
+			if len(asked) > 0 {
+				return answerChanges(cmd, out, &in, snap, t, asked, &q, why)
 			}
 			p, v, err := whatif.Load(cmd.Context(), snap, t)
 			if err != nil {
 				return err
 			}
 			if p.Allocs+p.OOMs == 0 {
-				return fmt.Errorf("%s: GPU %d has no requests in its trace, so there is nothing to replay; %s", snap.Name,
-					t.Device, p.Platform.Say("call torch.cuda.memory._record_memory_history() when the program starts"))
+				return nothingToReplay(snap, p)
 			}
 			if q.Settings, err = settings(p, confs, capacity > 0); err != nil {
 				return err
@@ -85,6 +95,8 @@ recorded address, nothing is recommended.`,
 	fl.BoolVar(&sweep, "sweep", false, "try a wider set of settings")
 	fl.StringVar(&start, "start", "", "`MODE` for blocks from before the trace: keep or anew (default: keep, if "+
 		"they fit)")
+	fl.StringArrayVar(&changes, "change", nil, "replay the run with this `CHANGE` of the program (repeatable): "+
+		"checkpoint=blocks.*, foreach=off, accumulate=4 and others")
 	device.add(fl)
 	out.add(fl, "print JSON", "")
 	oneOf(cmd, "start", starts)

@@ -15,6 +15,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/address"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/finding"
@@ -36,6 +37,7 @@ const (
 	statsSchema       = "snapana.stats/1"
 	environmentSchema = "snapana.compare-env/1"
 	whatifSchema      = "snapana.whatif/1"
+	changeSchema      = "snapana.change/1"
 	ghostsSchema      = "snapana.ghosts/1"
 	nvmlSchema        = "snapana.nvml/1"
 	ranksSchema       = "snapana.ranks/1"
@@ -53,6 +55,9 @@ func WriteWhatif(w io.Writer, a *whatif.Answer) error { return write(w, whatifSc
 
 // WriteFit writes what a program needs at other values.
 func WriteFit(w io.Writer, r *fit.Result) error { return write(w, fitSchema, r) }
+
+// WriteChange writes what changes of a program come to, of which verdict.SayChanges has made the words.
+func WriteChange(w io.Writer, a *change.Answer) error { return write(w, changeSchema, a) }
 
 // WriteAt writes who lives at an address.
 func WriteAt(w io.Writer, a *address.Answer) error { return write(w, atSchema, a) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/address"
+	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/oom"
@@ -32,6 +33,7 @@ func documents() []document {
 		{oomSchema, "oom --json", oom.Log{}},
 		{whatifSchema, "whatif --json", whatif.Answer{}},
 		{fitSchema, "fit --json", fit.Result{}},
+		{changeSchema, "whatif --change --json", change.Answer{}},
 		{statsSchema, "stats --json", analyze.Stats{}},
 		{environmentSchema, "compare-env --json", environment.Comparison{}},
 		{ghostsSchema, "ghosts --json", ghostsDoc{}},

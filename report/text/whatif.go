@@ -169,12 +169,12 @@ func (d *doc) settings(a *whatif.Answer, rec *allocator.Recorded) {
 			t.row("-", "-", "-", "-", "-", "start", mark, name)
 			continue
 		}
-		t.row(units.Size(r.ReservedPeak), change(r.ReservedPeak, base), units.Size(r.Waste),
+		t.row(units.Size(r.ReservedPeak), percent(r.ReservedPeak, base), units.Size(r.Waste),
 			units.Count(r.Calls()), units.Count(r.Retries), when(r.Assumed != nil, "~")+units.Count(r.Failures), mark, name)
 	}
 }
 
-func change(n, base int64) string {
+func percent(n, base int64) string {
 	if n == base || base == 0 {
 		return "-"
 	}
@@ -190,11 +190,16 @@ func change(n, base int64) string {
 
 func failureText(r *whatif.Row) string {
 	name, f := cmp.Or(r.Text, "the defaults"), r.First
+	return failedText("With "+name, f)
+}
+
+// failedText says which request fails first with something.
+func failedText(with string, f *whatif.Failure) string {
 	what := "fails first, and the run would have ended there"
 	if f.Recorded {
 		what = "fails as in the run"
 	}
 	site := when(f.Site != "", " from %s", f.Site)
-	return fmt.Sprintf("With %s the request for %s at event %s%s %s: %s was reserved, %s of it allocated.", name,
+	return fmt.Sprintf("%s the request for %s at event %s%s %s: %s was reserved, %s of it allocated.", with,
 		units.Bytes(f.Requested), units.Count(f.Event), site, what, units.Bytes(f.Reserved), units.Bytes(f.Allocated))
 }

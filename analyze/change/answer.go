@@ -1,0 +1,147 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Answer is what changes of a program come to. Bytes are integers, events count from 0.
+type Answer struct {
+	File     string          `json:"file"`
+	Device   int             `json:"device"`
+	Events   int             `json:"events"`
+	Accuracy whatif.Accuracy `json:"licence"`
+	Capacity whatif.Capacity `json:"capacity"`
+	// Anew says that what was there before the trace is asked for again in both replays.
+	Anew bool `json:"start_anew"`
+	// Cut says that the recording ends with a request that failed: what would have come behind it is not known.
+	Cut     bool      `json:"ends_at_failure"`
+	Before  Outcome   `json:"before"`
+	After   Outcome   `json:"after"`
+	Changes []Applied `json:"changes"` // in the order in which they are made
+	Text    string    `json:"text"`    // the answer in one sentence
+}
+
+// Outcome is what a replay came to.
+type Outcome struct {
+	ReservedPeak  int64 `json:"reserved_peak"` // on a device that is large enough
+	AllocatedPeak int64 `json:"allocated_peak"`
+	// Fits says whether every request is served within the capacity, nil where none is known. Spare is what of the
+	// capacity is never reserved, below 0 what more is needed for the peak of reserved memory.
+	Fits  *bool           `json:"fits"`
+	Spare int64           `json:"spare"`
+	First *whatif.Failure `json:"first_failure"` // with that capacity, nil for none
+}
+
+// Input is a recorded run with what is known of it.
+type Input struct {
+	Snapshot *snapshot.Snapshot
+	Timeline *timeline.Timeline
+	Steps    *steps.Result
+	Uses     *category.Table
+	Program  *whatif.Program
+	Accuracy *whatif.Accuracy
+	// Capacity is the memory of the device, of which Foreign are not to be had; 0 is that of the run, where that ran
+	// out of memory.
+	Capacity, Foreign int64
+}
+
+// NewInput looks at a run. It replays it under its own settings first.
+func NewInput(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, rules []category.Rule) (*Input, error) {
+	p, v, err := whatif.Load(ctx, s, t)
+	if err != nil {
+		return nil, err
+	}
+	st := steps.Find(s, t)
+	return &Input{Snapshot: s, Timeline: t, Steps: &st, Uses: category.Find(s, t, &st, rules), Program: p, Accuracy: v}, ctx.Err()
+}
+
+// Ask makes changes to a run and replays it. It gives a *RefusedError where the file lacks what a change needs, and an
+// *UnknownError for a line that no stack goes through.
+func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
+	a, err := in.answer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := read(in.Snapshot, in.Timeline, in.Steps, in.Uses)
+	q, applied, err := amend(r, in.Program, changes)
+	if err != nil {
+		return nil, err
+	}
+	a.Changes = applied
+	a.After, err = in.replay(ctx, q, a)
+	return a, err
+}
+
+// answer is one without changes.
+func (in *Input) answer(ctx context.Context) (*Answer, error) {
+	p := in.Program
+	a := &Answer{File: in.Snapshot.Name, Device: p.Device, Events: in.Timeline.Trace.Len(), Accuracy: *in.Accuracy,
+		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Changes: []Applied{}}
+	if n := len(in.Timeline.OOMs); n > 0 {
+		last := in.Timeline.Lives[len(in.Timeline.Lives)-1].Born
+		a.Cut = int(last) < in.Timeline.OOMs[n-1].Event
+	}
+	var err error
+	a.Before, err = in.replay(ctx, p, a)
+	return a, err
+}
+
+// replay runs a program without a limit, and with that of the device.
+func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Outcome, err error) {
+	opt := whatif.Options{Conf: p.Recorded.Conf}
+	if a.Anew {
+		opt.Start = whatif.Anew
+	}
+	free, err := p.Run(ctx, opt)
+	if err != nil {
+		return o, err
+	}
+	o.ReservedPeak, o.AllocatedPeak = free.ReservedPeak, free.AllocatedPeak
+	limit := a.Capacity.Reservable
+	if limit == 0 {
+		return o, nil
+	}
+	fits := free.ReservedPeak <= limit
+	if o.Spare = limit - free.ReservedPeak; !fits || p.Recorded.Conf.Collects() {
+		opt.Capacity, opt.Total, opt.UntilFailure = limit, cmp.Or(a.Capacity.Device, limit), true
+		out, err := p.Run(ctx, opt)
+		if err != nil {
+			return o, err
+		}
+		fits = !out.StartFailed && out.First == nil
+		if o.First = out.First; o.First != nil {
+			o.First.Site = attribution.Site(in.Snapshot, o.First.Stack)
+		}
+	}
+	o.Fits = &fits
+	return o, nil
+}
+
+// amend makes changes in the order of Kinds.
+func amend(r *run, p *whatif.Program, changes []Change) (*whatif.Program, []Applied, error) {
+	d := newDraft(r, p)
+	changes = slices.Clone(changes)
+	slices.SortStableFunc(changes, func(a, b Change) int {
+		return slices.Index(Kinds(), a.Kind) - slices.Index(Kinds(), b.Kind)
+	})
+	var all []Applied
+	for i := range changes {
+		a, err := d.apply(&changes[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		d.price(&changes[i], a)
+		all = append(all, *a)
+	}
+	q, err := d.program()
+	return q, all, err
+}

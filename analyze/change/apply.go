@@ -1,0 +1,368 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Applied is what a change did to the recorded requests, and what it rests on.
+type Applied struct {
+	Change string `json:"change"`
+	Kind   Kind   `json:"kind"`
+	// Line is where the code is that changes, "" where that is not one line, and Modules are how many calls of modules
+	// run again in one pass, of so many that the line makes.
+	Line    string `json:"line"`
+	Modules int    `json:"modules"`
+	OfThose int    `json:"modules_of_line"`
+	Blocks  int64  `json:"blocks"` // recorded blocks that end earlier, become smaller or go
+	Bytes   int64  `json:"bytes"`  // rounded, of Blocks
+	// Assumptions are what is taken for granted, besides that everything else stays as recorded.
+	Assumptions []Assumption `json:"assumptions"`
+	Cost        Cost         `json:"cost"`
+	Text        string       `json:"text"` // what it does, in words
+
+	recomputed int64
+	moved      int64 // over the bus, there and back
+	calls      int
+	params     int // parameters that one step of an optimizer updates
+}
+
+// Assumption is something that the file does not tell.
+type Assumption struct {
+	Kind AssumptionKind `json:"kind"`
+	Name string         `json:"name,omitempty"` // of TakenFor: what was asked for
+	Line string         `json:"line,omitempty"` // of TakenFor: what it is taken for
+	Text string         `json:"text"`
+}
+
+// AssumptionKind is what is assumed.
+type AssumptionKind string
+
+// The assumptions.
+const (
+	TakenFor      AssumptionKind = "taken_for"       // files have no names of modules: a line's modules are taken for those
+	NonReentrant  AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
+	LastReader    AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
+	SingleTensor  AssumptionKind = "single_tensor"   // of an optimizer other than Adam: it makes for one what it made for all
+	StepsAtOnce   AssumptionKind = "steps_at_once"   // a gradient is complete as it is made: nothing adds to it, nothing clips it
+	DividesEvenly AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
+	KeepsAll      AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches
+	Shards        AssumptionKind = "shards"          // each tensor is cut into equal parts
+	OneUnit       AssumptionKind = "one_unit"        // parameters are gathered for one module at a time
+	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
+	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
+	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
+	EndsWithStep  AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
+)
+
+// Missing is what a file lacks that a change needs.
+type Missing string
+
+// What a file can lack.
+const (
+	NoPass      Missing = "backward"   // no backward pass was recorded
+	NoModules   Missing = "modules"    // no stack goes through a module that keeps anything
+	NoOptimizer Missing = "optimizer"  // no optimizer allocates anything in the trace
+	NoState     Missing = "state"      // optimizer state from before the trace cannot be told from other memory
+	NoSteps     Missing = "steps"      // no steps were found
+	NoForeach   Missing = "foreach"    // no foreach optimizer makes temporaries
+	NoLeak      Missing = "leak"       // nothing grows
+	NoGradients Missing = "gradients"  // no gradients of parameters were made
+	NoneSuch    Missing = "category"   // nothing of that category was recorded
+	NothingEnds Missing = "nothing"    // the change would change nothing
+	ManyLines   Missing = "ambiguous"  // several lines call modules in a loop
+	TooFew      Missing = "too_few"    // the line calls fewer modules
+	NoStacks    Missing = "stacks"     // stacks were not recorded
+	NoParams    Missing = "parameters" // parameters from before the trace cannot be told from other memory
+	NoCalls     Missing = "no_calls"   // the line is there, and calls no module that keeps anything for backward
+)
+
+// RefusedError says that a change cannot be replayed, and why.
+type RefusedError struct {
+	Change  string
+	Missing Missing
+	Lines   []string // of ManyLines
+	Text    string
+}
+
+func (e *RefusedError) Error() string { return e.Text }
+
+// apply makes one change.
+func (d *draft) apply(c *Change) (*Applied, error) {
+	a := &Applied{Change: c.Text, Kind: c.Kind, Assumptions: []Assumption{}}
+	refuse := func(why Missing, lines ...string) error {
+		return &RefusedError{Change: c.Text, Missing: why, Lines: lines}
+	}
+	if d.s.Stacks.Len() == 0 {
+		return nil, refuse(NoStacks)
+	}
+	var err error
+	switch c.Kind {
+	case FreeLeak:
+		err = d.applyLeak(c, a, refuse)
+	case Del, NoGrad, Free:
+		err = d.applyLine(c, a, refuse)
+	case Checkpoint:
+		err = d.applyCheckpoint(c, a, refuse)
+	case Offload:
+		err = d.applyOffload(c, a, refuse)
+	case Foreach:
+		if d.oneByOne(a); a.Blocks == 0 {
+			err = refuse(NoForeach)
+		}
+	case InBackward:
+		switch d.inBackward(a); {
+		case len(d.calls) == 0:
+			err = refuse(NoOptimizer)
+		case a.Blocks == 0:
+			err = refuse(NoGradients)
+		}
+		a.assume(StepsAtOnce)
+	case Accumulate:
+		if len(d.passes) == 0 {
+			err = refuse(NoPass)
+		} else if d.accumulate(c.n, a); a.Blocks == 0 {
+			err = refuse(NothingEnds)
+		}
+		a.assume(DividesEvenly, KeepsAll)
+	case Zero:
+		err = d.applyZero(c, a, refuse)
+	case DType:
+		d.narrow(func(row int32) bool {
+			of, _ := d.uses.Of(row)
+			return c.all && of != category.Input || !c.all && of == c.of
+		}, a)
+		if a.Blocks == 0 {
+			err = refuse(NoneSuch)
+		}
+		a.assume(Elements32)
+	}
+	if err == nil && a.Blocks == 0 && a.calls == 0 {
+		err = refuse(NothingEnds)
+	}
+	return a, err
+}
+
+func (a *Applied) assume(kinds ...AssumptionKind) {
+	for _, k := range kinds {
+		a.Assumptions = append(a.Assumptions, Assumption{Kind: k})
+	}
+}
+
+func (a *Applied) count(r *run, row int32) {
+	a.Blocks++
+	a.Bytes += r.t.Lives[row].Rounded
+}
+
+type refusal func(why Missing, lines ...string) error
+
+func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
+	growths := ghost.Find(d.s, d.t, nil)
+	if len(growths) == 0 {
+		return refuse(NoLeak)
+	}
+	where := d.place(c.line)
+	var stacks []snapshot.StackID
+	var lines []string
+	for i := range growths {
+		g := &growths[i]
+		lines = append(lines, attribution.Place(d.s, g.Stack))
+		if c.line == "" || where != nil && slices.ContainsFunc(g.Stacks, func(id snapshot.StackID) bool { return where.depth(id) >= 0 }) {
+			stacks = append(stacks, g.Stacks...)
+			a.Line = cmp.Or(a.Line, attribution.Place(d.s, g.Stack))
+		}
+	}
+	if len(stacks) == 0 {
+		if len(growths) > 1 {
+			return refuse(ManyLines, lines...)
+		}
+		// The line that keeps it may allocate nothing.
+		stacks, a.Line = growths[0].Stacks, lines[0]
+		a.Assumptions = append(a.Assumptions, Assumption{Kind: TakenFor, Name: c.line, Line: a.Line})
+	}
+	d.freeLeak(stacks, a)
+	a.assume(EndsWithStep)
+	return nil
+}
+
+func (d *draft) applyLine(c *Change, a *Applied, refuse refusal) error {
+	where := d.place(c.line)
+	if where == nil {
+		return d.noLine(c.line)
+	}
+	a.Line = c.line
+	switch c.Kind {
+	case Del:
+		d.del(where, a)
+		a.assume(LastReader)
+	case NoGrad:
+		d.noGrad(where, a)
+		a.assume(LastReader)
+	case Free:
+		if c.step >= len(d.steps.Steps) {
+			return refuse(NoSteps)
+		}
+		d.freeAt(where, c.step, a)
+	}
+	return nil
+}
+
+// noLine says that no stack goes through a line, and which of the program's own do.
+func (d *draft) noLine(line string) error {
+	e := &UnknownError{What: "line", Word: line}
+	seen := map[string]int64{}
+	for row := range d.t.Lives {
+		l := &d.t.Lives[row]
+		if text, _, _ := strings.Cut(attribution.Site(d.s, l.Stack), " "); strings.Contains(text, ":") {
+			seen[text] += l.Rounded
+		}
+	}
+	for text := range seen {
+		e.Known = append(e.Known, text)
+	}
+	slices.SortFunc(e.Known, func(a, b string) int { return cmp.Or(cmp.Compare(seen[b], seen[a]), cmp.Compare(a, b)) })
+	return e
+}
+
+func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
+	if len(d.passes) == 0 {
+		return refuse(NoPass)
+	}
+	var calls []instance
+	repeated := d.repeated()
+	for _, m := range c.modules {
+		groups := d.at(m.name)
+		if len(groups) == 0 {
+			if strings.Contains(m.name, ":") {
+				if d.place(m.name) != nil {
+					return refuse(NoCalls)
+				}
+				return d.noLine(m.name)
+			}
+			kept := d.keeping(repeated)
+			switch {
+			case len(kept) == 0:
+				return refuse(NoModules)
+			case len(kept) > 1 && kept[1].saved*4 >= kept[0].saved:
+				var lines []string
+				for i := range kept {
+					lines = append(lines, kept[i].line)
+				}
+				return refuse(ManyLines, lines...)
+			}
+			groups = []group{kept[0].group}
+			taken := Assumption{Kind: TakenFor, Name: m.name, Line: kept[0].line}
+			if !slices.Contains(a.Assumptions, taken) {
+				a.Assumptions = append(a.Assumptions, taken)
+			}
+		}
+		for g := range groups {
+			if m.to >= groups[g].most {
+				return refuse(TooFew, groups[g].line, fmt.Sprint(groups[g].most))
+			}
+			a.Line, a.OfThose = groups[g].line, max(a.OfThose, groups[g].most)
+			for _, call := range groups[g].calls {
+				if m.to < 0 || call.ordinal >= m.from && call.ordinal <= m.to {
+					calls = append(calls, call)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(calls, func(x, y instance) int { return cmp.Compare(x.rows[0], y.rows[0]) })
+	calls = slices.CompactFunc(calls, func(x, y instance) bool { return x.rows[0] == y.rows[0] })
+	d.checkpoint(calls, a)
+	inPass := map[*pass]int{}
+	for i := range calls {
+		inPass[calls[i].pass]++
+		a.Modules = max(a.Modules, inPass[calls[i].pass])
+	}
+	if a.calls == 0 {
+		return refuse(NoCalls)
+	}
+	a.assume(NonReentrant)
+	return nil
+}
+
+// keeper is a group with what its calls keep for backward.
+type keeper struct {
+	group
+	saved int64
+}
+
+// keeping are the groups that keep anything, most first.
+func (d *draft) keeping(groups []group) []keeper {
+	var out []keeper
+	for i := range groups {
+		k := keeper{group: groups[i]}
+		for _, c := range k.calls {
+			for _, row := range c.rows {
+				if d.saved(c.pass, row) {
+					k.saved += d.sizes[row]
+				}
+			}
+		}
+		if k.saved > 0 {
+			out = append(out, k)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
+	return out
+}
+
+func (d *draft) applyOffload(c *Change, a *Applied, refuse refusal) error {
+	if c.what == activations {
+		if len(d.passes) == 0 {
+			return refuse(NoPass)
+		}
+		d.offloadSaved(a)
+		a.assume(SavedOnCPU)
+		return nil
+	}
+	if len(d.calls) == 0 {
+		return refuse(NoOptimizer)
+	}
+	if !d.has(category.OptimizerState) {
+		return refuse(NoState)
+	}
+	d.offloadState(a)
+	a.assume(StepsOnCPU)
+	return nil
+}
+
+func (d *draft) has(c category.Category) bool {
+	return slices.ContainsFunc(slices.Collect(d.rows()), func(row int32) bool { return d.is(row, c) })
+}
+
+func (d *draft) rows() func(yield func(int32) bool) {
+	return func(yield func(int32) bool) {
+		for row := range d.t.Lives {
+			if !yield(int32(row)) {
+				return
+			}
+		}
+	}
+}
+
+func (d *draft) applyZero(c *Change, a *Applied, refuse refusal) error {
+	switch {
+	case !d.has(category.OptimizerState):
+		return refuse(NoState)
+	case c.stage > 1 && !slices.ContainsFunc(slices.Collect(d.rows()), d.gradient):
+		return refuse(NoGradients)
+	case c.stage > 2 && !d.has(category.Parameter):
+		return refuse(NoParams)
+	}
+	d.zero(c.stage, c.n, a)
+	a.assume(Shards)
+	if c.stage > 2 {
+		a.assume(OneUnit)
+	}
+	return nil
+}

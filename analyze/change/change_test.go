@@ -1,0 +1,122 @@
+package change_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot/load"
+)
+
+const pairs = "../../fixtures/lab/pairs/recordings/"
+
+// input opens a recording.
+func input(t testing.TB, path string) *change.Input {
+	t.Helper()
+	s, err := load.Open(t.Context(), path, load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := change.NewInput(t.Context(), s, timeline.Build(s, 0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func parse(t testing.TB, text string) change.Change {
+	t.Helper()
+	c, err := change.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestPairs holds changes of one program to what torch's allocator did when the program was changed so.
+func TestPairs(t *testing.T) {
+	in := input(t, pairs+"base.pickle.xz")
+	for file, asked := range map[string]string{"checkpoint": "checkpoint=blocks.*", "half": "dtype=bf16:all"} {
+		truth := input(t, pairs+file+".pickle.xz").Timeline
+		a, err := change.Ask(t.Context(), in, []change.Change{parse(t, asked)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := func(what string, got, want int64) {
+			if off := 100 * float64(got-want) / float64(want); off > 2 || off < -2 {
+				t.Errorf("%s: %s peak %d, in truth %d: %+.1f%%", asked, what, got, want, off)
+			}
+		}
+		near("allocated", a.After.AllocatedPeak, truth.PeakAllocated.Bytes)
+		near("reserved", a.After.ReservedPeak, truth.PeakReserved.Bytes)
+	}
+}
+
+// TestCapacity holds that what fits is told by a replay within the capacity.
+func TestCapacity(t *testing.T) {
+	in := input(t, pairs+"base.pickle.xz")
+	for capacity, want := range map[int64][2]bool{100 << 20: {false, false}, 160 << 20: {false, true}, 1 << 30: {true, true}} {
+		in.Capacity = capacity
+		a, err := change.Ask(t.Context(), in, []change.Change{parse(t, "checkpoint=blocks.*")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *a.Before.Fits != want[0] || *a.After.Fits != want[1] || (a.After.First == nil) != want[1] {
+			t.Errorf("%d MiB: fits %v, changed %v; want %v", capacity>>20, *a.Before.Fits, *a.After.Fits, want)
+		}
+	}
+}
+
+// TestParse holds how changes are written.
+func TestParse(t *testing.T) {
+	for _, text := range []string{"checkpoint=blocks.*", "checkpoint=blocks.0-5,layers.3", "checkpoint=model.py:43", "foreach=off",
+		"optimizer-in-backward", "accumulate=4", "zero=3,8", "dtype=bf16:optimizer state", "dtype=fp16:all", "offload=optimizer",
+		"offload=activations", "del=train.py:3", "free=train.py:3@2", "no-grad=train.py:7", "free-leak", "free-leak=train.py:1"} {
+		if _, err := change.Parse(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"checkpoint", "checkpoint=", "checkpoint=blocks.5-2", "foreach=on", "optimizer-in-backward=1",
+		"accumulate=1", "accumulate=x", "zero=4,2", "zero=1", "zero=1,1", "dtype=bf16", "dtype=int8:all", "dtype=bf16:weights",
+		"offload=all", "del=", "free=train.py:3", "no-grad", "free-leak="} {
+		if _, err := change.Parse(text); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+	var word *change.UnknownError
+	if _, err := change.Parse("checkpoints=blocks.*"); !errors.As(err, &word) || len(word.Known) != len(change.Kinds()) {
+		t.Errorf("an unknown kind: %v", err)
+	}
+}
+
+// TestRefuses holds that what a file lacks is said, and nothing is guessed.
+func TestRefuses(t *testing.T) {
+	base, ghost := input(t, pairs+"base.pickle.xz"), input(t, "../../fixtures/ghost.pickle")
+	for _, c := range []struct {
+		in    *change.Input
+		asked string
+		want  change.Missing
+	}{
+		{ghost, "checkpoint=blocks.*", change.NoPass}, {ghost, "accumulate=2", change.NoPass},
+		{ghost, "offload=optimizer", change.NoOptimizer}, {ghost, "zero=1,2", change.NoState},
+		{base, "checkpoint=blocks.7", change.TooFew}, {base, "free-leak", change.NoLeak},
+		{base, "checkpoint=model.py:47", change.NoCalls}, {base, "free=train.py:17@100", change.NoSteps},
+		{base, "dtype=bf16:kv cache", change.NoneSuch},
+	} {
+		var no *change.RefusedError
+		if _, err := change.Ask(t.Context(), c.in, []change.Change{parse(t, c.asked)}); !errors.As(err, &no) {
+			t.Errorf("%s: %v", c.asked, err)
+		} else if no.Missing != c.want {
+			t.Errorf("%s: lacks %s, want %s", c.asked, no.Missing, c.want)
+		}
+	}
+	for _, asked := range []string{"del=nothere.py:1", "checkpoint=nothere.py:1", "no-grad=nothere.py:1"} {
+		var word *change.UnknownError
+		_, err := change.Ask(t.Context(), base, []change.Change{parse(t, asked)})
+		if !errors.As(err, &word) || !strings.Contains(strings.Join(word.Known, " "), "model.py:") {
+			t.Errorf("%s: %v", asked, err)
+		}
+	}
+}

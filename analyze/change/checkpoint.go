@@ -1,0 +1,142 @@
+package change
+
+import "slices"
+
+// checkpoint runs modules as torch.utils.checkpoint does with use_reentrant=False (torch/utils/checkpoint.py): forward
+// keeps what goes in and what comes out; the rest of what backward needs is computed again right before it, up to the
+// last of it.
+func (d *draft) checkpoint(calls []instance, e *Applied) {
+	var before part
+	for i := range calls {
+		c := &calls[i]
+		x, ok := d.parts(c)
+		if !ok {
+			before = part{out: -1}
+			continue
+		}
+		if i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0 {
+			// The checkpoint refers to what goes in.
+			if d.end(before.out) < x.last {
+				d.ends[before.out] = x.last
+			}
+		}
+		d.recompute(c, &x, e)
+		before = x
+	}
+}
+
+// part is what becomes of the rows of a module's call.
+type part struct {
+	saved []int32 // what backward needs, but for what comes out; in order of birth
+	out   int32   // what comes out, -1 for nothing
+	over  int32   // the event of the last allocation of the call
+	start int32   // the event after which its backward begins
+	last  int32   // the event of the last free of saved
+	inner bool    // what comes out is saved by the module too
+}
+
+// small is how many times smaller than the largest block of a call what comes out may be: masks and statistics are
+// not it.
+const small = 16
+
+// parts looks at a call, false where backward needs nothing of it.
+func (d *draft) parts(c *instance) (x part, ok bool) {
+	p := c.pass
+	lives := d.t.Lives
+	x = part{out: -1, over: lives[c.rows[len(c.rows)-1]].Born, start: p.begin - 1, last: -1}
+	next := int32(d.t.Trace.Len())
+	if row := int(c.rows[len(c.rows)-1]) + 1; row < len(lives) {
+		next = lives[row].Born
+	}
+	var most int64
+	for _, row := range c.rows {
+		if d.end(row) > next {
+			most = max(most, d.sizes[row])
+		}
+	}
+	for i := len(c.rows) - 1; i >= 0 && x.out < 0; i-- {
+		if row := c.rows[i]; d.end(row) > next && d.sizes[row]*small >= most {
+			x.out = row
+		}
+	}
+	first := p.end
+	for _, row := range c.rows {
+		if row != x.out && !d.drop[row] && d.saved(p, row) {
+			x.saved = append(x.saved, row)
+			first, x.last = min(first, d.end(row)), max(x.last, d.end(row))
+		}
+	}
+	if len(x.saved) == 0 {
+		return x, false
+	}
+	// Its backward begins when that of the code behind it is over.
+	for row := c.rows[len(c.rows)-1] + 1; row < p.rows.to && lives[row].Born < p.begin; row++ {
+		if e := d.end(row); e < first && e > x.start && d.saved(p, row) {
+			x.start = e
+		}
+	}
+	if x.out >= 0 && d.saved(p, x.out) && d.end(x.out) > x.start {
+		// Its own last operation saves what comes out, as an activation function does.
+		x.saved = append(x.saved, x.out)
+		slices.Sort(x.saved)
+		first, x.last, x.inner = min(first, d.end(x.out)), max(x.last, d.end(x.out)), true
+	}
+	x.start = max(x.start, d.nodes[first-1])
+	if x.start >= first {
+		x.start = first - 1
+	}
+	return x, true
+}
+
+// cut reports whether the recording ends before the backward of a call, or a request fails before it.
+func (d *draft) cut(p *pass, x *part) bool {
+	if p.open || int(x.start)+1 >= d.t.Trace.Len() {
+		return true
+	}
+	for i := range d.t.OOMs {
+		if e := int32(d.t.OOMs[i].Event); e >= p.first && e <= x.start {
+			return true
+		}
+	}
+	return false
+}
+
+// recompute checkpoints one call.
+func (d *draft) recompute(c *instance, x *part, e *Applied) {
+	e.calls++
+	for _, row := range x.saved {
+		if row == x.out {
+			d.until(row, x.start)
+		} else if d.until(row, min(d.leaves(row), x.over)) {
+			e.count(d.run, row)
+		}
+	}
+	if d.cut(c.pass, x) {
+		return // the recording ends before that
+	}
+	// Again, in the order of then, up to the last that backward needs.
+	from, to := d.t.Lives[c.rows[0]].Born, d.t.Lives[x.saved[len(x.saved)-1]].Born
+	at := x.start + 1
+	base := d.turn(at, 2*(to-from)+4)
+	when := func(event int32) int32 { return base + 2*(event-from) }
+	for _, row := range c.rows {
+		l := &d.t.Lives[row]
+		if l.Born > to {
+			break
+		}
+		if d.drop[row] {
+			continue
+		}
+		v, end := d.add(row, at, at), d.end(row)
+		v.Turn = when(l.Born)
+		switch {
+		case row == x.out && !x.inner:
+			v.Freed = x.last
+		case d.saved(c.pass, row):
+			v.Freed = end
+		default:
+			v.Until = when(min(end, to)) + 1
+		}
+		e.recomputed += d.sizes[row]
+	}
+}

@@ -1,0 +1,162 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/category"
+)
+
+// zero shares what ranks hold alike: the optimizer's state (stage 1), gradients too (2), parameters too (3).
+func (d *draft) zero(stage int, ranks int64, e *Applied) {
+	share := func(row int32) {
+		d.sizes[row] = (d.sizes[row] + ranks - 1) / ranks
+		e.count(d.run, row)
+	}
+	full := slices.Clone(d.sizes)
+	for row := range d.rows() {
+		if d.gradient(row) {
+			e.moved += int64(stage) * d.sizes[row] / int64(max(len(d.passes), 1))
+		}
+	}
+	for row := range d.t.Lives {
+		if d.is(int32(row), category.OptimizerState) {
+			share(int32(row))
+		}
+	}
+	for i := range d.calls {
+		for _, u := range d.updates(&d.calls[i]) {
+			for _, l := range u.lists {
+				for _, row := range l {
+					share(row)
+				}
+			}
+		}
+	}
+	if stage >= 2 {
+		d.shareGradients(ranks, e)
+	}
+	if stage >= 3 {
+		d.gather(full)
+		for row := range d.t.Lives {
+			if d.is(int32(row), category.Parameter) {
+				share(int32(row))
+			}
+		}
+	}
+}
+
+// shareGradients keeps of each gradient, as soon as it is complete, the rank's part alone.
+func (d *draft) shareGradients(ranks int64, e *Applied) {
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		if !d.gradient(row) {
+			continue
+		}
+		at, end := d.t.Lives[row].Born+1, d.last(row)
+		if end <= at {
+			continue
+		}
+		d.ends[row] = at
+		v := d.add(row, at, end)
+		v.parts, v.whole = ranks, true
+		e.count(d.run, row)
+	}
+}
+
+// gather brings the parameters of a module together while it runs: of the modules that one line calls one after
+// another, and of all others together. Which parameters are whose, the gradients tell, which backward makes as it
+// goes through the modules.
+func (d *draft) gather(full []int64) {
+	groups := d.repeated()
+	for i := range d.passes {
+		p := &d.passes[i]
+		type unit struct {
+			call *instance
+			part
+		}
+		var units []unit
+		for g := range groups {
+			for k := range groups[g].calls {
+				if c := &groups[g].calls[k]; c.pass == p {
+					if x, ok := d.parts(c); ok {
+						units = append(units, unit{c, x})
+					}
+				}
+			}
+		}
+		for row := p.rows.from; row < p.rows.to; row++ {
+			l := &d.t.Lives[row]
+			if !d.gradient(row) || l.Born < p.begin {
+				continue
+			}
+			n := full[row]
+			gathered := func(from, to int32) {
+				v := d.add(row, from, max(to, from))
+				v.bytes, v.whole = n, true
+			}
+			in := false
+			for u := range units {
+				if x := &units[u]; l.Born > x.start && l.Born <= x.last {
+					gathered(d.t.Lives[x.call.rows[0]].Born, x.over)
+					gathered(x.start+1, x.last)
+					in = true
+					break
+				}
+			}
+			if !in {
+				gathered(p.first, l.Born)
+			}
+		}
+	}
+}
+
+// accumulate makes each pass the last of several smaller ones, each with its part of the batch: what depends on the
+// batch shrinks, and the gradients so far are there from its beginning on.
+func (d *draft) accumulate(parts int64, e *Applied) {
+	batch := make([]bool, len(d.t.Lives))
+	for i := range d.passes {
+		p := &d.passes[i]
+		for row := p.rows.from; row < p.rows.to; row++ {
+			l := &d.t.Lives[row]
+			if d.gradient(row) && l.Born >= p.begin {
+				d.pile(p, row)
+				continue
+			}
+			if d.ofBatch(p, row) && d.sizes[row]%parts == 0 {
+				batch[row] = true
+				d.sizes[row] /= parts
+				e.count(d.run, row)
+			}
+		}
+	}
+}
+
+// ofBatch reports whether a row depends on the batch, as all does that a pass makes and does not keep.
+func (d *draft) ofBatch(p *pass, row int32) bool {
+	switch c, _ := d.uses.Of(row); c {
+	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
+		return false
+	}
+	return d.phase(row) != inOptimizer
+}
+
+// pile has the gradient of the passes before there from the beginning of one, which adds its own to it.
+func (d *draft) pile(p *pass, row int32) {
+	l := &d.t.Lives[row]
+	end := d.last(row)
+	if end <= l.Born+1 {
+		return
+	}
+	v := d.add(row, p.first, end)
+	v.whole = true
+	d.ends[row] = l.Born + 1
+}
+
+// narrow makes the elements of a category half as large.
+func (d *draft) narrow(of func(row int32) bool, e *Applied) {
+	for row := range d.t.Lives {
+		if of(int32(row)) {
+			d.sizes[row] = (d.sizes[row] + 1) / 2
+			e.count(d.run, int32(row))
+		}
+	}
+}

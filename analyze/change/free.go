@@ -1,0 +1,230 @@
+package change
+
+import (
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// holder is the function that gets what a stack allocates: outside of the innermost module call, or, of an operation
+// that no module makes, the innermost function of the program's. It is counted from outside; -1 for none.
+func (r *run) holder(stack []snapshot.FrameID) int {
+	python := -1
+	for i, id := range stack {
+		switch c := frames.Of(r.s, id); {
+		case !c.Has(frames.Python), c.Part() == frames.Functional, c.Part() == frames.ModuleWrapper, c.Part() == frames.Wrapper,
+			c.Origin() == frames.Plumbing && !c.IsModuleCall():
+		case c.IsModuleCall() && python >= 0 && frames.Of(r.s, stack[python]).IsLibrary():
+			python = -1 // a module of torch's: its caller gets it
+		case c.IsModuleCall():
+			return len(stack) - 1 - python
+		case python < 0:
+			python = i
+			if c.Origin() > frames.Library {
+				return len(stack) - 1 - i
+			}
+		}
+	}
+	if python < 0 {
+		return -1
+	}
+	return len(stack) - 1 - python
+}
+
+// dropped is the event after which a row is gone that no graph keeps, and the depth from outside of the function that
+// had it last, -1 for none. What a function gets and gives to another call on the same line is gone when that is over;
+// what it keeps in a variable, when the statement behind it is; what it returns is its caller's.
+func (d *draft) dropped(row int32) (event int32, depth int) {
+	own := d.s.Stacks.Get(d.t.Lives[row].Stack)
+	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
+		if into, last := d.readAt(row, own, depth, true); into >= 0 {
+			return d.t.Lives[into].Born, depth
+		} else if last > row {
+			return d.t.Lives[last].Born, depth
+		}
+	}
+	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
+}
+
+// readAt looks at what a function allocates after a row that it gets, up to the end of the statement behind that. It
+// gives the row of the next operation on the same line, which reads it, -1 for none, and the last row of all; which
+// is the row itself where the function returns.
+func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool) (into, last int32) {
+	at, behind := d.line(own, depth), int32(0)
+	last = row
+	for next := row + 1; int(next) < len(d.t.Lives); next++ {
+		phase := d.phase(next)
+		if phase == inNothing {
+			continue
+		}
+		if phase == inBackward {
+			break
+		}
+		l := &d.t.Lives[next]
+		stack := d.s.Stacks.Get(l.Stack)
+		same, back := d.inside(own, stack, d.t.Lives[last].Stack, depth)
+		if !same || back {
+			break
+		}
+		switch line := d.line(stack, depth); {
+		case line == at && behind == 0:
+			if direct && d.holder(stack) == depth && (d.sizes[next]*8 >= d.sizes[row] || l.Stack != d.t.Lives[row].Stack) {
+				return next, next
+			}
+		case behind == 0:
+			behind = line
+		case line != behind:
+			return -1, last
+		}
+		last = next
+	}
+	return -1, last
+}
+
+// line is that of the frame at a depth from outside.
+func (r *run) line(stack []snapshot.FrameID, at int) int32 {
+	return r.s.Frames.Get(stack[len(stack)-1-at]).Line
+}
+
+// inside reports whether a stack is in the function that another has at a depth from outside, called by the same code,
+// and whether it is back there: at a line before that of the stack last.
+func (r *run) inside(own, stack []snapshot.FrameID, last snapshot.StackID, at int) (same, back bool) {
+	if len(stack) <= at {
+		return false, false
+	}
+	for i := range at {
+		if stack[len(stack)-1-i] != own[len(own)-1-i] {
+			return false, false
+		}
+	}
+	a, b := r.s.Frames.Get(own[len(own)-1-at]), r.s.Frames.Get(stack[len(stack)-1-at])
+	return a.File == b.File && a.Name == b.Name, b.Line < r.line(r.s.Stacks.Get(last), at)
+}
+
+// caller is the depth from outside of the function that called one, without what calls of modules go through; -1 for
+// none.
+func (r *run) caller(stack []snapshot.FrameID, at int) int {
+	for at--; at >= 0; at-- {
+		c := frames.Of(r.s, stack[len(stack)-1-at])
+		if c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.ModuleWrapper && c.Part() != frames.Wrapper &&
+			!c.IsModuleCall() {
+			return at
+		}
+	}
+	return -1
+}
+
+// offloadSaved moves what backward needs to the host's memory, and back right before it is needed
+// (torch.autograd.graph.save_on_cpu).
+func (d *draft) offloadSaved(e *Applied) {
+	for i := range d.passes {
+		p := &d.passes[i]
+		var saved []int32
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if d.saved(p, row) && !d.drop[row] {
+				saved = append(saved, row)
+			}
+		}
+		before := d.freedBefore(p, saved)
+		for k, row := range saved {
+			end := d.last(row)
+			if !d.until(row, d.leaves(row)) {
+				continue
+			}
+			e.count(d.run, row)
+			d.add(row, min(before[k]+1, end), end)
+			e.moved += 2 * d.sizes[row]
+		}
+	}
+}
+
+// freedBefore gives for each of some rows when the one before it in backward was freed.
+func (d *draft) freedBefore(p *pass, rows []int32) []int32 {
+	out := make([]int32, len(rows))
+	for k, row := range rows {
+		at := p.begin - 1
+		for _, other := range rows {
+			if e := d.end(other); e < d.end(row) && e > at {
+				at = e
+			}
+		}
+		out[k] = at
+	}
+	return out
+}
+
+// noGrad keeps nothing for a backward of what code at a line calls. What that returns lives as recorded.
+func (d *draft) noGrad(where *place, e *Applied) {
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		depth := where.depth(d.t.Lives[row].Stack)
+		if depth < 0 || d.phase(row) != inProgram {
+			continue
+		}
+		if end, holder := d.dropped(row); holder > depth && d.until(row, end) {
+			e.count(d.run, row)
+		}
+	}
+}
+
+// del lets go of what code at a line got when the statement behind is over, of which is taken that it is the last to
+// read it. What a graph keeps for a backward pass stays.
+func (d *draft) del(where *place, e *Applied) {
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		stack := d.t.Lives[row].Stack
+		depth := where.depth(stack)
+		if depth < 0 || d.phase(row) != inProgram {
+			continue
+		}
+		if p := d.passOf(d.t.Lives[row].Born); p != nil && d.saved(p, row) {
+			continue
+		}
+		own := d.s.Stacks.Get(stack)
+		for ; depth >= 0; depth = d.caller(own, depth) {
+			if _, last := d.readAt(row, own, depth, false); last > row && d.line(own, depth) !=
+				d.line(d.s.Stacks.Get(d.t.Lives[last].Stack), depth) {
+				if d.until(row, d.t.Lives[last].Born) {
+					e.count(d.run, row)
+				}
+				break
+			}
+		}
+	}
+}
+
+// freeAt lets go of what code at a line got when a step ends.
+func (d *draft) freeAt(where *place, step int, e *Applied) {
+	last := int32(d.steps.Steps[step].Last)
+	for row := range d.t.Lives {
+		l := &d.t.Lives[row]
+		if where.depth(l.Stack) >= 0 && l.Born <= last && d.until(int32(row), last) {
+			e.count(d.run, int32(row))
+		}
+	}
+}
+
+// freeLeak lets go of what stacks leave behind when the step ends that allocated it, or they allocate again.
+func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
+	next := make([]int32, d.s.Stacks.Len()+1) // by stack, the next birth
+	for _, id := range stacks {
+		next[id] = int32(d.t.Trace.Len())
+	}
+	for row := int32(len(d.t.Lives)) - 1; row >= int32(d.warm); row-- {
+		l := &d.t.Lives[row]
+		if next[l.Stack] == 0 {
+			continue
+		}
+		end := next[l.Stack]
+		if at := d.steps.At(int(l.Born)); at >= 0 {
+			end = min(end, int32(d.steps.Steps[at].Last))
+		}
+		next[l.Stack] = l.Born
+		if d.until(row, end) {
+			e.count(d.run, row)
+		}
+	}
+}
+
+// leaves is the event after which a row is gone that no graph keeps.
+func (d *draft) leaves(row int32) int32 {
+	event, _ := d.dropped(row)
+	return event
+}

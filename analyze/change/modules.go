@@ -1,0 +1,197 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Stacks have no names of modules (snapshot/SPEC.md 2.9): a module is known by the line that calls it. One line in a
+// loop calls many. What one call allocates is told from what the next does by the code: it goes on within a call, and
+// back where the next begins.
+
+// group is the modules that one line calls.
+type group struct {
+	key   string // tells it from others
+	line  string // "model.py:43 forward"
+	calls []instance
+	most  int // calls in one pass
+}
+
+// instance is a module's call on the way to a pass.
+type instance struct {
+	rows    []int32 // that it allocated, in order of birth
+	pass    *pass
+	ordinal int // of the group's in the pass
+}
+
+// at is the place of a call in a stack: the frames above it are the module's.
+type at struct {
+	group int32 // -1 for none
+	depth int32 // of the line's frame, counted from the innermost
+}
+
+// modules finds the calls of modules at lines that a filter takes, the outermost in each stack.
+func (r *run) modules(takes func(stack []snapshot.FrameID, depth int) bool) []group {
+	ats := make([]at, r.s.Stacks.Len()+1)
+	var groups []group
+	index := map[string]int32{}
+	for i := range ats {
+		ats[i].group = -1
+		stack := r.s.Stacks.Get(snapshot.StackID(i))
+		if r.phases[i] != inProgram {
+			continue
+		}
+		depth := r.callIn(stack, takes)
+		if depth < 0 {
+			continue
+		}
+		key := fmt.Sprint(stack[depth:])
+		g, ok := index[key]
+		if !ok {
+			g = int32(len(groups))
+			index[key] = g
+			groups = append(groups, group{key: key, line: frames.Bare(attribution.FrameText(r.s, stack[depth]))})
+		}
+		ats[i] = at{g, int32(depth)}
+	}
+	for i := range r.passes {
+		r.callsIn(&r.passes[i], ats, groups)
+	}
+	return slices.DeleteFunc(groups, func(g group) bool { return len(g.calls) == 0 })
+}
+
+// callIn is the depth of the outermost line in a stack that calls a module, -1 for none.
+func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.FrameID, depth int) bool) int {
+	line := -1
+	for depth, id := range slices.Backward(stack) {
+		switch c := frames.Of(r.s, id); {
+		case c.IsModuleCall():
+			if line >= 0 && takes(stack, line) {
+				return line
+			}
+			line = -1
+		case c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.ModuleWrapper &&
+			c.Part() != frames.Wrapper && r.s.Strings.Get(r.s.Frames.Get(id).Name) != "__call__":
+			line = depth
+		}
+	}
+	return -1
+}
+
+// callsIn finds the calls on the way to a pass.
+func (r *run) callsIn(p *pass, ats []at, groups []group) {
+	open := int32(-1) // the group of the call that goes on
+	var first, last snapshot.StackID
+	counts := make([]int, len(groups))
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		stack := r.t.Lives[row].Stack
+		g := ats[stack].group
+		if g < 0 {
+			if r.phases[stack] == inProgram {
+				open = -1
+			}
+			continue
+		}
+		if g != open || stack != last && r.back(first, stack) {
+			groups[g].calls = append(groups[g].calls, instance{pass: p, ordinal: counts[g]})
+			counts[g]++
+			groups[g].most = max(groups[g].most, counts[g])
+			open, first = g, stack
+		}
+		last = stack
+		c := &groups[g].calls[len(groups[g].calls)-1]
+		c.rows = append(c.rows, row)
+	}
+	if p.open && open >= 0 {
+		g := &groups[open]
+		g.calls = g.calls[:len(g.calls)-1] // it is not over
+	}
+}
+
+// back reports whether code is where a call began, or before that: at an earlier line of the same function.
+func (r *run) back(first, now snapshot.StackID) bool {
+	if first == now {
+		return true
+	}
+	a, b := r.s.Stacks.Get(first), r.s.Stacks.Get(now)
+	for len(a) > 0 && len(b) > 0 {
+		x, y := a[len(a)-1], b[len(b)-1]
+		if x != y {
+			p, q := r.s.Frames.Get(x), r.s.Frames.Get(y)
+			return p.File == q.File && p.Name == q.Name && q.Line < p.Line
+		}
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return false
+}
+
+// repeated are the groups of which a pass calls several, the outermost in each stack.
+func (r *run) repeated() []group {
+	var out []group
+	single := map[string]bool{}
+	for {
+		before := len(single)
+		groups := r.modules(func(stack []snapshot.FrameID, depth int) bool { return !single[fmt.Sprint(stack[depth:])] })
+		for i := range groups {
+			if groups[i].most < 2 {
+				single[groups[i].key] = true
+			}
+		}
+		if len(single) == before {
+			out = groups
+			break
+		}
+	}
+	return out
+}
+
+// at gives the groups of a line.
+func (r *run) at(line string) []group {
+	return r.modules(func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) })
+}
+
+// matches reports whether a frame is at a line: "model.py:43", with folders before it and the function behind it.
+func (r *run) matches(id snapshot.FrameID, line string) bool {
+	text := frames.Bare(attribution.FrameText(r.s, id))
+	if file, _, ok := strings.Cut(text, " "); ok && !strings.Contains(line, " ") {
+		text = file
+	}
+	return text == line || strings.HasSuffix(text, "/"+line)
+}
+
+// place is a line of code.
+type place struct {
+	depths []int32 // by stack, 1 + the depth from outside of its outermost frame there
+}
+
+// depth is that of the outermost frame there, counted from outside, -1 for a stack that does not go through it.
+func (p *place) depth(stack snapshot.StackID) int { return int(p.depths[stack]) - 1 }
+
+// place finds a line in all stacks, nil where none goes through it.
+func (r *run) place(line string) *place {
+	at := make([]bool, r.s.Frames.Len()+1)
+	found := false
+	for id := 1; id < len(at); id++ {
+		at[id] = r.matches(snapshot.FrameID(id), line)
+		found = found || at[id]
+	}
+	if !found {
+		return nil
+	}
+	p := &place{make([]int32, r.s.Stacks.Len()+1)}
+	for i := range p.depths {
+		stack := r.s.Stacks.Get(snapshot.StackID(i))
+		for depth := range stack {
+			if at[stack[len(stack)-1-depth]] {
+				p.depths[i] = int32(depth) + 1
+				break
+			}
+		}
+	}
+	return p
+}

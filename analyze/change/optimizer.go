@@ -1,0 +1,166 @@
+package change
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// foreachFunction begins the names of torch's functions that update all parameters at once (torch/optim).
+const foreachFunction = "_multi_tensor_"
+
+// list is the temporaries of one operation of an optimizer, one for each parameter.
+type list []int32
+
+// update is the temporaries of one update of an optimizer, and the function that made them.
+type update struct {
+	function string // "_multi_tensor_adam", "" for an optimizer of the program's own
+	lists    []list
+}
+
+// updates finds the temporaries in a step of an optimizer: what is freed before other code allocates.
+func (d *draft) updates(c *call) []update {
+	var out []update
+	var first, last snapshot.StackID
+	for row := c.rows.from; row < c.rows.to; row++ {
+		l := &d.t.Lives[row]
+		if d.phase(row) != inOptimizer || l.GivenUp() < 0 || l.GivenUp() > c.next || d.is(row, category.OptimizerState) {
+			continue
+		}
+		if len(out) == 0 || l.Stack == first && last != first {
+			out = append(out, update{function: d.foreach(l.Stack)})
+			first, last = l.Stack, 0
+		}
+		u := &out[len(out)-1]
+		if l.Stack != last {
+			u.lists = append(u.lists, nil)
+			last = l.Stack
+		}
+		u.lists[len(u.lists)-1] = append(u.lists[len(u.lists)-1], row)
+	}
+	return out
+}
+
+// foreach is the foreach function that a stack is in, "" for none.
+func (r *run) foreach(stack snapshot.StackID) string {
+	for _, id := range r.s.Stacks.Get(stack) {
+		if name := r.s.Strings.Get(r.s.Frames.Get(id).Name); strings.HasPrefix(name, foreachFunction) &&
+			frames.Of(r.s, id).Part() == frames.Optimizer {
+			return name
+		}
+	}
+	return ""
+}
+
+// oneByOne updates one parameter after another. For each, Adam makes the square root of its second moment, then the
+// quotient, while the quotient of the parameter before is still referred to; what other optimizers make for all they
+// make for one, until they make it for the next (torch/optim/adam.py, sgd.py and others, _single_tensor_*, 2.0 to
+// 2.15).
+func (d *draft) oneByOne(e *Applied) {
+	for i := range d.calls {
+		c := &d.calls[i]
+		for _, u := range d.updates(c) {
+			if u.function == "" {
+				continue
+			}
+			d.dropAll(&u, e)
+			e.params = max(e.params, len(u.lists[0]))
+			d.singly(&u, d.t.Lives[u.lists[0][0]].Born)
+		}
+	}
+}
+
+func (d *draft) dropAll(u *update, e *Applied) {
+	for _, l := range u.lists {
+		for _, row := range l {
+			d.drop[row] = true
+			e.count(d.run, row)
+		}
+	}
+}
+
+// singly adds what an update takes parameter by parameter, at an event.
+func (d *draft) singly(u *update, at int32) {
+	adam := strings.HasPrefix(u.function, foreachFunction+"adam") && !strings.Contains(u.function, "max") &&
+		!strings.Contains(u.function, "delta") && !strings.Contains(u.function, "grad")
+	n := slices.MaxFunc(u.lists, func(a, b list) int { return len(a) - len(b) })
+	lists := int32(len(u.lists))
+	stride := lists + 3
+	base := d.turn(at, stride*int32(len(n)+2))
+	for k, l := range u.lists {
+		for i, row := range l {
+			turn := base + int32(i)*stride + int32(k)
+			v := d.add(row, at, at)
+			v.Turn, v.Until, v.whole = turn, turn+stride+1, true // until that of the next is made
+			if adam && k == len(u.lists)-1 {
+				v.Until = turn + 2 // the square root, until the quotient is made
+				v = d.add(row, at, at)
+				v.Turn, v.Until, v.whole = turn+1, turn+stride+2, true
+			}
+		}
+	}
+}
+
+// inBackward steps each parameter as soon as its gradient is complete, and drops that
+// (torch.Tensor.register_post_accumulate_grad_hook).
+func (d *draft) inBackward(e *Applied) {
+	// The temporaries of a parameter are those of its size.
+	temps := map[int64][]int32{}
+	for i := range d.calls {
+		found := map[int64][]int32{}
+		for _, u := range d.updates(&d.calls[i]) {
+			d.dropAll(&u, e)
+			for _, l := range u.lists {
+				seen := map[int64]bool{}
+				for _, row := range l {
+					if n := d.sizes[row]; !seen[n] {
+						seen[n] = true
+						found[n] = append(found[n], row)
+					}
+				}
+			}
+		}
+		for n, rows := range found {
+			if len(rows) > len(temps[n]) {
+				temps[n] = rows
+			}
+		}
+	}
+	defer func() { e.params /= max(len(d.passes), 1) }()
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		if !d.gradient(row) {
+			continue
+		}
+		at := d.t.Lives[row].Born + 1
+		if d.until(row, at) {
+			e.count(d.run, row)
+			e.params++
+		}
+		for _, like := range temps[d.sizes[row]] {
+			d.add(like, at, at).whole = true
+		}
+	}
+}
+
+// offloadState keeps the optimizer's state in the host's memory, and steps there.
+func (d *draft) offloadState(e *Applied) {
+	for row := range d.t.Lives {
+		if d.is(int32(row), category.OptimizerState) {
+			d.drop[row] = true
+			e.count(d.run, int32(row))
+		}
+	}
+	for i := range d.calls {
+		for _, u := range d.updates(&d.calls[i]) {
+			d.dropAll(&u, e)
+		}
+	}
+	for row := range d.rows() {
+		if d.gradient(row) {
+			e.moved += 2 * d.sizes[row] // down, and the parameter up
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// run is a recorded run as changes need it. It is immutable once read.
+type run struct {
+	s     *snapshot.Snapshot
+	t     *timeline.Timeline
+	steps *steps.Result
+	uses  *category.Table
+
+	phases []phase // by stack
+	trains bool
+	warm   int // the first row that the trace allocated
+	passes []pass
+	calls  []call // of optimizers
+
+	kept  []bool  // by stack, whether a pass keeps what it allocates
+	nodes []int32 // by event, the last event at which a node of a backward pass was over, see findNodes
+}
+
+// phase is what the program did where it allocated.
+type phase uint8
+
+const (
+	inProgram phase = iota // anything else, most of it on the way to a loss
+	inBackward
+	inOptimizer
+	inNothing // no stack was recorded
+)
+
+// pass is a backward pass, and what was computed for it: what the program allocated since the pass or the step of an
+// optimizer before it.
+type pass struct {
+	first       int32 // event of the first allocation of the program
+	begin, last int32 // events of the first and the last allocation of the backward pass
+	end         int32 // the event of the next allocation by other code, or the trace's length
+	rows        span  // allocated from first to end
+	open        bool  // the trace ends, or a request fails, before it begins; begin is then where
+}
+
+// call is a step of an optimizer: allocations with nothing else between them.
+type call struct {
+	rows        span
+	first, next int32 // events of its first allocation, and of the next by other code, or the trace's length
+}
+
+// span is a range of rows.
+type span struct{ from, to int32 }
+
+func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *category.Table) *run {
+	r := &run{s: s, t: t, steps: st, uses: uses}
+	r.warm, _ = slices.BinarySearchFunc(t.Lives, 0, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
+	r.phases = make([]phase, s.Stacks.Len()+1)
+	for i := range r.phases {
+		r.phases[i] = r.phaseOf(snapshot.StackID(i))
+	}
+	for row := r.warm; row < len(t.Lives); row++ {
+		p := r.phases[t.Lives[row].Stack]
+		r.trains = r.trains || p == inOptimizer || p == inBackward && t.Lives[row].Stack != snapshot.EmptyStack
+	}
+	if r.trains {
+		r.phases[snapshot.EmptyStack] = inBackward // the autograd engine's thread has no Python frames
+	}
+	r.findPasses()
+	r.findNodes()
+	return r
+}
+
+func (r *run) phaseOf(stack snapshot.StackID) phase {
+	if stack <= snapshot.EmptyStack {
+		return inNothing
+	}
+	var walk frames.Walk
+	for _, id := range slices.Backward(r.s.Stacks.Get(stack)) {
+		walk.Enter(frames.Of(r.s, id))
+	}
+	switch walk.Phase() {
+	case frames.InBackward, frames.InRecompute:
+		return inBackward
+	case frames.InOptimizer:
+		return inOptimizer
+	}
+	return inProgram
+}
+
+func (r *run) phase(row int32) phase { return r.phases[r.t.Lives[row].Stack] }
+
+// findPasses finds the passes and the optimizer's calls.
+func (r *run) findPasses() {
+	n, events := int32(len(r.t.Lives)), int32(r.t.Trace.Len())
+	born := func(row int32) int32 {
+		if row < n {
+			return r.t.Lives[row].Born
+		}
+		return events
+	}
+	start := int32(r.warm) // of what leads to the next pass
+	for row := start; row < n; {
+		p, to := r.phase(row), row+1
+		for to < n && (r.phase(to) == p || r.phase(to) == inNothing) {
+			to++
+		}
+		switch p {
+		case inBackward:
+			r.passes = append(r.passes, pass{born(start), born(row), born(to - 1), born(to), span{start, to}, false})
+			start = to
+		case inOptimizer:
+			r.calls = append(r.calls, call{span{row, to}, born(row), born(to)})
+			start = to
+		}
+		row = to
+	}
+	r.kept = make([]bool, len(r.phases))
+	for i := range r.passes {
+		p := &r.passes[i]
+		for row := p.rows.from; row < p.rows.to; row++ {
+			r.kept[r.t.Lives[row].Stack] = r.kept[r.t.Lives[row].Stack] || r.saved(p, row)
+		}
+	}
+	if start < n && r.trains {
+		p := pass{first: born(start), begin: events, last: events, end: events + 1, rows: span{start, n}, open: true}
+		for i := range r.t.OOMs {
+			if e := int32(r.t.OOMs[i].Event); e >= p.first {
+				p.begin = e
+				break
+			}
+		}
+		r.passes = append(r.passes, p)
+	}
+}
+
+// passOf is the pass that an event lies in, nil for none.
+func (r *run) passOf(event int32) *pass {
+	i := sort.Search(len(r.passes), func(i int) bool { return r.passes[i].end > event })
+	if i < len(r.passes) && r.passes[i].first <= event {
+		return &r.passes[i]
+	}
+	return nil
+}
+
+// end is the event that ends a life, or the trace's length.
+func (r *run) end(row int32) int32 {
+	if e := r.t.Lives[row].GivenUp(); e >= 0 {
+		return e
+	}
+	return int32(r.t.Trace.Len())
+}
+
+// saved reports whether a pass keeps a row, which was made on the way to its loss, for its backward.
+func (r *run) saved(p *pass, row int32) bool {
+	l := &r.t.Lives[row]
+	if p.open && !r.kept[l.Stack] {
+		return false
+	}
+	return r.phase(row) == inProgram && l.Born >= p.first && l.Born < p.begin && r.end(row) > p.begin && r.end(row) <= p.end
+}
+
+// gradient reports whether a row is the gradient of a parameter: made by a backward pass, and there after it.
+func (r *run) gradient(row int32) bool {
+	c, trust := r.uses.Of(row)
+	return c == category.Gradient && trust > category.Low
+}
+
+func (r *run) is(row int32, of category.Category) bool {
+	c, _ := r.uses.Of(row)
+	return c == of
+}
+
+// findNodes finds where nodes of the backward passes end. A node allocates what it gives on, then frees what it got and
+// what was saved for it. What is freed with nothing else freed since it was allocated was its own.
+func (r *run) findNodes() {
+	ended := make([]int32, r.t.Trace.Len()) // by event, 1 + the row that it ends
+	for row := range r.t.Lives {
+		if e := r.t.Lives[row].GivenUp(); e >= 0 {
+			ended[e] = int32(row) + 1
+		}
+	}
+	r.nodes = make([]int32, len(ended))
+	last, passes := int32(-1), r.passes
+	for e, row := range ended {
+		if len(passes) > 0 && int(passes[0].begin) == e {
+			last, passes = int32(e)-1, passes[1:]
+		}
+		if row > 0 && r.t.Lives[row-1].Born <= last {
+			last = int32(e)
+		}
+		r.nodes[e] = last
+	}
+}

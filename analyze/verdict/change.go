@@ -1,0 +1,184 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/units"
+)
+
+// SayChanges puts an answer about changes of the program in words: the answer itself, what each change does, and what
+// it assumes.
+func SayChanges(a *change.Answer) {
+	for i := range a.Changes {
+		c := &a.Changes[i]
+		c.Text = changed(c)
+		for k := range c.Assumptions {
+			c.Assumptions[k].Text = assumed(&c.Assumptions[k])
+		}
+	}
+	a.Text = cameTo(a)
+}
+
+// cameTo is the answer in one sentence.
+func cameTo(a *change.Answer) string {
+	var asked []string
+	for i := range a.Changes {
+		asked = append(asked, a.Changes[i].Change)
+	}
+	after, before := a.After.ReservedPeak, a.Before.ReservedPeak
+	text := "With " + units.List(asked) + ", reserved memory peaks at " + units.Bytes(after)
+	switch {
+	case after < before:
+		text += fmt.Sprintf(" instead of %s (%s less)", units.Bytes(before), units.Percent(before-after, before))
+	case after > before:
+		text += fmt.Sprintf(", more than the %s without", units.Bytes(before))
+	default:
+		text += ", as without"
+	}
+	if a.After.Fits == nil {
+		return text + "."
+	}
+	return text + ": " + room(&a.After) + "."
+}
+
+// room says whether a replay fits, in a clause.
+func room(o *change.Outcome) string {
+	switch {
+	case !*o.Fits:
+		return "that is not enough, it fails with " + lacking(o)
+	case o.Spare < 0:
+		return "it fits, but only because PyTorch frees its cache in between"
+	}
+	return fmt.Sprintf("it fits with %s to spare", units.Bytes(o.Spare))
+}
+
+// lacking says by how much a replay does not fit.
+func lacking(o *change.Outcome) string { return units.Bytes(-o.Spare) + " too little" }
+
+// changed says what a change does to the recorded run.
+func changed(c *change.Applied) string {
+	blocks := fmt.Sprintf("%s (%s in all)", units.Plural(c.Blocks, "recorded block"), units.Bytes(c.Bytes))
+	if c.Blocks == 0 {
+		return "Nothing that the run allocated would change."
+	}
+	switch c.Kind {
+	case change.FreeLeak:
+		return fmt.Sprintf("What leaks from %s, %s, is freed when its step ends.", c.Line, blocks)
+	case change.Del:
+		return fmt.Sprintf("What %s allocates, %s, is freed after the statement behind it.", c.Line, blocks)
+	case change.Free:
+		return fmt.Sprintf("What %s allocated, %s, is freed when the step ends.", c.Line, blocks)
+	case change.NoGrad:
+		return fmt.Sprintf("Nothing is kept for backward of what %s calls: %s end early.", c.Line, blocks)
+	case change.Checkpoint:
+		return fmt.Sprintf("%d of the %s that %s calls in each pass are computed again in backward; %s end with "+
+			"forward instead.", c.Modules, units.Plural(c.OfThose, "module"), c.Line, blocks)
+	case change.Offload:
+		return fmt.Sprintf("%s move to the host's memory.", capital(blocks))
+	case change.Foreach:
+		return fmt.Sprintf("The optimizer updates one parameter after another, without temporaries for all of them at once: "+
+			"%s go.", blocks)
+	case change.InBackward:
+		return fmt.Sprintf("Each parameter is updated as soon as its gradient is complete: %s end at once, or go.", blocks)
+	case change.Accumulate:
+		return fmt.Sprintf("Each pass has its part of the batch: %s shrink. Gradients are there from the first part on.", blocks)
+	case change.Zero:
+		return fmt.Sprintf("Each rank holds its part: %s shrink.", blocks)
+	}
+	return fmt.Sprintf("%s become half as large.", capital(blocks))
+}
+
+// assumed says what is taken for granted.
+func assumed(a *change.Assumption) string {
+	switch a.Kind {
+	case change.TakenFor:
+		if a.Name == "" || strings.Contains(a.Name, ":") {
+			return fmt.Sprintf("%s allocates nothing that leaks; the only leak found, from %s, is taken for it.", a.Name, a.Line)
+		}
+		return fmt.Sprintf("Snapshots do not record names of modules: those that %s calls one after another are taken for those of "+
+			"%s.", a.Line, a.Name)
+	case change.NonReentrant:
+		return "torch.utils.checkpoint runs with use_reentrant=False; the other form keeps a little more."
+	case change.LastReader:
+		return "The statement behind is the last to read it: no snapshot tells when memory is read."
+	case change.SingleTensor:
+		return "For one parameter the optimizer makes the temporaries that it made for all."
+	case change.StepsAtOnce:
+		return "Nothing else needs the gradients: no clipping, no accumulation, no norm."
+	case change.DividesEvenly:
+		return "All that a pass makes, but for gradients, grows with the batch."
+	case change.KeepsAll:
+		return "The optimizer steps once for all parts, and gradients add up until then."
+	case change.Shards:
+		return "Each tensor is cut into equal parts, and buffers for communication are as small as their contents."
+	case change.OneUnit:
+		return "Parameters are gathered for one module at a time, and all that are in none of a loop's for the whole pass."
+	case change.Elements32:
+		return "Elements had 32 bits: snapshots do not record types."
+	case change.SavedOnCPU:
+		return "Activations leave as soon as nothing but backward needs them, and come back one at a time."
+	case change.StepsOnCPU:
+		return "The optimizer runs on the CPU: gradients go there, and parameters come back."
+	}
+	return "What leaks is not needed after its step."
+}
+
+// SayCost puts an estimate of what a change costs in words, "" for nothing.
+func SayCost(c *change.Cost) string {
+	var parts []string
+	if c.Recomputed > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f%% of forward is computed twice", 100*c.Recomputed))
+	}
+	if c.Bus > 0 {
+		parts = append(parts, units.Bytes(c.Bus)+" cross the bus in each step")
+	}
+	if c.Launches > 0 {
+		parts = append(parts, "about "+units.Plural(int64(c.Launches), "more kernel")+" in each step")
+	}
+	if c.Time < 0.001 {
+		return strings.Join(parts, ", ")
+	}
+	parts = append(parts, fmt.Sprintf("steps take about %.0f%% longer", max(100*c.Time, 1)))
+	return strings.Join(parts, ", ")
+}
+
+// SayRefused says why a change cannot be replayed.
+func SayRefused(e *change.RefusedError) string {
+	return fmt.Sprintf("%s cannot be replayed: %s", e.Change, lacks(e))
+}
+
+func lacks(e *change.RefusedError) string {
+	switch e.Missing {
+	case change.NoStacks:
+		return "the file has no stacks, so nothing tells what memory is for"
+	case change.NoPass:
+		return "no backward pass was recorded"
+	case change.NoModules:
+		return "no modules that one line calls in a loop keep anything for backward; name the line that calls the modules, " +
+			"as FILE:LINE"
+	case change.ManyLines:
+		return "several lines would do, and snapshots do not record names: " + strings.Join(e.Lines, ", ") + "; choose one"
+	case change.TooFew:
+		return fmt.Sprintf("%s calls %s modules in each pass, which count from 0", e.Lines[0], e.Lines[1])
+	case change.NoCalls:
+		return "the line calls no module that keeps anything for backward, or all of it is computed again already"
+	case change.NoOptimizer:
+		return "no step of an optimizer was recorded"
+	case change.NoState:
+		return "the optimizer's state cannot be told from other memory: it was there before the recording began, or there is none"
+	case change.NoParams:
+		return "parameters cannot be told from other memory: they were there before the recording began"
+	case change.NoSteps:
+		return "the recording has no such step"
+	case change.NoLeak:
+		return "no leak was found"
+	case change.NoGradients:
+		return "no gradients of parameters were recorded"
+	}
+	return "nothing of that kind was recorded"
+}
+
+var _ category.Category

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// parseChanges reads the values of --change.
+func parseChanges(texts []string) ([]change.Change, error) {
+	var out []change.Change
+	for _, text := range texts {
+		c, err := change.Parse(text)
+		if err != nil {
+			return nil, refusedChange(err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// answerChanges prints what changes of the program come to.
+func answerChanges(cmd *cobra.Command, out outputFlags, in *inputFlags, s *snapshot.Snapshot, t *timeline.Timeline,
+	changes []change.Change, q *whatif.Question, why string) error {
+	rules, err := in.readRules(cmd.Context())
+	if err != nil {
+		return err
+	}
+	input, err := change.NewInput(cmd.Context(), s, t, rules)
+	if err != nil {
+		return err
+	}
+	if input.Program.Allocs+input.Program.OOMs == 0 {
+		return nothingToReplay(s, input.Program)
+	}
+	input.Capacity, input.Foreign = q.Capacity, q.Foreign
+	a, err := change.Ask(cmd.Context(), input, changes)
+	if err != nil {
+		return refusedChange(err)
+	}
+	verdict.SayChanges(a)
+	return show(cmd, out, a, json.WriteChange, func(w io.Writer, a *change.Answer, o text.Options) error {
+		return text.Change(w, a, why, o)
+	})
+}
+
+// nothingToReplay says that a trace has no requests.
+func nothingToReplay(s *snapshot.Snapshot, p *whatif.Program) error {
+	return fmt.Errorf("%s: GPU %d has no requests in its trace, so there is nothing to replay; %s", s.Name, p.Device,
+		p.Platform.Say("call torch.cuda.memory._record_memory_history() when the program starts"))
+}
+
+// refusedChange is the error for a change that is not known or cannot be replayed.
+func refusedChange(err error) error {
+	const most = 8
+	var word *change.UnknownError
+	var no *change.RefusedError
+	switch {
+	case errors.As(err, &word):
+		if word.What == "change" {
+			return unknown("--change", word.Word, word.Known)
+		}
+		return unknown(word.What, word.Word, word.Known[:min(len(word.Known), most)])
+	case errors.As(err, &no):
+		return errors.New(verdict.SayRefused(no))
+	}
+	return err
+}

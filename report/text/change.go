@@ -1,0 +1,77 @@
+package text
+
+import (
+	"io"
+
+	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/internal/chart"
+)
+
+// Change prints what changes of the program come to. why says why it is about that device, if anything.
+func Change(w io.Writer, a *change.Answer, why string, o Options) error {
+	d := newDoc(o)
+	d.margin = 10
+	d.changeHead(a, why)
+	d.list("Answer", []string{a.Text}, 0)
+	d.gap()
+	t := d.table(plain, num("allocated", 9), column{head: "change", sep: " ", width: 6}, column{head: "reserved", sep: " ", width: 9},
+		column{head: "change", sep: " ", width: 6}, rest("peaks"))
+	b, n := &a.Before, &a.After
+	t.row(units.Size(b.AllocatedPeak), "-", units.Size(b.ReservedPeak), "-", "as recorded"+fitText(b))
+	t.row(units.Size(n.AllocatedPeak), percent(n.AllocatedPeak, b.AllocatedPeak), units.Size(n.ReservedPeak),
+		percent(n.ReservedPeak, b.ReservedPeak), "changed"+fitText(n))
+	d.gap()
+	for i := range a.Changes {
+		d.changed(&a.Changes[i])
+	}
+	if f := n.First; f != nil {
+		d.list("Failure", []string{failedText("With the changes", f)}, 0)
+	}
+	if a.Cut {
+		d.list("Note", []string{"The recording ends with the request that failed: what would have come behind it is not known, and " +
+			"may need more."}, 0)
+	}
+	return d.print(w)
+}
+
+// changeHead says what was replayed.
+func (d *doc) changeHead(a *change.Answer, why string) {
+	d.linef("%s, GPU %d: %s events, %s requests", chart.ClipLeft(chart.Plain(a.File), 60), a.Device,
+		units.Count(a.Events), units.Count(a.Accuracy.Requests))
+	if why != "" {
+		d.list("", []string{when(true, "(GPU %d %s)", a.Device, why)}, 0)
+	}
+	d.list("Replay", []string{accuracyText(&a.Accuracy)}, 0)
+	if a.Anew {
+		d.list("Start", []string{"what was there before the trace is allocated again, in both replays"}, 0)
+	}
+	d.list("Device", []string{capacityText(&a.Capacity)}, 0)
+}
+
+// changed prints one change, with what it assumes and costs.
+func (d *doc) changed(c *change.Applied) {
+	d.list("Change", []string{c.Change + ": " + c.Text}, 0)
+	label := "Assumes"
+	for _, s := range c.Assumptions {
+		d.list(label, []string{s.Text}, 0)
+		label = ""
+	}
+	if cost := verdict.SayCost(&c.Cost); cost != "" {
+		d.list("Costs", []string{"an estimate: " + cost}, 0)
+	}
+}
+
+// fitText says whether a replay fits, behind its name.
+func fitText(o *change.Outcome) string {
+	switch {
+	case o.Fits == nil:
+		return ""
+	case !*o.Fits:
+		return ", does not fit: " + units.Bytes(-o.Spare) + " too little"
+	case o.Spare < 0:
+		return ", fits when the cache is freed in between"
+	}
+	return ", fits with " + units.Bytes(o.Spare) + " to spare"
+}
