@@ -40,6 +40,10 @@ type law struct {
 	parts []part
 	// Bounds of what is only estimated: the size is between them. They have none of their own.
 	low, high *law
+	// Rest is what a size that depends on data has more than the parts, where the values are From: it goes with the root of
+	// what its part goes with.
+	rest float64
+	from Point
 }
 
 // part is a term with its coefficient. Those of proven and exact laws are such that sizes are whole.
@@ -65,6 +69,9 @@ func (l *law) at(p Point) int64 {
 	var n float64
 	for i := range l.parts {
 		n += l.parts[i].factor * float64(l.parts[i].of(p))
+	}
+	if l.rest != 0 {
+		n += l.rest * math.Sqrt(float64(l.parts[0].of(p))/float64(l.parts[0].of(l.from)))
 	}
 	return int64(min(math.Round(n), math.MaxInt64/4))
 }

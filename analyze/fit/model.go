@@ -153,95 +153,139 @@ func (m *model) bySize(p Point, s side) []int64 {
 	return by
 }
 
-// slot is a request of one call of the program in each step.
+// slot is a request of one call of the program in each step; where no steps were found all of a stack.
 type slot struct {
 	stack int32
 	nth   int32 // of its stack in the step
 }
 
+// observed is what the recordings have of a slot.
+type observed struct {
+	row         int32   // of the first
+	least, most float64 // by what share sizes differ from those of the first, in either recording
+	term        *term   // of a proven law
+	logs        float64 // sum of the logarithms of how sizes differ between the recordings
+	pairs       float64
+	own, others float64 // sums of sizes
+	rows        float64
+	unproven    int
+	laws        map[int32]bool // those that are not proven
+}
+
+// varies reports whether the sizes of a slot depend on the data.
+func (v *observed) varies(steps bool) bool {
+	const several = 4
+	if steps {
+		return v.least < v.most && v.unproven > 0
+	}
+	return len(v.laws) >= several && 5*v.unproven >= int(v.rows)
+}
+
 // vary finds the slots whose sizes differ from step to step although the values do not: they depend on the data. What no
-// proven law gives of them is an estimate. It goes with the term of another step of the slot, or else with that by which
-// the recordings differ on the whole, and is bounded by how far the steps are apart.
+// proven law gives of them is an estimate. Their mean goes with the term of another step of the slot, or else with that by
+// which the recordings differ on the whole; what a size differs from the mean, as the sum of many parts does, with the root.
+// The bounds are as far apart as the steps are.
 func (m *model) vary(others []*recording, partners [][]int32, all []term) {
-	if m.numSteps() < 2 || len(others) == 0 {
+	if len(others) == 0 {
 		return
 	}
 	far := 0 // the other recording that is furthest away
-	away := func(k int) float64 {
-		return math.Abs(math.Log(float64(all[1].of(others[k].At)) / float64(all[1].of(m.At))))
-	}
+	away := func(k int) float64 { return math.Abs(math.Log(float64(all[1].of(others[k].At)) / float64(all[1].of(m.At)))) }
 	for k := range others {
 		if away(k) > away(far) {
 			far = k
 		}
 	}
-	size := func(row int) int64 { return m.Timeline.Lives[row].Requested }
-	its := func(row int) int64 { // of the partner
+	size := func(row int) float64 { return float64(m.Timeline.Lives[row].Requested) }
+	its := func(row int) float64 { // of the partner
 		if j := partners[far][row]; j >= 0 {
-			return others[far].Timeline.Lives[j].Requested
+			return float64(others[far].Timeline.Lives[j].Requested)
 		}
 		return 0
 	}
-	type found struct {
-		row         int32   // of the first
-		least, most float64 // by what share sizes differ from those of the first, in either recording
-		term        *term   // of a proven law
-		sum, n      float64 // of logarithms of how sizes differ between the recordings
-	}
+	steps := m.numSteps() > 1
 	slots := make([]slot, len(m.of))
-	of := map[slot]*found{}
+	of := map[slot]*observed{}
 	nth := map[int32]int32{}
 	for i := range m.numSteps() {
 		clear(nth)
 		s := m.step(i)
 		for row := s.from; row < s.to; row++ {
 			k := slot{m.stackOf(row), nth[m.stackOf(row)]}
-			nth[k.stack]++
+			if steps {
+				nth[k.stack]++
+			}
 			slots[row] = k
 			v := of[k]
 			if v == nil {
-				v = &found{row: int32(row), least: 1, most: 1}
+				v = &observed{row: int32(row), least: 1, most: 1, laws: map[int32]bool{}}
 				of[k] = v
 			}
-			q := float64(size(row)) / float64(size(int(v.row)))
-			v.least, v.most = min(v.least, q), max(v.most, q)
-			if n, was := its(row), its(int(v.row)); n > 0 && was > 0 {
-				q := float64(n) / float64(was)
-				v.least, v.most = min(v.least, q), max(v.most, q)
-				v.sum += math.Log(float64(size(row)) / float64(n))
-				v.n++
-			}
-			if l := m.laws[m.of[row]]; l.kind == proven && len(l.parts) == 1 {
-				v.term = &l.parts[0].term
-			}
+			v.add(m, row, size, its)
 		}
 	}
 	type class struct {
 		slot slot
-		size int64
+		size float64
+		its  float64
 	}
 	made := map[class]int32{}
 	for row := m.bounds[0]; row < len(m.of); row++ {
 		v := of[slots[row]]
-		if v.least == v.most || m.laws[m.of[row]].kind == proven {
+		if !v.varies(steps) || m.laws[m.of[row]].kind == proven {
 			continue
 		}
-		k := class{slots[row], size(row)}
+		k := class{slots[row], size(row), 0}
+		if !steps {
+			k.its = its(row)
+		}
 		id, ok := made[k]
 		if !ok {
-			t := nearestTerm(all, m.At, others[far].At, math.Exp(v.sum/max(v.n, 1)))
+			t := nearestTerm(all, m.At, others[far].At, math.Exp(v.logs/max(v.pairs, 1)))
 			if v.term != nil {
 				t = *v.term
 			}
-			l := along(t, k.size, m.At)
-			l.kind = estimated
-			l.low = along(t, int64(float64(k.size)*v.least/v.most), m.At)
-			l.high = along(t, int64(float64(k.size)*v.most/v.least), m.At)
+			mean := v.own + v.others*float64(t.of(m.At))/float64(t.of(others[far].At))
+			n := v.rows + v.pairs
+			least, most := v.least, v.most
+			if !steps {
+				if mean, n = size(row), 1; k.its > 0 {
+					mean, n = mean+k.its*float64(t.of(m.At))/float64(t.of(others[far].At)), 2
+				}
+				least, most = min(mean/n/size(row), 1), max(mean/n/size(row), 1)
+			}
+			l := along(t, int64(mean/n), m.At)
+			l.kind, l.rest, l.from = estimated, size(row)-mean/n, m.At
+			l.low = along(t, int64(size(row)*least/most), m.At)
+			l.high = along(t, int64(size(row)*most/least), m.At)
 			id = int32(len(m.laws))
 			made[k] = id
 			m.laws, m.seen = append(m.laws, l), append(m.seen, m.seen[m.of[row]])
 		}
 		m.of[row] = id
+	}
+}
+
+// add adds a row.
+func (v *observed) add(m *model, row int, size, its func(int) float64) {
+	q := size(row) / size(int(v.row))
+	v.least, v.most = min(v.least, q), max(v.most, q)
+	v.own += size(row)
+	v.rows++
+	if n, was := its(row), its(int(v.row)); n > 0 {
+		if was > 0 {
+			v.least, v.most = min(v.least, n/was), max(v.most, n/was)
+		}
+		v.others += n
+		v.logs += math.Log(size(row) / n)
+		v.pairs++
+	}
+	switch l := m.laws[m.of[row]]; {
+	case l.kind != proven:
+		v.unproven++
+		v.laws[m.of[row]] = true
+	case len(l.parts) == 1:
+		v.term = &l.parts[0].term
 	}
 }
 
