@@ -201,6 +201,13 @@ func (f *fitter) prepare(inputs []*Input) error {
 			}
 		}
 	}
+	for i, name := range f.q.Names {
+		same := func(p Point) bool { return p[i] == inputs[0].At[i] }
+		alike := len(inputs) > 1 && !slices.ContainsFunc(inputs, func(in *Input) bool { return !same(in.At) })
+		if alike && slices.ContainsFunc(f.q.To, func(p Point) bool { return !same(p) }) {
+			return refuse("all recordings have %s %d, so nothing tells how memory grows with it", name, inputs[0].At[i])
+		}
+	}
 	for _, lines := range []bool{true, false} {
 		f.all = f.all[:0]
 		c := &codes{frames: map[frameKey]int32{}, stacks: map[string]int32{}, lines: lines}

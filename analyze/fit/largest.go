@@ -67,15 +67,13 @@ func (f *fitter) largest(r *Result) error {
 			l.Beyond = append(l.Beyond, x)
 		}
 	}
-	if f.margin > 0 || slices.ContainsFunc(f.models, func(m *model) bool { return m != nil && m.doubt }) {
-		if l.Low, err = search(high, nil, f.margin, n); err != nil {
-			return err
-		}
-		if l.High, err = search(low, nil, -f.margin/(1+f.margin), n); err != nil {
-			return err
-		}
-		l.Low, l.High = min(l.Low, n), max(l.High, n)
+	if l.Low, err = search(high, nil, (1+f.margin)*(1+unseen*f.doublings(at(n+1)))-1, n); err != nil {
+		return err
 	}
+	if l.High, err = search(low, nil, -f.margin/(1+f.margin), n); err != nil {
+		return err
+	}
+	l.Low, l.High = min(l.Low, n), max(l.High, n)
 	p := f.all[0].program
 	settings := p.Settings(false)
 	if f.q.Settings != nil {

@@ -44,6 +44,8 @@ type law struct {
 	// what its part goes with.
 	rest float64
 	from Point
+	// Size is the law of what is computed, 0 for no request; nil for others.
+	size func(Point) int64
 }
 
 // part is a term with its coefficient. Those of proven and exact laws are such that sizes are whole.
@@ -66,6 +68,9 @@ const (
 
 // at is the size at a point.
 func (l *law) at(p Point) int64 {
+	if l.size != nil {
+		return l.size(p)
+	}
 	var n float64
 	for i := range l.parts {
 		n += l.parts[i].factor * float64(l.parts[i].of(p))
@@ -114,12 +119,17 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 	}
 	for n := 2; n <= 3 && n <= distinct; n++ {
 		for _, pick := range picks(all, n) {
-			if l := solve(pick, points, sizes); l != nil {
+			if l := solve(pick, points, sizes, true); l != nil {
 				if n == distinct {
 					l.kind = exact
 				}
 				return l
 			}
+		}
+	}
+	for _, pick := range squares(len(points[0])) {
+		if l := solve(pick, points, sizes, false); l != nil && distinct > len(pick) {
+			return l
 		}
 	}
 	return nil
@@ -129,6 +139,15 @@ func distinctPoints(points []Point) int {
 	seen := slices.Clone(points)
 	slices.SortFunc(seen, func(a, b Point) int { return slices.Compare(a, b) })
 	return len(slices.CompactFunc(seen, func(a, b Point) bool { return slices.Equal(a, b) }))
+}
+
+// squares are the sets of terms of what goes with the square of a number of patches and one more: the attention among the
+// patches of an image, by its side.
+func squares(names int) [][]term {
+	if names == 1 {
+		return [][]term{{{0}, {2}, {4}}}
+	}
+	return [][]term{{{0, 0}, {0, 2}, {0, 4}}, {{1, 0}, {1, 2}, {1, 4}}}
 }
 
 // goesWith reports whether sizes are proportional to a term.
@@ -167,14 +186,19 @@ func picks(all []term, n int) (out [][]term) {
 	return out
 }
 
-// solve finds whole positive coefficients with which the terms give all sizes, nil where there are none.
-func solve(pick []term, points []Point, sizes []int64) *law {
+// solve finds positive coefficients with which the terms give all sizes, nil where there are none, or
+// none that are whole.
+func solve(pick []term, points []Point, sizes []int64, whole bool) *law {
 	l := through(pick, points, sizes)
 	if l == nil {
 		return nil
 	}
 	for k := range l.parts {
-		if l.parts[k].factor = math.Round(l.parts[k].factor); l.parts[k].factor < 1 {
+		f := &l.parts[k].factor
+		if n := math.Round(*f); whole || math.Abs(*f-n) < 1e-6*n {
+			*f = n
+		}
+		if *f <= 0 {
 			return nil
 		}
 	}

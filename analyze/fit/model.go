@@ -14,9 +14,8 @@ type model struct {
 	seen  []int   // by law, in how many recordings its requests are
 	doubt bool    // some law is an estimate
 
-	sums  []reduction
-	gpu   gpu            // by which the buffers of sums are computed
-	known map[int32]bool // rows that are such buffers
+	sums []reduction
+	gpu  gpu // by which the scratch memory of sums is computed
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.
@@ -53,9 +52,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term)
 	m.lend(partners)
 	m.vary(others, partners, all)
 	m.reductions(others, partners)
-	for row, law := range m.of {
-		m.doubt = m.doubt || m.laws[law].kind == estimated && !m.known[int32(row)]
-	}
+	m.doubt = slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
 	return m
 }
 
@@ -124,8 +121,7 @@ func (m *model) peak(p Point, s side) (most int64, event int) {
 	row, sums := m.warm, m.sums
 	for e := range m.gives {
 		if len(sums) > 0 && int(sums[0].event) == e {
-			bytes, _ := m.gpu.buffer(sums[0].rows.at(p), sums[0].columns)
-			if n := sum + bytes; n > most && sums[0].buffer < 0 {
+			if n := sum + sums[0].bytes(m.gpu, p); n > most && !sums[0].recorded {
 				most, event = n, e
 			}
 			sums = sums[1:]
@@ -148,7 +144,9 @@ func (m *model) peak(p Point, s side) (most int64, event int) {
 func (m *model) bySize(p Point, s side) []int64 {
 	by := make([]int64, len(m.laws))
 	for i, l := range m.laws {
-		by[i] = max(l.bound(p, s), 1)
+		if by[i] = l.bound(p, s); l.size == nil {
+			by[i] = max(by[i], 1)
+		}
 	}
 	return by
 }
@@ -190,7 +188,9 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 		return
 	}
 	far := 0 // the other recording that is furthest away
-	away := func(k int) float64 { return math.Abs(math.Log(float64(all[1].of(others[k].At)) / float64(all[1].of(m.At)))) }
+	away := func(k int) float64 {
+		return math.Abs(math.Log(float64(all[1].of(others[k].At)) / float64(all[1].of(m.At))))
+	}
 	for k := range others {
 		if away(k) > away(far) {
 			far = k

@@ -64,6 +64,23 @@ func (f *fitter) fits(p Point, s side, set *whatif.Setting, margin float64) (boo
 // segment is the least that the allocator reserves: any request that a recording lacks may be one more.
 const segment = 2 << 20
 
+// unseen is the share by which a peak may be higher for each doubling of the values beyond those recorded: kernels take
+// other workspaces.
+const unseen = 0.01
+
+// doublings is by how many doublings the values are beyond the highest ones recorded, 0 for none.
+func (f *fitter) doublings(p Point) float64 {
+	n := 0.0
+	for i := range p {
+		most := int64(0)
+		for _, r := range f.all {
+			most = max(most, r.At[i])
+		}
+		n += max(math.Log2(float64(p[i])/float64(most)), 0)
+	}
+	return n
+}
+
 // predict says what a run at a point needs.
 func (f *fitter) predict(p Point) (Prediction, error) {
 	k := f.nearest(p, -1)
@@ -97,7 +114,8 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	out.ReservedLow = int64(float64(out.ReservedLow) / (1 + margin))
 	out.ReservedHigh = int64(float64(out.ReservedHigh) * (1 + margin))
 	if !out.Recorded {
-		out.ReservedLow, out.ReservedHigh = max(out.ReservedLow-segment, 0), out.ReservedHigh+segment
+		out.ReservedLow = max(out.ReservedLow-segment, 0)
+		out.ReservedHigh = int64(float64(out.ReservedHigh)*(1+unseen*f.doublings(p))) + segment
 	}
 	_, event := m.peak(p, mid)
 	out.Peak = m.place(event)
@@ -112,9 +130,9 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	}
 	out.Fits, out.Sure = &fits, fits && out.ReservedHigh <= f.capacity
 	if !out.Sure {
-		s, margin := high, margin
+		s, margin := high, (1+margin)*(1+unseen*f.doublings(p))-1
 		if !fits {
-			s, margin = low, -margin/(1+margin)
+			s, margin = low, -f.margin/(1+f.margin)
 		}
 		same, _, err := f.fits(p, s, nil, margin)
 		if err != nil {

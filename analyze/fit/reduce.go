@@ -61,8 +61,9 @@ type reduction struct {
 	row     int32 // of the result
 	event   int32 // at which that was allocated
 	columns int64
-	rows    *law  // how many are summed
-	buffer  int32 // the row of its scratch memory in the recording, -1 for none; the semaphores are in the next
+	rows    *law // how many are summed
+	// Recorded says that the next row is its scratch memory, and the one behind that its semaphores.
+	recorded bool
 }
 
 // reductions finds the sums that make the gradients of biases, by the order and the sizes in which the backward pass of a
@@ -194,15 +195,29 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 		}
 	}
 	m.sums = slices.DeleteFunc(m.sums, func(r reduction) bool { return !right(m.gpu, &r) })
-	m.known = map[int32]bool{}
 	for i := range m.sums {
 		r := &m.sums[i]
-		r.buffer = -1
-		if bytes, _ := m.gpu.buffer(r.rows.at(m.At), r.columns); bytes > 0 {
-			r.buffer = r.row + 1
-			m.known[r.buffer], m.known[r.buffer+1] = true, true
+		r.recorded = r.bytes(m.gpu, m.At) > 0
+		if r.recorded {
+			m.compute(r.row+1, func(p Point) int64 { return r.bytes(m.gpu, p) })
+			m.compute(r.row+2, func(p Point) int64 {
+				_, n := m.gpu.buffer(r.rows.at(p), r.columns)
+				return n
+			})
 		}
 	}
+}
+
+// compute gives a row a law that is computed.
+func (m *model) compute(row int32, size func(Point) int64) {
+	m.laws, m.seen = append(m.laws, &law{kind: exact, size: size}), append(m.seen, m.seen[m.of[row]])
+	m.of[row] = int32(len(m.laws)) - 1
+}
+
+// bytes is the scratch memory of a sum at a point.
+func (r *reduction) bytes(g gpu, p Point) int64 {
+	n, _ := g.buffer(r.rows.at(p), r.columns)
+	return n
 }
 
 func isConstant(l *law) bool { return len(l.parts) == 1 && l.parts[0].term == term{} }
@@ -228,13 +243,10 @@ func (m *model) backward(row int) bool {
 func (m *model) edits(p Point, s side) whatif.Edits {
 	e := whatif.Edits{Sizes: m.sizes(p, s)}
 	for i := range m.sums {
-		r := &m.sums[i]
-		bytes, semaphores := m.gpu.buffer(r.rows.at(p), r.columns)
-		switch {
-		case r.buffer >= 0:
-			e.Sizes[r.buffer], e.Sizes[r.buffer+1] = bytes, semaphores
-		case bytes > 0:
-			e.Added = append(e.Added, whatif.Life{Born: r.event, Freed: r.event, Bytes: bytes, Like: r.row})
+		if r := &m.sums[i]; !r.recorded {
+			if n := r.bytes(m.gpu, p); n > 0 {
+				e.Added = append(e.Added, whatif.Life{Born: r.event, Freed: r.event, Bytes: n, Like: r.row})
+			}
 		}
 	}
 	return e

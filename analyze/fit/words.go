@@ -41,7 +41,11 @@ type Part struct {
 // sum is a law with its coefficients by term.
 type sum map[term]float64
 
-func (s sum) add(l *law) {
+// add adds a law, of what is computed as if it went with the first of the values from a point on.
+func (s sum) add(l *law, p Point) {
+	if l.size != nil {
+		l = along(term{1}, l.at(p), p)
+	}
 	for _, p := range l.parts {
 		s[p.term] += p.factor
 	}
@@ -125,7 +129,7 @@ func (f *fitter) laws(r *Result) {
 		p := at(hi)
 		m := f.model(f.nearest(p, -1))
 		_, event := m.peak(p, mid)
-		law, rows := m.live(event)
+		law, rows := m.live(event, p)
 		from := lo + int64(sort.Search(int(hi-lo), func(i int) bool {
 			p := at(lo + int64(i))
 			most, _ := f.model(f.nearest(p, -1)).peak(p, mid)
@@ -140,7 +144,7 @@ func (f *fitter) laws(r *Result) {
 			if by[c] == nil {
 				by[c] = sum{}
 			}
-			by[c].add(m.laws[m.of[row]])
+			by[c].add(m.laws[m.of[row]], p)
 		}
 		for _, c := range slices.Sorted(maps.Keys(by)) {
 			t := by[c].terms(f.q.Names, p)
@@ -157,8 +161,9 @@ func (f *fitter) laws(r *Result) {
 	slices.Reverse(r.Laws)
 }
 
-// live sums the laws of what is live right after an event, before what the program frees with it, and lists the rows.
-func (m *model) live(event int) (sum, []int32) {
+// live sums the laws of what is live at an event of a run at a point, before what the program frees with it, and lists the
+// rows.
+func (m *model) live(event int, p Point) (sum, []int32) {
 	all, rows := sum{}, []int32{}
 	for row := range m.of {
 		l := &m.Timeline.Lives[row]
@@ -166,8 +171,13 @@ func (m *model) live(event int) (sum, []int32) {
 			break
 		}
 		if end := l.GivenUp(); end == -1 || int(end) >= event && end >= 0 {
-			all.add(m.laws[m.of[row]])
+			all.add(m.laws[m.of[row]], p)
 			rows = append(rows, int32(row))
+		}
+	}
+	for i := range m.sums {
+		if r := &m.sums[i]; int(r.event) == event && !r.recorded {
+			all.add(&law{size: func(p Point) int64 { return r.bytes(m.gpu, p) }}, p)
 		}
 	}
 	return all, rows

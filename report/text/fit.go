@@ -37,7 +37,7 @@ func (d *doc) predicted(r *fit.Result) {
 	}
 	d.heading(word, tone, verdict.Fit(r), 0)
 	if next := verdict.FitLimit(r); next != "" {
-		d.apart("Next", []string{next}, 0)
+		d.sayings("Next", []string{next})
 	}
 	var laws []string
 	for i := range r.Laws {
@@ -48,7 +48,7 @@ func (d *doc) predicted(r *fit.Result) {
 		}
 		laws = append(laws, text+", "+verdict.FitPlace(&s.Peak))
 	}
-	d.apart("Law", laws, 0)
+	d.sayings("Law", laws)
 	d.gap()
 	d.predictions(r)
 	if n := len(r.Laws); n > 0 {
@@ -59,7 +59,7 @@ func (d *doc) predicted(r *fit.Result) {
 		d.gap()
 		d.tried(r)
 	}
-	d.apart("Proof", verdict.FitProof(r), 0)
+	d.sayings("Proof", verdict.FitProof(r))
 	var unproven []string
 	for i := range r.Unproven {
 		if i == mostUnproven {
@@ -70,8 +70,19 @@ func (d *doc) predicted(r *fit.Result) {
 		unproven = append(unproven, fmt.Sprintf("%s (%s to %s) at %s: %s", units.Bytes(u.Bytes), units.Bytes(u.Low),
 			units.Bytes(u.High), u.Site, u.Why))
 	}
-	d.apart("Unproven", unproven, 0)
-	d.apart("Mind", r.Notes, 0)
+	d.sayings("Unproven", unproven)
+	d.sayings("Mind", r.Notes)
+}
+
+// sayings adds texts under a label, behind an empty line.
+func (d *doc) sayings(label string, texts []string) {
+	for i, t := range texts {
+		if i == 0 {
+			d.gap()
+		}
+		d.list(label, []string{t}, 0)
+		label = ""
+	}
 }
 
 // mostUnproven is how many sites without a proven law are listed.
