@@ -13,6 +13,7 @@
 package diff
 
 import (
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
 )
@@ -52,6 +53,36 @@ type Pair struct {
 
 // Delta is by how many bytes more side B has.
 func (p *Pair) Delta() int64 { return rounded(p.B) - rounded(p.A) }
+
+// Call is a frame of a pair's stack.
+type Call struct {
+	attribution.Frame
+	OnlyA bool // it is a line that side B does not run
+}
+
+// Stack is the calls of a pair, innermost first. A line that both sides run goes by its name on side B.
+func (r *Result) Stack(p *Pair) []Call {
+	f, g := r.B, p.B
+	if g == nil {
+		f, g = r.A, p.A
+	}
+	if g.Stack < 0 {
+		return nil
+	}
+	var out []Call
+	for _, row := range f.Stacks[g.Stack] {
+		v := Call{Frame: f.Frames[row]}
+		if p.B == nil {
+			if to := r.moves.of(placeOf(&v.Frame)); r.moves.runs(to) {
+				v.File, v.Name, v.Line = to.file, to.name, to.line
+			} else {
+				v.OnlyA = true
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
 
 // any is the group of B, or else that of A.
 func (p *Pair) any() *footprint.Group {

@@ -388,3 +388,72 @@ func TestGuards(t *testing.T) {
 }
 
 func abs(n int64) int64 { return max(n, -n) }
+
+// TestRows holds that the sides of pairs are in the rows that they make up.
+func TestRows(t *testing.T) {
+	r := diff.Compare(recorded(t, "base"), recorded(t, "ema"))
+	for _, by := range diff.Kinds() {
+		rows, of := r.Rows(by)
+		sums := make([][2]int64, len(rows))
+		for i, p := range r.Pairs {
+			for side, g := range []*footprint.Group{p.A, p.B} {
+				if (g == nil) != (of[i][side] < 0) {
+					t.Fatalf("by %s: pair %d is in rows %v", by, i, of[i])
+				}
+				if g != nil {
+					sums[of[i][side]][side] += g.Rounded
+				}
+			}
+		}
+		for i := range rows {
+			if got := [2]int64{rows[i].A, rows[i].B}; got != sums[i] {
+				t.Errorf("by %s: %s has %v, its pairs %v", by, rows[i].Name, got, sums[i])
+			}
+		}
+	}
+}
+
+// TestStacksGoByNamesOfB holds that code which lost its memory goes by the names and lines that side B runs it by, and that
+// lines which only side A runs are told apart from those.
+func TestStacksGoByNamesOfB(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "moved")
+	moved, only := 0, 0
+	for _, p := range diff.Compare(a, b).Pairs {
+		if p.How != diff.Shifted && p.How != diff.Renamed {
+			continue
+		}
+		without := *b
+		without.Groups = slices.DeleteFunc(slices.Clone(b.Groups), func(g footprint.Group) bool { return g.Stack == p.B.Stack })
+		without.Stacks = slices.Clone(b.Stacks)
+		without.Stacks[p.B.Stack] = nil
+		without.Totals.Active -= p.B.Rounded
+		r := diff.Compare(a, &without)
+		runs := map[attribution.Frame]bool{}
+		for _, stack := range without.Stacks {
+			for _, row := range stack {
+				runs[b.Frames[row]] = true
+			}
+		}
+		for _, q := range r.Pairs {
+			if q.A != p.A || q.B != nil {
+				continue
+			}
+			for depth, call := range r.Stack(&q) {
+				own := a.Frames[a.Stacks[q.A.Stack][depth]]
+				switch {
+				case call.OnlyA && call.Frame != own:
+					t.Errorf("%v goes by %v, which side B does not run", own, call)
+				case call.OnlyA:
+					only++
+				case !runs[call.Frame]:
+					t.Errorf("%v goes by %v, which side B does not run", own, call)
+				case call.Frame != own:
+					moved++
+				}
+			}
+		}
+	}
+	if moved == 0 || only == 0 {
+		t.Errorf("%d calls moved, %d are of side A alone", moved, only)
+	}
+}

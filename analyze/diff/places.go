@@ -102,7 +102,11 @@ type mapping struct {
 	files     map[string]string
 	functions map[function]function
 	lines     map[place]int32 // of functions of the one side
+	to        *code           // the other side
 }
+
+// runs reports whether the other side runs a line of its code.
+func (m *mapping) runs(p place) bool { return m.to.functions[p.function][p.line] != nil }
 
 // of is where a place of the one side is on the other.
 func (m *mapping) of(p place) place {
@@ -125,7 +129,7 @@ func (m *mapping) function(f function) function {
 
 // findMoves compares the code of two sides.
 func findMoves(a, b *code) *mapping {
-	m := &mapping{functions: map[function]function{}, lines: map[place]int32{}}
+	m := &mapping{functions: map[function]function{}, lines: map[place]int32{}, to: b}
 	m.files = pairs(missing(a.files, b.files), missing(b.files, a.files), 0.4, func(x, y string) float64 {
 		near := 0.0
 		if frames.Base(x) == frames.Base(y) {

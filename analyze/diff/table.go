@@ -57,19 +57,26 @@ const Mixed attribution.Kind = "category,site"
 // Table sums the pairs up, largest differences first. The rows sum up to both sides' active bytes. Code that is on both
 // sides goes by its name on side B.
 func (r *Result) Table(by attribution.Kind) []Row {
-	var out []Row
+	rows, _ := r.Rows(by)
+	return rows
+}
+
+// Rows is Table, and says in which of its rows the two sides of each pair are, -1 for a side that there is not.
+func (r *Result) Rows(by attribution.Kind) (out []Row, of [][2]int32) {
 	index := map[string]int{}
-	row := func(key, name string) *Row {
+	row := func(key, name string) int {
 		i, ok := index[key]
 		if !ok {
 			i = len(out)
 			index[key] = i
 			out = append(out, Row{Name: name, How: Exact})
 		}
-		return &out[i]
+		return i
 	}
+	of = make([][2]int32, len(r.Pairs))
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
+		of[i] = [2]int32{-1, -1}
 		for side, g := range []*footprint.Group{p.A, p.B} {
 			if g == nil {
 				continue
@@ -78,7 +85,9 @@ func (r *Result) Table(by attribution.Kind) []Row {
 			if by == attribution.ByStack {
 				key = "pair " + strconv.Itoa(i)
 			}
-			v := row(cmp.Or(key, name), name)
+			at := row(cmp.Or(key, name), name)
+			of[i][side] = int32(at)
+			v := &out[at]
 			if side == 0 {
 				v.A += g.Rounded
 			} else {
@@ -94,11 +103,27 @@ func (r *Result) Table(by attribution.Kind) []Row {
 		v.Delta, v.State = v.B-v.A, stateOf(v.A, v.B)
 	}
 	r.spread(out, by)
-	slices.SortStableFunc(out, func(x, y Row) int {
+	order := make([]int32, len(out))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		x, y := &out[a], &out[b]
 		return cmp.Or(cmp.Compare(abs(y.Delta), abs(x.Delta)), cmp.Compare(max(y.A, y.B), max(x.A, x.B)),
 			cmp.Compare(x.Name, y.Name))
 	})
-	return out
+	sorted, place := slices.Clone(out), make([]int32, len(out))
+	for to, from := range order {
+		sorted[to], place[from] = out[from], int32(to)
+	}
+	for i := range of {
+		for side, at := range of[i] {
+			if at >= 0 {
+				of[i][side] = place[at]
+			}
+		}
+	}
+	return sorted, of
 }
 
 // nameOf is the name of memory, of code that goes by the name of another group.

@@ -37,6 +37,8 @@ type Footprint struct {
 	Stacks   [][]int32           `json:"-"` // rows of Frames, innermost first
 	Groups   []Group             `json:"-"`
 	Top      int                 `json:"-"` // of Groups, that of the block which was allocated at the moment itself; -1 none
+	// Course is nil where it was not asked for, and without a trace.
+	Course *Course `json:"-"`
 }
 
 // Step is one step of the program.
@@ -67,6 +69,8 @@ type Subject struct {
 	Timeline *timeline.Timeline
 	Uses     *category.Table
 	Steps    *steps.Result
+	// Samples is about how many the footprint's course has; 0 for none.
+	Samples int
 }
 
 // Usual is the word for the moment of a device that is looked at unless told otherwise: its peak, or the end where the
@@ -99,7 +103,10 @@ func Take(q *Subject, at string) (*Footprint, error) {
 	for _, s := range q.Steps.Steps {
 		f.Steps = append(f.Steps, Step{s.Peak, s.Growth})
 	}
-	f.group(q, st)
+	of := f.group(q, st)
+	if q.Samples > 0 {
+		f.Course = f.follow(q, m.Event, q.Samples, of)
+	}
 	f.Top = slices.IndexFunc(f.Groups, func(g Group) bool { return g.top })
 	return f, nil
 }
@@ -110,7 +117,8 @@ type key struct {
 	use   category.Category
 }
 
-func (f *Footprint) group(q *Subject, st *timeline.State) {
+// group finds the groups. Of any row of the timeline it tells the one to which that belongs, -1 for none.
+func (f *Footprint) group(q *Subject, st *timeline.State) (of func(row int32) int) {
 	t := q.Timeline
 	codes := attribution.NewCodes(q.Snapshot, t)
 	index := map[key]int{}
@@ -146,7 +154,23 @@ func (f *Footprint) group(q *Subject, st *timeline.State) {
 			return cmp.Or(cmp.Compare(a.Requested, b.Requested), cmp.Compare(a.Rounded, b.Rounded))
 		})
 	}
-	slices.SortStableFunc(f.Groups, func(a, b Group) int { return cmp.Compare(b.Rounded, a.Rounded) })
+	order := make([]int, len(f.Groups))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.Groups[b].Rounded, f.Groups[a].Rounded) })
+	sorted, place := slices.Clone(f.Groups), make([]int, len(order))
+	for to, from := range order {
+		sorted[to], place[from] = f.Groups[from], to
+	}
+	f.Groups = sorted
+	return func(row int32) int {
+		use, _ := q.Uses.Of(row)
+		if g, ok := index[key{codes.Of(row), use}]; ok {
+			return place[g]
+		}
+		return -1
+	}
 }
 
 // addStack gives the row of a stack, -1 for one without frames.

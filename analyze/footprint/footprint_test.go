@@ -3,6 +3,7 @@ package footprint_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -175,4 +176,67 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestCourse holds that a course has at its samples what a footprint of that moment has, that no peak is between samples,
+// and that they are all of the trace.
+func TestCourse(t *testing.T) {
+	for i, shape := range build.Shapes() {
+		var b bytes.Buffer
+		if err := build.Random(uint64(i), shape.Options).Write(&b, pickler.Options{Protocol: 4}); err != nil {
+			t.Fatal(err)
+		}
+		s, err := load.Read(t.Context(), &b, "random.pickle", load.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := timeline.Build(s, s.UsedDevices()[0])
+		found := steps.Find(s, tl)
+		q := &footprint.Subject{Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found, Samples: 5}
+		take := func(event int) *footprint.Footprint {
+			return footprint.Take(q, attribution.Moment{Event: event}, "")
+		}
+		f := take(tl.Trace.Len() / 2)
+		c := f.Course
+		if c == nil {
+			if tl.Trace.Len() > 0 {
+				t.Errorf("%s: no course", shape.Name)
+			}
+			continue
+		}
+		next, most := 0, int64(0)
+		for k, v := range c.Samples {
+			if v.First != next || v.Event < v.First || v.Event > v.Last {
+				t.Fatalf("%s: sample %d is of %d to %d at %d, want it from %d on", shape.Name, k, v.First, v.Last, v.Event, next)
+			}
+			next, most = v.Last+1, max(most, v.Active)
+			there := map[string]int64{}
+			at := take(v.Event)
+			for g := range at.Groups {
+				there[name(at, &at.Groups[g])] += at.Groups[g].Rounded
+			}
+			for g := range c.Groups {
+				if want := there[name(f, &f.Groups[g])]; c.Groups[g][k] != want {
+					t.Errorf("%s: %s has %d bytes at event %d, want %d", shape.Name, f.Groups[g].Site, c.Groups[g][k], v.Event, want)
+				}
+			}
+			if v.Active != at.Totals.Active {
+				t.Errorf("%s: %d bytes at event %d, want %d", shape.Name, v.Active, v.Event, at.Totals.Active)
+			}
+		}
+		if next != c.Events || c.At != tl.Trace.Len()/2 || most != tl.PeakActive.Bytes && tl.PeakActive.Event >= 0 {
+			t.Errorf("%s: %d of %d events, the highest %d of %d", shape.Name, next, c.Events, most, tl.PeakActive.Bytes)
+		}
+	}
+}
+
+// name tells the groups of footprints of one file apart.
+func name(f *footprint.Footprint, g *footprint.Group) string {
+	s := fmt.Sprint(g.Site, g.Module, g.Use)
+	if g.Stack >= 0 {
+		for _, row := range f.Stacks[g.Stack] {
+			s += fmt.Sprint(f.Frames[row])
+		}
+	}
+	return s
 }

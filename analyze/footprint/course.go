@@ -1,0 +1,102 @@
+package footprint
+
+import (
+	"slices"
+	"sort"
+
+)
+
+// Course is how the memory of a footprint's groups rose and fell over the trace.
+type Course struct {
+	Events  int      // length of the trace
+	At      int      // event of the footprint's moment, -1 before the trace
+	Peak    int      // first event after which most is active
+	Samples []Sample // of all events, in their order
+	Steps   []Span   // of events, as Footprint.Steps has them
+	// Groups are the rounded bytes of the first groups of the footprint, at each sample; what came and went elsewhere is in
+	// Sample.Active alone.
+	Groups [][]int64
+}
+
+// Sample is what is active right after Event, the one of the events First to Last after which most is: no peak is lost
+// between samples, and the moment of the footprint has one of its own.
+type Sample struct {
+	Span
+	Event  int
+	Active int64 // rounded bytes
+}
+
+// Span is the events First to Last.
+type Span struct{ First, Last int }
+
+// maxFollowed bounds the groups whose course is kept, largest first.
+const maxFollowed = 2000
+
+// follow gives the course of the groups, of each life by the row that of gives, -1 for none. It has about n samples, which
+// end where steps end, unless there are more of these.
+func (f *Footprint) follow(q *Subject, event, n int, of func(row int32) int) *Course {
+	t := q.Timeline
+	c := &Course{Events: t.Trace.Len(), At: event}
+	if c.Events == 0 {
+		return nil
+	}
+	active := t.ActiveLevels()
+	_, c.Peak = active.Highest(0, c.Events-1)
+	ends := []int{c.Events, event, event + 1}
+	for k := range min(n, c.Events) {
+		ends = append(ends, k*c.Events/min(n, c.Events))
+	}
+	for _, s := range q.Steps.Steps {
+		c.Steps = append(c.Steps, Span{s.First, s.Last})
+		if len(q.Steps.Steps) <= n {
+			ends = append(ends, s.First, s.Last+1)
+		}
+	}
+	slices.Sort(ends)
+	first := 0
+	for _, end := range slices.Compact(ends) {
+		if end <= first || end > c.Events {
+			continue
+		}
+		s := Sample{Span: Span{first, end - 1}}
+		s.Active, s.Event = active.Highest(first, end-1)
+		c.Samples = append(c.Samples, s)
+		first = end
+	}
+	c.Groups = make([][]int64, min(len(f.Groups), maxFollowed))
+	for g := range c.Groups {
+		c.Groups[g] = make([]int64, len(c.Samples))
+	}
+	// A life takes part in a run of samples: it is added to the first and taken off after the last.
+	from := 0 // for a life; they come in order of birth
+	for i := range t.Lives {
+		l := &t.Lives[i]
+		for from < len(c.Samples) && c.Samples[from].Event < int(l.Born) {
+			from++
+		}
+		rest := c.Samples[from:]
+		if len(rest) == 0 {
+			break
+		}
+		if l.Freed >= 0 && int(l.Freed) <= rest[0].Event {
+			continue // as most: it was there between two samples
+		}
+		g := of(int32(i))
+		if g < 0 || g >= len(c.Groups) {
+			continue
+		}
+		c.Groups[g][from] += l.Rounded
+		if l.Freed < 0 {
+			continue
+		}
+		if k := sort.Search(len(rest), func(k int) bool { return rest[k].Event >= int(l.Freed) }); k < len(rest) {
+			c.Groups[g][from+k] -= l.Rounded
+		}
+	}
+	for _, bytes := range c.Groups {
+		for k := 1; k < len(bytes); k++ {
+			bytes[k] += bytes[k-1]
+		}
+	}
+	return c
+}
