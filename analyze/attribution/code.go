@@ -47,6 +47,12 @@ type Frame struct {
 	Origin     frames.Origin
 }
 
+// Text is the frame for people, as FrameText has it.
+func (f Frame) Text() string {
+	python := f.Origin != frames.Native && f.Origin != frames.Core && f.File != ""
+	return frame{file: f.File, name: f.Name, line: int(f.Line)}.words(python)
+}
+
 // Frames are the calls of a code, innermost first, without those that say nothing: of a backward pass without frames of
 // its own those of the forward traceback, below a frame of no file that is named Backward.
 func (c *Codes) Frames(code Code) []Frame {

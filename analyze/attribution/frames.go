@@ -199,8 +199,10 @@ func FrameText(s *snapshot.Snapshot, id snapshot.FrameID) string {
 	return s.Frames.Text(snapshot.TextPeople, id, func() string { return frameOf(s, id).forPeople() })
 }
 
-func (f frame) forPeople() string {
-	if f.class.Has(frames.Python) || f.name == "" {
+func (f frame) forPeople() string { return f.words(f.class.Has(frames.Python)) }
+
+func (f frame) words(python bool) string {
+	if python || f.name == "" {
 		return f.short()
 	}
 	f.name = frames.CppName(f.name)

@@ -3,7 +3,6 @@ package footprint
 import (
 	"slices"
 	"sort"
-
 )
 
 // Course is how the memory of a footprint's groups rose and fell over the trace.

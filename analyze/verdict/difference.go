@@ -8,6 +8,8 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/diff"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -34,6 +36,62 @@ func Difference(r *diff.Result) string {
 		return s + "."
 	}
 	return fmt.Sprintf("%s, %s of it.", s, units.Signed(first.Bytes))
+}
+
+// Changed is the word for a difference as a whole, and its tone.
+func Changed(r *diff.Result) (string, finding.Tone) {
+	switch {
+	case r.Noise():
+		return "Noise", finding.None
+	case r.Delta() > 0:
+		return "Grown", finding.Warn
+	case r.Delta() < 0:
+		return "Shrunk", finding.Good
+	case len(r.Causes) > 0 && (r.Causes[0].Kind != diff.Moved || len(r.Causes) > 1):
+		return "Other", finding.Neutral
+	}
+	return "Same", finding.Good
+}
+
+// WhyDifferent says in a sentence each what makes the difference, without those causes that are below a hundredth of the
+// first unless all are wanted. It says nothing beyond Difference where there is but one.
+func WhyDifferent(r *diff.Result, all bool) (why []string) {
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		if small := max(c.Bytes, -c.Bytes) < max(r.Causes[0].Bytes, -r.Causes[0].Bytes)/100; i > 0 && c.Kind != diff.Moved && small && !all {
+			var rest int64
+			for _, c := range r.Causes[i:] {
+				rest += c.Bytes
+			}
+			why = append(why, fmt.Sprintf("%s for other reasons; the table has all.", units.Signed(rest)))
+			break
+		}
+		if c.Kind == diff.Moved {
+			why = append(why, CauseOf(c)+".")
+			continue
+		}
+		why = append(why, fmt.Sprintf("%s: %s.", units.Signed(c.Bytes), CauseOf(c)))
+	}
+	if len(why) < 2 {
+		return nil
+	}
+	return why
+}
+
+// SideOf says of a side which GPU and moment it is, and of which of several runs.
+func SideOf(f *footprint.Footprint, s *diff.Spread) string {
+	words := fmt.Sprintf("GPU %d, %s", f.Device, f.When)
+	if s != nil {
+		words += fmt.Sprintf("; the median of %s, %s to %s active", units.Plural(s.Runs, "run"), units.Bytes(s.Low),
+			units.Bytes(s.High))
+	}
+	return words
+}
+
+// HowOf says by what code of one side was known on the other.
+func HowOf(h diff.How) string {
+	return [...]string{diff.Exact: "by the same lines", diff.Shifted: "by lines that moved", diff.Renamed: "by other names",
+		diff.Inlined: "with calls put in or taken out", diff.Similar: "by similar calls", diff.Alone: "no partner"}[h]
 }
 
 // CauseOf says of a cause what changed, and where most of it is.

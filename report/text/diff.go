@@ -7,7 +7,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/diff"
-	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -29,32 +28,9 @@ func DiffMarkdown(w io.Writer, r *diff.Result, by attribution.Kind, o Options) e
 }
 
 func (d *doc) diff(r *diff.Result, by attribution.Kind, o Options) {
-	word, tone := "Same", finding.Good
-	switch {
-	case r.Noise():
-		word, tone = "Noise", finding.None
-	case r.Delta() > 0:
-		word, tone = "Grown", finding.Warn
-	case r.Delta() < 0:
-		word = "Shrunk"
-	case len(r.Causes) > 0 && (r.Causes[0].Kind != diff.Moved || len(r.Causes) > 1):
-		word, tone = "Other", finding.Neutral
-	}
+	word, tone := verdict.Changed(r)
 	d.heading(word, tone, verdict.Difference(r), 0)
-	var why []string
-	for i := range r.Causes {
-		c := &r.Causes[i]
-		if i > 0 && c.Kind != diff.Moved && small(c.Bytes, r) && !o.All {
-			why = append(why, fmt.Sprintf("%s for other reasons; the table has all.", units.Signed(sumOf(r.Causes[i:]))))
-			break
-		}
-		if c.Kind == diff.Moved {
-			why = append(why, verdict.CauseOf(c)+".")
-			continue
-		}
-		why = append(why, fmt.Sprintf("%s: %s.", units.Signed(c.Bytes), verdict.CauseOf(c)))
-	}
-	if len(why) > 1 {
+	if why := verdict.WhyDifferent(r, o.All); len(why) > 0 {
 		d.apart("Why", why, 0)
 	}
 	var notes []string
@@ -75,28 +51,11 @@ func (d *doc) diff(r *diff.Result, by attribution.Kind, o Options) {
 	d.labeled("Matched", cells(matched(r)))
 }
 
-// small reports whether a part of the difference is not worth a line.
-func small(n int64, r *diff.Result) bool {
-	most := max(r.Causes[0].Bytes, -r.Causes[0].Bytes)
-	return max(n, -n) < most/100
-}
-
-func sumOf(causes []diff.Cause) (n int64) {
-	for i := range causes {
-		n += causes[i].Bytes
-	}
-	return n
-}
-
 // sides are the two sides and their totals.
 func (d *doc) sides(r *diff.Result) {
 	for i, f := range []*footprint.Footprint{r.A, r.B} {
-		runs := ""
-		if s := []*diff.Spread{r.SpreadA, r.SpreadB}[i]; s != nil {
-			runs = fmt.Sprintf("; the median of %s, %s to %s active", units.Plural(s.Runs, "run"), units.Bytes(s.Low),
-				units.Bytes(s.High))
-		}
-		d.labeled("AB"[i:i+1], cells(plain.name(f.Name), fmt.Sprintf(", GPU %d, %s%s", f.Device, f.When, runs)))
+		words := verdict.SideOf(f, []*diff.Spread{r.SpreadA, r.SpreadB}[i])
+		d.labeled("AB"[i:i+1], cells(plain.name(f.Name), ", "+words))
 	}
 	d.gap()
 	t := d.table(bold, left("", 10), num("A", 11), num("B", 11), num("B - A", 12))
@@ -199,9 +158,6 @@ func (d *doc) steps(r *diff.Result, n int, o Options) {
 
 // matched says by what code of one side was known on the other.
 func matched(r *diff.Result) string {
-	words := map[diff.How]string{diff.Exact: "by the same lines", diff.Shifted: "by lines that moved",
-		diff.Renamed: "by other names", diff.Inlined: "with calls put in or taken out", diff.Similar: "by similar calls",
-		diff.Alone: "no partner"}
 	if exact := r.Matched[diff.Exact]; exact.A == r.A.Totals.Active && exact.B == r.B.Totals.Active {
 		return "all of both sides by the same lines"
 	}
@@ -215,7 +171,7 @@ func matched(r *diff.Result) string {
 			if s += units.Bytes(m.A); m.A != m.B {
 				s += " and " + units.Bytes(m.B)
 			}
-			s += " " + words[h]
+			s += " " + verdict.HowOf(h)
 		}
 		if h == diff.Alone {
 			return s
