@@ -105,6 +105,9 @@ type mapping struct {
 	to        *code           // the other side
 }
 
+// any reports whether code moved.
+func (m *mapping) any() bool { return len(m.files)+len(m.functions)+len(m.lines) > 0 }
+
 // runs reports whether the other side runs a line of its code.
 func (m *mapping) runs(p place) bool { return m.to.functions[p.function][p.line] != nil }
 

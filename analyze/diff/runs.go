@@ -51,33 +51,50 @@ func medianOf(list []*footprint.Footprint) *footprint.Footprint {
 // Noise reports whether the difference is no larger than those between runs of one side.
 func (r *Result) Noise() bool { return r.SpreadA != nil && !r.SpreadA.apart(*r.SpreadB) }
 
-// spread fills in what the rows have in the other runs. Code goes by its name on its own side.
-func (r *Result) spread(rows []Row, by attribution.Kind) {
-	if r.SpreadA == nil || by == attribution.ByStack {
-		return
+// RowOf finds the rows of a table for groups of a side that are not compared, of another run or another moment: -1 for none.
+// By stacks there is none, and where code moved there is none for a line that is not compared: who bears its name may be
+// another line.
+func (r *Result) RowOf(rows []Row, by attribution.Kind, side int) func(g *footprint.Group) int {
+	if by == attribution.ByStack {
+		return func(*footprint.Group) int { return -1 }
 	}
 	index := map[string]int{}
 	for i := range rows {
 		index[rows[i].Name] = i
 	}
-	var here [2]map[string]string // names of rows by those of each side
-	for side := range here {
-		here[side] = map[string]string{}
-		for i := range r.Pairs {
-			p := &r.Pairs[i]
-			if g := [2]*footprint.Group{p.A, p.B}[side]; g != nil {
-				here[side][nameOf(by, g, g)] = nameOf(by, g, p.any())
-			}
+	there := map[string]string{} // names of rows by those of the side
+	for i := range r.Pairs {
+		p := &r.Pairs[i]
+		if g := [2]*footprint.Group{p.A, p.B}[side]; g != nil {
+			there[nameOf(by, g, g)] = nameOf(by, g, p.any())
 		}
+	}
+	moved := r.moves.any() && (by == attribution.BySite || by == Mixed)
+	return func(g *footprint.Group) int {
+		name, known := nameOf(by, g, g), false
+		if to := there[name]; to != "" {
+			name, known = to, true
+		}
+		if at, ok := index[name]; ok && (known || !moved) {
+			return at
+		}
+		return -1
+	}
+}
+
+// spread fills in what the rows have in the other runs. Code goes by its name on its own side.
+func (r *Result) spread(rows []Row, by attribution.Kind) {
+	if r.SpreadA == nil || by == attribution.ByStack {
+		return
 	}
 	values := make([][2][]int64, len(rows))
 	for side, runs := range r.runs {
+		rowOf := r.RowOf(rows, by, side)
 		for _, f := range runs {
 			sums := make([]int64, len(rows))
 			for i := range f.Groups {
 				g := &f.Groups[i]
-				name := nameOf(by, g, g)
-				if at, ok := index[cmp.Or(here[side][name], name)]; ok {
+				if at := rowOf(g); at >= 0 {
 					sums[at] += g.Rounded
 				}
 			}

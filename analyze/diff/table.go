@@ -32,7 +32,8 @@ const (
 	Same   State = "same"
 )
 
-func stateOf(a, b int64) State {
+// StateOf is that of a bytes on side A and b bytes on side B.
+func StateOf(a, b int64) State {
 	switch {
 	case a == b:
 		return Same
@@ -100,7 +101,7 @@ func (r *Result) Rows(by attribution.Kind) (out []Row, of [][2]int32) {
 	}
 	for i := range out {
 		v := &out[i]
-		v.Delta, v.State = v.B-v.A, stateOf(v.A, v.B)
+		v.Delta, v.State = v.B-v.A, StateOf(v.A, v.B)
 	}
 	r.spread(out, by)
 	order := make([]int32, len(out))

@@ -3,6 +3,8 @@ package footprint
 import (
 	"slices"
 	"sort"
+
+	"github.com/snapana/snapana/analyze/category"
 )
 
 // Course is how the memory of a footprint's groups rose and fell over the trace.
@@ -12,9 +14,19 @@ type Course struct {
 	Peak    int      // first event after which most is active
 	Samples []Sample // of all events, in their order
 	Steps   []Span   // of events, as Footprint.Steps has them
-	// Groups are the rounded bytes of the first groups of the footprint, at each sample; what came and went elsewhere is in
-	// Sample.Active alone.
+	// Groups are the rounded bytes of the first groups of the footprint, at each sample.
 	Groups [][]int64
+	// Others is memory of stacks that have none at the footprint's moment, in the order of their first blocks.
+	Others []Other
+	// Left is how many of Others there were no room for.
+	Left int
+}
+
+// Other is memory from one place and for one purpose, of stacks that have none at the footprint's moment.
+type Other struct {
+	Site, Module string
+	Use          category.Category
+	Bytes        []int64 // rounded, at each sample
 }
 
 // Sample is what is active right after Event, the one of the events First to Last after which most is: no peak is lost
@@ -28,12 +40,11 @@ type Sample struct {
 // Span is the events First to Last.
 type Span struct{ First, Last int }
 
-// maxFollowed bounds the groups whose course is kept, largest first.
+// maxFollowed bounds the groups whose course is kept, largest first, and the others.
 const maxFollowed = 2000
 
-// follow gives the course of the groups, of each life by the row that of gives, -1 for none. It has about n samples, which
-// end where steps end, unless there are more of these.
-func (f *Footprint) follow(q *Subject, event, n int, of func(row int32) int) *Course {
+// follow gives the course of the groups, with about n samples, which end where steps end, unless there are more of these.
+func (f *Footprint) follow(q *Subject, event, n int, known *grouping) *Course {
 	t := q.Timeline
 	c := &Course{Events: t.Trace.Len(), At: event}
 	if c.Events == 0 {
@@ -66,6 +77,27 @@ func (f *Footprint) follow(q *Subject, event, n int, of func(row int32) int) *Co
 	for g := range c.Groups {
 		c.Groups[g] = make([]int64, len(c.Samples))
 	}
+	others := map[key]int{} // -1 for those that there is no room for
+	places := map[placeOf]int{}
+	bytesOf := func(row int32) []int64 {
+		k := known.key(q, row)
+		g, ok := known.of[k]
+		switch {
+		case ok && g < len(c.Groups):
+			return c.Groups[g]
+		case ok:
+			return nil
+		}
+		at, ok := others[k]
+		if !ok {
+			at = c.other(known, k, places)
+			others[k] = at
+		}
+		if at < 0 {
+			return nil
+		}
+		return c.Others[at].Bytes
+	}
 	// A life takes part in a run of samples: it is added to the first and taken off after the last.
 	from := 0 // for a life; they come in order of birth
 	for i := range t.Lives {
@@ -80,22 +112,55 @@ func (f *Footprint) follow(q *Subject, event, n int, of func(row int32) int) *Co
 		if l.Freed >= 0 && int(l.Freed) <= rest[0].Event {
 			continue // as most: it was there between two samples
 		}
-		g := of(int32(i))
-		if g < 0 || g >= len(c.Groups) {
+		bytes := bytesOf(int32(i))
+		if bytes == nil {
 			continue
 		}
-		c.Groups[g][from] += l.Rounded
+		bytes[from] += l.Rounded
 		if l.Freed < 0 {
 			continue
 		}
 		if k := sort.Search(len(rest), func(k int) bool { return rest[k].Event >= int(l.Freed) }); k < len(rest) {
-			c.Groups[g][from+k] -= l.Rounded
+			bytes[from+k] -= l.Rounded
 		}
 	}
 	for _, bytes := range c.Groups {
-		for k := 1; k < len(bytes); k++ {
-			bytes[k] += bytes[k-1]
-		}
+		accumulate(bytes)
+	}
+	for i := range c.Others {
+		accumulate(c.Others[i].Bytes)
 	}
 	return c
+}
+
+// other is the place among Others of a key that no group has, -1 where there is no room for it.
+func (c *Course) other(known *grouping, k key, places map[placeOf]int) int {
+	site, module, _ := known.codes.Names(k.place)
+	p := placeOf{site, module, k.use}
+	at, ok := places[p]
+	if ok {
+		return at
+	}
+	at = len(c.Others)
+	if at == maxFollowed {
+		at = -1
+		c.Left++
+	} else {
+		c.Others = append(c.Others, Other{site, module, k.use, make([]int64, len(c.Samples))})
+	}
+	places[p] = at
+	return at
+}
+
+// placeOf tells Others apart.
+type placeOf struct {
+	site, module string
+	use          category.Category
+}
+
+// accumulate makes levels of changes.
+func accumulate(bytes []int64) {
+	for k := 1; k < len(bytes); k++ {
+		bytes[k] += bytes[k-1]
+	}
 }

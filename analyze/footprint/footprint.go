@@ -103,9 +103,9 @@ func Take(q *Subject, at string) (*Footprint, error) {
 	for _, s := range q.Steps.Steps {
 		f.Steps = append(f.Steps, Step{s.Peak, s.Growth})
 	}
-	of := f.group(q, st)
+	known := f.group(q, st)
 	if q.Samples > 0 {
-		f.Course = f.follow(q, m.Event, q.Samples, of)
+		f.Course = f.follow(q, m.Event, q.Samples, known)
 	}
 	f.Top = slices.IndexFunc(f.Groups, func(g Group) bool { return g.top })
 	return f, nil
@@ -117,22 +117,32 @@ type key struct {
 	use   category.Category
 }
 
-// group finds the groups. Of any row of the timeline it tells the one to which that belongs, -1 for none.
-func (f *Footprint) group(q *Subject, st *timeline.State) (of func(row int32) int) {
+// grouping tells to which group a row of the timeline belongs.
+type grouping struct {
+	codes *attribution.Codes
+	of    map[key]int // places in Footprint.Groups
+}
+
+func (g *grouping) key(q *Subject, row int32) key {
+	use, _ := q.Uses.Of(row)
+	return key{g.codes.Of(row), use}
+}
+
+// group finds the groups.
+func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 	t := q.Timeline
-	codes := attribution.NewCodes(q.Snapshot, t)
-	index := map[key]int{}
+	codes, index := attribution.NewCodes(q.Snapshot, t), map[key]int{}
+	all := &grouping{codes, index}
 	sizes := []map[Size]int64{}
 	stacks, known := map[attribution.Code]int32{}, map[attribution.Frame]int32{}
 	for _, row := range st.Rows() {
-		use, _ := q.Uses.Of(row)
-		k := key{codes.Of(row), use}
+		k := all.key(q, row)
 		g, ok := index[k]
 		if !ok {
 			g = len(f.Groups)
 			index[k] = g
 			site, module, isCode := codes.Names(k.place)
-			f.Groups = append(f.Groups, Group{Stack: -1, Site: site, Module: module, Known: isCode, Use: use})
+			f.Groups = append(f.Groups, Group{Stack: -1, Site: site, Module: module, Known: isCode, Use: k.use})
 			sizes = append(sizes, map[Size]int64{})
 			at, ok := stacks[k.place]
 			if !ok {
@@ -164,13 +174,10 @@ func (f *Footprint) group(q *Subject, st *timeline.State) (of func(row int32) in
 		sorted[to], place[from] = f.Groups[from], to
 	}
 	f.Groups = sorted
-	return func(row int32) int {
-		use, _ := q.Uses.Of(row)
-		if g, ok := index[key{codes.Of(row), use}]; ok {
-			return place[g]
-		}
-		return -1
+	for k, g := range index {
+		index[k] = place[g]
 	}
+	return all
 }
 
 // addStack gives the row of a stack, -1 for one without frames.

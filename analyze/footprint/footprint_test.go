@@ -220,6 +220,16 @@ func TestCourse(t *testing.T) {
 					t.Errorf("%s: %s has %d bytes at event %d, want %d", shape.Name, f.Groups[g].Site, c.Groups[g][k], v.Event, want)
 				}
 			}
+			sum := int64(0)
+			for _, bytes := range c.Groups {
+				sum += bytes[k]
+			}
+			for i := range c.Others {
+				sum += c.Others[i].Bytes[k]
+			}
+			if sum != v.Active {
+				t.Errorf("%s: courses have %d bytes at event %d, want %d", shape.Name, sum, v.Event, v.Active)
+			}
 			if v.Active != at.Totals.Active {
 				t.Errorf("%s: %d bytes at event %d, want %d", shape.Name, v.Active, v.Event, at.Totals.Active)
 			}

@@ -88,6 +88,27 @@ func SideOf(f *footprint.Footprint, s *diff.Spread) string {
 	return words
 }
 
+// Unfollowed says what is not known of how memory rose and fell over the traces, "" where both are known.
+func Unfollowed(r *diff.Result) string {
+	var without []string
+	for i, f := range []*footprint.Footprint{r.A, r.B} {
+		if f.Course == nil {
+			without = append(without, "AB"[i:i+1])
+		}
+	}
+	switch {
+	case len(without) == 0:
+		return ""
+	case len(without) == 2 && r.Steps() == 0:
+		return "Neither side has a history of events, so nothing is known between the moments that are compared."
+	case len(without) == 2:
+		return "Neither side has a history of events: of each step its peak is known."
+	case len(r.A.Steps) > 0 && len(r.B.Steps) > 0:
+		return "Side " + without[0] + " has no history of events: of its steps the peaks are known."
+	}
+	return "Side " + without[0] + " has no history of events: only the moment that is compared is known."
+}
+
 // HowOf says by what code of one side was known on the other.
 func HowOf(h diff.How) string {
 	return [...]string{diff.Exact: "by the same lines", diff.Shifted: "by lines that moved", diff.Renamed: "by other names",

@@ -48,17 +48,17 @@ export function yAxis(to: HTMLElement, lo: number, hi: number, height: number, t
 }
 
 /** Says which part of the trace a picture shows. */
-export function xAxis(to: HTMLElement, view: View, width: number): void {
+export function xAxis(to: HTMLElement, ticks: Tick[], name: string): void {
 	fill(
 		to,
-		...xTicks(view, width).map(t => {
+		...ticks.map(t => {
 			const e = el("span", { class: "tick" }, t.text);
 			e.style.left = t.at * 100 + "%";
 			if (t.at < 0.02) e.style.transform = "none";
 			else if (t.at > 0.97) e.style.transform = "translateX(-100%)";
 			return e;
 		}),
-		el("span", { class: "x-label" }, xName(view)),
+		el("span", { class: "x-label" }, name),
 	);
 }
 

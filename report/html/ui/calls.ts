@@ -5,102 +5,116 @@ import { Cell } from "./save";
 import { View } from "./view";
 
 /** A call with what it and the calls below it hold; in a tree of callers, those below are who called it. */
-export interface Call {
-	name: string;
-	frame: number; // of the tables, -1 for none
-	origin: Origin;
+export interface Call extends Frame {
 	bytes: number;
 	self: number;
 	count: number;
+	/** Of a difference: bytes on its sides, of which bytes changed. */
+	a: number;
+	b: number;
+	chosen: boolean; // some of it is of what was chosen
 	parent: Call | null;
 	children: Call[]; // most bytes first
 }
 
-/** The nodes of a stack in the order of a tree, outermost first; null for a stack that is not in it. */
-type Way = (outermostFirst: number[]) => number[] | null;
-
-/** Lays the rows out by call path, outermost frame first. */
-export function calls(view: View, rows: number[]): Call {
-	return whole(view, rows, way => way);
+interface Frame {
+	name: string;
+	frame: number; // of the tables, -1 for none
+	origin: Origin;
 }
 
-/** Lays the rows out by call path, innermost frame first. */
-export function callers(view: View, rows: number[]): Call {
-	return whole(view, rows, way => way.reverse());
+/** What one stack holds. */
+export interface Leaf extends Pick<Call, "bytes" | "count" | "a" | "b" | "chosen"> {
+	way: Frame[]; // outermost first
 }
 
-function whole(view: View, rows: number[], order: Way): Call {
-	const root = lay(view, rows, "all", order);
-	addRest(view, root);
+/** What the rows hold, by stack. */
+export function leaves(view: View, rows: number[]): Leaf[] {
+	const d = view.dev,
+		t = d.tables,
+		all = new Map<number, Leaf>();
+	for (const row of rows) {
+		const s = d.stackOf(row);
+		let leaf = all.get(s);
+		if (!leaf) {
+			const way = t.visible(s, view.state.internals).map(n => {
+				const frame = t.nodeFrame[n];
+				return { name: t.frame(n), frame, origin: t.frameOrigin[frame] };
+			});
+			if (!way.length) way.push({ name: t.site(s), frame: -1, origin: Origin.Plumbing });
+			all.set(s, (leaf = { way: way.reverse(), bytes: 0, count: 0, a: 0, b: 0, chosen: true }));
+		}
+		leaf.bytes += d.lives.size[row];
+		leaf.count++;
+	}
+	return [...all.values()];
+}
+
+/** Lays what stacks hold out by call path, outermost frame first. */
+export function calls(all: Leaf[]): Call {
+	return lay(all, "all", way => way);
+}
+
+/** Lays what stacks hold out by call path, innermost frame first. */
+export function callers(all: Leaf[]): Call {
+	return lay(all, "all", way => way.toReversed());
+}
+
+/** What a function called, and who called it, in the stacks that it is in. Of a recursion the outermost call counts. */
+export function around(all: Leaf[], name: string): { callees: Call; callers: Call } {
+	const at = (way: Frame[]) => way.findIndex(f => f.frame >= 0 && f.name === name),
+		some = (part: (way: Frame[], at: number) => Frame[]) =>
+			lay(all, name, way => (at(way) < 0 ? null : part(way, at(way))));
+	return { callees: some((way, i) => way.slice(i + 1)), callers: some((way, i) => way.slice(0, i).reverse()) };
+}
+
+function lay(all: Leaf[], name: string, order: (way: Frame[]) => Frame[] | null): Call {
+	const root = call({ name, frame: -1, origin: Origin.User }, null),
+		index = new Map<Call, Map<string, Call>>();
+	for (const leaf of all) {
+		const path = order(leaf.way);
+		if (!path) continue;
+		let at = root;
+		add(at, leaf);
+		for (const frame of path) {
+			let below = index.get(at);
+			if (!below) index.set(at, (below = new Map()));
+			let next = below.get(frame.name);
+			if (!next) {
+				below.set(frame.name, (next = call(frame, at)));
+				at.children.push(next);
+			}
+			at = next;
+			add(at, leaf);
+		}
+		at.self += leaf.bytes;
+	}
 	sort(root);
 	return root;
 }
 
-/** What a function called, and who called it, in the stacks that it is in. Of a recursion the outermost call counts. */
-export function around(view: View, rows: number[], name: string): { callees: Call; callers: Call } {
-	const t = view.dev.tables,
-		at = (way: number[]) => way.findIndex(n => t.frame(n) === name),
-		some = (part: (way: number[], at: number) => number[]) =>
-			lay(view, rows, name, way => (at(way) < 0 ? null : part(way, at(way)))),
-		callees = some((way, i) => way.slice(i + 1)),
-		callers = some((way, i) => way.slice(0, i).reverse());
-	sort(callees);
-	sort(callers);
-	return { callees, callers };
+function add(to: Call, leaf: Leaf): void {
+	to.bytes += leaf.bytes;
+	to.count += leaf.count;
+	to.a += leaf.a;
+	to.b += leaf.b;
+	to.chosen ||= leaf.chosen;
 }
 
-function lay(view: View, rows: number[], name: string, order: Way): Call {
-	const d = view.dev,
-		t = d.tables,
-		internals = view.state.internals;
-	const bytes = new Map<number, { bytes: number; count: number }>();
-	for (const row of rows) {
-		const s = d.stackOf(row),
-			sum = bytes.get(s) ?? { bytes: 0, count: 0 };
-		sum.bytes += d.lives.size[row];
-		sum.count++;
-		bytes.set(s, sum);
-	}
-	const root = call(name, -1, Origin.User, null),
-		index = new Map<Call, Map<string, Call>>();
-	for (const [stack, sum] of bytes) {
-		const frames = t.visible(stack, internals).reverse(),
-			path = order([...frames]);
-		if (!path) continue;
-		let at = root;
-		const enter = (name: string, frame: number, origin: Origin) => {
-			let below = index.get(at);
-			if (!below) index.set(at, (below = new Map()));
-			let next = below.get(name);
-			if (!next) {
-				below.set(name, (next = call(name, frame, origin, at)));
-				at.children.push(next);
-			}
-			at = next;
-			at.bytes += sum.bytes;
-			at.count += sum.count;
-		};
-		root.bytes += sum.bytes;
-		root.count += sum.count;
-		for (const n of path) enter(t.frame(n), t.nodeFrame[n], t.frameOrigin[t.nodeFrame[n]]);
-		if (!frames.length) enter(t.site(stack), -1, Origin.Plumbing);
-		at.self += sum.bytes;
-	}
-	return root;
-}
-
-function addRest(view: View, root: Call): void {
+/** What is live at the cursor and not in the page. */
+export function addRest(view: View, root: Call): void {
 	const rest = view.choosy ? null : view.dev.restAt(view.state.cursor);
 	const sum = rest ? rest.reduce((a, b) => a + b, 0) : 0;
 	if (sum <= 0) return;
-	const c = call("(not in this page, see above)", -1, Origin.Plumbing, root);
+	const c = call({ name: "(not in this page, see above)", frame: -1, origin: Origin.Plumbing }, root);
 	c.bytes = c.self = sum;
 	root.bytes += sum;
 	root.children.push(c);
+	sort(root);
 }
 
-function call(name: string, frame: number, origin: Origin, parent: Call | null): Call {
-	return { name, frame, origin, bytes: 0, self: 0, count: 0, parent, children: [] };
+function call(frame: Frame, parent: Call | null): Call {
+	return { ...frame, bytes: 0, self: 0, count: 0, a: 0, b: 0, chosen: false, parent, children: [] };
 }
 
 function sort(root: Call): void {

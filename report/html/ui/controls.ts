@@ -4,7 +4,39 @@ import { choice, el, fill, unique } from "./dom";
 import { never } from "./bands";
 import * as format from "./format";
 import { jump, largest, step, stepTo } from "./keys";
+import { Store } from "./store";
 import { Axis, ColorBy, Mode, State, View } from "./view";
+
+/** Where one types what to search for; the key "/" goes there. */
+export function searchInput<S extends { search: string }>(
+	view: Store<S>,
+	label: string,
+	placeholder: string,
+): HTMLInputElement {
+	let waiting = 0;
+	const input = el("input", {
+		type: "search",
+		placeholder,
+		"aria-label": label,
+		spellcheck: "false",
+		input: () => {
+			clearTimeout(waiting);
+			waiting = window.setTimeout(() => {
+				waiting = 0;
+				view.set({ search: input.value } as Partial<S>);
+			}, 120);
+		},
+	});
+	view.listen(c => {
+		if (c.has("search") && !waiting) input.value = view.state.search;
+	});
+	document.addEventListener("keydown", e => {
+		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
+		e.preventDefault();
+		input.focus();
+	});
+	return input;
+}
 
 /** The buttons above the timeline, the last of which are about all of it. */
 export function toolbar(view: View, ...last: HTMLElement[]): HTMLElement {
@@ -114,20 +146,11 @@ export function toolbar(view: View, ...last: HTMLElement[]): HTMLElement {
 
 export function search(view: View): HTMLElement {
 	const result = el("output", { class: "found" });
-	let waiting = 0;
-	const input = el("input", {
-		type: "search",
-		placeholder: "Search stacks, labels, addresses: model.py, 0x7f…",
-		"aria-label": "Search stacks, labels and addresses",
-		spellcheck: "false",
-		input: () => {
-			clearTimeout(waiting);
-			waiting = window.setTimeout(() => {
-				waiting = 0;
-				view.set({ search: input.value });
-			}, 120);
-		},
-	});
+	const input = searchInput(
+		view,
+		"Search stacks, labels and addresses",
+		"Search stacks, labels, addresses: model.py, 0x7f…",
+	);
 	const box = (text: string, key: "regex" | "internals") => {
 		const id = unique("box"),
 			check = el("input", { type: "checkbox", id, change: () => view.set({ [key]: check.checked }) });
@@ -170,13 +193,7 @@ export function search(view: View): HTMLElement {
 		"Clear highlight",
 	);
 	view.listen(c => {
-		if (c.has("search") && !waiting) input.value = view.state.search;
 		if ((["search", "regex", "internals", "pick", "only", "cursor", "detail"] as const).some(k => c.has(k))) say();
-	});
-	document.addEventListener("keydown", e => {
-		if (e.key !== "/" || e.target instanceof HTMLInputElement || !input.offsetParent) return;
-		e.preventDefault();
-		input.focus();
 	});
 	return el(
 		"div",

@@ -1,6 +1,6 @@
 // Reserved memory over the trace under other settings, as replayed: the table's rows, drawn.
 
-import { placeTip, tell, upright, xAxis, yAxis } from "./axis";
+import { placeTip, tell, upright, xAxis, xName, xTicks, yAxis } from "./axis";
 import { firstAt } from "./bands";
 import { css } from "./colors";
 import { el, fill, pen, redrawn, swatch } from "./dom";
@@ -75,6 +75,7 @@ export class Curves {
 			click: p => view.set({ cursor: this.eventAt(p.x) }),
 			zoomY: () => {},
 			panY: () => {},
+			range: (x0, x1) => view.set({ markA: view.eventAt(x0), markB: view.eventAt(x1) }),
 			passed: () => {},
 		});
 		view.listen(changed => (["x0", "x1", "axis", "cursor"] as const).some(k => changed.has(k)) && this.render());
@@ -154,7 +155,7 @@ export class Curves {
 		const edge = (event: number) =>
 			state.axis === "event" ? event : event < dev.events ? view.at(event) : view.full();
 		yAxis(this.yAxis, 0, hi, height, top);
-		xAxis(this.xAxis, view, W);
+		xAxis(this.xAxis, xTicks(view, W), xName(view));
 		if (limit && limit < hi) {
 			g.strokeStyle = g.fillStyle = css("bad");
 			g.setLineDash([4, 4]);

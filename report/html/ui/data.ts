@@ -222,9 +222,9 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Inflates and splits the text of the page's data. */
-export async function load(text: string): Promise<Packed> {
+export async function load<H extends { version: number } = Header>(text: string): Promise<Packed<H>> {
 	const stream = new Blob([fromBase64(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
-	return unpack<Header>(new Uint8Array(await new Response(stream).arrayBuffer()));
+	return unpack<H>(new Uint8Array(await new Response(stream).arrayBuffer()));
 }
 
 /** Splits what was inflated. */

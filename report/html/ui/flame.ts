@@ -1,221 +1,68 @@
-// The flame graph: calls as boxes as wide as the memory they hold. The outermost call is on top; inverted, the
-// innermost. Around a function, those who called it are above it and those that it called below.
+// The flame graph of what is live at the cursor: calls as boxes as wide as the memory they hold.
 
-import { around, asTable, asText, Call, callers, calls } from "./calls";
-import { css } from "./colors";
-import { el, fill, pen, swatch } from "./dom";
+import { addRest, Call, Leaf, leaves } from "./calls";
+import { el, swatch } from "./dom";
 import * as format from "./format";
+import { FlameGraph } from "./graph";
 import { Panel } from "./panel";
-import { Pen, Picture } from "./picture";
-import { Cell } from "./save";
 import { looked, State, View } from "./view";
 
-const rowHeight = 20,
-	mostRows = 60;
+const colors = ["f0", "f0", "f0", "f1", "f2", "f3"]; // by origin
 
-interface Box {
-	x: number;
-	w: number;
-	row: number;
-	call: Call;
-}
-
-export class Flame implements Panel {
-	readonly name = "Flame graph";
+export class Flame extends FlameGraph<View> implements Panel {
 	readonly needs: (keyof State)[] = ["cursor", ...looked, "inverted", "around", "focus"];
-	readonly element = el("div", { class: "panel flame" });
-	private readonly canvas = el("canvas", {
-		tabindex: 0,
-		role: "img",
-		"aria-label":
-			"flame graph; arrow keys move, Enter focuses, I inverts, C shows callers and callees, Escape shows all",
-	});
-	private readonly path = el("nav", { class: "crumbs", "aria-label": "Focus" });
-	private readonly about = el("p", { class: "about", role: "status" });
-	private readonly empty = el("p", { class: "empty", hidden: true });
-	private boxes: Box[] = [];
-	private root!: Call;
-	private above: Call | null = null; // who called the function that is looked at
-	private focus!: Call;
-	private chosen: Call | null = null;
 	private all = 0; // bytes of what is live
 
-	constructor(readonly view: View) {
-		this.element.append(this.buttons(), this.path, this.empty, this.canvas, this.about);
-		this.canvas.addEventListener("pointermove", e => this.choose(this.at(e)));
-		this.canvas.addEventListener("pointerleave", () => this.choose(null));
-		this.canvas.addEventListener("click", e => (e.shiftKey ? this.turn(this.at(e)) : this.zoom(this.at(e))));
-		this.canvas.addEventListener("keydown", e => this.key(e));
-	}
-
-	private buttons(): HTMLElement {
+	protected leaves(): Leaf[] {
 		const { view } = this,
-			inverted = el("button", { type: "button", click: () => this.invert() }, "Inverted"),
-			both = el(
-				"button",
-				{
-					type: "button",
-					title: "Who called the function that has the focus, and what it called",
-					click: () => (view.state.around ? view.set({ around: "" }) : this.turn(this.focus)),
-				},
-				"Callers and callees",
-			);
-		const update = () => {
-			const { state } = view;
-			inverted.setAttribute("aria-pressed", String(state.inverted && !state.around));
-			both.setAttribute("aria-pressed", String(state.around !== ""));
-			both.disabled = !state.around && !state.focus;
-		};
-		view.listen(update);
-		update();
-		return el("div", { class: "buttons flame-buttons" }, inverted, both);
+			{ cursor } = view.state;
+		this.all = view.dev.restAt(cursor)?.reduce((a, b) => a + b, 0) ?? 0;
+		this.all += view.dev.lives.totalAt(cursor);
+		return leaves(view, view.live(cursor, false));
 	}
 
-	render(): void {
-		const { view } = this,
-			{ state } = view,
-			rows = view.live(state.cursor, false);
-		this.above = null;
-		if (state.around) {
-			const both = around(view, rows, state.around);
-			this.root = both.callees;
-			this.above = both.callers;
-		} else this.root = (state.inverted ? callers : calls)(view, rows);
-		this.all = view.dev.restAt(state.cursor)?.reduce((a, b) => a + b, 0) ?? 0;
-		this.all += view.dev.lives.totalAt(state.cursor);
-		this.focus = this.root;
-		for (const name of state.around || !state.focus ? [] : state.focus.split("\n")) {
-			const next: Call | undefined = this.focus.children.find(c => c.name === name);
-			if (!next) break;
-			this.focus = next;
-		}
-		this.chosen = null;
-		this.draw();
+	protected override complete(root: Call): void {
+		addRest(this.view, root);
 	}
 
-	text(): string {
-		return asText(this.root, (c, depth) => "  ".repeat(depth) + `${format.bytes(c.bytes)}  ${c.name}`);
+	protected amount(c: Call): string {
+		return format.bytes(c.bytes);
 	}
 
-	/** Lays the boxes out for a width. */
-	private lay(W: number): void {
-		const top = this.focus;
-		this.boxes = [];
-		const dense = (c: Call, x: number, w: number, row: number, dir: number) => {
-			this.boxes.push({ x, w, row, call: c });
-			if (Math.abs(row) + 1 >= mostRows) return;
-			for (const child of c.children) {
-				const cw = (child.bytes / top.bytes) * W;
-				if (cw >= 0.5) dense(child, x, cw, row + dir, dir);
-				x += cw;
-			}
-		};
-		if (top.bytes > 0 && W > 0) {
-			if (this.above) {
-				dense(this.above, 0, W, 0, -1);
-				this.boxes.shift(); // the function itself, which is drawn with what it called
-			}
-			dense(top, 0, W, 0, 1);
-		}
-		const first = this.boxes.reduce((a, b) => Math.min(a, b.row), 0);
-		for (const b of this.boxes) b.row -= first;
+	protected color(c: Call): string {
+		return colors[c.origin];
 	}
 
-	private get height(): number {
-		return this.boxes.reduce((a, b) => Math.max(a, b.row + 1), 1) * rowHeight;
+	protected faded(c: Call): boolean {
+		const { frames } = this.view;
+		return frames !== null && !frames[c.frame];
 	}
 
-	private draw(): void {
-		const W = this.element.clientWidth,
-			top = this.focus,
-			{ around } = this.view.state;
-		this.lay(W);
-		this.empty.textContent = around ? `${around} holds nothing at the cursor.` : "Nothing is live at the cursor.";
-		this.empty.hidden = top.bytes > 0;
-		this.canvas.hidden = top.bytes <= 0;
-		this.paint(pen(this.canvas, W, this.height));
-		this.crumbs();
-		this.say();
+	protected nothing(): string {
+		const { around } = this.view.state;
+		return around ? `${around} holds nothing at the cursor.` : "Nothing is live at the cursor.";
 	}
 
-	private paint(g: Pen): void {
-		const top = this.focus,
-			fills = [css("f0"), css("f0"), css("f0"), css("f1"), css("f2"), css("f3")],
-			{ frames } = this.view;
-		for (const { x, w, row, call } of this.boxes) {
-			const y = row * rowHeight,
-				chosen = call === this.chosen;
-			g.globalAlpha = frames && !frames[call.frame] && !chosen ? 0.3 : 1;
-			g.fillStyle = chosen ? css("sel") : call === top ? css("sunk") : fills[call.origin];
-			g.fillRect(x, y, Math.max(w - 1, 0.5), rowHeight - 1);
-			if (w < 30) continue;
-			g.globalAlpha = frames && !frames[call.frame] && !chosen ? 0.6 : 1;
-			g.fillStyle = css(chosen ? "card" : "ink");
-			g.save();
-			g.beginPath();
-			g.rect(x, y, w - 4, rowHeight);
-			g.clip();
-			g.fillText(call === top ? `${call.name}, ${format.bytes(call.bytes)}` : label(call, w), x + 4, y + 14);
-			g.restore();
-		}
-		g.globalAlpha = 1;
-	}
-
-	picture(): Picture {
-		return { width: this.element.clientWidth, height: this.height, draw: g => this.paint(g) };
-	}
-
-	csv(): Cell[][] {
-		const down = asTable(this.focus),
-			up = this.above ? asTable(this.above).slice(2) : [];
-		return [...down, ...up.map(([depth, ...rest]): Cell[] => [-depth, ...rest])];
-	}
-
-	private crumbs(): void {
-		const way: Call[] = [];
-		for (let c: Call | null = this.focus; c; c = c.parent) way.unshift(c);
-		fill(
-			this.path,
-			...(way.length < 2
-				? []
-				: way.map((c, i) =>
-						el(
-							"button",
-							{
-								type: "button",
-								class: "link",
-								click: () => this.zoom(c),
-								disabled: i === way.length - 1,
-							},
-							c.name,
-						),
-					)),
+	protected describe(c: Call, self: boolean): string {
+		return (
+			`${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.all)} of what is live, ` +
+			format.plural(c.count, "block") +
+			(self ? `; self ${format.bytes(c.self)}` : "")
 		);
 	}
 
-	private say(): void {
-		const c = this.chosen,
-			{ view } = this,
-			{ match, state } = view;
-		if (c) {
-			const self = !state.inverted && !this.isCaller(c);
-			this.about.textContent =
-				`${c.name}: ${format.bytes(c.bytes)}, ${format.percent(c.bytes, this.all)} of what is live, ` +
-				format.plural(c.count, "block") +
-				(self ? `; self ${format.bytes(c.self)}` : "");
-			return;
-		}
+	protected explain(): (Node | string)[] {
+		const { match, state } = this.view;
 		if (match) {
-			const { bytes } = view.matched();
-			this.about.textContent =
+			const { bytes } = this.view.matched();
+			return [
 				`“${state.search}” is in the stacks of ${format.bytes(bytes)}, ` +
-				`${format.percent(bytes, this.all)} of what is live; its calls are drawn strong.`;
-			return;
+					`${format.percent(bytes, this.all)} of what is live; its calls are drawn strong.`,
+			];
 		}
 		const key = (name: string, text: string) =>
 			el("span", { class: "nowrap" }, swatch(`var(--${name})`), " " + text);
-		fill(
-			this.about,
+		return [
 			state.around
 				? "Above the function is who called it, below what it called. Click another to look at that. "
 				: "Click or press Enter to focus on a call; with Shift, to see its callers and callees. ",
@@ -227,71 +74,6 @@ export class Flame implements Panel {
 			", ",
 			key("f0", "interpreter and C++"),
 			".",
-		);
+		];
 	}
-
-	private at(e: MouseEvent): Call | null {
-		const row = Math.floor(e.offsetY / rowHeight);
-		return this.boxes.find(b => b.row === row && e.offsetX >= b.x && e.offsetX < b.x + b.w)?.call ?? null;
-	}
-
-	private choose(c: Call | null): void {
-		if (c === this.chosen) return;
-		this.chosen = c;
-		this.draw();
-	}
-
-	private invert(): void {
-		const { inverted, around } = this.view.state;
-		this.view.set({ inverted: around ? true : !inverted, around: "", focus: "" });
-	}
-
-	/** Looks at who called a function, and what it called. */
-	private turn(c: Call | null): void {
-		if (c && c.frame >= 0) this.view.set({ around: c.name, focus: "" });
-	}
-
-	private zoom(c: Call | null): void {
-		if (!c) return;
-		if (this.above) return this.turn(c);
-		const names: string[] = [];
-		for (let p = c; p.parent; p = p.parent) names.unshift(p.name);
-		this.view.set({ focus: names.join("\n") });
-	}
-
-	private key(e: KeyboardEvent): void {
-		if (e.ctrlKey || e.metaKey || e.altKey) return;
-		const c = this.chosen ?? this.focus,
-			siblings = c.parent?.children ?? [c],
-			i = siblings.indexOf(c);
-		const parent = c === this.focus ? this.above?.children[0] : c.parent === this.above ? this.root : c.parent,
-			upside = this.isCaller(c);
-		const to: Record<string, Call | null | undefined> = {
-			ArrowDown: upside ? parent : c.children[0],
-			ArrowUp: upside ? c.children[0] : parent,
-			ArrowLeft: siblings[i - 1],
-			ArrowRight: siblings[i + 1],
-		};
-		if (e.key in to) this.choose(to[e.key] ?? c);
-		else if (e.key === "Enter") this.zoom(c);
-		else if (e.key === "Escape") this.view.set({ focus: "", around: "" });
-		else if (e.key === "i" || e.key === "I") this.invert();
-		else if (e.key === "c" || e.key === "C") this.turn(c);
-		else return;
-		e.preventDefault();
-	}
-
-	/** Whether a call is one of those above the function that is looked at. */
-	private isCaller(c: Call): boolean {
-		let top = c;
-		while (top.parent) top = top.parent;
-		return top === this.above;
-	}
-}
-
-/** The function first: a box may be narrow. */
-function label(c: Call, w: number): string {
-	const [file, ...name] = c.name.split(" ");
-	if (!name.length || !/:\d+$/.test(file) || w > 300) return c.name;
-	return name.join(" ") + " " + file.slice(file.lastIndexOf("/") + 1);
 }

@@ -6,10 +6,10 @@ import { pickOf } from "./picks";
 import { axes, colors, modes, State, View } from "./view";
 
 /** A part of the state in a link. Reading gives nothing where a page does not know what is meant. */
-interface Field {
+export interface Field<V = View, S = State> {
 	name: string;
-	write: (v: View) => string; // "" where it is as the page opens
-	read: (text: string, v: View) => Partial<State>;
+	write: (v: V) => string; // "" where it is as the page opens
+	read: (text: string, v: V) => Partial<S>;
 }
 
 function word<K extends "mode" | "color" | "axis">(name: string, key: K, known: readonly State[K][]): Field {
@@ -44,8 +44,11 @@ function flag(name: string, key: "regex" | "internals" | "inverted"): Field {
 	return { name, write: v => (v.state[key] ? "1" : ""), read: text => ({ [key]: text === "1" }) };
 }
 
+/** Two numbers as a link has them. */
+export const spanText = (a: number, b: number) => `${short(a)}-${short(b)}`;
+
 /** Two numbers, the first below the second; null for other texts. */
-function span(text: string): [number, number] | null {
+export function span(text: string): [number, number] | null {
 	const m = /^(\d{1,16}(?:\.\d{1,3})?)-(\d{1,16}(?:\.\d{1,3})?)$/.exec(text);
 	return m && Number(m[1]) < Number(m[2]) ? [Number(m[1]), Number(m[2])] : null;
 }
@@ -57,7 +60,8 @@ function event(text: string, v: View): number | null {
 	return /^(-1|\d{1,10})$/.test(text) ? Math.min(Number(text), v.dev.events - 1) : null;
 }
 
-const fields: Field[] = [
+/** What links to a device say. */
+export const fields: Field[] = [
 	word("show", "mode", modes),
 	word("color", "color", colors),
 	word("by", "axis", axes),
@@ -68,7 +72,7 @@ const fields: Field[] = [
 	},
 	{
 		name: "zoom",
-		write: v => (v.whole ? "" : `${short(v.state.x0)}-${short(v.state.x1)}`),
+		write: v => (v.whole ? "" : spanText(v.state.x0, v.state.x1)),
 		read: text => {
 			const s = span(text);
 			return s ? { x0: s[0], x1: s[1] } : {};
@@ -76,7 +80,7 @@ const fields: Field[] = [
 	},
 	{
 		name: "bytes",
-		write: v => (v.state.hi ? `${short(v.state.lo)}-${short(v.state.hi)}` : ""),
+		write: v => (v.state.hi ? spanText(v.state.lo, v.state.hi) : ""),
 		read: text => {
 			const s = span(text);
 			return s ? { lo: s[0], hi: s[1] } : {};
@@ -135,7 +139,7 @@ const fields: Field[] = [
 ];
 
 /** The state of a view as the text of a link. */
-export function write(v: View): string {
+export function write<V, S>(v: V, fields: Field<V, S>[]): string {
 	return fields
 		.map(f => [f.name, f.write(v)])
 		.filter(([, text]) => text)
@@ -144,9 +148,9 @@ export function write(v: View): string {
 }
 
 /** What a link says; what it does not say, or says in a way that this page does not know, is as the page opens. */
-export function read(link: string, v: View): Partial<State> {
+export function read<V, S>(link: string, v: V, fields: Field<V, S>[]): Partial<S> {
 	const said = new URLSearchParams(link),
-		out: Partial<State> = {};
+		out: Partial<S> = {};
 	for (const f of fields) {
 		const text = said.get(f.name);
 		if (text !== null) Object.assign(out, f.read(text, v));
@@ -154,8 +158,27 @@ export function read(link: string, v: View): Partial<State> {
 	return out;
 }
 
-/** The device that the page's address names, -1 for none, and what the address says about it. */
+/** A view whose state is in links. */
+export interface Linked {
+	link(): string;
+	follow(link: string): void;
+	listen(f: () => void): void;
+}
+
+export function linked<S, V extends { restore(part: Partial<S>): void; listen(f: () => void): void }>(
+	v: V,
+	fields: Field<V, S>[],
+): Linked {
+	return {
+		link: () => write(v, fields),
+		follow: link => v.restore(read(link, v, fields)),
+		listen: f => v.listen(f),
+	};
+}
+
+/** The device that the page's address names, -1 for none, and what the address says about it. The page of a diff has one,
+ * "diff". */
 export function address(): { ordinal: number; link: string } {
-	const m = /^#gpu(\d{1,9})(?:&(.*)|-.*)?$/s.exec(location.hash);
-	return { ordinal: m ? Number(m[1]) : -1, link: m?.[2] ?? "" };
+	const m = /^#(?:gpu(\d{1,9})|diff)(?:&(.*)|-.*)?$/s.exec(location.hash);
+	return { ordinal: m ? Number(m[1] ?? 0) : -1, link: m?.[2] ?? "" };
 }

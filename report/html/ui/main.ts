@@ -13,7 +13,7 @@ import { relieve, serve } from "./fit";
 import { Flame } from "./flame";
 import { Holders } from "./holders";
 import { bounds, Limits } from "./limits";
-import { address } from "./link";
+import { address, fields, linked } from "./link";
 import { Minimap } from "./minimap";
 import { Device, Tables } from "./model";
 import { Tabs } from "./panel";
@@ -96,12 +96,12 @@ function mount(
 		...(tables.source.files.length ? [new Source(view)] : []),
 		...(device.events ? [new Events(view), ruler] : []),
 	];
-	const save = saver(device.ordinal, () => tabs.shown);
+	const save = saver(`gpu${device.ordinal}`, () => tabs.shown);
 	view.listen(changed => changed.has("tab") && save.update());
 	const asText = copier("Copy as text", () => tabs.shown.text?.() ?? tabs.shown.element.innerText);
 	place.classList.add("on");
 	place.append(
-		device.events ? toolbar(view, copier("Copy link", link), saver(device.ordinal, () => timeline).element) : "",
+		device.events ? toolbar(view, copier("Copy link", link), saver(`gpu${device.ordinal}`, () => timeline).element) : "",
 		search(view),
 		...(device.events
 			? [timeline.element, ...(server ? [new Windows(view, server, i).element] : []), new Minimap(view).element]
@@ -135,7 +135,7 @@ async function start(): Promise<void> {
 		if (!place || live[i]) return;
 		try {
 			live[i] = mount(place, packed, tables, i, () => trail.link(), data.dataset.windows);
-			trail.add(i, live[i].view);
+			trail.add(i, linked(live[i].view, fields));
 			place.closest("section")!.classList.add("is-live");
 		} catch (e) {
 			place.replaceChildren(

@@ -4,12 +4,12 @@ import { el, resized, unique } from "./dom";
 import { Source } from "./save";
 import { State, View } from "./view";
 
-export interface Panel extends Source {
+export interface Panel<S = State> extends Source {
 	readonly element: HTMLElement;
 	/** Draws the panel anew. It is called when the panel is on the screen. */
 	render(): void;
 	/** What makes the panel change. */
-	readonly needs: (keyof State)[];
+	readonly needs: (keyof S)[];
 	/** The panel as plain text. */
 	text?(): string;
 }

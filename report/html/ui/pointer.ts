@@ -1,6 +1,15 @@
 // Mouse, pen and touch on the timeline.
 
-import { View } from "./view";
+import { Span } from "./store";
+
+/** What has an axis of which a part is shown. */
+interface Scene {
+	readonly state: Readonly<Span & { select: boolean }>;
+	readonly whole: boolean;
+	full(): number;
+	zoom(x0: number, x1: number): void;
+	set(part: Partial<Span>): void;
+}
 
 interface Point {
 	x: number;
@@ -13,6 +22,8 @@ interface Target {
 	click: (p: Point, shift: boolean) => void;
 	zoomY: (y: number, factor: number) => void;
 	panY: (dy: number) => void;
+	/** A part of the axis is selected. */
+	range: (x0: number, x1: number) => void;
 	/** The wheel turned, and was left to the page. */
 	passed: () => void;
 }
@@ -20,17 +31,17 @@ interface Target {
 /** The wheel zooms around the pointer, with shift the height: with Ctrl or Cmd, and after a click into the picture;
  * before that, and where there is nothing to zoom out of, it scrolls the page. A drag moves the picture, with shift
  * or while ranges are selected it selects one; two fingers zoom and move. */
-export function drag(box: HTMLElement, view: View, t: Target): void {
+export function drag(box: HTMLElement, view: Scene, t: Target): void {
 	const fingers = new Map<number, Point>();
 	let moved = 0,
 		clicked = false, // since the picture was last left for another part of the page
-		start: number | null = null; // the event where a range begins that is being selected
+		start: number | null = null; // where on the axis a range begins that is being selected
 	const at = (e: MouseEvent): Point => {
 		const r = box.getBoundingClientRect();
 		return { x: e.clientX - r.left - box.clientLeft, y: e.clientY - r.top - box.clientTop };
 	};
 	const scale = () => (view.state.x1 - view.state.x0) / t.width(),
-		event = (p: Point) => view.eventAt(view.state.x0 + Math.min(Math.max(p.x, 0), t.width()) * scale());
+		place = (p: Point) => view.state.x0 + Math.min(Math.max(p.x, 0), t.width()) * scale();
 
 	box.addEventListener("blur", () => (clicked = false));
 	box.addEventListener(
@@ -67,7 +78,7 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 		box.setPointerCapture(e.pointerId);
 		fingers.set(e.pointerId, at(e));
 		moved = fingers.size > 1 ? 99 : 0;
-		start = fingers.size === 1 && (e.shiftKey || view.state.select) ? event(at(e)) : null;
+		start = fingers.size === 1 && (e.shiftKey || view.state.select) ? place(at(e)) : null;
 	});
 	box.addEventListener("pointermove", e => {
 		const p = at(e),
@@ -83,8 +94,8 @@ export function drag(box: HTMLElement, view: View, t: Target): void {
 		} else {
 			moved += Math.abs(p.x - before.x) + Math.abs(p.y - before.y);
 			if (moved > 4 && start !== null) {
-				const end = event(p);
-				view.set({ markA: Math.min(start, end), markB: Math.max(start, end) });
+				const end = place(p);
+				t.range(Math.min(start, end), Math.max(start, end));
 			} else if (moved > 4) {
 				const dx = (before.x - p.x) * scale(),
 					full = view.full();

@@ -31,7 +31,7 @@ function download(name: string, data: Blob): void {
 }
 
 /** Buttons that save a source; update hides those for what the source that is given now has not. */
-export function saver(device: number, source: () => Source): { element: HTMLElement; update: () => void } {
+export function saver(of: string, source: () => Source): { element: HTMLElement; update: () => void } {
 	const button = (text: string, has: (s: Source) => unknown, make: (s: Source) => Blob | Promise<Blob>) => {
 		const say = (text: string, title: string) => {
 			b.textContent = text;
@@ -42,7 +42,7 @@ export function saver(device: number, source: () => Source): { element: HTMLElem
 			const s = source();
 			ready();
 			try {
-				download(`snapana gpu${device} ${s.name}.${text}`.toLowerCase().replaceAll(" ", "-"), await make(s));
+				download(`snapana ${of} ${s.name}.${text}`.toLowerCase().replaceAll(" ", "-"), await make(s));
 			} catch (e) {
 				say("Failed", e instanceof Error ? e.message : String(e));
 			}

@@ -2,6 +2,7 @@
 
 import { choice, el, fill } from "./dom";
 import * as format from "./format";
+import { heads } from "./heads";
 import { LabelKind, labelKinds } from "./labels";
 import { Group } from "./model";
 import { Panel } from "./panel";
@@ -19,8 +20,8 @@ export class Table implements Panel {
 	readonly element = el("div", { class: "panel" });
 	private by: string = "site"; // one of By, or the name of one of labels
 	private readonly labels: LabelKind[];
-	private sort: Key = "bytes";
-	private down = true;
+	sort: Key = "bytes";
+	down = true;
 	private readonly body = el("div", {});
 
 	constructor(readonly view: View) {
@@ -82,22 +83,10 @@ export class Table implements Panel {
 		all.sort((a, b) =>
 			this.sort === "name" ? (a.name < b.name ? -sign : sign) : sign * (a[this.sort] - b[this.sort]),
 		);
-		const head = (key: Key, text: string, number = true) => {
-			const on = this.sort === key;
-			return el(
-				"th",
-				{
-					scope: "col",
-					class: number ? "n" : "",
-					"aria-sort": on ? (this.down ? "descending" : "ascending") : undefined,
-				},
-				el(
-					"button",
-					{ type: "button", class: "link", click: () => this.order(key) },
-					text + (on ? (this.down ? " ↓" : " ↑") : ""),
-				),
-			);
-		};
+		const head = heads<Key>(this, next => {
+			Object.assign(this, next);
+			this.render();
+		});
 		const rows = all
 			.slice(0, mostRows)
 			.map(g =>
@@ -128,16 +117,8 @@ export class Table implements Panel {
 							head("bytes", "Bytes"),
 							el("th", { scope: "col", class: "n" }, "Share"),
 							head("count", "Blocks"),
-							el(
-								"th",
-								{ scope: "col", class: "n c" },
-								el(
-									"button",
-									{ type: "button", class: "link", click: () => this.order("requested") },
-									"Requested",
-								),
-							),
-							head("name", this.by, false),
+							head("requested", "Requested", "n c"),
+							head("name", this.by, ""),
 						),
 					),
 					el("tbody", {}, ...rows),
@@ -186,11 +167,5 @@ export class Table implements Panel {
 				...this.view.dev.tables.frames(g.stack, this.view.state.internals).map(f => el("li", {}, f)),
 			),
 		);
-	}
-
-	private order(key: Key): void {
-		this.down = this.sort === key ? !this.down : key !== "name";
-		this.sort = key;
-		this.render();
 	}
 }

@@ -70,6 +70,7 @@ export class Timeline {
 			click: (p, shift) => this.click(p.x, p.y, shift),
 			zoomY: (y, factor) => this.zoomY(y, factor),
 			panY: dy => this.panY(dy),
+			range: (x0, x1) => view.set({ markA: view.eventAt(x0), markB: view.eventAt(x1) }),
 			passed: () => this.hint(),
 		});
 		view.listen(changed => this.update(changed));
@@ -146,7 +147,7 @@ export class Timeline {
 		const image = new ImageData(new Uint8ClampedArray(this.frame.pixels.buffer), W, H);
 		this.canvas.getContext("2d")!.putImageData(image, 0, 0);
 		yAxis(this.yAxis, lo, hi, height, lane);
-		xAxis(this.xAxis, this.view, this.width);
+		xAxis(this.xAxis, xTicks(this.view, this.width), xName(this.view));
 		this.took = performance.now() - started;
 		this.overlay();
 		this.say();

@@ -1,12 +1,17 @@
 // The way through the page: each step is one of the browser's history, so that Back undoes it, and
 // the address of each is a link to it.
 
-import { Devices } from "./devices";
-import { address, read, write } from "./link";
-import { View } from "./view";
+import { address, Linked } from "./link";
 
 /** How long nothing must change for what changed to be a step, in milliseconds. */
 const settle = 400;
+
+/** The parts of a page, of which one is shown: by their indices. */
+interface Parts {
+	readonly shown: number;
+	open(i: number): void;
+	listen(f: () => void): void;
+}
 
 /** What the browser keeps of a step: the device that is shown, and the links of all that were opened. */
 interface Step {
@@ -15,23 +20,24 @@ interface Step {
 }
 
 export class Trail {
-	private readonly views = new Map<number, View>();
+	private readonly views = new Map<number, Linked>();
 	private timer = 0;
 	private last = ""; // the step that was kept, as a text
 
 	constructor(
-		private readonly devices: Devices,
+		private readonly devices: Parts,
 		private readonly ordinals: number[],
+		private readonly name = (i: number) => `gpu${ordinals[i]}`,
 	) {
 		devices.listen(() => this.soon());
 		addEventListener("popstate", e => this.back(e.state as Step | null));
 	}
 
 	/** Follows the view of device i; the address may say what it shows. */
-	add(i: number, view: View): void {
+	add(i: number, view: Linked): void {
 		this.views.set(i, view);
 		const { ordinal, link } = address();
-		if (link && ordinal === this.ordinals[i]) view.restore(read(link, view));
+		if (link && ordinal === this.ordinals[i]) view.follow(link);
 		view.listen(() => this.soon());
 	}
 
@@ -48,8 +54,8 @@ export class Trail {
 		return v ? new URL(this.hash(i, v), location.href).href : location.href;
 	}
 
-	private hash(i: number, v: View): string {
-		return `#gpu${this.ordinals[i]}${write(v)}`;
+	private hash(i: number, v: Linked): string {
+		return `#${this.name(i)}${v.link()}`;
 	}
 
 	private soon(): void {
@@ -67,7 +73,7 @@ export class Trail {
 	private now(): Step {
 		return {
 			shown: this.devices.shown,
-			links: Object.fromEntries([...this.views].map(([i, v]) => [i, write(v)])),
+			links: Object.fromEntries([...this.views].map(([i, v]) => [i, v.link()])),
 		};
 	}
 
@@ -88,7 +94,7 @@ export class Trail {
 			named = this.ordinals.indexOf(ordinal),
 			to = step?.links ?? (link ? { [named]: link } : {});
 		this.devices.open(step ? step.shown : named);
-		for (const [i, v] of this.views) if (step || i in to) v.restore(read(to[i] ?? "", v));
+		for (const [i, v] of this.views) if (step || i in to) v.follow(to[i] ?? "");
 		if (step) this.last = JSON.stringify(this.now());
 		else this.keep("replaceState", location.href);
 	}

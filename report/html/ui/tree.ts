@@ -1,6 +1,6 @@
 // The live memory by call path, as lines that unfold.
 
-import { asTable, asText, Call, calls } from "./calls";
+import { addRest, asTable, asText, Call, calls, leaves } from "./calls";
 import { el, fill } from "./dom";
 import * as format from "./format";
 import { Panel } from "./panel";
@@ -19,7 +19,8 @@ export class Tree implements Panel {
 	constructor(readonly view: View) {}
 
 	render(): void {
-		this.root = calls(this.view, this.view.live());
+		this.root = calls(leaves(this.view, this.view.live()));
+		addRest(this.view, this.root);
 		if (!this.open.size) {
 			for (let c: Call | undefined = this.root; c; c = c.children[0]) {
 				this.open.add(path(c));

@@ -5,6 +5,7 @@ import { Packed, WindowHeader } from "./data";
 import { named, owners, readAddress } from "./labels";
 import { Device, Group } from "./model";
 import { Pick } from "./picks";
+import { Store, within } from "./store";
 
 export const modes = ["bands", "stacked", "reserved", "free"] as const;
 export const colors = ["category", "site", "stream", "pool", "age", "holder"] as const;
@@ -62,10 +63,7 @@ export const looked: (keyof State)[] = ["search", "regex", "internals", "pick", 
 /** Which stacks a search matches; null without a search. */
 export type Match = Uint8Array | null;
 
-export class View {
-	readonly state: State;
-	/** The state as the page opens. */
-	readonly home: Readonly<State>;
+export class View extends Store<State> {
 	match: Match = null;
 	/** Which frames the search matches by themselves. */
 	frames: Match = null;
@@ -77,20 +75,17 @@ export class View {
 	/** The blocks that lived at the address that is searched for; null when none is. */
 	address: { addr: number; hex: string; rows: number[]; set: Set<number> } | null = null;
 	searchError = "";
-	private readonly listeners: ((changed: Set<keyof State>) => void)[] = [];
-	private changed = new Set<keyof State>();
-	private scheduled = false;
 
 	constructor(
 		readonly dev: Device,
 		color: ColorBy,
 	) {
-		this.state = {
+		super({
 			mode: "bands",
 			color,
 			axis: "event",
 			x0: 0,
-			x1: 1,
+			x1: Math.max(dev.events, 1),
 			lo: 0,
 			hi: 0,
 			cursor: start(dev),
@@ -114,38 +109,19 @@ export class View {
 			limit: 0,
 			freed: new Set(),
 			detail: 0,
-		};
-		this.state.x1 = this.full();
-		this.home = { ...this.state };
-	}
-
-	listen(f: (changed: Set<keyof State>) => void): void {
-		this.listeners.push(f);
+		});
 	}
 
 	/** Changes the state; listeners hear of it before the next frame. */
-	set(part: Partial<State>): void {
+	override set(part: Partial<State>): void {
 		if (part.pinned !== undefined && part.pinned >= 0) part = { ...part, sought: "" };
 		if (part.color && part.color !== this.state.color) part = { only: "", ...part };
-		for (const key of Object.keys(part) as (keyof State)[]) {
-			if (this.state[key] === part[key]) continue;
-			(this.state as unknown as Record<string, unknown>)[key] = part[key];
-			this.changed.add(key);
-		}
-		if (this.changed.has("search") || this.changed.has("regex") || this.changed.has("internals")) this.find();
-		if (this.changed.has("only") || this.changed.has("color")) this.choose();
-		if (this.changed.size && !this.scheduled) {
-			this.scheduled = true;
-			requestAnimationFrame(() => this.flush());
-		}
+		super.set(part);
 	}
 
-	/** Tells the listeners now. */
-	flush(): void {
-		this.scheduled = false;
-		const changed = this.changed;
-		this.changed = new Set();
-		if (changed.size) for (const f of this.listeners) f(changed);
+	protected override follow(changed: Set<keyof State>): void {
+		if (changed.has("search") || changed.has("regex") || changed.has("internals")) this.find();
+		if (changed.has("only") || changed.has("color")) this.choose();
 	}
 
 	/** Shows something else, in its full height. */
@@ -210,14 +186,7 @@ export class View {
 
 	/** Shows a part of the axis, within its bounds. */
 	zoom(x0: number, x1: number): void {
-		const full = this.full();
-		const least = this.state.axis === "event" ? Math.min(8, full) : Math.min(20, full);
-		const width = Math.min(Math.max(x1 - x0, least), full);
-		const mid = (x0 + x1) / 2;
-		let lo = Math.max(mid - width / 2, 0);
-		const hi = Math.min(lo + width, full);
-		lo = Math.max(hi - width, 0);
-		this.set({ x0: lo, x1: hi });
+		this.set(within(x0, x1, this.full(), this.state.axis === "event" ? 8 : 20));
 	}
 
 	/** Moves the cursor, and the picture when the cursor would leave it. */
