@@ -51,6 +51,12 @@ func medianOf(list []*footprint.Footprint) *footprint.Footprint {
 // Noise reports whether the difference is no larger than those between runs of one side.
 func (r *Result) Noise() bool { return r.SpreadA != nil && !r.SpreadA.apart(*r.SpreadB) }
 
+// Moved reports whether code that is not compared may be another line than that of its name on the other side: lines moved,
+// files or functions were renamed.
+func (r *Result) Moved(by attribution.Kind) bool {
+	return r.moves.any() && (by == attribution.BySite || by == Mixed)
+}
+
 // RowOf finds the rows of a table for groups of a side that are not compared, of another run or another moment: -1 for none.
 // By stacks there is none, and where code moved there is none for a line that is not compared: who bears its name may be
 // another line.
@@ -69,7 +75,7 @@ func (r *Result) RowOf(rows []Row, by attribution.Kind, side int) func(g *footpr
 			there[nameOf(by, g, g)] = nameOf(by, g, p.any())
 		}
 	}
-	moved := r.moves.any() && (by == attribution.BySite || by == Mixed)
+	moved := r.Moved(by)
 	return func(g *footprint.Group) int {
 		name, known := nameOf(by, g, g), false
 		if to := there[name]; to != "" {

@@ -194,14 +194,22 @@ func TestCourse(t *testing.T) {
 		found := steps.Find(s, tl)
 		q := &footprint.Subject{Snapshot: s, Timeline: tl, Uses: category.Find(s, tl, &found, nil), Steps: &found, Samples: 5}
 		take := func(event int) *footprint.Footprint {
-			return footprint.Take(q, attribution.Moment{Event: event}, "")
+			f, err := footprint.Take(q, fmt.Sprint(event))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		if tl.Trace.Len() == 0 {
+			if f, err := footprint.Take(q, "end"); err != nil || f.Course != nil {
+				t.Errorf("%s: a course without a trace, or %v", shape.Name, err)
+			}
+			continue
 		}
 		f := take(tl.Trace.Len() / 2)
 		c := f.Course
 		if c == nil {
-			if tl.Trace.Len() > 0 {
-				t.Errorf("%s: no course", shape.Name)
-			}
+			t.Errorf("%s: no course", shape.Name)
 			continue
 		}
 		next, most := 0, int64(0)

@@ -99,12 +99,12 @@ func Unfollowed(r *diff.Result) string {
 	switch {
 	case len(without) == 0:
 		return ""
-	case len(without) == 2 && r.Steps() == 0:
+	case len(without) == 2 && (len(r.A.Steps) == 0 || len(r.B.Steps) == 0):
 		return "Neither side has a history of events, so nothing is known between the moments that are compared."
 	case len(without) == 2:
-		return "Neither side has a history of events: of each step its peak is known."
+		return "Neither side has a history of events, so the peaks of steps are compared."
 	case len(r.A.Steps) > 0 && len(r.B.Steps) > 0:
-		return "Side " + without[0] + " has no history of events: of its steps the peaks are known."
+		return "Side " + without[0] + " has no history of events, so the peaks of steps are compared."
 	}
 	return "Side " + without[0] + " has no history of events: only the moment that is compared is known."
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ each, which are in the same folder. A name that ends in .html is the page alone.
 		Args: needs(1, many, "the FILES of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("output") && dir == "" {
-				return fmt.Errorf("-o needs the name of a folder, or of a page that ends in .html")
+				return errNoPage
 			}
 			rules, err := in.readRules(cmd.Context())
 			if err != nil {
@@ -109,11 +110,14 @@ type ranksPage struct {
 
 // newRanksPage takes what -o names.
 func newRanksPage(output string, files []string) *ranksPage {
-	p := &ranksPage{path: output}
-	if output == "" || strings.EqualFold(filepath.Ext(output), ".html") {
+	if output == "" {
+		return &ranksPage{}
+	}
+	p := &ranksPage{path: pagePath(output, "ranks.html")}
+	if p.path == output {
 		return p
 	}
-	p.path, p.reports = filepath.Join(output, "ranks.html"), map[string]string{}
+	p.reports = map[string]string{}
 	for i, n := range ranks.Numbers(files) {
 		name := fmt.Sprintf("file%d", i)
 		if n >= 0 {
@@ -149,12 +153,28 @@ func (p *ranksPage) write(c *ranks.Comparison) error {
 		}
 		return p.reports[k.File] + "/" + report.Page
 	})
-	if err == nil {
-		if err = os.MkdirAll(filepath.Dir(p.path), 0o755); err == nil {
-			err = place.Write(p.path, b.Bytes())
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	return writePage(p.path, b.Bytes())
+}
+
+var errNoPage = errors.New("-o needs the name of a folder, or of a page that ends in .html")
+
+// pagePath is the page that -o names: itself, or that of a folder.
+func pagePath(output, name string) string {
+	if strings.EqualFold(filepath.Ext(output), ".html") {
+		return output
+	}
+	return filepath.Join(output, name)
+}
+
+// writePage writes a page, and makes its folder where there is none.
+func writePage(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return place.Write(path, data)
 }
 
 func newCompareEnv() *cobra.Command {

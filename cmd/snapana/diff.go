@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
@@ -31,12 +33,17 @@ although lines moved, and files or functions were renamed.
 
 With one file, --at or --device names two of its moments or GPUs. Several runs of each side
 tell chance from change: name those of A, then --, then those of B. A side may also be an
-earlier report.json, or a file that snapana check --update-baseline wrote.`,
+earlier report.json, or a file that snapana check --update-baseline wrote.
+
+With -o the difference is also a page: both timelines in one picture, step by step, a flame graph
+of what grew and shrank, and tables that lead to both. A name that ends in .html is the page
+itself.`,
 		Example: `  snapana diff main.pickle branch.pickle
   snapana diff --by category before.pickle after.pickle
   snapana diff --at step:2,step:9 snapshot.pickle
   snapana diff --device 0,1 snapshot.pickle
-  snapana diff main/*.pickle -- branch/*.pickle`,
+  snapana diff main/*.pickle -- branch/*.pickle
+  snapana diff -o changes/ main.pickle branch.pickle`,
 		Args: needs(1, many, "two FILES, or one and two moments"),
 		RunE: f.run,
 	}
@@ -49,6 +56,7 @@ earlier report.json, or a file that snapana check --update-baseline wrote.`,
 	fl.StringVar(&f.by, "by", string(attribution.BySite), "group by `KIND`: "+kindWords())
 	fl.IntVar(&f.top, "top", 20, "show `N` groups; 0 for all")
 	f.format.add(cmd)
+	fl.StringVarP(&f.dir, "output", "o", "", "also write a page to `FOLDER`, or to a name that ends in .html")
 	f.out.add(fl, "print JSON, with everything", "also show what is the same")
 	oneOf(cmd, "by", diff.Kinds())
 	oneOf(cmd, "at", moments)
@@ -68,7 +76,7 @@ func kindWords() string { return strings.Join(words(diff.Kinds()), "; ") }
 type diffFlags struct {
 	in         inputFlags
 	at, device string
-	by         string
+	by, dir    string
 	top        int
 	format     formatFlag
 	out        outputFlags
@@ -82,6 +90,8 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case !slices.Contains(diff.Kinds(), by):
 		return unknown("--by", f.by, diff.Kinds())
+	case cmd.Flags().Changed("output") && f.dir == "":
+		return errNoPage
 	case f.top < 0:
 		return fmt.Errorf("invalid --top %d; expected 0 (all) or more", f.top)
 	}
@@ -129,6 +139,9 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 					return err
 				}
 				last = &subject{path: path, s: s, rules: rules}
+				if f.dir != "" {
+					last.samples = pageSamples
+				}
 			}
 			p, err := last.take(cmd, at[i], device[i])
 			if err != nil {
@@ -138,7 +151,29 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	last = nil
-	return f.print(cmd, diff.CompareRuns(taken[0], taken[1]), by)
+	r := diff.CompareRuns(taken[0], taken[1])
+	if err := f.print(cmd, r, by); err != nil || f.dir == "" {
+		return err
+	}
+	return written(f.write(cmd, r))
+}
+
+// pageSamples is about how many moments of each trace a page has.
+const pageSamples = 600
+
+// write writes the page.
+func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result) error {
+	meterOf(cmd.Context()).doing("drawing the page")
+	path, b := pagePath(f.dir, "diff.html"), bytes.Buffer{}
+	err := html.WriteDiff(&b, r, html.DefaultBytes)
+	if err == nil {
+		err = writePage(path, b.Bytes())
+	}
+	if err != nil || f.out.json || f.format == "json" || f.format == "md" {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", oneLine(path))
+	return err
 }
 
 func (f *diffFlags) print(cmd *cobra.Command, r *diff.Result, by attribution.Kind) error {
@@ -186,13 +221,14 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string, apart bool) (sides 
 
 // subject is a file from which footprints are taken, and what was worked out last of one of its devices.
 type subject struct {
-	path   string
-	s      *snapshot.Snapshot
-	rules  []category.Rule
-	device string // as it was asked for
-	t      *timeline.Timeline
-	steps  steps.Result
-	uses   *category.Table
+	path    string
+	s       *snapshot.Snapshot
+	rules   []category.Rule
+	device  string // as it was asked for
+	samples int    // of the courses of its footprints, 0 for none
+	t       *timeline.Timeline
+	steps   steps.Result
+	uses    *category.Table
 }
 
 // take gives the footprint of a device at a moment, either of which may be "" for the usual one.
@@ -211,6 +247,7 @@ func (q *subject) take(cmd *cobra.Command, at, device string) (*footprint.Footpr
 	}
 	f, err := footprint.Take(&footprint.Subject{
 		Name: q.s.Name, Snapshot: q.s, Timeline: q.t, Uses: q.uses, Steps: &q.steps,
+		Samples: q.samples,
 	}, at)
 	return f, inAt(at, err)
 }

@@ -104,6 +104,42 @@ func seen(c color.RGBA, m [9]float64) [3]float64 {
 	return [3]float64{116*y - 16, 500 * (x - y), 200 * (y - z)}
 }
 
+// What grew and what shrank can be told apart, and text be read on each.
+func TestSignsCanBeToldApart(t *testing.T) {
+	const least = 15
+	pattern := regexp.MustCompile(`--([a-z-]+): #([0-9a-f]{6});`)
+	grounds := strings.SplitN(diffStyle, "@media (prefers-color-scheme: dark)", 2)
+	inks := [2]color.RGBA{{0x1c, 0x21, 0x28, 0xff}, {0xe7, 0xeb, 0xef, 0xff}}
+	cards := [2]color.RGBA{{0xff, 0xff, 0xff, 0xff}, {0x17, 0x1c, 0x23, 0xff}}
+	for i, ground := range grounds {
+		colors := map[string]color.RGBA{}
+		for _, m := range pattern.FindAllStringSubmatch(ground, -1) {
+			var c color.RGBA
+			if _, err := fmt.Sscanf(m[2], "%02x%02x%02x", &c.R, &c.G, &c.B); err != nil {
+				t.Fatal(err)
+			}
+			colors[m[1]] = c
+		}
+		for _, name := range []string{"grown", "came", "shrunk", "left"} {
+			if c := contrast(inks[i], colors[name]); c < 4.5 {
+				t.Errorf("dark %v: text on %s has a contrast of %.1f", i == 1, name, c)
+			}
+		}
+		for _, name := range []string{"grown-line", "shrunk-line", "side-a", "side-b"} {
+			if c := contrast(cards[i], colors[name]); c < 4.5 {
+				t.Errorf("dark %v: %s has a contrast of %.1f", i == 1, name, c)
+			}
+		}
+		for kind, m := range blindness {
+			for _, pair := range [][2]string{{"grown", "shrunk"}, {"came", "left"}, {"grown-line", "shrunk-line"}, {"side-a", "side-b"}} {
+				if d := distance(seen(colors[pair[0]], m), seen(colors[pair[1]], m)); d < least {
+					t.Errorf("dark %v, %s: %s and %s are only %.1f apart", i == 1, kind, pair[0], pair[1], d)
+				}
+			}
+		}
+	}
+}
+
 func distance(a, b [3]float64) float64 {
 	return math.Sqrt((a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1]) + (a[2]-b[2])*(a[2]-b[2]))
 }
@@ -131,7 +167,7 @@ func TestScriptKnowsTheColors(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range asked.FindAllStringSubmatch(string(source), -1) {
-			if !strings.Contains(styles(), "--"+m[1]+": #") {
+			if !strings.Contains(styles()+diffStyle, "--"+m[1]+": #") {
 				t.Errorf("%s: no color --%s", file, m[1])
 			}
 		}

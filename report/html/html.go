@@ -126,6 +126,7 @@ func writePage(w io.Writer, p *document, size int, attributes string, pack func(
 //
 //go:generate -command bundle go tool esbuild --bundle --minify --format=iife --target=es2022 --charset=utf8
 //go:generate bundle ui/main.ts --legal-comments=none --log-level=warning --outfile=bundle.js
+//go:generate bundle ui/diff.ts --legal-comments=none --log-level=warning --outfile=diff.js
 
 //go:embed bundle.js
 var bundle string

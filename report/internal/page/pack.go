@@ -160,7 +160,7 @@ func head(header any) ([]byte, error) {
 }
 
 // pack joins the header and the columns, as text.
-func (w *writer) pack(d *Data) ([]byte, error) {
+func (w *writer) pack(d any) ([]byte, error) {
 	before, err := head(d)
 	if err != nil {
 		return nil, err

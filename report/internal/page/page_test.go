@@ -30,7 +30,15 @@ type unpacked struct {
 
 func unpack(t *testing.T, p *Packed) *unpacked {
 	t.Helper()
-	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(p.Text)))
+	u := &unpacked{}
+	u.body = inflate(t, p.Text, &u.Data)
+	return u
+}
+
+// inflate reads the header of what was packed, and gives the columns behind it.
+func inflate(t *testing.T, text []byte, header any) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,14 +47,13 @@ func unpack(t *testing.T, p *Packed) *unpacked {
 		t.Fatal(err)
 	}
 	n := binary.LittleEndian.Uint32(all)
-	u := &unpacked{body: all[4+n:]}
-	if err := json.Unmarshal(all[4:4+n], &u.Data); err != nil {
+	if err := json.Unmarshal(all[4:4+n], header); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(all[4:4+n]), ":null") {
 		t.Errorf("the header has a null: %.400s", all[4:4+n])
 	}
-	return u
+	return all[4+n:]
 }
 
 func (u *unpacked) column(t *testing.T, c Column) []int64 {
