@@ -135,6 +135,11 @@ func amend(r *run, p *whatif.Program, changes []Change) (*whatif.Program, []Appl
 	})
 	var all []Applied
 	for i := range changes {
+		for k := range changes[:i] {
+			if changes[k].contradicts(&changes[i]) {
+				return nil, nil, &RefusedError{Change: changes[i].Text, Missing: Contradiction, Lines: []string{changes[k].Text}}
+			}
+		}
 		a, err := d.apply(&changes[i])
 		if err != nil {
 			return nil, nil, err

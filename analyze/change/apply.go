@@ -67,21 +67,20 @@ type Missing string
 
 // What a file can lack.
 const (
-	NoPass      Missing = "backward"   // no backward pass was recorded
-	NoModules   Missing = "modules"    // no stack goes through a module that keeps anything
-	NoOptimizer Missing = "optimizer"  // no optimizer allocates anything in the trace
-	NoState     Missing = "state"      // optimizer state from before the trace cannot be told from other memory
-	NoSteps     Missing = "steps"      // no steps were found
-	NoForeach   Missing = "foreach"    // no foreach optimizer makes temporaries
-	NoLeak      Missing = "leak"       // nothing grows
-	NoGradients Missing = "gradients"  // no gradients of parameters were made
-	NoneSuch    Missing = "category"   // nothing of that category was recorded
-	NothingEnds Missing = "nothing"    // the change would change nothing
-	ManyLines   Missing = "ambiguous"  // several lines call modules in a loop
-	TooFew      Missing = "too_few"    // the line calls fewer modules
-	NoStacks    Missing = "stacks"     // stacks were not recorded
-	NoParams    Missing = "parameters" // parameters from before the trace cannot be told from other memory
-	NoCalls     Missing = "no_calls"   // the line is there, and calls no module that keeps anything for backward
+	NoPass        Missing = "backward"      // no backward pass was recorded
+	NoModules     Missing = "modules"       // no stack goes through a module that keeps anything
+	NoOptimizer   Missing = "optimizer"     // no optimizer allocates anything in the trace
+	NoState       Missing = "state"         // optimizer state from before the trace cannot be told from other memory
+	NoSteps       Missing = "steps"         // no steps were found
+	NoLeak        Missing = "leak"          // nothing grows
+	NoGradients   Missing = "gradients"     // no gradients of parameters were made
+	NoneSuch      Missing = "category"      // nothing of that category was recorded
+	ManyLines     Missing = "ambiguous"     // several lines call modules in a loop
+	TooFew        Missing = "too_few"       // the line calls fewer modules
+	NoStacks      Missing = "stacks"        // stacks were not recorded
+	NoParams      Missing = "parameters"    // parameters from before the trace cannot be told from other memory
+	Contradiction Missing = "contradiction" // with another change: Lines is that
+	NoCalls       Missing = "no_calls"      // the line is there, and calls no module that keeps anything for backward
 )
 
 // RefusedError says that a change cannot be replayed, and why.
@@ -114,8 +113,8 @@ func (d *draft) apply(c *Change) (*Applied, error) {
 	case Offload:
 		err = d.applyOffload(c, a, refuse)
 	case Foreach:
-		if d.oneByOne(a); a.Blocks == 0 {
-			err = refuse(NoForeach)
+		if d.oneByOne(a); !d.trains {
+			err = refuse(NoOptimizer)
 		}
 	case InBackward:
 		switch d.inBackward(a); {
@@ -128,8 +127,8 @@ func (d *draft) apply(c *Change) (*Applied, error) {
 	case Accumulate:
 		if len(d.passes) == 0 {
 			err = refuse(NoPass)
-		} else if d.accumulate(c.n, a); a.Blocks == 0 {
-			err = refuse(NothingEnds)
+		} else {
+			d.accumulate(c.n, a)
 		}
 		a.assume(DividesEvenly, KeepsAll)
 	case Zero:
@@ -143,9 +142,6 @@ func (d *draft) apply(c *Change) (*Applied, error) {
 			err = refuse(NoneSuch)
 		}
 		a.assume(Elements32)
-	}
-	if err == nil && a.Blocks == 0 && a.calls == 0 {
-		err = refuse(NothingEnds)
 	}
 	return a, err
 }

@@ -1,6 +1,7 @@
 package change_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -118,5 +119,30 @@ func TestRefuses(t *testing.T) {
 		if !errors.As(err, &word) || !strings.Contains(strings.Join(word.Known, " "), "model.py:") {
 			t.Errorf("%s: %v", asked, err)
 		}
+	}
+}
+
+// TestSearch holds that what is found fits, that nothing cheaper that was tried does, and that too little is said to be so.
+func TestSearch(t *testing.T) {
+	in := input(t, pairs+"base.pickle.xz")
+	for capacity, want := range map[int64]bool{300 << 20: true, 150 << 20: true, 110 << 20: true, 20 << 20: false} {
+		in.Capacity = capacity
+		f, err := change.Search(t.Context(), in, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(f.Changes) > 0) != want || want && !*f.After.Fits {
+			t.Errorf("%d MiB: %d changes, fits %v", capacity>>20, len(f.Changes), f.After.Fits)
+		}
+		for i := range f.Tried[1:] {
+			if a, b := &f.Tried[i], &f.Tried[i+1]; *b.After.Fits && (!*a.After.Fits || a.Time > b.Time) {
+				t.Errorf("%d MiB: %v comes before %v", capacity>>20, a.Changes, b.Changes)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := change.Search(ctx, in, nil, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ const (
 	Analyzing  Stage = "analyzing"
 	Replaying  Stage = "replaying" // the run under other settings, of which some are done
 	Searching  Stage = "searching" // for the smallest device, setting by setting
+	Trying     Stage = "trying"    // changes of the program, of which some are done
 )
 
 // Watcher is told which stage has begun, and with every part that is done of those to be counted, which and how many

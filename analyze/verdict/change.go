@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,6 +23,40 @@ func SayChanges(a *change.Answer) {
 	a.Text = cameTo(a)
 }
 
+// SaySearch puts a search for changes in words.
+func SaySearch(f *change.Found) {
+	SayChanges(&f.Answer)
+	for i := range f.Tried {
+		t := &f.Tried[i]
+		t.Text = strings.Join(t.Changes, " and ") + ": " + room(&t.After)
+		if !*t.After.Fits && t.After.ReservedPeak < f.Before.ReservedPeak {
+			t.Text += ", though it saves " + units.Bytes(f.Before.ReservedPeak-t.After.ReservedPeak)
+		}
+	}
+	for i := range f.Refused {
+		r := &f.Refused[i]
+		r.Text = r.Err.Error()
+		var no *change.RefusedError
+		if errors.As(r.Err, &no) {
+			r.Text = SayRefused(no)
+		}
+	}
+	switch {
+	case *f.Before.Fits:
+		f.Text = "The run fits as it is: " + room(&f.Before) + "."
+	case len(f.Changes) == 0:
+		f.Text = "None of these changes makes the run fit, alone or together."
+		if !f.All {
+			f.Text = "None of these changes makes the run fit; not all sets of them were tried."
+		}
+	default:
+		f.Text = "The cheapest that fits: " + lower(f.Text)
+		if !f.All {
+			f.Text += " Not all sets were tried."
+		}
+	}
+}
+
 // cameTo is the answer in one sentence.
 func cameTo(a *change.Answer) string {
 	var asked []string
@@ -41,22 +76,19 @@ func cameTo(a *change.Answer) string {
 	if a.After.Fits == nil {
 		return text + "."
 	}
-	return text + ": " + room(&a.After) + "."
+	return text + "; " + room(&a.After) + "."
 }
 
 // room says whether a replay fits, in a clause.
 func room(o *change.Outcome) string {
 	switch {
 	case !*o.Fits:
-		return "that is not enough, it fails with " + lacking(o)
+		return "that is not enough, by " + units.Bytes(max(-o.Spare, 0))
 	case o.Spare < 0:
 		return "it fits, but only because PyTorch frees its cache in between"
 	}
 	return fmt.Sprintf("it fits with %s to spare", units.Bytes(o.Spare))
 }
-
-// lacking says by how much a replay does not fit.
-func lacking(o *change.Outcome) string { return units.Bytes(-o.Spare) + " too little" }
 
 // changed says what a change does to the recorded run.
 func changed(c *change.Applied) string {
@@ -175,6 +207,8 @@ func lacks(e *change.RefusedError) string {
 		return "the recording has no such step"
 	case change.NoLeak:
 		return "no leak was found"
+	case change.Contradiction:
+		return "it cannot be made together with " + e.Lines[0]
 	case change.NoGradients:
 		return "no gradients of parameters were recorded"
 	}

@@ -31,7 +31,7 @@ func parseChanges(texts []string) ([]change.Change, error) {
 
 // answerChanges prints what changes of the program come to.
 func answerChanges(cmd *cobra.Command, out outputFlags, in *inputFlags, s *snapshot.Snapshot, t *timeline.Timeline,
-	changes []change.Change, q *whatif.Question, why string) error {
+	changes []change.Change, search bool, q *whatif.Question, why string) error {
 	rules, err := in.readRules(cmd.Context())
 	if err != nil {
 		return err
@@ -44,6 +44,9 @@ func answerChanges(cmd *cobra.Command, out outputFlags, in *inputFlags, s *snaps
 		return nothingToReplay(s, input.Program)
 	}
 	input.Capacity, input.Foreign = q.Capacity, q.Foreign
+	if search {
+		return searchChanges(cmd, out, input, changes, why)
+	}
 	a, err := change.Ask(cmd.Context(), input, changes)
 	if err != nil {
 		return refusedChange(err)
@@ -51,6 +54,21 @@ func answerChanges(cmd *cobra.Command, out outputFlags, in *inputFlags, s *snaps
 	verdict.SayChanges(a)
 	return show(cmd, out, a, json.WriteChange, func(w io.Writer, a *change.Answer, o text.Options) error {
 		return text.Change(w, a, why, o)
+	})
+}
+
+// searchChanges prints which changes make a run fit.
+func searchChanges(cmd *cobra.Command, out outputFlags, in *change.Input, changes []change.Change, why string) error {
+	if in.Capacity == 0 && in.Program.Capacity == 0 {
+		return errors.New("--search needs --capacity: the file does not tell how much memory there was")
+	}
+	f, err := change.Search(cmd.Context(), in, changes, 0)
+	if err != nil {
+		return refusedChange(err)
+	}
+	verdict.SaySearch(f)
+	return show(cmd, out, f, json.WriteSearch, func(w io.Writer, f *change.Found, o text.Options) error {
+		return text.Search(w, f, why, o)
 	})
 }
 

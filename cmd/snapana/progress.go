@@ -56,7 +56,8 @@ type meterKey struct{}
 // shown gives a context whose work the meter shows.
 func (m *meter) shown(ctx context.Context) context.Context {
 	words := map[stage.Stage]string{stage.Rebuilding: "rebuilding memory over time", stage.Analyzing: "analyzing",
-		stage.Replaying: "replaying under other settings", stage.Searching: "searching for the smallest device"}
+		stage.Replaying: "replaying under other settings", stage.Searching: "searching for the smallest device",
+		stage.Trying: "trying changes of the program"}
 	ctx = context.WithValue(ctx, meterKey{}, m)
 	return stage.With(ctx, func(s stage.Stage, done, total int) {
 		m.at(task{what: words[s], done: int64(done), total: int64(total)})

@@ -91,6 +91,8 @@ func TestSchemas(t *testing.T) {
 	gpt := filepath.Join("..", "..", "fixtures", "lab", "fit", "gpt_batch")
 	seen[valid(t, all, "fit", ok(t, "fit", "--json", "--at", "2,3", "--capacity", "4GiB", gpt+"2_seq128.pickle.xz",
 		gpt+"3_seq128.pickle.xz"))] = true
+	seen[valid(t, all, "search for changes", ok(t, "whatif", "--json", "--capacity", "650MiB", "--search",
+		filepath.Join("..", "..", "fixtures", "lab", "pairs", "recordings", "base.pickle.xz")))] = true
 	seen[valid(t, all, "whatif of changes", ok(t, "whatif", "--json", "--capacity", "640MiB", "--change", "checkpoint=blocks.*",
 		filepath.Join("..", "..", "fixtures", "lab", "pairs", "recordings", "base.pickle.xz")))] = true
 	log := filepath.Join("..", "..", "fixtures", "train.log")

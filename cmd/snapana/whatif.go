@@ -23,6 +23,7 @@ func newWhatif() *cobra.Command {
 		sweep    bool
 		start    string
 		changes  []string
+		search   bool
 		out      outputFlags
 	)
 	starts := []string{"keep", "anew"}
@@ -47,8 +48,8 @@ recorded address, nothing is recommended.`,
 			} else if start != "" {
 				return unknown("--start", start, starts)
 			}
-			if len(changes) > 0 && (sweep || len(confs) > 0 || start != "") {
-				return fmt.Errorf("--change cannot be used with --conf, --sweep or --start")
+			if (search || len(changes) > 0) && (sweep || len(confs) > 0 || start != "") {
+				return fmt.Errorf("--change and --search cannot be used with --conf, --sweep or --start")
 			}
 			if sweep && len(confs) > 0 {
 				return fmt.Errorf("--sweep and --conf cannot be used together")
@@ -64,8 +65,8 @@ recorded address, nothing is recommended.`,
 			if err != nil {
 				return err
 			}
-			if len(asked) > 0 {
-				return answerChanges(cmd, out, &in, snap, t, asked, &q, why)
+			if search || len(asked) > 0 {
+				return answerChanges(cmd, out, &in, snap, t, asked, search, &q, why)
 			}
 			p, v, err := whatif.Load(cmd.Context(), snap, t)
 			if err != nil {
@@ -97,6 +98,8 @@ recorded address, nothing is recommended.`,
 		"they fit)")
 	fl.StringArrayVar(&changes, "change", nil, "replay the run with this `CHANGE` of the program (repeatable): "+
 		"checkpoint=blocks.*, foreach=off, accumulate=4 and others")
+	fl.BoolVar(&search, "search", false, "search for the cheapest changes of the program with which the run fits; of "+
+		"those that --change names, if any")
 	device.add(fl)
 	out.add(fl, "print JSON", "")
 	oneOf(cmd, "start", starts)

@@ -38,6 +38,7 @@ const (
 	environmentSchema = "snapana.compare-env/1"
 	whatifSchema      = "snapana.whatif/1"
 	changeSchema      = "snapana.change/1"
+	searchSchema      = "snapana.search/1"
 	ghostsSchema      = "snapana.ghosts/1"
 	nvmlSchema        = "snapana.nvml/1"
 	ranksSchema       = "snapana.ranks/1"
@@ -58,6 +59,9 @@ func WriteFit(w io.Writer, r *fit.Result) error { return write(w, fitSchema, r) 
 
 // WriteChange writes what changes of a program come to, of which verdict.SayChanges has made the words.
 func WriteChange(w io.Writer, a *change.Answer) error { return write(w, changeSchema, a) }
+
+// WriteSearch writes which changes make a run fit, of which verdict.SaySearch has made the words.
+func WriteSearch(w io.Writer, f *change.Found) error { return write(w, searchSchema, f) }
 
 // WriteAt writes who lives at an address.
 func WriteAt(w io.Writer, a *address.Answer) error { return write(w, atSchema, a) }

@@ -34,6 +34,7 @@ func documents() []document {
 		{whatifSchema, "whatif --json", whatif.Answer{}},
 		{fitSchema, "fit --json", fit.Result{}},
 		{changeSchema, "whatif --change --json", change.Answer{}},
+		{searchSchema, "whatif --search --json", change.Found{}},
 		{statsSchema, "stats --json", analyze.Stats{}},
 		{environmentSchema, "compare-env --json", environment.Comparison{}},
 		{ghostsSchema, "ghosts --json", ghostsDoc{}},

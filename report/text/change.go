@@ -1,7 +1,9 @@
 package text
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/units"
@@ -34,6 +36,42 @@ func Change(w io.Writer, a *change.Answer, why string, o Options) error {
 			"may need more."}, 0)
 	}
 	return d.print(w)
+}
+
+// Search prints which changes make a run fit.
+func Search(w io.Writer, f *change.Found, why string, o Options) error {
+	d := newDoc(o)
+	d.margin = 10
+	d.changeHead(&f.Answer, why)
+	d.list("Answer", []string{f.Text}, 0)
+	d.gap()
+	b := &f.Before
+	t := d.table(plain, num("reserved", 9), column{head: "change", sep: " ", width: 6}, num("slower", 7), rest("changes"))
+	t.row(units.Size(b.ReservedPeak), "-", "-", "as recorded"+fitText(b))
+	for i := range f.Tried {
+		s := &f.Tried[i]
+		t.row(units.Size(s.After.ReservedPeak), percent(s.After.ReservedPeak, b.ReservedPeak), slower(s.Time),
+			strings.Join(s.Changes, " ")+fitText(&s.After))
+	}
+	d.gap()
+	for i := range f.Changes {
+		d.changed(&f.Changes[i])
+	}
+	d.list("Note", []string{"How much slower is a rough estimate, by what is computed twice, copied or launched more."}, 0)
+	label := "Left out"
+	for i := range f.Refused {
+		d.list(label, []string{f.Refused[i].Text}, 0)
+		label = ""
+	}
+	return d.print(w)
+}
+
+// slower is a share of a step's time, to the percent.
+func slower(share float64) string {
+	if share < 0.005 {
+		return "-"
+	}
+	return fmt.Sprintf("~%.0f%%", 100*share)
 }
 
 // changeHead says what was replayed.

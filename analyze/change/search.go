@@ -1,0 +1,261 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/stage"
+)
+
+// Found is what a search for changes came to, under which a run fits.
+type Found struct {
+	Answer // of the cheapest set that fits; without changes where none does
+	// Tried are sets of changes: those that fit, the cheapest first, then each change by itself that is not enough, the
+	// one that saves most first.
+	Tried []Set `json:"tried"`
+	// Refused are changes that the file lacks something for.
+	Refused []Refused `json:"refused"`
+	// All says that every set was tried that could be cheaper; else the search ended before.
+	All bool `json:"all_tried"`
+}
+
+// Set is some changes that were made together.
+type Set struct {
+	Changes []string `json:"changes"`
+	After   Outcome  `json:"after"`
+	Time    float64  `json:"time_share"` // an estimate, as Cost has it
+	Text    string   `json:"text"`
+}
+
+// Refused is a change that cannot be replayed.
+type Refused struct {
+	Change string `json:"change"`
+	Text   string `json:"text"`
+	Err    error  `json:"-"`
+}
+
+// mostSets bounds the sets that are replayed, those of one change not counted.
+const mostSets = 40
+
+// Candidates are the changes that are worth a try where nobody names any: those that one process can make by itself and
+// that leave what it computes as it is.
+func (in *Input) Candidates() []Change {
+	r := read(in.Snapshot, in.Timeline, in.Steps, in.Uses)
+	texts := []string{string(FreeLeak), "foreach=off", string(InBackward)}
+	d := newDraft(r, in.Program)
+	if kept := d.keeping(r.repeated()); len(kept) > 0 {
+		line, _, _ := strings.Cut(kept[0].line, " ")
+		for _, n := range []int{kept[0].most / 4, kept[0].most / 2} {
+			if n > 0 {
+				texts = append(texts, fmt.Sprintf("checkpoint=%s.0-%d", line, n-1))
+			}
+		}
+		texts = append(texts, "checkpoint="+line+".*")
+	}
+	texts = append(texts, "accumulate=2", "accumulate=4", "accumulate=8", "offload=optimizer", "offload=activations",
+		"dtype=bf16:optimizer state")
+	var out []Change
+	for _, text := range slices.Compact(texts) {
+		if c, err := Parse(text); err == nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// part of a program that a change is about. Of each, a set has one change.
+func (c *Change) part() string {
+	switch {
+	case c.Kind == Checkpoint, c.Kind == Offload && c.what == activations:
+		return "saved"
+	case c.Kind == Foreach, c.Kind == InBackward, c.Kind == Offload:
+		return "step"
+	case c.Kind == DType:
+		return c.Text
+	case c.Kind == Del, c.Kind == NoGrad, c.Kind == Free:
+		return c.Text
+	}
+	return string(c.Kind)
+}
+
+// excludes reports whether a set has no use for two changes together.
+func (c *Change) excludes(o *Change) bool { return c.part() == o.part() || c.contradicts(o) }
+
+// contradicts reports whether two changes cannot be made together. An optimizer that steps in backward needs complete
+// gradients, which smaller batches do not give; one change of a kind replaces another.
+func (c *Change) contradicts(o *Change) bool {
+	a, b := c.Kind, o.Kind
+	return a == InBackward && b == Accumulate || a == Accumulate && b == InBackward || a == b && (a == Accumulate || a == Zero)
+}
+
+// Search finds the cheapest set of changes under which a run fits into its capacity, which must be known. It tries those
+// of Candidates unless some are given, each by itself and then together, the cheapest sets first, up to as many as most
+// beside the single ones; 0 is a usual number.
+func Search(ctx context.Context, in *Input, changes []Change, most int) (*Found, error) {
+	a, err := in.answer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &Found{Answer: *a, Tried: []Set{}, Refused: []Refused{}, All: true}
+	s := &searcher{in: in, r: read(in.Snapshot, in.Timeline, in.Steps, in.Uses), found: f}
+	if changes == nil {
+		changes = in.Candidates()
+	}
+	if err := s.singles(ctx, changes); err != nil {
+		return nil, err
+	}
+	if err := s.sets(ctx, cmp.Or(most, mostSets)); err != nil {
+		return nil, err
+	}
+	s.finish()
+	if s.best == nil {
+		return f, nil
+	}
+	q, applied, err := amend(s.r, in.Program, s.best)
+	if err != nil {
+		return nil, err
+	}
+	f.Changes = applied
+	f.After, err = in.replay(ctx, q, &f.Answer)
+	return f, err
+}
+
+type searcher struct {
+	in    *Input
+	r     *run
+	found *Found
+
+	usable []Change
+	costs  []float64
+	best   []Change // nil for none
+	least  float64  // what it costs
+}
+
+// singles tries each change by itself.
+func (s *searcher) singles(ctx context.Context, changes []Change) error {
+	for i := range changes {
+		stage.At(ctx, stage.Trying, i, len(changes))
+		set, err := s.try(ctx, changes[i:i+1])
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			s.found.Refused = append(s.found.Refused, Refused{Change: changes[i].Text, Err: err})
+			continue
+		}
+		if set.After.AllocatedPeak >= s.found.Before.AllocatedPeak && set.After.ReservedPeak >= s.found.Before.ReservedPeak {
+			set.Time = 0
+		}
+		s.usable, s.costs = append(s.usable, changes[i]), append(s.costs, set.Time)
+		s.keep(changes[i:i+1], set)
+	}
+	return nil
+}
+
+// try makes a set of changes and replays it.
+func (s *searcher) try(ctx context.Context, set []Change) (*Set, error) {
+	q, applied, err := amend(s.r, s.in.Program, set)
+	if err != nil {
+		return nil, err
+	}
+	out := &Set{}
+	for i := range applied {
+		out.Changes = append(out.Changes, applied[i].Change)
+		out.Time += applied[i].Cost.Time
+	}
+	out.After, err = s.in.replay(ctx, q, &s.found.Answer)
+	return out, err
+}
+
+// keep notes what came of a set.
+func (s *searcher) keep(changes []Change, set *Set) {
+	fits := set.After.Fits != nil && *set.After.Fits
+	if fits && (s.best == nil || set.Time < s.least) {
+		s.best, s.least = slices.Clone(changes), set.Time
+	}
+	if fits || len(changes) == 1 {
+		s.found.Tried = append(s.found.Tried, *set)
+	}
+}
+
+// sets tries changes together, the cheapest sets first, until one fits.
+func (s *searcher) sets(ctx context.Context, most int) error {
+	type some struct {
+		of   []int
+		cost float64
+	}
+	all := []some{{}}
+	for i := range s.usable {
+		for _, b := range all[:len(all):len(all)] {
+			if len(b.of) < 4 && !slices.ContainsFunc(b.of, func(k int) bool { return s.usable[k].excludes(&s.usable[i]) }) {
+				all = append(all, some{append(slices.Clone(b.of), i), b.cost + s.costs[i]})
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(b some) bool { return len(b.of) < 2 })
+	slices.SortStableFunc(all, func(a, b some) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(len(a.of), len(b.of)))
+	})
+	tried := 0
+	for _, b := range all {
+		if s.best != nil && b.cost >= s.least {
+			return nil
+		}
+		if tried == most {
+			s.found.All = false
+			return s.strongest(ctx)
+		}
+		var set []Change
+		for _, i := range b.of {
+			set = append(set, s.usable[i])
+		}
+		stage.At(ctx, stage.Trying, tried, min(len(all), most))
+		tried++
+		out, err := s.try(ctx, set)
+		if err != nil {
+			return err
+		}
+		s.keep(set, out)
+	}
+	return nil
+}
+
+// strongest tries together, of each part, the change that saves most, where nothing else fits.
+func (s *searcher) strongest(ctx context.Context) error {
+	if s.best != nil {
+		return nil
+	}
+	var set []Change
+	singles := slices.Clone(s.found.Tried)
+	slices.SortStableFunc(singles, func(a, b Set) int { return cmp.Compare(a.After.ReservedPeak, b.After.ReservedPeak) })
+	for i := range singles {
+		k := slices.IndexFunc(s.usable, func(c Change) bool { return c.Text == singles[i].Changes[0] })
+		if !slices.ContainsFunc(set, func(c Change) bool { return c.excludes(&s.usable[k]) }) {
+			set = append(set, s.usable[k])
+		}
+	}
+	out, err := s.try(ctx, set)
+	if err == nil {
+		s.keep(set, out)
+	}
+	return err
+}
+
+// finish sorts what was tried.
+func (s *searcher) finish() {
+	fits := func(t *Set) int {
+		if t.After.Fits != nil && *t.After.Fits {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(s.found.Tried, func(a, b Set) int {
+		if fits(&a) == 0 && fits(&b) == 0 {
+			return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(len(a.Changes), len(b.Changes)))
+		}
+		return cmp.Or(fits(&a)-fits(&b), cmp.Compare(a.After.ReservedPeak, b.After.ReservedPeak))
+	})
+}
