@@ -118,8 +118,12 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 		}
 	}
 	for n := 2; n <= 3 && n <= distinct; n++ {
+		unit := 1.0
+		if n < distinct && distinct >= 2*n-1 { // sizes enough for half bytes, and shares of patches
+			unit = 1.0 / 4096
+		}
 		for _, pick := range picks(all, n) {
-			if l := solve(pick, points, sizes, true); l != nil {
+			if l := solve(pick, points, sizes, unit); l != nil {
 				if n == distinct {
 					l.kind = exact
 				}
@@ -128,7 +132,7 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 		}
 	}
 	for _, pick := range squares(len(points[0])) {
-		if l := solve(pick, points, sizes, false); l != nil && distinct > len(pick) {
+		if l := solve(pick, points, sizes, 0); l != nil && distinct > len(pick) {
 			return l
 		}
 	}
@@ -186,17 +190,17 @@ func picks(all []term, n int) (out [][]term) {
 	return out
 }
 
-// solve finds positive coefficients with which the terms give all sizes, nil where there are none, or
-// none that are whole.
-func solve(pick []term, points []Point, sizes []int64, whole bool) *law {
+// solve finds positive coefficients, in multiples of a unit unless that is 0, with which the terms give all sizes. It is
+// nil where there are none.
+func solve(pick []term, points []Point, sizes []int64, unit float64) *law {
 	l := through(pick, points, sizes)
 	if l == nil {
 		return nil
 	}
 	for k := range l.parts {
 		f := &l.parts[k].factor
-		if n := math.Round(*f); whole || math.Abs(*f-n) < 1e-6*n {
-			*f = n
+		if unit > 0 {
+			*f = math.Round(*f/unit) * unit
 		}
 		if *f <= 0 {
 			return nil
@@ -217,10 +221,10 @@ func through(pick []term, points []Point, sizes []int64) *law {
 	var rows [][]float64 // reduced, each with a 1 at lead
 	var lead []int
 	for i, p := range points {
-		row := make([]float64, n+1)
+		row := make([]float64, n+1) // by term, as multiples of its value at the first point
 		largest := 0.0
 		for k, m := range pick {
-			row[k] = float64(m.of(p))
+			row[k] = float64(m.of(p)) / float64(m.of(points[0]))
 			largest = max(largest, row[k])
 		}
 		row[n] = float64(sizes[i])
@@ -256,7 +260,7 @@ func through(pick []term, points []Point, sizes []int64) *law {
 	}
 	l := &law{parts: make([]part, n)}
 	for j, r := range rows {
-		l.parts[lead[j]] = part{pick[lead[j]], r[n]}
+		l.parts[lead[j]] = part{pick[lead[j]], r[n] / float64(pick[lead[j]].of(points[0]))}
 	}
 	return l
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/snapana/snapana/analyze/category"
 )
 
 // model is one recording with a law for each of its requests.
@@ -51,6 +53,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term)
 	}
 	m.lend(partners)
 	m.vary(others, partners, all)
+	m.workspaces()
 	m.reductions(others, partners)
 	m.doubt = slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
 	return m
@@ -67,6 +70,29 @@ func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
 		}
 	}
 	return estimate(all, points, sizes)
+}
+
+// workspaces are as large for all sizes: which product asks for them differs.
+func (m *model) workspaces() {
+	made := map[int64]int32{}
+	for row, id := range m.of {
+		if m.laws[id].kind != estimated {
+			continue
+		}
+		if use, _ := m.categories().Of(int32(row)); use != category.Workspace {
+			continue
+		}
+		n := m.Timeline.Lives[row].Requested
+		law, ok := made[n]
+		if !ok {
+			l := constant(n)
+			l.kind = exact
+			law = int32(len(m.laws))
+			made[n] = law
+			m.laws, m.seen = append(m.laws, l), append(m.seen, m.seen[id])
+		}
+		m.of[row] = law
+	}
 }
 
 // lend gives rows without partners the law of others with the same code and size, where these agree.

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/whatif"
@@ -19,6 +20,15 @@ type recording struct {
 	prior   int     // rows before the first step
 	gives   []int32 // by event, the row that the program frees with it, -1 for none
 	codes   *attribution.Codes
+	uses    *category.Table // see categories
+}
+
+// categories are what its memory is for.
+func (r *recording) categories() *category.Table {
+	if r.uses == nil {
+		r.uses = category.Find(r.Snapshot, r.Timeline, &r.steps, nil)
+	}
+	return r.uses
 }
 
 func newRecording(in *Input, c *codes) *recording {

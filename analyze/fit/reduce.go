@@ -123,7 +123,8 @@ func (m *model) firstSum(row, weight int, constant func(row int) bool) *reductio
 			continue
 		}
 		if rows := m.laws[m.of[k]].over(n); rows != nil {
-			return &reduction{row: int32(row), event: m.Timeline.Lives[row].Born, columns: n / 4, rows: rows}
+			width := m.width(row, constant)
+			return &reduction{row: int32(row), event: m.Timeline.Lives[row].Born, columns: n / width, rows: rows}
 		}
 	}
 	return nil
@@ -142,16 +143,28 @@ func (m *model) sumOf(row, weight, input, back int, constant func(row int) bool)
 	lives := m.Timeline.Lives
 	n := lives[row].Requested
 	inner := lives[weight].Requested / n
-	for _, width := range []int64{4, 2} { // bytes of an element
-		if constant(input) || n%width != 0 || lives[input].Requested%(inner*width) != 0 {
-			continue
-		}
-		rows := m.laws[m.of[input]].over(inner * width)
-		if rows != nil && m.summed(row, back, rows.at(m.At)*n) {
-			return &reduction{row: int32(row), event: lives[row].Born, columns: n / width, rows: rows}
+	width := m.width(row, constant)
+	if constant(input) || n%width != 0 || lives[input].Requested%(inner*width) != 0 {
+		return nil
+	}
+	rows := m.laws[m.of[input]].over(inner * width)
+	if rows == nil || !m.summed(row, back, rows.at(m.At)*n) {
+		return nil
+	}
+	return &reduction{row: int32(row), event: lives[row].Born, columns: n / width, rows: rows}
+}
+
+// width is how many bytes an element has of the gradient of a bias: half as many as usual where autocast makes one of
+// single precision of it next.
+func (m *model) width(row int, constant func(row int) bool) int64 {
+	const next = 8
+	lives := m.Timeline.Lives
+	for k := row + 1; k <= min(row+next, len(m.of)-1); k++ {
+		if constant(k) && lives[k].Requested == 2*lives[row].Requested {
+			return 2
 		}
 	}
-	return nil
+	return 4
 }
 
 // summed reports whether a block of that size is there when a row is allocated, and came at most so many requests before: the

@@ -137,7 +137,7 @@ func (f *fitter) laws(r *Result) {
 		}))
 		s := Stretch{From: from, To: hi, Terms: law.terms(f.q.Names, p), Peak: m.place(event), Categories: []Part{}}
 		s.Law = says(s.Terms)
-		uses := category.Find(m.Snapshot, m.Timeline, &m.steps, nil)
+		uses := m.categories()
 		by := map[category.Category]sum{}
 		for _, row := range rows {
 			c, _ := uses.Of(row)
