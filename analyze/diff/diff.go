@@ -57,10 +57,10 @@ func (p *Pair) Delta() int64 { return rounded(p.B) - rounded(p.A) }
 // Call is a frame of a pair's stack.
 type Call struct {
 	attribution.Frame
-	OnlyA bool // it is a line that side B does not run
+	OnlyA bool // no stack of side B has the line
 }
 
-// Stack is the calls of a pair, innermost first. A line that both sides run goes by its name on side B.
+// Stack is the calls of a pair, innermost first. A line that stacks of both sides have goes by its name on side B.
 func (r *Result) Stack(p *Pair) []Call {
 	f, g := r.B, p.B
 	if g == nil {

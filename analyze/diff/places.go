@@ -108,7 +108,7 @@ type mapping struct {
 // any reports whether code moved.
 func (m *mapping) any() bool { return len(m.files)+len(m.functions)+len(m.lines) > 0 }
 
-// runs reports whether the other side runs a line of its code.
+// runs reports whether stacks of the other side have a line.
 func (m *mapping) runs(p place) bool { return m.to.functions[p.function][p.line] != nil }
 
 // of is where a place of the one side is on the other.

@@ -12,6 +12,7 @@ type Course struct {
 	Events  int      // length of the trace
 	At      int      // event of the footprint's moment, -1 before the trace
 	Peak    int      // first event after which most is active
+	OOMs    []int    // events after which requests had failed
 	Samples []Sample // of all events, in their order
 	Steps   []Span   // of events, as Footprint.Steps has them
 	// Groups are the rounded bytes of the first groups of the footprint, at each sample.
@@ -52,6 +53,11 @@ func (f *Footprint) follow(q *Subject, event, n int, known *grouping) *Course {
 	}
 	active := t.ActiveLevels()
 	_, c.Peak = active.Highest(0, c.Events-1)
+	for i := range t.OOMs {
+		if e := t.OOMs[i].Event; e >= 0 && e < c.Events {
+			c.OOMs = append(c.OOMs, e)
+		}
+	}
 	ends := []int{c.Events, event, event + 1}
 	for k := range min(n, c.Events) {
 		ends = append(ends, k*c.Events/min(n, c.Events))

@@ -57,8 +57,9 @@ func Changed(r *diff.Result) (string, finding.Tone) {
 // first unless all are wanted. It says nothing beyond Difference where there is but one.
 func WhyDifferent(r *diff.Result, all bool) (why []string) {
 	for i := range r.Causes {
-		c := &r.Causes[i]
-		if small := max(c.Bytes, -c.Bytes) < max(r.Causes[0].Bytes, -r.Causes[0].Bytes)/100; i > 0 && c.Kind != diff.Moved && small && !all {
+		c, first := &r.Causes[i], r.Causes[0].Bytes
+		small := i > 0 && c.Kind != diff.Moved && max(c.Bytes, -c.Bytes) < max(first, -first)/100
+		if small && !all {
 			var rest int64
 			for _, c := range r.Causes[i:] {
 				rest += c.Bytes

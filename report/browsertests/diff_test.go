@@ -83,12 +83,12 @@ func TestDiffPage(t *testing.T) {
 	// A row shows its bytes over time: at the moment that is compared those of the table.
 	p.do(`document.querySelector(".groups tbody button").click()`)
 	first := r.Table("site")[0]
-	at := eval[[2]int64](p, `snapana.d.sides.map((s, k) => snapana.view.curve(k).bytes[snapana.view.sampleOf(s, s.head.at)])`)
+	at := eval[[2]int64](p, `snapana.d.sides.map((s, k) => snapana.view.curves().lines[k][snapana.view.sampleOf(s, s.head.at)])`)
 	if at != [2]int64{first.A, first.B} {
 		t.Errorf("the curves of %s have %v at the peaks, want %d and %d", first.Name, at, first.A, first.B)
 	}
 	// Lines moved between the two, so what side A has of this one at other moments is not known.
-	if !eval[bool](p, `snapana.view.curve(0).bytes.every(Number.isNaN)`) {
+	if !eval[bool](p, `snapana.view.curves().lines[0].every(Number.isNaN)`) {
 		t.Errorf("side A has a curve of %s", first.Name)
 	}
 	if text := eval[string](p, `document.querySelector(".chosen").textContent`); !strings.Contains(text, first.Name) {
@@ -182,5 +182,21 @@ func TestDiffWithoutTraces(t *testing.T) {
 	if eval[bool](p, `document.querySelector("#timelines-live").hasChildNodes()`) {
 		t.Error("there are timelines without traces")
 	}
+	p.quiet()
+}
+
+// TestDiffOfMoments holds that two moments of one trace are marks on one line.
+func TestDiffOfMoments(t *testing.T) {
+	r := diff.Compare(analyzetest.Footprint(t, "leak", "step:1"), analyzetest.Footprint(t, "leak", "step:5"))
+	p := openDiff(t, r, settings{})
+	text := eval[string](p, `document.querySelector(".tl-legend").textContent`)
+	if strings.Contains(text, "B − A") || !strings.Contains(text, units.Bytes(r.B.Totals.Active)) {
+		t.Errorf("at the moment of B the legend says %q", text)
+	}
+	p.do(`snapana.view.set({by: "stack", row: 0})`)
+	if !eval[bool](p, `snapana.view.curves().lines.some(l => Math.max(...l) > 0)`) {
+		t.Error("a stack that is gone has no curve")
+	}
+	p.picture("diff-moments")
 	p.quiet()
 }

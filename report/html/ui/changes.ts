@@ -12,6 +12,7 @@ interface SideHeader {
 	events: number;
 	at: number;
 	peak: number;
+	ooms: number[];
 	unit: string;
 	first: Column;
 	event: Column;
@@ -132,6 +133,10 @@ export class Changes {
 	readonly ways: Leaf["way"][];
 	readonly course: [Float64Array, Float64Array]; // by side and pair: one more than the row of the side's courses
 	readonly same: boolean;
+	/** How many steps can be compared by their numbers. */
+	readonly steps: number;
+	/** Whether some lines are marked as of side A alone. */
+	readonly onlyA: boolean;
 	/** The axes that both sides have. */
 	readonly axes: Axis[];
 
@@ -145,6 +150,8 @@ export class Changes {
 		const coarse = h.sides.some(s => !s.events) && h.sides.every(s => s.step_peak.len);
 		this.sides = [new Side("A", p, h.sides[0], coarse), new Side("B", p, h.sides[1], coarse)];
 		this.same = h.same;
+		this.steps = h.steps;
+		this.onlyA = text.some(s => h.strings[s].endsWith(" (A)"));
 		this.a = p.read(h.pairs.a);
 		this.b = p.read(h.pairs.b);
 		this.course = [p.read(h.pairs.course_a), p.read(h.pairs.course_b)];
@@ -184,6 +191,9 @@ export class Changes {
 		return this.b[pair] - this.a[pair];
 	}
 }
+
+/** A line for each side: bytes at each of its samples, NaN where they are not known. */
+export type Lines = [Float64Array, Float64Array];
 
 /** What a state is called, by a's bytes and b's. */
 export function stateOf(a: number, b: number): State4 {
@@ -366,9 +376,26 @@ export class View extends Store<State> {
 		return text.toLowerCase().includes(this.state.search.toLowerCase());
 	}
 
+	/** The active bytes of both sides; of moments of one trace one line has them. */
+	active(): Lines {
+		const [a, b] = this.d.sides;
+		return this.d.same && a.n && b.n ? [new Float64Array(a.n).fill(NaN), b.active] : [a.active, b.active];
+	}
+
+	/** Bytes of what is looked at on both sides, of moments of one trace in one line, and of how many of its stacks there is
+	 * no curve. */
+	curves(): { lines: Lines; missing: number } {
+		const [a, b] = [this.curve(0), this.curve(1)],
+			none = (line: Float64Array) => new Float64Array(line.length).fill(NaN);
+		if (!this.d.same) return { lines: [a.bytes, b.bytes], missing: a.missing + b.missing };
+		return b.bytes.every(v => Number.isNaN(v))
+			? { lines: [a.bytes, none(b.bytes)], missing: a.missing }
+			: { lines: [none(a.bytes), b.bytes], missing: b.missing };
+	}
+
 	/** Bytes of what is looked at at each sample of a side, NaN where they are not known, and how many of its stacks may lack
 	 * there. */
-	curve(side: 0 | 1): { bytes: Float64Array; missing: number } {
+	private curve(side: 0 | 1): { bytes: Float64Array; missing: number } {
 		const rows: number[] = [],
 			size = [this.d.a, this.d.b][side],
 			{ row } = this.state;

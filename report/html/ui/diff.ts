@@ -22,9 +22,9 @@ const ways: Record<Axis, string> = {
 /** The picture of both traces, and that of what is looked at below it. */
 function timelines(view: View, link: () => string): { element: HTMLElement; overlay: Overlay } {
 	const { d } = view,
-		overlay = new Overlay(view, "Active memory", 300, () => [d.sides[0].active, d.sides[1].active], true);
-	let curves = [view.curve(0), view.curve(1)] as const;
-	const part = new Overlay(view, "Memory of the choice", 130, () => [curves[0].bytes, curves[1].bytes], false),
+		overlay = new Overlay(view, "Active memory", 300, () => view.active(), true);
+	let curves = view.curves();
+	const part = new Overlay(view, "Memory of the choice", 130, () => curves.lines, false),
 		name = el("b", { class: "path" }),
 		note = el("span", { class: "when" }),
 		chosen = el(
@@ -47,14 +47,16 @@ function timelines(view: View, link: () => string): { element: HTMLElement; over
 		),
 		none = el("p", { class: "hint" }, "Choose a row of the table or a call of the flame graph to see its memory here.");
 	const update = () => {
-		curves = [view.curve(0), view.curve(1)];
+		curves = view.curves();
 		chosen.hidden = none.hidden = !d.sides.some(s => s.n && !s.coarse);
 		if (view.chosen) none.hidden = true;
 		else chosen.hidden = true;
 		name.textContent = view.chosen?.name ?? "";
 		const { row } = view.state,
-			unknown = d.sides.filter((s, k) => s.n && curves[k].bytes.every(v => Number.isNaN(v))).map(s => s.letter),
-			missing = curves[0].missing + curves[1].missing;
+			{ missing, lines } = curves,
+			unknown = d.sides
+				.filter((s, k) => s.n && !d.same && lines[k].every(v => Number.isNaN(v)))
+				.map(s => s.letter);
 		note.textContent = [
 			missing && `Of ${format.plural(missing, "small stack")} there is no curve in this page.`,
 			row < 0 && "Stacks of the same calls that hold nothing at the moments that are compared are not in it.",
@@ -88,10 +90,13 @@ function timelines(view: View, link: () => string): { element: HTMLElement; over
 				: a === "share"
 					? d.axes.includes("step")
 						? "Each trace goes from its beginning to its end. "
-						: "Steps cannot be compared by their numbers, so each trace goes from its beginning to its end. "
+						: (d.steps
+								? "There are too many steps to lay them on each other"
+								: "Steps cannot be compared by their numbers") + ", so each trace goes from its beginning to its end. "
 					: "Events are counted from the beginning of each trace. ") +
+			(d.sides.some(s => s.head.ooms.length) ? "✕ marks requests that failed. " : "") +
 			(d.sides[0].coarse ? "The lines are the highest active memory of each step. " : "") +
-			(d.same ? "Both sides are moments of one trace, so their lines are one. " : "") +
+			(d.same ? "Both sides are moments of one trace, which is drawn once. " : "") +
 			overlayHelp;
 	};
 	view.listen(c => c.has("axis") && explain());

@@ -1,7 +1,7 @@
 // The traces of both sides in one picture, on one scale: what lies between the two lines is the difference.
 
 import { placeTip, upright, xAxis, yAxis, yTicks } from "./axis";
-import { Axis, Side, View } from "./changes";
+import { Axis, Lines, Side, View } from "./changes";
 import { css } from "./colors";
 import { el, fill, pen, redrawn } from "./dom";
 import * as format from "./format";
@@ -17,9 +17,6 @@ export const axisNames: Record<Axis, string> = {
 	share: "part of the trace (%)",
 	event: "trace event",
 };
-
-/** A line for each side: bytes at each of its samples. */
-export type Lines = [Float64Array, Float64Array];
 
 export class Overlay {
 	readonly name: string;
@@ -189,7 +186,7 @@ export class Overlay {
 				el(
 					"span",
 					{},
-					`${side.letter} `,
+					view.d.same ? "" : `${side.letter} `,
 					samples[k] < 0
 						? el("span", { class: "when" }, side.n ? "has ended or not begun" : "not recorded")
 						: Number.isNaN(values[k])
@@ -204,7 +201,7 @@ export class Overlay {
 		const delta = values[1] - values[0];
 		return [
 			el("li", { class: "when" }, where),
-			...sides.map(figure),
+			...sides.map(figure).filter((_, k) => !view.d.same || !Number.isNaN(values[k])),
 			...(Number.isNaN(delta)
 				? []
 				: [
@@ -288,10 +285,19 @@ export class Overlay {
 		if (!Number.isNaN(state.hover)) upright(g, px(state.hover), W, top, height, css("muted"), []);
 	}
 
-	/** The moments that are compared, and the peaks where these are others. */
+	/** The moments that are compared, the peaks where these are others, and requests that failed. */
 	private marks(g: Pen, W: number, px: (x: number) => number, y: (v: number) => number): void {
 		const { view } = this,
 			taken: [number, number][] = [];
+		for (const s of view.d.sides)
+			for (const event of s.head.ooms) {
+				const i = view.sampleOf(s, event),
+					x = i < 0 ? -1 : px(view.middle(s, i));
+				if (x < 0 || x > W) continue;
+				g.fillStyle = css("bad");
+				g.textAlign = "center";
+				g.fillText("✕ " + s.letter, x, Math.min(y(s.active[i]) + 16, top + this.height - 2));
+			}
 		for (const s of view.d.sides) {
 			for (const [event, word] of [
 				[s.head.at, ""],

@@ -95,6 +95,7 @@ export class SignedFlame extends FlameGraph<View> {
 	protected explain(): (Node | string)[] {
 		const { view } = this,
 			{ search, around } = view.state;
+		if (!this.root.bytes) return [];
 		if (search) return [`Calls with “${search}” are drawn strong.`];
 		const key = (name: string, text: string) =>
 			el("span", { class: "nowrap" }, swatch(`var(--${name})`), " " + text);
@@ -110,8 +111,8 @@ export class SignedFlame extends FlameGraph<View> {
 			key("shrunk", "shrunk"),
 			", ",
 			key("left", "gone, hatched"),
-			". A bar at the foot of a box tells how much of it grew and shrank. ",
-			"(A) marks lines that only side A runs.",
+			". A bar at the foot of a box tells how much of it grew and shrank.",
+			view.d.onlyA ? " (A) marks lines that are in stacks of side A alone." : "",
 		];
 	}
 }

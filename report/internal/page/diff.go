@@ -62,6 +62,7 @@ type Side struct {
 	Events int    `json:"events"` // length of the trace
 	At     int    `json:"at"`     // event of the moment that is compared, -1 before the trace
 	Peak   int    `json:"peak"`   // event
+	OOMs   []int  `json:"ooms"`   // events of requests that failed, the last ones
 	Unit   string `json:"unit"`   // what a step is
 	First  Column `json:"first"`  // of each sample's events
 	Event  Column `json:"event"`  // the one after which most is active
@@ -82,7 +83,8 @@ const (
 	maxPairs   = 4000
 	maxTable   = 2000 // rows
 	maxCourses = 1500 // of each side
-	maxSteps   = 5000
+	maxSteps   = 30_000
+	maxOOMs    = 100
 )
 
 // PackDifference packs what a diff's page draws from in at most size bytes of text. It gives nil when nothing fits.
@@ -135,8 +137,8 @@ func (x *differing) node(p *diff.Pair) int64 {
 	}
 	for _, c := range slices.Backward(x.Stack(p)) {
 		text := clean(c.Text())
-		if c.OnlyA {
-			text += " (A)"
+		if c.OnlyA && x.Moved(attribution.BySite) {
+			text += " (A)" // side B may have another line of that name
 		}
 		enter(call{text, c.Origin})
 	}
@@ -195,7 +197,7 @@ func (x *differing) pairs(d *Difference) {
 // side gives a side, and which course each of n pairs has.
 func (x *differing) side(f *footprint.Footprint, side, n int) (Side, []int64) {
 	w, of := x.w, make([]int64, n)
-	v := Side{At: -1, Peak: -1, Unit: clean(f.Unit)}
+	v := Side{At: -1, Peak: -1, OOMs: []int{}, Unit: clean(f.Unit)}
 	if len(f.Steps) <= maxSteps { // a part of them would look like all
 		v.StepPeak = w.column(plain, len(f.Steps), func(i int) int64 { return f.Steps[i].Peak })
 	}
@@ -204,6 +206,7 @@ func (x *differing) side(f *footprint.Footprint, side, n int) (Side, []int64) {
 		return v, of
 	}
 	v.Events, v.At, v.Peak = c.Events, c.At, c.Peak
+	v.OOMs = append(v.OOMs, c.OOMs[max(len(c.OOMs)-maxOOMs, 0):]...)
 	v.First = w.column(deltas, len(c.Samples), func(i int) int64 { return int64(c.Samples[i].First) })
 	v.Event = w.column(deltas, len(c.Samples), func(i int) int64 { return int64(c.Samples[i].Event) })
 	v.Active = w.column(deltas, len(c.Samples), func(i int) int64 { return c.Samples[i].Active })
