@@ -46,8 +46,8 @@ func completeAll(root *cobra.Command) {
 	}{
 		"report": {1, snapshotFiles}, "summary": {1, snapshotFiles}, "state": {1, snapshotFiles}, "peak": {1, snapshotFiles},
 		"at": {1, snapshotFiles}, "whatif": {1, snapshotFiles}, "plot": {1, snapshotFiles}, "serve": {1, snapshotFiles},
-		"ghosts": {1, all}, "diff": {many, snapshotFiles}, "fit": {many, snapshotFiles}, "ranks": {many, snapshotFiles}, "oom": {1, logFiles},
-		"stats": {many, counterFiles}, "compare-env": {2, recorderFiles}, root.Name(): {1, snapshotFiles},
+		"ghosts": {1, all}, "diff": {many, snapshotFiles}, "fit": {many, snapshotFiles}, "ranks": {many, snapshotFiles},
+		"oom": {1, logFiles}, "stats": {many, counterFiles}, "compare-env": {2, recorderFiles}, root.Name(): {1, snapshotFiles},
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"recorder": filesOf(recorderFiles), "before": filesOf(recorderFiles), "readings": filesOf(recorderFiles),
