@@ -3,7 +3,6 @@ package diff
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
@@ -19,6 +18,8 @@ type Cause struct {
 	Squared int64  `json:"squared"`
 	Moved   int64  `json:"moved"`    // bytes of each side of the kind Moved, whose Bytes are 0
 	PerStep int64  `json:"per_step"` // by how much more active memory grows with each step, of a Leak
+	From    string `json:"from"`     // of a Part or Between, where the peak was on side A, "" for nowhere in particular
+	To      string `json:"to"`       // and where on side B
 	Uses    []Use  `json:"uses"`     // what its memory is for, largest differences first
 	Sites   []Site `json:"sites"`    // where it was allocated, largest differences first
 }
@@ -40,6 +41,8 @@ type Kind string
 
 const (
 	Leak          Kind = "leak"          // memory that only one side keeps from step to step
+	Part          Kind = "part"          // another part of the program peaks, with other code in between
+	Between       Kind = "between"       // a side peaks between its passes, such as in the optimizer's step
 	Checkpointing Kind = "checkpointing" // saved tensors that are made anew in the backward pass
 	Graph         Kind = "graph"         // tensors that were saved for a backward pass, and no more
 	Optimizer     Kind = "optimizer"     // another optimizer, or none
@@ -49,6 +52,7 @@ const (
 	Batch         Kind = "batch"         // what grows in proportion to a size of the input
 	Scale         Kind = "scale"         // other blocks that have another size by the same factor
 	Layers        Kind = "layers"        // more of the same: parameters, and what belongs to them
+	Progress      Kind = "progress"      // the peak comes earlier or later in the backward pass
 	Count         Kind = "count"         // other blocks of which there are more, or fewer
 	New           Kind = "new"           // from code that the other side does not run
 	Gone          Kind = "gone"          // from code that this side does not run
@@ -60,19 +64,25 @@ const (
 
 // sorter puts pieces down to causes, each to the first that fits.
 type sorter struct {
+	r    *Result
 	a, b *footprint.Footprint
 	left []piece // without a cause yet
 	out  []Cause
 }
 
 func causes(r *Result) []Cause {
-	s := &sorter{a: r.A, b: r.B}
+	s := &sorter{r: r, a: r.A, b: r.B}
 	for i := range r.Pairs {
 		s.left = append(s.left, r.Pairs[i].pieces()...)
 	}
 	s.moves()
+	if sameRequests(r.A, r.B) {
+		s.take(Cause{Kind: Rounding}, func(*piece) bool { return true })
+	}
 	s.leaks()
+	s.parts()
 	s.recomputes()
+	s.stepping()
 	for range maxRatios {
 		if !s.scales() {
 			break
@@ -81,6 +91,7 @@ func causes(r *Result) []Cause {
 	s.take(Cause{Kind: Rounding}, func(p *piece) bool { return p.law == rounding })
 	s.take(Cause{Kind: Optimizer}, func(p *piece) bool { return p.use() == category.OptimizerState && p.law != multiplied })
 	s.graphs()
+	s.progress()
 	for range maxRatios {
 		if !s.counts() {
 			break
@@ -287,28 +298,50 @@ func growth(f *footprint.Footprint) int64 {
 	return 0
 }
 
-// recomputes finds activations that a side does not keep since torch.utils.checkpoint makes them anew.
+// recomputes finds activations that a side does not keep since torch.utils.checkpoint makes them anew, also where that
+// side's peak has none of them.
 func (s *sorter) recomputes() {
-	if checkpoints(s.a) == checkpoints(s.b) {
+	if s.a.Recomputes == s.b.Recomputes {
 		return
 	}
-	s.take(Cause{Kind: Checkpointing}, func(p *piece) bool {
+	fits := func(p *piece) bool {
 		switch p.use() {
 		case category.AutogradSaved, category.Activation, category.Temporary, category.Gradient:
 			return p.law != scaled
 		}
 		return false
-	})
-}
-
-// checkpoints reports whether code of a side runs below torch.utils.checkpoint.
-func checkpoints(f *footprint.Footprint) bool {
-	for i := range f.Frames {
-		if strings.HasSuffix(f.Frames[i].File, "torch/utils/checkpoint.py") {
-			return true
+	}
+	var bytes int64
+	for i := range s.left {
+		if fits(&s.left[i]) {
+			bytes += s.left[i].delta
 		}
 	}
-	return false
+	if bytes < 0 == s.b.Recomputes { // else something else outweighs it
+		s.take(Cause{Kind: Checkpointing}, fits)
+	}
+}
+
+// sameRequests reports whether both sides ask for as many blocks of each size for each purpose.
+func sameRequests(a, b *footprint.Footprint) bool {
+	type key struct {
+		use   category.Category
+		bytes int64
+	}
+	counts := map[key]int64{}
+	for sign, f := range map[int64]*footprint.Footprint{1: a, -1: b} {
+		for i := range f.Groups {
+			for _, z := range f.Groups[i].Sizes {
+				counts[key{f.Groups[i].Use, z.Requested}] += sign * z.Count
+			}
+		}
+	}
+	for _, n := range counts {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // graphs finds tensors between forward and backward that only one side keeps: most of what the other has of them.
@@ -466,5 +499,16 @@ func (s *sorter) counts() bool {
 			kind = Layers
 		}
 	}
-	return s.take(Cause{Kind: kind, Ratio: best}, fits)
+	c := Cause{Kind: kind, Ratio: best}
+	if kind == Layers {
+		return s.take(c, fits)
+	}
+	// A loop that keeps what it makes has of some one more and of some several.
+	also := func(p *piece) bool { return p.law == multiplied && p.ratio > 1 == (best > 1) }
+	for i := range s.left {
+		if p := &s.left[i]; also(p) && !fits(p) {
+			c.Ratio = 0
+		}
+	}
+	return s.take(c, also)
 }

@@ -9,7 +9,7 @@
 //  2. Stacks are the same whose frames are, once they were put through that; of those left, stacks whose calls are
 //     mostly the same (match.go). How each byte was matched is said.
 //  3. What both sides have tells how it changed: larger blocks, more of them, for another purpose (law.go). Changes of
-//     the same kind and factor have one cause (cause.go).
+//     the same kind and factor have one cause (cause.go, peak.go).
 package diff
 
 import (

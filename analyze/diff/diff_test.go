@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
@@ -82,6 +83,10 @@ func TestChanges(t *testing.T) {
 		{a: "base", b: "flash", kind: diff.Gone, sites: "model.py:21 forward", alone: 10, others: true},
 		{a: "base", b: "ema", kind: diff.New, sites: "train.py:11 train", alone: 15},
 		{a: "evaluated", b: "without_graph", kind: diff.Graph, sites: "model.py:34 forward", alone: 70},
+		{a: "validated", b: "with_graph", kind: diff.Part, sites: "model.py:34 forward", alone: 100},
+		{a: "with_graph", b: "summed", kind: diff.Count, sites: "model.py:34 forward", alone: 10},
+		{a: "width", b: "wide_checkpoint", kind: diff.Checkpointing, sites: "model.py:34 forward", alone: 50},
+		{a: "width", b: "wide_batch_half", kind: diff.Between, sites: "model.py:34 forward", alone: 50},
 		// Code that moved and memory that did not.
 		{a: "base", b: "moved"},
 		{a: "base", b: "generated"},
@@ -334,6 +339,59 @@ func TestOtherTensor(t *testing.T) {
 	if m := r.Matched[diff.Alone]; m.A != a.Groups[at].Rounded || m.B != g.Rounded || r.Causes[0].Kind != diff.Gone {
 		t.Errorf("%d and %d bytes without a partner, want %d and %d; first %s", m.A, m.B, a.Groups[at].Rounded, g.Rounded,
 			r.Causes[0].Kind)
+	}
+}
+
+// resize gives the blocks of a group another size, and as many of them as are wanted.
+func resize(f *footprint.Footprint, g *footprint.Group, count, more int64) {
+	z := g.Sizes[len(g.Sizes)-1]
+	rounded := g.Rounded
+	z.Count, z.Rounded = count, z.Rounded+more
+	g.Sizes = []footprint.Size{z}
+	g.Count, g.Requested, g.Rounded = count, count*z.Requested, count*z.Rounded
+	f.Totals.Active += g.Rounded - rounded
+}
+
+// TestProgress has side A later in the backward pass, with more gradients and fewer activations: that is no layer more, and
+// the headline is of what is new.
+func TestProgress(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "base")
+	for i := range a.Groups {
+		switch g := &a.Groups[i]; g.Use {
+		case category.AutogradSaved:
+			if len(g.Sizes) == 1 && g.Count == 4 {
+				resize(a, g, 3, 0)
+			}
+		case category.Gradient:
+			resize(a, g, g.Count+1, 0)
+		}
+	}
+	row := int32(len(b.Frames))
+	b.Frames = append(b.Frames, attribution.Frame{File: "model.py", Line: 70, Name: "head", Origin: frames.User})
+	b.Stacks = append(b.Stacks, append([]int32{row}, b.Stacks[b.Groups[1].Stack]...))
+	g := footprint.Group{Stack: int32(len(b.Stacks) - 1), Site: "model.py:70 head", Known: true, Use: category.AutogradSaved,
+		Sizes: []footprint.Size{{Requested: 30 << 20}}}
+	resize(b, &g, 1, 30<<20)
+	b.Groups = append(b.Groups, g)
+	r := diff.Compare(a, b)
+	check(t, r)
+	if r.Causes[0].Kind != diff.New || r.Causes[0].Bytes != 30<<20 || len(r.Causes) != 2 || r.Causes[1].Kind != diff.Progress {
+		t.Errorf("causes %+v", r.Causes)
+	}
+}
+
+// TestSameRequests has blocks of other sizes for the same requests, from lines that moved: the allocator's doing alone.
+func TestSameRequests(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "moved")
+	for i := range b.Groups {
+		if g := &b.Groups[i]; len(g.Sizes) == 1 && g.Use == category.AutogradSaved {
+			resize(b, g, g.Count, 512*int64(i))
+		}
+	}
+	r := diff.Compare(a, b)
+	check(t, r)
+	if len(r.Causes) != 1 || r.Causes[0].Kind != diff.Rounding {
+		t.Errorf("causes %+v", r.Causes)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // function is a function of a file, and place a line in it.
 type function struct{ file, name string }
 
+func (f *function) String() string { return f.name + " (" + frames.Base(f.file) + ")" }
+
 type place struct {
 	function
 	line int32

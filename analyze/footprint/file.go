@@ -36,6 +36,7 @@ type Document struct {
 	Bounds     timeline.Bounds `json:"bounds"` // of Peaks
 	HasHistory bool            `json:"has_history"`
 	Late       bool            `json:"late"`
+	Recomputes bool            `json:"recomputes"`
 	Torch      string          `json:"torch"`
 	Backend    string          `json:"backend"`
 	Settings   []string        `json:"settings,omitzero"` // as "key:value"; absent where the snapshot had none
@@ -64,7 +65,7 @@ type GroupDocument struct {
 func (f *Footprint) Document() *Document {
 	d := &Document{
 		Schema: Schema, File: f.Name, Device: f.Device, At: f.At, When: f.When, Totals: f.Totals, Peaks: f.Peaks,
-		Bounds: f.Bounds, HasHistory: f.HasHistory, Late: f.Late, Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
+		Bounds: f.Bounds, HasHistory: f.HasHistory, Late: f.Late, Recomputes: f.Recomputes, Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
 		Steps: f.Steps,
 	}
 	if f.Settings.Present {
@@ -109,7 +110,8 @@ func (d *Document) write(w io.Writer) error {
 	}
 	b := bufio.NewWriter(w)
 	b.WriteString("{\n")
-	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "bounds", "has_history", "late", "torch", "backend",
+	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "bounds", "has_history", "late", "recomputes",
+		"torch", "backend",
 		"settings", "unit", "steps", "groups", "frames"}
 	names = slices.DeleteFunc(names, func(name string) bool { return fields[name] == nil })
 	for i, name := range names {
@@ -167,7 +169,7 @@ func (d *Document) Footprint() (*Footprint, error) {
 	f := &Footprint{
 		Name: d.File, Device: d.Device, At: d.At, When: d.When, Totals: d.Totals, Peaks: d.Peaks,
 		Bounds: d.Bounds, HasHistory: d.HasHistory,
-		Late: d.Late, Writer: snapshot.Writer{Text: d.Torch, Backend: d.Backend}, Unit: d.Unit, Steps: d.Steps,
+		Late: d.Late, Recomputes: d.Recomputes, Writer: snapshot.Writer{Text: d.Torch, Backend: d.Backend}, Unit: d.Unit, Steps: d.Steps,
 		Settings: snapshot.Settings{Present: d.Settings != nil},
 	}
 	for _, s := range d.Settings {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/internal/trend"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
@@ -28,15 +29,17 @@ type Footprint struct {
 	// HasHistory is false where the file has no trace to tell a peak by.
 	HasHistory bool `json:"has_history"`
 	// Late says that memory was allocated before the trace began: a ring that wrapped, or recording that began late.
-	Late     bool                `json:"late"`
-	Writer   snapshot.Writer     `json:"-"`
-	Settings snapshot.Settings   `json:"-"`
-	Unit     string              `json:"unit"` // what Steps are: "iteration of train (train.py:31)"
-	Steps    []Step              `json:"steps"`
-	Frames   []attribution.Frame `json:"-"`
-	Stacks   [][]int32           `json:"-"` // rows of Frames, innermost first
-	Groups   []Group             `json:"-"`
-	Top      int                 `json:"-"` // of Groups, that of the block which was allocated at the moment itself; -1 none
+	Late bool `json:"late"`
+	// Recomputes says that the program makes activations anew in its backward passes, wherever in the trace.
+	Recomputes bool                `json:"recomputes"`
+	Writer     snapshot.Writer     `json:"-"`
+	Settings   snapshot.Settings   `json:"-"`
+	Unit       string              `json:"unit"` // what Steps are: "iteration of train (train.py:31)"
+	Steps      []Step              `json:"steps"`
+	Frames     []attribution.Frame `json:"-"`
+	Stacks     [][]int32           `json:"-"` // rows of Frames, innermost first
+	Groups     []Group             `json:"-"`
+	Top        int                 `json:"-"` // of Groups, that of the block which was allocated at the moment itself; -1 none
 	// Course is nil where it was not asked for, and without a trace.
 	Course *Course `json:"-"`
 }
@@ -94,7 +97,8 @@ func Take(q *Subject, at string) (*Footprint, error) {
 	f := &Footprint{
 		Name: q.Name, Device: t.Device, When: m.Name, At: at, Totals: st.Totals, Peaks: t.Peaks,
 		HasHistory: t.HasHistory(), Late: t.Checks.PreTraceBlocks > 0 && t.Trace.Len() > 0,
-		Writer: q.Snapshot.Writer, Settings: q.Snapshot.Settings, Unit: q.Steps.Unit,
+		Recomputes: frames.Recomputes(q.Snapshot),
+		Writer:     q.Snapshot.Writer, Settings: q.Snapshot.Settings, Unit: q.Steps.Unit,
 	}
 	f.Bounds = t.Recording.Told().Peak
 	if q.Snapshot.Partial != nil {

@@ -109,6 +109,16 @@ func Of(s *snapshot.Snapshot, id snapshot.FrameID) Class {
 	return Class(slot.Load())
 }
 
+// Recomputes reports whether a program makes activations anew in its backward passes (torch.utils.checkpoint).
+func Recomputes(s *snapshot.Snapshot) bool {
+	for id := 1; id <= s.Frames.Len(); id++ {
+		if Of(s, snapshot.FrameID(id)).Part() == Recompute {
+			return true
+		}
+	}
+	return false
+}
+
 // Classify is Of for a frame by its texts, without a look at the program that it is in.
 func Classify(file, name string) Class {
 	p := cut(file)

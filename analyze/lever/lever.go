@@ -178,8 +178,6 @@ func (f *finder) largest(sums []category.Sum) {
 			v.Function = f.name(id)
 		}
 	}
-	for id := 1; id <= f.s.Frames.Len() && !v.Recomputed; id++ {
-		v.Recomputed = frames.Of(f.s, snapshot.FrameID(id)).Part() == frames.Recompute
-	}
+	v.Recomputed = frames.Recomputes(f.s)
 	f.keep(v, f.peak)
 }

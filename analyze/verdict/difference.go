@@ -119,7 +119,7 @@ func HowOf(h diff.How) string {
 // CauseOf says of a cause what changed, and where most of it is.
 func CauseOf(c *diff.Cause) string {
 	words := causeWords(c)
-	if len(c.Sites) == 0 || c.Kind == diff.Unrecorded {
+	if len(c.Sites) == 0 || c.Kind == diff.Unrecorded || c.Kind == diff.Between {
 		return words
 	}
 	site := c.Sites[0]
@@ -144,6 +144,25 @@ func causeWords(c *diff.Cause) string {
 			return fmt.Sprintf("each step retains %s more", units.Bytes(c.PerStep))
 		}
 		return fmt.Sprintf("each step retains %s less", units.Bytes(-c.PerStep))
+	case diff.Part:
+		switch {
+		case c.From == "":
+			return "the peak is now in " + c.To
+		case c.To == "":
+			return "the peak is no longer in " + c.From
+		}
+		return fmt.Sprintf("the peak is in %s, no longer in %s", c.To, c.From)
+	case diff.Between:
+		if c.To != "" {
+			return "activations no longer make the peak, which is at " + c.To
+		}
+		return "activations make the peak, which was at " + c.From
+	case diff.Progress:
+		for _, u := range c.Uses {
+			if u.Category == category.Gradient {
+				return "the peak comes " + either(u.Bytes < 0, "earlier", "later") + " in the backward pass"
+			}
+		}
 	case diff.Checkpointing:
 		return either(grew, "activations are kept for the backward pass, no longer recomputed (torch.utils.checkpoint)",
 			"activations are recomputed in the backward pass (torch.utils.checkpoint)")
@@ -169,6 +188,10 @@ func causeWords(c *diff.Cause) string {
 	case diff.Layers:
 		return by + " as many layers"
 	case diff.Count:
+		if c.Ratio == 0 {
+			return either(grew, "more blocks of the same sizes are live, as where a loop keeps what it makes",
+				"fewer blocks of the same sizes are live")
+		}
 		return by + " as many blocks of the same sizes"
 	case diff.Rounding:
 		return "the allocator took other blocks for the same requests"
