@@ -201,6 +201,9 @@ func (f *fitter) prepare(inputs []*Input) error {
 			}
 		}
 	}
+	if len(inputs) == 1 && len(f.q.Names) > 1 {
+		return refuse("one recording cannot tell what grows with %s and what with %s; record more", f.q.Names[0], f.q.Names[1])
+	}
 	for i, name := range f.q.Names {
 		same := func(p Point) bool { return p[i] == inputs[0].At[i] }
 		alike := len(inputs) > 1 && !slices.ContainsFunc(inputs, func(in *Input) bool { return !same(in.At) })
@@ -306,5 +309,5 @@ func (f *fitter) modelOf(k, without int) *model {
 		}
 		others, partners = append(others, o), append(partners, p)
 	}
-	return newModel(f.all[k], others, partners, f.terms)
+	return newModel(f.all[k], others, partners, f.terms, strings.Contains(strings.ToLower(f.q.Names[0]), "batch"))
 }

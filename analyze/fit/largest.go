@@ -67,10 +67,11 @@ func (f *fitter) largest(r *Result) error {
 			l.Beyond = append(l.Beyond, x)
 		}
 	}
-	if l.Low, err = search(high, nil, (1+f.margin)*(1+unseen*f.doublings(at(n+1)))-1, n); err != nil {
+	margin := f.marginAt(l.Values)
+	if l.Low, err = search(high, nil, (1+margin)*(1+unseen*f.doublings(l.Values))-1, n); err != nil {
 		return err
 	}
-	if l.High, err = search(low, nil, -f.margin/(1+f.margin), n); err != nil {
+	if l.High, err = search(low, nil, -margin/(1+margin), n); err != nil {
 		return err
 	}
 	l.Low, l.High = min(l.Low, n), max(l.High, n)

@@ -21,8 +21,14 @@ type model struct {
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.
-func newModel(r *recording, others []*recording, partners [][]int32, all []term) *model {
+func newModel(r *recording, others []*recording, partners [][]int32, all []term, batch bool) *model {
 	m := &model{recording: r, of: make([]int32, len(r.Timeline.Lives))}
+	if len(others) == 0 {
+		m.guess(all, batch)
+		m.reductions(others, partners)
+		m.doubt = true
+		return m
+	}
 	known := map[string]int32{}
 	var key []byte
 	points, sizes := []Point{}, []int64{}

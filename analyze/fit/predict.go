@@ -68,6 +68,9 @@ const segment = 2 << 20
 // other workspaces.
 const unseen = 0.01
 
+// guessed is the same of a single recording, up and down, and from its value on.
+const guessed = 0.03
+
 // doublings is by how many doublings the values are beyond the highest ones recorded, 0 for none.
 func (f *fitter) doublings(p Point) float64 {
 	n := 0.0
@@ -79,6 +82,14 @@ func (f *fitter) doublings(p Point) float64 {
 		n += max(math.Log2(float64(p[i])/float64(most)), 0)
 	}
 	return n
+}
+
+// marginAt is by what share a prediction may be off.
+func (f *fitter) marginAt(p Point) float64 {
+	if len(f.all) > 1 {
+		return f.margin
+	}
+	return guessed * (1 + math.Abs(math.Log2(float64(p[0])/float64(f.all[0].At[0]))))
 }
 
 // predict says what a run at a point needs.
@@ -107,7 +118,7 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 			out.From = i
 		}
 	}
-	margin := f.margin
+	margin := f.marginAt(p)
 	if out.Recorded {
 		margin = 0
 	}

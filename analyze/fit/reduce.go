@@ -122,10 +122,8 @@ func (m *model) firstSum(row, weight int, constant func(row int) bool) *reductio
 		if constant(k) || l.Requested%n != 0 || !l.LiveAfter(int(m.Timeline.Lives[row].Born)) {
 			continue
 		}
-		if rows := m.laws[m.of[k]].over(n); rows != nil {
-			width := m.width(row, constant)
-			return &reduction{row: int32(row), event: m.Timeline.Lives[row].Born, columns: n / width, rows: rows}
-		}
+		return &reduction{row: int32(row), event: m.Timeline.Lives[row].Born, columns: n / m.width(row, constant),
+			rows: m.laws[m.of[k]].over(n)}
 	}
 	return nil
 }
@@ -148,7 +146,7 @@ func (m *model) sumOf(row, weight, input, back int, constant func(row int) bool)
 		return nil
 	}
 	rows := m.laws[m.of[input]].over(inner * width)
-	if rows == nil || !m.summed(row, back, rows.at(m.At)*n) {
+	if !m.summed(row, back, rows.at(m.At)*n) {
 		return nil
 	}
 	return &reduction{row: int32(row), event: lives[row].Born, columns: n / width, rows: rows}
@@ -235,11 +233,8 @@ func (r *reduction) bytes(g gpu, p Point) int64 {
 
 func isConstant(l *law) bool { return len(l.parts) == 1 && l.parts[0].term == term{} }
 
-// over is a law divided by a number, nil unless the law is exact.
+// over is a law divided by a number.
 func (l *law) over(n int64) *law {
-	if l.kind == estimated {
-		return nil
-	}
 	out := &law{kind: l.kind}
 	for _, p := range l.parts {
 		out.parts = append(out.parts, part{p.term, p.factor / float64(n)})

@@ -1,0 +1,83 @@
+package fit
+
+import (
+	"github.com/snapana/snapana/analyze/category"
+)
+
+// guess gives the requests of the only recording laws by what they are for: what a model is and what an optimizer keeps
+// is constant, what flows through it goes with the value. Where memory could be either it is bounded by both; and where the
+// value is no batch, by its square.
+func (m *model) guess(all []term, batch bool) {
+	const briefly = 8 // events that scratch memory of a kernel lives at most
+	uses := m.categories()
+	params := map[int64]bool{}
+	for row := range m.Timeline.Lives {
+		if use, _ := uses.Of(int32(row)); use == category.Parameter {
+			params[m.Timeline.Lives[row].Requested] = true
+		}
+	}
+	type class struct {
+		size           int64
+		grows, certain bool
+		square         bool
+	}
+	known := map[class]int32{}
+	for row := range m.of {
+		n := m.Timeline.Lives[row].Requested
+		use, trust := uses.Of(int32(row))
+		k := class{size: n}
+		k.grows, k.certain = flows(use, trust, row < m.warm)
+		if k.grows && n%m.At[0] != 0 {
+			k.grows, k.certain = false, true
+		}
+		// Autocast makes copies of parameters, of half their size; what is as large as a parameter may be its gradient.
+		switch phase := m.phase(m.Timeline.Lives[row].Stack); {
+		case !k.grows:
+		case phase == "optimizer":
+			k.grows = false
+		case params[2*n]:
+			k.grows, k.certain = false, false
+		case params[n] && phase != "forward":
+			k.certain = false
+		}
+		if l := &m.Timeline.Lives[row]; l.Freed >= 0 && l.Freed-l.Born <= briefly {
+			k.certain = false
+		}
+		k.square = !batch && k.grows && n%(m.At[0]*m.At[0]) == 0
+		id, ok := known[k]
+		if !ok {
+			l := constant(n)
+			if k.grows {
+				l = along(all[1], n, m.At)
+			}
+			if l.kind = estimated; !k.certain {
+				l.low, l.high = constant(n), along(all[1], n, m.At)
+			}
+			if k.square {
+				l.low, l.high = constant(n), along(all[2], n, m.At)
+				if k.certain {
+					l.low = along(all[1], n, m.At)
+				}
+			}
+			id = int32(len(m.laws))
+			known[k] = id
+			m.laws, m.seen = append(m.laws, l), append(m.seen, 1)
+		}
+		m.of[row] = id
+	}
+}
+
+// flows reports whether memory for some purpose grows with a batch, and whether that is certain.
+func flows(use category.Category, trust category.Confidence, old bool) (grows, certain bool) {
+	switch use {
+	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
+		return false, true
+	case category.Gradient:
+		return trust == category.Low, trust != category.Medium
+	case category.AutogradSaved, category.Activation, category.Input, category.KVCache:
+		return !old, true
+	case category.Temporary:
+		return !old, false // scratch memory of a kernel may be for one item of a batch
+	}
+	return false, true
+}
