@@ -80,13 +80,26 @@ func (f *fitter) largest(r *Result) error {
 	if f.q.Settings != nil {
 		settings = append(f.q.Settings[:len(f.q.Settings):len(f.q.Settings)], settings[0])
 	}
+	var outs [2][]*whatif.Outcome // at the largest value and the next
+	for i := range outs {
+		x := at(max(n, 1) + int64(i))
+		q, err := f.program(f.model(f.nearest(x, -1)), x, mid)
+		if err != nil {
+			return err
+		}
+		if outs[i], err = q.Sweep(f.ctx, settings, f.options(nil, f.capacity)); err != nil {
+			return err
+		}
+	}
 	r.Tried = make([]Tried, len(settings))
 	for i := range settings {
 		set := &settings[i]
 		stage.At(f.ctx, stage.Searching, i, len(settings))
-		best, err := search(mid, set, 0, n)
-		if err != nil {
-			return err
+		best := n
+		if n == 0 || !served(outs[0][i]) || served(outs[1][i]) {
+			if best, err = search(mid, set, 0, n); err != nil {
+				return err
+			}
 		}
 		r.Tried[i] = Tried{Text: set.Text, Largest: best}
 		if rel := p.Recorded.Release; rel != 0 && set.Conf.Needs > rel {

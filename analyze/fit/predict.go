@@ -34,12 +34,34 @@ func (f *fitter) nearest(p Point, without int) int {
 
 func (r *recording) failed() bool { return len(r.Timeline.OOMs) > 0 }
 
-// replay runs a model at a point, on a device on which so much can be reserved, 0 for no limit.
-func (f *fitter) replay(m *model, p Point, s side, set *whatif.Setting, capacity int64) (*whatif.Outcome, error) {
+// program is a model's program at a point. The last ones are kept: several settings are tried at the same points.
+func (f *fitter) program(m *model, p Point, s side) (*whatif.Program, error) {
+	const most = 4
+	for _, made := range f.made {
+		if made.m == m && made.s == s && slices.Equal(made.p, p) {
+			return made.program, nil
+		}
+	}
 	q, err := m.program.Edited(m.edits(p, s))
 	if err != nil {
 		return nil, err
 	}
+	if len(f.made) == most {
+		f.made = f.made[1:]
+	}
+	f.made = append(f.made, made{m, slices.Clone(p), s, q})
+	return q, nil
+}
+
+type made struct {
+	m       *model
+	p       Point
+	s       side
+	program *whatif.Program
+}
+
+// options are those of a replay under some settings, nil for those of the question, with so much to reserve, 0 for no limit.
+func (f *fitter) options(set *whatif.Setting, capacity int64) whatif.Options {
 	o := whatif.Options{Conf: f.conf, Start: whatif.Anew, Capacity: capacity, UntilFailure: capacity > 0}
 	if set != nil {
 		o.Conf = set.Conf
@@ -47,7 +69,16 @@ func (f *fitter) replay(m *model, p Point, s side, set *whatif.Setting, capacity
 	if capacity > 0 {
 		o.Total = max(f.total, capacity)
 	}
-	return q.Run(f.ctx, o)
+	return o
+}
+
+// replay runs a model at a point.
+func (f *fitter) replay(m *model, p Point, s side, set *whatif.Setting, capacity int64) (*whatif.Outcome, error) {
+	q, err := f.program(m, p, s)
+	if err != nil {
+		return nil, err
+	}
+	return q.Run(f.ctx, f.options(set, capacity))
 }
 
 // fits reports whether the program runs at a point. The margin is the share of the capacity that is left free, below 0
@@ -58,8 +89,10 @@ func (f *fitter) fits(p Point, s side, set *whatif.Setting, margin float64) (boo
 	if err != nil {
 		return false, nil, err
 	}
-	return !out.StartFailed && out.First == nil, out, nil
+	return served(out), out, nil
 }
+
+func served(out *whatif.Outcome) bool { return !out.StartFailed && out.First == nil }
 
 // segment is the least that the allocator reserves: any request that a recording lacks may be one more.
 const segment = 2 << 20

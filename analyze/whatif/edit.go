@@ -156,6 +156,9 @@ func (x *editor) marks() {
 
 // merge makes the operations.
 func (x *editor) merge() []op {
+	if len(x.births)+len(x.ends) == 0 && !slices.Contains(x.e.Sizes, Dropped) {
+		return x.p.ops
+	}
 	out := make([]op, 0, len(x.p.ops)+len(x.before)+len(x.ends))
 	before, ends := x.before, x.ends
 	// upTo adds what comes before the recorded operation of an event.
