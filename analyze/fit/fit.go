@@ -185,7 +185,7 @@ type fitter struct {
 	matches  map[[2]int][]int32 // partners, by recording
 	models   []*model           // by recording, of all recordings; nil until asked for
 	mosts    map[mostKey]int64
-	made     []made // by program
+	made     []made  // by program
 	margin   float64 // by how much predictions may be off, as a share
 }
 

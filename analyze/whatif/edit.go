@@ -156,7 +156,7 @@ func (x *editor) marks() {
 
 // merge makes the operations.
 func (x *editor) merge() []op {
-	if len(x.births)+len(x.ends) == 0 && !slices.Contains(x.e.Sizes, Dropped) {
+	if len(x.before)+len(x.ends) == 0 && !slices.Contains(x.e.Sizes, Dropped) {
 		return x.p.ops
 	}
 	out := make([]op, 0, len(x.p.ops)+len(x.before)+len(x.ends))

@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
 )
 
@@ -27,7 +28,7 @@ at a few values, which --at tells in the order of the files; small ones will do.
 Each allocation is followed through the recordings and gets a law, and the run is replayed on
 PyTorch's caching allocator with the sizes that the laws give.`,
 		Example: `  snapana fit batch2.pickle batch4.pickle --at 2,4 --capacity 80GiB
-  snapana fit b2.pickle b4.pickle --at batch=2,4 --to 8,16,24
+  snapana fit b2.pickle b4.pickle --at batch=2,4 --to 8,16,24 -o fit.png
   snapana fit a.pickle b.pickle c.pickle --at batch=2,seq=128 --at batch=4,seq=128 \
       --at batch=2,seq=256 --to batch=8,seq=1024`,
 		Args: needs(1, many, "FILES"),
@@ -45,6 +46,7 @@ PyTorch's caching allocator with the sizes that the laws give.`,
 	f.device.add(fl)
 	f.format.add(cmd)
 	f.out.add(fl, "print JSON", "")
+	fl.StringVarP(&f.picture, "output", "o", "", "also draw the peaks in `FILE` ("+pictures+")")
 	return cmd
 }
 
@@ -55,6 +57,7 @@ type fitFlags struct {
 	capacity, foreign size
 	device            deviceFlag
 	format            formatFlag
+	picture           string
 	out               outputFlags
 }
 
@@ -65,6 +68,13 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 	q := fit.Question{Capacity: int64(f.capacity), Foreign: int64(f.foreign)}
 	if err := foreignFits(cmd, f.capacity, f.foreign); err != nil {
 		return err
+	}
+	var to plot.Medium
+	if f.picture != "" {
+		var err error
+		if to, err = medium("-o", f.picture); err != nil {
+			return err
+		}
 	}
 	names, points, err := values("--at", f.at)
 	switch {
@@ -106,6 +116,11 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := fit.Ask(cmd.Context(), inputs, q)
 	if err != nil {
 		return err
+	}
+	if f.picture != "" {
+		if err := draw(cmd.Context(), "picture", plot.Fit(r), f.picture, to); err != nil {
+			return err
+		}
 	}
 	w, o := cmd.OutOrStdout(), look(cmd)
 	switch {
