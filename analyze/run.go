@@ -30,6 +30,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/fragmentation"
@@ -185,6 +186,9 @@ func inspect(ctx context.Context, s *snapshot.Snapshot, ordinal int, opt Options
 		if !t.Recording.BlocksUnknown() {
 			d.OOM = e.Failure
 		}
+		if e.Failure.Cause == oom.Capacity && e.WhatIf != nil && e.WhatIf.Accuracy.Trusted {
+			e.Rescue = rescue(ctx, s, &d, e.WhatIf)
+		}
 	}
 	return d, e, ctx.Err()
 }
@@ -210,6 +214,31 @@ func replay(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, opt
 	}
 	return a
 }
+
+// rescue searches for changes of the program under which a run fits that ran out of memory, nil where none can be made.
+func rescue(ctx context.Context, s *snapshot.Snapshot, d *Device, a *whatif.Answer) *finding.Rescue {
+	in := &change.Input{Snapshot: s, Timeline: d.Timeline, Steps: &d.Steps, Uses: d.Categories, Program: a.Program(),
+		Accuracy: &a.Accuracy}
+	if in.Program.Capacity == 0 {
+		return nil
+	}
+	sets := changeSteps / d.Timeline.Trace.Len()
+	all := in.Candidates()
+	if len(all) == 0 {
+		return nil
+	}
+	if sets <= len(all) {
+		return &finding.Rescue{LeftOut: true, Fit: []finding.Amended{}, Short: []finding.Amended{}}
+	}
+	found, err := change.Search(ctx, in, all, sets-len(all))
+	if err != nil {
+		return nil
+	}
+	return found.Evidence()
+}
+
+// changeSteps is how many events are replayed with changes of the program, in about a third of a second.
+const changeSteps = 2_000_000
 
 // limitSteps is how many requests and frees are replayed for devices of other sizes: about a tenth of a second.
 const limitSteps = 3_000_000

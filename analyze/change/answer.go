@@ -65,7 +65,7 @@ func NewInput(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, r
 }
 
 // Ask makes changes to a run and replays it. It gives a *RefusedError where the file lacks what a change needs, and an
-// *UnknownError for a line that no stack goes through.
+// *LineError for a line that no stack goes through.
 func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 	a, err := in.answer(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func amend(r *run, p *whatif.Program, changes []Change) (*whatif.Program, []Appl
 	for i := range changes {
 		for k := range changes[:i] {
 			if changes[k].contradicts(&changes[i]) {
-				return nil, nil, &RefusedError{Change: changes[i].Text, Missing: Contradiction, Lines: []string{changes[k].Text}}
+				return nil, nil, &RefusedError{Change: changes[i].Text, Lacks: Contradiction, Lines: []string{changes[k].Text}}
 			}
 		}
 		a, err := d.apply(&changes[i])

@@ -85,19 +85,20 @@ const (
 
 // RefusedError says that a change cannot be replayed, and why.
 type RefusedError struct {
-	Change  string
-	Missing Missing
-	Lines   []string // of ManyLines
-	Text    string
+	Change string
+	Lacks  Missing
+	Lines  []string // of ManyLines, TooFew, and the other change of Contradiction
 }
 
-func (e *RefusedError) Error() string { return e.Text }
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s cannot be replayed: %s", e.Change, e.Lacks)
+}
 
 // apply makes one change.
 func (d *draft) apply(c *Change) (*Applied, error) {
 	a := &Applied{Change: c.Text, Kind: c.Kind, Assumptions: []Assumption{}}
 	refuse := func(why Missing, lines ...string) error {
-		return &RefusedError{Change: c.Text, Missing: why, Lines: lines}
+		return &RefusedError{Change: c.Text, Lacks: why, Lines: lines}
 	}
 	if d.s.Stacks.Len() == 0 {
 		return nil, refuse(NoStacks)
@@ -212,11 +213,11 @@ func (d *draft) applyLine(c *Change, a *Applied, refuse refusal) error {
 
 // noLine says that no stack goes through a line, and which of the program's own do.
 func (d *draft) noLine(line string) error {
-	e := &UnknownError{What: "line", Word: line}
+	e := &LineError{Line: line}
 	seen := map[string]int64{}
 	for row := range d.t.Lives {
 		l := &d.t.Lives[row]
-		if text, _, _ := strings.Cut(attribution.Site(d.s, l.Stack), " "); strings.Contains(text, ":") {
+		if text := attribution.Line(d.s, l.Stack, "", ""); text != "" {
 			seen[text] += l.Rounded
 		}
 	}

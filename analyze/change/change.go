@@ -80,22 +80,30 @@ type modules struct {
 	from, to int    // which of them; to is -1 for all
 }
 
-// UnknownError says that a word is not known, and which are.
+// UnknownError says that there is no such kind of change, and which there are.
 type UnknownError struct {
-	What, Word string
-	Known      []string
+	Word  string
+	Known []string
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown %s %q; choose from %s", e.What, e.Word, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("unknown change %q; choose from %s", e.Word, strings.Join(e.Known, ", "))
 }
+
+// LineError says that no stack goes through a line, and which of the program's own lines allocate, most first.
+type LineError struct {
+	Line  string
+	Known []string
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("no recorded stack goes through %s", e.Line) }
 
 // Parse reads a change. It gives an *UnknownError for a kind that there is not.
 func Parse(text string) (Change, error) {
 	word, value, has := strings.Cut(text, "=")
 	c := Change{Text: text, Kind: Kind(word)}
 	if !slices.Contains(Kinds(), c.Kind) {
-		e := &UnknownError{What: "change", Word: word}
+		e := &UnknownError{Word: word}
 		for _, k := range Kinds() {
 			e.Known = append(e.Known, string(k))
 		}

@@ -109,12 +109,12 @@ func TestRefuses(t *testing.T) {
 		var no *change.RefusedError
 		if _, err := change.Ask(t.Context(), c.in, []change.Change{parse(t, c.asked)}); !errors.As(err, &no) {
 			t.Errorf("%s: %v", c.asked, err)
-		} else if no.Missing != c.want {
-			t.Errorf("%s: lacks %s, want %s", c.asked, no.Missing, c.want)
+		} else if no.Lacks != c.want {
+			t.Errorf("%s: lacks %s, want %s", c.asked, no.Lacks, c.want)
 		}
 	}
 	for _, asked := range []string{"del=nothere.py:1", "checkpoint=nothere.py:1", "no-grad=nothere.py:1"} {
-		var word *change.UnknownError
+		var word *change.LineError
 		_, err := change.Ask(t.Context(), base, []change.Change{parse(t, asked)})
 		if !errors.As(err, &word) || !strings.Contains(strings.Join(word.Known, " "), "model.py:") {
 			t.Errorf("%s: %v", asked, err)

@@ -51,7 +51,7 @@ func (d *draft) shareGradients(ranks int64, e *Applied) {
 		if !d.gradient(row) {
 			continue
 		}
-		at, end := d.t.Lives[row].Born+1, d.last(row)
+		at, end := d.complete(row), d.last(row)
 		if end <= at {
 			continue
 		}
@@ -102,9 +102,23 @@ func (d *draft) gather(full []int64) {
 					break
 				}
 			}
-			if !in {
-				gathered(p.first, l.Born)
+			if in {
+				continue
 			}
+			// Between which units it is used, backward tells, which goes the other way.
+			from, to, again := p.first, p.begin, p.begin
+			for u := range units {
+				if x := &units[u]; x.start >= l.Born {
+					from = max(from, x.over) // the unit comes before it
+				} else {
+					to, again = min(to, d.t.Lives[x.call.rows[0]].Born), max(again, x.last)
+				}
+			}
+			if again > p.begin {
+				gathered(from, to)
+				from = again
+			}
+			gathered(min(from, l.Born), l.Born)
 		}
 	}
 }
@@ -141,14 +155,14 @@ func (d *draft) ofBatch(p *pass, row int32) bool {
 
 // pile has the gradient of the passes before there from the beginning of one, which adds its own to it.
 func (d *draft) pile(p *pass, row int32) {
-	l := &d.t.Lives[row]
 	end := d.last(row)
-	if end <= l.Born+1 {
+	at := d.complete(row)
+	if end <= at {
 		return
 	}
 	v := d.add(row, p.first, end)
 	v.whole = true
-	d.ends[row] = l.Born + 1
+	d.ends[row] = at
 }
 
 // narrow makes the elements of a category half as large.

@@ -86,6 +86,7 @@ func (d *draft) dropAll(u *update, e *Applied) {
 func (d *draft) singly(u *update, at int32) {
 	adam := strings.HasPrefix(u.function, foreachFunction+"adam") && !strings.Contains(u.function, "max") &&
 		!strings.Contains(u.function, "delta") && !strings.Contains(u.function, "grad")
+	sgd := u.function == foreachFunction+"sgd"
 	n := slices.MaxFunc(u.lists, func(a, b list) int { return len(a) - len(b) })
 	lists := int32(len(u.lists))
 	stride := lists + 3
@@ -94,11 +95,17 @@ func (d *draft) singly(u *update, at int32) {
 		for i, row := range l {
 			turn := base + int32(i)*stride + int32(k)
 			v := d.add(row, at, at)
-			v.Turn, v.Until, v.whole = turn, turn+stride+1, true // until that of the next is made
+			v.Turn, v.Until, v.whole = turn, base+int32(i+1)*stride, true // until the next parameter's turn
 			if adam && k == len(u.lists)-1 {
 				v.Until = turn + 2 // the square root, until the quotient is made
 				v = d.add(row, at, at)
-				v.Turn, v.Until, v.whole = turn+1, turn+stride+2, true
+				v.Turn, v.Until, v.whole = turn+1, turn+stride+2, true // until the next parameter's is made
+			}
+			if sgd && k == len(u.lists)-1 {
+				// Nesterov's form makes a second one. In a list of all parameters that shows nowhere, so it is taken for granted.
+				v.Until = turn + 2
+				v = d.add(row, at, at)
+				v.Turn, v.Until, v.whole = turn+1, base+int32(i+1)*stride, true
 			}
 		}
 	}
@@ -134,7 +141,7 @@ func (d *draft) inBackward(e *Applied) {
 		if !d.gradient(row) {
 			continue
 		}
-		at := d.t.Lives[row].Born + 1
+		at := d.complete(row)
 		if d.until(row, at) {
 			e.count(d.run, row)
 			e.params++

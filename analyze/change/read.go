@@ -198,3 +198,14 @@ func (r *run) findNodes() {
 		r.nodes[e] = last
 	}
 }
+
+// complete is the event after which a gradient is added to its parameter's: the node that made it is over.
+func (r *run) complete(row int32) int32 {
+	born := r.t.Lives[row].Born
+	for e := born + 1; int(e) < len(r.nodes) && e < r.end(row); e++ {
+		if r.nodes[e] == e {
+			return e
+		}
+	}
+	return born + 1
+}

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/stage"
+	"github.com/snapana/snapana/analyze/units"
 )
 
 // Found is what a search for changes came to, under which a run fits.
@@ -28,6 +30,8 @@ type Set struct {
 	After   Outcome  `json:"after"`
 	Time    float64  `json:"time_share"` // an estimate, as Cost has it
 	Text    string   `json:"text"`
+
+	applied []Applied
 }
 
 // Refused is a change that cannot be replayed.
@@ -49,7 +53,10 @@ func (in *Input) Candidates() []Change {
 	if kept := d.keeping(r.repeated()); len(kept) > 0 {
 		line, _, _ := strings.Cut(kept[0].line, " ")
 		for _, n := range []int{kept[0].most / 4, kept[0].most / 2} {
-			if n > 0 {
+			switch {
+			case n == 1:
+				texts = append(texts, "checkpoint="+line+".0")
+			case n > 1:
 				texts = append(texts, fmt.Sprintf("checkpoint=%s.0-%d", line, n-1))
 			}
 		}
@@ -61,6 +68,40 @@ func (in *Input) Candidates() []Change {
 	for _, text := range slices.Compact(texts) {
 		if c, err := Parse(text); err == nil {
 			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// mostNamed bounds what evidence has of changes that fit, and of those that do not.
+const mostNamed = 3
+
+// closeTo is the part of the capacity that must be left where the recording ends at the failure: one in so many.
+const closeTo = 50
+
+// enough reports whether a replay fits, and leaves something where more may come behind.
+func (f *Found) enough(o *Outcome) bool {
+	return o.Fits != nil && *o.Fits && (!f.Cut || o.Spare*closeTo >= f.Capacity.Reservable)
+}
+
+// Evidence is the search as a finding keeps it.
+func (f *Found) Evidence() *finding.Rescue {
+	out := &finding.Rescue{Fit: []finding.Amended{}, Short: []finding.Amended{}, Ends: f.Cut}
+	for i := range f.Tried {
+		t := &f.Tried[i]
+		v := finding.Amended{Saves: units.Size(f.Before.ReservedPeak - t.After.ReservedPeak), Spare: units.Size(t.After.Spare),
+			Slower: t.Time}
+		for k := range t.applied {
+			a := &t.applied[k]
+			v.Changes = append(v.Changes, finding.ProgramChange{Change: a.Change, Kind: string(a.Kind), Line: a.Line,
+				Modules: a.Modules, Of: a.OfThose})
+		}
+		switch {
+		case *t.After.Fits && !f.enough(&t.After):
+		case *t.After.Fits && len(out.Fit) < mostNamed:
+			out.Fit = append(out.Fit, v)
+		case !*t.After.Fits && v.Saves > 0 && len(out.Short) < mostNamed:
+			out.Short = append(out.Short, v)
 		}
 	}
 	return out
@@ -161,7 +202,7 @@ func (s *searcher) try(ctx context.Context, set []Change) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Set{}
+	out := &Set{applied: applied}
 	for i := range applied {
 		out.Changes = append(out.Changes, applied[i].Change)
 		out.Time += applied[i].Cost.Time
@@ -173,7 +214,7 @@ func (s *searcher) try(ctx context.Context, set []Change) (*Set, error) {
 // keep notes what came of a set.
 func (s *searcher) keep(changes []Change, set *Set) {
 	fits := set.After.Fits != nil && *set.After.Fits
-	if fits && (s.best == nil || set.Time < s.least) {
+	if s.found.enough(&set.After) && (s.best == nil || set.Time < s.least) {
 		s.best, s.least = slices.Clone(changes), set.Time
 	}
 	if fits || len(changes) == 1 {

@@ -18,6 +18,7 @@ type Evidence struct {
 	Request   *Request   `json:"request,omitempty"`
 	Fragments *Fragments `json:"fragments,omitempty"`
 	Setting   *Setting   `json:"setting,omitempty"`
+	Rescue    *Rescue    `json:"rescue,omitempty"`
 	Faults    *Faults    `json:"faults,omitempty"`
 	Trends    Trends     `json:"trends,omitempty"` // the series that tell, the first being what the finding is about
 	Forecast  *Forecast  `json:"forecast,omitempty"`

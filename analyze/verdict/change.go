@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 )
 
@@ -35,9 +36,8 @@ func SaySearch(f *change.Found) {
 	}
 	for i := range f.Refused {
 		r := &f.Refused[i]
-		r.Text = r.Err.Error()
 		var no *change.RefusedError
-		if errors.As(r.Err, &no) {
+		if r.Text = r.Err.Error(); errors.As(r.Err, &no) {
 			r.Text = SayRefused(no)
 		}
 	}
@@ -183,7 +183,7 @@ func SayRefused(e *change.RefusedError) string {
 }
 
 func lacks(e *change.RefusedError) string {
-	switch e.Missing {
+	switch e.Lacks {
 	case change.NoStacks:
 		return "the file has no stacks, so nothing tells what memory is for"
 	case change.NoPass:
@@ -216,3 +216,90 @@ func lacks(e *change.RefusedError) string {
 }
 
 var _ category.Category
+
+// rescue says which changes of the program make a run fit.
+func rescue(f *finding.Finding) {
+	r := f.Evidence.Rescue
+	if r.LeftOut {
+		f.Because("Changes of the program were not replayed on so long a trace: a search for them takes longer.")
+		return
+	}
+	var short []string
+	for i := range r.Short {
+		short = append(short, fmt.Sprintf("%s saves %v", amended(&r.Short[i]), r.Short[i].Saves))
+	}
+	if len(r.Fit) == 0 {
+		if len(short) > 0 {
+			f.Because("Replayed with changes of the program, the run does not fit: %s.", strings.Join(short, "; "))
+		}
+		return
+	}
+	best := &r.Fit[0]
+	with := "when PyTorch frees its cache in between"
+	if best.Spare >= 0 {
+		with = fmt.Sprintf("with %v to spare", best.Spare)
+	}
+	text := fmt.Sprintf("%s makes it fit %s", amended(best), with)
+	if best.Slower >= 0.005 {
+		text += fmt.Sprintf(" (steps take about %.0f%% longer, an estimate)", 100*best.Slower)
+	}
+	for i := range r.Fit[1:] {
+		text += fmt.Sprintf("; so does %s", amended(&r.Fit[1+i]))
+	}
+	if len(short) > 0 {
+		text += "; " + strings.Join(short, ", ") + alone(len(short))
+	}
+	text = capital(text) + "."
+	if r.Ends {
+		text += " That is up to where the recording ends; what comes behind may need more."
+	}
+	f.Do(text)
+}
+
+func alone(n int) string {
+	if n == 1 {
+		return " and is not enough"
+	}
+	return ", and neither is enough alone"
+}
+
+// amended is what to do for a set of changes, as the subject of a sentence.
+func amended(a *finding.Amended) string {
+	var parts []string
+	for i := range a.Changes {
+		parts = append(parts, doing(&a.Changes[i]))
+	}
+	return strings.Join(parts, " together with ")
+}
+
+// doing is what to do for a change, as the subject of a sentence.
+func doing(c *finding.ProgramChange) string {
+	_, value, _ := strings.Cut(c.Change, "=")
+	switch change.Kind(c.Kind) {
+	case change.FreeLeak:
+		return "freeing what leaks from " + c.Line
+	case change.Checkpoint:
+		if c.Modules == 1 && c.Of > 1 {
+			return fmt.Sprintf("checkpointing the first of the %d modules that %s calls", c.Of, c.Line)
+		}
+		if c.Modules < c.Of {
+			return fmt.Sprintf("checkpointing the first %d of the %d modules that %s calls", c.Modules, c.Of, c.Line)
+		}
+		return fmt.Sprintf("checkpointing the %s that %s calls", units.Plural(c.Modules, "module"), c.Line)
+	case change.Foreach:
+		return "foreach=False for the optimizer"
+	case change.InBackward:
+		return "stepping the optimizer in backward"
+	case change.Accumulate:
+		return fmt.Sprintf("splitting each batch into %s micro-batches", value)
+	case change.Offload:
+		if value == "optimizer" {
+			return "keeping the optimizer's state on the CPU"
+		}
+		return "moving saved activations to the CPU"
+	case change.DType:
+		_, of, _ := strings.Cut(value, ":")
+		return "16-bit " + of
+	}
+	return c.Change
+}

@@ -40,6 +40,7 @@ func (j *judge) outOfMemory(e *Facts) {
 		if s := j.setting(e); s != nil && s.Proven {
 			v.Setting = s
 		}
+		v.Rescue = e.Rescue
 	}
 	if r.Cause != oom.TooFew {
 		around(f)

@@ -185,6 +185,9 @@ func explain(f *finding.Finding) {
 			f.Do(fmt.Sprintf("If the device has much more than %v, something else uses the rest: see nvidia-smi.",
 				r.Reserved+free))
 		}
+		if f.Evidence.Rescue != nil {
+			rescue(f)
+		}
 	case oom.Outside:
 		says(finding.Limit, r.Requested, "CUDA itself ran out of memory, outside PyTorch's caching allocator; the "+
 			"message has no figures.")

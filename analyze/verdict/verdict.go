@@ -60,6 +60,7 @@ type Facts struct {
 	Release  *phase.Release // memory that was given up, nil for none
 	After    *Scene         // right after it
 	Levers   []finding.Lever
+	Rescue   *finding.Rescue // of a failure for want of memory, nil where no changes of the program were tried
 	Uses     *category.Table // what memory is for, nil unknown
 	// Total is the memory of the device, and Free what the driver said was free at the end, in bytes;
 	// 0 and -1 are unknown.

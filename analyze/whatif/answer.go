@@ -53,6 +53,9 @@ type Answer struct {
 	settings []Setting
 }
 
+// Program is that of which the settings were tried.
+func (a *Answer) Program() *Program { return a.program }
+
 // Begin is what was there before the trace, and what the replays made of it.
 type Begin struct {
 	Mode     string `json:"mode"` // "empty", "keep" or "anew"

@@ -82,13 +82,13 @@ func nothingToReplay(s *snapshot.Snapshot, p *whatif.Program) error {
 func refusedChange(err error) error {
 	const most = 8
 	var word *change.UnknownError
+	var line *change.LineError
 	var no *change.RefusedError
 	switch {
 	case errors.As(err, &word):
-		if word.What == "change" {
-			return unknown("--change", word.Word, word.Known)
-		}
-		return unknown(word.What, word.Word, word.Known[:min(len(word.Known), most)])
+		return unknown("--change", word.Word, word.Known)
+	case errors.As(err, &line):
+		return unknown("line", line.Line, line.Known[:min(len(line.Known), most)])
 	case errors.As(err, &no):
 		return errors.New(verdict.SayRefused(no))
 	}

@@ -31,11 +31,16 @@ func Change(w io.Writer, a *change.Answer, why string, o Options) error {
 	if f := n.First; f != nil {
 		d.list("Failure", []string{failedText("With the changes", f)}, 0)
 	}
-	if a.Cut {
-		d.list("Note", []string{"The recording ends with the request that failed: what would have come behind it is not known, and " +
-			"may need more."}, 0)
-	}
+	d.cutNote(a)
 	return d.print(w)
+}
+
+// cutNote says that the recording ends too early to be sure.
+func (d *doc) cutNote(a *change.Answer) {
+	if a.Cut {
+		d.list("Note", []string{"The recording ends with the request that failed: what would have come behind it is not " +
+			"known, and may need more."}, 0)
+	}
 }
 
 // Search prints which changes make a run fit.
@@ -57,7 +62,8 @@ func Search(w io.Writer, f *change.Found, why string, o Options) error {
 	for i := range f.Changes {
 		d.changed(&f.Changes[i])
 	}
-	d.list("Note", []string{"How much slower is a rough estimate, by what is computed twice, copied or launched more."}, 0)
+	d.cutNote(&f.Answer)
+	d.list("Slower", []string{"is a rough estimate, by what is computed twice, copied or launched more"}, 0)
 	label := "Left out"
 	for i := range f.Refused {
 		d.list(label, []string{f.Refused[i].Text}, 0)

@@ -1,0 +1,39 @@
+package analyze_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/snapshot/load"
+)
+
+// TestRescue holds that the verdict on a run that needs more than there is ends with changes of the program, each of which
+// was replayed. The recording is fixtures/lab/pairs/pairs.py base on a device of 672 MiB, by torch 2.15.
+func TestRescue(t *testing.T) {
+	s, err := load.Open(t.Context(), "testdata/full.pickle.xz", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := analyze.Run(t.Context(), s, analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Verdict.Lead()
+	if f == nil || f.Status != finding.Capacity || f.Evidence.Rescue == nil {
+		t.Fatalf("%s: %+v", r.Verdict.Headline, f)
+	}
+	x := f.Evidence.Rescue
+	if len(x.Fit) == 0 || !x.Ends || x.LeftOut {
+		t.Fatalf("%+v", x)
+	}
+	for i := range x.Fit {
+		if a := &x.Fit[i]; a.Saves <= 0 || a.Spare <= 0 || i > 0 && a.Slower < x.Fit[i-1].Slower {
+			t.Errorf("%+v", a)
+		}
+	}
+	if last := f.Next[len(f.Next)-1]; !strings.Contains(last, "makes it fit with") || !strings.Contains(last, "recording ends") {
+		t.Errorf("the last advice is %q", last)
+	}
+}
