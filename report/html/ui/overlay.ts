@@ -208,8 +208,7 @@ export class Overlay {
 						el(
 							"li",
 							{ class: delta > 0 ? "d-grown" : delta < 0 ? "d-shrunk" : "" },
-							"B − A ",
-							el("b", {}, delta ? format.change(delta) : "="),
+							el("span", {}, "B − A ", el("b", {}, delta ? format.change(delta) : "=")),
 						),
 					]),
 		];
@@ -288,15 +287,15 @@ export class Overlay {
 	/** The moments that are compared, the peaks where these are others, and requests that failed. */
 	private marks(g: Pen, W: number, px: (x: number) => number, y: (v: number) => number): void {
 		const { view } = this,
-			taken: [number, number][] = [];
-		for (const s of view.d.sides)
+			labels: { left: number; right: number; y: number }[] = [];
+		for (const s of view.d.same ? [view.d.sides[1]] : view.d.sides)
 			for (const event of s.head.ooms) {
 				const i = view.sampleOf(s, event),
 					x = i < 0 ? -1 : px(view.middle(s, i));
 				if (x < 0 || x > W) continue;
 				g.fillStyle = css("bad");
-				g.textAlign = "center";
-				g.fillText("✕ " + s.letter, x, Math.min(y(s.active[i]) + 16, top + this.height - 2));
+				g.textAlign = x > W - 16 ? "right" : "center";
+				g.fillText(view.d.same ? "✕" : "✕ " + s.letter, x, Math.min(y(s.active[i]) + 16, top + this.height - 2));
 			}
 		for (const s of view.d.sides) {
 			for (const [event, word] of [
@@ -304,7 +303,7 @@ export class Overlay {
 				[s.head.peak, " peak"],
 			] as const) {
 				const i = view.sampleOf(s, event);
-				if (i < 0 || (word && s.head.at === s.head.peak)) continue;
+				if (i < 0 || (word && (s.head.at === s.head.peak || (view.d.same && s.letter === "A")))) continue;
 				const x = px(view.middle(s, i)),
 					at = y(s.active[i]);
 				if (x < 0 || x > W) continue;
@@ -315,13 +314,15 @@ export class Overlay {
 				g.lineTo(x, at - 2);
 				g.closePath();
 				g.fill();
-				const text = s.letter + (word || (s.head.at === s.head.peak ? " peak" : " compared")),
+				const text = (word && view.d.same ? "" : s.letter) + (word || (s.head.at === s.head.peak ? " peak" : " compared")),
 					w = g.measureText(text).width,
 					left = x + 8 + w > W ? x - 8 - w : x + 8,
-					row = taken.filter(([from, to]) => left < to && from < left + w).length;
-				taken.push([left, left + w]);
+					meets = (y: number) => labels.some(l => Math.abs(l.y - y) < 13 && left < l.right && l.left < left + w),
+					base = Math.max(at - 3, 11);
+				const line = [0, -1, 1, -2, 2].map(k => base + 14 * k).find(y => y >= 11 && !meets(y)) ?? base;
+				labels.push({ left, right: left + w, y: line });
 				g.textAlign = "left";
-				g.fillText(text, left, Math.max(at - 3 - 14 * row, 11));
+				g.fillText(text, left, line);
 			}
 		}
 	}
