@@ -348,19 +348,26 @@ func sameRequests(a, b *footprint.Footprint) bool {
 func (s *sorter) graphs() {
 	var gone, came int64
 	for i := range s.left {
-		p := &s.left[i]
-		switch {
-		case p.law != alone || !isSaved(p.any()):
-		case p.A == nil:
-			came += p.delta
-		default:
+		switch p := &s.left[i]; {
+		case p.isGraph(false):
 			gone -= p.delta
+		case p.isGraph(true):
+			came += p.delta
 		}
 	}
-	lost := gone > 4*came && gone > saved(s.a)/2
-	if lost || came > 4*gone && came > saved(s.b)/2 {
-		s.take(Cause{Kind: Graph}, func(p *piece) bool { return p.law == alone && isSaved(p.any()) && p.A != nil == lost })
+	lost := gone > 4*came && gone > activations(s.a)/2
+	if lost || came > 4*gone && came > activations(s.b)/2 {
+		s.take(Cause{Kind: Graph}, func(p *piece) bool { return p.isGraph(!lost) })
 	}
+}
+
+// isGraph reports whether blocks are between forward and backward, and all but a few of them on one side alone.
+func (p *piece) isGraph(onB bool) bool {
+	to, from := p.to, p.to-p.delta
+	if !onB {
+		to, from = from, to
+	}
+	return (p.law == alone || p.law == mixed) && isSaved(p.any()) && p.use() != category.Gradient && to > 4*from
 }
 
 func isSaved(g *footprint.Group) bool {
@@ -422,7 +429,7 @@ func (s *sorter) scales() bool {
 	switch {
 	case squared > all/20:
 		c.Kind = Width
-	case trained > all/20 && s.scalesAll(best):
+	case s.scalesAll(best):
 		c.Kind = Precision
 	case trained > all/20 && c.Squared == 0 || 3*activations < max(saved(s.a), saved(s.b)):
 		c.Kind = Scale

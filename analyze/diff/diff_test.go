@@ -342,14 +342,45 @@ func TestOtherTensor(t *testing.T) {
 	}
 }
 
-// resize gives the blocks of a group another size, and as many of them as are wanted.
-func resize(f *footprint.Footprint, g *footprint.Group, count, more int64) {
-	z := g.Sizes[len(g.Sizes)-1]
-	rounded := g.Rounded
-	z.Count, z.Rounded = count, z.Rounded+more
-	g.Sizes = []footprint.Size{z}
-	g.Count, g.Requested, g.Rounded = count, count*z.Requested, count*z.Rounded
-	f.Totals.Active += g.Rounded - rounded
+// resize puts blocks of one size in the place of a group's.
+func resize(f *footprint.Footprint, g *footprint.Group, count, requested, rounded int64) {
+	before := g.Rounded
+	g.Sizes = []footprint.Size{{Requested: requested, Rounded: rounded, Count: count}}
+	g.Count, g.Requested, g.Rounded = count, count*requested, count*rounded
+	f.Totals.Active += g.Rounded - before
+}
+
+// TestSmallModel halves the precision of a model whose parameters are next to nothing beside its activations.
+func TestSmallModel(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "half")
+	for f, n := range map[*footprint.Footprint]int64{a: 1 << 16, b: 1 << 15} {
+		for i := range f.Groups {
+			switch g := &f.Groups[i]; g.Use {
+			case category.Parameter, category.OptimizerState, category.Gradient:
+				resize(f, g, 1, n, n)
+			}
+		}
+	}
+	r := diff.Compare(a, b)
+	check(t, r)
+	if first := r.Causes[0]; first.Kind != diff.Precision || first.Ratio != 0.5 {
+		t.Errorf("first is %s by %g", first.Kind, first.Ratio)
+	}
+}
+
+// TestGraphWithout keeps of the tensors of each line one that no backward pass needs.
+func TestGraphWithout(t *testing.T) {
+	a, b := recorded(t, "evaluated"), recorded(t, "evaluated")
+	for i := range b.Groups {
+		if g := &b.Groups[i]; g.Use == category.AutogradSaved || g.Use == category.Activation {
+			resize(b, g, 1, 1000, 1024)
+		}
+	}
+	r := diff.Compare(a, b)
+	check(t, r)
+	if first := r.Causes[0]; first.Kind != diff.Graph || 100*first.Bytes > 99*r.Delta() {
+		t.Errorf("first is %s with %d bytes of %d", first.Kind, first.Bytes, r.Delta())
+	}
 }
 
 // TestProgress has side A later in the backward pass, with more gradients and fewer activations: that is no layer more, and
@@ -360,18 +391,17 @@ func TestProgress(t *testing.T) {
 		switch g := &a.Groups[i]; g.Use {
 		case category.AutogradSaved:
 			if len(g.Sizes) == 1 && g.Count == 4 {
-				resize(a, g, 3, 0)
+				resize(a, g, 3, g.Sizes[0].Requested, g.Sizes[0].Rounded)
 			}
 		case category.Gradient:
-			resize(a, g, g.Count+1, 0)
+			resize(a, g, g.Count+1, g.Sizes[0].Requested, g.Sizes[0].Rounded)
 		}
 	}
 	row := int32(len(b.Frames))
 	b.Frames = append(b.Frames, attribution.Frame{File: "model.py", Line: 70, Name: "head", Origin: frames.User})
 	b.Stacks = append(b.Stacks, append([]int32{row}, b.Stacks[b.Groups[1].Stack]...))
-	g := footprint.Group{Stack: int32(len(b.Stacks) - 1), Site: "model.py:70 head", Known: true, Use: category.AutogradSaved,
-		Sizes: []footprint.Size{{Requested: 30 << 20}}}
-	resize(b, &g, 1, 30<<20)
+	g := footprint.Group{Stack: int32(len(b.Stacks) - 1), Site: "model.py:70 head", Known: true, Use: category.AutogradSaved}
+	resize(b, &g, 1, 30<<20, 30<<20)
 	b.Groups = append(b.Groups, g)
 	r := diff.Compare(a, b)
 	check(t, r)
@@ -385,7 +415,7 @@ func TestSameRequests(t *testing.T) {
 	a, b := recorded(t, "base"), recorded(t, "moved")
 	for i := range b.Groups {
 		if g := &b.Groups[i]; len(g.Sizes) == 1 && g.Use == category.AutogradSaved {
-			resize(b, g, g.Count, 512*int64(i))
+			resize(b, g, g.Count, g.Sizes[0].Requested, g.Sizes[0].Rounded+512*int64(i))
 		}
 	}
 	r := diff.Compare(a, b)
