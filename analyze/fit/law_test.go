@@ -1,0 +1,55 @@
+package fit
+
+import "testing"
+
+// TestLaws finds the laws that sizes were made of, and none where there is none.
+func TestLaws(t *testing.T) {
+	line := []Point{{2}, {3}, {4}}
+	plane := []Point{{2, 128}, {4, 128}, {2, 256}, {4, 192}}
+	for name, c := range map[string]struct {
+		points []Point
+		size   func(p Point) int64
+		kind   kind
+	}{
+		"constant":     {line, func(p Point) int64 { return 4096 }, proven},
+		"proportional": {line, func(p Point) int64 { return 1000 * p[0] }, proven},
+		"square":       {line, func(p Point) int64 { return 12 * p[0] * p[0] }, proven},
+		"affine":       {line, func(p Point) int64 { return 512 + 1000*p[0] }, proven},
+		"quadratic":    {line, func(p Point) int64 { return 512 + 4*p[0] + 16*p[0]*p[0] }, exact},
+		"of two":       {line[:2], func(p Point) int64 { return 512 + 1000*p[0] }, exact},
+		"attention":    {plane, func(p Point) int64 { return 32 * p[0] * p[1] * p[1] }, proven},
+		"tokens":       {plane, func(p Point) int64 { return 768 * p[0] * p[1] }, proven},
+		"one more":     {plane, func(p Point) int64 { return 768 * p[0] * (p[1] + 1) }, proven},
+	} {
+		names := len(c.points[0])
+		var sizes []int64
+		for _, p := range c.points {
+			sizes = append(sizes, c.size(p))
+		}
+		l := findLaw(terms(names), c.points, sizes)
+		if l == nil || l.kind != c.kind {
+			t.Errorf("%s: %+v", name, l)
+			continue
+		}
+		for _, p := range append(c.points, Point{64, 2048}[:names]) {
+			if l.at(p) != c.size(p) {
+				t.Errorf("%s at %v: %d, want %d", name, p, l.at(p), c.size(p))
+			}
+		}
+	}
+	if l := findLaw(terms(1), line, []int64{1000, 1700, 1900}); l != nil {
+		t.Errorf("a law of noise: %+v", l)
+	}
+}
+
+// TestBuffers compares with what torch 2.15 allocated to sum matrices on a device of 108 multiprocessors.
+func TestBuffers(t *testing.T) {
+	for _, c := range []struct{ rows, columns, bytes, semaphores int64 }{
+		{512, 256, 0, 0}, {1024, 256, 2097152, 8}, {2048, 256, 4194304, 8}, {1024, 768, 6291456, 24},
+		{1024, 5000, 40960000, 160}, {2048, 5000, 81920000, 160}, {1024, 512, 4194304, 16}, {1024, 3000, 24576000, 96},
+	} {
+		if b, s := gpus[0].buffer(c.rows, c.columns); b != c.bytes || s != c.semaphores {
+			t.Errorf("%d rows of %d: %d and %d, want %d and %d", c.rows, c.columns, b, s, c.bytes, c.semaphores)
+		}
+	}
+}

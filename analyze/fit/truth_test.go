@@ -1,0 +1,228 @@
+package fit_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/fit"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot/load"
+)
+
+// family is a program of fixtures/lab/fit with its runs.
+type family struct {
+	Family string `json:"family"`
+	Runs   []run  `json:"runs"`
+}
+
+type run struct {
+	At    map[string]int64 `json:"at"`
+	File  string           `json:"file"`
+	Stats struct {
+		Reserved int64 `json:"reserved_bytes.all.peak"`
+	} `json:"stats"`
+}
+
+const lab = "../../fixtures/lab/fit"
+
+func families(t *testing.T) (out []family) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(lab, "truth.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// series are the runs of a family that differ in one value only, by that value: those with a recording, and the others.
+func (f *family) series(name string) (recorded, others []run) {
+	fixed := func(r *run) bool {
+		for other, v := range r.At {
+			if other != name && v != f.Runs[0].At[other] {
+				return false
+			}
+		}
+		return r.At[name] > 0
+	}
+	for _, r := range f.Runs {
+		switch {
+		case !fixed(&r):
+		case r.File != "":
+			recorded = append(recorded, r)
+		default:
+			others = append(others, r)
+		}
+	}
+	slices.SortFunc(recorded, func(a, b run) int { return cmp.Compare(a.At[name], b.At[name]) })
+	return recorded, others
+}
+
+func input(t *testing.T, r *run, names ...string) *fit.Input {
+	t.Helper()
+	s, err := load.Open(t.Context(), filepath.Join(lab, r.File), load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &fit.Input{Snapshot: s, Timeline: timeline.Main(s)}
+	for _, name := range names {
+		in.At = append(in.At, r.At[name])
+	}
+	return in
+}
+
+// depends are families whose sizes depend on the data, of which predictions are bounds.
+var depends = map[string]bool{"bert": true, "moe": true, "moe_expandable": true, "gnn": true}
+
+// TestTruth predicts each family from the recordings of its smallest values, and compares with torch's own peaks.
+func TestTruth(t *testing.T) {
+	for recordings, want := range map[int]struct{ median, inside, sure float64 }{
+		1: {1, 0.9, 0.97}, 2: {0.001, 0.93, 0.97}, 3: {0.001, 0.93, 0.97},
+	} {
+		var errors []float64
+		inside, held, all := 0, 0, 0
+		for _, f := range families(t) {
+			if depends[f.Family] {
+				continue
+			}
+			recorded, others := f.series("batch")
+			if len(recorded) < recordings || len(others) == 0 {
+				continue
+			}
+			var inputs []*fit.Input
+			q := fit.Question{Names: []string{"batch"}}
+			for i := range recorded[:recordings] {
+				inputs = append(inputs, input(t, &recorded[i], "batch"))
+			}
+			for _, r := range others {
+				q.To = append(q.To, fit.Point{r.At["batch"]})
+			}
+			got, err := fit.Ask(t.Context(), inputs, q)
+			if err != nil {
+				t.Errorf("%s: %v", f.Family, err)
+				continue
+			}
+			for i, r := range others {
+				p := &got.Predictions[i]
+				truth := r.Stats.Reserved
+				errors = append(errors, math.Abs(float64(p.ReservedPeak-truth))/float64(truth))
+				all++
+				if p.ReservedLow <= truth && truth <= p.ReservedHigh {
+					inside++
+				}
+				if float64(truth) <= 1.02*float64(p.ReservedHigh) {
+					held++
+				}
+			}
+		}
+		slices.Sort(errors)
+		if all < 20 {
+			t.Fatalf("%d recordings: only %d predictions", recordings, all)
+		}
+		share := func(n int) float64 { return float64(n) / float64(all) }
+		t.Logf("%d recordings: %d predictions, median error %.2f%%, worst %.1f%%, %.0f%% within bounds", recordings, all,
+			100*errors[all/2], 100*errors[all-1], 100*share(inside))
+		if errors[all/2] > want.median || share(inside) < want.inside || share(held) < want.sure {
+			t.Errorf("%d recordings: median %v, inside %v, not above %v", recordings, errors[all/2], share(inside), share(held))
+		}
+	}
+}
+
+// TestTwoValues predicts GPT with a batch and a length that no recording has together.
+func TestTwoValues(t *testing.T) {
+	all := families(t)
+	f := &all[slices.IndexFunc(all, func(f family) bool { return f.Family == "gpt" })]
+	var inputs []*fit.Input
+	q := fit.Question{Names: []string{"batch", "seq"}}
+	var truth []int64
+	for i := range f.Runs {
+		r := &f.Runs[i]
+		if r.File != "" {
+			inputs = append(inputs, input(t, r, q.Names...))
+			continue
+		}
+		q.To = append(q.To, fit.Point{r.At["batch"], r.At["seq"]})
+		truth = append(truth, r.Stats.Reserved)
+	}
+	got, err := fit.Ask(t.Context(), inputs, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range got.Predictions {
+		if p.ReservedPeak != truth[i] {
+			t.Errorf("%v: %d, want %d", p.Values, p.ReservedPeak, truth[i])
+		}
+	}
+	if got.ProvenShare < 0.99 {
+		t.Errorf("proven share %v", got.ProvenShare)
+	}
+}
+
+// TestLargest holds that the largest value fits to the byte: it does on a device with what it needs, and the next does not.
+func TestLargest(t *testing.T) {
+	all := families(t)
+	f := &all[slices.IndexFunc(all, func(f family) bool { return f.Family == "gpt" })]
+	recorded, others := f.series("batch")
+	inputs := []*fit.Input{input(t, &recorded[0], "batch"), input(t, &recorded[1], "batch")}
+	for _, r := range others {
+		q := fit.Question{Names: []string{"batch"}, Capacity: r.Stats.Reserved}
+		got, err := fit.Ask(t.Context(), inputs, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Largest == nil || *got.Largest < r.At["batch"] {
+			t.Errorf("capacity of batch %d: %+v", r.At["batch"], got.Limit)
+		}
+		for _, p := range got.Predictions {
+			if *p.Fits != (p.At <= *got.Largest) {
+				t.Errorf("largest %d, and %d fits: %v", *got.Largest, p.At, *p.Fits)
+			}
+		}
+		if got.Limit.Requested == 0 || got.Limit.Short <= 0 || got.Limit.Low > *got.Largest || got.Limit.High < *got.Largest {
+			t.Errorf("limit %+v of %d", got.Limit, *got.Largest)
+		}
+	}
+}
+
+// TestRefusals holds what recordings do not go together.
+func TestRefusals(t *testing.T) {
+	all := families(t)
+	var gpt, lora, bert *family
+	for i := range all {
+		switch all[i].Family {
+		case "gpt":
+			gpt = &all[i]
+		case "lora":
+			lora = &all[i]
+		case "bert":
+			bert = &all[i]
+		}
+	}
+	a, b := input(t, &gpt.Runs[0], "batch"), input(t, &gpt.Runs[1], "batch")
+	same := *b
+	same.At = a.At
+	two := input(t, &gpt.Runs[0], "batch", "seq")
+	for name, c := range map[string]struct {
+		inputs []*fit.Input
+		q      fit.Question
+	}{
+		"other program":    {[]*fit.Input{a, input(t, &lora.Runs[0], "seq")}, fit.Question{Names: []string{"batch"}}},
+		"another":          {[]*fit.Input{a, input(t, &bert.Runs[0], "batch")}, fit.Question{Names: []string{"batch"}}},
+		"same values":      {[]*fit.Input{a, &same}, fit.Question{Names: []string{"batch"}}},
+		"two names of one": {[]*fit.Input{two}, fit.Question{Names: []string{"batch", "seq"}}},
+		"one of two varies": {[]*fit.Input{two, input(t, &gpt.Runs[1], "batch", "seq")},
+			fit.Question{Names: []string{"batch", "seq"}, To: []fit.Point{{4, 256}}}},
+	} {
+		_, err := fit.Ask(t.Context(), c.inputs, c.q)
+		if _, ok := err.(*fit.Refusal); !ok {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
