@@ -208,13 +208,24 @@ var phases = [...]string{
 	frames.InBackward: "backward", frames.InOptimizer: "optimizer",
 }
 
+// phase is what the program does at a stack.
 func (r *recording) phase(stack snapshot.StackID) string {
+	if r.phases == nil {
+		r.phases = make([]string, r.Snapshot.Stacks.Len()+1)
+		for i := range r.phases {
+			r.phases[i] = phaseOf(r.Snapshot, snapshot.StackID(i))
+		}
+	}
+	return r.phases[stack]
+}
+
+func phaseOf(s *snapshot.Snapshot, stack snapshot.StackID) string {
 	if stack == snapshot.EmptyStack {
 		return "backward" // a thread without Python frames, of the autograd engine
 	}
 	var w frames.Walk
-	for _, id := range slices.Backward(r.Snapshot.Stacks.Get(stack)) {
-		w.Enter(frames.Of(r.Snapshot, id))
+	for _, id := range slices.Backward(s.Stacks.Get(stack)) {
+		w.Enter(frames.Of(s, id))
 	}
 	return phases[w.Phase()]
 }

@@ -21,6 +21,7 @@ type recording struct {
 	gives   []int32 // by event, the row that the program frees with it, -1 for none
 	codes   *attribution.Codes
 	uses    *category.Table // see categories
+	phases  []string        // by stack, see phase
 }
 
 // categories are what its memory is for.

@@ -10,11 +10,20 @@ import (
 func (m *model) guess(all []term, batch bool) {
 	const briefly = 8 // events that scratch memory of a kernel lives at most
 	uses := m.categories()
-	params := map[int64]bool{}
+	params := map[int64]int{}  // how many there are by size
+	forward := map[int64]int{} // requests of forward passes by size
 	for row := range m.Timeline.Lives {
-		if use, _ := uses.Of(int32(row)); use == category.Parameter {
-			params[m.Timeline.Lives[row].Requested] = true
+		l := &m.Timeline.Lives[row]
+		if use, _ := uses.Of(int32(row)); use == category.Parameter || row < m.bounds[0] && l.Freed < 0 {
+			params[l.Requested]++
 		}
+		if m.phase(l.Stack) == "forward" && row >= m.bounds[0] {
+			forward[l.Requested]++
+		}
+	}
+	// Autocast makes copies of parameters, of half their size: one of each in a step.
+	cast := func(n int64) bool {
+		return len(m.steps.Steps) > 0 && params[2*n] > 0 && forward[n] <= params[2*n]*m.numSteps()
 	}
 	type class struct {
 		size           int64
@@ -30,14 +39,14 @@ func (m *model) guess(all []term, batch bool) {
 		if k.grows && n%m.At[0] != 0 {
 			k.grows, k.certain = false, true
 		}
-		// Autocast makes copies of parameters, of half their size; what is as large as a parameter may be its gradient.
+		// What is as large as a parameter, or its copy, may be its gradient.
 		switch phase := m.phase(m.Timeline.Lives[row].Stack); {
 		case !k.grows:
 		case phase == "optimizer":
 			k.grows = false
-		case params[2*n]:
+		case cast(n):
 			k.grows, k.certain = false, false
-		case params[n] && phase != "forward":
+		case params[n] > 0 && phase != "forward", params[2*n] > 0:
 			k.certain = false
 		}
 		if l := &m.Timeline.Lives[row]; l.Freed >= 0 && l.Freed-l.Born <= briefly {

@@ -13,7 +13,7 @@ func Fit(r *fit.Result) string {
 	c := &r.Capacity
 	if r.Limit == nil {
 		last := r.Predictions[len(r.Predictions)-1]
-		return fmt.Sprintf("%s needs %s reserved: peak = %s", valuesOf(r.Names, last.Values), about(&last), r.Law)
+		return sentence(fmt.Sprintf("%s needs %s reserved: peak = %s", valuesOf(r.Names, last.Values), about(&last), r.Law))
 	}
 	room := units.Bytes(c.Reservable)
 	if c.Source == "asked" {
@@ -30,7 +30,7 @@ func Fit(r *fit.Result) string {
 			out = fmt.Sprintf("%s may be the largest that fits in %s; nothing above %d does", valuesOf(r.Names, at), room, l.High)
 		}
 	}
-	return out
+	return sentence(out)
 }
 
 // about is the reserved peak of a prediction, with its bounds where they are apart.
@@ -41,6 +41,9 @@ func about(p *fit.Prediction) string {
 	}
 	return fmt.Sprintf("about %s (%s to %s)", units.Bytes(p.ReservedPeak), low, high)
 }
+
+// sentence begins with a capital.
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // valuesOf writes "batch 16", or "batch 16 with seq 512".
 func valuesOf(names []string, p fit.Point) string {
