@@ -233,31 +233,18 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 		return refuse(NoPass)
 	}
 	var calls []instance
-	repeated := d.repeated()
+	named, err := d.namedLists(c, a, refuse)
+	if err != nil {
+		return err
+	}
 	for _, m := range c.modules {
-		groups := d.at(m.name)
-		if len(groups) == 0 {
-			if strings.Contains(m.name, ":") {
+		groups := named[m.name]
+		if groups == nil {
+			if groups = d.at(m.name, m.within); len(groups) == 0 {
 				if d.place(m.name) != nil {
 					return refuse(NoCalls)
 				}
 				return d.noLine(m.name)
-			}
-			kept := d.keeping(repeated)
-			switch {
-			case len(kept) == 0:
-				return refuse(NoModules)
-			case len(kept) > 1 && kept[1].saved*4 >= kept[0].saved:
-				var lines []string
-				for i := range kept {
-					lines = append(lines, kept[i].line)
-				}
-				return refuse(ManyLines, lines...)
-			}
-			groups = []group{kept[0].group}
-			taken := Assumption{Kind: TakenFor, Name: m.name, Line: kept[0].line}
-			if !slices.Contains(a.Assumptions, taken) {
-				a.Assumptions = append(a.Assumptions, taken)
 			}
 		}
 		for g := range groups {
@@ -287,13 +274,52 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 	return nil
 }
 
+// namedLists takes lists of modules for those that a change names, where there are as many of them as names.
+func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]group, error) {
+	var names []string
+	for _, m := range c.modules {
+		if !strings.Contains(m.name, ":") && !slices.Contains(names, m.name) {
+			names = append(names, m.name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	kept := d.keeping(d.lists())
+	var most int64
+	for i := range kept {
+		most = max(most, kept[i].saved)
+	}
+	kept = slices.DeleteFunc(kept, func(k keeper) bool { return k.saved*smallList < most })
+	if len(kept) == 0 {
+		return nil, refuse(NoModules)
+	}
+	if len(kept) != len(names) {
+		var lines []string
+		for i := range kept {
+			line, _, _ := strings.Cut(kept[i].line, " ")
+			lines = append(lines, fmt.Sprintf("%s calls %d", line, kept[i].most))
+		}
+		return nil, refuse(ManyLines, lines...)
+	}
+	out := map[string][]group{}
+	for i, name := range names {
+		out[name] = []group{kept[i].group}
+		a.Assumptions = append(a.Assumptions, Assumption{Kind: TakenFor, Name: name, Line: kept[i].line})
+	}
+	return out, nil
+}
+
+// smallList is how many times less a list keeps than another that is taken for none.
+const smallList = 20
+
 // keeper is a group with what its calls keep for backward.
 type keeper struct {
 	group
 	saved int64
 }
 
-// keeping are the groups that keep anything, most first.
+// keeping are the groups that keep anything.
 func (d *draft) keeping(groups []group) []keeper {
 	var out []keeper
 	for i := range groups {
@@ -309,7 +335,6 @@ func (d *draft) keeping(groups []group) []keeper {
 			out = append(out, k)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
 	return out
 }
 

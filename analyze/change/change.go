@@ -78,6 +78,7 @@ type Change struct {
 type modules struct {
 	name     string // of a list, or a line
 	from, to int    // which of them; to is -1 for all
+	within   bool   // of a list that the line calls, those in it
 }
 
 // UnknownError says that there is no such kind of change, and which there are.
@@ -166,7 +167,7 @@ func (c *Change) parseModules(value string) bool {
 	for _, one := range strings.Split(value, ",") {
 		m := modules{name: one, to: -1}
 		if i := strings.LastIndexByte(one, '.'); i > 0 && one[i+1:] != "" && strings.Trim(one[i+1:], "0123456789-*") == "" {
-			m.name = one[:i]
+			m.name, m.within = one[:i], true
 			if which := one[i+1:]; which != "*" {
 				first, last, isRange := strings.Cut(which, "-")
 				from, err := strconv.Atoi(first)
@@ -180,7 +181,7 @@ func (c *Change) parseModules(value string) bool {
 				m.from, m.to = from, to
 			}
 		}
-		if m.name == "" {
+		if m.name == "" || strings.Contains(m.name, "=") {
 			return false
 		}
 		c.modules = append(c.modules, m)

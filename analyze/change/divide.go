@@ -66,7 +66,7 @@ func (d *draft) shareGradients(ranks int64, e *Applied) {
 // another, and of all others together. Which parameters are whose, the gradients tell, which backward makes as it
 // goes through the modules.
 func (d *draft) gather(full []int64) {
-	groups := d.repeated()
+	groups := d.lists()
 	for i := range d.passes {
 		p := &d.passes[i]
 		type unit struct {

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,8 @@ type group struct {
 	key   string // tells it from others
 	line  string // "model.py:43 forward"
 	calls []instance
-	most  int // calls in one pass
+	most  int  // calls in one pass
+	list  bool // the modules call others, so that they are worth a checkpoint each
 }
 
 // instance is a module's call on the way to a pass.
@@ -35,8 +37,10 @@ type at struct {
 	depth int32 // of the line's frame, counted from the innermost
 }
 
-// modules finds the calls of modules at lines that a filter takes, the outermost in each stack.
-func (r *run) modules(takes func(stack []snapshot.FrameID, depth int) bool) []group {
+// modules finds the calls of modules at lines that a filter takes, the outermost in each stack, those of one line told
+// apart by the functions that run. Where it descends, a call of a list of modules (torch.nn.Sequential) is those of the
+// modules in it.
+func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth int) bool) []group {
 	ats := make([]at, r.s.Stacks.Len()+1)
 	var groups []group
 	index := map[string]int32{}
@@ -50,13 +54,19 @@ func (r *run) modules(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 		if depth < 0 {
 			continue
 		}
-		key := fmt.Sprint(stack[depth:])
+		if inner := r.callIn(stack[:depth], func([]snapshot.FrameID, int) bool { return true }); descend && inner >= 0 &&
+			r.contains(stack[inner]) {
+			depth = inner
+		}
+		callee, inner := r.callee(stack[:depth])
+		key := callee + fmt.Sprint(stack[depth:])
 		g, ok := index[key]
 		if !ok {
 			g = int32(len(groups))
 			index[key] = g
-			groups = append(groups, group{key: key, line: frames.Bare(attribution.FrameText(r.s, stack[depth]))})
+			groups = append(groups, group{key: key, line: r.lineOf(stack, depth)})
 		}
+		groups[g].list = groups[g].list || inner
 		ats[i] = at{g, int32(depth)}
 	}
 	for i := range r.passes {
@@ -69,14 +79,13 @@ func (r *run) modules(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.FrameID, depth int) bool) int {
 	line := -1
 	for depth, id := range slices.Backward(stack) {
-		switch c := frames.Of(r.s, id); {
-		case c.IsModuleCall():
+		switch {
+		case frames.Of(r.s, id).IsModuleCall():
 			if line >= 0 && takes(stack, line) {
 				return line
 			}
 			line = -1
-		case c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.ModuleWrapper &&
-			c.Part() != frames.Wrapper && r.s.Strings.Get(r.s.Frames.Get(id).Name) != "__call__":
+		case r.isCode(stack, depth):
 			line = depth
 		}
 	}
@@ -87,7 +96,6 @@ func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.Frame
 func (r *run) callsIn(p *pass, ats []at, groups []group) {
 	open := int32(-1) // the group of the call that goes on
 	var first, last snapshot.StackID
-	counts := make([]int, len(groups))
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
 		g := ats[stack].group
@@ -98,9 +106,7 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 			continue
 		}
 		if g != open || stack != last && r.back(first, stack) {
-			groups[g].calls = append(groups[g].calls, instance{pass: p, ordinal: counts[g]})
-			counts[g]++
-			groups[g].most = max(groups[g].most, counts[g])
+			groups[g].calls = append(groups[g].calls, instance{pass: p})
 			open, first = g, stack
 		}
 		last = stack
@@ -111,6 +117,24 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 		g := &groups[open]
 		g.calls = g.calls[:len(g.calls)-1] // it is not over
 	}
+	for i := range groups {
+		r.number(&groups[i], p)
+	}
+}
+
+// number counts the calls of a group in a pass that keep something for it, and drops the others, as those of an evaluation.
+func (r *run) number(g *group, p *pass) {
+	n := 0
+	g.calls = slices.DeleteFunc(g.calls, func(c instance) bool {
+		return c.pass == p && !slices.ContainsFunc(c.rows, func(row int32) bool { return r.saved(p, row) })
+	})
+	for i := range g.calls {
+		if c := &g.calls[i]; c.pass == p {
+			c.ordinal = n
+			n++
+		}
+	}
+	g.most = max(g.most, n)
 }
 
 // back reports whether code is where a call began, or before that: at an earlier line of the same function.
@@ -130,29 +154,77 @@ func (r *run) back(first, now snapshot.StackID) bool {
 	return false
 }
 
-// repeated are the groups of which a pass calls several, the outermost in each stack.
-func (r *run) repeated() []group {
-	var out []group
+// callee is the function that a call of a module runs, of the frames inside of that, and whether it calls modules.
+func (r *run) callee(inside []snapshot.FrameID) (name string, calls bool) {
+	for depth := len(inside) - 1; depth >= 0; depth-- {
+		c := frames.Of(r.s, inside[depth])
+		switch {
+		case c.IsModuleCall() && name != "":
+			return name, true
+		case name == "" && r.isCode(inside, depth):
+			f := r.s.Frames.Get(inside[depth])
+			name = fmt.Sprint(f.File, " ", f.Name)
+		}
+	}
+	return name, false
+}
+
+// isCode reports whether a frame is of code, and not of what stands between a call and that.
+func (r *run) isCode(stack []snapshot.FrameID, depth int) bool {
+	id := stack[depth]
+	c := frames.Of(r.s, id)
+	return c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.ModuleWrapper &&
+		c.Part() != frames.Wrapper && r.s.Strings.Get(r.s.Frames.Get(id).Name) != "__call__"
+}
+
+// contains reports whether a frame is in a list of modules that torch runs one after another (torch/nn/modules/container.py).
+func (r *run) contains(id snapshot.FrameID) bool {
+	return frames.Of(r.s, id).IsLibrary() && frames.Base(r.s.Strings.Get(r.s.Frames.Get(id).File)) == "container.py"
+}
+
+// lineOf names a line that calls modules: one in a list of torch's goes by the line that calls the list, with the modules.
+func (r *run) lineOf(stack []snapshot.FrameID, depth int) string {
+	if r.contains(stack[depth]) {
+		for d := depth + 1; d < len(stack); d++ {
+			if r.isCode(stack, d) && !r.contains(stack[d]) {
+				depth = d
+				break
+			}
+		}
+	}
+	return frames.Bare(attribution.FrameText(r.s, stack[depth]))
+}
+
+// inModule reports whether a frame runs in a call of a module.
+func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
+	return slices.ContainsFunc(stack[depth+1:], func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
+}
+
+// lists are the groups in modules of which a pass calls several that call others, the outermost in each stack, in the order of their
+// first calls.
+func (r *run) lists() []group {
 	single := map[string]bool{}
 	for {
 		before := len(single)
-		groups := r.modules(func(stack []snapshot.FrameID, depth int) bool { return !single[fmt.Sprint(stack[depth:])] })
+		groups := r.modules(false, func(stack []snapshot.FrameID, depth int) bool {
+			callee, _ := r.callee(stack[:depth])
+			return r.inModule(stack, depth) && !single[callee+fmt.Sprint(stack[depth:])]
+		})
 		for i := range groups {
-			if groups[i].most < 2 {
+			if groups[i].most < 2 || !groups[i].list {
 				single[groups[i].key] = true
 			}
 		}
 		if len(single) == before {
-			out = groups
-			break
+			slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(a.calls[0].rows[0], b.calls[0].rows[0]) })
+			return groups
 		}
 	}
-	return out
 }
 
 // at gives the groups of a line.
-func (r *run) at(line string) []group {
-	return r.modules(func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) })
+func (r *run) at(line string, descend bool) []group {
+	return r.modules(descend, func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) })
 }
 
 // matches reports whether a frame is at a line: "model.py:43", with folders before it and the function behind it.

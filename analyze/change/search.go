@@ -50,7 +50,8 @@ func (in *Input) Candidates() []Change {
 	r := read(in.Snapshot, in.Timeline, in.Steps, in.Uses)
 	texts := []string{string(FreeLeak), "foreach=off", string(InBackward)}
 	d := newDraft(r, in.Program)
-	if kept := d.keeping(r.repeated()); len(kept) > 0 {
+	if kept := d.keeping(r.lists()); len(kept) > 0 {
+		slices.SortStableFunc(kept, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
 		line, _, _ := strings.Cut(kept[0].line, " ")
 		for _, n := range []int{kept[0].most / 4, kept[0].most / 2} {
 			switch {

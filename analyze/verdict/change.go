@@ -145,7 +145,8 @@ func assumed(a *change.Assumption) string {
 	case change.KeepsAll:
 		return "The optimizer steps once for all parts, and gradients add up until then."
 	case change.Shards:
-		return "Each tensor is cut into equal parts, and buffers for communication are as small as their contents."
+		return "Each tensor is cut into equal parts, without buffers for communication and streams of their own: FSDP's take " +
+			"half as much again, or more."
 	case change.OneUnit:
 		return "Parameters are gathered for one module at a time, and all that are in none of a loop's for the whole pass."
 	case change.Elements32:
@@ -192,7 +193,8 @@ func lacks(e *change.RefusedError) string {
 		return "no modules that one line calls in a loop keep anything for backward; name the line that calls the modules, " +
 			"as FILE:LINE"
 	case change.ManyLines:
-		return "several lines would do, and snapshots do not record names: " + strings.Join(e.Lines, ", ") + "; choose one"
+		return "snapshots do not record names of modules, and not as many lines call lists of them as are named: " +
+			strings.Join(e.Lines, ", ") + "; name a line instead, as FILE:LINE.*"
 	case change.TooFew:
 		return fmt.Sprintf("%s calls %s modules in each pass, which count from 0", e.Lines[0], e.Lines[1])
 	case change.NoCalls:
