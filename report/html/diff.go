@@ -25,8 +25,8 @@ var diffStyle string
 //go:embed diff.js
 var diffScript string
 
-// WriteDiff writes what two sides differ in as one page, in at most size bytes as long as these are enough for its tables.
-// Equal results give equal bytes.
+// WriteDiff writes what two sides differ in as one page, in at most size bytes as long as these are enough for its
+// tables. Equal results give equal bytes.
 func WriteDiff(w io.Writer, r *diff.Result, size int) error {
 	t, err := template.New("diff").Funcs(funcs(platform.Of(""))).Funcs(template.FuncMap{"signed": units.Signed}).
 		Parse(fragmentsTemplate + diffTemplate)
@@ -135,7 +135,9 @@ func newDiffPage(r *diff.Result) *diffPage {
 		if m == (diff.Match{}) && h != diff.Alone && h != diff.Exact {
 			continue
 		}
-		p.Matched = append(p.Matched, diffMatch{h.String(), verdict.HowOf(h), m.A, m.B, part(m.A, a.Active), part(m.B, b.Active)})
+		p.Matched = append(p.Matched, diffMatch{
+			How: h.String(), About: verdict.HowOf(h), A: m.A, B: m.B, PartA: part(m.A, a.Active), PartB: part(m.B, b.Active),
+		})
 		if h == diff.Alone {
 			break
 		}

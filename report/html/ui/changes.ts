@@ -51,7 +51,8 @@ export interface Header {
 	same: boolean;
 }
 
-/** The ways in which two traces are laid on each other: step on step, each from its beginning to its end, event on event. */
+/** The ways in which two traces are laid on each other: step on step, each from its beginning to its end, event on
+ * event. */
 export const axes = ["step", "share", "event"] as const;
 export type Axis = (typeof axes)[number];
 
@@ -76,7 +77,10 @@ export class Side {
 			peaks = p.read(head.step_peak);
 		this.stepFirst = p.read(head.step_first);
 		this.stepLast = p.read(head.step_last);
-		this.edges = Float64Array.from([...(this.coarse ? peaks.keys() : first), this.coarse ? peaks.length : head.events]);
+		this.edges = Float64Array.from([
+			...(this.coarse ? peaks.keys() : first),
+			this.coarse ? peaks.length : head.events,
+		]);
 		this.event = this.coarse ? Float64Array.from(peaks.keys()) : p.read(head.event);
 		this.active = this.coarse ? peaks : p.read(head.active);
 		this.courses = p.read(head.courses);
@@ -342,7 +346,8 @@ export class View extends Store<State> {
 	/** Changes the state. Who goes to a call looks at that, and no longer at a row. */
 	override set(part: Partial<State>): void {
 		const { focus, around } = this.state;
-		if ((part.focus && part.focus !== focus) || (part.around && part.around !== around)) part = { row: -1, ...part };
+		if ((part.focus && part.focus !== focus) || (part.around && part.around !== around))
+			part = { row: -1, ...part };
 		super.set(part);
 	}
 
@@ -366,6 +371,12 @@ export class View extends Store<State> {
 		}
 	}
 
+	/** The calls of the first stack that is looked at, innermost first. */
+	calls(): string[] {
+		const pair = this.d.ways.findIndex((_, p) => this.has(p));
+		return (this.d.ways[pair] ?? []).map(f => f.name).reverse();
+	}
+
 	/** Whether a pair is among those that are looked at. */
 	has(pair: number): boolean {
 		return !this.chosen || this.chosen.has.some(f => f(pair));
@@ -382,8 +393,8 @@ export class View extends Store<State> {
 		return this.d.same && a.n && b.n ? [new Float64Array(a.n).fill(NaN), b.active] : [a.active, b.active];
 	}
 
-	/** Bytes of what is looked at on both sides, of moments of one trace in one line, and of how many of its stacks there is
-	 * no curve. */
+	/** Bytes of what is looked at on both sides, of moments of one trace in one line, and of how many of its stacks
+	 * there is no curve. */
 	curves(): { lines: Lines; missing: number } {
 		const [a, b] = [this.curve(0), this.curve(1)],
 			none = (line: Float64Array) => new Float64Array(line.length).fill(NaN);
@@ -393,8 +404,8 @@ export class View extends Store<State> {
 			: { lines: [none(a.bytes), b.bytes], missing: b.missing };
 	}
 
-	/** Bytes of what is looked at at each sample of a side, NaN where they are not known, and how many of its stacks may lack
-	 * there. */
+	/** Bytes of what is looked at at each sample of a side, NaN where they are not known, and how many of its stacks
+	 * may lack there. */
 	private curve(side: 0 | 1): { bytes: Float64Array; missing: number } {
 		const rows: number[] = [],
 			size = [this.d.a, this.d.b][side],

@@ -27,6 +27,7 @@ function timelines(view: View, link: () => string): { element: HTMLElement; over
 	const part = new Overlay(view, "Memory of the choice", 130, () => curves.lines, false),
 		name = el("b", { class: "path" }),
 		note = el("span", { class: "when" }),
+		stack = el("ol", { class: "stack" }),
 		chosen = el(
 			"div",
 			{ class: "chosen", hidden: true },
@@ -44,8 +45,13 @@ function timelines(view: View, link: () => string): { element: HTMLElement; over
 				),
 			),
 			part.element,
+			stack,
 		),
-		none = el("p", { class: "hint" }, "Choose a row of the table or a call of the flame graph to see its memory here.");
+		none = el(
+			"p",
+			{ class: "hint" },
+			"Choose a row of the table or a call of the flame graph to see its memory here.",
+		);
 	const update = () => {
 		curves = view.curves();
 		chosen.hidden = none.hidden = !d.sides.some(s => s.n && !s.coarse);
@@ -60,13 +66,13 @@ function timelines(view: View, link: () => string): { element: HTMLElement; over
 		note.textContent = [
 			missing && `Of ${format.plural(missing, "small stack")} there is no curve in this page.`,
 			row < 0 && "Stacks of the same calls that hold nothing at the moments that are compared are not in it.",
-			...unknown.map(
-				l =>
-					`Side ${l} has none of it at the moment that is compared; at others it is not known.`,
-			),
+			...unknown.map(l => `Side ${l} has none of it at the moment that is compared; at others it is not known.`),
 		]
 			.filter(t => t)
 			.join(" ");
+		const calls = row >= 0 && view.state.by === "stack" ? view.calls() : [];
+		fill(stack, ...calls.map(c => el("li", {}, c)));
+		stack.hidden = !calls.length;
 		part.render();
 	};
 	view.listen(c => (["by", "row", "focus", "around", "inverted"] as const).some(k => c.has(k)) && update());
@@ -92,7 +98,8 @@ function timelines(view: View, link: () => string): { element: HTMLElement; over
 						? "Each trace goes from its beginning to its end. "
 						: (d.steps
 								? "There are too many steps to lay them on each other"
-								: "Steps cannot be compared by their numbers") + ", so each trace goes from its beginning to its end. "
+								: "Steps cannot be compared by their numbers") +
+							", so each trace goes from its beginning to its end. "
 					: "Events are counted from the beginning of each trace. ") +
 			(d.sides.some(s => s.head.ooms.length) ? "✕ marks requests that failed. " : "") +
 			(d.sides[0].coarse ? "The lines are the highest active memory of each step. " : "") +

@@ -1,5 +1,5 @@
-// A flame graph: calls as boxes as wide as what they hold. The outermost call is on top; inverted, the innermost. Around a
-// function, those who called it are above it and those that it called below.
+// A flame graph: calls as boxes as wide as what they hold. The outermost call is on top; inverted, the innermost.
+// Around a function, those who called it are above it and those that it called below.
 
 import { around, asTable, asText, Call, callers, calls, Leaf } from "./calls";
 import { css } from "./colors";

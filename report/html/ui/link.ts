@@ -176,8 +176,8 @@ export function linked<S, V extends { restore(part: Partial<S>): void; listen(f:
 	};
 }
 
-/** The device that the page's address names, -1 for none, and what the address says about it. The page of a diff has one,
- * "diff". */
+/** The device that the page's address names, -1 for none, and what the address says about it. The page of a diff has
+ * one, "diff". */
 export function address(): { ordinal: number; link: string } {
 	const m = /^#(?:gpu(\d{1,9})|diff)(?:&(.*)|-.*)?$/s.exec(location.hash);
 	return { ordinal: m ? Number(m[1] ?? 0) : -1, link: m?.[2] ?? "" };

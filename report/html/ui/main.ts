@@ -101,7 +101,9 @@ function mount(
 	const asText = copier("Copy as text", () => tabs.shown.text?.() ?? tabs.shown.element.innerText);
 	place.classList.add("on");
 	place.append(
-		device.events ? toolbar(view, copier("Copy link", link), saver(`gpu${device.ordinal}`, () => timeline).element) : "",
+		device.events
+			? toolbar(view, copier("Copy link", link), saver(`gpu${device.ordinal}`, () => timeline).element)
+			: "",
 		search(view),
 		...(device.events
 			? [timeline.element, ...(server ? [new Windows(view, server, i).element] : []), new Minimap(view).element]

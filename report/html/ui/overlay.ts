@@ -66,7 +66,14 @@ export class Overlay {
 			range: (x0, x1) => view.zoom(x0, x1),
 			passed: () => {},
 		});
-		const moves = ["axis", "x0", "x1", "cursor", "hover", ...(marked ? [] : ["row", "focus", "around", "inverted", "by"])];
+		const moves = [
+			"axis",
+			"x0",
+			"x1",
+			"cursor",
+			"hover",
+			...(marked ? [] : ["row", "focus", "around", "inverted", "by"]),
+		];
 		view.listen(changed => moves.some(k => changed.has(k as "axis")) && this.render());
 		redrawn(this.box, () => this.render());
 	}
@@ -254,7 +261,12 @@ export class Overlay {
 				const from = c++;
 				if (!(up ? b[from] > a[from] : b[from] < a[from])) continue;
 				while (c < W && a[c] === a[from] && b[c] === b[from]) c++;
-				g.fillRect(from, y(Math.max(a[from], b[from])), c - from, y(Math.min(a[from], b[from])) - y(Math.max(a[from], b[from])));
+				g.fillRect(
+					from,
+					y(Math.max(a[from], b[from])),
+					c - from,
+					y(Math.min(a[from], b[from])) - y(Math.max(a[from], b[from])),
+				);
 			}
 		}
 		d.sides.forEach((s, k) => {
@@ -295,7 +307,11 @@ export class Overlay {
 				if (x < 0 || x > W) continue;
 				g.fillStyle = css("bad");
 				g.textAlign = x > W - 16 ? "right" : "center";
-				g.fillText(view.d.same ? "✕" : "✕ " + s.letter, x, Math.min(y(s.active[i]) + 16, top + this.height - 2));
+				g.fillText(
+					view.d.same ? "✕" : "✕ " + s.letter,
+					x,
+					Math.min(y(s.active[i]) + 16, top + this.height - 2),
+				);
 			}
 		for (const s of view.d.sides) {
 			for (const [event, word] of [
@@ -314,10 +330,13 @@ export class Overlay {
 				g.lineTo(x, at - 2);
 				g.closePath();
 				g.fill();
-				const text = (word && view.d.same ? "" : s.letter) + (word || (s.head.at === s.head.peak ? " peak" : " compared")),
+				const text =
+						(word && view.d.same ? "" : s.letter) +
+						(word || (s.head.at === s.head.peak ? " peak" : " compared")),
 					w = g.measureText(text).width,
 					left = x + 8 + w > W ? x - 8 - w : x + 8,
-					meets = (y: number) => labels.some(l => Math.abs(l.y - y) < 13 && left < l.right && l.left < left + w),
+					meets = (y: number) =>
+						labels.some(l => Math.abs(l.y - y) < 13 && left < l.right && l.left < left + w),
 					base = Math.max(at - 3, 11);
 				const line = [0, -1, 1, -2, 2].map(k => base + 14 * k).find(y => y >= 11 && !meets(y)) ?? base;
 				labels.push({ left, right: left + w, y: line });

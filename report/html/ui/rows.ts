@@ -39,9 +39,17 @@ export class Rows {
 		const { table, state } = this.view,
 			sign = state.down ? -1 : 1,
 			key = (i: number) =>
-				state.sort === "delta" ? Math.abs(table.b[i] - table.a[i]) : state.sort === "a" ? table.a[i] : table.b[i];
+				state.sort === "delta"
+					? Math.abs(table.b[i] - table.a[i])
+					: state.sort === "a"
+						? table.a[i]
+						: table.b[i];
 		return [...table.names.keys()].sort((i, k) =>
-			state.sort === "name" ? (table.names[i] < table.names[k] ? sign : -sign) : sign * (key(i) - key(k)) || i - k,
+			state.sort === "name"
+				? table.names[i] < table.names[k]
+					? sign
+					: -sign
+				: sign * (key(i) - key(k)) || i - k,
 		);
 	}
 
@@ -61,7 +69,8 @@ export class Rows {
 			for (const side of [0, 1]) {
 				const row = table.of[side][p];
 				if (!row || (focused && !chosen.has[side](p))) continue;
-				if (!state.search || finds(table.names[row - 1]) || d.ways[p].some(f => finds(f.name))) out.add(row - 1);
+				if (!state.search || finds(table.names[row - 1]) || d.ways[p].some(f => finds(f.name)))
+					out.add(row - 1);
 			}
 		return out;
 	}

@@ -1,4 +1,5 @@
-// The flame graph of a difference: calls as boxes as wide as what changed below them, in the color of what became of it.
+// The flame graph of a difference: calls as boxes as wide as what changed below them, in the color of what became of
+// it.
 
 import { Call, Leaf } from "./calls";
 import { State, stateOf, View } from "./changes";
@@ -76,7 +77,9 @@ export class SignedFlame extends FlameGraph<View> {
 	}
 
 	protected nothing(): string {
-		return this.view.state.around ? `${this.view.state.around} changed nothing.` : "Nothing changed in the memory of any stack.";
+		return this.view.state.around
+			? `${this.view.state.around} changed nothing.`
+			: "Nothing changed in the memory of any stack.";
 	}
 
 	protected describe(c: Call): string {

@@ -9,8 +9,8 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 )
 
-// Difference is all that the script of a diff's page knows. It is the contract with report/html/ui/changes.ts, and travels
-// as Data does.
+// Difference is all that the script of a diff's page knows. It is the contract with report/html/ui/changes.ts, and
+// travels as Data does.
 type Difference struct {
 	Version int      `json:"version"`
 	Strings []string `json:"strings"`
@@ -173,7 +173,8 @@ func (x *differing) pairs(d *Difference) {
 		for k, name := range []string{"(smaller differences: grown)", "(smaller differences: shrunk or the same)"} {
 			row, _ := x.frames.row(call{name, frames.Plumbing})
 			n, _ := x.nodes.row(node{0, row})
-			a, b, at, how = append(a, sums[k][0]), append(b, sums[k][1]), append(at, int64(n)), append(how, int64(diff.Alone))
+			a, b = append(a, sums[k][0]), append(b, sums[k][1])
+			at, how = append(at, int64(n)), append(how, int64(diff.Alone))
 		}
 	}
 	var of [2][]int64
