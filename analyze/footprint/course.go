@@ -3,8 +3,10 @@ package footprint
 import (
 	"slices"
 	"sort"
+	"weak"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // Course is how the memory of a footprint's groups rose and fell over the trace.
@@ -21,7 +23,12 @@ type Course struct {
 	Others []Other
 	// Left is how many of Others there were no room for.
 	Left int
+
+	trace weak.Pointer[timeline.Timeline]
 }
+
+// IsSame reports whether two courses are of one trace, which was built once.
+func (c *Course) IsSame(o *Course) bool { return c != nil && o != nil && c.trace == o.trace }
 
 // Other is memory from one place and for one purpose, of stacks that have none at the footprint's moment.
 type Other struct {
@@ -47,7 +54,7 @@ const maxFollowed = 2000
 // follow gives the course of the groups, with about n samples, which end where steps end, unless there are more of these.
 func (f *Footprint) follow(q *Subject, event, n int, known *grouping) *Course {
 	t := q.Timeline
-	c := &Course{Events: t.Trace.Len(), At: event}
+	c := &Course{Events: t.Trace.Len(), At: event, trace: weak.Make(t)}
 	if c.Events == 0 {
 		return nil
 	}

@@ -187,7 +187,8 @@ func TestDiffWithoutTraces(t *testing.T) {
 
 // TestDiffOfMoments holds that two moments of one trace are marks on one line.
 func TestDiffOfMoments(t *testing.T) {
-	r := diff.Compare(analyzetest.Footprint(t, "leak", "step:1"), analyzetest.Footprint(t, "leak", "step:5"))
+	moments := analyzetest.Footprints(t, "leak", "step:1", "step:5")
+	r := diff.Compare(moments[0], moments[1])
 	p := openDiff(t, r, settings{})
 	text := eval[string](p, `document.querySelector(".tl-legend").textContent`)
 	if strings.Contains(text, "B − A") || !strings.Contains(text, units.Bytes(r.B.Totals.Active)) {

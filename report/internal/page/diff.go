@@ -91,7 +91,7 @@ const (
 func PackDifference(r *diff.Result, size int) ([]byte, *Difference, error) {
 	for courses := maxCourses; ; courses /= 2 {
 		w := &writer{}
-		d := &Difference{Version: Version, Steps: r.Steps(), Same: r.A.Name == r.B.Name && r.A.Device == r.B.Device}
+		d := &Difference{Version: Version, Steps: r.Steps(), Same: r.A.Course.IsSame(r.B.Course)}
 		x := differing{Result: r, w: w, kept: min(len(r.Pairs), maxPairs), courses: courses}
 		x.names.row("")
 		x.nodes.row(node{-1, 0})

@@ -27,11 +27,12 @@ type rows []struct {
 // of its tables and to the sides, to the byte.
 func TestDifferenceIsThatOfJSON(t *testing.T) {
 	side := func(name, at string) *footprint.Footprint { return analyzetest.Footprint(t, name, at) }
+	moments := analyzetest.Footprints(t, "leak", "step:1", "step:5")
 	for name, r := range map[string]*diff.Result{
 		"sequence": diff.Compare(side("base", "peak"), side("sequence", "peak")),
 		"flash":    diff.Compare(side("base", "peak"), side("flash", "peak")),
 		"moved":    diff.Compare(side("base", "peak"), side("moved", "peak")),
-		"moments":  diff.Compare(side("leak", "step:1"), side("leak", "step:5")),
+		"moments":  diff.Compare(moments[0], moments[1]),
 		"runs": diff.CompareRuns([]*footprint.Footprint{side("base", "peak"), side("moved", "peak")},
 			[]*footprint.Footprint{side("ema", "peak")}),
 	} {
@@ -52,6 +53,9 @@ func TestDifferenceIsThatOfJSON(t *testing.T) {
 		}
 		var d Difference
 		u := &unpacked{body: inflate(t, text, &d)}
+		if d.Same != (name == "moments") {
+			t.Errorf("%s: one trace: %v", name, d.Same)
+		}
 		a, c := u.column(t, d.Pairs.A), u.column(t, d.Pairs.B)
 		if got := sum(c) - sum(a); got != want.Delta || sum(a) != r.A.Totals.Active {
 			t.Errorf("%s: the pairs differ by %d bytes, want %d", name, got, want.Delta)
