@@ -103,11 +103,17 @@ func causes(r *Result) []Cause {
 	s.take(Cause{Kind: Gone}, func(p *piece) bool { return p.law == alone && p.B == nil })
 	s.take(Cause{Kind: Changed}, func(*piece) bool { return true })
 	s.out = slices.DeleteFunc(s.out, func(c Cause) bool { return c.Bytes == 0 && c.Moved == 0 && isZero(c.Sites) })
-	// A difference is never explained by what went the other way.
-	against := func(c *Cause) bool { return c.Bytes > 0 != (r.Delta() > 0) && r.Delta() != 0 }
 	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) })
 	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(a.Moved, b.Moved) }) // last, since it is none
-	if i := slices.IndexFunc(s.out, func(c Cause) bool { return !against(&c) }); i > 0 && s.out[i].Kind != Moved {
+	// A difference is never explained by what went the other way, and by when the peak is only if by nothing else.
+	explains := func(c Cause) bool { return (c.Bytes > 0 == (r.Delta() > 0) || r.Delta() == 0) && c.Kind != Moved }
+	i := slices.IndexFunc(s.out, func(c Cause) bool {
+		return explains(c) && c.Kind != Progress && 10*abs(c.Bytes) >= abs(r.Delta())
+	})
+	if i < 0 {
+		i = slices.IndexFunc(s.out, explains)
+	}
+	if i > 0 {
 		first := s.out[i]
 		s.out = slices.Insert(slices.Delete(s.out, i, i+1), 0, first)
 	}
@@ -394,11 +400,14 @@ func (s *sorter) scales() bool {
 	if best == 0 {
 		return false
 	}
+	layers := slices.ContainsFunc(s.left, func(p piece) bool {
+		return p.law == multiplied && p.use() == category.Parameter && isNear(p.ratio, best)
+	})
 	fits := func(p *piece) bool {
 		switch {
 		case p.law == scaled:
 			return isNear(p.ratio, best) || isNear(p.ratio, best*best)
-		case p.law == multiplied || p.law == mixed: // a loop over what grew makes more blocks
+		case (p.law == multiplied || p.law == mixed) && !layers: // a loop over what grew makes more blocks
 			return isSaved(p.any()) && isNear(p.ratio, best)
 		}
 		return false

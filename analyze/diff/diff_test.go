@@ -410,6 +410,45 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestOtherwiseProgress has activations more since side A is later in the backward pass, and a little that is new: that, and
+// not the moment of the peak, is the change.
+func TestOtherwiseProgress(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "base")
+	for i := range a.Groups {
+		switch g := &a.Groups[i]; g.Use {
+		case category.AutogradSaved:
+			if len(g.Sizes) == 1 && g.Count == 4 {
+				resize(a, g, 2, g.Sizes[0].Requested, g.Sizes[0].Rounded)
+			}
+		case category.Gradient:
+			resize(a, g, g.Count+1, g.Sizes[0].Requested, g.Sizes[0].Rounded)
+		case category.Input:
+			resize(b, &b.Groups[i], 1, 4<<20, 4<<20)
+		}
+	}
+	r := diff.Compare(a, b)
+	check(t, r)
+	if r.Causes[0].Kind == diff.Progress || r.Delta() <= 0 || r.Causes[0].Bytes <= 0 || r.Causes[1].Kind != diff.Progress {
+		t.Errorf("causes %+v", r.Causes)
+	}
+}
+
+// TestLayersAndMore has a layer half as many again, and one tensor half as large again.
+func TestLayersAndMore(t *testing.T) {
+	a, b := recorded(t, "base"), recorded(t, "layers")
+	for i := range b.Groups {
+		if g := &b.Groups[i]; g.Site == "train.py:5 loss_of" {
+			resize(a, &a.Groups[slices.IndexFunc(a.Groups, func(o footprint.Group) bool { return o.Site == g.Site })], 1, 16<<20, 16<<20)
+			resize(b, g, 1, 24<<20, 24<<20)
+		}
+	}
+	r := diff.Compare(a, b)
+	check(t, r)
+	if r.Causes[0].Kind != diff.Layers || 2*r.Causes[0].Bytes < r.Delta() {
+		t.Errorf("causes %+v", r.Causes)
+	}
+}
+
 // TestSameRequests has blocks of other sizes for the same requests, from lines that moved: the allocator's doing alone.
 func TestSameRequests(t *testing.T) {
 	a, b := recorded(t, "base"), recorded(t, "moved")

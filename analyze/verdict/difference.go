@@ -119,7 +119,7 @@ func HowOf(h diff.How) string {
 // CauseOf says of a cause what changed, and where most of it is.
 func CauseOf(c *diff.Cause) string {
 	words := causeWords(c)
-	if len(c.Sites) == 0 || c.Kind == diff.Unrecorded || c.Kind == diff.Between {
+	if len(c.Sites) == 0 || c.Kind == diff.Unrecorded || c.Kind == diff.Between || c.Kind == diff.Progress {
 		return words
 	}
 	site := c.Sites[0]
