@@ -123,6 +123,9 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 			unit = 1.0 / 4096
 		}
 		for _, pick := range picks(all, n) {
+			if n == distinct && n == 2 && (pick[0] != term{} || pick[1][0]+pick[1][1] > 1) {
+				continue // two sizes fit anything: only a line is likely
+			}
 			if l := solve(pick, points, sizes, unit); l != nil {
 				if n == distinct {
 					l.kind = exact
@@ -265,18 +268,27 @@ func through(pick []term, points []Point, sizes []int64) *law {
 	return l
 }
 
-// estimate is a law of sizes that none fits to the byte, the first of which is the one that matters most. Where terms
-// with positive coefficients go through as many of them as there can be, it is theirs.
+// estimate is a law of sizes that none fits to the byte, the first of which is the one that matters most: along the term
+// that is nearest to how the sizes differ between the first point and the one that is furthest from it, bounded by the
+// terms to both sides.
 func estimate(all []term, points []Point, sizes []int64) *law {
-	constant, most := constant(sizes[0]), along(all[1], sizes[0], points[0])
-	for n := min(distinctPoints(points), 2); n > 1; n-- {
-		for _, pick := range picks(all, n) {
-			l := through(pick, points, sizes)
-			if l != nil && !slices.ContainsFunc(l.parts, func(p part) bool { return p.factor < 0 }) {
-				l.kind, l.low, l.high = estimated, constant, most
-				return l
-			}
+	n, p := sizes[0], points[0]
+	l := along(all[1], n, p)
+	l.kind, l.low, l.high = estimated, constant(n), along(all[1], n, p)
+	far := 0
+	away := func(i int) float64 { return math.Abs(math.Log(float64(all[1].of(points[i])) / float64(all[1].of(p)))) }
+	for i := range points {
+		if away(i) > away(far) {
+			far = i
 		}
 	}
-	return &law{kind: estimated, parts: most.parts, low: constant, high: most}
+	if far == 0 {
+		return l
+	}
+	t := nearestTerm(all, p, points[far], float64(n)/float64(max(sizes[far], 1)))
+	l.parts = along(t, n, p).parts
+	if t[0]+t[1] > 1 {
+		l.low, l.high = l.high, along(t, n, p)
+	}
+	return l
 }

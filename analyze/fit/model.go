@@ -18,6 +18,10 @@ type model struct {
 
 	sums []reduction
 	gpu  gpu // by which the scratch memory of sums is computed
+	// Depends says that sizes of a good part of the program depend on the data: they differ from step to step.
+	depends bool
+	// Buffered says that recordings have such memory, convolves that some may be of convolutions.
+	buffered, convolves bool
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.
@@ -61,7 +65,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	m.vary(others, partners, all)
 	m.workspaces()
 	m.reductions(others, partners)
-	m.doubt = slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
+	m.doubt = m.doubt || slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
 	return m
 }
 
@@ -153,7 +157,7 @@ func (m *model) peak(p Point, s side) (most int64, event int) {
 	row, sums := m.warm, m.sums
 	for e := range m.gives {
 		if len(sums) > 0 && int(sums[0].event) == e {
-			if n := sum + sums[0].bytes(m.gpu, p); n > most && !sums[0].recorded {
+			if n := sum + sums[0].bytes(m.gpu, p); n > most && m.counts(&sums[0], s) {
 				most, event = n, e
 			}
 			sums = sums[1:]
@@ -256,6 +260,14 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 			v.add(m, row, size, its)
 		}
 	}
+	const good = 5 // of so many parts one
+	uneven := 0
+	for _, v := range of {
+		if v.varies(steps) || steps && v.least < v.most {
+			uneven++
+		}
+	}
+	m.depends = uneven > 0 && good*uneven >= len(of)
 	type class struct {
 		slot slot
 		size float64

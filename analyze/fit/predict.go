@@ -97,12 +97,15 @@ func served(out *whatif.Outcome) bool { return !out.StartFailed && out.First == 
 // segment is the least that the allocator reserves: any request that a recording lacks may be one more.
 const segment = 2 << 20
 
-// unseen is the share by which a peak may be higher for each doubling of the values beyond those recorded: kernels take
+// unseen is the share by which a peak may be off for each doubling of the values beyond those recorded: kernels take
 // other workspaces.
-const unseen = 0.01
+const unseen = 0.02
+
+// data is the share by which a peak may be off where sizes depend on the data.
+const data = 0.15
 
 // guessed is the same of a single recording, up and down, and from its value on.
-const guessed = 0.03
+const guessed = 0.05
 
 // doublings is by how many doublings the values are beyond the highest ones recorded, 0 for none.
 func (f *fitter) doublings(p Point) float64 {
@@ -119,6 +122,9 @@ func (f *fitter) doublings(p Point) float64 {
 
 // marginAt is by what share a prediction may be off.
 func (f *fitter) marginAt(p Point) float64 {
+	if len(f.all) > 1 && f.model(f.nearest(p, -1)).depends {
+		return max(f.margin, data)
+	}
 	if len(f.all) > 1 {
 		return f.margin
 	}
@@ -145,6 +151,19 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 			out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
 		}
 	}
+	if m.depends { // another layout may need no more than what is allocated
+		out.ReservedLow = min(out.ReservedLow, o.AllocatedPeak)
+	}
+	for j, r := range f.all { // in the order of requests of the others, too
+		if j == k || r.failed() {
+			continue
+		}
+		o, err := f.replay(f.model(j), p, mid, nil, 0)
+		if err != nil {
+			return out, err
+		}
+		out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
+	}
 	for i, r := range f.all {
 		if slices.Equal(r.At, p) && !r.failed() {
 			out.Recorded = true
@@ -153,12 +172,12 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	}
 	margin := f.marginAt(p)
 	if out.Recorded {
-		margin = 0
+		margin, out.ReservedLow, out.ReservedHigh = 0, out.ReservedPeak, out.ReservedPeak
 	}
 	out.ReservedLow = int64(float64(out.ReservedLow) / (1 + margin))
 	out.ReservedHigh = int64(float64(out.ReservedHigh) * (1 + margin))
 	if !out.Recorded {
-		out.ReservedLow = max(out.ReservedLow-segment, 0)
+		out.ReservedLow = max(int64(float64(out.ReservedLow)/(1+unseen*f.doublings(p)))-segment, 0)
 		out.ReservedHigh = int64(float64(out.ReservedHigh)*(1+unseen*f.doublings(p))) + segment
 	}
 	_, event := m.peak(p, mid)

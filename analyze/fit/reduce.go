@@ -2,8 +2,10 @@ package fit
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // gpu is what the kernels of reductions ask of a device.
@@ -81,7 +83,9 @@ func (m *model) reductions(others []*recording, partners [][]int32) {
 			m.sums = append(m.sums, *r)
 		}
 	}
+	m.convolves = hasConvolutions(m.Snapshot)
 	m.chooseGPU(others, partners)
+	m.doubt = m.doubt || slices.ContainsFunc(m.sums, func(r reduction) bool { return !r.recorded })
 }
 
 // sumAt is the sum that a row is the result of, nil where it is none. The gradients of the input and of the weight come
@@ -209,6 +213,7 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 	for i := range m.sums {
 		r := &m.sums[i]
 		r.recorded = r.bytes(m.gpu, m.At) > 0
+		m.buffered = m.buffered || r.recorded
 		if r.recorded {
 			m.compute(r.row+1, func(p Point) int64 { return r.bytes(m.gpu, p) })
 			m.compute(r.row+2, func(p Point) int64 {
@@ -247,15 +252,34 @@ func (m *model) backward(row int) bool {
 	return phase == "backward" || phase == ""
 }
 
+// counts reports whether a sum has scratch memory that no recording shows: in the lower bound none, in the upper bound all.
+// The estimate leaves out what may be of a convolution, whose bias is summed in another way, unless recordings have such
+// memory.
+func (m *model) counts(r *reduction, s side) bool {
+	return !r.recorded && (s == high || s == mid && (m.buffered || !m.convolves))
+}
+
 // edits are what a run at a point asks for.
 func (m *model) edits(p Point, s side) whatif.Edits {
 	e := whatif.Edits{Sizes: m.sizes(p, s)}
 	for i := range m.sums {
-		if r := &m.sums[i]; !r.recorded {
+		if r := &m.sums[i]; m.counts(r, s) {
 			if n := r.bytes(m.gpu, p); n > 0 {
 				e.Added = append(e.Added, whatif.Life{Born: r.event, Freed: r.event, Bytes: n, Like: r.row})
 			}
 		}
 	}
 	return e
+}
+
+// hasConvolutions reports whether some stack is of a convolution.
+func hasConvolutions(s *snapshot.Snapshot) bool {
+	for i := 1; i <= s.Frames.Len(); i++ {
+		f := s.Frames.Get(snapshot.FrameID(i))
+		if strings.HasSuffix(s.Strings.Get(f.File), "torch/nn/modules/conv.py") ||
+			strings.Contains(s.Strings.Get(f.Name), "onvolution") {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,8 @@
 package fit
 
 import (
+	"math"
+
 	"github.com/snapana/snapana/analyze/category"
 )
 
@@ -21,6 +23,15 @@ func (m *model) guess(all []term, batch bool) {
 			forward[l.Requested]++
 		}
 	}
+	// What the program's own code makes of all pairs of a batch goes with its square.
+	squares := map[int64]bool{}
+	for row := m.bounds[0]; row < len(m.Timeline.Lives); row++ {
+		l := &m.Timeline.Lives[row]
+		side := int64(math.Sqrt(float64(l.Requested / 4)))
+		if m.phase(l.Stack) == "" && side*side*4 == l.Requested && side > m.At[0] && side%m.At[0] == 0 {
+			squares[l.Requested] = true
+		}
+	}
 	// Autocast makes copies of parameters, of half their size: one of each in a step.
 	cast := func(n int64) bool {
 		return len(m.steps.Steps) > 0 && params[2*n] > 0 && forward[n] <= params[2*n]*m.numSteps()
@@ -37,7 +48,7 @@ func (m *model) guess(all []term, batch bool) {
 		k := class{size: n}
 		k.grows, k.certain = flows(use, trust, row < m.warm)
 		if k.grows && n%m.At[0] != 0 {
-			k.grows, k.certain = false, true
+			k.grows, k.certain = !batch, batch
 		}
 		// What is as large as a parameter, or its copy, may be its gradient.
 		switch phase := m.phase(m.Timeline.Lives[row].Stack); {
@@ -52,7 +63,7 @@ func (m *model) guess(all []term, batch bool) {
 		if l := &m.Timeline.Lives[row]; l.Freed >= 0 && l.Freed-l.Born <= briefly {
 			k.certain = false
 		}
-		k.square = !batch && k.grows && n%(m.At[0]*m.At[0]) == 0
+		k.square = !batch && k.grows || squares[n]
 		id, ok := known[k]
 		if !ok {
 			l := constant(n)

@@ -176,7 +176,7 @@ func (m *model) live(event int, p Point) (sum, []int32) {
 		}
 	}
 	for i := range m.sums {
-		if r := &m.sums[i]; int(r.event) == event && !r.recorded {
+		if r := &m.sums[i]; int(r.event) == event && m.counts(r, mid) {
 			all.add(&law{size: func(p Point) int64 { return r.bytes(m.gpu, p) }}, p)
 		}
 	}
