@@ -163,7 +163,7 @@ func TestDiffCursor(t *testing.T) {
 	p.quiet()
 }
 
-// TestDiffWithoutTraces holds that the page shows what there is of sides without a history of events.
+// TestDiffWithoutTraces holds that the page shows what there is of sides without a trace.
 func TestDiffWithoutTraces(t *testing.T) {
 	bare := *analyzetest.Footprint(t, "base", "peak")
 	bare.Course = nil

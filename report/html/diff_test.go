@@ -55,7 +55,7 @@ func TestDiffPage(t *testing.T) {
 	}
 }
 
-// TestDiffPageWithoutTraces holds that the page of sides without a history of events says so, and has all else.
+// TestDiffPageWithoutTraces holds that the page of sides without a trace says so, and has all else.
 func TestDiffPageWithoutTraces(t *testing.T) {
 	bare := func(steps bool) *footprint.Footprint {
 		f := *analyzetest.Footprint(t, "base", "peak")
@@ -67,10 +67,10 @@ func TestDiffPageWithoutTraces(t *testing.T) {
 	}
 	full := analyzetest.Footprint(t, "ema", "peak")
 	for want, r := range map[string]*diff.Result{
-		"Side A has no history of events, so the peaks of steps are compared.":               diff.Compare(bare(true), full),
-		"Side A has no history of events: only the moment that is compared is known.":        diff.Compare(bare(false), full),
-		"Neither side has a history of events, so the peaks of steps are compared.":          diff.Compare(bare(true), bare(true)),
-		"Neither side has a history of events, so nothing is known between the moments that": diff.Compare(bare(false), bare(false)),
+		"Side A has no trace, so the peaks of steps are compared.":               diff.Compare(bare(true), full),
+		"Side A has no trace: only the moment that is compared is known.":        diff.Compare(bare(false), full),
+		"Neither side has a trace, so the peaks of steps are compared.":          diff.Compare(bare(true), bare(true)),
+		"Neither side has a trace, so nothing is known between the moments that": diff.Compare(bare(false), bare(false)),
 	} {
 		contains(t, visible(writeDiff(t, r)), want)
 	}
