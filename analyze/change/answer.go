@@ -61,7 +61,8 @@ func NewInput(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline, r
 		return nil, err
 	}
 	st := steps.Find(s, t)
-	return &Input{Snapshot: s, Timeline: t, Steps: &st, Uses: category.Find(s, t, &st, rules), Program: p, Accuracy: v}, ctx.Err()
+	uses := category.Find(s, t, &st, rules)
+	return &Input{Snapshot: s, Timeline: t, Steps: &st, Uses: uses, Program: p, Accuracy: v}, ctx.Err()
 }
 
 // Ask makes changes to a run and replays it. It gives a *RefusedError where the file lacks what a change needs, and an
@@ -137,7 +138,8 @@ func amend(r *run, p *whatif.Program, changes []Change) (*whatif.Program, []Appl
 	for i := range changes {
 		for k := range changes[:i] {
 			if changes[k].contradicts(&changes[i]) {
-				return nil, nil, &RefusedError{Change: changes[i].Text, Lacks: Contradiction, Lines: []string{changes[k].Text}}
+				other := []string{changes[k].Text}
+				return nil, nil, &RefusedError{Change: changes[i].Text, Lacks: Contradiction, Lines: other}
 			}
 		}
 		a, err := d.apply(&changes[i])

@@ -47,11 +47,11 @@ type AssumptionKind string
 
 // The assumptions.
 const (
-	TakenFor      AssumptionKind = "taken_for"       // files have no names of modules: a line's modules are taken for those
+	TakenFor      AssumptionKind = "taken_for"       // a line's modules are taken for those of a name
 	NonReentrant  AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
 	LastReader    AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
-	SingleTensor  AssumptionKind = "single_tensor"   // of an optimizer other than Adam: it makes for one what it made for all
-	StepsAtOnce   AssumptionKind = "steps_at_once"   // a gradient is complete as it is made: nothing adds to it, nothing clips it
+	SingleTensor  AssumptionKind = "single_tensor"   // of optimizers but Adam: they make for one what they made for all
+	StepsAtOnce   AssumptionKind = "steps_at_once"   // nothing adds to a gradient once it is complete, nothing clips it
 	DividesEvenly AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
 	KeepsAll      AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches
 	Shards        AssumptionKind = "shards"          // each tensor is cut into equal parts
@@ -153,6 +153,13 @@ func (a *Applied) assume(kinds ...AssumptionKind) {
 	}
 }
 
+// assumeOnce is assume for what may be assumed already.
+func (a *Applied) assumeOnce(kind AssumptionKind) {
+	if !slices.Contains(a.Assumptions, Assumption{Kind: kind}) {
+		a.assume(kind)
+	}
+}
+
 func (a *Applied) count(r *run, row int32) {
 	a.Blocks++
 	a.Bytes += r.t.Lives[row].Rounded
@@ -171,7 +178,8 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 	for i := range growths {
 		g := &growths[i]
 		lines = append(lines, attribution.Place(d.s, g.Stack))
-		if c.line == "" || where != nil && slices.ContainsFunc(g.Stacks, func(id snapshot.StackID) bool { return where.depth(id) >= 0 }) {
+		there := func(id snapshot.StackID) bool { return where.depth(id) >= 0 }
+		if c.line == "" || where != nil && slices.ContainsFunc(g.Stacks, there) {
 			stacks = append(stacks, g.Stacks...)
 			a.Line = cmp.Or(a.Line, attribution.Place(d.s, g.Stack))
 		}

@@ -166,7 +166,8 @@ func (c *Change) parse(value string) bool {
 func (c *Change) parseModules(value string) bool {
 	for _, one := range strings.Split(value, ",") {
 		m := modules{name: one, to: -1}
-		if i := strings.LastIndexByte(one, '.'); i > 0 && one[i+1:] != "" && strings.Trim(one[i+1:], "0123456789-*") == "" {
+		i := strings.LastIndexByte(one, '.')
+		if i > 0 && i+1 < len(one) && strings.Trim(one[i+1:], "0123456789-*") == "" {
 			m.name, m.within = one[:i], true
 			if which := one[i+1:]; which != "*" {
 				first, last, isRange := strings.Cut(which, "-")

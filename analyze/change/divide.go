@@ -57,7 +57,7 @@ func (d *draft) shareGradients(ranks int64, e *Applied) {
 		}
 		d.ends[row] = at
 		v := d.add(row, at, end)
-		v.parts, v.whole = ranks, true
+		v.parts = ranks
 		e.count(d.run, row)
 	}
 }
@@ -91,7 +91,7 @@ func (d *draft) gather(full []int64) {
 			n := full[row]
 			gathered := func(from, to int32) {
 				v := d.add(row, from, max(to, from))
-				v.bytes, v.whole = n, true
+				v.bytes = n
 			}
 			in := false
 			for u := range units {
@@ -160,8 +160,7 @@ func (d *draft) pile(p *pass, row int32) {
 	if end <= at {
 		return
 	}
-	v := d.add(row, p.first, end)
-	v.whole = true
+	d.add(row, p.first, end)
 	d.ends[row] = at
 }
 

@@ -23,7 +23,6 @@ type extra struct {
 	whatif.Life
 	parts int64
 	bytes int64 // its size instead, unless 0
-	whole bool  // its size does not change with that of the row's batch: see accumulate
 }
 
 func newDraft(r *run, p *whatif.Program) *draft {

@@ -11,8 +11,8 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 	python := -1
 	for i, id := range stack {
 		switch c := frames.Of(r.s, id); {
-		case !c.Has(frames.Python), c.Part() == frames.Functional, c.Part() == frames.ModuleWrapper, c.Part() == frames.Wrapper,
-			c.Origin() == frames.Plumbing && !c.IsModuleCall():
+		case !c.Has(frames.Python), c.Part() == frames.Functional, c.Part() == frames.ModuleWrapper,
+			c.Part() == frames.Wrapper, c.Origin() == frames.Plumbing && !c.IsModuleCall():
 		case c.IsModuleCall() && python >= 0 && frames.Of(r.s, stack[python]).IsLibrary():
 			python = -1 // a module of torch's: its caller gets it
 		case c.IsModuleCall():
@@ -67,7 +67,8 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		}
 		switch line := d.line(stack, depth); {
 		case line == at && behind == 0:
-			if direct && d.holder(stack) == depth && (d.sizes[next]*8 >= d.sizes[row] || l.Stack != d.t.Lives[row].Stack) {
+			other := d.sizes[next]*8 >= d.sizes[row] || l.Stack != d.t.Lives[row].Stack // not what comes with it
+			if direct && other && d.holder(stack) == depth {
 				return next, next
 			}
 		case behind == 0:
@@ -105,8 +106,7 @@ func (r *run) inside(own, stack []snapshot.FrameID, last snapshot.StackID, at in
 func (r *run) caller(stack []snapshot.FrameID, at int) int {
 	for at--; at >= 0; at-- {
 		c := frames.Of(r.s, stack[len(stack)-1-at])
-		if c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.ModuleWrapper && c.Part() != frames.Wrapper &&
-			!c.IsModuleCall() {
+		if c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.Wrapper {
 			return at
 		}
 	}

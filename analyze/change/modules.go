@@ -54,9 +54,8 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 		if depth < 0 {
 			continue
 		}
-		if inner := r.callIn(stack[:depth], func([]snapshot.FrameID, int) bool { return true }); descend && inner >= 0 &&
-			r.contains(stack[inner]) {
-			depth = inner
+		if descend {
+			depth = r.within(stack, depth)
 		}
 		callee, inner := r.callee(stack[:depth])
 		key := callee + fmt.Sprint(stack[depth:])
@@ -122,7 +121,8 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 	}
 }
 
-// number counts the calls of a group in a pass that keep something for it, and drops the others, as those of an evaluation.
+// number counts the calls of a group in a pass that keep something for it, and drops the others, as those of an
+// evaluation.
 func (r *run) number(g *group, p *pass) {
 	n := 0
 	g.calls = slices.DeleteFunc(g.calls, func(c instance) bool {
@@ -152,6 +152,15 @@ func (r *run) back(first, now snapshot.StackID) bool {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
 	return false
+}
+
+// within is the place of the call in a list of modules, where the line at depth calls such, else depth.
+func (r *run) within(stack []snapshot.FrameID, depth int) int {
+	inner := r.callIn(stack[:depth], func([]snapshot.FrameID, int) bool { return true })
+	if inner >= 0 && r.contains(stack[inner]) {
+		return inner
+	}
+	return depth
 }
 
 // callee is the function that a call of a module runs, of the frames inside of that, and whether it calls modules.
@@ -197,11 +206,12 @@ func (r *run) lineOf(stack []snapshot.FrameID, depth int) string {
 
 // inModule reports whether a frame runs in a call of a module.
 func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
-	return slices.ContainsFunc(stack[depth+1:], func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
+	isCall := func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() }
+	return slices.ContainsFunc(stack[depth+1:], isCall)
 }
 
-// lists are the groups in modules of which a pass calls several that call others, the outermost in each stack, in the order of their
-// first calls.
+// lists are the groups in modules of which a pass calls several that call others, the outermost in each stack, in the
+// order of their first calls.
 func (r *run) lists() []group {
 	single := map[string]bool{}
 	for {
@@ -216,7 +226,9 @@ func (r *run) lists() []group {
 			}
 		}
 		if len(single) == before {
-			slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(a.calls[0].rows[0], b.calls[0].rows[0]) })
+			slices.SortStableFunc(groups, func(a, b group) int {
+				return cmp.Compare(a.calls[0].rows[0], b.calls[0].rows[0])
+			})
 			return groups
 		}
 	}

@@ -27,7 +27,8 @@ func (d *draft) updates(c *call) []update {
 	var first, last snapshot.StackID
 	for row := c.rows.from; row < c.rows.to; row++ {
 		l := &d.t.Lives[row]
-		if d.phase(row) != inOptimizer || l.GivenUp() < 0 || l.GivenUp() > c.next || d.is(row, category.OptimizerState) {
+		end := l.GivenUp()
+		if d.phase(row) != inOptimizer || end < 0 || end > c.next || d.is(row, category.OptimizerState) {
 			continue
 		}
 		if len(out) == 0 || l.Stack == first && last != first {
@@ -68,6 +69,9 @@ func (d *draft) oneByOne(e *Applied) {
 			}
 			d.dropAll(&u, e)
 			e.params = max(e.params, len(u.lists[0]))
+			if !isAdam(u.function) {
+				e.assumeOnce(SingleTensor)
+			}
 			d.singly(&u, d.t.Lives[u.lists[0][0]].Born)
 		}
 	}
@@ -84,8 +88,7 @@ func (d *draft) dropAll(u *update, e *Applied) {
 
 // singly adds what an update takes parameter by parameter, at an event.
 func (d *draft) singly(u *update, at int32) {
-	adam := strings.HasPrefix(u.function, foreachFunction+"adam") && !strings.Contains(u.function, "max") &&
-		!strings.Contains(u.function, "delta") && !strings.Contains(u.function, "grad")
+	adam := isAdam(u.function)
 	sgd := u.function == foreachFunction+"sgd"
 	n := slices.MaxFunc(u.lists, func(a, b list) int { return len(a) - len(b) })
 	lists := int32(len(u.lists))
@@ -95,20 +98,25 @@ func (d *draft) singly(u *update, at int32) {
 		for i, row := range l {
 			turn := base + int32(i)*stride + int32(k)
 			v := d.add(row, at, at)
-			v.Turn, v.Until, v.whole = turn, base+int32(i+1)*stride, true // until the next parameter's turn
+			v.Turn, v.Until = turn, base+int32(i+1)*stride // until the next parameter's turn
 			if adam && k == len(u.lists)-1 {
 				v.Until = turn + 2 // the square root, until the quotient is made
 				v = d.add(row, at, at)
-				v.Turn, v.Until, v.whole = turn+1, turn+stride+2, true // until the next parameter's is made
+				v.Turn, v.Until = turn+1, turn+stride+2 // until the next parameter's is made
 			}
 			if sgd && k == len(u.lists)-1 {
 				// Nesterov's form makes a second one. In a list of all parameters that shows nowhere, so it is taken for granted.
 				v.Until = turn + 2
 				v = d.add(row, at, at)
-				v.Turn, v.Until, v.whole = turn+1, base+int32(i+1)*stride, true
+				v.Turn, v.Until = turn+1, base+int32(i+1)*stride
 			}
 		}
 	}
+}
+
+// isAdam tells the optimizers that make one list for the root of the second moment.
+func isAdam(function string) bool {
+	return function == foreachFunction+"adam" || function == foreachFunction+"adamw"
 }
 
 // inBackward steps each parameter as soon as its gradient is complete, and drops that
@@ -147,7 +155,7 @@ func (d *draft) inBackward(e *Applied) {
 			e.params++
 		}
 		for _, like := range temps[d.sizes[row]] {
-			d.add(like, at, at).whole = true
+			d.add(like, at, at)
 		}
 	}
 }

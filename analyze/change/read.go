@@ -163,7 +163,8 @@ func (r *run) saved(p *pass, row int32) bool {
 	if p.open && !r.kept[l.Stack] {
 		return false
 	}
-	return r.phase(row) == inProgram && l.Born >= p.first && l.Born < p.begin && r.end(row) > p.begin && r.end(row) <= p.end
+	end := r.end(row)
+	return r.phase(row) == inProgram && l.Born >= p.first && l.Born < p.begin && end > p.begin && end <= p.end
 }
 
 // gradient reports whether a row is the gradient of a parameter: made by a backward pass, and there after it.

@@ -130,7 +130,8 @@ func (c *Change) excludes(o *Change) bool { return c.part() == o.part() || c.con
 // gradients, which smaller batches do not give; one change of a kind replaces another.
 func (c *Change) contradicts(o *Change) bool {
 	a, b := c.Kind, o.Kind
-	return a == InBackward && b == Accumulate || a == Accumulate && b == InBackward || a == b && (a == Accumulate || a == Zero)
+	return a == InBackward && b == Accumulate || a == Accumulate && b == InBackward ||
+		a == b && (a == Accumulate || a == Zero)
 }
 
 // Search finds the cheapest set of changes under which a run fits into its capacity, which must be known. It tries those
@@ -188,9 +189,6 @@ func (s *searcher) singles(ctx context.Context, changes []Change) error {
 			s.found.Refused = append(s.found.Refused, Refused{Change: changes[i].Text, Err: err})
 			continue
 		}
-		if set.After.AllocatedPeak >= s.found.Before.AllocatedPeak && set.After.ReservedPeak >= s.found.Before.ReservedPeak {
-			set.Time = 0
-		}
 		s.usable, s.costs = append(s.usable, changes[i]), append(s.costs, set.Time)
 		s.keep(changes[i:i+1], set)
 	}
@@ -232,7 +230,8 @@ func (s *searcher) sets(ctx context.Context, most int) error {
 	all := []some{{}}
 	for i := range s.usable {
 		for _, b := range all[:len(all):len(all)] {
-			if len(b.of) < 4 && !slices.ContainsFunc(b.of, func(k int) bool { return s.usable[k].excludes(&s.usable[i]) }) {
+			no := func(k int) bool { return s.usable[k].excludes(&s.usable[i]) }
+			if len(b.of) < 4 && !slices.ContainsFunc(b.of, no) {
 				all = append(all, some{append(slices.Clone(b.of), i), b.cost + s.costs[i]})
 			}
 		}

@@ -177,7 +177,9 @@ func explain(f *finding.Finding) {
 		} else if s != nil {
 			f.Because("Replayed under %d allocator settings, including expandable_segments: %s.", s.Tried, inVain(s))
 		}
-		f.Do(needLess)
+		if c := f.Evidence.Rescue; c == nil || len(c.Fit) == 0 {
+			f.Do(needLess)
+		}
 		if r.Largest != nil {
 			f.Do("Look at the largest live stacks at the OOM below: each is a candidate for savings.")
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
@@ -103,6 +104,7 @@ recorded address, nothing is recommended.`,
 	device.add(fl)
 	out.add(fl, "print JSON", "")
 	oneOf(cmd, "start", starts)
+	oneOf(cmd, "change", change.Kinds())
 	return cmd
 }
 

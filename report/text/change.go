@@ -18,7 +18,8 @@ func Change(w io.Writer, a *change.Answer, why string, o Options) error {
 	d.changeHead(a, why)
 	d.list("Answer", []string{a.Text}, 0)
 	d.gap()
-	t := d.table(plain, num("allocated", 9), column{head: "change", sep: " ", width: 6}, column{head: "reserved", sep: " ", width: 9},
+	t := d.table(plain, num("allocated", 9), column{head: "change", sep: " ", width: 6},
+		column{head: "reserved", sep: " ", width: 9},
 		column{head: "change", sep: " ", width: 6}, rest("peaks"))
 	b, n := &a.Before, &a.After
 	t.row(units.Size(b.AllocatedPeak), "-", units.Size(b.ReservedPeak), "-", "as recorded"+fitText(b))
