@@ -438,7 +438,8 @@ func TestLayersAndMore(t *testing.T) {
 	a, b := recorded(t, "base"), recorded(t, "layers")
 	for i := range b.Groups {
 		if g := &b.Groups[i]; g.Site == "train.py:5 loss_of" {
-			resize(a, &a.Groups[slices.IndexFunc(a.Groups, func(o footprint.Group) bool { return o.Site == g.Site })], 1, 16<<20, 16<<20)
+			at := slices.IndexFunc(a.Groups, func(o footprint.Group) bool { return o.Site == g.Site })
+			resize(a, &a.Groups[at], 1, 16<<20, 16<<20)
 			resize(b, g, 1, 24<<20, 24<<20)
 		}
 	}
@@ -488,7 +489,10 @@ func TestGuards(t *testing.T) {
 		"another line": {func(a, b *footprint.Footprint) { top(a, "model.py:34 forward"); top(b, "model.py:35 forward") }, nil},
 		"another function": {func(a, b *footprint.Footprint) { top(a, "model.py:34 forward"); top(b, "train.py:5 loss_of") },
 			[]diff.Guard{{Kind: diff.Place, A: "model.py:34 forward", B: "train.py:5 loss_of"}}},
-		"another function of that name": {func(a, b *footprint.Footprint) { top(a, "model.py:20 forward"); top(b, "model.py:50 forward") },
+		"another function of that name": {func(a, b *footprint.Footprint) {
+			top(a, "model.py:20 forward")
+			top(b, "model.py:50 forward")
+		},
 			[]diff.Guard{{Kind: diff.Place, A: "model.py:20 forward", B: "model.py:50 forward"}}},
 		"another caller": {func(a, b *footprint.Footprint) {
 			top(a, "model.py:20 forward")

@@ -101,7 +101,8 @@ func (s *sorter) stepping() {
 	top := &f.Groups[f.Top]
 	*to = top.Site
 	s.take(c, func(p *piece) bool {
-		return isSaved(p.any()) || p.A != nil && isSaved(p.A) || p.law == alone && p.any().Site == top.Site && p.use() == top.Use
+		return isSaved(p.any()) || p.A != nil && isSaved(p.A) ||
+			p.law == alone && p.any().Site == top.Site && p.use() == top.Use
 	})
 }
 

@@ -65,7 +65,8 @@ type GroupDocument struct {
 func (f *Footprint) Document() *Document {
 	d := &Document{
 		Schema: Schema, File: f.Name, Device: f.Device, At: f.At, When: f.When, Totals: f.Totals, Peaks: f.Peaks,
-		Bounds: f.Bounds, HasHistory: f.HasHistory, Late: f.Late, Recomputes: f.Recomputes, Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
+		Bounds: f.Bounds, HasHistory: f.HasHistory, Late: f.Late, Recomputes: f.Recomputes,
+		Torch: f.Writer.Text, Backend: f.Writer.Backend, Unit: f.Unit,
 		Steps: f.Steps,
 	}
 	if f.Settings.Present {
@@ -110,8 +111,8 @@ func (d *Document) write(w io.Writer) error {
 	}
 	b := bufio.NewWriter(w)
 	b.WriteString("{\n")
-	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "bounds", "has_history", "late", "recomputes",
-		"torch", "backend",
+	names := []string{"schema", "file", "device", "at", "when", "totals", "peaks", "bounds", "has_history", "late",
+		"recomputes", "torch", "backend",
 		"settings", "unit", "steps", "groups", "frames"}
 	names = slices.DeleteFunc(names, func(name string) bool { return fields[name] == nil })
 	for i, name := range names {
@@ -169,7 +170,8 @@ func (d *Document) Footprint() (*Footprint, error) {
 	f := &Footprint{
 		Name: d.File, Device: d.Device, At: d.At, When: d.When, Totals: d.Totals, Peaks: d.Peaks,
 		Bounds: d.Bounds, HasHistory: d.HasHistory,
-		Late: d.Late, Recomputes: d.Recomputes, Writer: snapshot.Writer{Text: d.Torch, Backend: d.Backend}, Unit: d.Unit, Steps: d.Steps,
+		Late: d.Late, Recomputes: d.Recomputes, Writer: snapshot.Writer{Text: d.Torch, Backend: d.Backend}, Unit: d.Unit,
+		Steps:    d.Steps,
 		Settings: snapshot.Settings{Present: d.Settings != nil},
 	}
 	for _, s := range d.Settings {

@@ -79,5 +79,6 @@ func (k *kept) choose(at, device string) (*footprint.Footprint, error) {
 	for _, f := range k.all {
 		has = append(has, fmt.Sprintf("of GPU %d at its %s", f.Device, f.At))
 	}
-	return nil, fmt.Errorf("%s has the memory %s; another moment or GPU needs the snapshot", k.path, strings.Join(has, ", "))
+	return nil, fmt.Errorf("%s has the memory %s; another moment or GPU needs the snapshot", k.path,
+		strings.Join(has, ", "))
 }
