@@ -68,7 +68,7 @@ func (f *fitter) largest(r *Result) error {
 		}
 	}
 	margin := f.marginAt(l.Values)
-	if l.Low, err = search(high, nil, (1+margin)*(1+unseen*f.doublings(l.Values))-1, n); err != nil {
+	if l.Low, err = search(high, nil, (1+margin)*(1+f.unseen(l.Values))-1, n); err != nil {
 		return err
 	}
 	if l.High, err = search(low, nil, -margin/(1+margin), n); err != nil {

@@ -107,6 +107,28 @@ const data = 0.15
 // guessed is the same of a single recording, up and down, and from its value on.
 const guessed = 0.05
 
+// looped is the same where a step makes more requests with higher values, as loops over time do: those are not replayed.
+const looped = 0.15
+
+// unseen is by what share a peak may be higher than predicted at a point, for what no recording shows.
+func (f *fitter) unseen(p Point) float64 {
+	if f.loops() {
+		return looped * f.doublings(p)
+	}
+	return unseen * f.doublings(p)
+}
+
+// loops reports whether recordings differ much in how many requests a step makes.
+func (f *fitter) loops() bool {
+	const much = 0.15
+	least, most := math.Inf(1), 0.0
+	for _, r := range f.all {
+		n := float64(len(r.Timeline.Lives)-r.warm) / float64(r.numSteps())
+		least, most = min(least, n), max(most, n)
+	}
+	return most > (1+much)*least
+}
+
 // doublings is by how many doublings the values are beyond the highest ones recorded, 0 for none.
 func (f *fitter) doublings(p Point) float64 {
 	n := 0.0
@@ -178,7 +200,7 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	out.ReservedHigh = int64(float64(out.ReservedHigh) * (1 + margin))
 	if !out.Recorded {
 		out.ReservedLow = max(int64(float64(out.ReservedLow)/(1+unseen*f.doublings(p)))-segment, 0)
-		out.ReservedHigh = int64(float64(out.ReservedHigh)*(1+unseen*f.doublings(p))) + segment
+		out.ReservedHigh = int64(float64(out.ReservedHigh)*(1+f.unseen(p))) + segment
 	}
 	_, event := m.peak(p, mid)
 	out.Peak = m.place(event)
@@ -193,7 +215,7 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	}
 	out.Fits, out.Sure = &fits, fits && out.ReservedHigh <= f.capacity
 	if !out.Sure {
-		s, margin := high, (1+margin)*(1+unseen*f.doublings(p))-1
+		s, margin := high, (1+margin)*(1+f.unseen(p))-1
 		if !fits {
 			s, margin = low, -f.margin/(1+f.margin)
 		}

@@ -125,7 +125,7 @@ func (f *fitter) laws(r *Result) {
 		p[0] = x
 		return p
 	}
-	for hi := last[0]; hi >= lo && len(r.Laws) < mostStretches; {
+	for hi, tries := last[0], 0; hi >= lo && len(r.Laws) < mostStretches && tries < 2*mostStretches; tries++ {
 		p := at(hi)
 		m := f.model(f.nearest(p, -1))
 		_, event := m.peak(p, mid)
@@ -151,12 +151,16 @@ func (f *fitter) laws(r *Result) {
 			s.Categories = append(s.Categories, Part{c, says(t), t, int64(by[c].at(p))})
 		}
 		slices.SortStableFunc(s.Categories, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
+		hi = from - 1
+		if n := len(r.Laws); n > 0 && r.Laws[n-1].Law == s.Law {
+			r.Laws[n-1].From = from
+			continue
+		}
 		r.Laws = append(r.Laws, s)
 		if len(r.Laws) == 1 {
 			r.Law = s.Law
 			f.proof(r, m, rows, p)
 		}
-		hi = from - 1
 	}
 	slices.Reverse(r.Laws)
 }

@@ -44,7 +44,8 @@ func (d *doc) predicted(r *fit.Result) {
 		s := &r.Laws[i]
 		text := "peak = " + s.Law
 		if len(r.Laws) > 1 {
-			text = fmt.Sprintf("%s %s to %s: %s", r.Names[0], units.Count(s.From), units.Count(s.To), text)
+			to := when(s.To > s.From, " to %s", units.Count(s.To))
+			text = fmt.Sprintf("%s %s%s: %s", r.Names[0], units.Count(s.From), to, text)
 		}
 		laws = append(laws, text+", "+verdict.FitPlace(&s.Peak))
 	}
@@ -95,7 +96,7 @@ func (d *doc) predictions(r *fit.Result) {
 		cols = append(cols, num(r.Names[1], 9))
 	}
 	cols = append(cols, num("reserved", 10), num("at least", 10).spared(2), num("at most", 10).spared(2),
-		num("allocated", 10).spared(1), column{sep: "  ", head: "fits", width: -9}, rest(""))
+		num("allocated", 10).spared(1), column{sep: "  ", head: "fits", width: -12}, rest(""))
 	t := d.table(plain, cols...)
 	for i := range r.Predictions {
 		p := &r.Predictions[i]
@@ -111,7 +112,7 @@ func (d *doc) predictions(r *fit.Result) {
 		if p.Fits != nil {
 			fits = map[bool]string{true: "yes", false: "no"}[*p.Fits]
 			if !p.Sure {
-				fits = map[bool]string{true: "probably", false: "hardly"}[*p.Fits]
+				fits = map[bool]string{true: "probably", false: "probably not"}[*p.Fits]
 			}
 		}
 		t.row(append(row, units.Size(p.ReservedPeak), low, high, units.Size(p.AllocatedPeak), fits,
