@@ -6,7 +6,7 @@ import { Column, Packed } from "./data";
 import { Field, span, spanText } from "./link";
 import { Store, within } from "./store";
 
-type State4 = "grown" | "shrunk" | "new" | "gone" | "same";
+type Became = "grown" | "shrunk" | "new" | "gone" | "same";
 
 interface SideHeader {
 	events: number;
@@ -30,7 +30,7 @@ interface TableHeader {
 	name: Column;
 	a: Column;
 	b: Column;
-	state: State4[];
+	state: Became[];
 	noise: Column;
 	of_a: Column;
 	of_b: Column;
@@ -53,7 +53,7 @@ export interface Header {
 
 /** The ways in which two traces are laid on each other: step on step, each from its beginning to its end, event on
  * event. */
-export const axes = ["step", "share", "event"] as const;
+const axes = ["step", "share", "event"] as const;
 export type Axis = (typeof axes)[number];
 
 /** One side's memory over its trace. */
@@ -122,7 +122,7 @@ export interface Table {
 	names: string[];
 	a: Float64Array;
 	b: Float64Array;
-	state: State4[];
+	state: Became[];
 	noise: Float64Array;
 	of: [Float64Array, Float64Array]; // by side and pair: one more than the row
 	others: [Float64Array, Float64Array]; // the same by side and course that no pair has
@@ -200,7 +200,7 @@ export class Changes {
 export type Lines = [Float64Array, Float64Array];
 
 /** What a state is called, by a's bytes and b's. */
-export function stateOf(a: number, b: number): State4 {
+export function stateOf(a: number, b: number): Became {
 	if (a === b) return "same";
 	if (a === 0) return "new";
 	if (b === 0) return "gone";
@@ -227,7 +227,7 @@ export interface State {
 }
 
 /** What is looked at: pairs, of each side those that count, and what it is called. */
-export interface Chosen {
+interface Chosen {
 	name: string;
 	has: [(pair: number) => boolean, (pair: number) => boolean];
 }

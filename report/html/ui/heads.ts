@@ -2,7 +2,7 @@
 
 import { el } from "./dom";
 
-export interface Order<K> {
+interface Order<K> {
 	sort: K;
 	down: boolean;
 }

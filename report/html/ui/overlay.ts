@@ -12,7 +12,7 @@ import { zoomKey } from "./sheet";
 
 const top = 18; // above the picture, for marks
 
-export const axisNames: Record<Axis, string> = {
+const axisNames: Record<Axis, string> = {
 	step: "step",
 	share: "part of the trace (%)",
 	event: "trace event",

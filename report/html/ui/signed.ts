@@ -10,7 +10,7 @@ import { Box, FlameGraph, rowHeight } from "./graph";
 import { Pen } from "./picture";
 
 /** The colors of states, properties of the style sheet, and what they mean. */
-export const states = { grown: "grown", new: "came", shrunk: "shrunk", gone: "left", same: "sunk" } as const;
+const states = { grown: "grown", new: "came", shrunk: "shrunk", gone: "left", same: "sunk" } as const;
 
 export class SignedFlame extends FlameGraph<View> {
 	readonly needs: (keyof State)[] = ["row", "by", "search", "inverted", "around", "focus"];
