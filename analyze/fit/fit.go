@@ -7,7 +7,7 @@
 //     A law is proven when it has fewer coefficients than there are sizes. Where none fits it is an estimate with bounds.
 //  3. The recording nearest to a value is replayed with the sizes that the laws give there (predict.go), from an allocator
 //     that has nothing reserved, by package whatif.
-//  4. What was recorded is predicted from the other recordings, which tells how good that is (check.go).
+//  4. What was recorded is predicted from the other recordings, which tells how good that is (result.go).
 //
 // What a replay cannot know is what the program would do at another value that it did not do at the recorded ones: other
 // kernels, other paths. Every prediction is made with bounds that say so.
@@ -16,6 +16,7 @@ package fit
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -208,9 +209,14 @@ func (f *fitter) prepare(inputs []*Input) error {
 	for i, name := range f.q.Names {
 		same := func(p Point) bool { return p[i] == inputs[0].At[i] }
 		alike := len(inputs) > 1 && !slices.ContainsFunc(inputs, func(in *Input) bool { return !same(in.At) })
-		if alike && slices.ContainsFunc(f.q.To, func(p Point) bool { return !same(p) }) {
+		search := i == 0 && (f.q.To == nil || f.q.Capacity > 0) // goes along the first
+		if alike && (search || slices.ContainsFunc(f.q.To, func(p Point) bool { return !same(p) })) {
 			return refuse("all recordings have %s %d, so nothing tells how memory grows with it", name, inputs[0].At[i])
 		}
+	}
+	if len(f.q.Names) > 1 && together(inputs) {
+		return refuse("%s and %s vary together in these recordings; record one in which only one of them does",
+			f.q.Names[0], f.q.Names[1])
 	}
 	for _, lines := range []bool{true, false} {
 		f.all = f.all[:0]
@@ -244,6 +250,16 @@ func (f *fitter) prepare(inputs []*Input) error {
 				name)
 		}
 	}
+	if !slices.ContainsFunc(f.all, func(r *recording) bool { return !r.failed() }) {
+		return refuse("%s ran out of memory, and nothing tells what the rest of the run needs; record a smaller value",
+			names(f.all))
+	}
+	for _, r := range f.all {
+		if r.failed() {
+			f.notes = append(f.notes, r.Snapshot.Name+" ran out of memory: what follows there is not known, and is predicted "+
+				"from the others.")
+		}
+	}
 	if len(f.all) > 1 && common(f.all) < least {
 		return refuse("%s are not of one program: only %.0f%% of their allocations have the same stack", names(f.all),
 			100*common(f.all))
@@ -254,6 +270,27 @@ func (f *fitter) prepare(inputs []*Input) error {
 		f.conf = f.q.Settings[0].Conf
 	}
 	return nil
+}
+
+// together reports whether two values grow by the same powers from one recording to each other, so that nothing tells what
+// goes with which.
+func together(inputs []*Input) bool {
+	first := inputs[0].At
+	log := func(in *Input, i int) float64 { return math.Log(float64(in.At[i]) / float64(first[i])) }
+	for _, a := range inputs {
+		if log(a, 0) == 0 || log(a, 1) == 0 {
+			if log(a, 0) != log(a, 1) {
+				return false
+			}
+			continue
+		}
+		for _, b := range inputs {
+			if math.Abs(log(a, 0)*log(b, 1)-log(b, 0)*log(a, 1)) > 1e-9 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func names(all []*recording) string {

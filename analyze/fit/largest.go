@@ -42,6 +42,10 @@ func (f *fitter) largest(r *Result) error {
 	if err != nil {
 		return err
 	}
+	if n >= mostValue {
+		r.Notes = append(r.Notes, "Memory does not grow with "+f.q.Names[0]+" in these recordings.")
+		return nil
+	}
 	if n > 0 {
 		r.Largest = &n
 	}
@@ -55,7 +59,7 @@ func (f *fitter) largest(r *Result) error {
 		m := f.model(f.nearest(l.Values, -1))
 		if out.First != nil {
 			l.Place, l.Requested = m.place(out.First.Event), out.First.Requested
-			l.Short = max(out.First.Reserved+f.conf.Round(out.First.Requested)-f.capacity, 0)
+			l.Short = max(out.First.Reserved+f.conf.SegmentSize(f.conf.Round(out.First.Requested))-f.capacity, 0)
 		} else {
 			l.Place = m.place(-1)
 		}
@@ -67,11 +71,11 @@ func (f *fitter) largest(r *Result) error {
 			l.Beyond = append(l.Beyond, x)
 		}
 	}
-	margin := f.marginAt(l.Values)
-	if l.Low, err = search(high, nil, (1+margin)*(1+f.unseen(l.Values))-1, n); err != nil {
+	off := f.off(l.Values)
+	if l.Low, err = search(high, nil, off, n); err != nil {
 		return err
 	}
-	if l.High, err = search(low, nil, -margin/(1+margin), n); err != nil {
+	if l.High, err = search(low, nil, -off/(1+off), n); err != nil {
 		return err
 	}
 	l.Low, l.High = min(l.Low, n), max(l.High, n)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/snapana/snapana/analyze/allocator"
 )
 
 // Point is what a run was made with: a value for each of the names that Question.Names has.
@@ -24,11 +26,16 @@ func terms(names int) []term {
 	return []term{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}
 }
 
+// of is the value of a term at a point, the highest number where it is more.
 func (m term) of(p Point) int64 {
 	n := int64(1)
 	for i, v := range p {
 		for range m[i] {
-			n *= v
+			hi, lo := bits.Mul64(uint64(n), uint64(v))
+			if hi != 0 || lo > math.MaxInt64 {
+				return math.MaxInt64
+			}
+			n = int64(lo)
 		}
 	}
 	return n
@@ -78,7 +85,7 @@ func (l *law) at(p Point) int64 {
 	if l.rest != 0 {
 		n += l.rest * math.Sqrt(float64(l.parts[0].of(p))/float64(l.parts[0].of(l.from)))
 	}
-	return int64(min(math.Round(n), math.MaxInt64/4))
+	return int64(min(math.Round(n), allocator.MaxRequest))
 }
 
 // bound is the size at a point, or a bound of it.

@@ -53,3 +53,17 @@ func TestBuffers(t *testing.T) {
 		}
 	}
 }
+
+// TestFarValues holds that products of values that are too high stay high.
+func TestFarValues(t *testing.T) {
+	far := Point{1 << 24, 1 << 24}
+	for _, m := range terms(2) {
+		if n := m.of(far); m != (term{}) && n < 1<<24 {
+			t.Errorf("%v: %d", m, n)
+		}
+	}
+	l := along(term{1, 2}, 4096, Point{2, 128})
+	if n := l.at(far); n <= l.at(Point{2, 128}) {
+		t.Errorf("%d bytes", n)
+	}
+}

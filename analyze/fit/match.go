@@ -186,11 +186,11 @@ func (m *matcher) likeliest(rows, others []int) {
 
 // old pairs blocks from before the trace: by code and size, then by code and how sizes scale, in the order of sizes.
 func (m *matcher) old() {
-	type class struct{ stack int32 }
+	type class = int32 // the stack
 	group := func(r *recording) map[class][]int {
 		of := map[class][]int{}
 		for row := range r.warm {
-			k := class{r.stackOf(row)}
+			k := r.stackOf(row)
 			of[k] = append(of[k], row)
 		}
 		for _, rows := range of {

@@ -84,7 +84,7 @@ func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
 
 // workspaces are as large for all sizes: which product asks for them differs.
 func (m *model) workspaces() {
-	made := map[int64]int32{}
+	made := map[int32]int32{}
 	for row, id := range m.of {
 		if m.laws[id].kind != estimated {
 			continue
@@ -93,13 +93,13 @@ func (m *model) workspaces() {
 			continue
 		}
 		n := m.Timeline.Lives[row].Requested
-		law, ok := made[n]
+		law, ok := made[id]
 		if !ok {
-			l := constant(n)
-			l.kind = exact
+			l := *m.laws[id] // with its bounds
+			l.parts, l.rest = constant(n).parts, 0
 			law = int32(len(m.laws))
-			made[n] = law
-			m.laws, m.seen = append(m.laws, l), append(m.seen, m.seen[id])
+			made[id] = law
+			m.laws, m.seen = append(m.laws, &l), append(m.seen, m.seen[id])
 		}
 		m.of[row] = law
 	}
@@ -127,11 +127,21 @@ func (m *model) lend(partners [][]int32) {
 			of[k] = differ
 		}
 	}
+	lent := map[[2]int32]int32{} // by law, and how many recordings have the row
 	for row := range m.of {
 		if alone(row) {
-			if law, ok := of[class{m.stackOf(row), m.Timeline.Lives[row].Requested}]; ok && law != differ {
-				m.of[row] = law
+			law, ok := of[class{m.stackOf(row), m.Timeline.Lives[row].Requested}]
+			if !ok || law == differ {
+				continue
 			}
+			k := [2]int32{law, int32(m.seen[m.of[row]])}
+			if lent[k] == 0 {
+				l := *m.laws[law]
+				l.kind = max(l.kind, exact)
+				lent[k] = int32(len(m.laws))
+				m.laws, m.seen = append(m.laws, &l), append(m.seen, m.seen[m.of[row]])
+			}
+			m.of[row] = lent[k]
 		}
 	}
 }

@@ -110,7 +110,7 @@ const guessed = 0.05
 // looped is the same where a step makes more requests with higher values, as loops over time do: those are not replayed.
 const looped = 0.15
 
-// unseen is by what share a peak may be higher than predicted at a point, for what no recording shows.
+// unseen is by what share a peak may be off at a point, for what no recording shows.
 func (f *fitter) unseen(p Point) float64 {
 	if f.loops() {
 		return looped * f.doublings(p)
@@ -141,6 +141,9 @@ func (f *fitter) doublings(p Point) float64 {
 	}
 	return n
 }
+
+// off is the share by which a peak may be higher or lower than predicted at a point.
+func (f *fitter) off(p Point) float64 { return (1+f.marginAt(p))*(1+f.unseen(p)) - 1 }
 
 // marginAt is by what share a prediction may be off.
 func (f *fitter) marginAt(p Point) float64 {
@@ -187,21 +190,19 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 		out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
 	}
 	for i, r := range f.all {
-		if slices.Equal(r.At, p) && !r.failed() {
+		if slices.Equal(r.At, p) && !r.failed() && r.program.Recorded.Conf == f.conf {
 			out.Recorded = true
 			out.From = i
 		}
 	}
-	margin := f.marginAt(p)
-	if out.Recorded {
-		margin, out.ReservedLow, out.ReservedHigh = 0, out.ReservedPeak, out.ReservedPeak
+	off, slack := f.off(p), int64(segment)
+	if out.Recorded { // the allocator may have had a layout from before the trace
+		rec := f.all[out.From].Timeline.PeakReserved.Bytes
+		out.ReservedLow, out.ReservedHigh = min(out.ReservedPeak, rec), max(out.ReservedPeak, rec)
+		off, slack = 0, 0
 	}
-	out.ReservedLow = int64(float64(out.ReservedLow) / (1 + margin))
-	out.ReservedHigh = int64(float64(out.ReservedHigh) * (1 + margin))
-	if !out.Recorded {
-		out.ReservedLow = max(int64(float64(out.ReservedLow)/(1+unseen*f.doublings(p)))-segment, 0)
-		out.ReservedHigh = int64(float64(out.ReservedHigh)*(1+f.unseen(p))) + segment
-	}
+	out.ReservedLow = max(int64(float64(out.ReservedLow)/(1+off))-slack, 0)
+	out.ReservedHigh = int64(float64(out.ReservedHigh)*(1+off)) + slack
 	_, event := m.peak(p, mid)
 	out.Peak = m.place(event)
 	if f.capacity == 0 {
@@ -215,9 +216,9 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	}
 	out.Fits, out.Sure = &fits, fits && out.ReservedHigh <= f.capacity
 	if !out.Sure {
-		s, margin := high, (1+margin)*(1+f.unseen(p))-1
+		s, margin := high, off
 		if !fits {
-			s, margin = low, -f.margin/(1+f.margin)
+			s, margin = low, -off/(1+off)
 		}
 		same, _, err := f.fits(p, s, nil, margin)
 		if err != nil {

@@ -209,13 +209,19 @@ func TestRefusals(t *testing.T) {
 	same := *b
 	same.At = a.At
 	two := input(t, &gpt.Runs[0], "batch", "seq")
+	at := func(in *fit.Input, values ...int64) *fit.Input {
+		return &fit.Input{Snapshot: in.Snapshot, Timeline: in.Timeline, At: values}
+	}
 	for name, c := range map[string]struct {
 		inputs []*fit.Input
 		q      fit.Question
 	}{
-		"other program":    {[]*fit.Input{a, input(t, &lora.Runs[0], "seq")}, fit.Question{Names: []string{"batch"}}},
-		"another":          {[]*fit.Input{a, input(t, &bert.Runs[0], "batch")}, fit.Question{Names: []string{"batch"}}},
-		"same values":      {[]*fit.Input{a, &same}, fit.Question{Names: []string{"batch"}}},
+		"other program":     {[]*fit.Input{a, input(t, &lora.Runs[0], "seq")}, fit.Question{Names: []string{"batch"}}},
+		"another":           {[]*fit.Input{a, input(t, &bert.Runs[0], "batch")}, fit.Question{Names: []string{"batch"}}},
+		"same values":       {[]*fit.Input{a, &same}, fit.Question{Names: []string{"batch"}}},
+		"both vary at once": {[]*fit.Input{two, at(b, 6, 256)}, fit.Question{Names: []string{"batch", "seq"}}},
+		"the first does not vary": {[]*fit.Input{two, at(b, 2, 256)},
+			fit.Question{Names: []string{"batch", "seq"}, Capacity: 1 << 34}},
 		"two names of one": {[]*fit.Input{two}, fit.Question{Names: []string{"batch", "seq"}}},
 		"one of two varies": {[]*fit.Input{two, input(t, &gpt.Runs[1], "batch", "seq")},
 			fit.Question{Names: []string{"batch", "seq"}, To: []fit.Point{{4, 256}}}},
@@ -224,5 +230,16 @@ func TestRefusals(t *testing.T) {
 		if _, ok := err.(*fit.Refusal); !ok {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// TestConstant holds that no largest value is told where memory does not grow.
+func TestConstant(t *testing.T) {
+	all := families(t)
+	a := input(t, &all[0].Runs[0], "batch")
+	b := &fit.Input{Snapshot: a.Snapshot, Timeline: a.Timeline, At: fit.Point{2 * a.At[0]}}
+	got, err := fit.Ask(t.Context(), []*fit.Input{a, b}, fit.Question{Names: []string{"batch"}, Capacity: 1 << 34})
+	if err != nil || got.Largest != nil || got.Limit != nil || len(got.Notes) != 1 {
+		t.Errorf("%+v, error %v", got, err)
 	}
 }

@@ -3,6 +3,8 @@ package verdict
 import (
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/units"
@@ -43,7 +45,10 @@ func about(p *fit.Prediction) string {
 }
 
 // sentence begins with a capital.
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func sentence(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[n:]
+}
 
 // valuesOf writes "batch 16", or "batch 16 with seq 512".
 func valuesOf(names []string, p fit.Point) string {
@@ -62,8 +67,11 @@ func FitLimit(r *fit.Result) string {
 	}
 	out := fmt.Sprintf("%s: memory from before the recording does not fit", valuesOf(r.Names, l.Values))
 	if l.Requested > 0 {
-		out = fmt.Sprintf("%s: a request for %s fails %s, %s short", valuesOf(r.Names, l.Values), units.Bytes(l.Requested),
-			FitPlace(&l.Place), units.Bytes(max(l.Short, 1)))
+		out = fmt.Sprintf("%s: a request for %s fails %s", valuesOf(r.Names, l.Values), units.Bytes(l.Requested),
+			FitPlace(&l.Place))
+		if l.Short > 0 {
+			out += fmt.Sprintf(", %s short", units.Bytes(l.Short))
+		}
 	}
 	if len(l.Beyond) > 0 {
 		out += fmt.Sprintf("; %s %d would fit again, by the chance of its layout", r.Names[0], l.Beyond[0])
