@@ -72,10 +72,10 @@ func (f *fitter) largest(r *Result) error {
 		}
 	}
 	off := f.off(l.Values)
-	if l.Low, err = search(high, nil, off, n); err != nil {
+	if l.Low, err = search(high, nil, off, int64(float64(n)/(1+off))); err != nil {
 		return err
 	}
-	if l.High, err = search(low, nil, -off/(1+off), n); err != nil {
+	if l.High, err = search(low, nil, -off/(1+off), int64(float64(n)*(1+off))); err != nil {
 		return err
 	}
 	l.Low, l.High = min(l.Low, n), max(l.High, n)

@@ -179,8 +179,14 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	if m.depends { // another layout may need no more than what is allocated
 		out.ReservedLow = min(out.ReservedLow, o.AllocatedPeak)
 	}
+	for i, r := range f.all {
+		if slices.Equal(r.At, p) && !r.failed() && r.program.Recorded.Conf == f.conf {
+			out.Recorded = true
+			out.From = i
+		}
+	}
 	for j, r := range f.all { // in the order of requests of the others, too
-		if j == k || r.failed() {
+		if j == k || r.failed() || out.Recorded {
 			continue
 		}
 		o, err := f.replay(f.model(j), p, mid, nil, 0)
@@ -188,12 +194,6 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 			return out, err
 		}
 		out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
-	}
-	for i, r := range f.all {
-		if slices.Equal(r.At, p) && !r.failed() && r.program.Recorded.Conf == f.conf {
-			out.Recorded = true
-			out.From = i
-		}
 	}
 	off, slack := f.off(p), int64(segment)
 	if out.Recorded { // the allocator may have had a layout from before the trace

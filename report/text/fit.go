@@ -77,12 +77,16 @@ func (d *doc) predicted(r *fit.Result) {
 
 // sayings adds texts under a label, behind an empty line.
 func (d *doc) sayings(label string, texts []string) {
-	for i, t := range texts {
-		if i == 0 {
-			d.gap()
+	if len(texts) > 0 {
+		d.gap()
+	}
+	for len(texts) > 0 {
+		n := 1
+		if d.markdown { // one list
+			n = len(texts)
 		}
-		d.list(label, []string{t}, 0)
-		label = ""
+		d.list(label, texts[:n], 0)
+		label, texts = "", texts[n:]
 	}
 }
 
