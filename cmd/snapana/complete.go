@@ -53,7 +53,9 @@ func completeAll(root *cobra.Command) {
 		"recorder": filesOf(recorderFiles), "before": filesOf(recorderFiles), "readings": filesOf(recorderFiles),
 		"snapshot": filesOf(snapshotFiles), "rules": filesOf(ruleFiles), "map": filesOf(pictureFiles), "plot": filesOf(pictureFiles),
 	}
-	outputs := map[string]cobra.CompletionFunc{"plot": filesOf(pictureFiles), "fit": filesOf(pictureFiles), "nvml": filesOf(recorderFiles), "report": filesOf(nil)}
+	outputs := map[string]cobra.CompletionFunc{
+		"plot": filesOf(pictureFiles), "fit": filesOf(pictureFiles), "nvml": filesOf(recorderFiles), "report": filesOf(nil),
+	}
 	for _, cmd := range append(root.Commands(), root) {
 		if a, ok := args[cmd.Name()]; ok {
 			cmd.ValidArgsFunction = atMost(a.most, filesOf(a.files))
