@@ -97,6 +97,10 @@ func (p *Pair) use() category.Category { return p.any().Use }
 
 // Compare compares two footprints.
 func Compare(a, b *footprint.Footprint) *Result {
+	return CompareRuns([]*footprint.Footprint{a}, []*footprint.Footprint{b})
+}
+
+func compare(a, b *footprint.Footprint) *Result {
 	r := &Result{A: a, B: b}
 	r.match()
 	for i := range r.Pairs {

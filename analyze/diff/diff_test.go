@@ -2,6 +2,7 @@ package diff_test
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -462,6 +463,45 @@ func TestSameRequests(t *testing.T) {
 	check(t, r)
 	if len(r.Causes) != 1 || r.Causes[0].Kind != diff.Rounding {
 		t.Errorf("causes %+v", r.Causes)
+	}
+}
+
+// TestReport compares a run of many groups with what a report keeps of it: nothing is new or gone, whichever side it is,
+// and where one group grew, that is all.
+func TestReport(t *testing.T) {
+	whole, report := recorded(t, "base"), recorded(t, "base")
+	for _, f := range []*footprint.Footprint{whole, report} {
+		f.Course = &footprint.Course{}
+		for i := range 700 {
+			f.Frames = append(f.Frames, attribution.Frame{File: "many.py", Line: int32(i + 1), Name: "f", Origin: frames.User})
+			f.Stacks = append(f.Stacks, []int32{int32(len(f.Frames) - 1)})
+			f.Groups = append(f.Groups, footprint.Group{Stack: int32(len(f.Stacks) - 1), Site: fmt.Sprintf("many.py:%d f", i+1),
+				Known: true, Use: category.Activation})
+			resize(f, &f.Groups[len(f.Groups)-1], 1, 512, 512)
+		}
+		f.Course.Groups = make([][]int64, len(f.Groups))
+	}
+	report = report.Compact()
+	for _, sides := range [][2]*footprint.Footprint{{report, whole}, {whole, report}} {
+		r := diff.Compare(sides[0], sides[1])
+		check(t, r)
+		if len(r.Causes) > 0 || r.Matched[diff.Exact].A != whole.Totals.Active {
+			t.Errorf("differs from its report: %+v, %v", r.Causes, r.Matched)
+		}
+		if want := []diff.Guard{{Kind: diff.Cut, A: "yes", B: "yes"}}; !slices.Equal(r.Guards, want) {
+			t.Errorf("guards %+v, want %+v", r.Guards, want)
+		}
+		if len(r.A.Course.Groups) > len(r.A.Groups) || len(r.B.Course.Groups) > len(r.B.Groups) {
+			t.Error("courses of groups that were cut off")
+		}
+	}
+	g := &whole.Groups[0]
+	resize(whole, g, g.Count+1, g.Sizes[0].Requested, g.Sizes[0].Rounded)
+	r := diff.CompareRuns([]*footprint.Footprint{report}, []*footprint.Footprint{whole, whole})
+	check(t, r)
+	rows := slices.DeleteFunc(r.Table(attribution.BySite), func(v diff.Row) bool { return v.Noise })
+	if len(r.Causes) != 1 || len(rows) != 1 || rows[0].Name != g.Site {
+		t.Errorf("causes %+v, rows %+v, want %s alone", r.Causes, rows, g.Site)
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	Late     GuardKind = "late"      // memory from before the trace: the peak may have been earlier
 	NoStacks GuardKind = "no-stacks" // most memory has no recorded stack
 	Place    GuardKind = "place"     // other code runs at the peak: a part of the program that was not the largest before
+	Cut      GuardKind = "cut"       // the smaller groups are summed up by purpose, as a report has them
 	Steps    GuardKind = "steps"     // another number of steps was recorded
 )
 
@@ -79,6 +80,7 @@ func guards(r *Result) []Guard {
 	x, y = r.tops()
 	add(Place, peaks && x != "", x, y)
 	add(NoStacks, stackless(a) || stackless(b), yes(stackless(a)), yes(stackless(b)))
+	add(Cut, a.IsCut() || b.IsCut(), yes(a.IsCut()), yes(b.IsCut()))
 	add(Steps, len(a.Steps) > 0 && len(b.Steps) > 0 && len(a.Steps) != len(b.Steps), number(len(a.Steps)),
 		number(len(b.Steps)))
 	return out

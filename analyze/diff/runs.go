@@ -23,9 +23,17 @@ func spreadOf(values []int64) Spread {
 func (s Spread) apart(o Spread) bool { return s.Low > o.High || o.Low > s.High }
 
 // CompareRuns compares several runs with several others. Of each side the run with the median of active bytes stands
-// for all, the lower one of two; the others tell which differences are no larger than those within a side.
+// for all, the lower one of two; the others tell which differences are no larger than those within a side. Where one is
+// cut, as that of a report is, all are: what a cut one has no stacks of is not new in one that has them.
 func CompareRuns(a, b []*footprint.Footprint) *Result {
-	r := Compare(medianOf(a), medianOf(b))
+	all := slices.Concat(a, b)
+	if slices.ContainsFunc(all, (*footprint.Footprint).IsCut) {
+		for i, f := range all {
+			all[i] = f.Cut()
+		}
+	}
+	a, b = all[:len(a)], all[len(a):]
+	r := compare(medianOf(a), medianOf(b))
 	if len(a) > 1 || len(b) > 1 {
 		r.runs = [2][]*footprint.Footprint{a, b}
 		x, y := spreadOf(actives(a)), spreadOf(actives(b))

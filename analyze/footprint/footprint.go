@@ -234,25 +234,49 @@ func (f *Footprint) Place(stack int32) (best *attribution.Frame) {
 	return best
 }
 
-// Compact is what a report keeps of a footprint: the largest groups, and for each purpose one of all others, which has
-// no stack. Its groups sum up to the same. Steps are left out where there are too many.
+// MostGroups is how many groups of a footprint Cut keeps.
+const MostGroups = 500
+
+// leftOut is the site of the groups that stand for those that Cut did not keep.
+var leftOut = fmt.Sprintf("(not among the %d largest)", MostGroups)
+
+// IsCut reports whether f is what Cut left of a footprint with more groups.
+func (f *Footprint) IsCut() bool {
+	return slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Known && g.Site == leftOut })
+}
+
+// Compact is what a report keeps of a footprint: what Cut leaves, without the steps where there are too many.
 func (f *Footprint) Compact() *Footprint {
-	const mostGroups, mostSteps = 500, 1000
-	out := *f
+	const mostSteps = 1000
+	out := *f.Cut()
 	if len(f.Steps) > mostSteps {
 		out.Unit, out.Steps = "", nil
+	}
+	return &out
+}
+
+// Cut keeps the largest groups, and for each purpose one of all others, which has no stack. The groups sum up to the
+// same. What is cut stays as it is. Courses are kept of the largest groups alone.
+func (f *Footprint) Cut() *Footprint {
+	if f.IsCut() {
+		return f
+	}
+	out := *f
+	if f.Course != nil {
+		c := *f.Course
+		c.Groups = c.Groups[:min(len(c.Groups), MostGroups)]
+		out.Course = &c
 	}
 	out.Frames, out.Stacks, out.Groups, out.Top = nil, nil, nil, -1
 	stacks, known := map[int32]int32{}, map[attribution.Frame]int32{}
 	rest := map[category.Category]int{}
 	for i, g := range f.Groups {
-		if i >= mostGroups {
+		if i >= MostGroups {
 			at, ok := rest[g.Use]
 			if !ok {
 				at = len(out.Groups)
 				rest[g.Use] = at
-				out.Groups = append(out.Groups, Group{Stack: -1, Site: fmt.Sprintf("(not among the %d largest)", mostGroups),
-					Use: g.Use})
+				out.Groups = append(out.Groups, Group{Stack: -1, Site: leftOut, Use: g.Use})
 			}
 			out.Groups[at].Sum.Add(g.Sum)
 			continue

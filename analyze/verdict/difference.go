@@ -267,6 +267,9 @@ func GuardOf(g *diff.Guard) string {
 		return fmt.Sprintf("%s %s recorded from some time on only; %s may have been earlier.", side, was, its)
 	case diff.NoStacks:
 		return fmt.Sprintf("%s %s no stacks for most of the memory, so little can be said about the code.", side, has)
+	case diff.Cut:
+		return fmt.Sprintf("A report keeps the %d largest groups of memory, so the others are compared by category alone.",
+			footprint.MostGroups)
 	case diff.Place:
 		return fmt.Sprintf("Another part of the program peaks: side A at %s, side B at %s.", g.A, g.B)
 	case diff.Steps:
