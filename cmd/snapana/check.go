@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -238,6 +239,14 @@ func (f *checkFlags) analyze(cmd *cobra.Command, path string) (*analyze.Result, 
 func (f *checkFlags) write(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("--update-baseline takes one FILE, got %d", len(args))
+	}
+	// A broken baseline may be replaced, but an out-of-memory snapshot cannot be recorded again.
+	if info, err := os.Stat(f.update); err == nil && info.Size() > 0 {
+		old, err := readKept(cmd, f.update)
+		if broken := errors.Is(err, footprint.ErrNoFootprint); !broken && (old == nil || !old.isBaseline) {
+			return fmt.Errorf("%s is no baseline, and --update-baseline would replace it; name another file, or remove it",
+				f.update)
+		}
 	}
 	base, err := f.footprint(cmd, args[0])
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 
 // kept is what a file has of runs whose snapshot it is not: a baseline, or a report.
 type kept struct {
-	path string
-	all  []*footprint.Footprint
+	path       string
+	isBaseline bool // not a report
+	all        []*footprint.Footprint
 }
 
 // readKept reads a file that snapana wrote of a snapshot; nil where it is something else.
@@ -47,7 +48,7 @@ func readKept(cmd *cobra.Command, path string) (*kept, error) {
 	case bytes.Contains(head, []byte(footprint.Schema)):
 		var base *footprint.Footprint
 		base, err = footprint.Read(whole)
-		k.all = append(k.all, base)
+		k.all, k.isBaseline = append(k.all, base), true
 	case bytes.Contains(head, []byte(json.ReportSchema)):
 		k.all, err = json.ReadFootprints(whole)
 	default:
