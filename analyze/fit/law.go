@@ -41,6 +41,8 @@ func (m term) of(p Point) int64 {
 	return n
 }
 
+func (m term) degree() int { return int(m[0]) + int(m[1]) }
+
 // law is the size of a request as a sum of terms.
 type law struct {
 	kind  kind
@@ -280,12 +282,15 @@ func through(pick []term, points []Point, sizes []int64) *law {
 // terms to both sides.
 func estimate(all []term, points []Point, sizes []int64) *law {
 	n, p := sizes[0], points[0]
+	each := term{} // goes with every value
+	for i := range p {
+		each[i] = 1
+	}
 	l := along(all[1], n, p)
-	l.kind, l.low, l.high = estimated, constant(n), along(all[1], n, p)
+	l.kind, l.low, l.high = estimated, constant(n), along(each, n, p)
 	far := 0
-	away := func(i int) float64 { return math.Abs(math.Log(float64(all[1].of(points[i])) / float64(all[1].of(p)))) }
 	for i := range points {
-		if away(i) > away(far) {
+		if away(p, points[i]) > away(p, points[far]) {
 			far = i
 		}
 	}
@@ -294,8 +299,17 @@ func estimate(all []term, points []Point, sizes []int64) *law {
 	}
 	t := nearestTerm(all, p, points[far], float64(n)/float64(max(sizes[far], 1)))
 	l.parts = along(t, n, p).parts
-	if t[0]+t[1] > 1 {
+	if t.degree() > each.degree() {
 		l.low, l.high = l.high, along(t, n, p)
 	}
 	return l
+}
+
+// away is how far two points are apart: by which factors their values differ, in logarithms.
+func away(a, b Point) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += math.Abs(math.Log(float64(a[i]) / float64(b[i])))
+	}
+	return sum
 }

@@ -234,11 +234,8 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 		return
 	}
 	far := 0 // the other recording that is furthest away
-	away := func(k int) float64 {
-		return math.Abs(math.Log(float64(all[1].of(others[k].At)) / float64(all[1].of(m.At))))
-	}
 	for k := range others {
-		if away(k) > away(far) {
+		if away(m.At, others[k].At) > away(m.At, others[far].At) {
 			far = k
 		}
 	}
@@ -349,7 +346,7 @@ func nearestTerm(all []term, a, b Point, ratio float64) term {
 	best, least := all[1], math.Inf(1)
 	for _, t := range all {
 		away := math.Abs(math.Log(ratio) - math.Log(float64(t.of(a))/float64(t.of(b))))
-		if t[0]+t[1] > 1 {
+		if t.degree() > 1 {
 			away *= 2
 		}
 		if away < least {

@@ -18,15 +18,12 @@ func (f *fitter) nearest(p Point, without int) int {
 		if k == without {
 			continue
 		}
-		away := 0.0
-		for i := range p {
-			away += math.Abs(math.Log(float64(p[i]) / float64(r.At[i])))
-		}
+		far := away(p, r.At)
 		if r.failed() {
-			away += 1e6
+			far += 1e6
 		}
-		if away < least {
-			best, least = k, away
+		if far < least {
+			best, least = k, far
 		}
 	}
 	return best
