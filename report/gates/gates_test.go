@@ -25,7 +25,7 @@ func outcomes() []gate.Outcome {
 			Limit: 2},
 		{Gate: gate.Baseline, File: "b,c:d \u202e<&\">.pickle", Device: 1, Status: gate.Failed, Value: 3, Limit: 2,
 			Site: "model.py:34 forward", Path: "src/model.py", Line: 34,
-			Diff: diff.Compare(&footprint.Footprint{}, &footprint.Footprint{})},
+			Diff: diff.Compare(&footprint.Footprint{Top: -1}, &footprint.Footprint{Top: -1})},
 		{Gate: gate.Reserved, File: "b,c:d \u202e<&\">.pickle", Device: 1, Status: gate.Failed, Value: 3, Limit: 2,
 			Site: "(no Python stack)"},
 	}
