@@ -33,7 +33,7 @@ func TestRescue(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	if last := f.Next[len(f.Next)-1]; !strings.Contains(last, "makes it fit with") || !strings.Contains(last, "recording ends") {
+	if last := f.Next[len(f.Next)-1]; !strings.Contains(last, "makes it fit with") || !strings.Contains(last, "request that failed") {
 		t.Errorf("the last advice is %q", last)
 	}
 }

@@ -46,6 +46,10 @@ func Default() Conf {
 // Collects reports whether segments may be released before the device is full.
 func (c *Conf) Collects() bool { return c.GCThreshold > 0 }
 
+// Waits reports whether the size of the device matters only once it is full: settings that give memory back by how full it
+// is, or allow a part of it, are none such.
+func (c *Conf) Waits() bool { return !c.Collects() && c.Fraction >= 1 }
+
 // String gives the settings as PYTORCH_CUDA_ALLOC_CONF has them, in a fixed order and without
 // those that have their default; "" for all defaults.
 func (c *Conf) String() string {

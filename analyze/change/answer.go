@@ -22,7 +22,8 @@ type Answer struct {
 	Capacity whatif.Capacity `json:"capacity"`
 	// Anew says that what was there before the trace is asked for again in both replays.
 	Anew bool `json:"start_anew"`
-	// Cut says that the recording ends with a request that failed: what would have come behind it is not known.
+	// Cut says that a request failed in the recording: what would have come behind it is not known, even where the run
+	// went on, perhaps with less.
 	Cut     bool      `json:"ends_at_failure"`
 	Before  Outcome   `json:"before"`
 	After   Outcome   `json:"after"`
@@ -86,11 +87,7 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 func (in *Input) answer(ctx context.Context) (*Answer, error) {
 	p := in.Program
 	a := &Answer{File: in.Snapshot.Name, Device: p.Device, Events: in.Timeline.Trace.Len(), Accuracy: *in.Accuracy,
-		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Changes: []Applied{}}
-	if n := len(in.Timeline.OOMs); n > 0 {
-		last := in.Timeline.Lives[len(in.Timeline.Lives)-1].Born
-		a.Cut = int(last) < in.Timeline.OOMs[n-1].Event
-	}
+		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Cut: p.OOMs > 0, Changes: []Applied{}}
 	var err error
 	a.Before, err = in.replay(ctx, p, a)
 	return a, err
@@ -112,7 +109,7 @@ func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Ou
 		return o, nil
 	}
 	fits := free.ReservedPeak <= limit
-	if o.Spare = limit - free.ReservedPeak; !fits || p.Recorded.Conf.Collects() {
+	if o.Spare = limit - free.ReservedPeak; !fits || !p.Recorded.Conf.Waits() {
 		opt.Capacity, opt.Total, opt.UntilFailure = limit, cmp.Or(a.Capacity.Device, limit), true
 		out, err := p.Run(ctx, opt)
 		if err != nil {

@@ -29,7 +29,7 @@ const leastStep = 3 / 1e12
 // stepSeconds is the median time from one pass to the next.
 func (r *run) stepSeconds() float64 {
 	var all []int64
-	for i := 1; i < len(r.passes); i++ {
+	for i := 1; i < len(r.passes) && !r.passes[i].open; i++ { // where an open one would begin is no event
 		a, b := r.t.Trace.Time(int(r.passes[i-1].begin)), r.t.Trace.Time(int(r.passes[i].begin))
 		if a > 0 && b > a {
 			all = append(all, b-a)

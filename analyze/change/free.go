@@ -1,6 +1,8 @@
 package change
 
 import (
+	"slices"
+
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -13,8 +15,8 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 		switch c := frames.Of(r.s, id); {
 		case !c.Has(frames.Python), c.Part() == frames.Functional, c.Part() == frames.ModuleWrapper,
 			c.Part() == frames.Wrapper, c.Origin() == frames.Plumbing && !c.IsModuleCall():
-		case c.IsModuleCall() && python >= 0 && frames.Of(r.s, stack[python]).IsLibrary():
-			python = -1 // a module of torch's: its caller gets it
+		case c.IsModuleCall() && (python < 0 || frames.Of(r.s, stack[python]).IsLibrary()):
+			python = -1 // a module of torch's, or one that is not Python: its caller gets it
 		case c.IsModuleCall():
 			return len(stack) - 1 - python
 		case python < 0:
@@ -139,15 +141,15 @@ func (d *draft) offloadSaved(e *Applied) {
 
 // freedBefore gives for each of some rows when the one before it in backward was freed.
 func (d *draft) freedBefore(p *pass, rows []int32) []int32 {
+	ends := []int32{p.begin - 1}
+	for _, row := range rows {
+		ends = append(ends, max(d.end(row), p.begin-1))
+	}
+	slices.Sort(ends)
 	out := make([]int32, len(rows))
 	for k, row := range rows {
-		at := p.begin - 1
-		for _, other := range rows {
-			if e := d.end(other); e < d.end(row) && e > at {
-				at = e
-			}
-		}
-		out[k] = at
+		i, _ := slices.BinarySearch(ends, d.end(row))
+		out[k] = ends[max(i-1, 0)]
 	}
 	return out
 }

@@ -71,6 +71,9 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 	for i := range r.passes {
 		r.callsIn(&r.passes[i], ats, groups)
 	}
+	for i := range groups {
+		r.number(&groups[i])
+	}
 	return slices.DeleteFunc(groups, func(g group) bool { return len(g.calls) == 0 })
 }
 
@@ -116,25 +119,20 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 		g := &groups[open]
 		g.calls = g.calls[:len(g.calls)-1] // it is not over
 	}
-	for i := range groups {
-		r.number(&groups[i], p)
-	}
 }
 
-// number counts the calls of a group in a pass that keep something for it, and drops the others, as those of an
+// number counts the calls of a group in each pass that keep something for it, and drops the others, as those of an
 // evaluation.
-func (r *run) number(g *group, p *pass) {
-	n := 0
+func (r *run) number(g *group) {
 	g.calls = slices.DeleteFunc(g.calls, func(c instance) bool {
-		return c.pass == p && !slices.ContainsFunc(c.rows, func(row int32) bool { return r.saved(p, row) })
+		return !slices.ContainsFunc(c.rows, func(row int32) bool { return r.saved(c.pass, row) })
 	})
 	for i := range g.calls {
-		if c := &g.calls[i]; c.pass == p {
-			c.ordinal = n
-			n++
+		if c := &g.calls[i]; i > 0 && g.calls[i-1].pass == c.pass {
+			c.ordinal = g.calls[i-1].ordinal + 1
 		}
+		g.most = max(g.most, g.calls[i].ordinal+1)
 	}
-	g.most = max(g.most, n)
 }
 
 // back reports whether code is where a call began, or before that: at an earlier line of the same function.

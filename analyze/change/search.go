@@ -77,7 +77,7 @@ func (in *Input) Candidates() []Change {
 // mostNamed bounds what evidence has of changes that fit, and of those that do not.
 const mostNamed = 3
 
-// closeTo is the part of the capacity that must be left where the recording ends at the failure: one in so many.
+// closeTo is the part of the capacity that must be left where a request failed: one in so many.
 const closeTo = 50
 
 // enough reports whether a replay fits, and leaves something where more may come behind.

@@ -10,7 +10,7 @@ type Rescue struct {
 	Short []Amended `json:"not_enough"`
 	// LeftOut says that none were tried, as the trace is long.
 	LeftOut bool `json:"left_out"`
-	// Ends says that the recording ends at the failure: what would have come behind it may need more.
+	// Ends says that a request failed in the recording: what would have come behind it may need more.
 	Ends bool `json:"ends"`
 }
 

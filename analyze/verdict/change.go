@@ -22,6 +22,9 @@ func SayChanges(a *change.Answer) {
 		}
 	}
 	a.Text = cameTo(a)
+	if !a.Accuracy.Trusted {
+		a.Text += " Take that for a guess: too few requests of the replay get their recorded address."
+	}
 }
 
 // SaySearch puts a search for changes in words.
@@ -44,6 +47,9 @@ func SaySearch(f *change.Found) {
 	switch {
 	case *f.Before.Fits:
 		f.Text = "The run fits as it is: " + room(&f.Before) + "."
+	case len(f.Changes) == 0 && len(f.Tried) > 0 && *f.Tried[0].After.Fits:
+		f.Text = "With " + units.List(f.Tried[0].Changes) + " the run fits up to the request that failed, with too little " +
+			"to spare to be sure of what comes behind it."
 	case len(f.Changes) == 0:
 		f.Text = "None of these changes makes the run fit, alone or together."
 		if !f.All {
@@ -82,8 +88,10 @@ func cameTo(a *change.Answer) string {
 // room says whether a replay fits, in a clause.
 func room(o *change.Outcome) string {
 	switch {
+	case !*o.Fits && o.Spare >= 0:
+		return "that is not enough: a request fails all the same"
 	case !*o.Fits:
-		return "that is not enough, by " + units.Bytes(max(-o.Spare, 0))
+		return "that is not enough, by " + units.Bytes(-o.Spare)
 	case o.Spare < 0:
 		return "it fits, but only because PyTorch frees its cache in between"
 	}
@@ -253,7 +261,7 @@ func rescue(f *finding.Finding) {
 	}
 	text = capital(text) + "."
 	if r.Ends {
-		text += " That is up to where the recording ends; what comes behind may need more."
+		text += " That is up to the request that failed; what comes behind it may need more."
 	}
 	f.Do(text)
 }

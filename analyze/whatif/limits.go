@@ -113,7 +113,7 @@ func (c *climber) climb() error {
 			out, l.SafeTo = free, 0
 		}
 	}
-	if set.allows() && c.Start.Mode != "anew" {
+	if set.Conf.Waits() && c.Start.Mode != "anew" {
 		l.Safe = safe(out)
 	}
 	sure := c.program.sure(&set.Conf)
@@ -125,7 +125,7 @@ func (c *climber) climb() error {
 	if l.SafeTo > 0 || out.First != nil || out.StartFailed || len(sure) == 0 {
 		return nil
 	}
-	if set.allows() {
+	if set.Conf.Waits() {
 		l.Rungs = append(l.Rungs, rung(up(out.ReservedPeak), out))
 	} else if _, ok, err := c.try(l, up(out.ReservedPeak)/capacityStep); !ok || err != nil {
 		return err
@@ -209,10 +209,6 @@ func (c *climber) try(l *Ladder, at int64) (Rung, bool, error) {
 }
 
 func up(n int64) int64 { return (n + capacityStep - 1) / capacityStep * capacityStep }
-
-// allows reports whether the limit matters only where it is reached: settings that give memory back by how full the device
-// is, or allow a part of it, are none such.
-func (c *Setting) allows() bool { return !c.Conf.Collects() && c.Conf.Fraction >= 1 }
 
 // safe finds until when the reserved bytes of a replay stay below a limit: until then a smaller device changes nothing.
 func safe(out *Outcome) []Bound {

@@ -207,8 +207,10 @@ func (out *Outcome) fail(r *replay, o *op) {
 	st := r.a.Stats()
 	f := &Failure{
 		Event: int(o.event), Requested: r.p.asks[o.row].bytes, Recorded: o.kind == opFail,
-		Stack:    r.p.t.Trace.Stack(int(o.event)),
 		Reserved: st.ReservedBytes[allocator.All].Current, Allocated: st.AllocatedBytes[allocator.All].Current,
+	}
+	if int(o.row) < r.p.recorded() { // no recorded event asks for an added life, which may come after the last
+		f.Stack = r.p.t.Trace.Stack(int(o.event))
 	}
 	out.Failures++
 	if !f.Recorded {

@@ -36,11 +36,11 @@ func Change(w io.Writer, a *change.Answer, why string, o Options) error {
 	return d.print(w)
 }
 
-// cutNote says that the recording ends too early to be sure.
+// cutNote says that a request failed, so that the recording cannot tell all.
 func (d *doc) cutNote(a *change.Answer) {
 	if a.Cut {
-		d.list("Note", []string{"The recording ends with the request that failed: what would have come behind it is not " +
-			"known, and may need more."}, 0)
+		d.list("Note", []string{"A request failed in the recording: what would have come behind it is not known, and may " +
+			"need more."}, 0)
 	}
 }
 
@@ -113,6 +113,8 @@ func fitText(o *change.Outcome) string {
 	switch {
 	case o.Fits == nil:
 		return ""
+	case !*o.Fits && o.Spare >= 0:
+		return ", does not fit: a request fails"
 	case !*o.Fits:
 		return ", does not fit: " + units.Bytes(-o.Spare) + " too little"
 	case o.Spare < 0:

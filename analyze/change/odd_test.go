@@ -1,0 +1,102 @@
+package change_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/snapshot/load"
+)
+
+// built is the recording of a program.
+func built(t *testing.T, opt build.Options, program func(*build.Device)) *change.Input {
+	t.Helper()
+	var b bytes.Buffer
+	if err := build.Run(opt, program).Write(&b, pickler.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := load.Read(t.Context(), &b, "x", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := change.NewInput(t.Context(), s, timeline.Build(s, 0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+const torch = "/usr/lib/python3/dist-packages/torch/"
+
+// within is the stack of a module that a model's forward calls.
+func within(module ...string) *build.Stack {
+	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
+	return build.NewStack(slices.Concat(module, called, []string{"/app/model.py:7:forward"}, called,
+		[]string{"/app/train.py:9:main"})...)
+}
+
+// loop is a program of two steps whose forward calls a module, and whose backward ends what that keeps.
+func loop(d *build.Device, module ...string) {
+	for range 2 {
+		d.Stack = within(module...)
+		var kept []*build.Block
+		for range 4 {
+			kept = append(kept, d.Alloc(4<<20))
+		}
+		d.Stack = build.NewStack(torch+"autograd/graph.py:8:_engine_run_backward", torch+"_tensor.py:7:backward",
+			"/app/train.py:9:main")
+		for _, b := range kept {
+			d.Free(d.Alloc(1 << 20))
+			d.Free(b)
+		}
+	}
+}
+
+var asked = []string{"accumulate=2", "checkpoint=blocks.*", "offload=activations", "offload=optimizer", "foreach=off",
+	"optimizer-in-backward", "zero=2,4", "dtype=bf16:all", "no-grad=model.py:7", "del=model.py:7", "free-leak=model.py:7"}
+
+// TestOdd holds that each change is answered or refused for recordings that lack what programs have: without any block,
+// with modules that are not Python, and ends in the midst of a pass at the end of a chunk of events.
+func TestOdd(t *testing.T) {
+	inputs := map[string]*change.Input{
+		"nothing but a failure": built(t, build.Options{Capacity: 64 << 20}, func(d *build.Device) {
+			d.Stack = build.NewStack("/app/train.py:9:main")
+			d.Alloc(1 << 30)
+		}),
+		"modules of C++": built(t, build.Options{}, func(d *build.Device) { loop(d, "module.so:0:torch::jit::forward") }),
+		"an open pass at the end of a chunk": built(t, build.Options{}, func(d *build.Device) {
+			const chunk = 1 << 14
+			loop(d, "/app/block.py:3:forward")
+			d.Stack = within("/app/block.py:3:forward")
+			for d.Events() < chunk-64 { // few live blocks, and few rows: most events are of segments
+				d.Alloc(20 << 20)
+			}
+			for d.Events() < chunk {
+				d.Alloc(512)
+			}
+		}),
+	}
+	for name, in := range inputs {
+		for _, capacity := range []int64{0, 1 << 30} {
+			in.Capacity = capacity
+			for _, text := range asked {
+				var refused *change.RefusedError
+				var line *change.LineError
+				_, err := change.Ask(t.Context(), in, []change.Change{parse(t, text)})
+				if err != nil && !errors.As(err, &refused) && !errors.As(err, &line) {
+					t.Errorf("%s: %s: %v", name, text, err)
+				}
+			}
+			if capacity > 0 {
+				if _, err := change.Search(t.Context(), in, nil, 0); err != nil {
+					t.Errorf("%s: search: %v", name, err)
+				}
+			}
+		}
+	}
+}
