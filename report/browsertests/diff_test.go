@@ -3,6 +3,7 @@ package browsertests
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/snapana/snapana/analyze/diff"
 	"github.com/snapana/snapana/analyze/footprint"
@@ -159,6 +161,20 @@ func TestDiffCursor(t *testing.T) {
 			t.Errorf("%s opens\n%s, want\n%s", link, got, want)
 		}
 		again.quiet()
+	}
+	p.quiet()
+}
+
+// TestDiffDrag holds that a drag with Shift shows the part of the axis that it went over.
+func TestDiffDrag(t *testing.T) {
+	p := openDiff(t, pair(t, "base", "ema"), settings{})
+	box := eval[[4]float64](p, `(e => { e.scrollIntoView({block: "center"}); const r = e.getBoundingClientRect();
+		return [r.x + e.clientLeft, r.y, e.clientWidth, r.height]; })(document.querySelector(".overlay"))`)
+	full, y := eval[float64](p, `snapana.view.full()`), box[1]+box[3]/2
+	p.drag(box[0]+box[2]*0.75, y, box[0]+box[2]*0.25, y, kb.ModifierShift)
+	got := eval[[2]float64](p, `[snapana.view.state.x0, snapana.view.state.x1]`)
+	if math.Abs(got[0]-full/4) > full/50 || math.Abs(got[1]-full*3/4) > full/50 {
+		t.Errorf("a drag over the middle half of %v shows %v", full, got)
 	}
 	p.quiet()
 }

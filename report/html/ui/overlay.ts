@@ -28,6 +28,7 @@ export class Overlay {
 	private readonly xAxis = el("div", { class: "tl-x", "aria-hidden": "true" });
 	private readonly legend = el("ul", { class: "tl-legend" });
 	private at: { x: number; y: number } | null = null;
+	private band: [number, number] | null = null; // of the axis, while it is being selected
 
 	/** Marked says that the moments that are compared and the peaks are drawn. */
 	constructor(
@@ -58,12 +59,16 @@ export class Overlay {
 			width: () => this.width,
 			hover: p => {
 				this.at = p;
+				if (!p) this.band = null;
 				view.set({ hover: p ? this.place(p.x) : NaN });
 			},
 			click: p => view.set({ cursor: this.place(p.x) }),
 			zoomY: () => {},
 			panY: () => {},
-			range: (x0, x1) => view.zoom(x0, x1),
+			range: (x0, x1, done) => {
+				this.band = done ? null : [x0, x1];
+				if (done) view.zoom(x0, x1);
+			},
 			passed: () => {},
 		});
 		const moves = [
@@ -151,6 +156,14 @@ export class Overlay {
 		yAxis(this.yAxis, 0, hi, height, top);
 		xAxis(this.xAxis, this.ticks(W), axisNames[view.state.axis]);
 		this.draw(g, W, lines, hi);
+		if (this.band) {
+			const { x0, x1 } = view.state,
+				[from, to] = this.band.map(x => ((x - x0) / (x1 - x0)) * W);
+			g.fillStyle = css("sel");
+			g.globalAlpha = 0.15;
+			g.fillRect(from, top, to - from, height);
+			g.globalAlpha = 1;
+		}
 		const { cursor, hover } = view.state,
 			x = Number.isNaN(hover) ? cursor : hover;
 		fill(this.legend, ...this.figures(x, lines));

@@ -22,8 +22,8 @@ interface Target {
 	click: (p: Point, shift: boolean) => void;
 	zoomY: (y: number, factor: number) => void;
 	panY: (dy: number) => void;
-	/** A part of the axis is selected. */
-	range: (x0: number, x1: number) => void;
+	/** A part of the axis is being selected; done says that the pointer was lifted. */
+	range: (x0: number, x1: number, done: boolean) => void;
 	/** The wheel turned, and was left to the page. */
 	passed: () => void;
 }
@@ -42,6 +42,11 @@ export function drag(box: HTMLElement, view: Scene, t: Target): void {
 	};
 	const scale = () => (view.state.x1 - view.state.x0) / t.width(),
 		place = (p: Point) => view.state.x0 + Math.min(Math.max(p.x, 0), t.width()) * scale();
+
+	const select = (from: number, p: Point, done: boolean) => {
+		const to = place(p);
+		t.range(Math.min(from, to), Math.max(from, to), done);
+	};
 
 	box.addEventListener("blur", () => (clicked = false));
 	box.addEventListener(
@@ -93,10 +98,8 @@ export function drag(box: HTMLElement, view: Scene, t: Target): void {
 			view.zoom(fixed - (fixed - x0) * factor, fixed + (x1 - fixed) * factor);
 		} else {
 			moved += Math.abs(p.x - before.x) + Math.abs(p.y - before.y);
-			if (moved > 4 && start !== null) {
-				const end = place(p);
-				t.range(Math.min(start, end), Math.max(start, end));
-			} else if (moved > 4) {
+			if (moved > 4 && start !== null) select(start, p, false);
+			else if (moved > 4) {
 				const dx = (before.x - p.x) * scale(),
 					full = view.full();
 				const shift = Math.min(Math.max(dx, -x0), full - x1);
@@ -107,7 +110,9 @@ export function drag(box: HTMLElement, view: Scene, t: Target): void {
 		fingers.set(e.pointerId, p);
 	});
 	const up = (e: PointerEvent) => {
-		if (fingers.delete(e.pointerId) && moved <= 4 && e.type === "pointerup") t.click(at(e), e.shiftKey);
+		if (!fingers.delete(e.pointerId) || e.type !== "pointerup") return;
+		if (moved <= 4) t.click(at(e), e.shiftKey);
+		else if (start !== null) select(start, at(e), true);
 	};
 	box.addEventListener("pointerup", up);
 	box.addEventListener("pointercancel", up);
