@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,6 +214,11 @@ func TestDiffOfMoments(t *testing.T) {
 	p.do(`snapana.view.set({by: "stack", row: 0})`)
 	if !eval[bool](p, `snapana.view.curves().lines.some(l => Math.max(...l) > 0)`) {
 		t.Error("a stack that is gone has no curve")
+	}
+	p.do(`snapana.view.set({focus: snapana.d.ways.find((_, p) => snapana.d.a[p] && !snapana.d.b[p]).map(f => f.name).join("\n")})`)
+	if got := eval[[]string](p, `snapana.view.curves().lines.map(l => l.every(v => isNaN(v)) ? "unknown" : Math.max(...l) > 0 ?
+		"known" : "nothing")`); !slices.Equal(got, []string{"known", "unknown"}) {
+		t.Errorf("of a call that is gone at B the lines are %q", got)
 	}
 	p.picture("diff-moments")
 	p.quiet()

@@ -44,7 +44,7 @@ export interface Header {
 	strings: string[];
 	frames: { text: Column; origin: Column };
 	nodes: { parent: Column; frame: Column };
-	pairs: Record<"a" | "b" | "node" | "how" | "course_a" | "course_b", Column>;
+	pairs: Record<"a" | "b" | "node" | "course_a" | "course_b", Column>;
 	tables: TableHeader[];
 	sides: [SideHeader, SideHeader];
 	steps: number;
@@ -399,22 +399,27 @@ export class View extends Store<State> {
 		const [a, b] = [this.curve(0), this.curve(1)],
 			none = (line: Float64Array) => new Float64Array(line.length).fill(NaN);
 		if (!this.d.same) return { lines: [a.bytes, b.bytes], missing: a.missing + b.missing };
-		return b.bytes.every(v => Number.isNaN(v))
-			? { lines: [a.bytes, none(b.bytes)], missing: a.missing }
-			: { lines: [none(a.bytes), b.bytes], missing: b.missing };
+		return a.held > b.held
+			? { lines: [a.bytes, none(b.bytes)], missing: a.missing + b.alone }
+			: { lines: [none(a.bytes), b.bytes], missing: b.missing + a.alone };
 	}
 
-	/** Bytes of what is looked at at each sample of a side, NaN where they are not known, and how many of its stacks
-	 * may lack there. */
-	private curve(side: 0 | 1): { bytes: Float64Array; missing: number } {
+	/** Bytes of what is looked at at each sample of a side, NaN where they are not known, how many of its stacks may
+	 * lack there, and how many only this side has; and what all hold at the moment that is compared. */
+	private curve(side: 0 | 1): { bytes: Float64Array; missing: number; alone: number; held: number } {
 		const rows: number[] = [],
-			size = [this.d.a, this.d.b][side],
-			{ row } = this.state;
-		if (row >= 0 && !this.table.sure && !(side ? this.table.b : this.table.a)[row])
-			return { bytes: new Float64Array(this.d.sides[side].n).fill(NaN), missing: 0 };
-		let missing = 0;
+			{ a, b } = this.d,
+			[size, other] = side ? [b, a] : [a, b],
+			{ row } = this.state,
+			unknown = { bytes: new Float64Array(this.d.sides[side].n).fill(NaN), missing: 0, alone: 0, held: 0 };
+		if (row >= 0 && !this.table.sure && !(side ? this.table.b : this.table.a)[row]) return unknown;
+		let missing = 0,
+			alone = 0,
+			held = 0;
 		for (let p = 0; p < this.d.pairs; p++) {
 			if (!this.chosen?.has[side](p) || !size[p]) continue;
+			held += size[p];
+			if (!other[p]) alone++;
 			const course = this.d.course[side][p];
 			if (course) rows.push(course - 1);
 			else missing++;
@@ -426,7 +431,8 @@ export class View extends Store<State> {
 				if (of === row + 1) rows.push(head.pairs + i);
 			});
 		}
-		return { bytes: this.d.sides[side].sum(rows), missing };
+		if (row < 0 && !held) return unknown;
+		return { bytes: this.d.sides[side].sum(rows), missing, alone, held };
 	}
 }
 

@@ -30,7 +30,6 @@ type Pairs struct {
 	A    Column `json:"a"` // rounded bytes
 	B    Column `json:"b"`
 	Node Column `json:"node"` // row of Nodes: the innermost call, on side B where that has it
-	How  Column `json:"how"`  // diff.How
 	// CourseA and CourseB are one more than the rows of Side.Courses, 0 for none.
 	CourseA Column `json:"course_a"`
 	CourseB Column `json:"course_b"`
@@ -154,11 +153,11 @@ func (x *differing) node(p *diff.Pair) int64 {
 
 func (x *differing) pairs(d *Difference) {
 	w, kept := x.w, x.Pairs[:x.kept]
-	var a, b, at, how []int64
+	var a, b, at []int64
 	for i := range kept {
 		p := &kept[i]
 		a, b = append(a, bytesOf(p.A)), append(b, bytesOf(p.B))
-		at, how = append(at, x.node(p)), append(how, int64(p.How))
+		at = append(at, x.node(p))
 	}
 	if rest := x.Pairs[x.kept:]; len(rest) > 0 {
 		var sums [2][2]int64
@@ -174,7 +173,7 @@ func (x *differing) pairs(d *Difference) {
 			row, _ := x.frames.row(call{name, frames.Plumbing})
 			n, _ := x.nodes.row(node{0, row})
 			a, b = append(a, sums[k][0]), append(b, sums[k][1])
-			at, how = append(at, int64(n)), append(how, int64(diff.Alone))
+			at = append(at, int64(n))
 		}
 	}
 	var of [2][]int64
@@ -182,7 +181,7 @@ func (x *differing) pairs(d *Difference) {
 		d.Sides[side], of[side] = x.side(f, side, len(a))
 	}
 	d.Pairs = Pairs{
-		A: column(w, plain, a), B: column(w, plain, b), Node: column(w, plain, at), How: column(w, plain, how),
+		A: column(w, plain, a), B: column(w, plain, b), Node: column(w, plain, at),
 		CourseA: column(w, plain, of[0]), CourseB: column(w, plain, of[1]),
 	}
 	d.Frames.Text = w.column(plain, len(x.frames.all), func(i int) int64 {
