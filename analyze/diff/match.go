@@ -274,7 +274,7 @@ func (r *Result) match() {
 	r.partners, r.moves = of, moves
 	type key struct {
 		stack int32
-		site  string // of groups without a stack, and of those whose stack has several forward tracebacks
+		site  string // of groups without a stack
 		use   string
 	}
 	by := map[key][]int{}
@@ -287,13 +287,12 @@ func (r *Result) match() {
 	var out []Pair
 	var left []int
 	take := func(k key) int {
-		for _, i := range by[k] {
-			if !used[i] {
-				used[i] = true
-				return i
-			}
+		if len(by[k]) == 0 {
+			return -1
 		}
-		return -1
+		i := by[k][0]
+		by[k], used[i] = by[k][1:], true
+		return i
 	}
 	for i := range a.Groups {
 		g := &a.Groups[i]
@@ -331,16 +330,20 @@ func (r *Result) match() {
 		out = append(out, Pair{A: g})
 	}
 	// Whoever calls a library first makes its workspace.
+	spaces := map[string][]int{} // by their sizes
+	for j := range b.Groups {
+		if g := &b.Groups[j]; !used[j] && g.Use == category.Workspace {
+			spaces[fmt.Sprint(g.Sizes)] = append(spaces[fmt.Sprint(g.Sizes)], j)
+		}
+	}
 	for i := range out {
 		p := &out[i]
 		if p.B != nil || p.A.Use != category.Workspace {
 			continue
 		}
-		for j := range b.Groups {
-			if g := &b.Groups[j]; !used[j] && g.Use == category.Workspace && slices.Equal(g.Sizes, p.A.Sizes) {
-				p.B, p.How, used[j] = g, Similar, true
-				break
-			}
+		if sizes := fmt.Sprint(p.A.Sizes); len(spaces[sizes]) > 0 {
+			j := spaces[sizes][0]
+			p.B, p.How, used[j], spaces[sizes] = &b.Groups[j], Similar, true, spaces[sizes][1:]
 		}
 	}
 	for j := range b.Groups {

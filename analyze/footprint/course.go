@@ -95,16 +95,20 @@ func (f *Footprint) follow(q *Subject, event, n int, known *grouping) *Course {
 	bytesOf := func(row int32) []int64 {
 		k := known.key(q, row)
 		g, ok := known.of[k]
+		at, met := others[k]
+		if !ok && !met {
+			if g, ok = known.find(k); ok {
+				known.of[k] = g
+			} else {
+				at = c.other(known, k, places)
+				others[k] = at
+			}
+		}
 		switch {
 		case ok && g < len(c.Groups):
 			return c.Groups[g]
 		case ok:
 			return nil
-		}
-		at, ok := others[k]
-		if !ok {
-			at = c.other(known, k, places)
-			others[k] = at
 		}
 		if at < 0 {
 			return nil

@@ -121,11 +121,28 @@ type key struct {
 	use   category.Category
 }
 
+// shown is what a group shows of its key. Stacks that differ in frames that nobody is shown are one.
+type shown struct {
+	stack        int32 // of Footprint.Stacks, -1 for none
+	site, module string
+	use          category.Category
+}
+
 // grouping tells to which group a row of the timeline belongs.
 type grouping struct {
-	codes *attribution.Codes
-	of    map[key]int // places in Footprint.Groups
+	codes  *attribution.Codes
+	of     map[key]int // places in Footprint.Groups
+	same   map[shown]int
+	tables *tables
 }
+
+// tables are the frames and stacks that a footprint has by now.
+type tables struct {
+	frames map[attribution.Frame]int32
+	stacks map[string]int32 // by their rows
+}
+
+func newTables() *tables { return &tables{map[attribution.Frame]int32{}, map[string]int32{}} }
 
 func (g *grouping) key(q *Subject, row int32) key {
 	use, _ := q.Uses.Of(row)
@@ -135,25 +152,21 @@ func (g *grouping) key(q *Subject, row int32) key {
 // group finds the groups.
 func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 	t := q.Timeline
-	codes, index := attribution.NewCodes(q.Snapshot, t), map[key]int{}
-	all := &grouping{codes, index}
+	all := &grouping{attribution.NewCodes(q.Snapshot, t), map[key]int{}, map[shown]int{}, newTables()}
 	sizes := []map[Size]int64{}
-	stacks, known := map[attribution.Code]int32{}, map[attribution.Frame]int32{}
 	for _, row := range st.Rows() {
 		k := all.key(q, row)
-		g, ok := index[k]
+		g, ok := all.of[k]
 		if !ok {
-			g = len(f.Groups)
-			index[k] = g
-			site, module, isCode := codes.Names(k.place)
-			f.Groups = append(f.Groups, Group{Stack: -1, Site: site, Module: module, Known: isCode, Use: k.use})
-			sizes = append(sizes, map[Size]int64{})
-			at, ok := stacks[k.place]
-			if !ok {
-				at = f.addStack(codes.Frames(k.place), known)
-				stacks[k.place] = at
+			site, module, isCode := all.codes.Names(k.place)
+			s := shown{f.addStack(all.tables, all.codes.Frames(k.place)), site, module, k.use}
+			if g, ok = all.same[s]; !ok {
+				g = len(f.Groups)
+				all.same[s] = g
+				f.Groups = append(f.Groups, Group{Stack: s.stack, Site: site, Module: module, Known: isCode, Use: k.use})
+				sizes = append(sizes, map[Size]int64{})
 			}
-			f.Groups[g].Stack = at
+			all.of[k] = g
 		}
 		l := &t.Lives[row]
 		f.Groups[g].Sum.Add(attribution.SumOf(l))
@@ -178,29 +191,58 @@ func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 		sorted[to], place[from] = f.Groups[from], to
 	}
 	f.Groups = sorted
-	for k, g := range index {
-		index[k] = place[g]
+	for k, g := range all.of {
+		all.of[k] = place[g]
+	}
+	for s, g := range all.same {
+		all.same[s] = place[g]
 	}
 	return all
 }
 
 // addStack gives the row of a stack, -1 for one without frames.
-func (f *Footprint) addStack(calls []attribution.Frame, known map[attribution.Frame]int32) int32 {
+func (f *Footprint) addStack(known *tables, calls []attribution.Frame) int32 {
 	if len(calls) == 0 {
 		return -1
 	}
 	rows := make([]int32, len(calls))
 	for i, call := range calls {
-		row, ok := known[call]
+		row, ok := known.frames[call]
 		if !ok {
 			row = int32(len(f.Frames))
-			known[call] = row
+			known.frames[call] = row
 			f.Frames = append(f.Frames, call)
 		}
 		rows[i] = row
 	}
-	f.Stacks = append(f.Stacks, rows)
-	return int32(len(f.Stacks) - 1)
+	key := fmt.Sprint(rows)
+	at, ok := known.stacks[key]
+	if !ok {
+		at = int32(len(f.Stacks))
+		known.stacks[key] = at
+		f.Stacks = append(f.Stacks, rows)
+	}
+	return at
+}
+
+// find gives the group of a key that no live row has, false for none.
+func (g *grouping) find(k key) (place int, ok bool) {
+	calls := g.codes.Frames(k.place)
+	s := shown{stack: -1, use: k.use}
+	if len(calls) > 0 {
+		rows := make([]int32, len(calls))
+		for i, call := range calls {
+			if rows[i], ok = g.tables.frames[call]; !ok {
+				return 0, false
+			}
+		}
+		if s.stack, ok = g.tables.stacks[fmt.Sprint(rows)]; !ok {
+			return 0, false
+		}
+	}
+	s.site, s.module, _ = g.codes.Names(k.place)
+	place, ok = g.same[s]
+	return place, ok
 }
 
 // Growth is the median of what the steps leave behind, in active bytes, those of the first half left out, in which a
@@ -268,7 +310,7 @@ func (f *Footprint) Cut() *Footprint {
 		out.Course = &c
 	}
 	out.Frames, out.Stacks, out.Groups, out.Top = nil, nil, nil, -1
-	stacks, known := map[int32]int32{}, map[attribution.Frame]int32{}
+	known := newTables()
 	rest := map[category.Category]int{}
 	for i, g := range f.Groups {
 		if i >= MostGroups {
@@ -282,16 +324,11 @@ func (f *Footprint) Cut() *Footprint {
 			continue
 		}
 		if g.Stack >= 0 {
-			at, ok := stacks[g.Stack]
-			if !ok {
-				calls := make([]attribution.Frame, len(f.Stacks[g.Stack]))
-				for k, row := range f.Stacks[g.Stack] {
-					calls[k] = f.Frames[row]
-				}
-				at = out.addStack(calls, known)
-				stacks[g.Stack] = at
+			calls := make([]attribution.Frame, len(f.Stacks[g.Stack]))
+			for k, row := range f.Stacks[g.Stack] {
+				calls[k] = f.Frames[row]
 			}
-			g.Stack = at
+			g.Stack = out.addStack(known, calls)
 		}
 		if i == f.Top {
 			out.Top = i

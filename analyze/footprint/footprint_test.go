@@ -20,8 +20,14 @@ import (
 
 func random(t *testing.T, seed uint64, shape build.Shape) []*footprint.Footprint {
 	t.Helper()
+	return taken(t, build.Random(seed, shape.Options))
+}
+
+// taken are the footprints of the end of a snapshot, by device.
+func taken(t *testing.T, of *build.Snapshot) []*footprint.Footprint {
+	t.Helper()
 	var b bytes.Buffer
-	if err := build.Random(seed, shape.Options).Write(&b, pickler.Options{Protocol: 4}); err != nil {
+	if err := of.Write(&b, pickler.Options{Protocol: 4}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := load.Read(t.Context(), &b, "random.pickle", load.Options{})
@@ -64,6 +70,22 @@ func TestSums(t *testing.T) {
 					f.Totals.Requested)
 			}
 		}
+	}
+}
+
+// TestShown holds that stacks which differ in frames that nobody is shown, such as the two ways in which modules are called,
+// are one group, as in a file.
+func TestShown(t *testing.T) {
+	module := "/usr/lib/python3/dist-packages/torch/nn/modules/module.py:"
+	f := taken(t, build.Run(build.Options{}, func(d *build.Device) {
+		for _, line := range []string{"1747", "1857", "1747"} {
+			d.Stack = build.NewStack("/app/model.py:7:forward", module+line+":_call_impl", module+"9:_wrapped_call_impl",
+				"/app/train.py:3:main")
+			d.Alloc(4096)
+		}
+	}))[0]
+	if len(f.Groups) != 1 || len(f.Stacks) != 1 || f.Groups[0].Count != 3 || len(f.Groups[0].Sizes) != 1 {
+		t.Errorf("%d stacks, groups %+v", len(f.Stacks), f.Groups)
 	}
 }
 

@@ -101,13 +101,13 @@ func Unfollowed(r *diff.Result) string {
 	case len(without) == 0:
 		return ""
 	case len(without) == 2 && (len(r.A.Steps) == 0 || len(r.B.Steps) == 0):
-		return "Neither side has a trace, so nothing is known between the moments that are compared."
+		return "Neither side comes with a trace, so nothing is known between the moments that are compared."
 	case len(without) == 2:
-		return "Neither side has a trace, so the peaks of steps are compared."
+		return "Neither side comes with a trace, so the peaks of steps are compared."
 	case len(r.A.Steps) > 0 && len(r.B.Steps) > 0:
-		return "Side " + without[0] + " has no trace, so the peaks of steps are compared."
+		return "Side " + without[0] + " comes without a trace, so the peaks of steps are compared."
 	}
-	return "Side " + without[0] + " has no trace: only the moment that is compared is known."
+	return "Side " + without[0] + " comes without a trace: only the moment that is compared is known."
 }
 
 // HowOf says by what code of one side was known on the other.

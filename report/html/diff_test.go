@@ -67,10 +67,10 @@ func TestDiffPageWithoutTraces(t *testing.T) {
 	}
 	full := analyzetest.Footprint(t, "ema", "peak")
 	for want, r := range map[string]*diff.Result{
-		"Side A has no trace, so the peaks of steps are compared.":               diff.Compare(bare(true), full),
-		"Side A has no trace: only the moment that is compared is known.":        diff.Compare(bare(false), full),
-		"Neither side has a trace, so the peaks of steps are compared.":          diff.Compare(bare(true), bare(true)),
-		"Neither side has a trace, so nothing is known between the moments that": diff.Compare(bare(false), bare(false)),
+		"Side A comes without a trace, so the peaks of steps are compared.":             diff.Compare(bare(true), full),
+		"Side A comes without a trace: only the moment that is compared is known.":      diff.Compare(bare(false), full),
+		"Neither side comes with a trace, so the peaks of steps are compared.":          diff.Compare(bare(true), bare(true)),
+		"Neither side comes with a trace, so nothing is known between the moments that": diff.Compare(bare(false), bare(false)),
 	} {
 		contains(t, visible(writeDiff(t, r)), want)
 	}
