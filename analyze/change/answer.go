@@ -53,6 +53,16 @@ type Input struct {
 	// Capacity is the memory of the device, of which Foreign are not to be had; 0 is that of the run, where that ran
 	// out of memory.
 	Capacity, Foreign int64
+
+	known *run // nil until it is needed
+}
+
+// run is what changes need to know of the recording, which is read once.
+func (in *Input) run() *run {
+	if in.known == nil {
+		in.known = read(in.Snapshot, in.Timeline, in.Steps, in.Uses)
+	}
+	return in.known
 }
 
 // NewInput looks at a run. It replays it under its own settings first.
@@ -73,8 +83,7 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := read(in.Snapshot, in.Timeline, in.Steps, in.Uses)
-	q, applied, err := amend(r, in.Program, changes)
+	q, applied, err := amend(in.run(), in.Program, changes)
 	if err != nil {
 		return nil, err
 	}

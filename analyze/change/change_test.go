@@ -8,6 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -20,6 +21,12 @@ func input(t testing.TB, path string) *change.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return known(t, s)
+}
+
+// known is a recording with what changes need of it.
+func known(t testing.TB, s *snapshot.Snapshot) *change.Input {
+	t.Helper()
 	in, err := change.NewInput(t.Context(), s, timeline.Build(s, 0), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -126,7 +126,6 @@ func (d *draft) gather(full []int64) {
 // accumulate makes each pass the last of several smaller ones, each with its part of the batch: what depends on the
 // batch shrinks, and the gradients so far are there from its beginning on.
 func (d *draft) accumulate(parts int64, e *Applied) {
-	batch := make([]bool, len(d.t.Lives))
 	for i := range d.passes {
 		p := &d.passes[i]
 		for row := p.rows.from; row < p.rows.to; row++ {
@@ -135,8 +134,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				d.pile(p, row)
 				continue
 			}
-			if d.ofBatch(p, row) && d.sizes[row]%parts == 0 {
-				batch[row] = true
+			if d.ofBatch(row) && d.sizes[row]%parts == 0 {
 				d.sizes[row] /= parts
 				e.count(d.run, row)
 			}
@@ -144,8 +142,8 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 	}
 }
 
-// ofBatch reports whether a row depends on the batch, as all does that a pass makes and does not keep.
-func (d *draft) ofBatch(p *pass, row int32) bool {
+// ofBatch reports whether a row of a pass depends on the batch, as all does but for what steps share or the optimizer makes.
+func (d *draft) ofBatch(row int32) bool {
 	switch c, _ := d.uses.Of(row); c {
 	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
 		return false

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/change"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/pickler"
 	"github.com/snapana/snapana/snapshot/load"
@@ -24,11 +23,7 @@ func built(t *testing.T, opt build.Options, program func(*build.Device)) *change
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := change.NewInput(t.Context(), s, timeline.Build(s, 0), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in
+	return known(t, s)
 }
 
 const torch = "/usr/lib/python3/dist-packages/torch/"

@@ -47,7 +47,7 @@ const mostSets = 40
 // Candidates are the changes that are worth a try where nobody names any: those that one process can make by itself and
 // that leave what it computes as it is.
 func (in *Input) Candidates() []Change {
-	r := read(in.Snapshot, in.Timeline, in.Steps, in.Uses)
+	r := in.run()
 	texts := []string{string(FreeLeak), "foreach=off", string(InBackward)}
 	d := newDraft(r, in.Program)
 	if kept := d.keeping(r.lists()); len(kept) > 0 {
@@ -143,7 +143,7 @@ func Search(ctx context.Context, in *Input, changes []Change, most int) (*Found,
 		return nil, err
 	}
 	f := &Found{Answer: *a, Tried: []Set{}, Refused: []Refused{}, All: true}
-	s := &searcher{in: in, r: read(in.Snapshot, in.Timeline, in.Steps, in.Uses), found: f}
+	s := &searcher{in: in, r: in.run(), found: f}
 	if changes == nil {
 		changes = in.Candidates()
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
@@ -224,8 +223,6 @@ func lacks(e *change.RefusedError) string {
 	}
 	return "nothing of that kind was recorded"
 }
-
-var _ category.Category
 
 // rescue says which changes of the program make a run fit.
 func rescue(f *finding.Finding) {
