@@ -47,7 +47,9 @@ func fitPage(to Medium, r *predicted.Result) *page {
 	for _, t := range chart.CountTicks(span, 12) {
 		ticks = append(ticks, chart.Tick{Value: t.Value, Label: units.Count(t.Value)})
 	}
-	g := plotOver(span, float64(top)*1.12, 6, [2]string{r.Names[0], "bytes"}, ticks, func(f *frame) {
+	a := axes{span: span, limit: float64(top) * 1.12, below: scale{r.Names[0], ticks}}
+	a.left = ofBytes("bytes", a.limit, 6)
+	a.draw(p.body(12), func(f *frame) {
 		var lows, highs, reserved, allocated []vg.Point
 		for _, x := range list {
 			at := func(bytes int64) vg.Point { return f.at(float64(x.At), bytes) }
@@ -75,7 +77,6 @@ func fitPage(to Medium, r *predicted.Result) *page {
 			f.labels.add(reserved[end], units.Bytes(list[end].ReservedPeak), chart.ColorLive)
 		}
 	})
-	g.Draw(p.body(12))
 	return p
 }
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"git.sr.ht/~sbinet/gg"
-	"gonum.org/v1/plot"
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -29,6 +29,8 @@ const (
 	titleSize = 28
 	textSize  = 19
 	smallSize = 17.5
+
+	typeface, variant = "Liberation", "Sans"
 )
 
 // page is a picture in the making. Places are in units from the upper left corner.
@@ -102,14 +104,14 @@ func (p *page) close() {
 
 func style(size vg.Length, ink color.Color) vgdraw.TextStyle {
 	return vgdraw.TextStyle{
-		Color: ink, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
-		Handler: text.Plain{Fonts: font.DefaultCache},
+		Color: ink, Font: font.Font{Typeface: typeface, Variant: variant, Size: size},
+		Handler: text.Plain{Fonts: fonts()},
 	}
 }
 
 func bold(size vg.Length) vgdraw.TextStyle {
 	s := style(size, chart.ColorInk)
-	s.Font.Weight = 3 // WeightBold of golang.org/x/image/font
+	s.Font.Weight = xfont.WeightBold
 	return s
 }
 
@@ -203,65 +205,15 @@ func (p *page) legend(keys []key) {
 	p.top += 36
 }
 
-// axes gives a gonum plot without a title, in the fonts of the page.
-func axes() *plot.Plot {
-	p := plot.New()
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.Label.TextStyle = restyle(a.Label.TextStyle, textSize)
-		a.Tick.Label = restyle(a.Tick.Label, smallSize)
-		a.Label.Padding = 6
-		a.LineStyle.Color, a.Tick.LineStyle.Color = chart.ColorMuted, chart.ColorMuted
-		a.LineStyle.Width, a.Tick.LineStyle.Width = 1, 1
-		a.Tick.Length = 5
-		a.Padding = 0
-	}
-	return p
-}
-
-// plotter is what draws inside of a plot.
-type plotter func(f *frame)
-
-// Plot implements plot.Plotter.
-func (draw plotter) Plot(c vgdraw.Canvas, p *plot.Plot) {
-	f := &frame{Canvas: c, labels: labels{c: c, style: bold(textSize)}}
-	f.x, f.y = p.Transforms(&c)
-	for _, t := range p.Y.Tick.Marker.(plot.ConstantTicks) {
-		f.grid = append(f.grid, t.Value)
-	}
-	draw(f)
-}
-
 // overTime draws on the rest of the page over the axis of a trace.
 func (p *page) overTime(axis chart.Axis, limit float64, draw plotter) {
-	plotOver(axis.Span, limit, 8, [2]string{axis.Label(), "bytes on the device"}, axis.Ticks(10), draw).Draw(p.body(12))
+	a := axes{span: axis.Span, limit: limit, below: scale{axis.Label(), axis.Ticks(10)}, left: ofBytes("bytes on the device", limit, 8)}
+	a.draw(p.body(12), draw)
 }
 
-// plotOver gives axes from 0 to span, below which it says what these are, and from 0 to limit bytes, with
-// at most rows ticks.
-func plotOver(span int64, limit float64, rows int, names [2]string, ticks []chart.Tick, draw plotter) *plot.Plot {
-	p := axes()
-	p.X.Min, p.X.Max = 0, float64(span)
-	p.Y.Min, p.Y.Max = 0, limit
-	p.X.Label.Text, p.Y.Label.Text = names[0], names[1]
-	p.X.Tick.Marker, p.Y.Tick.Marker = marks(ticks), marks(chart.ByteTicks(int64(limit), rows))
-	p.Add(draw)
-	return p
-}
-
-// restyle changes the font and keeps alignment and rotation.
-func restyle(s vgdraw.TextStyle, size vg.Length) vgdraw.TextStyle {
-	n := style(size, chart.ColorInk)
-	s.Font, s.Color, s.Handler = n.Font, n.Color, n.Handler
-	return s
-}
-
-// marks turns ticks into those of a gonum axis.
-func marks(ticks []chart.Tick) plot.ConstantTicks {
-	out := make(plot.ConstantTicks, len(ticks))
-	for i, t := range ticks {
-		out[i] = plot.Tick{Value: float64(t.Value), Label: clean(t.Label)}
-	}
-	return out
+// ofBytes is a scale up to limit bytes, with at most rows ticks.
+func ofBytes(name string, limit float64, rows int) scale {
+	return scale{name, chart.ByteTicks(int64(limit), rows)}
 }
 
 // body is the canvas below the header, less right units at its right side.

@@ -98,13 +98,12 @@ func (n *panel) draw(c vgdraw.Canvas, named bool) {
 	for _, t := range chart.CountTicks(span, 12) {
 		ticks = append(ticks, chart.Tick{Value: t.Value, Label: units.Count(first + t.Value)})
 	}
-	g := plotOver(span, float64(top)*1.12, 6, [2]string{d.Unit(), "bytes"}, ticks,
-		func(f *frame) { n.curves(f, first, span) })
+	a := axes{span: span, limit: float64(top) * 1.12, below: scale{d.Unit(), ticks}}
+	a.left = ofBytes("bytes", a.limit, 6)
 	if named {
-		g.Title.Text, g.Title.TextStyle = clean(n.name+": "+string(n.j.Status)), restyle(g.Title.TextStyle, textSize)
-		g.Title.Padding = 4
+		a.title = n.name + ": " + string(n.j.Status)
 	}
-	g.Draw(c)
+	a.draw(c, func(f *frame) { n.curves(f, first, span) })
 }
 
 // curves draws the counters of one series.

@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"golang.org/x/image/font/sfnt"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -292,7 +291,7 @@ func clean(s string) string {
 			continue
 		}
 		if face == nil { // the first letter that is not plain
-			face = font.DefaultCache.Lookup(style(textSize, nil).Font, textSize).Face
+			face = fonts().Lookup(style(textSize, nil).Font, textSize).Face
 			b.WriteString(s[:i])
 		}
 		g, err := face.GlyphIndex(&buf, r)
