@@ -558,6 +558,35 @@ func TestGuards(t *testing.T) {
 	}
 }
 
+// TestRunsUnlike names the run of a side that is not like the one in the middle, which alone is compared.
+func TestRunsUnlike(t *testing.T) {
+	for name, change := range map[string]func(f *footprint.Footprint){
+		"no history": func(f *footprint.Footprint) { f.HasHistory = false },
+		"moment":     func(f *footprint.Footprint) { f.At = "step:3" },
+		"settings": func(f *footprint.Footprint) {
+			f.Settings.Values = append(f.Settings.Values, snapshot.Setting{Key: "max_split_size", Value: "1"})
+		},
+		"rank": func(f *footprint.Footprint) { f.Name = "rank7.pickle" },
+	} {
+		runs := func() []*footprint.Footprint {
+			out := []*footprint.Footprint{recorded(t, "base"), recorded(t, "base"), recorded(t, "base")}
+			for i, f := range out {
+				f.Name = fmt.Sprintf("rank1-try%d.pickle", i)
+				f.Totals.Active += int64(i) // the second is in the middle
+			}
+			return out
+		}
+		a, b := runs(), runs()
+		if got := diff.CompareRuns(a, b).Guards; len(got) > 0 {
+			t.Fatalf("guards %+v of runs alike", got)
+		}
+		change(b[2])
+		if got, want := diff.CompareRuns(a, b).Guards, []diff.Guard{{Kind: diff.Runs, B: b[2].Name}}; !slices.Equal(got, want) {
+			t.Errorf("%s: guards %+v, want %+v", name, got, want)
+		}
+	}
+}
+
 func abs(n int64) int64 { return max(n, -n) }
 
 // TestRows holds that the sides of pairs are in the rows that they make up.

@@ -37,6 +37,7 @@ const (
 	Place    GuardKind = "place"     // other code runs at the peak: a part of the program that was not the largest before
 	Cut      GuardKind = "cut"       // the smaller groups are summed up by purpose, as a report has them
 	Steps    GuardKind = "steps"     // another number of steps was recorded
+	Runs     GuardKind = "runs"      // of several runs of a side, some differ in rank, settings, moment or history
 )
 
 func guards(r *Result) []Guard {
@@ -84,6 +85,22 @@ func guards(r *Result) []Guard {
 	add(Steps, len(a.Steps) > 0 && len(b.Steps) > 0 && len(a.Steps) != len(b.Steps), number(len(a.Steps)),
 		number(len(b.Steps)))
 	return out
+}
+
+// unlikeRuns names the runs of a side whose figures are not those of the run that stands for it: of another rank, with
+// other settings, or of another kind of moment.
+func unlikeRuns(runs []*footprint.Footprint, median *footprint.Footprint) string {
+	var out []string
+	for _, f := range runs {
+		for _, g := range guards(&Result{A: median, B: f}) {
+			if slices.Contains([]GuardKind{Settings, Backend, Rank, Moment}, g.Kind) ||
+				g.Kind == NoTrace && f.HasHistory != median.HasHistory {
+				out = append(out, f.Name)
+				break
+			}
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // settings gives what differs, as "key:value" of each side. A file without settings is not compared.

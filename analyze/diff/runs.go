@@ -38,6 +38,9 @@ func CompareRuns(a, b []*footprint.Footprint) *Result {
 		r.runs = [2][]*footprint.Footprint{a, b}
 		x, y := spreadOf(actives(a)), spreadOf(actives(b))
 		r.SpreadA, r.SpreadB = &x, &y
+		if x, y := unlikeRuns(a, r.A), unlikeRuns(b, r.B); x+y != "" {
+			r.Guards = append(r.Guards, Guard{Runs, x, y})
+		}
 	}
 	return r
 }
@@ -77,10 +80,13 @@ func (r *Result) RowOf(rows []Row, by attribution.Kind, side int) func(g *footpr
 		index[rows[i].Name] = i
 	}
 	there := map[string]string{} // names of rows by those of the side
+	split := map[string]bool{}   // those that lead to several rows, and so to none
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
 		if g := [2]*footprint.Group{p.A, p.B}[side]; g != nil {
-			there[nameOf(by, g, g)] = nameOf(by, g, p.any())
+			name, row := nameOf(by, g, g), nameOf(by, g, p.any())
+			split[name] = split[name] || there[name] != "" && there[name] != row
+			there[name] = row
 		}
 	}
 	moved := r.Moved(by)
@@ -89,7 +95,7 @@ func (r *Result) RowOf(rows []Row, by attribution.Kind, side int) func(g *footpr
 		if to := there[name]; to != "" {
 			name, known = to, true
 		}
-		if at, ok := index[name]; ok && (known || !moved) {
+		if at, ok := index[name]; ok && (known || !moved) && !split[nameOf(by, g, g)] {
 			return at
 		}
 		return -1

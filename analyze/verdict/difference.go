@@ -274,6 +274,9 @@ func GuardOf(g *diff.Guard) string {
 		return fmt.Sprintf("Another part of the program peaks: side A at %s, side B at %s.", g.A, g.B)
 	case diff.Steps:
 		return fmt.Sprintf("%s steps were recorded on side A, %s on side B.", g.A, g.B)
+	case diff.Runs:
+		names := either(g.A != "" && g.B != "", g.A+", "+g.B, g.A+g.B)
+		return fmt.Sprintf("Not like the run that stands for its side, in rank, moment, settings or history: %s.", names)
 	}
 	return ""
 }
