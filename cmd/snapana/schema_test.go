@@ -105,6 +105,7 @@ func TestSchemas(t *testing.T) {
 	rank := filepath.Join("..", "..", "fixtures", "ranks", "rank")
 	seen[valid(t, all, "ranks", ok(t, "ranks", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", rank+"2.pickle.xz",
 		rank+"3.pickle.xz"))] = true
+	seen[valid(t, all, "digest", ok(t, "digest", "--json", "-o", t.TempDir(), rank+"0.pickle.xz"))] = true
 	seen[valid(t, all, "diff", ok(t, "diff", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", "--", rank+"2.pickle.xz",
 		rank+"3.pickle.xz"))] = true
 	seen[valid(t, all, "check", ok(t, "check", "--json", "--max-peak", "1TiB", "--baseline", rank+"2.pickle.xz",

@@ -42,6 +42,7 @@ const (
 	ghostsSchema      = "snapana.ghosts/1"
 	nvmlSchema        = "snapana.nvml/1"
 	ranksSchema       = "snapana.ranks/1"
+	digestsSchema     = "snapana.digests/1"
 	atSchema          = "snapana.at/1"
 	diffSchema        = "snapana.diff/1"
 	gatesSchema       = "snapana.check/1"

@@ -41,6 +41,7 @@ func documents() []document {
 		{nvmlSchema, "nvml --json", nvmlDoc{}},
 		{atSchema, "at --json", address.Answer{}},
 		{ranksSchema, "ranks --json", ranksDoc{}},
+		{digestsSchema, "digest --json", Digests{}},
 		{diffSchema, "diff --json", diffDoc{}},
 		{gatesSchema, "check --json", checkDoc{}},
 	}

@@ -1,0 +1,123 @@
+package digest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
+	"github.com/snapana/snapana/snapshot/input"
+)
+
+// Ending is that of the names of digests.
+const Ending = ".digest"
+
+// Stat gives a file's Source but for what is in it.
+func Stat(path, options string) (Source, error) {
+	src := Source{Path: path, Options: options, Size: -1}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return src, err
+	}
+	src.Path = abs
+	info, err := os.Stat(path)
+	if err == nil {
+		src.Size, src.Modified = info.Size(), info.ModTime().UnixMicro()
+	}
+	return src, err
+}
+
+// Hash reads the file for its checksum.
+func (src *Source) Hash(ctx context.Context) error {
+	f, err := input.Open(ctx, src.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, reading{ctx, f}); err != nil {
+		return err
+	}
+	src.SHA256 = h.Sum(nil)
+	return nil
+}
+
+// reading ends with its context.
+type reading struct {
+	context.Context
+	io.Reader
+}
+
+func (r reading) Read(p []byte) (int, error) {
+	if err := r.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+var strange = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
+
+// Name is the name of the digest's file: the rank, if the name of the snapshot's file tells it, that file's place, and
+// what is in it.
+func (src *Source) Name() string {
+	content := "unread"
+	if len(src.SHA256) > 0 {
+		content = hex.EncodeToString(src.SHA256[:8])
+	}
+	return src.prefix() + content + Ending
+}
+
+func (src *Source) prefix() string {
+	who := strange.ReplaceAllString(clip(snapshot.Stem(src.Path), 64), "_")
+	if n := snapshot.NamedRank(src.Path); n >= 0 {
+		who = fmt.Sprintf("rank%05d", n)
+	}
+	place := sha256.Sum256([]byte(src.Path))
+	return strings.TrimLeft(who, ".") + "-" + hex.EncodeToString(place[:4]) + "-"
+}
+
+// Done reports whether the folder has a digest of a file as it is now, without reading it: one of the same path, size,
+// time of change and options that says no fault.
+func Done(dir string, src *Source) bool {
+	found, _ := filepath.Glob(filepath.Join(escape(dir), src.prefix()+"*"+Ending))
+	for _, path := range found {
+		d, err := Open(context.Background(), path)
+		if err == nil && d.Fault == "" && d.Source.Path == src.Path && d.Source.Size == src.Size &&
+			d.Source.Modified == src.Modified && d.Source.Options == src.Options {
+			return true
+		}
+	}
+	return false
+}
+
+// escape makes a pattern of a name that matches nothing else.
+func escape(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// Open reads the digest at path. Errors of its data are *snapshot.FormatError.
+func Open(ctx context.Context, path string) (*Digest, error) {
+	f, err := input.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	budget.From(ctx).Read(len(data))
+	d, err := Decode(data)
+	if fault, ok := err.(*snapshot.FormatError); ok {
+		fault.Name = cmp.Or(fault.Name, filepath.Base(path))
+	}
+	return d, err
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/digest"
+	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/place"
+	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
+	"github.com/snapana/snapana/snapshot/sidecar"
+)
+
+func newDigest() *cobra.Command {
+	var f digestFlags
+	cmd := &cobra.Command{
+		Use:   "digest FILE... -o FOLDER",
+		Short: "Reduce snapshots to small digests, which ranks compares by the thousand",
+		Long: `Write a digest of each snapshot into a folder: verdict with evidence, peaks and what they are made of,
+growth, failures, settings, in some tens of kilobytes. "snapana ranks FOLDER" compares them, with no
+snapshot at hand. A FILE may be a folder of snapshots.
+
+A file whose digest is there already is skipped. One that cannot be read leaves a digest that says
+why, is tried again the next time, and the exit code is then 2.`,
+		Example: `  snapana digest -o digests/ dumps/rank*.pickle
+  snapana ranks digests/`,
+		Args: needs(1, many, "the FILES to make digests of"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.readFlags.add(cmd.Flags())
+	fl := cmd.Flags()
+	fl.StringVarP(&f.dir, "output", "o", "", "write the digests to `FOLDER`, which is made if there is none")
+	fl.BoolVar(&f.redo, "redo", false, "make those anew that are there already")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
+	return cmd
+}
+
+// digestFlags are those of digest.
+type digestFlags struct {
+	readFlags
+	dir        string
+	redo, json bool
+}
+
+func (f *digestFlags) run(cmd *cobra.Command, args []string) error {
+	if f.dir == "" {
+		return errors.New("name the folder for the digests with -o FOLDER")
+	}
+	if err := f.ready(cmd.Context()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return written(err)
+	}
+	made := json.Digests{Digests: []json.Digested{}}
+	for _, path := range unfold(cmd.Context(), args) {
+		if path == "-" {
+			return errors.New("a digest is of a file that has a name, not of standard input")
+		}
+		one, err := f.one(cmd, path)
+		if err != nil {
+			return err
+		}
+		made.Add(one)
+		if !f.json {
+			if err := f.say(cmd, digestLine(one)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.end(cmd, &made); err != nil {
+		return err
+	}
+	if made.Unread > 0 {
+		return fmt.Errorf("%d of %d files could not be read", made.Unread, len(made.Digests))
+	}
+	return nil
+}
+
+func digestLine(d json.Digested) string {
+	switch {
+	case d.Fault != "":
+		return filepath.Base(d.Path) + " unreadable: " + d.Fault
+	case d.Skipped:
+		return filepath.Base(d.File) + ": there already"
+	}
+	return filepath.Base(d.Path)
+}
+
+// say prints a line.
+func (f *digestFlags) say(cmd *cobra.Command, line string) error {
+	_, err := io.WriteString(cmd.OutOrStdout(), text.Fold(oneLine(line)+"\n", look(cmd).Columns()))
+	return written(err)
+}
+
+func (f *digestFlags) end(cmd *cobra.Command, made *json.Digests) error {
+	if f.json {
+		return written(json.WriteDigests(cmd.OutOrStdout(), made))
+	}
+	s := fmt.Sprintf("%s in %s: %d written", units.Plural(len(made.Digests), "digest"), f.dir, made.Written)
+	if made.Skipped > 0 {
+		s += fmt.Sprintf(", %d there already", made.Skipped)
+	}
+	if made.Unread > 0 {
+		s += fmt.Sprintf(", %d of unreadable files", made.Unread)
+	}
+	return f.say(cmd, s)
+}
+
+// one makes the digest of one file. The error is that of the surroundings: what is wrong with the file is in its digest.
+func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error) {
+	out := json.Digested{File: path}
+	src, err := digest.Stat(path, f.options())
+	if err == nil && !f.redo && digest.Done(f.dir, &src) {
+		out.Skipped = true
+		return out, nil
+	}
+	var d *digest.Digest
+	if err == nil {
+		d, _, err = f.digest(cmd, path, src, true)
+	}
+	if stopped := cmd.Context().Err(); stopped != nil {
+		return out, stopped
+	}
+	if err != nil {
+		if d != nil {
+			src = d.Source
+		}
+		d = digest.Failed(src, errors.New(oneLine(explain(cmd.Context(), err).Error())))
+	}
+	data, err := d.Encode()
+	if err != nil {
+		return out, err
+	}
+	out.Path, out.Fault, out.Bytes = filepath.Join(f.dir, d.Source.Name()), d.Fault, len(data)
+	return out, written(place.Write(out.Path, data))
+}
+
+// readFlags are those that say how snapshots are read whose digests are made.
+type readFlags struct {
+	in    inputFlags
+	rules []category.Rule
+	hash  string // of the rules
+}
+
+func (f *readFlags) add(fl *pflag.FlagSet) { f.in.add(fl) }
+
+// ready reads the rules.
+func (f *readFlags) ready(ctx context.Context) (err error) {
+	if f.rules, err = f.in.readRules(ctx); err != nil || f.in.rules == "" {
+		return err
+	}
+	file, err := input.Open(ctx, f.in.rules)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(file, maxRules)); err != nil {
+		return err
+	}
+	f.hash = hex.EncodeToString(h.Sum(nil)[:8])
+	return nil
+}
+
+// options tells digests apart that are of one file and differ.
+func (f *readFlags) options() string {
+	var s []string
+	add := func(on bool, format string, a ...any) {
+		if on {
+			s = append(s, fmt.Sprintf(format, a...))
+		}
+	}
+	add(f.in.partial, "partial")
+	add(f.in.index > 0, "index=%d", f.in.index)
+	add(f.in.window.From != "", "from=%s", f.in.window.From)
+	add(f.in.window.To != "", "to=%s", f.in.window.To)
+	add(f.hash != "", "rules=%s", f.hash)
+	return strings.Join(s, " ")
+}
+
+var errChanged = errors.New("changed while it was read: wait until its program has written it")
+
+// digest reads a snapshot, analyzes it with the recorder's file beside it, and makes the digest. alone says that it is
+// the only one that is read. Where it fails, the digest has the Source.
+func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source,
+	alone bool) (*digest.Digest, *analyze.Result, error) {
+	failed := &digest.Digest{Source: src}
+	hashed := make(chan error, 1)
+	go func() { hashed <- failed.Source.Hash(cmd.Context()) }()
+	var s *snapshot.Snapshot
+	var err error
+	if alone {
+		s, err = f.in.open(cmd, path)
+	} else {
+		s, err = f.in.read(cmd, path, nil)
+	}
+	if unread := <-hashed; err == nil {
+		err = unread
+	}
+	if err != nil {
+		return failed, nil, err
+	}
+	opt := analyze.Options{Rules: f.rules, NoReplay: true}
+	if file := sidecar.Beside(path); file != "" {
+		if opt.Recorder, err = f.in.recording(cmd, file); err != nil {
+			opt.Recorder, opt.Unread = nil, inFlags(err)
+		}
+	}
+	r, err := analyze.Run(cmd.Context(), s, opt)
+	if err != nil {
+		return failed, nil, err
+	}
+	if now, err := digest.Stat(path, ""); err != nil || now.Size != src.Size || now.Modified != src.Modified {
+		return failed, nil, errChanged
+	}
+	return digest.Of(failed.Source, r, opt.Recorder), r, nil
+}
