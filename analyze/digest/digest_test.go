@@ -133,11 +133,12 @@ func TestDone(t *testing.T) {
 		}
 	}
 	write(digest.Failed(src, errors.New("is cut off")))
-	if digest.Done(dir, &src) {
+	if digest.List(dir).Done(&src) {
 		t.Error("a digest that says a fault is done")
 	}
 	write(digest.Of(src, analyzetest.Failed(t), nil))
-	if !digest.Done(dir, &src) {
+	there := digest.List(dir)
+	if !there.Done(&src) {
 		t.Error("a digest is not found")
 	}
 	for _, change := range []func(*digest.Source){
@@ -146,7 +147,7 @@ func TestDone(t *testing.T) {
 	} {
 		other := src
 		change(&other)
-		if digest.Done(dir, &other) {
+		if there.Done(&other) {
 			t.Errorf("%+v is taken for done", other)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/snapshot"
@@ -84,23 +85,39 @@ func (src *Source) prefix() string {
 	return strings.TrimLeft(who, ".") + "-" + hex.EncodeToString(place[:4]) + "-"
 }
 
-// Done reports whether the folder has a digest of a file as it is now, without reading it: one of the same path, size,
-// time of change and options that says no fault.
-func Done(dir string, src *Source) bool {
-	found, _ := filepath.Glob(filepath.Join(escape(dir), src.prefix()+"*"+Ending))
-	for _, path := range found {
-		d, err := Open(context.Background(), path)
-		if err == nil && d.Fault == "" && d.Source.Path == src.Path && d.Source.Size == src.Size &&
-			d.Source.Modified == src.Modified && d.Source.Options == src.Options {
-			return true
-		}
-	}
-	return false
+// Folder is the digests in a folder, by the files that they are of.
+type Folder struct {
+	dir   string
+	names map[string][]string // by prefix
 }
 
-// escape makes a pattern of a name that matches nothing else.
-func escape(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+// List reads the names in a folder, once for all files that are asked for. A folder that is not there has no digests.
+func List(dir string) *Folder {
+	f := &Folder{dir: dir, names: map[string][]string{}}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if stem, ok := strings.CutSuffix(e.Name(), Ending); ok {
+			prefix := stem[:strings.LastIndexByte(stem, '-')+1]
+			f.names[prefix] = append(f.names[prefix], e.Name())
+		}
+	}
+	return f
+}
+
+// Done reports whether the folder has a digest of a file as it is now, without reading it: one of the same path, size,
+// time of change and options that says no fault.
+func (f *Folder) Done(src *Source) bool {
+	return slices.ContainsFunc(f.names[src.prefix()], func(name string) bool {
+		d, err := Open(context.Background(), filepath.Join(f.dir, name))
+		return err == nil && d.Fault == "" && d.Source.Path == src.Path && d.Source.Size == src.Size &&
+			d.Source.Modified == src.Modified && d.Source.Options == src.Options
+	})
+}
+
+// Tried reports whether a digest says that the file could not be read.
+func (f *Folder) Tried(src *Source) bool {
+	unread := Source{Path: src.Path}
+	return slices.Contains(f.names[src.prefix()], unread.Name())
 }
 
 // Open reads the digest at path. Errors of its data are *snapshot.FormatError.

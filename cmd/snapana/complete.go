@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/snapana/snapana/report/fleet"
 )
 
 // Files that a shell completes, by their endings, without those of compression.
@@ -47,6 +49,7 @@ func completeAll(root *cobra.Command) {
 		"report": {1, snapshotFiles}, "summary": {1, snapshotFiles}, "state": {1, snapshotFiles}, "peak": {1, snapshotFiles},
 		"at": {1, snapshotFiles}, "whatif": {1, snapshotFiles}, "plot": {1, snapshotFiles}, "serve": {1, snapshotFiles},
 		"ghosts": {1, all}, "diff": {many, snapshotFiles}, "fit": {many, snapshotFiles}, "ranks": {many, snapshotFiles},
+		"slurm": {many, snapshotFiles}, "kubernetes": {many, snapshotFiles}, "task": {1, []string{fleet.Ending}},
 		"oom": {1, logFiles}, "stats": {many, counterFiles}, "compare-env": {2, recorderFiles}, root.Name(): {1, snapshotFiles},
 	}
 	flags := map[string]cobra.CompletionFunc{
@@ -56,7 +59,11 @@ func completeAll(root *cobra.Command) {
 	outputs := map[string]cobra.CompletionFunc{
 		"plot": filesOf(pictureFiles), "fit": filesOf(pictureFiles), "nvml": filesOf(recorderFiles), "report": filesOf(nil),
 	}
-	for _, cmd := range append(root.Commands(), root) {
+	every := append(root.Commands(), root)
+	for _, cmd := range root.Commands() {
+		every = append(every, cmd.Commands()...)
+	}
+	for _, cmd := range every {
 		if a, ok := args[cmd.Name()]; ok {
 			cmd.ValidArgsFunction = atMost(a.most, filesOf(a.files))
 		} else if cmd.ValidArgsFunction == nil {

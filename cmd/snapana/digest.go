@@ -55,20 +55,28 @@ type digestFlags struct {
 	readFlags
 	dir        string
 	redo, json bool
+	there      *digest.Folder
+	mark       bool // a file that is being read has a digest that says so, which stays when the program is killed
 }
 
 func (f *digestFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dir == "" {
 		return errors.New("name the folder for the digests with -o FOLDER")
 	}
+	return f.each(cmd, unfold(cmd.Context(), args))
+}
+
+// each makes the digests of files.
+func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 	if err := f.ready(cmd.Context()); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return written(err)
 	}
+	f.there = digest.List(f.dir)
 	made := json.Digests{Digests: []json.Digested{}}
-	for _, path := range unfold(cmd.Context(), args) {
+	for _, path := range files {
 		if path == "-" {
 			return errors.New("a digest is of a file that has a name, not of standard input")
 		}
@@ -126,9 +134,20 @@ func (f *digestFlags) end(cmd *cobra.Command, made *json.Digests) error {
 func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error) {
 	out := json.Digested{File: path}
 	src, err := digest.Stat(path, f.options())
-	if err == nil && !f.redo && digest.Done(f.dir, &src) {
+	if err == nil && !f.redo && f.there.Done(&src) {
 		out.Skipped = true
 		return out, nil
+	}
+	if f.mark {
+		mark, err := f.begin(src)
+		if err != nil {
+			return out, err
+		}
+		defer func() {
+			if mark != out.Path {
+				os.Remove(mark)
+			}
+		}()
 	}
 	var d *digest.Digest
 	if err == nil {
@@ -149,6 +168,19 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 	}
 	out.Path, out.Fault, out.Bytes = filepath.Join(f.dir, d.Source.Name()), d.Fault, len(data)
 	return out, written(place.Write(out.Path, data))
+}
+
+var errKilled = errors.New("the task that read it was killed, as for using too much memory, or it still runs")
+
+// begin leaves a digest that says how far a file came.
+func (f *digestFlags) begin(src digest.Source) (path string, err error) {
+	d := digest.Failed(src, errKilled)
+	data, err := d.Encode()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(f.dir, d.Source.Name())
+	return path, written(place.Write(path, data))
 }
 
 // readFlags are those that say how snapshots are read whose digests are made.

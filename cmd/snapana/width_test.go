@@ -52,6 +52,7 @@ var notShown = map[string]string{
 	"nvml":       "needs a driver; its text has goldens of its own in report/text",
 	"digest":     "prints names of files that depend on where it runs",
 	"recorder":   "prints a program",
+	"fleet":      "prints a program",
 	"completion": "prints a program",
 }
 
