@@ -33,6 +33,18 @@ func trim(name string, endings []string) string {
 
 var ranked = regexp.MustCompile(`(?i)rank[^0-9A-Za-z]?([0-9]{1,7})`)
 
+// RunName is what the files of all ranks of a run are called: the stem of a path without the rank that it names, "" where
+// it has nothing else.
+func RunName(path string) string {
+	stem := Stem(path)
+	all := ranked.FindAllStringIndex(stem, -1)
+	if len(all) == 0 {
+		return stem
+	}
+	last := all[len(all)-1]
+	return strings.Trim(stem[:last[0]]+stem[last[1]:], "_-. ")
+}
+
 // NamedRank is the rank that the name of a file tells, by the last number behind the word rank; -1 for none.
 func NamedRank(name string) int {
 	all := ranked.FindAllStringSubmatch(name, -1)

@@ -2,6 +2,7 @@ package ghost
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -49,6 +50,19 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 		out = append(out, g)
 	}
 	return out
+}
+
+// Rows gives the survivors, as rows of Timeline.Lives. They sum up to Bytes.
+func (g *Growth) Rows() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for _, c := range g.group {
+			for _, i := range c.kept {
+				if !yield(c.rows[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func sum(v []int64) int64 {

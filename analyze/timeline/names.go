@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -47,17 +48,37 @@ func (t *Timeline) Names(rows []int32) []Name {
 // no range there.
 func (t *Timeline) Homes(rows []int32) []Range {
 	out := make([]Range, len(rows))
-	now, done := slices.Clone(Ranges(t.Initially)), 0
+	home := t.homes()
 	for _, i := range byRow(rows) {
-		l := &t.Lives[rows[i]]
+		out[i] = home(&t.Lives[rows[i]])
+	}
+	return out
+}
+
+// AllHomes gives each row of Lives with the range that it was born in, as Homes has them.
+func (t *Timeline) AllHomes() iter.Seq2[int32, Range] {
+	return func(yield func(int32, Range) bool) {
+		home := t.homes()
+		for row := range t.Lives {
+			if !yield(int32(row), home(&t.Lives[row])) {
+				return
+			}
+		}
+	}
+}
+
+// homes finds the ranges of lives that are asked for in order.
+func (t *Timeline) homes() func(l *Life) Range {
+	now, done := slices.Clone(Ranges(t.Initially)), 0
+	return func(l *Life) Range {
 		for ; done < len(t.Changes) && t.Changes[done].Event <= int(l.Born); done++ {
 			now.Apply(&t.Changes[done])
 		}
 		if k := now.Holding(l.Addr); k >= 0 {
-			out[i] = now[k]
+			return now[k]
 		}
+		return Range{}
 	}
-	return out
 }
 
 // byRow are the places of a list of rows, by row.

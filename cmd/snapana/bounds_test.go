@@ -29,6 +29,8 @@ var judged = []string{
 	"report -q -o OUT FILE", "summary FILE", "whatif FILE", "state FILE", "peak --tree FILE", "ghosts FILE",
 	"summary --json FILE", "at FILE 0x10000000000", "ranks FILE FILE", "plot FILE -o OUT.png", "stats FILE", "oom FILE",
 	"plot --kind segments FILE -o OUT.svg", "plot --kind fragmentation FILE -o OUT.png", "compare-env FILE FILE",
+	"export --to parquet -o OUT FILE", "export --to pprof -o OUT FILE", "export --to folded --at allocated -o OUT FILE",
+	"export --to perfetto -o OUT FILE",
 }
 
 // cost is what a run of a command took, as parts of what is promised for its input.

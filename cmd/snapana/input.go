@@ -40,6 +40,10 @@ type inputFlags struct {
 func (f *inputFlags) add(fl *pflag.FlagSet) {
 	f.addReading(fl, "file", "input")
 	f.addWindow(fl)
+	f.addRules(fl)
+}
+
+func (f *inputFlags) addRules(fl *pflag.FlagSet) {
 	fl.StringVar(&f.rules, "rules", "", "`FILE` of your own patterns for what memory is for (YAML)")
 }
 

@@ -203,8 +203,8 @@ More: snapana man {{.Name}}
 {{end}}`)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
-		newRanks(), newDigest(), newFleet(), newDiff(), newCheck(), newWhatif(), newFit(), newPlot(), newServe(), newGhosts(),
-		newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(), newMan(root), newCompletion(root))
+		newRanks(), newDigest(), newFleet(), newDiff(), newCheck(), newWhatif(), newFit(), newPlot(), newExport(), newServe(),
+		newGhosts(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(), newMan(root), newCompletion(root))
 	completeAll(root)
 	return root
 }

@@ -48,7 +48,7 @@ var shown = map[string][]string{
 
 // notShown says why a command is not in shown.
 var notShown = map[string]string{
-	"plot": "prints nothing", "serve": "prints an address", "attach": "needs a process",
+	"plot": "prints nothing", "export": "prints files of other tools", "serve": "prints an address", "attach": "needs a process",
 	"nvml":       "needs a driver; its text has goldens of its own in report/text",
 	"digest":     "prints names of files that depend on where it runs",
 	"recorder":   "prints a program",

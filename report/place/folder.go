@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -207,7 +208,11 @@ func fill(dir string, files []File, like string) error {
 			mode = modeFor(old)
 		}
 		step()
-		if err := os.WriteFile(path, f.Data, mode); err != nil {
+		to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+		if err == nil {
+			err = cmp.Or(f.write(to), to.Close())
+		}
+		if err != nil {
 			return err
 		}
 		if like == "" {

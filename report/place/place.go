@@ -7,8 +7,11 @@
 package place
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +23,17 @@ import (
 type File struct {
 	Name string
 	Data []byte
+	Fill func(w io.Writer) error // writes what it holds, in place of Data; nil for Data
+}
+
+// write writes what the file holds.
+func (f *File) write(to *os.File) error {
+	if f.Fill == nil {
+		_, err := to.Write(f.Data)
+		return err
+	}
+	w := bufio.NewWriterSize(to, 1<<18)
+	return cmp.Or(f.Fill(w), w.Flush())
 }
 
 // plainMode is of new files, less the umask.
@@ -28,7 +42,14 @@ const plainMode = 0o644
 // Write writes a file as a whole: what was there before stays until all is written. The mode of what it
 // replaces stays as well, and so does its owner where the system allows that; a new file has 0644 less the
 // umask. A link is replaced, not followed. The error is a *fs.PathError with the path.
-func Write(path string, data []byte) (err error) {
+func Write(path string, data []byte) error { return writeFile(path, &File{Data: data}) }
+
+// WriteBy is Write of what fill writes.
+func WriteBy(path string, fill func(w io.Writer) error) error {
+	return writeFile(path, &File{Fill: fill})
+}
+
+func writeFile(path string, file *File) (err error) {
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, not a file", kind(info.Mode()))}
@@ -39,7 +60,7 @@ func Write(path string, data []byte) (err error) {
 	})
 	if err == nil {
 		step()
-		if _, err = f.Write(data); err == nil {
+		if err = file.write(f); err == nil {
 			err = inherit(tmp, path)
 		}
 		step()

@@ -52,7 +52,7 @@ func write(path, text string) error {
 	}
 	var files []File
 	for _, name := range two[text] {
-		files = append(files, File{name, []byte(text)})
+		files = append(files, File{Name: name, Data: []byte(text)})
 	}
 	if err := Mend(path, isOurs); err != nil {
 		return err
@@ -224,7 +224,7 @@ func TestKilledFile(t *testing.T) {
 // TestFails makes the last step fail, on a new folder and on an earlier report: nothing changes.
 func TestFails(t *testing.T) {
 	root := t.TempDir()
-	bad := []File{{"a", []byte("new")}, {"missing/dir", []byte("new")}}
+	bad := []File{{Name: "a", Data: []byte("new")}, {Name: "missing/dir", Data: []byte("new")}}
 	if err := Create(filepath.Join(root, "p", "q"), bad, isOurs); err == nil {
 		t.Error("no error")
 	}
@@ -259,7 +259,7 @@ func TestFails(t *testing.T) {
 // TestLocked has another program that keeps the folder locked, and one that is not done yet with what lies beside.
 func TestLocked(t *testing.T) {
 	root := t.TempDir()
-	tmp, f, err := stage(root, []File{{"a", nil}}, "", isOurs)
+	tmp, f, err := stage(root, []File{{Name: "a"}}, "", isOurs)
 	if err != nil {
 		t.Fatal(err)
 	}

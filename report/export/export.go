@@ -1,0 +1,84 @@
+// Package export writes what a snapshot tells in the formats of other tools: pprof, folded stacks, Perfetto, and Parquet.
+// It decides nothing: sizes, categories, steps and findings are those of the report.
+package export
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/report/place"
+)
+
+// Format is one that a file can be exported to.
+type Format struct {
+	Name  string
+	Shows string // what for, in a few words
+	// Judged says that it has findings, so that these must be proven by replays.
+	Judged bool
+	// Moments says that it shows one, a Moment.
+	Moments bool
+	// Write writes a file. It is nil for a format of several files, which Files gives.
+	Write func(ctx context.Context, w io.Writer, r *analyze.Result, at Moment) error
+	Files func(ctx context.Context, r *analyze.Result) []place.File
+}
+
+// Formats lists all formats.
+func Formats() []Format {
+	return []Format{
+		{Name: "parquet", Shows: "tables for SQL: DuckDB, Polars, Spark, pandas", Judged: true, Files: tables},
+		{Name: "pprof", Shows: "a profile for go tool pprof and its viewers", Write: writeProfile},
+		{Name: "folded", Shows: "stacks for flame graphs: flamegraph.pl, speedscope", Moments: true, Write: writeFolded},
+		{Name: "perfetto", Shows: "a timeline for ui.perfetto.dev", Write: writeTrace},
+	}
+}
+
+// Moment says which allocations count.
+type Moment string
+
+// The moments.
+const (
+	Peak      Moment = "peak"      // those that were live when most was active
+	End       Moment = "end"       // those that were live at the end of the trace
+	Allocated Moment = "allocated" // all that the trace has, whenever they were freed
+	Leaked    Moment = "leaked"    // those that loops left behind, as findings of growth count them
+)
+
+// Moments lists all.
+func Moments() []Moment { return []Moment{Peak, End, Allocated, Leaked} }
+
+// Partition is the folder below the tables' own that the files of a snapshot go to, named as Hive does: readers make a
+// column of each "name=value". An unknown rank is Hive's word for NULL.
+func Partition(run string, rank int) string {
+	of := "__HIVE_DEFAULT_PARTITION__"
+	if rank >= 0 {
+		of = strconv.Itoa(rank)
+	}
+	return filepath.Join("run="+plain.ReplaceAllString(run, "_"), "rank="+of)
+}
+
+// plain is all that paths of files and addresses have no other meaning for.
+var plain = regexp.MustCompile(`[^0-9A-Za-z._+-]`)
+
+// WriteTables puts the files of a snapshot into a folder, in place of those that are there: all of them or none.
+func WriteTables(ctx context.Context, dir string, r *analyze.Result, f *Format) error {
+	files := f.Files(ctx, r)
+	ours := func(name string) bool {
+		return slices.ContainsFunc(files, func(f place.File) bool { return f.Name == name })
+	}
+	for {
+		if _, err := os.Stat(dir); err == nil {
+			return place.Replace(dir, files, ours)
+		}
+		if err := place.Create(dir, files, ours); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}

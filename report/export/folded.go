@@ -1,0 +1,69 @@
+package export
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/report/internal/chart"
+)
+
+// mostFolded is how many bytes of lines are written in full, beside four for each byte of the snapshot. A line repeats all
+// names of its stack, of which a hostile file has one that is long in all stacks: behind that, lines have the innermost call.
+const mostFolded = 64 << 20
+
+// writeFolded writes a line for each stack: its calls from the outermost on with ";" between them, a blank, and rounded
+// bytes. Of several devices the first call is the name.
+func writeFolded(ctx context.Context, w io.Writer, r *analyze.Result, at Moment) error {
+	out := bufio.NewWriter(w)
+	left := mostFolded + 4*r.Snapshot.Bytes
+	k := slices.Index(Moments(), at)
+	for i := range r.Devices {
+		d := newDevice(r.Snapshot, &r.Devices[i])
+		var (
+			code  attribution.Code
+			bytes int64
+		)
+		line := func() error { // of what came before
+			if bytes == 0 {
+				return nil
+			}
+			var names []string
+			if len(r.Devices) > 1 {
+				names = append(names, chart.DeviceName(d.Timeline.Device))
+			}
+			calls := d.calls(code)
+			if left < 0 {
+				calls = calls[:1]
+			}
+			for _, f := range slices.Backward(calls) {
+				names = append(names, unfolded.Replace(f.Text()))
+			}
+			n, err := fmt.Fprintf(out, "%s %d\n", strings.Join(names, ";"), bytes)
+			left, bytes = left-int64(n), 0
+			return err
+		}
+		err := d.groups(ctx, func(g *group) (err error) {
+			if g.code != code {
+				err = line()
+			}
+			code, bytes = g.code, bytes+g.sums[k].Rounded
+			return err
+		})
+		if err == nil {
+			err = line()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// unfolded keeps what parts calls and lines out of their names.
+var unfolded = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
