@@ -65,7 +65,8 @@ func table(list any, names ...string) [][]any {
 
 var sqlBlock = regexp.MustCompile("(?s)```sql\n(.*?)```")
 
-// TestQueries asks the ten questions of the manual in DuckDB and Polars: the answers are those of snapana's own commands.
+// TestQueries asks the ten questions of the manual in DuckDB and Polars, or in Spark where SNAPANA_SPARK names a Python that
+// has it: the answers are those of snapana's own commands.
 func TestQueries(t *testing.T) {
 	python := readers(t)
 	manual, err := os.ReadFile("manual/export.md")
@@ -117,7 +118,11 @@ func TestQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, engine := range []string{"duckdb", "polars"} {
+	engines := map[string]string{"duckdb": python, "polars": python}
+	if spark := os.Getenv("SNAPANA_SPARK"); spark != "" { // which takes half a gigabyte, and minutes
+		engines = map[string]string{"spark": spark}
+	}
+	for engine, python := range engines {
 		got := map[string][][][]any{}
 		for _, run := range []string{"ghost", "fragmentation", "ranks"} {
 			cmd := exec.Command(python, filepath.Join("testdata", "query.py"), dir, run, engine)
