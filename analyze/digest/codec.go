@@ -34,6 +34,17 @@ type Findings struct {
 	packed []byte
 }
 
+// Keep takes findings, the first ones that take up to 128 KiB.
+func (f *Findings) Keep(list []finding.Finding) {
+	f.list, f.packed = list[:min(len(list), maxFindings)], nil
+	for len(f.list) > 0 {
+		if data, err := marshal(f.list); err == nil && len(data) <= maxPacked {
+			return
+		}
+		f.list = f.list[:len(f.list)-1]
+	}
+}
+
 // EncodeMsgpack is for package msgpack.
 func (f *Findings) EncodeMsgpack(e *msgpack.Encoder) error {
 	if f.packed != nil {

@@ -170,7 +170,7 @@ func Of(src Source, r *analyze.Result, recording *sidecar.File) *Digest {
 		}
 		d.Verdict.Cause = clip(cause, maxText)
 	}
-	d.Findings.list = r.Verdict.Findings[:min(len(r.Verdict.Findings), maxFindings)]
+	d.Findings.Keep(r.Verdict.Findings)
 	in := interner{seen: map[string]int64{}}
 	used := make([]*analyze.Device, 0, len(r.Devices))
 	for i := range r.Devices {
@@ -309,18 +309,30 @@ type row struct {
 	bytes int64
 }
 
-// interner gives texts their places.
+// interner gives texts their places. Once there are many bytes of them it keeps the beginnings of others only.
 type interner struct {
 	texts []string
+	bytes int
 	seen  map[string]int64
 }
 
+// Bounds of what texts and findings take of a digest.
+const (
+	maxTexts  = 160 << 10
+	shortText = 40
+	maxPacked = 128 << 10
+)
+
 func (in *interner) id(text string) int64 {
-	text = clip(text, maxText)
+	most := maxText
+	if in.bytes+len(text) > maxTexts {
+		most = shortText
+	}
+	text = clip(text, most)
 	n, ok := in.seen[text]
 	if !ok {
 		n = int64(len(in.texts))
-		in.seen[text], in.texts = n, append(in.texts, text)
+		in.seen[text], in.texts, in.bytes = n, append(in.texts, text), in.bytes+len(text)
 	}
 	return n
 }

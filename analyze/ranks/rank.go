@@ -1,30 +1,32 @@
-// Package ranks compares the snapshots of the processes of one distributed run: which of them
-// failed first, what verdicts they share, and which one holds more than the others, and where.
+// Package ranks compares the processes of one distributed run: which of them failed first, what verdicts they share,
+// which one holds more than the others, and where, which did less, and what is missing.
 //
-// Each snapshot is reduced to a few figures as soon as it is analyzed, so that thousands of them
-// take no more memory than the ones that are being read. Ranks are compared at their own peaks of
-// active memory, on the device of each on which most was reserved.
+// Each snapshot is reduced to its digest as soon as it is analyzed, and each digest to a few figures, so that a hundred
+// thousand of them fit in memory. Ranks are compared at their own peaks of active memory, on the device of each on which
+// most was reserved. A comparison is of a set: the order in which ranks were read, or which process read them first,
+// changes no byte of it.
 package ranks
 
 import (
 	"context"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"sync"
+	"unique"
 
 	"github.com/snapana/snapana/analyze"
-	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/finding"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // Rank is what is kept of one snapshot. Sizes are bytes.
 type Rank struct {
 	File     string // as the caller names it
-	Number   int    // the rank, -1 when the names of the files do not tell
+	Number   int    // the rank, -1 when neither the recorder nor the names of the files tell
 	Fault    string // why the file could not be read; then nothing below is known
 	Status   finding.Status
 	Headline string
@@ -38,20 +40,39 @@ type Rank struct {
 	Growth int64
 	// Pieces is free memory in segments that live blocks keep, at that of the moments looked at when it is most, -1
 	// unknown.
-	Pieces  int64
+	Pieces int64
+	// Steps is how many the trace has, -1 unknown: none were found, or it does not begin with the program.
+	Steps   int64
 	Failure *Failure
-	// Over is how far the active peak lies above the median of all ranks, negative below it; 0 where it is unknown.
+	// Over is how far the active peak lies above the median of the ranks like it, negative below it; 0 where it is
+	// unknown. Those like it are all, or those at the same place of the axes that explain the peaks.
 	Over   int64
 	Stands bool // it stands out, as Outlier says
+	// Laps are the peaks of active memory of its steps, of many the highest of each few. Nil: no steps were found.
+	Laps []int64
 
-	sites map[string]int64 // active bytes at the peak, by where they were allocated
+	path, content string // of the snapshot: absolute, and the checksum of it as it is stored; "" unknown
+	modified      int64
+	options       string
+	recorded      int64 // the rank that the recorder saw, or the name of the file tells, and 1; 0 for neither
+	world         int64 // how many there are, as the recorder saw it; 0 unknown
+	machine       string
+	settings      [][2]unique.Handle[string] // name and value, by name
+	sites         []site                     // active bytes at the peak, by where they were allocated, most first
+	least         int64                      // no place that is not in sites has more
+	class         int32                      // of ranks at the same place of the axes that explain the peaks
+}
+
+type site struct {
+	name  unique.Handle[string]
+	bytes int64
 }
 
 // Failure is the last request of a rank that failed.
 type Failure struct {
 	Event     int
 	Time      int64 // microseconds since 1970 by the clock of the rank's machine, 0 unknown
-	First     int64 // the same of the first request that failed
+	First     int64 // the same of the first request that failed; 0 where the trace may have lost an earlier one, too
 	Requested int64 // rounded
 	Site      string
 }
@@ -65,103 +86,105 @@ func Unread(file string, err error) Rank {
 
 // unknown is a rank without figures.
 func unknown(file string) Rank {
-	return Rank{File: file, Number: -1, Device: -1, Reserved: -1, Active: -1, End: -1, Growth: -1, Pieces: -1}
+	return Rank{File: file, Number: -1, Device: -1, Reserved: -1, Active: -1, End: -1, Growth: -1, Pieces: -1, Steps: -1}
 }
 
 // Reduce keeps of an analyzed snapshot what Compare needs.
 func Reduce(file string, r *analyze.Result) Rank {
+	return Of(file, digest.Of(digest.Source{Path: file}, r, nil))
+}
+
+// maxLaps bounds Rank.Laps.
+const maxLaps = 64
+
+// Of keeps of a digest what Compare needs. The file is the snapshot as the caller names it.
+func Of(file string, d *digest.Digest) Rank {
 	k := unknown(file)
-	k.Status, k.Headline = r.Verdict.Status, r.Verdict.Headline
-	if f := r.Verdict.Lead(); f != nil {
-		k.Cause = f.ID + f.Cause
-		for _, frame := range f.Stack {
-			k.Cause += "\n" + frame
-		}
-	}
-	d := r.Main()
-	if d == nil {
+	src, id := &d.Source, &d.Identity
+	k.path, k.content, k.modified, k.options = src.Path, string(src.SHA256), src.Modified, src.Options
+	k.recorded, k.world, k.machine = id.Rank+1, max(id.WorldSize, 0), shared(id.Machine)
+	if k.Fault = d.Fault; k.Fault != "" {
 		return k
 	}
-	t := d.Timeline
-	told := t.Recording.Told()
-	k.Device, k.End, k.Pieces = t.Device, t.Final.Active, 0
-	if t.HasHistory() {
-		if told.Peak.Reserved == timeline.Exact {
-			k.Reserved = t.PeakReserved.Bytes
-		}
-		if told.Peak.Active == timeline.Exact {
-			k.Active = t.PeakActive.Bytes
-		}
-		k.Growth = 0
-		for i := range d.Growth {
-			k.Growth += d.Growth[i].Bytes
+	if id.HasConf {
+		k.settings = append(k.settings, [2]unique.Handle[string]{unique.Make(settingsName), unique.Make(id.Conf)})
+	}
+	for _, e := range id.Environment {
+		k.settings = append(k.settings, [2]unique.Handle[string]{unique.Make(e[0]), unique.Make(e[1])})
+	}
+	k.Status, k.Headline, k.Cause = finding.Status(shared(string(d.Verdict.Status))), shared(d.Verdict.Headline),
+		shared(d.Verdict.Cause)
+	if len(d.Devices) == 0 {
+		return k
+	}
+	v := &d.Devices[0]
+	k.Device, k.Pieces, k.Reserved, k.Active, k.Growth = int(v.Ordinal), v.Pieces, v.Reserved, v.Active, v.Growth
+	if v.Whole && v.Steps.Count > 0 {
+		k.Steps = v.Steps.Count
+	}
+	k.Laps = digest.Columns(v.Steps.Peaks, maxLaps)
+	if f := v.Failure; f != nil {
+		k.Failure = &Failure{Event: int(f.Event), Time: f.Time, Requested: f.Requested, Site: shared(f.Site)}
+		if f.Sure {
+			k.Failure.First = f.First
 		}
 	}
-	for i := range d.Moments {
-		c := &d.Moments[i].Frag.Classes
-		k.Pieces = max(k.Pieces, c.Hard+c.Soft)
+	if len(v.Moments) == 0 {
+		return k
 	}
-	m := &d.Moments[len(d.Moments)-1]
-	if d.Moments[0].Name == "peak" {
-		m = &d.Moments[0]
+	m := &v.Moments[len(v.Moments)-1]
+	k.End = m.Totals.Active
+	if v.Moments[0].Name == "peak" {
+		m = &v.Moments[0]
 	}
-	k.sites = make(map[string]int64)
-	for i := range m.Live {
-		if s := attribution.Place(r.Snapshot, m.Live[i].Stack); len(k.sites) < maxSites || k.sites[s] > 0 {
-			k.sites[s] += m.Live[i].Rounded
-		}
+	k.sites = make([]site, len(m.Sites.Names))
+	for i, n := range m.Sites.Names {
+		k.sites[i] = site{unique.Make(d.Texts[n]), m.Sites.Bytes[i]}
 	}
-	if n := len(t.OOMs); n > 0 {
-		last := t.OOMs[n-1]
-		k.Failure = &Failure{Event: last.Event, Requested: last.Requested,
-			Site: attribution.Site(r.Snapshot, last.Stack)}
-		at := func(event int) int64 {
-			if event < 0 || event >= t.Trace.Len() {
-				return 0
-			}
-			return t.Trace.Time(event)
-		}
-		k.Failure.Time = at(last.Event)
-		if told.Failures == timeline.Exact {
-			k.Failure.First = at(t.OOMs[0].Event)
-		}
+	if n := len(k.sites); n > 0 {
+		k.least = min(k.sites[n-1].bytes, m.Sites.Rest)
 	}
 	return k
 }
 
-// maxSites bounds the places that are kept of a rank, those with the most bytes.
-const maxSites = 256
+// settingsName is what the allocator's settings are called.
+const settingsName = "the allocator's settings"
+
+// shared is a text that others with the same one share.
+func shared(s string) string { return unique.Make(s).Value() }
+
+// at is what a rank has from one place, at most so much where that is not known.
+func (k *Rank) at(name unique.Handle[string]) int64 {
+	for i := range k.sites {
+		if k.sites[i].name == name {
+			return k.sites[i].bytes
+		}
+	}
+	return k.least
+}
 
 // maxReaders bounds how many snapshots are in memory at a time.
 const maxReaders = 4
 
-// Read opens the snapshots of a run, some at a time, analyzes each, and compares them. Those that cannot be read are
-// ranks of which nothing is known; the error is that of a canceled ctx. Where each is not nil it gets the results, of
-// several files at a time, and only then the runs are replayed.
-func Read(ctx context.Context, files []string, open func(file string) (*snapshot.Snapshot, error), opt analyze.Options,
-	each func(file string, r *analyze.Result)) (*Comparison, error) {
-	opt.NoReplay = each == nil
-	read := func(file string) Rank {
-		s, err := open(file)
-		if err != nil {
-			return Unread(file, err)
-		}
-		r, err := analyze.Run(ctx, s, opt)
-		if err != nil {
-			return Unread(file, err)
-		}
-		if each != nil {
-			each(file, r)
-		}
-		return Reduce(file, r)
-	}
+// Read makes ranks of the files of a run, some at a time, and compares them. open gives the digest of a file; where it
+// fails, the file is a rank of which nothing is known. The error is that of a canceled ctx, or of a question that does
+// not fit the ranks.
+func Read(ctx context.Context, files []string, open func(file string) (Rank, error), q Question) (*Comparison, error) {
 	list := make([]Rank, len(files))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, min(runtime.NumCPU(), maxReaders))
 	for i, file := range files {
 		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
 		wg.Go(func() {
-			list[i] = read(file)
+			k, err := open(file)
+			if err != nil {
+				k = Unread(file, err)
+				k.path, _ = filepath.Abs(file)
+			}
+			list[i] = k
 			<-slots
 		})
 	}
@@ -169,7 +192,7 @@ func Read(ctx context.Context, files []string, open func(file string) (*snapshot
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return Compare(list), nil
+	return q.Compare(list)
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
@@ -178,13 +201,16 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // where no name has it, by the only number in which the names differ. -1 is unknown; a number that
 // two files have tells nothing.
 func Numbers(files []string) []int {
-	out := slices.Repeat([]int{-1}, len(files))
-	some := false
+	out := make([]int, len(files))
 	for i, f := range files {
 		out[i] = snapshot.NamedRank(f)
-		some = some || out[i] >= 0
 	}
-	if !some {
+	return unambiguous(files, out)
+}
+
+// unambiguous completes the numbers that files tell, -1 for none.
+func unambiguous(files []string, out []int) []int {
+	if !slices.ContainsFunc(out, func(n int) bool { return n >= 0 }) {
 		differing(files, out)
 	}
 	seen := make(map[int]int)

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/environment"
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/stage"
@@ -23,75 +27,163 @@ import (
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/text"
-	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 func newRanks() *cobra.Command {
-	var (
-		in  inputFlags
-		out outputFlags
-		dir string
-	)
+	var f ranksFlags
 	cmd := &cobra.Command{
 		Use:   "ranks FILE...",
-		Short: "Compare the snapshots of a distributed run",
+		Short: "Compare the snapshots of a distributed run, or their digests",
 		Long: `Judge the snapshots of all ranks of a run and compare them: which rank ran out of memory
 first, which verdicts the ranks share, and which rank uses more memory than the others,
-allocated where. A FILE may be a folder of snapshots. Files that cannot be read are listed,
-and the exit code is then 2.
+allocated where; which did fewer steps, and which is missing. A FILE is a snapshot, a digest, or a
+folder of either. Files that cannot be read are listed, and the exit code is then 2.
 
 With -o the comparison is also a page, with a heat map of all ranks and links to the report of
-each, which are in the same folder. A name that ends in .html is the page alone.`,
+each snapshot, which are in the same folder. A name that ends in .html is the page alone.`,
 		Example: `  snapana ranks dumps/
   snapana ranks -o run42 dumps/rank*.pickle
+  snapana ranks --mesh dp=8,tp=8,pp=4 digests/
   snapana ranks --json iteration_10/*/memory_snapshot.pickle`,
 		Args: needs(1, many, "the FILES of a run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("output") && dir == "" {
-				return errNoPage
-			}
-			rules, err := in.readRules(cmd.Context())
-			if err != nil {
-				return err
-			}
-			files := unfold(cmd.Context(), args)
-			page := newRanksPage(dir, files)
-			var read atomic.Int64
-			meter := meterOf(cmd.Context())
-			ctx := stage.With(cmd.Context(), func(stage.Stage, int, int) {}) // several at once
-			c, err := ranks.Read(ctx, files, func(path string) (*snapshot.Snapshot, error) {
-				meter.at(task{what: "judging ranks", done: read.Load(), total: int64(len(files))})
-				defer read.Add(1)
-				s, err := in.read(cmd, path, nil)
-				return s, explain(cmd.Context(), err)
-			}, analyze.Options{Rules: rules}, page.each())
-			if err != nil {
-				return err
-			}
-			err = cmp.Or(show(cmd, out, c, json.WriteRanks, text.Ranks), written(page.write(c)))
-			if err == nil && page.path != "" && !out.json {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", oneLine(page.path))
-			}
-			if n := len(c.Ranks) - c.Read; err == nil && n > 0 {
-				return fmt.Errorf("%d of %d files could not be read", n, len(c.Ranks))
-			}
-			return err
-		},
+		RunE: f.run,
 	}
-	in.add(cmd.Flags())
-	cmd.Flags().StringVarP(&dir, "output", "o", "", "also write a page and the report of each rank to `FOLDER`,\n"+
+	f.read.add(cmd.Flags())
+	cmd.Flags().StringVarP(&f.dir, "output", "o", "", "also write a page and the report of each rank to `FOLDER`,\n"+
 		"or to a name that ends in .html the page alone")
-	out.add(cmd.Flags(), "print JSON, with everything", "list all ranks")
+	cmd.Flags().StringVar(&f.mesh, "mesh", "", "how the ranks are laid out, as `AXES` like dp=8,tp=8,pp=4:\n"+
+		"the last is counted fastest, as by torch's init_device_mesh")
+	cmd.Flags().IntVar(&f.worldSize, "world-size", 0, "how many ranks there should be, a `NUMBER`")
+	f.format.add(cmd)
+	f.out.add(cmd.Flags(), "print JSON, with everything", "list all ranks")
 	return cmd
 }
 
-// unfold puts the snapshots in folders in their place.
+// ranksFlags are those of ranks.
+type ranksFlags struct {
+	read      readFlags
+	out       outputFlags
+	format    formatFlag
+	dir, mesh string
+	worldSize int
+}
+
+func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
+	q, err := f.question(cmd)
+	if err != nil {
+		return err
+	}
+	if err := f.read.ready(cmd.Context()); err != nil {
+		return err
+	}
+	files := unfold(cmd.Context(), args)
+	page := newRanksPage(f.dir, files)
+	f.read.replay = page.reports != nil
+	debug.SetGCPercent(100) // hardly anything of what is read stays
+	var read atomic.Int64
+	meter := meterOf(cmd.Context())
+	ctx := stage.With(cmd.Context(), func(stage.Stage, int, int) {}) // several at once
+	cmd.SetContext(ctx)
+	c, err := ranks.Read(ctx, files, func(path string) (ranks.Rank, error) {
+		meter.at(task{what: "judging ranks", done: read.Load(), total: int64(len(files))})
+		defer read.Add(1)
+		k, err := f.rank(cmd, path, page)
+		return k, explain(ctx, err)
+	}, q)
+	if err != nil {
+		return err
+	}
+	f.out.json = f.out.json || f.format == "json"
+	if f.format == "md" {
+		err = written(text.RanksMarkdown(cmd.OutOrStdout(), c))
+	} else {
+		err = show(cmd, f.out, c, json.WriteRanks, text.Ranks)
+	}
+	err = cmp.Or(err, written(page.write(c)))
+	if err == nil && page.path != "" && !f.out.json {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", oneLine(page.path))
+	}
+	if n := len(c.Ranks) - c.Read; err == nil && n > 0 {
+		return fmt.Errorf("%d of %d files could not be read", n, len(c.Ranks))
+	}
+	if err == nil && (f.mesh != "" || f.worldSize > 0) && len(c.Missing) > 0 {
+		return fmt.Errorf("%d of %d ranks are missing", len(c.Missing), c.Expected)
+	}
+	return err
+}
+
+func (f *ranksFlags) question(cmd *cobra.Command) (q ranks.Question, err error) {
+	switch {
+	case cmd.Flags().Changed("output") && f.dir == "":
+		return q, errNoPage
+	case f.worldSize < 0 || f.worldSize > 1e7:
+		return q, fmt.Errorf("invalid --world-size %d; expected the number of ranks", f.worldSize)
+	case f.mesh != "" && f.worldSize > 0:
+		return q, errors.New("--world-size cannot be used with --mesh, which says how many ranks there are")
+	}
+	if err := f.format.check(cmd, f.out.json, "--json"); err != nil {
+		return q, err
+	}
+	q.Expected = f.worldSize
+	if f.mesh != "" {
+		if q.Mesh, err = ranks.ParseMesh(f.mesh); err != nil {
+			err = fmt.Errorf("invalid --mesh %q: %w", f.mesh, err)
+		}
+	}
+	return q, err
+}
+
+// rank reads a digest or a snapshot.
+func (f *ranksFlags) rank(cmd *cobra.Command, path string, page *ranksPage) (ranks.Rank, error) {
+	if strings.HasSuffix(path, digest.Ending) {
+		d, err := digest.Open(cmd.Context(), path)
+		if err != nil {
+			return ranks.Rank{}, err
+		}
+		return ranks.Of(near(d.Source.Path), d), nil
+	}
+	src, _ := digest.Stat(path, f.read.options()) // whoever opens it says what is wrong
+	d, r, err := f.read.digest(cmd, path, src)
+	if err != nil {
+		return ranks.Rank{}, err
+	}
+	if page.reports != nil {
+		page.each(path, r)
+	}
+	return ranks.Of(path, d), nil
+}
+
+// near names a path from here, where that is shorter.
+func near(path string) string {
+	if dir, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+			return rel
+		}
+	}
+	return path
+}
+
+// digests lists those below a folder.
+func digests(ctx context.Context, dir string) (found []string) {
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return fs.SkipAll
+		case err == nil && !d.IsDir() && strings.HasSuffix(path, digest.Ending):
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+}
+
+// unfold puts the snapshots and the digests in folders in their place.
 func unfold(ctx context.Context, args []string) (files []string) {
 	for _, path := range args {
 		found := []string{path}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			if in := snapshots(ctx, path); len(in) > 0 {
+			if in := slices.Concat(digests(ctx, path), snapshots(ctx, path)); len(in) > 0 {
 				found = in
 			}
 		}
@@ -119,6 +211,9 @@ func newRanksPage(output string, files []string) *ranksPage {
 	}
 	p.reports = map[string]string{}
 	for i, n := range ranks.Numbers(files) {
+		if strings.HasSuffix(files[i], digest.Ending) {
+			continue
+		}
 		name := fmt.Sprintf("file%d", i)
 		if n >= 0 {
 			name = fmt.Sprintf("rank%d", n)
@@ -128,17 +223,12 @@ func newRanksPage(output string, files []string) *ranksPage {
 	return p
 }
 
-// each writes the report of a rank; nil where none is wanted.
-func (p *ranksPage) each() func(string, *analyze.Result) {
-	if p.reports == nil {
-		return nil
-	}
-	return func(file string, r *analyze.Result) {
-		_, err := report.WriteDir(filepath.Join(filepath.Dir(p.path), p.reports[file]), r, html.DefaultBytes)
-		p.mu.Lock()
-		p.err = cmp.Or(p.err, err)
-		p.mu.Unlock()
-	}
+// each writes the report of a rank.
+func (p *ranksPage) each(file string, r *analyze.Result) {
+	_, err := report.WriteDir(filepath.Join(filepath.Dir(p.path), p.reports[file]), r, html.DefaultBytes)
+	p.mu.Lock()
+	p.err = cmp.Or(p.err, err)
+	p.mu.Unlock()
 }
 
 // write writes the page, once all ranks are known.
@@ -148,7 +238,7 @@ func (p *ranksPage) write(c *ranks.Comparison) error {
 	}
 	var b bytes.Buffer
 	err := html.WriteRanks(&b, c, func(k *ranks.Rank) string {
-		if p.reports == nil {
+		if p.reports[k.File] == "" {
 			return ""
 		}
 		return p.reports[k.File] + "/" + report.Page

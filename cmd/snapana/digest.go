@@ -71,6 +71,7 @@ func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 	if err := f.ready(cmd.Context()); err != nil {
 		return err
 	}
+	f.alone = true
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return written(err)
 	}
@@ -149,22 +150,22 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 			}
 		}()
 	}
-	var d *digest.Digest
-	if err == nil {
-		d, _, err = f.digest(cmd, path, src, true)
+	d, _, err := f.digest(cmd, path, src)
+	if err == nil && len(d.Source.SHA256) == 0 {
+		err = errors.New("a digest is of a file that can be read twice")
 	}
 	if stopped := cmd.Context().Err(); stopped != nil {
 		return out, stopped
 	}
 	if err != nil {
-		if d != nil {
-			src = d.Source
-		}
-		d = digest.Failed(src, errors.New(oneLine(explain(cmd.Context(), err).Error())))
+		d = digest.Failed(d.Source, errors.New(oneLine(explain(cmd.Context(), err).Error())))
 	}
 	data, err := d.Encode()
 	if err != nil {
-		return out, err
+		d = digest.Failed(d.Source, err)
+		if data, err = d.Encode(); err != nil {
+			return out, err
+		}
 	}
 	out.Path, out.Fault, out.Bytes = filepath.Join(f.dir, d.Source.Name()), d.Fault, len(data)
 	return out, written(place.Write(out.Path, data))
@@ -185,9 +186,11 @@ func (f *digestFlags) begin(src digest.Source) (path string, err error) {
 
 // readFlags are those that say how snapshots are read whose digests are made.
 type readFlags struct {
-	in    inputFlags
-	rules []category.Rule
-	hash  string // of the rules
+	in     inputFlags
+	rules  []category.Rule
+	hash   string // of the rules
+	alone  bool   // files are read one after the other
+	replay bool   // what other settings would have done is wanted too
 }
 
 func (f *readFlags) add(fl *pflag.FlagSet) { f.in.add(fl) }
@@ -228,16 +231,21 @@ func (f *readFlags) options() string {
 
 var errChanged = errors.New("changed while it was read: wait until its program has written it")
 
-// digest reads a snapshot, analyzes it with the recorder's file beside it, and makes the digest. alone says that it is
-// the only one that is read. Where it fails, the digest has the Source.
-func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source,
-	alone bool) (*digest.Digest, *analyze.Result, error) {
+// digest reads a snapshot, analyzes it with the recorder's file beside it, and makes the digest. Where that fails, the
+// digest has the Source.
+func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source) (*digest.Digest, *analyze.Result, error) {
 	failed := &digest.Digest{Source: src}
 	hashed := make(chan error, 1)
-	go func() { hashed <- failed.Source.Hash(cmd.Context()) }()
+	go func() {
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().IsRegular() { // a pipe cannot be read twice
+			err = failed.Source.Hash(cmd.Context())
+		}
+		hashed <- err
+	}()
 	var s *snapshot.Snapshot
 	var err error
-	if alone {
+	if f.alone {
 		s, err = f.in.open(cmd, path)
 	} else {
 		s, err = f.in.read(cmd, path, nil)
@@ -248,7 +256,7 @@ func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source,
 	if err != nil {
 		return failed, nil, err
 	}
-	opt := analyze.Options{Rules: f.rules, NoReplay: true}
+	opt := analyze.Options{Rules: f.rules, NoReplay: !f.replay}
 	if file := sidecar.Beside(path); file != "" {
 		if opt.Recorder, err = f.in.recording(cmd, file); err != nil {
 			opt.Recorder, opt.Unread = nil, inFlags(err)
@@ -258,7 +266,7 @@ func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source,
 	if err != nil {
 		return failed, nil, err
 	}
-	if now, err := digest.Stat(path, ""); err != nil || now.Size != src.Size || now.Modified != src.Modified {
+	if now, err := digest.Stat(path, ""); err == nil && (now.Size != src.Size || now.Modified != src.Modified) {
 		return failed, nil, errChanged
 	}
 	return digest.Of(failed.Source, r, opt.Recorder), r, nil

@@ -273,6 +273,8 @@ type rankRow struct {
 	Over     *int64       `json:"over_median"`
 	Growth   *int64       `json:"growth,omitempty"`
 	Pieces   *int64       `json:"in_pieces,omitempty"`
+	Steps    *int64       `json:"steps"`
+	Laps     []int64      `json:"step_peaks,omitempty"`
 	Failure  *rankFailure `json:"failure"`
 }
 
@@ -300,7 +302,10 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		row := rankRow{
 			File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline,
 			Device: known(k.Device), Reserved: known(k.Reserved), Active: known(k.Active), End: known(k.End),
-			Growth: known(k.Growth), Pieces: known(k.Pieces),
+			Growth: known(k.Growth), Pieces: known(k.Pieces), Laps: k.Laps,
+		}
+		if k.Steps > 0 {
+			row.Steps = &k.Steps
 		}
 		if k.Active >= 0 {
 			row.Over = &k.Over

@@ -20,7 +20,22 @@ const maxRanks = 16
 // and a line for each rank.
 func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 	d := newDoc(o)
-	d.line(dim.of(chart.RankCounts(c)))
+	d.run(c, o.All)
+	return d.print(w)
+}
+
+// RanksMarkdown prints what Ranks prints for an issue or a chat.
+func RanksMarkdown(w io.Writer, c *ranks.Comparison) error {
+	d := newDoc(Options{})
+	d.markdown, d.heads, d.width = true, 2, 1<<20
+	d.run(c, false)
+	return d.print(w)
+}
+
+func (d *doc) run(c *ranks.Comparison, all bool) {
+	for _, l := range wrap(chart.RankCounts(c), d.width) {
+		d.line(dim.of(l))
+	}
 	for i, g := range c.Groups {
 		if i == 8 && len(c.Groups) > 9 {
 			d.line(more(len(c.Groups)-i, "verdict"))
@@ -37,8 +52,7 @@ func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
 		d.labeled("Next", cells(plain.code("snapana report "+Arg(c.Ranks[0].File))))
 	}
 	d.gap()
-	d.ranks(c, o.All)
-	return d.print(w)
+	d.ranks(c, all)
 }
 
 func (d *doc) ranks(c *ranks.Comparison, all bool) {

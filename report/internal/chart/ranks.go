@@ -19,11 +19,19 @@ func rankFailures(c *ranks.Comparison) (failed int) {
 	return failed
 }
 
-// RankCounts says how many snapshots of a run there are, and how many of them failed.
+// RankCounts says how many snapshots of a run there are, how many of them failed, and which are missing.
 func RankCounts(c *ranks.Comparison) string {
 	s := units.Plural(len(c.Ranks), "snapshot")
 	if n := len(c.Ranks) - c.Read; n > 0 {
 		s += fmt.Sprintf(", %d of them unreadable", n)
+	}
+	if c.Copies > 0 {
+		s += ", " + units.Plural(c.Copies, "copy", "copies") + " left out"
+	}
+	if n := len(c.Missing); n > 0 {
+		s += fmt.Sprintf("; %d of %s missing (%s)", n, units.Plural(c.Expected, "rank"), Ranges(c.Missing, nil))
+	} else if n := c.Expected - len(c.Ranks); n > 0 {
+		s += fmt.Sprintf("; %s missing, and not all files tell which they are", units.Plural(n, "rank"))
 	}
 	if n := rankFailures(c); n > 0 {
 		s += fmt.Sprintf("; %s ran out of memory", units.Plural(n, "rank"))
@@ -45,46 +53,173 @@ func RankGroup(c *ranks.Comparison, g *ranks.Group) string {
 	return whose + RankName(&c.Ranks[g.Ranks[0]], noun) + ": " + g.Headline
 }
 
-// RankDifferences says who failed first and who has more than the others.
+// RankDifferences says who failed first, who has more than the others or did less, and what else differs.
 func RankDifferences(c *ranks.Comparison) []string {
-	var out []string
-	if failed := c.Ranks[:rankFailures(c)]; firstKnown(failed) {
-		k, next := &failed[0], &failed[1]
-		among := ""
-		if c.Read < len(c.Ranks) {
-			among = " of those that could be read"
-		}
-		out = append(out, fmt.Sprintf("%s ran out of memory first%s, at %s UTC by its machine's clock; "+
-			"the next was %s, %s later.", RankName(k, "Rank"), among,
-			time.UnixMicro(k.Failure.First).UTC().Format("2006-01-02 15:04:05.000000"),
-			RankName(next, "rank"), units.Micros(next.Failure.First-k.Failure.First)))
-	}
-	for _, o := range c.Outliers {
-		k := &c.Ranks[o.Rank]
-		s := fmt.Sprintf("%s peaks at %s of active memory, %s above the median of the ranks", RankName(k, "Rank"),
-			units.Bytes(k.Active), units.Bytes(k.Over))
-		if c.MedianActive > 0 {
-			s = fmt.Sprintf("%s uses %.3gx the median of the ranks at its peak (%s vs %s active)", RankName(k, "Rank"),
-				float64(k.Active)/float64(c.MedianActive), units.Bytes(k.Active), units.Bytes(c.MedianActive))
-		}
-		sep := ": "
-		for _, d := range o.Sites {
-			s += fmt.Sprintf("%s%s has %s (median %s)", sep, ClipLeft(Plain(d.Site), 60),
-				units.Bytes(d.Bytes), units.Bytes(d.Median))
-			sep = ", "
+	out := slices.Concat(rankFirst(c), rankHosts(c), rankOutliers(c))
+	for _, x := range c.Extras {
+		s := fmt.Sprintf("Only %s has memory of %s at its peak: %s", RankName(&c.Ranks[x.Rank], "rank"), rankSite(x.Site),
+			units.Bytes(x.Bytes))
+		if x.Most > 0 {
+			s += ", and no other more than " + units.Bytes(x.Most)
 		}
 		out = append(out, s+".")
 	}
-	if len(out) == 0 && c.Peaks > 3 {
-		out = append(out, "No rank stands out: the median peak of active memory is "+units.Bytes(c.MedianActive)+".")
+	alike := len(out) == 0 && c.Peaks > 3
+	for _, x := range c.Stragglers {
+		out = append(out, fmt.Sprintf("%s did %s, the median rank %d.", RankName(&c.Ranks[x.Rank], "Rank"),
+			units.Plural(int(x.Steps), "step"), x.Median))
+	}
+	for i := range c.Odd {
+		out = append(out, rankOdd(c, &c.Odd[i]))
+	}
+	out = append(out, rankMesh(c)...)
+	if alike {
+		out = append([]string{"No rank stands out: the median peak of active memory is " +
+			units.Bytes(c.MedianActive) + "."}, out...)
 	}
 	return out
 }
 
-// firstKnown reports whether one of the ranks that failed, which are in order, was the first for certain.
-func firstKnown(failed []ranks.Rank) bool {
-	return len(failed) > 1 && failed[0].Failure.First < failed[1].Failure.First &&
-		!slices.ContainsFunc(failed, func(k ranks.Rank) bool { return k.Failure.First == 0 })
+func rankSite(site string) string { return ClipLeft(Plain(site), 60) }
+
+// rankFirst says who failed first, and how far that is certain.
+func rankFirst(c *ranks.Comparison) []string {
+	f := c.First
+	if f == nil || f.Next < 0 {
+		return nil
+	}
+	if f.Lost > 0 && f.Gap < 0 {
+		return []string{fmt.Sprintf("Which rank ran out of memory first is not known: the traces of %d of %d have no "+
+			"times, or may have lost an earlier failure.", f.Lost, rankFailures(c))}
+	}
+	k, next := &c.Ranks[f.Row], &c.Ranks[f.Next]
+	among := ""
+	if c.Read < len(c.Ranks) || len(c.Missing) > 0 {
+		among = " of those that could be read"
+	}
+	at := time.UnixMicro(k.Failure.First).UTC().Format("2006-01-02 15:04:05.000000")
+	if f.Certain {
+		return []string{fmt.Sprintf("%s ran out of memory first%s, at %s UTC by its machine's clock; "+
+			"the next was %s, %s later.", RankName(k, "Rank"), among, at, RankName(next, "rank"), units.Micros(f.Gap))}
+	}
+	if f.Gap == 0 {
+		return []string{fmt.Sprintf("%s and %s ran out of memory at the same time%s, at %s UTC by the clocks of their "+
+			"machines.", RankName(k, "Rank"), RankName(next, "rank"), among, at)}
+	}
+	s := fmt.Sprintf("%s may have run out of memory first%s, at %s UTC by its machine's clock; %s followed %s later",
+		RankName(k, "Rank"), among, at, RankName(next, "rank"), units.Micros(f.Gap))
+	if f.Gap < ranks.ClockError && !f.SameClock {
+		s += ", and clocks of two machines may differ by more"
+	}
+	if f.Lost > 0 {
+		s += fmt.Sprintf("; %s may have lost an earlier failure", units.Plural(f.Lost, "other trace",
+			"other traces"))
+	}
+	return []string{s + "."}
+}
+
+func rankHosts(c *ranks.Comparison) (out []string) {
+	for i := range c.Hosts {
+		h := &c.Hosts[i]
+		where := "on machine " + Clip(Plain(h.Name), 40)
+		if h.Folder {
+			where = "in folder " + Clip(Plain(h.Name), 40)
+		}
+		out = append(out, fmt.Sprintf("All %s %s (%s) stand out: each peaks at least %s above the median of those like it.",
+			units.Plural(len(h.Ranks), "rank"), where, rankList(c, h.Ranks), units.Bytes(h.Least)))
+	}
+	return out
+}
+
+func rankOutliers(c *ranks.Comparison) (out []string) {
+	for _, o := range c.Outliers {
+		if slices.ContainsFunc(c.Hosts, func(h ranks.Host) bool { return slices.Contains(h.Ranks, o.Rank) }) {
+			continue
+		}
+		k := &c.Ranks[o.Rank]
+		s := fmt.Sprintf("%s peaks at %s of active memory, %s above the median of the ranks", RankName(k, "Rank"),
+			units.Bytes(k.Active), units.Bytes(k.Over))
+		if o.Median > 0 {
+			s = fmt.Sprintf("%s uses %.3gx the median of the ranks%s at its peak (%s vs %s active)", RankName(k, "Rank"),
+				float64(k.Active)/float64(o.Median), likeIt(c), units.Bytes(k.Active), units.Bytes(o.Median))
+		}
+		sep := ": "
+		for _, d := range o.Sites {
+			s += fmt.Sprintf("%s%s has %s (median %s)", sep, rankSite(d.Site), units.Bytes(d.Bytes), units.Bytes(d.Median))
+			sep = ", "
+		}
+		out = append(out, s+".")
+	}
+	return out
+}
+
+// likeIt says that ranks are compared by their places on axes, where they are.
+func likeIt(c *ranks.Comparison) string {
+	if c.Mesh != nil && slices.ContainsFunc(c.Mesh.Axes, func(a ranks.Axis) bool { return a.Explains }) {
+		return " like it"
+	}
+	return ""
+}
+
+func rankOdd(c *ranks.Comparison, o *ranks.Odd) string {
+	value := func(s string) string {
+		if s == "" {
+			return "none"
+		}
+		return Clip(Plain(s), 60)
+	}
+	noun, verb := "Ranks "+rankList(c, o.Ranks), "have"
+	if len(o.Ranks) == 1 {
+		noun, verb = RankName(&c.Ranks[o.Ranks[0]], "Rank"), "has"
+	}
+	return fmt.Sprintf("%s %s another value of %s than the others: %s, they have %s.", noun, verb,
+		Clip(Plain(o.Name), 40), value(o.Value), value(o.Usual))
+}
+
+// rankMesh says by which axes the peaks differ.
+func rankMesh(c *ranks.Comparison) (out []string) {
+	if c.Mesh == nil {
+		return nil
+	}
+	var names []string
+	for i := range c.Mesh.Axes {
+		a := &c.Mesh.Axes[i]
+		names = append(names, Plain(a.Name))
+		if !a.Explains {
+			continue
+		}
+		var parts []string
+		for place, m := range a.Medians {
+			if place == told && len(a.Medians) > told {
+				parts = append(parts, fmt.Sprintf("... %d more", len(a.Medians)-told))
+				break
+			}
+			parts = append(parts, RankFigure(m))
+		}
+		list := strings.Join(parts, ", ")
+		if c.Mesh.Inferred {
+			out = append(out, fmt.Sprintf("Peaks differ as if there were %d stages, of which %s: medians %s. That is inferred "+
+				"from the peaks; ranks are compared within a stage.", a.Size, stages(a), list))
+			continue
+		}
+		out = append(out, fmt.Sprintf("Peaks differ by %s: from 0 to %d the medians are %s. Ranks are compared with those "+
+			"at the same place.", Plain(a.Name), a.Size-1, list))
+	}
+	if len(out) == 0 && c.Peaks > 3 {
+		out = append(out, fmt.Sprintf("The peaks do not differ by %s.", strings.Join(names, " or ")))
+	}
+	return out
+}
+
+// told is how many places of an axis are told.
+const told = 8
+
+// stages says which ranks are of one stage.
+func stages(a *ranks.Axis) string {
+	if a.Stride == 1 {
+		return fmt.Sprintf("each %d ranks in a row have one of each", a.Size)
+	}
+	return fmt.Sprintf("each has %d ranks in a row", a.Stride)
 }
 
 // RankFigure prints a figure of a rank in bytes, of which -1 is unknown.

@@ -1,0 +1,199 @@
+package ranks_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/digest"
+	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/ranks"
+	"github.com/snapana/snapana/fixtures/fleet"
+	"github.com/snapana/snapana/report/json"
+)
+
+// read makes ranks of the digests of a job.
+func read(t testing.TB, j *fleet.Job) (list []ranks.Rank) {
+	t.Helper()
+	for _, r := range j.Present() {
+		name, data := j.File(r)
+		d, err := digest.Decode(data)
+		if err != nil {
+			list = append(list, ranks.Unread(name, err))
+			continue
+		}
+		list = append(list, ranks.Of(d.Source.Path, d))
+	}
+	return list
+}
+
+// TestPlanted finds all that is wrong in made-up jobs, and nothing else, whether the mesh is given or not.
+func TestPlanted(t *testing.T) {
+	seeds, dp := 6, 8
+	if os.Getenv("SNAPANA_FULL") != "" {
+		seeds, dp = 12, 40
+	}
+	for seed := range seeds {
+		tp, pp := 4, 4
+		if seed%3 == 2 {
+			tp, pp = 8, 5
+		}
+		j := fleet.New(uint64(seed), dp, tp, pp)
+		list := read(t, j)
+		for _, q := range []ranks.Question{{Mesh: j.Mesh}, {}} {
+			c, err := q.Compare(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, fmt.Sprintf("seed %d, mesh %v", seed, q.Mesh != nil), j, c)
+		}
+	}
+}
+
+func check(t *testing.T, what string, j *fleet.Job, c *ranks.Comparison) {
+	t.Helper()
+	same := func(kind string, got, want []int) {
+		t.Helper()
+		got, want = slices.Clone(got), slices.Clone(want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %s are %v, want %v", what, kind, got, want)
+		}
+	}
+	numbers := func(rows []int) (out []int) {
+		for _, i := range rows {
+			out = append(out, c.Ranks[i].Number)
+		}
+		return out
+	}
+	same("missing", c.Missing, j.Missing)
+	var unread, stand, late, lists, leaks []int
+	for i := range c.Ranks {
+		k := &c.Ranks[i]
+		if k.Fault != "" {
+			unread = append(unread, k.Number)
+		}
+		if k.Stands {
+			stand = append(stand, k.Number)
+		}
+	}
+	same("unreadable", unread, slices.Concat(j.Unread, j.Damaged))
+	same("that stand out", stand, slices.Concat(j.Leaks, j.Heavy))
+	for _, s := range c.Stragglers {
+		late = append(late, c.Ranks[s.Rank].Number)
+	}
+	same("stragglers", late, j.Stragglers)
+	for _, h := range c.Hosts {
+		lists = append(lists, numbers(h.Ranks)...)
+	}
+	same("on a heavy machine", lists, j.Heavy)
+	if len(c.Odd) != 1 || c.Odd[0].Value != fleet.OddConf || c.Odd[0].Usual != fleet.Conf {
+		t.Errorf("%s: odd settings %+v", what, c.Odd)
+	} else {
+		same("with odd settings", numbers(c.Odd[0].Ranks), j.Odd)
+	}
+	if len(c.Extras) != 1 || c.Extras[0].Site != fleet.ExtraSite || c.Ranks[c.Extras[0].Rank].Number != j.Extra {
+		t.Errorf("%s: extras %+v, want of rank %d", what, c.Extras, j.Extra)
+	}
+	if f := c.First; f == nil || c.Ranks[f.Row].Number != j.Failed[0] || c.Ranks[f.Next].Number != j.Failed[1] ||
+		f.Certain != (j.Certain || f.SameClock && len(j.Failed) == 2) && !f.SameClock {
+		t.Errorf("%s: first %+v, want rank %d, %v", what, c.First, j.Failed[0], j.Certain)
+	}
+	for _, g := range c.Groups {
+		if g.Status == finding.Ghost {
+			leaks = append(leaks, numbers(g.Ranks)...)
+		}
+	}
+	same("leaks", leaks, j.Leaks)
+	for _, o := range c.Outliers {
+		if slices.Contains(j.Leaks, c.Ranks[o.Rank].Number) && (len(o.Sites) == 0 || o.Sites[0].Site != fleet.LeakSite) {
+			t.Errorf("%s: rank %d has more from %+v", what, c.Ranks[o.Rank].Number, o.Sites)
+		}
+	}
+	pp := j.Mesh.Axes[1]
+	var tells []ranks.Axis
+	for _, a := range c.Mesh.Axes {
+		if a.Explains {
+			tells = append(tells, a)
+		}
+	}
+	if len(tells) != 1 || tells[0].Size != pp.Size || tells[0].Stride != pp.Stride {
+		t.Errorf("%s: the peaks differ by %+v, want %+v", what, tells, pp)
+	}
+}
+
+// TestAnyOrder compares a job in random orders, with some read twice, and has the same bytes each time.
+func TestAnyOrder(t *testing.T) {
+	j := fleet.New(3, 8, 4, 4)
+	list := read(t, j)
+	for i, r := range j.Present()[:3] { // copies, older states, failures to read what was read elsewhere
+		d := j.Digest(r)
+		if d.Fault != "" {
+			continue
+		}
+		d.Source.Path = fmt.Sprintf("/copies/rank%05d.pickle", r)
+		list = append(list, ranks.Of(d.Source.Path, d))
+		old := j.Digest(r)
+		old.Source.Modified--
+		old.Source.SHA256[0] ^= byte(i + 1)
+		old.Devices[0].Active *= 2
+		list = append(list, ranks.Of(old.Source.Path, old))
+		none := digest.Failed(digest.Source{Path: j.Digest(r).Source.Path}, os.ErrNotExist)
+		list = append(list, ranks.Of(none.Source.Path, none))
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var want []byte
+	for range 20 {
+		rng.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+		var b bytes.Buffer
+		if err := json.WriteRanks(&b, ranks.Compare(list)); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = b.Bytes()
+			check(t, "with copies", j, ranks.Compare(list))
+		}
+		if !bytes.Equal(b.Bytes(), want) {
+			t.Fatal("the order of the ranks changes the comparison")
+		}
+	}
+}
+
+// TestAlike says nothing of ranks that differ by chance, and infers no mesh.
+func TestAlike(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, n := range []int{2, 8, 64, 512} {
+		for range 20 {
+			var list []ranks.Rank
+			for i := range n {
+				peak := int64(100*mib) + rng.Int64N(12*mib)
+				list = append(list, ranks.Rank{File: fmt.Sprintf("rank%d.pickle", i), Status: finding.Healthy, Active: peak,
+					Reserved: 2 * peak, Steps: 10})
+			}
+			if c := ranks.Compare(list); c.Mesh != nil || len(c.Stragglers) > 0 || len(c.Extras) > 0 || len(c.Hosts) > 0 ||
+				n >= 64 && len(c.Outliers) > 0 {
+				t.Errorf("%d ranks alike: mesh %+v, stragglers %v, outliers %+v", n, c.Mesh, c.Stragglers, c.Outliers)
+			}
+		}
+	}
+}
+
+func TestParseMesh(t *testing.T) {
+	m, err := ranks.ParseMesh("dp=8, tp=8,pp=4")
+	if err != nil || m.Size() != 256 || m.Axes[0].Place(255) != 7 || m.Axes[1].Place(37) != 1 || m.Axes[2].Place(37) != 1 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for _, bad := range []string{"", "8", "dp", "dp=", "dp=0", "dp=-1", "dp=2,dp=2", "=4", "dp=99999999",
+		"a=10000,b=10000,c=10000,d=10000,e=10000", "dp=2,,tp=2"} {
+		if _, err := ranks.ParseMesh(bad); err == nil {
+			t.Errorf("%q is taken for a mesh", bad)
+		}
+	}
+	if _, err := (ranks.Question{Expected: 2}).Compare([]ranks.Rank{{File: "rank2.pickle"}}); err == nil {
+		t.Error("of two ranks there is rank 2")
+	}
+}
