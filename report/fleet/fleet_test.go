@@ -141,7 +141,7 @@ echo '17;cluster'
 		if got := words(t, dir, "args"); !slices.Equal(got, want) {
 			t.Errorf("sbatch is called with\n%q, want\n%q", got, want)
 		}
-		want = []string{"fleet", "task", j.Flags[0], j.File, "3", "ranks", j.Dir, "-o", j.Dir + "/ranks.html", "--of=4"}
+		want = []string{"fleet", "task", j.Flags[0], j.File, "3", "ranks", j.Dir, "-o", j.Dir + "/ranks.html", "--world-size=4"}
 		if got := words(t, dir, "ran"); !slices.Equal(got, want) {
 			t.Errorf("the program is called with\n%q, want\n%q", got, want)
 		}

@@ -34,7 +34,7 @@ func (j *Job) task() []string {
 func (j *Job) merge() []string {
 	c := []string{j.Program, "ranks", j.Dir, "-o", j.Dir + "/" + Page}
 	if j.Ranks > 0 {
-		c = append(c, fmt.Sprintf("--of=%d", j.Ranks))
+		c = append(c, fmt.Sprintf("--world-size=%d", j.Ranks))
 	}
 	return c
 }
